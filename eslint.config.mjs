@@ -1,0 +1,46 @@
+import nx from '@nx/eslint-plugin';
+import * as parser from '@typescript-eslint/parser';
+
+/**
+ * The layer rule (docs/adr/0002): apps import libs, never apps; pure code imports no effects.
+ * A tag stands in the `nx.tags` of each package.json. tools/repo/src/boundaries.spec.ts plants violations and
+ * expects this file to catch them.
+ */
+const libLayers = ['type:model', 'type:core', 'type:kit', 'type:shell', 'type:host'];
+const effects = ['@nestjs/*', '@kubernetes/*', 'rxjs', 'pino', 'prom-client', '@opentelemetry/*'];
+
+const depConstraints = [
+  { sourceTag: 'type:model', onlyDependOnLibsWithTags: ['type:model'], bannedExternalImports: effects },
+  { sourceTag: 'type:core', onlyDependOnLibsWithTags: ['type:core', 'type:model'], bannedExternalImports: effects },
+  { sourceTag: 'type:kit', onlyDependOnLibsWithTags: ['type:kit', 'type:core', 'type:model'], bannedExternalImports: ['@nestjs/*', '@kubernetes/*'] },
+  { sourceTag: 'type:shell', onlyDependOnLibsWithTags: ['type:shell', 'type:kit', 'type:core', 'type:model'], bannedExternalImports: ['@nestjs/*'] },
+  { sourceTag: 'type:host', onlyDependOnLibsWithTags: ['type:host', 'type:shell', 'type:kit', 'type:core', 'type:model'] },
+  { sourceTag: 'type:testing', onlyDependOnLibsWithTags: [...libLayers, 'type:testing'] },
+  { sourceTag: 'type:app', onlyDependOnLibsWithTags: libLayers },
+  { sourceTag: 'type:tool', onlyDependOnLibsWithTags: [...libLayers, 'type:testing', 'type:tool'] },
+];
+
+const noNode = ['error', { patterns: [{ regex: '^node:', message: 'pure code has no I/O and no clock: take what you need as a value or a function' }] }];
+
+export default [
+  { ignores: ['**/dist/**', '**/build/**', '**/node_modules/**'] },
+  {
+    files: ['{apps,libs,tools}/**/*.ts'],
+    ignores: ['**/*.spec.ts'],
+    languageOptions: { parser },
+    linterOptions: { reportUnusedDisableDirectives: 'off' },
+    plugins: { '@nx': nx },
+    rules: {
+      '@nx/enforce-module-boundaries': ['error', { enforceBuildableLibDependency: true, allow: [], depConstraints }],
+    },
+  },
+  {
+    files: [
+      'libs/{ip,crds,topology,health,bpf-maps}/src/**/*.ts',
+      '{apps,libs}/*/src/**/*.{plan,diff,codec}.ts',
+    ],
+    ignores: ['**/*.spec.ts'],
+    languageOptions: { parser },
+    rules: { 'no-restricted-imports': noNode },
+  },
+];
