@@ -1,0 +1,27 @@
+export {
+  type Address,
+  addressBits,
+  addressFromBytes,
+  AddressSyntaxError,
+  addressToBytes,
+  type Family,
+  formatAddress,
+  parseAddress,
+} from './address.ts';
+export { AddressSet } from './address-set.ts';
+export {
+  addressAt,
+  comparePrefixes,
+  containsAddress,
+  containsPrefix,
+  firstAddress,
+  formatPrefix,
+  hostPrefix,
+  lastAddress,
+  overlaps,
+  parsePrefix,
+  type Prefix,
+  prefixOf,
+  tryParsePrefix,
+  withoutCovered,
+} from './prefix.ts';
