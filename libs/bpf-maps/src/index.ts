@@ -1,0 +1,2 @@
+export { type Codec, decode, encode } from './codec.ts';
+export * from './endpoints.ts';

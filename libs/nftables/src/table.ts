@@ -1,0 +1,79 @@
+/** One nftables table as a value: what `nft list table` shows, restricted to what our rules need. */
+
+export type TableFamily = 'ip' | 'ip6' | 'inet' | 'netdev';
+export type Hook = 'prerouting' | 'input' | 'forward' | 'output' | 'postrouting' | 'ingress';
+
+export interface TableSpec {
+  readonly family: TableFamily;
+  readonly name: string;
+  readonly sets?: readonly SetSpec[];
+  readonly chains: readonly ChainSpec[];
+}
+
+/** Prefixes of one family. Elements must not overlap (use `withoutCovered` of @unbounded/ip). */
+export interface SetSpec {
+  readonly name: string;
+  readonly type: 'ipv4' | 'ipv6' | 'port' | 'mark' | 'ifname';
+  /** Prefixes or addresses (`10.0.0.0/8`), ports, marks or names as text. Intervals for the address types. */
+  readonly elements: readonly string[];
+}
+
+export interface ChainSpec {
+  readonly name: string;
+  /** Absent: a chain that is only jumped to. */
+  readonly base?: {
+    readonly type: 'filter' | 'nat' | 'route';
+    readonly hook: Hook;
+    /** Lower runs earlier: -300 raw, -150 mangle, -100 dstnat, 0 filter, 100 srcnat. */
+    readonly priority: number;
+    readonly policy?: 'accept' | 'drop';
+    /** Devices, for the netdev family. */
+    readonly devices?: readonly string[];
+  };
+  readonly rules: readonly RuleSpec[];
+}
+
+export interface RuleSpec {
+  readonly expressions: readonly Expression[];
+  /** At most 127 bytes; `nft list` shows it. */
+  readonly comment?: string;
+}
+
+export type MetaKey = 'mark' | 'iifname' | 'oifname' | 'nfproto' | 'l4proto' | 'iif' | 'oif';
+export type PayloadField =
+  | 'ip.saddr'
+  | 'ip.daddr'
+  | 'ip.protocol'
+  | 'ip6.saddr'
+  | 'ip6.daddr'
+  | 'tcp.flags'
+  | 'th.sport'
+  | 'th.dport';
+export type Comparison = '==' | '!=';
+
+/** One step of a rule; a match that fails ends the rule. */
+export type Expression =
+  /** Meta data of the packet equals a value; names may end in `*`. */
+  | { readonly match: 'meta'; readonly key: MetaKey; readonly op: Comparison; readonly value: string | number; readonly mask?: number }
+  /** A header field equals a value (address, prefix or number) or, masked, a number. Addresses check the family too. */
+  | { readonly match: 'payload'; readonly field: PayloadField; readonly op: Comparison; readonly value: string | number; readonly mask?: number }
+  /** A header field is in a named set of the table. */
+  | { readonly match: 'set'; readonly field: PayloadField; readonly op: Comparison; readonly set: string }
+  /** Connection tracking state is one of these. */
+  | { readonly match: 'ct-state'; readonly states: readonly ('new' | 'established' | 'related' | 'invalid' | 'untracked')[] }
+  | { readonly match: 'ct-mark'; readonly op: Comparison; readonly value: number; readonly mask?: number }
+  /** Type of the source or destination address (`fib daddr type local`). */
+  | { readonly match: 'fib-type'; readonly address: 'saddr' | 'daddr'; readonly op: Comparison; readonly type: 'local' | 'unicast' | 'broadcast' | 'multicast' }
+  /** mark = (mark & ~mask) | value. */
+  | { readonly set: 'mark' | 'ct-mark'; readonly value: number; readonly mask?: number }
+  /** Copies the packet's mark to the connection or back. */
+  | { readonly copy: 'mark-to-ct' | 'ct-to-mark' }
+  /** TCP maximum segment size to the MTU of the route (clamp to path MTU). */
+  | { readonly set: 'tcp-mss'; readonly to: 'route-mtu' | number }
+  | { readonly do: 'counter' }
+  | { readonly do: 'masquerade'; readonly fullyRandom?: boolean }
+  | { readonly do: 'snat'; readonly to: string }
+  | { readonly do: 'dnat'; readonly to: string; readonly port?: number }
+  | { readonly do: 'notrack' }
+  | { readonly do: 'accept' | 'drop' | 'return' | 'continue' }
+  | { readonly do: 'jump' | 'goto'; readonly chain: string };
