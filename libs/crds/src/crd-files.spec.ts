@@ -1,0 +1,40 @@
+import { readdirSync, readFileSync } from 'node:fs';
+
+import { expect, test } from 'vitest';
+
+import { crdFiles } from './crd-files.ts';
+import { type JsonSchema } from './schema.ts';
+import { kinds } from './kinds.ts';
+
+const directory = new URL('../../../deploy/crds/', import.meta.url);
+
+test('deploy/crds is what the schemas say (else run tools/generate)', () => {
+  const files = crdFiles();
+  expect(readdirSync(directory).sort()).toEqual([...files.keys()].sort());
+  for (const [name, text] of files) expect(readFileSync(new URL(name, directory), 'utf8'), name).toBe(text);
+});
+
+const walk = (path: string, node: JsonSchema): string[] => [
+  ...(node.type === 'string' && node.maxLength === undefined && node.enum === undefined ? [`${path}: maxLength`] : []),
+  ...(node.type === 'array' && node.maxItems === undefined ? [`${path}: maxItems`] : []),
+  ...(node.additionalProperties && node.maxProperties === undefined ? [`${path}: maxProperties`] : []),
+  ...(node.items ? walk(`${path}[]`, node.items) : []),
+  ...(node.additionalProperties ? walk(`${path}{}`, node.additionalProperties) : []),
+  ...Object.entries(node.properties ?? {}).flatMap(([name, child]) => walk(`${path}.${name}`, child)),
+];
+
+test('every text, list and map of every kind is bounded', () => {
+  expect(kinds.flatMap(({ kind, body }) => walk(kind, body.json))).toEqual([]);
+});
+
+test('short names are what the documents say', () => {
+  expect(Object.fromEntries(kinds.map(({ kind, shortNames }) => [kind, shortNames.join()]))).toEqual({
+    Site: 'st',
+    SiteNodeSlice: 'sns',
+    GatewayPool: 'gp',
+    GatewayPoolNode: 'gpn',
+    SitePeering: 'spr',
+    SiteGatewayPoolAssignment: 'sgpa',
+    GatewayPoolPeering: 'gpp',
+  });
+});

@@ -1,0 +1,160 @@
+import {
+  boolean,
+  type CelRule,
+  integer,
+  integerOrString,
+  list,
+  object,
+  oneOf,
+  optional,
+  type Schema,
+  string,
+} from './schema.ts';
+
+/** Fields that several kinds share. */
+
+/** Longest textual IPv6 prefix: 45 characters of address (INET6_ADDRSTRLEN less its NUL), a slash and 3 digits. */
+const LONGEST_CIDR = 49;
+const LONGEST_ADDRESS = 45;
+/** Names of Sites and GatewayPools are label values too (RFC 1123 label). */
+const LONGEST_NAME = 63;
+/** Names of Nodes (RFC 1123 subdomain). */
+const LONGEST_NODE_NAME = 253;
+
+const cidrRules: readonly CelRule[] = [
+  {
+    rule: 'isCIDR(self)',
+    message: 'must be an address block: write address/length like 192.0.2.0/24 or 2001:db8::/32',
+    messageExpression: `'"' + self + '" is not a CIDR: write address/length like 192.0.2.0/24 or 2001:db8::/32'`,
+  },
+  {
+    rule: '!isCIDR(self) || cidr(self) == cidr(self).masked()',
+    message: 'must have no host bits set',
+    messageExpression: `'"' + self + '" has host bits set: the block that holds it is ' + string(cidr(self).masked())`,
+  },
+];
+
+/** An address block with no host bits set. */
+export const cidr = (description: string): Schema<string> =>
+  string({ description, maxLength: LONGEST_CIDR, rules: cidrRules });
+
+/** No value twice, nor none. */
+export const cidrs = (description: string, options: { readonly minItems?: number; readonly maxItems: number }) =>
+  list(cidr('192.0.2.0/24 or 2001:db8::/32'), { description, as: 'set', ...options });
+
+/** Addresses or blocks that our own controllers write; not checked again. */
+export const addressTexts = (description: string) =>
+  list(string({ maxLength: LONGEST_ADDRESS }), { description, as: 'atomic', maxItems: 32 });
+export const cidrTexts = (description: string) =>
+  list(string({ maxLength: LONGEST_CIDR }), { description, as: 'atomic', maxItems: 32 });
+
+export const objectName = (description: string): Schema<string> =>
+  string({ description, minLength: 1, maxLength: LONGEST_NAME });
+export const nodeName = (description: string): Schema<string> =>
+  string({ description, minLength: 1, maxLength: LONGEST_NODE_NAME });
+
+/** Names of Sites or GatewayPools, each once. */
+export const objectNames = (description: string, minItems: number) =>
+  list(objectName('name of the object'), { description, as: 'set', minItems, maxItems: 256 });
+
+/** The name becomes a label value, which may have 63 characters where an object name may have 253. */
+export const nameFitsLabel: CelRule = {
+  rule: `size(self.metadata.name) <= ${LONGEST_NAME}`,
+  message: `metadata.name must have at most ${LONGEST_NAME} characters, because it is the value of a label`,
+  messageExpression: `'metadata.name has ' + string(size(self.metadata.name)) + ' characters: at most ${LONGEST_NAME} fit, because it is the value of a label'`,
+};
+
+export const TUNNEL_PROTOCOLS = ['WireGuard', 'IPIP', 'GENEVE', 'VXLAN', 'None'] as const;
+/** What a link can be carried by. `None` is plain routing. */
+export type TunnelProtocol = (typeof TUNNEL_PROTOCOLS)[number];
+
+/** What a node can do, and so what the other end may choose. */
+export const capabilities = () =>
+  optional(
+    list(string({ maxLength: 32 }), {
+      description: 'Tunnel protocols that the node can do, by name; absent: the node has not said yet.',
+      as: 'set',
+      maxItems: 16,
+    }),
+  );
+
+/** 10 ms to 4,294,967 ms: a transmit interval travels as microseconds in 32 bits. */
+const intervalRules: readonly CelRule[] = [
+  {
+    rule: [
+      `type(self) == int ? self >= 10 && self <= 4294967`,
+      `self.matches('^[0-9]{1,10}$') ? int(self) >= 10 && int(self) <= 4294967`,
+      `self.matches('^([0-9]{1,8}([.][0-9]{1,6})?(ms|s|m|h))+$') && duration(self) >= duration('10ms') && duration(self) <= duration('4294967ms')`,
+    ].join(' : '),
+    message: 'must be milliseconds or a duration like "300ms" or "1s", from 10 ms to 4294967 ms',
+  },
+];
+
+const interval = (description: string) =>
+  integerOrString({
+    description: `${description} Milliseconds, or a duration like "300ms".`,
+    maxLength: 32,
+    rules: intervalRules,
+  });
+
+export const healthCheckSettings = optional(
+  object(
+    {
+      enabled: optional(boolean({ description: 'Probe the links that this object governs.' }), true),
+      detectMultiplier: optional(
+        integer({
+          description:
+            'Lost probes after which a link is unhealthy, and answered ones after which it is healthy again.',
+          minimum: 1,
+          maximum: 255,
+        }),
+        3,
+      ),
+      receiveInterval: optional(interval('Shortest time between probes that this end accepts.'), 1000),
+      transmitInterval: optional(interval('Time between probes.'), 1000),
+    },
+    { description: 'How the links that this object governs are probed.' },
+  ),
+);
+
+/** The settings of a link that Site, GatewayPool and the three joining kinds share. */
+export const linkSettings = {
+  healthCheckSettings,
+  tunnelProtocol: optional(
+    oneOf([...TUNNEL_PROTOCOLS, 'Auto'], {
+      description:
+        'How links that this object governs are carried. Absent or Auto: WireGuard over external addresses, else GENEVE. If any governing object says WireGuard, the link is WireGuard.',
+    }),
+  ),
+  tunnelMTU: optional(
+    integer({ description: 'Bytes. The smallest value of all governing objects counts.', minimum: 576, maximum: 9000 }),
+  ),
+};
+
+/** metav1.Condition */
+export const conditions = optional(
+  list(
+    object({
+      type: string({ maxLength: 316, minLength: 1 }),
+      status: oneOf(['True', 'False', 'Unknown']),
+      observedGeneration: optional(integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
+      lastTransitionTime: string({ format: 'date-time', maxLength: 64 }),
+      reason: string({ maxLength: 1024, minLength: 1 }),
+      message: string({ maxLength: 32_768 }),
+    }),
+    { description: 'What is and is not as it should be.', as: 'map', keys: ['type'], maxItems: 16 },
+  ),
+);
+
+/** metav1.Condition: one statement about an object that is True, False or Unknown. */
+export interface Condition {
+  readonly type: string;
+  readonly status: 'True' | 'False' | 'Unknown';
+  readonly observedGeneration?: number;
+  /** RFC 3339. */
+  readonly lastTransitionTime: string;
+  /** One CamelCase word, for programs. */
+  readonly reason: string;
+  /** A sentence, for people. */
+  readonly message: string;
+}

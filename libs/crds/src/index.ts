@@ -1,0 +1,19 @@
+export { type Condition, TUNNEL_PROTOCOLS, type TunnelProtocol } from './fields.ts';
+export {
+  type CustomResourceDefinition,
+  defineKind,
+  type KindDefinition,
+  type ObjectMeta,
+  type ObjectOf,
+  type OwnerReference,
+  type PrinterColumn,
+  type SpecOf,
+  type StatusOf,
+  toCustomResourceDefinition,
+} from './kind.ts';
+export { kinds } from './kinds.ts';
+export * from './kinds/gateway-pool.ts';
+export * from './kinds/peering.ts';
+export * from './kinds/site.ts';
+export * from './names.ts';
+export * as schema from './schema.ts';

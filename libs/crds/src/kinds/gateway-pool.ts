@@ -1,0 +1,133 @@
+import {
+  addressTexts,
+  capabilities,
+  cidrs,
+  cidrTexts,
+  conditions,
+  linkSettings,
+  nameFitsLabel,
+  nodeName,
+  objectName,
+} from '../fields.ts';
+import { defineKind, type ObjectOf, type SpecOf, type StatusOf } from '../kind.ts';
+import { MESH_WIREGUARD_PORT } from '../names.ts';
+import { type Infer, integer, list, map, object, oneOf, optional, string } from '../schema.ts';
+
+const names = (description: string) => list(string({ maxLength: 63 }), { description, as: 'set', maxItems: 1000 });
+
+const gateway = object({
+  name: nodeName('name of the Node'),
+  siteName: optional(string({ description: 'The Site of the node.', maxLength: 63 })),
+  internalIPs: optional(addressTexts('Internal addresses.')),
+  externalIPs: optional(addressTexts('External addresses; an External pool uses the first as endpoint.')),
+  healthEndpoints: optional(addressTexts('First address of each pod block: what probes are sent to.')),
+  wireGuardPublicKey: string({ description: 'Base64.', maxLength: 64 }),
+  gatewayWireguardPort: optional(
+    integer({
+      description: 'UDP. Unique among all gateways; links to this gateway use an interface wg<port> of their own.',
+      minimum: MESH_WIREGUARD_PORT,
+      maximum: 65_535,
+    }),
+  ),
+  podCIDRs: optional(cidrTexts('The blocks of the node.')),
+  tunnelProtocols: capabilities(),
+});
+/** A gateway as its peers need to know it. */
+export type Gateway = Infer<typeof gateway>;
+
+export const gatewayPoolKind = defineKind({
+  kind: 'GatewayPool',
+  plural: 'gatewaypools',
+  singular: 'gatewaypool',
+  shortNames: ['gp'],
+  description:
+    'Nodes that carry traffic between sites. Several gateways of a pool share the load and stand in for each other.',
+  hasStatus: true,
+  columns: [
+    { name: 'Type', type: 'string', jsonPath: '.spec.type' },
+    { name: 'Nodes', type: 'integer', jsonPath: '.status.nodeCount' },
+    { name: 'Connected Sites', type: 'string', jsonPath: '.status.connectedSites' },
+    { name: 'Reachable Sites', type: 'string', jsonPath: '.status.reachableSites', priority: 1 },
+  ],
+  body: object(
+    {
+      spec: object({
+        type: optional(
+          oneOf(['External', 'Internal', ''], {
+            description:
+              'External (also when empty): peers use the gateway’s external address. Internal: gateways without an external address.',
+          }),
+        ),
+        nodeSelector: map(string({ maxLength: 63 }), {
+          description: 'Labels that a gateway node has, all of them.',
+          minProperties: 1,
+          maxProperties: 32,
+        }),
+        routedCidrs: optional(cidrs('Further destinations behind the pool.', { maxItems: 256 })),
+        ...linkSettings,
+      }),
+      status: optional(
+        object({
+          nodes: optional(
+            list(gateway, { description: 'The gateways, by name.', as: 'map', keys: ['name'], maxItems: 1000 }),
+          ),
+          nodeCount: optional(integer({ minimum: 0, maximum: 1000 })),
+          connectedSites: optional(names('Sites that the pool serves itself.')),
+          reachableSites: optional(
+            names('Sites that can be reached through the pool and the pools it is peered with.'),
+          ),
+          conditions,
+        }),
+      ),
+    },
+    { rules: [nameFitsLabel] },
+  ),
+});
+export type GatewayPool = ObjectOf<typeof gatewayPoolKind>;
+export type GatewayPoolSpec = SpecOf<typeof gatewayPoolKind>;
+export type GatewayPoolStatus = StatusOf<typeof gatewayPoolKind>;
+
+const hop = object({ type: oneOf(['Site', 'GatewayPool']), name: string({ maxLength: 63 }) });
+export type RouteHop = Infer<typeof hop>;
+
+const path = (description: string) => list(hop, { description, as: 'atomic', maxItems: 32 });
+
+const advertisedRoute = object({
+  type: oneOf(['NodeCidr', 'PodCidr', 'RoutedCidr'], { description: 'What lives in the block.' }),
+  source: optional(string({ description: 'The object that the block stands in.', maxLength: 253 })),
+  intermediateHops: optional(path('Hops between the gateway and the source.')),
+  paths: optional(list(path('Hops from the source to this gateway.'), { as: 'atomic', maxItems: 100 })),
+});
+export type AdvertisedRoute = Infer<typeof advertisedRoute>;
+
+export const gatewayPoolNodeKind = defineKind({
+  kind: 'GatewayPoolNode',
+  plural: 'gatewaypoolnodes',
+  singular: 'gatewaypoolnode',
+  shortNames: ['gpn'],
+  description:
+    'What one gateway offers to reach. Named as its Node; gateway-health writes the spec, the gateway’s agent the status.',
+  hasStatus: true,
+  columns: [
+    { name: 'Pool', type: 'string', jsonPath: '.spec.gatewayPool' },
+    { name: 'Site', type: 'string', jsonPath: '.spec.site' },
+    { name: 'Updated', type: 'date', jsonPath: '.status.lastUpdated' },
+  ],
+  body: object({
+    spec: object({
+      nodeName: nodeName('The Node.'),
+      gatewayPool: objectName('The GatewayPool.'),
+      site: optional(string({ description: 'The Site of the node.', maxLength: 63 })),
+    }),
+    status: optional(
+      object({
+        lastUpdated: optional(
+          string({ description: 'When the agent last wrote.', format: 'date-time', maxLength: 64 }),
+        ),
+        routes: optional(map(advertisedRoute, { description: 'By block (CIDR).', maxProperties: 1000 })),
+        conditions,
+      }),
+    ),
+  }),
+});
+export type GatewayPoolNode = ObjectOf<typeof gatewayPoolNodeKind>;

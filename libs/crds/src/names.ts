@@ -1,0 +1,44 @@
+/** The names that operators and other programs meet: they are part of the API and do not change. */
+
+export const API_GROUP = 'net.unbounded-cloud.io';
+export const API_VERSION = 'v1alpha1';
+export const GROUP_VERSION = `${API_GROUP}/${API_VERSION}` as const;
+
+export const labels = {
+  /** On Node and GatewayPoolNode: the Site the node belongs to. */
+  site: `${API_GROUP}/site`,
+  /** On GatewayPoolNode. */
+  gatewayPool: `${API_GROUP}/gateway-pool`,
+  /** On GatewayPoolNode. */
+  node: `${API_GROUP}/node`,
+} as const;
+
+/** On Node. */
+export const annotations = {
+  /** The node's WireGuard public key, base64. Written by the node agent. */
+  wireGuardPublicKey: `${API_GROUP}/wg-pubkey`,
+  /** The UDP port on which this gateway's dedicated interfaces meet. Written by gateway-health. */
+  wireGuardPort: `${API_GROUP}/wireguard-port`,
+  /** The MTU that the node's underlay leaves for a tunnel, bytes. Written by the node agent. */
+  tunnelMtu: `${API_GROUP}/tunnel-mtu`,
+  /** The tunnel protocols the node can do, comma-separated. Written by the node agent. */
+  tunnelProtocols: `${API_GROUP}/tunnel-protocols`,
+} as const;
+
+/** On Site and GatewayPool while nodes depend on them: a delete waits until the last one is gone. */
+export const PROTECTION_FINALIZER = `${API_GROUP}/protection`;
+
+/** Keeps workloads off gateways: a gateway has no pod routes to other sites. */
+export const GATEWAY_TAINT = { key: `${API_GROUP}/gateway-node`, value: 'true', effect: 'NoSchedule' } as const;
+
+/** UDP. The mesh interface of a node is named `wg51820`. */
+export const MESH_WIREGUARD_PORT = 51820;
+/** UDP. Gateways get the lowest free port from here on; 65535 is the last. */
+export const FIRST_GATEWAY_WIREGUARD_PORT = 51821;
+export const LAST_GATEWAY_WIREGUARD_PORT = 65535;
+
+/** Entries of one SiteNodeSlice: keeps the object well under etcd's 1.5 MiB. */
+export const MAX_SLICE_NODES = 500;
+
+/** Namespace of the control plane, unless the installation says otherwise. */
+export const DEFAULT_NAMESPACE = 'unbounded-system';
