@@ -1,0 +1,115 @@
+package main
+
+import (
+	"encoding/binary"
+	"errors"
+	"net"
+	"strconv"
+	"sync/atomic"
+	"time"
+)
+
+type lossSpan struct {
+	FirstNumber int   `json:"firstNumber"`
+	LastNumber  int   `json:"lastNumber"`
+	AtMillis    int64 `json:"atMillis"`
+}
+
+type flowReport struct {
+	Sent             int        `json:"sent"`
+	Received         int        `json:"received"`
+	Lost             int        `json:"lost"`
+	SendErrors       int64      `json:"sendErrors"`
+	LargestGapMillis int64      `json:"largestGapMillis"`
+	Losses           []lossSpan `json:"losses"`
+}
+
+const (
+	datagramSize  = 200
+	lastAnswers   = 2 * time.Second // how long after the last datagram answers still count
+	reportedSpans = 20
+)
+
+// flow sends numbered datagrams at a steady rate to an echo server and reports which came back: one datagram lost in
+// either direction is one lost.
+func flow(args []string) error {
+	if len(args) != 3 {
+		return errors.New("needs HOST:PORT PER_SECOND SECONDS")
+	}
+	rate, err1 := strconv.Atoi(args[1])
+	seconds, err2 := strconv.Atoi(args[2])
+	if err1 != nil || err2 != nil || rate < 1 || rate > 10000 || seconds < 1 || seconds > 3600 {
+		return errors.New("PER_SECOND is 1..10000 and SECONDS 1..3600")
+	}
+	connection, err := net.Dial("udp", args[0])
+	if err != nil {
+		return err
+	}
+	defer connection.Close()
+	if udp, ok := connection.(*net.UDPConn); ok {
+		_ = udp.SetReadBuffer(4 << 20)
+	}
+	total := rate * seconds
+	arrived := make([]atomic.Bool, total)
+	var gap atomic.Int64
+	done := make(chan struct{})
+	go receive(connection, arrived, &gap, done)
+
+	var sendErrors int64
+	start := time.Now()
+	data := payload(datagramSize)
+	for number := range total {
+		if wait := time.Until(start.Add(time.Duration(number) * time.Second / time.Duration(rate))); wait > 0 {
+			time.Sleep(wait)
+		}
+		binary.BigEndian.PutUint32(data, uint32(number))
+		if _, err := connection.Write(data); err != nil {
+			sendErrors++ // counted as lost too: no answer will come
+		}
+	}
+	time.Sleep(lastAnswers)
+	_ = connection.SetReadDeadline(time.Now())
+	<-done
+	return printJSON(summarize(arrived, rate, sendErrors, gap.Load()))
+}
+
+func receive(connection net.Conn, arrived []atomic.Bool, gap *atomic.Int64, done chan struct{}) {
+	defer close(done)
+	buffer := make([]byte, 2048)
+	last := time.Now()
+	for {
+		n, err := connection.Read(buffer)
+		if timeout, ok := err.(net.Error); ok && timeout.Timeout() {
+			return
+		}
+		if err != nil || n != datagramSize {
+			continue
+		}
+		now := time.Now()
+		if number := binary.BigEndian.Uint32(buffer); int(number) < len(arrived) {
+			arrived[number].Store(true)
+		}
+		if pause := now.Sub(last).Milliseconds(); pause > gap.Load() {
+			gap.Store(pause)
+		}
+		last = now
+	}
+}
+
+func summarize(arrived []atomic.Bool, rate int, sendErrors, gap int64) flowReport {
+	report := flowReport{Sent: len(arrived), SendErrors: sendErrors, LargestGapMillis: gap, Losses: []lossSpan{}}
+	for number := range arrived {
+		if arrived[number].Load() {
+			report.Received++
+			continue
+		}
+		report.Lost++
+		if n := len(report.Losses); n > 0 && report.Losses[n-1].LastNumber == number-1 {
+			report.Losses[n-1].LastNumber = number
+		} else if n < reportedSpans {
+			at := int64(number) * 1000 / int64(rate)
+			report.Losses = append(report.Losses, lossSpan{number, number, at})
+		}
+	}
+	return report
+}

@@ -1,0 +1,3 @@
+module unbounded.local/probe
+
+go 1.26.0

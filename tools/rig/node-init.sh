@@ -1,0 +1,53 @@
+#!/bin/bash
+# First process of a lab node, in mount, pid, uts, ipc and cgroup namespaces of its own (see src/node.ts): gives the node
+# its own view of /sys, /run and the state folders at their usual paths, then runs containerd, kubelet and kube-proxy.
+# Environment: NODE (name), DIR (state folder), IMAGES (tars to import), BIN (Kubernetes programs), CNI_PLUGINS, LABELS, DNS.
+set -euo pipefail
+hostname "$NODE"
+mount --make-rprivate /
+
+# /sys of this network namespace, and cgroups whose root is the node's group (by the cgroup namespace).
+cgroup2=; [ ! -f /sys/fs/cgroup/cgroup.controllers ] || cgroup2=yes
+umount -R /sys/fs/cgroup
+umount -l /sys
+mount -t sysfs sysfs /sys
+if [ -n "$cgroup2" ]; then mount -t cgroup2 cgroup2 /sys/fs/cgroup
+else
+  mount -t tmpfs -o mode=755,size=1m tmpfs /sys/fs/cgroup
+  for controller in cpu cpuacct cpuset memory devices freezer blkio pids; do
+    mkdir "/sys/fs/cgroup/$controller"; mount -t cgroup -o "$controller" cgroup "/sys/fs/cgroup/$controller"
+  done
+  mkdir /sys/fs/cgroup/systemd; mount -t cgroup -o none,name=systemd cgroup /sys/fs/cgroup/systemd
+fi
+mount -t bpf bpf /sys/fs/bpf
+
+# kubelet wants these set for the whole machine; the node sees files with the wanted values instead.
+mkdir -p "$DIR/sysctl"
+shadow() { echo "$2" >"$DIR/sysctl/${1//\//.}"; mount --bind "$DIR/sysctl/${1//\//.}" "/proc/sys/$1"; }
+shadow vm/overcommit_memory 1; shadow vm/panic_on_oom 0; shadow kernel/panic 10; shadow kernel/panic_on_oops 1
+shadow kernel/keys/root_maxkeys 1000000; shadow kernel/keys/root_maxbytes 25000000
+
+mount -t tmpfs -o mode=755 tmpfs /run
+mkdir -p /run/containerd /run/netns /run/lock
+for folder in /var/lib/kubelet /var/lib/containerd /var/lib/cni /var/lib/unbounded /var/log/pods /var/log/containers \
+  /etc/cni /etc/wireguard /etc/containerd /opt/cni; do
+  # The folders must exist on the machine to be mounted upon; src/node.ts made (and down removes) what was missing.
+  mkdir -p "$DIR/root$folder"; mount --bind "$DIR/root$folder" "$folder"
+done
+mkdir -p /opt/cni/bin /etc/cni/net.d
+cp -n "$CNI_PLUGINS"/{bridge,host-local,portmap,loopback} /opt/cni/bin/
+mount --make-rshared /
+
+cp "$DIR/containerd.toml" /etc/containerd/config.toml
+cp "$DIR/kubelet.yaml" /var/lib/kubelet/config.yaml
+cp "$DIR/kube-proxy.yaml" /var/lib/kubelet/kube-proxy.yaml
+
+containerd --config /etc/containerd/config.toml >"$DIR/containerd.log" 2>&1 </dev/null &
+until ctr version >/dev/null 2>&1; do kill -0 $!; sleep 0.05; done
+for image in $IMAGES; do ctr -n k8s.io images import "$image" >>"$DIR/import.log" 2>&1; done
+until [ -e "$DIR/../../control-plane/ready" ]; do sleep 0.1; done
+"$BIN/kubelet" --config=/var/lib/kubelet/config.yaml --kubeconfig="$DIR/kubelet.kubeconfig" --hostname-override="$NODE" \
+  --node-ip="$NODE_IP" --cloud-provider=external --node-labels="$LABELS" >"$DIR/kubelet.log" 2>&1 </dev/null &
+"$BIN/kube-proxy" --config=/var/lib/kubelet/kube-proxy.yaml >"$DIR/kube-proxy.log" 2>&1 </dev/null &
+# Reaps what is orphaned in this pid namespace; ends with the last of the three.
+while wait -n || [ -n "$(jobs -rp)" ]; do :; done

@@ -1,0 +1,85 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+
+/**
+ * Where the lab's nodes account their processes: one group per node, below the group that the command itself runs in
+ * (version 1) or below the root of the hierarchy (version 2, where only leaves hold processes). The layout of the
+ * machine's own groups is left as it is.
+ */
+
+const ROOT = '/sys/fs/cgroup';
+const LAB = 'unbounded-lab';
+const V1_CONTROLLERS = ['cpu', 'cpuacct', 'cpuset', 'memory', 'devices', 'freezer', 'blkio', 'pids', 'systemd'] as const;
+
+export const isVersion2 = (): boolean => existsSync(join(ROOT, 'cgroup.controllers'));
+
+/** Path of our own group in a version 1 hierarchy, from /proc/self/cgroup ("4:memory:/a/b"). */
+const ownPath = (controller: string): string => {
+  for (const line of readFileSync('/proc/self/cgroup', 'utf8').split('\n')) {
+    const [, names = '', path = '/'] = line.split(':');
+    if (names.split(',').includes(controller) || names === `name=${controller}`) return path.replace(/\/$/, '');
+  }
+  return '';
+};
+
+/** The lab's top folder in each hierarchy. */
+const labFolders = (): string[] =>
+  isVersion2()
+    ? [join(ROOT, LAB)]
+    : V1_CONTROLLERS.filter((c) => existsSync(join(ROOT, c))).map((c) => join(ROOT, c, ownPath(c), LAB));
+
+const inheritCpuset = (folder: string): void => {
+  for (const file of ['cpuset.cpus', 'cpuset.mems']) {
+    writeFileSync(join(folder, file), readFileSync(join(folder, '..', file)));
+  }
+};
+
+/** Makes the node's group in every hierarchy and returns the files into which its first process writes its pid. */
+export const makeNodeCgroup = (node: string): string[] =>
+  labFolders().map((lab) => {
+    const folder = join(lab, node);
+    mkdirSync(folder, { recursive: true });
+    if (lab.includes('/cpuset/')) [lab, folder].forEach(inheritCpuset);
+    if (isVersion2()) writeFileSync(join(lab, 'cgroup.subtree_control'), '+cpu +memory +pids +cpuset');
+    return join(folder, 'cgroup.procs');
+  });
+
+/** The group of one of our agents inside a node, in the hierarchy that lists its processes. */
+const agentFolder = (node: string, app: string): string =>
+  join(labFolders().find((folder) => isVersion2() || folder.includes('/pids/'))!, node, `agent-${app}`);
+
+/** Makes the agent's group; the agent's first process writes its pid into the file that is returned. */
+export const makeAgentCgroup = (node: string, app: string): string => {
+  const folder = agentFolder(node, app);
+  mkdirSync(folder, { recursive: true });
+  return join(folder, 'cgroup.procs');
+};
+
+/** Pids (of the machine) of all processes of an agent. */
+export const agentPids = (node: string, app: string): number[] => {
+  const file = join(agentFolder(node, app), 'cgroup.procs');
+  return existsSync(file) ? readFileSync(file, 'utf8').split('\n').filter(Boolean).map(Number) : [];
+};
+
+const removeTree = (folder: string): void => {
+  for (const entry of readdirSync(folder)) {
+    const path = join(folder, entry);
+    if (statSync(path).isDirectory()) removeTree(path);
+  }
+  rmdirSync(folder);
+};
+
+/** Removes the lab's groups. Their processes are gone already; the kernel may take a moment to notice. */
+export const removeCgroups = async (): Promise<void> => {
+  for (const folder of labFolders()) {
+    for (let left = 50; existsSync(folder); left--) {
+      try {
+        removeTree(folder);
+      } catch (error) {
+        if (left === 0) throw error;
+        await delay(100);
+      }
+    }
+  }
+};

@@ -1,0 +1,139 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+import { images } from './images.ts';
+import { type LabLayout, type LabSite, SERVICES, WAN } from './layout.ts';
+import { checkout } from './paths.ts';
+
+/** The Kubernetes objects that the lab applies. */
+
+const GROUP = 'net.unbounded-cloud.io';
+const kindOf = (kind: string, name: string, spec: object): object => ({ apiVersion: `${GROUP}/v1alpha1`, kind, metadata: { name }, spec });
+const yamlOf = (objects: readonly object[]): string => objects.map((object) => stringify(object)).join('---\n');
+
+const filesOf = (folder: string): string =>
+  readdirSync(join(checkout, folder)).filter((file) => file.endsWith('.yaml')).sort()
+    .map((file) => readFileSync(join(checkout, folder, file), 'utf8')).join('\n---\n');
+
+export const crds = (): string => filesOf('deploy/crds');
+export const rbac = (): string => filesOf('deploy/rbac');
+
+const siteObject = (site: LabSite, layout: LabLayout): object =>
+  kindOf('Site', site.name, {
+    nodeCidrs: [site.lan],
+    podCidrAssignments: [{ cidrBlocks: [site.podPool], nodeBlockSizes: { ipv4: 24 } }],
+    tunnelProtocol: layout.options.protocol,
+  });
+
+const poolName = (site: string): string => `${site}-gateways`;
+
+/** The sites, their gateway pools, and what joins them. */
+export const siteObjects = (layout: LabLayout): string => {
+  const pools = layout.options.gateways > 0 ? layout.sites : [];
+  return yamlOf([
+    ...layout.sites.map((site) => siteObject(site, layout)),
+    ...pools.map(({ name }) => kindOf('GatewayPool', poolName(name), { type: 'External', nodeSelector: { 'unbounded-lab/gateway-of': name } })),
+    ...pools.map(({ name }) => kindOf('SiteGatewayPoolAssignment', name, { sites: [name], gatewayPools: [poolName(name)] })),
+    ...(pools.length > 1 ? [kindOf('GatewayPoolPeering', 'all', { gatewayPools: pools.map(({ name }) => poolName(name)) })] : []),
+  ]);
+};
+
+const everywhere = [{ operator: 'Exists' }];
+
+const probeDaemonSet = (name: string): object => ({
+  apiVersion: 'apps/v1',
+  kind: 'DaemonSet',
+  metadata: { name, labels: { app: 'probe' } },
+  spec: {
+    selector: { matchLabels: { probe: name } },
+    template: {
+      metadata: { labels: { app: 'probe', probe: name } },
+      spec: {
+        tolerations: everywhere,
+        terminationGracePeriodSeconds: 0,
+        containers: [
+          {
+            name: 'probe', image: images['probe']!.reference, args: ['serve'], imagePullPolicy: 'Never',
+            readinessProbe: { httpGet: { path: '/', port: 8080 }, periodSeconds: 1 },
+          },
+        ],
+      },
+    },
+  },
+});
+
+export const PROBES = ['probe-a', 'probe-b'] as const;
+export const NODE_PORT = 30080;
+
+/** Two pods on every node, and a Service over all of them. */
+export const probes = (): string =>
+  yamlOf([
+    ...PROBES.map(probeDaemonSet),
+    {
+      apiVersion: 'v1', kind: 'Service', metadata: { name: 'probe' },
+      spec: { type: 'NodePort', selector: { app: 'probe' }, ports: [{ port: 80, targetPort: 8080, nodePort: NODE_PORT }] },
+    },
+  ]);
+
+const corefile = `.:53 {
+    errors
+    health
+    ready
+    kubernetes cluster.local in-addr.arpa ip6.arpa {
+        pods insecure
+        ttl 30
+    }
+    cache 30
+    reload
+}
+`;
+
+/** The cluster's DNS, on the control-plane node, where its image is. */
+export const dns = (layout: LabLayout): string => {
+  const metadata = { name: 'coredns', namespace: 'kube-system' };
+  const labels = { 'k8s-app': 'kube-dns' };
+  return yamlOf([
+    { apiVersion: 'v1', kind: 'ServiceAccount', metadata },
+    {
+      apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole', metadata: { name: 'system:coredns' },
+      rules: [
+        { apiGroups: [''], resources: ['services', 'pods', 'namespaces'], verbs: ['list', 'watch'] },
+        { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: ['list', 'watch'] },
+      ],
+    },
+    {
+      apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRoleBinding', metadata: { name: 'system:coredns' },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'system:coredns' },
+      subjects: [{ kind: 'ServiceAccount', ...metadata }],
+    },
+    { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { Corefile: corefile } },
+    {
+      apiVersion: 'apps/v1', kind: 'Deployment', metadata: { ...metadata, labels },
+      spec: {
+        selector: { matchLabels: labels },
+        template: {
+          metadata: { labels },
+          spec: {
+            serviceAccountName: 'coredns', dnsPolicy: 'Default', tolerations: everywhere,
+            nodeSelector: { 'kubernetes.io/hostname': layout.controlPlane.name },
+            containers: [
+              {
+                name: 'coredns', image: images['coredns']!.reference, imagePullPolicy: 'Never', args: ['-conf', '/etc/coredns/Corefile'],
+                ports: [{ containerPort: 53, protocol: 'UDP', name: 'dns' }, { containerPort: 53, protocol: 'TCP', name: 'dns-tcp' }],
+                readinessProbe: { httpGet: { path: '/ready', port: 8181 }, periodSeconds: 1 },
+                volumeMounts: [{ name: 'config', mountPath: '/etc/coredns' }],
+              },
+            ],
+            volumes: [{ name: 'config', configMap: { name: 'coredns' } }],
+          },
+        },
+      },
+    },
+    {
+      apiVersion: 'v1', kind: 'Service', metadata: { name: 'kube-dns', namespace: 'kube-system', labels },
+      spec: { clusterIP: SERVICES.dns, selector: labels, ports: [{ name: 'dns', port: 53, protocol: 'UDP' }, { name: 'dns-tcp', port: 53, protocol: 'TCP' }] },
+    },
+  ]);
+};
+
+export const worldUrl = `http://${WAN.worldIp}:8080/client`;

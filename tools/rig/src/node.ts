@@ -1,0 +1,140 @@
+import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { makeNodeCgroup } from './cgroups.ts';
+import { kubernetesProgram, labPki } from './control-plane.ts';
+import { logTail, pidOf, startDaemon } from './daemon.ts';
+import { imageFile, nodeDir, state, checkout, cniPlugins } from './paths.ts';
+import { kubeconfigOf, signCertificate } from './pki.ts';
+import { apiServerUrl, type LabLayout, type LabNode, namespaceOf, POD_SUPERNET, SERVICES } from './layout.ts';
+
+/** One Kubernetes node: containerd, kubelet and kube-proxy in namespaces of their own. */
+
+/** Folders that a node mounts its own upon; each must exist on the machine, so the missing ones are made and noted. */
+const MOUNT_POINTS = [
+  '/var/lib/kubelet', '/var/lib/containerd', '/var/lib/cni', '/var/lib/unbounded', '/var/log/pods', '/var/log/containers',
+  '/etc/cni', '/etc/wireguard', '/etc/containerd', '/opt/cni',
+] as const;
+export const madeFoldersFile = join(state, 'made-folders');
+
+/** Makes the missing mount points (deepest last) and notes them for `down`. */
+export const makeMountPoints = (): void => {
+  const made: string[] = existsSync(madeFoldersFile) ? readFileSync(madeFoldersFile, 'utf8').split('\n').filter(Boolean) : [];
+  for (const folder of MOUNT_POINTS) {
+    const missing: string[] = [];
+    for (let at: string = folder; !existsSync(at); at = join(at, '..')) missing.unshift(at);
+    made.push(...missing);
+    writeFileSync(madeFoldersFile, made.join('\n')); // noted before it is made: an interrupted `up` leaves nothing unknown
+    mkdirSync(folder, { recursive: true });
+  }
+};
+
+const containerdConfig = `version = 2
+oom_score = 0
+[plugins.'io.containerd.grpc.v1.cri']
+  sandbox_image = 'registry.k8s.io/pause:3.10.2'
+  restrict_oom_score_adj = true
+  [plugins.'io.containerd.grpc.v1.cri'.cni]
+    bin_dir = '/opt/cni/bin'
+    conf_dir = '/etc/cni/net.d'
+  [plugins.'io.containerd.grpc.v1.cri'.containerd]
+    default_runtime_name = 'crun'
+    [plugins.'io.containerd.grpc.v1.cri'.containerd.runtimes.crun]
+      runtime_type = 'io.containerd.runc.v2'
+      [plugins.'io.containerd.grpc.v1.cri'.containerd.runtimes.crun.options]
+        BinaryName = '/usr/bin/crun'
+        SystemdCgroup = false
+`;
+
+const kubeletConfig = (dir: string, caFile: string): object => ({
+  apiVersion: 'kubelet.config.k8s.io/v1beta1',
+  kind: 'KubeletConfiguration',
+  authentication: { anonymous: { enabled: false }, webhook: { enabled: true }, x509: { clientCAFile: caFile } },
+  authorization: { mode: 'Webhook' },
+  tlsCertFile: join(dir, 'kubelet.crt'),
+  tlsPrivateKeyFile: join(dir, 'kubelet.key'),
+  clusterDomain: 'cluster.local',
+  clusterDNS: [SERVICES.dns],
+  containerRuntimeEndpoint: 'unix:///run/containerd/containerd.sock',
+  cgroupDriver: 'cgroupfs',
+  failCgroupV1: false,
+  failSwapOn: false,
+  protectKernelDefaults: true,
+  resolvConf: join(state, 'resolv.conf'),
+  imageGCHighThresholdPercent: 100,
+  imageGCLowThresholdPercent: 99,
+  evictionHard: { 'memory.available': '100Mi', 'nodefs.available': '1%', 'imagefs.available': '1%', 'nodefs.inodesFree': '1%' },
+  nodeStatusUpdateFrequency: '5s',
+  maxPods: 60,
+});
+
+const kubeProxyConfig = (node: string, kubeconfig: string): object => ({
+  apiVersion: 'kubeproxy.config.k8s.io/v1alpha1',
+  kind: 'KubeProxyConfiguration',
+  mode: 'nftables',
+  hostnameOverride: node,
+  clusterCIDR: POD_SUPERNET,
+  clientConnection: { kubeconfig },
+  // These would be set for the whole machine.
+  conntrack: { maxPerCore: 0, min: 0, tcpEstablishedTimeout: '0s', tcpCloseWaitTimeout: '0s' },
+});
+
+const writeNodeFiles = (layout: LabLayout, node: LabNode): void => {
+  const dir = nodeDir(node.name);
+  mkdirSync(dir, { recursive: true });
+  const pki = labPki();
+  const server = apiServerUrl(layout, node.site);
+  signCertificate(pki, `kubelet-${node.name}`, `/O=system:nodes/CN=system:node:${node.name}`, [`DNS:${node.name}`, `IP:${node.internalIp}`]);
+  signCertificate(pki, `kube-proxy-${node.name}`, '/CN=system:kube-proxy');
+  for (const kind of ['crt', 'key'] as const) copyFileSync(pki.file(`kubelet-${node.name}`, kind), join(dir, `kubelet.${kind}`));
+  const write = (name: string, text: string): void => writeFileSync(join(dir, name), text, { mode: 0o600 });
+  write('kubelet.kubeconfig', kubeconfigOf(pki, server, { certificate: `kubelet-${node.name}` }));
+  write('kube-proxy.kubeconfig', kubeconfigOf(pki, server, { certificate: `kube-proxy-${node.name}` }));
+  write('containerd.toml', containerdConfig);
+  write('kubelet.yaml', JSON.stringify(kubeletConfig(dir, pki.file('ca', 'crt'))));
+  write('kube-proxy.yaml', JSON.stringify(kubeProxyConfig(node.name, join(dir, 'kube-proxy.kubeconfig'))));
+};
+
+const nodeLabels = (node: LabNode): string => {
+  const labels = [`unbounded-lab/role=${node.role}`];
+  if (node.role === 'gateway') labels.push(`unbounded-lab/gateway-of=${node.site}`);
+  return labels.join(',');
+};
+
+const daemonName = (node: string): string => `node-${node}`;
+
+/** Starts the node; kubelet waits until {@link markReady}. Running nodes are left alone. */
+export const startNode = (layout: LabLayout, node: LabNode): void => {
+  if (pidOf(daemonName(node.name)) !== undefined) return;
+  writeNodeFiles(layout, node);
+  const images = ['pause', 'probe', ...(node.role === 'control-plane' ? ['coredns'] : [])].map(imageFile);
+  const join1 = makeNodeCgroup(node.name).map((file) => `echo $$ >${file};`).join(' ');
+  const unshare = 'unshare --mount --uts --ipc --pid --cgroup --fork --kill-child --mount-proc';
+  const script = `${join1} exec nsenter --net=/run/netns/${namespaceOf(node.name)} -- ${unshare} ${join(checkout, 'tools/rig/node-init.sh')}`;
+  startDaemon(daemonName(node.name), ['bash', '-c', script], {
+    env: {
+      PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+      NODE: node.name,
+      NODE_IP: node.internalIp,
+      DIR: nodeDir(node.name),
+      IMAGES: images.join(' '),
+      BIN: join(kubernetesProgram('kubelet'), '..'),
+      CNI_PLUGINS: cniPlugins,
+      LABELS: nodeLabels(node),
+    },
+  });
+};
+
+/** Lets the nodes' kubelets start: the API server answers. */
+export const markReady = (): void => writeFileSync(join(state, 'control-plane/ready'), '');
+
+/** Pid (of the machine) of the node's first process. @throws Error when the node does not run */
+export const initPid = (node: string): number => {
+  const outer = pidOf(daemonName(node));
+  const children = outer === undefined ? '' : readFileSync(`/proc/${outer}/task/${outer}/children`, 'utf8');
+  const pid = Number(children.trim().split(' ')[0]);
+  if (!pid) throw new Error(`node ${node} does not run:\n${logTail(daemonName(node))}`);
+  return pid;
+};
+
+/** Prefix that runs a command as if logged in to the node. */
+export const inNode = (node: string): string[] => ['nsenter', '-t', String(initPid(node)), '-m', '-u', '-i', '-n', '-p', '-C', '--'];

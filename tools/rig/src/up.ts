@@ -1,0 +1,83 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { startAgents, startAttendant, startControllers } from './agents.ts';
+import { inNamespace } from './command.ts';
+import { applyManifests, kubectl, prepareControlPlane, startControlPlane } from './control-plane.ts';
+import { pidOf, startDaemon } from './daemon.ts';
+import { makeFabric } from './fabric.ts';
+import { makeImages } from './images.ts';
+import { type LabLayout, namespaceOf, WAN } from './layout.ts';
+import { crds, dns, probes, rbac, siteObjects } from './manifests.ts';
+import { makeMountPoints, markReady, startNode } from './node.ts';
+import { binary, state } from './paths.ts';
+
+const READY_DEADLINE_MS = 180_000;
+
+/** Runs a step and prints how long it took. */
+const step = async <T>(what: string, work: () => Promise<T> | T): Promise<T> => {
+  const start = Date.now();
+  const result = await work();
+  console.log(`  ${what.padEnd(58)}${((Date.now() - start) / 1000).toFixed(1).padStart(6)} s`);
+  return result;
+};
+
+interface NodeStatus {
+  metadata: { name: string };
+  status: { conditions?: { type: string; status: string; message?: string }[] };
+}
+
+/** What keeps nodes from being Ready, a line each; empty when all are. */
+const notReady = async (layout: LabLayout): Promise<string[]> => {
+  const { items } = JSON.parse(await kubectl(layout, ['get', 'nodes', '-o', 'json'])) as { items: NodeStatus[] };
+  return layout.nodes.flatMap(({ name }) => {
+    const node = items.find((item) => item.metadata.name === name);
+    const ready = node?.status.conditions?.find((condition) => condition.type === 'Ready');
+    return ready?.status === 'True' ? [] : [`${name}: ${ready?.message ?? 'not registered'}`];
+  });
+};
+
+const waitForNodes = async (layout: LabLayout): Promise<void> => {
+  for (const end = Date.now() + READY_DEADLINE_MS; ; await delay(500)) {
+    const waiting = await notReady(layout);
+    if (waiting.length === 0) return;
+    if (Date.now() > end) throw new Error(`not Ready after ${READY_DEADLINE_MS / 1000} s:\n${waiting.join('\n')}`);
+  }
+};
+
+const waitForPods = async (layout: LabLayout): Promise<void> => {
+  for (const workload of ['daemonset/probe-a', 'daemonset/probe-b', '-n=kube-system deployment/coredns']) {
+    const [first, second] = workload.split(' ');
+    await kubectl(layout, ['rollout', 'status', ...(second ? [first!, second] : [first!]), '--timeout=120s']);
+  }
+};
+
+/** A host of the outside world, which answers with the address it is asked from. */
+const startWorld = (): void => {
+  if (pidOf('world') === undefined) startDaemon('world', [...inNamespace(namespaceOf(WAN.worldName)), binary('probe'), 'serve']);
+};
+
+/** Brings the lab up, or completes one that is half up. */
+export const up = async (layout: LabLayout): Promise<void> => {
+  mkdirSync(state, { recursive: true });
+  writeFileSync(join(state, 'layout.json'), JSON.stringify(layout));
+  writeFileSync(join(state, 'resolv.conf'), 'nameserver 127.0.0.1\n'); // pods with dnsPolicy Default; there is no DNS outside
+  await step('images', makeImages);
+  await step('underlay: LANs, routers, WAN', () => makeFabric(layout));
+  await step('certificates', () => prepareControlPlane(layout));
+  startWorld();
+  makeMountPoints();
+  for (const node of layout.nodes) startNode(layout, node);
+  await step('etcd, API server', () => startControlPlane(layout));
+  markReady();
+  await step('CRDs, RBAC', () => applyManifests(layout, [crds(), rbac()].join('\n---\n')));
+  startAttendant(layout);
+  await step('controllers', () => startControllers(layout));
+  await step('sites, gateway pools, DNS, test pods', async () => {
+    await kubectl(layout, ['wait', '--for=condition=Established', 'crd', '--all', '--timeout=30s']);
+    await applyManifests(layout, [siteObjects(layout), dns(layout), probes()].join('---\n'));
+  });
+  await step('agents', () => startAgents(layout));
+  await step('every node Ready', () => waitForNodes(layout));
+  await step('test pods ready', () => waitForPods(layout));
+};

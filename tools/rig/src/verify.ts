@@ -1,0 +1,258 @@
+import { existsSync } from 'node:fs';
+import { inNamespace, runAsync } from './command.ts';
+import { kubectl, kubectlCommand } from './control-plane.ts';
+import { type LabLayout, type LabNode, namespaceOf, SERVICES } from './layout.ts';
+import { NODE_PORT, PROBES, worldUrl } from './manifests.ts';
+import { initPid } from './node.ts';
+import { binary } from './paths.ts';
+
+/** Shows that every pod reaches everything that it should: the lab's proof, in real packets. */
+
+export interface Pod {
+  readonly name: string;
+  readonly node: string;
+  readonly site: string;
+  readonly ip: string;
+}
+
+/** One thing that was tried. `from` and `to` are pods, nodes or services. */
+export interface Check {
+  readonly from: string;
+  readonly to: string;
+  readonly what: string;
+  readonly ok: boolean;
+  readonly error?: string;
+  readonly rttMicros?: number;
+}
+
+interface Target {
+  readonly name: string;
+  readonly address: string;
+  readonly port: number;
+  readonly checks: readonly ('icmp' | 'udp' | 'tcp' | 'connect')[];
+}
+
+const ECHO_PORT = 9000;
+const SINK_PORT = 9001;
+const KUBELET_PORT = 10250;
+const STREAM_MEBIBYTES = 64;
+const IN_PARALLEL = 3;
+const EXEC_DEADLINE_MS = 90_000;
+
+interface PodItem {
+  metadata: { name: string };
+  spec: { nodeName: string };
+  status: { podIP?: string };
+}
+
+export const probePods = async (layout: LabLayout): Promise<Pod[]> => {
+  const { items } = JSON.parse(await kubectl(layout, ['get', 'pods', '-l', 'app=probe', '-o', 'json'])) as { items: PodItem[] };
+  return items
+    .filter((item) => item.status.podIP)
+    .map((item) => ({
+      name: item.metadata.name,
+      node: item.spec.nodeName,
+      site: layout.nodes.find((node) => node.name === item.spec.nodeName)?.site ?? '?',
+      ip: item.status.podIP!,
+    }))
+    .sort((a, b) => a.node.localeCompare(b.node) || a.name.localeCompare(b.name));
+};
+
+/** Runs the probe inside a pod, by kubectl exec. */
+export const inPod = (layout: LabLayout, pod: Pod, args: readonly string[], input?: string): Promise<string> =>
+  runAsync([...kubectlCommand(layout), 'exec', ...(input === undefined ? [] : ['-i']), pod.name, '--', '/probe', ...args], {
+    timeoutMs: EXEC_DEADLINE_MS,
+    ...(input === undefined ? {} : { input }),
+  });
+
+const inNodeNamespace = (node: string): string[] => [...inNamespace(namespaceOf(node)), binary('probe')];
+
+/** Maps with at most {@link IN_PARALLEL} at work: each check is a process on a small machine. */
+const mapLimited = async <T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> => {
+  const results: R[] = [];
+  const queue = [...items.entries()];
+  await Promise.all(
+    Array.from({ length: IN_PARALLEL }, async () => {
+      for (let next = queue.shift(); next; next = queue.shift()) results[next[0]] = await work(next[1]);
+    }),
+  );
+  return results;
+};
+
+const attempt = async (check: Omit<Check, 'ok'>, work: () => Promise<string | undefined>): Promise<Check> => {
+  try {
+    const problem = await work();
+    return problem === undefined ? { ...check, ok: true } : { ...check, ok: false, error: problem };
+  } catch (error) {
+    return { ...check, ok: false, error: (error as Error).message };
+  }
+};
+
+interface ProbeResult {
+  name: string;
+  check: string;
+  ok: boolean;
+  error?: string;
+  rttMicros: number;
+}
+
+/** Runs the probe's matrix and turns its answer into checks; when it cannot run at all, every target failed. */
+const matrixChecks = async (from: string, targets: readonly Target[], runProbe: (input: string) => Promise<string>): Promise<Check[]> => {
+  try {
+    const results = JSON.parse(await runProbe(JSON.stringify(targets))) as ProbeResult[];
+    return results.map(({ name, check, ok, error, rttMicros }) => ({ from, to: name, what: check, ok, rttMicros, ...(error ? { error } : {}) }));
+  } catch (error) {
+    return targets.map(({ name }) => ({ from, to: name, what: 'matrix', ok: false, error: (error as Error).message }));
+  }
+};
+
+const podTarget = (pod: Pod): Target => ({ name: pod.name, address: pod.ip, port: ECHO_PORT, checks: ['icmp', 'udp', 'tcp'] });
+const nodeTargets = (node: LabNode): Target[] => [
+  { name: node.name, address: node.internalIp, port: KUBELET_PORT, checks: ['icmp', 'connect'] },
+];
+const apiTarget: Target = { name: 'service/kubernetes', address: SERVICES.apiServer, port: 443, checks: ['connect'] };
+
+const podMatrix = (layout: LabLayout, pods: readonly Pod[], mtu: number): Promise<Check[]> =>
+  mapLimited(pods, (pod) => {
+    const targets = [...pods.filter((other) => other !== pod).map(podTarget), ...layout.nodes.flatMap(nodeTargets), apiTarget];
+    return matrixChecks(pod.name, targets, (input) => inPod(layout, pod, ['matrix', String(mtu)], input));
+  }).then((lists) => lists.flat());
+
+const nodeMatrix = (layout: LabLayout, pods: readonly Pod[], mtu: number): Promise<Check[]> =>
+  mapLimited(layout.nodes, (node) =>
+    matrixChecks(node.name, pods.map(podTarget), (input) =>
+      runAsync([...inNodeNamespace(node.name), 'matrix', String(mtu)], { input, timeoutMs: EXEC_DEADLINE_MS }),
+    ),
+  ).then((lists) => lists.flat());
+
+const isWanAddress = (text: string): boolean => text.trim().startsWith('203.0.113.');
+
+/** Name resolution, Services and the outside world, from every pod. */
+const serviceChecks = async (layout: LabLayout, pods: readonly Pod[]): Promise<Check[]> => {
+  const clusterIp = (await kubectl(layout, ['get', 'service', 'probe', '-o', 'jsonpath={.spec.clusterIP}'])).trim();
+  const fetched = (from: string, to: string, url: string, judge: (body: string) => string | undefined, run: (args: string[]) => Promise<string>) =>
+    attempt({ from, to, what: 'http' }, async () => judge(await run(['fetch', url])));
+  const named = (body: string): string | undefined => (pods.some(({ name }) => name === body.trim()) ? undefined : `answered by ${body}`);
+  const perPod = await mapLimited(pods, async (pod) => {
+    const run = (args: string[]): Promise<string> => inPod(layout, pod, args);
+    return [
+      await fetched(pod.name, 'service/probe', `http://${clusterIp}/`, named, run),
+      await attempt({ from: pod.name, to: 'dns', what: 'resolve' }, async () => {
+        const answer = await run(['resolve', 'probe.default.svc.cluster.local']);
+        return answer.includes(clusterIp) ? undefined : `resolved to ${answer}`;
+      }),
+      await fetched(pod.name, 'outside', worldUrl, (seen) => (isWanAddress(seen) ? undefined : `seen outside as ${seen.trim()}`), run),
+    ];
+  });
+  const perNode = await mapLimited(layout.nodes, (node) => {
+    const other = layout.nodes.find((candidate) => candidate.site === node.site && candidate !== node) ?? node;
+    const run = (args: string[]): Promise<string> => runAsync([...inNodeNamespace(other.name), ...args]);
+    return fetched(other.name, `${node.name}:${NODE_PORT}`, `http://${node.internalIp}:${NODE_PORT}/`, named, run);
+  });
+  return [...perPod.flat(), ...perNode];
+};
+
+/** kubectl logs and exec in every site: the API server reaches kubelets through the overlay. */
+const kubectlChecks = (layout: LabLayout, pods: readonly Pod[]): Promise<Check[]> =>
+  mapLimited(layout.sites, async (site) => {
+    const pod = pods.find((candidate) => candidate.site === site.name);
+    if (!pod) return [{ from: 'kubectl', to: site.name, what: 'logs', ok: false, error: 'the site has no test pod' }];
+    return [
+      await attempt({ from: 'kubectl', to: pod.name, what: 'logs' }, async () => {
+        await kubectl(layout, ['logs', pod.name, '--tail=1']);
+        return undefined;
+      }),
+      await attempt({ from: 'kubectl', to: pod.name, what: 'exec' }, async () => {
+        const answer = await inPod(layout, pod, ['fetch', 'http://127.0.0.1:8080/']);
+        return answer.trim() === pod.name ? undefined : `answered by ${answer}`;
+      }),
+    ];
+  }).then((lists) => lists.flat());
+
+export type PathClass = 'same node' | 'same site' | 'cross-site';
+export const pathClass = (a: Pod, b: Pod): PathClass => (a.node === b.node ? 'same node' : a.site === b.site ? 'same site' : 'cross-site');
+
+/** One pair of pods per class and direction. */
+const streamPairs = (pods: readonly Pod[]): [Pod, Pod][] => {
+  const pairs: [Pod, Pod][] = [];
+  for (const wanted of ['same node', 'same site', 'cross-site'] as const) {
+    // The two last nodes of a site are workers; gateways and the control plane come first in the order of names.
+    for (const a of pods.toReversed()) {
+      const b = pods.toReversed().find((other) => other !== a && pathClass(a, other) === wanted);
+      if (!b) continue;
+      pairs.push([a, b], [b, a]);
+      break;
+    }
+  }
+  return pairs;
+};
+
+const streamChecks = async (layout: LabLayout, pods: readonly Pod[]): Promise<Check[]> => {
+  const checks: Check[] = [];
+  for (const [from, to] of streamPairs(pods)) {
+    let speed = '';
+    const check = await attempt({ from: from.name, to: to.name, what: `stream ${pathClass(from, to)}` }, async () => {
+      const answer = JSON.parse(await inPod(layout, from, ['stream', `${to.ip}:${SINK_PORT}`, String(STREAM_MEBIBYTES)])) as { megabitsPerSecond: number };
+      speed = `${answer.megabitsPerSecond.toFixed(0)} Mbit/s`;
+      return undefined;
+    });
+    checks.push({ ...check, what: `${check.what} ${speed}`.trim() });
+  }
+  return checks;
+};
+
+/** MTU of the pods' interface, asked on a node: all pods of the lab have the same. */
+const podMtu = async (node: string): Promise<number> => {
+  const links = JSON.parse(await runAsync([...inNamespace(namespaceOf(node)), 'ip', '-j', 'link', 'show', 'type', 'veth'])) as { ifname: string; mtu: number }[];
+  const mtu = links.find(({ ifname }) => ifname.startsWith('veth'))?.mtu;
+  if (mtu === undefined) throw new Error(`node ${node} has no pod interface`);
+  return mtu;
+};
+
+/** The pairs of nodes as a table: a dot where everything passed, the number of failures otherwise. */
+export const reachabilityTable = (layout: LabLayout, pods: readonly Pod[], checks: readonly Check[]): string => {
+  const nodeOf = (name: string): string | undefined => pods.find((pod) => pod.name === name)?.node ?? layout.nodes.find((node) => node.name === name)?.name;
+  const names = layout.nodes.map(({ name }) => name);
+  const width = Math.max(...names.map((name) => name.length)) + 1;
+  const cell = (from: string, to: string): string => {
+    const between = checks.filter((check) => nodeOf(check.from) === from && nodeOf(check.to) === to);
+    const failed = between.filter(({ ok }) => !ok).length;
+    return between.length === 0 ? ' ' : failed === 0 ? '·' : `${failed}!`;
+  };
+  const row = (label: string, cells: readonly string[]): string => label.padEnd(width) + cells.map((text) => text.padStart(width)).join('');
+  return [row('', names), ...names.map((from) => row(from, names.map((to) => cell(from, to))))].join('\n');
+};
+
+const timed = async (what: string, work: () => Promise<Check[]>): Promise<Check[]> => {
+  const start = Date.now();
+  const checks = await work();
+  const failed = checks.filter(({ ok }) => !ok).length;
+  console.log(`  ${what.padEnd(44)}${String(checks.length).padStart(6)} checks${String(failed).padStart(5)} failed${((Date.now() - start) / 1000).toFixed(1).padStart(7)} s`);
+  return checks;
+};
+
+/** Runs every check, prints the matrix and what failed. Returns whether all passed. */
+export const verify = async (layout: LabLayout): Promise<boolean> => {
+  const start = Date.now();
+  if (!existsSync(binary('probe'))) throw new Error(`${binary('probe')} is missing: run tools/setup lab`);
+  initPid(layout.controlPlane.name); // a clear error when there is no lab
+  const pods = await probePods(layout);
+  const expected = layout.nodes.length * PROBES.length;
+  const mtu = await podMtu(layout.controlPlane.name);
+  console.log(`${pods.length} test pods on ${layout.nodes.length} nodes, pod MTU ${mtu}`);
+  const checks: Check[] = [
+    { from: 'kubernetes', to: 'test pods', what: `${expected} pods with an address`, ok: pods.length === expected, error: `${pods.length} there are` },
+    ...(await timed('pod to pod, node, API server (ICMP, UDP, TCP)', () => podMatrix(layout, pods, mtu))),
+    ...(await timed('node to pod', () => nodeMatrix(layout, pods, mtu))),
+    ...(await timed('Services, NodePort, DNS, outside', () => serviceChecks(layout, pods))),
+    ...(await timed('kubectl logs and exec', () => kubectlChecks(layout, pods))),
+    ...(await timed(`streams of ${STREAM_MEBIBYTES} MiB`, () => streamChecks(layout, pods))),
+  ];
+  console.log(`\n${reachabilityTable(layout, pods, checks)}\n`);
+  for (const check of checks.filter(({ what, ok }) => ok && what.startsWith('stream'))) console.log(`  ${check.what}: ${check.from} -> ${check.to}`);
+  const failures = checks.filter(({ ok }) => !ok);
+  for (const { from, to, what, error } of failures.slice(0, 40)) console.log(`  FAILED ${from} -> ${to} ${what}: ${error?.split('\n').at(-1)}`);
+  if (failures.length > 40) console.log(`  … and ${failures.length - 40} more`);
+  console.log(`${checks.length - failures.length} passed, ${failures.length} failed in ${((Date.now() - start) / 1000).toFixed(0)} s`);
+  return failures.length === 0;
+};
