@@ -1,0 +1,14 @@
+export {
+  ConfigError,
+  type ConfigOf,
+  describeConfig,
+  flagOf,
+  loadConfig,
+  option,
+  type Option,
+  type Options,
+  readConfig,
+  type Sources,
+  variableOf,
+} from './config.ts';
+export { choice, controlPlaneOptions, duration, flag, path, port, text, whole } from './schemas.ts';
