@@ -37,7 +37,7 @@ export interface Links {
   list(filter?: { readonly stats?: boolean; readonly master?: number }): Promise<Link[]>;
   /** undefined when there is none. */
   get(link: LinkRef): Promise<Link | undefined>;
-  /** Resolves with the new link. @throws NetlinkError EEXIST; EOPNOTSUPP "Unknown device type" without the module */
+  /** Resolves with the new link. @throws NetlinkError EEXIST; ENOTSUP "Unknown device type" without the module */
   create(spec: LinkSpec): Promise<Link>;
   modify(link: LinkRef, changes: LinkChanges): Promise<void>;
   delete(link: LinkRef): Promise<void>;

@@ -8,11 +8,11 @@ export interface VethKind {
   readonly kind: 'veth';
   readonly peer?: VethPeer;
 }
+/** It is born down: the kernel cannot raise it before its other end exists. */
 export interface VethPeer {
   readonly name: string;
   readonly mtu?: number;
   readonly mac?: string;
-  readonly up?: boolean;
   /** The peer is born in this namespace (an open fd of it). */
   readonly netnsFd?: number;
 }

@@ -1,0 +1,19 @@
+/* The addon's exports: netlink sockets and what needs another network namespace. */
+#include "args.h"
+#include "netns.h"
+#include "socket.h"
+
+#define EXPORT(js_name, function) { js_name, NULL, function, NULL, NULL, NULL, napi_enumerable, NULL }
+
+NAPI_MODULE_INIT()
+{
+	napi_property_descriptor functions[] = {
+		EXPORT("openSocket", open_socket),       EXPORT("sendBytes", send_bytes),
+		EXPORT("setMembership", set_membership), EXPORT("holdLoop", hold_loop),
+		EXPORT("netnsOf", netns_of),             EXPORT("closeSocket", close_socket),
+		EXPORT("createNetns", create_netns),     EXPORT("createTun", create_tun),
+	};
+
+	napi_define_properties(env, exports, sizeof(functions) / sizeof(functions[0]), functions);
+	return exports;
+}

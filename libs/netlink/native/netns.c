@@ -1,0 +1,136 @@
+#define _GNU_SOURCE
+#include "netns.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/if.h>
+#include <linux/if_tun.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+struct job {
+	int netns_fd;
+	int (*work)(void *argument);
+	void *argument;
+	int result;
+};
+
+static void *run_job(void *pointer)
+{
+	struct job *job = pointer;
+
+	if (job->netns_fd >= 0 && setns(job->netns_fd, CLONE_NEWNET))
+		job->result = -errno;
+	else
+		job->result = job->work(job->argument);
+	return NULL;
+}
+
+/* A thread of its own, because work may change the namespace of the thread it runs on. */
+static int on_thread(struct job *job)
+{
+	sigset_t all, before;
+	pthread_t thread;
+	int error;
+
+	/* Node's signal handlers must not run on this thread. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	error = pthread_create(&thread, NULL, run_job, job);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (error)
+		return -error;
+	pthread_join(thread, NULL);
+	return job->result;
+}
+
+int in_netns(int netns_fd, int (*work)(void *argument), void *argument)
+{
+	struct job job = { .netns_fd = netns_fd, .work = work, .argument = argument };
+
+	return netns_fd < 0 ? work(argument) : on_thread(&job);
+}
+
+static int bind_to_path(const char *self, const char *path)
+{
+	int file = open(path, O_RDONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
+	int error;
+
+	if (file < 0)
+		return -errno;
+	close(file);
+	if (!mount(self, path, "none", MS_BIND, NULL))
+		return 0;
+	error = -errno;
+	unlink(path);
+	return error;
+}
+
+static int new_netns(void *argument)
+{
+	const char *path = argument;
+	char self[64];
+	int error, fd;
+
+	if (unshare(CLONE_NEWNET))
+		return -errno;
+	snprintf(self, sizeof(self), "/proc/self/task/%ld/ns/net", (long)syscall(SYS_gettid));
+	error = path[0] ? bind_to_path(self, path) : 0;
+	if (error)
+		return error;
+	fd = open(self, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+napi_value create_netns(napi_env env, napi_callback_info info)
+{
+	char path[PATH_MAX];
+	napi_value args[1], result;
+	struct job job = { .netns_fd = -1, .work = new_netns, .argument = path };
+	int fd;
+
+	if (!take_args(env, info, 1, args) || !string_arg(env, args[0], "path", path, sizeof(path)))
+		return NULL;
+	fd = on_thread(&job);
+	if (fd < 0)
+		return throw_errno(env, -fd, "create network namespace");
+	napi_create_int32(env, fd, &result);
+	return result;
+}
+
+static int new_tun(void *argument)
+{
+	struct ifreq request = { .ifr_flags = IFF_TUN | IFF_NO_PI | IFF_VNET_HDR };
+	int error = 0;
+	int fd = open("/dev/net/tun", O_RDWR | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	memcpy(request.ifr_name, argument, IFNAMSIZ);
+	if (ioctl(fd, TUNSETIFF, &request) || ioctl(fd, TUNSETPERSIST, 1))
+		error = -errno;
+	close(fd);
+	return error;
+}
+
+napi_value create_tun(napi_env env, napi_callback_info info)
+{
+	char name[IFNAMSIZ] = "";
+	napi_value args[2];
+	int64_t netns_fd;
+	int error;
+
+	if (!take_args(env, info, 2, args) || !string_arg(env, args[0], "name", name, sizeof(name)) ||
+	    !int_arg(env, args[1], "netnsFd", -1, INT_MAX, &netns_fd))
+		return NULL;
+	error = in_netns((int)netns_fd, new_tun, name);
+	return error < 0 ? throw_errno(env, -error, "create TUN") : NULL;
+}

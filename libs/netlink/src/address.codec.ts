@@ -1,0 +1,67 @@
+import { addressFromBytes, addressToBytes, formatAddress, parseAddress } from '@unbounded/ip';
+
+import { NetlinkDecodeError } from './message.codec.ts';
+
+/** AF_* of linux/socket.h. */
+export const AF = { unspecified: 0, inet: 2, bridge: 7, inet6: 10 } as const;
+
+const V4 = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})$/;
+
+/** 4 or 16 bytes in network order. IPv4 takes a short cut: routes come by the ten thousand. @throws AddressSyntaxError */
+export const addressBytes = (text: string): Uint8Array => {
+  const match = V4.exec(text);
+  if (match) {
+    const bytes = Uint8Array.of(Number(match[1]), Number(match[2]), Number(match[3]), Number(match[4]));
+    if (formatV4(bytes) === text) return bytes;
+  }
+  return addressToBytes(parseAddress(text));
+};
+
+const formatV4 = (bytes: Uint8Array): string => `${bytes[0]}.${bytes[1]}.${bytes[2]}.${bytes[3]}`;
+
+/** Canonical text of 4 or 16 bytes. @throws NetlinkDecodeError for any other length */
+export const addressText = (bytes: Uint8Array): string => {
+  if (bytes.length === 4) return formatV4(bytes);
+  if (bytes.length === 16) return formatAddress(addressFromBytes(bytes));
+  throw new NetlinkDecodeError(`${bytes.length} bytes are no address: IPv4 has 4, IPv6 has 16`);
+};
+
+/** `192.0.2.1/24` as bytes and length; host bits are allowed (addresses on links have them). */
+export interface PrefixBytes {
+  readonly bytes: Uint8Array;
+  readonly length: number;
+}
+
+export const prefixBytes = (text: string): PrefixBytes => {
+  const slash = text.indexOf('/');
+  if (slash < 0) throw new RangeError(`"${text}" has no prefix length: write it like 192.0.2.0/24`);
+  const bytes = addressBytes(text.slice(0, slash));
+  const lengthText = text.slice(slash + 1);
+  const length = Number(lengthText);
+  if (!/^\d{1,3}$/.test(lengthText) || length > bytes.length * 8) {
+    throw new RangeError(`prefix length of "${text}" must be within 0..${bytes.length * 8}`);
+  }
+  return { bytes, length };
+};
+
+export const familyOf = (bytes: Uint8Array): number => (bytes.length === 4 ? AF.inet : AF.inet6);
+
+/** 4 or 6 for AF_INET and AF_INET6. @throws NetlinkDecodeError */
+export const ipFamily = (af: number): 4 | 6 => {
+  if (af === AF.inet) return 4;
+  if (af === AF.inet6) return 6;
+  throw new NetlinkDecodeError(`address family ${af} is neither IPv4 (2) nor IPv6 (10)`);
+};
+
+export const afOf = (family: 4 | 6 | 'bridge' | undefined): number =>
+  family === 4 ? AF.inet : family === 6 ? AF.inet6 : family === 'bridge' ? AF.bridge : AF.unspecified;
+
+const MAC = /^[0-9a-f]{2}(:[0-9a-f]{2}){5}$/i;
+
+/** Six bytes of `02:00:00:00:00:01`. */
+export const macBytes = (text: string): Uint8Array => {
+  if (!MAC.test(text)) throw new RangeError(`"${text}" is not a MAC address: write it like 02:00:00:00:00:01`);
+  return Uint8Array.from(text.split(':'), (octet) => Number.parseInt(octet, 16));
+};
+
+export const macText = (bytes: Uint8Array): string => Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join(':');

@@ -1,0 +1,109 @@
+import { readAttributes } from './attribute.codec.ts';
+import { CONTROL, FLAG, type Message, type Request } from './message.codec.ts';
+import { NetlinkError } from './netlink-error.ts';
+
+const HEADER_BYTES = 16;
+const EXTACK_TEXT = 1; // NLMSGERR_ATTR_MSG
+const ENOBUFS = 105;
+
+/** Messages that were sent together and are settled together. */
+export class Exchange {
+  readonly requests: readonly Request[];
+  /** Sequence number of the first; the others follow it. */
+  readonly firstSeq: number;
+  /** Ends with the first refusal: a batch of nfnetlink answers nothing behind it. */
+  readonly untilError: boolean;
+  readonly errors: (NetlinkError | undefined)[];
+  readonly #each: ((message: Message) => void) | undefined;
+  readonly #settled: (exchange: Exchange) => void;
+  #open: number;
+  #answered: boolean[];
+  /** The kernel's tables changed while it dumped them: the list may lack or repeat entries. */
+  interrupted = false;
+  refused = false;
+  /** A reply could not be decoded. */
+  failure: unknown;
+
+  constructor(options: {
+    requests: readonly Request[];
+    firstSeq: number;
+    untilError: boolean;
+    each: ((message: Message) => void) | undefined;
+    settled: (exchange: Exchange) => void;
+  }) {
+    this.requests = options.requests;
+    this.firstSeq = options.firstSeq;
+    this.untilError = options.untilError;
+    this.#each = options.each;
+    this.#settled = options.settled;
+    this.#open = options.requests.length;
+    this.errors = Array<NetlinkError | undefined>(this.#open).fill(undefined);
+    this.#answered = Array<boolean>(this.#open).fill(false);
+  }
+
+  get done(): boolean {
+    return this.#open === 0;
+  }
+
+  #what(index: number): string {
+    const what = this.requests[index]?.what ?? '';
+    return typeof what === 'string' ? what : what();
+  }
+
+  #answer(index: number, errno: number, extack?: string): void {
+    if (this.#answered[index] !== false) return;
+    this.#answered[index] = true;
+    this.#open--;
+    if (errno !== 0) {
+      this.errors[index] = new NetlinkError(errno, this.#what(index), extack);
+      this.refused = true;
+    }
+    if (this.done) this.#settled(this);
+  }
+
+  /** True when this message answered its request for good. */
+  receive(message: Message): boolean {
+    const index = message.seq - this.firstSeq;
+    if (message.flags & FLAG.dumpInterrupted) this.interrupted = true;
+    if (message.type === CONTROL.error || message.type === CONTROL.done) {
+      this.#answer(index, ...readStatus(message));
+      return true;
+    }
+    try {
+      this.#each?.(message);
+    } catch (error) {
+      this.failure ??= error;
+    }
+    return false;
+  }
+
+  /** Settles what is still open. */
+  fail(errno: number, reason?: string): void {
+    for (let index = 0; index < this.requests.length; index++) this.#answer(index, errno, reason);
+  }
+
+  /** The kernel had no room for replies. What was asked may have happened. */
+  lose(): void {
+    this.fail(ENOBUFS, 'the reply was lost in an overflow of the socket: it may have happened or not');
+  }
+
+  /** The rest of a refused batch was not done. */
+  giveUp(): void {
+    const ECANCELED = 125;
+    this.fail(ECANCELED, 'another message of the same transaction was refused');
+  }
+}
+
+/** errno (0: done) and the kernel's words of NLMSG_ERROR or NLMSG_DONE (linux/netlink.h struct nlmsgerr). */
+const readStatus = ({ type, flags, body }: Message): [errno: number, extack: string | undefined] => {
+  if (body.length < 4) return [0, undefined];
+  const view = new DataView(body.buffer, body.byteOffset, body.length);
+  const errno = Math.abs(view.getInt32(0, true));
+  if (!(flags & FLAG.ackTlvs)) return [errno, undefined];
+  let at = 4;
+  if (type === CONTROL.error) {
+    const echoed = flags & FLAG.capped || body.length < 8 ? HEADER_BYTES : view.getUint32(4, true);
+    at += (echoed + 3) & ~3;
+  }
+  return [errno, at < body.length ? readAttributes(body.subarray(at)).get(EXTACK_TEXT)?.text : undefined];
+};

@@ -1,0 +1,35 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
+
+/** An open netlink socket of the addon. */
+export type SocketHandle = { readonly __socket: unique symbol };
+
+/** What `native/module.c` exports; the comments there say what each does. */
+interface NetlinkAddon {
+  openSocket(
+    protocol: number,
+    netnsFd: number,
+    bufferBytes: number,
+    callback: (bytes: Uint8Array, errno: number, writable: boolean) => void,
+  ): SocketHandle;
+  sendBytes(socket: SocketHandle, bytes: Uint8Array): boolean;
+  setMembership(socket: SocketHandle, group: number, join: boolean): void;
+  holdLoop(socket: SocketHandle, on: boolean): void;
+  netnsOf(socket: SocketHandle): number;
+  closeSocket(socket: SocketHandle): void;
+  createNetns(path: string): number;
+  createTun(name: string, netnsFd: number): void;
+}
+
+const load = (): NetlinkAddon => {
+  const file = process.env['UNBOUNDED_NETLINK_ADDON'] ?? fileURLToPath(new URL('../native/build/netlink.node', import.meta.url));
+  if (!existsSync(file)) execFileSync(fileURLToPath(new URL('../native/build.sh', import.meta.url)), { stdio: ['ignore', 'inherit', 'inherit'] });
+  return createRequire(import.meta.url)(file) as NetlinkAddon;
+};
+
+let loaded: NetlinkAddon | undefined;
+
+/** The addon; loaded (and built, where it is missing) at the first call, so that importing this library has no effect. */
+export const addon = (): NetlinkAddon => (loaded ??= load());
