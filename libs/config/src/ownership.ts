@@ -1,0 +1,48 @@
+/**
+ * How everything that we put into a node's kernel and file system is told from what others put there (ADR 0004). A
+ * thing without its mark is never changed and never deleted, whatever its name; a foreign thing under one of our names
+ * is reported and left alone.
+ */
+
+/** `ip link` shows it as alias; on every device that we make. */
+export const LINK_ALIAS = 'unbounded';
+
+/** Route, rule and nexthop protocol number (`ip route` shows `proto 117`); below 256, in nobody's rt_protos. */
+export const ROUTE_PROTOCOL = 117;
+
+/** Ids of nexthop objects: our own range, far above what others count from 1. */
+export const NEXTHOP_IDS = { first: 0x7500_0000, last: 0x7500_ffff } as const;
+
+/** Our part of the packet mark: kube-proxy uses 0x4000 and 0x8000, Calico 0xffff0000 by default, Cilium 0x0f00. */
+export const MARK_MASK = 0x0000_00f0;
+
+/** Routing tables and rule priorities, for what cannot stand in the main table. */
+export const ROUTE_TABLE = 11751;
+export const RULE_PRIORITY = 11751;
+
+/** nftables table (family inet). */
+export const NFT_TABLE = 'unbounded';
+
+/** UDP. */
+export const PORTS = { vxlan: 4789, geneve: 6081, health: 9997 } as const;
+/** UDP source ports of VXLAN. */
+export const VXLAN_SOURCE_PORTS = { low: 47891, high: 47922 } as const;
+
+/** Pinned programs, links and maps. A change of a map's layout gets a new folder, filled before a link switches to it. */
+export const PIN_FOLDER = '/sys/fs/bpf/unbounded/v1';
+
+/** What survives a reboot: last good plan, recorded sysctls, registered pods. */
+export const STATE_FOLDER = '/var/lib/unbounded';
+/** Sockets and units of the keeper. */
+export const RUN_FOLDER = '/run/unbounded';
+/** The node's key pair, as WireGuard's own tools expect it. */
+export const KEY_FOLDER = '/etc/wireguard';
+export const PRIVATE_KEY_FILE = `${KEY_FOLDER}/server.priv`;
+export const PUBLIC_KEY_FILE = `${KEY_FOLDER}/server.pub`;
+/** CNI configuration. */
+export const CNI_CONF_FOLDER = '/etc/cni/net.d';
+export const CNI_CONF_NAME = '10-unbounded.conflist';
+/** Socket on which the CNI binary finds the agent. */
+export const CNI_SOCKET = `${RUN_FOLDER}/cni.sock`;
+/** A file for each user-space WireGuard interface that the keeper runs. */
+export const KEEPER_UNITS = `${RUN_FOLDER}/keeper/units`;
