@@ -30,7 +30,7 @@ const cidrRules: readonly CelRule[] = [
   {
     rule: '!isCIDR(self) || cidr(self) == cidr(self).masked()',
     message: 'must have no host bits set',
-    messageExpression: `'"' + self + '" has host bits set: the block that holds it is ' + string(cidr(self).masked())`,
+    messageExpression: `'"' + self + '" has host bits set: all bits behind the prefix length must be zero, as in 10.1.0.0/16'`,
   },
 ];
 
@@ -61,7 +61,7 @@ export const objectNames = (description: string, minItems: number) =>
 export const nameFitsLabel: CelRule = {
   rule: `size(self.metadata.name) <= ${LONGEST_NAME}`,
   message: `metadata.name must have at most ${LONGEST_NAME} characters, because it is the value of a label`,
-  messageExpression: `'metadata.name has ' + string(size(self.metadata.name)) + ' characters: at most ${LONGEST_NAME} fit, because it is the value of a label'`,
+  messageExpression: `'"' + self.metadata.name + '" is too long: metadata.name may have at most ${LONGEST_NAME} characters, because it is the value of a label'`,
 };
 
 export const TUNNEL_PROTOCOLS = ['WireGuard', 'IPIP', 'GENEVE', 'VXLAN', 'None'] as const;

@@ -1,0 +1,195 @@
+import { type KubeObject, type Resource } from './objects.ts';
+import { type ApiRequest, type Transport } from './transport.ts';
+
+export interface ListOptions {
+  readonly namespace?: string;
+  readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+  readonly signal?: AbortSignal;
+}
+
+export interface Page<T> {
+  readonly items: readonly T[];
+  /** From where a watch continues without a gap. */
+  readonly resourceVersion: string;
+  /** Present when there is more. */
+  readonly continueToken?: string;
+}
+
+export interface WatchOptions extends ListOptions {
+  readonly resourceVersion: string;
+  /** After this time the server ends the watch. */
+  readonly timeoutSeconds?: number;
+}
+
+export type WatchEvent<T> =
+  | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK'; readonly object: T }
+  | {
+      readonly type: 'ERROR';
+      readonly object: { readonly code?: number; readonly reason?: string; readonly message?: string };
+    };
+
+/** One operation of a JSON patch (RFC 6902). */
+export type JsonPatchOperation =
+  | { readonly op: 'add' | 'replace' | 'test'; readonly path: string; readonly value: unknown }
+  | { readonly op: 'remove'; readonly path: string };
+
+export interface WriteOptions {
+  readonly namespace?: string | undefined;
+  readonly subresource?: string;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface ResourceClient<T extends KubeObject> {
+  readonly resource: Resource<T>;
+  /** @throws ApiError (isNotFound) */
+  get(name: string, options?: WriteOptions): Promise<T>;
+  list(
+    options?: ListOptions & { readonly limit?: number; readonly continueToken?: string | undefined },
+  ): Promise<Page<T>>;
+  /** Follows all pages. */
+  listAll(options?: ListOptions): Promise<readonly T[]>;
+  watch(options: WatchOptions): AsyncGenerator<WatchEvent<T>, void, undefined>;
+  create(object: T, options?: WriteOptions): Promise<T>;
+  /** Replaces. A resourceVersion in the metadata is a precondition. */
+  update(object: T, options?: WriteOptions): Promise<T>;
+  /** RFC 7396. A `metadata.resourceVersion` in the patch is a precondition. */
+  mergePatch(name: string, patch: object, options?: WriteOptions): Promise<T>;
+  /** RFC 6902. */
+  jsonPatch(name: string, patch: readonly JsonPatchOperation[], options?: WriteOptions): Promise<T>;
+  /** Server-side apply: the manager owns exactly the fields that it sends. `force` takes fields over from others. */
+  apply(
+    object: KubeObject & object,
+    options: WriteOptions & { readonly fieldManager: string; readonly force?: boolean },
+  ): Promise<T>;
+  delete(
+    name: string,
+    options?: WriteOptions & {
+      readonly uid?: string;
+      readonly resourceVersion?: string;
+      readonly propagationPolicy?: 'Background' | 'Foreground' | 'Orphan';
+    },
+  ): Promise<void>;
+}
+
+const PAGE_SIZE = 500;
+
+interface ListBody<T> {
+  readonly metadata: { readonly resourceVersion?: string; readonly continue?: string };
+  readonly items?: readonly T[];
+}
+
+/** Items of a list lack apiVersion and kind; the rest of the program should not have to know. */
+const withType = <T extends KubeObject>(resource: Resource<T>, item: T): T => ({
+  ...item,
+  apiVersion: resource.group === '' ? resource.version : `${resource.group}/${resource.version}`,
+  kind: resource.kind,
+});
+
+const collectionPath = ({ group, version, plural, isNamespaced }: Resource<KubeObject>, namespace?: string): string => {
+  const root = group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
+  return isNamespaced && namespace !== undefined ? `${root}/namespaces/${namespace}/${plural}` : `${root}/${plural}`;
+};
+
+const deleteOptions = (options: Parameters<ResourceClient<KubeObject>['delete']>[1] = {}): object => ({
+  apiVersion: 'v1',
+  kind: 'DeleteOptions',
+  ...(options.propagationPolicy ? { propagationPolicy: options.propagationPolicy } : {}),
+  ...(options.uid || options.resourceVersion
+    ? {
+        preconditions: {
+          ...(options.uid ? { uid: options.uid } : {}),
+          ...(options.resourceVersion ? { resourceVersion: options.resourceVersion } : {}),
+        },
+      }
+    : {}),
+});
+
+/** Reads and writes objects of one kind. */
+export const createClient = <T extends KubeObject>(transport: Transport, resource: Resource<T>): ResourceClient<T> => {
+  const itemPath = (name: string, { namespace, subresource }: WriteOptions): string =>
+    `${collectionPath(resource, namespace)}/${encodeURIComponent(name)}${subresource ? `/${subresource}` : ''}`;
+  const send = async (request: Omit<ApiRequest, 'signal'>, signal?: AbortSignal): Promise<T> =>
+    (await transport.send({ ...request, ...(signal ? { signal } : {}) })) as T;
+  const listPage: ResourceClient<T>['list'] = async (options = {}) => {
+    const { namespace, labelSelector, fieldSelector, limit, continueToken, signal } = options;
+    const query = { labelSelector, fieldSelector, limit, continue: continueToken };
+    const body = (await send(
+      { method: 'GET', path: collectionPath(resource, namespace), query },
+      signal,
+    )) as unknown as ListBody<T>;
+    return {
+      items: (body.items ?? []).map((item) => withType(resource, item)),
+      resourceVersion: body.metadata.resourceVersion ?? '',
+      ...(body.metadata.continue ? { continueToken: body.metadata.continue } : {}),
+    };
+  };
+  const patch = (name: string, body: object, contentType: string, options: WriteOptions): Promise<T> =>
+    send({ method: 'PATCH', path: itemPath(name, options), body, contentType }, options.signal);
+  return {
+    resource,
+    get: (name, options = {}) => send({ method: 'GET', path: itemPath(name, options) }, options.signal),
+    list: listPage,
+    listAll: async (options = {}) => {
+      const all: T[] = [];
+      let continueToken: string | undefined;
+      do {
+        const page = await listPage({ ...options, limit: PAGE_SIZE, continueToken });
+        all.push(...page.items);
+        continueToken = page.continueToken;
+      } while (continueToken !== undefined);
+      return all;
+    },
+    watch: ({ namespace, signal, ...query }) =>
+      transport.stream({
+        method: 'GET',
+        path: collectionPath(resource, namespace),
+        query: { ...query, watch: true, allowWatchBookmarks: true },
+        idleTimeoutMs: WATCH_IDLE_TIMEOUT_MS,
+        ...(signal ? { signal } : {}),
+      }) as AsyncGenerator<WatchEvent<T>, void, undefined>,
+    create: (object, options = {}) =>
+      send(
+        {
+          method: 'POST',
+          path: collectionPath(resource, options.namespace ?? object.metadata.namespace),
+          body: object,
+        },
+        options.signal,
+      ),
+    update: (object, options = {}) =>
+      send(
+        {
+          method: 'PUT',
+          path: itemPath(object.metadata.name, {
+            ...options,
+            namespace: options.namespace ?? object.metadata.namespace,
+          }),
+          body: object,
+        },
+        options.signal,
+      ),
+    mergePatch: (name, body, options = {}) => patch(name, body, 'application/merge-patch+json', options),
+    jsonPatch: (name, body, options = {}) => patch(name, body, 'application/json-patch+json', options),
+    apply: (object, { fieldManager, force, ...options }) =>
+      send(
+        {
+          method: 'PATCH',
+          path: itemPath(object.metadata.name, {
+            ...options,
+            namespace: options.namespace ?? object.metadata.namespace,
+          }),
+          query: { fieldManager, force },
+          body: object,
+          contentType: 'application/apply-patch+yaml',
+        },
+        options.signal,
+      ),
+    delete: async (name, options = {}) => {
+      await send({ method: 'DELETE', path: itemPath(name, options), body: deleteOptions(options) }, options.signal);
+    },
+  };
+};
+
+/** The server sends a bookmark about every minute: two of them missing means that the connection is dead. */
+const WATCH_IDLE_TIMEOUT_MS = 150_000;

@@ -1,0 +1,60 @@
+import { existsSync } from 'node:fs';
+import { Agent as HttpAgent } from 'node:http';
+import { Agent as HttpsAgent, type RequestOptions } from 'node:https';
+
+import { KubeConfig } from '@kubernetes/client-node';
+
+/** Where an API server is and how to prove who we are. */
+export interface Connection {
+  readonly server: URL;
+  /** TLS material and headers for one request. Credentials are read again when they may have changed. */
+  credentials(): Promise<RequestOptions>;
+  close(): void;
+}
+
+/** No cluster could be found, or its file is not usable. */
+export class ConnectionError extends Error {
+  override readonly name = 'ConnectionError';
+}
+
+const loadKubeConfig = (kubeconfig: string | undefined): KubeConfig => {
+  const config = new KubeConfig();
+  if (kubeconfig !== undefined) {
+    if (!existsSync(kubeconfig)) throw new ConnectionError(`kubeconfig "${kubeconfig}" does not exist`);
+    config.loadFromFile(kubeconfig);
+  } else config.loadFromDefault(); // KUBECONFIG, ~/.kube/config, the pod's service account
+  return config;
+};
+
+const TCP_KEEP_ALIVE_MS = 15_000;
+
+/**
+ * From a kubeconfig file or, without one, from KUBECONFIG, the home directory or the pod's service account. A token
+ * file (service account) is read again within a minute of its rotation.
+ * @throws ConnectionError
+ */
+export const connect = (kubeconfig?: string): Connection => {
+  const config = loadKubeConfig(kubeconfig);
+  const cluster = config.getCurrentCluster();
+  if (!cluster) {
+    throw new ConnectionError(
+      'no cluster is configured: give --kubeconfig, set KUBECONFIG, or run in a pod with a service account',
+    );
+  }
+  const server = new URL(cluster.server);
+  // One pool of connections for all requests; TLS material is part of the pool's key, so a rotated certificate gets new ones.
+  const agent =
+    server.protocol === 'http:'
+      ? new HttpAgent({ keepAlive: true })
+      : new HttpsAgent({ keepAlive: true, keepAliveMsecs: TCP_KEEP_ALIVE_MS });
+  return {
+    server,
+    credentials: async () => {
+      const options: RequestOptions = { headers: {} };
+      await config.applyToHTTPSOptions(options);
+      const { agent: _, ...credentials } = options; // client-node would open a connection for each request
+      return { ...credentials, agent };
+    },
+    close: () => agent.destroy(),
+  };
+};

@@ -1,0 +1,28 @@
+export {
+  ApiError,
+  isConflict,
+  isExpired,
+  isForbidden,
+  isInvalid,
+  isNotFound,
+  type Status,
+  TransportError,
+} from './api-error.ts';
+export {
+  createClient,
+  type JsonPatchOperation,
+  type ListOptions,
+  type Page,
+  type ResourceClient,
+  type WatchEvent,
+  type WatchOptions,
+  type WriteOptions,
+} from './client.ts';
+export { type Cluster, clientOf, type ClusterOptions, coreClients, openCluster } from './cluster.ts';
+export { type NewCondition, withCondition } from './conditions.ts';
+export { connect, type Connection, ConnectionError } from './connection.ts';
+export { ensureCrds } from './ensure-crds.ts';
+export { createEventRecorder, type EventRecord, type EventRecorder } from './event-recorder.ts';
+export type * from './objects.ts';
+export * from './resources.ts';
+export { type ApiRequest, createTransport, type RequestObserver, type Transport } from './transport.ts';

@@ -1,0 +1,53 @@
+import {
+  type CoreV1Event,
+  type EventsV1Event,
+  type V1CustomResourceDefinition,
+  type V1Lease,
+  type V1Namespace,
+  type V1Node,
+  type V1ObjectMeta,
+  type V1Pod,
+  type V1ServiceAccount,
+} from '@kubernetes/client-node';
+import { type ObjectMeta } from '@unbounded/crds';
+
+/** A type of client-node as it is on the wire: times are RFC 3339 text. Metadata is ours. */
+export type Wire<T> = T extends Date
+  ? string
+  : T extends V1ObjectMeta
+    ? ObjectMeta
+    : T extends readonly (infer E)[]
+      ? readonly Wire<E>[]
+      : T extends object
+        ? { readonly [K in keyof T]: Wire<T[K]> }
+        : T;
+
+/** Anything with a name. */
+export interface KubeObject {
+  readonly apiVersion?: string;
+  readonly kind?: string;
+  readonly metadata: ObjectMeta;
+}
+
+type Named<T> = Omit<Wire<T>, 'metadata'> & { readonly metadata: ObjectMeta };
+
+export type Node = Named<V1Node>;
+export type Lease = Named<V1Lease>;
+export type Event = Named<EventsV1Event>;
+export type CoreEvent = Named<CoreV1Event>;
+export type Namespace = Named<V1Namespace>;
+export type Pod = Named<V1Pod>;
+export type ServiceAccount = Named<V1ServiceAccount>;
+export type Crd = Named<V1CustomResourceDefinition>;
+
+/** Where the API server keeps objects of a kind. `T` is the type of the objects. */
+export interface Resource<T extends KubeObject> {
+  readonly kind: string;
+  /** Empty for the core group. */
+  readonly group: string;
+  readonly version: string;
+  readonly plural: string;
+  readonly isNamespaced: boolean;
+  /** Never set: it carries the type. */
+  readonly objects?: () => T;
+}

@@ -1,0 +1,40 @@
+import { API_GROUP, API_VERSION, type KindDefinition, type ObjectOf } from '@unbounded/crds';
+
+import {
+  type Crd,
+  type Event,
+  type KubeObject,
+  type Lease,
+  type Namespace,
+  type Node,
+  type Pod,
+  type Resource,
+  type ServiceAccount,
+} from './objects.ts';
+
+const resource = <T extends KubeObject>(
+  kind: string,
+  groupVersion: string,
+  plural: string,
+  isNamespaced: boolean,
+): Resource<T> => {
+  const [version = '', group = ''] = groupVersion.split('/').reverse();
+  return { kind, group, version, plural, isNamespaced };
+};
+
+export const nodes = resource<Node>('Node', 'v1', 'nodes', false);
+export const pods = resource<Pod>('Pod', 'v1', 'pods', true);
+export const namespaces = resource<Namespace>('Namespace', 'v1', 'namespaces', false);
+export const serviceAccounts = resource<ServiceAccount>('ServiceAccount', 'v1', 'serviceaccounts', true);
+export const leases = resource<Lease>('Lease', 'coordination.k8s.io/v1', 'leases', true);
+export const events = resource<Event>('Event', 'events.k8s.io/v1', 'events', true);
+export const crds = resource<Crd>(
+  'CustomResourceDefinition',
+  'apiextensions.k8s.io/v1',
+  'customresourcedefinitions',
+  false,
+);
+
+/** One of our own kinds. */
+export const resourceOf = <D extends KindDefinition>({ kind, plural }: D): Resource<ObjectOf<D>> =>
+  resource(kind, `${API_GROUP}/${API_VERSION}`, plural, false);

@@ -1,0 +1,159 @@
+import { type IncomingMessage, request as httpRequest } from 'node:http';
+import { request as httpsRequest, type RequestOptions } from 'node:https';
+import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import { ApiError, type Status, TransportError } from './api-error.ts';
+import { type Connection } from './connection.ts';
+
+export interface ApiRequest {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
+  readonly body?: unknown;
+  /** Of the body; application/json when not set. */
+  readonly contentType?: string;
+  readonly signal?: AbortSignal;
+  /** No byte for this long ends the request. */
+  readonly idleTimeoutMs?: number;
+}
+
+/** Told about every answer: for rest_client_requests_total. */
+export type RequestObserver = (observation: {
+  readonly method: string;
+  readonly code: string;
+  readonly host: string;
+}) => void;
+
+export interface Transport {
+  /** The parsed answer. @throws ApiError, TransportError */
+  send(request: ApiRequest): Promise<unknown>;
+  /** The answer as text. @throws ApiError, TransportError */
+  sendText(request: ApiRequest): Promise<string>;
+  /** The answer's lines, each parsed, until the server or `signal` ends it. @throws ApiError, TransportError */
+  stream(request: ApiRequest): AsyncGenerator<unknown, void, undefined>;
+  close(): void;
+}
+
+const DEFAULT_IDLE_TIMEOUT_MS = 30_000;
+/** Refusals with Retry-After (429 Too Many Requests, 503) are repeated this often, as client-go does. */
+const MAX_RETRIES = 10;
+const MAX_RETRY_AFTER_S = 30;
+const KEEP_ALIVE_PROBE_MS = 15_000;
+
+const queryText = (query: ApiRequest['query']): string => {
+  const entries = Object.entries(query ?? {}).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, String(value)] as const],
+  );
+  return entries.length === 0 ? '' : `?${new URLSearchParams(Object.fromEntries(entries)).toString()}`;
+};
+
+const describe = ({ method, path }: ApiRequest): string => `${method} ${path}`;
+
+const open = async (connection: Connection, call: ApiRequest): Promise<IncomingMessage> => {
+  const { server } = connection;
+  const credentials = await connection.credentials();
+  const body = call.body === undefined ? undefined : JSON.stringify(call.body);
+  const options: RequestOptions = {
+    ...credentials,
+    method: call.method,
+    headers: {
+      ...credentials.headers,
+      accept: 'application/json',
+      'user-agent': 'unbounded',
+      ...(body === undefined
+        ? {}
+        : { 'content-type': call.contentType ?? 'application/json', 'content-length': Buffer.byteLength(body) }),
+    },
+    timeout: call.idleTimeoutMs ?? DEFAULT_IDLE_TIMEOUT_MS,
+    ...(call.signal ? { signal: call.signal } : {}),
+  };
+  const url = new URL(server.pathname.replace(/\/$/, '') + call.path + queryText(call.query), server);
+  return new Promise((resolve, reject) => {
+    const outgoing = (url.protocol === 'http:' ? httpRequest : httpsRequest)(url, options, resolve);
+    outgoing.once('socket', (socket) => socket.setKeepAlive(true, KEEP_ALIVE_PROBE_MS));
+    outgoing.once('timeout', () => outgoing.destroy(new Error(`no answer for ${options.timeout} ms`)));
+    outgoing.once('error', (cause) => reject(new TransportError(`${describe(call)}: ${cause.message}`, { cause })));
+    outgoing.end(body);
+  });
+};
+
+const readAll = async (call: ApiRequest, response: IncomingMessage): Promise<string> => {
+  const chunks: Buffer[] = [];
+  try {
+    for await (const chunk of response) chunks.push(chunk as Buffer);
+  } catch (cause) {
+    throw new TransportError(`${describe(call)}: the answer broke off`, { cause });
+  }
+  return Buffer.concat(chunks).toString('utf8');
+};
+
+const parse = (call: ApiRequest, text: string): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new TransportError(`${describe(call)}: the answer is no JSON: ${text.slice(0, 120)}`, { cause });
+  }
+};
+
+const refusal = (call: ApiRequest, status: number, text: string): ApiError => {
+  let body: Status = {};
+  try {
+    body = JSON.parse(text) as Status;
+  } catch {
+    body = { message: text.trim().slice(0, 200) }; // some refusals (a proxy's, authentication) are plain text
+  }
+  return new ApiError(describe(call), status, body);
+};
+
+/** Opens the request and gives an answer that is not a refusal, repeating it while the server asks us to wait. */
+const accepted = async (
+  connection: Connection,
+  call: ApiRequest,
+  observe: RequestObserver,
+): Promise<IncomingMessage> => {
+  for (let attempt = 0; ; attempt++) {
+    let response: IncomingMessage;
+    try {
+      response = await open(connection, call);
+    } catch (error) {
+      observe({ method: call.method, code: '<error>', host: connection.server.host });
+      throw error;
+    }
+    const status = response.statusCode ?? 0;
+    observe({ method: call.method, code: String(status), host: connection.server.host });
+    if (status >= 200 && status < 300) return response;
+    const text = await readAll(call, response);
+    const retryAfter = Number(response.headers['retry-after']);
+    if (attempt >= MAX_RETRIES || !(status === 429 || status >= 500) || !(retryAfter >= 0))
+      throw refusal(call, status, text);
+    await sleep(Math.min(retryAfter, MAX_RETRY_AFTER_S) * 1000, undefined, call.signal ? { signal: call.signal } : {});
+  }
+};
+
+async function* streamLines(
+  connection: Connection,
+  call: ApiRequest,
+  observe: RequestObserver,
+): AsyncGenerator<unknown, void, undefined> {
+  const response = await accepted(connection, call, observe);
+  const lines = createInterface({ input: response, crlfDelay: Number.POSITIVE_INFINITY });
+  let broken: Error | undefined;
+  response.once('error', (error) => {
+    broken = error;
+    lines.close();
+  });
+  try {
+    for await (const line of lines) if (line !== '') yield parse(call, line);
+    if (broken) throw new TransportError(`${describe(call)}: ${broken.message}`, { cause: broken });
+  } finally {
+    response.destroy();
+  }
+}
+
+export const createTransport = (connection: Connection, observe: RequestObserver = () => {}): Transport => ({
+  send: async (call) => parse(call, await readAll(call, await accepted(connection, call, observe))),
+  sendText: async (call) => readAll(call, await accepted(connection, call, observe)),
+  stream: (call) => streamLines(connection, call, observe),
+  close: () => connection.close(),
+});

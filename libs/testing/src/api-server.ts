@@ -1,0 +1,190 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { generateKeyPairSync } from 'node:crypto';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, openSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { homedir, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import { type Cluster, openCluster } from '@unbounded/kube';
+
+/** A real kube-apiserver with its etcd, on loopback. Everything dies with the process that started it. */
+export interface ApiServer extends AsyncDisposable {
+  /** Path of a kubeconfig of a member of system:masters. */
+  readonly kubeconfig: string;
+  readonly cluster: Cluster;
+  /** Path of a kubeconfig that uses this bearer token. */
+  kubeconfigFor(token: string): string;
+  /** Kills the API server (etcd keeps the data); `start` brings it back on the same port. */
+  kill(): Promise<void>;
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+const ADMIN_TOKEN = 'test-admin-token';
+const START_TIMEOUT_MS = 60_000;
+const POLL_MS = 50;
+
+const asset = (candidates: readonly string[], what: string): string => {
+  const found = candidates.find((path) => existsSync(path));
+  if (found === undefined) throw new Error(`${what}: none of ${candidates.join(', ')} exists; run tools/setup`);
+  return found;
+};
+
+const kubernetesBinary = (): string => {
+  const assets = process.env['UNBOUNDED_ASSETS'] ?? join(homedir(), '.cache/unbounded');
+  return asset([join(assets, 'bin/kubernetes')], 'the kubernetes binary is not built');
+};
+
+const etcdBinary = (): string => asset(['/usr/bin/etcd', '/usr/local/bin/etcd'], 'etcd is not installed');
+
+const freePorts = async (count: number): Promise<number[]> => {
+  const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
+  await Promise.all(servers.map((server) => once(server, 'listening')));
+  const ports = servers.map((server) => (server.address() as { port: number }).port);
+  await Promise.all(servers.map((server) => once(server.close(), 'close')));
+  return ports;
+};
+
+/** A process that the kernel kills when we die, however we die. */
+const spawnOwned = (command: string, args: readonly string[], log: string): ChildProcess =>
+  spawn('setpriv', ['--pdeathsig', 'KILL', command, ...args], {
+    stdio: ['ignore', openSync(log, 'a'), openSync(log, 'a')],
+  });
+
+const killAndWait = async (child: ChildProcess | undefined): Promise<void> => {
+  if (!child || child.exitCode !== null || child.signalCode !== null) return;
+  child.kill('SIGKILL');
+  await once(child, 'exit');
+};
+
+const writePki = (directory: string): void => {
+  const subject = ['-subj', '/CN=kube-apiserver', '-addext', 'subjectAltName=IP:127.0.0.1,DNS:localhost'];
+  const files = ['-keyout', join(directory, 'server.key'), '-out', join(directory, 'server.crt')];
+  execFileSync(
+    'openssl',
+    [
+      'req',
+      '-x509',
+      '-newkey',
+      'ec',
+      '-pkeyopt',
+      'ec_paramgen_curve:prime256v1',
+      '-nodes',
+      '-days',
+      '2',
+      ...subject,
+      ...files,
+    ],
+    { stdio: 'pipe' },
+  );
+  const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  writeFileSync(join(directory, 'sa.key'), privateKey.export({ type: 'pkcs1', format: 'pem' }));
+  writeFileSync(join(directory, 'sa.pub'), publicKey.export({ type: 'spki', format: 'pem' }));
+  writeFileSync(join(directory, 'tokens.csv'), `${ADMIN_TOKEN},admin,1,"system:masters"\n`);
+};
+
+const writeKubeconfig = (directory: string, file: string, port: number, token: string): string => {
+  const path = join(directory, file);
+  const ca = readFileSync(join(directory, 'server.crt')).toString('base64');
+  const config = {
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name: 'c', cluster: { server: `https://127.0.0.1:${port}`, 'certificate-authority-data': ca } }],
+    users: [{ name: 'u', user: { token } }],
+    contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
+    'current-context': 'x',
+  };
+  writeFileSync(path, JSON.stringify(config), { mode: 0o600 });
+  return path;
+};
+
+const apiServerFlags = (directory: string, etcdPort: number, port: number): string[] => [
+  `--etcd-servers=http://127.0.0.1:${etcdPort}`,
+  '--bind-address=127.0.0.1',
+  '--advertise-address=127.0.0.1',
+  `--secure-port=${port}`,
+  '--endpoint-reconciler-type=none',
+  '--service-cluster-ip-range=10.96.0.0/16',
+  '--authorization-mode=Node,RBAC',
+  '--enable-admission-plugins=NodeRestriction',
+  `--tls-cert-file=${join(directory, 'server.crt')}`,
+  `--tls-private-key-file=${join(directory, 'server.key')}`,
+  `--token-auth-file=${join(directory, 'tokens.csv')}`,
+  '--service-account-issuer=https://kubernetes.default.svc.cluster.local',
+  `--service-account-key-file=${join(directory, 'sa.pub')}`,
+  `--service-account-signing-key-file=${join(directory, 'sa.key')}`,
+];
+
+const tail = (file: string): string => readFileSync(file, 'utf8').split('\n').slice(-15).join('\n');
+
+const untilReady = async (cluster: Cluster, child: ChildProcess, log: string): Promise<void> => {
+  const deadline = Date.now() + START_TIMEOUT_MS;
+  for (;;) {
+    if (child.exitCode !== null || child.signalCode !== null) throw new Error(`kube-apiserver ended:\n${tail(log)}`);
+    try {
+      // Covers the post-start hooks too, RBAC's default roles among them.
+      await cluster.transport.sendText({ method: 'GET', path: '/readyz' });
+      return;
+    } catch (error) {
+      if (Date.now() > deadline)
+        throw new Error(`kube-apiserver is not ready after ${START_TIMEOUT_MS} ms:\n${tail(log)}`, { cause: error });
+    }
+    await sleep(POLL_MS);
+  }
+};
+
+/** Takes about 4 s. Call it once for a test file, in `beforeAll`, and `stop()` in `afterAll`. */
+export const startApiServer = async (): Promise<ApiServer> => {
+  const directory = mkdtempSync(join(tmpdir(), 'unbounded-api-'));
+  const [etcdPort = 0, peerPort = 0, port = 0] = await freePorts(3);
+  const log = join(directory, 'log');
+  symlinkSync(kubernetesBinary(), join(directory, 'kube-apiserver'));
+  writePki(directory);
+  const etcdUrls = (flag: string, at: number) => [`--listen-${flag}-urls=http://127.0.0.1:${at}`];
+  const etcd = spawnOwned(
+    etcdBinary(),
+    [
+      '--name=test',
+      `--data-dir=${join(directory, 'etcd')}`,
+      ...etcdUrls('client', etcdPort),
+      ...etcdUrls('peer', peerPort),
+      `--advertise-client-urls=http://127.0.0.1:${etcdPort}`,
+      `--initial-advertise-peer-urls=http://127.0.0.1:${peerPort}`,
+      `--initial-cluster=test=http://127.0.0.1:${peerPort}`,
+      '--unsafe-no-fsync',
+      '--log-level=warn',
+    ],
+    join(directory, 'etcd.log'),
+  );
+  const kubeconfig = writeKubeconfig(directory, 'admin.kubeconfig', port, ADMIN_TOKEN);
+  const cluster = openCluster({ kubeconfig });
+  let server: ChildProcess | undefined;
+  const start = async (): Promise<void> => {
+    server = spawnOwned(join(directory, 'kube-apiserver'), apiServerFlags(directory, etcdPort, port), log);
+    await untilReady(cluster, server, log);
+  };
+  const stop = async (): Promise<void> => {
+    cluster.close();
+    await killAndWait(server);
+    await killAndWait(etcd);
+    rmSync(directory, { recursive: true, force: true });
+  };
+  let issued = 0;
+  try {
+    await start();
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return {
+    kubeconfig,
+    cluster,
+    kubeconfigFor: (token) => writeKubeconfig(directory, `user-${++issued}.kubeconfig`, port, token),
+    kill: () => killAndWait(server),
+    start,
+    stop,
+    [Symbol.asyncDispose]: stop,
+  };
+};

@@ -1,0 +1,2 @@
+export { type ApiServer, startApiServer } from './api-server.ts';
+export { until } from './until.ts';
