@@ -1,0 +1,242 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import {
+  ApiError,
+  isExpired,
+  type KubeObject,
+  type ListOptions,
+  type ResourceClient,
+  type WatchEvent,
+} from '@unbounded/kube';
+import { type Logger } from '@unbounded/telemetry';
+
+import { backoffDelay, type BackoffOptions } from './backoff.ts';
+
+export type Change<T> =
+  | { readonly type: 'added'; readonly object: T }
+  | { readonly type: 'updated'; readonly object: T; readonly previous: T }
+  | { readonly type: 'deleted'; readonly object: T };
+
+/** A copy of all objects of a kind that follows the API server. */
+export interface Informer<T extends KubeObject> {
+  readonly name: string;
+  /** By `name`, or `namespace/name`. Objects are shared: do not change them. */
+  get(key: string): T | undefined;
+  list(): readonly T[];
+  /** Objects for which the index function gave this value. */
+  byIndex(index: string, value: string): readonly T[];
+  /** Called for every change from now on, also for what the first listing finds. */
+  on(handler: (change: Change<T>) => void): void;
+  readonly isSynced: boolean;
+  /** Resolves after the first complete listing. */
+  readonly synced: Promise<void>;
+  /** Follows until the signal aborts. Broken connections, restarts and expired versions are survived. */
+  run(signal: AbortSignal): Promise<void>;
+}
+
+export interface InformerOptions<T extends KubeObject> {
+  readonly client: ResourceClient<T>;
+  readonly logger: Logger;
+  readonly filter?: Pick<ListOptions, 'namespace' | 'labelSelector' | 'fieldSelector'>;
+  readonly indexers?: Readonly<Record<string, (object: T) => readonly string[]>>;
+  readonly pageSize?: number;
+  readonly backoff?: BackoffOptions;
+}
+
+const DEFAULT_BACKOFF: BackoffOptions = { baseMs: 200, maxMs: 15_000 };
+/** The server ends a watch after this time; spread, so that not all watches of a cluster are renewed together. */
+const WATCH_SECONDS = { min: 300, max: 600 };
+/** A watch that ends sooner than this counts as a failure: else a broken proxy makes us spin. */
+const SHORTEST_WATCH_MS = 1000;
+
+const keyOf = ({ metadata }: KubeObject): string =>
+  metadata.namespace === undefined ? metadata.name : `${metadata.namespace}/${metadata.name}`;
+
+type Indexers<T> = NonNullable<InformerOptions<T & KubeObject>['indexers']>;
+
+/** The objects with their indexes, and who wants to know of changes. */
+class Store<T extends KubeObject> {
+  readonly #objects = new Map<string, T>();
+  readonly #indexers: Indexers<T>;
+  readonly #indexes = new Map<string, Map<string, Map<string, T>>>();
+  readonly #handlers: ((change: Change<T>) => void)[] = [];
+
+  constructor(indexers: Indexers<T>) {
+    this.#indexers = indexers;
+    for (const name of Object.keys(indexers)) this.#indexes.set(name, new Map());
+  }
+
+  get(key: string): T | undefined {
+    return this.#objects.get(key);
+  }
+
+  list(): readonly T[] {
+    return [...this.#objects.values()];
+  }
+
+  byIndex(index: string, value: string): readonly T[] {
+    const values = this.#indexes.get(index);
+    if (!values) throw new Error(`no index "${index}": there are ${[...this.#indexes.keys()].join(', ') || 'none'}`);
+    return [...(values.get(value)?.values() ?? [])];
+  }
+
+  on(handler: (change: Change<T>) => void): void {
+    this.#handlers.push(handler);
+  }
+
+  put(object: T): void {
+    const key = keyOf(object);
+    const previous = this.#objects.get(key);
+    if (previous?.metadata.resourceVersion === object.metadata.resourceVersion && previous) return;
+    if (previous) this.#unindex(key, previous);
+    this.#objects.set(key, object);
+    this.#index(key, object);
+    this.#tell(previous ? { type: 'updated', object, previous } : { type: 'added', object });
+  }
+
+  remove(key: string, last?: T): void {
+    const previous = this.#objects.get(key);
+    if (!previous) return;
+    this.#unindex(key, previous);
+    this.#objects.delete(key);
+    this.#tell({ type: 'deleted', object: last ?? previous });
+  }
+
+  /** What the listing does not have is gone, whether or not its deletion was seen. */
+  replaceAll(objects: readonly T[]): void {
+    const listed = new Set(objects.map(keyOf));
+    for (const key of [...this.#objects.keys()]) if (!listed.has(key)) this.remove(key);
+    for (const object of objects) this.put(object);
+  }
+
+  #index(key: string, object: T): void {
+    for (const [name, indexer] of Object.entries(this.#indexers)) {
+      const values = this.#indexes.get(name)!;
+      for (const value of indexer(object)) {
+        const entries = values.get(value) ?? new Map<string, T>();
+        values.set(value, entries.set(key, object));
+      }
+    }
+  }
+
+  #unindex(key: string, object: T): void {
+    for (const [name, indexer] of Object.entries(this.#indexers)) {
+      const values = this.#indexes.get(name)!;
+      for (const value of indexer(object)) {
+        values.get(value)?.delete(key);
+        if (values.get(value)?.size === 0) values.delete(value);
+      }
+    }
+  }
+
+  #tell(change: Change<T>): void {
+    for (const handler of this.#handlers) handler(change);
+  }
+}
+
+const watchSeconds = (): number =>
+  Math.round(WATCH_SECONDS.min + Math.random() * (WATCH_SECONDS.max - WATCH_SECONDS.min));
+
+const listEverything = async <T extends KubeObject>(
+  { client, filter, pageSize = 500 }: InformerOptions<T>,
+  signal: AbortSignal,
+) => {
+  const items: T[] = [];
+  let continueToken: string | undefined;
+  for (;;) {
+    const page = await client.list({ ...filter, limit: pageSize, continueToken, signal });
+    items.push(...page.items);
+    continueToken = page.continueToken;
+    // All pages show the state of the first page's version; the last one says from where a watch goes on.
+    if (continueToken === undefined) return { items, resourceVersion: page.resourceVersion };
+  }
+};
+
+/** Applies the events of one watch; the version it got to. */
+const follow = async <T extends KubeObject>(
+  options: InformerOptions<T>,
+  store: Store<T>,
+  resourceVersion: string,
+  signal: AbortSignal,
+): Promise<{ readonly resourceVersion: string; readonly error?: unknown }> => {
+  let at = resourceVersion;
+  const watch = { ...options.filter, resourceVersion: at, timeoutSeconds: watchSeconds(), signal };
+  try {
+    for await (const event of options.client.watch(watch) as AsyncGenerator<WatchEvent<T>>) {
+      if (event.type === 'ERROR')
+        throw new ApiError(`watch ${options.client.resource.plural}`, event.object.code ?? 0, event.object);
+      at = event.object.metadata.resourceVersion ?? at;
+      if (event.type === 'DELETED') store.remove(keyOf(event.object), event.object);
+      else if (event.type !== 'BOOKMARK') store.put(event.object);
+    }
+    return { resourceVersion: at };
+  } catch (error) {
+    return { resourceVersion: at, error };
+  }
+};
+
+export const createInformer = <T extends KubeObject>(options: InformerOptions<T>): Informer<T> => {
+  const { client, logger, backoff = DEFAULT_BACKOFF } = options;
+  const store = new Store<T>((options.indexers ?? {}) as Indexers<T>);
+  const name = client.resource.plural;
+  const first = Promise.withResolvers<void>();
+  let isSynced = false;
+
+  const relist = async (signal: AbortSignal): Promise<string> => {
+    const { items, resourceVersion } = await listEverything(options, signal);
+    store.replaceAll(items);
+    if (!isSynced) logger.debug({ resource: name, objects: items.length }, 'listed');
+    isSynced = true;
+    first.resolve();
+    return resourceVersion;
+  };
+
+  /** One listing, if needed, and one watch. The version to go on from; undefined: list again. */
+  const turn = async (
+    version: string | undefined,
+    signal: AbortSignal,
+  ): Promise<{ version: string | undefined; error?: unknown }> => {
+    let from = version;
+    try {
+      from ??= await relist(signal);
+    } catch (error) {
+      return { version: undefined, error };
+    }
+    const startedMs = performance.now();
+    const { resourceVersion, error } = await follow(options, store, from, signal);
+    // After a refusal only a listing is sure to work; a broken connection goes on where it was.
+    if (error instanceof ApiError) return { version: undefined, error };
+    if (error !== undefined) return { version: resourceVersion, error };
+    const isTooShort = performance.now() - startedMs < SHORTEST_WATCH_MS && resourceVersion === from;
+    return { version: resourceVersion, ...(isTooShort ? { error: new Error('the watch ended at once') } : {}) };
+  };
+
+  const run = async (signal: AbortSignal): Promise<void> => {
+    let version: string | undefined;
+    let failures = 0;
+    while (!signal.aborted) {
+      const { version: next, error } = await turn(version, signal);
+      if (signal.aborted) return;
+      const hasProgress = next !== undefined && next !== version;
+      version = next;
+      failures = error === undefined ? 0 : hasProgress ? 1 : failures + 1;
+      if (error === undefined) continue;
+      const delayMs = isExpired(error) && failures === 1 ? 0 : backoffDelay(failures, backoff);
+      logger.warn({ resource: name, err: error, failures, delayMs: Math.round(delayMs) }, 'watch interrupted');
+      await sleep(delayMs, undefined, { signal }).catch(() => undefined);
+    }
+  };
+
+  return {
+    name,
+    get: (key) => store.get(key),
+    list: () => store.list(),
+    byIndex: (index, value) => store.byIndex(index, value),
+    on: (handler) => store.on(handler),
+    get isSynced() {
+      return isSynced;
+    },
+    synced: first.promise,
+    run,
+  };
+};
