@@ -1,0 +1,23 @@
+import { join } from 'node:path';
+import { choice, option, path, port, text } from '@unbounded/config';
+import { CNI_CONF_FOLDER, CNI_SOCKET, KEEPER_UNITS, KEY_FOLDER, PIN_FOLDER, STATE_FOLDER } from '@unbounded/config/ownership';
+
+/** Beside the bundle in the checkout and in the image. */
+const beside = (relative: string): string => join(import.meta.dirname, '../../..', relative);
+
+export const agentOptions = {
+  nodeName: option(text(process.env['NODE_NAME'] ?? ''), 'The Node that this agent serves; NODE_NAME when not given.'),
+  kubeconfig: option(path, 'Cluster to follow; not set: KUBECONFIG, else the service account of the pod.'),
+  objects: option(path, 'Folder of YAML files to read the objects from, instead of an API server.'),
+  healthPort: option(port(9998), 'TCP port of /healthz, /readyz and /metrics; 0 takes a free one.'),
+  stateFolder: option(text(STATE_FOLDER), 'Folder of what survives a reboot: the last good plan and recorded settings.'),
+  keyFolder: option(text(KEY_FOLDER), 'Folder of the WireGuard key pair.'),
+  pinFolder: option(text(PIN_FOLDER), 'Folder in a bpffs for pinned programs, links and maps.'),
+  unitsFolder: option(text(KEEPER_UNITS), 'Folder in which node-keeper finds what to run.'),
+  cniConfFolder: option(text(CNI_CONF_FOLDER), 'Folder of CNI configurations.'),
+  cniBinFolder: option(text('/opt/cni/bin'), 'Folder of CNI plug-ins, into which ours is copied.'),
+  cniPlugin: option(text(beside('apps/cni/build/unbounded-cni')), 'Our CNI plug-in.'),
+  cniSocket: option(text(CNI_SOCKET), 'Socket on which the CNI plug-in finds the agent.'),
+  bpfObject: option(text(beside('bpf/build/unbounded_encap.bpf.o')), 'The compiled eBPF programs.'),
+  logLevel: option(choice(['trace', 'debug', 'info', 'warn', 'error'], 'info'), 'What is logged.'),
+} as const;

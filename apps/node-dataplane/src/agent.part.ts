@@ -1,0 +1,133 @@
+import type { Server } from 'node:net';
+import { join } from 'node:path';
+import type { ConfigOf } from '@unbounded/config';
+import { LINK_ALIAS, ROUTE_PROTOCOL } from '@unbounded/config/ownership';
+import type { HostPart, HostServices } from '@unbounded/host';
+import { createEventRecorder, coreClients, openCluster } from '@unbounded/kube';
+import { createRouteSocket, type Monitor, type RouteEvent, type RouteSocket } from '@unbounded/netlink';
+import { createNftables } from '@unbounded/nftables';
+import type { NodePlan } from '@unbounded/topology';
+import { type Agent, createAgent } from './agent.ts';
+import type { agentOptions } from './agent.config.ts';
+import { installCniPlugin } from './cni/install.ts';
+import { createPodRegistry } from './cni/pods.ts';
+import { startCniServer } from './cni/server.ts';
+import { openForwardingMaps } from './kernel/forwarding-maps.ts';
+import { loadOrCreateKeys } from './kernel/keys.ts';
+import { stateFile } from './kernel/state-file.ts';
+import { createSysctls } from './kernel/sysctls.ts';
+import { findProtocols, findUnderlay } from './kernel/underlay.ts';
+import { type ReconcileLoop, startReconcileLoop } from './reconcile-loop.ts';
+import { createClusterReporter } from './world/cluster-reporter.ts';
+import { createClusterSource } from './world/cluster-source.ts';
+import { createFileSource } from './world/file-source.ts';
+import type { Reporter, WorldSource } from './world/source.port.ts';
+
+export type AgentConfig = ConfigOf<typeof agentOptions>;
+
+const QUIET_MS = 200;
+const RETRY_MS = 1000;
+
+const isPlan = (value: unknown): value is NodePlan =>
+  typeof value === 'object' && value !== null && 'node' in value && 'endpoints' in value && 'masquerade' in value;
+
+/** Whether a change in the kernel may be one that we must repair. Our own additions come back as events too; they change nothing. */
+export const concernsUs = (event: RouteEvent): boolean => {
+  if (event.subject === 'route') return event.change === 'deleted' && event.value.protocol === ROUTE_PROTOCOL;
+  if (event.subject === 'link') return event.change === 'deleted' || event.value.alias === LINK_ALIAS;
+  return event.change === 'deleted';
+};
+
+/** Where objects come from and reports go to: the cluster, or a folder. */
+const openWorld = (config: AgentConfig, { logger, metrics }: HostServices): { source: WorldSource; reporter: Reporter; close(): void } => {
+  if (config.objects !== undefined) {
+    const source = createFileSource(config.objects, config.nodeName, (error) => logger.error({ error: error.message }, 'cannot read the objects; the last ones stand'));
+    return { source, reporter: { report: async () => undefined }, close: () => undefined };
+  }
+  const cluster = openCluster({ kubeconfig: config.kubeconfig, metrics });
+  const source = createClusterSource(cluster, config.nodeName, logger);
+  const events = createEventRecorder({ events: coreClients(cluster).events, controller: 'unbounded/node-dataplane', logger });
+  const reporter = createClusterReporter({ cluster, nodeName: config.nodeName, node: () => source.node(), events });
+  return { source, reporter, close: () => cluster.close() };
+};
+
+interface Running {
+  readonly loop: ReconcileLoop;
+  readonly agent: Agent;
+  stop(): Promise<void>;
+}
+
+const openDataplane = (config: AgentConfig, net: RouteSocket, privateKey: string, { logger }: HostServices) => ({
+  net,
+  nft: createNftables(),
+  forwarding: openForwardingMaps({ objectPath: config.bpfObject, pinFolder: config.pinFolder, indexFile: join(config.stateFolder, 'groups.json') }),
+  sysctls: createSysctls(join(config.stateFolder, 'sysctls.json')),
+  wireGuard: { privateKey, privateKeyFile: join(config.keyFolder, 'server.priv'), unitsFolder: config.unitsFolder },
+  logger,
+});
+
+const start = async (config: AgentConfig, services: HostServices): Promise<Running> => {
+  const { logger } = services;
+  const keys = loadOrCreateKeys(config.keyFolder);
+  const net = createRouteSocket();
+  const dataplane = openDataplane(config, net, keys.privateKey, services);
+  installCniPlugin(config.cniPlugin, config.cniBinFolder);
+  const cni: Server = await startCniServer(config.cniSocket, createPodRegistry(join(config.stateFolder, 'pods.json')), logger);
+  const world = openWorld(config, services);
+  const agent = createAgent({
+    nodeName: config.nodeName,
+    dataplane,
+    source: world.source,
+    reporter: world.reporter,
+    planFile: stateFile(join(config.stateFolder, 'plan.json'), isPlan),
+    cniFolder: config.cniConfFolder,
+    publicKey: keys.publicKey,
+    protocols: await findProtocols(net),
+    underlay: () => findUnderlay(net),
+    logger,
+  });
+  const loop = startReconcileLoop({
+    pass: () => agent.pass(),
+    quietMs: QUIET_MS,
+    retryMs: RETRY_MS,
+    onError: (error) => logger.error({ err: error }, 'a pass failed; what the kernel holds stays'),
+  });
+  world.source.onChange(() => loop.trigger());
+  const monitor: Monitor = net.monitor(['link', 'address', 'route'], {
+    onEvent: (event) => {
+      if (concernsUs(event)) loop.trigger();
+    },
+    onResync: () => loop.trigger(),
+  });
+  return {
+    loop,
+    agent,
+    stop: async () => {
+      monitor.close();
+      await loop.stop();
+      await world.source.stop();
+      world.close();
+      await new Promise((resolve) => cni.close(resolve));
+      dataplane.forwarding.close();
+      await dataplane.nft[Symbol.asyncDispose]();
+      net.close();
+    },
+  };
+};
+
+/** The agent as a part of its host. Stopping it leaves everything in the kernel as it is. */
+export const createAgentPart = (config: AgentConfig, services: HostServices): HostPart => {
+  let running: Running | undefined;
+  return {
+    name: 'agent',
+    get isReady() {
+      return running?.agent.isReady ?? false;
+    },
+    start: async () => {
+      running = await start(config, services);
+    },
+    stop: async () => {
+      await running?.stop();
+    },
+  };
+};

@@ -1,0 +1,36 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { CNI_CONF_FOLDER, KEEPER_UNITS, NFT_TABLE, PIN_FOLDER, RUN_FOLDER, STATE_FOLDER } from '@unbounded/config/ownership';
+import { createRouteSocket } from '@unbounded/netlink';
+import { createNftables } from '@unbounded/nftables';
+import { removeCniConfig } from './cni/config.ts';
+import { removeCniPlugin } from './cni/install.ts';
+import { removeDevice, staleDevices } from './kernel/devices.ts';
+import { removeUnit, unitDevices } from './kernel/keeper-units.ts';
+import { removeAllRoutes } from './kernel/routes.ts';
+import { createSysctls } from './kernel/sysctls.ts';
+
+/**
+ * Uninstall: takes away everything of ours from the node's kernel and folders, and puts recorded settings back. The key
+ * pair stays: it is the node's identity, and a node that comes back is known by it.
+ */
+export const cleanUp = async (options: { readonly cniBinFolder: string; readonly say: (line: string) => void }): Promise<void> => {
+  const { say } = options;
+  await using net = createRouteSocket();
+  await using nft = createNftables();
+  removeCniConfig(CNI_CONF_FOLDER);
+  removeCniPlugin(options.cniBinFolder);
+  await removeAllRoutes(net);
+  for (const device of unitDevices(KEEPER_UNITS)) removeUnit(KEEPER_UNITS, device);
+  rmSync(PIN_FOLDER, { recursive: true, force: true });
+  rmSync(join(PIN_FOLDER, '..'), { recursive: true, force: true });
+  for (const link of await staleDevices(net, new Set())) {
+    say(`removing device ${link.name}`);
+    await removeDevice(net, link);
+  }
+  if (await nft.deleteTable('inet', NFT_TABLE)) say(`removing nftables table ${NFT_TABLE}`);
+  createSysctls(join(STATE_FOLDER, 'sysctls.json')).restore();
+  rmSync(STATE_FOLDER, { recursive: true, force: true });
+  rmSync(RUN_FOLDER, { recursive: true, force: true });
+  say('the node is as it was; the WireGuard key pair in /etc/wireguard stays (remove it by hand to give the node a new identity)');
+};

@@ -1,0 +1,54 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { CNI_CONF_NAME, CNI_SOCKET } from '@unbounded/config/ownership';
+import { DEVICES, type NodePlan, type Problem } from '@unbounded/topology';
+
+/** The CNI configuration: kubelet's runtime calls the plug-ins of this list for every pod. */
+
+/** Name of our binary in the CNI folder. */
+export const CNI_PLUGIN = 'unbounded-cni';
+
+/** The list (CNI 1.0.0). host-local owns the addresses; ours is the last and only learns of the pod. */
+export const cniConfig = (plan: NodePlan): object => ({
+  cniVersion: '1.0.0',
+  name: 'unbounded',
+  plugins: [
+    {
+      type: 'bridge',
+      bridge: DEVICES.bridge,
+      isGateway: true,
+      isDefaultGateway: true,
+      forceAddress: true,
+      ipMasq: false,
+      hairpinMode: true,
+      mtu: plan.mtuBytes,
+      ipam: { type: 'host-local', ranges: plan.podCidrs.map((subnet) => [{ subnet }]) },
+    },
+    { type: 'portmap', capabilities: { portMappings: true } },
+    { type: CNI_PLUGIN, socket: CNI_SOCKET },
+  ],
+});
+
+const OTHERS = /\.(conf|conflist|json)$/;
+
+/** Configurations of others in the folder: with one there, the node is served by another plug-in. */
+export const foreignConfigs = (folder: string): string[] =>
+  existsSync(folder) ? readdirSync(folder).filter((name) => OTHERS.test(name) && name !== CNI_CONF_NAME).sort() : [];
+
+/** Writes the configuration whole (the runtime may read at any moment), if it is not like that already. */
+export const ensureCniConfig = (folder: string, plan: NodePlan): Problem[] => {
+  if (!plan.manageCni || plan.podCidrs.length === 0) return [];
+  const foreign = foreignConfigs(folder);
+  if (foreign.length > 0) {
+    return [{ reason: 'ForeignCNIConfig', message: `${folder} holds ${foreign.join(', ')}: ours is not written; remove it, or set manageCniPlugin: false on the Site` }];
+  }
+  const file = join(folder, CNI_CONF_NAME);
+  const text = `${JSON.stringify(cniConfig(plan), null, 2)}\n`;
+  if (existsSync(file) && readFileSync(file, 'utf8') === text) return [];
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(`${file}.tmp`, text, { mode: 0o644 });
+  renameSync(`${file}.tmp`, file);
+  return [];
+};
+
+export const removeCniConfig = (folder: string): void => rmSync(join(folder, CNI_CONF_NAME), { force: true });

@@ -1,0 +1,44 @@
+import { isRecordOf, type StateFile, stateFile } from '../kernel/state-file.ts';
+
+/** A pod's attachment as the CNI binary told it. */
+export interface PodAttachment {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly containerId: string;
+  /** Path of the pod's network namespace. */
+  readonly netns: string;
+  /** Name of the interface inside the pod. */
+  readonly interface: string;
+  /** Its other end on the node. */
+  readonly hostVeth: string | undefined;
+  readonly addresses: readonly string[];
+}
+
+const isAttachment = (value: unknown): value is PodAttachment =>
+  typeof value === 'object' && value !== null && typeof (value as PodAttachment).containerId === 'string' && Array.isArray((value as PodAttachment).addresses);
+
+/** The pods of this node; kept in a file, so that a restarted agent knows them. */
+export interface PodRegistry {
+  add(pod: PodAttachment): void;
+  /** Unknown ones are fine: DEL may come twice. */
+  remove(containerId: string, interfaceName: string): void;
+  list(): PodAttachment[];
+}
+
+export const createPodRegistry = (path: string): PodRegistry => {
+  const file: StateFile<Record<string, PodAttachment>> = stateFile(path, isRecordOf(isAttachment));
+  const pods = new Map(Object.entries(file.read() ?? {}));
+  const save = (): void => file.write(Object.fromEntries(pods));
+  const keyOf = (containerId: string, interfaceName: string): string => `${containerId}/${interfaceName}`;
+  return {
+    add(pod) {
+      pods.set(keyOf(pod.containerId, pod.interface), pod);
+      save();
+    },
+    remove(containerId, interfaceName) {
+      if (pods.delete(keyOf(containerId, interfaceName))) save();
+    },
+    list: () => [...pods.values()],
+  };
+};

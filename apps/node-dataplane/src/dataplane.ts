@@ -1,0 +1,75 @@
+import type { Logger } from '@unbounded/telemetry';
+import type { Link, RouteSocket } from '@unbounded/netlink';
+import type { Nftables } from '@unbounded/nftables';
+import type { NodePlan, Problem } from '@unbounded/topology';
+import { ensureDevices, removeDevice, staleDevices } from './kernel/devices.ts';
+import { planDevices } from './kernel/devices.plan.ts';
+import { planFirewall } from './kernel/firewall.plan.ts';
+import type { ForwardingMaps } from './kernel/forwarding-maps.ts';
+import { removeUnit, unitDevices } from './kernel/keeper-units.ts';
+import { ensureRoutes } from './kernel/routes.ts';
+import type { Sysctls } from './kernel/sysctls.ts';
+import { ensureWireGuard, type WireGuardContext, type WireGuardOutcome } from './kernel/wireguard.ts';
+
+/** Makes the kernel hold a plan. Everything is read, compared and only then written: at rest a pass writes nothing. */
+
+export interface Dataplane {
+  readonly net: RouteSocket;
+  readonly nft: Nftables;
+  readonly forwarding: ForwardingMaps;
+  readonly sysctls: Sysctls;
+  readonly wireGuard: WireGuardContext;
+  readonly logger: Logger;
+}
+
+export interface ApplyOutcome {
+  readonly problems: readonly Problem[];
+  /** Something is not ready yet that will be soon: apply again shortly. */
+  readonly again: boolean;
+  readonly wireGuard: WireGuardOutcome['states'];
+}
+
+const removeStaleDevices = async (dataplane: Dataplane, wanted: ReadonlySet<string>): Promise<void> => {
+  const { net, wireGuard, forwarding, logger } = dataplane;
+  for (const device of unitDevices(wireGuard.unitsFolder)) if (!wanted.has(device)) removeUnit(wireGuard.unitsFolder, device);
+  for (const link of await staleDevices(net, wanted)) {
+    logger.info({ device: link.name }, 'removing a device that no link needs any more');
+    forwarding.detach(link.name);
+    await removeDevice(net, link);
+  }
+};
+
+const ensureFirewall = async ({ nft, logger }: Dataplane, plan: NodePlan): Promise<Problem[]> => {
+  const table = planFirewall(plan);
+  try {
+    if (await nft.matches(table)) return [];
+    await nft.replaceTable(table);
+    logger.info({ table: table.name }, 'wrote the nftables table');
+    return [];
+  } catch (error) {
+    return [{ reason: 'FirewallFailed', message: `nftables table ${table.name}: ${(error as Error).message}` }];
+  }
+};
+
+/**
+ * One pass. The order is make before break: devices, tunnels, map entries and routes come into being first; what is no
+ * longer wanted goes last, and only when everything before it worked.
+ */
+export const applyPlan = async (dataplane: Dataplane, plan: NodePlan): Promise<ApplyOutcome> => {
+  const { net, forwarding, sysctls, wireGuard: context } = dataplane;
+  sysctls.ensure({ v4: plan.podCidrs.some((block) => !block.includes(':')), v6: plan.podCidrs.some((block) => block.includes(':')) });
+  const specs = planDevices(plan);
+  const devices = await ensureDevices(net, specs);
+  const links: ReadonlyMap<string, Link> = devices.links;
+  const wireGuard = await ensureWireGuard(plan.wireGuard, links, context);
+  const forwardingProblems = forwarding.apply(plan, links);
+  const firewallProblems = await ensureFirewall(dataplane, plan);
+  const routes = await ensureRoutes(net, plan, links);
+  const problems = [...plan.problems, ...devices.problems, ...wireGuard.problems, ...forwardingProblems, ...firewallProblems, ...routes.problems];
+  if (routes.problems.length === 0) {
+    await routes.removeStale();
+    forwarding.removeStale(plan);
+    await removeStaleDevices(dataplane, new Set(specs.map(({ name }) => name)));
+  }
+  return { problems, again: wireGuard.waiting.length > 0, wireGuard: wireGuard.states };
+};

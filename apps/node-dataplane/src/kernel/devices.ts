@@ -1,0 +1,132 @@
+import { writeFileSync } from 'node:fs';
+import { LINK_ALIAS, PORTS, VXLAN_SOURCE_PORTS } from '@unbounded/config/ownership';
+import { type CreatableKind, createTun, isAbsent, type Link, type LinkAddress, NetlinkError, type RouteSocket } from '@unbounded/netlink';
+import type { Problem } from '@unbounded/topology';
+import type { DeviceSpec } from './devices.plan.ts';
+
+/** Devices: made, brought to their settings, and taken away. Only links that carry our alias are ever touched. */
+
+export const isOurs = (link: Link): boolean => link.alias === LINK_ALIAS;
+
+const IPV6_LINK_LOCAL = /^fe80:/i;
+
+/** The kinds to try for a purpose, the best first: not every kernel has all. */
+const kindsFor = ({ purpose }: DeviceSpec): CreatableKind[] => {
+  switch (purpose) {
+    case 'anchor':
+      return [{ kind: 'dummy' }, { kind: 'ifb' }];
+    case 'bridge':
+      return [{ kind: 'bridge' }];
+    case 'vxlan':
+      return [{ kind: 'vxlan', external: true, port: PORTS.vxlan, sourcePorts: VXLAN_SOURCE_PORTS, learning: false, udp6ZeroChecksumRx: true }];
+    case 'geneve':
+      return [{ kind: 'geneve', external: true, port: PORTS.geneve, udp6ZeroChecksumRx: true }];
+    case 'ipip':
+      return [{ kind: 'ipip', external: true }];
+    case 'wireguard':
+      return [{ kind: 'wireguard' }];
+  }
+};
+
+const isUnknownKind = (error: unknown): boolean => error instanceof NetlinkError && (error.code === 'EOPNOTSUPP' || error.code === 'ENOTSUP');
+
+const settingsOf = (spec: DeviceSpec) => ({
+  mtu: spec.mtuBytes,
+  arp: spec.arp,
+  alias: LINK_ALIAS,
+  ...(spec.mac === undefined ? {} : { mac: spec.mac }),
+});
+
+/** Makes the device in the first kind that the kernel knows; WireGuard last falls back to a TUN for wireguard-go. */
+const createDevice = async (net: RouteSocket, spec: DeviceSpec): Promise<Link> => {
+  for (const kind of kindsFor(spec)) {
+    try {
+      return await net.links.create({ name: spec.name, kind, ...settingsOf(spec) });
+    } catch (error) {
+      if (!isUnknownKind(error)) throw error;
+    }
+  }
+  if (spec.purpose !== 'wireguard') {
+    throw new Error(`the kernel has no ${kindsFor(spec).map(({ kind }) => kind).join(' or ')} devices: load the module`);
+  }
+  createTun({ name: spec.name });
+  await net.links.modify(spec.name, settingsOf(spec));
+  return (await net.links.get(spec.name))!;
+};
+
+/** Settings that live and die with the device. Loose reverse-path filtering: replies may come by another tunnel. */
+const writeDeviceSysctls = (spec: DeviceSpec): void => {
+  const write = (family: 'ipv4' | 'ipv6', key: string, value: string): void => {
+    try {
+      writeFileSync(`/proc/sys/net/${family}/conf/${spec.name}/${key}`, value);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error; // a kernel without IPv6
+    }
+  };
+  if (spec.purpose === 'bridge') return;
+  write('ipv4', 'rp_filter', '2');
+  if (!spec.addresses.some((address) => address.includes(':'))) write('ipv6', 'disable_ipv6', '1');
+};
+
+const settle = async (net: RouteSocket, spec: DeviceSpec, link: Link): Promise<void> => {
+  const wrongMac = spec.mac !== undefined && link.mac !== spec.mac;
+  if (link.mtu !== spec.mtuBytes || link.arp !== spec.arp || wrongMac) await net.links.modify(link.index, settingsOf(spec));
+  if (!link.up) {
+    writeDeviceSysctls(spec);
+    await net.links.modify(link.index, { up: true });
+  }
+};
+
+const settleAddresses = async (net: RouteSocket, spec: DeviceSpec, link: Link, present: readonly LinkAddress[]): Promise<void> => {
+  const own = present.filter((entry) => entry.link === link.index && !IPV6_LINK_LOCAL.test(entry.address));
+  for (const address of spec.addresses.filter((wanted) => !own.some((entry) => entry.address === wanted))) {
+    await net.addresses.replace({ link: link.index, address, flags: address.includes(':') ? 0x02 : 0 });
+  }
+  for (const entry of own.filter(({ address }) => !spec.addresses.includes(address))) await net.addresses.delete(entry);
+};
+
+export interface DeviceState {
+  /** Our devices by name, as they are now. */
+  readonly links: ReadonlyMap<string, Link>;
+  readonly problems: readonly Problem[];
+}
+
+const foreign = (spec: DeviceSpec): Problem => ({
+  reason: 'ForeignLink',
+  message: `a link named ${spec.name} exists that is not ours (its alias is not "${LINK_ALIAS}"): it is left alone; rename or remove it, or what needs it stays off`,
+});
+
+/** Brings every device of the list into being; a device that cannot be had is a problem and the others go on. */
+export const ensureDevices = async (net: RouteSocket, specs: readonly DeviceSpec[]): Promise<DeviceState> => {
+  const [present, addresses] = await Promise.all([net.links.list(), net.addresses.list()]);
+  const links = new Map<string, Link>();
+  const problems: Problem[] = [];
+  for (const spec of specs) {
+    try {
+      const found = present.find(({ name }) => name === spec.name);
+      if (found && !isOurs(found)) {
+        problems.push(foreign(spec));
+        continue;
+      }
+      const link = found ?? (await createDevice(net, spec));
+      await settle(net, spec, link);
+      await settleAddresses(net, spec, link, addresses);
+      links.set(spec.name, link);
+    } catch (error) {
+      problems.push({ reason: 'DeviceFailed', message: `device ${spec.name}: ${(error as Error).message}` });
+    }
+  }
+  return { links, problems };
+};
+
+/** Devices of ours that no plan needs any more. */
+export const staleDevices = async (net: RouteSocket, wanted: ReadonlySet<string>): Promise<Link[]> =>
+  (await net.links.list()).filter((link) => isOurs(link) && !wanted.has(link.name));
+
+export const removeDevice = async (net: RouteSocket, link: Link): Promise<void> => {
+  try {
+    await net.links.delete(link.index);
+  } catch (error) {
+    if (!isAbsent(error)) throw error;
+  }
+};

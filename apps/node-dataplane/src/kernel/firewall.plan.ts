@@ -1,0 +1,67 @@
+import { NFT_TABLE } from '@unbounded/config/ownership';
+import type { Expression, RuleSpec, SetSpec, TableSpec } from '@unbounded/nftables';
+import { DEVICES, type NodePlan } from '@unbounded/topology';
+
+/**
+ * Our one nftables table: masquerading and the clamp of TCP segments. It accepts nothing on behalf of others: a verdict
+ * of "accept" ends only our own chain, so the NetworkPolicy of another table still decides.
+ */
+
+const AFTER_KUBE_PROXY = 105; // srcnat is 100: kube-proxy's own masquerading comes first
+const MANGLE = -150;
+
+const familyOf = (prefix: string): 'ip' | 'ip6' => (prefix.includes(':') ? 'ip6' : 'ip');
+
+const overlayDevices = (plan: NodePlan): string[] =>
+  [DEVICES.anchor, DEVICES.bridge, ...plan.tunnels.map(({ device }) => device), ...plan.wireGuard.map(({ name }) => name)].sort();
+
+const setsOf = (plan: NodePlan): SetSpec[] =>
+  (['ip', 'ip6'] as const).flatMap((family): SetSpec[] => {
+    const type = family === 'ip' ? 'ipv4' : 'ipv6';
+    const own = (prefixes: readonly string[]): string[] => prefixes.filter((prefix) => familyOf(prefix) === family);
+    return [
+      { name: `pods_${family}`, type, elements: own(plan.masquerade.sources) },
+      { name: `own_address_${family}`, type, elements: own(plan.masquerade.exceptTo) },
+    ];
+  });
+
+const masqueradeRules = (plan: NodePlan): RuleSpec[] => [
+  ...overlayDevices(plan).map((device): RuleSpec => ({
+    comment: `stays in the overlay: ${device}`,
+    expressions: [{ match: 'meta', key: 'oifname', op: '==', value: device }, { do: 'return' }],
+  })),
+  { comment: 'local destinations', expressions: [{ match: 'fib-type', address: 'daddr', op: '==', type: 'local' }, { do: 'return' }] },
+  ...(['ip', 'ip6'] as const).map((family): RuleSpec => ({
+    comment: `${family}: pods leave the network as their node`,
+    expressions: [
+      { match: 'set', field: `${family}.saddr`, op: '==', set: `pods_${family}` },
+      { match: 'set', field: `${family}.daddr`, op: '!=', set: `own_address_${family}` },
+      { do: 'masquerade' },
+    ],
+  })),
+];
+
+/** SYN set, RST not: the first segments of either side, which carry the maximum segment size. */
+const onlySyn: Expression[] = [
+  { match: 'meta', key: 'l4proto', op: '==', value: 6 },
+  { match: 'payload', field: 'tcp.flags', op: '==', value: 0x02, mask: 0x06 },
+];
+
+const clampRules = (plan: NodePlan): RuleSpec[] =>
+  overlayDevices(plan)
+    .filter((device) => device !== DEVICES.bridge)
+    .map((device) => ({
+      comment: `segments fit the path: ${device}`,
+      expressions: [{ match: 'meta', key: 'oifname', op: '==', value: device }, ...onlySyn, { set: 'tcp-mss', to: 'route-mtu' }],
+    }));
+
+/** The table that the plan asks for. */
+export const planFirewall = (plan: NodePlan): TableSpec => ({
+  family: 'inet',
+  name: NFT_TABLE,
+  sets: setsOf(plan),
+  chains: [
+    { name: 'postrouting', base: { type: 'nat', hook: 'postrouting', priority: AFTER_KUBE_PROXY, policy: 'accept' }, rules: masqueradeRules(plan) },
+    { name: 'forward', base: { type: 'filter', hook: 'forward', priority: MANGLE, policy: 'accept' }, rules: clampRules(plan) },
+  ],
+});

@@ -1,0 +1,80 @@
+import type { Link } from '@unbounded/netlink';
+import type { Problem, WireGuardInterfacePlan } from '@unbounded/topology';
+import { type DeviceSpec, type DeviceState, diffDevice, openKernelDevice, openUserspaceDevice, type PeerSpec, WireGuardError, type WireGuardDevice } from '@unbounded/wireguard';
+import { writeUnit } from './keeper-units.ts';
+
+/** Brings WireGuard interfaces to their plan, in the kernel or in wireguard-go; peers that are right are not touched. */
+
+export interface WireGuardContext {
+  readonly privateKey: string;
+  readonly privateKeyFile: string;
+  readonly unitsFolder: string;
+}
+
+const isUserspace = (link: Link): boolean => link.kind?.kind === 'tun';
+
+const peersOf = (plan: WireGuardInterfacePlan): PeerSpec[] =>
+  plan.peers.map(({ publicKey, endpoint, allowedIps, persistentKeepaliveSeconds }) => ({
+    publicKey,
+    allowedIps,
+    ...(endpoint === undefined ? {} : { endpoint }),
+    ...(persistentKeepaliveSeconds === undefined ? {} : { persistentKeepaliveSeconds }),
+  }));
+
+/** Peers with the endpoints that were learned, so that a restarted process can call them too. */
+const withLearned = (peers: readonly PeerSpec[], state: DeviceState): PeerSpec[] =>
+  peers.map((peer) => {
+    const learned = state.peers.find(({ publicKey }) => publicKey === peer.publicKey)?.endpoint;
+    return peer.endpoint === undefined && learned !== undefined ? { ...peer, endpoint: learned } : peer;
+  });
+
+const openDevice = (link: Link): WireGuardDevice => (isUserspace(link) ? openUserspaceDevice(link.name) : openKernelDevice(link.name));
+
+const applyOne = async (plan: WireGuardInterfacePlan, link: Link, context: WireGuardContext): Promise<DeviceState> => {
+  const peers = peersOf(plan);
+  const unit = { device: plan.name, privateKeyFile: context.privateKeyFile, listenPort: plan.listenPort };
+  const desired: DeviceSpec = { privateKey: context.privateKey, listenPort: plan.listenPort, peers };
+  await using device = openDevice(link);
+  const state = await device.get();
+  if (isUserspace(link)) writeUnit(context.unitsFolder, { ...unit, peers: withLearned(peers, state) });
+  const change = diffDevice(state, desired);
+  if (!change) return state;
+  await device.apply(change);
+  return device.get();
+};
+
+/** Asks the keeper for the process of a user-space interface that has none yet. */
+const requestProcess = (plan: WireGuardInterfacePlan, context: WireGuardContext): void => {
+  writeUnit(context.unitsFolder, { device: plan.name, privateKeyFile: context.privateKeyFile, listenPort: plan.listenPort, peers: peersOf(plan) });
+};
+
+export interface WireGuardOutcome {
+  readonly states: ReadonlyMap<string, DeviceState>;
+  readonly problems: readonly Problem[];
+  /** Interfaces whose process does not answer yet: ask again soon. */
+  readonly waiting: readonly string[];
+}
+
+export const ensureWireGuard = async (
+  plans: readonly WireGuardInterfacePlan[],
+  links: ReadonlyMap<string, Link>,
+  context: WireGuardContext,
+): Promise<WireGuardOutcome> => {
+  const states = new Map<string, DeviceState>();
+  const problems: Problem[] = [];
+  const waiting: string[] = [];
+  for (const plan of plans) {
+    const link = links.get(plan.name);
+    if (!link) continue; // said already by the step that makes devices
+    try {
+      states.set(plan.name, await applyOne(plan, link, context));
+    } catch (error) {
+      if (!(error instanceof WireGuardError)) throw error;
+      if (isUserspace(link) && (error.reason === 'absent' || error.reason === 'unreachable')) {
+        requestProcess(plan, context);
+        waiting.push(plan.name);
+      } else problems.push({ reason: 'WireGuardFailed', message: `${plan.name}: ${error.message}` });
+    }
+  }
+  return { states, problems, waiting };
+};

@@ -1,0 +1,19 @@
+import { loadConfig } from '@unbounded/config';
+import { runHost } from '@unbounded/host';
+import { agentOptions } from './agent.config.ts';
+import { AgentModule } from './agent.module.ts';
+import { cleanUp } from './cleanup.ts';
+
+if (process.argv[2] === 'cleanup') {
+  process.argv.splice(2, 1);
+  const config = loadConfig('node-dataplane cleanup', agentOptions, process);
+  await cleanUp({ cniBinFolder: config.cniBinFolder, say: (line) => void process.stdout.write(`${line}\n`) });
+} else {
+  const config = loadConfig('node-dataplane', agentOptions, process);
+  await runHost({
+    name: 'node-dataplane',
+    logLevel: config.logLevel,
+    healthPort: config.healthPort,
+    module: (services) => AgentModule.create(config, services),
+  });
+}

@@ -1,0 +1,85 @@
+import { annotations } from '@unbounded/crds';
+import { type Cluster, type EventRecorder, type Node, nodes } from '@unbounded/kube';
+import type { NodeReport, Reporter } from './source.port.ts';
+
+/** Tells the API server about our node: annotations that peers need, conditions and Events for operators. */
+
+const FIELD_MANAGER = 'unbounded-node-dataplane';
+/** Condition of the Node besides NetworkUnavailable: the network works, but not all of it. */
+export const DEGRADED = 'UnboundedNetworkDegraded';
+
+type ConditionStatus = 'True' | 'False';
+interface NodeCondition {
+  readonly type: string;
+  readonly status: ConditionStatus;
+  readonly reason: string;
+  readonly message: string;
+}
+
+const conditionsOf = ({ networkReady, problems }: NodeReport): NodeCondition[] => [
+  networkReady
+    ? { type: 'NetworkUnavailable', status: 'False', reason: 'UnboundedIsUp', message: 'the first plan has been applied' }
+    : { type: 'NetworkUnavailable', status: 'True', reason: 'UnboundedIsStarting', message: 'no plan has been applied yet' },
+  problems.length > 0
+    ? { type: DEGRADED, status: 'True', reason: problems[0]!.reason, message: problems.map(({ message }) => message).join('; ').slice(0, 4000) }
+    : { type: DEGRADED, status: 'False', reason: 'AsPlanned', message: 'the node’s kernel holds the whole plan' },
+];
+
+const annotationsOf = (report: NodeReport): Record<string, string> => ({
+  [annotations.wireGuardPublicKey]: report.publicKey,
+  [annotations.tunnelMtu]: String(report.tunnelMtuBytes),
+  [annotations.tunnelProtocols]: report.protocols.join(','),
+});
+
+export interface ClusterReporterOptions {
+  readonly cluster: Cluster;
+  readonly nodeName: string;
+  /** Our Node as last seen. */
+  readonly node: () => Node | undefined;
+  readonly events: EventRecorder;
+}
+
+export const createClusterReporter = ({ cluster, nodeName, node, events }: ClusterReporterOptions): Reporter => {
+  const client = cluster.client(nodes);
+  let toldProblems = new Set<string>();
+
+  const reportAnnotations = async (report: NodeReport, seen: Node): Promise<void> => {
+    const wanted = annotationsOf(report);
+    const present = seen.metadata.annotations ?? {};
+    if (Object.entries(wanted).some(([name, value]) => present[name] !== value)) {
+      await client.mergePatch(nodeName, { metadata: { annotations: wanted } });
+    }
+  };
+
+  const reportConditions = async (report: NodeReport, seen: Node): Promise<void> => {
+    const present = seen.status?.conditions ?? [];
+    const wanted = conditionsOf(report);
+    const same = (condition: NodeCondition): boolean =>
+      present.some(({ type, status, reason, message }) => type === condition.type && status === condition.status && reason === condition.reason && message === condition.message);
+    if (wanted.every(same)) return;
+    const now = new Date().toISOString();
+    const conditions = wanted.map((condition) => {
+      const before = present.find(({ type, status }) => type === condition.type && status === condition.status);
+      return { ...condition, lastTransitionTime: String(before?.lastTransitionTime ?? now), lastHeartbeatTime: now };
+    });
+    const object = { apiVersion: 'v1', kind: 'Node', metadata: { name: nodeName }, status: { conditions } };
+    await client.apply(object, { subresource: 'status', fieldManager: FIELD_MANAGER, force: true });
+  };
+
+  const recordNewProblems = ({ problems }: NodeReport, seen: Node): void => {
+    for (const { reason, message } of problems) {
+      if (!toldProblems.has(message)) events.record({ about: seen, type: 'Warning', reason, action: 'ApplyPlan', note: message });
+    }
+    toldProblems = new Set(problems.map(({ message }) => message));
+  };
+
+  return {
+    async report(report) {
+      const seen = node();
+      if (!seen) return;
+      recordNewProblems(report, seen);
+      await reportAnnotations(report, seen);
+      await reportConditions(report, seen);
+    },
+  };
+};

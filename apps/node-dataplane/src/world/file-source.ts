@@ -1,0 +1,24 @@
+import { watch } from 'node:fs';
+import { readObjectFiles } from './object-files.ts';
+import type { Snapshot, WorldSource } from './source.port.ts';
+
+/** Objects from a folder; read again whenever a file of it changes. A folder that cannot be read keeps the last good state. */
+export const createFileSource = (folder: string, nodeName: string, onError: (error: Error) => void): WorldSource => {
+  let snapshot: Snapshot | undefined;
+  const handlers: (() => void)[] = [];
+  const read = (): void => {
+    try {
+      snapshot = { ...readObjectFiles(folder, nodeName), version: (snapshot?.version ?? 0) + 1 };
+      for (const handler of handlers) handler();
+    } catch (error) {
+      onError(error as Error);
+    }
+  };
+  read();
+  const watcher = watch(folder, read);
+  return {
+    snapshot: () => snapshot,
+    onChange: (handler) => void handlers.push(handler),
+    stop: async () => watcher.close(),
+  };
+};

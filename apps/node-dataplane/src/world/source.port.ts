@@ -1,0 +1,34 @@
+import type { TopologyObjects } from '@unbounded/topology';
+import type { NodeFacts } from './object-files.ts';
+
+/** The objects as they are now. */
+export interface Snapshot {
+  readonly objects: TopologyObjects;
+  /** Undefined: the Node is not there (yet). */
+  readonly node: NodeFacts | undefined;
+  /** Changes whenever anything in it changed. */
+  readonly version: number;
+}
+
+/** Where the agent's objects come from. */
+export interface WorldSource {
+  /** Undefined until everything has been read once. */
+  snapshot(): Snapshot | undefined;
+  onChange(handler: () => void): void;
+  stop(): Promise<void>;
+}
+
+/** What the agent tells the world about its node. */
+export interface NodeReport {
+  readonly publicKey: string;
+  readonly tunnelMtuBytes: number;
+  readonly protocols: readonly string[];
+  /** A plan has been applied: pods have a network. */
+  readonly networkReady: boolean;
+  readonly problems: readonly { readonly reason: string; readonly message: string }[];
+}
+
+export interface Reporter {
+  /** Writes what differs from what was told last. Failures are tried again with the next report. */
+  report(report: NodeReport): Promise<void>;
+}
