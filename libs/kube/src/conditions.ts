@@ -24,3 +24,13 @@ export const withCondition = (
   const rest = (conditions ?? []).filter(({ type }) => type !== next.type);
   return [...rest, { ...next, lastTransitionTime }].sort((a, b) => (a.type < b.type ? -1 : 1));
 };
+
+/** Those of `wanted` that the object's list lacks or has otherwise: empty means that nothing needs to be written. */
+export const changedConditions = (
+  conditions: readonly Condition[] | undefined,
+  wanted: readonly NewCondition[],
+): readonly NewCondition[] =>
+  wanted.filter((next) => {
+    const existing = conditions?.find(({ type }) => type === next.type);
+    return !existing || !sameExceptTime(existing, next);
+  });

@@ -19,7 +19,8 @@ export {
   type WriteOptions,
 } from './client.ts';
 export { type Cluster, clientOf, type ClusterOptions, coreClients, openCluster } from './cluster.ts';
-export { type NewCondition, withCondition } from './conditions.ts';
+export { applyStatus, type ApplyStatusOptions } from './apply-status.ts';
+export { changedConditions, type NewCondition, withCondition } from './conditions.ts';
 export { connect, type Connection, ConnectionError } from './connection.ts';
 export { ensureCrds } from './ensure-crds.ts';
 export { createEventRecorder, type EventRecord, type EventRecorder } from './event-recorder.ts';

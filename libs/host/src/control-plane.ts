@@ -1,0 +1,84 @@
+import { hostname } from 'node:os';
+
+import { type ConfigOf, type controlPlaneOptions } from '@unbounded/config';
+import {
+  type Controller,
+  createElection,
+  createInformer,
+  createManager,
+  type Informer,
+  leaderMetric,
+} from '@unbounded/controller-runtime';
+import {
+  type Cluster,
+  coreClients,
+  createEventRecorder,
+  type EventRecorder,
+  type KubeObject,
+  openCluster,
+  type Resource,
+} from '@unbounded/kube';
+
+import { type HostServices } from './host.ts';
+import { type HostPart } from './part.ts';
+
+export interface ControlPlaneOptions {
+  /** The program's name, also of its Lease. */
+  readonly name: string;
+  readonly config: ConfigOf<typeof controlPlaneOptions>;
+  readonly services: HostServices;
+}
+
+/** What a controller program is made from. */
+export interface ControlPlane extends HostServices {
+  readonly cluster: Cluster;
+  readonly recorder: EventRecorder;
+  informer<T extends KubeObject>(resource: Resource<T>): Informer<T>;
+  /** Everything that `informer` gave, the election and these controllers, as one part of the host. */
+  part(controllers: readonly Controller[]): HostPart;
+}
+
+export const openControlPlane = ({ name, config, services }: ControlPlaneOptions): ControlPlane => {
+  const { logger, metrics } = services;
+  const cluster = openCluster({ kubeconfig: config.kubeconfig, metrics });
+  const { events, leases } = coreClients(cluster);
+  const recorder = createEventRecorder({ events, controller: `unbounded/${name}`, logger });
+  const informers: Informer<KubeObject>[] = [];
+  const election = config.leaderElect
+    ? createElection({
+        leases,
+        namespace: config.leaseNamespace,
+        name,
+        identity: `${hostname()}_${process.pid}_${Math.random().toString(36).slice(2, 8)}`,
+        leaseDurationMs: config.leaseDuration,
+        logger,
+        onChange: leaderMetric(metrics, name),
+      })
+    : undefined;
+  return {
+    ...services,
+    cluster,
+    recorder,
+    informer: (resource) => {
+      const informer = createInformer({ client: cluster.client(resource), logger });
+      informers.push(informer as unknown as Informer<KubeObject>);
+      return informer;
+    },
+    part: (controllers) => {
+      const manager = createManager({ informers, controllers, election, logger });
+      return {
+        name: 'controllers',
+        failed: manager.failed,
+        get isReady() {
+          return manager.isReady;
+        },
+        start: () => manager.start(),
+        stop: async () => {
+          await manager.stop();
+          await recorder.flush();
+          cluster.close();
+        },
+      };
+    },
+  };
+};

@@ -1,0 +1,110 @@
+import 'reflect-metadata';
+import { type DynamicModule } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import {
+  createLogger,
+  createMetrics,
+  type Logger,
+  type LogLevel,
+  type Metrics,
+  startTracing,
+} from '@unbounded/telemetry';
+
+import { drainParts } from './drain.ts';
+import { type Check, startHealthServer } from './health-server.ts';
+import { type HostPart } from './part.ts';
+
+/** Nest injection token: the module's parts, `readonly HostPart[]`, in the order in which they start. */
+export const HOST_PARTS = Symbol('HOST_PARTS');
+
+/** What the host gives to the module. */
+export interface HostServices {
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+}
+
+export interface HostOptions {
+  readonly name: string;
+  readonly logLevel?: LogLevel;
+  /** 0 takes a free port. */
+  readonly healthPort: number;
+  /** Time for a clean end after SIGTERM; the pod's terminationGracePeriodSeconds must be longer. */
+  readonly drainMs?: number;
+  /** Composes the program: providers only, among them `HOST_PARTS`. */
+  readonly module: (services: HostServices) => DynamicModule;
+}
+
+const DEFAULT_DRAIN_MS = 20_000;
+
+const untilSignal = (): Promise<string> =>
+  new Promise((resolve) => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve(signal));
+  });
+
+/** The parts while they live. */
+const createLifetime = (parts: readonly HostPart[]) => {
+  const started: HostPart[] = [];
+  let isDraining = false;
+  return {
+    started,
+    start: async (): Promise<void> => {
+      for (const part of parts) {
+        started.push(part); // also one that fails half-way is stopped
+        await part.start();
+      }
+    },
+    failed: Promise.race([...parts.flatMap(({ failed }) => failed ?? []), new Promise<never>(() => {})]),
+    beginDrain: () => {
+      isDraining = true;
+    },
+    checks: (): readonly Check[] => [
+      { name: 'lifetime', isReady: !isDraining },
+      ...parts.map((part) => ({ name: part.name, isReady: started.includes(part) && (part.isReady ?? true) })),
+    ],
+  };
+};
+
+type Lifetime = ReturnType<typeof createLifetime>;
+
+/** Resolves to the exit code when a signal came or a part failed. */
+const live = async (lifetime: Lifetime, logger: Logger): Promise<number> => {
+  const signalled = untilSignal();
+  try {
+    const signal = await Promise.race([lifetime.start().then(() => signalled), signalled, lifetime.failed]);
+    logger.info({ signal }, 'draining');
+    return 0;
+  } catch (error) {
+    logger.fatal({ err: error }, 'cannot go on');
+    return 1;
+  }
+};
+
+/**
+ * Runs a program from start to end: health server, then the parts of the module in order; on SIGTERM or SIGINT
+ * readiness fails and the parts stop in the reverse order within `drainMs`. Ends the process: 0 after a clean drain,
+ * 1 when a part failed or did not stop.
+ */
+export const runHost = async ({
+  name,
+  logLevel = 'info',
+  healthPort,
+  drainMs = DEFAULT_DRAIN_MS,
+  module,
+}: HostOptions): Promise<void> => {
+  const logger = createLogger({ name, level: logLevel });
+  const metrics = createMetrics({ processMetrics: true });
+  const tracing = await startTracing(name, process.env);
+  const context = await NestFactory.createApplicationContext(module({ logger, metrics }), {
+    logger: false,
+    abortOnError: false,
+  });
+  const lifetime = createLifetime(context.get<readonly HostPart[]>(HOST_PARTS));
+  const health = await startHealthServer({ port: healthPort, checks: lifetime.checks, metrics });
+  logger.info({ healthPort: health.port, startedMs: Math.round(performance.now()) }, 'started');
+  const code = await live(lifetime, logger);
+  lifetime.beginDrain();
+  const unclean = await drainParts(lifetime.started, drainMs, logger);
+  await Promise.allSettled([context.close(), tracing.stop(), health.close()]);
+  logger.info({ unclean }, 'ended');
+  process.exit(code === 0 && unclean.length > 0 ? 1 : code);
+};

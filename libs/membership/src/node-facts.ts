@@ -1,0 +1,66 @@
+import { annotations, labels, type ObjectMeta } from '@unbounded/crds';
+import { type Address, parseAddress, type Prefix, tryParsePrefix } from '@unbounded/ip';
+
+/** The part of a Kubernetes Node that decides where it belongs. */
+export interface NodeObject {
+  readonly metadata: ObjectMeta;
+  readonly spec?: { readonly podCIDR?: string; readonly podCIDRs?: readonly string[] };
+  readonly status?: { readonly addresses?: readonly { readonly type: string; readonly address: string }[] };
+}
+
+/** What a Node says about itself, parsed. Addresses and blocks that are no such thing are left out. */
+export interface NodeFacts {
+  readonly name: string;
+  /** RFC 3339. */
+  readonly createdAt: string;
+  readonly labels: Readonly<Record<string, string>>;
+  /** In the order of the Node's status. */
+  readonly internalAddresses: readonly Address[];
+  readonly internalIPs: readonly string[];
+  readonly externalIPs: readonly string[];
+  readonly podCIDRs: readonly string[];
+  readonly podPrefixes: readonly Prefix[];
+  readonly wireGuardPublicKey?: string;
+  /** Absent: the node has not said what it can do. */
+  readonly tunnelProtocols?: readonly string[];
+  /** The Site that the node is labelled with. */
+  readonly siteLabel?: string;
+}
+
+const tryParseAddress = (text: string): Address | undefined => {
+  try {
+    return parseAddress(text);
+  } catch {
+    return undefined;
+  }
+};
+
+const addressTexts = (node: NodeObject, type: string): readonly string[] =>
+  (node.status?.addresses ?? [])
+    .filter((entry) => entry.type === type && tryParseAddress(entry.address) !== undefined)
+    .map(({ address }) => address);
+
+const blocksOf = ({ spec }: NodeObject): readonly string[] =>
+  spec?.podCIDRs && spec.podCIDRs.length > 0 ? spec.podCIDRs : spec?.podCIDR ? [spec.podCIDR] : [];
+
+export const nodeFacts = (node: NodeObject): NodeFacts => {
+  const { name, creationTimestamp = '', labels: nodeLabels = {}, annotations: notes = {} } = node.metadata;
+  const internalIPs = addressTexts(node, 'InternalIP');
+  const podCIDRs = blocksOf(node);
+  const key = notes[annotations.wireGuardPublicKey];
+  const protocols = notes[annotations.tunnelProtocols];
+  const site = nodeLabels[labels.site];
+  return {
+    name,
+    createdAt: creationTimestamp,
+    labels: nodeLabels,
+    internalIPs,
+    internalAddresses: internalIPs.map(parseAddress),
+    externalIPs: addressTexts(node, 'ExternalIP'),
+    podCIDRs,
+    podPrefixes: podCIDRs.flatMap((text) => tryParsePrefix(text) ?? []),
+    ...(key ? { wireGuardPublicKey: key } : {}),
+    ...(protocols === undefined ? {} : { tunnelProtocols: [...new Set(protocols.split(',').filter(Boolean))].sort() }),
+    ...(site ? { siteLabel: site } : {}),
+  };
+};
