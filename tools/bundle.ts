@@ -1,12 +1,30 @@
 /** Bundles apps into one ESM file each. Usage: bundle.ts APP... (tools/build calls it for those that are not up to date) */
-import { statSync } from 'node:fs';
-import { join, resolve } from 'node:path';
-import { rolldown } from 'rolldown';
+import { copyFileSync, mkdirSync, statSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
+import { type Plugin, rolldown } from 'rolldown';
 
 const root = resolve(import.meta.dirname, '..');
 
 /** Parts of Nest that it loads only when they are installed; none of ours uses them. */
 const optional = [/^@nestjs\/(websockets|microservices|platform-express)/, /^class-(validator|transformer)/];
+
+/**
+ * Native addons come beside the bundle: a library names its addon relative to its own file
+ * (`new URL('../native/build/x.node', import.meta.url)`), which after bundling is the bundle.
+ */
+const addonsBeside = (folder: string): Plugin => ({
+  name: 'addons-beside-the-bundle',
+  transform: {
+    filter: { id: /libs[/][^/]+[/]src[/]native\.ts$/ },
+    handler(code, id) {
+      return code.replaceAll(/(['"])\.\.\/native\/build\/([\w.]+\.node)\1/g, (_match, quote: string, name: string) => {
+        mkdirSync(folder, { recursive: true });
+        copyFileSync(resolve(dirname(id), '../native/build', name), join(folder, basename(name)));
+        return `${quote}./${name}${quote}`;
+      });
+    },
+  },
+});
 
 const bundle = async (app: string): Promise<void> => {
   const folder = join(root, 'apps', app);
@@ -16,6 +34,7 @@ const bundle = async (app: string): Promise<void> => {
     platform: 'node',
     tsconfig: join(root, 'tsconfig.json'),
     external: optional,
+    plugins: [addonsBeside(join(folder, 'dist'))],
     resolve: { conditionNames: ['node', 'import'] },
     onLog: (level, log, print) => {
       if (level === 'warn' && log.code !== 'EVAL') print(level, log); // Nest's use of eval is its own
