@@ -13,7 +13,7 @@ export interface PeerSpec {
   readonly allowedIps: readonly string[];
   /** Absent or 0: off. */
   readonly persistentKeepaliveSeconds?: number;
-  /** Never read back into a state: a preshared key is written only. */
+  /** Written only, never read back: to change one, remove the peer and add it again. */
   readonly presharedKey?: WireGuardKey;
 }
 
@@ -51,6 +51,8 @@ export type PeerChange =
       readonly endpoint?: Endpoint;
       readonly persistentKeepaliveSeconds?: number;
       readonly presharedKey?: WireGuardKey;
+      /** Added to what it has; another peer that has one of them loses it in the same moment. */
+      readonly addAllowedIps?: readonly string[];
       /** Replaces all of them. */
       readonly allowedIps?: readonly string[];
     };
@@ -74,7 +76,10 @@ export interface WireGuardDevice extends AsyncDisposable {
 /** Why a device could not be read or written. Never holds a key. */
 export class WireGuardError extends Error {
   override readonly name = 'WireGuardError';
-  /** absent: no such device; refused: it said no; malformed: its answer makes no sense; unreachable: no answer in time. */
+  /**
+   * absent: no such device; refused: it said no; malformed: its answer makes no sense; unreachable: no answer in time;
+   * invalid: what was asked cannot be (a key of the wrong length, an endpoint without a port).
+   */
   readonly reason: 'absent' | 'refused' | 'malformed' | 'unreachable' | 'invalid';
 
   constructor(reason: WireGuardError['reason'], message: string, options?: ErrorOptions) {

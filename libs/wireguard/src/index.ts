@@ -1,1 +1,19 @@
-export * from './device.ts';
+export {
+  type DeviceChange,
+  type DeviceSpec,
+  type DeviceState,
+  type Endpoint,
+  type PeerChange,
+  type PeerSpec,
+  type PeerState,
+  type WireGuardDevice,
+  WireGuardError,
+  type WireGuardKey,
+} from './device.ts';
+export { afterChange, planDevice } from './device.diff.ts';
+export { diffDevice } from './diff.ts';
+export { formatEndpoint, parseEndpoint } from './endpoint.codec.ts';
+export { generatePrivateKey, publicKeyOf } from './key.ts';
+export { isKey } from './key.codec.ts';
+export { openKernelDevice } from './kernel-device.ts';
+export { openUserspaceDevice, type UserspaceOptions } from './userspace-device.ts';
