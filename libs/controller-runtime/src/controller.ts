@@ -18,14 +18,24 @@ export interface Source {
   keys(): Iterable<string>;
 }
 
+export interface WatchesOptions<T> {
+  /** Keys that an object concerns; its own name when not set. */
+  readonly keysOf?: (object: T) => Iterable<string>;
+  /** Updates that leave this text as it was concern nobody. */
+  readonly fingerprint?: (object: T) => string;
+}
+
 /** Keys of a cache's objects; for an update both the old and the new object's. */
 export const watches = <T extends KubeObject>(
   informer: Informer<T>,
-  keysOf: (object: T) => Iterable<string> = ({ metadata }) => [metadata.name],
+  { keysOf = ({ metadata }) => [metadata.name], fingerprint }: WatchesOptions<T> = {},
 ): Source => ({
   connect: (enqueue) =>
     informer.on((change) => {
-      if (change.type === 'updated') for (const key of keysOf(change.previous)) enqueue(key);
+      if (change.type === 'updated') {
+        if (fingerprint && fingerprint(change.previous) === fingerprint(change.object)) return;
+        for (const key of keysOf(change.previous)) enqueue(key);
+      }
       for (const key of keysOf(change.object)) enqueue(key);
     }),
   keys: function* () {
@@ -39,6 +49,8 @@ export interface ControllerOptions {
   readonly reconcile: Reconcile;
   /** Keys worked on at the same time; one key never is. */
   readonly concurrency?: number;
+  /** A change waits this long, so that a burst of changes is one reconcile. */
+  readonly gatherMs?: number;
   /** Every key is looked at again this often, so that drift and lost writes are repaired. */
   readonly resyncMs?: number;
   readonly backoff?: BackoffOptions;
@@ -66,11 +78,20 @@ const settle = (queue: WorkQueue, key: string, verdict: Verdict): void => {
 };
 
 export const createController = (options: ControllerOptions): Controller => {
-  const { name, sources, reconcile, concurrency = 1, resyncMs = DEFAULT_RESYNC_MS, logger, metrics } = options;
+  const {
+    name,
+    sources,
+    reconcile,
+    concurrency = 1,
+    resyncMs = DEFAULT_RESYNC_MS,
+    gatherMs = 0,
+    logger,
+    metrics,
+  } = options;
   const observe = reconcileMetrics(metrics, name);
   const observer = queueMetrics(metrics, name);
   let queue: WorkQueue | undefined; // exists while we lead
-  for (const source of sources) source.connect((key) => queue?.add(key));
+  for (const source of sources) source.connect((key) => queue?.addAfter(key, gatherMs));
 
   const workOn = async (current: WorkQueue, key: string, signal: AbortSignal): Promise<void> => {
     const startedMs = performance.now();

@@ -13,3 +13,4 @@ export { createManager, type Manager, type ManagerOptions } from './manager.ts';
 export { leaderMetric } from './runtime-metrics.ts';
 export { again, done, reject, type Verdict } from './verdict.ts';
 export { type QueueObserver, WorkQueue, type WorkQueueOptions } from './work-queue.ts';
+export { inParallel } from './in-parallel.ts';

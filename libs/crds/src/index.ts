@@ -17,3 +17,4 @@ export * from './kinds/peering.ts';
 export * from './kinds/site.ts';
 export * from './names.ts';
 export * as schema from './schema.ts';
+export { sameJson } from './same-json.ts';

@@ -1,4 +1,4 @@
-import { type Condition } from '@unbounded/crds';
+import { type Condition, sameJson } from '@unbounded/crds';
 
 import { type ResourceClient } from './client.ts';
 import { changedConditions, type NewCondition, withCondition } from './conditions.ts';
@@ -20,9 +20,8 @@ export interface ApplyStatusOptions {
 type HasStatus = KubeObject & { readonly status?: { readonly conditions?: readonly Condition[] } };
 
 const hasFields = (status: object | undefined, fields: object): boolean =>
-  Object.entries(fields).every(
-    ([name, value]) =>
-      JSON.stringify((status as Record<string, unknown> | undefined)?.[name]) === JSON.stringify(value),
+  Object.entries(fields).every(([name, value]) =>
+    sameJson((status as Record<string, unknown> | undefined)?.[name], value),
   );
 
 /**

@@ -23,6 +23,7 @@ export { applyStatus, type ApplyStatusOptions } from './apply-status.ts';
 export { changedConditions, type NewCondition, withCondition } from './conditions.ts';
 export { connect, type Connection, ConnectionError } from './connection.ts';
 export { ensureCrds } from './ensure-crds.ts';
+export { type FinalizerOptions, setFinalizer } from './finalizer.ts';
 export { createEventRecorder, type EventRecord, type EventRecorder } from './event-recorder.ts';
 export type * from './objects.ts';
 export * from './resources.ts';

@@ -5,22 +5,19 @@ import {
   type V1Lease,
   type V1Namespace,
   type V1Node,
-  type V1ObjectMeta,
   type V1Pod,
   type V1ServiceAccount,
 } from '@kubernetes/client-node';
 import { type ObjectMeta } from '@unbounded/crds';
 
-/** A type of client-node as it is on the wire: times are RFC 3339 text. Metadata is ours. */
+/** A type of client-node as it is on the wire: times are RFC 3339 text. */
 export type Wire<T> = T extends Date
   ? string
-  : T extends V1ObjectMeta
-    ? ObjectMeta
-    : T extends readonly (infer E)[]
-      ? readonly Wire<E>[]
-      : T extends object
-        ? { readonly [K in keyof T]: Wire<T[K]> }
-        : T;
+  : T extends readonly (infer E)[]
+    ? readonly Wire<E>[]
+    : T extends object
+      ? { readonly [K in keyof T]: Wire<T[K]> }
+      : T;
 
 /** Anything with a name. */
 export interface KubeObject {

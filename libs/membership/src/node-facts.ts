@@ -43,7 +43,22 @@ const addressTexts = (node: NodeObject, type: string): readonly string[] =>
 const blocksOf = ({ spec }: NodeObject): readonly string[] =>
   spec?.podCIDRs && spec.podCIDRs.length > 0 ? spec.podCIDRs : spec?.podCIDR ? [spec.podCIDR] : [];
 
+/** Objects from a cache do not change, so neither do their facts: 5,000 nodes are parsed once, not at every event. */
+const known = new WeakMap<NodeObject, NodeFacts>();
+
 export const nodeFacts = (node: NodeObject): NodeFacts => {
+  const facts = known.get(node) ?? readFacts(node);
+  known.set(node, facts);
+  return facts;
+};
+
+/** Changes only when the facts do: most updates of a Node are the kubelet's heartbeats. */
+export const nodeFingerprint = (node: NodeObject): string => {
+  const { internalAddresses: _, podPrefixes: __, ...facts } = nodeFacts(node);
+  return JSON.stringify(facts);
+};
+
+const readFacts = (node: NodeObject): NodeFacts => {
   const { name, creationTimestamp = '', labels: nodeLabels = {}, annotations: notes = {} } = node.metadata;
   const internalIPs = addressTexts(node, 'InternalIP');
   const podCIDRs = blocksOf(node);

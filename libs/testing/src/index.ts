@@ -1,2 +1,4 @@
 export { type ApiServer, startApiServer } from './api-server.ts';
+export { type AppProcess, startApp } from './app-process.ts';
+export { createNode, type NodeInit, nodeObject, poolObject, siteObject } from './objects.ts';
 export { until } from './until.ts';

@@ -68,9 +68,7 @@ export const gatewayPoolKind = defineKind({
       }),
       status: optional(
         object({
-          nodes: optional(
-            list(gateway, { description: 'The gateways, by name.', as: 'map', keys: ['name'], maxItems: 1000 }),
-          ),
+          nodes: optional(list(gateway, { description: 'The gateways, by name.', as: 'atomic', maxItems: 1000 })),
           nodeCount: optional(integer({ minimum: 0, maximum: 1000 })),
           connectedSites: optional(names('Sites that the pool serves itself.')),
           reachableSites: optional(

@@ -48,7 +48,11 @@ const podCidrAssignment = object(
       object(
         {
           ipv4: optional(
-            integer({ description: 'Prefix length of a node’s IPv4 block; 24 when not set.', minimum: 16, maximum: 28 }),
+            integer({
+              description: 'Prefix length of a node’s IPv4 block; 24 when not set.',
+              minimum: 16,
+              maximum: 28,
+            }),
           ),
           ipv6: optional(
             integer({
@@ -166,7 +170,7 @@ export const siteNodeSliceKind = defineKind({
     siteName: objectName('The Site.'),
     sliceIndex: integer({ description: 'From 0.', minimum: 0, maximum: 10_000 }),
     nodeCount: optional(integer({ minimum: 0, maximum: MAX_SLICE_NODES })),
-    nodes: optional(list(siteNode, { as: 'map', keys: ['name'], maxItems: MAX_SLICE_NODES })),
+    nodes: optional(list(siteNode, { as: 'atomic', maxItems: MAX_SLICE_NODES })),
   }),
 });
 export type SiteNodeSlice = ObjectOf<typeof siteNodeSliceKind>;

@@ -1,0 +1,106 @@
+import { type Site } from '@unbounded/crds';
+import { done, type Informer, type Reconcile } from '@unbounded/controller-runtime';
+import { applyStatus, type EventRecorder, type Node, type ResourceClient } from '@unbounded/kube';
+import { nodeFacts } from '@unbounded/membership';
+import { type Logger } from '@unbounded/telemetry';
+
+import { applyAllocations } from './allocation.apply.ts';
+import { type AllocationPlan, type Exhaustion, planAllocations } from './allocation.plan.ts';
+import { type AllocatorMetrics } from './allocator-metrics.ts';
+import { planSiteConditions } from './site-conditions.plan.ts';
+
+export const FIELD_MANAGER = 'unbounded-cidr-allocator';
+
+export interface AllocationReconcilerOptions {
+  readonly nodes: Informer<Node>;
+  readonly sites: Informer<Site>;
+  readonly nodeClient: ResourceClient<Node>;
+  readonly siteClient: ResourceClient<Site>;
+  readonly recorder: EventRecorder;
+  readonly metrics: AllocatorMetrics;
+  readonly logger: Logger;
+  /** Called when an assignment newly has no free block. */
+  readonly onExhausted?: (exhaustion: Exhaustion) => void;
+}
+
+/** Tells of what is new since the last round: Events must not be repeated at every heartbeat of the queue. */
+const createNews = () => {
+  let told = new Set<string>();
+  return (keys: readonly string[]): ReadonlySet<string> => {
+    const news = new Set(keys.filter((key) => !told.has(key)));
+    told = new Set(keys);
+    return news;
+  };
+};
+
+const exhaustionText = ({ site, pools, blockLength }: Exhaustion): string =>
+  `Site ${site} has no free /${blockLength} in ${pools.join(', ')}: add a block to the Site`;
+
+/** One key stands for the cluster: blocks of one node are free or taken only with a view of all. */
+export const allocationReconciler = (options: AllocationReconcilerOptions): Reconcile => {
+  const { nodes, sites, nodeClient, siteClient, recorder, metrics, logger } = options;
+  const newlyWaiting = createNews();
+  const newlyExhausted = createNews();
+  const newlyConflicting = createNews();
+  const plan = (objects: readonly Node[]): AllocationPlan =>
+    planAllocations({ sites: sites.list(), nodes: objects.map(nodeFacts) });
+
+  const tell = ({ exhaustions, nodeConflicts }: AllocationPlan, byName: ReadonlyMap<string, Node>): void => {
+    const exhausted = newlyExhausted(exhaustions.map(({ site, assignmentIndex }) => `${site}/${assignmentIndex}`));
+    const waiting = newlyWaiting(exhaustions.flatMap((exhaustion) => exhaustion.nodes));
+    for (const exhaustion of exhaustions) {
+      const note = exhaustionText(exhaustion);
+      const warn = { type: 'Warning', reason: 'PodCIDRsExhausted', action: 'Allocate', note } as const;
+      if (exhausted.has(`${exhaustion.site}/${exhaustion.assignmentIndex}`)) {
+        metrics.exhausted(exhaustion.site);
+        logger.error({ ...exhaustion, nodes: exhaustion.nodes.length }, note);
+        options.onExhausted?.(exhaustion);
+        const site = sites.get(exhaustion.site);
+        if (site) recorder.record({ about: site, ...warn });
+      }
+      for (const name of exhaustion.nodes) {
+        const node = byName.get(name);
+        if (node && waiting.has(name)) recorder.record({ about: node, ...warn });
+      }
+    }
+    const conflicting = newlyConflicting(nodeConflicts.map(({ owner, cidr }) => `${owner} ${cidr}`));
+    for (const { owner, cidr, other, otherCidr } of nodeConflicts) {
+      const about = byName.get(owner);
+      if (!about || !conflicting.has(`${owner} ${cidr}`)) continue;
+      const note = `${cidr} overlaps ${otherCidr} of node ${other}: pods of the two nodes can get the same address; delete and re-create one of the nodes`;
+      logger.error({ node: owner, other }, note);
+      recorder.record({ about, type: 'Warning', reason: 'PodCIDRConflict', action: 'Audit', note });
+    }
+    metrics.state(exhaustions, nodeConflicts.length);
+  };
+
+  return async (_key, signal) => {
+    let objects = nodes.list();
+    let current = plan(objects);
+    if (current.allocations.length > 0) {
+      objects = await nodeClient.listAll({ signal }); // the cache may not know yet what the last round or leader gave away
+      current = plan(objects);
+    }
+    const byName = new Map(objects.map((node) => [node.metadata.name, node]));
+    tell(current, byName);
+    try {
+      await applyAllocations(current.allocations, {
+        client: nodeClient,
+        nodes: byName,
+        signal,
+        onAllocated: (about, { site, podCIDRs }) => {
+          metrics.allocated();
+          logger.info({ node: about.metadata.name, site, podCIDRs }, 'allocated');
+          const note = `got ${podCIDRs.join(', ')} of Site ${site}`;
+          recorder.record({ about, type: 'Normal', reason: 'PodCIDRsAllocated', action: 'Allocate', note });
+        },
+      });
+    } finally {
+      for (const site of sites.list()) {
+        const conditions = planSiteConditions(site, current);
+        await applyStatus(siteClient, site, { conditions }, { fieldManager: FIELD_MANAGER, signal });
+      }
+    }
+    return done;
+  };
+};

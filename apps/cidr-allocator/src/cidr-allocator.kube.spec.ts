@@ -1,0 +1,165 @@
+import { kinds, type Site, siteKind } from '@unbounded/crds';
+import { parsePrefix } from '@unbounded/ip';
+import { clientOf, coreClients, ensureCrds, namespaces, type Node, type ResourceClient } from '@unbounded/kube';
+import {
+  type ApiServer,
+  type AppProcess,
+  createNode,
+  siteObject,
+  startApiServer,
+  startApp,
+  until,
+} from '@unbounded/testing';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+
+import { findConflicts } from './block-conflicts.plan.ts';
+
+let api: ApiServer;
+let nodes: ResourceClient<Node>;
+let sites: ResourceClient<Site>;
+const apps: AppProcess[] = [];
+
+beforeEach(async () => {
+  api = await startApiServer();
+  nodes = coreClients(api.cluster).nodes;
+  sites = clientOf(api.cluster, siteKind);
+  await ensureCrds(coreClients(api.cluster).crds, kinds);
+  await api.cluster
+    .client(namespaces)
+    .create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'unbounded-system' } });
+});
+afterEach(async () => {
+  for (const app of apps.splice(0)) await app.stop('SIGKILL');
+  await api?.stop();
+});
+
+const start = (...args: string[]): AppProcess => {
+  const app = startApp('cidr-allocator', ['--kubeconfig', api.kubeconfig, ...args]);
+  apps.push(app);
+  return app;
+};
+const blocks = async (): Promise<Record<string, readonly string[] | undefined>> =>
+  Object.fromEntries((await nodes.listAll()).map(({ metadata, spec }) => [metadata.name, spec?.podCIDRs]));
+const condition = async (site: string, type: string) =>
+  (await sites.get(site)).status?.conditions?.find((entry) => entry.type === type);
+
+test('nodes get blocks of both families, once, and the site says that all is well', async () => {
+  await sites.create(siteObject('a', { podCidrAssignments: [{ cidrBlocks: ['100.64.0.0/16', 'fd00:64::/48'] }] }));
+  await createNode(nodes, { name: 'n1', internalIPs: ['10.1.0.1'] });
+  await createNode(nodes, { name: 'elsewhere', internalIPs: ['10.9.0.1'] });
+  start();
+  await createNode(nodes, { name: 'n2', internalIPs: ['10.1.0.2'] });
+  await until('two nodes have blocks', async () => {
+    const all = await blocks();
+    return all['n1'] && all['n2'];
+  });
+  const all = await blocks();
+  expect(new Set([...all['n1']!, ...all['n2']!])).toEqual(
+    new Set(['100.64.0.0/24', 'fd00:64::/64', '100.64.1.0/24', 'fd00:64:0:1::/64']),
+  );
+  expect((await nodes.get('n1')).spec?.podCIDR).toBe(all['n1']![0]);
+  expect(all['elsewhere']).toBeUndefined();
+  expect(await until('condition', () => condition('a', 'PodCIDRsAvailable'))).toMatchObject({ status: 'True' });
+});
+
+test('a full site waits, says so and is served by a new block without a restart; other sites go on', async () => {
+  await sites.create(siteObject('small', { podCidrAssignments: [{ cidrBlocks: ['100.64.0.0/23'] }] }));
+  await sites.create(
+    siteObject('big', { nodeCidrs: ['10.2.0.0/16'], podCidrAssignments: [{ cidrBlocks: ['100.65.0.0/16'] }] }),
+  );
+  const app = start();
+  for (const index of [1, 2, 3]) await createNode(nodes, { name: `n${index}`, internalIPs: [`10.1.0.${index}`] });
+  await until('exhausted', async () => (await condition('small', 'PodCIDRsAvailable'))?.status === 'False');
+  expect((await condition('small', 'PodCIDRsAvailable'))?.message).toContain(
+    'add a block to spec.podCidrAssignments[0].cidrBlocks; waiting: n3',
+  );
+  await createNode(nodes, { name: 'other', internalIPs: ['10.2.0.1'] });
+  await until('the other site goes on', async () => (await blocks())['other']);
+  const { events } = coreClients(api.cluster);
+  const seen = await until('events', async () => {
+    const all = (await events.listAll()).filter(({ reason }) => reason === 'PodCIDRsExhausted');
+    return all.length >= 2 && all;
+  });
+  expect(seen.map(({ regarding }) => `${regarding?.kind} ${regarding?.name}`).sort()).toEqual([
+    'Node n3',
+    'Site small',
+  ]);
+  expect((await app.health('/metrics')).body).toContain(
+    'unbounded_net_controller_pod_cidr_waiting_nodes{site="small"} 1',
+  );
+  await sites.mergePatch('small', {
+    spec: { podCidrAssignments: [{ cidrBlocks: ['100.64.0.0/23', '100.64.8.0/23'] }] },
+  });
+  await until('served', async () => (await blocks())['n3']);
+  expect((await blocks())['n3']).toEqual(['100.64.8.0/24']);
+  await until('well again', async () => (await condition('small', 'PodCIDRsAvailable'))?.status === 'True');
+});
+
+test('with --on-exhaustion=exit a full pool ends the process with code 1', async () => {
+  await sites.create(
+    siteObject('small', { podCidrAssignments: [{ cidrBlocks: ['100.64.0.0/25'], nodeBlockSizes: { ipv4: 26 } }] }),
+  );
+  for (const index of [1, 2, 3]) await createNode(nodes, { name: `n${index}`, internalIPs: [`10.1.0.${index}`] });
+  expect(await start('--on-exhaustion', 'exit').exited).toBe(1);
+});
+
+test('200 nodes and a killed leader: every node has its block, none overlap, the follower takes over in time', async () => {
+  await sites.create(siteObject('a', { podCidrAssignments: [{ cidrBlocks: ['100.64.0.0/16'] }] }));
+  const leaseSeconds = 3;
+  const replicas = [start('--lease-duration', `${leaseSeconds}s`), start('--lease-duration', `${leaseSeconds}s`)];
+  const leads = (app: AppProcess) => app.log.some(({ msg }) => msg === 'became leader');
+  const leader = await until('a leader', () => replicas.find(leads));
+  const follower = replicas.find((app) => app !== leader)!;
+  await until('the follower is ready', async () => (await follower.health('/readyz')).status === 200);
+  const create = async (index: number) =>
+    createNode(nodes, { name: `n${index}`, internalIPs: [`10.1.${index >> 8}.${index & 255}`] });
+  let killedMs = 0;
+  for (let index = 0; index < 200; index++) {
+    await create(index);
+    if (index === 100) {
+      killedMs = performance.now();
+      await leader.stop('SIGKILL');
+    }
+  }
+  await until('the follower leads', () => leads(follower), 20_000);
+  const takeoverMs = performance.now() - killedMs;
+  await until('all have blocks', async () => Object.values(await blocks()).every(Boolean), 20_000);
+  const owned = Object.entries(await blocks()).map(([owner, cidrs]) => ({
+    owner,
+    rank: owner,
+    prefix: parsePrefix(cidrs![0]!),
+  }));
+  expect(owned).toHaveLength(200);
+  expect(findConflicts(owned)).toEqual([]);
+  // The Lease runs out after its duration; then the follower asks within a retry period (2/15 of it, and jitter).
+  expect(takeoverMs).toBeLessThan(leaseSeconds * 1000 * 1.4 + 1000);
+});
+
+test('a leader that is told to end releases its Lease: the follower does not wait for it to run out', async () => {
+  await sites.create(siteObject('a'));
+  const first = start();
+  await until('the first leads', () => first.log.some(({ msg }) => msg === 'became leader'));
+  const second = start();
+  await until('the second is ready', async () => (await second.health('/readyz')).status === 200);
+  const stoppedMs = performance.now();
+  expect(await first.stop()).toBe(0);
+  await until('the second leads', () => second.log.some(({ msg }) => msg === 'became leader'));
+  expect(performance.now() - stoppedMs).toBeLessThan(6000); // the Lease of 15 s would still be held
+});
+
+test('two nodes whose blocks overlap get an Event on the younger and a metric; nothing is changed', async () => {
+  await sites.create(siteObject('a'));
+  await createNode(nodes, { name: 'n1', internalIPs: ['10.1.0.1'], podCIDRs: ['100.64.0.0/23'] });
+  await createNode(nodes, { name: 'n2', internalIPs: ['10.1.0.2'], podCIDRs: ['100.64.1.0/24'] });
+  const app = start();
+  const { events } = coreClients(api.cluster);
+  const event = await until('event', async () =>
+    (await events.listAll()).find(({ reason }) => reason === 'PodCIDRConflict'),
+  );
+  expect(event.regarding?.name).toBe('n2');
+  expect(event.note).toContain('100.64.1.0/24 overlaps 100.64.0.0/23 of node n1');
+  expect((await app.health('/metrics')).body).toContain('unbounded_net_controller_pod_cidr_conflicts 1');
+  await createNode(nodes, { name: 'n3', internalIPs: ['10.1.0.3'] });
+  await until('n3 gets what is free of both', async () => (await blocks())['n3']);
+  expect((await blocks())['n3']).toEqual(['100.64.2.0/24']);
+});

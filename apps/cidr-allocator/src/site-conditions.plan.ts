@@ -1,0 +1,55 @@
+import { type Site } from '@unbounded/crds';
+
+import { type AllocationPlan } from './allocation.plan.ts';
+
+interface SiteCondition {
+  readonly type: 'PodCIDRsAvailable' | 'PodCIDRsValid';
+  readonly status: 'True' | 'False';
+  readonly reason: string;
+  readonly message: string;
+  readonly observedGeneration?: number;
+}
+
+const NAMED = 5;
+const some = (names: readonly string[]): string =>
+  names.length <= NAMED ? names.join(', ') : `${names.slice(0, NAMED).join(', ')} and ${names.length - NAMED} more`;
+
+const available = ({ metadata, spec }: Site, plan: AllocationPlan): Omit<SiteCondition, 'observedGeneration'> => {
+  const type = 'PodCIDRsAvailable';
+  if (spec.manageCniPlugin === false) {
+    return {
+      type,
+      status: 'True',
+      reason: 'NotManaged',
+      message: 'manageCniPlugin is false: nodes get no blocks from here',
+    };
+  }
+  const exhausted = plan.exhaustions.filter(({ site }) => site === metadata.name);
+  if (exhausted.length === 0)
+    return { type, status: 'True', reason: 'Available', message: 'no node waits for a block' };
+  const message = exhausted
+    .map(
+      ({ assignmentIndex, blockLength, pools, nodes }) =>
+        `no free /${blockLength} in ${pools.join(', ')}: add a block to spec.podCidrAssignments[${assignmentIndex}].cidrBlocks; waiting: ${some(nodes)}`,
+    )
+    .join('; ');
+  return { type, status: 'False', reason: 'Exhausted', message };
+};
+
+const valid = ({ metadata }: Site, plan: AllocationPlan): Omit<SiteCondition, 'observedGeneration'> => {
+  const type = 'PodCIDRsValid';
+  const [problem] = plan.problems.get(metadata.name) ?? [];
+  if (problem) return { type, status: 'False', ...problem };
+  const overlaps = plan.siteConflicts.filter(({ owner }) => owner === metadata.name);
+  if (overlaps.length === 0)
+    return { type, status: 'True', reason: 'Valid', message: 'the pools overlap with no other Site’s' };
+  const message = some(overlaps.map(({ cidr, other, otherCidr }) => `${cidr} overlaps ${otherCidr} of Site ${other}`));
+  return { type, status: 'False', reason: 'Overlap', message: `${message}: use blocks of its own` };
+};
+
+/** What a Site's status says about its pod blocks. */
+export const planSiteConditions = (site: Site, plan: AllocationPlan): readonly SiteCondition[] => {
+  const generation = site.metadata.generation;
+  const observed = generation === undefined ? {} : { observedGeneration: generation };
+  return [available(site, plan), valid(site, plan)].map((condition) => ({ ...condition, ...observed }));
+};

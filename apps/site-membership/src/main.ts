@@ -1,0 +1,12 @@
+import { controlPlaneOptions, loadConfig } from '@unbounded/config';
+import { runHost } from '@unbounded/host';
+
+import { siteMembershipModule } from './site-membership.module.ts';
+
+const config = loadConfig('site-membership', controlPlaneOptions, process);
+await runHost({
+  name: 'site-membership',
+  logLevel: config.logLevel,
+  healthPort: config.healthPort,
+  module: siteMembershipModule(config),
+});

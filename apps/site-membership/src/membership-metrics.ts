@@ -1,0 +1,31 @@
+import { type Metrics } from '@unbounded/telemetry';
+
+import { type SitePlan } from './membership.plan.ts';
+
+export interface MembershipMetrics {
+  state(sites: readonly SitePlan[]): void;
+}
+
+const PREFIX = 'unbounded_net_controller_site';
+
+export const membershipMetrics = (metrics: Metrics): MembershipMetrics => {
+  const labels = ['site'] as const;
+  const nodes = metrics.gauge({ name: `${PREFIX}_nodes_total`, help: 'Nodes of a Site that are no gateways.', labels });
+  const slices = metrics.gauge({ name: `${PREFIX}_node_slices_total`, help: 'SiteNodeSlices of a Site.', labels });
+  const overlaps = metrics.gauge({
+    name: `${PREFIX}_node_cidr_overlaps`,
+    help: 'Earlier Sites that claim some of the node addresses of a Site.',
+    labels,
+  });
+  return {
+    state: (sites) => {
+      for (const gauge of [nodes, slices, overlaps]) gauge.reset();
+      for (const plan of sites) {
+        const site = plan.site.metadata.name;
+        nodes.set({ site }, plan.nodeCount);
+        slices.set({ site }, plan.slices.length);
+        overlaps.set({ site }, plan.overlaps.length);
+      }
+    },
+  };
+};

@@ -1,0 +1,62 @@
+import { type DynamicModule } from '@nestjs/common';
+import { type ConfigOf, type controlPlaneOptions } from '@unbounded/config';
+import { createController, watches } from '@unbounded/controller-runtime';
+import { gatewayPoolKind, siteKind, siteNodeSliceKind, sitePeeringKind } from '@unbounded/crds';
+import { HOST_PARTS, type HostPart, type HostServices, openControlPlane } from '@unbounded/host';
+import { clientOf, nodes as nodeResource, resourceOf } from '@unbounded/kube';
+import { nodeFingerprint } from '@unbounded/membership';
+
+import { membershipReconciler } from './membership.reconciler.ts';
+import { membershipMetrics } from './membership-metrics.ts';
+
+export type SiteMembershipConfig = ConfigOf<typeof controlPlaneOptions>;
+
+/** Nodes come in bursts; a slice of 500 is written once for all of them. */
+const GATHER_MS = 100;
+
+const createParts = (config: SiteMembershipConfig, services: HostServices): readonly HostPart[] => {
+  const plane = openControlPlane({ name: 'site-membership', config, services });
+  const caches = {
+    nodes: plane.informer(nodeResource),
+    sites: plane.informer(resourceOf(siteKind)),
+    slices: plane.informer(resourceOf(siteNodeSliceKind)),
+    pools: plane.informer(resourceOf(gatewayPoolKind)),
+    peerings: plane.informer(resourceOf(sitePeeringKind)),
+  };
+  const clients = {
+    nodes: plane.cluster.client(nodeResource),
+    sites: clientOf(plane.cluster, siteKind),
+    slices: clientOf(plane.cluster, siteNodeSliceKind),
+    peerings: clientOf(plane.cluster, sitePeeringKind),
+  };
+  const keysOf = () => ['cluster'];
+  const controller = createController({
+    name: 'sites',
+    sources: [
+      watches(caches.nodes, { keysOf, fingerprint: nodeFingerprint }),
+      watches(caches.sites, { keysOf }),
+      watches(caches.slices, { keysOf }),
+      watches(caches.pools, { keysOf }),
+      watches(caches.peerings, { keysOf }),
+    ],
+    reconcile: membershipReconciler({
+      caches,
+      clients,
+      metrics: membershipMetrics(plane.metrics),
+      logger: plane.logger,
+    }),
+    gatherMs: GATHER_MS,
+    logger: plane.logger,
+    metrics: plane.metrics,
+  });
+  return [plane.part([controller])];
+};
+
+class SiteMembershipModule {}
+
+export const siteMembershipModule =
+  (config: SiteMembershipConfig) =>
+  (services: HostServices): DynamicModule => ({
+    module: SiteMembershipModule,
+    providers: [{ provide: HOST_PARTS, useFactory: () => createParts(config, services) }],
+  });
