@@ -1,4 +1,15 @@
+import {
+  addressFromBytes,
+  addressToBytes,
+  formatAddress,
+  formatPrefix,
+  parseAddress,
+  parsePrefix,
+  prefixOf,
+} from '@unbounded/ip';
 import type { Codec } from './codec.ts';
+
+/** Layouts of bpf/include/endpoints.h; little-endian except for addresses that stand as on the wire. */
 
 /** How the packets to a next hop are carried (`protocol` field; the program itself goes by ifindex and flags). */
 export const PROTOCOLS = { geneve: 1, vxlan: 2, ipip: 3, wireguard: 4, none: 5 } as const;
@@ -6,4 +17,154 @@ export type Protocol = keyof typeof PROTOCOLS;
 
 /** Bits of the `flags` field. The upper 16 bits are the index of a next-hop group where `group` is set. */
 export const FLAGS = { setKey: 0x01, healthy: 0x02, ipv6Underlay: 0x04, group: 0x08 } as const;
-export type _Codec = Codec<unknown>;
+export const GROUP_SHIFT = 16;
+export const LARGEST_GROUP_INDEX = 0xffff;
+
+/** Where packets go. */
+export interface NextHop {
+  /** Underlay address of the peer; absent for WireGuard, which finds its peer by allowed addresses. */
+  readonly remote?: string;
+  readonly vni: number;
+  readonly ifindex: number;
+  readonly protocol: Protocol;
+  /** Write tunnel metadata: the device is a flow-based tunnel. */
+  readonly setKey: boolean;
+  readonly healthy: boolean;
+}
+
+/** What stands in an endpoint map: a next hop, and possibly the group that decides instead. */
+export interface Endpoint extends NextHop {
+  readonly group?: number;
+}
+
+const LITTLE = true;
+const LARGEST_U32 = 0xffff_ffff;
+
+const checkU32 = (field: string, value: number): number => {
+  if (Number.isInteger(value) && value >= 0 && value <= LARGEST_U32) return value;
+  throw new RangeError(`${field} is ${value}: a whole number from 0 to ${LARGEST_U32} would be right`);
+};
+
+const protocolOf = (code: number): Protocol => {
+  const found = (Object.keys(PROTOCOLS) as Protocol[]).find((name) => PROTOCOLS[name] === code);
+  return found ?? 'none';
+};
+
+export const flagsOf = (hop: Endpoint): number => {
+  const { group } = hop;
+  if (group !== undefined && (!Number.isInteger(group) || group < 0 || group > LARGEST_GROUP_INDEX)) {
+    throw new RangeError(`group is ${group}: a whole number from 0 to ${LARGEST_GROUP_INDEX} would be right`);
+  }
+  const bits =
+    (hop.setKey ? FLAGS.setKey : 0) |
+    (hop.healthy ? FLAGS.healthy : 0) |
+    (hop.remote?.includes(':') ? FLAGS.ipv6Underlay : 0) |
+    (group === undefined ? 0 : FLAGS.group);
+  return (bits | ((group ?? 0) << GROUP_SHIFT)) >>> 0;
+};
+
+/** The part that all records share: vni, ifindex, flags, protocol, 16 bytes. */
+const TAIL = 16;
+const writeTail = (hop: Endpoint, view: DataView, at: number): void => {
+  const words = [checkU32('vni', hop.vni), checkU32('ifindex', hop.ifindex), flagsOf(hop), PROTOCOLS[hop.protocol]];
+  for (const [index, word] of words.entries()) view.setUint32(at + 4 * index, word, LITTLE);
+};
+
+const readTail = (view: DataView, at: number): Omit<Endpoint, 'remote'> & { readonly isIpv6: boolean } => {
+  const flags = view.getUint32(at + 8, LITTLE);
+  return {
+    vni: view.getUint32(at, LITTLE),
+    ifindex: view.getUint32(at + 4, LITTLE),
+    protocol: protocolOf(view.getUint32(at + 12, LITTLE)),
+    setKey: (flags & FLAGS.setKey) !== 0,
+    healthy: (flags & FLAGS.healthy) !== 0,
+    isIpv6: (flags & FLAGS.ipv6Underlay) !== 0,
+    ...(flags & FLAGS.group ? { group: flags >>> GROUP_SHIFT } : {}),
+  };
+};
+
+/** An IPv4 remote is one word in host order, 0 for none; an IPv6 one 16 bytes as on the wire. */
+const REMOTE = 16;
+const remoteBytes = (remote: string | undefined): Uint8Array => {
+  const bytes = new Uint8Array(REMOTE);
+  if (remote === undefined) return bytes;
+  const address = parseAddress(remote);
+  if (address.family === 6) bytes.set(addressToBytes(address));
+  else new DataView(bytes.buffer).setUint32(0, Number(address.value), LITTLE);
+  return bytes;
+};
+
+const readRemote = (view: DataView, at: number, isIpv6: boolean): { remote?: string } => {
+  if (isIpv6)
+    return { remote: formatAddress(addressFromBytes(new Uint8Array(view.buffer, view.byteOffset + at, REMOTE))) };
+  const value = view.getUint32(at, LITTLE);
+  return value === 0 ? {} : { remote: formatAddress({ family: 4, value: BigInt(value) }) };
+};
+
+const setBytes = (view: DataView, at: number, bytes: Uint8Array): void => {
+  for (const [index, byte] of bytes.entries()) view.setUint8(at + index, byte);
+};
+
+/** struct endpoint_v4, 20 bytes. Its next hop is on an IPv4 underlay. */
+export const endpointV4: Codec<Endpoint> = {
+  size: 4 + TAIL,
+  write(value, view, offset) {
+    if (value.remote?.includes(':')) {
+      throw new RangeError(
+        `remote is ${value.remote}: an IPv4 record holds an IPv4 underlay address; use a group for an IPv6 one`,
+      );
+    }
+    const remote = remoteBytes(value.remote).subarray(0, 4);
+    writeTail(value, view, offset + 4);
+    setBytes(view, offset, remote);
+  },
+  read(view, offset) {
+    const { isIpv6: _, ...tail } = readTail(view, offset + 4);
+    return { ...tail, ...readRemote(view, offset, false) };
+  },
+};
+
+/** struct endpoint_v6, 32 bytes. */
+export const endpointV6: Codec<Endpoint> = {
+  size: REMOTE + TAIL,
+  write(value, view, offset) {
+    const remote = remoteBytes(value.remote);
+    writeTail(value, view, offset + REMOTE);
+    setBytes(view, offset, remote);
+  },
+  read(view, offset) {
+    const { isIpv6, ...tail } = readTail(view, offset + REMOTE);
+    return { ...tail, ...readRemote(view, offset, isIpv6) };
+  },
+};
+
+/** Keys of the tries: prefix length, then the address as on the wire. As text, a canonical prefix. */
+const lpmKey = (family: 4 | 6): Codec<string> => {
+  const bytes = family === 4 ? 4 : 16;
+  return {
+    size: 4 + bytes,
+    write(text, view, offset) {
+      const prefix = parsePrefix(text);
+      if (prefix.family !== family)
+        throw new RangeError(`"${text}" is IPv${prefix.family}: this map holds IPv${family} prefixes`);
+      setBytes(view, offset + 4, addressToBytes({ family, value: prefix.address }));
+      view.setUint32(offset, prefix.length, LITTLE);
+    },
+    read(view, offset) {
+      const length = Math.min(view.getUint32(offset, LITTLE), bytes * 8);
+      return formatPrefix(
+        prefixOf(addressFromBytes(new Uint8Array(view.buffer, view.byteOffset + offset + 4, bytes)), length),
+      );
+    },
+  };
+};
+export const lpmKeyV4: Codec<string> = lpmKey(4);
+export const lpmKeyV6: Codec<string> = lpmKey(6);
+
+/** The destination MAC inside a tunnel: 02:<last 4 bytes of the remote underlay address>:ff. */
+export const innerMac = (remote: string): string => {
+  const last = addressToBytes(parseAddress(remote)).slice(-4);
+  return [0x02, ...last, 0xff].map((byte) => byte.toString(16).padStart(2, '0')).join(':');
+};
+
+export { remoteBytes, readRemote, setBytes, readTail, writeTail, checkU32, REMOTE, TAIL };

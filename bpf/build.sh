@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# Compiles the eBPF programs into build/*.bpf.o. Needs clang, llvm-strip and libbpf's headers (libbpf-dev).
+set -euo pipefail
+cd "$(dirname "$0")"
+command -v clang >/dev/null || { echo "build.sh: clang is missing: apt-get install clang llvm libbpf-dev" >&2; exit 1; }
+mkdir -p build
+for source in *.bpf.c; do
+  out=$(mktemp build/object.XXXXXX)
+  # The host's asm/ headers stand in a folder of its architecture; the programs themselves are the same everywhere.
+  clang -O2 -g -target bpf -mcpu=v3 -Wall -Wextra -Werror -Wno-sign-compare -Wno-missing-field-initializers \
+    -I"/usr/include/$(uname -m)-linux-gnu" -c "$source" -o "$out"
+  llvm-strip -g "$out"
+  chmod 644 "$out"; mv "$out" "build/${source%.c}.o"
+done

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
+/*
+ * Layouts and maps that user space writes and the programs read. libs/bpf-maps holds the same layouts for TypeScript,
+ * and testdata/layouts.json binds the two: a change here needs a new pin folder (libs/config ownership.ts) and both.
+ */
+#pragma once
+
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+
+/* flags of a next hop */
+#define HOP_SET_KEY 0x01	/* write tunnel metadata: the device is a flow-based tunnel */
+#define HOP_HEALTHY 0x02	/* documented bit; health that counts stands with the members of groups */
+#define HOP_IPV6_UNDERLAY 0x04	/* remote is an IPv6 address */
+#define HOP_GROUP 0x08		/* the group whose number is in the upper 16 bits decides instead */
+#define HOP_GROUP_SHIFT 16
+
+/* protocol of a next hop: for people and counters; the programs go by device and flags */
+#define PROTOCOL_GENEVE 1
+#define PROTOCOL_VXLAN 2
+#define PROTOCOL_IPIP 3
+#define PROTOCOL_WIREGUARD 4
+#define PROTOCOL_NONE 5
+
+struct lpm_key_v4 {
+	__u32 prefixlen;
+	__be32 address;
+};
+
+struct lpm_key_v6 {
+	__u32 prefixlen;
+	__be32 address[4];
+};
+
+/* 20 bytes */
+struct endpoint_v4 {
+	__u32 remote;	/* underlay IPv4 address in host order */
+	__u32 vni;
+	__u32 ifindex;
+	__u32 flags;
+	__u32 protocol;
+};
+
+/* 32 bytes; remote[0] in host order on an IPv4 underlay, else 16 bytes as they are on the wire */
+struct endpoint_v6 {
+	__u32 remote[4];
+	__u32 vni;
+	__u32 ifindex;
+	__u32 flags;
+	__u32 protocol;
+};
+
+#define GROUP_MEMBERS 16
+
+/* 36 bytes */
+struct group_member {
+	__u32 remote[4];	/* as in endpoint_v6 */
+	__u32 vni;
+	__u32 ifindex;
+	__u32 flags;		/* a member without HOP_HEALTHY carries nothing */
+	__u32 protocol;
+	__u32 weight;		/* 1 is usual; 0 carries nothing */
+};
+
+/* 584 bytes */
+struct nexthop_group {
+	__u32 count;
+	__u32 reserved;
+	struct group_member members[GROUP_MEMBERS];
+};
+
+/* 12 bytes, one record */
+struct encap_config {
+	__u8 own_mac[6];	/* source of inner Ethernet headers; all zero: what the anchor wrote stays */
+	__u16 reserved;
+	__u32 flags;
+};
+#define CONFIG_ANY_SOURCE 0x01	/* take packets from tunnels whatever their inner source */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(max_entries, 16384);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct lpm_key_v4);
+	__type(value, struct endpoint_v4);
+} unbounded_endpoints_v4 SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(max_entries, 16384);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct lpm_key_v6);
+	__type(value, struct endpoint_v6);
+} unbounded_endpoints_v6 SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, struct nexthop_group);
+} unbounded_nexthop_groups SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct encap_config);
+} unbounded_config SEC(".maps");

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
+/* From an endpoint to the one next hop that a packet takes. */
+#pragma once
+
+#include "endpoints.h"
+#include "flow.h"
+#include "stats.h"
+
+/* A next hop as the programs work on it, whichever map it came from. */
+struct hop {
+	__u32 remote[4];
+	__u32 vni;
+	__u32 ifindex;
+	__u32 flags;
+	__u32 protocol;
+};
+
+/*
+ * Rendezvous hashing: every member gets a score from the flow and from its own identity, the highest wins. A member
+ * that leaves moves only its own flows, and one that comes takes only those that it wins.
+ */
+static __always_inline int pick_member(__u32 group_index, __u32 flow, struct hop *hop)
+{
+	struct nexthop_group *group = bpf_map_lookup_elem(&unbounded_nexthop_groups, &group_index);
+	__u64 best = 0;
+	int chosen = -1;
+
+	if (!group)
+		return -1;
+	for (int i = 0; i < GROUP_MEMBERS; i++) {
+		struct group_member *member = &group->members[i];
+		__u64 score;
+
+		if (i >= group->count)
+			break;
+		if (!(member->flags & HOP_HEALTHY) || !member->weight)
+			continue;
+		score = mix(flow, member->ifindex, member->remote[0] ^ member->remote[1] ^ member->remote[2] ^ member->remote[3]);
+		score = (score + 1) * member->weight;
+		if (score > best) {
+			best = score;
+			chosen = i;
+		}
+	}
+	if (chosen < 0 || chosen >= GROUP_MEMBERS)
+		return -1;
+	__builtin_memcpy(hop, &group->members[chosen], sizeof(*hop));
+	return 0;
+}
+
+/* 02:<last four bytes of the remote underlay address>:ff, which the receiver's tunnel device has. */
+static __always_inline void inner_mac(const struct hop *hop, __u8 mac[6])
+{
+	__be32 last = (hop->flags & HOP_IPV6_UNDERLAY) ? hop->remote[3] : bpf_htonl(hop->remote[0]);
+
+	mac[0] = 0x02;
+	__builtin_memcpy(mac + 1, &last, sizeof(last));
+	mac[5] = 0xff;
+}
+
+static __always_inline void count_redirect(__u32 protocol)
+{
+	if (protocol == PROTOCOL_GENEVE)
+		count(STAT_REDIRECTED_GENEVE);
+	else if (protocol == PROTOCOL_VXLAN)
+		count(STAT_REDIRECTED_VXLAN);
+	else if (protocol == PROTOCOL_IPIP)
+		count(STAT_REDIRECTED_IPIP);
+	else if (protocol == PROTOCOL_WIREGUARD)
+		count(STAT_REDIRECTED_WIREGUARD);
+}
+
+/* Writes the tunnel metadata of a hop. Returns 0, or what the kernel said. */
+static __always_inline int set_tunnel_key(struct __sk_buff *skb, const struct hop *hop)
+{
+	struct bpf_tunnel_key key = { .tunnel_id = hop->vni, .tunnel_ttl = 64 };
+	__u64 flags = BPF_F_DONT_FRAGMENT | BPF_F_ZERO_CSUM_TX; /* our receivers take a zero checksum over IPv6 too */
+
+	if (hop->flags & HOP_IPV6_UNDERLAY) {
+		__builtin_memcpy(key.remote_ipv6, hop->remote, sizeof(key.remote_ipv6));
+		flags |= BPF_F_TUNINFO_IPV6;
+	} else {
+		key.remote_ipv4 = hop->remote[0];
+	}
+	return bpf_skb_set_tunnel_key(skb, &key, sizeof(key), flags);
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
+/* Whether the inner source of a packet from a tunnel belongs to the peer that sent it. */
+#pragma once
+
+#include "endpoints.h"
+#include "stats.h"
+
+/* The outer source of a packet from a flow-based tunnel. */
+struct sender {
+	__u32 address[4];	/* as in endpoint_v6 */
+	__u32 is_ipv6;
+};
+
+static __always_inline int read_sender(struct __sk_buff *skb, struct sender *sender)
+{
+	struct bpf_tunnel_key key = {};
+
+	if (!bpf_skb_get_tunnel_key(skb, &key, sizeof(key), 0)) {
+		sender->address[0] = key.remote_ipv4;
+		return 0;
+	}
+	if (bpf_skb_get_tunnel_key(skb, &key, sizeof(key), BPF_F_TUNINFO_IPV6))
+		return -1;
+	__builtin_memcpy(sender->address, key.remote_ipv6, sizeof(sender->address));
+	sender->is_ipv6 = 1;
+	return 0;
+}
+
+static __always_inline int is_sender(const struct sender *sender, const __u32 remote[4], __u32 flags)
+{
+	if (!(flags & HOP_SET_KEY) || !!(flags & HOP_IPV6_UNDERLAY) != sender->is_ipv6)
+		return 0;
+	if (!sender->is_ipv6)
+		return remote[0] == sender->address[0];
+	return remote[0] == sender->address[0] && remote[1] == sender->address[1] &&
+	       remote[2] == sender->address[2] && remote[3] == sender->address[3];
+}
+
+/* Any member may send for the prefixes of its group, also one that we do not send to at the moment. */
+static __always_inline int is_member(__u32 group_index, const struct sender *sender)
+{
+	struct nexthop_group *group = bpf_map_lookup_elem(&unbounded_nexthop_groups, &group_index);
+
+	if (!group)
+		return 0;
+	for (int i = 0; i < GROUP_MEMBERS; i++) {
+		if (i >= group->count)
+			break;
+		if (is_sender(sender, group->members[i].remote, group->members[i].flags))
+			return 1;
+	}
+	return 0;
+}
+
+/* 0: it is the peer's own. Otherwise the reason for which the packet is dropped. */
+static __always_inline int source_problem_v4(__be32 source, const struct sender *sender)
+{
+	struct lpm_key_v4 key = { .prefixlen = 32, .address = source };
+	struct endpoint_v4 *endpoint = bpf_map_lookup_elem(&unbounded_endpoints_v4, &key);
+	__u32 remote[4] = {};
+
+	if (!endpoint)
+		return STAT_DROP_UNKNOWN_SOURCE;
+	if (endpoint->flags & HOP_GROUP)
+		return is_member(endpoint->flags >> HOP_GROUP_SHIFT, sender) ? 0 : STAT_DROP_FORGED_SOURCE;
+	remote[0] = endpoint->remote;
+	return is_sender(sender, remote, endpoint->flags) ? 0 : STAT_DROP_FORGED_SOURCE;
+}
+
+static __always_inline int source_problem_v6(const __be32 source[4], const struct sender *sender)
+{
+	struct lpm_key_v6 key = { .prefixlen = 128 };
+	struct endpoint_v6 *endpoint;
+
+	__builtin_memcpy(key.address, source, sizeof(key.address));
+	endpoint = bpf_map_lookup_elem(&unbounded_endpoints_v6, &key);
+	if (!endpoint)
+		return STAT_DROP_UNKNOWN_SOURCE;
+	if (endpoint->flags & HOP_GROUP)
+		return is_member(endpoint->flags >> HOP_GROUP_SHIFT, sender) ? 0 : STAT_DROP_FORGED_SOURCE;
+	return is_sender(sender, endpoint->remote, endpoint->flags) ? 0 : STAT_DROP_FORGED_SOURCE;
+}

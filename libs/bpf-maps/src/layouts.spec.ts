@@ -1,0 +1,170 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import {
+  type Codec,
+  counter,
+  decode,
+  encapConfig,
+  encode,
+  type Endpoint,
+  endpointV4,
+  endpointV6,
+  GROUP_MEMBERS,
+  groupKey,
+  type GroupMember,
+  innerMac,
+  lpmKeyV4,
+  lpmKeyV6,
+  MAPS,
+  nexthopGroup,
+  type Protocol,
+  statsKey,
+} from './index.ts';
+
+const hex = (bytes: Uint8Array): string => Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+const u32 = fc.integer({ min: 0, max: 0xffff_ffff });
+const ipv4 = fc.ipV4().filter((text) => text !== '0.0.0.0');
+const ipv6 = fc.constantFrom('2001:db8::1', 'fd00::a:1', '::1');
+const protocol = fc.constantFrom<Protocol>('geneve', 'vxlan', 'ipip', 'wireguard', 'none');
+const without = <T extends object>(value: T): T =>
+  Object.fromEntries(Object.entries(value).filter(([, field]) => field !== undefined)) as T;
+const hop = (remote: fc.Arbitrary<string>) =>
+  fc.record({
+    remote: fc.option(remote, { nil: undefined }),
+    vni: u32,
+    ifindex: u32,
+    protocol,
+    setKey: fc.boolean(),
+    healthy: fc.boolean(),
+  });
+const endpoint = (remote: fc.Arbitrary<string>): fc.Arbitrary<Endpoint> =>
+  fc
+    .tuple(hop(remote), fc.option(fc.integer({ min: 0, max: 0xffff }), { nil: undefined }))
+    .map(([base, group]) => without({ ...base, group }) as Endpoint);
+const member: fc.Arbitrary<GroupMember> = fc
+  .tuple(hop(fc.oneof(ipv4, ipv6)), u32)
+  .map(([base, weight]) => without({ ...base, weight }) as GroupMember);
+
+const roundTrips = <T>(codec: Codec<T>, values: fc.Arbitrary<T>): void =>
+  fc.assert(
+    fc.property(values, (value) => {
+      expect(decode(codec, encode(codec, value))).toEqual(value);
+    }),
+  );
+
+describe('records', () => {
+  test('an IPv4 endpoint is laid out as the program reads it', () => {
+    const value: Endpoint = {
+      remote: '192.0.2.7',
+      vni: 1,
+      ifindex: 12,
+      protocol: 'vxlan',
+      setKey: true,
+      healthy: true,
+    };
+    expect(hex(encode(endpointV4, value))).toBe('070200c0' + '01000000' + '0c000000' + '03000000' + '02000000');
+    expect(hex(encode(lpmKeyV4, '100.64.2.0/24'))).toBe('18000000' + '64400200');
+  });
+
+  test('a group stands in the upper half of the flags', () => {
+    const value: Endpoint = { vni: 0, ifindex: 0, protocol: 'none', setKey: false, healthy: false, group: 0xffff };
+    expect(hex(encode(endpointV4, value)).slice(24, 32)).toBe('0800ffff');
+  });
+
+  test('every layout has the size of its map', () => {
+    expect([lpmKeyV4.size, endpointV4.size]).toEqual([
+      MAPS.unbounded_endpoints_v4.keyBytes,
+      MAPS.unbounded_endpoints_v4.valueBytes,
+    ]);
+    expect([lpmKeyV6.size, endpointV6.size]).toEqual([
+      MAPS.unbounded_endpoints_v6.keyBytes,
+      MAPS.unbounded_endpoints_v6.valueBytes,
+    ]);
+    expect([groupKey.size, nexthopGroup.size]).toEqual([
+      MAPS.unbounded_nexthop_groups.keyBytes,
+      MAPS.unbounded_nexthop_groups.valueBytes,
+    ]);
+    expect([statsKey.size, counter.size, encapConfig.size]).toEqual([
+      4,
+      MAPS.unbounded_stats.valueBytes,
+      MAPS.unbounded_config.valueBytes,
+    ]);
+  });
+
+  test('endpoints, groups and prefixes come back as they were', () => {
+    roundTrips(endpointV4, endpoint(ipv4));
+    roundTrips(endpointV6, endpoint(fc.oneof(ipv4, ipv6)));
+    roundTrips(nexthopGroup, fc.array(member, { maxLength: GROUP_MEMBERS }));
+    roundTrips(encapConfig, fc.constantFrom({ anySource: true }, { anySource: false, ownMac: '02:0a:01:00:15:ff' }));
+    roundTrips(lpmKeyV6, fc.constantFrom('::/0', '2001:db8::/32', 'fd00::1/128'));
+  });
+
+  test('any bytes of the right length decode to something', () => {
+    for (const codec of [
+      endpointV4,
+      endpointV6,
+      nexthopGroup,
+      lpmKeyV4,
+      lpmKeyV6,
+      encapConfig,
+      statsKey,
+    ] as Codec<unknown>[]) {
+      fc.assert(
+        fc.property(
+          fc.uint8Array({ minLength: codec.size, maxLength: codec.size }),
+          (bytes) => void decode(codec, bytes),
+        ),
+      );
+      expect(() => decode(codec, new Uint8Array(codec.size - 1))).toThrow(RangeError);
+    }
+  });
+
+  test.each([
+    [
+      'an IPv6 remote in an IPv4 record',
+      () =>
+        encode(endpointV4, {
+          remote: '2001:db8::1',
+          vni: 1,
+          ifindex: 1,
+          protocol: 'vxlan',
+          setKey: true,
+          healthy: true,
+        }),
+    ],
+    [
+      'a group number past 16 bits',
+      () => encode(endpointV4, { vni: 1, ifindex: 1, protocol: 'vxlan', setKey: true, healthy: true, group: 0x1_0000 }),
+    ],
+    [
+      'a negative device',
+      () => encode(endpointV4, { vni: 1, ifindex: -1, protocol: 'vxlan', setKey: true, healthy: true }),
+    ],
+    [
+      '17 members',
+      () =>
+        encode(
+          nexthopGroup,
+          Array<GroupMember>(17).fill({
+            vni: 1,
+            ifindex: 1,
+            protocol: 'vxlan',
+            setKey: true,
+            healthy: true,
+            weight: 1,
+          }),
+        ),
+    ],
+    ['an IPv6 prefix in the IPv4 trie', () => encode(lpmKeyV4, '2001:db8::/32')],
+    ['a MAC that is none', () => encode(encapConfig, { ownMac: '02:00', anySource: false })],
+  ])('%s is refused', (_, attempt) => {
+    expect(attempt).toThrow(RangeError);
+  });
+
+  test.each([
+    ['192.0.2.7', '02:c0:00:02:07:ff'],
+    ['2001:db8::a:2', '02:00:0a:00:02:ff'],
+  ])('the inner MAC for %s is %s', (remote, mac) => {
+    expect(innerMac(remote)).toBe(mac);
+  });
+});
