@@ -11,6 +11,7 @@ export interface NodeObject {
 /** What a Node says about itself, parsed. Addresses and blocks that are no such thing are left out. */
 export interface NodeFacts {
   readonly name: string;
+  readonly uid: string;
   /** RFC 3339. */
   readonly createdAt: string;
   readonly labels: Readonly<Record<string, string>>;
@@ -59,7 +60,7 @@ export const nodeFingerprint = (node: NodeObject): string => {
 };
 
 const readFacts = (node: NodeObject): NodeFacts => {
-  const { name, creationTimestamp = '', labels: nodeLabels = {}, annotations: notes = {} } = node.metadata;
+  const { name, uid = '', creationTimestamp = '', labels: nodeLabels = {}, annotations: notes = {} } = node.metadata;
   const internalIPs = addressTexts(node, 'InternalIP');
   const podCIDRs = blocksOf(node);
   const key = notes[annotations.wireGuardPublicKey];
@@ -67,6 +68,7 @@ const readFacts = (node: NodeObject): NodeFacts => {
   const site = nodeLabels[labels.site];
   return {
     name,
+    uid,
     createdAt: creationTimestamp,
     labels: nodeLabels,
     internalIPs,

@@ -1,0 +1,199 @@
+import {
+  type Gateway,
+  type GatewayPool,
+  type GatewayPoolNode,
+  type GatewayPoolPeering,
+  GROUP_VERSION,
+  labels,
+  type Site,
+  type SiteGatewayPoolAssignment,
+  type SitePeering,
+} from '@unbounded/crds';
+import { firstAddress, formatAddress } from '@unbounded/ip';
+import { indexSites, type Ineligible, isSelected, type NodeFacts, poolOf, whyIneligible } from '@unbounded/membership';
+
+import { planPorts } from './ports.plan.ts';
+import { planReach, type Reach } from './reachability.plan.ts';
+
+/** A node with what shows its role. */
+export interface GatewayNode {
+  readonly facts: NodeFacts;
+  /** From the annotation. */
+  readonly annotatedPort?: number | undefined;
+  readonly isTainted: boolean;
+}
+
+export interface GatewayWorld {
+  readonly nodes: readonly GatewayNode[];
+  readonly sites: readonly Site[];
+  readonly pools: readonly GatewayPool[];
+  readonly assignments: readonly SiteGatewayPoolAssignment[];
+  readonly sitePeerings: readonly SitePeering[];
+  readonly poolPeerings: readonly GatewayPoolPeering[];
+  readonly poolNodes: readonly GatewayPoolNode[];
+}
+
+/** A node that a pool selects and that is not its gateway. */
+export interface Outsider {
+  readonly node: string;
+  readonly reason: Ineligible;
+}
+
+export interface PoolPlan extends Reach {
+  readonly pool: GatewayPool;
+  readonly gateways: readonly Gateway[];
+  readonly outsiders: readonly Outsider[];
+  /** Gateways for which no port was left. */
+  readonly withoutPort: readonly string[];
+}
+
+/** What a node must show of its role: port and taint. */
+export interface RoleChange {
+  readonly node: string;
+  /** undefined: the annotation goes. */
+  readonly port: number | undefined;
+  readonly isTainted: boolean;
+}
+
+export interface GatewaysPlan {
+  readonly pools: readonly PoolPlan[];
+  readonly roles: readonly RoleChange[];
+  readonly poolNodes: readonly GatewayPoolNode[];
+}
+
+const byName = <T extends { readonly name: string }>(a: T, b: T): number =>
+  a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
+
+const toGateway = (node: NodeFacts, siteName: string | undefined, port: number | undefined): Gateway => ({
+  name: node.name,
+  ...(siteName === undefined ? {} : { siteName }),
+  internalIPs: node.internalIPs,
+  externalIPs: node.externalIPs,
+  healthEndpoints: node.podPrefixes.map((prefix) => formatAddress(firstAddress(prefix))),
+  wireGuardPublicKey: node.wireGuardPublicKey ?? '',
+  ...(port === undefined ? {} : { gatewayWireguardPort: port }),
+  podCIDRs: node.podCIDRs,
+  ...(node.tunnelProtocols === undefined ? {} : { tunnelProtocols: node.tunnelProtocols }),
+});
+
+const toPoolNode = (node: NodeFacts, pool: GatewayPool, site: string | undefined): GatewayPoolNode => {
+  const { name } = node;
+  const poolName = pool.metadata.name;
+  return {
+    apiVersion: GROUP_VERSION,
+    kind: 'GatewayPoolNode',
+    metadata: {
+      name,
+      labels: {
+        [labels.gatewayPool]: poolName,
+        ...(name.length <= 63 ? { [labels.node]: name } : {}),
+        ...(site ? { [labels.site]: site } : {}),
+      },
+      ownerReferences: [
+        { apiVersion: 'v1', kind: 'Node', name, uid: node.uid, controller: true, blockOwnerDeletion: false },
+        {
+          apiVersion: GROUP_VERSION,
+          kind: 'GatewayPool',
+          name: poolName,
+          uid: pool.metadata.uid ?? '',
+          controller: false,
+          blockOwnerDeletion: false,
+        },
+      ],
+    },
+    spec: { nodeName: name, gatewayPool: poolName, ...(site ? { site } : {}) },
+  };
+};
+
+const outsidersOf = (
+  pool: GatewayPool,
+  nodes: readonly NodeFacts[],
+  membership: ReadonlyMap<string, GatewayPool>,
+): Outsider[] =>
+  nodes
+    .filter((node) => isSelected(pool, node) && membership.get(node.name) !== pool)
+    .map((node) => ({ node: node.name, reason: whyIneligible(pool, node) ?? 'InOtherPool' }));
+
+/** Which object of the kind a node keeps although it is no gateway now: one that lost, say, its address for a moment. */
+const keptPoolNodes = (
+  { poolNodes, pools }: GatewayWorld,
+  facts: readonly NodeFacts[],
+  members: ReadonlyMap<string, GatewayPool>,
+): GatewayPoolNode[] => {
+  const nodesByName = new Map(facts.map((node) => [node.name, node]));
+  const poolsByName = new Map(pools.map((pool) => [pool.metadata.name, pool]));
+  return poolNodes.filter(({ metadata, spec }) => {
+    const node = nodesByName.get(metadata.name);
+    const pool = poolsByName.get(spec.gatewayPool);
+    return node && pool && !members.has(node.name) && isSelected(pool, node);
+  });
+};
+
+const planRoles = (
+  nodes: readonly GatewayNode[],
+  pools: readonly GatewayPool[],
+  ports: ReadonlyMap<string, number>,
+  members: ReadonlyMap<string, GatewayPool>,
+): RoleChange[] =>
+  nodes.flatMap(({ facts, annotatedPort, isTainted }) => {
+    const isGateway = members.has(facts.name);
+    const port = ports.get(facts.name);
+    // A node that a pool selects keeps a taint it came with: it may lack only its key yet.
+    const wantsTaint = isGateway || (isTainted && pools.some((pool) => isSelected(pool, facts)));
+    return port === annotatedPort && wantsTaint === isTainted
+      ? []
+      : [{ node: facts.name, port, isTainted: wantsTaint }];
+  });
+
+/** Who is a gateway of which pool, by which port it is reached, and what can be reached through it. */
+export const planGateways = (world: GatewayWorld): GatewaysPlan => {
+  const pools = world.pools.toSorted((a, b) => byName(a.metadata, b.metadata));
+  const facts = world.nodes.map((node) => node.facts).sort(byName);
+  const index = indexSites(world.sites);
+  const siteOf = (node: NodeFacts): string | undefined => index.siteOf(node)?.metadata.name;
+  const members = new Map(
+    facts.flatMap((node) => {
+      const pool = poolOf(node, pools);
+      return pool ? [[node.name, pool] as const] : [];
+    }),
+  );
+  const fromStatus = new Map(
+    pools.flatMap(
+      ({ status }) =>
+        status?.nodes?.map(({ name, gatewayWireguardPort }) => [name, gatewayWireguardPort] as const) ?? [],
+    ),
+  );
+  const annotated = new Map(world.nodes.map(({ facts: { name }, annotatedPort }) => [name, annotatedPort]));
+  const ports = planPorts(
+    [...members.keys()].map((node) => ({
+      node,
+      fromStatus: fromStatus.get(node),
+      fromAnnotation: annotated.get(node),
+    })),
+  );
+  const reach = planReach({
+    sites: new Set(world.sites.map(({ metadata }) => metadata.name)),
+    pools: new Set(pools.map(({ metadata }) => metadata.name)),
+    assignments: world.assignments,
+    sitePeerings: world.sitePeerings,
+    poolPeerings: world.poolPeerings,
+  });
+  const gatewayFacts = facts.filter(({ name }) => members.has(name));
+  return {
+    pools: pools.map((pool): PoolPlan => {
+      const own = gatewayFacts.filter(({ name }) => members.get(name) === pool);
+      return {
+        pool,
+        gateways: own.map((node) => toGateway(node, siteOf(node), ports.get(node.name))),
+        outsiders: outsidersOf(pool, facts, members),
+        withoutPort: own.map(({ name }) => name).filter((name) => !ports.has(name)),
+        ...reach.get(pool.metadata.name)!,
+      };
+    }),
+    roles: planRoles(world.nodes, pools, ports, members),
+    poolNodes: [
+      ...gatewayFacts.map((node) => toPoolNode(node, members.get(node.name)!, siteOf(node))),
+      ...keptPoolNodes(world, facts, members),
+    ],
+  };
+};

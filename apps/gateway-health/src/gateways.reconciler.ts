@@ -1,0 +1,110 @@
+import { again, inParallel, type Informer, type Reconcile } from '@unbounded/controller-runtime';
+import {
+  annotations,
+  type GatewayPool,
+  type GatewayPoolNode,
+  type GatewayPoolPeering,
+  type Site,
+  type SiteGatewayPoolAssignment,
+  type SitePeering,
+} from '@unbounded/crds';
+import { type Node } from '@unbounded/kube';
+import { nodeFacts, nodeFingerprint } from '@unbounded/membership';
+
+import { createGatewayWrites, type GatewayClients, isGatewayTaint } from './gateways.apply.ts';
+import { type GatewayNode, planGateways } from './gateways.plan.ts';
+import { type GatewayMetrics } from './gateway-metrics.ts';
+import { planPoolConditions } from './pool-conditions.plan.ts';
+import { missingNames } from './reachability.plan.ts';
+
+const PARALLEL_WRITES = 8;
+/** How often it is looked at who has fallen silent. */
+const LOOK_AGAIN_MS = 10_000;
+
+export interface GatewayCaches {
+  readonly nodes: Informer<Node>;
+  readonly sites: Informer<Site>;
+  readonly pools: Informer<GatewayPool>;
+  readonly poolNodes: Informer<GatewayPoolNode>;
+  readonly assignments: Informer<SiteGatewayPoolAssignment>;
+  readonly sitePeerings: Informer<SitePeering>;
+  readonly poolPeerings: Informer<GatewayPoolPeering>;
+}
+
+export interface GatewayReconcilerOptions {
+  readonly caches: GatewayCaches;
+  readonly clients: GatewayClients;
+  readonly metrics: GatewayMetrics;
+  readonly now?: () => number;
+}
+
+const annotatedPort = ({ metadata }: Node): number | undefined => {
+  const text = metadata.annotations?.[annotations.wireGuardPort];
+  return text === undefined ? undefined : Number(text);
+};
+
+const toGatewayNode = (node: Node): GatewayNode => ({
+  facts: nodeFacts(node),
+  annotatedPort: annotatedPort(node),
+  isTainted: node.spec?.taints?.some(isGatewayTaint) ?? false,
+});
+
+/** Changes only with what this controller reads of a Node. */
+export const gatewayNodeFingerprint = (node: Node): string =>
+  `${nodeFingerprint(node)} ${annotatedPort(node)} ${JSON.stringify(node.spec?.taints ?? [])}`;
+
+const nameSet = (objects: readonly { readonly metadata: { readonly name: string } }[]): ReadonlySet<string> =>
+  new Set(objects.map(({ metadata }) => metadata.name));
+
+/** One key stands for the cluster: ports are unique over all pools, and reachability crosses them. */
+export const gatewaysReconciler = ({
+  caches,
+  clients,
+  metrics,
+  now = Date.now,
+}: GatewayReconcilerOptions): Reconcile => {
+  const read = () => ({
+    nodes: caches.nodes.list(),
+    sites: caches.sites.list(),
+    pools: caches.pools.list(),
+    poolNodes: caches.poolNodes.list(),
+    assignments: caches.assignments.list(),
+    sitePeerings: caches.sitePeerings.list(),
+    poolPeerings: caches.poolPeerings.list(),
+  });
+  return async (_key, signal) => {
+    const world = read();
+    const plan = planGateways({ ...world, nodes: world.nodes.map(toGatewayNode) });
+    const write = createGatewayWrites(clients, signal);
+    const nodes = new Map(world.nodes.map((node) => [node.metadata.name, node]));
+    const nowMs = now();
+    await inParallel(
+      plan.pools.filter(({ gateways }) => gateways.length > 0),
+      PARALLEL_WRITES,
+      write.poolFinalizer,
+    );
+    // The status comes before the annotations: it is what keeps a port given when a round ends half-way.
+    await inParallel(plan.pools, PARALLEL_WRITES, (pool) =>
+      write.poolStatus(pool, planPoolConditions(pool, world.poolNodes, nowMs)),
+    );
+    await inParallel(plan.roles, PARALLEL_WRITES, (role) => write.role(nodes.get(role.node)!, role));
+    await write.poolNodes(world.poolNodes, plan.poolNodes);
+    const [sites, pools] = [nameSet(world.sites), nameSet(world.pools)];
+    await inParallel(world.assignments, PARALLEL_WRITES, (object) =>
+      write.accepted(object, [
+        ...missingNames(object.spec.sites, sites),
+        ...missingNames(object.spec.gatewayPools, pools),
+      ]),
+    );
+    await inParallel(world.poolPeerings, PARALLEL_WRITES, (object) =>
+      write.accepted(object, missingNames(object.spec.gatewayPools, pools)),
+    );
+    await inParallel(
+      plan.pools.filter(({ gateways }) => gateways.length === 0),
+      PARALLEL_WRITES,
+      write.poolFinalizer,
+    );
+    metrics.state(plan.pools);
+    return plan.pools.length === 0 ? { kind: 'done' } : again(LOOK_AGAIN_MS);
+  };
+};

@@ -1,0 +1,84 @@
+import { type GatewayPoolNode } from '@unbounded/crds';
+import { type Ineligible } from '@unbounded/membership';
+
+import { type Outsider, type PoolPlan } from './gateways.plan.ts';
+
+export interface PoolCondition {
+  readonly type: 'GatewaysAvailable' | 'NodesEligible' | 'GatewaysReporting';
+  readonly status: 'True' | 'False';
+  readonly reason: string;
+  readonly message: string;
+  readonly observedGeneration?: number;
+}
+
+/** A gateway's agent writes every 10 s; four missed writes mean that it does not reach the API server. */
+export const REPORT_STALE_MS = 40_000;
+
+const NAMED = 5;
+const some = (texts: readonly string[]): string =>
+  texts.length <= NAMED ? texts.join(', ') : `${texts.slice(0, NAMED).join(', ')} and ${texts.length - NAMED} more`;
+
+const remedy: Readonly<Record<Ineligible, string>> = {
+  NoPublicKey: 'has no WireGuard key yet (the node agent writes it)',
+  NoExternalIP: 'has no ExternalIP, which a pool of type External needs',
+  InOtherPool: 'is a gateway of another pool, whose name sorts first',
+};
+
+const availability = ({ gateways, withoutPort }: PoolPlan): PoolCondition => {
+  const type = 'GatewaysAvailable';
+  if (withoutPort.length > 0) {
+    return {
+      type,
+      status: 'False',
+      reason: 'NoPortLeft',
+      message: `no UDP port from 51821 to 65535 is free for ${some(withoutPort)}`,
+    };
+  }
+  if (gateways.length === 0) {
+    return {
+      type,
+      status: 'False',
+      reason: 'NoGateways',
+      message: 'no node that spec.nodeSelector selects can be a gateway',
+    };
+  }
+  return { type, status: 'True', reason: 'Available', message: `${gateways.length} gateways` };
+};
+
+const eligibility = ({ outsiders }: PoolPlan): PoolCondition => {
+  const type = 'NodesEligible';
+  if (outsiders.length === 0)
+    return { type, status: 'True', reason: 'Eligible', message: 'every selected node is a gateway' };
+  const describe = ({ node, reason }: Outsider): string => `${node} ${remedy[reason]}`;
+  return { type, status: 'False', reason: outsiders[0]!.reason, message: some(outsiders.map(describe)) };
+};
+
+const reporting = (
+  { gateways }: PoolPlan,
+  lastUpdated: ReadonlyMap<string, string | undefined>,
+  nowMs: number,
+): PoolCondition => {
+  const type = 'GatewaysReporting';
+  const silent = gateways
+    .map(({ name }) => name)
+    .filter((name) => !(nowMs - Date.parse(lastUpdated.get(name) ?? '') < REPORT_STALE_MS));
+  if (silent.length === 0)
+    return { type, status: 'True', reason: 'Reporting', message: 'every gateway says what it reaches' };
+  const message = `silent for more than ${REPORT_STALE_MS / 1000} s: ${some(silent)}; what they said last still counts`;
+  return { type, status: 'False', reason: 'Silent', message };
+};
+
+/** What a pool's status says about its gateways. */
+export const planPoolConditions = (
+  plan: PoolPlan,
+  poolNodes: readonly GatewayPoolNode[],
+  nowMs: number,
+): readonly PoolCondition[] => {
+  const { generation } = plan.pool.metadata;
+  const lastUpdated = new Map(poolNodes.map(({ metadata, status }) => [metadata.name, status?.lastUpdated]));
+  const conditions = [availability(plan), eligibility(plan), reporting(plan, lastUpdated, nowMs)];
+  return conditions.map((condition) => ({
+    ...condition,
+    ...(generation === undefined ? {} : { observedGeneration: generation }),
+  }));
+};
