@@ -1,16 +1,17 @@
-import { kinds, type Site, siteKind } from '@unbounded/crds';
+import { type Site, siteKind } from '@unbounded/crds';
 import { parsePrefix } from '@unbounded/ip';
-import { clientOf, coreClients, ensureCrds, namespaces, type Node, type ResourceClient } from '@unbounded/kube';
+import { clientOf, coreClients, type Node, type ResourceClient } from '@unbounded/kube';
 import {
   type ApiServer,
   type AppProcess,
   createNode,
+  resetCluster,
   siteObject,
   startApiServer,
   startApp,
   until,
 } from '@unbounded/testing';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 
 import { findConflicts } from './block-conflicts.plan.ts';
 
@@ -19,19 +20,16 @@ let nodes: ResourceClient<Node>;
 let sites: ResourceClient<Site>;
 const apps: AppProcess[] = [];
 
-beforeEach(async () => {
+beforeAll(async () => {
   api = await startApiServer();
   nodes = coreClients(api.cluster).nodes;
   sites = clientOf(api.cluster, siteKind);
-  await ensureCrds(coreClients(api.cluster).crds, kinds);
-  await api.cluster
-    .client(namespaces)
-    .create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'unbounded-system' } });
 });
+beforeEach(() => resetCluster(api.cluster));
 afterEach(async () => {
   for (const app of apps.splice(0)) await app.stop('SIGKILL');
-  await api?.stop();
 });
+afterAll(() => api?.stop());
 
 const start = (...args: string[]): AppProcess => {
   const app = startApp('cidr-allocator', ['--kubeconfig', api.kubeconfig, ...args]);
