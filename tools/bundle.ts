@@ -41,7 +41,8 @@ const bundle = async (app: string): Promise<void> => {
     },
   });
   // CommonJS packages inside ask for Node's own modules by require.
-  const banner = "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);";
+  const banner =
+    "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);";
   await built.write({ file, format: 'esm', codeSplitting: false, sourcemap: true, banner });
   console.log(`bundled ${app}: ${(statSync(file).size / 1e6).toFixed(1)} MB`);
 };

@@ -1,6 +1,13 @@
 import { join } from 'node:path';
 import { choice, option, path, port, text } from '@unbounded/config';
-import { CNI_CONF_FOLDER, CNI_SOCKET, KEEPER_UNITS, KEY_FOLDER, PIN_FOLDER, STATE_FOLDER } from '@unbounded/config/ownership';
+import {
+  CNI_CONF_FOLDER,
+  CNI_SOCKET,
+  KEEPER_UNITS,
+  KEY_FOLDER,
+  PIN_FOLDER,
+  STATE_FOLDER,
+} from '@unbounded/config/ownership';
 
 /** Beside the bundle in the checkout and in the image. */
 const beside = (relative: string): string => join(import.meta.dirname, '../../..', relative);
@@ -10,7 +17,10 @@ export const agentOptions = {
   kubeconfig: option(path, 'Cluster to follow; not set: KUBECONFIG, else the service account of the pod.'),
   objects: option(path, 'Folder of YAML files to read the objects from, instead of an API server.'),
   healthPort: option(port(9998), 'TCP port of /healthz, /readyz and /metrics; 0 takes a free one.'),
-  stateFolder: option(text(STATE_FOLDER), 'Folder of what survives a reboot: the last good plan and recorded settings.'),
+  stateFolder: option(
+    text(STATE_FOLDER),
+    'Folder of what survives a reboot: the last good plan and recorded settings.',
+  ),
   keyFolder: option(text(KEY_FOLDER), 'Folder of the WireGuard key pair.'),
   pinFolder: option(text(PIN_FOLDER), 'Folder in a bpffs for pinned programs, links and maps.'),
   unitsFolder: option(text(KEEPER_UNITS), 'Folder in which node-keeper finds what to run.'),

@@ -5,6 +5,9 @@ import { type AgentConfig, createAgentPart } from './agent.part.ts';
 @Module({})
 export class AgentModule {
   static create(config: AgentConfig, services: HostServices): DynamicModule {
-    return { module: AgentModule, providers: [{ provide: HOST_PARTS, useFactory: () => [createAgentPart(config, services)] }] };
+    return {
+      module: AgentModule,
+      providers: [{ provide: HOST_PARTS, useFactory: () => [createAgentPart(config, services)] }],
+    };
   }
 }

@@ -39,14 +39,23 @@ export const concernsUs = (event: RouteEvent): boolean => {
 };
 
 /** Where objects come from and reports go to: the cluster, or a folder. */
-const openWorld = (config: AgentConfig, { logger, metrics }: HostServices): { source: WorldSource; reporter: Reporter; close(): void } => {
+const openWorld = (
+  config: AgentConfig,
+  { logger, metrics }: HostServices,
+): { source: WorldSource; reporter: Reporter; close(): void } => {
   if (config.objects !== undefined) {
-    const source = createFileSource(config.objects, config.nodeName, (error) => logger.error({ error: error.message }, 'cannot read the objects; the last ones stand'));
+    const source = createFileSource(config.objects, config.nodeName, (error) =>
+      logger.error({ error: error.message }, 'cannot read the objects; the last ones stand'),
+    );
     return { source, reporter: { report: async () => undefined }, close: () => undefined };
   }
   const cluster = openCluster({ kubeconfig: config.kubeconfig, metrics });
   const source = createClusterSource(cluster, config.nodeName, logger);
-  const events = createEventRecorder({ events: coreClients(cluster).events, controller: 'unbounded/node-dataplane', logger });
+  const events = createEventRecorder({
+    events: coreClients(cluster).events,
+    controller: 'unbounded/node-dataplane',
+    logger,
+  });
   const reporter = createClusterReporter({ cluster, nodeName: config.nodeName, node: () => source.node(), events });
   return { source, reporter, close: () => cluster.close() };
 };
@@ -60,7 +69,11 @@ interface Running {
 const openDataplane = (config: AgentConfig, net: RouteSocket, privateKey: string, { logger }: HostServices) => ({
   net,
   nft: createNftables(),
-  forwarding: openForwardingMaps({ objectPath: config.bpfObject, pinFolder: config.pinFolder, indexFile: join(config.stateFolder, 'groups.json') }),
+  forwarding: openForwardingMaps({
+    objectPath: config.bpfObject,
+    pinFolder: config.pinFolder,
+    indexFile: join(config.stateFolder, 'groups.json'),
+  }),
   sysctls: createSysctls(join(config.stateFolder, 'sysctls.json')),
   wireGuard: { privateKey, privateKeyFile: join(config.keyFolder, 'server.priv'), unitsFolder: config.unitsFolder },
   logger,
@@ -72,7 +85,11 @@ const start = async (config: AgentConfig, services: HostServices): Promise<Runni
   const net = createRouteSocket();
   const dataplane = openDataplane(config, net, keys.privateKey, services);
   installCniPlugin(config.cniPlugin, config.cniBinFolder);
-  const cni: Server = await startCniServer(config.cniSocket, createPodRegistry(join(config.stateFolder, 'pods.json')), logger);
+  const cni: Server = await startCniServer(
+    config.cniSocket,
+    createPodRegistry(join(config.stateFolder, 'pods.json')),
+    logger,
+  );
   const world = openWorld(config, services);
   const agent = createAgent({
     nodeName: config.nodeName,

@@ -28,12 +28,23 @@ const SOON_MS = 200;
 const WIREGUARD_OVERHEAD_BYTES = 80;
 
 /** What the plan is made for: the member that the objects list, with what the Node itself says. */
-const localNode = (snapshot: Snapshot, world: ReturnType<typeof parseWorld>, parts: AgentParts, underlay: Underlay): LocalNode | undefined => {
+const localNode = (
+  snapshot: Snapshot,
+  world: ReturnType<typeof parseWorld>,
+  parts: AgentParts,
+  underlay: Underlay,
+): LocalNode | undefined => {
   const listed = findMember(world, parts.nodeName);
   if (!listed || !snapshot.node) return undefined;
   const podCidrs = snapshot.node.podCidrs.flatMap((text) => tryParsePrefix(text) ?? []);
   if (podCidrs.length === 0) return undefined;
-  const member = { ...listed, podCidrs, internalIps: snapshot.node.internalIps, protocols: parts.protocols, publicKey: parts.publicKey };
+  const member = {
+    ...listed,
+    podCidrs,
+    internalIps: snapshot.node.internalIps,
+    protocols: parts.protocols,
+    publicKey: parts.publicKey,
+  };
   return { member, underlayMtuBytes: underlay.mtuBytes };
 };
 
@@ -45,12 +56,23 @@ export interface Agent {
   readonly plan: NodePlan | undefined;
 }
 
+type Problems = readonly { readonly reason: string; readonly message: string }[];
+
+/** Logs problems when they change, not at every pass. */
+const createProblemLog = (logger: Logger): ((problems: Problems) => void) => {
+  let told = '';
+  return (problems) => {
+    const text = problems.map(({ message }) => message).join('\n');
+    if (text !== told) for (const { reason, message } of problems) logger.warn({ reason }, message);
+    told = text;
+  };
+};
+
 export const createAgent = (parts: AgentParts): Agent => {
   const { dataplane, source, reporter, planFile, logger } = parts;
   let plan = planFile.read();
   let plannedFrom = '';
   let isReady = false;
-  let toldProblems = '';
 
   /** Plans anew when the objects or the underlay changed; otherwise, and while the objects are away, the last plan stands. */
   const replan = async (underlay: Underlay): Promise<void> => {
@@ -68,16 +90,19 @@ export const createAgent = (parts: AgentParts): Agent => {
     planFile.write(plan);
   };
 
-  const tellProblems = (problems: readonly { reason: string; message: string }[]): void => {
-    const text = problems.map(({ message }) => message).join('\n');
-    if (text !== toldProblems) for (const { reason, message } of problems) logger.warn({ reason }, message);
-    toldProblems = text;
-  };
+  const tellProblems = createProblemLog(logger);
 
-  const report = async (underlay: Underlay, problems: readonly { reason: string; message: string }[]): Promise<void> => {
+  const report = async (
+    underlay: Underlay,
+    problems: readonly { reason: string; message: string }[],
+  ): Promise<void> => {
     try {
       await reporter.report({
-        publicKey: parts.publicKey, tunnelMtuBytes: underlay.mtuBytes - WIREGUARD_OVERHEAD_BYTES, protocols: parts.protocols, networkReady: isReady, problems,
+        publicKey: parts.publicKey,
+        tunnelMtuBytes: underlay.mtuBytes - WIREGUARD_OVERHEAD_BYTES,
+        protocols: parts.protocols,
+        networkReady: isReady,
+        problems,
       });
     } catch (error) {
       logger.warn({ error: (error as Error).message }, 'cannot report; the network goes on');
@@ -103,7 +128,15 @@ export const createAgent = (parts: AgentParts): Agent => {
       tellProblems(problems);
       if (!outcome.again && !isReady) {
         isReady = true;
-        logger.info({ site: plan.site, role: plan.role, endpoints: plan.endpoints.length, wireGuard: plan.wireGuard.map(({ name }) => name) }, 'the plan is applied');
+        logger.info(
+          {
+            site: plan.site,
+            role: plan.role,
+            endpoints: plan.endpoints.length,
+            wireGuard: plan.wireGuard.map(({ name }) => name),
+          },
+          'the plan is applied',
+        );
       }
       await report(underlay, problems);
       return outcome.again ? SOON_MS : REPAIR_EVERY_MS;

@@ -1,6 +1,13 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { CNI_CONF_FOLDER, KEEPER_UNITS, NFT_TABLE, PIN_FOLDER, RUN_FOLDER, STATE_FOLDER } from '@unbounded/config/ownership';
+import {
+  CNI_CONF_FOLDER,
+  KEEPER_UNITS,
+  NFT_TABLE,
+  PIN_FOLDER,
+  RUN_FOLDER,
+  STATE_FOLDER,
+} from '@unbounded/config/ownership';
 import { createRouteSocket } from '@unbounded/netlink';
 import { createNftables } from '@unbounded/nftables';
 import { removeCniConfig } from './cni/config.ts';
@@ -14,7 +21,10 @@ import { createSysctls } from './kernel/sysctls.ts';
  * Uninstall: takes away everything of ours from the node's kernel and folders, and puts recorded settings back. The key
  * pair stays: it is the node's identity, and a node that comes back is known by it.
  */
-export const cleanUp = async (options: { readonly cniBinFolder: string; readonly say: (line: string) => void }): Promise<void> => {
+export const cleanUp = async (options: {
+  readonly cniBinFolder: string;
+  readonly say: (line: string) => void;
+}): Promise<void> => {
   const { say } = options;
   await using net = createRouteSocket();
   await using nft = createNftables();
@@ -32,5 +42,7 @@ export const cleanUp = async (options: { readonly cniBinFolder: string; readonly
   createSysctls(join(STATE_FOLDER, 'sysctls.json')).restore();
   rmSync(STATE_FOLDER, { recursive: true, force: true });
   rmSync(RUN_FOLDER, { recursive: true, force: true });
-  say('the node is as it was; the WireGuard key pair in /etc/wireguard stays (remove it by hand to give the node a new identity)');
+  say(
+    'the node is as it was; the WireGuard key pair in /etc/wireguard stays (remove it by hand to give the node a new identity)',
+  );
 };

@@ -31,7 +31,8 @@ export interface ApplyOutcome {
 
 const removeStaleDevices = async (dataplane: Dataplane, wanted: ReadonlySet<string>): Promise<void> => {
   const { net, wireGuard, forwarding, logger } = dataplane;
-  for (const device of unitDevices(wireGuard.unitsFolder)) if (!wanted.has(device)) removeUnit(wireGuard.unitsFolder, device);
+  for (const device of unitDevices(wireGuard.unitsFolder))
+    if (!wanted.has(device)) removeUnit(wireGuard.unitsFolder, device);
   for (const link of await staleDevices(net, wanted)) {
     logger.info({ device: link.name }, 'removing a device that no link needs any more');
     forwarding.detach(link.name);
@@ -57,7 +58,10 @@ const ensureFirewall = async ({ nft, logger }: Dataplane, plan: NodePlan): Promi
  */
 export const applyPlan = async (dataplane: Dataplane, plan: NodePlan): Promise<ApplyOutcome> => {
   const { net, forwarding, sysctls, wireGuard: context } = dataplane;
-  sysctls.ensure({ v4: plan.podCidrs.some((block) => !block.includes(':')), v6: plan.podCidrs.some((block) => block.includes(':')) });
+  sysctls.ensure({
+    v4: plan.podCidrs.some((block) => !block.includes(':')),
+    v6: plan.podCidrs.some((block) => block.includes(':')),
+  });
   const specs = planDevices(plan);
   const devices = await ensureDevices(net, specs);
   const links: ReadonlyMap<string, Link> = devices.links;
@@ -65,10 +69,17 @@ export const applyPlan = async (dataplane: Dataplane, plan: NodePlan): Promise<A
   const forwardingProblems = forwarding.apply(plan, links);
   const firewallProblems = await ensureFirewall(dataplane, plan);
   const routes = await ensureRoutes(net, plan, links);
-  const problems = [...plan.problems, ...devices.problems, ...wireGuard.problems, ...forwardingProblems, ...firewallProblems, ...routes.problems];
+  const problems = [
+    ...plan.problems,
+    ...devices.problems,
+    ...wireGuard.problems,
+    ...forwardingProblems,
+    ...firewallProblems,
+    ...routes.problems,
+  ];
   if (routes.problems.length === 0) {
     await routes.removeStale();
-    forwarding.removeStale(plan);
+    forwarding.removeStale();
     await removeStaleDevices(dataplane, new Set(specs.map(({ name }) => name)));
   }
   return { problems, again: wireGuard.waiting.length > 0, wireGuard: wireGuard.states };

@@ -33,7 +33,8 @@ const configure = async (unit: Unit): Promise<boolean> => {
     const { device: _, privateKeyFile, listenPort, peers } = unit;
     const privateKey = readFileSync(privateKeyFile, 'utf8').trim();
     const wanted = peers.map(({ publicKey, allowedIps, endpoint, persistentKeepaliveSeconds }) => ({
-      publicKey, allowedIps,
+      publicKey,
+      allowedIps,
       ...(endpoint === undefined ? {} : { endpoint }),
       ...(persistentKeepaliveSeconds === undefined ? {} : { persistentKeepaliveSeconds }),
     }));

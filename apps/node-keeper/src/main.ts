@@ -16,7 +16,12 @@ const config = loadConfig(
   process,
 );
 const logger = createLogger({ name: 'node-keeper' });
-const keeper = createKeeper({ unitsFolder: config.unitsFolder, pidsFolder: config.pidsFolder, program: config.wireguardGo, logger });
+const keeper = createKeeper({
+  unitsFolder: config.unitsFolder,
+  pidsFolder: config.pidsFolder,
+  program: config.wireguardGo,
+  logger,
+});
 
 let ending = false;
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {

@@ -44,7 +44,11 @@ export const startProcess = (folder: string, device: string, program: string): P
   new Promise((resolve, reject) => {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     // -f: in the foreground, so that the pid is the process; its log comes with ours.
-    const child = spawn(program, ['-f', device], { detached: true, stdio: ['ignore', 'inherit', 'inherit'], env: { PATH: '/usr/bin:/bin', LOG_LEVEL: 'error' } });
+    const child = spawn(program, ['-f', device], {
+      detached: true,
+      stdio: ['ignore', 'inherit', 'inherit'],
+      env: { PATH: '/usr/bin:/bin', LOG_LEVEL: 'error' },
+    });
     child.once('error', (error) => reject(new Error(`${program} cannot be run: ${error.message}`)));
     child.once('spawn', () => {
       child.unref();

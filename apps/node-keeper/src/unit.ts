@@ -36,7 +36,8 @@ export const readUnits = (folder: string): Units => {
       const text = readFileSync(join(folder, name), 'utf8');
       if (text.length > LARGEST_FILE) throw new Error(`${text.length} bytes are more than ${LARGEST_FILE}`);
       const unit = unitSchema.parse(JSON.parse(text));
-      if (`${unit.device}.json` !== name) throw new Error(`it is for ${unit.device}: the file must be named ${unit.device}.json`);
+      if (`${unit.device}.json` !== name)
+        throw new Error(`it is for ${unit.device}: the file must be named ${unit.device}.json`);
       units.set(unit.device, unit);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') continue; // taken away while we looked

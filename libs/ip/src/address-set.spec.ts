@@ -36,7 +36,9 @@ describe('AddressSet', () => {
   });
 
   test('toPrefixes is minimal: no two of them make up a larger block', () => {
-    expect(AddressSet.of(['10.0.0.0/25', '10.0.0.128/25', '10.0.1.0/24'].map(parsePrefix)).toPrefixes().map(formatPrefix)).toEqual(['10.0.0.0/23']);
+    expect(
+      AddressSet.of(['10.0.0.0/25', '10.0.0.128/25', '10.0.1.0/24'].map(parsePrefix)).toPrefixes().map(formatPrefix),
+    ).toEqual(['10.0.0.0/23']);
   });
 
   test('the first free block is the lowest aligned one that overlaps nothing taken', () => {
@@ -45,7 +47,9 @@ describe('AddressSet', () => {
       fc.property(fc.array(smallPrefix, { maxLength: 10 }), fc.integer({ min: 24, max: 32 }), (taken, length) => {
         const set = AddressSet.of(taken);
         const size = 1 << (32 - length);
-        const candidates = Array.from({ length: 256 / size }, (_, i) => prefixOf({ family: 4, value: BASE + BigInt(i * size) }, length));
+        const candidates = Array.from({ length: 256 / size }, (_, i) =>
+          prefixOf({ family: 4, value: BASE + BigInt(i * size) }, length),
+        );
         expect(set.firstFreeBlock(pool, length)).toEqual(candidates.find((c) => !taken.some((t) => overlaps(t, c))));
       }),
     );

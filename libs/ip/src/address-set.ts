@@ -121,7 +121,7 @@ export class AddressSet {
     const prefixes: Prefix[] = [];
     for (const family of [4, 6] as const) {
       for (const { from, to } of this.#intervals(family)) {
-        for (let at = from; at <= to; ) {
+        for (let at = from; at <= to;) {
           const block = blockAt(family, at, to);
           prefixes.push(block);
           at = lastAddress(block).value + 1n;

@@ -28,13 +28,26 @@ describe('addresses', () => {
     expect(formatAddress(parseAddress(text))).toBe(canonical);
   });
 
-  test.each(['', '1.2.3', '1.2.3.4.5', '256.1.1.1', '01.2.3.4', '1.2.3.4 ', ':::', '1::2::3', '1:2:3:4:5:6:7', 'g::', '1:2:3:4:5:6:7:8::', '::1.2.3', 'fe80::1%eth0', '1:2:3:4:5:6:7::8', '12345::'])(
-    '%j is refused unless node:net takes it too',
-    (text) => {
-      if (isIPv6(text) && !text.includes('%')) return void expect(() => parseAddress(text)).not.toThrow();
-      expect(() => parseAddress(text)).toThrow(AddressSyntaxError);
-    },
-  );
+  test.each([
+    '',
+    '1.2.3',
+    '1.2.3.4.5',
+    '256.1.1.1',
+    '01.2.3.4',
+    '1.2.3.4 ',
+    ':::',
+    '1::2::3',
+    '1:2:3:4:5:6:7',
+    'g::',
+    '1:2:3:4:5:6:7:8::',
+    '::1.2.3',
+    'fe80::1%eth0',
+    '1:2:3:4:5:6:7::8',
+    '12345::',
+  ])('%j is refused unless node:net takes it too', (text) => {
+    if (isIPv6(text) && !text.includes('%')) return  expect(() => parseAddress(text)).not.toThrow();
+    expect(() => parseAddress(text)).toThrow(AddressSyntaxError);
+  });
 
   test('text, bytes and value say the same address', () => {
     fc.assert(

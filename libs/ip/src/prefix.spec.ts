@@ -19,7 +19,9 @@ const smallPrefix = fc
 
 describe('prefixes', () => {
   test('a prefix with host bits is refused with the block that was meant', () => {
-    expect(() => parsePrefix('10.1.2.3/16')).toThrow('"10.1.2.3/16" has host bits set: the block that holds it is 10.1.0.0/16');
+    expect(() => parsePrefix('10.1.2.3/16')).toThrow(
+      '"10.1.2.3/16" has host bits set: the block that holds it is 10.1.0.0/16',
+    );
   });
 
   test.each(['10.0.0.0', '10.0.0.0/', '10.0.0.0/33', '10.0.0.0/08', '2001:db8::/129', '/8', '10.0.0.0/8/8', 'pods/16'])(

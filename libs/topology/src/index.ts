@@ -16,4 +16,13 @@ export {
 export { type LinkFacts, OVERHEAD_BYTES, type Resolution, resolveProtocol } from './protocol.ts';
 export { assignedSites, connectedSites, networkSites, peeredPools, poolsOfSite, reachThrough } from './reach.ts';
 export type { WireGuardInterfacePlan, WireGuardPeerPlan } from './wireguard.plan.ts';
-export { type LinkScope, type Member, parseWorld, type PoolModel, type Problem, type SiteModel, type TopologyObjects, type World } from './world.ts';
+export {
+  type LinkScope,
+  type Member,
+  parseWorld,
+  type PoolModel,
+  type Problem,
+  type SiteModel,
+  type TopologyObjects,
+  type World,
+} from './world.ts';

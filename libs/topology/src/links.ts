@@ -34,14 +34,18 @@ const peersOf = (world: World, local: Member): (readonly [Member, LinkRole])[] =
     const mesh = meshSites(world, local.site);
     const gateways = poolsOfSite(world, local.site).flatMap((pool) => world.pools.get(pool)!.gateways);
     return [
-      ...others(world.workers).filter((m) => mesh.has(m.site) && m.internalIps.length > 0).map((m) => [m, 'mesh'] as const),
+      ...others(world.workers)
+        .filter((m) => mesh.has(m.site) && m.internalIps.length > 0)
+        .map((m) => [m, 'mesh'] as const),
       ...others(gateways).map((m) => [m, 'toGateway'] as const),
     ];
   }
   const served = assignedSites(world, local.pool);
   const peered = peeredPools(world, local.pool).flatMap((pool) => world.pools.get(pool)!.gateways);
   return [
-    ...others(world.workers).filter((m) => served.has(m.site)).map((m) => [m, 'toWorker'] as const),
+    ...others(world.workers)
+      .filter((m) => served.has(m.site))
+      .map((m) => [m, 'toWorker'] as const),
     ...others(world.pools.get(local.pool)?.gateways ?? []).map((m) => [m, 'pool'] as const),
     ...others(peered).map((m) => [m, 'peered'] as const),
   ];
@@ -50,17 +54,23 @@ const peersOf = (world: World, local: Member): (readonly [Member, LinkRole])[] =
 /** The objects that govern a link (design decision 6), the same seen from either end. */
 const scopesOf = (world: World, a: Member, b: Member): LinkScope[] => {
   const sites = [...new Set([a.site, b.site])].flatMap((name) => world.sites.get(name)?.scope ?? []);
-  const pools = [...new Set([a.pool, b.pool])].flatMap((name) => (name === undefined ? [] : (world.pools.get(name)?.scope ?? [])));
+  const pools = [...new Set([a.pool, b.pool])].flatMap((name) =>
+    name === undefined ? [] : (world.pools.get(name)?.scope ?? []),
+  );
   if (a.pool !== undefined && b.pool !== undefined) {
-    const peerings = a.pool === b.pool ? [] : world.poolPeerings.filter(({ members }) => members.has(a.pool!) && members.has(b.pool!));
+    const peerings =
+      a.pool === b.pool ? [] : world.poolPeerings.filter(({ members }) => members.has(a.pool!) && members.has(b.pool!));
     return [...sites, ...pools, ...peerings.map(({ scope }) => scope)];
   }
   if (a.pool === undefined && b.pool === undefined) {
-    const peerings = a.site === b.site ? [] : world.sitePeerings.filter(({ members }) => members.has(a.site) && members.has(b.site));
+    const peerings =
+      a.site === b.site ? [] : world.sitePeerings.filter(({ members }) => members.has(a.site) && members.has(b.site));
     return [...sites, ...peerings.map(({ scope }) => scope)];
   }
   const [worker, gateway] = a.pool === undefined ? [a, b] : [b, a];
-  const assignments = world.assignments.filter(({ members, pools: named }) => members.has(worker.site) && named.has(gateway.pool!));
+  const assignments = world.assignments.filter(
+    ({ members, pools: named }) => members.has(worker.site) && named.has(gateway.pool!),
+  );
   return [...sites, ...pools, ...assignments.map(({ scope }) => scope)];
 };
 
@@ -80,12 +90,19 @@ export const planLinks = (world: World, local: LocalNode): { links: PeerLink[]; 
     const scopes = scopesOf(world, own, peer);
     const name = [own.name, peer.name].sort().join(' - ');
     const { protocol, problems: found } = resolveProtocol({
-      name, sameSite: own.site === peer.site, external: !internal, scopes, abilities: [own.protocols, peer.protocols],
+      name,
+      sameSite: own.site === peer.site,
+      external: !internal,
+      scopes,
+      abilities: [own.protocols, peer.protocols],
     });
     problems.push(...found);
     const remoteIp = remoteIpOf(world, peer, internal);
     if (remoteIp === undefined && protocol !== 'WireGuard') {
-      problems.push({ reason: 'NoEndpoint', message: `link ${name} has no address to send ${protocol} to: give the gateway an external address or let the link be WireGuard` });
+      problems.push({
+        reason: 'NoEndpoint',
+        message: `link ${name} has no address to send ${protocol} to: give the gateway an external address or let the link be WireGuard`,
+      });
       return [];
     }
     const limits = scopes.flatMap(({ mtuBytes }) => mtuBytes ?? []);

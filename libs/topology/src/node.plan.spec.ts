@@ -27,10 +27,17 @@ const nextNodes = (plan: NodePlan, destination: string): string[] => {
   const target = parsePrefix(destination);
   const entries = plan.endpoints.map(({ prefix, via }) => ({
     prefix: parsePrefix(prefix),
-    nodes: 'nextHop' in via ? [via.nextHop.node] : plan.groups.find(({ name }) => name === via.group)!.members.map(({ node }) => node),
+    nodes:
+      'nextHop' in via
+        ? [via.nextHop.node]
+        : plan.groups.find(({ name }) => name === via.group)!.members.map(({ node }) => node),
   }));
-  const plain = plan.routes.flatMap(({ prefix, via }) => (via === 'anchor' ? [] : [{ prefix: parsePrefix(prefix), nodes: via.gateways }]));
-  const [best] = [...entries, ...plain].filter(({ prefix }) => containsPrefix(prefix, target)).sort((a, b) => b.prefix.length - a.prefix.length);
+  const plain = plan.routes.flatMap(({ prefix, via }) =>
+    via === 'anchor' ? [] : [{ prefix: parsePrefix(prefix), nodes: via.gateways }],
+  );
+  const [best] = [...entries, ...plain]
+    .filter(({ prefix }) => containsPrefix(prefix, target))
+    .sort((a, b) => b.prefix.length - a.prefix.length);
   return best?.nodes ?? [];
 };
 
@@ -38,16 +45,29 @@ describe('the plan of a worker', () => {
   const plan = planOf(twoSites, 's1-w1');
 
   test('a peer of its site is reached directly', () => {
-    expect(plan.endpoints).toContainEqual({ prefix: '100.65.32.0/24', via: { nextHop: { device: 'vxlan0', protocol: 'VXLAN', remoteIp: '10.1.0.32', node: 's1-w2' } } });
+    expect(plan.endpoints).toContainEqual({
+      prefix: '100.65.32.0/24',
+      via: { nextHop: { device: 'vxlan0', protocol: 'VXLAN', remoteIp: '10.1.0.32', node: 's1-w2' } },
+    });
   });
 
   test('pods and nodes of the other site go to the group of its gateways', () => {
-    expect(plan.endpoints.filter(({ via }) => 'group' in via).map(({ prefix }) => prefix)).toEqual(['10.2.0.0/24', '100.66.0.0/16']);
-    expect(plan.groups).toEqual([{ name: 'p1', members: [{ device: 'vxlan0', protocol: 'VXLAN', remoteIp: '10.1.0.21', node: 's1-g1' }] }]);
+    expect(plan.endpoints.filter(({ via }) => 'group' in via).map(({ prefix }) => prefix)).toEqual([
+      '10.2.0.0/24',
+      '100.66.0.0/16',
+    ]);
+    expect(plan.groups).toEqual([
+      { name: 'p1', members: [{ device: 'vxlan0', protocol: 'VXLAN', remoteIp: '10.1.0.21', node: 's1-g1' }] },
+    ]);
   });
 
   test('its own site’s unused addresses go to the anchor too, never to the default route', () => {
-    expect(plan.routes).toContainEqual({ prefix: '100.65.0.0/16', via: 'anchor', prefSrc: '100.65.31.1', mtuBytes: 1420 });
+    expect(plan.routes).toContainEqual({
+      prefix: '100.65.0.0/16',
+      via: 'anchor',
+      prefSrc: '100.65.31.1',
+      mtuBytes: 1420,
+    });
   });
 
   test('its own nodes are reached by the underlay', () => {
@@ -57,7 +77,16 @@ describe('the plan of a worker', () => {
   test('its size does not grow with the nodes of other sites', () => {
     const sizeWith = (workers: number): number => {
       const objects = cluster({ sites: 3, gateways: 2, workers: 1 });
-      const grown = { ...objects, slices: [objects.slices[0]!, slice(2, Array.from({ length: workers }, (_, i) => worker(2, i + 1)))] };
+      const grown = {
+        ...objects,
+        slices: [
+          objects.slices[0]!,
+          slice(
+            2,
+            Array.from({ length: workers }, (_, i) => worker(2, i + 1)),
+          ),
+        ],
+      };
       return JSON.stringify(planOf(grown, 's1-w1')).length;
     };
     expect(sizeWith(60)).toBe(sizeWith(1));
@@ -68,10 +97,13 @@ describe('the plan of a gateway', () => {
   const plan = planOf(twoSites, 's1-g1');
 
   test('each gateway of another pool has an interface of its own, on crossed ports', () => {
-    expect(plan.wireGuard.map(({ name, listenPort, peers }) => ({ name, listenPort, endpoint: peers[0]?.endpoint }))).toEqual([
-      { name: 'wg51841', listenPort: 51841, endpoint: '203.0.113.121:51831' },
-    ]);
-    expect(planOf(twoSites, 's2-g1').wireGuard[0]).toMatchObject({ name: 'wg51831', peers: [{ endpoint: '203.0.113.111:51841' }] });
+    expect(
+      plan.wireGuard.map(({ name, listenPort, peers }) => ({ name, listenPort, endpoint: peers[0]?.endpoint })),
+    ).toEqual([{ name: 'wg51841', listenPort: 51841, endpoint: '203.0.113.121:51831' }]);
+    expect(planOf(twoSites, 's2-g1').wireGuard[0]).toMatchObject({
+      name: 'wg51831',
+      peers: [{ endpoint: '203.0.113.111:51841' }],
+    });
   });
 
   test('the other site’s pods and nodes may come from there', () => {
@@ -79,7 +111,10 @@ describe('the plan of a gateway', () => {
   });
 
   test('blocks routed by its own pool are left to its own routes', () => {
-    const objects = { ...twoSites, gatewayPools: [pool('p1', [gateway(1, 1)], { routedCidrs: ['192.168.0.0/16'] }), twoSites.gatewayPools[1]!] };
+    const objects = {
+      ...twoSites,
+      gatewayPools: [pool('p1', [gateway(1, 1)], { routedCidrs: ['192.168.0.0/16'] }), twoSites.gatewayPools[1]!],
+    };
     expect(planOf(objects, 's1-g1').routes.map(({ prefix }) => prefix)).not.toContain('192.168.0.0/16');
     expect(nextNodes(planOf(objects, 's2-w1'), '192.168.7.0/24')).toEqual(['s2-g1']);
     expect(nextNodes(planOf(objects, 's2-g1'), '192.168.7.0/24')).toEqual(['s1-g1']);
@@ -90,13 +125,15 @@ describe('WireGuard inside a site', () => {
   const objects = cluster({ sites: 1, gateways: 1, workers: 2, protocol: 'WireGuard' });
 
   test('the ports of both ends of every link match', () => {
-    expect(planOf(objects, 's1-w1').wireGuard.map(({ name, peers }) => [name, peers.map(({ endpoint }) => endpoint)])).toEqual([
+    expect(
+      planOf(objects, 's1-w1').wireGuard.map(({ name, peers }) => [name, peers.map(({ endpoint }) => endpoint)]),
+    ).toEqual([
       ['wg51820', ['10.1.0.32:51820']],
       ['wg51831', ['10.1.0.21:51820']],
     ]);
-    expect(planOf(objects, 's1-g1').wireGuard.map(({ name, peers }) => [name, peers.map(({ endpoint }) => endpoint)])).toEqual([
-      ['wg51820', ['10.1.0.31:51831', '10.1.0.32:51831']],
-    ]);
+    expect(
+      planOf(objects, 's1-g1').wireGuard.map(({ name, peers }) => [name, peers.map(({ endpoint }) => endpoint)]),
+    ).toEqual([['wg51820', ['10.1.0.31:51831', '10.1.0.32:51831']]]);
   });
 
   test('a gateway without a port yet is told, and its blocks stay at the anchor', () => {
@@ -104,15 +141,29 @@ describe('WireGuard inside a site', () => {
     const plan = planOf({ ...objects, gatewayPools: [pool('p1', [portless])] }, 's1-w1');
     expect(plan.problems.map(({ reason }) => reason)).toContain('GatewayPortMissing');
     expect(nextNodes(plan, '100.65.21.0/24')).toEqual([]);
-    expect(plan.routes.some(({ prefix, via }) => via === 'anchor' && containsPrefix(parsePrefix(prefix), parsePrefix('100.65.21.0/24')))).toBe(true);
+    expect(
+      plan.routes.some(
+        ({ prefix, via }) => via === 'anchor' && containsPrefix(parsePrefix(prefix), parsePrefix('100.65.21.0/24')),
+      ),
+    ).toBe(true);
   });
 });
 
 describe('None', () => {
   test('blocks are routed to the neighbours’ own addresses, and no pod address is masqueraded towards them', () => {
     const plan = planOf(cluster({ sites: 2, gateways: 1, workers: 2, protocol: 'None' }), 's1-w1');
-    expect(plan.routes).toContainEqual({ prefix: '100.65.32.0/24', via: { gateways: ['10.1.0.32'] }, prefSrc: '100.65.31.1', mtuBytes: 1420 });
-    expect(plan.routes).toContainEqual({ prefix: '10.2.0.0/24', via: { gateways: ['10.1.0.21'] }, prefSrc: '100.65.31.1', mtuBytes: 1420 });
+    expect(plan.routes).toContainEqual({
+      prefix: '100.65.32.0/24',
+      via: { gateways: ['10.1.0.32'] },
+      prefSrc: '100.65.31.1',
+      mtuBytes: 1420,
+    });
+    expect(plan.routes).toContainEqual({
+      prefix: '10.2.0.0/24',
+      via: { gateways: ['10.1.0.21'] },
+      prefSrc: '100.65.31.1',
+      mtuBytes: 1420,
+    });
     expect(plan.tunnels).toEqual([]);
     expect(plan.masquerade.exceptTo).toEqual(['10.2.0.0/24', '100.65.0.0/16', '100.66.0.0/16']);
   });
@@ -127,7 +178,10 @@ test('a site without a gateway of its own is served by another site’s, from be
     assignments: [join('assignments', 'a', { sites: ['s1', 's2'], gatewayPools: ['p1'] })],
     poolPeerings: [],
   };
-  expect(planOf(objects, 's2-w1').wireGuard[0]?.peers[0]).toMatchObject({ endpoint: '203.0.113.111:51820', persistentKeepaliveSeconds: 25 });
+  expect(planOf(objects, 's2-w1').wireGuard[0]?.peers[0]).toMatchObject({
+    endpoint: '203.0.113.111:51820',
+    persistentKeepaliveSeconds: 25,
+  });
   const atGateway = planOf(objects, 's1-g1').wireGuard[0]?.peers[0];
   expect(atGateway).toMatchObject({ node: 's2-w1', allowedIps: ['10.2.0.31/32', '100.66.31.0/24'] });
   expect(atGateway?.endpoint).toBeUndefined();
@@ -136,7 +190,10 @@ test('a site without a gateway of its own is served by another site’s, from be
 test('a block that is none is told by name, and the rest of the plan stands', () => {
   const broken = { ...site(2), spec: { ...site(2).spec, nodeCidrs: ['10.2.0.1/24'] } };
   const plan = planOf({ ...twoSites, sites: [site(1, 'VXLAN'), broken] }, 's1-w1');
-  expect(plan.problems[0]).toEqual({ reason: 'InvalidCIDR', message: 'Site s2 spec.nodeCidrs: "10.2.0.1/24" has host bits set: the block that holds it is 10.2.0.0/24' });
+  expect(plan.problems[0]).toEqual({
+    reason: 'InvalidCIDR',
+    message: 'Site s2 spec.nodeCidrs: "10.2.0.1/24" has host bits set: the block that holds it is 10.2.0.0/24',
+  });
   expect(nextNodes(plan, '100.66.31.0/24')).toEqual(['s1-g1']);
 });
 
@@ -148,7 +205,9 @@ describe('any cluster of joined sites', () => {
         const reversed: TopologyObjects = {
           sites: objects.sites.toReversed(),
           slices: objects.slices.toReversed().map((s) => ({ ...s, nodes: (s.nodes ?? []).toReversed() })),
-          gatewayPools: objects.gatewayPools.toReversed().map((p) => ({ ...p, status: { nodes: (p.status?.nodes ?? []).toReversed() } })),
+          gatewayPools: objects.gatewayPools
+            .toReversed()
+            .map((p) => ({ ...p, status: { nodes: (p.status?.nodes ?? []).toReversed() } })),
           sitePeerings: [],
           assignments: objects.assignments.toReversed(),
           poolPeerings: objects.poolPeerings,
@@ -164,7 +223,10 @@ describe('any cluster of joined sites', () => {
       fc.property(shapes, (shape) => {
         const objects = cluster(shape);
         const plans = new Map(nodesOf(objects).map((node) => [node, planOf(objects, node)]));
-        const hopsOf = (plan: NodePlan) => [...plan.endpoints.flatMap(({ via }) => ('nextHop' in via ? [via.nextHop] : [])), ...plan.groups.flatMap(({ members }) => members)];
+        const hopsOf = (plan: NodePlan) => [
+          ...plan.endpoints.flatMap(({ via }) => ('nextHop' in via ? [via.nextHop] : [])),
+          ...plan.groups.flatMap(({ members }) => members),
+        ];
         for (const [node, plan] of plans) {
           for (const hop of hopsOf(plan)) {
             const back = hopsOf(plans.get(hop.node)!).filter((h) => h.node === node);
@@ -189,7 +251,9 @@ describe('any cluster of joined sites', () => {
             const target = formatPrefix(findMember(world, to)!.podCidrs[0]!);
             let at = [from];
             for (let hops = 0; hops < 4 && !at.every((node) => node === to); hops++) {
-              at = at.flatMap((node) => (node === to ? [to] : nextNodes(plans.get(node)!, target).map((next) => byIp.get(next) ?? next)));
+              at = at.flatMap((node) =>
+                node === to ? [to] : nextNodes(plans.get(node)!, target).map((next) => byIp.get(next) ?? next),
+              );
               expect(at.length, `${from} -> ${to}`).toBeGreaterThan(0);
             }
             expect([...new Set(at)]).toEqual([to]);
@@ -209,8 +273,11 @@ describe('any cluster of joined sites', () => {
           const keys = wireGuard.flatMap(({ peers }) => peers.map(({ publicKey }) => publicKey));
           expect(new Set(keys).size).toBe(keys.length);
           for (const { peers } of wireGuard) {
-            const owned = peers.flatMap(({ allowedIps }, owner) => allowedIps.map((text) => ({ owner, prefix: parsePrefix(text) })));
-            for (const a of owned) for (const b of owned) if (a.owner !== b.owner) expect(overlaps(a.prefix, b.prefix)).toBe(false);
+            const owned = peers.flatMap(({ allowedIps }, owner) =>
+              allowedIps.map((text) => ({ owner, prefix: parsePrefix(text) })),
+            );
+            for (const a of owned)
+              for (const b of owned) if (a.owner !== b.owner) expect(overlaps(a.prefix, b.prefix)).toBe(false);
           }
         }
       }),
@@ -229,7 +296,10 @@ describe('any cluster of joined sites', () => {
           for (const peer of plan.wireGuard.flatMap(({ peers }) => peers).filter(({ endpoint }) => endpoint)) {
             const port = Number(peer.endpoint!.split(':').at(-1));
             const facing = plans.get(peer.node)!.wireGuard.find(({ listenPort }) => listenPort === port);
-            expect(facing?.peers.map(({ publicKey }) => publicKey), `${node} -> ${peer.node}`).toContain(own.publicKey);
+            expect(
+              facing?.peers.map(({ publicKey }) => publicKey),
+              `${node} -> ${peer.node}`,
+            ).toContain(own.publicKey);
           }
         }
       }),

@@ -1,5 +1,13 @@
 import type { TunnelProtocol } from '@unbounded/crds';
-import { comparePrefixes, firstAddress, formatAddress, formatPrefix, parsePrefix, type Prefix, withoutCovered } from '@unbounded/ip';
+import {
+  comparePrefixes,
+  firstAddress,
+  formatAddress,
+  formatPrefix,
+  parsePrefix,
+  type Prefix,
+  withoutCovered,
+} from '@unbounded/ip';
 import { type LocalNode, type PeerLink, planLinks } from './links.ts';
 import { type Path, planPaths } from './paths.plan.ts';
 import { OVERHEAD_BYTES } from './protocol.ts';
@@ -7,7 +15,13 @@ import { planWireGuard, type WireGuardInterfacePlan, wireGuardInterfaceOf } from
 import type { Member, Problem, World } from './world.ts';
 
 /** Names of the devices that the plan speaks of. */
-export const DEVICES = { anchor: 'unbounded0', bridge: 'cbr0', VXLAN: 'vxlan0', GENEVE: 'geneve0', IPIP: 'ipip0' } as const;
+export const DEVICES = {
+  anchor: 'unbounded0',
+  bridge: 'cbr0',
+  VXLAN: 'vxlan0',
+  GENEVE: 'geneve0',
+  IPIP: 'ipip0',
+} as const;
 export type TunnelKind = 'VXLAN' | 'GENEVE' | 'IPIP';
 
 /** The virtual network identifier of all our tunnels. */
@@ -98,7 +112,9 @@ const planForwarding = (local: LocalNode, paths: readonly Path[]): Forwarding =>
   for (const { prefix, via } of paths) {
     const links = 'direct' in via ? [via.direct] : via.links;
     const hops = links.flatMap((link) => nextHopOf(local, link) ?? []);
-    const neighbours = links.flatMap(({ protocol, remoteIp }) => (protocol === 'None' && remoteIp !== undefined ? [remoteIp] : []));
+    const neighbours = links.flatMap(({ protocol, remoteIp }) =>
+      protocol === 'None' && remoteIp !== undefined ? [remoteIp] : [],
+    );
     if (hops.length === 0 && neighbours.length > 0) {
       plan.plain.push({ prefix, gateways: [...new Set(neighbours)].sort() });
       continue;
@@ -114,7 +130,12 @@ const planForwarding = (local: LocalNode, paths: readonly Path[]): Forwarding =>
   return plan;
 };
 
-const planRoutes = (local: LocalNode, sitePods: readonly Prefix[], forwarding: Forwarding, mtuBytes: number): RoutePlan[] => {
+const planRoutes = (
+  local: LocalNode,
+  sitePods: readonly Prefix[],
+  forwarding: Forwarding,
+  mtuBytes: number,
+): RoutePlan[] => {
   const source = (prefix: Prefix): { prefSrc?: string } => {
     const own = local.member.podCidrs.find(({ family }) => family === prefix.family);
     return own ? { prefSrc: formatAddress(firstAddress(own)) } : {};
@@ -122,10 +143,22 @@ const planRoutes = (local: LocalNode, sitePods: readonly Prefix[], forwarding: F
   // The site's whole pool goes to the anchor: an address that no node has must not leave by the default route.
   const families = new Set(local.member.podCidrs.map(({ family }) => family));
   const own = new Set(local.member.podCidrs.map(formatPrefix)); // a node that has a whole pool has it on its bridge
-  const anchored = withoutCovered([...sitePods, ...forwarding.anchored].filter((p) => families.has(p.family) && !own.has(formatPrefix(p))));
+  const anchored = withoutCovered(
+    [...sitePods, ...forwarding.anchored].filter((p) => families.has(p.family) && !own.has(formatPrefix(p))),
+  );
   return [
-    ...anchored.map((prefix) => ({ prefix: formatPrefix(prefix), via: 'anchor' as const, ...source(prefix), mtuBytes })),
-    ...forwarding.plain.map(({ prefix, gateways }) => ({ prefix: formatPrefix(prefix), via: { gateways }, ...source(prefix), mtuBytes })),
+    ...anchored.map((prefix) => ({
+      prefix: formatPrefix(prefix),
+      via: 'anchor' as const,
+      ...source(prefix),
+      mtuBytes,
+    })),
+    ...forwarding.plain.map(({ prefix, gateways }) => ({
+      prefix: formatPrefix(prefix),
+      via: { gateways },
+      ...source(prefix),
+      mtuBytes,
+    })),
   ];
 };
 
@@ -144,12 +177,15 @@ const TUNNEL_KINDS: readonly TunnelKind[] = ['VXLAN', 'GENEVE', 'IPIP'];
 const planTunnels = (links: readonly PeerLink[]): NodePlan['tunnels'] =>
   TUNNEL_KINDS.flatMap((kind) => {
     const carried = links.filter(({ protocol }) => protocol === kind);
-    return carried.length === 0 ? [] : [{ kind, device: DEVICES[kind], mtuBytes: Math.min(...carried.map(({ mtuBytes }) => mtuBytes)) }];
+    return carried.length === 0
+      ? []
+      : [{ kind, device: DEVICES[kind], mtuBytes: Math.min(...carried.map(({ mtuBytes }) => mtuBytes)) }];
   });
 
 /** The member that a node is, by its name; undefined until a slice or a pool lists it. */
 export const findMember = (world: World, node: string): Member | undefined =>
-  [...world.pools.values()].flatMap(({ gateways }) => gateways).find(({ name }) => name === node) ?? world.workers.find(({ name }) => name === node);
+  [...world.pools.values()].flatMap(({ gateways }) => gateways).find(({ name }) => name === node) ??
+  world.workers.find(({ name }) => name === node);
 
 /** The plan of one node. The order of the objects, of nodes in them and of names changes nothing. */
 export const planNode = (world: World, local: LocalNode): NodePlan => {
@@ -165,7 +201,11 @@ export const planNode = (world: World, local: LocalNode): NodePlan => {
     site: member.site,
     role: member.pool === undefined ? 'worker' : 'gateway',
     podCidrs: member.podCidrs.map(formatPrefix),
-    overlayAddresses: sortedTexts(member.podCidrs.map((block) => parsePrefix(`${formatAddress(firstAddress(block))}/${block.family === 4 ? 32 : 128}`))),
+    overlayAddresses: sortedTexts(
+      member.podCidrs.map((block) =>
+        parsePrefix(`${formatAddress(firstAddress(block))}/${block.family === 4 ? 32 : 128}`),
+      ),
+    ),
     underlayIp: member.internalIps[0] ?? '',
     mtuBytes,
     manageCni: site?.manageCni ?? false,

@@ -1,6 +1,14 @@
 import { comparePrefixes, formatPrefix, hostPrefix, parseAddress, type Prefix } from '@unbounded/ip';
 import type { LocalNode, PeerLink } from './links.ts';
-import { assignedSites, meshSites, networkSites, peeredPools, poolsOfSite, type Reached, reachThrough } from './reach.ts';
+import {
+  assignedSites,
+  meshSites,
+  networkSites,
+  peeredPools,
+  poolsOfSite,
+  type Reached,
+  reachThrough,
+} from './reach.ts';
 import type { World } from './world.ts';
 
 /** Which link or links a block of addresses is reached by. */
@@ -10,7 +18,8 @@ export interface Path {
   readonly via: { readonly direct: PeerLink } | { readonly group: string; readonly links: readonly PeerLink[] };
 }
 
-const hostPrefixes = (addresses: readonly string[]): Prefix[] => addresses.map((text) => hostPrefix(parseAddress(text)));
+const hostPrefixes = (addresses: readonly string[]): Prefix[] =>
+  addresses.map((text) => hostPrefix(parseAddress(text)));
 
 /** A peer's own blocks; a gateway also reaches the nodes themselves of a site that shares no network with it. */
 const directPaths = (links: readonly PeerLink[]): Path[] =>
@@ -45,13 +54,19 @@ const isElsewhere = (world: World, local: LocalNode): ((reached: Reached) => boo
 const groupPaths = (world: World, local: LocalNode, links: readonly PeerLink[]): Path[] => {
   const { entries, not } = entryPools(world, local);
   const elsewhere = isElsewhere(world, local);
-  const usable = new Map(entries.map((pool) => [pool, links.filter((l) => l.peer.pool === pool && (l.role === 'toGateway' || l.role === 'peered'))]));
+  const usable = new Map(
+    entries.map((pool) => [
+      pool,
+      links.filter((l) => l.peer.pool === pool && (l.role === 'toGateway' || l.role === 'peered')),
+    ]),
+  );
   const best = new Map<string, { prefix: Prefix; distance: number; pools: string[] }>();
   for (const pool of entries.filter((name) => usable.get(name)!.length > 0)) {
     for (const reached of reachThrough(world, pool, not).filter(elsewhere)) {
       const key = formatPrefix(reached.prefix);
       const known = best.get(key);
-      if (!known || reached.distance < known.distance) best.set(key, { prefix: reached.prefix, distance: reached.distance, pools: [pool] });
+      if (!known || reached.distance < known.distance)
+        best.set(key, { prefix: reached.prefix, distance: reached.distance, pools: [pool] });
       else if (reached.distance === known.distance && !known.pools.includes(pool)) known.pools.push(pool);
     }
   }
@@ -67,5 +82,7 @@ export const planPaths = (world: World, local: LocalNode, links: readonly PeerLi
   const taken = new Set(direct.map(({ prefix }) => formatPrefix(prefix)));
   const own = new Set(local.member.podCidrs.map(formatPrefix));
   const groups = groupPaths(world, local, links).filter(({ prefix }) => !taken.has(formatPrefix(prefix)));
-  return [...direct, ...groups].filter(({ prefix }) => !own.has(formatPrefix(prefix))).sort((a, b) => comparePrefixes(a.prefix, b.prefix));
+  return [...direct, ...groups]
+    .filter(({ prefix }) => !own.has(formatPrefix(prefix)))
+    .sort((a, b) => comparePrefixes(a.prefix, b.prefix));
 };

@@ -10,7 +10,13 @@ import type { LinkScope, Problem } from './world.ts';
 const UNENCRYPTED: readonly TunnelProtocol[] = ['GENEVE', 'VXLAN', 'IPIP', 'None'];
 
 /** Bytes that each protocol takes from the underlay's MTU (seeds' figures, which hold on an IPv4 underlay). */
-export const OVERHEAD_BYTES: Readonly<Record<TunnelProtocol, number>> = { WireGuard: 80, GENEVE: 58, VXLAN: 58, IPIP: 20, None: 0 };
+export const OVERHEAD_BYTES: Readonly<Record<TunnelProtocol, number>> = {
+  WireGuard: 80,
+  GENEVE: 58,
+  VXLAN: 58,
+  IPIP: 20,
+  None: 0,
+};
 
 export interface LinkFacts {
   /** Both ends as text, for messages. */
@@ -49,7 +55,10 @@ export const resolveProtocol = (link: LinkFacts): Resolution => {
   const problems: Problem[] = [];
   if (link.external) {
     const who = counting.map(({ kind, name }) => `${kind} ${name}`).join(', ');
-    problems.push({ reason: 'CleartextOverExternal', message: `link ${link.name} runs unencrypted (${explicit}) over external addresses, because ${who} says so` });
+    problems.push({
+      reason: 'CleartextOverExternal',
+      message: `link ${link.name} runs unencrypted (${explicit}) over external addresses, because ${who} says so`,
+    });
   }
   if (bothCan(link, explicit)) return { protocol: explicit, problems };
   const message = `link ${link.name} cannot use ${explicit}, which an end does not support: VXLAN is used; load the kernel module or set tunnelProtocol: VXLAN`;

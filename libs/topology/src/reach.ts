@@ -8,7 +8,10 @@ const joined = (joins: readonly Join[], name: string): Set<string> =>
 
 /** The site and those whose nodes link directly with its nodes. */
 export const meshSites = (world: World, site: string): Set<string> =>
-  joined(world.sitePeerings.filter(({ mesh }) => mesh), site).add(site);
+  joined(
+    world.sitePeerings.filter(({ mesh }) => mesh),
+    site,
+  ).add(site);
 
 /** The site and those whose nodes reach its nodes' internal addresses. */
 export const networkSites = (world: World, site: string): Set<string> => joined(world.sitePeerings, site).add(site);

@@ -12,15 +12,21 @@ export const keyOf = (node: string): string => `${node.padEnd(43, 'A').slice(0, 
 
 export const site = (index: number, protocol?: Protocol): Site =>
   ({
-    ...API, kind: 'Site', metadata: { name: `s${index}` },
+    ...API,
+    kind: 'Site',
+    metadata: { name: `s${index}` },
     spec: {
       nodeCidrs: [`10.${index}.0.0/24`],
       podCidrAssignments: [{ cidrBlocks: [`100.${64 + index}.0.0/16`] }],
       ...(protocol ? { tunnelProtocol: protocol } : {}),
     },
-  }) as Site;
+  });
 
-export const worker = (siteIndex: number, index: number, protocols: readonly string[] = ['VXLAN', 'GENEVE', 'IPIP', 'None', 'WireGuard']): SiteNode => ({
+export const worker = (
+  siteIndex: number,
+  index: number,
+  protocols: readonly string[] = ['VXLAN', 'GENEVE', 'IPIP', 'None', 'WireGuard'],
+): SiteNode => ({
   name: `s${siteIndex}-w${index}`,
   wireGuardPublicKey: keyOf(`s${siteIndex}w${index}`),
   internalIPs: [`10.${siteIndex}.0.${30 + index}`],
@@ -41,17 +47,27 @@ export const gateway = (siteIndex: number, index: number): Gateway => ({
 
 export const pool = (name: string, nodes: readonly Gateway[], spec: object = {}): GatewayPool =>
   ({
-    ...API, kind: 'GatewayPool', metadata: { name },
+    ...API,
+    kind: 'GatewayPool',
+    metadata: { name },
     spec: { type: 'External', nodeSelector: { pool: name }, ...spec },
     status: { nodes: [...nodes] },
-  }) as GatewayPool;
+  });
 
 export const slice = (siteIndex: number, nodes: readonly SiteNode[]) => ({
-  ...API, kind: 'SiteNodeSlice' as const, metadata: { name: `s${siteIndex}-0` }, siteName: `s${siteIndex}`, sliceIndex: 0, nodes: [...nodes],
+  ...API,
+  kind: 'SiteNodeSlice' as const,
+  metadata: { name: `s${siteIndex}-0` },
+  siteName: `s${siteIndex}`,
+  sliceIndex: 0,
+  nodes: [...nodes],
 });
 
-export const join = <K extends 'assignments' | 'poolPeerings' | 'sitePeerings'>(kind: K, name: string, spec: object): TopologyObjects[K][number] =>
-  ({ ...API, kind, metadata: { name }, spec }) as unknown as TopologyObjects[K][number];
+export const join = <K extends 'assignments' | 'poolPeerings' | 'sitePeerings'>(
+  kind: K,
+  name: string,
+  spec: object,
+): TopologyObjects[K][number] => ({ ...API, kind, metadata: { name }, spec }) as unknown as TopologyObjects[K][number];
 
 export interface ClusterShape {
   readonly sites: number;
@@ -62,11 +78,22 @@ export interface ClusterShape {
 
 /** Sites that are joined by a pool each, all pools peered with each other. */
 export const cluster = ({ sites, gateways, workers, protocol }: ClusterShape): TopologyObjects => {
-  const each = <T>(count: number, make: (index: number) => T): T[] => Array.from({ length: count }, (_, index) => make(index + 1));
+  const each = <T>(count: number, make: (index: number) => T): T[] =>
+    Array.from({ length: count }, (_, index) => make(index + 1));
   return {
     sites: each(sites, (s) => site(s, protocol)),
-    slices: each(sites, (s) => slice(s, each(workers, (w) => worker(s, w)))),
-    gatewayPools: each(sites, (s) => pool(`p${s}`, each(gateways, (g) => gateway(s, g)))),
+    slices: each(sites, (s) =>
+      slice(
+        s,
+        each(workers, (w) => worker(s, w)),
+      ),
+    ),
+    gatewayPools: each(sites, (s) =>
+      pool(
+        `p${s}`,
+        each(gateways, (g) => gateway(s, g)),
+      ),
+    ),
     sitePeerings: [],
     assignments: each(sites, (s) => join('assignments', `a${s}`, { sites: [`s${s}`], gatewayPools: [`p${s}`] })),
     poolPeerings: sites > 1 ? [join('poolPeerings', 'all', { gatewayPools: each(sites, (s) => `p${s}`) })] : [],

@@ -35,9 +35,13 @@ const portsOf = (local: LocalNode, link: PeerLink): Ports | undefined => {
     case 'pool':
       return { listen: MESH_WIREGUARD_PORT, remote: MESH_WIREGUARD_PORT };
     case 'toGateway':
-      return link.peer.gatewayPort === undefined ? undefined : { listen: link.peer.gatewayPort, remote: MESH_WIREGUARD_PORT };
+      return link.peer.gatewayPort === undefined
+        ? undefined
+        : { listen: link.peer.gatewayPort, remote: MESH_WIREGUARD_PORT };
     case 'toWorker':
-      return local.member.gatewayPort === undefined ? undefined : { listen: MESH_WIREGUARD_PORT, remote: local.member.gatewayPort };
+      return local.member.gatewayPort === undefined
+        ? undefined
+        : { listen: MESH_WIREGUARD_PORT, remote: local.member.gatewayPort };
     case 'peered': // crossed: each end listens on the other's port, so that both know it without asking
       return link.peer.gatewayPort === undefined || local.member.gatewayPort === undefined
         ? undefined
@@ -52,7 +56,9 @@ export const wireGuardInterfaceOf = (local: LocalNode, link: PeerLink): string |
 };
 
 const allowedIps = (link: PeerLink, paths: readonly Path[]): string[] => {
-  const prefixes: Prefix[] = paths.filter(({ via }) => ('direct' in via ? via.direct === link : via.links.includes(link))).map(({ prefix }) => prefix);
+  const prefixes: Prefix[] = paths
+    .filter(({ via }) => ('direct' in via ? via.direct === link : via.links.includes(link)))
+    .map(({ prefix }) => prefix);
   return withoutCovered(prefixes).map(formatPrefix);
 };
 
@@ -71,13 +77,20 @@ const peerPlan = (link: PeerLink, ports: Ports, paths: readonly Path[]): WireGua
 };
 
 /** The WireGuard interfaces, by name; within one no prefix stands at two peers, and a key stands on one interface. */
-export const planWireGuard = (local: LocalNode, links: readonly PeerLink[], paths: readonly Path[]): { interfaces: WireGuardInterfacePlan[]; problems: Problem[] } => {
+export const planWireGuard = (
+  local: LocalNode,
+  links: readonly PeerLink[],
+  paths: readonly Path[],
+): { interfaces: WireGuardInterfacePlan[]; problems: Problem[] } => {
   const problems: Problem[] = [];
   const interfaces = new Map<number, { mtuBytes: number; peers: WireGuardPeerPlan[] }>();
   for (const link of links.filter(({ protocol }) => protocol === 'WireGuard')) {
     const ports = portsOf(local, link);
     if (!ports) {
-      problems.push({ reason: 'GatewayPortMissing', message: `the link to ${link.peer.name} waits until its gateway has a port (GatewayPool status)` });
+      problems.push({
+        reason: 'GatewayPortMissing',
+        message: `the link to ${link.peer.name} waits until its gateway has a port (GatewayPool status)`,
+      });
       continue;
     }
     const known = interfaces.get(ports.listen) ?? { mtuBytes: link.mtuBytes, peers: [] };
@@ -87,7 +100,10 @@ export const planWireGuard = (local: LocalNode, links: readonly PeerLink[], path
   const sorted = [...interfaces].sort(([a], [b]) => a - b);
   return {
     interfaces: sorted.map(([port, { mtuBytes, peers }]) => ({
-      name: `wg${port}`, listenPort: port, mtuBytes, peers: peers.sort((a, b) => (a.publicKey < b.publicKey ? -1 : 1)),
+      name: `wg${port}`,
+      listenPort: port,
+      mtuBytes,
+      peers: peers.sort((a, b) => (a.publicKey < b.publicKey ? -1 : 1)),
     })),
     problems,
   };

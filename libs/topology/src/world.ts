@@ -127,7 +127,10 @@ const siteModel = (site: Site, read: ReadPrefixes): SiteModel => {
   return {
     name,
     nodeCidrs: read(`${where} spec.nodeCidrs`, site.spec.nodeCidrs),
-    podCidrs: read(`${where} cidrBlocks`, site.spec.podCidrAssignments.flatMap((assignment) => assignment.cidrBlocks)),
+    podCidrs: read(
+      `${where} cidrBlocks`,
+      site.spec.podCidrAssignments.flatMap((assignment) => assignment.cidrBlocks),
+    ),
     nonMasqueradeCidrs: read(`${where} spec.nonMasqueradeCIDRs`, site.spec.nonMasqueradeCIDRs),
     manageCni: site.spec.manageCniPlugin !== false,
     scope: scopeOf('Site', name, site.spec),
@@ -166,8 +169,14 @@ const poolModel = (pool: GatewayPool, read: ReadPrefixes): PoolModel => {
 export const parseWorld = (objects: TopologyObjects): World => {
   const problems: Problem[] = [];
   const read = prefixReader(problems);
-  const enabled = <T extends { readonly spec: { readonly enabled?: boolean | undefined }; readonly metadata: { readonly name: string } }>(all: readonly T[]): T[] =>
-    byName(all).filter((object) => object.spec.enabled !== false);
+  const enabled = <
+    T extends {
+      readonly spec: { readonly enabled?: boolean | undefined };
+      readonly metadata: { readonly name: string };
+    },
+  >(
+    all: readonly T[],
+  ): T[] => byName(all).filter((object) => object.spec.enabled !== false);
   const pools = byName(objects.gatewayPools).map((pool) => poolModel(pool, read));
   const gatewayNames = new Set(pools.flatMap((pool) => pool.gateways.map(({ name }) => name)));
   const workers = byName(objects.slices)

@@ -23,11 +23,13 @@ export type NodeApp = (typeof NODE_APPS)[number];
 const controllerName = (app: string, replica: number): string => `${app}-${replica}`;
 
 /** Log and process names of the controllers' replicas. */
-export const controllerDaemons = (): string[] => CONTROLLERS.flatMap((app) => REPLICAS.map((replica) => controllerName(app, replica)));
+export const controllerDaemons = (): string[] =>
+  CONTROLLERS.flatMap((app) => REPLICAS.map((replica) => controllerName(app, replica)));
 
 const waitForFile = async (file: string, deadlineMs: number): Promise<void> => {
-  for (const end = Date.now() + deadlineMs; !existsSync(file); ) {
-    if (Date.now() > end) throw new Error(`${file} did not appear in ${deadlineMs / 1000} s; the attendant says:\n${logTail('attendant')}`);
+  for (const end = Date.now() + deadlineMs; !existsSync(file);) {
+    if (Date.now() > end)
+      throw new Error(`${file} did not appear in ${deadlineMs / 1000} s; the attendant says:\n${logTail('attendant')}`);
     await delay(50);
   }
 };
@@ -37,11 +39,20 @@ export const startAttendant = (layout: LabLayout): void => {
   if (pidOf('attendant') !== undefined) return;
   const file = join(state, 'layout.json');
   writeFileSync(file, JSON.stringify(layout));
-  startDaemon('attendant', [...inNamespace(namespaceOf(layout.controlPlane.name)), nodeJs, join(checkout, 'tools/rig/src/attendant.ts'), file]);
+  startDaemon('attendant', [
+    ...inNamespace(namespaceOf(layout.controlPlane.name)),
+    nodeJs,
+    join(checkout, 'tools/rig/src/attendant.ts'),
+    file,
+  ]);
 };
 
 /** Starts one replica of a controller. */
-export const startController = async (layout: LabLayout, app: (typeof CONTROLLERS)[number], replica: number): Promise<void> => {
+export const startController = async (
+  layout: LabLayout,
+  app: (typeof CONTROLLERS)[number],
+  replica: number,
+): Promise<void> => {
   const name = controllerName(app, replica);
   if (pidOf(name) !== undefined) return;
   await waitForFile(controllerTokenFile(app), 30_000);
@@ -51,7 +62,15 @@ export const startController = async (layout: LabLayout, app: (typeof CONTROLLER
   const port = HEALTH_PORT_FIRST + 2 * CONTROLLERS.indexOf(app) + replica - 1;
   startDaemon(
     name,
-    [...inNamespace(namespaceOf(layout.controlPlane.name)), nodeJs, appBundle(app), '--kubeconfig', kubeconfig, '--health-port', String(port)],
+    [
+      ...inNamespace(namespaceOf(layout.controlPlane.name)),
+      nodeJs,
+      appBundle(app),
+      '--kubeconfig',
+      kubeconfig,
+      '--health-port',
+      String(port),
+    ],
     { env: { ...process.env, POD_NAME: name } },
   );
 };
@@ -92,8 +111,12 @@ export const startAgents = async (layout: LabLayout): Promise<void> => {
 };
 
 /** Ends an agent: SIGTERM and a wait, or SIGKILL for every process of its cgroup at once. */
-export const stopAgent = async (node: string, app: NodeApp, signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): Promise<void> => {
-  for (const end = Date.now() + STOP_DEADLINE_MS; ; ) {
+export const stopAgent = async (
+  node: string,
+  app: NodeApp,
+  signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM',
+): Promise<void> => {
+  for (const end = Date.now() + STOP_DEADLINE_MS; ;) {
     const pids = agentPids(node, app);
     if (pids.length === 0) return;
     const late = Date.now() > end;

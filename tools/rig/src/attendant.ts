@@ -29,16 +29,21 @@ const agent = new Agent({
 
 const api = (method: string, path: string, body?: object, contentType = 'application/json'): Promise<unknown> =>
   new Promise((resolve, reject) => {
-    const call = request(`${server}${path}`, { method, agent, headers: { 'content-type': contentType }, timeout: 10_000 }, (response) => {
-      const chunks: Buffer[] = [];
-      response.on('data', (chunk: Buffer) => chunks.push(chunk));
-      response.on('end', () => {
-        const text = Buffer.concat(chunks).toString();
-        if ((response.statusCode ?? 500) >= 300) reject(new Error(`${method} ${path}: ${response.statusCode} ${text.slice(0, 300)}`));
-        else resolve(JSON.parse(text));
-      });
-      response.on('error', reject);
-    });
+    const call = request(
+      `${server}${path}`,
+      { method, agent, headers: { 'content-type': contentType }, timeout: 10_000 },
+      (response) => {
+        const chunks: Buffer[] = [];
+        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        response.on('end', () => {
+          const text = Buffer.concat(chunks).toString();
+          if ((response.statusCode ?? 500) >= 300)
+            reject(new Error(`${method} ${path}: ${response.statusCode} ${text.slice(0, 300)}`));
+          else resolve(JSON.parse(text));
+        });
+        response.on('error', reject);
+      },
+    );
     call.on('timeout', () => call.destroy(new Error(`${method} ${path}: no answer in 10 s`)));
     call.on('error', reject);
     call.end(body && JSON.stringify(body));
@@ -71,7 +76,12 @@ const provideNode = async (seen: KubeNode): Promise<void> => {
   if (taints.some((taint) => taint.key === UNINITIALIZED)) {
     const kept = taints.filter((taint) => taint.key !== UNINITIALIZED);
     const labels = node.role === 'control-plane' ? { [CONTROL_PLANE]: '' } : {};
-    await api('PATCH', `/api/v1/nodes/${name}`, { metadata: { labels }, spec: { taints: kept } }, 'application/merge-patch+json');
+    await api(
+      'PATCH',
+      `/api/v1/nodes/${name}`,
+      { metadata: { labels }, spec: { taints: kept } },
+      'application/merge-patch+json',
+    );
   }
 };
 
@@ -81,7 +91,11 @@ const renewedAt = new Map<string, number>();
 const renewToken = async (token: TokenSpec, nodeUid: string | undefined): Promise<void> => {
   const boundObjectRef = token.node ? { apiVersion: 'v1', kind: 'Node', name: token.node, uid: nodeUid } : undefined;
   const path = `/api/v1/namespaces/${token.namespace}/serviceaccounts/${token.serviceAccount}/token`;
-  const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { expirationSeconds: TOKEN_LIFETIME_S, ...(boundObjectRef ? { boundObjectRef } : {}) } };
+  const body = {
+    apiVersion: 'authentication.k8s.io/v1',
+    kind: 'TokenRequest',
+    spec: { expirationSeconds: TOKEN_LIFETIME_S, ...(boundObjectRef ? { boundObjectRef } : {}) },
+  };
   const answer = (await api('POST', path, body)) as { status: { token: string } };
   mkdirSync(dirname(token.file), { recursive: true });
   writeFileSync(`${token.file}.new`, answer.status.token, { mode: 0o600 });

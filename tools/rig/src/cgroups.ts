@@ -10,7 +10,17 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 const ROOT = '/sys/fs/cgroup';
 const LAB = 'unbounded-lab';
-const V1_CONTROLLERS = ['cpu', 'cpuacct', 'cpuset', 'memory', 'devices', 'freezer', 'blkio', 'pids', 'systemd'] as const;
+const V1_CONTROLLERS = [
+  'cpu',
+  'cpuacct',
+  'cpuset',
+  'memory',
+  'devices',
+  'freezer',
+  'blkio',
+  'pids',
+  'systemd',
+] as const;
 
 export const isVersion2 = (): boolean => existsSync(join(ROOT, 'cgroup.controllers'));
 
@@ -47,7 +57,11 @@ export const makeNodeCgroup = (node: string): string[] =>
 
 /** The group of one of our agents inside a node, in the hierarchy that lists its processes. */
 const agentFolder = (node: string, app: string): string =>
-  join(labFolders().find((folder) => isVersion2() || folder.includes('/pids/'))!, node, `agent-${app}`);
+  join(
+    labFolders().find((folder) => isVersion2() || folder.includes('/pids/'))!,
+    node,
+    `agent-${app}`,
+  );
 
 /** Makes the agent's group; the agent's first process writes its pid into the file that is returned. */
 export const makeAgentCgroup = (node: string, app: string): string => {

@@ -23,14 +23,22 @@ const OUTPUT_LIMIT = 64 << 20;
 /** Runs a short command and returns what it printed. @throws CommandError */
 export const run = (argv: readonly string[], options: { input?: string; env?: NodeJS.ProcessEnv } = {}): string => {
   try {
-    return execFileSync(argv[0]!, argv.slice(1), { encoding: 'utf8', stdio: ['pipe', 'pipe', 'pipe'], maxBuffer: OUTPUT_LIMIT, ...options });
+    return execFileSync(argv[0]!, argv.slice(1), {
+      encoding: 'utf8',
+      stdio: ['pipe', 'pipe', 'pipe'],
+      maxBuffer: OUTPUT_LIMIT,
+      ...options,
+    });
   } catch (error) {
     throw explain(argv, error as Failure);
   }
 };
 
 /** Like {@link run} without blocking. @throws CommandError, also when `timeoutMs` ends it */
-export const runAsync = (argv: readonly string[], options: { input?: string; timeoutMs?: number } = {}): Promise<string> =>
+export const runAsync = (
+  argv: readonly string[],
+  options: { input?: string; timeoutMs?: number } = {},
+): Promise<string> =>
   new Promise((resolve, reject) => {
     const child = execFile(
       argv[0]!,

@@ -9,7 +9,14 @@ import { kubeconfigOf, openPki, type Pki, signCertificate } from './pki.ts';
 
 /** etcd, kube-apiserver, kube-controller-manager and kube-scheduler, in the network namespace of the control-plane node. */
 
-const COMPONENTS = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kubelet', 'kube-proxy', 'kubectl'] as const;
+const COMPONENTS = [
+  'kube-apiserver',
+  'kube-controller-manager',
+  'kube-scheduler',
+  'kubelet',
+  'kube-proxy',
+  'kubectl',
+] as const;
 const START_DEADLINE_MS = 90_000;
 
 /** Path of a Kubernetes program: a name of the one binary that holds them all. */
@@ -30,8 +37,14 @@ const makeCredentials = (layout: LabLayout): Pki => {
   const pki = labPki();
   const { internalIp, external } = layout.controlPlane;
   signCertificate(pki, 'apiserver', '/CN=kube-apiserver', [
-    'DNS:kubernetes', 'DNS:kubernetes.default', 'DNS:kubernetes.default.svc', 'DNS:kubernetes.default.svc.cluster.local',
-    'IP:127.0.0.1', `IP:${internalIp}`, `IP:${external.ip}`, `IP:${SERVICES.apiServer}`,
+    'DNS:kubernetes',
+    'DNS:kubernetes.default',
+    'DNS:kubernetes.default.svc',
+    'DNS:kubernetes.default.svc.cluster.local',
+    'IP:127.0.0.1',
+    `IP:${internalIp}`,
+    `IP:${external.ip}`,
+    `IP:${SERVICES.apiServer}`,
   ]);
   signCertificate(pki, 'kubelet-client', '/O=system:masters/CN=kube-apiserver-kubelet-client');
   signCertificate(pki, 'front-proxy', '/CN=front-proxy');
@@ -42,7 +55,11 @@ const makeCredentials = (layout: LabLayout): Pki => {
   };
   for (const [user, subject] of Object.entries(users)) {
     signCertificate(pki, user, subject);
-    writeFileSync(kubeconfigFile(user), kubeconfigOf(pki, apiServerUrl(layout, layout.controlPlane.site), { certificate: user }), { mode: 0o600 });
+    writeFileSync(
+      kubeconfigFile(user),
+      kubeconfigOf(pki, apiServerUrl(layout, layout.controlPlane.site), { certificate: user }),
+      { mode: 0o600 },
+    );
   }
   copyFileSync(pki.file('ca', 'crt'), join(controlPlaneDir, 'ca.crt'));
   return pki;
@@ -51,41 +68,80 @@ const makeCredentials = (layout: LabLayout): Pki => {
 const inControlPlane = (layout: LabLayout): string[] => inNamespace(namespaceOf(layout.controlPlane.name));
 
 const etcdArguments = (): string[] => [
-  etcd, '--name', 'lab', '--data-dir', join(controlPlaneDir, 'etcd'),
-  '--listen-client-urls', 'http://127.0.0.1:2379', '--advertise-client-urls', 'http://127.0.0.1:2379',
-  '--listen-peer-urls', 'http://127.0.0.1:2380', '--initial-advertise-peer-urls', 'http://127.0.0.1:2380',
-  '--initial-cluster', 'lab=http://127.0.0.1:2380', '--unsafe-no-fsync', '--log-level', 'warn',
+  etcd,
+  '--name',
+  'lab',
+  '--data-dir',
+  join(controlPlaneDir, 'etcd'),
+  '--listen-client-urls',
+  'http://127.0.0.1:2379',
+  '--advertise-client-urls',
+  'http://127.0.0.1:2379',
+  '--listen-peer-urls',
+  'http://127.0.0.1:2380',
+  '--initial-advertise-peer-urls',
+  'http://127.0.0.1:2380',
+  '--initial-cluster',
+  'lab=http://127.0.0.1:2380',
+  '--unsafe-no-fsync',
+  '--log-level',
+  'warn',
 ];
 
 const apiServerArguments = (layout: LabLayout, pki: Pki): string[] => [
-  kubernetesProgram('kube-apiserver'), '--etcd-servers=http://127.0.0.1:2379', '--bind-address=0.0.0.0', '--secure-port=6443',
-  `--advertise-address=${layout.controlPlane.internalIp}`, `--service-cluster-ip-range=${SERVICES.cidr}`,
-  '--authorization-mode=Node,RBAC', '--enable-admission-plugins=NodeRestriction', '--allow-privileged=true',
-  `--client-ca-file=${pki.file('ca', 'crt')}`, `--tls-cert-file=${pki.file('apiserver', 'crt')}`, `--tls-private-key-file=${pki.file('apiserver', 'key')}`,
-  `--kubelet-client-certificate=${pki.file('kubelet-client', 'crt')}`, `--kubelet-client-key=${pki.file('kubelet-client', 'key')}`,
-  `--kubelet-certificate-authority=${pki.file('ca', 'crt')}`, '--kubelet-preferred-address-types=InternalIP',
-  '--service-account-issuer=https://kubernetes.default.svc.cluster.local', `--service-account-key-file=${join(pki.dir, 'sa.pub')}`,
+  kubernetesProgram('kube-apiserver'),
+  '--etcd-servers=http://127.0.0.1:2379',
+  '--bind-address=0.0.0.0',
+  '--secure-port=6443',
+  `--advertise-address=${layout.controlPlane.internalIp}`,
+  `--service-cluster-ip-range=${SERVICES.cidr}`,
+  '--authorization-mode=Node,RBAC',
+  '--enable-admission-plugins=NodeRestriction',
+  '--allow-privileged=true',
+  `--client-ca-file=${pki.file('ca', 'crt')}`,
+  `--tls-cert-file=${pki.file('apiserver', 'crt')}`,
+  `--tls-private-key-file=${pki.file('apiserver', 'key')}`,
+  `--kubelet-client-certificate=${pki.file('kubelet-client', 'crt')}`,
+  `--kubelet-client-key=${pki.file('kubelet-client', 'key')}`,
+  `--kubelet-certificate-authority=${pki.file('ca', 'crt')}`,
+  '--kubelet-preferred-address-types=InternalIP',
+  '--service-account-issuer=https://kubernetes.default.svc.cluster.local',
+  `--service-account-key-file=${join(pki.dir, 'sa.pub')}`,
   `--service-account-signing-key-file=${pki.file('sa', 'key')}`,
-  `--requestheader-client-ca-file=${pki.file('ca', 'crt')}`, '--requestheader-allowed-names=front-proxy',
-  '--requestheader-username-headers=X-Remote-User', '--requestheader-group-headers=X-Remote-Group',
+  `--requestheader-client-ca-file=${pki.file('ca', 'crt')}`,
+  '--requestheader-allowed-names=front-proxy',
+  '--requestheader-username-headers=X-Remote-User',
+  '--requestheader-group-headers=X-Remote-Group',
   '--requestheader-extra-headers-prefix=X-Remote-Extra-',
-  `--proxy-client-cert-file=${pki.file('front-proxy', 'crt')}`, `--proxy-client-key-file=${pki.file('front-proxy', 'key')}`,
+  `--proxy-client-cert-file=${pki.file('front-proxy', 'crt')}`,
+  `--proxy-client-key-file=${pki.file('front-proxy', 'key')}`,
 ];
 
 const controllerManagerArguments = (pki: Pki): string[] => {
   const config = kubeconfigFile('controller-manager');
   return [
-    kubernetesProgram('kube-controller-manager'), `--kubeconfig=${config}`, `--authentication-kubeconfig=${config}`, `--authorization-kubeconfig=${config}`,
-    `--service-account-private-key-file=${pki.file('sa', 'key')}`, `--root-ca-file=${pki.file('ca', 'crt')}`,
-    `--cluster-signing-cert-file=${pki.file('ca', 'crt')}`, `--cluster-signing-key-file=${pki.file('ca', 'key')}`,
-    '--use-service-account-credentials=true', '--allocate-node-cidrs=false', '--leader-elect=false',
+    kubernetesProgram('kube-controller-manager'),
+    `--kubeconfig=${config}`,
+    `--authentication-kubeconfig=${config}`,
+    `--authorization-kubeconfig=${config}`,
+    `--service-account-private-key-file=${pki.file('sa', 'key')}`,
+    `--root-ca-file=${pki.file('ca', 'crt')}`,
+    `--cluster-signing-cert-file=${pki.file('ca', 'crt')}`,
+    `--cluster-signing-key-file=${pki.file('ca', 'key')}`,
+    '--use-service-account-credentials=true',
+    '--allocate-node-cidrs=false',
+    '--leader-elect=false',
   ];
 };
 
 const schedulerArguments = (): string[] => {
   const config = kubeconfigFile('scheduler');
   return [
-    kubernetesProgram('kube-scheduler'), `--kubeconfig=${config}`, `--authentication-kubeconfig=${config}`, `--authorization-kubeconfig=${config}`, '--leader-elect=false',
+    kubernetesProgram('kube-scheduler'),
+    `--kubeconfig=${config}`,
+    `--authentication-kubeconfig=${config}`,
+    `--authorization-kubeconfig=${config}`,
+    '--leader-elect=false',
   ];
 };
 
@@ -95,24 +151,37 @@ const ensureDaemon = (layout: LabLayout, name: string, argv: readonly string[]):
 
 /** Prefix that runs kubectl as the lab's administrator. */
 export const kubectlCommand = (layout: LabLayout): string[] => [
-  ...inControlPlane(layout), kubernetesProgram('kubectl'), `--kubeconfig=${kubeconfigFile('admin')}`,
+  ...inControlPlane(layout),
+  kubernetesProgram('kubectl'),
+  `--kubeconfig=${kubeconfigFile('admin')}`,
 ];
 export const kubectl = (layout: LabLayout, args: readonly string[], input?: string): Promise<string> =>
   runAsync([...kubectlCommand(layout), ...args], input === undefined ? {} : { input });
 
 const apiServerReady = (layout: LabLayout, pki: Pki): boolean =>
   tryRun([
-    ...inControlPlane(layout), 'curl', '-s', '--max-time', '2', '--cacert', pki.file('ca', 'crt'), '--cert', pki.file('admin', 'crt'),
-    '--key', pki.file('admin', 'key'), `${apiServerUrl(layout, layout.controlPlane.site)}/readyz`,
+    ...inControlPlane(layout),
+    'curl',
+    '-s',
+    '--max-time',
+    '2',
+    '--cacert',
+    pki.file('ca', 'crt'),
+    '--cert',
+    pki.file('admin', 'crt'),
+    '--key',
+    pki.file('admin', 'key'),
+    `${apiServerUrl(layout, layout.controlPlane.site)}/readyz`,
   ]) === 'ok';
 
 /** Starts (only) the API server; what else runs is left alone. */
 export const startApiServer = async (layout: LabLayout): Promise<void> => {
   const pki = labPki();
   ensureDaemon(layout, 'kube-apiserver', apiServerArguments(layout, pki));
-  for (const end = Date.now() + START_DEADLINE_MS; !apiServerReady(layout, pki); ) {
+  for (const end = Date.now() + START_DEADLINE_MS; !apiServerReady(layout, pki);) {
     if (pidOf('kube-apiserver') === undefined) throw new Error(`kube-apiserver ended:\n${logTail('kube-apiserver')}`);
-    if (Date.now() > end) throw new Error(`kube-apiserver is not ready after ${START_DEADLINE_MS / 1000} s:\n${logTail('kube-apiserver')}`);
+    if (Date.now() > end)
+      throw new Error(`kube-apiserver is not ready after ${START_DEADLINE_MS / 1000} s:\n${logTail('kube-apiserver')}`);
     await delay(100);
   }
 };
@@ -141,6 +210,6 @@ export const applyManifests = async (layout: LabLayout, text: string): Promise<v
 
 export const stopControlPlane = async (): Promise<void> => {
   // The API server first: with etcd gone it waits for it before it ends.
-  for (const name of ['kube-scheduler', 'kube-controller-manager', 'kube-apiserver', 'etcd']) await stopDaemon(name, 2000);
+  for (const name of ['kube-scheduler', 'kube-controller-manager', 'kube-apiserver', 'etcd'])
+    await stopDaemon(name, 2000);
 };
-

@@ -12,7 +12,9 @@ const pidFile = (name: string): string => join(state, 'pids', name);
 /** Start time of a process in clock ticks since boot (proc(5), field 22); undefined when it is gone or a zombie. */
 const startTime = (pid: number): string | undefined => {
   try {
-    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /s, '').split(' ');
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+      .replace(/^.*\) /s, '')
+      .split(' ');
     return fields[0] === 'Z' ? undefined : fields[19];
   } catch {
     return undefined;
@@ -27,11 +29,19 @@ export const pidOf = (name: string): number | undefined => {
 };
 
 /** Starts a process of its own session, with its output in the log of that name. */
-export const startDaemon = (name: string, argv: readonly string[], options: { env?: NodeJS.ProcessEnv } = {}): number => {
+export const startDaemon = (
+  name: string,
+  argv: readonly string[],
+  options: { env?: NodeJS.ProcessEnv } = {},
+): number => {
   const log = logFile(name);
   for (const file of [log, pidFile(name)]) mkdirSync(dirname(file), { recursive: true });
   const output = openSync(log, 'a');
-  const child = spawn(argv[0]!, argv.slice(1), { detached: true, stdio: ['ignore', output, output], env: options.env ?? process.env });
+  const child = spawn(argv[0]!, argv.slice(1), {
+    detached: true,
+    stdio: ['ignore', output, output],
+    env: options.env ?? process.env,
+  });
   child.on('error', (error) => {
     throw new Error(`${name} could not be started: ${error.message}`);
   });
@@ -46,7 +56,7 @@ export const stopDaemon = async (name: string, graceMs = 5000): Promise<void> =>
   const pid = pidOf(name);
   if (pid !== undefined) {
     process.kill(pid, 'SIGTERM');
-    for (const end = Date.now() + graceMs; pidOf(name) !== undefined && Date.now() < end; ) await delay(20);
+    for (const end = Date.now() + graceMs; pidOf(name) !== undefined && Date.now() < end;) await delay(20);
     if (pidOf(name) !== undefined) process.kill(pid, 'SIGKILL');
   }
   rmSync(pidFile(name), { force: true });

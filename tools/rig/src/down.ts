@@ -30,7 +30,11 @@ const labPids = (): Set<number> => {
   const folder = `${state}/pids`;
   for (const name of existsSync(folder) ? readdirSync(folder) : []) {
     const [pid, started] = readFileSync(`${folder}/${name}`, 'utf8').split(' ');
-    const stat = existsSync(`/proc/${pid}/stat`) ? readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /s, '').split(' ') : [];
+    const stat = existsSync(`/proc/${pid}/stat`)
+      ? readFileSync(`/proc/${pid}/stat`, 'utf8')
+          .replace(/^.*\) /s, '')
+          .split(' ')
+      : [];
     if (stat[19] === started) pids.add(Number(pid));
   }
   pids.delete(process.pid);
@@ -38,7 +42,7 @@ const labPids = (): Set<number> => {
 };
 
 const killAll = async (): Promise<void> => {
-  for (const end = Date.now() + KILL_DEADLINE_MS; ; ) {
+  for (const end = Date.now() + KILL_DEADLINE_MS; ;) {
     const alive = [...labPids()].filter(isAlive);
     if (alive.length === 0) return;
     if (Date.now() > end) throw new Error(`these processes do not end: ${alive.join(', ')}`);
@@ -54,7 +58,9 @@ const killAll = async (): Promise<void> => {
 };
 
 const unmountState = (): void => {
-  const mounts = readFileSync('/proc/self/mounts', 'utf8').split('\n').map((line) => line.split(' ')[1] ?? '');
+  const mounts = readFileSync('/proc/self/mounts', 'utf8')
+    .split('\n')
+    .map((line) => line.split(' ')[1] ?? '');
   for (const mount of mounts.filter((path) => path.startsWith(`${state}/`)).toReversed()) run(['umount', '-l', mount]);
 };
 

@@ -20,13 +20,20 @@ interface Plug {
 
 const plugs = (layout: LabLayout): Plug[] => {
   const onWan = { namespace: wan, name: 'wan0' };
-  const all: Plug[] = [{ namespace: namespaceOf(WAN.worldName), device: 'eth0', address: `${WAN.worldIp}/${WAN.length}`, bridge: onWan }];
+  const all: Plug[] = [
+    { namespace: namespaceOf(WAN.worldName), device: 'eth0', address: `${WAN.worldIp}/${WAN.length}`, bridge: onWan },
+  ];
   for (const site of layout.sites) {
     const router = namespaceOf(routerName(site.name));
     all.push({ namespace: router, device: 'wan0', address: `${site.routerWanIp}/${WAN.length}`, bridge: onWan });
     for (const node of site.nodes) {
       const namespace = namespaceOf(node.name);
-      all.push({ namespace, device: 'eth0', address: `${node.internalIp}/${lanLength}`, bridge: { namespace: router, name: 'lan0' } });
+      all.push({
+        namespace,
+        device: 'eth0',
+        address: `${node.internalIp}/${lanLength}`,
+        bridge: { namespace: router, name: 'lan0' },
+      });
       if (node.external?.by === 'interface') {
         all.push({ namespace, device: 'eth1', address: `${node.external.ip}/${WAN.length}`, bridge: onWan });
       }
@@ -62,7 +69,10 @@ const natRules = (site: LabSite): string => {
 
 const makeRouter = async (site: LabSite): Promise<void> => {
   const router = namespaceOf(routerName(site.name));
-  await ipBatch(router, mappings(site).map((node) => `addr add ${node.external!.ip}/${WAN.length} dev wan0`));
+  await ipBatch(
+    router,
+    mappings(site).map((node) => `addr add ${node.external!.ip}/${WAN.length} dev wan0`),
+  );
   run([...inNamespace(router), 'sysctl', '-qw', 'net.ipv4.ip_forward=1']);
   await runAsync([...inNamespace(router), 'nft', '-f', '-'], { input: natRules(site) });
 };
@@ -85,7 +95,10 @@ export const makeFabric = async (layout: LabLayout): Promise<void> => {
   for (const namespace of namespaces) {
     const bridge = bridges.get(namespace);
     // No spanning tree, and no detour of bridged frames through netfilter: the segment is a plain switch.
-    await ipBatch(namespace, ['link set lo up', ...(bridge ? [`link add ${bridge} type bridge`, `link set ${bridge} up`] : [])]);
+    await ipBatch(namespace, [
+      'link set lo up',
+      ...(bridge ? [`link add ${bridge} type bridge`, `link set ${bridge} up`] : []),
+    ]);
   }
   for (const [index, plug] of plugs(layout).entries()) {
     await ipBatch(plug.bridge.namespace, [

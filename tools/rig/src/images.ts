@@ -28,7 +28,10 @@ const tarOf = async (files: ReadonlyArray<readonly [string, Buffer, number]>): P
   const whole = buffer(tar);
   const folders = new Set<string>();
   for (const [name, content, mode] of files) {
-    for (const folder of name.split('/').slice(0, -1).map((_, i, parts) => parts.slice(0, i + 1).join('/'))) {
+    for (const folder of name
+      .split('/')
+      .slice(0, -1)
+      .map((_, i, parts) => parts.slice(0, i + 1).join('/'))) {
       if (!folders.has(folder)) tar.entry({ name: folder, type: 'directory', mode: 0o755, mtime: new Date(0) });
       folders.add(folder);
     }
@@ -41,9 +44,15 @@ const tarOf = async (files: ReadonlyArray<readonly [string, Buffer, number]>): P
 const digestOf = (content: Buffer): string => createHash('sha256').update(content).digest('hex');
 
 const imageTar = async (spec: ImageSpec): Promise<Buffer> => {
-  const layer = await tarOf(Object.entries(spec.files).map(([path, source]) => [path.replace(/^\//, ''), readFileSync(source), 0o755] as const));
+  const layer = await tarOf(
+    Object.entries(spec.files).map(([path, source]) => [path.replace(/^\//, ''), readFileSync(source), 0o755] as const),
+  );
   const blobs: Buffer[] = [layer];
-  const describe = (content: Buffer, mediaType: string) => ({ mediaType, digest: `sha256:${digestOf(content)}`, size: content.length });
+  const describe = (content: Buffer, mediaType: string) => ({
+    mediaType,
+    digest: `sha256:${digestOf(content)}`,
+    size: content.length,
+  });
   const add = (value: object, mediaType: string) => {
     const content = Buffer.from(JSON.stringify(value));
     blobs.push(content);
@@ -51,7 +60,9 @@ const imageTar = async (spec: ImageSpec): Promise<Buffer> => {
   };
   const config = add(
     {
-      architecture, os: 'linux', created: '1970-01-01T00:00:00Z',
+      architecture,
+      os: 'linux',
+      created: '1970-01-01T00:00:00Z',
       config: { Entrypoint: spec.entrypoint, Env: ['PATH=/usr/sbin:/usr/bin:/sbin:/bin:/'] },
       rootfs: { type: 'layers', diff_ids: [`sha256:${digestOf(layer)}`] },
     },
@@ -61,7 +72,8 @@ const imageTar = async (spec: ImageSpec): Promise<Buffer> => {
   const tag = spec.reference.slice(spec.reference.lastIndexOf(':') + 1);
   const annotations = { 'io.containerd.image.name': spec.reference, 'org.opencontainers.image.ref.name': tag };
   const index = {
-    schemaVersion: 2, mediaType: 'application/vnd.oci.image.index.v1+json',
+    schemaVersion: 2,
+    mediaType: 'application/vnd.oci.image.index.v1+json',
     manifests: [{ ...manifest, annotations, platform: { os: 'linux', architecture } }],
   };
   return tarOf([
@@ -75,7 +87,11 @@ const imageTar = async (spec: ImageSpec): Promise<Buffer> => {
 export const images: Readonly<Record<string, ImageSpec>> = {
   pause: { reference: 'registry.k8s.io/pause:3.10.2', files: { '/pause': binary('pause') }, entrypoint: ['/pause'] },
   probe: { reference: 'unbounded.local/probe:lab', files: { '/probe': binary('probe') }, entrypoint: ['/probe'] },
-  coredns: { reference: 'unbounded.local/coredns:lab', files: { '/coredns': binary('coredns') }, entrypoint: ['/coredns'] },
+  coredns: {
+    reference: 'unbounded.local/coredns:lab',
+    files: { '/coredns': binary('coredns') },
+    entrypoint: ['/coredns'],
+  },
 };
 
 /** Makes every image that is missing or older than a file in it. */

@@ -43,7 +43,13 @@ export const NAMESPACE_PREFIX = 'ub-';
 export const namespaceOf = (name: string): string => `${NAMESPACE_PREFIX}${name}`;
 export const routerName = (site: string): string => `${site}-router`;
 
-export const WAN = { prefix: '203.0.113.0/24', length: 24, worldIp: '203.0.113.250', worldName: 'world', name: 'wan' } as const;
+export const WAN = {
+  prefix: '203.0.113.0/24',
+  length: 24,
+  worldIp: '203.0.113.250',
+  worldName: 'world',
+  name: 'wan',
+} as const;
 export const SERVICES = { cidr: '10.96.0.0/16', apiServer: '10.96.0.1', dns: '10.96.0.10' } as const;
 export const POD_SUPERNET = '100.64.0.0/10';
 
@@ -57,7 +63,8 @@ export const checkOptions = (options: LabOptions): LabOptions => {
       throw new Error(`--${name} ${value}: a whole number from ${low} to ${high} would be right`);
     }
   }
-  if (options.sites > 1 && options.gateways < 1) throw new Error('--gateways 0: sites that are to be joined need at least 1');
+  if (options.sites > 1 && options.gateways < 1)
+    throw new Error('--gateways 0: sites that are to be joined need at least 1');
   return options;
 };
 
@@ -67,7 +74,13 @@ const siteOf = (index: number, options: LabOptions): LabSite => {
   const gatewayBy = index % 2 === 1 ? 'interface' : 'router';
   const nodes: LabNode[] = [];
   if (index === 1) {
-    nodes.push({ name: `${name}-cp`, site: name, role: 'control-plane', internalIp: at(10), external: { ip: '203.0.113.99', by: 'router' } });
+    nodes.push({
+      name: `${name}-cp`,
+      site: name,
+      role: 'control-plane',
+      internalIp: at(10),
+      external: { ip: '203.0.113.99', by: 'router' },
+    });
   }
   for (let g = 1; g <= options.gateways; g++) {
     const external = { ip: `203.0.113.${100 + 10 * index + g}`, by: gatewayBy } as const;
@@ -77,7 +90,14 @@ const siteOf = (index: number, options: LabOptions): LabSite => {
     nodes.push({ name: `${name}-w${w}`, site: name, role: 'worker', internalIp: at(30 + w) });
   }
   const wan = `203.0.113.${index}`;
-  return { name, lan: `10.${index}.0.0/24`, routerLanIp: at(1), routerWanIp: wan, podPool: `100.${64 + index}.0.0/16`, nodes };
+  return {
+    name,
+    lan: `10.${index}.0.0/24`,
+    routerLanIp: at(1),
+    routerWanIp: wan,
+    podPool: `100.${64 + index}.0.0/16`,
+    nodes,
+  };
 };
 
 /** @throws Error for options out of bounds */

@@ -3,7 +3,15 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { agentLog, controllerDaemons, NODE_APPS, type NodeApp, startAgent, startController, stopAgent } from './agents.ts';
+import {
+  agentLog,
+  controllerDaemons,
+  NODE_APPS,
+  type NodeApp,
+  startAgent,
+  startController,
+  stopAgent,
+} from './agents.ts';
 import { agentPids } from './cgroups.ts';
 import { inNamespace } from './command.ts';
 import { kubectlCommand, startApiServer, stopApiServer } from './control-plane.ts';
@@ -53,7 +61,12 @@ const optionsFrom = (argv: string[]) => {
   });
   const protocol = PROTOCOLS.find((known) => known.toLowerCase() === values.protocol.toLowerCase());
   if (!protocol) throw new UsageError(`--protocol ${values.protocol}: one of ${PROTOCOLS.join(', ')} would be right`);
-  return { sites: Number(values.sites), gateways: Number(values.gateways), workers: Number(values.workers), protocol: protocol satisfies Protocol };
+  return {
+    sites: Number(values.sites),
+    gateways: Number(values.gateways),
+    workers: Number(values.workers),
+    protocol: protocol satisfies Protocol,
+  };
 };
 
 const upCommand = async (argv: string[]): Promise<void> => {
@@ -70,8 +83,17 @@ const upCommand = async (argv: string[]): Promise<void> => {
 const statusCommand = (): void => {
   const layout = savedLayout();
   console.log(drawTopology(layout), '\n');
-  const line = (name: string, running: boolean): void => console.log(`  ${name.padEnd(36)}${running ? 'running' : 'NOT RUNNING'}`);
-  for (const name of ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'attendant', ...controllerDaemons()]) line(name, pidOf(name) !== undefined);
+  const line = (name: string, running: boolean): void =>
+    console.log(`  ${name.padEnd(36)}${running ? 'running' : 'NOT RUNNING'}`);
+  for (const name of [
+    'etcd',
+    'kube-apiserver',
+    'kube-controller-manager',
+    'kube-scheduler',
+    'attendant',
+    ...controllerDaemons(),
+  ])
+    line(name, pidOf(name) !== undefined);
   for (const node of layout.nodes) {
     line(`node ${node.name}`, pidOf(`node-${node.name}`) !== undefined);
     for (const app of NODE_APPS) line(`  ${app} on ${node.name}`, agentPids(node.name, app).length > 0);
@@ -88,29 +110,42 @@ const passThrough = (argv: readonly string[]): void => {
 
 const nodeNamed = (layout: LabLayout, name: string | undefined) => {
   const node = layout.nodes.find((candidate) => candidate.name === name);
-  if (!node) throw new UsageError(`no node ${name ?? '(not given)'}: there are ${layout.nodes.map((known) => known.name).join(', ')}`);
+  if (!node)
+    throw new UsageError(
+      `no node ${name ?? '(not given)'}: there are ${layout.nodes.map((known) => known.name).join(', ')}`,
+    );
   return node;
 };
 
 /** Stops or starts an app by name: a controller, an agent of one node (or all), or the API server. */
-const control = async (verb: 'stop' | 'start', app: string | undefined, nodeName: string | undefined): Promise<void> => {
+const control = async (
+  verb: 'stop' | 'start',
+  app: string | undefined,
+  nodeName: string | undefined,
+): Promise<void> => {
   const layout = savedLayout();
   if (app === 'kube-apiserver') return verb === 'stop' ? stopApiServer() : startApiServer(layout);
   const controller = CONTROLLERS.find((known) => known === app);
   if (controller) {
-    for (const replica of [1, 2]) await (verb === 'stop' ? stopDaemon(`${controller}-${replica}`) : startController(layout, controller, replica));
+    for (const replica of [1, 2])
+      await (verb === 'stop' ? stopDaemon(`${controller}-${replica}`) : startController(layout, controller, replica));
     return;
   }
   const agent = NODE_APPS.find((known) => known === app);
-  if (!agent) throw new UsageError(`no app ${app ?? '(not given)'}: there are kube-apiserver, ${[...CONTROLLERS, ...NODE_APPS].join(', ')}`);
+  if (!agent)
+    throw new UsageError(
+      `no app ${app ?? '(not given)'}: there are kube-apiserver, ${[...CONTROLLERS, ...NODE_APPS].join(', ')}`,
+    );
   const nodes = nodeName === undefined ? layout.nodes : [nodeNamed(layout, nodeName)];
   for (const node of nodes) await (verb === 'stop' ? stopAgent(node.name, agent) : startAgent(layout, node, agent));
 };
 
 const logFilesOf = (layout: LabLayout, app: string | undefined, node: string | undefined): string[] => {
   if (CONTROLLERS.some((known) => known === app)) return [1, 2].map((replica) => logFile(`${app}-${replica}`));
-  if (NODE_APPS.some((known) => known === app)) return [logFile(agentLog(nodeNamed(layout, node).name, app as NodeApp))];
-  if (['kubelet', 'containerd', 'kube-proxy'].includes(app ?? '')) return [join(nodeDir(nodeNamed(layout, node).name), `${app}.log`)];
+  if (NODE_APPS.some((known) => known === app))
+    return [logFile(agentLog(nodeNamed(layout, node).name, app as NodeApp))];
+  if (['kubelet', 'containerd', 'kube-proxy'].includes(app ?? ''))
+    return [join(nodeDir(nodeNamed(layout, node).name), `${app}.log`)];
   if (layout.nodes.some(({ name }) => name === app)) return NODE_APPS.map((agent) => logFile(agentLog(app!, agent)));
   return [logFile(app ?? '')];
 };
@@ -135,7 +170,8 @@ const commands: Record<string, (argv: string[]) => Promise<void> | void> = {
     if (!(await verify(savedLayout()))) process.exitCode = 1;
   },
   kubectl: (argv) => passThrough([...kubectlCommand(savedLayout()), ...argv]),
-  exec: ([node, ...argv]) => passThrough([...inNode(nodeNamed(savedLayout(), node).name), ...(argv[0] === '--' ? argv.slice(1) : argv)]),
+  exec: ([node, ...argv]) =>
+    passThrough([...inNode(nodeNamed(savedLayout(), node).name), ...(argv[0] === '--' ? argv.slice(1) : argv)]),
   logs: logsCommand,
   stop: ([app, node]) => control('stop', app, node),
   start: ([app, node]) => control('start', app, node),

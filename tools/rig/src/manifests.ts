@@ -8,12 +8,20 @@ import { checkout } from './paths.ts';
 /** The Kubernetes objects that the lab applies. */
 
 const GROUP = 'net.unbounded-cloud.io';
-const kindOf = (kind: string, name: string, spec: object): object => ({ apiVersion: `${GROUP}/v1alpha1`, kind, metadata: { name }, spec });
+const kindOf = (kind: string, name: string, spec: object): object => ({
+  apiVersion: `${GROUP}/v1alpha1`,
+  kind,
+  metadata: { name },
+  spec,
+});
 const yamlOf = (objects: readonly object[]): string => objects.map((object) => stringify(object)).join('---\n');
 
 const filesOf = (folder: string): string =>
-  readdirSync(join(checkout, folder)).filter((file) => file.endsWith('.yaml')).sort()
-    .map((file) => readFileSync(join(checkout, folder, file), 'utf8')).join('\n---\n');
+  readdirSync(join(checkout, folder))
+    .filter((file) => file.endsWith('.yaml'))
+    .sort()
+    .map((file) => readFileSync(join(checkout, folder, file), 'utf8'))
+    .join('\n---\n');
 
 export const crds = (): string => filesOf('deploy/crds');
 export const rbac = (): string => filesOf('deploy/rbac');
@@ -32,9 +40,15 @@ export const siteObjects = (layout: LabLayout): string => {
   const pools = layout.options.gateways > 0 ? layout.sites : [];
   return yamlOf([
     ...layout.sites.map((site) => siteObject(site, layout)),
-    ...pools.map(({ name }) => kindOf('GatewayPool', poolName(name), { type: 'External', nodeSelector: { 'unbounded-lab/gateway-of': name } })),
-    ...pools.map(({ name }) => kindOf('SiteGatewayPoolAssignment', name, { sites: [name], gatewayPools: [poolName(name)] })),
-    ...(pools.length > 1 ? [kindOf('GatewayPoolPeering', 'all', { gatewayPools: pools.map(({ name }) => poolName(name)) })] : []),
+    ...pools.map(({ name }) =>
+      kindOf('GatewayPool', poolName(name), { type: 'External', nodeSelector: { 'unbounded-lab/gateway-of': name } }),
+    ),
+    ...pools.map(({ name }) =>
+      kindOf('SiteGatewayPoolAssignment', name, { sites: [name], gatewayPools: [poolName(name)] }),
+    ),
+    ...(pools.length > 1
+      ? [kindOf('GatewayPoolPeering', 'all', { gatewayPools: pools.map(({ name }) => poolName(name)) })]
+      : []),
   ]);
 };
 
@@ -53,7 +67,10 @@ const probeDaemonSet = (name: string): object => ({
         terminationGracePeriodSeconds: 0,
         containers: [
           {
-            name: 'probe', image: images['probe']!.reference, args: ['serve'], imagePullPolicy: 'Never',
+            name: 'probe',
+            image: images['probe']!.reference,
+            args: ['serve'],
+            imagePullPolicy: 'Never',
             readinessProbe: { httpGet: { path: '/', port: 8080 }, periodSeconds: 1 },
           },
         ],
@@ -70,8 +87,14 @@ export const probes = (): string =>
   yamlOf([
     ...PROBES.map(probeDaemonSet),
     {
-      apiVersion: 'v1', kind: 'Service', metadata: { name: 'probe' },
-      spec: { type: 'NodePort', selector: { app: 'probe' }, ports: [{ port: 80, targetPort: 8080, nodePort: NODE_PORT }] },
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: 'probe' },
+      spec: {
+        type: 'NodePort',
+        selector: { app: 'probe' },
+        ports: [{ port: 80, targetPort: 8080, nodePort: NODE_PORT }],
+      },
     },
   ]);
 
@@ -95,31 +118,45 @@ export const dns = (layout: LabLayout): string => {
   return yamlOf([
     { apiVersion: 'v1', kind: 'ServiceAccount', metadata },
     {
-      apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole', metadata: { name: 'system:coredns' },
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRole',
+      metadata: { name: 'system:coredns' },
       rules: [
         { apiGroups: [''], resources: ['services', 'pods', 'namespaces'], verbs: ['list', 'watch'] },
         { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: ['list', 'watch'] },
       ],
     },
     {
-      apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRoleBinding', metadata: { name: 'system:coredns' },
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRoleBinding',
+      metadata: { name: 'system:coredns' },
       roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'system:coredns' },
       subjects: [{ kind: 'ServiceAccount', ...metadata }],
     },
     { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { Corefile: corefile } },
     {
-      apiVersion: 'apps/v1', kind: 'Deployment', metadata: { ...metadata, labels },
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { ...metadata, labels },
       spec: {
         selector: { matchLabels: labels },
         template: {
           metadata: { labels },
           spec: {
-            serviceAccountName: 'coredns', dnsPolicy: 'Default', tolerations: everywhere,
+            serviceAccountName: 'coredns',
+            dnsPolicy: 'Default',
+            tolerations: everywhere,
             nodeSelector: { 'kubernetes.io/hostname': layout.controlPlane.name },
             containers: [
               {
-                name: 'coredns', image: images['coredns']!.reference, imagePullPolicy: 'Never', args: ['-conf', '/etc/coredns/Corefile'],
-                ports: [{ containerPort: 53, protocol: 'UDP', name: 'dns' }, { containerPort: 53, protocol: 'TCP', name: 'dns-tcp' }],
+                name: 'coredns',
+                image: images['coredns']!.reference,
+                imagePullPolicy: 'Never',
+                args: ['-conf', '/etc/coredns/Corefile'],
+                ports: [
+                  { containerPort: 53, protocol: 'UDP', name: 'dns' },
+                  { containerPort: 53, protocol: 'TCP', name: 'dns-tcp' },
+                ],
                 readinessProbe: { httpGet: { path: '/ready', port: 8181 }, periodSeconds: 1 },
                 volumeMounts: [{ name: 'config', mountPath: '/etc/coredns' }],
               },
@@ -130,8 +167,17 @@ export const dns = (layout: LabLayout): string => {
       },
     },
     {
-      apiVersion: 'v1', kind: 'Service', metadata: { name: 'kube-dns', namespace: 'kube-system', labels },
-      spec: { clusterIP: SERVICES.dns, selector: labels, ports: [{ name: 'dns', port: 53, protocol: 'UDP' }, { name: 'dns-tcp', port: 53, protocol: 'TCP' }] },
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: 'kube-dns', namespace: 'kube-system', labels },
+      spec: {
+        clusterIP: SERVICES.dns,
+        selector: labels,
+        ports: [
+          { name: 'dns', port: 53, protocol: 'UDP' },
+          { name: 'dns-tcp', port: 53, protocol: 'TCP' },
+        ],
+      },
     },
   ]);
 };

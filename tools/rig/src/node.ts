@@ -11,14 +11,24 @@ import { apiServerUrl, type LabLayout, type LabNode, namespaceOf, POD_SUPERNET, 
 
 /** Folders that a node mounts its own upon; each must exist on the machine, so the missing ones are made and noted. */
 const MOUNT_POINTS = [
-  '/var/lib/kubelet', '/var/lib/containerd', '/var/lib/cni', '/var/lib/unbounded', '/var/log/pods', '/var/log/containers',
-  '/etc/cni', '/etc/wireguard', '/etc/containerd', '/opt/cni',
+  '/var/lib/kubelet',
+  '/var/lib/containerd',
+  '/var/lib/cni',
+  '/var/lib/unbounded',
+  '/var/log/pods',
+  '/var/log/containers',
+  '/etc/cni',
+  '/etc/wireguard',
+  '/etc/containerd',
+  '/opt/cni',
 ] as const;
 export const madeFoldersFile = join(state, 'made-folders');
 
 /** Makes the missing mount points (deepest last) and notes them for `down`. */
 export const makeMountPoints = (): void => {
-  const made: string[] = existsSync(madeFoldersFile) ? readFileSync(madeFoldersFile, 'utf8').split('\n').filter(Boolean) : [];
+  const made: string[] = existsSync(madeFoldersFile)
+    ? readFileSync(madeFoldersFile, 'utf8').split('\n').filter(Boolean)
+    : [];
   for (const folder of MOUNT_POINTS) {
     const missing: string[] = [];
     for (let at: string = folder; !existsSync(at); at = join(at, '..')) missing.unshift(at);
@@ -62,7 +72,12 @@ const kubeletConfig = (dir: string, caFile: string): object => ({
   resolvConf: join(state, 'resolv.conf'),
   imageGCHighThresholdPercent: 100,
   imageGCLowThresholdPercent: 99,
-  evictionHard: { 'memory.available': '100Mi', 'nodefs.available': '1%', 'imagefs.available': '1%', 'nodefs.inodesFree': '1%' },
+  evictionHard: {
+    'memory.available': '100Mi',
+    'nodefs.available': '1%',
+    'imagefs.available': '1%',
+    'nodefs.inodesFree': '1%',
+  },
   nodeStatusUpdateFrequency: '5s',
   maxPods: 60,
 });
@@ -83,9 +98,13 @@ const writeNodeFiles = (layout: LabLayout, node: LabNode): void => {
   mkdirSync(dir, { recursive: true });
   const pki = labPki();
   const server = apiServerUrl(layout, node.site);
-  signCertificate(pki, `kubelet-${node.name}`, `/O=system:nodes/CN=system:node:${node.name}`, [`DNS:${node.name}`, `IP:${node.internalIp}`]);
+  signCertificate(pki, `kubelet-${node.name}`, `/O=system:nodes/CN=system:node:${node.name}`, [
+    `DNS:${node.name}`,
+    `IP:${node.internalIp}`,
+  ]);
   signCertificate(pki, `kube-proxy-${node.name}`, '/CN=system:kube-proxy');
-  for (const kind of ['crt', 'key'] as const) copyFileSync(pki.file(`kubelet-${node.name}`, kind), join(dir, `kubelet.${kind}`));
+  for (const kind of ['crt', 'key'] as const)
+    copyFileSync(pki.file(`kubelet-${node.name}`, kind), join(dir, `kubelet.${kind}`));
   const write = (name: string, text: string): void => writeFileSync(join(dir, name), text, { mode: 0o600 });
   write('kubelet.kubeconfig', kubeconfigOf(pki, server, { certificate: `kubelet-${node.name}` }));
   write('kube-proxy.kubeconfig', kubeconfigOf(pki, server, { certificate: `kube-proxy-${node.name}` }));
@@ -107,7 +126,9 @@ export const startNode = (layout: LabLayout, node: LabNode): void => {
   if (pidOf(daemonName(node.name)) !== undefined) return;
   writeNodeFiles(layout, node);
   const images = ['pause', 'probe', ...(node.role === 'control-plane' ? ['coredns'] : [])].map(imageFile);
-  const join1 = makeNodeCgroup(node.name).map((file) => `echo $$ >${file};`).join(' ');
+  const join1 = makeNodeCgroup(node.name)
+    .map((file) => `echo $$ >${file};`)
+    .join(' ');
   const unshare = 'unshare --mount --uts --ipc --pid --cgroup --fork --kill-child --mount-proc';
   const script = `${join1} exec nsenter --net=/run/netns/${namespaceOf(node.name)} -- ${unshare} ${join(checkout, 'tools/rig/node-init.sh')}`;
   startDaemon(daemonName(node.name), ['bash', '-c', script], {
@@ -137,4 +158,15 @@ export const initPid = (node: string): number => {
 };
 
 /** Prefix that runs a command as if logged in to the node. */
-export const inNode = (node: string): string[] => ['nsenter', '-t', String(initPid(node)), '-m', '-u', '-i', '-n', '-p', '-C', '--'];
+export const inNode = (node: string): string[] => [
+  'nsenter',
+  '-t',
+  String(initPid(node)),
+  '-m',
+  '-u',
+  '-i',
+  '-n',
+  '-p',
+  '-C',
+  '--',
+];

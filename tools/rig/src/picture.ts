@@ -3,7 +3,9 @@ import { type LabLayout, type LabNode, WAN } from './layout.ts';
 /** The lab's topology in text. */
 
 const describeNode = (node: LabNode): string => {
-  const external = node.external ? `  external ${node.external.ip} (${node.external.by === 'interface' ? 'own interface' : '1:1 NAT'})` : '';
+  const external = node.external
+    ? `  external ${node.external.ip} (${node.external.by === 'interface' ? 'own interface' : '1:1 NAT'})`
+    : '';
   return `${node.name.padEnd(8)}${node.role.padEnd(15)}${node.internalIp.padEnd(12)}${external}`;
 };
 
@@ -11,7 +13,9 @@ export const drawTopology = (layout: LabLayout): string => {
   const lines = [`WAN ${WAN.prefix} ── ${WAN.worldName} ${WAN.worldIp}`];
   for (const [index, site] of layout.sites.entries()) {
     const last = index === layout.sites.length - 1;
-    lines.push(`${last ? '└' : '├'}── router ${site.routerWanIp} (NAT) ── site ${site.name}: LAN ${site.lan}, pods ${site.podPool}`);
+    lines.push(
+      `${last ? '└' : '├'}── router ${site.routerWanIp} (NAT) ── site ${site.name}: LAN ${site.lan}, pods ${site.podPool}`,
+    );
     for (const [at, node] of site.nodes.entries()) {
       lines.push(`${last ? ' ' : '│'}     ${at === site.nodes.length - 1 ? '└' : '├'}── ${describeNode(node)}`);
     }

@@ -19,8 +19,25 @@ export const openPki = (dir: string): Pki => {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   const file = (name: string, kind: 'crt' | 'key'): string => join(dir, `${name}.${kind}`);
   if (!existsSync(file('ca', 'crt'))) {
-    openssl('req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', DAYS, '-subj', '/CN=unbounded-lab',
-      '-addext', 'keyUsage=critical,keyCertSign,cRLSign,digitalSignature', '-keyout', file('ca', 'key'), '-out', file('ca', 'crt'));
+    openssl(
+      'req',
+      '-x509',
+      '-newkey',
+      'ec',
+      '-pkeyopt',
+      'ec_paramgen_curve:prime256v1',
+      '-nodes',
+      '-days',
+      DAYS,
+      '-subj',
+      '/CN=unbounded-lab',
+      '-addext',
+      'keyUsage=critical,keyCertSign,cRLSign,digitalSignature',
+      '-keyout',
+      file('ca', 'key'),
+      '-out',
+      file('ca', 'crt'),
+    );
     openssl('genrsa', '-out', file('sa', 'key'), '2048');
     openssl('rsa', '-in', file('sa', 'key'), '-pubout', '-out', join(dir, 'sa.pub'));
   }
@@ -34,10 +51,38 @@ export const signCertificate = (pki: Pki, name: string, subject: string, names: 
   const extensions = join(pki.dir, `${name}.ext`);
   const san = names.length > 0 ? `subjectAltName=${names.join(',')}\n` : '';
   writeFileSync(extensions, `extendedKeyUsage=serverAuth,clientAuth\nkeyUsage=critical,digitalSignature\n${san}`);
-  openssl('req', '-new', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-subj', subject,
-    '-keyout', pki.file(name, 'key'), '-out', request);
-  openssl('x509', '-req', '-in', request, '-CA', pki.file('ca', 'crt'), '-CAkey', pki.file('ca', 'key'), '-CAcreateserial',
-    '-days', DAYS, '-extfile', extensions, '-out', pki.file(name, 'crt'));
+  openssl(
+    'req',
+    '-new',
+    '-newkey',
+    'ec',
+    '-pkeyopt',
+    'ec_paramgen_curve:prime256v1',
+    '-nodes',
+    '-subj',
+    subject,
+    '-keyout',
+    pki.file(name, 'key'),
+    '-out',
+    request,
+  );
+  openssl(
+    'x509',
+    '-req',
+    '-in',
+    request,
+    '-CA',
+    pki.file('ca', 'crt'),
+    '-CAkey',
+    pki.file('ca', 'key'),
+    '-CAcreateserial',
+    '-days',
+    DAYS,
+    '-extfile',
+    extensions,
+    '-out',
+    pki.file(name, 'crt'),
+  );
 };
 
 /** Who presents itself in a kubeconfig: a certificate of ours, or a token in a file that is renewed. */

@@ -20,5 +20,10 @@ export const agentTokenFile = (node: string): string => join(nodeDir(node), 'tok
 
 export const tokensOf = (layout: LabLayout): TokenSpec[] => [
   ...CONTROLLERS.map((app) => ({ namespace: NAMESPACE, serviceAccount: app, file: controllerTokenFile(app) })),
-  ...layout.nodes.map((node) => ({ namespace: NAMESPACE, serviceAccount: NODE_AGENT, node: node.name, file: agentTokenFile(node.name) })),
+  ...layout.nodes.map((node) => ({
+    namespace: NAMESPACE,
+    serviceAccount: NODE_AGENT,
+    node: node.name,
+    file: agentTokenFile(node.name),
+  })),
 ];

@@ -54,7 +54,8 @@ const waitForPods = async (layout: LabLayout): Promise<void> => {
 
 /** A host of the outside world, which answers with the address it is asked from. */
 const startWorld = (): void => {
-  if (pidOf('world') === undefined) startDaemon('world', [...inNamespace(namespaceOf(WAN.worldName)), binary('probe'), 'serve']);
+  if (pidOf('world') === undefined)
+    startDaemon('world', [...inNamespace(namespaceOf(WAN.worldName)), binary('probe'), 'serve']);
 };
 
 /** Brings the lab up, or completes one that is half up. */

@@ -46,7 +46,9 @@ interface PodItem {
 }
 
 export const probePods = async (layout: LabLayout): Promise<Pod[]> => {
-  const { items } = JSON.parse(await kubectl(layout, ['get', 'pods', '-l', 'app=probe', '-o', 'json'])) as { items: PodItem[] };
+  const { items } = JSON.parse(await kubectl(layout, ['get', 'pods', '-l', 'app=probe', '-o', 'json'])) as {
+    items: PodItem[];
+  };
   return items
     .filter((item) => item.status.podIP)
     .map((item) => ({
@@ -60,10 +62,13 @@ export const probePods = async (layout: LabLayout): Promise<Pod[]> => {
 
 /** Runs the probe inside a pod, by kubectl exec. */
 export const inPod = (layout: LabLayout, pod: Pod, args: readonly string[], input?: string): Promise<string> =>
-  runAsync([...kubectlCommand(layout), 'exec', ...(input === undefined ? [] : ['-i']), pod.name, '--', '/probe', ...args], {
-    timeoutMs: EXEC_DEADLINE_MS,
-    ...(input === undefined ? {} : { input }),
-  });
+  runAsync(
+    [...kubectlCommand(layout), 'exec', ...(input === undefined ? [] : ['-i']), pod.name, '--', '/probe', ...args],
+    {
+      timeoutMs: EXEC_DEADLINE_MS,
+      ...(input === undefined ? {} : { input }),
+    },
+  );
 
 const inNodeNamespace = (node: string): string[] => [...inNamespace(namespaceOf(node)), binary('probe')];
 
@@ -97,16 +102,32 @@ interface ProbeResult {
 }
 
 /** Runs the probe's matrix and turns its answer into checks; when it cannot run at all, every target failed. */
-const matrixChecks = async (from: string, targets: readonly Target[], runProbe: (input: string) => Promise<string>): Promise<Check[]> => {
+const matrixChecks = async (
+  from: string,
+  targets: readonly Target[],
+  runProbe: (input: string) => Promise<string>,
+): Promise<Check[]> => {
   try {
     const results = JSON.parse(await runProbe(JSON.stringify(targets))) as ProbeResult[];
-    return results.map(({ name, check, ok, error, rttMicros }) => ({ from, to: name, what: check, ok, rttMicros, ...(error ? { error } : {}) }));
+    return results.map(({ name, check, ok, error, rttMicros }) => ({
+      from,
+      to: name,
+      what: check,
+      ok,
+      rttMicros,
+      ...(error ? { error } : {}),
+    }));
   } catch (error) {
     return targets.map(({ name }) => ({ from, to: name, what: 'matrix', ok: false, error: (error as Error).message }));
   }
 };
 
-const podTarget = (pod: Pod): Target => ({ name: pod.name, address: pod.ip, port: ECHO_PORT, checks: ['icmp', 'udp', 'tcp'] });
+const podTarget = (pod: Pod): Target => ({
+  name: pod.name,
+  address: pod.ip,
+  port: ECHO_PORT,
+  checks: ['icmp', 'udp', 'tcp'],
+});
 const nodeTargets = (node: LabNode): Target[] => [
   { name: node.name, address: node.internalIp, port: KUBELET_PORT, checks: ['icmp', 'connect'] },
 ];
@@ -114,7 +135,11 @@ const apiTarget: Target = { name: 'service/kubernetes', address: SERVICES.apiSer
 
 const podMatrix = (layout: LabLayout, pods: readonly Pod[], mtu: number): Promise<Check[]> =>
   mapLimited(pods, (pod) => {
-    const targets = [...pods.filter((other) => other !== pod).map(podTarget), ...layout.nodes.flatMap(nodeTargets), apiTarget];
+    const targets = [
+      ...pods.filter((other) => other !== pod).map(podTarget),
+      ...layout.nodes.flatMap(nodeTargets),
+      apiTarget,
+    ];
     return matrixChecks(pod.name, targets, (input) => inPod(layout, pod, ['matrix', String(mtu)], input));
   }).then((lists) => lists.flat());
 
@@ -130,24 +155,37 @@ const isWanAddress = (text: string): boolean => text.trim().startsWith('203.0.11
 /** Name resolution, Services and the outside world, from every pod. */
 const serviceChecks = async (layout: LabLayout, pods: readonly Pod[]): Promise<Check[]> => {
   const clusterIp = (await kubectl(layout, ['get', 'service', 'probe', '-o', 'jsonpath={.spec.clusterIP}'])).trim();
-  const fetched = (from: string, to: string, url: string, judge: (body: string) => string | undefined, run: (args: string[]) => Promise<string>) =>
-    attempt({ from, to, what: 'http' }, async () => judge(await run(['fetch', url])));
-  const named = (body: string): string | undefined => (pods.some(({ name }) => name === body.trim()) ? undefined : `answered by ${body}`);
+  const fetched = (
+    ends: { from: string; to: string; url: string },
+    judge: (body: string) => string | undefined,
+    run: (args: string[]) => Promise<string>,
+  ) => attempt({ from: ends.from, to: ends.to, what: 'http' }, async () => judge(await run(['fetch', ends.url])));
+  const named = (body: string): string | undefined =>
+    pods.some(({ name }) => name === body.trim()) ? undefined : `answered by ${body}`;
   const perPod = await mapLimited(pods, async (pod) => {
     const run = (args: string[]): Promise<string> => inPod(layout, pod, args);
     return [
-      await fetched(pod.name, 'service/probe', `http://${clusterIp}/`, named, run),
+      await fetched({ from: pod.name, to: 'service/probe', url: `http://${clusterIp}/` }, named, run),
       await attempt({ from: pod.name, to: 'dns', what: 'resolve' }, async () => {
         const answer = await run(['resolve', 'probe.default.svc.cluster.local']);
         return answer.includes(clusterIp) ? undefined : `resolved to ${answer}`;
       }),
-      await fetched(pod.name, 'outside', worldUrl, (seen) => (isWanAddress(seen) ? undefined : `seen outside as ${seen.trim()}`), run),
+      await fetched(
+        { from: pod.name, to: 'outside', url: worldUrl },
+        (seen) => (isWanAddress(seen) ? undefined : `seen outside as ${seen.trim()}`),
+        run,
+      ),
     ];
   });
   const perNode = await mapLimited(layout.nodes, (node) => {
     const other = layout.nodes.find((candidate) => candidate.site === node.site && candidate !== node) ?? node;
     const run = (args: string[]): Promise<string> => runAsync([...inNodeNamespace(other.name), ...args]);
-    return fetched(other.name, `${node.name}:${NODE_PORT}`, `http://${node.internalIp}:${NODE_PORT}/`, named, run);
+    const ends = {
+      from: other.name,
+      to: `${node.name}:${NODE_PORT}`,
+      url: `http://${node.internalIp}:${NODE_PORT}/`,
+    };
+    return fetched(ends, named, run);
   });
   return [...perPod.flat(), ...perNode];
 };
@@ -170,7 +208,8 @@ const kubectlChecks = (layout: LabLayout, pods: readonly Pod[]): Promise<Check[]
   }).then((lists) => lists.flat());
 
 export type PathClass = 'same node' | 'same site' | 'cross-site';
-export const pathClass = (a: Pod, b: Pod): PathClass => (a.node === b.node ? 'same node' : a.site === b.site ? 'same site' : 'cross-site');
+export const pathClass = (a: Pod, b: Pod): PathClass =>
+  a.node === b.node ? 'same node' : a.site === b.site ? 'same site' : 'cross-site';
 
 /** One pair of pods per class and direction. */
 const streamPairs = (pods: readonly Pod[]): [Pod, Pod][] => {
@@ -192,7 +231,9 @@ const streamChecks = async (layout: LabLayout, pods: readonly Pod[]): Promise<Ch
   for (const [from, to] of streamPairs(pods)) {
     let speed = '';
     const check = await attempt({ from: from.name, to: to.name, what: `stream ${pathClass(from, to)}` }, async () => {
-      const answer = JSON.parse(await inPod(layout, from, ['stream', `${to.ip}:${SINK_PORT}`, String(STREAM_MEBIBYTES)])) as { megabitsPerSecond: number };
+      const answer = JSON.parse(
+        await inPod(layout, from, ['stream', `${to.ip}:${SINK_PORT}`, String(STREAM_MEBIBYTES)]),
+      ) as { megabitsPerSecond: number };
       speed = `${answer.megabitsPerSecond.toFixed(0)} Mbit/s`;
       return undefined;
     });
@@ -203,7 +244,9 @@ const streamChecks = async (layout: LabLayout, pods: readonly Pod[]): Promise<Ch
 
 /** MTU of the pods' interface, asked on a node: all pods of the lab have the same. */
 const podMtu = async (node: string): Promise<number> => {
-  const links = JSON.parse(await runAsync([...inNamespace(namespaceOf(node)), 'ip', '-j', 'link', 'show', 'type', 'veth'])) as { ifname: string; mtu: number }[];
+  const links = JSON.parse(
+    await runAsync([...inNamespace(namespaceOf(node)), 'ip', '-j', 'link', 'show', 'type', 'veth']),
+  ) as { ifname: string; mtu: number }[];
   const mtu = links.find(({ ifname }) => ifname.startsWith('veth'))?.mtu;
   if (mtu === undefined) throw new Error(`node ${node} has no pod interface`);
   return mtu;
@@ -211,7 +254,8 @@ const podMtu = async (node: string): Promise<number> => {
 
 /** The pairs of nodes as a table: a dot where everything passed, the number of failures otherwise. */
 export const reachabilityTable = (layout: LabLayout, pods: readonly Pod[], checks: readonly Check[]): string => {
-  const nodeOf = (name: string): string | undefined => pods.find((pod) => pod.name === name)?.node ?? layout.nodes.find((node) => node.name === name)?.name;
+  const nodeOf = (name: string): string | undefined =>
+    pods.find((pod) => pod.name === name)?.node ?? layout.nodes.find((node) => node.name === name)?.name;
   const names = layout.nodes.map(({ name }) => name);
   const width = Math.max(...names.map((name) => name.length)) + 1;
   const cell = (from: string, to: string): string => {
@@ -219,15 +263,26 @@ export const reachabilityTable = (layout: LabLayout, pods: readonly Pod[], check
     const failed = between.filter(({ ok }) => !ok).length;
     return between.length === 0 ? ' ' : failed === 0 ? '·' : `${failed}!`;
   };
-  const row = (label: string, cells: readonly string[]): string => label.padEnd(width) + cells.map((text) => text.padStart(width)).join('');
-  return [row('', names), ...names.map((from) => row(from, names.map((to) => cell(from, to))))].join('\n');
+  const row = (label: string, cells: readonly string[]): string =>
+    label.padEnd(width) + cells.map((text) => text.padStart(width)).join('');
+  return [
+    row('', names),
+    ...names.map((from) =>
+      row(
+        from,
+        names.map((to) => cell(from, to)),
+      ),
+    ),
+  ].join('\n');
 };
 
 const timed = async (what: string, work: () => Promise<Check[]>): Promise<Check[]> => {
   const start = Date.now();
   const checks = await work();
   const failed = checks.filter(({ ok }) => !ok).length;
-  console.log(`  ${what.padEnd(44)}${String(checks.length).padStart(6)} checks${String(failed).padStart(5)} failed${((Date.now() - start) / 1000).toFixed(1).padStart(7)} s`);
+  console.log(
+    `  ${what.padEnd(44)}${String(checks.length).padStart(6)} checks${String(failed).padStart(5)} failed${((Date.now() - start) / 1000).toFixed(1).padStart(7)} s`,
+  );
   return checks;
 };
 
@@ -241,7 +296,13 @@ export const verify = async (layout: LabLayout): Promise<boolean> => {
   const mtu = await podMtu(layout.controlPlane.name);
   console.log(`${pods.length} test pods on ${layout.nodes.length} nodes, pod MTU ${mtu}`);
   const checks: Check[] = [
-    { from: 'kubernetes', to: 'test pods', what: `${expected} pods with an address`, ok: pods.length === expected, error: `${pods.length} there are` },
+    {
+      from: 'kubernetes',
+      to: 'test pods',
+      what: `${expected} pods with an address`,
+      ok: pods.length === expected,
+      error: `${pods.length} there are`,
+    },
     ...(await timed('pod to pod, node, API server (ICMP, UDP, TCP)', () => podMatrix(layout, pods, mtu))),
     ...(await timed('node to pod', () => nodeMatrix(layout, pods, mtu))),
     ...(await timed('Services, NodePort, DNS, outside', () => serviceChecks(layout, pods))),
@@ -249,10 +310,14 @@ export const verify = async (layout: LabLayout): Promise<boolean> => {
     ...(await timed(`streams of ${STREAM_MEBIBYTES} MiB`, () => streamChecks(layout, pods))),
   ];
   console.log(`\n${reachabilityTable(layout, pods, checks)}\n`);
-  for (const check of checks.filter(({ what, ok }) => ok && what.startsWith('stream'))) console.log(`  ${check.what}: ${check.from} -> ${check.to}`);
+  for (const check of checks.filter(({ what, ok }) => ok && what.startsWith('stream')))
+    console.log(`  ${check.what}: ${check.from} -> ${check.to}`);
   const failures = checks.filter(({ ok }) => !ok);
-  for (const { from, to, what, error } of failures.slice(0, 40)) console.log(`  FAILED ${from} -> ${to} ${what}: ${error?.split('\n').at(-1)}`);
+  for (const { from, to, what, error } of failures.slice(0, 40))
+    console.log(`  FAILED ${from} -> ${to} ${what}: ${error?.split('\n').at(-1)}`);
   if (failures.length > 40) console.log(`  … and ${failures.length - 40} more`);
-  console.log(`${checks.length - failures.length} passed, ${failures.length} failed in ${((Date.now() - start) / 1000).toFixed(0)} s`);
+  console.log(
+    `${checks.length - failures.length} passed, ${failures.length} failed in ${((Date.now() - start) / 1000).toFixed(0)} s`,
+  );
   return failures.length === 0;
 };

@@ -33,14 +33,23 @@ const OTHERS = /\.(conf|conflist|json)$/;
 
 /** Configurations of others in the folder: with one there, the node is served by another plug-in. */
 export const foreignConfigs = (folder: string): string[] =>
-  existsSync(folder) ? readdirSync(folder).filter((name) => OTHERS.test(name) && name !== CNI_CONF_NAME).sort() : [];
+  existsSync(folder)
+    ? readdirSync(folder)
+        .filter((name) => OTHERS.test(name) && name !== CNI_CONF_NAME)
+        .sort()
+    : [];
 
 /** Writes the configuration whole (the runtime may read at any moment), if it is not like that already. */
 export const ensureCniConfig = (folder: string, plan: NodePlan): Problem[] => {
   if (!plan.manageCni || plan.podCidrs.length === 0) return [];
   const foreign = foreignConfigs(folder);
   if (foreign.length > 0) {
-    return [{ reason: 'ForeignCNIConfig', message: `${folder} holds ${foreign.join(', ')}: ours is not written; remove it, or set manageCniPlugin: false on the Site` }];
+    return [
+      {
+        reason: 'ForeignCNIConfig',
+        message: `${folder} holds ${foreign.join(', ')}: ours is not written; remove it, or set manageCniPlugin: false on the Site`,
+      },
+    ];
   }
   const file = join(folder, CNI_CONF_NAME);
   const text = `${JSON.stringify(cniConfig(plan), null, 2)}\n`;

@@ -16,7 +16,10 @@ export interface PodAttachment {
 }
 
 const isAttachment = (value: unknown): value is PodAttachment =>
-  typeof value === 'object' && value !== null && typeof (value as PodAttachment).containerId === 'string' && Array.isArray((value as PodAttachment).addresses);
+  typeof value === 'object' &&
+  value !== null &&
+  typeof (value as PodAttachment).containerId === 'string' &&
+  Array.isArray((value as PodAttachment).addresses);
 
 /** The pods of this node; kept in a file, so that a restarted agent knows them. */
 export interface PodRegistry {

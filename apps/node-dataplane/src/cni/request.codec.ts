@@ -16,7 +16,8 @@ export const decodeRequest = (bytes: Uint8Array): CniRequest | undefined => {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   const [environmentLength, configLength] = [view.getUint32(0, true), view.getUint32(4, true)];
   const total = HEADER + environmentLength + 1 + configLength;
-  if (total > LARGEST_REQUEST) throw new RangeError(`a CNI request of ${total} bytes: at most ${LARGEST_REQUEST} are read`);
+  if (total > LARGEST_REQUEST)
+    throw new RangeError(`a CNI request of ${total} bytes: at most ${LARGEST_REQUEST} are read`);
   if (bytes.length < total) return undefined;
   const decoder = new TextDecoder();
   const environment: Record<string, string> = {};

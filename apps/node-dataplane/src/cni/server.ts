@@ -31,9 +31,11 @@ const failure = (cniVersion: string, code: number, message: string): Answer => (
 });
 
 /** `K8S_POD_NAME=web;K8S_POD_NAMESPACE=default` */
-const argumentsOf = (text: string): Map<string, string> => new Map(text.split(';').map((pair) => [pair.split('=')[0] ?? '', pair.slice(pair.indexOf('=') + 1)]));
+const argumentsOf = (text: string): Map<string, string> =>
+  new Map(text.split(';').map((pair) => [pair.split('=')[0] ?? '', pair.slice(pair.indexOf('=') + 1)]));
 
-const isHostEnd = (veth: { readonly name?: string; readonly sandbox?: string }): boolean => !veth.sandbox && (veth.name?.startsWith('veth') ?? false);
+const isHostEnd = (veth: { readonly name?: string; readonly sandbox?: string }): boolean =>
+  !veth.sandbox && (veth.name?.startsWith('veth') ?? false);
 
 const attachmentOf = ({ environment }: CniRequest, config: CniConfig): PodAttachment => {
   const pod = argumentsOf(environment['CNI_ARGS'] ?? '');
@@ -58,10 +60,15 @@ export const answerRequest = (request: CniRequest, pods: PodRegistry): Answer =>
     return failure('1.0.0', INVALID_CONFIG, `the network configuration is no JSON: ${(error as Error).message}`);
   }
   const version = config.cniVersion ?? '1.0.0';
-  const { CNI_COMMAND: command = '', CNI_CONTAINERID: container = '', CNI_IFNAME: interfaceName = '' } = request.environment;
+  const {
+    CNI_COMMAND: command = '',
+    CNI_CONTAINERID: container = '',
+    CNI_IFNAME: interfaceName = '',
+  } = request.environment;
   switch (command) {
     case 'ADD':
-      if (!config.prevResult) return failure(version, INVALID_CONFIG, 'prevResult is missing: this plug-in stands after bridge in the list');
+      if (!config.prevResult)
+        return failure(version, INVALID_CONFIG, 'prevResult is missing: this plug-in stands after bridge in the list');
       pods.add(attachmentOf(request, config));
       return { exitCode: 0, output: `${JSON.stringify({ cniVersion: version, ...config.prevResult })}\n` };
     case 'DEL':
@@ -84,7 +91,14 @@ const serve = (socket: Socket, pods: PodRegistry, logger: Logger): void => {
       const request = decodeRequest(received);
       if (!request) return;
       const answer = answerRequest(request, pods);
-      logger.info({ command: request.environment['CNI_COMMAND'], container: request.environment['CNI_CONTAINERID'], exitCode: answer.exitCode }, 'CNI request');
+      logger.info(
+        {
+          command: request.environment['CNI_COMMAND'],
+          container: request.environment['CNI_CONTAINERID'],
+          exitCode: answer.exitCode,
+        },
+        'CNI request',
+      );
       socket.end(Buffer.concat([Buffer.from([answer.exitCode]), Buffer.from(answer.output)]));
     } catch (error) {
       logger.error({ error: (error as Error).message }, 'a CNI request was refused');

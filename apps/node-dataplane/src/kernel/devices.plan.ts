@@ -33,13 +33,24 @@ export const planDevices = (plan: NodePlan): DeviceSpec[] => {
   const mac = tunnelMac(plan.underlayIp);
   return [
     ...(plan.manageCni && plan.podCidrs.length > 0
-      ? [{ name: DEVICES.bridge, purpose: 'bridge' as const, mtuBytes: plan.mtuBytes, arp: true, addresses: bridgeAddresses(plan) }]
+      ? [
+          {
+            name: DEVICES.bridge,
+            purpose: 'bridge' as const,
+            mtuBytes: plan.mtuBytes,
+            arp: true,
+            addresses: bridgeAddresses(plan),
+          },
+        ]
       : []),
     ...plan.tunnels.map(({ kind, device, mtuBytes }) => ({
-      name: device, purpose: PURPOSES[kind], mtuBytes, ...overlay, ...(mac && kind !== 'IPIP' ? { mac } : {}),
+      name: device,
+      purpose: PURPOSES[kind],
+      mtuBytes,
+      ...overlay,
+      ...(mac && kind !== 'IPIP' ? { mac } : {}),
     })),
     ...plan.wireGuard.map(({ name, mtuBytes }) => ({ name, purpose: 'wireguard' as const, mtuBytes, ...overlay })),
     { name: DEVICES.anchor, purpose: 'anchor', mtuBytes: plan.mtuBytes, ...overlay },
   ];
 };
-

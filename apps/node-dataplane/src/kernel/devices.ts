@@ -1,6 +1,14 @@
 import { writeFileSync } from 'node:fs';
 import { LINK_ALIAS, PORTS, VXLAN_SOURCE_PORTS } from '@unbounded/config/ownership';
-import { type CreatableKind, createTun, isAbsent, type Link, type LinkAddress, NetlinkError, type RouteSocket } from '@unbounded/netlink';
+import {
+  type CreatableKind,
+  createTun,
+  isAbsent,
+  type Link,
+  type LinkAddress,
+  NetlinkError,
+  type RouteSocket,
+} from '@unbounded/netlink';
 import type { Problem } from '@unbounded/topology';
 import type { DeviceSpec } from './devices.plan.ts';
 
@@ -18,7 +26,16 @@ const kindsFor = ({ purpose }: DeviceSpec): CreatableKind[] => {
     case 'bridge':
       return [{ kind: 'bridge' }];
     case 'vxlan':
-      return [{ kind: 'vxlan', external: true, port: PORTS.vxlan, sourcePorts: VXLAN_SOURCE_PORTS, learning: false, udp6ZeroChecksumRx: true }];
+      return [
+        {
+          kind: 'vxlan',
+          external: true,
+          port: PORTS.vxlan,
+          sourcePorts: VXLAN_SOURCE_PORTS,
+          learning: false,
+          udp6ZeroChecksumRx: true,
+        },
+      ];
     case 'geneve':
       return [{ kind: 'geneve', external: true, port: PORTS.geneve, udp6ZeroChecksumRx: true }];
     case 'ipip':
@@ -28,7 +45,8 @@ const kindsFor = ({ purpose }: DeviceSpec): CreatableKind[] => {
   }
 };
 
-const isUnknownKind = (error: unknown): boolean => error instanceof NetlinkError && (error.code === 'EOPNOTSUPP' || error.code === 'ENOTSUP');
+const isUnknownKind = (error: unknown): boolean =>
+  error instanceof NetlinkError && (error.code === 'EOPNOTSUPP' || error.code === 'ENOTSUP');
 
 const settingsOf = (spec: DeviceSpec) => ({
   mtu: spec.mtuBytes,
@@ -47,7 +65,11 @@ const createDevice = async (net: RouteSocket, spec: DeviceSpec): Promise<Link> =
     }
   }
   if (spec.purpose !== 'wireguard') {
-    throw new Error(`the kernel has no ${kindsFor(spec).map(({ kind }) => kind).join(' or ')} devices: load the module`);
+    throw new Error(
+      `the kernel has no ${kindsFor(spec)
+        .map(({ kind }) => kind)
+        .join(' or ')} devices: load the module`,
+    );
   }
   createTun({ name: spec.name });
   await net.links.modify(spec.name, settingsOf(spec));
@@ -70,14 +92,20 @@ const writeDeviceSysctls = (spec: DeviceSpec): void => {
 
 const settle = async (net: RouteSocket, spec: DeviceSpec, link: Link): Promise<void> => {
   const wrongMac = spec.mac !== undefined && link.mac !== spec.mac;
-  if (link.mtu !== spec.mtuBytes || link.arp !== spec.arp || wrongMac) await net.links.modify(link.index, settingsOf(spec));
+  if (link.mtu !== spec.mtuBytes || link.arp !== spec.arp || wrongMac)
+    await net.links.modify(link.index, settingsOf(spec));
   if (!link.up) {
     writeDeviceSysctls(spec);
     await net.links.modify(link.index, { up: true });
   }
 };
 
-const settleAddresses = async (net: RouteSocket, spec: DeviceSpec, link: Link, present: readonly LinkAddress[]): Promise<void> => {
+const settleAddresses = async (
+  net: RouteSocket,
+  spec: DeviceSpec,
+  link: Link,
+  present: readonly LinkAddress[],
+): Promise<void> => {
   const own = present.filter((entry) => entry.link === link.index && !IPV6_LINK_LOCAL.test(entry.address));
   for (const address of spec.addresses.filter((wanted) => !own.some((entry) => entry.address === wanted))) {
     await net.addresses.replace({ link: link.index, address, flags: address.includes(':') ? 0x02 : 0 });

@@ -13,7 +13,12 @@ const MANGLE = -150;
 const familyOf = (prefix: string): 'ip' | 'ip6' => (prefix.includes(':') ? 'ip6' : 'ip');
 
 const overlayDevices = (plan: NodePlan): string[] =>
-  [DEVICES.anchor, DEVICES.bridge, ...plan.tunnels.map(({ device }) => device), ...plan.wireGuard.map(({ name }) => name)].sort();
+  [
+    DEVICES.anchor,
+    DEVICES.bridge,
+    ...plan.tunnels.map(({ device }) => device),
+    ...plan.wireGuard.map(({ name }) => name),
+  ].sort();
 
 const setsOf = (plan: NodePlan): SetSpec[] =>
   (['ip', 'ip6'] as const).flatMap((family): SetSpec[] => {
@@ -30,7 +35,10 @@ const masqueradeRules = (plan: NodePlan): RuleSpec[] => [
     comment: `stays in the overlay: ${device}`,
     expressions: [{ match: 'meta', key: 'oifname', op: '==', value: device }, { do: 'return' }],
   })),
-  { comment: 'local destinations', expressions: [{ match: 'fib-type', address: 'daddr', op: '==', type: 'local' }, { do: 'return' }] },
+  {
+    comment: 'local destinations',
+    expressions: [{ match: 'fib-type', address: 'daddr', op: '==', type: 'local' }, { do: 'return' }],
+  },
   ...(['ip', 'ip6'] as const).map((family): RuleSpec => ({
     comment: `${family}: pods leave the network as their node`,
     expressions: [
@@ -52,7 +60,11 @@ const clampRules = (plan: NodePlan): RuleSpec[] =>
     .filter((device) => device !== DEVICES.bridge)
     .map((device) => ({
       comment: `segments fit the path: ${device}`,
-      expressions: [{ match: 'meta', key: 'oifname', op: '==', value: device }, ...onlySyn, { set: 'tcp-mss', to: 'route-mtu' }],
+      expressions: [
+        { match: 'meta', key: 'oifname', op: '==', value: device },
+        ...onlySyn,
+        { set: 'tcp-mss', to: 'route-mtu' },
+      ],
     }));
 
 /** The table that the plan asks for. */
@@ -61,7 +73,15 @@ export const planFirewall = (plan: NodePlan): TableSpec => ({
   name: NFT_TABLE,
   sets: setsOf(plan),
   chains: [
-    { name: 'postrouting', base: { type: 'nat', hook: 'postrouting', priority: AFTER_KUBE_PROXY, policy: 'accept' }, rules: masqueradeRules(plan) },
-    { name: 'forward', base: { type: 'filter', hook: 'forward', priority: MANGLE, policy: 'accept' }, rules: clampRules(plan) },
+    {
+      name: 'postrouting',
+      base: { type: 'nat', hook: 'postrouting', priority: AFTER_KUBE_PROXY, policy: 'accept' },
+      rules: masqueradeRules(plan),
+    },
+    {
+      name: 'forward',
+      base: { type: 'filter', hook: 'forward', priority: MANGLE, policy: 'accept' },
+      rules: clampRules(plan),
+    },
   ],
 });

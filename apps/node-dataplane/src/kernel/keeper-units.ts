@@ -31,4 +31,8 @@ export const removeUnit = (folder: string, device: string): void => rmSync(fileO
 
 /** Devices for which there is a unit. */
 export const unitDevices = (folder: string): string[] =>
-  existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith('.json')).map((name) => name.slice(0, -'.json'.length)) : [];
+  existsSync(folder)
+    ? readdirSync(folder)
+        .filter((name) => name.endsWith('.json'))
+        .map((name) => name.slice(0, -'.json'.length))
+    : [];

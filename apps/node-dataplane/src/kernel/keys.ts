@@ -20,10 +20,14 @@ export const loadOrCreateKeys = (folder: string): KeyPair => {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   if (!existsSync(file)) writeWhole(file, generatePrivateKey(), 0o600);
   const privateKey = readFileSync(file, 'utf8').trim();
-  if (!isKey(privateKey)) throw new Error(`${file} holds no WireGuard private key: remove it to have a new one made, or put one there as "wg genkey" prints it`);
+  if (!isKey(privateKey))
+    throw new Error(
+      `${file} holds no WireGuard private key: remove it to have a new one made, or put one there as "wg genkey" prints it`,
+    );
   chmodSync(file, 0o600);
   const publicKey = publicKeyOf(privateKey);
   const publicFile = join(folder, 'server.pub');
-  if (!existsSync(publicFile) || readFileSync(publicFile, 'utf8').trim() !== publicKey) writeWhole(publicFile, publicKey, 0o644);
+  if (!existsSync(publicFile) || readFileSync(publicFile, 'utf8').trim() !== publicKey)
+    writeWhole(publicFile, publicKey, 0o644);
   return { privateKey, publicKey };
 };

@@ -6,17 +6,27 @@ export interface RouteDiff {
   readonly remove: readonly RouteSpec[];
 }
 
-const keyOf = (route: RouteSpec): string => `${route.table ?? 254} ${route.dst} ${route.metric ?? (route.dst.includes(':') ? 1024 : 0)}`;
+const keyOf = (route: RouteSpec): string =>
+  `${route.table ?? 254} ${route.dst} ${route.metric ?? (route.dst.includes(':') ? 1024 : 0)}`;
 
 const hopsOf = (route: RouteSpec): string =>
   route.nexthops
-    ? route.nexthops.map(({ gateway, link, weight }) => `${gateway}%${link}*${weight ?? 1}`).sort().join(',')
+    ? route.nexthops
+        .map(({ gateway, link, weight }) => `${gateway}%${link}*${weight ?? 1}`)
+        .sort()
+        .join(',')
     : `${route.gateway ?? ''}%${route.link ?? ''}`;
 
 /** Compares what we set; what the kernel adds (scope of a device, flags) is its own. A gateway's device may be left to it. */
 const sameRoute = (wanted: RouteSpec, seen: Route): boolean => {
-  const hops = wanted.link === undefined && !wanted.nexthops ? wanted.gateway === seen.gateway : hopsOf(wanted) === hopsOf(seen);
-  return hops && wanted.mtu === seen.mtu && (wanted.prefSrc === undefined || wanted.prefSrc === seen.prefSrc) && (wanted.type ?? 'unicast') === seen.type;
+  const hops =
+    wanted.link === undefined && !wanted.nexthops ? wanted.gateway === seen.gateway : hopsOf(wanted) === hopsOf(seen);
+  return (
+    hops &&
+    wanted.mtu === seen.mtu &&
+    (wanted.prefSrc === undefined || wanted.prefSrc === seen.prefSrc) &&
+    (wanted.type ?? 'unicast') === seen.type
+  );
 };
 
 export const diffRoutes = (observed: readonly Route[], desired: readonly RouteSpec[]): RouteDiff => {

@@ -9,10 +9,18 @@ const MAIN = 254;
 const specsOf = (plan: NodePlan, links: ReadonlyMap<string, Link>): RouteSpec[] => {
   const anchor = links.get(DEVICES.anchor);
   return plan.routes.flatMap(({ prefix, via, prefSrc, mtuBytes }): RouteSpec[] => {
-    const common = { dst: prefix, table: MAIN, protocol: ROUTE_PROTOCOL, mtu: mtuBytes, ...(prefSrc ? { prefSrc } : {}) };
+    const common = {
+      dst: prefix,
+      table: MAIN,
+      protocol: ROUTE_PROTOCOL,
+      mtu: mtuBytes,
+      ...(prefSrc ? { prefSrc } : {}),
+    };
     if (via === 'anchor') return anchor ? [{ ...common, link: anchor.index }] : [];
     const [only] = via.gateways;
-    return via.gateways.length === 1 ? [{ ...common, gateway: only! }] : [{ ...common, nexthops: via.gateways.map((gateway) => ({ gateway })) }];
+    return via.gateways.length === 1
+      ? [{ ...common, gateway: only! }]
+      : [{ ...common, nexthops: via.gateways.map((gateway) => ({ gateway })) }];
   });
 };
 
@@ -24,7 +32,11 @@ export interface RouteOutcome {
 }
 
 /** Adds and corrects routes at once; removals wait for the caller, so that nothing is taken before its successor stands. */
-export const ensureRoutes = async (net: RouteSocket, plan: NodePlan, links: ReadonlyMap<string, Link>): Promise<RouteOutcome> => {
+export const ensureRoutes = async (
+  net: RouteSocket,
+  plan: NodePlan,
+  links: ReadonlyMap<string, Link>,
+): Promise<RouteOutcome> => {
   const observed = (await net.routes.list({ protocol: ROUTE_PROTOCOL })).filter(({ table }) => table === MAIN);
   const diff = diffRoutes(observed, specsOf(plan, links));
   const results = await net.routes.apply(diff.replace.map((value) => ({ op: 'replace' as const, value })));

@@ -32,7 +32,8 @@ export const createSysctls = (recordPath: string): Sysctls => {
       if (v6) set(FORWARDING_V6, '1');
     },
     restore() {
-      for (const [key, value] of Object.entries(file.read() ?? {})) if (existsSync(root + key)) writeFileSync(root + key, value);
+      for (const [key, value] of Object.entries(file.read() ?? {}))
+        if (existsSync(root + key)) writeFileSync(root + key, value);
       file.remove();
     },
   };

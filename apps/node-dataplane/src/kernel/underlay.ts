@@ -6,11 +6,11 @@ export interface Underlay {
   readonly mtuBytes: number;
 }
 
-const DEFAULTS = ['0.0.0.0/0', '::/0'];
+const DEFAULTS = new Set(['0.0.0.0/0', '::/0']);
 
 /** The device of the default route with the lowest metric, IPv4 first. @throws Error when there is none */
 export const findUnderlay = async (net: RouteSocket): Promise<Underlay> => {
-  const routes = (await net.routes.list({ table: 254 })).filter(({ dst }) => DEFAULTS.includes(dst));
+  const routes = (await net.routes.list({ table: 254 })).filter(({ dst }) => DEFAULTS.has(dst));
   const [best] = routes.sort((a, b) => a.family - b.family || (a.metric ?? 0) - (b.metric ?? 0));
   const index = best?.link ?? best?.nexthops?.[0]?.link;
   const link = index === undefined ? undefined : await net.links.get(index);

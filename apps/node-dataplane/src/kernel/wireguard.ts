@@ -1,6 +1,15 @@
 import type { Link } from '@unbounded/netlink';
 import type { Problem, WireGuardInterfacePlan } from '@unbounded/topology';
-import { type DeviceSpec, type DeviceState, diffDevice, openKernelDevice, openUserspaceDevice, type PeerSpec, WireGuardError, type WireGuardDevice } from '@unbounded/wireguard';
+import {
+  type DeviceSpec,
+  type DeviceState,
+  diffDevice,
+  openKernelDevice,
+  openUserspaceDevice,
+  type PeerSpec,
+  WireGuardError,
+  type WireGuardDevice,
+} from '@unbounded/wireguard';
 import { writeUnit } from './keeper-units.ts';
 
 /** Brings WireGuard interfaces to their plan, in the kernel or in wireguard-go; peers that are right are not touched. */
@@ -28,7 +37,8 @@ const withLearned = (peers: readonly PeerSpec[], state: DeviceState): PeerSpec[]
     return peer.endpoint === undefined && learned !== undefined ? { ...peer, endpoint: learned } : peer;
   });
 
-const openDevice = (link: Link): WireGuardDevice => (isUserspace(link) ? openUserspaceDevice(link.name) : openKernelDevice(link.name));
+const openDevice = (link: Link): WireGuardDevice =>
+  isUserspace(link) ? openUserspaceDevice(link.name) : openKernelDevice(link.name);
 
 const applyOne = async (plan: WireGuardInterfacePlan, link: Link, context: WireGuardContext): Promise<DeviceState> => {
   const peers = peersOf(plan);
@@ -45,7 +55,12 @@ const applyOne = async (plan: WireGuardInterfacePlan, link: Link, context: WireG
 
 /** Asks the keeper for the process of a user-space interface that has none yet. */
 const requestProcess = (plan: WireGuardInterfacePlan, context: WireGuardContext): void => {
-  writeUnit(context.unitsFolder, { device: plan.name, privateKeyFile: context.privateKeyFile, listenPort: plan.listenPort, peers: peersOf(plan) });
+  writeUnit(context.unitsFolder, {
+    device: plan.name,
+    privateKeyFile: context.privateKeyFile,
+    listenPort: plan.listenPort,
+    peers: peersOf(plan),
+  });
 };
 
 export interface WireGuardOutcome {

@@ -18,10 +18,28 @@ interface NodeCondition {
 
 const conditionsOf = ({ networkReady, problems }: NodeReport): NodeCondition[] => [
   networkReady
-    ? { type: 'NetworkUnavailable', status: 'False', reason: 'UnboundedIsUp', message: 'the first plan has been applied' }
-    : { type: 'NetworkUnavailable', status: 'True', reason: 'UnboundedIsStarting', message: 'no plan has been applied yet' },
+    ? {
+        type: 'NetworkUnavailable',
+        status: 'False',
+        reason: 'UnboundedIsUp',
+        message: 'the first plan has been applied',
+      }
+    : {
+        type: 'NetworkUnavailable',
+        status: 'True',
+        reason: 'UnboundedIsStarting',
+        message: 'no plan has been applied yet',
+      },
   problems.length > 0
-    ? { type: DEGRADED, status: 'True', reason: problems[0]!.reason, message: problems.map(({ message }) => message).join('; ').slice(0, 4000) }
+    ? {
+        type: DEGRADED,
+        status: 'True',
+        reason: problems[0]!.reason,
+        message: problems
+          .map(({ message }) => message)
+          .join('; ')
+          .slice(0, 4000),
+      }
     : { type: DEGRADED, status: 'False', reason: 'AsPlanned', message: 'the node’s kernel holds the whole plan' },
 ];
 
@@ -55,12 +73,18 @@ export const createClusterReporter = ({ cluster, nodeName, node, events }: Clust
     const present = seen.status?.conditions ?? [];
     const wanted = conditionsOf(report);
     const same = (condition: NodeCondition): boolean =>
-      present.some(({ type, status, reason, message }) => type === condition.type && status === condition.status && reason === condition.reason && message === condition.message);
+      present.some(
+        ({ type, status, reason, message }) =>
+          type === condition.type &&
+          status === condition.status &&
+          reason === condition.reason &&
+          message === condition.message,
+      );
     if (wanted.every(same)) return;
     const now = new Date().toISOString();
     const conditions = wanted.map((condition) => {
       const before = present.find(({ type, status }) => type === condition.type && status === condition.status);
-      return { ...condition, lastTransitionTime: String(before?.lastTransitionTime ?? now), lastHeartbeatTime: now };
+      return { ...condition, lastTransitionTime: before?.lastTransitionTime ?? now, lastHeartbeatTime: now };
     });
     const object = { apiVersion: 'v1', kind: 'Node', metadata: { name: nodeName }, status: { conditions } };
     await client.apply(object, { subresource: 'status', fieldManager: FIELD_MANAGER, force: true });
@@ -68,7 +92,8 @@ export const createClusterReporter = ({ cluster, nodeName, node, events }: Clust
 
   const recordNewProblems = ({ problems }: NodeReport, seen: Node): void => {
     for (const { reason, message } of problems) {
-      if (!toldProblems.has(message)) events.record({ about: seen, type: 'Warning', reason, action: 'ApplyPlan', note: message });
+      if (!toldProblems.has(message))
+        events.record({ about: seen, type: 'Warning', reason, action: 'ApplyPlan', note: message });
     }
     toldProblems = new Set(problems.map(({ message }) => message));
   };

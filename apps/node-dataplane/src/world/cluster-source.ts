@@ -1,9 +1,16 @@
 import { createInformer, type Informer } from '@unbounded/controller-runtime';
-import { gatewayPoolKind, gatewayPoolPeeringKind, siteGatewayPoolAssignmentKind, siteKind, siteNodeSliceKind, sitePeeringKind } from '@unbounded/crds';
+import {
+  gatewayPoolKind,
+  gatewayPoolPeeringKind,
+  siteGatewayPoolAssignmentKind,
+  siteKind,
+  siteNodeSliceKind,
+  sitePeeringKind,
+} from '@unbounded/crds';
 import { type Cluster, clientOf, type KubeObject, type Node, nodes } from '@unbounded/kube';
 import type { Logger } from '@unbounded/telemetry';
 import type { TopologyObjects } from '@unbounded/topology';
-import { type NodeObject, nodeFactsOf } from './object-files.ts';
+import { nodeFactsOf } from './object-files.ts';
 import type { Snapshot, WorldSource } from './source.port.ts';
 
 /** Objects from the API server, followed by informers; the Node is only our own. */
@@ -20,7 +27,7 @@ export const createClusterSource = (cluster: Cluster, nodeName: string, logger: 
   const informers: Informer<KubeObject>[] = [];
 
   const follow = <T extends KubeObject>(informer: Informer<T>): Informer<T> => {
-    informers.push(informer as unknown as Informer<KubeObject>);
+    informers.push(informer);
     informer.on(() => {
       version++;
       if (informers.every(({ isSynced }) => isSynced)) for (const handler of handlers) handler();
@@ -28,7 +35,8 @@ export const createClusterSource = (cluster: Cluster, nodeName: string, logger: 
     running.push(informer.run(abort.signal));
     return informer;
   };
-  const ourKind = <D extends Parameters<typeof clientOf>[1]>(definition: D) => follow(createInformer({ client: clientOf(cluster, definition), logger }));
+  const ourKind = <D extends Parameters<typeof clientOf>[1]>(definition: D) =>
+    follow(createInformer({ client: clientOf(cluster, definition), logger }));
 
   const lists = {
     sites: ourKind(siteKind),
@@ -38,7 +46,9 @@ export const createClusterSource = (cluster: Cluster, nodeName: string, logger: 
     assignments: ourKind(siteGatewayPoolAssignmentKind),
     poolPeerings: ourKind(gatewayPoolPeeringKind),
   } satisfies Record<keyof TopologyObjects, unknown>;
-  const own = follow(createInformer({ client: cluster.client(nodes), logger, filter: { fieldSelector: `metadata.name=${nodeName}` } }));
+  const own = follow(
+    createInformer({ client: cluster.client(nodes), logger, filter: { fieldSelector: `metadata.name=${nodeName}` } }),
+  );
 
   // Empty kinds tell of no change when they are first listed: the end of the first listing is one in itself.
   void Promise.all(informers.map(({ synced }) => synced)).then(() => {
@@ -51,7 +61,11 @@ export const createClusterSource = (cluster: Cluster, nodeName: string, logger: 
       if (!informers.every(({ isSynced }) => isSynced)) return undefined;
       const objects = Object.fromEntries(Object.entries(lists).map(([name, informer]) => [name, informer.list()]));
       const node = own.get(nodeName);
-      return { objects: objects as unknown as TopologyObjects, node: node && nodeFactsOf(node as unknown as NodeObject), version };
+      return {
+        objects: objects as unknown as TopologyObjects,
+        node: node && nodeFactsOf(node),
+        version,
+      };
     },
     node: () => own.get(nodeName),
     onChange: (handler) => void handlers.push(handler),

@@ -34,15 +34,29 @@ export interface NodeObject extends AnyObject {
 }
 
 export const nodeFactsOf = (node: NodeObject | undefined): NodeFacts => {
-  const addresses = (type: string): string[] => (node?.status?.addresses ?? []).filter((entry) => entry.type === type).map(({ address }) => address);
-  return { internalIps: addresses('InternalIP'), externalIps: addresses('ExternalIP'), podCidrs: node?.spec?.podCIDRs ?? [] };
+  const addresses = (type: string): string[] =>
+    (node?.status?.addresses ?? []).filter((entry) => entry.type === type).map(({ address }) => address);
+  return {
+    internalIps: addresses('InternalIP'),
+    externalIps: addresses('ExternalIP'),
+    podCidrs: node?.spec?.podCIDRs ?? [],
+  };
 };
 
 /** @throws Error naming the file that cannot be read */
 export const readObjectFiles = (folder: string, nodeName: string): { objects: TopologyObjects; node: NodeFacts } => {
-  const lists: Record<keyof TopologyObjects, unknown[]> = { sites: [], slices: [], gatewayPools: [], sitePeerings: [], assignments: [], poolPeerings: [] };
+  const lists: Record<keyof TopologyObjects, unknown[]> = {
+    sites: [],
+    slices: [],
+    gatewayPools: [],
+    sitePeerings: [],
+    assignments: [],
+    poolPeerings: [],
+  };
   let node: NodeObject | undefined;
-  for (const name of readdirSync(folder).filter((file) => /\.(ya?ml|json)$/.test(file)).sort()) {
+  for (const name of readdirSync(folder)
+    .filter((file) => /\.(ya?ml|json)$/.test(file))
+    .sort()) {
     for (const document of parseAllDocuments(readFileSync(join(folder, name), 'utf8'))) {
       if (document.errors[0]) throw new Error(`${join(folder, name)}: ${document.errors[0].message}`);
       const object = document.toJS() as AnyObject | null;

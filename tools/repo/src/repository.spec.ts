@@ -1,0 +1,62 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { files, root } from './tree.ts';
+
+const sources = files('*.ts', '*.c', '*.h', '*.go').filter((file) => existsSync(join(root, file)));
+const read = (file: string): string => readFileSync(join(root, file), 'utf8');
+const packages = files('apps/*/package.json', 'libs/*/package.json');
+
+describe('the repository', () => {
+  test('no file or package is a drawer for everything', () => {
+    const drawers = /(^|[/.-])(utils?|helpers?|common|shared|misc)([/.-]|$)/;
+    expect(files('apps', 'libs', 'bpf', 'tools').filter((file) => drawers.test(file))).toEqual([]);
+  });
+
+  test('a source file has one subject: at most 400 lines', () => {
+    const long = sources.filter((file) => !file.endsWith('.spec.ts') && !file.includes('/gen/'));
+    expect(long.map((file) => [file, read(file).split('\n').length] as const).filter(([, lines]) => lines > 401)).toEqual([]);
+  });
+
+  test('every app and lib has a README that says in its first line what it is', () => {
+    const silent = packages
+      .map((file) => file.replace('package.json', 'README.md'))
+      .filter((file) => !existsSync(join(root, file)) || !/^# .+: .+/.test(read(file)));
+    expect(silent).toEqual([]);
+  });
+
+  test('every package says its layer', () => {
+    for (const file of packages) {
+      const { nx, name } = JSON.parse(read(file)) as { nx?: { tags?: string[] }; name: string };
+      expect(nx?.tags?.filter((tag) => tag.startsWith('type:')), name).toHaveLength(1);
+    }
+  });
+
+  test('versions of dependencies are exact', () => {
+    const loose = packages.flatMap((file) => {
+      const { dependencies = {}, devDependencies = {} } = JSON.parse(read(file)) as Record<string, Record<string, string>>;
+      return Object.entries({ ...dependencies, ...devDependencies }).filter(([, version]) => !/^\d+\.\d+\.\d+/.test(version));
+    });
+    expect(loose).toEqual([]);
+  });
+
+  test('no test is switched off', () => {
+    const specs = files('*.spec.ts').filter((file) => existsSync(join(root, file)));
+    const off = new RegExp(String.raw`\b(it|test|describe)\.(skip|only|todo|skipIf|runIf)\b`);
+    expect(specs.filter((file) => off.test(read(file)))).toEqual([]);
+  });
+
+  test('the lock file holds no download addresses', () => {
+    expect(read('package-lock.json')).not.toMatch(/"resolved": "https?:/);
+  });
+
+  test('every relative link of the guides leads to a file', () => {
+    const broken = files('*.md').flatMap((file) =>
+      [...read(file).matchAll(/\]\((?!https?:|#|mailto:)([^)#\s]+)/g)]
+        .map(([, target]) => join(file, '..', target!))
+        .filter((target) => !existsSync(join(root, target)))
+        .map((target) => `${file} -> ${target}`),
+    );
+    expect(broken).toEqual([]);
+  });
+});
