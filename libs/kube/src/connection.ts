@@ -1,8 +1,9 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent, type RequestOptions } from 'node:https';
 
 import { KubeConfig } from '@kubernetes/client-node';
+import { parse } from 'yaml';
 
 /** Where an API server is and how to prove who we are. */
 export interface Connection {
@@ -17,11 +18,35 @@ export class ConnectionError extends Error {
   override readonly name = 'ConnectionError';
 }
 
+interface RawUser {
+  readonly name?: string;
+  readonly user?: { readonly tokenFile?: string };
+}
+
+/**
+ * client-node does not know `tokenFile` of a kubeconfig's user, which kubectl and client-go read again when it is
+ * rotated. Its own provider of that name (made for service accounts) does the same.
+ */
+const useTokenFile = (config: KubeConfig, kubeconfig: string): void => {
+  const { users = [] } = (parse(readFileSync(kubeconfig, 'utf8')) ?? {}) as { users?: readonly RawUser[] };
+  const current = config.getCurrentUser();
+  const tokenFile = users.find(({ name }) => name === current?.name)?.user?.tokenFile;
+  if (!current || tokenFile === undefined) return;
+  const user = { ...current, authProvider: { name: 'tokenFile', config: { tokenFile } } };
+  config.loadFromOptions({
+    clusters: config.clusters,
+    contexts: config.contexts,
+    currentContext: config.currentContext,
+    users: config.users.map((known) => (known.name === current.name ? user : known)),
+  });
+};
+
 const loadKubeConfig = (kubeconfig: string | undefined): KubeConfig => {
   const config = new KubeConfig();
   if (kubeconfig !== undefined) {
     if (!existsSync(kubeconfig)) throw new ConnectionError(`kubeconfig "${kubeconfig}" does not exist`);
     config.loadFromFile(kubeconfig);
+    useTokenFile(config, kubeconfig);
   } else config.loadFromDefault(); // KUBECONFIG, ~/.kube/config, the pod's service account
   return config;
 };
