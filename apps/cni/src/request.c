@@ -1,3 +1,5 @@
+/* memmem */
+#define _GNU_SOURCE
 #include "request.h"
 
 #include <errno.h>

@@ -7,7 +7,7 @@ import { labPki } from './control-plane.ts';
 import { logTail, pidOf, startDaemon, stopDaemon } from './daemon.ts';
 import { apiServerUrl, type LabLayout, type LabNode, namespaceOf } from './layout.ts';
 import { inNode } from './node.ts';
-import { appBundle, checkout, controlPlaneDir, nodeDir, nodeJs, state } from './paths.ts';
+import { appBundle, binary, checkout, controlPlaneDir, nodeDir, nodeJs, state } from './paths.ts';
 import { kubeconfigOf } from './pki.ts';
 import { agentTokenFile, CONTROLLERS, controllerTokenFile, NODE_AGENT } from './tokens.ts';
 

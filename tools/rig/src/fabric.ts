@@ -1,5 +1,7 @@
-import { existsSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { inNamespace, run, runAsync } from './command.ts';
+import { state } from './paths.ts';
 import { type LabLayout, type LabNode, type LabSite, namespaceOf, routerName, WAN } from './layout.ts';
 
 /**
@@ -85,11 +87,19 @@ export const namespacesOf = (layout: LabLayout): string[] => [
   ...layout.nodes.map((node) => namespaceOf(node.name)),
 ];
 
+const madeFile = join(state, 'fabric-made');
+
+/** Namespaces for the layout, all new: what an interrupted `up` left half-made is made again. */
+const makeNamespaces = (namespaces: readonly string[]): void => {
+  for (const name of namespaces.filter((known) => existsSync(`/run/netns/${known}`))) run(['ip', 'netns', 'delete', name]);
+  run(['ip', '-batch', '-'], { input: namespaces.map((name) => `netns add ${name}\n`).join('') });
+};
+
 /** Makes the namespaces, links, addresses, routes and routers. Nothing appears in the machine's own namespace. */
 export const makeFabric = async (layout: LabLayout): Promise<void> => {
+  if (existsSync(madeFile)) return;
   const namespaces = namespacesOf(layout);
-  const missing = namespaces.filter((name) => !existsSync(`/run/netns/${name}`));
-  if (missing.length > 0) run(['ip', '-batch', '-'], { input: missing.map((name) => `netns add ${name}\n`).join('') });
+  makeNamespaces(namespaces);
   const bridges = new Map<string, string>([[wan, 'wan0']]);
   for (const site of layout.sites) bridges.set(namespaceOf(routerName(site.name)), 'lan0');
   for (const namespace of namespaces) {
@@ -113,4 +123,5 @@ export const makeFabric = async (layout: LabLayout): Promise<void> => {
     await makeRouter(site);
     for (const node of site.nodes) await ipBatch(namespaceOf(node.name), [`route add default via ${site.routerLanIp}`]);
   }
+  writeFileSync(madeFile, '');
 };
