@@ -16,6 +16,10 @@ export interface ApiServer extends AsyncDisposable {
   readonly cluster: Cluster;
   /** Path of a kubeconfig that uses this bearer token. */
   kubeconfigFor(token: string): string;
+  /** Runs kubectl as a member of system:masters; its output. @throws Error with kubectl's message */
+  kubectl(...args: string[]): string;
+  /** A token of a service account; bound to a Node it says on which node its holder is. */
+  serviceAccountToken(namespace: string, name: string, boundNode?: string): Promise<string>;
   /** Kills the API server (etcd keeps the data); `start` brings it back on the same port. */
   kill(): Promise<void>;
   start(): Promise<void>;
@@ -135,12 +139,23 @@ const untilReady = async (cluster: Cluster, child: ChildProcess, log: string): P
   }
 };
 
+/** TokenRequest of authentication.k8s.io/v1. */
+const requestToken = async (cluster: Cluster, namespace: string, name: string, boundNode?: string): Promise<string> => {
+  const boundObjectRef = boundNode === undefined ? undefined : { apiVersion: 'v1', kind: 'Node', name: boundNode };
+  const answer = await cluster.transport.send({
+    method: 'POST',
+    path: `/api/v1/namespaces/${namespace}/serviceaccounts/${name}/token`,
+    body: { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { audiences: [], boundObjectRef } },
+  });
+  return (answer as { status: { token: string } }).status.token;
+};
+
 /** Takes about 4 s. Call it once for a test file, in `beforeAll`, and `stop()` in `afterAll`. */
 export const startApiServer = async (): Promise<ApiServer> => {
   const directory = mkdtempSync(join(tmpdir(), 'unbounded-api-'));
   const [etcdPort = 0, peerPort = 0, port = 0] = await freePorts(3);
   const log = join(directory, 'log');
-  symlinkSync(kubernetesBinary(), join(directory, 'kube-apiserver'));
+  for (const name of ['kube-apiserver', 'kubectl']) symlinkSync(kubernetesBinary(), join(directory, name));
   writePki(directory);
   const etcdUrls = (flag: string, at: number) => [`--listen-${flag}-urls=http://127.0.0.1:${at}`];
   const etcd = spawnOwned(
@@ -182,6 +197,13 @@ export const startApiServer = async (): Promise<ApiServer> => {
     kubeconfig,
     cluster,
     kubeconfigFor: (token) => writeKubeconfig(directory, `user-${++issued}.kubeconfig`, port, token),
+    kubectl: (...args) =>
+      execFileSync(join(directory, 'kubectl'), args, {
+        encoding: 'utf8',
+        env: { KUBECONFIG: kubeconfig, HOME: directory },
+        stdio: 'pipe',
+      }),
+    serviceAccountToken: (namespace, name, boundNode) => requestToken(cluster, namespace, name, boundNode),
     kill: () => killAndWait(server),
     start,
     stop,

@@ -1,0 +1,244 @@
+import {
+  annotations,
+  GATEWAY_TAINT,
+  gatewayPoolKind,
+  gatewayPoolNodeKind,
+  GROUP_VERSION,
+  labels,
+  siteGatewayPoolAssignmentKind,
+  siteKind,
+} from '@unbounded/crds';
+import { type Cluster, clientOf, coreClients, isForbidden, openCluster } from '@unbounded/kube';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+
+import {
+  type ApiServer,
+  type AppProcess,
+  createNode,
+  poolObject,
+  resetCluster,
+  siteObject,
+  startApiServer,
+  startApp,
+  until,
+} from './index.ts';
+
+const NAMESPACE = 'unbounded-system';
+const programs = ['cidr-allocator', 'site-membership', 'gateway-health'] as const;
+
+let api: ApiServer;
+const open: Cluster[] = [];
+const apps: AppProcess[] = [];
+beforeAll(async () => {
+  api = await startApiServer();
+  await resetCluster(api.cluster);
+  api.kubectl('apply', '-f', 'deploy/rbac');
+  await createNode(coreClients(api.cluster).nodes, { name: 'probe' });
+  const agent = await as('node-dataplane', 'probe');
+  // Policies are known to the API server a moment after they are written.
+  await until('the policies are in force', async () => {
+    const attempt = agent.nodes.mergePatch('probe', { metadata: { labels: { a: String(Math.random()) } } });
+    return attempt.then(() => false, isForbidden);
+  });
+});
+beforeEach(async () => {
+  await resetCluster(api.cluster);
+  for (const name of ['mine', 'other']) {
+    await createNode(coreClients(api.cluster).nodes, { name, labels: { zone: 'z' }, annotations: { team: 't' } });
+  }
+});
+afterEach(async () => {
+  for (const app of apps.splice(0)) await app.stop('SIGKILL');
+  for (const cluster of open.splice(0)) cluster.close();
+});
+afterAll(() => api?.stop());
+
+const as = async (account: string, boundNode?: string) => {
+  const cluster = openCluster({
+    kubeconfig: api.kubeconfigFor(await api.serviceAccountToken(NAMESPACE, account, boundNode)),
+  });
+  open.push(cluster);
+  return { ...coreClients(cluster), cluster, poolNodes: clientOf(cluster, gatewayPoolNodeKind) };
+};
+const annotate = (name: string, value = 'x') => ({ metadata: { annotations: { [name]: value } } });
+const condition = (type: string) => ({
+  status: {
+    conditions: [
+      {
+        type,
+        status: 'False',
+        reason: 'Test',
+        message: '',
+        lastTransitionTime: '2026-01-01T00:00:00Z',
+        lastHeartbeatTime: '2026-01-01T00:00:00Z',
+      },
+    ],
+  },
+});
+
+test('an agent writes its own annotations and its own network condition', async () => {
+  const { nodes } = await as('node-dataplane', 'mine');
+  await nodes.mergePatch('mine', annotate(annotations.wireGuardPublicKey));
+  await nodes.mergePatch('mine', annotate(annotations.tunnelProtocols));
+  await nodes.mergePatch('mine', condition('NetworkUnavailable'), { subresource: 'status' });
+  expect((await nodes.get('mine')).status?.conditions).toMatchObject([{ type: 'NetworkUnavailable' }]);
+});
+
+const onlyOwn = 'a node agent may change only annotations net.unbounded-cloud.io/';
+test.each([
+  [
+    'another node',
+    'other',
+    annotate(annotations.wireGuardPublicKey),
+    '',
+    'the node agent of mine may change only its own Node, not other',
+  ],
+  [
+    'another node’s status',
+    'other',
+    condition('NetworkUnavailable'),
+    'status',
+    'may change only its own Node, not other',
+  ],
+  ['a foreign annotation', 'mine', annotate('team', 'mine'), '', onlyOwn],
+  ['removing a foreign annotation', 'mine', { metadata: { annotations: { team: null } } }, '', onlyOwn],
+  [
+    'the port that gateway-health gives',
+    'mine',
+    annotate(annotations.wireGuardPort, '51900'),
+    '',
+    'not wireguard-port',
+  ],
+  ['a label', 'mine', { metadata: { labels: { zone: 'y' } } }, '', onlyOwn],
+  ['its site', 'mine', { metadata: { labels: { [labels.site]: 'a' } } }, '', onlyOwn],
+  ['a label by way of the status', 'mine', { metadata: { labels: { zone: 'y' } } }, 'status', onlyOwn],
+  ['a taint', 'mine', { spec: { taints: [GATEWAY_TAINT] } }, '', onlyOwn],
+  ['its pod CIDRs', 'mine', { spec: { podCIDR: '10.0.0.0/24', podCIDRs: ['10.0.0.0/24'] } }, '', onlyOwn],
+  ['being unschedulable', 'mine', { spec: { unschedulable: true } }, '', onlyOwn],
+  ['a finalizer', 'mine', { metadata: { finalizers: ['a.b/c'] } }, '', onlyOwn],
+  ['readiness', 'mine', condition('Ready'), 'status', 'may change only the condition NetworkUnavailable'],
+  [
+    'its addresses',
+    'mine',
+    { status: { addresses: [{ type: 'InternalIP', address: '10.0.0.1' }] } },
+    'status',
+    'NetworkUnavailable in the status',
+  ],
+])('an agent may not change %s', async (_, node, patch, subresource, message) => {
+  const { nodes } = await as('node-dataplane', 'mine');
+  const attempt = nodes.mergePatch(node, patch, subresource ? { subresource } : {});
+  await expect(attempt).rejects.toSatisfy(isForbidden);
+  await expect(attempt).rejects.toThrow(message);
+});
+
+test('an agent whose token names no node changes nothing', async () => {
+  const { nodes } = await as('node-dataplane');
+  await expect(nodes.mergePatch('mine', annotate(annotations.wireGuardPublicKey))).rejects.toThrow(
+    'must be bound to a pod or a Node',
+  );
+});
+
+const poolNode = (name: string) => ({
+  apiVersion: GROUP_VERSION,
+  kind: 'GatewayPoolNode' as const,
+  metadata: { name },
+  spec: { nodeName: name, gatewayPool: 'p' },
+});
+const status = { status: { lastUpdated: '2026-01-01T00:00:00Z' } };
+
+test('an agent writes the status of its own GatewayPoolNode and nothing else there', async () => {
+  const admin = clientOf(api.cluster, gatewayPoolNodeKind);
+  for (const name of ['mine', 'other']) await admin.create(poolNode(name));
+  const { poolNodes } = await as('node-dataplane', 'mine');
+  await poolNodes.mergePatch('mine', status, { subresource: 'status' });
+  const own = 'the node agent of mine may write only its own GatewayPoolNode, not other';
+  await expect(poolNodes.mergePatch('other', status, { subresource: 'status' })).rejects.toThrow(own);
+  await expect(poolNodes.mergePatch('mine', { spec: { gatewayPool: 'q' } })).rejects.toThrow('writes only the status');
+  await expect(poolNodes.delete('mine')).rejects.toSatisfy(isForbidden);
+});
+
+test.each([
+  [
+    'creates a Site',
+    (agent: Awaited<ReturnType<typeof as>>) => clientOf(agent.cluster, siteKind).create(siteObject('a')),
+  ],
+  ['deletes a Node', (agent: Awaited<ReturnType<typeof as>>) => agent.nodes.delete('mine')],
+  ['creates a Node', (agent: Awaited<ReturnType<typeof as>>) => createNode(agent.nodes, { name: 'new' })],
+  ['reads Leases', (agent: Awaited<ReturnType<typeof as>>) => agent.leases.list({ namespace: NAMESPACE })],
+  [
+    'writes a pool’s status',
+    (agent: Awaited<ReturnType<typeof as>>) =>
+      clientOf(agent.cluster, gatewayPoolKind).mergePatch('p', { status: {} }, { subresource: 'status' }),
+  ],
+])('RBAC refuses an agent that %s', async (_, attempt) => {
+  await expect(attempt(await as('node-dataplane', 'mine'))).rejects.toSatisfy(isForbidden);
+});
+
+const podCidrs = { spec: { podCIDR: '10.0.0.0/24', podCIDRs: ['10.0.0.0/24'] } };
+const site = { metadata: { labels: { [labels.site]: 'a' } } };
+const taint = { spec: { taints: [GATEWAY_TAINT] } };
+test.each([
+  ['cidr-allocator', [podCidrs], [site, taint, annotate(annotations.wireGuardPort), { spec: { unschedulable: true } }]],
+  ['site-membership', [site], [podCidrs, taint, annotate('a'), { metadata: { labels: { zone: 'y' } } }]],
+  [
+    'gateway-health',
+    [taint, annotate(annotations.wireGuardPort, '51821')],
+    [
+      podCidrs,
+      site,
+      annotate('team', 'x'),
+      { spec: { taints: [{ key: 'x', effect: 'NoExecute' }] } },
+      { spec: { taints: [{ ...GATEWAY_TAINT, effect: 'NoExecute' }] } },
+    ],
+  ],
+] as const)('%s changes of a Node only what is its own', async (account, allowed, refused) => {
+  const { nodes } = await as(account);
+  const before = (await nodes.get('mine')).spec?.taints ?? []; // the API server's own not-ready taint
+  const withOthers = (patch: object): object => {
+    const taints = (patch as { spec?: { taints?: readonly object[] } }).spec?.taints;
+    return taints ? { spec: { taints: [...before, ...taints] } } : patch;
+  };
+  for (const patch of allowed) await nodes.mergePatch('mine', withOthers(patch));
+  for (const patch of refused) {
+    const attempt = nodes.mergePatch('other', withOthers(patch));
+    await expect(attempt, JSON.stringify(patch)).rejects.toThrow(`${account} may change only`);
+  }
+});
+
+test('the three programs do their work with their own rights, and nothing they ask is refused', async () => {
+  const { nodes } = coreClients(api.cluster);
+  const pools = clientOf(api.cluster, gatewayPoolKind);
+  for (const program of programs) {
+    apps.push(
+      startApp(program, ['--kubeconfig', api.kubeconfigFor(await api.serviceAccountToken(NAMESPACE, program))]),
+    );
+  }
+  await clientOf(api.cluster, siteKind).create(siteObject('a'));
+  await pools.create(poolObject('p'));
+  await clientOf(api.cluster, siteGatewayPoolAssignmentKind).create({
+    apiVersion: GROUP_VERSION,
+    kind: 'SiteGatewayPoolAssignment',
+    metadata: { name: 'a-p' },
+    spec: { sites: ['a'], gatewayPools: ['p'] },
+  });
+  await createNode(nodes, {
+    name: 'gw',
+    internalIPs: ['10.1.0.1'],
+    externalIPs: ['192.0.2.1'],
+    labels: { gateway: 'p' },
+    annotations: { [annotations.wireGuardPublicKey]: 'key' },
+  });
+  await until('all of it is done', async () => {
+    const { metadata, spec } = await nodes.get('gw');
+    const isMarked =
+      metadata.labels?.[labels.site] === 'a' && metadata.annotations?.[annotations.wireGuardPort] === '51821';
+    const { status: poolStatus, metadata: pool } = await pools.get('p');
+    const isListed = poolStatus?.nodes?.[0]?.podCIDRs?.[0] === spec?.podCIDR && pool.finalizers !== undefined;
+    return (
+      isMarked && spec?.podCIDR !== undefined && spec.taints?.some(({ key }) => key === GATEWAY_TAINT.key) && isListed
+    );
+  });
+  for (const app of apps) expect(await app.stop()).toBe(0);
+  const refusals = apps.flatMap(({ log }) => log.filter((line) => JSON.stringify(line).includes('"status":403')));
+  expect(refusals).toEqual([]);
+});

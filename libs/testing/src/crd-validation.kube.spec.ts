@@ -1,0 +1,273 @@
+import {
+  gatewayPoolKind,
+  gatewayPoolPeeringKind,
+  GROUP_VERSION,
+  type KindDefinition,
+  siteGatewayPoolAssignmentKind,
+  siteKind,
+  sitePeeringKind,
+} from '@unbounded/crds';
+import { type KubeObject, resourceOf } from '@unbounded/kube';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+
+import { type ApiServer, resetCluster, startApiServer } from './index.ts';
+
+let api: ApiServer;
+beforeAll(async () => {
+  api = await startApiServer();
+  await resetCluster(api.cluster);
+});
+afterAll(() => api?.stop());
+
+let created = 0;
+const create = (kind: KindDefinition, spec: object, name = `x${++created}`): Promise<KubeObject> => {
+  const object = { apiVersion: GROUP_VERSION, kind: kind.kind, metadata: { name }, spec };
+  return api.cluster.client(resourceOf(kind)).create(object as never);
+};
+const assignment = (extra: object = {}) => ({ cidrBlocks: ['100.64.0.0/16'], ...extra });
+const site = (spec: object = {}) => ({ nodeCidrs: ['10.1.0.0/16'], podCidrAssignments: [assignment()], ...spec });
+const withAssignment = (extra: object) => site({ podCidrAssignments: [assignment(extra)] });
+const pool = (spec: object = {}) => ({ nodeSelector: { gateway: 'yes' }, ...spec });
+const health = (settings: object) => site({ healthCheckSettings: settings });
+
+const refused: [what: string, kind: KindDefinition, spec: object, ...texts: string[]][] = [
+  [
+    'a block that is no CIDR',
+    siteKind,
+    site({ nodeCidrs: ['10.1.0.0'] }),
+    'spec.nodeCidrs[0]',
+    '"10.1.0.0" is not a CIDR: write address/length like 192.0.2.0/24',
+  ],
+  ['an octet above 255', siteKind, site({ nodeCidrs: ['10.1.0.256/24'] }), 'spec.nodeCidrs[0]', 'is not a CIDR'],
+  [
+    'a prefix too long for its family',
+    siteKind,
+    site({ nodeCidrs: ['10.1.0.0/33'] }),
+    'spec.nodeCidrs[0]',
+    'is not a CIDR',
+  ],
+  ['host bits', siteKind, site({ nodeCidrs: ['10.1.2.3/16'] }), 'spec.nodeCidrs[0]', '"10.1.2.3/16" has host bits set'],
+  ['IPv6 host bits', siteKind, site({ nodeCidrs: ['2001:db8::1/64'] }), 'spec.nodeCidrs[0]', 'has host bits set'],
+  ['no node blocks', siteKind, site({ nodeCidrs: [] }), 'spec.nodeCidrs', 'at least 1 items'],
+  ['a site without node blocks', siteKind, { podCidrAssignments: [assignment()] }, 'spec.nodeCidrs: Required value'],
+  [
+    'a block twice',
+    siteKind,
+    site({ nodeCidrs: ['10.1.0.0/16', '10.1.0.0/16'] }),
+    'spec.nodeCidrs[1]: Duplicate value',
+  ],
+  ['no assignments', siteKind, site({ podCidrAssignments: [] }), 'spec.podCidrAssignments', 'at least 1 items'],
+  [
+    'no pools',
+    siteKind,
+    withAssignment({ cidrBlocks: [] }),
+    'spec.podCidrAssignments[0].cidrBlocks',
+    'at least 1 items',
+  ],
+  [
+    'a pool with host bits',
+    siteKind,
+    withAssignment({ cidrBlocks: ['100.64.0.1/16'] }),
+    'spec.podCidrAssignments[0].cidrBlocks[0]',
+    'host bits',
+  ],
+  [
+    'a pool no larger than the default block',
+    siteKind,
+    withAssignment({ cidrBlocks: ['100.64.0.0/24'] }),
+    'nodeBlockSizes.ipv4',
+    '24 when not set',
+    'must be longer than the prefix length of every IPv4 pool',
+  ],
+  [
+    'a pool no larger than the block',
+    siteKind,
+    withAssignment({ nodeBlockSizes: { ipv4: 16 } }),
+    'spec.podCidrAssignments[0].nodeBlockSizes.ipv4',
+    'must be longer',
+  ],
+  [
+    'one of the pools no larger than the block',
+    siteKind,
+    withAssignment({ cidrBlocks: ['100.64.0.0/16', '100.65.0.0/26'], nodeBlockSizes: { ipv4: 26 } }),
+    'nodeBlockSizes.ipv4',
+    'must be longer',
+  ],
+  [
+    'an IPv4 block size of 30',
+    siteKind,
+    withAssignment({ nodeBlockSizes: { ipv4: 30 } }),
+    'nodeBlockSizes.ipv4',
+    'less than or equal to 28',
+  ],
+  [
+    'an IPv6 block as long as its pool',
+    siteKind,
+    withAssignment({ cidrBlocks: ['fd00::/64'], nodeBlockSizes: { ipv6: 64 } }),
+    'nodeBlockSizes.ipv6',
+    'must be 1 to 16 bits longer',
+  ],
+  [
+    'an IPv6 block far longer than its pool',
+    siteKind,
+    withAssignment({ cidrBlocks: ['fd00::/48'], nodeBlockSizes: { ipv6: 80 } }),
+    'nodeBlockSizes.ipv6',
+    'must be 1 to 16 bits longer',
+  ],
+  [
+    'an IPv6 block of 129',
+    siteKind,
+    withAssignment({ cidrBlocks: ['fd00::/48'], nodeBlockSizes: { ipv6: 129 } }),
+    'nodeBlockSizes.ipv6',
+    '128',
+  ],
+  [
+    'a malformed nonMasqueradeCIDR',
+    siteKind,
+    site({ nonMasqueradeCIDRs: ['x'] }),
+    'spec.nonMasqueradeCIDRs[0]',
+    '"x" is not a CIDR',
+  ],
+  ['a malformed localCidr', siteKind, site({ localCidrs: ['10.0.0.1/8'] }), 'spec.localCidrs[0]', 'host bits'],
+  [
+    'an unknown protocol',
+    siteKind,
+    site({ tunnelProtocol: 'GRE' }),
+    'spec.tunnelProtocol',
+    'Unsupported value: "GRE": supported values: "WireGuard", "IPIP", "GENEVE", "VXLAN", "None", "Auto"',
+  ],
+  ['an MTU below 576', siteKind, site({ tunnelMTU: 575 }), 'spec.tunnelMTU', 'greater than or equal to 576'],
+  ['an MTU above 9000', siteKind, site({ tunnelMTU: 9001 }), 'spec.tunnelMTU', 'less than or equal to 9000'],
+  [
+    'an interval of 9 ms',
+    siteKind,
+    health({ transmitInterval: 9 }),
+    'spec.healthCheckSettings.transmitInterval',
+    'from 10 ms to 4294967 ms',
+  ],
+  [
+    'an interval text of 9 ms',
+    siteKind,
+    health({ receiveInterval: '9ms' }),
+    'spec.healthCheckSettings.receiveInterval',
+    'from 10 ms',
+  ],
+  [
+    'an interval that is too long',
+    siteKind,
+    health({ transmitInterval: '2h' }),
+    'spec.healthCheckSettings.transmitInterval',
+    'to 4294967 ms',
+  ],
+  [
+    'an interval that is no duration',
+    siteKind,
+    health({ transmitInterval: 'soon' }),
+    'spec.healthCheckSettings.transmitInterval',
+    'a duration like "300ms"',
+  ],
+  [
+    'a multiplier of 0',
+    siteKind,
+    health({ detectMultiplier: 0 }),
+    'spec.healthCheckSettings.detectMultiplier',
+    'greater than or equal to 1',
+  ],
+  [
+    'an unknown pool type',
+    gatewayPoolKind,
+    pool({ type: 'Public' }),
+    'spec.type',
+    'supported values: "External", "Internal"',
+  ],
+  ['an empty selector', gatewayPoolKind, pool({ nodeSelector: {} }), 'spec.nodeSelector', 'at least 1 properties'],
+  [
+    'a routed block with host bits',
+    gatewayPoolKind,
+    pool({ routedCidrs: ['10.0.0.1/8'] }),
+    'spec.routedCidrs[0]',
+    'host bits',
+  ],
+  ['a peering of one site', sitePeeringKind, { sites: ['a'] }, 'spec.sites', 'at least 2 items'],
+  ['a peering of a site with itself', sitePeeringKind, { sites: ['a', 'a'] }, 'spec.sites[1]: Duplicate value'],
+  ['an empty site name', sitePeeringKind, { sites: ['a', ''] }, 'spec.sites[1]', 'at least 1 chars'],
+  [
+    'an assignment without sites',
+    siteGatewayPoolAssignmentKind,
+    { sites: [], gatewayPools: ['p'] },
+    'spec.sites',
+    'at least 1 items',
+  ],
+  [
+    'an assignment without pools',
+    siteGatewayPoolAssignmentKind,
+    { sites: ['a'], gatewayPools: [] },
+    'spec.gatewayPools',
+    'at least 1 items',
+  ],
+  [
+    'a pool peering of one pool',
+    gatewayPoolPeeringKind,
+    { gatewayPools: ['p'] },
+    'spec.gatewayPools',
+    'at least 2 items',
+  ],
+];
+test.each(refused)('%s is refused, and the message says where and why', async (_, kind, spec, ...texts) => {
+  const error = await create(kind, spec).then(
+    () => undefined,
+    (cause: Error) => cause,
+  );
+  for (const text of texts) expect(error?.message ?? 'accepted').toContain(text);
+});
+
+const accepted: [what: string, kind: KindDefinition, spec: object][] = [
+  [
+    'both families',
+    siteKind,
+    withAssignment({ cidrBlocks: ['100.64.0.0/16', 'fd00::/48'], nodeBlockSizes: { ipv4: 26, ipv6: 64 } }),
+  ],
+  [
+    'a disabled assignment whose pool is too small',
+    siteKind,
+    withAssignment({ assignmentEnabled: false, cidrBlocks: ['100.64.0.0/24'] }),
+  ],
+  [
+    'intervals as number, numeric text and durations',
+    siteKind,
+    health({ transmitInterval: '300', receiveInterval: '1m30s' }),
+  ],
+  ['the shortest and the longest interval', siteKind, health({ transmitInterval: 10, receiveInterval: 4294967 })],
+  ['a fraction of a second', siteKind, health({ transmitInterval: '0.5s', receiveInterval: '1.5s' })],
+  ['an empty pool type', gatewayPoolKind, pool({ type: '' })],
+  ['every protocol', siteKind, site({ tunnelProtocol: 'Auto', tunnelMTU: 9000 })],
+  [
+    'a negative priority and a regular expression',
+    siteKind,
+    withAssignment({ priority: -1, nodeRegex: ['^edge-', ''] }),
+  ],
+];
+test.each(accepted)('%s is accepted', async (_, kind, spec) => {
+  await create(kind, spec);
+});
+
+test('a name that cannot be a label value is refused', async () => {
+  await expect(create(siteKind, site(), 'a'.repeat(64))).rejects.toThrow(
+    'metadata.name may have at most 63 characters',
+  );
+  await create(siteKind, site(), 'a'.repeat(63));
+});
+
+test('the largest objects that the limits allow stay within the cost limit of the API server', async () => {
+  const blocks = (first: number, count: number) =>
+    Array.from({ length: count }, (__, index) => `10.${first}.${index}.0/24`);
+  const many = Array.from({ length: 32 }, (__, index) => ({
+    cidrBlocks: blocks(index, 64),
+    nodeBlockSizes: { ipv4: 28 },
+  }));
+  await create(siteKind, { nodeCidrs: blocks(200, 256), podCidrAssignments: many });
+});
+
+test('kubectl knows the short names and shows the columns', () => {
+  expect(api.kubectl('get', 'st,sns,gp,gpn,spr,sgpa,gpp')).toContain('NODE CIDRS');
+});
