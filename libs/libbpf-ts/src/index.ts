@@ -1,1 +1,15 @@
 export type * from './api.port.ts';
+export { BpfError } from './bpf-error.ts';
+export { loadObject, readObject } from './object.ts';
+export {
+  isBpffs,
+  libbpfVersion,
+  mountBpffs,
+  openPinnedLink,
+  openPinnedMap,
+  openPinnedPerCpuMap,
+  openPinnedProgram,
+  possibleCpus,
+  unmountBpffs,
+} from './pinned.ts';
+export { attachProgram, type AttachOptions, detachFilter } from './program.ts';

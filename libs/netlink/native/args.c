@@ -90,3 +90,14 @@ napi_value throw_errno(napi_env env, int error, const char *what)
 	napi_throw(env, exception);
 	return NULL;
 }
+
+bool optional_bytes_arg(napi_env env, napi_value value, const char *name, uint8_t **out, size_t *length)
+{
+	napi_valuetype type;
+
+	*out = NULL;
+	*length = 0;
+	if (napi_typeof(env, value, &type) == napi_ok && (type == napi_null || type == napi_undefined))
+		return true;
+	return bytes_arg(env, value, name, out, length);
+}

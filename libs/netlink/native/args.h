@@ -1,4 +1,5 @@
-/* Arguments from JavaScript: each is checked for type and range, and a refusal says its name and what would be right. */
+/* Arguments from JavaScript: each is checked for type and range, and a refusal says its name and what would be right.
+ * Also compiled into the addon of libbpf-ts. */
 #ifndef UNBOUNDED_NETLINK_ARGS_H
 #define UNBOUNDED_NETLINK_ARGS_H
 
@@ -16,6 +17,8 @@ bool bool_arg(napi_env env, napi_value value, const char *name, bool *out);
 bool string_arg(napi_env env, napi_value value, const char *name, char *out, size_t size);
 bool bytes_arg(napi_env env, napi_value value, const char *name, uint8_t **out, size_t *length);
 bool function_arg(napi_env env, napi_value value, const char *name);
+/* NULL or undefined leave *out NULL and *length 0. */
+bool optional_bytes_arg(napi_env env, napi_value value, const char *name, uint8_t **out, size_t *length);
 
 /* Throws an Error with `errno`, `code` ("ENODEV") and the text "what: meaning". Returns NULL. */
 napi_value throw_errno(napi_env env, int error, const char *what);

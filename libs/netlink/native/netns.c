@@ -1,63 +1,19 @@
 #define _GNU_SOURCE
 #include "netns.h"
+#include "in_netns.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/if.h>
 #include <linux/if_tun.h>
-#include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-struct job {
-	int netns_fd;
-	int (*work)(void *argument);
-	void *argument;
-	int result;
-};
-
-static void *run_job(void *pointer)
-{
-	struct job *job = pointer;
-
-	if (job->netns_fd >= 0 && setns(job->netns_fd, CLONE_NEWNET))
-		job->result = -errno;
-	else
-		job->result = job->work(job->argument);
-	return NULL;
-}
-
-/* A thread of its own, because work may change the namespace of the thread it runs on. */
-static int on_thread(struct job *job)
-{
-	sigset_t all, before;
-	pthread_t thread;
-	int error;
-
-	/* Node's signal handlers must not run on this thread. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	error = pthread_create(&thread, NULL, run_job, job);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (error)
-		return -error;
-	pthread_join(thread, NULL);
-	return job->result;
-}
-
-int in_netns(int netns_fd, int (*work)(void *argument), void *argument)
-{
-	struct job job = { .netns_fd = netns_fd, .work = work, .argument = argument };
-
-	return netns_fd < 0 ? work(argument) : on_thread(&job);
-}
 
 static int bind_to_path(const char *self, const char *path)
 {
@@ -94,12 +50,11 @@ napi_value create_netns(napi_env env, napi_callback_info info)
 {
 	char path[PATH_MAX];
 	napi_value args[1], result;
-	struct job job = { .netns_fd = -1, .work = new_netns, .argument = path };
 	int fd;
 
 	if (!take_args(env, info, 1, args) || !string_arg(env, args[0], "path", path, sizeof(path)))
 		return NULL;
-	fd = on_thread(&job);
+	fd = on_own_thread(new_netns, path);
 	if (fd < 0)
 		return throw_errno(env, -fd, "create network namespace");
 	napi_create_int32(env, fd, &result);

@@ -1,6 +1,6 @@
 #define _GNU_SOURCE
 #include "socket.h"
-#include "netns.h"
+#include "in_netns.h"
 
 #include <errno.h>
 #include <limits.h>
