@@ -56,7 +56,8 @@ const gateway = (name: string, extra: Partial<NodeInit> = {}) =>
   });
 const members = async (pool: string) => (await pools().get(pool)).status?.nodes?.map(({ name }) => name) ?? [];
 const port = async (node: string) => (await nodes().get(node)).metadata.annotations?.[annotations.wireGuardPort];
-const taints = async (node: string) => (await nodes().get(node)).spec?.taints?.filter(({ key }) => key === GATEWAY_TAINT.key) ?? []; // the API server adds not-ready
+const taints = async (node: string) =>
+  (await nodes().get(node)).spec?.taints?.filter(({ key }) => key === GATEWAY_TAINT.key) ?? []; // the API server adds not-ready
 
 test('an eligible node becomes a gateway with all that belongs to it, and loses all of it with the role', async () => {
   await sites().create(siteObject('a'));

@@ -1,0 +1,173 @@
+import {
+  type GatewayPool,
+  type GatewayPoolPeering,
+  GROUP_VERSION,
+  type SiteGatewayPoolAssignment,
+  type SitePeering,
+} from '@unbounded/crds';
+import { nodeFacts } from '@unbounded/membership';
+import { expect, test } from 'vitest';
+
+import { type GatewayNode, type GatewayWorld, planGateways } from './gateways.plan.ts';
+import { planPoolConditions } from './pool-conditions.plan.ts';
+import { planReach } from './reachability.plan.ts';
+
+const object = <K extends string, S>(kind: K, name: string, spec: S) =>
+  ({ apiVersion: GROUP_VERSION, kind, metadata: { name, uid: `uid-${name}`, generation: 3 }, spec }) as const;
+const pool = (name: string, spec: Partial<GatewayPool['spec']> = {}): GatewayPool =>
+  object('GatewayPool', name, { nodeSelector: { gateway: name }, ...spec });
+const assign = (sites: string[], gatewayPools: string[], enabled?: boolean): SiteGatewayPoolAssignment =>
+  object('SiteGatewayPoolAssignment', 'x', { sites, gatewayPools, ...(enabled === undefined ? {} : { enabled }) });
+const peerSites = (...sites: string[]): SitePeering => object('SitePeering', 'x', { sites, meshNodes: false });
+const peerPools = (gatewayPools: string[], enabled = true): GatewayPoolPeering =>
+  object('GatewayPoolPeering', 'x', { gatewayPools, enabled });
+
+const joins = (parts: {
+  assignments?: SiteGatewayPoolAssignment[];
+  sitePeerings?: SitePeering[];
+  poolPeerings?: GatewayPoolPeering[];
+}) =>
+  Object.fromEntries(
+    [
+      ...planReach({
+        sites: new Set(['a', 'b', 'c', 'd']),
+        pools: new Set(['p', 'q', 'r']),
+        assignments: [],
+        sitePeerings: [],
+        poolPeerings: [],
+        ...parts,
+      }),
+    ].map(([name, { connectedSites, reachableSites }]) => [
+      name,
+      `${connectedSites.join('')}/${reachableSites.join('')}`,
+    ]),
+  );
+
+test.each<[string, Parameters<typeof joins>[0], Record<string, string>]>([
+  ['an assignment connects', { assignments: [assign(['a', 'b'], ['p'])] }, { p: 'ab/ab', q: '/' }],
+  ['a disabled one does not', { assignments: [assign(['a'], ['p'], false)] }, { p: '/' }],
+  [
+    'sites peered with an assigned one are connected, meshed or not',
+    { assignments: [assign(['a'], ['p'])], sitePeerings: [peerSites('a', 'b'), peerSites('c', 'd')] },
+    { p: 'ab/ab' },
+  ],
+  [
+    'peering is followed one step only',
+    { assignments: [assign(['a'], ['p'])], sitePeerings: [peerSites('a', 'b'), peerSites('b', 'c')] },
+    { p: 'ab/ab' },
+  ],
+  [
+    'pools are followed as far as they lead',
+    {
+      assignments: [assign(['a'], ['p']), assign(['b'], ['q']), assign(['c'], ['r'])],
+      poolPeerings: [peerPools(['p', 'q']), peerPools(['q', 'r'])],
+    },
+    { p: 'a/abc', q: 'b/abc', r: 'c/abc' },
+  ],
+  [
+    'a pool without sites passes on',
+    {
+      assignments: [assign(['a'], ['p']), assign(['c'], ['r'])],
+      poolPeerings: [peerPools(['p', 'q']), peerPools(['q', 'r'])],
+    },
+    { q: '/ac' },
+  ],
+  [
+    'names that do not exist are left out',
+    { assignments: [assign(['a', 'nowhere'], ['p', 'none'])], poolPeerings: [peerPools(['p', 'none'])] },
+    { p: 'a/a' },
+  ],
+])('%s', (_, parts, want) => expect(joins(parts)).toMatchObject(want));
+
+const node = (
+  name: string,
+  labels: Record<string, string>,
+  extra: Partial<GatewayNode> & { key?: boolean } = {},
+): GatewayNode => ({
+  facts: nodeFacts({
+    metadata: {
+      name,
+      uid: `uid-${name}`,
+      labels,
+      annotations: extra.key === false ? {} : { 'net.unbounded-cloud.io/wg-pubkey': 'k' },
+    },
+    spec: { podCIDRs: ['100.64.0.0/24', 'fd00::/64'] },
+    status: {
+      addresses: [
+        { type: 'InternalIP', address: '10.1.0.1' },
+        { type: 'ExternalIP', address: '192.0.2.1' },
+      ],
+    },
+  }),
+  isTainted: false,
+  ...extra,
+});
+const world = (parts: Partial<GatewayWorld>): GatewayWorld => ({
+  nodes: [],
+  sites: [],
+  pools: [],
+  assignments: [],
+  sitePeerings: [],
+  poolPeerings: [],
+  poolNodes: [],
+  ...parts,
+});
+
+test.each<[string, GatewayNode, object[]]>([
+  ['a new gateway gets port and taint', node('g', { gateway: 'p' }), [{ node: 'g', port: 51821, isTainted: true }]],
+  ['one that has both is left alone', node('g', { gateway: 'p' }, { annotatedPort: 51821, isTainted: true }), []],
+  [
+    'one that is no longer selected loses both',
+    node('g', {}, { annotatedPort: 51821, isTainted: true }),
+    [{ node: 'g', port: undefined, isTainted: false }],
+  ],
+  [
+    'one that lost its key keeps the taint but not the port',
+    node('g', { gateway: 'p' }, { annotatedPort: 51821, isTainted: true, key: false }),
+    [{ node: 'g', port: undefined, isTainted: true }],
+  ],
+  ['one that waits for its key is not tainted by us', node('g', { gateway: 'p' }, { key: false }), []],
+  ['a node that is no gateway is left alone', node('n', {}), []],
+])('%s', (_, subject, want) =>
+  expect(planGateways(world({ nodes: [subject], pools: [pool('p')] })).roles).toEqual(want),
+);
+
+test('a node that loses its eligibility for a while keeps its GatewayPoolNode; one that is not selected does not', () => {
+  const poolNodes = ['kept', 'gone'].map((name) =>
+    object('GatewayPoolNode', name, { nodeName: name, gatewayPool: 'p' }),
+  );
+  const nodes = [node('kept', { gateway: 'p' }, { key: false }), node('gone', {})];
+  expect(
+    planGateways(world({ nodes, pools: [pool('p')], poolNodes })).poolNodes.map(({ metadata }) => metadata.name),
+  ).toEqual(['kept']);
+});
+
+test('conditions say who is missing, who is silent, and what helps', () => {
+  const nodes = [node('g', { gateway: 'p' }), node('waiting', { gateway: 'p' }, { key: false })];
+  const [plan] = planGateways(world({ nodes, pools: [pool('p')] })).pools;
+  const nowMs = Date.parse('2026-01-01T00:01:00Z');
+  const reported = {
+    ...object('GatewayPoolNode', 'g', { nodeName: 'g', gatewayPool: 'p' }),
+    status: { lastUpdated: '2026-01-01T00:00:30Z' },
+  };
+  expect(planPoolConditions(plan!, [reported], nowMs)).toMatchObject([
+    { type: 'GatewaysAvailable', status: 'True', observedGeneration: 3 },
+    {
+      type: 'NodesEligible',
+      status: 'False',
+      reason: 'NoPublicKey',
+      message: 'waiting has no WireGuard key yet (the node agent writes it)',
+    },
+    { type: 'GatewaysReporting', status: 'True' },
+  ]);
+  expect(planPoolConditions(plan!, [reported], nowMs + 10_000)[2]).toMatchObject({ status: 'False', reason: 'Silent' });
+  expect(planPoolConditions(plan!, [], nowMs)[2]).toMatchObject({
+    status: 'False',
+    message: expect.stringContaining('g; what they said last still counts'),
+  });
+});
+
+test('an empty pool says that no node can be a gateway', () => {
+  const [plan] = planGateways(world({ pools: [pool('p')] })).pools;
+  expect(planPoolConditions(plan!, [], 0)[0]).toMatchObject({ status: 'False', reason: 'NoGateways' });
+});

@@ -1,0 +1,127 @@
+import { type GatewayPool, type Site, type SiteNodeSlice } from '@unbounded/crds';
+import { type NodeFacts, nodeFacts, poolOf } from '@unbounded/membership';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+
+import { planMembership } from './membership.plan.ts';
+import { diffSlices, planSlices } from './slices.plan.ts';
+
+const apiVersion = 'net.unbounded-cloud.io/v1alpha1';
+const site = (name: string, nodeCidrs = ['10.1.0.0/16']): Site => ({
+  apiVersion,
+  kind: 'Site',
+  metadata: { name, uid: `uid-${name}` },
+  spec: { nodeCidrs, podCidrAssignments: [{ cidrBlocks: ['100.64.0.0/16'] }] },
+});
+interface Init {
+  readonly name: string;
+  readonly hasKey?: boolean;
+  readonly isSelected?: boolean;
+  readonly hasExternal?: boolean;
+}
+const node = ({ name, hasKey = true, isSelected = false, hasExternal = false }: Init): NodeFacts =>
+  nodeFacts({
+    metadata: {
+      name,
+      labels: isSelected ? { gateway: 'p' } : {},
+      annotations: hasKey ? { 'net.unbounded-cloud.io/wg-pubkey': 'k' } : {},
+    },
+    status: {
+      addresses: [
+        { type: 'InternalIP', address: '10.1.0.1' },
+        ...(hasExternal ? [{ type: 'ExternalIP', address: '192.0.2.1' }] : []),
+      ],
+    },
+  });
+const pool = (listed: readonly string[], type: 'External' | 'Internal' = 'External'): GatewayPool => ({
+  apiVersion,
+  kind: 'GatewayPool',
+  metadata: { name: 'p' },
+  spec: { type, nodeSelector: { gateway: 'p' } },
+  status: { nodes: listed.map((name) => ({ name, wireGuardPublicKey: 'k' })) },
+});
+const many = (count: number): NodeFacts[] =>
+  Array.from({ length: count }, (_, index) => node({ name: `n${String(index).padStart(5, '0')}` }));
+const inSlices = (slices: readonly SiteNodeSlice[]) =>
+  slices.flatMap(({ nodes = [] }) => nodes.map(({ name }) => name));
+
+test.each([
+  [0, []],
+  [1, [1]],
+  [500, [500]],
+  [501, [500, 1]],
+  [1250, [500, 500, 250]],
+])('%i nodes make slices of %j', (count, sizes) => {
+  const slices = planSlices(site('a'), many(count));
+  expect(slices.map(({ nodes }) => nodes?.length)).toEqual(sizes);
+  expect(slices.map(({ metadata }) => metadata.name)).toEqual(sizes.map((_, index) => `a-${index}`));
+  expect(slices.map(({ nodeCount }) => nodeCount)).toEqual(sizes);
+});
+
+test('no node is ever in neither a slice nor a pool', () => {
+  const init = fc.record({
+    hasKey: fc.boolean(),
+    isSelected: fc.boolean(),
+    hasExternal: fc.boolean(),
+    isListed: fc.boolean(),
+  });
+  fc.assert(
+    fc.property(
+      fc.array(init, { maxLength: 8 }),
+      fc.constantFrom('External' as const, 'Internal' as const),
+      (inits, type) => {
+        const nodes = inits.map((entry, index) => node({ name: `n${index}`, ...entry }));
+        const listed = inits.flatMap(({ isListed }, index) => (isListed ? [`n${index}`] : []));
+        const [plan] = planMembership({ sites: [site('a')], pools: [pool(listed, type)], peerings: [], nodes }).sites;
+        const sliced = inSlices(plan!.slices);
+        for (const { name } of nodes) expect(sliced.includes(name) || listed.includes(name)).toBe(true);
+        // And a gateway that its pool lists is not in a slice.
+        for (const entry of nodes) {
+          if (listed.includes(entry.name) && poolOf(entry, [pool(listed, type)]))
+            expect(sliced).not.toContain(entry.name);
+        }
+        expect(plan!.nodeCount).toBe(sliced.length);
+        expect(plan!.isInUse).toBe(nodes.length > 0);
+      },
+    ),
+  );
+});
+
+test('the order of the input does not matter', () => {
+  const nodes = many(30);
+  fc.assert(
+    fc.property(fc.shuffledSubarray(nodes, { minLength: 30, maxLength: 30 }), (shuffled) => {
+      const plan = (list: readonly NodeFacts[]) =>
+        planMembership({ sites: [site('a')], pools: [], peerings: [], nodes: list }).sites;
+      expect(plan(shuffled)).toEqual(plan(nodes));
+    }),
+  );
+});
+
+test('what the diff writes makes the next diff empty', () => {
+  const size = fc.integer({ min: 0, max: 1100 });
+  fc.assert(
+    fc.property(size, size, (before, after) => {
+      const observed = planSlices(site('a'), many(before));
+      const desired = planSlices(site('a'), many(after));
+      const { create, update, remove } = diffSlices(observed, desired);
+      const replaced = new Map(observed.map((slice) => [slice.metadata.name, slice]));
+      for (const slice of [...create, ...update]) replaced.set(slice.metadata.name, slice);
+      for (const name of remove) replaced.delete(name);
+      expect(diffSlices([...replaced.values()], desired)).toEqual({ create: [], update: [], remove: [] });
+    }),
+    { numRuns: 20 },
+  );
+});
+
+test('slices of a site that no longer exists are removed', () => {
+  expect(diffSlices(planSlices(site('gone'), many(2)), [])).toMatchObject({ remove: ['gone-0'] });
+});
+
+test('a slice changed by hand is put right, with the version that was seen', () => {
+  const [desired] = planSlices(site('a'), many(2));
+  const touched = { ...desired!, metadata: { ...desired!.metadata, resourceVersion: '9' }, nodeCount: 7 };
+  expect(diffSlices([touched], [desired!]).update).toMatchObject([
+    { nodeCount: 2, metadata: { resourceVersion: '9' } },
+  ]);
+});
