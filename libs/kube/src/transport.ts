@@ -1,6 +1,5 @@
 import { type IncomingMessage, request as httpRequest } from 'node:http';
 import { request as httpsRequest, type RequestOptions } from 'node:https';
-import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { ApiError, type Status, TransportError } from './api-error.ts';
@@ -131,21 +130,31 @@ const accepted = async (
   }
 };
 
+/** @throws TransportError when the connection breaks */
+async function* readLines(call: ApiRequest, response: IncomingMessage): AsyncGenerator<string, void, undefined> {
+  response.setEncoding('utf8');
+  const chunks = response[Symbol.asyncIterator]() as AsyncIterator<string>;
+  let rest = '';
+  for (;;) {
+    const next = await chunks.next().catch((cause: unknown) => {
+      throw new TransportError(`${describe(call)}: the answer broke off`, { cause });
+    });
+    if (next.done) break;
+    const lines = (rest + next.value).split('\n');
+    rest = lines.pop() ?? '';
+    yield* lines;
+  }
+  yield rest;
+}
+
 async function* streamLines(
   connection: Connection,
   call: ApiRequest,
   observe: RequestObserver,
 ): AsyncGenerator<unknown, void, undefined> {
   const response = await accepted(connection, call, observe);
-  const lines = createInterface({ input: response, crlfDelay: Number.POSITIVE_INFINITY });
-  let broken: Error | undefined;
-  response.once('error', (error) => {
-    broken = error;
-    lines.close();
-  });
   try {
-    for await (const line of lines) if (line !== '') yield parse(call, line);
-    if (broken) throw new TransportError(`${describe(call)}: ${broken.message}`, { cause: broken });
+    for await (const line of readLines(call, response)) if (line !== '') yield parse(call, line);
   } finally {
     response.destroy();
   }

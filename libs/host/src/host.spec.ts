@@ -1,0 +1,53 @@
+import { createMetrics, silentLogger } from '@unbounded/telemetry';
+import { expect, test } from 'vitest';
+
+import { drainParts } from './drain.ts';
+import { startHealthServer } from './health-server.ts';
+import { type HostPart } from './part.ts';
+
+const part = (name: string, stop: () => Promise<void> | void): HostPart => ({ name, start: () => {}, stop });
+
+test('parts stop in the reverse order, each after the other has ended', async () => {
+  const order: string[] = [];
+  const slow = (name: string) =>
+    part(name, async () => {
+      order.push(`${name} begins`);
+      await new Promise((resolve) => setImmediate(resolve));
+      order.push(`${name} ends`);
+    });
+  expect(await drainParts([slow('a'), slow('b')], 1000, silentLogger)).toEqual([]);
+  expect(order).toEqual(['b begins', 'b ends', 'a begins', 'a ends']);
+});
+
+test('a part that hangs or fails is named, and the rest still stops', async () => {
+  const stopped: string[] = [];
+  const parts = [
+    part('first', () => void stopped.push('first')),
+    part('fails', () => Promise.reject(new Error('no'))),
+    part('hangs', () => new Promise(() => {})),
+  ];
+  expect(await drainParts(parts, 20, silentLogger)).toEqual(['hangs', 'fails']);
+  expect(stopped).toEqual(['first']);
+});
+
+test('the health server answers by what the checks say', async () => {
+  const metrics = createMetrics();
+  metrics.counter({ name: 'x_total', help: 'x' }).inc();
+  let isReady = false;
+  const server = await startHealthServer({ port: 0, checks: () => [{ name: 'caches', isReady }], metrics });
+  const get = async (path: string, method = 'GET') => {
+    const response = await fetch(`http://127.0.0.1:${server.port}${path}`, { method });
+    return [response.status, await response.text()] as const;
+  };
+  try {
+    expect(await get('/healthz')).toEqual([200, 'ok\n']);
+    expect(await get('/readyz')).toEqual([503, '[-]caches not ready\n']);
+    isReady = true;
+    expect(await get('/readyz?verbose')).toEqual([200, '[+]caches ok\n']);
+    expect((await get('/metrics'))[1]).toContain('x_total 1');
+    expect((await get('/nothing'))[0]).toBe(404);
+    expect((await get('/healthz', 'POST'))[0]).toBe(405);
+  } finally {
+    await server.close();
+  }
+});

@@ -1,0 +1,150 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, expect, test, vi } from 'vitest';
+
+import { ApiError, isNotFound, TransportError } from './api-error.ts';
+import { connect, ConnectionError } from './connection.ts';
+import { createTransport, type RequestObserver } from './transport.ts';
+
+const ends: (() => void)[] = [];
+afterEach(() => {
+  vi.useRealTimers();
+  for (const end of ends.splice(0)) end();
+});
+
+/** A transport to a server that answers as told. */
+const serve = async (
+  answer: (request: IncomingMessage, response: ServerResponse) => void,
+  observe?: RequestObserver,
+) => {
+  const server: Server = createServer(answer).listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  const transport = createTransport(
+    {
+      server: new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`),
+      credentials: () => Promise.resolve({ headers: { authorization: 'Bearer t' } }),
+      close: () => {},
+    },
+    observe,
+  );
+  ends.push(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return transport;
+};
+const get = { method: 'GET', path: '/x' } as const;
+const collect = async (lines: AsyncGenerator<unknown>): Promise<unknown[]> => {
+  const all: unknown[] = [];
+  for await (const line of lines) all.push(line);
+  return all;
+};
+
+test('a refusal carries status, reason and message', async () => {
+  const body = { kind: 'Status', code: 404, reason: 'NotFound', message: 'sites "a" not found' };
+  const transport = await serve((_, response) => response.writeHead(404).end(JSON.stringify(body)));
+  const error = await transport.send(get).catch((cause: unknown) => cause);
+  expect(error).toSatisfy(isNotFound);
+  expect(error).toMatchObject({ status: 404, reason: 'NotFound', message: 'GET /x: 404 sites "a" not found' });
+});
+
+test('a refusal that is no JSON is told as it is', async () => {
+  const transport = await serve((_, response) => response.writeHead(502).end('bad gateway'));
+  await expect(transport.send(get)).rejects.toThrow('GET /x: 502 bad gateway');
+  await expect(transport.send(get)).rejects.toBeInstanceOf(ApiError);
+});
+
+test('"too many requests" is repeated after the time that the server says, and counted', async () => {
+  const codes: string[] = [];
+  let asked = 0;
+  const transport = await serve(
+    (_, response) => (++asked < 3 ? response.writeHead(429, { 'retry-after': '0' }).end() : response.end('{"a":1}')),
+    ({ code }) => codes.push(code),
+  );
+  expect(await transport.send(get)).toEqual({ a: 1 });
+  expect(codes).toEqual(['429', '429', '200']);
+});
+
+test('a server that is away is a transport error, and counted', async () => {
+  const codes: string[] = [];
+  const transport = createTransport(
+    { server: new URL('http://127.0.0.1:1'), credentials: () => Promise.resolve({}), close: () => {} },
+    ({ code }) => codes.push(code),
+  );
+  await expect(transport.send(get)).rejects.toBeInstanceOf(TransportError);
+  expect(codes).toEqual(['<error>']);
+});
+
+test('a server that says nothing is given up', async () => {
+  const transport = await serve(() => {});
+  await expect(transport.send({ ...get, idleTimeoutMs: 30 })).rejects.toThrow('no answer for 30 ms');
+});
+
+test('lines are parsed however they are cut, and a stream that breaks off is an error after what came', async () => {
+  const whole = await serve((_, response) => {
+    response.write('{"a":1}\n{"b"');
+    setImmediate(() => response.end(':"ü"}\n'));
+  });
+  expect(await collect(whole.stream(get))).toEqual([{ a: 1 }, { b: 'ü' }]);
+  const broken = await serve((_, response) => {
+    response.write('{"a":1}\n');
+    setImmediate(() => response.destroy());
+  });
+  const seen: unknown[] = [];
+  const read = async () => {
+    for await (const line of broken.stream(get)) seen.push(line);
+  };
+  await expect(read()).rejects.toBeInstanceOf(TransportError);
+  expect(seen).toEqual([{ a: 1 }]);
+});
+
+test('a garbled line is a transport error that shows it', async () => {
+  const transport = await serve((_, response) => response.end('{"a":\n'));
+  await expect(collect(transport.stream(get))).rejects.toThrow('is no JSON: {"a":');
+});
+
+test('leaving a stream ends its connection', async () => {
+  const closed = Promise.withResolvers<void>();
+  const transport = await serve((request, response) => {
+    request.socket.once('close', () => closed.resolve());
+    response.write('{"a":1}\n');
+  });
+  for await (const line of transport.stream(get)) {
+    expect(line).toEqual({ a: 1 });
+    break;
+  }
+  await closed.promise;
+});
+
+test('a service account token that was rotated is read again within a minute', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'unbounded-token-'));
+  ends.push(() => rmSync(directory, { recursive: true }));
+  const [tokenFile, kubeconfig] = [join(directory, 'token'), join(directory, 'kubeconfig')];
+  writeFileSync(tokenFile, 'old');
+  const user = { authProvider: { name: 'tokenFile', config: { tokenFile } } };
+  const config = {
+    apiVersion: 'v1',
+    kind: 'Config',
+    'current-context': 'x',
+    clusters: [{ name: 'c', cluster: { server: 'https://127.0.0.1:1' } }],
+    users: [{ name: 'u', user: { 'auth-provider': user.authProvider } }],
+    contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
+  };
+  writeFileSync(kubeconfig, JSON.stringify(config));
+  vi.useFakeTimers({ toFake: ['Date'] });
+  const connection = connect(kubeconfig);
+  const token = async () => (await connection.credentials()).headers as Record<string, string>;
+  expect(await token()).toMatchObject({ Authorization: 'Bearer old' });
+  writeFileSync(tokenFile, 'new');
+  vi.setSystemTime(Date.now() + 61_000);
+  expect(await token()).toMatchObject({ Authorization: 'Bearer new' });
+  connection.close();
+});
+
+test('a kubeconfig that is not there is named', () => {
+  expect(() => connect('/nonexistent/config')).toThrow(ConnectionError);
+  expect(() => connect('/nonexistent/config')).toThrow('kubeconfig "/nonexistent/config" does not exist');
+});
