@@ -1,0 +1,102 @@
+import { isAbsent, type Message, NetlinkError, NetlinkSocket, PROTOCOL, type Request } from '@unbounded/netlink';
+
+import { findDrift } from './drift.ts';
+import { type ObservedTable, readBody, readChain, readElements, readRule, readSet, tableOf } from './observed.codec.ts';
+import { createTable, deleteTable, fillTable, inTransaction, replaceElements } from './table.codec.ts';
+import type { SetSpec, TableFamily, TableSpec } from './table.ts';
+import { ELEMENT_LIST, FAMILY, MESSAGE, RULE, startBody } from './wire.codec.ts';
+
+/** A transaction was refused; nothing of it happened. */
+export class NftablesError extends Error {
+  override readonly name = 'NftablesError';
+  /** `ENOENT`, `EEXIST`, `EBUSY`, … */
+  readonly code: string;
+
+  constructor(cause: NetlinkError) {
+    super(cause.message, { cause });
+    this.code = cause.code;
+  }
+}
+
+/** nf_tables of one network namespace. */
+export interface Nftables extends AsyncDisposable {
+  /** The table becomes exactly this, or stays as it was. @throws NftablesError, RangeError, AddressSyntaxError */
+  replaceTable(table: TableSpec): Promise<void>;
+  /** The elements of one set of a table that exists. @throws NftablesError, RangeError, AddressSyntaxError */
+  replaceSet(table: Pick<TableSpec, 'family' | 'name'>, set: SetSpec): Promise<void>;
+  /** False when there was none. @throws NftablesError */
+  deleteTable(family: TableFamily, name: string): Promise<boolean>;
+  /** undefined when there is none. */
+  readTable(family: TableFamily, name: string): Promise<ObservedTable | undefined>;
+  /** In what the kernel's table differs, in words; undefined when it is as wanted. */
+  drift(table: TableSpec): Promise<string | undefined>;
+  /** Is the kernel's table exactly this? What counters say does not count. */
+  matches(table: TableSpec): Promise<boolean>;
+  close(): void;
+}
+
+const ECANCELED = 'ECANCELED';
+
+const commit = async (socket: NetlinkSocket, requests: readonly Request[]): Promise<void> => {
+  const errors = (await socket.transact(inTransaction(requests))).filter((error) => error !== undefined);
+  // What comes behind the refusal is only cancelled: the reason is the other one.
+  const cause = errors.find(({ code }) => code !== ECANCELED) ?? errors[0];
+  if (cause) throw new NftablesError(cause);
+};
+
+const exists = async (socket: NetlinkSocket, family: TableFamily, name: string): Promise<boolean> => {
+  const body = startBody(FAMILY[family]).attributeText(RULE.table, name).bytes();
+  try {
+    await socket.request({ type: MESSAGE.getTable, flags: 0, body, what: `find table ${family} ${name}` });
+    return true;
+  } catch (error) {
+    if (isAbsent(error)) return false;
+    throw error;
+  }
+};
+
+const readTable = async (socket: NetlinkSocket, family: TableFamily, name: string): Promise<ObservedTable | undefined> => {
+  if (!(await exists(socket, family, name))) return undefined;
+  const list = <T>(type: number, read: (attributes: ReturnType<typeof readBody>) => T): Promise<T[]> => {
+    const body = startBody(FAMILY[family]).attributeText(RULE.table, name).bytes();
+    const decode = (message: Message): T | undefined => {
+      const attributes = readBody(message.body);
+      return tableOf(attributes) === name ? read(attributes) : undefined;
+    };
+    return socket.dump({ type, flags: 0, body, what: `list table ${family} ${name}` }, decode);
+  };
+  const elements = async (set: string) => {
+    const body = startBody(FAMILY[family]).attributeText(ELEMENT_LIST.table, name).attributeText(ELEMENT_LIST.set, set).bytes();
+    const pages = await socket.dump({ type: MESSAGE.getElement, flags: 0, body, what: `list set ${name} ${set}` }, (message) => readElements(readBody(message.body)));
+    return pages.flat();
+  };
+  const [chains, rules, sets] = [await list(MESSAGE.getChain, readChain), await list(MESSAGE.getRule, readRule), await list(MESSAGE.getSet, readSet)];
+  const filled = [];
+  for (const set of sets) filled.push({ ...set, elements: await elements(set.name) });
+  return { chains: chains.map((chain) => ({ ...chain, rules: rules.filter((rule) => rule.chain === chain.name) })), sets: filled };
+};
+
+/** @throws Error with `code` when the socket cannot be opened */
+export const createNftables = (options: { readonly netnsFd?: number } = {}): Nftables => {
+  const socket = new NetlinkSocket({ protocol: PROTOCOL.netfilter, ...options });
+  const drift = async (table: TableSpec): Promise<string | undefined> => findDrift(table, await readTable(socket, table.family, table.name));
+  return {
+    // Creating before deleting makes the deletion succeed whether it was there or not.
+    replaceTable: (table) => commit(socket, [createTable(table), deleteTable(table), createTable(table), ...fillTable(table)]),
+    replaceSet: (table, set) => commit(socket, replaceElements(table, set)),
+    deleteTable: async (family, name) => {
+      try {
+        await commit(socket, [deleteTable({ family, name })]);
+        return true;
+      } catch (error) {
+        if (error instanceof NftablesError && error.code === 'ENOENT') return false;
+        throw error;
+      }
+    },
+    readTable: (family, name) => readTable(socket, family, name),
+    drift,
+    matches: async (table) => (await drift(table)) === undefined,
+    close: () => socket.close(),
+    [Symbol.asyncDispose]: async () => socket.close(),
+  };
+};

@@ -1,0 +1,123 @@
+import { FLAG, type Request } from '@unbounded/netlink';
+
+import { compileRule, writeInstructions } from './expression.codec.ts';
+import { type Element, elementsOf, isInterval, SET_TYPES } from './set.codec.ts';
+import type { ChainSpec, Hook, RuleSpec, SetSpec, TableFamily, TableSpec } from './table.ts';
+import {
+  batchBody,
+  CHAIN,
+  DATA,
+  DEVICE_NAME,
+  ELEMENT,
+  ELEMENT_LIST,
+  encodeComment,
+  FAMILY,
+  HOOK,
+  HOST_ORDER_KEYS,
+  INTERVAL_END,
+  LIST_ENTRY,
+  MESSAGE,
+  RULE,
+  SET,
+  SET_INTERVAL,
+  startBody,
+  TABLE,
+} from './wire.codec.ts';
+
+/** NF_INET_*; ingress is 0 in the netdev family and NF_INET_INGRESS in inet. */
+const HOOKS: Readonly<Record<Exclude<Hook, 'ingress'>, number>> = { prerouting: 0, input: 1, forward: 2, output: 3, postrouting: 4 };
+const INET_INGRESS = 5;
+/** Elements of one message: an attribute holds 64 KiB, an element takes at most 40 bytes. */
+const ELEMENTS_PER_MESSAGE = 1000;
+const CREATE = FLAG.create;
+
+interface Place {
+  readonly family: TableFamily;
+  readonly name: string;
+}
+
+export const hookNumber = (family: TableFamily, hook: Hook): number =>
+  hook === 'ingress' ? (family === 'inet' ? INET_INGRESS : 0) : HOOKS[hook];
+
+const tableRequest = (type: number, flags: number, { family, name }: Place): Request => ({
+  type,
+  flags,
+  body: startBody(FAMILY[family]).attributeText(TABLE.name, name).bytes(),
+  what: `${type === MESSAGE.deleteTable ? 'delete' : 'create'} table ${family} ${name}`,
+});
+
+export const createTable = (table: Place): Request => tableRequest(MESSAGE.newTable, CREATE, table);
+export const deleteTable = (table: Place): Request => tableRequest(MESSAGE.deleteTable, 0, table);
+
+const createChain = (table: Place, chain: ChainSpec): Request => {
+  const writer = startBody(FAMILY[table.family]).attributeText(CHAIN.table, table.name).attributeText(CHAIN.name, chain.name);
+  const { base } = chain;
+  if (base) {
+    writer.nest(CHAIN.hook, () => {
+      writer.attributeBe32(HOOK.number, hookNumber(table.family, base.hook)).attributeBe32(HOOK.priority, base.priority);
+      const { devices } = base;
+      if (devices) writer.nest(HOOK.devices, () => devices.forEach((device) => writer.attributeText(DEVICE_NAME, device)));
+    });
+    writer.attributeText(CHAIN.type, base.type).attributeBe32(CHAIN.policy, base.policy === 'drop' ? 0 : 1);
+  }
+  return { type: MESSAGE.newChain, flags: CREATE, body: writer.bytes(), what: `create chain ${table.name} ${chain.name}` };
+};
+
+const createRule = (table: Place, chain: string, rule: RuleSpec): Request => {
+  const writer = startBody(FAMILY[table.family]).attributeText(RULE.table, table.name).attributeText(RULE.chain, chain);
+  writeInstructions(writer, RULE.expressions, compileRule(table.family, rule.expressions));
+  if (rule.comment !== undefined) writer.attribute(RULE.userData, encodeComment(rule.comment));
+  const what = `add rule to ${table.name} ${chain}${rule.comment === undefined ? '' : ` ("${rule.comment}")`}`;
+  return { type: MESSAGE.newRule, flags: CREATE | FLAG.append, body: writer.bytes(), what };
+};
+
+const createSet = (table: Place, set: SetSpec, id: number): Request => {
+  const { type, length } = SET_TYPES[set.type];
+  const writer = startBody(FAMILY[table.family]).attributeText(SET.table, table.name).attributeText(SET.name, set.name);
+  writer.attributeBe32(SET.flags, isInterval(set.type) ? SET_INTERVAL : 0).attributeBe32(SET.keyType, type);
+  writer.attributeBe32(SET.keyLength, length).attributeBe32(SET.id, id);
+  if (set.type === 'mark' || set.type === 'ifname') writer.attribute(SET.userData, HOST_ORDER_KEYS);
+  return { type: MESSAGE.newSet, flags: CREATE, body: writer.bytes(), what: `create set ${table.name} ${set.name}` };
+};
+
+const addElements = (table: Place, set: string, elements: readonly Element[]): Request => {
+  const writer = startBody(FAMILY[table.family]).attributeText(ELEMENT_LIST.table, table.name).attributeText(ELEMENT_LIST.set, set);
+  writer.nest(ELEMENT_LIST.elements, () => {
+    for (const { key, isEnd } of elements) {
+      writer.nest(LIST_ENTRY, () => {
+        if (isEnd) writer.attributeBe32(ELEMENT.flags, INTERVAL_END);
+        writer.nest(ELEMENT.key, () => writer.attribute(DATA.value, key));
+      });
+    }
+  });
+  return { type: MESSAGE.newElement, flags: CREATE, body: writer.bytes(), what: `add ${elements.length} elements to set ${table.name} ${set}` };
+};
+
+const fillSet = (table: Place, set: SetSpec): Request[] => {
+  const elements = elementsOf(set);
+  const requests: Request[] = [];
+  for (let at = 0; at < elements.length; at += ELEMENTS_PER_MESSAGE) {
+    requests.push(addElements(table, set.name, elements.slice(at, at + ELEMENTS_PER_MESSAGE)));
+  }
+  return requests;
+};
+
+/** Empties the set, then fills it: in one transaction no packet sees it empty. */
+export const replaceElements = (table: Place, set: SetSpec): Request[] => {
+  const body = startBody(FAMILY[table.family]).attributeText(ELEMENT_LIST.table, table.name).attributeText(ELEMENT_LIST.set, set.name).bytes();
+  return [{ type: MESSAGE.deleteElement, flags: 0, body, what: `empty set ${table.name} ${set.name}` }, ...fillSet(table, set)];
+};
+
+/** Everything of a table, so that what refers comes after what is referred to. @throws RangeError, AddressSyntaxError */
+export const fillTable = (table: TableSpec): Request[] => [
+  ...(table.sets ?? []).flatMap((set, index) => [createSet(table, set, index + 1), ...fillSet(table, set)]),
+  ...table.chains.map((chain) => createChain(table, chain)),
+  ...table.chains.flatMap((chain) => chain.rules.map((rule) => createRule(table, chain.name, rule))),
+];
+
+/** The messages between the brackets of a transaction. */
+export const inTransaction = (requests: readonly Request[]): Request[] => [
+  { type: MESSAGE.batchBegin, flags: 0, body: batchBody(), what: 'begin transaction' },
+  ...requests,
+  { type: MESSAGE.batchEnd, flags: 0, body: batchBody(), what: 'commit transaction' },
+];
