@@ -201,7 +201,7 @@ test('a node that goes away changes no other’s block, and its own can be given
       fc.pre(first.allocations.length > 0);
       const blocks = new Map(first.allocations.map((entry) => [entry.node, entry.podCIDRs]));
       const settled = nodes.map((entry) =>
-        blocks.has(entry.name) ? node(entry.name, '10.1.0.1', blocks.get(entry.name)!) : entry,
+        blocks.has(entry.name) ? node(entry.name, '10.1.0.1', blocks.get(entry.name)) : entry,
       );
       const gone = first.allocations[pick % first.allocations.length]!.node;
       const second = planAllocations({ sites, nodes: settled.filter(({ name }) => name !== gone) });
@@ -217,7 +217,7 @@ test('when every node has its blocks a second plan does nothing', () => {
         planAllocations({ sites, nodes }).allocations.map((entry) => [entry.node, entry.podCIDRs]),
       );
       const settled = nodes.map((entry) =>
-        blocks.has(entry.name) ? node(entry.name, '10.1.0.1', blocks.get(entry.name)!) : entry,
+        blocks.has(entry.name) ? node(entry.name, '10.1.0.1', blocks.get(entry.name)) : entry,
       );
       expect(planAllocations({ sites, nodes: settled }).allocations).toEqual([]);
     }),

@@ -89,7 +89,7 @@ const allocate = ({ sites, nodes }: AllocationWorld) => {
   for (const node of nodes.filter(({ podCIDRs }) => podCIDRs.length === 0).sort(byAge)) {
     const site = index.siteOf(node);
     if (!site || site.spec.manageCniPlugin === false) continue;
-    const assignment = parseAssignments(site).assignments.find(({ matches }) => matches(node.name));
+    const assignment = parseAssignments(site).assignments.find((candidate) => candidate.matches(node.name));
     if (!assignment) continue;
     const { name } = site.metadata;
     const key = `${name}/${assignment.index}`;

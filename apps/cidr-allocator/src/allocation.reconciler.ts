@@ -55,8 +55,6 @@ export const allocationReconciler = (options: AllocationReconcilerOptions): Reco
         metrics.exhausted(exhaustion.site);
         logger.error({ ...exhaustion, nodes: exhaustion.nodes.length }, note);
         options.onExhausted?.(exhaustion);
-        const site = sites.get(exhaustion.site);
-        if (site) recorder.record({ about: site, ...warn });
       }
       for (const name of exhaustion.nodes) {
         const node = byName.get(name);
@@ -98,7 +96,7 @@ export const allocationReconciler = (options: AllocationReconcilerOptions): Reco
     } finally {
       for (const site of sites.list()) {
         const conditions = planSiteConditions(site, current);
-        await applyStatus(siteClient, site, { conditions }, { fieldManager: FIELD_MANAGER, signal });
+        await applyStatus(siteClient, site, { conditions }, { fieldManager: FIELD_MANAGER, signal, recorder });
       }
     }
     return done;

@@ -161,3 +161,16 @@ test('two nodes whose blocks overlap get an Event on the younger and a metric; n
   await until('n3 gets what is free of both', async () => (await blocks())['n3']);
   expect((await blocks())['n3']).toEqual(['100.64.2.0/24']);
 });
+
+test('the API server restarts: the allocator lives through it and goes on', async () => {
+  await sites.create(siteObject('a'));
+  const app = start('--lease-duration', '3s');
+  await until('it leads', () => app.log.some(({ msg }) => msg === 'became leader'));
+  await api.kill();
+  await until('it no longer leads', () => app.log.some(({ msg }) => msg === 'no longer leader'));
+  expect((await app.health('/healthz')).status).toBe(200);
+  await api.start();
+  await createNode(nodes, { name: 'n1', internalIPs: ['10.1.0.1'] });
+  await until('allocated', async () => (await blocks())['n1'], 30_000);
+  expect(await app.stop()).toBe(0);
+});

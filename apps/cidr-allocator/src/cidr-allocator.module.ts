@@ -1,7 +1,6 @@
-import { type DynamicModule } from '@nestjs/common';
 import { createController, watches } from '@unbounded/controller-runtime';
 import { siteKind } from '@unbounded/crds';
-import { HOST_PARTS, type HostPart, type HostServices, openControlPlane } from '@unbounded/host';
+import { hostModule, type HostPart, type HostServices, openControlPlane } from '@unbounded/host';
 import { nodes as nodeResource, resourceOf } from '@unbounded/kube';
 import { nodeFingerprint } from '@unbounded/membership';
 
@@ -43,11 +42,5 @@ const createParts = (config: CidrAllocatorConfig, services: HostServices): reado
   return [plane.part([controller]), { name: 'exhaustion', start: () => {}, stop: () => {}, failed: fatal.promise }];
 };
 
-class CidrAllocatorModule {}
-
-export const cidrAllocatorModule =
-  (config: CidrAllocatorConfig) =>
-  (services: HostServices): DynamicModule => ({
-    module: CidrAllocatorModule,
-    providers: [{ provide: HOST_PARTS, useFactory: () => createParts(config, services) }],
-  });
+export const cidrAllocatorModule = (config: CidrAllocatorConfig) => (services: HostServices) =>
+  hostModule(() => createParts(config, services));

@@ -32,7 +32,7 @@ test.each<[string, Site, object[]]>([
       {
         type: 'PodCIDRsAvailable',
         status: 'False',
-        reason: 'Exhausted',
+        reason: 'PodCIDRsExhausted',
         message:
           'no free /24 in 100.64.0.0/23: add a block to spec.podCidrAssignments[0].cidrBlocks; waiting: n2, n3, n4, n5, n6 and 1 more',
         observedGeneration: 7,

@@ -33,7 +33,7 @@ const available = ({ metadata, spec }: Site, plan: AllocationPlan): Omit<SiteCon
         `no free /${blockLength} in ${pools.join(', ')}: add a block to spec.podCidrAssignments[${assignmentIndex}].cidrBlocks; waiting: ${some(nodes)}`,
     )
     .join('; ');
-  return { type, status: 'False', reason: 'Exhausted', message };
+  return { type, status: 'False', reason: 'PodCIDRsExhausted', message };
 };
 
 const valid = ({ metadata }: Site, plan: AllocationPlan): Omit<SiteCondition, 'observedGeneration'> => {
@@ -44,7 +44,7 @@ const valid = ({ metadata }: Site, plan: AllocationPlan): Omit<SiteCondition, 'o
   if (overlaps.length === 0)
     return { type, status: 'True', reason: 'Valid', message: 'the pools overlap with no other Site’s' };
   const message = some(overlaps.map(({ cidr, other, otherCidr }) => `${cidr} overlaps ${otherCidr} of Site ${other}`));
-  return { type, status: 'False', reason: 'Overlap', message: `${message}: use blocks of its own` };
+  return { type, status: 'False', reason: 'PodCIDRsOverlap', message: `${message}: use blocks of its own` };
 };
 
 /** What a Site's status says about its pod blocks. */

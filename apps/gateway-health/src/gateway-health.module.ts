@@ -1,4 +1,3 @@
-import { type DynamicModule } from '@nestjs/common';
 import { type ConfigOf, type controlPlaneOptions } from '@unbounded/config';
 import { createController, watches } from '@unbounded/controller-runtime';
 import {
@@ -9,7 +8,7 @@ import {
   siteKind,
   sitePeeringKind,
 } from '@unbounded/crds';
-import { HOST_PARTS, type HostPart, type HostServices, openControlPlane } from '@unbounded/host';
+import { hostModule, type HostPart, type HostServices, openControlPlane } from '@unbounded/host';
 import { clientOf, nodes as nodeResource, resourceOf } from '@unbounded/kube';
 
 import { gatewayNodeFingerprint, gatewaysReconciler } from './gateways.reconciler.ts';
@@ -53,7 +52,12 @@ const createParts = (config: GatewayHealthConfig, services: HostServices): reado
       watches(caches.sitePeerings, { keysOf, fingerprint: ({ metadata }) => String(metadata.generation) }),
       watches(caches.poolPeerings, { keysOf }),
     ],
-    reconcile: gatewaysReconciler({ caches, clients, metrics: gatewayMetrics(plane.metrics) }),
+    reconcile: gatewaysReconciler({
+      caches,
+      clients,
+      metrics: gatewayMetrics(plane.metrics),
+      recorder: plane.recorder,
+    }),
     gatherMs: GATHER_MS,
     logger: plane.logger,
     metrics: plane.metrics,
@@ -61,11 +65,5 @@ const createParts = (config: GatewayHealthConfig, services: HostServices): reado
   return [plane.part([controller])];
 };
 
-class GatewayHealthModule {}
-
-export const gatewayHealthModule =
-  (config: GatewayHealthConfig) =>
-  (services: HostServices): DynamicModule => ({
-    module: GatewayHealthModule,
-    providers: [{ provide: HOST_PARTS, useFactory: () => createParts(config, services) }],
-  });
+export const gatewayHealthModule = (config: GatewayHealthConfig) => (services: HostServices) =>
+  hostModule(() => createParts(config, services));

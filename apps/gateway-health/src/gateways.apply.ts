@@ -9,7 +9,14 @@ import {
   sameJson,
   type SiteGatewayPoolAssignment,
 } from '@unbounded/crds';
-import { applyStatus, isNotFound, type Node, type ResourceClient, setFinalizer } from '@unbounded/kube';
+import {
+  applyStatus,
+  type EventRecorder,
+  isNotFound,
+  type Node,
+  type ResourceClient,
+  setFinalizer,
+} from '@unbounded/kube';
 
 import { type PoolPlan, type RoleChange } from './gateways.plan.ts';
 import { type PoolCondition } from './pool-conditions.plan.ts';
@@ -54,15 +61,18 @@ const acceptance = ({ metadata }: Joining, missing: readonly string[]) => {
 };
 
 /** The writes of one round. Each is left out when the object already is as it should be. */
-export const createGatewayWrites = (clients: GatewayClients, signal: AbortSignal) => ({
+export const createGatewayWrites = (clients: GatewayClients, recorder: EventRecorder, signal: AbortSignal) => ({
   poolStatus: async (
     { pool, gateways, connectedSites, reachableSites }: PoolPlan,
     conditions: readonly PoolCondition[],
   ) => {
     const fields = { nodes: gateways, nodeCount: gateways.length, connectedSites, reachableSites };
-    await applyStatus(clients.pools, pool, { fields, conditions }, { fieldManager: FIELD_MANAGER, signal }).catch(
-      ignoreGone,
-    );
+    await applyStatus(
+      clients.pools,
+      pool,
+      { fields, conditions },
+      { fieldManager: FIELD_MANAGER, signal, recorder },
+    ).catch(ignoreGone);
   },
 
   poolFinalizer: ({ pool, gateways }: PoolPlan) =>
@@ -112,6 +122,8 @@ export const createGatewayWrites = (clients: GatewayClients, signal: AbortSignal
       object.kind === 'GatewayPoolPeering' ? clients.poolPeerings : clients.assignments
     ) as ResourceClient<Joining>;
     const conditions = [acceptance(object, missing)];
-    await applyStatus(client, object, { conditions }, { fieldManager: FIELD_MANAGER, signal }).catch(ignoreGone);
+    await applyStatus(client, object, { conditions }, { fieldManager: FIELD_MANAGER, signal, recorder }).catch(
+      ignoreGone,
+    );
   },
 });

@@ -8,7 +8,7 @@ import {
   type SiteGatewayPoolAssignment,
   type SitePeering,
 } from '@unbounded/crds';
-import { type Node } from '@unbounded/kube';
+import { type EventRecorder, type Node } from '@unbounded/kube';
 import { nodeFacts, nodeFingerprint } from '@unbounded/membership';
 
 import { createGatewayWrites, type GatewayClients, isGatewayTaint } from './gateways.apply.ts';
@@ -35,6 +35,7 @@ export interface GatewayReconcilerOptions {
   readonly caches: GatewayCaches;
   readonly clients: GatewayClients;
   readonly metrics: GatewayMetrics;
+  readonly recorder: EventRecorder;
   readonly now?: () => number;
 }
 
@@ -61,6 +62,7 @@ export const gatewaysReconciler = ({
   caches,
   clients,
   metrics,
+  recorder,
   now = Date.now,
 }: GatewayReconcilerOptions): Reconcile => {
   const read = () => ({
@@ -75,7 +77,7 @@ export const gatewaysReconciler = ({
   return async (_key, signal) => {
     const world = read();
     const plan = planGateways({ ...world, nodes: world.nodes.map(toGatewayNode) });
-    const write = createGatewayWrites(clients, signal);
+    const write = createGatewayWrites(clients, recorder, signal);
     const nodes = new Map(world.nodes.map((node) => [node.metadata.name, node]));
     const nowMs = now();
     await inParallel(

@@ -7,7 +7,14 @@ import {
   type SiteNodeSlice,
   type SitePeering,
 } from '@unbounded/crds';
-import { applyStatus, isNotFound, type Node, type ResourceClient, setFinalizer } from '@unbounded/kube';
+import {
+  applyStatus,
+  type EventRecorder,
+  isNotFound,
+  type Node,
+  type ResourceClient,
+  setFinalizer,
+} from '@unbounded/kube';
 import { nodeFacts } from '@unbounded/membership';
 import { type Logger } from '@unbounded/telemetry';
 
@@ -43,6 +50,7 @@ export interface MembershipReconcilerOptions {
   readonly caches: MembershipCaches;
   readonly clients: MembershipClients;
   readonly metrics: MembershipMetrics;
+  readonly recorder: EventRecorder;
   readonly logger: Logger;
 }
 
@@ -66,7 +74,7 @@ const siteCondition = ({ site, overlaps }: SitePlan) => {
   }
   const texts = overlaps.map(({ cidr, earlier, earlierCidr }) => `${cidr} overlaps ${earlierCidr} of Site ${earlier}`);
   const message = `${texts.join(', ')}: nodes with an address in both belong to the other Site; use blocks of its own`;
-  return { type, status: 'False', reason: 'Overlap', message, ...observed(site) } as const;
+  return { type, status: 'False', reason: 'NodeCidrsOverlap', message, ...observed(site) } as const;
 };
 
 const peeringCondition = ({ peering, missing }: PeeringPlan) => {
@@ -82,8 +90,8 @@ const peeringCondition = ({ peering, missing }: PeeringPlan) => {
       } as const);
 };
 
-const createApply = ({ caches, clients, logger }: MembershipReconcilerOptions, signal: AbortSignal) => {
-  const status = { fieldManager: FIELD_MANAGER, signal };
+const createApply = ({ caches, clients, recorder, logger }: MembershipReconcilerOptions, signal: AbortSignal) => {
+  const status = { fieldManager: FIELD_MANAGER, signal, recorder };
   return {
     label: async ({ node, site }: LabelChange): Promise<void> => {
       await clients.nodes.mergePatch(node, { metadata: { labels: { [labels.site]: site ?? null } } }, { signal });

@@ -119,8 +119,13 @@ test('of two sites that claim an address the older keeps it, and the younger say
   const condition = await until('condition', async () =>
     (await sites().get('c')).status?.conditions?.find(({ type }) => type === 'NodeCidrsValid'),
   );
-  expect(condition).toMatchObject({ status: 'False', reason: 'Overlap' });
+  expect(condition).toMatchObject({ status: 'False', reason: 'NodeCidrsOverlap' });
   expect(condition.message).toContain('10.1.2.0/24 overlaps 10.1.0.0/16 of Site b');
+  const { events } = coreClients(api.cluster);
+  const event = await until('event', async () =>
+    (await events.listAll()).find(({ reason }) => reason === 'NodeCidrsOverlap'),
+  );
+  expect(event).toMatchObject({ type: 'Warning', note: condition.message, regarding: { kind: 'Site', name: 'c' } });
 });
 
 test('a gateway leaves the slices when its pool lists it, and comes back when it no longer can be one', async () => {

@@ -1,8 +1,7 @@
-import { type DynamicModule } from '@nestjs/common';
 import { type ConfigOf, type controlPlaneOptions } from '@unbounded/config';
 import { createController, watches } from '@unbounded/controller-runtime';
 import { gatewayPoolKind, siteKind, siteNodeSliceKind, sitePeeringKind } from '@unbounded/crds';
-import { HOST_PARTS, type HostPart, type HostServices, openControlPlane } from '@unbounded/host';
+import { hostModule, type HostPart, type HostServices, openControlPlane } from '@unbounded/host';
 import { clientOf, nodes as nodeResource, resourceOf } from '@unbounded/kube';
 import { nodeFingerprint } from '@unbounded/membership';
 
@@ -43,6 +42,7 @@ const createParts = (config: SiteMembershipConfig, services: HostServices): read
       caches,
       clients,
       metrics: membershipMetrics(plane.metrics),
+      recorder: plane.recorder,
       logger: plane.logger,
     }),
     gatherMs: GATHER_MS,
@@ -52,11 +52,5 @@ const createParts = (config: SiteMembershipConfig, services: HostServices): read
   return [plane.part([controller])];
 };
 
-class SiteMembershipModule {}
-
-export const siteMembershipModule =
-  (config: SiteMembershipConfig) =>
-  (services: HostServices): DynamicModule => ({
-    module: SiteMembershipModule,
-    providers: [{ provide: HOST_PARTS, useFactory: () => createParts(config, services) }],
-  });
+export const siteMembershipModule = (config: SiteMembershipConfig) => (services: HostServices) =>
+  hostModule(() => createParts(config, services));

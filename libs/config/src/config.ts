@@ -83,7 +83,8 @@ export const readConfig = <O extends Options>(options: O, { argv, env }: Sources
 
 const defaultOf = ({ schema }: Option<unknown>): string => {
   const parsed = schema.safeParse(undefined);
-  return parsed.success ? (parsed.data === undefined ? '' : String(parsed.data)) : 'required';
+  if (!parsed.success) return 'required';
+  return parsed.data === undefined ? '' : typeof parsed.data === 'string' ? parsed.data : JSON.stringify(parsed.data);
 };
 
 /** The reference as a table: flag, variable, default, sentence. */

@@ -105,7 +105,7 @@ class Store<T extends KubeObject> {
   /** What the listing does not have is gone, whether or not its deletion was seen. */
   replaceAll(objects: readonly T[]): void {
     const listed = new Set(objects.map(keyOf));
-    for (const key of [...this.#objects.keys()]) if (!listed.has(key)) this.remove(key);
+    for (const key of this.#objects.keys()) if (!listed.has(key)) this.remove(key);
     for (const object of objects) this.put(object);
   }
 
@@ -177,7 +177,7 @@ const follow = async <T extends KubeObject>(
 
 export const createInformer = <T extends KubeObject>(options: InformerOptions<T>): Informer<T> => {
   const { client, logger, backoff = DEFAULT_BACKOFF } = options;
-  const store = new Store<T>((options.indexers ?? {}) as Indexers<T>);
+  const store = new Store<T>(options.indexers ?? {});
   const name = client.resource.plural;
   const first = Promise.withResolvers<void>();
   let isSynced = false;

@@ -69,7 +69,12 @@ const breakable = (state: { isBroken: boolean }): ResourceClient<Lease> => {
       if (state.isBroken) throw new Error('no route to the API server');
       return call(...args);
     };
-  return { ...leases, get: guard(leases.get), update: guard(leases.update), create: guard(leases.create) };
+  return {
+    ...leases,
+    get: guard((...args: Parameters<typeof leases.get>) => leases.get(...args)),
+    update: guard((...args: Parameters<typeof leases.update>) => leases.update(...args)),
+    create: guard((...args: Parameters<typeof leases.create>) => leases.create(...args)),
+  };
 };
 
 test('a leader that cannot renew stops before another one starts, and follows again afterwards', async () => {

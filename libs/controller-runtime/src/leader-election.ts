@@ -62,8 +62,8 @@ const createCandidate = ({
     return {
       holderIdentity: identity,
       leaseDurationSeconds: Math.max(1, Math.ceil(leaseDurationMs / 1000)),
-      acquireTime: acquireTime ?? (microTime() as never),
-      renewTime: microTime() as never,
+      acquireTime: acquireTime ?? microTime(),
+      renewTime: microTime(),
       leaseTransitions: (lease?.spec?.leaseTransitions ?? 0) + (isOurs || lease === undefined ? 0 : 1),
     };
   };
@@ -112,7 +112,7 @@ const createCandidate = ({
       const lease = await read(signal);
       if (lease?.spec?.holderIdentity !== identity) return;
       const spec = { ...lease.spec, holderIdentity: '', leaseDurationSeconds: 1, renewTime: microTime() as never };
-      await leases.update({ ...lease, spec } as Lease, { signal });
+      await leases.update({ ...lease, spec }, { signal });
     },
   };
 };

@@ -11,7 +11,7 @@ const directory = new URL('../../../deploy/crds/', import.meta.url);
 test('deploy/crds is what the schemas say (else run tools/generate)', () => {
   const files = crdFiles();
   expect(readdirSync(directory).sort()).toEqual([...files.keys()].sort());
-  for (const [name, text] of files) expect(readFileSync(new URL(name, directory), 'utf8'), name).toBe(text);
+  for (const [name, text] of files) expect(readFileSync(new URL(name, directory), 'utf8')).toBe(text);
 });
 
 const walk = (path: string, node: JsonSchema): string[] => [

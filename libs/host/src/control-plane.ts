@@ -61,7 +61,7 @@ export const openControlPlane = ({ name, config, services }: ControlPlaneOptions
     recorder,
     informer: (resource) => {
       const informer = createInformer({ client: cluster.client(resource), logger });
-      informers.push(informer as unknown as Informer<KubeObject>);
+      informers.push(informer);
       return informer;
     },
     part: (controllers) => {

@@ -1,4 +1,3 @@
-import 'reflect-metadata';
 import { type DynamicModule } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import {
@@ -12,10 +11,8 @@ import {
 
 import { drainParts } from './drain.ts';
 import { type Check, startHealthServer } from './health-server.ts';
+import { HOST_PARTS } from './host-module.ts';
 import { type HostPart } from './part.ts';
-
-/** Nest injection token: the module's parts, `readonly HostPart[]`, in the order in which they start. */
-export const HOST_PARTS = Symbol('HOST_PARTS');
 
 /** What the host gives to the module. */
 export interface HostServices {
@@ -30,7 +27,7 @@ export interface HostOptions {
   readonly healthPort: number;
   /** Time for a clean end after SIGTERM; the pod's terminationGracePeriodSeconds must be longer. */
   readonly drainMs?: number;
-  /** Composes the program: providers only, among them `HOST_PARTS`. */
+  /** Composes the program: see `hostModule`. */
   readonly module: (services: HostServices) => DynamicModule;
 }
 

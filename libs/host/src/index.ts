@@ -1,5 +1,6 @@
 export { drainParts } from './drain.ts';
 export { type Check, type HealthServer, startHealthServer } from './health-server.ts';
-export { HOST_PARTS, type HostOptions, type HostServices, runHost } from './host.ts';
+export { type HostOptions, type HostServices, runHost } from './host.ts';
+export { HOST_PARTS, hostModule } from './host-module.ts';
 export { type HostPart } from './part.ts';
 export { type ControlPlane, type ControlPlaneOptions, openControlPlane } from './control-plane.ts';

@@ -2,6 +2,7 @@ import { type Condition, sameJson } from '@unbounded/crds';
 
 import { type ResourceClient } from './client.ts';
 import { changedConditions, type NewCondition, withCondition } from './conditions.ts';
+import { type EventRecorder } from './event-recorder.ts';
 import { type KubeObject } from './objects.ts';
 
 interface StatusUpdate {
@@ -15,6 +16,8 @@ export interface ApplyStatusOptions {
   /** The program: the owner of the fields. Other programs' fields and conditions stay. */
   readonly fieldManager: string;
   readonly signal?: AbortSignal;
+  /** Gets an Event for every condition that turns bad, says something else of what is bad, or turns good again. */
+  readonly recorder?: EventRecorder;
 }
 
 type HasStatus = KubeObject & { readonly status?: { readonly conditions?: readonly Condition[] } };
@@ -24,6 +27,22 @@ const hasFields = (status: object | undefined, fields: object): boolean =>
     sameJson((status as Record<string, unknown> | undefined)?.[name], value),
   );
 
+const recordChanges = (object: HasStatus, changed: readonly NewCondition[], recorder: EventRecorder): void => {
+  for (const { type, status, reason, message } of changed) {
+    const before = object.status?.conditions?.find((entry) => entry.type === type);
+    const isSame = before?.status === status && before.reason === reason && before.message === message;
+    const isNews = status === 'False' ? !isSame : before?.status === 'False';
+    if (!isNews) continue;
+    recorder.record({
+      about: object,
+      type: status === 'False' ? 'Warning' : 'Normal',
+      reason,
+      action: type,
+      note: message,
+    });
+  }
+};
+
 /**
  * Writes the part of an object's status that this program owns, if it differs from what the object shows, by
  * server-side apply. Returns whether it wrote.
@@ -32,10 +51,11 @@ export const applyStatus = async <T extends HasStatus>(
   client: ResourceClient<T>,
   object: T,
   { fields = {}, conditions }: StatusUpdate,
-  { fieldManager, signal }: ApplyStatusOptions,
+  { fieldManager, signal, recorder }: ApplyStatusOptions,
 ): Promise<boolean> => {
   const existing = object.status?.conditions;
-  if (changedConditions(existing, conditions).length === 0 && hasFields(object.status, fields)) return false;
+  const changed = changedConditions(existing, conditions);
+  if (changed.length === 0 && hasFields(object.status, fields)) return false;
   const now = new Date();
   const owned = conditions.map((next) => withCondition(existing, next, now).find(({ type }) => type === next.type)!);
   const { apiVersion, kind, metadata } = object;
@@ -50,5 +70,6 @@ export const applyStatus = async <T extends HasStatus>(
     } as KubeObject,
     { fieldManager, force: true, subresource: 'status', ...(signal ? { signal } : {}) },
   );
+  if (recorder) recordChanges(object, changed, recorder);
   return true;
 };

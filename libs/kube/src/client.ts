@@ -105,36 +105,44 @@ const deleteOptions = (options: Parameters<ResourceClient<KubeObject>['delete']>
     : {}),
 });
 
-/** Reads and writes objects of one kind. */
-export const createClient = <T extends KubeObject>(transport: Transport, resource: Resource<T>): ResourceClient<T> => {
-  const itemPath = (name: string, { namespace, subresource }: WriteOptions): string =>
-    `${collectionPath(resource, namespace)}/${encodeURIComponent(name)}${subresource ? `/${subresource}` : ''}`;
-  const send = async (request: Omit<ApiRequest, 'signal'>, signal?: AbortSignal): Promise<T> =>
-    (await transport.send({ ...request, ...(signal ? { signal } : {}) })) as T;
-  const listPage: ResourceClient<T>['list'] = async (options = {}) => {
-    const { namespace, labelSelector, fieldSelector, limit, continueToken, signal } = options;
-    const query = { labelSelector, fieldSelector, limit, continue: continueToken };
-    const body = (await send(
-      { method: 'GET', path: collectionPath(resource, namespace), query },
-      signal,
-    )) as unknown as ListBody<T>;
+type Reading<T extends KubeObject> = Pick<ResourceClient<T>, 'get' | 'list' | 'listAll' | 'watch'>;
+type Writing<T extends KubeObject> = Omit<ResourceClient<T>, keyof Reading<T> | 'resource'>;
+
+/** The server sends a bookmark about every minute: two of them missing means that the connection is dead. */
+const WATCH_IDLE_TIMEOUT_MS = 150_000;
+
+/** Requests about one kind. */
+const createCalls = <T extends KubeObject>(transport: Transport, resource: Resource<T>) => ({
+  collection: (namespace?: string) => collectionPath(resource, namespace),
+  item: (name: string, { namespace, subresource }: WriteOptions) =>
+    `${collectionPath(resource, namespace)}/${encodeURIComponent(name)}${subresource ? `/${subresource}` : ''}`,
+  send: async <R = T>(request: Omit<ApiRequest, 'signal'>, signal?: AbortSignal): Promise<R> =>
+    (await transport.send({ ...request, ...(signal ? { signal } : {}) })) as R,
+});
+type Calls<T extends KubeObject> = ReturnType<typeof createCalls<T>>;
+
+const createReading = <T extends KubeObject>(
+  transport: Transport,
+  resource: Resource<T>,
+  { collection, item, send }: Calls<T>,
+): Reading<T> => {
+  const list: Reading<T>['list'] = async ({ namespace, limit, continueToken, signal, ...selectors } = {}) => {
+    const query = { ...selectors, limit, continue: continueToken };
+    const body = await send<ListBody<T>>({ method: 'GET', path: collection(namespace), query }, signal);
     return {
-      items: (body.items ?? []).map((item) => withType(resource, item)),
+      items: (body.items ?? []).map((entry) => withType(resource, entry)),
       resourceVersion: body.metadata.resourceVersion ?? '',
       ...(body.metadata.continue ? { continueToken: body.metadata.continue } : {}),
     };
   };
-  const patch = (name: string, body: object, contentType: string, options: WriteOptions): Promise<T> =>
-    send({ method: 'PATCH', path: itemPath(name, options), body, contentType }, options.signal);
   return {
-    resource,
-    get: (name, options = {}) => send({ method: 'GET', path: itemPath(name, options) }, options.signal),
-    list: listPage,
+    get: (name, options = {}) => send({ method: 'GET', path: item(name, options) }, options.signal),
+    list,
     listAll: async (options = {}) => {
       const all: T[] = [];
       let continueToken: string | undefined;
       do {
-        const page = await listPage({ ...options, limit: PAGE_SIZE, continueToken });
+        const page = await list({ ...options, limit: PAGE_SIZE, continueToken });
         all.push(...page.items);
         continueToken = page.continueToken;
       } while (continueToken !== undefined);
@@ -143,53 +151,42 @@ export const createClient = <T extends KubeObject>(transport: Transport, resourc
     watch: ({ namespace, signal, ...query }) =>
       transport.stream({
         method: 'GET',
-        path: collectionPath(resource, namespace),
+        path: collection(namespace),
         query: { ...query, watch: true, allowWatchBookmarks: true },
         idleTimeoutMs: WATCH_IDLE_TIMEOUT_MS,
         ...(signal ? { signal } : {}),
       }) as AsyncGenerator<WatchEvent<T>, void, undefined>,
+  };
+};
+
+const createWriting = <T extends KubeObject>({ collection, item, send }: Calls<T>): Writing<T> => {
+  /** An object says itself in which namespace it is. */
+  const at = ({ metadata }: KubeObject, options: WriteOptions): WriteOptions => ({
+    ...options,
+    namespace: options.namespace ?? metadata.namespace,
+  });
+  const patch = (name: string, body: object, contentType: string, options: WriteOptions): Promise<T> =>
+    send({ method: 'PATCH', path: item(name, options), body, contentType }, options.signal);
+  return {
     create: (object, options = {}) =>
-      send(
-        {
-          method: 'POST',
-          path: collectionPath(resource, options.namespace ?? object.metadata.namespace),
-          body: object,
-        },
-        options.signal,
-      ),
+      send({ method: 'POST', path: collection(at(object, options).namespace), body: object }, options.signal),
     update: (object, options = {}) =>
-      send(
-        {
-          method: 'PUT',
-          path: itemPath(object.metadata.name, {
-            ...options,
-            namespace: options.namespace ?? object.metadata.namespace,
-          }),
-          body: object,
-        },
-        options.signal,
-      ),
+      send({ method: 'PUT', path: item(object.metadata.name, at(object, options)), body: object }, options.signal),
     mergePatch: (name, body, options = {}) => patch(name, body, 'application/merge-patch+json', options),
     jsonPatch: (name, body, options = {}) => patch(name, body, 'application/json-patch+json', options),
-    apply: (object, { fieldManager, force, ...options }) =>
-      send(
-        {
-          method: 'PATCH',
-          path: itemPath(object.metadata.name, {
-            ...options,
-            namespace: options.namespace ?? object.metadata.namespace,
-          }),
-          query: { fieldManager, force },
-          body: object,
-          contentType: 'application/apply-patch+yaml',
-        },
-        options.signal,
-      ),
+    apply: (object, { fieldManager, force, ...options }) => {
+      const path = item(object.metadata.name, at(object, options));
+      const contentType = 'application/apply-patch+yaml'; // JSON is YAML
+      return send({ method: 'PATCH', path, query: { fieldManager, force }, body: object, contentType }, options.signal);
+    },
     delete: async (name, options = {}) => {
-      await send({ method: 'DELETE', path: itemPath(name, options), body: deleteOptions(options) }, options.signal);
+      await send({ method: 'DELETE', path: item(name, options), body: deleteOptions(options) }, options.signal);
     },
   };
 };
 
-/** The server sends a bookmark about every minute: two of them missing means that the connection is dead. */
-const WATCH_IDLE_TIMEOUT_MS = 150_000;
+/** Reads and writes objects of one kind. */
+export const createClient = <T extends KubeObject>(transport: Transport, resource: Resource<T>): ResourceClient<T> => {
+  const calls = createCalls(transport, resource);
+  return { resource, ...createReading(transport, resource, calls), ...createWriting(calls) };
+};

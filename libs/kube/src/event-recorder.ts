@@ -64,7 +64,7 @@ export const createEventRecorder = ({
       apiVersion: 'events.k8s.io/v1',
       kind: 'Event',
       metadata: { name, namespace },
-      eventTime: microTime(at) as never,
+      eventTime: microTime(at),
       reportingController: controller,
       reportingInstance: instance.slice(0, 128),
       action,

@@ -37,7 +37,7 @@ const serve = async (
   return transport;
 };
 const get = { method: 'GET', path: '/x' } as const;
-const collect = async (lines: AsyncGenerator<unknown>): Promise<unknown[]> => {
+const collect = async (lines: AsyncGenerator): Promise<unknown[]> => {
   const all: unknown[] = [];
   for await (const line of lines) all.push(line);
   return all;

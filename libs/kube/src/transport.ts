@@ -1,4 +1,4 @@
-import { type IncomingMessage, request as httpRequest } from 'node:http';
+import { type IncomingMessage, type OutgoingHttpHeaders, request as httpRequest } from 'node:http';
 import { request as httpsRequest, type RequestOptions } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -57,7 +57,7 @@ const open = async (connection: Connection, call: ApiRequest): Promise<IncomingM
     ...credentials,
     method: call.method,
     headers: {
-      ...credentials.headers,
+      ...(credentials.headers as OutgoingHttpHeaders),
       accept: 'application/json',
       'user-agent': 'unbounded',
       ...(body === undefined

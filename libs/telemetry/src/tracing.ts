@@ -1,7 +1,7 @@
-import { type Attributes, type Span, type Tracer } from '@opentelemetry/api';
+import { type Attributes, type Span, type SpanStatusCode, type Tracer } from '@opentelemetry/api';
 
 /** Set while tracing runs; without it `traced` only calls the function. */
-let tracer: Tracer | undefined;
+let active: { readonly tracer: Tracer; readonly errorCode: SpanStatusCode } | undefined;
 
 export interface Tracing {
   /** Sends what has not been sent, within the exporter's time limit. */
@@ -31,10 +31,11 @@ export const startTracing = async (
     resource,
     spanProcessors: [new BatchSpanProcessor({ exporter: new OTLPTraceExporter() })],
   });
-  tracer = provider.getTracer(service);
+  const { SpanStatusCode: codes } = await import('@opentelemetry/api');
+  active = { tracer: provider.getTracer(service), errorCode: codes.ERROR };
   return {
     stop: async () => {
-      tracer = undefined;
+      active = undefined;
       await provider.shutdown();
     },
   };
@@ -46,13 +47,14 @@ export const traced = async <T>(
   attributes: Attributes,
   work: (span?: Span) => Promise<T>,
 ): Promise<T> => {
-  const span = tracer?.startSpan(name, { attributes });
-  if (!span) return work();
+  if (!active) return work();
+  const { tracer, errorCode } = active;
+  const span = tracer.startSpan(name, { attributes });
   try {
     return await work(span);
   } catch (error) {
     span.recordException(error instanceof Error ? error : String(error));
-    span.setStatus({ code: 2, message: error instanceof Error ? error.message : String(error) }); // SpanStatusCode.ERROR
+    span.setStatus({ code: errorCode, message: error instanceof Error ? error.message : String(error) });
     throw error;
   } finally {
     span.end();

@@ -22,7 +22,7 @@ afterAll(() => api?.stop());
 let created = 0;
 const create = (kind: KindDefinition, spec: object, name = `x${++created}`): Promise<KubeObject> => {
   const object = { apiVersion: GROUP_VERSION, kind: kind.kind, metadata: { name }, spec };
-  return api.cluster.client(resourceOf(kind)).create(object as never);
+  return api.cluster.client(resourceOf(kind)).create(object);
 };
 const assignment = (extra: object = {}) => ({ cidrBlocks: ['100.64.0.0/16'], ...extra });
 const site = (spec: object = {}) => ({ nodeCidrs: ['10.1.0.0/16'], podCidrAssignments: [assignment()], ...spec });
@@ -248,7 +248,7 @@ const accepted: [what: string, kind: KindDefinition, spec: object][] = [
   ],
 ];
 test.each(accepted)('%s is accepted', async (_, kind, spec) => {
-  await create(kind, spec);
+  expect((await create(kind, spec)).metadata.uid).toBeDefined();
 });
 
 test('a name that cannot be a label value is refused', async () => {
@@ -265,7 +265,8 @@ test('the largest objects that the limits allow stay within the cost limit of th
     cidrBlocks: blocks(index, 64),
     nodeBlockSizes: { ipv4: 28 },
   }));
-  await create(siteKind, { nodeCidrs: blocks(200, 256), podCidrAssignments: many });
+  const largest = await create(siteKind, { nodeCidrs: blocks(200, 256), podCidrAssignments: many });
+  expect(largest.metadata.uid).toBeDefined();
 });
 
 test('kubectl knows the short names and shows the columns', () => {

@@ -1,6 +1,5 @@
 import { kinds, type Site, siteKind } from '@unbounded/crds';
 import { silentLogger } from '@unbounded/telemetry';
-import { type ApiServer, startApiServer } from '@unbounded/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import {
@@ -12,7 +11,9 @@ import {
   isNotFound,
   type Node,
   withCondition,
-} from './index.ts';
+} from '@unbounded/kube';
+
+import { type ApiServer, startApiServer } from './api-server.ts';
 
 let api: ApiServer;
 beforeAll(async () => {
