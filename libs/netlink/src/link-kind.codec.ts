@@ -34,8 +34,7 @@ const writeAddress = (writer: MessageWriter, text: string | undefined, types: re
   });
 
 const writeVxlan = (writer: MessageWriter, spec: VxlanKind): void => {
-  // An external device has no VNI of its own, but the kernel's parser asks for one (iproute2 sends 0 as well).
-  writer.attributeU32(VXLAN.id, spec.vni ?? 0);
+  if (!spec.external) writer.attributeU32(VXLAN.id, spec.vni ?? 0);
   writeAddress(writer, spec.remote, [VXLAN.remote, VXLAN.remote6]);
   writeAddress(writer, spec.local, [VXLAN.local, VXLAN.local6]);
   ifDefined(spec.underlay, (link) => writer.attributeU32(VXLAN.link, link));
@@ -105,7 +104,7 @@ const WITH_DATA = new Set<LinkKind['kind']>(['veth', 'vxlan', 'geneve', 'ipip', 
 
 /** What goes into IFLA_LINKINFO. */
 export const writeLinkKind = (writer: MessageWriter, spec: CreatableKind): void => {
-  writer.attributeText(INFO.kind, spec.kind);
+  writer.attributeBareText(INFO.kind, spec.kind);
   if (WITH_DATA.has(spec.kind)) writer.nest(INFO.data, () => writeData(writer, spec), false);
 };
 

@@ -21,7 +21,9 @@ const [STATE_NAMES, FAMILIES] = [
 /** struct ndmsg: u8 family, 3 bytes pad, i32 link, u16 state, u8 flags, u8 type. */
 export const encodeNeighbour = (value: NeighbourSpec): Uint8Array => {
   const flags = value.flags ?? (value.family === 'bridge' ? NTF_SELF : 0);
-  const state = NEIGHBOUR_STATES[value.state ?? 'permanent'];
+  const isPermanentFdb = value.family === 'bridge' && (value.state ?? 'permanent') === 'permanent';
+  // An FDB entry that stays is "permanent, and never asked for", as iproute2 says it.
+  const state = NEIGHBOUR_STATES[value.state ?? 'permanent'] | (isPermanentFdb ? NEIGHBOUR_STATES.noarp : 0);
   const writer = new MessageWriter(64).u8(afOf(value.family)).zeros(3).u32(value.link).u16(state).u8(flags).u8(0);
   if (value.address !== undefined) writer.attribute(NDA.dst, addressBytes(value.address));
   if (value.mac !== undefined) writer.attribute(NDA.mac, macBytes(value.mac));
@@ -43,6 +45,9 @@ export const encodeNeighbourDump = (filter: { readonly family?: IpFamily | 'brid
   return writer.bytes();
 };
 
+const stateName = (bits: number): NeighbourState =>
+  bits & NEIGHBOUR_STATES.permanent ? 'permanent' : (STATE_NAMES.get(bits) ?? 'none');
+
 /** One RTM_NEWNEIGH or RTM_DELNEIGH. @throws NetlinkDecodeError */
 export const decodeNeighbour = (body: Uint8Array): Neighbour => {
   if (body.length < NDMSG_BYTES) {
@@ -57,7 +62,7 @@ export const decodeNeighbour = (body: Uint8Array): Neighbour => {
   return {
     family,
     link: view.getInt32(4, true),
-    state: STATE_NAMES.get(view.getUint16(8, true)) ?? 'none',
+    state: stateName(view.getUint16(8, true)),
     flags: view.getUint8(10),
     ...(address && { address: addressText(address.bytes) }),
     ...(mac && mac.bytes.length > 0 && { mac: macText(mac.bytes) }),

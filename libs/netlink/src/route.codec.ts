@@ -16,7 +16,7 @@ const ONLINK = 4; // RTNH_F_ONLINK
 const RTMSG_BYTES = 12;
 const RTNEXTHOP_BYTES = 8;
 const STATIC = 4;
-const COMPAT_TABLE = 252; // RT_TABLE_COMPAT: the table is in RTA_TABLE
+const IN_ATTRIBUTE = 0; // RT_TABLE_UNSPEC: the table is in RTA_TABLE
 
 /** struct rtmsg: u8 family, dst length, src length, tos, table, protocol, scope, type; u32 flags. */
 const header = (writer: MessageWriter, fields: readonly number[], flags: number): MessageWriter => {
@@ -27,7 +27,7 @@ const header = (writer: MessageWriter, fields: readonly number[], flags: number)
 const writeTable = (writer: MessageWriter, table: number): void => {
   if (table > 255) writer.attributeU32(RTA.table, table);
 };
-const tableByte = (table: number): number => (table > 255 ? COMPAT_TABLE : table);
+const tableByte = (table: number): number => (table > 255 ? IN_ATTRIBUTE : table);
 
 /** As iproute2 does: a route that names no way beyond the link is of scope link. */
 const defaultScope = (route: RouteSpec, family: number): RouteScope => {

@@ -9,7 +9,7 @@ const FRA = { dst: 1, src: 2, iif: 3, priority: 6, mark: 10, suppressPrefixLengt
 const ACTIONS = { lookup: 1, blackhole: 6, unreachable: 7, prohibit: 8 } as const; // FR_ACT_*
 const INVERT = 2; // FIB_RULE_INVERT
 const HEADER_BYTES = 12;
-const [MAIN_TABLE, COMPAT_TABLE, ANY_MASK] = [254, 252, 0xffff_ffff];
+const [MAIN_TABLE, IN_ATTRIBUTE, ANY_MASK] = [254, 0, 0xffff_ffff];
 
 const endpoint = (text: string | undefined, family: IpFamily, field: string): PrefixBytes | undefined => {
   if (text === undefined) return undefined;
@@ -24,7 +24,7 @@ export const encodeRule = (rule: RuleSpec): Uint8Array => {
   const action = ACTIONS[rule.action ?? 'lookup'];
   const table = action === ACTIONS.lookup ? (rule.table ?? MAIN_TABLE) : 0;
   const writer = new MessageWriter(96).u8(afOf(rule.family)).u8(dst?.length ?? 0).u8(src?.length ?? 0).u8(0);
-  writer.u8(table > 255 ? COMPAT_TABLE : table).zeros(2).u8(action).u32(rule.invert ? INVERT : 0);
+  writer.u8(table > 255 ? IN_ATTRIBUTE : table).zeros(2).u8(action).u32(rule.invert ? INVERT : 0);
   writer.attributeU32(FRA.priority, rule.priority);
   if (dst) writer.attribute(FRA.dst, dst.bytes);
   if (src) writer.attribute(FRA.src, src.bytes);
