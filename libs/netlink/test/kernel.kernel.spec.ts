@@ -1,0 +1,232 @@
+import { execFileSync } from 'node:child_process';
+import { Worker } from 'node:worker_threads';
+
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+
+import { createGenericSocket, createNetns, createRouteSocket, createTun, NetlinkError, NetlinkSocket, type Netns, PROTOCOL, type RouteEvent, type RouteSocket } from '../src/index.ts';
+import { addon } from '../src/native.ts';
+
+let ns: Netns;
+let net: RouteSocket;
+
+beforeEach(async () => {
+  ns = createNetns();
+  net = createRouteSocket({ netnsFd: ns.fd });
+  await net.links.modify('lo', { up: true });
+});
+afterEach(() => {
+  net.close();
+  ns.close();
+});
+
+const inNetns = (...command: string[]): string => execFileSync('nsenter', [`--net=${ns.path}`, ...command], { encoding: 'utf8' });
+
+/** A pair that is up on both ends, with 192.0.2.1/24 on the first. */
+const pair = async (): Promise<number> => {
+  const link = await net.links.create({ name: 'va', kind: { kind: 'veth', peer: { name: 'vb' } }, up: true });
+  await net.links.modify('vb', { up: true });
+  await net.addresses.replace({ link: link.index, address: '192.0.2.1/24' });
+  return link.index;
+};
+
+describe('links', () => {
+  test('are created as iproute2 shows them, changed and deleted', async () => {
+    const link = await net.links.create({
+      name: 'vx0',
+      kind: { kind: 'vxlan', external: true, port: 4789, learning: false, udp6ZeroChecksumRx: true },
+      mac: '02:0a:01:00:01:ff',
+      mtu: 1450,
+      up: true,
+      arp: false,
+      alias: 'ours',
+    });
+    expect(link).toMatchObject({ name: 'vx0', mtu: 1450, up: true, arp: false, alias: 'ours', mac: '02:0a:01:00:01:ff', kind: { kind: 'vxlan', external: true, port: 4789, udp6ZeroChecksumRx: true } });
+    expect(inNetns('ip', '-d', 'link', 'show', 'vx0')).toMatch(/vxlan external.*dstport 4789 nolearning.*udp6zerocsumrx/s);
+    await net.links.modify('vx0', { mtu: 1400, name: 'vx1', alias: '' });
+    expect(await net.links.get(link.index)).toMatchObject({ name: 'vx1', mtu: 1400 });
+    await net.links.delete('vx1');
+    expect(await net.links.get('vx1')).toBeUndefined();
+  });
+
+  test('of a kind without module name the kernel’s own reason', async () => {
+    const refused = net.links.create({ name: 'g0', kind: { kind: 'geneve', external: true, port: 6081 } });
+    // Where the module is there this proves nothing: then a link that exists must be refused.
+    await refused.then(
+      () => expect(net.links.create({ name: 'g0', kind: { kind: 'dummy' } })).rejects.toMatchObject({ code: 'EEXIST' }),
+      (error: unknown) => expect(error).toMatchObject({ name: 'NetlinkError', code: 'ENOTSUP', extack: 'Unknown device type', what: 'create link g0 (geneve)' }),
+    );
+  });
+
+  test('born in another namespace are found there', async () => {
+    using other = createNetns();
+    const link = await net.links.create({ name: 'p0', kind: { kind: 'ifb' }, netnsFd: other.fd, alias: 'there' });
+    expect(link).toMatchObject({ name: 'p0', alias: 'there' });
+    expect(await net.links.get('p0')).toBeUndefined();
+  });
+
+  test('a persistent TUN is adopted when nobody holds it, and refused under a name that another kind has', async () => {
+    createTun({ name: 't0', netnsFd: ns.fd });
+    createTun({ name: 't0', netnsFd: ns.fd });
+    expect(await net.links.get('t0')).toMatchObject({ kind: { kind: 'tun', mode: 'tun', persistent: true, vnetHeader: true, packetInfo: false } });
+    await net.links.create({ name: 'b0', kind: { kind: 'bridge' } });
+    expect(() => createTun({ name: 'b0', netnsFd: ns.fd })).toThrow(expect.objectContaining({ code: 'EINVAL' }));
+    await net.links.delete('t0');
+    expect(await net.links.get('t0')).toBeUndefined();
+  });
+});
+
+describe('what can be listed', () => {
+  test('routes: written, replaced, listed by table, deleted by what is given', async () => {
+    const link = await pair();
+    await net.routes.replace({ dst: '100.64.0.0/16', link, table: 1000, metric: 10, protocol: 81, mtu: 1400 });
+    await net.routes.replace({ dst: '100.64.0.0/16', gateway: '192.0.2.2', table: 1000, metric: 10, protocol: 81 });
+    expect(await net.routes.list({ table: 1000 })).toEqual([
+      { family: 4, dst: '100.64.0.0/16', table: 1000, metric: 10, protocol: 81, scope: 'global', type: 'unicast', flags: 0, link, gateway: '192.0.2.2' },
+    ]);
+    await expect(net.routes.create({ dst: '100.64.0.0/16', link, table: 1000, metric: 10 })).rejects.toMatchObject({ code: 'EEXIST' });
+    await net.routes.delete({ dst: '100.64.0.0/16', table: 1000 });
+    await expect(net.routes.delete({ dst: '100.64.0.0/16', table: 1000 })).rejects.toMatchObject({ code: 'ESRCH', what: 'delete route 100.64.0.0/16 table 1000' });
+    expect(await net.routes.list({ table: 4711 })).toEqual([]);
+  });
+
+  test('a batch goes on behind a refusal and says which one it was', async () => {
+    const link = await pair();
+    const changes = Array.from({ length: 1000 }, (_, index) => ({
+      op: 'create' as const,
+      value: { dst: `100.64.${index >> 8}.${index & 255}/32`, link: index === 500 ? 9999 : link, table: 500 },
+    }));
+    const results = await net.routes.apply(changes);
+    expect(results.filter(({ ok }) => !ok)).toHaveLength(1);
+    expect(results[500]).toMatchObject({ ok: false, error: { code: 'ENODEV', what: 'create route 100.64.1.244/32 table 500' } });
+    expect(await net.routes.list({ family: 4, table: 500 })).toHaveLength(999);
+  });
+
+  test('nexthop groups, and routes over them', async () => {
+    const link = await pair();
+    await net.nexthops.replace({ id: 11, link, gateway: '192.0.2.2', protocol: 81 });
+    await net.nexthops.replace({ id: 12, link, gateway: '192.0.2.3', protocol: 81 });
+    await net.nexthops.replace({ id: 20, group: [{ id: 11, weight: 3 }, { id: 12 }], protocol: 81 });
+    await net.routes.replace({ dst: '10.9.0.0/16', nexthopId: 20 });
+    expect(await net.nexthops.list({ groupsOnly: true })).toMatchObject([{ id: 20, group: [{ id: 11, weight: 3 }, { id: 12, weight: 1 }] }]);
+    expect((await net.routes.list({ family: 4, table: 254 })).find(({ dst }) => dst === '10.9.0.0/16')).toMatchObject({ nexthopId: 20 });
+    await net.nexthops.delete({ id: 20 });
+    expect((await net.routes.list({ family: 4, table: 254 })).some(({ dst }) => dst === '10.9.0.0/16')).toBe(false);
+  });
+
+  test('rules, neighbours, FDB entries and clsact', async () => {
+    const link = await pair();
+    const rule = { family: 4, priority: 100, table: 1000, mark: { value: 0x200, mask: 0xf00 }, suppressPrefixLength: 0 } as const;
+    await net.rules.create(rule);
+    expect(await net.rules.list({ family: 4 })).toContainEqual(expect.objectContaining(rule));
+    await net.rules.delete(rule);
+    expect((await net.rules.list({ family: 4 })).some(({ priority }) => priority === 100)).toBe(false);
+
+    await net.neighbours.replace({ family: 4, link, address: '192.0.2.9', mac: '02:00:00:00:00:09' });
+    expect(await net.neighbours.list({ family: 4, link })).toMatchObject([{ address: '192.0.2.9', mac: '02:00:00:00:00:09', state: 'permanent' }]);
+
+    const vxlan = await net.links.create({ name: 'vx0', kind: { kind: 'vxlan', vni: 7, port: 4789, learning: false } });
+    await net.neighbours.replace({ family: 'bridge', link: vxlan.index, mac: '02:00:00:00:00:01', address: '192.0.2.7' });
+    expect(await net.neighbours.list({ family: 'bridge', link: vxlan.index })).toContainEqual(expect.objectContaining({ mac: '02:00:00:00:00:01', address: '192.0.2.7', state: 'permanent' }));
+
+    await net.trafficControl.ensureClsact(link);
+    await net.trafficControl.ensureClsact(link);
+    expect((await net.trafficControl.qdiscs(link)).map(({ kind }) => kind)).toContain('clsact');
+    await net.trafficControl.deleteClsact(link);
+    expect((await net.trafficControl.qdiscs(link)).map(({ kind }) => kind)).not.toContain('clsact');
+  });
+
+  test('generic families: the controller knows itself, and not what nobody brings', async () => {
+    await using generic = createGenericSocket({ netnsFd: ns.fd });
+    expect(await generic.resolve('nlctrl')).toMatchObject({ id: 16, name: 'nlctrl' });
+    expect(await generic.resolve('no_such_family')).toBeUndefined();
+  });
+});
+
+describe('the monitor', () => {
+  test('tells of changes in order', async () => {
+    const link = await pair();
+    const events: RouteEvent[] = [];
+    const last = Promise.withResolvers<void>();
+    using monitor = net.monitor(['route', 'address', 'link'], {
+      onEvent: (event) => {
+        events.push(event);
+        if (event.subject === 'link' && event.change === 'deleted') last.resolve();
+      },
+      onResync: () => last.reject(new Error('overflow')),
+    });
+    void monitor;
+    await net.routes.create({ dst: '10.1.0.0/16', link });
+    await net.routes.delete({ dst: '10.1.0.0/16' });
+    await net.links.delete(link);
+    await last.promise;
+    expect(events.slice(0, 2)).toMatchObject([
+      { subject: 'route', change: 'new', value: { dst: '10.1.0.0/16', link } },
+      { subject: 'route', change: 'deleted', value: { dst: '10.1.0.0/16' } },
+    ]);
+  });
+
+  test('survives an overflow: it asks for a resync, and goes on to hear', async () => {
+    const link = await pair();
+    const resynced = Promise.withResolvers<void>();
+    const heard = Promise.withResolvers<void>();
+    const monitor = net.monitor(
+      ['route'],
+      {
+        onEvent: ({ value }) => {
+          if ('dst' in value && value.dst === '10.99.0.0/16') heard.resolve();
+        },
+        onResync: resynced.resolve,
+      },
+      { receiveBufferBytes: 8192 },
+    );
+    // From another process, while this one does not come to read.
+    inNetns('sh', '-c', `for i in $(seq 0 255); do echo "route add 10.5.$i.0/24 dev va"; done | ip -batch -`);
+    await resynced.promise;
+    await net.routes.create({ dst: '10.99.0.0/16', link });
+    await heard.promise;
+    monitor.close();
+    monitor.close();
+  });
+});
+
+describe('the socket', () => {
+  test('closed, it fails what waits and refuses what comes', async () => {
+    const waiting = net.links.list();
+    net.close();
+    await expect(waiting).rejects.toBeInstanceOf(Error);
+    await expect(net.links.list()).rejects.toThrow('the netlink socket is closed');
+  });
+
+  test('a worker that ends with open sockets takes nothing down', async () => {
+    const url = new URL('../src/index.ts', import.meta.url).href;
+    const worker = new Worker(`import(${JSON.stringify(url)}).then(({ createRouteSocket }) => { const net = createRouteSocket(); net.monitor(['link'], { onEvent() {}, onResync() {} }); return net.links.list(); }).then(() => process.exit(0));`, { eval: true });
+    expect(await new Promise((resolve) => worker.once('exit', resolve))).toBe(0);
+  });
+
+  test.each<[string, (handle: unknown) => unknown, string]>([
+    ['a handle that is none', () => addon().sendBytes({} as never, new Uint8Array(16)), 'TypeError'],
+    ['bytes that are none', (handle) => addon().sendBytes(handle as never, 'text' as never), 'TypeError'],
+    ['a group of -1', (handle) => addon().setMembership(handle as never, -1, true), 'TypeError'],
+    ['too few arguments', (handle) => (addon().sendBytes as (a: unknown) => unknown)(handle), 'TypeError'],
+    ['a protocol of 99', () => addon().openSocket(99, -1, 65536, () => {}), 'TypeError'],
+    ['a callback that is none', () => addon().openSocket(0, -1, 65536, 1 as never), 'TypeError'],
+    ['a name of 16 bytes', () => addon().createTun('a234567890123456', -1), 'TypeError'],
+    ['a name with NUL', () => addon().createTun('a\0b', -1), 'TypeError'],
+    ['an fd that is no namespace', () => addon().openSocket(0, 1, 65536, () => {}), 'Error'],
+  ])('the addon refuses %s', (_, call, name) => {
+    const handle = addon().openSocket(PROTOCOL.route, ns.fd, 65536, () => {});
+    try {
+      expect(() => call(handle)).toThrow(expect.objectContaining({ name }));
+    } finally {
+      addon().closeSocket(handle);
+    }
+    expect(() => addon().sendBytes(handle, new Uint8Array(16))).toThrow('the netlink socket is closed');
+  });
+
+  test('what is too large for the send buffer is refused with its errno', async () => {
+    await using socket = new NetlinkSocket({ protocol: PROTOCOL.route, netnsFd: ns.fd, bufferBytes: 8192 });
+    const [error] = await socket.transact([{ type: 16, flags: 0, body: new Uint8Array(1 << 20), what: 'send too much' }]);
+    expect(error).toBeInstanceOf(NetlinkError);
+    expect(error).toMatchObject({ code: 'EMSGSIZE', what: 'send too much' });
+  });
+});
