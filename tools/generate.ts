@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-import { crdFiles } from '../libs/crds/src/crd-files.ts';
+import { crdFiles } from '@unbounded/crds/files';
 
 /** Writes everything in the tree that is derived from code. A test of each says when a file has drifted. */
 const root = new URL('../deploy/crds/', import.meta.url);

@@ -174,3 +174,35 @@ test('the API server restarts: the allocator lives through it and goes on', asyn
   await until('allocated', async () => (await blocks())['n1'], 30_000);
   expect(await app.stop()).toBe(0);
 });
+
+test('a leader that is suspended in the middle of its work gives nothing away twice when it wakes up', async () => {
+  await sites.create(siteObject('a', { podCidrAssignments: [{ cidrBlocks: ['100.64.0.0/16'] }] }));
+  const leader = start('--lease-duration', '2s');
+  await until('it leads', () => leader.log.some(({ msg }) => msg === 'became leader'));
+  const follower = start('--lease-duration', '2s');
+  await until('the follower is ready', async () => (await follower.health('/readyz')).status === 200);
+  const allocated = () => leader.log.filter(({ msg }) => msg === 'allocated').length;
+  await Promise.all(
+    Array.from({ length: 60 }, (_, index) =>
+      createNode(nodes, { name: `n${index}`, internalIPs: [`10.1.0.${index + 1}`] }),
+    ),
+  );
+  await until('it is at work', () => allocated() > 0);
+  process.kill(leader.pid, 'SIGSTOP');
+  try {
+    await until('the follower leads', () => follower.log.some(({ msg }) => msg === 'became leader'), 20_000);
+    for (let index = 60; index < 90; index++)
+      await createNode(nodes, { name: `n${index}`, internalIPs: [`10.1.0.${index + 1}`] });
+    await until('all have blocks', async () => Object.values(await blocks()).every(Boolean), 20_000);
+  } finally {
+    process.kill(leader.pid, 'SIGCONT');
+  }
+  await until('the old leader knows', () => leader.log.some(({ msg }) => msg === 'no longer leader'));
+  const owned = Object.entries(await blocks()).map(([owner, cidrs]) => ({
+    owner,
+    rank: owner,
+    prefix: parsePrefix(cidrs![0]!),
+  }));
+  expect(owned).toHaveLength(90);
+  expect(findConflicts(owned)).toEqual([]);
+});

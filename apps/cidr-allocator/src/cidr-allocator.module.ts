@@ -1,7 +1,7 @@
 import { createController, watches } from '@unbounded/controller-runtime';
 import { siteKind } from '@unbounded/crds';
 import { hostModule, type HostPart, type HostServices, openControlPlane } from '@unbounded/host';
-import { nodes as nodeResource, resourceOf } from '@unbounded/kube';
+import { nodes as nodeResource, resourceOf, withoutImages } from '@unbounded/kube';
 import { nodeFingerprint } from '@unbounded/membership';
 
 import { allocationReconciler } from './allocation.reconciler.ts';
@@ -13,7 +13,7 @@ const WHOLE_CLUSTER = () => ['cluster'];
 const createParts = (config: CidrAllocatorConfig, services: HostServices): readonly HostPart[] => {
   const plane = openControlPlane({ name: 'cidr-allocator', config, services });
   const siteResource = resourceOf(siteKind);
-  const nodes = plane.informer(nodeResource);
+  const nodes = plane.informer(nodeResource, { trim: withoutImages });
   const sites = plane.informer(siteResource);
   const fatal = Promise.withResolvers<never>();
   fatal.promise.catch(() => undefined);

@@ -9,7 +9,7 @@ import {
   sitePeeringKind,
 } from '@unbounded/crds';
 import { hostModule, type HostPart, type HostServices, openControlPlane } from '@unbounded/host';
-import { clientOf, nodes as nodeResource, resourceOf } from '@unbounded/kube';
+import { clientOf, nodes as nodeResource, resourceOf, withoutImages } from '@unbounded/kube';
 
 import { gatewayNodeFingerprint, gatewaysReconciler } from './gateways.reconciler.ts';
 import { gatewayMetrics } from './gateway-metrics.ts';
@@ -21,7 +21,7 @@ const GATHER_MS = 50;
 const createParts = (config: GatewayHealthConfig, services: HostServices): readonly HostPart[] => {
   const plane = openControlPlane({ name: 'gateway-health', config, services });
   const caches = {
-    nodes: plane.informer(nodeResource),
+    nodes: plane.informer(nodeResource, { trim: withoutImages }),
     sites: plane.informer(resourceOf(siteKind)),
     pools: plane.informer(resourceOf(gatewayPoolKind)),
     poolNodes: plane.informer(resourceOf(gatewayPoolNodeKind)),

@@ -2,7 +2,7 @@ import { type ConfigOf, type controlPlaneOptions } from '@unbounded/config';
 import { createController, watches } from '@unbounded/controller-runtime';
 import { gatewayPoolKind, siteKind, siteNodeSliceKind, sitePeeringKind } from '@unbounded/crds';
 import { hostModule, type HostPart, type HostServices, openControlPlane } from '@unbounded/host';
-import { clientOf, nodes as nodeResource, resourceOf } from '@unbounded/kube';
+import { clientOf, nodes as nodeResource, resourceOf, withoutImages } from '@unbounded/kube';
 import { nodeFingerprint } from '@unbounded/membership';
 
 import { membershipReconciler } from './membership.reconciler.ts';
@@ -16,7 +16,7 @@ const GATHER_MS = 100;
 const createParts = (config: SiteMembershipConfig, services: HostServices): readonly HostPart[] => {
   const plane = openControlPlane({ name: 'site-membership', config, services });
   const caches = {
-    nodes: plane.informer(nodeResource),
+    nodes: plane.informer(nodeResource, { trim: withoutImages }),
     sites: plane.informer(resourceOf(siteKind)),
     slices: plane.informer(resourceOf(siteNodeSliceKind)),
     pools: plane.informer(resourceOf(gatewayPoolKind)),

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { expect, test } from 'vitest';
 
 import { choice, ConfigError, describeConfig, duration, flag, option, path, port, readConfig, text } from './index.ts';
@@ -46,4 +47,20 @@ test('all problems are told at once, unknown flags among them', () => {
 
 test('the reference shows flag, variable, default and meaning', () => {
   expect(describeConfig('app', options)).toContain('--health-port   UNBOUNDED_HEALTH_PORT   9999     The port.');
+});
+
+test('whatever is given, it is a configuration or a ConfigError', () => {
+  const word = fc.oneof(
+    fc.constantFrom('--health-port', '--mode=b', '--leader-elect', '--renew-every', '5s', '--', '='),
+    fc.string({ maxLength: 12 }),
+  );
+  fc.assert(
+    fc.property(fc.array(word, { maxLength: 6 }), (argv) => {
+      try {
+        expect(Object.keys(readConfig(options, { argv, env: {} }))).toHaveLength(6);
+      } catch (error) {
+        expect(error).toBeInstanceOf(ConfigError);
+      }
+    }),
+  );
 });

@@ -40,6 +40,8 @@ export interface InformerOptions<T extends KubeObject> {
   readonly filter?: Pick<ListOptions, 'namespace' | 'labelSelector' | 'fieldSelector'>;
   readonly indexers?: Readonly<Record<string, (object: T) => readonly string[]>>;
   readonly pageSize?: number;
+  /** What of an object is kept: parts that nobody reads cost memory. `managedFields` always go. */
+  readonly trim?: (object: T) => T;
   readonly backoff?: BackoffOptions;
 }
 
@@ -137,15 +139,21 @@ class Store<T extends KubeObject> {
 const watchSeconds = (): number =>
   Math.round(WATCH_SECONDS.min + Math.random() * (WATCH_SECONDS.max - WATCH_SECONDS.min));
 
+/** Half of an object may be the book-keeping of server-side apply, which no reader of a cache needs. */
+const withoutManagedFields = <T extends KubeObject>(object: T): T => {
+  const { managedFields: _, ...metadata } = object.metadata as T['metadata'] & { readonly managedFields?: unknown };
+  return { ...object, metadata };
+};
+
 const listEverything = async <T extends KubeObject>(
-  { client, filter, pageSize = 500 }: InformerOptions<T>,
+  { client, filter, pageSize = 500, trim = (object) => object }: InformerOptions<T>,
   signal: AbortSignal,
 ) => {
   const items: T[] = [];
   let continueToken: string | undefined;
   for (;;) {
     const page = await client.list({ ...filter, limit: pageSize, continueToken, signal });
-    items.push(...page.items);
+    for (const item of page.items) items.push(trim(withoutManagedFields(item)));
     continueToken = page.continueToken;
     // All pages show the state of the first page's version; the last one says from where a watch goes on.
     if (continueToken === undefined) return { items, resourceVersion: page.resourceVersion };
@@ -159,6 +167,7 @@ const follow = async <T extends KubeObject>(
   resourceVersion: string,
   signal: AbortSignal,
 ): Promise<{ readonly resourceVersion: string; readonly error?: unknown }> => {
+  const { trim = (object) => object } = options;
   let at = resourceVersion;
   const watch = { ...options.filter, resourceVersion: at, timeoutSeconds: watchSeconds(), signal };
   try {
@@ -167,7 +176,7 @@ const follow = async <T extends KubeObject>(
         throw new ApiError(`watch ${options.client.resource.plural}`, event.object.code ?? 0, event.object);
       at = event.object.metadata.resourceVersion ?? at;
       if (event.type === 'DELETED') store.remove(keyOf(event.object), event.object);
-      else if (event.type !== 'BOOKMARK') store.put(event.object);
+      else if (event.type !== 'BOOKMARK') store.put(trim(withoutManagedFields(event.object)));
     }
     return { resourceVersion: at };
   } catch (error) {

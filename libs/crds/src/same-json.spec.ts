@@ -14,7 +14,11 @@ test('a value is the same as its copy with the fields in another order', () => {
               .map(([name, field]) => [name, reversed(field)]),
           )
         : value;
-  fc.assert(fc.property(fc.jsonValue(), (value) => sameJson(value, reversed(value))));
+  fc.assert(
+    fc.property(fc.jsonValue(), (value) => {
+      expect(sameJson(value, reversed(value))).toBe(true);
+    }),
+  );
 });
 
 test.each([

@@ -7,6 +7,7 @@ import {
   createInformer,
   createManager,
   type Informer,
+  type InformerOptions,
   leaderMetric,
 } from '@unbounded/controller-runtime';
 import {
@@ -33,7 +34,7 @@ export interface ControlPlaneOptions {
 export interface ControlPlane extends HostServices {
   readonly cluster: Cluster;
   readonly recorder: EventRecorder;
-  informer<T extends KubeObject>(resource: Resource<T>): Informer<T>;
+  informer<T extends KubeObject>(resource: Resource<T>, options?: Pick<InformerOptions<T>, 'trim'>): Informer<T>;
   /** Everything that `informer` gave, the election and these controllers, as one part of the host. */
   part(controllers: readonly Controller[]): HostPart;
 }
@@ -59,8 +60,8 @@ export const openControlPlane = ({ name, config, services }: ControlPlaneOptions
     ...services,
     cluster,
     recorder,
-    informer: (resource) => {
-      const informer = createInformer({ client: cluster.client(resource), logger });
+    informer: (resource, options) => {
+      const informer = createInformer({ client: cluster.client(resource), logger, ...options });
       informers.push(informer);
       return informer;
     },

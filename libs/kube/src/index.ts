@@ -27,4 +27,5 @@ export { type FinalizerOptions, setFinalizer } from './finalizer.ts';
 export { createEventRecorder, type EventRecord, type EventRecorder } from './event-recorder.ts';
 export type * from './objects.ts';
 export * from './resources.ts';
+export { withoutImages } from './trim.ts';
 export { type ApiRequest, createTransport, type RequestObserver, type Transport } from './transport.ts';

@@ -2,7 +2,7 @@ import { type GatewayPool, type Site } from '@unbounded/crds';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 
-import { indexSites, nodeFacts, type NodeObject, poolOf } from './index.ts';
+import { indexSites, nodeFacts, nodeFingerprint, type NodeObject, poolOf } from './index.ts';
 
 const site = (name: string, nodeCidrs: string[], creationTimestamp = '2026-01-01T00:00:00Z'): Site => ({
   apiVersion: 'net.unbounded-cloud.io/v1alpha1',
@@ -88,4 +88,43 @@ test('podCIDRs win over podCIDR, and what is no block is kept as text only', () 
   expect(nodeFacts(object).podCIDRs).toHaveLength(3);
   expect(nodeFacts(object).podPrefixes).toHaveLength(2);
   expect(nodeFacts({ ...node([]), spec: { podCIDR: '10.0.0.0/24' } }).podCIDRs).toEqual(['10.0.0.0/24']);
+});
+
+test('whatever a Node says of itself, it is read without an error and to the same facts', () => {
+  const text = fc.oneof(
+    fc.string({ maxLength: 60 }),
+    fc.ipV4(),
+    fc.ipV6(),
+    fc.constantFrom('10.0.0.0/24', 'fd00::/64', '10.0.0.1/8', ''),
+  );
+  const object = fc.record({
+    metadata: fc.record({
+      name: fc.string(),
+      annotations: fc.dictionary(fc.constantFrom(...Object.keys(key), 'net.unbounded-cloud.io/tunnel-protocols'), text),
+    }),
+    spec: fc.record({ podCIDR: text, podCIDRs: fc.array(text, { maxLength: 3 }) }),
+    status: fc.record({
+      addresses: fc.array(fc.record({ type: fc.constantFrom('InternalIP', 'ExternalIP', 'Hostname'), address: text }), {
+        maxLength: 4,
+      }),
+    }),
+  });
+  fc.assert(
+    fc.property(object, (random) => {
+      const facts = nodeFacts(random);
+      expect(facts.internalAddresses).toHaveLength(facts.internalIPs.length);
+      expect(nodeFingerprint(structuredClone(random))).toBe(nodeFingerprint(random));
+    }),
+  );
+});
+
+test('a heartbeat does not change the fingerprint, a new address does', () => {
+  const before = node([['InternalIP', '10.0.0.1']]);
+  const heartbeat = {
+    ...before,
+    metadata: { ...before.metadata, resourceVersion: '2' },
+    status: { ...before.status, phase: 'x' },
+  };
+  expect(nodeFingerprint(heartbeat)).toBe(nodeFingerprint(before));
+  expect(nodeFingerprint(node([['InternalIP', '10.0.0.2']]))).not.toBe(nodeFingerprint(before));
 });
