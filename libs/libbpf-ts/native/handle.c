@@ -152,7 +152,8 @@ static enum handle_kind kind_of(int fd)
 		return HANDLE_MAP;
 	if (strstr(target, "bpf-prog"))
 		return HANDLE_PROGRAM;
-	return strstr(target, "bpf_link") ? HANDLE_LINK : 0;
+	/* bpf-link, and bpf_link of some kernels */
+	return strstr(target, "bpf-link") || strstr(target, "bpf_link") ? HANDLE_LINK : 0;
 }
 
 napi_value open_pinned(napi_env env, napi_callback_info info)

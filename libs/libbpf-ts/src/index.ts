@@ -13,3 +13,4 @@ export {
   unmountBpffs,
 } from './pinned.ts';
 export { attachProgram, type AttachOptions, detachFilter } from './program.ts';
+export { probeTcx } from './probe.ts';
