@@ -31,6 +31,8 @@ export interface Exhaustion {
 export interface AllocationPlan {
   readonly allocations: readonly Allocation[];
   readonly exhaustions: readonly Exhaustion[];
+  /** By Site: nodes without blocks that no enabled assignment is for. */
+  readonly unmatched: ReadonlyMap<string, readonly string[]>;
   /** Nodes whose blocks overlap; nothing is changed about them. */
   readonly nodeConflicts: readonly BlockConflict[];
   /** Sites whose pools overlap; allocation stays safe, because a taken address is taken everywhere. */
@@ -86,12 +88,16 @@ const allocate = ({ sites, nodes }: AllocationWorld) => {
   let taken = AddressSet.of(nodes.flatMap(({ podPrefixes }) => podPrefixes));
   const allocations: Allocation[] = [];
   const waiting = new Map<string, Waiting>();
+  const unmatched = new Map<string, readonly string[]>();
   for (const node of nodes.filter(({ podCIDRs }) => podCIDRs.length === 0).sort(byAge)) {
     const site = index.siteOf(node);
     if (!site || site.spec.manageCniPlugin === false) continue;
     const assignment = parseAssignments(site).assignments.find((candidate) => candidate.matches(node.name));
-    if (!assignment) continue;
     const { name } = site.metadata;
+    if (!assignment) {
+      unmatched.set(name, [...(unmatched.get(name) ?? []), node.name]);
+      continue;
+    }
     const key = `${name}/${assignment.index}`;
     const full = waiting.get(key); // once full, full for all the others of this round
     const result = full?.family ?? takeBlocks(taken, assignment);
@@ -104,7 +110,7 @@ const allocate = ({ sites, nodes }: AllocationWorld) => {
     for (const block of result) taken = taken.add(block);
     allocations.push({ node: node.name, site: name, podCIDRs: result.map(formatPrefix) });
   }
-  return { allocations, exhaustions: [...waiting.values()].map(toExhaustion) };
+  return { allocations, exhaustions: [...waiting.values()].map(toExhaustion), unmatched };
 };
 
 const nodeBlocks = (nodes: readonly NodeFacts[]) =>

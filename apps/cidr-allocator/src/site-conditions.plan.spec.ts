@@ -46,6 +46,18 @@ test.each<[string, Site, object[]]>([
     [{ status: 'True', reason: 'NotManaged' }, {}],
   ],
   [
+    'nodes that no assignment is for are named',
+    site({ cidrBlocks: ['100.64.0.0/16'], nodeRegex: ['n[0-5]'] }),
+    [
+      {
+        status: 'False',
+        reason: 'NoMatchingAssignment',
+        message: 'no enabled entry of spec.podCidrAssignments has a nodeRegex that matches: n6, n7',
+      },
+      {},
+    ],
+  ],
+  [
     'an expression that does not compile',
     site({ cidrBlocks: ['100.64.0.0/16'], nodeRegex: ['a', '('] }),
     [

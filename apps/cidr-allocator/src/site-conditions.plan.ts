@@ -25,6 +25,11 @@ const available = ({ metadata, spec }: Site, plan: AllocationPlan): Omit<SiteCon
     };
   }
   const exhausted = plan.exhaustions.filter(({ site }) => site === metadata.name);
+  const unmatched = plan.unmatched.get(metadata.name) ?? [];
+  if (exhausted.length === 0 && unmatched.length > 0) {
+    const message = `no enabled entry of spec.podCidrAssignments has a nodeRegex that matches: ${some(unmatched)}`;
+    return { type, status: 'False', reason: 'NoMatchingAssignment', message };
+  }
   if (exhausted.length === 0)
     return { type, status: 'True', reason: 'Available', message: 'no node waits for a block' };
   const message = exhausted

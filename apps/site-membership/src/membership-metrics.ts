@@ -1,9 +1,9 @@
 import { type Metrics } from '@unbounded/telemetry';
 
-import { type SitePlan } from './membership.plan.ts';
+import { type MembershipPlan } from './membership.plan.ts';
 
 export interface MembershipMetrics {
-  state(sites: readonly SitePlan[]): void;
+  state(plan: MembershipPlan): void;
 }
 
 const PREFIX = 'unbounded_net_controller_site';
@@ -17,8 +17,13 @@ export const membershipMetrics = (metrics: Metrics): MembershipMetrics => {
     help: 'Earlier Sites that claim some of the node addresses of a Site.',
     labels,
   });
+  const homeless = metrics.gauge({
+    name: 'unbounded_net_controller_nodes_without_site',
+    help: 'Nodes whose internal addresses are in no Site.',
+  });
   return {
-    state: (sites) => {
+    state: ({ sites, homelessCount }) => {
+      homeless.set(homelessCount);
       for (const gauge of [nodes, slices, overlaps]) gauge.reset();
       for (const plan of sites) {
         const site = plan.site.metadata.name;

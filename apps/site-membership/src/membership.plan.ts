@@ -37,6 +37,8 @@ export interface PeeringPlan {
 
 export interface MembershipPlan {
   readonly labels: readonly LabelChange[];
+  /** Nodes that are in no Site. */
+  readonly homelessCount: number;
   readonly sites: readonly SitePlan[];
   readonly peerings: readonly PeeringPlan[];
 }
@@ -85,5 +87,6 @@ export const planMembership = (world: MembershipWorld): MembershipPlan => {
     };
   });
   const counts = new Map([...members].map(([name, nodes]) => [name, nodes.length]));
-  return { labels, sites, peerings: world.peerings.map((peering) => planPeering(peering, counts)) };
+  const homelessCount = world.nodes.length - [...counts.values()].reduce((sum, count) => sum + count, 0);
+  return { labels, homelessCount, sites, peerings: world.peerings.map((peering) => planPeering(peering, counts)) };
 };

@@ -150,6 +150,6 @@ export const membershipReconciler =
       PARALLEL_WRITES,
       apply.finalizer,
     );
-    metrics.state(plan.sites);
+    metrics.state(plan);
     return done;
   };
