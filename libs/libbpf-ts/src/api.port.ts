@@ -91,7 +91,7 @@ export interface BpfProgram extends Disposable {
   close(): void;
 }
 
-/** A tcx attachment. It ends when the last handle is closed, unless it is pinned. */
+/** A tcx attachment. Unless it is pinned it ends when the last handle is closed, or collected as garbage: hold it. */
 export interface BpfLink extends Disposable {
   readonly info: LinkInfo;
   /** Swaps the program without a packet in between seeing none. */

@@ -1,0 +1,122 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+
+import { configKey, counter, encapConfig, endpointV4, endpointV6, innerMac, lpmKeyV4, lpmKeyV6, statsKey } from '@unbounded/bpf-maps';
+import { type Attachment, attachProgram, type BpfObject, loadObject } from '@unbounded/libbpf-ts';
+import { createNetns, createRouteSocket, type Netns, type RouteSocket } from '@unbounded/netlink';
+import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+
+/** Two nodes and a VXLAN between them, as the agent sets them up: anchor, tunnel device, programs, maps. */
+interface Node extends Disposable {
+  readonly ns: Netns;
+  readonly net: RouteSocket;
+  readonly object: BpfObject;
+  readonly underlay: string;
+  readonly tunnel: number;
+  /** A tcx attachment lives as long as somebody holds it. */
+  readonly attachments: readonly Attachment[];
+}
+
+const OWN = { a: { underlay: '192.0.2.1', overlay: ['100.64.1.1', 'fd00:1::1'] }, b: { underlay: '192.0.2.2', overlay: ['100.64.2.1', 'fd00:2::1'] } } as const;
+
+let nodes: Node[];
+let a: Node;
+let b: Node;
+
+beforeAll(() => void execFileSync(new URL('build.sh', import.meta.url).pathname, { stdio: 'inherit' }));
+
+const keep = async (own: (typeof OWN)['a' | 'b'], ns: Netns, wire: string): Promise<Node> => {
+  const net = createRouteSocket({ netnsFd: ns.fd });
+  const { underlay, overlay } = own;
+  const lower = await net.links.get(wire);
+  if (!lower) throw new Error(`no link ${wire}`);
+  await net.links.modify('lo', { up: true });
+  await net.links.modify(wire, { up: true });
+  await net.addresses.replace({ link: lower.index, address: `${underlay}/24` });
+  const tunnel = await net.links.create({
+    name: 'vxlan0',
+    kind: { kind: 'vxlan', external: true, port: 4789, learning: false, udp6ZeroChecksumRx: true },
+    mac: innerMac(underlay),
+    mtu: 1450,
+    arp: false,
+    up: true,
+  });
+  const anchor = await net.links.create({ name: 'unbounded0', kind: { kind: 'ifb' }, mtu: 1450, arp: false, up: true });
+  for (const [index, address] of overlay.entries()) {
+    await net.addresses.replace({ link: tunnel.index, address: `${address}/${index ? 128 : 32}`, flags: index ? 2 : 0 });
+  }
+  await net.routes.replace({ dst: '100.64.0.0/16', link: anchor.index, prefSrc: overlay[0] });
+  await net.routes.replace({ dst: 'fd00::/16', link: anchor.index, prefSrc: overlay[1] });
+  const object = loadObject(readFileSync(new URL('build/unbounded_encap.bpf.o', import.meta.url)), { name: 'encap' });
+  const attachments = [
+    attachProgram(object.program('unbounded_encap'), { ifindex: anchor.index, direction: 'egress', netnsFd: ns.fd }),
+    attachProgram(object.program('unbounded_tunnel_ingress'), { ifindex: tunnel.index, direction: 'ingress', netnsFd: ns.fd }),
+  ];
+  const close = (): void => {
+    object.close();
+    net.close();
+    ns.close();
+  };
+  return { ns, net, object, underlay, tunnel: tunnel.index, attachments, [Symbol.dispose]: close };
+};
+
+const know = (node: Node, prefix: string, remote: string): void => {
+  const hop = { remote, vni: 1, ifindex: node.tunnel, protocol: 'vxlan', setKey: true, healthy: true } as const;
+  if (prefix.includes(':')) node.object.map('unbounded_endpoints_v6', lpmKeyV6, endpointV6).set(prefix, hop);
+  else node.object.map('unbounded_endpoints_v4', lpmKeyV4, endpointV4).set(prefix, hop);
+};
+
+const counted = (node: Node, stat: 'received' | 'drop_forged_source' | 'drop_unknown_source' | 'redirected_vxlan'): number =>
+  Number(node.object.perCpuMap('unbounded_stats', statsKey, counter).get(stat)?.reduce((sum, value) => sum + value, 0n) ?? 0n);
+
+const ping = (from: Node, to: string, ...more: string[]): boolean =>
+  spawnSync('nsenter', [`--net=${from.ns.path}`, 'ping', '-c1', '-W1', ...more, to]).status === 0;
+
+beforeEach(async () => {
+  nodes = [];
+  const [nsA, nsB] = [createNetns(), createNetns()];
+  await using net = createRouteSocket({ netnsFd: nsA.fd });
+  await net.links.create({ name: 'wire0', kind: { kind: 'veth', peer: { name: 'wire1', netnsFd: nsB.fd } } });
+  a = await keep(OWN.a, nsA, 'wire0');
+  nodes.push(a);
+  b = await keep(OWN.b, nsB, 'wire1');
+  nodes.push(b);
+  for (const [index, address] of OWN.b.overlay.entries()) know(a, `${address}/${index ? 128 : 32}`, OWN.b.underlay);
+  for (const [index, address] of OWN.a.overlay.entries()) know(b, `${address}/${index ? 128 : 32}`, OWN.a.underlay);
+});
+afterEach(() => nodes.forEach((node) => node[Symbol.dispose]()));
+
+test('IPv4 and IPv6 packets pass the tunnel both ways', () => {
+  expect(ping(a, OWN.b.overlay[0])).toBe(true);
+  expect(ping(b, OWN.a.overlay[1], '-6')).toBe(true);
+  expect(counted(a, 'redirected_vxlan')).toBeGreaterThanOrEqual(2);
+  expect(counted(b, 'received')).toBeGreaterThanOrEqual(2);
+});
+
+test('a MAC that is not the device’s own does not matter: the receiver takes what the tunnel brought', async () => {
+  await b.net.links.modify('vxlan0', { mac: '02:00:00:00:00:77' });
+  expect(ping(a, OWN.b.overlay[0])).toBe(true);
+});
+
+test('an inner source of another node is dropped as forged, one of nobody as unknown', async () => {
+  await a.net.addresses.replace({ link: a.tunnel, address: '100.64.9.9/32' });
+  expect(ping(a, OWN.b.overlay[0], '-I', '100.64.9.9')).toBe(false);
+  expect(counted(b, 'drop_unknown_source')).toBe(1);
+  know(b, '100.64.9.0/24', '192.0.2.99');
+  expect(ping(a, OWN.b.overlay[0], '-I', '100.64.9.9')).toBe(false);
+  expect(counted(b, 'drop_forged_source')).toBe(1);
+  know(b, '100.64.9.0/24', OWN.a.underlay);
+  expect(ping(a, OWN.b.overlay[0], '-I', '100.64.9.9')).toBe(true);
+});
+
+test('sources are not looked at where the configuration says so', async () => {
+  b.object.map('unbounded_config', configKey, encapConfig).set(0, { anySource: true });
+  await a.net.addresses.replace({ link: a.tunnel, address: '100.64.9.9/32' });
+  know(b, '100.64.9.0/24', OWN.a.underlay);
+  expect(ping(a, OWN.b.overlay[0], '-I', '100.64.9.9')).toBe(true);
+});
+
+test('a destination without endpoint leaves by no way at all', () => {
+  expect(ping(a, '100.64.77.7')).toBe(false);
+  expect(counted(a, 'redirected_vxlan')).toBe(0);
+});
