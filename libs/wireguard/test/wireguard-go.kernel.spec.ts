@@ -61,6 +61,13 @@ const start = async (name: string): Promise<ChildProcess> => {
 
 const inNetns = (...command: string[]): string => execFileSync('nsenter', [`--net=${ns.path}`, ...command], { encoding: 'utf8' });
 
+test('public keys are those that `wg pubkey` makes', () => {
+  for (let index = 0; index < 5; index++) {
+    const key = generatePrivateKey();
+    expect(publicKeyOf(key)).toBe(execFileSync('wg', ['pubkey'], { input: `${key}\n`, encoding: 'utf8' }).trim());
+  }
+});
+
 describe('wireguard-go on a TUN that outlives it', () => {
   test('a diff applied is nothing to do afterwards, and every field reads back', async () => {
     createTun({ name: 'wg0', netnsFd: ns.fd });
