@@ -77,8 +77,8 @@ export const connect = (kubeconfig?: string): Connection => {
     credentials: async () => {
       const options: RequestOptions = { headers: {} };
       await config.applyToHTTPSOptions(options);
-      const { agent: _, ...credentials } = options; // client-node would open a connection for each request
-      return { ...credentials, agent };
+      if (cluster.proxyUrl) return options; // its agent knows the way through the proxy
+      return { ...options, agent };
     },
     close: () => agent.destroy(),
   };

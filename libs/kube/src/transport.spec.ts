@@ -119,28 +119,30 @@ test('leaving a stream ends its connection', async () => {
   await closed.promise;
 });
 
-test('a service account token that was rotated is read again within a minute', async () => {
+test.each([
+  ['of a kubeconfig', (tokenFile: string) => ({ tokenFile })],
+  ['of a service account', (tokenFile: string) => ({ 'auth-provider': { name: 'tokenFile', config: { tokenFile } } })],
+])('a token file %s that was rotated is read again within a minute', async (_, userOf) => {
   const directory = mkdtempSync(join(tmpdir(), 'unbounded-token-'));
   ends.push(() => rmSync(directory, { recursive: true }));
   const [tokenFile, kubeconfig] = [join(directory, 'token'), join(directory, 'kubeconfig')];
   writeFileSync(tokenFile, 'old');
-  const user = { authProvider: { name: 'tokenFile', config: { tokenFile } } };
   const config = {
     apiVersion: 'v1',
     kind: 'Config',
     'current-context': 'x',
     clusters: [{ name: 'c', cluster: { server: 'https://127.0.0.1:1' } }],
-    users: [{ name: 'u', user: { 'auth-provider': user.authProvider } }],
+    users: [{ name: 'u', user: userOf(tokenFile) }],
     contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
   };
   writeFileSync(kubeconfig, JSON.stringify(config));
   vi.useFakeTimers({ toFake: ['Date'] });
   const connection = connect(kubeconfig);
-  const token = async () => (await connection.credentials()).headers as Record<string, string>;
-  expect(await token()).toMatchObject({ Authorization: 'Bearer old' });
+  const headers = async () => (await connection.credentials()).headers;
+  expect(await headers()).toMatchObject({ Authorization: 'Bearer old' });
   writeFileSync(tokenFile, 'new');
   vi.setSystemTime(Date.now() + 61_000);
-  expect(await token()).toMatchObject({ Authorization: 'Bearer new' });
+  expect(await headers()).toMatchObject({ Authorization: 'Bearer new' });
   connection.close();
 });
 
