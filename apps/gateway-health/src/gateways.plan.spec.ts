@@ -73,6 +73,11 @@ test.each<[string, Parameters<typeof joins>[0], Record<string, string>]>([
     { q: '/ac' },
   ],
   [
+    'a disabled pool peering does not count',
+    { assignments: [assign(['a'], ['p']), assign(['b'], ['q'])], poolPeerings: [peerPools(['p', 'q'], false)] },
+    { p: 'a/a', q: 'b/b' },
+  ],
+  [
     'names that do not exist are left out',
     { assignments: [assign(['a', 'nowhere'], ['p', 'none'])], poolPeerings: [peerPools(['p', 'none'])] },
     { p: 'a/a' },
