@@ -7,7 +7,9 @@ import { rolldown } from 'rolldown';
 const [app] = process.argv.slice(2);
 const root = fileURLToPath(new URL(`../apps/${app}/`, import.meta.url));
 if (!app || !existsSync(`${root}src/main.ts`)) {
-  console.error(`usage: tools/node tools/build-app.mjs APP, where apps/APP/src/main.ts exists (got ${app ?? 'nothing'})`);
+  console.error(
+    `usage: tools/node tools/build-app.mjs APP, where apps/APP/src/main.ts exists (got ${app ?? 'nothing'})`,
+  );
   process.exit(2);
 }
 
