@@ -49,7 +49,9 @@ export const ipv6 = (flow: Flow): Uint8Array => {
   const payload = transport(flow);
   const chain = flow.extensions ?? [];
   const last = flow.protocol ?? UDP;
-  const headers = chain.map(([, bytes], index) => Uint8Array.from([chain[index + 1]?.[0] ?? last, ...bytes.subarray(1)]));
+  const headers = chain.map(([, bytes], index) =>
+    Uint8Array.from([chain[index + 1]?.[0] ?? last, ...bytes.subarray(1)]),
+  );
   const header = new Uint8Array(40);
   header[0] = 0x60;
   new DataView(header.buffer).setUint16(4, payload.length + headers.reduce((sum, bytes) => sum + bytes.length, 0));

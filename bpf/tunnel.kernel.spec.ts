@@ -1,7 +1,17 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
-import { configKey, counter, encapConfig, endpointV4, endpointV6, innerMac, lpmKeyV4, lpmKeyV6, statsKey } from '@unbounded/bpf-maps';
+import {
+  configKey,
+  counter,
+  encapConfig,
+  endpointV4,
+  endpointV6,
+  innerMac,
+  lpmKeyV4,
+  lpmKeyV6,
+  statsKey,
+} from '@unbounded/bpf-maps';
 import { type Attachment, attachProgram, type BpfObject, loadObject } from '@unbounded/libbpf-ts';
 import { createNetns, createRouteSocket, type Netns, type RouteSocket } from '@unbounded/netlink';
 import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
@@ -17,7 +27,10 @@ interface Node extends Disposable {
   readonly attachments: readonly Attachment[];
 }
 
-const OWN = { a: { underlay: '192.0.2.1', overlay: ['100.64.1.1', 'fd00:1::1'] }, b: { underlay: '192.0.2.2', overlay: ['100.64.2.1', 'fd00:2::1'] } } as const;
+const OWN = {
+  a: { underlay: '192.0.2.1', overlay: ['100.64.1.1', 'fd00:1::1'] },
+  b: { underlay: '192.0.2.2', overlay: ['100.64.2.1', 'fd00:2::1'] },
+} as const;
 
 let nodes: Node[];
 let a: Node;
@@ -43,14 +56,22 @@ const keep = async (own: (typeof OWN)['a' | 'b'], ns: Netns, wire: string): Prom
   });
   const anchor = await net.links.create({ name: 'unbounded0', kind: { kind: 'ifb' }, mtu: 1450, arp: false, up: true });
   for (const [index, address] of overlay.entries()) {
-    await net.addresses.replace({ link: tunnel.index, address: `${address}/${index ? 128 : 32}`, flags: index ? 2 : 0 });
+    await net.addresses.replace({
+      link: tunnel.index,
+      address: `${address}/${index ? 128 : 32}`,
+      flags: index ? 2 : 0,
+    });
   }
   await net.routes.replace({ dst: '100.64.0.0/16', link: anchor.index, prefSrc: overlay[0] });
   await net.routes.replace({ dst: 'fd00::/16', link: anchor.index, prefSrc: overlay[1] });
   const object = loadObject(readFileSync(new URL('build/unbounded_encap.bpf.o', import.meta.url)), { name: 'encap' });
   const attachments = [
     attachProgram(object.program('unbounded_encap'), { ifindex: anchor.index, direction: 'egress', netnsFd: ns.fd }),
-    attachProgram(object.program('unbounded_tunnel_ingress'), { ifindex: tunnel.index, direction: 'ingress', netnsFd: ns.fd }),
+    attachProgram(object.program('unbounded_tunnel_ingress'), {
+      ifindex: tunnel.index,
+      direction: 'ingress',
+      netnsFd: ns.fd,
+    }),
   ];
   const close = (): void => {
     object.close();
@@ -66,8 +87,16 @@ const know = (node: Node, prefix: string, remote: string): void => {
   else node.object.map('unbounded_endpoints_v4', lpmKeyV4, endpointV4).set(prefix, hop);
 };
 
-const counted = (node: Node, stat: 'received' | 'drop_forged_source' | 'drop_unknown_source' | 'redirected_vxlan'): number =>
-  Number(node.object.perCpuMap('unbounded_stats', statsKey, counter).get(stat)?.reduce((sum, value) => sum + value, 0n) ?? 0n);
+const counted = (
+  node: Node,
+  stat: 'received' | 'drop_forged_source' | 'drop_unknown_source' | 'redirected_vxlan',
+): number =>
+  Number(
+    node.object
+      .perCpuMap('unbounded_stats', statsKey, counter)
+      .get(stat)
+      ?.reduce((sum, value) => sum + value, 0n) ?? 0n,
+  );
 
 const ping = (from: Node, to: string, ...more: string[]): boolean =>
   spawnSync('nsenter', [`--net=${from.ns.path}`, 'ping', '-c1', '-W1', ...more, to]).status === 0;

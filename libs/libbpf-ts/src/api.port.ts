@@ -103,7 +103,9 @@ export interface BpfLink extends Disposable {
 }
 
 /** How a program was attached. */
-export type Attachment = { readonly via: 'tcx'; readonly link: BpfLink } | { readonly via: 'clsact'; readonly handle: number; readonly priority: number };
+export type Attachment =
+  | { readonly via: 'tcx'; readonly link: BpfLink }
+  | { readonly via: 'clsact'; readonly handle: number; readonly priority: number };
 
 export interface LoadOptions {
   /** Shown in `bpftool`; at most 15 characters. */
@@ -122,7 +124,13 @@ export interface MapOptions {
 
 /** What an object file declares, without the kernel. */
 export interface ObjectSpec {
-  readonly maps: readonly { readonly name: string; readonly type: number; readonly keySize: number; readonly valueSize: number; readonly maxEntries: number }[];
+  readonly maps: readonly {
+    readonly name: string;
+    readonly type: number;
+    readonly keySize: number;
+    readonly valueSize: number;
+    readonly maxEntries: number;
+  }[];
   readonly programs: readonly { readonly name: string; readonly section: string }[];
 }
 
@@ -145,4 +153,7 @@ export interface RingBuffer extends Disposable {
 }
 
 /** yes, no with the kernel that brought it, or unknown (no permission, a seccomp filter, …). */
-export type Probe = { readonly supported: 'yes' } | { readonly supported: 'no'; readonly since: string } | { readonly supported: 'unknown'; readonly reason: string };
+export type Probe =
+  | { readonly supported: 'yes' }
+  | { readonly supported: 'no'; readonly since: string }
+  | { readonly supported: 'unknown'; readonly reason: string };

@@ -17,7 +17,9 @@ export const infoOf = (handle: Handle): MapInfo => {
 
 const checkLayout = (info: MapInfo, key: Codec<unknown>, value: Codec<unknown>): void => {
   if (info.keySize === key.size && info.valueSize === value.size) return;
-  throw new TypeError(`map ${info.name}: keys of ${info.keySize} and values of ${info.valueSize} bytes, the codecs have ${key.size} and ${value.size}`);
+  throw new TypeError(
+    `map ${info.name}: keys of ${info.keySize} and values of ${info.valueSize} bytes, the codecs have ${key.size} and ${value.size}`,
+  );
 };
 
 class Scratch<T> {
@@ -63,7 +65,8 @@ class TypedMap<K, V> implements BpfMap<K, V> {
   constructor(handle: Handle, key: Codec<K>, value: Codec<V>) {
     this.info = infoOf(handle);
     checkLayout(this.info, key, value);
-    if (PER_CPU_TYPES.has(this.info.type)) throw new TypeError(`map ${this.info.name} has a value for each CPU: open it as a per-CPU map`);
+    if (PER_CPU_TYPES.has(this.info.type))
+      throw new TypeError(`map ${this.info.name} has a value for each CPU: open it as a per-CPU map`);
     this.#handle = handle;
     this.#keyCodec = key;
     this.#valueCodec = value;
@@ -72,12 +75,16 @@ class TypedMap<K, V> implements BpfMap<K, V> {
   }
 
   get(key: K): V | undefined {
-    const found = attempt(`map ${this.info.name}`, () => addon().mapLookup(this.#handle, this.#key.write(key), this.#value.bytes));
+    const found = attempt(`map ${this.info.name}`, () =>
+      addon().mapLookup(this.#handle, this.#key.write(key), this.#value.bytes),
+    );
     return found ? this.#value.read() : undefined;
   }
 
   set(key: K, value: V, mode: UpdateMode = 'any'): void {
-    attempt(`map ${this.info.name}`, () => addon().mapUpdate(this.#handle, this.#key.write(key), this.#value.write(value), FLAGS[mode]));
+    attempt(`map ${this.info.name}`, () =>
+      addon().mapUpdate(this.#handle, this.#key.write(key), this.#value.write(value), FLAGS[mode]),
+    );
   }
 
   delete(key: K): boolean {
@@ -99,7 +106,7 @@ class TypedMap<K, V> implements BpfMap<K, V> {
 
   deleteMany(keys: readonly K[]): number {
     let deleted = 0;
-    for (let start = 0; start < keys.length; ) {
+    for (let start = 0; start < keys.length;) {
       const rest = keys.slice(start);
       const bytes = new Scratch(this.#keyCodec, rest.length);
       for (const [index, key] of rest.entries()) bytes.write(key, index);
@@ -161,7 +168,8 @@ class TypedPerCpuMap<K, V> implements PerCpuMap<K, V> {
   constructor(handle: Handle, key: Codec<K>, value: Codec<V>) {
     this.info = infoOf(handle);
     checkLayout(this.info, key, value);
-    if (!PER_CPU_TYPES.has(this.info.type)) throw new TypeError(`map ${this.info.name} has one value for all CPUs: open it as a map`);
+    if (!PER_CPU_TYPES.has(this.info.type))
+      throw new TypeError(`map ${this.info.name} has one value for all CPUs: open it as a map`);
     this.#handle = handle;
     this.#keyCodec = key;
     this.#valueCodec = value;
@@ -177,7 +185,9 @@ class TypedPerCpuMap<K, V> implements PerCpuMap<K, V> {
   #read(key: Uint8Array): V[] | undefined {
     if (!attempt(`map ${this.info.name}`, () => addon().mapLookup(this.#handle, key, this.#values))) return undefined;
     const view = new DataView(this.#values.buffer);
-    return Array.from({ length: this.#values.length / this.#stride }, (_, cpu) => this.#valueCodec.read(view, cpu * this.#stride));
+    return Array.from({ length: this.#values.length / this.#stride }, (_, cpu) =>
+      this.#valueCodec.read(view, cpu * this.#stride),
+    );
   }
 
   *entries(): Generator<[K, V[]]> {
@@ -201,7 +211,9 @@ class TypedPerCpuMap<K, V> implements PerCpuMap<K, V> {
 }
 
 /** @throws TypeError when the codecs are not of the map's sizes */
-export const typedMap = <K, V>(handle: Handle, key: Codec<K>, value: Codec<V>): BpfMap<K, V> => new TypedMap(handle, key, value);
+export const typedMap = <K, V>(handle: Handle, key: Codec<K>, value: Codec<V>): BpfMap<K, V> =>
+  new TypedMap(handle, key, value);
 
 /** @throws TypeError when the codecs are not of the map's sizes, or the map is not per CPU */
-export const typedPerCpuMap = <K, V>(handle: Handle, key: Codec<K>, value: Codec<V>): PerCpuMap<K, V> => new TypedPerCpuMap(handle, key, value);
+export const typedPerCpuMap = <K, V>(handle: Handle, key: Codec<K>, value: Codec<V>): PerCpuMap<K, V> =>
+  new TypedPerCpuMap(handle, key, value);

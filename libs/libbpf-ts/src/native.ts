@@ -19,7 +19,9 @@ interface Named {
 
 /** What `native/module.c` exports; the headers there say what each does. */
 interface LibbpfAddon {
-  readObject(bytes: Uint8Array): ObjectSpec & { readonly constants: readonly { readonly name: string; readonly size: number }[] };
+  readObject(
+    bytes: Uint8Array,
+  ): ObjectSpec & { readonly constants: readonly { readonly name: string; readonly size: number }[] };
   loadObject(
     bytes: Uint8Array,
     name: string,
@@ -35,7 +37,13 @@ interface LibbpfAddon {
   mapUpdate(map: Handle, key: Uint8Array, value: Uint8Array, flags: number): void;
   mapDelete(map: Handle, key: Uint8Array): boolean;
   mapNextKey(map: Handle, key: Uint8Array | null, next: Uint8Array): boolean;
-  mapUpdateBatch(map: Handle, keys: Uint8Array, values: Uint8Array, count: number, flags: number): [errno: number, done: number];
+  mapUpdateBatch(
+    map: Handle,
+    keys: Uint8Array,
+    values: Uint8Array,
+    count: number,
+    flags: number,
+  ): [errno: number, done: number];
   mapDeleteBatch(map: Handle, keys: Uint8Array, count: number): [errno: number, done: number];
   mapLookupBatch(
     map: Handle,
@@ -49,10 +57,25 @@ interface LibbpfAddon {
     data: Uint8Array | null,
     context: Uint8Array | null,
     repeat: number,
-  ): { readonly returnValue: number; readonly data: Uint8Array; readonly context: Uint8Array; readonly nanoseconds: number };
+  ): {
+    readonly returnValue: number;
+    readonly data: Uint8Array;
+    readonly context: Uint8Array;
+    readonly nanoseconds: number;
+  };
   attachTcx(program: Handle, ifindex: number, egress: boolean, netnsFd: number): Handle;
-  attachClsact(program: Handle, ifindex: number, egress: boolean, ...place: [handle: number, priority: number, netnsFd: number]): void;
-  detachClsact(ifindex: number, egress: boolean, handle: number, ...place: [priority: number, netnsFd: number]): boolean;
+  attachClsact(
+    program: Handle,
+    ifindex: number,
+    egress: boolean,
+    ...place: [handle: number, priority: number, netnsFd: number]
+  ): void;
+  detachClsact(
+    ifindex: number,
+    egress: boolean,
+    handle: number,
+    ...place: [priority: number, netnsFd: number]
+  ): boolean;
   updateLink(link: Handle, program: Handle): void;
   detachLink(link: Handle): void;
   openRing(map: Handle, callback: (bytes: Uint8Array) => void): RingHandle;
@@ -66,8 +89,12 @@ interface LibbpfAddon {
 }
 
 const load = (): LibbpfAddon => {
-  const file = process.env['UNBOUNDED_LIBBPF_ADDON'] ?? fileURLToPath(new URL('../native/build/libbpf.node', import.meta.url));
-  if (!existsSync(file)) execFileSync(fileURLToPath(new URL('../native/build.sh', import.meta.url)), { stdio: ['ignore', 'inherit', 'inherit'] });
+  const file =
+    process.env['UNBOUNDED_LIBBPF_ADDON'] ?? fileURLToPath(new URL('../native/build/libbpf.node', import.meta.url));
+  if (!existsSync(file))
+    execFileSync(fileURLToPath(new URL('../native/build.sh', import.meta.url)), {
+      stdio: ['ignore', 'inherit', 'inherit'],
+    });
   return createRequire(import.meta.url)(file) as LibbpfAddon;
 };
 

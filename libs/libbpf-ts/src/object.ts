@@ -17,25 +17,34 @@ type Constant = number | bigint | Uint8Array;
 const constantBytes = (name: string, value: Constant, size: number): Uint8Array => {
   if (value instanceof Uint8Array) return value;
   const [number, limit] = [BigInt(value), 1n << BigInt(8 * size)];
-  if (number >= limit || number < -(limit >> 1n)) throw new TypeError(`constant ${name} = ${number} must fit into ${size} bytes`);
+  if (number >= limit || number < -(limit >> 1n))
+    throw new TypeError(`constant ${name} = ${number} must fit into ${size} bytes`);
   const bytes = BigInt.asUintN(8 * size, number);
   return Uint8Array.from({ length: size }, (_, index) => Number((bytes >> BigInt(8 * index)) & 0xffn));
 };
 
 const encodeConstants = (bytes: Uint8Array, values: Readonly<Record<string, Constant>>): Record<string, Uint8Array> => {
   if (Object.keys(values).length === 0) return {};
-  const sizes = new Map(addon().readObject(bytes).constants.map(({ name, size }) => [name, size]));
+  const sizes = new Map(
+    addon()
+      .readObject(bytes)
+      .constants.map(({ name, size }) => [name, size]),
+  );
   return Object.fromEntries(
     Object.entries(values).map(([name, value]) => {
       const size = sizes.get(name);
-      if (size === undefined) throw new TypeError(`the object has no constant ${name}: it has ${[...sizes.keys()].join(', ') || 'none'}`);
+      if (size === undefined)
+        throw new TypeError(`the object has no constant ${name}: it has ${[...sizes.keys()].join(', ') || 'none'}`);
       return [name, constantBytes(name, value, size)];
     }),
   );
 };
 
 /** By name. @throws TypeError for one that is not there */
-const finder = (kind: string, entries: readonly { readonly name: string; readonly handle: Handle }[]): ((name: string) => Handle) => {
+const finder = (
+  kind: string,
+  entries: readonly { readonly name: string; readonly handle: Handle }[],
+): ((name: string) => Handle) => {
   const byName = new Map(entries.map(({ name, handle }) => [name, handle]));
   return (name) => {
     const handle = byName.get(name);
@@ -50,7 +59,8 @@ export const loadObject = (bytes: Uint8Array, options: LoadOptions = {}): BpfObj
   const constants = encodeConstants(bytes, options.constants ?? {});
   const spec = readObject(bytes);
   const unknown = Object.keys(maps).find((map) => !spec.maps.some((declared) => declared.name === map));
-  if (unknown !== undefined) throw new TypeError(`the object has no map ${unknown}: it has ${spec.maps.map((map) => map.name).join(', ')}`);
+  if (unknown !== undefined)
+    throw new TypeError(`the object has no map ${unknown}: it has ${spec.maps.map((map) => map.name).join(', ')}`);
   const loaded = attempt(`BPF object ${name}`, () => addon().loadObject(bytes, name, maps, constants, programs));
   const [map, program] = [finder('map', loaded.maps), finder('program', loaded.programs)];
   const close = (): void => {

@@ -6,7 +6,8 @@ import { typedMap, typedPerCpuMap } from './map.ts';
 import { addon, type Handle, KIND } from './native.ts';
 import { liveLink, liveProgram } from './program.ts';
 
-const open = (kind: keyof typeof KIND, path: string): Handle => attempt(path, () => addon().openPinned(KIND[kind], path));
+const open = (kind: keyof typeof KIND, path: string): Handle =>
+  attempt(path, () => addon().openPinned(KIND[kind], path));
 
 /** Closes the handle again when it is not what the caller expects. */
 const checked = <T>(handle: Handle, use: (handle: Handle) => T): T => {

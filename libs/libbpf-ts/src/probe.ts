@@ -16,6 +16,8 @@ export const probeTcx = (program: BpfProgram): Probe => {
   } catch (error) {
     if (!(error instanceof BpfError)) throw error;
     if (error.code === 'ENODEV') return { supported: 'yes' };
-    return error.code === 'EINVAL' ? { supported: 'no', since: '6.6' } : { supported: 'unknown', reason: error.message };
+    return error.code === 'EINVAL'
+      ? { supported: 'no', since: '6.6' }
+      : { supported: 'unknown', reason: error.message };
   }
 };

@@ -1,4 +1,13 @@
-import type { Attachment, BpfLink, BpfProgram, Direction, LinkInfo, ProgramInfo, TestRun, TestRunResult } from './api.port.ts';
+import type {
+  Attachment,
+  BpfLink,
+  BpfProgram,
+  Direction,
+  LinkInfo,
+  ProgramInfo,
+  TestRun,
+  TestRunResult,
+} from './api.port.ts';
 import { attempt, BpfError } from './bpf-error.ts';
 import { addon, type Handle } from './native.ts';
 
@@ -76,7 +85,9 @@ export interface AttachOptions {
 const attachTcx = (program: BpfProgram, options: AttachOptions): BpfLink => {
   const what = `attach to ${options.direction} of link ${options.ifindex}`;
   const egress = options.direction === 'egress';
-  const link = liveLink(attempt(what, () => addon().attachTcx(handleOf(program), options.ifindex, egress, options.netnsFd ?? -1)));
+  const link = liveLink(
+    attempt(what, () => addon().attachTcx(handleOf(program), options.ifindex, egress, options.netnsFd ?? -1)),
+  );
   try {
     if (options.pinPath !== undefined) link.pin(options.pinPath);
   } catch (error) {
@@ -100,7 +111,14 @@ export const attachProgram = (program: BpfProgram, options: AttachOptions): Atta
   }
   const { ifindex, handle = 1, priority = 1 } = options;
   attempt(`attach to ${options.direction} of link ${ifindex}`, () =>
-    addon().attachClsact(handleOf(program), ifindex, options.direction === 'egress', handle, priority, options.netnsFd ?? -1),
+    addon().attachClsact(
+      handleOf(program),
+      ifindex,
+      options.direction === 'egress',
+      handle,
+      priority,
+      options.netnsFd ?? -1,
+    ),
   );
   return { via: 'clsact', handle, priority };
 };
@@ -108,5 +126,7 @@ export const attachProgram = (program: BpfProgram, options: AttachOptions): Atta
 /** Removes a clsact filter; the qdisc stays, others may use it. False when there was none. */
 export const detachFilter = (options: Omit<AttachOptions, 'pinPath' | 'via'>): boolean => {
   const { ifindex, direction, handle = 1, priority = 1, netnsFd = -1 } = options;
-  return attempt(`detach from ${direction} of link ${ifindex}`, () => addon().detachClsact(ifindex, direction === 'egress', handle, priority, netnsFd));
+  return attempt(`detach from ${direction} of link ${ifindex}`, () =>
+    addon().detachClsact(ifindex, direction === 'egress', handle, priority, netnsFd),
+  );
 };

@@ -6,7 +6,7 @@ import { addon, type Handle } from './native.ts';
 export const unpackRecords = (bytes: Uint8Array): Uint8Array[] => {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   const records: Uint8Array[] = [];
-  for (let at = 0; at + 8 <= bytes.length; ) {
+  for (let at = 0; at + 8 <= bytes.length;) {
     const length = view.getUint32(at, true);
     records.push(bytes.subarray(at + 8, at + 8 + length));
     at += 8 + ((length + 7) & ~7);

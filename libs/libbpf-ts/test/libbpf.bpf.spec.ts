@@ -8,11 +8,35 @@ import { createNetns, createRouteSocket } from '@unbounded/netlink';
 import * as fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 
-import { attachProgram, BpfError, type BpfObject, type Codec, detachFilter, isBpffs, loadObject, mountBpffs, openPinnedLink, openPinnedMap, openPinnedProgram, possibleCpus, probeTcx, readObject, unmountBpffs } from '../src/index.ts';
+import {
+  attachProgram,
+  BpfError,
+  type BpfObject,
+  type Codec,
+  detachFilter,
+  isBpffs,
+  loadObject,
+  mountBpffs,
+  openPinnedLink,
+  openPinnedMap,
+  openPinnedProgram,
+  possibleCpus,
+  probeTcx,
+  readObject,
+  unmountBpffs,
+} from '../src/index.ts';
 import { addon, type Handle } from '../src/native.ts';
 
-const u32: Codec<number> = { size: 4, write: (value, view, at) => view.setUint32(at, value, true), read: (view, at) => view.getUint32(at, true) };
-const u64: Codec<bigint> = { size: 8, write: (value, view, at) => view.setBigUint64(at, value, true), read: (view, at) => view.getBigUint64(at, true) };
+const u32: Codec<number> = {
+  size: 4,
+  write: (value, view, at) => view.setUint32(at, value, true),
+  read: (view, at) => view.getUint32(at, true),
+};
+const u64: Codec<bigint> = {
+  size: 8,
+  write: (value, view, at) => view.setBigUint64(at, value, true),
+  read: (view, at) => view.getBigUint64(at, true),
+};
 
 let folder: string;
 let elf: Uint8Array;
@@ -22,7 +46,18 @@ beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'libbpf-'));
   const source = new URL('probe.bpf.c', import.meta.url).pathname;
   const include = `-I/usr/include/${execFileSync('uname', ['-m'], { encoding: 'utf8' }).trim()}-linux-gnu`;
-  execFileSync('clang', ['-O2', '-g', '-target', 'bpf', '-mcpu=v3', include, '-c', source, '-o', join(folder, 'probe.o')]);
+  execFileSync('clang', [
+    '-O2',
+    '-g',
+    '-target',
+    'bpf',
+    '-mcpu=v3',
+    include,
+    '-c',
+    source,
+    '-o',
+    join(folder, 'probe.o'),
+  ]);
   elf = readFileSync(join(folder, 'probe.o'));
   mountBpffs(join(folder, 'bpf'));
 });
@@ -46,7 +81,10 @@ describe('objects', () => {
   });
 
   test('take constants and sizes of maps when they are loaded', () => {
-    using other = loadObject(elf, { constants: { answer: 40, small: Uint8Array.of(3) }, maps: { hash: { maxEntries: 7 } } });
+    using other = loadObject(elf, {
+      constants: { answer: 40, small: Uint8Array.of(3) },
+      maps: { hash: { maxEntries: 7 } },
+    });
     expect(other.program('first').testRun({ data: packet }).returnValue).toBe(43);
     expect(other.map('hash', u32, u64).info.maxEntries).toBe(7);
   });
@@ -54,7 +92,13 @@ describe('objects', () => {
   test('that the verifier refuses bring its words', () => {
     const refused = (): unknown => loadObject(elf, { programs: ['refused'] });
     expect(refused).toThrow(BpfError);
-    expect(refused).toThrow(expect.objectContaining({ code: 'EACCES', log: expect.stringContaining('invalid access to packet'), message: expect.stringContaining('invalid access to packet') }));
+    expect(refused).toThrow(
+      expect.objectContaining({
+        code: 'EACCES',
+        log: expect.stringContaining('invalid access to packet'),
+        message: expect.stringContaining('invalid access to packet'),
+      }),
+    );
   });
 
   test('reuse a map that is pinned already', () => {
@@ -100,8 +144,15 @@ describe('maps', () => {
     expect(map.get(2)).toBeUndefined();
     expect(() => map.set(1, 12n, 'noexist')).toThrow(expect.objectContaining({ code: 'EEXIST' }));
     expect(() => map.set(2, 12n, 'exist')).toThrow(expect.objectContaining({ code: 'ENOENT' }));
-    map.setMany([[2, 22n], [3, 33n]]);
-    expect([...map.entries()].sort(([a], [b]) => a - b)).toEqual([[1, 11n], [2, 22n], [3, 33n]]);
+    map.setMany([
+      [2, 22n],
+      [3, 33n],
+    ]);
+    expect([...map.entries()].sort(([a], [b]) => a - b)).toEqual([
+      [1, 11n],
+      [2, 22n],
+      [3, 33n],
+    ]);
     expect(map.deleteMany([9, 1, 8, 2, 7])).toBe(2);
     expect(map.delete(3)).toBe(true);
     expect(map.delete(3)).toBe(false);
@@ -118,7 +169,12 @@ describe('maps', () => {
   test('of one slot for each index list every slot', () => {
     using map = object.map('array', u32, u64);
     map.set(2, 7n);
-    expect([...map.entries()]).toEqual([[0, 0n], [1, 0n], [2, 7n], [3, 0n]]);
+    expect([...map.entries()]).toEqual([
+      [0, 0n],
+      [1, 0n],
+      [2, 7n],
+      [3, 0n],
+    ]);
     expect(map.get(4)).toBeUndefined();
   });
 
@@ -180,18 +236,22 @@ describe('the addon checks by itself', () => {
 
   test('arguments of any other type are refused', () => {
     const anything = fc.oneof(fc.anything(), fc.constant(new Float64Array(4)), fc.constant(null));
-    const names = Object.keys(addon()).filter((name) => !['mountBpffs', 'unmount', 'possibleCpus', 'libbpfVersion'].includes(name));
+    const names = Object.keys(addon()).filter(
+      (name) => !['mountBpffs', 'unmount', 'possibleCpus', 'libbpfVersion'].includes(name),
+    );
     fc.assert(
       fc.property(fc.constantFrom(...names), fc.array(anything, { maxLength: 6 }), (name, args) => {
         const call = (addon() as unknown as Record<string, (...args: unknown[]) => unknown>)[name];
-        expect(() => call?.(...args)).toThrow();
+        expect(() => call?.(...args)).toThrow(/./);
       }),
       { numRuns: 300 },
     );
   });
 
   test('a handle of another kind is refused', () => {
-    withMap((handle) => expect(() => addon().testRun(handle, packet, null, 1)).toThrow('handle must be a BPF program, it is a map'));
+    withMap((handle) =>
+      expect(() => addon().testRun(handle, packet, null, 1)).toThrow('handle must be a BPF program, it is a map'),
+    );
   });
 });
 
@@ -213,7 +273,12 @@ describe('programs and links', () => {
     await inNetns(({ netnsFd, ifindex }) => {
       if (probeTcx(object.program('second')).supported === 'no') return; // then the next test is all there is
       const path = pin('link');
-      const attachment = attachProgram(object.program('first'), { netnsFd, ifindex, direction: 'egress', pinPath: path });
+      const attachment = attachProgram(object.program('first'), {
+        netnsFd,
+        ifindex,
+        direction: 'egress',
+        pinPath: path,
+      });
       if (attachment.via !== 'tcx') throw new Error('not attached by tcx');
       attachment.link.close();
       using link = openPinnedLink(path);
@@ -231,7 +296,9 @@ describe('programs and links', () => {
       attachProgram(object.program('first'), place);
       attachProgram(object.program('second'), place);
       await using net = createRouteSocket({ netnsFd });
-      expect(await net.trafficControl.filters(ifindex, 'ingress')).toMatchObject([{ programId: object.program('second').info.id, directAction: true, handle: 1, priority: 1, protocol: 3 }]);
+      expect(await net.trafficControl.filters(ifindex, 'ingress')).toMatchObject([
+        { programId: object.program('second').info.id, directAction: true, handle: 1, priority: 1, protocol: 3 },
+      ]);
       expect(detachFilter(place)).toBe(true);
       expect(detachFilter(place)).toBe(false);
       expect(await net.trafficControl.filters(ifindex, 'ingress')).toEqual([]);
@@ -240,7 +307,9 @@ describe('programs and links', () => {
 
   test('on a device that is not there are refused', async () => {
     await inNetns(({ netnsFd }) => {
-      expect(() => attachProgram(object.program('first'), { netnsFd, ifindex: 4711, direction: 'egress' })).toThrow(expect.objectContaining({ name: 'BpfError', code: 'ENODEV' }));
+      expect(() => attachProgram(object.program('first'), { netnsFd, ifindex: 4711, direction: 'egress' })).toThrow(
+        expect.objectContaining({ name: 'BpfError', code: 'ENODEV' }),
+      );
     });
   });
 
@@ -264,7 +333,9 @@ describe('ring buffers', () => {
     const lengths: number[] = [];
     const all = Promise.withResolvers<void>();
     using ring = object.ringBuffer('ring', (records) => {
-      lengths.push(...records.map((record) => new DataView(record.buffer, record.byteOffset, record.length).getUint32(0, true)));
+      lengths.push(
+        ...records.map((record) => new DataView(record.buffer, record.byteOffset, record.length).getUint32(0, true)),
+      );
       if (lengths.length === 20) all.resolve();
     });
     void ring;

@@ -64,4 +64,5 @@ export const macBytes = (text: string): Uint8Array => {
   return Uint8Array.from(text.split(':'), (octet) => Number.parseInt(octet, 16));
 };
 
-export const macText = (bytes: Uint8Array): string => Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join(':');
+export const macText = (bytes: Uint8Array): string =>
+  Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join(':');

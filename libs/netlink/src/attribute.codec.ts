@@ -152,7 +152,8 @@ export class MessageWriter {
     this.#view.setUint16(at + 2, flagged ? type | NESTED : type, true);
     write(this);
     const size = this.#length - at;
-    if (size > 0xffff) throw new RangeError(`attribute ${type} holds ${size} bytes: a netlink attribute holds at most 65535`);
+    if (size > 0xffff)
+      throw new RangeError(`attribute ${type} holds ${size} bytes: a netlink attribute holds at most 65535`);
     this.#view.setUint16(at, size, true);
     return this;
   }
@@ -235,7 +236,7 @@ export type Attributes = ReadonlyMap<number, Attribute>;
 
 const forEachAttribute = (bytes: Uint8Array, each: (attribute: Attribute) => void): void => {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-  for (let at = 0; at + 4 <= bytes.length; ) {
+  for (let at = 0; at + 4 <= bytes.length;) {
     const length = view.getUint16(at, true);
     if (length < 4 || at + length > bytes.length) {
       throw new NetlinkDecodeError(`attribute of ${length} bytes at ${at}: it must have 4..${bytes.length - at}`);

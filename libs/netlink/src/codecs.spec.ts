@@ -23,10 +23,16 @@ const maybe = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: und
 const mac = fc.constantFrom('02:00:00:00:00:01', '02:0a:01:00:01:ff');
 
 /** Fields that are undefined are as good as absent. */
-const clean = <T extends object>(value: T): T => Object.fromEntries(Object.entries(value).filter(([, field]) => field !== undefined)) as T;
+const clean = <T extends object>(value: T): T =>
+  Object.fromEntries(Object.entries(value).filter(([, field]) => field !== undefined)) as T;
 
 const prefix = fc.oneof(
-  fc.tuple(fc.integer({ min: 0, max: 0xff_ffff }), fc.constantFrom(8, 16, 24)).map(([bits, length]) => `${bits >> 16}.${length > 8 ? (bits >> 8) & 255 : 0}.${length > 16 ? bits & 255 : 0}.0/${length}`),
+  fc
+    .tuple(fc.integer({ min: 0, max: 0xff_ffff }), fc.constantFrom(8, 16, 24))
+    .map(
+      ([bits, length]) =>
+        `${bits >> 16}.${length > 8 ? (bits >> 8) & 255 : 0}.${length > 16 ? bits & 255 : 0}.0/${length}`,
+    ),
   fc.constantFrom('2001:db8::/32', 'fd00:1::/64', '::/0', '2001:db8::1/128'),
 );
 
@@ -39,15 +45,20 @@ describe('what is written is read back', () => {
         dst: prefix,
         table: fc.constantFrom(254, 252, 1000, 0xffff_0000),
         protocol: fc.integer({ min: 1, max: 255 }),
-        scope: fc.constantFrom('global', 'link') as fc.Arbitrary<'global' | 'link'>,
-        type: fc.constantFrom('unicast', 'blackhole', 'unreachable') as fc.Arbitrary<'unicast' | 'blackhole'>,
+        scope: fc.constantFrom<'global' | 'link'>('global', 'link'),
+        type: fc.constantFrom<'unicast' | 'blackhole' | 'unreachable'>('unicast', 'blackhole', 'unreachable'),
         metric: maybe(index),
         mtu: maybe(port),
         advmss: maybe(port),
         way: fc.oneof(
           fc.record({ link: maybe(index), gateway: maybe(fc.oneof(ipv4, ipv6)) }),
           fc.record({ nexthopId: index }),
-          fc.record({ nexthops: fc.array(fc.record({ link: index, gateway: ipv6, weight: fc.integer({ min: 1, max: 256 }) }), { minLength: 1, maxLength: 4 }) }),
+          fc.record({
+            nexthops: fc.array(fc.record({ link: index, gateway: ipv6, weight: fc.integer({ min: 1, max: 256 }) }), {
+              minLength: 1,
+              maxLength: 4,
+            }),
+          }),
         ),
       })
       .map(({ way, ...rest }) => clean({ ...rest, ...clean(way) }) as RouteSpec);
@@ -72,8 +83,20 @@ describe('what is written is read back', () => {
   test('nexthops', () => {
     const nexthop = fc.oneof(
       fc.record({ id: index, protocol: fc.nat(255), family: fc.constant(4 as const), link: index, gateway: ipv4 }),
-      fc.record({ id: index, protocol: fc.nat(255), family: fc.constant(6 as const), blackhole: fc.constant(true as const) }),
-      fc.record({ id: index, protocol: fc.nat(255), group: fc.array(fc.record({ id: index, weight: fc.integer({ min: 1, max: 256 }) }), { minLength: 1, maxLength: 16 }) }),
+      fc.record({
+        id: index,
+        protocol: fc.nat(255),
+        family: fc.constant(6 as const),
+        blackhole: fc.constant(true as const),
+      }),
+      fc.record({
+        id: index,
+        protocol: fc.nat(255),
+        group: fc.array(fc.record({ id: index, weight: fc.integer({ min: 1, max: 256 }) }), {
+          minLength: 1,
+          maxLength: 16,
+        }),
+      }),
     );
     fc.assert(
       fc.property(nexthop as fc.Arbitrary<NexthopSpec>, (spec) => {
@@ -103,7 +126,16 @@ describe('what is written is read back', () => {
   });
 
   test('neighbours and FDB entries', () => {
-    const entry = fc.record({ family: fc.constantFrom(4 as const, 'bridge' as const), link: index, mac, address: ipv4, vni: maybe(index), port: maybe(port), state: fc.constantFrom('permanent' as const, 'reachable' as const), flags: fc.nat(255) });
+    const entry = fc.record({
+      family: fc.constantFrom(4 as const, 'bridge' as const),
+      link: index,
+      mac,
+      address: ipv4,
+      vni: maybe(index),
+      port: maybe(port),
+      state: fc.constantFrom('permanent' as const, 'reachable' as const),
+      flags: fc.nat(255),
+    });
     fc.assert(
       fc.property(entry, (spec) => {
         const wanted = clean(spec) as Parameters<typeof encodeNeighbour>[0];
@@ -114,24 +146,57 @@ describe('what is written is read back', () => {
 
   test('addresses', () => {
     fc.assert(
-      fc.property(fc.record({ link: index, address: fc.constantFrom('192.0.2.1/24', '192.0.2.1/32', '2001:db8::1/64'), scope: fc.constantFrom('global' as const, 'link' as const), flags: fc.constantFrom(0, 2, 0x200) }), (spec) => {
-        expect(decodeAddress(encodeAddress(spec))).toEqual(spec);
-      }),
+      fc.property(
+        fc.record({
+          link: index,
+          address: fc.constantFrom('192.0.2.1/24', '192.0.2.1/32', '2001:db8::1/64'),
+          scope: fc.constantFrom('global' as const, 'link' as const),
+          flags: fc.constantFrom(0, 2, 0x200),
+        }),
+        (spec) => {
+          expect(decodeAddress(encodeAddress(spec))).toEqual(spec);
+        },
+      ),
     );
   });
 
   test.each<CreatableKind>([
     { kind: 'bridge' },
     { kind: 'vrf', table: 1000 },
-    { kind: 'vxlan', external: true, port: 4789, learning: false, udp6ZeroChecksumRx: true, sourcePorts: { low: 1000, high: 2000 } },
-    { kind: 'vxlan', external: false, vni: 7, remote: '2001:db8::9', local: '2001:db8::1', port: 4789, underlay: 3, ttl: 64 },
+    {
+      kind: 'vxlan',
+      external: true,
+      port: 4789,
+      learning: false,
+      udp6ZeroChecksumRx: true,
+      sourcePorts: { low: 1000, high: 2000 },
+    },
+    {
+      kind: 'vxlan',
+      external: false,
+      vni: 7,
+      remote: '2001:db8::9',
+      local: '2001:db8::1',
+      port: 4789,
+      underlay: 3,
+      ttl: 64,
+    },
     { kind: 'geneve', external: true, port: 6081, udp6ZeroChecksumTx: true },
     { kind: 'geneve', external: false, vni: 1, remote: '192.0.2.9', port: 6081 },
     { kind: 'ipip', external: true },
     { kind: 'ipip', external: false, local: '192.0.2.1', remote: '192.0.2.9', ttl: 64, pathMtuDiscovery: true },
   ])('links of kind %j', (kind) => {
-    const link = decodeLink(encodeLink(0, { name: 'x0', kind, mtu: 1400, mac: '02:00:00:00:00:01', alias: 'ours', up: true, arp: false }));
-    expect(link).toMatchObject({ name: 'x0', mtu: 1400, mac: '02:00:00:00:00:01', alias: 'ours', up: true, arp: false });
+    const link = decodeLink(
+      encodeLink(0, { name: 'x0', kind, mtu: 1400, mac: '02:00:00:00:00:01', alias: 'ours', up: true, arp: false }),
+    );
+    expect(link).toMatchObject({
+      name: 'x0',
+      mtu: 1400,
+      mac: '02:00:00:00:00:01',
+      alias: 'ours',
+      up: true,
+      arp: false,
+    });
     expect(link.kind).toEqual(kind);
   });
 });
@@ -145,7 +210,10 @@ describe('what cannot be is refused before anything is sent', () => {
     ['a prefix length past 32', () => encodeRoute({ dst: '10.0.0.0/33' })],
     ['a weight of 0', () => encodeNexthop({ id: 1, group: [{ id: 2, weight: 0 }] })],
     ['an IPv6 source in an IPv4 rule', () => encodeRule({ family: 4, priority: 1, src: '2001:db8::/32' })],
-    ['an IPv4 segment', () => encodeRoute({ dst: '2001:db8::/32', encap: { type: 'seg6', mode: 'encap', segments: ['192.0.2.1'] } })],
+    [
+      'an IPv4 segment',
+      () => encodeRoute({ dst: '2001:db8::/32', encap: { type: 'seg6', mode: 'encap', segments: ['192.0.2.1'] } }),
+    ],
     ['an attribute past 64 KiB', () => new MessageWriter().nest(1, (writer) => writer.raw(new Uint8Array(70_000)))],
   ])('%s', (_, attempt) => {
     expect(attempt).toThrow(RangeError);
@@ -154,20 +222,31 @@ describe('what cannot be is refused before anything is sent', () => {
 
 /** Random bytes, and real messages with a few bytes changed or cut off: the second kind reaches deeper. */
 const real = [
-  encodeRoute({ dst: '10.0.0.0/8', nexthops: [{ link: 2, gateway: '192.0.2.1' }], mtu: 1400, encap: { type: 'ip', id: 1, dst: '192.0.2.1' } }),
+  encodeRoute({
+    dst: '10.0.0.0/8',
+    nexthops: [{ link: 2, gateway: '192.0.2.1' }],
+    mtu: 1400,
+    encap: { type: 'ip', id: 1, dst: '192.0.2.1' },
+  }),
   encodeRoute({ dst: '2001:db8::/32', encap: { type: 'seg6', mode: 'encap', segments: ['2001:db8::1'] } }),
-  encodeLink(2, { name: 'x0', kind: { kind: 'vxlan', port: 4789, sourcePorts: { low: 1, high: 2 } }, mac: '02:00:00:00:00:01' }),
+  encodeLink(2, {
+    name: 'x0',
+    kind: { kind: 'vxlan', port: 4789, sourcePorts: { low: 1, high: 2 } },
+    mac: '02:00:00:00:00:01',
+  }),
   encodeNexthop({ id: 1, group: [{ id: 2 }], resilient: { buckets: 8 } }),
   encodeRule({ family: 6, priority: 1, src: '2001:db8::/32' }),
   encodeNeighbour({ family: 'bridge', link: 1, mac: '02:00:00:00:00:01', address: '192.0.2.1' }),
 ];
 const hostile = fc.oneof(
   fc.uint8Array({ maxLength: 120 }),
-  fc.tuple(fc.constantFrom(...real), fc.array(fc.tuple(fc.nat(200), fc.nat(255)), { maxLength: 4 }), fc.nat(200)).map(([bytes, changes, length]) => {
-    const copy = bytes.slice(0, Math.max(1, bytes.length - (length > 150 ? length - 150 : 0)));
-    for (const [at, byte] of changes) copy[at % copy.length] = byte;
-    return copy;
-  }),
+  fc
+    .tuple(fc.constantFrom(...real), fc.array(fc.tuple(fc.nat(200), fc.nat(255)), { maxLength: 4 }), fc.nat(200))
+    .map(([bytes, changes, length]) => {
+      const copy = bytes.slice(0, Math.max(1, bytes.length - (length > 150 ? length - 150 : 0)));
+      for (const [at, byte] of changes) copy[at % copy.length] = byte;
+      return copy;
+    }),
 );
 
 describe('decoders', () => {

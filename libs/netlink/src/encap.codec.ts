@@ -49,8 +49,13 @@ const writeIp = (writer: MessageWriter, encap: IpEncap): void => {
 };
 
 /** Writes the pair of attributes that routes (RTA_ENCAP_TYPE, RTA_ENCAP) and nexthops number differently. */
-export const writeEncap = (writer: MessageWriter, encap: Encap, types: { readonly type: number; readonly data: number }): void => {
-  if (encap.type === 'other') throw new RangeError(`encapsulation type ${encap.code} cannot be written: ip, ip6 and seg6 can`);
+export const writeEncap = (
+  writer: MessageWriter,
+  encap: Encap,
+  types: { readonly type: number; readonly data: number },
+): void => {
+  if (encap.type === 'other')
+    throw new RangeError(`encapsulation type ${encap.code} cannot be written: ip, ip6 and seg6 can`);
   writer.attributeU16(types.type, CODE[encap.type]);
   writer.nest(types.data, () => {
     if (encap.type === 'seg6') writer.attribute(SEG6_SRH, segmentsToBytes(encap));

@@ -51,7 +51,8 @@ const encode = (request: GenericRequest): Uint8Array =>
 
 /** The attributes of a generic netlink message. @throws NetlinkDecodeError */
 export const readGenericAttributes = (body: Uint8Array): ReturnType<typeof readAttributes> => {
-  if (body.length < GENERIC_HEADER_BYTES) throw new NetlinkDecodeError(`generic netlink message of ${body.length} bytes: at least 4 are needed`);
+  if (body.length < GENERIC_HEADER_BYTES)
+    throw new NetlinkDecodeError(`generic netlink message of ${body.length} bytes: at least 4 are needed`);
   return readAttributes(body.subarray(GENERIC_HEADER_BYTES));
 };
 
@@ -76,7 +77,12 @@ const resolveFamily = async (socket: NetlinkSocket, name: string): Promise<Gener
   const attributes = new MessageWriter(64).attributeText(CTRL.familyName, name).bytes();
   const body = encode({ command: CONTROLLER.getFamily, attributes, what: '' });
   try {
-    const [reply] = await socket.request({ type: CONTROLLER.type, flags: 0, body, what: `find generic netlink family ${name}` });
+    const [reply] = await socket.request({
+      type: CONTROLLER.type,
+      flags: 0,
+      body,
+      what: `find generic netlink family ${name}`,
+    });
     return reply && decodeFamily(reply.body);
   } catch (error) {
     if (isAbsent(error)) return undefined;
@@ -85,7 +91,9 @@ const resolveFamily = async (socket: NetlinkSocket, name: string): Promise<Gener
 };
 
 /** Generic netlink in one namespace. */
-export const createGenericSocket = (options: { readonly netnsFd?: number; readonly onEvent?: (message: Message) => void } = {}): GenericSocket => {
+export const createGenericSocket = (
+  options: { readonly netnsFd?: number; readonly onEvent?: (message: Message) => void } = {},
+): GenericSocket => {
   const socket = new NetlinkSocket({ protocol: PROTOCOL.generic, ...options });
   const toRequest = (family: GenericFamily, request: GenericRequest) => ({
     type: family.id,

@@ -1,5 +1,11 @@
 export { addressBytes, addressText, macBytes, macText } from './address.codec.ts';
-export { type Attribute, type Attributes, MessageWriter, readAttributeList, readAttributes } from './attribute.codec.ts';
+export {
+  type Attribute,
+  type Attributes,
+  MessageWriter,
+  readAttributeList,
+  readAttributes,
+} from './attribute.codec.ts';
 export {
   createGenericSocket,
   GENERIC_HEADER_BYTES,

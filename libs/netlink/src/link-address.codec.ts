@@ -10,8 +10,10 @@ const IFA = { address: 1, local: 2, label: 3, broadcast: 4, flags: 8 } as const;
 const IFADDRMSG_BYTES = 8;
 
 /** struct ifaddrmsg: u8 family, u8 prefix length, u8 flags, u8 scope, u32 link. */
-const header = (fields: readonly [family: number, length: number, flags: number, scope: number], link: number): MessageWriter =>
-  new MessageWriter(64).u8(fields[0]).u8(fields[1]).u8(fields[2]).u8(fields[3]).u32(link);
+const header = (
+  fields: readonly [family: number, length: number, flags: number, scope: number],
+  link: number,
+): MessageWriter => new MessageWriter(64).u8(fields[0]).u8(fields[1]).u8(fields[2]).u8(fields[3]).u32(link);
 
 /** The last address of the subnet; iproute2 sets it for `brd +`, the kernel needs it for broadcasts. */
 const broadcast = (bytes: Uint8Array, length: number): Uint8Array =>
@@ -21,8 +23,11 @@ export const encodeAddress = (value: LinkAddress): Uint8Array => {
   const { bytes, length } = prefixBytes(value.address);
   const flags = value.flags ?? 0;
   const writer = header([familyOf(bytes), length, flags & 0xff, ROUTE_SCOPES[value.scope ?? 'global']], value.link);
-  writer.attribute(IFA.local, bytes).attribute(IFA.address, value.peer === undefined ? bytes : addressBytes(value.peer));
-  if (bytes.length === 4 && length < 31 && value.peer === undefined) writer.attribute(IFA.broadcast, broadcast(bytes, length));
+  writer
+    .attribute(IFA.local, bytes)
+    .attribute(IFA.address, value.peer === undefined ? bytes : addressBytes(value.peer));
+  if (bytes.length === 4 && length < 31 && value.peer === undefined)
+    writer.attribute(IFA.broadcast, broadcast(bytes, length));
   if (value.label !== undefined) writer.attributeText(IFA.label, value.label);
   if (flags > 0xff) writer.attributeU32(IFA.flags, flags);
   return writer.bytes();
@@ -34,7 +39,9 @@ export const encodeAddressDump = (filter: { readonly family?: IpFamily; readonly
 /** One RTM_NEWADDR or RTM_DELADDR. @throws NetlinkDecodeError */
 export const decodeAddress = (body: Uint8Array): LinkAddress => {
   if (body.length < IFADDRMSG_BYTES) {
-    throw new NetlinkDecodeError(`address message of ${body.length} bytes: struct ifaddrmsg alone has ${IFADDRMSG_BYTES}`);
+    throw new NetlinkDecodeError(
+      `address message of ${body.length} bytes: struct ifaddrmsg alone has ${IFADDRMSG_BYTES}`,
+    );
   }
   const view = new DataView(body.buffer, body.byteOffset, body.length);
   ipFamily(view.getUint8(0));

@@ -1,16 +1,45 @@
 import { type Attribute, type Attributes, type MessageWriter } from './attribute.codec.ts';
 import { addressBytes, addressText, macBytes } from './address.codec.ts';
-import type { CreatableKind, GeneveKind, IpipKind, LinkKind, TunKind, VethPeer, VrfKind, VxlanKind } from './model/link.ts';
+import type {
+  CreatableKind,
+  GeneveKind,
+  IpipKind,
+  LinkKind,
+  TunKind,
+  VethPeer,
+  VrfKind,
+  VxlanKind,
+} from './model/link.ts';
 
 /** IFLA_LINKINFO and what the kinds keep in its IFLA_INFO_DATA (linux/if_link.h, if_tunnel.h, veth.h). */
 const INFO = { kind: 1, data: 2 } as const;
 const VETH_PEER = 1;
 const VXLAN = {
-  id: 1, remote: 2, link: 3, local: 4, ttl: 5, learning: 7, portRange: 10, port: 15, remote6: 16, local6: 17,
-  udpChecksum: 18, zeroChecksum6Tx: 19, zeroChecksum6Rx: 20, external: 25,
+  id: 1,
+  remote: 2,
+  link: 3,
+  local: 4,
+  ttl: 5,
+  learning: 7,
+  portRange: 10,
+  port: 15,
+  remote6: 16,
+  local6: 17,
+  udpChecksum: 18,
+  zeroChecksum6Tx: 19,
+  zeroChecksum6Rx: 20,
+  external: 25,
 } as const;
 const GENEVE = {
-  id: 1, remote: 2, ttl: 3, port: 5, external: 6, remote6: 7, udpChecksum: 8, zeroChecksum6Tx: 9, zeroChecksum6Rx: 10,
+  id: 1,
+  remote: 2,
+  ttl: 3,
+  port: 5,
+  external: 6,
+  remote6: 7,
+  udpChecksum: 8,
+  zeroChecksum6Tx: 9,
+  zeroChecksum6Rx: 10,
 } as const;
 const IPTUN = { link: 1, local: 2, remote: 3, ttl: 4, pathMtuDiscovery: 10, external: 19 } as const;
 const VRF_TABLE = 1;
@@ -27,7 +56,11 @@ const writeBoolean = (writer: MessageWriter, type: number, value: boolean | unde
   ifDefined(value, (on) => writer.attributeU8(type, on ? 1 : 0));
 
 /** An address under the attribute number of its family. */
-const writeAddress = (writer: MessageWriter, text: string | undefined, types: readonly [v4: number, v6: number]): void =>
+const writeAddress = (
+  writer: MessageWriter,
+  text: string | undefined,
+  types: readonly [v4: number, v6: number],
+): void =>
   ifDefined(text, (address) => {
     const bytes = addressBytes(address);
     writer.attribute(bytes.length === 4 ? types[0] : types[1], bytes);

@@ -2,13 +2,30 @@ import { type Attribute, MessageWriter, readAttributes } from './attribute.codec
 import { macBytes, macText } from './address.codec.ts';
 import { readLinkKind, writeLinkKind } from './link-kind.codec.ts';
 import { NetlinkDecodeError } from './message.codec.ts';
-import { type CreatableKind, type Link, type LinkRef, type LinkSettings, type LinkStats, OPER_STATES } from './model/link.ts';
+import {
+  type CreatableKind,
+  type Link,
+  type LinkRef,
+  type LinkSettings,
+  type LinkStats,
+  OPER_STATES,
+} from './model/link.ts';
 
 /** RTM_* and IFLA_* of linux/rtnetlink.h and linux/if_link.h. */
 export const LINK_MESSAGE = { new: 16, delete: 17, get: 18, set: 19 } as const;
 const IFLA = {
-  address: 1, name: 3, mtu: 4, link: 5, master: 10, operState: 16, linkInfo: 18, alias: 20, stats64: 23, group: 27,
-  netnsFd: 28, extMask: 29,
+  address: 1,
+  name: 3,
+  mtu: 4,
+  link: 5,
+  master: 10,
+  operState: 16,
+  linkInfo: 18,
+  alias: 20,
+  stats64: 23,
+  group: 27,
+  netnsFd: 28,
+  extMask: 29,
 } as const;
 const IFF = { up: 0x1, noarp: 0x80, lowerUp: 0x1_0000 } as const;
 const SKIP_STATS = 8; // RTEXT_FILTER_SKIP_STATS
@@ -51,7 +68,9 @@ export const encodeLink = (
 
 /** To get or delete one link. */
 export const encodeLinkRef = (link: LinkRef): Uint8Array =>
-  typeof link === 'number' ? header(link, 0, 0).bytes() : header(0, 0, 0).attributeText(IFLA.name, checkName(link)).bytes();
+  typeof link === 'number'
+    ? header(link, 0, 0).bytes()
+    : header(0, 0, 0).attributeText(IFLA.name, checkName(link)).bytes();
 
 export const encodeLinkDump = (filter: { readonly stats?: boolean; readonly master?: number }): Uint8Array => {
   const writer = header(0, 0, 0);

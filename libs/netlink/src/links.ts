@@ -9,7 +9,12 @@ const ENODEV = 19;
 
 const getLink = async (socket: NetlinkSocket, link: LinkRef): Promise<Link | undefined> => {
   try {
-    const [reply] = await socket.request({ type: LINK_MESSAGE.get, flags: 0, body: encodeLinkRef(link), what: `get link ${link}` });
+    const [reply] = await socket.request({
+      type: LINK_MESSAGE.get,
+      flags: 0,
+      body: encodeLinkRef(link),
+      what: `get link ${link}`,
+    });
     return reply && decodeLink(reply.body);
   } catch (error) {
     if (isAbsent(error)) return undefined;
@@ -27,7 +32,12 @@ const mustGet = async (socket: NetlinkSocket, link: LinkRef): Promise<Link> => {
 const setAlias = async (socket: NetlinkSocket, { name, alias }: LinkSpec): Promise<Link> => {
   const link = await mustGet(socket, name);
   if (alias === undefined) return link;
-  await socket.request({ type: LINK_MESSAGE.new, flags: 0, body: encodeLink(link.index, { alias }), what: `set alias of link ${name}` });
+  await socket.request({
+    type: LINK_MESSAGE.new,
+    flags: 0,
+    body: encodeLink(link.index, { alias }),
+    what: `set alias of link ${name}`,
+  });
   return { ...link, alias };
 };
 
@@ -52,9 +62,19 @@ export const linksOf = (socket: NetlinkSocket): Links => ({
   modify: async (link, changes) => {
     const index = typeof link === 'number' ? link : (await mustGet(socket, link)).index;
     // RTM_NEWLINK, as RTM_SETLINK ignores what belongs to the kind.
-    await socket.request({ type: LINK_MESSAGE.new, flags: 0, body: encodeLink(index, changes), what: `change link ${link}` });
+    await socket.request({
+      type: LINK_MESSAGE.new,
+      flags: 0,
+      body: encodeLink(index, changes),
+      what: `change link ${link}`,
+    });
   },
   delete: async (link) => {
-    await socket.request({ type: LINK_MESSAGE.delete, flags: 0, body: encodeLinkRef(link), what: `delete link ${link}` });
+    await socket.request({
+      type: LINK_MESSAGE.delete,
+      flags: 0,
+      body: encodeLinkRef(link),
+      what: `delete link ${link}`,
+    });
   },
 });

@@ -4,9 +4,17 @@ export const HEADER_BYTES = 16;
 
 /** `nlmsg_flags`. NLM_F_DUMP is two bits that it shares with REPLACE and EXCL: test both. */
 export const FLAG = {
-  request: 0x1, multi: 0x2, ack: 0x4, dumpInterrupted: 0x10,
-  replace: 0x100, excl: 0x200, create: 0x400, append: 0x800, dump: 0x300,
-  capped: 0x100, ackTlvs: 0x200,
+  request: 0x1,
+  multi: 0x2,
+  ack: 0x4,
+  dumpInterrupted: 0x10,
+  replace: 0x100,
+  excl: 0x200,
+  create: 0x400,
+  append: 0x800,
+  dump: 0x300,
+  capped: 0x100,
+  ackTlvs: 0x200,
 } as const;
 
 /** `nlmsg_type` below the families' own. */
@@ -52,11 +60,13 @@ export const writeMessage = (view: DataView, offset: number, request: Request, s
 /** Calls `each` for every whole message. @throws NetlinkDecodeError at a length that cannot be */
 export const readMessages = (bytes: Uint8Array, each: (message: Message) => void): void => {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-  for (let at = 0; at < bytes.length; ) {
+  for (let at = 0; at < bytes.length;) {
     const left = bytes.length - at;
     const length = left < HEADER_BYTES ? 0 : view.getUint32(at, true);
     if (length < HEADER_BYTES || length > left) {
-      throw new NetlinkDecodeError(`netlink message of ${length} bytes at ${at}: it must have ${HEADER_BYTES}..${left}`);
+      throw new NetlinkDecodeError(
+        `netlink message of ${length} bytes at ${at}: it must have ${HEADER_BYTES}..${left}`,
+      );
     }
     each({
       type: view.getUint16(at + 4, true),

@@ -26,7 +26,11 @@ type Decoder = (body: Uint8Array) => RouteEvent['value'] | undefined;
 /** Link messages of AF_BRIDGE are about ports, with other attributes. */
 const decodePlainLink: Decoder = (body) => (body[0] === AF_BRIDGE ? undefined : decodeLink(body));
 
-const SUBJECTS: readonly (readonly [subject: MonitorGroup, messages: { new: number; delete: number }, decode: Decoder])[] = [
+const SUBJECTS: readonly (readonly [
+  subject: MonitorGroup,
+  messages: { new: number; delete: number },
+  decode: Decoder,
+])[] = [
   ['link', LINK_MESSAGE, decodePlainLink],
   ['address', ADDRESS_MESSAGE, ADDRESSES.decode],
   ['route', ROUTE_MESSAGE, ROUTES.decode],
@@ -50,7 +54,8 @@ const DECODERS = new Map<number, EventDecoder>(
 );
 
 /** The event that a multicast message tells; undefined for one of a kind that is not ours. @throws NetlinkDecodeError */
-export const decodeEvent = (message: Pick<Message, 'type' | 'body'>): RouteEvent | undefined => DECODERS.get(message.type)?.(message.body);
+export const decodeEvent = (message: Pick<Message, 'type' | 'body'>): RouteEvent | undefined =>
+  DECODERS.get(message.type)?.(message.body);
 
 export interface MonitorOptions {
   /** An own socket is opened in this namespace, so that an overflow of events loses no reply. */
@@ -58,7 +63,11 @@ export interface MonitorOptions {
   readonly receiveBufferBytes?: number;
 }
 
-export const openMonitor = (groups: readonly MonitorGroup[], handlers: MonitorHandlers, options: MonitorOptions): Monitor => {
+export const openMonitor = (
+  groups: readonly MonitorGroup[],
+  handlers: MonitorHandlers,
+  options: MonitorOptions,
+): Monitor => {
   const socket = new NetlinkSocket({
     protocol: PROTOCOL.route,
     netnsFd: options.netnsFd,

@@ -24,8 +24,12 @@ interface NetlinkAddon {
 }
 
 const load = (): NetlinkAddon => {
-  const file = process.env['UNBOUNDED_NETLINK_ADDON'] ?? fileURLToPath(new URL('../native/build/netlink.node', import.meta.url));
-  if (!existsSync(file)) execFileSync(fileURLToPath(new URL('../native/build.sh', import.meta.url)), { stdio: ['ignore', 'inherit', 'inherit'] });
+  const file =
+    process.env['UNBOUNDED_NETLINK_ADDON'] ?? fileURLToPath(new URL('../native/build/netlink.node', import.meta.url));
+  if (!existsSync(file))
+    execFileSync(fileURLToPath(new URL('../native/build.sh', import.meta.url)), {
+      stdio: ['ignore', 'inherit', 'inherit'],
+    });
   return createRequire(import.meta.url)(file) as NetlinkAddon;
 };
 

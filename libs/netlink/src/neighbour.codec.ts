@@ -1,7 +1,13 @@
 import { MessageWriter, readAttributes } from './attribute.codec.ts';
 import { addressBytes, addressText, AF, afOf, macBytes, macText } from './address.codec.ts';
 import { NetlinkDecodeError } from './message.codec.ts';
-import { type IpFamily, type Neighbour, NEIGHBOUR_STATES, type NeighbourSpec, type NeighbourState } from './model/route.ts';
+import {
+  type IpFamily,
+  type Neighbour,
+  NEIGHBOUR_STATES,
+  type NeighbourSpec,
+  type NeighbourState,
+} from './model/route.ts';
 
 /** RTM_* and NDA_* (linux/neighbour.h). */
 export const NEIGHBOUR_MESSAGE = { new: 28, delete: 29, get: 30 } as const;
@@ -10,7 +16,9 @@ const NTF_SELF = 2;
 const NDMSG_BYTES = 12;
 
 const [STATE_NAMES, FAMILIES] = [
-  new Map<number, NeighbourState>(Object.entries(NEIGHBOUR_STATES).map(([name, code]) => [code, name as NeighbourState])),
+  new Map<number, NeighbourState>(
+    Object.entries(NEIGHBOUR_STATES).map(([name, code]) => [code, name as NeighbourState]),
+  ),
   new Map<number, IpFamily | 'bridge'>([
     [AF.inet, 4],
     [AF.inet6, 6],
@@ -38,9 +46,16 @@ export const encodeNeighbour = (value: NeighbourSpec): Uint8Array => {
  * ARP and NDP tables are asked for with struct ndmsg. FDBs want struct ifinfomsg (16 bytes, the bridge port or VXLAN
  * device as its index) by long tradition of iproute2; under strict checking struct ndmsg with ndm_ifindex works.
  */
-export const encodeNeighbourDump = (filter: { readonly family?: IpFamily | 'bridge'; readonly link?: number }): Uint8Array => {
+export const encodeNeighbourDump = (filter: {
+  readonly family?: IpFamily | 'bridge';
+  readonly link?: number;
+}): Uint8Array => {
   const isFdb = filter.family === 'bridge';
-  const writer = new MessageWriter(32).u8(afOf(filter.family)).zeros(3).u32(isFdb ? (filter.link ?? 0) : 0).zeros(4);
+  const writer = new MessageWriter(32)
+    .u8(afOf(filter.family))
+    .zeros(3)
+    .u32(isFdb ? (filter.link ?? 0) : 0)
+    .zeros(4);
   if (!isFdb && filter.link !== undefined) writer.attributeU32(NDA.ifindex, filter.link);
   return writer.bytes();
 };
@@ -55,10 +70,16 @@ export const decodeNeighbour = (body: Uint8Array): Neighbour => {
   }
   const view = new DataView(body.buffer, body.byteOffset, body.length);
   const family = FAMILIES.get(view.getUint8(0));
-  if (family === undefined) throw new NetlinkDecodeError(`neighbour of address family ${view.getUint8(0)}: 2, 7 and 10 are known`);
+  if (family === undefined)
+    throw new NetlinkDecodeError(`neighbour of address family ${view.getUint8(0)}: 2, 7 and 10 are known`);
   const attributes = readAttributes(body.subarray(NDMSG_BYTES));
   const [address, mac, master] = [attributes.get(NDA.dst), attributes.get(NDA.mac), attributes.get(NDA.master)];
-  const [vlan, port, vni, nexthopId] = [attributes.get(NDA.vlan), attributes.get(NDA.port), attributes.get(NDA.vni), attributes.get(NDA.nexthopId)];
+  const [vlan, port, vni, nexthopId] = [
+    attributes.get(NDA.vlan),
+    attributes.get(NDA.port),
+    attributes.get(NDA.vni),
+    attributes.get(NDA.nexthopId),
+  ];
   return {
     family,
     link: view.getInt32(4, true),

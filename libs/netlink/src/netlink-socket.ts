@@ -31,6 +31,7 @@ const PACK_BYTES = 64 << 10;
 /** A table that changes this often while it is listed is not listed. */
 const DUMP_ATTEMPTS = 8;
 const [EINTR, ENOBUFS] = [4, 105];
+const NOTHING = new Uint8Array(0);
 
 interface Packet {
   readonly bytes: Uint8Array;
@@ -59,8 +60,14 @@ export class NetlinkSocket implements AsyncDisposable {
   /** @throws Error with `code` EPERM, EPROTONOSUPPORT, … */
   constructor(options: NetlinkSocketOptions) {
     this.#options = options;
-    const receive = (bytes: Uint8Array, errno: number, writable: boolean): void => this.#receive(bytes, errno, writable);
-    this.#handle = addon().openSocket(options.protocol, options.netnsFd ?? -1, options.bufferBytes ?? DEFAULT_BUFFER, receive);
+    const receive = (bytes: Uint8Array, errno: number, writable: boolean): void =>
+      this.#receive(bytes, errno, writable);
+    this.#handle = addon().openSocket(
+      options.protocol,
+      options.netnsFd ?? -1,
+      options.bufferBytes ?? DEFAULT_BUFFER,
+      receive,
+    );
     addon().holdLoop(this.#handle, false);
   }
 
@@ -103,7 +110,11 @@ export class NetlinkSocket implements AsyncDisposable {
       if (!again && error) throw error;
       if (!again) return found;
       if (attempt === DUMP_ATTEMPTS) {
-        throw new NetlinkError(EINTR, typeof request.what === 'string' ? request.what : request.what(), 'it changed while it was listed, every time');
+        throw new NetlinkError(
+          EINTR,
+          typeof request.what === 'string' ? request.what : request.what(),
+          'it changed while it was listed, every time',
+        );
       }
     }
   }
@@ -163,7 +174,7 @@ export class NetlinkSocket implements AsyncDisposable {
           for (let index = 0; index < requests.length; index++) this.#pending.delete(exchange.firstSeq + index);
           if (options.state) options.state.interrupted = interrupted;
           if (failure === undefined) resolve(errors);
-          else reject(failure as Error);
+          else reject(failure);
         },
       });
       this.#pack(exchange);
@@ -181,10 +192,10 @@ export class NetlinkSocket implements AsyncDisposable {
 
   #pack(exchange: Exchange): void {
     const { requests } = exchange;
-    for (let start = 0; start < requests.length; ) {
+    for (let start = 0; start < requests.length;) {
       let [end, size] = [start, 0];
       for (; end < requests.length; end++) {
-        const next = size + messageBytes((requests[end] as Request).body);
+        const next = size + messageBytes(requests[end]?.body ?? NOTHING);
         if (end > start && !exchange.untilError && (next > PACK_BYTES || end - start === PACK_MESSAGES)) break;
         size = next;
       }

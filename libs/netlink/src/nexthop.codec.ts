@@ -7,7 +7,19 @@ import { checkWeight } from './route.codec.ts';
 
 /** RTM_* and NHA_* (linux/nexthop.h). */
 export const NEXTHOP_MESSAGE = { new: 104, delete: 105, get: 106 } as const;
-const NHA = { id: 1, group: 2, groupType: 3, blackhole: 4, oif: 5, gateway: 6, encapType: 7, encap: 8, groups: 9, fdb: 11, resilient: 12 } as const;
+const NHA = {
+  id: 1,
+  group: 2,
+  groupType: 3,
+  blackhole: 4,
+  oif: 5,
+  gateway: 6,
+  encapType: 7,
+  encap: 8,
+  groups: 9,
+  fdb: 11,
+  resilient: 12,
+} as const;
 const ENCAP = { type: NHA.encapType, data: NHA.encap } as const;
 const RESILIENT = { buckets: 1, idleTimer: 2, unbalancedTimer: 3 } as const;
 const RESILIENT_TYPE = 1; // NEXTHOP_GRP_TYPE_RES
@@ -24,7 +36,11 @@ const header = (family: number, protocol: number, flags: number): MessageWriter 
 /** struct nexthop_grp: u32 id, u8 weight - 1, 3 bytes reserved. */
 const groupBytes = (members: readonly NexthopMember[]): Uint8Array => {
   const writer = new MessageWriter(members.length * MEMBER_BYTES);
-  for (const { id, weight } of members) writer.u32(id).u8(checkWeight(weight ?? 1) - 1).zeros(3);
+  for (const { id, weight } of members)
+    writer
+      .u32(id)
+      .u8(checkWeight(weight ?? 1) - 1)
+      .zeros(3);
   return writer.bytes();
 };
 
@@ -42,7 +58,10 @@ const writeResilient = (writer: MessageWriter, group: ResilientGroup): void => {
 export const encodeNexthop = (nexthop: NexthopSpec): Uint8Array => {
   const gateway = nexthop.gateway === undefined ? undefined : addressBytes(nexthop.gateway);
   const family = nexthop.group ? AF.unspecified : gateway ? familyOf(gateway) : afOf(nexthop.family ?? 4);
-  const writer = header(family, nexthop.protocol ?? STATIC, nexthop.onlink ? ONLINK : 0).attributeU32(NHA.id, nexthop.id);
+  const writer = header(family, nexthop.protocol ?? STATIC, nexthop.onlink ? ONLINK : 0).attributeU32(
+    NHA.id,
+    nexthop.id,
+  );
   if (nexthop.group) writer.attribute(NHA.group, groupBytes(nexthop.group));
   if (nexthop.resilient) writeResilient(writer, nexthop.resilient);
   if (nexthop.blackhole) writer.flag(NHA.blackhole);
@@ -54,7 +73,8 @@ export const encodeNexthop = (nexthop: NexthopSpec): Uint8Array => {
 };
 
 /** The id is all that a deletion may say. */
-export const encodeNexthopDelete = ({ id }: NexthopSpec): Uint8Array => header(0, 0, 0).attributeU32(NHA.id, id).bytes();
+export const encodeNexthopDelete = ({ id }: NexthopSpec): Uint8Array =>
+  header(0, 0, 0).attributeU32(NHA.id, id).bytes();
 
 export const encodeNexthopDump = (filter: { readonly groupsOnly?: boolean; readonly link?: number }): Uint8Array => {
   const writer = header(0, 0, 0);
@@ -92,7 +112,11 @@ export const decodeNexthop = (body: Uint8Array): Nexthop => {
   const attributes = readAttributes(body.subarray(NHMSG_BYTES));
   const flags = view.getUint32(4, true);
   const [link, gateway, group] = [attributes.get(NHA.oif), attributes.get(NHA.gateway), attributes.get(NHA.group)];
-  const [encapType, encap, resilient] = [attributes.get(NHA.encapType), attributes.get(NHA.encap), attributes.get(NHA.resilient)];
+  const [encapType, encap, resilient] = [
+    attributes.get(NHA.encapType),
+    attributes.get(NHA.encap),
+    attributes.get(NHA.resilient),
+  ];
   const isResilient = attributes.get(NHA.groupType)?.u16 === RESILIENT_TYPE;
   return {
     id: attributes.get(NHA.id)?.u32 ?? 0,

@@ -82,7 +82,11 @@ export interface RouteSocket extends AsyncDisposable {
   readonly routes: Verbs<RouteSpec, Route, RouteFilter>;
   readonly nexthops: Verbs<NexthopSpec, Nexthop, { readonly groupsOnly?: boolean; readonly link?: number }>;
   readonly rules: Verbs<RuleSpec, Rule, { readonly family?: IpFamily }>;
-  readonly neighbours: Verbs<NeighbourSpec, Neighbour, { readonly family?: IpFamily | 'bridge'; readonly link?: number }>;
+  readonly neighbours: Verbs<
+    NeighbourSpec,
+    Neighbour,
+    { readonly family?: IpFamily | 'bridge'; readonly link?: number }
+  >;
   readonly trafficControl: {
     qdiscs(link: number): Promise<Qdisc[]>;
     /** Adds a clsact qdisc if there is none; an existing one is left as it is. */
@@ -91,6 +95,10 @@ export interface RouteSocket extends AsyncDisposable {
     filters(link: number, direction: 'ingress' | 'egress'): Promise<BpfFilter[]>;
     deleteFilter(filter: Pick<BpfFilter, 'link' | 'direction' | 'priority' | 'protocol' | 'handle'>): Promise<void>;
   };
-  monitor(groups: readonly MonitorGroup[], handlers: MonitorHandlers, options?: { readonly receiveBufferBytes?: number }): Monitor;
+  monitor(
+    groups: readonly MonitorGroup[],
+    handlers: MonitorHandlers,
+    options?: { readonly receiveBufferBytes?: number },
+  ): Monitor;
   close(): void;
 }

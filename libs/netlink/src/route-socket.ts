@@ -26,22 +26,40 @@ export interface RouteSocketOptions {
 
 const trafficControlOf = (socket: NetlinkSocket): RouteSocket['trafficControl'] => ({
   qdiscs: (link) =>
-    socket.dump({ type: QDISC_MESSAGE.get, flags: 0, body: encodeQdiscDump(), what: `list qdiscs of link ${link}` }, ({ body }) => {
-      const qdisc = decodeQdisc(body);
-      return qdisc.link === link ? qdisc : undefined;
-    }),
+    socket.dump(
+      { type: QDISC_MESSAGE.get, flags: 0, body: encodeQdiscDump(), what: `list qdiscs of link ${link}` },
+      ({ body }) => {
+        const qdisc = decodeQdisc(body);
+        return qdisc.link === link ? qdisc : undefined;
+      },
+    ),
   ensureClsact: async (link) => {
-    const request = { type: QDISC_MESSAGE.new, flags: FLAG.create | FLAG.excl, body: encodeClsact(link), what: `add clsact to link ${link}` };
+    const request = {
+      type: QDISC_MESSAGE.new,
+      flags: FLAG.create | FLAG.excl,
+      body: encodeClsact(link),
+      what: `add clsact to link ${link}`,
+    };
     await socket.request(request).catch((error: unknown) => {
       if (!(error instanceof NetlinkError && error.code === 'EEXIST')) throw error;
     });
   },
   deleteClsact: async (link) => {
-    await socket.request({ type: QDISC_MESSAGE.delete, flags: 0, body: encodeClsact(link), what: `delete clsact of link ${link}` });
+    await socket.request({
+      type: QDISC_MESSAGE.delete,
+      flags: 0,
+      body: encodeClsact(link),
+      what: `delete clsact of link ${link}`,
+    });
   },
   filters: (link, direction) =>
     socket.dump(
-      { type: FILTER_MESSAGE.get, flags: 0, body: encodeFilterDump(link, direction), what: `list ${direction} filters of link ${link}` },
+      {
+        type: FILTER_MESSAGE.get,
+        flags: 0,
+        body: encodeFilterDump(link, direction),
+        what: `list ${direction} filters of link ${link}`,
+      },
       ({ body }) => decodeFilter(body),
     ),
   deleteFilter: async (filter) => {

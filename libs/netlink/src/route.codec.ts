@@ -2,13 +2,33 @@ import { type Attributes, MessageWriter, readAttributes } from './attribute.code
 import { addressBytes, addressText, afOf, AF, familyOf, ipFamily, prefixBytes } from './address.codec.ts';
 import { readEncap, writeEncap } from './encap.codec.ts';
 import { NetlinkDecodeError } from './message.codec.ts';
-import { type IpFamily, type Route, ROUTE_SCOPES, ROUTE_TABLES, ROUTE_TYPES, type RouteHop, type RouteScope, type RouteSpec } from './model/route.ts';
+import {
+  type IpFamily,
+  type Route,
+  ROUTE_SCOPES,
+  ROUTE_TABLES,
+  ROUTE_TYPES,
+  type RouteHop,
+  type RouteScope,
+  type RouteSpec,
+} from './model/route.ts';
 import { scopeName } from './route-scope.codec.ts';
 
 /** RTM_* and RTA_* of linux/rtnetlink.h. */
 export const ROUTE_MESSAGE = { new: 24, delete: 25, get: 26 } as const;
 const RTA = {
-  dst: 1, oif: 4, gateway: 5, priority: 6, prefSrc: 7, metrics: 8, multipath: 9, table: 15, via: 18, encapType: 21, encap: 22, nexthopId: 30,
+  dst: 1,
+  oif: 4,
+  gateway: 5,
+  priority: 6,
+  prefSrc: 7,
+  metrics: 8,
+  multipath: 9,
+  table: 15,
+  via: 18,
+  encapType: 21,
+  encap: 22,
+  nexthopId: 30,
 } as const;
 const ENCAP = { type: RTA.encapType, data: RTA.encap } as const;
 const METRIC = { mtu: 2, advmss: 8 } as const; // RTAX_*
@@ -52,7 +72,13 @@ const hopBytes = (hop: RouteHop, family: number): Uint8Array => {
   if (hop.encap) writeEncap(attributes, hop.encap, ENCAP);
   const size = RTNEXTHOP_BYTES + attributes.length;
   const weight = checkWeight(hop.weight ?? 1);
-  return new MessageWriter(size).u16(size).u8(hop.onlink ? ONLINK : 0).u8(weight - 1).u32(hop.link ?? 0).raw(attributes.bytes()).bytes();
+  return new MessageWriter(size)
+    .u16(size)
+    .u8(hop.onlink ? ONLINK : 0)
+    .u8(weight - 1)
+    .u32(hop.link ?? 0)
+    .raw(attributes.bytes())
+    .bytes();
 };
 
 export const checkWeight = (weight: number): number => {
@@ -71,7 +97,11 @@ const writeWay = (writer: MessageWriter, route: RouteSpec, family: number): void
   writer.attribute(RTA.multipath, hops.bytes());
 };
 
-const writeBody = (writer: MessageWriter, route: RouteSpec, dst: { readonly bytes: Uint8Array; readonly length: number }): Uint8Array => {
+const writeBody = (
+  writer: MessageWriter,
+  route: RouteSpec,
+  dst: { readonly bytes: Uint8Array; readonly length: number },
+): Uint8Array => {
   const family = familyOf(dst.bytes);
   if (dst.length > 0) writer.attribute(RTA.dst, dst.bytes);
   writeTable(writer, route.table ?? ROUTE_TABLES.main);
@@ -98,7 +128,16 @@ export const encodeRoute = (route: RouteSpec): Uint8Array => {
   const family = familyOf(dst.bytes);
   const scope = ROUTE_SCOPES[route.scope ?? defaultScope(route, family)];
   const type = ROUTE_TYPES.indexOf(route.type ?? 'unicast');
-  const fields = [family, dst.length, 0, 0, tableByte(route.table ?? ROUTE_TABLES.main), route.protocol ?? STATIC, scope, type];
+  const fields = [
+    family,
+    dst.length,
+    0,
+    0,
+    tableByte(route.table ?? ROUTE_TABLES.main),
+    route.protocol ?? STATIC,
+    scope,
+    type,
+  ];
   return writeBody(header(new MessageWriter(96), fields, route.onlink ? ONLINK : 0), route, dst);
 };
 
@@ -107,7 +146,16 @@ export const encodeRouteDelete = (route: RouteSpec): Uint8Array => {
   const dst = prefixBytes(route.dst);
   const type = route.type === undefined ? 0 : ROUTE_TYPES.indexOf(route.type);
   const scope = ROUTE_SCOPES[route.scope ?? 'nowhere']; // nowhere: any
-  const fields = [familyOf(dst.bytes), dst.length, 0, 0, tableByte(route.table ?? ROUTE_TABLES.main), route.protocol ?? 0, scope, type];
+  const fields = [
+    familyOf(dst.bytes),
+    dst.length,
+    0,
+    0,
+    tableByte(route.table ?? ROUTE_TABLES.main),
+    route.protocol ?? 0,
+    scope,
+    type,
+  ];
   return writeBody(header(new MessageWriter(96), fields, route.onlink ? ONLINK : 0), route, dst);
 };
 
@@ -145,10 +193,12 @@ const readWay = (attributes: Attributes, link: number | undefined, flags: number
 const readHops = (bytes: Uint8Array): RouteHop[] => {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   const hops: RouteHop[] = [];
-  for (let at = 0; at + RTNEXTHOP_BYTES <= bytes.length; ) {
+  for (let at = 0; at + RTNEXTHOP_BYTES <= bytes.length;) {
     const length = view.getUint16(at, true);
     if (length < RTNEXTHOP_BYTES || at + length > bytes.length) {
-      throw new NetlinkDecodeError(`nexthop of ${length} bytes at ${at}: it must have ${RTNEXTHOP_BYTES}..${bytes.length - at}`);
+      throw new NetlinkDecodeError(
+        `nexthop of ${length} bytes at ${at}: it must have ${RTNEXTHOP_BYTES}..${bytes.length - at}`,
+      );
     }
     const attributes = readAttributes(bytes.subarray(at + RTNEXTHOP_BYTES, at + length));
     const way = readWay(attributes, view.getInt32(at + 4, true), view.getUint8(at + 2));

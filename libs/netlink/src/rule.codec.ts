@@ -5,7 +5,18 @@ import type { IpFamily, Rule, RuleSpec } from './model/route.ts';
 
 /** RTM_* and FRA_* (linux/fib_rules.h). */
 export const RULE_MESSAGE = { new: 32, delete: 33, get: 34 } as const;
-const FRA = { dst: 1, src: 2, iif: 3, priority: 6, mark: 10, suppressPrefixLength: 14, table: 15, markMask: 16, oif: 17, protocol: 21 } as const;
+const FRA = {
+  dst: 1,
+  src: 2,
+  iif: 3,
+  priority: 6,
+  mark: 10,
+  suppressPrefixLength: 14,
+  table: 15,
+  markMask: 16,
+  oif: 17,
+  protocol: 21,
+} as const;
 const ACTIONS = { lookup: 1, blackhole: 6, unreachable: 7, prohibit: 8 } as const; // FR_ACT_*
 const INVERT = 2; // FIB_RULE_INVERT
 const HEADER_BYTES = 12;
@@ -14,7 +25,8 @@ const [MAIN_TABLE, IN_ATTRIBUTE, ANY_MASK] = [254, 0, 0xffff_ffff];
 const endpoint = (text: string | undefined, family: IpFamily, field: string): PrefixBytes | undefined => {
   if (text === undefined) return undefined;
   const prefix = prefixBytes(text);
-  if ((prefix.bytes.length === 4) !== (family === 4)) throw new RangeError(`${field} "${text}" of an IPv${family} rule must be an IPv${family} prefix`);
+  if ((prefix.bytes.length === 4) !== (family === 4))
+    throw new RangeError(`${field} "${text}" of an IPv${family} rule must be an IPv${family} prefix`);
   return prefix;
 };
 
@@ -23,8 +35,16 @@ export const encodeRule = (rule: RuleSpec): Uint8Array => {
   const [dst, src] = [endpoint(rule.dst, rule.family, 'dst'), endpoint(rule.src, rule.family, 'src')];
   const action = ACTIONS[rule.action ?? 'lookup'];
   const table = action === ACTIONS.lookup ? (rule.table ?? MAIN_TABLE) : 0;
-  const writer = new MessageWriter(96).u8(afOf(rule.family)).u8(dst?.length ?? 0).u8(src?.length ?? 0).u8(0);
-  writer.u8(table > 255 ? IN_ATTRIBUTE : table).zeros(2).u8(action).u32(rule.invert ? INVERT : 0);
+  const writer = new MessageWriter(96)
+    .u8(afOf(rule.family))
+    .u8(dst?.length ?? 0)
+    .u8(src?.length ?? 0)
+    .u8(0);
+  writer
+    .u8(table > 255 ? IN_ATTRIBUTE : table)
+    .zeros(2)
+    .u8(action)
+    .u32(rule.invert ? INVERT : 0);
   writer.attributeU32(FRA.priority, rule.priority);
   if (dst) writer.attribute(FRA.dst, dst.bytes);
   if (src) writer.attribute(FRA.src, src.bytes);
@@ -55,8 +75,15 @@ export const decodeRule = (body: Uint8Array): Rule => {
   }
   const view = new DataView(body.buffer, body.byteOffset, body.length);
   const attributes = readAttributes(body.subarray(HEADER_BYTES));
-  const [dst, src] = [prefix(attributes.get(FRA.dst), view.getUint8(1)), prefix(attributes.get(FRA.src), view.getUint8(2))];
-  const [mark, mask, suppress] = [attributes.get(FRA.mark), attributes.get(FRA.markMask), attributes.get(FRA.suppressPrefixLength)];
+  const [dst, src] = [
+    prefix(attributes.get(FRA.dst), view.getUint8(1)),
+    prefix(attributes.get(FRA.src), view.getUint8(2)),
+  ];
+  const [mark, mask, suppress] = [
+    attributes.get(FRA.mark),
+    attributes.get(FRA.markMask),
+    attributes.get(FRA.suppressPrefixLength),
+  ];
   const [iif, oif, protocol] = [attributes.get(FRA.iif), attributes.get(FRA.oif), attributes.get(FRA.protocol)];
   return {
     family: ipFamily(view.getUint8(0)),

@@ -1,8 +1,38 @@
 import { ADDRESS_MESSAGE, decodeAddress, encodeAddress, encodeAddressDump } from './link-address.codec.ts';
-import type { IpFamily, LinkAddress, Neighbour, NeighbourSpec, Nexthop, NexthopSpec, Route, RouteSpec, Rule, RuleSpec } from './model/route.ts';
-import { decodeNeighbour, encodeNeighbour, encodeNeighbourDump, isIpOrFdb, NEIGHBOUR_MESSAGE } from './neighbour.codec.ts';
-import { decodeNexthop, encodeNexthop, encodeNexthopDelete, encodeNexthopDump, NEXTHOP_MESSAGE } from './nexthop.codec.ts';
-import { decodeRoute, encodeRoute, encodeRouteDelete, encodeRouteDump, isIpRoute, ROUTE_MESSAGE } from './route.codec.ts';
+import type {
+  IpFamily,
+  LinkAddress,
+  Neighbour,
+  NeighbourSpec,
+  Nexthop,
+  NexthopSpec,
+  Route,
+  RouteSpec,
+  Rule,
+  RuleSpec,
+} from './model/route.ts';
+import {
+  decodeNeighbour,
+  encodeNeighbour,
+  encodeNeighbourDump,
+  isIpOrFdb,
+  NEIGHBOUR_MESSAGE,
+} from './neighbour.codec.ts';
+import {
+  decodeNexthop,
+  encodeNexthop,
+  encodeNexthopDelete,
+  encodeNexthopDump,
+  NEXTHOP_MESSAGE,
+} from './nexthop.codec.ts';
+import {
+  decodeRoute,
+  encodeRoute,
+  encodeRouteDelete,
+  encodeRouteDump,
+  isIpRoute,
+  ROUTE_MESSAGE,
+} from './route.codec.ts';
 import type { RouteFilter } from './route-socket.port.ts';
 import { decodeRule, encodeRule, encodeRuleDump, isIpRule, RULE_MESSAGE } from './rule.codec.ts';
 import type { Subject } from './verbs.ts';
@@ -33,7 +63,9 @@ export const ROUTES: Subject<RouteSpec, Route, RouteFilter> = {
     wanted(filter.family, value.family) &&
     wanted(filter.table, value.table) &&
     wanted(filter.protocol, value.protocol) &&
-    (filter.link === undefined || value.link === filter.link || (value.nexthops ?? []).some(({ link }) => link === filter.link)),
+    (filter.link === undefined ||
+      value.link === filter.link ||
+      (value.nexthops ?? []).some(({ link }) => link === filter.link)),
   name: 'route',
   describe: ({ dst, table, metric }) =>
     `${dst}${table === undefined ? '' : ` table ${table}`}${metric === undefined ? '' : ` metric ${metric}`}`,

@@ -18,7 +18,8 @@ const PARENT = { ingress: 0xffff_fff2, egress: 0xffff_fff3 } as const;
 const header = (link: number, handle: number, parent: number, info = 0): MessageWriter =>
   new MessageWriter(64).zeros(4).u32(link).u32(handle).u32(parent).u32(info);
 
-export const encodeClsact = (link: number): Uint8Array => header(link, CLSACT_HANDLE, CLSACT).attributeText(TCA.kind, 'clsact').bytes();
+export const encodeClsact = (link: number): Uint8Array =>
+  header(link, CLSACT_HANDLE, CLSACT).attributeText(TCA.kind, 'clsact').bytes();
 
 /** All links' or one link's, by strict checking only that one's. */
 export const encodeQdiscDump = (): Uint8Array => header(0, 0, 0).bytes();
@@ -27,7 +28,9 @@ export const encodeFilterDump = (link: number, direction: 'ingress' | 'egress'):
   header(link, 0, PARENT[direction]).bytes();
 
 /** Priority in the upper half of info, protocol in network order in the lower. */
-export const encodeFilterDelete = (filter: Pick<BpfFilter, 'link' | 'direction' | 'priority' | 'protocol' | 'handle'>): Uint8Array => {
+export const encodeFilterDelete = (
+  filter: Pick<BpfFilter, 'link' | 'direction' | 'priority' | 'protocol' | 'handle'>,
+): Uint8Array => {
   const swapped = ((filter.protocol & 0xff) << 8) | (filter.protocol >> 8);
   return header(filter.link, filter.handle, PARENT[filter.direction], ((filter.priority << 16) | swapped) >>> 0)
     .attributeText(TCA.kind, 'bpf')
@@ -36,7 +39,9 @@ export const encodeFilterDelete = (filter: Pick<BpfFilter, 'link' | 'direction' 
 
 const readHeader = (body: Uint8Array): DataView => {
   if (body.length < TCMSG_BYTES) {
-    throw new NetlinkDecodeError(`traffic control message of ${body.length} bytes: struct tcmsg alone has ${TCMSG_BYTES}`);
+    throw new NetlinkDecodeError(
+      `traffic control message of ${body.length} bytes: struct tcmsg alone has ${TCMSG_BYTES}`,
+    );
   }
   return new DataView(body.buffer, body.byteOffset, body.length);
 };

@@ -43,7 +43,12 @@ export const verbsOf = <Spec, Value, Filter extends object>(
         const value = subject.decode(body);
         return value !== undefined && subject.matches(value, filter) ? value : undefined;
       };
-      const dump = { type: subject.messages.get, flags: 0, body: subject.encodeDump(filter), what: `list ${subject.name}` };
+      const dump = {
+        type: subject.messages.get,
+        flags: 0,
+        body: subject.encodeDump(filter),
+        what: `list ${subject.name}`,
+      };
       return socket.dump(dump, decode).catch((error: unknown) => {
         // Filters by a table or link that does not exist: there is nothing to list.
         if (isAbsent(error)) return [];

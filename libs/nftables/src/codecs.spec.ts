@@ -27,9 +27,14 @@ describe('decoders of what the kernel says', () => {
   });
 
   test('a comment is read back, and any user data is read without error', () => {
-    fc.assert(fc.property(fc.string({ maxLength: 30 }).filter((text) => !text.includes('\0')), (text) => {
-      expect(decodeComment(encodeComment(text))).toBe(text);
-    }));
+    fc.assert(
+      fc.property(
+        fc.string({ maxLength: 30 }).filter((text) => !text.includes('\0')),
+        (text) => {
+          expect(decodeComment(encodeComment(text))).toBe(text);
+        },
+      ),
+    );
     fc.assert(fc.property(fc.uint8Array(), (bytes) => void decodeComment(bytes)));
   });
 });
@@ -37,7 +42,9 @@ describe('decoders of what the kernel says', () => {
 describe('intervals', () => {
   test('cover each prefix once, whatever overlaps', () => {
     const texts = ['10.0.0.0/8', '10.1.0.0/16', '11.0.0.0/8', '0.0.0.0/5', '255.0.0.0/8'];
-    const shown = elementsOf({ type: 'ipv4', elements: texts }).map(({ key, isEnd }) => `${isEnd ? 'end ' : ''}${key.join('.')}`);
+    const shown = elementsOf({ type: 'ipv4', elements: texts }).map(
+      ({ key, isEnd }) => `${isEnd ? 'end ' : ''}${key.join('.')}`,
+    );
     expect(shown).toEqual(['0.0.0.0', 'end 8.0.0.0', '10.0.0.0', 'end 12.0.0.0', '255.0.0.0']);
   });
 });
@@ -46,8 +53,18 @@ describe('rules', () => {
   const drop: Expression = { do: 'drop' };
   test.each<[string, Expression[]]>([
     ['a name of 16 bytes', [{ match: 'meta', key: 'iifname', op: '==', value: 'a123456789012345' }, drop]],
-    ['an IPv6 address in an IPv4 field', [{ match: 'payload', field: 'ip.saddr', op: '==', value: '2001:db8::1' }, drop]],
-    ['both families in one rule', [{ match: 'set', field: 'ip.saddr', op: '==', set: 'a' }, { match: 'set', field: 'ip6.saddr', op: '==', set: 'b' }, drop]],
+    [
+      'an IPv6 address in an IPv4 field',
+      [{ match: 'payload', field: 'ip.saddr', op: '==', value: '2001:db8::1' }, drop],
+    ],
+    [
+      'both families in one rule',
+      [
+        { match: 'set', field: 'ip.saddr', op: '==', set: 'a' },
+        { match: 'set', field: 'ip6.saddr', op: '==', set: 'b' },
+        drop,
+      ],
+    ],
     ['a port past 16 bits', [{ match: 'payload', field: 'th.dport', op: '==', value: 70_000 }, drop]],
     ['a mark outside its mask', [{ set: 'mark', value: 0x1200, mask: 0xf00 }]],
   ])('%s is refused', (_, expressions) => {
@@ -55,7 +72,9 @@ describe('rules', () => {
   });
 
   test('differ when one flag differs', () => {
-    const [same, other] = (['==', '!='] as const).map((op) => compileRule('inet', [{ match: 'set', field: 'ip.saddr', op, set: 'a' }, drop]));
+    const [same, other] = (['==', '!='] as const).map((op) =>
+      compileRule('inet', [{ match: 'set', field: 'ip.saddr', op, set: 'a' }, drop]),
+    );
     if (!same || !other) throw new Error('no rules');
     expect(sameInstructions(same, same)).toBe(true);
     expect(sameInstructions(same, other)).toBe(false);

@@ -14,12 +14,16 @@ const meaningful = (elements: readonly Element[]): Set<string> =>
 const setDrift = (wanted: SetSpec, found: ObservedSet | undefined): string | undefined => {
   if (!found) return `set ${wanted.name} is missing`;
   const { length } = SET_TYPES[wanted.type];
-  if (found.keyLength !== length || found.flags !== (isInterval(wanted.type) ? SET_INTERVAL : 0)) return `set ${wanted.name} is of another type`;
+  if (found.keyLength !== length || found.flags !== (isInterval(wanted.type) ? SET_INTERVAL : 0))
+    return `set ${wanted.name} is of another type`;
   const [want, have] = [meaningful(elementsOf(wanted)), meaningful(found.elements)];
-  return want.size === have.size && [...want].every((element) => have.has(element)) ? undefined : `set ${wanted.name} has other elements`;
+  return want.size === have.size && [...want].every((element) => have.has(element))
+    ? undefined
+    : `set ${wanted.name} has other elements`;
 };
 
-const baseText = (base: ObservedChain['base']): string => (base ? JSON.stringify({ ...base, devices: [...base.devices].sort() }) : 'none');
+const baseText = (base: ObservedChain['base']): string =>
+  base ? JSON.stringify({ ...base, devices: [...base.devices].sort() }) : 'none';
 
 const chainDrift = (table: TableSpec, wanted: ChainSpec, found: ObservedChain | undefined): string | undefined => {
   if (!found) return `chain ${wanted.name} is missing`;
@@ -32,10 +36,15 @@ const chainDrift = (table: TableSpec, wanted: ChainSpec, found: ObservedChain | 
     devices: base.devices ?? [],
   };
   if (baseText(hook) !== baseText(found.base)) return `chain ${wanted.name} has another hook, priority or policy`;
-  if (wanted.rules.length !== found.rules.length) return `chain ${wanted.name} has ${found.rules.length} rules instead of ${wanted.rules.length}`;
+  if (wanted.rules.length !== found.rules.length)
+    return `chain ${wanted.name} has ${found.rules.length} rules instead of ${wanted.rules.length}`;
   const odd = wanted.rules.findIndex((rule, index) => {
     const other = found.rules[index];
-    return !other || other.comment !== rule.comment || !sameInstructions(compileRule(table.family, rule.expressions), other.instructions);
+    return (
+      !other ||
+      other.comment !== rule.comment ||
+      !sameInstructions(compileRule(table.family, rule.expressions), other.instructions)
+    );
   });
   return odd < 0 ? undefined : `rule ${odd + 1} of chain ${wanted.name} differs`;
 };
@@ -53,6 +62,7 @@ export const findDrift = (wanted: TableSpec, found: ObservedTable | undefined): 
     const drift = chainDrift(wanted, chain, chains.get(chain.name));
     if (drift !== undefined) return drift;
   }
-  const extra = sets.size !== (wanted.sets ?? []).length ? 'sets' : chains.size !== wanted.chains.length ? 'chains' : undefined;
+  const extra =
+    sets.size !== (wanted.sets ?? []).length ? 'sets' : chains.size !== wanted.chains.length ? 'chains' : undefined;
   return extra === undefined ? undefined : `table ${wanted.name} has ${extra} that nobody wants`;
 };

@@ -55,7 +55,11 @@ const exists = async (socket: NetlinkSocket, family: TableFamily, name: string):
   }
 };
 
-const readTable = async (socket: NetlinkSocket, family: TableFamily, name: string): Promise<ObservedTable | undefined> => {
+const readTable = async (
+  socket: NetlinkSocket,
+  family: TableFamily,
+  name: string,
+): Promise<ObservedTable | undefined> => {
   if (!(await exists(socket, family, name))) return undefined;
   const list = <T>(type: number, read: (attributes: ReturnType<typeof readBody>) => T): Promise<T[]> => {
     const body = startBody(FAMILY[family]).attributeText(RULE.table, name).bytes();
@@ -66,23 +70,38 @@ const readTable = async (socket: NetlinkSocket, family: TableFamily, name: strin
     return socket.dump({ type, flags: 0, body, what: `list table ${family} ${name}` }, decode);
   };
   const elements = async (set: string) => {
-    const body = startBody(FAMILY[family]).attributeText(ELEMENT_LIST.table, name).attributeText(ELEMENT_LIST.set, set).bytes();
-    const pages = await socket.dump({ type: MESSAGE.getElement, flags: 0, body, what: `list set ${name} ${set}` }, (message) => readElements(readBody(message.body)));
+    const body = startBody(FAMILY[family])
+      .attributeText(ELEMENT_LIST.table, name)
+      .attributeText(ELEMENT_LIST.set, set)
+      .bytes();
+    const pages = await socket.dump(
+      { type: MESSAGE.getElement, flags: 0, body, what: `list set ${name} ${set}` },
+      (message) => readElements(readBody(message.body)),
+    );
     return pages.flat();
   };
-  const [chains, rules, sets] = [await list(MESSAGE.getChain, readChain), await list(MESSAGE.getRule, readRule), await list(MESSAGE.getSet, readSet)];
+  const [chains, rules, sets] = [
+    await list(MESSAGE.getChain, readChain),
+    await list(MESSAGE.getRule, readRule),
+    await list(MESSAGE.getSet, readSet),
+  ];
   const filled = [];
   for (const set of sets) filled.push({ ...set, elements: await elements(set.name) });
-  return { chains: chains.map((chain) => ({ ...chain, rules: rules.filter((rule) => rule.chain === chain.name) })), sets: filled };
+  return {
+    chains: chains.map((chain) => ({ ...chain, rules: rules.filter((rule) => rule.chain === chain.name) })),
+    sets: filled,
+  };
 };
 
 /** @throws Error with `code` when the socket cannot be opened */
 export const createNftables = (options: { readonly netnsFd?: number } = {}): Nftables => {
   const socket = new NetlinkSocket({ protocol: PROTOCOL.netfilter, ...options });
-  const drift = async (table: TableSpec): Promise<string | undefined> => findDrift(table, await readTable(socket, table.family, table.name));
+  const drift = async (table: TableSpec): Promise<string | undefined> =>
+    findDrift(table, await readTable(socket, table.family, table.name));
   return {
     // Creating before deleting makes the deletion succeed whether it was there or not.
-    replaceTable: (table) => commit(socket, [createTable(table), deleteTable(table), createTable(table), ...fillTable(table)]),
+    replaceTable: (table) =>
+      commit(socket, [createTable(table), deleteTable(table), createTable(table), ...fillTable(table)]),
     replaceSet: (table, set) => commit(socket, replaceElements(table, set)),
     deleteTable: async (family, name) => {
       try {

@@ -1,8 +1,27 @@
-import { type Attribute, type Attributes, NetlinkDecodeError, readAttributeList, readAttributes } from '@unbounded/netlink';
+import {
+  type Attribute,
+  type Attributes,
+  NetlinkDecodeError,
+  readAttributeList,
+  readAttributes,
+} from '@unbounded/netlink';
 
-import type { Instruction } from './expression.codec.ts';
+import type { Instruction } from './instruction.codec.ts';
 import type { Element } from './set.codec.ts';
-import { CHAIN, DATA, decodeComment, DEVICE_NAME, ELEMENT, ELEMENT_LIST, EXPRESSION, HEADER_BYTES, HOOK, INTERVAL_END, RULE, SET } from './wire.codec.ts';
+import {
+  CHAIN,
+  DATA,
+  decodeComment,
+  DEVICE_NAME,
+  ELEMENT,
+  ELEMENT_LIST,
+  EXPRESSION,
+  HEADER_BYTES,
+  HOOK,
+  INTERVAL_END,
+  RULE,
+  SET,
+} from './wire.codec.ts';
 
 /** What the kernel holds of a table, in its own terms. */
 export interface ObservedTable {
@@ -11,7 +30,13 @@ export interface ObservedTable {
 }
 export interface ObservedChain {
   readonly name: string;
-  readonly base?: { readonly type: string; readonly hook: number; readonly priority: number; readonly policy: 'accept' | 'drop'; readonly devices: readonly string[] };
+  readonly base?: {
+    readonly type: string;
+    readonly hook: number;
+    readonly priority: number;
+    readonly policy: 'accept' | 'drop';
+    readonly devices: readonly string[];
+  };
   readonly rules: readonly ObservedRule[];
 }
 export interface ObservedRule {
@@ -28,7 +53,8 @@ export interface ObservedSet {
 
 /** The attributes behind struct nfgenmsg. @throws NetlinkDecodeError */
 export const readBody = (body: Uint8Array): Attributes => {
-  if (body.length < HEADER_BYTES) throw new NetlinkDecodeError(`nf_tables message of ${body.length} bytes: at least ${HEADER_BYTES} are needed`);
+  if (body.length < HEADER_BYTES)
+    throw new NetlinkDecodeError(`nf_tables message of ${body.length} bytes: at least ${HEADER_BYTES} are needed`);
   return readAttributes(body.subarray(HEADER_BYTES));
 };
 
@@ -83,7 +109,8 @@ export const readElements = (attributes: Attributes): Element[] =>
     };
   });
 
-const sameBytes = (a: Uint8Array, b: Uint8Array): boolean => a.length === b.length && a.every((byte, index) => byte === b[index]);
+const sameBytes = (a: Uint8Array, b: Uint8Array): boolean =>
+  a.length === b.length && a.every((byte, index) => byte === b[index]);
 
 const parsed = (bytes: Uint8Array): Attribute[] | undefined => {
   try {

@@ -1,4 +1,12 @@
-import { addressToBytes, type Family, lastAddress, parseAddress, parsePrefix, type Prefix, hostPrefix } from '@unbounded/ip';
+import {
+  addressToBytes,
+  type Family,
+  lastAddress,
+  parseAddress,
+  parsePrefix,
+  type Prefix,
+  hostPrefix,
+} from '@unbounded/ip';
 
 import type { SetSpec } from './table.ts';
 
@@ -57,7 +65,8 @@ const intervals = (texts: readonly string[], family: Family): Element[] => {
 
 const number = (text: string, field: string, max: number): number => {
   const value = Number(text);
-  if (!Number.isInteger(value) || value < 0 || value > max) throw new RangeError(`${field} "${text}" must be an integer within 0..${max}`);
+  if (!Number.isInteger(value) || value < 0 || value > max)
+    throw new RangeError(`${field} "${text}" must be an integer within 0..${max}`);
   return value;
 };
 

@@ -1,6 +1,7 @@
 import { FLAG, type Request } from '@unbounded/netlink';
 
-import { compileRule, writeInstructions } from './expression.codec.ts';
+import { compileRule } from './expression.codec.ts';
+import { writeInstructions } from './instruction.codec.ts';
 import { type Element, elementsOf, isInterval, SET_TYPES } from './set.codec.ts';
 import type { ChainSpec, Hook, RuleSpec, SetSpec, TableFamily, TableSpec } from './table.ts';
 import {
@@ -25,7 +26,13 @@ import {
 } from './wire.codec.ts';
 
 /** NF_INET_*; ingress is 0 in the netdev family and NF_INET_INGRESS in inet. */
-const HOOKS: Readonly<Record<Exclude<Hook, 'ingress'>, number>> = { prerouting: 0, input: 1, forward: 2, output: 3, postrouting: 4 };
+const HOOKS: Readonly<Record<Exclude<Hook, 'ingress'>, number>> = {
+  prerouting: 0,
+  input: 1,
+  forward: 2,
+  output: 3,
+  postrouting: 4,
+};
 const INET_INGRESS = 5;
 /** Elements of one message: an attribute holds 64 KiB, an element takes at most 40 bytes. */
 const ELEMENTS_PER_MESSAGE = 1000;
@@ -50,17 +57,27 @@ export const createTable = (table: Place): Request => tableRequest(MESSAGE.newTa
 export const deleteTable = (table: Place): Request => tableRequest(MESSAGE.deleteTable, 0, table);
 
 const createChain = (table: Place, chain: ChainSpec): Request => {
-  const writer = startBody(FAMILY[table.family]).attributeText(CHAIN.table, table.name).attributeText(CHAIN.name, chain.name);
+  const writer = startBody(FAMILY[table.family])
+    .attributeText(CHAIN.table, table.name)
+    .attributeText(CHAIN.name, chain.name);
   const { base } = chain;
   if (base) {
     writer.nest(CHAIN.hook, () => {
-      writer.attributeBe32(HOOK.number, hookNumber(table.family, base.hook)).attributeBe32(HOOK.priority, base.priority);
+      writer
+        .attributeBe32(HOOK.number, hookNumber(table.family, base.hook))
+        .attributeBe32(HOOK.priority, base.priority);
       const { devices } = base;
-      if (devices) writer.nest(HOOK.devices, () => devices.forEach((device) => writer.attributeText(DEVICE_NAME, device)));
+      if (devices)
+        writer.nest(HOOK.devices, () => devices.forEach((device) => writer.attributeText(DEVICE_NAME, device)));
     });
     writer.attributeText(CHAIN.type, base.type).attributeBe32(CHAIN.policy, base.policy === 'drop' ? 0 : 1);
   }
-  return { type: MESSAGE.newChain, flags: CREATE, body: writer.bytes(), what: `create chain ${table.name} ${chain.name}` };
+  return {
+    type: MESSAGE.newChain,
+    flags: CREATE,
+    body: writer.bytes(),
+    what: `create chain ${table.name} ${chain.name}`,
+  };
 };
 
 const createRule = (table: Place, chain: string, rule: RuleSpec): Request => {
@@ -81,7 +98,9 @@ const createSet = (table: Place, set: SetSpec, id: number): Request => {
 };
 
 const addElements = (table: Place, set: string, elements: readonly Element[]): Request => {
-  const writer = startBody(FAMILY[table.family]).attributeText(ELEMENT_LIST.table, table.name).attributeText(ELEMENT_LIST.set, set);
+  const writer = startBody(FAMILY[table.family])
+    .attributeText(ELEMENT_LIST.table, table.name)
+    .attributeText(ELEMENT_LIST.set, set);
   writer.nest(ELEMENT_LIST.elements, () => {
     for (const { key, isEnd } of elements) {
       writer.nest(LIST_ENTRY, () => {
@@ -90,7 +109,12 @@ const addElements = (table: Place, set: string, elements: readonly Element[]): R
       });
     }
   });
-  return { type: MESSAGE.newElement, flags: CREATE, body: writer.bytes(), what: `add ${elements.length} elements to set ${table.name} ${set}` };
+  return {
+    type: MESSAGE.newElement,
+    flags: CREATE,
+    body: writer.bytes(),
+    what: `add ${elements.length} elements to set ${table.name} ${set}`,
+  };
 };
 
 const fillSet = (table: Place, set: SetSpec): Request[] => {
@@ -104,8 +128,14 @@ const fillSet = (table: Place, set: SetSpec): Request[] => {
 
 /** Empties the set, then fills it: in one transaction no packet sees it empty. */
 export const replaceElements = (table: Place, set: SetSpec): Request[] => {
-  const body = startBody(FAMILY[table.family]).attributeText(ELEMENT_LIST.table, table.name).attributeText(ELEMENT_LIST.set, set.name).bytes();
-  return [{ type: MESSAGE.deleteElement, flags: 0, body, what: `empty set ${table.name} ${set.name}` }, ...fillSet(table, set)];
+  const body = startBody(FAMILY[table.family])
+    .attributeText(ELEMENT_LIST.table, table.name)
+    .attributeText(ELEMENT_LIST.set, set.name)
+    .bytes();
+  return [
+    { type: MESSAGE.deleteElement, flags: 0, body, what: `empty set ${table.name} ${set.name}` },
+    ...fillSet(table, set),
+  ];
 };
 
 /** Everything of a table, so that what refers comes after what is referred to. @throws RangeError, AddressSyntaxError */

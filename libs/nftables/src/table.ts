@@ -41,29 +41,42 @@ export interface RuleSpec {
 
 export type MetaKey = 'mark' | 'iifname' | 'oifname' | 'nfproto' | 'l4proto' | 'iif' | 'oif';
 export type PayloadField =
-  | 'ip.saddr'
-  | 'ip.daddr'
-  | 'ip.protocol'
-  | 'ip6.saddr'
-  | 'ip6.daddr'
-  | 'tcp.flags'
-  | 'th.sport'
-  | 'th.dport';
+  'ip.saddr' | 'ip.daddr' | 'ip.protocol' | 'ip6.saddr' | 'ip6.daddr' | 'tcp.flags' | 'th.sport' | 'th.dport';
 export type Comparison = '==' | '!=';
 
 /** One step of a rule; a match that fails ends the rule. */
 export type Expression =
   /** Meta data of the packet equals a value; names may end in `*`. */
-  | { readonly match: 'meta'; readonly key: MetaKey; readonly op: Comparison; readonly value: string | number; readonly mask?: number }
+  | {
+      readonly match: 'meta';
+      readonly key: MetaKey;
+      readonly op: Comparison;
+      readonly value: string | number;
+      readonly mask?: number;
+    }
   /** A header field equals a value (address, prefix or number) or, masked, a number. Addresses check the family too. */
-  | { readonly match: 'payload'; readonly field: PayloadField; readonly op: Comparison; readonly value: string | number; readonly mask?: number }
+  | {
+      readonly match: 'payload';
+      readonly field: PayloadField;
+      readonly op: Comparison;
+      readonly value: string | number;
+      readonly mask?: number;
+    }
   /** A header field is in a named set of the table. */
   | { readonly match: 'set'; readonly field: PayloadField; readonly op: Comparison; readonly set: string }
   /** Connection tracking state is one of these. */
-  | { readonly match: 'ct-state'; readonly states: readonly ('new' | 'established' | 'related' | 'invalid' | 'untracked')[] }
+  | {
+      readonly match: 'ct-state';
+      readonly states: readonly ('new' | 'established' | 'related' | 'invalid' | 'untracked')[];
+    }
   | { readonly match: 'ct-mark'; readonly op: Comparison; readonly value: number; readonly mask?: number }
   /** Type of the source or destination address (`fib daddr type local`). */
-  | { readonly match: 'fib-type'; readonly address: 'saddr' | 'daddr'; readonly op: Comparison; readonly type: 'local' | 'unicast' | 'broadcast' | 'multicast' }
+  | {
+      readonly match: 'fib-type';
+      readonly address: 'saddr' | 'daddr';
+      readonly op: Comparison;
+      readonly type: 'local' | 'unicast' | 'broadcast' | 'multicast';
+    }
   /** mark = (mark & ~mask) | value. */
   | { readonly set: 'mark' | 'ct-mark'; readonly value: number; readonly mask?: number }
   /** Copies the packet's mark to the connection or back. */

@@ -8,10 +8,21 @@ const SUBSYSTEM = 10; // NFNL_SUBSYS_NFTABLES
 
 /** NFT_MSG_* with the subsystem in the upper byte. */
 export const MESSAGE = {
-  newTable: 0xa00, getTable: 0xa01, deleteTable: 0xa02, newChain: 0xa03, getChain: 0xa04, newRule: 0xa06, getRule: 0xa07,
-  newSet: 0xa09, getSet: 0xa0a, newElement: 0xa0c, getElement: 0xa0d, deleteElement: 0xa0e,
+  newTable: 0xa00,
+  getTable: 0xa01,
+  deleteTable: 0xa02,
+  newChain: 0xa03,
+  getChain: 0xa04,
+  newRule: 0xa06,
+  getRule: 0xa07,
+  newSet: 0xa09,
+  getSet: 0xa0a,
+  newElement: 0xa0c,
+  getElement: 0xa0d,
+  deleteElement: 0xa0e,
   /** These two belong to nfnetlink itself. */
-  batchBegin: 0x10, batchEnd: 0x11,
+  batchBegin: 0x10,
+  batchEnd: 0x11,
 } as const;
 
 /** NFPROTO_*. */
@@ -34,7 +45,8 @@ export const VERDICT = { code: 1, chain: 2 } as const;
 export const EXPRESSION = { name: 1, data: 2 } as const;
 
 /** struct nfgenmsg: u8 family, u8 version 0, u16 resource id in network order. */
-export const startBody = (family: number, resource = 0): MessageWriter => new MessageWriter(256).u8(family).u8(0).be16(resource);
+export const startBody = (family: number, resource = 0): MessageWriter =>
+  new MessageWriter(256).u8(family).u8(0).be16(resource);
 
 /** Begins and ends a transaction. */
 export const batchBody = (): Uint8Array => startBody(0, SUBSYSTEM).bytes();
@@ -47,7 +59,8 @@ const LONGEST_COMMENT = 127;
 
 export const encodeComment = (text: string): Uint8Array => {
   const bytes = new TextEncoder().encode(`${text}\0`);
-  if (bytes.length > LONGEST_COMMENT + 1) throw new RangeError(`comment "${text}" has ${bytes.length - 1} bytes: at most ${LONGEST_COMMENT} fit`);
+  if (bytes.length > LONGEST_COMMENT + 1)
+    throw new RangeError(`comment "${text}" has ${bytes.length - 1} bytes: at most ${LONGEST_COMMENT} fit`);
   return Uint8Array.of(COMMENT, bytes.length, ...bytes);
 };
 
@@ -56,9 +69,10 @@ export const HOST_ORDER_KEYS = Uint8Array.of(0, 4, 1, 0, 0, 0);
 
 /** undefined where there is none. */
 export const decodeComment = (bytes: Uint8Array): string | undefined => {
-  for (let at = 0; at + 2 <= bytes.length; ) {
+  for (let at = 0; at + 2 <= bytes.length;) {
     const length = bytes[at + 1] ?? 0;
-    if (bytes[at] === COMMENT) return new TextDecoder().decode(bytes.subarray(at + 2, at + 2 + length)).replace(/\0.*$/s, '');
+    if (bytes[at] === COMMENT)
+      return new TextDecoder().decode(bytes.subarray(at + 2, at + 2 + length)).replace(/\0.*$/s, '');
     at += 2 + length;
   }
   return undefined;

@@ -17,7 +17,8 @@ afterEach(() => {
   ns.close();
 });
 
-const realNft = (...args: string[]): string => execFileSync('nsenter', [`--net=${ns.path}`, 'nft', ...args], { encoding: 'utf8' });
+const realNft = (...args: string[]): string =>
+  execFileSync('nsenter', [`--net=${ns.path}`, 'nft', ...args], { encoding: 'utf8' });
 
 const masquerade: TableSpec = {
   family: 'inet',
@@ -31,7 +32,10 @@ const masquerade: TableSpec = {
       name: 'post',
       base: { type: 'nat', hook: 'postrouting', priority: 105 },
       rules: [
-        { comment: 'local', expressions: [{ match: 'fib-type', address: 'daddr', op: '==', type: 'local' }, { do: 'return' }] },
+        {
+          comment: 'local',
+          expressions: [{ match: 'fib-type', address: 'daddr', op: '==', type: 'local' }, { do: 'return' }],
+        },
         {
           comment: 'as the node',
           expressions: [
@@ -60,27 +64,49 @@ describe('rules, as the real nft reads them back', () => {
   test.each<[string, Expression[]]>([
     ['iifname "eth0" accept', [{ match: 'meta', key: 'iifname', op: '==', value: 'eth0' }, { do: 'accept' }]],
     ['oifname != "wg*" drop', [{ match: 'meta', key: 'oifname', op: '!=', value: 'wg*' }, { do: 'drop' }]],
-    ['meta mark & 0x00000f00 == 0x00000200 accept', [{ match: 'meta', key: 'mark', op: '==', value: 0x200, mask: 0xf00 }, { do: 'accept' }]],
+    [
+      'meta mark & 0x00000f00 == 0x00000200 accept',
+      [{ match: 'meta', key: 'mark', op: '==', value: 0x200, mask: 0xf00 }, { do: 'accept' }],
+    ],
     ['meta mark set meta mark & 0xfffff2ff | 0x00000200', [{ set: 'mark', value: 0x200, mask: 0xf00 }]],
     ['meta mark set 0x00000007', [{ set: 'mark', value: 7 }]],
     ['meta mark set ct mark', [{ copy: 'ct-to-mark' }]],
     ['ct mark set meta mark', [{ copy: 'mark-to-ct' }]],
     ['ct state invalid drop', [{ match: 'ct-state', states: ['invalid'] }, { do: 'drop' }]],
-    ['ct state established,related accept', [{ match: 'ct-state', states: ['established', 'related'] }, { do: 'accept' }]],
-    ['ip saddr 192.0.2.0/25 drop', [{ match: 'payload', field: 'ip.saddr', op: '==', value: '192.0.2.0/25' }, { do: 'drop' }]],
-    ['ip daddr != 192.0.2.1 drop', [{ match: 'payload', field: 'ip.daddr', op: '!=', value: '192.0.2.1' }, { do: 'drop' }]],
+    [
+      'ct state established,related accept',
+      [{ match: 'ct-state', states: ['established', 'related'] }, { do: 'accept' }],
+    ],
+    [
+      'ip saddr 192.0.2.0/25 drop',
+      [{ match: 'payload', field: 'ip.saddr', op: '==', value: '192.0.2.0/25' }, { do: 'drop' }],
+    ],
+    [
+      'ip daddr != 192.0.2.1 drop',
+      [{ match: 'payload', field: 'ip.daddr', op: '!=', value: '192.0.2.1' }, { do: 'drop' }],
+    ],
     ['ip6 saddr != @bad drop', [{ match: 'set', field: 'ip6.saddr', op: '!=', set: 'bad' }, { do: 'drop' }]],
     [
       'udp dport 51820 accept',
-      [{ match: 'meta', key: 'l4proto', op: '==', value: 17 }, { match: 'payload', field: 'th.dport', op: '==', value: 51820 }, { do: 'accept' }],
+      [
+        { match: 'meta', key: 'l4proto', op: '==', value: 17 },
+        { match: 'payload', field: 'th.dport', op: '==', value: 51820 },
+        { do: 'accept' },
+      ],
     ],
     [
       'tcp flags syn / syn,rst tcp option maxseg size set rt mtu',
-      [{ match: 'payload', field: 'tcp.flags', op: '==', value: 2, mask: 6 }, { set: 'tcp-mss', to: 'route-mtu' }],
+      [
+        { match: 'payload', field: 'tcp.flags', op: '==', value: 2, mask: 6 },
+        { set: 'tcp-mss', to: 'route-mtu' },
+      ],
     ],
     ['tcp option maxseg size set 1360', [{ set: 'tcp-mss', to: 1360 }]],
     ['counter packets 0 bytes 0 jump other', [{ do: 'counter' }, { do: 'jump', chain: 'other' }]],
-    ['fib saddr type != unicast drop', [{ match: 'fib-type', address: 'saddr', op: '!=', type: 'unicast' }, { do: 'drop' }]],
+    [
+      'fib saddr type != unicast drop',
+      [{ match: 'fib-type', address: 'saddr', op: '!=', type: 'unicast' }, { do: 'drop' }],
+    ],
   ])('%s', async (text, expressions) => {
     const table = withRule(...expressions);
     await nft.replaceTable(table);
@@ -89,11 +115,29 @@ describe('rules, as the real nft reads them back', () => {
   });
 
   test.each<[string, Expression[], 'prerouting' | 'postrouting']>([
-    ['oifname "eth0" masquerade fully-random', [{ match: 'meta', key: 'oifname', op: '==', value: 'eth0' }, { do: 'masquerade', fullyRandom: true }], 'postrouting'],
-    ['ip saddr 10.0.0.1 snat ip to 192.0.2.9', [{ match: 'payload', field: 'ip.saddr', op: '==', value: '10.0.0.1' }, { do: 'snat', to: '192.0.2.9' }], 'postrouting'],
+    [
+      'oifname "eth0" masquerade fully-random',
+      [
+        { match: 'meta', key: 'oifname', op: '==', value: 'eth0' },
+        { do: 'masquerade', fullyRandom: true },
+      ],
+      'postrouting',
+    ],
+    [
+      'ip saddr 10.0.0.1 snat ip to 192.0.2.9',
+      [
+        { match: 'payload', field: 'ip.saddr', op: '==', value: '10.0.0.1' },
+        { do: 'snat', to: '192.0.2.9' },
+      ],
+      'postrouting',
+    ],
     ['meta nfproto ipv6 snat ip6 to 2001:db8::9', [{ do: 'snat', to: '2001:db8::9' }], 'postrouting'],
   ])('nat: %s', async (text, expressions, hook) => {
-    const table: TableSpec = { family: 'inet', name: 'nat', chains: [{ name: 'c', base: { type: 'nat', hook, priority: 100 }, rules: [{ expressions }] }] };
+    const table: TableSpec = {
+      family: 'inet',
+      name: 'nat',
+      chains: [{ name: 'c', base: { type: 'nat', hook, priority: 100 }, rules: [{ expressions }] }],
+    };
     await nft.replaceTable(table);
     expect(realNft('list', 'chain', 'inet', 'nat', 'c').split('\n')[3]?.trim()).toBe(text);
     expect(await nft.matches(table)).toBe(true);
@@ -119,15 +163,25 @@ describe('a table', () => {
   test('that is refused leaves nothing behind, and the old one as it was', async () => {
     await nft.replaceTable(masquerade);
     const before = realNft('list', 'ruleset');
-    const chains = [...masquerade.chains, { name: 'bad', rules: [{ comment: 'lost', expressions: [{ do: 'jump', chain: 'nowhere' } as const] }] }];
+    const chains = [
+      ...masquerade.chains,
+      { name: 'bad', rules: [{ comment: 'lost', expressions: [{ do: 'jump', chain: 'nowhere' } as const] }] },
+    ];
     const refused = nft.replaceTable({ ...masquerade, chains });
     await expect(refused).rejects.toBeInstanceOf(NftablesError);
-    await expect(refused).rejects.toMatchObject({ code: 'ENOENT', message: expect.stringContaining('add rule to unbounded bad ("lost")') });
+    await expect(refused).rejects.toMatchObject({
+      code: 'ENOENT',
+      message: expect.stringContaining('add rule to unbounded bad ("lost")'),
+    });
     expect(realNft('list', 'ruleset')).toBe(before);
   });
 
   test.each([
-    ['an element more', ['add', 'element', 'inet', 'unbounded', 'pods6', '{ fe80::/10 }'], 'set pods6 has other elements'],
+    [
+      'an element more',
+      ['add', 'element', 'inet', 'unbounded', 'pods6', '{ fe80::/10 }'],
+      'set pods6 has other elements',
+    ],
     ['a rule more', ['add', 'rule', 'inet', 'unbounded', 'post', 'drop'], 'chain post has 3 rules instead of 2'],
     ['a rule less', ['flush', 'chain', 'inet', 'unbounded', 'post'], 'chain post has 0 rules instead of 2'],
     ['a chain more', ['add', 'chain', 'inet', 'unbounded', 'x'], 'table unbounded has chains that nobody wants'],

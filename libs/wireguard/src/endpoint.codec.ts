@@ -14,8 +14,16 @@ const FORM = /^(?:\[([0-9a-fA-F:.]+)(?:%[^\]]+)?\]|([0-9.]+)):(\d{1,5})$/;
 export const parseEndpoint = (text: Endpoint): EndpointParts => {
   const [, v6, v4, port = ''] = FORM.exec(text) ?? [];
   const address = tryAddress(v6 ?? v4);
-  if (address === undefined || address.includes(':') !== (v6 !== undefined) || Number(port) > 65_535 || Number(port) === 0) {
-    throw new WireGuardError('invalid', `endpoint "${text.slice(0, 60)}" must be like 192.0.2.1:51820 or [2001:db8::1]:51820`);
+  if (
+    address === undefined ||
+    address.includes(':') !== (v6 !== undefined) ||
+    Number(port) > 65_535 ||
+    Number(port) === 0
+  ) {
+    throw new WireGuardError(
+      'invalid',
+      `endpoint "${text.slice(0, 60)}" must be like 192.0.2.1:51820 or [2001:db8::1]:51820`,
+    );
   }
   return { address, port: Number(port) };
 };
@@ -28,4 +36,5 @@ const tryAddress = (text: string | undefined): string | undefined => {
   }
 };
 
-export const formatEndpoint = ({ address, port }: EndpointParts): Endpoint => (address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`);
+export const formatEndpoint = ({ address, port }: EndpointParts): Endpoint =>
+  address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;

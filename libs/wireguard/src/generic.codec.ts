@@ -1,4 +1,11 @@
-import { addressBytes, addressText, type Attribute, type Attributes, MessageWriter, NetlinkDecodeError } from '@unbounded/netlink';
+import {
+  addressBytes,
+  addressText,
+  type Attribute,
+  type Attributes,
+  MessageWriter,
+  NetlinkDecodeError,
+} from '@unbounded/netlink';
 
 import { type DeviceChange, type DeviceState, type PeerChange, type PeerState, WireGuardError } from './device.ts';
 import { formatEndpoint, parseEndpoint } from './endpoint.codec.ts';
@@ -8,7 +15,17 @@ import { isNoKey, keyBytes, keyText } from './key.codec.ts';
 export const FAMILY = 'wireguard';
 export const COMMAND = { get: 0, set: 1 } as const;
 const DEVICE = { name: 2, privateKey: 3, publicKey: 4, listenPort: 6, fwmark: 7, peers: 8 } as const;
-const PEER = { publicKey: 1, presharedKey: 2, flags: 3, endpoint: 4, keepalive: 5, handshake: 6, rxBytes: 7, txBytes: 8, allowedIps: 9 } as const;
+const PEER = {
+  publicKey: 1,
+  presharedKey: 2,
+  flags: 3,
+  endpoint: 4,
+  keepalive: 5,
+  handshake: 6,
+  rxBytes: 7,
+  txBytes: 8,
+  allowedIps: 9,
+} as const;
 const PEER_FLAG = { remove: 1, replaceAllowedIps: 2, updateOnly: 4 } as const;
 const ALLOWED_IP = { family: 1, address: 2, length: 3 } as const;
 const [AF_INET, AF_INET6] = [2, 10];
@@ -24,8 +41,10 @@ const sockaddr = (endpoint: string): Uint8Array => {
 const readSockaddr = (bytes: Uint8Array): string => {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   const family = bytes.length >= 16 ? view.getUint16(0, true) : 0;
-  if (family === AF_INET) return formatEndpoint({ address: addressText(bytes.subarray(4, 8)), port: view.getUint16(2) });
-  if (family === AF_INET6 && bytes.length >= 28) return formatEndpoint({ address: addressText(bytes.subarray(8, 24)), port: view.getUint16(2) });
+  if (family === AF_INET)
+    return formatEndpoint({ address: addressText(bytes.subarray(4, 8)), port: view.getUint16(2) });
+  if (family === AF_INET6 && bytes.length >= 28)
+    return formatEndpoint({ address: addressText(bytes.subarray(8, 24)), port: view.getUint16(2) });
   throw new NetlinkDecodeError(`WireGuard endpoint of ${bytes.length} bytes and family ${family}: 2 or 10 is needed`);
 };
 
@@ -47,11 +66,13 @@ const writePeer = (writer: MessageWriter, change: PeerChange): void => {
     writer.attributeU32(PEER.flags, PEER_FLAG.remove);
     return;
   }
-  const flags = (change.allowedIps ? PEER_FLAG.replaceAllowedIps : 0) | (change.op === 'update' ? PEER_FLAG.updateOnly : 0);
+  const flags =
+    (change.allowedIps ? PEER_FLAG.replaceAllowedIps : 0) | (change.op === 'update' ? PEER_FLAG.updateOnly : 0);
   if (flags !== 0) writer.attributeU32(PEER.flags, flags);
   if (change.presharedKey !== undefined) writer.attribute(PEER.presharedKey, keyBytes(change.presharedKey));
   if (change.endpoint !== undefined) writer.attribute(PEER.endpoint, sockaddr(change.endpoint));
-  if (change.persistentKeepaliveSeconds !== undefined) writer.attributeU16(PEER.keepalive, change.persistentKeepaliveSeconds);
+  if (change.persistentKeepaliveSeconds !== undefined)
+    writer.attributeU16(PEER.keepalive, change.persistentKeepaliveSeconds);
   const prefixes = change.allowedIps ?? change.addAllowedIps;
   if (prefixes) writer.nest(PEER.allowedIps, () => prefixes.forEach((prefix) => writeAllowedIp(writer, prefix)));
 };
@@ -70,7 +91,11 @@ const splitPeer = (change: PeerChange): PeerChange[] => {
   const first = prefixes.slice(0, PREFIXES_PER_CHANGE);
   const parts: PeerChange[] = [{ ...rest, ...(allowedIps ? { allowedIps: first } : { addAllowedIps: first }) }];
   for (let at = PREFIXES_PER_CHANGE; at < prefixes.length; at += PREFIXES_PER_CHANGE) {
-    parts.push({ op: 'update', publicKey: change.publicKey, addAllowedIps: prefixes.slice(at, at + PREFIXES_PER_CHANGE) });
+    parts.push({
+      op: 'update',
+      publicKey: change.publicKey,
+      addAllowedIps: prefixes.slice(at, at + PREFIXES_PER_CHANGE),
+    });
   }
   return parts;
 };
@@ -101,7 +126,8 @@ export const encodeChange = (name: string, change: DeviceChange): Uint8Array[] =
       if (change.listenPort !== undefined) writer.attributeU16(DEVICE.listenPort, change.listenPort);
       if (change.fwmark !== undefined) writer.attributeU32(DEVICE.fwmark, change.fwmark);
     }
-    if (peers.length > 0) writer.nest(DEVICE.peers, () => peers.forEach((peer) => writer.nest(0, () => writePeer(writer, peer))));
+    if (peers.length > 0)
+      writer.nest(DEVICE.peers, () => peers.forEach((peer) => writer.nest(0, () => writePeer(writer, peer))));
     return writer.bytes();
   });
 
@@ -126,7 +152,11 @@ const readAllowedIp = (entry: Attribute): string => {
 const readPeer = (fields: Attributes): PeerState => {
   const publicKey = fields.get(PEER.publicKey);
   if (!publicKey) throw new NetlinkDecodeError('WireGuard peer without public key');
-  const [endpoint, presharedKey, latestHandshakeMs] = [fields.get(PEER.endpoint), fields.get(PEER.presharedKey), readHandshake(fields.get(PEER.handshake))];
+  const [endpoint, presharedKey, latestHandshakeMs] = [
+    fields.get(PEER.endpoint),
+    fields.get(PEER.presharedKey),
+    readHandshake(fields.get(PEER.handshake)),
+  ];
   return {
     publicKey: keyText(publicKey.exactly(32)),
     ...(endpoint && { endpoint: readSockaddr(endpoint.bytes) }),

@@ -1,4 +1,10 @@
-import { createGenericSocket, type GenericFamily, isAbsent, NetlinkError, readGenericAttributes } from '@unbounded/netlink';
+import {
+  createGenericSocket,
+  type GenericFamily,
+  isAbsent,
+  NetlinkError,
+  readGenericAttributes,
+} from '@unbounded/netlink';
 
 import { type WireGuardDevice, WireGuardError } from './device.ts';
 import { COMMAND, decodeDevice, encodeChange, encodeGet, FAMILY, joinParts } from './generic.codec.ts';
@@ -15,7 +21,8 @@ export const openKernelDevice = (name: string, options: { readonly netnsFd?: num
   let family: GenericFamily | undefined;
   const resolved = async (): Promise<GenericFamily> => {
     family ??= await socket.resolve(FAMILY);
-    if (!family) throw new WireGuardError('absent', 'this kernel has no WireGuard (no generic netlink family "wireguard")');
+    if (!family)
+      throw new WireGuardError('absent', 'this kernel has no WireGuard (no generic netlink family "wireguard")');
     return family;
   };
   return {
@@ -31,7 +38,9 @@ export const openKernelDevice = (name: string, options: { readonly netnsFd?: num
     apply: async (change) => {
       const generic = await resolved();
       for (const attributes of encodeChange(name, change)) {
-        await socket.request(generic, { command: COMMAND.set, attributes, what: `change WireGuard device ${name}` }).catch(translate);
+        await socket
+          .request(generic, { command: COMMAND.set, attributes, what: `change WireGuard device ${name}` })
+          .catch(translate);
       }
     },
     [Symbol.asyncDispose]: async () => socket.close(),

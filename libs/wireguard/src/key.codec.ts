@@ -15,16 +15,20 @@ export const keyBytes = (key: WireGuardKey): Uint8Array => {
 
 /** @throws WireGuardError `malformed` for any other length */
 export const keyText = (bytes: Uint8Array): WireGuardKey => {
-  if (bytes.length !== KEY_BYTES) throw new WireGuardError('malformed', `a key of ${bytes.length} bytes: it must have ${KEY_BYTES}`);
+  if (bytes.length !== KEY_BYTES)
+    throw new WireGuardError('malformed', `a key of ${bytes.length} bytes: it must have ${KEY_BYTES}`);
   return btoa(String.fromCharCode(...bytes));
 };
 
-export const keyHex = (key: WireGuardKey): string => Array.from(keyBytes(key), (byte) => byte.toString(16).padStart(2, '0')).join('');
+export const keyHex = (key: WireGuardKey): string =>
+  Array.from(keyBytes(key), (byte) => byte.toString(16).padStart(2, '0')).join('');
 
 /** @throws WireGuardError `malformed` */
 export const keyFromHex = (hex: string): WireGuardKey => {
   if (!/^[0-9a-f]{64}$/i.test(hex)) throw new WireGuardError('malformed', 'a key of the device is not 64 hex digits');
-  return keyText(Uint8Array.from({ length: KEY_BYTES }, (_, index) => Number.parseInt(hex.slice(index * 2, index * 2 + 2), 16)));
+  return keyText(
+    Uint8Array.from({ length: KEY_BYTES }, (_, index) => Number.parseInt(hex.slice(index * 2, index * 2 + 2), 16)),
+  );
 };
 
 /** All zero: "no key" in both protocols. */

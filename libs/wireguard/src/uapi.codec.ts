@@ -1,4 +1,11 @@
-import { type DeviceChange, type DeviceState, type PeerChange, type PeerState, WireGuardError, type WireGuardKey } from './device.ts';
+import {
+  type DeviceChange,
+  type DeviceState,
+  type PeerChange,
+  type PeerState,
+  WireGuardError,
+  type WireGuardKey,
+} from './device.ts';
 import { formatEndpoint, parseEndpoint } from './endpoint.codec.ts';
 import { keyFromHex, keyHex } from './key.codec.ts';
 
@@ -21,7 +28,8 @@ const peerLines = (change: PeerChange): string[] => {
   if (change.op === 'update') lines.push('update_only=true');
   if (change.presharedKey !== undefined) lines.push(`preshared_key=${keyHex(change.presharedKey)}`);
   if (change.endpoint !== undefined) lines.push(`endpoint=${formatEndpoint(parseEndpoint(change.endpoint))}`);
-  if (change.persistentKeepaliveSeconds !== undefined) lines.push(`persistent_keepalive_interval=${change.persistentKeepaliveSeconds}`);
+  if (change.persistentKeepaliveSeconds !== undefined)
+    lines.push(`persistent_keepalive_interval=${change.persistentKeepaliveSeconds}`);
   if (change.allowedIps) lines.push('replace_allowed_ips=true');
   for (const prefix of change.allowedIps ?? change.addAllowedIps ?? []) lines.push(`allowed_ip=${safe(prefix)}`);
   return lines;
@@ -30,7 +38,10 @@ const peerLines = (change: PeerChange): string[] => {
 /** A line break inside a value would be a command of its own. @throws WireGuardError `invalid` */
 const safe = (prefix: string): string => {
   if (/^[0-9a-fA-F.:]+\/\d{1,3}$/.test(prefix)) return prefix;
-  throw new WireGuardError('invalid', `allowed IP ${JSON.stringify(prefix.slice(0, 60))} must be a prefix like 192.0.2.0/24`);
+  throw new WireGuardError(
+    'invalid',
+    `allowed IP ${JSON.stringify(prefix.slice(0, 60))} must be a prefix like 192.0.2.0/24`,
+  );
 };
 
 /** The whole `set` request. @throws WireGuardError `invalid` */
@@ -43,7 +54,11 @@ export const formatSet = (change: DeviceChange): string =>
     ...change.peers.flatMap(peerLines),
   ].join('\n') + ANSWER_END;
 
-type MutablePeer = { -readonly [K in keyof PeerState]: PeerState[K] } & { allowedIps: string[]; seconds: number; nanoseconds: number };
+type MutablePeer = { -readonly [K in keyof PeerState]: PeerState[K] } & {
+  allowedIps: string[];
+  seconds: number;
+  nanoseconds: number;
+};
 
 const number = (key: string, value: string): number => {
   if (!/^\d{1,20}$/.test(value)) throw new WireGuardError('malformed', `${key} of the device is not a number`);
@@ -100,7 +115,9 @@ const canonicalEndpoint = (value: string): string => {
 };
 
 const finished = ({ seconds, nanoseconds, ...peer }: MutablePeer): PeerState =>
-  seconds === 0 && nanoseconds === 0 ? peer : { ...peer, latestHandshakeMs: seconds * 1000 + Math.floor(nanoseconds / 1_000_000) };
+  seconds === 0 && nanoseconds === 0
+    ? peer
+    : { ...peer, latestHandshakeMs: seconds * 1000 + Math.floor(nanoseconds / 1_000_000) };
 
 /** errno of an answer (0: done), 0 as well where there is none. */
 export const readErrno = (answer: string): number => {

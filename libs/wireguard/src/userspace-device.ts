@@ -25,19 +25,24 @@ const ask = (path: string, request: string, timeoutMs: number): Promise<string> 
       reject(error);
       socket.destroy();
     };
-    socket.setTimeout(timeoutMs, () => fail(new WireGuardError('unreachable', `${path} did not answer within ${timeoutMs} ms`)));
+    socket.setTimeout(timeoutMs, () =>
+      fail(new WireGuardError('unreachable', `${path} did not answer within ${timeoutMs} ms`)),
+    );
     socket.on('connect', () => socket.write(request));
     socket.on('data', (chunk) => {
       chunks.push(chunk);
       size += chunk.length;
       tail = (tail + chunk.subarray(-2).toString('latin1')).slice(-2);
-      if (size > LONGEST_ANSWER) fail(new WireGuardError('malformed', `${path} answered with more than ${LONGEST_ANSWER} bytes`));
+      if (size > LONGEST_ANSWER)
+        fail(new WireGuardError('malformed', `${path} answered with more than ${LONGEST_ANSWER} bytes`));
       else if (tail === ANSWER_END) {
         resolve(Buffer.concat(chunks).toString('latin1'));
         socket.destroy();
       }
     });
-    socket.on('close', () => reject(new WireGuardError('unreachable', `${path} closed the connection before it answered`)));
+    socket.on('close', () =>
+      reject(new WireGuardError('unreachable', `${path} closed the connection before it answered`)),
+    );
     socket.on('error', (error: NodeJS.ErrnoException) => {
       const absent = error.code === 'ENOENT' || error.code === 'ECONNREFUSED';
       fail(new WireGuardError(absent ? 'absent' : 'unreachable', `${path}: ${error.code ?? error.message}`));
@@ -57,7 +62,9 @@ export const openUserspaceDevice = (name: string, options: UserspaceOptions = {}
   return {
     get: async () => {
       const { privateKey, ...state } = parseState(await request(GET_REQUEST, 'read'));
-      return privateKey === undefined ? state : ({ ...state, publicKey: publicKeyOf(privateKey) } satisfies DeviceState);
+      return privateKey === undefined
+        ? state
+        : ({ ...state, publicKey: publicKeyOf(privateKey) } satisfies DeviceState);
     },
     apply: async (change) => {
       await request(formatSet(change), 'change');

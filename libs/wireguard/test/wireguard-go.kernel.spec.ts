@@ -55,11 +55,15 @@ const start = async (name: string): Promise<ChildProcess> => {
     stdio: ['ignore', 'ignore', 'inherit'],
   });
   children.push(child);
-  await Promise.race([appeared, once(child, 'exit').then(([code]) => Promise.reject(new Error(`wireguard-go ended with ${code}`)))]);
+  await Promise.race([
+    appeared,
+    once(child, 'exit').then(([code]) => Promise.reject(new Error(`wireguard-go ended with ${code}`))),
+  ]);
   return child;
 };
 
-const inNetns = (...command: string[]): string => execFileSync('nsenter', [`--net=${ns.path}`, ...command], { encoding: 'utf8' });
+const inNetns = (...command: string[]): string =>
+  execFileSync('nsenter', [`--net=${ns.path}`, ...command], { encoding: 'utf8' });
 
 test('public keys are those that `wg pubkey` makes', () => {
   for (let index = 0; index < 5; index++) {
@@ -78,13 +82,22 @@ describe('wireguard-go on a TUN that outlives it', () => {
       privateKey: generatePrivateKey(),
       listenPort: 51820,
       fwmark: 0x200,
-      peers: [{ publicKey: peer, endpoint: '[2001:db8::1]:51821', allowedIps: ['100.64.1.0/24', 'fd00:1::/64'], persistentKeepaliveSeconds: 25 }],
+      peers: [
+        {
+          publicKey: peer,
+          endpoint: '[2001:db8::1]:51821',
+          allowedIps: ['100.64.1.0/24', 'fd00:1::/64'],
+          persistentKeepaliveSeconds: 25,
+        },
+      ],
     };
     const change = diffDevice(await device.get(), desired);
     if (change) await device.apply(change);
     const state = await device.get();
     expect(state).toMatchObject({ publicKey: publicKeyOf(desired.privateKey), listenPort: 51820, fwmark: 0x200 });
-    expect(state.peers).toMatchObject([{ publicKey: peer, endpoint: '[2001:db8::1]:51821', persistentKeepaliveSeconds: 25, rxBytes: 0 }]);
+    expect(state.peers).toMatchObject([
+      { publicKey: peer, endpoint: '[2001:db8::1]:51821', persistentKeepaliveSeconds: 25, rxBytes: 0 },
+    ]);
     expect([...(state.peers[0]?.allowedIps ?? [])].sort()).toEqual(['100.64.1.0/24', 'fd00:1::/64']);
     expect(diffDevice(state, desired)).toBeUndefined();
   });
@@ -101,7 +114,9 @@ describe('wireguard-go on a TUN that outlives it', () => {
     await end(first);
     expect(await net.links.get('wg0')).toMatchObject({ index: before.index, mtu: 1380, up: true });
     expect(await net.addresses.list({ link: before.index, family: 4 })).toMatchObject([{ address: '100.64.1.1/32' }]);
-    expect(await net.routes.list({ family: 4, table: 254 })).toMatchObject([{ dst: '100.64.2.0/24', link: before.index }]);
+    expect(await net.routes.list({ family: 4, table: 254 })).toMatchObject([
+      { dst: '100.64.2.0/24', link: before.index },
+    ]);
 
     await start('wg0');
     await using device = openUserspaceDevice('wg0', { socketPath: socketOf('wg0') });
@@ -142,9 +157,20 @@ describe('wireguard-go on a TUN that outlives it', () => {
     }
     await using a = openUserspaceDevice('wga', { socketPath: socketOf('wga') });
     await using b = openUserspaceDevice('wgb', { socketPath: socketOf('wgb') });
-    const specA: DeviceSpec = { privateKey: keys.a, listenPort: 51820, peers: [{ publicKey: publicKeyOf(keys.b), endpoint: '192.0.2.2:51820', allowedIps: ['100.64.0.2/32'] }] };
-    const specB: DeviceSpec = { privateKey: keys.b, listenPort: 51820, peers: [{ publicKey: publicKeyOf(keys.a), allowedIps: ['100.64.0.1/32'] }] };
-    for (const [device, spec] of [[a, specA], [b, specB]] as const) {
+    const specA: DeviceSpec = {
+      privateKey: keys.a,
+      listenPort: 51820,
+      peers: [{ publicKey: publicKeyOf(keys.b), endpoint: '192.0.2.2:51820', allowedIps: ['100.64.0.2/32'] }],
+    };
+    const specB: DeviceSpec = {
+      privateKey: keys.b,
+      listenPort: 51820,
+      peers: [{ publicKey: publicKeyOf(keys.a), allowedIps: ['100.64.0.1/32'] }],
+    };
+    for (const [device, spec] of [
+      [a, specA],
+      [b, specB],
+    ] as const) {
       const change = diffDevice(await device.get(), spec);
       if (change) await device.apply(change);
     }
@@ -161,7 +187,22 @@ describe('wireguard-go on a TUN that outlives it', () => {
     await start('wg0');
     await using device = openUserspaceDevice('wg0', { socketPath: socketOf('wg0') });
     const key = generatePrivateKey();
-    const refused = device.apply({ privateKey: key, peers: [{ op: 'add', publicKey: publicKeyOf(key), endpoint: '192.0.2.1:1', persistentKeepaliveSeconds: 99_999, allowedIps: [] }] });
-    await expect(refused).rejects.toMatchObject({ name: 'WireGuardError', reason: 'refused', message: 'change device wg0: EINVAL' });
+    const refused = device.apply({
+      privateKey: key,
+      peers: [
+        {
+          op: 'add',
+          publicKey: publicKeyOf(key),
+          endpoint: '192.0.2.1:1',
+          persistentKeepaliveSeconds: 99_999,
+          allowedIps: [],
+        },
+      ],
+    });
+    await expect(refused).rejects.toMatchObject({
+      name: 'WireGuardError',
+      reason: 'refused',
+      message: 'change device wg0: EINVAL',
+    });
   });
 });

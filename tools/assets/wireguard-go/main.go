@@ -39,15 +39,16 @@ func main() {
 }
 
 func run(name string) error {
+	link, err := tun.CreateTUN(name, mtuOf(name))
+	if err != nil {
+		return fmt.Errorf("attach to the TUN: %w", err)
+	}
+	// Only now: whoever sees the socket may rely on the TUN being attached, and on its MTU staying as it is.
 	listener, err := listen(name)
 	if err != nil {
 		return err
 	}
 	defer listener.Close()
-	link, err := tun.CreateTUN(name, mtuOf(name))
-	if err != nil {
-		return fmt.Errorf("attach to the TUN: %w", err)
-	}
 	wg := device.NewDevice(link, conn.NewDefaultBind(), device.NewLogger(logLevel(), "("+name+") "))
 	defer wg.Close()
 

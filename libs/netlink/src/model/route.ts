@@ -14,7 +14,13 @@ export interface LinkAddress {
   /** IFA_F_* bits; `ADDRESS_FLAGS` names them. New IPv6 addresses should carry `noDad` on tunnels. */
   readonly flags?: number;
 }
-export const ADDRESS_FLAGS = { secondary: 0x01, noDad: 0x02, tentative: 0x40, permanent: 0x80, noPrefixRoute: 0x200 } as const;
+export const ADDRESS_FLAGS = {
+  secondary: 0x01,
+  noDad: 0x02,
+  tentative: 0x40,
+  permanent: 0x80,
+  noPrefixRoute: 0x200,
+} as const;
 
 /** linux/rtnetlink.h `rt_scope_t`; numbers in between are kept as numbers. */
 export const ROUTE_SCOPES = { global: 0, site: 200, link: 253, host: 254, nowhere: 255 } as const;
@@ -22,7 +28,17 @@ export type RouteScope = keyof typeof ROUTE_SCOPES;
 
 /** linux/rtnetlink.h RTN_*, in the kernel's order. */
 export const ROUTE_TYPES = [
-  'unspecified', 'unicast', 'local', 'broadcast', 'anycast', 'multicast', 'blackhole', 'unreachable', 'prohibit', 'throw', 'nat',
+  'unspecified',
+  'unicast',
+  'local',
+  'broadcast',
+  'anycast',
+  'multicast',
+  'blackhole',
+  'unreachable',
+  'prohibit',
+  'throw',
+  'nat',
 ] as const;
 export type RouteType = (typeof ROUTE_TYPES)[number];
 
@@ -159,7 +175,15 @@ export interface Rule extends RuleSpec {
 
 /** linux/neighbour.h NUD_*. */
 export const NEIGHBOUR_STATES = {
-  none: 0, incomplete: 1, reachable: 2, stale: 4, delay: 8, probe: 16, failed: 32, noarp: 64, permanent: 128,
+  none: 0,
+  incomplete: 1,
+  reachable: 2,
+  stale: 4,
+  delay: 8,
+  probe: 16,
+  failed: 32,
+  noarp: 64,
+  permanent: 128,
 } as const;
 export type NeighbourState = keyof typeof NEIGHBOUR_STATES;
 

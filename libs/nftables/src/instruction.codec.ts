@@ -1,0 +1,153 @@
+import { MessageWriter } from '@unbounded/netlink';
+
+import type { MetaKey, PayloadField } from './table.ts';
+import { DATA, EXPRESSION, LIST_ENTRY, VERDICT } from './wire.codec.ts';
+
+/** One instruction of the kernel's little machine: its name, and its attributes. */
+export interface Instruction {
+  readonly name: string;
+  readonly data: Uint8Array;
+}
+
+/** NFTA_* of linux/netfilter/nf_tables.h, by instruction. */
+const META = { destination: 1, key: 2, source: 3 } as const;
+const PAYLOAD = { destination: 1, base: 2, offset: 3, length: 4 } as const;
+const CMP = { source: 1, op: 2, data: 3 } as const;
+const BITWISE = { source: 1, destination: 2, length: 3, mask: 4, xor: 5 } as const;
+export const LOOKUP = { set: 1, source: 2, flags: 5 } as const;
+const IMMEDIATE = { destination: 1, data: 2 } as const;
+export const CT = { destination: 1, key: 2, source: 4 } as const;
+export const FIB = { destination: 1, result: 2, flags: 3 } as const;
+export const RT = { destination: 1, key: 2 } as const;
+export const BYTEORDER = { source: 1, destination: 2, op: 3, length: 4, size: 5 } as const;
+export const EXTHDR = { type: 2, offset: 3, length: 4, op: 6, source: 7 } as const;
+export const NAT = { type: 1, family: 2, address: 3, lastAddress: 4, port: 5, lastPort: 6, flags: 7 } as const;
+export const NAT_FLAG = { address: 1, port: 2 } as const; // NF_NAT_RANGE_MAP_IPS, NF_NAT_RANGE_PROTO_SPECIFIED
+export const MASQUERADE_FLAGS = 1;
+
+/** NFT_REG_VERDICT and the 16-byte data registers NFT_REG_1, NFT_REG_2. */
+export const REGISTER = { verdict: 0, first: 1, second: 2 } as const;
+export const META_KEYS: Readonly<Record<MetaKey | 'protocol', { readonly code: number; readonly length: number }>> = {
+  protocol: { code: 1, length: 2 },
+  mark: { code: 3, length: 4 },
+  iif: { code: 4, length: 4 },
+  oif: { code: 5, length: 4 },
+  iifname: { code: 6, length: 16 },
+  oifname: { code: 7, length: 16 },
+  nfproto: { code: 15, length: 1 },
+  l4proto: { code: 16, length: 1 },
+};
+const [NETWORK, TRANSPORT] = [1, 2];
+export const FIELDS: Readonly<
+  Record<
+    PayloadField,
+    { readonly base: number; readonly offset: number; readonly length: number; readonly family?: 'ip' | 'ip6' }
+  >
+> = {
+  'ip.saddr': { base: NETWORK, offset: 12, length: 4, family: 'ip' },
+  'ip.daddr': { base: NETWORK, offset: 16, length: 4, family: 'ip' },
+  'ip.protocol': { base: NETWORK, offset: 9, length: 1, family: 'ip' },
+  'ip6.saddr': { base: NETWORK, offset: 8, length: 16, family: 'ip6' },
+  'ip6.daddr': { base: NETWORK, offset: 24, length: 16, family: 'ip6' },
+  'tcp.flags': { base: TRANSPORT, offset: 13, length: 1 },
+  'th.sport': { base: TRANSPORT, offset: 0, length: 2 },
+  'th.dport': { base: TRANSPORT, offset: 2, length: 2 },
+};
+export const CT_KEYS = { state: 0, mark: 3 } as const;
+export const CT_STATES = { invalid: 1, established: 2, related: 4, new: 8, untracked: 64 } as const;
+export const ADDRESS_TYPES = { unicast: 1, local: 2, broadcast: 3, multicast: 5 } as const; // RTN_*
+export const FIB_FLAG = { saddr: 1, daddr: 2 } as const;
+export const FIB_ADDRESS_TYPE = 3;
+export const VERDICTS = { drop: 0, accept: 1, continue: -1, jump: -3, goto: -4, return: -5 } as const;
+export const FULLY_RANDOM = 16; // NF_NAT_RANGE_PROTO_RANDOM_FULLY
+export const NFPROTO = { ip: 2, ip6: 10 } as const;
+export const ETHERTYPE = { ip: 0x0800, ip6: 0x86dd } as const;
+export const TCP = 6;
+
+export const instruction = (name: string, write: (writer: MessageWriter) => void = () => {}): Instruction => {
+  const writer = new MessageWriter(64);
+  write(writer);
+  return { name, data: writer.bytes() };
+};
+
+export const value = (writer: MessageWriter, type: number, bytes: Uint8Array): void => {
+  writer.nest(type, () => writer.attribute(DATA.value, bytes));
+};
+
+export const loadMeta = (key: MetaKey | 'protocol'): Instruction =>
+  instruction('meta', (w) =>
+    w.attributeBe32(META.destination, REGISTER.first).attributeBe32(META.key, META_KEYS[key].code),
+  );
+
+export const loadField = (field: PayloadField): Instruction => {
+  const { base, offset, length } = FIELDS[field];
+  return instruction('payload', (w) =>
+    w
+      .attributeBe32(PAYLOAD.destination, REGISTER.first)
+      .attributeBe32(PAYLOAD.base, base)
+      .attributeBe32(PAYLOAD.offset, offset)
+      .attributeBe32(PAYLOAD.length, length),
+  );
+};
+
+export const compare = (op: '==' | '!=', bytes: Uint8Array): Instruction =>
+  instruction('cmp', (w) => {
+    w.attributeBe32(CMP.source, REGISTER.first).attributeBe32(CMP.op, op === '==' ? 0 : 1);
+    value(w, CMP.data, bytes);
+  });
+
+/** register = (register & mask) ^ xor */
+export const bitwise = (mask: Uint8Array, xor: Uint8Array): Instruction =>
+  instruction('bitwise', (w) => {
+    w.attributeBe32(BITWISE.source, REGISTER.first)
+      .attributeBe32(BITWISE.destination, REGISTER.first)
+      .attributeBe32(BITWISE.length, mask.length);
+    value(w, BITWISE.mask, mask);
+    value(w, BITWISE.xor, xor);
+  });
+
+export const immediate = (register: number, bytes: Uint8Array): Instruction =>
+  instruction('immediate', (w) => {
+    w.attributeBe32(IMMEDIATE.destination, register);
+    value(w, IMMEDIATE.data, bytes);
+  });
+
+export const verdict = (code: number, chain?: string): Instruction =>
+  instruction('immediate', (w) => {
+    w.attributeBe32(IMMEDIATE.destination, REGISTER.verdict).nest(IMMEDIATE.data, () =>
+      w.nest(DATA.verdict, () => {
+        w.attributeBe32(VERDICT.code, code);
+        if (chain !== undefined) w.attributeText(VERDICT.chain, chain);
+      }),
+    );
+  });
+
+export const storeMark = (): Instruction =>
+  instruction('meta', (w) => w.attributeBe32(META.key, META_KEYS.mark.code).attributeBe32(META.source, REGISTER.first));
+export const loadCtMark = (): Instruction =>
+  instruction('ct', (w) => w.attributeBe32(CT.destination, REGISTER.first).attributeBe32(CT.key, CT_KEYS.mark));
+export const storeCtMark = (): Instruction =>
+  instruction('ct', (w) => w.attributeBe32(CT.key, CT_KEYS.mark).attributeBe32(CT.source, REGISTER.first));
+
+const checked = (what: string, number: number, length: number): number => {
+  if (Number.isInteger(number) && number >= 0 && number < 2 ** (8 * length)) return number;
+  throw new RangeError(`${what} ${number} must be an integer of ${length} bytes`);
+};
+
+export const hostOrder = (what: string, number: number, length: number): Uint8Array => {
+  checked(what, number, length);
+  return Uint8Array.from({ length }, (_, index) => Math.floor(number / 2 ** (8 * index)) & 0xff);
+};
+export const networkOrder = (what: string, number: number, length: number): Uint8Array =>
+  hostOrder(what, number, length).reverse();
+
+/** Writes them as a list of expressions under the attribute. */
+export const writeInstructions = (writer: MessageWriter, type: number, instructions: readonly Instruction[]): void => {
+  writer.nest(type, () => {
+    for (const { name, data } of instructions) {
+      writer.nest(LIST_ENTRY, () =>
+        writer.attributeText(EXPRESSION.name, name).nest(EXPRESSION.data, () => writer.raw(data)),
+      );
+    }
+  });
+};
