@@ -116,7 +116,7 @@ test.each([
   ['its pod CIDRs', 'mine', { spec: { podCIDR: '10.0.0.0/24', podCIDRs: ['10.0.0.0/24'] } }, '', onlyOwn],
   ['being unschedulable', 'mine', { spec: { unschedulable: true } }, '', onlyOwn],
   ['a finalizer', 'mine', { metadata: { finalizers: ['a.b/c'] } }, '', onlyOwn],
-  ['readiness', 'mine', condition('Ready'), 'status', 'may change only the condition NetworkUnavailable'],
+  ['readiness', 'mine', condition('Ready'), 'status', 'may change only the conditions NetworkUnavailable and UnboundedNetworkDegraded'],
   [
     'its addresses',
     'mine',

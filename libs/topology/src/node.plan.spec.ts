@@ -23,7 +23,7 @@ const shapes: fc.Arbitrary<ClusterShape> = fc.record({
 });
 
 /** Where a packet to an address goes, by the rules of the data path: longest prefix of entries and plain routes. */
-const nextNodes = (plan: NodePlan, destination: string): string[] => {
+const nextNodes = (plan: NodePlan, destination: string): readonly string[] => {
   const target = parsePrefix(destination);
   const entries = plan.endpoints.map(({ prefix, via }) => ({
     prefix: parsePrefix(prefix),

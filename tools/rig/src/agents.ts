@@ -87,9 +87,8 @@ const agentDaemon = (node: string, app: NodeApp): string => `${app}-${node}`;
 export const agentLog = agentDaemon;
 
 const agentArguments = (node: LabNode, app: NodeApp): string[] => {
-  if (app === 'node-keeper') return [];
-  const mtu: string[] = [];
-  return ['--node-name', node.name, '--kubeconfig', join(nodeDir(node.name), `${NODE_AGENT}.kubeconfig`), ...mtu];
+  if (app === 'node-keeper') return ['--wireguard-go', binary('wireguard-go')];
+  return ['--node-name', node.name, '--kubeconfig', join(nodeDir(node.name), `${NODE_AGENT}.kubeconfig`)];
 };
 
 /** Starts an agent inside its node, in a cgroup of its own; a running one is left alone. */

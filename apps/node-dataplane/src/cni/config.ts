@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { CNI_CONF_NAME, CNI_SOCKET } from '@unbounded/config/ownership';
+import { CNI_CONF_NAME } from '@unbounded/config/ownership';
 import { DEVICES, type NodePlan, type Problem } from '@unbounded/topology';
 
 /** The CNI configuration: kubelet's runtime calls the plug-ins of this list for every pod. */
@@ -25,7 +25,7 @@ export const cniConfig = (plan: NodePlan): object => ({
       ipam: { type: 'host-local', ranges: plan.podCidrs.map((subnet) => [{ subnet }]) },
     },
     { type: 'portmap', capabilities: { portMappings: true } },
-    { type: CNI_PLUGIN, socket: CNI_SOCKET },
+    { type: CNI_PLUGIN },
   ],
 });
 
