@@ -8,6 +8,7 @@ import {
   prefixOf,
 } from '@unbounded/ip';
 import type { Codec } from './codec.ts';
+import { ipv4PrefixLength, ipv4Text, ipv4Value } from './ipv4-text.ts';
 
 /** Layouts of bpf/include/endpoints.h; little-endian except for addresses that stand as on the wire. */
 
@@ -45,10 +46,10 @@ const checkU32 = (field: string, value: number): number => {
   throw new RangeError(`${field} is ${value}: a whole number from 0 to ${LARGEST_U32} would be right`);
 };
 
-const protocolOf = (code: number): Protocol => {
-  const found = (Object.keys(PROTOCOLS) as Protocol[]).find((name) => PROTOCOLS[name] === code);
-  return found ?? 'none';
-};
+const PROTOCOL_NAMES = new Map<number, Protocol>(
+  Object.entries(PROTOCOLS).map(([name, code]) => [code, name as Protocol]),
+);
+const protocolOf = (code: number): Protocol => PROTOCOL_NAMES.get(code) ?? 'none';
 
 export const flagsOf = (hop: Endpoint): number => {
   const { group } = hop;
@@ -66,8 +67,11 @@ export const flagsOf = (hop: Endpoint): number => {
 /** The part that all records share: vni, ifindex, flags, protocol, 16 bytes. */
 const TAIL = 16;
 const writeTail = (hop: Endpoint, view: DataView, at: number): void => {
-  const words = [checkU32('vni', hop.vni), checkU32('ifindex', hop.ifindex), flagsOf(hop), PROTOCOLS[hop.protocol]];
-  for (const [index, word] of words.entries()) view.setUint32(at + 4 * index, word, LITTLE);
+  const [vni, ifindex, flags] = [checkU32('vni', hop.vni), checkU32('ifindex', hop.ifindex), flagsOf(hop)];
+  view.setUint32(at, vni, LITTLE);
+  view.setUint32(at + 4, ifindex, LITTLE);
+  view.setUint32(at + 8, flags, LITTLE);
+  view.setUint32(at + 12, PROTOCOLS[hop.protocol], LITTLE);
 };
 
 const readTail = (view: DataView, at: number): Omit<Endpoint, 'remote'> & { readonly isIpv6: boolean } => {
@@ -98,11 +102,11 @@ const readRemote = (view: DataView, at: number, isIpv6: boolean): { remote?: str
   if (isIpv6)
     return { remote: formatAddress(addressFromBytes(new Uint8Array(view.buffer, view.byteOffset + at, REMOTE))) };
   const value = view.getUint32(at, LITTLE);
-  return value === 0 ? {} : { remote: formatAddress({ family: 4, value: BigInt(value) }) };
+  return value === 0 ? {} : { remote: ipv4Text(value) };
 };
 
 const setBytes = (view: DataView, at: number, bytes: Uint8Array): void => {
-  for (const [index, byte] of bytes.entries()) view.setUint8(at + index, byte);
+  for (let index = 0; index < bytes.length; index++) view.setUint8(at + index, bytes[index] ?? 0);
 };
 
 /** struct endpoint_v4, 20 bytes. Its next hop is on an IPv4 underlay. */
@@ -114,9 +118,11 @@ export const endpointV4: Codec<Endpoint> = {
         `remote is ${value.remote}: an IPv4 record holds an IPv4 underlay address; use a group for an IPv6 one`,
       );
     }
-    const remote = remoteBytes(value.remote).subarray(0, 4);
+    const { remote = '0.0.0.0' } = value;
+    const plain = ipv4Value(remote, 0, remote.length);
+    const word = plain < 0 ? Number(parseAddress(remote).value) : plain;
     writeTail(value, view, offset + 4);
-    setBytes(view, offset, remote);
+    view.setUint32(offset, word, LITTLE);
   },
   read(view, offset) {
     const { isIpv6: _, ...tail } = readTail(view, offset + 4);
@@ -138,12 +144,26 @@ export const endpointV6: Codec<Endpoint> = {
   },
 };
 
+const maskOf = (length: number): number => (length === 0 ? 0 : -1 << (32 - length));
+
+/** The usual case, quickly; false for text that the general parser must judge. */
+const writeV4Key = (text: string, view: DataView, offset: number): boolean => {
+  const slash = text.indexOf('/');
+  const value = slash > 0 ? ipv4Value(text, 0, slash) : -1;
+  const length = ipv4PrefixLength(text, slash + 1);
+  if (value < 0 || length < 0 || (value & ~maskOf(length)) !== 0) return false;
+  view.setUint32(offset, length, LITTLE);
+  view.setUint32(offset + 4, value, false);
+  return true;
+};
+
 /** Keys of the tries: prefix length, then the address as on the wire. As text, a canonical prefix. */
 const lpmKey = (family: 4 | 6): Codec<string> => {
   const bytes = family === 4 ? 4 : 16;
   return {
     size: 4 + bytes,
     write(text, view, offset) {
+      if (family === 4 && writeV4Key(text, view, offset)) return;
       const prefix = parsePrefix(text);
       if (prefix.family !== family)
         throw new RangeError(`"${text}" is IPv${prefix.family}: this map holds IPv${family} prefixes`);
@@ -152,6 +172,7 @@ const lpmKey = (family: 4 | 6): Codec<string> => {
     },
     read(view, offset) {
       const length = Math.min(view.getUint32(offset, LITTLE), bytes * 8);
+      if (family === 4) return `${ipv4Text(view.getUint32(offset + 4) & maskOf(length))}/${length}`;
       return formatPrefix(
         prefixOf(addressFromBytes(new Uint8Array(view.buffer, view.byteOffset + offset + 4, bytes)), length),
       );

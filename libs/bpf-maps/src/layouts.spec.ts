@@ -1,3 +1,4 @@
+import { formatPrefix, parsePrefix, prefixOf } from '@unbounded/ip';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
@@ -166,5 +167,44 @@ describe('records', () => {
     ['2001:db8::a:2', '02:00:0a:00:02:ff'],
   ])('the inner MAC for %s is %s', (remote, mac) => {
     expect(innerMac(remote)).toBe(mac);
+  });
+});
+
+describe('the quick way through IPv4 text', () => {
+  const octet = fc.oneof(
+    fc.nat(255).map(String),
+    fc.constantFrom('256', '00', '01', '', '1000', 'x', '-1', ' 1', '1e1'),
+  );
+  const length = fc.oneof(fc.nat(33).map(String), fc.constantFrom('', '08', '/', 'x', '-1', '100', ' 8', '8 '));
+
+  test('says what the general parser says: the same bytes, or the same refusal', () => {
+    const general = (text: string): string => {
+      const prefix = parsePrefix(text);
+      const key = new DataView(new ArrayBuffer(8));
+      key.setUint32(0, prefix.length, true);
+      key.setUint32(4, Number(prefix.address), false);
+      return hex(new Uint8Array(key.buffer));
+    };
+    const outcome = (run: () => string): string => {
+      try {
+        return run();
+      } catch (error) {
+        return (error as Error).message;
+      }
+    };
+    fc.assert(
+      fc.property(fc.array(octet, { minLength: 3, maxLength: 5 }), length, (octets, tail) => {
+        const text = `${octets.join('.')}/${tail}`;
+        expect(outcome(() => hex(encode(lpmKeyV4, text)))).toBe(outcome(() => general(text)));
+      }),
+      { numRuns: 2000 },
+    );
+    fc.assert(
+      fc.property(fc.nat(0xffff_ffff), fc.nat(32), (value, bits) => {
+        const text = formatPrefix(prefixOf({ family: 4, value: BigInt(value) }, bits));
+        expect(hex(encode(lpmKeyV4, text))).toBe(general(text));
+        expect(decode(lpmKeyV4, encode(lpmKeyV4, text))).toBe(text);
+      }),
+    );
   });
 });

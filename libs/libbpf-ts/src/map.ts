@@ -94,9 +94,10 @@ class TypedMap<K, V> implements BpfMap<K, V> {
   setMany(entries: readonly (readonly [K, V])[], mode: UpdateMode = 'any'): void {
     if (entries.length === 0) return;
     const [keys, values] = [new Scratch(this.#keyCodec, entries.length), new Scratch(this.#valueCodec, entries.length)];
-    for (const [index, [key, value]] of entries.entries()) {
-      keys.write(key, index);
-      values.write(value, index);
+    for (let index = 0; index < entries.length; index++) {
+      const entry = entries[index] as readonly [K, V];
+      keys.write(entry[0], index);
+      values.write(entry[1], index);
     }
     const [errno, done] = addon().mapUpdateBatch(this.#handle, keys.bytes, values.bytes, entries.length, FLAGS[mode]);
     if (errno === 0) return;

@@ -5,17 +5,29 @@ import { NetlinkDecodeError } from './message.codec.ts';
 /** AF_* of linux/socket.h. */
 export const AF = { unspecified: 0, inet: 2, bridge: 7, inet6: 10 } as const;
 
-const V4 = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})$/;
+const [DOT, ZERO, NINE] = [46, 48, 57];
 
-/** 4 or 16 bytes in network order. IPv4 takes a short cut: routes come by the ten thousand. @throws AddressSyntaxError */
-export const addressBytes = (text: string): Uint8Array => {
-  const match = V4.exec(text);
-  if (match) {
-    const bytes = Uint8Array.of(Number(match[1]), Number(match[2]), Number(match[3]), Number(match[4]));
-    if (formatV4(bytes) === text) return bytes;
+/** The usual spelling of IPv4, quickly: routes come by the ten thousand. undefined leaves it to the general parser. */
+const plainV4 = (text: string): Uint8Array | undefined => {
+  const bytes = new Uint8Array(4);
+  let [octet, digits, count] = [0, 0, 0];
+  for (let at = 0; at <= text.length; at++) {
+    const code = at === text.length ? DOT : text.charCodeAt(at);
+    if (code === DOT) {
+      if (digits === 0 || octet > 255 || count === 4) return undefined;
+      bytes[count++] = octet;
+      [octet, digits] = [0, 0];
+    } else {
+      if (code < ZERO || code > NINE || digits === 3 || (digits > 0 && octet === 0)) return undefined;
+      octet = octet * 10 + code - ZERO;
+      digits++;
+    }
   }
-  return addressToBytes(parseAddress(text));
+  return count === 4 ? bytes : undefined;
 };
+
+/** 4 or 16 bytes in network order. @throws AddressSyntaxError */
+export const addressBytes = (text: string): Uint8Array => plainV4(text) ?? addressToBytes(parseAddress(text));
 
 const formatV4 = (bytes: Uint8Array): string => `${bytes[0]}.${bytes[1]}.${bytes[2]}.${bytes[3]}`;
 

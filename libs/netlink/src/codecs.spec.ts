@@ -282,7 +282,7 @@ describe('decoders', () => {
   test('messages come out as they went in', () => {
     const body = Uint8Array.of(1, 2, 3);
     const bytes = new Uint8Array(HEADER_BYTES + 4);
-    writeMessage(new DataView(bytes.buffer), 0, { type: 24, flags: 5, body, what: '' }, 77);
+    writeMessage(bytes, 0, { type: 24, flags: 5, body }, 77);
     const seen: unknown[] = [];
     readMessages(bytes, (message) => seen.push(message));
     expect(seen).toEqual([{ type: 24, flags: 5, seq: 77, body }]);

@@ -99,7 +99,7 @@ const readStatus = ({ type, flags, body }: Message): [errno: number, extack: str
   if (body.length < 4) return [0, undefined];
   const view = new DataView(body.buffer, body.byteOffset, body.length);
   const errno = Math.abs(view.getInt32(0, true));
-  if (!(flags & FLAG.ackTlvs)) return [errno, undefined];
+  if (errno === 0 || !(flags & FLAG.ackTlvs)) return [errno, undefined];
   let at = 4;
   if (type === CONTROL.error) {
     const echoed = flags & FLAG.capped || body.length < 8 ? HEADER_BYTES : view.getUint32(4, true);

@@ -48,13 +48,19 @@ const align = (length: number): number => (length + 3) & ~3;
 export const messageBytes = (body: Uint8Array): number => HEADER_BYTES + align(body.length);
 
 /** Writes header and body at `offset`; the padding must be zero already. */
-export const writeMessage = (view: DataView, offset: number, request: Request, seq: number): void => {
-  view.setUint32(offset, HEADER_BYTES + request.body.length, true);
-  view.setUint16(offset + 4, request.type, true);
-  view.setUint16(offset + 6, request.flags, true);
-  view.setUint32(offset + 8, seq, true);
-  view.setUint32(offset + 12, 0, true);
-  new Uint8Array(view.buffer, view.byteOffset + offset + HEADER_BYTES, request.body.length).set(request.body);
+export const writeMessage = (
+  bytes: Uint8Array,
+  offset: number,
+  request: Pick<Request, 'type' | 'flags' | 'body'>,
+  seq: number,
+): void => {
+  const view = new DataView(bytes.buffer, bytes.byteOffset + offset, HEADER_BYTES);
+  view.setUint32(0, HEADER_BYTES + request.body.length, true);
+  view.setUint16(4, request.type, true);
+  view.setUint16(6, request.flags, true);
+  view.setUint32(8, seq, true);
+  view.setUint32(12, 0, true);
+  bytes.set(request.body, offset + HEADER_BYTES);
 };
 
 /** Calls `each` for every whole message. @throws NetlinkDecodeError at a length that cannot be */

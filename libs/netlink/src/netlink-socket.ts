@@ -206,13 +206,12 @@ export class NetlinkSocket implements AsyncDisposable {
 
   #write(exchange: Exchange, start: number, end: number, size: number): Uint8Array {
     const bytes = new Uint8Array(size);
-    const view = new DataView(bytes.buffer);
     let at = 0;
     for (let index = start; index < end; index++) {
       const request = exchange.requests[index] as Request;
       const isDump = (request.flags & FLAG.dump) === FLAG.dump;
       const flags = request.flags | FLAG.request | (isDump ? 0 : FLAG.ack);
-      writeMessage(view, at, { ...request, flags }, exchange.firstSeq + index);
+      writeMessage(bytes, at, { type: request.type, flags, body: request.body }, exchange.firstSeq + index);
       this.#pending.set(exchange.firstSeq + index, exchange);
       at += messageBytes(request.body);
     }
