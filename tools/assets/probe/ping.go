@@ -35,7 +35,8 @@ func ping(address string, size int) error {
 	}
 	buffer := make([]byte, 65536)
 	for {
-		n, err := connection.Read(buffer)
+		// Unlike Read, ReadFrom takes the IPv4 header off.
+		n, _, err := connection.(*net.IPConn).ReadFrom(buffer)
 		if err != nil {
 			return err
 		}
