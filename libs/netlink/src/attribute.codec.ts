@@ -12,36 +12,66 @@ const text = new TextDecoder();
 
 const align = (length: number): number => (length + 3) & ~3;
 
+/** Small writers share a slab: making a buffer for each costs more than writing a route into it. Never used twice. */
+const SLAB_BYTES = 64 << 10;
+const LARGEST_SHARE = 1024;
+let slab = new Uint8Array(0);
+let slabView = new DataView(slab.buffer);
+let slabUsed = 0;
+
 /** Grows as it is written to. Numbers are in host order (little-endian) unless the name says `be`. */
 export class MessageWriter {
   #bytes: Uint8Array;
   #view: DataView;
-  #length = 0;
+  /** Where this writer's room begins in #bytes, how far it is written, and where it ends. */
+  #start = 0;
+  #end = 0;
+  #limit: number;
 
   constructor(capacity = 256) {
-    this.#bytes = new Uint8Array(capacity);
-    this.#view = new DataView(this.#bytes.buffer);
+    if (capacity > LARGEST_SHARE) {
+      this.#bytes = new Uint8Array(capacity);
+      this.#view = new DataView(this.#bytes.buffer);
+      this.#limit = capacity;
+      return;
+    }
+    if (slabUsed + capacity > slab.length) {
+      slab = new Uint8Array(SLAB_BYTES);
+      slabView = new DataView(slab.buffer);
+      slabUsed = 0;
+    }
+    this.#bytes = slab;
+    this.#view = slabView;
+    this.#start = slabUsed;
+    this.#end = slabUsed;
+    slabUsed += capacity;
+    this.#limit = slabUsed;
   }
 
   get length(): number {
-    return this.#length;
+    return this.#end - this.#start;
   }
 
   /** What was written so far, as a view. */
   bytes(): Uint8Array {
-    return this.#bytes.subarray(0, this.#length);
+    return this.#bytes.subarray(this.#start, this.#end);
   }
 
-  /** Claims zeroed room and returns its offset. */
+  #grow(needed: number): void {
+    const written = this.bytes();
+    this.#bytes = new Uint8Array(Math.max(needed, (this.#limit - this.#start) * 2));
+    this.#bytes.set(written);
+    this.#view = new DataView(this.#bytes.buffer);
+    this.#start = 0;
+    this.#end = written.length;
+    this.#limit = this.#bytes.length;
+  }
+
+  /** Claims zeroed room and returns its place in #bytes. */
   #claim(size: number): number {
-    const at = this.#length;
-    this.#length = at + size;
-    if (this.#length > this.#bytes.length) {
-      const grown = new Uint8Array(Math.max(this.#length, this.#bytes.length * 2));
-      grown.set(this.#bytes.subarray(0, at));
-      this.#bytes = grown;
-      this.#view = new DataView(grown.buffer);
-    }
+    if (this.#end + size > this.#limit) this.#grow(this.length + size);
+    const at = this.#end;
+    this.#end = at + size;
     return at;
   }
 
@@ -150,11 +180,12 @@ export class MessageWriter {
   nest(type: number, write: (writer: this) => void, flagged = true): this {
     const at = this.#claim(4);
     this.#view.setUint16(at + 2, flagged ? type | NESTED : type, true);
+    const offset = at - this.#start; // growing moves #start
     write(this);
-    const size = this.#length - at;
+    const size = this.length - offset;
     if (size > 0xffff)
       throw new RangeError(`attribute ${type} holds ${size} bytes: a netlink attribute holds at most 65535`);
-    this.#view.setUint16(at, size, true);
+    this.#view.setUint16(this.#start + offset, size, true);
     return this;
   }
 }

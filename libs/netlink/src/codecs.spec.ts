@@ -201,6 +201,19 @@ describe('what is written is read back', () => {
   });
 });
 
+test('writers side by side do not touch each other, and nests survive growing', () => {
+  const [one, two] = [new MessageWriter(8), new MessageWriter(8)];
+  one.nest(1, () => {
+    one.attributeU32(2, 7);
+    two.attributeU32(3, 8);
+    one.nest(4, () => one.attribute(5, new Uint8Array(3000).fill(9)));
+  });
+  const outer = readAttributes(one.bytes()).get(1)?.nested();
+  expect(outer?.get(2)?.u32).toBe(7);
+  expect(outer?.get(4)?.nested().get(5)?.bytes).toEqual(new Uint8Array(3000).fill(9));
+  expect(readAttributes(two.bytes()).get(3)?.u32).toBe(8);
+});
+
 describe('what cannot be is refused before anything is sent', () => {
   test.each<[string, () => unknown]>([
     ['a link name of 16 characters', () => encodeLink(0, { name: 'a234567890123456' })],

@@ -88,11 +88,22 @@ func listen(name string) (net.Listener, error) {
 		other.Close()
 		return nil, fmt.Errorf("%s is in use by another process", path)
 	}
-	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
+	// Under its name only when it answers: whoever sees it may connect.
+	part := path + ".part"
+	if err := os.Remove(part); err != nil && !os.IsNotExist(err) {
 		return nil, err
 	}
 	defer unix.Umask(unix.Umask(0o077))
-	return net.Listen("unix", path)
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: part, Net: "unix"})
+	if err != nil {
+		return nil, err
+	}
+	listener.SetUnlinkOnClose(false)
+	if err := os.Rename(part, path); err != nil {
+		listener.Close()
+		return nil, err
+	}
+	return listener, nil
 }
 
 func serve(listener net.Listener, wg *device.Device, failed chan<- error) {
