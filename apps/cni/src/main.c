@@ -1,5 +1,6 @@
 /* The CNI plug-in: carries a request to the node's agent and its answer back. See README.md. */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -127,6 +128,8 @@ int main(void)
 	struct request request = {.cni_version = "1.0.0"};
 	const char *command = getenv("CNI_COMMAND"), *problem;
 
+	/* An agent that closes while we write is an answer like any other: DEL must not die of it. */
+	signal(SIGPIPE, SIG_IGN);
 	if (!command)
 		return fail(&request, CODE_ENVIRONMENT, "CNI_COMMAND is not set: a container runtime calls this program", "");
 	problem = read_request(&request);
