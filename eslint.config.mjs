@@ -12,15 +12,33 @@ const effects = ['@nestjs/*', '@kubernetes/*', 'rxjs', 'pino', 'prom-client', '@
 const depConstraints = [
   { sourceTag: 'type:model', onlyDependOnLibsWithTags: ['type:model'], bannedExternalImports: effects },
   { sourceTag: 'type:core', onlyDependOnLibsWithTags: ['type:core', 'type:model'], bannedExternalImports: effects },
-  { sourceTag: 'type:kit', onlyDependOnLibsWithTags: ['type:kit', 'type:core', 'type:model'], bannedExternalImports: ['@nestjs/*', '@kubernetes/*'] },
-  { sourceTag: 'type:shell', onlyDependOnLibsWithTags: ['type:shell', 'type:kit', 'type:core', 'type:model'], bannedExternalImports: ['@nestjs/*'] },
-  { sourceTag: 'type:host', onlyDependOnLibsWithTags: ['type:host', 'type:shell', 'type:kit', 'type:core', 'type:model'] },
+  {
+    sourceTag: 'type:kit',
+    onlyDependOnLibsWithTags: ['type:kit', 'type:core', 'type:model'],
+    bannedExternalImports: ['@nestjs/*', '@kubernetes/*'],
+  },
+  {
+    sourceTag: 'type:shell',
+    onlyDependOnLibsWithTags: ['type:shell', 'type:kit', 'type:core', 'type:model'],
+    bannedExternalImports: ['@nestjs/*'],
+  },
+  {
+    sourceTag: 'type:host',
+    onlyDependOnLibsWithTags: ['type:host', 'type:shell', 'type:kit', 'type:core', 'type:model'],
+  },
   { sourceTag: 'type:testing', onlyDependOnLibsWithTags: [...libLayers, 'type:testing'] },
   { sourceTag: 'type:app', onlyDependOnLibsWithTags: libLayers },
   { sourceTag: 'type:tool', onlyDependOnLibsWithTags: [...libLayers, 'type:testing', 'type:tool'] },
 ];
 
-const noNode = ['error', { patterns: [{ regex: '^node:', message: 'pure code has no I/O and no clock: take what you need as a value or a function' }] }];
+const noNode = [
+  'error',
+  {
+    patterns: [
+      { regex: '^node:', message: 'pure code has no I/O and no clock: take what you need as a value or a function' },
+    ],
+  },
+];
 
 export default [
   { ignores: ['**/dist/**', '**/build/**', '**/node_modules/**'] },
@@ -35,10 +53,7 @@ export default [
     },
   },
   {
-    files: [
-      'libs/{ip,crds,topology,health,bpf-maps}/src/**/*.ts',
-      '{apps,libs}/*/src/**/*.{plan,diff,codec}.ts',
-    ],
+    files: ['libs/{ip,crds,topology,health,bpf-maps}/src/**/*.ts', '{apps,libs}/*/src/**/*.{plan,diff,codec}.ts'],
     ignores: ['**/*.spec.ts'],
     languageOptions: { parser },
     rules: { 'no-restricted-imports': noNode },

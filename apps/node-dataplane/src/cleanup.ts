@@ -1,4 +1,4 @@
-import { rmSync } from 'node:fs';
+import { existsSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   CNI_CONF_FOLDER,
@@ -16,6 +16,17 @@ import { removeDevice, staleDevices } from './kernel/devices.ts';
 import { removeUnit, unitDevices } from './kernel/keeper-units.ts';
 import { removeAllRoutes } from './kernel/routes.ts';
 import { createSysctls } from './kernel/sysctls.ts';
+
+/** Empties a folder and removes it, unless it is a mount point (a volume of the pod): that is its owner's to remove. */
+const removeFolder = (folder: string): void => {
+  if (!existsSync(folder)) return;
+  for (const name of readdirSync(folder)) rmSync(join(folder, name), { recursive: true, force: true });
+  try {
+    rmdirSync(folder);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EBUSY') throw error;
+  }
+};
 
 /**
  * Uninstall: takes away everything of ours from the node's kernel and folders, and puts recorded settings back. The key
@@ -40,8 +51,8 @@ export const cleanUp = async (options: {
   }
   if (await nft.deleteTable('inet', NFT_TABLE)) say(`removing nftables table ${NFT_TABLE}`);
   createSysctls(join(STATE_FOLDER, 'sysctls.json')).restore();
-  rmSync(STATE_FOLDER, { recursive: true, force: true });
-  rmSync(RUN_FOLDER, { recursive: true, force: true });
+  removeFolder(STATE_FOLDER);
+  removeFolder(RUN_FOLDER);
   say(
     'the node is as it was; the WireGuard key pair in /etc/wireguard stays (remove it by hand to give the node a new identity)',
   );

@@ -92,7 +92,12 @@ const agentArguments = (node: LabNode, app: NodeApp): string[] => {
 };
 
 /** Starts an agent inside its node, in a cgroup of its own; a running one is left alone. */
-export const startAgent = async (layout: LabLayout, node: LabNode, app: NodeApp): Promise<void> => {
+export const startAgent = async (
+  layout: LabLayout,
+  node: LabNode,
+  app: NodeApp,
+  env: NodeJS.ProcessEnv = {},
+): Promise<void> => {
   if (agentPids(node.name, app).length > 0) return;
   if (app === NODE_AGENT) {
     await waitForFile(agentTokenFile(node.name), 60_000);
@@ -102,7 +107,9 @@ export const startAgent = async (layout: LabLayout, node: LabNode, app: NodeApp)
   // The group is joined before the node's namespaces are entered: inside them its path is another.
   const group = makeAgentCgroup(node.name, app);
   const command = [...inNode(node.name), nodeJs, appBundle(app), ...agentArguments(node, app)];
-  startDaemon(agentDaemon(node.name, app), ['bash', '-c', `echo $$ >${group}; exec "$@"`, app, ...command]);
+  startDaemon(agentDaemon(node.name, app), ['bash', '-c', `echo $$ >${group}; exec "$@"`, app, ...command], {
+    env: { ...process.env, ...env },
+  });
 };
 
 export const startAgents = async (layout: LabLayout): Promise<void> => {
