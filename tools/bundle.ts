@@ -6,7 +6,9 @@ import { type Plugin, rolldown } from 'rolldown';
 const root = resolve(import.meta.dirname, '..');
 
 /** Parts of Nest that it loads only when they are installed; none of ours uses them. */
-const optional = [/^@nestjs\/(websockets|microservices|platform-express)/, /^class-(validator|transformer)/];
+const optional = [/^@nestjs\/(websockets|microservices|platform-.*)/, /^class-(validator|transformer)/];
+/** client-node's generated API classes: unused exports may go, although their files say nothing about effects. */
+const withoutEffects = /node_modules\/@kubernetes\/client-node\//;
 
 /**
  * Native addons come beside the bundle: a library names its addon relative to its own file
@@ -34,16 +36,19 @@ const bundle = async (app: string): Promise<void> => {
     platform: 'node',
     tsconfig: join(root, 'tsconfig.json'),
     external: optional,
+    treeshake: { moduleSideEffects: (id) => !withoutEffects.test(id) },
     plugins: [addonsBeside(join(folder, 'dist'))],
     resolve: { conditionNames: ['node', 'import'] },
     onLog: (level, log, print) => {
-      if (level === 'warn' && log.code !== 'EVAL') print(level, log); // Nest's use of eval is its own
+      // Nest's use of eval is its own; the addons' paths move no line.
+      if (level === 'warn' && log.code !== 'EVAL' && log.code !== 'SOURCEMAP_BROKEN') print(level, log);
     },
   });
+  const minify = { compress: true, mangle: false, codegen: { removeWhitespace: true } } as const;
   // CommonJS packages inside ask for Node's own modules by require.
   const banner =
     "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);";
-  await built.write({ file, format: 'esm', codeSplitting: false, sourcemap: true, banner });
+  await built.write({ file, format: 'esm', codeSplitting: false, sourcemap: true, minify, banner });
   console.log(`bundled ${app}: ${(statSync(file).size / 1e6).toFixed(1)} MB`);
 };
 

@@ -1,12 +1,21 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+/** Writes what is derived from code; `--check` only says what has drifted, and fails. */
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-
 import { crdFiles } from '@unbounded/crds/files';
 
-/** Writes everything in the tree that is derived from code. A test of each says when a file has drifted. */
-const root = new URL('../deploy/crds/', import.meta.url);
-mkdirSync(root, { recursive: true });
+const folder = new URL('../deploy/crds/', import.meta.url);
+const isCheck = process.argv.includes('--check');
+const drifted: string[] = [];
+mkdirSync(folder, { recursive: true });
 for (const [name, text] of crdFiles()) {
-  writeFileSync(new URL(name, root), text);
-  console.log(fileURLToPath(new URL(name, root)));
+  const file = new URL(name, folder);
+  if (existsSync(file) && readFileSync(file, 'utf8') === text) continue;
+  drifted.push(fileURLToPath(file));
+  if (!isCheck) writeFileSync(file, text);
+}
+for (const file of drifted) console.log(`${isCheck ? 'drifted: ' : 'wrote '}${file}`);
+if (drifted.length === 0) console.log('generated files are up to date');
+else if (isCheck) {
+  console.error('run tools/generate and commit what it writes');
+  process.exitCode = 1;
 }

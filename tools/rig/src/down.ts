@@ -42,8 +42,10 @@ const labPids = (): Set<number> => {
 };
 
 const killAll = async (): Promise<void> => {
+  const seen = new Set<number>(); // a process that is ending has left its namespaces already, but is not gone yet
   for (const end = Date.now() + KILL_DEADLINE_MS; ;) {
-    const alive = [...labPids()].filter(isAlive);
+    for (const pid of labPids()) seen.add(pid);
+    const alive = [...seen].filter(isAlive);
     if (alive.length === 0) return;
     if (Date.now() > end) throw new Error(`these processes do not end: ${alive.join(', ')}`);
     for (const pid of alive) {

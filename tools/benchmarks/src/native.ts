@@ -85,7 +85,7 @@ const main = async (): Promise<void> => {
   const folder = mkdtempSync(join(tmpdir(), 'bench-'));
   try {
     const program = join(folder, 'maps');
-    execFileSync('gcc', ['-O2', '-Wall', '-Werror', join(root, 'tools/bench/ref/maps.c'), '-o', program, '-lbpf']);
+    execFileSync('gcc', ['-O2', '-Wall', '-Werror', join(root, 'tools/benchmarks/ref/maps.c'), '-o', program, '-lbpf']);
     execFileSync(join(root, 'bpf/build.sh'));
     const maps: Round[][] = MAP_ROWS.map(() => []);
     const routes: Round[] = [];
