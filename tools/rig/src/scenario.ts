@@ -90,7 +90,7 @@ export const nodeCondition = async (layout: LabLayout, node: string, type: strin
 /** Starts tcpdump in a namespace; the function that is returned ends it and gives the packets (pcap file, any size). */
 export const startCapture = async (namespace: string, device: string, file: string): Promise<() => Promise<void>> => {
   const [program, ...args] = [...inNamespace(namespace), 'tcpdump', '-i', device, '-w', file, '-s', '0', '-U', '-B', '16384'];
-  const child = spawn(program!, args, { stdio: ['ignore', 'ignore', 'pipe'] });
+  const child = spawn(program, args, { stdio: ['ignore', 'ignore', 'pipe'] });
   await new Promise<void>((resolve, reject) => {
     child.once('error', reject);
     child.once('exit', () => reject(new Error('tcpdump ended')));
