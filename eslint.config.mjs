@@ -1,3 +1,4 @@
+import { readdirSync } from 'node:fs';
 import nx from '@nx/eslint-plugin';
 import * as parser from '@typescript-eslint/parser';
 
@@ -31,14 +32,15 @@ const depConstraints = [
   { sourceTag: 'type:tool', onlyDependOnLibsWithTags: [...libLayers, 'type:testing', 'type:tool'] },
 ];
 
-const noNode = [
-  'error',
-  {
-    patterns: [
-      { regex: '^node:', message: 'pure code has no I/O and no clock: take what you need as a value or a function' },
-    ],
-  },
-];
+/** Apps are no libraries: Nx does not resolve them by name, so their names are banned here. */
+const apps = readdirSync(new URL('apps', import.meta.url)).map((app) => ({
+  regex: `^@unbounded/${app}($|/)|/apps/${app}(/|$)`,
+  message: 'apps meet through Kubernetes objects, sockets and files: move what two apps share into a lib',
+}));
+const node = {
+  regex: '^node:',
+  message: 'pure code has no I/O and no clock: take what you need as a value or a function',
+};
 
 export default [
   { ignores: ['**/dist/**', '**/build/**', '**/node_modules/**'] },
@@ -50,12 +52,13 @@ export default [
     plugins: { '@nx': nx },
     rules: {
       '@nx/enforce-module-boundaries': ['error', { enforceBuildableLibDependency: true, allow: [], depConstraints }],
+      'no-restricted-imports': ['error', { patterns: apps }],
     },
   },
   {
-    files: ['libs/{ip,crds,topology,health,bpf-maps}/src/**/*.ts', '{apps,libs}/*/src/**/*.{plan,diff,codec}.ts'],
+    files: ['libs/{ip,crds,membership,topology,health,bpf-maps}/src/**/*.ts', '{apps,libs}/*/src/**/*.{plan,diff,codec}.ts'],
     ignores: ['**/*.spec.ts'],
     languageOptions: { parser },
-    rules: { 'no-restricted-imports': noNode },
+    rules: { 'no-restricted-imports': ['error', { patterns: [...apps, node] }] },
   },
 ];

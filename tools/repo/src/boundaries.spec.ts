@@ -34,7 +34,13 @@ const plant = (file: string, text: string): string => {
 describe('the layer rule catches', { timeout: 60_000 }, () => {
   test('an app that imports an app', () => {
     expect(plant('apps/node-keeper/src/canary.ts', "export * from '@unbounded/cidr-allocator';\n")).toContain(
-      'enforce-module-boundaries',
+      'no-restricted-imports',
+    );
+  });
+
+  test('an app that reaches into the folder of another', () => {
+    expect(plant('apps/node-keeper/src/canary.ts', "export * from '../../../apps/cidr-allocator/src/main.ts';\n")).toContain(
+      'no-restricted-imports',
     );
   });
 
