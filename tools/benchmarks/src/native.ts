@@ -6,21 +6,12 @@ import { join } from 'node:path';
 import { type Endpoint, endpointV4, lpmKeyV4 } from '@unbounded/bpf-maps';
 import { loadObject } from '@unbounded/libbpf-ts';
 import { createNetns, createRouteSocket } from '@unbounded/netlink';
+import { type Round, ROUNDS, row } from './rounds.ts';
 
 /** Compares the native layer with C and iproute2, in turns on the same machine. See ../README.md. */
 
 const ENTRIES = 10_000;
-const ROUNDS = Number(process.env['ROUNDS'] ?? 9);
 const root = new URL('../../../', import.meta.url).pathname;
-
-/** Microseconds per entry of one round. */
-interface Round {
-  readonly ours: number;
-  readonly theirs: number;
-}
-
-const median = (values: readonly number[]): number =>
-  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
 
 const timed = (work: () => void): number => {
   const start = process.hrtime.bigint();
@@ -75,12 +66,6 @@ const routeRound = async (folder: string): Promise<Round> => {
   return { ours, theirs };
 };
 
-const row = (name: string, rounds: readonly Round[], target: string): string => {
-  const [ours, theirs] = [median(rounds.map((round) => round.ours)), median(rounds.map((round) => round.theirs))];
-  const ratio = median(rounds.map((round) => round.ours / round.theirs));
-  return `| ${name} | ${ours.toFixed(2)} | ${theirs.toFixed(2)} | ${ratio.toFixed(2)} | ${target} |`;
-};
-
 const main = async (): Promise<void> => {
   const folder = mkdtempSync(join(tmpdir(), 'bench-'));
   try {
@@ -98,7 +83,7 @@ const main = async (): Promise<void> => {
     console.log(
       `Medians of ${ROUNDS} interleaved rounds, ${ENTRIES} entries, µs per entry; the ratio is the median of the rounds' ratios.\n`,
     );
-    console.log('| | ours | C / ip -batch | ratio | target |\n|---|---|---|---|---|');
+    console.log('| | ours | C / ip -batch | ratio | least - greatest | target |\n|---|---|---|---|---|---|');
     MAP_ROWS.forEach((name, index) => console.log(row(name, maps[index] ?? [], index === 0 ? '1.15' : '-')));
     console.log(row('10,000 routes', routes, '0.55'));
   } finally {
