@@ -49,15 +49,17 @@ __attribute__((noinline)) __u32 draw(__u32 hash)
 /*
  * Weighted rendezvous hashing: every member draws a number from the flow and from its own identity, and the smallest
  * draw over weight wins. A member that leaves moves only its own flows, and one that comes takes only those it wins.
+ * Returns the member's place in the group, or GROUP_MEMBERS when none can be had. A function of its own, verified once:
+ * as a part of its callers the loop is more than the verifier of Linux 6.1 takes.
  */
-static __always_inline int pick_member(__u32 group_index, __u32 flow, struct hop *hop)
+__attribute__((noinline)) __u32 choose_member(__u32 group_index, __u32 flow)
 {
 	struct nexthop_group *group = bpf_map_lookup_elem(&unbounded_nexthop_groups, &group_index);
 	__u64 best = ~0ULL;
-	int chosen = -1;
+	__u32 chosen = GROUP_MEMBERS;
 
 	if (!group)
-		return -1;
+		return GROUP_MEMBERS;
 	for (int i = 0; i < GROUP_MEMBERS; i++) {
 		struct group_member *member = &group->members[i];
 		__u64 score;
@@ -73,7 +75,16 @@ static __always_inline int pick_member(__u32 group_index, __u32 flow, struct hop
 			chosen = i;
 		}
 	}
-	if (chosen < 0 || chosen >= GROUP_MEMBERS)
+	return chosen;
+}
+
+/* Fills in the hop of a flow that a group decides on. Returns 0, or -1 when the group has nobody for it. */
+static __always_inline int pick_member(__u32 group_index, __u32 flow, struct hop *hop)
+{
+	__u32 chosen = choose_member(group_index, flow);
+	struct nexthop_group *group = bpf_map_lookup_elem(&unbounded_nexthop_groups, &group_index);
+
+	if (!group || chosen >= GROUP_MEMBERS)
 		return -1;
 	__builtin_memcpy(hop, &group->members[chosen], sizeof(*hop));
 	return 0;
