@@ -46,45 +46,51 @@ __attribute__((noinline)) __u32 draw(__u32 hash)
 	return (32 << 16) - ((exponent << 16) + fraction);
 }
 
+/* Above every score: 2^37 is the largest. */
+#define NEVER (1ULL << 62)
+
+/* All ones when the condition, 0 or 1, holds. The compiler must not find out, or it would make branches of it again. */
+static __always_inline __u64 mask_if(__u64 condition)
+{
+	__u64 mask = -condition;
+
+	asm volatile("" : "+r"(mask));
+	return mask;
+}
+
+/* The draw of a member for a flow, over its weight; NEVER for one that carries nothing. */
+static __always_inline __u64 score_of(const struct group_member *member, __u32 flow)
+{
+	__u32 weight = member->weight;
+	__u32 hash = mix(flow, member->ifindex, member->remote[0] ^ member->remote[1] ^ member->remote[2] ^ member->remote[3]);
+	__u64 usable = mask_if((member->flags & HOP_HEALTHY) / HOP_HEALTHY & (weight | -weight) >> 31);
+
+	return ((((__u64)draw(hash) << 16) / weight) & usable) | (NEVER & ~usable); /* BPF: what is divided by 0 is 0 */
+}
+
 /*
  * Weighted rendezvous hashing: every member draws a number from the flow and from its own identity, and the smallest
  * draw over weight wins. A member that leaves moves only its own flows, and one that comes takes only those it wins.
- * Returns the member's place in the group, or GROUP_MEMBERS when none can be had. A function of its own, verified once:
- * as a part of its callers the loop is more than the verifier of Linux 6.1 takes.
+ * The loop has no branch but its end: the verifier of Linux 6.1 would walk both sides of each, 2^16 ways in all.
  */
-__attribute__((noinline)) __u32 choose_member(__u32 group_index, __u32 flow)
+static __always_inline int pick_member(__u32 group_index, __u32 flow, struct hop *hop)
 {
 	struct nexthop_group *group = bpf_map_lookup_elem(&unbounded_nexthop_groups, &group_index);
-	__u64 best = ~0ULL;
-	__u32 chosen = GROUP_MEMBERS;
+	__u64 best = NEVER, chosen = GROUP_MEMBERS;
 
 	if (!group)
-		return GROUP_MEMBERS;
+		return -1;
 	for (int i = 0; i < GROUP_MEMBERS; i++) {
-		struct group_member *member = &group->members[i];
-		__u64 score;
+		__u64 score, lower;
 
 		if (i >= group->count)
 			break;
-		if (!(member->flags & HOP_HEALTHY) || !member->weight)
-			continue;
-		score = mix(flow, member->ifindex, member->remote[0] ^ member->remote[1] ^ member->remote[2] ^ member->remote[3]);
-		score = ((__u64)draw((__u32)score) << 16) / member->weight;
-		if (score < best) {
-			best = score;
-			chosen = i;
-		}
+		score = score_of(&group->members[i], flow);
+		lower = mask_if((score - best) >> 63);
+		best = (score & lower) | (best & ~lower);
+		chosen = (i & lower) | (chosen & ~lower);
 	}
-	return chosen;
-}
-
-/* Fills in the hop of a flow that a group decides on. Returns 0, or -1 when the group has nobody for it. */
-static __always_inline int pick_member(__u32 group_index, __u32 flow, struct hop *hop)
-{
-	__u32 chosen = choose_member(group_index, flow);
-	struct nexthop_group *group = bpf_map_lookup_elem(&unbounded_nexthop_groups, &group_index);
-
-	if (!group || chosen >= GROUP_MEMBERS)
+	if (chosen >= GROUP_MEMBERS)
 		return -1;
 	__builtin_memcpy(hop, &group->members[chosen], sizeof(*hop));
 	return 0;
