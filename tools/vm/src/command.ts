@@ -25,7 +25,7 @@ export const ip = async (namespace: string, lines: readonly string[]): Promise<v
 /** Starts something that stays; its output goes on a line by line. */
 export const start = (argv: readonly string[], onLine: (line: string) => void): ChildProcess => {
   const child = spawn(argv[0]!, argv.slice(1), { stdio: ['ignore', 'pipe', 'pipe'] });
-  for (const stream of [child.stdout!, child.stderr!]) {
+  for (const stream of [child.stdout, child.stderr]) {
     let rest = '';
     stream.setEncoding('utf8').on('data', (chunk: string) => {
       const lines = (rest + chunk).split('\n');
