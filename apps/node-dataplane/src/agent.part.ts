@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import type { Server } from 'node:net';
 import { join } from 'node:path';
 import type { ConfigOf } from '@unbounded/config';
@@ -85,11 +86,9 @@ const start = async (config: AgentConfig, services: HostServices): Promise<Runni
   const net = createRouteSocket();
   const dataplane = openDataplane(config, net, keys.privateKey, services);
   installCniPlugin(config.cniPlugin, config.cniBinFolder);
-  const cni: Server = await startCniServer(
-    config.cniSocket,
-    createPodRegistry(join(config.stateFolder, 'pods.json')),
-    logger,
-  );
+  const pods = createPodRegistry(join(config.stateFolder, 'pods.json'));
+  pods.keepOnly(({ netns }) => existsSync(netns));
+  const cni: Server = await startCniServer(config.cniSocket, pods, logger);
   const world = openWorld(config, services);
   const agent = createAgent({
     nodeName: config.nodeName,

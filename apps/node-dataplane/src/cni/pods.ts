@@ -27,6 +27,8 @@ export interface PodRegistry {
   /** Unknown ones are fine: DEL may come twice. */
   remove(containerId: string, interfaceName: string): void;
   list(): PodAttachment[];
+  /** Forgets pods that went while no agent heard of it. */
+  keepOnly(isThere: (pod: PodAttachment) => boolean): void;
 }
 
 export const createPodRegistry = (path: string): PodRegistry => {
@@ -43,5 +45,10 @@ export const createPodRegistry = (path: string): PodRegistry => {
       if (pods.delete(keyOf(containerId, interfaceName))) save();
     },
     list: () => [...pods.values()],
+    keepOnly(isThere) {
+      const gone = [...pods].filter(([, pod]) => !isThere(pod));
+      for (const [key] of gone) pods.delete(key);
+      if (gone.length > 0) save();
+    },
   };
 };
