@@ -1,0 +1,40 @@
+import { overlaps, parsePrefix } from '@unbounded/ip';
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { apiServerUrl, layoutOf, PROTOCOLS } from './layout.ts';
+
+const options = fc.record({
+  sites: fc.integer({ min: 1, max: 8 }),
+  gateways: fc.integer({ min: 1, max: 4 }),
+  workers: fc.integer({ min: 0, max: 8 }),
+  protocol: fc.constantFrom(...PROTOCOLS),
+});
+
+test('no name or address is given twice, and no blocks of two sites overlap', () => {
+  fc.assert(
+    fc.property(options, (given) => {
+      const { nodes, sites } = layoutOf(given);
+      const external = nodes.flatMap((node) => node.external?.ip ?? []);
+      const addresses = [...nodes.map(({ internalIp }) => internalIp), ...external, ...sites.map(({ routerWanIp }) => routerWanIp)];
+      expect(new Set(addresses).size).toBe(addresses.length);
+      expect(new Set(nodes.map(({ name }) => name)).size).toBe(nodes.length);
+      const blocks = sites.flatMap(({ lan, podPool }) => [lan, podPool]).map(parsePrefix);
+      for (const [i, a] of blocks.entries()) for (const b of blocks.slice(i + 1)) expect(overlaps(a, b)).toBe(false);
+    }),
+  );
+});
+
+test('other sites reach the API server by its external address', () => {
+  const layout = layoutOf({ sites: 2, gateways: 1, workers: 1, protocol: 'Auto' });
+  expect(apiServerUrl(layout, 's1')).toBe('https://10.1.0.10:6443');
+  expect(apiServerUrl(layout, 's2')).toBe('https://203.0.113.99:6443');
+});
+
+test.each([
+  [{ sites: 0, gateways: 1, workers: 1 }, '--sites 0: a whole number from 1 to 8 would be right'],
+  [{ sites: 2, gateways: 0, workers: 1 }, '--gateways 0: sites that are to be joined need at least 1'],
+  [{ sites: 2, gateways: 1, workers: 1.5 }, '--workers 1.5: a whole number from 0 to 8 would be right'],
+  [{ sites: 2, gateways: Number.NaN, workers: 1 }, '--gateways NaN'],
+])('%o is refused: %s', (given, message) => {
+  expect(() => layoutOf({ ...given, protocol: 'Auto' })).toThrow(message);
+});

@@ -1,0 +1,55 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { isWireGuard, parsePcap } from './pcap.ts';
+
+/** A pcap file of these frames. */
+const fileOf = (frames: readonly Uint8Array[]): Buffer => {
+  const header = Buffer.alloc(24);
+  header.writeUInt32LE(0xa1b2c3d4, 0);
+  const records = frames.map((frame) => {
+    const record = Buffer.alloc(16);
+    record.writeUInt32LE(frame.length, 8);
+    record.writeUInt32LE(frame.length, 12);
+    return Buffer.concat([record, frame]);
+  });
+  return Buffer.concat([header, ...records]);
+};
+
+/** Ethernet, IPv4 without options, UDP. */
+const udpFrame = (payload: Uint8Array): Buffer => {
+  const frame = Buffer.alloc(42);
+  frame.writeUInt16BE(0x0800, 12);
+  frame[14] = 0x45;
+  frame[23] = 17;
+  frame.set([203, 0, 113, 1], 26);
+  frame.set([203, 0, 113, 2], 30);
+  frame.writeUInt16BE(51821, 34);
+  frame.writeUInt16BE(51822, 36);
+  return Buffer.concat([frame, payload]);
+};
+
+test('addresses, ports and payload of a datagram are read', () => {
+  const [packet] = parsePcap(fileOf([udpFrame(Buffer.from('hello'))]));
+  expect(packet).toMatchObject({ source: '203.0.113.1', destination: '203.0.113.2', protocol: 17, sourcePort: 51821, destinationPort: 51822 });
+  expect(packet?.payload.toString()).toBe('hello');
+});
+
+test('a WireGuard message is told from other datagrams', () => {
+  const message = (first: number[]): Buffer => udpFrame(Buffer.concat([Buffer.from(first), Buffer.alloc(60)]));
+  const found = parsePcap(fileOf([message([4, 0, 0, 0]), message([1, 0, 0, 0]), message([5, 0, 0, 0]), message([4, 0, 1, 0]), udpFrame(Buffer.from([4, 0, 0, 0]))]));
+  expect(found.map(isWireGuard)).toEqual([true, true, false, false, false]);
+});
+
+test('any frames, and a file cut anywhere, are read without an error', () => {
+  fc.assert(
+    fc.property(fc.array(fc.uint8Array({ maxLength: 80 })), fc.nat(), (frames, cut) => {
+      const file = fileOf(frames);
+      expect(parsePcap(file)).toHaveLength(frames.length);
+      parsePcap(file.subarray(0, 24 + (cut % (file.length - 23))));
+    }),
+  );
+});
+
+test('what is no capture is refused', () => {
+  expect(() => parsePcap(Buffer.from('not a capture at all, really not'))).toThrow('no little-endian pcap file');
+});
