@@ -97,10 +97,21 @@ static size_t drain(struct netlink_socket *sock, int *error)
 	size_t used = 0;
 
 	*error = 0;
-	while (BATCH - used >= DATAGRAM) {
+	for (;;) {
 		struct sockaddr_nl from = { 0 };
 		socklen_t from_size = sizeof(from);
-		ssize_t got = recvfrom(sock->fd, sock->buffer + used, DATAGRAM, MSG_DONTWAIT | MSG_TRUNC,
+		ssize_t got;
+
+		if (BATCH - used < DATAGRAM) {
+			if (*error != ENOBUFS)
+				break;
+			/*
+			 * Until it is empty an overflowed socket takes nothing and does not say so again. What is left in it is
+			 * given up, so that no request is sent whose answer would vanish.
+			 */
+			used = 0;
+		}
+		got = recvfrom(sock->fd, sock->buffer + used, DATAGRAM, MSG_DONTWAIT | MSG_TRUNC,
 				       (struct sockaddr *)&from, &from_size);
 
 		if (got < 0 && errno == EINTR)

@@ -18,6 +18,8 @@ export class Exchange {
   readonly #settled: (exchange: Exchange) => void;
   #open: number;
   #answered: boolean[];
+  /** Requests before this one are settled. */
+  #settledTo = 0;
   /** The kernel's tables changed while it dumped them: the list may lack or repeat entries. */
   interrupted = false;
   refused = false;
@@ -41,6 +43,11 @@ export class Exchange {
     this.#answered = Array<boolean>(this.#open).fill(false);
   }
 
+  /** Requests without an outcome. */
+  get open(): number {
+    return this.#open;
+  }
+
   get done(): boolean {
     return this.#open === 0;
   }
@@ -61,11 +68,17 @@ export class Exchange {
     if (this.done) this.#settled(this);
   }
 
-  /** True when this message answered its request for good. */
+  /** What stands before an answered request and was not refused has been done: the kernel works in order. */
+  #answerSilent(end: number): void {
+    for (; this.#settledTo < end; this.#settledTo++) this.#answer(this.#settledTo, 0);
+  }
+
+  /** True when this message answered its request (and those before it) for good. */
   receive(message: Message): boolean {
     const index = message.seq - this.firstSeq;
     if (message.flags & FLAG.dumpInterrupted) this.interrupted = true;
     if (message.type === CONTROL.error || message.type === CONTROL.done) {
+      if (!this.untilError) this.#answerSilent(index);
       this.#answer(index, ...readStatus(message));
       return true;
     }
@@ -77,14 +90,14 @@ export class Exchange {
     return false;
   }
 
-  /** Settles what is still open. */
-  fail(errno: number, reason?: string): void {
-    for (let index = 0; index < this.requests.length; index++) this.#answer(index, errno, reason);
+  /** Settles what is still open, of all requests or of the first ones. */
+  fail(errno: number, reason?: string, end = this.requests.length): void {
+    for (let index = 0; index < end; index++) this.#answer(index, errno, reason);
   }
 
-  /** The kernel had no room for replies. What was asked may have happened. */
-  lose(): void {
-    this.fail(ENOBUFS, 'the reply was lost in an overflow of the socket: it may have happened or not');
+  /** The kernel had no room for replies. What was asked (of a partly sent exchange: the first `sent`) may have happened. */
+  lose(sent?: number): void {
+    this.fail(ENOBUFS, 'the reply was lost in an overflow of the socket: it may have happened or not', sent);
   }
 
   /** The rest of a refused batch was not done. */

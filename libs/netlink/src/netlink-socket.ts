@@ -36,6 +36,8 @@ const NOTHING = new Uint8Array(0);
 interface Packet {
   readonly bytes: Uint8Array;
   readonly exchange: Exchange;
+  /** Index of its first request, and how many. */
+  readonly start: number;
   readonly count: number;
 }
 
@@ -199,7 +201,7 @@ export class NetlinkSocket implements AsyncDisposable {
         if (end > start && !exchange.untilError && (next > PACK_BYTES || end - start === PACK_MESSAGES)) break;
         size = next;
       }
-      this.#queue.push({ bytes: this.#write(exchange, start, end, size), exchange, count: end - start });
+      this.#queue.push({ bytes: this.#write(exchange, start, end, size), exchange, start, count: end - start });
       start = end;
     }
   }
@@ -210,7 +212,10 @@ export class NetlinkSocket implements AsyncDisposable {
     for (let index = start; index < end; index++) {
       const request = exchange.requests[index] as Request;
       const isDump = (request.flags & FLAG.dump) === FLAG.dump;
-      const flags = request.flags | FLAG.request | (isDump ? 0 : FLAG.ack);
+      // The kernel works in order and always answers a refusal: one acknowledgement speaks for all of a packet, and
+      // spares as many messages as there are requests. A batch of nfnetlink is done as a whole: each is asked for there.
+      const asksAnswer = !isDump && (exchange.untilError || index === end - 1);
+      const flags = request.flags | FLAG.request | (asksAnswer ? FLAG.ack : 0);
       writeMessage(bytes, at, { type: request.type, flags, body: request.body }, exchange.firstSeq + index);
       this.#pending.set(exchange.firstSeq + index, exchange);
       at += messageBytes(request.body);
@@ -259,15 +264,18 @@ export class NetlinkSocket implements AsyncDisposable {
       this.#options.onEvent?.(message);
       return;
     }
+    const openBefore = exchange.open;
     if (!exchange.receive(message)) return;
-    this.#inFlight = Math.max(0, this.#inFlight - 1);
+    this.#inFlight = Math.max(0, this.#inFlight - (openBefore - exchange.open));
     if (exchange.untilError && exchange.refused && !exchange.done) this.#refused.add(exchange);
   }
 
+  /** What was sent is lost, also of an exchange whose other packets still wait: their answers must not speak for it. */
   #overflow(): void {
-    const sent = new Set(this.#pending.values());
-    for (const { exchange } of this.#queue) sent.delete(exchange);
-    for (const exchange of sent) exchange.lose();
+    const sentOf = new Map<Exchange, number>();
+    for (const { exchange, start } of this.#queue) if (!sentOf.has(exchange)) sentOf.set(exchange, start);
+    for (const exchange of new Set(this.#pending.values())) exchange.lose(sentOf.get(exchange));
+    this.#inFlight = 0;
     this.#options.onOverflow?.();
   }
 

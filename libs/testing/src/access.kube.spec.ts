@@ -122,7 +122,7 @@ test.each([
     'mine',
     { status: { addresses: [{ type: 'InternalIP', address: '10.0.0.1' }] } },
     'status',
-    'NetworkUnavailable in the status',
+    'NetworkUnavailable and UnboundedNetworkDegraded in the status',
   ],
 ])('an agent may not change %s', async (_, node, patch, subresource, message) => {
   const { nodes } = await as('node-dataplane', 'mine');
