@@ -17,8 +17,6 @@ const (
 	echoSize  = 64
 	warmUp    = 200 // echoes before the ones that count
 	bulkBlock = 1 << 20
-
-	firstTries = 3
 )
 
 // peer answers roundtrip (UDP) and bulk (TCP) on a port until it is killed, and says when it listens.
@@ -46,11 +44,15 @@ func peer(args []string) error {
 	if err != nil {
 		return err
 	}
+	defer file.Close() // also keeps the collector from closing it
 	fmt.Println("listening")
 	buffer := make([]byte, 2048)
 	for fd := int(file.Fd()); ; {
-		if n, from, err := syscall.Recvfrom(fd, buffer, 0); err == nil {
+		n, from, err := syscall.Recvfrom(fd, buffer, 0)
+		if err == nil {
 			_ = syscall.Sendto(fd, buffer[:n], 0, from)
+		} else if err != syscall.EINTR {
+			return err
 		}
 	}
 }
@@ -89,6 +91,7 @@ func roundtrip(args []string) error {
 	if err != nil {
 		return err
 	}
+	defer file.Close()
 	fd := int(file.Fd())
 	wait := syscall.NsecToTimeval(int64(checkTime))
 	if err := syscall.SetsockoptTimeval(fd, syscall.SOL_SOCKET, syscall.SO_RCVTIMEO, &wait); err != nil {
@@ -99,14 +102,8 @@ func roundtrip(args []string) error {
 	for i := range count + warmUp {
 		binary.BigEndian.PutUint32(data, uint32(i))
 		start := time.Now()
-		for attempt := 1; ; attempt++ {
-			err := echoOnce(fd, data, buffer)
-			if err == nil {
-				break
-			}
-			if i > 0 || attempt == firstTries { // a path that is used for the first time may lose its first packet
-				return fmt.Errorf("echo %d of %d: %w", i, count+warmUp, err)
-			}
+		if err := echoOnce(fd, data, buffer); err != nil {
+			return fmt.Errorf("echo %d of %d: %w", i, count+warmUp, err)
 		}
 		if i >= warmUp {
 			took = append(took, time.Since(start))
