@@ -17,6 +17,7 @@ const (
 	echoSize  = 64
 	warmUp    = 200 // echoes before the ones that count
 	bulkBlock = 1 << 20
+	lostLimit = 3
 )
 
 // peer answers roundtrip (UDP) and bulk (TCP) on a port until it is killed, and says when it listens.
@@ -98,38 +99,42 @@ func roundtrip(args []string) error {
 		return err
 	}
 	data, buffer := payload(echoSize), make([]byte, 2048)
-	took := make([]time.Duration, 0, count)
+	took, lost := make([]time.Duration, 0, count), 0
 	for i := range count + warmUp {
 		binary.BigEndian.PutUint32(data, uint32(i))
 		start := time.Now()
-		if err := echoOnce(fd, data, buffer); err != nil {
+		answered, err := echoOnce(fd, data, buffer)
+		if err != nil {
 			return fmt.Errorf("echo %d of %d: %w", i, count+warmUp, err)
 		}
-		if i >= warmUp {
+		if !answered {
+			if lost++; lost > lostLimit {
+				return fmt.Errorf("%d of %d echoes were not answered within %v each", lost, i+1, checkTime)
+			}
+		} else if i >= warmUp {
 			took = append(took, time.Since(start))
 		}
 	}
 	slices.Sort(took)
 	micros := func(per100 int) float64 { return float64(took[len(took)*per100/100].Nanoseconds()) / 1000 }
-	return printJSON(map[string]any{"count": count, "p50Micros": micros(50), "p99Micros": micros(99)})
+	return printJSON(map[string]any{"count": len(took), "lost": lost, "p50Micros": micros(50), "p99Micros": micros(99)})
 }
 
-func echoOnce(fd int, data, buffer []byte) error {
+// echoOnce tells whether the answer came within checkTime; answers to earlier datagrams are passed over.
+func echoOnce(fd int, data, buffer []byte) (bool, error) {
 	if _, err := syscall.Write(fd, data); err != nil {
-		return err
+		return false, err
 	}
 	for {
 		n, err := syscall.Read(fd, buffer)
 		switch {
 		case err == syscall.EINTR: // Go's scheduler signals its threads
 		case err == syscall.EAGAIN:
-			return fmt.Errorf("no answer within %v", checkTime)
+			return false, nil
 		case err != nil:
-			return err
-		case !bytes.Equal(buffer[:n], data):
-			return fmt.Errorf("%d other bytes came back than were sent", n)
-		default:
-			return nil
+			return false, err
+		case bytes.Equal(buffer[:n], data):
+			return true, nil
 		}
 	}
 }

@@ -53,6 +53,7 @@ const startPeer = async (end: End): Promise<Disposable> => {
 
 /** What the probe's `roundtrip` and `bulk` print. */
 interface EchoReport {
+  readonly lost: number;
   readonly p50Micros: number;
   readonly p99Micros: number;
 }
@@ -89,6 +90,7 @@ const measure = (node: LabNode, from: End, to: End): number[] => {
   const sentBefore = sentBytes(node);
   const echo = ask(from, to, 'roundtrip', ECHOES) as EchoReport;
   const sent = sentBytes(node) - sentBefore;
+  if (echo.lost > 0) console.log(`  ${echo.lost} of ${ECHOES} echoes to ${to.ip} were lost`);
   const busyBefore = busySeconds();
   const bulk = ask(from, to, 'bulk', BULK_MS) as BulkReport;
   const busy = busySeconds() - busyBefore;
