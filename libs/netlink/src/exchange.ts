@@ -38,9 +38,9 @@ export class Exchange {
     this.untilError = options.untilError;
     this.#each = options.each;
     this.#settled = options.settled;
-    this.#open = options.requests.length;
-    this.errors = Array<NetlinkError | undefined>(this.#open).fill(undefined);
-    this.#answered = Array<boolean>(this.#open).fill(false);
+    this.#answered = options.requests.map(({ silent = false }) => silent);
+    this.#open = this.#answered.filter((answered) => !answered).length;
+    this.errors = Array<NetlinkError | undefined>(options.requests.length).fill(undefined);
   }
 
   /** Requests without an outcome. */
@@ -58,13 +58,14 @@ export class Exchange {
   }
 
   #answer(index: number, errno: number, extack?: string): void {
-    if (this.#answered[index] !== false) return;
-    this.#answered[index] = true;
-    this.#open--;
-    if (errno !== 0) {
+    const isRefusal = errno !== 0 && this.errors[index] === undefined;
+    if (this.#answered[index] !== false && !(isRefusal && this.requests[index]?.silent)) return;
+    if (isRefusal) {
       this.errors[index] = new NetlinkError(errno, this.#what(index), extack);
       this.refused = true;
     }
+    if (this.#answered[index] === false) this.#open--;
+    this.#answered[index] = true;
     if (this.done) this.#settled(this);
   }
 

@@ -28,6 +28,8 @@ export interface Request {
   readonly body: Uint8Array;
   /** For the error: `create link vxlan0`. A function is called only when it is needed. */
   readonly what: string | (() => string);
+  /** It is answered only when it is refused (begin and end of a batch: before Linux 6.10 nothing else is said of them). */
+  readonly silent?: boolean;
 }
 
 /** A message received. `body` is a view into the receive buffer: copy what must outlive the callback. */

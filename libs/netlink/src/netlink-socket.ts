@@ -214,7 +214,7 @@ export class NetlinkSocket implements AsyncDisposable {
       const isDump = (request.flags & FLAG.dump) === FLAG.dump;
       // The kernel works in order and always answers a refusal: one acknowledgement speaks for all of a packet, and
       // spares as many messages as there are requests. A batch of nfnetlink is done as a whole: each is asked for there.
-      const asksAnswer = !isDump && (exchange.untilError || index === end - 1);
+      const asksAnswer = !isDump && !request.silent && (exchange.untilError || index === end - 1);
       const flags = request.flags | FLAG.request | (asksAnswer ? FLAG.ack : 0);
       writeMessage(bytes, at, { type: request.type, flags, body: request.body }, exchange.firstSeq + index);
       this.#pending.set(exchange.firstSeq + index, exchange);

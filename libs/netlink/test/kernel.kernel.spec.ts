@@ -135,19 +135,31 @@ describe('what can be listed', () => {
     expect(await net.routes.list({ table: 4711 })).toEqual([]);
   });
 
-  test('a batch goes on behind a refusal and says which one it was', async () => {
-    const link = await pair();
-    const changes = Array.from({ length: 1000 }, (_, index) => ({
+  const manyRoutes = (count: number, linkOf: (index: number) => number) =>
+    Array.from({ length: count }, (_, index) => ({
       op: 'create' as const,
-      value: { dst: `100.64.${index >> 8}.${index & 255}/32`, link: index === 500 ? 9999 : link, table: 500 },
+      value: { dst: `100.64.${index >> 8}.${index & 255}/32`, link: linkOf(index), table: 500 },
     }));
-    const results = await net.routes.apply(changes);
-    expect(results.filter(({ ok }) => !ok)).toHaveLength(1);
+
+  test('a batch goes on behind refusals and says which ones they were', async () => {
+    const link = await pair();
+    const refused = [0, 255, 256, 500, 501, 998, 999]; // also the first and the last of a packet of 256
+    const results = await net.routes.apply(manyRoutes(1000, (index) => (refused.includes(index) ? 9999 : link)));
+    expect(results.flatMap(({ ok }, index) => (ok ? [] : [index]))).toEqual(refused);
     expect(results[500]).toMatchObject({
       ok: false,
       error: { code: 'ENODEV', what: 'create route 100.64.1.244/32 table 500' },
     });
-    expect(await net.routes.list({ family: 4, table: 500 })).toHaveLength(999);
+    expect(await net.routes.list({ family: 4, table: 500 })).toHaveLength(1000 - refused.length);
+  });
+
+  test('no refusal is taken for a success when the answers do not fit the socket', async () => {
+    await using small = createRouteSocket({ netnsFd: ns.fd, receiveBufferBytes: 8192 });
+    const results = await small.routes.apply(manyRoutes(3000, () => 9999));
+    expect(results.filter(({ ok }) => ok)).toEqual([]);
+    const codes = new Set(results.map((result) => (result.ok ? 'ok' : (result.error as NetlinkError).code)));
+    expect([...codes].sort()).toEqual(['ENOBUFS', 'ENODEV']);
+    await expect(small.links.get('lo')).resolves.toMatchObject({ name: 'lo' });
   });
 
   test('nexthop groups, and routes over them', async () => {
