@@ -58,14 +58,14 @@ export class Exchange {
   }
 
   #answer(index: number, errno: number, extack?: string): void {
-    const isRefusal = errno !== 0 && this.errors[index] === undefined;
-    if (this.#answered[index] !== false && !(isRefusal && this.requests[index]?.silent)) return;
-    if (isRefusal) {
-      this.errors[index] = new NetlinkError(errno, this.#what(index), extack);
+    const isOpen = this.#answered[index] === false;
+    if (errno !== 0 && (isOpen || this.requests[index]?.silent)) {
+      this.errors[index] ??= new NetlinkError(errno, this.#what(index), extack);
       this.refused = true;
     }
-    if (this.#answered[index] === false) this.#open--;
+    if (!isOpen) return;
     this.#answered[index] = true;
+    this.#open--;
     if (this.done) this.#settled(this);
   }
 

@@ -147,7 +147,7 @@ export const fillTable = (table: TableSpec): Request[] => [
 
 /** The messages between the brackets of a transaction. */
 export const inTransaction = (requests: readonly Request[]): Request[] => [
-  { type: MESSAGE.batchBegin, flags: 0, body: batchBody(), what: 'begin transaction' },
+  { type: MESSAGE.batchBegin, flags: 0, body: batchBody(), what: 'begin transaction', silent: true },
   ...requests,
-  { type: MESSAGE.batchEnd, flags: 0, body: batchBody(), what: 'commit transaction' },
+  { type: MESSAGE.batchEnd, flags: 0, body: batchBody(), what: 'commit transaction', silent: true },
 ];
