@@ -12,15 +12,22 @@ const keyOf = (route: RouteSpec): string =>
 const hopsOf = (route: RouteSpec): string =>
   route.nexthops
     ? route.nexthops
-        .map(({ gateway, link, weight }) => `${gateway}%${link}*${weight ?? 1}`)
+        .map(({ gateway, link, weight }) => `${gateway}%${link ?? ''}*${weight ?? 1}`)
         .sort()
         .join(',')
     : `${route.gateway ?? ''}%${route.link ?? ''}`;
 
+/** The observed route without devices that the kernel found for gateways because none was asked for. */
+const withoutFoundLinks = (wanted: RouteSpec, seen: Route): RouteSpec => {
+  const { link, nexthops, ...rest } = seen;
+  const asked = wanted.nexthops ? wanted.nexthops.some((hop) => hop.link !== undefined) : wanted.link !== undefined;
+  if (asked) return seen;
+  return nexthops ? { ...rest, nexthops: nexthops.map(({ link: _, ...hop }) => hop) } : rest;
+};
+
 /** Compares what we set; what the kernel adds (scope of a device, flags) is its own. A gateway's device may be left to it. */
 const sameRoute = (wanted: RouteSpec, seen: Route): boolean => {
-  const hops =
-    wanted.link === undefined && !wanted.nexthops ? wanted.gateway === seen.gateway : hopsOf(wanted) === hopsOf(seen);
+  const hops = hopsOf(wanted) === hopsOf(withoutFoundLinks(wanted, seen));
   return (
     hops &&
     wanted.mtu === seen.mtu &&

@@ -1,0 +1,45 @@
+import { describe, expect, test } from 'vitest';
+import { planFor } from '../testdata.ts';
+import { planDevices, tunnelMac } from './devices.plan.ts';
+
+describe('the devices of a plan', () => {
+  test('a bridge for pods, a device for each protocol in use, and the anchor last', () => {
+    const specs = planDevices(planFor('w1', 'VXLAN'));
+    expect(specs.map(({ name, purpose }) => [name, purpose])).toEqual([
+      ['cbr0', 'bridge'],
+      ['vxlan0', 'vxlan'],
+      ['unbounded0', 'anchor'],
+    ]);
+  });
+
+  test('the bridge has the first address with the length of the block, overlay devices have it alone and do no ARP', () => {
+    const [bridge, tunnel, anchor] = planDevices(planFor('w1', 'GENEVE'));
+    expect(bridge).toMatchObject({ addresses: ['100.65.30.1/24'], arp: true });
+    expect(tunnel).toMatchObject({ addresses: ['100.65.30.1/32'], arp: false, mac: '02:0a:01:00:1e:ff' });
+    expect(anchor).toMatchObject({ addresses: ['100.65.30.1/32'], arp: false, mtuBytes: 1420 });
+  });
+
+  test('an IPIP device has no MAC', () => {
+    const tunnel = planDevices(planFor('w1', 'IPIP')).find(({ name }) => name === 'ipip0');
+    expect(tunnel).toBeDefined();
+    expect(tunnel).not.toHaveProperty('mac');
+  });
+
+  test('a gateway has an interface for its workers and one for each gateway elsewhere', () => {
+    const names = planDevices(planFor('g1', 'WireGuard')).map(({ name }) => name);
+    expect(names).toEqual(['cbr0', 'wg51820', 'wg51822', 'unbounded0']);
+  });
+
+  test('where others manage CNI there is no bridge of ours', () => {
+    expect(planDevices({ ...planFor('w1'), manageCni: false }).some(({ purpose }) => purpose === 'bridge')).toBe(false);
+  });
+});
+
+test.each([
+  ['10.1.0.30', '02:0a:01:00:1e:ff'],
+  ['255.255.255.255', '02:ff:ff:ff:ff:ff'],
+  ['fd00::1', undefined],
+  ['', undefined],
+])('the MAC for an underlay address "%s" is %s', (address, mac) => {
+  expect(tunnelMac(address)).toBe(mac);
+});
