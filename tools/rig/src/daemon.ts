@@ -3,23 +3,12 @@ import { existsSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } 
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { logFile, state } from './paths.ts';
+import { startTime } from './proc.ts';
 
 /** Processes that outlive the command that started them: pid files hold pid and start time, so that a reused pid is
  * never taken for ours. */
 
 const pidFile = (name: string): string => join(state, 'pids', name);
-
-/** Start time of a process in clock ticks since boot (proc(5), field 22); undefined when it is gone or a zombie. */
-const startTime = (pid: number): string | undefined => {
-  try {
-    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
-      .replace(/^.*\) /s, '')
-      .split(' ');
-    return fields[0] === 'Z' ? undefined : fields[19];
-  } catch {
-    return undefined;
-  }
-};
 
 /** Pid of the named process if it runs. */
 export const pidOf = (name: string): number | undefined => {

@@ -5,6 +5,7 @@ import { run, tryRun } from './command.ts';
 import { NAMESPACE_PREFIX } from './layout.ts';
 import { madeFoldersFile } from './node.ts';
 import { state } from './paths.ts';
+import { startTime } from './proc.ts';
 
 /** Takes the lab away, whatever of it is there: it is found by its namespaces, groups and state folder, not by memory. */
 
@@ -13,13 +14,7 @@ const KILL_DEADLINE_MS = 20_000;
 const labNamespaces = (): string[] =>
   existsSync('/run/netns') ? readdirSync('/run/netns').filter((name) => name.startsWith(NAMESPACE_PREFIX)) : [];
 
-const isAlive = (pid: number): boolean => {
-  try {
-    return readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /s, '')[0] !== 'Z';
-  } catch {
-    return false;
-  }
-};
+const isAlive = (pid: number): boolean => startTime(pid) !== undefined;
 
 /** Everything that runs in the lab's namespaces, and what its pid files name (a reused pid is told by its start time). */
 const labPids = (): Set<number> => {
@@ -30,12 +25,7 @@ const labPids = (): Set<number> => {
   const folder = `${state}/pids`;
   for (const name of existsSync(folder) ? readdirSync(folder) : []) {
     const [pid, started] = readFileSync(`${folder}/${name}`, 'utf8').split(' ');
-    const stat = existsSync(`/proc/${pid}/stat`)
-      ? readFileSync(`/proc/${pid}/stat`, 'utf8')
-          .replace(/^.*\) /s, '')
-          .split(' ')
-      : [];
-    if (stat[19] === started) pids.add(Number(pid));
+    if (started !== undefined && startTime(Number(pid)) === started) pids.add(Number(pid));
   }
   pids.delete(process.pid);
   return pids;
