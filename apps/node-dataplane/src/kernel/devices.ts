@@ -45,7 +45,7 @@ const kindsFor = ({ purpose }: DeviceSpec): CreatableKind[] => {
   }
 };
 
-const isUnknownKind = (error: unknown): boolean =>
+export const isUnknownKind = (error: unknown): boolean =>
   error instanceof NetlinkError && (error.code === 'EOPNOTSUPP' || error.code === 'ENOTSUP');
 
 const settingsOf = (spec: DeviceSpec) => ({

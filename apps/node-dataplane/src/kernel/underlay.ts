@@ -1,4 +1,5 @@
 import { type Link, NetlinkError, type RouteSocket } from '@unbounded/netlink';
+import { isUnknownKind } from './devices.ts';
 
 /** What the node's own network is like, and what its kernel can do. */
 export interface Underlay {
@@ -28,7 +29,8 @@ const hasKind = async (net: RouteSocket, kind: 'geneve' | 'ipip'): Promise<boole
     return true;
   } catch (error) {
     if (!(error instanceof NetlinkError)) throw error;
-    return error.code === 'EEXIST'; // an external device of the kind is there already
+    // Any other refusal speaks of a device of the kind that is there already: EEXIST for ipip, EBUSY or EPERM for geneve.
+    return !isUnknownKind(error);
   }
 };
 
