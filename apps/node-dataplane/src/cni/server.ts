@@ -51,13 +51,19 @@ const attachmentOf = ({ environment }: CniRequest, config: CniConfig): PodAttach
   };
 };
 
+const parseConfig = (json: string): CniConfig => {
+  const value: unknown = JSON.parse(json);
+  if (typeof value !== 'object' || value === null) throw new TypeError(`it is ${JSON.stringify(value)}`);
+  return value;
+};
+
 /** The answer to one request. */
 export const answerRequest = (request: CniRequest, pods: PodRegistry): Answer => {
   let config: CniConfig;
   try {
-    config = JSON.parse(request.config) as CniConfig;
+    config = parseConfig(request.config);
   } catch (error) {
-    return failure('1.0.0', INVALID_CONFIG, `the network configuration is no JSON: ${(error as Error).message}`);
+    return failure('1.0.0', INVALID_CONFIG, `the network configuration is no JSON object: ${(error as Error).message}`);
   }
   const version = config.cniVersion ?? '1.0.0';
   const {

@@ -19,10 +19,10 @@ const hopsOf = (route: RouteSpec): string =>
 
 /** The observed route without devices that the kernel found for gateways because none was asked for. */
 const withoutFoundLinks = (wanted: RouteSpec, seen: Route): RouteSpec => {
-  const { link, nexthops, ...rest } = seen;
-  const asked = wanted.nexthops ? wanted.nexthops.some((hop) => hop.link !== undefined) : wanted.link !== undefined;
+  const asked = wanted.nexthops ? wanted.nexthops.some(({ link }) => link !== undefined) : wanted.link !== undefined;
   if (asked) return seen;
-  return nexthops ? { ...rest, nexthops: nexthops.map(({ link: _, ...hop }) => hop) } : rest;
+  const { link: _found, nexthops, ...rest } = seen;
+  return nexthops ? { ...rest, nexthops: nexthops.map(({ link: _hopFound, ...hop }) => hop) } : rest;
 };
 
 /** Compares what we set; what the kernel adds (scope of a device, flags) is its own. A gateway's device may be left to it. */

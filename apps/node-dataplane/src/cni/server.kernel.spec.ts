@@ -1,0 +1,116 @@
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { connect, type Server } from 'node:net';
+import { once } from 'node:events';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { createLogger } from '@unbounded/telemetry';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { createPodRegistry, type PodRegistry } from './pods.ts';
+import { startCniServer } from './server.ts';
+
+/** The server with the real plug-in (apps/cni). */
+const plugin = join(import.meta.dirname, '../../../cni/build/unbounded-cni');
+
+let folder: string;
+let socket: string;
+let pods: PodRegistry;
+let server: Server;
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'cni-'));
+  socket = join(folder, 'run/cni.sock');
+  pods = createPodRegistry(join(folder, 'pods.json'));
+  server = await startCniServer(socket, pods, createLogger({ name: 'test', level: 'error' }));
+});
+afterEach(() => {
+  server.close();
+  rmSync(folder, { recursive: true });
+});
+
+const call = async (command: string, config: object | string) => {
+  const environment = {
+    UNBOUNDED_CNI_SOCKET: socket,
+    CNI_COMMAND: command,
+    CNI_CONTAINERID: 'c1',
+    CNI_IFNAME: 'eth0',
+    CNI_NETNS: '/run/netns/p1',
+    CNI_ARGS: 'IgnoreUnknown=1;K8S_POD_NAMESPACE=default;K8S_POD_NAME=web;K8S_POD_UID=u-1',
+  };
+  const child = spawn(plugin, { env: environment, stdio: ['pipe', 'pipe', 'inherit'] });
+  child.stdin.end(typeof config === 'string' ? config : JSON.stringify(config));
+  const output = text(child.stdout);
+  const [code] = (await once(child, 'exit')) as [number];
+  return { code, output: await output };
+};
+
+const prevResult = {
+  interfaces: [{ name: 'cbr0' }, { name: 'veth1234' }, { name: 'eth0', sandbox: '/run/netns/p1' }],
+  ips: [{ address: '100.65.30.9/24', interface: 2 }],
+};
+const add = { cniVersion: '1.0.0', name: 'unbounded', type: 'unbounded-cni', prevResult };
+
+describe('the plug-in and the agent', () => {
+  test('ADD registers the pod and passes the result of the plug-ins before on', async () => {
+    const { code, output } = await call('ADD', add);
+    expect(code).toBe(0);
+    expect(JSON.parse(output)).toEqual({ cniVersion: '1.0.0', ...prevResult });
+    expect(pods.list()).toEqual([
+      {
+        namespace: 'default',
+        name: 'web',
+        uid: 'u-1',
+        containerId: 'c1',
+        netns: '/run/netns/p1',
+        interface: 'eth0',
+        hostVeth: 'veth1234',
+        addresses: ['100.65.30.9/24'],
+      },
+    ]);
+  });
+
+  test('a restarted agent knows the pods, and DEL, also twice, takes them away', async () => {
+    await call('ADD', add);
+    expect(createPodRegistry(join(folder, 'pods.json')).list()).toHaveLength(1);
+    expect(await call('DEL', add)).toEqual({ code: 0, output: '' });
+    expect(await call('DEL', add)).toEqual({ code: 0, output: '' });
+    expect(createPodRegistry(join(folder, 'pods.json')).list()).toEqual([]);
+  });
+
+  test('CHECK succeeds, VERSION tells the versions', async () => {
+    expect(await call('CHECK', add)).toEqual({ code: 0, output: '' });
+    expect(JSON.parse((await call('VERSION', { cniVersion: '1.0.0' })).output)).toHaveProperty('supportedVersions');
+  });
+
+  test('ADD without a result of the plug-ins before is an error that says where the plug-in belongs', async () => {
+    const { code, output } = await call('ADD', { cniVersion: '1.0.0', name: 'unbounded' });
+    expect(code).toBe(1);
+    expect(JSON.parse(output)).toMatchObject({ code: 7, msg: expect.stringContaining('after bridge in the list') });
+  });
+
+  test.each(['null', '[]', '7', '"x"', 'no json'])('the configuration %s is an error, and the agent goes on', async (config) => {
+    const { code, output } = await call('ADD', config);
+    expect(code).toBe(1);
+    expect(JSON.parse(output)).toMatchObject({ code: 7 });
+    expect((await call('ADD', add)).code).toBe(0);
+  });
+});
+
+test('only root may talk to the agent', () => {
+  expect(statSync(socket).mode & 0o777).toBe(0o600);
+});
+
+test('what is no request is refused, and the next one is answered', async () => {
+  const stranger = connect(socket);
+  stranger.on('error', () => undefined);
+  stranger.write(Buffer.alloc(64, 0xff));
+  await once(stranger, 'close');
+  expect((await call('ADD', add)).code).toBe(0);
+});
+
+test('a socket that a killed agent left is taken over', async () => {
+  server.close();
+  const successor = await startCniServer(socket, pods, createLogger({ name: 'test', level: 'error' }));
+  expect((await call('ADD', add)).code).toBe(0);
+  successor.close();
+});
