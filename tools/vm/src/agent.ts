@@ -65,7 +65,7 @@ export const createAgent = (node: VmNode): Agent => {
       const entry = join(repository, 'apps/node-dataplane/dist/main.mjs');
       child = start([...inNamespace(node.name), process.execPath, entry, ...flagsOf(node)], onLine);
       const own = child;
-      await until(`agent of ${node.name} applies a plan; it said: ${complaints.join('\n')}`, () => {
+      await until(`the agent of ${node.name} applies a plan`, () => {
         if (own.exitCode !== null) throw new Error(`the agent ended with ${own.exitCode}: ${complaints.join('\n')}`);
         return applied;
       });

@@ -48,6 +48,8 @@ export interface RestartReport {
   readonly filters: number;
   readonly programSwapped: boolean;
   readonly mapsKept: boolean;
+  /** The same protocol is used by the same devices. */
+  readonly devicesKept: boolean;
 }
 
 export interface Report {
@@ -143,11 +145,12 @@ const attached = async (node: VmNode): Promise<Attached> => {
   return { filters: ids.length, program, maps: `${pinned.id} ${map_ids.includes(pinned.id)}` };
 };
 
-const FLOW_SECONDS = 25;
+const FLOW_SECONDS = 60;
 
 /** Kills the agents of a worker and its gateway under traffic, and starts them again. */
 const tryRestart = async (agents: ReadonlyMap<string, Agent>): Promise<RestartReport> => {
   const before = await attached(named('w1'));
+  const devicesBefore = JSON.stringify(await ourDevices(named('w1')));
   const flow = runJson<{ sent: number; lost: number }>([
     ...inNamespace(podOf(named('w1'))),
     ...[probe, 'flow', `${named('w2').podIp}:${ECHO}`, '50', String(FLOW_SECONDS)],
@@ -166,6 +169,7 @@ const tryRestart = async (agents: ReadonlyMap<string, Agent>): Promise<RestartRe
     filters: after.filters,
     programSwapped: after.program !== before.program,
     mapsKept: after.maps === before.maps,
+    devicesKept: JSON.stringify(await ourDevices(named('w1'))) === devicesBefore,
   };
 };
 
