@@ -1,0 +1,129 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { homedir, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createLogger } from '@unbounded/telemetry';
+import { generatePrivateKey, publicKeyOf } from '@unbounded/wireguard';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { createKeeper, type Keeper } from './keeper.ts';
+
+/**
+ * The keeper with the real wireguard-go on a persistent TUN. The program is started by a wrapper that enters the
+ * namespace of the test, where the TUN is.
+ */
+
+const cache = process.env['UNBOUNDED_CACHE'] ?? join(homedir(), '.cache/unbounded');
+const wireguardGo = join(process.env['UNBOUNDED_ASSETS'] ?? cache, 'bin/wireguard-go');
+const device = `wg${20_000 + (process.pid % 40_000)}`; // its socket in /var/run/wireguard is the machine's
+const socket = `/var/run/wireguard/${device}.sock`;
+const netns = `keeper-${process.pid}`;
+const key = generatePrivateKey();
+const peerKey = publicKeyOf(generatePrivateKey());
+const keyFile = `/etc/wireguard/${netns}.priv`;
+
+let folder: string;
+let keepers: Keeper[];
+
+const run = (...argv: string[]): string => execFileSync(argv[0]!, argv.slice(1), { encoding: 'utf8' });
+const makeKeeper = (): Keeper => {
+  const keeper = createKeeper({
+    unitsFolder: join(folder, 'units'),
+    pidsFolder: join(folder, 'pids'),
+    program: join(folder, 'wireguard-go'),
+    logger: createLogger({ name: 'test', level: 'error' }),
+  });
+  keepers.push(keeper);
+  return keeper;
+};
+const unitFile = (): string => join(folder, 'units', `${device}.json`);
+const pidOf = (): number => Number(readFileSync(join(folder, 'pids', device), 'utf8').split(' ')[0]);
+const isAlive = (pid: number): boolean => existsSync(`/proc/${pid}/exe`);
+const indexOf = (): number => (JSON.parse(run('ip', '-n', netns, '-j', 'link', 'show', device)) as { ifindex: number }[])[0]!.ifindex;
+const isConfigured = (): boolean => {
+  try {
+    const [own, peer] = run('wg', 'show', device, 'dump').trim().split('\n').map((line) => line.split('\t'));
+    return own?.[0] === key && peer?.[0] === peerKey && peer[3] === '100.64.2.0/24' && peer[2] === '192.0.2.1:51820';
+  } catch {
+    return false; // the process does not answer yet
+  }
+};
+
+/** Looks as often as the program does, until it is so. Returns the milliseconds. */
+const tendUntil = async (keeper: Keeper, isSo: () => boolean): Promise<number> => {
+  const began = performance.now();
+  while (!isSo()) {
+    if (performance.now() - began > 15_000) throw new Error('not within 15 s');
+    await keeper.tend(Date.now());
+    await sleep(20);
+  }
+  return performance.now() - began;
+};
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'keeper-'));
+  keepers = [];
+  run('ip', 'netns', 'add', netns);
+  run('ip', '-n', netns, 'tuntap', 'add', 'dev', device, 'mode', 'tun', 'vnet_hdr');
+  mkdirSync('/etc/wireguard', { recursive: true, mode: 0o700 });
+  writeFileSync(keyFile, key, { mode: 0o600 });
+  writeFileSync(join(folder, 'wireguard-go'), `#!/bin/sh\nexec nsenter --net=/run/netns/${netns} ${wireguardGo} "$@"\n`, { mode: 0o755 });
+  mkdirSync(join(folder, 'units'));
+  const peers = [{ publicKey: peerKey, endpoint: '192.0.2.1:51820', allowedIps: ['100.64.2.0/24'] }];
+  writeFileSync(unitFile(), JSON.stringify({ device, privateKeyFile: keyFile, listenPort: 51820, peers }));
+});
+afterEach(async () => {
+  rmSync(unitFile(), { force: true });
+  for (const keeper of keepers) await keeper.tend(Date.now());
+  run('ip', 'netns', 'delete', netns);
+  rmSync(keyFile, { force: true });
+  rmSync(socket, { force: true });
+  rmSync(folder, { recursive: true });
+});
+
+describe('the keeper', () => {
+  test('starts the process of a unit, and gives it key, port and peers', async () => {
+    const keeper = makeKeeper();
+    await tendUntil(keeper, isConfigured);
+    expect(keeper.running()).toEqual([device]);
+  });
+
+  test('brings a killed process back with all of that within two seconds, on the same device', async () => {
+    const keeper = makeKeeper();
+    await tendUntil(keeper, isConfigured);
+    const [pid, index] = [pidOf(), indexOf()];
+    process.kill(pid, 'SIGKILL');
+    await tendUntil(keeper, () => !isAlive(pid));
+    const tookMs = await tendUntil(keeper, () => pidOf() !== pid && isConfigured());
+    expect(tookMs).toBeLessThan(2000);
+    expect(indexOf()).toBe(index);
+  });
+
+  test('that is replaced leaves the process running, and its successor finds it', async () => {
+    await tendUntil(makeKeeper(), isConfigured);
+    const pid = pidOf();
+    const successor = makeKeeper();
+    await successor.tend(Date.now());
+    expect(successor.running()).toEqual([device]);
+    expect(pidOf()).toBe(pid);
+    process.kill(pid, 'SIGKILL');
+    await tendUntil(successor, () => pidOf() !== pid && isConfigured());
+  });
+
+  test('ends the process whose unit went away, and leaves the device', async () => {
+    const keeper = makeKeeper();
+    await tendUntil(keeper, isConfigured);
+    const pid = pidOf();
+    rmSync(unitFile());
+    await tendUntil(keeper, () => !isAlive(pid));
+    expect(keeper.running()).toEqual([]);
+    expect(indexOf()).toBeGreaterThan(0);
+  });
+
+  test('whose program cannot be run goes on', async () => {
+    rmSync(join(folder, 'wireguard-go'));
+    const keeper = makeKeeper();
+    await keeper.tend(Date.now());
+    expect(keeper.running()).toEqual([]);
+  });
+});

@@ -1,0 +1,64 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { readUnits } from './unit.ts';
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'units-'));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const KEY = '5ZqNUjYwTkSgDnjz9kVCoCjmVLGAXR3zR0O2jPuoL0o=';
+const peer = { publicKey: KEY, endpoint: '192.0.2.1:51820', allowedIps: ['100.64.2.0/24'], persistentKeepaliveSeconds: 25 };
+const unit = { device: 'wg51820', privateKeyFile: '/etc/wireguard/server.priv', listenPort: 51820, peers: [peer] };
+const write = (name: string, value: unknown): void =>
+  writeFileSync(join(folder, name), typeof value === 'string' ? value : JSON.stringify(value));
+
+test('a unit is read as the agent wrote it; other files and a missing folder are nothing', () => {
+  write('wg51820.json', unit);
+  write('wg51820.json.new', '{');
+  expect(readUnits(folder)).toEqual({ units: new Map([['wg51820', unit]]), refused: [] });
+  expect(readUnits(join(folder, 'missing'))).toEqual({ units: new Map(), refused: [] });
+});
+
+describe('a unit is refused, with file and reason, and the others count', () => {
+  const bad: readonly [string, unknown, string][] = [
+    ['a device of another name', { ...unit, device: 'eth0' }, 'must be wg<port>'],
+    ['a device with a path', { ...unit, device: '../wg1' }, 'must be wg<port>'],
+    ['a key file elsewhere', { ...unit, privateKeyFile: '/etc/shadow' }, 'must be a file in /etc/wireguard'],
+    ['a key file out of the folder', { ...unit, privateKeyFile: '/etc/wireguard/../shadow' }, 'must be a file in /etc/wireguard'],
+    ['port 0', { ...unit, listenPort: 0 }, 'listenPort'],
+    ['a port that is text', { ...unit, listenPort: '51820' }, 'listenPort'],
+    ['a key that is none', { ...unit, peers: [{ ...peer, publicKey: 'x' }] }, 'must be a WireGuard key in base64'],
+    ['a field that nobody knows', { ...unit, postUp: 'rm -rf /' }, 'postUp'],
+    ['no JSON', '{"device":', 'JSON'],
+    ['an array', [], 'expected object'],
+  ];
+  test.each(bad)('%s', (_, value, reason) => {
+    write('wg51820.json', value);
+    write('wg51821.json', { ...unit, device: 'wg51821' });
+    const { units, refused } = readUnits(folder);
+    expect([...units.keys()]).toEqual(['wg51821']);
+    expect(refused).toEqual([expect.stringContaining('wg51820.json: ')]);
+    expect(refused[0]).toContain(reason);
+  });
+
+  test('a unit in the file of another device', () => {
+    write('wg51821.json', unit);
+    expect(readUnits(folder).refused).toEqual(['wg51821.json: it is for wg51820: the file must be named wg51820.json']);
+  });
+});
+
+test('whatever a file holds, reading never throws', () => {
+  fc.assert(
+    fc.property(fc.oneof(fc.json(), fc.string(), fc.string().map((text) => JSON.stringify(unit).slice(0, text.length * 7))), (text) => {
+      write('wg51820.json', text);
+      const { units, refused } = readUnits(folder);
+      expect(units.size + refused.length).toBe(1);
+    }),
+    { numRuns: 200 },
+  );
+});
