@@ -131,6 +131,7 @@ const startWireguardGo = async (side: Side, sockets: string): Promise<() => void
   const [program, ...args] = [...inNamespace(side.namespace), binary('wireguard-go'), '-f', side.wireguard];
   const child = spawn(program, args, {
     stdio: ['ignore', 'ignore', 'inherit'],
+    detached: true, // a session, and so a share of the processors, of its own, as the keeper's has
     env: { ...process.env, WG_UAPI_DIR: sockets },
   });
   const socket = join(sockets, `${side.wireguard}.sock`);
