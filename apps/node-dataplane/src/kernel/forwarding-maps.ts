@@ -110,11 +110,13 @@ export const openForwardingMaps = ({ objectPath, pinFolder, indexFile }: Forward
   const numbers = stateFile(indexFile, isRecordOf(isNumber));
   const indexes = createGroupIndexes(numbers.read());
   let tables: ForwardingTables | undefined;
+  let groupNames: ReadonlySet<string> = new Set();
 
   return {
     apply(plan, links) {
       const ifindexes = new Map([...links].map(([name, link]) => [name, link.index]));
       tables = planForwardingTables(plan, ifindexes, indexes);
+      groupNames = new Set(plan.groups.map(({ name }) => name));
       numbers.write(indexes.toJSON());
       // Groups before the records that point at them, and all entries before the program that reads them.
       const results = [
@@ -131,6 +133,8 @@ export const openForwardingMaps = ({ objectPath, pinFolder, indexFile }: Forward
       removeStaleEntries(maps.v4, tables.v4);
       removeStaleEntries(maps.v6, tables.v6);
       removeStaleEntries(maps.groups, tables.groups);
+      indexes.keepOnly(groupNames); // only now does no record point at the others
+      numbers.write(indexes.toJSON());
     },
     detach: (device) => attachments.detach(device),
     close() {
