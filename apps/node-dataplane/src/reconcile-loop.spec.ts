@@ -9,7 +9,12 @@ const RETRY = 1000;
 
 const start = (pass: () => Promise<number>) => {
   const errors: string[] = [];
-  const loop: ReconcileLoop = startReconcileLoop({ pass, quietMs: QUIET, retryMs: RETRY, onError: ({ message }) => errors.push(message) });
+  const loop: ReconcileLoop = startReconcileLoop({
+    pass,
+    quietMs: QUIET,
+    retryMs: RETRY,
+    onError: ({ message }) => errors.push(message),
+  });
   return { loop, errors };
 };
 

@@ -1,4 +1,13 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -20,7 +29,11 @@ describe('the CNI configuration', () => {
     expect(ensureCniConfig(folder, plan)).toEqual([]);
     const { plugins } = JSON.parse(readFileSync(file(), 'utf8')) as { plugins: Record<string, unknown>[] };
     expect(plugins.map(({ type }) => type)).toEqual(['bridge', 'portmap', 'unbounded-cni']);
-    expect(plugins[0]).toMatchObject({ bridge: 'cbr0', mtu: plan.mtuBytes, ipam: { ranges: [[{ subnet: '100.65.30.0/24' }]] } });
+    expect(plugins[0]).toMatchObject({
+      bridge: 'cbr0',
+      mtu: plan.mtuBytes,
+      ipam: { ranges: [[{ subnet: '100.65.30.0/24' }]] },
+    });
     expect(readdirSync(folder)).toEqual(['10-unbounded.conflist']);
   });
 
@@ -34,14 +47,17 @@ describe('the CNI configuration', () => {
     expect(JSON.parse(readFileSync(file(), 'utf8'))).toHaveProperty('plugins');
   });
 
-  test.each(['05-cilium.conflist', '99-loopback.conf', 'x.json'])('%s of another plug-in is a problem, and nothing is written', (name) => {
-    mkdirSync(folder);
-    writeFileSync(join(folder, name), '{}');
-    expect(ensureCniConfig(folder, planFor('w1'))).toEqual([
-      { reason: 'ForeignCNIConfig', message: expect.stringContaining(`${folder} holds ${name}`) },
-    ]);
-    expect(readdirSync(folder)).toEqual([name]);
-  });
+  test.each(['05-cilium.conflist', '99-loopback.conf', 'x.json'])(
+    '%s of another plug-in is a problem, and nothing is written',
+    (name) => {
+      mkdirSync(folder);
+      writeFileSync(join(folder, name), '{}');
+      expect(ensureCniConfig(folder, planFor('w1'))).toEqual([
+        { reason: 'ForeignCNIConfig', message: expect.stringContaining(`${folder} holds ${name}`) },
+      ]);
+      expect(readdirSync(folder)).toEqual([name]);
+    },
+  );
 
   test('is not ours where the Site says so, and waits for blocks', () => {
     expect(ensureCniConfig(folder, { ...planFor('w1'), manageCni: false })).toEqual([]);

@@ -3,7 +3,11 @@ import { expect, test } from 'vitest';
 import { decodeRequest, LARGEST_REQUEST } from './request.codec.ts';
 
 const encode = (environment: Record<string, string>, config: string): Uint8Array => {
-  const variables = new TextEncoder().encode(Object.entries(environment).map(([name, value]) => `${name}=${value}\0`).join(''));
+  const variables = new TextEncoder().encode(
+    Object.entries(environment)
+      .map(([name, value]) => `${name}=${value}\0`)
+      .join(''),
+  );
   const input = new TextEncoder().encode(config);
   const bytes = new Uint8Array(8 + variables.length + 1 + input.length);
   const view = new DataView(bytes.buffer);
@@ -19,15 +23,20 @@ const values = fc.string({ unit: 'grapheme' }).filter((text) => !text.includes('
 
 test('environment and configuration come out as they went in', () => {
   fc.assert(
-    fc.property(fc.dictionary(names, values, { noNullPrototype: true }), fc.string({ unit: 'grapheme' }), (environment, config) => {
-      expect(decodeRequest(encode(environment, config))).toEqual({ environment, config });
-    }),
+    fc.property(
+      fc.dictionary(names, values, { noNullPrototype: true }),
+      fc.string({ unit: 'grapheme' }),
+      (environment, config) => {
+        expect(decodeRequest(encode(environment, config))).toEqual({ environment, config });
+      },
+    ),
   );
 });
 
 test('every beginning of a request asks for more', () => {
   const whole = encode({ CNI_COMMAND: 'ADD', CNI_ARGS: 'A=1;B=2' }, '{"cniVersion":"1.0.0"}');
-  for (let length = 0; length < whole.length; length++) expect(decodeRequest(whole.subarray(0, length))).toBeUndefined();
+  for (let length = 0; length < whole.length; length++)
+    expect(decodeRequest(whole.subarray(0, length))).toBeUndefined();
 });
 
 test('bytes beyond the request, and bytes around it in the buffer, do not matter', () => {

@@ -88,12 +88,15 @@ describe('the plug-in and the agent', () => {
     expect(JSON.parse(output)).toMatchObject({ code: 7, msg: expect.stringContaining('after bridge in the list') });
   });
 
-  test.each(['null', '[]', '7', '"x"', 'no json'])('the configuration %s is an error, and the agent goes on', async (config) => {
-    const { code, output } = await call('ADD', config);
-    expect(code).toBe(1);
-    expect(JSON.parse(output)).toMatchObject({ code: 7 });
-    expect((await call('ADD', add)).code).toBe(0);
-  });
+  test.each(['null', '[]', '7', '"x"', 'no json'])(
+    'the configuration %s is an error, and the agent goes on',
+    async (config) => {
+      const { code, output } = await call('ADD', config);
+      expect(code).toBe(1);
+      expect(JSON.parse(output)).toMatchObject({ code: 7 });
+      expect((await call('ADD', add)).code).toBe(0);
+    },
+  );
 });
 
 test('only root may talk to the agent', () => {

@@ -23,8 +23,12 @@ describe('the table', () => {
       expressions.flatMap((part) => ('key' in part && part.key === 'oifname' ? [part.value] : [])),
     );
     expect(devices).toEqual(['cbr0', 'unbounded0', 'wg51820', 'wg51822']);
-    const last = rulesOf('g1', 'postrouting').findLastIndex(({ comment }) => comment?.startsWith('stays in the overlay'));
-    const first = rulesOf('g1', 'postrouting').findIndex(({ expressions }) => expressions.some((part) => 'do' in part && part.do === 'masquerade'));
+    const last = rulesOf('g1', 'postrouting').findLastIndex(({ comment }) =>
+      comment?.startsWith('stays in the overlay'),
+    );
+    const first = rulesOf('g1', 'postrouting').findIndex(({ expressions }) =>
+      expressions.some((part) => 'do' in part && part.do === 'masquerade'),
+    );
     expect(first).toBeGreaterThan(last);
   });
 
@@ -35,7 +39,10 @@ describe('the table', () => {
 
   test('sets hold the blocks of their family only', () => {
     const plan = planFor('w1');
-    const { sets } = planFirewall({ ...plan, masquerade: { sources: ['100.65.0.0/16', 'fd00::/48'], exceptTo: ['fd01::/48'] } });
+    const { sets } = planFirewall({
+      ...plan,
+      masquerade: { sources: ['100.65.0.0/16', 'fd00::/48'], exceptTo: ['fd01::/48'] },
+    });
     expect(Object.fromEntries(sets!.map(({ name, elements }) => [name, elements]))).toEqual({
       pods_ip: ['100.65.0.0/16'],
       pods_ip6: ['fd00::/48'],

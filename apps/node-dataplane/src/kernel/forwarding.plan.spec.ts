@@ -48,7 +48,9 @@ describe('the contents of the maps', () => {
     const crowded = { ...plan, groups: [{ ...group!, members: Array.from({ length: 17 }, () => group!.members[0]!) }] };
     const { groups, problems } = planForwardingTables(crowded, ALL, createGroupIndexes());
     expect(groups.get(1)).toHaveLength(16);
-    expect(problems).toEqual([expect.objectContaining({ reason: 'TooManyGateways', message: expect.stringContaining('the first 16 are used') })]);
+    expect(problems).toEqual([
+      expect.objectContaining({ reason: 'TooManyGateways', message: expect.stringContaining('the first 16 are used') }),
+    ]);
   });
 
   test('a group that other prefixes use too keeps its number from plan to plan', () => {

@@ -29,7 +29,9 @@ const memoryMap = (entries: Iterable<[string, Value]>, maxEntries = 100, errno =
   return { map, held, writes: () => writes };
 };
 
-const contents = fc.dictionary(fc.constantFrom('a', 'b', 'c', 'd'), fc.record({ a: fc.integer() })).map((object) => new Map(Object.entries(object)));
+const contents = fc
+  .dictionary(fc.constantFrom('a', 'b', 'c', 'd'), fc.record({ a: fc.integer() }))
+  .map((object) => new Map(Object.entries(object)));
 
 describe('bringing a map to its contents', () => {
   test('it holds what is wanted, at first besides what was there; the second time nothing is written', () => {
@@ -48,16 +50,45 @@ describe('bringing a map to its contents', () => {
   });
 
   test('the order of fields, and fields that are undefined, are no difference', () => {
-    const { map, writes } = memoryMap([['k', { b: 'x', a: 1 }], ['l', { a: 2, b: undefined }]]);
-    writeEntries('m', map, new Map([['k', { a: 1, b: 'x' }], ['l', { a: 2 }]]));
+    const { map, writes } = memoryMap([
+      ['k', { b: 'x', a: 1 }],
+      ['l', { a: 2, b: undefined }],
+    ]);
+    writeEntries(
+      'm',
+      map,
+      new Map([
+        ['k', { a: 1, b: 'x' }],
+        ['l', { a: 2 }],
+      ]),
+    );
     expect(writes()).toBe(0);
   });
 
   test('a full map keeps what it holds, takes changes of that, and the problem names map, size and what is missing', () => {
-    const { map, held } = memoryMap([['a', { a: 1 }], ['b', { a: 2 }]], 2);
-    const { written, problems } = writeEntries('endpoints', map, new Map([['x', { a: 9 }], ['y', { a: 9 }], ['b', { a: 3 }]]));
+    const { map, held } = memoryMap(
+      [
+        ['a', { a: 1 }],
+        ['b', { a: 2 }],
+      ],
+      2,
+    );
+    const { written, problems } = writeEntries(
+      'endpoints',
+      map,
+      new Map([
+        ['x', { a: 9 }],
+        ['y', { a: 9 }],
+        ['b', { a: 3 }],
+      ]),
+    );
     expect(written).toBe(1);
-    expect(held).toEqual(new Map([['a', { a: 1 }], ['b', { a: 3 }]]));
+    expect(held).toEqual(
+      new Map([
+        ['a', { a: 1 }],
+        ['b', { a: 3 }],
+      ]),
+    );
     expect(problems).toEqual([
       { reason: 'MapFull', message: 'map endpoints is full with 2 entries: 2 more do not fit (the first is x)' },
     ]);

@@ -20,9 +20,9 @@ const ways = fc.oneof(
   fc.record({ link: fc.integer({ min: 2, max: 4 }) }),
   fc.record({ gateway: fc.constantFrom('10.1.0.1', '10.1.0.2') }),
   fc.record({
-    nexthops: fc.uniqueArray(fc.constantFrom('10.1.0.1', '10.1.0.2', '10.1.0.3'), { minLength: 2 }).map((all) =>
-      all.map((gateway) => ({ gateway })),
-    ),
+    nexthops: fc
+      .uniqueArray(fc.constantFrom('10.1.0.1', '10.1.0.2', '10.1.0.3'), { minLength: 2 })
+      .map((all) => all.map((gateway) => ({ gateway }))),
   }),
 );
 const routes = fc.uniqueArray(

@@ -32,10 +32,13 @@ test('the same value is not written again, unless the file went away', () => {
   expect(existsSync(path)).toBe(true);
 });
 
-test.each(['', '{', '[1]', 'null', '{"a":"text"}', '\0\0', '{"a":1'])('a file that holds %j counts as absent', (text) => {
-  writeFileSync(join(folder, 'state.json'), text);
-  expect(open('state.json').read()).toBeUndefined();
-});
+test.each(['', '{', '[1]', 'null', '{"a":"text"}', '\0\0', '{"a":1'])(
+  'a file that holds %j counts as absent',
+  (text) => {
+    writeFileSync(join(folder, 'state.json'), text);
+    expect(open('state.json').read()).toBeUndefined();
+  },
+);
 
 test('a broken file is replaced whole by the next write', () => {
   writeFileSync(join(folder, 'state.json'), '{');

@@ -28,7 +28,13 @@ test('the own Node gives addresses and blocks; those of others do not', () => {
       kind: 'Node',
       metadata: { name },
       spec: { podCIDRs: ['100.65.1.0/24'] },
-      status: { addresses: [{ type: 'InternalIP', address: ip }, { type: 'ExternalIP', address: '203.0.113.9' }, { type: 'Hostname', address: name }] },
+      status: {
+        addresses: [
+          { type: 'InternalIP', address: ip },
+          { type: 'ExternalIP', address: '203.0.113.9' },
+          { type: 'Hostname', address: name },
+        ],
+      },
     });
   write('nodes.yaml', `${node('n2', '10.0.0.2')}\n---\n${node('n1', '10.0.0.1')}`);
   expect(readObjectFiles(folder, 'n1').node).toEqual({

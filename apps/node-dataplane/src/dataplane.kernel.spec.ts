@@ -1,0 +1,51 @@
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, test } from 'vitest';
+import type { Report } from './dataplane.scenario.ts';
+
+/** A network of its own, and folders of its own over those of the machine. */
+const ENTER = `set -e
+for folder in /run /var/lib /etc/cni /opt/cni; do [ ! -d $folder ] || mount -t tmpfs tmpfs $folder; done
+mount -t sysfs sysfs /sys; mount -t bpf bpf /sys/fs/bpf
+exec "$0" "$@"`;
+
+let report: Report;
+beforeAll(() => {
+  const scenario = join(import.meta.dirname, 'dataplane.scenario.ts');
+  const argv = ['--net', '--mount', '--propagation', 'private', 'sh', '-c', ENTER, process.execPath, scenario];
+  const printed = execFileSync('unshare', argv, { encoding: 'utf8', maxBuffer: 64 << 20 });
+  report = JSON.parse(printed.trimEnd().split('\n').at(-1)!) as Report;
+}, 120_000);
+
+describe('a plan that is applied', () => {
+  test('is whole after the first pass', () => {
+    expect(report.first).toEqual([]);
+    expect(report.applied).toContain('vxlan0 vxlan');
+    expect(report.applied).toContain('100.66.0.0/16 dev unbounded0');
+    expect(report.applied).toContain('table inet unbounded');
+    expect(report.applied).toContain('program true');
+  });
+
+  test('is not written again', () => {
+    expect(report.secondWrote).toEqual([]);
+  });
+
+  test('is restored by one pass, whatever was changed', () => {
+    expect(report.unrepaired).toEqual({});
+  });
+});
+
+test('links of others under our names are left alone and told of', () => {
+  expect(report.foreign.linksSame).toBe(true);
+  expect(report.foreign.problems).toEqual(
+    expect.arrayContaining([
+      expect.stringContaining('vxlan0 exists that is not ours'),
+      expect.stringContaining('cbr0 exists that is not ours'),
+    ]),
+  );
+});
+
+test('cleaning up leaves what was there before, and what belongs to others', () => {
+  expect(report.cleaned).toBe(report.before);
+  expect(report.foreignSurvives).toBe(true);
+});

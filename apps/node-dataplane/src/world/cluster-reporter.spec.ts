@@ -1,0 +1,110 @@
+import type { Cluster, EventRecorder, Node } from '@unbounded/kube';
+import { beforeEach, expect, test } from 'vitest';
+import { createClusterReporter } from './cluster-reporter.ts';
+import type { NodeReport } from './source.port.ts';
+
+/** Keeps what was written and shows it, like the informer of the real source. */
+let node: Node | undefined;
+let writes: string[];
+let events: string[];
+
+interface Condition {
+  readonly type: string;
+  readonly status: string;
+  readonly lastTransitionTime?: string;
+}
+const conditions = (): Condition[] => (node!.status?.conditions ?? []) as Condition[];
+const condition = (type: string): Condition | undefined => conditions().find((entry) => entry.type === type);
+
+const client = {
+  mergePatch: async (_name: string, patch: { metadata: { annotations: Record<string, string> } }) => {
+    writes.push('annotations');
+    node = {
+      ...node!,
+      metadata: { ...node!.metadata, annotations: { ...node!.metadata.annotations, ...patch.metadata.annotations } },
+    };
+  },
+  apply: async (object: { status: { conditions: Condition[] } }) => {
+    writes.push('conditions');
+    const others = conditions().filter(({ type }) => !object.status.conditions.some((entry) => entry.type === type));
+    node = { ...node!, status: { ...node!.status, conditions: [...others, ...object.status.conditions] } };
+  },
+};
+const open = () =>
+  createClusterReporter({
+    cluster: { client: () => client } as unknown as Cluster,
+    nodeName: 'n1',
+    node: () => node,
+    events: { record: ({ note }: { note: string }) => void events.push(note) } as unknown as EventRecorder,
+  });
+
+const fine: NodeReport = {
+  publicKey: 'k',
+  tunnelMtuBytes: 1420,
+  protocols: ['VXLAN', 'WireGuard'],
+  networkReady: true,
+  problems: [],
+};
+const problem = { reason: 'ForeignLink', message: 'a link named vxlan0' };
+
+beforeEach(() => {
+  node = {
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: { name: 'n1' },
+    status: { conditions: [{ type: 'Ready', status: 'True' }] },
+  } as unknown as Node;
+  [writes, events] = [[], []];
+});
+
+test('what peers need and how the network is are written once', async () => {
+  const reporter = open();
+  await reporter.report(fine);
+  expect(writes).toEqual(['annotations', 'conditions']);
+  expect(Object.values(node!.metadata.annotations!)).toEqual(['k', '1420', 'VXLAN,WireGuard']);
+  expect(condition('NetworkUnavailable')?.status).toBe('False');
+  expect(condition('Ready')?.status).toBe('True');
+  await reporter.report(fine);
+  expect(writes).toHaveLength(2);
+});
+
+test('a restarted agent that finds everything said writes nothing', async () => {
+  await open().report(fine);
+  await open().report(fine);
+  expect(writes).toHaveLength(2);
+});
+
+test('before the first plan the network is unavailable', async () => {
+  await open().report({ ...fine, networkReady: false });
+  expect(condition('NetworkUnavailable')?.status).toBe('True');
+});
+
+test('a problem is a condition and one Event, and a new Event when it comes back', async () => {
+  const reporter = open();
+  await reporter.report({ ...fine, problems: [problem] });
+  await reporter.report({ ...fine, problems: [problem] });
+  expect(condition('UnboundedNetworkDegraded')).toMatchObject({
+    status: 'True',
+    reason: 'ForeignLink',
+    message: problem.message,
+  });
+  expect(events).toEqual([problem.message]);
+  await reporter.report(fine);
+  expect(condition('UnboundedNetworkDegraded')?.status).toBe('False');
+  await reporter.report({ ...fine, problems: [problem] });
+  expect(events).toHaveLength(2);
+});
+
+test('the time of the last transition stays while the status does', async () => {
+  const reporter = open();
+  await reporter.report({ ...fine, problems: [problem] });
+  const since = condition('UnboundedNetworkDegraded')?.lastTransitionTime;
+  await reporter.report({ ...fine, problems: [problem, { reason: 'MapFull', message: 'map x' }] });
+  expect(condition('UnboundedNetworkDegraded')?.lastTransitionTime).toBe(since);
+});
+
+test('while the Node is not there nothing is said', async () => {
+  node = undefined;
+  await open().report({ ...fine, problems: [problem] });
+  expect([writes, events]).toEqual([[], []]);
+});
