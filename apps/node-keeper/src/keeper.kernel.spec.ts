@@ -39,10 +39,14 @@ const makeKeeper = (): Keeper => {
 const unitFile = (): string => join(folder, 'units', `${device}.json`);
 const pidOf = (): number => Number(readFileSync(join(folder, 'pids', device), 'utf8').split(' ')[0]);
 const isAlive = (pid: number): boolean => existsSync(`/proc/${pid}/exe`);
-const indexOf = (): number => (JSON.parse(run('ip', '-n', netns, '-j', 'link', 'show', device)) as { ifindex: number }[])[0]!.ifindex;
+const indexOf = (): number =>
+  (JSON.parse(run('ip', '-n', netns, '-j', 'link', 'show', device)) as { ifindex: number }[])[0]!.ifindex;
 const isConfigured = (): boolean => {
   try {
-    const [own, peer] = run('wg', 'show', device, 'dump').trim().split('\n').map((line) => line.split('\t'));
+    const [own, peer] = run('wg', 'show', device, 'dump')
+      .trim()
+      .split('\n')
+      .map((line) => line.split('\t'));
     return own?.[0] === key && peer?.[0] === peerKey && peer[3] === '100.64.2.0/24' && peer[2] === '192.0.2.1:51820';
   } catch {
     return false; // the process does not answer yet
@@ -67,7 +71,11 @@ beforeEach(() => {
   run('ip', '-n', netns, 'tuntap', 'add', 'dev', device, 'mode', 'tun', 'vnet_hdr');
   mkdirSync('/etc/wireguard', { recursive: true, mode: 0o700 });
   writeFileSync(keyFile, key, { mode: 0o600 });
-  writeFileSync(join(folder, 'wireguard-go'), `#!/bin/sh\nexec nsenter --net=/run/netns/${netns} ${wireguardGo} "$@"\n`, { mode: 0o755 });
+  writeFileSync(
+    join(folder, 'wireguard-go'),
+    `#!/bin/sh\nexec nsenter --net=/run/netns/${netns} ${wireguardGo} "$@"\n`,
+    { mode: 0o755 },
+  );
   mkdirSync(join(folder, 'units'));
   const peers = [{ publicKey: peerKey, endpoint: '192.0.2.1:51820', allowedIps: ['100.64.2.0/24'] }];
   writeFileSync(unitFile(), JSON.stringify({ device, privateKeyFile: keyFile, listenPort: 51820, peers }));

@@ -12,7 +12,12 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true }));
 
 const KEY = '5ZqNUjYwTkSgDnjz9kVCoCjmVLGAXR3zR0O2jPuoL0o=';
-const peer = { publicKey: KEY, endpoint: '192.0.2.1:51820', allowedIps: ['100.64.2.0/24'], persistentKeepaliveSeconds: 25 };
+const peer = {
+  publicKey: KEY,
+  endpoint: '192.0.2.1:51820',
+  allowedIps: ['100.64.2.0/24'],
+  persistentKeepaliveSeconds: 25,
+};
 const unit = { device: 'wg51820', privateKeyFile: '/etc/wireguard/server.priv', listenPort: 51820, peers: [peer] };
 const write = (name: string, value: unknown): void =>
   writeFileSync(join(folder, name), typeof value === 'string' ? value : JSON.stringify(value));
@@ -29,7 +34,11 @@ describe('a unit is refused, with file and reason, and the others count', () => 
     ['a device of another name', { ...unit, device: 'eth0' }, 'must be wg<port>'],
     ['a device with a path', { ...unit, device: '../wg1' }, 'must be wg<port>'],
     ['a key file elsewhere', { ...unit, privateKeyFile: '/etc/shadow' }, 'must be a file in /etc/wireguard'],
-    ['a key file out of the folder', { ...unit, privateKeyFile: '/etc/wireguard/../shadow' }, 'must be a file in /etc/wireguard'],
+    [
+      'a key file out of the folder',
+      { ...unit, privateKeyFile: '/etc/wireguard/../shadow' },
+      'must be a file in /etc/wireguard',
+    ],
     ['port 0', { ...unit, listenPort: 0 }, 'listenPort'],
     ['a port that is text', { ...unit, listenPort: '51820' }, 'listenPort'],
     ['a key that is none', { ...unit, peers: [{ ...peer, publicKey: 'x' }] }, 'must be a WireGuard key in base64'],
@@ -54,11 +63,18 @@ describe('a unit is refused, with file and reason, and the others count', () => 
 
 test('whatever a file holds, reading never throws', () => {
   fc.assert(
-    fc.property(fc.oneof(fc.json(), fc.string(), fc.string().map((text) => JSON.stringify(unit).slice(0, text.length * 7))), (text) => {
-      write('wg51820.json', text);
-      const { units, refused } = readUnits(folder);
-      expect(units.size + refused.length).toBe(1);
-    }),
+    fc.property(
+      fc.oneof(
+        fc.json(),
+        fc.string(),
+        fc.string().map((text) => JSON.stringify(unit).slice(0, text.length * 7)),
+      ),
+      (text) => {
+        write('wg51820.json', text);
+        const { units, refused } = readUnits(folder);
+        expect(units.size + refused.length).toBe(1);
+      },
+    ),
     { numRuns: 200 },
   );
 });

@@ -55,7 +55,8 @@ export const createAgent = (node: VmNode): Agent => {
     if (process.env['VM_VERBOSE']) console.log(`${node.name}: ${line}`);
     const record = (line.startsWith('{') ? JSON.parse(line) : { level: WARN, msg: line }) as Record<string, unknown>;
     if (record['msg'] === 'the plan is applied') applied = true;
-    if (record['level'] === 'warn' || record['level'] === 'error' || Number(record['level']) >= WARN) complaints.push(line);
+    if (record['level'] === 'warn' || record['level'] === 'error' || Number(record['level']) >= WARN)
+      complaints.push(line);
   };
   return {
     node,

@@ -45,7 +45,11 @@ export const end = async (child: ChildProcess, signal: NodeJS.Signals): Promise<
 const POLL_MS = 50;
 
 /** Asks until the answer is true; an error counts as "not yet". @throws Error after `timeoutMs`, naming `what` */
-export const until = async (what: string, probe: () => Promise<boolean> | boolean, timeoutMs = 180_000): Promise<void> => {
+export const until = async (
+  what: string,
+  probe: () => Promise<boolean> | boolean,
+  timeoutMs = 180_000,
+): Promise<void> => {
   const deadline = performance.now() + timeoutMs;
   let cause: unknown;
   while (performance.now() < deadline) {

@@ -55,7 +55,14 @@ const siteObjects = (site: 1 | 2, tunnelProtocol: Protocol): object[] => {
   const gateways = members.flatMap((member) =>
     member.externalIp === undefined
       ? []
-      : [{ ...listed(member), siteName: `s${site}`, externalIPs: [member.externalIp], gatewayWireguardPort: 51820 + site }],
+      : [
+          {
+            ...listed(member),
+            siteName: `s${site}`,
+            externalIPs: [member.externalIp],
+            gatewayWireguardPort: 51820 + site,
+          },
+        ],
   );
   return [
     {

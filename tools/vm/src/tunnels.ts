@@ -65,7 +65,12 @@ const named = (name: string): VmNode => vmNodes.find((node) => node.name === nam
 
 const pings = async (from: string, to: string, more: readonly string[]): Promise<number> => {
   const pattern = Buffer.from(MARKER).toString('hex');
-  const printed = await run([...inNamespace(from), 'sh', '-c', `ping -n -c 3 -i 0.2 -W 3 -p ${pattern} ${more.join(' ')} ${to}; :`]);
+  const printed = await run([
+    ...inNamespace(from),
+    'sh',
+    '-c',
+    `ping -n -c 3 -i 0.2 -W 3 -p ${pattern} ${more.join(' ')} ${to}; :`,
+  ]);
   return Number(/(\d+) received/.exec(printed)?.[1] ?? 0);
 };
 
@@ -97,16 +102,20 @@ const ourDevices = async (node: VmNode): Promise<Record<string, string>> => {
     ...['ip', '-d', '-j', 'link', 'show'],
   ]);
   return Object.fromEntries(
-    links.flatMap(({ ifname, ifalias, linkinfo }) => (ifalias === 'unbounded' ? [[ifname, linkinfo?.info_kind ?? '']] : [])),
+    links.flatMap(({ ifname, ifalias, linkinfo }) =>
+      ifalias === 'unbounded' ? [[ifname, linkinfo?.info_kind ?? '']] : [],
+    ),
   );
 };
 
-const usesOnly = (protocol: Protocol) => (node: VmNode): boolean => {
-  const plan = planOf(node);
-  return protocol === 'WireGuard'
-    ? plan.tunnels.length === 0 && plan.wireGuard.length > 0
-    : plan.wireGuard.length === 0 && plan.tunnels.every(({ kind }) => kind === protocol);
-};
+const usesOnly =
+  (protocol: Protocol) =>
+  (node: VmNode): boolean => {
+    const plan = planOf(node);
+    return protocol === 'WireGuard'
+      ? plan.tunnels.length === 0 && plan.wireGuard.length > 0
+      : plan.wireGuard.length === 0 && plan.tunnels.every(({ kind }) => kind === protocol);
+  };
 
 const tryProtocol = async (protocol: Protocol): Promise<ProtocolReport> => {
   say(`${protocol}: begins`);
@@ -114,7 +123,10 @@ const tryProtocol = async (protocol: Protocol): Promise<ProtocolReport> => {
   await until(`all plans are for ${protocol}`, () => vmNodes.every(usesOnly(protocol)));
   const [first, last] = [podOf(named('w1')), named('w2').podIp];
   await until(`pods reach each other over ${protocol}`, async () => (await pings(first, last, [])) === 3);
-  await until('what the protocol before needed is gone', async () => Object.keys(await ourDevices(named('w1'))).length === 3);
+  await until(
+    'what the protocol before needed is gone',
+    async () => Object.keys(await ourDevices(named('w1'))).length === 3,
+  );
   const lan = await startCapture('lan1');
   const wan = await startCapture('wan');
   const reached: Reached[] = [];
@@ -141,7 +153,14 @@ const attached = async (node: VmNode): Promise<Attached> => {
   const ids = filters.flatMap(({ options }) => options?.prog?.id ?? []);
   const program = ids[0] ?? 0;
   const { map_ids } = await runJson<{ map_ids: number[] }>(['bpftool', '-j', 'prog', 'show', 'id', String(program)]);
-  const pinned = await runJson<{ id: number }>(['bpftool', '-j', 'map', 'show', 'pinned', `/sys/fs/bpf/${node.name}/maps/unbounded_endpoints_v4`]);
+  const pinned = await runJson<{ id: number }>([
+    'bpftool',
+    '-j',
+    'map',
+    'show',
+    'pinned',
+    `/sys/fs/bpf/${node.name}/maps/unbounded_endpoints_v4`,
+  ]);
   return { filters: ids.length, program, maps: `${pinned.id} ${map_ids.includes(pinned.id)}` };
 };
 

@@ -12,13 +12,16 @@ const repository = join(import.meta.dirname, '../../..');
 const BOOT_SECONDS = 1500;
 
 let report: Report;
-beforeAll(async () => {
-  const argv = ['-t', String(BOOT_SECONDS), '-m', '3072', '--', 'tools/node', 'tools/vm/src/tunnels.ts'];
-  const child = spawn('tools/vm/run', argv, { cwd: repository, stdio: ['ignore', 'pipe', 'inherit'] });
-  const [printed] = await Promise.all([text(child.stdout), once(child, 'exit')]);
-  if (child.exitCode !== 0) throw new Error(`the machine ended with ${child.exitCode}:\n${printed}`);
-  report = JSON.parse(printed.trimEnd().split('\n').at(-1)!) as Report;
-}, (BOOT_SECONDS + 60) * 1000);
+beforeAll(
+  async () => {
+    const argv = ['-t', String(BOOT_SECONDS), '-m', '3072', '--', 'tools/node', 'tools/vm/src/tunnels.ts'];
+    const child = spawn('tools/vm/run', argv, { cwd: repository, stdio: ['ignore', 'pipe', 'inherit'] });
+    const [printed] = await Promise.all([text(child.stdout), once(child, 'exit')]);
+    if (child.exitCode !== 0) throw new Error(`the machine ended with ${child.exitCode}:\n${printed}`);
+    report = JSON.parse(printed.trimEnd().split('\n').at(-1)!) as Report;
+  },
+  (BOOT_SECONDS + 60) * 1000,
+);
 
 const devices: Readonly<Record<Protocol, Readonly<Record<string, string>>>> = {
   VXLAN: { vxlan0: 'vxlan' },
@@ -59,18 +62,21 @@ describe.each(['VXLAN', 'GENEVE', 'IPIP', 'WireGuard'] as const)('over %s', (pro
   });
 });
 
-describe.each(['GENEVE', 'WireGuard'] as const)('agents of a worker and its gateway that are killed and replaced under %s traffic', (protocol) => {
-  const restart = () => report.restarts[protocol]!;
+describe.each(['GENEVE', 'WireGuard'] as const)(
+  'agents of a worker and its gateway that are killed and replaced under %s traffic',
+  (protocol) => {
+    const restart = () => report.restarts[protocol]!;
 
-  test('lose no packet', () => {
-    expect(restart().agentsBackInTime).toBe(true);
-    expect(restart()).toMatchObject({ sent: expect.any(Number), lost: 0 });
-  });
+    test('lose no packet', () => {
+      expect(restart().agentsBackInTime).toBe(true);
+      expect(restart()).toMatchObject({ sent: expect.any(Number), lost: 0 });
+    });
 
-  test('swap the one filter of the anchor and keep maps and devices', () => {
-    expect(restart()).toMatchObject({ filters: 1, programSwapped: true, mapsKept: true, devicesKept: true });
-  });
-});
+    test('swap the one filter of the anchor and keep maps and devices', () => {
+      expect(restart()).toMatchObject({ filters: 1, programSwapped: true, mapsKept: true, devicesKept: true });
+    });
+  },
+);
 
 test('agents complain of nothing but cleartext over external addresses, where it was asked for', () => {
   const complaints = Object.values(report.complaints).flat();

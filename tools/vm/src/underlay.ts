@@ -26,12 +26,21 @@ export const makeUnderlay = async (): Promise<void> => {
     await run(['ip', 'netns', 'add', name]);
     await ip(name, ['link set lo up']);
   }
-  await ip(SWITCHES, SEGMENTS.flatMap((name) => [`link add ${name} type bridge`, `link set ${name} up`]));
-  await ip(SWITCHES, ['addr add 10.1.0.1/24 dev lan1', 'addr add 10.2.0.1/24 dev lan2', 'addr add 203.0.113.254/24 dev wan']);
+  await ip(
+    SWITCHES,
+    SEGMENTS.flatMap((name) => [`link add ${name} type bridge`, `link set ${name} up`]),
+  );
+  await ip(SWITCHES, [
+    'addr add 10.1.0.1/24 dev lan1',
+    'addr add 10.2.0.1/24 dev lan2',
+    'addr add 203.0.113.254/24 dev wan',
+  ]);
   for (const node of vmNodes) {
     await plug(node, `lan${node.site}`, 'eth0', `${node.internalIp}/24`);
     if (node.externalIp !== undefined) await plug(node, 'wan', 'eth1', `${node.externalIp}/24`);
-    await ip(node.name, [`route add default via ${node.externalIp === undefined ? `10.${node.site}.0.1` : '203.0.113.254'}`]);
+    await ip(node.name, [
+      `route add default via ${node.externalIp === undefined ? `10.${node.site}.0.1` : '203.0.113.254'}`,
+    ]);
   }
 };
 
@@ -41,5 +50,9 @@ export const plugPod = async (node: VmNode, mtuBytes: number): Promise<void> => 
     `link add veth-pod mtu ${mtuBytes} type veth peer name eth0 mtu ${mtuBytes} netns ${podOf(node)}`,
     'link set veth-pod master cbr0 up',
   ]);
-  await ip(podOf(node), [`addr add ${node.podIp}/24 dev eth0`, 'link set eth0 up', `route add default via ${node.bridgeIp}`]);
+  await ip(podOf(node), [
+    `addr add ${node.podIp}/24 dev eth0`,
+    'link set eth0 up',
+    `route add default via ${node.bridgeIp}`,
+  ]);
 };
