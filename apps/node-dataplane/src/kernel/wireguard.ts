@@ -50,7 +50,7 @@ const applyOne = async (plan: WireGuardInterfacePlan, link: Link, context: WireG
   const change = diffDevice(state, desired);
   if (!change) return state;
   await device.apply(change);
-  return device.get();
+  return await device.get(); // before the device is closed
 };
 
 /** Asks the keeper for the process of a user-space interface that has none yet. */
