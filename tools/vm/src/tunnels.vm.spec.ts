@@ -68,8 +68,8 @@ describe.each(['GENEVE', 'WireGuard'] as const)(
     const restart = () => report.restarts[protocol]!;
 
     test('lose no packet', () => {
-      expect(restart().agentsBackInTime).toBe(true);
-      expect(restart()).toMatchObject({ sent: expect.any(Number), lost: 0 });
+      expect(restart().sent).toBeGreaterThan(40);
+      expect(restart()).toMatchObject({ lost: 0 });
     });
 
     test('swap the one filter of the anchor and keep maps and devices', () => {
