@@ -46,8 +46,8 @@ func flow(args []string) error {
 		return err
 	}
 	defer connection.Close()
-	if udp, ok := connection.(*net.UDPConn); ok {
-		_ = udp.SetReadBuffer(4 << 20)
+	if err := roomyBuffer(connection.(*net.UDPConn)); err != nil {
+		return err
 	}
 	total := rate * seconds
 	arrived := make([]atomic.Bool, total)

@@ -23,6 +23,9 @@ func serve([]string) error {
 	if err != nil {
 		return err
 	}
+	if err := roomyBuffer(datagrams.(*net.UDPConn)); err != nil {
+		fmt.Fprintln(os.Stderr, "probe serve: datagrams may be lost here under load:", err)
+	}
 	go echoDatagrams(datagrams)
 	if err := accept(echoPort, func(c net.Conn) { _, _ = io.Copy(c, c) }); err != nil {
 		return err

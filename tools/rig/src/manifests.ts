@@ -71,6 +71,7 @@ const probeDaemonSet = (name: string): object => ({
             image: images['probe']!.reference,
             args: ['serve'],
             imagePullPolicy: 'Never',
+            securityContext: { capabilities: { add: ['NET_ADMIN'] } }, // for the size of its socket buffers
             readinessProbe: { httpGet: { path: '/', port: 8080 }, periodSeconds: 1 },
           },
         ],
