@@ -99,6 +99,7 @@ test('a site that is deleted stays until its last node has gone', async () => {
   await createNode(nodes(), { name: 'n1', internalIPs: ['10.1.0.1'] });
   start();
   await until('finalizer', async () => (await sites().get('a')).metadata.finalizers?.includes(PROTECTION_FINALIZER));
+  await until('label', async () => (await siteLabel('n1')) === 'a');
   await sites().delete('a');
   expect((await sites().get('a')).metadata.deletionTimestamp).toBeDefined();
   expect(await siteLabel('n1')).toBe('a');
