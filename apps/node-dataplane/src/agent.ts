@@ -1,4 +1,4 @@
-import { findMember, type LocalNode, type NodePlan, parseWorld, planNode } from '@unbounded/topology';
+import { DEVICES, findMember, type LocalNode, type NodePlan, parseWorld, planNode } from '@unbounded/topology';
 import type { Logger } from '@unbounded/telemetry';
 import { tryParsePrefix } from '@unbounded/ip';
 import { ensureCniConfig } from './cni/config.ts';
@@ -124,7 +124,9 @@ export const createAgent = (parts: AgentParts): Agent => {
         return REPAIR_EVERY_MS;
       }
       const outcome = await applyPlan(dataplane, plan);
-      const problems = [...outcome.problems, ...ensureCniConfig(parts.cniFolder, plan)];
+      // Without a bridge of ours no pod may be plugged in: a foreign one of that name would get our addresses.
+      const cni = outcome.devices.has(DEVICES.bridge) ? ensureCniConfig(parts.cniFolder, plan) : [];
+      const problems = [...outcome.problems, ...cni];
       tellProblems(problems);
       if (!outcome.again && !isReady) {
         isReady = true;

@@ -1,13 +1,6 @@
 import { existsSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import {
-  CNI_CONF_FOLDER,
-  KEEPER_UNITS,
-  NFT_TABLE,
-  PIN_FOLDER,
-  RUN_FOLDER,
-  STATE_FOLDER,
-} from '@unbounded/config/ownership';
+import { NFT_TABLE, RUN_FOLDER } from '@unbounded/config/ownership';
 import { createRouteSocket } from '@unbounded/netlink';
 import { createNftables } from '@unbounded/nftables';
 import { removeCniConfig } from './cni/config.ts';
@@ -28,30 +21,34 @@ const removeFolder = (folder: string): void => {
   }
 };
 
+/** Where the agent that is taken away had its files (its own options). */
+export interface CleanupFolders {
+  readonly cniConfFolder: string;
+  readonly cniBinFolder: string;
+  readonly unitsFolder: string;
+  readonly pinFolder: string;
+  readonly stateFolder: string;
+}
+
 /**
  * Uninstall: takes away everything of ours from the node's kernel and folders, and puts recorded settings back. The key
  * pair stays: it is the node's identity, and a node that comes back is known by it.
  */
-export const cleanUp = async (options: {
-  readonly cniBinFolder: string;
-  readonly say: (line: string) => void;
-}): Promise<void> => {
-  const { say } = options;
+export const cleanUp = async (folders: CleanupFolders, say: (line: string) => void): Promise<void> => {
   await using net = createRouteSocket();
   await using nft = createNftables();
-  removeCniConfig(CNI_CONF_FOLDER);
-  removeCniPlugin(options.cniBinFolder);
+  removeCniConfig(folders.cniConfFolder);
+  removeCniPlugin(folders.cniBinFolder);
   await removeAllRoutes(net);
-  for (const device of unitDevices(KEEPER_UNITS)) removeUnit(KEEPER_UNITS, device);
-  rmSync(PIN_FOLDER, { recursive: true, force: true });
-  rmSync(join(PIN_FOLDER, '..'), { recursive: true, force: true });
+  for (const device of unitDevices(folders.unitsFolder)) removeUnit(folders.unitsFolder, device);
+  rmSync(join(folders.pinFolder, '..'), { recursive: true, force: true }); // layouts of all versions
   for (const link of await staleDevices(net, new Set())) {
     say(`removing device ${link.name}`);
     await removeDevice(net, link);
   }
   if (await nft.deleteTable('inet', NFT_TABLE)) say(`removing nftables table ${NFT_TABLE}`);
-  createSysctls(join(STATE_FOLDER, 'sysctls.json')).restore();
-  removeFolder(STATE_FOLDER);
+  createSysctls(join(folders.stateFolder, 'sysctls.json')).restore();
+  removeFolder(folders.stateFolder);
   removeFolder(RUN_FOLDER);
   say(
     'the node is as it was; the WireGuard key pair in /etc/wireguard stays (remove it by hand to give the node a new identity)',

@@ -1,7 +1,14 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { LINK_ALIAS, PIN_FOLDER, ROUTE_PROTOCOL, STATE_FOLDER } from '@unbounded/config/ownership';
+import {
+  CNI_CONF_FOLDER,
+  KEEPER_UNITS,
+  LINK_ALIAS,
+  PIN_FOLDER,
+  ROUTE_PROTOCOL,
+  STATE_FOLDER,
+} from '@unbounded/config/ownership';
 import { openPinnedLink } from '@unbounded/libbpf-ts';
 import { createRouteSocket } from '@unbounded/netlink';
 import { createNftables } from '@unbounded/nftables';
@@ -160,6 +167,14 @@ const makeUnderlay = (): void => {
   writeFileSync(FORWARD, '0');
 };
 
+const folders = {
+  cniConfFolder: CNI_CONF_FOLDER,
+  cniBinFolder: '/opt/cni/bin',
+  unitsFolder: KEEPER_UNITS,
+  pinFolder: PIN_FOLDER,
+  stateFolder: STATE_FOLDER,
+};
+
 const tryForeign = async (dataplane: Dataplane, plan: NodePlan): Promise<Report['foreign']> => {
   run('ip', 'link', 'add', 'vxlan0', 'type', 'vxlan', 'id', '7', 'dstport', '4790', 'dev', 'eth0');
   run('ip', 'link', 'add', 'cbr0', 'type', 'bridge');
@@ -189,12 +204,12 @@ const main = async (): Promise<Report> => {
     if (state() !== applied || disturbed === applied) unrepaired[name] = state();
   }
   const say = (): void => undefined;
-  await cleanUp({ cniBinFolder: '/opt/cni/bin', say });
+  await cleanUp(folders, say);
   const cleaned = state();
   dataplane.forwarding.close();
   const again = open();
   const foreign = await tryForeign(again.dataplane, plan);
-  await cleanUp({ cniBinFolder: '/opt/cni/bin', say });
+  await cleanUp(folders, say);
   const foreignSurvives = ['vxlan0', 'cbr0'].every((name) => run('ip', '-br', 'link').includes(`${name} `));
   return { first, secondWrote, before, applied, unrepaired, foreign, cleaned, foreignSurvives };
 };

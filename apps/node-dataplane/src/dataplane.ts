@@ -27,6 +27,8 @@ export interface ApplyOutcome {
   /** Something is not ready yet that will be soon: apply again shortly. */
   readonly again: boolean;
   readonly wireGuard: WireGuardOutcome['states'];
+  /** Names of the devices that are there and ours. */
+  readonly devices: ReadonlySet<string>;
 }
 
 const removeStaleDevices = async (dataplane: Dataplane, wanted: ReadonlySet<string>): Promise<void> => {
@@ -82,5 +84,5 @@ export const applyPlan = async (dataplane: Dataplane, plan: NodePlan): Promise<A
     forwarding.removeStale();
     await removeStaleDevices(dataplane, new Set(specs.map(({ name }) => name)));
   }
-  return { problems, again: wireGuard.waiting.length > 0, wireGuard: wireGuard.states };
+  return { problems, again: wireGuard.waiting.length > 0, wireGuard: wireGuard.states, devices: new Set(links.keys()) };
 };

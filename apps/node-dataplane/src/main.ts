@@ -7,7 +7,7 @@ import { cleanUp } from './cleanup.ts';
 if (process.argv[2] === 'cleanup') {
   process.argv.splice(2, 1);
   const config = loadConfig('node-dataplane cleanup', agentOptions, process);
-  await cleanUp({ cniBinFolder: config.cniBinFolder, say: (line) => void process.stdout.write(`${line}\n`) });
+  await cleanUp(config, (line) => void process.stdout.write(`${line}\n`));
 } else {
   const config = loadConfig('node-dataplane', agentOptions, process);
   await runHost({

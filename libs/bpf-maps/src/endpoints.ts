@@ -51,7 +51,7 @@ const PROTOCOL_NAMES = new Map<number, Protocol>(
 );
 const protocolOf = (code: number): Protocol => PROTOCOL_NAMES.get(code) ?? 'none';
 
-export const flagsOf = (hop: Endpoint): number => {
+export const flagsOf = (hop: Endpoint, isIpv6Underlay: boolean): number => {
   const { group } = hop;
   if (group !== undefined && (!Number.isInteger(group) || group < 0 || group > LARGEST_GROUP_INDEX)) {
     throw new RangeError(`group is ${group}: a whole number from 0 to ${LARGEST_GROUP_INDEX} would be right`);
@@ -59,15 +59,22 @@ export const flagsOf = (hop: Endpoint): number => {
   const bits =
     (hop.setKey ? FLAGS.setKey : 0) |
     (hop.healthy ? FLAGS.healthy : 0) |
-    (hop.remote?.includes(':') ? FLAGS.ipv6Underlay : 0) |
+    (isIpv6Underlay ? FLAGS.ipv6Underlay : 0) |
     (group === undefined ? 0 : FLAGS.group);
   return (bits | ((group ?? 0) << GROUP_SHIFT)) >>> 0;
 };
 
 /** The part that all records share: vni, ifindex, flags, protocol, 16 bytes. */
 const TAIL = 16;
-const writeTail = (hop: Endpoint, view: DataView, at: number): void => {
-  const [vni, ifindex, flags] = [checkU32('vni', hop.vni), checkU32('ifindex', hop.ifindex), flagsOf(hop)];
+const writeTail = (
+  hop: Endpoint,
+  view: DataView,
+  at: number,
+  isIpv6Underlay = hop.remote?.includes(':') ?? false,
+): void => {
+  const vni = checkU32('vni', hop.vni); // all checks before the first byte
+  const ifindex = checkU32('ifindex', hop.ifindex);
+  const flags = flagsOf(hop, isIpv6Underlay);
   view.setUint32(at, vni, LITTLE);
   view.setUint32(at + 4, ifindex, LITTLE);
   view.setUint32(at + 8, flags, LITTLE);
@@ -109,19 +116,22 @@ const setBytes = (view: DataView, at: number, bytes: Uint8Array): void => {
   for (let index = 0; index < bytes.length; index++) view.setUint8(at + index, bytes[index] ?? 0);
 };
 
+const remoteWord = (remote: string | undefined): number => {
+  if (remote === undefined) return 0;
+  const plain = ipv4Value(remote, 0, remote.length);
+  if (plain >= 0) return plain;
+  if (!remote.includes(':')) return Number(parseAddress(remote).value); // its error says what is wrong
+  throw new RangeError(
+    `remote is ${remote}: an IPv4 record holds an IPv4 underlay address; use a group for an IPv6 one`,
+  );
+};
+
 /** struct endpoint_v4, 20 bytes. Its next hop is on an IPv4 underlay. */
 export const endpointV4: Codec<Endpoint> = {
   size: 4 + TAIL,
   write(value, view, offset) {
-    if (value.remote?.includes(':')) {
-      throw new RangeError(
-        `remote is ${value.remote}: an IPv4 record holds an IPv4 underlay address; use a group for an IPv6 one`,
-      );
-    }
-    const { remote = '0.0.0.0' } = value;
-    const plain = ipv4Value(remote, 0, remote.length);
-    const word = plain < 0 ? Number(parseAddress(remote).value) : plain;
-    writeTail(value, view, offset + 4);
+    const word = remoteWord(value.remote);
+    writeTail(value, view, offset + 4, false);
     view.setUint32(offset, word, LITTLE);
   },
   read(view, offset) {
