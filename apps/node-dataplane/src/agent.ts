@@ -130,15 +130,8 @@ export const createAgent = (parts: AgentParts): Agent => {
       tellProblems(problems);
       if (!outcome.again && !isReady) {
         isReady = true;
-        logger.info(
-          {
-            site: plan.site,
-            role: plan.role,
-            endpoints: plan.endpoints.length,
-            wireGuard: plan.wireGuard.map(({ name }) => name),
-          },
-          'the plan is applied',
-        );
+        const { site, role, endpoints, wireGuard } = plan;
+        logger.info({ site, role, endpoints: endpoints.length, wireGuard: wireGuard.length }, 'the plan is applied');
       }
       await report(underlay, problems);
       return outcome.again ? SOON_MS : REPAIR_EVERY_MS;
