@@ -60,8 +60,8 @@ const CONTROL_PLANE = 'node-role.kubernetes.io/control-plane';
 
 const addressesOf = (node: LabNode) => [
   { type: 'Hostname', address: node.name },
-  { type: 'InternalIP', address: node.internalIp },
-  ...(node.role === 'gateway' && node.external ? [{ type: 'ExternalIP', address: node.external.ip }] : []),
+  ...node.internalIps.map((address) => ({ type: 'InternalIP', address })),
+  ...(node.role === 'gateway' ? (node.external?.ips ?? []).map((address) => ({ type: 'ExternalIP', address })) : []),
 ];
 
 const provideNode = async (seen: KubeNode): Promise<void> => {

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { inNamespace, runAsync, tryRun } from './command.ts';
 import { logTail, pidOf, startDaemon, stopDaemon } from './daemon.ts';
-import { apiServerUrl, type LabLayout, namespaceOf, SERVICES } from './layout.ts';
+import { PLANS } from './addresses.ts';
+import { apiServerUrl, type LabLayout, namespaceOf, servicesOf } from './layout.ts';
 import { binary, controlPlaneDir, etcd, state } from './paths.ts';
 import { kubeconfigOf, openPki, type Pki, signCertificate } from './pki.ts';
 
@@ -35,16 +36,15 @@ export const kubeconfigFile = (user: string): string => join(controlPlaneDir, `$
 
 const makeCredentials = (layout: LabLayout): Pki => {
   const pki = labPki();
-  const { internalIp, external } = layout.controlPlane;
+  const { internalIps, external } = layout.controlPlane;
+  const addresses = [...internalIps, ...external.ips, ...servicesOf(layout).map(({ apiServer }) => apiServer)];
   signCertificate(pki, 'apiserver', '/CN=kube-apiserver', [
     'DNS:kubernetes',
     'DNS:kubernetes.default',
     'DNS:kubernetes.default.svc',
     'DNS:kubernetes.default.svc.cluster.local',
     'IP:127.0.0.1',
-    `IP:${internalIp}`,
-    `IP:${external.ip}`,
-    `IP:${SERVICES.apiServer}`,
+    ...addresses.map((ip) => `IP:${ip}`),
   ]);
   signCertificate(pki, 'kubelet-client', '/O=system:masters/CN=kube-apiserver-kubelet-client');
   signCertificate(pki, 'front-proxy', '/CN=front-proxy');
@@ -91,10 +91,10 @@ const etcdArguments = (): string[] => [
 const apiServerArguments = (layout: LabLayout, pki: Pki): string[] => [
   kubernetesProgram('kube-apiserver'),
   '--etcd-servers=http://127.0.0.1:2379',
-  '--bind-address=0.0.0.0',
+  `--bind-address=${layout.families.includes(6) ? '::' : '0.0.0.0'}`,
   '--secure-port=6443',
   `--advertise-address=${layout.controlPlane.internalIp}`,
-  `--service-cluster-ip-range=${SERVICES.cidr}`,
+  `--service-cluster-ip-range=${layout.families.map((family) => PLANS[family].services.cidr).join(',')}`,
   '--authorization-mode=Node,RBAC',
   '--enable-admission-plugins=NodeRestriction',
   '--allow-privileged=true',

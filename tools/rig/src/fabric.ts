@@ -2,7 +2,17 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { inNamespace, run, runAsync } from './command.ts';
 import { state } from './paths.ts';
-import { type LabLayout, type LabNode, type LabSite, namespaceOf, routerName, WAN } from './layout.ts';
+import { type Family, familyOf, PLANS } from './addresses.ts';
+import {
+  isRouted,
+  type LabLayout,
+  type LabNode,
+  type LabSite,
+  namespaceOf,
+  routerName,
+  WAN,
+  worldIps,
+} from './layout.ts';
 
 /**
  * The underlay: a WAN segment with a host of the outside world, and per site a LAN behind a router that translates
@@ -10,34 +20,41 @@ import { type LabLayout, type LabNode, type LabSite, namespaceOf, routerName, WA
  */
 
 const wan = namespaceOf(WAN.name);
-const lanLength = 24;
+const lanAddress = (ip: string): string => `${ip}/${PLANS[familyOf(ip)].lanLength}`;
+const wanAddress = (ip: string): string => `${ip}/${PLANS[familyOf(ip)].wanLength}`;
 
 /** Joins a namespace to a bridge that is in another one. */
 interface Plug {
   readonly namespace: string;
   readonly device: string;
-  readonly address: string;
+  /** With lengths. */
+  readonly addresses: readonly string[];
   readonly bridge: { readonly namespace: string; readonly name: string };
 }
 
 const plugs = (layout: LabLayout): Plug[] => {
   const onWan = { namespace: wan, name: 'wan0' };
   const all: Plug[] = [
-    { namespace: namespaceOf(WAN.worldName), device: 'eth0', address: `${WAN.worldIp}/${WAN.length}`, bridge: onWan },
+    {
+      namespace: namespaceOf(WAN.worldName),
+      device: 'eth0',
+      addresses: worldIps(layout).map(wanAddress),
+      bridge: onWan,
+    },
   ];
   for (const site of layout.sites) {
     const router = namespaceOf(routerName(site.name));
-    all.push({ namespace: router, device: 'wan0', address: `${site.routerWanIp}/${WAN.length}`, bridge: onWan });
+    all.push({ namespace: router, device: 'wan0', addresses: site.routerWanIps.map(wanAddress), bridge: onWan });
     for (const node of site.nodes) {
       const namespace = namespaceOf(node.name);
       all.push({
         namespace,
         device: 'eth0',
-        address: `${node.internalIp}/${lanLength}`,
+        addresses: node.internalIps.map(lanAddress),
         bridge: { namespace: router, name: 'lan0' },
       });
       if (node.external?.by === 'interface') {
-        all.push({ namespace, device: 'eth1', address: `${node.external.ip}/${WAN.length}`, bridge: onWan });
+        all.push({ namespace, device: 'eth1', addresses: node.external.ips.map(wanAddress), bridge: onWan });
       }
     }
   }
@@ -49,14 +66,21 @@ const ipBatch = (namespace: string, lines: readonly string[]): Promise<string> =
 
 const mappings = (site: LabSite): LabNode[] => site.nodes.filter((node) => node.external?.by === 'router');
 
-const natRules = (site: LabSite): string => {
-  const dnat = mappings(site).map((node) => `ip daddr ${node.external!.ip} dnat to ${node.internalIp}`);
-  const snat = mappings(site).map((node) => `ip saddr ${node.internalIp} oifname wan0 snat to ${node.external!.ip}`);
-  return `table ip router {
+/** Translation of one family. Between routed LANs nothing is translated. */
+const natTable = (site: LabSite, family: Family, routed: boolean): string => {
+  const ip = family === 4 ? 'ip' : 'ip6';
+  const at = (ips: readonly string[]): string => ips.find((candidate) => familyOf(candidate) === family)!;
+  const dnat = mappings(site).map((node) => `${ip} daddr ${at(node.external!.ips)} dnat to ${at(node.internalIps)}`);
+  const snat = mappings(site).map(
+    (node) => `${ip} saddr ${at(node.internalIps)} oifname wan0 snat to ${at(node.external!.ips)}`,
+  );
+  const { lans } = PLANS[family];
+  return `table ${ip} router {
   chain prerouting { type nat hook prerouting priority dstnat
     ${dnat.join('\n    ')}
   }
   chain postrouting { type nat hook postrouting priority srcnat
+    ${routed ? `${ip} saddr ${lans} ${ip} daddr ${lans} return` : ''}
     ${snat.join('\n    ')}
     oifname wan0 masquerade
   }
@@ -64,19 +88,24 @@ const natRules = (site: LabSite): string => {
     ct state established,related accept
     iifname lan0 accept
     ct status dnat accept
+    ${routed ? `${ip} saddr ${lans} ${ip} daddr ${lans} accept` : ''}
   }
 }
 `;
 };
 
-const makeRouter = async (site: LabSite): Promise<void> => {
+const makeRouter = async (site: LabSite, layout: LabLayout): Promise<void> => {
   const router = namespaceOf(routerName(site.name));
-  await ipBatch(
-    router,
-    mappings(site).map((node) => `addr add ${node.external!.ip}/${WAN.length} dev wan0`),
-  );
-  run([...inNamespace(router), 'sysctl', '-qw', 'net.ipv4.ip_forward=1']);
-  await runAsync([...inNamespace(router), 'nft', '-f', '-'], { input: natRules(site) });
+  const routed = isRouted(layout);
+  const others = routed ? layout.sites.filter((other) => other !== site) : [];
+  await ipBatch(router, [
+    ...site.routerLanIps.map((ip) => `addr add ${lanAddress(ip)} dev lan0 nodad`),
+    ...mappings(site).flatMap((node) => node.external!.ips.map((ip) => `addr add ${wanAddress(ip)} dev wan0 nodad`)),
+    ...others.flatMap((other) => other.lans.map((lan, index) => `route add ${lan} via ${other.routerWanIps[index]}`)),
+  ]);
+  run([...inNamespace(router), 'sysctl', '-qw', 'net.ipv4.ip_forward=1', 'net.ipv6.conf.all.forwarding=1']);
+  const rules = layout.families.map((family) => natTable(site, family, routed)).join('');
+  await runAsync([...inNamespace(router), 'nft', '-f', '-'], { input: rules });
 };
 
 /** Names of all the lab's namespaces. */
@@ -91,7 +120,8 @@ const madeFile = join(state, 'fabric-made');
 
 /** Namespaces for the layout, all new: what an interrupted `up` left half-made is made again. */
 const makeNamespaces = (namespaces: readonly string[]): void => {
-  for (const name of namespaces.filter((known) => existsSync(`/run/netns/${known}`))) run(['ip', 'netns', 'delete', name]);
+  for (const name of namespaces.filter((known) => existsSync(`/run/netns/${known}`)))
+    run(['ip', 'netns', 'delete', name]);
   run(['ip', '-batch', '-'], { input: namespaces.map((name) => `netns add ${name}\n`).join('') });
 };
 
@@ -115,13 +145,15 @@ export const makeFabric = async (layout: LabLayout): Promise<void> => {
       `link add p${index} type veth peer name ${plug.device} netns ${plug.namespace}`,
       `link set p${index} master ${plug.bridge.name} up`,
     ]);
-    await ipBatch(plug.namespace, [`addr add ${plug.address} dev ${plug.device}`, `link set ${plug.device} up`]);
+    await ipBatch(plug.namespace, [
+      ...plug.addresses.map((address) => `addr add ${address} dev ${plug.device} nodad`),
+      `link set ${plug.device} up`,
+    ]);
   }
   for (const site of layout.sites) {
-    const router = namespaceOf(routerName(site.name));
-    await ipBatch(router, [`addr add ${site.routerLanIp}/${lanLength} dev lan0`]);
-    await makeRouter(site);
-    for (const node of site.nodes) await ipBatch(namespaceOf(node.name), [`route add default via ${site.routerLanIp}`]);
+    await makeRouter(site, layout);
+    const defaults = site.routerLanIps.map((ip) => `route add default via ${ip}`);
+    for (const node of site.nodes) await ipBatch(namespaceOf(node.name), defaults);
   }
   writeFileSync(madeFile, '');
 };

@@ -1,24 +1,30 @@
 import { overlaps, parsePrefix } from '@unbounded/ip';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { apiServerUrl, layoutOf, PROTOCOLS } from './layout.ts';
+import { apiServerUrl, layoutOf, PROTOCOLS, TOPOLOGIES } from './layout.ts';
 
 const options = fc.record({
   sites: fc.integer({ min: 1, max: 8 }),
   gateways: fc.integer({ min: 1, max: 4 }),
   workers: fc.integer({ min: 0, max: 8 }),
   protocol: fc.constantFrom(...PROTOCOLS),
+  topology: fc.constantFrom(...TOPOLOGIES),
+  ip: fc.constantFrom('ipv4' as const, 'dual' as const, 'ipv6' as const),
 });
 
 test('no name or address is given twice, and no blocks of two sites overlap', () => {
   fc.assert(
     fc.property(options, (given) => {
       const { nodes, sites } = layoutOf(given);
-      const external = nodes.flatMap((node) => node.external?.ip ?? []);
-      const addresses = [...nodes.map(({ internalIp }) => internalIp), ...external, ...sites.map(({ routerWanIp }) => routerWanIp)];
+      const external = nodes.flatMap((node) => node.external?.ips ?? []);
+      const addresses = [
+        ...nodes.flatMap(({ internalIps }) => internalIps),
+        ...external,
+        ...sites.flatMap(({ routerWanIps }) => routerWanIps),
+      ];
       expect(new Set(addresses).size).toBe(addresses.length);
       expect(new Set(nodes.map(({ name }) => name)).size).toBe(nodes.length);
-      const blocks = sites.flatMap(({ lan, podPool }) => [lan, podPool]).map(parsePrefix);
+      const blocks = sites.flatMap(({ lans, podPools }) => [...lans, ...podPools]).map(parsePrefix);
       for (const [i, a] of blocks.entries()) for (const b of blocks.slice(i + 1)) expect(overlaps(a, b)).toBe(false);
     }),
   );

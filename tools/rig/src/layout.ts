@@ -1,14 +1,41 @@
+import { FAMILIES, type Family, type FamilyOption, hostOf, PLANS } from './addresses.ts';
+
 /** What the lab consists of, as a value: every name and address is decided here, before anything is made. */
 
 export const PROTOCOLS = ['Auto', 'WireGuard', 'GENEVE', 'VXLAN', 'IPIP', 'None'] as const;
 export type Protocol = (typeof PROTOCOLS)[number];
+
+/**
+ * How the sites are joined. pools: a pool of gateways each, every pool peered with every other, over the WAN. chain: only
+ * pools of neighbours are peered, so that traffic between the ends passes the middle. mesh: LANs are routed to each
+ * other and nodes of all sites link directly, without gateways. internal: LANs are routed, and gateways of Internal
+ * pools, which have no external address, join the sites.
+ */
+export const TOPOLOGIES = ['pools', 'chain', 'mesh', 'internal'] as const;
+export type Topology = (typeof TOPOLOGIES)[number];
+export const DATAPLANES = ['ebpf', 'netlink'] as const;
+export type Dataplane = (typeof DATAPLANES)[number];
 
 export interface LabOptions {
   readonly sites: number;
   readonly gateways: number;
   readonly workers: number;
   readonly protocol: Protocol;
+  readonly topology: Topology;
+  readonly ip: FamilyOption;
+  readonly dataplane: Dataplane;
 }
+
+/** What is not asked for. */
+export const DEFAULTS: LabOptions = {
+  sites: 2,
+  gateways: 1,
+  workers: 2,
+  protocol: 'Auto',
+  topology: 'pools',
+  ip: 'ipv4',
+  dataplane: 'ebpf',
+};
 
 export type Role = 'control-plane' | 'gateway' | 'worker';
 
@@ -16,26 +43,30 @@ export interface LabNode {
   readonly name: string;
   readonly site: string;
   readonly role: Role;
-  /** Address on the site's LAN. */
+  /** Addresses on the site's LAN, one of each family; the first is the primary one. */
+  readonly internalIps: readonly string[];
+  /** The primary of them. */
   readonly internalIp: string;
-  /** Address by which other sites reach the node; on an interface of its own, or 1:1 NAT at the site's router. */
-  readonly external?: { readonly ip: string; readonly by: 'interface' | 'router' };
+  /** Addresses by which other sites reach the node; on an interface of its own, or 1:1 NAT at the site's router. */
+  readonly external?: { readonly ips: readonly string[]; readonly ip: string; readonly by: 'interface' | 'router' };
 }
 
 export interface LabSite {
   readonly name: string;
-  readonly lan: string;
-  readonly routerLanIp: string;
-  readonly routerWanIp: string;
-  readonly podPool: string;
+  /** One of each family, here and below. */
+  readonly lans: readonly string[];
+  readonly routerLanIps: readonly string[];
+  readonly routerWanIps: readonly string[];
+  readonly podPools: readonly string[];
   readonly nodes: readonly LabNode[];
 }
 
 export interface LabLayout {
   readonly options: LabOptions;
+  readonly families: readonly Family[];
   readonly sites: readonly LabSite[];
   readonly nodes: readonly LabNode[];
-  readonly controlPlane: LabNode & { readonly external: { readonly ip: string } };
+  readonly controlPlane: LabNode & { readonly external: { readonly ips: readonly string[]; readonly ip: string } };
 }
 
 /** Namespace of each part; all of the lab's begin with this. */
@@ -43,15 +74,11 @@ export const NAMESPACE_PREFIX = 'ub-';
 export const namespaceOf = (name: string): string => `${NAMESPACE_PREFIX}${name}`;
 export const routerName = (site: string): string => `${site}-router`;
 
-export const WAN = {
-  prefix: '203.0.113.0/24',
-  length: 24,
-  worldIp: '203.0.113.250',
-  worldName: 'world',
-  name: 'wan',
-} as const;
-export const SERVICES = { cidr: '10.96.0.0/16', apiServer: '10.96.0.1', dns: '10.96.0.10' } as const;
-export const POD_SUPERNET = '100.64.0.0/10';
+/** Host numbers on the WAN. */
+const [WORLD, CONTROL_PLANE] = [250, 99];
+export const WAN = { worldName: 'world', name: 'wan' } as const;
+export const worldIps = ({ families }: Pick<LabLayout, 'families'>): string[] =>
+  families.map((family) => PLANS[family].wanHost(WORLD));
 
 const bounds = { sites: [1, 8], gateways: [0, 4], workers: [0, 8] } as const;
 
@@ -63,51 +90,60 @@ export const checkOptions = (options: LabOptions): LabOptions => {
       throw new Error(`--${name} ${value}: a whole number from ${low} to ${high} would be right`);
     }
   }
-  if (options.sites > 1 && options.gateways < 1)
+  if (options.sites > 1 && options.gateways < 1 && options.topology !== 'mesh')
     throw new Error('--gateways 0: sites that are to be joined need at least 1');
   return options;
 };
 
 const siteOf = (index: number, options: LabOptions): LabSite => {
   const name = `s${index}`;
-  const at = (host: number) => `10.${index}.0.${host}`;
+  const plans = FAMILIES[options.ip].map((family) => PLANS[family]);
+  const internal = (host: number) => {
+    const internalIps = plans.map((plan) => plan.lanHost(index, host));
+    return { internalIps, internalIp: internalIps[0]! };
+  };
+  const external = (host: number, by: 'interface' | 'router') => {
+    const ips = plans.map((plan) => plan.wanHost(host));
+    return { external: { ips, ip: ips[0]!, by } };
+  };
   const gatewayBy = index % 2 === 1 ? 'interface' : 'router';
   const nodes: LabNode[] = [];
   if (index === 1) {
-    nodes.push({
-      name: `${name}-cp`,
-      site: name,
-      role: 'control-plane',
-      internalIp: at(10),
-      external: { ip: '203.0.113.99', by: 'router' },
-    });
+    const role = 'control-plane';
+    nodes.push({ name: `${name}-cp`, site: name, role, ...internal(10), ...external(CONTROL_PLANE, 'router') });
   }
   for (let g = 1; g <= options.gateways; g++) {
-    const external = { ip: `203.0.113.${100 + 10 * index + g}`, by: gatewayBy } as const;
-    nodes.push({ name: `${name}-g${g}`, site: name, role: 'gateway', internalIp: at(20 + g), external });
+    const address = options.topology === 'internal' ? {} : external(100 + 10 * index + g, gatewayBy);
+    nodes.push({ name: `${name}-g${g}`, site: name, role: 'gateway', ...internal(20 + g), ...address });
   }
   for (let w = 1; w <= options.workers; w++) {
-    nodes.push({ name: `${name}-w${w}`, site: name, role: 'worker', internalIp: at(30 + w) });
+    nodes.push({ name: `${name}-w${w}`, site: name, role: 'worker', ...internal(30 + w) });
   }
-  const wan = `203.0.113.${index}`;
   return {
     name,
-    lan: `10.${index}.0.0/24`,
-    routerLanIp: at(1),
-    routerWanIp: wan,
-    podPool: `100.${64 + index}.0.0/16`,
+    lans: plans.map((plan) => plan.lan(index)),
+    routerLanIps: internal(1).internalIps,
+    routerWanIps: plans.map((plan) => plan.wanHost(index)),
+    podPools: plans.map((plan) => plan.podPool(index)),
     nodes,
   };
 };
 
 /** @throws Error for options out of bounds */
-export const layoutOf = (options: LabOptions): LabLayout => {
-  checkOptions(options);
+export const layoutOf = (given: Partial<LabOptions>): LabLayout => {
+  const options = checkOptions({ ...DEFAULTS, ...given });
   const sites = Array.from({ length: options.sites }, (_, index) => siteOf(index + 1, options));
   const nodes = sites.flatMap((site) => site.nodes);
-  return { options, sites, nodes, controlPlane: nodes[0] as LabLayout['controlPlane'] };
+  const controlPlane = nodes[0] as LabLayout['controlPlane'];
+  return { options, families: FAMILIES[options.ip], sites, nodes, controlPlane };
 };
+
+/** Whether LANs are routed to each other, instead of each being behind a NAT of its own. */
+export const isRouted = ({ options }: LabLayout): boolean =>
+  options.topology === 'mesh' || options.topology === 'internal';
+
+export const servicesOf = (layout: LabLayout) => layout.families.map((family) => PLANS[family].services);
 
 /** Where a node reaches the API server: on its own LAN, or by the control plane's external address. Never by the overlay. */
 export const apiServerUrl = (layout: LabLayout, site: string): string =>
-  `https://${site === layout.controlPlane.site ? layout.controlPlane.internalIp : layout.controlPlane.external.ip}:6443`;
+  `https://${hostOf(site === layout.controlPlane.site ? layout.controlPlane.internalIp : layout.controlPlane.external.ip)}:6443`;

@@ -17,7 +17,18 @@ import { inNamespace } from './command.ts';
 import { kubectlCommand, startApiServer, stopApiServer } from './control-plane.ts';
 import { pidOf, stopDaemon } from './daemon.ts';
 import { down } from './down.ts';
-import { type LabLayout, layoutOf, namespaceOf, type Protocol, PROTOCOLS, WAN } from './layout.ts';
+import { FAMILIES } from './addresses.ts';
+import {
+  DATAPLANES,
+  DEFAULTS,
+  type LabLayout,
+  type LabOptions,
+  layoutOf,
+  namespaceOf,
+  PROTOCOLS,
+  TOPOLOGIES,
+  WAN,
+} from './layout.ts';
 import { inNode } from './node.ts';
 import { logFile, nodeDir, state } from './paths.ts';
 import { drawTopology, whatNext } from './picture.ts';
@@ -25,9 +36,12 @@ import { CONTROLLERS } from './tokens.ts';
 import { up } from './up.ts';
 import { verify } from './verify.ts';
 
+const FAMILY_OPTIONS = Object.keys(FAMILIES) as (keyof typeof FAMILIES)[];
+
 const USAGE = `usage: tools/lab COMMAND
 
   up [--sites 2] [--gateways 1] [--workers 2] [--protocol ${PROTOCOLS.join('|')}]
+     [--topology ${TOPOLOGIES.join('|')}] [--ip ${FAMILY_OPTIONS.join('|')}] [--dataplane ${DATAPLANES.join('|')}]
                        brings up sites with real Kubernetes nodes, joined by our network
   verify               shows that every pod reaches every other, and all else that it should
   status               what runs
@@ -49,23 +63,26 @@ const savedLayout = (): LabLayout => {
   return JSON.parse(readFileSync(file, 'utf8')) as LabLayout;
 };
 
-const optionsFrom = (argv: string[]) => {
-  const { values } = parseArgs({
-    args: argv,
-    options: {
-      sites: { type: 'string', default: '2' },
-      gateways: { type: 'string', default: '1' },
-      workers: { type: 'string', default: '2' },
-      protocol: { type: 'string', default: 'Auto' },
-    },
-  });
-  const protocol = PROTOCOLS.find((known) => known.toLowerCase() === values.protocol.toLowerCase());
-  if (!protocol) throw new UsageError(`--protocol ${values.protocol}: one of ${PROTOCOLS.join(', ')} would be right`);
+const oneOf = <T extends string>(option: string, given: string, known: readonly T[]): T => {
+  const found = known.find((candidate) => candidate.toLowerCase() === given.toLowerCase());
+  if (!found) throw new UsageError(`--${option} ${given}: one of ${known.join(', ')} would be right`);
+  return found;
+};
+
+const optionsFrom = (args: string[]): LabOptions => {
+  const names = Object.keys(DEFAULTS) as (keyof LabOptions)[];
+  const options = Object.fromEntries(
+    names.map((name) => [name, { type: 'string' as const, default: String(DEFAULTS[name]) }]),
+  );
+  const given = parseArgs({ args, options }).values as Record<keyof LabOptions, string>;
   return {
-    sites: Number(values.sites),
-    gateways: Number(values.gateways),
-    workers: Number(values.workers),
-    protocol: protocol satisfies Protocol,
+    sites: Number(given.sites),
+    gateways: Number(given.gateways),
+    workers: Number(given.workers),
+    protocol: oneOf('protocol', given.protocol, PROTOCOLS),
+    topology: oneOf('topology', given.topology, TOPOLOGIES),
+    ip: oneOf('ip', given.ip, FAMILY_OPTIONS),
+    dataplane: oneOf('dataplane', given.dataplane, DATAPLANES),
   };
 };
 

@@ -2,7 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { images } from './images.ts';
-import { type LabLayout, type LabSite, SERVICES, WAN } from './layout.ts';
+import { hostOf, PLANS } from './addresses.ts';
+import { isRouted, type LabLayout, type LabSite, servicesOf, worldIps } from './layout.ts';
 import { checkout } from './paths.ts';
 
 /** The Kubernetes objects that the lab applies. */
@@ -28,26 +29,47 @@ export const rbac = (): string => filesOf('deploy/rbac');
 
 const siteObject = (site: LabSite, layout: LabLayout): object =>
   kindOf('Site', site.name, {
-    nodeCidrs: [site.lan],
-    podCidrAssignments: [{ cidrBlocks: [site.podPool], nodeBlockSizes: { ipv4: 24 } }],
+    nodeCidrs: site.lans,
+    podCidrAssignments: [
+      {
+        cidrBlocks: site.podPools,
+        nodeBlockSizes: Object.fromEntries(
+          layout.families.map((family) => [`ipv${family}`, PLANS[family].nodeBlock] as const),
+        ),
+      },
+    ],
     tunnelProtocol: layout.options.protocol,
   });
 
 const poolName = (site: string): string => `${site}-gateways`;
 
+/** Which pools are peered: all with all, or in a chain each with the next. */
+const poolPeerings = (layout: LabLayout): object[] => {
+  const names = layout.sites.map(({ name }) => poolName(name));
+  if (names.length < 2) return [];
+  if (layout.options.topology !== 'chain') return [kindOf('GatewayPoolPeering', 'all', { gatewayPools: names })];
+  return names
+    .slice(1)
+    .map((name, index) => kindOf('GatewayPoolPeering', `chain-${index + 1}`, { gatewayPools: [names[index], name] }));
+};
+
 /** The sites, their gateway pools, and what joins them. */
 export const siteObjects = (layout: LabLayout): string => {
-  const pools = layout.options.gateways > 0 ? layout.sites : [];
+  const { gateways, topology } = layout.options;
+  const pools = gateways > 0 && topology !== 'mesh' ? layout.sites : [];
+  const type = topology === 'internal' ? 'Internal' : 'External';
+  const sites = layout.sites.map(({ name }) => name);
   return yamlOf([
     ...layout.sites.map((site) => siteObject(site, layout)),
     ...pools.map(({ name }) =>
-      kindOf('GatewayPool', poolName(name), { type: 'External', nodeSelector: { 'unbounded-lab/gateway-of': name } }),
+      kindOf('GatewayPool', poolName(name), { type, nodeSelector: { 'unbounded-lab/gateway-of': name } }),
     ),
     ...pools.map(({ name }) =>
       kindOf('SiteGatewayPoolAssignment', name, { sites: [name], gatewayPools: [poolName(name)] }),
     ),
-    ...(pools.length > 1
-      ? [kindOf('GatewayPoolPeering', 'all', { gatewayPools: pools.map(({ name }) => poolName(name)) })]
+    ...(pools.length > 0 ? poolPeerings(layout) : []),
+    ...(isRouted(layout) && sites.length > 1
+      ? [kindOf('SitePeering', 'routed', { sites, meshNodes: topology === 'mesh' })]
       : []),
   ]);
 };
@@ -93,6 +115,7 @@ export const probes = (): string =>
       metadata: { name: 'probe' },
       spec: {
         type: 'NodePort',
+        ipFamilyPolicy: 'PreferDualStack',
         selector: { app: 'probe' },
         ports: [{ port: 80, targetPort: 8080, nodePort: NODE_PORT }],
       },
@@ -172,7 +195,7 @@ export const dns = (layout: LabLayout): string => {
       kind: 'Service',
       metadata: { name: 'kube-dns', namespace: 'kube-system', labels },
       spec: {
-        clusterIP: SERVICES.dns,
+        clusterIP: servicesOf(layout)[0]!.dns,
         selector: labels,
         ports: [
           { name: 'dns', port: 53, protocol: 'UDP' },
@@ -183,4 +206,6 @@ export const dns = (layout: LabLayout): string => {
   ]);
 };
 
-export const worldUrl = `http://${WAN.worldIp}:8080/client`;
+/** Asks the host of the outside world by which address it sees us; one URL for each family. */
+export const worldUrls = (layout: LabLayout): string[] =>
+  worldIps(layout).map((ip) => `http://${hostOf(ip)}:8080/client`);

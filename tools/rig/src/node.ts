@@ -5,7 +5,8 @@ import { kubernetesProgram, labPki } from './control-plane.ts';
 import { logTail, pidOf, startDaemon } from './daemon.ts';
 import { imageFile, nodeDir, state, checkout, cniPlugins } from './paths.ts';
 import { kubeconfigOf, signCertificate } from './pki.ts';
-import { apiServerUrl, type LabLayout, type LabNode, namespaceOf, POD_SUPERNET, SERVICES } from './layout.ts';
+import { PLANS } from './addresses.ts';
+import { apiServerUrl, type LabLayout, type LabNode, namespaceOf, servicesOf } from './layout.ts';
 
 /** One Kubernetes node: containerd, kubelet and kube-proxy in namespaces of their own. */
 
@@ -55,7 +56,7 @@ oom_score = 0
         SystemdCgroup = false
 `;
 
-const kubeletConfig = (dir: string, caFile: string): object => ({
+const kubeletConfig = (layout: LabLayout, dir: string, caFile: string): object => ({
   apiVersion: 'kubelet.config.k8s.io/v1beta1',
   kind: 'KubeletConfiguration',
   authentication: { anonymous: { enabled: false }, webhook: { enabled: true }, x509: { clientCAFile: caFile } },
@@ -63,7 +64,7 @@ const kubeletConfig = (dir: string, caFile: string): object => ({
   tlsCertFile: join(dir, 'kubelet.crt'),
   tlsPrivateKeyFile: join(dir, 'kubelet.key'),
   clusterDomain: 'cluster.local',
-  clusterDNS: [SERVICES.dns],
+  clusterDNS: [servicesOf(layout)[0]!.dns],
   containerRuntimeEndpoint: 'unix:///run/containerd/containerd.sock',
   cgroupDriver: 'cgroupfs',
   failCgroupV1: false,
@@ -82,12 +83,12 @@ const kubeletConfig = (dir: string, caFile: string): object => ({
   maxPods: 60,
 });
 
-const kubeProxyConfig = (node: string, kubeconfig: string): object => ({
+const kubeProxyConfig = (layout: LabLayout, node: string, kubeconfig: string): object => ({
   apiVersion: 'kubeproxy.config.k8s.io/v1alpha1',
   kind: 'KubeProxyConfiguration',
   mode: 'nftables',
   hostnameOverride: node,
-  clusterCIDR: POD_SUPERNET,
+  clusterCIDR: layout.families.map((family) => PLANS[family].pods).join(','),
   clientConnection: { kubeconfig },
   // These would be set for the whole machine.
   conntrack: { maxPerCore: 0, min: 0, tcpEstablishedTimeout: '0s', tcpCloseWaitTimeout: '0s' },
@@ -100,7 +101,7 @@ const writeNodeFiles = (layout: LabLayout, node: LabNode): void => {
   const server = apiServerUrl(layout, node.site);
   signCertificate(pki, `kubelet-${node.name}`, `/O=system:nodes/CN=system:node:${node.name}`, [
     `DNS:${node.name}`,
-    `IP:${node.internalIp}`,
+    ...node.internalIps.map((ip) => `IP:${ip}`),
   ]);
   signCertificate(pki, `kube-proxy-${node.name}`, '/CN=system:kube-proxy');
   for (const kind of ['crt', 'key'] as const)
@@ -109,8 +110,8 @@ const writeNodeFiles = (layout: LabLayout, node: LabNode): void => {
   write('kubelet.kubeconfig', kubeconfigOf(pki, server, { certificate: `kubelet-${node.name}` }));
   write('kube-proxy.kubeconfig', kubeconfigOf(pki, server, { certificate: `kube-proxy-${node.name}` }));
   write('containerd.toml', containerdConfig);
-  write('kubelet.yaml', JSON.stringify(kubeletConfig(dir, pki.file('ca', 'crt'))));
-  write('kube-proxy.yaml', JSON.stringify(kubeProxyConfig(node.name, join(dir, 'kube-proxy.kubeconfig'))));
+  write('kubelet.yaml', JSON.stringify(kubeletConfig(layout, dir, pki.file('ca', 'crt'))));
+  write('kube-proxy.yaml', JSON.stringify(kubeProxyConfig(layout, node.name, join(dir, 'kube-proxy.kubeconfig'))));
 };
 
 const nodeLabels = (node: LabNode): string => {
@@ -135,7 +136,7 @@ export const startNode = (layout: LabLayout, node: LabNode): void => {
     env: {
       PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
       NODE: node.name,
-      NODE_IP: node.internalIp,
+      NODE_IP: node.internalIps.join(','),
       DIR: nodeDir(node.name),
       IMAGES: images.join(' '),
       BIN: join(kubernetesProgram('kubelet'), '..'),

@@ -1,20 +1,23 @@
-import { type LabLayout, type LabNode, WAN } from './layout.ts';
+import { PLANS } from './addresses.ts';
+import { isRouted, type LabLayout, type LabNode, WAN, worldIps } from './layout.ts';
 
 /** The lab's topology in text. */
 
 const describeNode = (node: LabNode): string => {
   const external = node.external
-    ? `  external ${node.external.ip} (${node.external.by === 'interface' ? 'own interface' : '1:1 NAT'})`
+    ? `  external ${node.external.ips.join(', ')} (${node.external.by === 'interface' ? 'own interface' : '1:1 NAT'})`
     : '';
-  return `${node.name.padEnd(8)}${node.role.padEnd(15)}${node.internalIp.padEnd(12)}${external}`;
+  return `${node.name.padEnd(8)}${node.role.padEnd(15)}${node.internalIps.join(', ').padEnd(12)}${external}`;
 };
 
 export const drawTopology = (layout: LabLayout): string => {
-  const lines = [`WAN ${WAN.prefix} ── ${WAN.worldName} ${WAN.worldIp}`];
+  const wan = layout.families.map((family) => PLANS[family].wan).join(', ');
+  const router = isRouted(layout) ? 'routes between LANs, NAT to the world' : 'NAT';
+  const lines = [`WAN ${wan} ── ${WAN.worldName} ${worldIps(layout).join(', ')}`];
   for (const [index, site] of layout.sites.entries()) {
     const last = index === layout.sites.length - 1;
     lines.push(
-      `${last ? '└' : '├'}── router ${site.routerWanIp} (NAT) ── site ${site.name}: LAN ${site.lan}, pods ${site.podPool}`,
+      `${last ? '└' : '├'}── router ${site.routerWanIps.join(', ')} (${router}) ── site ${site.name}: LAN ${site.lans.join(', ')}, pods ${site.podPools.join(', ')}`,
     );
     for (const [at, node] of site.nodes.entries()) {
       lines.push(`${last ? ' ' : '│'}     ${at === site.nodes.length - 1 ? '└' : '├'}── ${describeNode(node)}`);

@@ -9,7 +9,7 @@ import { inPod, type Pod, probePods } from './verify.ts';
 
 /** What tests do with a lab: steps with their names, and looks at what the kernel holds. */
 
-export const twoSites = (protocol: Protocol = 'Auto'): LabLayout => layoutOf({ sites: 2, gateways: 1, workers: 2, protocol });
+export const twoSites = (protocol: Protocol = 'Auto'): LabLayout => layoutOf({ protocol });
 
 export const onNode = (node: string, ...argv: string[]): string => run([...inNode(node), ...argv]);
 export const tryOnNode = (node: string, ...argv: string[]): string | undefined => tryRun([...inNode(node), ...argv]);

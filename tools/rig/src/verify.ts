@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs';
 import { inNamespace, runAsync } from './command.ts';
 import { kubectl, kubectlCommand } from './control-plane.ts';
-import { type LabLayout, type LabNode, namespaceOf, SERVICES } from './layout.ts';
-import { NODE_PORT, PROBES, worldUrl } from './manifests.ts';
+import { familyOf, hostOf, PLANS } from './addresses.ts';
+import { type LabLayout, type LabNode, namespaceOf } from './layout.ts';
+import { NODE_PORT, PROBES, worldUrls } from './manifests.ts';
 import { initPid } from './node.ts';
 import { binary } from './paths.ts';
 
@@ -12,6 +13,9 @@ export interface Pod {
   readonly name: string;
   readonly node: string;
   readonly site: string;
+  /** One of each family; the first is the primary one. */
+  readonly ips: readonly string[];
+  /** The primary of them. */
   readonly ip: string;
 }
 
@@ -42,7 +46,7 @@ const EXEC_DEADLINE_MS = 90_000;
 interface PodItem {
   metadata: { name: string };
   spec: { nodeName: string };
-  status: { podIP?: string };
+  status: { podIPs?: { ip: string }[] };
 }
 
 export const probePods = async (layout: LabLayout): Promise<Pod[]> => {
@@ -50,12 +54,13 @@ export const probePods = async (layout: LabLayout): Promise<Pod[]> => {
     items: PodItem[];
   };
   return items
-    .filter((item) => item.status.podIP)
+    .filter((item) => item.status.podIPs?.[0])
     .map((item) => ({
       name: item.metadata.name,
       node: item.spec.nodeName,
       site: layout.nodes.find((node) => node.name === item.spec.nodeName)?.site ?? '?',
-      ip: item.status.podIP!,
+      ips: item.status.podIPs!.map(({ ip }) => ip),
+      ip: item.status.podIPs![0]!.ip,
     }))
     .sort((a, b) => a.node.localeCompare(b.node) || a.name.localeCompare(b.name));
 };
@@ -122,39 +127,44 @@ const matrixChecks = async (
   }
 };
 
-const podTarget = (pod: Pod): Target => ({
-  name: pod.name,
-  address: pod.ip,
-  port: ECHO_PORT,
-  checks: ['icmp', 'udp', 'tcp'],
-});
-const nodeTargets = (node: LabNode): Target[] => [
-  { name: node.name, address: node.internalIp, port: KUBELET_PORT, checks: ['icmp', 'connect'] },
-];
-const apiTarget: Target = { name: 'service/kubernetes', address: SERVICES.apiServer, port: 443, checks: ['connect'] };
+const podTargets = (pod: Pod): Target[] =>
+  pod.ips.map((address) => ({ name: pod.name, address, port: ECHO_PORT, checks: ['icmp', 'udp', 'tcp'] }));
+const nodeTargets = (node: LabNode): Target[] =>
+  node.internalIps.map((address) => ({
+    name: node.name,
+    address,
+    port: KUBELET_PORT,
+    checks: ['icmp', 'connect'],
+  }));
+const apiTarget = (layout: LabLayout): Target => {
+  const address = PLANS[layout.families[0]!].services.apiServer;
+  return { name: 'service/kubernetes', address, port: 443, checks: ['connect'] };
+};
 
 const podMatrix = (layout: LabLayout, pods: readonly Pod[], mtu: number): Promise<Check[]> =>
   mapLimited(pods, (pod) => {
     const targets = [
-      ...pods.filter((other) => other !== pod).map(podTarget),
+      ...pods.filter((other) => other !== pod).flatMap(podTargets),
       ...layout.nodes.flatMap(nodeTargets),
-      apiTarget,
+      apiTarget(layout),
     ];
     return matrixChecks(pod.name, targets, (input) => inPod(layout, pod, ['matrix', String(mtu)], input));
   }).then((lists) => lists.flat());
 
 const nodeMatrix = (layout: LabLayout, pods: readonly Pod[], mtu: number): Promise<Check[]> =>
   mapLimited(layout.nodes, (node) =>
-    matrixChecks(node.name, pods.map(podTarget), (input) =>
+    matrixChecks(node.name, pods.flatMap(podTargets), (input) =>
       runAsync([...inNodeNamespace(node.name), 'matrix', String(mtu)], { input, timeoutMs: EXEC_DEADLINE_MS }),
     ),
   ).then((lists) => lists.flat());
 
-const isWanAddress = (text: string): boolean => text.trim().startsWith('203.0.113.');
+const isWanAddress = (text: string): boolean => /^(203\.0\.113\.|2001:db8:203:)/.test(text.trim().replace('[', ''));
 
 /** Name resolution, Services and the outside world, from every pod. */
 const serviceChecks = async (layout: LabLayout, pods: readonly Pod[]): Promise<Check[]> => {
-  const clusterIp = (await kubectl(layout, ['get', 'service', 'probe', '-o', 'jsonpath={.spec.clusterIP}'])).trim();
+  const clusterIps = JSON.parse(
+    await kubectl(layout, ['get', 'service', 'probe', '-o', 'jsonpath={.spec.clusterIPs}']),
+  ) as string[];
   const fetched = (
     ends: { from: string; to: string; url: string },
     judge: (body: string) => string | undefined,
@@ -164,28 +174,31 @@ const serviceChecks = async (layout: LabLayout, pods: readonly Pod[]): Promise<C
     pods.some(({ name }) => name === body.trim()) ? undefined : `answered by ${body}`;
   const perPod = await mapLimited(pods, async (pod) => {
     const run = (args: string[]): Promise<string> => inPod(layout, pod, args);
-    return [
-      await fetched({ from: pod.name, to: 'service/probe', url: `http://${clusterIp}/` }, named, run),
+    const checks: Check[] = [];
+    for (const ip of clusterIps)
+      checks.push(await fetched({ from: pod.name, to: 'service/probe', url: `http://${hostOf(ip)}/` }, named, run));
+    checks.push(
       await attempt({ from: pod.name, to: 'dns', what: 'resolve' }, async () => {
         const answer = await run(['resolve', 'probe.default.svc.cluster.local']);
-        return answer.includes(clusterIp) ? undefined : `resolved to ${answer}`;
+        return clusterIps.every((ip) => answer.includes(ip)) ? undefined : `resolved to ${answer}`;
       }),
-      await fetched(
-        { from: pod.name, to: 'outside', url: worldUrl },
-        (seen) => (isWanAddress(seen) ? undefined : `seen outside as ${seen.trim()}`),
-        run,
-      ),
-    ];
+    );
+    for (const url of worldUrls(layout))
+      checks.push(
+        await fetched(
+          { from: pod.name, to: 'outside', url },
+          (seen) => (isWanAddress(seen) ? undefined : `seen outside as ${seen.trim()}`),
+          run,
+        ),
+      );
+    return checks;
   });
-  const perNode = await mapLimited(layout.nodes, (node) => {
+  const nodePorts = layout.nodes.flatMap((node) => node.internalIps.map((address) => ({ node, address })));
+  const perNode = await mapLimited(nodePorts, ({ node, address }) => {
     const other = layout.nodes.find((candidate) => candidate.site === node.site && candidate !== node) ?? node;
     const run = (args: string[]): Promise<string> => runAsync([...inNodeNamespace(other.name), ...args]);
-    const ends = {
-      from: other.name,
-      to: `${node.name}:${NODE_PORT}`,
-      url: `http://${node.internalIp}:${NODE_PORT}/`,
-    };
-    return fetched(ends, named, run);
+    const url = `http://${hostOf(address)}:${NODE_PORT}/`;
+    return fetched({ from: other.name, to: `${node.name}:${NODE_PORT}`, url }, named, run);
   });
   return [...perPod.flat(), ...perNode];
 };
@@ -201,7 +214,10 @@ const kubectlChecks = (layout: LabLayout, pods: readonly Pod[]): Promise<Check[]
         return undefined;
       }),
       await attempt({ from: 'kubectl', to: pod.name, what: 'exec' }, async () => {
-        const answer = await inPod(layout, pod, ['fetch', 'http://127.0.0.1:8080/']);
+        const answer = await inPod(layout, pod, [
+          'fetch',
+          `http://${layout.families[0] === 4 ? '127.0.0.1' : '[::1]'}:8080/`,
+        ]);
         return answer.trim() === pod.name ? undefined : `answered by ${answer}`;
       }),
     ];
@@ -228,15 +244,20 @@ const streamPairs = (pods: readonly Pod[]): [Pod, Pod][] => {
 
 const streamChecks = async (layout: LabLayout, pods: readonly Pod[]): Promise<Check[]> => {
   const checks: Check[] = [];
-  for (const [from, to] of streamPairs(pods)) {
+  const streams = streamPairs(pods).flatMap(([from, to]) => to.ips.map((ip) => ({ from, to, ip })));
+  for (const { from, to, ip } of streams) {
     let speed = '';
-    const check = await attempt({ from: from.name, to: to.name, what: `stream ${pathClass(from, to)}` }, async () => {
-      const answer = JSON.parse(
-        await inPod(layout, from, ['stream', `${to.ip}:${SINK_PORT}`, String(STREAM_MEBIBYTES)]),
-      ) as { megabitsPerSecond: number };
-      speed = `${answer.megabitsPerSecond.toFixed(0)} Mbit/s`;
-      return undefined;
-    });
+    const family = layout.families.length > 1 ? ` IPv${familyOf(ip)}` : '';
+    const check = await attempt(
+      { from: from.name, to: to.name, what: `stream ${pathClass(from, to)}${family}` },
+      async () => {
+        const answer = JSON.parse(
+          await inPod(layout, from, ['stream', `${hostOf(ip)}:${SINK_PORT}`, String(STREAM_MEBIBYTES)]),
+        ) as { megabitsPerSecond: number };
+        speed = `${answer.megabitsPerSecond.toFixed(0)} Mbit/s`;
+        return undefined;
+      },
+    );
     checks.push({ ...check, what: `${check.what} ${speed}`.trim() });
   }
   return checks;
