@@ -7,9 +7,11 @@ import {
   encapConfig,
   endpointV4,
   endpointV6,
+  forwarderKey,
   innerMac,
   lpmKeyV4,
   lpmKeyV6,
+  present,
   statsKey,
 } from '@unbounded/bpf-maps';
 import { type Attachment, attachProgram, type BpfObject, loadObject } from '@unbounded/libbpf-ts';
@@ -136,6 +138,23 @@ test('an inner source of another node is dropped as forged, one of nobody as unk
   expect(counted(b, 'drop_forged_source')).toBe(1);
   know(b, '100.64.9.0/24', OWN.a.underlay);
   expect(ping(a, OWN.b.overlay[0], '-I', '100.64.9.9')).toBe(true);
+});
+
+test('a forwarder brings what is of others, but nothing of nobody', async () => {
+  await a.net.addresses.replace({ link: a.tunnel, address: '100.64.9.9/32' });
+  using forwarders = b.object.map('unbounded_forwarders', forwarderKey, present);
+  forwarders.set(OWN.a.underlay, 1);
+  expect(ping(a, OWN.b.overlay[0], '-I', '100.64.9.9')).toBe(false);
+  expect(counted(b, 'drop_unknown_source')).toBe(1);
+  // The answer goes where the address lives: the request is what arrives here.
+  know(b, '100.64.9.0/24', '192.0.2.99');
+  const before = counted(b, 'received');
+  ping(a, OWN.b.overlay[0], '-I', '100.64.9.9');
+  expect(counted(b, 'received')).toBe(before + 1);
+  expect(counted(b, 'drop_forged_source')).toBe(0);
+  forwarders.delete(OWN.a.underlay);
+  ping(a, OWN.b.overlay[0], '-I', '100.64.9.9');
+  expect(counted(b, 'drop_forged_source')).toBe(1);
 });
 
 test('sources are not looked at where the configuration says so', async () => {

@@ -136,7 +136,7 @@ int unbounded_encap_l3(struct __sk_buff *skb)
 
 static __always_inline int find_source_problem(struct __sk_buff *skb, __u32 offset)
 {
-	struct sender sender = {};
+	struct forwarder_key sender = {};
 
 	if (read_sender(skb, &sender))
 		return STAT_DROP_KEY;

@@ -95,11 +95,26 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1024);
+	__uint(max_entries, 4096);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, __u32);
 	__type(value, struct nexthop_group);
 } unbounded_nexthop_groups SEC(".maps");
+
+/* 20 bytes: the underlay address of a tunnel peer */
+struct forwarder_key {
+	__u32 address[4];	/* as in endpoint_v6 */
+	__u32 is_ipv6;
+};
+
+/* Peers that bring packets of others: gateways of our own pool, which pass on what their workers sent. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct forwarder_key);
+	__type(value, __u32);
+} unbounded_forwarders SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

@@ -5,13 +5,8 @@
 #include "endpoints.h"
 #include "stats.h"
 
-/* The outer source of a packet from a flow-based tunnel. */
-struct sender {
-	__u32 address[4];	/* as in endpoint_v6 */
-	__u32 is_ipv6;
-};
-
-static __always_inline int read_sender(struct __sk_buff *skb, struct sender *sender)
+/* Who sent a packet through a flow-based tunnel is known by the outer source. */
+static __always_inline int read_sender(struct __sk_buff *skb, struct forwarder_key *sender)
 {
 	struct bpf_tunnel_key key = {};
 
@@ -26,7 +21,7 @@ static __always_inline int read_sender(struct __sk_buff *skb, struct sender *sen
 	return 0;
 }
 
-static __always_inline int is_sender(const struct sender *sender, const __u32 remote[4], __u32 flags)
+static __always_inline int is_sender(const struct forwarder_key *sender, const __u32 remote[4], __u32 flags)
 {
 	if (!(flags & HOP_SET_KEY) || !!(flags & HOP_IPV6_UNDERLAY) != sender->is_ipv6)
 		return 0;
@@ -37,7 +32,7 @@ static __always_inline int is_sender(const struct sender *sender, const __u32 re
 }
 
 /* Any member may send for the prefixes of its group, also one that we do not send to at the moment. */
-static __always_inline int is_member(__u32 group_index, const struct sender *sender)
+static __always_inline int is_member(__u32 group_index, const struct forwarder_key *sender)
 {
 	struct nexthop_group *group = bpf_map_lookup_elem(&unbounded_nexthop_groups, &group_index);
 
@@ -52,8 +47,17 @@ static __always_inline int is_member(__u32 group_index, const struct sender *sen
 	return 0;
 }
 
-/* 0: it is the peer's own. Otherwise the reason for which the packet is dropped. */
-static __always_inline int source_problem_v4(__be32 source, const struct sender *sender)
+/* What a peer brings that is not its own: right for a forwarder, a forgery otherwise. */
+static __always_inline int foreign_source(const struct forwarder_key *sender)
+{
+	return bpf_map_lookup_elem(&unbounded_forwarders, sender) ? 0 : STAT_DROP_FORGED_SOURCE;
+}
+
+/*
+ * 0: it is the peer's own, or another's and the peer may bring it. Otherwise the reason for which the packet is dropped.
+ * A source without an endpoint (our own pods, strangers) comes from nobody.
+ */
+static __always_inline int source_problem_v4(__be32 source, const struct forwarder_key *sender)
 {
 	struct lpm_key_v4 key = { .prefixlen = 32, .address = source };
 	struct endpoint_v4 *endpoint = bpf_map_lookup_elem(&unbounded_endpoints_v4, &key);
@@ -62,12 +66,12 @@ static __always_inline int source_problem_v4(__be32 source, const struct sender 
 	if (!endpoint)
 		return STAT_DROP_UNKNOWN_SOURCE;
 	if (endpoint->flags & HOP_GROUP)
-		return is_member(endpoint->flags >> HOP_GROUP_SHIFT, sender) ? 0 : STAT_DROP_FORGED_SOURCE;
+		return is_member(endpoint->flags >> HOP_GROUP_SHIFT, sender) ? 0 : foreign_source(sender);
 	remote[0] = endpoint->remote;
-	return is_sender(sender, remote, endpoint->flags) ? 0 : STAT_DROP_FORGED_SOURCE;
+	return is_sender(sender, remote, endpoint->flags) ? 0 : foreign_source(sender);
 }
 
-static __always_inline int source_problem_v6(const __be32 source[4], const struct sender *sender)
+static __always_inline int source_problem_v6(const __be32 source[4], const struct forwarder_key *sender)
 {
 	struct lpm_key_v6 key = { .prefixlen = 128 };
 	struct endpoint_v6 *endpoint;
@@ -77,6 +81,6 @@ static __always_inline int source_problem_v6(const __be32 source[4], const struc
 	if (!endpoint)
 		return STAT_DROP_UNKNOWN_SOURCE;
 	if (endpoint->flags & HOP_GROUP)
-		return is_member(endpoint->flags >> HOP_GROUP_SHIFT, sender) ? 0 : STAT_DROP_FORGED_SOURCE;
-	return is_sender(sender, endpoint->remote, endpoint->flags) ? 0 : STAT_DROP_FORGED_SOURCE;
+		return is_member(endpoint->flags >> HOP_GROUP_SHIFT, sender) ? 0 : foreign_source(sender);
+	return is_sender(sender, endpoint->remote, endpoint->flags) ? 0 : foreign_source(sender);
 }

@@ -10,6 +10,7 @@ import {
   type Endpoint,
   endpointV4,
   endpointV6,
+  forwarderKey,
   GROUP_MEMBERS,
   groupKey,
   type GroupMember,
@@ -52,6 +53,12 @@ const roundTrips = <T>(codec: Codec<T>, values: fc.Arbitrary<T>): void =>
       expect(decode(codec, encode(codec, value))).toEqual(value);
     }),
   );
+
+test('a forwarder is known by its underlay address, in either family', () => {
+  expect(hex(encode(forwarderKey, '192.0.2.7'))).toBe('070200c0' + '00'.repeat(16));
+  expect(hex(encode(forwarderKey, '2001:db8::7'))).toBe('20010db8000000000000000000000007' + '01000000');
+  roundTrips(forwarderKey, fc.oneof(ipv4, ipv6));
+});
 
 describe('records', () => {
   test('an IPv4 endpoint is laid out as the program reads it', () => {
