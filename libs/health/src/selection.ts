@@ -1,0 +1,65 @@
+import type { ReachedSites } from './probe.codec.ts';
+import { siteHash } from './site-hash.ts';
+import type { PeerState } from './state.ts';
+
+/** Which members of a next-hop group carry traffic. */
+
+export interface Candidate {
+  /** A higher tier is used only while no member of a lower one is usable. */
+  readonly tier: number;
+  /** Undefined: the peer is not probed, and counts as healthy. */
+  readonly state: PeerState | undefined;
+  /** Whether the peer says that it reaches the group's site; undefined: it says nothing of sites. */
+  readonly reaches: boolean | undefined;
+  /** Whether a peer that is New may still be given the benefit of the doubt. */
+  readonly inGrace: boolean;
+}
+
+const isProven = ({ state }: Candidate): boolean => state === undefined || state === 'Healthy' || state === 'Degraded';
+
+/** Proven, and does not deny that it reaches the site. */
+export const isUsable = (member: Candidate): boolean => isProven(member) && member.reaches !== false;
+
+/**
+ * From best to worst; the first kind that any member is of carries, in its lowest tier. A New peer whose grace is over is
+ * of no kind: a path that never answered carries nothing. Unhealthy and Recovering peers were healthy once.
+ */
+const KINDS: readonly ((member: Candidate) => boolean)[] = [
+  isUsable,
+  ({ state, inGrace, reaches }) => state === 'New' && inGrace && reaches !== false,
+  isProven, // it denies the site, but may go round through a gateway of its pool
+  ({ state }) => state === 'Unhealthy' || state === 'Recovering',
+];
+
+/** Weights of the members, in their order: 1 carries, 0 does not. */
+export const selectMembers = (members: readonly Candidate[]): number[] => {
+  const nearest = Math.min(...members.map(({ tier }) => tier));
+  // Who denies the site and is itself only a way round would send the packet back.
+  const eligible = members.filter(({ tier, reaches }) => tier === nearest || reaches !== false);
+  const kind = KINDS.find((is) => eligible.some(is));
+  if (!kind) return members.map(() => 0);
+  const carriers = eligible.filter(kind);
+  const tier = Math.min(...carriers.map((member) => member.tier));
+  const chosen = new Set(carriers.filter((member) => member.tier === tier));
+  return members.map((member) => (chosen.has(member) ? 1 : 0));
+};
+
+/** Whether a peer that said this reaches a site; undefined when it cannot be told. */
+export const reachesSite = (said: ReachedSites | undefined, site: string | undefined): boolean | undefined => {
+  if (!said || site === undefined) return undefined;
+  return said.hashes.includes(siteHash(site)) || (said.truncated ? undefined : false);
+};
+
+/**
+ * The sites that a gateway says it reaches: those it serves, and those with a usable member of the nearest tier. Ways
+ * round do not count, or two gateways would send their workers' packets to each other.
+ */
+export const reachedSites = (
+  servedSites: readonly string[],
+  groups: readonly { readonly site?: string; readonly members: readonly Candidate[] }[],
+): string[] => {
+  const behind = groups.flatMap(({ site, members }) =>
+    site !== undefined && members.some((member) => member.tier === 0 && isUsable(member)) ? [site] : [],
+  );
+  return [...new Set([...servedSites, ...behind])].sort();
+};
