@@ -10,6 +10,7 @@ import {
   EXTHDR,
   FIB,
   FIB_ADDRESS_TYPE,
+  FIB_DEVICE,
   FIB_FLAG,
   FIELDS,
   FULLY_RANDOM,
@@ -122,6 +123,17 @@ class RuleCompiler {
               .attributeBe32(FIB.flags, FIB_FLAG[expression.address]),
           ),
           compare(expression.op, hostOrder('address type', ADDRESS_TYPES[expression.type], 4)),
+        );
+        break;
+      case 'route-back':
+        this.#push(
+          instruction('fib', (w) =>
+            w
+              .attributeBe32(FIB.destination, REGISTER.first)
+              .attributeBe32(FIB.result, FIB_DEVICE)
+              .attributeBe32(FIB.flags, FIB_FLAG.saddr | FIB_FLAG.iif | FIB_FLAG.present),
+          ),
+          compare('==', hostOrder('route', expression.found ? 1 : 0, 4)),
         );
     }
   }

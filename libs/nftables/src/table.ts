@@ -77,6 +77,8 @@ export type Expression =
       readonly op: Comparison;
       readonly type: 'local' | 'unicast' | 'broadcast' | 'multicast';
     }
+  /** Whether the routes lead back to the source by the device that the packet came in by (`fib saddr . iif oif`). */
+  | { readonly match: 'route-back'; readonly found: boolean }
   /** mark = (mark & ~mask) | value. */
   | { readonly set: 'mark' | 'ct-mark'; readonly value: number; readonly mask?: number }
   /** Copies the packet's mark to the connection or back. */

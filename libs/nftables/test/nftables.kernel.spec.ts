@@ -107,6 +107,8 @@ describe('rules, as the real nft reads them back', () => {
       'fib saddr type != unicast drop',
       [{ match: 'fib-type', address: 'saddr', op: '!=', type: 'unicast' }, { do: 'drop' }],
     ],
+    ['fib saddr . iif oif missing drop', [{ match: 'route-back', found: false }, { do: 'drop' }]],
+    ['fib saddr . iif oif exists drop', [{ match: 'route-back', found: true }, { do: 'drop' }]],
   ])('%s', async (text, expressions) => {
     const table = withRule(...expressions);
     await nft.replaceTable(table);

@@ -9,8 +9,17 @@ describe('the table', () => {
   test('is ours alone, and its chains accept by default: others decide after them', () => {
     const table = planFirewall(planFor('w1'));
     expect([table.family, table.name]).toEqual(['inet', 'unbounded']);
-    expect(table.chains.map(({ base }) => base?.policy)).toEqual(['accept', 'accept']);
-    expect(JSON.stringify(table)).not.toMatch(/"do":"(accept|drop)"/);
+    expect(table.chains.map(({ base }) => base?.policy)).toEqual(['accept', 'accept', 'accept']);
+    expect(JSON.stringify(table)).not.toMatch(/"do":"accept"/);
+  });
+
+  test('drops only what claims to be a pod', () => {
+    for (const { expressions } of planFirewall(planFor('w1')).chains.flatMap(({ rules }) => rules)) {
+      if (expressions.some((part) => 'do' in part && part.do === 'drop'))
+        expect(expressions[0]).toMatchObject({ match: 'set', set: expect.stringMatching(/^(pods|plain)_/) as string });
+    }
+    const plan = { ...planFor('w1'), manageCni: false };
+    expect(JSON.stringify(planFirewall(plan))).not.toContain('"drop"');
   });
 
   test('masquerades after kube-proxy', () => {
@@ -48,6 +57,8 @@ describe('the table', () => {
       pods_ip6: ['fd00::/48'],
       own_address_ip: [],
       own_address_ip6: ['fd01::/48'],
+      plain_ip: [],
+      plain_ip6: [],
     });
   });
 });

@@ -3,12 +3,14 @@ import type { Expression, RuleSpec, SetSpec, TableSpec } from '@unbounded/nftabl
 import { DEVICES, type NodePlan } from '@unbounded/topology';
 
 /**
- * Our one nftables table: masquerading and the clamp of TCP segments. It accepts nothing on behalf of others: a verdict
- * of "accept" ends only our own chain, so the NetworkPolicy of another table still decides.
+ * Our one nftables table: no pod's address from where that pod is not, masquerading, and the clamp of TCP segments. It
+ * accepts nothing on behalf of others: a verdict of "accept" ends only our own chain, so the NetworkPolicy of another
+ * table still decides.
  */
 
 const AFTER_KUBE_PROXY = 105; // srcnat is 100: kube-proxy's own masquerading comes first
 const MANGLE = -150;
+const BEFORE_CONNTRACK = -290; // raw is -300: what is forged makes no connection
 
 const familyOf = (prefix: string): 'ip' | 'ip6' => (prefix.includes(':') ? 'ip6' : 'ip');
 
@@ -20,6 +22,10 @@ const overlayDevices = (plan: NodePlan): string[] =>
     ...plan.wireGuard.map(({ name }) => name),
   ].sort();
 
+/** Blocks whose packets come without a tunnel (protocol None). */
+const plainPrefixes = (plan: NodePlan): string[] =>
+  plan.routes.flatMap(({ prefix, via }) => (via === 'anchor' ? [] : [prefix]));
+
 const setsOf = (plan: NodePlan): SetSpec[] =>
   (['ip', 'ip6'] as const).flatMap((family): SetSpec[] => {
     const type = family === 'ip' ? 'ipv4' : 'ipv6';
@@ -27,8 +33,44 @@ const setsOf = (plan: NodePlan): SetSpec[] =>
     return [
       { name: `pods_${family}`, type, elements: own(plan.masquerade.sources) },
       { name: `own_address_${family}`, type, elements: own(plan.masquerade.exceptTo) },
+      { name: `plain_${family}`, type, elements: own(plainPrefixes(plan)) },
     ];
   });
+
+/**
+ * A pod's address comes out of a tunnel, whose end has checked it, or from the bridge; from the underlay only where plain
+ * routing leads back to it by the same device.
+ */
+const sourceRules = (plan: NodePlan): RuleSpec[] => [
+  ...overlayDevices(plan).map((device): RuleSpec => ({
+    comment: `checked where it came in: ${device}`,
+    expressions: [{ match: 'meta', key: 'iifname', op: '==', value: device }, { do: 'return' }],
+  })),
+  {
+    comment: 'our own',
+    expressions: [{ match: 'meta', key: 'iifname', op: '==', value: 'lo' }, { do: 'return' }],
+  },
+  ...(['ip', 'ip6'] as const).flatMap((family): RuleSpec[] => [
+    {
+      comment: `${family}: a pod's address that comes in by no tunnel is forged`,
+      expressions: [
+        { match: 'set', field: `${family}.saddr`, op: '==', set: `pods_${family}` },
+        { match: 'set', field: `${family}.saddr`, op: '!=', set: `plain_${family}` },
+        { do: 'counter' },
+        { do: 'drop' },
+      ],
+    },
+    {
+      comment: `${family}: plain routing, but not from there`,
+      expressions: [
+        { match: 'set', field: `${family}.saddr`, op: '==', set: `plain_${family}` },
+        { match: 'route-back', found: false },
+        { do: 'counter' },
+        { do: 'drop' },
+      ],
+    },
+  ]),
+];
 
 const masqueradeRules = (plan: NodePlan): RuleSpec[] => [
   ...overlayDevices(plan).map((device): RuleSpec => ({
@@ -73,6 +115,16 @@ export const planFirewall = (plan: NodePlan): TableSpec => ({
   name: NFT_TABLE,
   sets: setsOf(plan),
   chains: [
+    // Where another plug-in manages the pods, their addresses come in by devices that only it knows.
+    ...(plan.manageCni
+      ? [
+          {
+            name: 'sources',
+            base: { type: 'filter', hook: 'prerouting', priority: BEFORE_CONNTRACK, policy: 'accept' },
+            rules: sourceRules(plan),
+          } as const,
+        ]
+      : []),
     {
       name: 'postrouting',
       base: { type: 'nat', hook: 'postrouting', priority: AFTER_KUBE_PROXY, policy: 'accept' },
