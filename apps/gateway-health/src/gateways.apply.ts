@@ -12,7 +12,7 @@ import {
 import {
   applyStatus,
   type EventRecorder,
-  isNotFound,
+  ignoreGone,
   type Node,
   type ResourceClient,
   setFinalizer,
@@ -31,10 +31,6 @@ export interface GatewayClients {
   readonly assignments: ResourceClient<SiteGatewayPoolAssignment>;
   readonly poolPeerings: ResourceClient<GatewayPoolPeering>;
 }
-
-const ignoreGone = (error: unknown): void => {
-  if (!isNotFound(error)) throw error;
-};
 
 export const isGatewayTaint = ({ key, effect }: { readonly key: string; readonly effect: string }): boolean =>
   key === GATEWAY_TAINT.key && effect === GATEWAY_TAINT.effect;

@@ -10,7 +10,7 @@ import {
 import {
   applyStatus,
   type EventRecorder,
-  isNotFound,
+  ignoreGone,
   type Node,
   type ResourceClient,
   setFinalizer,
@@ -53,10 +53,6 @@ export interface MembershipReconcilerOptions {
   readonly recorder: EventRecorder;
   readonly logger: Logger;
 }
-
-const ignoreGone = (error: unknown): void => {
-  if (!isNotFound(error)) throw error; // deleted meanwhile: the next round sees it
-};
 
 const observed = ({ metadata }: Site | SitePeering) =>
   metadata.generation === undefined ? {} : { observedGeneration: metadata.generation };

@@ -43,3 +43,8 @@ export const isInvalid = hasStatus(422);
 /** The resourceVersion is too old: list again. */
 export const isExpired = hasStatus(410);
 export const isForbidden = hasStatus(403);
+
+/** For `catch`: what was deleted meanwhile needs no write any more; every other error is thrown on. */
+export const ignoreGone = (error: unknown): void => {
+  if (!isNotFound(error)) throw error;
+};

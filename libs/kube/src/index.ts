@@ -4,6 +4,7 @@ export {
   isExpired,
   isForbidden,
   isInvalid,
+  ignoreGone,
   isNotFound,
   type Status,
   TransportError,
