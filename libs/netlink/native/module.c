@@ -2,6 +2,7 @@
 #include "args.h"
 #include "netns.h"
 #include "socket.h"
+#include "udp.h"
 
 #define EXPORT(js_name, function) { js_name, NULL, function, NULL, NULL, NULL, napi_enumerable, NULL }
 
@@ -12,6 +13,7 @@ NAPI_MODULE_INIT()
 		EXPORT("setMembership", set_membership), EXPORT("holdLoop", hold_loop),
 		EXPORT("netnsOf", netns_of),             EXPORT("closeSocket", close_socket),
 		EXPORT("createNetns", create_netns),     EXPORT("createTun", create_tun),
+		EXPORT("openUdp", open_udp),
 	};
 
 	napi_define_properties(env, exports, sizeof(functions) / sizeof(functions[0]), functions);

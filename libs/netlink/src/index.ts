@@ -23,3 +23,4 @@ export { NetlinkSocket, type NetlinkSocketOptions, PROTOCOL } from './netlink-so
 export { createNetns, createTun, type Netns, openNetns } from './netns.ts';
 export { createRouteSocket, type RouteSocketOptions } from './route-socket.ts';
 export type * from './route-socket.port.ts';
+export { openUdp, type UdpOptions } from './udp.ts';

@@ -21,6 +21,7 @@ interface NetlinkAddon {
   closeSocket(socket: SocketHandle): void;
   createNetns(path: string): number;
   createTun(name: string, netnsFd: number): void;
+  openUdp(address: string, port: number, netnsFd: number): number;
 }
 
 const load = (): NetlinkAddon => {
