@@ -1,28 +1,28 @@
-export type { LinkRole, LocalNode, PeerLink } from './links.ts';
+export { advertisedRoutes } from './advertised-routes.ts';
+export { isUsable, poolDistances, servedSites, servingPools } from './distances.ts';
+export { DEFAULT_HEALTH, type HealthSettings, parseIntervalMs } from './health-settings.ts';
+export type { DataplaneKind, LinkRole, LocalNode, PeerLink } from './links.ts';
 export { planLinks } from './links.ts';
+export { peerDevice } from './next-hops.ts';
+export { findMember, planNode } from './node.plan.ts';
+export { parseWorld } from './parse-world.ts';
 export {
   DEVICES,
   type EndpointPlan,
-  findMember,
+  type GroupMember,
   type GroupPlan,
   type MasqueradePlan,
   type NextHop,
   type NodePlan,
-  planNode,
+  type ProbePlan,
+  ROUTE_TABLES,
   type RoutePlan,
+  type RouteVia,
   TUNNEL_VNI,
   type TunnelKind,
-} from './node.plan.ts';
-export { type LinkFacts, OVERHEAD_BYTES, type Resolution, resolveProtocol } from './protocol.ts';
-export { assignedSites, connectedSites, networkSites, peeredPools, poolsOfSite, reachThrough } from './reach.ts';
+  type TunnelPlan,
+} from './plan.ts';
+export { type LinkFacts, OVERHEAD_BYTES, overheadBytes, type Resolution, resolveProtocol } from './protocol.ts';
+export { assignedSites, connectedSites, meshSites, networkSites, peeredPools, poolsOfSite } from './reach.ts';
 export type { WireGuardInterfacePlan, WireGuardPeerPlan } from './wireguard.plan.ts';
-export {
-  type LinkScope,
-  type Member,
-  parseWorld,
-  type PoolModel,
-  type Problem,
-  type SiteModel,
-  type TopologyObjects,
-  type World,
-} from './world.ts';
+export type { LinkScope, Member, PoolModel, Problem, SiteModel, TopologyObjects, World } from './world.ts';

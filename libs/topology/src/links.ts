@@ -1,13 +1,25 @@
 import type { TunnelProtocol } from '@unbounded/crds';
-import { assignedSites, meshSites, networkSites, peeredPools, poolsOfSite } from './reach.ts';
-import { OVERHEAD_BYTES, resolveProtocol } from './protocol.ts';
+import type { Family } from '@unbounded/ip';
+import type { HealthSettings } from './health-settings.ts';
+import { overheadBytes, resolveProtocol } from './protocol.ts';
+import { isUsable } from './distances.ts';
+import { assignedSites, meshSites, peeredPools, poolsOfSite } from './reach.ts';
+import { healthOf, scopesOf } from './scopes.ts';
+import { type Underlay, underlayOf } from './underlay.ts';
 import type { LinkScope, Member, Problem, World } from './world.ts';
+
+/** What carries packets on a node: our eBPF programs, or the kernel's own routes, devices and next-hop groups. */
+export type DataplaneKind = 'ebpf' | 'netlink';
 
 /** The node for which a plan is made: what it knows of itself, besides what the objects say. */
 export interface LocalNode {
   readonly member: Member;
   /** MTU of the device that leads to the underlay, bytes. */
   readonly underlayMtuBytes: number;
+  /** Largest packet inside the tunnel that a path carries, bytes, by the peer's name, where it was measured. */
+  readonly pathMtuBytes?: ReadonlyMap<string, number>;
+  /** 'ebpf' when absent. */
+  readonly dataplane?: DataplaneKind;
 }
 
 /** mesh: node to node; toGateway: a worker's link to a gateway; toWorker: its other end; pool: gateways of one pool; peered: of two. */
@@ -20,94 +32,83 @@ export interface PeerLink {
   readonly protocol: TunnelProtocol;
   readonly sameSite: boolean;
   readonly external: boolean;
+  /** Family of the addresses over which the link runs. */
+  readonly family: Family;
+  /** Our own address in the underlay at which the peer calls; undefined: we call it. */
+  readonly localIp: string | undefined;
   /** Address of the peer in the underlay; undefined: it finds us. */
   readonly remoteIp: string | undefined;
+  /** What the objects and the underlay's device leave for a packet in the tunnel: the MTU of the tunnel's device. */
   readonly mtuBytes: number;
+  /** The same, and not more than the path was seen to carry: the MTU of routes over the link. */
+  readonly routeMtuBytes: number;
+  readonly health: HealthSettings;
 }
-
-const isUsable = (member: Member): boolean => member.publicKey !== undefined && member.podCidrs.length > 0;
 
 /** Peers with the role of the link to them, from the local node's side. */
 const peersOf = (world: World, local: Member): (readonly [Member, LinkRole])[] => {
   const others = (members: readonly Member[]): Member[] => members.filter((m) => m.name !== local.name && isUsable(m));
   if (local.pool === undefined) {
     const mesh = meshSites(world, local.site);
+    // Inside a site with another CNI plug-in that one connects the pods.
+    if (world.sites.get(local.site)?.manageCni === false) mesh.delete(local.site);
     const gateways = poolsOfSite(world, local.site).flatMap((pool) => world.pools.get(pool)!.gateways);
     return [
-      ...others(world.workers)
-        .filter((m) => mesh.has(m.site) && m.internalIps.length > 0)
-        .map((m) => [m, 'mesh'] as const),
+      ...others(world.workers.filter((m) => mesh.has(m.site))).map((m) => [m, 'mesh'] as const),
       ...others(gateways).map((m) => [m, 'toGateway'] as const),
     ];
   }
   const served = assignedSites(world, local.pool);
   const peered = peeredPools(world, local.pool).flatMap((pool) => world.pools.get(pool)!.gateways);
   return [
-    ...others(world.workers)
-      .filter((m) => served.has(m.site))
-      .map((m) => [m, 'toWorker'] as const),
+    ...others(world.workers.filter((m) => served.has(m.site))).map((m) => [m, 'toWorker'] as const),
     ...others(world.pools.get(local.pool)?.gateways ?? []).map((m) => [m, 'pool'] as const),
     ...others(peered).map((m) => [m, 'peered'] as const),
   ];
 };
 
-/** The objects that govern a link (design decision 6), the same seen from either end. */
-const scopesOf = (world: World, a: Member, b: Member): LinkScope[] => {
-  const sites = [...new Set([a.site, b.site])].flatMap((name) => world.sites.get(name)?.scope ?? []);
-  const pools = [...new Set([a.pool, b.pool])].flatMap((name) =>
-    name === undefined ? [] : (world.pools.get(name)?.scope ?? []),
-  );
-  if (a.pool !== undefined && b.pool !== undefined) {
-    const peerings =
-      a.pool === b.pool ? [] : world.poolPeerings.filter(({ members }) => members.has(a.pool!) && members.has(b.pool!));
-    return [...sites, ...pools, ...peerings.map(({ scope }) => scope)];
-  }
-  if (a.pool === undefined && b.pool === undefined) {
-    const peerings =
-      a.site === b.site ? [] : world.sitePeerings.filter(({ members }) => members.has(a.site) && members.has(b.site));
-    return [...sites, ...peerings.map(({ scope }) => scope)];
-  }
-  const [worker, gateway] = a.pool === undefined ? [a, b] : [b, a];
-  const assignments = world.assignments.filter(
-    ({ members, pools: named }) => members.has(worker.site) && named.has(gateway.pool!),
-  );
-  return [...sites, ...pools, ...assignments.map(({ scope }) => scope)];
+type Protocol = {
+  readonly protocol: TunnelProtocol;
+  readonly underlay: Underlay;
+  readonly scopes: readonly LinkScope[];
 };
 
-const remoteIpOf = (world: World, peer: Member, internal: boolean): string | undefined => {
-  if (internal) return peer.internalIps[0];
-  // Only gateways of External pools can be called from elsewhere; all others call.
-  return peer.pool !== undefined && world.pools.get(peer.pool)?.external ? peer.externalIps[0] : undefined;
+/** How a link is carried; undefined, with a problem, when it cannot be. Both ends come to the same. */
+const carriageOf = (world: World, own: Member, peer: Member, problems: Problem[]): Protocol | undefined => {
+  const name = [own.name, peer.name].sort().join(' - ');
+  const underlay = underlayOf(world, own, peer);
+  if (!underlay) {
+    const message = `link ${name}: neither end has an address at which the other could call it: give a gateway of an External pool an external address of a family that both ends have, or join the sites by a SitePeering`;
+    problems.push({ reason: 'NoEndpoint', message });
+    return undefined;
+  }
+  const scopes = scopesOf(world, own, peer);
+  const sameSite = own.site === peer.site;
+  const abilities = [own.protocols, peer.protocols] as const;
+  const resolution = resolveProtocol({ name, sameSite, external: underlay.external, scopes, abilities });
+  problems.push(...resolution.problems);
+  const { protocol } = resolution;
+  if (protocol !== 'WireGuard' && !(underlay.localIp && underlay.remoteIp)) {
+    const message = `link ${name} has no address to send ${protocol} to: give the gateway an external address or let the link be WireGuard`;
+    problems.push({ reason: 'NoEndpoint', message });
+    return undefined;
+  }
+  return { protocol, underlay, scopes };
 };
 
 /** Every link of the node, by role and peer. */
 export const planLinks = (world: World, local: LocalNode): { links: PeerLink[]; problems: Problem[] } => {
   const own = local.member;
-  const network = networkSites(world, own.site);
   const problems: Problem[] = [];
   const links = peersOf(world, own).flatMap(([peer, role]): PeerLink[] => {
-    const internal = network.has(peer.site);
-    const scopes = scopesOf(world, own, peer);
-    const name = [own.name, peer.name].sort().join(' - ');
-    const { protocol, problems: found } = resolveProtocol({
-      name,
-      sameSite: own.site === peer.site,
-      external: !internal,
-      scopes,
-      abilities: [own.protocols, peer.protocols],
-    });
-    problems.push(...found);
-    const remoteIp = remoteIpOf(world, peer, internal);
-    if (remoteIp === undefined && protocol !== 'WireGuard') {
-      problems.push({
-        reason: 'NoEndpoint',
-        message: `link ${name} has no address to send ${protocol} to: give the gateway an external address or let the link be WireGuard`,
-      });
-      return [];
-    }
+    const carriage = carriageOf(world, own, peer, problems);
+    if (!carriage) return [];
+    const { protocol, underlay, scopes } = carriage;
     const limits = scopes.flatMap(({ mtuBytes }) => mtuBytes ?? []);
-    const mtuBytes = Math.min(local.underlayMtuBytes - OVERHEAD_BYTES[protocol], ...limits);
-    return [{ peer, role, protocol, sameSite: own.site === peer.site, external: !internal, remoteIp, mtuBytes }];
+    const mtuBytes = Math.min(local.underlayMtuBytes - overheadBytes(protocol, underlay.family), ...limits);
+    const routeMtuBytes = Math.min(mtuBytes, local.pathMtuBytes?.get(peer.name) ?? mtuBytes);
+    const sameSite = own.site === peer.site;
+    return [{ peer, role, protocol, sameSite, ...underlay, mtuBytes, routeMtuBytes, health: healthOf(scopes) }];
   });
   return { links, problems };
 };

@@ -1,9 +1,11 @@
 import { containsPrefix, formatPrefix, overlaps, parsePrefix } from '@unbounded/ip';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { findMember, type NodePlan, planNode } from './node.plan.ts';
+import { findMember, planNode } from './node.plan.ts';
+import { parseWorld } from './parse-world.ts';
+import type { NodePlan } from './plan.ts';
 import { cluster, type ClusterShape, gateway, join, pool, site, slice, worker } from './testdata.ts';
-import { parseWorld, type TopologyObjects } from './world.ts';
+import type { TopologyObjects } from './world.ts';
 
 const planOf = (objects: TopologyObjects, node: string): NodePlan => {
   const world = parseWorld(objects);
@@ -30,10 +32,13 @@ const nextNodes = (plan: NodePlan, destination: string): readonly string[] => {
     nodes:
       'nextHop' in via
         ? [via.nextHop.node]
-        : plan.groups.find(({ name }) => name === via.group)!.members.map(({ node }) => node),
+        : plan.groups
+            .find(({ name }) => name === via.group)!
+            .members.filter(({ tier }) => tier === 0)
+            .map(({ node }) => node),
   }));
   const plain = plan.routes.flatMap(({ prefix, via }) =>
-    via === 'anchor' ? [] : [{ prefix: parsePrefix(prefix), nodes: via.gateways }],
+    typeof via === 'object' && 'gateways' in via ? [{ prefix: parsePrefix(prefix), nodes: via.gateways }] : [],
   );
   const [best] = [...entries, ...plain]
     .filter(({ prefix }) => containsPrefix(prefix, target))
@@ -57,7 +62,12 @@ describe('the plan of a worker', () => {
       '100.66.0.0/16',
     ]);
     expect(plan.groups).toEqual([
-      { name: 'p1', members: [{ device: 'vxlan0', protocol: 'VXLAN', remoteIp: '10.1.0.21', node: 's1-g1' }] },
+      {
+        name: 'site s2 IPv4',
+        family: 4,
+        site: 's2',
+        members: [{ device: 'vxlan0', protocol: 'VXLAN', remoteIp: '10.1.0.21', node: 's1-g1', tier: 0 }],
+      },
     ]);
   });
 

@@ -10,6 +10,7 @@ const scope = (kind: LinkScope['kind'], protocol?: TunnelProtocol): LinkScope =>
   name: 'x',
   protocol,
   mtuBytes: undefined,
+  health: undefined,
 });
 const facts = (link: Partial<LinkFacts>): LinkFacts => ({
   name: 'a - b',
@@ -92,6 +93,7 @@ describe('how a link is carried', () => {
       name: fc.constantFrom('a', 'b'),
       protocol: fc.constantFrom<TunnelProtocol | undefined>(undefined, ...all),
       mtuBytes: fc.constant(undefined),
+      health: fc.constant(undefined),
     });
     const abilities = fc.option(fc.subarray([...all]), { nil: undefined });
     fc.assert(

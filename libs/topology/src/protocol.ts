@@ -1,4 +1,5 @@
 import type { TunnelProtocol } from '@unbounded/crds';
+import type { Family } from '@unbounded/ip';
 import type { LinkScope, Problem } from './world.ts';
 
 /**
@@ -9,13 +10,22 @@ import type { LinkScope, Problem } from './world.ts';
 /** From the strictest to the loosest of those that do not encrypt. */
 const UNENCRYPTED: readonly TunnelProtocol[] = ['GENEVE', 'VXLAN', 'IPIP', 'None'];
 
-/** Bytes that each protocol takes from the underlay's MTU (seeds' figures, which hold on an IPv4 underlay). */
+/** Bytes that each protocol takes from the underlay's MTU over IPv4; WireGuard's figure holds over IPv6 too. */
 export const OVERHEAD_BYTES: Readonly<Record<TunnelProtocol, number>> = {
   WireGuard: 80,
   GENEVE: 58,
   VXLAN: 58,
   IPIP: 20,
   None: 0,
+};
+
+/** An IPv6 header is longer by this than an IPv4 header without options (RFC 8200, RFC 791). */
+const IPV6_EXTRA_BYTES = 20;
+
+/** Bytes that a protocol takes from the MTU of an underlay of the family. */
+export const overheadBytes = (protocol: TunnelProtocol, family: Family): number => {
+  const grows = family === 6 && protocol !== 'WireGuard' && protocol !== 'None';
+  return OVERHEAD_BYTES[protocol] + (grows ? IPV6_EXTRA_BYTES : 0);
 };
 
 export interface LinkFacts {

@@ -1,7 +1,26 @@
-import type { Prefix } from '@unbounded/ip';
 import type { Join, World } from './world.ts';
 
-/** Who is joined with whom, and what can be reached through a pool of gateways. */
+/** Who is joined with whom by the enabled objects. */
+
+interface Index {
+  /** Enabled peerings by each pool in them. */
+  readonly peeringsOf: ReadonlyMap<string, readonly Join[]>;
+  readonly networks: Map<string, ReadonlySet<string>>;
+}
+
+/** What is worked out once for a world and asked for many times; a world never changes. */
+const indexes = new WeakMap<World, Index>();
+
+const indexOf = (world: World): Index => {
+  const known = indexes.get(world);
+  if (known) return known;
+  const peeringsOf = new Map<string, Join[]>();
+  for (const peering of world.poolPeerings)
+    for (const pool of peering.members) peeringsOf.set(pool, [...(peeringsOf.get(pool) ?? []), peering]);
+  const index: Index = { peeringsOf, networks: new Map() };
+  indexes.set(world, index);
+  return index;
+};
 
 const joined = (joins: readonly Join[], name: string): Set<string> =>
   new Set(joins.filter(({ members }) => members.has(name)).flatMap(({ members }) => [...members]));
@@ -14,7 +33,12 @@ export const meshSites = (world: World, site: string): Set<string> =>
   ).add(site);
 
 /** The site and those whose nodes reach its nodes' internal addresses. */
-export const networkSites = (world: World, site: string): Set<string> => joined(world.sitePeerings, site).add(site);
+export const networkSites = (world: World, site: string): ReadonlySet<string> => {
+  const { networks } = indexOf(world);
+  const sites = networks.get(site) ?? joined(world.sitePeerings, site).add(site);
+  networks.set(site, sites);
+  return sites;
+};
 
 /** Pools that serve a site, by name. */
 export const poolsOfSite = (world: World, site: string): string[] =>
@@ -22,54 +46,20 @@ export const poolsOfSite = (world: World, site: string): string[] =>
     .filter((pool) => world.pools.has(pool))
     .sort();
 
-/** Sites that a pool is assigned to. */
+/** Sites that a pool serves: assigned to it. */
 export const assignedSites = (world: World, pool: string): Set<string> =>
   new Set(world.assignments.filter(({ pools }) => pools.has(pool)).flatMap(({ members }) => [...members]));
 
-/** Sites that a pool serves: assigned to it, or with a network shared with such a one. */
+/** Sites that a pool serves, or with a network shared with such a one (GatewayPool status). */
 export const connectedSites = (world: World, pool: string): Set<string> =>
   new Set([...assignedSites(world, pool)].flatMap((site) => [...networkSites(world, site)]));
 
+/** Peerings that a pool is in. */
+export const peeringsOf = (world: World, pool: string): readonly Join[] => indexOf(world).peeringsOf.get(pool) ?? [];
+
 /** Pools that are peered with a pool (never the pool itself), by name. */
 export const peeredPools = (world: World, pool: string): string[] => {
-  const peers = joined(world.poolPeerings, pool);
+  const peers = joined(peeringsOf(world, pool), pool);
   peers.delete(pool);
   return [...peers].filter((name) => world.pools.has(name)).sort();
-};
-
-/** A block that lies behind a pool. */
-export interface Reached {
-  readonly prefix: Prefix;
-  readonly kind: 'PodCidr' | 'NodeCidr' | 'RoutedCidr';
-  /** Undefined for routed blocks of a pool. */
-  readonly site: string | undefined;
-  /** 0: the pool itself serves it; each peered pool in between counts one. */
-  readonly distance: number;
-}
-
-const blocksOfPool = (world: World, pool: string, distance: number): Reached[] => {
-  const sites = [...connectedSites(world, pool)].sort().flatMap((name) => {
-    const site = world.sites.get(name);
-    if (!site) return [];
-    const block = (kind: Reached['kind']) => (prefix: Prefix) => ({ prefix, kind, site: name, distance });
-    return [...site.podCidrs.map(block('PodCidr')), ...site.nodeCidrs.map(block('NodeCidr'))];
-  });
-  const routed = world.pools.get(pool)?.routedCidrs ?? [];
-  return [...sites, ...routed.map((prefix) => ({ prefix, kind: 'RoutedCidr' as const, site: undefined, distance }))];
-};
-
-/**
- * Everything behind a pool: its own sites and routed blocks, and through peered pools those of others. Pools in `not`
- * are never entered, which is what keeps a path from coming back to where it started.
- */
-export const reachThrough = (world: World, pool: string, not: ReadonlySet<string>): Reached[] => {
-  const seen = new Set([...not, pool]);
-  const reached: Reached[] = [];
-  for (let ring = [pool], distance = 0; ring.length > 0; distance++) {
-    reached.push(...ring.flatMap((name) => blocksOfPool(world, name, distance)));
-    const next = new Set(ring.flatMap((name) => peeredPools(world, name)).filter((name) => !seen.has(name)));
-    for (const name of next) seen.add(name);
-    ring = [...next].sort();
-  }
-  return reached;
 };

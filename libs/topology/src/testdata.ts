@@ -10,17 +10,16 @@ const API = { apiVersion: 'net.unbounded-cloud.io/v1alpha1' } as const;
 /** A key that is different for every node and looks like one. */
 export const keyOf = (node: string): string => `${node.padEnd(43, 'A').slice(0, 43)}=`;
 
-export const site = (index: number, protocol?: Protocol): Site =>
-  ({
-    ...API,
-    kind: 'Site',
-    metadata: { name: `s${index}` },
-    spec: {
-      nodeCidrs: [`10.${index}.0.0/24`],
-      podCidrAssignments: [{ cidrBlocks: [`100.${64 + index}.0.0/16`] }],
-      ...(protocol ? { tunnelProtocol: protocol } : {}),
-    },
-  });
+export const site = (index: number, protocol?: Protocol): Site => ({
+  ...API,
+  kind: 'Site',
+  metadata: { name: `s${index}` },
+  spec: {
+    nodeCidrs: [`10.${index}.0.0/24`],
+    podCidrAssignments: [{ cidrBlocks: [`100.${64 + index}.0.0/16`] }],
+    ...(protocol ? { tunnelProtocol: protocol } : {}),
+  },
+});
 
 export const worker = (
   siteIndex: number,
@@ -45,14 +44,13 @@ export const gateway = (siteIndex: number, index: number): Gateway => ({
   tunnelProtocols: ['VXLAN', 'GENEVE', 'IPIP', 'None', 'WireGuard'],
 });
 
-export const pool = (name: string, nodes: readonly Gateway[], spec: object = {}): GatewayPool =>
-  ({
-    ...API,
-    kind: 'GatewayPool',
-    metadata: { name },
-    spec: { type: 'External', nodeSelector: { pool: name }, ...spec },
-    status: { nodes: [...nodes] },
-  });
+export const pool = (name: string, nodes: readonly Gateway[], spec: object = {}): GatewayPool => ({
+  ...API,
+  kind: 'GatewayPool',
+  metadata: { name },
+  spec: { type: 'External', nodeSelector: { pool: name }, ...spec },
+  status: { nodes: [...nodes] },
+});
 
 export const slice = (siteIndex: number, nodes: readonly SiteNode[]) => ({
   ...API,

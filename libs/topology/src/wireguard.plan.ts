@@ -2,7 +2,8 @@ import { MESH_WIREGUARD_PORT } from '@unbounded/crds';
 import { formatPrefix, type Prefix, withoutCovered } from '@unbounded/ip';
 import type { LocalNode, PeerLink } from './links.ts';
 import type { Path } from './paths.plan.ts';
-import type { Problem } from './world.ts';
+import { servedSites } from './distances.ts';
+import type { Problem, World } from './world.ts';
 
 /** Seconds; keeps a NAT's mapping, whose shortest usual life is 30 s. */
 const KEEPALIVE_SECONDS = 25;
@@ -23,7 +24,7 @@ export interface WireGuardInterfacePlan {
   readonly peers: readonly WireGuardPeerPlan[];
 }
 
-/** Ports of a link, and so its interface: a gateway's mesh port faces its workers, its own port the other gateways. */
+/** Ports of a link, and so its interface: a gateway's mesh port faces its workers, its own port all other gateways. */
 interface Ports {
   readonly listen: number;
   readonly remote: number;
@@ -32,7 +33,6 @@ interface Ports {
 const portsOf = (local: LocalNode, link: PeerLink): Ports | undefined => {
   switch (link.role) {
     case 'mesh':
-    case 'pool':
       return { listen: MESH_WIREGUARD_PORT, remote: MESH_WIREGUARD_PORT };
     case 'toGateway':
       return link.peer.gatewayPort === undefined
@@ -42,6 +42,7 @@ const portsOf = (local: LocalNode, link: PeerLink): Ports | undefined => {
       return local.member.gatewayPort === undefined
         ? undefined
         : { listen: MESH_WIREGUARD_PORT, remote: local.member.gatewayPort };
+    case 'pool':
     case 'peered': // crossed: each end listens on the other's port, so that both know it without asking
       return link.peer.gatewayPort === undefined || local.member.gatewayPort === undefined
         ? undefined
@@ -55,34 +56,53 @@ export const wireGuardInterfaceOf = (local: LocalNode, link: PeerLink): string |
   return ports && `wg${ports.listen}`;
 };
 
-const allowedIps = (link: PeerLink, paths: readonly Path[]): string[] => {
-  const prefixes: Prefix[] = paths
-    .filter(({ via }) => ('direct' in via ? via.direct === link : via.links.includes(link)))
-    .map(({ prefix }) => prefix);
-  return withoutCovered(prefixes).map(formatPrefix);
+/** Blocks whose packets the peer may send us, by peer: what leads to it, and between gateways of a pool what detours. */
+const allowedPrefixes = (paths: readonly Path[]): ReadonlyMap<string, Prefix[]> => {
+  const byPeer = new Map<string, Prefix[]>();
+  const add = (peer: string, prefix: Prefix): void => {
+    const known = byPeer.get(peer);
+    if (known) known.push(prefix);
+    else byPeer.set(peer, [prefix]);
+  };
+  for (const { prefix, via } of paths) {
+    if ('direct' in via) add(via.direct.peer.name, prefix);
+    else for (const { link } of via.way.members) add(link.peer.name, prefix);
+  }
+  return byPeer;
+};
+
+/** Sources of packets that another gateway of the pool hands over while its own way on is cut, besides what is elsewhere. */
+const detouredSources = (world: World, local: LocalNode): Prefix[] => {
+  const pool = world.pools.get(local.member.pool ?? '');
+  if (!pool) return [];
+  const sites = servedSites(world, pool.name).flatMap((name) => world.sites.get(name) ?? []);
+  return [...sites.flatMap(({ podCidrs, nodeCidrs }) => [...podCidrs, ...nodeCidrs]), ...pool.routedCidrs];
 };
 
 const endpointText = (ip: string, port: number): string => (ip.includes(':') ? `[${ip}]:${port}` : `${ip}:${port}`);
 
-const peerPlan = (link: PeerLink, ports: Ports, paths: readonly Path[]): WireGuardPeerPlan => {
+const peerPlan = (link: PeerLink, ports: Ports, allowed: readonly Prefix[]): WireGuardPeerPlan => {
   // Who has no address that the other end could call keeps the way open from its side.
-  const calls = link.external && link.role === 'toGateway';
+  const calls = link.external && link.localIp === undefined;
   return {
     node: link.peer.name,
     publicKey: link.peer.publicKey!,
     ...(link.remoteIp === undefined ? {} : { endpoint: endpointText(link.remoteIp, ports.remote) }),
-    allowedIps: allowedIps(link, paths),
+    allowedIps: withoutCovered(allowed).map(formatPrefix),
     ...(calls ? { persistentKeepaliveSeconds: KEEPALIVE_SECONDS } : {}),
   };
 };
 
 /** The WireGuard interfaces, by name; within one no prefix stands at two peers, and a key stands on one interface. */
 export const planWireGuard = (
+  world: World,
   local: LocalNode,
   links: readonly PeerLink[],
   paths: readonly Path[],
 ): { interfaces: WireGuardInterfacePlan[]; problems: Problem[] } => {
   const problems: Problem[] = [];
+  const allowed = allowedPrefixes(paths);
+  const detoured = detouredSources(world, local);
   const interfaces = new Map<number, { mtuBytes: number; peers: WireGuardPeerPlan[] }>();
   for (const link of links.filter(({ protocol }) => protocol === 'WireGuard')) {
     const ports = portsOf(local, link);
@@ -94,7 +114,8 @@ export const planWireGuard = (
       continue;
     }
     const known = interfaces.get(ports.listen) ?? { mtuBytes: link.mtuBytes, peers: [] };
-    known.peers.push(peerPlan(link, ports, paths));
+    const own = allowed.get(link.peer.name) ?? [];
+    known.peers.push(peerPlan(link, ports, link.role === 'pool' ? [...own, ...detoured] : own));
     interfaces.set(ports.listen, { mtuBytes: Math.min(known.mtuBytes, link.mtuBytes), peers: known.peers });
   }
   const sorted = [...interfaces].sort(([a], [b]) => a - b);

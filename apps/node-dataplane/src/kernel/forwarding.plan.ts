@@ -47,7 +47,8 @@ export const planForwardingTables = (
   const groups = new Map<number, readonly GroupMember[]>();
   const firstHops = new Map<string, Endpoint>();
   for (const { name, members } of plan.groups) {
-    const records = members.flatMap((hop) => recordOf(hop, ifindexes) ?? []);
+    const nearest = members.filter(({ tier }) => tier === members[0]?.tier);
+    const records = nearest.flatMap((hop) => recordOf(hop, ifindexes) ?? []);
     if (records.length > GROUP_SIZE) {
       problems.push({
         reason: 'TooManyGateways',

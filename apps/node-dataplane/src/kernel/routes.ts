@@ -17,6 +17,7 @@ const specsOf = (plan: NodePlan, links: ReadonlyMap<string, Link>): RouteSpec[] 
       ...(prefSrc ? { prefSrc } : {}),
     };
     if (via === 'anchor') return anchor ? [{ ...common, link: anchor.index }] : [];
+    if (typeof via === 'string' || !('gateways' in via)) return []; // of the netlink data path
     const [only] = via.gateways;
     return via.gateways.length === 1
       ? [{ ...common, gateway: only! }]

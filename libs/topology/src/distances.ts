@@ -1,0 +1,72 @@
+import type { Family } from '@unbounded/ip';
+import { assignedSites, networkSites, peeringsOf, poolsOfSite } from './reach.ts';
+import { canMeet } from './underlay.ts';
+import type { Join, Member, PoolModel, World } from './world.ts';
+
+/** How far pools of gateways are from each other: what keeps paths short and without loops. */
+
+/** A node that others link with: its key and its blocks are known. */
+export const isUsable = (member: Member): boolean => member.publicKey !== undefined && member.podCidrs.length > 0;
+
+/** Who has no block of a family does not forward it either. */
+export const carries = (member: Member, family: Family): boolean =>
+  isUsable(member) && member.podCidrs.some((block) => block.family === family);
+
+/** Whether a pool that is assigned to a site can link with its nodes: from elsewhere only external addresses can be called. */
+const canServe = (world: World, { external, gateways }: PoolModel, site: string): boolean =>
+  gateways.some((g) => networkSites(world, g.site).has(site) || (external && g.externalIps.length > 0));
+
+/** Pools that serve a site, by name: assigned to it, and able to link with its nodes. */
+export const servingPools = (world: World, site: string): string[] =>
+  poolsOfSite(world, site).filter((name) => canServe(world, world.pools.get(name)!, site));
+
+/** Sites that a pool serves, by name. */
+export const servedSites = (world: World, name: string): string[] => {
+  const pool = world.pools.get(name);
+  return pool ? [...assignedSites(world, name)].filter((site) => canServe(world, pool, site)).sort() : [];
+};
+
+/** Asked for again and again for the same world, which never changes. */
+const remembered = new WeakMap<World, Map<string, ReadonlyMap<string, number>>>();
+
+/**
+ * How many peered pools lie between each pool and the nearest of the targets; 0 for a target itself. Pools that are not
+ * there lead nowhere, nor do those without a gateway for the family, nor peerings of which no two gateways can meet.
+ */
+export const poolDistances = (
+  world: World,
+  targets: readonly string[],
+  family: Family,
+): ReadonlyMap<string, number> => {
+  const known = remembered.get(world) ?? new Map<string, ReadonlyMap<string, number>>();
+  remembered.set(world, known);
+  const key = `${family} ${targets.join('+')}`;
+  const distances = known.get(key) ?? spread(world, targets, family);
+  known.set(key, distances);
+  return distances;
+};
+
+const spread = (world: World, targets: readonly string[], family: Family): Map<string, number> => {
+  const carriers = (name: string): readonly Member[] =>
+    world.pools.get(name)?.gateways.filter((gateway) => carries(gateway, family)) ?? [];
+  const distances = new Map(targets.filter((name) => carriers(name).length > 0).map((name) => [name, 0]));
+  const unreached = new Map<Join, Set<string>>();
+  for (let ring = [...distances.keys()], hops = 1; ring.length > 0; hops++) {
+    const next: string[] = [];
+    for (const [from, peering] of ring.flatMap((name) =>
+      peeringsOf(world, name).map((join) => [name, join] as const),
+    )) {
+      const left = unreached.get(peering) ?? new Set(peering.members);
+      unreached.set(peering, left);
+      for (const name of left) {
+        if (!distances.has(name) && !canMeet(world, carriers(from), carriers(name))) continue;
+        left.delete(name);
+        if (distances.has(name)) continue;
+        distances.set(name, hops);
+        next.push(name);
+      }
+    }
+    ring = next;
+  }
+  return distances;
+};

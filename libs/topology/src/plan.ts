@@ -1,0 +1,140 @@
+import type { TunnelProtocol } from '@unbounded/crds';
+import type { Family } from '@unbounded/ip';
+import type { DataplaneKind } from './links.ts';
+import type { WireGuardInterfacePlan } from './wireguard.plan.ts';
+import type { Problem } from './world.ts';
+
+/** What a plan consists of. */
+
+/** Names of the devices that the plan speaks of. */
+export const DEVICES = {
+  anchor: 'unbounded0',
+  bridge: 'cbr0',
+  VXLAN: 'vxlan0',
+  GENEVE: 'geneve0',
+  IPIP: 'ipip0',
+} as const;
+export type TunnelKind = 'VXLAN' | 'GENEVE' | 'IPIP';
+
+/** The virtual network identifier of all our tunnels. */
+export const TUNNEL_VNI = 1;
+
+/** Routing tables: the main one under the eBPF data path; under the netlink one a table of our own, looked up before it. */
+export const ROUTE_TABLES: Readonly<Record<DataplaneKind, number>> = { ebpf: 254, netlink: 252 };
+
+/** Where a packet goes next: into a WireGuard interface, or into a tunnel device towards `remoteIp`. */
+export interface NextHop {
+  readonly device: string;
+  readonly protocol: Exclude<TunnelProtocol, 'None'>;
+  readonly remoteIp?: string;
+  /** Netlink data path, devices with Ethernet headers only: the peer's overlay address, on link there. */
+  readonly gatewayIp?: string;
+  readonly node: string;
+}
+
+/** An entry of the endpoint maps. */
+export interface EndpointPlan {
+  readonly prefix: string;
+  readonly via: { readonly nextHop: NextHop } | { readonly group: string };
+}
+
+export interface GroupMember extends NextHop {
+  /** 0: the nearest way; a higher tier is used only while no member of a lower one is usable. */
+  readonly tier: number;
+}
+
+/** Ways to what lies behind gateways: one group for a site, or for the routed blocks of some pools, and a family. */
+export interface GroupPlan {
+  /** Stays the same while members come and go. */
+  readonly name: string;
+  readonly family: Family;
+  /** The site behind it; absent: routed blocks of pools. */
+  readonly site?: string;
+  /** By tier; may be empty while no gateway has a port yet. */
+  readonly members: readonly GroupMember[];
+}
+
+/**
+ * Where a kernel route leads. anchor: into the anchor device, where the eBPF program decides. gateways: plainly to
+ * neighbours (protocol None). Of the netlink data path only: a device, with the far end for those that have none of their
+ * own (`remoteIp`) and the on-link next hop for those with Ethernet headers; a group; nowhere, so that what has no way
+ * does not leave by the default route (unreachable); on in the main table (throw).
+ */
+export type RouteVia =
+  | 'anchor'
+  | 'unreachable'
+  | 'main'
+  | { readonly gateways: readonly string[] }
+  | { readonly group: string }
+  | { readonly device: string; readonly remoteIp?: string; readonly gatewayIp?: string };
+
+export interface RoutePlan {
+  readonly prefix: string;
+  readonly via: RouteVia;
+  readonly prefSrc?: string;
+  readonly mtuBytes: number;
+}
+
+/** A tunnel device; without `remoteIp` one for all peers, whose far end each packet brings along. */
+export interface TunnelPlan {
+  readonly kind: TunnelKind;
+  readonly device: string;
+  readonly mtuBytes: number;
+  readonly remoteIp?: string;
+}
+
+/** A peer to probe through the overlay, in one family; both ends have the same interval and multiplier. */
+export interface ProbePlan {
+  readonly node: string;
+  readonly publicKey: string;
+  readonly family: Family;
+  /** The node's own overlay address: the first of its first block of the family. */
+  readonly localAddress: string;
+  /** The peer's. */
+  readonly address: string;
+  readonly intervalMs: number;
+  readonly detectMultiplier: number;
+}
+
+export interface MasqueradePlan {
+  /** Blocks whose packets leave with the node's own address. */
+  readonly sources: readonly string[];
+  /** Destinations that see the pod's own address. */
+  readonly exceptTo: readonly string[];
+}
+
+/** Everything that one node's kernel should hold for the network. */
+export interface NodePlan {
+  readonly node: string;
+  readonly site: string;
+  readonly role: 'worker' | 'gateway';
+  readonly dataplane: DataplaneKind;
+  /** The table in which the routes stand. */
+  readonly routeTable: number;
+  /** The node's blocks, and the host addresses (/32, /128) that its overlay devices carry: the first of each block. */
+  readonly podCidrs: readonly string[];
+  readonly overlayAddresses: readonly string[];
+  /** The node's own address that peers send tunnels to: its first IPv4 one, else its first. */
+  readonly underlayIp: string;
+  /** MTU of pods and of the anchor, bytes: what the narrowest protocol leaves. */
+  readonly mtuBytes: number;
+  readonly manageCni: boolean;
+  readonly tunnels: readonly TunnelPlan[];
+  readonly wireGuard: readonly WireGuardInterfacePlan[];
+  readonly endpoints: readonly EndpointPlan[];
+  readonly groups: readonly GroupPlan[];
+  readonly routes: readonly RoutePlan[];
+  readonly masquerade: MasqueradePlan;
+  readonly probes: readonly ProbePlan[];
+  /** Of a gateway: the sites that it serves itself, which it reports as reached to whoever asks. */
+  readonly servedSites: readonly string[];
+  /**
+   * Underlay addresses of unencrypted tunnels that may carry inner sources which are not their own, whatever the
+   * endpoint entries say: the other gateways of the node's pool. While a gateway's own way to a site is cut it hands
+   * packets to one of these, and their sources (pods of the served sites, or of other sites in transit) have entries
+   * that name the worker itself or gateways of other pools. A worker needs none: all gateways of its pools are members
+   * of the groups to which the sources' entries point. WireGuard needs none: the peers' allowed addresses say the same.
+   */
+  readonly forwarders: readonly string[];
+  readonly problems: readonly Problem[];
+}

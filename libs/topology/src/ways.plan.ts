@@ -1,0 +1,207 @@
+import {
+  comparePrefixes,
+  containsPrefix,
+  type Family,
+  formatPrefix,
+  hostPrefix,
+  parseAddress,
+  type Prefix,
+} from '@unbounded/ip';
+import { carries, poolDistances, servedSites, servingPools } from './distances.ts';
+import type { LocalNode, PeerLink } from './links.ts';
+import { meshSites, networkSites, peeredPools } from './reach.ts';
+import type { Problem, World } from './world.ts';
+
+/** What lies behind gateways, and the gateways that lead there, the nearest first. */
+
+export interface WayMember {
+  readonly link: PeerLink;
+  /** 0: the nearest; a higher one is used only while no member of a lower one is usable. */
+  readonly tier: number;
+}
+
+/** All ways to one site, or to what pools route beyond the cluster, for one family. Becomes a group of next hops. */
+export interface Way {
+  /** Says what is behind it, and so stays the same while gateways come and go. */
+  readonly name: string;
+  readonly family: Family;
+  /** Undefined: routed blocks of pools. */
+  readonly site: string | undefined;
+  readonly members: readonly WayMember[];
+}
+
+export interface WayTo {
+  readonly prefix: Prefix;
+  readonly way: Way;
+}
+
+/** Blocks that the same pools lead to. */
+interface Target {
+  readonly name: string;
+  readonly site: string | undefined;
+  readonly pools: readonly string[];
+  readonly prefixes: readonly Prefix[];
+}
+
+/**
+ * Pools as far from the target as we are, through which a gateway may go when all nearer ones fail: their nearest way
+ * never leads back to us (RFC 5286, loop-free alternates). Few, so that plans and allowed addresses stay small where
+ * hundreds of pools are peered with each other; both ends of a detour choose the same ones.
+ */
+const ALTERNATE_POOLS = 2;
+
+/** The node's links to gateways, those of each pool by name. */
+type LinksByPool = ReadonlyMap<string, readonly PeerLink[]>;
+
+const linksByPool = (links: readonly PeerLink[], family: Family): LinksByPool => {
+  const byPool = new Map<string, PeerLink[]>();
+  for (const link of links) {
+    const { pool } = link.peer;
+    if (pool !== undefined && carries(link.peer, family)) byPool.set(pool, [...(byPool.get(pool) ?? []), link]);
+  }
+  return byPool;
+};
+
+const tiersToMembers = (tiers: readonly (readonly string[])[], links: LinksByPool): WayMember[] =>
+  tiers
+    .map((pools) => pools.flatMap((pool) => links.get(pool) ?? []))
+    .filter((members) => members.length > 0)
+    .flatMap((members, tier) => members.map((link) => ({ link, tier })));
+
+/** A worker enters the nearest of its site's pools; the others in the order of their distance. */
+const workerTiers = (entries: readonly string[], distances: ReadonlyMap<string, number>): string[][] => {
+  const rings = new Map<number, string[]>();
+  for (const pool of entries) {
+    const distance = distances.get(pool);
+    if (distance !== undefined) rings.set(distance, [...(rings.get(distance) ?? []), pool]);
+  }
+  return [...rings].sort(([a], [b]) => a - b).map(([, pools]) => pools);
+};
+
+/** A gateway goes on to nearer pools, else to some that are as near as its own, and last by its pool's other gateways. */
+const gatewayTiers = (pool: string, peers: readonly string[], distances: ReadonlyMap<string, number>): string[][] => {
+  const own = distances.get(pool);
+  if (own === undefined) return [];
+  const at = (distance: number): string[] => peers.filter((name) => distances.get(name) === distance);
+  return [at(own - 1), at(own).slice(0, ALTERNATE_POOLS), [pool]];
+};
+
+const siteTargets = (world: World, local: LocalNode, isOurs: (prefix: Prefix) => boolean): Target[] => {
+  const { site: ownSite, pool } = local.member;
+  const network = networkSites(world, ownSite);
+  const served = new Set(pool === undefined ? [] : servedSites(world, pool));
+  // Who links with a site's nodes needs no gateway to its pods; a foreign CNI plug-in connects its own site's.
+  const near = pool === undefined ? meshSites(world, ownSite) : new Set(served);
+  if (world.sites.get(ownSite)?.manageCni === false) near.add(ownSite);
+  return [...world.sites.values()].map(({ name, podCidrs, nodeCidrs }) => ({
+    name: `site ${name}`,
+    site: name,
+    pools: servingPools(world, name),
+    prefixes: [
+      ...(near.has(name) ? [] : podCidrs),
+      ...(network.has(name) || served.has(name) ? [] : nodeCidrs.filter((block) => !isOurs(block))),
+    ],
+  }));
+};
+
+const routedTargets = (world: World, local: LocalNode, isOurs: (prefix: Prefix) => boolean): Target[] => {
+  const routers = new Map<string, { prefix: Prefix; pools: string[] }>();
+  for (const { name, routedCidrs } of world.pools.values()) {
+    for (const prefix of routedCidrs) {
+      const known = routers.get(formatPrefix(prefix)) ?? { prefix, pools: [] };
+      routers.set(formatPrefix(prefix), { prefix, pools: [...new Set([...known.pools, name])].sort() });
+    }
+  }
+  const targets = new Map<string, Target & { prefixes: Prefix[] }>();
+  for (const { prefix, pools } of routers.values()) {
+    // A gateway's own routed blocks leave by its own routes.
+    if (pools.includes(local.member.pool ?? '') || isOurs(prefix)) continue;
+    const name = `routed by ${pools.join('+')}`;
+    const target = targets.get(name) ?? { name, site: undefined, pools, prefixes: [] };
+    target.prefixes.push(prefix);
+    targets.set(name, target);
+  }
+  return [...targets.values()];
+};
+
+/** Whether a block cannot go into the overlay, because the overlay's own packets go to an address in it. */
+const holdsUnderlay = (world: World, local: LocalNode, links: readonly PeerLink[]): ((prefix: Prefix) => boolean) => {
+  const near = nearBlocks(world, local);
+  const remotes = links
+    .flatMap(({ remoteIp }) => remoteIp ?? [])
+    .map((text) => hostPrefix(parseAddress(text)))
+    .filter((address) => !near.some((block) => containsPrefix(block, address))) // these have routes of their own
+    .sort(comparePrefixes);
+  return (prefix) => {
+    const first = { ...prefix, length: -1 }; // in this order before every address of the block
+    let [low, high] = [0, remotes.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (comparePrefixes(remotes[middle]!, first) < 0) low = middle + 1;
+      else high = middle;
+    }
+    return low < remotes.length && containsPrefix(prefix, remotes[low]!);
+  };
+};
+
+/** Addresses of nodes that the node reaches without the overlay. */
+export const nearBlocks = (world: World, local: LocalNode): Prefix[] =>
+  [...networkSites(world, local.member.site)].flatMap((name) => world.sites.get(name)?.nodeCidrs ?? []);
+
+/** Where packets leave the node from: its links by pool, and the pools that come next. */
+interface Departure {
+  readonly pool: string | undefined;
+  readonly next: readonly string[];
+  readonly links: Readonly<Record<Family, LinksByPool>>;
+}
+
+const departureOf = (world: World, { member }: LocalNode, links: readonly PeerLink[]): Departure => ({
+  pool: member.pool,
+  next: member.pool === undefined ? servingPools(world, member.site) : peeredPools(world, member.pool),
+  links: { 4: linksByPool(links, 4), 6: linksByPool(links, 6) },
+});
+
+interface Candidate extends WayTo {
+  readonly distance: number;
+}
+
+const waysTo = (world: World, from: Departure, target: Target): Candidate[] =>
+  ([4, 6] as const).flatMap((family): Candidate[] => {
+    const prefixes = target.prefixes.filter((prefix) => prefix.family === family);
+    if (prefixes.length === 0) return [];
+    const distances = poolDistances(world, target.pools, family);
+    const tiers =
+      from.pool === undefined ? workerTiers(from.next, distances) : gatewayTiers(from.pool, from.next, distances);
+    const members = tiersToMembers(tiers, from.links[family]);
+    if (members.length === 0) return [];
+    const distance = distances.get(from.pool ?? tiers[0]![0]!)!;
+    const way: Way = { name: `${target.name} IPv${family}`, family, site: target.site, members };
+    return prefixes.map((prefix) => ({ prefix, way, distance }));
+  });
+
+/** Every block behind gateways with the ways there; of two sites with the same block the nearer gets it. */
+export const planWays = (
+  world: World,
+  local: LocalNode,
+  links: readonly PeerLink[],
+): { ways: WayTo[]; problems: Problem[] } => {
+  const near = nearBlocks(world, local);
+  const isOurs = (prefix: Prefix): boolean => near.some((block) => containsPrefix(block, prefix));
+  const targets = [...siteTargets(world, local, isOurs), ...routedTargets(world, local, isOurs)];
+  const from = departureOf(world, local, links);
+  const best = new Map<string, Candidate>();
+  for (const candidate of targets.flatMap((target) => waysTo(world, from, target))) {
+    const key = formatPrefix(candidate.prefix);
+    const known = best.get(key);
+    if (!known || candidate.distance < known.distance) best.set(key, candidate);
+  }
+  const isUnderlay = holdsUnderlay(world, local, links);
+  const [impossible, ways] = [true, false].map((wanted) =>
+    [...best.values()].filter(({ prefix }) => isUnderlay(prefix) === wanted),
+  );
+  const problems = impossible!.map(({ prefix, way }) => ({
+    reason: 'BlockHoldsUnderlay',
+    message: `${formatPrefix(prefix)} (${way.name}) holds the address of a gateway that this node sends its tunnels to, and is not routed into them: list smaller blocks without that address`,
+  }));
+  return { ways: ways!, problems };
+};
