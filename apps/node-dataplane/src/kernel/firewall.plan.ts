@@ -24,7 +24,7 @@ const overlayDevices = (plan: NodePlan): string[] =>
 
 /** Blocks whose packets come without a tunnel (protocol None). */
 const plainPrefixes = (plan: NodePlan): string[] =>
-  plan.routes.flatMap(({ prefix, via }) => (via === 'anchor' ? [] : [prefix]));
+  plan.routes.flatMap(({ prefix, via }) => (typeof via === 'object' && 'gateways' in via ? [prefix] : []));
 
 const setsOf = (plan: NodePlan): SetSpec[] =>
   (['ip', 'ip6'] as const).flatMap((family): SetSpec[] => {

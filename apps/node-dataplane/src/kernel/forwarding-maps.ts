@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { configKey, encapConfig, type EncapConfig, endpointV4, endpointV6, groupKey, lpmKeyV4, lpmKeyV6, nexthopGroup } from '@unbounded/bpf-maps';
+import { configKey, encapConfig, type EncapConfig, endpointV4, endpointV6, forwarderKey, groupKey, lpmKeyV4, lpmKeyV6, nexthopGroup, present } from '@unbounded/bpf-maps';
 import { attachProgram, type BpfLink, type BpfObject, type BpfProgram, type Direction, loadObject, openPinnedLink } from '@unbounded/libbpf-ts';
 import type { Link } from '@unbounded/netlink';
 import { DEVICES, type NodePlan, type Problem } from '@unbounded/topology';
@@ -33,7 +33,7 @@ export interface ForwardingOptions {
   readonly indexFile: string;
 }
 
-const MAP_NAMES = ['unbounded_endpoints_v4', 'unbounded_endpoints_v6', 'unbounded_nexthop_groups', 'unbounded_config', 'unbounded_stats'] as const;
+const MAP_NAMES = ['unbounded_endpoints_v4', 'unbounded_endpoints_v6', 'unbounded_nexthop_groups', 'unbounded_forwarders', 'unbounded_config', 'unbounded_stats'] as const;
 
 /** Which program stands where. */
 const PLACES: Readonly<Record<string, { readonly program: string; readonly direction: Direction }>> = {
@@ -92,6 +92,7 @@ const openMaps = (object: BpfObject) => ({
   v4: object.map('unbounded_endpoints_v4', lpmKeyV4, endpointV4),
   v6: object.map('unbounded_endpoints_v6', lpmKeyV6, endpointV6),
   groups: object.map('unbounded_nexthop_groups', groupKey, nexthopGroup),
+  forwarders: object.map('unbounded_forwarders', forwarderKey, present),
   config: object.map('unbounded_config', configKey, encapConfig),
 });
 
@@ -122,6 +123,7 @@ export const openForwardingMaps = ({ objectPath, pinFolder, indexFile }: Forward
       const results = [
         writeEntries<0, EncapConfig>('unbounded_config', maps.config, new Map([[0, configOf(plan)]])),
         writeEntries('unbounded_nexthop_groups', maps.groups, tables.groups),
+        writeEntries<string, 1>('unbounded_forwarders', maps.forwarders, tables.forwarders),
         writeEntries('unbounded_endpoints_v4', maps.v4, tables.v4),
         writeEntries('unbounded_endpoints_v6', maps.v6, tables.v6),
       ];
@@ -133,6 +135,7 @@ export const openForwardingMaps = ({ objectPath, pinFolder, indexFile }: Forward
       removeStaleEntries(maps.v4, tables.v4);
       removeStaleEntries(maps.v6, tables.v6);
       removeStaleEntries(maps.groups, tables.groups);
+      removeStaleEntries(maps.forwarders, tables.forwarders);
       indexes.keepOnly(groupNames); // only now does no record point at the others
       numbers.write(indexes.toJSON());
     },

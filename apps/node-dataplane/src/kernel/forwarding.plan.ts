@@ -8,6 +8,8 @@ export interface ForwardingTables {
   readonly v4: ReadonlyMap<string, Endpoint>;
   readonly v6: ReadonlyMap<string, Endpoint>;
   readonly groups: ReadonlyMap<number, readonly GroupMember[]>;
+  /** Underlay addresses of peers that bring packets of others. */
+  readonly forwarders: ReadonlyMap<string, 1>;
   readonly problems: readonly Problem[];
 }
 
@@ -65,5 +67,6 @@ export const planForwardingTables = (
       'nextHop' in via ? recordOf(via.nextHop, ifindexes) : { ...firstHops.get(via.group)!, group: indexes.indexOf(via.group) };
     if (record) (prefix.includes(':') ? v6 : v4).set(prefix, record);
   }
-  return { v4, v6, groups, problems };
+  const forwarders = new Map(plan.forwarders.map((address) => [address, 1] as const));
+  return { v4, v6, groups, forwarders, problems };
 };
