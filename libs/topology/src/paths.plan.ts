@@ -80,6 +80,6 @@ export const planPaths = (
   const taken = new Set([...direct.map(({ prefix }) => prefix), ...local.member.podCidrs].map(formatPrefix));
   const behind = ways
     .filter(({ prefix }) => !taken.has(formatPrefix(prefix)))
-    .map(({ prefix, way }): Path => ({ prefix, via: { way }, routed: true }));
+    .map(({ prefix, way, routed }): Path => ({ prefix, via: { way }, routed }));
   return { paths: [...direct, ...behind].sort((a, b) => comparePrefixes(a.prefix, b.prefix)), problems };
 };

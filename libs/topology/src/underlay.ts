@@ -40,8 +40,8 @@ export const underlayOf = (world: World, local: Member, peer: Member): Underlay 
     localIp: ofFamily(us, family),
     remoteIp: ofFamily(them, family),
   });
-  const both = ([4, 6] as const).map(meet).filter(({ localIp, remoteIp }) => localIp && remoteIp);
-  if (both[0] || !external) return both[0];
+  const both = ([4, 6] as const).map(meet).find(({ localIp, remoteIp }) => localIp && remoteIp);
+  if (both || !external) return both;
   // One calls the other. Where both ends have addresses to be called at, but of different families, either serves.
   return ([4, 6] as const)
     .map(meet)

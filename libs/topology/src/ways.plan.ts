@@ -33,6 +33,8 @@ export interface Way {
 export interface WayTo {
   readonly prefix: Prefix;
   readonly way: Way;
+  /** false: packets from the block may come this way, but those to it are carried by another CNI plug-in. */
+  readonly routed: boolean;
 }
 
 /** Blocks that the same pools lead to. */
@@ -41,6 +43,7 @@ interface Target {
   readonly site: string | undefined;
   readonly pools: readonly string[];
   readonly prefixes: readonly Prefix[];
+  readonly routed: boolean;
 }
 
 /**
@@ -90,13 +93,12 @@ const siteTargets = (world: World, local: LocalNode, isOurs: (prefix: Prefix) =>
   const { site: ownSite, pool } = local.member;
   const network = networkSites(world, ownSite);
   const served = new Set(pool === undefined ? [] : servedSites(world, pool));
-  // Who links with a site's nodes needs no gateway to its pods; a foreign CNI plug-in connects its own site's.
-  const near = pool === undefined ? meshSites(world, ownSite) : new Set(served);
-  if (world.sites.get(ownSite)?.manageCni === false) near.add(ownSite);
-  return [...world.sites.values()].map(({ name, podCidrs, nodeCidrs }) => ({
+  const near = pool === undefined ? meshSites(world, ownSite) : served; // who links with the nodes needs no gateway
+  return [...world.sites.values()].map(({ name, podCidrs, nodeCidrs, manageCni }) => ({
     name: `site ${name}`,
     site: name,
     pools: servingPools(world, name),
+    routed: manageCni || name !== ownSite,
     prefixes: [
       ...(near.has(name) ? [] : podCidrs),
       ...(network.has(name) || served.has(name) ? [] : nodeCidrs.filter((block) => !isOurs(block))),
@@ -117,7 +119,7 @@ const routedTargets = (world: World, local: LocalNode, isOurs: (prefix: Prefix) 
     // A gateway's own routed blocks leave by its own routes.
     if (pools.includes(local.member.pool ?? '') || isOurs(prefix)) continue;
     const name = `routed by ${pools.join('+')}`;
-    const target = targets.get(name) ?? { name, site: undefined, pools, prefixes: [] };
+    const target = targets.get(name) ?? { name, site: undefined, pools, prefixes: [], routed: true };
     target.prefixes.push(prefix);
     targets.set(name, target);
   }
@@ -176,7 +178,7 @@ const waysTo = (world: World, from: Departure, target: Target): Candidate[] =>
     if (members.length === 0) return [];
     const distance = distances.get(from.pool ?? tiers[0]![0]!)!;
     const way: Way = { name: `${target.name} IPv${family}`, family, site: target.site, members };
-    return prefixes.map((prefix) => ({ prefix, way, distance }));
+    return prefixes.map((prefix) => ({ prefix, way, distance, routed: target.routed }));
   });
 
 /** Every block behind gateways with the ways there; of two sites with the same block the nearer gets it. */
