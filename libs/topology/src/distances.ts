@@ -1,6 +1,6 @@
 import type { Family } from '@unbounded/ip';
 import { assignedSites, networkSites, peeringsOf, poolsOfSite } from './reach.ts';
-import { canMeet } from './underlay.ts';
+import { canMeet, type Meeting, meetingOf } from './underlay.ts';
 import type { Join, Member, PoolModel, World } from './world.ts';
 
 /** How far pools of gateways are from each other: what keeps paths short and without loops. */
@@ -26,8 +26,30 @@ export const servedSites = (world: World, name: string): string[] => {
   return pool ? [...assignedSites(world, name)].filter((site) => canServe(world, pool, site)).sort() : [];
 };
 
-/** Asked for again and again for the same world, which never changes. */
-const remembered = new WeakMap<World, Map<string, ReadonlyMap<string, number>>>();
+/** What is worked out once for a world and asked for again and again; a world never changes. */
+interface Known {
+  /** By family and name; undefined: no gateway of the pool carries the family. */
+  readonly meetings: Map<string, Meeting | undefined>;
+  readonly distances: Map<string, ReadonlyMap<string, number>>;
+}
+
+const remembered = new WeakMap<World, Known>();
+
+const knownOf = (world: World): Known => {
+  const known = remembered.get(world) ?? { meetings: new Map(), distances: new Map() };
+  remembered.set(world, known);
+  return known;
+};
+
+const meetingOfPool = (world: World, name: string, family: Family): Meeting | undefined => {
+  const { meetings } = knownOf(world);
+  const key = `${family} ${name}`;
+  if (!meetings.has(key)) {
+    const gateways = world.pools.get(name)?.gateways.filter((gateway) => carries(gateway, family)) ?? [];
+    meetings.set(key, gateways.length === 0 ? undefined : meetingOf(world, gateways));
+  }
+  return meetings.get(key);
+};
 
 /**
  * How many peered pools lie between each pool and the nearest of the targets; 0 for a target itself. Pools that are not
@@ -38,8 +60,7 @@ export const poolDistances = (
   targets: readonly string[],
   family: Family,
 ): ReadonlyMap<string, number> => {
-  const known = remembered.get(world) ?? new Map<string, ReadonlyMap<string, number>>();
-  remembered.set(world, known);
+  const known = knownOf(world).distances;
   const key = `${family} ${targets.join('+')}`;
   const distances = known.get(key) ?? spread(world, targets, family);
   known.set(key, distances);
@@ -47,21 +68,19 @@ export const poolDistances = (
 };
 
 const spread = (world: World, targets: readonly string[], family: Family): Map<string, number> => {
-  const carriers = (name: string): readonly Member[] =>
-    world.pools.get(name)?.gateways.filter((gateway) => carries(gateway, family)) ?? [];
-  const distances = new Map(targets.filter((name) => carriers(name).length > 0).map((name) => [name, 0]));
+  const distances = new Map(targets.filter((name) => meetingOfPool(world, name, family)).map((name) => [name, 0]));
   const unreached = new Map<Join, Set<string>>();
   for (let ring = [...distances.keys()], hops = 1; ring.length > 0; hops++) {
     const next: string[] = [];
-    for (const [from, peering] of ring.flatMap((name) =>
-      peeringsOf(world, name).map((join) => [name, join] as const),
-    )) {
+    for (const [from, peering] of ring.flatMap((name) => peeringsOf(world, name).map((join) => [name, join] as const))) {
       const left = unreached.get(peering) ?? new Set(peering.members);
       unreached.set(peering, left);
+      const here = meetingOfPool(world, from, family)!;
       for (const name of left) {
-        if (!distances.has(name) && !canMeet(world, carriers(from), carriers(name))) continue;
+        const there = meetingOfPool(world, name, family);
+        if (!distances.has(name) && there && !canMeet(world, here, there)) continue;
         left.delete(name);
-        if (distances.has(name)) continue;
+        if (distances.has(name) || !there) continue;
         distances.set(name, hops);
         next.push(name);
       }

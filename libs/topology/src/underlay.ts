@@ -48,6 +48,22 @@ export const underlayOf = (world: World, local: Member, peer: Member): Underlay 
     .find(({ family, localIp, remoteIp }) => (localIp ?? remoteIp) && canSend(local, family) && canSend(peer, family));
 };
 
-/** Whether any gateway of one pool can call one of the other: else a peering of the pools leads nowhere. */
-export const canMeet = (world: World, a: readonly Member[], b: readonly Member[]): boolean =>
-  a.some((one) => b.some((other) => underlayOf(world, one, other) !== undefined));
+/** How the gateways of a pool can be met, all taken together. */
+export interface Meeting {
+  readonly sites: ReadonlySet<string>;
+  /** Families of addresses at which others call them, and of those they can call. */
+  readonly calledAt: ReadonlySet<Family>;
+  readonly calling: ReadonlySet<Family>;
+}
+
+export const meetingOf = (world: World, gateways: readonly Member[]): Meeting => ({
+  sites: new Set(gateways.map(({ site }) => site)),
+  calledAt: new Set(gateways.flatMap((gateway) => calledAt(world, gateway, true)).map(familyOf)),
+  calling: new Set(([4, 6] as const).filter((family) => gateways.some((gateway) => canSend(gateway, family)))),
+});
+
+/** Whether gateways of two pools can meet: else a peering of the pools leads nowhere. */
+export const canMeet = (world: World, a: Meeting, b: Meeting): boolean =>
+  !a.calledAt.isDisjointFrom(b.calling) ||
+  !b.calledAt.isDisjointFrom(a.calling) ||
+  [...a.sites].some((site) => !networkSites(world, site).isDisjointFrom(b.sites));
