@@ -1,0 +1,91 @@
+import type { Logger, Metrics } from '@unbounded/telemetry';
+import type { Problem } from '@unbounded/topology';
+import { type FromWorker, type HealthPlan, peerId, type PeerReport, type WorkerSettings } from './messages.ts';
+import { createHealthMetrics } from './metrics.ts';
+import { startProbeThread } from './thread.ts';
+
+/**
+ * The health of the paths to peers, as the agent sees it: a thread probes them and is the only writer of the kernel's
+ * next-hop groups. If the agent's own loop is busy, or the API server away, a failover takes no longer.
+ */
+export interface Health {
+  /**
+   * Probes as planned and brings the groups into the kernel; when it returns, records may point at them.
+   * @throws Error when the thread cannot do it, for example because it has just ended (it is started anew)
+   */
+  apply(plan: HealthPlan): Promise<readonly Problem[]>;
+  /** Deletes the groups that the last plan does not have: only when no record points at them any more. */
+  removeStale(): Promise<void>;
+  /** Every probed peer, by node and family. */
+  states(): readonly PeerReport[];
+  /** What the paths to nodes carry, where that is less than their devices allow, bytes. */
+  pathMtuBytes(): ReadonlyMap<string, number>;
+  /** Ends the thread; what the kernel holds stays. */
+  stop(): Promise<void>;
+}
+
+export interface HealthOptions extends WorkerSettings {
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  /** A state or a path MTU is another than before. */
+  readonly onChange: () => void;
+}
+
+const levelOf = ({ previous, state }: PeerReport): 'warn' | 'info' | 'debug' => {
+  if (state === 'Unhealthy' && previous !== 'Recovering') return 'warn';
+  return state === 'Healthy' && previous !== 'Degraded' ? 'info' : 'debug';
+};
+
+const logChange = (logger: Logger, report: PeerReport, known: PeerReport | undefined): void => {
+  const { node, family, previous, state, pathMtuBytes } = report;
+  if (previous !== undefined && previous !== state)
+    logger[levelOf(report)]({ node, family, previous, state }, 'the health of a peer changed');
+  if (pathMtuBytes !== known?.pathMtuBytes)
+    logger.info({ node, family, pathMtuBytes: pathMtuBytes ?? 'as its device' }, 'the path to a peer carries');
+};
+
+/** The narrowest path of each node that has one narrower than its device. */
+const narrowestPaths = (peers: Iterable<PeerReport>): Map<string, number> => {
+  const narrowest = new Map<string, number>();
+  for (const { node, pathMtuBytes } of peers)
+    if (pathMtuBytes !== undefined) narrowest.set(node, Math.min(narrowest.get(node) ?? pathMtuBytes, pathMtuBytes));
+  return narrowest;
+};
+
+export const startHealth = ({ logger, metrics, onChange, ...settings }: HealthOptions): Health => {
+  const counted = createHealthMetrics(metrics);
+  const peers = new Map<string, PeerReport>();
+  let lastPlan: HealthPlan | undefined;
+
+  const onTold = (message: Exclude<FromWorker, { readonly id: number }>): void => {
+    if (message.type === 'measured') return counted.measured(message);
+    for (const id of message.gone) peers.delete(id);
+    for (const peer of message.peers) {
+      logChange(logger, peer, peers.get(peerId(peer)));
+      peers.set(peerId(peer), peer);
+    }
+    counted.changed(message.peers, peers.values());
+    onChange();
+  };
+  const thread = startProbeThread({
+    settings,
+    logger,
+    onTold,
+    onRestart() {
+      if (lastPlan) thread.call({ type: 'apply', plan: lastPlan }).catch(() => undefined); // the next pass will tell
+    },
+  });
+
+  return {
+    apply(plan) {
+      lastPlan = plan;
+      return thread.call({ type: 'apply', plan });
+    },
+    async removeStale() {
+      await thread.call({ type: 'removeStale' });
+    },
+    states: () => [...peers.values()],
+    pathMtuBytes: () => narrowestPaths(peers.values()),
+    stop: () => thread.stop(),
+  };
+};

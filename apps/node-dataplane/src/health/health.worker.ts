@@ -1,0 +1,73 @@
+import { setPriority } from 'node:os';
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import { groupKey, nexthopGroup } from '@unbounded/bpf-maps';
+import { openPinnedMap } from '@unbounded/libbpf-ts';
+import type { FromWorker, PeerReport, ToWorker, WorkerSettings } from './messages.ts';
+import { createProber } from './prober.ts';
+
+/** A thread of its own for probes: whatever the agent is busy with, their timers are not late. */
+
+const MEASURE_EVERY_MS = 1000;
+/** Ahead of everything that is not as urgent; on Linux this is the priority of the calling thread alone. */
+const NICENESS = -20;
+
+const port = parentPort as MessagePort;
+const settings = workerData as WorkerSettings;
+const tell = (message: FromWorker): void => port.postMessage(message);
+
+try {
+  setPriority(0, NICENESS);
+} catch {
+  // Without the privilege probes share the processor with everybody.
+}
+
+/** Changes of one turn of the loop, in one message. */
+const createChangeQueue = () => {
+  const peers = new Map<string, PeerReport>();
+  const gone = new Set<string>();
+  const flush = (): void => {
+    if (peers.size + gone.size > 0) tell({ type: 'changed', peers: [...peers.values()], gone: [...gone] });
+    peers.clear();
+    gone.clear();
+  };
+  return {
+    flush,
+    add(changed: readonly PeerReport[], removed: readonly string[]): void {
+      if (peers.size + gone.size === 0) setImmediate(flush);
+      for (const peer of changed) {
+        const previous = peers.get(`${peer.node}/${peer.family}`)?.previous ?? peer.previous;
+        peers.set(`${peer.node}/${peer.family}`, { ...peer, ...(previous === undefined ? {} : { previous }) });
+      }
+      for (const id of removed) gone.add(id);
+    },
+  };
+};
+
+const map = settings.groupMap === undefined ? undefined : openPinnedMap(settings.groupMap, groupKey, nexthopGroup);
+const changes = createChangeQueue();
+const prober = createProber(settings, map, (peers, gone) => changes.add(peers, gone));
+const measuring = setInterval(() => {
+  const measured = prober.measured();
+  if (measured) tell({ type: 'measured', ...measured });
+}, MEASURE_EVERY_MS);
+
+const obey = async (message: ToWorker): Promise<void> => {
+  const { id } = message;
+  if (message.type === 'apply') {
+    const problems = prober.apply(message.plan);
+    changes.flush(); // whoever waits for the plan knows the states then
+    return tell({ type: 'done', id, problems });
+  }
+  if (message.type === 'removeStale') prober.removeStale();
+  else {
+    clearInterval(measuring);
+    await prober.stop();
+    map?.close();
+  }
+  tell({ type: 'done', id, problems: [] });
+  if (message.type === 'stop') port.close();
+};
+
+port.on('message', (message: ToWorker) => {
+  obey(message).catch((error: unknown) => tell({ type: 'failed', id: message.id, error: (error as Error).message }));
+});

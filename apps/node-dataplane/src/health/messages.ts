@@ -1,0 +1,82 @@
+import type { NextHop } from '@unbounded/bpf-maps';
+import type { PeerState } from '@unbounded/health';
+import type { ProbePlan, Problem } from '@unbounded/topology';
+
+/** What the agent and the thread that probes tell each other. */
+
+export type Family = 4 | 6;
+
+/** A member of a group, as the kernel's map has it, and who it is. */
+export interface HealthMember {
+  readonly node: string;
+  readonly tier: number;
+  readonly record: NextHop;
+}
+
+export interface HealthGroup {
+  readonly name: string;
+  /** Number of the group in the kernel's map. */
+  readonly index: number;
+  readonly family: Family;
+  /** The site behind the group; undefined: a pool's routed blocks. */
+  readonly site?: string;
+  readonly members: readonly HealthMember[];
+}
+
+export interface HealthPlan {
+  readonly probes: readonly ProbePlan[];
+  readonly groups: readonly HealthGroup[];
+  /** A gateway: the sites that it serves itself. Undefined: the node tells nobody which sites it reaches. */
+  readonly servedSites?: readonly string[];
+  /** The largest packet that pods may send, bytes: the search for path MTUs begins there. */
+  readonly mtuBytes: number;
+}
+
+/** What the thread is started with. */
+export interface WorkerSettings {
+  /** The node's WireGuard key; it is given to the thread once and stands in no message. */
+  readonly privateKey: string;
+  readonly port: number;
+  /** The pinned map of next-hop groups; undefined: there is none to write. */
+  readonly groupMap?: string;
+  /** Where verdicts outlive the process. */
+  readonly stateFile: string;
+  /** Another network namespace to probe in, as an open file. */
+  readonly netnsFd?: number;
+}
+
+export type ToWorker =
+  | { readonly type: 'apply'; readonly id: number; readonly plan: HealthPlan }
+  | { readonly type: 'removeStale'; readonly id: number }
+  | { readonly type: 'stop'; readonly id: number };
+
+export interface PeerReport {
+  readonly node: string;
+  readonly family: Family;
+  readonly state: PeerState;
+  /** The state before; undefined: the peer was not probed before. */
+  readonly previous?: PeerState;
+  /** The last round trip; undefined before the first reply. */
+  readonly rttMs?: number;
+  /** What the path to the peer was found to carry, where that is less than the device allows. */
+  readonly pathMtuBytes?: number;
+}
+
+/** Counts since the last such message. */
+export interface Measurements {
+  readonly sent: number;
+  readonly received: number;
+  readonly rejected: Readonly<Record<string, number>>;
+  /** Seconds; a sample of the round trips where there were very many. */
+  readonly roundTrips: readonly number[];
+}
+
+export type FromWorker =
+  | { readonly type: 'done'; readonly id: number; readonly problems: readonly Problem[] }
+  | { readonly type: 'failed'; readonly id: number; readonly error: string }
+  | { readonly type: 'changed'; readonly peers: readonly PeerReport[]; readonly gone: readonly string[] }
+  | ({ readonly type: 'measured' } & Measurements);
+
+/** A peer in one family. */
+export const peerId = (peer: { readonly node: string; readonly family: Family }): string =>
+  `${peer.node}/IPv${peer.family}`;

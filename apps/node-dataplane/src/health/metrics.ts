@@ -1,0 +1,57 @@
+import { PEER_STATES } from '@unbounded/health';
+import type { Metrics } from '@unbounded/telemetry';
+import type { Measurements, PeerReport } from './messages.ts';
+
+/** Seconds: from a neighbour in the rack to a satellite. */
+const ROUND_TRIP_BUCKETS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
+
+export interface HealthMetrics {
+  changed(reports: readonly PeerReport[], all: Iterable<PeerReport>): void;
+  measured(measurements: Measurements): void;
+}
+
+export const createHealthMetrics = (metrics: Metrics): HealthMetrics => {
+  const peers = metrics.gauge({
+    name: 'unbounded_health_peers',
+    help: 'Probed peers, by family and state.',
+    labels: ['family', 'state'],
+  });
+  const transitions = metrics.counter({
+    name: 'unbounded_health_transitions_total',
+    help: 'Changes of the state of a peer, by the states before and after.',
+    labels: ['from', 'to'],
+  });
+  const sent = metrics.counter({ name: 'unbounded_health_probes_sent_total', help: 'Requests and replies sent.' });
+  const received = metrics.counter({
+    name: 'unbounded_health_probes_received_total',
+    help: 'Requests and replies that were authentic and counted.',
+  });
+  const rejected = metrics.counter({
+    name: 'unbounded_health_probes_rejected_total',
+    help: 'Packets that changed nothing, or could not be sent, by reason.',
+    labels: ['reason'],
+  });
+  const roundTrips = metrics.histogram({
+    name: 'unbounded_health_rtt_seconds',
+    help: 'Round trips of probes, on the clock of the node that asked.',
+    buckets: ROUND_TRIP_BUCKETS,
+  });
+  return {
+    changed(reports, all) {
+      for (const { previous, state } of reports)
+        if (previous !== undefined && previous !== state) transitions.inc({ from: previous, to: state });
+      const counts = new Map<string, number>();
+      for (const { family, state } of all)
+        counts.set(`${family} ${state}`, (counts.get(`${family} ${state}`) ?? 0) + 1);
+      for (const family of [4, 6])
+        for (const state of PEER_STATES)
+          peers.set({ family: String(family), state }, counts.get(`${family} ${state}`) ?? 0);
+    },
+    measured(measurements) {
+      sent.inc(measurements.sent);
+      received.inc(measurements.received);
+      for (const [reason, count] of Object.entries(measurements.rejected)) rejected.inc({ reason }, count);
+      for (const seconds of measurements.roundTrips) roundTrips.observe(seconds);
+    },
+  };
+};

@@ -1,0 +1,120 @@
+import { MAX_SITES, type ReachedSites, siteHash } from '@unbounded/health';
+import type { Problem } from '@unbounded/topology';
+import { createExchange } from './exchange.ts';
+import { createGroupOwner, type GroupMap } from './group-owner.ts';
+import { createMeasuring } from './measuring.ts';
+import type { Family, HealthPlan, Measurements, PeerReport, WorkerSettings } from './messages.ts';
+import { createPeers, type Peer } from './peers.ts';
+import { createProbeKeys } from './probe-keys.ts';
+import { openVerdictFile } from './verdict-file.ts';
+
+/** Probes every peer of the plan, and writes next-hop groups as the verdicts say. */
+export interface Prober {
+  /** Probes as planned and writes the groups; what is not planned any more stays in the kernel until `removeStale`. */
+  apply(plan: HealthPlan): readonly Problem[];
+  removeStale(): void;
+  /** What there was since the last call; undefined: nothing. */
+  measured(): Measurements | undefined;
+  stop(): Promise<void>;
+}
+
+/** Peers whose state or path MTU is another by now, and ids of those that are not probed any more. */
+export type OnChanged = (peers: readonly PeerReport[], gone: readonly string[]) => void;
+
+/** Sites as they stand in replies, computed anew only after something changed. */
+const createReachedCache = (compute: (family: Family) => readonly string[] | undefined) => {
+  const kept = new Map<Family, ReachedSites | undefined>();
+  return {
+    of(family: Family): ReachedSites | undefined {
+      if (kept.has(family)) return kept.get(family);
+      const hashes = compute(family)?.map(siteHash);
+      const sites = hashes && { hashes: hashes.slice(0, MAX_SITES), truncated: hashes.length > MAX_SITES };
+      kept.set(family, sites);
+      return sites;
+    },
+    forget: () => kept.clear(),
+  };
+};
+
+/** Tells of a peer when something changed that was told before. */
+const createReporter = (onChanged: OnChanged) => {
+  const told = new Map<string, PeerReport>();
+  return {
+    report(id: string, { session: { plan, verdict, rttMs }, pathMtu: { limitBytes } }: Peer): void {
+      const before = told.get(id);
+      if (before && before.state === verdict.state && before.pathMtuBytes === limitBytes) return;
+      const now = {
+        node: plan.node,
+        family: plan.family,
+        state: verdict.state,
+        ...(before ? { previous: before.state } : {}),
+        ...(rttMs === undefined ? {} : { rttMs }),
+        ...(limitBytes === undefined ? {} : { pathMtuBytes: limitBytes }),
+      };
+      told.set(id, now);
+      onChanged([now], []);
+    },
+    forget(ids: readonly string[]): void {
+      for (const id of ids) told.delete(id);
+      if (ids.length > 0) onChanged([], ids);
+    },
+  };
+};
+
+export const createProber = (settings: WorkerSettings, map: GroupMap | undefined, onChanged: OnChanged): Prober => {
+  const file = openVerdictFile(settings.stateFile);
+  const measuring = createMeasuring();
+  const reporter = createReporter(onChanged);
+  let plan: HealthPlan = { probes: [], groups: [], mtuBytes: 0 };
+
+  const { port } = settings;
+  const peers = createPeers({
+    file,
+    deriveKeys: createProbeKeys(settings.privateKey),
+    transmit: (request, peer) => exchange.transmit(request, { address: peer.session.plan.address, port }, peer),
+    onVerdict(id, peer) {
+      groups.refresh(id); // before everything else: this is the failover
+      reached.forget();
+      reporter.report(id, peer);
+      file.save(() => peers.verdicts());
+    },
+    onPathMtu: (id, peer) => reporter.report(id, peer),
+  });
+  const groups = createGroupOwner(map, (id) => peers.get(id)?.session.verdict);
+  const reached = createReachedCache((family) => plan.servedSites && groups.reached(plan.servedSites, family));
+  const exchange = createExchange({
+    settings,
+    measuring,
+    peerAt: (address) => peers.at(address),
+    reached: (family) => reached.of(family),
+  });
+
+  const ensureSockets = (): Problem[] => {
+    const addresses = new Map(plan.probes.map(({ localAddress, family }) => [localAddress, family]));
+    return [...exchange.sockets.ensure(addresses)].map(([address, why]) => ({
+      reason: 'ProbeFailed',
+      message: `probes cannot use UDP port ${port} of ${address}: ${why}`,
+    }));
+  };
+
+  return {
+    apply(next) {
+      plan = next;
+      const fromSockets = ensureSockets();
+      const { gone, problems } = peers.ensure(plan.probes, plan.mtuBytes);
+      reporter.forget(gone);
+      for (const [id, peer] of peers.entries()) reporter.report(id, peer);
+      const fromGroups = groups.apply(plan.groups);
+      reached.forget();
+      file.save(() => peers.verdicts());
+      return [...fromSockets, ...problems, ...fromGroups];
+    },
+    removeStale: () => groups.removeStale(),
+    measured: () => measuring.take(),
+    async stop() {
+      peers.stop();
+      exchange.sockets.close();
+      await file.settled();
+    },
+  };
+};

@@ -1,0 +1,170 @@
+import {
+  createOutstanding,
+  type Health,
+  isNewer,
+  NEW_PEER,
+  type Newest,
+  nextHealth,
+  type ProbeEvent,
+  type ProbeReply,
+  type ProbeRequest,
+  PROBE_BYTES,
+  type ReachedSites,
+  resumed,
+} from '@unbounded/health';
+import type { ProbePlan } from '@unbounded/topology';
+import type { Verdict } from './verdict-file.ts';
+
+/** The probing of one peer in one family: requests at the interval of the link, and what their replies mean. */
+
+/** What a request was sent for. */
+export type Purpose = 'health' | 'control' | 'pathMtu';
+
+/** A reply that counts, to a request of ours. */
+export interface Answer {
+  readonly purpose: Purpose;
+  readonly sequence: bigint;
+  /** Bytes of the request's payload as the peer received it. */
+  readonly sizeReceived: number;
+  readonly rttMs: number;
+}
+
+export interface Session {
+  readonly plan: ProbePlan;
+  readonly verdict: Verdict;
+  readonly rttMs: number | undefined;
+  /** Takes new settings; health stays. */
+  update(plan: ProbePlan): void;
+  /** Sends a request now; returns its number. */
+  send(purpose: Purpose, size: number): bigint;
+  /** Undefined: no request of ours waits for it, and it changes nothing. */
+  onReply(reply: ProbeReply): Answer | undefined;
+  /** Whether a request of the peer is to be answered: copies of old ones are not. */
+  accepts(request: ProbeRequest): boolean;
+  stop(): void;
+}
+
+export interface SessionOptions {
+  readonly plan: ProbePlan;
+  readonly nonce: bigint;
+  /** What an earlier process knew of the peer. */
+  readonly known?: Verdict;
+  readonly transmit: (request: ProbeRequest, plan: ProbePlan) => void;
+  /** The state, the grace or the reached sites are others than before. */
+  readonly onVerdict: () => void;
+}
+
+/** Time in which a peer that has never answered may carry when there is no other, at least. */
+const GRACE_MS = 10_000;
+const GRACE_DETECTIONS = 3;
+/** After this long without requests older ones are taken again: the peer's clock may have gone back over a reboot. */
+const FORGET_REQUESTS_MS = 30_000;
+
+const NS_PER_MS = 1e6;
+const nowNs = (): bigint => process.hrtime.bigint();
+
+const areSame = (a: ReachedSites | undefined, b: ReachedSites | undefined): boolean =>
+  a === b ||
+  (a?.truncated === b?.truncated &&
+    a?.hashes.length === b?.hashes.length &&
+    (a?.hashes.every((hash, index) => hash === b?.hashes[index]) ?? false));
+
+/** Calls `tick` at steady intervals from a random point of the first on; late calls are not made up for. */
+const startTicking = (intervalMs: () => number, tick: () => void): (() => void) => {
+  let due = performance.now() + Math.random() * intervalMs();
+  let timer: NodeJS.Timeout;
+  const next = (): void => {
+    // Timers run before sockets are read: what has arrived while this thread was held up must count first.
+    setImmediate(tick);
+    const now = performance.now();
+    due = Math.max(due + intervalMs(), now);
+    timer = setTimeout(next, due - now);
+  };
+  timer = setTimeout(next, due - performance.now());
+  return () => clearTimeout(timer);
+};
+
+/** Which requests of a peer are new. */
+const createRequestFilter = (): ((request: Newest) => boolean) => {
+  let newest: Newest | undefined;
+  let heardMs = 0;
+  return ({ nonce, sequence }) => {
+    const now = performance.now();
+    if (now - heardMs > FORGET_REQUESTS_MS) newest = undefined;
+    if (!isNewer(newest, { nonce, sequence })) return false;
+    newest = { nonce, sequence };
+    heardMs = now;
+    return true;
+  };
+};
+
+export const createSession = ({ plan, nonce, known, transmit, onVerdict }: SessionOptions): Session => {
+  let settings = plan;
+  let health: Health = known ? resumed(known.state) : NEW_PEER;
+  let graceOver = known?.graceOver ?? false;
+  let sites = known?.sites;
+  let rttMs: number | undefined;
+  let sequence = 0n;
+  let heard = true; // before the first request nothing can have failed
+  let isStopped = false;
+  const outstanding = createOutstanding<Purpose>();
+
+  const happened = (event: ProbeEvent): void => {
+    const { state } = health;
+    health = nextHealth(health, event, settings.detectMultiplier);
+    if (health.state !== state) onVerdict();
+  };
+  const send = (purpose: Purpose, size: number): bigint => {
+    outstanding.add(++sequence, purpose);
+    transmit({ type: 'request', nonce, sequence, timeNs: nowNs(), size }, settings);
+    return sequence;
+  };
+  const tick = (): void => {
+    if (isStopped) return;
+    if (!heard) happened('failure');
+    heard = false;
+    send('health', PROBE_BYTES);
+  };
+  const stopTicking = startTicking(() => settings.intervalMs, tick);
+  const graceMs = Math.max(GRACE_MS, GRACE_DETECTIONS * plan.intervalMs * plan.detectMultiplier);
+  const grace = setTimeout(() => {
+    graceOver = true;
+    onVerdict();
+  }, graceMs);
+
+  return {
+    get plan() {
+      return settings;
+    },
+    get verdict() {
+      return { state: health.state, graceOver, ...(sites ? { sites } : {}) };
+    },
+    get rttMs() {
+      return rttMs;
+    },
+    update: (changed) => void (settings = changed),
+    send,
+    onReply(reply) {
+      const purpose = reply.nonce === nonce ? outstanding.take(reply.sequence) : undefined;
+      if (purpose === undefined) return undefined;
+      const tookMs = Number(nowNs() - reply.timeNs) / NS_PER_MS;
+      if (purpose === 'health') {
+        rttMs = tookMs;
+        const saidOther = !areSame(sites, reply.sites);
+        sites = reply.sites;
+        if (!heard) {
+          heard = true;
+          happened('success');
+        }
+        if (saidOther) onVerdict();
+      }
+      return { purpose, sequence: reply.sequence, sizeReceived: reply.sizeReceived, rttMs: tookMs };
+    },
+    accepts: createRequestFilter(),
+    stop() {
+      isStopped = true;
+      stopTicking();
+      clearTimeout(grace);
+    },
+  };
+};
