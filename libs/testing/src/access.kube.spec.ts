@@ -11,6 +11,7 @@ import {
 import { type Cluster, clientOf, coreClients, isForbidden, openCluster } from '@unbounded/kube';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 
+import { accessRules, NAMESPACE, namespaceFile, yamlOf } from './chart.ts';
 import {
   type ApiServer,
   type AppProcess,
@@ -23,7 +24,6 @@ import {
   until,
 } from './index.ts';
 
-const NAMESPACE = 'unbounded-system';
 const programs = ['cidr-allocator', 'site-membership', 'gateway-health'] as const;
 
 let api: ApiServer;
@@ -32,7 +32,8 @@ const apps: AppProcess[] = [];
 beforeAll(async () => {
   api = await startApiServer();
   await resetCluster(api.cluster);
-  api.kubectl('apply', '-f', 'deploy/rbac');
+  api.kubectl('apply', '-f', namespaceFile);
+  api.apply(yamlOf(accessRules()));
   await createNode(coreClients(api.cluster).nodes, { name: 'probe' });
   const agent = await as('node-dataplane', 'probe');
   // Policies are known to the API server a moment after they are written.
@@ -116,7 +117,13 @@ test.each([
   ['its pod CIDRs', 'mine', { spec: { podCIDR: '10.0.0.0/24', podCIDRs: ['10.0.0.0/24'] } }, '', onlyOwn],
   ['being unschedulable', 'mine', { spec: { unschedulable: true } }, '', onlyOwn],
   ['a finalizer', 'mine', { metadata: { finalizers: ['a.b/c'] } }, '', onlyOwn],
-  ['readiness', 'mine', condition('Ready'), 'status', 'may change only the conditions NetworkUnavailable and UnboundedNetworkDegraded'],
+  [
+    'readiness',
+    'mine',
+    condition('Ready'),
+    'status',
+    'may change only the conditions NetworkUnavailable and UnboundedNetworkDegraded',
+  ],
   [
     'its addresses',
     'mine',

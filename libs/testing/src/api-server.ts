@@ -18,6 +18,8 @@ export interface ApiServer extends AsyncDisposable {
   kubeconfigFor(token: string): string;
   /** Runs kubectl as a member of system:masters; its output. @throws Error with kubectl's message */
   kubectl(...args: string[]): string;
+  /** Applies manifests (YAML text), with more arguments of `kubectl apply`. @throws Error with kubectl's message */
+  apply(text: string, ...args: string[]): string;
   /** A token of a service account; bound to a Node it says on which node its holder is. */
   serviceAccountToken(namespace: string, name: string, boundNode?: string): Promise<string>;
   /** Kills the API server (etcd keeps the data); `start` brings it back on the same port. */
@@ -187,6 +189,13 @@ export const startApiServer = async (): Promise<ApiServer> => {
     rmSync(directory, { recursive: true, force: true });
   };
   let issued = 0;
+  const kubectl = (args: readonly string[], input = ''): string =>
+    execFileSync(join(directory, 'kubectl'), args, {
+      encoding: 'utf8',
+      env: { KUBECONFIG: kubeconfig, HOME: directory },
+      input,
+      stdio: 'pipe',
+    });
   try {
     await start();
   } catch (error) {
@@ -197,12 +206,8 @@ export const startApiServer = async (): Promise<ApiServer> => {
     kubeconfig,
     cluster,
     kubeconfigFor: (token) => writeKubeconfig(directory, `user-${++issued}.kubeconfig`, port, token),
-    kubectl: (...args) =>
-      execFileSync(join(directory, 'kubectl'), args, {
-        encoding: 'utf8',
-        env: { KUBECONFIG: kubeconfig, HOME: directory },
-        stdio: 'pipe',
-      }),
+    kubectl: (...args) => kubectl(args),
+    apply: (text, ...args) => kubectl(['apply', ...args, '-f', '-'], text),
     serviceAccountToken: (namespace, name, boundNode) => requestToken(cluster, namespace, name, boundNode),
     kill: () => killAndWait(server),
     start,

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { stringify } from 'yaml';
+import { accessRules, namespaceFile, yamlOf } from '@unbounded/testing/chart';
 import { images } from './images.ts';
 import { hostOf, PLANS } from './addresses.ts';
 import { isRouted, type LabLayout, type LabSite, servicesOf, worldIps } from './layout.ts';
@@ -15,7 +15,6 @@ const kindOf = (kind: string, name: string, spec: object): object => ({
   metadata: { name },
   spec,
 });
-const yamlOf = (objects: readonly object[]): string => objects.map((object) => stringify(object)).join('---\n');
 
 const filesOf = (folder: string): string =>
   readdirSync(join(checkout, folder))
@@ -25,7 +24,8 @@ const filesOf = (folder: string): string =>
     .join('\n---\n');
 
 export const crds = (): string => filesOf('deploy/crds');
-export const rbac = (): string => filesOf('deploy/rbac');
+/** What our apps may do, for those that run as processes; as pods they bring it along. */
+export const rbac = (): string => [readFileSync(namespaceFile, 'utf8'), yamlOf(accessRules())].join('\n---\n');
 
 const siteObject = (site: LabSite, layout: LabLayout): object =>
   kindOf('Site', site.name, {

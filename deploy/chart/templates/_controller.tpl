@@ -1,0 +1,83 @@
+{{/*
+A program of the control plane. On the hosts' network, because it is what gives nodes their pod network; with no right on
+the host, though: no user but its own, no capability, nothing to write to.
+*/}}
+{{- define "unbounded.controller" -}}
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  {{- include "unbounded.metadata" . | nindent 2 }}
+spec:
+  replicas: {{ .Values.replicas }}
+  # Each replica takes a port of its host: on a cluster with as many nodes as replicas an old one has to go first.
+  strategy: { type: RollingUpdate, rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } }
+  selector:
+    matchLabels:
+      {{- include "unbounded.labels" . | nindent 6 }}
+  template:
+    metadata:
+      {{- include "unbounded.podMetadata" . | nindent 6 }}
+    spec:
+      serviceAccountName: {{ .Chart.Name }}
+      hostNetwork: true
+      dnsPolicy: Default
+      {{- include "unbounded.placement" . | nindent 6 }}
+      affinity:
+        {{- if .Values.affinity }}
+        {{- toYaml .Values.affinity | nindent 8 }}
+        {{- else }}
+        {{- include "unbounded.controllerAffinity" . | nindent 8 }}
+        {{- end }}
+      {{- with .Values.topologySpreadConstraints }}
+      topologySpreadConstraints:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      securityContext:
+        runAsNonRoot: true
+        runAsUser: 65532
+        runAsGroup: 65532
+        seccompProfile: { type: RuntimeDefault }
+      containers:
+        - name: {{ .Chart.Name }}
+          {{- include "unbounded.image" . | nindent 10 }}
+          args:
+            - {{ include "unbounded.bundle" . }}
+            - --lease-namespace={{ .Release.Namespace }}
+            {{- include "unbounded.flags" . | nindent 12 }}
+          env:
+            - { name: POD_NAME, valueFrom: { fieldRef: { fieldPath: metadata.name } } }
+            {{- include "unbounded.apiServer" . | nindent 12 }}
+          {{- include "unbounded.probes" . | nindent 10 }}
+          resources:
+            {{- toYaml .Values.resources | nindent 12 }}
+          securityContext:
+            allowPrivilegeEscalation: false
+            readOnlyRootFilesystem: true
+            capabilities: { drop: [ALL] }
+{{- if and .Values.podDisruptionBudget.enabled (gt (int .Values.replicas) 1) }}
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata:
+  {{- include "unbounded.metadata" . | nindent 2 }}
+spec:
+  maxUnavailable: {{ .Values.podDisruptionBudget.maxUnavailable }}
+  selector:
+    matchLabels:
+      {{- include "unbounded.labels" . | nindent 6 }}
+{{- end }}
+{{- end }}
+
+{{- define "unbounded.controllerAffinity" -}}
+nodeAffinity:
+  preferredDuringSchedulingIgnoredDuringExecution:
+    - weight: 100
+      preference:
+        matchExpressions: [{ key: node-role.kubernetes.io/control-plane, operator: Exists }]
+podAntiAffinity:
+  requiredDuringSchedulingIgnoredDuringExecution:
+    - topologyKey: kubernetes.io/hostname
+      labelSelector:
+        matchLabels:
+          {{- include "unbounded.labels" . | nindent 10 }}
+{{- end }}

@@ -1,0 +1,84 @@
+{{/* What pods of all programs have in common. Each is called with the scope of a program's own chart. */}}
+
+{{- define "unbounded.labels" -}}
+app.kubernetes.io/name: {{ .Chart.Name }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "unbounded.metadata" -}}
+name: {{ .Chart.Name }}
+namespace: {{ .Release.Namespace }}
+labels:
+  {{- include "unbounded.labels" . | nindent 2 }}
+  app.kubernetes.io/part-of: unbounded
+  app.kubernetes.io/version: {{ .Values.global.image.tag | default .Chart.AppVersion | quote }}
+  app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end }}
+
+{{- define "unbounded.podMetadata" -}}
+labels:
+  {{- include "unbounded.labels" . | nindent 2 }}
+{{- with .Values.podAnnotations }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{- define "unbounded.image" -}}
+image: {{ printf "%s:%s" .Values.global.image.repository (.Values.global.image.tag | default .Chart.AppVersion) | quote }}
+imagePullPolicy: {{ .Values.global.image.pullPolicy }}
+{{- end }}
+
+{{- define "unbounded.bundle" -}}
+/unbounded/apps/{{ .Chart.Name }}/dist/main.mjs
+{{- end }}
+
+{{/* The API server by an address of the hosts' network instead of the Service's. */}}
+{{- define "unbounded.apiServer" -}}
+{{- with .Values.global.apiServer }}
+{{- if .host }}
+- { name: KUBERNETES_SERVICE_HOST, value: {{ .host | quote }} }
+- { name: KUBERNETES_SERVICE_PORT, value: {{ .port | quote }} }
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "unbounded.flags" -}}
+- --log-level={{ .Values.logLevel }}
+- --health-port={{ .Values.healthPort }}
+{{- with .Values.extraArgs }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- define "unbounded.probes" -}}
+ports:
+  - { name: health, containerPort: {{ .Values.healthPort }} }
+livenessProbe:
+  httpGet: { path: /healthz, port: health }
+  initialDelaySeconds: 10
+  failureThreshold: 6
+readinessProbe:
+  httpGet: { path: /readyz, port: health }
+  periodSeconds: 2
+{{- end }}
+
+{{- define "unbounded.placement" -}}
+{{- with .Values.global.image.pullSecrets }}
+imagePullSecrets:
+  {{- range . }}
+  - name: {{ . }}
+  {{- end }}
+{{- end }}
+{{- with .Values.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- with .Values.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
