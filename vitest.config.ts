@@ -4,7 +4,15 @@ import { defineConfig } from 'vitest/config';
  * One project per test layer (see CONTRIBUTING.md): the file name says in which layer a test runs, so that
  * `tools/test unit` needs no privileges and the others get root, a kernel or an API server.
  */
-const layers = { unit: 'spec', bpf: 'bpf.spec', kernel: 'kernel.spec', kube: 'kube.spec', vm: 'vm.spec', lab: 'lab.spec' } as const;
+const layers = {
+  unit: 'spec',
+  bpf: 'bpf.spec',
+  kernel: 'kernel.spec',
+  kube: 'kube.spec',
+  vm: 'vm.spec',
+  lab: 'lab.spec',
+  matrix: 'matrix.spec',
+} as const;
 const roots = '{apps,libs,tools,bpf}';
 const privileged = Object.values(layers).filter((suffix) => suffix !== 'spec');
 
