@@ -1,6 +1,6 @@
-/** Bundles apps into one ESM file each. Usage: bundle.ts APP... (tools/build calls it for those that are not up to date) */
-import { copyFileSync, mkdirSync, statSync } from 'node:fs';
-import { basename, dirname, join, resolve } from 'node:path';
+/** Bundles apps into one ESM file each, and one for each of their threads (`*.worker.ts`). Usage: bundle.ts APP... (tools/build calls it for those that are not up to date) */
+import { copyFileSync, globSync, mkdirSync, statSync } from 'node:fs';
+import { basename, dirname, join, relative, resolve } from 'node:path';
 import { type Plugin, rolldown } from 'rolldown';
 
 const root = resolve(import.meta.dirname, '..');
@@ -28,11 +28,10 @@ const addonsBeside = (folder: string): Plugin => ({
   },
 });
 
-const bundle = async (app: string): Promise<void> => {
-  const folder = join(root, 'apps', app);
-  const file = join(folder, 'dist/main.mjs');
+const bundleFile = async (folder: string, input: string, name: string): Promise<void> => {
+  const file = join(folder, 'dist', `${name}.mjs`);
   const built = await rolldown({
-    input: join(folder, 'src/main.ts'),
+    input,
     platform: 'node',
     tsconfig: join(root, 'tsconfig.json'),
     external: optional,
@@ -49,7 +48,16 @@ const bundle = async (app: string): Promise<void> => {
   const banner =
     "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);";
   await built.write({ file, format: 'esm', codeSplitting: false, sourcemap: true, minify, banner });
-  console.log(`bundled ${app}: ${(statSync(file).size / 1e6).toFixed(1)} MB`);
+  console.log(`bundled ${relative(root, file)}: ${(statSync(file).size / 1e6).toFixed(1)} MB`);
+};
+
+/** The threads of an app find their bundles beside the app's own, under their own names. */
+const bundle = async (app: string): Promise<void> => {
+  const folder = join(root, 'apps', app);
+  const threads = globSync('src/**/*.worker.ts', { cwd: folder });
+  for (const source of threads) await bundleFile(folder, join(folder, source), basename(source, '.ts'));
+  // Last: tools/build goes by its time.
+  await bundleFile(folder, join(folder, 'src/main.ts'), 'main');
 };
 
 for (const app of process.argv.slice(2)) await bundle(app);

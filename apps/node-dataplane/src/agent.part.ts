@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import type { Server } from 'node:net';
 import { join } from 'node:path';
 import type { ConfigOf } from '@unbounded/config';
-import { LINK_ALIAS, ROUTE_PROTOCOL } from '@unbounded/config/ownership';
+import { LINK_ALIAS, PORTS, ROUTE_PROTOCOL } from '@unbounded/config/ownership';
 import type { HostPart, HostServices } from '@unbounded/host';
 import { createEventRecorder, coreClients, openCluster } from '@unbounded/kube';
 import { createRouteSocket, type Monitor, type RouteEvent, type RouteSocket } from '@unbounded/netlink';
@@ -10,10 +10,12 @@ import { createNftables } from '@unbounded/nftables';
 import type { NodePlan } from '@unbounded/topology';
 import { type Agent, createAgent } from './agent.ts';
 import type { agentOptions } from './agent.config.ts';
+import type { Dataplane } from './dataplane.ts';
 import { installCniPlugin } from './cni/install.ts';
 import { createPodRegistry } from './cni/pods.ts';
 import { startCniServer } from './cni/server.ts';
-import { openForwardingMaps } from './kernel/forwarding-maps.ts';
+import { startHealth } from './health/health.ts';
+import { groupMapPin, openForwardingMaps } from './kernel/forwarding-maps.ts';
 import { loadOrCreateKeys } from './kernel/keys.ts';
 import { stateFile } from './kernel/state-file.ts';
 import { createSysctls } from './kernel/sysctls.ts';
@@ -30,7 +32,7 @@ const QUIET_MS = 200;
 const RETRY_MS = 1000;
 
 const isPlan = (value: unknown): value is NodePlan =>
-  typeof value === 'object' && value !== null && 'node' in value && 'endpoints' in value && 'masquerade' in value;
+  typeof value === 'object' && value !== null && 'node' in value && 'endpoints' in value && 'probes' in value;
 
 /** Whether a change in the kernel may be one that we must repair. Our own additions come back as events too; they change nothing. */
 export const concernsUs = (event: RouteEvent): boolean => {
@@ -67,13 +69,34 @@ interface Running {
   stop(): Promise<void>;
 }
 
-const openDataplane = (config: AgentConfig, net: RouteSocket, privateKey: string, { logger }: HostServices) => ({
+interface DataplaneOptions {
+  readonly net: RouteSocket;
+  readonly privateKey: string;
+  /** The health of a path is another than before. */
+  readonly onHealth: () => void;
+}
+
+const openDataplane = (
+  config: AgentConfig,
+  { net, privateKey, onHealth }: DataplaneOptions,
+  { logger, metrics }: HostServices,
+): Dataplane => ({
   net,
   nft: createNftables(),
   forwarding: openForwardingMaps({
     objectPath: config.bpfObject,
     pinFolder: config.pinFolder,
     indexFile: join(config.stateFolder, 'groups.json'),
+  }),
+  // After the maps: it opens that of the groups by its pin.
+  health: startHealth({
+    privateKey,
+    port: PORTS.health,
+    groupMap: groupMapPin(config.pinFolder),
+    stateFile: join(config.stateFolder, 'health.json'),
+    logger,
+    metrics,
+    onChange: onHealth,
   }),
   sysctls: createSysctls(join(config.stateFolder, 'sysctls.json')),
   wireGuard: { privateKey, privateKeyFile: join(config.keyFolder, 'server.priv'), unitsFolder: config.unitsFolder },
@@ -82,9 +105,10 @@ const openDataplane = (config: AgentConfig, net: RouteSocket, privateKey: string
 
 const start = async (config: AgentConfig, services: HostServices): Promise<Running> => {
   const { logger } = services;
-  const keys = loadOrCreateKeys(config.keyFolder);
   const net = createRouteSocket();
-  const dataplane = openDataplane(config, net, keys.privateKey, services);
+  const { privateKey, publicKey } = loadOrCreateKeys(config.keyFolder);
+  const onHealth = (): void => loop.trigger();
+  const dataplane = openDataplane(config, { net, privateKey, onHealth }, services);
   installCniPlugin(config.cniPlugin, config.cniBinFolder);
   const pods = createPodRegistry(join(config.stateFolder, 'pods.json'));
   pods.keepOnly(({ netns }) => existsSync(netns));
@@ -97,7 +121,7 @@ const start = async (config: AgentConfig, services: HostServices): Promise<Runni
     reporter: world.reporter,
     planFile: stateFile(join(config.stateFolder, 'plan.json'), isPlan),
     cniFolder: config.cniConfFolder,
-    publicKey: keys.publicKey,
+    publicKey,
     protocols: await findProtocols(net),
     underlay: () => findUnderlay(net),
     logger,
@@ -124,6 +148,7 @@ const start = async (config: AgentConfig, services: HostServices): Promise<Runni
       await world.source.stop();
       world.close();
       await new Promise((resolve) => cni.close(resolve));
+      await dataplane.health.stop();
       dataplane.forwarding.close();
       await dataplane.nft[Symbol.asyncDispose]();
       net.close();

@@ -45,7 +45,7 @@ const localNode = (
     protocols: parts.protocols,
     publicKey: parts.publicKey,
   };
-  return { member, underlayMtuBytes: underlay.mtuBytes };
+  return { member, underlayMtuBytes: underlay.mtuBytes, pathMtuBytes: parts.dataplane.health.pathMtuBytes() };
 };
 
 export interface Agent {
@@ -74,10 +74,11 @@ export const createAgent = (parts: AgentParts): Agent => {
   let plannedFrom = '';
   let isReady = false;
 
-  /** Plans anew when the objects or the underlay changed; otherwise, and while the objects are away, the last plan stands. */
+  /** Plans anew when the objects, the underlay or what paths carry changed; otherwise, and while the objects are away, the last plan stands. */
   const replan = async (underlay: Underlay): Promise<void> => {
     const snapshot = source.snapshot();
-    const from = snapshot && `${snapshot.version} ${JSON.stringify(underlay)}`;
+    const paths = [...dataplane.health.pathMtuBytes()].sort(([a], [b]) => (a < b ? -1 : 1));
+    const from = snapshot && `${snapshot.version} ${JSON.stringify([underlay, paths])}`;
     if (!snapshot || from === undefined || from === plannedFrom) return;
     const world = parseWorld(snapshot.objects);
     const local = localNode(snapshot, world, parts, underlay);

@@ -6,18 +6,20 @@ import {
   KEEPER_UNITS,
   LINK_ALIAS,
   PIN_FOLDER,
+  PORTS,
   ROUTE_PROTOCOL,
   STATE_FOLDER,
 } from '@unbounded/config/ownership';
 import { openPinnedLink } from '@unbounded/libbpf-ts';
 import { createRouteSocket } from '@unbounded/netlink';
 import { createNftables } from '@unbounded/nftables';
-import { createLogger } from '@unbounded/telemetry';
+import { createLogger, createMetrics } from '@unbounded/telemetry';
 import type { NodePlan } from '@unbounded/topology';
 import { generatePrivateKey } from '@unbounded/wireguard';
 import { cleanUp } from './cleanup.ts';
 import { applyPlan, type Dataplane } from './dataplane.ts';
-import { openForwardingMaps } from './kernel/forwarding-maps.ts';
+import { startHealth } from './health/health.ts';
+import { groupMapPin, openForwardingMaps } from './kernel/forwarding-maps.ts';
 import { createSysctls } from './kernel/sysctls.ts';
 import { planFor } from './testdata.ts';
 
@@ -117,6 +119,7 @@ const open = () => {
   const log: string[] = [];
   const logger = createLogger({ name: 'test', destination: { write: (line) => void log.push(line) } });
   const net = createRouteSocket();
+  const privateKey = generatePrivateKey();
   const dataplane: Dataplane = {
     net,
     nft: createNftables(),
@@ -125,9 +128,18 @@ const open = () => {
       pinFolder: PIN_FOLDER,
       indexFile: join(STATE_FOLDER, 'groups.json'),
     }),
+    health: startHealth({
+      privateKey,
+      port: PORTS.health,
+      groupMap: groupMapPin(PIN_FOLDER),
+      stateFile: join(STATE_FOLDER, 'health.json'),
+      logger,
+      metrics: createMetrics(),
+      onChange: () => undefined,
+    }),
     sysctls: createSysctls(join(STATE_FOLDER, 'sysctls.json')),
     wireGuard: {
-      privateKey: generatePrivateKey(),
+      privateKey,
       privateKeyFile: '/etc/wireguard/server.priv',
       unitsFolder: '/run/unbounded/keeper/units',
     },
@@ -206,6 +218,7 @@ const main = async (): Promise<Report> => {
   const say = (): void => undefined;
   await cleanUp(folders, say);
   const cleaned = state();
+  await dataplane.health.stop();
   dataplane.forwarding.close();
   const again = open();
   const foreign = await tryForeign(again.dataplane, plan);

@@ -2,6 +2,9 @@ import type { Logger } from '@unbounded/telemetry';
 import type { Link, RouteSocket } from '@unbounded/netlink';
 import type { Nftables } from '@unbounded/nftables';
 import type { NodePlan, Problem } from '@unbounded/topology';
+import type { Health } from './health/health.ts';
+import type { HealthGroup } from './health/messages.ts';
+import { healthProblems } from './health/problems.ts';
 import { ensureDevices, removeDevice, staleDevices } from './kernel/devices.ts';
 import { planDevices } from './kernel/devices.plan.ts';
 import { planFirewall } from './kernel/firewall.plan.ts';
@@ -17,6 +20,7 @@ export interface Dataplane {
   readonly net: RouteSocket;
   readonly nft: Nftables;
   readonly forwarding: ForwardingMaps;
+  readonly health: Health;
   readonly sysctls: Sysctls;
   readonly wireGuard: WireGuardContext;
   readonly logger: Logger;
@@ -54,6 +58,22 @@ const ensureFirewall = async ({ nft, logger }: Dataplane, plan: NodePlan): Promi
   }
 };
 
+/** Groups into the kernel, then the records that point at them. Undefined: the groups could not be written. */
+const ensureForwarding = async (
+  { forwarding, health, logger }: Dataplane,
+  plan: NodePlan,
+  groups: readonly HealthGroup[],
+): Promise<Problem[] | undefined> => {
+  const { probes, role, servedSites, mtuBytes } = plan;
+  try {
+    const problems = await health.apply({ probes, groups, mtuBytes, ...(role === 'gateway' ? { servedSites } : {}) });
+    return [...problems, ...forwarding.apply()];
+  } catch (error) {
+    logger.error({ err: error }, 'cannot write next-hop groups; what the kernel holds stays');
+    return undefined;
+  }
+};
+
 /**
  * One pass. The order is make before break: devices, tunnels, map entries and routes come into being first; what is no
  * longer wanted goes last, and only when everything before it worked.
@@ -68,21 +88,24 @@ export const applyPlan = async (dataplane: Dataplane, plan: NodePlan): Promise<A
   const devices = await ensureDevices(net, specs);
   const links: ReadonlyMap<string, Link> = devices.links;
   const wireGuard = await ensureWireGuard(plan.wireGuard, links, context);
-  const forwardingProblems = forwarding.apply(plan, links);
+  const forwarded = await ensureForwarding(dataplane, plan, forwarding.prepare(plan, links));
   const firewallProblems = await ensureFirewall(dataplane, plan);
   const routes = await ensureRoutes(net, plan, links);
   const problems = [
     ...plan.problems,
     ...devices.problems,
     ...wireGuard.problems,
-    ...forwardingProblems,
+    ...(forwarded ?? []),
+    ...healthProblems(dataplane.health.states()),
     ...firewallProblems,
     ...routes.problems,
   ];
-  if (routes.problems.length === 0) {
+  if (forwarded && routes.problems.length === 0) {
     await routes.removeStale();
     forwarding.removeStale();
+    await dataplane.health.removeStale();
     await removeStaleDevices(dataplane, new Set(specs.map(({ name }) => name)));
   }
-  return { problems, again: wireGuard.waiting.length > 0, wireGuard: wireGuard.states, devices: new Set(links.keys()) };
+  const again = !forwarded || wireGuard.waiting.length > 0;
+  return { problems, again, wireGuard: wireGuard.states, devices: new Set(links.keys()) };
 };

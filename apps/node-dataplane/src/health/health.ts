@@ -27,7 +27,7 @@ export interface Health {
 export interface HealthOptions extends WorkerSettings {
   readonly logger: Logger;
   readonly metrics: Metrics;
-  /** A state or a path MTU is another than before. */
+  /** A peer went, came or was found for the first time, or its path MTU is another; a lost probe is no such change. */
   readonly onChange: () => void;
 }
 
@@ -44,6 +44,16 @@ const logChange = (logger: Logger, report: PeerReport, known: PeerReport | undef
     logger.info({ node, family, pathMtuBytes: pathMtuBytes ?? 'as its device' }, 'the path to a peer carries');
 };
 
+/** Degraded is Healthy with a probe lost: nobody acts on it. */
+const verdictOf = (report: PeerReport | undefined): string | undefined =>
+  report?.state === 'Degraded' ? 'Healthy' : report?.state;
+
+/** Whether a report may change what is planned or told to people. */
+const isNotable = (report: PeerReport, known: PeerReport | undefined): boolean =>
+  verdictOf(report) !== verdictOf(known) ||
+  report.pathMtuBytes !== known?.pathMtuBytes ||
+  report.graceOver !== known?.graceOver;
+
 /** The narrowest path of each node that has one narrower than its device. */
 const narrowestPaths = (peers: Iterable<PeerReport>): Map<string, number> => {
   const narrowest = new Map<string, number>();
@@ -59,13 +69,15 @@ export const startHealth = ({ logger, metrics, onChange, ...settings }: HealthOp
 
   const onTold = (message: Exclude<FromWorker, { readonly id: number }>): void => {
     if (message.type === 'measured') return counted.measured(message);
+    const concernsAgent =
+      message.gone.length > 0 || message.peers.some((peer) => isNotable(peer, peers.get(peerId(peer))));
     for (const id of message.gone) peers.delete(id);
     for (const peer of message.peers) {
       logChange(logger, peer, peers.get(peerId(peer)));
       peers.set(peerId(peer), peer);
     }
     counted.changed(message.peers, peers.values());
-    onChange();
+    if (concernsAgent) onChange();
   };
   const thread = startProbeThread({
     settings,

@@ -56,6 +56,8 @@ export interface PeerReport {
   readonly state: PeerState;
   /** The state before; undefined: the peer was not probed before. */
   readonly previous?: PeerState;
+  /** The time is over in which a peer that never answered may carry when there is no other. */
+  readonly graceOver: boolean;
   /** The last round trip; undefined before the first reply. */
   readonly rttMs?: number;
   /** What the path to the peer was found to carry, where that is less than the device allows. */

@@ -42,11 +42,14 @@ const createReporter = (onChanged: OnChanged) => {
   return {
     report(id: string, { session: { plan, verdict, rttMs }, pathMtu: { limitBytes } }: Peer): void {
       const before = told.get(id);
-      if (before && before.state === verdict.state && before.pathMtuBytes === limitBytes) return;
+      const { state, graceOver } = verdict;
+      const isTold = before?.state === state && before.pathMtuBytes === limitBytes && before.graceOver === graceOver;
+      if (isTold) return;
       const now = {
         node: plan.node,
         family: plan.family,
-        state: verdict.state,
+        state,
+        graceOver,
         ...(before ? { previous: before.state } : {}),
         ...(rttMs === undefined ? {} : { rttMs }),
         ...(limitBytes === undefined ? {} : { pathMtuBytes: limitBytes }),

@@ -1,9 +1,28 @@
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { configKey, encapConfig, type EncapConfig, endpointV4, endpointV6, forwarderKey, groupKey, lpmKeyV4, lpmKeyV6, nexthopGroup, present } from '@unbounded/bpf-maps';
-import { attachProgram, type BpfLink, type BpfObject, type BpfProgram, type Direction, loadObject, openPinnedLink } from '@unbounded/libbpf-ts';
+import {
+  configKey,
+  encapConfig,
+  type EncapConfig,
+  endpointV4,
+  endpointV6,
+  forwarderKey,
+  lpmKeyV4,
+  lpmKeyV6,
+  present,
+} from '@unbounded/bpf-maps';
+import {
+  attachProgram,
+  type BpfLink,
+  type BpfObject,
+  type BpfProgram,
+  type Direction,
+  loadObject,
+  openPinnedLink,
+} from '@unbounded/libbpf-ts';
 import type { Link } from '@unbounded/netlink';
 import { DEVICES, type NodePlan, type Problem } from '@unbounded/topology';
+import type { HealthGroup } from '../health/messages.ts';
 import { tunnelMac } from './devices.plan.ts';
 import { type ForwardingTables, planForwardingTables } from './forwarding.plan.ts';
 import { createGroupIndexes } from './group-indexes.ts';
@@ -15,9 +34,11 @@ import { isNumber, isRecordOf, stateFile } from './state-file.ts';
  * the same maps and swaps the programs in place, so that no packet meets a gap.
  */
 export interface ForwardingMaps {
-  /** Attaches the programs and writes what the plan adds or changes. */
-  apply(plan: NodePlan, links: ReadonlyMap<string, Link>): Problem[];
-  /** Deletes entries that the plan last applied does not have. */
+  /** What the maps are to hold. The groups come first, from health: the records of `apply` point at them. */
+  prepare(plan: NodePlan, links: ReadonlyMap<string, Link>): readonly HealthGroup[];
+  /** Attaches the programs and writes what the prepared plan adds or changes. */
+  apply(): Problem[];
+  /** Deletes entries that the plan last applied does not have; then nothing points at groups of old any more. */
   removeStale(): void;
   /** Forgets a device that is about to go. */
   detach(device: string): void;
@@ -33,7 +54,14 @@ export interface ForwardingOptions {
   readonly indexFile: string;
 }
 
-const MAP_NAMES = ['unbounded_endpoints_v4', 'unbounded_endpoints_v6', 'unbounded_nexthop_groups', 'unbounded_forwarders', 'unbounded_config', 'unbounded_stats'] as const;
+const MAP_NAMES = [
+  'unbounded_endpoints_v4',
+  'unbounded_endpoints_v6',
+  'unbounded_nexthop_groups',
+  'unbounded_forwarders',
+  'unbounded_config',
+  'unbounded_stats',
+] as const;
 
 /** Which program stands where. */
 const PLACES: Readonly<Record<string, { readonly program: string; readonly direction: Direction }>> = {
@@ -46,7 +74,8 @@ const PLACES: Readonly<Record<string, { readonly program: string; readonly direc
 /** Programs at devices. On a kernel without tcx the attachment is a clsact filter, which needs no handle to live. */
 const createAttachments = (object: BpfObject, pinFolder: string) => {
   const programs = new Map<string, BpfProgram>();
-  const programNamed = (name: string): BpfProgram => programs.get(name) ?? programs.set(name, object.program(name)).get(name)!;
+  const programNamed = (name: string): BpfProgram =>
+    programs.get(name) ?? programs.set(name, object.program(name)).get(name)!;
   const held = new Map<string, { readonly ifindex: number; readonly link: BpfLink | undefined }>();
   const pinOf = (device: string): string => join(pinFolder, 'links', device);
 
@@ -91,7 +120,6 @@ const createAttachments = (object: BpfObject, pinFolder: string) => {
 const openMaps = (object: BpfObject) => ({
   v4: object.map('unbounded_endpoints_v4', lpmKeyV4, endpointV4),
   v6: object.map('unbounded_endpoints_v6', lpmKeyV6, endpointV6),
-  groups: object.map('unbounded_nexthop_groups', groupKey, nexthopGroup),
   forwarders: object.map('unbounded_forwarders', forwarderKey, present),
   config: object.map('unbounded_config', configKey, encapConfig),
 });
@@ -100,6 +128,16 @@ const configOf = (plan: NodePlan): EncapConfig => {
   const ownMac = tunnelMac(plan.underlayIp);
   return { anySource: false, ...(ownMac === undefined ? {} : { ownMac }) };
 };
+
+/** A plan with the numbers of the devices that are there. */
+interface Prepared {
+  readonly config: EncapConfig;
+  readonly ifindexes: ReadonlyMap<string, number>;
+  readonly tables: ForwardingTables;
+}
+
+/** Where the map of next-hop groups is pinned; the thread that probes writes it. */
+export const groupMapPin = (pinFolder: string): string => join(pinFolder, 'maps/unbounded_nexthop_groups');
 
 export const openForwardingMaps = ({ objectPath, pinFolder, indexFile }: ForwardingOptions): ForwardingMaps => {
   const mapFolder = join(pinFolder, 'maps');
@@ -110,19 +148,21 @@ export const openForwardingMaps = ({ objectPath, pinFolder, indexFile }: Forward
   const attachments = createAttachments(object, pinFolder);
   const numbers = stateFile(indexFile, isRecordOf(isNumber));
   const indexes = createGroupIndexes(numbers.read());
-  let tables: ForwardingTables | undefined;
-  let groupNames: ReadonlySet<string> = new Set();
+  let prepared: Prepared | undefined;
 
   return {
-    apply(plan, links) {
+    prepare(plan, links) {
       const ifindexes = new Map([...links].map(([name, link]) => [name, link.index]));
-      tables = planForwardingTables(plan, ifindexes, indexes);
-      groupNames = new Set(plan.groups.map(({ name }) => name));
+      prepared = { config: configOf(plan), ifindexes, tables: planForwardingTables(plan, ifindexes, indexes) };
       numbers.write(indexes.toJSON());
-      // Groups before the records that point at them, and all entries before the program that reads them.
+      return prepared.tables.groups;
+    },
+    apply() {
+      if (!prepared) return [];
+      const { config, ifindexes, tables } = prepared;
+      // All entries before the program that reads them.
       const results = [
-        writeEntries<0, EncapConfig>('unbounded_config', maps.config, new Map([[0, configOf(plan)]])),
-        writeEntries('unbounded_nexthop_groups', maps.groups, tables.groups),
+        writeEntries<0, EncapConfig>('unbounded_config', maps.config, new Map([[0, config]])),
         writeEntries<string, 1>('unbounded_forwarders', maps.forwarders, tables.forwarders),
         writeEntries('unbounded_endpoints_v4', maps.v4, tables.v4),
         writeEntries('unbounded_endpoints_v6', maps.v6, tables.v6),
@@ -131,12 +171,12 @@ export const openForwardingMaps = ({ objectPath, pinFolder, indexFile }: Forward
       return [...tables.problems, ...results.flatMap(({ problems }) => problems)];
     },
     removeStale() {
-      if (!tables) return;
+      if (!prepared) return;
+      const { tables } = prepared;
       removeStaleEntries(maps.v4, tables.v4);
       removeStaleEntries(maps.v6, tables.v6);
-      removeStaleEntries(maps.groups, tables.groups);
       removeStaleEntries(maps.forwarders, tables.forwarders);
-      indexes.keepOnly(groupNames); // only now does no record point at the others
+      indexes.keepOnly(new Set(tables.groups.map(({ name }) => name))); // only now does no record point at the others
       numbers.write(indexes.toJSON());
     },
     detach: (device) => attachments.detach(device),

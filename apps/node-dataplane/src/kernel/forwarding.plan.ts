@@ -1,13 +1,15 @@
-import type { Endpoint, GroupMember, Protocol } from '@unbounded/bpf-maps';
-import { type NextHop, type NodePlan, type Problem, TUNNEL_VNI } from '@unbounded/topology';
+import { type Endpoint, GROUP_MEMBERS, type Protocol } from '@unbounded/bpf-maps';
+import { type GroupPlan, type NextHop, type NodePlan, type Problem, TUNNEL_VNI } from '@unbounded/topology';
+import type { HealthGroup } from '../health/messages.ts';
 import type { GroupIndexes } from './group-indexes.ts';
 
-/** The contents of the endpoint and group maps for a plan: names of devices become numbers. */
+/** The contents of the endpoint maps for a plan, and the groups they point at: names of devices become numbers. */
 
 export interface ForwardingTables {
   readonly v4: ReadonlyMap<string, Endpoint>;
   readonly v6: ReadonlyMap<string, Endpoint>;
-  readonly groups: ReadonlyMap<number, readonly GroupMember[]>;
+  /** Without weights: those are for the health of the members to say. */
+  readonly groups: readonly HealthGroup[];
   /** Underlay addresses of peers that bring packets of others. */
   readonly forwarders: ReadonlyMap<string, 1>;
   readonly problems: readonly Problem[];
@@ -19,8 +21,6 @@ const PROTOCOLS: Readonly<Record<NextHop['protocol'], Protocol>> = {
   GENEVE: 'geneve',
   IPIP: 'ipip',
 };
-
-const GROUP_SIZE = 16;
 
 /** The record of a next hop; undefined while its device is missing. */
 const recordOf = (hop: NextHop, ifindexes: ReadonlyMap<string, number>): Endpoint | undefined => {
@@ -40,33 +40,48 @@ const recordOf = (hop: NextHop, ifindexes: ReadonlyMap<string, number>): Endpoin
 /** A group's own record shows its first member too, so that a dump of the map tells where packets go. */
 const NO_HOP: Endpoint = { vni: 0, ifindex: 0, protocol: 'none', setKey: false, healthy: false };
 
+/** The group with those of its members whose devices are there; the nearest come first. */
+const planGroup = (group: GroupPlan, ifindexes: ReadonlyMap<string, number>, index: number): HealthGroup => {
+  const { name, family, site } = group;
+  const members = group.members.flatMap((hop) => {
+    const record = recordOf(hop, ifindexes);
+    return record ? [{ node: hop.node, tier: hop.tier, record }] : [];
+  });
+  return { name, index, family, ...(site === undefined ? {} : { site }), members };
+};
+
+const tooMany = ({ name, members }: HealthGroup): Problem[] =>
+  members.length <= GROUP_MEMBERS
+    ? []
+    : [
+        {
+          reason: 'TooManyGateways',
+          message: `group ${name} has ${members.length} gateways: the first ${GROUP_MEMBERS} are used`,
+        },
+      ];
+
 export const planForwardingTables = (
   plan: NodePlan,
   ifindexes: ReadonlyMap<string, number>,
   indexes: GroupIndexes,
 ): ForwardingTables => {
-  const problems: Problem[] = [];
-  const groups = new Map<number, readonly GroupMember[]>();
-  const firstHops = new Map<string, Endpoint>();
-  for (const { name, members } of plan.groups) {
-    const nearest = members.filter(({ tier }) => tier === members[0]?.tier);
-    const records = nearest.flatMap((hop) => recordOf(hop, ifindexes) ?? []);
-    if (records.length > GROUP_SIZE) {
-      problems.push({
-        reason: 'TooManyGateways',
-        message: `group ${name} has ${records.length} gateways: the first ${GROUP_SIZE} are used`,
-      });
-    }
-    groups.set(indexes.indexOf(name), records.slice(0, GROUP_SIZE).map((record) => ({ ...record, weight: 1 })));
-    firstHops.set(name, records[0] ?? NO_HOP);
-  }
+  const groups = plan.groups.map((group) => planGroup(group, ifindexes, indexes.indexOf(group.name)));
+  const firstHops = new Map(groups.map(({ name, members }) => [name, members[0]?.record ?? NO_HOP]));
   const v4 = new Map<string, Endpoint>();
   const v6 = new Map<string, Endpoint>();
   for (const { prefix, via } of plan.endpoints) {
     const record =
-      'nextHop' in via ? recordOf(via.nextHop, ifindexes) : { ...firstHops.get(via.group)!, group: indexes.indexOf(via.group) };
+      'nextHop' in via
+        ? recordOf(via.nextHop, ifindexes)
+        : { ...firstHops.get(via.group)!, group: indexes.indexOf(via.group) };
     if (record) (prefix.includes(':') ? v6 : v4).set(prefix, record);
   }
   const forwarders = new Map(plan.forwarders.map((address) => [address, 1] as const));
-  return { v4, v6, groups, forwarders, problems };
+  return {
+    v4,
+    v6,
+    groups: groups.map((group) => ({ ...group, members: group.members.slice(0, GROUP_MEMBERS) })),
+    forwarders,
+    problems: groups.flatMap(tooMany),
+  };
 };
