@@ -1,0 +1,125 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { type ImageSpec, imageTar } from './oci.ts';
+import { librariesOf } from './libraries.ts';
+
+/**
+ * The one image of all our programs: Node and the shared libraries it needs in a layer that changes with Node only; in a
+ * second one the bundles, addons, eBPF programs, the CNI plug-in, wireguard-go and agent-start. No shell, no package
+ * manager. The folders below /unbounded are those of the checkout, which is how the agent finds its parts in both.
+ */
+
+const checkout = resolve(import.meta.dirname, '../../..');
+const cache = process.env['UNBOUNDED_CACHE'] ?? join(homedir(), '.cache/unbounded');
+const wireguardGo = join(process.env['UNBOUNDED_ASSETS'] ?? cache, 'bin/wireguard-go');
+const buildFolder = join(cache, 'image');
+
+export const REPOSITORY = 'unbounded.local/unbounded';
+export const APPS = ['cidr-allocator', 'site-membership', 'gateway-health', 'node-dataplane', 'node-keeper'] as const;
+
+/** The version of the checkout. */
+export const VERSION = (JSON.parse(readFileSync(join(checkout, 'package.json'), 'utf8')) as { version: string }).version;
+/**
+ * A stand-in for the next version, to try upgrades with: the same programs under another name, and eBPF programs that
+ * were compiled to other instructions, so that an upgrade really swaps them.
+ */
+export const NEXT_VERSION = VERSION.replace(/\d+$/, (patch) => `${Number(patch) + 1}-next`);
+export type Version = typeof VERSION | typeof NEXT_VERSION;
+
+export const referenceOf = (version: Version): string => `${REPOSITORY}:${version}`;
+export const imageFileOf = (version: Version): string => join(cache, 'images', `unbounded-${version}.tar`);
+
+const newest = (files: readonly string[]): number => Math.max(...files.map((file) => statSync(file).mtimeMs));
+const isOlder = (made: string, sources: readonly string[]): boolean =>
+  !existsSync(made) || statSync(made).mtimeMs < newest(sources);
+
+const nodeProgram = (): string => {
+  const program = join(checkout, `node_modules/node-linux-${process.arch}/bin/node`);
+  if (!existsSync(program)) throw new Error(`${program} is missing: run tools/setup`);
+  return program;
+};
+
+const machine = process.arch === 'arm64' ? 'aarch64' : 'x86_64';
+
+const buildAgentStart = (): string => {
+  const source = join(checkout, 'deploy/image/agent-start.c');
+  const program = join(buildFolder, 'agent-start');
+  if (isOlder(program, [source])) {
+    mkdirSync(buildFolder, { recursive: true });
+    const flags = ['-static', '-Os', '-s', '-Wall', '-Wextra', '-Werror', `-idirafter/usr/include/${machine}-linux-gnu`];
+    execFileSync('musl-gcc', [...flags, '-idirafter/usr/include', '-o', program, source], { stdio: 'inherit' });
+  }
+  return program;
+};
+const bpfFolderOf = (version: Version): string => {
+  if (version === VERSION) return join(checkout, 'bpf/build');
+  const folder = join(buildFolder, 'bpf-next');
+  const built = join(folder, 'unbounded_encap.bpf.o');
+  if (!isOlder(built, [join(checkout, 'bpf/build/unbounded_encap.bpf.o')])) return folder;
+  // An older instruction set of the same machine: each program is other code that does the same.
+  execFileSync(join(checkout, 'bpf/build.sh'), [folder], { stdio: 'inherit', env: { ...process.env, BPF_CPU: 'v2' } });
+  return folder;
+};
+
+/** What a bundle's folder holds, without source maps. */
+const bundleOf = (app: string): [string, string][] => {
+  const folder = join(checkout, 'apps', app, 'dist');
+  return readdirSync(folder)
+    .filter((file) => !file.endsWith('.map'))
+    .map((file) => [`/unbounded/apps/${app}/dist/${file}`, join(folder, file)]);
+};
+
+const programFiles = (version: Version): Record<string, string> => {
+  const bpf = bpfFolderOf(version);
+  return {
+    ...Object.fromEntries(APPS.flatMap(bundleOf)),
+    ...Object.fromEntries(
+      readdirSync(bpf)
+        .filter((file) => file.endsWith('.bpf.o'))
+        .map((file) => [`/unbounded/bpf/build/${file}`, join(bpf, file)]),
+    ),
+    '/unbounded/apps/cni/build/unbounded-cni': join(checkout, 'apps/cni/build/unbounded-cni'),
+    '/usr/bin/wireguard-go': wireguardGo,
+    '/usr/bin/agent-start': buildAgentStart(),
+  };
+};
+
+/** Names are known in files only: glibc asks no service. */
+const systemFiles = {
+  '/etc/passwd': 'root:x:0:0:root:/:/sbin/nologin\nunbounded:x:65532:65532:unbounded:/:/sbin/nologin\n',
+  '/etc/group': 'root:x:0:\nunbounded:x:65532:\n',
+  '/etc/nsswitch.conf': 'passwd: files\ngroup: files\nhosts: files dns\n',
+};
+
+const specOf = (version: Version, files: Readonly<Record<string, string>>): ImageSpec => {
+  const node = nodeProgram();
+  const addons = Object.values(files).filter((file) => file.endsWith('.node'));
+  return {
+    reference: referenceOf(version),
+    layers: [
+      {
+        files: { '/usr/bin/node': node, ...librariesOf([node, ...addons]) },
+        links: { '/var/run': '/run' },
+        texts: systemFiles,
+        folders: ['/tmp', '/run', '/proc', '/sys', '/dev'],
+      },
+      { files },
+    ],
+    entrypoint: ['/usr/bin/node'],
+    env: [`UNBOUNDED_VERSION=${version}`],
+    labels: { 'org.opencontainers.image.title': 'unbounded', 'org.opencontainers.image.version': version },
+  };
+};
+
+/** Makes the image's tar if it is missing or older than something in it, and returns its path. tools/build comes before. */
+export const makeUnboundedImage = async (version: Version = VERSION): Promise<string> => {
+  const file = imageFileOf(version);
+  const files = programFiles(version);
+  if (!isOlder(file, [...Object.values(files), nodeProgram(), import.meta.filename])) return file;
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(`${file}.part`, await imageTar(specOf(version, files)));
+  renameSync(`${file}.part`, file);
+  return file;
+};
