@@ -72,7 +72,9 @@ const spread = (world: World, targets: readonly string[], family: Family): Map<s
   const unreached = new Map<Join, Set<string>>();
   for (let ring = [...distances.keys()], hops = 1; ring.length > 0; hops++) {
     const next: string[] = [];
-    for (const [from, peering] of ring.flatMap((name) => peeringsOf(world, name).map((join) => [name, join] as const))) {
+    for (const [from, peering] of ring.flatMap((name) =>
+      peeringsOf(world, name).map((join) => [name, join] as const),
+    )) {
       const left = unreached.get(peering) ?? new Set(peering.members);
       unreached.set(peering, left);
       const here = meetingOfPool(world, from, family)!;

@@ -76,8 +76,8 @@ export const accepts = (network: Network, receiver: string, sender: string, sour
   return plan.groups.find(({ name }) => name === group)!.members.some(({ node }) => node === sender);
 };
 
-/** Follows a packet along every choice; the reason why it does not arrive on one of them, or undefined. */
-export const failureOf = (network: Network, from: string, to: Prefix, source: Prefix): string | undefined => {
+/** Follows a packet along every choice from where it came `by`; the reason why it does not arrive on one, or undefined. */
+export const failureOf = (network: Network, by: readonly string[], to: Prefix, source: Prefix): string | undefined => {
   const arrives = (node: string): boolean => {
     const { podCidrs, site } = network.members.get(node)!;
     if (podCidrs.some((block) => containsPrefix(block, to))) return true;
@@ -98,5 +98,5 @@ export const failureOf = (network: Network, from: string, to: Prefix, source: Pr
     }
     return undefined;
   };
-  return follow(from, []);
+  return follow(by.at(-1)!, by.slice(0, -1));
 };

@@ -1,4 +1,4 @@
-import { containsPrefix, formatPrefix, overlaps, parsePrefix } from '@unbounded/ip';
+import { containsPrefix, formatPrefix, parsePrefix } from '@unbounded/ip';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { findMember, planNode } from './node.plan.ts';
@@ -207,113 +207,28 @@ test('a block that is none is told by name, and the rest of the plan stands', ()
   expect(nextNodes(plan, '100.66.31.0/24')).toEqual(['s1-g1']);
 });
 
-describe('any cluster of joined sites', () => {
-  test('the order of objects and of nodes in them changes nothing', () => {
-    fc.assert(
-      fc.property(shapes, (shape) => {
-        const objects = cluster(shape);
-        const reversed: TopologyObjects = {
-          sites: objects.sites.toReversed(),
-          slices: objects.slices.toReversed().map((s) => ({ ...s, nodes: (s.nodes ?? []).toReversed() })),
-          gatewayPools: objects.gatewayPools
-            .toReversed()
-            .map((p) => ({ ...p, status: { nodes: (p.status?.nodes ?? []).toReversed() } })),
-          sitePeerings: [],
-          assignments: objects.assignments.toReversed(),
-          poolPeerings: objects.poolPeerings,
-        };
-        for (const node of nodesOf(objects)) expect(planOf(reversed, node)).toEqual(planOf(objects, node));
-      }),
-      { numRuns: 30 },
-    );
-  });
-
-  test('both ends of every link use the same protocol', () => {
-    fc.assert(
-      fc.property(shapes, (shape) => {
-        const objects = cluster(shape);
-        const plans = new Map(nodesOf(objects).map((node) => [node, planOf(objects, node)]));
-        const hopsOf = (plan: NodePlan) => [
-          ...plan.endpoints.flatMap(({ via }) => ('nextHop' in via ? [via.nextHop] : [])),
-          ...plan.groups.flatMap(({ members }) => members),
-        ];
-        for (const [node, plan] of plans) {
-          for (const hop of hopsOf(plan)) {
-            const back = hopsOf(plans.get(hop.node)!).filter((h) => h.node === node);
-            for (const other of back) expect(other.protocol).toBe(hop.protocol);
-          }
-        }
-      }),
-      { numRuns: 30 },
-    );
-  });
-
-  test('every pair of nodes has a path without a loop, of at most two gateways', () => {
-    fc.assert(
-      fc.property(shapes, (shape) => {
-        const objects = cluster(shape);
-        const world = parseWorld(objects);
-        const byIp = new Map(nodesOf(objects).map((node) => [findMember(world, node)!.internalIps[0]!, node]));
-        const plans = new Map(nodesOf(objects).map((node) => [node, planOf(objects, node)]));
-        for (const from of plans.keys()) {
-          for (const to of plans.keys()) {
-            if (from === to) continue;
-            const target = formatPrefix(findMember(world, to)!.podCidrs[0]!);
-            let at = [from];
-            for (let hops = 0; hops < 4 && !at.every((node) => node === to); hops++) {
-              at = at.flatMap((node) =>
-                node === to ? [to] : nextNodes(plans.get(node)!, target).map((next) => byIp.get(next) ?? next),
-              );
-              expect(at.length, `${from} -> ${to}`).toBeGreaterThan(0);
-            }
-            expect([...new Set(at)]).toEqual([to]);
-          }
-        }
-      }),
-      { numRuns: 20 },
-    );
-  });
-
-  test('within a WireGuard interface no two peers share an address, and a key stands on one interface', () => {
-    fc.assert(
-      fc.property(shapes, (shape) => {
-        const objects = cluster(shape);
-        for (const node of nodesOf(objects)) {
-          const { wireGuard } = planOf(objects, node);
-          const keys = wireGuard.flatMap(({ peers }) => peers.map(({ publicKey }) => publicKey));
-          expect(new Set(keys).size).toBe(keys.length);
-          for (const { peers } of wireGuard) {
-            const owned = peers.flatMap(({ allowedIps }, owner) =>
-              allowedIps.map((text) => ({ owner, prefix: parsePrefix(text) })),
+test('in any cluster of joined sites every pair of nodes has a path without a loop, of at most two gateways', () => {
+  fc.assert(
+    fc.property(shapes, (shape) => {
+      const objects = cluster(shape);
+      const world = parseWorld(objects);
+      const byIp = new Map(nodesOf(objects).map((node) => [findMember(world, node)!.internalIps[0]!, node]));
+      const plans = new Map(nodesOf(objects).map((node) => [node, planOf(objects, node)]));
+      for (const from of plans.keys()) {
+        for (const to of plans.keys()) {
+          if (from === to) continue;
+          const target = formatPrefix(findMember(world, to)!.podCidrs[0]!);
+          let at = [from];
+          for (let hops = 0; hops < 4 && !at.every((node) => node === to); hops++) {
+            at = at.flatMap((node) =>
+              node === to ? [to] : nextNodes(plans.get(node)!, target).map((next) => byIp.get(next) ?? next),
             );
-            for (const a of owned)
-              for (const b of owned) if (a.owner !== b.owner) expect(overlaps(a.prefix, b.prefix)).toBe(false);
+            expect(at.length, `${from} -> ${to}`).toBeGreaterThan(0);
           }
+          expect([...new Set(at)]).toEqual([to]);
         }
-      }),
-      { numRuns: 30 },
-    );
-  });
-
-  test('a WireGuard endpoint is where the other end listens', () => {
-    fc.assert(
-      fc.property(shapes, (shape) => {
-        const objects = cluster(shape);
-        const world = parseWorld(objects);
-        const plans = new Map(nodesOf(objects).map((node) => [node, planOf(objects, node)]));
-        for (const [node, plan] of plans) {
-          const own = findMember(world, node)!;
-          for (const peer of plan.wireGuard.flatMap(({ peers }) => peers).filter(({ endpoint }) => endpoint)) {
-            const port = Number(peer.endpoint!.split(':').at(-1));
-            const facing = plans.get(peer.node)!.wireGuard.find(({ listenPort }) => listenPort === port);
-            expect(
-              facing?.peers.map(({ publicKey }) => publicKey),
-              `${node} -> ${peer.node}`,
-            ).toContain(own.publicKey);
-          }
-        }
-      }),
-      { numRuns: 30 },
-    );
-  });
+      }
+    }),
+    { numRuns: 20 },
+  );
 });

@@ -8,6 +8,7 @@ import { planProbes } from './probes.plan.ts';
 import { overheadBytes } from './protocol.ts';
 import { servedSites } from './distances.ts';
 import { planRoutes } from './routes.plan.ts';
+import { planSources } from './sources.plan.ts';
 import { familyOf } from './underlay.ts';
 import { planWireGuard } from './wireguard.plan.ts';
 import type { Member, World } from './world.ts';
@@ -42,13 +43,6 @@ const planTunnels = (local: LocalNode, links: readonly PeerLink[]): TunnelPlan[]
     return [...devices.values()].sort((a, b) => (a.device < b.device ? -1 : 1));
   });
 
-/** Addresses of tunnel peers that may bring packets from elsewhere; see NodePlan.forwarders. */
-const planForwarders = (links: readonly PeerLink[]): string[] =>
-  links
-    .filter(({ role, protocol }) => role === 'pool' && protocol !== 'WireGuard' && protocol !== 'None')
-    .flatMap(({ remoteIp }) => remoteIp ?? [])
-    .sort();
-
 const overlayPrefixes = ({ podCidrs }: Member): string[] => {
   const hosts = podCidrs.map((block): Prefix => hostPrefix(firstAddress(block)));
   return [...new Map(hosts.map((host) => [formatPrefix(host), host])).values()].sort(comparePrefixes).map(formatPrefix);
@@ -64,7 +58,8 @@ export const planNode = (world: World, local: LocalNode): NodePlan => {
   const { member, dataplane = 'ebpf' } = local;
   const links = planLinks(world, local);
   const { paths, problems } = planPaths(world, local, links.links);
-  const wireGuard = planWireGuard(world, local, links.links, paths);
+  const sources = planSources(world, local, links.links, paths);
+  const wireGuard = planWireGuard(local, links.links, sources);
   const mtuBytes = podMtu(local, links.links);
   const forwarding = planForwarding(local, paths);
   return {
@@ -86,7 +81,7 @@ export const planNode = (world: World, local: LocalNode): NodePlan => {
     masquerade: planMasquerade(world, local, paths),
     probes: planProbes(local, links.links),
     servedSites: member.pool === undefined ? [] : servedSites(world, member.pool),
-    forwarders: planForwarders(links.links),
+    forwarders: sources.forwarders,
     problems: [...world.problems, ...links.problems, ...problems, ...wireGuard.problems],
   };
 };

@@ -130,10 +130,12 @@ export interface NodePlan {
   readonly servedSites: readonly string[];
   /**
    * Underlay addresses of unencrypted tunnels that may carry inner sources which are not their own, whatever the
-   * endpoint entries say: the other gateways of the node's pool. While a gateway's own way to a site is cut it hands
-   * packets to one of these, and their sources (pods of the served sites, or of other sites in transit) have entries
-   * that name the worker itself or gateways of other pools. A worker needs none: all gateways of its pools are members
-   * of the groups to which the sources' entries point. WireGuard needs none: the peers' allowed addresses say the same.
+   * endpoint entries say; only gateways have any. They are the other gateways of the node's pool: while a gateway's own
+   * way to a site is cut it hands packets to one of these, and their sources (pods of the served sites, or of others in
+   * transit) have entries that name the worker itself or gateways of other pools. And they are gateways of peered pools
+   * that serve a site which this pool serves too, or reach it by another way than we do: a worker that cannot use the
+   * nearest of its pools enters by these. A worker needs none: all gateways of its pools are members of the groups to
+   * which the sources' entries point. WireGuard needs none: the peers' allowed addresses say the same.
    */
   readonly forwarders: readonly string[];
   readonly problems: readonly Problem[];

@@ -51,9 +51,13 @@ const withoutRepeats = (routes: readonly Route[]): Route[] => {
   });
 };
 
-/** Under the netlink data path our table comes before the main one: what is here and near must be looked up there. */
+/** Under the netlink data path our table comes before the main one: what is here or near must be looked up there. */
 const throughMain = (world: World, local: LocalNode, routes: readonly Route[], mtuBytes: number): Route[] =>
-  [...local.member.podCidrs, ...nearBlocks(world, local)]
+  [
+    ...local.member.podCidrs,
+    ...nearBlocks(world, local),
+    ...(world.pools.get(local.member.pool ?? '')?.routedCidrs ?? []),
+  ]
     .filter((block) => routes.some(({ prefix }) => containsPrefix(prefix, block)))
     .map((prefix) => ({ prefix, via: 'main', mtuBytes }));
 

@@ -97,3 +97,47 @@ export const cluster = ({ sites, gateways, workers, protocol }: ClusterShape): T
     poolPeerings: sites > 1 ? [join('poolPeerings', 'all', { gatewayPools: each(sites, (s) => `p${s}`) })] : [],
   };
 };
+
+type Families = '4' | '6' | '46';
+
+/** The same address or block as IPv6: 10.N.0.H is fd00:N::H, 100.P.H.0/24 fd64:P:H::/64, 203.0.113.X 2001:db8::X. */
+const asIpv6 = (text: string): string => {
+  const [a, b, c, last] = text.split('.') as [string, string, string, string];
+  const [d, length] = last.split('/') as [string, string?];
+  if (a === '203') return `2001:db8::${d}`;
+  if (a === '10') return length === undefined ? `fd00:${b}::${d}` : `fd00:${b}::/64`;
+  return length === '16' ? `fd64:${b}::/32` : `fd64:${b}:${c}::/64`;
+};
+
+const inBoth = (families: Families, texts: readonly string[] | undefined): string[] => [
+  ...(families.includes('4') ? (texts ?? []) : []),
+  ...(families.includes('6') ? (texts ?? []).map(asIpv6) : []),
+];
+
+/** The same cluster with its pods and its underlay in other families. */
+export const inFamilies = (objects: TopologyObjects, overlay: Families, underlay: Families): TopologyObjects => {
+  const moved = <T extends SiteNode | Gateway>(node: T): T => ({
+    ...node,
+    internalIPs: inBoth(underlay, node.internalIPs),
+    podCIDRs: inBoth(overlay, node.podCIDRs),
+    ...('externalIPs' in node ? { externalIPs: inBoth(underlay, node.externalIPs) } : {}),
+  });
+  return {
+    ...objects,
+    sites: objects.sites.map((own) => ({
+      ...own,
+      spec: {
+        ...own.spec,
+        nodeCidrs: inBoth(underlay, own.spec.nodeCidrs),
+        podCidrAssignments: own.spec.podCidrAssignments.map(({ cidrBlocks }) => ({
+          cidrBlocks: inBoth(overlay, cidrBlocks),
+        })),
+      },
+    })),
+    slices: objects.slices.map((own) => ({ ...own, nodes: (own.nodes ?? []).map(moved) })),
+    gatewayPools: objects.gatewayPools.map((own) => ({
+      ...own,
+      status: { nodes: (own.status?.nodes ?? []).map(moved) },
+    })),
+  };
+};

@@ -201,7 +201,7 @@ test.each(['ebpf', 'netlink'] as const)(
               const [source, target] = [blockOf(from, family), blockOf(to, family)];
               if (from === to || !source || !target) continue;
               const [packetSource, packetTarget] = [hostPrefix(firstAddress(source)), hostPrefix(firstAddress(target))];
-              const failure = failureOf(network, from.name, packetTarget, packetSource);
+              const failure = failureOf(network, [from.name], packetTarget, packetSource);
               const name = `${from.name} -> ${to.name} IPv${family}`;
               if (areConnected(network.world, from, to, family)) expect(failure, name).toBeUndefined();
               else if (from.site !== to.site) expect(failure, name).toBeDefined();

@@ -1,9 +1,8 @@
 import { MESH_WIREGUARD_PORT } from '@unbounded/crds';
 import { formatPrefix, type Prefix, withoutCovered } from '@unbounded/ip';
 import type { LocalNode, PeerLink } from './links.ts';
-import type { Path } from './paths.plan.ts';
-import { servedSites } from './distances.ts';
-import type { Problem, World } from './world.ts';
+import type { Sources } from './sources.plan.ts';
+import type { Problem } from './world.ts';
 
 /** Seconds; keeps a NAT's mapping, whose shortest usual life is 30 s. */
 const KEEPALIVE_SECONDS = 25;
@@ -56,29 +55,6 @@ export const wireGuardInterfaceOf = (local: LocalNode, link: PeerLink): string |
   return ports && `wg${ports.listen}`;
 };
 
-/** Blocks whose packets the peer may send us, by peer: what leads to it, and between gateways of a pool what detours. */
-const allowedPrefixes = (paths: readonly Path[]): ReadonlyMap<string, Prefix[]> => {
-  const byPeer = new Map<string, Prefix[]>();
-  const add = (peer: string, prefix: Prefix): void => {
-    const known = byPeer.get(peer);
-    if (known) known.push(prefix);
-    else byPeer.set(peer, [prefix]);
-  };
-  for (const { prefix, via } of paths) {
-    if ('direct' in via) add(via.direct.peer.name, prefix);
-    else for (const { link } of via.way.members) add(link.peer.name, prefix);
-  }
-  return byPeer;
-};
-
-/** Sources of packets that another gateway of the pool hands over while its own way on is cut, besides what is elsewhere. */
-const detouredSources = (world: World, local: LocalNode): Prefix[] => {
-  const pool = world.pools.get(local.member.pool ?? '');
-  if (!pool) return [];
-  const sites = servedSites(world, pool.name).flatMap((name) => world.sites.get(name) ?? []);
-  return [...sites.flatMap(({ podCidrs, nodeCidrs }) => [...podCidrs, ...nodeCidrs]), ...pool.routedCidrs];
-};
-
 const endpointText = (ip: string, port: number): string => (ip.includes(':') ? `[${ip}]:${port}` : `${ip}:${port}`);
 
 const peerPlan = (link: PeerLink, ports: Ports, allowed: readonly Prefix[]): WireGuardPeerPlan => {
@@ -95,14 +71,11 @@ const peerPlan = (link: PeerLink, ports: Ports, allowed: readonly Prefix[]): Wir
 
 /** The WireGuard interfaces, by name; within one no prefix stands at two peers, and a key stands on one interface. */
 export const planWireGuard = (
-  world: World,
   local: LocalNode,
   links: readonly PeerLink[],
-  paths: readonly Path[],
+  sources: Sources,
 ): { interfaces: WireGuardInterfacePlan[]; problems: Problem[] } => {
   const problems: Problem[] = [];
-  const allowed = allowedPrefixes(paths);
-  const detoured = detouredSources(world, local);
   const interfaces = new Map<number, { mtuBytes: number; peers: WireGuardPeerPlan[] }>();
   for (const link of links.filter(({ protocol }) => protocol === 'WireGuard')) {
     const ports = portsOf(local, link);
@@ -114,8 +87,7 @@ export const planWireGuard = (
       continue;
     }
     const known = interfaces.get(ports.listen) ?? { mtuBytes: link.mtuBytes, peers: [] };
-    const own = allowed.get(link.peer.name) ?? [];
-    known.peers.push(peerPlan(link, ports, link.role === 'pool' ? [...own, ...detoured] : own));
+    known.peers.push(peerPlan(link, ports, sources.over(link)));
     interfaces.set(ports.listen, { mtuBytes: Math.min(known.mtuBytes, link.mtuBytes), peers: known.peers });
   }
   const sorted = [...interfaces].sort(([a], [b]) => a - b);
