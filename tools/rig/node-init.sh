@@ -27,6 +27,9 @@ shadow() { echo "$2" >"$DIR/sysctl/${1//\//.}"; mount --bind "$DIR/sysctl/${1//\
 shadow vm/overcommit_memory 1; shadow vm/panic_on_oom 0; shadow kernel/panic 10; shadow kernel/panic_on_oops 1
 shadow kernel/keys/root_maxkeys 1000000; shadow kernel/keys/root_maxbytes 25000000
 
+# Pods on the host's network get the node's /etc/hosts, which is not the machine's.
+chmod 644 "$DIR/hosts"; mount --bind "$DIR/hosts" /etc/hosts
+
 mount -t tmpfs -o mode=755 tmpfs /run
 mkdir -p /run/containerd /run/netns /run/lock
 for folder in /var/lib/kubelet /var/lib/containerd /var/lib/cni /var/lib/unbounded /var/log/pods /var/log/containers \

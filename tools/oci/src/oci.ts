@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
 import { buffer } from 'node:stream/consumers';
-import { type Headers, type Pack, pack } from 'tar-stream';
+import { type Pack, pack } from 'tar-stream';
 
 /**
  * Makes container images without a registry: an OCI image layout (image-spec 1.0) in a tar, as `ctr images import` and
@@ -45,7 +45,7 @@ const bytewise = ([a]: readonly [string, unknown], [b]: readonly [string, unknow
 const inTar = (path: string): string => path.replace(/^\/+/, '');
 
 interface Entry {
-  readonly header: Omit<Headers, 'name' | 'mtime'>;
+  readonly header: { readonly mode: number; readonly type?: 'directory' | 'symlink'; readonly linkname?: string };
   readonly content?: () => Buffer;
 }
 

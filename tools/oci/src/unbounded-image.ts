@@ -20,7 +20,8 @@ export const REPOSITORY = 'unbounded.local/unbounded';
 export const APPS = ['cidr-allocator', 'site-membership', 'gateway-health', 'node-dataplane', 'node-keeper'] as const;
 
 /** The version of the checkout. */
-export const VERSION = (JSON.parse(readFileSync(join(checkout, 'package.json'), 'utf8')) as { version: string }).version;
+export const VERSION = (JSON.parse(readFileSync(join(checkout, 'package.json'), 'utf8')) as { version: string })
+  .version;
 /**
  * A stand-in for the next version, to try upgrades with: the same programs under another name, and eBPF programs that
  * were compiled to other instructions, so that an upgrade really swaps them.
@@ -48,7 +49,15 @@ const buildAgentStart = (): string => {
   const program = join(buildFolder, 'agent-start');
   if (isOlder(program, [source])) {
     mkdirSync(buildFolder, { recursive: true });
-    const flags = ['-static', '-Os', '-s', '-Wall', '-Wextra', '-Werror', `-idirafter/usr/include/${machine}-linux-gnu`];
+    const flags = [
+      '-static',
+      '-Os',
+      '-s',
+      '-Wall',
+      '-Wextra',
+      '-Werror',
+      `-idirafter/usr/include/${machine}-linux-gnu`,
+    ];
     execFileSync('musl-gcc', [...flags, '-idirafter/usr/include', '-o', program, source], { stdio: 'inherit' });
   }
   return program;

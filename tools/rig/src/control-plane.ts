@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { inNamespace, runAsync, tryRun } from './command.ts';
 import { logTail, pidOf, startDaemon, stopDaemon } from './daemon.ts';
 import { PLANS } from './addresses.ts';
-import { apiServerUrl, type LabLayout, namespaceOf, servicesOf } from './layout.ts';
+import { API_SERVER_NAME, apiServerUrl, type LabLayout, namespaceOf, servicesOf } from './layout.ts';
 import { binary, controlPlaneDir, etcd, state } from './paths.ts';
 import { kubeconfigOf, openPki, type Pki, signCertificate } from './pki.ts';
 
@@ -43,6 +43,7 @@ const makeCredentials = (layout: LabLayout): Pki => {
     'DNS:kubernetes.default',
     'DNS:kubernetes.default.svc',
     'DNS:kubernetes.default.svc.cluster.local',
+    `DNS:${API_SERVER_NAME}`,
     'IP:127.0.0.1',
     ...addresses.map((ip) => `IP:${ip}`),
   ]);

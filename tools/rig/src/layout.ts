@@ -15,6 +15,9 @@ export const TOPOLOGIES = ['pools', 'chain', 'mesh', 'internal'] as const;
 export type Topology = (typeof TOPOLOGIES)[number];
 export const DATAPLANES = ['ebpf', 'netlink'] as const;
 export type Dataplane = (typeof DATAPLANES)[number];
+/** How our apps run: process is quick to start and to stop; pods is how a cluster runs them, from our image by our chart. */
+export const AGENTS = ['process', 'pods'] as const;
+export type Agents = (typeof AGENTS)[number];
 
 export interface LabOptions {
   readonly sites: number;
@@ -24,6 +27,7 @@ export interface LabOptions {
   readonly topology: Topology;
   readonly ip: FamilyOption;
   readonly dataplane: Dataplane;
+  readonly agents: Agents;
 }
 
 /** What is not asked for. */
@@ -35,6 +39,7 @@ export const DEFAULTS: LabOptions = {
   topology: 'pools',
   ip: 'ipv4',
   dataplane: 'ebpf',
+  agents: 'process',
 };
 
 export type Role = 'control-plane' | 'gateway' | 'worker';
@@ -145,5 +150,10 @@ export const isRouted = ({ options }: LabLayout): boolean =>
 export const servicesOf = (layout: LabLayout) => layout.families.map((family) => PLANS[family].services);
 
 /** Where a node reaches the API server: on its own LAN, or by the control plane's external address. Never by the overlay. */
+export const API_SERVER_PORT = 6443;
+/** The same for pods, which all have one configuration: each node knows the address of its site under this name. */
+export const API_SERVER_NAME = 'api.lab';
+export const apiServerIp = (layout: LabLayout, site: string): string =>
+  site === layout.controlPlane.site ? layout.controlPlane.internalIp : layout.controlPlane.external.ip;
 export const apiServerUrl = (layout: LabLayout, site: string): string =>
-  `https://${hostOf(site === layout.controlPlane.site ? layout.controlPlane.internalIp : layout.controlPlane.external.ip)}:6443`;
+  `https://${hostOf(apiServerIp(layout, site))}:${API_SERVER_PORT}`;

@@ -19,6 +19,7 @@ import { pidOf, stopDaemon } from './daemon.ts';
 import { down } from './down.ts';
 import { FAMILIES } from './addresses.ts';
 import {
+  AGENTS,
   DATAPLANES,
   DEFAULTS,
   type LabLayout,
@@ -32,7 +33,8 @@ import {
 import { inNode } from './node.ts';
 import { logFile, nodeDir, state } from './paths.ts';
 import { drawTopology, whatNext } from './picture.ts';
-import { CONTROLLERS } from './tokens.ts';
+import { POD_APPS, type PodApp, podLogs, restartPods, rollbackPods, upgradePods } from './pods.ts';
+import { CONTROLLERS, NAMESPACE } from './tokens.ts';
 import { up } from './up.ts';
 import { verify } from './verify.ts';
 
@@ -42,6 +44,7 @@ const USAGE = `usage: tools/lab COMMAND
 
   up [--sites 2] [--gateways 1] [--workers 2] [--protocol ${PROTOCOLS.join('|')}]
      [--topology ${TOPOLOGIES.join('|')}] [--ip ${FAMILY_OPTIONS.join('|')}] [--dataplane ${DATAPLANES.join('|')}]
+     [--agents ${AGENTS.join('|')}]
                        brings up sites with real Kubernetes nodes, joined by our network
   verify               shows that every pod reaches every other, and all else that it should
   status               what runs
@@ -49,7 +52,8 @@ const USAGE = `usage: tools/lab COMMAND
   kubectl ARGS         kubectl as the cluster's administrator
   exec NODE -- CMD     runs a command on a node
   logs APP [NODE]      what an app said: ${[...CONTROLLERS, ...NODE_APPS].join(', ')}; or kubelet, containerd, kube-proxy NODE
-  restart APP [NODE]   ends an app and starts it again
+  restart APP [NODE]   ends an app and starts it again (with --agents pods: deletes its pods)
+  upgrade | rollback   with --agents pods: to a stand-in for the next version, and back
   stop APP [NODE] | start APP [NODE]
                        one half of a restart; APP may also be kube-apiserver
   capture NODE|wan [TCPDUMP ARGS]
@@ -83,7 +87,15 @@ const optionsFrom = (args: string[]): LabOptions => {
     topology: oneOf('topology', given.topology, TOPOLOGIES),
     ip: oneOf('ip', given.ip, FAMILY_OPTIONS),
     dataplane: oneOf('dataplane', given.dataplane, DATAPLANES),
+    agents: oneOf('agents', given.agents, AGENTS),
   };
+};
+
+const isPods = ({ options }: LabLayout): boolean => options.agents === 'pods';
+const podApp = (app: string | undefined): PodApp => {
+  const found = POD_APPS.find((known) => known === app);
+  if (!found) throw new UsageError(`no app ${app ?? '(not given)'}: there are kube-apiserver, ${POD_APPS.join(', ')}`);
+  return found;
 };
 
 const upCommand = async (argv: string[]): Promise<void> => {
@@ -99,6 +111,7 @@ const upCommand = async (argv: string[]): Promise<void> => {
 
 const statusCommand = (): void => {
   const layout = savedLayout();
+  const processes = isPods(layout) ? [] : NODE_APPS;
   console.log(drawTopology(layout), '\n');
   const line = (name: string, running: boolean): void =>
     console.log(`  ${name.padEnd(36)}${running ? 'running' : 'NOT RUNNING'}`);
@@ -108,14 +121,15 @@ const statusCommand = (): void => {
     'kube-controller-manager',
     'kube-scheduler',
     'attendant',
-    ...controllerDaemons(),
+    ...(isPods(layout) ? [] : controllerDaemons()),
   ])
     line(name, pidOf(name) !== undefined);
   for (const node of layout.nodes) {
     line(`node ${node.name}`, pidOf(`node-${node.name}`) !== undefined);
-    for (const app of NODE_APPS) line(`  ${app} on ${node.name}`, agentPids(node.name, app).length > 0);
+    for (const app of processes) line(`  ${app} on ${node.name}`, agentPids(node.name, app).length > 0);
   }
   passThrough([...kubectlCommand(layout), 'get', 'nodes', '-o', 'wide']);
+  if (isPods(layout)) passThrough([...kubectlCommand(layout), 'get', 'pods', '-n', NAMESPACE, '-o', 'wide']);
 };
 
 /** Runs a command in the foreground; its status becomes ours. */
@@ -142,6 +156,7 @@ const control = async (
 ): Promise<void> => {
   const layout = savedLayout();
   if (app === 'kube-apiserver') return verb === 'stop' ? stopApiServer() : startApiServer(layout);
+  if (isPods(layout)) throw new UsageError(`pods come back by themselves: tools/lab restart ${app ?? 'APP'} deletes them`);
   const controller = CONTROLLERS.find((known) => known === app);
   if (controller) {
     for (const replica of [1, 2])
@@ -157,6 +172,20 @@ const control = async (
   for (const node of nodes) await (verb === 'stop' ? stopAgent(node.name, agent) : startAgent(layout, node, agent));
 };
 
+const restart = async (app: string | undefined, node: string | undefined): Promise<void> => {
+  const layout = savedLayout();
+  if (isPods(layout) && app !== 'kube-apiserver')
+    return restartPods(layout, podApp(app), node === undefined ? node : nodeNamed(layout, node).name);
+  await control('stop', app, node);
+  await control('start', app, node);
+};
+
+const podLayout = (): LabLayout => {
+  const layout = savedLayout();
+  if (!isPods(layout)) throw new UsageError('our apps are processes here, always of the checkout: use restart, or up --agents pods');
+  return layout;
+};
+
 const logFilesOf = (layout: LabLayout, app: string | undefined, node: string | undefined): string[] => {
   if (CONTROLLERS.some((known) => known === app)) return [1, 2].map((replica) => logFile(`${app}-${replica}`));
   if (NODE_APPS.some((known) => known === app))
@@ -167,8 +196,15 @@ const logFilesOf = (layout: LabLayout, app: string | undefined, node: string | u
   return [logFile(app ?? '')];
 };
 
-const logsCommand = ([app, node]: string[]): void => {
-  const files = logFilesOf(savedLayout(), app, node).filter((file) => existsSync(file));
+const logsCommand = async ([app, node]: string[]): Promise<void> => {
+  const layout = savedLayout();
+  const apps = layout.nodes.some(({ name }) => name === app) ? NODE_APPS : POD_APPS.filter((known) => known === app);
+  if (isPods(layout) && apps.length > 0) {
+    const where = apps === NODE_APPS ? app : node;
+    for (const each of apps) process.stdout.write(await podLogs(layout, each, where));
+    return;
+  }
+  const files = logFilesOf(layout, app, node).filter((file) => existsSync(file));
   if (files.length === 0) throw new UsageError(`no log of ${app ?? '(no app given)'} ${node ?? ''}`);
   for (const file of files) process.stdout.write(readFileSync(file));
 };
@@ -192,10 +228,9 @@ const commands: Record<string, (argv: string[]) => Promise<void> | void> = {
   logs: logsCommand,
   stop: ([app, node]) => control('stop', app, node),
   start: ([app, node]) => control('start', app, node),
-  restart: async ([app, node]) => {
-    await control('stop', app, node);
-    await control('start', app, node);
-  },
+  restart: ([app, node]) => restart(app, node),
+  upgrade: () => upgradePods(podLayout()),
+  rollback: () => rollbackPods(podLayout()),
   capture: captureCommand,
 };
 

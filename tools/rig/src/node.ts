@@ -1,12 +1,13 @@
 import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { imageFileOf, VERSION } from '@unbounded/oci/unbounded';
 import { makeNodeCgroup } from './cgroups.ts';
 import { kubernetesProgram, labPki } from './control-plane.ts';
 import { logTail, pidOf, startDaemon } from './daemon.ts';
 import { imageFile, nodeDir, state, checkout, cniPlugins } from './paths.ts';
 import { kubeconfigOf, signCertificate } from './pki.ts';
 import { PLANS } from './addresses.ts';
-import { apiServerUrl, type LabLayout, type LabNode, namespaceOf, servicesOf } from './layout.ts';
+import { API_SERVER_NAME, apiServerIp, apiServerUrl, type LabLayout, type LabNode, namespaceOf, servicesOf } from './layout.ts';
 
 /** One Kubernetes node: containerd, kubelet and kube-proxy in namespaces of their own. */
 
@@ -109,6 +110,7 @@ const writeNodeFiles = (layout: LabLayout, node: LabNode): void => {
   const write = (name: string, text: string): void => writeFileSync(join(dir, name), text, { mode: 0o600 });
   write('kubelet.kubeconfig', kubeconfigOf(pki, server, { certificate: `kubelet-${node.name}` }));
   write('kube-proxy.kubeconfig', kubeconfigOf(pki, server, { certificate: `kube-proxy-${node.name}` }));
+  write('hosts', `127.0.0.1 localhost\n::1 localhost\n${apiServerIp(layout, node.site)} ${API_SERVER_NAME}\n`);
   write('containerd.toml', containerdConfig);
   write('kubelet.yaml', JSON.stringify(kubeletConfig(layout, dir, pki.file('ca', 'crt'))));
   write('kube-proxy.yaml', JSON.stringify(kubeProxyConfig(layout, node.name, join(dir, 'kube-proxy.kubeconfig'))));
@@ -127,6 +129,7 @@ export const startNode = (layout: LabLayout, node: LabNode): void => {
   if (pidOf(daemonName(node.name)) !== undefined) return;
   writeNodeFiles(layout, node);
   const images = ['pause', 'probe', ...(node.role === 'control-plane' ? ['coredns'] : [])].map(imageFile);
+  if (layout.options.agents === 'pods') images.push(imageFileOf(VERSION));
   const join1 = makeNodeCgroup(node.name)
     .map((file) => `echo $$ >${file};`)
     .join(' ');

@@ -18,7 +18,11 @@ export const NODE_AGENT = 'node-dataplane';
 export const controllerTokenFile = (app: string): string => join(controlPlaneDir, 'tokens', app);
 export const agentTokenFile = (node: string): string => join(nodeDir(node), 'tokens', NODE_AGENT);
 
-export const tokensOf = (layout: LabLayout): TokenSpec[] => [
+/** None where our apps are pods: their kubelets ask for their tokens. */
+export const tokensOf = (layout: LabLayout): TokenSpec[] =>
+  layout.options.agents === 'pods' ? [] : processTokens(layout);
+
+const processTokens = (layout: LabLayout): TokenSpec[] => [
   ...CONTROLLERS.map((app) => ({ namespace: NAMESPACE, serviceAccount: app, file: controllerTokenFile(app) })),
   ...layout.nodes.map((node) => ({
     namespace: NAMESPACE,

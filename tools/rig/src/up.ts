@@ -4,6 +4,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { startAgents, startAttendant, startControllers } from './agents.ts';
 import { inNamespace } from './command.ts';
 import { applyManifests, kubectl, prepareControlPlane, startControlPlane } from './control-plane.ts';
+import { makeUnboundedImage } from '@unbounded/oci/unbounded';
+import { applyChart, waitForChart } from './pods.ts';
 import { pidOf, startDaemon } from './daemon.ts';
 import { makeFabric } from './fabric.ts';
 import { makeImages } from './images.ts';
@@ -63,7 +65,11 @@ export const up = async (layout: LabLayout): Promise<void> => {
   mkdirSync(state, { recursive: true });
   writeFileSync(join(state, 'layout.json'), JSON.stringify(layout));
   writeFileSync(join(state, 'resolv.conf'), 'nameserver 127.0.0.1\n'); // pods with dnsPolicy Default; there is no DNS outside
-  await step('images', makeImages);
+  const asPods = layout.options.agents === 'pods';
+  await step('images', async () => {
+    await makeImages();
+    if (asPods) await makeUnboundedImage();
+  });
   await step('underlay: LANs, routers, WAN', () => makeFabric(layout));
   await step('certificates', () => prepareControlPlane(layout));
   startWorld();
@@ -71,14 +77,15 @@ export const up = async (layout: LabLayout): Promise<void> => {
   for (const node of layout.nodes) startNode(layout, node);
   await step('etcd, API server', () => startControlPlane(layout));
   markReady();
-  await step('CRDs, RBAC', () => applyManifests(layout, [crds(), rbac()].join('\n---\n')));
+  if (asPods) await step('our chart', () => applyChart(layout));
+  else await step('CRDs, RBAC', () => applyManifests(layout, [crds(), rbac()].join('\n---\n')));
   startAttendant(layout);
-  await step('controllers', () => startControllers(layout));
+  if (!asPods) await step('controllers', () => startControllers(layout));
   await step('sites, gateway pools, DNS, test pods', async () => {
     await kubectl(layout, ['wait', '--for=condition=Established', 'crd', '--all', '--timeout=30s']);
     await applyManifests(layout, [siteObjects(layout), dns(layout), probes()].join('---\n'));
   });
-  await step('agents', () => startAgents(layout));
+  await step('agents', () => (asPods ? waitForChart(layout) : startAgents(layout)));
   await step('every node Ready', () => waitForNodes(layout));
   await step('test pods ready', () => waitForPods(layout));
 };
