@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { planIn, tableOf } from './plan-table.testdata.ts';
-import { cluster, gateway, join, pool } from './testdata.ts';
+import { cluster, gateway, join, pool, site } from './testdata.ts';
 import type { TopologyObjects } from './world.ts';
 
 /** Whole plans: gateways, pools and what lies behind them. */
@@ -253,17 +253,66 @@ describe('routed blocks', () => {
       entry 100.65.31.0/24: s1-w1 vxlan0 10.1.0.31
       entry 100.66.0.0/16: group site s2 IPv4
       entry 100.66.21.0/24: s2-g1 wg51841
-      entry 192.168.7.0/24: group routed by p2 IPv4
-      group routed by p2 IPv4: 0 s2-g1 wg51841
       group site s2 IPv4: 0 s2-g1 wg51841
       route 10.2.0.0/24: anchor mtu 1420
       route 100.65.0.0/16: anchor mtu 1420
       route 100.66.0.0/16: anchor mtu 1420
-      route 192.168.7.0/24: anchor mtu 1420
       probe s1-w1: 100.65.21.1 > 100.65.31.1
       probe s2-g1: 100.65.21.1 > 100.66.21.1
       serves s1"
     `));
+  test('a wider block of another pool does not take its own pool’s with it, nor the nodes that are near', () => {
+    const wide = {
+      ...objects,
+      gatewayPools: [
+        pool('p1', [gateway(1, 1)], { routedCidrs: ['192.168.0.0/16', '10.0.0.0/14'] }),
+        objects.gatewayPools[1]!,
+      ],
+    };
+    const prefixes = planIn(wide, 's2-g1').endpoints.flatMap(({ prefix, via }) =>
+      'group' in via && via.group.startsWith('routed') ? [prefix] : [],
+    );
+    expect(prefixes.filter((text) => text.startsWith('10.'))).toMatchInlineSnapshot(`
+      [
+        "10.0.0.0/15",
+        "10.2.1.0/24",
+        "10.2.2.0/23",
+        "10.2.4.0/22",
+        "10.2.8.0/21",
+        "10.2.16.0/20",
+        "10.2.32.0/19",
+        "10.2.64.0/18",
+        "10.2.128.0/17",
+        "10.3.0.0/16",
+      ]
+    `);
+    expect(prefixes.filter((text) => text.startsWith('192.'))).toMatchInlineSnapshot(`
+      [
+        "192.168.0.0/22",
+        "192.168.4.0/23",
+        "192.168.6.0/24",
+        "192.168.8.0/21",
+        "192.168.16.0/20",
+        "192.168.32.0/19",
+        "192.168.64.0/18",
+        "192.168.128.0/17",
+      ]
+    `);
+  });
+  test('what is cut out of two blocks leaves both their own parts', () => {
+    const nested = {
+      ...objects,
+      gatewayPools: [
+        pool('p1', [gateway(1, 1)], { routedCidrs: ['10.0.0.0/14'] }),
+        pool('p2', [gateway(2, 1)], { routedCidrs: ['10.0.0.0/15'] }),
+      ],
+    };
+    const { endpoints } = planIn({ ...nested, sites: [site(1), site(2)] }, 's1-w1');
+    const groupOf = (text: string): string[] =>
+      endpoints.flatMap(({ prefix, via }) => (prefix === text && 'group' in via ? [via.group] : []));
+    expect(groupOf('10.0.0.0/16')).toEqual(['routed by p2 IPv4']);
+    expect(groupOf('10.2.0.0/15')).toEqual(['routed by p1 IPv4']);
+  });
   test('a block that holds a gateway’s address would swallow the tunnels, and is refused', () => {
     const all = {
       ...base,

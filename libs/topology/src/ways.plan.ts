@@ -1,4 +1,5 @@
 import {
+  AddressSet,
   comparePrefixes,
   containsPrefix,
   type Family,
@@ -89,7 +90,33 @@ const gatewayTiers = (pool: string, peers: readonly string[], distances: Readonl
   return [at(own - 1), at(own).slice(0, ALTERNATE_POOLS), [pool]];
 };
 
-const siteTargets = (world: World, local: LocalNode, isOurs: (prefix: Prefix) => boolean): Target[] => {
+/**
+ * Addresses that leave by routes of the node's own, also where a wider block lies behind gateways: nodes that are near,
+ * and what a gateway's own pool routes.
+ */
+const blocksHere = (world: World, local: LocalNode): AddressSet =>
+  AddressSet.of([...nearBlocks(world, local), ...(world.pools.get(local.member.pool ?? '')?.routedCidrs ?? [])]);
+
+/** Cuts out of every way's block what is here; pods are told apart from the nodes among whose addresses theirs may be. */
+const withoutHere = (world: World, local: LocalNode, ways: readonly WayTo[]): WayTo[] => {
+  const here = blocksHere(world, local);
+  const pods = new Set([...world.sites.values()].flatMap(({ podCidrs }) => podCidrs.map(formatPrefix)));
+  const partsOf = ({ prefix }: WayTo): Prefix[] =>
+    !here.overlaps(prefix) || pods.has(formatPrefix(prefix))
+      ? [prefix]
+      : AddressSet.of([prefix]).subtract(here).toPrefixes();
+  const parts = new Map<string, WayTo>();
+  // A part of several blocks goes the way of the smallest, as if the blocks were whole.
+  for (const to of ways.toSorted((a, b) => b.prefix.length - a.prefix.length)) {
+    for (const prefix of partsOf(to)) {
+      const key = formatPrefix(prefix);
+      if (!parts.has(key)) parts.set(key, { ...to, prefix });
+    }
+  }
+  return [...parts.values()];
+};
+
+const siteTargets = (world: World, local: LocalNode): Target[] => {
   const { site: ownSite, pool } = local.member;
   const network = networkSites(world, ownSite);
   const served = new Set(pool === undefined ? [] : servedSites(world, pool));
@@ -99,14 +126,11 @@ const siteTargets = (world: World, local: LocalNode, isOurs: (prefix: Prefix) =>
     site: name,
     pools: servingPools(world, name),
     routed: manageCni || name !== ownSite,
-    prefixes: [
-      ...(near.has(name) ? [] : podCidrs),
-      ...(network.has(name) || served.has(name) ? [] : nodeCidrs.filter((block) => !isOurs(block))),
-    ],
+    prefixes: [...(near.has(name) ? [] : podCidrs), ...(network.has(name) || served.has(name) ? [] : nodeCidrs)],
   }));
 };
 
-const routedTargets = (world: World, local: LocalNode, isOurs: (prefix: Prefix) => boolean): Target[] => {
+const routedTargets = (world: World, local: LocalNode): Target[] => {
   const routers = new Map<string, { prefix: Prefix; pools: string[] }>();
   for (const { name, routedCidrs } of world.pools.values()) {
     for (const prefix of routedCidrs) {
@@ -116,8 +140,7 @@ const routedTargets = (world: World, local: LocalNode, isOurs: (prefix: Prefix) 
   }
   const targets = new Map<string, Target & { prefixes: Prefix[] }>();
   for (const { prefix, pools } of routers.values()) {
-    // A gateway's own routed blocks leave by its own routes.
-    if (pools.includes(local.member.pool ?? '') || isOurs(prefix)) continue;
+    if (pools.includes(local.member.pool ?? '')) continue;
     const name = `routed by ${pools.join('+')}`;
     const target = targets.get(name) ?? { name, site: undefined, pools, prefixes: [], routed: true };
     target.prefixes.push(prefix);
@@ -187,9 +210,7 @@ export const planWays = (
   local: LocalNode,
   links: readonly PeerLink[],
 ): { ways: WayTo[]; problems: Problem[] } => {
-  const near = nearBlocks(world, local);
-  const isOurs = (prefix: Prefix): boolean => near.some((block) => containsPrefix(block, prefix));
-  const targets = [...siteTargets(world, local, isOurs), ...routedTargets(world, local, isOurs)];
+  const targets = [...siteTargets(world, local), ...routedTargets(world, local)];
   const from = departureOf(world, local, links);
   const best = new Map<string, Candidate>();
   for (const candidate of targets.flatMap((target) => waysTo(world, from, target))) {
@@ -198,12 +219,14 @@ export const planWays = (
     if (!known || candidate.distance < known.distance) best.set(key, candidate);
   }
   const isUnderlay = holdsUnderlay(world, local, links);
-  const [impossible, ways] = [true, false].map((wanted) =>
-    [...best.values()].filter(({ prefix }) => isUnderlay(prefix) === wanted),
-  );
-  const problems = impossible!.map(({ prefix, way }) => ({
-    reason: 'BlockHoldsUnderlay',
-    message: `${formatPrefix(prefix)} (${way.name}) holds the address of a gateway that this node sends its tunnels to, and is not routed into them: list smaller blocks without that address`,
-  }));
-  return { ways: ways!, problems };
+  const problems: Problem[] = [];
+  const ways = [...best.values()].filter(({ prefix, way }) => {
+    if (!isUnderlay(prefix)) return true;
+    problems.push({
+      reason: 'BlockHoldsUnderlay',
+      message: `${formatPrefix(prefix)} (${way.name}) holds the address of a gateway that this node sends its tunnels to, and is not routed into them: list smaller blocks without that address`,
+    });
+    return false;
+  });
+  return { ways: withoutHere(world, local, ways), problems };
 };
