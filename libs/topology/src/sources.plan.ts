@@ -22,12 +22,14 @@ const blocksOf = (world: World, pool: string): Prefix[] => {
 const broughtByPools = (world: World, own: string): ReadonlyMap<string, Prefix[]> => {
   const peers = peeredPools(world, own);
   const brought = new Map<string, Prefix[]>(peers.map((name) => [name, []]));
-  for (const entry of world.pools.keys()) {
-    for (const prefix of entry === own ? [] : blocksOf(world, entry)) {
-      const distances = poolDistances(world, [entry], prefix.family);
-      const distance = distances.get(own);
-      if (distance === undefined) continue;
-      for (const peer of peers) if (distances.get(peer) === distance - 1) brought.get(peer)!.push(prefix);
+  for (const entry of [...world.pools.keys()].filter((name) => name !== own)) {
+    const blocks = blocksOf(world, entry);
+    for (const family of [4, 6] as const) {
+      const ours = blocks.filter((prefix) => prefix.family === family);
+      if (ours.length === 0) continue;
+      const distances = poolDistances(world, [entry], family);
+      const before = (distances.get(own) ?? Number.NaN) - 1; // not reached: no neighbour is before us
+      for (const peer of peers) if (distances.get(peer) === before) brought.get(peer)!.push(...ours);
     }
   }
   return brought;
