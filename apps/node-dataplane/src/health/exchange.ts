@@ -8,7 +8,7 @@ import {
   type ReachedSites,
 } from '@unbounded/health';
 import type { Measuring } from './measuring.ts';
-import type { Family, WorkerSettings } from './messages.ts';
+import { type Family, peerId, type WorkerSettings } from './messages.ts';
 import type { PathMtuProber } from './path-mtu.prober.ts';
 import type { ProbeKeys } from './probe-keys.ts';
 import type { Session } from './session.ts';
@@ -57,7 +57,7 @@ export const createExchange = ({ settings, measuring, peerAt, reached }: Exchang
     const heard = peer.session.onReply(reply);
     if (!heard) return measuring.rejected('unexpected');
     measuring.received();
-    measuring.roundTrip(heard.rttMs);
+    measuring.roundTrip(peerId(peer.session.plan), heard.rttMs);
     peer.pathMtu.onAnswer(heard);
   };
   const onMessage = (bytes: Uint8Array, from: Destination): void => {

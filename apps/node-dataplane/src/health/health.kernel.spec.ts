@@ -152,3 +152,10 @@ test('a path that begins to lose large packets is found within ten seconds, whil
   expect(took).toBeLessThan(10_000);
   expect(are('Healthy')(a.health)).toBe(true);
 });
+
+test('a device that carries less than the pods may send counts as a narrower path', async () => {
+  a.run('ip', 'link', 'set', 'dev', 'wire', 'mtu', '1400');
+  await startBoth();
+  await a.until((health) => health.pathMtuBytes().get('b') === 1400);
+  expect(b.health.pathMtuBytes().get('a')).not.toBe(1400); // each end finds what it can send itself
+});

@@ -68,7 +68,10 @@ export const startHealth = ({ logger, metrics, onChange, ...settings }: HealthOp
   let lastPlan: HealthPlan | undefined;
 
   const onTold = (message: Exclude<FromWorker, { readonly id: number }>): void => {
-    if (message.type === 'measured') return counted.measured(message);
+    if (message.type === 'measured') {
+      for (const [id, rttMs] of message.rttMs) if (peers.has(id)) peers.set(id, { ...peers.get(id)!, rttMs });
+      return counted.measured(message);
+    }
     const concernsAgent =
       message.gone.length > 0 || message.peers.some((peer) => isNotable(peer, peers.get(peerId(peer))));
     for (const id of message.gone) peers.delete(id);

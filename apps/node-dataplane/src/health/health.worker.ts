@@ -2,7 +2,7 @@ import { setPriority } from 'node:os';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { groupKey, nexthopGroup } from '@unbounded/bpf-maps';
 import { openPinnedMap } from '@unbounded/libbpf-ts';
-import type { FromWorker, PeerReport, ToWorker, WorkerSettings } from './messages.ts';
+import { type FromWorker, peerId, type PeerReport, type ToWorker, type WorkerSettings } from './messages.ts';
 import { createProber } from './prober.ts';
 
 /** A thread of its own for probes: whatever the agent is busy with, their timers are not late. */
@@ -34,11 +34,14 @@ const createChangeQueue = () => {
     flush,
     add(changed: readonly PeerReport[], removed: readonly string[]): void {
       if (peers.size + gone.size === 0) setImmediate(flush);
-      for (const peer of changed) {
-        const previous = peers.get(`${peer.node}/${peer.family}`)?.previous ?? peer.previous;
-        peers.set(`${peer.node}/${peer.family}`, { ...peer, ...(previous === undefined ? {} : { previous }) });
+      for (const id of removed) {
+        peers.delete(id);
+        gone.add(id);
       }
-      for (const id of removed) gone.add(id);
+      for (const peer of changed) {
+        const previous = peers.get(peerId(peer))?.previous ?? peer.previous;
+        peers.set(peerId(peer), { ...peer, ...(previous === undefined ? {} : { previous }) });
+      }
     },
   };
 };

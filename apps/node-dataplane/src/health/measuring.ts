@@ -6,7 +6,7 @@ export interface Measuring {
   received(): void;
   /** A packet that was not answered and changed nothing, or one that could not be sent. */
   rejected(reason: string): void;
-  roundTrip(ms: number): void;
+  roundTrip(peer: string, ms: number): void;
   /** What there was since the last reading; undefined: nothing. */
   take(): Measurements | undefined;
 }
@@ -20,20 +20,23 @@ export const createMeasuring = (): Measuring => {
   let received = 0;
   let rejected: Record<string, number> = {};
   let roundTrips: number[] = [];
+  let rttMs = new Map<string, number>();
   return {
     sent: () => void sent++,
     received: () => void received++,
     rejected: (reason) => void (rejected[reason] = (rejected[reason] ?? 0) + 1),
-    roundTrip(ms) {
+    roundTrip(peer, ms) {
+      rttMs.set(peer, ms);
       if (roundTrips.length < LARGEST_SAMPLE) roundTrips.push(ms / MS_PER_S);
     },
     take() {
-      const taken = { sent, received, rejected, roundTrips };
+      const taken = { sent, received, rejected, roundTrips, rttMs };
       const hasAny = sent + received + Object.keys(rejected).length > 0;
       sent = 0;
       received = 0;
       rejected = {};
       roundTrips = [];
+      rttMs = new Map();
       return hasAny ? taken : undefined;
     },
   };

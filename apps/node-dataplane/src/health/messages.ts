@@ -71,6 +71,8 @@ export interface Measurements {
   readonly rejected: Readonly<Record<string, number>>;
   /** Seconds; a sample of the round trips where there were very many. */
   readonly roundTrips: readonly number[];
+  /** The last round trip of each peer that was heard, milliseconds, by id. */
+  readonly rttMs: ReadonlyMap<string, number>;
 }
 
 export type FromWorker =

@@ -79,6 +79,7 @@ const makeNode = (name: string, number: number, folder: string): TestNode => {
       look = () => {
         if (!isSo(node.health)) return;
         stop();
+        look = () => undefined;
         resolve(performance.now() - began);
       };
       stopLooking.add(stop);
