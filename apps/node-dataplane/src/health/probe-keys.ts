@@ -1,4 +1,12 @@
-import { createHmac, createPrivateKey, createPublicKey, diffieHellman, hkdfSync, type KeyObject } from 'node:crypto';
+import {
+  createHmac,
+  createPrivateKey,
+  createPublicKey,
+  createSecretKey,
+  diffieHellman,
+  hkdfSync,
+  type KeyObject,
+} from 'node:crypto';
 import { type Authenticate, MAC_BYTES } from '@unbounded/health';
 
 /**
@@ -23,7 +31,8 @@ const publicKeyObject = (bytes: Uint8Array): KeyObject =>
 
 const authenticator = (secret: Buffer, from: Uint8Array, to: Uint8Array): Authenticate => {
   const info = Buffer.concat([Buffer.from(LABEL), from, to]);
-  const key = Buffer.from(hkdfSync('sha256', secret, Buffer.alloc(0), info, KEY_BYTES));
+  // As a key object: made once, it is several times as fast as bytes that each code would make one of.
+  const key = createSecretKey(Buffer.from(hkdfSync('sha256', secret, Buffer.alloc(0), info, KEY_BYTES)));
   return (bytes) => createHmac('sha256', key).update(bytes).digest().subarray(0, MAC_BYTES);
 };
 
