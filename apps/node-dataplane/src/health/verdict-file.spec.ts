@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -66,4 +66,14 @@ test('a folder that cannot be written costs nothing but the memory', async () =>
   writeFileSync(folder, 'no folder');
   file.save(() => verdicts);
   await expect(file.settled()).resolves.toBeUndefined();
+});
+
+test('what is in the file already is not written again', async () => {
+  const file = openVerdictFile(path);
+  const inode = async (): Promise<number> => {
+    file.save(() => verdicts);
+    await file.settled();
+    return statSync(path).ino; // a file that is written is a new one
+  };
+  expect(await inode()).toBe(await inode());
 });

@@ -26,7 +26,7 @@ export interface VerdictFile {
   readonly known: ReadonlyMap<string, Verdict>;
   /** Of this process; greater than of any before it, also when the clock went back. */
   readonly nonce: bigint;
-  /** Soon and not on this thread's time: `peers` is asked when it is written, once for several changes. */
+  /** Soon and not on this thread's time, where it differs: `peers` is asked when it is written, once for several changes. */
   save(peers: () => ReadonlyMap<string, Verdict>): void;
   /** All that was saved is in the file. */
   settled(): Promise<void>;
@@ -70,13 +70,16 @@ export const openVerdictFile = (path: string): VerdictFile => {
 
   let next: (() => ReadonlyMap<string, Verdict>) | undefined;
   let writing: Promise<void> | undefined;
+  let written: string | undefined;
   const writeAll = async (): Promise<void> => {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     while (next) {
       const text = textOf(next());
       next = undefined;
+      if (text === written) continue;
       await writeFile(`${path}.new`, text, { mode: 0o600 });
       await rename(`${path}.new`, path);
+      written = text;
     }
   };
   return {
