@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
+#include <sys/stat.h>
 
 struct job {
 	int netns_fd;
@@ -14,11 +15,20 @@ struct job {
 	int result;
 };
 
+/* Entering a namespace takes CAP_SYS_ADMIN, even the one that the thread is in: then there is nothing to enter. */
+static int is_elsewhere(int netns_fd)
+{
+	struct stat here, there;
+
+	return stat("/proc/thread-self/ns/net", &here) || fstat(netns_fd, &there) || here.st_dev != there.st_dev ||
+	       here.st_ino != there.st_ino;
+}
+
 static void *run_job(void *pointer)
 {
 	struct job *job = pointer;
 
-	if (job->netns_fd >= 0 && setns(job->netns_fd, CLONE_NEWNET))
+	if (job->netns_fd >= 0 && is_elsewhere(job->netns_fd) && setns(job->netns_fd, CLONE_NEWNET))
 		job->result = -errno;
 	else
 		job->result = job->work(job->argument);

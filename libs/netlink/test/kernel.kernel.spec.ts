@@ -321,3 +321,13 @@ describe('the socket', () => {
     expect(error).toMatchObject({ code: 'EMSGSIZE', what: 'send too much' });
   });
 });
+
+test('a socket that watches opens without the right to enter namespaces', () => {
+  const index = new URL('../src/index.ts', import.meta.url).href;
+  const script = `const { createRouteSocket } = await import('${index}');
+    const net = createRouteSocket();
+    net.monitor(['link'], { onEvent() {}, onResync() {} }).close();
+    net.close();`;
+  const node = [process.execPath, '--input-type=module', '--eval', script];
+  execFileSync('setpriv', ['--bounding-set', '-sys_admin', ...node], { stdio: 'pipe' });
+});
