@@ -1,0 +1,126 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { imageFileOf, makeUnboundedImage, NEXT_VERSION, VERSION, type Version } from './unbounded-image.ts';
+
+/** What is in the image runs there: its layers are unpacked and entered, in namespaces of their own. */
+
+const work = mkdtempSync(join(tmpdir(), 'unbounded-image-'));
+const root = join(work, 'root');
+const bash = (script: string): string => execFileSync('bash', ['-ec', script], { encoding: 'utf8', stdio: 'pipe' });
+
+interface Descriptor {
+  readonly digest: string;
+}
+const unpack = (version: Version, folder: string): Descriptor[] => {
+  mkdirSync(folder);
+  execFileSync('tar', ['-xf', imageFileOf(version), '-C', folder]);
+  const read = <T>(file: string): T => JSON.parse(readFileSync(join(folder, file), 'utf8')) as T;
+  const blob = ({ digest }: Descriptor): string => `blobs/sha256/${digest.replace('sha256:', '')}`;
+  return read<{ layers: Descriptor[] }>(blob(read<{ manifests: [Descriptor] }>('index.json').manifests[0])).layers;
+};
+
+let layers: Descriptor[];
+beforeAll(async () => {
+  await makeUnboundedImage();
+  await makeUnboundedImage(NEXT_VERSION);
+  layers = unpack(VERSION, join(work, 'now'));
+  mkdirSync(root);
+  for (const { digest } of layers)
+    execFileSync('tar', ['-xf', join(work, 'now/blobs/sha256', digest.replace('sha256:', '')), '-C', root]);
+});
+afterAll(() => rmSync(work, { recursive: true, force: true }));
+
+describe('the image', () => {
+  test.each(['cidr-allocator', 'site-membership', 'gateway-health', 'node-dataplane', 'node-keeper'])(
+    'holds all that %s needs to start',
+    (app) => {
+      expect(bash(`chroot ${root} /usr/bin/node /unbounded/apps/${app}/dist/main.mjs --help`)).toContain('Usage:');
+    },
+  );
+
+  test('holds the libraries of the addons', () => {
+    const script =
+      'for (const f of ["libbpf", "netlink"]) process.dlopen({ exports: {} }, `/unbounded/apps/node-dataplane/dist/${f}.node`); console.log("loaded")';
+    expect(bash(`chroot ${root} /usr/bin/node -e '${script}'`)).toBe('loaded\n');
+  });
+
+  test('holds the parts of the agent where it looks for them, and no shell', () => {
+    for (const file of [
+      'unbounded/apps/cni/build/unbounded-cni',
+      'unbounded/bpf/build/unbounded_encap.bpf.o',
+      'usr/bin/wireguard-go',
+    ])
+      expect(existsSync(join(root, file)), file).toBe(true);
+    expect(readdirSync(join(root, 'usr/bin')).sort()).toEqual(['agent-start', 'node', 'wireguard-go']);
+    expect(existsSync(join(root, 'bin'))).toBe(false);
+  });
+
+  test('of the next version shares the layer with Node, and has other eBPF programs', () => {
+    const next = unpack(NEXT_VERSION, join(work, 'next'));
+    expect(next[0]).toEqual(layers[0]);
+    expect(next[1]).not.toEqual(layers[1]);
+    const object = 'unbounded/bpf/build/unbounded_encap.bpf.o';
+    const other = execFileSync('tar', [
+      '-xOf',
+      join(work, 'next/blobs/sha256', next[1]!.digest.replace('sha256:', '')),
+      object,
+    ]);
+    expect(other.equals(readFileSync(join(root, object)))).toBe(false);
+  });
+});
+
+/** Runs what it is told as the agent's container would: own mounts and network, /proc/sys read-only, few capabilities. */
+const inContainer = (capabilities: string, ...command: string[]): string => {
+  const script = `mount -t proc proc ${root}/proc; mount --bind ${root}/proc/sys ${root}/proc/sys
+    mount -o remount,bind,ro ${root}/proc/sys; exec setpriv --bounding-set=-all,+sys_chroot,${capabilities} chroot ${root} "$@"`;
+  const namespaces = ['--mount', '--net', '--pid', '--fork', '--kill-child'];
+  return execFileSync('unshare', [...namespaces, 'bash', '-ec', script, '-', ...command], {
+    encoding: 'utf8',
+    stdio: 'pipe',
+  });
+};
+
+/** Prints which capabilities it has, and whether it can write settings. */
+const lookAround = `const fs = require('node:fs');
+  const write = (file, value) => { try { fs.writeFileSync('/proc/sys/' + file, value); return 'written'; } catch ({ code }) { return code; } };
+  const status = fs.readFileSync('/proc/self/status', 'utf8');
+  console.log(JSON.stringify({
+    permitted: /CapPrm:\\s*(\\w+)/.exec(status)[1],
+    net: write('net/ipv4/ip_forward', '1'),
+    kernel: write('kernel/panic', '0'),
+  }));`;
+const bits = (...numbers: number[]): string =>
+  numbers
+    .reduce((sum, bit) => sum | (1n << BigInt(bit)), 0n)
+    .toString(16)
+    .padStart(16, '0');
+/** Numbers of linux/capability.h. */
+const [NET_ADMIN, SYS_CHROOT] = [12, 18];
+
+describe('agent-start', () => {
+  test('makes settings of the network writable, nothing else, and gives up what that takes', () => {
+    const seen = JSON.parse(
+      inContainer('+net_admin,+sys_admin', '/usr/bin/agent-start', '/usr/bin/node', '-e', lookAround),
+    );
+    expect(seen).toEqual({ permitted: bits(NET_ADMIN, SYS_CHROOT), net: 'written', kernel: 'EROFS' });
+  });
+
+  test('is what makes the difference', () => {
+    expect(JSON.parse(inContainer('+net_admin,+sys_admin', '/usr/bin/node', '-e', lookAround))).toMatchObject({
+      net: 'EROFS',
+    });
+  });
+
+  test('without the right to mount says what the container lacks', () => {
+    expect(() => inContainer('+net_admin', '/usr/bin/agent-start', '/usr/bin/node', '-e', '')).toThrow(
+      'the container needs the capability SYS_ADMIN',
+    );
+  });
+
+  test('names a program that cannot be run', () => {
+    expect(() => inContainer('+sys_admin', '/usr/bin/agent-start', '/usr/bin/absent')).toThrow('/usr/bin/absent');
+  });
+});
