@@ -125,6 +125,29 @@ test('an External pool says which node lacks an address; an Internal one takes i
   await until('member', async () => (await members('p')).includes('gw'));
 });
 
+test('a pool that is deleted says which gateway keeps it, and goes with it', async () => {
+  await pools().create(poolObject('p'));
+  await gateway('gw');
+  start();
+  const condition = async (wanted: string) =>
+    (await pools().get('p')).status?.conditions?.find(({ type }) => type === wanted);
+  const reporting = await until(
+    'members',
+    async () => (await members('p')).includes('gw') && condition('GatewaysReporting'),
+  );
+  expect(reporting).toMatchObject({ status: 'Unknown', reason: 'NotYetReported' });
+  await until('finalizer', async () => (await pools().get('p')).metadata.finalizers?.includes(PROTECTION_FINALIZER));
+  await pools().delete('p');
+  const inUse = await until('condition', () => condition('Deletable'));
+  expect(inUse).toMatchObject({ status: 'False', reason: 'InUse', message: expect.stringContaining('members: gw;') });
+  await nodes().mergePatch('gw', { metadata: { labels: { gateway: null } } });
+  await until('the pool is gone', () =>
+    pools()
+      .get('p')
+      .then(() => false, isNotFound),
+  );
+});
+
 test('a node that two pools select is in the one whose name sorts first', async () => {
   await pools().create(poolObject('q', { nodeSelector: { gateway: 'p' } }));
   await gateway('gw');

@@ -166,9 +166,39 @@ test('conditions say who is missing, who is silent, and what helps', () => {
     { type: 'GatewaysReporting', status: 'True' },
   ]);
   expect(planPoolConditions(plan!, [reported], nowMs + 10_000)[2]).toMatchObject({ status: 'False', reason: 'Silent' });
-  expect(planPoolConditions(plan!, [], nowMs)[2]).toMatchObject({
+});
+
+test('a gateway that joined a moment ago has not reported yet; after 40 s it is silent', () => {
+  const [plan] = planGateways(world({ nodes: [node('g', { gateway: 'p' })], pools: [pool('p')] })).pools;
+  const joinedMs = Date.parse('2026-01-01T00:00:00Z');
+  const made = object('GatewayPoolNode', 'g', { nodeName: 'g', gatewayPool: 'p' });
+  const poolNode = { ...made, metadata: { ...made.metadata, creationTimestamp: '2026-01-01T00:00:00Z' } };
+  const reporting = (objects: (typeof poolNode)[], nowMs: number) => planPoolConditions(plan!, objects, nowMs)[2];
+  expect(reporting([], joinedMs)).toMatchObject({ status: 'Unknown', reason: 'NotYetReported' });
+  expect(reporting([poolNode], joinedMs + 39_000)).toMatchObject({
+    status: 'Unknown',
+    reason: 'NotYetReported',
+    message: 'joined less than 40 s ago and have not said yet what they reach: g',
+  });
+  expect(reporting([poolNode], joinedMs + 40_000)).toMatchObject({
     status: 'False',
-    message: expect.stringContaining('g; what they said last still counts'),
+    reason: 'Silent',
+    message: 'silent for more than 40 s: g; what they said last still counts',
+  });
+});
+
+test('a deleted pool says which gateways keep it; one that is not deleted says nothing of it', () => {
+  const alive = pool('p');
+  const deleted = { ...alive, metadata: { ...alive.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } };
+  const deletable = (subject: GatewayPool) => {
+    const [plan] = planGateways(world({ nodes: [node('g', { gateway: 'p' })], pools: [subject] })).pools;
+    return planPoolConditions(plan!, [], 0).find(({ type }) => type === 'Deletable');
+  };
+  expect(deletable(alive)).toBeUndefined();
+  expect(deletable(deleted)).toMatchObject({
+    status: 'False',
+    reason: 'InUse',
+    message: 'members: g; the pool goes when no node has the labels of spec.nodeSelector any more',
   });
 });
 

@@ -4,8 +4,8 @@ import { type Ineligible } from '@unbounded/membership';
 import { type Outsider, type PoolPlan } from './gateways.plan.ts';
 
 export interface PoolCondition {
-  readonly type: 'GatewaysAvailable' | 'NodesEligible' | 'GatewaysReporting';
-  readonly status: 'True' | 'False';
+  readonly type: 'GatewaysAvailable' | 'NodesEligible' | 'GatewaysReporting' | 'Deletable';
+  readonly status: 'True' | 'False' | 'Unknown';
   readonly reason: string;
   readonly message: string;
   readonly observedGeneration?: number;
@@ -53,19 +53,42 @@ const eligibility = ({ outsiders }: PoolPlan): PoolCondition => {
   return { type, status: 'False', reason: outsiders[0]!.reason, message: some(outsiders.map(describe)) };
 };
 
+type Voice = 'reporting' | 'not yet' | 'silent';
+
+/** A gateway joined when its object was made: so long it may take until its agent has written for the first time. */
+const voiceOf = (object: GatewayPoolNode | undefined, nowMs: number): Voice => {
+  const isRecent = (time: string | undefined): boolean => nowMs - Date.parse(time ?? '') < REPORT_STALE_MS;
+  if (!object) return 'not yet';
+  if (isRecent(object.status?.lastUpdated)) return 'reporting';
+  return object.status?.lastUpdated === undefined && isRecent(object.metadata.creationTimestamp) ? 'not yet' : 'silent';
+};
+
 const reporting = (
   { gateways }: PoolPlan,
-  lastUpdated: ReadonlyMap<string, string | undefined>,
+  objects: ReadonlyMap<string, GatewayPoolNode>,
   nowMs: number,
 ): PoolCondition => {
   const type = 'GatewaysReporting';
-  const silent = gateways
-    .map(({ name }) => name)
-    .filter((name) => !(nowMs - Date.parse(lastUpdated.get(name) ?? '') < REPORT_STALE_MS));
-  if (silent.length === 0)
-    return { type, status: 'True', reason: 'Reporting', message: 'every gateway says what it reaches' };
-  const message = `silent for more than ${REPORT_STALE_MS / 1000} s: ${some(silent)}; what they said last still counts`;
-  return { type, status: 'False', reason: 'Silent', message };
+  const withVoice = (wanted: Voice): string[] =>
+    gateways.map(({ name }) => name).filter((name) => voiceOf(objects.get(name), nowMs) === wanted);
+  const [silent, waiting] = [withVoice('silent'), withVoice('not yet')];
+  if (silent.length > 0) {
+    const message = `silent for more than ${REPORT_STALE_MS / 1000} s: ${some(silent)}; what they said last still counts`;
+    return { type, status: 'False', reason: 'Silent', message };
+  }
+  if (waiting.length > 0) {
+    const message = `joined less than ${REPORT_STALE_MS / 1000} s ago and have not said yet what they reach: ${some(waiting)}`;
+    return { type, status: 'Unknown', reason: 'NotYetReported', message };
+  }
+  return { type, status: 'True', reason: 'Reporting', message: 'every gateway says what it reaches' };
+};
+
+/** Why a deleted pool is still there; nothing for one that is not deleted. */
+const deletability = ({ pool, gateways }: PoolPlan): PoolCondition[] => {
+  if (pool.metadata.deletionTimestamp === undefined || gateways.length === 0) return [];
+  const names = some(gateways.map(({ name }) => name));
+  const message = `members: ${names}; the pool goes when no node has the labels of spec.nodeSelector any more`;
+  return [{ type: 'Deletable', status: 'False', reason: 'InUse', message }];
 };
 
 /** What a pool's status says about its gateways. */
@@ -75,8 +98,8 @@ export const planPoolConditions = (
   nowMs: number,
 ): readonly PoolCondition[] => {
   const { generation } = plan.pool.metadata;
-  const lastUpdated = new Map(poolNodes.map(({ metadata, status }) => [metadata.name, status?.lastUpdated]));
-  const conditions = [availability(plan), eligibility(plan), reporting(plan, lastUpdated, nowMs)];
+  const objects = new Map(poolNodes.map((object) => [object.metadata.name, object]));
+  const conditions = [availability(plan), eligibility(plan), reporting(plan, objects, nowMs), ...deletability(plan)];
   return conditions.map((condition) => ({
     ...condition,
     ...(generation === undefined ? {} : { observedGeneration: generation }),

@@ -81,7 +81,7 @@ test('no node is ever in neither a slice nor a pool', () => {
             expect(sliced).not.toContain(entry.name);
         }
         expect(plan!.nodeCount).toBe(sliced.length);
-        expect(plan!.isInUse).toBe(nodes.length > 0);
+        expect(plan!.members.length).toBe(nodes.length);
       },
     ),
   );

@@ -21,8 +21,8 @@ export interface SitePlan {
   /** Nodes of the site that are no gateways. */
   readonly nodeCount: number;
   readonly slices: readonly SiteNodeSlice[];
-  /** Any node, gateways too, is in the site: it must not go away. */
-  readonly isInUse: boolean;
+  /** Names of all nodes of the site, gateways too: while there are any it must not go away. */
+  readonly members: readonly string[];
   /** Earlier sites that have some of its addresses. */
   readonly overlaps: readonly SiteOverlap[];
 }
@@ -82,7 +82,7 @@ export const planMembership = (world: MembershipWorld): MembershipPlan => {
       site,
       nodeCount: workers.length,
       slices: planSlices(site, workers),
-      isInUse: all.length > 0,
+      members: all.map(({ name }) => name).sort(),
       overlaps: overlaps.filter((overlap) => overlap.site === site.metadata.name),
     };
   });

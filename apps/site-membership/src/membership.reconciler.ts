@@ -57,6 +57,17 @@ export interface MembershipReconcilerOptions {
 const observed = ({ metadata }: Site | SitePeering) =>
   metadata.generation === undefined ? {} : { observedGeneration: metadata.generation };
 
+const NAMED = 5;
+
+/** Why a deleted Site is still there; nothing for one that is not deleted. */
+const deletability = ({ site, members }: SitePlan) => {
+  if (site.metadata.deletionTimestamp === undefined || members.length === 0) return [];
+  const more = members.length > NAMED ? ` and ${members.length - NAMED} more` : '';
+  const names = `${members.slice(0, NAMED).join(', ')}${more}`;
+  const message = `members: ${names}; the Site goes when no node has an internal address in spec.nodeCidrs any more`;
+  return [{ type: 'Deletable', status: 'False', reason: 'InUse', message, ...observed(site) } as const];
+};
+
 const siteCondition = ({ site, overlaps }: SitePlan) => {
   const type = 'NodeCidrsValid';
   if (overlaps.length === 0) {
@@ -102,13 +113,14 @@ const createApply = ({ caches, clients, recorder, logger }: MembershipReconciler
       await inParallel(update, PARALLEL_WRITES, async (slice) => void (await clients.slices.update(slice, { signal })));
       await inParallel(remove, PARALLEL_WRITES, (name) => clients.slices.delete(name, { signal }).catch(ignoreGone));
     },
-    finalizer: ({ site, isInUse }: SitePlan) =>
-      setFinalizer(clients.sites, site, { name: PROTECTION_FINALIZER, isPresent: isInUse, signal }).catch(ignoreGone),
+    finalizer: ({ site, members }: SitePlan) =>
+      setFinalizer(clients.sites, site, { name: PROTECTION_FINALIZER, isPresent: members.length > 0, signal }).catch(
+        ignoreGone,
+      ),
     siteStatus: async (plan: SitePlan): Promise<void> => {
       const fields = { nodeCount: plan.nodeCount, sliceCount: plan.slices.length };
-      await applyStatus(clients.sites, plan.site, { fields, conditions: [siteCondition(plan)] }, status).catch(
-        ignoreGone,
-      );
+      const conditions = [siteCondition(plan), ...deletability(plan)];
+      await applyStatus(clients.sites, plan.site, { fields, conditions }, status).catch(ignoreGone);
     },
     peeringStatus: async (plan: PeeringPlan): Promise<void> => {
       const fields = { peeredSiteCount: plan.peeredSiteCount, totalNodeCount: plan.totalNodeCount };
@@ -133,7 +145,7 @@ export const membershipReconciler =
     const apply = createApply(options, signal);
     // Protection first: a site must not vanish while its nodes are being recorded.
     await inParallel(
-      plan.sites.filter(({ isInUse }) => isInUse),
+      plan.sites.filter(({ members }) => members.length > 0),
       PARALLEL_WRITES,
       apply.finalizer,
     );
@@ -142,7 +154,7 @@ export const membershipReconciler =
     await inParallel(plan.sites, PARALLEL_WRITES, apply.siteStatus);
     await inParallel(plan.peerings, PARALLEL_WRITES, apply.peeringStatus);
     await inParallel(
-      plan.sites.filter(({ isInUse }) => !isInUse),
+      plan.sites.filter(({ members }) => members.length === 0),
       PARALLEL_WRITES,
       apply.finalizer,
     );

@@ -103,6 +103,14 @@ test('a site that is deleted stays until its last node has gone', async () => {
   await sites().delete('a');
   expect((await sites().get('a')).metadata.deletionTimestamp).toBeDefined();
   expect(await siteLabel('n1')).toBe('a');
+  const condition = await until('condition', async () =>
+    (await sites().get('a')).status?.conditions?.find(({ type }) => type === 'Deletable'),
+  );
+  expect(condition).toMatchObject({
+    status: 'False',
+    reason: 'InUse',
+    message: expect.stringContaining('members: n1;'),
+  });
   await nodes().delete('n1');
   await until('the site is gone', () =>
     sites()

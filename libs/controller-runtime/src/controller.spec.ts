@@ -1,4 +1,5 @@
-import { createMetrics, silentLogger } from '@unbounded/telemetry';
+import { ApiError } from '@unbounded/kube';
+import { createLogger, createMetrics, silentLogger } from '@unbounded/telemetry';
 import { expect, test } from 'vitest';
 
 import { createController, type Source } from './controller.ts';
@@ -8,6 +9,7 @@ import { again, done, reject, type Verdict } from './verdict.ts';
 const setUp = (
   reconcile: (key: string, turn: number) => Verdict | Promise<Verdict>,
   keys: readonly string[] = ['a'],
+  logger = silentLogger,
 ) => {
   let enqueue: (key: string) => void = () => {};
   const source: Source = { connect: (callback) => (enqueue = callback), keys: () => keys };
@@ -21,7 +23,7 @@ const setUp = (
       return reconcile(key, turns.filter((other) => other === key).length);
     },
     backoff: { baseMs: 1, maxMs: 2 },
-    logger: silentLogger,
+    logger,
     metrics,
   });
   return { controller, metrics, turns, enqueue: (key: string) => enqueue(key) };
@@ -55,6 +57,28 @@ test('an error brings the key back, others go on meanwhile, and both are counted
   const text = await metrics.render();
   expect(text).toContain('controller_runtime_reconcile_total{controller="test",result="error"} 2');
   expect(text).toContain('workqueue_retries_total{name="test"} 2');
+});
+
+test('a conflict is told in one line without a stack, for who asks for it; another error is a warning', async () => {
+  const lines: Record<string, unknown>[] = [];
+  const destination = { write: (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>) };
+  const stop = new AbortController();
+  const { controller } = setUp(
+    (_key, turn) => {
+      if (turn === 1) throw new ApiError('PATCH /nodes/n', 409, { reason: 'Conflict' });
+      if (turn === 2) throw new Error('broken');
+      stop.abort();
+      return done;
+    },
+    ['a'],
+    createLogger({ name: 'test', level: 'debug', destination }),
+  );
+  await controller.run(stop.signal);
+  expect(lines).toMatchObject([
+    { level: 'debug', msg: 'conflict, retried', reason: 'PATCH /nodes/n: 409 Conflict' },
+    { level: 'warn', msg: 'reconcile failed' },
+  ]);
+  expect(lines[0]).not.toHaveProperty('err');
 });
 
 test('a rejected key does not come back by itself; "again" does', async () => {

@@ -1,4 +1,4 @@
-import { type KubeObject } from '@unbounded/kube';
+import { isConflict, type KubeObject } from '@unbounded/kube';
 import { type Logger, type Metrics, traced } from '@unbounded/telemetry';
 
 import { type BackoffOptions } from './backoff.ts';
@@ -103,7 +103,10 @@ export const createController = (options: ControllerOptions): Controller => {
       settle(current, key, verdict);
     } catch (error) {
       if (!signal.aborted) {
-        logger.warn({ controller: name, key, err: error }, 'reconcile failed');
+        // A write on top of a change that had not been seen yet: everyday with two writers, and the retry sees it.
+        if (isConflict(error))
+          logger.debug({ controller: name, key, reason: (error as Error).message }, 'conflict, retried');
+        else logger.warn({ controller: name, key, err: error }, 'reconcile failed');
         current.retry(key);
       }
     } finally {
