@@ -16,6 +16,10 @@ export const agentOptions = {
   nodeName: option(text(process.env['NODE_NAME'] ?? ''), 'The Node that this agent serves; NODE_NAME when not given.'),
   kubeconfig: option(path, 'Cluster to follow; not set: KUBECONFIG, else the service account of the pod.'),
   objects: option(path, 'Folder of YAML files to read the objects from, instead of an API server.'),
+  dataplane: option(
+    choice(['ebpf', 'netlink'], 'ebpf'),
+    'How packets find their way: eBPF programs and maps, or kernel routes and next-hop groups alone.',
+  ),
   healthPort: option(port(9998), 'TCP port of /healthz, /readyz and /metrics; 0 takes a free one.'),
   stateFolder: option(
     text(STATE_FOLDER),

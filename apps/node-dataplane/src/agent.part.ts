@@ -17,6 +17,7 @@ import { startCniServer } from './cni/server.ts';
 import { startHealth } from './health/health.ts';
 import { groupMapPin, openForwardingMaps } from './kernel/forwarding-maps.ts';
 import { loadOrCreateKeys } from './kernel/keys.ts';
+import { createNodePlanner } from './node-planner.ts';
 import { stateFile } from './kernel/state-file.ts';
 import { createSysctls } from './kernel/sysctls.ts';
 import { findProtocols, findUnderlay } from './kernel/underlay.ts';
@@ -114,15 +115,23 @@ const start = async (config: AgentConfig, services: HostServices): Promise<Runni
   pods.keepOnly(({ netns }) => existsSync(netns));
   const cni: Server = await startCniServer(config.cniSocket, pods, logger);
   const world = openWorld(config, services);
-  const agent = createAgent({
+  const protocols = await findProtocols(net);
+  const planner = createNodePlanner({
     nodeName: config.nodeName,
-    dataplane,
+    publicKey,
+    protocols,
+    dataplaneKind: config.dataplane,
     source: world.source,
-    reporter: world.reporter,
     planFile: stateFile(join(config.stateFolder, 'plan.json'), isPlan),
+    logger,
+  });
+  const agent = createAgent({
+    planner,
+    dataplane,
+    reporter: world.reporter,
     cniFolder: config.cniConfFolder,
     publicKey,
-    protocols: await findProtocols(net),
+    protocols,
     underlay: () => findUnderlay(net),
     logger,
   });

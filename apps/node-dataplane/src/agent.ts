@@ -1,20 +1,17 @@
-import { DEVICES, findMember, type LocalNode, type NodePlan, parseWorld, planNode } from '@unbounded/topology';
 import type { Logger } from '@unbounded/telemetry';
-import { tryParsePrefix } from '@unbounded/ip';
+import { DEVICES, type NodePlan } from '@unbounded/topology';
 import { ensureCniConfig } from './cni/config.ts';
 import { applyPlan, type Dataplane } from './dataplane.ts';
-import type { StateFile } from './kernel/state-file.ts';
 import type { Underlay } from './kernel/underlay.ts';
-import type { Reporter, Snapshot, WorldSource } from './world/source.port.ts';
+import type { NodePlanner } from './node-planner.ts';
+import type { Reporter } from './world/source.port.ts';
 
 /** Observe, plan, diff, apply, report: the agent's one job, a pass at a time. */
 
 export interface AgentParts {
-  readonly nodeName: string;
+  readonly planner: NodePlanner;
   readonly dataplane: Dataplane;
-  readonly source: WorldSource;
   readonly reporter: Reporter;
-  readonly planFile: StateFile<NodePlan>;
   readonly cniFolder: string;
   readonly publicKey: string;
   readonly protocols: readonly string[];
@@ -26,27 +23,6 @@ export interface AgentParts {
 const REPAIR_EVERY_MS = 5000;
 const SOON_MS = 200;
 const WIREGUARD_OVERHEAD_BYTES = 80;
-
-/** What the plan is made for: the member that the objects list, with what the Node itself says. */
-const localNode = (
-  snapshot: Snapshot,
-  world: ReturnType<typeof parseWorld>,
-  parts: AgentParts,
-  underlay: Underlay,
-): LocalNode | undefined => {
-  const listed = findMember(world, parts.nodeName);
-  if (!listed || !snapshot.node) return undefined;
-  const podCidrs = snapshot.node.podCidrs.flatMap((text) => tryParsePrefix(text) ?? []);
-  if (podCidrs.length === 0) return undefined;
-  const member = {
-    ...listed,
-    podCidrs,
-    internalIps: snapshot.node.internalIps,
-    protocols: parts.protocols,
-    publicKey: parts.publicKey,
-  };
-  return { member, underlayMtuBytes: underlay.mtuBytes, pathMtuBytes: parts.dataplane.health.pathMtuBytes() };
-};
 
 export interface Agent {
   /** One pass; returns when the next is due, in milliseconds. */
@@ -69,27 +45,8 @@ const createProblemLog = (logger: Logger): ((problems: Problems) => void) => {
 };
 
 export const createAgent = (parts: AgentParts): Agent => {
-  const { dataplane, source, reporter, planFile, logger } = parts;
-  let plan = planFile.read();
-  let plannedFrom = '';
+  const { planner, dataplane, reporter, logger } = parts;
   let isReady = false;
-
-  /** Plans anew when the objects, the underlay or what paths carry changed; otherwise, and while the objects are away, the last plan stands. */
-  const replan = async (underlay: Underlay): Promise<void> => {
-    const snapshot = source.snapshot();
-    const paths = [...dataplane.health.pathMtuBytes()].sort(([a], [b]) => (a < b ? -1 : 1));
-    const from = snapshot && `${snapshot.version} ${JSON.stringify([underlay, paths])}`;
-    if (!snapshot || from === undefined || from === plannedFrom) return;
-    const world = parseWorld(snapshot.objects);
-    const local = localNode(snapshot, world, parts, underlay);
-    plannedFrom = from;
-    if (!local) {
-      if (!plan) logger.info('waiting for pod CIDRs and for a slice or pool to list this node');
-      return;
-    }
-    plan = planNode(world, local);
-    planFile.write(plan);
-  };
 
   const tellProblems = createProblemLog(logger);
 
@@ -104,6 +61,7 @@ export const createAgent = (parts: AgentParts): Agent => {
         protocols: parts.protocols,
         networkReady: isReady,
         problems,
+        routes: planner.advertised,
       });
     } catch (error) {
       logger.warn({ error: (error as Error).message }, 'cannot report; the network goes on');
@@ -115,11 +73,12 @@ export const createAgent = (parts: AgentParts): Agent => {
       return isReady;
     },
     get plan() {
-      return plan;
+      return planner.plan;
     },
     async pass() {
       const underlay = await parts.underlay();
-      await replan(underlay);
+      planner.replan(underlay, dataplane.health.pathMtuBytes());
+      const { plan } = planner;
       if (!plan) {
         await report(underlay, []);
         return REPAIR_EVERY_MS;

@@ -86,9 +86,10 @@ export const stopControllers = async (): Promise<void> => {
 const agentDaemon = (node: string, app: NodeApp): string => `${app}-${node}`;
 export const agentLog = agentDaemon;
 
-const agentArguments = (node: LabNode, app: NodeApp): string[] => {
+const agentArguments = (layout: LabLayout, node: LabNode, app: NodeApp): string[] => {
   if (app === 'node-keeper') return ['--wireguard-go', binary('wireguard-go')];
-  return ['--node-name', node.name, '--kubeconfig', join(nodeDir(node.name), `${NODE_AGENT}.kubeconfig`)];
+  const kubeconfig = join(nodeDir(node.name), `${NODE_AGENT}.kubeconfig`);
+  return ['--node-name', node.name, '--kubeconfig', kubeconfig, '--dataplane', layout.options.dataplane];
 };
 
 /** Starts an agent inside its node, in a cgroup of its own; a running one is left alone. */
@@ -106,7 +107,7 @@ export const startAgent = async (
   }
   // The group is joined before the node's namespaces are entered: inside them its path is another.
   const group = makeAgentCgroup(node.name, app);
-  const command = [...inNode(node.name), nodeJs, appBundle(app), ...agentArguments(node, app)];
+  const command = [...inNode(node.name), nodeJs, appBundle(app), ...agentArguments(layout, node, app)];
   startDaemon(agentDaemon(node.name, app), ['bash', '-c', `echo $$ >${group}; exec "$@"`, app, ...command], {
     env: { ...process.env, ...env },
   });

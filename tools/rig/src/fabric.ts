@@ -61,6 +61,14 @@ const plugs = (layout: LabLayout): Plug[] => {
   return all;
 };
 
+/** The switch's end of a node's cable. */
+export const switchPort = (layout: LabLayout, node: string, device: string): { namespace: string; port: string } => {
+  const index = plugs(layout).findIndex((plug) => plug.namespace === namespaceOf(node) && plug.device === device);
+  const plug = plugs(layout)[index];
+  if (!plug) throw new Error(`node ${node} has no cable at ${device}`);
+  return { namespace: plug.bridge.namespace, port: `p${index}` };
+};
+
 const ipBatch = (namespace: string, lines: readonly string[]): Promise<string> =>
   runAsync(['ip', '-n', namespace, '-batch', '-'], { input: `${lines.join('\n')}\n` });
 

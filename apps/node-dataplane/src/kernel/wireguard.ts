@@ -30,6 +30,20 @@ const peersOf = (plan: WireGuardInterfacePlan): PeerSpec[] =>
     ...(persistentKeepaliveSeconds === undefined ? {} : { persistentKeepaliveSeconds }),
   }));
 
+const GREETING_SECONDS = 25;
+
+/**
+ * A new peer that can be called is called at once (a keepalive that begins sends a packet): the first handshake then
+ * succeeds from the end that is set up last, instead of five seconds after the first packet was held back for it. The next
+ * pass takes the keepalive away again where the plan has none.
+ */
+const greeting = (peers: readonly PeerSpec[], isNew: (publicKey: string) => boolean): PeerSpec[] =>
+  peers.map((peer) =>
+    peer.endpoint !== undefined && peer.persistentKeepaliveSeconds === undefined && isNew(peer.publicKey)
+      ? { ...peer, persistentKeepaliveSeconds: GREETING_SECONDS }
+      : peer,
+  );
+
 /** Peers with the endpoints that were learned, so that a restarted process can call them too. */
 const withLearned = (peers: readonly PeerSpec[], state: DeviceState): PeerSpec[] =>
   peers.map((peer) => {
@@ -43,9 +57,14 @@ const openDevice = (link: Link): WireGuardDevice =>
 const applyOne = async (plan: WireGuardInterfacePlan, link: Link, context: WireGuardContext): Promise<DeviceState> => {
   const peers = peersOf(plan);
   const unit = { device: plan.name, privateKeyFile: context.privateKeyFile, listenPort: plan.listenPort };
-  const desired: DeviceSpec = { privateKey: context.privateKey, listenPort: plan.listenPort, peers };
   await using device = openDevice(link);
   const state = await device.get();
+  const known = new Set(state.peers.map(({ publicKey }) => publicKey));
+  const desired: DeviceSpec = {
+    privateKey: context.privateKey,
+    listenPort: plan.listenPort,
+    peers: greeting(peers, (publicKey) => !known.has(publicKey)),
+  };
   if (isUserspace(link)) writeUnit(context.unitsFolder, { ...unit, peers: withLearned(peers, state) });
   const change = diffDevice(state, desired);
   if (!change) return state;
@@ -59,7 +78,7 @@ const requestProcess = (plan: WireGuardInterfacePlan, context: WireGuardContext)
     device: plan.name,
     privateKeyFile: context.privateKeyFile,
     listenPort: plan.listenPort,
-    peers: peersOf(plan),
+    peers: greeting(peersOf(plan), () => true),
   });
 };
 

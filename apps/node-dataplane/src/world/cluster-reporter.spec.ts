@@ -1,5 +1,5 @@
 import type { Cluster, EventRecorder, Node } from '@unbounded/kube';
-import { beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 import { createClusterReporter } from './cluster-reporter.ts';
 import type { NodeReport } from './source.port.ts';
 
@@ -24,7 +24,8 @@ const client = {
       metadata: { ...node!.metadata, annotations: { ...node!.metadata.annotations, ...patch.metadata.annotations } },
     };
   },
-  apply: async (object: { status: { conditions: Condition[] } }) => {
+  apply: async (object: { kind: string; status: { conditions: Condition[] } }) => {
+    if (object.kind === 'GatewayPoolNode') return void writes.push('gateway');
     writes.push('conditions');
     const others = conditions().filter(({ type }) => !object.status.conditions.some((entry) => entry.type === type));
     node = { ...node!, status: { ...node!.status, conditions: [...others, ...object.status.conditions] } };
@@ -44,6 +45,7 @@ const fine: NodeReport = {
   protocols: ['VXLAN', 'WireGuard'],
   networkReady: true,
   problems: [],
+  routes: undefined,
 };
 const problem = { reason: 'ForeignLink', message: 'a link named vxlan0' };
 
@@ -101,6 +103,19 @@ test('the time of the last transition stays while the status does', async () => 
   const since = condition('UnboundedNetworkDegraded')?.lastTransitionTime;
   await reporter.report({ ...fine, problems: [problem, { reason: 'MapFull', message: 'map x' }] });
   expect(condition('UnboundedNetworkDegraded')?.lastTransitionTime).toBe(since);
+});
+
+test('a gateway says what lies behind it when that changes, and that it lives from time to time', async () => {
+  vi.useFakeTimers();
+  const reporter = open();
+  const told = async (source: string): Promise<number> => {
+    await reporter.report({ ...fine, routes: { '100.65.0.0/16': { type: 'PodCidr', source, paths: [] } } });
+    return writes.filter((write) => write === 'gateway').length;
+  };
+  expect([await told('a'), await told('a'), await told('b')]).toEqual([1, 1, 2]);
+  vi.advanceTimersByTime(15_000);
+  expect(await told('b')).toBe(3);
+  vi.useRealTimers();
 });
 
 test('while the Node is not there nothing is said', async () => {

@@ -1,5 +1,6 @@
 import { annotations } from '@unbounded/crds';
 import { type Cluster, type EventRecorder, type Node, nodes } from '@unbounded/kube';
+import { createGatewayReporter } from './gateway-reporter.ts';
 import type { NodeReport, Reporter } from './source.port.ts';
 
 /** Tells the API server about our node: annotations that peers need, conditions and Events for operators. */
@@ -59,6 +60,7 @@ export interface ClusterReporterOptions {
 
 export const createClusterReporter = ({ cluster, nodeName, node, events }: ClusterReporterOptions): Reporter => {
   const client = cluster.client(nodes);
+  const gateway = createGatewayReporter(cluster, nodeName);
   let toldProblems = new Set<string>();
 
   const reportAnnotations = async (report: NodeReport, seen: Node): Promise<void> => {
@@ -105,6 +107,7 @@ export const createClusterReporter = ({ cluster, nodeName, node, events }: Clust
       recordNewProblems(report, seen);
       await reportAnnotations(report, seen);
       await reportConditions(report, seen);
+      await gateway.report(report.routes);
     },
   };
 };

@@ -1,3 +1,4 @@
+import type { AdvertisedRoute } from '@unbounded/crds';
 import type { TopologyObjects } from '@unbounded/topology';
 import type { NodeFacts } from './object-files.ts';
 
@@ -26,6 +27,8 @@ export interface NodeReport {
   /** A plan has been applied: pods have a network. */
   readonly networkReady: boolean;
   readonly problems: readonly { readonly reason: string; readonly message: string }[];
+  /** Of a gateway: what lies behind it. */
+  readonly routes: Readonly<Record<string, AdvertisedRoute>> | undefined;
 }
 
 export interface Reporter {

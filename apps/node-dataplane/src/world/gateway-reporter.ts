@@ -1,0 +1,33 @@
+import { type AdvertisedRoute, gatewayPoolNodeKind, GROUP_VERSION, sameJson } from '@unbounded/crds';
+import { type Cluster, clientOf, ignoreGone } from '@unbounded/kube';
+
+/** A gateway says in its GatewayPoolNode what lies behind it, and that it is alive. */
+export interface GatewayReporter {
+  /** @param routes undefined: the node is no gateway, or does not know yet */
+  report(routes: Readonly<Record<string, AdvertisedRoute>> | undefined): Promise<void>;
+}
+
+const FIELD_MANAGER = 'unbounded-node-dataplane';
+/** Others take a gateway for silent after 40 s: two reports may be lost. */
+const EVERY_MS = 13_000;
+
+export const createGatewayReporter = (cluster: Cluster, nodeName: string): GatewayReporter => {
+  const client = clientOf(cluster, gatewayPoolNodeKind);
+  let told: Readonly<Record<string, AdvertisedRoute>> | undefined;
+  let toldMs = 0;
+  return {
+    async report(routes) {
+      if (routes === undefined) return;
+      const now = Date.now();
+      if (now - toldMs < EVERY_MS && told !== undefined && sameJson(routes, told)) return;
+      const status = { lastUpdated: new Date(now).toISOString(), routes };
+      const object = { apiVersion: GROUP_VERSION, kind: 'GatewayPoolNode', metadata: { name: nodeName }, status };
+      // The controller makes the object when it takes the node in, and deletes it with the role.
+      await client
+        .apply(object as never, { subresource: 'status', fieldManager: FIELD_MANAGER, force: true })
+        .catch(ignoreGone);
+      told = routes;
+      toldMs = now;
+    },
+  };
+};

@@ -1,0 +1,109 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { inNamespace, run } from './command.ts';
+import { kubectl } from './control-plane.ts';
+import { switchPort } from './fabric.ts';
+import { type LabLayout, type LabNode, namespaceOf, routerName } from './layout.ts';
+import { onNode, timeUntil, tryOnNode } from './scenario.ts';
+
+/** Ways in which a network breaks, and the way back. */
+
+export interface Outage {
+  begin(): void;
+  end(): void;
+}
+
+const cable = (layout: LabLayout, node: string, device: string): Outage => {
+  const { namespace, port } = switchPort(layout, node, device);
+  const set = (state: 'up' | 'down'): void => void run(['ip', '-n', namespace, 'link', 'set', port, state]);
+  return { begin: () => set('down'), end: () => set('up') };
+};
+
+/** Packets that match are dropped by a router. */
+const routerDrop = (site: string, match: string): Outage => {
+  const nft = (...args: string[]): void => void run([...inNamespace(namespaceOf(routerName(site))), 'nft', ...args]);
+  return {
+    begin() {
+      nft('add', 'table', 'inet', 'outage');
+      nft('add', 'chain', 'inet', 'outage', 'c', '{ type filter hook forward priority -400; }');
+      nft('add', 'rule', 'inet', 'outage', 'c', ...match.split(' '), 'drop');
+    },
+    end: () => nft('delete', 'table', 'inet', 'outage'),
+  };
+};
+
+/** The node is off: no cable of it carries anything. */
+export const powerOff = (layout: LabLayout, node: LabNode): Outage => {
+  const devices = node.external?.by === 'interface' ? ['eth0', 'eth1'] : ['eth0'];
+  const cables = devices.map((device) => cable(layout, node.name, device));
+  return { begin: () => cables.forEach((each) => each.begin()), end: () => cables.forEach((each) => each.end()) };
+};
+
+/** The node is up and reaches its site, but not the WAN. */
+export const cutWan = (layout: LabLayout, node: LabNode): Outage =>
+  node.external?.by === 'interface'
+    ? cable(layout, node.name, 'eth1')
+    : routerDrop(node.site, `ip saddr ${node.internalIp} oifname wan0`);
+
+/** A site is alone; inside it everything goes on. */
+export const partition = (layout: LabLayout, site: string): Outage => {
+  const namespace = namespaceOf(routerName(site));
+  const set = (state: 'up' | 'down'): void => void run(['ip', '-n', namespace, 'link', 'set', 'wan0', state]);
+  const gateways = layout.nodes.filter((node) => node.site === site && node.external?.by === 'interface');
+  const cables = gateways.map((node) => cable(layout, node.name, 'eth1'));
+  return {
+    begin: () => {
+      set('down');
+      cables.forEach((each) => each.begin());
+    },
+    end: () => {
+      set('up');
+      cables.forEach((each) => each.end());
+    },
+  };
+};
+
+const KINDS = ['sites', 'gatewaypools', 'sitegatewaypoolassignments', 'gatewaypoolpeerings', 'sitepeerings'] as const;
+
+/** How often every link is probed, and how many lost probes make it unhealthy. */
+export const setProbing = async (layout: LabLayout, intervalMs: number, detectMultiplier: number): Promise<void> => {
+  const settings = { transmitInterval: intervalMs, receiveInterval: intervalMs, detectMultiplier };
+  for (const kind of KINDS) {
+    const names = (await kubectl(layout, ['get', kind, '-o', 'name'])).split('\n').filter(Boolean);
+    const patch = JSON.stringify({ spec: { healthCheckSettings: settings } });
+    for (const name of names) await kubectl(layout, ['patch', name, '--type=merge', '-p', patch]);
+  }
+};
+
+const METRICS = ['curl', '-s', '--max-time', '2', 'http://127.0.0.1:9998/metrics'];
+
+/** Peers of a node by the state in which it sees them; none while its agent does not answer. */
+export const peerStates = (node: string): Record<string, number> => {
+  const states: Record<string, number> = {};
+  for (const [, state = '', count] of (tryOnNode(node, ...METRICS) ?? '').matchAll(/^unbounded_health_peers\{.*state="(\w+)"\} (\d+)/gm))
+    states[state] = (states[state] ?? 0) + Number(count);
+  return states;
+};
+
+/** Waits until every node sees all its peers as healthy. */
+export const allHealthy = (layout: LabLayout, limitMs = 30_000): Promise<number> =>
+  timeUntil(
+    'every peer is healthy',
+    () =>
+      layout.nodes.every(({ name }) => {
+        const { Healthy = 0, ...others } = peerStates(name);
+        return Healthy > 0 && Object.values(others).every((count) => count === 0);
+      }),
+    limitMs,
+  );
+
+const receivedBytes = (node: string, device: string): number =>
+  (JSON.parse(onNode(node, 'ip', '-j', '-s', 'link', 'show', device)) as { stats64: { rx: { bytes: number } } }[])[0]!.stats64
+    .rx.bytes;
+
+/** Of the gateways the one that most of the traffic from within the site enters by. */
+export const busiestGateway = async (gateways: readonly LabNode[], device = 'vxlan0'): Promise<LabNode> => {
+  const before = gateways.map(({ name }) => receivedBytes(name, device));
+  await delay(500);
+  const grown = gateways.map(({ name }, index) => receivedBytes(name, device) - before[index]!);
+  return gateways[grown.indexOf(Math.max(...grown))]!;
+};
