@@ -27,6 +27,19 @@ test('every text, list and map of every kind is bounded', () => {
   expect(kinds.flatMap(({ kind, body }) => walk(kind, body.json))).toEqual([]);
 });
 
+const unexplained = (path: string, node: JsonSchema): string[] => [
+  ...Object.entries(node.properties ?? {}).flatMap(([name, child]) => [
+    ...(child.description ? [] : [`${path}.${name}`]),
+    ...unexplained(`${path}.${name}`, child),
+  ]),
+  ...(node.items ? unexplained(`${path}[]`, node.items) : []),
+  ...(node.additionalProperties ? unexplained(`${path}{}`, node.additionalProperties) : []),
+];
+
+test('kubectl explain has words for every field of every kind', () => {
+  expect(kinds.flatMap(({ kind, body }) => unexplained(kind, body.json))).toEqual([]);
+});
+
 test('short names are what the documents say', () => {
   expect(Object.fromEntries(kinds.map(({ kind, shortNames }) => [kind, shortNames.join()]))).toEqual({
     Site: 'st',

@@ -123,7 +123,7 @@ export const linkSettings = {
   tunnelProtocol: optional(
     oneOf([...TUNNEL_PROTOCOLS, 'Auto'], {
       description:
-        'How links that this object governs are carried. Absent or Auto: WireGuard over external addresses, else GENEVE. If any governing object says WireGuard, the link is WireGuard.',
+        'How links that this object governs are carried. Absent or Auto: WireGuard over external addresses, else GENEVE, or VXLAN where the kernel of an end has no GENEVE. Any governing object that says WireGuard makes the link WireGuard (without a kernel module wireguard-go carries it); else the strictest of GENEVE, VXLAN, IPIP, None counts, and VXLAN stands in for what an end cannot do. A Site’s values other than WireGuard count only inside it. None is plain routing.',
     }),
   ),
   tunnelMTU: optional(
@@ -131,16 +131,32 @@ export const linkSettings = {
   ),
 };
 
+/** What `kubectl explain` says of `spec` and `status`. */
+export const SPEC = { description: 'What should be.' } as const;
+export const STATUS = { description: 'What is: written by our programs, not by people.' } as const;
+
 /** metav1.Condition */
 export const conditions = optional(
   list(
     object({
-      type: string({ maxLength: 316, minLength: 1 }),
-      status: oneOf(['True', 'False', 'Unknown']),
-      observedGeneration: optional(integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
-      lastTransitionTime: string({ format: 'date-time', maxLength: 64 }),
-      reason: string({ maxLength: 1024, minLength: 1 }),
-      message: string({ maxLength: 32_768 }),
+      type: string({ description: 'What the statement is about.', maxLength: 316, minLength: 1 }),
+      status: oneOf(['True', 'False', 'Unknown'], {
+        description: 'True: as it should be. False: not. Unknown: cannot be said yet.',
+      }),
+      observedGeneration: optional(
+        integer({
+          description: 'The metadata.generation that the statement is about.',
+          minimum: 0,
+          maximum: Number.MAX_SAFE_INTEGER,
+        }),
+      ),
+      lastTransitionTime: string({
+        description: 'When the status last changed.',
+        format: 'date-time',
+        maxLength: 64,
+      }),
+      reason: string({ description: 'One CamelCase word, for programs.', maxLength: 1024, minLength: 1 }),
+      message: string({ description: 'A sentence, for people.', maxLength: 32_768 }),
     }),
     { description: 'What is and is not as it should be.', as: 'map', keys: ['type'], maxItems: 16 },
   ),

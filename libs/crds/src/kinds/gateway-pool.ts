@@ -8,6 +8,8 @@ import {
   nameFitsLabel,
   nodeName,
   objectName,
+  SPEC,
+  STATUS,
 } from '../fields.ts';
 import { defineKind, type ObjectOf, type SpecOf, type StatusOf } from '../kind.ts';
 import { MESH_WIREGUARD_PORT } from '../names.ts';
@@ -45,37 +47,53 @@ export const gatewayPoolKind = defineKind({
   hasStatus: true,
   columns: [
     { name: 'Type', type: 'string', jsonPath: '.spec.type' },
-    { name: 'Nodes', type: 'integer', jsonPath: '.status.nodeCount' },
-    { name: 'Connected Sites', type: 'string', jsonPath: '.status.connectedSites' },
-    { name: 'Reachable Sites', type: 'string', jsonPath: '.status.reachableSites', priority: 1 },
+    { name: 'Nodes', type: 'integer', jsonPath: '.status.nodeCount', description: 'Nodes that are its gateways.' },
+    {
+      name: 'Connected Sites',
+      type: 'string',
+      jsonPath: '.status.connectedSites',
+      description: 'Sites that the pool serves itself.',
+    },
+    {
+      name: 'Reachable Sites',
+      type: 'string',
+      jsonPath: '.status.reachableSites',
+      description: 'Sites that can be reached through the pool and the pools it is peered with.',
+    },
   ],
   body: object(
     {
-      spec: object({
-        type: optional(
-          oneOf(['External', 'Internal', ''], {
-            description:
-              'External (also when empty): peers use the gateway’s external address. Internal: gateways without an external address.',
-          }),
-        ),
-        nodeSelector: map(string({ maxLength: 63 }), {
-          description: 'Labels that a gateway node has, all of them.',
-          minProperties: 1,
-          maxProperties: 32,
-        }),
-        routedCidrs: optional(cidrs('Further destinations behind the pool.', { maxItems: 256 })),
-        ...linkSettings,
-      }),
-      status: optional(
-        object({
-          nodes: optional(list(gateway, { description: 'The gateways, by name.', as: 'atomic', maxItems: 1000 })),
-          nodeCount: optional(integer({ minimum: 0, maximum: 1000 })),
-          connectedSites: optional(names('Sites that the pool serves itself.')),
-          reachableSites: optional(
-            names('Sites that can be reached through the pool and the pools it is peered with.'),
+      spec: object(
+        {
+          type: optional(
+            oneOf(['External', 'Internal', ''], {
+              description:
+                'External (also when empty): peers use the gateway’s external address. Internal: gateways without an external address.',
+            }),
           ),
-          conditions,
-        }),
+          nodeSelector: map(string({ maxLength: 63 }), {
+            description: 'Labels that a gateway node has, all of them.',
+            minProperties: 1,
+            maxProperties: 32,
+          }),
+          routedCidrs: optional(cidrs('Further destinations behind the pool.', { maxItems: 256 })),
+          ...linkSettings,
+        },
+        SPEC,
+      ),
+      status: optional(
+        object(
+          {
+            nodes: optional(list(gateway, { description: 'The gateways, by name.', as: 'atomic', maxItems: 1000 })),
+            nodeCount: optional(integer({ description: 'How many gateways there are.', minimum: 0, maximum: 1000 })),
+            connectedSites: optional(names('Sites that the pool serves itself.')),
+            reachableSites: optional(
+              names('Sites that can be reached through the pool and the pools it is peered with.'),
+            ),
+            conditions,
+          },
+          STATUS,
+        ),
       ),
     },
     { rules: [nameFitsLabel] },
@@ -85,7 +103,10 @@ export type GatewayPool = ObjectOf<typeof gatewayPoolKind>;
 export type GatewayPoolSpec = SpecOf<typeof gatewayPoolKind>;
 export type GatewayPoolStatus = StatusOf<typeof gatewayPoolKind>;
 
-const hop = object({ type: oneOf(['Site', 'GatewayPool']), name: string({ maxLength: 63 }) });
+const hop = object({
+  type: oneOf(['Site', 'GatewayPool'], { description: 'Kind of the object.' }),
+  name: string({ description: 'Its name.', maxLength: 63 }),
+});
 export type RouteHop = Infer<typeof hop>;
 
 const path = (description: string) => list(hop, { description, as: 'atomic', maxItems: 32 });
@@ -94,7 +115,13 @@ const advertisedRoute = object({
   type: oneOf(['NodeCidr', 'PodCidr', 'RoutedCidr'], { description: 'What lives in the block.' }),
   source: optional(string({ description: 'The object that the block stands in.', maxLength: 253 })),
   intermediateHops: optional(path('Hops between the gateway and the source.')),
-  paths: optional(list(path('Hops from the source to this gateway.'), { as: 'atomic', maxItems: 100 })),
+  paths: optional(
+    list(path('Hops from the source to this gateway.'), {
+      description: 'Ways from the source to this gateway.',
+      as: 'atomic',
+      maxItems: 100,
+    }),
+  ),
 });
 export type AdvertisedRoute = Infer<typeof advertisedRoute>;
 
@@ -112,19 +139,30 @@ export const gatewayPoolNodeKind = defineKind({
     { name: 'Updated', type: 'date', jsonPath: '.status.lastUpdated' },
   ],
   body: object({
-    spec: object({
-      nodeName: nodeName('The Node.'),
-      gatewayPool: objectName('The GatewayPool.'),
-      site: optional(string({ description: 'The Site of the node.', maxLength: 63 })),
-    }),
+    spec: object(
+      {
+        nodeName: nodeName('The Node.'),
+        gatewayPool: objectName('The GatewayPool.'),
+        site: optional(string({ description: 'The Site of the node.', maxLength: 63 })),
+      },
+      SPEC,
+    ),
     status: optional(
-      object({
-        lastUpdated: optional(
-          string({ description: 'When the agent last wrote.', format: 'date-time', maxLength: 64 }),
-        ),
-        routes: optional(map(advertisedRoute, { description: 'By block (CIDR).', maxProperties: 1000 })),
-        conditions,
-      }),
+      object(
+        {
+          lastUpdated: optional(
+            string({ description: 'When the agent last wrote.', format: 'date-time', maxLength: 64 }),
+          ),
+          routes: optional(
+            map(advertisedRoute, {
+              description: 'What the gateway offers to reach, by block (CIDR).',
+              maxProperties: 1000,
+            }),
+          ),
+          conditions,
+        },
+        STATUS,
+      ),
     ),
   }),
 });

@@ -1,4 +1,4 @@
-import { conditions, linkSettings, objectNames } from '../fields.ts';
+import { conditions, linkSettings, objectNames, SPEC, STATUS } from '../fields.ts';
 import { defineKind, type ObjectOf } from '../kind.ts';
 import { boolean, integer, object, optional } from '../schema.ts';
 
@@ -15,21 +15,38 @@ export const sitePeeringKind = defineKind({
     { name: 'Sites', type: 'string', jsonPath: '.spec.sites' },
     { name: 'Enabled', type: 'boolean', jsonPath: '.spec.enabled' },
     { name: 'Mesh', type: 'boolean', jsonPath: '.spec.meshNodes' },
-    { name: 'Nodes', type: 'integer', jsonPath: '.status.totalNodeCount', priority: 1 },
+    {
+      name: 'Nodes',
+      type: 'integer',
+      jsonPath: '.status.totalNodeCount',
+      description: 'Nodes of the peered sites, gateways too.',
+      priority: 1,
+    },
   ],
   body: object({
-    spec: object({
-      enabled,
-      sites: objectNames('The sites, two or more.', 2),
-      meshNodes: optional(boolean({ description: 'Nodes of the sites link directly. false: only gateways do.' }), true),
-      ...linkSettings,
-    }),
+    spec: object(
+      {
+        enabled,
+        sites: objectNames('The sites, two or more.', 2),
+        meshNodes: optional(
+          boolean({ description: 'Nodes of the sites link directly. false: only gateways do.' }),
+          true,
+        ),
+        ...linkSettings,
+      },
+      SPEC,
+    ),
     status: optional(
-      object({
-        peeredSiteCount: optional(integer({ minimum: 0, maximum: 256 })),
-        totalNodeCount: optional(integer({ minimum: 0, maximum: 1_000_000 })),
-        conditions,
-      }),
+      object(
+        {
+          peeredSiteCount: optional(integer({ description: 'Named Sites that exist.', minimum: 0, maximum: 256 })),
+          totalNodeCount: optional(
+            integer({ description: 'Nodes of these sites, gateways too.', minimum: 0, maximum: 1_000_000 }),
+          ),
+          conditions,
+        },
+        STATUS,
+      ),
     ),
   }),
 });
@@ -48,13 +65,16 @@ export const siteGatewayPoolAssignmentKind = defineKind({
     { name: 'Enabled', type: 'boolean', jsonPath: '.spec.enabled' },
   ],
   body: object({
-    spec: object({
-      enabled,
-      sites: objectNames('The sites.', 1),
-      gatewayPools: objectNames('The pools that serve each of them.', 1),
-      ...linkSettings,
-    }),
-    status: optional(object({ conditions })),
+    spec: object(
+      {
+        enabled,
+        sites: objectNames('The sites.', 1),
+        gatewayPools: objectNames('The pools that serve each of them.', 1),
+        ...linkSettings,
+      },
+      SPEC,
+    ),
+    status: optional(object({ conditions }, STATUS)),
   }),
 });
 export type SiteGatewayPoolAssignment = ObjectOf<typeof siteGatewayPoolAssignmentKind>;
@@ -71,12 +91,15 @@ export const gatewayPoolPeeringKind = defineKind({
     { name: 'Enabled', type: 'boolean', jsonPath: '.spec.enabled' },
   ],
   body: object({
-    spec: object({
-      enabled,
-      gatewayPools: objectNames('The pools, two or more.', 2),
-      ...linkSettings,
-    }),
-    status: optional(object({ conditions })),
+    spec: object(
+      {
+        enabled,
+        gatewayPools: objectNames('The pools, two or more.', 2),
+        ...linkSettings,
+      },
+      SPEC,
+    ),
+    status: optional(object({ conditions }, STATUS)),
   }),
 });
 export type GatewayPoolPeering = ObjectOf<typeof gatewayPoolPeeringKind>;

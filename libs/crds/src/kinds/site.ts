@@ -8,6 +8,8 @@ import {
   nameFitsLabel,
   nodeName,
   objectName,
+  SPEC,
+  STATUS,
 } from '../fields.ts';
 import { defineKind, type ObjectOf, type SpecOf } from '../kind.ts';
 import { MAX_SLICE_NODES } from '../names.ts';
@@ -98,42 +100,59 @@ export const siteKind = defineKind({
   columns: [
     { name: 'Node CIDRs', type: 'string', jsonPath: '.spec.nodeCidrs' },
     { name: 'Pod CIDR Assignments', type: 'string', jsonPath: '.spec.podCidrAssignments[*].cidrBlocks' },
-    { name: 'Nodes', type: 'integer', jsonPath: '.status.nodeCount' },
+    {
+      name: 'Non-Gateway Nodes',
+      type: 'integer',
+      jsonPath: '.status.nodeCount',
+      description: 'Nodes of the site without its gateways, which stand in their GatewayPool.',
+    },
     { name: 'Slices', type: 'integer', jsonPath: '.status.sliceCount' },
     { name: 'Protocol', type: 'string', jsonPath: '.spec.tunnelProtocol', priority: 1 },
   ],
   body: object(
     {
-      spec: object({
-        nodeCidrs: cidrs('A node with an internal address in one of these is in the site.', {
-          minItems: 1,
-          maxItems: 256,
-        }),
-        podCidrAssignments: list(podCidrAssignment, {
-          description: 'Where the pod addresses of the site come from; also what is routed to the site.',
-          as: 'atomic',
-          minItems: 1,
-          maxItems: 32,
-        }),
-        manageCniPlugin: optional(
-          boolean({
-            description:
-              'false: another CNI plug-in serves the nodes; no blocks are allocated and no CNI configuration is written.',
+      spec: object(
+        {
+          nodeCidrs: cidrs('A node with an internal address in one of these is in the site.', {
+            minItems: 1,
+            maxItems: 256,
           }),
-          true,
-        ),
-        nonMasqueradeCIDRs: optional(cidrs('Destinations that pods reach with their own address.', { maxItems: 256 })),
-        localCidrs: optional(cidrs('Blocks that exist in the site besides nodes and pods.', { maxItems: 256 })),
-        ...linkSettings,
-      }),
-      status: optional(
-        object({
-          nodeCount: optional(
-            integer({ description: 'Nodes of the site without its gateways.', minimum: 0, maximum: 1_000_000 }),
+          podCidrAssignments: list(podCidrAssignment, {
+            description: 'Where the pod addresses of the site come from; also what is routed to the site.',
+            as: 'atomic',
+            minItems: 1,
+            maxItems: 32,
+          }),
+          manageCniPlugin: optional(
+            boolean({
+              description:
+                'false: another CNI plug-in serves the nodes; no blocks are allocated and no CNI configuration is written.',
+            }),
+            true,
           ),
-          sliceCount: optional(integer({ description: 'SiteNodeSlices of the site.', minimum: 0, maximum: 10_000 })),
-          conditions,
-        }),
+          nonMasqueradeCIDRs: optional(
+            cidrs('Destinations that pods reach with their own address.', { maxItems: 256 }),
+          ),
+          localCidrs: optional(cidrs('Blocks that exist in the site besides nodes and pods.', { maxItems: 256 })),
+          ...linkSettings,
+        },
+        SPEC,
+      ),
+      status: optional(
+        object(
+          {
+            nodeCount: optional(
+              integer({
+                description: 'Nodes of the site without its gateways, which are counted by their GatewayPool.',
+                minimum: 0,
+                maximum: 1_000_000,
+              }),
+            ),
+            sliceCount: optional(integer({ description: 'SiteNodeSlices of the site.', minimum: 0, maximum: 10_000 })),
+            conditions,
+          },
+          STATUS,
+        ),
       ),
     },
     { rules: [nameFitsLabel] },
@@ -169,8 +188,14 @@ export const siteNodeSliceKind = defineKind({
   body: object({
     siteName: objectName('The Site.'),
     sliceIndex: integer({ description: 'From 0.', minimum: 0, maximum: 10_000 }),
-    nodeCount: optional(integer({ minimum: 0, maximum: MAX_SLICE_NODES })),
-    nodes: optional(list(siteNode, { as: 'atomic', maxItems: MAX_SLICE_NODES })),
+    nodeCount: optional(integer({ description: 'Nodes in this slice.', minimum: 0, maximum: MAX_SLICE_NODES })),
+    nodes: optional(
+      list(siteNode, {
+        description: 'Nodes of the site, by name; gateways stand in the status of their GatewayPool instead.',
+        as: 'atomic',
+        maxItems: MAX_SLICE_NODES,
+      }),
+    ),
   }),
 });
 export type SiteNodeSlice = ObjectOf<typeof siteNodeSliceKind>;
