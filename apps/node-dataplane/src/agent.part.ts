@@ -14,9 +14,11 @@ import type { Dataplane } from './dataplane.ts';
 import { installCniPlugin } from './cni/install.ts';
 import { createPodRegistry } from './cni/pods.ts';
 import { startCniServer } from './cni/server.ts';
+import { openEbpfPath } from './ebpf-path.ts';
 import { startHealth } from './health/health.ts';
-import { groupMapPin, openForwardingMaps } from './kernel/forwarding-maps.ts';
+import { groupMapPin } from './kernel/forwarding-maps.ts';
 import { loadOrCreateKeys } from './kernel/keys.ts';
+import { openNetlinkPath } from './netlink-path/netlink-path.ts';
 import { createNodePlanner } from './node-planner.ts';
 import { stateFile } from './kernel/state-file.ts';
 import { createSysctls } from './kernel/sysctls.ts';
@@ -81,28 +83,31 @@ const openDataplane = (
   config: AgentConfig,
   { net, privateKey, onHealth }: DataplaneOptions,
   { logger, metrics }: HostServices,
-): Dataplane => ({
-  net,
-  nft: createNftables(),
-  forwarding: openForwardingMaps({
-    objectPath: config.bpfObject,
-    pinFolder: config.pinFolder,
-    indexFile: join(config.stateFolder, 'groups.json'),
-  }),
-  // After the maps: it opens that of the groups by its pin.
-  health: startHealth({
-    privateKey,
-    port: PORTS.health,
-    groupMap: groupMapPin(config.pinFolder),
-    stateFile: join(config.stateFolder, 'health.json'),
+): Dataplane => {
+  const { pinFolder, stateFolder } = config;
+  const isEbpf = config.dataplane === 'ebpf';
+  const indexFile = join(stateFolder, 'groups.json');
+  return {
+    net,
+    nft: createNftables(),
+    path: isEbpf
+      ? openEbpfPath(net, { objectPath: config.bpfObject, pinFolder, indexFile })
+      : openNetlinkPath(net, { indexFile, pinFolder }),
+    // After the maps: it opens that of the groups by its pin.
+    health: startHealth({
+      privateKey,
+      port: PORTS.health,
+      groupMap: isEbpf ? groupMapPin(pinFolder) : 'routes',
+      stateFile: join(stateFolder, 'health.json'),
+      logger,
+      metrics,
+      onChange: onHealth,
+    }),
+    sysctls: createSysctls(join(stateFolder, 'sysctls.json')),
+    wireGuard: { privateKey, privateKeyFile: join(config.keyFolder, 'server.priv'), unitsFolder: config.unitsFolder },
     logger,
-    metrics,
-    onChange: onHealth,
-  }),
-  sysctls: createSysctls(join(config.stateFolder, 'sysctls.json')),
-  wireGuard: { privateKey, privateKeyFile: join(config.keyFolder, 'server.priv'), unitsFolder: config.unitsFolder },
-  logger,
-});
+  };
+};
 
 const start = async (config: AgentConfig, services: HostServices): Promise<Running> => {
   const { logger } = services;
@@ -158,7 +163,7 @@ const start = async (config: AgentConfig, services: HostServices): Promise<Runni
       world.close();
       await new Promise((resolve) => cni.close(resolve));
       await dataplane.health.stop();
-      dataplane.forwarding.close();
+      dataplane.path.close();
       await dataplane.nft[Symbol.asyncDispose]();
       net.close();
     },

@@ -8,6 +8,7 @@ import { removeCniPlugin } from './cni/install.ts';
 import { removeDevice, staleDevices } from './kernel/devices.ts';
 import { removeUnit, unitDevices } from './kernel/keeper-units.ts';
 import { removeAllRoutes } from './kernel/routes.ts';
+import { removeNetlinkPath } from './netlink-path/route-objects.ts';
 import { createSysctls } from './kernel/sysctls.ts';
 
 /** Empties a folder and removes it, unless it is a mount point (a volume of the pod): that is its owner's to remove. */
@@ -40,6 +41,7 @@ export const cleanUp = async (folders: CleanupFolders, say: (line: string) => vo
   removeCniConfig(folders.cniConfFolder);
   removeCniPlugin(folders.cniBinFolder);
   await removeAllRoutes(net);
+  await removeNetlinkPath(net);
   for (const device of unitDevices(folders.unitsFolder)) removeUnit(folders.unitsFolder, device);
   rmSync(join(folders.pinFolder, '..'), { recursive: true, force: true }); // layouts of all versions
   for (const link of await staleDevices(net, new Set())) {

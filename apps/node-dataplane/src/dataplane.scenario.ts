@@ -18,8 +18,9 @@ import type { NodePlan } from '@unbounded/topology';
 import { generatePrivateKey } from '@unbounded/wireguard';
 import { cleanUp } from './cleanup.ts';
 import { applyPlan, type Dataplane } from './dataplane.ts';
+import { openEbpfPath } from './ebpf-path.ts';
 import { startHealth } from './health/health.ts';
-import { groupMapPin, openForwardingMaps } from './kernel/forwarding-maps.ts';
+import { groupMapPin } from './kernel/forwarding-maps.ts';
 import { createSysctls } from './kernel/sysctls.ts';
 import { planFor } from './testdata.ts';
 
@@ -123,7 +124,7 @@ const open = () => {
   const dataplane: Dataplane = {
     net,
     nft: createNftables(),
-    forwarding: openForwardingMaps({
+    path: openEbpfPath(net, {
       objectPath: join(import.meta.dirname, '../../../bpf/build/unbounded_encap.bpf.o'),
       pinFolder: PIN_FOLDER,
       indexFile: join(STATE_FOLDER, 'groups.json'),
@@ -219,7 +220,7 @@ const main = async (): Promise<Report> => {
   await cleanUp(folders, say);
   const cleaned = state();
   await dataplane.health.stop();
-  dataplane.forwarding.close();
+  dataplane.path.close();
   const again = open();
   const foreign = await tryForeign(again.dataplane, plan);
   await cleanUp(folders, say);

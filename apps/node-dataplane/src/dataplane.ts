@@ -2,13 +2,12 @@ import type { Logger } from '@unbounded/telemetry';
 import type { Link, RouteSocket } from '@unbounded/netlink';
 import type { Nftables } from '@unbounded/nftables';
 import type { NodePlan, Problem } from '@unbounded/topology';
+import type { DataPath } from './data-path.port.ts';
 import type { Health } from './health/health.ts';
-import type { HealthGroup } from './health/messages.ts';
 import { healthProblems } from './health/problems.ts';
 import { ensureDevices, removeDevice, staleDevices } from './kernel/devices.ts';
 import { planDevices } from './kernel/devices.plan.ts';
 import { planFirewall } from './kernel/firewall.plan.ts';
-import type { ForwardingMaps } from './kernel/forwarding-maps.ts';
 import { removeUnit, unitDevices } from './kernel/keeper-units.ts';
 import { ensureRoutes } from './kernel/routes.ts';
 import type { Sysctls } from './kernel/sysctls.ts';
@@ -19,7 +18,7 @@ import { ensureWireGuard, type WireGuardContext, type WireGuardOutcome } from '.
 export interface Dataplane {
   readonly net: RouteSocket;
   readonly nft: Nftables;
-  readonly forwarding: ForwardingMaps;
+  readonly path: DataPath;
   readonly health: Health;
   readonly sysctls: Sysctls;
   readonly wireGuard: WireGuardContext;
@@ -36,12 +35,12 @@ export interface ApplyOutcome {
 }
 
 const removeStaleDevices = async (dataplane: Dataplane, wanted: ReadonlySet<string>): Promise<void> => {
-  const { net, wireGuard, forwarding, logger } = dataplane;
+  const { net, wireGuard, path, logger } = dataplane;
   for (const device of unitDevices(wireGuard.unitsFolder))
     if (!wanted.has(device)) removeUnit(wireGuard.unitsFolder, device);
   for (const link of await staleDevices(net, wanted)) {
     logger.info({ device: link.name }, 'removing a device that no link needs any more');
-    forwarding.detach(link.name);
+    path.detach(link.name);
     await removeDevice(net, link);
   }
 };
@@ -58,16 +57,17 @@ const ensureFirewall = async ({ nft, logger }: Dataplane, plan: NodePlan): Promi
   }
 };
 
-/** Groups into the kernel, then the records that point at them. Undefined: the groups could not be written. */
+/** Groups into the kernel, then what points at them. Undefined: the groups could not be written. */
 const ensureForwarding = async (
-  { forwarding, health, logger }: Dataplane,
+  { path, health, logger }: Dataplane,
   plan: NodePlan,
-  groups: readonly HealthGroup[],
+  links: ReadonlyMap<string, Link>,
 ): Promise<Problem[] | undefined> => {
   const { probes, role, servedSites, mtuBytes } = plan;
+  const { groups, problems } = await path.prepare(plan, links);
   try {
-    const problems = await health.apply({ probes, groups, mtuBytes, ...(role === 'gateway' ? { servedSites } : {}) });
-    return [...problems, ...forwarding.apply()];
+    const found = await health.apply({ probes, groups, mtuBytes, ...(role === 'gateway' ? { servedSites } : {}) });
+    return [...problems, ...found, ...(await path.apply())];
   } catch (error) {
     logger.error({ err: error }, 'cannot write next-hop groups; what the kernel holds stays');
     return undefined;
@@ -79,7 +79,7 @@ const ensureForwarding = async (
  * longer wanted goes last, and only when everything before it worked.
  */
 export const applyPlan = async (dataplane: Dataplane, plan: NodePlan): Promise<ApplyOutcome> => {
-  const { net, forwarding, sysctls, wireGuard: context } = dataplane;
+  const { net, path, health, sysctls, wireGuard: context } = dataplane;
   sysctls.ensure({
     v4: plan.podCidrs.some((block) => !block.includes(':')),
     v6: plan.podCidrs.some((block) => block.includes(':')),
@@ -88,22 +88,23 @@ export const applyPlan = async (dataplane: Dataplane, plan: NodePlan): Promise<A
   const devices = await ensureDevices(net, specs);
   const links: ReadonlyMap<string, Link> = devices.links;
   const wireGuard = await ensureWireGuard(plan.wireGuard, links, context);
-  const forwarded = await ensureForwarding(dataplane, plan, forwarding.prepare(plan, links));
+  const forwarded = await ensureForwarding(dataplane, plan, links);
   const firewallProblems = await ensureFirewall(dataplane, plan);
-  const routes = await ensureRoutes(net, plan, links);
+  const routes = await ensureRoutes(net, path.routes(plan, links));
   const problems = [
     ...plan.problems,
     ...devices.problems,
     ...wireGuard.problems,
     ...(forwarded ?? []),
-    ...healthProblems(dataplane.health.states()),
+    ...healthProblems(health.states()),
     ...firewallProblems,
     ...routes.problems,
   ];
   if (forwarded && routes.problems.length === 0) {
+    await path.removeStale();
     await routes.removeStale();
-    forwarding.removeStale();
-    await dataplane.health.removeStale();
+    await health.removeStale();
+    await path.removeLeftovers();
     await removeStaleDevices(dataplane, new Set(specs.map(({ name }) => name)));
   }
   const again = !forwarded || wireGuard.waiting.length > 0;

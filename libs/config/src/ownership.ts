@@ -16,9 +16,9 @@ export const NEXTHOP_IDS = { first: 0x7500_0000, last: 0x7500_ffff } as const;
 /** Our part of the packet mark: kube-proxy uses 0x4000 and 0x8000, Calico 0xffff0000 by default, Cilium 0x0f00. */
 export const MARK_MASK = 0x0000_00f0;
 
-/** Routing tables and rule priorities, for what cannot stand in the main table. */
-export const ROUTE_TABLE = 11751;
-export const RULE_PRIORITY = 11751;
+/** The netlink data path's routing table (libs/topology names it too) and the rules that lead there, before the main table's. */
+export const ROUTE_TABLE = 252;
+export const RULE_PRIORITY = 32765;
 
 /** nftables table (family inet). */
 export const NFT_TABLE = 'unbounded';

@@ -1,24 +1,20 @@
-import { GROUP_MEMBERS, type GroupMember } from '@unbounded/bpf-maps';
 import { type Candidate, reachedSites, reachesSite, selectMembers } from '@unbounded/health';
-import type { BpfMap } from '@unbounded/libbpf-ts';
 import type { Problem } from '@unbounded/topology';
-import { removeStaleEntries, writeEntries } from '../kernel/map-sync.ts';
+import type { GroupKernel, WeightedGroup } from './group-kernel.port.ts';
 import { type Family, type HealthGroup, type HealthMember, peerId } from './messages.ts';
 import type { Verdict } from './verdict-file.ts';
 
 /** The one writer of the kernel's next-hop groups: members as planned, weights as the health of the peers says. */
 export interface GroupOwner {
   /** Adds and corrects groups, also those that somebody else changed. */
-  apply(groups: readonly HealthGroup[]): readonly Problem[];
+  apply(groups: readonly HealthGroup[]): Promise<readonly Problem[]>;
   /** Deletes groups that the last plan does not have. */
-  removeStale(): void;
+  removeStale(): Promise<void>;
   /** Writes the groups of a peer whose weights are others by now: a failover is this. */
   refresh(peer: string): void;
   /** The sites that groups of a family reach by the nearest way, and those served. */
   reached(servedSites: readonly string[], family: Family): string[];
 }
-
-export type GroupMap = BpfMap<number, readonly GroupMember[]>;
 
 interface Held {
   readonly group: HealthGroup;
@@ -26,15 +22,18 @@ interface Held {
   weights: readonly number[];
 }
 
-const weighted = ({ members }: HealthGroup, weights: readonly number[]): GroupMember[] =>
-  members.map(({ record }, index) => ({ ...record, weight: weights[index]! }));
+const weighted = ({ index, family, members }: HealthGroup, weights: readonly number[]): WeightedGroup => ({
+  index,
+  family,
+  members: members.map(({ record }, at) => ({ record, weight: weights[at]! })),
+});
 
 /**
- * @param map undefined where there is no data plane to write
+ * @param kernel undefined where there is no data plane to write
  * @param verdictOf what is known of a peer; undefined: it is not probed
  */
 export const createGroupOwner = (
-  map: GroupMap | undefined,
+  kernel: GroupKernel | undefined,
   verdictOf: (peer: string) => Verdict | undefined,
 ): GroupOwner => {
   let held = new Map<number, Held>();
@@ -53,11 +52,12 @@ export const createGroupOwner = (
   const weightsOf = (group: HealthGroup): number[] => selectMembers(candidates(group));
 
   return {
-    apply(groups) {
+    async apply(groups) {
       held = new Map();
       groupsOf = new Map();
       for (const planned of groups) {
-        const group = { ...planned, members: planned.members.slice(0, GROUP_MEMBERS) };
+        const members = planned.members.slice(0, kernel?.largestGroup ?? planned.members.length);
+        const group = { ...planned, members };
         const entry: Held = { group, weights: weightsOf(group) };
         held.set(group.index, entry);
         for (const { node } of group.members) {
@@ -65,19 +65,17 @@ export const createGroupOwner = (
           groupsOf.set(id, [...(groupsOf.get(id) ?? []), entry]);
         }
       }
-      if (!map) return [];
-      const wanted = new Map([...held].map(([index, { group, weights }]) => [index, weighted(group, weights)]));
-      return writeEntries<number, readonly GroupMember[]>('unbounded_nexthop_groups', map, wanted).problems;
+      return (await kernel?.ensure([...held.values()].map(({ group, weights }) => weighted(group, weights)))) ?? [];
     },
-    removeStale() {
-      if (map) removeStaleEntries(map, new Map([...held.keys()].map((index) => [index, []])));
+    async removeStale() {
+      await kernel?.keepOnly(new Set(held.keys()));
     },
     refresh(peer) {
       for (const entry of groupsOf.get(peer) ?? []) {
         const weights = weightsOf(entry.group);
         if (weights.every((weight, index) => weight === entry.weights[index])) continue;
         entry.weights = weights;
-        map?.set(entry.group.index, weighted(entry.group, weights));
+        kernel?.write(weighted(entry.group, weights));
       }
     },
     reached(servedSites, family) {

@@ -2,7 +2,11 @@ import { setPriority } from 'node:os';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { groupKey, nexthopGroup } from '@unbounded/bpf-maps';
 import { openPinnedMap } from '@unbounded/libbpf-ts';
+import { createRouteSocket } from '@unbounded/netlink';
 import { type FromWorker, peerId, type PeerReport, type ToWorker, type WorkerSettings } from './messages.ts';
+import type { GroupKernel } from './group-kernel.port.ts';
+import { createMapGroups } from './map-groups.ts';
+import { createNexthopGroups } from './nexthop-groups.ts';
 import { createProber } from './prober.ts';
 
 /** A thread of its own for probes: whatever the agent is busy with, their timers are not late. */
@@ -46,9 +50,15 @@ const createChangeQueue = () => {
   };
 };
 
-const map = settings.groupMap === undefined ? undefined : openPinnedMap(settings.groupMap, groupKey, nexthopGroup);
+const openGroups = ({ groupMap, netnsFd }: WorkerSettings): GroupKernel | undefined => {
+  if (groupMap === undefined) return undefined;
+  if (groupMap !== 'routes') return createMapGroups(openPinnedMap(groupMap, groupKey, nexthopGroup));
+  return createNexthopGroups(createRouteSocket(netnsFd === undefined ? {} : { netnsFd }));
+};
+
+const kernel = openGroups(settings);
 const changes = createChangeQueue();
-const prober = createProber(settings, map, (peers, gone) => changes.add(peers, gone));
+const prober = createProber(settings, kernel, (peers, gone) => changes.add(peers, gone));
 const measuring = setInterval(() => {
   const measured = prober.measured();
   if (measured) tell({ type: 'measured', ...measured });
@@ -57,15 +67,15 @@ const measuring = setInterval(() => {
 const obey = async (message: ToWorker): Promise<void> => {
   const { id } = message;
   if (message.type === 'apply') {
-    const problems = prober.apply(message.plan);
+    const problems = await prober.apply(message.plan);
     changes.flush(); // whoever waits for the plan knows the states then
     return tell({ type: 'done', id, problems });
   }
-  if (message.type === 'removeStale') prober.removeStale();
+  if (message.type === 'removeStale') await prober.removeStale();
   else {
     clearInterval(measuring);
     await prober.stop();
-    map?.close();
+    await kernel?.close();
   }
   tell({ type: 'done', id, problems: [] });
   if (message.type === 'stop') port.close();

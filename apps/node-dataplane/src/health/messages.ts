@@ -6,16 +6,17 @@ import type { ProbePlan, Problem } from '@unbounded/topology';
 
 export type Family = 4 | 6;
 
-/** A member of a group, as the kernel's map has it, and who it is. */
+/** A member of a group, as the kernel knows it, and who it is. */
 export interface HealthMember {
   readonly node: string;
   readonly tier: number;
-  readonly record: NextHop;
+  /** What stands in the map; under the netlink data path the id of a next hop. */
+  readonly record: NextHop | number;
 }
 
 export interface HealthGroup {
   readonly name: string;
-  /** Number of the group in the kernel's map. */
+  /** Number of the group in the kernel's map; under the netlink data path its id. */
   readonly index: number;
   readonly family: Family;
   /** The site behind the group; undefined: a pool's routed blocks. */
@@ -37,8 +38,8 @@ export interface WorkerSettings {
   /** The node's WireGuard key; it is given to the thread once and stands in no message. */
   readonly privateKey: string;
   readonly port: number;
-  /** The pinned map of next-hop groups; undefined: there is none to write. */
-  readonly groupMap?: string;
+  /** Where next-hop groups are: in a pinned map, or among the kernel's routes. Undefined: there are none to write. */
+  readonly groupMap?: string | 'routes';
   /** Where verdicts outlive the process. */
   readonly stateFile: string;
   /** Another network namespace to probe in, as an open file. */

@@ -7,6 +7,8 @@ import {
   type NexthopSpec,
   type RouteSocket,
 } from '@unbounded/netlink';
+import type { Problem } from '@unbounded/topology';
+import type { GroupKernel, WeightedGroup } from './group-kernel.port.ts';
 
 /**
  * Next-hop groups of the kernel's routes. Resilient: a member that leaves takes only its own flows along, and one that
@@ -25,22 +27,21 @@ const nowhere = (family: IpFamily): NexthopSpec => ({
   blackhole: true,
 });
 
-export interface WeightedGroup {
-  readonly id: number;
-  readonly family: IpFamily;
-  readonly members: readonly NexthopMember[];
-}
-
 const isOurGroup = ({ id, protocol, group }: Nexthop): boolean =>
   group !== undefined && protocol === ROUTE_PROTOCOL && id >= NEXTHOP_IDS.first && id <= NEXTHOP_IDS.last;
 
+/** The kernel takes far more; so many gateways behind one site would be another problem. */
+const LARGEST = 256;
+
 const carriersOf = ({ members, family }: WeightedGroup): NexthopMember[] => {
-  const carriers = members.filter(({ weight = 1 }) => weight > 0);
+  const carriers = members.flatMap(({ record, weight }) =>
+    typeof record === 'number' && weight > 0 ? [{ id: record, weight }] : [],
+  );
   return carriers.length > 0 ? carriers : [{ id: nowhere(family).id, weight: 1 }];
 };
 
 const specOf = (group: WeightedGroup): NexthopSpec => ({
-  id: group.id,
+  id: group.index,
   protocol: ROUTE_PROTOCOL,
   group: carriersOf(group),
   resilient: { buckets: BUCKETS, idleTimer: IDLE_S, unbalancedTimer: 0 },
@@ -52,29 +53,33 @@ const shown = (members: readonly NexthopMember[]): string =>
     .sort()
     .join();
 
-export interface NexthopGroups {
-  /** Adds and corrects; what is right is not written again. */
-  ensure(groups: readonly WeightedGroup[]): Promise<void>;
-  write(group: WeightedGroup): Promise<void>;
-  keepOnly(ids: ReadonlySet<number>): Promise<void>;
-}
-
-export const createNexthopGroups = (net: RouteSocket): NexthopGroups => {
+export const createNexthopGroups = (net: RouteSocket): GroupKernel => {
   const list = async (): Promise<Nexthop[]> => (await net.nexthops.list()).filter(isOurGroup);
+  const ensureNowhere = async (): Promise<void> => {
+    const present = new Set((await net.nexthops.list()).map(({ id }) => id));
+    for (const hop of ([4, 6] as const).map(nowhere)) if (!present.has(hop.id)) await net.nexthops.create(hop);
+  };
   return {
+    largestGroup: LARGEST,
     async ensure(groups) {
-      for (const family of [4, 6] as const) await net.nexthops.replace(nowhere(family));
+      if (groups.length > 0) await ensureNowhere();
       const present = new Map((await list()).map(({ id, group }) => [id, shown(group ?? [])]));
-      for (const group of groups)
-        if (present.get(group.id) !== shown(carriersOf(group))) await net.nexthops.replace(specOf(group));
+      const changed = groups.filter((group) => present.get(group.index) !== shown(carriersOf(group)));
+      const results = await net.nexthops.apply(
+        changed.map((group) => ({ op: 'replace' as const, value: specOf(group) })),
+      );
+      return results.flatMap((result, at): Problem[] =>
+        result.ok
+          ? []
+          : [{ reason: 'RouteFailed', message: `next-hop group ${changed[at]!.index}: ${result.error.message}` }],
+      );
     },
-    write: (group) => net.nexthops.replace(specOf(group)),
-    async keepOnly(ids) {
-      for (const group of (await list()).filter(({ id }) => !ids.has(id))) {
-        await net.nexthops.delete(group).catch((error: unknown) => {
-          if (!isAbsent(error)) throw error;
-        });
-      }
+    write: (group) => void net.nexthops.replace(specOf(group)).catch(() => undefined),
+    async keepOnly(indexes) {
+      const stale = (await list()).filter(({ id }) => !indexes.has(id));
+      const results = await net.nexthops.apply(stale.map((value) => ({ op: 'delete' as const, value })));
+      for (const result of results) if (!result.ok && !isAbsent(result.error)) throw result.error;
     },
+    close: async () => net.close(),
   };
 };

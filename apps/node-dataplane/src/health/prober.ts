@@ -1,7 +1,8 @@
 import { MAX_SITES, type ReachedSites, siteHash } from '@unbounded/health';
 import type { Problem } from '@unbounded/topology';
 import { createExchange } from './exchange.ts';
-import { createGroupOwner, type GroupMap } from './group-owner.ts';
+import type { GroupKernel } from './group-kernel.port.ts';
+import { createGroupOwner } from './group-owner.ts';
 import { createMeasuring } from './measuring.ts';
 import type { Family, HealthPlan, Measurements, PeerReport, WorkerSettings } from './messages.ts';
 import { createPeers, type Peer } from './peers.ts';
@@ -11,8 +12,8 @@ import { openVerdictFile } from './verdict-file.ts';
 /** Probes every peer of the plan, and writes next-hop groups as the verdicts say. */
 export interface Prober {
   /** Probes as planned and writes the groups; what is not planned any more stays in the kernel until `removeStale`. */
-  apply(plan: HealthPlan): readonly Problem[];
-  removeStale(): void;
+  apply(plan: HealthPlan): Promise<readonly Problem[]>;
+  removeStale(): Promise<void>;
   /** What there was since the last call; undefined: nothing. */
   measured(): Measurements | undefined;
   stop(): Promise<void>;
@@ -64,7 +65,11 @@ const createReporter = (onChanged: OnChanged) => {
   };
 };
 
-export const createProber = (settings: WorkerSettings, map: GroupMap | undefined, onChanged: OnChanged): Prober => {
+export const createProber = (
+  settings: WorkerSettings,
+  kernel: GroupKernel | undefined,
+  onChanged: OnChanged,
+): Prober => {
   const file = openVerdictFile(settings.stateFile);
   const measuring = createMeasuring();
   const reporter = createReporter(onChanged);
@@ -83,7 +88,7 @@ export const createProber = (settings: WorkerSettings, map: GroupMap | undefined
     },
     onPathMtu: (id, peer) => reporter.report(id, peer),
   });
-  const groups = createGroupOwner(map, (id) => peers.get(id)?.session.verdict);
+  const groups = createGroupOwner(kernel, (id) => peers.get(id)?.session.verdict);
   const reached = createReachedCache((family) => plan.servedSites && groups.reached(plan.servedSites, family));
   const exchange = createExchange({
     settings,
@@ -101,13 +106,13 @@ export const createProber = (settings: WorkerSettings, map: GroupMap | undefined
   };
 
   return {
-    apply(next) {
+    async apply(next) {
       plan = next;
       const fromSockets = ensureSockets();
       const { gone, problems } = peers.ensure(plan.probes, plan.mtuBytes);
       reporter.forget(gone);
       for (const [id, peer] of peers.entries()) reporter.report(id, peer);
-      const fromGroups = groups.apply(plan.groups);
+      const fromGroups = await groups.apply(plan.groups);
       reached.forget();
       file.save(() => peers.verdicts());
       return [...fromSockets, ...problems, ...fromGroups];

@@ -1,4 +1,4 @@
-import { type Endpoint, GROUP_MEMBERS, type Protocol } from '@unbounded/bpf-maps';
+import { type Endpoint, GROUP_MEMBERS, type NextHop as NextHopRecord, type Protocol } from '@unbounded/bpf-maps';
 import { type GroupPlan, type NextHop, type NodePlan, type Problem, TUNNEL_VNI } from '@unbounded/topology';
 import type { HealthGroup } from '../health/messages.ts';
 import type { GroupIndexes } from './group-indexes.ts';
@@ -40,8 +40,11 @@ const recordOf = (hop: NextHop, ifindexes: ReadonlyMap<string, number>): Endpoin
 /** A group's own record shows its first member too, so that a dump of the map tells where packets go. */
 const NO_HOP: Endpoint = { vni: 0, ifindex: 0, protocol: 'none', setKey: false, healthy: false };
 
+/** A group whose members stand in the map as records. */
+type MapGroup = HealthGroup & { readonly members: readonly { readonly record: NextHopRecord }[] };
+
 /** The group with those of its members whose devices are there; the nearest come first. */
-const planGroup = (group: GroupPlan, ifindexes: ReadonlyMap<string, number>, index: number): HealthGroup => {
+const planGroup = (group: GroupPlan, ifindexes: ReadonlyMap<string, number>, index: number): MapGroup => {
   const { name, family, site } = group;
   const members = group.members.flatMap((hop) => {
     const record = recordOf(hop, ifindexes);

@@ -10,7 +10,8 @@ export interface SyncResult {
 const E2BIG = 7;
 const ENOSPC = 28;
 
-const isFull = (error: unknown): boolean => error instanceof BpfError && (error.errno === E2BIG || error.errno === ENOSPC);
+const isFull = (error: unknown): boolean =>
+  error instanceof BpfError && (error.errno === E2BIG || error.errno === ENOSPC);
 
 /** Object fields in any order, undefined ones as absent. */
 const fingerprint = (value: unknown): string =>

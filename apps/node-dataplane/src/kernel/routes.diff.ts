@@ -9,16 +9,22 @@ export interface RouteDiff {
 const keyOf = (route: RouteSpec): string =>
   `${route.table ?? 254} ${route.dst} ${route.metric ?? (route.dst.includes(':') ? 1024 : 0)}`;
 
-const hopsOf = (route: RouteSpec): string =>
-  route.nexthops
+const encapOf = (encap: RouteSpec['encap']): string =>
+  encap && 'dst' in encap ? `${encap.type} ${encap.id} ${encap.dst}` : '';
+
+const hopsOf = (route: RouteSpec): string => {
+  if (route.nexthopId !== undefined) return `id ${route.nexthopId}`; // the kernel shows what it consists of as well
+  return route.nexthops
     ? route.nexthops
         .map(({ gateway, link, weight }) => `${gateway}%${link ?? ''}*${weight ?? 1}`)
         .sort()
         .join(',')
-    : `${route.gateway ?? ''}%${route.link ?? ''}`;
+    : `${route.gateway ?? ''}%${route.link ?? ''} ${encapOf(route.encap)}`;
+};
 
 /** The observed route without devices that the kernel found for gateways because none was asked for. */
 const withoutFoundLinks = (wanted: RouteSpec, seen: Route): RouteSpec => {
+  if (wanted.nexthopId !== undefined) return seen;
   const asked = wanted.nexthops ? wanted.nexthops.some(({ link }) => link !== undefined) : wanted.link !== undefined;
   if (asked) return seen;
   const { link: _found, nexthops, ...rest } = seen;
@@ -27,7 +33,8 @@ const withoutFoundLinks = (wanted: RouteSpec, seen: Route): RouteSpec => {
 
 /** Compares what we set; what the kernel adds (scope of a device, flags) is its own. A gateway's device may be left to it. */
 const sameRoute = (wanted: RouteSpec, seen: Route): boolean => {
-  const hops = hopsOf(wanted) === hopsOf(withoutFoundLinks(wanted, seen));
+  const leadsNowhere = (wanted.type ?? 'unicast') !== 'unicast'; // IPv6 shows a device all the same
+  const hops = leadsNowhere || hopsOf(wanted) === hopsOf(withoutFoundLinks(wanted, seen));
   return (
     hops &&
     wanted.mtu === seen.mtu &&

@@ -22,6 +22,8 @@ export interface RouteObjects {
   readonly groups: readonly PlannedGroup[];
   readonly routes: readonly RouteSpec[];
   readonly neighbours: readonly NeighbourSpec[];
+  /** Names of everything that has a number. */
+  readonly names: ReadonlySet<string>;
 }
 
 const familyOf = (text: string): IpFamily => (text.includes(':') ? 6 : 4);
@@ -95,11 +97,16 @@ export const planRouteObjects = (
   links: ReadonlyMap<string, number>,
   indexes: GroupIndexes,
 ): RouteObjects => {
-  const idOf = (name: string): number => NEXTHOP_IDS.first + indexes.indexOf(name);
+  const names = new Set<string>();
+  const idOf = (name: string): number => {
+    names.add(name);
+    return NEXTHOP_IDS.first + indexes.indexOf(name);
+  };
   const nexthops = new Map<number, NexthopSpec>();
   const neighbours = new Map<string, NeighbourSpec>();
   const meet = (hop: Hop): void => {
-    for (const neighbour of neighbourOf(hop, links)) neighbours.set(`${neighbour.link} ${neighbour.address}`, neighbour);
+    for (const neighbour of neighbourOf(hop, links))
+      neighbours.set(`${neighbour.link} ${neighbour.address}`, neighbour);
   };
   const groups = plan.groups.map(({ name, family, site, members }): PlannedGroup => {
     const planned = members.flatMap((hop) => {
@@ -119,5 +126,6 @@ export const planRouteObjects = (
     groups: groups.filter(({ members }) => members.length > 0),
     routes: plan.routes.flatMap((route) => routeSpec(route, plan.routeTable, links, usable)),
     neighbours: [...neighbours.values()],
+    names,
   };
 };

@@ -1,0 +1,55 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import type { RouteSocket } from '@unbounded/netlink';
+import type { NodePlan } from '@unbounded/topology';
+import type { DataPath } from '../data-path.port.ts';
+import { createGroupIndexes } from '../kernel/group-indexes.ts';
+import { isNumber, isRecordOf, stateFile } from '../kernel/state-file.ts';
+import { ensureNeighbours, ensureNexthops, ensureRules, removeStaleNexthops } from './route-objects.ts';
+import { planRouteObjects, type RouteObjects } from './route-objects.plan.ts';
+
+export interface NetlinkPathOptions {
+  /** Where the numbers of next hops and groups are kept. */
+  readonly indexFile: string;
+  /** Pinned programs and maps that the eBPF data path may have left. */
+  readonly pinFolder: string;
+}
+
+/** Next hops, groups of them, and routes in a table of our own: no eBPF anywhere. */
+export const openNetlinkPath = (net: RouteSocket, { indexFile, pinFolder }: NetlinkPathOptions): DataPath => {
+  const numbers = stateFile(indexFile, isRecordOf(isNumber));
+  const indexes = createGroupIndexes(numbers.read());
+  let objects: RouteObjects | undefined;
+  let planned: NodePlan | undefined;
+  return {
+    async prepare(plan, links) {
+      planned = plan;
+      objects = planRouteObjects(plan, new Map([...links].map(([name, { index }]) => [name, index])), indexes);
+      numbers.write(indexes.toJSON());
+      const problems = [
+        ...(await ensureNeighbours(net, objects.neighbours)),
+        ...(await ensureNexthops(net, objects.nexthops)),
+      ];
+      const groups = objects.groups.map(({ id, members, ...group }) => ({
+        ...group,
+        index: id,
+        members: members.map(({ nexthopId, ...member }) => ({ ...member, record: nexthopId })),
+      }));
+      return { groups, problems };
+    },
+    apply: async () => [],
+    routes: () => objects?.routes ?? [],
+    async removeStale() {
+      if (planned) await ensureRules(net, planned); // the routes stand: packets may be sent to them
+    },
+    async removeLeftovers() {
+      if (!objects) return;
+      await removeStaleNexthops(net, new Set(objects.nexthops.map(({ id }) => id)));
+      indexes.keepOnly(objects.names);
+      numbers.write(indexes.toJSON());
+      rmSync(join(pinFolder, '..'), { recursive: true, force: true }); // unpinned programs let go of their devices
+    },
+    detach: () => undefined,
+    close: () => undefined,
+  };
+};

@@ -1,0 +1,87 @@
+import { readFileSync } from 'node:fs';
+import { loadavg } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { killAgent } from '@unbounded/rig/scenario';
+import type { LabLayout, LabNode } from '@unbounded/rig/layout';
+import {
+  allHealthy,
+  busiestGateway,
+  cutWan,
+  type Outage,
+  partition,
+  powerOff,
+  setProbing,
+} from '@unbounded/rig/outages';
+import { state } from '@unbounded/rig/paths';
+import { type FlowReport, flowDuring, podOn } from '@unbounded/rig/scenario';
+
+/**
+ * How long traffic is interrupted when something breaks: 1,000 numbered datagrams a second from a pod of one site to one
+ * of another and back, while it does. See ../README.md.
+ */
+
+const FLOW_SECONDS = 9;
+const OUTAGE_MS = 3000;
+const PROBE_MS = 100;
+const MULTIPLIER = 3;
+
+interface Case {
+  readonly name: string;
+  readonly runs: number;
+  /** Breaks something for a while; the flow passes by `gateway`. */
+  disturb(layout: LabLayout, gateway: LabNode): Promise<void>;
+}
+
+const during = async (outage: Outage): Promise<void> => {
+  outage.begin();
+  await delay(OUTAGE_MS);
+  outage.end();
+};
+
+const CASES: readonly Case[] = [
+  { name: 'a gateway is off', runs: 60, disturb: (layout, gateway) => during(powerOff(layout, gateway)) },
+  { name: "a gateway's WAN link is cut", runs: 60, disturb: (layout, gateway) => during(cutWan(layout, gateway)) },
+  {
+    name: 'the agents of a gateway and a worker are killed',
+    runs: 20,
+    disturb: async (layout, gateway) => {
+      await killAgent(layout, gateway.name, 'node-dataplane');
+      await killAgent(layout, 's1-w1', 'node-dataplane');
+    },
+  },
+  { name: 'a site is alone, and comes back', runs: 20, disturb: (layout) => during(partition(layout, 's2')) },
+];
+
+const percentile = (values: readonly number[], share: number): number => {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * share) - 1)] ?? 0;
+};
+
+const runOnce = async (layout: LabLayout, { disturb }: Case): Promise<FlowReport> => {
+  await allHealthy(layout, 60_000);
+  const gateways = layout.nodes.filter(({ role, site }) => role === 'gateway' && site === 's1');
+  const ends = { from: await podOn(layout, 's1-w1'), to: await podOn(layout, 's2-w1'), seconds: FLOW_SECONDS };
+  return await flowDuring(ends, async () => disturb(layout, await busiestGateway(gateways)));
+};
+
+const main = async ([only = '', count = '']: string[]): Promise<void> => {
+  const layout = JSON.parse(readFileSync(join(state, 'layout.json'), 'utf8')) as LabLayout;
+  if (layout.options.gateways < 2)
+    throw new Error('needs a lab with two gateways a site: tools/lab up --gateways 2 --workers 1');
+  await setProbing(layout, PROBE_MS, MULTIPLIER);
+  console.log(
+    `Probes every ${PROBE_MS} ms, ${MULTIPLIER} lost ones are an outage. Milliseconds without an answer, and datagrams lost.\n`,
+  );
+  console.log('| | runs | gap p50 | p95 | max | lost p50 | p95 | max | load |\n|---|---|---|---|---|---|---|---|---|');
+  for (const each of CASES.filter(({ name }) => name.includes(only))) {
+    const reports: FlowReport[] = [];
+    for (let run = 0; run < (Number(count) || each.runs); run++) reports.push(await runOnce(layout, each));
+    const columns = [reports.map(({ largestGapMillis }) => largestGapMillis), reports.map(({ lost }) => lost)].flatMap(
+      (values) => [percentile(values, 0.5), percentile(values, 0.95), Math.max(...values)],
+    );
+    console.log(`| ${[each.name, reports.length, ...columns, loadavg()[0]!.toFixed(1)].join(' | ')} |`);
+  }
+};
+
+await main(process.argv.slice(2));
