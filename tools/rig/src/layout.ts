@@ -85,7 +85,8 @@ export const WAN = { worldName: 'world', name: 'wan' } as const;
 export const worldIps = ({ families }: Pick<LabLayout, 'families'>): string[] =>
   families.map((family) => PLANS[family].wanHost(WORLD));
 
-const bounds = { sites: [1, 8], gateways: [0, 4], workers: [0, 8] } as const;
+/** Least and most of each. */
+export const bounds = { sites: [1, 8], gateways: [0, 4], workers: [0, 8] } as const;
 
 /** @throws Error that names the option and its bounds */
 export const checkOptions = (options: LabOptions): LabOptions => {

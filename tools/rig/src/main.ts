@@ -3,15 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import {
-  agentLog,
-  controllerDaemons,
-  NODE_APPS,
-  type NodeApp,
-  startAgent,
-  startController,
-  stopAgent,
-} from './agents.ts';
+import { controllerDaemons, NODE_APPS, startAgent, startController, stopAgent } from './agents.ts';
 import { agentPids } from './cgroups.ts';
 import { inNamespace } from './command.ts';
 import { kubectlCommand, startApiServer, stopApiServer } from './control-plane.ts';
@@ -30,36 +22,20 @@ import {
   TOPOLOGIES,
   WAN,
 } from './layout.ts';
+import { logsCommand } from './logs.ts';
 import { inNode } from './node.ts';
-import { logFile, nodeDir, state } from './paths.ts';
+import { describeOrigin, foreignWarning, noteOrigin, readOrigin } from './origin.ts';
+import { checkout, state } from './paths.ts';
 import { drawTopology, whatNext } from './picture.ts';
-import { POD_APPS, type PodApp, podLogs, restartPods, rollbackPods, upgradePods } from './pods.ts';
+import { POD_APPS, type PodApp, restartPods, rollbackPods, upgradePods } from './pods.ts';
 import { CONTROLLERS, NAMESPACE } from './tokens.ts';
 import { up } from './up.ts';
-import { verify } from './verify.ts';
+import { nodeNamed, UsageError } from './words.ts';
+import { probePods, verify } from './verify.ts';
 
 const FAMILY_OPTIONS = Object.keys(FAMILIES) as (keyof typeof FAMILIES)[];
 
-const USAGE = `usage: tools/lab COMMAND
-
-  up [--sites 2] [--gateways 1] [--workers 2] [--protocol ${PROTOCOLS.join('|')}]
-     [--topology ${TOPOLOGIES.join('|')}] [--ip ${FAMILY_OPTIONS.join('|')}] [--dataplane ${DATAPLANES.join('|')}]
-     [--agents ${AGENTS.join('|')}]
-                       brings up sites with real Kubernetes nodes, joined by our network
-  verify               shows that every pod reaches every other, and all else that it should
-  status               what runs
-  down                 takes everything away, also after an interrupted up
-  kubectl ARGS         kubectl as the cluster's administrator
-  exec NODE -- CMD     runs a command on a node
-  logs APP [NODE]      what an app said: ${[...CONTROLLERS, ...NODE_APPS].join(', ')}; or kubelet, containerd, kube-proxy NODE
-  restart APP [NODE]   ends an app and starts it again (with --agents pods: deletes its pods)
-  upgrade | rollback   with --agents pods: to a stand-in for the next version, and back
-  stop APP [NODE] | start APP [NODE]
-                       one half of a restart; APP may also be kube-apiserver
-  capture NODE|wan [TCPDUMP ARGS]
-                       what passes at a node or between the sites`;
-
-class UsageError extends Error {}
+const usage = (): string => readFileSync(join(checkout, 'tools/rig/usage.txt'), 'utf8');
 
 const savedLayout = (): LabLayout => {
   const file = join(state, 'layout.json');
@@ -98,36 +74,56 @@ const podApp = (app: string | undefined): PodApp => {
   return found;
 };
 
+const layoutFrom = (argv: string[]): LabLayout => {
+  const options = optionsFrom(argv);
+  try {
+    return layoutOf(options);
+  } catch (error) {
+    throw new UsageError((error as Error).message);
+  }
+};
+
+/** What should run, by the name that is shown, and whether it does. */
+const processes = (layout: LabLayout): (readonly [string, boolean])[] => {
+  const asProcesses = !isPods(layout);
+  const machine = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'attendant'];
+  return [
+    ...[...machine, ...(asProcesses ? controllerDaemons() : [])].map(
+      (name) => [name, pidOf(name) !== undefined] as const,
+    ),
+    ...layout.nodes.flatMap(({ name }) => [
+      [`node ${name}`, pidOf(`node-${name}`) !== undefined] as const,
+      ...(asProcesses ? NODE_APPS : []).map((app) => [`  ${app} on ${name}`, agentPids(name, app).length > 0] as const),
+    ]),
+  ];
+};
+
 const upCommand = async (argv: string[]): Promise<void> => {
-  const layout = layoutOf(optionsFrom(argv));
+  const layout = layoutFrom(argv);
   if (existsSync(join(state, 'layout.json')) && JSON.stringify(savedLayout()) !== JSON.stringify(layout)) {
-    throw new UsageError('a lab with another layout is up: run tools/lab down first');
+    throw new UsageError(
+      `a lab with another layout is up (${describeOrigin(readOrigin())}): see tools/lab status; tools/lab down takes it away`,
+    );
   }
   const start = Date.now();
-  console.log(`bringing up ${layout.sites.length} sites with ${layout.nodes.length} nodes`);
+  const isUp = processes(layout).every(([, isRunning]) => isRunning);
+  console.log(
+    isUp
+      ? 'already up: what should be there is checked'
+      : `bringing up ${layout.sites.length} sites with ${layout.nodes.length} nodes`,
+  );
+  noteOrigin();
   await up(layout);
-  console.log(`up in ${((Date.now() - start) / 1000).toFixed(0)} s\n\n${drawTopology(layout)}\n\n${whatNext}`);
+  const took = ((Date.now() - start) / 1000).toFixed(0);
+  const result = isUp ? `already up, checked: ${describeOrigin(readOrigin())}` : `up in ${took} s`;
+  console.log(`${result}\n\n${drawTopology(layout)}\n\n${whatNext(layout, await probePods(layout))}`);
 };
 
 const statusCommand = (): void => {
   const layout = savedLayout();
-  const processes = isPods(layout) ? [] : NODE_APPS;
-  console.log(drawTopology(layout), '\n');
-  const line = (name: string, running: boolean): void =>
-    console.log(`  ${name.padEnd(36)}${running ? 'running' : 'NOT RUNNING'}`);
-  for (const name of [
-    'etcd',
-    'kube-apiserver',
-    'kube-controller-manager',
-    'kube-scheduler',
-    'attendant',
-    ...(isPods(layout) ? [] : controllerDaemons()),
-  ])
-    line(name, pidOf(name) !== undefined);
-  for (const node of layout.nodes) {
-    line(`node ${node.name}`, pidOf(`node-${node.name}`) !== undefined);
-    for (const app of processes) line(`  ${app} on ${node.name}`, agentPids(node.name, app).length > 0);
-  }
+  console.log(`${describeOrigin(readOrigin())}\n\n${drawTopology(layout)}\n`);
+  for (const [name, isRunning] of processes(layout))
+    console.log(`  ${name.padEnd(36)}${isRunning ? 'running' : 'NOT RUNNING'}`);
   passThrough([...kubectlCommand(layout), 'get', 'nodes', '-o', 'wide']);
   if (isPods(layout)) passThrough([...kubectlCommand(layout), 'get', 'pods', '-n', NAMESPACE, '-o', 'wide']);
 };
@@ -139,15 +135,6 @@ const passThrough = (argv: readonly string[]): void => {
   if (status !== 0) process.exitCode = status ?? 1;
 };
 
-const nodeNamed = (layout: LabLayout, name: string | undefined) => {
-  const node = layout.nodes.find((candidate) => candidate.name === name);
-  if (!node)
-    throw new UsageError(
-      `no node ${name ?? '(not given)'}: there are ${layout.nodes.map((known) => known.name).join(', ')}`,
-    );
-  return node;
-};
-
 /** Stops or starts an app by name: a controller, an agent of one node (or all), or the API server. */
 const control = async (
   verb: 'stop' | 'start',
@@ -156,7 +143,8 @@ const control = async (
 ): Promise<void> => {
   const layout = savedLayout();
   if (app === 'kube-apiserver') return verb === 'stop' ? stopApiServer() : startApiServer(layout);
-  if (isPods(layout)) throw new UsageError(`pods come back by themselves: tools/lab restart ${app ?? 'APP'} deletes them`);
+  if (isPods(layout))
+    throw new UsageError(`pods come back by themselves: tools/lab restart ${app ?? 'APP'} deletes them`);
   const controller = CONTROLLERS.find((known) => known === app);
   if (controller) {
     for (const replica of [1, 2])
@@ -182,31 +170,9 @@ const restart = async (app: string | undefined, node: string | undefined): Promi
 
 const podLayout = (): LabLayout => {
   const layout = savedLayout();
-  if (!isPods(layout)) throw new UsageError('our apps are processes here, always of the checkout: use restart, or up --agents pods');
+  if (!isPods(layout))
+    throw new UsageError('our apps are processes here, always of the checkout: use restart, or up --agents pods');
   return layout;
-};
-
-const logFilesOf = (layout: LabLayout, app: string | undefined, node: string | undefined): string[] => {
-  if (CONTROLLERS.some((known) => known === app)) return [1, 2].map((replica) => logFile(`${app}-${replica}`));
-  if (NODE_APPS.some((known) => known === app))
-    return [logFile(agentLog(nodeNamed(layout, node).name, app as NodeApp))];
-  if (['kubelet', 'containerd', 'kube-proxy'].includes(app ?? ''))
-    return [join(nodeDir(nodeNamed(layout, node).name), `${app}.log`)];
-  if (layout.nodes.some(({ name }) => name === app)) return NODE_APPS.map((agent) => logFile(agentLog(app!, agent)));
-  return [logFile(app ?? '')];
-};
-
-const logsCommand = async ([app, node]: string[]): Promise<void> => {
-  const layout = savedLayout();
-  const apps = layout.nodes.some(({ name }) => name === app) ? NODE_APPS : POD_APPS.filter((known) => known === app);
-  if (isPods(layout) && apps.length > 0) {
-    const where = apps === NODE_APPS ? app : node;
-    for (const each of apps) process.stdout.write(await podLogs(layout, each, where));
-    return;
-  }
-  const files = logFilesOf(layout, app, node).filter((file) => existsSync(file));
-  if (files.length === 0) throw new UsageError(`no log of ${app ?? '(no app given)'} ${node ?? ''}`);
-  for (const file of files) process.stdout.write(readFileSync(file));
 };
 
 const captureCommand = ([where, ...args]: string[]): void => {
@@ -215,31 +181,47 @@ const captureCommand = ([where, ...args]: string[]): void => {
   passThrough([...inNamespace(namespace), 'tcpdump', '-nn', '-i', where === WAN.name ? 'wan0' : 'any', ...args]);
 };
 
+const execCommand = ([name, ...words]: string[]): void => {
+  const node = nodeNamed(savedLayout(), name);
+  const argv = words[0] === '--' ? words.slice(1) : words;
+  if (argv.length === 0) throw new UsageError(`no command for ${node.name}: tools/lab exec ${node.name} -- ip route`);
+  passThrough([...inNode(node.name), ...argv]);
+};
+
+/** For commands that take no words: a mistyped one must not act. */
+const alone =
+  (name: string, act: () => Promise<void> | void) =>
+  (argv: string[]): Promise<void> | void => {
+    if (argv.length > 0) throw new UsageError(`tools/lab ${name} takes nothing more, not "${argv.join(' ')}"`);
+    return act();
+  };
+
 const commands: Record<string, (argv: string[]) => Promise<void> | void> = {
   up: upCommand,
-  down,
-  status: statusCommand,
-  verify: async () => {
+  down: alone('down', down),
+  status: alone('status', statusCommand),
+  verify: alone('verify', async () => {
     if (!(await verify(savedLayout()))) process.exitCode = 1;
-  },
+  }),
   kubectl: (argv) => passThrough([...kubectlCommand(savedLayout()), ...argv]),
-  exec: ([node, ...argv]) =>
-    passThrough([...inNode(nodeNamed(savedLayout(), node).name), ...(argv[0] === '--' ? argv.slice(1) : argv)]),
-  logs: logsCommand,
+  exec: execCommand,
+  logs: (argv) => logsCommand(savedLayout(), argv),
   stop: ([app, node]) => control('stop', app, node),
   start: ([app, node]) => control('start', app, node),
   restart: ([app, node]) => restart(app, node),
-  upgrade: () => upgradePods(podLayout()),
-  rollback: () => rollbackPods(podLayout()),
+  upgrade: alone('upgrade', () => upgradePods(podLayout())),
+  rollback: alone('rollback', () => rollbackPods(podLayout())),
   capture: captureCommand,
 };
 
 const [name = '', ...argv] = process.argv.slice(2);
 const command = commands[name];
 if (!command) {
-  console.error(USAGE);
-  process.exitCode = name === 'help' || name === '--help' ? 0 : 2;
+  console.error(`tools/lab: there is no command "${name}"\n${usage()}`);
+  process.exitCode = 2;
 } else {
+  const warning = name === 'status' ? undefined : foreignWarning(readOrigin());
+  if (warning) console.error(warning);
   try {
     await command(argv);
   } catch (error) {

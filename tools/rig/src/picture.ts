@@ -4,10 +4,10 @@ import { isRouted, type LabLayout, type LabNode, WAN, worldIps } from './layout.
 /** The lab's topology in text. */
 
 const describeNode = (node: LabNode): string => {
-  const external = node.external
-    ? `  external ${node.external.ips.join(', ')} (${node.external.by === 'interface' ? 'own interface' : '1:1 NAT'})`
-    : '';
-  return `${node.name.padEnd(8)}${node.role.padEnd(15)}${node.internalIps.join(', ').padEnd(12)}${external}`;
+  const by = node.external?.by === 'interface' ? 'own interface' : '1:1 NAT';
+  const use = node.role === 'control-plane' ? ': where other sites’ nodes find the API server' : '';
+  const external = node.external ? `  external ${node.external.ips.join(', ')} (${by}${use})` : '';
+  return `${node.name.padEnd(8)}${node.role.padEnd(15)}${node.internalIps.join(', ').padEnd(12)}${external}`.trimEnd();
 };
 
 export const drawTopology = (layout: LabLayout): string => {
@@ -26,10 +26,24 @@ export const drawTopology = (layout: LabLayout): string => {
   return lines.join('\n');
 };
 
-export const whatNext = `Try next:
-  tools/lab verify                      every pod to every pod, node, Service and the outside world
-  tools/lab kubectl get nodes,sites,gatewaypools -o wide
-  tools/lab exec s1-w1 -- ip route      a shell command on a node
-  tools/lab logs node-dataplane s1-w1   what an agent says
-  tools/lab capture wan                 what passes between the sites
-  tools/lab down                        takes everything away`;
+/** What is worth a look, in words that work as they stand. */
+export const whatNext = (
+  { nodes, sites }: LabLayout,
+  pods: readonly { readonly node: string; readonly ip: string }[],
+): string => {
+  const from = nodes.find(({ role }) => role === 'worker') ?? nodes[0]!;
+  const far = nodes.findLast(({ site }) => site !== from.site) ?? nodes.at(-1)!;
+  const pod = pods.find(({ node }) => node === far.name)?.ip;
+  const lines: (readonly [string, string])[] = [
+    ['verify', 'every pod to every pod, node, Service and the outside world'],
+    ['kubectl get nodes,sites,gatewaypools -o wide', ''],
+    [`exec ${from.name} -- ip route`, 'a command on a node'],
+    ...(pod ? ([[`exec ${from.name} -- ping -c3 ${pod}`, `a pod on ${far.name}`]] as const) : []),
+    ...(pod && sites.length > 1
+      ? ([['capture wan udp', 'what passes between the sites: ping in another terminal meanwhile']] as const)
+      : []),
+    [`logs node-dataplane ${from.name}`, 'what an agent says'],
+    ['down', 'takes everything away'],
+  ];
+  return ['Try next:', ...lines.map(([words, what]) => `  tools/lab ${words.padEnd(44)} ${what}`.trimEnd())].join('\n');
+};

@@ -1,8 +1,10 @@
 import { existsSync } from 'node:fs';
 import { inNamespace, runAsync } from './command.ts';
+import { type ConditionsSeen, lookAtConditions } from './conditions.ts';
 import { kubectl, kubectlCommand } from './control-plane.ts';
 import { familyOf, hostOf, PLANS } from './addresses.ts';
 import { type LabLayout, type LabNode, namespaceOf } from './layout.ts';
+import { describeLinks } from './links.ts';
 import { NODE_PORT, PROBES, worldUrls } from './manifests.ts';
 import { initPid } from './node.ts';
 import { binary } from './paths.ts';
@@ -273,7 +275,7 @@ const podMtu = async (node: string): Promise<number> => {
   return mtu;
 };
 
-/** The pairs of nodes as a table: a dot where everything passed, the number of failures otherwise. */
+/** The pairs of nodes as a table, rows send and columns answer: a dot where everything passed, the number of failures otherwise. */
 export const reachabilityTable = (layout: LabLayout, pods: readonly Pod[], checks: readonly Check[]): string => {
   const nodeOf = (name: string): string | undefined =>
     pods.find((pod) => pod.name === name)?.node ?? layout.nodes.find((node) => node.name === name)?.name;
@@ -307,6 +309,24 @@ const timed = async (what: string, work: () => Promise<Check[]>): Promise<Check[
   return checks;
 };
 
+/** Sites, pools, peerings and nodes: one check for all that is well, and one for each statement that something is not. */
+const conditionChecks = ({ objects, bad }: ConditionsSeen): Check[] => [
+  { from: 'kubernetes', to: 'conditions', what: `of ${objects} objects`, ok: true },
+  ...bad.map((error) => ({ from: 'kubernetes', to: 'conditions', what: 'condition', ok: false, error })),
+];
+
+const printResults = async (layout: LabLayout, checks: readonly Check[], able: ReadonlySet<string>): Promise<void> => {
+  for (const check of checks.filter(({ what, ok }) => ok && what.startsWith('stream')))
+    console.log(`  ${check.what}: ${check.from} -> ${check.to}`);
+  for (const line of await describeLinks(layout, able)) console.log(`  links ${line}`);
+  const failures = checks.filter(({ ok }) => !ok);
+  for (const { from, to, what, error } of failures.slice(0, 40))
+    console.log(`  FAILED ${from} -> ${to} ${what}: ${error?.split('\n').at(-1)}`);
+  if (failures.length > 40) console.log(`  … and ${failures.length - 40} more`);
+};
+
+const LEGEND = 'rows send, columns answer: · everything passed, 2! two checks failed';
+
 /** Runs every check, prints the matrix and what failed. Returns whether all passed. */
 export const verify = async (layout: LabLayout): Promise<boolean> => {
   const start = Date.now();
@@ -316,6 +336,7 @@ export const verify = async (layout: LabLayout): Promise<boolean> => {
   const expected = layout.nodes.length * PROBES.length;
   const mtu = await podMtu(layout.controlPlane.name);
   console.log(`${pods.length} test pods on ${layout.nodes.length} nodes, pod MTU ${mtu}`);
+  let seen: ConditionsSeen = { objects: 0, bad: [], able: new Set() };
   const checks: Check[] = [
     {
       from: 'kubernetes',
@@ -329,14 +350,13 @@ export const verify = async (layout: LabLayout): Promise<boolean> => {
     ...(await timed('Services, NodePort, DNS, outside', () => serviceChecks(layout, pods))),
     ...(await timed('kubectl logs and exec', () => kubectlChecks(layout, pods))),
     ...(await timed(`streams of ${STREAM_MEBIBYTES} MiB`, () => streamChecks(layout, pods))),
+    ...(await timed('conditions of sites, pools, peerings, nodes', async () =>
+      conditionChecks((seen = await lookAtConditions(layout))),
+    )),
   ];
-  console.log(`\n${reachabilityTable(layout, pods, checks)}\n`);
-  for (const check of checks.filter(({ what, ok }) => ok && what.startsWith('stream')))
-    console.log(`  ${check.what}: ${check.from} -> ${check.to}`);
+  console.log(`\n${reachabilityTable(layout, pods, checks)}\n${LEGEND}\n`);
+  await printResults(layout, checks, seen.able);
   const failures = checks.filter(({ ok }) => !ok);
-  for (const { from, to, what, error } of failures.slice(0, 40))
-    console.log(`  FAILED ${from} -> ${to} ${what}: ${error?.split('\n').at(-1)}`);
-  if (failures.length > 40) console.log(`  … and ${failures.length - 40} more`);
   console.log(
     `${checks.length - failures.length} passed, ${failures.length} failed in ${((Date.now() - start) / 1000).toFixed(0)} s`,
   );

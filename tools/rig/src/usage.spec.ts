@@ -1,0 +1,64 @@
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { FAMILIES } from './addresses.ts';
+import { AGENTS, bounds, DATAPLANES, DEFAULTS, PROTOCOLS, TOPOLOGIES } from './layout.ts';
+import { checkout } from './paths.ts';
+
+const usage = readFileSync(join(checkout, 'tools/rig/usage.txt'), 'utf8');
+const lab = (...args: string[]) => spawnSync(join(checkout, 'tools/lab'), args, { encoding: 'utf8' });
+
+test('the usage says what the options may be, and what they are when not given', () => {
+  const range = (name: keyof typeof bounds): string => bounds[name].join('..');
+  const words: Record<keyof typeof DEFAULTS, string> = {
+    sites: range('sites'),
+    gateways: range('gateways'),
+    workers: range('workers'),
+    protocol: PROTOCOLS.join('|'),
+    topology: TOPOLOGIES.join('|'),
+    ip: Object.keys(FAMILIES).join('|'),
+    dataplane: DATAPLANES.join('|'),
+    agents: AGENTS.join('|'),
+  };
+  const lines = usage.split('\n').filter((line) => line.trim().startsWith('--'));
+  expect(lines.map((line) => line.trim().split(/ +/).slice(0, 2).join(' '))).toEqual(
+    Object.entries(words).map(([name, rule]) => `--${name} ${rule}`),
+  );
+  for (const line of lines) {
+    const name = line.trim().slice(2).split(' ')[0] as keyof typeof DEFAULTS;
+    expect(line).toMatch(new RegExp(`[ ;]${DEFAULTS[name]}( when not given)?$`));
+  }
+});
+
+test.each([
+  [['up', '--sites', '9'], '--sites 9: a whole number from 1 to 8 would be right'],
+  [['up', '--gateways=many'], '--gateways many: a whole number from 0 to 4 would be right'],
+  [['up', '--workers'], '--workers : a whole number from 0 to 8 would be right'],
+  [['up', '--ip', 'ipv5'], '--ip ipv5: one of ipv4, dual, ipv6 would be right'],
+  [['up', '--topologie', 'mesh'], 'there is no --topologie; there are --sites --gateways'],
+  [['up', 'now'], '"now" is not an option; there are --sites'],
+])('%j is refused before anything is set up', (args, message) => {
+  const { status, stderr } = lab(...args);
+  expect(stderr).toContain(`tools/lab up: ${message}`);
+  expect(status).toBe(2);
+});
+
+test('an unknown command is named', () => {
+  const { status, stderr } = lab('upp');
+  expect(stderr).toBe(`tools/lab: there is no command "upp"\n${usage}`);
+  expect(status).toBe(2);
+});
+
+test.each([
+  [['--help'], 0],
+  [['help'], 0],
+  [['up', '--sites', '9', '--help'], 0],
+  [['down', '--help'], 0],
+  [['verify', '-h'], 0],
+  [['exec', '--help'], 0],
+])('%j prints the usage and does nothing', (args, want) => {
+  const { status, stdout } = lab(...args);
+  expect(stdout).toBe(usage);
+  expect(status).toBe(want);
+});
