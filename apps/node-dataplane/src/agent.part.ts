@@ -97,7 +97,7 @@ const openDataplane = (
     health: startHealth({
       privateKey,
       port: PORTS.health,
-      groupMap: isEbpf ? groupMapPin(pinFolder) : 'routes',
+      groups: isEbpf ? { mapPin: groupMapPin(pinFolder) } : 'routes',
       stateFile: join(stateFolder, 'health.json'),
       logger,
       metrics,

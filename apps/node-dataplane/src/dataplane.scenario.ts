@@ -132,7 +132,7 @@ const open = () => {
     health: startHealth({
       privateKey,
       port: PORTS.health,
-      groupMap: groupMapPin(PIN_FOLDER),
+      groups: { mapPin: groupMapPin(PIN_FOLDER) },
       stateFile: join(STATE_FOLDER, 'health.json'),
       logger,
       metrics: createMetrics(),

@@ -1,4 +1,4 @@
-import { findMember, type NodePlan, parseWorld, planNode, type TopologyObjects } from '@unbounded/topology';
+import { type DataplaneKind, findMember, type NodePlan, parseWorld, planNode, type TopologyObjects } from '@unbounded/topology';
 
 /** Plans for the tests: a worker (and its gateway) of the first of two sites. */
 
@@ -76,7 +76,7 @@ export const objectsFor = (protocol: Protocol): TopologyObjects =>
     ],
   }) as unknown as TopologyObjects;
 
-export const planFor = (node: string, protocol: Protocol = 'VXLAN'): NodePlan => {
+export const planFor = (node: string, protocol: Protocol = 'VXLAN', dataplane: DataplaneKind = 'ebpf'): NodePlan => {
   const world = parseWorld(objectsFor(protocol));
-  return planNode(world, { member: findMember(world, node)!, underlayMtuBytes: 1500 });
+  return planNode(world, { member: findMember(world, node)!, underlayMtuBytes: 1500, dataplane });
 };

@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs';
 import { loadavg } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { killAgent } from '@unbounded/rig/scenario';
 import type { LabLayout, LabNode } from '@unbounded/rig/layout';
 import {
   allHealthy,
@@ -14,7 +13,7 @@ import {
   setProbing,
 } from '@unbounded/rig/outages';
 import { state } from '@unbounded/rig/paths';
-import { type FlowReport, flowDuring, podOn } from '@unbounded/rig/scenario';
+import { type FlowReport, flowDuring, killAgent, podOn } from '@unbounded/rig/scenario';
 
 /**
  * How long traffic is interrupted when something breaks: 1,000 numbered datagrams a second from a pod of one site to one
@@ -30,7 +29,7 @@ interface Case {
   readonly name: string;
   readonly runs: number;
   /** Breaks something for a while; the flow passes by `gateway`. */
-  disturb(layout: LabLayout, gateway: LabNode): Promise<void>;
+  readonly disturb: (layout: LabLayout, gateway: LabNode) => Promise<void>;
 }
 
 const during = async (outage: Outage): Promise<void> => {

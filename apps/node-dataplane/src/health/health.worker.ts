@@ -50,9 +50,9 @@ const createChangeQueue = () => {
   };
 };
 
-const openGroups = ({ groupMap, netnsFd }: WorkerSettings): GroupKernel | undefined => {
-  if (groupMap === undefined) return undefined;
-  if (groupMap !== 'routes') return createMapGroups(openPinnedMap(groupMap, groupKey, nexthopGroup));
+const openGroups = ({ groups, netnsFd }: WorkerSettings): GroupKernel | undefined => {
+  if (groups === undefined) return undefined;
+  if (groups !== 'routes') return createMapGroups(openPinnedMap(groups.mapPin, groupKey, nexthopGroup));
   return createNexthopGroups(createRouteSocket(netnsFd === undefined ? {} : { netnsFd }));
 };
 

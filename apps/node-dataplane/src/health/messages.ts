@@ -39,7 +39,7 @@ export interface WorkerSettings {
   readonly privateKey: string;
   readonly port: number;
   /** Where next-hop groups are: in a pinned map, or among the kernel's routes. Undefined: there are none to write. */
-  readonly groupMap?: string | 'routes';
+  readonly groups?: { readonly mapPin: string } | 'routes';
   /** Where verdicts outlive the process. */
   readonly stateFile: string;
   /** Another network namespace to probe in, as an open file. */

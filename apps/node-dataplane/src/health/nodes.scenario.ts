@@ -26,7 +26,7 @@ export interface TestNode {
   readonly metrics: Metrics;
   health: Health;
   /** Starts the thread (again). */
-  start(groupMap?: string): Health;
+  start(mapPin?: string): Health;
   /** Waits until it is so; the time that took, ms. */
   until(isSo: (health: Health) => boolean): Promise<number>;
   run(...argv: string[]): string;
@@ -58,13 +58,13 @@ const makeNode = (name: string, number: number, folder: string): TestNode => {
     addresses: { 4: `10.9.0.${number}`, 6: `fd09::${number}` },
     metrics,
     health: undefined as unknown as Health,
-    start(groupMap) {
+    start(mapPin) {
       node.health = startHealth({
         privateKey,
         port: PORT,
         stateFile: join(folder, name, 'health.json'),
         netnsFd: netns.fd,
-        ...(groupMap === undefined ? {} : { groupMap }),
+        ...(mapPin === undefined ? {} : { groups: { mapPin } }),
         logger: silentLogger,
         metrics,
         onChange: () => look(),
