@@ -43,7 +43,7 @@ const createParts = (config: GatewayHealthConfig, services: HostServices): reado
       watches(caches.nodes, { keysOf, fingerprint: gatewayNodeFingerprint }),
       watches(caches.sites, { keysOf, fingerprint: ({ metadata }) => String(metadata.generation) }),
       watches(caches.pools, { keysOf }),
-      // Every gateway's agent writes its status every 10 s; that is looked at by time, not by event.
+      // Every gateway's agent writes its status every 13 s; that is looked at by time, not by event.
       watches(caches.poolNodes, {
         keysOf,
         fingerprint: ({ metadata, spec }) => JSON.stringify([metadata.labels, metadata.ownerReferences, spec]),

@@ -11,7 +11,7 @@ export interface PoolCondition {
   readonly observedGeneration?: number;
 }
 
-/** A gateway's agent writes every 10 s; four missed writes mean that it does not reach the API server. */
+/** A gateway's agent writes every 13 s; three missed writes mean that it does not reach the API server. */
 export const REPORT_STALE_MS = 40_000;
 
 const NAMED = 5;
