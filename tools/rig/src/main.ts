@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util';
 import { controllerDaemons, NODE_APPS, startAgent, startController, stopAgent } from './agents.ts';
 import { agentPids } from './cgroups.ts';
 import { inNamespace } from './command.ts';
+import { CONFORMANCE, conformance } from './conformance.ts';
 import { kubectlCommand, startApiServer, stopApiServer } from './control-plane.ts';
 import { pidOf, stopDaemon } from './daemon.ts';
 import { down } from './down.ts';
@@ -196,6 +197,20 @@ const alone =
     return act();
   };
 
+const conformanceCommand = async (args: string[]): Promise<void> => {
+  const { focus, skip, processes } = CONFORMANCE;
+  const options = {
+    focus: { type: 'string', default: focus },
+    skip: { type: 'string', default: skip },
+    processes: { type: 'string', default: String(processes) },
+  } as const;
+  const given = parseArgs({ args, options }).values;
+  const count = Number(given.processes);
+  if (!Number.isInteger(count) || count < 1 || count > 16)
+    throw new UsageError(`--processes ${given.processes}: a whole number from 1 to 16 would be right`);
+  if (!(await conformance(savedLayout(), { ...given, processes: count }))) process.exitCode = 1;
+};
+
 const commands: Record<string, (argv: string[]) => Promise<void> | void> = {
   up: upCommand,
   down: alone('down', down),
@@ -203,6 +218,7 @@ const commands: Record<string, (argv: string[]) => Promise<void> | void> = {
   verify: alone('verify', async () => {
     if (!(await verify(savedLayout()))) process.exitCode = 1;
   }),
+  conformance: conformanceCommand,
   kubectl: (argv) => passThrough([...kubectlCommand(savedLayout()), ...argv]),
   exec: execCommand,
   logs: (argv) => logsCommand(savedLayout(), argv),

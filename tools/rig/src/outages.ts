@@ -79,7 +79,9 @@ const METRICS = ['curl', '-s', '--max-time', '2', 'http://127.0.0.1:9998/metrics
 /** Peers of a node by the state in which it sees them; none while its agent does not answer. */
 export const peerStates = (node: string): Record<string, number> => {
   const states: Record<string, number> = {};
-  for (const [, state = '', count] of (tryOnNode(node, ...METRICS) ?? '').matchAll(/^unbounded_health_peers\{.*state="(\w+)"\} (\d+)/gm))
+  for (const [, state = '', count] of (tryOnNode(node, ...METRICS) ?? '').matchAll(
+    /^unbounded_health_peers\{.*state="(\w+)"\} (\d+)/gm,
+  ))
     states[state] = (states[state] ?? 0) + Number(count);
   return states;
 };
@@ -97,8 +99,8 @@ export const allHealthy = (layout: LabLayout, limitMs = 30_000): Promise<number>
   );
 
 const receivedBytes = (node: string, device: string): number =>
-  (JSON.parse(onNode(node, 'ip', '-j', '-s', 'link', 'show', device)) as { stats64: { rx: { bytes: number } } }[])[0]!.stats64
-    .rx.bytes;
+  (JSON.parse(onNode(node, 'ip', '-j', '-s', 'link', 'show', device)) as { stats64: { rx: { bytes: number } } }[])[0]!
+    .stats64.rx.bytes;
 
 /** Of the gateways the one that most of the traffic from within the site enters by. */
 export const busiestGateway = async (gateways: readonly LabNode[], device = 'vxlan0'): Promise<LabNode> => {
