@@ -94,7 +94,7 @@ export const createAgent = (parts: AgentParts): Agent => {
         logger.info({ site, role, endpoints: endpoints.length, wireGuard: wireGuard.length }, 'the plan is applied');
       }
       await report(underlay, problems);
-      return outcome.again ? SOON_MS : REPAIR_EVERY_MS;
+      return outcome.again ? SOON_MS : Math.min(REPAIR_EVERY_MS, planner.nextStepMs ?? REPAIR_EVERY_MS);
     },
   };
 };

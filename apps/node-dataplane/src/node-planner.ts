@@ -3,12 +3,14 @@ import { tryParsePrefix } from '@unbounded/ip';
 import type { Logger } from '@unbounded/telemetry';
 import {
   advertisedRoutes,
+  changedPrefixes,
   type DataplaneKind,
   findMember,
   type LocalNode,
   type NodePlan,
   parseWorld,
   planNode,
+  planTransition,
   type World,
 } from '@unbounded/topology';
 import type { StateFile } from './kernel/state-file.ts';
@@ -17,7 +19,10 @@ import type { Snapshot, WorldSource } from './world/source.port.ts';
 
 /** Keeps the node's plan: made anew when anything changed that it is made from, and the last good one otherwise. */
 export interface NodePlanner {
+  /** What the kernel is to hold now: on the way to a plan with other protocols, a step between. */
   readonly plan: NodePlan | undefined;
+  /** Milliseconds until `plan` is another by the clock alone; undefined: it stays. */
+  readonly nextStepMs: number | undefined;
   /** Of a gateway: what it tells of the blocks behind it; undefined until objects were read. */
   readonly advertised: Readonly<Record<string, AdvertisedRoute>> | undefined;
   /** While the objects are away the last plan stands. */
@@ -32,6 +37,8 @@ export interface PlannerParts {
   readonly source: WorldSource;
   readonly planFile: StateFile<NodePlan>;
   readonly logger: Logger;
+  /** Milliseconds; the clock of the steps between plans. */
+  readonly now?: () => number;
 }
 
 /** What the plan is made for: the member that the objects list, with what the Node itself says. */
@@ -50,14 +57,50 @@ const localNode = (
   return { member, dataplane: dataplaneKind, ...measured };
 };
 
+/** The other ends hear of a change within a second or two; then they take packets the new way. */
+const RECEIVE_MS = 4000;
+/** Ends that are late still send the old way. */
+const SEND_MS = 20_000;
+
+/** Leads from plan to plan by the steps between them. */
+const createTransitions = (now: () => number) => {
+  let before: NodePlan | undefined;
+  let target: NodePlan | undefined;
+  let sinceMs = 0;
+  const elapsed = (): number => now() - sinceMs;
+  const effective = (): NodePlan | undefined => {
+    if (!before || !target || elapsed() >= RECEIVE_MS + SEND_MS) return target;
+    return planTransition(before, target, elapsed() < RECEIVE_MS ? 'receive' : 'send');
+  };
+  return {
+    effective,
+    nextStepMs: (): number | undefined => {
+      if (!before || elapsed() >= RECEIVE_MS + SEND_MS) return undefined;
+      return (elapsed() < RECEIVE_MS ? RECEIVE_MS : RECEIVE_MS + SEND_MS) - elapsed();
+    },
+    to(next: NodePlan): void {
+      const current = effective();
+      const changes = current !== undefined && changedPrefixes(current, next).size > 0;
+      // A change that comes amid another one begins where that one was; one that changes no way goes along with it.
+      if (changes) [before, sinceMs] = [current, now()];
+      target = next;
+    },
+  };
+};
+
 export const createNodePlanner = (parts: PlannerParts): NodePlanner => {
-  const { nodeName, source, planFile, logger } = parts;
+  const { nodeName, source, planFile, logger, now = Date.now } = parts;
+  const transitions = createTransitions(now);
   let plan = planFile.read();
+  if (plan) transitions.to(plan);
   let advertised: NodePlanner['advertised'];
   let plannedFrom = '';
   return {
     get plan() {
-      return plan;
+      return transitions.effective();
+    },
+    get nextStepMs() {
+      return transitions.nextStepMs();
     },
     get advertised() {
       return advertised;
@@ -76,6 +119,7 @@ export const createNodePlanner = (parts: PlannerParts): NodePlanner => {
       }
       const before = plan;
       plan = planNode(world, local);
+      transitions.to(plan);
       advertised = plan.role === 'gateway' ? advertisedRoutes(world, nodeName) : undefined;
       planFile.write(plan);
       if (before?.role !== plan.role || before.site !== plan.site)

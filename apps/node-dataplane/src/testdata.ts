@@ -1,4 +1,11 @@
-import { type DataplaneKind, findMember, type NodePlan, parseWorld, planNode, type TopologyObjects } from '@unbounded/topology';
+import {
+  type DataplaneKind,
+  findMember,
+  type NodePlan,
+  parseWorld,
+  planNode,
+  type TopologyObjects,
+} from '@unbounded/topology';
 
 /** Plans for the tests: a worker (and its gateway) of the first of two sites. */
 

@@ -138,5 +138,7 @@ export interface NodePlan {
    * which the sources' entries point. WireGuard needs none: the peers' allowed addresses say the same.
    */
   readonly forwarders: readonly string[];
+  /** Blocks whose packets may come without a tunnel although they leave through one: only while a link changes its protocol. */
+  readonly alsoPlain?: readonly string[];
   readonly problems: readonly Problem[];
 }

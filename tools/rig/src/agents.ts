@@ -89,7 +89,15 @@ export const agentLog = agentDaemon;
 const agentArguments = (layout: LabLayout, node: LabNode, app: NodeApp): string[] => {
   if (app === 'node-keeper') return ['--wireguard-go', binary('wireguard-go')];
   const kubeconfig = join(nodeDir(node.name), `${NODE_AGENT}.kubeconfig`);
-  return ['--node-name', node.name, '--kubeconfig', kubeconfig, '--dataplane', layout.options.dataplane];
+  // Not said where it is the default: a test may then say otherwise by environment.
+  const { dataplane } = layout.options;
+  return [
+    '--node-name',
+    node.name,
+    '--kubeconfig',
+    kubeconfig,
+    ...(dataplane === 'ebpf' ? [] : ['--dataplane', dataplane]),
+  ];
 };
 
 /** Starts an agent inside its node, in a cgroup of its own; a running one is left alone. */

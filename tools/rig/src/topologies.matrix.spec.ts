@@ -15,6 +15,8 @@ test.each<[string, Partial<LabOptions>]>([
   ['Internal pools, whose gateways have no external address', { workers: 1, topology: 'internal' }],
   ['both families', { workers: 1, ip: 'dual' }],
   ['IPv6 alone', { workers: 1, ip: 'ipv6' }],
+  ['kernel routes and next-hop groups instead of eBPF', { gateways: 2, workers: 1, dataplane: 'netlink' }],
+  ['the same with both families', { workers: 1, ip: 'dual', dataplane: 'netlink' }],
 ])('%s', { timeout: 300_000 }, async (_, options) => {
   await down();
   const layout = layoutOf(options);

@@ -59,6 +59,8 @@ describe('the table', () => {
       own_address_ip6: ['fd01::/48'],
       plain_ip: [],
       plain_ip6: [],
+      also_plain_ip: [],
+      also_plain_ip6: [],
     });
   });
 });

@@ -34,6 +34,7 @@ const setsOf = (plan: NodePlan): SetSpec[] =>
       { name: `pods_${family}`, type, elements: own(plan.masquerade.sources) },
       { name: `own_address_${family}`, type, elements: own(plan.masquerade.exceptTo) },
       { name: `plain_${family}`, type, elements: own(plainPrefixes(plan)) },
+      { name: `also_plain_${family}`, type, elements: own(plan.alsoPlain ?? []) },
     ];
   });
 
@@ -56,6 +57,7 @@ const sourceRules = (plan: NodePlan): RuleSpec[] => [
       expressions: [
         { match: 'set', field: `${family}.saddr`, op: '==', set: `pods_${family}` },
         { match: 'set', field: `${family}.saddr`, op: '!=', set: `plain_${family}` },
+        { match: 'set', field: `${family}.saddr`, op: '!=', set: `also_plain_${family}` },
         { do: 'counter' },
         { do: 'drop' },
       ],

@@ -1,0 +1,71 @@
+import { describe, expect, test } from 'vitest';
+import { findMember, planNode } from './node.plan.ts';
+import { parseWorld } from './parse-world.ts';
+import { cluster } from './testdata.ts';
+import type { NodePlan } from './plan.ts';
+import { changedPrefixes, planTransition } from './transition.ts';
+
+type Protocol = NonNullable<Parameters<typeof cluster>[0]['protocol']>;
+const planWith = (protocol: Protocol, node = 's1-w1'): NodePlan => {
+  const world = parseWorld(cluster({ sites: 2, gateways: 2, workers: 3, protocol }));
+  return planNode(world, { member: findMember(world, node)!, underlayMtuBytes: 1500 });
+};
+const PEER = '100.65.32.0/24';
+const FAR = '100.66.0.0/16';
+const sendsBy = (plan: NodePlan, prefix: string): string => {
+  const route = plan.routes.find((candidate) => candidate.prefix === prefix);
+  if (route && typeof route.via === 'object' && 'gateways' in route.via) return 'plain';
+  const via = plan.endpoints.find((candidate) => candidate.prefix === prefix)?.via;
+  if (!via) return 'nowhere';
+  if ('nextHop' in via) return via.nextHop.device;
+  return [...new Set(plan.groups.find(({ name }) => name === via.group)!.members.map(({ device }) => device))].join();
+};
+const devices = (plan: NodePlan): string[] => plan.tunnels.map(({ device }) => device).sort();
+
+describe('from one tunnel to another', () => {
+  const [before, after] = [planWith('VXLAN'), planWith('GENEVE')];
+  test('first both are taken and the old one is sent, then the new one', () => {
+    const [receive, send] = [planTransition(before, after, 'receive'), planTransition(before, after, 'send')];
+    expect([devices(receive), sendsBy(receive, PEER), sendsBy(receive, FAR)]).toEqual([
+      ['geneve0', 'vxlan0'],
+      'vxlan0',
+      'vxlan0',
+    ]);
+    expect([devices(send), sendsBy(send, PEER), sendsBy(send, FAR)]).toEqual([
+      ['geneve0', 'vxlan0'],
+      'geneve0',
+      'geneve0',
+    ]);
+  });
+});
+
+describe('from a tunnel to plain routing', () => {
+  const [before, after] = [planWith('VXLAN'), planWith('None')];
+  test('plain packets are taken before any are sent, and tunnelled ones after none are', () => {
+    const [receive, send] = [planTransition(before, after, 'receive'), planTransition(before, after, 'send')];
+    expect([sendsBy(receive, PEER), sendsBy(receive, FAR)]).toEqual(['vxlan0', 'vxlan0']);
+    expect(receive.alsoPlain).toEqual(expect.arrayContaining([PEER, FAR]));
+    expect([sendsBy(send, PEER), devices(send)]).toEqual(['plain', ['vxlan0']]);
+    expect(send.endpoints.map(({ prefix }) => prefix)).toContain(PEER); // whose packets may come out of the tunnel
+  });
+  test('and the other way', () => {
+    const [receive, send] = [planTransition(after, before, 'receive'), planTransition(after, before, 'send')];
+    expect([sendsBy(receive, PEER), devices(receive)]).toEqual(['plain', ['vxlan0']]);
+    expect(receive.endpoints.map(({ prefix }) => prefix)).toContain(PEER);
+    expect(sendsBy(send, PEER)).toBe('vxlan0');
+    expect(send.alsoPlain).toContain(PEER);
+  });
+});
+
+test.each<[Protocol, Protocol]>([
+  ['VXLAN', 'WireGuard'],
+  ['None', 'WireGuard'],
+  ['WireGuard', 'VXLAN'],
+])('%s to %s does not wait: what is encrypted is so at once', (from, to) => {
+  const [before, after] = [planWith(from), planWith(to)];
+  expect(planTransition(before, after, 'receive')).toBe(after);
+});
+
+test('a plan that changes no way has no steps', () => {
+  expect(changedPrefixes(planWith('VXLAN'), planWith('VXLAN'))).toEqual(new Set());
+});

@@ -1,0 +1,101 @@
+import type { EndpointPlan, GroupMember, GroupPlan, NodePlan, RoutePlan } from './plan.ts';
+
+/**
+ * From one plan to the next without a packet lost: links between which nothing is encrypted go from one protocol to
+ * another in three steps, because the two ends learn of the change at different times. Pure; the caller keeps the clock.
+ *
+ * - `receive`: takes packets both ways and still sends the old one, until the other ends had time to do the same;
+ * - `send`: sends the new way and still takes both;
+ * - the new plan alone.
+ *
+ * A link that is, or becomes, WireGuard is never part of this: security does not wait.
+ */
+export type TransitionStep = 'receive' | 'send';
+
+type Way = 'encrypted' | 'tunnel' | 'plain' | 'other';
+
+const wayOfMember = ({ protocol }: GroupMember): Way => (protocol === 'WireGuard' ? 'encrypted' : 'tunnel');
+
+/** How packets to a prefix leave under a plan. */
+const ways = (plan: NodePlan): Map<string, { readonly way: Way; readonly what: string }> => {
+  const groups = new Map(plan.groups.map((group) => [group.name, group]));
+  const found = new Map<string, { way: Way; what: string }>();
+  for (const { prefix, via } of plan.endpoints) {
+    if ('nextHop' in via) {
+      const { protocol, device, remoteIp } = via.nextHop;
+      const way = protocol === 'WireGuard' ? 'encrypted' : 'tunnel';
+      found.set(prefix, { way, what: `${device} ${remoteIp ?? ''}` });
+    } else {
+      const members = groups.get(via.group)?.members ?? [];
+      const kinds = new Set(members.map(wayOfMember));
+      const way = kinds.has('encrypted') ? 'encrypted' : kinds.has('tunnel') ? 'tunnel' : 'other';
+      found.set(prefix, { way, what: members.map(({ device, remoteIp }) => `${device} ${remoteIp ?? ''}`).join() });
+    }
+  }
+  for (const { prefix, via } of plan.routes)
+    if (typeof via === 'object' && 'gateways' in via) found.set(prefix, { way: 'plain', what: via.gateways.join() });
+  return found;
+};
+
+const isOpen = (way: Way | undefined): boolean => way === 'tunnel' || way === 'plain';
+
+/** Prefixes whose packets go unencrypted before and after, but another way. */
+export const changedPrefixes = (before: NodePlan, after: NodePlan): Set<string> => {
+  if (before.dataplane !== 'ebpf' || after.dataplane !== 'ebpf') return new Set();
+  const old = ways(before);
+  const changed = [...ways(after)].filter(([prefix, { way, what }]) => {
+    const known = old.get(prefix);
+    return known !== undefined && isOpen(known.way) && isOpen(way) && (known.way !== way || known.what !== what);
+  });
+  return new Set(changed.map(([prefix]) => prefix));
+};
+
+const byPrefix = <T extends { readonly prefix: string }>(entries: readonly T[]): Map<string, T> =>
+  new Map(entries.map((entry) => [entry.prefix, entry]));
+
+/** The entries of `main` and, for prefixes that it does not have, those of `other`. */
+const withMissing = (main: readonly EndpointPlan[], other: readonly EndpointPlan[]): EndpointPlan[] => {
+  const known = byPrefix(main);
+  return [...main, ...other.filter(({ prefix }) => !known.has(prefix))];
+};
+
+/** Groups that entries name, taken from the first plan that has one of the name. */
+const groupsFor = (endpoints: readonly EndpointPlan[], ...plans: readonly NodePlan[]): GroupPlan[] => {
+  const known = new Map(
+    plans.toReversed().flatMap(({ groups }) => groups.map((group) => [group.name, group] as const)),
+  );
+  const named = new Set(endpoints.flatMap(({ via }) => ('group' in via ? [via.group] : [])));
+  return [...named].sort().flatMap((name) => known.get(name) ?? []);
+};
+
+const plainPrefixes = (plan: NodePlan): string[] =>
+  plan.routes.flatMap(({ prefix, via }) => (typeof via === 'object' && 'gateways' in via ? [prefix] : []));
+
+/** A plan for a step between two; `after` itself where nothing unencrypted changes its way. */
+export const planTransition = (before: NodePlan, after: NodePlan, step: TransitionStep): NodePlan => {
+  const changed = changedPrefixes(before, after);
+  if (changed.size === 0) return after;
+  const moving = (entries: readonly EndpointPlan[]): EndpointPlan[] =>
+    entries.filter(({ prefix }) => changed.has(prefix));
+  const movingRoutes = (routes: readonly RoutePlan[]): RoutePlan[] =>
+    routes.filter(({ prefix }) => changed.has(prefix));
+  const sending = step === 'receive' ? before : after;
+  const staying = after.endpoints.filter(({ prefix }) => !changed.has(prefix));
+  // Plain routing has no entry: then the other plan's says whose packets may come out of a tunnel.
+  const endpoints = [
+    ...staying,
+    ...withMissing(moving(sending.endpoints), moving([...before.endpoints, ...after.endpoints])),
+  ];
+  const routes = [...after.routes.filter(({ prefix }) => !changed.has(prefix)), ...movingRoutes(sending.routes)];
+  const devices = new Map([...before.tunnels, ...after.tunnels].map((tunnel) => [tunnel.device, tunnel]));
+  const alsoPlain = plainPrefixes(before).filter((prefix) => changed.has(prefix));
+  return {
+    ...after,
+    endpoints,
+    routes,
+    groups: groupsFor(endpoints, sending, after, before),
+    tunnels: [...devices.values()],
+    forwarders: [...new Set([...before.forwarders, ...after.forwarders])].sort(),
+    alsoPlain: [...new Set([...alsoPlain, ...plainPrefixes(after).filter((prefix) => changed.has(prefix))])].sort(),
+  };
+};
