@@ -177,6 +177,12 @@ test('a single replica has no disruption budget, which would keep its node from 
   expect(budgets.map(({ metadata }) => metadata.name).sort()).toEqual(['cidr-allocator', 'site-membership']);
 });
 
+test('cleaning up runs once on each node, and what stays has no right at all', () => {
+  const { initContainers, containers } = podOf('node-dataplane', { 'node-dataplane': { cleanup: true } });
+  expect(initContainers).toMatchObject([{ name: 'cleanup', args: [expect.stringContaining('main.mjs'), 'cleanup'] }]);
+  expect(containers[0]!.securityContext.capabilities).toEqual({ drop: ['ALL'] });
+});
+
 test('a part can be left out', () => {
   const objects = renderChart({ values: { 'node-keeper': { enabled: false }, crds: { enabled: false } } });
   expect(objects.filter((object) => isKind(object) || object.metadata.name === 'node-keeper')).toEqual([]);

@@ -17,9 +17,10 @@ interface Descriptor {
 const unpack = (version: Version, folder: string): Descriptor[] => {
   mkdirSync(folder);
   execFileSync('tar', ['-xf', imageFileOf(version), '-C', folder]);
-  const read = <T>(file: string): T => JSON.parse(readFileSync(join(folder, file), 'utf8')) as T;
+  const read = (file: string): unknown => JSON.parse(readFileSync(join(folder, file), 'utf8'));
   const blob = ({ digest }: Descriptor): string => `blobs/sha256/${digest.replace('sha256:', '')}`;
-  return read<{ layers: Descriptor[] }>(blob(read<{ manifests: [Descriptor] }>('index.json').manifests[0])).layers;
+  const index = read('index.json') as { manifests: [Descriptor] };
+  return (read(blob(index.manifests[0])) as { layers: Descriptor[] }).layers;
 };
 
 let layers: Descriptor[];

@@ -27,7 +27,8 @@ export const VERSION = (JSON.parse(readFileSync(join(checkout, 'package.json'), 
  * were compiled to other instructions, so that an upgrade really swaps them.
  */
 export const NEXT_VERSION = VERSION.replace(/\d+$/, (patch) => `${Number(patch) + 1}-next`);
-export type Version = typeof VERSION | typeof NEXT_VERSION;
+/** One of the two. */
+export type Version = string;
 
 export const referenceOf = (version: Version): string => `${REPOSITORY}:${version}`;
 export const imageFileOf = (version: Version): string => join(cache, 'images', `unbounded-${version}.tar`);

@@ -38,12 +38,12 @@ const valuesOf = (version: Version): object => ({
 });
 
 /** Installs the chart, or upgrades what is installed to this version. Returns before the pods run. */
-export const applyChart = async (layout: LabLayout, version: Version = VERSION): Promise<void> => {
+export const applyChart = async (layout: LabLayout, version: Version = VERSION, more: object = {}): Promise<void> => {
   await kubectl(layout, ['apply', '--server-side', '-f', namespaceFile]);
   await helm(
     layout,
     ['upgrade', '--install', RELEASE, chartFolder, '--values', '-'],
-    JSON.stringify(valuesOf(version)),
+    JSON.stringify({ ...valuesOf(version), ...more }),
   );
 };
 
