@@ -65,8 +65,10 @@ test('a conflict is told in one line without a stack, for who asks for it; anoth
   const stop = new AbortController();
   const { controller } = setUp(
     (_key, turn) => {
-      if (turn === 1) throw new ApiError('PATCH /nodes/n', 409, { reason: 'Conflict' });
-      if (turn === 2) throw new Error('broken');
+      const conflict = new ApiError('PATCH /nodes/n', 409, { reason: 'Conflict' });
+      if (turn === 1) throw conflict;
+      if (turn === 2) throw new AggregateError([conflict, conflict], '2 of 2 failed');
+      if (turn === 3) throw new AggregateError([conflict, new Error('broken')], '2 of 2 failed');
       stop.abort();
       return done;
     },
@@ -76,6 +78,7 @@ test('a conflict is told in one line without a stack, for who asks for it; anoth
   await controller.run(stop.signal);
   expect(lines).toMatchObject([
     { level: 'debug', msg: 'conflict, retried', reason: 'PATCH /nodes/n: 409 Conflict' },
+    { level: 'debug', msg: 'conflict, retried', reason: 'PATCH /nodes/n: 409 Conflict; PATCH /nodes/n: 409 Conflict' },
     { level: 'warn', msg: 'reconcile failed' },
   ]);
   expect(lines[0]).not.toHaveProperty('err');

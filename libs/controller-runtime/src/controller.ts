@@ -72,6 +72,13 @@ const resultOf: Readonly<Record<Verdict['kind'], ReconcileResult>> = {
   reject: 'rejected',
 };
 
+/** Everything that failed, of writes in parallel too, was on top of a change that had not been seen yet. */
+const isOnlyConflicts = (error: unknown): boolean =>
+  error instanceof AggregateError ? error.errors.every(isOnlyConflicts) : isConflict(error);
+
+const reasonOf = (error: unknown): string =>
+  error instanceof AggregateError ? error.errors.map(reasonOf).join('; ') : (error as Error).message;
+
 const settle = (queue: WorkQueue, key: string, verdict: Verdict): void => {
   queue.forget(key);
   if (verdict.kind === 'again') queue.addAfter(key, verdict.afterMs);
@@ -103,9 +110,9 @@ export const createController = (options: ControllerOptions): Controller => {
       settle(current, key, verdict);
     } catch (error) {
       if (!signal.aborted) {
-        // A write on top of a change that had not been seen yet: everyday with two writers, and the retry sees it.
-        if (isConflict(error))
-          logger.debug({ controller: name, key, reason: (error as Error).message }, 'conflict, retried');
+        // Everyday with two writers: the retry sees what the other wrote.
+        if (isOnlyConflicts(error))
+          logger.debug({ controller: name, key, reason: reasonOf(error) }, 'conflict, retried');
         else logger.warn({ controller: name, key, err: error }, 'reconcile failed');
         current.retry(key);
       }
