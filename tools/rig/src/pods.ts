@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { chartFolder, helmProgram, NAMESPACE, namespaceFile, RELEASE } from '@unbounded/testing/chart';
-import { imageFileOf, makeUnboundedImage, NEXT_VERSION, type Version, VERSION } from '@unbounded/oci/unbounded';
+import { APPS, imageFileOf, makeUnboundedImage, NEXT_VERSION, type Version, VERSION } from '@unbounded/oci/unbounded';
 import { inNamespace, runAsync } from './command.ts';
 import { kubeconfigFile, kubectl } from './control-plane.ts';
 import { API_SERVER_NAME, API_SERVER_PORT, type LabLayout, type LabNode, namespaceOf } from './layout.ts';
@@ -12,13 +12,7 @@ const READY_DEADLINE_MS = 180_000;
 const NAME_LABEL = 'app.kubernetes.io/name';
 
 /** Everything that the chart runs. */
-export const POD_APPS = [
-  'cidr-allocator',
-  'site-membership',
-  'gateway-health',
-  'node-dataplane',
-  'node-keeper',
-] as const;
+export const POD_APPS = APPS;
 export type PodApp = (typeof POD_APPS)[number];
 
 const helm = (layout: LabLayout, args: readonly string[], input?: string): Promise<string> =>
