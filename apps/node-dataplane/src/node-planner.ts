@@ -91,7 +91,9 @@ const createTransitions = (now: () => number) => {
 export const createNodePlanner = (parts: PlannerParts): NodePlanner => {
   const { nodeName, source, planFile, logger, now = Date.now } = parts;
   const transitions = createTransitions(now);
-  let plan = planFile.read();
+  const kept = planFile.read();
+  // A plan for the other data path is of no use here; what it brought about stays until there is one for this.
+  let plan = kept?.dataplane === parts.dataplaneKind ? kept : undefined;
   if (plan) transitions.to(plan);
   let advertised: NodePlanner['advertised'];
   let plannedFrom = '';

@@ -11,6 +11,8 @@ export interface DeviceSpec {
   readonly arp: boolean;
   /** Absent: whatever the kernel gave it. */
   readonly mac?: string;
+  /** Of a tunnel to one peer; absent: each packet brings its far end along. */
+  readonly remoteIp?: string;
   /** With prefix length. */
   readonly addresses: readonly string[];
 }
@@ -43,14 +45,17 @@ export const planDevices = (plan: NodePlan): DeviceSpec[] => {
           },
         ]
       : []),
-    ...plan.tunnels.map(({ kind, device, mtuBytes }) => ({
+    ...plan.tunnels.map(({ kind, device, mtuBytes, remoteIp }) => ({
       name: device,
       purpose: PURPOSES[kind],
       mtuBytes,
       ...overlay,
       ...(mac && kind !== 'IPIP' ? { mac } : {}),
+      ...(remoteIp === undefined ? {} : { remoteIp }),
     })),
     ...plan.wireGuard.map(({ name, mtuBytes }) => ({ name, purpose: 'wireguard' as const, mtuBytes, ...overlay })),
-    { name: DEVICES.anchor, purpose: 'anchor', mtuBytes: plan.mtuBytes, ...overlay },
+    ...(plan.dataplane === 'ebpf'
+      ? [{ name: DEVICES.anchor, purpose: 'anchor' as const, mtuBytes: plan.mtuBytes, ...overlay }]
+      : []),
   ];
 };

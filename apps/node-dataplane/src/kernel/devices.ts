@@ -9,7 +9,7 @@ import {
   NetlinkError,
   type RouteSocket,
 } from '@unbounded/netlink';
-import type { Problem } from '@unbounded/topology';
+import { type Problem, TUNNEL_VNI } from '@unbounded/topology';
 import type { DeviceSpec } from './devices.plan.ts';
 
 /** Devices: made, brought to their settings, and taken away. Only links that carry our alias are ever touched. */
@@ -19,7 +19,7 @@ export const isOurs = (link: Link): boolean => link.alias === LINK_ALIAS;
 const IPV6_LINK_LOCAL = /^fe80:/i;
 
 /** The kinds to try for a purpose, the best first: not every kernel has all. */
-const kindsFor = ({ purpose }: DeviceSpec): CreatableKind[] => {
+const kindsFor = ({ purpose, remoteIp }: DeviceSpec): CreatableKind[] => {
   switch (purpose) {
     case 'anchor':
       return [{ kind: 'dummy' }, { kind: 'ifb' }];
@@ -37,9 +37,11 @@ const kindsFor = ({ purpose }: DeviceSpec): CreatableKind[] => {
         },
       ];
     case 'geneve':
-      return [{ kind: 'geneve', external: true, port: PORTS.geneve, udp6ZeroChecksumRx: true }];
+      return remoteIp === undefined
+        ? [{ kind: 'geneve', external: true, port: PORTS.geneve, udp6ZeroChecksumRx: true }]
+        : [{ kind: 'geneve', vni: TUNNEL_VNI, remote: remoteIp, port: PORTS.geneve, udp6ZeroChecksumRx: true }];
     case 'ipip':
-      return [{ kind: 'ipip', external: true }];
+      return [remoteIp === undefined ? { kind: 'ipip', external: true } : { kind: 'ipip', remote: remoteIp }];
     case 'wireguard':
       return [{ kind: 'wireguard' }];
   }

@@ -66,6 +66,7 @@ const sourceRules = (plan: NodePlan): RuleSpec[] => [
       comment: `${family}: plain routing, but not from there`,
       expressions: [
         { match: 'set', field: `${family}.saddr`, op: '==', set: `plain_${family}` },
+        { match: 'set', field: `${family}.saddr`, op: '!=', set: `also_plain_${family}` }, // their routes are about to follow
         { match: 'route-back', found: false },
         { do: 'counter' },
         { do: 'drop' },

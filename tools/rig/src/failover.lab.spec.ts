@@ -1,0 +1,91 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { down } from './down.ts';
+import { type LabNode, layoutOf } from './layout.ts';
+import { allHealthy, busiestGateway, cutWan, type Outage, partition, powerOff, setProbing } from './outages.ts';
+import { type FlowReport, flowDuring, onNode, podOn, timeUntil, tryOnNode } from './scenario.ts';
+import { up } from './up.ts';
+
+/** Gateways and links fail, with a second gateway there. Lost time is measured by tools/bench failover, not here. */
+
+const layout = layoutOf({ gateways: 2, workers: 2 });
+const gateways = layout.nodes.filter(({ role, site }) => role === 'gateway' && site === 's1');
+/** So long that a flow that waits for the end of it is told from one that was switched. */
+const OUTAGE_MS = 6000;
+
+beforeAll(async () => {
+  await down();
+  await up(layout);
+  await setProbing(layout, 100, 3);
+}, 300_000);
+afterAll(down, 60_000);
+
+const acrossDuring = async (outageOf: (gateway: LabNode) => Outage): Promise<FlowReport> => {
+  await allHealthy(layout, 60_000);
+  const ends = { from: await podOn(layout, 's1-w1'), to: await podOn(layout, 's2-w1'), seconds: 13 };
+  return await flowDuring(ends, async () => {
+    const outage = outageOf(await busiestGateway(gateways));
+    outage.begin();
+    await delay(OUTAGE_MS);
+    outage.end();
+  });
+};
+
+describe('traffic goes on by the other gateway', () => {
+  test('when the one in use is off', { timeout: 120_000 }, async () => {
+    const report = await acrossDuring((gateway) => powerOff(layout, gateway));
+    expect(report.lost).toBeGreaterThan(0); // it was the one in use
+    expect(report.largestGapMillis).toBeLessThan(OUTAGE_MS / 2);
+  });
+
+  test('when only its WAN link is cut, while it still answers from within the site', { timeout: 120_000 }, async () => {
+    const report = await acrossDuring((gateway) => cutWan(layout, gateway));
+    expect(report.lost).toBeGreaterThan(0);
+    expect(report.largestGapMillis).toBeLessThan(OUTAGE_MS / 2);
+  });
+});
+
+test('what passes by the other gateway does not notice', { timeout: 120_000 }, async () => {
+  await allHealthy(layout, 60_000);
+  const ends = { from: await podOn(layout, 's1-w1'), to: await podOn(layout, 's2-w1'), seconds: 13 };
+  const report = await flowDuring(ends, async () => {
+    const used = await busiestGateway(gateways);
+    const other = gateways.find((gateway) => gateway !== used)!;
+    const outage = powerOff(layout, other);
+    outage.begin();
+    await delay(OUTAGE_MS / 2);
+    outage.end();
+  });
+  expect(report).toMatchObject({ sent: 13_000, received: 13_000 });
+});
+
+test('a site that is alone loses nothing inside, and is joined again by itself', { timeout: 120_000 }, async () => {
+  await allHealthy(layout, 60_000);
+  const outage = partition(layout, 's2');
+  const inside = { from: await podOn(layout, 's2-w1'), to: await podOn(layout, 's2-w2'), seconds: 12 };
+  const across = { from: await podOn(layout, 's1-w1'), to: await podOn(layout, 's2-w1'), seconds: 25 };
+  const [near, far] = await Promise.all([
+    flowDuring(inside, async () => {
+      outage.begin();
+      await delay(OUTAGE_MS);
+      outage.end();
+    }),
+    flowDuring(across, async () => undefined),
+  ]);
+  expect(near).toMatchObject({ sent: 12_000, received: 12_000 });
+  expect(far.lost).toBeGreaterThan(1000);
+  expect(far.largestGapMillis).toBeLessThan(OUTAGE_MS + 10_000);
+});
+
+test('a stranger of the LAN who sends with the address of a pod is dropped', { timeout: 60_000 }, async () => {
+  const victim = await podOn(layout, 's1-w2');
+  const claimed = await podOn(layout, 's1-w1');
+  const countersBefore = onNode('s1-w2', 'nft', 'list', 'chain', 'inet', 'unbounded', 'sources');
+  onNode('s1-cp', 'ip', 'address', 'add', `${claimed.ip}/32`, 'dev', 'lo');
+  onNode('s1-cp', 'ip', 'route', 'add', `${victim.ip}/32`, 'via', '10.1.0.32', 'dev', 'eth0', 'src', claimed.ip);
+  expect(tryOnNode('s1-cp', 'ping', '-c3', '-i0.2', '-W1', '-I', claimed.ip, victim.ip)).toBeUndefined();
+  onNode('s1-cp', 'ip', 'route', 'delete', `${victim.ip}/32`);
+  onNode('s1-cp', 'ip', 'address', 'delete', `${claimed.ip}/32`, 'dev', 'lo');
+  expect(onNode('s1-w2', 'nft', 'list', 'chain', 'inet', 'unbounded', 'sources')).not.toBe(countersBefore);
+  await timeUntil('healthy again', () => tryOnNode('s1-cp', 'ping', '-c1', '-W1', victim.ip) !== undefined, 10_000);
+});
