@@ -45,13 +45,39 @@ const directly = (local: LocalNode, link: PeerLink, { family }: Prefix): Destina
   return gateways.length > 0 ? { gateways } : 'pending';
 };
 
+/**
+ * A record of an IPv4 block has room for an IPv4 underlay address only: over an IPv6 underlay a group of one stands in,
+ * whose members have room for either.
+ */
+const needsGroup = (
+  { dataplane = 'ebpf' }: LocalNode,
+  { family }: Prefix,
+  to: Destination,
+): to is { nextHop: NextHop } =>
+  dataplane === 'ebpf' &&
+  family === 4 &&
+  typeof to === 'object' &&
+  'nextHop' in to &&
+  (to.nextHop.remoteIp?.includes(':') ?? false);
+
+const groupOfOne = ({ nextHop }: { readonly nextHop: NextHop }, { family }: Prefix): GroupPlan => ({
+  name: `node ${nextHop.node} IPv${family}`,
+  family,
+  members: [{ ...nextHop, tier: 0 }],
+});
+
 /** Where every block goes, and the groups of next hops behind which sites and routed blocks lie. */
 export const planForwarding = (local: LocalNode, paths: readonly Path[]): Forwarding => {
   const groups = new Map<string, GroupPlan>();
   const mtus = new Map<Way, number>();
   const blocks = paths.map(({ prefix, via, routed }): Forwarded => {
     if ('direct' in via) {
-      return { prefix, to: directly(local, via.direct, prefix), mtuBytes: via.direct.routeMtuBytes, routed };
+      const to = directly(local, via.direct, prefix);
+      const { routeMtuBytes: mtuBytes } = via.direct;
+      if (!needsGroup(local, prefix, to)) return { prefix, to, mtuBytes, routed };
+      const group = groupOfOne(to, prefix);
+      groups.set(group.name, group);
+      return { prefix, to: { group: group.name }, mtuBytes, routed };
     }
     const { way } = via;
     const mtuBytes = mtus.get(way) ?? Math.min(...way.members.map(({ link }) => link.routeMtuBytes));

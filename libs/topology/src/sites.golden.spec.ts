@@ -115,8 +115,8 @@ describe('families', () => {
       "gateway s1-g1 mtu 1420
       device geneve0 1422 to all
       wg51841 1420 s2-g1 at [2001:db8::121]:51831: 100.66.0.0/16 fd00:2::/64 fd64:66::/32
-      entry 100.65.31.0/24: s1-w1 geneve0 fd00:1::31
-      entry 100.65.32.0/24: s1-w2 geneve0 fd00:1::32
+      entry 100.65.31.0/24: group node s1-w1 IPv4
+      entry 100.65.32.0/24: group node s1-w2 IPv4
       entry 100.66.0.0/16: group site s2 IPv4
       entry 100.66.21.0/24: s2-g1 wg51841
       entry fd00:2::/64: group site s2 IPv6
@@ -124,6 +124,8 @@ describe('families', () => {
       entry fd64:65:32::/64: s1-w2 geneve0 fd00:1::32
       entry fd64:66::/32: group site s2 IPv6
       entry fd64:66:21::/64: s2-g1 wg51841
+      group node s1-w1 IPv4: 0 s1-w1 geneve0 fd00:1::31
+      group node s1-w2 IPv4: 0 s1-w2 geneve0 fd00:1::32
       group site s2 IPv4: 0 s2-g1 wg51841
       group site s2 IPv6: 0 s2-g1 wg51841
       route 100.65.0.0/16: anchor mtu 1420
