@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { planFor } from '../testdata.ts';
-import { planDevices, tunnelMac } from './devices.plan.ts';
+import { planDevices } from './devices.plan.ts';
 
 describe('the devices of a plan', () => {
   test('a bridge for pods, a device for each protocol in use, and the anchor last', () => {
@@ -19,6 +19,14 @@ describe('the devices of a plan', () => {
     expect(anchor).toMatchObject({ addresses: ['100.65.30.1/32'], arp: false, mtuBytes: 1420 });
   });
 
+  test.each([
+    ['10.1.0.30', '02:0a:01:00:1e:ff'],
+    ['fd00::a:2', '02:00:0a:00:02:ff'],
+  ])('the MAC of a tunnel device follows from the underlay address %s: %s', (underlayIp, mac) => {
+    const tunnel = planDevices({ ...planFor('w1'), underlayIp }).find(({ name }) => name === 'vxlan0');
+    expect(tunnel).toMatchObject({ mac });
+  });
+
   test('an IPIP device has no MAC', () => {
     const tunnel = planDevices(planFor('w1', 'IPIP')).find(({ name }) => name === 'ipip0');
     expect(tunnel).toBeDefined();
@@ -33,13 +41,4 @@ describe('the devices of a plan', () => {
   test('where others manage CNI there is no bridge of ours', () => {
     expect(planDevices({ ...planFor('w1'), manageCni: false }).some(({ purpose }) => purpose === 'bridge')).toBe(false);
   });
-});
-
-test.each([
-  ['10.1.0.30', '02:0a:01:00:1e:ff'],
-  ['255.255.255.255', '02:ff:ff:ff:ff:ff'],
-  ['fd00::1', undefined],
-  ['', undefined],
-])('the MAC for an underlay address "%s" is %s', (address, mac) => {
-  expect(tunnelMac(address)).toBe(mac);
 });

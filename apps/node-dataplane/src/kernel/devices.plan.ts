@@ -1,3 +1,4 @@
+import { innerMac } from '@unbounded/bpf-maps';
 import { DEVICES, type NodePlan } from '@unbounded/topology';
 
 /** The devices that a plan needs, as values. */
@@ -17,13 +18,6 @@ export interface DeviceSpec {
   readonly addresses: readonly string[];
 }
 
-/** MAC of a tunnel device: what senders derive from the address that they send to (design: 02:<IPv4>:ff). */
-export const tunnelMac = (underlayIp: string): string | undefined => {
-  const octets = underlayIp.split('.');
-  if (octets.length !== 4) return undefined; // an IPv6 underlay: the ingress program takes any destination MAC
-  return ['02', ...octets.map((octet) => Number(octet).toString(16).padStart(2, '0')), 'ff'].join(':');
-};
-
 /** First address of a block with the block's own length, as the bridge has it. */
 const bridgeAddresses = (plan: NodePlan): string[] =>
   plan.podCidrs.map((block, index) => `${plan.overlayAddresses[index]!.split('/')[0]}/${block.split('/')[1]}`);
@@ -32,7 +26,7 @@ const PURPOSES = { VXLAN: 'vxlan', GENEVE: 'geneve', IPIP: 'ipip' } as const;
 
 export const planDevices = (plan: NodePlan): DeviceSpec[] => {
   const overlay = { arp: false, addresses: plan.overlayAddresses };
-  const mac = tunnelMac(plan.underlayIp);
+  const mac = plan.underlayIp === '' ? undefined : innerMac(plan.underlayIp); // what senders derive from that address
   return [
     ...(plan.manageCni && plan.podCidrs.length > 0
       ? [

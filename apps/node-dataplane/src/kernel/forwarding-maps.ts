@@ -7,6 +7,7 @@ import {
   endpointV4,
   endpointV6,
   forwarderKey,
+  innerMac,
   lpmKeyV4,
   lpmKeyV6,
   present,
@@ -23,7 +24,6 @@ import {
 import type { Link } from '@unbounded/netlink';
 import { DEVICES, type NodePlan, type Problem } from '@unbounded/topology';
 import type { HealthGroup } from '../health/messages.ts';
-import { tunnelMac } from './devices.plan.ts';
 import { type ForwardingTables, planForwardingTables } from './forwarding.plan.ts';
 import { createGroupIndexes } from './group-indexes.ts';
 import { removeStaleEntries, writeEntries } from './map-sync.ts';
@@ -125,8 +125,7 @@ const openMaps = (object: BpfObject) => ({
 });
 
 const configOf = (plan: NodePlan): EncapConfig => {
-  const ownMac = tunnelMac(plan.underlayIp);
-  return { anySource: false, ...(ownMac === undefined ? {} : { ownMac }) };
+  return { anySource: false, ...(plan.underlayIp === '' ? {} : { ownMac: innerMac(plan.underlayIp) }) };
 };
 
 /** A plan with the numbers of the devices that are there. */

@@ -1,7 +1,7 @@
+import { innerMac } from '@unbounded/bpf-maps';
 import { NEXTHOP_IDS, ROUTE_PROTOCOL } from '@unbounded/config/ownership';
 import type { Encap, IpFamily, NeighbourSpec, NexthopSpec, RouteSpec } from '@unbounded/netlink';
 import { type NextHop, type NodePlan, type RoutePlan, TUNNEL_VNI } from '@unbounded/topology';
-import { tunnelMac } from '../kernel/devices.plan.ts';
 import type { GroupIndexes } from '../kernel/group-indexes.ts';
 
 /**
@@ -54,8 +54,8 @@ const wayOf = ({ device, remoteIp, gatewayIp }: Hop, links: ReadonlyMap<string, 
 /** MAC of the far end, as it derives it from its own address: nobody asks on a tunnel. */
 const neighbourOf = ({ device, remoteIp, gatewayIp }: Hop, links: ReadonlyMap<string, number>): NeighbourSpec[] => {
   const link = links.get(device);
-  const mac = remoteIp === undefined ? undefined : tunnelMac(remoteIp);
-  if (link === undefined || gatewayIp === undefined || mac === undefined) return [];
+  if (link === undefined || gatewayIp === undefined || remoteIp === undefined) return [];
+  const mac = innerMac(remoteIp);
   return [{ family: familyOf(gatewayIp), link, address: gatewayIp, mac, state: 'permanent' }];
 };
 
