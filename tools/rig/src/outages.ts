@@ -98,14 +98,35 @@ export const allHealthy = (layout: LabLayout, limitMs = 30_000): Promise<number>
     limitMs,
   );
 
-const receivedBytes = (node: string, device: string): number =>
-  (JSON.parse(onNode(node, 'ip', '-j', '-s', 'link', 'show', device)) as { stats64: { rx: { bytes: number } } }[])[0]!
-    .stats64.rx.bytes;
+interface Counters {
+  readonly rx: { readonly bytes: number };
+  readonly tx: { readonly bytes: number };
+}
+const counters = (node: string, device: string): Counters =>
+  (JSON.parse(onNode(node, 'ip', '-j', '-s', 'link', 'show', device)) as { stats64: Counters }[])[0]!.stats64;
+
+const SAMPLE_MS = 500;
+/** The flows of the tests are some 200 kB/s; probes and the like are far below. */
+const BUSY_BYTES = 20_000;
+
+/** Bytes that came from, and went to, the site of each gateway in a moment. */
+const traffic = async (gateways: readonly LabNode[], device: string): Promise<{ in: number; out: number }[]> => {
+  const before = gateways.map(({ name }) => counters(name, device));
+  await delay(SAMPLE_MS);
+  return gateways.map(({ name }, index) => {
+    const { rx, tx } = counters(name, device);
+    return { in: rx.bytes - before[index]!.rx.bytes, out: tx.bytes - before[index]!.tx.bytes };
+  });
+};
 
 /** Of the gateways the one that most of the traffic from within the site enters by. */
 export const busiestGateway = async (gateways: readonly LabNode[], device = 'vxlan0'): Promise<LabNode> => {
-  const before = gateways.map(({ name }) => receivedBytes(name, device));
-  await delay(500);
-  const grown = gateways.map(({ name }, index) => receivedBytes(name, device) - before[index]!);
-  return gateways[grown.indexOf(Math.max(...grown))]!;
+  const entering = (await traffic(gateways, device)).map((bytes) => bytes.in);
+  return gateways[entering.indexOf(Math.max(...entering))]!;
+};
+
+/** Gateways that the flow passes in neither direction. */
+export const idleGateways = async (gateways: readonly LabNode[], device = 'vxlan0'): Promise<LabNode[]> => {
+  const passing = await traffic(gateways, device);
+  return gateways.filter((_, index) => passing[index]!.in < BUSY_BYTES && passing[index]!.out < BUSY_BYTES);
 };
