@@ -1,5 +1,5 @@
 import { type AdvertisedRoute, gatewayPoolNodeKind, GROUP_VERSION, sameJson } from '@unbounded/crds';
-import { type Cluster, clientOf, ignoreGone } from '@unbounded/kube';
+import { type Cluster, clientOf, isNotFound } from '@unbounded/kube';
 
 /** A gateway says in its GatewayPoolNode what lies behind it, and that it is alive. */
 export interface GatewayReporter {
@@ -22,12 +22,14 @@ export const createGatewayReporter = (cluster: Cluster, nodeName: string): Gatew
       if (now - toldMs < EVERY_MS && told !== undefined && sameJson(routes, told)) return;
       const status = { lastUpdated: new Date(now).toISOString(), routes };
       const object = { apiVersion: GROUP_VERSION, kind: 'GatewayPoolNode', metadata: { name: nodeName }, status };
-      // The controller makes the object when it takes the node in, and deletes it with the role.
-      await client
-        .apply(object as never, { subresource: 'status', fieldManager: FIELD_MANAGER, force: true })
-        .catch(ignoreGone);
-      told = routes;
-      toldMs = now;
+      try {
+        await client.apply(object as never, { subresource: 'status', fieldManager: FIELD_MANAGER, force: true });
+        told = routes;
+        toldMs = now;
+      } catch (error) {
+        // The controller makes the object when it takes the node in, and deletes it with the role.
+        if (!isNotFound(error)) throw error;
+      }
     },
   };
 };
