@@ -122,6 +122,16 @@ test('a full pool stops only its own assignment, and who waits is named', () => 
   ]);
 });
 
+test('pools and block sizes that change count at once, for an assignment that moved up too', () => {
+  const own = { cidrBlocks: ['100.64.0.0/16'] };
+  expect(given(assign(own), [node('x')])).toEqual({ x: '100.64.0.0/24' });
+  expect(given(assign({ cidrBlocks: ['100.70.0.0/16'] }), [node('x')])).toEqual({ x: '100.70.0.0/24' });
+  expect(given(assign({ ...own, nodeBlockSizes: { ipv4: 26 } }), [node('x')])).toEqual({ x: '100.64.0.0/26' });
+  const other = { cidrBlocks: ['100.71.0.0/16'] };
+  expect(given(assign(own, other), [node('x')])).toEqual({ x: '100.64.0.0/24' });
+  expect(given(assign(other), [node('x')])).toEqual({ x: '100.71.0.0/24' });
+});
+
 test('a node that gets no IPv6 block gets no IPv4 block either, and the IPv4 block is not lost', () => {
   const sites = assign({ cidrBlocks: ['100.64.0.0/16', 'fd00::/127'], nodeBlockSizes: { ipv6: 128 } });
   const { allocations, exhaustions } = planAllocations({ sites, nodes: [node('n1'), node('n2'), node('n3')] });

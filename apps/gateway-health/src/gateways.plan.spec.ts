@@ -120,6 +120,11 @@ const world = (parts: Partial<GatewayWorld>): GatewayWorld => ({
 
 test.each<[string, GatewayNode, object[]]>([
   ['a new gateway gets port and taint', node('g', { gateway: 'p' }), [{ node: 'g', port: 51821, isTainted: true }]],
+  [
+    'one whose taint could not be written, or was taken away, gets it again',
+    node('g', { gateway: 'p' }, { annotatedPort: 51821 }),
+    [{ node: 'g', port: 51821, isTainted: true }],
+  ],
   ['one that has both is left alone', node('g', { gateway: 'p' }, { annotatedPort: 51821, isTainted: true }), []],
   [
     'one that is no longer selected loses both',
@@ -145,6 +150,18 @@ test('a node that loses its eligibility for a while keeps its GatewayPoolNode; o
   expect(
     planGateways(world({ nodes, pools: [pool('p')], poolNodes })).poolNodes.map(({ metadata }) => metadata.name),
   ).toEqual(['kept']);
+});
+
+test('a gateway that fell silent stays a gateway with its port: only its report is old, not its tunnel', () => {
+  const poolNode = {
+    ...object('GatewayPoolNode', 'g', { nodeName: 'g', gatewayPool: 'p' }),
+    status: { lastUpdated: '2020-01-01T00:00:00Z', routes: {} },
+  };
+  const subject = node('g', { gateway: 'p' }, { annotatedPort: 51821, isTainted: true });
+  const plan = planGateways(world({ nodes: [subject], pools: [pool('p')], poolNodes: [poolNode] }));
+  expect(plan.pools[0]?.gateways).toMatchObject([{ name: 'g', gatewayWireguardPort: 51821 }]);
+  expect(plan.roles).toEqual([]);
+  expect(plan.poolNodes.map(({ metadata }) => metadata.name)).toEqual(['g']);
 });
 
 test('conditions say who is missing, who is silent, and what helps', () => {

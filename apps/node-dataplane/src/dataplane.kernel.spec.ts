@@ -35,6 +35,10 @@ describe('a plan that is applied', () => {
   });
 });
 
+test('a successor finds entries and programs in place before it has applied anything', () => {
+  expect(report.taken).toEqual({ entries: true, link: true, program: true });
+});
+
 test('links of others under our names are left alone and told of', () => {
   expect(report.foreign.linksSame).toBe(true);
   expect(report.foreign.problems).toEqual(

@@ -111,6 +111,8 @@ export interface Report {
   readonly applied: string;
   /** Drifts that a pass did not repair, with the state after it. */
   readonly unrepaired: Readonly<Record<string, string>>;
+  /** What a successor finds before it has applied anything: as many entries and the same link as before, or not. */
+  readonly taken: { readonly entries: boolean; readonly link: boolean; readonly program: boolean };
   readonly foreign: { readonly problems: readonly string[]; readonly linksSame: boolean };
   readonly cleaned: string;
   readonly foreignSurvives: boolean;
@@ -180,6 +182,30 @@ const makeUnderlay = (): void => {
   writeFileSync(FORWARD, '0');
 };
 
+/** Ends the agent's part and starts it anew, as an upgrade does. */
+const restart = async (dataplane: Dataplane): Promise<{ next: ReturnType<typeof open>; taken: Report['taken'] }> => {
+  const entries = (): number =>
+    (json('bpftool', '-j', 'map', 'dump', 'pinned', map('unbounded_endpoints_v4')) as unknown[]).length;
+  const linkId = (): number | undefined => {
+    const pin = join(PIN_FOLDER, 'links/unbounded0');
+    if (!existsSync(pin)) return undefined;
+    using link = openPinnedLink(pin);
+    return link.info.id;
+  };
+  const before = { entries: entries(), link: linkId() };
+  await dataplane.health.stop();
+  dataplane.path.close();
+  const next = open();
+  return {
+    next,
+    taken: {
+      entries: before.entries > 0 && entries() === before.entries,
+      link: before.link !== undefined && linkId() === before.link,
+      program: anchorHasProgram(),
+    },
+  };
+};
+
 const folders = {
   cniConfFolder: CNI_CONF_FOLDER,
   cniBinFolder: '/opt/cni/bin',
@@ -191,6 +217,7 @@ const folders = {
 const tryForeign = async (dataplane: Dataplane, plan: NodePlan): Promise<Report['foreign']> => {
   run('ip', 'link', 'add', 'vxlan0', 'type', 'vxlan', 'id', '7', 'dstport', '4790', 'dev', 'eth0');
   run('ip', 'link', 'add', 'cbr0', 'type', 'bridge');
+  for (const name of ['wg0', 'ipvlan0']) run('ip', 'link', 'add', name, 'type', 'bridge');
   const show = (): string =>
     run('ip', '-d', 'link', 'show', 'vxlan0') + run('ip', '-d', 'addr', 'show', 'cbr0').replaceAll(/\d+\.\d\d /g, '');
   const before = show();
@@ -221,16 +248,19 @@ const main = async (): Promise<Report> => {
     await applyPlan(dataplane, plan);
     if (state() !== applied || disturbed === applied) unrepaired[name] = state();
   }
+  const { next, taken } = await restart(dataplane);
   const say = (): void => undefined;
   await cleanUp(folders, say);
   const cleaned = state();
-  await dataplane.health.stop();
-  dataplane.path.close();
+  await next.dataplane.health.stop();
+  next.dataplane.path.close();
   const again = open();
   const foreign = await tryForeign(again.dataplane, plan);
   await cleanUp(folders, say);
-  const foreignSurvives = ['vxlan0', 'cbr0'].every((name) => run('ip', '-br', 'link').includes(`${name} `));
-  return { first, secondWrote, before, applied, unrepaired, foreign, cleaned, foreignSurvives };
+  const foreignSurvives = ['vxlan0', 'cbr0', 'wg0', 'ipvlan0'].every((name) =>
+    run('ip', '-br', 'link').includes(`${name} `),
+  );
+  return { first, secondWrote, before, applied, unrepaired, taken, foreign, cleaned, foreignSurvives };
 };
 
 process.stdout.write(`\n${JSON.stringify(await main())}\n`);

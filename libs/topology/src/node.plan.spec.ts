@@ -80,6 +80,20 @@ describe('the plan of a worker', () => {
     });
   });
 
+  test('a gateway stands once in a group, also where a pool routes a block that is a site’s already', () => {
+    const routedCidrs = ['10.2.0.0/24', '100.66.0.0/16', '192.168.0.0/16'];
+    const objects = {
+      ...twoSites,
+      gatewayPools: [twoSites.gatewayPools[0]!, pool('p2', [gateway(2, 1)], { routedCidrs })],
+    };
+    for (const node of ['s1-w1', 's1-g1']) {
+      const { groups, endpoints } = planOf(objects, node);
+      expect(groups.length).toBeGreaterThan(0);
+      for (const { members } of groups) expect(members.map((member) => member.node)).toEqual([members[0]?.node]);
+      expect(new Set(endpoints.map(({ prefix }) => prefix)).size).toBe(endpoints.length);
+    }
+  });
+
   test('its own nodes are reached by the underlay', () => {
     expect(plan.routes.map(({ prefix }) => prefix)).not.toContain('10.1.0.0/24');
   });

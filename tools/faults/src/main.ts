@@ -15,7 +15,8 @@ const readFaults = (wanted: readonly string[]): Fault[] => {
   const faults = globSync('tools/faults/*.patch', { cwd: root })
     .sort()
     .map((path) => parsePatch(path, readFileSync(join(root, path), 'utf8')));
-  const isWanted = ({ id, name }: Fault): boolean => wanted.length === 0 || wanted.includes(id) || wanted.includes(name);
+  const isWanted = ({ id, name }: Fault): boolean =>
+    wanted.length === 0 || wanted.includes(id) || wanted.includes(name);
   const unknown = wanted.filter((text) => !faults.some(({ id, name }) => text === id || text === name));
   if (unknown.length > 0)
     throw new Error(`no fault is called ${unknown.join(', ')}: there are ${faults.map(({ name }) => name).join(', ')}`);

@@ -27,6 +27,18 @@ describe('the table', () => {
     expect(chain?.base?.priority).toBeGreaterThan(100);
   });
 
+  test('masquerades pods only, in either family: what the host or somebody else sends keeps its address', () => {
+    const masquerading = rulesOf('w1', 'postrouting').filter(({ expressions }) =>
+      expressions.some((part) => 'do' in part && part.do === 'masquerade'),
+    );
+    expect(masquerading.map(({ expressions }) => expressions.filter((part) => 'set' in part))).toEqual(
+      ['ip', 'ip6'].map((family) => [
+        { match: 'set', field: `${family}.saddr`, op: '==', set: `pods_${family}` },
+        { match: 'set', field: `${family}.daddr`, op: '!=', set: `own_address_${family}` },
+      ]),
+    );
+  });
+
   test('what goes into the overlay is never masqueraded: each of its devices returns first', () => {
     const devices = rulesOf('g1', 'postrouting', 'WireGuard').flatMap(({ expressions }) =>
       expressions.flatMap((part) => ('key' in part && part.key === 'oifname' ? [part.value] : [])),

@@ -1,0 +1,67 @@
+import { expect, test } from 'vitest';
+import type { GroupKernel, WeightedGroup } from './group-kernel.port.ts';
+import { createGroupOwner } from './group-owner.ts';
+import type { HealthGroup } from './messages.ts';
+import type { Verdict } from './verdict-file.ts';
+
+/** Groups in memory: the weights of each as it was last written, and how often that was. */
+const memoryKernel = () => {
+  const weights = new Map<number, readonly number[]>();
+  let writes = 0;
+  const write = ({ index, members }: WeightedGroup): void => {
+    weights.set(
+      index,
+      members.map(({ weight }) => weight),
+    );
+    writes++;
+  };
+  const kernel: GroupKernel = {
+    largestGroup: 16,
+    ensure: async (groups) => (groups.forEach(write), []),
+    write,
+    keepOnly: async (indexes) => {
+      for (const index of weights.keys()) if (!indexes.has(index)) weights.delete(index);
+    },
+    close: async () => undefined,
+  };
+  return { kernel, weights, writes: () => writes };
+};
+
+const group = (index: number, ...nodes: readonly string[]): HealthGroup => ({
+  name: `group ${index}`,
+  index,
+  family: 4,
+  members: nodes.map((node, record) => ({ node, tier: 0, record })),
+});
+const healthy: Verdict = { state: 'Healthy', graceOver: true };
+const down: Verdict = { state: 'Unhealthy', graceOver: true };
+const neverAnswered: Verdict = { state: 'New', graceOver: true };
+
+const owned = (states: Readonly<Record<string, Verdict>>) => {
+  const verdicts = new Map(Object.entries(states).map(([node, verdict]) => [`${node}/IPv4`, verdict]));
+  const memory = memoryKernel();
+  return { ...memory, verdicts, owner: createGroupOwner(memory.kernel, (peer) => verdicts.get(peer)) };
+};
+
+test('a plan that is applied anew leaves out who is down, and whoever never answered', async () => {
+  const { owner, verdicts, weights } = owned({ a: healthy, b: healthy, c: neverAnswered });
+  const planned = group(1, 'a', 'b', 'c');
+  await owner.apply([planned]);
+  expect(weights.get(1)).toEqual([1, 1, 0]);
+  verdicts.set('b/IPv4', down);
+  owner.refresh('b/IPv4');
+  expect(weights.get(1)).toEqual([1, 0, 0]);
+  await owner.apply([planned, group(2, 'b', 'a')]); // any other change of the plan
+  expect(weights.get(1)).toEqual([1, 0, 0]);
+  expect(weights.get(2)).toEqual([0, 1]);
+});
+
+test('news of a peer that change no weight write nothing', async () => {
+  const { owner, verdicts, writes } = owned({ a: healthy, b: healthy });
+  await owner.apply([group(1, 'a', 'b')]);
+  const before = writes();
+  verdicts.set('a/IPv4', { ...healthy, state: 'Degraded' });
+  owner.refresh('a/IPv4');
+  owner.refresh('nobody/IPv4');
+  expect(writes()).toBe(before);
+});

@@ -1,0 +1,63 @@
+import { NEW_PEER, PROBE_BYTES } from '@unbounded/health';
+import type { ProbePlan } from '@unbounded/topology';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { peerId } from './messages.ts';
+import { createPeers, type Peers } from './peers.ts';
+
+const probe = (changes: Partial<ProbePlan> = {}): ProbePlan => ({
+  node: 'g1',
+  publicKey: 'key',
+  family: 4,
+  localAddress: '100.65.1.1',
+  address: '100.65.2.1',
+  intervalMs: 1000,
+  detectMultiplier: 3,
+  ...changes,
+});
+
+let sentBytes: number[];
+let peers: Peers;
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  sentBytes = [];
+  peers = createPeers({
+    file: { known: new Map(), nonce: 1n, save: () => undefined, settled: async () => undefined },
+    deriveKeys: () => ({ own: () => new Uint8Array(16), peer: () => new Uint8Array(16) }),
+    transmit: ({ size }) => void sentBytes.push(size),
+    onVerdict: () => undefined,
+    onPathMtu: () => undefined,
+  });
+});
+afterEach(() => {
+  peers.stop();
+  vi.useRealTimers();
+});
+
+/** Probes of health in so many seconds. */
+const probesIn = (seconds: number): number => {
+  sentBytes = [];
+  vi.advanceTimersByTime(seconds * 1000);
+  return sentBytes.filter((size) => size === PROBE_BYTES).length;
+};
+
+test('a peer is probed at the interval of its plan, and settings that change reach the probing that goes on', () => {
+  peers.ensure([probe({ intervalMs: 500 })], 1500);
+  const session = peers.get('g1/IPv4')?.session;
+  expect(probesIn(10)).toBeGreaterThanOrEqual(19);
+  peers.ensure([probe({ intervalMs: 5000, detectMultiplier: 7 })], 1500);
+  expect(probesIn(20)).toBeLessThanOrEqual(5);
+  expect(peers.get('g1/IPv4')?.session).toBe(session); // what is known of the peer stays
+  expect(session?.plan).toMatchObject({ intervalMs: 5000, detectMultiplier: 7 });
+});
+
+test('who is planned no more is probed no more, and is new when it comes back', () => {
+  const plan = probe();
+  peers.ensure([plan], 1500);
+  const before = peers.get(peerId(plan))?.session;
+  expect(peers.ensure([], 1500).gone).toEqual([peerId(plan)]);
+  expect(probesIn(5)).toBe(0);
+  peers.ensure([plan], 1500);
+  expect(peers.get(peerId(plan))?.session).not.toBe(before);
+  expect(peers.verdicts().get(peerId(plan))?.state).toBe(NEW_PEER.state);
+});
