@@ -205,7 +205,7 @@ test.each([
     const taints = (patch as { spec?: { taints?: readonly object[] } }).spec?.taints;
     return taints ? { spec: { taints: [...before, ...taints] } } : patch;
   };
-  for (const patch of allowed) await nodes.mergePatch('mine', withOthers(patch));
+  for (const patch of allowed) await expect(nodes.mergePatch('mine', withOthers(patch))).resolves.toBeDefined();
   for (const patch of refused) {
     const attempt = nodes.mergePatch('other', withOthers(patch));
     await expect(attempt).rejects.toThrow(`${account} may change only`);
