@@ -1,70 +1,97 @@
-import { silentLogger } from '@unbounded/telemetry';
-import type { NodePlan, TopologyObjects } from '@unbounded/topology';
-import { beforeEach, expect, test } from 'vitest';
+import { createLogger } from '@unbounded/telemetry';
+import type { NodePlan } from '@unbounded/topology';
+import { expect, test } from 'vitest';
 import type { StateFile } from './kernel/state-file.ts';
-import { createNodePlanner, type NodePlanner } from './node-planner.ts';
+import { createNodePlanner } from './node-planner.ts';
 import { objectsFor } from './testdata.ts';
 import type { Snapshot } from './world/source.port.ts';
 
 const UNDERLAY = { device: 'eth0', mtuBytes: 1500 };
+const PEER = '100.65.31.0/24';
 
-let snapshot: Snapshot | undefined;
-let kept: NodePlan | undefined;
-const planFile: StateFile<NodePlan> = {
-  read: () => kept,
-  write: (plan) => void (kept = plan),
-  remove: () => void (kept = undefined),
-};
-
-const start = (): NodePlanner =>
-  createNodePlanner({
-    nodeName: 'w1',
-    publicKey: 'own',
-    protocols: ['VXLAN', 'WireGuard'],
-    dataplaneKind: 'ebpf',
-    source: { snapshot: () => snapshot, onChange: () => undefined, stop: async () => undefined },
-    planFile,
-    logger: silentLogger,
-    now: () => 0,
+const open = (kept?: NodePlan, hasObjects = true) => {
+  let [clockMs, version] = [0, 0];
+  let protocol: Parameters<typeof objectsFor>[0] = 'VXLAN';
+  let file = kept;
+  const planFile: StateFile<NodePlan> = {
+    read: () => file,
+    write: (plan) => void (file = plan),
+    remove: () => undefined,
+  };
+  const snapshot = (): Snapshot => ({
+    objects: objectsFor(protocol),
+    node: { podCidrs: ['100.65.30.0/24'], internalIps: ['10.1.0.30'], externalIps: [] } as unknown as Snapshot['node'],
+    version: version++, // every look finds something changed, as heartbeats do
   });
-const see = (objects: TopologyObjects | undefined): void => {
-  const node = { podCidrs: ['100.65.30.0/24'], internalIps: ['10.1.0.30'], externalIps: [] };
-  snapshot = objects && { objects, node, version: (snapshot?.version ?? 0) + 1 };
+  const planner = createNodePlanner({
+    nodeName: 'w1',
+    publicKey: '5ZqNUjYwTkSgDnjz9kVCoCjmVLGAXR3zR0O2jPuoL0o=',
+    protocols: ['GENEVE', 'IPIP', 'None', 'VXLAN', 'WireGuard'],
+    dataplaneKind: 'ebpf',
+    source: {
+      snapshot: () => (hasObjects ? snapshot() : undefined),
+      onChange: () => undefined,
+      stop: async () => undefined,
+    },
+    planFile,
+    logger: createLogger({ name: 'test', destination: { write: () => undefined } }),
+    now: () => clockMs,
+  });
+  const look = (): void => planner.replan(UNDERLAY, new Map());
+  look();
+  return {
+    planner,
+    change: (to: typeof protocol): void => {
+      protocol = to;
+      look();
+    },
+    pass: (ms: number): void => {
+      for (const end = clockMs + ms; clockMs < end; clockMs += 500) look();
+    },
+  };
 };
-const pass = (planner: NodePlanner): NodePlan | undefined => {
-  planner.replan(UNDERLAY, new Map());
-  return planner.plan;
+
+const deviceTo = (plan: NodePlan | undefined): string | undefined => {
+  const via = plan?.endpoints.find(({ prefix }) => prefix === PEER)?.via;
+  return via && 'nextHop' in via ? via.nextHop.device : undefined;
 };
+const tunnels = (plan: NodePlan | undefined): string => (plan?.tunnels ?? []).map(({ device }) => device).join();
 
-beforeEach(() => {
-  snapshot = undefined;
-  kept = undefined;
+test('a change of protocol goes its steps by the clock, however often objects change meanwhile', () => {
+  const { planner, change, pass } = open();
+  change('GENEVE');
+  expect([deviceTo(planner.plan), tunnels(planner.plan)]).toEqual(['vxlan0', 'vxlan0,geneve0']);
+  expect(planner.nextStepMs).toBe(4000);
+  pass(4000);
+  expect([deviceTo(planner.plan), tunnels(planner.plan)]).toEqual(['geneve0', 'vxlan0,geneve0']);
+  pass(20_000);
+  expect([deviceTo(planner.plan), tunnels(planner.plan)]).toEqual(['geneve0', 'geneve0']);
+  expect(planner.nextStepMs).toBeUndefined();
 });
 
-test('while the objects are away the last plan stands', () => {
-  see(objectsFor('VXLAN'));
-  const planner = start();
-  const plan = pass(planner);
-  expect(plan?.groups).toHaveLength(1);
-  see(undefined);
-  expect(pass(planner)).toEqual(plan);
+test('a change of mind amid the steps begins where they were', () => {
+  const { planner, change, pass } = open();
+  change('GENEVE');
+  pass(5000); // GENEVE is sent by now
+  change('VXLAN');
+  expect(deviceTo(planner.plan)).toBe('geneve0');
+  pass(4000);
+  expect(deviceTo(planner.plan)).toBe('vxlan0');
+  pass(20_000);
+  expect(tunnels(planner.plan)).toBe('vxlan0');
 });
 
-test('an agent that starts while they are away goes on with the plan of the one before', () => {
-  see(objectsFor('VXLAN'));
-  const plan = pass(start());
-  see(undefined);
-  expect(pass(start())).toEqual(plan);
+test('WireGuard does not wait', () => {
+  const { planner, change } = open();
+  change('WireGuard');
+  expect(deviceTo(planner.plan)).toBe('wg51820');
+  expect(tunnels(planner.plan)).toBe('');
 });
 
-test('a node that no slice lists any more keeps its plan: it may only be on its way to another', () => {
-  see(objectsFor('VXLAN'));
-  const planner = start();
-  const plan = pass(planner);
-  see({ ...objectsFor('VXLAN'), slices: [] });
-  expect(pass(planner)).toEqual(plan);
-});
-
-test('without objects and without a plan of before there is none', () => {
-  expect(pass(start())).toBeUndefined();
+test('a kept plan stands until there are objects, unless it is for the other data path', () => {
+  const made = open().planner.plan!;
+  expect(open(made, false).planner.plan).toEqual(made);
+  const other = { ...made, dataplane: 'netlink' } as const;
+  expect(open(other, false).planner.plan).toBeUndefined();
+  expect(open(other).planner.plan).toEqual(made);
 });

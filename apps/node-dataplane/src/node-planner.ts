@@ -80,9 +80,9 @@ const createTransitions = (now: () => number) => {
     },
     to(next: NodePlan): void {
       const current = effective();
-      const changes = current !== undefined && changedPrefixes(current, next).size > 0;
-      // A change that comes amid another one begins where that one was; one that changes no way goes along with it.
-      if (changes) [before, sinceMs] = [current, now()];
+      // Plans that send the same way as the one we are on the way to change nothing about the steps there.
+      const isElsewhere = target !== undefined && changedPrefixes(target, next).size > 0;
+      if (current && isElsewhere) [before, sinceMs] = [current, now()];
       target = next;
     },
   };
