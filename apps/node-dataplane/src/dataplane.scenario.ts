@@ -183,7 +183,7 @@ const makeUnderlay = (): void => {
 };
 
 /** Ends the agent's part and starts it anew, as an upgrade does. */
-const restart = async (dataplane: Dataplane): Promise<{ next: ReturnType<typeof open>; taken: Report['taken'] }> => {
+const restart = async (former: Dataplane): Promise<{ dataplane: Dataplane; taken: Report['taken'] }> => {
   const entries = (): number =>
     (json('bpftool', '-j', 'map', 'dump', 'pinned', map('unbounded_endpoints_v4')) as unknown[]).length;
   const linkId = (): number | undefined => {
@@ -193,11 +193,11 @@ const restart = async (dataplane: Dataplane): Promise<{ next: ReturnType<typeof 
     return link.info.id;
   };
   const before = { entries: entries(), link: linkId() };
-  await dataplane.health.stop();
-  dataplane.path.close();
-  const next = open();
+  await former.health.stop();
+  former.path.close();
+  const { dataplane } = open();
   return {
-    next,
+    dataplane,
     taken: {
       entries: before.entries > 0 && entries() === before.entries,
       link: before.link !== undefined && linkId() === before.link,
@@ -229,13 +229,14 @@ const main = async (): Promise<Report> => {
   makeUnderlay();
   const before = state();
   const plan = planFor('w1', 'VXLAN');
-  const { dataplane, log } = open();
-  const first = (await applyPlan(dataplane, plan)).problems.map(({ message }) => message);
-  await applyPlan(dataplane, plan); // what the first one brought about (carrier, ...) is settled
+  const { dataplane: former, log } = open();
+  const first = (await applyPlan(former, plan)).problems.map(({ message }) => message);
+  await applyPlan(former, plan); // what the first one brought about (carrier, ...) is settled
   const applied = state();
   const logged = log.length;
-  const secondWrote = await eventsOf(() => applyPlan(dataplane, plan));
+  const secondWrote = await eventsOf(() => applyPlan(former, plan));
   secondWrote.push(...log.slice(logged));
+  const { dataplane, taken } = await restart(former);
   const unrepaired: Record<string, string> = {};
   for (const [name, disturb] of Object.entries(DRIFTS)) {
     try {
@@ -248,12 +249,11 @@ const main = async (): Promise<Report> => {
     await applyPlan(dataplane, plan);
     if (state() !== applied || disturbed === applied) unrepaired[name] = state();
   }
-  const { next, taken } = await restart(dataplane);
   const say = (): void => undefined;
   await cleanUp(folders, say);
   const cleaned = state();
-  await next.dataplane.health.stop();
-  next.dataplane.path.close();
+  await dataplane.health.stop();
+  dataplane.path.close();
   const again = open();
   const foreign = await tryForeign(again.dataplane, plan);
   await cleanUp(folders, say);

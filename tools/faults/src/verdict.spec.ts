@@ -14,10 +14,14 @@ const outcome = (error: string, changes: Partial<TestOutcome> = {}): TestOutcome
 const run = (...outcomes: TestOutcome[]): Run => ({ outcomes, output: '' });
 const ASSERTION = 'AssertionError: expected 1 to be 2\n    at a.spec.ts:1';
 
-test.each([ASSERTION, 'Error: Property failed after 3 tests', 'Error: Snapshot `a 1` mismatched'])(
-  'a fault is caught by %j',
-  (error) => expect(missedBy(catcher, run(outcome(''), outcome(error)))).toBeUndefined(),
-);
+test.each([
+  ASSERTION,
+  'Error: Property failed after 3 tests',
+  'Error: Snapshot `a 1` mismatched',
+  'Error: promise rejected "Error: no" instead of resolving',
+])('a fault is caught by %j', (error) => {
+  expect(missedBy(catcher, run(outcome(''), outcome(error)))).toBeUndefined();
+});
 
 test.each<[string, TestOutcome[], string]>([
   ['passes', [outcome('')], 'passes with the fault in place'],
