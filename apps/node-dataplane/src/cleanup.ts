@@ -11,6 +11,9 @@ import { removeAllRoutes } from './kernel/routes.ts';
 import { removeNetlinkPath } from './netlink-path/route-objects.ts';
 import { createSysctls } from './kernel/sysctls.ts';
 
+/** A mount point, and one on a read-only file system. */
+const LEFT_TO_OWNER = new Set(['EBUSY', 'EROFS']);
+
 /** Empties a folder and removes it, unless it is a mount point (a volume of the pod): that is its owner's to remove. */
 const removeFolder = (folder: string): void => {
   if (!existsSync(folder)) return;
@@ -18,7 +21,7 @@ const removeFolder = (folder: string): void => {
   try {
     rmdirSync(folder);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EBUSY') throw error;
+    if (!LEFT_TO_OWNER.has((error as NodeJS.ErrnoException).code ?? '')) throw error;
   }
 };
 
