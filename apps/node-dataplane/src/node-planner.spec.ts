@@ -20,7 +20,7 @@ const open = (kept?: NodePlan, hasObjects = true) => {
   };
   const snapshot = (): Snapshot => ({
     objects: objectsFor(protocol),
-    node: { podCidrs: ['100.65.30.0/24'], internalIps: ['10.1.0.30'], externalIps: [] } as unknown as Snapshot['node'],
+    node: { podCidrs: ['100.65.30.0/24'], internalIps: ['10.1.0.30'], externalIps: [] },
     version: version++, // every look finds something changed, as heartbeats do
   });
   const planner = createNodePlanner({

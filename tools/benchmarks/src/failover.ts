@@ -20,7 +20,7 @@ import { type FlowReport, flowDuring, killAgent, podOn } from '@unbounded/rig/sc
  * of another and back, while it does. See ../README.md.
  */
 
-const FLOW_SECONDS = 9;
+const FLOW_SECONDS = 7;
 const OUTAGE_MS = 3000;
 const PROBE_MS = 100;
 const MULTIPLIER = 3;

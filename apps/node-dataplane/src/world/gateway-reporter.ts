@@ -23,7 +23,7 @@ export const createGatewayReporter = (cluster: Cluster, nodeName: string): Gatew
       const status = { lastUpdated: new Date(now).toISOString(), routes };
       const object = { apiVersion: GROUP_VERSION, kind: 'GatewayPoolNode', metadata: { name: nodeName }, status };
       try {
-        await client.apply(object as never, { subresource: 'status', fieldManager: FIELD_MANAGER, force: true });
+        await client.apply(object, { subresource: 'status', fieldManager: FIELD_MANAGER, force: true });
         told = routes;
         toldMs = now;
       } catch (error) {
