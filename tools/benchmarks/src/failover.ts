@@ -20,10 +20,12 @@ import { type FlowReport, flowDuring, killAgent, podOn } from '@unbounded/rig/sc
  * of another and back, while it does. See ../README.md.
  */
 
-const FLOW_SECONDS = 7;
-const OUTAGE_MS = 3000;
-const PROBE_MS = 100;
+const PROBE_MS = Number(process.env['PROBE_MS'] ?? 100);
 const MULTIPLIER = 3;
+/** Long enough that a flow that is switched is told from one that waits. */
+const OUTAGE_MS = Math.max(3000, 2.5 * PROBE_MS * MULTIPLIER);
+/** Before the outage the flow runs for three seconds, and half a second goes into finding its gateway. */
+const FLOW_SECONDS = Math.ceil((3500 + OUTAGE_MS + 500) / 1000);
 
 interface Case {
   readonly name: string;
