@@ -230,8 +230,10 @@ export const createInformer = <T extends KubeObject>(options: InformerOptions<T>
       version = next;
       failures = error === undefined ? 0 : hasProgress ? 1 : failures + 1;
       if (error === undefined) continue;
-      const delayMs = isExpired(error) && failures === 1 ? 0 : backoffDelay(failures, backoff);
-      logger.warn({ resource: name, err: error, failures, delayMs: Math.round(delayMs) }, 'watch interrupted');
+      const isRoutine = isExpired(error) && failures === 1; // the server forgets old versions: a listing catches up
+      const delayMs = isRoutine ? 0 : backoffDelay(failures, backoff);
+      if (isRoutine) logger.debug({ resource: name }, 'listing anew: the watched version has expired');
+      else logger.warn({ resource: name, err: error, failures, delayMs: Math.round(delayMs) }, 'watch interrupted');
       await sleep(delayMs, undefined, { signal }).catch(() => undefined);
     }
   };

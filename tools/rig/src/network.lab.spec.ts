@@ -19,6 +19,7 @@ import {
   namespaceOf,
   nodeCondition,
   onNode,
+  onNodeFor,
   podOn,
   startCapture,
   timeUntil,
@@ -32,6 +33,7 @@ import { verify } from './verify.ts';
 
 const layout = twoSites();
 const REPAIR_MS = 10_000;
+const AT_REST_S = 30;
 const work = mkdtempSync(join(tmpdir(), 'unbounded-lab-'));
 let before: Record<string, string[]>;
 
@@ -48,6 +50,19 @@ afterAll(async () => {
 
 test('every pod reaches every pod, node and Service, and the outside world', { timeout: 180_000 }, async () => {
   expect(await verify(layout)).toBe(true);
+});
+
+test('at rest nothing is written, neither into kernels nor into objects', { timeout: 120_000 }, async () => {
+  const kinds = 'sites,sitenodeslices,gatewaypools,sitegatewaypoolassignments,gatewaypoolpeerings';
+  const path = '{range .items[*]}{.kind}/{.metadata.name} {.metadata.resourceVersion}{"\\n"}{end}';
+  const versions = (): Promise<string> => kubectl(layout, ['get', kinds, '-o', `jsonpath=${path}`]);
+  const watch = (node: string): Promise<string> =>
+    onNodeFor(node, AT_REST_S, 'ip', 'monitor', 'link', 'address', 'route', 'nexthop', 'rule');
+  await delay(10_000); // what verify set off is over
+  const before = await versions();
+  const seen = await Promise.all(['s1-w1', 's1-g1', 's2-g1'].map(watch));
+  expect(seen).toEqual(['', '', '']);
+  expect(await versions()).toBe(before);
 });
 
 test(

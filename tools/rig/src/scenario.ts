@@ -14,6 +14,17 @@ export const twoSites = (protocol: Protocol = 'Auto'): LabLayout => layoutOf({ p
 export const onNode = (node: string, ...argv: string[]): string => run([...inNode(node), ...argv]);
 export const tryOnNode = (node: string, ...argv: string[]): string | undefined => tryRun([...inNode(node), ...argv]);
 
+/** What a command that does not end by itself prints on a node within some seconds. */
+export const onNodeFor = (node: string, seconds: number, ...argv: string[]): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const [program, ...args] = [...inNode(node), 'timeout', String(seconds), ...argv];
+    const child = spawn(program!, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+    const chunks: Buffer[] = [];
+    child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk));
+    child.on('error', reject);
+    child.on('close', () => resolve(Buffer.concat(chunks).toString()));
+  });
+
 export const podOn = async (layout: LabLayout, node: string): Promise<Pod> => {
   const pod = (await probePods(layout)).find((candidate) => candidate.node === node);
   if (!pod) throw new Error(`no test pod on ${node}`);
@@ -55,20 +66,36 @@ export const flowDuring = async (
 /** The probe, run in a pod's network namespace from its node. */
 const commandInPod = (pod: Pod, args: readonly string[]): [string, string[]] => {
   const pids = onNode(pod.node, 'pgrep', '-x', 'probe').trim().split('\n');
-  const pid = pids.find((candidate) => tryOnNode(pod.node, 'nsenter', '-t', candidate, '-n', 'ip', '-4', 'addr')?.includes(`${pod.ip}/`));
+  const pid = pids.find((candidate) =>
+    tryOnNode(pod.node, 'nsenter', '-t', candidate, '-n', 'ip', '-4', 'addr')?.includes(`${pod.ip}/`),
+  );
   if (pid === undefined) throw new Error(`no process of pod ${pod.name} on ${pod.node}`);
   const [program, ...rest] = [...inNode(pod.node), 'nsenter', '-t', pid, '-n', '-m', '--', '/probe', ...args];
   return [program!, rest];
 };
 
 /** Kills every process of an agent's cgroup at once and starts it again. */
-export const killAgent = async (layout: LabLayout, node: string, app: NodeApp, env: NodeJS.ProcessEnv = {}): Promise<void> => {
+export const killAgent = async (
+  layout: LabLayout,
+  node: string,
+  app: NodeApp,
+  env: NodeJS.ProcessEnv = {},
+): Promise<void> => {
   await stopAgent(node, app, 'SIGKILL');
-  await startAgent(layout, layout.nodes.find(({ name }) => name === node)!, app, env);
+  await startAgent(
+    layout,
+    layout.nodes.find(({ name }) => name === node)!,
+    app,
+    env,
+  );
 };
 
 /** Waits until something holds and says how long that took, in milliseconds. */
-export const timeUntil = async (what: string, holds: () => Promise<boolean> | boolean, limitMs: number): Promise<number> => {
+export const timeUntil = async (
+  what: string,
+  holds: () => Promise<boolean> | boolean,
+  limitMs: number,
+): Promise<number> => {
   const start = Date.now();
   while (!(await holds())) {
     if (Date.now() - start > limitMs) throw new Error(`${what}: not within ${limitMs} ms`);
@@ -80,7 +107,11 @@ export const timeUntil = async (what: string, holds: () => Promise<boolean> | bo
 export const agentReady = (node: string): boolean =>
   tryOnNode(node, 'curl', '-sf', '--max-time', '2', 'http://127.0.0.1:9998/readyz') !== undefined;
 
-export const nodeCondition = async (layout: LabLayout, node: string, type: string): Promise<{ status: string; reason: string; message: string } | undefined> => {
+export const nodeCondition = async (
+  layout: LabLayout,
+  node: string,
+  type: string,
+): Promise<{ status: string; reason: string; message: string } | undefined> => {
   const { status } = JSON.parse(await kubectl(layout, ['get', 'node', node, '-o', 'json'])) as {
     status: { conditions: { type: string; status: string; reason: string; message: string }[] };
   };
@@ -89,7 +120,19 @@ export const nodeCondition = async (layout: LabLayout, node: string, type: strin
 
 /** Starts tcpdump in a namespace; the function that is returned ends it and gives the packets (pcap file, any size). */
 export const startCapture = async (namespace: string, device: string, file: string): Promise<() => Promise<void>> => {
-  const [program, ...args] = [...inNamespace(namespace), 'tcpdump', '-i', device, '-w', file, '-s', '0', '-U', '-B', '16384'];
+  const [program, ...args] = [
+    ...inNamespace(namespace),
+    'tcpdump',
+    '-i',
+    device,
+    '-w',
+    file,
+    '-s',
+    '0',
+    '-U',
+    '-B',
+    '16384',
+  ];
   const child = spawn(program, args, { stdio: ['ignore', 'ignore', 'pipe'] });
   await new Promise<void>((resolve, reject) => {
     child.once('error', reject);
@@ -111,13 +154,19 @@ export const machineState = (): Record<string, string[]> => {
     execFileSync('bash', ['-c', command], { encoding: 'utf8' }).split('\n').filter(Boolean).sort();
   return {
     // By program, not by pid; what has nothing to do with labs (other shells) may come and go.
-    processes: lines("ps -eo stat=,comm= | grep -v '^Z' | awk '{print $2}' | grep -xE 'etcd|kube.*|containerd.*|coredns|probe|wireguard-go|node-init.sh|tcpdump' || true"),
+    processes: lines(
+      "ps -eo stat=,comm= | grep -v '^Z' | awk '{print $2}' | grep -xE 'etcd|kube.*|containerd.*|coredns|probe|wireguard-go|node-init.sh|tcpdump' || true",
+    ),
     namespaces: lines('ls /run/netns 2>/dev/null || true'),
     mounts: lines("awk '{print $2, $3}' /proc/self/mounts"),
     cgroups: lines("find /sys/fs/cgroup -type d -path '*unbounded-lab*'"),
     links: lines('ip -o link | cut -d: -f2'),
     rules: lines('nft list ruleset'),
-    sysctls: lines('sysctl net.ipv4.ip_forward net.ipv4.conf.all.rp_filter net.ipv6.conf.all.forwarding vm.overcommit_memory kernel.panic'),
-    files: lines('ls -d /var/lib/kubelet /var/lib/containerd/* /var/lib/cni /var/lib/unbounded /run/unbounded /etc/cni /etc/wireguard /opt/cni /var/log/pods /run/netns 2>/dev/null || true'),
+    sysctls: lines(
+      'sysctl net.ipv4.ip_forward net.ipv4.conf.all.rp_filter net.ipv6.conf.all.forwarding vm.overcommit_memory kernel.panic',
+    ),
+    files: lines(
+      'ls -d /var/lib/kubelet /var/lib/containerd/* /var/lib/cni /var/lib/unbounded /run/unbounded /etc/cni /etc/wireguard /opt/cni /var/log/pods /run/netns 2>/dev/null || true',
+    ),
   };
 };
