@@ -3,6 +3,7 @@ import type { Link, RouteSocket, RouteSpec } from '@unbounded/netlink';
 import { DEVICES, type NodePlan } from '@unbounded/topology';
 import type { DataPath } from './data-path.port.ts';
 import { type ForwardingOptions, openForwardingMaps } from './kernel/forwarding-maps.ts';
+import { plainWay } from './kernel/routes.ts';
 import { removeNetlinkPath } from './netlink-path/route-objects.ts';
 
 /** Routes lead into the anchor device, where the program finds the next hop; plain routing needs none. */
@@ -18,10 +19,7 @@ const routeSpecs = (plan: NodePlan, links: ReadonlyMap<string, Link>): RouteSpec
     };
     if (via === 'anchor') return anchor ? [{ ...common, link: anchor.index }] : [];
     if (typeof via === 'string' || !('gateways' in via)) return []; // of the netlink data path
-    const [only] = via.gateways;
-    return via.gateways.length === 1
-      ? [{ ...common, gateway: only! }]
-      : [{ ...common, nexthops: via.gateways.map((gateway) => ({ gateway })) }];
+    return [{ ...common, ...plainWay(via.gateways) }];
   });
 };
 

@@ -26,4 +26,4 @@ export { type LinkFacts, OVERHEAD_BYTES, overheadBytes, type Resolution, resolve
 export { assignedSites, connectedSites, meshSites, networkSites, peeredPools, poolsOfSite } from './reach.ts';
 export type { WireGuardInterfacePlan, WireGuardPeerPlan } from './wireguard.plan.ts';
 export type { LinkScope, Member, PoolModel, Problem, SiteModel, TopologyObjects, World } from './world.ts';
-export { changedPrefixes, planTransition, type TransitionStep } from './transition.ts';
+export { changedPrefixes, plainPrefixes, planTransition, type TransitionStep } from './transition.ts';

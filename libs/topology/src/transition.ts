@@ -68,7 +68,8 @@ const groupsFor = (endpoints: readonly EndpointPlan[], ...plans: readonly NodePl
   return [...named].sort().flatMap((name) => known.get(name) ?? []);
 };
 
-const plainPrefixes = (plan: NodePlan): string[] =>
+/** Blocks that leave, and so come, without a tunnel (protocol None). */
+export const plainPrefixes = (plan: NodePlan): string[] =>
   plan.routes.flatMap(({ prefix, via }) => (typeof via === 'object' && 'gateways' in via ? [prefix] : []));
 
 /** A plan for a step between two; `after` itself where nothing unencrypted changes its way. */

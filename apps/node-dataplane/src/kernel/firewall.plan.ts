@@ -1,6 +1,6 @@
 import { NFT_TABLE } from '@unbounded/config/ownership';
 import type { Expression, RuleSpec, SetSpec, TableSpec } from '@unbounded/nftables';
-import { DEVICES, type NodePlan } from '@unbounded/topology';
+import { DEVICES, type NodePlan, plainPrefixes } from '@unbounded/topology';
 
 /**
  * Our one nftables table: no pod's address from where that pod is not, masquerading, and the clamp of TCP segments. It
@@ -21,10 +21,6 @@ const overlayDevices = (plan: NodePlan): string[] =>
     ...plan.tunnels.map(({ device }) => device),
     ...plan.wireGuard.map(({ name }) => name),
   ].sort();
-
-/** Blocks whose packets come without a tunnel (protocol None). */
-const plainPrefixes = (plan: NodePlan): string[] =>
-  plan.routes.flatMap(({ prefix, via }) => (typeof via === 'object' && 'gateways' in via ? [prefix] : []));
 
 const setsOf = (plan: NodePlan): SetSpec[] =>
   (['ip', 'ip6'] as const).flatMap((family): SetSpec[] => {

@@ -3,6 +3,10 @@ import { isAbsent, type RouteSocket, type RouteSpec } from '@unbounded/netlink';
 import type { Problem } from '@unbounded/topology';
 import { diffRoutes } from './routes.diff.ts';
 
+/** What a route to plain neighbours (protocol None) says of the way; the kernel finds the device. */
+export const plainWay = (gateways: readonly string[]): Pick<RouteSpec, 'gateway' | 'nexthops'> =>
+  gateways.length === 1 ? { gateway: gateways[0]! } : { nexthops: gateways.map((gateway) => ({ gateway })) };
+
 export interface RouteOutcome {
   readonly changed: number;
   readonly problems: readonly Problem[];

@@ -3,6 +3,7 @@ import { NEXTHOP_IDS, ROUTE_PROTOCOL } from '@unbounded/config/ownership';
 import type { Encap, IpFamily, NeighbourSpec, NexthopSpec, RouteSpec } from '@unbounded/netlink';
 import { type NextHop, type NodePlan, type RoutePlan, TUNNEL_VNI } from '@unbounded/topology';
 import type { GroupIndexes } from '../kernel/group-indexes.ts';
+import { plainWay } from '../kernel/routes.ts';
 
 /**
  * The netlink data path as kernel objects: routes in a table of our own, next hops and groups of them that routes point
@@ -73,13 +74,7 @@ const routeSpec = (
   if (via === 'anchor') return [];
   if (via === 'unreachable') return [{ ...common, type: 'unreachable' }];
   if (via === 'main') return [{ ...common, type: 'throw' }];
-  if ('gateways' in via) {
-    const [first, ...more] = via.gateways;
-    if (first === undefined) return [];
-    return more.length === 0
-      ? [{ ...settings, gateway: first }]
-      : [{ ...settings, nexthops: via.gateways.map((gateway) => ({ gateway })) }];
-  }
+  if ('gateways' in via) return via.gateways.length === 0 ? [] : [{ ...settings, ...plainWay(via.gateways) }];
   if ('group' in via) {
     const id = groupIds.get(via.group);
     return id === undefined ? [{ ...common, type: 'unreachable' }] : [{ ...settings, nexthopId: id }];
