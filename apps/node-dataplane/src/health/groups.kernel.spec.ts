@@ -75,6 +75,7 @@ test('a gateway that never answers carries nothing once another is there, nor an
   await Promise.all([startWorker(), startGateway(g2, SITE)]);
   expect(weights()).toEqual([1, 1]); // both are new
   await worker.until(weightsAre(0, 1));
+  await worker.until(are('Healthy', 'g2')); // in both families: one that is still New would stay so
   g2.block('udp', 'dport', '9997');
   await worker.until(are('Unhealthy', 'g2'));
   expect(weights()).toEqual([1, 0]); // g1 still has its grace
