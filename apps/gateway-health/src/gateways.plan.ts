@@ -10,7 +10,7 @@ import {
   type SitePeering,
 } from '@unbounded/crds';
 import { firstAddress, formatAddress } from '@unbounded/ip';
-import { indexSites, type Ineligible, isSelected, type NodeFacts, poolOf, whyIneligible } from '@unbounded/membership';
+import { indexSites, type Ineligible, isSelected, keyRotationOf, type NodeFacts, poolOf, whyIneligible } from '@unbounded/membership';
 
 import { planPorts } from './ports.plan.ts';
 import { planReach, type Reach } from './reachability.plan.ts';
@@ -71,6 +71,7 @@ const toGateway = (node: NodeFacts, siteName: string | undefined, port: number |
   externalIPs: node.externalIPs,
   healthEndpoints: node.podPrefixes.map((prefix) => formatAddress(firstAddress(prefix))),
   wireGuardPublicKey: node.wireGuardPublicKey ?? '',
+  ...keyRotationOf(node),
   ...(port === undefined ? {} : { gatewayWireguardPort: port }),
   podCIDRs: node.podCIDRs,
   ...(node.tunnelProtocols === undefined ? {} : { tunnelProtocols: node.tunnelProtocols }),

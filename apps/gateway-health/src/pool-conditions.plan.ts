@@ -31,7 +31,7 @@ const availability = ({ gateways, withoutPort }: PoolPlan): PoolCondition => {
       type,
       status: 'False',
       reason: 'NoPortLeft',
-      message: `no UDP port from 51821 to 65535 is free for ${some(withoutPort)}`,
+      message: `no UDP port from 51821 to 55219 is free for ${some(withoutPort)}`,
     };
   }
   if (gateways.length === 0) {

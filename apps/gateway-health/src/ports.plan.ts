@@ -16,7 +16,7 @@ const isUsable = (port: number | undefined): port is number =>
 /**
  * A UDP port for every gateway, unique in the cluster. A port once given stays: peers have interfaces by that number.
  * A claim that another gateway has made already is not granted; who has none gets the lowest free port, by name. When
- * all 13,715 are given, the rest stays without.
+ * all 3,399 are given, the rest stays without.
  */
 export const planPorts = (claims: readonly PortClaims[]): ReadonlyMap<string, number> => {
   const sorted = claims.toSorted((a, b) => (a.node < b.node ? -1 : 1));

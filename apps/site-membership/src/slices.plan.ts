@@ -6,14 +6,15 @@ import {
   type SiteNode,
   type SiteNodeSlice,
 } from '@unbounded/crds';
-import { type NodeFacts } from '@unbounded/membership';
+import { keyRotationOf, type NodeFacts } from '@unbounded/membership';
 
-const toSiteNode = ({ name, wireGuardPublicKey, internalIPs, podCIDRs, tunnelProtocols }: NodeFacts): SiteNode => ({
-  name,
-  ...(wireGuardPublicKey === undefined ? {} : { wireGuardPublicKey }),
-  internalIPs,
-  podCIDRs,
-  ...(tunnelProtocols === undefined ? {} : { tunnelProtocols }),
+const toSiteNode = (node: NodeFacts): SiteNode => ({
+  name: node.name,
+  ...(node.wireGuardPublicKey === undefined ? {} : { wireGuardPublicKey: node.wireGuardPublicKey }),
+  ...keyRotationOf(node),
+  internalIPs: node.internalIPs,
+  podCIDRs: node.podCIDRs,
+  ...(node.tunnelProtocols === undefined ? {} : { tunnelProtocols: node.tunnelProtocols }),
 });
 
 const byName = (a: NodeFacts, b: NodeFacts): number => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0);

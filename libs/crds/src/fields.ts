@@ -78,6 +78,20 @@ export const capabilities = () =>
     }),
   );
 
+/** Of a node that has exchanged its WireGuard key, or is about to. */
+export const keyRotation = {
+  wireGuardKeyGeneration: optional(
+    integer({
+      description: 'How many times wireGuardPublicKey was exchanged; absent: 0. Decides about ports and interfaces.',
+      minimum: 0,
+      maximum: 2_147_483_647,
+    }),
+  ),
+  wireGuardNextPublicKey: optional(
+    string({ description: 'Base64. The key that follows wireGuardPublicKey, while both are in use.', maxLength: 64 }),
+  ),
+};
+
 /** 10 ms to 4,294,967 ms: a transmit interval travels as microseconds in 32 bits. */
 const intervalRules: readonly CelRule[] = [
   {

@@ -17,6 +17,12 @@ export const labels = {
 export const annotations = {
   /** The node's WireGuard public key, base64. Written by the node agent. */
   wireGuardPublicKey: `${API_GROUP}/wg-pubkey`,
+  /** How many times that key was exchanged for a new one; absent: 0. Written by the node agent. */
+  wireGuardKeyGeneration: `${API_GROUP}/wg-key-generation`,
+  /** While the key is being exchanged: the public key that follows it, base64. Written by the node agent. */
+  wireGuardNextPublicKey: `${API_GROUP}/wg-next-pubkey`,
+  /** Asks the node agent for a new key. Any text; each is honoured once. Written by people. */
+  rotateWireGuardKey: `${API_GROUP}/rotate-wireguard-key`,
   /** The UDP port on which this gateway's dedicated interfaces meet. Written by gateway-health. */
   wireGuardPort: `${API_GROUP}/wireguard-port`,
   /** The MTU that the node's underlay leaves for a tunnel, bytes. Written by the node agent. */
@@ -33,9 +39,14 @@ export const GATEWAY_TAINT = { key: `${API_GROUP}/gateway-node`, value: 'true', 
 
 /** UDP. The mesh interface of a node is named `wg51820`. */
 export const MESH_WIREGUARD_PORT = 51820;
-/** UDP. Gateways get the lowest free port from here on; 65535 is the last. */
+/** UDP. Gateways get the lowest free port from here on. */
 export const FIRST_GATEWAY_WIREGUARD_PORT = 51821;
-export const LAST_GATEWAY_WIREGUARD_PORT = 65535;
+/**
+ * Distance of the ports of a link whose ends have keys of other generations: there are four combinations of even and odd
+ * ones, and so for each port above three more, up to 65419.
+ */
+export const KEY_GENERATION_PORTS = 3400;
+export const LAST_GATEWAY_WIREGUARD_PORT = MESH_WIREGUARD_PORT + KEY_GENERATION_PORTS - 1;
 
 /** Entries of one SiteNodeSlice: keeps the object well under etcd's 1.5 MiB. */
 export const MAX_SLICE_NODES = 500;

@@ -2,7 +2,7 @@ import { type GatewayPool, type Site } from '@unbounded/crds';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 
-import { indexSites, nodeFacts, nodeFingerprint, type NodeObject, poolOf } from './index.ts';
+import { indexSites, keyRotationOf, nodeFacts, nodeFingerprint, type NodeObject, poolOf } from './index.ts';
 
 const site = (name: string, nodeCidrs: string[], creationTimestamp = '2026-01-01T00:00:00Z'): Site => ({
   apiVersion: 'net.unbounded-cloud.io/v1alpha1',
@@ -127,4 +127,19 @@ test('a heartbeat does not change the fingerprint, a new address does', () => {
   };
   expect(nodeFingerprint(heartbeat)).toBe(nodeFingerprint(before));
   expect(nodeFingerprint(node([['InternalIP', '10.0.0.2']]))).not.toBe(nodeFingerprint(before));
+});
+
+test.each<[string, Record<string, string>, object]>([
+  ['a node that never exchanged its key says nothing of it', {}, {}],
+  [
+    'a key that is being exchanged comes with the one that follows',
+    { 'wg-key-generation': '3', 'wg-next-pubkey': 'n' },
+    { wireGuardKeyGeneration: 3, wireGuardNextPublicKey: 'n' },
+  ],
+  ['a generation that is no number counts as absent', { 'wg-key-generation': '-1', 'wg-next-pubkey': '' }, {}],
+])('%s', (_, notes, want) => {
+  const annotations = Object.fromEntries(
+    Object.entries(notes).map(([name, value]) => [`net.unbounded-cloud.io/${name}`, value]),
+  );
+  expect(keyRotationOf(nodeFacts(node([], { annotations })))).toEqual(want);
 });

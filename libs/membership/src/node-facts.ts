@@ -22,6 +22,10 @@ export interface NodeFacts {
   readonly podCIDRs: readonly string[];
   readonly podPrefixes: readonly Prefix[];
   readonly wireGuardPublicKey?: string;
+  /** Absent: 0, the key is the node's first. */
+  readonly wireGuardKeyGeneration?: number;
+  /** The key that follows, while the node exchanges its key. */
+  readonly wireGuardNextPublicKey?: string;
   /** Absent: the node has not said what it can do. */
   readonly tunnelProtocols?: readonly string[];
   /** The Site that the node is labelled with. */
@@ -44,6 +48,10 @@ const addressTexts = (node: NodeObject, type: string): readonly string[] =>
 const blocksOf = ({ spec }: NodeObject): readonly string[] =>
   spec?.podCIDRs && spec.podCIDRs.length > 0 ? spec.podCIDRs : spec?.podCIDR ? [spec.podCIDR] : [];
 
+/** Something else than a number counts as absent, as on a node that never exchanged its key. */
+const parseGeneration = (text: string | undefined): number | undefined =>
+  text !== undefined && /^[1-9]\d{0,8}$/.test(text) ? Number(text) : undefined;
+
 /** Objects from a cache do not change, so neither do their facts: 5,000 nodes are parsed once, not at every event. */
 const known = new WeakMap<NodeObject, NodeFacts>();
 
@@ -64,6 +72,8 @@ const readFacts = (node: NodeObject): NodeFacts => {
   const internalIPs = addressTexts(node, 'InternalIP');
   const podCIDRs = blocksOf(node);
   const key = notes[annotations.wireGuardPublicKey];
+  const generation = parseGeneration(notes[annotations.wireGuardKeyGeneration]);
+  const nextKey = notes[annotations.wireGuardNextPublicKey];
   const protocols = notes[annotations.tunnelProtocols];
   const site = nodeLabels[labels.site];
   return {
@@ -77,7 +87,18 @@ const readFacts = (node: NodeObject): NodeFacts => {
     podCIDRs,
     podPrefixes: podCIDRs.flatMap((text) => tryParsePrefix(text) ?? []),
     ...(key ? { wireGuardPublicKey: key } : {}),
+    ...(generation === undefined ? {} : { wireGuardKeyGeneration: generation }),
+    ...(nextKey ? { wireGuardNextPublicKey: nextKey } : {}),
     ...(protocols === undefined ? {} : { tunnelProtocols: [...new Set(protocols.split(',').filter(Boolean))].sort() }),
     ...(site ? { siteLabel: site } : {}),
   };
 };
+
+/** What slices and pools say of a node's key besides the key itself: nothing for most nodes. */
+export const keyRotationOf = ({
+  wireGuardKeyGeneration,
+  wireGuardNextPublicKey,
+}: NodeFacts): Pick<NodeFacts, 'wireGuardKeyGeneration' | 'wireGuardNextPublicKey'> => ({
+  ...(wireGuardKeyGeneration === undefined ? {} : { wireGuardKeyGeneration }),
+  ...(wireGuardNextPublicKey === undefined ? {} : { wireGuardNextPublicKey }),
+});

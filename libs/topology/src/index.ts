@@ -1,8 +1,16 @@
 export { advertisedRoutes } from './advertised-routes.ts';
 export { isUsable, poolDistances, servedSites, servingPools } from './distances.ts';
 export { DEFAULT_HEALTH, type HealthSettings, parseIntervalMs } from './health-settings.ts';
+export {
+  competingLanes,
+  type LaneSeen,
+  type ProbeSeen,
+  type RotationFacts,
+  rotationWaits,
+  type WaitReason,
+} from './key-rotation.ts';
 export type { DataplaneKind, LinkRole, LocalNode, PeerLink } from './links.ts';
-export { planLinks } from './links.ts';
+export { laneId, planLinks } from './links.ts';
 export { peerDevice } from './next-hops.ts';
 export { findMember, planNode } from './node.plan.ts';
 export { parseWorld } from './parse-world.ts';

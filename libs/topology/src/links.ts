@@ -8,6 +8,9 @@ import { healthOf, scopesOf } from './scopes.ts';
 import { type Underlay, underlayOf } from './underlay.ts';
 import type { LinkScope, Member, Problem, World } from './world.ts';
 
+/** Names a lane at one end: its interface, and the key of the peer there. */
+export const laneId = (device: string, peerPublicKey: string): string => `${device} ${peerPublicKey}`;
+
 /** What carries packets on a node: our eBPF programs, or the kernel's own routes, devices and next-hop groups. */
 export type DataplaneKind = 'ebpf' | 'netlink';
 
@@ -20,6 +23,8 @@ export interface LocalNode {
   readonly pathMtuBytes?: ReadonlyMap<string, number>;
   /** 'ebpf' when absent. */
   readonly dataplane?: DataplaneKind;
+  /** Lanes on which there was a handshake ({@link laneId}); of links with one lane it says nothing. */
+  readonly established?: ReadonlySet<string>;
 }
 
 /** mesh: node to node; toGateway: a worker's link to a gateway; toWorker: its other end; pool: gateways of one pool; peered: of two. */

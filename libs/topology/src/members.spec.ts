@@ -37,6 +37,24 @@ describe('what two nodes claim', () => {
     expect(planIn(objects, 's1-g1').probes.map(({ node }) => node)).not.toContain('s1-w2');
   });
 
+  test.each([
+    ['the key that another has', worker(1, 1).wireGuardPublicKey!],
+    ['the next key of another', 'next'],
+  ])('a node that announces %s as its next one keeps the key that it has', (_, next) => {
+    const [a, b] = [worker(1, 1), { ...worker(1, 2), wireGuardNextPublicKey: next }];
+    const objects = { ...base, slices: [slice(1, [{ ...a, wireGuardNextPublicKey: 'next' }, b]), base.slices[1]!] };
+    const { problems, workers } = parseWorld(objects);
+    expect(reasonsOf(problems)).toEqual(['DuplicateKey']);
+    expect(workers[1]).toMatchObject({ publicKey: b.wireGuardPublicKey, nextPublicKey: undefined });
+  });
+
+  test('a port above those of gateways belongs to links with a new key, and is no gateway’s', () => {
+    const wrong = { ...gateway(1, 1), gatewayWireguardPort: 55220 };
+    expect(
+      parseWorld({ ...base, gatewayPools: [pool('p1', [wrong])] }).pools.get('p1')?.gateways[0]?.gatewayPort,
+    ).toBeUndefined();
+  });
+
   test('a gateway port stays with the first by name', () => {
     const same = { ...gateway(2, 1), gatewayWireguardPort: gateway(1, 1).gatewayWireguardPort! };
     const objects = { ...base, gatewayPools: [base.gatewayPools[0]!, pool('p2', [same])] };

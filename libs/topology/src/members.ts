@@ -1,7 +1,8 @@
 import {
+  FIRST_GATEWAY_WIREGUARD_PORT,
   type Gateway,
   type GatewayPool,
-  MESH_WIREGUARD_PORT,
+  LAST_GATEWAY_WIREGUARD_PORT,
   type SiteNode,
   type SiteNodeSlice,
 } from '@unbounded/crds';
@@ -17,6 +18,8 @@ const memberOf = (node: SiteNode | Gateway, site: string, read: ObjectReader): M
   name: node.name,
   site,
   publicKey: node.wireGuardPublicKey || undefined,
+  keyGeneration: node.wireGuardKeyGeneration ?? 0,
+  nextPublicKey: node.wireGuardNextPublicKey || undefined,
   internalIps: read.addresses(`node ${node.name} internalIPs`, node.internalIPs),
   externalIps: 'externalIPs' in node ? read.addresses(`node ${node.name} externalIPs`, node.externalIPs) : [],
   podCidrs: read.prefixes(`node ${node.name} podCIDRs`, node.podCIDRs),
@@ -55,11 +58,31 @@ const uniqueKeys = (members: readonly Member[], problems: Problem[]): Member[] =
     },
   );
 
+/** After {@link uniqueKeys}: a next key that is any node's key already, or another's next one, is not used. */
+const uniqueNextKeys = (members: readonly Member[], problems: Problem[]): Member[] => {
+  const owners = new Map(members.flatMap(({ publicKey, name }) => (publicKey === undefined ? [] : [[publicKey, name]])));
+  const drop = (member: Member, key: string, first: string): Member => {
+    problems.push({
+      reason: 'DuplicateKey',
+      message: `node ${member.name} announces the next WireGuard public key ${key}, which node ${first} has: the exchange of its key waits; delete /etc/wireguard/server.next.priv there and restart its agent`,
+    });
+    return { ...member, nextPublicKey: undefined };
+  };
+  const own = members.map((member) => {
+    const key = member.nextPublicKey;
+    const first = key === undefined ? undefined : owners.get(key);
+    return key === undefined || first === undefined ? member : drop(member, key, first);
+  });
+  return giveOnce(own, ({ nextPublicKey }) => nextPublicKey, drop);
+};
+
+/** The ports above belong to links with keys of other generations. */
+const isGatewayPort = (port: number | undefined): boolean =>
+  port !== undefined && port >= FIRST_GATEWAY_WIREGUARD_PORT && port <= LAST_GATEWAY_WIREGUARD_PORT;
+
 const uniquePorts = (members: readonly Member[], problems: Problem[]): Member[] =>
   giveOnce(
-    members.map((member) =>
-      member.gatewayPort === MESH_WIREGUARD_PORT ? { ...member, gatewayPort: undefined } : member,
-    ),
+    members.map((member) => (isGatewayPort(member.gatewayPort) ? member : { ...member, gatewayPort: undefined })),
     ({ gatewayPort }) => gatewayPort,
     (member, port, first) => {
       problems.push({
@@ -101,7 +124,8 @@ export const parseMembers = (
 ): { gateways: Member[]; workers: Member[] } => {
   const gateways = gatewaysOf(pools, read);
   const workers = workersOf(slices, new Set(gateways.map(({ name }) => name)), read);
-  const members = uniquePorts(uniqueKeys([...gateways, ...workers], read.problems), read.problems);
+  const { problems } = read;
+  const members = uniquePorts(uniqueNextKeys(uniqueKeys([...gateways, ...workers], problems), problems), problems);
   return {
     gateways: members.filter(({ pool }) => pool !== undefined),
     workers: members.filter(({ pool }) => pool === undefined),

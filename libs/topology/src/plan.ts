@@ -87,6 +87,8 @@ export interface TunnelPlan {
 export interface ProbePlan {
   readonly node: string;
   readonly publicKey: string;
+  /** The key that follows, while the peer exchanges its key. */
+  readonly nextPublicKey?: string;
   readonly family: Family;
   /** The node's own overlay address: the first of its first block of the family. */
   readonly localAddress: string;

@@ -10,8 +10,9 @@ const probesOf = (local: LocalNode, link: PeerLink, family: Family): ProbePlan[]
   const isReady = link.protocol === 'None' || nextHopOf(local, link, family) !== undefined;
   if (localAddress === undefined || address === undefined || !isReady || !link.health.enabled) return [];
   const { intervalMs, detectMultiplier } = link.health;
-  const { name: node, publicKey } = link.peer;
-  return [{ node, publicKey: publicKey!, family, localAddress, address, intervalMs, detectMultiplier }];
+  const { name: node, publicKey, nextPublicKey } = link.peer;
+  const keys = { publicKey: publicKey!, ...(nextPublicKey === undefined ? {} : { nextPublicKey }) };
+  return [{ node, ...keys, family, localAddress, address, intervalMs, detectMultiplier }];
 };
 
 /** Whom the node probes: the peer of every link whose objects do not say otherwise, in each family that both have. */

@@ -1,5 +1,5 @@
-import { MESH_WIREGUARD_PORT } from '@unbounded/crds';
 import { formatPrefix, type Prefix, withoutCovered } from '@unbounded/ip';
+import { isEstablished, type Lane, lanesOf, sendingLane } from './lanes.ts';
 import type { LocalNode, PeerLink } from './links.ts';
 import type { Sources } from './sources.plan.ts';
 import type { Problem } from './world.ts';
@@ -20,82 +20,85 @@ export interface WireGuardInterfacePlan {
   readonly name: string;
   readonly listenPort: number;
   readonly mtuBytes: number;
+  /** Of our own key that the interface has; absent: 0. */
+  readonly keyGeneration?: number;
   readonly peers: readonly WireGuardPeerPlan[];
 }
 
-/** Ports of a link, and so its interface: a gateway's mesh port faces its workers, its own port all other gateways. */
-interface Ports {
-  readonly listen: number;
-  readonly remote: number;
-}
-
-const portsOf = (local: LocalNode, link: PeerLink): Ports | undefined => {
-  switch (link.role) {
-    case 'mesh':
-      return { listen: MESH_WIREGUARD_PORT, remote: MESH_WIREGUARD_PORT };
-    case 'toGateway':
-      return link.peer.gatewayPort === undefined
-        ? undefined
-        : { listen: link.peer.gatewayPort, remote: MESH_WIREGUARD_PORT };
-    case 'toWorker':
-      return local.member.gatewayPort === undefined
-        ? undefined
-        : { listen: MESH_WIREGUARD_PORT, remote: local.member.gatewayPort };
-    case 'pool':
-    case 'peered': // crossed: each end listens on the other's port, so that both know it without asking
-      return link.peer.gatewayPort === undefined || local.member.gatewayPort === undefined
-        ? undefined
-        : { listen: link.peer.gatewayPort, remote: local.member.gatewayPort };
-  }
-};
-
-/** The interface that carries a link; undefined while a gateway has no port yet, or when the link is not WireGuard. */
-export const wireGuardInterfaceOf = (local: LocalNode, link: PeerLink): string | undefined => {
-  const ports = link.protocol === 'WireGuard' ? portsOf(local, link) : undefined;
-  return ports && `wg${ports.listen}`;
-};
+/** The interface by which packets of a link are sent; undefined while a gateway has no port yet, or when the link is not WireGuard. */
+export const wireGuardInterfaceOf = (local: LocalNode, link: PeerLink): string | undefined =>
+  sendingLane(local, lanesOf(local, link))?.device;
 
 const endpointText = (ip: string, port: number): string => (ip.includes(':') ? `[${ip}]:${port}` : `${ip}:${port}`);
 
-const peerPlan = (link: PeerLink, ports: Ports, allowed: readonly Prefix[]): WireGuardPeerPlan => {
-  // Who has no address that the other end could call keeps the way open from its side.
+/**
+ * Who has no address that the other end could call keeps the way open from its side. A lane of a key that follows is
+ * called until it is established; those that are not sent by are silent then, so that whatever still comes over a lane of
+ * an old key is somebody's traffic.
+ */
+const isKeptAlive = (local: LocalNode, link: PeerLink, lane: Lane, sending: Lane): boolean => {
   const calls = link.external && link.localIp === undefined;
-  return {
-    node: link.peer.name,
-    publicKey: link.peer.publicKey!,
-    ...(link.remoteIp === undefined ? {} : { endpoint: endpointText(link.remoteIp, ports.remote) }),
-    allowedIps: withoutCovered(allowed).map(formatPrefix),
-    ...(calls ? { persistentKeepaliveSeconds: KEEPALIVE_SECONDS } : {}),
-  };
+  if (lane === sending) return calls;
+  return !lane.isCurrent && link.remoteIp !== undefined && !isEstablished(local, lane);
 };
 
-/** The WireGuard interfaces, by name; within one no prefix stands at two peers, and a key stands on one interface. */
+/** The links that are WireGuard, with their lanes and the prefixes that may come over them. */
+const peersOf = (
+  local: LocalNode,
+  link: PeerLink,
+  allowed: readonly Prefix[],
+): { readonly lane: Lane; readonly peer: WireGuardPeerPlan }[] => {
+  const lanes = lanesOf(local, link);
+  const sending = sendingLane(local, lanes);
+  const allowedIps = withoutCovered(allowed).map(formatPrefix);
+  return lanes.map((lane) => ({
+    lane,
+    peer: {
+      node: link.peer.name,
+      publicKey: lane.peerKey,
+      ...(link.remoteIp === undefined ? {} : { endpoint: endpointText(link.remoteIp, lane.remotePort) }),
+      allowedIps,
+      ...(isKeptAlive(local, link, lane, sending!) ? { persistentKeepaliveSeconds: KEEPALIVE_SECONDS } : {}),
+    },
+  }));
+};
+
+interface Draft {
+  readonly lane: Lane;
+  readonly mtuBytes: number;
+  readonly peers: WireGuardPeerPlan[];
+}
+
+/**
+ * The WireGuard interfaces, by port. Within one no prefix stands at two peers; a key stands on one interface, or on two
+ * while our own key is exchanged.
+ */
 export const planWireGuard = (
   local: LocalNode,
   links: readonly PeerLink[],
   sources: Sources,
 ): { interfaces: WireGuardInterfacePlan[]; problems: Problem[] } => {
   const problems: Problem[] = [];
-  const interfaces = new Map<number, { mtuBytes: number; peers: WireGuardPeerPlan[] }>();
+  const interfaces = new Map<number, Draft>();
   for (const link of links.filter(({ protocol }) => protocol === 'WireGuard')) {
-    const ports = portsOf(local, link);
-    if (!ports) {
-      problems.push({
-        reason: 'GatewayPortMissing',
-        message: `the link to ${link.peer.name} waits until its gateway has a port (GatewayPool status)`,
-      });
-      continue;
+    const peers = peersOf(local, link, sources.over(link));
+    if (peers.length === 0) {
+      const message = `the link to ${link.peer.name} waits until its gateway has a port (GatewayPool status)`;
+      problems.push({ reason: 'GatewayPortMissing', message });
     }
-    const known = interfaces.get(ports.listen) ?? { mtuBytes: link.mtuBytes, peers: [] };
-    known.peers.push(peerPlan(link, ports, sources.over(link)));
-    interfaces.set(ports.listen, { mtuBytes: Math.min(known.mtuBytes, link.mtuBytes), peers: known.peers });
+    for (const { lane, peer } of peers) {
+      const known = interfaces.get(lane.listenPort) ?? { lane, mtuBytes: link.mtuBytes, peers: [] };
+      known.peers.push(peer);
+      interfaces.set(lane.listenPort, { ...known, mtuBytes: Math.min(known.mtuBytes, link.mtuBytes) });
+    }
   }
-  const sorted = [...interfaces].sort(([a], [b]) => a - b);
+  const sorted = [...interfaces.values()].sort((a, b) => a.lane.listenPort - b.lane.listenPort);
   return {
-    interfaces: sorted.map(([port, { mtuBytes, peers }]) => ({
-      name: `wg${port}`,
-      listenPort: port,
+    interfaces: sorted.map(({ lane, mtuBytes, peers }) => ({
+      name: lane.device,
+      listenPort: lane.listenPort,
       mtuBytes,
+      ...(lane.ownGeneration === 0 ? {} : { keyGeneration: lane.ownGeneration }),
       peers: peers.sort((a, b) => (a.publicKey < b.publicKey ? -1 : 1)),
     })),
     problems,

@@ -54,6 +54,10 @@ export interface Member {
   readonly site: string;
   /** Undefined: not published yet, or another node's. */
   readonly publicKey: string | undefined;
+  /** How many times the key was exchanged. */
+  readonly keyGeneration: number;
+  /** The key of the next generation, while both are in use. */
+  readonly nextPublicKey: string | undefined;
   readonly internalIps: readonly string[];
   readonly externalIps: readonly string[];
   readonly podCidrs: readonly Prefix[];

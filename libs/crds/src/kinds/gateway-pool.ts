@@ -4,6 +4,7 @@ import {
   cidrs,
   cidrTexts,
   conditions,
+  keyRotation,
   linkSettings,
   nameFitsLabel,
   nodeName,
@@ -12,7 +13,7 @@ import {
   STATUS,
 } from '../fields.ts';
 import { defineKind, type ObjectOf, type SpecOf, type StatusOf } from '../kind.ts';
-import { MESH_WIREGUARD_PORT } from '../names.ts';
+import { LAST_GATEWAY_WIREGUARD_PORT, MESH_WIREGUARD_PORT } from '../names.ts';
 import { type Infer, integer, list, map, object, oneOf, optional, string } from '../schema.ts';
 
 const names = (description: string) => list(string({ maxLength: 63 }), { description, as: 'set', maxItems: 1000 });
@@ -24,11 +25,12 @@ const gateway = object({
   externalIPs: optional(addressTexts('External addresses; an External pool uses the first as endpoint.')),
   healthEndpoints: optional(addressTexts('First address of each pod block: what probes are sent to.')),
   wireGuardPublicKey: string({ description: 'Base64.', maxLength: 64 }),
+  ...keyRotation,
   gatewayWireguardPort: optional(
     integer({
       description: 'UDP. Unique among all gateways; links to this gateway use an interface wg<port> of their own.',
       minimum: MESH_WIREGUARD_PORT,
-      maximum: 65_535,
+      maximum: LAST_GATEWAY_WIREGUARD_PORT,
     }),
   ),
   podCIDRs: optional(cidrTexts('The blocks of the node.')),

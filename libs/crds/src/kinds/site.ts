@@ -4,6 +4,7 @@ import {
   cidrs,
   cidrTexts,
   conditions,
+  keyRotation,
   linkSettings,
   nameFitsLabel,
   nodeName,
@@ -166,6 +167,7 @@ const siteNode = object({
   wireGuardPublicKey: optional(
     string({ description: 'Base64; absent until the node agent has published it.', maxLength: 64 }),
   ),
+  ...keyRotation,
   internalIPs: optional(addressTexts('Internal addresses in the order of the Node’s status.')),
   podCIDRs: optional(cidrTexts('The blocks of the node.')),
   tunnelProtocols: capabilities(),
