@@ -10,7 +10,15 @@ import {
   type SitePeering,
 } from '@unbounded/crds';
 import { firstAddress, formatAddress } from '@unbounded/ip';
-import { indexSites, type Ineligible, isSelected, keyRotationOf, type NodeFacts, poolOf, whyIneligible } from '@unbounded/membership';
+import {
+  indexSites,
+  type Ineligible,
+  isSelected,
+  keyRotationOf,
+  type NodeFacts,
+  poolOf,
+  whyIneligible,
+} from '@unbounded/membership';
 
 import { planPorts } from './ports.plan.ts';
 import { planReach, type Reach } from './reachability.plan.ts';

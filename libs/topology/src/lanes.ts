@@ -80,11 +80,14 @@ export const lanesOf = (local: LocalNode, link: PeerLink): Lane[] => {
 export const isEstablished = ({ established }: LocalNode, { device, peerKey }: Lane): boolean =>
   established?.has(laneId(device, peerKey)) ?? false;
 
-/** The newer of two lanes; of two that are as new, that of our own newer key. */
-const newer = (a: Lane, b: Lane): Lane => {
-  const age = a.ownGeneration + a.peerGeneration - (b.ownGeneration + b.peerGeneration);
-  return age > 0 || (age === 0 && a.ownGeneration > b.ownGeneration) ? a : b;
-};
+/**
+ * The newer of two lanes. The peer's key counts first: once we have sent by its newer one we never go back, because then it
+ * may take the lanes of the older one away at any moment.
+ */
+const newer = (a: Lane, b: Lane): Lane =>
+  a.peerGeneration > b.peerGeneration || (a.peerGeneration === b.peerGeneration && a.ownGeneration > b.ownGeneration)
+    ? a
+    : b;
 
 /** The lane by which packets are sent: the newest established one; while none is, that of the current keys. */
 export const sendingLane = (local: LocalNode, lanes: readonly Lane[]): Lane | undefined => {

@@ -60,7 +60,9 @@ const uniqueKeys = (members: readonly Member[], problems: Problem[]): Member[] =
 
 /** After {@link uniqueKeys}: a next key that is any node's key already, or another's next one, is not used. */
 const uniqueNextKeys = (members: readonly Member[], problems: Problem[]): Member[] => {
-  const owners = new Map(members.flatMap(({ publicKey, name }) => (publicKey === undefined ? [] : [[publicKey, name]])));
+  const owners = new Map(
+    members.flatMap(({ publicKey, name }) => (publicKey === undefined ? [] : [[publicKey, name]])),
+  );
   const drop = (member: Member, key: string, first: string): Member => {
     problems.push({
       reason: 'DuplicateKey',
