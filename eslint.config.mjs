@@ -56,7 +56,7 @@ export default [
     },
   },
   {
-    files: ['libs/{ip,crds,membership,topology,health,bpf-maps}/src/**/*.ts', '{apps,libs}/*/src/**/*.{plan,diff,codec}.ts'],
+    files: ['libs/{ip,crds,membership,topology,health,bpf-maps,relay-protocol}/src/**/*.ts', '{apps,libs}/*/src/**/*.{plan,diff,codec}.ts'],
     ignores: ['**/*.spec.ts'],
     languageOptions: { parser },
     rules: { 'no-restricted-imports': ['error', { patterns: [...apps, node] }] },
