@@ -35,6 +35,10 @@ describe('a plan that is applied', () => {
   });
 });
 
+test('the gateway of the pods keeps its MAC as pods come and go', () => {
+  expect(new Set(report.bridgeMacs)).toEqual(new Set(['02:64:41:1e:01:ff']));
+});
+
 test('a successor finds entries and programs in place before it has applied anything', () => {
   expect(report.taken).toEqual({ entries: true, link: true, program: true });
 });

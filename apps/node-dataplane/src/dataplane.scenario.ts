@@ -116,6 +116,8 @@ export interface Report {
   readonly foreign: { readonly problems: readonly string[]; readonly linksSame: boolean };
   readonly cleaned: string;
   readonly foreignSurvives: boolean;
+  /** The MAC by which pods know their gateway: before, with and after a pod whose port has a low one. */
+  readonly bridgeMacs: readonly string[];
 }
 
 const open = () => {
@@ -206,6 +208,16 @@ const restart = async (former: Dataplane): Promise<{ dataplane: Dataplane; taken
   };
 };
 
+const bridgeMacsAsPodsComeAndGo = (): string[] => {
+  const mac = (): string => readFileSync('/sys/class/net/cbr0/address', 'utf8').trim();
+  const macs = [mac()];
+  run('ip', 'link', 'add', 'veth1', 'address', '02:00:00:00:00:01', 'type', 'veth', 'peer', 'name', 'pod1');
+  run('ip', 'link', 'set', 'veth1', 'master', 'cbr0', 'up');
+  macs.push(mac());
+  run('ip', 'link', 'del', 'veth1');
+  return [...macs, mac()];
+};
+
 const folders = {
   cniConfFolder: CNI_CONF_FOLDER,
   cniBinFolder: '/opt/cni/bin',
@@ -236,6 +248,7 @@ const main = async (): Promise<Report> => {
   const logged = log.length;
   const secondWrote = await eventsOf(() => applyPlan(former, plan));
   secondWrote.push(...log.slice(logged));
+  const bridgeMacs = bridgeMacsAsPodsComeAndGo();
   const { dataplane, taken } = await restart(former);
   const unrepaired: Record<string, string> = {};
   for (const [name, disturb] of Object.entries(DRIFTS)) {
@@ -260,7 +273,7 @@ const main = async (): Promise<Report> => {
   const foreignSurvives = ['vxlan0', 'cbr0', 'wg0', 'ipvlan0'].every((name) =>
     run('ip', '-br', 'link').includes(`${name} `),
   );
-  return { first, secondWrote, before, applied, unrepaired, taken, foreign, cleaned, foreignSurvives };
+  return { first, secondWrote, before, applied, unrepaired, taken, foreign, cleaned, foreignSurvives, bridgeMacs };
 };
 
 process.stdout.write(`\n${JSON.stringify(await main())}\n`);

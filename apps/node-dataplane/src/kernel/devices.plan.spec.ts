@@ -14,7 +14,7 @@ describe('the devices of a plan', () => {
 
   test('the bridge has the first address with the length of the block, overlay devices have it alone and do no ARP', () => {
     const [bridge, tunnel, anchor] = planDevices(planFor('w1', 'GENEVE'));
-    expect(bridge).toMatchObject({ addresses: ['100.65.30.1/24'], arp: true });
+    expect(bridge).toMatchObject({ addresses: ['100.65.30.1/24'], arp: true, mac: '02:64:41:1e:01:ff' });
     expect(tunnel).toMatchObject({ addresses: ['100.65.30.1/32'], arp: false, mac: '02:0a:01:00:1e:ff' });
     expect(anchor).toMatchObject({ addresses: ['100.65.30.1/32'], arp: false, mtuBytes: 1420 });
   });

@@ -22,6 +22,12 @@ export interface DeviceSpec {
 const bridgeAddresses = (plan: NodePlan): string[] =>
   plan.podCidrs.map((block, index) => `${plan.overlayAddresses[index]!.split('/')[0]}/${block.split('/')[1]}`);
 
+/**
+ * Without one of its own a bridge has the lowest MAC of its ports: when that pod goes, the others would send to nobody
+ * until they ask for their gateway anew, ten seconds later.
+ */
+const bridgeMac = (plan: NodePlan): string => innerMac(plan.overlayAddresses[0]!.split('/')[0]!);
+
 const PURPOSES = { VXLAN: 'vxlan', GENEVE: 'geneve', IPIP: 'ipip' } as const;
 
 export const planDevices = (plan: NodePlan): DeviceSpec[] => {
@@ -35,6 +41,7 @@ export const planDevices = (plan: NodePlan): DeviceSpec[] => {
             purpose: 'bridge' as const,
             mtuBytes: plan.mtuBytes,
             arp: true,
+            mac: bridgeMac(plan),
             addresses: bridgeAddresses(plan),
           },
         ]
