@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { choice, option, path, port, text } from '@unbounded/config';
+import { choice, option, path, port, text, whole } from '@unbounded/config';
 import {
   CNI_CONF_FOLDER,
   CNI_SOCKET,
@@ -26,6 +26,10 @@ export const agentOptions = {
     'Folder of what survives a reboot: the last good plan and recorded settings.',
   ),
   keyFolder: option(text(KEY_FOLDER), 'Folder of the WireGuard key pair.'),
+  keyMaxAgeHours: option(
+    whole({ min: 0, max: 100_000 }, 0),
+    'Greatest age of the WireGuard key: it is exchanged in the last quarter of it, every node at a time of its own; 0: never for its age.',
+  ),
   pinFolder: option(text(PIN_FOLDER), 'Folder in a bpffs for pinned programs, links and maps.'),
   unitsFolder: option(text(KEEPER_UNITS), 'Folder in which node-keeper finds what to run.'),
   cniConfFolder: option(text(CNI_CONF_FOLDER), 'Folder of CNI configurations.'),

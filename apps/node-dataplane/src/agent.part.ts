@@ -16,11 +16,13 @@ import { createPodRegistry } from './cni/pods.ts';
 import { startCniServer } from './cni/server.ts';
 import { openEbpfPath } from './ebpf-path.ts';
 import { startHealth } from './health/health.ts';
+import type { NodeKeys } from './health/probe-keys.ts';
 import { groupMapPin } from './kernel/forwarding-maps.ts';
-import { loadOrCreateKeys } from './kernel/keys.ts';
 import { openNetlinkPath } from './netlink-path/netlink-path.ts';
 import { createNodePlanner } from './node-planner.ts';
 import { stateFile } from './kernel/state-file.ts';
+import { type KeyRing, openKeyRing } from './keys/key-ring.ts';
+import { createKeyRotation, ROTATION_TIMES, type RotationTimes } from './keys/rotation.ts';
 import { createSysctls } from './kernel/sysctls.ts';
 import { findProtocols, findUnderlay } from './kernel/underlay.ts';
 import { type ReconcileLoop, startReconcileLoop } from './reconcile-loop.ts';
@@ -74,14 +76,20 @@ interface Running {
 
 interface DataplaneOptions {
   readonly net: RouteSocket;
-  readonly privateKey: string;
+  readonly ring: KeyRing;
   /** The health of a path is another than before. */
   readonly onHealth: () => void;
 }
 
+const probeKeys = ({ current, next, previous }: KeyRing): NodeKeys => ({
+  current: current.privateKey,
+  ...(next && { next: next.privateKey }),
+  ...(previous && { previous: previous.privateKey }),
+});
+
 const openDataplane = (
   config: AgentConfig,
-  { net, privateKey, onHealth }: DataplaneOptions,
+  { net, ring, onHealth }: DataplaneOptions,
   { logger, metrics }: HostServices,
 ): Dataplane => {
   const { pinFolder, stateFolder } = config;
@@ -95,7 +103,7 @@ const openDataplane = (
       : openNetlinkPath(net, { indexFile, pinFolder }),
     // After the maps: it opens that of the groups by its pin.
     health: startHealth({
-      privateKey,
+      keys: probeKeys(ring),
       port: PORTS.health,
       groups: isEbpf ? { mapPin: groupMapPin(pinFolder) } : 'routes',
       stateFile: join(stateFolder, 'health.json'),
@@ -104,42 +112,60 @@ const openDataplane = (
       onChange: onHealth,
     }),
     sysctls: createSysctls(join(stateFolder, 'sysctls.json')),
-    wireGuard: { privateKey, privateKeyFile: join(config.keyFolder, 'server.priv'), unitsFolder: config.unitsFolder },
+    wireGuard: { keyOf: (generation) => ring.of(generation), unitsFolder: config.unitsFolder },
     logger,
   };
 };
 
-const start = async (config: AgentConfig, services: HostServices): Promise<Running> => {
+const MS_PER_HOUR = 3_600_000;
+
+interface AgentOptions {
+  readonly dataplane: Dataplane;
+  readonly ring: KeyRing;
+  readonly world: ReturnType<typeof openWorld>;
+  readonly times: RotationTimes;
+}
+
+const openAgent = async (
+  config: AgentConfig,
+  { dataplane, ring, world, times }: AgentOptions,
+  { logger, metrics }: HostServices,
+): Promise<Agent> => {
+  const { nodeName, keyMaxAgeHours } = config;
+  const protocols = await findProtocols(dataplane.net);
+  const onKeys = (): void => dataplane.health.setKeys(probeKeys(ring));
+  const maxAgeMs = keyMaxAgeHours * MS_PER_HOUR;
+  return createAgent({
+    planner: createNodePlanner({
+      nodeName,
+      protocols,
+      dataplaneKind: config.dataplane,
+      source: world.source,
+      planFile: stateFile(join(config.stateFolder, 'plan.json'), isPlan),
+      logger,
+    }),
+    dataplane,
+    rotation: createKeyRotation({ ring, nodeName, maxAgeMs, times, now: Date.now, metrics, logger, onKeys }),
+    reporter: world.reporter,
+    cniFolder: config.cniConfFolder,
+    protocols,
+    underlay: () => findUnderlay(dataplane.net),
+    logger,
+  });
+};
+
+const start = async (config: AgentConfig, services: HostServices, times: RotationTimes): Promise<Running> => {
   const { logger } = services;
   const net = createRouteSocket();
-  const { privateKey, publicKey } = loadOrCreateKeys(config.keyFolder);
+  const ring = openKeyRing(config.keyFolder, { ...times, now: Date.now });
   const onHealth = (): void => loop.trigger();
-  const dataplane = openDataplane(config, { net, privateKey, onHealth }, services);
+  const dataplane = openDataplane(config, { net, ring, onHealth }, services);
   installCniPlugin(config.cniPlugin, config.cniBinFolder);
   const pods = createPodRegistry(join(config.stateFolder, 'pods.json'));
   pods.keepOnly(({ netns }) => existsSync(netns));
   const cni: Server = await startCniServer(config.cniSocket, pods, logger);
   const world = openWorld(config, services);
-  const protocols = await findProtocols(net);
-  const planner = createNodePlanner({
-    nodeName: config.nodeName,
-    publicKey,
-    protocols,
-    dataplaneKind: config.dataplane,
-    source: world.source,
-    planFile: stateFile(join(config.stateFolder, 'plan.json'), isPlan),
-    logger,
-  });
-  const agent = createAgent({
-    planner,
-    dataplane,
-    reporter: world.reporter,
-    cniFolder: config.cniConfFolder,
-    publicKey,
-    protocols,
-    underlay: () => findUnderlay(net),
-    logger,
-  });
+  const agent = await openAgent(config, { dataplane, ring, world, times }, services);
   const loop = startReconcileLoop({
     pass: () => agent.pass(),
     quietMs: QUIET_MS,
@@ -171,7 +197,11 @@ const start = async (config: AgentConfig, services: HostServices): Promise<Runni
 };
 
 /** The agent as a part of its host. Stopping it leaves everything in the kernel as it is. */
-export const createAgentPart = (config: AgentConfig, services: HostServices): HostPart => {
+export const createAgentPart = (
+  config: AgentConfig,
+  services: HostServices,
+  times: RotationTimes = ROTATION_TIMES,
+): HostPart => {
   let running: Running | undefined;
   return {
     name: 'agent',
@@ -179,7 +209,7 @@ export const createAgentPart = (config: AgentConfig, services: HostServices): Ho
       return running?.agent.isReady ?? false;
     },
     start: async () => {
-      running = await start(config, services);
+      running = await start(config, services, times);
     },
     stop: async () => {
       await running?.stop();

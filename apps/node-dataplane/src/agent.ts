@@ -1,9 +1,11 @@
 import type { Logger } from '@unbounded/telemetry';
 import { DEVICES, type NodePlan } from '@unbounded/topology';
 import { ensureCniConfig } from './cni/config.ts';
-import { applyPlan, type Dataplane } from './dataplane.ts';
+import { applyPlan, type ApplyOutcome, type Dataplane } from './dataplane.ts';
+import type { Advanced, KeyRotation } from './keys/rotation.ts';
 import type { Underlay } from './kernel/underlay.ts';
-import type { NodePlanner } from './node-planner.ts';
+import { readWireGuard } from './kernel/wireguard.ts';
+import type { NodePlanner, OwnKeys } from './node-planner.ts';
 import type { Reporter } from './world/source.port.ts';
 
 /** Observe, plan, diff, apply, report: the agent's one job, a pass at a time. */
@@ -12,8 +14,8 @@ export interface AgentParts {
   readonly planner: NodePlanner;
   readonly dataplane: Dataplane;
   readonly reporter: Reporter;
+  readonly rotation: KeyRotation;
   readonly cniFolder: string;
-  readonly publicKey: string;
   readonly protocols: readonly string[];
   readonly underlay: () => Promise<Underlay>;
   readonly logger: Logger;
@@ -44,19 +46,53 @@ const createProblemLog = (logger: Logger): ((problems: Problems) => void) => {
   };
 };
 
+const ownKeys = ({ ring: { current, next } }: KeyRotation): OwnKeys => ({
+  publicKey: current.publicKey,
+  keyGeneration: current.generation,
+  nextPublicKey: next?.publicKey,
+});
+
+/** Plans, with the node's keys and with what their lanes were seen to be. */
+const createRotatingPlanner = ({ planner, dataplane, rotation }: AgentParts) => {
+  let isFirst = true;
+  const measure = (underlay: Underlay): void => {
+    const { established } = rotation;
+    planner.replan({ underlay, pathMtuBytes: dataplane.health.pathMtuBytes(), keys: ownKeys(rotation), established });
+  };
+  return {
+    async replan(underlay: Underlay, mayBegin: boolean): Promise<void> {
+      // What an earlier process was sending by a lane of a new key goes on doing so.
+      if (isFirst && planner.plan) {
+        const links = await dataplane.net.links.list();
+        rotation.observe(planner.plan, await readWireGuard(planner.plan.wireGuard, links));
+      }
+      isFirst = false;
+      measure(underlay);
+      if (mayBegin && planner.node && rotation.begin(planner.node.rotateKey)) measure(underlay);
+    },
+    applied(plan: NodePlan, { wireGuard }: ApplyOutcome): Advanced {
+      rotation.observe(plan, wireGuard);
+      return rotation.advance({
+        plan,
+        isCurrent: planner.isCurrent,
+        isWhole: plan.wireGuard.every(({ name }) => wireGuard.has(name)),
+        peers: dataplane.health.states(),
+      });
+    },
+  };
+};
+
 export const createAgent = (parts: AgentParts): Agent => {
-  const { planner, dataplane, reporter, logger } = parts;
+  const { planner, dataplane, reporter, rotation, logger } = parts;
+  const rotating = createRotatingPlanner(parts);
   let isReady = false;
 
   const tellProblems = createProblemLog(logger);
 
-  const report = async (
-    underlay: Underlay,
-    problems: readonly { reason: string; message: string }[],
-  ): Promise<void> => {
+  const report = async (underlay: Underlay, problems: Problems): Promise<void> => {
     try {
       await reporter.report({
-        publicKey: parts.publicKey,
+        ...ownKeys(rotation),
         tunnelMtuBytes: underlay.mtuBytes - WIREGUARD_OVERHEAD_BYTES,
         protocols: parts.protocols,
         networkReady: isReady,
@@ -77,16 +113,17 @@ export const createAgent = (parts: AgentParts): Agent => {
     },
     async pass() {
       const underlay = await parts.underlay();
-      planner.replan(underlay, dataplane.health.pathMtuBytes());
+      await rotating.replan(underlay, isReady);
       const { plan } = planner;
       if (!plan) {
         await report(underlay, []);
         return REPAIR_EVERY_MS;
       }
       const outcome = await applyPlan(dataplane, plan);
+      const advanced = rotating.applied(plan, outcome);
       // Without a bridge of ours no pod may be plugged in: a foreign one of that name would get our addresses.
       const cni = outcome.devices.has(DEVICES.bridge) ? ensureCniConfig(parts.cniFolder, plan) : [];
-      const problems = [...outcome.problems, ...cni];
+      const problems = [...outcome.problems, ...cni, ...advanced.problems];
       tellProblems(problems);
       if (!outcome.again && !isReady) {
         isReady = true;
@@ -94,7 +131,8 @@ export const createAgent = (parts: AgentParts): Agent => {
         logger.info({ site, role, endpoints: endpoints.length, wireGuard: wireGuard.length }, 'the plan is applied');
       }
       await report(underlay, problems);
-      return outcome.again ? SOON_MS : Math.min(REPAIR_EVERY_MS, planner.nextStepMs ?? REPAIR_EVERY_MS);
+      if (outcome.again) return SOON_MS;
+      return Math.min(REPAIR_EVERY_MS, planner.nextStepMs ?? REPAIR_EVERY_MS, advanced.nextPassMs ?? REPAIR_EVERY_MS);
     },
   };
 };

@@ -134,7 +134,7 @@ const open = () => {
       indexFile: join(STATE_FOLDER, 'groups.json'),
     }),
     health: startHealth({
-      privateKey,
+      keys: { current: privateKey },
       port: PORTS.health,
       groups: { mapPin: groupMapPin(PIN_FOLDER) },
       stateFile: join(STATE_FOLDER, 'health.json'),
@@ -144,8 +144,7 @@ const open = () => {
     }),
     sysctls: createSysctls(join(STATE_FOLDER, 'sysctls.json')),
     wireGuard: {
-      privateKey,
-      privateKeyFile: '/etc/wireguard/server.priv',
+      keyOf: () => ({ privateKey, file: '/etc/wireguard/server.priv' }),
       unitsFolder: '/run/unbounded/keeper/units',
     },
     logger,

@@ -87,9 +87,10 @@ export const applyPlan = async (dataplane: Dataplane, plan: NodePlan): Promise<A
   const specs = planDevices(plan);
   const devices = await ensureDevices(net, specs);
   const links: ReadonlyMap<string, Link> = devices.links;
+  // Before WireGuard: peers may send by a new interface as soon as it has its key.
+  const firewallProblems = await ensureFirewall(dataplane, plan);
   const wireGuard = await ensureWireGuard(plan.wireGuard, links, context);
   const forwarded = await ensureForwarding(dataplane, plan, links);
-  const firewallProblems = await ensureFirewall(dataplane, plan);
   const routes = await ensureRoutes(net, path.routes(plan, links));
   const problems = [
     ...plan.problems,

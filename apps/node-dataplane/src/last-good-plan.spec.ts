@@ -21,7 +21,6 @@ const planFile: StateFile<NodePlan> = {
 const start = (): NodePlanner =>
   createNodePlanner({
     nodeName: 'w1',
-    publicKey: 'own',
     protocols: ['VXLAN', 'WireGuard'],
     dataplaneKind: 'ebpf',
     source: { snapshot: () => snapshot, onChange: () => undefined, stop: async () => undefined },
@@ -34,7 +33,12 @@ const see = (objects: TopologyObjects | undefined): void => {
   snapshot = objects && { objects, node, version: (snapshot?.version ?? 0) + 1 };
 };
 const pass = (planner: NodePlanner): NodePlan | undefined => {
-  planner.replan(UNDERLAY, new Map());
+  planner.replan({
+    underlay: UNDERLAY,
+    pathMtuBytes: new Map(),
+    keys: { publicKey: 'own', keyGeneration: 0, nextPublicKey: undefined },
+    established: new Set(),
+  });
   return planner.plan;
 };
 

@@ -2,11 +2,10 @@ import { createLogger } from '@unbounded/telemetry';
 import type { NodePlan } from '@unbounded/topology';
 import { expect, test } from 'vitest';
 import type { StateFile } from './kernel/state-file.ts';
-import { createNodePlanner } from './node-planner.ts';
+import { createNodePlanner, type Measured } from './node-planner.ts';
 import { objectsFor } from './testdata.ts';
 import type { Snapshot } from './world/source.port.ts';
 
-const UNDERLAY = { device: 'eth0', mtuBytes: 1500 };
 const PEER = '100.65.31.0/24';
 
 const open = (kept?: NodePlan, hasObjects = true) => {
@@ -25,7 +24,6 @@ const open = (kept?: NodePlan, hasObjects = true) => {
   });
   const planner = createNodePlanner({
     nodeName: 'w1',
-    publicKey: '5ZqNUjYwTkSgDnjz9kVCoCjmVLGAXR3zR0O2jPuoL0o=',
     protocols: ['GENEVE', 'IPIP', 'None', 'VXLAN', 'WireGuard'],
     dataplaneKind: 'ebpf',
     source: {
@@ -37,10 +35,20 @@ const open = (kept?: NodePlan, hasObjects = true) => {
     logger: createLogger({ name: 'test', destination: { write: () => undefined } }),
     now: () => clockMs,
   });
-  const look = (): void => planner.replan(UNDERLAY, new Map());
+  let measured: Measured = {
+    underlay: { device: 'eth0', mtuBytes: 1500 },
+    pathMtuBytes: new Map(),
+    keys: { publicKey: '5ZqNUjYwTkSgDnjz9kVCoCjmVLGAXR3zR0O2jPuoL0o=', keyGeneration: 0, nextPublicKey: undefined },
+    established: new Set(),
+  };
+  const look = (changes: Partial<Measured> = {}): void => {
+    measured = { ...measured, ...changes };
+    planner.replan(measured);
+  };
   look();
   return {
     planner,
+    look,
     change: (to: typeof protocol): void => {
       protocol = to;
       look();
@@ -94,4 +102,27 @@ test('a kept plan stands until there are objects, unless it is for the other dat
   const other = { ...made, dataplane: 'netlink' } as const;
   expect(open(other, false).planner.plan).toBeUndefined();
   expect(open(other).planner.plan).toEqual(made);
+});
+
+test('a next key of the node gives its links a second lane, which is sent by once it is established', () => {
+  const { planner, change, look } = open();
+  change('WireGuard');
+  const publicKey = '5ZqNUjYwTkSgDnjz9kVCoCjmVLGAXR3zR0O2jPuoL0o=';
+  look({ keys: { publicKey, keyGeneration: 0, nextPublicKey: 'new' } });
+  expect([deviceTo(planner.plan), planner.isCurrent]).toEqual(['wg51820', true]);
+  const { name, peers } = planner.plan!.wireGuard.find((own) => own.name === 'wg58620')!;
+  look({ established: new Set(peers.map((peer) => `${name} ${peer.publicKey}`)) });
+  expect(deviceTo(planner.plan)).toBe('wg58620');
+  look({ keys: { publicKey: 'new', keyGeneration: 1, nextPublicKey: undefined }, established: new Set() });
+  expect([deviceTo(planner.plan), planner.plan!.wireGuard.map(({ keyGeneration }) => keyGeneration)]).toEqual([
+    'wg58620',
+    [1, 1],
+  ]);
+});
+
+test('a kept plan is not current, and says nothing of the Node', () => {
+  const made = open().planner.plan!;
+  expect(open(made).planner.node?.internalIps).toEqual(['10.1.0.30']);
+  const { planner } = open(made, false);
+  expect([planner.isCurrent, planner.node]).toEqual([false, undefined]);
 });

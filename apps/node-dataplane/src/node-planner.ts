@@ -15,6 +15,7 @@ import {
 } from '@unbounded/topology';
 import type { StateFile } from './kernel/state-file.ts';
 import type { Underlay } from './kernel/underlay.ts';
+import type { NodeFacts } from './world/object-files.ts';
 import type { Snapshot, WorldSource } from './world/source.port.ts';
 
 /** Keeps the node's plan: made anew when anything changed that it is made from, and the last good one otherwise. */
@@ -25,13 +26,32 @@ export interface NodePlanner {
   readonly nextStepMs: number | undefined;
   /** Of a gateway: what it tells of the blocks behind it; undefined until objects were read. */
   readonly advertised: Readonly<Record<string, AdvertisedRoute>> | undefined;
+  /** The plan is made of the objects and of what was measured as they were at the last `replan`: it is no kept one. */
+  readonly isCurrent: boolean;
+  /** What the Node says, as of the last `replan`; undefined: it is not there, or the objects are away. */
+  readonly node: NodeFacts | undefined;
   /** While the objects are away the last plan stands. */
-  replan(underlay: Underlay, pathMtuBytes: ReadonlyMap<string, number>): void;
+  replan(measured: Measured): void;
+}
+
+/** What the agent knows besides the objects. */
+export interface Measured {
+  readonly underlay: Underlay;
+  readonly pathMtuBytes: ReadonlyMap<string, number>;
+  readonly keys: OwnKeys;
+  /** As in LocalNode. */
+  readonly established: ReadonlySet<string>;
+}
+
+/** The node's own public keys. */
+export interface OwnKeys {
+  readonly publicKey: string;
+  readonly keyGeneration: number;
+  readonly nextPublicKey: string | undefined;
 }
 
 export interface PlannerParts {
   readonly nodeName: string;
-  readonly publicKey: string;
   readonly protocols: readonly string[];
   readonly dataplaneKind: DataplaneKind;
   readonly source: WorldSource;
@@ -46,16 +66,20 @@ const localNode = (
   { node }: Snapshot,
   world: World,
   parts: PlannerParts,
-  measured: Pick<LocalNode, 'underlayMtuBytes' | 'pathMtuBytes'>,
+  { underlay, pathMtuBytes, keys, established }: Measured,
 ): LocalNode | undefined => {
   const listed = findMember(world, parts.nodeName);
   if (!listed || !node) return undefined;
   const podCidrs = node.podCidrs.flatMap((text) => tryParsePrefix(text) ?? []);
   if (podCidrs.length === 0) return undefined;
-  const { protocols, publicKey, dataplaneKind } = parts;
-  const member = { ...listed, podCidrs, internalIps: node.internalIps, protocols, publicKey };
-  return { member, dataplane: dataplaneKind, ...measured };
+  const { protocols, dataplaneKind } = parts;
+  const member = { ...listed, podCidrs, internalIps: node.internalIps, protocols, ...keys };
+  return { member, dataplane: dataplaneKind, underlayMtuBytes: underlay.mtuBytes, pathMtuBytes, established };
 };
+
+/** The same for the same values, in whatever order they came. */
+const textOf = ({ underlay, pathMtuBytes, keys, established }: Measured): string =>
+  JSON.stringify([underlay, [...pathMtuBytes].sort(([a], [b]) => (a < b ? -1 : 1)), keys, [...established].sort()]);
 
 /** The other ends hear of a change within a second or two; then they take packets the new way. */
 const RECEIVE_MS = 4000;
@@ -97,6 +121,8 @@ export const createNodePlanner = (parts: PlannerParts): NodePlanner => {
   if (plan) transitions.to(plan);
   let advertised: NodePlanner['advertised'];
   let plannedFrom = '';
+  let [isThere, isListed] = [false, false];
+  let node: NodeFacts | undefined;
   return {
     get plan() {
       return transitions.effective();
@@ -107,14 +133,22 @@ export const createNodePlanner = (parts: PlannerParts): NodePlanner => {
     get advertised() {
       return advertised;
     },
-    replan(underlay, pathMtuBytes) {
+    get isCurrent() {
+      return isThere && isListed;
+    },
+    get node() {
+      return node;
+    },
+    replan(measured) {
       const snapshot = source.snapshot();
-      const paths = [...pathMtuBytes].sort(([a], [b]) => (a < b ? -1 : 1));
-      const from = snapshot && `${snapshot.version} ${JSON.stringify([underlay, paths])}`;
+      node = snapshot?.node;
+      isThere = snapshot !== undefined;
+      const from = snapshot && `${snapshot.version} ${textOf(measured)}`;
       if (!snapshot || from === undefined || from === plannedFrom) return;
       const world = parseWorld(snapshot.objects);
-      const local = localNode(snapshot, world, parts, { underlayMtuBytes: underlay.mtuBytes, pathMtuBytes });
+      const local = localNode(snapshot, world, parts, measured);
       plannedFrom = from;
+      isListed = local !== undefined;
       if (!local) {
         if (!plan) logger.info('waiting for pod CIDRs and for a slice or pool to list this node');
         return;

@@ -1,4 +1,5 @@
 import {
+  type Authenticate,
   decodeProbe,
   encodeProbe,
   type Probe,
@@ -10,7 +11,7 @@ import {
 import type { Measuring } from './measuring.ts';
 import { type Family, peerId, type WorkerSettings } from './messages.ts';
 import type { PathMtuProber } from './path-mtu.prober.ts';
-import type { ProbeKeys } from './probe-keys.ts';
+import type { KeyCombination, ProbeKeys } from './probe-keys.ts';
 import type { Session } from './session.ts';
 import { createProbeSockets, type Destination, type ProbeSockets } from './sockets.ts';
 
@@ -22,11 +23,14 @@ export interface Correspondent {
   readonly pathMtu: PathMtuProber;
   /** Undefined: the peer's public key is of no use; nothing is sent to it, and nothing it sends is believed. */
   readonly keys: ProbeKeys | undefined;
+  /** A new request came that was made with our next key, or with another. */
+  onRequest(isOurNext: boolean): void;
 }
 
 export interface Exchange {
   readonly sockets: ProbeSockets;
-  transmit(probe: Probe, to: Destination, peer: Correspondent): void;
+  /** Sends a request of ours. */
+  request(probe: ProbeRequest, to: Destination, peer: Correspondent): void;
 }
 
 export interface ExchangeOptions {
@@ -37,21 +41,35 @@ export interface ExchangeOptions {
   readonly reached: (family: Family) => ReachedSites | undefined;
 }
 
+/** Reads bytes with the first combination of keys that they are made with. @throws ProbeError */
+const decodeWith = (
+  bytes: Uint8Array,
+  [first, ...others]: readonly KeyCombination[],
+): { readonly probe: Probe; readonly keys: KeyCombination } => {
+  try {
+    return { probe: decodeProbe(bytes, first!.peer), keys: first! };
+  } catch (error) {
+    if (others.length === 0 || !(error instanceof ProbeError) || error.fault !== 'mac') throw error;
+    return decodeWith(bytes, others);
+  }
+};
+
 export const createExchange = ({ settings, measuring, peerAt, reached }: ExchangeOptions): Exchange => {
-  const transmit: Exchange['transmit'] = (probe, to, { keys, session, pathMtu }) => {
-    if (!keys) return;
+  const transmit = (probe: Probe, code: Authenticate, to: Destination, { session, pathMtu }: Correspondent): void => {
     measuring.sent();
-    sockets.send(session.plan.localAddress, to, encodeProbe(probe, keys.own), (code) => {
-      measuring.rejected(`send_${code.toLowerCase()}`);
-      if (code === 'EMSGSIZE' && probe.type === 'request') pathMtu.onTooLarge(probe.sequence);
+    sockets.send(session.plan.localAddress, to, encodeProbe(probe, code), (fault) => {
+      measuring.rejected(`send_${fault.toLowerCase()}`);
+      if (fault === 'EMSGSIZE' && probe.type === 'request') pathMtu.onTooLarge(probe.sequence);
     });
   };
-  const answer = (peer: Correspondent, request: ProbeRequest, from: Destination): void => {
+  const answer = (peer: Correspondent, request: ProbeRequest, keys: KeyCombination, from: Destination): void => {
     const { nonce, sequence, timeNs, size } = request;
     if (!peer.session.accepts(request)) return measuring.rejected('replayed');
     measuring.received();
+    peer.onRequest(keys.isOurNext);
     const sites = reached(peer.session.plan.family);
-    transmit({ type: 'reply', nonce, sequence, timeNs, sizeReceived: size, ...(sites ? { sites } : {}) }, from, peer);
+    const reply = { type: 'reply' as const, nonce, sequence, timeNs, sizeReceived: size, ...(sites ? { sites } : {}) };
+    transmit(reply, keys.own, from, peer);
   };
   const hear = (peer: Correspondent, reply: ProbeReply): void => {
     const heard = peer.session.onReply(reply);
@@ -64,8 +82,8 @@ export const createExchange = ({ settings, measuring, peerAt, reached }: Exchang
     const peer = peerAt(from.address);
     if (!peer?.keys) return measuring.rejected('unknown');
     try {
-      const probe = decodeProbe(bytes, peer.keys.peer);
-      if (probe.type === 'request') answer(peer, probe, from);
+      const { probe, keys } = decodeWith(bytes, peer.keys.combinations);
+      if (probe.type === 'request') answer(peer, probe, keys, from);
       else hear(peer, probe);
     } catch (error) {
       if (!(error instanceof ProbeError)) throw error;
@@ -74,5 +92,10 @@ export const createExchange = ({ settings, measuring, peerAt, reached }: Exchang
   };
   const { port, netnsFd } = settings;
   const sockets = createProbeSockets({ port, ...(netnsFd === undefined ? {} : { netnsFd }), onMessage });
-  return { sockets, transmit };
+  return {
+    sockets,
+    request(probe, to, peer) {
+      if (peer.keys) transmit(probe, peer.keys.request, to, peer);
+    },
+  };
 };

@@ -2,6 +2,7 @@ import type { Logger, Metrics } from '@unbounded/telemetry';
 import type { Problem } from '@unbounded/topology';
 import { type FromWorker, type HealthPlan, peerId, type PeerReport, type WorkerSettings } from './messages.ts';
 import { createHealthMetrics } from './metrics.ts';
+import type { NodeKeys } from './probe-keys.ts';
 import { startProbeThread } from './thread.ts';
 
 /**
@@ -16,6 +17,8 @@ export interface Health {
   apply(plan: HealthPlan): Promise<readonly Problem[]>;
   /** Deletes the groups that the last plan does not have: only when no record points at them any more. */
   removeStale(): Promise<void>;
+  /** Other keys of the node: probes made with any of them are believed from soon on. */
+  setKeys(keys: NodeKeys): void;
   /** Every probed peer, by node and family. */
   states(): readonly PeerReport[];
   /** What the paths to nodes carry, where that is less than their devices allow, bytes. */
@@ -52,7 +55,8 @@ const verdictOf = (report: PeerReport | undefined): string | undefined =>
 const isNotable = (report: PeerReport, known: PeerReport | undefined): boolean =>
   verdictOf(report) !== verdictOf(known) ||
   report.pathMtuBytes !== known?.pathMtuBytes ||
-  report.graceOver !== known?.graceOver;
+  report.graceOver !== known?.graceOver ||
+  report.knowsNextKey !== known?.knowsNextKey;
 
 /** The narrowest path of each node that has one narrower than its device. */
 const narrowestPaths = (peers: Iterable<PeerReport>): Map<string, number> => {
@@ -66,6 +70,7 @@ export const startHealth = ({ logger, metrics, onChange, ...settings }: HealthOp
   const counted = createHealthMetrics(metrics);
   const peers = new Map<string, PeerReport>();
   let lastPlan: HealthPlan | undefined;
+  let lastKeys: NodeKeys | undefined;
 
   const onTold = (message: Exclude<FromWorker, { readonly id: number }>): void => {
     if (message.type === 'measured') {
@@ -87,6 +92,7 @@ export const startHealth = ({ logger, metrics, onChange, ...settings }: HealthOp
     logger,
     onTold,
     onRestart() {
+      if (lastKeys) thread.call({ type: 'setKeys', keys: lastKeys }).catch(() => undefined);
       if (lastPlan) thread.call({ type: 'apply', plan: lastPlan }).catch(() => undefined); // the next pass will tell
     },
   });
@@ -98,6 +104,10 @@ export const startHealth = ({ logger, metrics, onChange, ...settings }: HealthOp
     },
     async removeStale() {
       await thread.call({ type: 'removeStale' });
+    },
+    setKeys(keys) {
+      lastKeys = keys;
+      thread.call({ type: 'setKeys', keys }).catch(() => undefined); // a thread that has ended gets them when it is back
     },
     states: () => [...peers.values()],
     pathMtuBytes: () => narrowestPaths(peers.values()),

@@ -72,6 +72,7 @@ const obey = async (message: ToWorker): Promise<void> => {
     return tell({ type: 'done', id, problems });
   }
   if (message.type === 'removeStale') await prober.removeStale();
+  else if (message.type === 'setKeys') prober.setKeys(message.keys);
   else {
     clearInterval(measuring);
     await prober.stop();

@@ -1,6 +1,7 @@
 import type { NextHop } from '@unbounded/bpf-maps';
 import type { PeerState } from '@unbounded/health';
 import type { ProbePlan, Problem } from '@unbounded/topology';
+import type { NodeKeys } from './probe-keys.ts';
 
 /** What the agent and the thread that probes tell each other. */
 
@@ -35,8 +36,8 @@ export interface HealthPlan {
 
 /** What the thread is started with. */
 export interface WorkerSettings {
-  /** The node's WireGuard key; it is given to the thread once and stands in no message. */
-  readonly privateKey: string;
+  /** The node's WireGuard keys. */
+  readonly keys: NodeKeys;
   readonly port: number;
   /** Where next-hop groups are: in a pinned map, or among the kernel's routes. Undefined: there are none to write. */
   readonly groups?: { readonly mapPin: string } | 'routes';
@@ -49,6 +50,7 @@ export interface WorkerSettings {
 export type ToWorker =
   | { readonly type: 'apply'; readonly id: number; readonly plan: HealthPlan }
   | { readonly type: 'removeStale'; readonly id: number }
+  | { readonly type: 'setKeys'; readonly id: number; readonly keys: NodeKeys }
   | { readonly type: 'stop'; readonly id: number };
 
 export interface PeerReport {
@@ -59,6 +61,8 @@ export interface PeerReport {
   readonly previous?: PeerState;
   /** The time is over in which a peer that never answered may carry when there is no other. */
   readonly graceOver: boolean;
+  /** The peer has heard of the key that follows our current one: its requests are made with it. */
+  readonly knowsNextKey: boolean;
   /** The last round trip; undefined before the first reply. */
   readonly rttMs?: number;
   /** What the path to the peer was found to carry, where that is less than the device allows. */

@@ -60,7 +60,7 @@ const makeNode = (name: string, number: number, folder: string): TestNode => {
     health: undefined as unknown as Health,
     start(mapPin) {
       node.health = startHealth({
-        privateKey,
+        keys: { current: privateKey },
         port: PORT,
         stateFile: join(folder, name, 'health.json'),
         netnsFd: netns.fd,

@@ -16,17 +16,23 @@ const probe = (changes: Partial<ProbePlan> = {}): ProbePlan => ({
 });
 
 let sentBytes: number[];
+let derivedFrom: string[];
+let heard: boolean[];
 let peers: Peers;
 
 beforeEach(() => {
   vi.useFakeTimers();
-  sentBytes = [];
+  [sentBytes, derivedFrom, heard] = [[], [], []];
   peers = createPeers({
     file: { known: new Map(), nonce: 1n, save: () => undefined, settled: async () => undefined },
-    deriveKeys: () => ({ own: () => new Uint8Array(16), peer: () => new Uint8Array(16) }),
+    deriveKeys: ({ publicKey, nextPublicKey }) => {
+      derivedFrom.push(`${publicKey} ${nextPublicKey ?? '-'}`);
+      return { request: () => new Uint8Array(16), combinations: [] };
+    },
     transmit: ({ size }) => void sentBytes.push(size),
     onVerdict: () => undefined,
     onPathMtu: () => undefined,
+    onKnowsNextKey: (_, { knowsNextKey }) => void heard.push(knowsNextKey),
   });
 });
 afterEach(() => {
@@ -60,4 +66,20 @@ test('who is planned no more is probed no more, and is new when it comes back', 
   peers.ensure([plan], 1500);
   expect(peers.get(peerId(plan))?.session).not.toBe(before);
   expect(peers.verdicts().get(peerId(plan))?.state).toBe(NEW_PEER.state);
+});
+
+test('keys are derived anew when those of the peer change, or our own, and never else', () => {
+  for (const changes of [{}, {}, { nextPublicKey: 'b' }, { nextPublicKey: 'b' }, { publicKey: 'b' }])
+    peers.ensure([probe(changes)], 1500);
+  expect(derivedFrom).toEqual(['key -', 'key b', 'b -']);
+  peers.renewKeys();
+  expect(derivedFrom).toEqual(['key -', 'key b', 'b -', 'b -']);
+});
+
+test('that a peer has heard of our next key is told once, and no more when our keys are others', () => {
+  peers.ensure([probe()], 1500);
+  const peer = peers.get('g1/IPv4')!;
+  for (const isOurNext of [false, true, true]) peer.onRequest(isOurNext);
+  peers.renewKeys();
+  expect(heard).toEqual([true, false]);
 });

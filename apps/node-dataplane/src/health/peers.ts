@@ -2,7 +2,7 @@ import type { ProbeRequest } from '@unbounded/health';
 import type { ProbePlan, Problem } from '@unbounded/topology';
 import { peerId } from './messages.ts';
 import { createPathMtuProber, type PathMtuProber } from './path-mtu.prober.ts';
-import type { ProbeKeys } from './probe-keys.ts';
+import type { PeerKeys, ProbeKeys } from './probe-keys.ts';
 import { createSession, type Session } from './session.ts';
 import type { Verdict, VerdictFile } from './verdict-file.ts';
 
@@ -13,6 +13,9 @@ export interface Peer {
   readonly pathMtu: PathMtuProber;
   /** Undefined: the peer's public key is of no use. */
   keys: ProbeKeys | undefined;
+  /** Its last request was made with our next key. */
+  readonly knowsNextKey: boolean;
+  onRequest(isOurNext: boolean): void;
 }
 
 export interface Peers {
@@ -22,21 +25,29 @@ export interface Peers {
   /** By overlay address. */
   at(address: string): Peer | undefined;
   entries(): IterableIterator<[string, Peer]>;
+  /** Our own keys are others: all are derived anew. */
+  renewKeys(): void;
   verdicts(): Map<string, Verdict>;
   stop(): void;
 }
 
 export interface PeersOptions {
   readonly file: VerdictFile;
-  /** @throws Error when the key is of no use */
-  readonly deriveKeys: (publicKey: string) => ProbeKeys;
+  /** @throws Error when a key is of no use */
+  readonly deriveKeys: (keys: PeerKeys) => ProbeKeys;
   readonly transmit: (request: ProbeRequest, peer: Peer) => void;
   /** State, grace or reached sites of a peer are others than before. */
   readonly onVerdict: (id: string, peer: Peer) => void;
   readonly onPathMtu: (id: string, peer: Peer) => void;
+  /** The peer heard of our next key, or there is none any more. */
+  readonly onKnowsNextKey: (id: string, peer: Peer) => void;
 }
 
-export const createPeers = ({ file, deriveKeys, transmit, onVerdict, onPathMtu }: PeersOptions): Peers => {
+/** Everything of a plan that keys are derived from. */
+const keysText = ({ publicKey, nextPublicKey }: PeerKeys): string => `${publicKey} ${nextPublicKey ?? ''}`;
+
+export const createPeers = (options: PeersOptions): Peers => {
+  const { file, deriveKeys, transmit, onVerdict, onPathMtu, onKnowsNextKey } = options;
   const known = new Map(file.known);
   const peers = new Map<string, Peer>();
   let byAddress = new Map<string, Peer>();
@@ -52,14 +63,28 @@ export const createPeers = ({ file, deriveKeys, transmit, onVerdict, onPathMtu }
       onVerdict: () => onVerdict(id, peer),
     });
     const pathMtu = createPathMtuProber({ session, ceilingBytes, onFound: () => onPathMtu(id, peer) });
-    const peer: Peer = { session, pathMtu, keys: undefined };
+    let knowsNextKey = false;
+    const peer: Peer = {
+      session,
+      pathMtu,
+      keys: undefined,
+      get knowsNextKey() {
+        return knowsNextKey;
+      },
+      onRequest(isOurNext) {
+        if (isOurNext === knowsNextKey) return;
+        knowsNextKey = isOurNext;
+        onKnowsNextKey(id, peer);
+      },
+    };
     peers.set(id, peer);
     return peer;
   };
-  const ensureKeys = (peer: Peer, { node, publicKey }: ProbePlan, isChanged: boolean): Problem[] => {
+  const ensureKeys = (peer: Peer, plan: ProbePlan, isChanged: boolean): Problem[] => {
     if (peer.keys && !isChanged) return [];
+    const { node } = plan;
     try {
-      peer.keys = deriveKeys(publicKey);
+      peer.keys = deriveKeys(plan);
       return [];
     } catch (error) {
       peer.keys = undefined;
@@ -82,7 +107,7 @@ export const createPeers = ({ file, deriveKeys, transmit, onVerdict, onPathMtu }
       }
       const problems = [...wanted].flatMap(([id, plan]) => {
         const before = peers.get(id);
-        const isChanged = before?.session.plan.publicKey !== plan.publicKey;
+        const isChanged = before !== undefined && keysText(before.session.plan) !== keysText(plan);
         const peer = before ?? add(id, plan, ceilingBytes);
         peer.session.update(plan);
         peer.pathMtu.setCeiling(ceilingBytes);
@@ -94,6 +119,12 @@ export const createPeers = ({ file, deriveKeys, transmit, onVerdict, onPathMtu }
     get: (id) => peers.get(id),
     at: (address) => byAddress.get(address),
     entries: () => peers.entries(),
+    renewKeys() {
+      for (const peer of peers.values()) {
+        ensureKeys(peer, peer.session.plan, true); // who gave useless ones is told of with the plan
+        peer.onRequest(false);
+      }
+    },
     verdicts: () => new Map([...peers].map(([id, { session }]) => [id, session.verdict])),
     stop() {
       for (const peer of peers.values()) stop(peer);

@@ -6,7 +6,7 @@ import { createGroupOwner } from './group-owner.ts';
 import { createMeasuring } from './measuring.ts';
 import type { Family, HealthPlan, Measurements, PeerReport, WorkerSettings } from './messages.ts';
 import { createPeers, type Peer } from './peers.ts';
-import { createProbeKeys } from './probe-keys.ts';
+import { createProbeKeys, type NodeKeys } from './probe-keys.ts';
 import { openVerdictFile } from './verdict-file.ts';
 
 /** Probes every peer of the plan, and writes next-hop groups as the verdicts say. */
@@ -14,6 +14,8 @@ export interface Prober {
   /** Probes as planned and writes the groups; what is not planned any more stays in the kernel until `removeStale`. */
   apply(plan: HealthPlan): Promise<readonly Problem[]>;
   removeStale(): Promise<void>;
+  /** Other keys of the node. */
+  setKeys(keys: NodeKeys): void;
   /** What there was since the last call; undefined: nothing. */
   measured(): Measurements | undefined;
   stop(): Promise<void>;
@@ -41,16 +43,21 @@ const createReachedCache = (compute: (family: Family) => readonly string[] | und
 const createReporter = (onChanged: OnChanged) => {
   const told = new Map<string, PeerReport>();
   return {
-    report(id: string, { session: { plan, verdict, rttMs }, pathMtu: { limitBytes } }: Peer): void {
+    report(id: string, { session: { plan, verdict, rttMs }, pathMtu: { limitBytes }, knowsNextKey }: Peer): void {
       const before = told.get(id);
       const { state, graceOver } = verdict;
-      const isTold = before?.state === state && before.pathMtuBytes === limitBytes && before.graceOver === graceOver;
+      const isTold =
+        before?.state === state &&
+        before.pathMtuBytes === limitBytes &&
+        before.graceOver === graceOver &&
+        before.knowsNextKey === knowsNextKey;
       if (isTold) return;
       const now = {
         node: plan.node,
         family: plan.family,
         state,
         graceOver,
+        knowsNextKey,
         ...(before ? { previous: before.state } : {}),
         ...(rttMs === undefined ? {} : { rttMs }),
         ...(limitBytes === undefined ? {} : { pathMtuBytes: limitBytes }),
@@ -76,10 +83,11 @@ export const createProber = (
   let plan: HealthPlan = { probes: [], groups: [], mtuBytes: 0 };
 
   const { port } = settings;
+  let deriveKeys = createProbeKeys(settings.keys);
   const peers = createPeers({
     file,
-    deriveKeys: createProbeKeys(settings.privateKey),
-    transmit: (request, peer) => exchange.transmit(request, { address: peer.session.plan.address, port }, peer),
+    deriveKeys: (keys) => deriveKeys(keys),
+    transmit: (request, peer) => exchange.request(request, { address: peer.session.plan.address, port }, peer),
     onVerdict(id, peer) {
       groups.refresh(id); // before everything else: this is the failover
       reached.forget();
@@ -87,6 +95,7 @@ export const createProber = (
       file.save(() => peers.verdicts());
     },
     onPathMtu: (id, peer) => reporter.report(id, peer),
+    onKnowsNextKey: (id, peer) => reporter.report(id, peer),
   });
   const groups = createGroupOwner(kernel, (id) => peers.get(id)?.session.verdict);
   const reached = createReachedCache((family) => plan.servedSites && groups.reached(plan.servedSites, family));
@@ -118,6 +127,10 @@ export const createProber = (
       return [...fromSockets, ...problems, ...fromGroups];
     },
     removeStale: () => groups.removeStale(),
+    setKeys(keys) {
+      deriveKeys = createProbeKeys(keys);
+      peers.renewKeys();
+    },
     measured: () => measuring.take(),
     async stop() {
       peers.stop();

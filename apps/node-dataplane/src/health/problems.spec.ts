@@ -2,7 +2,13 @@ import { expect, test } from 'vitest';
 import type { PeerState } from '@unbounded/health';
 import { healthProblems } from './problems.ts';
 
-const peer = (node: string, state: PeerState, graceOver = true) => ({ node, family: 4 as const, state, graceOver });
+const peer = (node: string, state: PeerState, graceOver = true) => ({
+  node,
+  family: 4 as const,
+  state,
+  graceOver,
+  knowsNextKey: false,
+});
 
 test('peers that answer, or still may, are no problem', () => {
   expect(healthProblems([peer('a', 'Healthy'), peer('b', 'Degraded'), peer('c', 'New', false)])).toEqual([]);

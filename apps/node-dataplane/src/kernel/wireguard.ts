@@ -15,9 +15,15 @@ import { writeUnit } from './keeper-units.ts';
 /** Brings WireGuard interfaces to their plan, in the kernel or in wireguard-go; peers that are right are not touched. */
 
 export interface WireGuardContext {
-  readonly privateKey: string;
-  readonly privateKeyFile: string;
+  /** The node's key of a generation; undefined: there is none (any more). */
+  readonly keyOf: (generation: number) => NodeKey | undefined;
   readonly unitsFolder: string;
+}
+
+export interface NodeKey {
+  readonly privateKey: string;
+  /** Where it is, for node-keeper. */
+  readonly file: string;
 }
 
 const isUserspace = (link: Link): boolean => link.kind?.kind === 'tun';
@@ -54,18 +60,25 @@ const withLearned = (peers: readonly PeerSpec[], state: DeviceState): PeerSpec[]
 const openDevice = (link: Link): WireGuardDevice =>
   isUserspace(link) ? openUserspaceDevice(link.name) : openKernelDevice(link.name);
 
-const applyOne = async (plan: WireGuardInterfacePlan, link: Link, context: WireGuardContext): Promise<DeviceState> => {
+/** An interface of the plan that is there. */
+interface Wanted {
+  readonly plan: WireGuardInterfacePlan;
+  readonly link: Link;
+  readonly key: NodeKey;
+}
+
+const applyOne = async ({ plan, link, key }: Wanted, { unitsFolder }: WireGuardContext): Promise<DeviceState> => {
   const peers = peersOf(plan);
-  const unit = { device: plan.name, privateKeyFile: context.privateKeyFile, listenPort: plan.listenPort };
+  const unit = { device: plan.name, privateKeyFile: key.file, listenPort: plan.listenPort };
   await using device = openDevice(link);
   const state = await device.get();
   const known = new Set(state.peers.map(({ publicKey }) => publicKey));
   const desired: DeviceSpec = {
-    privateKey: context.privateKey,
+    privateKey: key.privateKey,
     listenPort: plan.listenPort,
     peers: greeting(peers, (publicKey) => !known.has(publicKey)),
   };
-  if (isUserspace(link)) writeUnit(context.unitsFolder, { ...unit, peers: withLearned(peers, state) });
+  if (isUserspace(link)) writeUnit(unitsFolder, { ...unit, peers: withLearned(peers, state) });
   const change = diffDevice(state, desired);
   if (!change) return state;
   await device.apply(change);
@@ -73,10 +86,10 @@ const applyOne = async (plan: WireGuardInterfacePlan, link: Link, context: WireG
 };
 
 /** Asks the keeper for the process of a user-space interface that has none yet. */
-const requestProcess = (plan: WireGuardInterfacePlan, context: WireGuardContext): void => {
-  writeUnit(context.unitsFolder, {
+const requestProcess = ({ plan, key }: Wanted, { unitsFolder }: WireGuardContext): void => {
+  writeUnit(unitsFolder, {
     device: plan.name,
-    privateKeyFile: context.privateKeyFile,
+    privateKeyFile: key.file,
     listenPort: plan.listenPort,
     peers: greeting(peersOf(plan), () => true),
   });
@@ -100,15 +113,40 @@ export const ensureWireGuard = async (
   for (const plan of plans) {
     const link = links.get(plan.name);
     if (!link) continue; // said already by the step that makes devices
+    const key = context.keyOf(plan.keyGeneration ?? 0);
+    if (!key) {
+      // Of a kept plan from before the end of an exchange: what the kernel holds stays until there are objects to plan from.
+      const message = `${plan.name} is left as it is: the node has no key of generation ${plan.keyGeneration ?? 0} any more`;
+      problems.push({ reason: 'WireGuardFailed', message });
+      continue;
+    }
+    const wanted = { plan, link, key };
     try {
-      states.set(plan.name, await applyOne(plan, link, context));
+      states.set(plan.name, await applyOne(wanted, context));
     } catch (error) {
       if (!(error instanceof WireGuardError)) throw error;
       if (isUserspace(link) && (error.reason === 'absent' || error.reason === 'unreachable')) {
-        requestProcess(plan, context);
+        requestProcess(wanted, context);
         waiting.push(plan.name);
       } else problems.push({ reason: 'WireGuardFailed', message: `${plan.name}: ${error.message}` });
     }
   }
   return { states, problems, waiting };
+};
+
+/** What the interfaces of a plan are like now; those that are not there, or do not answer, are left out. */
+export const readWireGuard = async (
+  plans: readonly WireGuardInterfacePlan[],
+  links: readonly Link[],
+): Promise<WireGuardOutcome['states']> => {
+  const states = new Map<string, DeviceState>();
+  for (const link of links.filter(({ name }) => plans.some((plan) => plan.name === name))) {
+    try {
+      await using device = openDevice(link);
+      states.set(link.name, await device.get());
+    } catch (error) {
+      if (!(error instanceof WireGuardError)) throw error;
+    }
+  }
+  return states;
 };

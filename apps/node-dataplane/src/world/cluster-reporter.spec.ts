@@ -17,12 +17,11 @@ const conditions = (): Condition[] => (node!.status?.conditions ?? []) as Condit
 const condition = (type: string): Condition | undefined => conditions().find((entry) => entry.type === type);
 
 const client = {
-  mergePatch: async (_name: string, patch: { metadata: { annotations: Record<string, string> } }) => {
+  mergePatch: async (_name: string, patch: { metadata: { annotations: Record<string, string | null> } }) => {
     writes.push('annotations');
-    node = {
-      ...node!,
-      metadata: { ...node!.metadata, annotations: { ...node!.metadata.annotations, ...patch.metadata.annotations } },
-    };
+    const merged = Object.entries({ ...node!.metadata.annotations, ...patch.metadata.annotations });
+    const annotations = Object.fromEntries(merged.filter((entry): entry is [string, string] => entry[1] !== null));
+    node = { ...node!, metadata: { ...node!.metadata, annotations } };
   },
   apply: async (object: { kind: string; status: { conditions: Condition[] } }) => {
     if (object.kind === 'GatewayPoolNode') return void writes.push('gateway');
@@ -41,6 +40,8 @@ const open = () =>
 
 const fine: NodeReport = {
   publicKey: 'k',
+  keyGeneration: 0,
+  nextPublicKey: undefined,
   tunnelMtuBytes: 1420,
   protocols: ['VXLAN', 'WireGuard'],
   networkReady: true,
@@ -68,6 +69,19 @@ test('what peers need and how the network is are written once', async () => {
   expect(condition('Ready')?.status).toBe('True');
   await reporter.report(fine);
   expect(writes).toHaveLength(2);
+});
+
+test('keys change together, and what a node never had or has no more is not there', async () => {
+  const reporter = open();
+  const keys = (): string[] =>
+    ['wg-pubkey', 'wg-key-generation', 'wg-next-pubkey'].map(
+      (name) => node!.metadata.annotations![`net.unbounded-cloud.io/${name}`] ?? '-',
+    );
+  await reporter.report({ ...fine, nextPublicKey: 'l' });
+  expect(keys()).toEqual(['k', '-', 'l']);
+  await reporter.report({ ...fine, publicKey: 'l', keyGeneration: 1 });
+  expect(keys()).toEqual(['l', '1', '-']);
+  expect(writes.filter((write) => write === 'annotations')).toHaveLength(2);
 });
 
 test('a restarted agent that finds everything said writes nothing', async () => {

@@ -44,8 +44,11 @@ const conditionsOf = ({ networkReady, problems }: NodeReport): NodeCondition[] =
     : { type: DEGRADED, status: 'False', reason: 'AsPlanned', message: 'the node’s kernel holds the whole plan' },
 ];
 
-const annotationsOf = (report: NodeReport): Record<string, string> => ({
+/** null: not there. The keys change together, in one patch. */
+const annotationsOf = (report: NodeReport): Record<string, string | null> => ({
   [annotations.wireGuardPublicKey]: report.publicKey,
+  [annotations.wireGuardKeyGeneration]: report.keyGeneration === 0 ? null : String(report.keyGeneration),
+  [annotations.wireGuardNextPublicKey]: report.nextPublicKey ?? null,
   [annotations.tunnelMtu]: String(report.tunnelMtuBytes),
   [annotations.tunnelProtocols]: report.protocols.join(','),
 });
@@ -66,7 +69,7 @@ export const createClusterReporter = ({ cluster, nodeName, node, events }: Clust
   const reportAnnotations = async (report: NodeReport, seen: Node): Promise<void> => {
     const wanted = annotationsOf(report);
     const present = seen.metadata.annotations ?? {};
-    if (Object.entries(wanted).some(([name, value]) => present[name] !== value)) {
+    if (Object.entries(wanted).some(([name, value]) => (present[name] ?? null) !== value)) {
       await client.mergePatch(nodeName, { metadata: { annotations: wanted } });
     }
   };

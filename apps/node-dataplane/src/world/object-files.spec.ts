@@ -26,7 +26,7 @@ test('the own Node gives addresses and blocks; those of others do not', () => {
   const node = (name: string, ip: string): string =>
     JSON.stringify({
       kind: 'Node',
-      metadata: { name },
+      metadata: { name, annotations: { 'net.unbounded-cloud.io/rotate-wireguard-key': `for ${name}` } },
       spec: { podCIDRs: ['100.65.1.0/24'] },
       status: {
         addresses: [
@@ -41,6 +41,7 @@ test('the own Node gives addresses and blocks; those of others do not', () => {
     internalIps: ['10.0.0.1'],
     externalIps: ['203.0.113.9'],
     podCidrs: ['100.65.1.0/24'],
+    rotateKey: 'for n1',
   });
   expect(readObjectFiles(folder, 'n3').node).toEqual({ internalIps: [], externalIps: [], podCidrs: [] });
 });

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { annotations } from '@unbounded/crds';
 import type { TopologyObjects } from '@unbounded/topology';
 import { parseAllDocuments } from 'yaml';
 
@@ -12,11 +13,13 @@ export interface NodeFacts {
   readonly internalIps: readonly string[];
   readonly externalIps: readonly string[];
   readonly podCidrs: readonly string[];
+  /** The annotation that asks for a new WireGuard key. */
+  readonly rotateKey?: string;
 }
 
 interface AnyObject {
   readonly kind?: string;
-  readonly metadata?: { readonly name?: string };
+  readonly metadata?: { readonly name?: string; readonly annotations?: Readonly<Record<string, string>> };
 }
 
 export const KIND_LISTS = {
@@ -36,10 +39,12 @@ export interface NodeObject extends AnyObject {
 export const nodeFactsOf = (node: NodeObject | undefined): NodeFacts => {
   const addresses = (type: string): string[] =>
     (node?.status?.addresses ?? []).filter((entry) => entry.type === type).map(({ address }) => address);
+  const asked = node?.metadata?.annotations?.[annotations.rotateWireGuardKey];
   return {
     internalIps: addresses('InternalIP'),
     externalIps: addresses('ExternalIP'),
     podCidrs: node?.spec?.podCIDRs ?? [],
+    ...(asked === undefined ? {} : { rotateKey: asked }),
   };
 };
 

@@ -22,6 +22,8 @@ export interface WorldSource {
 /** What the agent tells the world about its node. */
 export interface NodeReport {
   readonly publicKey: string;
+  readonly keyGeneration: number;
+  readonly nextPublicKey: string | undefined;
   readonly tunnelMtuBytes: number;
   readonly protocols: readonly string[];
   /** A plan has been applied: pods have a network. */

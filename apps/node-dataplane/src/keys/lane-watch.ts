@@ -1,0 +1,64 @@
+import { competingLanes, laneId, type LaneSeen, type NodePlan } from '@unbounded/topology';
+import type { DeviceState, PeerState } from '@unbounded/wireguard';
+
+/** What the WireGuard interfaces say of lanes, from pass to pass. Of links with a single lane it keeps nothing. */
+export interface LaneWatch {
+  /** Lanes of links that have several, on which there was a handshake: sticky until they go. */
+  readonly established: ReadonlySet<string>;
+  /** Takes what was read. Returns whether `established` is another by that. */
+  observe(plan: NodePlan, states: ReadonlyMap<string, DeviceState>): boolean;
+  /** Nothing came over it for so long; a lane that was never observed counts as heard just now. */
+  seen(id: string, quietMs: number): LaneSeen;
+  /** Whether there was a handshake with the node on any lane within the time. */
+  isAlive(node: string, withinMs: number): boolean;
+}
+
+interface Heard {
+  readonly bytes: number;
+  readonly sinceMs: number;
+}
+
+const peersById = (plan: NodePlan, states: ReadonlyMap<string, DeviceState>): Map<string, [string, PeerState]> =>
+  new Map(
+    plan.wireGuard.flatMap(({ name, peers }) =>
+      peers.flatMap(({ node, publicKey }) => {
+        const state = states.get(name)?.peers.find((peer) => peer.publicKey === publicKey);
+        return state ? [[laneId(name, publicKey), [node, state]] as const] : [];
+      }),
+    ),
+  );
+
+/** @param now milliseconds since the epoch, as handshakes are told */
+export const createLaneWatch = (now: () => number): LaneWatch => {
+  let established: ReadonlySet<string> = new Set();
+  let heard = new Map<string, Heard>();
+  let handshakes = new Map<string, number>();
+  return {
+    get established() {
+      return established;
+    },
+    observe(plan, states) {
+      const competing = competingLanes(plan);
+      if (competing.size === 0 && established.size === 0) return false;
+      const before = heard;
+      const was = established;
+      [heard, handshakes] = [new Map(), new Map()];
+      const found = new Set<string>();
+      for (const [id, [node, { rxBytes, latestHandshakeMs }]] of peersById(plan, states)) {
+        if (!competing.has(id)) continue;
+        const known = before.get(id);
+        heard.set(id, known?.bytes === rxBytes ? known : { bytes: rxBytes, sinceMs: now() });
+        handshakes.set(node, Math.max(handshakes.get(node) ?? 0, latestHandshakeMs ?? 0));
+        if (latestHandshakeMs !== undefined) found.add(id);
+      }
+      for (const id of was) if (competing.has(id)) found.add(id); // also while its process does not answer
+      established = found;
+      return found.size !== was.size || [...found].some((id) => !was.has(id));
+    },
+    seen(id, quietMs) {
+      const { sinceMs = now() } = heard.get(id) ?? {};
+      return { established: established.has(id), quiet: now() - sinceMs >= quietMs };
+    },
+    isAlive: (node, withinMs) => now() - (handshakes.get(node) ?? 0) <= withinMs,
+  };
+};

@@ -1,0 +1,152 @@
+import type { Logger, Metrics } from '@unbounded/telemetry';
+import { type NodePlan, type Problem, rotationWaits, type WaitReason } from '@unbounded/topology';
+import type { DeviceState } from '@unbounded/wireguard';
+import type { PeerReport } from '../health/messages.ts';
+import { keyLifetimeMs } from './key-age.ts';
+import type { KeyRing } from './key-ring.ts';
+import { createLaneWatch } from './lane-watch.ts';
+import { probeSeen } from './probe-seen.ts';
+import { waitingProblems } from './waiting.ts';
+
+/** The exchange of the node's WireGuard key, from pass to pass: when it begins, what it waits for, when it is over. */
+export interface KeyRotation {
+  readonly ring: KeyRing;
+  /** Lanes of links that have several, on which there was a handshake. */
+  readonly established: ReadonlySet<string>;
+  /** Makes a next key if somebody asks for one, or the key is too old. Returns whether it did. */
+  begin(asked: string | undefined): boolean;
+  /** Takes what interfaces say, before the first plan and after each that was applied. */
+  observe(plan: NodePlan, states: ReadonlyMap<string, DeviceState>): void;
+  /** After a plan was applied as a whole: goes on if nothing holds the exchange up. Else says what does, when it lasts. */
+  advance(applied: Applied): Advanced;
+}
+
+export interface Applied {
+  readonly plan: NodePlan;
+  /** The plan was made of the objects and keys as they are. */
+  readonly isCurrent: boolean;
+  /** Every interface has its key, and node-keeper knows where that is. */
+  readonly isWhole: boolean;
+  readonly peers: readonly PeerReport[];
+}
+
+export interface Advanced {
+  readonly problems: readonly Problem[];
+  /** When the next pass is due at the latest; undefined: as always. */
+  readonly nextPassMs?: number;
+}
+
+/** Milliseconds. */
+export interface RotationTimes {
+  /** For so long nothing comes over the old key's lanes before they go. */
+  readonly quietMs: number;
+  /** A peer with no handshake for longer is off: WireGuard makes one every two minutes while there are packets. */
+  readonly aliveMs: number;
+  /** For so long probes made with the previous key are answered. */
+  readonly previousMs: number;
+  /** After this it is told who holds the exchange up. */
+  readonly tellMs: number;
+}
+
+export const ROTATION_TIMES: RotationTimes = {
+  quietMs: 30_000,
+  aliveMs: 180_000,
+  previousMs: 300_000,
+  tellMs: 180_000,
+};
+
+export interface RotationOptions {
+  readonly ring: KeyRing;
+  readonly nodeName: string;
+  /** 0: keys do not grow too old. */
+  readonly maxAgeMs: number;
+  readonly times: RotationTimes;
+  readonly now: () => number;
+  readonly metrics: Metrics;
+  readonly logger: Logger;
+  /** Other keys than before are in the ring. */
+  readonly onKeys: (ring: KeyRing) => void;
+}
+
+/** A node that probes rarely is heard rarely. */
+const PROBES_WITHIN_QUIET = 3;
+const POLL_MS = 1000;
+
+const createKeyMetrics = (metrics: Metrics, now: () => number) => {
+  const gauge = (name: string, help: string) => metrics.gauge({ name: `unbounded_wireguard_key_${name}`, help });
+  const generation = gauge('generation', 'How many times the WireGuard key of the node was exchanged.');
+  const age = gauge('age_seconds', 'Time since the WireGuard key of the node was made.');
+  const rotating = gauge('rotating', '1 while the WireGuard key of the node is being exchanged, else 0.');
+  return ({ current, next }: KeyRing): void => {
+    generation.set(current.generation);
+    age.set(Math.max(0, now() - current.sinceMs) / 1000);
+    rotating.set(next ? 1 : 0);
+  };
+};
+
+const waitsOf = (
+  { plan, peers }: Applied,
+  { ring, times }: RotationOptions,
+  lanes: ReturnType<typeof createLaneWatch>,
+): Map<string, WaitReason> => {
+  const slowest = Math.max(0, ...plan.probes.map(({ intervalMs }) => intervalMs));
+  const quietMs = Math.max(times.quietMs, PROBES_WITHIN_QUIET * slowest);
+  const probes = probeSeen(peers);
+  return rotationWaits({
+    plan,
+    generation: ring.current.generation,
+    lane: (id) => lanes.seen(id, quietMs),
+    isAlive: (node) => lanes.isAlive(node, times.aliveMs),
+    probe: (node) => probes.get(node),
+  });
+};
+
+export const createKeyRotation = (options: RotationOptions): KeyRotation => {
+  const { ring, nodeName, maxAgeMs, times, now, metrics, logger, onKeys } = options;
+  const lanes = createLaneWatch(now);
+  const measure = createKeyMetrics(metrics, now);
+  measure(ring);
+  let isSettled = false;
+
+  const isTooOld = ({ generation, sinceMs }: KeyRing['current']): boolean =>
+    maxAgeMs > 0 && now() - sinceMs > keyLifetimeMs(maxAgeMs, nodeName, generation);
+  const promote = (): void => {
+    ring.promote();
+    const { generation, publicKey } = ring.current;
+    logger.info({ generation, publicKey }, 'the next WireGuard key is the current one');
+    onKeys(ring);
+  };
+
+  return {
+    ring,
+    get established() {
+      return lanes.established;
+    },
+    begin(asked) {
+      const isAsked = asked !== undefined && asked !== ring.honoured;
+      if (ring.next || ring.previous || !(isAsked || isTooOld(ring.current))) return false;
+      ring.begin(isAsked ? asked : undefined);
+      const { generation, publicKey } = ring.next!;
+      logger.info({ generation, publicKey, because: isAsked ? asked : 'of its age' }, 'a new WireGuard key is made');
+      onKeys(ring);
+      return true;
+    },
+    observe(plan, states) {
+      isSettled = !lanes.observe(plan, states); // else the kernel sends by another lane than the next plan
+    },
+    advance(applied) {
+      measure(ring);
+      if (ring.tidy(applied.isWhole)) onKeys(ring);
+      const { next } = ring;
+      if (!next) return { problems: [] };
+      const waits = waitsOf(applied, options, lanes);
+      const age = now() - next.sinceMs;
+      if (waits.size === 0 && applied.isCurrent && isSettled && age >= times.quietMs) {
+        promote();
+        return { problems: [], nextPassMs: 0 };
+      }
+      if (age < times.tellMs) return { problems: [], nextPassMs: POLL_MS };
+      return { problems: waitingProblems(next.generation, waits) };
+    },
+  };
+};
