@@ -6,6 +6,7 @@ import type { LabLayout, LabNode } from '@unbounded/rig/layout';
 import {
   allHealthy,
   busiestGateway,
+  cutLink,
   cutWan,
   type Outage,
   partition,
@@ -13,6 +14,7 @@ import {
   setProbing,
 } from '@unbounded/rig/outages';
 import { state } from '@unbounded/rig/paths';
+import { killLeaders, restartEverything, withoutApiServer } from '@unbounded/rig/restarts';
 import { type FlowReport, flowDuring, killAgent, podOn } from '@unbounded/rig/scenario';
 
 /**
@@ -30,6 +32,8 @@ const FLOW_SECONDS = Math.ceil((3500 + OUTAGE_MS + 500) / 1000);
 interface Case {
   readonly name: string;
   readonly runs: number;
+  /** Of the flow, where the usual ones are not enough. */
+  readonly seconds?: number;
   /** Breaks something for a while; the flow passes by `gateway`. */
   readonly disturb: (layout: LabLayout, gateway: LabNode) => Promise<void>;
 }
@@ -40,9 +44,21 @@ const during = async (outage: Outage): Promise<void> => {
   outage.end();
 };
 
+const worker = (layout: LabLayout): LabNode => layout.nodes.find(({ name }) => name === 's1-w1')!;
+
 const CASES: readonly Case[] = [
   { name: 'a gateway is off', runs: 60, disturb: (layout, gateway) => during(powerOff(layout, gateway)) },
   { name: "a gateway's WAN link is cut", runs: 60, disturb: (layout, gateway) => during(cutWan(layout, gateway)) },
+  {
+    name: 'the link of a worker to a gateway is cut',
+    runs: 60,
+    disturb: (layout, gateway) => during(cutLink(gateway, worker(layout))),
+  },
+  {
+    name: 'one direction of that link is lost',
+    runs: 20,
+    disturb: (layout, gateway) => during(cutLink(gateway, worker(layout), { oneWay: true })),
+  },
   {
     name: 'the agents of a gateway and a worker are killed',
     runs: 20,
@@ -51,7 +67,20 @@ const CASES: readonly Case[] = [
       await killAgent(layout, 's1-w1', 'node-dataplane');
     },
   },
+  { name: 'the leading controllers are killed', runs: 20, disturb: (layout) => killLeaders(layout) },
+  {
+    name: 'the API server is away',
+    runs: 20,
+    seconds: 12,
+    disturb: (layout) => withoutApiServer(layout, () => delay(OUTAGE_MS)),
+  },
   { name: 'a site is alone, and comes back', runs: 20, disturb: (layout) => during(partition(layout, 's2')) },
+  {
+    name: 'everything is restarted, one by one',
+    runs: 20,
+    seconds: 50,
+    disturb: (layout) => restartEverything(layout),
+  },
 ];
 
 const percentile = (values: readonly number[], share: number): number => {
@@ -59,10 +88,10 @@ const percentile = (values: readonly number[], share: number): number => {
   return sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * share) - 1)] ?? 0;
 };
 
-const runOnce = async (layout: LabLayout, { disturb }: Case): Promise<FlowReport> => {
+const runOnce = async (layout: LabLayout, { disturb, seconds = FLOW_SECONDS }: Case): Promise<FlowReport> => {
   await allHealthy(layout, 60_000);
   const gateways = layout.nodes.filter(({ role, site }) => role === 'gateway' && site === 's1');
-  const ends = { from: await podOn(layout, 's1-w1'), to: await podOn(layout, 's2-w1'), seconds: FLOW_SECONDS };
+  const ends = { from: await podOn(layout, 's1-w1'), to: await podOn(layout, 's2-w1'), seconds };
   return await flowDuring(ends, async () => disturb(layout, await busiestGateway(gateways)));
 };
 

@@ -1,9 +1,13 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { down } from './down.ts';
 import { type LabNode, layoutOf } from './layout.ts';
 import {
   allHealthy,
+  blackHole,
   busiestGateway,
   cutWan,
   idleGateways,
@@ -12,7 +16,19 @@ import {
   powerOff,
   setProbing,
 } from './outages.ts';
-import { type FlowReport, flowDuring, onNode, podOn, timeUntil, tryOnNode } from './scenario.ts';
+import { parsePcap } from './pcap.ts';
+import {
+  type FlowReport,
+  flowDuring,
+  inPod,
+  namespaceOf,
+  onNode,
+  podOn,
+  startCapture,
+  timeUntil,
+  tryInPod,
+  tryOnNode,
+} from './scenario.ts';
 import { up } from './up.ts';
 
 /** Gateways and links fail, with a second gateway there. Lost time is measured by tools/bench failover, not here. */
@@ -27,7 +43,11 @@ beforeAll(async () => {
   await up(layout);
   await setProbing(layout, 100, 3);
 }, 300_000);
-afterAll(down, 60_000);
+const work = mkdtempSync(join(tmpdir(), 'unbounded-lab-'));
+afterAll(async () => {
+  await down();
+  rmSync(work, { recursive: true, force: true });
+}, 60_000);
 
 const acrossDuring = async (outageOf: (gateway: LabNode) => Outage): Promise<FlowReport> => {
   await allHealthy(layout, 60_000);
@@ -72,6 +92,91 @@ test('what passes by the other gateway does not notice', { timeout: 200_000 }, a
   }
   expect(idle, 'no flow left a gateway out').toBeDefined();
 });
+
+const FLOWS = 16;
+const CAPTURE_MS = 1500;
+
+/** Source ports of the flows that pass a gateway, there and back. */
+const portsThrough = async (
+  gateway: LabNode,
+  destination: string,
+): Promise<{ there: Set<number>; back: Set<number> }> => {
+  const file = join(work, 'ports.pcap');
+  const stop = await startCapture(namespaceOf(gateway.name), 'vxlan0', file);
+  await delay(CAPTURE_MS);
+  await stop();
+  const packets = parsePcap(readFileSync(file));
+  const ports = (isThere: boolean): Set<number> =>
+    new Set(
+      packets.flatMap(({ source, sourcePort, destination: to, destinationPort }) => {
+        if (isThere) return to === destination && destinationPort === 9000 ? [sourcePort!] : [];
+        return source === destination && sourcePort === 9000 ? [destinationPort!] : [];
+      }),
+    );
+  return { there: ports(true), back: ports(false) };
+};
+
+test(
+  `of ${FLOWS} flows none that passes the healthy gateway is lost or moved, neither as the other fails nor as it returns`,
+  { timeout: 120_000 },
+  async () => {
+    await allHealthy(layout, 60_000);
+    const ends = { from: await podOn(layout, 's1-w1'), to: await podOn(layout, 's2-w1'), seconds: 24, perSecond: 100 };
+    const [failing, healthy] = gateways as [LabNode, LabNode];
+    const seen: { there: Set<number>; back: Set<number> }[] = [];
+    const look = async (): Promise<void> => void seen.push(await portsThrough(healthy, ends.to.ip));
+    const disturb = async (): Promise<void> => {
+      const outage = powerOff(layout, failing);
+      await look();
+      outage.begin();
+      await delay(3000);
+      await look();
+      outage.end();
+      await allHealthy(layout);
+      await look();
+    };
+    const reports = await Promise.all(
+      Array.from({ length: FLOWS }, (_, index) => flowDuring(ends, index === 0 ? disturb : async () => undefined)),
+    );
+    const [before, meanwhile, after] = seen;
+    expect(meanwhile!.there.size).toBe(FLOWS); // it carries all
+    expect(before!.there.size).toBeLessThan(FLOWS); // the other carried some
+    for (const way of ['there', 'back'] as const) {
+      expect(before![way].isSubsetOf(meanwhile![way])).toBe(true);
+      expect([...after![way]].sort()).toEqual([...before![way]].sort());
+    }
+    const untouched = before!.there.intersection(before!.back).size;
+    expect(reports.filter(({ lost }) => lost === 0).length).toBeGreaterThanOrEqual(untouched);
+  },
+);
+
+const SIZES = [64, 1000, 1250, 1280, 1300, 1350, 1392] as const;
+
+test(
+  'a WAN that loses large packets without a word is found, and all sizes pass within ten seconds',
+  { timeout: 120_000 },
+  async () => {
+    await allHealthy(layout, 60_000);
+    const [from, to] = [await podOn(layout, 's1-w1'), await podOn(layout, 's2-w1')];
+    const outage = blackHole('s2', 1300);
+    outage.begin();
+    try {
+      const isThrough = (size: number): boolean =>
+        tryInPod(from, 'ping', '-c1', '-W1', '-s', String(size - 28), to.ip) !== undefined;
+      expect(isThrough(SIZES.at(-1)!)).toBe(false); // else nothing is lost
+      const took = await timeUntil('all sizes pass', () => SIZES.every(isThrough), 30_000);
+      console.log(`all sizes passed after ${took} ms`);
+      expect(took).toBeLessThan(10_000);
+      for (const [one, other] of [
+        [from, to],
+        [to, from],
+      ] as const)
+        await inPod(layout, one, ['stream', `${other.ip}:9001`, '4']);
+    } finally {
+      outage.end();
+    }
+  },
+);
 
 test('a site that is alone loses nothing inside, and is joined again by itself', { timeout: 120_000 }, async () => {
   await allHealthy(layout, 60_000);

@@ -7,7 +7,15 @@ import { logTail, pidOf, startDaemon } from './daemon.ts';
 import { imageFile, nodeDir, state, checkout, cniPlugins } from './paths.ts';
 import { kubeconfigOf, signCertificate } from './pki.ts';
 import { PLANS } from './addresses.ts';
-import { API_SERVER_NAME, apiServerIp, apiServerUrl, type LabLayout, type LabNode, namespaceOf, servicesOf } from './layout.ts';
+import {
+  API_SERVER_NAME,
+  apiServerIp,
+  apiServerUrl,
+  type LabLayout,
+  type LabNode,
+  namespaceOf,
+  servicesOf,
+} from './layout.ts';
 
 /** One Kubernetes node: containerd, kubelet and kube-proxy in namespaces of their own. */
 

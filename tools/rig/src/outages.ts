@@ -44,6 +44,27 @@ export const cutWan = (layout: LabLayout, node: LabNode): Outage =>
     ? cable(layout, node.name, 'eth1')
     : routerDrop(node.site, `ip saddr ${node.internalIp} oifname wan0`);
 
+/** The WAN of a site loses tunnels' packets above a size, without a word to anybody. */
+export const blackHole = (site: string, largestBytes: number): Outage =>
+  routerDrop(site, `meta l4proto udp meta length > ${largestBytes}`);
+
+/**
+ * Nothing passes between two nodes any more, while both go on with all others; `oneWay`: only what the peer sends is lost.
+ * It is dropped as it arrives, before anything of ours could see it.
+ */
+export const cutLink = (node: LabNode, peer: LabNode, { oneWay = false } = {}): Outage => {
+  const addresses = [...peer.internalIps, ...(peer.external?.ips ?? [])];
+  const rule = (direction: 'saddr' | 'daddr', address: string): string =>
+    `${address.includes(':') ? 'ip6' : 'ip'} ${direction} ${address} drop`;
+  const chain = (hook: string, direction: 'saddr' | 'daddr'): string =>
+    `chain ${hook} { type filter hook ${hook} priority -400; ${addresses.map((each) => rule(direction, each)).join('; ')}; }`;
+  const chains = [chain('prerouting', 'saddr'), ...(oneWay ? [] : [chain('output', 'daddr')])];
+  return {
+    begin: () => void onNode(node.name, 'nft', `table inet outage { ${chains.join(' ')} }`),
+    end: () => void onNode(node.name, 'nft', 'delete', 'table', 'inet', 'outage'),
+  };
+};
+
 /** A site is alone; inside it everything goes on. */
 export const partition = (layout: LabLayout, site: string): Outage => {
   const namespace = namespaceOf(routerName(site));

@@ -30,13 +30,27 @@ const udpFrame = (payload: Uint8Array): Buffer => {
 
 test('addresses, ports and payload of a datagram are read', () => {
   const [packet] = parsePcap(fileOf([udpFrame(Buffer.from('hello'))]));
-  expect(packet).toMatchObject({ source: '203.0.113.1', destination: '203.0.113.2', protocol: 17, sourcePort: 51821, destinationPort: 51822 });
+  expect(packet).toMatchObject({
+    source: '203.0.113.1',
+    destination: '203.0.113.2',
+    protocol: 17,
+    sourcePort: 51821,
+    destinationPort: 51822,
+  });
   expect(packet?.payload.toString()).toBe('hello');
 });
 
 test('a WireGuard message is told from other datagrams', () => {
   const message = (first: number[]): Buffer => udpFrame(Buffer.concat([Buffer.from(first), Buffer.alloc(60)]));
-  const found = parsePcap(fileOf([message([4, 0, 0, 0]), message([1, 0, 0, 0]), message([5, 0, 0, 0]), message([4, 0, 1, 0]), udpFrame(Buffer.from([4, 0, 0, 0]))]));
+  const found = parsePcap(
+    fileOf([
+      message([4, 0, 0, 0]),
+      message([1, 0, 0, 0]),
+      message([5, 0, 0, 0]),
+      message([4, 0, 1, 0]),
+      udpFrame(Buffer.from([4, 0, 0, 0])),
+    ]),
+  );
   expect(found.map(isWireGuard)).toEqual([true, true, false, false, false]);
 });
 

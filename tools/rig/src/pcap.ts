@@ -25,7 +25,13 @@ const address = (frame: Buffer, at: number): string => [...frame.subarray(at, at
 
 const parseFrame = (frame: Buffer): Packet => {
   const etherType = frame.length >= 14 ? frame.readUInt16BE(12) : 0;
-  const none = { source: undefined, destination: undefined, protocol: undefined, sourcePort: undefined, destinationPort: undefined };
+  const none = {
+    source: undefined,
+    destination: undefined,
+    protocol: undefined,
+    sourcePort: undefined,
+    destinationPort: undefined,
+  };
   if (etherType !== IPV4 || frame.length < 34) return { etherType, ...none, payload: frame, frame };
   const protocol = frame[23]!;
   const transport = 14 + (frame[14]! & 15) * 4;
@@ -45,9 +51,10 @@ const parseFrame = (frame: Buffer): Packet => {
 
 /** @throws Error for a file that is none */
 export const parsePcap = (file: Buffer): Packet[] => {
-  if (file.length < FILE_HEADER || !MAGICS.has(file.readUInt32LE(0))) throw new Error('this is no little-endian pcap file');
+  if (file.length < FILE_HEADER || !MAGICS.has(file.readUInt32LE(0)))
+    throw new Error('this is no little-endian pcap file');
   const packets: Packet[] = [];
-  for (let at = FILE_HEADER; at + PACKET_HEADER <= file.length; ) {
+  for (let at = FILE_HEADER; at + PACKET_HEADER <= file.length;) {
     const length = file.readUInt32LE(at + 8);
     packets.push(parseFrame(file.subarray(at + PACKET_HEADER, at + PACKET_HEADER + length)));
     at += PACKET_HEADER + length;

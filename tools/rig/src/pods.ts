@@ -27,8 +27,9 @@ const helm = (layout: LabLayout, args: readonly string[], input?: string): Promi
     input === undefined ? {} : { input },
   );
 
-const valuesOf = (version: Version): object => ({
+const valuesOf = ({ options: { dataplane } }: LabLayout, version: Version): object => ({
   global: { image: { tag: version, pullPolicy: 'Never' }, apiServer: { host: API_SERVER_NAME, port: API_SERVER_PORT } },
+  ...(dataplane === 'ebpf' ? {} : { 'node-dataplane': { extraArgs: ['--dataplane', dataplane] } }),
 });
 
 /** Installs the chart, or upgrades what is installed to this version. Returns before the pods run. */
@@ -37,7 +38,7 @@ export const applyChart = async (layout: LabLayout, version: Version = VERSION, 
   await helm(
     layout,
     ['upgrade', '--install', RELEASE, chartFolder, '--values', '-'],
-    JSON.stringify({ ...valuesOf(version), ...more }),
+    JSON.stringify({ ...valuesOf(layout, version), ...more }),
   );
 };
 

@@ -44,10 +44,11 @@ export const PER_SECOND = 1000;
 
 /** Numbered datagrams from one pod to another and back, while something happens. */
 export const flowDuring = async (
-  ends: { readonly from: Pod; readonly to: Pod; readonly seconds: number },
+  ends: { readonly from: Pod; readonly to: Pod; readonly seconds: number; readonly perSecond?: number },
   disturb: () => Promise<void>,
 ): Promise<FlowReport> => {
-  const args = ['flow', `${ends.to.ip}:9000`, String(PER_SECOND), String(ends.seconds)];
+  const to = ends.to.ip.includes(':') ? `[${ends.to.ip}]` : ends.to.ip;
+  const args = ['flow', `${to}:9000`, String(ends.perSecond ?? PER_SECOND), String(ends.seconds)];
   // From inside the pod's network namespace, not by kubectl exec: the API server may be away meanwhile.
   const report = new Promise<string>((resolve, reject) => {
     const child = spawn(...commandInPod(ends.from, args), { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -63,16 +64,25 @@ export const flowDuring = async (
   return JSON.parse(await report) as FlowReport;
 };
 
-/** The probe, run in a pod's network namespace from its node. */
-const commandInPod = (pod: Pod, args: readonly string[]): [string, string[]] => {
+/** Of the process of a test pod, in its node's numbers. */
+const pidOfPod = (pod: Pod): string => {
   const pids = onNode(pod.node, 'pgrep', '-x', 'probe').trim().split('\n');
   const pid = pids.find((candidate) =>
-    tryOnNode(pod.node, 'nsenter', '-t', candidate, '-n', 'ip', '-4', 'addr')?.includes(`${pod.ip}/`),
+    tryOnNode(pod.node, 'nsenter', '-t', candidate, '-n', 'ip', 'addr')?.includes(` ${pod.ip}/`),
   );
   if (pid === undefined) throw new Error(`no process of pod ${pod.name} on ${pod.node}`);
-  const [program, ...rest] = [...inNode(pod.node), 'nsenter', '-t', pid, '-n', '-m', '--', '/probe', ...args];
+  return pid;
+};
+
+/** The probe, run in a pod's network namespace from its node. */
+const commandInPod = (pod: Pod, args: readonly string[]): [string, string[]] => {
+  const [program, ...rest] = [...inNode(pod.node), 'nsenter', '-t', pidOfPod(pod), '-n', '-m', '--', '/probe', ...args];
   return [program!, rest];
 };
+
+/** A program of the machine in a pod's network; undefined when it fails. */
+export const tryInPod = (pod: Pod, ...argv: string[]): string | undefined =>
+  tryOnNode(pod.node, 'nsenter', '-t', pidOfPod(pod), '-n', ...argv);
 
 /** Kills every process of an agent's cgroup at once and starts it again. */
 export const killAgent = async (

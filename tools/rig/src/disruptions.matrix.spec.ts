@@ -1,0 +1,117 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { kubectl } from './control-plane.ts';
+import { down } from './down.ts';
+import { type LabOptions, layoutOf, type Protocol } from './layout.ts';
+import { allHealthy, busiestGateway, powerOff } from './outages.ts';
+import { restartPods, rollbackPods, upgradePods } from './pods.ts';
+import { withoutApiServer } from './restarts.ts';
+import { flowDuring, onNode, podOn, timeUntil } from './scenario.ts';
+import { up } from './up.ts';
+import { verify } from './verify.ts';
+
+/** What operators do every week loses nothing, however the sites are joined: a lab of pods for each way. */
+
+const TOPOLOGIES: readonly [string, Partial<LabOptions>][] = [
+  ['two gateways in each of two sites', { gateways: 2, workers: 1 }],
+  ['three sites in a chain, with transit through the middle', { sites: 3, workers: 1, topology: 'chain' }],
+  ['a mesh of all nodes over routed LANs, without gateways', { gateways: 0, workers: 1, topology: 'mesh' }],
+  ['Internal pools, whose gateways have no external address', { workers: 1, topology: 'internal' }],
+  ['both families', { workers: 1, ip: 'dual' }],
+  ['IPv6 alone', { workers: 1, ip: 'ipv6' }],
+  ['kernel routes and next-hop groups instead of eBPF', { gateways: 2, workers: 1, dataplane: 'netlink' }],
+];
+
+/** Until the last step of a change of protocol is over (apps/node-dataplane, node-planner.ts). */
+const SETTLED_MS = 30_000;
+
+describe.each(TOPOLOGIES)('%s', (_, options) => {
+  const layout = layoutOf({ protocol: 'VXLAN', agents: 'pods', ...options });
+  const last = layout.sites.at(-1)!.name;
+
+  beforeAll(async () => {
+    await down();
+    await up(layout);
+    expect(await verify(layout)).toBe(true);
+    await allHealthy(layout, 60_000);
+  }, 400_000);
+  afterAll(down, 60_000);
+
+  /** Numbered datagrams between the first and the last site for as long as `disturb` takes, which says what it does. */
+  const nothingLost = async (seconds: number, disturb: (begins: (phase: string) => void) => Promise<void>) => {
+    const ends = { from: await podOn(layout, 's1-w1'), to: await podOn(layout, `${last}-w1`), seconds };
+    const began = Date.now();
+    const phases: string[] = [];
+    const begins = (phase: string): void => void phases.push(`${Date.now() - began} ms: ${phase}`);
+    const report = await flowDuring(ends, async () => {
+      await disturb(begins);
+      begins('the end');
+    });
+    console.log(phases.join('\n'));
+    expect(Date.now() - began, 'what was to disturb the flow outlasted it').toBeLessThan((seconds + 20) * 1000);
+    expect(report.losses, phases.join('; ')).toEqual([]);
+    expect(report).toMatchObject({ sent: seconds * 1000, received: seconds * 1000 });
+  };
+
+  const change = async (protocol: Protocol): Promise<void> => {
+    const patch = JSON.stringify({ spec: { tunnelProtocol: protocol } });
+    for (const kind of ['sites', 'sitepeerings']) {
+      const names = (await kubectl(layout, ['get', kind, '-o', 'name'])).split('\n').filter(Boolean);
+      for (const name of names) await kubectl(layout, ['patch', name, '--type=merge', '-p', patch]);
+    }
+  };
+
+  test('all agents deleted at once, an update to the next version and back', { timeout: 400_000 }, () =>
+    nothingLost(200, async (begins) => {
+      begins('agents are deleted');
+      await restartPods(layout, 'node-dataplane');
+      begins('update');
+      await upgradePods(layout);
+      begins('and back');
+      await rollbackPods(layout);
+    }),
+  );
+
+  test('a change of protocol from VXLAN to None and back', { timeout: 200_000 }, () =>
+    nothingLost(70, async (begins) => {
+      for (const protocol of ['None', 'VXLAN'] as const) {
+        begins(protocol);
+        await change(protocol);
+        await delay(SETTLED_MS);
+      }
+    }),
+  );
+
+  test('agents that end while the API server is away', { timeout: 200_000 }, () =>
+    nothingLost(40, (begins) =>
+      withoutApiServer(layout, async () => {
+        for (const { name } of layout.nodes) {
+          begins(`the agent of ${name} ends`);
+          onNode(name, 'pkill', '-KILL', '-f', '^/usr/bin/node /unbounded/apps/node-dataplane');
+          await delay(1000);
+        }
+      }),
+    ),
+  );
+
+  test.runIf(layout.options.gateways > 1)(
+    'a gateway that fails while the API server is away: traffic goes on by the other',
+    { timeout: 120_000 },
+    async () => {
+      await allHealthy(layout, 60_000);
+      const gateways = layout.nodes.filter(({ role, site }) => role === 'gateway' && site === 's1');
+      const ends = { from: await podOn(layout, 's1-w1'), to: await podOn(layout, 's2-w1'), seconds: 20 };
+      const report = await flowDuring(ends, () =>
+        withoutApiServer(layout, async () => {
+          const outage = powerOff(layout, await busiestGateway(gateways));
+          outage.begin();
+          await delay(8000);
+          outage.end();
+        }),
+      );
+      expect(report.lost).toBeGreaterThan(0); // it was the one in use
+      expect(report.largestGapMillis).toBeLessThan(4500); // 1.5 × 3 probes, one a second
+      await timeUntil('healthy again', async () => (await allHealthy(layout, 30_000)) >= 0, 60_000);
+    },
+  );
+});
