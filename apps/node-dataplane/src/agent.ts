@@ -121,17 +121,19 @@ export const createAgent = (parts: AgentParts): Agent => {
       }
       const outcome = await applyPlan(dataplane, plan);
       const advanced = rotating.applied(plan, outcome);
+      const again = outcome.again || (!isReady && outcome.isUndecided);
       // Without a bridge of ours no pod may be plugged in: a foreign one of that name would get our addresses.
-      const cni = outcome.devices.has(DEVICES.bridge) ? ensureCniConfig(parts.cniFolder, plan) : [];
+      const takesPods = outcome.devices.has(DEVICES.bridge) && (isReady || !outcome.isUndecided);
+      const cni = takesPods ? ensureCniConfig(parts.cniFolder, plan) : [];
       const problems = [...outcome.problems, ...cni, ...advanced.problems];
       tellProblems(problems);
-      if (!outcome.again && !isReady) {
+      if (!again && !isReady) {
         isReady = true;
         const { site, role, endpoints, wireGuard } = plan;
         logger.info({ site, role, endpoints: endpoints.length, wireGuard: wireGuard.length }, 'the plan is applied');
       }
       await report(underlay, problems);
-      if (outcome.again) return SOON_MS;
+      if (again) return SOON_MS;
       return Math.min(REPAIR_EVERY_MS, planner.nextStepMs ?? REPAIR_EVERY_MS, advanced.nextPassMs ?? REPAIR_EVERY_MS);
     },
   };

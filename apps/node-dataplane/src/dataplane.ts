@@ -5,6 +5,7 @@ import type { NodePlan, Problem } from '@unbounded/topology';
 import type { DataPath } from './data-path.port.ts';
 import type { Health } from './health/health.ts';
 import { healthProblems } from './health/problems.ts';
+import { isUndecided } from './health/undecided.ts';
 import { ensureDevices, removeDevice, staleDevices } from './kernel/devices.ts';
 import { planDevices } from './kernel/devices.plan.ts';
 import { planFirewall } from './kernel/firewall.plan.ts';
@@ -29,6 +30,8 @@ export interface ApplyOutcome {
   readonly problems: readonly Problem[];
   /** Something is not ready yet that will be soon: apply again shortly. */
   readonly again: boolean;
+  /** A group may still lead to a gateway that was dead from the start. */
+  readonly isUndecided: boolean;
   readonly wireGuard: WireGuardOutcome['states'];
   /** Names of the devices that are there and ours. */
   readonly devices: ReadonlySet<string>;
@@ -109,5 +112,11 @@ export const applyPlan = async (dataplane: Dataplane, plan: NodePlan): Promise<A
     await removeStaleDevices(dataplane, new Set(specs.map(({ name }) => name)));
   }
   const again = !forwarded || wireGuard.waiting.length > 0;
-  return { problems, again, wireGuard: wireGuard.states, devices: new Set(links.keys()) };
+  return {
+    problems,
+    again,
+    isUndecided: isUndecided(plan.groups, health.states()),
+    wireGuard: wireGuard.states,
+    devices: new Set(links.keys()),
+  };
 };

@@ -3,12 +3,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { NODE_APPS, startAgent, stopAgent } from './agents.ts';
+import { kubectl } from './control-plane.ts';
 import { down } from './down.ts';
 import { type LabNode, layoutOf } from './layout.ts';
 import {
   allHealthy,
   blackHole,
   busiestGateway,
+  cutLink,
   cutWan,
   idleGateways,
   type Outage,
@@ -16,7 +19,8 @@ import {
   powerOff,
   setProbing,
 } from './outages.ts';
-import { parsePcap } from './pcap.ts';
+import { checkout, nodeJs } from './paths.ts';
+import { parseFrame, parsePcap } from './pcap.ts';
 import {
   type FlowReport,
   flowDuring,
@@ -93,6 +97,8 @@ test('what passes by the other gateway does not notice', { timeout: 200_000 }, a
   expect(idle, 'no flow left a gateway out').toBeDefined();
 });
 
+const VXLAN_PORT = 4789;
+const VXLAN_HEADER_BYTES = 8;
 const FLOWS = 16;
 const CAPTURE_MS = 1500;
 
@@ -149,6 +155,44 @@ test(
     expect(reports.filter(({ lost }) => lost === 0).length).toBeGreaterThanOrEqual(untouched);
   },
 );
+
+test('a gateway that is dead from the start carries nothing of a new node', { timeout: 120_000 }, async () => {
+  await allHealthy(layout, 60_000);
+  const node = layout.nodes.find(({ name }) => name === 's1-w2')!;
+  const dead = gateways[1]!;
+  const outage = cutLink(node, dead, { oneWay: true }); // so that what is sent to it is seen
+  outage.begin();
+  for (const app of NODE_APPS.toReversed()) await stopAgent(node.name, app);
+  onNode(node.name, nodeJs, join(checkout, 'apps/node-dataplane/dist/main.mjs'), 'cleanup');
+  onNode(node.name, 'rm', '-rf', '/var/lib/unbounded');
+  const podsOfNode = ['pods', '-l', 'app=probe', `--field-selector=spec.nodeName=${node.name}`];
+  await kubectl(layout, ['delete', ...podsOfNode, '--force', '--grace-period=0']);
+  const file = join(work, 'dead.pcap');
+  const stop = await startCapture(namespaceOf(node.name), 'eth0', file);
+  for (const app of NODE_APPS) await startAgent(layout, node, app);
+  await timeUntil(
+    'a new pod runs',
+    async () => {
+      const ready = '{.items[*].status.conditions[?(@.type=="Ready")].status}';
+      return (await kubectl(layout, ['get', ...podsOfNode, '-o', `jsonpath=${ready}`])).includes('True');
+    },
+    40_000,
+  );
+  const from = await podOn(layout, node.name);
+  const reports = await Promise.all(
+    Array.from({ length: FLOWS }, async () =>
+      flowDuring({ from, to: await podOn(layout, 's2-w1'), seconds: 5, perSecond: 100 }, async () => undefined),
+    ),
+  );
+  await stop();
+  outage.end();
+  const inner = parsePcap(readFileSync(file))
+    .filter(({ destination, destinationPort }) => destination === dead.internalIp && destinationPort === VXLAN_PORT)
+    .flatMap(({ payload }) => parseFrame(payload.subarray(VXLAN_HEADER_BYTES)).source ?? []);
+  expect(inner.length).toBeGreaterThan(0); // it is probed, and nothing else
+  expect(inner).not.toContain(from.ip);
+  for (const report of reports) expect(report).toMatchObject({ sent: 500, received: 500 });
+});
 
 const SIZES = [64, 1000, 1250, 1280, 1300, 1350, 1392] as const;
 

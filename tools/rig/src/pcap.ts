@@ -23,7 +23,8 @@ const TCP = 6;
 
 const address = (frame: Buffer, at: number): string => [...frame.subarray(at, at + 4)].join('.');
 
-const parseFrame = (frame: Buffer): Packet => {
+/** An Ethernet frame. */
+export const parseFrame = (frame: Buffer): Packet => {
   const etherType = frame.length >= 14 ? frame.readUInt16BE(12) : 0;
   const none = {
     source: undefined,
