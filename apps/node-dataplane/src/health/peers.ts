@@ -14,7 +14,7 @@ export interface Peer {
   /** Undefined: the peer's public key is of no use. */
   keys: ProbeKeys | undefined;
   /** Its last request was made with our next key. */
-  readonly knowsNextKey: boolean;
+  knowsNextKey: boolean;
   onRequest(isOurNext: boolean): void;
 }
 
@@ -46,6 +46,18 @@ export interface PeersOptions {
 /** Everything of a plan that keys are derived from. */
 const keysText = ({ publicKey, nextPublicKey }: PeerKeys): string => `${publicKey} ${nextPublicKey ?? ''}`;
 
+const ensureKeys = (peer: Peer, plan: ProbePlan, deriveKeys: PeersOptions['deriveKeys']): Problem[] => {
+  const { node } = plan;
+  try {
+    peer.keys = deriveKeys(plan);
+    return [];
+  } catch (error) {
+    peer.keys = undefined;
+    const message = `node ${node} cannot be probed: its WireGuard public key is of no use (${(error as Error).message})`;
+    return [{ reason: 'ProbeFailed', message }];
+  }
+};
+
 export const createPeers = (options: PeersOptions): Peers => {
   const { file, deriveKeys, transmit, onVerdict, onPathMtu, onKnowsNextKey } = options;
   const known = new Map(file.known);
@@ -63,34 +75,19 @@ export const createPeers = (options: PeersOptions): Peers => {
       onVerdict: () => onVerdict(id, peer),
     });
     const pathMtu = createPathMtuProber({ session, ceilingBytes, onFound: () => onPathMtu(id, peer) });
-    let knowsNextKey = false;
     const peer: Peer = {
       session,
       pathMtu,
       keys: undefined,
-      get knowsNextKey() {
-        return knowsNextKey;
-      },
+      knowsNextKey: false,
       onRequest(isOurNext) {
-        if (isOurNext === knowsNextKey) return;
-        knowsNextKey = isOurNext;
+        if (isOurNext === peer.knowsNextKey) return;
+        peer.knowsNextKey = isOurNext;
         onKnowsNextKey(id, peer);
       },
     };
     peers.set(id, peer);
     return peer;
-  };
-  const ensureKeys = (peer: Peer, plan: ProbePlan, isChanged: boolean): Problem[] => {
-    if (peer.keys && !isChanged) return [];
-    const { node } = plan;
-    try {
-      peer.keys = deriveKeys(plan);
-      return [];
-    } catch (error) {
-      peer.keys = undefined;
-      const message = `node ${node} cannot be probed: its WireGuard public key is of no use (${(error as Error).message})`;
-      return [{ reason: 'ProbeFailed', message }];
-    }
   };
   const stop = ({ session, pathMtu }: Peer): void => {
     session.stop();
@@ -111,7 +108,7 @@ export const createPeers = (options: PeersOptions): Peers => {
         const peer = before ?? add(id, plan, ceilingBytes);
         peer.session.update(plan);
         peer.pathMtu.setCeiling(ceilingBytes);
-        return ensureKeys(peer, plan, isChanged);
+        return peer.keys && !isChanged ? [] : ensureKeys(peer, plan, deriveKeys);
       });
       byAddress = new Map([...peers.values()].map((peer) => [peer.session.plan.address, peer]));
       return { gone, problems };
@@ -121,7 +118,7 @@ export const createPeers = (options: PeersOptions): Peers => {
     entries: () => peers.entries(),
     renewKeys() {
       for (const peer of peers.values()) {
-        ensureKeys(peer, peer.session.plan, true); // who gave useless ones is told of with the plan
+        ensureKeys(peer, peer.session.plan, deriveKeys); // who gave useless ones is told of with the plan
         peer.onRequest(false);
       }
     },
