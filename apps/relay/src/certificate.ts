@@ -1,0 +1,36 @@
+import { readFileSync, statSync } from 'node:fs';
+import { createSecureContext, type SecureContext } from 'node:tls';
+
+import { type Logger } from '@unbounded/telemetry';
+
+const LOOK_MS = 60_000;
+
+export interface CertificateFiles {
+  readonly cert: string;
+  readonly key: string;
+}
+
+/**
+ * The certificate of these files, read again when one of them has changed (looked at once a minute, when a connection
+ * asks). A new one that cannot be read is logged, and the old one stays. @throws Error when the first reading fails
+ */
+export const certificateSource = ({ cert, key }: CertificateFiles, logger: Logger): (() => SecureContext) => {
+  const changedAt = (): string => [cert, key].map((file) => statSync(file).mtimeMs).join();
+  const read = (): SecureContext => createSecureContext({ cert: readFileSync(cert), key: readFileSync(key) });
+  let version = changedAt();
+  let context = read();
+  let lookedAt = performance.now();
+  return () => {
+    const now = performance.now();
+    if (now - lookedAt < LOOK_MS) return context;
+    lookedAt = now;
+    try {
+      const current = changedAt();
+      if (current !== version) context = read();
+      version = current;
+    } catch (error) {
+      logger.error({ err: error, cert, key }, 'the certificate cannot be read: the old one is used');
+    }
+    return context;
+  };
+};

@@ -1,0 +1,401 @@
+import { type Socket } from 'node:net';
+
+import {
+  type BlockPool,
+  CAPABILITY,
+  DATA_HEAD_BYTES,
+  encodeError,
+  encodeExtension,
+  encodeRegister,
+  decodeExtension,
+  type ExtensionMessage,
+  FRAME,
+  FrameError,
+  frameEnd,
+  HEADER_BYTES,
+  HEALTH,
+  isLowOrderKey,
+  KEEPALIVE_MS,
+  LENGTH_BYTES,
+  lengthAt,
+  PEER_GONE,
+  REGISTER_LENGTH,
+} from '@unbounded/relay-protocol';
+
+import { type AuthPolicy, type Directory, type Entry } from './directory.ts';
+import { type Pending, type Verifier } from './handshake.ts';
+import { type Holds } from './holds.ts';
+import { HEADROOM, type ReadSlab } from './memory.ts';
+import { Intake } from './intake.ts';
+import { Outbox, type OutboxShared } from './outbox.ts';
+import { type Round } from './round.ts';
+import { type CloseReason, type Tallies } from './tallies.ts';
+
+export interface ClientLimits {
+  readonly registerDeadlineMs: number;
+  readonly proofDeadlineMs: number;
+  readonly idleTimeoutMs: number;
+  readonly writeTimeoutMs: number;
+  /** What one client may send; 0: any amount. */
+  readonly bytesPerSecond: number;
+}
+
+/** What all clients of a relay have in common. */
+export interface ClientContext {
+  readonly policy: AuthPolicy;
+  readonly limits: ClientLimits;
+  readonly slab: ReadSlab;
+  readonly partials: BlockPool;
+  readonly round: Round;
+  readonly outboxes: OutboxShared;
+  readonly directory: Directory;
+  readonly verifier: Verifier;
+  readonly holds: Holds;
+  readonly tallies: Tallies;
+  /** The client's connection has ended. */
+  readonly onEnded: (client: Client) => void;
+  nextSession: bigint;
+}
+
+/** Time that an Error frame gets to reach a client before its connection is cut. */
+const FAREWELL_MS = 2000;
+const PEER_GONE_BURST = 3;
+const PEER_GONE_PER_MS = 1 / 1000;
+/** A client may send this much of a second's rate at once. */
+const RATE_BURST_MS = 250;
+
+/**
+ * One connection of a client, from its first frame on. `onBytes` is the path of every packet: it finds the frames of a read,
+ * puts the sender's key where the destination's was, and hands runs of frames to the round, which writes them.
+ */
+export class Client {
+  readonly #context: ClientContext;
+  readonly socket: Socket;
+  /** As which it counts for limits; undefined: it does not. */
+  readonly address: string | undefined;
+  readonly outbox: Outbox;
+  /** The key that it named, from its Register on, whether it got it or not. */
+  #entry: Entry | undefined;
+  /** Whether frames for the key come here. */
+  isRegistered = false;
+  isProven = false;
+  isEnded = false;
+  #intake: Intake | undefined;
+  /** Where the last frame went: most go where the one before went. */
+  #last: Entry | undefined;
+  #pending: Pending | undefined;
+  #capabilities = 0;
+  #hasSaidHello = false;
+  /** When it must have registered or proven; 0: it has. */
+  #deadlineAt: number;
+  #lastReadAt: number;
+  #rateTokens = 0;
+  #rateAt = 0;
+  #goneTokens = PEER_GONE_BURST;
+  #goneAt = 0;
+
+  constructor(context: ClientContext, socket: Socket, address: string | undefined) {
+    const now = performance.now();
+    this.#context = context;
+    this.socket = socket;
+    this.address = address;
+    this.outbox = new Outbox(socket, context.outboxes);
+    this.#lastReadAt = now;
+    this.#deadlineAt = now + context.limits.registerDeadlineMs;
+    this.#rateTokens = (context.limits.bytesPerSecond * RATE_BURST_MS) / 1000;
+    this.#rateAt = now;
+  }
+
+  /** So many bytes stand at HEADROOM of the read buffer, until this returns. */
+  onBytes(count: number): void {
+    if (this.isEnded) return;
+    const { slab, partials, round } = this.#context;
+    const now = performance.now();
+    this.#lastReadAt = now;
+    const end = HEADROOM + count;
+    const start = this.#intake === undefined ? HEADROOM : this.#intake.open(count);
+    if (start < 0) return;
+    const rest = this.#takeFrames(start, end, now);
+    round.flush(now, this);
+    if (this.isEnded) return;
+    if (rest < end) {
+      this.#intake ??= new Intake(slab, partials);
+      this.#intake.keep(rest, end);
+    }
+    if (this.#context.limits.bytesPerSecond > 0) this.#spendRate(count, now);
+  }
+
+  /** Called by the round: that outbox fills. */
+  onFilling(outbox: Outbox, now: number): void {
+    if (!this.isEnded) this.#context.holds.holdForRoom(this, outbox, now);
+  }
+
+  /** Looks at deadlines; called once a second. */
+  check(now: number): void {
+    const { idleTimeoutMs, writeTimeoutMs } = this.#context.limits;
+    const { writingSince } = this.outbox;
+    if (writingSince > 0 && now - writingSince > writeTimeoutMs) return this.end('slow');
+    if (now - this.#lastReadAt > idleTimeoutMs) return this.end('idle');
+    if (this.#deadlineAt === 0 || now < this.#deadlineAt) return;
+    if (this.#entry === undefined) return this.end('not-registered');
+    const reason =
+      this.#context.policy === 'require'
+        ? 'authentication required: this relay takes only keys that are proven'
+        : 'authentication required: another client has proven this key';
+    this.#refuse(reason, 'not-proven');
+  }
+
+  pause(): void {
+    this.socket.pause();
+  }
+
+  resume(): void {
+    if (!this.isEnded) this.socket.resume();
+  }
+
+  /** Another client has the key now. */
+  displace(): void {
+    this.tellHealth(HEALTH.duplicateKey, 'another client has registered your key');
+    this.end('displaced');
+  }
+
+  /** Another replica has a client that has proven the key. */
+  outrank(): void {
+    this.#refuse('another client has proven this key', 'displaced');
+  }
+
+  /** Asks it to go elsewhere; false: it does not understand. */
+  askToLeave(reconnectInMs: number, tryForMs: number): boolean {
+    if ((this.#capabilities & CAPABILITY.drain) === 0) return false;
+    this.#send({ kind: 'drain', reconnectInMs, tryForMs });
+    return true;
+  }
+
+  tellHealth(code: number, text: string): void {
+    if ((this.#capabilities & CAPABILITY.health) !== 0) this.#send({ kind: 'health', code, text });
+  }
+
+  /** Ends the connection at once. */
+  end(reason: CloseReason): void {
+    this.socket.destroy();
+    this.onClosed(reason);
+  }
+
+  /** The connection has ended, by whomever. */
+  onClosed(reason: CloseReason): void {
+    if (this.isEnded) return;
+    this.isEnded = true;
+    const { tallies, directory, holds } = this.#context;
+    tallies.closed[reason]++;
+    this.#intake?.clear();
+    holds.forget(this);
+    if (this.#entry !== undefined) directory.release(this.#entry, this);
+    this.isRegistered = false;
+    this.outbox.close();
+    this.#context.onEnded(this);
+  }
+
+  /**
+   * Takes all whole frames between `start` and `end`, and says where the rest begins. What goes to one destination without
+   * a gap is one segment.
+   */
+  #takeFrames(start: number, end: number, now: number): number {
+    const { slab, round } = this.#context;
+    const { bytes } = slab;
+    if (this.#entry === undefined && !this.#mayBeRegister(start, end)) return end;
+    let runTo: Client | undefined;
+    let runStart = 0;
+    let at = start;
+    for (;;) {
+      const next = frameEnd(bytes, at, end);
+      if (next <= 0) {
+        if (runTo !== undefined) round.add(runTo.outbox, runStart, at);
+        if (next < 0) this.end('bad-length');
+        return at;
+      }
+      const to =
+        bytes[at + LENGTH_BYTES] === FRAME.data && this.isRegistered
+          ? this.#route(at, next, now)
+          : this.#takeOther(at, next, now);
+      if (to !== runTo) {
+        if (runTo !== undefined) round.add(runTo.outbox, runStart, at);
+        runTo = to;
+        runStart = at;
+      }
+      if (this.isEnded) return end;
+      at = next;
+    }
+  }
+
+  /** The client to which a Data frame goes, after its own key has replaced the destination's; undefined: none here. */
+  #route(at: number, next: number, now: number): Client | undefined {
+    const { slab, directory, tallies } = this.#context;
+    const { view } = slab;
+    const keyAt = at + HEADER_BYTES;
+    if (next - at < DATA_HEAD_BYTES) {
+      tallies.dropped.malformed++;
+      return undefined;
+    }
+    let entry = this.#last;
+    if (entry === undefined || entry.isGone || !entry.matches(view, keyAt)) {
+      const wasHere = entry?.isGone === true && entry.matches(view, keyAt);
+      entry = directory.find(view, keyAt);
+      if (entry === undefined) {
+        tallies.dropped.unknown++;
+        this.#tellGone(keyAt, wasHere ? PEER_GONE.left : PEER_GONE.notHere, now);
+        return undefined;
+      }
+      this.#last = entry;
+    }
+    const { client } = entry;
+    if (client === undefined) {
+      this.#routeElsewhere(entry, at, next, now);
+      return undefined;
+    }
+    this.#entry!.writeTo(view, keyAt);
+    tallies.frames++;
+    tallies.bytes += next - at;
+    return client;
+  }
+
+  #routeElsewhere(entry: Entry, at: number, next: number, now: number): void {
+    const { slab, tallies } = this.#context;
+    const { replica } = entry;
+    if (replica === undefined) {
+      tallies.dropped.unknown++;
+      this.#tellGone(at + HEADER_BYTES, PEER_GONE.notHere, now);
+      return;
+    }
+    tallies.linkFrames++;
+    replica.forward(slab.bytes, { at, end: next, sender: this.#entry!.key }, now);
+  }
+
+  /** The first frame must be a Register, and that is said as soon as its head is there. */
+  #mayBeRegister(start: number, end: number): boolean {
+    const { bytes } = this.#context.slab;
+    if (end - start < LENGTH_BYTES) return true;
+    const isRegister =
+      lengthAt(bytes, start) === REGISTER_LENGTH &&
+      (end - start === LENGTH_BYTES || bytes[start + LENGTH_BYTES] === FRAME.register);
+    if (!isRegister) this.end('no-register');
+    return isRegister;
+  }
+
+  /** Any frame but Data of a registered client. Always undefined: it goes nowhere. */
+  #takeOther(at: number, next: number, now: number): undefined {
+    const { slab, tallies } = this.#context;
+    const type = slab.bytes[at + LENGTH_BYTES]!;
+    if (this.#entry === undefined) return void this.#register(at + HEADER_BYTES, now);
+    if (type === FRAME.data) tallies.dropped.unregistered++;
+    else if (type === FRAME.hello || type === FRAME.proof || type === FRAME.ping) {
+      // A copy: what is kept of it must outlive the read.
+      const frame = Uint8Array.prototype.slice.call(slab.bytes, at, next);
+      this.#takeExtension(frame, now);
+    } else if (type !== FRAME.keepalive) tallies.ignored++;
+    return undefined;
+  }
+
+  #register(keyAt: number, now: number): void {
+    const { slab, directory, policy, limits, tallies } = this.#context;
+    if (isLowOrderKey(slab.bytes.subarray(keyAt, keyAt + 32))) {
+      tallies.handshakes.lowOrder++;
+      return this.#refuse('the key is a point of low order, nobody’s key', 'not-proven');
+    }
+    this.#entry = directory.findOrAdd(slab.view, keyAt);
+    if (this.#claim(false)) tallies.registrations.unproven++;
+    else this.#deadlineAt = now + (policy === 'require' ? limits.proofDeadlineMs : limits.registerDeadlineMs);
+  }
+
+  /** Asks for the key; who had it before goes when this client has it. */
+  #claim(proven: boolean): boolean {
+    const displaced = this.#context.directory.claim(this.#entry!, this, proven);
+    if (displaced === false) return false;
+    this.isProven = proven;
+    this.isRegistered = true;
+    this.#deadlineAt = 0;
+    displaced?.displace();
+    return true;
+  }
+
+  #takeExtension(frame: Uint8Array, now: number): void {
+    let message: ExtensionMessage | undefined;
+    try {
+      message = decodeExtension(frame);
+    } catch (error) {
+      if (!(error instanceof FrameError)) throw error;
+      return this.#refuse(error.message, 'malformed');
+    }
+    if (message?.kind === 'hello' && !this.#hasSaidHello) {
+      this.#hasSaidHello = true;
+      const register = encodeRegister(this.#entry!.key);
+      this.#pending = this.#context.verifier.challenge({ register, helloFrame: frame, hello: message }, now);
+      this.#capabilities = this.#pending.capabilities;
+      this.#sendFrame(this.#pending.challenge);
+    } else if (message?.kind === 'proof' && this.#pending !== undefined) {
+      const pending = this.#pending;
+      this.#pending = undefined;
+      void this.#prove(pending, message.tag, now);
+    } else if (message?.kind === 'ping' && this.#hasSaidHello) this.#send({ kind: 'pong', data: message.data });
+    else this.#context.tallies.ignored++;
+  }
+
+  async #prove(pending: Pending, tag: Uint8Array, now: number): Promise<void> {
+    const { verifier, tallies, limits, outboxes } = this.#context;
+    if (now > pending.expiresAt) {
+      tallies.handshakes.expired++;
+      return this.#refuse('the proof came too late', 'not-proven');
+    }
+    const verdict = await verifier.verify(pending, this.#entry!.key, tag);
+    if (this.isEnded) return;
+    tallies.handshakes[verdict.kind]++;
+    if (verdict.kind !== 'proven') {
+      const isBusy = verdict.kind === 'busy';
+      return this.#refuse(isBusy ? 'too many handshakes: try again' : 'the proof does not match the key', 'not-proven');
+    }
+    this.#claim(true);
+    tallies.registrations.proven++;
+    this.#send({
+      kind: 'ready',
+      tag: verdict.readyTag,
+      session: this.#context.nextSession++,
+      keepaliveMs: Math.min(KEEPALIVE_MS, Math.floor(limits.idleTimeoutMs / 3)),
+      idleTimeoutMs: limits.idleTimeoutMs,
+      queueBytes: outboxes.queueBytes,
+      bytesPerSecond: limits.bytesPerSecond,
+    });
+  }
+
+  /** Says why, and ends the connection. */
+  #refuse(text: string, reason: CloseReason): void {
+    if (this.isEnded) return;
+    this.#sendFrame(encodeError(text));
+    this.socket.destroySoon();
+    setTimeout(() => this.socket.destroy(), FAREWELL_MS).unref();
+    this.onClosed(reason);
+  }
+
+  #send(message: ExtensionMessage): void {
+    this.#sendFrame(encodeExtension(message));
+  }
+
+  #sendFrame(frame: Uint8Array): void {
+    this.outbox.send(Buffer.from(frame.buffer, frame.byteOffset, frame.length), 0, frame.length, performance.now());
+  }
+
+  #tellGone(keyAt: number, reason: number, now: number): void {
+    if ((this.#capabilities & CAPABILITY.peerGone) === 0) return;
+    this.#goneTokens = Math.min(PEER_GONE_BURST, this.#goneTokens + (now - this.#goneAt) * PEER_GONE_PER_MS);
+    this.#goneAt = now;
+    if (this.#goneTokens < 1) return;
+    this.#goneTokens--;
+    this.#send({ kind: 'peerGone', key: this.#context.slab.bytes.subarray(keyAt, keyAt + 32), reason });
+  }
+
+  #spendRate(count: number, now: number): void {
+    const { limits, holds } = this.#context;
+    const perMs = limits.bytesPerSecond / 1000;
+    this.#rateTokens = Math.min(RATE_BURST_MS * perMs, this.#rateTokens + (now - this.#rateAt) * perMs) - count;
+    this.#rateAt = now;
+    if (this.#rateTokens < 0) holds.holdForRate(this, -this.#rateTokens / perMs, now);
+  }
+}

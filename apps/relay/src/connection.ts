@@ -1,0 +1,190 @@
+import { Socket } from 'node:net';
+import { type SecureContext, TLSSocket } from 'node:tls';
+
+import { limitedAs, type Admission } from './admission.ts';
+import { Client, type ClientContext } from './client.ts';
+import { HEADROOM } from './memory.ts';
+import { decodeProxyHeader, MAX_PROXY_HEADER_BYTES } from './proxy-protocol.codec.ts';
+import { type CloseReason } from './tallies.ts';
+
+/** Whatever a connection's bytes are given to: first its opening, then its client. */
+export interface Reader {
+  onBytes(count: number): void;
+  check(now: number): void;
+  /** The connection has ended. */
+  onClosed(reason: CloseReason): void;
+  /** Ends it. */
+  end(reason: CloseReason): void;
+}
+
+/** A socket that reads into the common buffer. One function serves all of them: a closure for each would cost memory. */
+class RelaySocket extends Socket {
+  reader: Reader | undefined;
+}
+
+const onRead = function (this: unknown, count: number): boolean {
+  (this as RelaySocket).reader?.onBytes(count);
+  return true;
+};
+const onClose = function (this: RelaySocket, hadError: boolean): void {
+  this.reader?.onClosed(hadError ? 'error' : 'by-peer');
+};
+const onError = (): void => {};
+
+export interface ConnectionContext {
+  readonly clients: ClientContext;
+  readonly admission: Admission;
+  /** Undefined: no TLS. A function, because certificates are renewed. */
+  readonly secureContext: () => SecureContext | undefined;
+  /** Whether a PROXY header must come from that address. */
+  readonly isProxy: (address: string) => boolean;
+  readonly readers: Set<Reader>;
+}
+
+/** First byte of a TLS ClientHello (a record of the handshake); a frame begins with 0. */
+const TLS_HANDSHAKE = 0x16;
+
+/**
+ * Takes a connection that the server has accepted without reading from it. Node gives a server's sockets no `onread`
+ * option, so the handle moves to a socket of ours that has it: reads then go into one buffer instead of a new one each,
+ * which halves the processor time per packet and keeps an idle connection small.
+ */
+export const takeConnection = (accepted: Socket, context: ConnectionContext): void => {
+  const now = performance.now();
+  const { admission } = context;
+  const { tallies, slab } = context.clients;
+  const address = accepted.remoteAddress;
+  const refusal = admission.enter();
+  if (address === undefined || refusal !== undefined) {
+    if (refusal === undefined) admission.leave();
+    else tallies.refused[refusal]++;
+    accepted.destroy();
+    return;
+  }
+  const holder = accepted as unknown as { _handle: { reading: boolean } | null };
+  const handle = holder._handle!;
+  holder._handle = null;
+  handle.reading = false;
+  const options = { handle, onread: { buffer: slab.target, callback: onRead } };
+  const socket = new RelaySocket(options as ConstructorParameters<typeof Socket>[0]);
+  socket.on('close', onClose).on('error', onError);
+  const opening = new Opening(context, socket, now);
+  socket.reader = opening;
+  context.readers.add(opening);
+  opening.begin(limitedAs(address), context.isProxy(address));
+  if (!socket.destroyed) socket.resume();
+};
+
+/** Counts a connection out. */
+export const leave = (admission: Admission, address: string | undefined): void => {
+  admission.leave();
+  if (address !== undefined) admission.leaveAddress(address);
+};
+
+/** A connection until its first byte says what it is: a PROXY header first, if one must come, then TLS or frames. */
+class Opening implements Reader {
+  readonly #context: ConnectionContext;
+  readonly #socket: RelaySocket;
+  readonly #since: number;
+  #proxyHeader: Buffer | undefined;
+  /** As which it counts; undefined: not yet. */
+  #address: string | undefined;
+
+  constructor(context: ConnectionContext, socket: RelaySocket, now: number) {
+    this.#context = context;
+    this.#socket = socket;
+    this.#since = now;
+  }
+
+  begin(address: string, isProxy: boolean): void {
+    if (isProxy) this.#proxyHeader = Buffer.alloc(0);
+    else this.#enterAddress(address);
+  }
+
+  onBytes(count: number): void {
+    const { slab } = this.#context.clients;
+    let left = count;
+    if (this.#proxyHeader !== undefined) {
+      left = this.#takeProxyHeader(this.#proxyHeader, slab.bytes.subarray(HEADROOM, HEADROOM + count));
+      if (left <= 0) return;
+    }
+    const secureContext = this.#context.secureContext();
+    if (slab.bytes[HEADROOM] === TLS_HANDSHAKE && secureContext !== undefined)
+      return this.#becomeTls(secureContext, Buffer.from(slab.target.subarray(0, left)));
+    const client = this.#becomeClient(this.#socket);
+    this.#socket.reader = client;
+    client.onBytes(left);
+  }
+
+  check(now: number): void {
+    if (now - this.#since > this.#context.clients.limits.registerDeadlineMs) this.end('not-registered');
+  }
+
+  onClosed(reason: CloseReason): void {
+    const { clients, readers } = this.#context;
+    if (!readers.delete(this)) return;
+    clients.tallies.closed[reason]++;
+    leave(this.#context.admission, this.#address);
+  }
+
+  end(reason: CloseReason): void {
+    this.#socket.destroy();
+    this.onClosed(reason);
+  }
+
+  #enterAddress(address: string): void {
+    const { admission, clients } = this.#context;
+    const refusal = admission.enterAddress(address, performance.now());
+    if (refusal === undefined) {
+      this.#address = address;
+      return;
+    }
+    clients.tallies.refused[refusal]++;
+    this.#context.readers.delete(this);
+    this.#socket.destroy();
+    leave(this.#context.admission, undefined);
+  }
+
+  /** Puts what follows the header where reads stand, and says how much that is; 0 or less: nothing to go on with. */
+  #takeProxyHeader(before: Buffer, read: Buffer): number {
+    const bytes = Buffer.concat([before, read]);
+    const header = decodeProxyHeader(bytes);
+    if (header.kind === 'partial' && bytes.length <= MAX_PROXY_HEADER_BYTES) {
+      this.#proxyHeader = bytes;
+      return 0;
+    }
+    if (header.kind !== 'header') {
+      this.end('proxy');
+      return 0;
+    }
+    this.#proxyHeader = undefined;
+    if (header.source !== undefined) this.#enterAddress(limitedAs(header.source));
+    if (this.#socket.destroyed) return 0;
+    const left = bytes.subarray(header.bytes);
+    this.#context.clients.slab.target.set(left);
+    return left.length;
+  }
+
+  #becomeTls(secureContext: SecureContext, first: Buffer): void {
+    const { slab } = this.#context.clients;
+    this.#socket.unshift(first);
+    const secure = new TLSSocket(this.#socket, { isServer: true, secureContext });
+    this.#socket.reader = undefined;
+    let reader: Reader = this;
+    secure.on('error', onError);
+    secure.on('close', (hadError: boolean) => reader.onClosed(hadError ? 'tls' : 'by-peer'));
+    secure.on('data', (chunk: Buffer) => {
+      if (reader === this) reader = this.#becomeClient(secure);
+      slab.target.set(chunk);
+      reader.onBytes(chunk.length);
+    });
+  }
+
+  #becomeClient(socket: Socket): Client {
+    const { clients, readers } = this.#context;
+    readers.delete(this);
+    const client = new Client(clients, socket, this.#address);
+    readers.add(client);
+    return client;
+  }
+}

@@ -1,0 +1,83 @@
+import { LENGTH_BYTES, lengthAt } from '@unbounded/relay-protocol';
+
+import { type Memory } from './memory.ts';
+
+/** Whole frames one after the other, from `from` to `to`. */
+export interface Block {
+  readonly bytes: Buffer;
+  from: number;
+  to: number;
+  /** When its first frame came. */
+  readonly since: number;
+}
+
+const FIRST_BLOCK = 16 * 1024;
+const NEXT_BLOCK = 64 * 1024;
+
+/** Frames that wait for a connection to have room. Beyond its budget of bytes the oldest go: a fresh packet is worth more. */
+export class Lane {
+  bytes = 0;
+  readonly #budget: number;
+  readonly #memory: Memory;
+  readonly #blocks: Block[] = [];
+
+  constructor(budget: number, memory: Memory) {
+    this.#budget = budget;
+    this.#memory = memory;
+  }
+
+  /**
+   * Takes a copy of the frame. Returns how many frames were lost for it: old ones, or itself when there is no memory.
+   */
+  push(source: Buffer, start: number, end: number, now: number): number {
+    const size = end - start;
+    let lost = 0;
+    while (this.bytes > 0 && this.bytes + size > this.#budget) {
+      this.#dropOldest();
+      lost++;
+    }
+    const block = this.#blockFor(size, now);
+    if (block === undefined) return lost + 1;
+    block.bytes.set(source.subarray(start, end), block.to);
+    block.to += size;
+    this.bytes += size;
+    return lost;
+  }
+
+  /** The oldest block, which is the caller's from now on, to be given back with `Memory.give`. */
+  take(): Block | undefined {
+    const block = this.#blocks.shift();
+    if (block !== undefined) this.bytes -= block.to - block.from;
+    return block;
+  }
+
+  clear(): void {
+    for (let block = this.take(); block !== undefined; block = this.take()) this.#release(block);
+  }
+
+  #blockFor(size: number, now: number): Block | undefined {
+    const last = this.#blocks.at(-1);
+    if (last !== undefined && last.bytes.length - last.to >= size) return last;
+    const wanted = Math.max(size, last === undefined ? FIRST_BLOCK : NEXT_BLOCK);
+    if (!this.#memory.allows(wanted)) return undefined;
+    const block: Block = { bytes: this.#memory.take(wanted), from: 0, to: 0, since: now };
+    this.#memory.held += block.bytes.length;
+    this.#blocks.push(block);
+    return block;
+  }
+
+  #dropOldest(): void {
+    const block = this.#blocks[0]!;
+    const size = LENGTH_BYTES + lengthAt(block.bytes, block.from);
+    block.from += size;
+    this.bytes -= size;
+    if (block.from < block.to) return;
+    this.#blocks.shift();
+    this.#release(block);
+  }
+
+  #release(block: Block): void {
+    this.#memory.held -= block.bytes.length;
+    this.#memory.give(block.bytes);
+  }
+}

@@ -1,0 +1,80 @@
+import {
+  DATA_HEAD_BYTES,
+  FORWARD_DESTINATION_AT,
+  FORWARD_HEAD_BYTES,
+  FORWARD_SENDER_AT,
+  HEADER_BYTES,
+  KEY_BYTES,
+  writeForwardHead,
+} from '@unbounded/relay-protocol';
+
+import { type Entry } from '../directory.ts';
+import { type Memory, READ_BYTES } from '../memory.ts';
+import { type Outbox } from '../outbox.ts';
+import { type Gatherer, type Round, type RoundSender } from '../round.ts';
+
+/** A Data frame in the read buffer, and who sends it. */
+export interface Departure {
+  readonly at: number;
+  readonly end: number;
+  readonly sender: Uint8Array;
+}
+
+/** Another replica of this relay: what is registered there (it says so by its link to us), and our link to it. */
+export class Replica implements Gatherer {
+  readonly id: string;
+  /** Keys that are registered there. */
+  readonly entries = new Set<Entry>();
+  /** Of our own link to it, while that is up. */
+  outbox: Outbox | undefined;
+  readonly #memory: Memory;
+  readonly #round: Round;
+  #stage: Buffer | undefined;
+  #staged = 0;
+
+  constructor(id: string, memory: Memory, round: Round) {
+    this.id = id;
+    this.#memory = memory;
+    this.#round = round;
+  }
+
+  get isReachable(): boolean {
+    return this.outbox !== undefined;
+  }
+
+  /** Sends a client's Data frame there; with the others of the round in one write. */
+  forward(source: Buffer, { at, end, sender }: Departure, now: number): void {
+    const payloadBytes = end - at - DATA_HEAD_BYTES;
+    const size = FORWARD_HEAD_BYTES + payloadBytes;
+    if (this.#stage !== undefined && this.#staged + size > this.#stage.length) this.#write(now);
+    if (this.#stage === undefined) {
+      this.#stage = this.#memory.take(READ_BYTES);
+      this.#round.join(this);
+    }
+    const stage = this.#stage;
+    writeForwardHead(stage, this.#staged, payloadBytes);
+    const keyAt = at + HEADER_BYTES;
+    stage.set(source.subarray(keyAt, keyAt + KEY_BYTES), this.#staged + FORWARD_DESTINATION_AT);
+    stage.set(sender, this.#staged + FORWARD_SENDER_AT);
+    stage.set(source.subarray(at + DATA_HEAD_BYTES, end), this.#staged + FORWARD_HEAD_BYTES);
+    this.#staged += size;
+  }
+
+  flush(now: number, sender: RoundSender): void {
+    this.#write(now);
+    if (this.outbox?.isFilling) sender.onFilling(this.outbox, now);
+  }
+
+  #write(now: number): void {
+    const stage = this.#stage;
+    if (stage === undefined) return;
+    const { outbox } = this;
+    if (outbox?.isFlowing) outbox.write(stage, 0, this.#staged, now);
+    else {
+      outbox?.enqueue(stage, 0, this.#staged, now);
+      this.#memory.give(stage);
+    }
+    this.#stage = undefined;
+    this.#staged = 0;
+  }
+}

@@ -1,0 +1,159 @@
+import { type Socket } from 'node:net';
+
+import { frameEnd, MAX_LINK_LENGTH } from '@unbounded/relay-protocol';
+
+import { type Block, Lane } from './lane.ts';
+import { type Memory } from './memory.ts';
+import { type Tallies } from './tallies.ts';
+
+/** What is the same for all outboxes of a kind. */
+export interface OutboxShared {
+  readonly memory: Memory;
+  readonly tallies: Tallies;
+  /** Bytes that wait for one connection at most; the oldest go first. */
+  readonly queueBytes: number;
+  /** Bytes in front of a frame's payload. */
+  readonly headBytes: number;
+  readonly queueAge: (ms: number) => void;
+}
+
+/** Room that bulk data cannot take: handshakes of WireGuard and packets of a keepalive's size. */
+const URGENT_BYTES = 32 * 1024;
+/** WireGuard's transport packet without data has 32 bytes; a handshake begins with 1 to 3. */
+const SMALL_PAYLOAD = 32;
+const LAST_HANDSHAKE_TYPE = 3;
+const NOTHING = Buffer.alloc(0);
+
+/**
+ * What goes to one connection. While the kernel takes everything at once there is no queue: frames are copied from the
+ * read buffer into a buffer of the pool, written, and the buffer is free again when the call returns. What the kernel does
+ * not take keeps its buffer until it does; frames that come in the meantime wait in two lanes.
+ */
+export class Outbox {
+  readonly #socket: Socket;
+  readonly #shared: OutboxShared;
+  /** Segments of the current round, see round.ts. */
+  firstSegment = -1;
+  lastSegment = -1;
+  roundBytes = 0;
+  /** When the write began that the kernel has not taken yet; 0: none. */
+  writingSince = 0;
+  /** When the kernel last took something after a wait. */
+  progressAt = 0;
+  #inFlight: Buffer | undefined;
+  #urgent: Lane | undefined;
+  #bulk: Lane | undefined;
+  /** Called once when a queue that was more than half full has become short, or the connection has ended. */
+  onRoom: (() => void) | undefined;
+
+  constructor(socket: Socket, shared: OutboxShared) {
+    this.#socket = socket;
+    this.#shared = shared;
+  }
+
+  get queued(): number {
+    return (this.#bulk?.bytes ?? 0) + (this.#urgent?.bytes ?? 0);
+  }
+
+  /** Whether senders should wait a moment rather than lose frames. */
+  get isFilling(): boolean {
+    return (this.#bulk?.bytes ?? 0) * 2 > this.#shared.queueBytes;
+  }
+
+  /** Whether the kernel takes what is written at once. */
+  get isFlowing(): boolean {
+    return this.writingSince === 0;
+  }
+
+  /** Writes the first bytes of the buffer, which comes from the pool and goes back there. */
+  write(buffer: Buffer, from: number, to: number, now: number): void {
+    const socket = this.#socket;
+    const { memory } = this.#shared;
+    if (socket.destroyed) return memory.give(buffer);
+    socket.write(buffer.subarray(from, to));
+    if (socket.writableLength === 0) return memory.give(buffer); // all in the kernel: nobody refers to the bytes any more
+    this.writingSince = now;
+    this.#inFlight = buffer;
+    memory.held += buffer.length;
+    // A write of nothing ends after the one before it; only those that wait pay for a callback.
+    socket.write(NOTHING, () => this.#onTaken());
+  }
+
+  /** Frames from `start` to `end` of any buffer; copied. */
+  send(bytes: Buffer, start: number, end: number, now: number): void {
+    if (!this.isFlowing) return this.enqueue(bytes, start, end, now);
+    const buffer = this.#shared.memory.take(end - start);
+    buffer.set(bytes.subarray(start, end));
+    this.write(buffer, 0, end - start, now);
+  }
+
+  /** Puts whole frames into the lanes, and counts what is lost by it. */
+  enqueue(bytes: Buffer, start: number, end: number, now: number): void {
+    const { tallies } = this.#shared;
+    if (this.#socket.destroyed) return;
+    const [urgent, bulk] = this.#lanes();
+    for (let at = start; at < end;) {
+      const next = frameEnd(bytes, at, end, MAX_LINK_LENGTH);
+      const lane = this.#isUrgent(bytes, at, next) ? urgent : bulk;
+      tallies.dropped.slow += lane.push(bytes, at, next, now);
+      at = next;
+    }
+  }
+
+  /** The connection has ended: nothing is held for it any more. */
+  close(): void {
+    this.#bulk?.clear();
+    this.#urgent?.clear();
+    this.#release();
+    this.writingSince = 0;
+    this.#room();
+  }
+
+  #isUrgent(bytes: Buffer, start: number, end: number): boolean {
+    const payload = start + this.#shared.headBytes;
+    return end <= payload + SMALL_PAYLOAD || bytes[payload]! <= LAST_HANDSHAKE_TYPE;
+  }
+
+  #lanes(): readonly [Lane, Lane] {
+    const { memory, queueBytes } = this.#shared;
+    this.#urgent ??= new Lane(URGENT_BYTES, memory);
+    this.#bulk ??= new Lane(queueBytes, memory);
+    return [this.#urgent, this.#bulk];
+  }
+
+  #release(): void {
+    if (this.#inFlight === undefined) return;
+    const { memory } = this.#shared;
+    memory.held -= this.#inFlight.length;
+    // After an error libuv may still hold the bytes, so the buffer of a dead connection is not used again.
+    if (!this.#socket.destroyed) memory.give(this.#inFlight);
+    this.#inFlight = undefined;
+  }
+
+  #onTaken(): void {
+    this.#release();
+    this.writingSince = 0;
+    if (this.#socket.destroyed) return;
+    const now = performance.now();
+    this.progressAt = now;
+    while (this.isFlowing) {
+      const block = this.#urgent?.take() ?? this.#bulk?.take();
+      if (block === undefined) break;
+      this.#writeBlock(block, now);
+    }
+    if ((this.#bulk?.bytes ?? 0) * 4 < this.#shared.queueBytes) this.#room();
+    if (this.queued === 0) this.#urgent = this.#bulk = undefined;
+  }
+
+  #writeBlock(block: Block, now: number): void {
+    this.#shared.queueAge(now - block.since);
+    this.#shared.memory.held -= block.bytes.length;
+    this.write(block.bytes, block.from, block.to, now);
+  }
+
+  #room(): void {
+    const { onRoom } = this;
+    this.onRoom = undefined;
+    onRoom?.();
+  }
+}

@@ -1,0 +1,67 @@
+import { type Metrics } from '@unbounded/telemetry';
+
+import { type RelayState } from './relay.ts';
+
+/** Seconds that packets waited for a client that did not read fast enough. */
+const AGE_BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+/**
+ * Carries the counts of the forwarding path over to Prometheus: `update` is called once a second, so that a packet costs an
+ * addition and no more.
+ */
+export const relayMetrics = (metrics: Metrics) => {
+  const count = <L extends string = never>(name: string, help: string, labels: readonly L[] = []) =>
+    metrics.counter({ name: `unbounded_relay_${name}`, help, labels });
+  const gauge = (name: string, help: string) => metrics.gauge({ name: `unbounded_relay_${name}`, help });
+  const counters = {
+    frames: count('frames_total', 'Data frames given to clients.'),
+    bytes: count('bytes_total', 'Bytes of Data frames given to clients, heads included.'),
+    linkFrames: count('link_frames_total', 'Data frames given to other replicas.'),
+    dropped: count('dropped_frames_total', 'Data frames that reached nobody.', ['reason']),
+    ignored: count('ignored_frames_total', 'Frames of unknown types, or out of place.'),
+    registrations: count('registrations_total', 'Keys given to connections.', ['proof']),
+    handshakes: count('handshakes_total', 'Proofs by result.', ['result']),
+    closed: count('closed_connections_total', 'Connections that ended.', ['reason']),
+    refused: count('refused_connections_total', 'Connections that were not taken.', ['limit']),
+    held: count('held_reads_total', 'Times that a sender was not read for a moment.', ['reason']),
+  };
+  const gauges = {
+    connections: gauge('connections', 'Connections of clients.'),
+    registered: gauge('registered_keys', 'Keys that are registered here.'),
+    heldBytes: gauge('held_bytes', 'Bytes in queues and unfinished writes.'),
+    links: gauge('links', 'Other replicas that can be reached.'),
+  };
+  const age = metrics.histogram({
+    name: 'unbounded_relay_queue_age_seconds',
+    help: 'How long packets waited for a client that did not read fast enough.',
+    buckets: AGE_BUCKETS,
+  });
+  const before = new Map<string, number>();
+  const grown = (key: string, now: number): number => {
+    const growth = now - (before.get(key) ?? 0);
+    before.set(key, now);
+    return growth;
+  };
+  const each = (group: string, values: Readonly<Record<string, number>>, add: (label: string, by: number) => void) => {
+    for (const [label, value] of Object.entries(values)) add(label, grown(`${group}.${label}`, value));
+  };
+  return {
+    queueAge: (ms: number): void => age.observe(ms / 1000),
+    update: ({ tallies, connections, registered, heldBytes, links }: RelayState): void => {
+      const { frames, bytes, linkFrames, ignored } = tallies;
+      each('', { frames, bytes, linkFrames, ignored }, (name, by) =>
+        counters[name as 'frames' | 'bytes' | 'linkFrames' | 'ignored'].inc(by),
+      );
+      each('dropped', tallies.dropped, (reason, by) => counters.dropped.inc({ reason }, by));
+      each('registrations', tallies.registrations, (proof, by) => counters.registrations.inc({ proof }, by));
+      each('handshakes', tallies.handshakes, (result, by) => counters.handshakes.inc({ result }, by));
+      each('closed', tallies.closed, (reason, by) => counters.closed.inc({ reason }, by));
+      each('refused', tallies.refused, (limit, by) => counters.refused.inc({ limit }, by));
+      each('held', tallies.held, (reason, by) => counters.held.inc({ reason }, by));
+      gauges.connections.set(connections);
+      gauges.registered.set(registered);
+      gauges.heldBytes.set(heldBytes);
+      gauges.links.set(links);
+    },
+  };
+};
