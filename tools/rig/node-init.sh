@@ -1,7 +1,8 @@
 #!/bin/bash
 # First process of a lab node, in mount, pid, uts, ipc and cgroup namespaces of its own (see src/node.ts): gives the node
 # its own view of /sys, /run and the state folders at their usual paths, then runs containerd, kubelet and kube-proxy.
-# Environment: NODE (name), DIR (state folder), IMAGES (tars to import), BIN (Kubernetes programs), CNI_PLUGINS, LABELS, DNS.
+# Environment: NODE (name), DIR (state folder), CNI_PLUGINS; and for Kubernetes IMAGES (tars to import), BIN (its programs),
+# LABELS, NODE_IP. Without BIN nothing is run.
 set -euo pipefail
 hostname "$NODE"
 mount --make-rprivate /
@@ -28,7 +29,7 @@ shadow vm/overcommit_memory 1; shadow vm/panic_on_oom 0; shadow kernel/panic 10;
 shadow kernel/keys/root_maxkeys 1000000; shadow kernel/keys/root_maxbytes 25000000
 
 # Pods on the host's network get the node's /etc/hosts, which is not the machine's.
-chmod 644 "$DIR/hosts"; mount --bind "$DIR/hosts" /etc/hosts
+[ -z "${BIN-}" ] || { chmod 644 "$DIR/hosts"; mount --bind "$DIR/hosts" /etc/hosts; }
 
 mount -t tmpfs -o mode=755 tmpfs /run
 mkdir -p /run/containerd /run/netns /run/lock
@@ -40,6 +41,9 @@ done
 mkdir -p /opt/cni/bin /etc/cni/net.d
 cp -n "$CNI_PLUGINS"/{bridge,host-local,portmap,loopback} /opt/cni/bin/
 mount --make-rshared /
+: >"$DIR/made"
+# Without Kubernetes: only holds the namespaces, and reaps what is orphaned in them.
+while [ -z "${BIN-}" ]; do sleep infinity & wait; done
 
 cp "$DIR/containerd.toml" /etc/containerd/config.toml
 cp "$DIR/kubelet.yaml" /var/lib/kubelet/config.yaml

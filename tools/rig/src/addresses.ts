@@ -12,6 +12,8 @@ interface Plan {
   readonly wan: string;
   readonly wanHost: (host: number) => string;
   readonly podPool: (site: number) => string;
+  /** The node's block, of those of a site the n-th from 0. */
+  readonly podBlock: (site: number, n: number) => string;
   /** What every pod pool lies in. */
   readonly pods: string;
   readonly services: { readonly cidr: string; readonly apiServer: string; readonly dns: string };
@@ -31,6 +33,7 @@ export const PLANS: Readonly<Record<Family, Plan>> = {
     wan: '203.0.113.0/24',
     wanHost: (host) => `203.0.113.${host}`,
     podPool: (site) => `100.${64 + site}.0.0/16`,
+    podBlock: (site, n) => `100.${64 + site}.${n}.0/24`,
     pods: '100.64.0.0/10',
     services: { cidr: '10.96.0.0/16', apiServer: '10.96.0.1', dns: '10.96.0.10' },
     lanLength: 24,
@@ -44,6 +47,7 @@ export const PLANS: Readonly<Record<Family, Plan>> = {
     wan: '2001:db8:203::/64',
     wanHost: (host) => `2001:db8:203::${host}`,
     podPool: (site) => `fd64:${site}::/56`,
+    podBlock: (site, n) => `fd64:${site}:0:${n.toString(16)}::/64`,
     pods: 'fd64::/16',
     services: { cidr: 'fd96::/112', apiServer: 'fd96::1', dns: 'fd96::a' },
     lanLength: 64,

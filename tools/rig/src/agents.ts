@@ -86,16 +86,16 @@ export const stopControllers = async (): Promise<void> => {
 const agentDaemon = (node: string, app: NodeApp): string => `${app}-${node}`;
 export const agentLog = agentDaemon;
 
+/** What agents read objects from where there is no Kubernetes. */
+export const objectsFolder = join(state, 'objects');
+
 const agentArguments = (layout: LabLayout, node: LabNode, app: NodeApp): string[] => {
   if (app === 'node-keeper') return ['--wireguard-go', binary('wireguard-go')];
-  const kubeconfig = join(nodeDir(node.name), `${NODE_AGENT}.kubeconfig`);
-  // Not said where it is the default: a test may then say otherwise by environment.
-  const { dataplane } = layout.options;
+  const { dataplane, fabric } = layout.options;
   return [
-    '--node-name',
-    node.name,
-    '--kubeconfig',
-    kubeconfig,
+    ...['--node-name', node.name],
+    ...(fabric ? ['--objects', objectsFolder] : ['--kubeconfig', join(nodeDir(node.name), `${NODE_AGENT}.kubeconfig`)]),
+    // Not said where it is the default: a test may then say otherwise by environment.
     ...(dataplane === 'ebpf' ? [] : ['--dataplane', dataplane]),
   ];
 };
@@ -108,7 +108,7 @@ export const startAgent = async (
   env: NodeJS.ProcessEnv = {},
 ): Promise<void> => {
   if (agentPids(node.name, app).length > 0) return;
-  if (app === NODE_AGENT) {
+  if (app === NODE_AGENT && !layout.options.fabric) {
     await waitForFile(agentTokenFile(node.name), 60_000);
     const config = kubeconfigOf(labPki(), apiServerUrl(layout, node.site), { tokenFile: agentTokenFile(node.name) });
     writeFileSync(join(nodeDir(node.name), `${NODE_AGENT}.kubeconfig`), config, { mode: 0o600 });

@@ -45,13 +45,23 @@ const inheritCpuset = (folder: string): void => {
   }
 };
 
+const V2_CONTROLLERS: ReadonlySet<string> = new Set(['cpu', 'memory', 'pids', 'cpuset']);
+/** What the groups below a group of version 2 may have of what Kubernetes needs: as much as the machine gives it. */
+const subtreeControl = (lab: string): string =>
+  readFileSync(join(lab, 'cgroup.controllers'), 'utf8')
+    .trim()
+    .split(' ')
+    .filter((name) => V2_CONTROLLERS.has(name))
+    .map((name) => `+${name}`)
+    .join(' ');
+
 /** Makes the node's group in every hierarchy and returns the files into which its first process writes its pid. */
 export const makeNodeCgroup = (node: string): string[] =>
   labFolders().map((lab) => {
     const folder = join(lab, node);
     mkdirSync(folder, { recursive: true });
     if (lab.includes('/cpuset/')) [lab, folder].forEach(inheritCpuset);
-    if (isVersion2()) writeFileSync(join(lab, 'cgroup.subtree_control'), '+cpu +memory +pids +cpuset');
+    if (isVersion2()) writeFileSync(join(lab, 'cgroup.subtree_control'), subtreeControl(lab));
     return join(folder, 'cgroup.procs');
   });
 

@@ -112,7 +112,7 @@ const makeRouter = async (site: LabSite, layout: LabLayout): Promise<void> => {
     ...others.flatMap((other) => other.lans.map((lan, index) => `route add ${lan} via ${other.routerWanIps[index]}`)),
   ]);
   run([...inNamespace(router), 'sysctl', '-qw', 'net.ipv4.ip_forward=1', 'net.ipv6.conf.all.forwarding=1']);
-  const rules = layout.families.map((family) => natTable(site, family, routed)).join('');
+  const rules = layout.underlayFamilies.map((family) => natTable(site, family, routed)).join('');
   await runAsync([...inNamespace(router), 'nft', '-f', '-'], { input: rules });
 };
 

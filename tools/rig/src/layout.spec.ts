@@ -1,7 +1,8 @@
 import { overlaps, parsePrefix } from '@unbounded/ip';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { apiServerUrl, layoutOf, PROTOCOLS, TOPOLOGIES } from './layout.ts';
+import { apiServerUrl, layoutOf } from './layout.ts';
+import { PROTOCOLS, TOPOLOGIES } from './options.ts';
 
 const options = fc.record({
   sites: fc.integer({ min: 1, max: 8 }),

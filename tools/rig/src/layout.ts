@@ -1,46 +1,7 @@
-import { FAMILIES, type Family, type FamilyOption, hostOf, PLANS } from './addresses.ts';
+import { FAMILIES, type Family, hostOf, PLANS } from './addresses.ts';
+import { checkOptions, DEFAULTS, type LabOptions } from './options.ts';
 
 /** What the lab consists of, as a value: every name and address is decided here, before anything is made. */
-
-export const PROTOCOLS = ['Auto', 'WireGuard', 'GENEVE', 'VXLAN', 'IPIP', 'None'] as const;
-export type Protocol = (typeof PROTOCOLS)[number];
-
-/**
- * How the sites are joined. pools: a pool of gateways each, every pool peered with every other, over the WAN. chain: only
- * pools of neighbours are peered, so that traffic between the ends passes the middle. mesh: LANs are routed to each
- * other and nodes of all sites link directly, without gateways. internal: LANs are routed, and gateways of Internal
- * pools, which have no external address, join the sites.
- */
-export const TOPOLOGIES = ['pools', 'chain', 'mesh', 'internal'] as const;
-export type Topology = (typeof TOPOLOGIES)[number];
-export const DATAPLANES = ['ebpf', 'netlink'] as const;
-export type Dataplane = (typeof DATAPLANES)[number];
-/** How our apps run: process is quick to start and to stop; pods is how a cluster runs them, from our image by our chart. */
-export const AGENTS = ['process', 'pods'] as const;
-export type Agents = (typeof AGENTS)[number];
-
-export interface LabOptions {
-  readonly sites: number;
-  readonly gateways: number;
-  readonly workers: number;
-  readonly protocol: Protocol;
-  readonly topology: Topology;
-  readonly ip: FamilyOption;
-  readonly dataplane: Dataplane;
-  readonly agents: Agents;
-}
-
-/** What is not asked for. */
-export const DEFAULTS: LabOptions = {
-  sites: 2,
-  gateways: 1,
-  workers: 2,
-  protocol: 'Auto',
-  topology: 'pools',
-  ip: 'ipv4',
-  dataplane: 'ebpf',
-  agents: 'process',
-};
 
 export type Role = 'control-plane' | 'gateway' | 'worker';
 
@@ -58,19 +19,24 @@ export interface LabNode {
 
 export interface LabSite {
   readonly name: string;
-  /** One of each family, here and below. */
+  /** One of each family of the underlay, here and below. */
   readonly lans: readonly string[];
   readonly routerLanIps: readonly string[];
   readonly routerWanIps: readonly string[];
+  /** One of each family of pods. */
   readonly podPools: readonly string[];
   readonly nodes: readonly LabNode[];
 }
 
 export interface LabLayout {
   readonly options: LabOptions;
+  /** Of pods and Services. */
   readonly families: readonly Family[];
+  /** Of nodes, LANs and the WAN. */
+  readonly underlayFamilies: readonly Family[];
   readonly sites: readonly LabSite[];
   readonly nodes: readonly LabNode[];
+  /** Without Kubernetes: the first node, which plays no such part. */
   readonly controlPlane: LabNode & { readonly external: { readonly ips: readonly string[]; readonly ip: string } };
 }
 
@@ -82,28 +48,14 @@ export const routerName = (site: string): string => `${site}-router`;
 /** Host numbers on the WAN. */
 const [WORLD, CONTROL_PLANE] = [250, 99];
 export const WAN = { worldName: 'world', name: 'wan' } as const;
-export const worldIps = ({ families }: Pick<LabLayout, 'families'>): string[] =>
-  families.map((family) => PLANS[family].wanHost(WORLD));
+export const worldIps = ({ underlayFamilies }: Pick<LabLayout, 'underlayFamilies'>): string[] =>
+  underlayFamilies.map((family) => PLANS[family].wanHost(WORLD));
 
-/** Least and most of each. */
-export const bounds = { sites: [1, 8], gateways: [0, 4], workers: [0, 8] } as const;
-
-/** @throws Error that names the option and its bounds */
-export const checkOptions = (options: LabOptions): LabOptions => {
-  for (const [name, [low, high]] of Object.entries(bounds)) {
-    const value = options[name as keyof typeof bounds];
-    if (!Number.isInteger(value) || value < low || value > high) {
-      throw new Error(`--${name} ${value}: a whole number from ${low} to ${high} would be right`);
-    }
-  }
-  if (options.sites > 1 && options.gateways < 1 && options.topology !== 'mesh')
-    throw new Error('--gateways 0: sites that are to be joined need at least 1');
-  return options;
-};
+const underlayOf = ({ ip, underlay }: LabOptions): readonly Family[] => FAMILIES[underlay === 'same' ? ip : underlay];
 
 const siteOf = (index: number, options: LabOptions): LabSite => {
   const name = `s${index}`;
-  const plans = FAMILIES[options.ip].map((family) => PLANS[family]);
+  const plans = underlayOf(options).map((family) => PLANS[family]);
   const internal = (host: number) => {
     const internalIps = plans.map((plan) => plan.lanHost(index, host));
     return { internalIps, internalIp: internalIps[0]! };
@@ -114,7 +66,7 @@ const siteOf = (index: number, options: LabOptions): LabSite => {
   };
   const gatewayBy = index % 2 === 1 ? 'interface' : 'router';
   const nodes: LabNode[] = [];
-  if (index === 1) {
+  if (index === 1 && !options.fabric) {
     const role = 'control-plane';
     nodes.push({ name: `${name}-cp`, site: name, role, ...internal(10), ...external(CONTROL_PLANE, 'router') });
   }
@@ -130,7 +82,7 @@ const siteOf = (index: number, options: LabOptions): LabSite => {
     lans: plans.map((plan) => plan.lan(index)),
     routerLanIps: internal(1).internalIps,
     routerWanIps: plans.map((plan) => plan.wanHost(index)),
-    podPools: plans.map((plan) => plan.podPool(index)),
+    podPools: FAMILIES[options.ip].map((family) => PLANS[family].podPool(index)),
     nodes,
   };
 };
@@ -141,7 +93,8 @@ export const layoutOf = (given: Partial<LabOptions>): LabLayout => {
   const sites = Array.from({ length: options.sites }, (_, index) => siteOf(index + 1, options));
   const nodes = sites.flatMap((site) => site.nodes);
   const controlPlane = nodes[0] as LabLayout['controlPlane'];
-  return { options, families: FAMILIES[options.ip], sites, nodes, controlPlane };
+  const families = FAMILIES[options.ip];
+  return { options, families, underlayFamilies: underlayOf(options), sites, nodes, controlPlane };
 };
 
 /** Whether LANs are routed to each other, instead of each being behind a NAT of its own. */

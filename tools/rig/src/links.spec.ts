@@ -4,10 +4,12 @@ import { linkLines, type PlanLinks } from './links.ts';
 
 const plan = (node: string, parts: Partial<PlanLinks>): PlanLinks => ({
   node,
+  mtuBytes: 1420,
   wireGuard: [],
   endpoints: [],
   groups: [],
   routes: [],
+  problems: [],
   ...parts,
 });
 const to = (node: string, protocol: string) => ({ via: { nextHop: { node, protocol } } });

@@ -14,10 +14,12 @@ interface NextHop {
 /** The parts of an agent's plan that name a peer and how it is reached. */
 export interface PlanLinks {
   readonly node: string;
+  readonly mtuBytes: number;
   readonly wireGuard: readonly { readonly peers: readonly { readonly node: string }[] }[];
   readonly endpoints: readonly { readonly via: { readonly nextHop?: NextHop } }[];
   readonly groups: readonly { readonly members: readonly NextHop[] }[];
   readonly routes: readonly { readonly via: unknown }[];
+  readonly problems: readonly { readonly reason: string; readonly message: string }[];
 }
 
 const DEVICE_PROTOCOLS: readonly (readonly [RegExp, string])[] = [
@@ -76,12 +78,12 @@ export const linkLines = (
   return [...where].map(([kind, places]) => `${[...places].sort().join(', ')}: ${kind}`).sort();
 };
 
-/** Reads the plans on the nodes and says what carries the links. */
-export const describeLinks = async (layout: LabLayout, able: ReadonlySet<string>): Promise<readonly string[]> => {
-  const texts = await Promise.all(layout.nodes.map(({ name }) => runAsync([...inNode(name), 'cat', PLAN_FILE])));
-  return linkLines(
-    layout,
-    texts.map((text) => JSON.parse(text) as PlanLinks),
-    able,
+/** The plans that the agents applied last. */
+export const readPlans = (layout: LabLayout): Promise<PlanLinks[]> =>
+  Promise.all(
+    layout.nodes.map(async ({ name }) => JSON.parse(await runAsync([...inNode(name), 'cat', PLAN_FILE])) as PlanLinks),
   );
-};
+
+/** Reads the plans on the nodes and says what carries the links. */
+export const describeLinks = async (layout: LabLayout, able: ReadonlySet<string>): Promise<readonly string[]> =>
+  linkLines(layout, await readPlans(layout), able);

@@ -1,6 +1,6 @@
 /** The command behind tools/lab. */
 import { spawnSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { controllerDaemons, NODE_APPS, startAgent, startController, stopAgent } from './agents.ts';
@@ -10,62 +10,35 @@ import { CONFORMANCE, conformance } from './conformance.ts';
 import { kubectlCommand, startApiServer, stopApiServer } from './control-plane.ts';
 import { pidOf, stopDaemon } from './daemon.ts';
 import { down } from './down.ts';
-import { FAMILIES } from './addresses.ts';
-import {
-  AGENTS,
-  DATAPLANES,
-  DEFAULTS,
-  type LabLayout,
-  type LabOptions,
-  layoutOf,
-  namespaceOf,
-  PROTOCOLS,
-  TOPOLOGIES,
-  WAN,
-} from './layout.ts';
+import { type LabLayout, layoutOf, namespaceOf, WAN } from './layout.ts';
 import { logsCommand } from './logs.ts';
+import { checkNetem } from './netem.ts';
 import { inNode } from './node.ts';
 import { describeOrigin, foreignWarning, noteOrigin, readOrigin } from './origin.ts';
-import { checkout, state } from './paths.ts';
+import { checkout } from './paths.ts';
 import { drawTopology, whatNext } from './picture.ts';
 import { POD_APPS, type PodApp, restartPods, rollbackPods, upgradePods } from './pods.ts';
+import { probePods } from './probes.ts';
+import { readLayout } from './steps.ts';
 import { CONTROLLERS, NAMESPACE } from './tokens.ts';
 import { up } from './up.ts';
-import { nodeNamed, UsageError } from './words.ts';
-import { probePods, verify } from './verify.ts';
-
-const FAMILY_OPTIONS = Object.keys(FAMILIES) as (keyof typeof FAMILIES)[];
+import { verify } from './verify.ts';
+import { nodeNamed, optionsFrom, UsageError } from './words.ts';
 
 const usage = (): string => readFileSync(join(checkout, 'tools/rig/usage.txt'), 'utf8');
 
 const savedLayout = (): LabLayout => {
-  const file = join(state, 'layout.json');
-  if (!existsSync(file)) throw new UsageError('there is no lab: run tools/lab up');
-  return JSON.parse(readFileSync(file, 'utf8')) as LabLayout;
+  const layout = readLayout();
+  if (!layout) throw new UsageError('there is no lab: run tools/lab up');
+  return layout;
 };
 
-const oneOf = <T extends string>(option: string, given: string, known: readonly T[]): T => {
-  const found = known.find((candidate) => candidate.toLowerCase() === given.toLowerCase());
-  if (!found) throw new UsageError(`--${option} ${given}: one of ${known.join(', ')} would be right`);
-  return found;
-};
-
-const optionsFrom = (args: string[]): LabOptions => {
-  const names = Object.keys(DEFAULTS) as (keyof LabOptions)[];
-  const options = Object.fromEntries(
-    names.map((name) => [name, { type: 'string' as const, default: String(DEFAULTS[name]) }]),
-  );
-  const given = parseArgs({ args, options }).values as Record<keyof LabOptions, string>;
-  return {
-    sites: Number(given.sites),
-    gateways: Number(given.gateways),
-    workers: Number(given.workers),
-    protocol: oneOf('protocol', given.protocol, PROTOCOLS),
-    topology: oneOf('topology', given.topology, TOPOLOGIES),
-    ip: oneOf('ip', given.ip, FAMILY_OPTIONS),
-    dataplane: oneOf('dataplane', given.dataplane, DATAPLANES),
-    agents: oneOf('agents', given.agents, AGENTS),
-  };
+/** The layout of a lab with Kubernetes, for what needs it. */
+const clusterLayout = (what: string): LabLayout => {
+  const layout = savedLayout();
+  if (layout.options.fabric)
+    throw new UsageError(`${what}: this lab has no Kubernetes; tools/lab down, then up without --fabric`);
+  return layout;
 };
 
 const isPods = ({ options }: LabLayout): boolean => options.agents === 'pods';
@@ -87,11 +60,10 @@ const layoutFrom = (argv: string[]): LabLayout => {
 /** What should run, by the name that is shown, and whether it does. */
 const processes = (layout: LabLayout): (readonly [string, boolean])[] => {
   const asProcesses = !isPods(layout);
-  const machine = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'attendant'];
+  const kubernetes = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'attendant'];
+  const cluster = layout.options.fabric ? [] : [...kubernetes, ...(asProcesses ? controllerDaemons() : [])];
   return [
-    ...[...machine, ...(asProcesses ? controllerDaemons() : [])].map(
-      (name) => [name, pidOf(name) !== undefined] as const,
-    ),
+    ...cluster.map((name) => [name, pidOf(name) !== undefined] as const),
     ...layout.nodes.flatMap(({ name }) => [
       [`node ${name}`, pidOf(`node-${name}`) !== undefined] as const,
       ...(asProcesses ? NODE_APPS : []).map((app) => [`  ${app} on ${name}`, agentPids(name, app).length > 0] as const),
@@ -101,12 +73,14 @@ const processes = (layout: LabLayout): (readonly [string, boolean])[] => {
 
 const upCommand = async (argv: string[]): Promise<void> => {
   const layout = layoutFrom(argv);
-  if (existsSync(join(state, 'layout.json')) && JSON.stringify(savedLayout()) !== JSON.stringify(layout)) {
+  const saved = readLayout();
+  if (saved && JSON.stringify(saved) !== JSON.stringify(layout)) {
     throw new UsageError(
       `a lab with another layout is up (${describeOrigin(readOrigin())}): see tools/lab status; tools/lab down takes it away`,
     );
   }
   const start = Date.now();
+  checkNetem(layout);
   const isUp = processes(layout).every(([, isRunning]) => isRunning);
   console.log(
     isUp
@@ -125,6 +99,7 @@ const statusCommand = (): void => {
   console.log(`${describeOrigin(readOrigin())}\n\n${drawTopology(layout)}\n`);
   for (const [name, isRunning] of processes(layout))
     console.log(`  ${name.padEnd(36)}${isRunning ? 'running' : 'NOT RUNNING'}`);
+  if (layout.options.fabric) return;
   passThrough([...kubectlCommand(layout), 'get', 'nodes', '-o', 'wide']);
   if (isPods(layout)) passThrough([...kubectlCommand(layout), 'get', 'pods', '-n', NAMESPACE, '-o', 'wide']);
 };
@@ -143,6 +118,7 @@ const control = async (
   nodeName: string | undefined,
 ): Promise<void> => {
   const layout = savedLayout();
+  if (app === 'kube-apiserver' || CONTROLLERS.some((known) => known === app)) clusterLayout(`${verb} ${app}`);
   if (app === 'kube-apiserver') return verb === 'stop' ? stopApiServer() : startApiServer(layout);
   if (isPods(layout))
     throw new UsageError(`pods come back by themselves: tools/lab restart ${app ?? 'APP'} deletes them`);
@@ -155,7 +131,7 @@ const control = async (
   const agent = NODE_APPS.find((known) => known === app);
   if (!agent)
     throw new UsageError(
-      `no app ${app ?? '(not given)'}: there are kube-apiserver, ${[...CONTROLLERS, ...NODE_APPS].join(', ')}`,
+      `no app ${app ?? '(not given)'}: there are ${[...(layout.options.fabric ? [] : ['kube-apiserver', ...CONTROLLERS]), ...NODE_APPS].join(', ')}`,
     );
   const nodes = nodeName === undefined ? layout.nodes : [nodeNamed(layout, nodeName)];
   for (const node of nodes) await (verb === 'stop' ? stopAgent(node.name, agent) : startAgent(layout, node, agent));
@@ -208,7 +184,7 @@ const conformanceCommand = async (args: string[]): Promise<void> => {
   const count = Number(given.processes);
   if (!Number.isInteger(count) || count < 1 || count > 16)
     throw new UsageError(`--processes ${given.processes}: a whole number from 1 to 16 would be right`);
-  if (!(await conformance(savedLayout(), { ...given, processes: count }))) process.exitCode = 1;
+  if (!(await conformance(clusterLayout('conformance'), { ...given, processes: count }))) process.exitCode = 1;
 };
 
 const commands: Record<string, (argv: string[]) => Promise<void> | void> = {
@@ -219,7 +195,7 @@ const commands: Record<string, (argv: string[]) => Promise<void> | void> = {
     if (!(await verify(savedLayout()))) process.exitCode = 1;
   }),
   conformance: conformanceCommand,
-  kubectl: (argv) => passThrough([...kubectlCommand(savedLayout()), ...argv]),
+  kubectl: (argv) => passThrough([...kubectlCommand(clusterLayout('kubectl')), ...argv]),
   exec: execCommand,
   logs: (argv) => logsCommand(savedLayout(), argv),
   stop: ([app, node]) => control('stop', app, node),

@@ -41,25 +41,28 @@ const siteObject = (site: LabSite, layout: LabLayout): object =>
     tunnelProtocol: layout.options.protocol,
   });
 
-const poolName = (site: string): string => `${site}-gateways`;
+export const poolName = (site: string): string => `${site}-gateways`;
+
+const between = ({ options }: LabLayout): object =>
+  options.between === 'Auto' ? {} : { tunnelProtocol: options.between };
 
 /** Which pools are peered: all with all, or in a chain each with the next. */
 const poolPeerings = (layout: LabLayout): object[] => {
   const names = layout.sites.map(({ name }) => poolName(name));
   if (names.length < 2) return [];
-  if (layout.options.topology !== 'chain') return [kindOf('GatewayPoolPeering', 'all', { gatewayPools: names })];
-  return names
-    .slice(1)
-    .map((name, index) => kindOf('GatewayPoolPeering', `chain-${index + 1}`, { gatewayPools: [names[index], name] }));
+  const peering = (name: string, gatewayPools: readonly (string | undefined)[]): object =>
+    kindOf('GatewayPoolPeering', name, { gatewayPools, ...between(layout) });
+  if (layout.options.topology !== 'chain') return [peering('all', names)];
+  return names.slice(1).map((name, index) => peering(`chain-${index + 1}`, [names[index], name]));
 };
 
 /** The sites, their gateway pools, and what joins them. */
-export const siteObjects = (layout: LabLayout): string => {
+export const siteObjects = (layout: LabLayout): object[] => {
   const { gateways, topology } = layout.options;
   const pools = gateways > 0 && topology !== 'mesh' ? layout.sites : [];
   const type = topology === 'internal' ? 'Internal' : 'External';
   const sites = layout.sites.map(({ name }) => name);
-  return yamlOf([
+  return [
     ...layout.sites.map((site) => siteObject(site, layout)),
     ...pools.map(({ name }) =>
       kindOf('GatewayPool', poolName(name), { type, nodeSelector: { 'unbounded-lab/gateway-of': name } }),
@@ -69,9 +72,9 @@ export const siteObjects = (layout: LabLayout): string => {
     ),
     ...(pools.length > 0 ? poolPeerings(layout) : []),
     ...(isRouted(layout) && sites.length > 1
-      ? [kindOf('SitePeering', 'routed', { sites, meshNodes: topology === 'mesh' })]
+      ? [kindOf('SitePeering', 'routed', { sites, meshNodes: topology === 'mesh', ...between(layout) })]
       : []),
-  ]);
+  ];
 };
 
 const everywhere = [{ operator: 'Exists' }];

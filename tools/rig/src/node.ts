@@ -17,7 +17,10 @@ import {
   servicesOf,
 } from './layout.ts';
 
-/** One Kubernetes node: containerd, kubelet and kube-proxy in namespaces of their own. */
+/**
+ * One node in namespaces of its own, with containerd, kubelet and kube-proxy; in a lab without Kubernetes with nothing
+ * but its own view of the file system.
+ */
 
 /** Folders that a node mounts its own upon; each must exist on the machine, so the missing ones are made and noted. */
 const MOUNT_POINTS = [
@@ -139,12 +142,23 @@ const nodeLabels = (node: LabNode): string => {
 
 const daemonName = (node: string): string => `node-${node}`;
 
+/** What node-init.sh needs to run Kubernetes on the node. */
+const kubernetesEnvironment = (layout: LabLayout, node: LabNode): Record<string, string> => {
+  const images = ['pause', 'probe', ...(node.role === 'control-plane' ? ['coredns'] : [])].map(imageFile);
+  if (layout.options.agents === 'pods') images.push(imageFileOf(VERSION));
+  return {
+    NODE_IP: node.internalIps.join(','),
+    IMAGES: images.join(' '),
+    BIN: join(kubernetesProgram('kubelet'), '..'),
+    LABELS: nodeLabels(node),
+  };
+};
+
 /** Starts the node; kubelet waits until {@link markReady}. Running nodes are left alone. */
 export const startNode = (layout: LabLayout, node: LabNode): void => {
   if (pidOf(daemonName(node.name)) !== undefined) return;
-  writeNodeFiles(layout, node);
-  const images = ['pause', 'probe', ...(node.role === 'control-plane' ? ['coredns'] : [])].map(imageFile);
-  if (layout.options.agents === 'pods') images.push(imageFileOf(VERSION));
+  if (layout.options.fabric) mkdirSync(nodeDir(node.name), { recursive: true });
+  else writeNodeFiles(layout, node);
   const join1 = makeNodeCgroup(node.name)
     .map((file) => `echo $$ >${file};`)
     .join(' ');
@@ -154,12 +168,9 @@ export const startNode = (layout: LabLayout, node: LabNode): void => {
     env: {
       PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
       NODE: node.name,
-      NODE_IP: node.internalIps.join(','),
       DIR: nodeDir(node.name),
-      IMAGES: images.join(' '),
-      BIN: join(kubernetesProgram('kubelet'), '..'),
       CNI_PLUGINS: cniPlugins,
-      LABELS: nodeLabels(node),
+      ...(layout.options.fabric ? {} : kubernetesEnvironment(layout, node)),
     },
   });
 };
@@ -175,6 +186,9 @@ export const initPid = (node: string): number => {
   if (!pid) throw new Error(`node ${node} does not run:\n${logTail(daemonName(node))}`);
   return pid;
 };
+
+/** Where a file of the node's own folders is on the machine. */
+export const nodeFile = (node: string, path: string): string => join(nodeDir(node), 'root', path);
 
 /** Prefix that runs a command as if logged in to the node. */
 export const inNode = (node: string): string[] => [

@@ -11,7 +11,7 @@ const describeNode = (node: LabNode): string => {
 };
 
 export const drawTopology = (layout: LabLayout): string => {
-  const wan = layout.families.map((family) => PLANS[family].wan).join(', ');
+  const wan = layout.underlayFamilies.map((family) => PLANS[family].wan).join(', ');
   const router = isRouted(layout) ? 'routes between LANs, NAT to the world' : 'NAT';
   const lines = [`WAN ${wan} ── ${WAN.worldName} ${worldIps(layout).join(', ')}`];
   for (const [index, site] of layout.sites.entries()) {
@@ -28,15 +28,15 @@ export const drawTopology = (layout: LabLayout): string => {
 
 /** What is worth a look, in words that work as they stand. */
 export const whatNext = (
-  { nodes, sites }: LabLayout,
+  { nodes, sites, options }: LabLayout,
   pods: readonly { readonly node: string; readonly ip: string }[],
 ): string => {
   const from = nodes.find(({ role }) => role === 'worker') ?? nodes[0]!;
   const far = nodes.findLast(({ site }) => site !== from.site) ?? nodes.at(-1)!;
   const pod = pods.find(({ node }) => node === far.name)?.ip;
   const lines: (readonly [string, string])[] = [
-    ['verify', 'every pod to every pod, node, Service and the outside world'],
-    ['kubectl get nodes,sites,gatewaypools -o wide', ''],
+    ['verify', `every pod to every pod, node${options.fabric ? '' : ', Service'} and the outside world`],
+    ...(options.fabric ? [] : ([['kubectl get nodes,sites,gatewaypools -o wide', '']] as const)),
     [`exec ${from.name} -- ip route`, 'a command on a node'],
     ...(pod ? ([[`exec ${from.name} -- ping -c3 ${pod}`, `a pod on ${far.name}`]] as const) : []),
     ...(pod && sites.length > 1

@@ -3,9 +3,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type NodeApp, startAgent, stopAgent } from './agents.ts';
 import { inNamespace, run, tryRun } from './command.ts';
 import { kubectl } from './control-plane.ts';
-import { type LabLayout, layoutOf, namespaceOf, type Protocol } from './layout.ts';
+import { type LabLayout, layoutOf, namespaceOf } from './layout.ts';
 import { inNode } from './node.ts';
-import { inPod, type Pod, probePods } from './verify.ts';
+import type { Protocol } from './options.ts';
+import { inPod, type Pod, probePods } from './probes.ts';
 
 /** What tests do with a lab: steps with their names, and looks at what the kernel holds. */
 

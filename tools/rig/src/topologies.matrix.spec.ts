@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from 'vitest';
 import { down } from './down.ts';
-import { type LabOptions, layoutOf } from './layout.ts';
+import { layoutOf } from './layout.ts';
+import type { LabOptions } from './options.ts';
 import { up } from './up.ts';
 import { verify } from './verify.ts';
 

@@ -1,28 +1,21 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { startAgents, startAttendant, startControllers } from './agents.ts';
-import { inNamespace } from './command.ts';
 import { applyManifests, kubectl, prepareControlPlane, startControlPlane } from './control-plane.ts';
 import { makeUnboundedImage } from '@unbounded/oci/unbounded';
 import { applyChart, waitForChart } from './pods.ts';
-import { pidOf, startDaemon } from './daemon.ts';
+import { yamlOf } from '@unbounded/testing/chart';
 import { makeFabric } from './fabric.ts';
+import { upFabric } from './fabric-up.ts';
 import { makeImages } from './images.ts';
-import { type LabLayout, namespaceOf, WAN } from './layout.ts';
+import type { LabLayout } from './layout.ts';
 import { crds, dns, probes, rbac, siteObjects } from './manifests.ts';
 import { makeMountPoints, markReady, startNode } from './node.ts';
-import { binary, state } from './paths.ts';
+import { state } from './paths.ts';
+import { saveLayout, startWorld, step } from './steps.ts';
 
 const READY_DEADLINE_MS = 180_000;
-
-/** Runs a step and prints how long it took. */
-const step = async <T>(what: string, work: () => Promise<T> | T): Promise<T> => {
-  const start = Date.now();
-  const result = await work();
-  console.log(`  ${what.padEnd(58)}${((Date.now() - start) / 1000).toFixed(1).padStart(6)} s`);
-  return result;
-};
 
 interface NodeStatus {
   metadata: { name: string };
@@ -54,16 +47,11 @@ const waitForPods = async (layout: LabLayout): Promise<void> => {
   }
 };
 
-/** A host of the outside world, which answers with the address it is asked from. */
-const startWorld = (): void => {
-  if (pidOf('world') === undefined)
-    startDaemon('world', [...inNamespace(namespaceOf(WAN.worldName)), binary('probe'), 'serve']);
-};
-
 /** Brings the lab up, or completes one that is half up. */
-export const up = async (layout: LabLayout): Promise<void> => {
-  mkdirSync(state, { recursive: true });
-  writeFileSync(join(state, 'layout.json'), JSON.stringify(layout));
+export const up = (layout: LabLayout): Promise<void> => (layout.options.fabric ? upFabric(layout) : upCluster(layout));
+
+const upCluster = async (layout: LabLayout): Promise<void> => {
+  saveLayout(layout);
   writeFileSync(join(state, 'resolv.conf'), 'nameserver 127.0.0.1\n'); // pods with dnsPolicy Default; there is no DNS outside
   const asPods = layout.options.agents === 'pods';
   await step('images', async () => {
@@ -83,7 +71,7 @@ export const up = async (layout: LabLayout): Promise<void> => {
   if (!asPods) await step('controllers', () => startControllers(layout));
   await step('sites, gateway pools, DNS, test pods', async () => {
     await kubectl(layout, ['wait', '--for=condition=Established', 'crd', '--all', '--timeout=30s']);
-    await applyManifests(layout, [siteObjects(layout), dns(layout), probes()].join('---\n'));
+    await applyManifests(layout, [yamlOf(siteObjects(layout)), dns(layout), probes()].join('---\n'));
   });
   await step('agents', () => (asPods ? waitForChart(layout) : startAgents(layout)));
   await step('every node Ready', () => waitForNodes(layout));

@@ -2,32 +2,25 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { FAMILIES } from './addresses.ts';
-import { AGENTS, bounds, DATAPLANES, DEFAULTS, PROTOCOLS, TOPOLOGIES } from './layout.ts';
+import { bounds, DEFAULTS, flagOf } from './options.ts';
 import { checkout } from './paths.ts';
+import { CHOICES } from './words.ts';
 
 const usage = readFileSync(join(checkout, 'tools/rig/usage.txt'), 'utf8');
 const lab = (...args: string[]) => spawnSync(join(checkout, 'tools/lab'), args, { encoding: 'utf8' });
 
 test('the usage says what the options may be, and what they are when not given', () => {
-  const range = (name: keyof typeof bounds): string => bounds[name].join('..');
-  const words: Record<keyof typeof DEFAULTS, string> = {
-    sites: range('sites'),
-    gateways: range('gateways'),
-    workers: range('workers'),
-    protocol: PROTOCOLS.join('|'),
-    topology: TOPOLOGIES.join('|'),
-    ip: Object.keys(FAMILIES).join('|'),
-    dataplane: DATAPLANES.join('|'),
-    agents: AGENTS.join('|'),
+  const ruleOf = (name: keyof typeof DEFAULTS): string => {
+    if (name in bounds) return ` ${bounds[name as keyof typeof bounds].join('..')}`;
+    return name in CHOICES ? ` ${CHOICES[name as keyof typeof CHOICES].join('|')}` : '';
   };
+  const names = Object.keys(DEFAULTS) as (keyof typeof DEFAULTS)[];
   const lines = usage.split('\n').filter((line) => line.trim().startsWith('--'));
-  expect(lines.map((line) => line.trim().split(/ +/).slice(0, 2).join(' '))).toEqual(
-    Object.entries(words).map(([name, rule]) => `--${name} ${rule}`),
-  );
-  for (const line of lines) {
-    const name = line.trim().slice(2).split(' ')[0] as keyof typeof DEFAULTS;
-    expect(line).toMatch(new RegExp(`[ ;]${DEFAULTS[name]}( when not given)?$`));
+  const said = lines.map((line) => line.trim().split(/ {2,}/)[0]);
+  expect(said).toEqual(names.map((name) => `${flagOf(name)}${ruleOf(name)}`));
+  for (const [index, name] of names.entries()) {
+    if (name === 'fabric') continue;
+    expect(lines[index]).toMatch(new RegExp(`[ ;]${DEFAULTS[name]}( when not given)?$`));
   }
 });
 
@@ -37,6 +30,9 @@ test.each([
   [['up', '--workers'], '--workers : a whole number from 0 to 8 would be right'],
   [['up', '--ip', 'ipv5'], '--ip ipv5: one of ipv4, dual, ipv6 would be right'],
   [['up', '--topologie', 'mesh'], 'there is no --topologie; there are --sites --gateways'],
+  [['up', '--fabric', '--loss-percent', '51'], '--loss-percent 51: a whole number from 0 to 50 would be right'],
+  [['up', '--fabric', '--underlay', 'ipx'], '--underlay ipx: one of same, ipv4, dual, ipv6 would be right'],
+  [['up', '--fabric=yes'], '--fabric takes no value'],
   [['up', 'now'], '"now" is not an option; there are --sites'],
 ])('%j is refused before anything is set up', (args, message) => {
   const { status, stderr } = lab(...args);
