@@ -125,6 +125,10 @@ export class Client {
     if (this.#context.limits.bytesPerSecond > 0) this.#spendRate(count, now);
   }
 
+  canWait(outbox: Outbox, now: number): boolean {
+    return this.#context.holds.canWait(this, outbox, now);
+  }
+
   /** Called by the round: that outbox fills. */
   onFilling(outbox: Outbox, now: number): void {
     if (!this.isEnded) this.#context.holds.holdForRoom(this, outbox, now);

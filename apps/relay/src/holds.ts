@@ -8,23 +8,22 @@ export interface Holdable {
 }
 
 const TICK_MS = 10;
-/** A sender waits for full receivers at most this long at a stretch, and at most a quarter of the time. */
-const CREDIT_MS = 250;
-const CREDIT_PER_MS = 0.25;
-/** A wait shorter than this is not worth it. */
-const LEAST_CREDIT_MS = TICK_MS;
-/** A receiver that has taken nothing for this long is not waited for. */
-const STALLED_MS = 100;
+/**
+ * A sender waits for full receivers at most 25 ticks at a stretch, and at most a quarter of the time. Ticks and not times: a
+ * relay that gets no processor for a while must not take that for slowness of others.
+ */
+const CREDIT_TICKS = 25;
+const CREDIT_PER_TICK = 0.25;
+/** A receiver that has taken nothing for so many ticks is not waited for. */
+const STALLED_TICKS = 10;
 
-interface Hold {
-  readonly reason: 'rate' | 'wait';
-  readonly since: number;
-  readonly until: number;
-  readonly outbox: Outbox | undefined;
+interface Wait {
+  readonly outbox: Outbox;
+  ticks: number;
 }
 
 interface Credit {
-  ms: number;
+  ticks: number;
   at: number;
 }
 
@@ -34,7 +33,9 @@ interface Credit {
  * send to it: beyond the sender's credit, or when the receiver takes nothing at all, its oldest frames are dropped instead.
  */
 export class Holds {
-  readonly #held = new Map<Holdable, Hold>();
+  readonly #waits = new Map<Holdable, Wait>();
+  /** Until when, in performance.now(). */
+  readonly #rates = new Map<Holdable, number>();
   readonly #credits = new WeakMap<Holdable, Credit>();
   readonly #tallies: Tallies;
   #timer: NodeJS.Timeout | undefined;
@@ -46,45 +47,55 @@ export class Holds {
   /** Not read for so many milliseconds. */
   holdForRate(sender: Holdable, forMs: number, now: number): void {
     this.#tallies.held.rate++;
-    this.#hold(sender, { reason: 'rate', since: now, until: now + forMs, outbox: undefined });
+    this.#pause(sender);
+    this.#rates.set(sender, now + forMs);
+  }
+
+  /** Whether waiting for the outbox is worth it, and the sender has not waited too much already. */
+  canWait(sender: Holdable, outbox: Outbox, now: number): boolean {
+    return !outbox.isStalled && this.#creditOf(sender, now).ticks >= 1;
   }
 
   /** Not read until the outbox has room, or it is not worth waiting any longer. */
   holdForRoom(sender: Holdable, outbox: Outbox, now: number): void {
-    if (this.#held.has(sender) || isStalled(outbox, now)) return;
-    const credit = this.#creditOf(sender, now);
-    if (credit.ms < LEAST_CREDIT_MS) return;
+    if (this.#waits.has(sender) || !this.canWait(sender, outbox, now)) return;
     this.#tallies.held.wait++;
-    this.#hold(sender, { reason: 'wait', since: now, until: now + credit.ms, outbox });
+    this.#pause(sender);
+    this.#waits.set(sender, { outbox, ticks: 0 });
     const before = outbox.onRoom;
     outbox.onRoom = () => {
       before?.();
-      if (this.#held.get(sender)?.outbox === outbox) this.#release(sender, performance.now());
+      if (this.#waits.get(sender)?.outbox === outbox) this.#endWait(sender, performance.now());
     };
   }
 
   /** The sender has ended. */
   forget(sender: Holdable): void {
-    this.#held.delete(sender);
+    this.#waits.delete(sender);
+    this.#rates.delete(sender);
   }
 
-  #hold(sender: Holdable, hold: Hold): void {
-    if (!this.#held.has(sender)) sender.pause();
-    this.#held.set(sender, hold);
+  #pause(sender: Holdable): void {
+    if (!this.#waits.has(sender) && !this.#rates.has(sender)) sender.pause();
     this.#timer ??= setInterval(() => this.#tick(), TICK_MS).unref();
   }
 
-  #release(sender: Holdable, now: number): void {
-    const hold = this.#held.get(sender);
-    if (hold === undefined) return;
-    this.#held.delete(sender);
-    if (hold.reason === 'wait') this.#creditOf(sender, now).ms -= now - hold.since;
-    sender.resume();
+  #resume(sender: Holdable): void {
+    if (!this.#waits.has(sender) && !this.#rates.has(sender)) sender.resume();
+  }
+
+  #endWait(sender: Holdable, now: number): void {
+    const wait = this.#waits.get(sender);
+    if (wait === undefined) return;
+    this.#waits.delete(sender);
+    const credit = this.#creditOf(sender, now);
+    credit.ticks = Math.max(0, credit.ticks - wait.ticks);
+    this.#resume(sender);
   }
 
   #creditOf(sender: Holdable, now: number): Credit {
-    const credit = this.#credits.get(sender) ?? { ms: CREDIT_MS, at: now };
-    credit.ms = Math.min(CREDIT_MS, credit.ms + (now - credit.at) * CREDIT_PER_MS);
+    const credit = this.#credits.get(sender) ?? { ticks: CREDIT_TICKS, at: now };
+    credit.ticks = Math.min(CREDIT_TICKS, credit.ticks + ((now - credit.at) / TICK_MS) * CREDIT_PER_TICK);
     credit.at = now;
     this.#credits.set(sender, credit);
     return credit;
@@ -92,13 +103,22 @@ export class Holds {
 
   #tick(): void {
     const now = performance.now();
-    for (const [sender, { until, outbox }] of this.#held)
-      if (now >= until || (outbox !== undefined && isStalled(outbox, now))) this.#release(sender, now);
-    if (this.#held.size > 0) return;
+    for (const outbox of new Set(this.#waits.values().map((wait) => wait.outbox))) {
+      outbox.ticksWithoutProgress++;
+      if (outbox.ticksWithoutProgress > STALLED_TICKS) outbox.isStalled = true;
+    }
+    for (const [sender, wait] of this.#waits) {
+      wait.ticks++;
+      const left = (this.#credits.get(sender)?.ticks ?? 0) - wait.ticks;
+      if (left < 0 || wait.outbox.isStalled) this.#endWait(sender, now);
+    }
+    for (const [sender, until] of this.#rates) {
+      if (now < until) continue;
+      this.#rates.delete(sender);
+      this.#resume(sender);
+    }
+    if (this.#waits.size + this.#rates.size > 0) return;
     clearInterval(this.#timer);
     this.#timer = undefined;
   }
 }
-
-const isStalled = (outbox: Outbox, now: number): boolean =>
-  !outbox.isFlowing && now - Math.max(outbox.writingSince, outbox.progressAt) > STALLED_MS;

@@ -11,28 +11,33 @@ export interface Block {
   readonly since: number;
 }
 
+/** A frame's place in a buffer. */
+export interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
 const FIRST_BLOCK = 16 * 1024;
 const NEXT_BLOCK = 64 * 1024;
 
-/** Frames that wait for a connection to have room. Beyond its budget of bytes the oldest go: a fresh packet is worth more. */
+/** Frames that wait for a connection to have room. Beyond a budget of bytes the oldest go: a fresh packet is worth more. */
 export class Lane {
   bytes = 0;
-  readonly #budget: number;
   readonly #memory: Memory;
   readonly #blocks: Block[] = [];
 
-  constructor(budget: number, memory: Memory) {
-    this.#budget = budget;
+  constructor(memory: Memory) {
     this.#memory = memory;
   }
 
   /**
-   * Takes a copy of the frame. Returns how many frames were lost for it: old ones, or itself when there is no memory.
+   * Takes a copy of the frame. Returns how many frames were lost for it: old ones beyond the budget, or itself when there is
+   * no memory.
    */
-  push(source: Buffer, start: number, end: number, now: number): number {
+  push(source: Buffer, { start, end }: Span, budget: number, now: number): number {
     const size = end - start;
     let lost = 0;
-    while (this.bytes > 0 && this.bytes + size > this.#budget) {
+    while (this.bytes > 0 && this.bytes + size > budget) {
       this.#dropOldest();
       lost++;
     }

@@ -2,7 +2,7 @@ import { type Socket } from 'node:net';
 
 import { frameEnd, MAX_LINK_LENGTH } from '@unbounded/relay-protocol';
 
-import { type Block, Lane } from './lane.ts';
+import { type Block, Lane, type Span } from './lane.ts';
 import { type Memory } from './memory.ts';
 import { type Tallies } from './tallies.ts';
 
@@ -22,6 +22,8 @@ const URGENT_BYTES = 32 * 1024;
 /** WireGuard's transport packet without data has 32 bytes; a handshake begins with 1 to 3. */
 const SMALL_PAYLOAD = 32;
 const LAST_HANDSHAKE_TYPE = 3;
+/** How much longer than usual a queue may get while its senders wait. */
+const BURST = 8;
 const NOTHING = Buffer.alloc(0);
 
 /**
@@ -38,8 +40,9 @@ export class Outbox {
   roundBytes = 0;
   /** When the write began that the kernel has not taken yet; 0: none. */
   writingSince = 0;
-  /** When the kernel last took something after a wait. */
-  progressAt = 0;
+  /** Whether nobody should wait for it, because it took nothing while somebody did; see holds.ts. */
+  isStalled = false;
+  ticksWithoutProgress = 0;
   #inFlight: Buffer | undefined;
   #urgent: Lane | undefined;
   #bulk: Lane | undefined;
@@ -81,21 +84,27 @@ export class Outbox {
 
   /** Frames from `start` to `end` of any buffer; copied. */
   send(bytes: Buffer, start: number, end: number, now: number): void {
-    if (!this.isFlowing) return this.enqueue(bytes, start, end, now);
+    if (!this.isFlowing) return this.enqueue(bytes, { start, end }, false, now);
     const buffer = this.#shared.memory.take(end - start);
     buffer.set(bytes.subarray(start, end));
     this.write(buffer, 0, end - start, now);
   }
 
-  /** Puts whole frames into the lanes, and counts what is lost by it. */
-  enqueue(bytes: Buffer, start: number, end: number, now: number): void {
-    const { tallies } = this.#shared;
+  /**
+   * Puts whole frames into the lanes, and counts what is lost by it. When their sender waits for the rest to be taken, none is
+   * lost for the queue's length: it may get longer by a read of each such sender.
+   */
+  enqueue(bytes: Buffer, { start, end }: Span, senderWaits: boolean, now: number): void {
+    const { tallies, queueBytes } = this.#shared;
+    const budget = senderWaits ? queueBytes * BURST : queueBytes;
     if (this.#socket.destroyed) return;
     const [urgent, bulk] = this.#lanes();
     for (let at = start; at < end;) {
       const next = frameEnd(bytes, at, end, MAX_LINK_LENGTH);
-      const lane = this.#isUrgent(bytes, at, next) ? urgent : bulk;
-      tallies.dropped.slow += lane.push(bytes, at, next, now);
+      const span = { start: at, end: next };
+      tallies.dropped.slow += this.#isUrgent(bytes, at, next)
+        ? urgent.push(bytes, span, URGENT_BYTES, now)
+        : bulk.push(bytes, span, budget, now);
       at = next;
     }
   }
@@ -115,9 +124,9 @@ export class Outbox {
   }
 
   #lanes(): readonly [Lane, Lane] {
-    const { memory, queueBytes } = this.#shared;
-    this.#urgent ??= new Lane(URGENT_BYTES, memory);
-    this.#bulk ??= new Lane(queueBytes, memory);
+    const { memory } = this.#shared;
+    this.#urgent ??= new Lane(memory);
+    this.#bulk ??= new Lane(memory);
     return [this.#urgent, this.#bulk];
   }
 
@@ -135,7 +144,8 @@ export class Outbox {
     this.writingSince = 0;
     if (this.#socket.destroyed) return;
     const now = performance.now();
-    this.progressAt = now;
+    this.isStalled = false;
+    this.ticksWithoutProgress = 0;
     while (this.isFlowing) {
       const block = this.#urgent?.take() ?? this.#bulk?.take();
       if (block === undefined) break;

@@ -6,8 +6,11 @@ import { type Outbox } from './outbox.ts';
 /** A segment has a frame at least, and a frame a key. */
 const MOST_SEGMENTS = Math.ceil((HEADROOM + READ_BYTES) / DATA_HEAD_BYTES);
 
-/** Who sent what a round is made of: it is told of every outbox that gets full. */
+/** Who sent what a round is made of. */
 export interface RoundSender {
+  /** Whether it would wait for that outbox to have room. */
+  canWait(outbox: Outbox, now: number): boolean;
+  /** That outbox fills: now it is to wait. */
   onFilling(outbox: Outbox, now: number): void;
 }
 
@@ -61,7 +64,7 @@ export class Round {
       const outbox = this.#outboxes[index]!;
       if (outbox.isFlowing) this.#write(outbox, now);
       else {
-        this.#enqueue(outbox, now);
+        this.#enqueue(outbox, sender.canWait(outbox, now), now);
         if (outbox.isFilling) sender.onFilling(outbox, now);
       }
       outbox.firstSegment = -1;
@@ -88,8 +91,10 @@ export class Round {
     outbox.write(buffer, 0, filled, now);
   }
 
-  #enqueue(outbox: Outbox, now: number): void {
-    for (let segment = outbox.firstSegment; segment >= 0; segment = this.#next[segment]!)
-      outbox.enqueue(this.#slab.bytes, this.#starts[segment]!, this.#ends[segment]!, now);
+  #enqueue(outbox: Outbox, senderWaits: boolean, now: number): void {
+    for (let segment = outbox.firstSegment; segment >= 0; segment = this.#next[segment]!) {
+      const span = { start: this.#starts[segment]!, end: this.#ends[segment]! };
+      outbox.enqueue(this.#slab.bytes, span, senderWaits, now);
+    }
   }
 }

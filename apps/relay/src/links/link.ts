@@ -92,6 +92,10 @@ export class Link {
     this.#events.onClosed();
   }
 
+  canWait(): boolean {
+    return false;
+  }
+
   /** Nobody waits for a receiver here: that would hold up all others of the replica. */
   onFilling(): void {}
 

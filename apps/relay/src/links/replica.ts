@@ -46,7 +46,7 @@ export class Replica implements Gatherer {
   forward(source: Buffer, { at, end, sender }: Departure, now: number): void {
     const payloadBytes = end - at - DATA_HEAD_BYTES;
     const size = FORWARD_HEAD_BYTES + payloadBytes;
-    if (this.#stage !== undefined && this.#staged + size > this.#stage.length) this.#write(now);
+    if (this.#stage !== undefined && this.#staged + size > this.#stage.length) this.#write(now, false);
     if (this.#stage === undefined) {
       this.#stage = this.#memory.take(READ_BYTES);
       this.#round.join(this);
@@ -61,17 +61,17 @@ export class Replica implements Gatherer {
   }
 
   flush(now: number, sender: RoundSender): void {
-    this.#write(now);
+    this.#write(now, this.outbox !== undefined && sender.canWait(this.outbox, now));
     if (this.outbox?.isFilling) sender.onFilling(this.outbox, now);
   }
 
-  #write(now: number): void {
+  #write(now: number, senderWaits: boolean): void {
     const stage = this.#stage;
     if (stage === undefined) return;
     const { outbox } = this;
     if (outbox?.isFlowing) outbox.write(stage, 0, this.#staged, now);
     else {
-      outbox?.enqueue(stage, 0, this.#staged, now);
+      outbox?.enqueue(stage, { start: 0, end: this.#staged }, senderWaits, now);
       this.#memory.give(stage);
     }
     this.#stage = undefined;
