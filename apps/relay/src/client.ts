@@ -289,8 +289,8 @@ export class Client {
   #takeOther(at: number, next: number, now: number): undefined {
     const { slab, tallies } = this.#context;
     const type = slab.bytes[at + LENGTH_BYTES]!;
-    if (this.#entry === undefined) return void this.#register(at + HEADER_BYTES, now);
-    if (type === FRAME.data) tallies.dropped.unregistered++;
+    if (this.#entry === undefined) this.#register(at + HEADER_BYTES, now);
+    else if (type === FRAME.data) tallies.dropped.unregistered++;
     else if (type === FRAME.hello || type === FRAME.proof || type === FRAME.ping) {
       // A copy: what is kept of it must outlive the read.
       const frame = Uint8Array.prototype.slice.call(slab.bytes, at, next);

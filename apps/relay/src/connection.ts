@@ -62,7 +62,8 @@ export const takeConnection = (accepted: Socket, context: ConnectionContext): vo
     return;
   }
   const holder = accepted as unknown as { _handle: { reading: boolean } | null };
-  const handle = holder._handle!;
+  const handle = holder._handle;
+  if (handle === null) return admission.leave(); // it has ended already
   holder._handle = null;
   handle.reading = false;
   const options = { handle, onread: { buffer: slab.target, callback: onRead } };
@@ -167,16 +168,18 @@ class Opening implements Reader {
 
   #becomeTls(secureContext: SecureContext, first: Buffer): void {
     const { slab } = this.#context.clients;
+    // Paused, or the stream would throw away what is put back before TLS asks for it.
+    this.#socket.pause();
     this.#socket.unshift(first);
     const secure = new TLSSocket(this.#socket, { isServer: true, secureContext });
     this.#socket.reader = undefined;
-    let reader: Reader = this;
+    let client: Client | undefined;
     secure.on('error', onError);
-    secure.on('close', (hadError: boolean) => reader.onClosed(hadError ? 'tls' : 'by-peer'));
+    secure.on('close', (hadError: boolean) => (client ?? this).onClosed(hadError ? 'tls' : 'by-peer'));
     secure.on('data', (chunk: Buffer) => {
-      if (reader === this) reader = this.#becomeClient(secure);
+      client ??= this.#becomeClient(secure);
       slab.target.set(chunk);
-      reader.onBytes(chunk.length);
+      client.onBytes(chunk.length);
     });
   }
 

@@ -39,7 +39,7 @@ export class Memory {
   /** A buffer of at least that many bytes; at most those of a read. */
   take(size: number): Buffer {
     const index = size <= SIZES[0] ? 0 : size <= SIZES[1] ? 1 : 2;
-    return this.#free[index]!.pop() ?? Buffer.allocUnsafeSlow(SIZES[index]!);
+    return this.#free[index]!.pop() ?? Buffer.allocUnsafeSlow(SIZES[index]);
   }
 
   give(buffer: Buffer): void {

@@ -36,7 +36,11 @@ export class TestPeer {
     };
     socket.on('data', (piece: Buffer) => {
       this.bytes += piece.length;
-      this.#parser.push(piece, (bytes, start, end) => this.frames.push(Buffer.from(bytes.subarray(start, end))));
+      try {
+        this.#parser.push(piece, (bytes, start, end) => this.frames.push(Buffer.from(bytes.subarray(start, end))));
+      } catch {
+        socket.destroy(); // a TLS alert, for one
+      }
       wake();
     });
     socket.on('error', () => {});
