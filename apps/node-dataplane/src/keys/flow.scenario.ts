@@ -1,0 +1,66 @@
+import { createSocket, type Socket } from 'node:dgram';
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import { openUdp } from '@unbounded/netlink';
+
+/** Packets with numbers between two pods in both directions, in a thread of its own, so that the test may block. */
+
+export interface FlowSettings {
+  readonly ends: readonly { readonly address: string; readonly netnsFd: number }[];
+  readonly port: number;
+  readonly everyMs: number;
+}
+
+/** Of each direction. */
+export interface FlowCount {
+  readonly from: string;
+  readonly sent: number;
+  /** Numbers of packets that did not arrive, the first of them. */
+  readonly lost: readonly number[];
+  readonly lostCount: number;
+}
+
+const SETTLE_MS = 500;
+const LARGEST_BURST = 5;
+const { ends, port, everyMs } = workerData as FlowSettings;
+const messages = parentPort as MessagePort;
+
+const arrived = ends.map(() => new Set<number>());
+let sent = 0;
+const sockets = ends.map(({ address, netnsFd }, index): Socket => {
+  const socket = createSocket('udp4');
+  socket.bind({ fd: openUdp({ address, port, netnsFd }) });
+  socket.on('message', (bytes: Buffer) => arrived[index]!.add(bytes.readUInt32BE(0)));
+  socket.on('error', () => undefined); // what does not arrive is counted
+  return socket;
+});
+
+const send = (): void => {
+  const bytes = Buffer.alloc(200);
+  bytes.writeUInt32BE(sent++, 0);
+  for (const [index, socket] of sockets.entries()) socket.send(bytes, port, ends[1 - index]!.address, () => undefined);
+};
+
+const count = (): FlowCount[] =>
+  ends.map(({ address }, index) => {
+    const lost = Array.from({ length: sent }, (_, number) => number).filter(
+      (number) => !arrived[1 - index]!.has(number),
+    );
+    return { from: address, sent, lost: lost.slice(0, 20), lostCount: lost.length };
+  });
+
+const began = performance.now();
+const sending = setInterval(() => {
+  // A late timer sends what it owes, but never so much at once that a queue on the way is too short for it.
+  for (let burst = 0; burst < LARGEST_BURST && performance.now() - began >= sent * everyMs; burst++) send();
+}, 1);
+
+messages.on('message', (message: 'stop') => {
+  if (message !== 'stop') return;
+  clearInterval(sending);
+  setTimeout(() => {
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, no window
+    messages.postMessage(count());
+    for (const socket of sockets) socket.close();
+    messages.close();
+  }, SETTLE_MS);
+});
