@@ -112,7 +112,6 @@ test.each(['a', 'b'])(
     }
     await until('it is over', () => hasRotated(a, 1) && isSettled(a, 'wg58620') && isSettled(b, 'wg55220'), 60_000);
     expect(publicKeysInUse(a)).toEqual([a.keys.publicKey]);
-    expect(publicKeysInUse(a)).toEqual([a.keys.publicKey]);
     await nothingLost();
   },
   180_000,

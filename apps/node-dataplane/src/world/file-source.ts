@@ -14,8 +14,8 @@ export const createFileSource = (folder: string, nodeName: string, onError: (err
       onError(error as Error);
     }
   };
+  const watcher = watch(folder, read); // first: what changes while it is read is read again
   read();
-  const watcher = watch(folder, read);
   return {
     snapshot: () => snapshot,
     onChange: (handler) => void handlers.push(handler),
