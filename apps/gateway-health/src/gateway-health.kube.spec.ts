@@ -111,6 +111,24 @@ test('an eligible node becomes a gateway with all that belongs to it, and loses 
   expect(await members('p')).toEqual([]);
 });
 
+test('a gateway that exchanges its key keeps its port, and its pool lists both keys', async () => {
+  await sites().create(siteObject('a'));
+  await pools().create(poolObject('p'));
+  start();
+  await gateway('gw');
+  await until('a port', () => port('gw'));
+  const { wireGuardKeyGeneration, wireGuardNextPublicKey } = annotations;
+  const rotating = { [wireGuardKeyGeneration]: '3', [wireGuardNextPublicKey]: 'next' };
+  await nodes().mergePatch('gw', { metadata: { annotations: rotating } });
+  const listed = async () => (await pools().get('p')).status?.nodes?.[0];
+  await until('the next key', async () => (await listed())?.wireGuardNextPublicKey === 'next');
+  expect(await listed()).toMatchObject({
+    wireGuardPublicKey: 'key-gw',
+    wireGuardKeyGeneration: 3,
+    gatewayWireguardPort: 51821,
+  });
+});
+
 test('an External pool says which node lacks an address; an Internal one takes it', async () => {
   await pools().create(poolObject('p'));
   await gateway('gw', { externalIPs: [] });

@@ -94,6 +94,23 @@ test('a node is labelled, stands in its slice with key, addresses, blocks and ca
   await until('no slice', async () => (await slices().listAll()).length === 0);
 });
 
+test('the keys of a node that exchanges its key go into its slice together', async () => {
+  await sites().create(siteObject('a'));
+  start();
+  const { wireGuardPublicKey, wireGuardKeyGeneration, wireGuardNextPublicKey } = annotations;
+  const announced = { [wireGuardPublicKey]: 'key', [wireGuardNextPublicKey]: 'next' };
+  await createNode(nodes(), { name: 'n1', internalIPs: ['10.1.0.1'], annotations: announced });
+  const keys = async (): Promise<object | undefined> => {
+    const entry = (await slices().listAll())[0]?.nodes?.[0];
+    return entry && [entry.wireGuardPublicKey, entry.wireGuardKeyGeneration, entry.wireGuardNextPublicKey];
+  };
+  await until('the next key', async () => (await keys()) !== undefined);
+  expect(await keys()).toEqual(['key', undefined, 'next']);
+  const promoted = { [wireGuardPublicKey]: 'next', [wireGuardKeyGeneration]: '1', [wireGuardNextPublicKey]: null };
+  await nodes().mergePatch('n1', { metadata: { annotations: promoted } });
+  await until('the new key', async () => JSON.stringify(await keys()) === JSON.stringify(['next', 1, undefined]));
+});
+
 test('a site that is deleted stays until its last node has gone', async () => {
   await sites().create(siteObject('a'));
   await createNode(nodes(), { name: 'n1', internalIPs: ['10.1.0.1'] });
