@@ -1,7 +1,6 @@
 import { type Socket } from 'node:net';
 
 import {
-  type BlockPool,
   CAPABILITY,
   DATA_HEAD_BYTES,
   encodeError,
@@ -22,40 +21,13 @@ import {
   REGISTER_LENGTH,
 } from '@unbounded/relay-protocol';
 
-import { type AuthPolicy, type Directory, type Entry } from './directory.ts';
-import { type Pending, type Verifier } from './handshake.ts';
-import { type Holds } from './holds.ts';
-import { HEADROOM, type ReadSlab } from './memory.ts';
+import { type ClientContext } from './client-context.ts';
+import { type Entry } from './directory.ts';
+import { type Pending } from './handshake.ts';
+import { HEADROOM } from './memory.ts';
 import { Intake } from './intake.ts';
-import { Outbox, type OutboxShared } from './outbox.ts';
-import { type Round } from './round.ts';
-import { type CloseReason, type Tallies } from './tallies.ts';
-
-export interface ClientLimits {
-  readonly registerDeadlineMs: number;
-  readonly proofDeadlineMs: number;
-  readonly idleTimeoutMs: number;
-  readonly writeTimeoutMs: number;
-  /** What one client may send; 0: any amount. */
-  readonly bytesPerSecond: number;
-}
-
-/** What all clients of a relay have in common. */
-export interface ClientContext {
-  readonly policy: AuthPolicy;
-  readonly limits: ClientLimits;
-  readonly slab: ReadSlab;
-  readonly partials: BlockPool;
-  readonly round: Round;
-  readonly outboxes: OutboxShared;
-  readonly directory: Directory;
-  readonly verifier: Verifier;
-  readonly holds: Holds;
-  readonly tallies: Tallies;
-  /** The client's connection has ended. */
-  readonly onEnded: (client: Client) => void;
-  nextSession: bigint;
-}
+import { Outbox } from './outbox.ts';
+import { type CloseReason } from './tallies.ts';
 
 /** Time that an Error frame gets to reach a client before its connection is cut. */
 const FAREWELL_MS = 2000;

@@ -2,7 +2,8 @@ import { Socket } from 'node:net';
 import { type SecureContext, TLSSocket } from 'node:tls';
 
 import { limitedAs, type Admission } from './admission.ts';
-import { Client, type ClientContext } from './client.ts';
+import { type ClientContext } from './client-context.ts';
+import { Client } from './client.ts';
 import { HEADROOM } from './memory.ts';
 import { decodeProxyHeader, MAX_PROXY_HEADER_BYTES } from './proxy-protocol.codec.ts';
 import { type CloseReason } from './tallies.ts';
@@ -67,7 +68,7 @@ export const takeConnection = (accepted: Socket, context: ConnectionContext): vo
   holder._handle = null;
   handle.reading = false;
   const options = { handle, onread: { buffer: slab.target, callback: onRead } };
-  const socket = new RelaySocket(options as ConstructorParameters<typeof Socket>[0]);
+  const socket = new RelaySocket(options);
   socket.on('close', onClose).on('error', onError);
   const opening = new Opening(context, socket, now);
   socket.reader = opening;

@@ -6,7 +6,8 @@ import { BlockPool, DATA_HEAD_BYTES, FORWARD_HEAD_BYTES } from '@unbounded/relay
 import { type Logger } from '@unbounded/telemetry';
 
 import { Admission, type AdmissionLimits } from './admission.ts';
-import { Client, type ClientContext, type ClientLimits } from './client.ts';
+import { type ClientContext, type ClientLimits } from './client-context.ts';
+import { Client } from './client.ts';
 import { type ConnectionContext, leave, type Reader, takeConnection } from './connection.ts';
 import { type AuthPolicy, Directory } from './directory.ts';
 import { createVerifier } from './handshake.ts';

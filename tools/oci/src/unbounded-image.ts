@@ -18,6 +18,8 @@ const buildFolder = join(cache, 'image');
 
 export const REPOSITORY = 'unbounded.local/unbounded';
 export const APPS = ['cidr-allocator', 'site-membership', 'gateway-health', 'node-dataplane', 'node-keeper'] as const;
+/** In the image too, for whoever turns them on: the chart does not run them by itself. */
+const OPTIONAL_APPS = ['relay'] as const;
 
 /** The version of the checkout. */
 export const VERSION = (JSON.parse(readFileSync(join(checkout, 'package.json'), 'utf8')) as { version: string })
@@ -84,7 +86,7 @@ const bundleOf = (app: string): [string, string][] => {
 const programFiles = (version: Version): Record<string, string> => {
   const bpf = bpfFolderOf(version);
   return {
-    ...Object.fromEntries(APPS.flatMap(bundleOf)),
+    ...Object.fromEntries([...APPS, ...OPTIONAL_APPS].flatMap(bundleOf)),
     ...Object.fromEntries(
       readdirSync(bpf)
         .filter((file) => file.endsWith('.bpf.o'))

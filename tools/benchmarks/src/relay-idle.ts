@@ -1,0 +1,106 @@
+import {
+  createHash,
+  createHmac,
+  createPublicKey,
+  diffieHellman,
+  generateKeyPairSync,
+  hkdfSync,
+  randomBytes,
+} from 'node:crypto';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+
+import {
+  ALL_CAPABILITIES,
+  decodeExtension,
+  encodeData,
+  encodeExtension,
+  encodeRegister,
+  FrameParser,
+  type ProofCrypto,
+  proofTags,
+} from '@unbounded/relay-protocol';
+import { type KeyObject } from 'node:crypto';
+
+import { residentOf, type Subject } from './relay-subjects.ts';
+
+const SPKI = Buffer.from('302a300506032b656e032100', 'hex');
+const platform: ProofCrypto<KeyObject> = {
+  x25519: (privateKey, publicKey) =>
+    diffieHellman({
+      privateKey,
+      publicKey: createPublicKey({ key: Buffer.concat([SPKI, publicKey]), format: 'der', type: 'spki' }),
+    }),
+  sha256: (bytes) => createHash('sha256').update(bytes).digest(),
+  hmacSha256: (key, bytes) => createHmac('sha256', key).update(bytes).digest(),
+  hkdfSha256: ({ ikm, salt, info, length }) => new Uint8Array(hkdfSync('sha256', ikm, salt, info, length)),
+};
+
+/** Connections that are made at the same time. */
+const AT_ONCE = 50;
+const SETTLE_MS = 3000;
+
+/** One frame at a time, in the order in which they come. */
+const framesOf = (socket: Socket): (() => Promise<Uint8Array>) => {
+  const parser = new FrameParser();
+  const frames: Uint8Array[] = [];
+  let wake = (): void => {};
+  socket.on('data', (piece) => {
+    parser.push(piece, (bytes, start, end) => frames.push(bytes.slice(start, end)));
+    wake();
+  });
+  return async () => {
+    while (frames.length === 0)
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+    return frames.shift()!;
+  };
+};
+
+/** Connects, proves a key of its own and sends one message to itself, which comes back. */
+const idler = async ({ host, port }: Subject): Promise<Socket> => {
+  const { privateKey, publicKey } = generateKeyPairSync('x25519');
+  const key = publicKey.export({ format: 'der', type: 'spki' }).subarray(-32);
+  const socket = connect({ host, port });
+  await once(socket, 'connect');
+  const next = framesOf(socket);
+  const register = encodeRegister(key);
+  const hello = encodeExtension({
+    kind: 'hello',
+    version: 1,
+    capabilities: ALL_CAPABILITIES,
+    nonce: randomBytes(16),
+    extras: [],
+  });
+  socket.write(Buffer.concat([register, hello]));
+  const challenge = await next();
+  const message = decodeExtension(challenge);
+  if (message?.kind !== 'challenge') throw new Error(`the relay answered ${message?.kind ?? 'no extension'}`);
+  const tags = await proofTags(platform, [{ privateKey, publicKey: message.ephemeralKey }], {
+    register,
+    hello,
+    challenge,
+  });
+  socket.write(encodeExtension({ kind: 'proof', tag: tags.client }));
+  await next();
+  socket.write(encodeData(key, randomBytes(100)));
+  await next();
+  return socket;
+};
+
+/** KiB of the relay's memory for each of so many connections that have proven their key and sent a message. */
+export const idleKiBPerConnection = async (subject: Subject, connections: number): Promise<number> => {
+  const before = residentOf(subject);
+  const sockets: Socket[] = [];
+  for (let made = 0; made < connections; made += AT_ONCE) {
+    const part = Array.from({ length: Math.min(AT_ONCE, connections - made) }, () => idler(subject));
+    sockets.push(...(await Promise.all(part)));
+  }
+  await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
+  const held = sockets.filter(({ destroyed }) => !destroyed).length;
+  if (held < connections) throw new Error(`${held} of ${connections} connections are still open`);
+  const after = residentOf(subject);
+  for (const socket of sockets) socket.destroy();
+  return (after - before) / connections;
+};
