@@ -118,6 +118,7 @@ const openDataplane = (
 };
 
 const MS_PER_HOUR = 3_600_000;
+const CLOCKS = { now: Date.now, elapsed: () => performance.now() };
 
 interface AgentOptions {
   readonly dataplane: Dataplane;
@@ -145,7 +146,7 @@ const openAgent = async (
       logger,
     }),
     dataplane,
-    rotation: createKeyRotation({ ring, nodeName, maxAgeMs, times, now: Date.now, metrics, logger, onKeys }),
+    rotation: createKeyRotation({ ring, nodeName, maxAgeMs, times, ...CLOCKS, metrics, logger, onKeys }),
     reporter: world.reporter,
     cniFolder: config.cniConfFolder,
     protocols,

@@ -108,8 +108,7 @@ test('an operator who removes the next key calls the exchange off, and is not as
 });
 
 /** A disk at which the process dies after so many changes. */
-const dying = (changes: number): KeyDisk => {
-  const disk = openKeyDisk(folder);
+const dying = (changes: number, disk: KeyDisk = openKeyDisk(folder)): KeyDisk => {
   let left = changes;
   const alive = (): void => {
     if (left-- <= 0) throw new Error('died');
@@ -126,6 +125,15 @@ const dying = (changes: number): KeyDisk => {
     },
   };
 };
+
+const inMemory = (files: Map<string, string>): KeyDisk => ({
+  folder: 'memory',
+  read: (name) => files.get(name),
+  write: (name, text) => void files.set(name, text),
+  remove: (name) => void files.delete(name),
+  restrict: () => undefined,
+  changedMs: () => 0,
+});
 
 describe('a process that dies at any point', () => {
   /** Runs an exchange until it dies; whether it came to its end. */
@@ -172,13 +180,15 @@ describe('a process that dies at any point', () => {
   test('twice in a row, too, and never more than one key follows another', () => {
     for (let once = 0; once < 14; once++) {
       for (let twice = 0; twice < 14; twice++) {
-        rmSync(folder, { recursive: true });
         clockMs = 1_000_000;
-        const seen = new Set<string>([open().current.publicKey]);
-        exchange(dying(once), seen);
-        exchange(dying(twice), seen);
-        expect(exchange(openKeyDisk(folder), seen)).toBe(true);
-        expect([open().current.generation, privateKeysOnDisk().length, seen.size]).toEqual([1, 1, 2]);
+        const files = new Map<string, string>();
+        const disk = inMemory(files);
+        const seen = new Set<string>([open(disk).current.publicKey]);
+        exchange(dying(once, disk), seen);
+        exchange(dying(twice, disk), seen);
+        expect(exchange(disk, seen)).toBe(true);
+        expect([open(disk).current.generation, seen.size]).toEqual([1, 2]);
+        expect([...files.keys()].sort()).toEqual(['server.keys.json', 'server.priv', 'server.pub']);
       }
     }
   });

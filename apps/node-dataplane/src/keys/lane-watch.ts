@@ -9,12 +9,13 @@ export interface LaneWatch {
   observe(plan: NodePlan, states: ReadonlyMap<string, DeviceState>): boolean;
   /** Nothing came over it for so long; a lane that was never observed counts as heard just now. */
   seen(id: string, quietMs: number): LaneSeen;
-  /** Whether there was a handshake with the node on any lane within the time. */
+  /** Whether a new handshake with the node was seen on any lane within the time; one that was there at first counts as new. */
   isAlive(node: string, withinMs: number): boolean;
 }
 
-interface Heard {
-  readonly bytes: number;
+/** A value and since when it is that, on our clock: the machine's may be set at any moment. */
+interface Noted {
+  readonly value: number | undefined;
   readonly sinceMs: number;
 }
 
@@ -28,11 +29,13 @@ const peersById = (plan: NodePlan, states: ReadonlyMap<string, DeviceState>): Ma
     ),
   );
 
-/** @param now milliseconds since the epoch, as handshakes are told */
+/** @param now milliseconds on a clock that only goes forward */
 export const createLaneWatch = (now: () => number): LaneWatch => {
   let established: ReadonlySet<string> = new Set();
-  let heard = new Map<string, Heard>();
-  let handshakes = new Map<string, number>();
+  let heard = new Map<string, Noted>();
+  let shaken = new Map<string, Noted & { readonly node: string }>();
+  const noted = (before: Noted | undefined, value: number | undefined): Noted =>
+    before !== undefined && before.value === value ? before : { value, sinceMs: now() };
   return {
     get established() {
       return established;
@@ -40,15 +43,14 @@ export const createLaneWatch = (now: () => number): LaneWatch => {
     observe(plan, states) {
       const competing = competingLanes(plan);
       if (competing.size === 0 && established.size === 0) return false;
-      const before = heard;
+      const before = { heard, shaken };
       const was = established;
-      [heard, handshakes] = [new Map(), new Map()];
+      [heard, shaken] = [new Map(), new Map()];
       const found = new Set<string>();
       for (const [id, [node, { rxBytes, latestHandshakeMs }]] of peersById(plan, states)) {
         if (!competing.has(id)) continue;
-        const known = before.get(id);
-        heard.set(id, known?.bytes === rxBytes ? known : { bytes: rxBytes, sinceMs: now() });
-        handshakes.set(node, Math.max(handshakes.get(node) ?? 0, latestHandshakeMs ?? 0));
+        heard.set(id, noted(before.heard.get(id), rxBytes));
+        shaken.set(id, { node, ...noted(before.shaken.get(id), latestHandshakeMs) });
         if (latestHandshakeMs !== undefined) found.add(id);
       }
       for (const id of was) if (competing.has(id)) found.add(id); // also while its process does not answer
@@ -59,6 +61,9 @@ export const createLaneWatch = (now: () => number): LaneWatch => {
       const { sinceMs = now() } = heard.get(id) ?? {};
       return { established: established.has(id), quiet: now() - sinceMs >= quietMs };
     },
-    isAlive: (node, withinMs) => now() - (handshakes.get(node) ?? 0) <= withinMs,
+    isAlive: (node, withinMs) =>
+      shaken
+        .values()
+        .some((lane) => lane.node === node && lane.value !== undefined && now() - lane.sinceMs <= withinMs),
   };
 };

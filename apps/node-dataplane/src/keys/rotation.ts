@@ -61,7 +61,10 @@ export interface RotationOptions {
   /** 0: keys do not grow too old. */
   readonly maxAgeMs: number;
   readonly times: RotationTimes;
+  /** Milliseconds since the epoch. */
   readonly now: () => number;
+  /** Milliseconds on a clock that only goes forward: nobody may seem off, or silent, because the time was set. */
+  readonly elapsed: () => number;
   readonly metrics: Metrics;
   readonly logger: Logger;
   /** Other keys than before are in the ring. */
@@ -102,12 +105,18 @@ const waitsOf = (
 };
 
 export const createKeyRotation = (options: RotationOptions): KeyRotation => {
-  const { ring, nodeName, maxAgeMs, times, now, metrics, logger, onKeys } = options;
-  const lanes = createLaneWatch(now);
+  const { ring, nodeName, maxAgeMs, times, now, elapsed, metrics, logger, onKeys } = options;
+  const lanes = createLaneWatch(elapsed);
   const measure = createKeyMetrics(metrics, now);
   measure(ring);
   let isSettled = false;
+  let waiting: { readonly key: string; readonly sinceMs: number } | undefined;
 
+  /** For how long this process has had the next key. */
+  const waitedMs = (key: string): number => {
+    if (waiting?.key !== key) waiting = { key, sinceMs: elapsed() };
+    return elapsed() - waiting.sinceMs;
+  };
   const isTooOld = ({ generation, sinceMs }: KeyRing['current']): boolean =>
     maxAgeMs > 0 && now() - sinceMs > keyLifetimeMs(maxAgeMs, nodeName, generation);
   const promote = (): void => {
@@ -140,12 +149,12 @@ export const createKeyRotation = (options: RotationOptions): KeyRotation => {
       const { next } = ring;
       if (!next) return { problems: [] };
       const waits = waitsOf(applied, options, lanes);
-      const age = now() - next.sinceMs;
-      if (waits.size === 0 && applied.isCurrent && isSettled && age >= times.quietMs) {
+      const waited = waitedMs(next.publicKey);
+      if (waits.size === 0 && applied.isCurrent && isSettled && waited >= times.quietMs) {
         promote();
         return { problems: [], nextPassMs: 0 };
       }
-      if (age < times.tellMs) return { problems: [], nextPassMs: POLL_MS };
+      if (waited < times.tellMs) return { problems: [], nextPassMs: POLL_MS };
       return { problems: waitingProblems(next.generation, waits) };
     },
   };
