@@ -118,14 +118,10 @@ export const timed = async (what: string, work: () => Promise<Check[]>): Promise
   return checks;
 };
 
-export const printResults = async (
-  layout: LabLayout,
-  checks: readonly Check[],
-  able: ReadonlySet<string>,
-): Promise<void> => {
+export const printResults = (layout: LabLayout, checks: readonly Check[], able: ReadonlySet<string>): void => {
   for (const check of checks.filter(({ what, ok }) => ok && what.startsWith('stream')))
     console.log(`  ${check.what}: ${check.from} -> ${check.to}`);
-  for (const line of await describeLinks(layout, able)) console.log(`  links ${line}`);
+  for (const line of describeLinks(layout, able)) console.log(`  links ${line}`);
   const failures = checks.filter(({ ok }) => !ok);
   for (const { from, to, what, error } of failures.slice(0, 40))
     console.log(`  FAILED ${from} -> ${to} ${what}: ${error?.split('\n').at(-1)}`);

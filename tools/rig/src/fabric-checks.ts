@@ -1,11 +1,14 @@
 import { familyOf, hostOf } from './addresses.ts';
 import { attempt, type Check, mapLimited } from './checks.ts';
 import { isWanAddress } from './cluster-checks.ts';
+import { runAsync } from './command.ts';
+import { podCommand } from './fabric-pods.ts';
 import { kernelProtocols } from './fabric-up.ts';
 import type { LabLayout } from './layout.ts';
-import { type PlanLinks, readPlans } from './links.ts';
+import { readPlans } from './links.ts';
 import { worldUrls } from './manifests.ts';
-import { inPod, type Pod } from './probes.ts';
+import { binary } from './paths.ts';
+import type { Pod } from './probes.ts';
 import type { Ground } from './reach-checks.ts';
 
 /** Checks of a lab without Kubernetes: sources, the outside world, and what the agents say of their plans. */
@@ -13,47 +16,56 @@ import type { Ground } from './reach-checks.ts';
 const HTTP_PORT = 8080;
 
 interface Fetch {
-  readonly from: Pod;
   readonly to: string;
   readonly what: string;
   readonly url: string;
+  /** What is wrong with the address that was seen. */
   readonly judge: (seen: string) => string | undefined;
 }
 
-/** One pod of every other node is asked which address it sees: that of the pod, or somebody translated it. */
-const sourceFetches = ({ pods }: Ground, from: Pod): Fetch[] => {
-  const others = pods.filter(
-    (pod, index) => pod.node !== from.node && pods.findIndex(({ node }) => node === pod.node) === index,
-  );
-  return others.flatMap((to) =>
-    to.ips.map((ip) => ({
-      from,
-      to: to.name,
-      what: 'source kept',
-      url: `http://${hostOf(ip)}:${HTTP_PORT}/client`,
-      judge: (seen) => (from.ips.includes(seen.trim()) ? undefined : `seen as ${seen.trim()}`),
-    })),
-  );
-};
+/** One of each node: what differs from path to path differs by node. */
+const firstPods = (pods: readonly Pod[]): Pod[] =>
+  pods.filter(({ node }, index) => pods.findIndex((pod) => pod.node === node) === index);
+
+/** A pod of every other node is asked which address it sees: that of the pod, or somebody translated it. */
+const sourceFetches = ({ pods }: Ground, from: Pod): Fetch[] =>
+  firstPods(pods)
+    .filter(({ node }) => node !== from.node)
+    .flatMap(({ name, ips }) =>
+      ips.map((ip) => ({
+        to: name,
+        what: 'source kept',
+        url: `http://${hostOf(ip)}:${HTTP_PORT}/client`,
+        judge: (seen) => (from.ips.includes(seen) ? undefined : `seen as ${seen}`),
+      })),
+    );
 
 /** The world has addresses of the underlay's families: pods of another family alone do not reach it. */
-const worldFetches = ({ layout }: Ground, from: Pod): Fetch[] =>
+const worldFetches = ({ layout }: Ground): Fetch[] =>
   worldUrls(layout)
     .filter((url) => layout.families.includes(familyOf(new URL(url).hostname)))
     .map((url) => ({
-      from,
       to: 'outside',
       what: 'http',
       url,
-      judge: (seen) => (isWanAddress(seen) ? undefined : `seen outside as ${seen.trim()}`),
+      judge: (seen) => (isWanAddress(seen) ? undefined : `seen outside as ${seen}`),
     }));
 
+/** Fetches in one go, a line for each: on an emulated machine a process costs more than what it fetches. */
+const FETCH_ALL = 'program=$1; shift; for url; do "$program" fetch "$url" || echo nobody; done';
+
 export const sourceChecks = (ground: Ground): Promise<Check[]> =>
-  mapLimited(
-    ground.pods.flatMap((pod) => [...sourceFetches(ground, pod), ...worldFetches(ground, pod)]),
-    ({ from, to, what, url, judge }) =>
-      attempt({ from: from.name, to, what }, async () => judge(await inPod(ground.layout, from, ['fetch', url]))),
-  );
+  mapLimited(firstPods(ground.pods), async (from): Promise<Check[]> => {
+    const fetches = [...sourceFetches(ground, from), ...worldFetches(ground)];
+    const urls = fetches.map(({ url }) => url);
+    const printed = await runAsync(podCommand(from, ['sh', '-c', FETCH_ALL, 'sh', binary('probe'), ...urls]));
+    const lines = printed.split('\n');
+    return Promise.all(
+      fetches.map(({ to, what, judge }, index) =>
+        attempt({ from: from.name, to, what }, async () => judge(lines[index]?.trim() ?? 'nobody')),
+      ),
+    );
+  }).then((lists) => lists.flat());
 
 /** What the options themselves bring about. */
 const isExpected = ({ options }: LabLayout, able: readonly string[], reason: string): boolean => {
@@ -67,10 +79,9 @@ const isExpected = ({ options }: LabLayout, able: readonly string[], reason: str
 };
 
 /** Problems in the agents' plans, as conditions would tell them. */
-export const planChecks = async (layout: LabLayout): Promise<Check[]> => {
+export const planChecks = (layout: LabLayout): Check[] => {
   const able = kernelProtocols();
-  const plans: readonly PlanLinks[] = await readPlans(layout);
-  return plans.flatMap(({ node, problems }) => [
+  return readPlans(layout).flatMap(({ node, problems }) => [
     { from: node, to: 'plan', what: 'without problems', ok: true },
     ...problems
       .filter(({ reason }) => !isExpected(layout, able, reason))

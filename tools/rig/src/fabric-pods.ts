@@ -72,16 +72,24 @@ const plugPod = async ({ name: node, site }: LabNode, name: string): Promise<Pod
   return { name, node, site, ips, ip: ips[0]! };
 };
 
+/** Two on a worker, for the way from pod to pod on a node; one on a gateway. */
+const podNames = ({ name, role }: LabNode): string[] =>
+  PROBES.slice(0, role === 'gateway' ? 1 : PROBES.length).map((probe) => `${probe}-${name}`);
+
+/** How many pods there should be. */
+export const podCount = (layout: LabLayout): number => layout.nodes.flatMap(podNames).length;
+
 /** Makes the pods that are not there yet and starts what answers in them. */
 export const startPods = async (layout: LabLayout): Promise<void> => {
   const pods = readPods();
-  for (const node of layout.nodes) {
-    for (const name of PROBES.map((probe) => `${probe}-${node.name}`)) {
+  const plugOn = async (node: LabNode): Promise<void> => {
+    for (const name of podNames(node)) {
       if (pods.some((pod) => pod.name === name)) continue;
       pods.push(await plugPod(node, name));
       writeFileSync(podsFile, JSON.stringify(pods));
     }
-  }
+  };
+  await Promise.all(layout.nodes.map(plugOn));
   for (const pod of pods) {
     const daemon = `pod-${pod.name}`;
     if (pidOf(daemon) === undefined) startDaemon(daemon, podCommand(pod, [binary('probe'), 'serve']));

@@ -31,6 +31,18 @@ test('no name or address is given twice, and no blocks of two sites overlap', ()
   );
 });
 
+test('without Kubernetes no node is a control plane, and nodes have addresses of the underlay, not of the pods', () => {
+  const { nodes, sites } = layoutOf({ fabric: true, ip: 'ipv4', underlay: 'ipv6' });
+  expect(nodes.map(({ role }) => role)).not.toContain('control-plane');
+  expect(nodes.flatMap(({ internalIps, external }) => [...internalIps, ...(external?.ips ?? [])]).join()).not.toContain(
+    '.',
+  );
+  expect(sites.map(({ lans, podPools }) => [lans, podPools])).toEqual([
+    [['fd10:1::/64'], ['100.65.0.0/16']],
+    [['fd10:2::/64'], ['100.66.0.0/16']],
+  ]);
+});
+
 test('other sites reach the API server by its external address', () => {
   const layout = layoutOf({ sites: 2, gateways: 1, workers: 1, protocol: 'Auto' });
   expect(apiServerUrl(layout, 's1')).toBe('https://10.1.0.10:6443');
@@ -42,6 +54,11 @@ test.each([
   [{ sites: 2, gateways: 0, workers: 1 }, '--gateways 0: sites that are to be joined need at least 1'],
   [{ sites: 2, gateways: 1, workers: 1.5 }, '--workers 1.5: a whole number from 0 to 8 would be right'],
   [{ sites: 2, gateways: Number.NaN, workers: 1 }, '--gateways NaN'],
+  [{ delayMs: 20 }, '--delay-ms 20: only --fabric has it'],
+  [{ underlay: 'ipv6' as const }, '--underlay ipv6: only --fabric has it'],
+  [{ fabric: true, agents: 'pods' as const }, '--agents pods: with --fabric there is no Kubernetes'],
+  [{ fabric: true, reorderPercent: 5 }, '--reorder-percent 5: only delayed packets are overtaken; give --delay-ms too'],
+  [{ fabric: true, sites: 1, gateways: 0, workers: 0 }, '--gateways 0 --workers 0: with --fabric there is no node'],
 ])('%o is refused: %s', (given, message) => {
   expect(() => layoutOf({ ...given, protocol: 'Auto' })).toThrow(message);
 });

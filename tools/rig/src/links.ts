@@ -1,6 +1,6 @@
-import { runAsync } from './command.ts';
+import { readFileSync } from 'node:fs';
 import type { LabLayout } from './layout.ts';
-import { inNode } from './node.ts';
+import { nodeFile } from './node.ts';
 
 /** What carries the links of the lab, from the plans that the agents keep on their nodes. */
 
@@ -79,11 +79,9 @@ export const linkLines = (
 };
 
 /** The plans that the agents applied last. */
-export const readPlans = (layout: LabLayout): Promise<PlanLinks[]> =>
-  Promise.all(
-    layout.nodes.map(async ({ name }) => JSON.parse(await runAsync([...inNode(name), 'cat', PLAN_FILE])) as PlanLinks),
-  );
+export const readPlans = (layout: LabLayout): PlanLinks[] =>
+  layout.nodes.map(({ name }) => JSON.parse(readFileSync(nodeFile(name, PLAN_FILE), 'utf8')) as PlanLinks);
 
 /** Reads the plans on the nodes and says what carries the links. */
-export const describeLinks = async (layout: LabLayout, able: ReadonlySet<string>): Promise<readonly string[]> =>
-  linkLines(layout, await readPlans(layout), able);
+export const describeLinks = (layout: LabLayout, able: ReadonlySet<string>): readonly string[] =>
+  linkLines(layout, readPlans(layout), able);

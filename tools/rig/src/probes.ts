@@ -1,10 +1,11 @@
+import { familyOf } from './addresses.ts';
 import { inNamespace, runAsync } from './command.ts';
 import { kubectl, kubectlCommand } from './control-plane.ts';
 import { podCommand, readPods } from './fabric-pods.ts';
 import { type LabLayout, namespaceOf } from './layout.ts';
 import { binary } from './paths.ts';
 
-/** The test pods: two on every node, each of which answers and asks (tools/assets/probe). */
+/** The test pods, one or two on every node, each of which answers and asks (tools/assets/probe). */
 
 export interface Pod {
   readonly name: string;
@@ -24,6 +25,13 @@ interface PodItem {
   status: { podIPs?: { ip: string }[] };
 }
 
+/** With those of their addresses that the lab's pods are to have: objects of other families may have come since. */
+const fabricPods = ({ families }: LabLayout): Pod[] =>
+  readPods().flatMap((pod) => {
+    const ips = pod.ips.filter((ip) => families.includes(familyOf(ip)));
+    return ips[0] === undefined ? [] : [{ ...pod, ips, ip: ips[0] }];
+  });
+
 const clusterPods = async (layout: LabLayout): Promise<Pod[]> => {
   const { items } = JSON.parse(await kubectl(layout, ['get', 'pods', '-l', 'app=probe', '-o', 'json'])) as {
     items: PodItem[];
@@ -41,7 +49,7 @@ const clusterPods = async (layout: LabLayout): Promise<Pod[]> => {
 
 /** By node, then by name. */
 export const probePods = async (layout: LabLayout): Promise<Pod[]> => {
-  const pods = layout.options.fabric ? readPods() : await clusterPods(layout);
+  const pods = layout.options.fabric ? fabricPods(layout) : await clusterPods(layout);
   return pods.toSorted((a, b) => a.node.localeCompare(b.node) || a.name.localeCompare(b.name));
 };
 

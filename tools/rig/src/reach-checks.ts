@@ -73,8 +73,8 @@ export const streamPairs = (pods: readonly Pod[]): [Pod, Pod][] => {
   return pairs;
 };
 
-/** MiB: enough to see a path's speed, and little where an emulated machine or a bad link carries it. */
-export const streamMebibytes = ({ options }: LabLayout): number => (!options.fabric ? 64 : isImpaired(options) ? 1 : 4);
+/** MiB: enough to see a path's speed; little where an emulated machine or a bad link carries it. */
+export const streamMebibytes = ({ options }: LabLayout): number => (options.fabric ? 1 : 64);
 
 export const streamChecks = async ({ layout, pods }: Ground): Promise<Check[]> => {
   const checks: Check[] = [];

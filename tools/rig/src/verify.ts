@@ -4,6 +4,7 @@ import { apiTarget, conditionChecks, kubectlChecks, serviceChecks } from './clus
 import { inNamespace, runAsync } from './command.ts';
 import { type ConditionsSeen, lookAtConditions } from './conditions.ts';
 import { planChecks, sourceChecks } from './fabric-checks.ts';
+import { podCount } from './fabric-pods.ts';
 import { kernelProtocols } from './fabric-up.ts';
 import { type LabLayout, namespaceOf } from './layout.ts';
 import { readPlans } from './links.ts';
@@ -29,7 +30,7 @@ const deviceMtu = async (node: string): Promise<number> => {
 const podMtu = async (layout: LabLayout): Promise<number> => {
   const mtu = await deviceMtu(layout.nodes[0]!.name);
   if (!layout.options.fabric) return mtu;
-  return Math.min(mtu, ...(await readPlans(layout)).map(({ mtuBytes }) => mtuBytes));
+  return Math.min(mtu, ...readPlans(layout).map(({ mtuBytes }) => mtuBytes));
 };
 
 interface Seen {
@@ -61,13 +62,13 @@ const verifyFabric = async (ground: Ground): Promise<Seen> => {
     ...(await timed('node to pod', () => nodeMatrix(ground))),
     ...(await timed('sources kept, outside', () => sourceChecks(ground))),
     ...(await timed(`streams of ${streamMebibytes(layout)} MiB`, () => streamChecks(ground))),
-    ...(await timed('problems in plans', () => planChecks(layout))),
+    ...(await timed('problems in plans', async () => planChecks(layout))),
   ];
   return { checks, able: new Set(kernelProtocols()) };
 };
 
 const countCheck = (layout: LabLayout, pods: readonly Pod[]): Check => {
-  const expected = layout.nodes.length * PROBES.length;
+  const expected = layout.options.fabric ? podCount(layout) : layout.nodes.length * PROBES.length;
   return {
     from: layout.options.fabric ? 'lab' : 'kubernetes',
     to: 'test pods',
@@ -90,7 +91,7 @@ export const verify = async (layout: LabLayout): Promise<boolean> => {
   const seen = await (layout.options.fabric ? verifyFabric : verifyCluster)({ layout, pods, mtu });
   const checks = [countCheck(layout, pods), ...seen.checks];
   console.log(`\n${reachabilityTable(layout, pods, checks)}\n${LEGEND}\n`);
-  await printResults(layout, checks, seen.able);
+  printResults(layout, checks, seen.able);
   const failures = checks.filter(({ ok }) => !ok);
   console.log(
     `${checks.length - failures.length} passed, ${failures.length} failed in ${((Date.now() - start) / 1000).toFixed(0)} s`,
