@@ -26,6 +26,13 @@ export const CONFORMANCE: ConformanceOptions = {
   processes: 4,
 };
 
+/** On a dual-stack lab; but for SCTP, which needs a kernel with it (this suite does not ask whether there is one). */
+export const DUAL_STACK: ConformanceOptions = {
+  focus: String.raw`\[Feature:IPv6DualStack\]`,
+  skip: String.raw`\[Feature:SCTPConnectivity\]`,
+  processes: 4,
+};
+
 const DEADLINE = '45m';
 const WATCH_EVERY_MS = 3000;
 /** Nodes with these taints get no pods and are not waited for. */
