@@ -202,7 +202,7 @@ test(
   async () => {
     await allHealthy(layout, 60_000);
     const [from, to] = [await podOn(layout, 's1-w1'), await podOn(layout, 's2-w1')];
-    const outage = blackHole('s2', 1300);
+    const outage = blackHole(layout, 's2', 1300);
     outage.begin();
     try {
       const isThrough = (size: number): boolean =>

@@ -18,23 +18,24 @@ const cable = (layout: LabLayout, node: string, device: string): Outage => {
   return { begin: () => set('down'), end: () => set('up') };
 };
 
-/** Packets that match are dropped by a router. */
-const routerDrop = (site: string, match: string): Outage => {
+/** Packets that match one of the expressions are dropped by a router. */
+const routerDrop = (site: string, ...matches: string[]): Outage => {
   const nft = (...args: string[]): void => void run([...inNamespace(namespaceOf(routerName(site))), 'nft', ...args]);
   return {
     begin() {
       nft('add', 'table', 'inet', 'outage');
       nft('add', 'chain', 'inet', 'outage', 'c', '{ type filter hook forward priority -400; }');
-      nft('add', 'rule', 'inet', 'outage', 'c', ...match.split(' '), 'drop');
+      for (const match of matches) nft('add', 'rule', 'inet', 'outage', 'c', ...match.split(' '), 'drop');
     },
     end: () => nft('delete', 'table', 'inet', 'outage'),
   };
 };
 
+const devicesOf = (node: LabNode): string[] => (node.external?.by === 'interface' ? ['eth0', 'eth1'] : ['eth0']);
+
 /** The node is off: no cable of it carries anything. */
 export const powerOff = (layout: LabLayout, node: LabNode): Outage => {
-  const devices = node.external?.by === 'interface' ? ['eth0', 'eth1'] : ['eth0'];
-  const cables = devices.map((device) => cable(layout, node.name, device));
+  const cables = devicesOf(node).map((device) => cable(layout, node.name, device));
   return { begin: () => cables.forEach((each) => each.begin()), end: () => cables.forEach((each) => each.end()) };
 };
 
@@ -44,9 +45,27 @@ export const cutWan = (layout: LabLayout, node: LabNode): Outage =>
     ? cable(layout, node.name, 'eth1')
     : routerDrop(node.site, `ip saddr ${node.internalIp} oifname wan0`);
 
-/** The WAN of a site loses tunnels' packets above a size, without a word to anybody. */
-export const blackHole = (site: string, largestBytes: number): Outage =>
-  routerDrop(site, `meta l4proto udp meta length > ${largestBytes}`);
+/** Datagrams above a size are lost between a site and the WAN, without a word to anybody. */
+export const blackHole = (layout: LabLayout, site: string, largestBytes: number): Outage => {
+  const large = `meta l4proto udp meta length > ${largestBytes}`;
+  const drop = routerDrop(site, `iifname wan0 ${large}`, `oifname wan0 ${large}`);
+  // Between namespaces packets pass in bundles, as they do between a host and its card: here as they are on a wire.
+  const setBundle = (segments: number): void => {
+    for (const node of layout.nodes.filter(({ role }) => role === 'gateway'))
+      for (const device of devicesOf(node))
+        onNode(node.name, 'ip', 'link', 'set', device, 'gso_max_segs', String(segments));
+  };
+  return {
+    begin() {
+      setBundle(1);
+      drop.begin();
+    },
+    end() {
+      drop.end();
+      setBundle(65_535);
+    },
+  };
+};
 
 /**
  * Nothing passes between two nodes any more, while both go on with all others; `oneWay`: only what the peer sends is lost.
@@ -60,7 +79,7 @@ export const cutLink = (node: LabNode, peer: LabNode, { oneWay = false } = {}): 
     `chain ${hook} { type filter hook ${hook} priority -400; ${addresses.map((each) => rule(direction, each)).join('; ')}; }`;
   const chains = [chain('prerouting', 'saddr'), ...(oneWay ? [] : [chain('output', 'daddr')])];
   return {
-    begin: () => void onNode(node.name, 'nft', `table inet outage { ${chains.join(' ')} }`),
+    begin: () => void onNode(node.name, 'nft', `table inet outage {\n${chains.join('\n')}\n}`),
     end: () => void onNode(node.name, 'nft', 'delete', 'table', 'inet', 'outage'),
   };
 };
