@@ -69,3 +69,40 @@ test.each<[Protocol, Protocol]>([
 test('a plan that changes no way has no steps', () => {
   expect(changedPrefixes(planWith('VXLAN'), planWith('VXLAN'))).toEqual(new Set());
 });
+
+describe('under the netlink data path', () => {
+  const netlinkPlan = (protocol: Protocol): NodePlan => {
+    const world = parseWorld(cluster({ sites: 2, gateways: 2, workers: 3, protocol }));
+    return planNode(world, { member: findMember(world, 's1-w1')!, underlayMtuBytes: 1500, dataplane: 'netlink' });
+  };
+  const viaOf = (plan: NodePlan, prefix: string) => plan.routes.find((route) => route.prefix === prefix)!.via;
+  const steps = (from: Protocol, to: Protocol) =>
+    (['receive', 'send'] as const).map((step) => planTransition(netlinkPlan(from), netlinkPlan(to), step));
+
+  test.each<[Protocol, Protocol]>([
+    ['VXLAN', 'None'],
+    ['None', 'VXLAN'],
+    ['VXLAN', 'GENEVE'],
+    ['GENEVE', 'IPIP'],
+  ])('%s to %s: the routes change between two steps that take both', (from, to) => {
+    const [before, after] = [netlinkPlan(from), netlinkPlan(to)];
+    const [receive, send] = steps(from, to);
+    for (const prefix of [PEER, FAR]) {
+      expect(viaOf(receive!, prefix)).toEqual(viaOf(before, prefix));
+      expect(viaOf(send!, prefix)).toEqual(viaOf(after, prefix));
+    }
+    for (const plan of [receive!, send!]) {
+      expect(devices(plan)).toEqual([...new Set([...devices(before), ...devices(after)])].sort());
+      const named = plan.routes.flatMap(({ via }) => (typeof via === 'object' && 'group' in via ? [via.group] : []));
+      expect(plan.groups.map(({ name }) => name)).toEqual([...new Set(named)].sort());
+    }
+    expect(receive!.groups).toEqual(before.groups);
+    expect(send!.groups).toEqual(after.groups);
+  });
+
+  test('what is or becomes encrypted does not wait', () => {
+    const [open, encrypted] = [netlinkPlan('VXLAN'), netlinkPlan('WireGuard')];
+    expect(planTransition(open, encrypted, 'receive')).toBe(encrypted);
+    expect(planTransition(encrypted, open, 'receive')).toBe(open);
+  });
+});

@@ -1,4 +1,4 @@
-import type { EndpointPlan, GroupMember, GroupPlan, NodePlan, RoutePlan } from './plan.ts';
+import type { EndpointPlan, GroupPlan, NodePlan, RoutePlan } from './plan.ts';
 
 /**
  * From one plan to the next without a packet lost: links between which nothing is encrypted go from one protocol to
@@ -14,26 +14,30 @@ export type TransitionStep = 'receive' | 'send';
 
 type Way = 'encrypted' | 'tunnel' | 'plain' | 'other';
 
-const wayOfMember = ({ protocol }: GroupMember): Way => (protocol === 'WireGuard' ? 'encrypted' : 'tunnel');
+const hopText = ({ device, remoteIp }: { readonly device: string; readonly remoteIp?: string }): string =>
+  `${device} ${remoteIp ?? ''}`;
 
-/** How packets to a prefix leave under a plan. */
+/** How packets to a prefix leave under a plan: by entries of the endpoint maps or, under the netlink data path, by routes. */
 const ways = (plan: NodePlan): Map<string, { readonly way: Way; readonly what: string }> => {
-  const groups = new Map(plan.groups.map((group) => [group.name, group]));
+  const groups = new Map(plan.groups.map((group) => [group.name, group.members]));
+  const encrypting = new Set(plan.wireGuard.map(({ name }) => name));
+  const wayOf = (device: string): Way => (encrypting.has(device) ? 'encrypted' : 'tunnel');
+  const wayOfGroup = (name: string) => {
+    const members = groups.get(name) ?? [];
+    const kinds = new Set(members.map(({ device }) => wayOf(device)));
+    const way: Way = kinds.has('encrypted') ? 'encrypted' : kinds.has('tunnel') ? 'tunnel' : 'other';
+    return { way, what: members.map(hopText).join() };
+  };
   const found = new Map<string, { way: Way; what: string }>();
-  for (const { prefix, via } of plan.endpoints) {
-    if ('nextHop' in via) {
-      const { protocol, device, remoteIp } = via.nextHop;
-      const way = protocol === 'WireGuard' ? 'encrypted' : 'tunnel';
-      found.set(prefix, { way, what: `${device} ${remoteIp ?? ''}` });
-    } else {
-      const members = groups.get(via.group)?.members ?? [];
-      const kinds = new Set(members.map(wayOfMember));
-      const way = kinds.has('encrypted') ? 'encrypted' : kinds.has('tunnel') ? 'tunnel' : 'other';
-      found.set(prefix, { way, what: members.map(({ device, remoteIp }) => `${device} ${remoteIp ?? ''}`).join() });
-    }
+  for (const { prefix, via } of plan.endpoints)
+    if ('nextHop' in via) found.set(prefix, { way: wayOf(via.nextHop.device), what: hopText(via.nextHop) });
+    else found.set(prefix, wayOfGroup(via.group));
+  for (const { prefix, via } of plan.routes) {
+    if (typeof via === 'string') continue;
+    if ('gateways' in via) found.set(prefix, { way: 'plain', what: via.gateways.join() });
+    else if ('group' in via) found.set(prefix, wayOfGroup(via.group));
+    else found.set(prefix, { way: wayOf(via.device), what: hopText(via) });
   }
-  for (const { prefix, via } of plan.routes)
-    if (typeof via === 'object' && 'gateways' in via) found.set(prefix, { way: 'plain', what: via.gateways.join() });
   return found;
 };
 
@@ -41,7 +45,7 @@ const isOpen = (way: Way | undefined): boolean => way === 'tunnel' || way === 'p
 
 /** Prefixes whose packets go unencrypted before and after, but another way. */
 export const changedPrefixes = (before: NodePlan, after: NodePlan): Set<string> => {
-  if (before.dataplane !== 'ebpf' || after.dataplane !== 'ebpf') return new Set();
+  if (before.dataplane !== after.dataplane) return new Set();
   const old = ways(before);
   const changed = [...ways(after)].filter(([prefix, { way, what }]) => {
     const known = old.get(prefix);
@@ -59,12 +63,17 @@ const withMissing = (main: readonly EndpointPlan[], other: readonly EndpointPlan
   return [...main, ...other.filter(({ prefix }) => !known.has(prefix))];
 };
 
-/** Groups that entries name, taken from the first plan that has one of the name. */
-const groupsFor = (endpoints: readonly EndpointPlan[], ...plans: readonly NodePlan[]): GroupPlan[] => {
+const groupsOf = (endpoints: readonly EndpointPlan[], routes: readonly RoutePlan[]): Set<string> =>
+  new Set([
+    ...endpoints.flatMap(({ via }) => ('group' in via ? [via.group] : [])),
+    ...routes.flatMap(({ via }) => (typeof via === 'object' && 'group' in via ? [via.group] : [])),
+  ]);
+
+/** Groups by their names, each taken from the first plan that has it. */
+const groupsFor = (named: ReadonlySet<string>, ...plans: readonly NodePlan[]): GroupPlan[] => {
   const known = new Map(
     plans.toReversed().flatMap(({ groups }) => groups.map((group) => [group.name, group] as const)),
   );
-  const named = new Set(endpoints.flatMap(({ via }) => ('group' in via ? [via.group] : [])));
   return [...named].sort().flatMap((name) => known.get(name) ?? []);
 };
 
@@ -94,7 +103,7 @@ export const planTransition = (before: NodePlan, after: NodePlan, step: Transiti
     ...after,
     endpoints,
     routes,
-    groups: groupsFor(endpoints, sending, after, before),
+    groups: groupsFor(groupsOf(endpoints, routes), sending, after, before),
     tunnels: [...devices.values()],
     forwarders: [...new Set([...before.forwarders, ...after.forwarders])].sort(),
     alsoPlain: [...new Set([...alsoPlain, ...plainPrefixes(after).filter((prefix) => changed.has(prefix))])].sort(),

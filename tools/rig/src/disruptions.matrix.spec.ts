@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { annotations } from '@unbounded/crds';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { kubectl } from './control-plane.ts';
 import { down } from './down.ts';
@@ -80,6 +81,30 @@ describe.each(TOPOLOGIES)('%s', (_, options) => {
         await change(protocol);
         await delay(SETTLED_MS);
       }
+    }),
+  );
+
+  test('an exchange of the WireGuard keys of all nodes', { timeout: 300_000 }, () =>
+    nothingLost(110, async (begins) => {
+      begins('all nodes are asked');
+      await kubectl(layout, ['annotate', 'nodes', '--all', `${annotations.rotateWireGuardKey}=${Date.now()}`]);
+      const isComplete = async (): Promise<boolean> => {
+        const { items } = JSON.parse(await kubectl(layout, ['get', 'nodes', '-o', 'json'])) as {
+          items: { metadata: { annotations: Record<string, string> } }[];
+        };
+        return items.every(
+          ({ metadata }) =>
+            metadata.annotations[annotations.wireGuardKeyGeneration] === '1' &&
+            !metadata.annotations[annotations.wireGuardNextPublicKey],
+        );
+      };
+      await timeUntil('every node has its next key', isComplete, 100_000);
+      for (const { name } of layout.nodes)
+        await timeUntil(
+          `${name} has no interface of a former key`,
+          () => !/^wg(51820|5182\d) /m.test(onNode(name, 'ip', '-br', 'link')),
+          15_000,
+        );
     }),
   );
 
