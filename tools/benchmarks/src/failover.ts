@@ -8,6 +8,7 @@ import {
   busiestGateway,
   cutLink,
   cutWan,
+  deliveringGateway,
   type Outage,
   partition,
   powerOff,
@@ -44,20 +45,24 @@ const during = async (outage: Outage): Promise<void> => {
   outage.end();
 };
 
-const worker = (layout: LabLayout): LabNode => layout.nodes.find(({ name }) => name === 's1-w1')!;
+const gatewaysOf = (layout: LabLayout, wanted: string): LabNode[] =>
+  layout.nodes.filter(({ role, site }) => role === 'gateway' && site === wanted);
+
+/** In the other site, where the flow arrives. */
+const farGateway = (layout: LabLayout): Promise<LabNode> => deliveringGateway(gatewaysOf(layout, 's2'));
 
 const CASES: readonly Case[] = [
   { name: 'a gateway is off', runs: 60, disturb: (layout, gateway) => during(powerOff(layout, gateway)) },
   { name: "a gateway's WAN link is cut", runs: 60, disturb: (layout, gateway) => during(cutWan(layout, gateway)) },
   {
-    name: 'the link of a worker to a gateway is cut',
+    name: 'the link between two gateways is cut',
     runs: 60,
-    disturb: (layout, gateway) => during(cutLink(gateway, worker(layout))),
+    disturb: async (layout, gateway) => during(cutLink(gateway, await farGateway(layout))),
   },
   {
     name: 'one direction of that link is lost',
     runs: 20,
-    disturb: (layout, gateway) => during(cutLink(gateway, worker(layout), { oneWay: true })),
+    disturb: async (layout, gateway) => during(cutLink(await farGateway(layout), gateway, { oneWay: true })),
   },
   {
     name: 'the agents of a gateway and a worker are killed',
@@ -90,9 +95,8 @@ const percentile = (values: readonly number[], share: number): number => {
 
 const runOnce = async (layout: LabLayout, { disturb, seconds = FLOW_SECONDS }: Case): Promise<FlowReport> => {
   await allHealthy(layout, 60_000);
-  const gateways = layout.nodes.filter(({ role, site }) => role === 'gateway' && site === 's1');
   const ends = { from: await podOn(layout, 's1-w1'), to: await podOn(layout, 's2-w1'), seconds };
-  return await flowDuring(ends, async () => disturb(layout, await busiestGateway(gateways)));
+  return await flowDuring(ends, async () => disturb(layout, await busiestGateway(gatewaysOf(layout, 's1'))));
 };
 
 const main = async ([only = '', count = '']: string[]): Promise<void> => {

@@ -11,7 +11,6 @@ import {
   allHealthy,
   blackHole,
   busiestGateway,
-  cutLink,
   cutWan,
   idleGateways,
   type Outage,
@@ -160,11 +159,14 @@ test('a gateway that is dead from the start carries nothing of a new node', { ti
   await allHealthy(layout, 60_000);
   const node = layout.nodes.find(({ name }) => name === 's1-w2')!;
   const dead = gateways[1]!;
-  const outage = cutLink(node, dead, { oneWay: true }); // so that what is sent to it is seen
+  const outage = powerOff(layout, dead);
+  // What is sent to it is to be seen, whether or not it says which MAC it has.
+  const mac = onNode(dead.name, 'cat', '/sys/class/net/eth0/address').trim();
+  onNode(node.name, 'ip', 'neigh', 'replace', dead.internalIp, 'lladdr', mac, 'nud', 'permanent', 'dev', 'eth0');
   outage.begin();
   for (const app of NODE_APPS.toReversed()) await stopAgent(node.name, app);
   onNode(node.name, nodeJs, join(checkout, 'apps/node-dataplane/dist/main.mjs'), 'cleanup');
-  onNode(node.name, 'rm', '-rf', '/var/lib/unbounded');
+  onNode(node.name, 'find', '/var/lib/unbounded', '-mindepth', '1', '-delete'); // as a new node has it
   const podsOfNode = ['pods', '-l', 'app=probe', `--field-selector=spec.nodeName=${node.name}`];
   await kubectl(layout, ['delete', ...podsOfNode, '--force', '--grace-period=0']);
   const file = join(work, 'dead.pcap');
@@ -186,6 +188,7 @@ test('a gateway that is dead from the start carries nothing of a new node', { ti
   );
   await stop();
   outage.end();
+  onNode(node.name, 'ip', 'neigh', 'delete', dead.internalIp, 'dev', 'eth0');
   const inner = parsePcap(readFileSync(file))
     .filter(({ destination, destinationPort }) => destination === dead.internalIp && destinationPort === VXLAN_PORT)
     .flatMap(({ payload }) => parseFrame(payload.subarray(VXLAN_HEADER_BYTES)).source ?? []);

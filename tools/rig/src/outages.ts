@@ -165,6 +165,12 @@ export const busiestGateway = async (gateways: readonly LabNode[], device = 'vxl
   return gateways[entering.indexOf(Math.max(...entering))]!;
 };
 
+/** The one that most of the traffic into the site leaves by. */
+export const deliveringGateway = async (gateways: readonly LabNode[], device = 'vxlan0'): Promise<LabNode> => {
+  const delivered = (await traffic(gateways, device)).map((bytes) => bytes.out);
+  return gateways[delivered.indexOf(Math.max(...delivered))]!;
+};
+
 /** Gateways that the flow passes in neither direction. */
 export const idleGateways = async (gateways: readonly LabNode[], device = 'vxlan0'): Promise<LabNode[]> => {
   const passing = await traffic(gateways, device);
