@@ -5,6 +5,7 @@ import { agentPids, makeAgentCgroup } from './cgroups.ts';
 import { inNamespace } from './command.ts';
 import { labPki } from './control-plane.ts';
 import { logTail, pidOf, startDaemon, stopDaemon } from './daemon.ts';
+import { hasWireGuard } from './kernel.ts';
 import { apiServerUrl, type LabLayout, type LabNode, namespaceOf } from './layout.ts';
 import { inNode } from './node.ts';
 import { appBundle, binary, checkout, controlPlaneDir, nodeDir, nodeJs, state } from './paths.ts';
@@ -19,6 +20,10 @@ const HEALTH_PORT_FIRST = 9101;
 
 export const NODE_APPS = ['node-keeper', NODE_AGENT] as const;
 export type NodeApp = (typeof NODE_APPS)[number];
+
+/** What runs on every node. Without Kubernetes nothing that has nothing to do: an emulated machine feels each process. */
+export const nodeAppsOf = ({ options }: LabLayout): readonly NodeApp[] =>
+  options.fabric && hasWireGuard() ? [NODE_AGENT] : NODE_APPS;
 
 const controllerName = (app: string, replica: number): string => `${app}-${replica}`;
 
@@ -122,7 +127,7 @@ export const startAgent = async (
 };
 
 export const startAgents = async (layout: LabLayout): Promise<void> => {
-  for (const app of NODE_APPS) for (const node of layout.nodes) await startAgent(layout, node, app);
+  for (const app of nodeAppsOf(layout)) for (const node of layout.nodes) await startAgent(layout, node, app);
 };
 
 /** Ends an agent: SIGTERM and a wait, or SIGKILL for every process of its cgroup at once. */

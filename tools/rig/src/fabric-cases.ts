@@ -76,7 +76,7 @@ export interface Report {
 }
 
 const BASE = { fabric: true, workers: 1, ip: 'dual', underlay: 'dual' } as const;
-const SETTLE_MS = 60_000;
+const SETTLE_MS = 180_000;
 const say = (text: string): void => console.log(`[${(performance.now() / 1000).toFixed(1)}] ${text}`);
 
 const KINDS: Readonly<Record<string, string>> = {

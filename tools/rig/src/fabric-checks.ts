@@ -3,7 +3,7 @@ import { attempt, type Check, mapLimited } from './checks.ts';
 import { isWanAddress } from './cluster-checks.ts';
 import { runAsync } from './command.ts';
 import { podCommand } from './fabric-pods.ts';
-import { kernelProtocols } from './fabric-up.ts';
+import { kernelProtocols } from './kernel.ts';
 import type { LabLayout } from './layout.ts';
 import { readPlans } from './links.ts';
 import { worldUrls } from './manifests.ts';

@@ -18,7 +18,7 @@ export interface RestartReport {
   readonly devicesKept: boolean;
 }
 
-const DEADLINE_MS = 60_000;
+const DEADLINE_MS = 180_000;
 
 interface Flow {
   readonly answered: ReadonlySet<number>;

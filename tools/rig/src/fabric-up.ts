@@ -7,6 +7,7 @@ import { tryRun } from './command.ts';
 import { logTail } from './daemon.ts';
 import { makeFabric } from './fabric.ts';
 import { cniListFile, startPods } from './fabric-pods.ts';
+import { kernelProtocols } from './kernel.ts';
 import type { LabLayout } from './layout.ts';
 import { checkNetem, impair } from './netem.ts';
 import { inNode, makeMountPoints, nodeFile, startNode } from './node.ts';
@@ -33,16 +34,6 @@ const waitForNodes = async (layout: LabLayout, what: string, holds: (node: strin
     const said = waiting.map(({ name }) => `${name}: ${logTail(agentLog(name, NODE_AGENT))}`);
     throw new Error(`${what}: not after ${DEADLINE_MS / 1000} s on\n${said.join('\n')}`);
   }
-};
-
-/** Tunnels that a kernel may lack, as `ip link` knows them. */
-const OPTIONAL = { GENEVE: 'geneve', IPIP: 'ipip' } as const;
-
-/** What an agent finds on this kernel: all nodes have the same. */
-export const kernelProtocols = (): string[] => {
-  const make = ['unshare', '--net', 'ip', 'link', 'add', 'ub-probe', 'type'];
-  const found = Object.entries(OPTIONAL).filter(([, kind]) => tryRun([...make, kind, 'external']) !== undefined);
-  return [...found.map(([protocol]) => protocol), 'None', 'VXLAN', 'WireGuard'].sort();
 };
 
 const keyFile = (node: string): string => nodeFile(node, PUBLIC_KEY_FILE);

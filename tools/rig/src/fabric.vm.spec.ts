@@ -47,9 +47,13 @@ describe.each(named(all))('$name', ({ name, tried }) => {
     expect(seen(name).links).toEqual(wanted);
   });
 
-  test('agents have no problem but cleartext over external addresses, where it was asked for', () => {
+  test('agents tell of cleartext over external addresses and of what cannot be, and of nothing else', () => {
     const isCleartext = tried.options.between !== undefined && carrierOf(tried) !== 'WireGuard';
-    expect(seen(name).problems).toEqual(isCleartext ? ['CleartextOverExternal'] : []);
+    const isOther = tried.carrier !== undefined; // what was asked for cannot be
+    expect(seen(name).problems).toEqual([
+      ...(isCleartext ? ['CleartextOverExternal'] : []),
+      ...(isOther ? ['ProtocolUnsupported'] : []),
+    ]);
   });
 });
 
@@ -97,7 +101,7 @@ describe.each(named(all.filter(([, { restart }]) => restart)))(
 );
 
 test('agents complain of nothing but what was asked for and of peers that are away', () => {
-  const expected = /CleartextOverExternal|PeersUnhealthy|the health of a peer changed/;
+  const expected = /CleartextOverExternal|ProtocolUnsupported|PeersUnhealthy|the health of a peer changed/;
   expect(report.complaints.filter((line) => !expected.test(line))).toEqual([]);
 });
 

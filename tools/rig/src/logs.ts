@@ -33,10 +33,10 @@ export const logsOf = (layout: LabLayout, name: string, node: string | undefined
   return NODE_APPS.map((app) => ({ label: app, file: logFile(agentLog(nodeNamed(layout, name).name, app)) }));
 };
 
-const whatThereIs = ({ nodes }: LabLayout): string =>
+const whatThereIs = ({ nodes, options }: LabLayout): string =>
   [
-    `  of the cluster: ${[...CONTROLLERS, ...MACHINE_PROGRAMS].join(', ')}`,
-    `  of a node:      ${[...NODE_APPS, ...NODE_PROGRAMS].map((name) => `${name} NODE`).join(', ')}`,
+    ...(options.fabric ? [] : [`  of the cluster: ${[...CONTROLLERS, ...MACHINE_PROGRAMS].join(', ')}`]),
+    `  of a node:      ${[...NODE_APPS, ...(options.fabric ? [] : NODE_PROGRAMS)].map((name) => `${name} NODE`).join(', ')}`,
     `  of our apps on a node: ${nodes.map(({ name }) => name).join(', ')}`,
   ].join('\n');
 

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { controllerDaemons, NODE_APPS, startAgent, startController, stopAgent } from './agents.ts';
+import { controllerDaemons, NODE_APPS, nodeAppsOf, startAgent, startController, stopAgent } from './agents.ts';
 import { agentPids } from './cgroups.ts';
 import { inNamespace } from './command.ts';
 import { CONFORMANCE, conformance } from './conformance.ts';
@@ -61,12 +61,13 @@ const layoutFrom = (argv: string[]): LabLayout => {
 const processes = (layout: LabLayout): (readonly [string, boolean])[] => {
   const asProcesses = !isPods(layout);
   const kubernetes = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'attendant'];
+  const apps = nodeAppsOf(layout);
   const cluster = layout.options.fabric ? [] : [...kubernetes, ...(asProcesses ? controllerDaemons() : [])];
   return [
     ...cluster.map((name) => [name, pidOf(name) !== undefined] as const),
     ...layout.nodes.flatMap(({ name }) => [
       [`node ${name}`, pidOf(`node-${name}`) !== undefined] as const,
-      ...(asProcesses ? NODE_APPS : []).map((app) => [`  ${app} on ${name}`, agentPids(name, app).length > 0] as const),
+      ...(asProcesses ? apps : []).map((app) => [`  ${app} on ${name}`, agentPids(name, app).length > 0] as const),
     ]),
   ];
 };

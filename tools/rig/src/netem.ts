@@ -1,5 +1,6 @@
 import { inNamespace, run, tryRun } from './command.ts';
 import { switchPort } from './fabric.ts';
+import { hasNetem } from './kernel.ts';
 import { type LabLayout, routerName } from './layout.ts';
 import { flagOf, IMPAIRMENTS, isImpaired, type LabOptions } from './options.ts';
 
@@ -19,9 +20,7 @@ const asked = (options: LabOptions): string =>
 
 /** @throws Error when the layout wants what this kernel cannot do; nothing is changed */
 export const checkNetem = ({ options }: LabLayout): void => {
-  if (!isImpaired(options)) return;
-  const argv = ['unshare', '--net', 'tc', 'qdisc', 'add', 'dev', 'lo', 'root', 'netem', 'delay', '1ms'];
-  if (tryRun(argv) !== undefined) return;
+  if (!isImpaired(options) || hasNetem()) return;
   throw new Error(
     `${asked(options)}: this kernel has no netem (module sch_netem); in the virtual machine there is one: tools/vm/run -- sh -c 'tools/lab up --fabric ${asked(options)} && tools/lab verify'`,
   );

@@ -5,7 +5,7 @@ import { inNamespace, runAsync } from './command.ts';
 import { type ConditionsSeen, lookAtConditions } from './conditions.ts';
 import { planChecks, sourceChecks } from './fabric-checks.ts';
 import { podCount } from './fabric-pods.ts';
-import { kernelProtocols } from './fabric-up.ts';
+import { kernelProtocols } from './kernel.ts';
 import { type LabLayout, namespaceOf } from './layout.ts';
 import { readPlans } from './links.ts';
 import { PROBES } from './manifests.ts';
