@@ -20,7 +20,7 @@ export interface FlowCount {
 }
 
 const SETTLE_MS = 500;
-const LARGEST_BURST = 5;
+const LARGEST_DEBT_MS = 40;
 const { ends, port, everyMs } = workerData as FlowSettings;
 const messages = parentPort as MessagePort;
 
@@ -48,10 +48,10 @@ const count = (): FlowCount[] =>
     return { from: address, sent, lost: lost.slice(0, 20), lostCount: lost.length };
   });
 
-const began = performance.now();
+let due = performance.now();
 const sending = setInterval(() => {
-  // A late timer sends what it owes, but never so much at once that a queue on the way is too short for it.
-  for (let burst = 0; burst < LARGEST_BURST && performance.now() - began >= sent * everyMs; burst++) send();
+  // A thread that was held up does not send all it owes at once: the queues on the way would be too short for that.
+  for (due = Math.max(due, performance.now() - LARGEST_DEBT_MS); performance.now() >= due; due += everyMs) send();
 }, 1);
 
 messages.on('message', (message: 'stop') => {
