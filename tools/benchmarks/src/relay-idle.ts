@@ -22,7 +22,7 @@ import {
 } from '@unbounded/relay-protocol';
 import { type KeyObject } from 'node:crypto';
 
-import { residentOf, type Subject } from './relay-subjects.ts';
+import { memoryOf, type Subject } from './relay-subjects.ts';
 
 const SPKI = Buffer.from('302a300506032b656e032100', 'hex');
 const platform: ProofCrypto<KeyObject> = {
@@ -39,6 +39,7 @@ const platform: ProofCrypto<KeyObject> = {
 /** Connections that are made at the same time. */
 const AT_ONCE = 50;
 const SETTLE_MS = 3000;
+const WARM_UP = 100;
 
 /** One frame at a time, in the order in which they come. */
 const framesOf = (socket: Socket): (() => Promise<Uint8Array>) => {
@@ -89,18 +90,27 @@ const idler = async ({ host, port }: Subject): Promise<Socket> => {
   return socket;
 };
 
-/** KiB of the relay's memory for each of so many connections that have proven their key and sent a message. */
-export const idleKiBPerConnection = async (subject: Subject, connections: number): Promise<number> => {
-  const before = residentOf(subject);
+const idlers = async (subject: Subject, count: number): Promise<Socket[]> => {
   const sockets: Socket[] = [];
-  for (let made = 0; made < connections; made += AT_ONCE) {
-    const part = Array.from({ length: Math.min(AT_ONCE, connections - made) }, () => idler(subject));
+  for (let made = 0; made < count; made += AT_ONCE) {
+    const part = Array.from({ length: Math.min(AT_ONCE, count - made) }, () => idler(subject));
     sockets.push(...(await Promise.all(part)));
   }
   await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
+  return sockets;
+};
+
+/**
+ * KiB of the relay's memory for each of so many connections that have proven their key and sent a message. A hundred others
+ * come first: compiled code, threads and OpenSSL's tables are not a matter of connections.
+ */
+export const idleKiBPerConnection = async (subject: Subject, connections: number): Promise<number> => {
+  const first = await idlers(subject, WARM_UP);
+  const before = memoryOf(subject);
+  const sockets = await idlers(subject, connections);
   const held = sockets.filter(({ destroyed }) => !destroyed).length;
   if (held < connections) throw new Error(`${held} of ${connections} connections are still open`);
-  const after = residentOf(subject);
-  for (const socket of sockets) socket.destroy();
+  const after = memoryOf(subject);
+  for (const socket of [...first, ...sockets]) socket.destroy();
   return (after - before) / connections;
 };
