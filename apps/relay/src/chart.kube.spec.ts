@@ -1,0 +1,63 @@
+import { startApiServer } from '@unbounded/testing';
+import { NAMESPACE, namespaceFile, renderChart, yamlOf } from '@unbounded/testing/chart';
+import { readConfig } from '@unbounded/config';
+import { expect, test } from 'vitest';
+
+import { relayOptions } from './relay.config.ts';
+
+const NAMES = /^relay(-headless|-links)?$/;
+const render = (values: object = {}) =>
+  renderChart({ values: { relay: { enabled: true, ...values } } }).filter(({ metadata }) => NAMES.test(metadata.name));
+
+interface Deployment {
+  readonly spec: {
+    readonly template: { readonly spec: { readonly containers: readonly { readonly args: string[] }[] } };
+  };
+}
+
+test('the chart runs no relay by itself', () => {
+  expect(renderChart().filter(({ metadata }) => NAMES.test(metadata.name))).toEqual([]);
+});
+
+test('an API server takes all of the relay’s objects, with every part turned on', async () => {
+  await using api = await startApiServer();
+  api.kubectl('apply', '-f', namespaceFile);
+  const objects = render({
+    autoscaling: { enabled: true },
+    tls: { secretName: 'relay-tls' },
+    proxyProtocol: ['10.0.0.0/8', '2001:db8::/32'],
+    service: { type: 'NodePort', nodePort: 30_478, annotations: { a: 'b' } },
+  });
+  const applied = api.apply(yamlOf(objects), '--namespace', NAMESPACE, '--validate=strict');
+  expect(applied.trim().split('\n')).toHaveLength(objects.length);
+  expect(objects.map(({ kind }) => kind).toSorted()).toEqual([
+    'Deployment',
+    'HorizontalPodAutoscaler',
+    'NetworkPolicy',
+    'PodDisruptionBudget',
+    'Secret',
+    'Service',
+    'Service',
+    'ServiceAccount',
+  ]);
+});
+
+test('the flags of the pod are flags of the program', () => {
+  const deployment = render({ tls: { secretName: 't' }, proxyProtocol: ['192.0.2.1'] }).find(
+    ({ kind }) => kind === 'Deployment',
+  ) as unknown as Deployment;
+  const args = deployment.spec.template.spec.containers[0]!.args;
+  const argv = args.slice(args.findIndex((arg) => arg.endsWith('main.mjs')) + 1);
+  expect(readConfig(relayOptions, { argv, env: {} })).toMatchObject({
+    addr: { port: 3478 },
+    linkAddr: { port: 3479 },
+    linkPeers: [{ host: `relay-headless.${NAMESPACE}.svc`, port: 3479 }],
+    proxyProtocol: ['192.0.2.1'],
+    drainTime: 10_000,
+    healthPort: 9994,
+  });
+});
+
+test('a value that is misspelt is refused', () => {
+  expect(() => render({ replica: 2 })).toThrow(/replica/);
+});
