@@ -14,8 +14,8 @@ export interface FlowSettings {
 export interface FlowCount {
   readonly from: string;
   readonly sent: number;
-  /** Numbers of packets that did not arrive, the first of them. */
-  readonly lost: readonly number[];
+  /** Packets that did not arrive, the first of them: number, and when it was sent (RFC 3339). */
+  readonly lost: readonly string[];
   readonly lostCount: number;
 }
 
@@ -25,7 +25,7 @@ const { ends, port, everyMs } = workerData as FlowSettings;
 const messages = parentPort as MessagePort;
 
 const arrived = ends.map(() => new Set<number>());
-let sent = 0;
+const sentAtMs: number[] = [];
 const sockets = ends.map(({ address, netnsFd }, index): Socket => {
   const socket = createSocket('udp4');
   socket.bind({ fd: openUdp({ address, port, netnsFd }) });
@@ -36,16 +36,16 @@ const sockets = ends.map(({ address, netnsFd }, index): Socket => {
 
 const send = (): void => {
   const bytes = Buffer.alloc(200);
-  bytes.writeUInt32BE(sent++, 0);
+  bytes.writeUInt32BE(sentAtMs.push(Date.now()) - 1, 0);
   for (const [index, socket] of sockets.entries()) socket.send(bytes, port, ends[1 - index]!.address, () => undefined);
 };
 
 const count = (): FlowCount[] =>
   ends.map(({ address }, index) => {
-    const lost = Array.from({ length: sent }, (_, number) => number).filter(
-      (number) => !arrived[1 - index]!.has(number),
+    const lost = sentAtMs.flatMap((ms, number) =>
+      arrived[1 - index]!.has(number) ? [] : [`${number} ${new Date(ms).toISOString()}`],
     );
-    return { from: address, sent, lost: lost.slice(0, 20), lostCount: lost.length };
+    return { from: address, sent: sentAtMs.length, lost: lost.slice(0, 20), lostCount: lost.length };
   });
 
 let due = performance.now();

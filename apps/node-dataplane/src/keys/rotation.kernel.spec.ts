@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { filesWith, makeNetwork, type Shape, type TestNetwork, type TestNode, until } from './rotation.scenario.ts';
+import { makeNetwork, type Shape, type TestNetwork, type TestNode, until } from './rotation.scenario.ts';
 
 /** Keys are exchanged while pods send 500 packets a second each way, by real agents and wireguard-go. */
 
@@ -27,7 +27,7 @@ const hasRotated = (node: TestNode, generation: number): boolean =>
   node.keys.generation === generation && node.keys.nextPublicKey === undefined;
 /** With its last interfaces, and without a key of old. */
 const isSettled = (node: TestNode, devices: string): boolean =>
-  node.devices().join() === devices && filesWith(node.keyFolder, '"previous"').length === 0;
+  node.devices().join() === devices && node.keys.hasPrevious !== true;
 const publicKeysInUse = (node: TestNode): string[] =>
   node
     .run('wg', 'show', 'all', 'public-key')

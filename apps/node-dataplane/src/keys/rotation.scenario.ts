@@ -1,14 +1,5 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
@@ -58,6 +49,8 @@ interface KeyFacts {
   readonly generation: number;
   readonly publicKey: string;
   readonly nextPublicKey?: string;
+  /** The key before is still believed in probes. */
+  readonly hasPrevious?: boolean;
 }
 
 export interface TestNode {
@@ -89,12 +82,14 @@ interface Made extends TestNode {
 const readKeys = (keyFolder: string): KeyFacts => {
   const file = join(keyFolder, 'server.keys.json');
   if (!existsSync(file)) return { generation: 0, publicKey: readFileSync(join(keyFolder, 'server.pub'), 'utf8') };
-  const { generation, current, next } = JSON.parse(readFileSync(file, 'utf8')) as {
+  const { generation, current, next, previous } = JSON.parse(readFileSync(file, 'utf8')) as {
     generation: number;
     current: { publicKey: string };
     next?: { publicKey: string };
+    previous?: object;
   };
-  return { generation, publicKey: current.publicKey, ...(next ? { nextPublicKey: next.publicKey } : {}) };
+  const hasPrevious = previous !== undefined;
+  return { generation, publicKey: current.publicKey, hasPrevious, ...(next ? { nextPublicKey: next.publicKey } : {}) };
 };
 
 const startHolder = (netns: Netns, keyFolder: string): ChildProcess =>
@@ -350,10 +345,3 @@ export const makeNetwork = async (shape: Shape): Promise<TestNetwork> => {
     [Symbol.asyncDispose]: () => all.disposeAsync(),
   };
 };
-
-/** Files of a folder, in which a text stands. */
-export const filesWith = (folder: string, text: string): string[] =>
-  readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name))
-    .filter((file) => readFileSync(file, 'utf8').includes(text));
