@@ -92,7 +92,7 @@ export class Client {
     if (this.isEnded) return;
     if (rest < end) {
       this.#intake ??= new Intake(slab, partials);
-      this.#intake.keep(rest, end);
+      this.#intake.keep(rest, end, now);
     }
     if (this.#context.limits.bytesPerSecond > 0) this.#spendRate(count, now);
   }
@@ -112,6 +112,7 @@ export class Client {
     const { writingSince } = this.outbox;
     if (writingSince > 0 && now - writingSince > writeTimeoutMs) return this.end('slow');
     if (now - this.#lastReadAt > idleTimeoutMs) return this.end('idle');
+    if (this.#intake?.hasWaitedTooLong(now)) return this.end('unfinished');
     if (this.#deadlineAt === 0 || now < this.#deadlineAt) return;
     if (this.#entry === undefined) return this.end('not-registered');
     const reason =
@@ -284,7 +285,9 @@ export class Client {
 
   /** Asks for the key; who had it before goes when this client has it. */
   #claim(proven: boolean): boolean {
-    const displaced = this.#context.directory.claim(this.#entry!, this, proven);
+    const { directory } = this.#context;
+    this.#entry = directory.current(this.#entry!);
+    const displaced = directory.claim(this.#entry, this, proven);
     if (displaced === false) return false;
     this.isProven = proven;
     this.isRegistered = true;

@@ -112,6 +112,11 @@ export class Directory {
     return entry;
   }
 
+  /** The entry of the same key that the directory has now: while somebody only asks for a key its entry may go. */
+  current(entry: Entry): Entry {
+    return entry.isGone ? this.findOrAdd(new DataView(new Uint8Array(entry.key).buffer), 0) : entry;
+  }
+
   /**
    * Gives the key to the client, and returns the one that had it; false: it may not have it. Who has proven a key is
    * displaced only by who proves it as well (unless the policy is off); otherwise the newest has it.

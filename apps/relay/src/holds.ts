@@ -34,6 +34,7 @@ interface Credit {
  */
 export class Holds {
   readonly #waits = new Map<Holdable, Wait>();
+  readonly #waiting = new Map<Outbox, Set<Holdable>>();
   /** Until when, in performance.now(). */
   readonly #rates = new Map<Holdable, number>();
   readonly #credits = new WeakMap<Holdable, Credit>();
@@ -62,17 +63,29 @@ export class Holds {
     this.#tallies.held.wait++;
     this.#pause(sender);
     this.#waits.set(sender, { outbox, ticks: 0 });
-    const before = outbox.onRoom;
-    outbox.onRoom = () => {
-      before?.();
-      if (this.#waits.get(sender)?.outbox === outbox) this.#endWait(sender, performance.now());
-    };
+    const waiting = this.#waiting.get(outbox);
+    if (waiting !== undefined) return void waiting.add(sender);
+    this.#waiting.set(outbox, new Set([sender]));
+    outbox.onRoom = () => this.#onRoom(outbox);
   }
 
   /** The sender has ended. */
   forget(sender: Holdable): void {
-    this.#waits.delete(sender);
+    this.#forgetWait(sender);
     this.#rates.delete(sender);
+  }
+
+  #forgetWait(sender: Holdable): void {
+    const outbox = this.#waits.get(sender)?.outbox;
+    this.#waits.delete(sender);
+    if (outbox !== undefined) this.#waiting.get(outbox)?.delete(sender);
+  }
+
+  #onRoom(outbox: Outbox): void {
+    const waiting = this.#waiting.get(outbox) ?? [];
+    this.#waiting.delete(outbox);
+    const now = performance.now();
+    for (const sender of waiting) this.#endWait(sender, now);
   }
 
   #pause(sender: Holdable): void {
@@ -87,7 +100,7 @@ export class Holds {
   #endWait(sender: Holdable, now: number): void {
     const wait = this.#waits.get(sender);
     if (wait === undefined) return;
-    this.#waits.delete(sender);
+    this.#forgetWait(sender);
     const credit = this.#creditOf(sender, now);
     credit.ticks = Math.max(0, credit.ticks - wait.ticks);
     this.#resume(sender);
@@ -103,7 +116,8 @@ export class Holds {
 
   #tick(): void {
     const now = performance.now();
-    for (const outbox of new Set(this.#waits.values().map((wait) => wait.outbox))) {
+    for (const [outbox, waiting] of this.#waiting) {
+      if (waiting.size === 0) continue;
       outbox.ticksWithoutProgress++;
       if (outbox.ticksWithoutProgress > STALLED_TICKS) outbox.isStalled = true;
     }

@@ -51,6 +51,22 @@ test('who proves the key displaces who has not, and who has: its own next connec
   expect(relay.state.registered).toBe(2);
 });
 
+test('a proof is worth its key also when who held that has left in the meantime', async () => {
+  await using relay = await startRelay();
+  const keys = newKeys();
+  using first = await dial(relay.port);
+  await prove(first, keys);
+  using second = await dial(relay.port);
+  const registered = second.send(encodeRegister(keys.publicKey));
+  using friend = await join(relay.port, keyOf('friend'));
+  first.socket.destroy();
+  await friend.until('the first has left', () => relay.state.registered === 1);
+  const { ready } = await prove(registered, keys, keys.publicKey);
+  expect(ready).toMatchObject({ kind: 'ready' });
+  friend.send(encodeData(keys.publicKey, payload('x')));
+  expect(await second.next()).toMatchObject({ kind: 'data', payload: payload('x') });
+});
+
 test('a recorded proof is worth nothing on another connection', async () => {
   await using relay = await startRelay();
   const keys = newKeys();

@@ -1,6 +1,9 @@
 import { type Refusal } from './admission.ts';
 
-/** Why a connection ended. `no-register`: its first bytes were no Register; `not-registered`: none came in time. */
+/**
+ * Why a connection ended. `no-register`: its first bytes were no Register; `not-registered`: none came in time;
+ * `unfinished`: a frame was begun and not ended in time.
+ */
 export type CloseReason =
   | 'by-peer'
   | 'error'
@@ -11,6 +14,7 @@ export type CloseReason =
   | 'malformed'
   | 'displaced'
   | 'idle'
+  | 'unfinished'
   | 'slow'
   | 'proxy'
   | 'tls'
@@ -63,6 +67,7 @@ export const newTallies = (): Tallies => ({
     malformed: 0,
     displaced: 0,
     idle: 0,
+    unfinished: 0,
     slow: 0,
     proxy: 0,
     tls: 0,

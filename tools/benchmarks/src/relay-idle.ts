@@ -47,7 +47,7 @@ const framesOf = (socket: Socket): (() => Promise<Uint8Array>) => {
   const frames: Uint8Array[] = [];
   let wake = (): void => {};
   socket.on('data', (piece) => {
-    parser.push(piece, (bytes, start, end) => frames.push(bytes.slice(start, end)));
+    parser.push(piece, (bytes, start, end) => frames.push(new Uint8Array(bytes.subarray(start, end))));
     wake();
   });
   return async () => {

@@ -114,7 +114,7 @@ export class Link {
       if (next < 0 || !this.#takeFrame(at, next)) return this.end();
       at = next;
     }
-    this.#intake.keep(at, end);
+    this.#intake.keep(at, end, now);
     round.flush(now, this);
   }
 
