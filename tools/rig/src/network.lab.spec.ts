@@ -33,7 +33,7 @@ import { verify } from './verify.ts';
 
 const layout = twoSites();
 const REPAIR_MS = 10_000;
-const AT_REST_S = 30;
+const AT_REST_S = 60;
 const work = mkdtempSync(join(tmpdir(), 'unbounded-lab-'));
 let before: Record<string, string[]>;
 

@@ -94,6 +94,16 @@ test('a gateway that says it does not reach the site leaves the group of that si
   await worker.until(weightsAre(1, 1));
 });
 
+test('a gateway that died while the agent was away is given up as soon as others answer', async () => {
+  await Promise.all([startWorker(), startGateway(g1, SITE), startGateway(g2, SITE)]);
+  await worker.until(are('Healthy'));
+  await worker.health.stop();
+  g1.run('ip', 'link', 'set', 'wire', 'down');
+  await startWorker();
+  expect(weights()).toEqual([1, 1]);
+  expect(await worker.until(weightsAre(0, 1))).toBeLessThan(3000); // and not after the ten seconds of a common start
+});
+
 test('a group that somebody changes is put right by the next plan, and one that is planned no more goes when told', async () => {
   await startWorker();
   map.set(7, []);

@@ -1,4 +1,5 @@
 import { createSocket } from 'node:dgram';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { openUdp } from '@unbounded/netlink';
 import { are, INTERVAL_MS, makeNodes, planOf, PORT, type TestNode, type TestNodes } from './nodes.scenario.ts';
@@ -45,11 +46,23 @@ test('a restarted thread goes on from the verdicts of the one before', async () 
   await a.health.stop();
   await a.start().apply(planOf(a, [b]));
   expect(are('Healthy')(a.health)).toBe(true);
+  await a.until((health) => health.states().every(({ rttMs }) => rttMs !== undefined)); // b has answered the new thread
   a.block('udp', 'dport', String(PORT));
   await a.until(are('Unhealthy'));
   await a.health.stop();
   await a.start().apply(planOf(a, [b]));
   expect(are('Unhealthy')(a.health)).toBe(true);
+});
+
+test('peers whose agents start anew at the same time, one later than the other, stay healthy', async () => {
+  await startBoth();
+  await Promise.all([a.health.stop(), b.health.stop()]);
+  await a.start().apply(planOf(a, [b]));
+  await delay(10 * INTERVAL_MS); // far more than it takes to give up a peer
+  expect(are('Healthy')(a.health)).toBe(true);
+  await b.start().apply(planOf(b, [a]));
+  await a.until((health) => health.states().every(({ rttMs }) => rttMs !== undefined));
+  expect(await a.metrics.render()).not.toMatch(/to="Unhealthy"\} [1-9]/);
 });
 
 test('a peer that never answers stays New, and one that is planned no more is forgotten', async () => {

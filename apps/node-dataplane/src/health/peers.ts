@@ -58,9 +58,31 @@ const ensureKeys = (peer: Peer, plan: ProbePlan, deriveKeys: PeersOptions['deriv
   }
 };
 
+/** At most so long the silence of peers that an earlier process knew is put down to their own start. */
+const START_MS = 10_000;
+
+/**
+ * Where all agents of a cluster are replaced at once, each finds the others away for a moment although every path is well.
+ * So peers that an earlier process knew have not failed before half of them have answered, or the time is over.
+ */
+const createStart = () => {
+  const overMs = performance.now() + START_MS;
+  let known = 0;
+  let replied = 0;
+  return {
+    isOn: (): boolean => performance.now() < overMs && 2 * replied < known,
+    /** For the session of a peer that an earlier process knew. */
+    watch() {
+      known++;
+      return { isStarting: this.isOn, onFirstReply: () => void replied++ };
+    },
+  };
+};
+
 export const createPeers = (options: PeersOptions): Peers => {
   const { file, deriveKeys, transmit, onVerdict, onPathMtu, onKnowsNextKey } = options;
   const known = new Map(file.known);
+  const start = createStart();
   const peers = new Map<string, Peer>();
   let byAddress = new Map<string, Peer>();
 
@@ -70,7 +92,7 @@ export const createPeers = (options: PeersOptions): Peers => {
     const session: Session = createSession({
       plan,
       nonce: file.nonce,
-      ...(before ? { known: before } : {}),
+      ...(before ? { known: before, ...start.watch() } : {}),
       transmit: (request) => transmit(request, peer),
       onVerdict: () => onVerdict(id, peer),
     });

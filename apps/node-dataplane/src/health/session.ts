@@ -49,6 +49,10 @@ export interface SessionOptions {
   readonly nonce: bigint;
   /** What an earlier process knew of the peer. */
   readonly known?: Verdict;
+  /** Whether the peers of an earlier process may be away because they start anew too: their silence then says nothing. */
+  readonly isStarting?: () => boolean;
+  /** The first reply to this process. */
+  readonly onFirstReply?: () => void;
   readonly transmit: (request: ProbeRequest, plan: ProbePlan) => void;
   /** The state, the grace or the reached sites are others than before. */
   readonly onVerdict: () => void;
@@ -98,7 +102,8 @@ const createRequestFilter = (): ((request: Newest) => boolean) => {
   };
 };
 
-export const createSession = ({ plan, nonce, known, transmit, onVerdict }: SessionOptions): Session => {
+export const createSession = ({ plan, nonce, known, transmit, onVerdict, ...options }: SessionOptions): Session => {
+  const { isStarting = () => false, onFirstReply } = options;
   let settings = plan;
   let health: Health = known ? resumed(known.state) : NEW_PEER;
   let graceOver = known?.graceOver ?? false;
@@ -106,6 +111,7 @@ export const createSession = ({ plan, nonce, known, transmit, onVerdict }: Sessi
   let rttMs: number | undefined;
   let sequence = 0n;
   let heard = true; // before the first request nothing can have failed
+  let hasReplied = false;
   let isStopped = false;
   const outstanding = createOutstanding<Purpose>();
 
@@ -121,7 +127,8 @@ export const createSession = ({ plan, nonce, known, transmit, onVerdict }: Sessi
   };
   const tick = (): void => {
     if (isStopped) return;
-    if (!heard) happened('failure');
+    const isExcused = known !== undefined && !hasReplied && isStarting();
+    if (!heard && !isExcused) happened('failure');
     heard = false;
     send('health', PROBE_BYTES);
   };
@@ -147,6 +154,8 @@ export const createSession = ({ plan, nonce, known, transmit, onVerdict }: Sessi
     onReply(reply) {
       const purpose = reply.nonce === nonce ? outstanding.take(reply.sequence) : undefined;
       if (purpose === undefined) return undefined;
+      if (!hasReplied) onFirstReply?.();
+      hasReplied = true;
       const tookMs = Number(nowNs() - reply.timeNs) / NS_PER_MS;
       if (purpose === 'health') {
         rttMs = tookMs;
