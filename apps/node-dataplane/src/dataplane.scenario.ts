@@ -79,6 +79,7 @@ const DRIFTS: Readonly<Record<string, () => unknown>> = {
   'an MTU is changed': () => run('ip', 'link', 'set', 'unbounded0', 'mtu', '1000'),
   'a MAC is changed': () => run('ip', 'link', 'set', 'vxlan0', 'address', '02:00:00:00:00:01'),
   'a device is down': () => run('ip', 'link', 'set', 'unbounded0', 'down'),
+  'an agent died before a device had its alias': () => run('ip', 'link', 'set', 'dev', 'vxlan0', 'alias', ''),
   'a tunnel device is deleted': () => run('ip', 'link', 'del', 'vxlan0'),
   'the anchor is deleted': () => run('ip', 'link', 'del', 'unbounded0'),
   'the table is deleted': () => run('nft', 'delete', 'table', 'inet', 'unbounded'),

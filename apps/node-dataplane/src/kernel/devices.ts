@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs';
-import { LINK_ALIAS, PORTS, VXLAN_SOURCE_PORTS } from '@unbounded/config/ownership';
+import { LINK_ALIAS, PORTS, ROUTE_PROTOCOL, VXLAN_SOURCE_PORTS } from '@unbounded/config/ownership';
 import {
   type CreatableKind,
   createTun,
@@ -14,7 +14,17 @@ import type { DeviceSpec } from './devices.plan.ts';
 
 /** Devices: made, brought to their settings, and taken away. Only links that carry our alias are ever touched. */
 
-export const isOurs = (link: Link): boolean => link.alias === LINK_ALIAS;
+/**
+ * The kernel takes an alias only once a link is there, but a group (`ip link` shows it) from its first moment on: by that a
+ * link is known to be ours whose agent died in between.
+ */
+const LINK_GROUP = ROUTE_PROTOCOL;
+
+export const isOurs = ({ alias = '', group }: Link): boolean =>
+  alias === LINK_ALIAS || (alias === '' && group === LINK_GROUP);
+
+/** A TUN has this name until it has its alias: one that a died agent left is taken up by the next. */
+const UNNAMED_TUN = 'unbounded.new';
 
 const IPV6_LINK_LOCAL = /^fe80:/i;
 
@@ -61,7 +71,7 @@ const settingsOf = (spec: DeviceSpec) => ({
 const createDevice = async (net: RouteSocket, spec: DeviceSpec): Promise<Link> => {
   for (const kind of kindsFor(spec)) {
     try {
-      return await net.links.create({ name: spec.name, kind, ...settingsOf(spec) });
+      return await net.links.create({ name: spec.name, kind, group: LINK_GROUP, ...settingsOf(spec) });
     } catch (error) {
       if (!isUnknownKind(error)) throw error;
     }
@@ -73,8 +83,8 @@ const createDevice = async (net: RouteSocket, spec: DeviceSpec): Promise<Link> =
         .join(' or ')} devices: load the module`,
     );
   }
-  createTun({ name: spec.name });
-  await net.links.modify(spec.name, settingsOf(spec));
+  createTun({ name: UNNAMED_TUN });
+  await net.links.modify(UNNAMED_TUN, { name: spec.name, group: LINK_GROUP, ...settingsOf(spec) });
   return (await net.links.get(spec.name))!;
 };
 
@@ -94,7 +104,7 @@ const writeDeviceSysctls = (spec: DeviceSpec): void => {
 
 const settle = async (net: RouteSocket, spec: DeviceSpec, link: Link): Promise<void> => {
   const wrongMac = spec.mac !== undefined && link.mac !== spec.mac;
-  if (link.mtu !== spec.mtuBytes || link.arp !== spec.arp || wrongMac)
+  if (link.mtu !== spec.mtuBytes || link.arp !== spec.arp || link.alias !== LINK_ALIAS || wrongMac)
     await net.links.modify(link.index, settingsOf(spec));
   if (!link.up) {
     writeDeviceSysctls(spec);
