@@ -103,7 +103,6 @@ const createRequestFilter = (): ((request: Newest) => boolean) => {
 };
 
 export const createSession = ({ plan, nonce, known, transmit, onVerdict, ...options }: SessionOptions): Session => {
-  const { isStarting = () => false, onFirstReply } = options;
   let settings = plan;
   let health: Health = known ? resumed(known.state) : NEW_PEER;
   let graceOver = known?.graceOver ?? false;
@@ -111,7 +110,6 @@ export const createSession = ({ plan, nonce, known, transmit, onVerdict, ...opti
   let rttMs: number | undefined;
   let sequence = 0n;
   let heard = true; // before the first request nothing can have failed
-  let hasReplied = false;
   let isStopped = false;
   const outstanding = createOutstanding<Purpose>();
 
@@ -127,7 +125,7 @@ export const createSession = ({ plan, nonce, known, transmit, onVerdict, ...opti
   };
   const tick = (): void => {
     if (isStopped) return;
-    const isExcused = known !== undefined && !hasReplied && isStarting();
+    const isExcused = rttMs === undefined && options.isStarting?.() === true;
     if (!heard && !isExcused) happened('failure');
     heard = false;
     send('health', PROBE_BYTES);
@@ -154,10 +152,9 @@ export const createSession = ({ plan, nonce, known, transmit, onVerdict, ...opti
     onReply(reply) {
       const purpose = reply.nonce === nonce ? outstanding.take(reply.sequence) : undefined;
       if (purpose === undefined) return undefined;
-      if (!hasReplied) onFirstReply?.();
-      hasReplied = true;
       const tookMs = Number(nowNs() - reply.timeNs) / NS_PER_MS;
       if (purpose === 'health') {
+        if (rttMs === undefined) options.onFirstReply?.();
         rttMs = tookMs;
         const saidOther = !areSame(sites, reply.sites);
         sites = reply.sites;
