@@ -34,7 +34,6 @@ describe.each(TOPOLOGIES)('%s', (_, options) => {
   beforeAll(async () => {
     await down();
     await up(layout);
-    expect(await verify(layout)).toBe(true);
     await allHealthy(layout, 60_000);
   }, 400_000);
   afterAll(down, 60_000);
@@ -66,6 +65,10 @@ describe.each(TOPOLOGIES)('%s', (_, options) => {
       for (const name of names) await kubectl(layout, ['patch', name, '--type=merge', '-p', patch]);
     }
   };
+
+  test('every pod reaches every pod, node and Service, and the outside world', { timeout: 240_000 }, async () => {
+    expect(await verify(layout)).toBe(true);
+  });
 
   test('all agents deleted at once, an update to the next version and back', { timeout: 400_000 }, async () => {
     const lost = await lostDuring(150, async (begins) => {
