@@ -34,11 +34,13 @@ const poolDetours = ({ world, members, plans }: Network): Detour[] =>
     }),
   );
 
-test('what a gateway hands to another of its pool is taken there, and arrives', () => {
+const DATA_PATHS = ['ebpf', 'netlink'] as const;
+
+test.each(DATA_PATHS)('what a gateway hands to another of its pool is taken there, and arrives (%s)', (dataplane) => {
   let seen = 0;
   fc.assert(
     fc.property(anyConnectedCluster, (objects) => {
-      const network = networkOf(objects);
+      const network = networkOf(objects, dataplane);
       for (const { gateway, by, source, target } of poolDetours(network)) {
         seen++;
         expect(accepts(network, by, gateway, source), `${gateway} -> ${by}`).toBe(true);
@@ -50,11 +52,11 @@ test('what a gateway hands to another of its pool is taken there, and arrives', 
   expect(seen).toBeGreaterThan(0);
 });
 
-test('a worker’s farther pools take its packets when the nearer fail, and deliver them', () => {
+test.each(DATA_PATHS)('a worker’s farther pools take its packets when the nearer fail (%s)', (dataplane) => {
   let farther = 0;
   fc.assert(
     fc.property(anyConnectedCluster, (objects) => {
-      const network = networkOf(objects);
+      const network = networkOf(objects, dataplane);
       for (const worker of network.world.workers) {
         for (const { family, site, members } of network.plans.get(worker.name)!.groups) {
           const source = podOf(worker, family);

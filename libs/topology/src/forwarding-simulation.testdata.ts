@@ -67,8 +67,10 @@ export const accepts = (network: Network, receiver: string, sender: string, sour
   const plan = network.plans.get(receiver)!;
   const peer = plan.wireGuard.flatMap(({ peers }) => peers).find(({ node }) => node === sender);
   if (peer) return peer.allowedIps.some((text) => containsPrefix(parsePrefix(text), source));
+  const allowed = plan.senders?.find(({ node }) => node === sender)?.sources;
+  if (allowed) return allowed.some((text) => containsPrefix(parsePrefix(text), source));
+  if (plan.senders) return nextNodes(network, receiver, source).includes(sender); // plain routing
   if (network.members.get(sender)!.internalIps.some((ip) => plan.forwarders.includes(ip))) return true;
-  if (plan.dataplane === 'netlink') return true;
   const entry = longestMatch(plan.endpoints, source);
   if (!entry) return nextNodes(network, receiver, source).includes(sender); // plain routing
   if ('nextHop' in entry.via) return entry.via.nextHop.node === sender;

@@ -29,6 +29,7 @@ export {
   TUNNEL_VNI,
   type TunnelKind,
   type TunnelPlan,
+  type TunnelSender,
 } from './plan.ts';
 export { type LinkFacts, OVERHEAD_BYTES, overheadBytes, type Resolution, resolveProtocol } from './protocol.ts';
 export { assignedSites, connectedSites, meshSites, networkSites, peeredPools, poolsOfSite } from './reach.ts';

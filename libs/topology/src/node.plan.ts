@@ -82,6 +82,7 @@ export const planNode = (world: World, local: LocalNode): NodePlan => {
     probes: planProbes(local, links.links),
     servedSites: member.pool === undefined ? [] : servedSites(world, member.pool),
     forwarders: sources.forwarders,
+    ...(dataplane === 'netlink' ? { senders: sources.senders() } : {}),
     problems: [...world.problems, ...links.problems, ...problems, ...wireGuard.problems],
   };
 };

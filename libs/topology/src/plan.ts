@@ -98,6 +98,15 @@ export interface ProbePlan {
   readonly detectMultiplier: number;
 }
 
+/** A peer that sends by an unencrypted tunnel. */
+export interface TunnelSender {
+  readonly node: string;
+  /** Source of its tunnel packets. */
+  readonly remoteIp: string;
+  /** Blocks of the inner sources that it may bring. */
+  readonly sources: readonly string[];
+}
+
 export interface MasqueradePlan {
   /** Blocks whose packets leave with the node's own address. */
   readonly sources: readonly string[];
@@ -140,6 +149,11 @@ export interface NodePlan {
    * which the sources' entries point. WireGuard needs none: the peers' allowed addresses say the same.
    */
   readonly forwarders: readonly string[];
+  /**
+   * Netlink data path: whose packets may come out of unencrypted tunnels, by their outer and inner sources. Absent under
+   * the eBPF one, whose entries and forwarders say it, and in plans that were kept by an agent that knew it not.
+   */
+  readonly senders?: readonly TunnelSender[];
   /** Blocks whose packets may come without a tunnel although they leave through one: only while a link changes its protocol. */
   readonly alsoPlain?: readonly string[];
   readonly problems: readonly Problem[];

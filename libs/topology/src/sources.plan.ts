@@ -1,7 +1,8 @@
-import { formatPrefix, type Prefix } from '@unbounded/ip';
+import { AddressSet, containsPrefix, formatPrefix, type Prefix } from '@unbounded/ip';
 import { poolDistances, servedSites } from './distances.ts';
 import type { LocalNode, PeerLink } from './links.ts';
 import type { Path } from './paths.plan.ts';
+import type { TunnelSender } from './plan.ts';
 import { peeredPools } from './reach.ts';
 import type { World } from './world.ts';
 
@@ -40,7 +41,36 @@ export interface Sources {
   over(link: PeerLink): readonly Prefix[];
   /** Underlay addresses of the unencrypted tunnels over which more may come than what leads back over them. */
   readonly forwarders: readonly string[];
+  /** Who sends by unencrypted tunnels, and for whom, where nothing but addresses can tell. */
+  senders(): readonly TunnelSender[];
 }
+
+const leadsOver = ({ via }: Path, link: PeerLink): boolean =>
+  'direct' in via ? via.direct === link : via.way.members.some((member) => member.link === link);
+
+/**
+ * The blocks of paths over each link without those inside them that have a path of their own, by which they come: who
+ * routes 10.0.0.0/8 brings no pod of a peer in it.
+ */
+const ownBlocks = (paths: readonly Path[], links: readonly PeerLink[]): ReadonlyMap<PeerLink, Prefix[]> => {
+  const blocks = new Map<PeerLink, Prefix[]>(links.map((link) => [link, []]));
+  for (const [index, path] of paths.entries()) {
+    const inside: Path[] = [];
+    for (let next = index + 1; next < paths.length && containsPrefix(path.prefix, paths[next]!.prefix); next++)
+      inside.push(paths[next]!);
+    const over = 'direct' in path.via ? [path.via.direct] : path.via.way.members.map(({ link }) => link);
+    for (const link of over.filter((one) => blocks.has(one))) {
+      const others = inside.filter((other) => !leadsOver(other, link)).map(({ prefix }) => prefix);
+      const whole = AddressSet.of([path.prefix]);
+      blocks
+        .get(link)!
+        .push(...(others.length === 0 ? [path.prefix] : whole.subtract(AddressSet.of(others)).toPrefixes()));
+    }
+  }
+  return blocks;
+};
+
+const isOpenTunnel = ({ protocol }: PeerLink): boolean => protocol !== 'WireGuard' && protocol !== 'None';
 
 export const planSources = (
   world: World,
@@ -64,11 +94,24 @@ export const planSources = (
     const back = new Set(leading.get(link.peer.name)!.map(formatPrefix));
     return more(link).some((prefix) => !back.has(formatPrefix(prefix)));
   };
-  const forwarders = links.filter(
-    (link) => link.protocol !== 'WireGuard' && link.protocol !== 'None' && (link.role === 'pool' || bringsMore(link)),
-  );
+  const isForwarder = (link: PeerLink): boolean => link.role === 'pool' || bringsMore(link);
+  const over = (link: PeerLink): Prefix[] => [...leading.get(link.peer.name)!, ...more(link)];
+  const open = links.filter(isOpenTunnel);
+  const senders = (): TunnelSender[] => {
+    const blocks = ownBlocks(paths, open);
+    const home = AddressSet.of(local.member.podCidrs); // what is here comes from nobody
+    const found = open.map((link): TunnelSender => {
+      const sources = AddressSet.of(isForwarder(link) ? over(link) : blocks.get(link)!).subtract(home);
+      return { node: link.peer.name, remoteIp: link.remoteIp!, sources: sources.toPrefixes().map(formatPrefix) };
+    });
+    return found.sort((a, b) => (a.node < b.node ? -1 : 1));
+  };
   return {
-    over: (link) => [...leading.get(link.peer.name)!, ...more(link)],
-    forwarders: forwarders.flatMap(({ remoteIp }) => remoteIp ?? []).sort(),
+    over,
+    forwarders: open
+      .filter(isForwarder)
+      .flatMap(({ remoteIp }) => remoteIp ?? [])
+      .sort(),
+    senders,
   };
 };

@@ -100,6 +100,26 @@ describe('under the netlink data path', () => {
     expect(send!.groups).toEqual(after.groups);
   });
 
+  test('whose packets may come by tunnel is what both plans say, but nobody’s who encrypts from now on', () => {
+    const [before, after] = [netlinkPlan('VXLAN'), netlinkPlan('GENEVE')];
+    for (const plan of steps('VXLAN', 'None')) expect(plan.senders).toEqual(before.senders);
+    for (const plan of steps('None', 'GENEVE')) expect(plan.senders).toEqual(after.senders);
+    const [peer] = before.senders!;
+    const wireGuard = [
+      {
+        name: 'wg51820',
+        listenPort: 51_820,
+        mtuBytes: 1420,
+        peers: [{ node: peer!.node, publicKey: '', allowedIps: [] }],
+      },
+    ];
+    const senders = after.senders!.filter(({ node }) => node !== peer!.node);
+    const step = planTransition(before, { ...after, senders, wireGuard }, 'receive');
+    expect(step.tunnels.map(({ device }) => device)).toContain('vxlan0'); // for the others
+    expect(step.senders!.map(({ node }) => node)).not.toContain(peer!.node);
+    expect(step.senders).toHaveLength(2 * senders.length);
+  });
+
   test('what is or becomes encrypted does not wait', () => {
     const [open, encrypted] = [netlinkPlan('VXLAN'), netlinkPlan('WireGuard')];
     expect(planTransition(open, encrypted, 'receive')).toBe(encrypted);

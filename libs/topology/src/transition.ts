@@ -1,4 +1,4 @@
-import type { EndpointPlan, GroupPlan, NodePlan, RoutePlan } from './plan.ts';
+import type { EndpointPlan, GroupPlan, NodePlan, RoutePlan, TunnelSender } from './plan.ts';
 
 /**
  * From one plan to the next without a packet lost: links between which nothing is encrypted go from one protocol to
@@ -81,6 +81,12 @@ const groupsFor = (named: ReadonlySet<string>, ...plans: readonly NodePlan[]): G
 export const plainPrefixes = (plan: NodePlan): string[] =>
   plan.routes.flatMap(({ prefix, via }) => (typeof via === 'object' && 'gateways' in via ? [prefix] : []));
 
+/** Those of both plans, but nobody who encrypts from now on. */
+const sendersOf = (before: NodePlan, after: NodePlan): TunnelSender[] => {
+  const encrypting = new Set(after.wireGuard.flatMap(({ peers }) => peers.map(({ node }) => node)));
+  return [...(before.senders ?? []).filter(({ node }) => !encrypting.has(node)), ...(after.senders ?? [])];
+};
+
 /** A plan for a step between two; `after` itself where nothing unencrypted changes its way. */
 export const planTransition = (before: NodePlan, after: NodePlan, step: TransitionStep): NodePlan => {
   const changed = changedPrefixes(before, after);
@@ -106,6 +112,7 @@ export const planTransition = (before: NodePlan, after: NodePlan, step: Transiti
     groups: groupsFor(groupsOf(endpoints, routes), sending, after, before),
     tunnels: [...devices.values()],
     forwarders: [...new Set([...before.forwarders, ...after.forwarders])].sort(),
+    ...(after.senders ? { senders: sendersOf(before, after) } : {}),
     alsoPlain: [...new Set([...alsoPlain, ...plainPrefixes(after).filter((prefix) => changed.has(prefix))])].sort(),
   };
 };
