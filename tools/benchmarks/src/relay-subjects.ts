@@ -91,13 +91,15 @@ export interface Load {
   readonly seconds: number;
   /** Messages a second in all; 0: as fast as it goes. */
   readonly rate: number;
+  /** Whether messages are timed; it costs the generator something. */
+  readonly timed: boolean;
 }
 
 /** Runs the generator against the subject. */
 export const runLoad = (folder: string, subject: Subject, load: Load): LoadResult => {
-  const { pairs, payloadBytes, seconds, rate } = load;
+  const { pairs, payloadBytes, seconds, rate, timed } = load;
   const cpuBefore = cpuOf(subject);
-  const args = [subject.host, subject.port, pairs, payloadBytes, seconds, rate.toFixed(0)].map(String);
+  const args = [subject.host, subject.port, pairs, payloadBytes, seconds, rate.toFixed(0), timed ? 1 : 0].map(String);
   const result = JSON.parse(execFileSync(join(folder, 'relay-load'), args, { encoding: 'utf8' })) as Record<
     'seconds' | 'delivered' | 'takenInAll' | 'deliveredInAll' | 'refused' | 'p50us' | 'p99us',
     number

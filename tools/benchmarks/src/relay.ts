@@ -69,13 +69,13 @@ const rounds = async (load: Omit<Load, 'payloadBytes'>, only?: string): Promise<
 
 const benchLoad = async (pairs: number): Promise<void> => {
   const seconds = Number(values.seconds);
-  const full = await rounds({ pairs, seconds, rate: 0 });
+  const full = await rounds({ pairs, seconds, rate: 0, timed: false });
   const limit = full.get('splice') ?? [];
   for (const [name, results] of full) {
     const perSecond = of(results, 'perSecond');
     const share = median(results.map((result, round) => result.perSecond / (limit[round]?.perSecond ?? Number.NaN)));
-    const half = (await rounds({ pairs, seconds, rate: perSecond / 2 }, name)).get(name) ?? [];
-    const twice = (await rounds({ pairs, seconds, rate: perSecond * 2 }, name)).get(name) ?? [];
+    const half = (await rounds({ pairs, seconds, rate: perSecond / 2, timed: true }, name)).get(name) ?? [];
+    const twice = (await rounds({ pairs, seconds, rate: perSecond * 2, timed: false }, name)).get(name) ?? [];
     const cells = [
       String(pairs),
       name,
