@@ -29,7 +29,7 @@ const helm = (layout: LabLayout, args: readonly string[], input?: string): Promi
 
 const valuesOf = ({ options: { dataplane } }: LabLayout, version: Version): object => ({
   global: { image: { tag: version, pullPolicy: 'Never' }, apiServer: { host: API_SERVER_NAME, port: API_SERVER_PORT } },
-  ...(dataplane === 'ebpf' ? {} : { 'node-dataplane': { extraArgs: ['--dataplane', dataplane] } }),
+  ...(dataplane === 'ebpf' ? {} : { 'node-dataplane': { extraArgs: [`--dataplane=${dataplane}`] } }),
 });
 
 /** Installs the chart, or upgrades what is installed to this version. Returns before the pods run. */
