@@ -76,6 +76,21 @@ export class Entry {
   }
 }
 
+/** Of the key that stands there. */
+export type KeyHash = (view: DataView, at: number) => number;
+
+/** 30 bits, small integers for the engine. With a random seed nobody outside can choose keys that share a hash. */
+export const seededHash =
+  (seed: number): KeyHash =>
+  (view, at) => {
+    let hash = seed;
+    for (let index = 0; index < KEY_BYTES; index += 4) {
+      hash = Math.imul(hash ^ view.getInt32(at + index), 0x9e37_79b1);
+      hash ^= hash >>> 15;
+    }
+    return hash >>> 2;
+  };
+
 /** What the directory tells about this relay's own clients. */
 export interface DirectoryEvents {
   /** `isNew`: nobody here had it. */
@@ -86,14 +101,13 @@ export interface DirectoryEvents {
 /** Which key is where, and who may have one. */
 export class Directory {
   readonly #policy: AuthPolicy;
-  readonly #seed: number;
+  readonly #hash: KeyHash;
   readonly #byHash = new Map<number, Entry>();
   readonly #events: DirectoryEvents;
 
-  /** @param seed random, so that nobody outside can choose keys that share a hash */
-  constructor(policy: AuthPolicy, seed: number, events: DirectoryEvents) {
+  constructor(policy: AuthPolicy, hash: KeyHash, events: DirectoryEvents) {
     this.#policy = policy;
-    this.#seed = seed;
+    this.#hash = hash;
     this.#events = events;
   }
 
@@ -173,15 +187,5 @@ export class Directory {
         other.next = entry.next;
         return;
       }
-  }
-
-  /** 30 bits: small integers for the engine. */
-  #hash(view: DataView, at: number): number {
-    let hash = this.#seed;
-    for (let index = 0; index < KEY_BYTES; index += 4) {
-      hash = Math.imul(hash ^ view.getInt32(at + index), 0x9e37_79b1);
-      hash ^= hash >>> 15;
-    }
-    return hash >>> 2;
   }
 }

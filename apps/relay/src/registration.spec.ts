@@ -17,6 +17,21 @@ test('a client that proves its key hears that the relay has proven its own', asy
   expect(relay.state).toMatchObject({ registered: 1, tallies: { handshakes: { proven: 1 } } });
 });
 
+test('the dialogue may come byte by byte', async () => {
+  await using relay = await startRelay();
+  using peer = await dial(relay.port);
+  const write = peer.socket.write.bind(peer.socket);
+  peer.send = (...frames) => {
+    for (const byte of Buffer.concat(frames)) write(Buffer.of(byte));
+    return peer;
+  };
+  peer.socket.setNoDelay(true);
+  const { ready } = await prove(peer, newKeys());
+  expect(ready).toMatchObject({ kind: 'ready', isOurs: true });
+  peer.send(encodeExtension({ kind: 'ping', data: Buffer.from('87654321') }));
+  expect(await peer.next()).toMatchObject({ kind: 'pong', data: Buffer.from('87654321') });
+});
+
 test('who has not proven the key cannot displace who has', async () => {
   await using relay = await startRelay({ registerDeadlineMs: 100 });
   const keys = newKeys();

@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { type SecureContext } from 'node:tls';
@@ -9,7 +10,7 @@ import { Admission, type AdmissionLimits } from './admission.ts';
 import { type ClientContext, type ClientLimits } from './client-context.ts';
 import { Client } from './client.ts';
 import { type ConnectionContext, leave, type Reader, takeConnection } from './connection.ts';
-import { type AuthPolicy, Directory } from './directory.ts';
+import { type AuthPolicy, Directory, seededHash } from './directory.ts';
 import { createVerifier } from './handshake.ts';
 import { Holds } from './holds.ts';
 import { type HostAndPort, Links, type LinksOptions, newRelayId } from './links/links.ts';
@@ -64,7 +65,7 @@ export class Relay {
     const round = new Round(slab, memory);
     const partials = new BlockPool();
     const admission = new Admission(options);
-    const directory = new Directory(options.auth, Math.floor(Math.random() * 2 ** 31), {
+    const directory = new Directory(options.auth, seededHash(randomInt(2 ** 31)), {
       registered: (entry, isNew) => {
         if (isNew) this.#registered++;
         this.#links?.announce(entry);
