@@ -1,11 +1,13 @@
 import * as fc from 'fast-check';
+import { addressToBytes, containsAddress, formatPrefix, parseAddress, parsePrefix, prefixOf } from '@unbounded/ip';
 import { NetlinkDecodeError } from '@unbounded/netlink';
 import { describe, expect, test } from 'vitest';
 
 import { compileRule } from './expression.codec.ts';
 import { readBody, readChain, readElements, readRule, readSet, sameInstructions } from './observed.codec.ts';
 import { elementsOf } from './set.codec.ts';
-import type { Expression } from './table.ts';
+import { fillTable } from './table.codec.ts';
+import type { Expression, SetSpec } from './table.ts';
 import { decodeComment, encodeComment } from './wire.codec.ts';
 
 describe('decoders of what the kernel says', () => {
@@ -23,6 +25,29 @@ describe('decoders of what the kernel says', () => {
           expect(error).toBeInstanceOf(NetlinkDecodeError);
         }
       }),
+    );
+  });
+
+  test('what was sent is read back, and refused by NetlinkDecodeError or read when bytes of it are others or missing', () => {
+    const set: SetSpec = { name: 's', type: 'ipv6 . ipv4', elements: ['fd00::1 . 10.0.0.0/8', 'fd00::2 . 10.0.0.1'] };
+    const [create, fill] = fillTable({ family: 'inet', name: 't', sets: [set], chains: [] });
+    if (!create || !fill) throw new Error('no messages');
+    expect(readSet(readBody(create.body))).toMatchObject({ name: 's', keyLength: 20, fields: [16, 4] });
+    expect(readElements(readBody(fill.body))).toEqual(elementsOf(set));
+    const changes = fc.array(fc.tuple(fc.nat(), fc.nat(255)), { maxLength: 4 });
+    fc.assert(
+      fc.property(fc.constantFrom(create.body, fill.body), changes, fc.nat(), (body, bytes, length) => {
+        const changed = body.slice(0, length % (body.length + 1));
+        for (const [at, byte] of bytes) if (changed.length > 0) changed[at % changed.length] = byte;
+        for (const read of [readSet, readElements]) {
+          try {
+            read(readBody(changed));
+          } catch (error) {
+            expect(error).toBeInstanceOf(NetlinkDecodeError);
+          }
+        }
+      }),
+      { numRuns: 1000 },
     );
   });
 
@@ -49,6 +74,66 @@ describe('intervals', () => {
   });
 });
 
+const ADDRESS = { ipv4: fc.ipV4(), ipv6: fc.ipV6() } as const;
+const BITS = { ipv4: 32, ipv6: 128 } as const;
+
+describe('pairs of an address and a prefix', () => {
+  const valueOf = (bytes: Uint8Array): bigint => bytes.reduce((sum, byte) => sum * 256n + BigInt(byte), 0n);
+  const blockOf = ([ip, length]: [string, number]): string => formatPrefix(prefixOf(parseAddress(ip), length));
+  const anyPairs = fc
+    .record({ first: fc.constantFrom('ipv4', 'ipv6'), second: fc.constantFrom('ipv4', 'ipv6') })
+    .chain(({ first, second }) =>
+      fc.record({
+        first: fc.constant(first),
+        second: fc.constant(second),
+        peers: fc.array(ADDRESS[first], { minLength: 1, maxLength: 3 }),
+        blocks: fc.array(fc.tuple(fc.nat(2), fc.tuple(ADDRESS[second], fc.nat(BITS[second])).map(blockOf)), {
+          maxLength: 12,
+        }),
+        asked: fc.tuple(fc.nat(2), ADDRESS[second]),
+      }),
+    );
+
+  test('hold an address of a peer exactly if one of its prefixes does, in intervals that neither touch nor overlap', () => {
+    fc.assert(
+      fc.property(anyPairs, ({ first, second, peers, blocks, asked }) => {
+        const peerAt = (index: number): string => peers[index % peers.length]!;
+        const elements = blocks.map(([peer, block]) => `${peerAt(peer)} . ${block}`);
+        const length = BITS[first] / 8;
+        const intervals = elementsOf({ type: `${first} . ${second}`, elements }).map(({ key, lastKey }) => {
+          expect(lastKey!.subarray(0, length)).toEqual(key.subarray(0, length));
+          const peer = key.subarray(0, length).join();
+          return { peer, from: valueOf(key.subarray(length)), to: valueOf(lastKey!.subarray(length)) };
+        });
+        for (const peer of new Set(intervals.map((interval) => interval.peer))) {
+          const own = intervals.filter((interval) => interval.peer === peer);
+          own.forEach(({ from }, index) => index > 0 && expect(from).toBeGreaterThan(own[index - 1]!.to + 1n));
+        }
+        const askedPeer = addressToBytes(parseAddress(peerAt(asked[0])));
+        const { value } = parseAddress(asked[1]);
+        const wanted = elements.some((text) => {
+          const [peer, block] = text.split(' . ') as [string, string];
+          const isPeer = addressToBytes(parseAddress(peer)).join() === askedPeer.join();
+          return isPeer && containsAddress(parsePrefix(block), parseAddress(asked[1]));
+        });
+        const found = intervals.some(({ peer, from, to }) => peer === askedPeer.join() && from <= value && value <= to);
+        expect(found).toBe(wanted);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test.each([
+    ['a prefix in the place of the address', '10.0.0.0/8 . 10.0.0.0/8'],
+    ['only one half', '10.0.0.1'],
+    ['a third one', '10.0.0.1 . 10.0.0.0/8 . 10.0.0.0/8'],
+    ['another family', '10.0.0.1 . fd00::/8'],
+    ['an address of another family', 'fd00::1 . 10.0.0.0/8'],
+  ])('%s is refused', (_, element) => {
+    expect(() => elementsOf({ type: 'ipv4 . ipv4', elements: [element] })).toThrow(/set element/);
+  });
+});
+
 describe('rules', () => {
   const drop: Expression = { do: 'drop' };
   test.each<[string, Expression[]]>([
@@ -64,6 +149,22 @@ describe('rules', () => {
         { match: 'set', field: 'ip6.saddr', op: '==', set: 'b' },
         drop,
       ],
+    ],
+    [
+      'a raw field that no offset reaches',
+      [{ match: 'raw', field: { base: 'transport', offsetBytes: 256, lengthBytes: 1 }, op: '==', value: 0 }, drop],
+    ],
+    [
+      'a raw field that no register holds',
+      [{ match: 'raw', field: { base: 'transport', offsetBytes: 0, lengthBytes: 17 }, op: '==', value: 0 }, drop],
+    ],
+    [
+      'a raw field that is shorter than its value',
+      [{ match: 'raw', field: { base: 'transport', offsetBytes: 0, lengthBytes: 1 }, op: '==', value: 256 }, drop],
+    ],
+    [
+      'a pair whose second half begins within a word',
+      [{ match: 'pair', fields: ['th.dport', 'ip.saddr'], op: '==', set: 'a' }, drop],
     ],
     ['a port past 16 bits', [{ match: 'payload', field: 'th.dport', op: '==', value: 70_000 }, drop]],
     ['a mark outside its mask', [{ set: 'mark', value: 0x1200, mask: 0xf00 }]],

@@ -1,11 +1,12 @@
 import { compileRule } from './expression.codec.ts';
 import { type ObservedChain, type ObservedSet, type ObservedTable, sameInstructions } from './observed.codec.ts';
-import { type Element, elementsOf, isInterval, SET_TYPES } from './set.codec.ts';
+import { type Element, elementsOf, layoutOf } from './set.codec.ts';
 import type { ChainSpec, SetSpec, TableSpec } from './table.ts';
 import { hookNumber } from './table.codec.ts';
-import { SET_INTERVAL } from './wire.codec.ts';
 
-const elementText = ({ key, isEnd }: Element): string => `${isEnd ? '<' : ''}${[...key].join('.')}`;
+/** A pair without a last key is an interval of one. */
+const elementText = ({ key, isEnd, lastKey = key }: Element): string =>
+  `${isEnd ? '<' : ''}${key.join('.')}-${lastKey.join('.')}`;
 
 /** nft adds an end at address zero before the first interval; it means nothing. */
 const meaningful = (elements: readonly Element[]): Set<string> =>
@@ -13,8 +14,8 @@ const meaningful = (elements: readonly Element[]): Set<string> =>
 
 const setDrift = (wanted: SetSpec, found: ObservedSet | undefined): string | undefined => {
   if (!found) return `set ${wanted.name} is missing`;
-  const { length } = SET_TYPES[wanted.type];
-  if (found.keyLength !== length || found.flags !== (isInterval(wanted.type) ? SET_INTERVAL : 0))
+  const { length, flags, fields } = layoutOf(wanted.type);
+  if (found.keyLength !== length || found.flags !== flags || found.fields.join() !== fields.join())
     return `set ${wanted.name} is of another type`;
   const [want, have] = [meaningful(elementsOf(wanted)), meaningful(found.elements)];
   return want.size === have.size && [...want].every((element) => have.has(element))

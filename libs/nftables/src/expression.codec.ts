@@ -26,6 +26,7 @@ import {
   VERDICTS,
   bitwise,
   compare,
+  fieldLength,
   hostOrder,
   immediate,
   instruction,
@@ -33,13 +34,14 @@ import {
   loadField,
   loadMeta,
   networkOrder,
+  registerAt,
   storeCtMark,
   storeMark,
   verdict,
   type Instruction,
 } from './instruction.codec.ts';
 import { nameKey } from './set.codec.ts';
-import type { Expression, PayloadField, TableFamily } from './table.ts';
+import type { Expression, PayloadField, RawField, TableFamily } from './table.ts';
 
 /** Turns typed expressions into instructions; keeps in mind what the rule has made sure of so far. */
 class RuleCompiler {
@@ -78,11 +80,23 @@ class RuleCompiler {
     else this.#push(loadMeta('nfproto'), compare('==', Uint8Array.of(NFPROTO[family])));
   }
 
-  #load(field: PayloadField): void {
-    const { family } = FIELDS[field];
+  #load(field: PayloadField | RawField, register?: number): void {
+    const family = typeof field === 'string' ? FIELDS[field].family : undefined;
     if (family) this.#need(family);
     if (field === 'tcp.flags' && !this.#isTcp) this.#push(loadMeta('l4proto'), compare('==', Uint8Array.of(TCP)));
-    this.#push(loadField(field));
+    this.#push(loadField(field, register));
+  }
+
+  /** The key of the set is what stands in the registers from the first one on. */
+  #lookUp(set: string, op: '==' | '!='): void {
+    this.#push(
+      instruction('lookup', (w) =>
+        w
+          .attributeText(LOOKUP.set, set)
+          .attributeBe32(LOOKUP.source, REGISTER.first)
+          .attributeBe32(LOOKUP.flags, op === '!=' ? 1 : 0),
+      ),
+    );
   }
 
   #match(expression: Extract<Expression, { readonly match: string }>): void {
@@ -96,14 +110,14 @@ class RuleCompiler {
         break;
       case 'set':
         this.#load(expression.field);
-        this.#push(
-          instruction('lookup', (w) =>
-            w
-              .attributeText(LOOKUP.set, expression.set)
-              .attributeBe32(LOOKUP.source, REGISTER.first)
-              .attributeBe32(LOOKUP.flags, expression.op === '!=' ? 1 : 0),
-          ),
-        );
+        this.#lookUp(expression.set, expression.op);
+        break;
+      case 'raw':
+        this.#load(expression.field);
+        this.#push(compare(expression.op, networkOrder('raw field', expression.value, fieldLength(expression.field))));
+        break;
+      case 'pair':
+        this.#matchPair(expression);
         break;
       case 'ct-state':
         this.#matchState(expression.states);
@@ -136,6 +150,15 @@ class RuleCompiler {
           compare('==', hostOrder('route', expression.found ? 1 : 0, 4)),
         );
     }
+  }
+
+  #matchPair({ fields: [first, second], set, op }: Extract<Expression, { readonly match: 'pair' }>): void {
+    const length = fieldLength(first);
+    if (length % 4 !== 0)
+      throw new RangeError(`${first} has ${length} bytes: the first of a pair must fill whole words`);
+    this.#load(first);
+    this.#load(second, registerAt(length));
+    this.#lookUp(set, op);
   }
 
   #matchMeta(expression: Extract<Expression, { readonly match: 'meta' }>): void {

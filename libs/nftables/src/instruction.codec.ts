@@ -1,6 +1,6 @@
 import { MessageWriter } from '@unbounded/netlink';
 
-import type { MetaKey, PayloadField } from './table.ts';
+import type { MetaKey, PayloadField, RawField } from './table.ts';
 import { DATA, EXPRESSION, LIST_ENTRY, VERDICT } from './wire.codec.ts';
 
 /** One instruction of the kernel's little machine: its name, and its attributes. */
@@ -25,8 +25,8 @@ export const NAT = { type: 1, family: 2, address: 3, lastAddress: 4, port: 5, la
 export const NAT_FLAG = { address: 1, port: 2 } as const; // NF_NAT_RANGE_MAP_IPS, NF_NAT_RANGE_PROTO_SPECIFIED
 export const MASQUERADE_FLAGS = 1;
 
-/** NFT_REG_VERDICT and the 16-byte data registers NFT_REG_1, NFT_REG_2. */
-export const REGISTER = { verdict: 0, first: 1, second: 2 } as const;
+/** NFT_REG_VERDICT, the 16-byte data registers NFT_REG_1, NFT_REG_2, and the first of the 4-byte ones that they consist of. */
+export const REGISTER = { verdict: 0, first: 1, second: 2, words: 8 } as const;
 export const META_KEYS: Readonly<Record<MetaKey | 'protocol', { readonly code: number; readonly length: number }>> = {
   protocol: { code: 1, length: 2 },
   mark: { code: 3, length: 4 },
@@ -80,11 +80,28 @@ export const loadMeta = (key: MetaKey | 'protocol'): Instruction =>
     w.attributeBe32(META.destination, REGISTER.first).attributeBe32(META.key, META_KEYS[key].code),
   );
 
-export const loadField = (field: PayloadField): Instruction => {
-  const { base, offset, length } = FIELDS[field];
+/** The register that begins at a multiple of 4 bytes, by the number that the kernel tells back. */
+export const registerAt = (bytes: number): number =>
+  bytes % 16 === 0 ? REGISTER.first + bytes / 16 : REGISTER.words + bytes / 4;
+
+/** The kernel's own limits: offsets of one byte, and what a register holds. */
+const placeOf = (field: PayloadField | RawField) => {
+  if (typeof field === 'string') return FIELDS[field];
+  const { offsetBytes: offset, lengthBytes: length } = field;
+  if (!Number.isInteger(offset) || offset < 0 || offset > 255)
+    throw new RangeError(`raw field at offset ${offset}: it must be an integer within 0..255`);
+  if (!Number.isInteger(length) || length < 1 || length > 16)
+    throw new RangeError(`raw field of ${length} bytes: it must have 1..16`);
+  return { base: TRANSPORT, offset, length };
+};
+
+export const fieldLength = (field: PayloadField | RawField): number => placeOf(field).length;
+
+export const loadField = (field: PayloadField | RawField, register: number = REGISTER.first): Instruction => {
+  const { base, offset, length } = placeOf(field);
   return instruction('payload', (w) =>
     w
-      .attributeBe32(PAYLOAD.destination, REGISTER.first)
+      .attributeBe32(PAYLOAD.destination, register)
       .attributeBe32(PAYLOAD.base, base)
       .attributeBe32(PAYLOAD.offset, offset)
       .attributeBe32(PAYLOAD.length, length),

@@ -21,6 +21,8 @@ import {
   INTERVAL_END,
   RULE,
   SET,
+  SET_DESCRIPTION,
+  SET_FIELD,
 } from './wire.codec.ts';
 
 /** What the kernel holds of a table, in its own terms. */
@@ -48,6 +50,8 @@ export interface ObservedSet {
   readonly keyType: number;
   readonly keyLength: number;
   readonly flags: number;
+  /** Bytes of each field of a concatenation. */
+  readonly fields: readonly number[];
   readonly elements: readonly Element[];
 }
 
@@ -92,19 +96,27 @@ export const readRule = (attributes: Attributes): ObservedRule & { readonly chai
   };
 };
 
+const readFields = (description: Attribute | undefined): number[] =>
+  (description?.nested().get(SET_DESCRIPTION.fields)?.list() ?? []).map(
+    (field) => field.nested().get(SET_FIELD.length)?.be32 ?? 0,
+  );
+
 export const readSet = (attributes: Attributes): Omit<ObservedSet, 'elements'> => ({
   name: text(attributes, SET.name),
   keyType: attributes.get(SET.keyType)?.be32 ?? 0,
   keyLength: attributes.get(SET.keyLength)?.be32 ?? 0,
   flags: attributes.get(SET.flags)?.be32 ?? 0,
+  fields: readFields(attributes.get(SET.description)),
 });
 
 /** One message of a dump of elements. */
 export const readElements = (attributes: Attributes): Element[] =>
   (attributes.get(ELEMENT_LIST.elements)?.list() ?? []).map((entry) => {
     const fields = entry.nested();
+    const lastKey = fields.get(ELEMENT.keyEnd)?.nested().get(DATA.value)?.bytes;
     return {
       key: fields.get(ELEMENT.key)?.nested().get(DATA.value)?.bytes ?? new Uint8Array(0),
+      ...(lastKey && { lastKey }),
       isEnd: ((fields.get(ELEMENT.flags)?.be32 ?? 0) & INTERVAL_END) !== 0,
     };
   });

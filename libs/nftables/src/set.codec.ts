@@ -1,6 +1,8 @@
 import {
+  type Address,
   addressToBytes,
   type Family,
+  formatAddress,
   lastAddress,
   parseAddress,
   parsePrefix,
@@ -8,30 +10,65 @@ import {
   hostPrefix,
 } from '@unbounded/ip';
 
-import type { SetSpec } from './table.ts';
+import type { AddressType, PairType, SetSpec } from './table.ts';
+import { SET_CONCATENATION, SET_INTERVAL } from './wire.codec.ts';
 
 /** nft's numbers of data types (they are only for showing) and the bytes of a key. */
-export const SET_TYPES: Readonly<Record<SetSpec['type'], { readonly type: number; readonly length: number }>> = {
+const SINGLE_TYPES = {
   ipv4: { type: 7, length: 4 },
   ipv6: { type: 8, length: 16 },
   port: { type: 13, length: 2 },
   mark: { type: 19, length: 4 },
   ifname: { type: 41, length: 16 },
-};
+} as const;
+const TYPE_BITS = 6; // of each part in the number of a concatenated type
+
+export interface SetLayout {
+  readonly type: number;
+  /** Bytes of a key. */
+  readonly length: number;
+  readonly flags: number;
+  /** Bytes of each field of a concatenation; empty: it is none. */
+  readonly fields: readonly number[];
+}
+
+const isPair = (type: SetSpec['type']): type is PairType => type.includes(' . ');
+const partsOf = (type: PairType): [AddressType, AddressType] => type.split(' . ') as [AddressType, AddressType];
 
 /** Sets of addresses hold intervals. */
-export const isInterval = (type: SetSpec['type']): boolean => type === 'ipv4' || type === 'ipv6';
+export const layoutOf = (type: SetSpec['type']): SetLayout => {
+  if (!isPair(type)) {
+    const flags = type === 'ipv4' || type === 'ipv6' ? SET_INTERVAL : 0;
+    return { ...SINGLE_TYPES[type], flags, fields: [] };
+  }
+  const [first, second] = partsOf(type).map((part) => SINGLE_TYPES[part]) as [SingleType, SingleType];
+  return {
+    type: (first.type << TYPE_BITS) | second.type,
+    length: first.length + second.length,
+    flags: SET_INTERVAL | SET_CONCATENATION,
+    fields: [first.length, second.length],
+  };
+};
+type SingleType = (typeof SINGLE_TYPES)[AddressType];
 
 export interface Element {
   readonly key: Uint8Array;
   /** The first key behind an interval. */
   readonly isEnd: boolean;
+  /** Of concatenations: the last key of an interval. */
+  readonly lastKey?: Uint8Array;
 }
 
 const toPrefix = (text: string, family: Family): Prefix => {
   const prefix = text.includes('/') ? parsePrefix(text) : hostPrefix(parseAddress(text));
   if (prefix.family !== family) throw new RangeError(`set element ${text} must be IPv${family}`);
   return prefix;
+};
+
+const toAddress = (text: string, family: Family): Address => {
+  const address = parseAddress(text);
+  if (address.family !== family) throw new RangeError(`set element ${text} must be IPv${family}`);
+  return address;
 };
 
 interface Range {
@@ -60,6 +97,29 @@ const intervals = (texts: readonly string[], family: Family): Element[] => {
   return merged(texts.map((text) => toPrefix(text, family))).flatMap(({ first, last }): Element[] => {
     const start = { key: key(first), isEnd: false };
     return last + 1n === 1n << bits ? [start] : [start, { key: key(last + 1n), isEnd: true }];
+  });
+};
+
+const familyOf = (type: AddressType): Family => (type === 'ipv4' ? 4 : 6);
+
+/** A pair's interval has the address in both of its keys, and the first and last address of the prefix. */
+const pairs = (texts: readonly string[], type: PairType): Element[] => {
+  const [first, second] = partsOf(type);
+  const prefixes = new Map<string, Prefix[]>();
+  for (const text of texts) {
+    const [address = '', prefix, ...more] = text.split(' . ');
+    if (prefix === undefined || more.length > 0 || address.includes('/'))
+      throw new RangeError(`set element "${text}" must be an address and a prefix: "192.0.2.1 . 10.0.0.0/8"`);
+    const key = formatAddress(toAddress(address, familyOf(first)));
+    const own = prefixes.get(key) ?? [];
+    own.push(toPrefix(prefix, familyOf(second)));
+    prefixes.set(key, own);
+  }
+  return [...prefixes].flatMap(([address, own]) => {
+    const begin = addressToBytes(parseAddress(address));
+    const key = (value: bigint): Uint8Array =>
+      Uint8Array.of(...begin, ...addressToBytes({ family: familyOf(second), value }));
+    return merged(own).map(({ first: from, last }) => ({ key: key(from), isEnd: false, lastKey: key(last) }));
   });
 };
 
@@ -92,5 +152,6 @@ const single = (type: 'port' | 'mark' | 'ifname', text: string): Uint8Array => {
 export const elementsOf = ({ type, elements }: Pick<SetSpec, 'type' | 'elements'>): Element[] => {
   if (type === 'ipv4') return intervals(elements, 4);
   if (type === 'ipv6') return intervals(elements, 6);
+  if (isPair(type)) return pairs(elements, type);
   return [...new Set(elements)].map((text) => ({ key: single(type, text), isEnd: false }));
 };

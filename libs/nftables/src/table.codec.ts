@@ -2,7 +2,7 @@ import { FLAG, type Request } from '@unbounded/netlink';
 
 import { compileRule } from './expression.codec.ts';
 import { writeInstructions } from './instruction.codec.ts';
-import { type Element, elementsOf, isInterval, SET_TYPES } from './set.codec.ts';
+import { type Element, elementsOf, layoutOf } from './set.codec.ts';
 import type { ChainSpec, Hook, RuleSpec, SetSpec, TableFamily, TableSpec } from './table.ts';
 import {
   batchBody,
@@ -20,7 +20,8 @@ import {
   MESSAGE,
   RULE,
   SET,
-  SET_INTERVAL,
+  SET_DESCRIPTION,
+  SET_FIELD,
   startBody,
   TABLE,
 } from './wire.codec.ts';
@@ -34,8 +35,8 @@ const HOOKS: Readonly<Record<Exclude<Hook, 'ingress'>, number>> = {
   postrouting: 4,
 };
 const INET_INGRESS = 5;
-/** Elements of one message: an attribute holds 64 KiB, an element takes at most 40 bytes. */
-const ELEMENTS_PER_MESSAGE = 1000;
+/** Elements of one message: an attribute holds 64 KiB, an element takes at most 84 bytes. */
+const ELEMENTS_PER_MESSAGE = 700;
 const CREATE = FLAG.create;
 
 interface Place {
@@ -89,10 +90,17 @@ const createRule = (table: Place, chain: string, rule: RuleSpec): Request => {
 };
 
 const createSet = (table: Place, set: SetSpec, id: number): Request => {
-  const { type, length } = SET_TYPES[set.type];
+  const { type, length, flags, fields } = layoutOf(set.type);
   const writer = startBody(FAMILY[table.family]).attributeText(SET.table, table.name).attributeText(SET.name, set.name);
-  writer.attributeBe32(SET.flags, isInterval(set.type) ? SET_INTERVAL : 0).attributeBe32(SET.keyType, type);
+  writer.attributeBe32(SET.flags, flags).attributeBe32(SET.keyType, type);
   writer.attributeBe32(SET.keyLength, length).attributeBe32(SET.id, id);
+  if (fields.length > 0) {
+    writer.nest(SET.description, () =>
+      writer.nest(SET_DESCRIPTION.fields, () => {
+        for (const bytes of fields) writer.nest(LIST_ENTRY, () => writer.attributeBe32(SET_FIELD.length, bytes));
+      }),
+    );
+  }
   if (set.type === 'mark' || set.type === 'ifname') writer.attribute(SET.userData, HOST_ORDER_KEYS);
   return { type: MESSAGE.newSet, flags: CREATE, body: writer.bytes(), what: `create set ${table.name} ${set.name}` };
 };
@@ -102,10 +110,11 @@ const addElements = (table: Place, set: string, elements: readonly Element[]): R
     .attributeText(ELEMENT_LIST.table, table.name)
     .attributeText(ELEMENT_LIST.set, set);
   writer.nest(ELEMENT_LIST.elements, () => {
-    for (const { key, isEnd } of elements) {
+    for (const { key, isEnd, lastKey } of elements) {
       writer.nest(LIST_ENTRY, () => {
         if (isEnd) writer.attributeBe32(ELEMENT.flags, INTERVAL_END);
         writer.nest(ELEMENT.key, () => writer.attribute(DATA.value, key));
+        if (lastKey) writer.nest(ELEMENT.keyEnd, () => writer.attribute(DATA.value, lastKey));
       });
     }
   });

@@ -10,11 +10,18 @@ export interface TableSpec {
   readonly chains: readonly ChainSpec[];
 }
 
-/** Prefixes of one family. Elements must not overlap (use `withoutCovered` of @unbounded/ip). */
+export type AddressType = 'ipv4' | 'ipv6';
+/** An address and a prefix that belong together (a concatenation; kernel 5.6 and later). */
+export type PairType = `${AddressType} . ${AddressType}`;
+
+/** Elements may overlap: they are merged before they are written. */
 export interface SetSpec {
   readonly name: string;
-  readonly type: 'ipv4' | 'ipv6' | 'port' | 'mark' | 'ifname';
-  /** Prefixes or addresses (`10.0.0.0/8`), ports, marks or names as text. Intervals for the address types. */
+  readonly type: AddressType | PairType | 'port' | 'mark' | 'ifname';
+  /**
+   * Prefixes or addresses (`10.0.0.0/8`), pairs as nft shows them (`192.0.2.1 . 10.0.0.0/8`: the first is one address),
+   * ports, marks or names as text. Intervals for prefixes.
+   */
   readonly elements: readonly string[];
 }
 
@@ -42,6 +49,13 @@ export interface RuleSpec {
 export type MetaKey = 'mark' | 'iifname' | 'oifname' | 'nfproto' | 'l4proto' | 'iif' | 'oif';
 export type PayloadField =
   'ip.saddr' | 'ip.daddr' | 'ip.protocol' | 'ip6.saddr' | 'ip6.daddr' | 'tcp.flags' | 'th.sport' | 'th.dport';
+/** Bytes of a packet that no name of ours stands for. */
+export interface RawField {
+  /** Where the offset begins; what follows the IP header, also with options or extension headers. */
+  readonly base: 'transport';
+  readonly offsetBytes: number;
+  readonly lengthBytes: number;
+}
 export type Comparison = '==' | '!=';
 
 /** One step of a rule; a match that fails ends the rule. */
@@ -61,6 +75,15 @@ export type Expression =
       readonly op: Comparison;
       readonly value: string | number;
       readonly mask?: number;
+    }
+  /** Bytes equal a number in network order; of at most 4 bytes. A packet that ends before them does not match, nor does `!=`. */
+  | { readonly match: 'raw'; readonly field: RawField; readonly op: Comparison; readonly value: number }
+  /** Two fields, the first one as long as the first of the set's type, are a pair of the named set. */
+  | {
+      readonly match: 'pair';
+      readonly fields: readonly [PayloadField, PayloadField | RawField];
+      readonly op: Comparison;
+      readonly set: string;
     }
   /** A header field is in a named set of the table. */
   | { readonly match: 'set'; readonly field: PayloadField; readonly op: Comparison; readonly set: string }

@@ -33,10 +33,23 @@ export const CHAIN = { table: 1, name: 3, hook: 4, policy: 5, type: 7 } as const
 export const HOOK = { number: 1, priority: 2, devices: 4 } as const;
 export const DEVICE_NAME = 1;
 export const RULE = { table: 1, chain: 2, expressions: 4, userData: 7 } as const;
-export const SET = { table: 1, name: 2, flags: 3, keyType: 4, keyLength: 5, id: 10, userData: 13 } as const;
+export const SET = {
+  table: 1,
+  name: 2,
+  flags: 3,
+  keyType: 4,
+  keyLength: 5,
+  description: 9,
+  id: 10,
+  userData: 13,
+} as const;
 export const SET_INTERVAL = 4;
+export const SET_CONCATENATION = 128;
+/** NFTA_SET_DESC_CONCAT: a list of fields, each with its length (NFTA_SET_FIELD_LEN). */
+export const SET_DESCRIPTION = { fields: 2 } as const;
+export const SET_FIELD = { length: 1 } as const;
 export const ELEMENT_LIST = { table: 1, set: 2, elements: 3 } as const;
-export const ELEMENT = { key: 1, flags: 3 } as const;
+export const ELEMENT = { key: 1, flags: 3, keyEnd: 10 } as const;
 export const INTERVAL_END = 1;
 /** Elements of lists: NFTA_LIST_ELEM. */
 export const LIST_ENTRY = 1;

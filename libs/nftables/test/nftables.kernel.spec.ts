@@ -108,6 +108,13 @@ describe('rules, as the real nft reads them back', () => {
       [{ match: 'fib-type', address: 'saddr', op: '!=', type: 'unicast' }, { do: 'drop' }],
     ],
     ['fib saddr . iif oif missing drop', [{ match: 'route-back', found: false }, { do: 'drop' }]],
+    [
+      '@th,96,24 0x1 drop',
+      [
+        { match: 'raw', field: { base: 'transport', offsetBytes: 12, lengthBytes: 3 }, op: '==', value: 1 },
+        { do: 'drop' },
+      ],
+    ],
     ['fib saddr . iif oif exists drop', [{ match: 'route-back', found: true }, { do: 'drop' }]],
   ])('%s', async (text, expressions) => {
     const table = withRule(...expressions);
@@ -142,6 +149,101 @@ describe('rules, as the real nft reads them back', () => {
     };
     await nft.replaceTable(table);
     expect(realNft('list', 'chain', 'inet', 'nat', 'c').split('\n')[3]?.trim()).toBe(text);
+    expect(await nft.matches(table)).toBe(true);
+  });
+});
+
+describe('pairs of an address and a prefix', () => {
+  const ADDRESS = { ipv4: '192.0.2.1', ipv6: '2001:db8::1' } as const;
+  const BLOCKS = {
+    ipv4: ['10.1.0.0/16', '10.1.2.0/24', '10.2.0.0/16', '10.5.0.0/24', '0.0.0.0/8', '224.0.0.0/3'],
+    ipv6: ['fd00:2::/32', 'fd00:2:1::/48', 'fd00:3::/32', 'fd00:8::1', 'ff00::/8'],
+  } as const;
+  const SHOWN = {
+    ipv4: ['0.0.0.0/8', '10.1.0.0-10.2.255.255', '10.5.0.0/24', '224.0.0.0/3'],
+    ipv6: ['fd00:2::/31', 'fd00:8::1', 'ff00::/8'],
+  } as const;
+  const fieldOf = { ipv4: 'ip.saddr', ipv6: 'ip6.saddr' } as const;
+  const tableOf = (first: 'ipv4' | 'ipv6', second: 'ipv4' | 'ipv6'): TableSpec => ({
+    family: 'inet',
+    name: 'pairs',
+    sets: [
+      {
+        name: 'senders',
+        type: `${first} . ${second}`,
+        elements: BLOCKS[second].map((block) => `${ADDRESS[first]} . ${block}`),
+      },
+    ],
+    chains: [
+      {
+        name: 'c',
+        base: { type: 'filter', hook: 'input', priority: 0 },
+        rules: [
+          {
+            expressions: [
+              {
+                match: 'pair',
+                fields: [
+                  fieldOf[first],
+                  { base: 'transport', offsetBytes: 42, lengthBytes: second === 'ipv4' ? 4 : 16 },
+                ],
+                op: '!=',
+                set: 'senders',
+              },
+              { do: 'drop' },
+            ],
+          },
+        ],
+      },
+    ],
+  });
+
+  describe.each([
+    ['ipv4', 'ipv4', 'ip saddr . @th,336,32 != @senders drop'],
+    ['ipv4', 'ipv6', 'ip saddr . @th,336,128 != @senders drop'],
+    ['ipv6', 'ipv4', 'ip6 saddr . @th,336,32 != @senders drop'],
+    ['ipv6', 'ipv6', 'ip6 saddr . @th,336,128 != @senders drop'],
+  ] as const)('%s . %s', (first, second, rule) => {
+    const table = tableOf(first, second);
+
+    test('are what the real nft shows, merged', async () => {
+      await nft.replaceTable(table);
+      const listing = realNft('list', 'table', 'inet', 'pairs').replaceAll(/\s+/g, ' ');
+      expect(listing).toContain(`type ${first}_addr . ${second}_addr flags interval`);
+      expect(/elements = \{ (.*?) \}/.exec(listing)?.[1]?.split(', ').sort()).toEqual(
+        SHOWN[second].map((block) => `${ADDRESS[first]} . ${block}`).sort(),
+      );
+      expect(listing).toContain(rule);
+      expect(await nft.drift(table)).toBeUndefined();
+    });
+
+    test('that somebody changed are noticed, and one that nft added itself is read', async () => {
+      await nft.replaceTable(table);
+      const more = `${ADDRESS[first]} . ${second === 'ipv4' ? '10.9.0.1' : 'fd00:9::1'}`;
+      realNft('add', 'element', 'inet', 'pairs', 'senders', `{ ${more} }`);
+      expect(await nft.drift(table)).toBe('set senders has other elements');
+      const [set] = table.sets!;
+      expect(await nft.drift({ ...table, sets: [{ ...set!, elements: [...set!.elements, more] }] })).toBeUndefined();
+    });
+  });
+
+  test('are another set than plain addresses, or other pairs', async () => {
+    const table = tableOf('ipv4', 'ipv6');
+    await nft.replaceTable(table);
+    const [set] = table.sets!;
+    for (const type of ['ipv6 . ipv4', 'ipv6'] as const)
+      expect(await nft.drift({ ...table, sets: [{ ...set!, type, elements: [] }] })).toBe(
+        'set senders is of another type',
+      );
+  });
+
+  test('of 5,000 peers are written in one transaction, and replaced', async () => {
+    const peers = Array.from({ length: 5000 }, (_, index) => `10.${index >> 8}.${index & 255}.1`);
+    const table = tableOf('ipv4', 'ipv4');
+    const set = { ...table.sets![0]!, elements: peers.map((peer) => `${peer} . ${peer.replace('10.', '100.')}/32`) };
+    await nft.replaceTable({ ...table, sets: [set] });
+    expect(await nft.matches({ ...table, sets: [set] })).toBe(true);
+    await nft.replaceSet(table, table.sets![0]!);
     expect(await nft.matches(table)).toBe(true);
   });
 });
