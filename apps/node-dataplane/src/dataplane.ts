@@ -48,8 +48,12 @@ const removeStaleDevices = async (dataplane: Dataplane, wanted: ReadonlySet<stri
   }
 };
 
-const ensureFirewall = async ({ nft, logger }: Dataplane, plan: NodePlan): Promise<Problem[]> => {
-  const table = planFirewall(plan);
+const ensureFirewall = async (
+  { nft, logger }: Dataplane,
+  plan: NodePlan,
+  existing: ReadonlySet<string>,
+): Promise<Problem[]> => {
+  const table = planFirewall(plan, (device) => existing.has(device));
   try {
     if (await nft.matches(table)) return [];
     await nft.replaceTable(table);
@@ -91,7 +95,7 @@ export const applyPlan = async (dataplane: Dataplane, plan: NodePlan): Promise<A
   const devices = await ensureDevices(net, specs);
   const links: ReadonlyMap<string, Link> = devices.links;
   // Before WireGuard: peers may send by a new interface as soon as it has its key.
-  const firewallProblems = await ensureFirewall(dataplane, plan);
+  const firewallProblems = await ensureFirewall(dataplane, plan, devices.existing);
   const wireGuard = await ensureWireGuard(plan.wireGuard, links, context);
   const forwarded = await ensureForwarding(dataplane, plan, links);
   const routes = await ensureRoutes(net, path.routes(plan, links));

@@ -128,6 +128,8 @@ const settleAddresses = async (
 export interface DeviceState {
   /** Our devices by name, as they are now. */
   readonly links: ReadonlyMap<string, Link>;
+  /** Names of those that exist, also if not as they should be: they take packets. */
+  readonly existing: ReadonlySet<string>;
   readonly problems: readonly Problem[];
 }
 
@@ -140,6 +142,7 @@ const foreign = (spec: DeviceSpec): Problem => ({
 export const ensureDevices = async (net: RouteSocket, specs: readonly DeviceSpec[]): Promise<DeviceState> => {
   const [present, addresses] = await Promise.all([net.links.list(), net.addresses.list()]);
   const links = new Map<string, Link>();
+  const existing = new Set(present.filter(isOurs).map(({ name }) => name));
   const problems: Problem[] = [];
   for (const spec of specs) {
     try {
@@ -149,6 +152,7 @@ export const ensureDevices = async (net: RouteSocket, specs: readonly DeviceSpec
         continue;
       }
       const link = found ?? (await createDevice(net, spec));
+      existing.add(spec.name);
       await settle(net, spec, link);
       await settleAddresses(net, spec, link, addresses);
       links.set(spec.name, link);
@@ -156,7 +160,7 @@ export const ensureDevices = async (net: RouteSocket, specs: readonly DeviceSpec
       problems.push({ reason: 'DeviceFailed', message: `device ${spec.name}: ${(error as Error).message}` });
     }
   }
-  return { links, problems };
+  return { links, existing, problems };
 };
 
 /** Devices of ours that no plan needs any more. */

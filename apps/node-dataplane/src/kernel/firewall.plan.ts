@@ -1,6 +1,7 @@
 import { NFT_TABLE } from '@unbounded/config/ownership';
 import type { Expression, RuleSpec, SetSpec, TableSpec } from '@unbounded/nftables';
 import { DEVICES, type NodePlan, plainPrefixes } from '@unbounded/topology';
+import { planSenders } from './senders.plan.ts';
 
 /**
  * Our one nftables table: no pod's address from where that pod is not, masquerading, and the clamp of TCP segments. It
@@ -35,7 +36,7 @@ const setsOf = (plan: NodePlan): SetSpec[] =>
   });
 
 /**
- * A pod's address comes out of a tunnel, whose end has checked it, or from the bridge; from the underlay only where plain
+ * A pod's address comes out of a tunnel, before whose end it was checked, or from the bridge; from the underlay only where plain
  * routing leads back to it by the same device.
  */
 const sourceRules = (plan: NodePlan): RuleSpec[] => [
@@ -108,12 +109,16 @@ const clampRules = (plan: NodePlan): RuleSpec[] =>
       ],
     }));
 
-/** The table that the plan asks for. */
-export const planFirewall = (plan: NodePlan): TableSpec => ({
+/**
+ * The table that the plan asks for.
+ * @param isOurs whether a device is there and ours; absent: all are
+ */
+export const planFirewall = (plan: NodePlan, isOurs: (device: string) => boolean = () => true): TableSpec => ({
   family: 'inet',
   name: NFT_TABLE,
-  sets: setsOf(plan),
+  sets: [...setsOf(plan), ...planSenders(plan, isOurs).sets],
   chains: [
+    ...planSenders(plan, isOurs).chains,
     // Where another plug-in manages the pods, their addresses come in by devices that only it knows.
     ...(plan.manageCni
       ? [

@@ -20,6 +20,8 @@ export interface FlowCount {
 }
 
 const SETTLE_MS = 500;
+/** The kernel gives what its limit allows. */
+const RECEIVE_BUFFER_BYTES = 1 << 22;
 const LARGEST_DEBT_MS = 40;
 const { ends, port, everyMs } = workerData as FlowSettings;
 const messages = parentPort as MessagePort;
@@ -29,6 +31,7 @@ const sentAtMs: number[] = [];
 const sockets = ends.map(({ address, netnsFd }, index): Socket => {
   const socket = createSocket('udp4');
   socket.bind({ fd: openUdp({ address, port, netnsFd }) });
+  socket.setRecvBufferSize(RECEIVE_BUFFER_BYTES);
   socket.on('message', (bytes: Buffer) => arrived[index]!.add(bytes.readUInt32BE(0)));
   socket.on('error', () => undefined); // what does not arrive is counted
   return socket;

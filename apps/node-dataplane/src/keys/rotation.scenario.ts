@@ -37,7 +37,7 @@ touch "$0/../entered"; exec sleep infinity`;
 const run = (...argv: string[]): string => execFileSync(argv[0]!, argv.slice(1), { encoding: 'utf8' });
 
 /** Looks until it is so. @throws Error with what was waited for */
-export const until = async (what: string, isSo: () => boolean, withinMs = 30_000): Promise<void> => {
+export const until = async (what: string, isSo: () => boolean, withinMs = 60_000): Promise<void> => {
   const end = performance.now() + withinMs;
   while (!isSo()) {
     if (performance.now() > end) throw new Error(`not within ${withinMs} ms: ${what}`);
@@ -272,10 +272,24 @@ const publish = (nodes: readonly Made[], shape: Shape): void => {
   }
 };
 
+/** What a pod sent, and how many of those arrived at the other pod's socket while that had no room. */
+export interface PodCount extends FlowCount {
+  readonly overflowed: number;
+}
+
+/** `Udp: … RcvbufErrors` of a network. */
+const overflowedIn = (netns: Netns): number => {
+  const [names, values] = run('nsenter', `--net=${netns.path}`, 'cat', '/proc/net/snmp')
+    .split('\n')
+    .filter((line) => line.startsWith('Udp:'))
+    .map((line) => line.split(' '));
+  return Number(values![names!.indexOf('RcvbufErrors')]);
+};
+
 export interface TestNetwork extends AsyncDisposable {
   readonly nodes: readonly TestNode[];
   /** Packets between the pods, until the returned function is called. */
-  startFlow(): () => Promise<FlowCount[]>;
+  startFlow(): () => Promise<PodCount[]>;
 }
 
 const joinNodes = ([a, b]: readonly Made[]): void => {
@@ -340,7 +354,10 @@ export const makeNetwork = async (shape: Shape): Promise<TestNetwork> => {
       const workerData: FlowSettings = { ends, port: 7000, everyMs: 2 };
       const worker = new Worker(new URL('./flow.scenario.ts', import.meta.url), { workerData });
       all.defer(() => void worker.terminate());
-      return () => endFlow(worker);
+      return async () => {
+        const counts = await endFlow(worker);
+        return counts.map((count, index) => ({ ...count, overflowed: overflowedIn(nodes[1 - index]!.pod) }));
+      };
     },
     [Symbol.asyncDispose]: () => all.disposeAsync(),
   };
