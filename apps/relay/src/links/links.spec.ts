@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { connect, createServer, type AddressInfo } from 'node:net';
+import { connect } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { once } from 'node:events';
 
@@ -7,33 +7,32 @@ import { encodeData, encodeRegister, PEER_GONE } from '@unbounded/relay-protocol
 import { expect, test } from 'vitest';
 
 import { type RelayOptions } from '../relay.ts';
+import { type HostAndPort } from './links.ts';
 import { dial, join, keyOf, newKeys, prove, type TestPeer } from '../test/test-peer.ts';
 import { startRelay } from '../test/test-relay.ts';
 
 const secret = randomBytes(32);
 
-/** Ports that are free now: replicas must know each other's before they start. */
-const freePorts = async (count: number): Promise<number[]> => {
-  const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
-  await Promise.all(servers.map((server) => once(server, 'listening')));
-  const ports = servers.map((server) => (server.address() as AddressInfo).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
+/** Where replicas are: said once they listen, and found with the next look. */
+type Places = HostAndPort[];
+
+const startReplica = async (
+  places: Places,
+  { key = secret, ...options }: Partial<RelayOptions> & { readonly key?: Buffer } = {},
+) => {
+  const listen = { host: '127.0.0.1', port: 0 };
+  return startRelay({ ...options, links: { listen, peers: places, secret: key, everyMs: 50 } });
 };
 
-const linksOn = (port: number, ports: readonly number[], key = secret): NonNullable<RelayOptions['links']> => ({
-  listen: { host: '127.0.0.1', port },
-  // Its own address is among them, as in the answer for a headless Service's name.
-  peers: ports.map((peer) => ({ host: '127.0.0.1', port: peer })),
-  secret: key,
-  everyMs: 50,
-});
+const placeOf = (relay: TestRelay): HostAndPort => ({ host: '127.0.0.1', port: relay.linkPort! });
 
 type TestRelay = Awaited<ReturnType<typeof startRelay>>;
 
+/** Each has its own address among the others', as in the answer for a headless Service's name. */
 const replicas = async (count: number, options: Partial<RelayOptions> = {}): Promise<TestRelay[]> => {
-  const ports = await freePorts(count);
-  const relays = await Promise.all(ports.map((port) => startRelay({ ...options, links: linksOn(port, ports) })));
+  const places: Places = [];
+  const relays = await Promise.all(Array.from({ length: count }, () => startReplica(places, options)));
+  places.push(...relays.map(placeOf));
   using idle = await dial(relays[0]!.port);
   await idle.until('all are linked', () => relays.every(({ state }) => state.links === count - 1));
   return relays;
@@ -99,20 +98,22 @@ test('a client that leaves is gone everywhere, and who sends to it is told', asy
 });
 
 test('a replica that ends is forgotten; one that starts anew is found', async () => {
-  const ports = await freePorts(2);
-  const [first, second] = await Promise.all(ports.map((port) => startRelay({ links: linksOn(port, ports) })));
-  await using _ = stopAll([first!]);
-  using a = await join(first!.port, keyOf('a'));
-  using b = await join(second!.port, keyOf('b'));
+  const places: Places = [];
+  const [first, second] = await Promise.all([startReplica(places), startReplica(places)]);
+  places.push(placeOf(first), placeOf(second));
+  await using _ = stopAll([first]);
+  using a = await join(first.port, keyOf('a'));
+  using b = await join(second.port, keyOf('b'));
   await reaches(a, b, keyOf('b'));
-  second!.stop();
-  await a.until('it is forgotten', () => first!.state.links === 0);
-  const third = await startRelay({ links: linksOn(ports[1]!, ports) });
+  second.stop();
+  await a.until('it is forgotten', () => first.state.links === 0);
+  const third = await startReplica(places);
+  places.splice(1, 1, placeOf(third));
   await using _third = stopAll([third]);
   using again = await join(third.port, keyOf('b'));
   await reaches(a, again, keyOf('b'));
   await reaches(again, a, keyOf('a'));
-  expect(first!.state).toMatchObject({ links: 1, registered: 1 });
+  expect(first.state).toMatchObject({ links: 1, registered: 1 });
 });
 
 test('a key that is proven at one replica cannot be had without a proof at another', async () => {
@@ -133,14 +134,11 @@ test('a key that is proven at one replica cannot be had without a proof at anoth
 });
 
 test('what came over a link never goes over another one', async () => {
-  const ports = await freePorts(3);
   // The middle one is linked with both others, which do not know each other.
-  const [a, m, b] = ports as [number, number, number];
-  const relays = await Promise.all([
-    startRelay({ links: linksOn(a, [m]) }),
-    startRelay({ links: linksOn(m, [a, b]) }),
-    startRelay({ links: linksOn(b, [m]) }),
-  ]);
+  const [outer, inner]: [Places, Places] = [[], []];
+  const relays = [await startReplica(outer), await startReplica(inner), await startReplica(outer)] as const;
+  outer.push(placeOf(relays[1]));
+  inner.push(placeOf(relays[0]), placeOf(relays[2]));
   await using _ = stopAll(relays);
   using left = await dial(relays[0].port);
   await prove(left, newKeys());
@@ -148,20 +146,25 @@ test('what came over a link never goes over another one', async () => {
   using right = await join(relays[2].port, keyOf('right'));
   await reaches(left, middle, keyOf('middle'));
   await reaches(right, middle, keyOf('middle'));
-  left.send(encodeData(keyOf('right'), Buffer.from('x')));
+  left.frames.length = 0; // it was told of the middle one, before that was known
+  await left.until('told', () => {
+    left.send(encodeData(keyOf('right'), Buffer.from('x')));
+    return left.frames.length > 0;
+  });
   expect(await left.next()).toMatchObject({ kind: 'peerGone', key: keyOf('right') });
   expect(right.frames).toEqual([]);
 });
 
 test('who does not have the secret gets no link, by TLS or without', async () => {
-  const ports = await freePorts(2);
-  const relay = await startRelay({ links: linksOn(ports[0]!, ports) });
-  const stranger = await startRelay({ links: linksOn(ports[1]!, ports, randomBytes(32)) });
+  const places: Places = [];
+  const relay = await startReplica(places);
+  const stranger = await startReplica(places, { key: randomBytes(32) });
+  places.push(placeOf(relay), placeOf(stranger));
   await using _ = stopAll([relay, stranger]);
-  const plain = connect({ port: ports[0]!, host: '127.0.0.1' }).resume();
+  const plain = connect({ port: relay.linkPort!, host: '127.0.0.1' }).resume();
   plain.write(Buffer.from('0000001249000100112233445566778899aabbccddeeff', 'hex'));
   await once(plain, 'close');
-  const anonymous = connectTls({ port: ports[0]!, host: '127.0.0.1', rejectUnauthorized: false });
+  const anonymous = connectTls({ port: relay.linkPort!, host: '127.0.0.1', rejectUnauthorized: false });
   await expect(once(anonymous, 'secureConnect')).rejects.toThrow(/handshake failure|alert|closed/i);
   using client = await join(relay.port, keyOf('client'));
   using other = await join(stranger.port, keyOf('other'));
