@@ -70,10 +70,14 @@ describe.each(TOPOLOGIES)('%s', (_, options) => {
     expect(await verify(layout)).toBe(true);
   });
 
-  test('all agents deleted at once, an update to the next version and back', { timeout: 400_000 }, async () => {
-    const lost = await lostDuring(150, async (begins) => {
-      begins('agents are deleted');
-      await restartPods(layout, 'node-dataplane');
+  test('agents deleted one after the other, an update to the next version and back', { timeout: 400_000 }, async () => {
+    const lost = await lostDuring(180, async (begins) => {
+      for (const { name } of layout.nodes.filter(
+        ({ role, site }) => role !== 'control-plane' && ['s1', last].includes(site),
+      )) {
+        begins(`the agent of ${name} is deleted`);
+        await restartPods(layout, 'node-dataplane', name);
+      }
       begins('update');
       await upgradePods(layout);
       begins('and back');
