@@ -11,6 +11,7 @@ import { planDevices } from './kernel/devices.plan.ts';
 import { planFirewall } from './kernel/firewall.plan.ts';
 import { removeUnit, unitDevices } from './kernel/keeper-units.ts';
 import { ensureRoutes } from './kernel/routes.ts';
+import type { Tunnel } from './kernel/senders.plan.ts';
 import type { Sysctls } from './kernel/sysctls.ts';
 import { ensureWireGuard, type WireGuardContext, type WireGuardOutcome } from './kernel/wireguard.ts';
 
@@ -51,9 +52,9 @@ const removeStaleDevices = async (dataplane: Dataplane, wanted: ReadonlySet<stri
 const ensureFirewall = async (
   { nft, logger }: Dataplane,
   plan: NodePlan,
-  existing: ReadonlySet<string>,
+  tunnels: readonly Tunnel[],
 ): Promise<Problem[]> => {
-  const table = planFirewall(plan, (device) => existing.has(device));
+  const table = planFirewall(plan, tunnels);
   try {
     if (await nft.matches(table)) return [];
     await nft.replaceTable(table);
@@ -95,7 +96,7 @@ export const applyPlan = async (dataplane: Dataplane, plan: NodePlan): Promise<A
   const devices = await ensureDevices(net, specs);
   const links: ReadonlyMap<string, Link> = devices.links;
   // Before WireGuard: peers may send by a new interface as soon as it has its key.
-  const firewallProblems = await ensureFirewall(dataplane, plan, devices.existing);
+  const firewallProblems = await ensureFirewall(dataplane, plan, devices.tunnels);
   const wireGuard = await ensureWireGuard(plan.wireGuard, links, context);
   const forwarded = await ensureForwarding(dataplane, plan, links);
   const routes = await ensureRoutes(net, path.routes(plan, links));

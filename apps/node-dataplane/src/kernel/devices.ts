@@ -11,6 +11,7 @@ import {
 } from '@unbounded/netlink';
 import { type Problem, TUNNEL_VNI } from '@unbounded/topology';
 import type { DeviceSpec } from './devices.plan.ts';
+import type { Tunnel } from './senders.plan.ts';
 
 /** Devices: made, brought to their settings, and taken away. Only links that carry our alias are ever touched. */
 
@@ -125,11 +126,18 @@ const settleAddresses = async (
   for (const entry of own.filter(({ address }) => !spec.addresses.includes(address))) await net.addresses.delete(entry);
 };
 
+const TUNNEL_KINDS = { vxlan: 'VXLAN', geneve: 'GENEVE', ipip: 'IPIP' } as const;
+
+const tunnelOf = ({ kind }: Link): Tunnel[] => {
+  if (kind?.kind !== 'vxlan' && kind?.kind !== 'geneve' && kind?.kind !== 'ipip') return [];
+  return [{ kind: TUNNEL_KINDS[kind.kind], ...(kind.remote === undefined ? {} : { remoteIp: kind.remote }) }];
+};
+
 export interface DeviceState {
   /** Our devices by name, as they are now. */
   readonly links: ReadonlyMap<string, Link>;
-  /** Names of those that exist, also if not as they should be: they take packets. */
-  readonly existing: ReadonlySet<string>;
+  /** Our devices that take tunnel packets, also those that are not as they should be or no longer wanted. */
+  readonly tunnels: readonly Tunnel[];
   readonly problems: readonly Problem[];
 }
 
@@ -142,7 +150,7 @@ const foreign = (spec: DeviceSpec): Problem => ({
 export const ensureDevices = async (net: RouteSocket, specs: readonly DeviceSpec[]): Promise<DeviceState> => {
   const [present, addresses] = await Promise.all([net.links.list(), net.addresses.list()]);
   const links = new Map<string, Link>();
-  const existing = new Set(present.filter(isOurs).map(({ name }) => name));
+  const tunnels = present.filter(isOurs).flatMap(tunnelOf);
   const problems: Problem[] = [];
   for (const spec of specs) {
     try {
@@ -152,7 +160,7 @@ export const ensureDevices = async (net: RouteSocket, specs: readonly DeviceSpec
         continue;
       }
       const link = found ?? (await createDevice(net, spec));
-      existing.add(spec.name);
+      if (!found) tunnels.push(...tunnelOf(link));
       await settle(net, spec, link);
       await settleAddresses(net, spec, link, addresses);
       links.set(spec.name, link);
@@ -160,7 +168,7 @@ export const ensureDevices = async (net: RouteSocket, specs: readonly DeviceSpec
       problems.push({ reason: 'DeviceFailed', message: `device ${spec.name}: ${(error as Error).message}` });
     }
   }
-  return { links, existing, problems };
+  return { links, tunnels, problems };
 };
 
 /** Devices of ours that no plan needs any more. */

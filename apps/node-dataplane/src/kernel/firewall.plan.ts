@@ -1,7 +1,7 @@
 import { NFT_TABLE } from '@unbounded/config/ownership';
 import type { Expression, RuleSpec, SetSpec, TableSpec } from '@unbounded/nftables';
 import { DEVICES, type NodePlan, plainPrefixes } from '@unbounded/topology';
-import { planSenders } from './senders.plan.ts';
+import { planSenders, type Tunnel } from './senders.plan.ts';
 
 /**
  * Our one nftables table: no pod's address from where that pod is not, masquerading, and the clamp of TCP segments. It
@@ -111,14 +111,14 @@ const clampRules = (plan: NodePlan): RuleSpec[] =>
 
 /**
  * The table that the plan asks for.
- * @param isOurs whether a device is there and ours; absent: all are
+ * @param tunnels our tunnel devices that are there; absent: those of the plan
  */
-export const planFirewall = (plan: NodePlan, isOurs: (device: string) => boolean = () => true): TableSpec => ({
+export const planFirewall = (plan: NodePlan, tunnels: readonly Tunnel[] = plan.tunnels): TableSpec => ({
   family: 'inet',
   name: NFT_TABLE,
-  sets: [...setsOf(plan), ...planSenders(plan, isOurs).sets],
+  sets: [...setsOf(plan), ...planSenders(plan, tunnels).sets],
   chains: [
-    ...planSenders(plan, isOurs).chains,
+    ...planSenders(plan, tunnels).chains,
     // Where another plug-in manages the pods, their addresses come in by devices that only it knows.
     ...(plan.manageCni
       ? [

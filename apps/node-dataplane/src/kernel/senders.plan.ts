@@ -1,6 +1,6 @@
 import { PORTS } from '@unbounded/config/ownership';
 import type { ChainSpec, Expression, PayloadField, RawField, RuleSpec, SetSpec } from '@unbounded/nftables';
-import { type NodePlan, TUNNEL_VNI, type TunnelPlan } from '@unbounded/topology';
+import { type NodePlan, TUNNEL_VNI, type TunnelKind, type TunnelPlan } from '@unbounded/topology';
 
 /**
  * The netlink data path's check that the inner source of a tunnel packet belongs to the peer that sent it. It stands where
@@ -41,10 +41,13 @@ const pairSets = ({ senders = [] }: NodePlan): SetSpec[] =>
     }),
   );
 
-/** Far ends of the devices that have one: other tunnels of the same kind may be somebody else's. */
+/** A device that takes tunnel packets: of its far end or, without one, of everybody. */
+export type Tunnel = Pick<TunnelPlan, 'kind' | 'remoteIp'>;
+
+/** Far ends of the devices: other tunnels of the same kind may be somebody else's. */
 const farEndSet = (kind: Kind, family: Family): string => `${kind}_peers_${family}`;
 
-const farEndSets = (kind: Kind, tunnels: readonly TunnelPlan[]): SetSpec[] =>
+const farEndSets = (kind: Kind, tunnels: readonly Tunnel[]): SetSpec[] =>
   FAMILIES.map((family) => ({
     name: farEndSet(kind, family),
     type: SET_TYPE[family],
@@ -104,71 +107,66 @@ const fromFarEnd = (kind: Kind, family: Family): Expression => ({
 
 type Kind = 'vxlan' | 'geneve' | 'ipip';
 
-interface Check {
-  readonly sets: (tunnels: readonly TunnelPlan[]) => SetSpec[];
-  /** Which packets are for our devices of the kind. */
-  readonly chosenBy: readonly (readonly Expression[])[];
-  readonly chain: ChainSpec;
-}
+/** What the packets of a kind are known by. */
+const SIGNS: Readonly<Record<Kind, readonly Expression[]>> = {
+  vxlan: isUdpTo(PORTS.vxlan),
+  geneve: isUdpTo(PORTS.geneve),
+  ipip: [{ match: 'meta', key: 'l4proto', op: '==', value: IPIP }],
+};
+const OUR_GENEVE: Expression = { match: 'raw', field: raw(UDP_BYTES + 4, 3), op: '==', value: TUNNEL_VNI };
 
-const CHECKS: Readonly<Record<Kind, Check>> = {
-  // The one device takes every network of every sender.
-  vxlan: { sets: () => [], chosenBy: [isUdpTo(PORTS.vxlan)], chain: framedChain('vxlan') },
-  geneve: {
-    sets: (tunnels) => farEndSets('geneve', tunnels),
-    chosenBy: FAMILIES.map((family) => [
-      ...isUdpTo(PORTS.geneve),
-      { match: 'raw', field: raw(UDP_BYTES + 4, 3), op: '==', value: TUNNEL_VNI },
-      fromFarEnd('geneve', family),
-    ]),
-    // The first byte is the version, 0, and the length of options, which would move the source from where it is looked at.
-    chain: framedChain(
-      'geneve',
-      dropRule('geneve: options, which we send none of', {
-        match: 'raw',
-        field: raw(UDP_BYTES, 1),
-        op: '!=',
-        value: 0,
-      }),
-    ),
-  },
-  ipip: {
-    sets: (tunnels) => farEndSets('ipip', tunnels),
-    chosenBy: [[{ match: 'meta', key: 'l4proto', op: '==', value: IPIP }, fromFarEnd('ipip', 'ip')]],
-    chain: { name: 'ipip', rules: [ownRule('ipip', ['ip', 'ip'], 0), dropRule('ipip: not of its sender')] },
-  },
+const CHAINS: Readonly<Record<Kind, ChainSpec>> = {
+  vxlan: framedChain('vxlan'),
+  // The first byte is the version, 0, and the length of options, which would move the source from where it is looked at.
+  geneve: framedChain(
+    'geneve',
+    dropRule('geneve: options, which we send none of', { match: 'raw', field: raw(UDP_BYTES, 1), op: '!=', value: 0 }),
+  ),
+  ipip: { name: 'ipip', rules: [ownRule('ipip', ['ip', 'ip'], 0), dropRule('ipip: not of its sender')] },
 };
 
-const KINDS = { VXLAN: 'vxlan', GENEVE: 'geneve', IPIP: 'ipip' } as const;
+/** Which packets our devices of a kind would take. */
+const choosing = (kind: Kind, takesAll: boolean): Expression[][] => {
+  if (takesAll) return [[...SIGNS[kind]]];
+  const own = kind === 'geneve' ? [...SIGNS.geneve, OUR_GENEVE] : SIGNS[kind];
+  return FAMILIES.map((family) => [...own, fromFarEnd(kind, family)]);
+};
+
+const KINDS: Readonly<Record<TunnelKind, Kind>> = { VXLAN: 'vxlan', GENEVE: 'geneve', IPIP: 'ipip' };
+
+interface Checks {
+  readonly sets: readonly SetSpec[];
+  readonly chains: readonly ChainSpec[];
+}
+
+const checksOf = (name: TunnelKind, tunnels: readonly Tunnel[]): Checks & { readonly rules: readonly RuleSpec[] } => {
+  const kind = KINDS[name];
+  const own = tunnels.filter((tunnel) => tunnel.kind === name);
+  if (own.length === 0) return { sets: [], chains: [], rules: [] };
+  const takesAll = own.some(({ remoteIp }) => remoteIp === undefined);
+  const rules = choosing(kind, takesAll).map((matches): RuleSpec => ({
+    comment: `${kind}: for a device of ours`,
+    expressions: [...matches, { do: 'goto', chain: CHAINS[kind].name }],
+  }));
+  return { sets: takesAll ? [] : farEndSets(kind, own), chains: [CHAINS[kind]], rules };
+};
 
 /**
  * Sets and chains; none where the plan does not say who may send what.
- * @param isOurs whether the device of that name is there and ours: where it could not be made its port is another's
+ * @param tunnels the devices that are there and ours, also those that the plan no longer wants: they take packets until
+ * they are gone. Where one could not be made its port is another's.
  */
-export const planSenders = (
-  plan: NodePlan,
-  isOurs: (device: string) => boolean,
-): { readonly sets: SetSpec[]; readonly chains: ChainSpec[] } => {
-  const tunnels = plan.senders === undefined ? [] : plan.tunnels.filter(({ device }) => isOurs(device));
-  const kinds = (['VXLAN', 'GENEVE', 'IPIP'] as const).flatMap((kind) => {
-    const own = tunnels.filter((tunnel) => tunnel.kind === kind);
-    return own.length === 0 ? [] : [{ kind: KINDS[kind], tunnels: own }];
-  });
-  if (kinds.length === 0) return { sets: [], chains: [] };
-  const chosen = kinds.flatMap(({ kind }) =>
-    CHECKS[kind].chosenBy.map((matches): RuleSpec => ({
-      comment: `${kind}: for a device of ours`,
-      expressions: [...matches, { do: 'goto', chain: CHECKS[kind].chain.name }],
-    })),
-  );
+export const planSenders = (plan: NodePlan, tunnels: readonly Tunnel[]): Checks => {
+  const all = (['VXLAN', 'GENEVE', 'IPIP'] as const).map((kind) => checksOf(kind, tunnels));
+  if (plan.senders === undefined || tunnels.length === 0) return { sets: [], chains: [] };
   return {
-    sets: [...pairSets(plan), ...kinds.flatMap(({ kind, tunnels: own }) => CHECKS[kind].sets(own))],
+    sets: [...pairSets(plan), ...all.flatMap(({ sets }) => sets)],
     chains: [
-      ...kinds.map(({ kind }) => CHECKS[kind].chain),
+      ...all.flatMap(({ chains }) => chains),
       {
         name: 'tunnels',
         base: { type: 'filter', hook: 'input', priority: BEFORE_FILTER, policy: 'accept' },
-        rules: chosen,
+        rules: all.flatMap(({ rules }) => rules),
       },
     ],
   };
