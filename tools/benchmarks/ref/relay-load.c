@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,7 +47,10 @@ struct receiver {
 };
 
 static size_t frame_bytes;
-static uint64_t taken, refused, delivered_bytes;
+static uint64_t taken, refused;
+static uint64_t delivered_bytes; /* written by the receivers' thread only */
+static int measuring, timed, poll_fd;
+static struct receiver *receivers;
 static uint32_t *samples;
 static size_t sample_count;
 static unsigned char *batch; /* BATCH frames of the current sender */
@@ -134,14 +138,6 @@ static size_t send_batch(struct sender *sender, int index, size_t count)
 		return whole;
 	/* Head and stamp must go as they are; they are few bytes, so wait for them. */
 	while (rest < HEAD + STAMP) {
-		ssize_t more = send(sender->fd, batch + whole * frame_bytes + rest, HEAD + STAMP - rest, MSG_NOSIGNAL);
-
-		if (more > 0)
-			rest += more;
-		else
-			break;
-	}
-	while (rest < HEAD + STAMP) { /* the receivers are read by this thread, too */
 		struct timespec pause = {.tv_nsec = 20000};
 		ssize_t more = send(sender->fd, batch + whole * frame_bytes + rest, HEAD + STAMP - rest, MSG_NOSIGNAL);
 
@@ -159,7 +155,7 @@ static void sample(struct receiver *receiver, uint64_t time)
 	uint64_t sent;
 
 	memcpy(&sent, receiver->stamp, STAMP);
-	if (sample_count < MAX_SAMPLES)
+	if (__atomic_load_n(&measuring, __ATOMIC_RELAXED) && sample_count < MAX_SAMPLES)
 		samples[sample_count++] = (time - sent) / 1000;
 }
 
@@ -185,7 +181,7 @@ static void read_stamps(struct receiver *receiver, const unsigned char *bytes, s
 	}
 }
 
-static int receive(struct receiver *receiver, int timed)
+static int receive(struct receiver *receiver)
 {
 	/* MSG_TRUNC throws the bytes away without copying them. */
 	ssize_t length = recv(receiver->fd, sink, 1 << 20, timed ? 0 : MSG_TRUNC);
@@ -196,7 +192,7 @@ static int receive(struct receiver *receiver, int timed)
 		fprintf(stderr, "relay-load: the relay closed a receiver\n");
 		exit(1);
 	}
-	delivered_bytes += length;
+	__atomic_store_n(&delivered_bytes, delivered_bytes + length, __ATOMIC_RELAXED);
 	if (timed)
 		read_stamps(receiver, sink, length);
 	return 1;
@@ -214,19 +210,24 @@ static unsigned percentile(double share)
 	return sample_count ? samples[(size_t)(share * (sample_count - 1))] : 0;
 }
 
-static int drain_receivers(int poll_fd, struct receiver *receivers, int timed, int wait_ms)
+/* A thread of its own: receivers that wait while senders send would be what is measured. */
+static void *receive_all(void *unused)
 {
 	struct epoll_event events[256];
-	int count = epoll_wait(poll_fd, events, 256, wait_ms);
 
-	for (int i = 0; i < count; i++) {
-		struct receiver *receiver = &receivers[events[i].data.u32];
+	for (;;) {
+		int count = epoll_wait(poll_fd, events, 256, -1);
 
-		/* All of it: a receiver that lags behind would be what is measured. */
-		while (receive(receiver, timed))
-			;
+		for (int i = 0; i < count; i++)
+			while (receive(&receivers[events[i].data.u32]))
+				;
 	}
-	return count;
+	return unused;
+}
+
+static uint64_t delivered(void)
+{
+	return __atomic_load_n(&delivered_bytes, __ATOMIC_RELAXED);
 }
 
 /* One look at all senders; with a rate only at those with something due. */
@@ -259,10 +260,11 @@ static void send_due(struct sender *senders, int pairs, double rate, uint64_t el
 int main(int argc, char **argv)
 {
 	struct sockaddr_in address = {.sin_family = AF_INET};
-	uint64_t start, end, begin_taken = 0, begin_bytes = 0, measured = 0, last, before, end_taken, end_bytes;
-	struct receiver *receivers;
+	uint64_t start, end, begin_taken = 0, begin_bytes = 0, measured = 0, before, end_taken, end_bytes;
+	struct timespec look = {.tv_nsec = 10000000};
 	struct sender *senders;
-	int pairs, timed, poll_fd;
+	pthread_t thread;
+	int pairs;
 	double rate;
 
 	if (argc != 8 || inet_pton(AF_INET, argv[1], &address.sin_addr) != 1) {
@@ -297,6 +299,8 @@ int main(int argc, char **argv)
 	for (int i = 0; i < pairs; i++)
 		senders[i].fd = join(&address, 's', i);
 	usleep(50000);
+	if (pthread_create(&thread, NULL, receive_all, NULL))
+		fail("relay-load: thread");
 	start = now();
 	end = start + WARM_UP + (uint64_t)(atof(argv[5]) * 1e9);
 	for (;;) {
@@ -304,15 +308,15 @@ int main(int argc, char **argv)
 
 		if (!measured && time - start >= WARM_UP) {
 			begin_taken = taken;
-			begin_bytes = delivered_bytes;
-			sample_count = 0;
+			begin_bytes = delivered();
+			__atomic_store_n(&measuring, 1, __ATOMIC_RELAXED);
 			measured = time;
 		}
 		if (time >= end)
 			break;
 		before = taken;
 		send_due(senders, pairs, rate, time - start);
-		if (drain_receivers(poll_fd, receivers, timed, 0) == 0 && (rate > 0 || taken == before)) {
+		if (rate > 0 || taken == before) {
 			struct timespec pause = {.tv_nsec = rate > 0 ? TICK : FULL};
 
 			nanosleep(&pause, NULL);
@@ -320,17 +324,19 @@ int main(int argc, char **argv)
 	}
 	end = now();
 	end_taken = taken;
-	end_bytes = delivered_bytes;
-	for (last = now(); now() - last < QUIET;) {
+	end_bytes = delivered();
+	__atomic_store_n(&measuring, 0, __ATOMIC_RELAXED);
+	for (uint64_t last = now(), seen = end_bytes; now() - last < QUIET; nanosleep(&look, NULL)) {
 		for (int i = 0; i < pairs; i++)
 			finish_partial(&senders[i]);
-		if (drain_receivers(poll_fd, receivers, timed, 10) > 0)
+		if (delivered() != seen)
 			last = now();
+		seen = delivered();
 	}
 	qsort(samples, sample_count, sizeof(*samples), by_value);
 	printf("{\"seconds\":%.3f,\"taken\":%lu,\"delivered\":%lu,\"takenInAll\":%lu,\"deliveredInAll\":%lu,\"refused\":%lu,"
 	       "\"p50us\":%u,\"p99us\":%u}\n",
 	       (end - measured) / 1e9, end_taken - begin_taken, (end_bytes - begin_bytes) / frame_bytes, taken,
-	       delivered_bytes / frame_bytes, refused, percentile(0.5), percentile(0.99));
+	       delivered() / frame_bytes, refused, percentile(0.5), percentile(0.99));
 	return 0;
 }

@@ -19,7 +19,7 @@ const TICKS_PER_SECOND = 100; // USER_HZ, the same on every Linux
 export const compile = (folder: string): void => {
   for (const name of ['splice', 'relay-load']) {
     const source = join(root, 'tools/benchmarks/ref', `${name}.c`);
-    execFileSync('gcc', ['-O2', '-Wall', '-Werror', source, '-o', join(folder, name)]);
+    execFileSync('gcc', ['-O2', '-Wall', '-Werror', '-pthread', source, '-o', join(folder, name)]);
   }
 };
 
