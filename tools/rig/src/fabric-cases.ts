@@ -8,6 +8,7 @@ import { run } from './command.ts';
 import { logTail } from './daemon.ts';
 import { down } from './down.ts';
 import { ourDevices, restartUnderTraffic, type RestartReport } from './fabric-restart.ts';
+import { waitForPaths } from './fabric-paths.ts';
 import { readReports, writeObjects } from './fabric-up.ts';
 import { type Carrier, lookAtWire, type Wire } from './fabric-wire.ts';
 import { type LabLayout, layoutOf } from './layout.ts';
@@ -39,7 +40,7 @@ const over = (protocol: Carrier, more: Partial<LabOptions> = {}): Partial<LabOpt
 });
 const OVER_IPV6 = { ip: 'ipv4', underlay: 'ipv6' } as const;
 const ONLY_IPV4 = { ip: 'ipv4', underlay: 'ipv4' } as const;
-const BAD_LINKS = { delayMs: 20, lossPercent: 1, reorderPercent: 5 };
+const BAD_LINKS = { ...ONLY_IPV4, delayMs: 20, lossPercent: 1, reorderPercent: 5 };
 const NETLINK = { dataplane: 'netlink' } as const;
 
 /** In the order in which they are tried: what needs the agents restarted stands together. */
@@ -106,6 +107,7 @@ const change = async (from: LabLayout, to: LabLayout, carrier: Carrier): Promise
   }
   impair(to);
   await timeUntil(`every node has what ${carrier} needs, and nothing else`, () => isSettled(to, carrier), SETTLE_MS);
+  await waitForPaths(to);
 };
 
 const podOf = (pods: readonly Pod[], node: string): Pod => pods.find((pod) => pod.node === node)!;

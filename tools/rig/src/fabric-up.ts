@@ -6,6 +6,7 @@ import { agentLog, objectsFolder, startAgents } from './agents.ts';
 import { tryRun } from './command.ts';
 import { logTail } from './daemon.ts';
 import { makeFabric } from './fabric.ts';
+import { waitForPaths } from './fabric-paths.ts';
 import { cniListFile, startPods } from './fabric-pods.ts';
 import { kernelProtocols } from './kernel.ts';
 import type { LabLayout } from './layout.ts';
@@ -79,4 +80,5 @@ export const upFabric = async (layout: LabLayout): Promise<void> => {
     await waitForNodes(layout, 'the plan is applied', isReady);
   });
   await step('pods', () => startPods(layout));
+  await step('every way proven', () => waitForPaths(layout));
 };
