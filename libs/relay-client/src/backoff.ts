@@ -1,0 +1,15 @@
+const FIRST_MS = 1000;
+const LAST_MS = 30_000;
+
+/** A session shorter than this counts as one more failure: two nodes with one key must not fight every second. */
+export const STABLE_MS = 30_000;
+
+/**
+ * How long to wait after so many failures in a row (from 1): any time up to a limit of 1 s that doubles to 30 s. Full
+ * jitter: all clients of a relay lose it at the same moment, and must not come back at the same one.
+ */
+export const reconnectDelay = (failures: number, random: () => number): number =>
+  random() * Math.min(LAST_MS, FIRST_MS * 2 ** Math.min(failures - 1, 30));
+
+/** So many failures in a row that the limit is at its highest. */
+export const MOST_FAILURES = Math.ceil(Math.log2(LAST_MS / FIRST_MS)) + 1;
