@@ -20,6 +20,7 @@ import {
 } from './outages.ts';
 import { checkout, nodeJs } from './paths.ts';
 import { parseFrame, parsePcap } from './pcap.ts';
+import { withoutApiServer } from './restarts.ts';
 import {
   type FlowReport,
   flowDuring,
@@ -52,21 +53,33 @@ afterAll(async () => {
   rmSync(work, { recursive: true, force: true });
 }, 60_000);
 
-const acrossDuring = async (outageOf: (gateway: LabNode) => Outage): Promise<FlowReport> => {
+const acrossDuring = async (
+  outageOf: (gateway: LabNode) => Outage,
+  around: (act: () => Promise<void>) => Promise<void> = (act) => act(),
+): Promise<FlowReport> => {
   await allHealthy(layout, 60_000);
-  const ends = { from: await podOn(layout, 's1-w1'), to: await podOn(layout, 's2-w1'), seconds: 13 };
-  return await flowDuring(ends, async () => {
-    const outage = outageOf(await busiestGateway(gateways));
-    outage.begin();
-    await delay(OUTAGE_MS);
-    outage.end();
-  });
+  const ends = { from: await podOn(layout, 's1-w1'), to: await podOn(layout, 's2-w1'), seconds: 16 };
+  return await flowDuring(ends, () =>
+    around(async () => {
+      const outage = outageOf(await busiestGateway(gateways));
+      outage.begin();
+      await delay(OUTAGE_MS);
+      outage.end();
+    }),
+  );
 };
 
 describe('traffic goes on by the other gateway', () => {
   test('when the one in use is off', { timeout: 120_000 }, async () => {
     const report = await acrossDuring((gateway) => powerOff(layout, gateway));
     expect(report.lost).toBeGreaterThan(0); // it was the one in use
+    expect(report.largestGapMillis).toBeLessThan(OUTAGE_MS / 2);
+  });
+
+  test('when the one in use is off while the API server is away', { timeout: 120_000 }, async () => {
+    const without = (act: () => Promise<void>): Promise<void> => withoutApiServer(layout, act);
+    const report = await acrossDuring((gateway) => powerOff(layout, gateway), without);
+    expect(report.lost).toBeGreaterThan(0);
     expect(report.largestGapMillis).toBeLessThan(OUTAGE_MS / 2);
   });
 
