@@ -201,7 +201,7 @@ describe.each(links)('two ends that exchange keys in any order: $name', (link) =
       }),
       { numRuns: 150 },
     );
-    expect(rotations).toBeGreaterThan(40); // the steps do lead somewhere
+    expect(rotations).toBeGreaterThan(10); // the steps do lead somewhere
   });
 
   test('come to an end from wherever they are', () => {
