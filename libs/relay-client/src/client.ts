@@ -100,7 +100,7 @@ export class RelayClient {
   }
 
   get isConnected(): boolean {
-    return this.#current !== undefined;
+    return this.#current !== undefined && !this.#isClosed;
   }
 
   /** The relay has said that it will end, or it is not wanted any more: others are better. */
@@ -146,7 +146,7 @@ export class RelayClient {
   send(key: Uint8Array, payload: Uint8Array): boolean {
     const { dropped } = this.#settings.tallies;
     if (payload.length > MAX_PAYLOAD_BYTES) dropped.tooLong++;
-    else if (this.#current === undefined) dropped.noRelay++;
+    else if (this.#current === undefined || this.#isClosed) dropped.noRelay++;
     else {
       if (this.#handover === undefined) this.#current.sendData(key, payload);
       else this.#handover.add(payload.length, () => this.#current?.sendData(key, payload));

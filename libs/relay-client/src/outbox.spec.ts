@@ -16,7 +16,10 @@ const setUp = (budgetBytes: number, isSlow = true) => {
     isSlow,
     write: (bytes: Uint8Array, done: () => void) => {
       written.push(Buffer.from(bytes));
-      if (!wire.isSlow) return void process.nextTick(done);
+      if (!wire.isSlow) {
+        process.nextTick(done);
+        return;
+      }
       wire.writableLength += bytes.length;
       waiting.push({ bytes: bytes.length, done });
     },

@@ -25,6 +25,7 @@ export interface Manners {
   spoilsReady?: boolean;
   answersPings?: boolean;
   keepaliveMs?: number;
+  capabilities?: number;
 }
 
 export interface ExtendedConnection {
@@ -52,7 +53,7 @@ const serve = (socket: Socket, manners: Manners): ExtendedConnection => {
     const message = encodeExtension({
       kind: 'challenge',
       version: 1,
-      capabilities: ALL_CAPABILITIES,
+      capabilities: manners.capabilities ?? ALL_CAPABILITIES,
       ephemeralKey: manners.ephemeralKey ?? ephemeral.publicKey,
       relayKey: manners.claimedKey ?? manners.staticKey?.publicKey ?? new Uint8Array(32),
       nonce: randomBytes(32),
