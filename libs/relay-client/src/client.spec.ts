@@ -9,7 +9,7 @@ import {
 import { expect, test } from 'vitest';
 
 import { RelayClient } from './client.ts';
-import { startDocumentedServer } from './test/documented-server.ts';
+import { type DocumentedServer, startDocumentedServer } from './test/documented-server.ts';
 import { startExtendedServer } from './test/extended-server.ts';
 import { FakeClock } from './test/fake-clock.ts';
 import { keyOf, local, newKeys, startClient } from './test/test-client.ts';
@@ -17,18 +17,19 @@ import { until } from './test/until.ts';
 
 const text = (value: string): Buffer => Buffer.from(`\u0004${value}`);
 /** A client with the extension's grace over at once: what a relay of the document would need a second for. */
-const joined = async (port: number, name: string) => {
+const joined = async ({ port, relay }: DocumentedServer, name: string) => {
   const clock = new FakeClock();
+  const { registered } = relay;
   const one = startClient(port, { identity: { publicKey: keyOf(name) }, clock });
-  await until('it is connected', () => clock.pending.includes(1000));
+  await until('it is registered', () => clock.pending.includes(1000) && relay.registered > registered);
   clock.pass(1000);
   return { ...one, clock };
 };
 
 test('with a relay that answers nothing it is connected after a second, and packets go both ways', async () => {
   await using server = await startDocumentedServer();
-  using a = await joined(server.port, 'a');
-  using b = await joined(server.port, 'b');
+  using a = await joined(server, 'a');
+  using b = await joined(server, 'b');
   expect(a.client.state).toMatchObject({ phase: 'connected', isProven: false, isExtended: false, generation: 1 });
   a.client.send(keyOf('b'), text('hello'));
   a.client.send(keyOf('b'), Buffer.alloc(0));
@@ -44,7 +45,7 @@ test('with a relay that answers nothing it is connected after a second, and pack
 
 test('Register and Hello are one write, the first of the connection', async () => {
   await using server = await startDocumentedServer();
-  using _a = await joined(server.port, 'a');
+  using _a = await joined(server, 'a');
   await until('it has come', () => (server.heard[0]?.length ?? 0) > 0);
   const kinds: string[] = [];
   new FrameParser().push(server.heard[0]![0]!, (bytes, start, end) =>
@@ -55,8 +56,8 @@ test('Register and Hello are one write, the first of the connection', async () =
 
 test.each([1, 2, 3, 5, 36, 37, 38])('frames that come in pieces of %i bytes are whole again', async (pieceBytes) => {
   await using server = await startDocumentedServer();
-  using a = await joined(server.port, 'a');
-  using b = await joined(server.port, 'b');
+  using a = await joined(server, 'a');
+  using b = await joined(server, 'b');
   server.pieceBytes = pieceBytes;
   const payloads = Array.from({ length: 20 }, (_, index) => Buffer.alloc(index * 7, index));
   for (const payload of payloads) a.client.send(keyOf('b'), payload);
@@ -66,7 +67,7 @@ test.each([1, 2, 3, 5, 36, 37, 38])('frames that come in pieces of %i bytes are 
 
 test('frames of all types in one piece are taken one after the other, and unknown ones are ignored', async () => {
   await using server = await startDocumentedServer();
-  using a = await joined(server.port, 'a');
+  using a = await joined(server, 'a');
   const [socket] = server.sockets;
   const ping = encodeExtension({ kind: 'ping', data: Buffer.from('12345678') });
   const unknown = Buffer.from([0, 0, 0, 3, 0x7e, 1, 2]);
@@ -78,7 +79,7 @@ test('frames of all types in one piece are taken one after the other, and unknow
 
 test('keepalives go out every 25 s to a relay of the document', async () => {
   await using server = await startDocumentedServer();
-  using a = await joined(server.port, 'a');
+  using a = await joined(server, 'a');
   await until('Hello is there', () => Buffer.concat(server.heard[0] ?? []).length > 37);
   const before = Buffer.concat(server.heard[0]!).length;
   a.clock.pass(75_000);
@@ -134,7 +135,7 @@ test('a pinned key without a private key to prove with is refused', () => {
 
 test('what an Error frame says is why the connection ended', async () => {
   await using server = await startDocumentedServer();
-  using a = await joined(server.port, 'a');
+  using a = await joined(server, 'a');
   const [socket] = server.sockets;
   socket!.end(encodeError('authentication required'));
   await until('it is lost', () => !a.client.isConnected);
@@ -147,7 +148,7 @@ test.each([
   ['a Challenge that is cut short', Buffer.from([0, 0, 0, 2, 0x41, 1])],
 ])('%s ends the connection', async (_name, bytes) => {
   await using server = await startDocumentedServer();
-  using a = await joined(server.port, 'a');
+  using a = await joined(server, 'a');
   const [socket] = server.sockets;
   socket!.write(bytes);
   await until('it is lost', () => !a.client.isConnected);
