@@ -266,3 +266,11 @@ test('a name with public addresses is one relay', async () => {
   expect(phases()).toEqual([connected('relay.example')]);
   expect(fixture.servers[0]!.connections).toHaveLength(1);
 });
+
+test('a balancer’s name is one relay, also when its addresses are private', async () => {
+  await using fixture = await named(1, ['127.0.0.1']);
+  const { phases, pool } = fixture;
+  const ways = [{ host: 'balancer.example', port: 3478, isTls: false }];
+  pool.setServices([{ name: 'managed', ways, isBalanced: true }]);
+  await until('it is one', () => phases().join() === 'managed connected');
+});

@@ -16,6 +16,8 @@ export interface RelayService {
   /** What tells it from others of the pool; other ways under the same name replace those before. */
   readonly name: string;
   readonly ways: readonly Endpoint[];
+  /** A balancer stands before the relays: one connection, whatever addresses its name has. */
+  readonly isBalanced?: boolean;
 }
 
 /** A relay of the pool: its client and the name by which peers prefer it. */
@@ -77,9 +79,9 @@ export class RelaySet {
     this.#members.clear();
   }
 
-  #setService({ name, ways }: RelayService): void {
+  #setService({ name, ways, isBalanced = false }: RelayService): void {
     const [way] = ways;
-    const isName = way !== undefined && ways.length === 1 && isIP(way.host) === 0;
+    const isName = way !== undefined && !isBalanced && ways.length === 1 && isIP(way.host) === 0;
     const of = isName ? formatEndpoint(way) : undefined;
     if (of !== undefined && this.#watches.get(name)?.of === of) return;
     this.#stopWatch(name);

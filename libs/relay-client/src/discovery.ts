@@ -1,0 +1,120 @@
+import { isIP, isIPv4 } from 'node:net';
+
+import { type Endpoint, parseEndpoint } from './endpoint.ts';
+import { isPublicAddress } from './public-address.ts';
+import type { RelayService } from './relay-set.ts';
+import { ranked } from './rendezvous.ts';
+
+/** What is read of a Service (core/v1). */
+export interface ServiceLike {
+  readonly spec?: {
+    readonly type?: string;
+    readonly externalIPs?: readonly string[];
+    readonly ports?: readonly {
+      readonly name?: string;
+      readonly port: number;
+      readonly protocol?: string;
+      readonly nodePort?: number;
+    }[];
+  };
+  readonly status?: {
+    readonly loadBalancer?: { readonly ingress?: readonly { readonly ip?: string; readonly hostname?: string }[] };
+  };
+}
+
+/** What is read of a Node (core/v1). */
+export interface NodeLike {
+  readonly metadata?: { readonly name?: string };
+  readonly status?: {
+    readonly addresses?: readonly { readonly type: string; readonly address: string }[];
+    readonly conditions?: readonly { readonly type: string; readonly status: string }[];
+  };
+}
+
+export interface ManagedRelay {
+  readonly service: ServiceLike | undefined;
+  readonly nodes: readonly NodeLike[];
+  /** `Mesh.spec.relay.managed.port`: which of the Service's ports is the relay's, when it has several. */
+  readonly port?: number;
+  /** Who asks: nodes that offer a port are tried in an order of one's own, so that not all go by the first. */
+  readonly self?: string;
+}
+
+/** More nodes with an open port than this are not tried. */
+const MOST_NODES = 8;
+const DNS_NAME = /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*\.?$/i;
+/** Names that only the cluster's own DNS knows: asking it needs the network that is to be made. */
+const CLUSTER_NAME = /(^|\.)(svc|cluster\.local)(\.|$)/i;
+
+type ServicePort = NonNullable<NonNullable<ServiceLike['spec']>['ports']>[number];
+
+const relayPort = (service: ServiceLike, wanted: number | undefined): ServicePort | undefined => {
+  const tcp = (service.spec?.ports ?? []).filter(({ protocol = 'TCP' }) => protocol === 'TCP');
+  return tcp.find(({ port }) => port === wanted) ?? tcp.find(({ name }) => name === 'relay') ?? tcp[0];
+};
+
+const at = (host: string, port: number): Endpoint => ({ host, port, isTls: false });
+
+const ofLoadBalancer = (service: ServiceLike, port: number): Endpoint[] => {
+  const ingress = service.status?.loadBalancer?.ingress ?? [];
+  const addresses = ingress.flatMap(({ ip }) => (ip !== undefined && isIP(ip) !== 0 ? [ip] : []));
+  const names = ingress.flatMap(({ hostname }) =>
+    hostname !== undefined && DNS_NAME.test(hostname) && isIP(hostname) === 0 && !CLUSTER_NAME.test(hostname)
+      ? [hostname]
+      : [],
+  );
+  return [...addresses, ...names].map((host) => at(host, port));
+};
+
+const isReady = ({ status }: NodeLike): boolean =>
+  status?.conditions?.some((condition) => condition.type === 'Ready' && condition.status === 'True') ?? false;
+
+/** ExternalIP, else an InternalIP that is public: some clouds give nodes only that. */
+const publicAddress = ({ status }: NodeLike): string | undefined => {
+  const addresses = status?.addresses ?? [];
+  const ofType = (wanted: string): string[] =>
+    addresses.flatMap(({ type, address }) => (type === wanted && isIP(address) !== 0 ? [address] : []));
+  const found = [...ofType('ExternalIP'), ...ofType('InternalIP').filter(isPublicAddress)];
+  return found.find(isIPv4) ?? found[0];
+};
+
+const ofNodes = (nodes: readonly NodeLike[], nodePort: number, self: string): Endpoint[] => {
+  const offered = (ready: boolean): string[] => {
+    const addresses = nodes.flatMap((node) => (isReady(node) === ready ? [publicAddress(node) ?? []].flat() : []));
+    return ranked(new TextEncoder().encode(self), [...new Set(addresses)]);
+  };
+  return [...new Set([...offered(true), ...offered(false)])].slice(0, MOST_NODES).map((host) => at(host, nodePort));
+};
+
+/**
+ * Ways to the relay that the product runs in the cluster, from where the cluster's network is not up yet, best first
+ * (document 002): the Service's ExternalIPs, its load balancer's addresses, then its names, its NodePort at public
+ * addresses of nodes, ready ones first. Never a name of the cluster's DNS. They all lead to the same relays: a client
+ * tries one after the other. Empty: there is no way yet.
+ */
+export const waysToManaged = ({ service, nodes, port: wanted, self = '' }: ManagedRelay): Endpoint[] => {
+  const port = service && relayPort(service, wanted);
+  if (port === undefined) return [];
+  const external = (service!.spec?.externalIPs ?? []).filter((address) => isIP(address) !== 0);
+  const ways = [
+    ...external.map((address) => at(address, port.port)),
+    ...ofLoadBalancer(service!, port.port),
+    ...(port.nodePort === undefined || port.nodePort === 0 ? [] : ofNodes(nodes, port.nodePort, self)),
+  ];
+  return ways.filter(
+    (way, index) => ways.findIndex(({ host, port }) => host === way.host && port === way.port) === index,
+  );
+};
+
+/** The pool's services for `provider: managed`; none while there is no way. */
+export const managedServices = (relay: ManagedRelay): RelayService[] => {
+  const ways = waysToManaged(relay);
+  return ways.length === 0 ? [] : [{ name: 'managed', ways, isBalanced: true }];
+};
+
+/**
+ * The pool's services for `provider: external`: one for each endpoint, since they may be relays that know nothing of each
+ * other. @throws EndpointSyntaxError
+ */
+export const externalServices = (endpoints: readonly string[]): RelayService[] =>
+  [...new Set(endpoints)].map((text) => ({ name: text, ways: [parseEndpoint(text)] }));
