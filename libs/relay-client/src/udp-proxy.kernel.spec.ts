@@ -1,0 +1,11 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+
+import { expect, test } from 'vitest';
+
+test('a socket that may not send (EPERM) is replaced on the same port until it may', async () => {
+  const script = new URL('test/forbidden.ts', import.meta.url).pathname;
+  const command = `ip link set lo up && exec "${process.execPath}" "${script}"`;
+  const { stdout } = await promisify(execFile)('unshare', ['--net', 'sh', '-c', command]);
+  expect(JSON.parse(stdout)).toEqual({ cameMeanwhile: 0, isSamePort: true, errors: ['EPERM'] });
+});
