@@ -1,4 +1,4 @@
-import { HEALTH, MAX_PAYLOAD_BYTES } from '@unbounded/relay-protocol';
+import { HEALTH, KEY_BYTES, MAX_PAYLOAD_BYTES } from '@unbounded/relay-protocol';
 import { type Logger, silentLogger } from '@unbounded/telemetry';
 
 import { MOST_FAILURES, reconnectDelay, STABLE_MS } from './backoff.ts';
@@ -27,6 +27,15 @@ export interface ClientSettings {
   readonly logger?: Logger;
   readonly tallies?: Tallies;
 }
+
+/** @throws Error that names the key which is wrong or missing */
+export const checkKeys = ({ identity, pinnedKey }: ClientSettings): void => {
+  for (const [name, key] of Object.entries({ 'identity.publicKey': identity.publicKey, pinnedKey }))
+    if (key !== undefined && key.length !== KEY_BYTES)
+      throw new Error(`${name} has ${key.length} bytes: ${KEY_BYTES} are right`);
+  if (pinnedKey !== undefined && identity.exchange === undefined)
+    throw new Error('a pinned relay key is proven together with the own one: identity.exchange is missing');
+};
 
 export interface ClientOptions extends ClientSettings {
   /** Ways to one relay, or to relays that are linked: after a failure the next one is tried. At least one. */
@@ -90,9 +99,8 @@ export class RelayClient {
   constructor(options: ClientOptions) {
     const { identity, pinnedKey, budgetBytes = BUDGET_BYTES, dial = dialWith(), clock = systemClock } = options;
     const { random = Math.random, logger = silentLogger, tallies = newTallies(), ways } = options;
+    checkKeys(options);
     if (ways.length === 0) throw new Error('a relay client has no endpoint: it needs at least one');
-    if (pinnedKey !== undefined && identity.exchange === undefined)
-      throw new Error('a pinned relay key is proven together with the own one: identity.exchange is missing');
     this.#settings = { clock, random, logger, tallies };
     this.#session = { identity, dial, clock, tallies, budgetBytes, ...(pinnedKey && { pinnedKey }) };
     this.#events = options.events;

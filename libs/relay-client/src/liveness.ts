@@ -11,7 +11,8 @@ const MOST_PINGS = 16;
 
 export interface LivenessOptions {
   readonly clock: Clock;
-  readonly send: (frame: Uint8Array) => void;
+  /** With `isLast` it goes after all data that waits. */
+  readonly send: (frame: Uint8Array, isLast: boolean) => void;
   /** When the write began that the kernel has not taken yet. */
   readonly writingSince: () => number | undefined;
   readonly onDead: (reason: 'silent' | 'stalled', message: string) => void;
@@ -99,7 +100,7 @@ export class Liveness {
     if (clock.now() - (writingSince() ?? clock.now()) > STALLED_WRITE_MS)
       return onDead('stalled', `the relay has taken nothing for more than ${STALLED_WRITE_MS} ms`);
     if (this.#hasPings) this.#ping(undefined);
-    else send(encodeKeepalive());
+    else send(encodeKeepalive(), false);
     this.#schedule();
   }
 
@@ -108,7 +109,7 @@ export class Liveness {
     const data = Buffer.alloc(PING_BYTES);
     data.writeBigUInt64BE(id);
     this.#pings.set(id, { sentAt: this.#options.clock.now(), done });
-    this.#options.send(encodeExtension({ kind: 'ping', data }));
+    this.#options.send(encodeExtension({ kind: 'ping', data }), done !== undefined);
     if (this.#pings.size <= MOST_PINGS) return;
     const [oldest, ping] = this.#pings.entries().next().value!;
     this.#pings.delete(oldest);

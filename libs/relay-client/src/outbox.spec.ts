@@ -87,6 +87,17 @@ test('of what a relay does not take the oldest go, handshakes stay and go first'
   expect(numbers(payloads())).toEqual(expected);
 });
 
+test('what asks whether all has been taken goes after all of it', () => {
+  const { outbox, wire, payloads } = setUp(65_536);
+  outbox.sendData(keyOf('b'), packet(4, 0));
+  outbox.flush();
+  outbox.sendData(keyOf('b'), packet(4, 1));
+  outbox.sendControl(encodeKeepalive(), true);
+  outbox.sendData(keyOf('b'), packet(1, 2));
+  wire.take();
+  expect(payloads().map((payload) => payload[0])).toEqual([4, 1, 4, 'keepalive'.charCodeAt(0)]);
+});
+
 test('a flood of handshakes stays within its room', () => {
   const { outbox, tallies } = setUp(65_536);
   outbox.sendData(keyOf('b'), packet(4, 0));

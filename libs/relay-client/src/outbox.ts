@@ -70,13 +70,13 @@ export class Outbox {
     tallies.dropped.slowRelay += lane.push(frame);
   }
 
-  /** Any other frame, or several in one. */
-  sendControl(frame: Uint8Array): void {
+  /** Any other frame, or several in one. Before data that waits, or, with `isLast`, after it. */
+  sendControl(frame: Uint8Array, isLast = false): void {
     if (this.#isClosed) return;
     if (this.#makeRoom(frame.length)) {
       this.#batch!.set(frame, this.#filled);
       this.#filled += frame.length;
-    } else this.#options.tallies.dropped.slowRelay += this.#urgent.push(frame);
+    } else this.#options.tallies.dropped.slowRelay += (isLast ? this.#bulk : this.#urgent).push(frame);
   }
 
   /** Gives to the socket what has been gathered. */

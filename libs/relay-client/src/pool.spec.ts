@@ -99,6 +99,29 @@ test('a relay that says that a peer is not there loses that peer, and only what 
   expect(other.relay).toBe(othersRelay);
 });
 
+test('who can tell that nothing comes back over a relay gets another one', async () => {
+  await using fixture = await setUp(2);
+  const peer = fixture.pool.open(keyOf('a'), () => {});
+  const first = peer.relay;
+  peer.tryAnother();
+  expect(peer.relay).not.toBe(first);
+  peer.tryAnother();
+  expect(peer.relay).toBe(first);
+  peer.close();
+  peer.tryAnother();
+  expect(peer.relay).toBeUndefined();
+});
+
+test('keys that are wrong are said at once', () => {
+  const identity = newKeys();
+  expect(() => new RelayPool({ identity: { publicKey: Buffer.alloc(3) }, services: [] })).toThrow(
+    'publicKey has 3 bytes',
+  );
+  expect(() => new RelayPool({ identity, services: [], pinnedKey: Buffer.alloc(33) })).toThrow(
+    'pinnedKey has 33 bytes',
+  );
+});
+
 test('a relay that is about to end gives its peers to the others, in order and without loss', async () => {
   await using fixture = await setUp(2);
   const { pool, clock, serverOf } = fixture;
@@ -272,5 +295,6 @@ test('a balancer’s name is one relay, also when its addresses are private', as
   const { phases, pool } = fixture;
   const ways = [{ host: 'balancer.example', port: 3478, isTls: false }];
   pool.setServices([{ name: 'managed', ways, isBalanced: true }]);
-  await until('it is one', () => phases().join() === 'managed connected');
+  await until('it is connected', () => phases().join().includes('managed connected'));
+  expect(pool.state.relays.filter(({ phase }) => phase !== 'leaving')).toHaveLength(1);
 });

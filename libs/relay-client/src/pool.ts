@@ -2,7 +2,7 @@ import { KEY_BYTES } from '@unbounded/relay-protocol';
 import { silentLogger } from '@unbounded/telemetry';
 
 import { type Resolve, systemResolve } from './address-watch.ts';
-import type { ClientEvents, ClientSettings, ClientState, RelayClient } from './client.ts';
+import { checkKeys, type ClientEvents, type ClientSettings, type ClientState, type RelayClient } from './client.ts';
 import { systemClock } from './clock.ts';
 import { Handover } from './handover.ts';
 import { RelaySet, type RelayService } from './relay-set.ts';
@@ -22,6 +22,11 @@ export interface RelayPeer {
   send(payload: Uint8Array): boolean;
   /** The relay that it goes by; undefined: none. */
   readonly relay: string | undefined;
+  /**
+   * Goes by another relay from now on, if there is one: for who can tell that nothing comes back. A relay that is dead
+   * without a word is found out only after a while, and one of the document does not say that the peer is not there.
+   */
+  tryAnother(): void;
   close(): void;
 }
 
@@ -51,6 +56,7 @@ export class RelayPool implements PeerSource {
   constructor(options: PoolOptions) {
     const { clock = systemClock, random = Math.random, logger = silentLogger, tallies = newTallies() } = options;
     const { identity, services, resolve = systemResolve, onChange = () => {} } = options;
+    checkKeys(options);
     this.#settings = { identity, clock, tallies, onChange };
     const settings = { ...options, clock, random, logger, tallies };
     this.#set = new RelaySet({ settings, resolve, events: this.#events });
@@ -82,6 +88,9 @@ export class RelayPool implements PeerSource {
       send: (payload) => this.#send(route, payload),
       get relay() {
         return route.relay?.name;
+      },
+      tryAnother: () => {
+        if (route.relay !== undefined) this.#avoid(route, route.relay.client);
       },
       close: () => {
         if (this.#routes.get(text) === route) this.#routes.delete(text);
@@ -136,12 +145,15 @@ export class RelayPool implements PeerSource {
     },
     onPeerGone: (client, key) => {
       const route = this.#routes.get(textOf(key));
-      if (route === undefined) return;
-      route.markAbsent(client, ++this.#absences);
-      // Several may come for packets that went there before the peer was moved.
-      if (route.relay?.client === client) route.relay = route.choose(this.#set.relays);
+      if (route !== undefined) this.#avoid(route, client);
     },
   };
+
+  #avoid(route: Route, client: RelayClient): void {
+    route.markAbsent(client, ++this.#absences);
+    // It may have been moved already: several PeerGone may come for packets that went there before.
+    if (route.relay?.client === client) route.relay = route.choose(this.#set.relays);
+  }
 
   #onLost(client: RelayClient): void {
     for (const route of this.#routes.values()) {

@@ -4,18 +4,35 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
+import { startApp } from '@unbounded/testing';
 import { expect, test } from 'vitest';
 
 import { dialWith } from './dial.ts';
 import { type PoolOptions, RelayPool } from './pool.ts';
 import { type Keys, local, newKeys, startClient } from './test/test-client.ts';
-import { type RealRelay, startRealRelay } from './test/real-relay.ts';
 import { until } from './test/until.ts';
 import { type StandIn, startStandIn } from './test/wireguard-stand-in.ts';
 import { UdpProxy } from './udp-proxy.ts';
 
 const run = promisify(execFile);
 const text = (value: string): Buffer => Buffer.from(`\u0004${value}`);
+
+/** The product's relay as a process. */
+interface RealRelay extends AsyncDisposable {
+  readonly port: number;
+  readonly stop: (signal?: NodeJS.Signals) => Promise<number | null>;
+}
+
+const startRealRelay = async (flags: readonly string[] = [], port = 0): Promise<RealRelay> => {
+  const app = startApp('relay', ['--addr', `127.0.0.1:${port}`, ...flags]);
+  const relaying = () => app.log.find(({ msg }) => msg === 'relaying');
+  await until('the relay relays', () => relaying() !== undefined, 30_000);
+  return {
+    port: relaying()!['port'] as number,
+    stop: async (signal) => app.stop(signal),
+    [Symbol.asyncDispose]: async () => app[Symbol.asyncDispose](),
+  };
+};
 
 /** A file in a directory of its own, which goes with it. */
 const temporary = async (files: Record<string, string>) => {

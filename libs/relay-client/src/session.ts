@@ -128,7 +128,7 @@ export class Session {
     this.#outbox = new Outbox({ wire: this.#socket, budgetBytes, tallies, clock });
     this.#liveness = new Liveness({
       clock,
-      send: (frame) => this.#send(frame),
+      send: (frame, isLast) => this.#outbox.sendControl(frame, isLast),
       writingSince: () => this.#outbox.writingSince,
       onDead: (reason, message) => this.end(reason, message),
     });

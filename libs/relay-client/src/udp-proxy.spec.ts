@@ -18,6 +18,7 @@ const standInRelays = () => {
       return {
         send: (payload) => sent.push(Buffer.from(payload)) > 0,
         relay: 'r',
+        tryAnother: () => {},
         close: () => {
           peer.isClosed = true;
         },

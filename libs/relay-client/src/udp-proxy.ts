@@ -93,6 +93,11 @@ export class UdpProxy {
     return this.#peer.relay;
   }
 
+  /** See `RelayPeer`. */
+  tryAnother(): void {
+    this.#peer.tryAnother();
+  }
+
   close(): void {
     this.#isClosed = true;
     this.#rebind?.cancel();

@@ -17,7 +17,7 @@ let fromPeer = (_payload: Buffer): void => {};
 const relays: PeerSource = {
   open: (_key, onPacket) => {
     fromPeer = onPacket;
-    return { send: () => true, relay: 'r', close: () => {} };
+    return { send: () => true, relay: 'r', tryAnother: () => {}, close: () => {} };
   },
 };
 const proxy = await UdpProxy.open({ relays, key: keyOf('peer'), wireGuardPort: wireGuard.port, rebindMs: 10 });
