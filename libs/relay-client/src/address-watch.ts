@@ -70,7 +70,7 @@ export class AddressWatch {
     if (typeof answer === 'string' || answer.length === 0) {
       this.#failures++;
       const reason = typeof answer === 'string' ? answer : 'the answer is empty';
-      logger.warn({ name: endpoint.host, failures: this.#failures }, `relay name not resolved: ${reason}`);
+      logger.warn({ relay: endpoint.host, failures: this.#failures }, `relay name not resolved: ${reason}`);
     } else {
       this.#failures = 0;
       const relays = relaysOf(endpoint, answer);
