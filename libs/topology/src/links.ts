@@ -90,7 +90,9 @@ const carriageOf = (world: World, own: Member, peer: Member, problems: Problem[]
   const scopes = scopesOf(world, own, peer);
   const sameSite = own.site === peer.site;
   const abilities = [own.protocols, peer.protocols] as const;
-  const resolution = resolveProtocol({ name, sameSite, external: underlay.external, scopes, abilities });
+  const { external, family } = underlay;
+  const inner = new Set([...own.podCidrs, ...peer.podCidrs].map((block) => block.family));
+  const resolution = resolveProtocol({ name, sameSite, external, family, inner, scopes, abilities });
   problems.push(...resolution.problems);
   const { protocol } = resolution;
   if (protocol !== 'WireGuard' && !(underlay.localIp && underlay.remoteIp)) {

@@ -1,7 +1,7 @@
 import { type Family, firstAddress, formatAddress } from '@unbounded/ip';
 import type { LocalNode, PeerLink } from './links.ts';
 import { DEVICES, type NextHop, type TunnelKind } from './plan.ts';
-import { familyOf } from './underlay.ts';
+import { familyOf, ownIp } from './underlay.ts';
 import { wireGuardInterfaceOf } from './wireguard.plan.ts';
 import type { Member } from './world.ts';
 
@@ -47,7 +47,9 @@ export const nextHopOf = (local: LocalNode, link: PeerLink, family: Family): Nex
   }
   const hop = { device: tunnelDevice(local, protocol, remoteIp!), protocol, remoteIp: remoteIp! };
   const gatewayIp = local.dataplane === 'netlink' && protocol !== 'IPIP' ? overlayAddress(peer, family) : undefined;
-  return { ...hop, ...(gatewayIp === undefined ? {} : { gatewayIp }), node: peer.name };
+  if (gatewayIp === undefined) return { ...hop, node: peer.name };
+  const peerIp = ownIp(peer);
+  return { ...hop, gatewayIp, ...(peerIp === undefined ? {} : { peerIp }), node: peer.name };
 };
 
 /** The neighbour to which plain routing sends packets of a family: IPv6 cannot go by an IPv4 neighbour. */

@@ -9,7 +9,7 @@ import { overheadBytes } from './protocol.ts';
 import { servedSites } from './distances.ts';
 import { planRoutes } from './routes.plan.ts';
 import { planSources } from './sources.plan.ts';
-import { familyOf } from './underlay.ts';
+import { ownIp } from './underlay.ts';
 import { planWireGuard } from './wireguard.plan.ts';
 import type { Member, World } from './world.ts';
 
@@ -70,7 +70,7 @@ export const planNode = (world: World, local: LocalNode): NodePlan => {
     routeTable: ROUTE_TABLES[dataplane],
     podCidrs: member.podCidrs.map(formatPrefix),
     overlayAddresses: overlayPrefixes(member),
-    underlayIp: member.internalIps.find((ip) => familyOf(ip) === 4) ?? member.internalIps[0] ?? '',
+    underlayIp: ownIp(member) ?? '',
     mtuBytes,
     manageCni: world.sites.get(member.site)?.manageCni ?? false,
     tunnels: planTunnels(local, links.links),

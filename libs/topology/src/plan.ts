@@ -29,6 +29,8 @@ export interface NextHop {
   readonly remoteIp?: string;
   /** Netlink data path, devices with Ethernet headers only: the peer's overlay address, on link there. */
   readonly gatewayIp?: string;
+  /** With `gatewayIp`: the peer's own address, from which it derives the MAC of its tunnel devices. */
+  readonly peerIp?: string;
   readonly node: string;
 }
 
@@ -66,7 +68,7 @@ export type RouteVia =
   | 'main'
   | { readonly gateways: readonly string[] }
   | { readonly group: string }
-  | { readonly device: string; readonly remoteIp?: string; readonly gatewayIp?: string };
+  | { readonly device: string; readonly remoteIp?: string; readonly gatewayIp?: string; readonly peerIp?: string };
 
 export interface RoutePlan {
   readonly prefix: string;

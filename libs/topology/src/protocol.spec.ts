@@ -16,12 +16,25 @@ const facts = (link: Partial<LinkFacts>): LinkFacts => ({
   name: 'a - b',
   sameSite: true,
   external: false,
+  family: 4,
+  inner: new Set([4]),
   scopes: [],
   abilities: [all, all],
   ...link,
 });
 
 describe('how a link is carried', () => {
+  test.each<{ name: string; link: Partial<LinkFacts> }>([
+    { name: 'IPv6 addresses below it', link: { family: 6 } },
+    { name: 'IPv6 blocks behind it', link: { inner: new Set([4, 6] as const) } },
+  ])('IPIP with $name becomes VXLAN, and that is told', ({ link }) => {
+    const { protocol, problems } = resolveProtocol(facts({ scopes: [scope('Site', 'IPIP')], ...link }));
+    expect(protocol).toBe('VXLAN');
+    expect(problems).toEqual([
+      { reason: 'ProtocolUnsupported', message: expect.stringContaining('link a - b cannot use IPIP') },
+    ]);
+  });
+
   test.each<{ name: string; link: Partial<LinkFacts>; want: TunnelProtocol }>([
     { name: 'nothing set inside a site: GENEVE', link: {}, want: 'GENEVE' },
     {

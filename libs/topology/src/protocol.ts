@@ -34,6 +34,9 @@ export interface LinkFacts {
   readonly sameSite: boolean;
   /** The link runs over external addresses. */
   readonly external: boolean;
+  /** Family of the addresses over which it runs, and families of the blocks behind its ends. */
+  readonly family: Family;
+  readonly inner: ReadonlySet<Family>;
   readonly scopes: readonly LinkScope[];
   /** What each end can do; undefined: it has not said, and is taken to do all but GENEVE and IPIP. */
   readonly abilities: readonly [readonly string[] | undefined, readonly string[] | undefined];
@@ -49,6 +52,9 @@ const ALWAYS: readonly string[] = ['WireGuard', 'VXLAN', 'None'];
 
 const bothCan = ({ abilities }: LinkFacts, protocol: TunnelProtocol): boolean =>
   abilities.every((own) => (own ?? ALWAYS).includes(protocol) || protocol === 'WireGuard' || protocol === 'None');
+
+/** The kernel's ipip devices carry IPv4 in IPv4 and nothing else (RFC 2003). */
+const isBeyondIpip = ({ family, inner }: LinkFacts): boolean => family === 6 || inner.has(6);
 
 const privateDefault = (link: LinkFacts): TunnelProtocol => (bothCan(link, 'GENEVE') ? 'GENEVE' : 'VXLAN');
 
@@ -69,6 +75,10 @@ export const resolveProtocol = (link: LinkFacts): Resolution => {
       reason: 'CleartextOverExternal',
       message: `link ${link.name} runs unencrypted (${explicit}) over external addresses, because ${who} says so`,
     });
+  }
+  if (explicit === 'IPIP' && isBeyondIpip(link)) {
+    const message = `link ${link.name} cannot use IPIP, which carries IPv4 over IPv4 alone: VXLAN is used; set tunnelProtocol: VXLAN or GENEVE`;
+    return { protocol: 'VXLAN', problems: [...problems, { reason: 'ProtocolUnsupported', message }] };
   }
   if (bothCan(link, explicit)) return { protocol: explicit, problems };
   const message = `link ${link.name} cannot use ${explicit}, which an end does not support: VXLAN is used; load the kernel module or set tunnelProtocol: VXLAN`;

@@ -67,8 +67,8 @@ const routeVia = (local: LocalNode, { to }: Forwarding['blocks'][number], empty:
   if (local.dataplane !== 'netlink') return 'anchor';
   if (to === 'pending') return 'unreachable';
   if ('group' in to) return empty.has(to.group) ? 'unreachable' : to;
-  const { device, remoteIp, gatewayIp } = to.nextHop;
-  return { device, ...(remoteIp === undefined ? {} : { remoteIp }), ...(gatewayIp === undefined ? {} : { gatewayIp }) };
+  const { protocol: _, node: __, ...way } = to.nextHop;
+  return way;
 };
 
 /** The routes of the node. A block behind a link that is narrower than the pods' MTU has one with that link's. */

@@ -48,6 +48,9 @@ export const underlayOf = (world: World, local: Member, peer: Member): Underlay 
     .find(({ family, localIp, remoteIp }) => (localIp ?? remoteIp) && canSend(local, family) && canSend(peer, family));
 };
 
+/** The node's own address in the underlay, by which it is known: its first IPv4 one, else its first. */
+export const ownIp = ({ internalIps }: Member): string | undefined => ofFamily(internalIps, 4) ?? internalIps[0];
+
 /** How the gateways of a pool can be met, all taken together. */
 export interface Meeting {
   readonly sites: ReadonlySet<string>;

@@ -1,3 +1,4 @@
+import { encode, endpointV4 } from '@unbounded/bpf-maps';
 import { describe, expect, test } from 'vitest';
 import { planFor } from '../testdata.ts';
 import { planForwardingTables } from './forwarding.plan.ts';
@@ -52,6 +53,19 @@ describe('the contents of the maps', () => {
     expect(v4.has('100.65.31.0/24')).toBe(false);
     expect(v4.get('100.66.0.0/16')).toMatchObject({ group: 1, healthy: false, ifindex: 0 });
     expect(groups).toMatchObject([{ index: 1, members: [] }]);
+  });
+
+  test('an IPv4 record shows no far end in an IPv6 underlay, for which only the members of its group have room', () => {
+    const plan = planFor('w1', 'VXLAN');
+    const groups = plan.groups.map((group) => ({
+      ...group,
+      members: group.members.map((member) => ({ ...member, remoteIp: 'fd10:1::20' })),
+    }));
+    const tables = planForwardingTables({ ...plan, groups }, ALL, createGroupIndexes());
+    const shown = tables.v4.get('100.66.0.0/16')!;
+    expect(shown).toMatchObject({ group: 1, ifindex: 11, protocol: 'vxlan' });
+    expect(() => encode(endpointV4, shown)).not.toThrow();
+    expect(tables.groups[0]!.members).toMatchObject([{ record: { remote: 'fd10:1::20' } }]);
   });
 
   test('more gateways than a group holds are a problem that says how many are used', () => {

@@ -37,11 +37,20 @@ const recordOf = (hop: NextHop, ifindexes: ReadonlyMap<string, number>): Endpoin
   };
 };
 
-/** A group's own record shows its first member too, so that a dump of the map tells where packets go. */
 const NO_HOP: Endpoint = { vni: 0, ifindex: 0, protocol: 'none', setKey: false, healthy: false };
 
 /** A group whose members stand in the map as records. */
 type MapGroup = HealthGroup & { readonly members: readonly { readonly record: NextHopRecord }[] };
+
+/**
+ * A group's own record shows its first member too, so that a dump of the map tells where packets go; without the far end
+ * where an IPv4 record has no room for it.
+ */
+const shownHop = ({ family, members }: MapGroup): Endpoint => {
+  const { remote, ...shown } = members[0]?.record ?? NO_HOP;
+  const fits = remote !== undefined && (family === 6 || !remote.includes(':'));
+  return fits ? { ...shown, remote } : shown;
+};
 
 /** The group with those of its members whose devices are there; the nearest come first. */
 const planGroup = (group: GroupPlan, ifindexes: ReadonlyMap<string, number>, index: number): MapGroup => {
@@ -69,7 +78,7 @@ export const planForwardingTables = (
   indexes: GroupIndexes,
 ): ForwardingTables => {
   const groups = plan.groups.map((group) => planGroup(group, ifindexes, indexes.indexOf(group.name)));
-  const firstHops = new Map(groups.map(({ name, members }) => [name, members[0]?.record ?? NO_HOP]));
+  const firstHops = new Map(groups.map((group) => [group.name, shownHop(group)]));
   const v4 = new Map<string, Endpoint>();
   const v6 = new Map<string, Endpoint>();
   for (const { prefix, via } of plan.endpoints) {

@@ -30,6 +30,12 @@ test('nobody asks for the MAC of a far end: it follows from its address', () => 
   });
 });
 
+test('the MAC is that of the far end’s own address, also where another address leads there', () => {
+  const text = JSON.stringify(plan).replaceAll('"remoteIp":"10.1.0.20"', '"remoteIp":"203.0.113.1"');
+  const { neighbours } = planRouteObjects(JSON.parse(text) as typeof plan, links, createGroupIndexes());
+  expect(neighbours).toContainEqual(expect.objectContaining({ mac: '02:0a:01:00:14:ff' }));
+});
+
 test('what lies behind a gateway is reached through a group of next hops', () => {
   const [group] = objects.groups;
   expect(group).toMatchObject({ family: 4, site: 's2' });

@@ -37,7 +37,7 @@ interface Way {
   readonly encap?: Encap;
 }
 
-type Hop = Pick<NextHop, 'device' | 'remoteIp' | 'gatewayIp'>;
+type Hop = Pick<NextHop, 'device' | 'remoteIp' | 'gatewayIp' | 'peerIp'>;
 
 /** A device that serves one peer has its far end itself; vxlan0 serves all, and each packet brings it along. */
 const wayOf = ({ device, remoteIp, gatewayIp }: Hop, links: ReadonlyMap<string, number>): Way | undefined => {
@@ -52,11 +52,11 @@ const wayOf = ({ device, remoteIp, gatewayIp }: Hop, links: ReadonlyMap<string, 
   };
 };
 
-/** MAC of the far end, as it derives it from its own address: nobody asks on a tunnel. */
-const neighbourOf = ({ device, remoteIp, gatewayIp }: Hop, links: ReadonlyMap<string, number>): NeighbourSpec[] => {
+/** MAC of the far end, as it derives it from its own address, whatever address leads there: nobody asks on a tunnel. */
+const neighbourOf = ({ device, remoteIp, gatewayIp, peerIp = remoteIp }: Hop, links: ReadonlyMap<string, number>): NeighbourSpec[] => {
   const link = links.get(device);
-  if (link === undefined || gatewayIp === undefined || remoteIp === undefined) return [];
-  const mac = innerMac(remoteIp);
+  if (link === undefined || gatewayIp === undefined || peerIp === undefined) return [];
+  const mac = innerMac(peerIp);
   return [{ family: familyOf(gatewayIp), link, address: gatewayIp, mac, state: 'permanent' }];
 };
 
