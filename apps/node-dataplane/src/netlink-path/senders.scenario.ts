@@ -62,11 +62,15 @@ const API = { apiVersion: 'net.unbounded-cloud.io/v1alpha1' } as const;
 const run = (...argv: string[]): string => execFileSync(argv[0]!, argv.slice(1), { encoding: 'utf8' });
 const within = (peer: Netns, ...argv: string[]): string => run('nsenter', `--net=${peer.path}`, ...argv);
 
-const member = (name: Peer | 'w1', family: 4 | 6) => ({
+/** Blocks of both families; under IPIP, which carries IPv4 alone, the first. */
+const blocks = (protocol: Shot['protocol'], v4: string, v6: string): string[] =>
+  protocol === 'IPIP' ? [v4] : [v4, v6];
+
+const member = (name: Peer | 'w1', family: 4 | 6, protocol: Shot['protocol']) => ({
   name,
   wireGuardPublicKey: publicKeyOf(generatePrivateKey()),
   internalIPs: [underlayOf(name, family)],
-  podCIDRs: [`100.65.${HOSTS[name]}.0/24`, `fd64:65:${HOSTS[name]}::/64`],
+  podCIDRs: blocks(protocol, `100.65.${HOSTS[name]}.0/24`, `fd64:65:${HOSTS[name]}::/64`),
   tunnelProtocols: ['GENEVE', 'IPIP', 'VXLAN'],
 });
 
@@ -81,7 +85,7 @@ const objectsFor = ({ protocol, underlay }: Shot): TopologyObjects => {
       },
     });
   const gateways = (['g1', 'g9'] as const).map((name, index) => ({
-    ...member(name, underlay),
+    ...member(name, underlay, protocol),
     siteName: 's1',
     externalIPs: [`203.0.113.${HOSTS[name]}`],
     gatewayWireguardPort: 51_821 + index,
@@ -91,18 +95,21 @@ const objectsFor = ({ protocol, underlay }: Shot): TopologyObjects => {
     name: 'far',
     siteName: 's2',
     internalIPs: ['10.2.0.20'],
-    podCIDRs: ['100.66.20.0/24', 'fd64:66:20::/64'],
+    podCIDRs: blocks(protocol, '100.66.20.0/24', 'fd64:66:20::/64'),
     gatewayWireguardPort: 51_830,
   };
   const pool = (name: string, nodes: object[], routedCidrs: string[]): object =>
     object('GatewayPool', name, { spec: { type: 'External', nodeSelector: { name }, routedCidrs }, status: { nodes } });
   return {
-    sites: [site(1, ['100.65.0.0/16', 'fd64:65::/32']), site(2, ['100.66.0.0/16', 'fd64:66::/32'])],
+    sites: [
+      site(1, blocks(protocol, '100.65.0.0/16', 'fd64:65::/32')),
+      site(2, blocks(protocol, '100.66.0.0/16', 'fd64:66::/32')),
+    ],
     slices: [
       object('SiteNodeSlice', 's1-0', {
         siteName: 's1',
         sliceIndex: 0,
-        nodes: (['w1', 'x1'] as const).map((name) => member(name, underlay)),
+        nodes: (['w1', 'x1'] as const).map((name) => member(name, underlay, protocol)),
       }),
     ],
     gatewayPools: [
