@@ -89,18 +89,21 @@ const createDevice = async (net: RouteSocket, spec: DeviceSpec): Promise<Link> =
   return (await net.links.get(spec.name))!;
 };
 
+const writeSysctl = ({ name }: DeviceSpec, family: 'ipv4' | 'ipv6', key: string, value: string): void => {
+  try {
+    writeFileSync(`/proc/sys/net/${family}/conf/${name}/${key}`, value);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error; // a kernel without IPv6
+  }
+};
+
+const isIpv6 = (address: string): boolean => address.includes(':');
+
 /** Settings that live and die with the device. Loose reverse-path filtering: replies may come by another tunnel. */
 const writeDeviceSysctls = (spec: DeviceSpec): void => {
-  const write = (family: 'ipv4' | 'ipv6', key: string, value: string): void => {
-    try {
-      writeFileSync(`/proc/sys/net/${family}/conf/${spec.name}/${key}`, value);
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error; // a kernel without IPv6
-    }
-  };
   if (spec.purpose === 'bridge') return;
-  write('ipv4', 'rp_filter', '2');
-  if (!spec.addresses.some((address) => address.includes(':'))) write('ipv6', 'disable_ipv6', '1');
+  writeSysctl(spec, 'ipv4', 'rp_filter', '2');
+  if (!spec.addresses.some(isIpv6)) writeSysctl(spec, 'ipv6', 'disable_ipv6', '1');
 };
 
 const settle = async (net: RouteSocket, spec: DeviceSpec, link: Link): Promise<void> => {
@@ -120,9 +123,11 @@ const settleAddresses = async (
   present: readonly LinkAddress[],
 ): Promise<void> => {
   const own = present.filter((entry) => entry.link === link.index && !IPV6_LINK_LOCAL.test(entry.address));
-  for (const address of spec.addresses.filter((wanted) => !own.some((entry) => entry.address === wanted))) {
-    await net.addresses.replace({ link: link.index, address, flags: address.includes(':') ? 0x02 : 0 });
-  }
+  const missing = spec.addresses.filter((wanted) => !own.some((entry) => entry.address === wanted));
+  // The node may have had IPv4 blocks alone when the device came up.
+  if (missing.some(isIpv6)) writeSysctl(spec, 'ipv6', 'disable_ipv6', '0');
+  for (const address of missing)
+    await net.addresses.replace({ link: link.index, address, flags: isIpv6(address) ? 0x02 : 0 });
   for (const entry of own.filter(({ address }) => !spec.addresses.includes(address))) await net.addresses.delete(entry);
 };
 
