@@ -1,6 +1,6 @@
 /**
  * Runs inside the virtual machine: one lab without Kubernetes, whose objects are changed from case to case. Prints what
- * was seen as JSON in its last line; fabric.vm.spec.ts says what it has to be.
+ * was seen as JSON in its last line; fabric.matrix.spec.ts says what it has to be.
  */
 import { readFileSync } from 'node:fs';
 import { agentLog, startAgent, stopAgent } from './agents.ts';
