@@ -51,9 +51,12 @@ export const CASES = {
   'WireGuard, both families': { options: over('WireGuard'), wire: true, restart: true },
   IPIP: { options: over('IPIP', ONLY_IPV4), wire: true },
   'IPv4 pods over IPv6, WireGuard': { options: over('WireGuard', OVER_IPV6), wire: true },
+  'IPv4 pods over IPv6, GENEVE': { options: { protocol: 'GENEVE', ...OVER_IPV6 } },
+  'IPv4 pods over IPv6, VXLAN': { options: { protocol: 'VXLAN', ...OVER_IPV6 } },
+  'IPv4 pods over IPv6, IPIP, which cannot be': { options: { protocol: 'IPIP', ...OVER_IPV6 }, carrier: 'VXLAN' },
   'IPIP by kernel routes': { options: over('IPIP', { ...ONLY_IPV4, ...NETLINK }), wire: true },
-  'VXLAN by kernel routes': { options: { protocol: 'VXLAN', ...NETLINK } },
-  'GENEVE by kernel routes': { options: { protocol: 'GENEVE', ...NETLINK } },
+  'VXLAN by kernel routes': { options: over('VXLAN', NETLINK) },
+  'GENEVE by kernel routes': { options: over('GENEVE', NETLINK), wire: true },
   'WireGuard by kernel routes': { options: over('WireGuard', NETLINK) },
 } as const satisfies Record<string, Case>;
 export type CaseName = keyof typeof CASES;
