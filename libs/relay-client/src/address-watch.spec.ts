@@ -2,7 +2,7 @@ import { silentLogger } from '@unbounded/telemetry';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 
-import { AddressWatch, relaysOf } from './address-watch.ts';
+import { relaysOf, watchAddresses } from './address-watch.ts';
 import { parseEndpoint } from './endpoint.ts';
 import { isPublicAddress } from './public-address.ts';
 import { FakeClock } from './test/fake-clock.ts';
@@ -39,7 +39,7 @@ const watched = () => {
   const clock = new FakeClock();
   const seen: string[][] = [];
   const questions: PromiseWithResolvers<readonly string[]>[] = [];
-  const watch = new AddressWatch({
+  const watch = watchAddresses({
     endpoint,
     resolve: () => {
       const question = Promise.withResolvers<readonly string[]>();

@@ -3,9 +3,9 @@ import { isIP, isIPv4 } from 'node:net';
 
 import type { Logger } from '@unbounded/telemetry';
 
-import { reconnectDelay } from './backoff.ts';
-import type { Clock, Timer } from './clock.ts';
+import type { Clock } from './clock.ts';
 import { type Endpoint, formatEndpoint } from './endpoint.ts';
+import { Lookout } from './lookout.ts';
 import { isPublicAddress } from './public-address.ts';
 
 /** How often a name is looked up. */
@@ -42,58 +42,34 @@ export interface AddressWatchOptions {
   readonly onRelays: (relays: readonly Endpoint[]) => void;
 }
 
+/** Addresses, or why there are none. */
+const answerOf = async ({ endpoint, resolve, clock }: AddressWatchOptions): Promise<readonly string[] | string> => {
+  const late = Promise.withResolvers<string>();
+  const timer = clock.after(ANSWER_WITHIN_MS, () => late.resolve(`no answer within ${ANSWER_WITHIN_MS} ms`));
+  try {
+    return await Promise.race([resolve(endpoint.host), late.promise]);
+  } catch (error) {
+    return (error as Error).message;
+  } finally {
+    timer.cancel();
+  }
+};
+
 /** Looks a name up now and then. An answer that is empty, late or an error changes nothing. */
-export class AddressWatch {
-  readonly #options: AddressWatchOptions;
-  #timer: Timer | undefined;
-  #failures = 0;
-  #known: string | undefined;
-  #isStopped = false;
-
-  constructor(options: AddressWatchOptions) {
-    this.#options = options;
-  }
-
-  start(): void {
-    void this.#look();
-  }
-
-  stop(): void {
-    this.#isStopped = true;
-    this.#timer?.cancel();
-  }
-
-  async #look(): Promise<void> {
-    const { endpoint, clock, random, logger, onRelays } = this.#options;
-    const answer = await this.#answer();
-    if (this.#isStopped) return;
-    if (typeof answer === 'string' || answer.length === 0) {
-      this.#failures++;
-      const reason = typeof answer === 'string' ? answer : 'the answer is empty';
-      logger.warn({ relay: endpoint.host, failures: this.#failures }, `relay name not resolved: ${reason}`);
-    } else {
-      this.#failures = 0;
-      const relays = relaysOf(endpoint, answer);
-      const text = relays.map(formatEndpoint).join(' ');
-      if (text !== this.#known) onRelays(relays);
-      this.#known = text;
-    }
-    // As long as no relay is known it is worth asking more often.
-    const delay = this.#known === undefined ? reconnectDelay(this.#failures, random) : LOOKUP_MS;
-    this.#timer = clock.after(delay, () => void this.#look());
-  }
-
-  /** Addresses, or why there are none. */
-  async #answer(): Promise<readonly string[] | string> {
-    const { endpoint, resolve, clock } = this.#options;
-    const late = Promise.withResolvers<string>();
-    const timer = clock.after(ANSWER_WITHIN_MS, () => late.resolve(`no answer within ${ANSWER_WITHIN_MS} ms`));
-    try {
-      return await Promise.race([resolve(endpoint.host), late.promise]);
-    } catch (error) {
-      return (error as Error).message;
-    } finally {
-      timer.cancel();
-    }
-  }
-}
+export const watchAddresses = (options: AddressWatchOptions): Lookout<Endpoint> => {
+  const { endpoint, clock, random, logger, onRelays } = options;
+  return new Lookout({
+    clock,
+    random,
+    againMs: LOOKUP_MS,
+    textOf: (relays) => relays.map(formatEndpoint).join(' '),
+    onFound: onRelays,
+    onFailure: (failures, reason = 'the answer is empty') =>
+      logger.warn({ relay: endpoint.host, failures }, `relay name not resolved: ${reason}`),
+    async look() {
+      const answer = await answerOf(options);
+      if (typeof answer === 'string') return answer;
+      return answer.length === 0 ? [] : relaysOf(endpoint, answer);
+    },
+  });
+};

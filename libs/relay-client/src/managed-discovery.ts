@@ -1,8 +1,8 @@
 import { type Logger, silentLogger } from '@unbounded/telemetry';
 
-import { reconnectDelay } from './backoff.ts';
-import { type Clock, systemClock, type Timer } from './clock.ts';
+import { type Clock, systemClock } from './clock.ts';
 import { type ManagedRelay, managedServices } from './discovery.ts';
+import { Lookout } from './lookout.ts';
 import type { RelayService } from './relay-set.ts';
 
 /** How often objects are read again once a way is known. */
@@ -23,45 +23,33 @@ export interface ManagedDiscoveryOptions {
  * something else: a Service that is away for a moment, or an API server that cannot be reached, cuts nobody off.
  */
 export class ManagedDiscovery {
-  readonly #options: Required<ManagedDiscoveryOptions>;
-  #timer: Timer | undefined;
-  #failures = 0;
-  #known: string | undefined;
-  #isStopped = false;
+  readonly #lookout: Lookout<RelayService>;
 
   constructor(options: ManagedDiscoveryOptions) {
-    this.#options = { clock: systemClock, random: Math.random, logger: silentLogger, ...options };
+    const { read, onServices, clock = systemClock, random = Math.random, logger = silentLogger } = options;
+    this.#lookout = new Lookout({
+      clock,
+      random,
+      againMs: AGAIN_MS,
+      textOf: (services) => JSON.stringify(services),
+      onFound: onServices,
+      onFailure: (failures, reason = 'the Service has no address that can be reached from outside') =>
+        logger.info({ failures, reason }, 'no way to the managed relay yet'),
+      async look() {
+        try {
+          return managedServices(await read());
+        } catch (error) {
+          return (error as Error).message;
+        }
+      },
+    });
   }
 
   start(): void {
-    void this.#look();
+    this.#lookout.start();
   }
 
   stop(): void {
-    this.#isStopped = true;
-    this.#timer?.cancel();
-  }
-
-  async #look(): Promise<void> {
-    const { read, onServices, clock, random, logger } = this.#options;
-    let services: readonly RelayService[] = [];
-    let reason = 'the Service has no address that can be reached from outside';
-    try {
-      services = managedServices(await read());
-    } catch (error) {
-      reason = (error as Error).message;
-    }
-    if (this.#isStopped) return;
-    if (services.length === 0) {
-      this.#failures++;
-      logger.info({ failures: this.#failures, reason }, 'no way to the managed relay yet');
-    } else {
-      this.#failures = 0;
-      const text = JSON.stringify(services);
-      if (text !== this.#known) onServices(services);
-      this.#known = text;
-    }
-    const delay = this.#known === undefined ? reconnectDelay(this.#failures, random) : AGAIN_MS;
-    this.#timer = clock.after(delay, () => void this.#look());
+    this.#lookout.stop();
   }
 }

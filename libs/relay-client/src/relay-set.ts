@@ -1,9 +1,10 @@
 import { isIP } from 'node:net';
 
-import { AddressWatch, type Resolve } from './address-watch.ts';
+import { type Resolve, watchAddresses } from './address-watch.ts';
 import { type ClientEvents, type ClientSettings, RelayClient } from './client.ts';
 import type { Timer } from './clock.ts';
 import { type Endpoint, formatEndpoint } from './endpoint.ts';
+import type { Lookout } from './lookout.ts';
 
 /** A relay that is not wanted any more is read for so long, until its other clients have heard that it is going. */
 const RETIRED_MS = 15_000;
@@ -34,7 +35,7 @@ interface Member extends Relay {
 
 interface Watch {
   readonly of: string;
-  readonly watch: AddressWatch;
+  readonly watch: Lookout<Endpoint>;
 }
 
 export interface RelaySetOptions {
@@ -94,7 +95,7 @@ export class RelaySet {
     const { clock, random, logger } = settings;
     const onRelays = (relays: readonly Endpoint[]): void =>
       this.#setRelays(name, new Map(relays.map((relay) => [formatEndpoint(relay), [relay]])));
-    const watch = new AddressWatch({ endpoint, resolve, clock, random, logger, onRelays });
+    const watch = watchAddresses({ endpoint, resolve, clock, random, logger, onRelays });
     this.#watches.set(name, { of, watch });
     watch.start();
   }
