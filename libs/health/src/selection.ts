@@ -17,28 +17,31 @@ export interface Candidate {
 
 const isProven = ({ state }: Candidate): boolean => state === undefined || state === 'Healthy' || state === 'Degraded';
 
+const isYoung = ({ state, inGrace }: Candidate): boolean => state === 'New' && inGrace;
+
 /** Proven, and does not deny that it reaches the site. */
 export const isUsable = (member: Candidate): boolean => isProven(member) && member.reaches !== false;
 
 /**
- * From best to worst; the first kind that any member is of carries, in its lowest tier. A New peer whose grace is over is
- * of no kind: a path that never answered carries nothing. Unhealthy and Recovering peers were healthy once.
+ * From best to worst; the first kind that any member is of carries, in its lowest tier. Unhealthy and Recovering peers were
+ * healthy once. A path that never answered comes last, but it comes: where it is the only way, the probes that are to prove
+ * it may have to take it themselves.
  */
 const KINDS: readonly ((member: Candidate) => boolean)[] = [
   isUsable,
-  ({ state, inGrace, reaches }) => state === 'New' && inGrace && reaches !== false,
+  (member) => isYoung(member) && member.reaches !== false,
   isProven, // it denies the site, but may go round through a gateway of its pool
+  isYoung, // it denies the site, perhaps only as its own peers are as young
   ({ state }) => state === 'Unhealthy' || state === 'Recovering',
+  () => true,
 ];
 
-/** Weights of the members, in their order: 1 carries, 0 does not. */
+/** Weights of the members, in their order: 1 carries, 0 does not. Of a group that has members some carry. */
 export const selectMembers = (members: readonly Candidate[]): number[] => {
   const nearest = Math.min(...members.map(({ tier }) => tier));
   // Who denies the site and is itself only a way round would send the packet back.
   const eligible = members.filter(({ tier, reaches }) => tier === nearest || reaches !== false);
-  const kind = KINDS.find((is) => eligible.some(is));
-  if (!kind) return members.map(() => 0);
-  const carriers = eligible.filter(kind);
+  const carriers = KINDS.map((is) => eligible.filter(is)).find((those) => those.length > 0) ?? [];
   const tier = Math.min(...carriers.map((member) => member.tier));
   const chosen = new Set(carriers.filter((member) => member.tier === tier));
   return members.map((member) => (chosen.has(member) ? 1 : 0));

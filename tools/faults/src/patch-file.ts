@@ -5,7 +5,7 @@ import { basename } from 'node:path';
  * notice it:
  *
  *     fault: A peer that never answered keeps carrying.
- *     caught by: unit:libs/health/src/selection.spec.ts -t "one that never answered carries nothing"
+ *     caught by: unit:libs/health/src/selection.spec.ts -t "one that never answered carries nothing while anyone else ever did"
  */
 export interface Fault {
   /** The number of the fault, for example W-05; several patches may put parts of one fault back. */
