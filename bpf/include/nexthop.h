@@ -96,13 +96,26 @@ static __always_inline int pick_member(__u32 group_index, __u32 flow, struct hop
 	return 0;
 }
 
-/* 02:<last four bytes of the remote underlay address>:ff, which the receiver's tunnel device has. */
+/*
+ * 02:<four bytes of the remote underlay address>:ff, which the receiver's tunnel device has: an IPv4 address itself, of an
+ * IPv6 one a hash (innerMac in libs/bpf-maps is the same). Addresses that differ in their upper half only must not share a
+ * MAC: a VXLAN device drops what comes from its own.
+ */
 static __always_inline void inner_mac(const struct hop *hop, __u8 mac[6])
 {
-	__be32 last = (hop->flags & HOP_IPV6_UNDERLAY) ? hop->remote[3] : bpf_htonl(hop->remote[0]);
+	__u32 word = hop->remote[0];
+	__be32 bytes;
 
+	if (hop->flags & HOP_IPV6_UNDERLAY) {
+		word = 0;
+		for (int i = 0; i < 4; i++) {
+			word = (word ^ bpf_ntohl(hop->remote[i])) * 0x9e3779b1;
+			word ^= word >> 15;
+		}
+	}
+	bytes = bpf_htonl(word);
 	mac[0] = 0x02;
-	__builtin_memcpy(mac + 1, &last, sizeof(last));
+	__builtin_memcpy(mac + 1, &bytes, sizeof(bytes));
 	mac[5] = 0xff;
 }
 

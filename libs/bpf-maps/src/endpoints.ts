@@ -192,10 +192,29 @@ const lpmKey = (family: 4 | 6): Codec<string> => {
 export const lpmKeyV4: Codec<string> = lpmKey(4);
 export const lpmKeyV6: Codec<string> = lpmKey(6);
 
-/** The destination MAC inside a tunnel: 02:<last 4 bytes of the remote underlay address>:ff. */
+const GOLDEN_RATIO = 0x9e3779b1;
+
+/** Four bytes for sixteen: addresses that differ in their upper half only differ here too. */
+const hashWords = (bytes: Uint8Array): Uint8Array => {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  let word = 0;
+  for (let offset = 0; offset < bytes.length; offset += 4) {
+    word = Math.imul(word ^ view.getUint32(offset), GOLDEN_RATIO);
+    word ^= word >>> 15;
+  }
+  const hash = new DataView(new ArrayBuffer(4));
+  hash.setUint32(0, word >>> 0);
+  return new Uint8Array(hash.buffer);
+};
+
+/**
+ * The destination MAC inside a tunnel: 02:<four bytes of the remote underlay address>:ff, an IPv4 address itself and of an
+ * IPv6 one a hash, as `inner_mac` of bpf/include/nexthop.h has it.
+ */
 export const innerMac = (remote: string): string => {
-  const last = addressToBytes(parseAddress(remote)).slice(-4);
-  return [0x02, ...last, 0xff].map((byte) => byte.toString(16).padStart(2, '0')).join(':');
+  const bytes = addressToBytes(parseAddress(remote));
+  const four = bytes.length === 4 ? bytes : hashWords(bytes);
+  return [0x02, ...four, 0xff].map((byte) => byte.toString(16).padStart(2, '0')).join(':');
 };
 
 export { remoteBytes, readRemote, setBytes, readTail, writeTail, checkU32, REMOTE, TAIL };

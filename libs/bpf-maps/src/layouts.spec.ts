@@ -172,7 +172,9 @@ describe('records', () => {
 
   test.each([
     ['192.0.2.7', '02:c0:00:02:07:ff'],
-    ['2001:db8::a:2', '02:00:0a:00:02:ff'],
+    ['2001:db8::a:2', '02:e9:28:97:b6:ff'],
+    ['fd10:1::21', '02:bc:d1:fc:b2:ff'],
+    ['fd10:2::21', '02:c2:c5:9e:aa:ff'],
   ])('the inner MAC for %s is %s', (remote, mac) => {
     expect(innerMac(remote)).toBe(mac);
   });

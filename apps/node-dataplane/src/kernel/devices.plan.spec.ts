@@ -21,7 +21,7 @@ describe('the devices of a plan', () => {
 
   test.each([
     ['10.1.0.30', '02:0a:01:00:1e:ff'],
-    ['fd00::a:2', '02:00:0a:00:02:ff'],
+    ['fd00::a:2', '02:39:b0:73:d3:ff'],
   ])('the MAC of a tunnel device follows from the underlay address %s: %s', (underlayIp, mac) => {
     const tunnel = planDevices({ ...planFor('w1'), underlayIp }).find(({ name }) => name === 'vxlan0');
     expect(tunnel).toMatchObject({ mac });
