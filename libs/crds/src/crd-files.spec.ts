@@ -49,5 +49,6 @@ test('short names are what the documents say', () => {
     SitePeering: 'spr',
     SiteGatewayPoolAssignment: 'sgpa',
     GatewayPoolPeering: 'gpp',
+    Mesh: 'msh',
   });
 });

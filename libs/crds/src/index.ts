@@ -13,6 +13,7 @@ export {
 } from './kind.ts';
 export { kinds } from './kinds.ts';
 export * from './kinds/gateway-pool.ts';
+export * from './kinds/mesh.ts';
 export * from './kinds/peering.ts';
 export * from './kinds/site.ts';
 export * from './names.ts';

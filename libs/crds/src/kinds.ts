@@ -1,5 +1,6 @@
 import { type KindDefinition } from './kind.ts';
 import { gatewayPoolKind, gatewayPoolNodeKind } from './kinds/gateway-pool.ts';
+import { meshKind } from './kinds/mesh.ts';
 import { gatewayPoolPeeringKind, siteGatewayPoolAssignmentKind, sitePeeringKind } from './kinds/peering.ts';
 import { siteKind, siteNodeSliceKind } from './kinds/site.ts';
 
@@ -12,4 +13,5 @@ export const kinds: readonly KindDefinition[] = [
   sitePeeringKind,
   siteGatewayPoolAssignmentKind,
   gatewayPoolPeeringKind,
+  meshKind,
 ];

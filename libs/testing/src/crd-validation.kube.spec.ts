@@ -3,6 +3,7 @@ import {
   gatewayPoolPeeringKind,
   GROUP_VERSION,
   type KindDefinition,
+  meshKind,
   siteGatewayPoolAssignmentKind,
   siteKind,
   sitePeeringKind,
@@ -28,6 +29,10 @@ const assignment = (extra: object = {}) => ({ cidrBlocks: ['100.64.0.0/16'], ...
 const site = (spec: object = {}) => ({ nodeCidrs: ['10.1.0.0/16'], podCidrAssignments: [assignment()], ...spec });
 const withAssignment = (extra: object) => site({ podCidrAssignments: [assignment(extra)] });
 const pool = (spec: object = {}) => ({ nodeSelector: { gateway: 'yes' }, ...spec });
+const relay = (extra: object) => ({ relay: { provider: 'external', external: { endpoint: 'r:1' }, ...extra } });
+const endpoint = (text: string) => relay({ external: { endpoint: text } });
+const managed = (block: object) => ({ relay: { provider: 'managed', managed: block } });
+const probe = (pathProbe: object) => relay({ pathProbe });
 const health = (settings: object) => site({ healthCheckSettings: settings });
 
 const refused: [what: string, kind: KindDefinition, spec: object, ...texts: string[]][] = [
@@ -212,6 +217,69 @@ const refused: [what: string, kind: KindDefinition, spec: object, ...texts: stri
     'spec.gatewayPools',
     'at least 2 items',
   ],
+  ['a relay without a provider', meshKind, { relay: { mode: 'auto' } }, 'spec.relay.provider: Required value'],
+  [
+    'an unknown provider',
+    meshKind,
+    { relay: { provider: 'dns' } },
+    'spec.relay.provider',
+    '"dns"',
+    '"external", "managed"',
+  ],
+  [
+    'an unknown mode',
+    meshKind,
+    relay({ mode: 'sometimes' }),
+    'spec.relay.mode',
+    '"sometimes"',
+    '"auto", "always", "never"',
+  ],
+  [
+    'an external relay that is not named',
+    meshKind,
+    { relay: { provider: 'external', managed: {} } },
+    'spec.relay.external',
+    'because spec.relay.provider is "external": external: {endpoint: "relay.example.com:3478"}',
+  ],
+  [
+    'a managed relay without its block',
+    meshKind,
+    relay({ provider: 'managed' }),
+    'spec.relay.managed',
+    'because spec.relay.provider is "managed": managed: {}',
+  ],
+  ['an external relay without an endpoint', meshKind, relay({ external: {} }), 'endpoint: Required value'],
+  [
+    'an endpoint without a port',
+    meshKind,
+    endpoint('relay.example.com'),
+    'external.endpoint',
+    '"relay.example.com" is no',
+  ],
+  ['port 0', meshKind, endpoint('relay:0'), '"relay:0" is no host and port from 1 to 65535'],
+  ['a port above 65535', meshKind, endpoint('relay:65536'), '"relay:65536" is no host and port from 1 to 65535'],
+  ['an endpoint with a scheme', meshKind, endpoint('tcp://relay:1'), '"tcp://relay:1" is no', 'relay.example.com:3478'],
+  ['an IPv6 address without brackets', meshKind, endpoint('2001:db8::1:3478'), '[2001:db8::1]:3478'],
+  ['an octet of a relay above 255', meshKind, endpoint('192.0.2.256:1'), '"192.0.2.256:1" has neither'],
+  ['brackets without an address', meshKind, endpoint('[1:2:3]:1'), '"[1:2:3]:1" has neither'],
+  [
+    'an unknown transport',
+    meshKind,
+    relay({ external: { endpoint: 'r:1', transport: 'wss' } }),
+    '"wss"',
+    '"tcp", "tls"',
+  ],
+  ['fewer replicas than none', meshKind, managed({ replicas: -1 }), 'spec.relay.managed.replicas', 'Invalid value: -1'],
+  [
+    'a Service of another type',
+    meshKind,
+    managed({ serviceType: 'ClusterIP' }),
+    'serviceType',
+    '"LoadBalancer", "NodePort"',
+  ],
+  ['a port of relays that is none', meshKind, managed({ port: 70000 }), 'spec.relay.managed.port', '65535'],
+  ['a probe too often', meshKind, probe({ intervalMilliseconds: 9 }), 'pathProbe.intervalMilliseconds', '10'],
+  ['a multiplier of 0', meshKind, probe({ detectMultiplier: 0 }), 'pathProbe.detectMultiplier', '1'],
 ];
 test.each(refused)('%s is refused, and the message says where and why', async (_, kind, spec, ...texts) => {
   const error = await create(kind, spec).then(
@@ -241,6 +309,26 @@ const accepted: [what: string, kind: KindDefinition, spec: object][] = [
   ['a fraction of a second', siteKind, health({ transmitInterval: '0.5s', receiveInterval: '1.5s' })],
   ['an empty pool type', gatewayPoolKind, pool({ type: '' })],
   ['every protocol', siteKind, site({ tunnelProtocol: 'Auto', tunnelMTU: 9000 })],
+  ['a Mesh without a relay', meshKind, {}],
+  ['a relay by its name', meshKind, endpoint('relay-1.example.com:3478')],
+  [
+    'a relay by its address, with TLS',
+    meshKind,
+    relay({ external: { endpoint: '192.0.2.1:65535', transport: 'tls' } }),
+  ],
+  ['a relay by its IPv6 address', meshKind, endpoint('[2001:db8::1]:443')],
+  [
+    'a managed relay with all that can be said',
+    meshKind,
+    {
+      relay: {
+        mode: 'always',
+        provider: 'managed',
+        managed: { replicas: 3, serviceType: 'NodePort', port: 443 },
+        pathProbe: { intervalMilliseconds: 10, detectMultiplier: 1 },
+      },
+    },
+  ],
   [
     'a negative priority and a regular expression',
     siteKind,
@@ -249,6 +337,22 @@ const accepted: [what: string, kind: KindDefinition, spec: object][] = [
 ];
 test.each(accepted)('%s is accepted', async (_, kind, spec) => {
   expect((await create(kind, spec)).metadata.uid).toBeDefined();
+});
+
+test('what a Mesh leaves out is filled in', async () => {
+  expect(await create(meshKind, managed({}))).toMatchObject({
+    spec: {
+      relay: { mode: 'auto', provider: 'managed', managed: { replicas: 1, serviceType: 'LoadBalancer', port: 3478 } },
+    },
+  });
+  expect(await create(meshKind, probe({}))).toMatchObject({
+    spec: {
+      relay: {
+        external: { transport: 'tcp' },
+        pathProbe: { intervalMilliseconds: 500, detectMultiplier: 3 },
+      },
+    },
+  });
 });
 
 test('a name that cannot be a label value is refused', async () => {
@@ -270,5 +374,5 @@ test('the largest objects that the limits allow stay within the cost limit of th
 });
 
 test('kubectl knows the short names and shows the columns', () => {
-  expect(api.kubectl('get', 'st,sns,gp,gpn,spr,sgpa,gpp')).toContain('NODE CIDRS');
+  expect(api.kubectl('get', 'st,sns,gp,gpn,spr,sgpa,gpp,msh')).toContain('NODE CIDRS');
 });
