@@ -1,14 +1,8 @@
-import { createPrivateKey, createPublicKey, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 
 import type { WireGuardKey } from './device.ts';
 import { keyBytes, keyText } from './key.codec.ts';
-
-/** PKCS#8 of an X25519 private key (RFC 8410) is this, then the 32 bytes. */
-const PKCS8_PREFIX = Uint8Array.from([
-  0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x6e, 0x04, 0x22, 0x04, 0x20,
-]);
-/** The public key is the end of its SPKI form. */
-const SPKI_PREFIX_BYTES = 12;
+import { privateKeyObject, publicKeyBytes } from './x25519.ts';
 
 /** A new private key, clamped as RFC 7748 section 5 says (and as `wg genkey` does). */
 export const generatePrivateKey = (): WireGuardKey => {
@@ -19,8 +13,5 @@ export const generatePrivateKey = (): WireGuardKey => {
 };
 
 /** @throws WireGuardError `invalid` when it is no key */
-export const publicKeyOf = (privateKey: WireGuardKey): WireGuardKey => {
-  const der = Buffer.concat([PKCS8_PREFIX, keyBytes(privateKey)]);
-  const publicKey = createPublicKey(createPrivateKey({ key: der, format: 'der', type: 'pkcs8' }));
-  return keyText(publicKey.export({ format: 'der', type: 'spki' }).subarray(SPKI_PREFIX_BYTES));
-};
+export const publicKeyOf = (privateKey: WireGuardKey): WireGuardKey =>
+  keyText(publicKeyBytes(privateKeyObject(keyBytes(privateKey))));

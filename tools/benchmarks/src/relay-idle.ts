@@ -1,10 +1,10 @@
 import {
   createHash,
   createHmac,
-  createPublicKey,
   diffieHellman,
   generateKeyPairSync,
   hkdfSync,
+  type KeyObject,
   randomBytes,
 } from 'node:crypto';
 import { once } from 'node:events';
@@ -20,17 +20,12 @@ import {
   type ProofCrypto,
   proofTags,
 } from '@unbounded/relay-protocol';
-import { type KeyObject } from 'node:crypto';
+import { publicKeyBytes, publicKeyObject } from '@unbounded/wireguard/x25519';
 
 import { memoryOf, type Subject } from './relay-subjects.ts';
 
-const SPKI = Buffer.from('302a300506032b656e032100', 'hex');
 const platform: ProofCrypto<KeyObject> = {
-  x25519: (privateKey, publicKey) =>
-    diffieHellman({
-      privateKey,
-      publicKey: createPublicKey({ key: Buffer.concat([SPKI, publicKey]), format: 'der', type: 'spki' }),
-    }),
+  x25519: (privateKey, publicKey) => diffieHellman({ privateKey, publicKey: publicKeyObject(publicKey) }),
   sha256: (bytes) => createHash('sha256').update(bytes).digest(),
   hmacSha256: (key, bytes) => createHmac('sha256', key).update(bytes).digest(),
   hkdfSha256: ({ ikm, salt, info, length }) => new Uint8Array(hkdfSync('sha256', ikm, salt, info, length)),
@@ -62,7 +57,7 @@ const framesOf = (socket: Socket): (() => Promise<Uint8Array>) => {
 /** Connects, proves a key of its own and sends one message to itself, which comes back. */
 const idler = async ({ host, port }: Subject): Promise<Socket> => {
   const { privateKey, publicKey } = generateKeyPairSync('x25519');
-  const key = publicKey.export({ format: 'der', type: 'spki' }).subarray(-32);
+  const key = publicKeyBytes(publicKey);
   const socket = connect({ host, port });
   await once(socket, 'connect');
   const next = framesOf(socket);

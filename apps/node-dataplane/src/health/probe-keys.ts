@@ -1,13 +1,6 @@
-import {
-  createHmac,
-  createPrivateKey,
-  createPublicKey,
-  createSecretKey,
-  diffieHellman,
-  hkdfSync,
-  type KeyObject,
-} from 'node:crypto';
+import { createHmac, createSecretKey, diffieHellman, hkdfSync } from 'node:crypto';
 import { type Authenticate, MAC_BYTES } from '@unbounded/health';
+import { privateKeyObject, publicKeyBytes, publicKeyObject } from '@unbounded/wireguard/x25519';
 
 /**
  * Keys that authenticate probes: both ends derive them from their WireGuard keys, so that there is nothing to distribute.
@@ -48,13 +41,6 @@ export interface PeerKeys {
 
 const LABEL = 'unbounded probe v1';
 const KEY_BYTES = 32;
-/** RFC 8410: the DER forms are these, then the 32 bytes. */
-const PKCS8_PREFIX = Buffer.from('302e020100300506032b656e04220420', 'hex');
-const SPKI_PREFIX = Buffer.from('302a300506032b656e032100', 'hex');
-
-const publicKeyObject = (bytes: Uint8Array): KeyObject =>
-  createPublicKey({ key: Buffer.concat([SPKI_PREFIX, bytes]), format: 'der', type: 'spki' });
-
 const authenticator = (secret: Buffer, from: Uint8Array, to: Uint8Array): Authenticate => {
   const info = Buffer.concat([Buffer.from(LABEL), from, to]);
   // As a key object: made once, it is several times as fast as bytes that each code would make one of.
@@ -66,9 +52,8 @@ type Derive = (peerPublicKey: string) => Pick<KeyCombination, 'own' | 'peer'>;
 
 /** @returns which throws an Error when the peer's key is none, or one of those few that give everybody the same secret */
 const deriveFrom = (privateKey: string): Derive => {
-  const der = Buffer.concat([PKCS8_PREFIX, Buffer.from(privateKey, 'base64')]);
-  const own = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
-  const ownPublic = createPublicKey(own).export({ format: 'der', type: 'spki' }).subarray(SPKI_PREFIX.length);
+  const own = privateKeyObject(Buffer.from(privateKey, 'base64'));
+  const ownPublic = publicKeyBytes(own);
   return (peerPublicKey) => {
     const peerPublic = Buffer.from(peerPublicKey, 'base64');
     const secret = diffieHellman({ privateKey: own, publicKey: publicKeyObject(peerPublic) });

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { createPrivateKey, createPublicKey, type KeyObject, randomBytes } from 'node:crypto';
+import { type KeyObject, randomBytes } from 'node:crypto';
 
 import {
   ALL_CAPABILITIES,
@@ -12,6 +12,7 @@ import {
   FrameParser,
   proofTags,
 } from '@unbounded/relay-protocol';
+import { privateKeyObject, publicKeyBytes } from '@unbounded/wireguard/x25519';
 
 import { generateKeyPair, type KeyPair, platformCrypto } from '../platform-crypto.ts';
 
@@ -105,16 +106,8 @@ const encodeSelf = (key: Uint8Array): Uint8Array => Buffer.concat([Buffer.from([
 export const newKeys = generateKeyPair;
 
 /** Static key of a relay, as its --key-file has it. */
-export const keyPairOf = (privateKey: KeyObject): KeyPair => ({
-  privateKey,
-  publicKey: createPublicKey(privateKey).export({ format: 'der', type: 'spki' }).subarray(-32),
-});
-export const privateKeyOf = (bytes: Buffer): KeyObject =>
-  createPrivateKey({
-    key: Buffer.concat([Buffer.from('302e020100300506032b656e04220420', 'hex'), bytes]),
-    format: 'der',
-    type: 'pkcs8',
-  });
+export const keyPairOf = (privateKey: KeyObject): KeyPair => ({ privateKey, publicKey: publicKeyBytes(privateKey) });
+export const privateKeyOf = privateKeyObject;
 
 export interface Proven {
   readonly peer: TestPeer;

@@ -1,4 +1,6 @@
-import { createPrivateKey, createPublicKey, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
+
+import { privateKeyObject, publicKeyBytes } from '@unbounded/wireguard/x25519';
 
 import { type ClientOptions, RelayClient } from '../client.ts';
 import { type Exchange, exchangeWith } from '../platform-crypto.ts';
@@ -10,9 +12,7 @@ export interface Keys {
 }
 
 export const newKeys = (privateKey = randomBytes(32)): Keys => {
-  const der = Buffer.concat([Buffer.from('302e020100300506032b656e04220420', 'hex'), privateKey]);
-  const own = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
-  const publicKey = createPublicKey(own).export({ format: 'der', type: 'spki' }).subarray(-32);
+  const publicKey = publicKeyBytes(privateKeyObject(privateKey));
   return { privateKey, publicKey, exchange: exchangeWith(privateKey) };
 };
 
