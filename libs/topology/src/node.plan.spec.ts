@@ -201,6 +201,7 @@ test('a site without a gateway of its own is served by another site’s, from be
     sitePeerings: [],
     assignments: [join('assignments', 'a', { sites: ['s1', 's2'], gatewayPools: ['p1'] })],
     poolPeerings: [],
+    meshes: [],
   };
   expect(planOf(objects, 's2-w1').wireGuard[0]?.peers[0]).toMatchObject({
     endpoint: '203.0.113.111:51820',

@@ -7,6 +7,7 @@ import { type MasqueradePlan, type NodePlan, ROUTE_TABLES, type TunnelPlan } fro
 import { planProbes } from './probes.plan.ts';
 import { overheadBytes } from './protocol.ts';
 import { servedSites } from './distances.ts';
+import { relayOf } from './relay.ts';
 import { planRoutes } from './routes.plan.ts';
 import { planSources } from './sources.plan.ts';
 import { ownIp } from './underlay.ts';
@@ -59,7 +60,7 @@ export const planNode = (world: World, local: LocalNode): NodePlan => {
   const links = planLinks(world, local);
   const { paths, problems } = planPaths(world, local, links.links);
   const sources = planSources(world, local, links.links, paths);
-  const wireGuard = planWireGuard(local, links.links, sources);
+  const wireGuard = planWireGuard(local, links.links, { sources, relay: world.relay });
   const mtuBytes = podMtu(local, links.links);
   const forwarding = planForwarding(local, paths);
   return {
@@ -75,6 +76,7 @@ export const planNode = (world: World, local: LocalNode): NodePlan => {
     manageCni: world.sites.get(member.site)?.manageCni ?? false,
     tunnels: planTunnels(local, links.links),
     wireGuard: wireGuard.interfaces,
+    ...relayOf(world.relay, wireGuard.interfaces),
     endpoints: dataplane === 'ebpf' ? planEndpoints(forwarding) : [],
     groups: forwarding.groups,
     routes: planRoutes(world, local, forwarding, mtuBytes),

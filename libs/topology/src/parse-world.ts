@@ -3,6 +3,7 @@ import { comparePrefixes, containsPrefix, formatPrefix, type Prefix } from '@unb
 import { type HealthSpec, parseHealth } from './health-settings.ts';
 import { parseMembers } from './members.ts';
 import { type ObjectReader, objectReader } from './object-reader.ts';
+import { parseRelay } from './relay.ts';
 import type { LinkScope, Member, PoolModel, Problem, SiteModel, TopologyObjects, World } from './world.ts';
 
 interface LinkSettings {
@@ -108,6 +109,7 @@ export const parseWorld = (objects: TopologyObjects): World => {
       scope: scope('GatewayPoolPeering', peering),
       members: new Set(peering.spec.gatewayPools),
     })),
+    relay: parseRelay(objects.meshes, read.problems),
     problems: [...read.problems, ...overlapProblems(sites)],
   };
 };

@@ -1,6 +1,7 @@
 import type { TunnelProtocol } from '@unbounded/crds';
 import type { Family } from '@unbounded/ip';
 import type { DataplaneKind } from './links.ts';
+import type { NodeRelay } from './relay.ts';
 import type { WireGuardInterfacePlan } from './wireguard.plan.ts';
 import type { Problem } from './world.ts';
 
@@ -134,6 +135,8 @@ export interface NodePlan {
   readonly manageCni: boolean;
   readonly tunnels: readonly TunnelPlan[];
   readonly wireGuard: readonly WireGuardInterfacePlan[];
+  /** The relay of the peers that may have one; absent: no peer may. */
+  readonly relay?: NodeRelay;
   readonly endpoints: readonly EndpointPlan[];
   readonly groups: readonly GroupPlan[];
   readonly routes: readonly RoutePlan[];

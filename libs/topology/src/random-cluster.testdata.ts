@@ -126,6 +126,7 @@ const objectsOf = (shape: Shape): TopologyObjects => {
     assignments: shape.pools.map(({ assigned }, i) =>
       join('assignments', `a${i}`, { ...shape.assignment, sites: siteNames(assigned), gatewayPools: [`p${i}`] }),
     ),
+    meshes: [],
     poolPeerings: shape.poolPeerings.map(({ members, ...spec }, i) =>
       join('poolPeerings', `pp${i}`, { ...spec, gatewayPools: poolNames(members) }),
     ),

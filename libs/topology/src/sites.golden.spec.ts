@@ -12,6 +12,7 @@ const NOTHING: TopologyObjects = {
   sitePeerings: [],
   assignments: [],
   poolPeerings: [],
+  meshes: [],
 };
 const assign = (name: string, sites: string[], gatewayPools: string[], spec: object = {}) =>
   join('assignments', name, { sites, gatewayPools, ...spec });

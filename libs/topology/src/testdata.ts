@@ -94,6 +94,7 @@ export const cluster = ({ sites, gateways, workers, protocol }: ClusterShape): T
     ),
     sitePeerings: [],
     assignments: each(sites, (s) => join('assignments', `a${s}`, { sites: [`s${s}`], gatewayPools: [`p${s}`] })),
+    meshes: [],
     poolPeerings: sites > 1 ? [join('poolPeerings', 'all', { gatewayPools: each(sites, (s) => `p${s}`) })] : [],
   };
 };

@@ -20,6 +20,7 @@ const shuffled = (objects: TopologyObjects): TopologyObjects => ({
   poolPeerings: objects.poolPeerings
     .toReversed()
     .map((p) => ({ ...p, spec: { ...p.spec, gatewayPools: p.spec.gatewayPools.toReversed() } })),
+  meshes: objects.meshes.toReversed(),
 });
 
 const linksOf = ({ world, members }: Network) =>

@@ -1,6 +1,7 @@
 import { formatPrefix, type Prefix, withoutCovered } from '@unbounded/ip';
 import { isEstablished, type Lane, lanesOf, sendingLane } from './lanes.ts';
 import type { LocalNode, PeerLink } from './links.ts';
+import type { RelayModel, RelayedPeer } from './relay.ts';
 import type { Sources } from './sources.plan.ts';
 import type { Problem } from './world.ts';
 
@@ -10,8 +11,10 @@ const KEEPALIVE_SECONDS = 25;
 export interface WireGuardPeerPlan {
   readonly node: string;
   readonly publicKey: string;
-  /** Absent: the peer finds us. */
+  /** Where the peer is directly, whether a relay may stand in or not. Absent: the peer finds us. */
   readonly endpoint?: string;
+  /** Set where packets may go by a relay. */
+  readonly relay?: RelayedPeer;
   readonly allowedIps: readonly string[];
   readonly persistentKeepaliveSeconds?: number;
 }
@@ -46,7 +49,7 @@ const isKeptAlive = (local: LocalNode, link: PeerLink, lane: Lane, sending: Lane
 const peersOf = (
   local: LocalNode,
   link: PeerLink,
-  allowed: readonly Prefix[],
+  { allowed, relay }: { readonly allowed: readonly Prefix[]; readonly relay: RelayModel | undefined },
 ): { readonly lane: Lane; readonly peer: WireGuardPeerPlan }[] => {
   const lanes = lanesOf(local, link);
   const sending = sendingLane(local, lanes);
@@ -57,6 +60,7 @@ const peersOf = (
       node: link.peer.name,
       publicKey: lane.peerKey,
       ...(link.remoteIp === undefined ? {} : { endpoint: endpointText(link.remoteIp, lane.remotePort) }),
+      ...(relay && link.external ? { relay: relay.peer } : {}),
       allowedIps,
       ...(isKeptAlive(local, link, lane, sending!) ? { persistentKeepaliveSeconds: KEEPALIVE_SECONDS } : {}),
     },
@@ -76,12 +80,12 @@ interface Draft {
 export const planWireGuard = (
   local: LocalNode,
   links: readonly PeerLink[],
-  sources: Sources,
+  { sources, relay }: { readonly sources: Sources; readonly relay: RelayModel | undefined },
 ): { interfaces: WireGuardInterfacePlan[]; problems: Problem[] } => {
   const problems: Problem[] = [];
   const interfaces = new Map<number, Draft>();
   for (const link of links.filter(({ protocol }) => protocol === 'WireGuard')) {
-    const peers = peersOf(local, link, sources.over(link));
+    const peers = peersOf(local, link, { allowed: sources.over(link), relay });
     if (peers.length === 0) {
       const message = `the link to ${link.peer.name} waits until its gateway has a port (GatewayPool status)`;
       problems.push({ reason: 'GatewayPortMissing', message });

@@ -1,6 +1,7 @@
 import type {
   GatewayPool,
   GatewayPoolPeering,
+  Mesh,
   Site,
   SiteGatewayPoolAssignment,
   SiteNodeSlice,
@@ -9,6 +10,7 @@ import type {
 } from '@unbounded/crds';
 import type { Prefix } from '@unbounded/ip';
 import type { HealthSettings } from './health-settings.ts';
+import type { RelayModel } from './relay.ts';
 
 /** The objects of the cluster that decide about the network, as the API server holds them. */
 export interface TopologyObjects {
@@ -18,6 +20,7 @@ export interface TopologyObjects {
   readonly sitePeerings: readonly SitePeering[];
   readonly assignments: readonly SiteGatewayPoolAssignment[];
   readonly poolPeerings: readonly GatewayPoolPeering[];
+  readonly meshes: readonly Mesh[];
 }
 
 /** Something that an operator should know; it never stops the rest. */
@@ -91,5 +94,7 @@ export interface World {
   readonly sitePeerings: readonly (Join & { readonly mesh: boolean })[];
   readonly assignments: readonly (Join & { readonly pools: ReadonlySet<string> })[];
   readonly poolPeerings: readonly Join[];
+  /** Undefined: there is none, or it is not to be used. */
+  readonly relay: RelayModel | undefined;
   readonly problems: readonly Problem[];
 }

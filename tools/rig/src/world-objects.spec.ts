@@ -21,6 +21,7 @@ const worldOf = (objects: readonly object[]) =>
     sitePeerings: of('SitePeering', objects),
     assignments: of('SiteGatewayPoolAssignment', objects),
     poolPeerings: of('GatewayPoolPeering', objects),
+    meshes: of('Mesh', objects),
   } as TopologyObjects);
 
 test('the planner finds nothing to complain of, every gateway in its pool and every worker in its site', () => {

@@ -2,6 +2,7 @@ import { createInformer, type Informer } from '@unbounded/controller-runtime';
 import {
   gatewayPoolKind,
   gatewayPoolPeeringKind,
+  meshKind,
   siteGatewayPoolAssignmentKind,
   siteKind,
   siteNodeSliceKind,
@@ -45,6 +46,7 @@ export const createClusterSource = (cluster: Cluster, nodeName: string, logger: 
     sitePeerings: ourKind(sitePeeringKind),
     assignments: ourKind(siteGatewayPoolAssignmentKind),
     poolPeerings: ourKind(gatewayPoolPeeringKind),
+    meshes: ourKind(meshKind),
   } satisfies Record<keyof TopologyObjects, unknown>;
   const own = follow(
     createInformer({ client: cluster.client(nodes), logger, filter: { fieldSelector: `metadata.name=${nodeName}` } }),

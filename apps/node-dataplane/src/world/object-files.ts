@@ -29,6 +29,7 @@ export const KIND_LISTS = {
   SitePeering: 'sitePeerings',
   SiteGatewayPoolAssignment: 'assignments',
   GatewayPoolPeering: 'poolPeerings',
+  Mesh: 'meshes',
 } as const satisfies Record<string, keyof TopologyObjects>;
 
 export interface NodeObject extends AnyObject {
@@ -57,6 +58,7 @@ export const readObjectFiles = (folder: string, nodeName: string): { objects: To
     sitePeerings: [],
     assignments: [],
     poolPeerings: [],
+    meshes: [],
   };
   let node: NodeObject | undefined;
   for (const name of readdirSync(folder)

@@ -1,0 +1,153 @@
+import type { Mesh, RelaySpec } from '@unbounded/crds';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { networkOf } from './forwarding-simulation.testdata.ts';
+import { planIn } from './plan-table.testdata.ts';
+import type { NodePlan } from './plan.ts';
+import { anyCluster } from './random-cluster.testdata.ts';
+import { cluster, join, pool, site, slice, worker } from './testdata.ts';
+import type { TopologyObjects } from './world.ts';
+
+const mesh = (relay: RelaySpec | undefined, name = 'default'): Mesh => ({
+  apiVersion: 'net.unbounded-cloud.io/v1alpha1',
+  kind: 'Mesh',
+  metadata: { name },
+  spec: relay === undefined ? {} : { relay },
+});
+const external: RelaySpec = { provider: 'external', external: { endpoint: 'relay.example.com:3478' } };
+const withMesh = (objects: TopologyObjects, relay: RelaySpec | undefined, name?: string): TopologyObjects => ({
+  ...objects,
+  meshes: [mesh(relay, name)],
+});
+const relayedPeers = (plan: NodePlan): string[] =>
+  plan.wireGuard.flatMap(({ peers }) => peers.filter(({ relay }) => relay !== undefined).map(({ node }) => node));
+const withoutRelay = ({ relay: _, ...plan }: NodePlan): NodePlan => ({
+  ...plan,
+  wireGuard: plan.wireGuard.map((wg) => ({ ...wg, peers: wg.peers.map(({ relay: __, ...peer }) => peer) })),
+});
+
+const sites = cluster({ sites: 2, gateways: 1, workers: 1, protocol: 'WireGuard' });
+
+describe('who has a relay', () => {
+  test('peers of WireGuard links over external addresses, and nobody inside the LAN', () => {
+    const plan = planIn(withMesh(sites, external), 's1-g1');
+    expect(plan.wireGuard.flatMap(({ peers }) => peers.map(({ node }) => node)).sort()).toEqual(['s1-w1', 's2-g1']);
+    expect(relayedPeers(plan)).toEqual(['s2-g1']);
+    expect(plan.wireGuard.flatMap(({ peers }) => peers.flatMap(({ relay }) => relay ?? []))).toEqual([
+      { mode: 'auto', intervalMs: 500, detectMultiplier: 3 },
+    ]);
+    expect(plan.relay).toEqual({ provider: 'external', endpoint: 'relay.example.com:3478', transport: 'tcp' });
+  });
+
+  test('a node without such a peer has none', () => {
+    const plan = planIn(withMesh(sites, external), 's1-w1');
+    expect(relayedPeers(plan)).toEqual([]);
+    expect(plan).toEqual(planIn(sites, 's1-w1'));
+  });
+
+  test('both ends, where a worker calls a gateway elsewhere; who is called has no endpoint, as without a relay', () => {
+    const objects = withMesh(
+      {
+        ...sites,
+        sites: [site(1), site(2)],
+        slices: [slice(1, []), slice(2, [worker(2, 1)])],
+        gatewayPools: [sites.gatewayPools[0]!],
+        assignments: [join('assignments', 'a', { sites: ['s1', 's2'], gatewayPools: ['p1'] })],
+        poolPeerings: [],
+      },
+      external,
+    );
+    const relay = { mode: 'auto', intervalMs: 500, detectMultiplier: 3 };
+    const [atWorker] = planIn(objects, 's2-w1').wireGuard[0]!.peers;
+    expect(atWorker).toMatchObject({ node: 's1-g1', endpoint: '203.0.113.111:51820', relay });
+    const [atGateway] = planIn(objects, 's1-g1').wireGuard[0]!.peers;
+    expect(atGateway).toMatchObject({ node: 's2-w1', relay });
+    expect(atGateway).not.toHaveProperty('endpoint');
+  });
+
+  test('nobody on peered sites, which share a network', () => {
+    const joined = {
+      ...sites,
+      gatewayPools: [pool('p1', []), pool('p2', [])],
+      sitePeerings: [join('sitePeerings', 'lan', { sites: ['s1', 's2'], tunnelProtocol: 'WireGuard' })],
+    };
+    const plan = planIn(withMesh(joined, external), 's1-w1');
+    expect(plan.wireGuard[0]?.peers.map(({ node }) => node)).toEqual(['s2-w1']);
+    expect(plan).toEqual(planIn(joined, 's1-w1'));
+  });
+
+  test('nobody on a link over external addresses that is not WireGuard', () => {
+    const peerings = [join('poolPeerings', 'all', { gatewayPools: ['p1', 'p2'], tunnelProtocol: 'VXLAN' })];
+    const open = { ...cluster({ sites: 2, gateways: 1, workers: 1, protocol: 'VXLAN' }), poolPeerings: peerings };
+    expect(planIn(open, 's1-g1').tunnels.map(({ kind }) => kind)).toEqual(['VXLAN']);
+    expect(planIn(withMesh(open, external), 's1-g1')).toEqual(planIn(open, 's1-g1'));
+  });
+});
+
+describe('what the Mesh says', () => {
+  const planFor = (relay: RelaySpec | undefined, name?: string) => planIn(withMesh(sites, relay, name), 's1-g1');
+  const plain = planIn(sites, 's1-g1');
+
+  test.each([
+    ['never', { ...external, mode: 'never' as const }],
+    ['no relay', undefined],
+  ])('%s: a plan as without a Mesh', (_, relay) => {
+    expect(JSON.stringify(planFor(relay))).toBe(JSON.stringify(plain));
+  });
+
+  test('a Mesh of another name does not count', () => expect(planFor(external, 'other')).toEqual(plain));
+
+  test('always, TLS and the times of probes go into the plan', () => {
+    const plan = planFor({
+      mode: 'always',
+      provider: 'external',
+      external: { endpoint: '[2001:db8::1]:443', transport: 'tls' },
+      pathProbe: { intervalMilliseconds: 100, detectMultiplier: 5 },
+    });
+    expect(plan.relay).toEqual({ provider: 'external', endpoint: '[2001:db8::1]:443', transport: 'tls' });
+    const peer = plan.wireGuard.flatMap(({ peers }) => peers).find(({ node }) => node === 's2-g1');
+    expect(peer?.relay).toEqual({ mode: 'always', intervalMs: 100, detectMultiplier: 5 });
+  });
+
+  test('a managed relay is to be found by the node', () => {
+    expect(planFor({ provider: 'managed', managed: {} }).relay).toEqual({ provider: 'managed' });
+  });
+
+  test('an external relay that is not named is told, and there is none', () => {
+    const { problems, ...plan } = planFor({ provider: 'external' });
+    expect(problems).toEqual([
+      {
+        reason: 'InvalidRelay',
+        message:
+          'Mesh default spec.relay: provider "external" without its block: write external: {endpoint: "relay.example.com:3478"}, or provider: managed; no relay is used',
+      },
+    ]);
+    expect({ ...plan, problems: [] }).toEqual(plain);
+  });
+});
+
+describe('any cluster', () => {
+  test('a relay adds what it says to peers and plan, and changes nothing else', () => {
+    fc.assert(
+      fc.property(anyCluster, (objects) => {
+        const plain = networkOf(objects).plans;
+        for (const [node, plan] of networkOf(withMesh(objects, external)).plans) {
+          expect(JSON.stringify(withoutRelay(plan)), node).toBe(JSON.stringify(plain.get(node)));
+          expect(plan.relay !== undefined).toBe(relayedPeers(plan).length > 0);
+        }
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  test('either end of a link has the relay, or neither', () => {
+    fc.assert(
+      fc.property(anyCluster, (objects) => {
+        const { plans } = networkOf(withMesh(objects, external));
+        for (const [node, plan] of plans)
+          for (const peer of relayedPeers(plan)) expect(relayedPeers(plans.get(peer)!), peer).toContain(node);
+      }),
+      { numRuns: 60 },
+    );
+  });
+});

@@ -1,0 +1,51 @@
+import { type Mesh, MESH_NAME } from '@unbounded/crds';
+import type { WireGuardInterfacePlan } from './wireguard.plan.ts';
+import type { Problem } from './world.ts';
+
+/** The relay of `Mesh.spec.relay`: which peers may be reached by it, and how their paths are watched. */
+
+/** How a peer that has a relay is reached. */
+export interface RelayedPeer {
+  /** auto: directly while probes of the direct path are answered; always: by the relay. */
+  readonly mode: 'auto' | 'always';
+  /** Between two probes of the direct path. */
+  readonly intervalMs: number;
+  /** Answered probes after which the direct path is taken, lost ones after which it is left: 1..255. */
+  readonly detectMultiplier: number;
+}
+
+/** Where a node looks for relays. */
+export type NodeRelay =
+  | { readonly provider: 'external'; readonly endpoint: string; readonly transport: 'tcp' | 'tls' }
+  | { readonly provider: 'managed' };
+
+export interface RelayModel {
+  readonly peer: RelayedPeer;
+  readonly node: NodeRelay;
+}
+
+const DEFAULT_PROBE = { intervalMilliseconds: 500, detectMultiplier: 3 } as const;
+
+/** The relay that the objects name; undefined: none, or none is to be used. What is wrong is told, and then there is none. */
+export const parseRelay = (meshes: readonly Mesh[], problems: Problem[]): RelayModel | undefined => {
+  const spec = meshes.find(({ metadata }) => metadata.name === MESH_NAME)?.spec.relay;
+  const mode = spec?.mode ?? 'auto';
+  if (spec === undefined || mode === 'never') return undefined;
+  const probe = { ...DEFAULT_PROBE, ...spec.pathProbe };
+  const peer = { mode, intervalMs: probe.intervalMilliseconds, detectMultiplier: probe.detectMultiplier };
+  if (spec.provider === 'managed') return { peer, node: { provider: 'managed' } };
+  if (spec.external) {
+    const { endpoint, transport = 'tcp' } = spec.external;
+    return { peer, node: { provider: 'external', endpoint, transport } };
+  }
+  const message = `Mesh ${MESH_NAME} spec.relay: provider "${spec.provider}" without its block: write external: {endpoint: "relay.example.com:3478"}, or provider: managed; no relay is used`;
+  problems.push({ reason: 'InvalidRelay', message });
+  return undefined;
+};
+
+/** The part of the plan that says where the relay is: there when a peer may need it. */
+export const relayOf = (
+  relay: RelayModel | undefined,
+  interfaces: readonly WireGuardInterfacePlan[],
+): { readonly relay?: NodeRelay } =>
+  relay && interfaces.some(({ peers }) => peers.some((peer) => peer.relay !== undefined)) ? { relay: relay.node } : {};
