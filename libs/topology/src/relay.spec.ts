@@ -21,10 +21,11 @@ const withMesh = (objects: TopologyObjects, relay: RelaySpec | undefined, name?:
 });
 const relayedPeers = (plan: NodePlan): string[] =>
   plan.wireGuard.flatMap(({ peers }) => peers.filter(({ relay }) => relay !== undefined).map(({ node }) => node));
-const withoutRelay = ({ relay: _, ...plan }: NodePlan): NodePlan => ({
-  ...plan,
-  wireGuard: plan.wireGuard.map((wg) => ({ ...wg, peers: wg.peers.map(({ relay: __, ...peer }) => peer) })),
-});
+const withoutRelay = (plan: NodePlan): NodePlan => {
+  const { relay: _, ...rest } = plan;
+  const bare = rest.wireGuard.map((wg) => ({ ...wg, peers: wg.peers.map(({ relay: _of, ...peer }) => peer) }));
+  return { ...rest, wireGuard: bare };
+};
 
 const sites = cluster({ sites: 2, gateways: 1, workers: 1, protocol: 'WireGuard' });
 
