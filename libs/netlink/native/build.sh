@@ -10,6 +10,6 @@ mkdir -p build
 # Into a temporary name first: a process that loads the addon at this moment sees the old file or the new, never half.
 out=$(mktemp build/netlink.XXXXXX)
 gcc -std=gnu11 -O2 -Wall -Wextra -Werror -shared -fPIC -fvisibility=hidden -pthread -isystem "$include" \
-  args.c in_netns.c netns.c socket.c udp.c module.c -o "$out" -Wl,--as-needed -s
+  args.c in_netns.c netns.c path_filter.c path_send.c path_socket.c socket.c udp.c module.c -o "$out" -Wl,--as-needed -s
 chmod 755 "$out"
 mv "$out" build/netlink.node

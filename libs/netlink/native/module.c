@@ -1,6 +1,7 @@
 /* The addon's exports: netlink sockets and what needs another network namespace. */
 #include "args.h"
 #include "netns.h"
+#include "path_socket.h"
 #include "socket.h"
 #include "udp.h"
 
@@ -13,7 +14,9 @@ NAPI_MODULE_INIT()
 		EXPORT("setMembership", set_membership), EXPORT("holdLoop", hold_loop),
 		EXPORT("netnsOf", netns_of),             EXPORT("closeSocket", close_socket),
 		EXPORT("createNetns", create_netns),     EXPORT("createTun", create_tun),
-		EXPORT("openUdp", open_udp),
+		EXPORT("openUdp", open_udp),             EXPORT("openPathSocket", open_path_socket),
+		EXPORT("setPathPorts", set_path_ports),  EXPORT("sendPathProbe", send_path_probe),
+		EXPORT("closePathSocket", close_path_socket),
 	};
 
 	napi_define_properties(env, exports, sizeof(functions) / sizeof(functions[0]), functions);

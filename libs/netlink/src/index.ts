@@ -21,6 +21,7 @@ export type * from './model/traffic-control.ts';
 export { isAbsent, NetlinkError } from './netlink-error.ts';
 export { NetlinkSocket, type NetlinkSocketOptions, PROTOCOL } from './netlink-socket.ts';
 export { createNetns, createTun, type Netns, openNetns } from './netns.ts';
+export { openPathSocket, type PathAddress, type PathDatagram, type PathSocket } from './path-socket.ts';
 export { createRouteSocket, type RouteSocketOptions } from './route-socket.ts';
 export type * from './route-socket.port.ts';
 export { openUdp, type UdpOptions } from './udp.ts';

@@ -6,6 +6,9 @@ import { fileURLToPath } from 'node:url';
 /** An open netlink socket of the addon. */
 export type SocketHandle = { readonly __socket: unique symbol };
 
+/** A raw UDP socket of the addon. */
+export type PathSocketHandle = { readonly __pathSocket: unique symbol };
+
 /** What `native/module.c` exports; the comments there say what each does. */
 interface NetlinkAddon {
   openSocket(
@@ -22,6 +25,16 @@ interface NetlinkAddon {
   createNetns(path: string): number;
   createTun(name: string, netnsFd: number): void;
   openUdp(address: string, port: number, netnsFd: number): number;
+  openPathSocket(family: 4 | 6, netnsFd: number, callback: (bytes: Uint8Array) => void): PathSocketHandle;
+  setPathPorts(socket: PathSocketHandle, ports: Uint8Array): void;
+  sendPathProbe(
+    socket: PathSocketHandle,
+    to: Uint8Array,
+    from: Uint8Array,
+    ports: Uint8Array,
+    payload: Uint8Array,
+  ): number;
+  closePathSocket(socket: PathSocketHandle): void;
 }
 
 const load = (): NetlinkAddon => {

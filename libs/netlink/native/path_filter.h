@@ -1,0 +1,14 @@
+/* The socket filter of path probes. */
+#ifndef UNBOUNDED_NETLINK_PATH_FILTER_H
+#define UNBOUNDED_NETLINK_PATH_FILTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { MOST_PATH_PORTS = 2000 }; /* two instructions each; a program has at most 4096 */
+
+/* Lets pass what is to one of the ports (big-endian, two bytes each) and begins with a byte of 0x80 or above. 0 or -errno. */
+int attach_path_filter(int fd, bool is_v4, const uint8_t *ports, size_t count);
+
+#endif

@@ -1,0 +1,390 @@
+#define _GNU_SOURCE
+#include "path_socket.h"
+#include "in_netns.h"
+#include "path_filter.h"
+#include "path_send.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <netinet/in.h>
+#include <netinet/ip.h>
+#include <netinet/udp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <uv.h>
+
+enum {
+	/* Several probes that the network card joined; nothing longer is a probe. */
+	LONGEST_PAYLOAD = 2048,
+	LONGEST_PACKET = 60 + sizeof(struct udphdr) + LONGEST_PAYLOAD,
+	RECORD_HEADER = 40,
+	/* What one callback may carry, some 200 of the longest; the rest comes at the next turn of the loop. */
+	BATCH = 1 << 16,
+	RECEIVE_BUFFER = 1 << 20,
+	/* AF41, as the kernel's WireGuard marks its handshakes. Also: cards join only packets of equal marks, and data that is
+	 * joined with a probe would hide it from the filter. */
+	TRAFFIC_CLASS = 0x88,
+};
+
+struct path_socket {
+	uv_poll_t poll;
+	int fd;
+	int route; /* IPv4: a UDP socket that is asked for the source address towards a destination */
+	bool is_v4;
+	int references; /* the JavaScript handle and the poll handle: the last one frees */
+	bool closing;
+	napi_env env;
+	napi_ref callback;
+	napi_async_context async;
+	napi_async_cleanup_hook_handle hook;
+	uint8_t *buffer;
+};
+
+static const napi_type_tag PATH_TAG = { 0x7061746870726f62ULL, 0x756e626f756e6465ULL };
+
+static void release(struct path_socket *sock)
+{
+	if (--sock->references)
+		return;
+	free(sock->buffer);
+	free(sock);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+	struct path_socket *sock = handle->data;
+
+	close(sock->fd);
+	if (sock->route >= 0)
+		close(sock->route);
+	napi_remove_async_cleanup_hook(sock->hook);
+	release(sock);
+}
+
+static void begin_close(struct path_socket *sock)
+{
+	if (sock->closing)
+		return;
+	sock->closing = true;
+	uv_poll_stop(&sock->poll);
+	uv_close((uv_handle_t *)&sock->poll, on_closed);
+	napi_delete_reference(sock->env, sock->callback);
+	napi_async_destroy(sock->env, sock->async);
+}
+
+static void on_environment_end(napi_async_cleanup_hook_handle hook, void *pointer)
+{
+	(void)hook;
+	begin_close(pointer);
+}
+
+static void on_collected(napi_env env, void *pointer, void *hint)
+{
+	(void)env;
+	(void)hint;
+	begin_close(pointer);
+	release(pointer);
+}
+
+/* The address that a datagram came to, from the control message that IPV6_RECVPKTINFO brings. */
+static bool local_v6(struct msghdr *message, uint8_t *local)
+{
+	for (struct cmsghdr *control = CMSG_FIRSTHDR(message); control; control = CMSG_NXTHDR(message, control)) {
+		struct in6_pktinfo info;
+
+		if (control->cmsg_level != IPPROTO_IPV6 || control->cmsg_type != IPV6_PKTINFO)
+			continue;
+		memcpy(&info, CMSG_DATA(control), sizeof(info));
+		memcpy(local, &info.ipi6_addr, 16);
+		return true;
+	}
+	return false;
+}
+
+/* Where UDP's header is in what was read; the addresses go into the record. NULL: no whole datagram. */
+static const uint8_t *find_udp(struct path_socket *sock, struct msghdr *message, size_t got, uint8_t *record)
+{
+	const uint8_t *packet = message->msg_iov->iov_base;
+	const struct sockaddr_in6 *from = message->msg_name;
+	size_t header = 0;
+
+	memset(record + 8, 0, 32);
+	if (sock->is_v4) {
+		header = got ? 4 * (packet[0] & 15u) : 0;
+		if (header < sizeof(struct iphdr))
+			return NULL;
+	}
+	if (got < header + sizeof(struct udphdr))
+		return NULL;
+	if (sock->is_v4) {
+		memcpy(record + 8, packet + 12, 4);
+		memcpy(record + 24, packet + 16, 4);
+	} else {
+		memcpy(record + 8, &from->sin6_addr, 16);
+		if (!local_v6(message, record + 24))
+			return NULL;
+	}
+	return packet + header;
+}
+
+/* Writes one record. Returns its size, 0 when what was read is to be passed over. */
+static size_t write_record(struct path_socket *sock, struct msghdr *message, size_t got, uint8_t *record)
+{
+	const uint8_t *packet = message->msg_iov->iov_base;
+	const uint8_t *udp = find_udp(sock, message, got, record);
+	size_t length, room;
+
+	if (!udp)
+		return 0;
+	length = (size_t)udp[4] << 8 | udp[5];
+	room = got - (size_t)(udp - packet);
+	if (length < sizeof(struct udphdr) || length > room || length - sizeof(struct udphdr) > LONGEST_PAYLOAD)
+		return 0;
+	length -= sizeof(struct udphdr);
+	record[0] = (uint8_t)(length >> 8);
+	record[1] = (uint8_t)length;
+	memcpy(record + 2, udp, 4);
+	record[6] = record[7] = 0;
+	memcpy(record + RECORD_HEADER, udp + sizeof(struct udphdr), length);
+	memset(record + RECORD_HEADER + length, 0, -length & 3);
+	return RECORD_HEADER + ((length + 3) & ~(size_t)3);
+}
+
+static size_t drain(struct path_socket *sock)
+{
+	uint8_t packet[LONGEST_PACKET], control[CMSG_SPACE(sizeof(struct in6_pktinfo))];
+	size_t used = 0;
+
+	while (BATCH - used >= RECORD_HEADER + LONGEST_PAYLOAD) {
+		struct sockaddr_in6 from = { 0 };
+		struct iovec part = { .iov_base = packet, .iov_len = sizeof(packet) };
+		struct msghdr message = { .msg_name = &from, .msg_namelen = sizeof(from), .msg_iov = &part, .msg_iovlen = 1,
+					  .msg_control = control, .msg_controllen = sizeof(control) };
+		ssize_t got = recvmsg(sock->fd, &message, MSG_DONTWAIT);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			break; /* empty; errors of the network are told by what is not answered */
+		if (!(message.msg_flags & MSG_TRUNC))
+			used += write_record(sock, &message, (size_t)got, sock->buffer + used);
+	}
+	return used;
+}
+
+static void call_back(struct path_socket *sock, size_t length)
+{
+	napi_env env = sock->env;
+	napi_callback_scope scope;
+	napi_value bytes, callback, receiver, resource;
+	bool thrown = false;
+
+	if (napi_create_buffer_copy(env, length, sock->buffer, NULL, &bytes) != napi_ok)
+		return;
+	napi_get_reference_value(env, sock->callback, &callback);
+	napi_get_global(env, &receiver);
+	napi_create_object(env, &resource);
+	napi_open_callback_scope(env, resource, sock->async, &scope);
+	napi_call_function(env, receiver, callback, 1, &bytes, NULL);
+	if (napi_is_exception_pending(env, &thrown) == napi_ok && thrown) {
+		napi_value exception;
+
+		napi_get_and_clear_last_exception(env, &exception);
+		napi_fatal_exception(env, exception);
+	}
+	napi_close_callback_scope(env, scope);
+}
+
+static void on_poll(uv_poll_t *poll, int status, int events)
+{
+	struct path_socket *sock = poll->data;
+	napi_handle_scope scope;
+	size_t length;
+
+	(void)events;
+	napi_open_handle_scope(sock->env, &scope);
+	length = drain(sock);
+	if (status < 0) { /* libuv stopped watching for a pending error, which is read here and so is gone */
+		int error;
+		socklen_t size = sizeof(error);
+
+		getsockopt(sock->fd, SOL_SOCKET, SO_ERROR, &error, &size);
+		uv_poll_start(&sock->poll, UV_READABLE, on_poll);
+	}
+	if (length)
+		call_back(sock, length);
+	napi_close_handle_scope(sock->env, scope);
+}
+
+static int configure(int fd, bool is_v4)
+{
+	int checksum_at = 6, on = 1, traffic_class = TRAFFIC_CLASS, buffer = RECEIVE_BUFFER;
+
+	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &buffer, sizeof(buffer)))
+		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof(buffer));
+	if (is_v4)
+		return setsockopt(fd, IPPROTO_IP, IP_TOS, &traffic_class, sizeof(traffic_class)) ? -errno : 0;
+	if (setsockopt(fd, IPPROTO_IPV6, IPV6_CHECKSUM, &checksum_at, sizeof(checksum_at)) ||
+	    setsockopt(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, &on, sizeof(on)) ||
+	    setsockopt(fd, IPPROTO_IPV6, IPV6_TCLASS, &traffic_class, sizeof(traffic_class)))
+		return -errno;
+	return 0;
+}
+
+struct path_request {
+	bool is_v4;
+	int route;
+};
+
+static int new_path_socket(void *argument)
+{
+	struct path_request *request = argument;
+	int family = request->is_v4 ? AF_INET : AF_INET6;
+	int fd = socket(family, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_UDP);
+	int error;
+
+	if (fd < 0)
+		return -errno;
+	error = attach_path_filter(fd, request->is_v4, NULL, 0); /* first of all: a raw socket takes every UDP packet */
+	if (!error)
+		error = configure(fd, request->is_v4);
+	if (!error && request->is_v4) {
+		request->route = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+		error = request->route < 0 ? -errno : 0;
+	}
+	if (!error)
+		return fd;
+	close(fd);
+	return error;
+}
+
+/* Takes over the descriptors, also when it fails. */
+static struct path_socket *on_loop(napi_env env, int fd, struct path_request request, napi_value callback)
+{
+	struct path_socket *sock = calloc(1, sizeof(*sock));
+	uv_loop_t *loop;
+	napi_value name;
+
+	if (!sock || !(sock->buffer = malloc(BATCH)) || napi_get_uv_event_loop(env, &loop) != napi_ok ||
+	    uv_poll_init(loop, &sock->poll, fd)) {
+		if (sock)
+			free(sock->buffer);
+		free(sock);
+		close(fd);
+		if (request.route >= 0)
+			close(request.route);
+		return NULL;
+	}
+	sock->fd = fd;
+	sock->route = request.route;
+	sock->is_v4 = request.is_v4;
+	sock->env = env;
+	sock->references = 2;
+	sock->poll.data = sock;
+	napi_create_reference(env, callback, 1, &sock->callback);
+	napi_create_string_utf8(env, "path", NAPI_AUTO_LENGTH, &name);
+	napi_async_init(env, NULL, name, &sock->async);
+	napi_add_async_cleanup_hook(env, on_environment_end, sock, &sock->hook);
+	uv_poll_start(&sock->poll, UV_READABLE, on_poll);
+	return sock;
+}
+
+napi_value open_path_socket(napi_env env, napi_callback_info info)
+{
+	struct path_request request = { .route = -1 };
+	napi_value args[3], handle;
+	int64_t family, netns_fd;
+	struct path_socket *sock;
+	int fd;
+
+	if (!take_args(env, info, 3, args) || !int_arg(env, args[0], "family", 4, 6, &family) ||
+	    !int_arg(env, args[1], "netnsFd", -1, INT_MAX, &netns_fd) || !function_arg(env, args[2], "callback"))
+		return NULL;
+	request.is_v4 = family == 4;
+	fd = in_netns((int)netns_fd, new_path_socket, &request);
+	if (fd < 0)
+		return throw_errno(env, -fd, "open raw UDP socket");
+	sock = on_loop(env, fd, request, args[2]);
+	if (!sock)
+		return throw_errno(env, ENOMEM, "watch raw UDP socket");
+	napi_create_external(env, sock, on_collected, NULL, &handle);
+	napi_type_tag_object(env, handle, &PATH_TAG);
+	return handle;
+}
+
+/* The socket behind a handle, or NULL with an exception. */
+static struct path_socket *path_arg(napi_env env, napi_value value, bool may_be_closed)
+{
+	napi_valuetype type;
+	bool ours = false;
+	void *sock = NULL;
+
+	if (napi_typeof(env, value, &type) != napi_ok || type != napi_external ||
+	    napi_check_object_type_tag(env, value, &PATH_TAG, &ours) != napi_ok || !ours) {
+		napi_throw_type_error(env, "ERR_INVALID_ARG_TYPE", "handle must come from openPathSocket");
+		return NULL;
+	}
+	napi_get_value_external(env, value, &sock);
+	if (may_be_closed || !((struct path_socket *)sock)->closing)
+		return sock;
+	napi_throw_error(env, "ERR_SOCKET_CLOSED", "the path socket is closed");
+	return NULL;
+}
+
+napi_value set_path_ports(napi_env env, napi_callback_info info)
+{
+	struct path_socket *sock;
+	napi_value args[2];
+	uint8_t *ports;
+	size_t length;
+	int error;
+
+	if (!take_args(env, info, 2, args) || !(sock = path_arg(env, args[0], false)) ||
+	    !bytes_arg(env, args[1], "ports", &ports, &length))
+		return NULL;
+	error = attach_path_filter(sock->fd, sock->is_v4, ports, length / 2);
+	return error ? throw_errno(env, -error, "filter by ports") : NULL;
+}
+
+napi_value send_path_probe(napi_env env, napi_callback_info info)
+{
+	uint8_t datagram[sizeof(struct udphdr) + LONGEST_PAYLOAD] = { 0 };
+	size_t to_length, from_length, ports_length, length, address;
+	struct path_socket *sock;
+	struct path_probe probe;
+	uint8_t *to, *from, *ports, *payload;
+	napi_value args[5], result;
+
+	if (!take_args(env, info, 5, args) || !(sock = path_arg(env, args[0], false)) ||
+	    !bytes_arg(env, args[1], "to", &to, &to_length) || !bytes_arg(env, args[2], "from", &from, &from_length) ||
+	    !bytes_arg(env, args[3], "ports", &ports, &ports_length) ||
+	    !bytes_arg(env, args[4], "payload", &payload, &length))
+		return NULL;
+	address = sock->is_v4 ? 4 : 16;
+	if (to_length != address || (from_length && from_length != address) || ports_length != 4 || length > LONGEST_PAYLOAD) {
+		napi_throw_range_error(env, "ERR_OUT_OF_RANGE",
+				       "to and from must be addresses of the socket's family, ports two, the payload at most 2048 bytes");
+		return NULL;
+	}
+	probe = (struct path_probe){ .to = to, .from = from_length ? from : NULL, .datagram = datagram,
+				     .length = sizeof(struct udphdr) + length };
+	memcpy(datagram, ports, 4);
+	datagram[4] = (uint8_t)(probe.length >> 8);
+	datagram[5] = (uint8_t)probe.length;
+	memcpy(datagram + sizeof(struct udphdr), payload, length);
+	napi_create_int32(env, sock->is_v4 ? send_probe_v4(sock->fd, sock->route, &probe) : send_probe_v6(sock->fd, &probe),
+			  &result);
+	return result;
+}
+
+napi_value close_path_socket(napi_env env, napi_callback_info info)
+{
+	struct path_socket *sock;
+	napi_value args[1];
+
+	if (take_args(env, info, 1, args) && (sock = path_arg(env, args[0], true)))
+		begin_close(sock);
+	return NULL;
+}

@@ -1,0 +1,177 @@
+import { execFileSync } from 'node:child_process';
+import { createSocket, type Socket } from 'node:dgram';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { createNetns, type Netns, openPathSocket, openUdp, type PathDatagram, type PathSocket } from '../src/index.ts';
+
+/** Two hosts with a router between them; in one of the tests it hides the first behind its own address. */
+
+type Came = Required<PathDatagram>;
+const HOSTS = { 4: ['10.0.1.1', '10.0.2.1'], 6: ['fd01::1', 'fd02::1'] } as const;
+const PORT = 51_820;
+const PROBE = Uint8Array.of(0xf5, 1, 2, 3, 4); // of an odd length
+
+let undo: DisposableStack;
+let hosts: [Netns, Netns];
+let router: Netns;
+
+const run = (netns: Netns, ...argv: string[]): void =>
+  void execFileSync('nsenter', [`--net=${netns.path}`, ...argv], { stdio: ['ignore', 'ignore', 'inherit'] });
+const ip = (netns: Netns, text: string): void => run(netns, 'ip', ...text.split(' '));
+
+beforeEach(() => {
+  undo = new DisposableStack();
+  const make = (): Netns => undo.use(createNetns());
+  hosts = [make(), make()];
+  router = make();
+  for (const host of [router, ...hosts]) run(host, 'sysctl', '-qw', 'net.ipv6.conf.default.accept_dad=0');
+  run(router, 'sysctl', '-qw', 'net.ipv4.ip_forward=1', 'net.ipv6.conf.all.forwarding=1');
+  for (const [index, host] of hosts.entries()) {
+    const [v4, v6] = [HOSTS[4][index]!, HOSTS[6][index]!];
+    ip(host, `link add wire type veth peer name wire${index} netns ${router.path}`);
+    ip(host, `addr add ${v4}/24 dev wire`);
+    ip(host, `addr add ${v6}/64 dev wire nodad`);
+    ip(router, `addr add ${v4.replace(/1$/, '254')}/24 dev wire${index}`);
+    ip(router, `addr add ${v6.replace(/1$/, '254')}/64 dev wire${index} nodad`);
+    ip(router, `link set wire${index} up`);
+    ip(host, 'link set lo up');
+    ip(host, 'link set wire up');
+    ip(host, `route add default via ${v4.replace(/1$/, '254')}`);
+    ip(host, `-6 route add default via ${v6.replace(/1$/, '254')}`);
+  }
+});
+afterEach(() => undo.dispose());
+
+/** What comes to a socket, in its order. */
+const createMailbox = <T>() => {
+  const [came, waiting]: [T[], ((one: T) => void)[]] = [[], []];
+  return {
+    put(one: T): void {
+      const waits = waiting.shift();
+      if (waits) waits(one);
+      else came.push(one);
+    },
+    next: (): Promise<T> =>
+      new Promise((resolve) => {
+        if (came.length > 0) resolve(came.shift()!);
+        else waiting.push(resolve);
+      }),
+    left: came,
+  };
+};
+
+const openRaw = (
+  host: Netns,
+  family: 4 | 6,
+): PathSocket & { readonly mail: ReturnType<typeof createMailbox<Came>> } => {
+  const mail = createMailbox<Came>();
+  return { ...undo.use(openPathSocket({ family, netnsFd: host.fd, onDatagram: (one) => mail.put(one) })), mail };
+};
+
+/** Who has the port, as WireGuard does. */
+const occupy = (host: Netns, family: 4 | 6, port = PORT) => {
+  const address = family === 4 ? '0.0.0.0' : '::';
+  const mail = createMailbox<{ readonly bytes: Buffer; readonly port: number; readonly address: string }>();
+  const socket: Socket = createSocket(family === 4 ? 'udp4' : 'udp6');
+  socket.bind({ fd: openUdp({ address, port, netnsFd: host.fd }) });
+  socket.on('message', (bytes, from) => mail.put({ bytes, port: from.port, address: from.address }));
+  undo.defer(() => socket.close());
+  return { socket, mail };
+};
+
+describe.each([4, 6] as const)('over IPv%d', (family) => {
+  const [here, there] = HOSTS[family];
+  const to = { address: there, port: PORT };
+
+  test('a datagram leaves from a port that is taken, with a right checksum, and is heard beside who has the port there', async () => {
+    occupy(hosts[0], family);
+    const owner = occupy(hosts[1], family);
+    const [sends, hears] = [openRaw(hosts[0], family), openRaw(hosts[1], family)];
+    hears.setPorts([1, PORT]);
+    expect(sends.send({ remote: to, localPort: PORT, bytes: PROBE })).toBe(0);
+    expect(await hears.mail.next()).toEqual({
+      remote: { address: here, port: PORT },
+      localAddress: there,
+      localPort: PORT,
+      bytes: Buffer.from(PROBE),
+    });
+    expect(await owner.mail.next()).toEqual({ bytes: Buffer.from(PROBE), port: PORT, address: here }); // it checks the sum
+  });
+
+  test('what is to another port, or begins as messages of WireGuard do, ends in the filter', async () => {
+    const [sends, hears] = [openRaw(hosts[0], family), openRaw(hosts[1], family)];
+    const send = (port: number, ...bytes: number[]): number =>
+      sends.send({ remote: { address: there, port }, localPort: PORT, bytes: Uint8Array.from(bytes) });
+    const owner = occupy(hosts[1], family);
+    send(PORT, 0xff); // before there is any port
+    await owner.mail.next();
+    hears.setPorts([PORT + 1, PORT]);
+    for (const first of [0, 1, 4, 0x7f]) send(PORT, first, 0xff);
+    send(PORT);
+    send(PORT + 2, 0xff);
+    send(PORT + 1, 0x80);
+    expect((await hears.mail.next()).bytes).toEqual(Buffer.from([0x80]));
+    hears.setPorts([PORT + 2]);
+    send(PORT, 0xff);
+    send(PORT + 2, 0x81);
+    expect((await hears.mail.next()).bytes).toEqual(Buffer.from([0x81]));
+    expect(hears.mail.left).toEqual([]);
+  });
+
+  test('an answer leaves from the address that the question came to', async () => {
+    const second = family === 4 ? '10.0.2.2' : 'fd02::2';
+    ip(hosts[1], `addr add ${second}/${family === 4 ? 24 : 64} dev wire${family === 6 ? ' nodad' : ''}`);
+    const [asks, answers] = [openRaw(hosts[0], family), openRaw(hosts[1], family)];
+    for (const socket of [asks, answers]) socket.setPorts([PORT]);
+    asks.send({ remote: { address: second, port: PORT }, localPort: PORT, bytes: PROBE });
+    const question = await answers.mail.next();
+    expect(question.localAddress).toBe(second);
+    expect(answers.send({ ...question, bytes: Uint8Array.of(0xf6) })).toBe(0);
+    expect((await asks.mail.next()).remote).toEqual({ address: second, port: PORT });
+  });
+
+  test('a masquerading router gives the probe the mapping that WireGuard’s packets have', async () => {
+    run(router, 'nft', 'add table inet nat');
+    run(router, 'nft', 'add chain inet nat out { type nat hook postrouting priority 100; }');
+    run(router, 'nft', 'add rule inet nat out oifname wire1 meta l4proto udp masquerade fully-random');
+    const [wireGuard, peer] = [occupy(hosts[0], family), occupy(hosts[1], family)];
+    const [probes, hears] = [openRaw(hosts[0], family), openRaw(hosts[1], family)];
+    for (const socket of [probes, hears]) socket.setPorts([PORT]);
+    wireGuard.socket.send(Buffer.from([4, 0, 0, 0]), PORT, there);
+    const mapped = await peer.mail.next();
+    expect(probes.send({ remote: to, localPort: PORT, bytes: PROBE })).toBe(0);
+    const probe = await hears.mail.next();
+    console.log(`IPv${family}: WireGuard's packet and the probe both come from ${mapped.address} port ${mapped.port}`);
+    expect(probe.remote).toEqual({ address: mapped.address, port: mapped.port });
+    expect(mapped.address).not.toBe(here);
+    expect(mapped.port).not.toBe(PORT);
+    hears.send({ ...probe, bytes: Uint8Array.of(0xf6) });
+    expect((await probes.mail.next()).bytes).toEqual(Buffer.from([0xf6])); // and the answer finds back
+  });
+
+  test('the kernel’s refusals are told, and nonsense is refused', () => {
+    const socket = openRaw(hosts[0], family);
+    run(hosts[0], 'ip', family === 4 ? '-4' : '-6', 'route', 'del', 'default');
+    const code = socket.send({ remote: to, localPort: PORT, bytes: PROBE });
+    expect(code).toBe(101); // ENETUNREACH
+    expect(() => socket.send({ remote: to, localPort: 0, bytes: PROBE })).toThrow('port is 0');
+    expect(() => socket.send({ remote: to, localPort: PORT, bytes: new Uint8Array(2049) })).toThrow('2048 bytes');
+    const other = HOSTS[family === 4 ? 6 : 4][1];
+    expect(() => socket.send({ remote: { address: other, port: 1 }, localPort: PORT, bytes: PROBE })).toThrow('family');
+    expect(() => socket.setPorts(Array.from({ length: 2001 }, (_, index) => index + 1))).toThrow('E2BIG');
+    socket.close();
+    socket.close();
+    expect(() => socket.setPorts([1])).toThrow('closed');
+  });
+});
+
+test('thousands of datagrams that come at once are given in batches, none twice and all in order', async () => {
+  const [sends, hears] = [openRaw(hosts[0], 4), openRaw(hosts[1], 4)];
+  hears.setPorts([PORT]);
+  const bytes = Buffer.alloc(64, 0xff);
+  for (let number = 0; number < 1000; number++) {
+    bytes.writeUInt32BE(number, 4);
+    sends.send({ remote: { address: HOSTS[4][1], port: PORT }, localPort: PORT, bytes });
+  }
+  for (let number = 0; number < 1000; number++)
+    expect(Buffer.from((await hears.mail.next()).bytes).readUInt32BE(4)).toBe(number);
+});
