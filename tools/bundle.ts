@@ -1,4 +1,4 @@
-/** Bundles apps into one ESM file each, and one for each of their threads (`*.worker.ts`). Usage: bundle.ts APP... (tools/build calls it for those that are not up to date) */
+/** Bundles apps into one ESM file each, and one for each of their threads (`*.worker.ts`) and further processes (`*.process.ts`). Usage: bundle.ts APP... (tools/build calls it for those that are not up to date) */
 import { copyFileSync, globSync, mkdirSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { type Plugin, rolldown } from 'rolldown';
@@ -51,11 +51,11 @@ const bundleFile = async (folder: string, input: string, name: string): Promise<
   console.log(`bundled ${relative(root, file)}: ${(statSync(file).size / 1e6).toFixed(1)} MB`);
 };
 
-/** The threads of an app find their bundles beside the app's own, under their own names. */
+/** Threads and further processes of an app find their bundles beside the app's own, under their own names. */
 const bundle = async (app: string): Promise<void> => {
   const folder = join(root, 'apps', app);
-  const threads = globSync('src/**/*.worker.ts', { cwd: folder });
-  for (const source of threads) await bundleFile(folder, join(folder, source), basename(source, '.ts'));
+  const others = globSync('src/**/*.{worker,process}.ts', { cwd: folder });
+  for (const source of others) await bundleFile(folder, join(folder, source), basename(source, '.ts'));
   // Last: tools/build goes by its time.
   await bundleFile(folder, join(folder, 'src/main.ts'), 'main');
 };

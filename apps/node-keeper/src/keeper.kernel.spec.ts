@@ -31,6 +31,7 @@ const makeKeeper = (): Keeper => {
     unitsFolder: join(folder, 'units'),
     pidsFolder: join(folder, 'pids'),
     program: join(folder, 'wireguard-go'),
+    relay: { unitFile: join(folder, 'relay.json'), stateFile: join(folder, 'relay-state.json') },
     logger: createLogger({ name: 'test', level: 'error' }),
   });
   keepers.push(keeper);

@@ -1,7 +1,9 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import type { Logger } from '@unbounded/telemetry';
 import { diffDevice, openUserspaceDevice } from '@unbounded/wireguard';
-import { findProcess, startProcess, type TunnelProcess } from './process.ts';
+import type { Command } from './process.ts';
+import { RELAY_PROCESS, relayCommand, type RelayFiles } from './relay/command.ts';
+import { createSupervisor } from './supervisor.ts';
 import { readUnits, type Unit } from './unit.ts';
 
 export interface KeeperOptions {
@@ -9,21 +11,8 @@ export interface KeeperOptions {
   readonly pidsFolder: string;
   /** Path of wireguard-go. */
   readonly program: string;
+  readonly relay: RelayFiles;
   readonly logger: Logger;
-}
-
-/** Milliseconds. A process that keeps dying is given longer and longer rests. */
-const FIRST_REST_MS = 50;
-const LONGEST_REST_MS = 5000;
-/** After this life a process counts as healthy, and its next death as the first. */
-const HEALTHY_MS = 10_000;
-
-interface Kept {
-  process: TunnelProcess;
-  startedMs: number;
-  restMs: number;
-  /** The process has its key and peers. */
-  configured: boolean;
 }
 
 /** Gives a process its key, port and peers. False while it does not answer yet. */
@@ -48,68 +37,54 @@ const configure = async (unit: Unit): Promise<boolean> => {
   }
 };
 
+/** -f: in the foreground, so that the pid is the process. */
+const tunnelCommand = (program: string, device: string): Command => ({
+  program,
+  args: ['-f', device],
+  env: { PATH: '/usr/bin:/bin', LOG_LEVEL: 'error' },
+});
+
 export interface Keeper {
   /** Looks once: starts what is missing, ends what is not wanted, configures what has just started. */
   tend(nowMs: number): Promise<void>;
-  /** Devices whose process runs. */
+  /** What runs: tunnels by their devices, and the relay's proxies. */
   running(): string[];
 }
 
-/** Supervises the processes of a folder of units. All of its state is found again by a successor. */
-export const createKeeper = ({ unitsFolder, pidsFolder, program, logger }: KeeperOptions): Keeper => {
-  const kept = new Map<string, Kept>();
-  const resting = new Map<string, { untilMs: number; restMs: number }>();
+/** Supervises a process for each unit of a folder, and one for the relay's proxies. */
+export const createKeeper = ({ unitsFolder, pidsFolder, program, relay, logger }: KeeperOptions): Keeper => {
+  const supervisor = createSupervisor(pidsFolder, logger);
   let told = '';
 
-  const start = async (device: string, nowMs: number): Promise<void> => {
-    const found = findProcess(pidsFolder, device);
-    if (found) {
-      logger.info({ device, pid: found.pid }, 'found a running process');
-      kept.set(device, { process: found, startedMs: nowMs, restMs: FIRST_REST_MS, configured: true });
-      return;
-    }
-    const rest = resting.get(device);
-    if (rest && nowMs < rest.untilMs) return;
-    const process = await startProcess(pidsFolder, device, program);
-    logger.info({ device, pid: process.pid }, 'started');
-    kept.set(device, { process, startedMs: nowMs, restMs: rest?.restMs ?? FIRST_REST_MS, configured: false });
-  };
-
-  const noteDeath = (device: string, entry: Kept, nowMs: number): void => {
-    const lived = nowMs - entry.startedMs;
-    const restMs = lived > HEALTHY_MS ? FIRST_REST_MS : Math.min(entry.restMs * 2, LONGEST_REST_MS);
-    logger.warn({ device, livedMs: lived, restMs }, 'the process ended');
-    kept.delete(device);
-    resting.set(device, { untilMs: lived > HEALTHY_MS ? nowMs : nowMs + restMs, restMs });
+  const units = (): ReadonlyMap<string, Unit> => {
+    const { units: found, refused } = readUnits(unitsFolder);
+    if (refused.join() !== told) for (const reason of refused) logger.error({ reason }, 'a unit was refused');
+    told = refused.join();
+    return found;
   };
 
   const tendUnit = async (unit: Unit, nowMs: number): Promise<void> => {
-    const entry = kept.get(unit.device);
-    if (entry && !entry.process.isAlive()) noteDeath(unit.device, entry, nowMs);
-    if (!kept.has(unit.device)) await start(unit.device, nowMs);
-    const current = kept.get(unit.device);
-    if (current && !current.configured) current.configured = await configure(unit);
+    const kept = await supervisor.tend(unit.device, tunnelCommand(program, unit.device), nowMs);
+    if (kept && !kept.isSetUp) kept.isSetUp = await configure(unit);
+  };
+
+  const tryTo = async (name: string, tend: () => Promise<unknown>): Promise<void> => {
+    try {
+      await tend();
+    } catch (error) {
+      logger.error({ process: name, error: (error as Error).message }, 'cannot tend the unit');
+    }
   };
 
   return {
     async tend(nowMs) {
-      const { units, refused } = readUnits(unitsFolder);
-      if (refused.join() !== told) for (const reason of refused) logger.error({ reason }, 'a unit was refused');
-      told = refused.join();
-      for (const unit of units.values()) {
-        try {
-          await tendUnit(unit, nowMs);
-        } catch (error) {
-          logger.error({ device: unit.device, error: (error as Error).message }, 'cannot tend the unit');
-        }
-      }
-      for (const [device, entry] of kept) {
-        if (units.has(device)) continue;
-        entry.process.end();
-        kept.delete(device);
-        logger.info({ device }, 'ended: its unit is gone');
-      }
+      const wanted = units();
+      const hasRelay = existsSync(relay.unitFile);
+      for (const unit of wanted.values()) await tryTo(unit.device, () => tendUnit(unit, nowMs));
+      if (hasRelay) await tryTo(RELAY_PROCESS, () => supervisor.tend(RELAY_PROCESS, relayCommand(relay), nowMs));
+      for (const name of supervisor.names())
+        if (!wanted.has(name) && !(hasRelay && name === RELAY_PROCESS)) supervisor.end(name);
     },
-    running: () => [...kept].filter(([, { process }]) => process.isAlive()).map(([device]) => device),
+    running: () => supervisor.running(),
   };
 };

@@ -1,0 +1,165 @@
+import { readFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import {
+  exchangeWith,
+  RelayPool,
+  type RelayService,
+  type Resolve,
+  systemResolve,
+  UdpProxy,
+} from '@unbounded/relay-client';
+import type { Logger } from '@unbounded/telemetry';
+import { privateKeyObject, publicKeyBytes } from '@unbounded/wireguard/x25519';
+import type { RelayState } from './relay-state.ts';
+import type { RelayIdentity, RelayUnit } from './relay-unit.ts';
+
+/** A name may stand for so many relays. */
+const MOST_ADDRESSES = 32;
+const resolve: Resolve = async (name) => (await systemResolve(name)).slice(0, MOST_ADDRESSES);
+
+/** A port that is taken is asked for again a few times: its last owner may be ending. */
+const TRIES = 10;
+const AGAIN_MS = 100;
+
+interface OpenProxy {
+  readonly wireGuardPort: number;
+  readonly proxy: UdpProxy;
+}
+
+/** One of the node's own keys: registered with every relay, and a proxy for each peer that knows it. */
+interface OpenIdentity {
+  readonly pool: RelayPool;
+  readonly proxies: Map<string, OpenProxy>;
+}
+
+export interface RelayProxiesOptions {
+  readonly logger: Logger;
+  /** What an earlier process had: its ports are taken again. */
+  readonly before: RelayState;
+  /** `state` may be another. */
+  readonly onChange: () => void;
+}
+
+/** @throws Error when the file does not hold that key; the message has neither */
+const ownKey = ({ publicKey, privateKeyFile }: RelayIdentity): Buffer => {
+  const privateKey = Buffer.from(readFileSync(privateKeyFile, 'utf8').trim(), 'base64');
+  const found = publicKeyBytes(privateKeyObject(privateKey)).toString('base64');
+  if (found !== publicKey) throw new Error(`${privateKeyFile} is not the private key of ${publicKey}`);
+  return privateKey;
+};
+
+const pairOf = (own: string, peer: string): string => `${own} ${peer}`;
+const isTaken = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
+
+/** The relay's proxies as a unit says, and as the next one says. */
+export class RelayProxies {
+  readonly #options: RelayProxiesOptions;
+  readonly #identities = new Map<string, OpenIdentity>();
+  /** By own and peer's key. */
+  readonly #ports: Map<string, number>;
+
+  constructor(options: RelayProxiesOptions) {
+    this.#options = options;
+    this.#ports = new Map(options.before.proxies.map(({ own, peer, port }) => [pairOf(own, peer), port]));
+  }
+
+  get state(): RelayState {
+    const relays = new Map<string, boolean>();
+    for (const { pool } of this.#identities.values())
+      for (const { name, phase } of pool.state.relays)
+        relays.set(name, (relays.get(name) ?? false) || phase === 'connected' || phase === 'leaving');
+    const proxies = [...this.#identities].flatMap(([own, identity]) =>
+      [...identity.proxies].map(([peer, { wireGuardPort, proxy }]) => ({ own, peer, wireGuardPort, port: proxy.port })),
+    );
+    return { proxies, relays: [...relays].map(([name, connected]) => ({ name, connected })) };
+  }
+
+  /** One call at a time. What cannot be had is told, and the rest is done. @returns whether everything is as it says */
+  async apply({ services, identities }: RelayUnit): Promise<boolean> {
+    const wanted = new Set(identities.map(({ publicKey }) => publicKey));
+    for (const own of [...this.#identities.keys()]) if (!wanted.has(own)) this.#closeIdentity(own);
+    const done = await Promise.all(identities.map((identity) => this.#applyIdentity(identity, services)));
+    const pairs = new Set(
+      identities.flatMap(({ publicKey, peers }) => peers.map((peer) => pairOf(publicKey, peer.publicKey))),
+    );
+    for (const pair of this.#ports.keys()) if (!pairs.has(pair)) this.#ports.delete(pair);
+    this.#options.onChange();
+    return done.every(Boolean);
+  }
+
+  close(): void {
+    for (const own of [...this.#identities.keys()]) this.#closeIdentity(own);
+  }
+
+  async #applyIdentity(identity: RelayIdentity, services: readonly RelayService[]): Promise<boolean> {
+    const { publicKey: own, peers } = identity;
+    const open = this.#open(identity, services);
+    if (!open) return false;
+    open.pool.setServices(services);
+    const wanted = new Map(peers.map((peer) => [peer.publicKey, peer.wireGuardPort]));
+    for (const [peer, { proxy, wireGuardPort }] of open.proxies) {
+      if (wanted.get(peer) === wireGuardPort) continue;
+      proxy.close();
+      open.proxies.delete(peer);
+    }
+    const missing = [...wanted].filter(([peer]) => !open.proxies.has(peer));
+    const opened = await Promise.all(missing.map(([peer, wireGuardPort]) => this.#openProxy(own, peer, wireGuardPort)));
+    return opened.every(Boolean);
+  }
+
+  /** Keeps a key that it has: during an exchange of keys the file of an older one may be gone already. */
+  #open(identity: RelayIdentity, services: readonly RelayService[]): OpenIdentity | undefined {
+    const { logger, onChange } = this.#options;
+    const { publicKey } = identity;
+    const known = this.#identities.get(publicKey);
+    if (known) return known;
+    try {
+      const keys = { publicKey: Buffer.from(publicKey, 'base64'), exchange: exchangeWith(ownKey(identity)) };
+      const pool = new RelayPool({ identity: keys, services, resolve, logger, onChange });
+      const open = { pool, proxies: new Map<string, OpenProxy>() };
+      this.#identities.set(publicKey, open);
+      return open;
+    } catch (error) {
+      logger.error({ identity: publicKey, error: (error as Error).message }, 'no relay with this key');
+      return undefined;
+    }
+  }
+
+  async #openProxy(own: string, peer: string, wireGuardPort: number): Promise<boolean> {
+    const { logger } = this.#options;
+    const { pool, proxies } = this.#identities.get(own)!;
+    const options = { relays: pool, key: Buffer.from(peer, 'base64'), wireGuardPort, logger };
+    const port = this.#ports.get(pairOf(own, peer));
+    try {
+      const proxy = await this.#bind(options, port);
+      if (port !== undefined && proxy.port !== port)
+        logger.warn({ port }, 'the port of a proxy is taken: it has another');
+      this.#ports.set(pairOf(own, peer), proxy.port);
+      proxies.set(peer, { wireGuardPort, proxy });
+      return true;
+    } catch (error) {
+      logger.error({ peer, error: (error as Error).message }, 'no proxy for this peer');
+      return false;
+    }
+  }
+
+  /** On the port that it had, if that can be had, else on any. */
+  async #bind(options: Parameters<typeof UdpProxy.open>[0], port: number | undefined): Promise<UdpProxy> {
+    for (let tries = 0; port !== undefined && tries < TRIES; tries++) {
+      try {
+        return await UdpProxy.open({ ...options, port });
+      } catch (error) {
+        if (!isTaken(error)) throw error;
+        await delay(AGAIN_MS);
+      }
+    }
+    return await UdpProxy.open(options);
+  }
+
+  #closeIdentity(own: string): void {
+    const open = this.#identities.get(own);
+    this.#identities.delete(own);
+    for (const { proxy } of open?.proxies.values() ?? []) proxy.close();
+    open?.pool.close();
+  }
+}

@@ -1,0 +1,30 @@
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { z } from 'zod';
+import { keySchema, portSchema } from './relay-unit.ts';
+
+/** What the relay's proxies have come to: told to the agent, and kept so that ports stay. */
+
+const stateSchema = z.strictObject({
+  proxies: z
+    .array(z.strictObject({ own: keySchema, peer: keySchema, wireGuardPort: portSchema, port: portSchema }))
+    .max(40_000),
+  relays: z.array(z.strictObject({ name: z.string(), connected: z.boolean() })).max(4096),
+});
+export type RelayState = z.infer<typeof stateSchema>;
+
+const NOTHING: RelayState = { proxies: [], relays: [] };
+
+/** Of the process before this one; nothing when there is no such file, or it holds something else. */
+export const readRelayState = (file: string): RelayState => {
+  try {
+    return stateSchema.parse(JSON.parse(readFileSync(file, 'utf8')));
+  } catch {
+    return NOTHING;
+  }
+};
+
+/** Whole or not at all. */
+export const writeRelayState = (file: string, state: RelayState): void => {
+  writeFileSync(`${file}.new`, JSON.stringify(state), { mode: 0o600 });
+  renameSync(`${file}.new`, file);
+};

@@ -1,0 +1,102 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { readRelayState, writeRelayState } from './relay-state.ts';
+import { readRelayUnit } from './relay-unit.ts';
+
+let folder: string;
+let file: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'relay-unit-'));
+  file = join(folder, 'relay.json');
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const [OWN, PEER] = ['5ZqNUjYwTkSgDnjz9kVCoCjmVLGAXR3zR0O2jPuoL0o=', 'aaqNUjYwTkSgDnjz9kVCoCjmVLGAXR3zR0O2jPuoL0o='];
+const peer = { publicKey: PEER, wireGuardPort: 51820 };
+const identity = { publicKey: OWN, privateKeyFile: '/etc/wireguard/server.priv', peers: [peer] };
+const way = { host: 'relay.example.com', port: 3478, isTls: false };
+const service = { name: 'relay', ways: [way] };
+const unit = { services: [service], identities: [identity] };
+const read = (value: unknown) => {
+  writeFileSync(file, typeof value === 'string' ? value : JSON.stringify(value));
+  return readRelayUnit(file);
+};
+const withWay = (extra: object) => ({ ...unit, services: [{ ...service, ways: [{ ...way, ...extra }] }] });
+const withIdentity = (extra: object) => ({ ...unit, identities: [{ ...identity, ...extra }] });
+
+test('a unit is read as the agent wrote it', () => {
+  expect(read(unit)).toEqual(unit);
+  const full = withWay({ host: '2001:db8::1', isTls: true, serverName: 'relay.example.com' });
+  expect(read(full)).toEqual(full);
+  expect(read({ services: [], identities: [] })).toEqual({ services: [], identities: [] });
+});
+
+describe('a unit is refused, with the reason', () => {
+  const bad: readonly [string, unknown, string][] = [
+    ['a host with a path', withWay({ host: '/var/run/relay.sock' }), 'must be an address or a DNS name'],
+    ['an address with a prefix', withWay({ host: '192.0.2.1/32' }), 'must be an address or a DNS name'],
+    ['an octet above 255', withWay({ host: '192.0.2.256' }), 'must be an address or a DNS name'],
+    ['a host with a port', withWay({ host: 'relay:1' }), 'must be an address or a DNS name'],
+    ['a host with a scheme', withWay({ host: 'relays://relay' }), 'must be an address or a DNS name'],
+    ['port 0 of a relay', withWay({ port: 0 }), 'services[0].ways[0].port'],
+    [
+      'a port of WireGuard that is none',
+      withIdentity({ peers: [{ ...peer, wireGuardPort: 70_000 }] }),
+      'wireGuardPort',
+    ],
+    ['a service without ways', { ...unit, services: [{ ...service, ways: [] }] }, 'services[0].ways'],
+    [
+      'more ways than anybody has',
+      { ...unit, services: [{ ...service, ways: Array.from({ length: 33 }, () => way) }] },
+      'ways',
+    ],
+    ['a service twice', { ...unit, services: [service, service] }, 'has a name twice'],
+    ['an identity twice', { ...unit, identities: [identity, identity] }, 'has an identity twice'],
+    ['a peer twice', withIdentity({ peers: [peer, peer] }), 'has a peer twice'],
+    ['a key that is none', withIdentity({ publicKey: 'x' }), 'must be a WireGuard key in base64'],
+    ['a key file elsewhere', withIdentity({ privateKeyFile: '/etc/shadow' }), 'must be a file in /etc/wireguard'],
+    ['a key file out of the folder', withIdentity({ privateKeyFile: '/etc/wireguard/../shadow' }), 'must be a file'],
+    ['a field that nobody knows', { ...unit, postUp: 'rm -rf /' }, 'postUp'],
+    ['no JSON', '{"services":', 'JSON'],
+    ['nothing', 'null', 'expected object'],
+  ];
+  test.each(bad)('%s', (_, value, reason) => expect(() => read(value)).toThrow(reason));
+
+  test('whatever it is', () => {
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.string(),
+          fc.jsonValue().map((value) => JSON.stringify(value)),
+        ),
+        (text) => {
+          expect(() => read(text)).toThrow(Error);
+        },
+      ),
+    );
+  });
+});
+
+describe('the state', () => {
+  const state = {
+    proxies: [{ own: OWN, peer: PEER, wireGuardPort: 51820, port: 40_000 }],
+    relays: [{ name: 'relay', connected: true }],
+  };
+
+  test('is read as it was written', () => {
+    writeRelayState(file, state);
+    expect(readRelayState(file)).toEqual(state);
+  });
+
+  test.each([
+    ['no file', undefined],
+    ['no JSON', '{"proxies":['],
+    ['a port that is none', JSON.stringify({ ...state, proxies: [{ ...state.proxies[0], port: 0 }] })],
+  ])('is nothing where there is %s', (_, text) => {
+    if (text !== undefined) writeFileSync(file, text);
+    expect(readRelayState(file)).toEqual({ proxies: [], relays: [] });
+  });
+});

@@ -1,0 +1,171 @@
+import { mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { type AppProcess, startApp, until } from '@unbounded/testing';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { isAlive, type OwnKey, RelayNode, type StandIn, unitOf } from './relay.scenario.ts';
+
+/** Two nodes whose keepers run the relay's proxies, and the real relay between them. */
+
+let relay: AppProcess;
+let relayPort: number;
+let a: RelayNode;
+let b: RelayNode;
+let keyA: OwnKey;
+let keyB: OwnKey;
+let wireGuardA: StandIn;
+let wireGuardB: StandIn;
+
+const relayOn = async (port: number): Promise<void> => {
+  relay = startApp('relay', ['--addr', `127.0.0.1:${port}`, '--auth', 'require']);
+  const relaying = () => relay.log.find(({ msg }) => msg === 'relaying');
+  relayPort = (await until('the relay relays', relaying, 30_000))['port'] as number;
+};
+
+beforeEach(async () => {
+  mkdirSync('/etc/wireguard', { recursive: true, mode: 0o700 });
+  [a, b] = [new RelayNode('a'), new RelayNode('b')];
+  [keyA, keyB] = [a.newKey(), b.newKey()];
+  [wireGuardA, wireGuardB] = [await a.wireGuard(), await b.wireGuard()];
+  await relayOn(0);
+  a.write(unitOf(relayPort, { own: keyA, peers: [[keyB, wireGuardA]] }));
+  b.write(unitOf(relayPort, { own: keyB, peers: [[keyA, wireGuardB]] }));
+  for (const node of [a, b]) node.startKeeper();
+  for (const node of [a, b]) await until('connected, with a proxy', () => node.isConnected && node.state!.proxies[0]);
+});
+afterEach(async () => {
+  for (const node of [a, b]) await node.close();
+  await relay.stop('SIGKILL');
+});
+
+let packets = 0;
+/** Packets go both ways: each end sees the other at the port of its proxy. Returns the milliseconds until they do. */
+const expectPackets = async (): Promise<number> => {
+  const began = performance.now();
+  for (const [from, to, out, back] of [
+    [wireGuardA, wireGuardB, a.portOf(keyA, keyB)!, b.portOf(keyB, keyA)!],
+    [wireGuardB, wireGuardA, b.portOf(keyB, keyA)!, a.portOf(keyA, keyB)!],
+  ] as const) {
+    const text = `\u0004 packet ${++packets}`;
+    await until('the packet comes', () => {
+      from.send(text, out);
+      return to.got.some((got) => got.text === text && got.from === back);
+    });
+  }
+  return performance.now() - began;
+};
+
+describe('the relay’s proxies', () => {
+  test('carry packets both ways, and each peer stands at one port', async () => {
+    await expectPackets();
+    expect(a.state).toEqual({
+      proxies: [
+        { own: keyA.publicKey, peer: keyB.publicKey, wireGuardPort: wireGuardA.port, port: expect.any(Number) },
+      ],
+      relays: [{ name: 'relay', connected: true }],
+    });
+  });
+
+  test('live on when the keeper is killed, log to nobody, and its successor finds them', async () => {
+    const [pid, port] = [a.pid, a.portOf(keyA, keyB)];
+    await a.killKeeper();
+    await relay.stop('SIGKILL'); // gives them something to log
+    await until('the loss is seen', () => !a.isConnected);
+    await relayOn(relayPort);
+    await until('both are back', () => a.isConnected && b.isConnected);
+    await expectPackets();
+    a.startKeeper();
+    await until('found', () => a.log.some((line) => line.includes('found a running process')));
+    expect([a.pid, a.portOf(keyA, keyB)]).toEqual([pid, port]);
+    process.kill(pid, 'SIGKILL');
+    await until('another process', () => a.pid !== pid);
+    await expectPackets();
+  });
+
+  test('come back within two seconds when their process is killed, with the same ports', async () => {
+    const [pid, port] = [a.pid, a.portOf(keyA, keyB)];
+    const began = performance.now();
+    process.kill(pid, 'SIGKILL');
+    await until('another process', () => a.pid !== pid && isAlive(a.pid));
+    await expectPackets();
+    expect(performance.now() - began).toBeLessThan(2000);
+    expect(a.portOf(keyA, keyB)).toBe(port);
+  });
+
+  test('serve two keys of a node that exchanges its key, and a peer’s next one', async () => {
+    const [nextA, nextB] = [a.newKey(), b.newKey()];
+    const lanes = await Promise.all([1, 2, 3].map(() => a.wireGuard()));
+    const port = a.portOf(keyA, keyB);
+    const both = {
+      own: keyA,
+      peers: [
+        [keyB, wireGuardA],
+        [nextB, lanes[0]!],
+      ],
+    } as const;
+    a.write(
+      unitOf(relayPort, both, {
+        own: nextA,
+        peers: [
+          [keyB, lanes[1]!],
+          [nextB, lanes[2]!],
+        ],
+      }),
+    );
+    b.write(
+      unitOf(relayPort, {
+        own: keyB,
+        peers: [
+          [keyA, wireGuardB],
+          [nextA, wireGuardB],
+        ],
+      }),
+    );
+    await until('four proxies', () => a.state?.proxies.length === 4 && b.state?.proxies.length === 2);
+    expect(a.portOf(keyA, keyB)).toBe(port);
+    await expectPackets();
+    await until('the next key is called', () => {
+      wireGuardB.send('\u0004 next', b.portOf(keyB, nextA)!);
+      return lanes[1]!.got.some(({ text, from }) => text === '\u0004 next' && from === a.portOf(nextA, keyB));
+    });
+    // The exchange is over: the former key's file is gone before the unit says so.
+    rmSync(keyA.file);
+    a.write(unitOf(relayPort, both));
+    await until('one key again', () => a.state?.proxies.length === 2);
+    await expectPackets();
+  });
+
+  test('end when their unit goes, also without a keeper', async () => {
+    const { pid } = a;
+    await a.killKeeper();
+    rmSync(a.unitFile);
+    await until('ended', () => !isAlive(pid));
+    expect(a.state).toBeUndefined();
+  });
+
+  test('go on as they are while the unit is none', async () => {
+    const { pid } = a;
+    a.write({ services: [], identities: [], postUp: 'rm -rf /' });
+    await until('refused', () => a.log.some((line) => line.includes('postUp')));
+    await expectPackets();
+    expect(a.pid).toBe(pid);
+  });
+
+  test('do without a key whose file holds another, and take it when it is right', async () => {
+    const [other, peer] = [a.newKey(), b.newKey()];
+    const lane = await a.wireGuard();
+    const wrong = { ...other, file: keyA.file };
+    const identity = { own: keyA, peers: [[keyB, wireGuardA]] } as const;
+    a.write(unitOf(relayPort, identity, { own: wrong, peers: [[peer, lane]] }));
+    await until('told', () => a.log.some((line) => line.includes('is not the private key of')));
+    await expectPackets();
+    a.write(unitOf(relayPort, identity, { own: other, peers: [[peer, lane]] }));
+    await until('two proxies', () => a.state?.proxies.length === 2);
+  });
+
+  test('show no secret in arguments, environment, log and state, and may do little', () => {
+    const proc = (name: string): string => readFileSync(`/proc/${a.pid}/${name}`, 'utf8');
+    const shown = [proc('cmdline'), proc('environ'), ...a.log, JSON.stringify(a.state)].join('\n');
+    expect(shown).not.toContain(keyA.privateKey);
+    expect(proc('environ')).not.toMatch(/SECRET_TOKEN|KUBECONFIG/);
+    expect(proc('cmdline')).toContain('--permission');
+  });
+});

@@ -1,0 +1,79 @@
+import { rmSync, statSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import { loadConfig } from '@unbounded/config';
+import { createLogger } from '@unbounded/telemetry';
+import { relayOptions } from './options.ts';
+import { RelayProxies } from './relay-proxies.ts';
+import { readRelayState, writeRelayState } from './relay-state.ts';
+import { readRelayUnit } from './relay-unit.ts';
+
+/** The relay's proxies of a node: a process that the keeper runs, and that lives on when keeper and agent end. */
+
+const LOOK_EVERY_MS = 100;
+/** What could not be had is tried again. */
+const AGAIN_MS = 1000;
+
+const { relayUnit, relayState } = loadConfig('relay-proxies', relayOptions, process);
+const logger = createLogger({ name: 'relay-proxies' });
+
+let written = '';
+/** When the state is to be written; Infinity: it is as it was. */
+let dueAtMs = 0;
+const proxies = new RelayProxies({
+  logger,
+  before: readRelayState(relayState),
+  onChange: () => {
+    dueAtMs = 0;
+  },
+});
+
+const tell = (): void => {
+  const { state } = proxies;
+  const text = JSON.stringify(state);
+  try {
+    if (text !== written) writeRelayState(relayState, state);
+    [written, dueAtMs] = [text, Infinity];
+  } catch (error) {
+    logger.error({ error: (error as Error).message }, 'cannot write the state; packets go on');
+    dueAtMs = performance.now() + AGAIN_MS;
+  }
+};
+
+/** Changes whenever the unit does; undefined: it is gone. */
+const stampOf = (file: string): string | undefined => {
+  const stat = statSync(file, { bigint: true, throwIfNoEntry: false });
+  return stat && `${stat.ino} ${stat.mtimeNs} ${stat.size}`;
+};
+
+/** @returns whether everything is as the unit says */
+const follow = async (): Promise<boolean> => {
+  try {
+    return await proxies.apply(readRelayUnit(relayUnit));
+  } catch (error) {
+    logger.error({ reason: (error as Error).message }, 'the unit was refused; what runs goes on');
+    return true; // until it is another
+  }
+};
+
+let ending = false;
+for (const signal of ['SIGTERM', 'SIGINT'] as const)
+  process.on(signal, () => {
+    ending = true;
+  });
+
+let seen: string | undefined;
+let againAtMs = Infinity;
+while (!ending) {
+  const stamp = stampOf(relayUnit);
+  if (stamp === undefined) break;
+  if (stamp !== seen || performance.now() >= againAtMs) {
+    seen = stamp;
+    againAtMs = (await follow()) ? Infinity : performance.now() + AGAIN_MS;
+  }
+  if (performance.now() >= dueAtMs) tell();
+  await delay(LOOK_EVERY_MS);
+}
+proxies.close();
+// Whoever ends it for another reason wants it to come back with its ports.
+if (stampOf(relayUnit) === undefined) rmSync(relayState, { force: true });
+process.exit(0);

@@ -1,0 +1,146 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { createSocket, type Socket } from 'node:dgram';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { until } from '@unbounded/testing';
+import { generatePrivateKey, publicKeyOf } from '@unbounded/wireguard';
+import type { RelayState } from './relay-state.ts';
+import type { RelayUnit } from './relay-unit.ts';
+
+/** A node whose keeper runs the relay's proxies, for the tests: real processes, and a socket where WireGuard would listen. */
+
+export interface OwnKey {
+  readonly publicKey: string;
+  readonly privateKey: string;
+  readonly file: string;
+}
+
+export interface StandIn {
+  readonly port: number;
+  readonly got: { readonly text: string; readonly from: number }[];
+  send(text: string, port: number): void;
+}
+
+const openStandIn = async (): Promise<StandIn & { readonly socket: Socket }> => {
+  const socket = createSocket('udp4');
+  const got: StandIn['got'] = [];
+  socket.on('message', (bytes, { port }) => got.push({ text: bytes.toString(), from: port }));
+  socket.on('error', () => undefined);
+  socket.bind(0, '127.0.0.1');
+  await once(socket, 'listening');
+  return { socket, port: socket.address().port, got, send: (text, port) => socket.send(text, port, '127.0.0.1') };
+};
+
+const program = new URL('../main.ts', import.meta.url).pathname;
+
+export class RelayNode {
+  readonly name: string;
+  readonly folder = mkdtempSync(join(tmpdir(), 'relay-'));
+  readonly unitFile = join(this.folder, 'relay.json');
+  readonly stateFile = join(this.folder, 'relay-state.json');
+  readonly log: string[] = [];
+  readonly #keys: OwnKey[] = [];
+  readonly #sockets: Socket[] = [];
+  #keeper: ChildProcess | undefined;
+
+  constructor(name: string) {
+    this.name = `${name}-${process.pid}`;
+  }
+
+  /** A key in the folder of keys. */
+  newKey(): OwnKey {
+    const privateKey = generatePrivateKey();
+    const file = `/etc/wireguard/${this.name}-${this.#keys.length}.priv`;
+    writeFileSync(file, privateKey, { mode: 0o600 });
+    const key = { publicKey: publicKeyOf(privateKey), privateKey, file };
+    this.#keys.push(key);
+    return key;
+  }
+
+  /** Where WireGuard would listen. */
+  async wireGuard(): Promise<StandIn> {
+    const standIn = await openStandIn();
+    this.#sockets.push(standIn.socket);
+    return standIn;
+  }
+
+  startKeeper(): void {
+    const files = ['--relay-unit', this.unitFile, '--relay-state', this.stateFile];
+    const folders = ['--units-folder', join(this.folder, 'units'), '--pids-folder', join(this.folder, 'pids')];
+    const child = spawn(process.execPath, [program, ...files, ...folders], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { PATH: process.env['PATH'], KUBECONFIG: '/nonexistent', SECRET_TOKEN: 'do not pass on' },
+    });
+    for (const stream of [child.stdout, child.stderr])
+      stream.setEncoding('utf8').on('data', (text: string) => this.log.push(text));
+    this.#keeper = child;
+  }
+
+  /** At once; nobody reads its log, and that of its processes, any more. */
+  async killKeeper(): Promise<void> {
+    const keeper = this.#keeper!;
+    keeper.kill('SIGKILL');
+    await once(keeper, 'exit');
+    keeper.stdout!.destroy();
+    keeper.stderr!.destroy();
+  }
+
+  write(unit: unknown): void {
+    writeFileSync(`${this.unitFile}.new`, typeof unit === 'string' ? unit : JSON.stringify(unit));
+    renameSync(`${this.unitFile}.new`, this.unitFile);
+  }
+
+  get state(): RelayState | undefined {
+    return existsSync(this.stateFile) ? (JSON.parse(readFileSync(this.stateFile, 'utf8')) as RelayState) : undefined;
+  }
+
+  portOf(own: OwnKey, peer: OwnKey): number | undefined {
+    return this.state?.proxies.find((proxy) => proxy.own === own.publicKey && proxy.peer === peer.publicKey)?.port;
+  }
+
+  get isConnected(): boolean {
+    return this.state?.relays.some(({ connected }) => connected) ?? false;
+  }
+
+  /** Of the proxies' process. */
+  get pid(): number {
+    return Number(readFileSync(join(this.folder, 'pids/relay'), 'utf8').split(' ')[0]);
+  }
+
+  async close(): Promise<void> {
+    const pid = existsSync(join(this.folder, 'pids/relay')) ? this.pid : 0;
+    rmSync(this.unitFile, { force: true });
+    if (pid > 0) await until('the proxies end', () => !isAlive(pid));
+    if (this.#keeper && this.#keeper.exitCode === null && this.#keeper.signalCode === null) {
+      this.#keeper.kill('SIGKILL');
+      await once(this.#keeper, 'exit');
+    }
+    for (const socket of this.#sockets) socket.close();
+    for (const { file } of this.#keys) rmSync(file, { force: true });
+    rmSync(this.folder, { recursive: true });
+  }
+}
+
+/** Whether there is such a process, and it is no zombie. */
+export const isAlive = (pid: number): boolean => {
+  try {
+    return readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /s, '')[0] !== 'Z';
+  } catch {
+    return false;
+  }
+};
+
+/** A unit for identities with one peer each. */
+export const unitOf = (
+  relayPort: number,
+  ...identities: { readonly own: OwnKey; readonly peers: readonly (readonly [peer: OwnKey, wireGuard: StandIn])[] }[]
+): RelayUnit => ({
+  services: [{ name: 'relay', ways: [{ host: '127.0.0.1', port: relayPort, isTls: false }] }],
+  identities: identities.map(({ own, peers }) => ({
+    publicKey: own.publicKey,
+    privateKeyFile: own.file,
+    peers: peers.map(([{ publicKey }, { port }]) => ({ publicKey, wireGuardPort: port })),
+  })),
+});
