@@ -158,7 +158,8 @@ describe('the relay’s proxies', () => {
     await until('told', () => a.log.some((line) => line.includes('is not the private key of')));
     await expectPackets();
     a.write(unitOf(relayPort, identity, { own: other, peers: [[peer, lane]] }));
-    await until('two proxies', () => a.state?.proxies.length === 2);
+    await until('its proxy', () => a.portOf(other, peer));
+    expect(a.state?.proxies).toHaveLength(2);
   });
 
   test('show no secret in arguments, environment, log and state, and may do little', () => {
