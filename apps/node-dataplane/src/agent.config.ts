@@ -8,6 +8,7 @@ import {
   PIN_FOLDER,
   STATE_FOLDER,
 } from '@unbounded/config/ownership';
+import { DEFAULT_NAMESPACE } from '@unbounded/crds';
 
 /** Beside the bundle in the checkout and in the image. */
 const beside = (relative: string): string => join(import.meta.dirname, '../../..', relative);
@@ -32,6 +33,10 @@ export const agentOptions = {
   ),
   pinFolder: option(text(PIN_FOLDER), 'Folder in a bpffs for pinned programs, links and maps.'),
   unitsFolder: option(text(KEEPER_UNITS), 'Folder in which node-keeper finds what to run.'),
+  relayNamespace: option(
+    text(process.env['POD_NAMESPACE'] ?? DEFAULT_NAMESPACE),
+    'Namespace of the managed relay’s Service; POD_NAMESPACE when not given.',
+  ),
   cniConfFolder: option(text(CNI_CONF_FOLDER), 'Folder of CNI configurations.'),
   cniBinFolder: option(text('/opt/cni/bin'), 'Folder of CNI plug-ins, into which ours is copied.'),
   cniPlugin: option(text(beside('apps/cni/build/unbounded-cni')), 'Our CNI plug-in.'),

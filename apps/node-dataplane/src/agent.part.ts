@@ -1,12 +1,13 @@
 import { existsSync } from 'node:fs';
 import type { Server } from 'node:net';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import type { ConfigOf } from '@unbounded/config';
-import { LINK_ALIAS, PORTS, ROUTE_PROTOCOL } from '@unbounded/config/ownership';
+import { LINK_ALIAS, PORTS, RELAY_STATE, RELAY_UNIT, ROUTE_PROTOCOL } from '@unbounded/config/ownership';
 import type { HostPart, HostServices } from '@unbounded/host';
 import { createEventRecorder, coreClients, openCluster } from '@unbounded/kube';
 import { createRouteSocket, type Monitor, type RouteEvent, type RouteSocket } from '@unbounded/netlink';
 import { createNftables } from '@unbounded/nftables';
+import type { ManagedRelay } from '@unbounded/relay-client';
 import type { NodePlan } from '@unbounded/topology';
 import { type Agent, createAgent } from './agent.ts';
 import type { agentOptions } from './agent.config.ts';
@@ -25,6 +26,8 @@ import { type KeyRing, openKeyRing } from './keys/key-ring.ts';
 import { createKeyRotation, ROTATION_TIMES, type RotationTimes } from './keys/rotation.ts';
 import { createSysctls } from './kernel/sysctls.ts';
 import { findProtocols, findUnderlay } from './kernel/underlay.ts';
+import { readManagedRelay } from './relay/managed-objects.ts';
+import { createRelayProxies, type RelayProxies } from './relay/relay-proxies.ts';
 import { type ReconcileLoop, startReconcileLoop } from './reconcile-loop.ts';
 import { createClusterReporter } from './world/cluster-reporter.ts';
 import { createClusterSource } from './world/cluster-source.ts';
@@ -50,7 +53,7 @@ export const concernsUs = (event: RouteEvent): boolean => {
 const openWorld = (
   config: AgentConfig,
   { logger, metrics }: HostServices,
-): { source: WorldSource; reporter: Reporter; close(): void } => {
+): { source: WorldSource; reporter: Reporter; readRelay?: () => Promise<ManagedRelay>; close(): void } => {
   if (config.objects !== undefined) {
     const source = createFileSource(config.objects, config.nodeName, (error) =>
       logger.error({ error: error.message }, 'cannot read the objects; the last ones stand'),
@@ -65,7 +68,8 @@ const openWorld = (
     logger,
   });
   const reporter = createClusterReporter({ cluster, nodeName: config.nodeName, node: () => source.node(), events });
-  return { source, reporter, close: () => cluster.close() };
+  const readRelay = readManagedRelay(cluster, config.relayNamespace, config.nodeName);
+  return { source, reporter, readRelay, close: () => cluster.close() };
 };
 
 interface Running {
@@ -120,16 +124,35 @@ const openDataplane = (
 const MS_PER_HOUR = 3_600_000;
 const CLOCKS = { now: Date.now, elapsed: () => performance.now() };
 
+/** Its files are beside the units, where the keeper looks for them. */
+const openRelay = (
+  { unitsFolder, stateFolder }: AgentConfig,
+  ring: KeyRing,
+  read: (() => Promise<ManagedRelay>) | undefined,
+  { logger }: HostServices,
+): RelayProxies => {
+  const folder = dirname(unitsFolder);
+  return createRelayProxies({
+    unitFile: join(folder, basename(RELAY_UNIT)),
+    stateFile: join(folder, basename(RELAY_STATE)),
+    stateFolder,
+    keyOf: (generation) => ring.of(generation),
+    read,
+    logger,
+  });
+};
+
 interface AgentOptions {
   readonly dataplane: Dataplane;
   readonly ring: KeyRing;
   readonly world: ReturnType<typeof openWorld>;
+  readonly relay: RelayProxies;
   readonly times: RotationTimes;
 }
 
 const openAgent = async (
   config: AgentConfig,
-  { dataplane, ring, world, times }: AgentOptions,
+  { dataplane, ring, world, relay, times }: AgentOptions,
   { logger, metrics }: HostServices,
 ): Promise<Agent> => {
   const { nodeName, keyMaxAgeHours } = config;
@@ -147,6 +170,7 @@ const openAgent = async (
     }),
     dataplane,
     rotation: createKeyRotation({ ring, nodeName, maxAgeMs, times, ...CLOCKS, metrics, logger, onKeys }),
+    relay,
     reporter: world.reporter,
     cniFolder: config.cniConfFolder,
     protocols,
@@ -166,7 +190,8 @@ const start = async (config: AgentConfig, services: HostServices, times: Rotatio
   pods.keepOnly(({ netns }) => existsSync(netns));
   const cni: Server = await startCniServer(config.cniSocket, pods, logger);
   const world = openWorld(config, services);
-  const agent = await openAgent(config, { dataplane, ring, world, times }, services);
+  const relay = openRelay(config, ring, world.readRelay, services);
+  const agent = await openAgent(config, { dataplane, ring, world, relay, times }, services);
   const loop = startReconcileLoop({
     pass: () => agent.pass(),
     quietMs: QUIET_MS,
@@ -174,6 +199,7 @@ const start = async (config: AgentConfig, services: HostServices, times: Rotatio
     onError: (error) => logger.error({ err: error }, 'a pass failed; what the kernel holds stays'),
   });
   world.source.onChange(() => loop.trigger());
+  relay.onChange(() => loop.trigger());
   const monitor: Monitor = net.monitor(['link', 'address', 'route'], {
     onEvent: (event) => {
       if (concernsUs(event)) loop.trigger();
@@ -186,6 +212,7 @@ const start = async (config: AgentConfig, services: HostServices, times: Rotatio
     stop: async () => {
       monitor.close();
       await loop.stop();
+      relay.stop();
       await world.source.stop();
       world.close();
       await new Promise((resolve) => cni.close(resolve));

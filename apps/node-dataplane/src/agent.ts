@@ -6,6 +6,7 @@ import type { Advanced, KeyRotation } from './keys/rotation.ts';
 import type { Underlay } from './kernel/underlay.ts';
 import { readWireGuard } from './kernel/wireguard.ts';
 import type { NodePlanner, OwnKeys } from './node-planner.ts';
+import type { RelayProxies } from './relay/relay-proxies.ts';
 import type { Reporter } from './world/source.port.ts';
 
 /** Observe, plan, diff, apply, report: the agent's one job, a pass at a time. */
@@ -15,6 +16,7 @@ export interface AgentParts {
   readonly dataplane: Dataplane;
   readonly reporter: Reporter;
   readonly rotation: KeyRotation;
+  readonly relay: RelayProxies;
   readonly cniFolder: string;
   readonly protocols: readonly string[];
   readonly underlay: () => Promise<Underlay>;
@@ -119,13 +121,14 @@ export const createAgent = (parts: AgentParts): Agent => {
         await report(underlay, []);
         return REPAIR_EVERY_MS;
       }
+      const relayed = parts.relay.apply(plan);
       const outcome = await applyPlan(dataplane, plan);
       const advanced = rotating.applied(plan, outcome);
       const again = outcome.again || (!isReady && outcome.isUndecided);
       // Without a bridge of ours no pod may be plugged in: a foreign one of that name would get our addresses.
       const takesPods = outcome.devices.has(DEVICES.bridge) && (isReady || !outcome.isUndecided);
       const cni = takesPods ? ensureCniConfig(parts.cniFolder, plan) : [];
-      const problems = [...outcome.problems, ...cni, ...advanced.problems];
+      const problems = [...outcome.problems, ...relayed, ...cni, ...advanced.problems];
       tellProblems(problems);
       if (!again && !isReady) {
         isReady = true;

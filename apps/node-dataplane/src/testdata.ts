@@ -73,6 +73,7 @@ export const objectsFor = (protocol: Protocol): TopologyObjects =>
       metadata: { name: `a${site}` },
       spec: { sites: [`s${site}`], gatewayPools: [`p${site}`] },
     })),
+    meshes: [],
     poolPeerings: [
       {
         ...API,

@@ -2,7 +2,7 @@ import { loadConfig, option, text } from '@unbounded/config';
 import { KEEPER_UNITS, RUN_FOLDER } from '@unbounded/config/ownership';
 import { createLogger } from '@unbounded/telemetry';
 import { createKeeper } from './keeper.ts';
-import { relayOptions } from './relay/options.ts';
+import { relayFilesBeside } from './relay/command.ts';
 
 /** A dead process is noticed after at most this, so that traffic is back well within two seconds. */
 const TEND_EVERY_MS = 100;
@@ -12,7 +12,6 @@ const config = loadConfig(
   {
     unitsFolder: option(text(KEEPER_UNITS), 'Folder of the units that the agent writes.'),
     pidsFolder: option(text(`${RUN_FOLDER}/keeper/pids`), 'Folder in which running processes are noted.'),
-    ...relayOptions,
     wireguardGo: option(text('/usr/bin/wireguard-go'), 'The user-space WireGuard program.'),
   },
   process,
@@ -22,7 +21,7 @@ const keeper = createKeeper({
   unitsFolder: config.unitsFolder,
   pidsFolder: config.pidsFolder,
   program: config.wireguardGo,
-  relay: { unitFile: config.relayUnit, stateFile: config.relayState },
+  relay: relayFilesBeside(config.unitsFolder),
   logger,
 });
 

@@ -44,9 +44,11 @@ export const CNI_CONF_FOLDER = '/etc/cni/net.d';
 export const CNI_CONF_NAME = '10-unbounded.conflist';
 /** Socket on which the CNI binary finds the agent. */
 export const CNI_SOCKET = `${RUN_FOLDER}/cni.sock`;
+/** The Service in our namespace that leads to the relays in the cluster. */
+export const RELAY_SERVICE = 'relay';
 /** A file for each user-space WireGuard interface that the keeper runs. */
 export const KEEPER_UNITS = `${RUN_FOLDER}/keeper/units`;
-/** What the relay's proxies of the node are to do: written by the agent. Without it there are none. */
+/** Beside the units: what the relay's proxies of the node are to do, written by the agent. Without it there are none. */
 export const RELAY_UNIT = `${RUN_FOLDER}/keeper/relay.json`;
 /** What they have come to: ports of the proxies, relays. Written by their process. */
 export const RELAY_STATE = `${RUN_FOLDER}/keeper/relay-state.json`;

@@ -2,10 +2,12 @@ import {
   type CoreV1Event,
   type EventsV1Event,
   type V1CustomResourceDefinition,
+  type V1Deployment,
   type V1Lease,
   type V1Namespace,
   type V1Node,
   type V1Pod,
+  type V1Service,
   type V1ServiceAccount,
 } from '@kubernetes/client-node';
 import { type ObjectMeta } from '@unbounded/crds';
@@ -35,6 +37,8 @@ export type CoreEvent = Named<CoreV1Event>;
 export type Namespace = Named<V1Namespace>;
 export type Pod = Named<V1Pod>;
 export type ServiceAccount = Named<V1ServiceAccount>;
+export type Service = Named<V1Service>;
+export type Deployment = Named<V1Deployment>;
 export type Crd = Named<V1CustomResourceDefinition>;
 
 /** Where the API server keeps objects of a kind. `T` is the type of the objects. */

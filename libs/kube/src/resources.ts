@@ -2,6 +2,7 @@ import { API_GROUP, API_VERSION, type KindDefinition, type ObjectOf } from '@unb
 
 import {
   type Crd,
+  type Deployment,
   type Event,
   type KubeObject,
   type Lease,
@@ -9,6 +10,7 @@ import {
   type Node,
   type Pod,
   type Resource,
+  type Service,
   type ServiceAccount,
 } from './objects.ts';
 
@@ -24,6 +26,8 @@ const resource = <T extends KubeObject>(
 
 export const nodes = resource<Node>('Node', 'v1', 'nodes', false);
 export const pods = resource<Pod>('Pod', 'v1', 'pods', true);
+export const services = resource<Service>('Service', 'v1', 'services', true);
+export const deployments = resource<Deployment>('Deployment', 'apps/v1', 'deployments', true);
 export const namespaces = resource<Namespace>('Namespace', 'v1', 'namespaces', false);
 export const serviceAccounts = resource<ServiceAccount>('ServiceAccount', 'v1', 'serviceaccounts', true);
 export const leases = resource<Lease>('Lease', 'coordination.k8s.io/v1', 'leases', true);

@@ -120,6 +120,7 @@ const objectsFor = ({ protocol, underlay }: Shot): TopologyObjects => {
     assignments: [1, 2].map((index) =>
       object('SiteGatewayPoolAssignment', `a${index}`, { spec: { sites: [`s${index}`], gatewayPools: [`p${index}`] } }),
     ),
+    meshes: [],
     poolPeerings: [object('GatewayPoolPeering', 'wan', { spec: { gatewayPools: ['p1', 'p2'] } })],
   } as unknown as TopologyObjects;
 };

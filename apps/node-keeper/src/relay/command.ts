@@ -1,6 +1,6 @@
-import { dirname, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { KEY_FOLDER } from '@unbounded/config/ownership';
+import { KEY_FOLDER, RELAY_STATE, RELAY_UNIT } from '@unbounded/config/ownership';
 import type { Command } from '../process.ts';
 
 /** How the process of the relay's proxies is run. It faces the network, so it may touch little else. */
@@ -12,6 +12,12 @@ export interface RelayFiles {
   readonly unitFile: string;
   readonly stateFile: string;
 }
+
+/** RELAY_UNIT and RELAY_STATE, beside whichever folder of units it is. */
+export const relayFilesBeside = (unitsFolder: string): RelayFiles => ({
+  unitFile: join(dirname(unitsFolder), basename(RELAY_UNIT)),
+  stateFile: join(dirname(unitsFolder), basename(RELAY_STATE)),
+});
 
 const isSource = import.meta.url.endsWith('.ts');
 /** In the checkout the source itself, in the image the bundle beside the keeper's. */

@@ -67,9 +67,8 @@ export class RelayNode {
   }
 
   startKeeper(): void {
-    const files = ['--relay-unit', this.unitFile, '--relay-state', this.stateFile];
     const folders = ['--units-folder', join(this.folder, 'units'), '--pids-folder', join(this.folder, 'pids')];
-    const child = spawn(process.execPath, [program, ...files, ...folders], {
+    const child = spawn(process.execPath, [program, ...folders], {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { PATH: process.env['PATH'], KUBECONFIG: '/nonexistent', SECRET_TOKEN: 'do not pass on' },
     });

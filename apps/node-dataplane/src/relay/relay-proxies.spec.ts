@@ -1,0 +1,170 @@
+import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { ManagedRelay, ServiceLike } from '@unbounded/relay-client';
+import { silentLogger } from '@unbounded/telemetry';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { createRelayProxies, type RelayProxies, type RelayProxiesOptions } from './relay-proxies.ts';
+import type { RelayUnit } from './relay-unit.plan.ts';
+import { EXTERNAL, relayPlan } from './relay.testdata.ts';
+
+let folder: string;
+let clockMs: number;
+let opened: RelayProxies[];
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'relay-'));
+  [clockMs, opened] = [0, []];
+});
+afterEach(() => {
+  for (const proxies of opened) proxies.stop();
+  rmSync(folder, { recursive: true });
+});
+
+const unitFile = (): string => join(folder, 'keeper/relay.json');
+const open = (read?: RelayProxiesOptions['read']): RelayProxies => {
+  const proxies = createRelayProxies({
+    unitFile: unitFile(),
+    stateFile: join(folder, 'keeper/relay-state.json'),
+    stateFolder: folder,
+    keyOf: () => ({ publicKey: 'own', file: '/etc/wireguard/server.priv' }),
+    read,
+    logger: silentLogger,
+    now: () => clockMs,
+  });
+  opened.push(proxies);
+  return proxies;
+};
+const unit = (): RelayUnit => JSON.parse(readFileSync(unitFile(), 'utf8')) as RelayUnit;
+const hosts = (): string[] => unit().services.flatMap(({ ways }) => ways.map(({ host }) => host));
+const lane = { own: 'own', peer: 'A', wireGuardPort: 51820 };
+const tellState = (value: unknown): void => {
+  const file = join(folder, 'keeper/relay-state.json');
+  writeFileSync(`${file}.new`, typeof value === 'string' ? value : JSON.stringify(value));
+  renameSync(`${file}.new`, file);
+};
+const stateWith = (connected: boolean, port = 40_000) => ({
+  proxies: [{ ...lane, port }],
+  relays: [{ name: 'relay.example.com:3478', connected }],
+});
+const plan = relayPlan(EXTERNAL, { listen: 51820, to: ['A'] });
+const managed = relayPlan({ provider: 'managed' }, { listen: 51820, to: ['A'] });
+
+describe('the unit', () => {
+  test('asks for what the plan needs, and goes with the last peer that needs it', () => {
+    const proxies = open();
+    expect(proxies.apply(plan)).toEqual([]);
+    expect(unit()).toMatchObject({
+      services: [{ ways: [{ host: 'relay.example.com', port: 3478, isTls: false }] }],
+      identities: [{ publicKey: 'own', peers: [{ publicKey: 'A', wireGuardPort: 51820 }] }],
+    });
+    proxies.apply(relayPlan(undefined, { listen: 51820, to: ['near'] }));
+    expect(existsSync(unitFile())).toBe(false);
+  });
+
+  test('says TLS where the mesh does', () => {
+    open().apply(relayPlan({ ...EXTERNAL, transport: 'tls' }, { listen: 51820, to: ['A'] }));
+    expect(unit().services[0]?.ways).toEqual([{ host: 'relay.example.com', port: 3478, isTls: true }]);
+  });
+
+  test('is written once', () => {
+    const proxies = open();
+    proxies.apply(plan);
+    const { ino } = statSync(unitFile());
+    proxies.apply(plan);
+    expect(statSync(unitFile()).ino).toBe(ino);
+  });
+
+  test('names no relay where the endpoint is none, and the problem says what would be right', () => {
+    const bad = relayPlan({ ...EXTERNAL, endpoint: 'relay:99999' }, { listen: 51820, to: ['A'] });
+    expect(open().apply(bad)).toEqual([
+      {
+        reason: 'InvalidRelay',
+        message: expect.stringContaining('"relay:99999" has port 99999: relay.example.com:3478'),
+      },
+    ]);
+    expect(unit().services).toEqual([]);
+  });
+});
+
+describe('the state', () => {
+  test('says where a peer’s proxy is, and whether a relay is connected; changes are told', async () => {
+    const proxies = open();
+    proxies.apply(plan);
+    expect([proxies.endpointOf(lane), proxies.isUp()]).toEqual([undefined, false]);
+    const changed = vi.fn();
+    proxies.onChange(changed);
+    tellState(stateWith(true));
+    await vi.waitUntil(() => changed.mock.calls.length > 0);
+    expect([proxies.endpointOf(lane), proxies.isUp()]).toEqual(['127.0.0.1:40000', true]);
+    expect(proxies.endpointOf({ ...lane, wireGuardPort: 51821 })).toBeUndefined();
+    tellState(stateWith(false));
+    await vi.waitUntil(() => !proxies.isUp());
+  });
+
+  test('of before is known at once to an agent that starts', () => {
+    open();
+    tellState(stateWith(true));
+    expect(open().endpointOf(lane)).toBe('127.0.0.1:40000');
+  });
+
+  test.each(['{"proxies":[', '{}', JSON.stringify(stateWith(true, 70_000))])(
+    'that is none says nothing: %s',
+    (text) => {
+      open();
+      tellState(text);
+      expect(open().endpointOf(lane)).toBeUndefined();
+    },
+  );
+
+  test('without a connected relay for 10 s is a problem', async () => {
+    const proxies = open();
+    proxies.apply(plan);
+    clockMs = 9999;
+    expect(proxies.apply(plan)).toEqual([]);
+    tellState(stateWith(false));
+    await vi.waitUntil(() => proxies.endpointOf(lane) !== undefined);
+    clockMs = 10_000;
+    expect(proxies.apply(plan)).toEqual([
+      { reason: 'RelayAway', message: 'no relay is connected: relay.example.com:3478' },
+    ]);
+    tellState(stateWith(true));
+    await vi.waitUntil(() => proxies.isUp());
+    expect(proxies.apply(plan)).toEqual([]);
+  });
+});
+
+describe('the managed relay', () => {
+  const service = (externalIPs: readonly string[]): ServiceLike => ({ spec: { externalIPs, ports: [{ port: 3478 }] } });
+  const found =
+    (...externalIPs: string[]) =>
+    async (): Promise<ManagedRelay> => ({ service: service(externalIPs), nodes: [] });
+
+  test('is waited for, with a problem, and then it is in the unit', async () => {
+    let ways = [''];
+    const proxies = open(async () => ({ service: service(ways), nodes: [] }));
+    expect(proxies.apply(managed)).toEqual([
+      { reason: 'RelayNotFound', message: expect.stringContaining('no address of the managed relay is known yet') },
+    ]);
+    expect(unit()).toMatchObject({ services: [], identities: [{ publicKey: 'own' }] });
+    ways = ['192.0.2.9'];
+    await vi.waitUntil(() => hosts().length > 0, 5000);
+    expect(hosts()).toEqual(['192.0.2.9']);
+    expect(proxies.apply(managed)).toEqual([]);
+  });
+
+  test('that was found is known to an agent that starts without the API server', async () => {
+    open(found('192.0.2.9')).apply(managed);
+    await vi.waitUntil(() => hosts().length > 0);
+    rmSync(unitFile());
+    const failing = open(() => Promise.reject(new Error('the API server is away')));
+    expect(failing.apply(managed)).toEqual([]);
+    expect(hosts()).toEqual(['192.0.2.9']);
+  });
+
+  test('is not asked for where there is an external one, and not where there is no API server', () => {
+    const read = vi.fn(found('192.0.2.9'));
+    open(read).apply(plan);
+    expect(read).not.toHaveBeenCalled();
+    expect(open().apply(managed)).toEqual([expect.objectContaining({ reason: 'RelayNotFound' })]);
+  });
+});

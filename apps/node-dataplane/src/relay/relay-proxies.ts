@@ -1,0 +1,99 @@
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { ManagedRelay } from '@unbounded/relay-client';
+import type { Logger } from '@unbounded/telemetry';
+import type { NodePlan, Problem } from '@unbounded/topology';
+import { stateFile } from '../kernel/state-file.ts';
+import { type ProxiedLane, watchProxyState } from './proxy-state.ts';
+import { createRelayServices, isFoundRelays } from './relay-services.ts';
+import { type OwnKey, planRelayUnit } from './relay-unit.plan.ts';
+
+/** Without a relay for so long a node says so: shorter gaps are those of a relay that is replaced. */
+const AWAY_MS = 10_000;
+
+export interface RelayProxiesOptions {
+  /** RELAY_UNIT and RELAY_STATE, unless the keeper was told otherwise. */
+  readonly unitFile: string;
+  readonly stateFile: string;
+  /** Folder of what survives a reboot. */
+  readonly stateFolder: string;
+  readonly keyOf: (generation: number) => OwnKey | undefined;
+  /** Reads what leads to the managed relay; undefined: there is no API server to ask. */
+  readonly read: (() => Promise<ManagedRelay>) | undefined;
+  readonly logger: Logger;
+  /** Milliseconds. */
+  readonly now?: () => number;
+}
+
+/** The relay's proxies on this node, which node-keeper runs: stand-ins of peers that a relay reaches. */
+export interface RelayProxies {
+  /** Asks for what the plan needs. */
+  apply(plan: NodePlan): readonly Problem[];
+  /** The endpoint by which WireGuard reaches the peer over the relay; undefined: there is no proxy for it (yet). */
+  endpointOf(lane: ProxiedLane): string | undefined;
+  /** Whether any relay is connected. */
+  isUp(): boolean;
+  /** What the two above say is another thing now. */
+  onChange(handler: () => void): void;
+  stop(): void;
+}
+
+/** Whole or not at all, and only what is another. */
+const writeUnit = (file: string, text: string): void => {
+  if (existsSync(file) && readFileSync(file, 'utf8') === text) return;
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  writeFileSync(`${file}.new`, text, { mode: 0o600 });
+  renameSync(`${file}.new`, file);
+};
+
+export const createRelayProxies = (options: RelayProxiesOptions): RelayProxies => {
+  const { unitFile, stateFolder, keyOf, read, logger, now = () => performance.now() } = options;
+  const handlers: (() => void)[] = [];
+  const tell = (): void => {
+    for (const handler of handlers) handler();
+  };
+  const state = watchProxyState(options.stateFile, tell);
+  let applied: NodePlan | undefined;
+  let lastUpMs = now();
+
+  const ask = (plan: NodePlan): readonly Problem[] => {
+    if (!plan.relay) {
+      services.stop();
+      rmSync(unitFile, { force: true });
+      return [];
+    }
+    const found = services.of(plan.relay);
+    // Also without a way to any relay: the proxies get their ports, and connect as soon as there is one.
+    writeUnit(unitFile, JSON.stringify(planRelayUnit(plan, found.services, keyOf)));
+    return found.problems;
+  };
+  const foundFile = stateFile(join(stateFolder, 'relay.json'), isFoundRelays);
+  const onChange = (): void => {
+    if (applied) ask(applied);
+  };
+  const services = createRelayServices({ read, foundFile, logger, onChange });
+
+  const away = (): Problem[] => {
+    const { connected, away: names } = state.relays;
+    if (connected.length > 0) lastUpMs = now();
+    if (now() - lastUpMs < AWAY_MS) return [];
+    const which = names.length === 0 ? 'node-keeper has not said that it runs its proxies' : names.join(', ');
+    return [{ reason: 'RelayAway', message: `no relay is connected: ${which}` }];
+  };
+
+  return {
+    apply(plan) {
+      if (!applied?.relay) lastUpMs = now();
+      applied = plan;
+      const problems = ask(plan);
+      return plan.relay && problems.length === 0 ? away() : problems;
+    },
+    endpointOf: (lane) => state.endpointOf(lane),
+    isUp: () => state.relays.connected.length > 0,
+    onChange: (handler) => void handlers.push(handler),
+    stop: () => {
+      services.stop();
+      state.close();
+    },
+  };
+};

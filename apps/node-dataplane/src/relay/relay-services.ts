@@ -1,0 +1,75 @@
+import { externalServices, ManagedDiscovery, type ManagedRelay, type RelayService } from '@unbounded/relay-client';
+import type { Logger } from '@unbounded/telemetry';
+import type { NodeRelay, Problem } from '@unbounded/topology';
+import type { StateFile } from '../kernel/state-file.ts';
+
+/** Where the relays are that a plan speaks of. */
+
+/** The way to the managed relay that was found last; it serves a node that starts without the API server. */
+export type FoundRelays = readonly RelayService[];
+
+export const isFoundRelays = (value: unknown): value is FoundRelays =>
+  Array.isArray(value) && value.every((each) => typeof each === 'object' && each !== null && 'ways' in each);
+
+export interface RelayServicesOptions {
+  /** Reads what leads to the managed relay; undefined: there is no API server to ask. */
+  readonly read: (() => Promise<ManagedRelay>) | undefined;
+  readonly foundFile: StateFile<FoundRelays>;
+  readonly logger: Logger;
+  /** What `of` says may be another. */
+  readonly onChange: () => void;
+}
+
+export interface RelayServices {
+  /** None, with a problem, while there is no way to any. Of a managed relay it begins to look for it. */
+  of(relay: NodeRelay): { readonly services: readonly RelayService[]; readonly problems: readonly Problem[] };
+  /** No relay is wanted (any more). */
+  stop(): void;
+}
+
+const external = ({ endpoint, transport }: NodeRelay & { readonly provider: 'external' }) => {
+  try {
+    return { services: externalServices([transport === 'tls' ? `relays://${endpoint}` : endpoint]), problems: [] };
+  } catch (error) {
+    const message = `Mesh default spec.relay.external.endpoint: ${(error as Error).message}`;
+    return { services: [], problems: [{ reason: 'InvalidRelay', message }] };
+  }
+};
+
+const NOT_FOUND: Problem = {
+  reason: 'RelayNotFound',
+  message:
+    'no address of the managed relay is known yet: its Service "relay" needs external IPs, an address of a load balancer, or a node port and a node with a public address',
+};
+
+export const createRelayServices = ({ read, foundFile, logger, onChange }: RelayServicesOptions): RelayServices => {
+  let discovery: ManagedDiscovery | undefined;
+  let found: FoundRelays = foundFile.read() ?? [];
+  const look = (readRelay: () => Promise<ManagedRelay>): ManagedDiscovery => {
+    const onServices = (services: readonly RelayService[]): void => {
+      const ways = services.flatMap((service) => service.ways.map(({ host, port }) => `${host} ${port}`));
+      logger.info({ ways }, 'found the managed relay');
+      found = services;
+      foundFile.write(services);
+      onChange();
+    };
+    const started = new ManagedDiscovery({ read: readRelay, onServices, logger });
+    started.start();
+    return started;
+  };
+  const stop = (): void => {
+    discovery?.stop();
+    discovery = undefined;
+  };
+  return {
+    of(relay) {
+      if (relay.provider === 'external') {
+        stop();
+        return external(relay);
+      }
+      if (read) discovery ??= look(read);
+      return { services: found, problems: found.length === 0 ? [NOT_FOUND] : [] };
+    },
+    stop,
+  };
+};

@@ -1,0 +1,55 @@
+import type { RelayService } from '@unbounded/relay-client';
+import type { NodePlan } from '@unbounded/topology';
+
+/** What the agent asks of the relay's proxies, which node-keeper runs (see apps/node-keeper/README.md). */
+export interface RelayUnit {
+  readonly services: readonly RelayService[];
+  readonly identities: readonly RelayIdentity[];
+}
+
+/** One of the node's own keys. */
+export interface RelayIdentity {
+  readonly publicKey: string;
+  /** The key itself stands in no unit. */
+  readonly privateKeyFile: string;
+  readonly peers: readonly { readonly publicKey: string; readonly wireGuardPort: number }[];
+}
+
+export interface OwnKey {
+  readonly publicKey: string;
+  readonly file: string;
+}
+
+const compare = (a: string, b: string): number => (a < b ? -1 : 1);
+
+/**
+ * An identity for each of the node's keys that is in use: others may know it by either while it exchanges its key. A peer
+ * has one lane for each pair of keys, and so one port of WireGuard for each of ours.
+ */
+export const planRelayUnit = (
+  plan: NodePlan,
+  services: readonly RelayService[],
+  keyOf: (generation: number) => OwnKey | undefined,
+): RelayUnit => {
+  const identities = new Map<string, { readonly key: OwnKey; readonly ports: Map<string, number> }>();
+  for (const { keyGeneration = 0, listenPort, peers } of plan.wireGuard) {
+    const key = keyOf(keyGeneration);
+    const relayed = peers.filter(({ relay }) => relay !== undefined);
+    if (!key || relayed.length === 0) continue;
+    const { ports } = identities.get(key.publicKey) ?? { ports: new Map<string, number>() };
+    for (const { publicKey } of relayed) ports.set(publicKey, listenPort);
+    identities.set(key.publicKey, { key, ports });
+  }
+  return {
+    services,
+    identities: [...identities.values()]
+      .sort((a, b) => compare(a.key.publicKey, b.key.publicKey))
+      .map(({ key, ports }) => ({
+        publicKey: key.publicKey,
+        privateKeyFile: key.file,
+        peers: [...ports]
+          .sort(([a], [b]) => compare(a, b))
+          .map(([publicKey, wireGuardPort]) => ({ publicKey, wireGuardPort })),
+      })),
+  };
+};
