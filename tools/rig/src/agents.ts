@@ -6,7 +6,7 @@ import { inNamespace } from './command.ts';
 import { labPki } from './control-plane.ts';
 import { logTail, pidOf, startDaemon, stopDaemon } from './daemon.ts';
 import { hasWireGuard } from './kernel.ts';
-import { apiServerUrl, type LabLayout, type LabNode, namespaceOf } from './layout.ts';
+import { apiServerUrl, hasRelay, type LabLayout, type LabNode, namespaceOf } from './layout.ts';
 import { inNode } from './node.ts';
 import { appBundle, binary, checkout, controlPlaneDir, nodeDir, nodeJs, state } from './paths.ts';
 import { kubeconfigOf } from './pki.ts';
@@ -22,8 +22,8 @@ export const NODE_APPS = ['node-keeper', NODE_AGENT] as const;
 export type NodeApp = (typeof NODE_APPS)[number];
 
 /** What runs on every node. Without Kubernetes nothing that has nothing to do: an emulated machine feels each process. */
-export const nodeAppsOf = ({ options }: LabLayout): readonly NodeApp[] =>
-  options.fabric && hasWireGuard() ? [NODE_AGENT] : NODE_APPS;
+export const nodeAppsOf = (layout: LabLayout): readonly NodeApp[] =>
+  layout.options.fabric && hasWireGuard() && !hasRelay(layout) ? [NODE_AGENT] : NODE_APPS;
 
 const controllerName = (app: string, replica: number): string => `${app}-${replica}`;
 

@@ -13,6 +13,7 @@ import type { LabLayout } from './layout.ts';
 import { checkNetem, impair } from './netem.ts';
 import { inNode, makeMountPoints, nodeFile, startNode } from './node.ts';
 import { nodeDir } from './paths.ts';
+import { blockUdp, startRelay } from './relay.ts';
 import { saveLayout, startWorld, step } from './steps.ts';
 import { NODE_AGENT } from './tokens.ts';
 import { type Reports, worldObjects } from './world-objects.ts';
@@ -64,7 +65,9 @@ export const upFabric = async (layout: LabLayout): Promise<void> => {
   saveLayout(layout);
   await step('underlay: LANs, routers, WAN', () => makeFabric(layout));
   impair(layout);
+  blockUdp(layout);
   startWorld();
+  startRelay(layout);
   makeMountPoints();
   mkdirSync(objectsFolder, { recursive: true });
   await step('nodes', async () => {

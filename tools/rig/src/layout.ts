@@ -97,6 +97,11 @@ export const layoutOf = (given: Partial<LabOptions>): LabLayout => {
   return { options, families, underlayFamilies: underlayOf(options), sites, nodes, controlPlane };
 };
 
+/** TCP, on the host of the outside world. */
+export const RELAY_PORT = 3478;
+export const hasRelay = ({ options }: LabLayout): boolean => options.blockUdp !== 'off';
+export const relayEndpoint = (layout: LabLayout): string => `${hostOf(worldIps(layout)[0]!)}:${RELAY_PORT}`;
+
 /** Whether LANs are routed to each other, instead of each being behind a NAT of its own. */
 export const isRouted = ({ options }: LabLayout): boolean =>
   options.topology === 'mesh' || options.topology === 'internal';

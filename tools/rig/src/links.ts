@@ -15,6 +15,8 @@ interface NextHop {
 export interface PlanLinks {
   readonly node: string;
   readonly mtuBytes: number;
+  /** There when a link may go by a relay. */
+  readonly relay?: object;
   readonly wireGuard: readonly { readonly peers: readonly { readonly node: string }[] }[];
   readonly endpoints: readonly { readonly via: { readonly nextHop?: NextHop } }[];
   readonly groups: readonly { readonly members: readonly NextHop[] }[];

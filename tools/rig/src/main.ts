@@ -10,7 +10,7 @@ import { CONFORMANCE, conformance } from './conformance.ts';
 import { kubectlCommand, startApiServer, stopApiServer } from './control-plane.ts';
 import { pidOf, stopDaemon } from './daemon.ts';
 import { down } from './down.ts';
-import { type LabLayout, layoutOf, namespaceOf, WAN } from './layout.ts';
+import { hasRelay, type LabLayout, layoutOf, namespaceOf, WAN } from './layout.ts';
 import { logsCommand } from './logs.ts';
 import { checkNetem } from './netem.ts';
 import { inNode } from './node.ts';
@@ -19,11 +19,12 @@ import { checkout } from './paths.ts';
 import { drawTopology, whatNext } from './picture.ts';
 import { POD_APPS, type PodApp, restartPods, rollbackPods, upgradePods } from './pods.ts';
 import { probePods } from './probes.ts';
-import { readLayout } from './steps.ts';
+import { readLayout, saveLayout } from './steps.ts';
+import { blockUdp, RELAY_DAEMON } from './relay.ts';
 import { CONTROLLERS, NAMESPACE } from './tokens.ts';
 import { up } from './up.ts';
 import { verify } from './verify.ts';
-import { nodeNamed, optionsFrom, UsageError } from './words.ts';
+import { blockUdpFrom, nodeNamed, optionsFrom, UsageError } from './words.ts';
 
 const usage = (): string => readFileSync(join(checkout, 'tools/rig/usage.txt'), 'utf8');
 
@@ -64,7 +65,9 @@ const processes = (layout: LabLayout): (readonly [string, boolean])[] => {
   const apps = nodeAppsOf(layout);
   const cluster = layout.options.fabric ? [] : [...kubernetes, ...(asProcesses ? controllerDaemons() : [])];
   return [
-    ...cluster.map((name) => [name, pidOf(name) !== undefined] as const),
+    ...[...cluster, ...(hasRelay(layout) ? [RELAY_DAEMON] : [])].map(
+      (name) => [name, pidOf(name) !== undefined] as const,
+    ),
     ...layout.nodes.flatMap(({ name }) => [
       [`node ${name}`, pidOf(`node-${name}`) !== undefined] as const,
       ...(asProcesses ? apps : []).map((app) => [`  ${app} on ${name}`, agentPids(name, app).length > 0] as const),
@@ -166,6 +169,16 @@ const execCommand = ([name, ...words]: string[]): void => {
   passThrough([...inNode(node.name), ...argv]);
 };
 
+/** Changes the lab that is up, and what is noted of it. */
+const blockUdpCommand = (argv: string[]): void => {
+  const which = blockUdpFrom(argv);
+  const saved = savedLayout();
+  if (!hasRelay(saved)) throw new UsageError('this lab has no relay: tools/lab down, then up --block-udp all or none');
+  const layout = { ...saved, options: { ...saved.options, blockUdp: which } };
+  blockUdp(layout);
+  saveLayout(layout);
+};
+
 /** For commands that take no words: a mistyped one must not act. */
 const alone =
   (name: string, act: () => Promise<void> | void) =>
@@ -204,6 +217,7 @@ const commands: Record<string, (argv: string[]) => Promise<void> | void> = {
   restart: ([app, node]) => restart(app, node),
   upgrade: alone('upgrade', () => upgradePods(podLayout())),
   rollback: alone('rollback', () => rollbackPods(podLayout())),
+  'block-udp': blockUdpCommand,
   capture: captureCommand,
 };
 

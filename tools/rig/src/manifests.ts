@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { accessRules, namespaceFile, yamlOf } from '@unbounded/testing/chart';
 import { images } from './images.ts';
 import { hostOf, PLANS } from './addresses.ts';
-import { isRouted, type LabLayout, type LabSite, servicesOf, worldIps } from './layout.ts';
+import { hasRelay, isRouted, type LabLayout, type LabSite, relayEndpoint, servicesOf, worldIps } from './layout.ts';
 import { checkout } from './paths.ts';
 
 /** The Kubernetes objects that the lab applies. */
@@ -71,6 +71,9 @@ export const siteObjects = (layout: LabLayout): object[] => {
       kindOf('SiteGatewayPoolAssignment', name, { sites: [name], gatewayPools: [poolName(name)] }),
     ),
     ...(pools.length > 0 ? poolPeerings(layout) : []),
+    ...(hasRelay(layout)
+      ? [kindOf('Mesh', 'default', { relay: { provider: 'external', external: { endpoint: relayEndpoint(layout) } } })]
+      : []),
     ...(isRouted(layout) && sites.length > 1
       ? [kindOf('SitePeering', 'routed', { sites, meshNodes: topology === 'mesh', ...between(layout) })]
       : []),

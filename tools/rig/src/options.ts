@@ -23,6 +23,10 @@ export type Agents = (typeof AGENTS)[number];
 export const UNDERLAYS = ['same', ...Object.keys(FAMILIES)] as readonly Underlay[];
 export type Underlay = FamilyOption | 'same';
 
+/** What becomes of UDP at the sites' borders; either way there is a relay outside. */
+export const BLOCK_UDP = ['all', 'none'] as const;
+export type BlockUdp = (typeof BLOCK_UDP)[number];
+
 export interface LabOptions {
   readonly sites: number;
   readonly gateways: number;
@@ -34,6 +38,8 @@ export interface LabOptions {
   readonly topology: Topology;
   readonly ip: FamilyOption;
   readonly dataplane: Dataplane;
+  /** off: there is no relay, and UDP passes. */
+  readonly blockUdp: BlockUdp | 'off';
   readonly agents: Agents;
   /** Without Kubernetes: pods are network namespaces, and agents read objects from files. What follows needs it. */
   readonly fabric: boolean;
@@ -54,6 +60,7 @@ export const DEFAULTS: LabOptions = {
   topology: 'pools',
   ip: 'ipv4',
   dataplane: 'ebpf',
+  blockUdp: 'off',
   agents: 'process',
   fabric: false,
   underlay: 'same',
@@ -97,6 +104,19 @@ const checkKind = (options: LabOptions): void => {
     );
 };
 
+/** Only WireGuard over external addresses goes by a relay. @throws Error */
+const checkRelay = ({ blockUdp, topology, between }: LabOptions): void => {
+  if (blockUdp === 'off') return;
+  if (topology === 'mesh' || topology === 'internal')
+    throw new Error(
+      `--block-udp ${blockUdp}: with --topology ${topology} sites have no external addresses; pools or chain would be right`,
+    );
+  if (between !== 'Auto' && between !== 'WireGuard')
+    throw new Error(
+      `--block-udp ${blockUdp}: a relay carries no ${between}; --between Auto or WireGuard would be right`,
+    );
+};
+
 /** @throws Error that names the option and its bounds */
 export const checkOptions = (options: LabOptions): LabOptions => {
   for (const [name, [low, high]] of Object.entries(bounds)) {
@@ -110,5 +130,6 @@ export const checkOptions = (options: LabOptions): LabOptions => {
   if (options.sites > 1 && options.gateways < 1 && options.topology !== 'mesh')
     throw new Error('--gateways 0: sites that are to be joined need at least 1');
   checkKind(options);
+  checkRelay(options);
   return options;
 };

@@ -13,6 +13,7 @@ import type { LabLayout } from './layout.ts';
 import { crds, dns, probes, rbac, siteObjects } from './manifests.ts';
 import { makeMountPoints, markReady, startNode } from './node.ts';
 import { state } from './paths.ts';
+import { blockUdp, startRelay } from './relay.ts';
 import { saveLayout, startWorld, step } from './steps.ts';
 
 const READY_DEADLINE_MS = 180_000;
@@ -60,7 +61,9 @@ const upCluster = async (layout: LabLayout): Promise<void> => {
   });
   await step('underlay: LANs, routers, WAN', () => makeFabric(layout));
   await step('certificates', () => prepareControlPlane(layout));
+  blockUdp(layout);
   startWorld();
+  startRelay(layout);
   makeMountPoints();
   for (const node of layout.nodes) startNode(layout, node);
   await step('etcd, API server', () => startControlPlane(layout));

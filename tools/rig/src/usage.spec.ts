@@ -32,6 +32,7 @@ test.each([
   [['up', '--topologie', 'mesh'], 'there is no --topologie; there are --sites --gateways'],
   [['up', '--fabric', '--loss-percent', '51'], '--loss-percent 51: a whole number from 0 to 50 would be right'],
   [['up', '--fabric', '--underlay', 'ipx'], '--underlay ipx: one of same, ipv4, dual, ipv6 would be right'],
+  [['up', '--block-udp', 'some'], '--block-udp some: one of all, none would be right'],
   [['up', '--fabric=yes'], '--fabric takes no value'],
   [['up', 'now'], '"now" is not an option; there are --sites'],
 ])('%j is refused before anything is set up', (args, message) => {

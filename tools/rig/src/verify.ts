@@ -6,12 +6,13 @@ import { type ConditionsSeen, lookAtConditions } from './conditions.ts';
 import { planChecks, sourceChecks } from './fabric-checks.ts';
 import { podCount } from './fabric-pods.ts';
 import { kernelProtocols } from './kernel.ts';
-import { type LabLayout, namespaceOf } from './layout.ts';
+import { hasRelay, type LabLayout, namespaceOf } from './layout.ts';
 import { readPlans } from './links.ts';
 import { PROBES } from './manifests.ts';
 import { initPid } from './node.ts';
 import { binary } from './paths.ts';
 import { type Pod, probePods } from './probes.ts';
+import { relayChecks } from './relay.ts';
 import { type Ground, nodeMatrix, podMatrix, streamChecks, streamMebibytes } from './reach-checks.ts';
 
 /** Shows that every pod reaches everything that it should: the lab's proof, in real packets. */
@@ -89,7 +90,7 @@ export const verify = async (layout: LabLayout): Promise<boolean> => {
   const mtu = await podMtu(layout);
   console.log(`${pods.length} test pods on ${layout.nodes.length} nodes, pod MTU ${mtu}`);
   const seen = await (layout.options.fabric ? verifyFabric : verifyCluster)({ layout, pods, mtu });
-  const checks = [countCheck(layout, pods), ...seen.checks];
+  const checks = [countCheck(layout, pods), ...seen.checks, ...(hasRelay(layout) ? relayChecks(layout) : [])];
   console.log(`\n${reachabilityTable(layout, pods, checks)}\n${LEGEND}\n`);
   printResults(layout, checks, seen.able);
   const failures = checks.filter(({ ok }) => !ok);

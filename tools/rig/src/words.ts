@@ -3,10 +3,12 @@ import { FAMILIES } from './addresses.ts';
 import type { LabLayout, LabNode } from './layout.ts';
 import {
   AGENTS,
+  BLOCK_UDP,
   bounds,
   DATAPLANES,
   DEFAULTS,
   flagOf,
+  type BlockUdp,
   type LabOptions,
   PROTOCOLS,
   TOPOLOGIES,
@@ -33,6 +35,7 @@ export const CHOICES = {
   topology: TOPOLOGIES,
   ip: Object.keys(FAMILIES),
   dataplane: DATAPLANES,
+  blockUdp: BLOCK_UDP,
   agents: AGENTS,
   underlay: UNDERLAYS,
 } as const satisfies Partial<Record<keyof LabOptions, readonly string[]>>;
@@ -45,6 +48,16 @@ const oneOf = (option: keyof typeof CHOICES, given: string): string => {
 };
 
 const bare = (option: string): string => flagOf(option as keyof LabOptions).slice('--'.length);
+
+/** @throws UsageError that names what would be right */
+export const blockUdpFrom = ([given = '', ...more]: readonly string[]): BlockUdp => {
+  const found = BLOCK_UDP.find((known) => known === given);
+  if (!found || more.length > 0)
+    throw new UsageError(
+      `tools/lab block-udp ${[given, ...more].join(' ')}: one of ${BLOCK_UDP.join(', ')} would be right`,
+    );
+  return found;
+};
 
 /** The words after `up`; numbers are not checked against their bounds. @throws UsageError, or of node:util's parseArgs */
 export const optionsFrom = (args: string[]): LabOptions => {
