@@ -5,7 +5,7 @@ import { machineState } from './scenario.ts';
 import { up } from './up.ts';
 import { verify } from './verify.ts';
 
-/** The lab without Kubernetes on this machine's own kernel; what that kernel may lack is fabric.matrix.spec.ts. */
+/** The lab without Kubernetes on this machine's own kernel; what that kernel may lack is fabric.vm.spec.ts. */
 
 let before: Record<string, string[]>;
 
