@@ -27,6 +27,7 @@ import { createKeyRotation, ROTATION_TIMES, type RotationTimes } from './keys/ro
 import { createSysctls } from './kernel/sysctls.ts';
 import { findProtocols, findUnderlay } from './kernel/underlay.ts';
 import { readManagedRelay } from './relay/managed-objects.ts';
+import { createPaths } from './paths/paths.ts';
 import { createRelayProxies, type RelayProxies } from './relay/relay-proxies.ts';
 import { type ReconcileLoop, startReconcileLoop } from './reconcile-loop.ts';
 import { createClusterReporter } from './world/cluster-reporter.ts';
@@ -81,8 +82,9 @@ interface Running {
 interface DataplaneOptions {
   readonly net: RouteSocket;
   readonly ring: KeyRing;
-  /** The health of a path is another than before. */
-  readonly onHealth: () => void;
+  readonly relay: RelayProxies;
+  /** The health of a path, or the path itself, is another than before. */
+  readonly onChange: () => void;
 }
 
 const probeKeys = ({ current, next, previous }: KeyRing): NodeKeys => ({
@@ -93,7 +95,7 @@ const probeKeys = ({ current, next, previous }: KeyRing): NodeKeys => ({
 
 const openDataplane = (
   config: AgentConfig,
-  { net, ring, onHealth }: DataplaneOptions,
+  { net, ring, relay, onChange }: DataplaneOptions,
   { logger, metrics }: HostServices,
 ): Dataplane => {
   const { pinFolder, stateFolder } = config;
@@ -113,8 +115,9 @@ const openDataplane = (
       stateFile: join(stateFolder, 'health.json'),
       logger,
       metrics,
-      onChange: onHealth,
+      onChange,
     }),
+    paths: createPaths({ relays: relay, keyOf: (generation) => ring.of(generation), logger, metrics, onChange }),
     sysctls: createSysctls(join(stateFolder, 'sysctls.json')),
     wireGuard: { keyOf: (generation) => ring.of(generation), unitsFolder: config.unitsFolder },
     logger,
@@ -183,14 +186,14 @@ const start = async (config: AgentConfig, services: HostServices, times: Rotatio
   const { logger } = services;
   const net = createRouteSocket();
   const ring = openKeyRing(config.keyFolder, { ...times, now: Date.now });
-  const onHealth = (): void => loop.trigger();
-  const dataplane = openDataplane(config, { net, ring, onHealth }, services);
+  const world = openWorld(config, services);
+  const relay = openRelay(config, ring, world.readRelay, services);
+  const onChange = (): void => loop.trigger();
+  const dataplane = openDataplane(config, { net, ring, relay, onChange }, services);
   installCniPlugin(config.cniPlugin, config.cniBinFolder);
   const pods = createPodRegistry(join(config.stateFolder, 'pods.json'));
   pods.keepOnly(({ netns }) => existsSync(netns));
   const cni: Server = await startCniServer(config.cniSocket, pods, logger);
-  const world = openWorld(config, services);
-  const relay = openRelay(config, ring, world.readRelay, services);
   const agent = await openAgent(config, { dataplane, ring, world, relay, times }, services);
   const loop = startReconcileLoop({
     pass: () => agent.pass(),
@@ -199,7 +202,10 @@ const start = async (config: AgentConfig, services: HostServices, times: Rotatio
     onError: (error) => logger.error({ err: error }, 'a pass failed; what the kernel holds stays'),
   });
   world.source.onChange(() => loop.trigger());
-  relay.onChange(() => loop.trigger());
+  relay.onChange(() => {
+    dataplane.paths.refresh();
+    loop.trigger();
+  });
   const monitor: Monitor = net.monitor(['link', 'address', 'route'], {
     onEvent: (event) => {
       if (concernsUs(event)) loop.trigger();
@@ -217,6 +223,7 @@ const start = async (config: AgentConfig, services: HostServices, times: Rotatio
       world.close();
       await new Promise((resolve) => cni.close(resolve));
       await dataplane.health.stop();
+      await dataplane.paths.stop();
       dataplane.path.close();
       await dataplane.nft[Symbol.asyncDispose]();
       net.close();

@@ -4,6 +4,7 @@ import { ensureCniConfig } from './cni/config.ts';
 import { applyPlan, type ApplyOutcome, type Dataplane } from './dataplane.ts';
 import type { Advanced, KeyRotation } from './keys/rotation.ts';
 import type { Underlay } from './kernel/underlay.ts';
+import { summarize } from './paths/moves.ts';
 import { readWireGuard } from './kernel/wireguard.ts';
 import type { NodePlanner, OwnKeys } from './node-planner.ts';
 import type { RelayProxies } from './relay/relay-proxies.ts';
@@ -99,6 +100,8 @@ export const createAgent = (parts: AgentParts): Agent => {
         protocols: parts.protocols,
         networkReady: isReady,
         problems,
+        paths: summarize(dataplane.paths.states()),
+        moves: dataplane.paths.takeMoves(),
         routes: planner.advertised,
       });
     } catch (error) {

@@ -21,6 +21,7 @@ import { applyPlan, type Dataplane } from './dataplane.ts';
 import { openEbpfPath } from './ebpf-path.ts';
 import { startHealth } from './health/health.ts';
 import { groupMapPin } from './kernel/forwarding-maps.ts';
+import { noPaths } from './paths/paths.testdata.ts';
 import { createSysctls } from './kernel/sysctls.ts';
 import { planFor } from './testdata.ts';
 
@@ -143,6 +144,7 @@ const open = () => {
       metrics: createMetrics(),
       onChange: () => undefined,
     }),
+    paths: noPaths(),
     sysctls: createSysctls(join(STATE_FOLDER, 'sysctls.json')),
     wireGuard: {
       keyOf: () => ({ privateKey, file: '/etc/wireguard/server.priv' }),

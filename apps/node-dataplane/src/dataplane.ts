@@ -13,7 +13,8 @@ import { removeUnit, unitDevices } from './kernel/keeper-units.ts';
 import { ensureRoutes } from './kernel/routes.ts';
 import type { Tunnel } from './kernel/senders.plan.ts';
 import type { Sysctls } from './kernel/sysctls.ts';
-import { ensureWireGuard, type WireGuardContext, type WireGuardOutcome } from './kernel/wireguard.ts';
+import type { Paths } from './paths/paths.ts';
+import { type EndpointOf, ensureWireGuard, type WireGuardContext, type WireGuardOutcome } from './kernel/wireguard.ts';
 
 /** Makes the kernel hold a plan. Everything is read, compared and only then written: at rest a pass writes nothing. */
 
@@ -22,6 +23,7 @@ export interface Dataplane {
   readonly nft: Nftables;
   readonly path: DataPath;
   readonly health: Health;
+  readonly paths: Paths;
   readonly sysctls: Sysctls;
   readonly wireGuard: WireGuardContext;
   readonly logger: Logger;
@@ -87,7 +89,7 @@ const ensureForwarding = async (
  * longer wanted goes last, and only when everything before it worked.
  */
 export const applyPlan = async (dataplane: Dataplane, plan: NodePlan): Promise<ApplyOutcome> => {
-  const { net, path, health, sysctls, wireGuard: context } = dataplane;
+  const { net, path, health, paths, sysctls, wireGuard: context } = dataplane;
   sysctls.ensure({
     v4: plan.podCidrs.some((block) => !block.includes(':')),
     v6: plan.podCidrs.some((block) => block.includes(':')),
@@ -97,13 +99,16 @@ export const applyPlan = async (dataplane: Dataplane, plan: NodePlan): Promise<A
   const links: ReadonlyMap<string, Link> = devices.links;
   // Before WireGuard: peers may send by a new interface as soon as it has its key.
   const firewallProblems = await ensureFirewall(dataplane, plan, devices.tunnels);
-  const wireGuard = await ensureWireGuard(plan.wireGuard, links, context);
+  const endpointOf: EndpointOf = (device, peer) => paths.endpointOf(device, peer);
+  const wireGuard = await ensureWireGuard(plan.wireGuard, links, { ...context, endpointOf });
+  const pathProblems = await paths.apply(plan, links);
   const forwarded = await ensureForwarding(dataplane, plan, links);
   const routes = await ensureRoutes(net, path.routes(plan, links));
   const problems = [
     ...plan.problems,
     ...devices.problems,
     ...wireGuard.problems,
+    ...pathProblems,
     ...(forwarded ?? []),
     ...healthProblems(health.states()),
     ...firewallProblems,

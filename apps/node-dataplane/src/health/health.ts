@@ -1,9 +1,9 @@
 import type { Logger, Metrics } from '@unbounded/telemetry';
 import type { Problem } from '@unbounded/topology';
-import { type FromWorker, type HealthPlan, peerId, type PeerReport, type WorkerSettings } from './messages.ts';
+import { startThread } from '../probing/thread.ts';
+import { type Call, type HealthPlan, peerId, type PeerReport, type Told, type WorkerSettings } from './messages.ts';
 import { createHealthMetrics } from './metrics.ts';
 import type { NodeKeys } from './probe-keys.ts';
-import { startProbeThread } from './thread.ts';
 
 /**
  * The health of the paths to peers, as the agent sees it: a thread probes them and is the only writer of the kernel's
@@ -66,13 +66,16 @@ const narrowestPaths = (peers: Iterable<PeerReport>): Map<string, number> => {
   return narrowest;
 };
 
+/** In the checkout the source itself, in the image the bundle beside the agent's. */
+const file = new URL(import.meta.url.endsWith('.ts') ? './health.worker.ts' : './health.worker.mjs', import.meta.url);
+
 export const startHealth = ({ logger, metrics, onChange, ...settings }: HealthOptions): Health => {
   const counted = createHealthMetrics(metrics);
   const peers = new Map<string, PeerReport>();
   let lastPlan: HealthPlan | undefined;
   let lastKeys: NodeKeys | undefined;
 
-  const onTold = (message: Exclude<FromWorker, { readonly id: number }>): void => {
+  const onTold = (message: Told): void => {
     if (message.type === 'measured') {
       for (const [id, rttMs] of message.rttMs) if (peers.has(id)) peers.set(id, { ...peers.get(id)!, rttMs });
       return counted.measured(message);
@@ -87,7 +90,10 @@ export const startHealth = ({ logger, metrics, onChange, ...settings }: HealthOp
     counted.changed(message.peers, peers.values());
     if (concernsAgent) onChange();
   };
-  const thread = startProbeThread({
+  const thread = startThread<Call, Told>({
+    name: 'health',
+    what: 'the thread that probes',
+    file,
     settings,
     logger,
     onTold,

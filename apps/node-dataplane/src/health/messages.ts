@@ -1,6 +1,7 @@
 import type { NextHop } from '@unbounded/bpf-maps';
 import type { PeerState } from '@unbounded/health';
-import type { ProbePlan, Problem } from '@unbounded/topology';
+import type { ProbePlan } from '@unbounded/topology';
+import type { Answer, Numbered, StopCall } from '../probing/thread.ts';
 import type { NodeKeys } from './probe-keys.ts';
 
 /** What the agent and the thread that probes tell each other. */
@@ -47,11 +48,11 @@ export interface WorkerSettings {
   readonly netnsFd?: number;
 }
 
-export type ToWorker =
-  | { readonly type: 'apply'; readonly id: number; readonly plan: HealthPlan }
-  | { readonly type: 'removeStale'; readonly id: number }
-  | { readonly type: 'setKeys'; readonly id: number; readonly keys: NodeKeys }
-  | { readonly type: 'stop'; readonly id: number };
+export type Call =
+  | { readonly type: 'apply'; readonly plan: HealthPlan }
+  | { readonly type: 'removeStale' }
+  | { readonly type: 'setKeys'; readonly keys: NodeKeys };
+export type ToWorker = Numbered<Call | StopCall>;
 
 export interface PeerReport {
   readonly node: string;
@@ -80,11 +81,11 @@ export interface Measurements {
   readonly rttMs: ReadonlyMap<string, number>;
 }
 
-export type FromWorker =
-  | { readonly type: 'done'; readonly id: number; readonly problems: readonly Problem[] }
-  | { readonly type: 'failed'; readonly id: number; readonly error: string }
+/** What the thread tells without being asked. */
+export type Told =
   | { readonly type: 'changed'; readonly peers: readonly PeerReport[]; readonly gone: readonly string[] }
   | ({ readonly type: 'measured' } & Measurements);
+export type FromWorker = Answer | Told;
 
 /** A peer in one family. */
 export const peerId = (peer: { readonly node: string; readonly family: Family }): string =>

@@ -1,9 +1,7 @@
 import {
   createOutstanding,
   type Health,
-  isNewer,
   NEW_PEER,
-  type Newest,
   nextHealth,
   type ProbeEvent,
   type ProbeReply,
@@ -13,6 +11,8 @@ import {
   resumed,
 } from '@unbounded/health';
 import type { ProbePlan } from '@unbounded/topology';
+import { createRequestFilter } from '../probing/request-filter.ts';
+import { startTicking } from '../probing/ticking.ts';
 import type { Verdict } from './verdict-file.ts';
 
 /** The probing of one peer in one family: requests at the interval of the link, and what their replies mean. */
@@ -61,8 +61,6 @@ export interface SessionOptions {
 /** Time in which a peer that has never answered may carry when there is no other, at least. */
 const GRACE_MS = 10_000;
 const GRACE_DETECTIONS = 3;
-/** After this long without requests older ones are taken again: the peer's clock may have gone back over a reboot. */
-const FORGET_REQUESTS_MS = 30_000;
 
 const NS_PER_MS = 1e6;
 const nowNs = (): bigint => process.hrtime.bigint();
@@ -72,35 +70,6 @@ const areSame = (a: ReachedSites | undefined, b: ReachedSites | undefined): bool
   (a?.truncated === b?.truncated &&
     a?.hashes.length === b?.hashes.length &&
     (a?.hashes.every((hash, index) => hash === b?.hashes[index]) ?? false));
-
-/** Calls `tick` at steady intervals from a random point of the first on; late calls are not made up for. */
-const startTicking = (intervalMs: () => number, tick: () => void): (() => void) => {
-  let due = performance.now() + Math.random() * intervalMs();
-  let timer: NodeJS.Timeout;
-  const next = (): void => {
-    // Timers run before sockets are read: what has arrived while this thread was held up must count first.
-    setImmediate(tick);
-    const now = performance.now();
-    due = Math.max(due + intervalMs(), now);
-    timer = setTimeout(next, due - now);
-  };
-  timer = setTimeout(next, due - performance.now());
-  return () => clearTimeout(timer);
-};
-
-/** Which requests of a peer are new. */
-const createRequestFilter = (): ((request: Newest) => boolean) => {
-  let newest: Newest | undefined;
-  let heardMs = 0;
-  return ({ nonce, sequence }) => {
-    const now = performance.now();
-    if (now - heardMs > FORGET_REQUESTS_MS) newest = undefined;
-    if (!isNewer(newest, { nonce, sequence })) return false;
-    newest = { nonce, sequence };
-    heardMs = now;
-    return true;
-  };
-};
 
 export const createSession = ({ plan, nonce, known, transmit, onVerdict, ...options }: SessionOptions): Session => {
   let settings = plan;

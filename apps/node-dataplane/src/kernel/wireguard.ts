@@ -1,5 +1,5 @@
 import type { Link } from '@unbounded/netlink';
-import type { Problem, WireGuardInterfacePlan } from '@unbounded/topology';
+import type { Problem, WireGuardInterfacePlan, WireGuardPeerPlan } from '@unbounded/topology';
 import {
   type DeviceSpec,
   type DeviceState,
@@ -20,6 +20,9 @@ export interface WireGuardContext {
   readonly unitsFolder: string;
 }
 
+/** Of peers that have a relay: where they begin. Whoever chooses between their ways writes their endpoints from then on. */
+export type EndpointOf = (device: WireGuardInterfacePlan, peer: WireGuardPeerPlan) => string | undefined;
+
 export interface NodeKey {
   readonly privateKey: string;
   /** Where it is, for node-keeper. */
@@ -28,13 +31,29 @@ export interface NodeKey {
 
 const isUserspace = (link: Link): boolean => link.kind?.kind === 'tun';
 
-const peersOf = (plan: WireGuardInterfacePlan): PeerSpec[] =>
-  plan.peers.map(({ publicKey, endpoint, allowedIps, persistentKeepaliveSeconds }) => ({
-    publicKey,
-    allowedIps,
-    ...(endpoint === undefined ? {} : { endpoint }),
-    ...(persistentKeepaliveSeconds === undefined ? {} : { persistentKeepaliveSeconds }),
-  }));
+const peersOf = (plan: WireGuardInterfacePlan, endpointOf: EndpointOf): PeerSpec[] =>
+  plan.peers.map((peer) => {
+    const { publicKey, allowedIps, persistentKeepaliveSeconds } = peer;
+    const endpoint = peer.relay ? endpointOf(plan, peer) : peer.endpoint;
+    return {
+      publicKey,
+      allowedIps,
+      ...(endpoint === undefined ? {} : { endpoint }),
+      ...(persistentKeepaliveSeconds === undefined ? {} : { persistentKeepaliveSeconds }),
+    };
+  });
+
+/** The peers as the device is to have them: endpoints that are somebody else's to choose stay as they are. */
+const withoutChosen = (
+  peers: readonly PeerSpec[],
+  plan: WireGuardInterfacePlan,
+  isKnown: (publicKey: string) => boolean,
+): PeerSpec[] => {
+  const chosen = new Set(plan.peers.flatMap(({ publicKey, relay }) => (relay ? [publicKey] : [])));
+  return peers.map(({ endpoint, ...peer }) =>
+    endpoint === undefined || (chosen.has(peer.publicKey) && isKnown(peer.publicKey)) ? peer : { ...peer, endpoint },
+  );
+};
 
 const GREETING_SECONDS = 25;
 
@@ -60,6 +79,10 @@ const withLearned = (peers: readonly PeerSpec[], state: DeviceState): PeerSpec[]
 const openDevice = (link: Link): WireGuardDevice =>
   isUserspace(link) ? openUserspaceDevice(link.name) : openKernelDevice(link.name);
 
+interface WireGuardWork extends WireGuardContext {
+  readonly endpointOf: EndpointOf;
+}
+
 /** An interface of the plan that is there. */
 interface Wanted {
   readonly plan: WireGuardInterfacePlan;
@@ -67,16 +90,20 @@ interface Wanted {
   readonly key: NodeKey;
 }
 
-const applyOne = async ({ plan, link, key }: Wanted, { unitsFolder }: WireGuardContext): Promise<DeviceState> => {
-  const peers = peersOf(plan);
+const applyOne = async (
+  { plan, link, key }: Wanted,
+  { unitsFolder, endpointOf }: WireGuardWork,
+): Promise<DeviceState> => {
+  const peers = peersOf(plan, endpointOf);
   const unit = { device: plan.name, privateKeyFile: key.file, listenPort: plan.listenPort };
   await using device = openDevice(link);
   const state = await device.get();
   const known = new Set(state.peers.map(({ publicKey }) => publicKey));
+  const isKnown = (publicKey: string): boolean => known.has(publicKey);
   const desired: DeviceSpec = {
     privateKey: key.privateKey,
     listenPort: plan.listenPort,
-    peers: greeting(peers, (publicKey) => !known.has(publicKey)),
+    peers: greeting(withoutChosen(peers, plan, isKnown), (publicKey) => !isKnown(publicKey)),
   };
   if (isUserspace(link)) writeUnit(unitsFolder, { ...unit, peers: withLearned(peers, state) });
   const change = diffDevice(state, desired);
@@ -86,12 +113,12 @@ const applyOne = async ({ plan, link, key }: Wanted, { unitsFolder }: WireGuardC
 };
 
 /** Asks the keeper for the process of a user-space interface that has none yet. */
-const requestProcess = ({ plan, key }: Wanted, { unitsFolder }: WireGuardContext): void => {
+const requestProcess = ({ plan, key }: Wanted, { unitsFolder, endpointOf }: WireGuardWork): void => {
   writeUnit(unitsFolder, {
     device: plan.name,
     privateKeyFile: key.file,
     listenPort: plan.listenPort,
-    peers: greeting(peersOf(plan), () => true),
+    peers: greeting(peersOf(plan, endpointOf), () => true),
   });
 };
 
@@ -105,7 +132,7 @@ export interface WireGuardOutcome {
 export const ensureWireGuard = async (
   plans: readonly WireGuardInterfacePlan[],
   links: ReadonlyMap<string, Link>,
-  context: WireGuardContext,
+  context: WireGuardWork,
 ): Promise<WireGuardOutcome> => {
   const states = new Map<string, DeviceState>();
   const problems: Problem[] = [];

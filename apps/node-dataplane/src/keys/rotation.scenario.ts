@@ -34,7 +34,7 @@ mkdir -p /etc/wireguard; mount --bind "$0" /etc/wireguard
 mount -t sysfs sysfs /sys; mount -t bpf bpf /sys/fs/bpf
 touch "$0/../entered"; exec sleep infinity`;
 
-const run = (...argv: string[]): string => execFileSync(argv[0]!, argv.slice(1), { encoding: 'utf8' });
+export const run = (...argv: string[]): string => execFileSync(argv[0]!, argv.slice(1), { encoding: 'utf8' });
 
 /** Looks until it is so. @throws Error with what was waited for */
 export const until = async (what: string, isSo: () => boolean, withinMs = 60_000): Promise<void> => {
@@ -111,7 +111,7 @@ const startHolder = (netns: Netns, keyFolder: string): ChildProcess =>
 type Run = (...argv: string[]) => string;
 
 /** A pod on the bridge of its node. */
-const plugPod = (node: Made): void => {
+export const plugPod = (node: Pick<Made, 'pod' | 'netns' | 'number' | 'podAddress' | 'run'>): void => {
   const { pod, netns, number, podAddress } = node;
   const inPod: Run = (...argv) => run('nsenter', `--net=${pod.path}`, ...argv);
   inPod('ip', 'link', 'set', 'lo', 'up');
@@ -123,7 +123,7 @@ const plugPod = (node: Made): void => {
 };
 
 /** How to run programs in a node that is to be there until `undo`. */
-const enterNode = async (folder: string, netns: Netns, undo: AsyncDisposableStack) => {
+export const enterNode = async (folder: string, netns: Netns, undo: AsyncDisposableStack) => {
   const holder = startHolder(netns, join(folder, 'wireguard'));
   undo.defer(async () => {
     const ended = new Promise((resolve) => holder.once('exit', resolve));
@@ -257,7 +257,7 @@ const nodeObject = ({ name, number, asked }: Made): object => ({
   status: { addresses: [{ type: 'InternalIP', address: `10.7.0.${number}` }] },
 });
 
-const writeWhole = (file: string, text: string): void => {
+export const writeWhole = (file: string, text: string): void => {
   if (existsSync(file) && readFileSync(file, 'utf8') === text) return;
   writeFileSync(`${file}.new`, text);
   renameSync(`${file}.new`, file);
@@ -317,7 +317,7 @@ const joinNodes = ([a, b]: readonly Made[]): void => {
   }
 };
 
-const endFlow = (worker: Worker): Promise<FlowCount[]> =>
+export const endFlow = (worker: Worker): Promise<FlowCount[]> =>
   new Promise((resolve, reject) => {
     worker.once('message', resolve);
     worker.once('error', reject);

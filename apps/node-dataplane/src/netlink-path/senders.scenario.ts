@@ -13,6 +13,7 @@ import { findMember, type NodePlan, parseWorld, planNode, type TopologyObjects }
 import { generatePrivateKey, publicKeyOf } from '@unbounded/wireguard';
 import { applyPlan, type Dataplane } from '../dataplane.ts';
 import { startHealth } from '../health/health.ts';
+import { noPaths } from '../paths/paths.testdata.ts';
 import { createSysctls } from '../kernel/sysctls.ts';
 import { planFirewall } from '../kernel/firewall.plan.ts';
 import { openNetlinkPath } from './netlink-path.ts';
@@ -222,6 +223,7 @@ const openDataplane = (log: string[]): Dataplane => {
       metrics: createMetrics(),
       onChange: () => undefined,
     }),
+    paths: noPaths(),
     sysctls: createSysctls(join(STATE_FOLDER, 'sysctls.json')),
     wireGuard: { keyOf: () => ({ privateKey, file: '' }), unitsFolder: '/run/unbounded/keeper/units' },
     logger,

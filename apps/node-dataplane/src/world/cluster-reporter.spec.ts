@@ -46,6 +46,8 @@ const fine: NodeReport = {
   protocols: ['VXLAN', 'WireGuard'],
   networkReady: true,
   problems: [],
+  paths: undefined,
+  moves: [],
   routes: undefined,
 };
 const problem = { reason: 'ForeignLink', message: 'a link named vxlan0' };
@@ -136,4 +138,25 @@ test('while the Node is not there nothing is said', async () => {
   node = undefined;
   await open().report({ ...fine, problems: [problem] });
   expect([writes, events]).toEqual([[], []]);
+});
+
+test('a node whose peers have a relay says which go over it, and no more when none has', async () => {
+  const reporter = open();
+  const relayed = Array.from({ length: 7 }, (_, index) => `g${index} (wg51820: probes were not answered)`);
+  await reporter.report({ ...fine, paths: { total: 9, relayed: [] } });
+  expect(condition('UnboundedRelayed')).toMatchObject({ status: 'False', message: 'all of 9 paths are direct' });
+  await reporter.report({ ...fine, paths: { total: 9, relayed } });
+  expect(condition('UnboundedRelayed')).toMatchObject({ status: 'True', reason: 'ByRelay' });
+  expect(condition('UnboundedRelayed')).toMatchObject({
+    message: expect.stringMatching(/^7 of 9 paths go over the relay: g0 \(wg51820: .*, g4 \([^)]*\), and 2 more$/),
+  });
+  expect(condition('UnboundedNetworkDegraded')?.status).toBe('False');
+  const before = writes.length;
+  await reporter.report(fine);
+  expect(writes).toHaveLength(before + 1); // without ours, which the API server then takes away
+});
+
+test('moves between direct and the relay are one Event', async () => {
+  await open().report({ ...fine, moves: ['the path to g1 (wg51820) went from direct to the relay: why', 'another'] });
+  expect(events).toEqual(['the path to g1 (wg51820) went from direct to the relay: why; another']);
 });

@@ -1,5 +1,6 @@
 import { annotations } from '@unbounded/crds';
 import { type Cluster, type EventRecorder, type Node, nodes } from '@unbounded/kube';
+import { listed } from '../paths/moves.ts';
 import { createGatewayReporter } from './gateway-reporter.ts';
 import type { NodeReport, Reporter } from './source.port.ts';
 
@@ -9,6 +10,9 @@ const FIELD_MANAGER = 'unbounded-node-dataplane';
 /** Condition of the Node besides NetworkUnavailable: the network works, but not all of it. */
 export const DEGRADED = 'UnboundedNetworkDegraded';
 
+/** Condition of a Node with peers that have a relay: True while packets to any of them go over it. */
+export const RELAYED = 'UnboundedRelayed';
+
 type ConditionStatus = 'True' | 'False';
 interface NodeCondition {
   readonly type: string;
@@ -17,7 +21,24 @@ interface NodeCondition {
   readonly message: string;
 }
 
-const conditionsOf = ({ networkReady, problems }: NodeReport): NodeCondition[] => [
+const relayedOf = ({ paths }: NodeReport): NodeCondition[] => {
+  if (!paths) return [];
+  const { total, relayed } = paths;
+  return relayed.length === 0
+    ? [{ type: RELAYED, status: 'False', reason: 'Direct', message: `all of ${total} paths are direct` }]
+    : [
+        {
+          type: RELAYED,
+          status: 'True',
+          reason: 'ByRelay',
+          message: `${relayed.length} of ${total} paths go over the relay: ${listed(relayed, ', ')}`,
+        },
+      ];
+};
+
+const conditionsOf = (report: NodeReport): NodeCondition[] => [...networkOf(report), ...relayedOf(report)];
+
+const networkOf = ({ networkReady, problems }: NodeReport): NodeCondition[] => [
   networkReady
     ? {
         type: 'NetworkUnavailable',
@@ -85,7 +106,8 @@ export const createClusterReporter = ({ cluster, nodeName, node, events }: Clust
           reason === condition.reason &&
           message === condition.message,
       );
-    if (wanted.every(same)) return;
+    const isRelayedStale = !report.paths && present.some(({ type }) => type === RELAYED);
+    if (wanted.every(same) && !isRelayedStale) return;
     const now = new Date().toISOString();
     const conditions = wanted.map((condition) => {
       const before = present.find(({ type, status }) => type === condition.type && status === condition.status);
@@ -103,11 +125,23 @@ export const createClusterReporter = ({ cluster, nodeName, node, events }: Clust
     toldProblems = new Set(problems.map(({ message }) => message));
   };
 
+  const recordMoves = ({ moves }: NodeReport, seen: Node): void => {
+    if (moves.length === 0) return;
+    events.record({
+      about: seen,
+      type: 'Normal',
+      reason: 'PathMoved',
+      action: 'ChoosePath',
+      note: listed(moves, '; '),
+    });
+  };
+
   return {
     async report(report) {
       const seen = node();
       if (!seen) return;
       recordNewProblems(report, seen);
+      recordMoves(report, seen);
       await reportAnnotations(report, seen);
       await reportConditions(report, seen);
       await gateway.report(report.routes);

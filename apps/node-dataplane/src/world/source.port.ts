@@ -1,5 +1,6 @@
 import type { AdvertisedRoute } from '@unbounded/crds';
 import type { TopologyObjects } from '@unbounded/topology';
+import type { PathSummary } from '../paths/moves.ts';
 import type { NodeFacts } from './object-files.ts';
 
 /** The objects as they are now. */
@@ -29,6 +30,10 @@ export interface NodeReport {
   /** A plan has been applied: pods have a network. */
   readonly networkReady: boolean;
   readonly problems: readonly { readonly reason: string; readonly message: string }[];
+  /** Of peers that have a relay; undefined: there are none. */
+  readonly paths: PathSummary | undefined;
+  /** Moves between direct and relay since the last report, in words. */
+  readonly moves: readonly string[];
   /** Of a gateway: what lies behind it. */
   readonly routes: Readonly<Record<string, AdvertisedRoute>> | undefined;
 }

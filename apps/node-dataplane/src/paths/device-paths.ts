@@ -1,0 +1,133 @@
+import type { PathProbe } from '@unbounded/health';
+import type { Problem } from '@unbounded/topology';
+import type { DeviceState } from '@unbounded/wireguard';
+import { createEndpoints, isProxied } from './endpoints.ts';
+import type { Correspondent } from './exchange.ts';
+import type { PathDevice, PathPeer, PathReport } from './messages.ts';
+import { createPath, type Found, type Target, type WatchedPath } from './path.ts';
+import { derivePathKeys, type PathKeys } from './path-keys.ts';
+import type { Way } from './way.ts';
+
+/** The paths of one WireGuard interface, one for each of its peers. */
+export interface DevicePaths {
+  readonly plan: PathDevice;
+  /** Watches the peers of the plan; those that are new as WireGuard shows them. */
+  apply(plan: PathDevice, isRelayUp: boolean): Promise<readonly Problem[]>;
+  lanes(): Correspondent[];
+  /** Public keys of all peers. */
+  peers(): string[];
+  stop(): Promise<void>;
+}
+
+export interface DevicePathsOptions {
+  readonly plan: PathDevice;
+  readonly netnsFd?: number;
+  /** Of this process. */
+  readonly nonce: bigint;
+  readonly send: (lane: Correspondent, probe: PathProbe, to: Target) => void;
+  readonly onMoved: (report: PathReport) => void;
+  readonly onGone: (publicKey: string) => void;
+}
+
+interface Lane extends Correspondent {
+  readonly path: WatchedPath;
+  /** What was told last. */
+  told: Way | undefined;
+}
+
+/** After so long WireGuard gives up a session: what it heard before says nothing of now. */
+const SESSION_MS = 180_000;
+/** How often an interface is looked at that has no peers. */
+const IDLE_MS = 10_000;
+
+const foundIn = (state: DeviceState | undefined, publicKey: string): Found => {
+  const { endpoint, latestHandshakeMs } = state?.peers.find((peer) => peer.publicKey === publicKey) ?? {};
+  if (endpoint === undefined || isProxied(endpoint)) return { isDirect: false };
+  const isDirect = latestHandshakeMs !== undefined && Date.now() - latestHandshakeMs < SESSION_MS;
+  return { isDirect, endpoint };
+};
+
+/** Keys of a peer; or the problem of one whose key is of no use. */
+const keysFor = ({ privateKey }: PathDevice, { node, publicKey }: PathPeer): PathKeys | Problem => {
+  try {
+    return derivePathKeys(privateKey, publicKey);
+  } catch (error) {
+    return uselessKey(node, error);
+  }
+};
+
+const uselessKey = (node: string, error: unknown): Problem => ({
+  reason: 'PathProbeFailed',
+  message: `the direct path to ${node} cannot be probed: its WireGuard public key is of no use (${(error as Error).message})`,
+});
+
+export const createDevicePaths = (options: DevicePathsOptions): DevicePaths => {
+  const { netnsFd, nonce, send, onMoved, onGone } = options;
+  let { plan } = options;
+  const lanes = new Map<string, Lane>();
+  const endpoints = createEndpoints({
+    device: plan,
+    ...(netnsFd === undefined ? {} : { netnsFd }),
+    wayOf: (publicKey) => lanes.get(publicKey)?.path.way,
+    intervalMs: () => Math.min(IDLE_MS, ...plan.peers.map(({ intervalMs }) => intervalMs)),
+  });
+
+  const onWay = (publicKey: string): void => {
+    const lane = lanes.get(publicKey);
+    if (!lane?.path.way) return;
+    endpoints.write(publicKey); // before everything else: this is the move
+    const from = lane.told?.path;
+    lane.told = lane.path.way;
+    const { node } = lane.path.peer;
+    onMoved({ device: plan.name, publicKey, node, ...lane.told, ...(from === undefined ? {} : { from }) });
+  };
+  const add = (peer: PathPeer, keys: PathKeys, known: { readonly found: Found; readonly isRelayUp: boolean }): void => {
+    const { publicKey } = peer;
+    const path = createPath({
+      peer,
+      ...known,
+      nonce,
+      transmit: (probe, to) => send(lane, probe, to),
+      isHeardDirectly: (withinMs) => endpoints.isHeardDirectly(publicKey, withinMs),
+      onWay: () => onWay(publicKey),
+    });
+    const { listenPort } = plan;
+    const lane: Lane = { listenPort, keys, path, told: undefined, onProbe: (probe, from) => path.onProbe(probe, from) };
+    lanes.set(publicKey, lane);
+    onWay(publicKey);
+  };
+  const dropStale = (): void => {
+    const wanted = new Set(plan.peers.map(({ publicKey }) => publicKey));
+    for (const [publicKey, { path }] of lanes) {
+      if (wanted.has(publicKey)) continue;
+      path.stop();
+      lanes.delete(publicKey);
+      onGone(publicKey);
+    }
+  };
+
+  return {
+    get plan() {
+      return plan;
+    },
+    async apply(next, isRelayUp) {
+      plan = next;
+      dropStale();
+      const fresh = plan.peers.filter(({ publicKey }) => !lanes.has(publicKey));
+      const state = fresh.length > 0 ? await endpoints.read() : undefined;
+      for (const peer of plan.peers) lanes.get(peer.publicKey)?.path.update(peer, isRelayUp);
+      return fresh.flatMap((peer) => {
+        const keys = keysFor(plan, peer);
+        if ('reason' in keys) return [keys];
+        add(peer, keys, { found: foundIn(state, peer.publicKey), isRelayUp });
+        return [];
+      });
+    },
+    lanes: () => [...lanes.values()],
+    peers: () => [...lanes.keys()],
+    async stop() {
+      for (const { path } of lanes.values()) path.stop();
+      await endpoints.stop();
+    },
+  };
+};

@@ -1,0 +1,142 @@
+import {
+  type DeviceState,
+  openKernelDevice,
+  openUserspaceDevice,
+  type PeerState,
+  type WireGuardDevice,
+  WireGuardError,
+} from '@unbounded/wireguard';
+import type { PathDevice } from './messages.ts';
+import type { Way } from './way.ts';
+
+/**
+ * The endpoints of one WireGuard interface. WireGuard itself moves them to wherever the last authentic packet came from, so
+ * they are looked at in every interval, and written again where a packet has pulled one to the other path.
+ */
+export interface Endpoints {
+  /** What the interface holds; undefined: it is not there, or does not answer. */
+  read(): Promise<DeviceState | undefined>;
+  /** The way of a peer is another: writes it at once. */
+  write(publicKey: string): void;
+  /** Whether the peer was received from directly within so many milliseconds. */
+  isHeardDirectly(publicKey: string, withinMs: number): boolean;
+  /** Ends looking when what has begun is done. */
+  stop(): Promise<void>;
+}
+
+export interface EndpointsOptions {
+  readonly device: PathDevice;
+  readonly netnsFd?: number;
+  /** What is to be; undefined: whatever is. */
+  readonly wayOf: (publicKey: string) => Way | undefined;
+  readonly intervalMs: () => number;
+}
+
+/** After another packet has moved an endpoint the next will soon: so much sooner it is looked at again. */
+const HASTE = 4;
+
+/** On 127.0.0.0/8 or ::1 there are only proxies of relays. */
+export const isProxied = (endpoint: string): boolean => endpoint.startsWith('127.') || endpoint.startsWith('[::1]');
+
+/** Whether WireGuard's endpoint is on the other path. Any address by which the peer came is as direct as the chosen one. */
+export const isPulledAway = (endpoint: string | undefined, way: Way): boolean => {
+  if (way.path === 'relay') return endpoint !== way.endpoint;
+  return endpoint === undefined || isProxied(endpoint);
+};
+
+interface Heard {
+  readonly rxBytes: number;
+  readonly atMs: number;
+}
+
+/** When peers were received from directly, as far as looks can tell. */
+const createEar = () => {
+  const heard = new Map<string, Heard>();
+  return {
+    note({ publicKey, rxBytes, endpoint }: PeerState): void {
+      const before = heard.get(publicKey);
+      const isDirect = endpoint !== undefined && !isProxied(endpoint);
+      const isNews = before !== undefined && rxBytes > before.rxBytes && isDirect;
+      const atMs = isNews ? performance.now() : (before?.atMs ?? Number.NEGATIVE_INFINITY);
+      heard.set(publicKey, { rxBytes, atMs });
+    },
+    within: (publicKey: string, ms: number): boolean =>
+      performance.now() - (heard.get(publicKey)?.atMs ?? Number.NEGATIVE_INFINITY) <= ms,
+  };
+};
+
+const open = ({ name, isUserspace }: PathDevice, netnsFd: number | undefined): WireGuardDevice =>
+  isUserspace ? openUserspaceDevice(name) : openKernelDevice(name, netnsFd === undefined ? {} : { netnsFd });
+
+/** A device that is not there is made or started by others; there is nothing to do until then. */
+const unlessAway = async <T>(work: () => Promise<T>): Promise<T | undefined> => {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof WireGuardError) return undefined;
+    throw error;
+  }
+};
+
+export const createEndpoints = ({ device: plan, netnsFd, wayOf, intervalMs }: EndpointsOptions): Endpoints => {
+  const device = open(plan, netnsFd);
+  const ear = createEar();
+  const changed = new Set<string>();
+  let isStopped = false;
+  let timer: NodeJS.Timeout | undefined;
+  let working: Promise<void> = Promise.resolve();
+
+  const give = async (keys: Iterable<string>): Promise<void> => {
+    const peers = [...keys].flatMap((publicKey) => {
+      const way = wayOf(publicKey);
+      return way ? [{ op: 'update' as const, publicKey, endpoint: way.endpoint }] : [];
+    });
+    if (peers.length > 0) await device.apply({ peers });
+  };
+  const read = async (): Promise<DeviceState | undefined> => {
+    const state = await unlessAway(() => device.get());
+    for (const peer of state?.peers ?? []) ear.note(peer);
+    return state;
+  };
+  const look = async (): Promise<void> => {
+    const state = await read();
+    const pulled = (state?.peers ?? []).filter(({ publicKey, endpoint }) => {
+      const way = wayOf(publicKey);
+      return way !== undefined && isPulledAway(endpoint, way);
+    });
+    await unlessAway(() => give(pulled.map(({ publicKey }) => publicKey)));
+    lookAfter(pulled.length > 0 ? intervalMs() / HASTE : intervalMs());
+  };
+  const work = (job: () => Promise<unknown>): void => {
+    working = working.then(job).then(
+      () => undefined,
+      () => lookAfter(intervalMs()),
+    );
+  };
+  const lookAfter = (ms: number): void => {
+    clearTimeout(timer);
+    if (!isStopped) timer = setTimeout(() => work(look), ms);
+  };
+  lookAfter(0);
+
+  return {
+    read,
+    write(publicKey) {
+      changed.add(publicKey);
+      if (changed.size > 1) return;
+      work(async () => {
+        const keys = [...changed];
+        changed.clear();
+        await unlessAway(() => give(keys));
+        lookAfter(intervalMs() / HASTE); // packets that are under way by the other path pull it back
+      });
+    },
+    isHeardDirectly: (publicKey, withinMs) => ear.within(publicKey, withinMs),
+    async stop() {
+      isStopped = true;
+      clearTimeout(timer);
+      await working;
+      await device[Symbol.asyncDispose]();
+    },
+  };
+};

@@ -1,0 +1,176 @@
+import { createOutstanding, isNewer, type Newest, type PathProbe, type Stance } from '@unbounded/health';
+import { formatEndpoint, parseEndpoint } from '@unbounded/wireguard';
+import { createRequestFilter } from '../probing/request-filter.ts';
+import { startTicking } from '../probing/ticking.ts';
+import type { PathPeer } from './messages.ts';
+import { createWayChooser, type Way } from './way.ts';
+
+/** One lane to one peer: probes of the direct way, and by which way WireGuard is to send. */
+
+/** Where probes go, and from which of our addresses; absent: the kernel's choice. */
+export interface Target {
+  readonly address: string;
+  readonly port: number;
+  readonly localAddress?: string;
+}
+
+/** What an earlier process left in the kernel. */
+export interface Found {
+  /** WireGuard sends directly, and has heard from the peer lately. */
+  readonly isDirect: boolean;
+  /** The peer's endpoint there, when it is no proxy's. */
+  readonly endpoint?: string;
+}
+
+export interface WatchedPath {
+  readonly peer: PathPeer;
+  /** What WireGuard is to have; undefined: whatever it has. */
+  readonly way: Way | undefined;
+  /** Takes new settings; what was proven stays, unless the direct endpoint is another. */
+  update(peer: PathPeer, isRelayUp: boolean): void;
+  /** An authentic packet of the peer. */
+  onProbe(probe: PathProbe, from: Target): 'counted' | 'replayed' | 'unexpected';
+  stop(): void;
+}
+
+export interface PathOptions {
+  readonly peer: PathPeer;
+  readonly isRelayUp: boolean;
+  readonly found: Found;
+  /** Of this process; greater than of any before it. */
+  readonly nonce: bigint;
+  readonly transmit: (probe: PathProbe, to: Target) => void;
+  /** Whether WireGuard received from the peer directly within so many milliseconds. */
+  readonly isHeardDirectly: (withinMs: number) => boolean;
+  readonly onWay: () => void;
+}
+
+/** Health probes go through the tunnel once a second when nothing is set: a living peer is heard within this. */
+const HEARD_WITHIN_MS = 3000;
+
+const targetOf = (endpoint: string | undefined): Target | undefined =>
+  endpoint === undefined ? undefined : parseEndpoint(endpoint);
+
+/** Where the peer is asked: at its planned address, else where it calls from. The last one that answered is its address. */
+const createAddress = (peer: PathPeer, found: Found) => {
+  let target = targetOf(peer.direct ?? (found.isDirect ? found.endpoint : undefined));
+  let proven: Target | undefined;
+  return {
+    get target() {
+      return target;
+    },
+    /** The direct endpoint. */
+    text({ direct }: PathPeer): string | undefined {
+      const known = proven ?? target;
+      return direct ?? (known && formatEndpoint(known));
+    },
+    plan({ direct }: PathPeer): void {
+      [target, proven] = [targetOf(direct) ?? target, undefined];
+    },
+    called: (from: Target) => void (target = from),
+    answered: (asked: Target) => void (proven = asked),
+  };
+};
+
+/** Packets with the peer: what is new, and what answers what. */
+const createTalk = (nonce: bigint, transmit: PathOptions['transmit']) => {
+  let sequence = 0n;
+  let newestSaid: Newest | undefined;
+  const outstanding = createOutstanding<Target>();
+  const accepts = createRequestFilter();
+  return {
+    ask(to: Target, stance: Stance): void {
+      outstanding.add(++sequence, to);
+      transmit({ nonce, sequence, stance }, to);
+    },
+    answer(request: PathProbe, to: Target, stance: Stance): void {
+      const answers = { nonce: request.nonce, sequence: request.sequence };
+      transmit({ nonce, sequence: ++sequence, stance, answers }, to);
+    },
+    /** Whether a request is to be answered: copies of old ones are not. */
+    accepts(request: PathProbe): boolean {
+      if (!accepts(request)) return false;
+      if (newestSaid && request.nonce < newestSaid.nonce) newestSaid = undefined; // its clock went back over a reboot
+      return true;
+    },
+    /** Where the request went that is answered; undefined: none waits for it. */
+    answered: ({ answers }: PathProbe): Target | undefined =>
+      answers?.nonce === nonce ? outstanding.take(answers.sequence) : undefined,
+    /** Whether what the peer says of itself is newer than what it said before: packets may overtake each other. */
+    isNews(probe: PathProbe): boolean {
+      const isNews = isNewer(newestSaid, probe);
+      if (isNews) newestSaid = probe;
+      return isNews;
+    },
+  };
+};
+
+export const createPath = (options: PathOptions): WatchedPath => {
+  const { nonce, found, transmit, isHeardDirectly, onWay } = options;
+  let { peer, isRelayUp } = options;
+  let [isAsked, isHeard, hasEverHeard, isStopped] = [false, false, false, false];
+  const address = createAddress(peer, found);
+  const talk = createTalk(nonce, transmit);
+  const situation = () => ({ peer, isRelayUp, direct: address.text(peer) });
+  const ask = (): void => {
+    if (address.target) talk.ask(address.target, chooser.stance);
+  };
+  const chooser = createWayChooser({ ...situation(), isAdopted: found.isDirect, onWay, onStance: ask });
+
+  /** A peer whose agent is away, or knows no path probes, is not given up while WireGuard hears from it directly. */
+  const isExcused = (): boolean =>
+    !hasEverHeard &&
+    chooser.isDirect &&
+    isHeardDirectly(Math.max(HEARD_WITHIN_MS, peer.intervalMs * peer.detectMultiplier));
+  const tick = (): void => {
+    if (isStopped || peer.mode === 'always') return;
+    if (isAsked && (isHeard || !isExcused())) chooser.passed(isHeard ? 'reply' : 'silence');
+    [isHeard, isAsked] = [false, address.target !== undefined];
+    ask();
+  };
+  const said = (probe: PathProbe): void => {
+    if (talk.isNews(probe) && peer.mode === 'auto') chooser.peerSaid(probe.stance);
+  };
+  const onRequest = (probe: PathProbe, from: Target): void => {
+    if (peer.direct === undefined) address.called(from);
+    said(probe);
+    talk.answer(probe, from, chooser.stance);
+  };
+  const stopTicking = startTicking(() => peer.intervalMs, tick);
+
+  return {
+    get peer() {
+      return peer;
+    },
+    get way() {
+      return chooser.way;
+    },
+    update(changed, isUp) {
+      const isElsewhere = changed.direct !== peer.direct;
+      [peer, isRelayUp] = [changed, isUp];
+      if (isElsewhere) {
+        address.plan(peer);
+        isAsked = false;
+      }
+      chooser.update(situation());
+    },
+    onProbe(probe, from) {
+      if (!probe.answers) {
+        if (!talk.accepts(probe)) return 'replayed';
+        onRequest(probe, from);
+        return 'counted';
+      }
+      const asked = talk.answered(probe);
+      if (!asked) return 'unexpected';
+      [isHeard, hasEverHeard] = [true, true];
+      address.answered(asked);
+      chooser.update(situation());
+      said(probe);
+      return 'counted';
+    },
+    stop() {
+      isStopped = true;
+      stopTicking();
+    },
+  };
+};

@@ -1,0 +1,12 @@
+import { createMetrics, silentLogger } from '@unbounded/telemetry';
+import { createPaths, type Paths } from './paths.ts';
+
+/** The paths of a node without a relay. */
+export const noPaths = (): Paths =>
+  createPaths({
+    relays: { endpointOf: () => undefined, isUp: () => false },
+    keyOf: () => undefined,
+    logger: silentLogger,
+    metrics: createMetrics(),
+    onChange: () => undefined,
+  });

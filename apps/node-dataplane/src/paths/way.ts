@@ -1,0 +1,113 @@
+import {
+  choosePath,
+  heardPeer,
+  nextPath,
+  type Path,
+  type PathChoice,
+  restPath,
+  type Stance,
+  stanceOf,
+  startPath,
+} from '@unbounded/health';
+import type { PathPeer, PathReason } from './messages.ts';
+
+/** By which way WireGuard is to send to a peer, and why: the state machine of a path with what it decides about. */
+
+export interface Way {
+  readonly path: Path;
+  readonly endpoint: string;
+  readonly reason: PathReason;
+}
+
+export interface WayChooser {
+  /** Undefined: whatever WireGuard has. */
+  readonly way: Way | undefined;
+  /** What the peer is told. */
+  readonly stance: Stance;
+  readonly isDirect: boolean;
+  /** An interval passed. */
+  passed(event: 'reply' | 'silence'): void;
+  peerSaid(stance: Stance): void;
+  /** Other settings, or another direct address. */
+  update(situation: Situation): void;
+}
+
+export interface Situation {
+  readonly peer: PathPeer;
+  readonly isRelayUp: boolean;
+  /** Where the peer is directly, as far as is known. */
+  readonly direct: string | undefined;
+}
+
+export interface WayOptions extends Situation {
+  /** An agent of before left the path on direct. */
+  readonly isAdopted: boolean;
+  readonly onWay: () => void;
+  readonly onStance: () => void;
+}
+
+const isSame = (a: Way | undefined, b: Way | undefined): boolean => a?.path === b?.path && a?.endpoint === b?.endpoint;
+
+/** Why direct was left; undefined: it was not. */
+const leftFor = (before: PathChoice, after: PathChoice): 'unanswered' | 'peer' | undefined => {
+  if (before.state !== 'Direct' || after.state === 'Direct') return undefined;
+  return after.state === 'Held' ? 'unanswered' : 'peer';
+};
+
+export const createWayChooser = ({ isAdopted, onWay, onStance, ...options }: WayOptions): WayChooser => {
+  let situation: Situation = options;
+  let choice = startPath(isAdopted ? 'Direct' : 'Relay');
+  let provenBy: PathReason = isAdopted ? 'adopted' : 'proven';
+  let left: PathReason = 'unproven';
+  let way: Way | undefined;
+
+  const stance = (): Stance => (situation.peer.mode === 'always' ? 'relay' : stanceOf(choice));
+  const reasonFor = (path: Path): PathReason => {
+    if (situation.peer.mode === 'always') return 'always';
+    if (path === 'relay') return left;
+    return choice.state === 'Direct' ? provenBy : 'noRelay';
+  };
+  const choose = (): Way | undefined => {
+    const { peer, isRelayUp, direct } = situation;
+    const { mode, proxy } = peer;
+    const path = choosePath(choice, {
+      mode,
+      isRelayUp,
+      hasProxy: proxy !== undefined,
+      hasDirect: direct !== undefined,
+    });
+    return path && { path, endpoint: (path === 'relay' ? proxy : direct)!, reason: reasonFor(path) };
+  };
+  const go = (next: PathChoice, said = stance()): void => {
+    left = leftFor(choice, next) ?? left;
+    choice = situation.isRelayUp ? next : restPath(next);
+    if (choice.state !== 'Direct') provenBy = 'proven';
+    const chosen = choose();
+    const isOther = !isSame(chosen, way);
+    way = chosen;
+    if (isOther) onWay();
+    if (stance() !== said) onStance();
+  };
+  way = choose();
+
+  return {
+    get way() {
+      return way;
+    },
+    get stance() {
+      return stance();
+    },
+    get isDirect() {
+      return choice.state === 'Direct';
+    },
+    passed: (event) => go(nextPath(choice, event, situation.peer)),
+    peerSaid: (said) => go(heardPeer(choice, said)),
+    update(next) {
+      const said = stance();
+      const isReset = next.peer.direct !== situation.peer.direct || next.peer.mode === 'always';
+      situation = next;
+      if (isReset) [choice, left] = [startPath('Relay'), 'unproven'];
+      go(choice, said);
+    },
+  };
+};

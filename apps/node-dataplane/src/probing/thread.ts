@@ -1,0 +1,98 @@
+import { Worker } from 'node:worker_threads';
+import type { Logger } from '@unbounded/telemetry';
+import type { Problem } from '@unbounded/topology';
+
+/** A thread of the agent, from outside: calls with answers, and a new start when it ends. */
+export interface AgentThread<Call> {
+  /** @throws Error (rejects) when the thread cannot do it, or ends before it has answered */
+  call(message: Call | StopCall): Promise<readonly Problem[]>;
+  stop(): Promise<void>;
+}
+
+export interface StopCall {
+  readonly type: 'stop';
+}
+
+/** How a thread answers a call. */
+export type Answer =
+  | { readonly type: 'done'; readonly id: number; readonly problems: readonly Problem[] }
+  | { readonly type: 'failed'; readonly id: number; readonly error: string };
+
+/** A call as the thread gets it. */
+export type Numbered<Call> = Call & { readonly id: number };
+
+export interface ThreadOptions<Told> {
+  /** What it is called in messages and in the process list. */
+  readonly name: string;
+  /** What it does, for the log: 'the thread that probes'. */
+  readonly what: string;
+  readonly file: URL;
+  /** What it is started with. */
+  readonly settings: unknown;
+  readonly logger: Logger;
+  readonly onTold: (message: Told) => void;
+  /** The thread had ended and is there again: it knows nothing. */
+  readonly onRestart: () => void;
+}
+
+const RESTART_AFTER_MS = 1000;
+
+export const startThread = <Call extends { readonly type: string }, Told extends { readonly type: string }>(
+  options: ThreadOptions<Told>,
+): AgentThread<Call> => {
+  const { name, what, file, settings, logger, onTold, onRestart } = options;
+  const waiting = new Map<number, PromiseWithResolvers<readonly Problem[]>>();
+  let worker: Worker | undefined;
+  let lastId = 0;
+  let isStopping = false;
+  let restart: NodeJS.Timeout | undefined;
+
+  const onMessage = (message: Answer | Told): void => {
+    if (!('id' in message)) return onTold(message);
+    const answer = message;
+    const call = waiting.get(answer.id);
+    waiting.delete(answer.id);
+    if (answer.type === 'done') call?.resolve(answer.problems);
+    else call?.reject(new Error(`${name}: ${answer.error}`));
+  };
+  const onExit = (): void => {
+    worker = undefined;
+    for (const call of waiting.values()) call.reject(new Error(`${name}: ${what} has ended`));
+    waiting.clear();
+    if (isStopping) return;
+    logger.error(`${what} has ended; what the kernel holds stays, and it is started anew`);
+    restart = setTimeout(() => {
+      start();
+      onRestart();
+    }, RESTART_AFTER_MS);
+  };
+  const start = (): void => {
+    worker = new Worker(file, { name, workerData: settings });
+    worker.on('message', onMessage);
+    worker.on('error', (error) => logger.error({ err: error }, `${what} failed`));
+    worker.on('exit', onExit);
+  };
+  const call: AgentThread<Call>['call'] = (message) => {
+    if (!worker) return Promise.reject(new Error(`${name}: ${what} has ended and starts anew soon`));
+    const id = ++lastId;
+    const answer = Promise.withResolvers<readonly Problem[]>();
+    waiting.set(id, answer);
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, no window
+    worker.postMessage({ ...message, id });
+    return answer.promise;
+  };
+  start();
+
+  return {
+    call,
+    async stop() {
+      isStopping = true;
+      clearTimeout(restart);
+      if (!worker) return;
+      const { promise: ended, resolve } = Promise.withResolvers<void>();
+      worker.once('exit', () => resolve());
+      await call({ type: 'stop' }).catch(() => undefined);
+      await ended;
+    },
+  };
+};
