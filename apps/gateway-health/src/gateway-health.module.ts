@@ -1,22 +1,73 @@
-import { type ConfigOf, type controlPlaneOptions } from '@unbounded/config';
-import { createController, watches } from '@unbounded/controller-runtime';
+import { RELAY_SERVICE } from '@unbounded/config/ownership';
+import { type Controller, createController, type Informer, watches } from '@unbounded/controller-runtime';
 import {
   gatewayPoolKind,
   gatewayPoolNodeKind,
   gatewayPoolPeeringKind,
+  meshKind,
   siteGatewayPoolAssignmentKind,
   siteKind,
   sitePeeringKind,
 } from '@unbounded/crds';
-import { hostModule, type HostPart, type HostServices, openControlPlane } from '@unbounded/host';
-import { clientOf, nodes as nodeResource, resourceOf, withoutImages } from '@unbounded/kube';
+import { type ControlPlane, hostModule, type HostPart, type HostServices, openControlPlane } from '@unbounded/host';
+import {
+  clientOf,
+  deployments,
+  type Node,
+  nodes as nodeResource,
+  resourceOf,
+  secrets,
+  services as serviceResource,
+  withoutImages,
+} from '@unbounded/kube';
 
 import { gatewayNodeFingerprint, gatewaysReconciler } from './gateways.reconciler.ts';
+import type { GatewayHealthConfig } from './gateway-health.config.ts';
 import { gatewayMetrics } from './gateway-metrics.ts';
-
-export type GatewayHealthConfig = ConfigOf<typeof controlPlaneOptions>;
+import { relayNodeFingerprint, relayReconciler } from './relay.reconciler.ts';
 
 const GATHER_MS = 50;
+
+const imageOf = ({ relayImage, relayImagePullPolicy, relayImagePullSecrets = '' }: GatewayHealthConfig) =>
+  relayImage === undefined
+    ? undefined
+    : {
+        image: relayImage,
+        pullPolicy: relayImagePullPolicy,
+        pullSecrets: relayImagePullSecrets.split(',').filter(Boolean),
+      };
+
+/** Beside the gateways': it has a lock on nothing of theirs, and its failures are its own. */
+const relayController = (plane: ControlPlane, nodes: Informer<Node>, config: GatewayHealthConfig): Controller => {
+  const namespace = config.leaseNamespace;
+  const filter = { namespace, fieldSelector: `metadata.name=${RELAY_SERVICE}` };
+  const meshes = plane.informer(resourceOf(meshKind));
+  const keysOf = () => ['relay'];
+  return createController({
+    name: 'relay',
+    sources: [
+      watches(meshes, { keysOf }),
+      watches(plane.informer(deployments, { filter }), { keysOf }),
+      watches(plane.informer(serviceResource, { filter }), { keysOf }),
+      watches(nodes, { keysOf, fingerprint: relayNodeFingerprint }),
+    ],
+    reconcile: relayReconciler({
+      caches: { meshes, nodes },
+      clients: {
+        meshes: clientOf(plane.cluster, meshKind),
+        deployments: plane.cluster.client(deployments),
+        services: plane.cluster.client(serviceResource),
+        secrets: plane.cluster.client(secrets),
+      },
+      recorder: plane.recorder,
+      namespace,
+      image: imageOf(config),
+    }),
+    gatherMs: GATHER_MS,
+    logger: plane.logger,
+    metrics: plane.metrics,
+  });
+};
 
 const createParts = (config: GatewayHealthConfig, services: HostServices): readonly HostPart[] => {
   const plane = openControlPlane({ name: 'gateway-health', config, services });
@@ -62,7 +113,7 @@ const createParts = (config: GatewayHealthConfig, services: HostServices): reado
     logger: plane.logger,
     metrics: plane.metrics,
   });
-  return [plane.part([controller])];
+  return [plane.part([controller, relayController(plane, caches.nodes, config)])];
 };
 
 export const gatewayHealthModule = (config: GatewayHealthConfig) => (services: HostServices) =>

@@ -1,9 +1,10 @@
-import { controlPlaneOptions, loadConfig } from '@unbounded/config';
+import { loadConfig } from '@unbounded/config';
 import { runHost } from '@unbounded/host';
 
+import { gatewayHealthOptions } from './gateway-health.config.ts';
 import { gatewayHealthModule } from './gateway-health.module.ts';
 
-const config = loadConfig('gateway-health', controlPlaneOptions, process);
+const config = loadConfig('gateway-health', gatewayHealthOptions, process);
 await runHost({
   name: 'gateway-health',
   logLevel: config.logLevel,

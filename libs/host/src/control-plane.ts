@@ -34,7 +34,10 @@ export interface ControlPlaneOptions {
 export interface ControlPlane extends HostServices {
   readonly cluster: Cluster;
   readonly recorder: EventRecorder;
-  informer<T extends KubeObject>(resource: Resource<T>, options?: Pick<InformerOptions<T>, 'trim'>): Informer<T>;
+  informer<T extends KubeObject>(
+    resource: Resource<T>,
+    options?: Pick<InformerOptions<T>, 'trim' | 'filter'>,
+  ): Informer<T>;
   /** Everything that `informer` gave, the election and these controllers, as one part of the host. */
   part(controllers: readonly Controller[]): HostPart;
 }

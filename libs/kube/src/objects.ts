@@ -7,6 +7,7 @@ import {
   type V1Namespace,
   type V1Node,
   type V1Pod,
+  type V1Secret,
   type V1Service,
   type V1ServiceAccount,
 } from '@kubernetes/client-node';
@@ -37,6 +38,7 @@ export type CoreEvent = Named<CoreV1Event>;
 export type Namespace = Named<V1Namespace>;
 export type Pod = Named<V1Pod>;
 export type ServiceAccount = Named<V1ServiceAccount>;
+export type Secret = Named<V1Secret>;
 export type Service = Named<V1Service>;
 export type Deployment = Named<V1Deployment>;
 export type Crd = Named<V1CustomResourceDefinition>;

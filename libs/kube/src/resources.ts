@@ -10,6 +10,7 @@ import {
   type Node,
   type Pod,
   type Resource,
+  type Secret,
   type Service,
   type ServiceAccount,
 } from './objects.ts';
@@ -27,6 +28,7 @@ const resource = <T extends KubeObject>(
 export const nodes = resource<Node>('Node', 'v1', 'nodes', false);
 export const pods = resource<Pod>('Pod', 'v1', 'pods', true);
 export const services = resource<Service>('Service', 'v1', 'services', true);
+export const secrets = resource<Secret>('Secret', 'v1', 'secrets', true);
 export const deployments = resource<Deployment>('Deployment', 'apps/v1', 'deployments', true);
 export const namespaces = resource<Namespace>('Namespace', 'v1', 'namespaces', false);
 export const serviceAccounts = resource<ServiceAccount>('ServiceAccount', 'v1', 'serviceaccounts', true);

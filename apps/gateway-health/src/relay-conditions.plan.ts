@@ -1,0 +1,66 @@
+import { type Mesh, MESH_NAME } from '@unbounded/crds';
+import { type NewCondition } from '@unbounded/kube';
+
+import { managedRelay } from './relay.plan.ts';
+
+/** What there is of the managed relay. */
+export interface RelaySeen {
+  /** Objects under our names that somebody else made: kind and name. */
+  readonly foreign: readonly string[];
+  /** Why none can be run. */
+  readonly obstacle?: string;
+  /** Where nodes outside find it, best first. */
+  readonly endpoints: readonly string[];
+  readonly availableReplicas: number;
+}
+
+const TYPE = 'RelayReady';
+
+const verdictOf = (
+  mesh: Mesh,
+  { foreign, obstacle, endpoints, availableReplicas }: RelaySeen,
+): Omit<NewCondition, 'type'> => {
+  const { replicas = 1, serviceType = 'LoadBalancer' } = managedRelay(mesh)!;
+  const bad = (reason: string, message: string) => ({ status: 'False', reason, message }) as const;
+  if (foreign.length > 0)
+    return bad(
+      'NotOurs',
+      `${foreign.join(', ')} was made by somebody else and is left alone: remove it (chart: relay.enabled=false), or say provider: external`,
+    );
+  if (obstacle !== undefined) return bad('NoImage', obstacle);
+  const running = `${availableReplicas} of ${replicas} replicas are available`;
+  if (availableReplicas === 0) return bad('NotAvailable', `${running}: see the Deployment "relay" and its pods`);
+  if (endpoints.length === 0)
+    return bad(
+      'NoAddress',
+      serviceType === 'NodePort'
+        ? `${running}, but no node has a public address (ExternalIP, or a public InternalIP) at which nodes outside would find the node port`
+        : `${running}, but the load balancer of the Service "relay" has no address yet; externalIPs or serviceType: NodePort do without one`,
+    );
+  return { status: 'True', reason: 'Available', message: `at ${endpoints.slice(0, 3).join(', ')}; ${running}` };
+};
+
+/** Of a relay that is not ours to run there is nothing to say, but that must be said where something was said before. */
+const notOurs = ({ spec, status }: Mesh): Omit<NewCondition, 'type'> | undefined => {
+  const unknown = (reason: string, message: string) => ({ status: 'Unknown', reason, message }) as const;
+  if (spec.relay?.mode === 'never') return unknown('Never', 'mode: never, so none runs');
+  if (spec.relay)
+    return unknown(
+      'External',
+      'it is not run here: nodes that do not reach it say so (UnboundedNetworkDegraded, RelayAway)',
+    );
+  return status?.conditions?.some(({ type }) => type === TYPE)
+    ? unknown('NoRelay', 'the Mesh has no relay')
+    : undefined;
+};
+
+/** The conditions of a Mesh; none where there never was a relay. */
+export const planRelayConditions = (mesh: Mesh, seen: RelaySeen | undefined): NewCondition[] => {
+  const observed = mesh.metadata.generation === undefined ? {} : { observedGeneration: mesh.metadata.generation };
+  if (mesh.metadata.name !== MESH_NAME) {
+    const message = `only the Mesh named "${MESH_NAME}" counts`;
+    return [{ type: TYPE, status: 'False', reason: 'Ignored', message, ...observed }];
+  }
+  const verdict = seen === undefined ? notOurs(mesh) : verdictOf(mesh, seen);
+  return verdict === undefined ? [] : [{ type: TYPE, ...verdict, ...observed }];
+};

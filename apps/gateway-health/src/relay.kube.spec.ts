@@ -1,0 +1,220 @@
+import { meshKind, type RelaySpec } from '@unbounded/crds';
+import {
+  clientOf,
+  coreClients,
+  deployments,
+  isForbidden,
+  isNotFound,
+  type KubeObject,
+  openCluster,
+  secrets,
+  services,
+} from '@unbounded/kube';
+
+import {
+  type ApiServer,
+  type AppProcess,
+  createNode,
+  resetCluster,
+  startApiServer,
+  startApp,
+  until,
+} from '@unbounded/testing';
+import { accessRules, NAMESPACE, yamlOf } from '@unbounded/testing/chart';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+
+import { planDeployment } from './relay.plan.ts';
+
+/** Against the real API server, with the rights and the admission policies of the chart. */
+
+let api: ApiServer;
+let kubeconfig: string;
+const apps: AppProcess[] = [];
+const at = { namespace: NAMESPACE };
+const clients = () => ({
+  deployments: api.cluster.client(deployments),
+  services: api.cluster.client(services),
+  secrets: api.cluster.client(secrets),
+});
+const meshes = () => clientOf(api.cluster, meshKind);
+beforeAll(async () => {
+  api = await startApiServer();
+  await resetCluster(api.cluster);
+  api.apply(yamlOf(accessRules()));
+  kubeconfig = api.kubeconfigFor(await api.serviceAccountToken(NAMESPACE, 'gateway-health'));
+});
+beforeEach(async () => {
+  await resetCluster(api.cluster);
+  for (const client of Object.values(clients()))
+    for (const { metadata } of await (client as ReturnType<typeof clients>['services']).listAll(at))
+      await client.delete(metadata.name, at);
+});
+afterEach(async () => {
+  for (const app of apps.splice(0)) await app.stop('SIGKILL');
+});
+afterAll(() => api?.stop());
+
+const start = (...flags: string[]): AppProcess => {
+  const app = startApp('gateway-health', ['--kubeconfig', kubeconfig, ...flags]);
+  apps.push(app);
+  return app;
+};
+const startWithImage = () => start('--relay-image', 'registry.example.com/unbounded:1');
+const create = (relay: RelaySpec, name = 'default') =>
+  meshes().create({
+    apiVersion: 'net.unbounded-cloud.io/v1alpha1',
+    kind: 'Mesh',
+    metadata: { name },
+    spec: { relay },
+  });
+const managed = (block: NonNullable<RelaySpec['managed']> = {}): RelaySpec => ({ provider: 'managed', managed: block });
+const verdict = async (name = 'default') => {
+  const condition = (await meshes().get(name)).status?.conditions?.find(({ type }) => type === 'RelayReady');
+  return condition && `${condition.status} ${condition.reason}: ${condition.message}`;
+};
+const says = (text: string) => async () => (await verdict())?.includes(text);
+const gone = async (get: () => Promise<KubeObject>) => get().then(() => false, isNotFound);
+const becomeAvailable = (count: number) =>
+  clients().deployments.mergePatch(
+    'relay',
+    { status: { replicas: count, availableReplicas: count, readyReplicas: count } },
+    { ...at, subresource: 'status' },
+  );
+
+test('a managed relay is made as asked for, changed with it, and taken away with it', async () => {
+  startWithImage();
+  await create(managed({ replicas: 2, port: 4443 }));
+  const { deployments: all, services: reached, secrets: kept } = clients();
+  await until('Service', () => reached.get('relay', at));
+  expect((await all.get('relay', at)).spec?.replicas).toBe(2);
+  expect((await reached.get('relay', at)).spec).toMatchObject({ type: 'LoadBalancer', ports: [{ port: 4443 }] });
+  expect((await reached.get('relay-headless', at)).spec?.clusterIP).toBe('None');
+  const secret = (await kept.get('relay-links', at)).data;
+  await until('told', says('False NotAvailable: 0 of 2 replicas'));
+  await meshes().mergePatch('default', { spec: { relay: { managed: { replicas: 3 } } } });
+  await until('scaled', async () => (await all.get('relay', at)).spec?.replicas === 3);
+  expect((await kept.get('relay-links', at)).data).toEqual(secret);
+  await meshes().mergePatch('default', {
+    spec: { relay: { provider: 'external', external: { endpoint: 'relay.example.com:3478' } } },
+  });
+  for (const get of [
+    () => all.get('relay', at),
+    () => reached.get('relay', at),
+    () => reached.get('relay-headless', at),
+    () => kept.get('relay-links', at),
+  ])
+    await until('gone', () => gone(get));
+  await until('told', says('Unknown External'));
+});
+
+test('it is ready when a replica is available and nodes outside can find it; the address is shown', async () => {
+  startWithImage();
+  await create(managed());
+  await until('Deployment', () => clients().deployments.get('relay', at));
+  await until('Service', () => clients().services.get('relay', at));
+  await becomeAvailable(1);
+  await until('told', says('False NoAddress'));
+  const status = { status: { loadBalancer: { ingress: [{ ip: '203.0.113.5' }] } } };
+  await clients().services.mergePatch('relay', status, { ...at, subresource: 'status' });
+  await until('told', says('True Available: at 203.0.113.5:3478; 1 of 1'));
+  expect((await meshes().get('default')).status?.relayEndpoint).toBe('203.0.113.5:3478');
+});
+
+test('by a node port it is found at nodes with a public address', async () => {
+  startWithImage();
+  await create(managed({ serviceType: 'NodePort' }));
+  const service = await until('Service', () => clients().services.get('relay', at));
+  await becomeAvailable(1);
+  await until('told', says('no node has a public address'));
+  await createNode(coreClients(api.cluster).nodes, { name: 'n1', externalIPs: ['203.0.113.7'] });
+  const endpoint = `203.0.113.7:${service.spec!.ports![0]!.nodePort}`;
+  await until('told', says(`True Available: at ${endpoint}`));
+  expect((await meshes().get('default')).status?.relayEndpoint).toBe(endpoint);
+});
+
+test('what somebody changes or deletes is made again', async () => {
+  startWithImage();
+  await create(managed());
+  const { services: reached, deployments: all } = clients();
+  const { metadata } = await until('Service', () => reached.get('relay', at));
+  await all.mergePatch('relay', { spec: { replicas: 7 } }, at);
+  await until('one replica', async () => (await all.get('relay', at)).spec?.replicas === 1);
+  await reached.delete('relay', at);
+  const again = await until('another', async () => {
+    const found = await reached.get('relay', at);
+    return found.metadata.uid !== metadata.uid && found;
+  });
+  expect(again.spec?.type).toBe('LoadBalancer');
+});
+
+test('what was made by others is left alone, and told', async () => {
+  const spec = { ports: [{ port: 1 }], selector: { app: 'theirs' } };
+  const theirs = { apiVersion: 'v1', kind: 'Service', metadata: { name: 'relay', ...at }, spec };
+  const { metadata } = await clients().services.create(theirs);
+  startWithImage();
+  await create(managed());
+  await until('told', says(`False NotOurs: Service ${NAMESPACE}/relay was made by somebody else`));
+  await meshes().delete('default');
+  await create({ provider: 'external', external: { endpoint: 'relay.example.com:3478' } });
+  await until('told', says('Unknown External'));
+  expect((await clients().services.get('relay', at)).metadata.resourceVersion).toBe(metadata.resourceVersion);
+  expect((await clients().deployments.listAll(at)).length).toBe(0);
+});
+
+test('a Mesh that goes takes its relay along, also while nobody was looking', async () => {
+  const first = startWithImage();
+  await create(managed());
+  await until('Service', () => clients().services.get('relay', at));
+  await first.stop('SIGKILL');
+  await meshes().delete('default');
+  startWithImage();
+  await until('gone', () => gone(() => clients().deployments.get('relay', at)), 30_000);
+  await until('gone', () => gone(() => clients().services.get('relay', at)));
+  expect(await clients().deployments.listAll(at)).toEqual([]);
+});
+
+test('without an image nothing is made, and a Mesh of another name does not count', async () => {
+  start();
+  await create(managed());
+  await create(managed(), 'other');
+  await until('told', says('False NoImage'));
+  await until('told', async () => (await verdict('other'))?.includes('only the Mesh named "default" counts'));
+  expect((await clients().deployments.listAll(at)).length).toBe(0);
+});
+
+describe('gateway-health may not use its rights for anything else', () => {
+  const deploymentWith = (pod: object, name = 'relay') => {
+    const mesh = {
+      apiVersion: 'net.unbounded-cloud.io/v1alpha1',
+      kind: 'Mesh',
+      metadata: { name: 'default' },
+    } as const;
+    const image = { image: 'registry/unbounded:1', pullPolicy: 'Always', pullSecrets: [] };
+    const place = { mesh: { ...mesh, spec: { relay: managed() } }, namespace: NAMESPACE };
+    const { spec, ...rest } = planDeployment(place, image);
+    const template = { ...spec.template, spec: { ...spec.template.spec, ...pod } };
+    return { ...rest, metadata: { name, ...at, labels: rest.metadata.labels }, spec: { ...spec, template } };
+  };
+  const [container] = deploymentWith({}).spec.template.spec.containers;
+
+  test.each<[string, object, string?]>([
+    ['another Deployment', {}, 'other'],
+    ['a service account', { serviceAccountName: 'node-dataplane' }],
+    ['a token', { automountServiceAccountToken: true }],
+    ['the network of the host', { hostNetwork: true }],
+    ['a folder of the host', { volumes: [{ name: 'links', hostPath: { path: '/' } }] }],
+    ['another Secret', { volumes: [{ name: 'links', secret: { secretName: 'other' } }] }],
+    ['root', { securityContext: { runAsUser: 0 } }],
+    ['a capability', { containers: [{ ...container, securityContext: { capabilities: { add: ['NET_ADMIN'] } } }] }],
+  ])('%s', async (_, pod, name) => {
+    const cluster = openCluster({ kubeconfig });
+    const apply = (object: KubeObject) =>
+      cluster.client(deployments).apply(object, { ...at, fieldManager: 'test', force: true });
+    await until('the policy is in force', () =>
+      apply(deploymentWith({ hostPID: true })).then(() => false, isForbidden),
+    );
+    await expect(apply(deploymentWith(pod, name))).rejects.toSatisfy(isForbidden);
+    await apply(deploymentWith({}));
+    cluster.close();
+  });
+});

@@ -1,0 +1,136 @@
+import { type Mesh, type RelaySpec } from '@unbounded/crds';
+import { describe, expect, test } from 'vitest';
+
+import { planRelayConditions, type RelaySeen } from './relay-conditions.plan.ts';
+import { isOurs, linksSecret, managedRelay, planDeployment, planServices } from './relay.plan.ts';
+
+const meshOf = (relay: RelaySpec | undefined, name = 'default'): Mesh => ({
+  apiVersion: 'net.unbounded-cloud.io/v1alpha1',
+  kind: 'Mesh',
+  metadata: { name, uid: 'uid-of-mesh', generation: 3 },
+  spec: relay === undefined ? {} : { relay },
+});
+const managed = (block: NonNullable<RelaySpec['managed']> = {}, mode?: RelaySpec['mode']): Mesh =>
+  meshOf({ provider: 'managed', managed: block, ...(mode ? { mode } : {}) });
+const external = meshOf({ provider: 'external', external: { endpoint: 'relay.example.com:3478' }, managed: {} });
+const place = (mesh: Mesh) => ({ mesh, namespace: 'net' });
+const image = { image: 'registry/unbounded:1', pullPolicy: 'IfNotPresent', pullSecrets: [] };
+
+describe('a relay is run', () => {
+  test.each([
+    ['for a managed one', managed(), true],
+    ['not for one elsewhere', external, false],
+    ['not in mode never', managed({}, 'never'), false],
+    ['not for a Mesh without one', meshOf(undefined), false],
+  ])('%s', (_, mesh, isRun) => expect(managedRelay(mesh) !== undefined).toBe(isRun));
+});
+
+describe('the Deployment', () => {
+  const { spec } = planDeployment(place(managed({ replicas: 3 })), image);
+
+  test('has as many replicas as asked for, spread, and never one fewer during a change', () => {
+    expect(spec).toMatchObject({
+      replicas: 3,
+      strategy: { rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
+      template: { spec: { topologySpreadConstraints: [{ topologyKey: 'kubernetes.io/hostname' }] } },
+    });
+  });
+
+  test('gives a pod longer to end than its clients need to leave', () => {
+    const { terminationGracePeriodSeconds, containers } = spec.template.spec;
+    const [relay] = containers;
+    expect(relay!.lifecycle.preStop.sleep.seconds).toBeGreaterThan(relay!.readinessProbe.periodSeconds);
+    const drain = Number(/--drain-time=(\d+)s/.exec(relay!.args.join(' '))?.[1]);
+    expect(terminationGracePeriodSeconds).toBeGreaterThan(relay!.lifecycle.preStop.sleep.seconds + drain);
+  });
+
+  test('runs the image of the installation, and its replicas know each other by the headless Service', () => {
+    const [relay] = spec.template.spec.containers;
+    expect(relay).toMatchObject({ image: 'registry/unbounded:1', imagePullPolicy: 'IfNotPresent' });
+    expect(relay!.args).toContain('--link-peers=relay-headless.net.svc:3479');
+  });
+});
+
+describe('the Services', () => {
+  test('lead from the port that is asked for to the relay’s own, which needs no privilege', () => {
+    const [headless, outside] = planServices(place(managed({ port: 443 })));
+    expect(outside.spec).toMatchObject({
+      type: 'LoadBalancer',
+      externalTrafficPolicy: 'Local',
+      ports: [{ port: 443, targetPort: 'relay' }],
+    });
+    expect(headless.spec).toMatchObject({ clusterIP: 'None', publishNotReadyAddresses: true });
+    const [relay] = planDeployment(place(managed({ port: 443 })), image).spec.template.spec.containers;
+    expect(relay!.ports).toContainEqual({ name: 'relay', containerPort: 3478 });
+  });
+
+  test('a node port answers on nodes without a relay too, and the relay takes many clients from one address', () => {
+    const mesh = managed({ serviceType: 'NodePort' });
+    expect(planServices(place(mesh))[1].spec).toMatchObject({ type: 'NodePort', externalTrafficPolicy: 'Cluster' });
+    expect(planDeployment(place(mesh), image).spec.template.spec.containers[0]!.args).toContain(
+      '--max-connections-per-address=16384',
+    );
+  });
+});
+
+test('every object is ours by its label, and goes with the Mesh', () => {
+  const all = [
+    linksSecret(place(managed()), 'x'),
+    ...planServices(place(managed())),
+    planDeployment(place(managed()), image),
+  ];
+  for (const object of all) {
+    expect(isOurs(object)).toBe(true);
+    expect(object.metadata.ownerReferences).toEqual([expect.objectContaining({ kind: 'Mesh', uid: 'uid-of-mesh' })]);
+  }
+  expect(isOurs({ metadata: { labels: { 'app.kubernetes.io/managed-by': 'Helm' } } })).toBe(false);
+});
+
+describe('RelayReady', () => {
+  const seen: RelaySeen = { foreign: [], endpoints: ['203.0.113.5:3478'], availableReplicas: 1 };
+  test.each<[string, Mesh, RelaySeen | undefined, string, string]>([
+    ['available', managed(), seen, 'True Available', 'at 203.0.113.5:3478; 1 of 1 replicas are available'],
+    [
+      'no replica',
+      managed({ replicas: 2 }),
+      { ...seen, availableReplicas: 0 },
+      'False NotAvailable',
+      '0 of 2 replicas',
+    ],
+    ['no balancer', managed(), { ...seen, endpoints: [] }, 'False NoAddress', 'externalIPs or serviceType: NodePort'],
+    [
+      'no public node',
+      managed({ serviceType: 'NodePort' }),
+      { ...seen, endpoints: [] },
+      'False NoAddress',
+      'no node has a public address',
+    ],
+    ['foreign', managed(), { ...seen, foreign: ['Service net/relay'] }, 'False NotOurs', 'Service net/relay was made'],
+    ['no image', managed(), { ...seen, obstacle: 'without --relay-image' }, 'False NoImage', '--relay-image'],
+    ['elsewhere', external, undefined, 'Unknown External', 'it is not run here'],
+    ['never', managed({}, 'never'), undefined, 'Unknown Never', 'mode: never'],
+    [
+      'another Mesh',
+      meshOf(managed().spec.relay, 'other'),
+      undefined,
+      'False Ignored',
+      'only the Mesh named "default"',
+    ],
+  ])('%s', (_, mesh, what, verdict, message) => {
+    const [condition] = planRelayConditions(mesh, what);
+    expect(`${condition?.status} ${condition?.reason}`).toBe(verdict);
+    expect(condition).toMatchObject({
+      type: 'RelayReady',
+      observedGeneration: 3,
+      message: expect.stringContaining(message),
+    });
+  });
+
+  test('is said of no Mesh that never had a relay, and taken back of one that had', () => {
+    expect(planRelayConditions(meshOf(undefined), undefined)).toEqual([]);
+    const [condition] = planRelayConditions(managed(), seen);
+    const before = { ...condition!, lastTransitionTime: '2026-01-01T00:00:00Z' };
+    const had: Mesh = { ...meshOf(undefined), status: { conditions: [before] } };
+    expect(planRelayConditions(had, undefined)).toMatchObject([{ status: 'Unknown', reason: 'NoRelay' }]);
+  });
+});

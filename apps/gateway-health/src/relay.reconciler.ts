@@ -1,0 +1,137 @@
+import { randomBytes } from 'node:crypto';
+
+import { again, type Informer, type Reconcile } from '@unbounded/controller-runtime';
+import { RELAY_SERVICE } from '@unbounded/config/ownership';
+import { type Mesh, MESH_NAME } from '@unbounded/crds';
+import {
+  applyStatus,
+  type Deployment,
+  type EventRecorder,
+  ignoreGone,
+  isNotFound,
+  type KubeObject,
+  type Node,
+  type ResourceClient,
+  type Secret,
+  type Service,
+} from '@unbounded/kube';
+import { formatEndpoint, type ServiceLike, waysToManaged } from '@unbounded/relay-client';
+
+import { planRelayConditions, type RelaySeen } from './relay-conditions.plan.ts';
+import {
+  isOurs,
+  LINKS_SECRET,
+  linksSecret,
+  managedRelay,
+  planDeployment,
+  planServices,
+  type RelayImage,
+  type RelayPlace,
+} from './relay.plan.ts';
+
+const FIELD_MANAGER = 'unbounded-gateway-health';
+/** What nobody tells us of (the headless Service) is repaired within this. */
+const LOOK_AGAIN_MS = 30_000;
+const SECRET_BYTES = 32;
+
+export interface RelayClients {
+  readonly meshes: ResourceClient<Mesh>;
+  readonly deployments: ResourceClient<Deployment>;
+  readonly services: ResourceClient<Service>;
+  readonly secrets: ResourceClient<Secret>;
+}
+
+export interface RelayReconcilerOptions {
+  readonly caches: { readonly meshes: Informer<Mesh>; readonly nodes: Informer<Node> };
+  readonly clients: RelayClients;
+  readonly recorder: EventRecorder;
+  readonly namespace: string;
+  /** Undefined: we were not told which. */
+  readonly image: RelayImage | undefined;
+}
+
+const NO_IMAGE = 'gateway-health was started without --relay-image: the image that relays run';
+
+interface Item {
+  readonly client: ResourceClient<KubeObject>;
+  readonly name: string;
+}
+
+const itemsOf = ({ deployments, services, secrets }: RelayClients): Item[] => [
+  { client: secrets, name: LINKS_SECRET },
+  { client: services, name: `${RELAY_SERVICE}-headless` },
+  { client: deployments, name: RELAY_SERVICE },
+  { client: services, name: RELAY_SERVICE },
+];
+
+/** What of a Node says where a node port is reached; changes with nothing else. */
+export const relayNodeFingerprint = ({ status }: Node): string =>
+  JSON.stringify([status?.addresses, status?.conditions?.find(({ type }) => type === 'Ready')?.status]);
+
+const createRelay = ({ caches, clients, namespace, image }: RelayReconcilerOptions, signal: AbortSignal) => {
+  const at = { namespace, signal };
+  const look = async ({ client, name }: Item): Promise<KubeObject | undefined> =>
+    client.get(name, at).catch((error: unknown) => {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    });
+  const apply = (client: ResourceClient<KubeObject>, object: KubeObject) =>
+    client.apply(object, { ...at, fieldManager: FIELD_MANAGER, force: true });
+
+  return {
+    /** Takes away what is ours. */
+    async remove(): Promise<void> {
+      for (const item of itemsOf(clients).toReversed()) {
+        const found = await look(item);
+        const { uid } = found?.metadata ?? {};
+        if (!found || !isOurs(found) || uid === undefined) continue;
+        await item.client.delete(item.name, { ...at, uid, propagationPolicy: 'Background' }).catch(ignoreGone);
+      }
+    },
+
+    /** Makes it as the Mesh says, unless something of it is not ours. */
+    async ensure(place: RelayPlace): Promise<RelaySeen> {
+      const items = itemsOf(clients);
+      const found = await Promise.all(items.map(look));
+      const foreign = items.flatMap(({ client, name }, index) => {
+        const object = found[index];
+        return object && !isOurs(object) ? [`${client.resource.kind} ${namespace}/${name}`] : [];
+      });
+      const nothing: RelaySeen = { foreign, endpoints: [], availableReplicas: 0 };
+      if (foreign.length > 0) return nothing;
+      if (!image) return { ...nothing, obstacle: NO_IMAGE };
+      // Made once: replicas of before and after must know each other.
+      if (!found[0]) await apply(clients.secrets, linksSecret(place, randomBytes(SECRET_BYTES).toString('base64')));
+      const [headless, outside] = planServices(place);
+      await apply(clients.services, headless);
+      const deployment = (await apply(clients.deployments, planDeployment(place, image))) as Deployment;
+      const service = (await apply(clients.services, outside)) as ServiceLike;
+      const ways = waysToManaged({ service, nodes: caches.nodes.list() });
+      const { availableReplicas = 0 } = deployment.status ?? {};
+      return { foreign: [], endpoints: ways.map(formatEndpoint), availableReplicas };
+    },
+  };
+};
+
+/** One key stands for the relay: there is one Mesh that counts. */
+export const relayReconciler =
+  (options: RelayReconcilerOptions): Reconcile =>
+  async (_key, signal) => {
+    const { caches, clients, namespace, recorder } = options;
+    const relay = createRelay(options, signal);
+    const meshes = caches.meshes.list();
+    const mesh = meshes.find(({ metadata }) => metadata.name === MESH_NAME && metadata.deletionTimestamp === undefined);
+    const isWanted = mesh !== undefined && managedRelay(mesh) !== undefined;
+    if (!isWanted) await relay.remove();
+    const seen = isWanted ? await relay.ensure({ mesh, namespace }) : undefined;
+    for (const object of meshes) {
+      const counts = object === mesh ? seen : undefined;
+      const [relayEndpoint] = counts?.endpoints ?? [];
+      const fields = relayEndpoint === undefined ? {} : { relayEndpoint };
+      const conditions = planRelayConditions(object, counts);
+      const by = { fieldManager: FIELD_MANAGER, signal, recorder };
+      if (conditions.length > 0)
+        await applyStatus(clients.meshes, object, { fields, conditions }, by).catch(ignoreGone);
+    }
+    return isWanted ? again(LOOK_AGAIN_MS) : { kind: 'done' };
+  };
