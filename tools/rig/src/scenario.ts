@@ -3,9 +3,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type NodeApp, startAgent, stopAgent } from './agents.ts';
 import { inNamespace, run, tryRun } from './command.ts';
 import { kubectl } from './control-plane.ts';
+import { podCommand, readPods } from './fabric-pods.ts';
 import { type LabLayout, layoutOf, namespaceOf } from './layout.ts';
 import { inNode } from './node.ts';
 import type { Protocol } from './options.ts';
+import { binary } from './paths.ts';
 import { inPod, type Pod, probePods } from './probes.ts';
 
 /** What tests do with a lab: steps with their names, and looks at what the kernel holds. */
@@ -75,9 +77,14 @@ const pidOfPod = (pod: Pod): string => {
   return pid;
 };
 
+/** Whether it is a pod of a lab without Kubernetes. */
+const isNamespace = (pod: Pod): boolean => readPods().some(({ name }) => name === pod.name);
+
 /** The probe, run in a pod's network namespace from its node. */
 const commandInPod = (pod: Pod, args: readonly string[]): [string, string[]] => {
-  const [program, ...rest] = [...inNode(pod.node), 'nsenter', '-t', pidOfPod(pod), '-n', '-m', '--', '/probe', ...args];
+  const [program, ...rest] = isNamespace(pod)
+    ? podCommand(pod, [binary('probe'), ...args])
+    : [...inNode(pod.node), 'nsenter', '-t', pidOfPod(pod), '-n', '-m', '--', '/probe', ...args];
   return [program!, rest];
 };
 
