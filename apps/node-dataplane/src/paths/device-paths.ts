@@ -89,6 +89,7 @@ export const createDevicePaths = (options: DevicePathsOptions): DevicePaths => {
       nonce,
       transmit: (probe, to) => send(lane, probe, to),
       isHeardDirectly: (withinMs) => endpoints.isHeardDirectly(publicKey, withinMs),
+      onDoubt: () => endpoints.hurry(),
       onWay: () => onWay(publicKey),
     });
     const { listenPort } = plan;

@@ -20,6 +20,8 @@ export interface Endpoints {
   write(publicKey: string): void;
   /** Whether the peer was received from directly within so many milliseconds. */
   isHeardDirectly(publicKey: string, withinMs: number): boolean;
+  /** Looks oftener for two intervals. */
+  hurry(): void;
   /** Ends looking when what has begun is done. */
   stop(): Promise<void>;
 }
@@ -83,6 +85,7 @@ export const createEndpoints = ({ device: plan, netnsFd, wayOf, intervalMs }: En
   const ear = createEar();
   const changed = new Set<string>();
   let isStopped = false;
+  let hastyUntilMs = 0;
   let timer: NodeJS.Timeout | undefined;
   let working: Promise<void> = Promise.resolve();
 
@@ -105,7 +108,8 @@ export const createEndpoints = ({ device: plan, netnsFd, wayOf, intervalMs }: En
       return way !== undefined && isPulledAway(endpoint, way);
     });
     await unlessAway(() => give(pulled.map(({ publicKey }) => publicKey)));
-    lookAfter(pulled.length > 0 ? intervalMs() / HASTE : intervalMs());
+    const isHasty = pulled.length > 0 || performance.now() < hastyUntilMs;
+    lookAfter(isHasty ? intervalMs() / HASTE : intervalMs());
   };
   const work = (job: () => Promise<unknown>): void => {
     working = working.then(job).then(
@@ -130,6 +134,10 @@ export const createEndpoints = ({ device: plan, netnsFd, wayOf, intervalMs }: En
         await unlessAway(() => give(keys));
         lookAfter(intervalMs() / HASTE); // packets that are under way by the other path pull it back
       });
+    },
+    hurry() {
+      if (performance.now() >= hastyUntilMs) lookAfter(0);
+      hastyUntilMs = performance.now() + 2 * intervalMs();
     },
     isHeardDirectly: (publicKey, withinMs) => ear.within(publicKey, withinMs),
     async stop() {

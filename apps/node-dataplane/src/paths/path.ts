@@ -42,11 +42,15 @@ export interface PathOptions {
   readonly transmit: (probe: PathProbe, to: Target) => void;
   /** Whether WireGuard received from the peer directly within so many milliseconds. */
   readonly isHeardDirectly: (withinMs: number) => boolean;
+  /** An interval without a reply on a direct path: the last question is soon of use. */
+  readonly onDoubt: () => void;
   readonly onWay: () => void;
 }
 
-/** Health probes go through the tunnel once a second when nothing is set: a living peer is heard within this. */
-const HEARD_WITHIN_MS = 3000;
+/** A peer whose agent is away is given up after this: nobody would notice that it does not hear us any more. */
+const LONGEST_EXCUSE_MS = 60_000;
+/** Health probes go through the tunnel once a second when nothing is set, and their replies: a living peer is heard within this. */
+const HEARD_WITHIN_MS = 1500;
 
 const targetOf = (endpoint: string | undefined): Target | undefined =>
   endpoint === undefined ? undefined : parseEndpoint(endpoint);
@@ -105,10 +109,40 @@ const createTalk = (nonce: bigint, transmit: PathOptions['transmit']) => {
   };
 };
 
+/** What came in the interval that runs. */
+const createInterval = (isHeardDirectly: PathOptions['isHeardDirectly']) => {
+  let [isAsked, isHeard, isCalled] = [false, false, false];
+  let heardAtMs: number | undefined;
+  return {
+    begin(asked: boolean): void {
+      [isAsked, isHeard, isCalled] = [asked, false, false];
+    },
+    heard(): void {
+      [isHeard, heardAtMs] = [true, performance.now()];
+    },
+    called: () => void (isCalled = true),
+    /** Undefined: nothing was asked, and nothing came. */
+    get outcome(): 'reply' | 'silence' | undefined {
+      if (isHeard) return 'reply';
+      return isAsked ? 'silence' : undefined;
+    },
+    /**
+     * A peer whose agent says nothing at all, as it is being replaced or knows no path probes, is not given up while WireGuard
+     * hears from it directly. One that asks and does not hear us is.
+     */
+    isExcused(intervalMs: number): boolean {
+      if (isCalled) return false;
+      if (heardAtMs === undefined) return isHeardDirectly(HEARD_WITHIN_MS);
+      return performance.now() - heardAtMs < LONGEST_EXCUSE_MS && isHeardDirectly(intervalMs);
+    },
+  };
+};
+
 export const createPath = (options: PathOptions): WatchedPath => {
-  const { nonce, found, transmit, isHeardDirectly, onWay } = options;
+  const { nonce, found, transmit, onDoubt, onWay } = options;
   let { peer, isRelayUp } = options;
-  let [isAsked, isHeard, hasEverHeard, isStopped] = [false, false, false, false];
+  let isStopped = false;
+  const interval = createInterval(options.isHeardDirectly);
   const address = createAddress(peer, found);
   const talk = createTalk(nonce, transmit);
   const situation = () => ({ peer, isRelayUp, direct: address.text(peer) });
@@ -117,21 +151,22 @@ export const createPath = (options: PathOptions): WatchedPath => {
   };
   const chooser = createWayChooser({ ...situation(), isAdopted: found.isDirect, onWay, onStance: ask });
 
-  /** A peer whose agent is away, or knows no path probes, is not given up while WireGuard hears from it directly. */
-  const isExcused = (): boolean =>
-    !hasEverHeard &&
-    chooser.isDirect &&
-    isHeardDirectly(Math.max(HEARD_WITHIN_MS, peer.intervalMs * peer.detectMultiplier));
+  const onSilence = (): void => {
+    if (chooser.isDirect) onDoubt();
+    if (!chooser.isAtBrink || !interval.isExcused(peer.intervalMs)) chooser.passed('silence');
+  };
   const tick = (): void => {
     if (isStopped || peer.mode === 'always') return;
-    if (isAsked && (isHeard || !isExcused())) chooser.passed(isHeard ? 'reply' : 'silence');
-    [isHeard, isAsked] = [false, address.target !== undefined];
+    if (interval.outcome === 'reply') chooser.passed('reply');
+    else if (interval.outcome === 'silence') onSilence();
+    interval.begin(address.target !== undefined);
     ask();
   };
   const said = (probe: PathProbe): void => {
     if (talk.isNews(probe) && peer.mode === 'auto') chooser.peerSaid(probe.stance);
   };
   const onRequest = (probe: PathProbe, from: Target): void => {
+    interval.called();
     if (peer.direct === undefined) address.called(from);
     said(probe);
     talk.answer(probe, from, chooser.stance);
@@ -150,7 +185,7 @@ export const createPath = (options: PathOptions): WatchedPath => {
       [peer, isRelayUp] = [changed, isUp];
       if (isElsewhere) {
         address.plan(peer);
-        isAsked = false;
+        interval.begin(false);
       }
       chooser.update(situation());
     },
@@ -162,7 +197,7 @@ export const createPath = (options: PathOptions): WatchedPath => {
       }
       const asked = talk.answered(probe);
       if (!asked) return 'unexpected';
-      [isHeard, hasEverHeard] = [true, true];
+      interval.heard();
       address.answered(asked);
       chooser.update(situation());
       said(probe);

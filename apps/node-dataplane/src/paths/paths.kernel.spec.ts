@@ -56,6 +56,7 @@ test('UDP blocked, open, blocked one way, blocked, and an agent that is killed',
   for (const gateway of world.gateways) gateway.block('none');
   await world.untilBoth('direct');
 
+  const movesBefore = b.moves.length;
   const killed = await during(world, async () => {
     await a.killAgent();
     a.startAgent();
@@ -63,7 +64,8 @@ test('UDP blocked, open, blocked one way, blocked, and an agent that is killed',
   });
   console.log(`agent killed: ${reasons(a).join(', ')}; the other end: ${reasons(b).at(-1)}`);
   expect(killed).toEqual([0, 0]);
-  await world.untilBoth('direct');
+  expect(reasons(a)).toEqual(['->direct adopted']);
+  expect(reasons(b).slice(movesBefore)).toEqual([]);
 });
 
 test(

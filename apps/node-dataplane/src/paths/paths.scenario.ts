@@ -217,7 +217,7 @@ export interface PathWorld extends AsyncDisposable {
   reaches(): boolean;
   /** 1,000 packets a second in each direction, until the returned function is called. */
   startFlow(): () => Promise<FlowCount[]>;
-  /** Waits until both ends send by the path. Returns the milliseconds. */
+  /** Waits until both ends send by the path, and direct is proven. Returns the milliseconds. */
   untilBoth(path: Path, withinMs?: number): Promise<number>;
 }
 
@@ -263,7 +263,9 @@ export const makeWorld = async (options: {
     },
     async untilBoth(path, withinMs = 30_000) {
       const began = performance.now();
-      await until(`both ends send by ${path}`, () => gateways.every((gateway) => gateway.path === path), withinMs);
+      const isThere = ({ moves }: Gateway): boolean =>
+        moves.at(-1)?.path === path && moves.at(-1)?.reason !== 'noRelay';
+      await until(`both ends send by ${path}`, () => gateways.every(isThere), withinMs);
       return performance.now() - began;
     },
     [Symbol.asyncDispose]: () => all.disposeAsync(),

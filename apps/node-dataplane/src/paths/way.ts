@@ -25,6 +25,8 @@ export interface WayChooser {
   /** What the peer is told. */
   readonly stance: Stance;
   readonly isDirect: boolean;
+  /** It is on direct, and one more interval without a reply ends that. */
+  readonly isAtBrink: boolean;
   /** An interval passed. */
   passed(event: 'reply' | 'silence'): void;
   peerSaid(stance: Stance): void;
@@ -99,6 +101,10 @@ export const createWayChooser = ({ isAdopted, onWay, onStance, ...options }: Way
     },
     get isDirect() {
       return choice.state === 'Direct';
+    },
+    get isAtBrink() {
+      const silences = choice.last === 'silence' ? choice.run : 0;
+      return choice.state === 'Direct' && silences + 1 >= situation.peer.detectMultiplier;
     },
     passed: (event) => go(nextPath(choice, event, situation.peer)),
     peerSaid: (said) => go(heardPeer(choice, said)),
