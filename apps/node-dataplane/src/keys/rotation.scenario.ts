@@ -45,7 +45,7 @@ export const until = async (what: string, isSo: () => boolean, withinMs = 60_000
   }
 };
 
-interface KeyFacts {
+export interface KeyFacts {
   readonly generation: number;
   readonly publicKey: string;
   readonly nextPublicKey?: string;
@@ -79,7 +79,7 @@ interface Made extends TestNode {
   asked: string | undefined;
 }
 
-const readKeys = (keyFolder: string): KeyFacts => {
+export const readKeys = (keyFolder: string): KeyFacts => {
   const file = join(keyFolder, 'server.keys.json');
   if (!existsSync(file)) return { generation: 0, publicKey: readFileSync(join(keyFolder, 'server.pub'), 'utf8') };
   const { generation, current, next, previous } = JSON.parse(readFileSync(file, 'utf8')) as {
@@ -192,7 +192,7 @@ const makeNode = async (
   return made;
 };
 
-const keyFields = ({ generation, publicKey, nextPublicKey }: KeyFacts) => ({
+export const keyFields = ({ generation, publicKey, nextPublicKey }: KeyFacts) => ({
   wireGuardPublicKey: publicKey,
   ...(generation === 0 ? {} : { wireGuardKeyGeneration: generation }),
   ...(nextPublicKey === undefined ? {} : { wireGuardNextPublicKey: nextPublicKey }),

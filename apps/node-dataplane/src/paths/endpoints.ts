@@ -34,6 +34,8 @@ export interface EndpointsOptions {
   readonly intervalMs: () => number;
 }
 
+/** Looking may take so much of this thread's time at most: an interface may have thousands of peers. */
+const SHARE = 0.05;
 /** After another packet has moved an endpoint the next will soon: so much sooner it is looked at again. */
 const HASTE = 4;
 
@@ -102,6 +104,7 @@ export const createEndpoints = ({ device: plan, netnsFd, wayOf, intervalMs }: En
     return state;
   };
   const look = async (): Promise<void> => {
+    const beganMs = performance.now();
     const state = await read();
     const pulled = (state?.peers ?? []).filter(({ publicKey, endpoint }) => {
       const way = wayOf(publicKey);
@@ -109,7 +112,8 @@ export const createEndpoints = ({ device: plan, netnsFd, wayOf, intervalMs }: En
     });
     await unlessAway(() => give(pulled.map(({ publicKey }) => publicKey)));
     const isHasty = pulled.length > 0 || performance.now() < hastyUntilMs;
-    lookAfter(isHasty ? intervalMs() / HASTE : intervalMs());
+    const leastMs = (performance.now() - beganMs) * (isHasty ? 1 : 1 / SHARE);
+    lookAfter(Math.max(leastMs, isHasty ? intervalMs() / HASTE : intervalMs()));
   };
   const work = (job: () => Promise<unknown>): void => {
     working = working.then(job).then(

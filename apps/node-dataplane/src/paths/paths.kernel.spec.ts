@@ -34,6 +34,9 @@ test('UDP blocked, open, blocked one way, blocked, and an agent that is killed',
     console.log(`to direct ${Math.round(await world.untilBoth('direct'))} ms after UDP was open`);
   });
   expect(up).toEqual([0, 0]);
+  await until('the keepers know the endpoints', () =>
+    world.gateways.every((gateway) => gateway.unitEndpoints().join() === gateway.endpoint()),
+  );
   expect([a.endpoint(), b.endpoint()]).toEqual(['198.51.100.2:51821', '198.51.100.1:51822']);
 
   const oneWay = await during(world, async () => {
@@ -86,5 +89,27 @@ test(
     expect(Math.max(...lost)).toBeLessThan(LONGEST_MS);
     b.block('none');
     await world.untilBoth('direct');
+  },
+);
+
+test(
+  'a key is exchanged under traffic: the lanes of the new key have paths of their own',
+  { timeout: 120_000 },
+  async () => {
+    await using world = await makeWorld({ blocked: 'none' });
+    const [a, b] = world.gateways;
+    await until('the pods reach each other', () => world.reaches());
+    await world.untilBoth('direct');
+    const lost = await during(world, async () => {
+      a.rotate();
+      await until('the new key is the current one, and the old one is gone', () => {
+        const { generation, nextPublicKey, hasPrevious } = a.keys;
+        return generation === 1 && nextPublicKey === undefined && hasPrevious !== true;
+      });
+      await world.untilBoth('direct');
+    });
+    expect(lost).toEqual([0, 0]);
+    expect(a.endpoint()).toMatch(/^198\.51\.100\.2:/);
+    expect(b.endpoint()).toMatch(/^198\.51\.100\.1:/);
   },
 );

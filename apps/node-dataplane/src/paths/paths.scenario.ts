@@ -1,12 +1,22 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { Path } from '@unbounded/health';
 import { createNetns, type Netns } from '@unbounded/netlink';
 import type { FlowCount, FlowSettings } from '../keys/flow.scenario.ts';
-import { endFlow, enterNode, plugPod, run, until, writeWhole } from '../keys/rotation.scenario.ts';
+import {
+  endFlow,
+  enterNode,
+  keyFields,
+  type KeyFacts,
+  plugPod,
+  readKeys,
+  run,
+  until,
+  writeWhole,
+} from '../keys/rotation.scenario.ts';
 
 /**
  * Two gateways of two sites, each behind a router of its own that hides its address, with the agent, node-keeper, wireguard-go, the relay's
@@ -21,7 +31,8 @@ const cache = process.env['UNBOUNDED_CACHE'] ?? join(homedir(), '.cache/unbounde
 const wireguardGo = join(process.env['UNBOUNDED_ASSETS'] ?? cache, 'bin/wireguard-go');
 const API = { apiVersion: 'net.unbounded-cloud.io/v1alpha1' } as const;
 const RELAY = '198.51.100.9';
-const PORT_RANGE = '51000-60000';
+const ROTATE = 'net.unbounded-cloud.io/rotate-wireguard-key';
+const PORT_RANGE = '51000-65535';
 
 export type Blocked = 'none' | 'all' | 'out';
 
@@ -41,8 +52,13 @@ export interface Gateway {
   startAgent(): void;
   /** Kills the agent, as a power cut would. */
   killAgent(): Promise<void>;
-  /** The peer's endpoint, as wireguard-go has it. */
+  /** The peer's endpoint, as wireguard-go has it; of the last lane where there are several. */
   endpoint(): string;
+  /** The endpoints that node-keeper would start wireguard-go with. */
+  unitEndpoints(): string[];
+  readonly keys: KeyFacts;
+  /** Asks for a new key. */
+  rotate(): void;
 }
 
 interface Made extends Gateway {
@@ -53,6 +69,8 @@ interface Made extends Gateway {
   readonly podAddress: string;
   readonly router: Netns;
   readonly isCallable: boolean;
+  heard: KeyFacts;
+  asked: string | undefined;
   run(...argv: string[]): string;
 }
 
@@ -106,7 +124,7 @@ const makeGateway = async (
   const log: string[] = [];
   let agent: ChildProcess | undefined;
   program('apps/node-keeper/src/main.ts', '--wireguard-go', wireguardGo).stdout!.resume();
-  return {
+  const made: Made = {
     name,
     number,
     folder,
@@ -137,16 +155,20 @@ const makeGateway = async (
       inNode('pkill', '-KILL', '-f', 'agent.scenario.ts'); // in its own process namespace
       await ended;
     },
+    heard: { generation: 0, publicKey: '' },
+    asked: undefined,
+    get keys() {
+      return readKeys(join(folder, 'wireguard'));
+    },
+    rotate: () => void (made.asked = `request ${performance.now()}`),
+    unitEndpoints: () =>
+      inNode('sh', '-c', 'cat /run/unbounded/keeper/units/*.json').match(/(?<="endpoint":")[^"]+/g) ?? [],
     endpoint: () => inNode('wg', 'show', 'all', 'endpoints').trim().split(/\s+/).at(-1) ?? '',
   };
+  return made;
 };
 
 const object = (kind: string, name: string, rest: object): object => ({ ...API, kind, metadata: { name }, ...rest });
-
-const publicKeyOf = ({ folder }: Made): string => {
-  const file = join(folder, 'wireguard/server.pub');
-  return existsSync(file) ? readFileSync(file, 'utf8').trim() : '';
-};
 
 const objectsOf = (gateways: readonly Made[]): object[] => [
   object('Mesh', 'default', { spec: { relay: { provider: 'external', external: { endpoint: `${RELAY}:3478` } } } }),
@@ -156,7 +178,7 @@ const objectsOf = (gateways: readonly Made[]): object[] => [
     const member = {
       name,
       siteName: `s${number}`,
-      wireGuardPublicKey: publicKeyOf(gateway),
+      ...keyFields(gateway.heard),
       internalIPs: [`10.${number}.0.1`],
       externalIPs: isCallable ? [`198.51.100.${number}`] : [],
       podCIDRs: [`100.${64 + number}.${number}.0/24`],
@@ -179,10 +201,12 @@ const objectsOf = (gateways: readonly Made[]): object[] => [
 
 /** What the API server and the controllers do. */
 const publish = (gateways: readonly Made[]): void => {
-  for (const { folder, name, number } of gateways) {
+  for (const gateway of gateways)
+    if (existsSync(join(gateway.folder, 'wireguard/server.pub'))) gateway.heard = gateway.keys;
+  for (const { folder, name, number, asked } of gateways) {
     const node = {
       kind: 'Node',
-      metadata: { name },
+      metadata: { name, annotations: asked === undefined ? {} : { [ROTATE]: asked } },
       spec: { podCIDRs: [`100.${64 + number}.${number}.0/24`] },
       status: { addresses: [{ type: 'InternalIP', address: `10.${number}.0.1` }] },
     };
