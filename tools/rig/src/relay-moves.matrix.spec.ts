@@ -2,8 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { down } from './down.ts';
 import { type LabLayout, layoutOf } from './layout.ts';
-import { blockUdp } from './relay.ts';
-import { type FlowReport, flowDuring, killAgent, podOn, timeUntil, tryOnNode } from './scenario.ts';
+import { stopDaemon } from './daemon.ts';
+import { blockUdp, peersByPath, RELAY_DAEMON, startRelay } from './relay.ts';
+import { type FlowReport, flowDuring, killAgent, podOn, timeUntil } from './scenario.ts';
 import { up } from './up.ts';
 import { verify } from './verify.ts';
 
@@ -19,13 +20,11 @@ beforeAll(async () => {
 }, 300_000);
 afterAll(down, 60_000);
 
-/** Peers of a gateway that are sent to by a path. */
-const peersBy = (node: string, path: 'direct' | 'relay'): number => {
-  const metrics = tryOnNode(node, 'curl', '-s', '--max-time', '2', 'http://127.0.0.1:9998/metrics') ?? '';
-  return Number(new RegExp(`^unbounded_path_peers\\{.*path="${path}"\\} (\\d+)`, 'm').exec(metrics)?.[1] ?? 0);
-};
 const isBy = (path: 'direct' | 'relay'): boolean =>
-  gateways.every((node) => peersBy(node, path) > 0 && peersBy(node, path === 'direct' ? 'relay' : 'direct') === 0);
+  gateways.every((node) => {
+    const { [path]: wanted, ...others } = peersByPath(node);
+    return wanted > 0 && Object.values(others).every((count) => count === 0);
+  });
 
 /** A path that failed is not tried again for some seconds, and for longer each time that it fails soon. */
 const MOVE_LIMIT_MS = 30_000;
@@ -65,4 +64,23 @@ test('it is back on the relay within three seconds when UDP is blocked again', {
   const { largestGapMillis } = await during(20, () => moveTo('relay'));
   expect(largestGapMillis).toBeGreaterThan(500); // it was the direct path that was taken away
   expect(largestGapMillis).toBeLessThan(3000);
+});
+
+test('a relay that was away for a while is used again', { timeout: 60_000 }, async () => {
+  const { largestGapMillis, losses } = await during(25, async () => {
+    await stopDaemon(RELAY_DAEMON, 0);
+    await delay(2000);
+    startRelay(layout);
+  });
+  expect(largestGapMillis).toBeGreaterThan(1000); // there is no other
+  expect(losses.at(-1)!.atMillis).toBeLessThan(20_000);
+});
+
+test('UDP comes and goes: links are where they belong in the end', { timeout: 120_000 }, async () => {
+  for (const udp of ['none', 'all', 'none'] as const) {
+    blockUdp(layoutWith(udp));
+    await delay(1000);
+  }
+  await moveTo('direct');
+  expect(await verify(layoutWith('none'))).toBe(true);
 });

@@ -8,6 +8,7 @@ import { hasRelay, type LabLayout, namespaceOf, RELAY_PORT, routerName, WAN } fr
 import { readPlans } from './links.ts';
 import { initPid } from './node.ts';
 import { appBundle, nodeJs } from './paths.ts';
+import { tryOnNode } from './scenario.ts';
 
 /** A relay in the outside world, and borders of sites that let no UDP pass. */
 
@@ -75,6 +76,14 @@ export const blockUdp = (layout: LabLayout): void => {
     const input = `table ${family} ${TABLE}\ndelete table ${family} ${TABLE}\n${wanted}`;
     run([...inNamespace(namespace), 'nft', '-f', '-'], { input });
   }
+};
+
+/** Peers of a node that may have a relay, by the path that is sent by; none while its agent does not answer. */
+export const peersByPath = (node: string): { readonly direct: number; readonly relay: number } => {
+  const metrics = tryOnNode(node, 'curl', '-s', '--max-time', '2', 'http://127.0.0.1:9998/metrics') ?? '';
+  const count = (path: string): number =>
+    Number(new RegExp(`^unbounded_path_peers\\{path="${path}"\\} (\\d+)`, 'm').exec(metrics)?.[1] ?? 0);
+  return { direct: count('direct'), relay: count('relay') };
 };
 
 /** What the relay's proxies on a node have come to. */
