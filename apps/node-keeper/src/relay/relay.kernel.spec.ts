@@ -170,3 +170,61 @@ describe('the relay’s proxies', () => {
     expect(proc('cmdline')).toContain('--permission');
   });
 });
+
+/** Numbered packets from a to b, 1,000 a second; how long none came, at most, and how many did not. */
+const flowDuring = async (disturb: () => Promise<unknown>): Promise<{ gapMs: number; lost: number }> => {
+  const port = a.portOf(keyA, keyB)!;
+  const arrivedMs: number[] = [];
+  const seen = new Set<string>();
+  wireGuardB.onPacket((text) => {
+    arrivedMs.push(performance.now());
+    seen.add(text);
+  });
+  let sent = 0;
+  const began = performance.now();
+  const timer = setInterval(() => {
+    while (sent < performance.now() - began) wireGuardA.send(`\u0004 flow ${sent++}`, port);
+  }, 1);
+  await until('it flows', () => arrivedMs.length > 200);
+  await disturb();
+  const soFar = arrivedMs.length;
+  await until('it goes on', () => arrivedMs.length > soFar + 1000);
+  clearInterval(timer);
+  const last = `\u0004 flow ${sent - 1}`;
+  await until('the last one', () => seen.has(last));
+  const gaps = arrivedMs.slice(1).map((ms, index) => ms - arrivedMs[index]!);
+  return { gapMs: Math.max(...gaps), lost: sent - seen.size };
+};
+
+describe('of two relays', () => {
+  let other: AppProcess;
+  beforeEach(async () => {
+    other = startApp('relay', ['--addr', '127.0.0.1:0', '--auth', 'require']);
+    const relaying = () => other.log.find(({ msg }) => msg === 'relaying');
+    const port = (await until('it relays', relaying, 30_000))['port'] as number;
+    a.write(unitOf([relayPort, port], { own: keyA, peers: [[keyB, wireGuardA]] }));
+    b.write(unitOf([relayPort, port], { own: keyB, peers: [[keyA, wireGuardB]] }));
+    const isWhole = (node: RelayNode) => node.state?.relays.filter(({ connected }) => connected).length === 2;
+    await until('both know both', () => isWhole(a) && isWhole(b));
+  });
+  afterEach(() => other.stop('SIGKILL'));
+
+  test('one that is killed costs at most a second', async () => {
+    for (const each of [relay, other]) {
+      const { gapMs } = await flowDuring(async () => {
+        await each.stop('SIGKILL');
+        if (each === relay) await relayOn(relayPort);
+        await until(
+          'both are back',
+          () => each === other || (a.state?.relays ?? []).every(({ connected }) => connected),
+        );
+      });
+      expect(gapMs).toBeLessThan(1000);
+    }
+  });
+
+  test('one that is asked to end loses nothing', async () => {
+    const { lost } = await flowDuring(() => relay.stop('SIGTERM'));
+    expect(lost).toBe(0);
+  });
+});

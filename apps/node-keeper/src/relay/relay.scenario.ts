@@ -21,6 +21,7 @@ export interface StandIn {
   readonly port: number;
   readonly got: { readonly text: string; readonly from: number }[];
   send(text: string, port: number): void;
+  onPacket(handler: (text: string) => void): void;
 }
 
 const openStandIn = async (): Promise<StandIn & { readonly socket: Socket }> => {
@@ -30,7 +31,13 @@ const openStandIn = async (): Promise<StandIn & { readonly socket: Socket }> => 
   socket.on('error', () => undefined);
   socket.bind(0, '127.0.0.1');
   await once(socket, 'listening');
-  return { socket, port: socket.address().port, got, send: (text, port) => socket.send(text, port, '127.0.0.1') };
+  return {
+    socket,
+    port: socket.address().port,
+    got,
+    send: (text, port) => socket.send(text, port, '127.0.0.1'),
+    onPacket: (handler) => void socket.on('message', (bytes) => handler(bytes.toString())),
+  };
 };
 
 const program = new URL('../main.ts', import.meta.url).pathname;
@@ -133,10 +140,13 @@ export const isAlive = (pid: number): boolean => {
 
 /** A unit for identities with one peer each. */
 export const unitOf = (
-  relayPort: number,
+  relayPorts: number | readonly number[],
   ...identities: { readonly own: OwnKey; readonly peers: readonly (readonly [peer: OwnKey, wireGuard: StandIn])[] }[]
 ): RelayUnit => ({
-  services: [{ name: 'relay', ways: [{ host: '127.0.0.1', port: relayPort, isTls: false }] }],
+  services: [relayPorts].flat().map((port, index) => ({
+    name: index === 0 ? 'relay' : `relay-${index + 1}`,
+    ways: [{ host: '127.0.0.1', port, isTls: false }],
+  })),
   identities: identities.map(({ own, peers }) => ({
     publicKey: own.publicKey,
     privateKeyFile: own.file,
