@@ -175,6 +175,20 @@ describe('a peer whose agent says nothing', () => {
     expect(pathOf(world, 'a')).toBe('relay');
   });
 
+  test('is not given up in the interval in which it is back, too late for our request', () => {
+    const world = silent();
+    world.isHeard = true;
+    intervals(10);
+    const call = (sequence: bigint): void => {
+      world.ends.a.path.onProbe({ nonce: 2n, sequence, stance: 'direct' }, ADDRESSES.b);
+      intervals(1);
+    };
+    call(1n);
+    expect(pathOf(world, 'a')).toBe('direct');
+    call(2n); // it was there when we asked
+    expect(pathOf(world, 'a')).toBe('relay');
+  });
+
   test('one that asks and does not hear us is left, whatever WireGuard hears', () => {
     const world = makeWorld();
     intervals(6);

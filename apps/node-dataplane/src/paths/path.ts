@@ -111,11 +111,11 @@ const createTalk = (nonce: bigint, transmit: PathOptions['transmit']) => {
 
 /** What came in the interval that runs. */
 const createInterval = (isHeardDirectly: PathOptions['isHeardDirectly']) => {
-  let [isAsked, isHeard, isCalled] = [false, false, false];
+  let [isAsked, isHeard, isCalled, wasCalled] = [false, false, false, false];
   let heardAtMs: number | undefined;
   return {
     begin(asked: boolean): void {
-      [isAsked, isHeard, isCalled] = [asked, false, false];
+      [isAsked, isHeard, isCalled, wasCalled] = [asked, false, false, isCalled];
     },
     heard(): void {
       [isHeard, heardAtMs] = [true, performance.now()];
@@ -128,10 +128,10 @@ const createInterval = (isHeardDirectly: PathOptions['isHeardDirectly']) => {
     },
     /**
      * A peer whose agent says nothing at all, as it is being replaced or knows no path probes, is not given up while WireGuard
-     * hears from it directly. One that asks and does not hear us is.
+     * hears from it directly. One that asks and does not hear us is: it has asked before we did, so it was there then.
      */
     isExcused(intervalMs: number): boolean {
-      if (isCalled) return false;
+      if (isCalled && wasCalled) return false;
       if (heardAtMs === undefined) return isHeardDirectly(HEARD_WITHIN_MS);
       return performance.now() - heardAtMs < LONGEST_EXCUSE_MS && isHeardDirectly(intervalMs);
     },
