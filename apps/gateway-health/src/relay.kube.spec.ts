@@ -190,7 +190,7 @@ describe('gateway-health may not use its rights for anything else', () => {
       metadata: { name: 'default' },
     } as const;
     const image = { image: 'registry/unbounded:1', pullPolicy: 'Always', pullSecrets: [] };
-    const place = { mesh: { ...mesh, spec: { relay: managed() } }, namespace: NAMESPACE };
+    const place = { mesh: { ...mesh, spec: { relay: managed() } }, namespace: NAMESPACE, publicNodes: [] };
     const { spec, ...rest } = planDeployment(place, image);
     const template = { ...spec.template, spec: { ...spec.template.spec, ...pod } };
     return { ...rest, metadata: { name, ...at, labels: rest.metadata.labels }, spec: { ...spec, template } };

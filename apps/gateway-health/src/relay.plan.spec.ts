@@ -13,7 +13,7 @@ const meshOf = (relay: RelaySpec | undefined, name = 'default'): Mesh => ({
 const managed = (block: NonNullable<RelaySpec['managed']> = {}, mode?: RelaySpec['mode']): Mesh =>
   meshOf({ provider: 'managed', managed: block, ...(mode ? { mode } : {}) });
 const external = meshOf({ provider: 'external', external: { endpoint: 'relay.example.com:3478' }, managed: {} });
-const place = (mesh: Mesh) => ({ mesh, namespace: 'net' });
+const place = (mesh: Mesh, ...publicNodes: string[]) => ({ mesh, namespace: 'net', publicNodes });
 const image = { image: 'registry/unbounded:1', pullPolicy: 'IfNotPresent', pullSecrets: [] };
 
 describe('a relay is run', () => {
@@ -64,13 +64,35 @@ describe('the Services', () => {
     expect(relay!.ports).toContainEqual({ name: 'relay', containerPort: 3478 });
   });
 
-  test('a node port answers on nodes without a relay too, and the relay takes many clients from one address', () => {
-    const mesh = managed({ serviceType: 'NodePort' });
-    expect(planServices(place(mesh))[1].spec).toMatchObject({ type: 'NodePort', externalTrafficPolicy: 'Cluster' });
-    expect(planDeployment(place(mesh), image).spec.template.spec.containers[0]!.args).toContain(
-      '--max-connections-per-address=16384',
-    );
+  test('whatever comes in stays on the node: elsewhere it would need the mesh', () => {
+    for (const serviceType of ['NodePort', 'LoadBalancer'] as const)
+      expect(planServices(place(managed({ serviceType })))[1].spec).toMatchObject({
+        type: serviceType,
+        externalTrafficPolicy: 'Local',
+      });
   });
+});
+
+describe('relays stand on nodes that can be called from outside, gateways too', () => {
+  const podOf = (serviceType: 'NodePort' | 'LoadBalancer', ...nodes: string[]) =>
+    planDeployment(place(managed({ serviceType }), ...nodes), image).spec.template.spec;
+  const values = ['g1', 'g2'];
+  const term = { matchExpressions: [{ key: 'kubernetes.io/hostname', operator: 'In', values }] };
+
+  test('by a node port nowhere else', () => {
+    const required = { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [term] } };
+    expect(podOf('NodePort', 'g2', 'g1')).toMatchObject({ affinity: { nodeAffinity: required } });
+  });
+
+  test('behind a balancer if they can', () => {
+    const preferred = { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 100, preference: term }] };
+    expect(podOf('LoadBalancer', 'g1', 'g2')).toMatchObject({
+      affinity: { nodeAffinity: preferred },
+      tolerations: [{ key: 'net.unbounded-cloud.io/gateway-node', operator: 'Exists' }],
+    });
+  });
+
+  test('anywhere, while there is no such node', () => expect(podOf('NodePort')).not.toHaveProperty('affinity'));
 });
 
 test('every object is ours by its label, and goes with the Mesh', () => {

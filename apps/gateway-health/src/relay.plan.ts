@@ -1,5 +1,5 @@
 import { RELAY_SERVICE } from '@unbounded/config/ownership';
-import { GROUP_VERSION, type Mesh, MESH_NAME, type RelaySpec } from '@unbounded/crds';
+import { GATEWAY_TAINT, GROUP_VERSION, type Mesh, MESH_NAME, type RelaySpec } from '@unbounded/crds';
 
 /** The relay that a Mesh asks us to run, as objects. It is what the chart's relay subchart runs. */
 
@@ -47,6 +47,8 @@ const metadataOf = (name: string, { mesh, namespace }: RelayPlace) => ({
 export interface RelayPlace {
   readonly mesh: Mesh;
   readonly namespace: string;
+  /** Names of nodes that can be called from outside: gateways, for one. */
+  readonly publicNodes: readonly string[];
 }
 
 /** What replicas prove to each other. `secret` has 32 bytes or more. */
@@ -57,12 +59,6 @@ export const linksSecret = (place: RelayPlace, secret: string) => ({
   type: 'Opaque',
   stringData: { secret },
 });
-
-/**
- * Node ports are asked for by nodes outside, whichever node has a relay; their addresses are lost on the way then. A balancer
- * goes to nodes that have one, and keeps them.
- */
-const policyOf = (type: string): string => (type === 'NodePort' ? 'Cluster' : 'Local');
 
 /** "relay" is how nodes reach it from outside; "relay-headless" stands for all replicas, to each other. */
 export const planServices = (place: RelayPlace) => {
@@ -78,7 +74,8 @@ export const planServices = (place: RelayPlace) => {
   };
   const outside = {
     type: serviceType,
-    externalTrafficPolicy: policyOf(serviceType),
+    // What comes in at a node without a relay would have to take the mesh that the relay is to carry.
+    externalTrafficPolicy: 'Local',
     selector,
     ports: [{ name: 'relay', port, targetPort: 'relay' }],
   };
@@ -88,7 +85,7 @@ export const planServices = (place: RelayPlace) => {
   return [service(HEADLESS, headless), service(NAME, outside)] as const;
 };
 
-const flagsOf = ({ mesh, namespace }: RelayPlace): string[] => [
+const flagsOf = ({ namespace }: RelayPlace): string[] => [
   // Forwarding makes little garbage: a small nursery keeps the process small.
   '--max-semi-space-size=1',
   '/unbounded/apps/relay/dist/main.mjs',
@@ -98,10 +95,6 @@ const flagsOf = ({ mesh, namespace }: RelayPlace): string[] => [
   `--link-addr=:${PORTS.links}`,
   `--link-peers=${HEADLESS}.${namespace}.svc:${PORTS.links}`,
   '--link-secret-file=/etc/relay/links/secret',
-  // Through node ports many clients come from one address.
-  ...(managedRelay(mesh)?.serviceType === 'NodePort'
-    ? ['--max-connections-per-address=16384', '--new-connections-per-second=1000']
-    : []),
 ];
 
 const container = (place: RelayPlace, { image, pullPolicy }: RelayImage) => ({
@@ -123,6 +116,21 @@ const container = (place: RelayPlace, { image, pullPolicy }: RelayImage) => ({
   volumeMounts: [{ name: 'links', mountPath: '/etc/relay/links', readOnly: true }],
 });
 
+/** More would make the object large; relays need few. */
+const MOST_NODES = 64;
+
+/** Relays are best where they can be called: a node port leads nowhere else, a balancer may. */
+const affinityOf = ({ mesh, publicNodes }: RelayPlace): object => {
+  if (publicNodes.length === 0) return {};
+  const values = publicNodes.toSorted().slice(0, MOST_NODES);
+  const preference = { matchExpressions: [{ key: 'kubernetes.io/hostname', operator: 'In', values }] };
+  const nodeAffinity =
+    managedRelay(mesh)?.serviceType === 'NodePort'
+      ? { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [preference] } }
+      : { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 100, preference }] };
+  return { affinity: { nodeAffinity } };
+};
+
 export const planDeployment = (place: RelayPlace, image: RelayImage) => ({
   apiVersion: 'apps/v1',
   kind: 'Deployment',
@@ -139,6 +147,8 @@ export const planDeployment = (place: RelayPlace, image: RelayImage) => ({
         enableServiceLinks: false,
         terminationGracePeriodSeconds: SECONDS.grace,
         ...(image.pullSecrets.length > 0 ? { imagePullSecrets: image.pullSecrets.map((name) => ({ name })) } : {}),
+        ...affinityOf(place),
+        tolerations: [{ key: GATEWAY_TAINT.key, operator: 'Exists' }],
         topologySpreadConstraints: [
           {
             maxSkew: 1,

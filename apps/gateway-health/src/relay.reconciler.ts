@@ -15,7 +15,7 @@ import {
   type Secret,
   type Service,
 } from '@unbounded/kube';
-import { formatEndpoint, type ServiceLike, waysToManaged } from '@unbounded/relay-client';
+import { formatEndpoint, publicAddressOf, type ServiceLike, waysToManaged } from '@unbounded/relay-client';
 
 import { planRelayConditions, type RelaySeen } from './relay-conditions.plan.ts';
 import {
@@ -123,7 +123,8 @@ export const relayReconciler =
     const mesh = meshes.find(({ metadata }) => metadata.name === MESH_NAME && metadata.deletionTimestamp === undefined);
     const isWanted = mesh !== undefined && managedRelay(mesh) !== undefined;
     if (!isWanted) await relay.remove();
-    const seen = isWanted ? await relay.ensure({ mesh, namespace }) : undefined;
+    const publicNodes = caches.nodes.list().flatMap((node) => (publicAddressOf(node) ? [node.metadata.name] : []));
+    const seen = isWanted ? await relay.ensure({ mesh, namespace, publicNodes }) : undefined;
     for (const object of meshes) {
       const counts = object === mesh ? seen : undefined;
       const [relayEndpoint] = counts?.endpoints ?? [];

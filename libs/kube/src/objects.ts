@@ -3,6 +3,7 @@ import {
   type EventsV1Event,
   type V1CustomResourceDefinition,
   type V1Deployment,
+  type V1EndpointSlice,
   type V1Lease,
   type V1Namespace,
   type V1Node,
@@ -40,6 +41,7 @@ export type Pod = Named<V1Pod>;
 export type ServiceAccount = Named<V1ServiceAccount>;
 export type Secret = Named<V1Secret>;
 export type Service = Named<V1Service>;
+export type EndpointSlice = Named<V1EndpointSlice>;
 export type Deployment = Named<V1Deployment>;
 export type Crd = Named<V1CustomResourceDefinition>;
 

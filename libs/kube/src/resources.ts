@@ -3,6 +3,7 @@ import { API_GROUP, API_VERSION, type KindDefinition, type ObjectOf } from '@unb
 import {
   type Crd,
   type Deployment,
+  type EndpointSlice,
   type Event,
   type KubeObject,
   type Lease,
@@ -29,6 +30,7 @@ export const nodes = resource<Node>('Node', 'v1', 'nodes', false);
 export const pods = resource<Pod>('Pod', 'v1', 'pods', true);
 export const services = resource<Service>('Service', 'v1', 'services', true);
 export const secrets = resource<Secret>('Secret', 'v1', 'secrets', true);
+export const endpointSlices = resource<EndpointSlice>('EndpointSlice', 'discovery.k8s.io/v1', 'endpointslices', true);
 export const deployments = resource<Deployment>('Deployment', 'apps/v1', 'deployments', true);
 export const namespaces = resource<Namespace>('Namespace', 'v1', 'namespaces', false);
 export const serviceAccounts = resource<ServiceAccount>('ServiceAccount', 'v1', 'serviceaccounts', true);

@@ -70,7 +70,7 @@ const isReady = ({ status }: NodeLike): boolean =>
   status?.conditions?.some((condition) => condition.type === 'Ready' && condition.status === 'True') ?? false;
 
 /** ExternalIP, else an InternalIP that is public: some clouds give nodes only that. */
-const publicAddress = ({ status }: NodeLike): string | undefined => {
+export const publicAddressOf = ({ status }: NodeLike): string | undefined => {
   const addresses = status?.addresses ?? [];
   const ofType = (wanted: string): string[] =>
     addresses.flatMap(({ type, address }) => (type === wanted && isIP(address) !== 0 ? [address] : []));
@@ -80,7 +80,7 @@ const publicAddress = ({ status }: NodeLike): string | undefined => {
 
 const ofNodes = (nodes: readonly NodeLike[], nodePort: number, self: string): Endpoint[] => {
   const offered = (ready: boolean): string[] => {
-    const addresses = nodes.flatMap((node) => (isReady(node) === ready ? [publicAddress(node) ?? []].flat() : []));
+    const addresses = nodes.flatMap((node) => (isReady(node) === ready ? [publicAddressOf(node) ?? []].flat() : []));
     return ranked(new TextEncoder().encode(self), [...new Set(addresses)]);
   };
   return [...new Set([...offered(true), ...offered(false)])].slice(0, MOST_NODES).map((host) => at(host, nodePort));

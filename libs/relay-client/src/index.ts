@@ -6,6 +6,7 @@ export {
   externalServices,
   type ManagedRelay,
   managedServices,
+  publicAddressOf,
   type NodeLike,
   type ServiceLike,
   waysToManaged,

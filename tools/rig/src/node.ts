@@ -109,6 +109,8 @@ const kubeProxyConfig = (layout: LabLayout, node: string, kubeconfig: string): o
   hostnameOverride: node,
   clusterCIDR: layout.families.map((family) => PLANS[family].pods).join(','),
   clientConnection: { kubeconfig },
+  // With nftables it is the primary address alone when nothing is said; those of gateways on the WAN are others.
+  nodePortAddresses: ['0.0.0.0/0', '::/0'],
   // These would be set for the whole machine.
   conntrack: { maxPerCore: 0, min: 0, tcpEstablishedTimeout: '0s', tcpCloseWaitTimeout: '0s' },
 });

@@ -1,7 +1,7 @@
-import { coreClients, nodes, type Service, services } from '@unbounded/kube';
+import { coreClients, endpointSlices, ignoreGone, type Service, services } from '@unbounded/kube';
 import { waysToManaged } from '@unbounded/relay-client';
 import { type ApiServer, createNode, resetCluster, startApiServer } from '@unbounded/testing';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { readManagedRelay } from './managed-objects.ts';
 
 let api: ApiServer;
@@ -13,6 +13,7 @@ beforeEach(async () => {
   const client = api.cluster.client(services);
   for (const { metadata } of (await client.list({ namespace: 'default' })).items)
     if (metadata.name === 'relay') await client.delete('relay', { namespace: 'default' });
+  await api.cluster.client(endpointSlices).delete('relay-1', { namespace: 'default' }).catch(ignoreGone);
 });
 afterAll(() => api?.stop());
 
@@ -46,11 +47,42 @@ test('then a load balancer, as soon as it has an address', async () => {
   expect(await ways()).toEqual(['198.51.100.7 3478', 'lb.example.com 3478']);
 });
 
-test('then the node port at public addresses of nodes', async () => {
-  await createNode(coreClients(api.cluster).nodes, { name: 'n1', internalIPs: ['10.1.0.1'] });
-  const { spec } = await create({ type: 'NodePort' });
-  expect(await ways()).toEqual([]);
-  const addresses = [{ type: 'ExternalIP', address: '203.0.113.5' }];
-  await api.cluster.client(nodes).mergePatch('n1', { status: { addresses } }, { subresource: 'status' });
-  expect(await ways()).toEqual([`203.0.113.5 ${spec!.ports![0]!.nodePort}`]);
+const slice = (...ready: (readonly [node: string, isReady: boolean])[]) =>
+  api.cluster.client(endpointSlices).create({
+    apiVersion: 'discovery.k8s.io/v1',
+    kind: 'EndpointSlice',
+    metadata: { name: 'relay-1', namespace: 'default', labels: { 'kubernetes.io/service-name': 'relay' } },
+    addressType: 'IPv4',
+    endpoints: ready.map(([nodeName, isReady], index) => {
+      return { addresses: [`100.64.0.${index}`], nodeName, conditions: { ready: isReady } };
+    }),
+    ports: [{ name: 'relay', port: 3478 }],
+  });
+const makeNodes = async (...names: string[]): Promise<void> => {
+  for (const [index, name] of names.entries())
+    await createNode(coreClients(api.cluster).nodes, { name, externalIPs: [`203.0.113.${index + 1}`] });
+};
+
+describe('then the node port, at public addresses of nodes', () => {
+  test('where a relay is ready, and not at our own while there is another', async () => {
+    await makeNodes('n1', 'n2', 'n3', 'n4');
+    const { spec } = await create({ type: 'NodePort' });
+    expect(await ways()).toEqual([]);
+    await slice(['n1', true], ['n2', true], ['n3', false]);
+    expect(await ways()).toEqual([`203.0.113.2 ${spec!.ports![0]!.nodePort}`]);
+  });
+
+  test('at our own where there is no other', async () => {
+    await makeNodes('n1');
+    const { spec } = await create({ type: 'NodePort' });
+    await slice(['n1', true], ['gone', true]);
+    expect(await ways()).toEqual([`203.0.113.1 ${spec!.ports![0]!.nodePort}`]);
+  });
+
+  test('nowhere, while no such node has a public address', async () => {
+    await createNode(coreClients(api.cluster).nodes, { name: 'n1', internalIPs: ['10.1.0.1'] });
+    await create({ type: 'NodePort' });
+    await slice(['n1', true]);
+    expect(await ways()).toEqual([]);
+  });
 });
