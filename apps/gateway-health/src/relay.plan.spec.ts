@@ -49,6 +49,11 @@ describe('the Deployment', () => {
     expect(relay).toMatchObject({ image: 'registry/unbounded:1', imagePullPolicy: 'IfNotPresent' });
     expect(relay!.args).toContain('--link-peers=relay-headless.net.svc:3479');
   });
+
+  test('has no links where clients come by node ports, and so to every replica', () => {
+    const pod = planDeployment(place(managed({ serviceType: 'NodePort' })), image).spec.template.spec;
+    expect(pod.containers[0]!.args.join(' ')).not.toContain('--link');
+  });
 });
 
 describe('the Services', () => {

@@ -85,16 +85,21 @@ export const planServices = (place: RelayPlace) => {
   return [service(HEADLESS, headless), service(NAME, outside)] as const;
 };
 
-const flagsOf = ({ namespace }: RelayPlace): string[] => [
+const flagsOf = ({ mesh, namespace }: RelayPlace): string[] => [
   // Forwarding makes little garbage: a small nursery keeps the process small.
   '--max-semi-space-size=1',
   '/unbounded/apps/relay/dist/main.mjs',
   `--addr=:${PORTS.relay}`,
   `--health-port=${PORTS.health}`,
   `--drain-time=${SECONDS.drain}s`,
-  `--link-addr=:${PORTS.links}`,
-  `--link-peers=${HEADLESS}.${namespace}.svc:${PORTS.links}`,
-  '--link-secret-file=/etc/relay/links/secret',
+  // Nodes that come by node ports are registered with every replica, and links would have to take the mesh.
+  ...(managedRelay(mesh)?.serviceType === 'NodePort'
+    ? []
+    : [
+        `--link-addr=:${PORTS.links}`,
+        `--link-peers=${HEADLESS}.${namespace}.svc:${PORTS.links}`,
+        '--link-secret-file=/etc/relay/links/secret',
+      ]),
 ];
 
 const container = (place: RelayPlace, { image, pullPolicy }: RelayImage) => ({

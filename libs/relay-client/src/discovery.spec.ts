@@ -168,3 +168,19 @@ test('until there is a way it looks again after 1 s, 2 s, 4 s, …; what has bee
   discovery.stop();
   expect(clock.pending).toEqual([]);
 });
+
+test('a node port that answers where relays run: each node is a relay of its own, ours without the port', () => {
+  const service = { spec: { externalTrafficPolicy: 'Local', ports: [{ port: 3478, nodePort: 30_478 }] } };
+  const node = (name: string, address: string) => ({
+    metadata: { name },
+    status: { addresses: [{ type: 'ExternalIP', address }] },
+  });
+  const nodes = [node('n2', '203.0.113.2'), node('n1', '203.0.113.1')];
+  const onSelf = [{ host: '100.64.1.5', port: 3478, isTls: false }];
+  expect(managedServices({ service, nodes, self: 'n1', onSelf })).toEqual([
+    { name: 'managed n1', ways: onSelf, isBalanced: true },
+    { name: 'managed n2', ways: [{ host: '203.0.113.2', port: 30_478, isTls: false }], isBalanced: true },
+  ]);
+  const balanced = { ...service, spec: { ...service.spec, externalIPs: ['198.51.100.1'] } };
+  expect(managedServices({ service: balanced, nodes, self: 'n1', onSelf })).toHaveLength(1);
+});

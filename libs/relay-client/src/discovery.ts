@@ -9,6 +9,7 @@ import { ranked } from './rendezvous.ts';
 export interface ServiceLike {
   readonly spec?: {
     readonly type?: string;
+    readonly externalTrafficPolicy?: string;
     readonly externalIPs?: readonly string[];
     readonly ports?: readonly {
       readonly name?: string;
@@ -38,6 +39,8 @@ export interface ManagedRelay {
   readonly port?: number;
   /** Who asks: nodes that offer a port are tried in an order of one's own, so that not all go by the first. */
   readonly self?: string;
+  /** Relays that run on our own node: what we send to its own address may be led to relays elsewhere. */
+  readonly onSelf?: readonly Endpoint[];
 }
 
 /** More nodes with an open port than this are not tried. */
@@ -106,8 +109,28 @@ export const waysToManaged = ({ service, nodes, port: wanted, self = '' }: Manag
   );
 };
 
+/**
+ * Relays by the nodes on which they run: each is one of its own, because such a node port answers where a relay is. Whoever
+ * is registered with all of them needs no links between them, which would have to take the mesh.
+ */
+const servicesOfNodes = ({ nodes, self, onSelf = [] }: ManagedRelay, nodePort: number): RelayService[] =>
+  nodes
+    .flatMap((node): RelayService[] => {
+      const name = node.metadata?.name ?? '';
+      const address = publicAddressOf(node);
+      const outside = address === undefined ? [] : [at(address, nodePort)];
+      const ways = name === self ? onSelf : outside;
+      return ways.length === 0 ? [] : [{ name: `managed ${name}`, ways, isBalanced: true }];
+    })
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+    .slice(0, MOST_NODES);
+
 /** The pool's services for `provider: managed`; none while there is no way. */
 export const managedServices = (relay: ManagedRelay): RelayService[] => {
+  const port = relay.service && relayPort(relay.service, relay.port);
+  const { externalTrafficPolicy, externalIPs = [] } = relay.service?.spec ?? {};
+  const isNamed = externalIPs.length > 0 || (relay.service?.status?.loadBalancer?.ingress ?? []).length > 0;
+  if (port?.nodePort && externalTrafficPolicy === 'Local' && !isNamed) return servicesOfNodes(relay, port.nodePort);
   const ways = waysToManaged(relay);
   return ways.length === 0 ? [] : [{ name: 'managed', ways, isBalanced: true }];
 };

@@ -1,5 +1,5 @@
 import { coreClients, endpointSlices, ignoreGone, type Service, services } from '@unbounded/kube';
-import { waysToManaged } from '@unbounded/relay-client';
+import { managedServices } from '@unbounded/relay-client';
 import { type ApiServer, createNode, resetCluster, startApiServer } from '@unbounded/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { readManagedRelay } from './managed-objects.ts';
@@ -25,7 +25,9 @@ const create = (spec: object): Promise<Service> => {
     .create({ apiVersion: 'v1', kind: 'Service', metadata, spec: { selector: { app: 'relay' }, ports, ...spec } });
 };
 const ways = async (): Promise<string[]> =>
-  waysToManaged(await readManagedRelay(api.cluster, 'default', 'n1')()).map(({ host, port }) => `${host} ${port}`);
+  managedServices(await readManagedRelay(api.cluster, 'default', 'n1')()).flatMap((relay) =>
+    relay.ways.map(({ host, port }) => `${host} ${port}`),
+  );
 
 test('there is no way without the Service, and none by a ClusterIP', async () => {
   expect(await ways()).toEqual([]);
@@ -64,25 +66,18 @@ const makeNodes = async (...names: string[]): Promise<void> => {
 };
 
 describe('then the node port, at public addresses of nodes', () => {
-  test('where a relay is ready, and not at our own while there is another', async () => {
+  test('where a relay is ready; on our own node without it', async () => {
     await makeNodes('n1', 'n2', 'n3', 'n4');
-    const { spec } = await create({ type: 'NodePort' });
+    const { spec } = await create({ type: 'NodePort', externalTrafficPolicy: 'Local' });
     expect(await ways()).toEqual([]);
-    await slice(['n1', true], ['n2', true], ['n3', false]);
-    expect(await ways()).toEqual([`203.0.113.2 ${spec!.ports![0]!.nodePort}`]);
-  });
-
-  test('at our own where there is no other', async () => {
-    await makeNodes('n1');
-    const { spec } = await create({ type: 'NodePort' });
-    await slice(['n1', true], ['gone', true]);
-    expect(await ways()).toEqual([`203.0.113.1 ${spec!.ports![0]!.nodePort}`]);
+    await slice(['n1', true], ['n2', true], ['n3', false], ['gone', true]);
+    expect(await ways()).toEqual(['100.64.0.0 3478', `203.0.113.2 ${spec!.ports![0]!.nodePort}`]);
   });
 
   test('nowhere, while no such node has a public address', async () => {
-    await createNode(coreClients(api.cluster).nodes, { name: 'n1', internalIPs: ['10.1.0.1'] });
-    await create({ type: 'NodePort' });
-    await slice(['n1', true]);
+    await createNode(coreClients(api.cluster).nodes, { name: 'n2', internalIPs: ['10.1.0.2'] });
+    await create({ type: 'NodePort', externalTrafficPolicy: 'Local' });
+    await slice(['n2', true]);
     expect(await ways()).toEqual([]);
   });
 });

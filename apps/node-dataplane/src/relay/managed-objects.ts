@@ -2,14 +2,10 @@ import { RELAY_SERVICE } from '@unbounded/config/ownership';
 import { type Cluster, endpointSlices, ignoreGone, isNotFound, type Node, nodes, services } from '@unbounded/kube';
 import type { ManagedRelay } from '@unbounded/relay-client';
 
+/** Of the Service and its slices. */
+const RELAY_PORT_NAME = 'relay';
 /** Nodes that are looked at for a public address: every agent asks. */
 const MOST_NODES = 16;
-
-/** Our own node only where there is no other: what we send to its own address may be led to relays elsewhere, over the mesh. */
-const preferOthers = (hosts: readonly Node[], self: string): readonly Node[] => {
-  const others = hosts.filter(({ metadata }) => metadata.name !== self);
-  return others.length > 0 ? others : hosts;
-};
 
 /**
  * The objects by which the managed relay is found: by the API server, never by the cluster's DNS, which may need the mesh. A
@@ -27,11 +23,18 @@ export const readManagedRelay =
     if (!service?.spec?.ports?.some(({ nodePort }) => nodePort)) return { service, nodes: [] };
     const labelSelector = `kubernetes.io/service-name=${RELAY_SERVICE}`;
     const slices = await cluster.client(endpointSlices).listAll({ namespace, labelSelector });
-    const ready = slices
-      .flatMap(({ endpoints }) => endpoints ?? [])
-      .flatMap(({ nodeName: node, conditions }) => (node !== undefined && conditions?.ready !== false ? [node] : []));
-    const names = [...new Set(ready)].sort().slice(0, MOST_NODES);
+    const ready = slices.flatMap(({ endpoints = [], ports = [] }) =>
+      endpoints
+        .filter(({ conditions }) => conditions?.ready !== false)
+        .flatMap(({ nodeName: node, addresses }) => (node === undefined ? [] : [{ node, addresses, ports }])),
+    );
+    const names = [...new Set(ready.map(({ node }) => node))].sort().slice(0, MOST_NODES);
     const hosts = await Promise.all(names.map((name) => cluster.client(nodes).get(name).catch(ignoreGone)));
-    const found = hosts.flatMap((node): Node[] => (node ? [node] : []));
-    return { service, nodes: preferOthers(found, nodeName), self: nodeName };
+    const onSelf = ready
+      .filter(({ node }) => node === nodeName)
+      .flatMap(({ addresses, ports }) => {
+        const port = ports.find(({ name }) => name === RELAY_PORT_NAME)?.port;
+        return port === undefined ? [] : addresses.map((host) => ({ host, port, isTls: false }));
+      });
+    return { service, nodes: hosts.flatMap((node): Node[] => (node ? [node] : [])), self: nodeName, onSelf };
   };
