@@ -6,6 +6,8 @@ import { GATEWAY_TAINT, GROUP_VERSION, type Mesh, MESH_NAME, type RelaySpec } fr
 /** Value of the label by which our objects are told from those of people and of the chart. */
 export const MANAGER = 'gateway-health';
 const MANAGED_BY = 'app.kubernetes.io/managed-by';
+/** Label of nodes. */
+export const HOSTNAME = 'kubernetes.io/hostname';
 const NAME = RELAY_SERVICE;
 const HEADLESS = `${NAME}-headless`;
 export const LINKS_SECRET = `${NAME}-links`;
@@ -47,7 +49,7 @@ const metadataOf = (name: string, { mesh, namespace }: RelayPlace) => ({
 export interface RelayPlace {
   readonly mesh: Mesh;
   readonly namespace: string;
-  /** Names of nodes that can be called from outside: gateways, for one. */
+  /** Hostnames (the label) of nodes that can be called from outside: gateways, for one. */
   readonly publicNodes: readonly string[];
 }
 
@@ -128,7 +130,7 @@ const MOST_NODES = 64;
 const affinityOf = ({ mesh, publicNodes }: RelayPlace): object => {
   if (publicNodes.length === 0) return {};
   const values = publicNodes.toSorted().slice(0, MOST_NODES);
-  const preference = { matchExpressions: [{ key: 'kubernetes.io/hostname', operator: 'In', values }] };
+  const preference = { matchExpressions: [{ key: HOSTNAME, operator: 'In', values }] };
   const nodeAffinity =
     managedRelay(mesh)?.serviceType === 'NodePort'
       ? { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [preference] } }
@@ -157,7 +159,7 @@ export const planDeployment = (place: RelayPlace, image: RelayImage) => ({
         topologySpreadConstraints: [
           {
             maxSkew: 1,
-            topologyKey: 'kubernetes.io/hostname',
+            topologyKey: HOSTNAME,
             whenUnsatisfiable: 'ScheduleAnyway',
             labelSelector: { matchLabels: selector },
           },

@@ -19,6 +19,7 @@ import { formatEndpoint, publicAddressOf, type ServiceLike, waysToManaged } from
 
 import { planRelayConditions, type RelaySeen } from './relay-conditions.plan.ts';
 import {
+  HOSTNAME,
   isOurs,
   LINKS_SECRET,
   linksSecret,
@@ -64,9 +65,16 @@ const itemsOf = ({ deployments, services, secrets }: RelayClients): Item[] => [
   { client: services, name: RELAY_SERVICE },
 ];
 
+/** A cloud may name hosts otherwise than nodes. */
+const hostnameOf = ({ metadata }: Node): string => metadata.labels?.[HOSTNAME] ?? metadata.name;
+
 /** What of a Node says where a node port is reached; changes with nothing else. */
-export const relayNodeFingerprint = ({ status }: Node): string =>
-  JSON.stringify([status?.addresses, status?.conditions?.find(({ type }) => type === 'Ready')?.status]);
+export const relayNodeFingerprint = ({ metadata, status }: Node): string =>
+  JSON.stringify([
+    metadata.labels?.[HOSTNAME],
+    status?.addresses,
+    status?.conditions?.find(({ type }) => type === 'Ready')?.status,
+  ]);
 
 const createRelay = ({ caches, clients, namespace, image }: RelayReconcilerOptions, signal: AbortSignal) => {
   const at = { namespace, signal };
@@ -123,7 +131,7 @@ export const relayReconciler =
     const mesh = meshes.find(({ metadata }) => metadata.name === MESH_NAME && metadata.deletionTimestamp === undefined);
     const isWanted = mesh !== undefined && managedRelay(mesh) !== undefined;
     if (!isWanted) await relay.remove();
-    const publicNodes = caches.nodes.list().flatMap((node) => (publicAddressOf(node) ? [node.metadata.name] : []));
+    const publicNodes = caches.nodes.list().flatMap((node) => (publicAddressOf(node) ? [hostnameOf(node)] : []));
     const seen = isWanted ? await relay.ensure({ mesh, namespace, publicNodes }) : undefined;
     for (const object of meshes) {
       const counts = object === mesh ? seen : undefined;
