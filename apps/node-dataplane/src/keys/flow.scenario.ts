@@ -17,6 +17,8 @@ export interface FlowCount {
   /** Packets that did not arrive, the first of them: number, and when it was sent (RFC 3339). */
   readonly lost: readonly string[];
   readonly lostCount: number;
+  /** From the sending of the last packet that arrived before a loss to that of the first one after it, milliseconds; 0: no loss. */
+  readonly longestGapMs: number;
 }
 
 const SETTLE_MS = 500;
@@ -43,12 +45,28 @@ const send = (): void => {
   for (const [index, socket] of sockets.entries()) socket.send(bytes, port, ends[1 - index]!.address, () => undefined);
 };
 
+const longestGap = (seen: ReadonlySet<number>): number => {
+  let [longest, lastMs, lost] = [0, sentAtMs[0] ?? 0, 0];
+  for (const [number, ms] of sentAtMs.entries()) {
+    if (!seen.has(number)) lost++;
+    if (lost > 0) longest = Math.max(longest, ms - lastMs);
+    if (seen.has(number)) [lastMs, lost] = [ms, 0];
+  }
+  return longest;
+};
+
 const count = (): FlowCount[] =>
   ends.map(({ address }, index) => {
     const lost = sentAtMs.flatMap((ms, number) =>
       arrived[1 - index]!.has(number) ? [] : [`${number} ${new Date(ms).toISOString()}`],
     );
-    return { from: address, sent: sentAtMs.length, lost: lost.slice(0, 20), lostCount: lost.length };
+    return {
+      from: address,
+      sent: sentAtMs.length,
+      lost: lost.slice(0, 20),
+      lostCount: lost.length,
+      longestGapMs: longestGap(arrived[1 - index]!),
+    };
   });
 
 let due = performance.now();
