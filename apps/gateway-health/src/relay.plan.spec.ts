@@ -97,6 +97,12 @@ describe('relays stand on nodes that can be called from outside, gateways too', 
     });
   });
 
+  test('by a node port no more than one on each', () => {
+    const of = (serviceType: 'NodePort' | 'LoadBalancer', ...nodes: string[]) =>
+      planDeployment(place(managed({ replicas: 3, serviceType }), ...nodes), image).spec.replicas;
+    expect([of('NodePort'), of('NodePort', 'g1', 'g2'), of('LoadBalancer', 'g1', 'g2')]).toEqual([1, 2, 3]);
+  });
+
   test('anywhere, while there is no such node', () => expect(podOf('NodePort')).not.toHaveProperty('affinity'));
 });
 

@@ -138,12 +138,18 @@ const affinityOf = ({ mesh, publicNodes }: RelayPlace): object => {
   return { affinity: { nodeAffinity } };
 };
 
+/** A node port leads to one relay of its node: of two there each would know some of the clients alone. */
+const replicasOf = ({ mesh, publicNodes }: RelayPlace): number => {
+  const { replicas = 1, serviceType } = managedRelay(mesh) ?? {};
+  return serviceType === 'NodePort' ? Math.min(replicas, Math.max(1, publicNodes.length)) : replicas;
+};
+
 export const planDeployment = (place: RelayPlace, image: RelayImage) => ({
   apiVersion: 'apps/v1',
   kind: 'Deployment',
   metadata: metadataOf(NAME, place),
   spec: {
-    replicas: managedRelay(place.mesh)?.replicas ?? 1,
+    replicas: replicasOf(place),
     // A new replica is linked before an old one asks its clients to leave.
     strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
     selector: { matchLabels: selector },

@@ -46,7 +46,14 @@ const external = object(
 
 const managed = object(
   {
-    replicas: optional(integer({ description: 'Relays that run in the cluster.', minimum: 0, maximum: 100 }), 1),
+    replicas: optional(
+      integer({
+        description: 'Relays that run in the cluster; by NodePort no more than nodes with a public address.',
+        minimum: 0,
+        maximum: 100,
+      }),
+      1,
+    ),
     serviceType: optional(
       oneOf(['LoadBalancer', 'NodePort'], { description: 'How nodes outside reach the relays.' }),
       'LoadBalancer',
