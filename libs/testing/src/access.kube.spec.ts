@@ -77,12 +77,14 @@ const condition = (type: string) => ({
   },
 });
 
-test('an agent writes its own annotations and its own network condition', async () => {
+test('an agent writes its own annotations and its own conditions', async () => {
   const { nodes } = await as('node-dataplane', 'mine');
   await nodes.mergePatch('mine', annotate(annotations.wireGuardPublicKey));
   await nodes.mergePatch('mine', annotate(annotations.tunnelProtocols));
-  await nodes.mergePatch('mine', condition('NetworkUnavailable'), { subresource: 'status' });
-  expect((await nodes.get('mine')).status?.conditions).toMatchObject([{ type: 'NetworkUnavailable' }]);
+  for (const type of ['NetworkUnavailable', 'UnboundedNetworkDegraded', 'UnboundedRelayed']) {
+    await nodes.mergePatch('mine', condition(type), { subresource: 'status' });
+    expect((await nodes.get('mine')).status?.conditions?.map((written) => written.type)).toContain(type);
+  }
 });
 
 const onlyOwn = 'a node agent may change only annotations net.unbounded-cloud.io/';
@@ -122,14 +124,14 @@ test.each([
     'mine',
     condition('Ready'),
     'status',
-    'may change only the conditions NetworkUnavailable and UnboundedNetworkDegraded',
+    'may change only the conditions NetworkUnavailable, UnboundedNetworkDegraded and UnboundedRelayed',
   ],
   [
     'its addresses',
     'mine',
     { status: { addresses: [{ type: 'InternalIP', address: '10.0.0.1' }] } },
     'status',
-    'NetworkUnavailable and UnboundedNetworkDegraded in the status',
+    'UnboundedNetworkDegraded and UnboundedRelayed in the status',
   ],
 ])('an agent may not change %s', async (_, node, patch, subresource, message) => {
   const { nodes } = await as('node-dataplane', 'mine');
