@@ -1,4 +1,5 @@
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
 import { type AppProcess, startApp, until } from '@unbounded/testing';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { isAlive, type OwnKey, RelayNode, type StandIn, unitOf } from './relay.scenario.ts';
@@ -196,6 +197,9 @@ const flowDuring = async (disturb: () => Promise<unknown>): Promise<{ gapMs: num
   return { gapMs: Math.max(...gaps), lost: sent - seen.size };
 };
 
+/** A killed relay stays away for so long: packets that wait for it are told from those that go by the other. */
+const AWAY_MS = 5000;
+
 describe('of two relays', () => {
   let other: AppProcess;
   beforeEach(async () => {
@@ -209,17 +213,18 @@ describe('of two relays', () => {
   });
   afterEach(() => other.stop('SIGKILL'));
 
-  test('one that is killed costs at most a second', async () => {
+  test('one that is killed is not waited for', async () => {
     for (const each of [relay, other]) {
       const { gapMs } = await flowDuring(async () => {
         await each.stop('SIGKILL');
+        await delay(AWAY_MS);
         if (each === relay) await relayOn(relayPort);
         await until(
           'both are back',
           () => each === other || (a.state?.relays ?? []).every(({ connected }) => connected),
         );
       });
-      expect(gapMs).toBeLessThan(1000);
+      expect(gapMs).toBeLessThan(AWAY_MS);
     }
   });
 
