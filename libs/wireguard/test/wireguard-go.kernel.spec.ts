@@ -3,11 +3,12 @@ import { existsSync, mkdtempSync, rmSync, watch } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { once } from 'node:events';
+import { createInterface } from 'node:readline';
 
 import { createNetns, createRouteSocket, createTun, type Netns, type RouteSocket } from '@unbounded/netlink';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
-import { type DeviceSpec, diffDevice, generatePrivateKey, openUserspaceDevice, publicKeyOf } from '../src/index.ts';
+import { type DeviceSpec, diffDevice, generatePrivateKey, openUserspaceDevice, publicKeyOf, type WireGuardDevice } from '../src/index.ts';
 
 const binary = join(process.env['UNBOUNDED_ASSETS'] ?? join(homedir(), '.cache/unbounded/bin'), 'wireguard-go');
 
@@ -41,7 +42,7 @@ const end = async (child: ChildProcess, signal: NodeJS.Signals = 'SIGKILL'): Pro
 const socketOf = (name: string): string => join(directory, `${name}.sock`);
 
 /** Resolves when the control socket answers. */
-const start = async (name: string): Promise<ChildProcess> => {
+const start = async (name: string, where: Netns = ns): Promise<ChildProcess> => {
   rmSync(socketOf(name), { force: true });
   const appeared = new Promise<void>((resolve) => {
     const watcher = watch(directory, () => {
@@ -50,7 +51,7 @@ const start = async (name: string): Promise<ChildProcess> => {
       resolve();
     });
   });
-  const child = spawn('nsenter', [`--net=${ns.path}`, binary, '-f', name], {
+  const child = spawn('nsenter', [`--net=${where.path}`, binary, '-f', name], {
     env: { ...process.env, WG_UAPI_DIR: directory },
     stdio: ['ignore', 'ignore', 'inherit'],
   });
@@ -124,9 +125,19 @@ describe('wireguard-go on a TUN that outlives it', () => {
     expect(await net.links.get('wg0')).toMatchObject({ index: before.index, mtu: 1380, up: true });
   });
 
-  test('two devices shake hands and carry packets; a peer without wanted endpoint keeps the one it learned', async () => {
+  /** Two devices in two network namespaces, of which only the first knows where the other is. */
+  interface Pair extends AsyncDisposable {
+    readonly far: Netns;
+    readonly a: WireGuardDevice;
+    readonly b: WireGuardDevice;
+    readonly specB: DeviceSpec;
+  }
+  const OVERLAY = { a: ['100.64.0.1/32', 'fd00::1/128'], b: ['100.64.0.2/32', 'fd00::2/128'] } as const;
+
+  const connect = async (): Promise<Pair> => {
+    await using stack = new AsyncDisposableStack();
     const keys = { a: generatePrivateKey(), b: generatePrivateKey() };
-    using far = createNetns();
+    const far = stack.use(createNetns());
     await using farNet = createRouteSocket({ netnsFd: far.fd });
     await net.links.create({ name: 'u0', kind: { kind: 'veth', peer: { name: 'u1', netnsFd: far.fd } }, up: true });
     await farNet.links.modify('u1', { up: true });
@@ -135,37 +146,30 @@ describe('wireguard-go on a TUN that outlives it', () => {
     await net.addresses.replace({ link: u0.index, address: '192.0.2.1/24' });
     await farNet.addresses.replace({ link: u1.index, address: '192.0.2.2/24' });
 
-    const devices: Record<'a' | 'b', { ns: Netns; net: RouteSocket; overlay: string; other: string }> = {
-      a: { ns, net, overlay: '100.64.0.1', other: '100.64.0.2' },
-      b: { ns: far, net: farNet, overlay: '100.64.0.2', other: '100.64.0.1' },
-    };
-    const near = ns;
-    for (const side of ['a', 'b'] as const) {
-      const { ns: where, net: there, overlay, other } = devices[side];
-      createTun({ name: `wg${side}`, netnsFd: where.fd });
-      ns = where;
-      try {
-        await start(`wg${side}`);
-      } finally {
-        ns = near;
-      }
-      const link = await there.links.get(`wg${side}`);
+    const sides = [
+      { name: 'wga', where: ns, there: net, own: OVERLAY.a, other: OVERLAY.b },
+      { name: 'wgb', where: far, there: farNet, own: OVERLAY.b, other: OVERLAY.a },
+    ];
+    for (const { name, where, there, own, other } of sides) {
+      createTun({ name, netnsFd: where.fd });
+      await start(name, where);
+      const link = await there.links.get(name);
       if (!link) throw new Error('the TUN is gone');
       await there.links.modify(link.index, { up: true });
-      await there.addresses.replace({ link: link.index, address: `${overlay}/32` });
-      await there.routes.replace({ dst: `${other}/32`, link: link.index });
+      for (const address of own) await there.addresses.replace({ link: link.index, address });
+      for (const dst of other) await there.routes.replace({ dst, link: link.index });
     }
-    await using a = openUserspaceDevice('wga', { socketPath: socketOf('wga') });
-    await using b = openUserspaceDevice('wgb', { socketPath: socketOf('wgb') });
+    const a = stack.use(openUserspaceDevice('wga', { socketPath: socketOf('wga') }));
+    const b = stack.use(openUserspaceDevice('wgb', { socketPath: socketOf('wgb') }));
     const specA: DeviceSpec = {
       privateKey: keys.a,
       listenPort: 51820,
-      peers: [{ publicKey: publicKeyOf(keys.b), endpoint: '192.0.2.2:51820', allowedIps: ['100.64.0.2/32'] }],
+      peers: [{ publicKey: publicKeyOf(keys.b), endpoint: '192.0.2.2:51820', allowedIps: [...OVERLAY.b] }],
     };
     const specB: DeviceSpec = {
       privateKey: keys.b,
       listenPort: 51820,
-      peers: [{ publicKey: publicKeyOf(keys.a), allowedIps: ['100.64.0.1/32'] }],
+      peers: [{ publicKey: publicKeyOf(keys.a), allowedIps: [...OVERLAY.a] }],
     };
     for (const [device, spec] of [
       [a, specA],
@@ -174,12 +178,44 @@ describe('wireguard-go on a TUN that outlives it', () => {
       const change = diffDevice(await device.get(), spec);
       if (change) await device.apply(change);
     }
+    const all = stack.move();
+    return { far, a, b, specB, [Symbol.asyncDispose]: () => all.disposeAsync() };
+  };
+
+  test('two devices shake hands and carry packets; a peer without wanted endpoint keeps the one it learned', async () => {
+    await using pair = await connect();
+    const { b, specB } = pair;
     inNetns('ping', '-c1', '-W5', '100.64.0.2');
     const learned = await b.get();
     expect(learned.peers[0]).toMatchObject({ endpoint: '192.0.2.1:51820' });
     expect(learned.peers[0]?.latestHandshakeMs).toBeGreaterThan(Date.now() - 60_000);
     expect(learned.peers[0]?.rxBytes).toBeGreaterThan(0);
     expect(diffDevice(learned, specB)).toBeUndefined();
+  });
+
+  test('a datagram over IPv6 whose checksum comes out as 0 arrives, as one of the 65,536 around it', async () => {
+    await using pair = await connect();
+    inNetns('ping', '-6', '-c1', '-W5', 'fd00::2');
+    const receive = `
+      const socket = require('node:dgram').createSocket('udp6', ({ length }) => (console.log(length), process.exit(0)));
+      socket.bind(9000, 'fd00::2', () => console.log('bound'));
+      setTimeout(() => (console.log('nothing came'), process.exit(0)), 5000);`;
+    // Source and destination address, length twice, next header, both ports: what is left to ffff makes the sum 0.
+    const words = [0xfd00, 0x0001, 0xfd00, 0x0002, 10, 17, 9001, 9000, 10];
+    const total = words.reduce((sum, word) => sum + word, 0);
+    const rest = 0xffff - ((total & 0xffff) + (total >>> 16));
+    const send = `
+      const socket = require('node:dgram').createSocket('udp6');
+      socket.bind(9001, 'fd00::1', () =>
+        socket.send(Buffer.from([${rest >>> 8}, ${rest & 0xff}]), 9000, 'fd00::2', () => process.exit(0)));`;
+    const receiver = spawn('nsenter', [`--net=${pair.far.path}`, process.execPath, '-e', receive], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    children.push(receiver);
+    const lines = createInterface({ input: receiver.stdout })[Symbol.asyncIterator]();
+    expect((await lines.next()).value).toBe('bound');
+    inNetns(process.execPath, '-e', send);
+    expect((await lines.next()).value).toBe('2');
   });
 
   test('a refused change names the device and holds no key', async () => {

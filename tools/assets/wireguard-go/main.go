@@ -1,9 +1,10 @@
-// Command wireguard-go carries WireGuard tunnels where the kernel cannot. It is golang.zx2c4.com/wireguard with three
-// differences that matter to a device which must outlive the process:
+// Command wireguard-go carries WireGuard tunnels where the kernel cannot. It is golang.zx2c4.com/wireguard with four
+// differences, the first three for a device which must outlive the process:
 //   - it leaves the MTU of a TUN that exists already as it is (upstream sets 1420 at every start);
 //   - WG_UAPI_DIR names the folder of the control socket, so that several network namespaces of one machine can each
 //     have a device of the same name;
-//   - it stays in the foreground, and leaves the TUN to the kernel when it ends.
+//   - it stays in the foreground, and leaves the TUN to the kernel when it ends;
+//   - a UDP checksum over IPv6 that comes out as 0 is ffff (checksum.go).
 //
 // Usage: wireguard-go [-f] NAME
 package main
@@ -49,7 +50,7 @@ func run(name string) error {
 		return err
 	}
 	defer listener.Close()
-	wg := device.NewDevice(link, conn.NewDefaultBind(), device.NewLogger(logLevel(), "("+name+") "))
+	wg := device.NewDevice(wholeChecksums{link}, conn.NewDefaultBind(), device.NewLogger(logLevel(), "("+name+") "))
 	defer wg.Close()
 
 	failed := make(chan error, 1)
