@@ -31,7 +31,8 @@ export default defineConfig({
         maxWorkers: 2,
         testTimeout: name === 'unit' ? 10_000 : 60_000,
         hookTimeout: name === 'unit' ? 10_000 : 120_000,
-        fileParallelism: name === 'unit',
+        // An emulated machine keeps one processor busy, whatever it has itself.
+        fileParallelism: name === 'unit' || name === 'vm',
       },
     })),
   },

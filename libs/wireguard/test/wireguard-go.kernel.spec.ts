@@ -8,7 +8,14 @@ import { createInterface } from 'node:readline';
 import { createNetns, createRouteSocket, createTun, type Netns, type RouteSocket } from '@unbounded/netlink';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
-import { type DeviceSpec, diffDevice, generatePrivateKey, openUserspaceDevice, publicKeyOf, type WireGuardDevice } from '../src/index.ts';
+import {
+  type DeviceSpec,
+  diffDevice,
+  generatePrivateKey,
+  openUserspaceDevice,
+  publicKeyOf,
+  type WireGuardDevice,
+} from '../src/index.ts';
 
 const binary = join(process.env['UNBOUNDED_ASSETS'] ?? join(homedir(), '.cache/unbounded/bin'), 'wireguard-go');
 

@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { Seen } from './kernel-wireguard.scenario.ts';
@@ -8,10 +8,12 @@ const SCENARIO = 'apps/node-dataplane/src/paths/kernel-wireguard.scenario.ts';
 
 test('with the kernel’s WireGuard paths go direct, and back when one direction is cut', { timeout: 400_000 }, () => {
   const command = `modprobe wireguard && cd ${REPOSITORY} && tools/node ${SCENARIO}`;
-  const output = execFileSync('tools/vm/run', ['-t', '360', '-m', '2048', '--', 'sh', '-c', command], {
+  const { stdout: output, status } = spawnSync('tools/vm/run', ['-t', '360', '-m', '2048', '--', 'sh', '-c', command], {
     cwd: REPOSITORY,
     encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'inherit'],
   });
+  expect(status, output).toBe(0);
   const seen = JSON.parse(output.slice(output.indexOf('{"moves"'))) as Seen;
   console.log(`back on the relay after ${seen.backMs} ms`);
   expect(seen.endpoints).toEqual([
