@@ -19,6 +19,7 @@ const IFLA = {
   mtu: 4,
   link: 5,
   master: 10,
+  txQueueLength: 13,
   operState: 16,
   linkInfo: 18,
   alias: 20,
@@ -57,6 +58,7 @@ export const encodeLink = (
   if (settings.name !== undefined) writer.attributeText(IFLA.name, checkName(settings.name));
   if (settings.mac !== undefined) writer.attribute(IFLA.address, macBytes(settings.mac));
   if (settings.mtu !== undefined) writer.attributeU32(IFLA.mtu, settings.mtu);
+  if (settings.txQueuePackets !== undefined) writer.attributeU32(IFLA.txQueueLength, settings.txQueuePackets);
   if (settings.master !== undefined) writer.attributeU32(IFLA.master, settings.master);
   if (settings.alias !== undefined) writer.attributeBareText(IFLA.alias, settings.alias);
   if (settings.group !== undefined) writer.attributeU32(IFLA.group, settings.group);
@@ -120,6 +122,7 @@ export const decodeLink = (body: Uint8Array): Link => {
     carrier: (flags & IFF.lowerUp) !== 0,
     operState: OPER_STATES[attributes.get(IFLA.operState)?.u8 ?? 0] ?? 'unknown',
     mtu: attributes.get(IFLA.mtu)?.u32 ?? 0,
+    txQueuePackets: attributes.get(IFLA.txQueueLength)?.u32 ?? 0,
     ...(mac && mac.length > 0 && { mac: macText(mac) }),
     ...(master && { master: master.u32 }),
     ...(alias && { alias: alias.text }),

@@ -64,8 +64,8 @@ describe('links', () => {
     expect(inNetns('ip', '-d', 'link', 'show', 'vx0')).toMatch(
       /vxlan external.*dstport 4789 nolearning.*udp6zerocsumrx/s,
     );
-    await net.links.modify('vx0', { mtu: 1400, name: 'vx1', alias: '' });
-    expect(await net.links.get(link.index)).toMatchObject({ name: 'vx1', mtu: 1400 });
+    await net.links.modify('vx0', { mtu: 1400, txQueuePackets: 700, name: 'vx1', alias: '' });
+    expect(await net.links.get(link.index)).toMatchObject({ name: 'vx1', mtu: 1400, txQueuePackets: 700 });
     await net.links.delete('vx1');
     expect(await net.links.get('vx1')).toBeUndefined();
   });

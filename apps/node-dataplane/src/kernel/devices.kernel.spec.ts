@@ -3,9 +3,23 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { Report } from './devices.scenario.ts';
 
-test('a device that came up with IPv4 addresses alone takes IPv6 ones later', () => {
+const scenario = (): Report => {
   const argv = ['--net', process.execPath, join(import.meta.dirname, 'devices.scenario.ts')];
-  const report = JSON.parse(execFileSync('unshare', argv, { encoding: 'utf8' })) as Report;
+  return JSON.parse(execFileSync('unshare', argv, { encoding: 'utf8' })) as Report;
+};
+
+test('a device that came up with IPv4 addresses alone takes IPv6 ones later', () => {
+  const report = scenario();
   expect(report.problems).toEqual([[], []]);
   expect(report.addresses).toEqual(expect.arrayContaining(['100.65.1.1/32', 'fd64:1::1/128']));
+});
+
+test('a TUN in which WireGuard’s packets wait for their process holds more of them than TUNs do, also one that was made before', () => {
+  const { kind, queuePackets } = scenario().wireGuard;
+  // A kernel with WireGuard has a queue of its own, and nothing waits in the device.
+  expect({ kind, queuePackets }).toEqual(
+    kind === 'tun'
+      ? { kind, queuePackets: [1000, 1000] }
+      : { kind: 'wireguard', queuePackets: [expect.anything(), 500] },
+  );
 });

@@ -1,4 +1,4 @@
-/** A device of a node that gets IPv6 blocks later. Runs in a network namespace of its own; prints what was seen as JSON. */
+/** A device of a node that gets IPv6 blocks later, and one of WireGuard. Runs in a network namespace of its own; prints what was seen as JSON. */
 import { createRouteSocket } from '@unbounded/netlink';
 import { ensureDevices } from './devices.ts';
 import type { DeviceSpec } from './devices.plan.ts';
@@ -7,6 +7,8 @@ export interface Report {
   /** Problems of each step. */
   readonly problems: readonly (readonly string[])[];
   readonly addresses: readonly string[];
+  /** Of the WireGuard device: its kind, and its queue as it was made, and when the next pass found it with TUN's own. */
+  readonly wireGuard: { readonly kind: string; readonly queuePackets: readonly number[] };
 }
 
 const withAddresses = (addresses: readonly string[]): DeviceSpec => ({
@@ -24,5 +26,14 @@ for (const addresses of steps)
   problems.push((await ensureDevices(net, [withAddresses(addresses)])).problems.map(({ message }) => message));
 const index = (await net.links.get('vxlan0'))!.index;
 const addresses = (await net.addresses.list()).filter(({ link }) => link === index).map(({ address }) => address);
-console.log(JSON.stringify({ problems, addresses } satisfies Report));
+const wireGuardSpec: DeviceSpec = { name: 'wg51820', purpose: 'wireguard', mtuBytes: 1420, arp: true, addresses: [] };
+const ensureWireGuard = async () => (await ensureDevices(net, [wireGuardSpec])).problems;
+const find = async () => (await net.links.get(wireGuardSpec.name))!;
+await ensureWireGuard();
+const made = await find();
+await net.links.modify(made.index, { txQueuePackets: 500 });
+await ensureWireGuard();
+const queuePackets = [made.txQueuePackets, (await find()).txQueuePackets];
+const wireGuard = { kind: made.kind?.kind ?? 'none', queuePackets };
+console.log(JSON.stringify({ problems, addresses, wireGuard } satisfies Report));
 net.close();

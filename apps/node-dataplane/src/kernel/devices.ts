@@ -27,6 +27,12 @@ export const isOurs = ({ alias = '', group }: Link): boolean =>
 /** A TUN has this name until it has its alias: one that a died agent left is taken up by the next. */
 const UNNAMED_TUN = 'unbounded.new';
 
+/**
+ * Packets that wait in a TUN while wireguard-go has no processor: about as many as the kernel's WireGuard queues (1,024), not the
+ * 500 of a TUN, which are full after half a second at 1,000 a second.
+ */
+const TUN_QUEUE_PACKETS = 1000;
+
 const IPV6_LINK_LOCAL = /^fe80:/i;
 
 /** The kinds to try for a purpose, the best first: not every kernel has all. */
@@ -107,6 +113,8 @@ const writeDeviceSysctls = (spec: DeviceSpec): void => {
 };
 
 const settle = async (net: RouteSocket, spec: DeviceSpec, link: Link): Promise<void> => {
+  if (link.kind?.kind === 'tun' && link.txQueuePackets !== TUN_QUEUE_PACKETS)
+    await net.links.modify(link.index, { txQueuePackets: TUN_QUEUE_PACKETS });
   const wrongMac = spec.mac !== undefined && link.mac !== spec.mac;
   if (link.mtu !== spec.mtuBytes || link.arp !== spec.arp || link.alias !== LINK_ALIAS || wrongMac)
     await net.links.modify(link.index, settingsOf(spec));

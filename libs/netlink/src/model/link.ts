@@ -90,6 +90,8 @@ export type LinkKind = CreatableKind | TunKind | OtherKind;
 /** The settings that every kind has. Absent means: leave as it is (or the kernel's default for a new link). */
 export interface LinkSettings {
   readonly mtu?: number;
+  /** Packets that may wait to be sent (`txqueuelen`). */
+  readonly txQueuePackets?: number;
   /** `02:00:00:00:00:01` */
   readonly mac?: string;
   readonly up?: boolean;
@@ -152,6 +154,7 @@ export interface Link {
   readonly carrier: boolean;
   readonly operState: OperState;
   readonly mtu: number;
+  readonly txQueuePackets: number;
   readonly mac?: string;
   readonly master?: number;
   readonly alias?: string;
