@@ -97,6 +97,16 @@ describe('relays stand on nodes that can be called from outside, gateways too', 
     });
   });
 
+  test('behind a balancer in one site if they can: to know of each other’s clients they would need the mesh', () => {
+    const podAffinityTerm = {
+      topologyKey: 'net.unbounded-cloud.io/site',
+      labelSelector: { matchLabels: { 'app.kubernetes.io/name': 'relay' } },
+    };
+    const podAffinity = { preferredDuringSchedulingIgnoredDuringExecution: [{ podAffinityTerm }] };
+    expect(podOf('LoadBalancer', 'g1')).toMatchObject({ affinity: { podAffinity } });
+    expect(podOf('NodePort', 'g1')).not.toHaveProperty('affinity.podAffinity');
+  });
+
   test('by a node port no more than one on each', () => {
     const of = (serviceType: 'NodePort' | 'LoadBalancer', ...nodes: string[]) =>
       planDeployment(place(managed({ replicas: 3, serviceType }), ...nodes), image).spec.replicas;

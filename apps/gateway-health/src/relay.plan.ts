@@ -1,5 +1,5 @@
 import { RELAY_SERVICE } from '@unbounded/config/ownership';
-import { GATEWAY_TAINT, GROUP_VERSION, type Mesh, MESH_NAME, type RelaySpec } from '@unbounded/crds';
+import { GATEWAY_TAINT, GROUP_VERSION, labels, type Mesh, MESH_NAME, type RelaySpec } from '@unbounded/crds';
 
 /** The relay that a Mesh asks us to run, as objects. It is what the chart's relay subchart runs. */
 
@@ -126,16 +126,26 @@ const container = (place: RelayPlace, { image, pullPolicy }: RelayImage) => ({
 /** More would make the object large; relays need few. */
 const MOST_NODES = 64;
 
+/** Behind a balancer every replica must reach every other: in one site that does not take the mesh. */
+const BESIDE_EACH_OTHER = {
+  preferredDuringSchedulingIgnoredDuringExecution: [
+    { weight: 100, podAffinityTerm: { topologyKey: labels.site, labelSelector: { matchLabels: selector } } },
+  ],
+};
+
 /** Relays are best where they can be called: a node port leads nowhere else, a balancer may. */
 const affinityOf = ({ mesh, publicNodes }: RelayPlace): object => {
-  if (publicNodes.length === 0) return {};
+  const isByNodePort = managedRelay(mesh)?.serviceType === 'NodePort';
   const values = publicNodes.toSorted().slice(0, MOST_NODES);
   const preference = { matchExpressions: [{ key: HOSTNAME, operator: 'In', values }] };
-  const nodeAffinity =
-    managedRelay(mesh)?.serviceType === 'NodePort'
-      ? { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [preference] } }
-      : { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 100, preference }] };
-  return { affinity: { nodeAffinity } };
+  const nodeAffinity = isByNodePort
+    ? { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [preference] } }
+    : { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 100, preference }] };
+  const affinity = {
+    ...(values.length > 0 && { nodeAffinity }),
+    ...(!isByNodePort && { podAffinity: BESIDE_EACH_OTHER }),
+  };
+  return Object.keys(affinity).length === 0 ? {} : { affinity };
 };
 
 /** A node port leads to one relay of its node: of two there each would know some of the clients alone. */

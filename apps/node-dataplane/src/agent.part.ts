@@ -120,6 +120,7 @@ const openDataplane = (
     paths: createPaths({ relays: relay, keyOf: (generation) => ring.of(generation), logger, metrics, onChange }),
     sysctls: createSysctls(join(stateFolder, 'sysctls.json')),
     wireGuard: { keyOf: (generation) => ring.of(generation), unitsFolder: config.unitsFolder },
+    relayWays: (plan) => relay.waysOf(plan),
     logger,
   };
 };

@@ -124,8 +124,9 @@ export const createAgent = (parts: AgentParts): Agent => {
         await report(underlay, []);
         return REPAIR_EVERY_MS;
       }
-      const relayed = parts.relay.apply(plan);
       const outcome = await applyPlan(dataplane, plan);
+      // Once the firewall leads to the relays: a connection stays with what it was led to first.
+      const relayed = parts.relay.apply(plan);
       const advanced = rotating.applied(plan, outcome);
       const again = outcome.again || (!isReady && outcome.isUndecided);
       // Without a bridge of ours no pod may be plugged in: a foreign one of that name would get our addresses.

@@ -150,6 +150,7 @@ const open = () => {
       keyOf: () => ({ privateKey, file: '/etc/wireguard/server.priv' }),
       unitsFolder: '/run/unbounded/keeper/units',
     },
+    relayWays: () => [],
     logger,
   };
   return { dataplane, log };

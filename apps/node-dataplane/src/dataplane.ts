@@ -1,6 +1,7 @@
 import type { Logger } from '@unbounded/telemetry';
 import type { Link, RouteSocket } from '@unbounded/netlink';
 import type { Nftables } from '@unbounded/nftables';
+import type { Endpoint } from '@unbounded/relay-client';
 import type { NodePlan, Problem } from '@unbounded/topology';
 import type { DataPath } from './data-path.port.ts';
 import type { Health } from './health/health.ts';
@@ -26,6 +27,8 @@ export interface Dataplane {
   readonly paths: Paths;
   readonly sysctls: Sysctls;
   readonly wireGuard: WireGuardContext;
+  /** Where the relay of a plan is, when it is the managed one and has been found. */
+  readonly relayWays: (plan: NodePlan) => readonly Endpoint[];
   readonly logger: Logger;
 }
 
@@ -52,11 +55,11 @@ const removeStaleDevices = async (dataplane: Dataplane, wanted: ReadonlySet<stri
 };
 
 const ensureFirewall = async (
-  { nft, logger }: Dataplane,
+  { nft, relayWays, logger }: Dataplane,
   plan: NodePlan,
   tunnels: readonly Tunnel[],
 ): Promise<Problem[]> => {
-  const table = planFirewall(plan, tunnels);
+  const table = planFirewall(plan, tunnels, relayWays(plan));
   try {
     if (await nft.matches(table)) return [];
     await nft.replaceTable(table);

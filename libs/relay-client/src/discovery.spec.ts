@@ -169,6 +169,14 @@ test('until there is a way it looks again after 1 s, 2 s, 4 s, …; what has bee
   expect(clock.pending).toEqual([]);
 });
 
+test('an external IP of our own node stands for the relays that run here, not for whatever kube-proxy would choose', () => {
+  const nodes = [node('n1', { ExternalIP: '203.0.113.1' })];
+  const onSelf = [{ host: '100.64.1.5', port: 3478, isTls: false }];
+  const named = service({ externalIPs: ['203.0.113.1', '203.0.113.2'], ports: [{ port: 3478 }] });
+  expect(ways({ service: named, nodes, self: 'n1', onSelf })).toEqual(['100.64.1.5:3478', '203.0.113.2:3478']);
+  expect(ways({ service: named, nodes, self: 'n2', onSelf: [] })).toEqual(['203.0.113.1:3478', '203.0.113.2:3478']);
+});
+
 test('a node port that answers where relays run: each node is a relay of its own, ours without the port', () => {
   const service = { spec: { externalTrafficPolicy: 'Local', ports: [{ port: 3478, nodePort: 30_478 }] } };
   const node = (name: string, address: string) => ({

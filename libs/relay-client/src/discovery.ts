@@ -89,18 +89,27 @@ const ofNodes = (nodes: readonly NodeLike[], nodePort: number, self: string): En
   return [...new Set([...offered(true), ...offered(false)])].slice(0, MOST_NODES).map((host) => at(host, nodePort));
 };
 
+/** At an address of our own node are the relays that run here: kube-proxy would lead us to any. */
+const ofExternalIps = (addresses: readonly string[], port: number, { nodes, self, onSelf = [] }: ManagedRelay) => {
+  const own = nodes.find(({ metadata }) => metadata?.name === self)?.status?.addresses ?? [];
+  const isOwn = (address: string): boolean => own.some((each) => each.address === address);
+  return addresses
+    .filter((address) => isIP(address) !== 0)
+    .flatMap((address): readonly Endpoint[] => (isOwn(address) ? onSelf : [at(address, port)]));
+};
+
 /**
  * Ways to the relay that the product runs in the cluster, from where the cluster's network is not up yet, best first
  * (document 002): the Service's ExternalIPs, its load balancer's addresses, then its names, its NodePort at public
- * addresses of nodes, ready ones first. Never a name of the cluster's DNS. They all lead to the same relays: a client
- * tries one after the other. Empty: there is no way yet.
+ * addresses of nodes, ready ones first. Never a name of the cluster's DNS. A client tries one after the other: those
+ * before the node ports lead to relays that know of each other. Empty: there is no way yet.
  */
-export const waysToManaged = ({ service, nodes, port: wanted, self = '' }: ManagedRelay): Endpoint[] => {
+export const waysToManaged = (relay: ManagedRelay): Endpoint[] => {
+  const { service, nodes, port: wanted, self = '' } = relay;
   const port = service && relayPort(service, wanted);
   if (port === undefined) return [];
-  const external = (service!.spec?.externalIPs ?? []).filter((address) => isIP(address) !== 0);
   const ways = [
-    ...external.map((address) => at(address, port.port)),
+    ...ofExternalIps(service!.spec?.externalIPs ?? [], port.port, relay),
     ...ofLoadBalancer(service!, port.port),
     ...(port.nodePort === undefined || port.nodePort === 0 ? [] : ofNodes(nodes, port.nodePort, self)),
   ];

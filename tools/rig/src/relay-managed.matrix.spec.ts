@@ -1,12 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { NAMESPACE } from '@unbounded/testing/chart';
+import { PLANS } from './addresses.ts';
+import { inNamespace, run } from './command.ts';
 import { kubectl } from './control-plane.ts';
 import { stopDaemon } from './daemon.ts';
 import { down } from './down.ts';
-import { layoutOf } from './layout.ts';
+import { layoutOf, namespaceOf, RELAY_PORT, WAN } from './layout.ts';
 import { RELAY_DAEMON, relayChecks } from './relay.ts';
-import { type FlowReport, flowDuring, podOn, timeUntil } from './scenario.ts';
+import { type FlowReport, flowDuring, onNode, podOn, timeUntil } from './scenario.ts';
 import { up } from './up.ts';
 import { verify } from './verify.ts';
 
@@ -15,7 +17,8 @@ import { verify } from './verify.ts';
  * lab of pods serves all tests of this file, in this order.
  */
 
-const layout = layoutOf({ workers: 1, agents: 'pods', blockUdp: 'all' });
+// Two gateways in each site: by a node port there are as many relays as nodes that can be called.
+const layout = layoutOf({ gateways: 2, workers: 1, agents: 'pods', blockUdp: 'all' });
 
 beforeAll(async () => {
   await down();
@@ -86,4 +89,90 @@ test('a replica that is killed is replaced by another within a second', { timeou
   });
   console.log(`without traffic for ${largestGapMillis} ms`);
   expect(largestGapMillis).toBeLessThan(1000);
+});
+
+/** Nobody has a relay: what is found then is found without the mesh. */
+const withoutRelay = async (): Promise<void> => {
+  await ask({ replicas: 0 });
+  await timeUntil('no node has a relay', () => relayChecks(layout).every(({ ok }) => !ok), 60_000);
+};
+const patchService = (patch: object, ...more: string[]): Promise<string> =>
+  kubectl(layout, ['patch', 'service', 'relay', '-n', NAMESPACE, '--type=merge', '-p', JSON.stringify(patch), ...more]);
+
+interface RelayPod {
+  readonly node: string;
+  readonly ip: string;
+}
+const relayPods = async (): Promise<RelayPod[]> => {
+  const args = ['get', 'pods', '-n', NAMESPACE, '-l', 'app.kubernetes.io/name=relay', '-o', 'json'];
+  const { items } = JSON.parse(await kubectl(layout, args)) as {
+    items: { metadata: { deletionTimestamp?: string }; spec: { nodeName: string }; status: { podIP: string } }[];
+  };
+  return items
+    .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+    .map(({ spec, status }) => ({ node: spec.nodeName, ip: status.podIP }));
+};
+const externalOf = (name: string): string => layout.nodes.find((node) => node.name === name)!.external!.ip;
+
+/** Where a node's connections to relays go, as its processes see it. */
+const relaysOf = (node: string, port: number): string[] =>
+  onNode(node, 'ss', '-Htn', 'state', 'established', 'dport', '=', `:${port}`)
+    .split('\n')
+    .flatMap((line) => line.trim().split(/\s+/).slice(3, 4))
+    .map((peer) => peer.slice(0, peer.lastIndexOf(':')));
+
+test(
+  'a relay behind a load balancer is found by its address, which kube-proxy would lead over the mesh',
+  { timeout: 300_000 },
+  async () => {
+    await withoutRelay();
+    await ask({ serviceType: 'LoadBalancer', replicas: 1 });
+    await rolledOut();
+    const [relay] = await relayPods();
+    const service = JSON.parse(await kubectl(layout, ['get', 'service', 'relay', '-n', NAMESPACE, '-o', 'json'])) as {
+      spec: { ports: { nodePort: number }[] };
+    };
+    // The balancer: an address of the outside world that leads to the node port where the relay runs.
+    const balancer = PLANS[4].wanHost(250);
+    const world = inNamespace(namespaceOf(WAN.worldName));
+    run([...world, 'ip', 'addr', 'add', `${balancer}/32`, 'dev', 'eth0']);
+    const target = `${externalOf(relay!.node)}:${service.spec.ports[0]!.nodePort}`;
+    const input = `table ip balancer {
+    chain in { type nat hook prerouting priority dstnat
+      ip daddr ${balancer} tcp dport ${RELAY_PORT} dnat to ${target}
+    }
+    chain out { type nat hook postrouting priority srcnat
+      ct status dnat masquerade
+    }
+  }`;
+    run([...world, 'sysctl', '-qw', 'net.ipv4.ip_forward=1']);
+    run([...world, 'nft', '-f', '-'], { input });
+    await patchService({ status: { loadBalancer: { ingress: [{ ip: balancer }] } } }, '--subresource=status');
+    const nodes = relayChecks(layout).map(({ from }) => from);
+    const areThere = (): boolean => nodes.every((node) => relaysOf(node, RELAY_PORT).includes(balancer));
+    await timeUntil('every node is connected to the balancer’s address', areThere, 90_000);
+    await timeUntil('every node has a relay', isFound, FOUND_MS);
+    expect(await verify(layout)).toBe(true);
+  },
+);
+
+test('a relay at an external IP is found by it', { timeout: 300_000 }, async () => {
+  await withoutRelay();
+  await patchService({ status: { loadBalancer: null } }, '--subresource=status');
+  // By its own interface a gateway of the first site has an address that is its own; the others' are their routers'.
+  await ask({ replicas: 4 });
+  await rolledOut();
+  const relay = (await relayPods()).find(({ node }) => node.startsWith('s1-g'));
+  expect(relay).toBeDefined();
+  const address = externalOf(relay!.node);
+  await patchService({ spec: { externalIPs: [address] } });
+  const nodes = relayChecks(layout)
+    .map(({ from }) => from)
+    .filter((node) => node !== relay!.node);
+  const areThere = (): boolean => nodes.every((node) => relaysOf(node, RELAY_PORT).includes(address));
+  await timeUntil('every other node is connected to the external IP', areThere, 90_000);
+  const isOnSelf = (): boolean => relaysOf(relay!.node, RELAY_PORT).includes(relay!.ip);
+  await timeUntil('the node of the relay is connected to it', isOnSelf, 60_000);
+  await timeUntil('every node has a relay', isFound, FOUND_MS);
+  expect(await verify(layout)).toBe(true);
 });

@@ -1,11 +1,13 @@
 import { NFT_TABLE } from '@unbounded/config/ownership';
 import type { Expression, RuleSpec, SetSpec, TableSpec } from '@unbounded/nftables';
+import type { Endpoint } from '@unbounded/relay-client';
 import { DEVICES, type NodePlan, plainPrefixes } from '@unbounded/topology';
+import { planRelayWays } from '../relay/relay-ways.plan.ts';
 import { planSenders, type Tunnel } from './senders.plan.ts';
 
 /**
- * Our one nftables table: no pod's address from where that pod is not, masquerading, and the clamp of TCP segments. It
- * accepts nothing on behalf of others: a verdict of "accept" ends only our own chain, so the NetworkPolicy of another
+ * Our one nftables table: no pod's address from where that pod is not, masquerading, the clamp of TCP segments, and the way to
+ * the managed relay. It accepts nothing on behalf of others: a verdict of "accept" ends only our own chain, so the NetworkPolicy of another
  * table still decides.
  */
 
@@ -112,8 +114,13 @@ const clampRules = (plan: NodePlan): RuleSpec[] =>
 /**
  * The table that the plan asks for.
  * @param tunnels our tunnel devices that are there; absent: those of the plan
+ * @param relayWays to the managed relay, as far as they are known
  */
-export const planFirewall = (plan: NodePlan, tunnels: readonly Tunnel[] = plan.tunnels): TableSpec => ({
+export const planFirewall = (
+  plan: NodePlan,
+  tunnels: readonly Tunnel[] = plan.tunnels,
+  relayWays: readonly Endpoint[] = [],
+): TableSpec => ({
   family: 'inet',
   name: NFT_TABLE,
   sets: [...setsOf(plan), ...planSenders(plan, tunnels).sets],
@@ -139,5 +146,6 @@ export const planFirewall = (plan: NodePlan, tunnels: readonly Tunnel[] = plan.t
       base: { type: 'filter', hook: 'forward', priority: MANGLE, policy: 'accept' },
       rules: clampRules(plan),
     },
+    ...planRelayWays(relayWays),
   ],
 });

@@ -226,6 +226,7 @@ const openDataplane = (log: string[]): Dataplane => {
     paths: noPaths(),
     sysctls: createSysctls(join(STATE_FOLDER, 'sysctls.json')),
     wireGuard: { keyOf: () => ({ privateKey, file: '' }), unitsFolder: '/run/unbounded/keeper/units' },
+    relayWays: () => [],
     logger,
   };
 };

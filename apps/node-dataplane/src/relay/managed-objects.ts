@@ -20,7 +20,9 @@ export const readManagedRelay =
         if (isNotFound(error)) return undefined;
         throw error;
       });
-    if (!service?.spec?.ports?.some(({ nodePort }) => nodePort)) return { service, nodes: [] };
+    const { ports = [], externalIPs = [] } = service?.spec ?? {};
+    const isByNodes = externalIPs.length > 0 || ports.some(({ nodePort }) => nodePort);
+    if (!isByNodes) return { service, nodes: [] };
     const labelSelector = `kubernetes.io/service-name=${RELAY_SERVICE}`;
     const slices = await cluster.client(endpointSlices).listAll({ namespace, labelSelector });
     const ready = slices.flatMap(({ endpoints = [], ports = [] }) =>

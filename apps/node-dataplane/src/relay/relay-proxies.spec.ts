@@ -146,25 +146,46 @@ describe('the managed relay', () => {
       { reason: 'RelayNotFound', message: expect.stringContaining('no address of the managed relay is known yet') },
     ]);
     expect(unit()).toMatchObject({ services: [], identities: [{ publicKey: 'own' }] });
+    const changed = vi.fn();
+    proxies.onChange(changed);
     ways = ['192.0.2.9'];
-    await vi.waitUntil(() => hosts().length > 0, 5000);
-    expect(hosts()).toEqual(['192.0.2.9']);
+    await vi.waitUntil(() => changed.mock.calls.length > 0, 5000);
+    // What leads there is written first.
+    expect([proxies.waysOf(managed), hosts()]).toEqual([[{ host: '192.0.2.9', port: 3478, isTls: false }], []]);
     expect(proxies.apply(managed)).toEqual([]);
+    expect(hosts()).toEqual(['192.0.2.9']);
   });
 
   test('that was found is known to an agent that starts without the API server', async () => {
-    open(found('192.0.2.9')).apply(managed);
-    await vi.waitUntil(() => hosts().length > 0);
+    const first = open(found('192.0.2.9'));
+    first.apply(managed);
+    await vi.waitUntil(() => first.waysOf(managed).length > 0);
     rmSync(unitFile());
     const failing = open(() => Promise.reject(new Error('the API server is away')));
     expect(failing.apply(managed)).toEqual([]);
     expect(hosts()).toEqual(['192.0.2.9']);
   });
 
-  test('is not asked for where there is an external one, and not where there is no API server', () => {
+  test('is not asked for where there is an external one, and not where there is no API server', async () => {
     const read = vi.fn(found('192.0.2.9'));
     open(read).apply(plan);
     expect(read).not.toHaveBeenCalled();
+    const named = open(async () => {
+      return {
+        service: { ...service([]), status: { loadBalancer: { ingress: [{ hostname: 'lb.example' }] } } },
+        nodes: [],
+      };
+    });
+    const told = vi.fn();
+    named.onChange(told);
+    named.apply(managed);
+    await vi.waitUntil(() => told.mock.calls.length > 0);
+    expect(named.waysOf(managed)).toEqual([]);
+    const former = open(read);
+    former.apply(managed);
+    await vi.waitUntil(() => former.waysOf(managed).length > 0);
+    expect(former.waysOf(plan)).toEqual([]);
+    rmSync(folder, { recursive: true });
     expect(open().apply(managed)).toEqual([expect.objectContaining({ reason: 'RelayNotFound' })]);
   });
 });

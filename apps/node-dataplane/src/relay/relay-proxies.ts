@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { ManagedRelay } from '@unbounded/relay-client';
+import type { Endpoint, ManagedRelay } from '@unbounded/relay-client';
 import type { Logger } from '@unbounded/telemetry';
 import type { NodePlan, Problem } from '@unbounded/topology';
 import { stateFile } from '../kernel/state-file.ts';
@@ -33,7 +33,9 @@ export interface RelayProxies {
   endpointOf(lane: ProxiedLane): string | undefined;
   /** Whether any relay is connected. */
   isUp(): boolean;
-  /** What the two above say is another thing now. */
+  /** Ways by addresses to the managed relay, where the plan's is that and has been found. */
+  waysOf(plan: NodePlan): readonly Endpoint[];
+  /** What these say is another thing now. */
   onChange(handler: () => void): void;
   stop(): void;
 }
@@ -53,7 +55,7 @@ export const createRelayProxies = (options: RelayProxiesOptions): RelayProxies =
     for (const handler of handlers) handler();
   };
   const state = watchProxyState(options.stateFile, tell);
-  let applied: NodePlan | undefined;
+  let wasWanted = false;
   let lastUpMs = now();
 
   const ask = (plan: NodePlan): readonly Problem[] => {
@@ -68,10 +70,7 @@ export const createRelayProxies = (options: RelayProxiesOptions): RelayProxies =
     return found.problems;
   };
   const foundFile = stateFile(join(stateFolder, 'relay.json'), isFoundRelays);
-  const onChange = (): void => {
-    if (applied) ask(applied);
-  };
-  const services = createRelayServices({ read, foundFile, logger, onChange });
+  const services = createRelayServices({ read, foundFile, logger, onChange: tell });
 
   const away = (): Problem[] => {
     const { connected, away: names } = state.relays;
@@ -83,13 +82,14 @@ export const createRelayProxies = (options: RelayProxiesOptions): RelayProxies =
 
   return {
     apply(plan) {
-      if (!applied?.relay) lastUpMs = now();
-      applied = plan;
+      if (!wasWanted) lastUpMs = now();
+      wasWanted = plan.relay !== undefined;
       const problems = ask(plan);
       return plan.relay && problems.length === 0 ? away() : problems;
     },
     endpointOf: (lane) => state.endpointOf(lane),
     isUp: () => state.relays.connected.length > 0,
+    waysOf: ({ relay }) => services.waysOf(relay),
     onChange: (handler) => void handlers.push(handler),
     stop: () => {
       services.stop();

@@ -1,4 +1,11 @@
-import { externalServices, ManagedDiscovery, type ManagedRelay, type RelayService } from '@unbounded/relay-client';
+import { isIP } from 'node:net';
+import {
+  type Endpoint,
+  externalServices,
+  ManagedDiscovery,
+  type ManagedRelay,
+  type RelayService,
+} from '@unbounded/relay-client';
 import type { Logger } from '@unbounded/telemetry';
 import type { NodeRelay, Problem } from '@unbounded/topology';
 import type { StateFile } from '../kernel/state-file.ts';
@@ -23,6 +30,8 @@ export interface RelayServicesOptions {
 export interface RelayServices {
   /** None, with a problem, while there is no way to any. Of a managed relay it begins to look for it. */
   of(relay: NodeRelay): { readonly services: readonly RelayService[]; readonly problems: readonly Problem[] };
+  /** Ways by addresses to the managed relay, where the plan's is that and has been found: of a name kube-proxy knows nothing. */
+  waysOf(relay: NodeRelay | undefined): readonly Endpoint[];
   /** No relay is wanted (any more). */
   stop(): void;
 }
@@ -70,6 +79,8 @@ export const createRelayServices = ({ read, foundFile, logger, onChange }: Relay
       if (read) discovery ??= look(read);
       return { services: found, problems: found.length === 0 ? [NOT_FOUND] : [] };
     },
+    waysOf: (relay) =>
+      relay?.provider === 'managed' ? found.flatMap(({ ways }) => ways.filter(({ host }) => isIP(host) !== 0)) : [],
     stop,
   };
 };
