@@ -7,7 +7,6 @@ import type { HostPart, HostServices } from '@unbounded/host';
 import { createEventRecorder, coreClients, openCluster } from '@unbounded/kube';
 import { createRouteSocket, type Monitor, type RouteEvent, type RouteSocket } from '@unbounded/netlink';
 import { createNftables } from '@unbounded/nftables';
-import type { ManagedRelay } from '@unbounded/relay-client';
 import type { NodePlan } from '@unbounded/topology';
 import { type Agent, createAgent } from './agent.ts';
 import type { agentOptions } from './agent.config.ts';
@@ -26,9 +25,10 @@ import { type KeyRing, openKeyRing } from './keys/key-ring.ts';
 import { createKeyRotation, ROTATION_TIMES, type RotationTimes } from './keys/rotation.ts';
 import { createSysctls } from './kernel/sysctls.ts';
 import { findProtocols, findUnderlay } from './kernel/underlay.ts';
-import { readManagedRelay } from './relay/managed-objects.ts';
+import { managedRelaySource } from './relay/managed-objects.ts';
 import { createPaths } from './paths/paths.ts';
 import { createRelayProxies, type RelayProxies } from './relay/relay-proxies.ts';
+import type { ManagedRelaySource } from './relay/relay-services.ts';
 import { type ReconcileLoop, startReconcileLoop } from './reconcile-loop.ts';
 import { createClusterReporter } from './world/cluster-reporter.ts';
 import { createClusterSource } from './world/cluster-source.ts';
@@ -54,7 +54,7 @@ export const concernsUs = (event: RouteEvent): boolean => {
 const openWorld = (
   config: AgentConfig,
   { logger, metrics }: HostServices,
-): { source: WorldSource; reporter: Reporter; readRelay?: () => Promise<ManagedRelay>; close(): void } => {
+): { source: WorldSource; reporter: Reporter; managedRelay?: ManagedRelaySource; close(): void } => {
   if (config.objects !== undefined) {
     const source = createFileSource(config.objects, config.nodeName, (error) =>
       logger.error({ error: error.message }, 'cannot read the objects; the last ones stand'),
@@ -69,8 +69,12 @@ const openWorld = (
     logger,
   });
   const reporter = createClusterReporter({ cluster, nodeName: config.nodeName, node: () => source.node(), events });
-  const readRelay = readManagedRelay(cluster, config.relayNamespace, config.nodeName);
-  return { source, reporter, readRelay, close: () => cluster.close() };
+  const managedRelay = managedRelaySource(cluster, {
+    namespace: config.relayNamespace,
+    nodeName: config.nodeName,
+    logger,
+  });
+  return { source, reporter, managedRelay, close: () => cluster.close() };
 };
 
 interface Running {
@@ -132,7 +136,7 @@ const CLOCKS = { now: Date.now, elapsed: () => performance.now() };
 const openRelay = (
   { unitsFolder, stateFolder }: AgentConfig,
   ring: KeyRing,
-  read: (() => Promise<ManagedRelay>) | undefined,
+  managed: ManagedRelaySource | undefined,
   { logger }: HostServices,
 ): RelayProxies => {
   const folder = dirname(unitsFolder);
@@ -141,7 +145,7 @@ const openRelay = (
     stateFile: join(folder, basename(RELAY_STATE)),
     stateFolder,
     keyOf: (generation) => ring.of(generation),
-    read,
+    managed,
     logger,
   });
 };
@@ -188,7 +192,7 @@ const start = async (config: AgentConfig, services: HostServices, times: Rotatio
   const net = createRouteSocket();
   const ring = openKeyRing(config.keyFolder, { ...times, now: Date.now });
   const world = openWorld(config, services);
-  const relay = openRelay(config, ring, world.readRelay, services);
+  const relay = openRelay(config, ring, world.managedRelay, services);
   const onChange = (): void => loop.trigger();
   const dataplane = openDataplane(config, { net, ring, relay, onChange }, services);
   installCniPlugin(config.cniPlugin, config.cniBinFolder);

@@ -15,6 +15,7 @@ import { ensureRoutes } from './kernel/routes.ts';
 import type { Tunnel } from './kernel/senders.plan.ts';
 import type { Sysctls } from './kernel/sysctls.ts';
 import type { Paths } from './paths/paths.ts';
+import { KUBE_PROXY_TABLE, type RelayWays } from './relay/relay-ways.plan.ts';
 import { type EndpointOf, ensureWireGuard, type WireGuardContext, type WireGuardOutcome } from './kernel/wireguard.ts';
 
 /** Makes the kernel hold a plan. Everything is read, compared and only then written: at rest a pass writes nothing. */
@@ -54,12 +55,18 @@ const removeStaleDevices = async (dataplane: Dataplane, wanted: ReadonlySet<stri
   }
 };
 
+const findRelayWays = async (nft: Nftables, ways: readonly Endpoint[]): Promise<RelayWays> => {
+  const families = new Set(ways.map(({ host }) => (host.includes(':') ? 'ip6' : 'ip')));
+  const found = await Promise.all([...families].map((family) => nft.hasTable(family, KUBE_PROXY_TABLE)));
+  return { ways, isKubeProxyNft: found.includes(true) };
+};
+
 const ensureFirewall = async (
   { nft, relayWays, logger }: Dataplane,
   plan: NodePlan,
   tunnels: readonly Tunnel[],
 ): Promise<Problem[]> => {
-  const table = planFirewall(plan, tunnels, relayWays(plan));
+  const table = planFirewall(plan, tunnels, await findRelayWays(nft, relayWays(plan)));
   try {
     if (await nft.matches(table)) return [];
     await nft.replaceTable(table);

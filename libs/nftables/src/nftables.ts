@@ -26,6 +26,7 @@ export interface Nftables extends AsyncDisposable {
   replaceSet(table: Pick<TableSpec, 'family' | 'name'>, set: SetSpec): Promise<void>;
   /** False when there was none. @throws NftablesError */
   deleteTable(family: TableFamily, name: string): Promise<boolean>;
+  hasTable(family: TableFamily, name: string): Promise<boolean>;
   /** undefined when there is none. */
   readTable(family: TableFamily, name: string): Promise<ObservedTable | undefined>;
   /** In what the kernel's table differs, in words; undefined when it is as wanted. */
@@ -112,6 +113,7 @@ export const createNftables = (options: { readonly netnsFd?: number } = {}): Nft
         throw error;
       }
     },
+    hasTable: (family, name) => exists(socket, family, name),
     readTable: (family, name) => readTable(socket, family, name),
     drift,
     matches: async (table) => (await drift(table)) === undefined,

@@ -250,7 +250,9 @@ describe('pairs of an address and a prefix', () => {
 
 describe('a table', () => {
   test('is written whole, and prefixes that touch become one interval', async () => {
+    expect(await nft.hasTable(masquerade.family, masquerade.name)).toBe(false);
     await nft.replaceTable(masquerade);
+    expect(await nft.hasTable(masquerade.family, masquerade.name)).toBe(true);
     const listing = realNft('list', 'table', 'inet', 'unbounded');
     expect(listing).toContain('100.64.0.0/15, 224.0.0.0/3');
     expect(listing).toContain('masquerade comment "as the node"');

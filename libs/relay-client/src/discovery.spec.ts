@@ -177,6 +177,40 @@ test('an external IP of our own node stands for the relays that run here, not fo
   expect(ways({ service: named, nodes, self: 'n2', onSelf: [] })).toEqual(['203.0.113.1:3478', '203.0.113.2:3478']);
 });
 
+test('told that there may be something else it looks at once, and once more after a look that was under way', async () => {
+  const clock = new FakeClock();
+  let looks = 0;
+  let answer: () => void = () => undefined;
+  const discovery = new ManagedDiscovery({
+    read: () => {
+      looks++;
+      return new Promise((resolve) => (answer = () => resolve({ service: undefined, nodes: [] })));
+    },
+    onServices: () => undefined,
+    clock,
+    random: () => 1,
+  });
+  const answered = async (): Promise<void> => {
+    answer();
+    await new Promise((resolve) => setImmediate(resolve));
+    clock.pass(0);
+  };
+  discovery.start();
+  discovery.lookAgain();
+  discovery.lookAgain();
+  expect(looks).toBe(1);
+  await answered();
+  expect(looks).toBe(2);
+  await answered();
+  expect([looks, clock.pending]).toEqual([2, [2000]]);
+  discovery.lookAgain();
+  expect([looks, clock.pending]).toEqual([3, []]);
+  await answered();
+  discovery.stop();
+  discovery.lookAgain();
+  expect([looks, clock.pending]).toEqual([3, []]);
+});
+
 test('a node port that answers where relays run: each node is a relay of its own, ours without the port', () => {
   const service = { spec: { externalTrafficPolicy: 'Local', ports: [{ port: 3478, nodePort: 30_478 }] } };
   const node = (name: string, address: string) => ({

@@ -22,12 +22,24 @@ export class Lookout<T> {
   #failures = 0;
   #known: string | undefined;
   #isStopped = false;
+  #isLooking = false;
+  /** Something may have changed since the look that is under way began. */
+  #isStale = false;
 
   constructor(options: LookoutOptions<T>) {
     this.#options = options;
   }
 
   start(): void {
+    void this.#look();
+  }
+
+  /** Something may be another: does not wait for the next look. */
+  lookAgain(): void {
+    if (this.#isStopped) return;
+    this.#isStale = true;
+    if (this.#isLooking) return;
+    this.#timer?.cancel();
     void this.#look();
   }
 
@@ -38,7 +50,9 @@ export class Lookout<T> {
 
   async #look(): Promise<void> {
     const { look, textOf, onFound, onFailure, againMs, clock, random } = this.#options;
+    [this.#isLooking, this.#isStale] = [true, false];
     const found = await look();
+    this.#isLooking = false;
     if (this.#isStopped) return;
     if (typeof found === 'string' || found.length === 0) {
       onFailure(++this.#failures, typeof found === 'string' ? found : undefined);
@@ -49,6 +63,6 @@ export class Lookout<T> {
       this.#known = text;
     }
     const delay = this.#known === undefined ? reconnectDelay(this.#failures, random) : againMs;
-    this.#timer = clock.after(delay, () => void this.#look());
+    this.#timer = clock.after(this.#isStale ? 0 : delay, () => void this.#look());
   }
 }

@@ -49,6 +49,11 @@ export class ManagedDiscovery {
     this.#lookout.start();
   }
 
+  /** What is read may be another: does not wait for its time. */
+  lookAgain(): void {
+    this.#lookout.lookAgain();
+  }
+
   stop(): void {
     this.#lookout.stop();
   }

@@ -1,8 +1,7 @@
 import { NFT_TABLE } from '@unbounded/config/ownership';
 import type { Expression, RuleSpec, SetSpec, TableSpec } from '@unbounded/nftables';
-import type { Endpoint } from '@unbounded/relay-client';
 import { DEVICES, type NodePlan, plainPrefixes } from '@unbounded/topology';
-import { planRelayWays } from '../relay/relay-ways.plan.ts';
+import { planRelayWays, type RelayWays } from '../relay/relay-ways.plan.ts';
 import { planSenders, type Tunnel } from './senders.plan.ts';
 
 /**
@@ -119,7 +118,7 @@ const clampRules = (plan: NodePlan): RuleSpec[] =>
 export const planFirewall = (
   plan: NodePlan,
   tunnels: readonly Tunnel[] = plan.tunnels,
-  relayWays: readonly Endpoint[] = [],
+  relayWays: RelayWays = { ways: [], isKubeProxyNft: false },
 ): TableSpec => ({
   family: 'inet',
   name: NFT_TABLE,

@@ -1,9 +1,11 @@
 import { coreClients, endpointSlices, ignoreGone, type Service, services } from '@unbounded/kube';
 import { managedServices } from '@unbounded/relay-client';
 import { type ApiServer, createNode, resetCluster, startApiServer } from '@unbounded/testing';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { readManagedRelay } from './managed-objects.ts';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { silentLogger } from '@unbounded/telemetry';
+import { managedRelaySource } from './managed-objects.ts';
 
+const WAIT = { timeout: 10_000 };
 let api: ApiServer;
 beforeAll(async () => {
   api = await startApiServer();
@@ -24,10 +26,9 @@ const create = (spec: object): Promise<Service> => {
     .client(services)
     .create({ apiVersion: 'v1', kind: 'Service', metadata, spec: { selector: { app: 'relay' }, ports, ...spec } });
 };
+const source = () => managedRelaySource(api.cluster, { namespace: 'default', nodeName: 'n1', logger: silentLogger });
 const ways = async (): Promise<string[]> =>
-  managedServices(await readManagedRelay(api.cluster, 'default', 'n1')()).flatMap((relay) =>
-    relay.ways.map(({ host, port }) => `${host} ${port}`),
-  );
+  managedServices(await source().read()).flatMap((relay) => relay.ways.map(({ host, port }) => `${host} ${port}`));
 
 test('there is no way without the Service, and none by a ClusterIP', async () => {
   expect(await ways()).toEqual([]);
@@ -80,4 +81,20 @@ describe('then the node port, at public addresses of nodes', () => {
     await slice(['n2', true]);
     expect(await ways()).toEqual([]);
   });
+});
+
+test('it tells when a relay comes to be, and when the way to it changes, until nobody wants to know', async () => {
+  const told = vi.fn();
+  const stop = source().watch(told);
+  const { metadata } = await create({ type: 'NodePort', externalTrafficPolicy: 'Local' });
+  await vi.waitUntil(() => told.mock.calls.length === 1, WAIT);
+  await slice(['n1', true]);
+  await vi.waitUntil(() => told.mock.calls.length === 2, WAIT);
+  const patch = { spec: { externalIPs: ['192.0.2.9'] } };
+  await api.cluster.client(services).mergePatch(metadata.name, patch, { namespace: 'default' });
+  await vi.waitUntil(() => told.mock.calls.length === 3, WAIT);
+  stop();
+  await api.cluster.client(services).delete(metadata.name, { namespace: 'default' });
+  await vi.waitUntil(async () => (await source().read()).service === undefined, WAIT);
+  expect(told).toHaveBeenCalledTimes(3);
 });

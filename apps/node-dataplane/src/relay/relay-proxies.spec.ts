@@ -21,13 +21,21 @@ afterEach(() => {
 });
 
 const unitFile = (): string => join(folder, 'keeper/relay.json');
-const open = (read?: RelayProxiesOptions['read']): RelayProxies => {
+/** Of what is watched: tells that it is another. */
+let tellWatchers: () => void;
+const open = (read?: NonNullable<RelayProxiesOptions['managed']>['read']): RelayProxies => {
   const proxies = createRelayProxies({
     unitFile: unitFile(),
     stateFile: join(folder, 'keeper/relay-state.json'),
     stateFolder: folder,
     keyOf: () => ({ publicKey: 'own', file: '/etc/wireguard/server.priv' }),
-    read,
+    managed: read && {
+      read,
+      watch: (onChange) => {
+        tellWatchers = onChange;
+        return () => undefined;
+      },
+    },
     logger: silentLogger,
     now: () => clockMs,
   });
@@ -154,6 +162,18 @@ describe('the managed relay', () => {
     expect([proxies.waysOf(managed), hosts()]).toEqual([[{ host: '192.0.2.9', port: 3478, isTls: false }], []]);
     expect(proxies.apply(managed)).toEqual([]);
     expect(hosts()).toEqual(['192.0.2.9']);
+  });
+
+  test('that is another is looked for at once', async () => {
+    let ways = ['192.0.2.9'];
+    const proxies = open(async () => ({ service: service(ways), nodes: [] }));
+    proxies.apply(managed);
+    const hostsFound = (): string[] => proxies.waysOf(managed).map(({ host }) => host);
+    await vi.waitUntil(() => hostsFound().length > 0);
+    ways = ['192.0.2.9', '192.0.2.10'];
+    tellWatchers();
+    await vi.waitUntil(() => hostsFound().length === 2);
+    expect(hostsFound()).toEqual(ways);
   });
 
   test('that was found is known to an agent that starts without the API server', async () => {

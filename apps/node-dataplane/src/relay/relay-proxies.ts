@@ -1,11 +1,11 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { Endpoint, ManagedRelay } from '@unbounded/relay-client';
+import type { Endpoint } from '@unbounded/relay-client';
 import type { Logger } from '@unbounded/telemetry';
 import type { NodePlan, Problem } from '@unbounded/topology';
 import { stateFile } from '../kernel/state-file.ts';
 import { type ProxiedLane, watchProxyState } from './proxy-state.ts';
-import { createRelayServices, isFoundRelays } from './relay-services.ts';
+import { createRelayServices, isFoundRelays, type ManagedRelaySource } from './relay-services.ts';
 import { type OwnKey, planRelayUnit } from './relay-unit.plan.ts';
 
 /** Without a relay for so long a node says so: shorter gaps are those of a relay that is replaced. */
@@ -18,8 +18,8 @@ export interface RelayProxiesOptions {
   /** Folder of what survives a reboot. */
   readonly stateFolder: string;
   readonly keyOf: (generation: number) => OwnKey | undefined;
-  /** Reads what leads to the managed relay; undefined: there is no API server to ask. */
-  readonly read: (() => Promise<ManagedRelay>) | undefined;
+  /** undefined: there is no API server to ask. */
+  readonly managed: ManagedRelaySource | undefined;
   readonly logger: Logger;
   /** Milliseconds. */
   readonly now?: () => number;
@@ -49,7 +49,7 @@ const writeUnit = (file: string, text: string): void => {
 };
 
 export const createRelayProxies = (options: RelayProxiesOptions): RelayProxies => {
-  const { unitFile, stateFolder, keyOf, read, logger, now = () => performance.now() } = options;
+  const { unitFile, stateFolder, keyOf, managed, logger, now = () => performance.now() } = options;
   const handlers: (() => void)[] = [];
   const tell = (): void => {
     for (const handler of handlers) handler();
@@ -70,7 +70,7 @@ export const createRelayProxies = (options: RelayProxiesOptions): RelayProxies =
     return found.problems;
   };
   const foundFile = stateFile(join(stateFolder, 'relay.json'), isFoundRelays);
-  const services = createRelayServices({ read, foundFile, logger, onChange: tell });
+  const services = createRelayServices({ managed, foundFile, logger, onChange: tell });
 
   const away = (): Problem[] => {
     const { connected, away: names } = state.relays;

@@ -18,9 +18,17 @@ export type FoundRelays = readonly RelayService[];
 export const isFoundRelays = (value: unknown): value is FoundRelays =>
   Array.isArray(value) && value.every((each) => typeof each === 'object' && each !== null && 'ways' in each);
 
+/** Where the managed relay is found. */
+export interface ManagedRelaySource {
+  /** What leads to it; may reject. */
+  readonly read: () => Promise<ManagedRelay>;
+  /** Tells when that may be another thing, until what it returns is called. */
+  readonly watch: (onChange: () => void) => () => void;
+}
+
 export interface RelayServicesOptions {
-  /** Reads what leads to the managed relay; undefined: there is no API server to ask. */
-  readonly read: (() => Promise<ManagedRelay>) | undefined;
+  /** undefined: there is no API server to ask. */
+  readonly managed: ManagedRelaySource | undefined;
   readonly foundFile: StateFile<FoundRelays>;
   readonly logger: Logger;
   /** What `of` says may be another. */
@@ -51,10 +59,10 @@ const NOT_FOUND: Problem = {
     'no address of the managed relay is known yet: its Service "relay" needs external IPs, an address of a load balancer, or a node port and a node with a public address',
 };
 
-export const createRelayServices = ({ read, foundFile, logger, onChange }: RelayServicesOptions): RelayServices => {
-  let discovery: ManagedDiscovery | undefined;
+export const createRelayServices = ({ managed, foundFile, logger, onChange }: RelayServicesOptions): RelayServices => {
+  let stopLooking: (() => void) | undefined;
   let found: FoundRelays = foundFile.read() ?? [];
-  const look = (readRelay: () => Promise<ManagedRelay>): ManagedDiscovery => {
+  const look = ({ read, watch }: ManagedRelaySource): (() => void) => {
     const onServices = (services: readonly RelayService[]): void => {
       const ways = services.flatMap((service) => service.ways.map(({ host, port }) => `${host} ${port}`));
       logger.info({ ways }, 'found the managed relay');
@@ -62,13 +70,17 @@ export const createRelayServices = ({ read, foundFile, logger, onChange }: Relay
       foundFile.write(services);
       onChange();
     };
-    const started = new ManagedDiscovery({ read: readRelay, onServices, logger });
-    started.start();
-    return started;
+    const discovery = new ManagedDiscovery({ read, onServices, logger });
+    discovery.start();
+    const unwatch = watch(() => discovery.lookAgain());
+    return () => {
+      unwatch();
+      discovery.stop();
+    };
   };
   const stop = (): void => {
-    discovery?.stop();
-    discovery = undefined;
+    stopLooking?.();
+    stopLooking = undefined;
   };
   return {
     of(relay) {
@@ -76,7 +88,7 @@ export const createRelayServices = ({ read, foundFile, logger, onChange }: Relay
         stop();
         return external(relay);
       }
-      if (read) discovery ??= look(read);
+      if (managed) stopLooking ??= look(managed);
       return { services: found, problems: found.length === 0 ? [NOT_FOUND] : [] };
     },
     waysOf: (relay) =>

@@ -5,7 +5,10 @@ const at = (host: string, port = 3478) => ({ host, port, isTls: false });
 
 describe('the way to the managed relay', () => {
   test('is before kube-proxy’s, of the node’s own connections, and leaves the address as it is, in both families', () => {
-    const [chain, ...others] = planRelayWays([at('203.0.113.5'), at('2001:db8::5', 4443)]);
+    const [chain, ...others] = planRelayWays({
+      ways: [at('203.0.113.5'), at('2001:db8::5', 4443)],
+      isKubeProxyNft: false,
+    });
     expect(others).toEqual([]);
     expect(chain).toMatchObject({ base: { type: 'nat', hook: 'output', policy: 'accept' } });
     expect(chain!.base!.priority).toBeLessThan(-100);
@@ -24,16 +27,14 @@ describe('the way to the managed relay', () => {
   });
 
   test('is kube-proxy’s at a node that has the address itself', () => {
-    const [chain] = planRelayWays([at('203.0.113.5')]);
-    expect(chain!.rules[0]!.expressions).toContainEqual({
-      match: 'fib-type',
-      address: 'daddr',
-      op: '!=',
-      type: 'local',
-    });
+    for (const isKubeProxyNft of [false, true]) {
+      const [chain] = planRelayWays({ ways: [at('203.0.113.5')], isKubeProxyNft });
+      const notLocal = { match: 'fib-type', address: 'daddr', op: '!=', type: 'local' };
+      expect(chain!.rules[0]!.expressions).toContainEqual(notLocal);
+    }
   });
 
   test('is nobody’s while it is not known', () => {
-    expect(planRelayWays([])).toEqual([]);
+    expect(planRelayWays({ ways: [], isKubeProxyNft: true })).toEqual([]);
   });
 });
