@@ -160,20 +160,21 @@ test(
 test('a relay at an external IP is found by it', { timeout: 300_000 }, async () => {
   await withoutRelay();
   await patchService({ status: { loadBalancer: null } }, '--subresource=status');
-  // Gateways of the first site have their external addresses on interfaces of their own; the others' are their routers'.
-  const others = layout.nodes.filter(({ external }) => external?.by !== 'interface').map(({ name }) => name);
+  // A gateway that has its external address on an interface of its own, where others have it at their router.
+  const host = layout.nodes.find(({ external }) => external?.by === 'interface')!;
+  const address = host.external!.ip;
+  const others = layout.nodes.filter(({ name }) => name !== host.name).map(({ name }) => name);
   await kubectl(layout, ['cordon', ...others]);
+  await patchService({ spec: { externalIPs: [address] } });
   await ask({ replicas: 1 });
   await rolledOut();
   const [relay] = await relayPods();
-  const address = externalOf(relay!.node);
-  await patchService({ spec: { externalIPs: [address] } });
   const nodes = relayChecks(layout)
     .map(({ from }) => from)
-    .filter((node) => node !== relay!.node);
+    .filter((node) => node !== host.name);
   const areThere = (): boolean => nodes.every((node) => relaysOf(node, RELAY_PORT).includes(address));
   await timeUntil('every other node is connected to the external IP', areThere, 90_000);
-  const isOnSelf = (): boolean => relaysOf(relay!.node, RELAY_PORT).includes(relay!.ip);
+  const isOnSelf = (): boolean => relaysOf(host.name, RELAY_PORT).includes(relay!.ip);
   await timeUntil('the node of the relay is connected to it', isOnSelf, 60_000);
   await timeUntil('every node has a relay', isFound, FOUND_MS);
   await kubectl(layout, ['uncordon', ...others]);
