@@ -1,3 +1,4 @@
+import { NFT_TABLE } from '@unbounded/config/ownership';
 import type { Logger } from '@unbounded/telemetry';
 import type { Link, RouteSocket } from '@unbounded/netlink';
 import type { Nftables } from '@unbounded/nftables';
@@ -11,6 +12,7 @@ import { ensureDevices, removeDevice, staleDevices } from './kernel/devices.ts';
 import { planDevices } from './kernel/devices.plan.ts';
 import { planFirewall } from './kernel/firewall.plan.ts';
 import { removeUnit, unitDevices } from './kernel/keeper-units.ts';
+import { familyOf } from './kernel/nft-family.ts';
 import { ensureRoutes } from './kernel/routes.ts';
 import type { Tunnel } from './kernel/senders.plan.ts';
 import type { Sysctls } from './kernel/sysctls.ts';
@@ -56,7 +58,7 @@ const removeStaleDevices = async (dataplane: Dataplane, wanted: ReadonlySet<stri
 };
 
 const findRelayWays = async (nft: Nftables, ways: readonly Endpoint[]): Promise<RelayWays> => {
-  const families = new Set(ways.map(({ host }) => (host.includes(':') ? 'ip6' : 'ip')));
+  const families = new Set(ways.map(({ host }) => familyOf(host)));
   const found = await Promise.all([...families].map((family) => nft.hasTable(family, KUBE_PROXY_TABLE)));
   return { ways, isKubeProxyNft: found.includes(true) };
 };
@@ -66,14 +68,14 @@ const ensureFirewall = async (
   plan: NodePlan,
   tunnels: readonly Tunnel[],
 ): Promise<Problem[]> => {
-  const table = planFirewall(plan, tunnels, await findRelayWays(nft, relayWays(plan)));
   try {
+    const table = planFirewall(plan, tunnels, await findRelayWays(nft, relayWays(plan)));
     if (await nft.matches(table)) return [];
     await nft.replaceTable(table);
     logger.info({ table: table.name }, 'wrote the nftables table');
     return [];
   } catch (error) {
-    return [{ reason: 'FirewallFailed', message: `nftables table ${table.name}: ${(error as Error).message}` }];
+    return [{ reason: 'FirewallFailed', message: `nftables table ${NFT_TABLE}: ${(error as Error).message}` }];
   }
 };
 

@@ -2,6 +2,7 @@ import { NFT_TABLE } from '@unbounded/config/ownership';
 import type { Expression, RuleSpec, SetSpec, TableSpec } from '@unbounded/nftables';
 import { DEVICES, type NodePlan, plainPrefixes } from '@unbounded/topology';
 import { planRelayWays, type RelayWays } from '../relay/relay-ways.plan.ts';
+import { familyOf } from './nft-family.ts';
 import { planSenders, type Tunnel } from './senders.plan.ts';
 
 /**
@@ -13,8 +14,6 @@ import { planSenders, type Tunnel } from './senders.plan.ts';
 const AFTER_KUBE_PROXY = 105; // srcnat is 100: kube-proxy's own masquerading comes first
 const MANGLE = -150;
 const BEFORE_CONNTRACK = -290; // raw is -300: what is forged makes no connection
-
-const familyOf = (prefix: string): 'ip' | 'ip6' => (prefix.includes(':') ? 'ip6' : 'ip');
 
 const overlayDevices = (plan: NodePlan): string[] =>
   [

@@ -1,6 +1,7 @@
 import { PORTS } from '@unbounded/config/ownership';
 import type { ChainSpec, Expression, PayloadField, RawField, RuleSpec, SetSpec } from '@unbounded/nftables';
 import { type NodePlan, TUNNEL_VNI, type TunnelKind, type TunnelPlan } from '@unbounded/topology';
+import { familyOf } from './nft-family.ts';
 
 /**
  * The netlink data path's check that the inner source of a tunnel packet belongs to the peer that sent it. It stands where
@@ -25,7 +26,6 @@ const ETHERTYPE_AT = FRAME_AT + 12;
 const PACKET_AT = FRAME_AT + 14;
 
 const raw = (offsetBytes: number, lengthBytes: number): RawField => ({ base: 'transport', offsetBytes, lengthBytes });
-const familyOf = (address: string): Family => (address.includes(':') ? 'ip6' : 'ip');
 const saddr = (family: Family): PayloadField => `${family}.saddr`;
 const pairSet = (outer: Family, inner: Family): string => `senders_${outer}_${inner}`;
 

@@ -1,5 +1,6 @@
 import type { ChainSpec, Expression, RuleSpec } from '@unbounded/nftables';
 import type { Endpoint } from '@unbounded/relay-client';
+import { familyOf } from '../kernel/nft-family.ts';
 
 /**
  * The managed relay's external addresses are led by kube-proxy, on every node, to any of the relay's pods: over the very mesh
@@ -23,8 +24,6 @@ export interface RelayWays {
 const BEFORE_KUBE_PROXY = -110;
 const BEFORE_CONNTRACK = -290; // raw is -300, connection tracking -200
 const TCP = 6;
-
-const familyOf = (host: string): 'ip' | 'ip6' => (host.includes(':') ? 'ip6' : 'ip');
 
 /** At a node that has the address itself nobody but kube-proxy knows where it leads. */
 const towards = ({ host, port }: Endpoint): Expression[] => [
