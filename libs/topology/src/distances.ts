@@ -12,9 +12,11 @@ export const isUsable = (member: Member): boolean => member.publicKey !== undefi
 export const carries = (member: Member, family: Family): boolean =>
   isUsable(member) && member.podCidrs.some((block) => block.family === family);
 
-/** Whether a pool that is assigned to a site can link with its nodes: from elsewhere only external addresses can be called. */
+/** Whether a pool that is assigned to a site can link with its nodes: from elsewhere only external addresses, and relays, can be called. */
 const canServe = (world: World, { external, gateways }: PoolModel, site: string): boolean =>
-  gateways.some((g) => networkSites(world, g.site).has(site) || (external && g.externalIps.length > 0));
+  gateways.some(
+    (g) => networkSites(world, g.site).has(site) || (external && g.externalIps.length > 0) || world.relay !== undefined,
+  );
 
 /** Pools that serve a site, by name: assigned to it, and able to link with its nodes. */
 export const servingPools = (world: World, site: string): string[] =>

@@ -83,7 +83,7 @@ const carriageOf = (world: World, own: Member, peer: Member, problems: Problem[]
   const name = [own.name, peer.name].sort().join(' - ');
   const underlay = underlayOf(world, own, peer);
   if (!underlay) {
-    const message = `link ${name}: neither end has an address at which the other could call it: give a gateway of an External pool an external address of a family that both ends have, or join the sites by a SitePeering`;
+    const message = `link ${name}: neither end has an address at which the other could call it: give a gateway of an External pool an external address of a family that both ends have, join the sites by a SitePeering, or let the Mesh name a relay`;
     problems.push({ reason: 'NoEndpoint', message });
     return undefined;
   }

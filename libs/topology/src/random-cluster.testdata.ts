@@ -1,4 +1,4 @@
-import type { Gateway, SiteNode } from '@unbounded/crds';
+import type { Gateway, Mesh, SiteNode } from '@unbounded/crds';
 import fc from 'fast-check';
 import { join, keyOf, pool, site, slice } from './testdata.ts';
 import type { TopologyObjects } from './world.ts';
@@ -55,10 +55,18 @@ const shapeOf = (encryptedJoins: boolean) => {
     ),
     sitePeerings: fc.array(fc.record({ ...settings, members: indexes, meshNodes: fc.boolean() }), { maxLength: 2 }),
     poolPeerings: fc.array(fc.record({ ...settings, members: indexes }), { maxLength: 4 }),
+    relay: fc.boolean(),
     assignment: fc.record({ tunnelProtocol: protocolOf(encryptedJoins), healthCheckSettings: health }),
   });
 };
 type Shape = ReturnType<typeof shapeOf> extends fc.Arbitrary<infer T> ? T : never;
+
+const MESH_WITH_RELAY: Mesh = {
+  apiVersion: 'net.unbounded-cloud.io/v1alpha1',
+  kind: 'Mesh',
+  metadata: { name: 'default' },
+  spec: { relay: { provider: 'external', external: { endpoint: 'relay.example.com:3478' } } },
+};
 
 const pick = (which: Families, v4: string, v6: string): string[] => [
   ...(which.includes('4') ? [v4] : []),
@@ -126,7 +134,7 @@ const objectsOf = (shape: Shape): TopologyObjects => {
     assignments: shape.pools.map(({ assigned }, i) =>
       join('assignments', `a${i}`, { ...shape.assignment, sites: siteNames(assigned), gatewayPools: [`p${i}`] }),
     ),
-    meshes: [],
+    meshes: shape.relay ? [MESH_WITH_RELAY] : [],
     poolPeerings: shape.poolPeerings.map(({ members, ...spec }, i) =>
       join('poolPeerings', `pp${i}`, { ...spec, gatewayPools: poolNames(members) }),
     ),

@@ -5,7 +5,7 @@ import { networkOf } from './forwarding-simulation.testdata.ts';
 import { planIn } from './plan-table.testdata.ts';
 import type { NodePlan } from './plan.ts';
 import { anyCluster } from './random-cluster.testdata.ts';
-import { cluster, join, pool, site, slice, worker } from './testdata.ts';
+import { cluster, join, keyOf, pool, site, slice, worker } from './testdata.ts';
 import type { TopologyObjects } from './world.ts';
 
 const mesh = (relay: RelaySpec | undefined, name = 'default'): Mesh => ({
@@ -21,6 +21,20 @@ const withMesh = (objects: TopologyObjects, relay: RelaySpec | undefined, name?:
 });
 const relayedPeers = (plan: NodePlan): string[] =>
   plan.wireGuard.flatMap(({ peers }) => peers.filter(({ relay }) => relay !== undefined).map(({ node }) => node));
+/** Every gateway can be called from everywhere. */
+const allCallable = (objects: TopologyObjects): TopologyObjects => ({
+  ...objects,
+  gatewayPools: objects.gatewayPools.map((each) => ({
+    ...each,
+    spec: { ...each.spec, type: 'External' },
+    status: {
+      nodes: (each.status?.nodes ?? []).map((gateway) => {
+        const host = gateway.internalIPs![0]!.split(/[.:]/).at(-1)!;
+        return { ...gateway, externalIPs: [`203.0.113.${host}`, `2001:db8::${host}`] };
+      }),
+    },
+  })),
+});
 const withoutRelay = (plan: NodePlan): NodePlan => {
   const { relay: _, ...rest } = plan;
   const bare = rest.wireGuard.map((wg) => ({ ...wg, peers: wg.peers.map(({ relay: _of, ...peer }) => peer) }));
@@ -85,6 +99,71 @@ describe('who has a relay', () => {
   });
 });
 
+describe('sites where no gateway can be called from outside', () => {
+  const hide = (objects: TopologyObjects): TopologyObjects => ({
+    ...objects,
+    gatewayPools: objects.gatewayPools.map((each) => ({
+      ...each,
+      spec: { ...each.spec, type: 'Internal' },
+      status: { nodes: (each.status?.nodes ?? []).map((gateway) => ({ ...gateway, externalIPs: [] })) },
+    })),
+  });
+  const hidden = hide(sites);
+
+  test('are not joined without a relay, which is told', () => {
+    const { problems, groups } = planIn(hidden, 's1-g1');
+    expect(problems.map(({ reason }) => reason)).toEqual(['NoEndpoint']);
+    expect(groups).toEqual([]);
+  });
+
+  test('meet at the relay: no endpoint at either end, and both keep the way open', () => {
+    const relay = { mode: 'auto', intervalMs: 500, detectMultiplier: 3 };
+    for (const [own, other] of [
+      ['s1-g1', 's2-g1'],
+      ['s2-g1', 's1-g1'],
+    ] as const) {
+      const plan = planIn(withMesh(hidden, external), own);
+      const peer = plan.wireGuard.flatMap(({ peers }) => peers).find(({ node }) => node === other);
+      expect(peer).toMatchObject({ relay, persistentKeepaliveSeconds: 25 });
+      expect(peer).not.toHaveProperty('endpoint');
+      expect(plan.problems).toEqual([]);
+      expect(plan.relay?.provider).toBe('external');
+    }
+  });
+
+  test('their workers go to each other by their gateways', () => {
+    const { groups } = planIn(withMesh(hidden, external), 's1-w1');
+    expect(groups.map(({ name, members }) => [name, members.map(({ node }) => node)])).toEqual([
+      ['site s2 IPv4', ['s1-g1']],
+    ]);
+  });
+
+  test('are not joined in cleartext, whatever a peering asks for', () => {
+    const poolPeerings = [join('poolPeerings', 'all', { gatewayPools: ['p1', 'p2'], tunnelProtocol: 'VXLAN' })];
+    const open = { ...hide(cluster({ sites: 2, gateways: 1, workers: 0, protocol: 'VXLAN' })), poolPeerings };
+    const { problems, tunnels } = planIn(withMesh(open, external), 's1-g1');
+    expect(problems.map(({ reason }) => reason)).toContain('NoEndpoint');
+    expect(tunnels).toEqual([]);
+  });
+
+  test('a key that follows is proven over the relay before it is used', () => {
+    const next = withMesh(hidden, external);
+    const gatewayPools = next.gatewayPools.map((each) => ({
+      ...each,
+      status: {
+        nodes: (each.status?.nodes ?? []).map((gateway) =>
+          gateway.name === 's2-g1' ? { ...gateway, wireGuardNextPublicKey: keyOf('next') } : gateway,
+        ),
+      },
+    }));
+    const lanes = planIn({ ...next, gatewayPools }, 's1-g1').wireGuard.flatMap(({ peers }) =>
+      peers.filter(({ node }) => node === 's2-g1'),
+    );
+    expect(lanes).toHaveLength(2);
+    for (const lane of lanes) expect(lane).toMatchObject({ persistentKeepaliveSeconds: 25 });
+  });
+});
+
 describe('what the Mesh says', () => {
   const planFor = (relay: RelaySpec | undefined, name?: string) => planIn(withMesh(sites, relay, name), 's1-g1');
   const plain = planIn(sites, 's1-g1');
@@ -128,10 +207,10 @@ describe('what the Mesh says', () => {
 });
 
 describe('any cluster', () => {
-  test('a relay adds what it says to peers and plan, and changes nothing else', () => {
+  test('where all gateways can be called a relay adds what it says to peers and plan, and changes nothing else', () => {
     fc.assert(
-      fc.property(anyCluster, (objects) => {
-        const plain = networkOf(objects).plans;
+      fc.property(anyCluster.map(allCallable), (objects) => {
+        const plain = networkOf({ ...objects, meshes: [] }).plans;
         for (const [node, plan] of networkOf(withMesh(objects, external)).plans) {
           expect(JSON.stringify(withoutRelay(plan)), node).toBe(JSON.stringify(plain.get(node)));
           expect(plan.relay !== undefined).toBe(relayedPeers(plan).length > 0);

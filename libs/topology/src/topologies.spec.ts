@@ -42,11 +42,14 @@ const areConnected = (world: World, a: Member, b: Member, family: 4 | 6): boolea
     pools.filter(
       ({ name, external, gateways }) =>
         world.assignments.some(({ members, pools: named }) => members.has(site) && named.has(name)) &&
-        (external || gateways.some((g) => sharing(g.site, site))),
+        (external || world.relay !== undefined || gateways.some((g) => sharing(g.site, site))),
     );
   const isJoined = (x: (typeof pools)[number], y: (typeof pools)[number]): boolean =>
     world.poolPeerings.some(({ members }) => members.has(x.name) && members.has(y.name)) &&
-    (x.external || y.external || x.gateways.some((g) => y.gateways.some((h) => sharing(g.site, h.site))));
+    (x.external ||
+      y.external ||
+      world.relay !== undefined ||
+      x.gateways.some((g) => y.gateways.some((h) => sharing(g.site, h.site))));
   const reached = new Set(serving(a.site));
   for (const from of reached) for (const pool of pools) if (isJoined(from, pool)) reached.add(pool);
   return serving(b.site).some((pool) => reached.has(pool));

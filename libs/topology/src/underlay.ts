@@ -10,7 +10,7 @@ export interface Underlay {
   readonly family: Family;
   /** Address at which the peer calls us; undefined: we call. */
   readonly localIp: string | undefined;
-  /** Address at which we call the peer; undefined: it finds us. */
+  /** Address at which we call the peer; undefined: it finds us. Neither: they meet at a relay, and only there. */
   readonly remoteIp: string | undefined;
 }
 
@@ -30,7 +30,9 @@ const canSend = (member: Member, family: Family): boolean => {
   return own.length === 0 || ofFamily(own, family) !== undefined;
 };
 
-/** How two nodes meet; undefined: neither can call the other. IPv4 when both have it, else IPv6. */
+const FAMILIES = [4, 6] as const;
+
+/** How two nodes meet; undefined: neither can call the other, and there is no relay. IPv4 when both have it, else IPv6. */
 export const underlayOf = (world: World, local: Member, peer: Member): Underlay | undefined => {
   const external = !networkSites(world, local.site).has(peer.site);
   const [us, them] = [calledAt(world, local, external), calledAt(world, peer, external)];
@@ -40,12 +42,14 @@ export const underlayOf = (world: World, local: Member, peer: Member): Underlay 
     localIp: ofFamily(us, family),
     remoteIp: ofFamily(them, family),
   });
-  const both = ([4, 6] as const).map(meet).find(({ localIp, remoteIp }) => localIp && remoteIp);
+  const both = FAMILIES.map(meet).find(({ localIp, remoteIp }) => localIp && remoteIp);
   if (both || !external) return both;
   // One calls the other. Where both ends have addresses to be called at, but of different families, either serves.
-  return ([4, 6] as const)
-    .map(meet)
-    .find(({ family, localIp, remoteIp }) => (localIp ?? remoteIp) && canSend(local, family) && canSend(peer, family));
+  const canBothSend = (family: Family): boolean => canSend(local, family) && canSend(peer, family);
+  const one = FAMILIES.map(meet).find(({ family, localIp, remoteIp }) => (localIp ?? remoteIp) && canBothSend(family));
+  if (one || !world.relay) return one;
+  // Each calls the relay, by whatever family it can; IPv6 would be the smaller MTU.
+  return { external, family: FAMILIES.find(canBothSend) ?? 6, localIp: undefined, remoteIp: undefined };
 };
 
 /** The node's own address in the underlay, by which it is known: its first IPv4 one, else its first. */
@@ -62,11 +66,12 @@ export interface Meeting {
 export const meetingOf = (world: World, gateways: readonly Member[]): Meeting => ({
   sites: new Set(gateways.map(({ site }) => site)),
   calledAt: new Set(gateways.flatMap((gateway) => calledAt(world, gateway, true)).map(familyOf)),
-  calling: new Set(([4, 6] as const).filter((family) => gateways.some((gateway) => canSend(gateway, family)))),
+  calling: new Set(FAMILIES.filter((family) => gateways.some((gateway) => canSend(gateway, family)))),
 });
 
 /** Whether gateways of two pools can meet: else a peering of the pools leads nowhere. */
 export const canMeet = (world: World, a: Meeting, b: Meeting): boolean =>
+  world.relay !== undefined ||
   !a.calledAt.isDisjointFrom(b.calling) ||
   !b.calledAt.isDisjointFrom(a.calling) ||
   [...a.sites].some((site) => !networkSites(world, site).isDisjointFrom(b.sites));

@@ -42,7 +42,8 @@ const endpointText = (ip: string, port: number): string => (ip.includes(':') ? `
 const isKeptAlive = (local: LocalNode, link: PeerLink, lane: Lane, sending: Lane): boolean => {
   const calls = link.external && link.localIp === undefined;
   if (lane === sending) return calls;
-  return !lane.isCurrent && link.remoteIp !== undefined && !isEstablished(local, lane);
+  const calledByPeerOnly = link.remoteIp === undefined && link.localIp !== undefined;
+  return !lane.isCurrent && !calledByPeerOnly && !isEstablished(local, lane);
 };
 
 /** The links that are WireGuard, with their lanes and the prefixes that may come over them. */

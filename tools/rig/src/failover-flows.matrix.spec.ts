@@ -2,12 +2,14 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
+import { PIN_FOLDER } from '@unbounded/config/ownership';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { down } from './down.ts';
 import { type LabNode, layoutOf } from './layout.ts';
 import { allHealthy, powerOff, setProbing } from './outages.ts';
 import { parsePcap } from './pcap.ts';
-import { flowDuring, namespaceOf, podOn, startCapture } from './scenario.ts';
+import { flowDuring, namespaceOf, onNode, podOn, startCapture, timeUntil } from './scenario.ts';
 import { up } from './up.ts';
 
 /** Which flows a gateway carries while another one fails and returns. */
@@ -17,6 +19,7 @@ const gateways = layout.nodes.filter(({ role, site }) => role === 'gateway' && s
 const work = mkdtempSync(join(tmpdir(), 'flows-'));
 const FLOWS = 16;
 const CAPTURE_MS = 1500;
+const groupMapPin = `${PIN_FOLDER}/maps/unbounded_nexthop_groups`;
 
 beforeAll(async () => {
   await down();
@@ -27,6 +30,20 @@ afterAll(async () => {
   rmSync(work, { recursive: true });
   await down();
 }, 60_000);
+
+/** The next-hop groups of every node as its kernel holds them: members, and the share that each carries. */
+const groups = (): Record<string, string[]> =>
+  Object.fromEntries(
+    layout.nodes.map(({ name }) => {
+      const dump = onNode(name, 'bpftool', '-j', 'map', 'dump', 'pinned', groupMapPin);
+      const entries = JSON.parse(dump) as { key: string[]; value: string[] }[];
+      return [name, entries.map(({ key, value }) => `${key.join('')}: ${value.join('')}`).sort()];
+    }),
+  );
+
+/** Waits until all nodes spread their flows as they do at rest: that peers are healthy is known a moment before. */
+const spreadAs = (atRest: ReturnType<typeof groups>): Promise<number> =>
+  timeUntil('flows are spread as at rest', () => isDeepStrictEqual(groups(), atRest), 30_000);
 
 /** Source ports of the flows that pass a gateway, there and back. */
 const portsThrough = async (
@@ -53,21 +70,24 @@ test(
   { timeout: 120_000 },
   async () => {
     await allHealthy(layout, 60_000);
-    const ends = { from: await podOn(layout, 's1-w1'), to: await podOn(layout, 's2-w1'), seconds: 30, perSecond: 100 };
+    await delay(3000);
+    const atRest = groups();
+    const ends = { from: await podOn(layout, 's1-w1'), to: await podOn(layout, 's2-w1'), seconds: 60, perSecond: 100 };
     const [failing, healthy] = gateways as [LabNode, LabNode];
     const seen: { there: Set<number>; back: Set<number> }[] = [];
     const look = async (): Promise<void> => void seen.push(await portsThrough(healthy, ends.to.ip));
     const disturb = async (): Promise<void> => {
       const outage = powerOff(layout, failing);
       // Sixteen senders that start at once may hold up probes: a link that is out for a moment leads its flows elsewhere.
-      await allHealthy(layout);
+      await spreadAs(atRest);
       await look();
       outage.begin();
       await delay(3000);
       await look();
       outage.end();
-      await allHealthy(layout);
+      await spreadAs(atRest);
       await look();
+      expect(groups()).toEqual(atRest);
     };
     const reports = await Promise.all(
       Array.from({ length: FLOWS }, (_, index) => flowDuring(ends, index === 0 ? disturb : async () => undefined)),

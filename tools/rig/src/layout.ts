@@ -71,7 +71,8 @@ const siteOf = (index: number, options: LabOptions): LabSite => {
     nodes.push({ name: `${name}-cp`, site: name, role, ...internal(10), ...external(CONTROL_PLANE, 'router') });
   }
   for (let g = 1; g <= options.gateways; g++) {
-    const address = options.topology === 'internal' ? {} : external(100 + 10 * index + g, gatewayBy);
+    const isHidden = options.topology === 'internal' || options.topology === 'nat';
+    const address = isHidden ? {} : external(100 + 10 * index + g, gatewayBy);
     nodes.push({ name: `${name}-g${g}`, site: name, role: 'gateway', ...internal(20 + g), ...address });
   }
   for (let w = 1; w <= options.workers; w++) {

@@ -60,7 +60,7 @@ const poolPeerings = (layout: LabLayout): object[] => {
 export const siteObjects = (layout: LabLayout): object[] => {
   const { gateways, topology } = layout.options;
   const pools = gateways > 0 && topology !== 'mesh' ? layout.sites : [];
-  const type = topology === 'internal' ? 'Internal' : 'External';
+  const type = topology === 'internal' || topology === 'nat' ? 'Internal' : 'External';
   const sites = layout.sites.map(({ name }) => name);
   return [
     ...layout.sites.map((site) => siteObject(site, layout)),

@@ -9,9 +9,10 @@ export type Protocol = (typeof PROTOCOLS)[number];
  * How the sites are joined. pools: a pool of gateways each, every pool peered with every other, over the WAN. chain: only
  * pools of neighbours are peered, so that traffic between the ends passes the middle. mesh: LANs are routed to each
  * other and nodes of all sites link directly, without gateways. internal: LANs are routed, and gateways of Internal
- * pools, which have no external address, join the sites.
+ * pools, which have no external address, join the sites. nat: as pools, but no gateway can be called from outside: all
+ * meet at a relay.
  */
-export const TOPOLOGIES = ['pools', 'chain', 'mesh', 'internal'] as const;
+export const TOPOLOGIES = ['pools', 'chain', 'mesh', 'internal', 'nat'] as const;
 export type Topology = (typeof TOPOLOGIES)[number];
 export const DATAPLANES = ['ebpf', 'netlink'] as const;
 export type Dataplane = (typeof DATAPLANES)[number];
@@ -106,7 +107,11 @@ const checkKind = (options: LabOptions): void => {
 
 /** Only WireGuard over external addresses goes by a relay. @throws Error */
 const checkRelay = ({ blockUdp, topology, between }: LabOptions): void => {
-  if (blockUdp === 'off') return;
+  if (blockUdp === 'off') {
+    if (topology === 'nat')
+      throw new Error('--topology nat: sites meet at a relay only; --block-udp all or none brings one along');
+    return;
+  }
   if (topology === 'mesh' || topology === 'internal')
     throw new Error(
       `--block-udp ${blockUdp}: with --topology ${topology} sites have no external addresses; pools or chain would be right`,
