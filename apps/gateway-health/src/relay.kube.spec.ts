@@ -6,7 +6,9 @@ import {
   isForbidden,
   isNotFound,
   type KubeObject,
+  networkPolicies,
   openCluster,
+  podDisruptionBudgets,
   secrets,
   services,
 } from '@unbounded/kube';
@@ -35,6 +37,8 @@ const clients = () => ({
   deployments: api.cluster.client(deployments),
   services: api.cluster.client(services),
   secrets: api.cluster.client(secrets),
+  policies: api.cluster.client(networkPolicies),
+  budgets: api.cluster.client(podDisruptionBudgets),
 });
 const meshes = () => clientOf(api.cluster, meshKind);
 beforeAll(async () => {
@@ -84,11 +88,13 @@ const becomeAvailable = (count: number) =>
 test('a managed relay is made as asked for, changed with it, and taken away with it', async () => {
   startWithImage();
   await create(managed({ replicas: 2, port: 4443 }));
-  const { deployments: all, services: reached, secrets: kept } = clients();
+  const { deployments: all, services: reached, secrets: kept, policies, budgets } = clients();
   await until('Service', () => reached.get('relay', at));
   expect((await all.get('relay', at)).spec?.replicas).toBe(2);
   expect((await reached.get('relay', at)).spec).toMatchObject({ type: 'LoadBalancer', ports: [{ port: 4443 }] });
   expect((await reached.get('relay-headless', at)).spec?.clusterIP).toBe('None');
+  expect((await policies.get('relay', at)).spec?.ingress).toHaveLength(2);
+  expect((await budgets.get('relay', at)).spec?.maxUnavailable).toBe(1);
   const secret = (await kept.get('relay-links', at)).data;
   await until('told', says('False NotAvailable: 0 of 2 replicas'));
   await meshes().mergePatch('default', { spec: { relay: { managed: { replicas: 3 } } } });
@@ -102,6 +108,8 @@ test('a managed relay is made as asked for, changed with it, and taken away with
     () => reached.get('relay', at),
     () => reached.get('relay-headless', at),
     () => kept.get('relay-links', at),
+    () => policies.get('relay', at),
+    () => budgets.get('relay', at),
   ])
     await until('gone', () => gone(get));
   await until('told', says('Unknown External'));

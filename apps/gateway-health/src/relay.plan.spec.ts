@@ -2,7 +2,15 @@ import { type Mesh, type RelaySpec } from '@unbounded/crds';
 import { describe, expect, test } from 'vitest';
 
 import { planRelayConditions, type RelaySeen } from './relay-conditions.plan.ts';
-import { isOurs, linksSecret, managedRelay, planDeployment, planServices } from './relay.plan.ts';
+import {
+  isOurs,
+  linksSecret,
+  managedRelay,
+  planDeployment,
+  planDisruptionBudget,
+  planNetworkPolicy,
+  planServices,
+} from './relay.plan.ts';
 
 const meshOf = (relay: RelaySpec | undefined, name = 'default'): Mesh => ({
   apiVersion: 'net.unbounded-cloud.io/v1alpha1',
@@ -78,6 +86,33 @@ describe('the Services', () => {
   });
 });
 
+describe('who may come to the pods', () => {
+  const { spec } = planNetworkPolicy(place(managed()));
+  const { labels } = planDeployment(place(managed()), image).spec.template.metadata;
+  const [relay] = planDeployment(place(managed()), image).spec.template.spec.containers;
+  const portOf = (name: string) => relay!.ports.find((port) => port.name === name)!.containerPort;
+
+  test('anybody to the ports of clients and of monitoring', () => {
+    const open = spec.ingress.filter((rule) => !('from' in rule)).flatMap(({ ports }) => ports.map(({ port }) => port));
+    expect(open).toEqual([portOf('relay'), portOf('health')]);
+  });
+
+  test('replicas alone to the port of links', () => {
+    expect(spec.podSelector.matchLabels).toEqual(labels);
+    expect(spec.ingress.filter((rule) => 'from' in rule)).toEqual([
+      { from: [{ podSelector: { matchLabels: labels } }], ports: [{ protocol: 'TCP', port: portOf('links') }] },
+    ]);
+  });
+});
+
+test('draining nodes takes one replica at a time', () => {
+  const { labels } = planDeployment(place(managed()), image).spec.template.metadata;
+  expect(planDisruptionBudget(place(managed({ replicas: 3 }))).spec).toEqual({
+    maxUnavailable: 1,
+    selector: { matchLabels: labels },
+  });
+});
+
 describe('relays stand on nodes that can be called from outside, gateways too', () => {
   const podOf = (serviceType: 'NodePort' | 'LoadBalancer', ...nodes: string[]) =>
     planDeployment(place(managed({ serviceType }), ...nodes), image).spec.template.spec;
@@ -121,6 +156,8 @@ test('every object is ours by its label, and goes with the Mesh', () => {
     linksSecret(place(managed()), 'x'),
     ...planServices(place(managed())),
     planDeployment(place(managed()), image),
+    planNetworkPolicy(place(managed())),
+    planDisruptionBudget(place(managed())),
   ];
   for (const object of all) {
     expect(isOurs(object)).toBe(true);

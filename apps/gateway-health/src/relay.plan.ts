@@ -87,6 +87,29 @@ export const planServices = (place: RelayPlace) => {
   return [service(HEADLESS, headless), service(NAME, outside)] as const;
 };
 
+/** Anybody reaches the port for clients and the one for monitoring; only other replicas that of links. */
+export const planNetworkPolicy = (place: RelayPlace) => ({
+  apiVersion: 'networking.k8s.io/v1',
+  kind: 'NetworkPolicy',
+  metadata: metadataOf(NAME, place),
+  spec: {
+    podSelector: { matchLabels: selector },
+    policyTypes: ['Ingress'],
+    ingress: [
+      { ports: [PORTS.relay, PORTS.health].map((port) => ({ protocol: 'TCP', port })) },
+      { from: [{ podSelector: { matchLabels: selector } }], ports: [{ protocol: 'TCP', port: PORTS.links }] },
+    ],
+  },
+});
+
+/** Draining nodes takes away one replica at a time; a lone one may go too, or its node could never be drained. */
+export const planDisruptionBudget = (place: RelayPlace) => ({
+  apiVersion: 'policy/v1',
+  kind: 'PodDisruptionBudget',
+  metadata: metadataOf(NAME, place),
+  spec: { maxUnavailable: 1, selector: { matchLabels: selector } },
+});
+
 const flagsOf = ({ mesh, namespace }: RelayPlace): string[] => [
   // Forwarding makes little garbage: a small nursery keeps the process small.
   '--max-semi-space-size=1',

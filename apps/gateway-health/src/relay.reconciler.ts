@@ -10,7 +10,9 @@ import {
   ignoreGone,
   isNotFound,
   type KubeObject,
+  type NetworkPolicy,
   type Node,
+  type PodDisruptionBudget,
   type ResourceClient,
   type Secret,
   type Service,
@@ -25,13 +27,15 @@ import {
   linksSecret,
   managedRelay,
   planDeployment,
+  planDisruptionBudget,
+  planNetworkPolicy,
   planServices,
   type RelayImage,
   type RelayPlace,
 } from './relay.plan.ts';
 
 const FIELD_MANAGER = 'unbounded-gateway-health';
-/** What nobody tells us of (the headless Service) is repaired within this. */
+/** What nobody tells us of (the headless Service, the policy, the budget) is repaired within this. */
 const LOOK_AGAIN_MS = 30_000;
 const SECRET_BYTES = 32;
 
@@ -40,6 +44,8 @@ export interface RelayClients {
   readonly deployments: ResourceClient<Deployment>;
   readonly services: ResourceClient<Service>;
   readonly secrets: ResourceClient<Secret>;
+  readonly networkPolicies: ResourceClient<NetworkPolicy>;
+  readonly disruptionBudgets: ResourceClient<PodDisruptionBudget>;
 }
 
 export interface RelayReconcilerOptions {
@@ -58,8 +64,10 @@ interface Item {
   readonly name: string;
 }
 
-const itemsOf = ({ deployments, services, secrets }: RelayClients): Item[] => [
+const itemsOf = ({ deployments, services, secrets, networkPolicies, disruptionBudgets }: RelayClients): Item[] => [
   { client: secrets, name: LINKS_SECRET },
+  { client: networkPolicies, name: RELAY_SERVICE },
+  { client: disruptionBudgets, name: RELAY_SERVICE },
   { client: services, name: `${RELAY_SERVICE}-headless` },
   { client: deployments, name: RELAY_SERVICE },
   { client: services, name: RELAY_SERVICE },
@@ -110,6 +118,8 @@ const createRelay = ({ caches, clients, namespace, image }: RelayReconcilerOptio
       if (!image) return { ...nothing, obstacle: NO_IMAGE };
       // Made once: replicas of before and after must know each other.
       if (!found[0]) await apply(clients.secrets, linksSecret(place, randomBytes(SECRET_BYTES).toString('base64')));
+      await apply(clients.networkPolicies, planNetworkPolicy(place));
+      await apply(clients.disruptionBudgets, planDisruptionBudget(place));
       const [headless, outside] = planServices(place);
       await apply(clients.services, headless);
       const deployment = (await apply(clients.deployments, planDeployment(place, image))) as Deployment;

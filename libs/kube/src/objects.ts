@@ -6,8 +6,10 @@ import {
   type V1EndpointSlice,
   type V1Lease,
   type V1Namespace,
+  type V1NetworkPolicy,
   type V1Node,
   type V1Pod,
+  type V1PodDisruptionBudget,
   type V1Secret,
   type V1Service,
   type V1ServiceAccount,
@@ -43,6 +45,8 @@ export type Secret = Named<V1Secret>;
 export type Service = Named<V1Service>;
 export type EndpointSlice = Named<V1EndpointSlice>;
 export type Deployment = Named<V1Deployment>;
+export type NetworkPolicy = Named<V1NetworkPolicy>;
+export type PodDisruptionBudget = Named<V1PodDisruptionBudget>;
 export type Crd = Named<V1CustomResourceDefinition>;
 
 /** Where the API server keeps objects of a kind. `T` is the type of the objects. */

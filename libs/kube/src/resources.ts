@@ -8,8 +8,10 @@ import {
   type KubeObject,
   type Lease,
   type Namespace,
+  type NetworkPolicy,
   type Node,
   type Pod,
+  type PodDisruptionBudget,
   type Resource,
   type Secret,
   type Service,
@@ -32,6 +34,18 @@ export const services = resource<Service>('Service', 'v1', 'services', true);
 export const secrets = resource<Secret>('Secret', 'v1', 'secrets', true);
 export const endpointSlices = resource<EndpointSlice>('EndpointSlice', 'discovery.k8s.io/v1', 'endpointslices', true);
 export const deployments = resource<Deployment>('Deployment', 'apps/v1', 'deployments', true);
+export const networkPolicies = resource<NetworkPolicy>(
+  'NetworkPolicy',
+  'networking.k8s.io/v1',
+  'networkpolicies',
+  true,
+);
+export const podDisruptionBudgets = resource<PodDisruptionBudget>(
+  'PodDisruptionBudget',
+  'policy/v1',
+  'poddisruptionbudgets',
+  true,
+);
 export const namespaces = resource<Namespace>('Namespace', 'v1', 'namespaces', false);
 export const serviceAccounts = resource<ServiceAccount>('ServiceAccount', 'v1', 'serviceaccounts', true);
 export const leases = resource<Lease>('Lease', 'coordination.k8s.io/v1', 'leases', true);
