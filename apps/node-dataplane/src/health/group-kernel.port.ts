@@ -13,8 +13,11 @@ export interface WeightedGroup {
 export interface GroupKernel {
   /** Members that a group can hold. */
   readonly largestGroup: number;
-  /** Adds and corrects groups, also those that somebody else changed; what is right is not written again. */
-  ensure(groups: readonly WeightedGroup[]): Promise<readonly Problem[]>;
+  /**
+   * Adds and corrects groups, also those that somebody else changed; what is right is not written again. They are asked for
+   * after everything that takes time: what was written meanwhile (`write`) is newer than what they were before.
+   */
+  ensure(groups: () => readonly WeightedGroup[]): Promise<readonly Problem[]>;
   /** Writes one group at once: a failover. What cannot be written is so at the next `ensure`. */
   write(group: WeightedGroup): void;
   /** Deletes the other groups. */

@@ -5,7 +5,7 @@ import type { HealthGroup } from './messages.ts';
 import type { Verdict } from './verdict-file.ts';
 
 /** Groups in memory: the weights of each as it was last written, and how often that was. */
-const memoryKernel = () => {
+const memoryKernel = (looking?: Promise<void>) => {
   const weights = new Map<number, readonly number[]>();
   let writes = 0;
   const write = ({ index, members }: WeightedGroup): void => {
@@ -17,7 +17,11 @@ const memoryKernel = () => {
   };
   const kernel: GroupKernel = {
     largestGroup: 16,
-    ensure: async (groups) => (groups.forEach(write), []),
+    async ensure(groups) {
+      await looking;
+      groups().forEach(write);
+      return [];
+    },
     write,
     keepOnly: async (indexes) => {
       for (const index of weights.keys()) if (!indexes.has(index)) weights.delete(index);
@@ -37,9 +41,9 @@ const healthy: Verdict = { state: 'Healthy', graceOver: true };
 const down: Verdict = { state: 'Unhealthy', graceOver: true };
 const neverAnswered: Verdict = { state: 'New', graceOver: true };
 
-const owned = (states: Readonly<Record<string, Verdict>>) => {
+const owned = (states: Readonly<Record<string, Verdict>>, looking?: Promise<void>) => {
   const verdicts = new Map(Object.entries(states).map(([node, verdict]) => [`${node}/IPv4`, verdict]));
-  const memory = memoryKernel();
+  const memory = memoryKernel(looking);
   return { ...memory, verdicts, owner: createGroupOwner(memory.kernel, (peer) => verdicts.get(peer)) };
 };
 
@@ -64,4 +68,15 @@ test('news of a peer that change no weight write nothing', async () => {
   owner.refresh('a/IPv4');
   owner.refresh('nobody/IPv4');
   expect(writes()).toBe(before);
+});
+
+test('a failover that comes while the groups are looked at is not undone by what they were before', async () => {
+  const looked = Promise.withResolvers<void>();
+  const { owner, verdicts, weights } = owned({ a: healthy, b: healthy }, looked.promise);
+  const applied = owner.apply([group(1, 'a', 'b')]);
+  verdicts.set('b/IPv4', down);
+  owner.refresh('b/IPv4');
+  looked.resolve();
+  await applied;
+  expect(weights.get(1)).toEqual([1, 0]);
 });

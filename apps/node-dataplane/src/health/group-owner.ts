@@ -65,7 +65,8 @@ export const createGroupOwner = (
           groupsOf.set(id, [...(groupsOf.get(id) ?? []), entry]);
         }
       }
-      return (await kernel?.ensure([...held.values()].map(({ group, weights }) => weighted(group, weights)))) ?? [];
+      const current = () => [...held.values()].map(({ group, weights }) => weighted(group, weights));
+      return (await kernel?.ensure(current)) ?? [];
     },
     async removeStale() {
       await kernel?.keepOnly(new Set(held.keys()));

@@ -12,7 +12,7 @@ const entryOf = ({ members }: WeightedGroup): GroupMember[] =>
 export const createMapGroups = (map: GroupMap): GroupKernel => ({
   largestGroup: GROUP_MEMBERS,
   async ensure(groups) {
-    const wanted = new Map(groups.map((group) => [group.index, entryOf(group)]));
+    const wanted = new Map(groups().map((group) => [group.index, entryOf(group)]));
     return writeEntries<number, readonly GroupMember[]>('unbounded_nexthop_groups', map, wanted).problems;
   },
   write: (group) => map.set(group.index, entryOf(group)),

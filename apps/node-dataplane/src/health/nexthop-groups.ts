@@ -62,9 +62,9 @@ export const createNexthopGroups = (net: RouteSocket): GroupKernel => {
   return {
     largestGroup: LARGEST,
     async ensure(groups) {
-      if (groups.length > 0) await ensureNowhere();
+      if (groups().length > 0) await ensureNowhere();
       const present = new Map((await list()).map(({ id, group }) => [id, shown(group ?? [])]));
-      const changed = groups.filter((group) => present.get(group.index) !== shown(carriersOf(group)));
+      const changed = groups().filter((group) => present.get(group.index) !== shown(carriersOf(group)));
       const results = await net.nexthops.apply(
         changed.map((group) => ({ op: 'replace' as const, value: specOf(group) })),
       );
