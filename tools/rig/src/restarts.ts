@@ -20,17 +20,24 @@ const killReplica = async (layout: LabLayout, app: Controller, replica: number):
   await startController(layout, app, replica);
 };
 
+/** A Lease of a leader that was killed runs out in 15 s. */
+const FOLLOWED_MS = 30_000;
+
 /** Of the replicas of a controller the one that leads: the holder of its Lease begins with the host's name and the pid. */
-const leaderOf = async (layout: LabLayout, app: Controller): Promise<number> => {
+const leaderOf = async (layout: LabLayout, app: Controller): Promise<number | undefined> => {
   const holder = await kubectl(layout, ['get', 'lease', '-n', NAMESPACE, app, '-o', 'jsonpath={.spec.holderIdentity}']);
-  const leader = REPLICAS.find((replica) => holder.includes(`_${pidOf(`${app}-${replica}`)}_`));
-  if (leader === undefined) throw new Error(`no replica of ${app} leads: the holder of its Lease is "${holder}"`);
-  return leader;
+  return REPLICAS.find((replica) => holder.includes(`_${pidOf(`${app}-${replica}`)}_`));
 };
 
-/** Kills the leading replica of each controller. */
+/** Kills the leading replica of each controller, and waits until another one leads. */
 export const killLeaders = async (layout: LabLayout): Promise<void> => {
-  for (const app of CONTROLLERS) await killReplica(layout, app, await leaderOf(layout, app));
+  for (const app of CONTROLLERS) {
+    const leader = await leaderOf(layout, app);
+    if (leader === undefined) throw new Error(`no replica of ${app} leads`);
+    await killReplica(layout, app, leader);
+  }
+  for (const app of CONTROLLERS)
+    await timeUntil(`a replica of ${app} leads`, async () => (await leaderOf(layout, app)) !== undefined, FOLLOWED_MS);
 };
 
 /** The API server is away for a while; meanwhile something else may happen. */
