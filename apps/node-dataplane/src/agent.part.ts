@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import type { Server } from 'node:net';
 import { basename, dirname, join } from 'node:path';
 import type { ConfigOf } from '@unbounded/config';
-import { LINK_ALIAS, PORTS, RELAY_STATE, RELAY_UNIT, ROUTE_PROTOCOL } from '@unbounded/config/ownership';
+import { LINK_ALIAS, PORTS, RELAY_STATE, RELAY_TALLIES, RELAY_UNIT, ROUTE_PROTOCOL } from '@unbounded/config/ownership';
 import type { HostPart, HostServices } from '@unbounded/host';
 import { createEventRecorder, coreClients, openCluster } from '@unbounded/kube';
 import { createRouteSocket, type Monitor, type RouteEvent, type RouteSocket } from '@unbounded/netlink';
@@ -27,6 +27,7 @@ import { createSysctls } from './kernel/sysctls.ts';
 import { findProtocols, findUnderlay } from './kernel/underlay.ts';
 import { managedRelaySource } from './relay/managed-objects.ts';
 import { createPaths } from './paths/paths.ts';
+import { createRelayMetrics } from './relay/metrics.ts';
 import { createRelayProxies, type RelayProxies } from './relay/relay-proxies.ts';
 import type { ManagedRelaySource } from './relay/relay-services.ts';
 import { type ReconcileLoop, startReconcileLoop } from './reconcile-loop.ts';
@@ -137,10 +138,10 @@ const openRelay = (
   { unitsFolder, stateFolder }: AgentConfig,
   ring: KeyRing,
   managed: ManagedRelaySource | undefined,
-  { logger }: HostServices,
+  { logger, metrics }: HostServices,
 ): RelayProxies => {
   const folder = dirname(unitsFolder);
-  return createRelayProxies({
+  const relays = createRelayProxies({
     unitFile: join(folder, basename(RELAY_UNIT)),
     stateFile: join(folder, basename(RELAY_STATE)),
     stateFolder,
@@ -148,6 +149,9 @@ const openRelay = (
     managed,
     logger,
   });
+  const talliesFile = join(folder, basename(RELAY_TALLIES));
+  createRelayMetrics(metrics, { talliesFile, relays: () => relays.relays() });
+  return relays;
 };
 
 interface AgentOptions {

@@ -52,3 +52,5 @@ export const KEEPER_UNITS = `${RUN_FOLDER}/keeper/units`;
 export const RELAY_UNIT = `${RUN_FOLDER}/keeper/relay.json`;
 /** What they have come to: ports of the proxies, relays. Written by their process. */
 export const RELAY_STATE = `${RUN_FOLDER}/keeper/relay-state.json`;
+/** What they have counted since they started, for the agent's metrics: every few seconds while anything changes. */
+export const RELAY_TALLIES = `${RUN_FOLDER}/keeper/relay-tallies.json`;

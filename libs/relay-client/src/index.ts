@@ -19,4 +19,4 @@ export type { RelayService } from './relay-set.ts';
 export type { OnPacket } from './route.ts';
 export type { EndReason, Identity, SessionEnd } from './session.ts';
 export { newTallies, type Tallies } from './tallies.ts';
-export { UdpProxy, type UdpProxyOptions, type UdpProxyTallies } from './udp-proxy.ts';
+export { newProxyTallies, UdpProxy, type UdpProxyOptions, type UdpProxyTallies } from './udp-proxy.ts';

@@ -22,6 +22,8 @@ export interface UdpProxyOptions {
   readonly family?: 4 | 6;
   /** The local port; a free one when not set. One that is known from before lets WireGuard keep its endpoint. */
   readonly port?: number;
+  /** Where it counts; several may share one. */
+  readonly tallies?: UdpProxyTallies;
   readonly logger?: Logger;
   readonly clock?: Clock;
   /** How often there may be a fresh socket, 100 ms when not set. */
@@ -38,6 +40,14 @@ export interface UdpProxyTallies {
   /** Errors, by code. */
   readonly errors: Record<string, number>;
 }
+
+export const newProxyTallies = (): UdpProxyTallies => ({
+  toRelay: 0,
+  toWireGuard: 0,
+  dropped: 0,
+  rebinds: 0,
+  errors: {},
+});
 
 /**
  * A peer's stand-in on this machine: WireGuard has its address as the peer's endpoint, and what comes from there goes
@@ -59,12 +69,13 @@ export class UdpProxy {
   #failed: Uint8Array | undefined;
   #isClosed = false;
   readonly port: number;
-  readonly tallies: UdpProxyTallies = { toRelay: 0, toWireGuard: 0, dropped: 0, rebinds: 0, errors: {} };
+  readonly tallies: UdpProxyTallies;
 
   private constructor(options: UdpProxyOptions, bound: Socket) {
     const { relays, key, wireGuardPort, logger = silentLogger, clock = systemClock, rebindMs = REBIND_MS } = options;
     this.#options = { wireGuardPort, logger, clock, rebindMs };
     this.#address = addressOf(options.family);
+    this.tallies = options.tallies ?? newProxyTallies();
     this.#peer = relays.open(key, (payload) => this.#toWireGuard(payload));
     this.port = bound.address().port;
     this.#lastBindAt = clock.now();

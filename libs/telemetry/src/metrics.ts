@@ -16,6 +16,8 @@ export interface Metrics {
   histogram<L extends string = never>(
     options: MetricOptions<L> & { readonly buckets?: readonly number[] },
   ): Histogram<L>;
+  /** Called before each rendering: for what somebody else counts. */
+  onRender(refresh: () => void): void;
   /** The Prometheus text format. */
   render(): Promise<string>;
   readonly contentType: string;
@@ -36,6 +38,7 @@ export const createMetrics = ({ processMetrics = false }: MetricsOptions = {}): 
     labelNames: [...labels],
     registers: [registry],
   });
+  const refreshes: (() => void)[] = [];
   return {
     counter: (options) => once(options.name, () => new Counter(common(options))),
     gauge: (options) => once(options.name, () => new Gauge(common(options))),
@@ -44,7 +47,11 @@ export const createMetrics = ({ processMetrics = false }: MetricsOptions = {}): 
         options.name,
         () => new Histogram({ ...common(options), buckets: [...(options.buckets ?? DURATION_BUCKETS)] }),
       ),
-    render: () => registry.metrics(),
+    onRender: (refresh) => void refreshes.push(refresh),
+    render() {
+      for (const refresh of refreshes) refresh();
+      return registry.metrics();
+    },
     contentType: registry.contentType,
   };
 };

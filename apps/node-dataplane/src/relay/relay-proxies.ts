@@ -33,6 +33,8 @@ export interface RelayProxies {
   endpointOf(lane: ProxiedLane): string | undefined;
   /** Whether any relay is connected. */
   isUp(): boolean;
+  /** Names of the relays that are connected, and of those that are not. */
+  relays(): { readonly connected: readonly string[]; readonly away: readonly string[] };
   /** Ways by addresses to the managed relay, where the plan's is that and has been found. */
   waysOf(plan: NodePlan): readonly Endpoint[];
   /** What these say is another thing now. */
@@ -89,6 +91,7 @@ export const createRelayProxies = (options: RelayProxiesOptions): RelayProxies =
     },
     endpointOf: (lane) => state.endpointOf(lane),
     isUp: () => state.relays.connected.length > 0,
+    relays: () => state.relays,
     waysOf: ({ relay }) => services.waysOf(relay),
     onChange: (handler) => void handlers.push(handler),
     stop: () => {

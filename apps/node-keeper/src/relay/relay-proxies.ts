@@ -2,6 +2,8 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import {
   exchangeWith,
+  newProxyTallies,
+  newTallies,
   RelayPool,
   type RelayService,
   type Resolve,
@@ -11,6 +13,7 @@ import {
 import type { Logger } from '@unbounded/telemetry';
 import { privateKeyObject, publicKeyBytes } from '@unbounded/wireguard/x25519';
 import type { RelayState } from './relay-state.ts';
+import type { RelayTallies } from './relay-tallies.ts';
 import type { RelayIdentity, RelayUnit } from './relay-unit.ts';
 
 /** A name may stand for so many relays. */
@@ -57,6 +60,8 @@ export class RelayProxies {
   readonly #identities = new Map<string, OpenIdentity>();
   /** By own and peer's key. */
   readonly #ports: Map<string, number>;
+  /** Of all keys and peers, also of those that are gone. */
+  readonly #counted = { relays: newTallies(), proxies: newProxyTallies() };
 
   constructor(options: RelayProxiesOptions) {
     this.#options = options;
@@ -72,6 +77,14 @@ export class RelayProxies {
       [...identity.proxies].map(([peer, { wireGuardPort, proxy }]) => ({ own, peer, wireGuardPort, port: proxy.port })),
     );
     return { proxies, relays: [...relays].map(([name, connected]) => ({ name, connected })) };
+  }
+
+  get tallies(): RelayTallies {
+    const { sentFrames, sentBytes, receivedFrames, receivedBytes, connections, dropped } = this.#counted.relays;
+    const { dropped: noWireGuard, rebinds } = this.#counted.proxies;
+    const frames = { sent: sentFrames, received: receivedFrames };
+    const bytes = { sent: sentBytes, received: receivedBytes };
+    return { frames, bytes, connections, rebinds, dropped: { ...dropped, noWireGuard } };
   }
 
   /** One call at a time. What cannot be had is told, and the rest is done. @returns whether everything is as it says */
@@ -115,7 +128,8 @@ export class RelayProxies {
     if (known) return known;
     try {
       const keys = { publicKey: Buffer.from(publicKey, 'base64'), exchange: exchangeWith(ownKey(identity)) };
-      const pool = new RelayPool({ identity: keys, services, resolve, logger, onChange });
+      const tallies = this.#counted.relays;
+      const pool = new RelayPool({ identity: keys, services, resolve, tallies, logger, onChange });
       const open = { pool, proxies: new Map<string, OpenProxy>() };
       this.#identities.set(publicKey, open);
       return open;
@@ -128,7 +142,8 @@ export class RelayProxies {
   async #openProxy(own: string, peer: string, wireGuardPort: number): Promise<boolean> {
     const { logger } = this.#options;
     const { pool, proxies } = this.#identities.get(own)!;
-    const options = { relays: pool, key: Buffer.from(peer, 'base64'), wireGuardPort, logger };
+    const tallies = this.#counted.proxies;
+    const options = { relays: pool, key: Buffer.from(peer, 'base64'), wireGuardPort, tallies, logger };
     const port = this.#ports.get(pairOf(own, peer));
     try {
       const proxy = await this.#bind(options, port);

@@ -24,7 +24,7 @@ export const readRelayState = (file: string): RelayState => {
 };
 
 /** Whole or not at all. */
-export const writeRelayState = (file: string, state: RelayState): void => {
-  writeFileSync(`${file}.new`, JSON.stringify(state), { mode: 0o600 });
+export const replaceFile = (file: string, text: string): void => {
+  writeFileSync(`${file}.new`, text, { mode: 0o600 });
   renameSync(`${file}.new`, file);
 };

@@ -65,6 +65,17 @@ describe('the relay’s proxies', () => {
     });
   });
 
+  test('tell what they carried, and what was lost', async () => {
+    await expectPackets();
+    await until('it is told', () => (a.tallies?.frames.sent ?? 0) >= 1 && (a.tallies?.frames.received ?? 0) >= 1);
+    expect(a.tallies).toMatchObject({ connections: 1, dropped: { noRelay: 0 } });
+    expect(a.tallies!.bytes.received).toBeGreaterThan(a.tallies!.frames.received);
+    await relay.stop('SIGKILL');
+    await until('the loss is seen', () => !a.isConnected);
+    wireGuardA.send('\u0004 to nowhere', a.portOf(keyA, keyB)!);
+    await until('it is told', () => (a.tallies?.dropped.noRelay ?? 0) >= 1);
+  });
+
   test('live on when the keeper is killed, log to nobody, and its successor finds them', async () => {
     const [pid, port] = [a.pid, a.portOf(keyA, keyB)];
     await a.killKeeper();

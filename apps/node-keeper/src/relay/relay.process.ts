@@ -1,10 +1,12 @@
 import { rmSync, statSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { loadConfig } from '@unbounded/config';
+import { RELAY_TALLIES } from '@unbounded/config/ownership';
 import { createLogger } from '@unbounded/telemetry';
 import { relayOptions } from './options.ts';
 import { RelayProxies } from './relay-proxies.ts';
-import { readRelayState, writeRelayState } from './relay-state.ts';
+import { readRelayState, replaceFile } from './relay-state.ts';
 import { readRelayUnit } from './relay-unit.ts';
 
 /** The relay's proxies of a node: a process that the keeper runs, and that lives on when keeper and agent end. */
@@ -12,6 +14,8 @@ import { readRelayUnit } from './relay-unit.ts';
 const LOOK_EVERY_MS = 100;
 /** What could not be had is tried again. */
 const AGAIN_MS = 1000;
+/** What was counted is told so often: metrics are asked for less. */
+const COUNTED_EVERY_MS = 2000;
 
 const { relayUnit, relayState } = loadConfig('relay-proxies', relayOptions, process);
 const logger = createLogger({ name: 'relay-proxies' });
@@ -28,14 +32,27 @@ const proxies = new RelayProxies({
 });
 
 const tell = (): void => {
-  const { state } = proxies;
-  const text = JSON.stringify(state);
+  const text = JSON.stringify(proxies.state);
   try {
-    if (text !== written) writeRelayState(relayState, state);
+    if (text !== written) replaceFile(relayState, text);
     [written, dueAtMs] = [text, Infinity];
   } catch (error) {
     logger.error({ error: (error as Error).message }, 'cannot write the state; packets go on');
     dueAtMs = performance.now() + AGAIN_MS;
+  }
+};
+
+const talliesFile = join(dirname(relayState), basename(RELAY_TALLIES));
+let counted = '';
+let countedAtMs = Number.NEGATIVE_INFINITY;
+const tellCounted = (): void => {
+  countedAtMs = performance.now();
+  const text = JSON.stringify(proxies.tallies);
+  try {
+    if (text !== counted) replaceFile(talliesFile, text);
+    counted = text;
+  } catch (error) {
+    logger.error({ error: (error as Error).message }, 'cannot write what was counted; packets go on');
   }
 };
 
@@ -71,9 +88,10 @@ while (!ending) {
     againAtMs = (await follow()) ? Infinity : performance.now() + AGAIN_MS;
   }
   if (performance.now() >= dueAtMs) tell();
+  if (performance.now() >= countedAtMs + COUNTED_EVERY_MS) tellCounted();
   await delay(LOOK_EVERY_MS);
 }
 proxies.close();
 // Whoever ends it for another reason wants it to come back with its ports.
-if (stampOf(relayUnit) === undefined) rmSync(relayState, { force: true });
+if (stampOf(relayUnit) === undefined) for (const file of [relayState, talliesFile]) rmSync(file, { force: true });
 process.exit(0);

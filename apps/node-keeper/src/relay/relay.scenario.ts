@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { generatePrivateKey, publicKeyOf } from '@unbounded/wireguard';
 import type { RelayState } from './relay-state.ts';
+import type { RelayTallies } from './relay-tallies.ts';
 import type { RelayUnit } from './relay-unit.ts';
 
 /** A node whose keeper runs the relay's proxies, for the tests: real processes, and a socket where WireGuard would listen. */
@@ -100,6 +101,11 @@ export class RelayNode {
 
   get state(): RelayState | undefined {
     return existsSync(this.stateFile) ? (JSON.parse(readFileSync(this.stateFile, 'utf8')) as RelayState) : undefined;
+  }
+
+  get tallies(): RelayTallies | undefined {
+    const file = join(this.folder, 'relay-tallies.json');
+    return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as RelayTallies) : undefined;
   }
 
   portOf(own: OwnKey, peer: OwnKey): number | undefined {

@@ -1,0 +1,73 @@
+import { readFileSync } from 'node:fs';
+import type { Metrics } from '@unbounded/telemetry';
+import { z } from 'zod';
+
+/** Metrics of the relay as the node sees it. Its proxies are a process of node-keeper's, and count in a file. */
+
+const counts = z.record(z.string().regex(/^\w{1,32}$/), z.number().nonnegative());
+const talliesSchema = z.object({
+  frames: counts,
+  bytes: counts,
+  dropped: counts,
+  connections: z.number().nonnegative(),
+  rebinds: z.number().nonnegative(),
+});
+type Tallies = z.infer<typeof talliesSchema>;
+
+/** Undefined: nothing was counted yet, or another version of the proxies counts. */
+const readTallies = (file: string): Tallies | undefined => {
+  try {
+    return talliesSchema.parse(JSON.parse(readFileSync(file, 'utf8')));
+  } catch {
+    return undefined;
+  }
+};
+
+export interface RelayMetricsOptions {
+  readonly talliesFile: string;
+  readonly relays: () => { readonly connected: readonly string[]; readonly away: readonly string[] };
+}
+
+export const createRelayMetrics = (metrics: Metrics, { talliesFile, relays }: RelayMetricsOptions): void => {
+  const connected = metrics.gauge({
+    name: 'unbounded_relay_client_relays',
+    help: 'Relays that this node is to use, by whether it is connected to them: connected or away.',
+    labels: ['state'],
+  });
+  const frames = metrics.counter({
+    name: 'unbounded_relay_client_frames_total',
+    help: 'WireGuard packets over relays, sent or received.',
+    labels: ['direction'],
+  });
+  const bytes = metrics.counter({
+    name: 'unbounded_relay_client_bytes_total',
+    help: 'Bytes of WireGuard packets over relays, sent or received.',
+    labels: ['direction'],
+  });
+  const dropped = metrics.counter({
+    name: 'unbounded_relay_client_dropped_total',
+    help: 'WireGuard packets for a relay or from one that went nowhere, by reason.',
+    labels: ['reason'],
+  });
+  const connections = metrics.counter({
+    name: 'unbounded_relay_client_connections_total',
+    help: 'Connections that were made to relays.',
+  });
+  const rebinds = metrics.counter({
+    name: 'unbounded_relay_client_rebinds_total',
+    help: 'Sockets towards WireGuard that were made anew after an error.',
+  });
+  const all = [frames, bytes, dropped, connections, rebinds];
+  metrics.onRender(() => {
+    const now = relays();
+    for (const state of ['connected', 'away'] as const) connected.set({ state }, now[state].length);
+    for (const counter of all) counter.reset(); // these are sums of somebody else's
+    const tallies = readTallies(talliesFile);
+    if (!tallies) return;
+    for (const [direction, count] of Object.entries(tallies.frames)) frames.inc({ direction }, count);
+    for (const [direction, count] of Object.entries(tallies.bytes)) bytes.inc({ direction }, count);
+    for (const [reason, count] of Object.entries(tallies.dropped)) dropped.inc({ reason }, count);
+    connections.inc(tallies.connections);
+    rebinds.inc(tallies.rebinds);
+  });
+};
