@@ -32,7 +32,7 @@ export default defineConfig({
         testTimeout: name === 'unit' ? 10_000 : 60_000,
         hookTimeout: name === 'unit' ? 10_000 : 120_000,
         // An emulated machine keeps one processor busy, whatever it has itself.
-        fileParallelism: name === 'unit' || name === 'vm',
+        fileParallelism: name === 'unit' || name === 'kernel' || name === 'vm',
       },
     })),
   },
