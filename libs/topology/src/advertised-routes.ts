@@ -1,6 +1,6 @@
 import type { AdvertisedRoute, RouteHop } from '@unbounded/crds';
 import { formatPrefix, type Prefix } from '@unbounded/ip';
-import { poolDistances, servingPools } from './distances.ts';
+import { distanceBetween, linksIn, poolDistances, servingPools } from './distances.ts';
 import { peeredPools } from './reach.ts';
 import type { World } from './world.ts';
 
@@ -41,12 +41,12 @@ const advertisedBlocks = (world: World): Advertised[] => {
 /** Shortest ways from a pool to the targets, as the names of the pools on them, the far end first. */
 const shortestPaths = (world: World, pool: string, distances: ReadonlyMap<string, number>): string[][] => {
   const own = distances.get(pool);
-  if (own === undefined || own >= MOST_HOPS - 1) return [];
+  if (own === undefined || linksIn(own) >= MOST_HOPS - 1) return [];
   if (own === 0) return [[pool]];
   const paths: string[][] = [];
   for (const next of peeredPools(world, pool)) {
     if (paths.length >= MOST_PATHS) break;
-    if (distances.get(next) !== own - 1) continue;
+    if ((distances.get(next) ?? Number.NaN) + distanceBetween(world, pool, next) !== own) continue;
     paths.push(...shortestPaths(world, next, distances).map((path) => [...path, pool]));
   }
   return paths.slice(0, MOST_PATHS);

@@ -1,6 +1,7 @@
 import type { Family } from '@unbounded/ip';
-import { assignedSites, networkSites, peeringsOf, poolsOfSite } from './reach.ts';
-import { canMeet, type Meeting, meetingOf } from './underlay.ts';
+import { assignedSites, peeringsOf, poolsOfSite } from './reach.ts';
+import { arePoolsRelayed, isServedByRelay } from './relayed.ts';
+import { canBeCalledFrom, canMeet, type Meeting, meetingOf } from './underlay.ts';
 import type { Join, Member, PoolModel, World } from './world.ts';
 
 /** How far pools of gateways are from each other: what keeps paths short and without loops. */
@@ -12,11 +13,9 @@ export const isUsable = (member: Member): boolean => member.publicKey !== undefi
 export const carries = (member: Member, family: Family): boolean =>
   isUsable(member) && member.podCidrs.some((block) => block.family === family);
 
-/** Whether a pool that is assigned to a site can link with its nodes: from elsewhere only external addresses, and relays, can be called. */
-const canServe = (world: World, { external, gateways }: PoolModel, site: string): boolean =>
-  gateways.some(
-    (g) => networkSites(world, g.site).has(site) || (external && g.externalIps.length > 0) || world.relay !== undefined,
-  );
+/** Whether a pool that is assigned to a site can link with its nodes. */
+const canServe = (world: World, { gateways }: PoolModel, site: string): boolean =>
+  gateways.some((gateway) => canBeCalledFrom(world, gateway, site) || isServedByRelay(world, site, gateway));
 
 /** Pools that serve a site, by name: assigned to it, and able to link with its nodes. */
 export const servingPools = (world: World, site: string): string[] =>
@@ -53,9 +52,21 @@ const meetingOfPool = (world: World, name: string, family: Family): Meeting | un
   return meetings.get(key);
 };
 
+/** Of a link by a relay: more than any way without one, which is taken before. */
+export const RELAY_DISTANCE = 1_000_000;
+
+/** Links on a way of this distance. */
+export const linksIn = (distance: number): number =>
+  Math.floor(distance / RELAY_DISTANCE) + (distance % RELAY_DISTANCE);
+
+/** How far peered pools are from each other: 1, or by a relay. */
+export const distanceBetween = (world: World, a: string, b: string): number =>
+  arePoolsRelayed(world, a, b) ? RELAY_DISTANCE : 1;
+
 /**
- * How many peered pools lie between each pool and the nearest of the targets; 0 for a target itself. Pools that are not
- * there lead nowhere, nor do those without a gateway for the family, nor peerings of which no two gateways can meet.
+ * How many links between peered pools lie between each pool and the nearest of the targets, those by a relay counted as
+ * {@link RELAY_DISTANCE}; 0 for a target itself. Pools that are not there lead nowhere, nor do those without a gateway for
+ * the family, nor peerings of which no two gateways can meet.
  */
 export const poolDistances = (
   world: World,
@@ -69,27 +80,61 @@ export const poolDistances = (
   return distances;
 };
 
+/** Pools by the distance that is offered to them, the nearest first. */
+const createOffers = () => {
+  const best = new Map<string, number>();
+  const due = new Map<number, string[]>();
+  return {
+    offer(name: string, distance: number): void {
+      if ((best.get(name) ?? Infinity) <= distance) return;
+      best.set(name, distance);
+      due.set(distance, [...(due.get(distance) ?? []), name]);
+    },
+    /** Those that nobody offers less; undefined: there are none any more. */
+    next(): { distance: number; names: string[] } | undefined {
+      if (due.size === 0) return undefined;
+      const distance = Math.min(...due.keys());
+      const names = due.get(distance)!.filter((name) => best.get(name) === distance);
+      due.delete(distance);
+      return { distance, names };
+    },
+  };
+};
+
+/** Of a peering the pools that nobody has offered a distance to: by a link of theirs, and by a relay. */
+interface Waiting {
+  readonly near: Set<string>;
+  readonly far: Set<string>;
+}
+
 const spread = (world: World, targets: readonly string[], family: Family): Map<string, number> => {
-  const distances = new Map(targets.filter((name) => meetingOfPool(world, name, family)).map((name) => [name, 0]));
-  const unreached = new Map<Join, Set<string>>();
-  for (let ring = [...distances.keys()], hops = 1; ring.length > 0; hops++) {
-    const next: string[] = [];
-    for (const [from, peering] of ring.flatMap((name) =>
-      peeringsOf(world, name).map((join) => [name, join] as const),
-    )) {
-      const left = unreached.get(peering) ?? new Set(peering.members);
-      unreached.set(peering, left);
-      const here = meetingOfPool(world, from, family)!;
-      for (const name of left) {
-        const there = meetingOfPool(world, name, family);
-        if (!distances.has(name) && there && !canMeet(world, here, there)) continue;
-        left.delete(name);
-        if (distances.has(name) || !there) continue;
-        distances.set(name, hops);
-        next.push(name);
+  const distances = new Map<string, number>();
+  const offers = createOffers();
+  const waiting = new Map<Join, Waiting>();
+  const waitingIn = (peering: Join): Waiting => {
+    const found = waiting.get(peering) ?? { near: new Set(peering.members), far: new Set(peering.members) };
+    waiting.set(peering, found);
+    return found;
+  };
+  const reach = (name: string, distance: number): void => {
+    distances.set(name, distance);
+    const here = meetingOfPool(world, name, family)!;
+    for (const { near, far } of peeringsOf(world, name).map(waitingIn)) {
+      for (const other of near) {
+        const there = meetingOfPool(world, other, family);
+        if (there && !distances.has(other) && !canMeet(world, here, there)) continue;
+        for (const set of [near, far]) set.delete(other);
+        if (there && !distances.has(other)) offers.offer(other, distance + 1);
+      }
+      for (const other of world.relay ? far : []) {
+        if (distances.has(other) || !arePoolsRelayed(world, name, other)) continue;
+        far.delete(other);
+        offers.offer(other, distance + RELAY_DISTANCE);
       }
     }
-    ring = next;
-  }
+  };
+  for (const name of targets) if (meetingOfPool(world, name, family)) offers.offer(name, 0);
+  for (let nearest = offers.next(); nearest; nearest = offers.next())
+    for (const name of nearest.names) reach(name, nearest.distance);
   return distances;
 };

@@ -3,9 +3,10 @@ import type { Family } from '@unbounded/ip';
 import type { HealthSettings } from './health-settings.ts';
 import { overheadBytes, resolveProtocol } from './protocol.ts';
 import { isUsable } from './distances.ts';
+import { isRelayed } from './relayed.ts';
 import { assignedSites, meshSites, peeredPools, poolsOfSite } from './reach.ts';
 import { healthOf, scopesOf } from './scopes.ts';
-import { type Underlay, underlayOf } from './underlay.ts';
+import { type Underlay, underlayByRelay, underlayOf } from './underlay.ts';
 import type { LinkScope, Member, Problem, World } from './world.ts';
 
 /** Names a lane at one end: its interface, and the key of the peer there. */
@@ -81,9 +82,10 @@ type Protocol = {
 /** How a link is carried; undefined, with a problem, when it cannot be. Both ends come to the same. */
 const carriageOf = (world: World, own: Member, peer: Member, problems: Problem[]): Protocol | undefined => {
   const name = [own.name, peer.name].sort().join(' - ');
-  const underlay = underlayOf(world, own, peer);
+  const underlay =
+    underlayOf(world, own, peer) ?? (isRelayed(world, own, peer) ? underlayByRelay(own, peer) : undefined);
   if (!underlay) {
-    const message = `link ${name}: neither end has an address at which the other could call it: give a gateway of an External pool an external address of a family that both ends have, join the sites by a SitePeering, or let the Mesh name a relay`;
+    const message = `link ${name}: neither end has an address at which the other could call it: give a gateway of an External pool an external address of a family that both ends have, join the sites by a SitePeering, or let the Mesh name a relay, which joins by WireGuard what nothing else joins`;
     problems.push({ reason: 'NoEndpoint', message });
     return undefined;
   }

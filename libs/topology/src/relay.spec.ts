@@ -138,6 +138,26 @@ describe('sites where no gateway can be called from outside', () => {
     ]);
   });
 
+  test('are joined by a hub that can be called, and not by the relay', () => {
+    const three = cluster({ sites: 3, gateways: 1, workers: 1, protocol: 'WireGuard' });
+    const [hub, ...spokes] = three.gatewayPools;
+    const objects = { ...three, gatewayPools: [hub!, ...hide({ ...three, gatewayPools: spokes }).gatewayPools] };
+    for (const [node, plan] of networkOf(withMesh(objects, external)).plans)
+      expect(withoutRelay(plan), node).toEqual(planIn(objects, node));
+  });
+
+  test('do not route a block into the overlay that holds the relay’s address', () => {
+    const [first, second] = hidden.gatewayPools;
+    const everything = { ...second!, spec: { ...second!.spec, routedCidrs: ['0.0.0.0/0'] } };
+    const relayAt = (endpoint: string): RelaySpec => ({ provider: 'external', external: { endpoint } });
+    const problemsWith = (endpoint: string) =>
+      planIn(withMesh({ ...hidden, gatewayPools: [first!, everything] }, relayAt(endpoint)), 's1-g1').problems.map(
+        ({ reason }) => reason,
+      );
+    expect(problemsWith('203.0.113.9:3478')).toEqual(['BlockHoldsUnderlay']);
+    expect(problemsWith('[2001:db8::9]:3478')).toEqual([]);
+  });
+
   test('are not joined in cleartext, whatever a peering asks for', () => {
     const poolPeerings = [join('poolPeerings', 'all', { gatewayPools: ['p1', 'p2'], tunnelProtocol: 'VXLAN' })];
     const open = { ...hide(cluster({ sites: 2, gateways: 1, workers: 0, protocol: 'VXLAN' })), poolPeerings };
@@ -217,6 +237,22 @@ describe('any cluster', () => {
         }
       }),
       { numRuns: 60 },
+    );
+  });
+
+  test('a relay takes nothing from the ways that there are without one', () => {
+    fc.assert(
+      fc.property(anyCluster, (objects) => {
+        const waysOf = ({ groups }: NodePlan) =>
+          new Map(groups.map(({ name, members }) => [name, members.map(({ node, tier }) => `${node} ${tier}`)]));
+        const plain = networkOf({ ...objects, meshes: [] }).plans;
+        for (const [node, plan] of networkOf(withMesh(objects, external)).plans) {
+          const ways = waysOf(plan);
+          for (const [name, members] of waysOf(plain.get(node)!))
+            expect(ways.get(name), `${node}: ${name}`).toEqual(members);
+        }
+      }),
+      { numRuns: 100 },
     );
   });
 

@@ -1,8 +1,11 @@
 import { DEFAULT_HEALTH, type HealthSettings } from './health-settings.ts';
 import type { LinkScope, Member, World } from './world.ts';
 
+/** Where a node stands: what its links are governed by. */
+export type Place = Pick<Member, 'site' | 'pool'>;
+
 /** The objects that govern a link (design decision 6), the same seen from either end. */
-export const scopesOf = (world: World, a: Member, b: Member): LinkScope[] => {
+export const scopesOf = (world: World, a: Place, b: Place): LinkScope[] => {
   const sites = [...new Set([a.site, b.site])].flatMap((name) => world.sites.get(name)?.scope ?? []);
   const pools = [...new Set([a.pool, b.pool])].flatMap((name) =>
     name === undefined ? [] : (world.pools.get(name)?.scope ?? []),
@@ -11,7 +14,7 @@ export const scopesOf = (world: World, a: Member, b: Member): LinkScope[] => {
 };
 
 /** The joining objects among them: what links the two nodes' sites, or pools, or one's site with the other's pool. */
-const joinsOf = (world: World, a: Member, b: Member): LinkScope[] => {
+const joinsOf = (world: World, a: Place, b: Place): LinkScope[] => {
   if (a.pool !== undefined && b.pool !== undefined) {
     if (a.pool === b.pool) return [];
     return world.poolPeerings

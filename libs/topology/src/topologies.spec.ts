@@ -5,7 +5,7 @@ import { failureOf, type Network, networkOf } from './forwarding-simulation.test
 import { planLinks } from './links.ts';
 import { anyCluster, anyConnectedCluster } from './random-cluster.testdata.ts';
 import { scopesOf } from './scopes.ts';
-import type { Member, TopologyObjects, World } from './world.ts';
+import type { Member, PoolModel as Pool, TopologyObjects, World } from './world.ts';
 
 const shuffled = (objects: TopologyObjects): TopologyObjects => ({
   sites: objects.sites.toReversed(),
@@ -35,21 +35,31 @@ const areConnected = (world: World, a: Member, b: Member, family: 4 | 6): boolea
   const sharing = (x: string, y: string): boolean =>
     x === y || world.sitePeerings.some(({ members }) => members.has(x) && members.has(y));
   if (world.sitePeerings.some(({ mesh, members }) => mesh && members.has(a.site) && members.has(b.site))) return true;
-  const pools = [...world.pools.values()]
+  const all = [...world.pools.values()].filter(({ gateways }) => gateways.length > 0);
+  const pools = all
     .map((pool) => ({ ...pool, gateways: pool.gateways.filter((g) => blockOf(g, family)) }))
     .filter(({ gateways }) => gateways.length > 0);
+  const isCallableFrom = ({ external, gateways }: Pool, site: string): boolean =>
+    external || gateways.some((g) => sharing(g.site, site));
+  const isAssigned = ({ name }: Pool, site: string): boolean =>
+    world.assignments.some(({ members, pools: named }) => members.has(site) && named.has(name));
+  // A relay serves whom nothing else serves, and joins what nothing else joins.
+  const needsRelay = (site: string): boolean =>
+    world.relay !== undefined && !all.some((pool) => isAssigned(pool, site) && isCallableFrom(pool, site));
   const serving = (site: string) =>
-    pools.filter(
-      ({ name, external, gateways }) =>
-        world.assignments.some(({ members, pools: named }) => members.has(site) && named.has(name)) &&
-        (external || world.relay !== undefined || gateways.some((g) => sharing(g.site, site))),
-    );
-  const isJoined = (x: (typeof pools)[number], y: (typeof pools)[number]): boolean =>
-    world.poolPeerings.some(({ members }) => members.has(x.name) && members.has(y.name)) &&
-    (x.external ||
-      y.external ||
-      world.relay !== undefined ||
-      x.gateways.some((g) => y.gateways.some((h) => sharing(g.site, h.site))));
+    pools.filter((pool) => isAssigned(pool, site) && (needsRelay(site) || isCallableFrom(pool, site)));
+  const isPeered = (x: Pool, y: Pool): boolean =>
+    world.poolPeerings.some(({ members }) => members.has(x.name) && members.has(y.name));
+  const canMeet = (x: Pool, y: Pool): boolean =>
+    x.external || y.external || x.gateways.some((g) => y.gateways.some((h) => sharing(g.site, h.site)));
+  const leadsTo = (x: Pool): Set<Pool> => {
+    const found = new Set(all.filter(({ name }) => name === x.name));
+    for (const from of found) for (const pool of all) if (isPeered(from, pool) && canMeet(from, pool)) found.add(pool);
+    return found;
+  };
+  const isJoined = (x: Pool, y: Pool): boolean =>
+    isPeered(x, y) &&
+    (canMeet(x, y) || (world.relay !== undefined && ![...leadsTo(x)].some(({ name }) => name === y.name)));
   const reached = new Set(serving(a.site));
   for (const from of reached) for (const pool of pools) if (isJoined(from, pool)) reached.add(pool);
   return serving(b.site).some((pool) => reached.has(pool));

@@ -32,7 +32,7 @@ const canSend = (member: Member, family: Family): boolean => {
 
 const FAMILIES = [4, 6] as const;
 
-/** How two nodes meet; undefined: neither can call the other, and there is no relay. IPv4 when both have it, else IPv6. */
+/** How two nodes meet; undefined: neither can call the other. IPv4 when both have it, else IPv6. */
 export const underlayOf = (world: World, local: Member, peer: Member): Underlay | undefined => {
   const external = !networkSites(world, local.site).has(peer.site);
   const [us, them] = [calledAt(world, local, external), calledAt(world, peer, external)];
@@ -45,12 +45,22 @@ export const underlayOf = (world: World, local: Member, peer: Member): Underlay 
   const both = FAMILIES.map(meet).find(({ localIp, remoteIp }) => localIp && remoteIp);
   if (both || !external) return both;
   // One calls the other. Where both ends have addresses to be called at, but of different families, either serves.
-  const canBothSend = (family: Family): boolean => canSend(local, family) && canSend(peer, family);
-  const one = FAMILIES.map(meet).find(({ family, localIp, remoteIp }) => (localIp ?? remoteIp) && canBothSend(family));
-  if (one || !world.relay) return one;
-  // Each calls the relay, by whatever family it can; IPv6 would be the smaller MTU.
-  return { external, family: FAMILIES.find(canBothSend) ?? 6, localIp: undefined, remoteIp: undefined };
+  return FAMILIES.map(meet).find(
+    ({ family, localIp, remoteIp }) => (localIp ?? remoteIp) && canSend(local, family) && canSend(peer, family),
+  );
 };
+
+/** How two nodes meet that call a relay, each by whatever family it can; IPv6 would be the smaller MTU. */
+export const underlayByRelay = (local: Member, peer: Member): Underlay => ({
+  external: true,
+  family: FAMILIES.find((family) => canSend(local, family) && canSend(peer, family)) ?? 6,
+  localIp: undefined,
+  remoteIp: undefined,
+});
+
+/** Whether others can call the gateway from networks that it does not share, or the node shares its own with the site. */
+export const canBeCalledFrom = (world: World, gateway: Member, site: string): boolean =>
+  networkSites(world, gateway.site).has(site) || calledAt(world, gateway, true).length > 0;
 
 /** The node's own address in the underlay, by which it is known: its first IPv4 one, else its first. */
 export const ownIp = ({ internalIps }: Member): string | undefined => ofFamily(internalIps, 4) ?? internalIps[0];
@@ -69,9 +79,8 @@ export const meetingOf = (world: World, gateways: readonly Member[]): Meeting =>
   calling: new Set(FAMILIES.filter((family) => gateways.some((gateway) => canSend(gateway, family)))),
 });
 
-/** Whether gateways of two pools can meet: else a peering of the pools leads nowhere. */
+/** Whether gateways of two pools can meet without a relay. */
 export const canMeet = (world: World, a: Meeting, b: Meeting): boolean =>
-  world.relay !== undefined ||
   !a.calledAt.isDisjointFrom(b.calling) ||
   !b.calledAt.isDisjointFrom(a.calling) ||
   [...a.sites].some((site) => !networkSites(world, site).isDisjointFrom(b.sites));

@@ -7,8 +7,9 @@ import {
   hostPrefix,
   parseAddress,
   type Prefix,
+  tryParsePrefix,
 } from '@unbounded/ip';
-import { carries, poolDistances, servedSites, servingPools } from './distances.ts';
+import { carries, distanceBetween, poolDistances, servedSites, servingPools } from './distances.ts';
 import type { LocalNode, PeerLink } from './links.ts';
 import { meshSites, networkSites, peeredPools } from './reach.ts';
 import type { Problem, World } from './world.ts';
@@ -83,11 +84,19 @@ const workerTiers = (entries: readonly string[], distances: ReadonlyMap<string, 
 };
 
 /** A gateway goes on to nearer pools, else to some that are as near as its own, and last by its pool's other gateways. */
-const gatewayTiers = (pool: string, peers: readonly string[], distances: ReadonlyMap<string, number>): string[][] => {
+const gatewayTiers = (
+  world: World,
+  { pool, next }: { readonly pool: string; readonly next: readonly string[] },
+  distances: ReadonlyMap<string, number>,
+): string[][] => {
   const own = distances.get(pool);
   if (own === undefined) return [];
-  const at = (distance: number): string[] => peers.filter((name) => distances.get(name) === distance);
-  return [at(own - 1), at(own).slice(0, ALTERNATE_POOLS), [pool]];
+  const nearer = next.filter((name) => {
+    const distance = distances.get(name);
+    return distance !== undefined && distance + distanceBetween(world, pool, name) === own;
+  });
+  const asNear = next.filter((name) => distances.get(name) === own);
+  return [nearer, asNear.slice(0, ALTERNATE_POOLS), [pool]];
 };
 
 /**
@@ -149,11 +158,17 @@ const routedTargets = (world: World, local: LocalNode): Target[] => {
   return [...targets.values()];
 };
 
+/** Where packets go that go by a relay, if the Mesh says so by an address: names mean other ones from time to time. */
+const relayAddresses = ({ relay }: World, links: readonly PeerLink[]): string[] => {
+  if (relay?.node.provider !== 'external' || !links.some(({ external }) => external)) return [];
+  const host = relay.node.endpoint.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1');
+  return tryParsePrefix(host.includes(':') ? `${host}/128` : `${host}/32`) ? [host] : [];
+};
+
 /** Whether a block cannot go into the overlay, because the overlay's own packets go to an address in it. */
 const holdsUnderlay = (world: World, local: LocalNode, links: readonly PeerLink[]): ((prefix: Prefix) => boolean) => {
   const near = nearBlocks(world, local);
-  const remotes = links
-    .flatMap(({ remoteIp }) => remoteIp ?? [])
+  const remotes = [...links.flatMap(({ remoteIp }) => remoteIp ?? []), ...relayAddresses(world, links)]
     .map((text) => hostPrefix(parseAddress(text)))
     .filter((address) => !near.some((block) => containsPrefix(block, address))) // these have routes of their own
     .sort(comparePrefixes);
@@ -196,7 +211,9 @@ const waysTo = (world: World, from: Departure, target: Target): Candidate[] =>
     if (prefixes.length === 0) return [];
     const distances = poolDistances(world, target.pools, family);
     const tiers =
-      from.pool === undefined ? workerTiers(from.next, distances) : gatewayTiers(from.pool, from.next, distances);
+      from.pool === undefined
+        ? workerTiers(from.next, distances)
+        : gatewayTiers(world, { ...from, pool: from.pool }, distances);
     const members = tiersToMembers(tiers, from.links[family]);
     if (members.length === 0) return [];
     const distance = distances.get(from.pool ?? tiers[0]![0]!)!;
