@@ -7,6 +7,8 @@ import { managedRelay } from './relay.plan.ts';
 export interface RelaySeen {
   /** Objects under our names that somebody else made: kind and name. */
   readonly foreign: readonly string[];
+  /** Those of them without which it works: it has none of its own then. */
+  readonly leftAlone?: readonly string[];
   /** Why none can be run. */
   readonly obstacle?: string;
   /** Where nodes outside find it, best first. */
@@ -18,7 +20,7 @@ const TYPE = 'RelayReady';
 
 const verdictOf = (
   mesh: Mesh,
-  { foreign, obstacle, endpoints, availableReplicas }: RelaySeen,
+  { foreign, leftAlone = [], obstacle, endpoints, availableReplicas }: RelaySeen,
 ): Omit<NewCondition, 'type'> => {
   const { replicas = 1, serviceType = 'LoadBalancer' } = managedRelay(mesh)!;
   const bad = (reason: string, message: string) => ({ status: 'False', reason, message }) as const;
@@ -28,7 +30,8 @@ const verdictOf = (
       `${foreign.join(', ')} was made by somebody else and is left alone: remove it (chart: relay.enabled=false), or say provider: external`,
     );
   if (obstacle !== undefined) return bad('NoImage', obstacle);
-  const running = `${availableReplicas} of ${replicas} replicas are available`;
+  const aside = leftAlone.length > 0 ? `; ${leftAlone.join(', ')}: somebody else's, and left alone` : '';
+  const running = `${availableReplicas} of ${replicas} replicas are available${aside}`;
   if (availableReplicas === 0) return bad('NotAvailable', `${running}: see the Deployment "relay" and its pods`);
   if (endpoints.length === 0)
     return bad(

@@ -9,6 +9,7 @@ import {
   networkPolicies,
   openCluster,
   podDisruptionBudgets,
+  type ResourceClient,
   secrets,
   services,
 } from '@unbounded/kube';
@@ -169,6 +170,22 @@ test('what was made by others is left alone, and told', async () => {
   expect((await clients().deployments.listAll(at)).length).toBe(0);
 });
 
+test('somebody else’s NetworkPolicy is left alone, told, and keeps no relay from running', async () => {
+  const spec = { podSelector: { matchLabels: { app: 'theirs' } }, policyTypes: ['Ingress'] };
+  const theirs = {
+    apiVersion: 'networking.k8s.io/v1',
+    kind: 'NetworkPolicy',
+    metadata: { name: 'relay', ...at },
+    spec,
+  };
+  const { metadata } = await clients().policies.create(theirs);
+  startWithImage();
+  await create(managed());
+  await until('told', says(`NetworkPolicy ${NAMESPACE}/relay: somebody else's, and left alone`));
+  await until('Deployment', () => clients().deployments.get('relay', at));
+  expect((await clients().policies.get('relay', at)).metadata.resourceVersion).toBe(metadata.resourceVersion);
+});
+
 test('a Mesh that goes takes its relay along, also while nobody was looking', async () => {
   const first = startWithImage();
   await create(managed());
@@ -191,6 +208,21 @@ test('without an image nothing is made, and a Mesh of another name does not coun
 });
 
 describe('gateway-health may not use its rights for anything else', () => {
+  test.each([
+    ['a NetworkPolicy', 'networking.k8s.io/v1', 'NetworkPolicy', { podSelector: {}, policyTypes: ['Ingress'] }],
+    ['a PodDisruptionBudget', 'policy/v1', 'PodDisruptionBudget', { maxUnavailable: 0, selector: {} }],
+  ])('%s over pods of others', async (_, apiVersion, kind, spec) => {
+    const cluster = openCluster({ kubeconfig });
+    const client: ResourceClient<KubeObject> = cluster.client<KubeObject>(
+      kind === 'NetworkPolicy' ? networkPolicies : podDisruptionBudgets,
+    );
+    const object = { apiVersion, kind, metadata: { name: 'relay', ...at }, spec };
+    const apply = () => client.apply(object, { ...at, fieldManager: 'test', force: true });
+    await until('the policy is in force', () => apply().then(() => false, isForbidden));
+    await expect(apply()).rejects.toThrow('may guard no pods but those of the relay');
+    cluster.close();
+  });
+
   const deploymentWith = (pod: object, name = 'relay') => {
     const mesh = {
       apiVersion: 'net.unbounded-cloud.io/v1alpha1',

@@ -109,6 +109,7 @@ test('draining nodes takes one replica at a time', () => {
   const { labels } = planDeployment(place(managed()), image).spec.template.metadata;
   expect(planDisruptionBudget(place(managed({ replicas: 3 }))).spec).toEqual({
     maxUnavailable: 1,
+    unhealthyPodEvictionPolicy: 'AlwaysAllow',
     selector: { matchLabels: labels },
   });
 });
@@ -186,6 +187,13 @@ describe('RelayReady', () => {
       'no node has a public address',
     ],
     ['foreign', managed(), { ...seen, foreign: ['Service net/relay'] }, 'False NotOurs', 'Service net/relay was made'],
+    [
+      'a foreign guard',
+      managed(),
+      { ...seen, leftAlone: ['NetworkPolicy net/relay'] },
+      'True Available',
+      "1 of 1 replicas are available; NetworkPolicy net/relay: somebody else's, and left alone",
+    ],
     ['no image', managed(), { ...seen, obstacle: 'without --relay-image' }, 'False NoImage', '--relay-image'],
     ['elsewhere', external, undefined, 'Unknown External', 'it is not run here'],
     ['never', managed({}, 'never'), undefined, 'Unknown Never', 'mode: never'],

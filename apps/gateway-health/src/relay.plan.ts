@@ -102,12 +102,15 @@ export const planNetworkPolicy = (place: RelayPlace) => ({
   },
 });
 
-/** Draining nodes takes away one replica at a time; a lone one may go too, or its node could never be drained. */
+/**
+ * Draining nodes takes away one replica at a time; a lone one may go too, or its node could never be drained, and those that
+ * carry nothing may go at any time.
+ */
 export const planDisruptionBudget = (place: RelayPlace) => ({
   apiVersion: 'policy/v1',
   kind: 'PodDisruptionBudget',
   metadata: metadataOf(NAME, place),
-  spec: { maxUnavailable: 1, selector: { matchLabels: selector } },
+  spec: { maxUnavailable: 1, unhealthyPodEvictionPolicy: 'AlwaysAllow', selector: { matchLabels: selector } },
 });
 
 const flagsOf = ({ mesh, namespace }: RelayPlace): string[] => [

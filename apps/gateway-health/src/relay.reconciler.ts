@@ -62,12 +62,14 @@ const NO_IMAGE = 'gateway-health was started without --relay-image: the image th
 interface Item {
   readonly client: ResourceClient<KubeObject>;
   readonly name: string;
+  /** The relay works without it: somebody else's is left alone, and nothing else changes. */
+  readonly isGuard?: true;
 }
 
 const itemsOf = ({ deployments, services, secrets, networkPolicies, disruptionBudgets }: RelayClients): Item[] => [
   { client: secrets, name: LINKS_SECRET },
-  { client: networkPolicies, name: RELAY_SERVICE },
-  { client: disruptionBudgets, name: RELAY_SERVICE },
+  { client: networkPolicies, name: RELAY_SERVICE, isGuard: true },
+  { client: disruptionBudgets, name: RELAY_SERVICE, isGuard: true },
   { client: services, name: `${RELAY_SERVICE}-headless` },
   { client: deployments, name: RELAY_SERVICE },
   { client: services, name: RELAY_SERVICE },
@@ -109,24 +111,28 @@ const createRelay = ({ caches, clients, namespace, image }: RelayReconcilerOptio
     async ensure(place: RelayPlace): Promise<RelaySeen> {
       const items = itemsOf(clients);
       const found = await Promise.all(items.map(look));
-      const foreign = items.flatMap(({ client, name }, index) => {
-        const object = found[index];
-        return object && !isOurs(object) ? [`${client.resource.kind} ${namespace}/${name}`] : [];
-      });
-      const nothing: RelaySeen = { foreign, endpoints: [], availableReplicas: 0 };
+      const theirs = items.filter((_, index) => found[index] && !isOurs(found[index]));
+      const named = (some: readonly Item[]): string[] =>
+        some.map(({ client, name }) => `${client.resource.kind} ${namespace}/${name}`);
+      const foreign = named(theirs.filter(({ isGuard }) => !isGuard));
+      const leftAlone = named(theirs.filter(({ isGuard }) => isGuard));
+      const nothing: RelaySeen = { foreign, leftAlone, endpoints: [], availableReplicas: 0 };
       if (foreign.length > 0) return nothing;
       if (!image) return { ...nothing, obstacle: NO_IMAGE };
       // Made once: replicas of before and after must know each other.
       if (!found[0]) await apply(clients.secrets, linksSecret(place, randomBytes(SECRET_BYTES).toString('base64')));
-      await apply(clients.networkPolicies, planNetworkPolicy(place));
-      await apply(clients.disruptionBudgets, planDisruptionBudget(place));
+      for (const [client, object] of [
+        [clients.networkPolicies, planNetworkPolicy(place)],
+        [clients.disruptionBudgets, planDisruptionBudget(place)],
+      ] as const)
+        if (!theirs.some((item) => item.client === client)) await apply(client, object);
       const [headless, outside] = planServices(place);
       await apply(clients.services, headless);
       const deployment = (await apply(clients.deployments, planDeployment(place, image))) as Deployment;
       const service = (await apply(clients.services, outside)) as ServiceLike;
       const ways = waysToManaged({ service, nodes: caches.nodes.list() });
       const { availableReplicas = 0 } = deployment.status ?? {};
-      return { foreign: [], endpoints: ways.map(formatEndpoint), availableReplicas };
+      return { foreign: [], leftAlone, endpoints: ways.map(formatEndpoint), availableReplicas };
     },
   };
 };
