@@ -48,9 +48,9 @@ export const createMetrics = ({ processMetrics = false }: MetricsOptions = {}): 
         () => new Histogram({ ...common(options), buckets: [...(options.buckets ?? DURATION_BUCKETS)] }),
       ),
     onRender: (refresh) => void refreshes.push(refresh),
-    render() {
+    async render() {
       for (const refresh of refreshes) refresh();
-      return registry.metrics();
+      return await registry.metrics();
     },
     contentType: registry.contentType,
   };

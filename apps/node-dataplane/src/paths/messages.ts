@@ -47,7 +47,7 @@ export type ToWorker = Numbered<Call | StopCall>;
  * peer went back to the relay. unproven: a relay is connected, and direct is not proven. noRelay: no relay is connected, or
  * the node has no proxy. always: the mesh says so. adopted: an agent of before had left it so.
  */
-export type PathReason = 'proven' | 'unanswered' | 'peer' | 'unproven' | 'noRelay' | 'always' | 'adopted';
+export type PathReason = 'proven' | 'unanswered' | 'peer' | 'unproven' | 'noDirect' | 'noRelay' | 'always' | 'adopted';
 
 export interface PathReport {
   readonly device: string;

@@ -7,6 +7,7 @@ const WHY: Readonly<Record<PathReason, string>> = {
   unanswered: 'probes were not answered',
   peer: 'the peer went back to the relay',
   unproven: 'the relay is there, and direct is not proven',
+  noDirect: 'no address is known at which the peer could be called',
   noRelay: 'no relay is connected',
   always: 'the mesh says so',
   adopted: 'it was so before the agent started',

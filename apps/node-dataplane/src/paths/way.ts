@@ -66,7 +66,7 @@ export const createWayChooser = ({ isAdopted, onWay, onStance, ...options }: Way
   const stance = (): Stance => (situation.peer.mode === 'always' ? 'relay' : stanceOf(choice));
   const reasonFor = (path: Path): PathReason => {
     if (situation.peer.mode === 'always') return 'always';
-    if (path === 'relay') return left;
+    if (path === 'relay') return left === 'unproven' && situation.direct === undefined ? 'noDirect' : left;
     return choice.state === 'Direct' ? provenBy : 'noRelay';
   };
   const choose = (): Way | undefined => {

@@ -36,12 +36,12 @@ export const createRelayMetrics = (metrics: Metrics, { talliesFile, relays }: Re
   });
   const frames = metrics.counter({
     name: 'unbounded_relay_client_frames_total',
-    help: 'WireGuard packets over relays, sent or received.',
+    help: 'WireGuard packets given to relays (some are dropped later, as slowRelay), or received from them.',
     labels: ['direction'],
   });
   const bytes = metrics.counter({
     name: 'unbounded_relay_client_bytes_total',
-    help: 'Bytes of WireGuard packets over relays, sent or received.',
+    help: 'Bytes of these packets with the 37 of their frames, sent or received.',
     labels: ['direction'],
   });
   const dropped = metrics.counter({

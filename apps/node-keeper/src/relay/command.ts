@@ -1,6 +1,6 @@
 import { basename, dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { KEY_FOLDER, RELAY_STATE, RELAY_UNIT } from '@unbounded/config/ownership';
+import { KEY_FOLDER, RELAY_STATE, RELAY_TALLIES, RELAY_UNIT } from '@unbounded/config/ownership';
 import type { Command } from '../process.ts';
 
 /** How the process of the relay's proxies is run. It faces the network, so it may touch little else. */
@@ -29,18 +29,20 @@ const code = isSource ? resolve(import.meta.dirname, '../../../..') : program;
 const CERTIFICATES = 'NODE_EXTRA_CA_CERTS';
 
 /**
- * It may read its code, the keys and the folders of its files, and write beside its state; it may start no process and load
- * no native code. Neither a key nor a token is in its arguments or environment.
+ * It may read its code, the keys and the folders of its files, and write its two files and those that replace them, not the
+ * units of tunnels beside them; it may start no process and load no native code. Neither a key nor a token is in its arguments or environment.
  */
 export const relayCommand = ({ unitFile, stateFile }: RelayFiles): Command => {
   const certificates = process.env[CERTIFICATES];
+  const talliesFile = join(dirname(stateFile), basename(RELAY_TALLIES));
+  const writable = [stateFile, talliesFile].flatMap((file) => [file, `${file}.new`]);
   const readable = [code, KEY_FOLDER, dirname(unitFile), dirname(stateFile)];
   return {
     program: process.execPath,
     args: [
       '--permission',
       ...readable.map((path) => `--allow-fs-read=${path}`),
-      `--allow-fs-write=${dirname(stateFile)}`,
+      ...writable.map((path) => `--allow-fs-write=${path}`),
       program,
       ...['--relay-unit', unitFile],
       ...['--relay-state', stateFile],

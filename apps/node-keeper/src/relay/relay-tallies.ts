@@ -2,7 +2,7 @@
 export interface RelayTallies {
   /** Packets of WireGuard, a frame each. */
   readonly frames: { readonly sent: number; readonly received: number };
-  /** Of these packets. */
+  /** Of these frames. */
   readonly bytes: { readonly sent: number; readonly received: number };
   /** To relays. */
   readonly connections: number;
