@@ -21,6 +21,8 @@ import { checkout, nodeJs } from './paths.ts';
 import { parseFrame, parsePcap } from './pcap.ts';
 import { withoutApiServer } from './restarts.ts';
 import {
+  droppedByDevices,
+  droppedSince,
   type FlowReport,
   flowDuring,
   namespaceOf,
@@ -136,6 +138,7 @@ test('a gateway that is dead from the start carries nothing of a new node', { ti
     40_000,
   );
   const from = await podOn(layout, node.name);
+  const dropped = droppedByDevices(layout.nodes);
   const reports = await Promise.all(
     Array.from({ length: FLOWS }, async () =>
       flowDuring({ from, to: await podOn(layout, 's2-w1'), seconds: 5, perSecond: 100 }, async () => undefined),
@@ -149,7 +152,9 @@ test('a gateway that is dead from the start carries nothing of a new node', { ti
     .flatMap(({ payload }) => parseFrame(payload.subarray(VXLAN_HEADER_BYTES)).source ?? []);
   expect(inner.length).toBeGreaterThan(0); // it is probed, and nothing else
   expect(inner).not.toContain(from.ip);
-  for (const report of reports) expect(report).toMatchObject({ sent: 500, received: 500 });
+  const losses = reports.map(({ losses: parts }) => parts.map(({ atMillis }) => atMillis).join(' '));
+  const why = `losses at ${losses.join(' | ')}; dropped by devices: ${droppedSince(dropped, droppedByDevices(layout.nodes))}`;
+  for (const report of reports) expect(report, why).toMatchObject({ sent: 500, received: 500 });
 });
 
 test('a site that is alone loses nothing inside, and is joined again by itself', { timeout: 120_000 }, async () => {

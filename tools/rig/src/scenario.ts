@@ -122,6 +122,29 @@ export const timeUntil = async (
   return Date.now() - start;
 };
 
+interface DeviceCounters {
+  readonly ifname: string;
+  readonly stats64: { readonly rx: { readonly dropped: number }; readonly tx: { readonly dropped: number } };
+}
+
+/** Packets that devices of the nodes have dropped so far, by node and device: what did it, where a flow lost some. */
+export const droppedByDevices = (nodes: readonly { readonly name: string }[]): Map<string, number> =>
+  new Map(
+    nodes.flatMap(({ name }) =>
+      (JSON.parse(onNode(name, 'ip', '-j', '-s', 'link', 'show')) as DeviceCounters[]).map(
+        ({ ifname, stats64: { rx, tx } }) => [`${name} ${ifname}`, rx.dropped + tx.dropped] as const,
+      ),
+    ),
+  );
+
+/** What was dropped since then, in words. */
+export const droppedSince = (before: ReadonlyMap<string, number>, now: ReadonlyMap<string, number>): string =>
+  [...now]
+    .map(([device, count]) => [device, count - (before.get(device) ?? 0)] as const)
+    .filter(([, count]) => count > 0)
+    .map(([device, count]) => `${device}: ${count}`)
+    .join(', ') || 'nothing';
+
 export const agentReady = (node: string): boolean =>
   tryOnNode(node, 'curl', '-sf', '--max-time', '2', 'http://127.0.0.1:9998/readyz') !== undefined;
 

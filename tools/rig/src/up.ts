@@ -12,8 +12,10 @@ import { makeImages } from './images.ts';
 import type { LabLayout } from './layout.ts';
 import { crds, dns, probes, rbac, siteObjects } from './manifests.ts';
 import { makeMountPoints, markReady, startNode } from './node.ts';
+import { peerStates } from './outages.ts';
 import { state } from './paths.ts';
 import { blockUdp, startRelay } from './relay.ts';
+import { agentReady } from './scenario.ts';
 import { saveLayout, startWorld, step } from './steps.ts';
 
 const READY_DEADLINE_MS = 180_000;
@@ -48,6 +50,27 @@ const waitForPods = async (layout: LabLayout): Promise<void> => {
   }
 };
 
+const PROVEN_DEADLINE_MS = 60_000;
+
+/** Peers of a node that have not answered its probes, by state; its agent may not answer either. */
+const unproven = (node: string): string => {
+  if (!agentReady(node)) return 'its agent is not ready';
+  const { Healthy: _, ...others } = peerStates(node);
+  return Object.entries(others)
+    .flatMap(([peerState, count]) => (count > 0 ? [`${count} ${peerState}`] : []))
+    .join(', ');
+};
+
+/** A node is Ready when one way leads on: a WireGuard handshake that was lost is made again only after five seconds. */
+const waitForLinks = async ({ nodes }: LabLayout): Promise<void> => {
+  for (const end = Date.now() + PROVEN_DEADLINE_MS; ; await delay(250)) {
+    const waiting = nodes.flatMap(({ name }) => unproven(name).replace(/^(?=.)/, `${name}: `) || []);
+    if (waiting.length === 0) return;
+    if (Date.now() > end)
+      throw new Error(`links that nothing has come over after ${PROVEN_DEADLINE_MS / 1000} s:\n${waiting.join('\n')}`);
+  }
+};
+
 /** Brings the lab up, or completes one that is half up. */
 export const up = (layout: LabLayout): Promise<void> => (layout.options.fabric ? upFabric(layout) : upCluster(layout));
 
@@ -79,4 +102,5 @@ const upCluster = async (layout: LabLayout): Promise<void> => {
   await step('agents', () => (asPods ? waitForChart(layout) : startAgents(layout)));
   await step('every node Ready', () => waitForNodes(layout));
   await step('test pods ready', () => waitForPods(layout));
+  await step('every link proven', () => waitForLinks(layout));
 };
