@@ -1,6 +1,6 @@
 import type { AdvertisedRoute, RouteHop } from '@unbounded/crds';
 import { formatPrefix, type Prefix } from '@unbounded/ip';
-import { distanceBetween, linksIn, poolDistances, servingPools } from './distances.ts';
+import { isBefore, linksIn, poolDistances, servingPools } from './distances.ts';
 import { peeredPools } from './reach.ts';
 import type { World } from './world.ts';
 
@@ -46,7 +46,7 @@ const shortestPaths = (world: World, pool: string, distances: ReadonlyMap<string
   const paths: string[][] = [];
   for (const next of peeredPools(world, pool)) {
     if (paths.length >= MOST_PATHS) break;
-    if ((distances.get(next) ?? Number.NaN) + distanceBetween(world, pool, next) !== own) continue;
+    if (!isBefore(world, distances, { nearer: next, farther: pool })) continue;
     paths.push(...shortestPaths(world, next, distances).map((path) => [...path, pool]));
   }
   return paths.slice(0, MOST_PATHS);

@@ -53,19 +53,26 @@ const meetingOfPool = (world: World, name: string, family: Family): Meeting | un
 };
 
 /** Of a link by a relay: more than any way without one, which is taken before. */
-export const RELAY_DISTANCE = 1_000_000;
+const RELAY_DISTANCE = 1_000_000;
 
 /** Links on a way of this distance. */
 export const linksIn = (distance: number): number =>
   Math.floor(distance / RELAY_DISTANCE) + (distance % RELAY_DISTANCE);
 
-/** How far peered pools are from each other: 1, or by a relay. */
-export const distanceBetween = (world: World, a: string, b: string): number =>
-  arePoolsRelayed(world, a, b) ? RELAY_DISTANCE : 1;
+/** Whether a shortest way from the targets of the distances leads by a pool to one that is peered with it. */
+export const isBefore = (
+  world: World,
+  distances: ReadonlyMap<string, number>,
+  { nearer, farther }: { readonly nearer: string; readonly farther: string },
+): boolean => {
+  const [near, far] = [distances.get(nearer), distances.get(farther)];
+  if (near === undefined || far === undefined) return false;
+  return near + (arePoolsRelayed(world, nearer, farther) ? RELAY_DISTANCE : 1) === far;
+};
 
 /**
  * How many links between peered pools lie between each pool and the nearest of the targets, those by a relay counted as
- * {@link RELAY_DISTANCE}; 0 for a target itself. Pools that are not there lead nowhere, nor do those without a gateway for
+ * a million; 0 for a target itself. Pools that are not there lead nowhere, nor do those without a gateway for
  * the family, nor peerings of which no two gateways can meet.
  */
 export const poolDistances = (

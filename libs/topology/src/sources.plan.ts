@@ -1,5 +1,5 @@
 import { AddressSet, containsPrefix, formatPrefix, type Prefix } from '@unbounded/ip';
-import { distanceBetween, poolDistances, servedSites } from './distances.ts';
+import { isBefore, poolDistances, servedSites } from './distances.ts';
 import type { LocalNode, PeerLink } from './links.ts';
 import type { Path } from './paths.plan.ts';
 import type { TunnelSender } from './plan.ts';
@@ -29,9 +29,8 @@ const broughtByPools = (world: World, own: string): ReadonlyMap<string, Prefix[]
       const ours = blocks.filter((prefix) => prefix.family === family);
       if (ours.length === 0) continue;
       const distances = poolDistances(world, [entry], family);
-      const isBefore = (peer: string): boolean =>
-        (distances.get(peer) ?? Number.NaN) + distanceBetween(world, peer, own) === distances.get(own);
-      for (const peer of peers.filter(isBefore)) brought.get(peer)!.push(...ours);
+      for (const peer of peers)
+        if (isBefore(world, distances, { nearer: peer, farther: own })) brought.get(peer)!.push(...ours);
     }
   }
   return brought;

@@ -58,7 +58,7 @@ export const underlayByRelay = (local: Member, peer: Member): Underlay => ({
   remoteIp: undefined,
 });
 
-/** Whether others can call the gateway from networks that it does not share, or the node shares its own with the site. */
+/** Whether nodes of a site can call the gateway: in a network that both share, or at an external address. */
 export const canBeCalledFrom = (world: World, gateway: Member, site: string): boolean =>
   networkSites(world, gateway.site).has(site) || calledAt(world, gateway, true).length > 0;
 

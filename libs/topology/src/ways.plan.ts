@@ -9,7 +9,7 @@ import {
   type Prefix,
   tryParsePrefix,
 } from '@unbounded/ip';
-import { carries, distanceBetween, poolDistances, servedSites, servingPools } from './distances.ts';
+import { carries, isBefore, poolDistances, servedSites, servingPools } from './distances.ts';
 import type { LocalNode, PeerLink } from './links.ts';
 import { meshSites, networkSites, peeredPools } from './reach.ts';
 import type { Problem, World } from './world.ts';
@@ -91,10 +91,7 @@ const gatewayTiers = (
 ): string[][] => {
   const own = distances.get(pool);
   if (own === undefined) return [];
-  const nearer = next.filter((name) => {
-    const distance = distances.get(name);
-    return distance !== undefined && distance + distanceBetween(world, pool, name) === own;
-  });
+  const nearer = next.filter((name) => isBefore(world, distances, { nearer: name, farther: pool }));
   const asNear = next.filter((name) => distances.get(name) === own);
   return [nearer, asNear.slice(0, ALTERNATE_POOLS), [pool]];
 };

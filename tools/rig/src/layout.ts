@@ -1,5 +1,5 @@
 import { FAMILIES, type Family, hostOf, PLANS } from './addresses.ts';
-import { checkOptions, DEFAULTS, type LabOptions } from './options.ts';
+import { checkOptions, DEFAULTS, hasInternalPools, type LabOptions } from './options.ts';
 
 /** What the lab consists of, as a value: every name and address is decided here, before anything is made. */
 
@@ -71,8 +71,7 @@ const siteOf = (index: number, options: LabOptions): LabSite => {
     nodes.push({ name: `${name}-cp`, site: name, role, ...internal(10), ...external(CONTROL_PLANE, 'router') });
   }
   for (let g = 1; g <= options.gateways; g++) {
-    const isHidden = options.topology === 'internal' || options.topology === 'nat';
-    const address = isHidden ? {} : external(100 + 10 * index + g, gatewayBy);
+    const address = hasInternalPools(options.topology) ? {} : external(100 + 10 * index + g, gatewayBy);
     nodes.push({ name: `${name}-g${g}`, site: name, role: 'gateway', ...internal(20 + g), ...address });
   }
   for (let w = 1; w <= options.workers; w++) {

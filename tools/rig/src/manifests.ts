@@ -4,6 +4,7 @@ import { accessRules, namespaceFile, yamlOf } from '@unbounded/testing/chart';
 import { images } from './images.ts';
 import { hostOf, PLANS } from './addresses.ts';
 import { hasRelay, isRouted, type LabLayout, type LabSite, relayEndpoint, servicesOf, worldIps } from './layout.ts';
+import { hasInternalPools } from './options.ts';
 import { checkout } from './paths.ts';
 
 /** The Kubernetes objects that the lab applies. */
@@ -60,7 +61,7 @@ const poolPeerings = (layout: LabLayout): object[] => {
 export const siteObjects = (layout: LabLayout): object[] => {
   const { gateways, topology } = layout.options;
   const pools = gateways > 0 && topology !== 'mesh' ? layout.sites : [];
-  const type = topology === 'internal' || topology === 'nat' ? 'Internal' : 'External';
+  const type = hasInternalPools(topology) ? 'Internal' : 'External';
   const sites = layout.sites.map(({ name }) => name);
   return [
     ...layout.sites.map((site) => siteObject(site, layout)),

@@ -14,6 +14,8 @@ export type Protocol = (typeof PROTOCOLS)[number];
  */
 export const TOPOLOGIES = ['pools', 'chain', 'mesh', 'internal', 'nat'] as const;
 export type Topology = (typeof TOPOLOGIES)[number];
+/** Whether gateways have no external address: their pools are Internal. */
+export const hasInternalPools = (topology: Topology): boolean => topology === 'internal' || topology === 'nat';
 export const DATAPLANES = ['ebpf', 'netlink'] as const;
 export type Dataplane = (typeof DATAPLANES)[number];
 /** How our apps run: process is quick to start and to stop; pods is how a cluster runs them, from our image by our chart. */

@@ -3,7 +3,7 @@ import { inNamespace, run } from './command.ts';
 import { kubectl } from './control-plane.ts';
 import { switchPort } from './fabric.ts';
 import { type LabLayout, type LabNode, namespaceOf, routerName } from './layout.ts';
-import { onNode, timeUntil, tryOnNode } from './scenario.ts';
+import { linkCounters, onNode, timeUntil, tryOnNode } from './scenario.ts';
 
 /** Ways in which a network breaks, and the way back. */
 
@@ -138,25 +138,19 @@ export const allHealthy = (layout: LabLayout, limitMs = 30_000): Promise<number>
     limitMs,
   );
 
-interface Counters {
-  readonly rx: { readonly bytes: number };
-  readonly tx: { readonly bytes: number };
-}
-const counters = (node: string, device: string): Counters =>
-  (JSON.parse(onNode(node, 'ip', '-j', '-s', 'link', 'show', device)) as { stats64: Counters }[])[0]!.stats64;
-
 const SAMPLE_MS = 500;
 /** The flows of the tests are some 200 kB/s; probes and the like are far below. */
 const BUSY_BYTES = 20_000;
 
 /** Bytes that came from, and went to, the site of each gateway in a moment. */
 const traffic = async (gateways: readonly LabNode[], device: string): Promise<{ in: number; out: number }[]> => {
-  const before = gateways.map(({ name }) => counters(name, device));
+  const looked = () => gateways.map(({ name }) => linkCounters(name, device)[0]!.stats64);
+  const before = looked();
   await delay(SAMPLE_MS);
-  return gateways.map(({ name }, index) => {
-    const { rx, tx } = counters(name, device);
-    return { in: rx.bytes - before[index]!.rx.bytes, out: tx.bytes - before[index]!.tx.bytes };
-  });
+  return looked().map(({ rx, tx }, index) => ({
+    in: rx.bytes - before[index]!.rx.bytes,
+    out: tx.bytes - before[index]!.tx.bytes,
+  }));
 };
 
 /** Of the gateways the one that most of the traffic from within the site enters by. */

@@ -122,16 +122,24 @@ export const timeUntil = async (
   return Date.now() - start;
 };
 
-interface DeviceCounters {
-  readonly ifname: string;
-  readonly stats64: { readonly rx: { readonly dropped: number }; readonly tx: { readonly dropped: number } };
+interface Counters {
+  readonly bytes: number;
+  readonly dropped: number;
 }
+interface LinkCounters {
+  readonly ifname: string;
+  readonly stats64: { readonly rx: Counters; readonly tx: Counters };
+}
+
+/** What the devices of a node have counted, or one of them. */
+export const linkCounters = (node: string, ...device: readonly string[]): LinkCounters[] =>
+  JSON.parse(onNode(node, 'ip', '-j', '-s', 'link', 'show', ...device)) as LinkCounters[];
 
 /** Packets that devices of the nodes have dropped so far, by node and device: what did it, where a flow lost some. */
 export const droppedByDevices = (nodes: readonly { readonly name: string }[]): Map<string, number> =>
   new Map(
     nodes.flatMap(({ name }) =>
-      (JSON.parse(onNode(name, 'ip', '-j', '-s', 'link', 'show')) as DeviceCounters[]).map(
+      linkCounters(name).map(
         ({ ifname, stats64: { rx, tx } }) => [`${name} ${ifname}`, rx.dropped + tx.dropped] as const,
       ),
     ),

@@ -44,7 +44,8 @@ export type ToWorker = Numbered<Call | StopCall>;
 
 /**
  * Why a path is what it is. proven: N probes were answered, and the peer is ready too. unanswered: N were not. peer: the
- * peer went back to the relay. unproven: a relay is connected, and direct is not proven. noRelay: no relay is connected, or
+ * peer went back to the relay. unproven: a relay is connected, and direct is not proven. noDirect: nor
+ * is an address known at which to prove it. noRelay: no relay is connected, or
  * the node has no proxy. always: the mesh says so. adopted: an agent of before had left it so.
  */
 export type PathReason = 'proven' | 'unanswered' | 'peer' | 'unproven' | 'noDirect' | 'noRelay' | 'always' | 'adopted';
