@@ -1,9 +1,11 @@
 /*
- * relay-load HOST PORT PAIRS PAYLOAD SECONDS RATE TIMED - load for a relay that speaks the documented frames.
+ * relay-load HOST PORT PAIRS PAYLOAD SECONDS RATE TIMED WINDOW - load for a relay that speaks the documented frames.
  *
  * PAIRS connections register as senders, PAIRS as receivers; sender i sends Data frames of PAYLOAD bytes to receiver i.
  * RATE is messages a second over all pairs, spread evenly; 0 sends as fast as the sockets take it, 16 frames a write.
  * A frame that a socket does not take is not sent (a client's proxy would drop the datagram) and counts as refused.
+ * With a WINDOW the loop is closed: so many messages of each pair are on their way, each written by itself, and the next
+ * one goes when one has come out; nothing is lost, and RATE is not looked at. 0: no window.
  *
  * Prints one line of JSON: seconds of the measurement, messages that the sockets took and that came out during it, both
  * totals at the end, when nothing has come for 300 ms, refused, and, if TIMED is 1, microseconds from write to read (p50,
@@ -44,13 +46,16 @@ struct receiver {
 	int fd;
 	size_t at; /* position in the current frame */
 	unsigned char stamp[STAMP];
+	size_t rest; /* with a window: bytes of a frame that has not wholly come */
 };
 
 static size_t frame_bytes;
 static uint64_t taken, refused;
 static uint64_t delivered_bytes; /* written by the receivers' thread only */
-static int measuring, timed, poll_fd;
+static int ending; /* with a window: no more messages */
+static int measuring, timed, window, poll_fd;
 static struct receiver *receivers;
+static struct sender *senders;
 static uint32_t *samples;
 static size_t sample_count;
 static unsigned char *batch; /* BATCH frames of the current sender */
@@ -181,6 +186,23 @@ static void read_stamps(struct receiver *receiver, const unsigned char *bytes, s
 	}
 }
 
+/* One message in a write of its own. The window is far below what a socket holds. */
+static void send_one(int index)
+{
+	prepare(index, 1);
+	if (send(senders[index].fd, batch, frame_bytes, MSG_NOSIGNAL) != (ssize_t)frame_bytes)
+		fail("relay-load: a message of the window");
+	__atomic_store_n(&taken, taken + 1, __ATOMIC_RELAXED);
+}
+
+static void answer(struct receiver *receiver, size_t length)
+{
+	receiver->rest += length;
+	for (; receiver->rest >= frame_bytes; receiver->rest -= frame_bytes)
+		if (!__atomic_load_n(&ending, __ATOMIC_RELAXED))
+			send_one(receiver - receivers);
+}
+
 static int receive(struct receiver *receiver)
 {
 	/* MSG_TRUNC throws the bytes away without copying them. */
@@ -195,6 +217,8 @@ static int receive(struct receiver *receiver)
 	__atomic_store_n(&delivered_bytes, delivered_bytes + length, __ATOMIC_RELAXED);
 	if (timed)
 		read_stamps(receiver, sink, length);
+	if (window)
+		answer(receiver, length);
 	return 1;
 }
 
@@ -219,7 +243,8 @@ static void *receive_all(void *unused)
 		int count = epoll_wait(poll_fd, events, 256, -1);
 
 		for (int i = 0; i < count; i++)
-			while (receive(&receivers[events[i].data.u32]))
+			/* With a window once: who is answered at once would be the only one who ever gets a turn. */
+			while (receive(&receivers[events[i].data.u32]) && !window)
 				;
 	}
 	return unused;
@@ -231,7 +256,7 @@ static uint64_t delivered(void)
 }
 
 /* One look at all senders; with a rate only at those with something due. */
-static void send_due(struct sender *senders, int pairs, double rate, uint64_t elapsed)
+static void send_due(int pairs, double rate, uint64_t elapsed)
 {
 	for (int index = 0; index < pairs; index++) {
 		struct sender *sender = &senders[index];
@@ -262,13 +287,12 @@ int main(int argc, char **argv)
 	struct sockaddr_in address = {.sin_family = AF_INET};
 	uint64_t start, end, begin_taken = 0, begin_bytes = 0, measured = 0, before, end_taken, end_bytes;
 	struct timespec look = {.tv_nsec = 10000000};
-	struct sender *senders;
 	pthread_t thread;
 	int pairs;
 	double rate;
 
-	if (argc != 8 || inet_pton(AF_INET, argv[1], &address.sin_addr) != 1) {
-		fprintf(stderr, "usage: relay-load IPV4-ADDRESS PORT PAIRS PAYLOAD SECONDS RATE TIMED\n");
+	if (argc != 9 || inet_pton(AF_INET, argv[1], &address.sin_addr) != 1) {
+		fprintf(stderr, "usage: relay-load IPV4-ADDRESS PORT PAIRS PAYLOAD SECONDS RATE TIMED WINDOW\n");
 		return 2;
 	}
 	address.sin_port = htons(atoi(argv[2]));
@@ -276,6 +300,7 @@ int main(int argc, char **argv)
 	frame_bytes = HEAD + atoi(argv[4]);
 	rate = atof(argv[6]);
 	timed = atoi(argv[7]);
+	window = atoi(argv[8]);
 	senders = calloc(pairs, sizeof(*senders));
 	receivers = calloc(pairs, sizeof(*receivers));
 	batch = calloc(BATCH, frame_bytes);
@@ -299,6 +324,8 @@ int main(int argc, char **argv)
 	for (int i = 0; i < pairs; i++)
 		senders[i].fd = join(&address, 's', i);
 	usleep(50000);
+	for (int i = 0; i < pairs * window; i++)
+		send_one(i % pairs);
 	if (pthread_create(&thread, NULL, receive_all, NULL))
 		fail("relay-load: thread");
 	start = now();
@@ -307,15 +334,19 @@ int main(int argc, char **argv)
 		uint64_t time = now();
 
 		if (!measured && time - start >= WARM_UP) {
-			begin_taken = taken;
+			begin_taken = __atomic_load_n(&taken, __ATOMIC_RELAXED);
 			begin_bytes = delivered();
 			__atomic_store_n(&measuring, 1, __ATOMIC_RELAXED);
 			measured = time;
 		}
 		if (time >= end)
 			break;
+		if (window) {
+			nanosleep(&look, NULL);
+			continue;
+		}
 		before = taken;
-		send_due(senders, pairs, rate, time - start);
+		send_due(pairs, rate, time - start);
 		if (rate > 0 || taken == before) {
 			struct timespec pause = {.tv_nsec = rate > 0 ? TICK : FULL};
 
@@ -323,7 +354,8 @@ int main(int argc, char **argv)
 		}
 	}
 	end = now();
-	end_taken = taken;
+	__atomic_store_n(&ending, 1, __ATOMIC_RELAXED);
+	end_taken = __atomic_load_n(&taken, __ATOMIC_RELAXED);
 	end_bytes = delivered();
 	__atomic_store_n(&measuring, 0, __ATOMIC_RELAXED);
 	for (uint64_t last = now(), seen = end_bytes; now() - last < QUIET; nanosleep(&look, NULL)) {

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
+import { binary } from '@unbounded/rig/paths';
 
 /** A relay under test. `pid` is undefined for one that runs elsewhere. */
 export interface Subject extends Disposable {
@@ -15,12 +16,13 @@ export interface Subject extends Disposable {
 const root = new URL('../../../', import.meta.url).pathname;
 const TICKS_PER_SECOND = 100; // USER_HZ, the same on every Linux
 
-/** Compiles splice and relay-load into the folder. */
+/** Compiles splice and relay-load into the folder, and the relay in Go into the cache. */
 export const compile = (folder: string): void => {
   for (const name of ['splice', 'relay-load']) {
     const source = join(root, 'tools/benchmarks/ref', `${name}.c`);
     execFileSync('gcc', ['-O2', '-Wall', '-Werror', '-pthread', source, '-o', join(folder, name)]);
   }
+  execFileSync(join(root, 'tools/assets/build'), ['go-relay'], { stdio: 'inherit' });
 };
 
 const answers = async (port: number): Promise<boolean> => {
@@ -46,6 +48,10 @@ const started = async (name: string, child: ChildProcess, port: number): Promise
 
 export const startSplice = (folder: string, port: number): Promise<Subject> =>
   started('splice', spawn(join(folder, 'splice'), [String(port)], { stdio: 'inherit' }), port);
+
+/** A relay of the documented frames in Go (tools/assets/go-relay). */
+export const startGoRelay = (port: number): Promise<Subject> =>
+  started('go', spawn(binary('go-relay'), [String(port)], { stdio: 'inherit' }), port);
 
 /** As the chart and the systemd unit start it: forwarding makes little garbage, so a small nursery is enough. */
 const HEAP = ['--max-semi-space-size=1'];
@@ -93,13 +99,16 @@ export interface Load {
   readonly rate: number;
   /** Whether messages are timed; it costs the generator something. */
   readonly timed: boolean;
+  /** Messages of each pair that are on their way; 0: any number. */
+  readonly window?: number;
 }
 
 /** Runs the generator against the subject. */
 export const runLoad = (folder: string, subject: Subject, load: Load): LoadResult => {
-  const { pairs, payloadBytes, seconds, rate, timed } = load;
+  const { pairs, payloadBytes, seconds, rate, timed, window = 0 } = load;
   const cpuBefore = cpuOf(subject);
-  const args = [subject.host, subject.port, pairs, payloadBytes, seconds, rate.toFixed(0), timed ? 1 : 0].map(String);
+  const numbers = [pairs, payloadBytes, seconds, rate.toFixed(0), timed ? 1 : 0, window];
+  const args = [subject.host, subject.port, ...numbers].map(String);
   const result = JSON.parse(execFileSync(join(folder, 'relay-load'), args, { encoding: 'utf8' })) as Record<
     'seconds' | 'delivered' | 'takenInAll' | 'deliveredInAll' | 'refused' | 'p50us' | 'p99us',
     number

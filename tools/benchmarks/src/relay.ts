@@ -10,6 +10,7 @@ import {
   type Load,
   type LoadResult,
   runLoad,
+  startGoRelay,
   startRelay,
   startSplice,
   type Subject,
@@ -17,21 +18,24 @@ import {
 import { median } from './rounds.ts';
 
 /**
- * The relay next to `splice`, which passes bytes on without looking at them, and next to any relay of the documented
- * protocol: `tools/bench relay [--against HOST:PORT] [--pairs 1,10,100] [--seconds 2] [--only load,idle]`. See ../README.md.
+ * The relay next to `splice`, which passes bytes on without looking at them, next to a relay in Go, and next to any relay
+ * of the documented protocol:
+ * `tools/bench relay [--against HOST:PORT] [--pairs 1,10,100] [--seconds 2] [--only load,closed,idle]`. See ../README.md.
  */
 const { values } = parseArgs({
   options: {
     against: { type: 'string' },
     pairs: { type: 'string', default: '1,10,100' },
     seconds: { type: 'string', default: '2' },
-    only: { type: 'string', default: 'load,idle' },
+    only: { type: 'string', default: 'load,closed,idle' },
   },
 });
 
 const ROUNDS = Number(process.env['ROUNDS'] ?? 5);
 const PAYLOAD_BYTES = 1400;
 const IDLE = [1000, 10_000];
+/** Messages of a pair on their way in a closed loop: what a window of TCP inside has on a fast way. */
+const WINDOW = 16;
 /** A port for each process: the one before may not have ended yet. */
 let port = 24_780;
 const root = new URL('../../../', import.meta.url).pathname;
@@ -48,6 +52,7 @@ const reference = (): Subject[] => {
 const subjects = async (): Promise<Subject[]> => [
   await startSplice(folder, port++),
   await startRelay(port++),
+  await startGoRelay(port++),
   ...reference(),
 ];
 
@@ -91,6 +96,27 @@ const benchLoad = async (pairs: number): Promise<void> => {
   }
 };
 
+/** No subject loses anything or has a queue here, so its processor time is that of its work alone. */
+const benchClosed = async (pairs: number): Promise<void> => {
+  const all = await rounds({ pairs, seconds: Number(values.seconds), rate: 0, timed: true, window: WINDOW });
+  const go = all.get('go') ?? [];
+  const ratio = (results: readonly LoadResult[], field: 'perSecond' | 'cpuPerMillion'): number =>
+    median(results.map((result, round) => result[field] / (go[round]?.[field] ?? Number.NaN)));
+  for (const [name, results] of all) {
+    const cells = [
+      String(pairs),
+      name,
+      number(of(results, 'perSecond') / 1000),
+      number(ratio(results, 'perSecond'), 2),
+      number(of(results, 'cpuPerMillion'), 2),
+      number(ratio(results, 'cpuPerMillion'), 2),
+      number(of(results, 'p50us')),
+      number(of(results, 'p99us')),
+    ];
+    console.log(`| ${cells.join(' | ')} |`);
+  }
+};
+
 const benchIdle = async (): Promise<void> => {
   console.log('\n| idle connections | KiB each |\n|---|---|');
   for (const connections of IDLE) {
@@ -113,6 +139,12 @@ try {
     );
     console.log('|---|---|---|---|---|---|---|---|---|');
     for (const pairs of values.pairs.split(',')) await benchLoad(Number(pairs));
+  }
+  if (values.only.includes('closed')) {
+    console.log(`\n${WINDOW} messages of each pair on their way, each written by itself:\n`);
+    console.log('| pairs | | 1,000 messages/s | of go | CPU s per million | of go | p50 µs | p99 µs |');
+    console.log('|---|---|---|---|---|---|---|---|');
+    for (const pairs of values.pairs.split(',')) await benchClosed(Number(pairs));
   }
   if (values.only.includes('idle')) await benchIdle();
 } finally {

@@ -1,0 +1,3 @@
+module unbounded.local/go-relay
+
+go 1.26.0
