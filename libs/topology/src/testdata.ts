@@ -33,12 +33,18 @@ export const worker = (
   tunnelProtocols: [...protocols],
 });
 
+/** 203.0.113.100 and up, and what follows when that block is full. */
+const externalOf = (siteIndex: number, index: number): string => {
+  const host = 100 + 10 * siteIndex + index;
+  return `203.0.${113 + (host >> 8)}.${host & 255}`;
+};
+
 export const gateway = (siteIndex: number, index: number): Gateway => ({
   name: `s${siteIndex}-g${index}`,
   siteName: `s${siteIndex}`,
   wireGuardPublicKey: keyOf(`s${siteIndex}g${index}`),
   internalIPs: [`10.${siteIndex}.0.${20 + index}`],
-  externalIPs: [`203.0.113.${100 + 10 * siteIndex + index}`],
+  externalIPs: [externalOf(siteIndex, index)],
   podCIDRs: [`100.${64 + siteIndex}.${20 + index}.0/24`],
   gatewayWireguardPort: 51820 + 10 * siteIndex + index,
   tunnelProtocols: ['VXLAN', 'GENEVE', 'IPIP', 'None', 'WireGuard'],
