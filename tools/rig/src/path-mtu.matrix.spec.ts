@@ -3,8 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { down } from './down.ts';
 import { layoutOf } from './layout.ts';
 import { allHealthy, blackHole, setProbing } from './outages.ts';
-import { inPod } from './probes.ts';
-import { podOn, timeUntil, tryInPod } from './scenario.ts';
+import { podOn, probeFrom, timeUntil, tryInPod } from './scenario.ts';
 import { up } from './up.ts';
 
 /** A WAN that drops large packets and says nothing: four links between gateways, of which flows take any. */
@@ -42,7 +41,7 @@ test(
         console.log(`all sizes passed after ${took} ms`);
         expect(took).toBeLessThan(10_000);
         const streams = [[from, to] as const, [to, from] as const].flatMap(([one, other]) =>
-          Array.from({ length: STREAMS }, () => inPod(layout, one, ['stream', `${other.ip}:9001`, '4'])),
+          Array.from({ length: STREAMS }, () => probeFrom(one, ['stream', `${other.ip}:9001`, '4'])),
         );
         await Promise.all(streams);
       } finally {

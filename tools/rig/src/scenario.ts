@@ -45,6 +45,23 @@ export interface FlowReport {
 
 export const PER_SECOND = 1000;
 
+/**
+ * Runs the probe in a pod's network, and not by kubectl exec: what is measured is the network, and the API server may be
+ * away meanwhile.
+ */
+export const probeFrom = (pod: Pod, args: readonly string[]): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const child = spawn(...commandInPod(pod, args), { stdio: ['ignore', 'pipe', 'inherit'] });
+    const chunks: Buffer[] = [];
+    child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk));
+    child.on('error', reject);
+    child.on('close', (code) =>
+      code === 0
+        ? resolve(Buffer.concat(chunks).toString())
+        : reject(new Error(`the probe in ${pod.name} (${args.join(' ')}) ended with ${code}`)),
+    );
+  });
+
 /** Numbered datagrams from one pod to another and back, while something happens. */
 export const flowDuring = async (
   ends: { readonly from: Pod; readonly to: Pod; readonly seconds: number; readonly perSecond?: number },
@@ -52,16 +69,7 @@ export const flowDuring = async (
 ): Promise<FlowReport> => {
   const to = ends.to.ip.includes(':') ? `[${ends.to.ip}]` : ends.to.ip;
   const args = ['flow', `${to}:9000`, String(ends.perSecond ?? PER_SECOND), String(ends.seconds)];
-  // From inside the pod's network namespace, not by kubectl exec: the API server may be away meanwhile.
-  const report = new Promise<string>((resolve, reject) => {
-    const child = spawn(...commandInPod(ends.from, args), { stdio: ['ignore', 'pipe', 'inherit'] });
-    const chunks: Buffer[] = [];
-    child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk));
-    child.on('error', reject);
-    child.on('close', (code) =>
-      code === 0 ? resolve(Buffer.concat(chunks).toString()) : reject(new Error(`the flow ended with ${code}`)),
-    );
-  });
+  const report = probeFrom(ends.from, args);
   await delay(3000); // the flow is established before it is disturbed
   await disturb();
   return JSON.parse(await report) as FlowReport;
