@@ -218,11 +218,11 @@ test('a relay that drains under traffic loses nothing and keeps the order; one t
   const last = more.sent - 1;
   await until('the last has come', () => b.numbers().at(-1) === last);
   const came = b.wireGuard.got.length - had;
-  // One gap, of a quarter of a second at most: what sockets held, and what came before a busy machine knew of the end.
+  // In one gap: what sockets held, and what came before anybody knew of the end.
   const numbers = b.numbers().slice(had);
   const gaps = numbers.filter((number, index) => index > 0 && number !== numbers[index - 1]! + 1);
   expect(gaps.length).toBeLessThanOrEqual(1);
-  expect(more.sent - came).toBeLessThan(500);
+  expect(more.sent - came).toBeLessThan(100);
   expect(came).toBeGreaterThan(sentBefore);
   expect([a.proxy.port, b.proxy.port]).toEqual(ports);
   expect(again.port).toBe(draining.port);
