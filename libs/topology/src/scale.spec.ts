@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { findMember, planNode } from './node.plan.ts';
 import { parseWorld } from './parse-world.ts';
 import type { NodePlan } from './plan.ts';
-import { cluster, slice, worker } from './testdata.ts';
+import { cluster, sizeOf, slice, worker } from './testdata.ts';
 
 /** How plans grow. Sizes are counted in what the kernel holds, so that no machine's speed decides. */
 
@@ -10,13 +10,6 @@ const planIn = (shape: { sites: number; gateways: number; workers: number }, nod
   const world = parseWorld(cluster({ ...shape, protocol: 'VXLAN' }));
   return planNode(world, { member: findMember(world, node)!, underlayMtuBytes: 1500 });
 };
-
-const sizeOf = (plan: NodePlan): number =>
-  plan.endpoints.length +
-  plan.routes.length +
-  plan.probes.length +
-  plan.groups.reduce((sum, { members }) => sum + members.length, 0) +
-  plan.wireGuard.reduce((sum, wg) => sum + wg.peers.reduce((all, peer) => all + 1 + peer.allowedIps.length, 0), 0);
 
 test('a worker’s plan does not grow with the nodes of other sites', () => {
   const objects = cluster({ sites: 20, gateways: 2, workers: 5 });

@@ -1,4 +1,5 @@
 import type { Gateway, GatewayPool, Site, SiteNode, TunnelProtocol } from '@unbounded/crds';
+import type { NodePlan } from './plan.ts';
 import type { TopologyObjects } from './world.ts';
 
 /** Small clusters for the tests: site N has LAN 10.N.0.0/24 and pods 100.(64+N).0.0/16. */
@@ -104,6 +105,14 @@ export const cluster = ({ sites, gateways, workers, protocol }: ClusterShape): T
     poolPeerings: sites > 1 ? [join('poolPeerings', 'all', { gatewayPools: each(sites, (s) => `p${s}`) })] : [],
   };
 };
+
+/** What the kernel has to hold: routes, map entries, members of groups, peers with their blocks, probes. */
+export const sizeOf = ({ routes, endpoints, groups, probes, wireGuard }: NodePlan): number =>
+  routes.length +
+  endpoints.length +
+  probes.length +
+  groups.reduce((sum, { members }) => sum + members.length, 0) +
+  wireGuard.flatMap(({ peers }) => peers).reduce((sum, { allowedIps }) => sum + 1 + allowedIps.length, 0);
 
 type Families = '4' | '6' | '46';
 

@@ -1,5 +1,5 @@
-import { findMember, type NodePlan, parseWorld, planNode } from '@unbounded/topology';
-import { cluster, slice, worker } from '@unbounded/topology/testdata';
+import { findMember, parseWorld, planNode } from '@unbounded/topology';
+import { cluster, sizeOf, slice, worker } from '@unbounded/topology/testdata';
 
 import { median, ROUNDS } from './rounds.ts';
 
@@ -34,14 +34,6 @@ const objectsOf = ({ sites, nodesOfOthers }: Shape) => {
     slices: objects.slices.map((each) => (each.siteName === OWN_SITE ? slice(7, own) : each)),
   };
 };
-
-/** What the kernel has to hold: routes, map entries, members of groups, peers with their addresses, probes. */
-const sizeOf = ({ routes, endpoints, groups, probes, wireGuard }: NodePlan): number =>
-  routes.length +
-  endpoints.length +
-  probes.length +
-  groups.reduce((sum, { members }) => sum + members.length, 0) +
-  wireGuard.flatMap(({ peers }) => peers).reduce((sum, { allowedIps }) => sum + 1 + allowedIps.length, 0);
 
 interface Turn {
   readonly parseMs: number;

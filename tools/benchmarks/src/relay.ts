@@ -34,7 +34,7 @@ const { values } = parseArgs({
 const ROUNDS = Number(process.env['ROUNDS'] ?? 5);
 const PAYLOAD_BYTES = 1400;
 const IDLE = [1000, 10_000];
-/** Messages of a pair on their way in a closed loop: what a window of TCP inside has on a fast way. */
+/** Messages of a pair on their way in a closed loop. */
 const WINDOW = 16;
 /** A port for each process: the one before may not have ended yet. */
 let port = 24_780;
@@ -58,6 +58,9 @@ const subjects = async (): Promise<Subject[]> => [
 
 const number = (value: number, digits = 0): string => (Number.isNaN(value) ? '-' : value.toFixed(digits));
 const of = (results: readonly LoadResult[], field: keyof LoadResult): number => median(results.map((it) => it[field]));
+/** To another subject's in the same rounds. */
+const ratio = (results: readonly LoadResult[], others: readonly LoadResult[], field: keyof LoadResult): number =>
+  median(results.map((result, round) => result[field] / (others[round]?.[field] ?? Number.NaN)));
 
 /** Every subject in turn, round after round; a fresh process each time. */
 const rounds = async (load: Omit<Load, 'payloadBytes'>, only?: string): Promise<Map<string, LoadResult[]>> => {
@@ -78,7 +81,7 @@ const benchLoad = async (pairs: number): Promise<void> => {
   const limit = full.get('splice') ?? [];
   for (const [name, results] of full) {
     const perSecond = of(results, 'perSecond');
-    const share = median(results.map((result, round) => result.perSecond / (limit[round]?.perSecond ?? Number.NaN)));
+    const share = ratio(results, limit, 'perSecond');
     const half = (await rounds({ pairs, seconds, rate: perSecond / 2, timed: true }, name)).get(name) ?? [];
     const twice = (await rounds({ pairs, seconds, rate: perSecond * 2, timed: false }, name)).get(name) ?? [];
     const cells = [
@@ -100,16 +103,14 @@ const benchLoad = async (pairs: number): Promise<void> => {
 const benchClosed = async (pairs: number): Promise<void> => {
   const all = await rounds({ pairs, seconds: Number(values.seconds), rate: 0, timed: true, window: WINDOW });
   const go = all.get('go') ?? [];
-  const ratio = (results: readonly LoadResult[], field: 'perSecond' | 'cpuPerMillion'): number =>
-    median(results.map((result, round) => result[field] / (go[round]?.[field] ?? Number.NaN)));
   for (const [name, results] of all) {
     const cells = [
       String(pairs),
       name,
       number(of(results, 'perSecond') / 1000),
-      number(ratio(results, 'perSecond'), 2),
+      number(ratio(results, go, 'perSecond'), 2),
       number(of(results, 'cpuPerMillion'), 2),
-      number(ratio(results, 'cpuPerMillion'), 2),
+      number(ratio(results, go, 'cpuPerMillion'), 2),
       number(of(results, 'p50us')),
       number(of(results, 'p99us')),
     ];
