@@ -79,7 +79,6 @@ export const createSession = ({ plan, nonce, known, transmit, onVerdict, ...opti
   let rttMs: number | undefined;
   let sequence = 0n;
   let heard = true; // before the first request nothing can have failed
-  let isStopped = false;
   const outstanding = createOutstanding<Purpose>();
 
   const happened = (event: ProbeEvent): void => {
@@ -93,7 +92,6 @@ export const createSession = ({ plan, nonce, known, transmit, onVerdict, ...opti
     return sequence;
   };
   const tick = (): void => {
-    if (isStopped) return;
     const isExcused = rttMs === undefined && options.isStarting?.() === true;
     if (!heard && !isExcused) happened('failure');
     heard = false;
@@ -137,7 +135,6 @@ export const createSession = ({ plan, nonce, known, transmit, onVerdict, ...opti
     },
     accepts: createRequestFilter(),
     stop() {
-      isStopped = true;
       stopTicking();
       clearTimeout(grace);
     },

@@ -1,7 +1,7 @@
 import type { PathProbe } from '@unbounded/health';
 import type { Problem } from '@unbounded/topology';
 import type { DeviceState } from '@unbounded/wireguard';
-import { createEndpoints, isProxied } from './endpoints.ts';
+import { createEndpoints, hasDirectSession } from './endpoints.ts';
 import type { Correspondent } from './exchange.ts';
 import type { PathDevice, PathPeer, PathReport } from './messages.ts';
 import { createPath, type Found, type Target, type WatchedPath } from './path.ts';
@@ -12,11 +12,18 @@ import type { Way } from './way.ts';
 export interface DevicePaths {
   readonly plan: PathDevice;
   /** Watches the peers of the plan; those that are new as WireGuard shows them. */
-  apply(plan: PathDevice, isRelayUp: boolean): Promise<readonly Problem[]>;
+  apply(plan: PathDevice, given: Given): Promise<readonly Problem[]>;
   lanes(): Correspondent[];
   /** Public keys of all peers. */
   peers(): string[];
   stop(): Promise<void>;
+}
+
+interface Given {
+  /** Any relay is connected. */
+  readonly isRelayUp: boolean;
+  /** What WireGuard has of peers that are new was left by an agent of before. */
+  readonly isAdopted: boolean;
 }
 
 export interface DevicePathsOptions {
@@ -30,21 +37,18 @@ export interface DevicePathsOptions {
 }
 
 interface Lane extends Correspondent {
+  readonly node: string;
   readonly path: WatchedPath;
   /** What was told last. */
   told: Way | undefined;
 }
 
-/** After so long WireGuard gives up a session: what it heard before says nothing of now. */
-const SESSION_MS = 180_000;
 /** How often an interface is looked at that has no peers. */
 const IDLE_MS = 10_000;
 
-const foundIn = (state: DeviceState | undefined, publicKey: string): Found => {
-  const { endpoint, latestHandshakeMs } = state?.peers.find((peer) => peer.publicKey === publicKey) ?? {};
-  if (endpoint === undefined || isProxied(endpoint)) return { isDirect: false };
-  const isDirect = latestHandshakeMs !== undefined && Date.now() - latestHandshakeMs < SESSION_MS;
-  return { isDirect, endpoint };
+const sessionIn = (state: DeviceState | undefined, publicKey: string): string | undefined => {
+  const peer = state?.peers.find((one) => one.publicKey === publicKey);
+  return peer && hasDirectSession(peer) ? peer.endpoint : undefined;
 };
 
 /** Keys of a peer; or the problem of one whose key is of no use. */
@@ -70,19 +74,19 @@ export const createDevicePaths = (options: DevicePathsOptions): DevicePaths => {
     ...(netnsFd === undefined ? {} : { netnsFd }),
     wayOf: (publicKey) => lanes.get(publicKey)?.path.way,
     intervalMs: () => Math.min(IDLE_MS, ...plan.peers.map(({ intervalMs }) => intervalMs)),
+    onSession: (publicKey, endpoint) => lanes.get(publicKey)?.path.shookHands(endpoint),
   });
 
   const onWay = (publicKey: string): void => {
     const lane = lanes.get(publicKey);
     if (!lane?.path.way) return;
-    endpoints.write(publicKey); // before everything else: this is the move
+    if (lane.path.way.endpoint !== lane.told?.endpoint) endpoints.write(publicKey); // before everything else: this is the move
     const from = lane.told?.path;
     lane.told = lane.path.way;
-    const { node } = lane.path.peer;
-    onMoved({ device: plan.name, publicKey, node, ...lane.told, ...(from === undefined ? {} : { from }) });
+    onMoved({ device: plan.name, publicKey, node: lane.node, ...lane.told, ...(from === undefined ? {} : { from }) });
   };
   const add = (peer: PathPeer, keys: PathKeys, known: { readonly found: Found; readonly isRelayUp: boolean }): void => {
-    const { publicKey } = peer;
+    const { node, publicKey } = peer;
     const path = createPath({
       peer,
       ...known,
@@ -93,7 +97,7 @@ export const createDevicePaths = (options: DevicePathsOptions): DevicePaths => {
       onWay: () => onWay(publicKey),
     });
     const { listenPort } = plan;
-    const lane: Lane = { listenPort, keys, path, told: undefined, onProbe: (probe, from) => path.onProbe(probe, from) };
+    const lane: Lane = { node, listenPort, keys, path, told: undefined, onProbe: (...probe) => path.onProbe(...probe) };
     lanes.set(publicKey, lane);
     onWay(publicKey);
   };
@@ -111,16 +115,18 @@ export const createDevicePaths = (options: DevicePathsOptions): DevicePaths => {
     get plan() {
       return plan;
     },
-    async apply(next, isRelayUp) {
+    async apply(next, { isRelayUp, isAdopted }) {
       plan = next;
       dropStale();
       const fresh = plan.peers.filter(({ publicKey }) => !lanes.has(publicKey));
-      const state = fresh.length > 0 ? await endpoints.read() : undefined;
+      // Of a way that is direct for want of a relay: whether it carries already, before there is a choice.
+      const isOnTrial = lanes.values().some(({ path }) => path.way?.reason === 'noRelay');
+      const state = fresh.length > 0 || isOnTrial ? await endpoints.read() : undefined;
       for (const peer of plan.peers) lanes.get(peer.publicKey)?.path.update(peer, isRelayUp);
       return fresh.flatMap((peer) => {
         const keys = keysFor(plan, peer);
         if ('reason' in keys) return [keys];
-        add(peer, keys, { found: foundIn(state, peer.publicKey), isRelayUp });
+        add(peer, keys, { found: { session: sessionIn(state, peer.publicKey), isAdopted }, isRelayUp });
         return [];
       });
     },

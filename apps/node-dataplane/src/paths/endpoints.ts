@@ -32,6 +32,8 @@ export interface EndpointsOptions {
   /** What is to be; undefined: whatever is. */
   readonly wayOf: (publicKey: string) => Way | undefined;
   readonly intervalMs: () => number;
+  /** In every look, for each peer with {@link hasDirectSession}. */
+  readonly onSession: (publicKey: string, endpoint: string) => void;
 }
 
 /** Looking may take so much of this thread's time at most: an interface may have thousands of peers. */
@@ -41,6 +43,16 @@ const HASTE = 4;
 
 /** On 127.0.0.0/8 or ::1 there are only proxies of relays. */
 export const isProxied = (endpoint: string): boolean => endpoint.startsWith('127.') || endpoint.startsWith('[::1]');
+
+/** After so long WireGuard gives up a session: what it heard before says nothing of now. */
+const SESSION_MS = 180_000;
+
+/** Whether there was a handshake with the peer lately, and it is sent to directly. */
+export const hasDirectSession = (peer: PeerState): peer is PeerState & { readonly endpoint: string } => {
+  const { endpoint, latestHandshakeMs } = peer;
+  if (endpoint === undefined || isProxied(endpoint)) return false;
+  return latestHandshakeMs !== undefined && Date.now() - latestHandshakeMs < SESSION_MS;
+};
 
 /** Whether WireGuard's endpoint is on the other path. Any address by which the peer came is as direct as the chosen one. */
 export const isPulledAway = (endpoint: string | undefined, way: Way): boolean => {
@@ -54,15 +66,17 @@ interface Heard {
 }
 
 /** When peers were received from directly, as far as looks can tell. */
-const createEar = () => {
+const createEar = (onSession: EndpointsOptions['onSession']) => {
   const heard = new Map<string, Heard>();
   return {
-    note({ publicKey, rxBytes, endpoint }: PeerState): void {
+    note(peer: PeerState): void {
+      const { publicKey, rxBytes, endpoint } = peer;
       const before = heard.get(publicKey);
       const isDirect = endpoint !== undefined && !isProxied(endpoint);
       const isNews = before !== undefined && rxBytes > before.rxBytes && isDirect;
       const atMs = isNews ? performance.now() : (before?.atMs ?? Number.NEGATIVE_INFINITY);
       heard.set(publicKey, { rxBytes, atMs });
+      if (hasDirectSession(peer)) onSession(publicKey, peer.endpoint);
     },
     within: (publicKey: string, ms: number): boolean =>
       performance.now() - (heard.get(publicKey)?.atMs ?? Number.NEGATIVE_INFINITY) <= ms,
@@ -82,9 +96,9 @@ const unlessAway = async <T>(work: () => Promise<T>): Promise<T | undefined> => 
   }
 };
 
-export const createEndpoints = ({ device: plan, netnsFd, wayOf, intervalMs }: EndpointsOptions): Endpoints => {
-  const device = open(plan, netnsFd);
-  const ear = createEar();
+export const createEndpoints = ({ netnsFd, wayOf, intervalMs, ...options }: EndpointsOptions): Endpoints => {
+  const device = open(options.device, netnsFd);
+  const ear = createEar(options.onSession);
   const changed = new Set<string>();
   let isStopped = false;
   let hastyUntilMs = 0;

@@ -46,9 +46,11 @@ export type ToWorker = Numbered<Call | StopCall>;
  * Why a path is what it is. proven: N probes were answered, and the peer is ready too. unanswered: N were not. peer: the
  * peer went back to the relay. unproven: a relay is connected, and direct is not proven. noDirect: nor
  * is an address known at which to prove it. noRelay: no relay is connected, or
- * the node has no proxy. always: the mesh says so. adopted: an agent of before had left it so.
+ * the node has no proxy. always: the mesh says so. adopted: an agent of before had left it so. handshake: WireGuard shook
+ * hands directly, and probes have not said yet what the way is worth.
  */
-export type PathReason = 'proven' | 'unanswered' | 'peer' | 'unproven' | 'noDirect' | 'noRelay' | 'always' | 'adopted';
+export type PathReason =
+  'proven' | 'unanswered' | 'peer' | 'unproven' | 'noDirect' | 'noRelay' | 'always' | 'adopted' | 'handshake';
 
 export interface PathReport {
   readonly device: string;

@@ -11,6 +11,7 @@ const WHY: Readonly<Record<PathReason, string>> = {
   noRelay: 'no relay is connected',
   always: 'the mesh says so',
   adopted: 'it was so before the agent started',
+  handshake: 'WireGuard shook hands directly, and probes have not said otherwise',
 };
 const NAMES = { direct: 'direct', relay: 'the relay' } as const;
 

@@ -45,11 +45,10 @@ const peerPlan = (name: Name, direct?: string): PathPeer => ({
   ...(direct === undefined ? {} : { direct }),
 });
 
+const NOTHING: Found = { session: undefined, isAdopted: false };
+
 /** @param found what a's WireGuard has @param isHidden b cannot be called */
-const makeWorld = ({
-  found = { isDirect: false },
-  isHidden = false,
-}: { found?: Found; isHidden?: boolean } = {}): World => {
+const makeWorld = ({ found = NOTHING, isHidden = false }: { found?: Found; isHidden?: boolean } = {}): World => {
   const ends = {} as Record<Name, End>;
   const open = (name: Name, peer: PathPeer, options: Pick<PathOptions, 'found' | 'isHeardDirectly'>): void => {
     const [ways, outcomes]: [string[], string[]] = [[], []];
@@ -74,7 +73,7 @@ const makeWorld = ({
   };
   const toB = peerPlan('b', isHidden ? undefined : '192.0.2.2:51821');
   open('a', toB, { found, isHeardDirectly: () => world.isHeard });
-  open('b', peerPlan('a', '192.0.2.1:51820'), { found: { isDirect: false }, isHeardDirectly: () => false });
+  open('b', peerPlan('a', '192.0.2.1:51820'), { found: NOTHING, isHeardDirectly: () => false });
   opened.push(world);
   return world;
 };
@@ -118,16 +117,44 @@ describe('a direct way that dies', () => {
   });
 });
 
+describe('a path whose handshake went directly', () => {
+  const found: Found = { session: '192.0.2.2:51821', isAdopted: false };
+
+  test('begins there, and stays until it is proven, whatever the peer sends by', () => {
+    const world = makeWorld({ found });
+    expect(both(world)).toEqual(['direct', 'relay']);
+    intervals(6);
+    expect(both(world)).toEqual(['direct', 'direct']);
+    expect(world.ends.a.ways).toEqual(['direct 192.0.2.2:51821 proven']);
+  });
+
+  test('goes to the relay after N intervals without replies', () => {
+    const world = makeWorld({ found });
+    world.open.aToB = false;
+    intervals(4);
+    expect(world.ends.a.ways).toEqual(['relay 127.0.0.1:2 unproven']);
+  });
+
+  test('is asked there when the peer has no other address', () => {
+    const world = makeWorld({ isHidden: true });
+    Object.assign(world.open, { bToA: false });
+    world.ends.a.path.shookHands('198.51.100.7:2048');
+    expect(world.ends.a.ways).toEqual(['direct 198.51.100.7:2048 handshake']);
+    intervals(4);
+    expect(world.ends.a.ways.slice(1)).toEqual(['relay 127.0.0.1:2 unproven']);
+  });
+});
+
 describe('a peer that cannot be called', () => {
   test('is asked at the address that it calls from, which becomes its endpoint once it answered', () => {
     const world = makeWorld({ isHidden: true });
     world.mapped = { address: '198.51.100.7', port: 2048 };
     intervals(8);
-    expect(world.ends.a.ways).toEqual(['direct 198.51.100.7:2048 proven']);
+    expect(world.ends.a.ways).toEqual(['relay 127.0.0.1:2 unproven', 'direct 198.51.100.7:2048 proven']);
     expect(pathOf(world, 'b')).toBe('direct');
     world.mapped = { address: '198.51.100.7', port: 4096 }; // the NAT has forgotten it, and maps anew
     intervals(2);
-    expect(world.ends.a.ways.slice(1)).toEqual(['direct 198.51.100.7:4096 proven']);
+    expect(world.ends.a.ways.slice(2)).toEqual(['direct 198.51.100.7:4096 proven']);
   });
 
   test('is not asked before it calls', () => {
@@ -141,7 +168,7 @@ describe('a peer that cannot be called', () => {
 
 describe('a peer whose agent says nothing', () => {
   const silent = (): World => {
-    const world = makeWorld({ found: { isDirect: true, endpoint: '192.0.2.2:51821' } });
+    const world = makeWorld({ found: { session: '192.0.2.2:51821', isAdopted: true } });
     world.ends.b.path.stop();
     Object.assign(world.open, { aToB: false, bToA: false });
     return world;

@@ -14,22 +14,23 @@ export interface Target {
   readonly localAddress?: string;
 }
 
-/** What an earlier process left in the kernel. */
+/** What WireGuard has when a path begins. */
 export interface Found {
-  /** WireGuard sends directly, and has heard from the peer lately. */
-  readonly isDirect: boolean;
-  /** The peer's endpoint there, when it is no proxy's. */
-  readonly endpoint?: string;
+  /** The peer's endpoint, where it is sent to directly, and there was a handshake lately. */
+  readonly session: string | undefined;
+  /** An agent of before left it so. */
+  readonly isAdopted: boolean;
 }
 
 export interface WatchedPath {
-  readonly peer: PathPeer;
   /** What WireGuard is to have; undefined: whatever it has. */
   readonly way: Way | undefined;
   /** Takes new settings; what was proven stays, unless the direct endpoint is another. */
   update(peer: PathPeer, isRelayUp: boolean): void;
   /** An authentic packet of the peer. */
   onProbe(probe: PathProbe, from: Target): 'counted' | 'replayed' | 'unexpected';
+  /** WireGuard shook hands with the peer directly, and sends to this endpoint. */
+  shookHands(endpoint: string): void;
   stop(): void;
 }
 
@@ -57,7 +58,7 @@ const targetOf = (endpoint: string | undefined): Target | undefined =>
 
 /** Where the peer is asked: at its planned address, else where it calls from. The last one that answered is its address. */
 const createAddress = (peer: PathPeer, found: Found) => {
-  let target = targetOf(peer.direct ?? (found.isDirect ? found.endpoint : undefined));
+  let target = targetOf(peer.direct ?? found.session);
   let proven: Target | undefined;
   return {
     get target() {
@@ -141,7 +142,6 @@ const createInterval = (isHeardDirectly: PathOptions['isHeardDirectly']) => {
 export const createPath = (options: PathOptions): WatchedPath => {
   const { nonce, found, transmit, onDoubt, onWay } = options;
   let { peer, isRelayUp } = options;
-  let isStopped = false;
   const interval = createInterval(options.isHeardDirectly);
   const address = createAddress(peer, found);
   const talk = createTalk(nonce, transmit);
@@ -149,14 +149,14 @@ export const createPath = (options: PathOptions): WatchedPath => {
   const ask = (): void => {
     if (address.target) talk.ask(address.target, chooser.stance);
   };
-  const chooser = createWayChooser({ ...situation(), isAdopted: found.isDirect, onWay, onStance: ask });
+  const chooser = createWayChooser({ ...situation(), ...found, onWay, onStance: ask });
 
   const onSilence = (): void => {
     if (chooser.isDirect) onDoubt();
     if (!chooser.isAtBrink || !interval.isExcused(peer.intervalMs)) chooser.passed('silence');
   };
   const tick = (): void => {
-    if (isStopped || peer.mode === 'always') return;
+    if (peer.mode === 'always') return;
     if (interval.outcome === 'reply') chooser.passed('reply');
     else if (interval.outcome === 'silence') onSilence();
     interval.begin(address.target !== undefined);
@@ -171,12 +171,8 @@ export const createPath = (options: PathOptions): WatchedPath => {
     said(probe);
     talk.answer(probe, from, chooser.stance);
   };
-  const stopTicking = startTicking(() => peer.intervalMs, tick);
 
   return {
-    get peer() {
-      return peer;
-    },
     get way() {
       return chooser.way;
     },
@@ -203,9 +199,11 @@ export const createPath = (options: PathOptions): WatchedPath => {
       said(probe);
       return 'counted';
     },
-    stop() {
-      isStopped = true;
-      stopTicking();
+    shookHands(endpoint) {
+      if (!address.target) address.called(parseEndpoint(endpoint)); // else nothing would judge it
+      chooser.shookHands(endpoint);
+      chooser.update(situation());
     },
+    stop: startTicking(() => peer.intervalMs, tick),
   };
 };

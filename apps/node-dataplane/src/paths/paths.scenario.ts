@@ -34,9 +34,12 @@ const RELAY = '198.51.100.9';
 const ROTATE = 'net.unbounded-cloud.io/rotate-wireguard-key';
 const PORT_RANGE = '51000-65535';
 
-export type Blocked = 'none' | 'all' | 'out';
+export type Blocked = 'none' | 'all' | 'out' | 'connections';
 
 interface Move {
+  /** RFC 3339. */
+  readonly time: string;
+  readonly device: string;
   readonly path: Path;
   readonly from?: Path;
   readonly reason: string;
@@ -47,7 +50,7 @@ export interface Gateway {
   /** The last path to the other gateway, as the agent's log says. */
   readonly path: Path | undefined;
   readonly moves: readonly Move[];
-  /** UDP through its router. out: only what leaves its site is dropped. */
+  /** UDP through its router. out: only what leaves its site is dropped. connections: UDP passes, and no new TCP connection. */
   block(what: Blocked): void;
   startAgent(): void;
   /** Kills the agent, as a power cut would. */
@@ -77,14 +80,15 @@ interface Made extends Gateway {
 const within = (netns: Netns, ...argv: string[]): string => run('nsenter', `--net=${netns.path}`, ...argv);
 const ip = (netns: Netns, text: string): void => void within(netns, 'ip', ...text.split(' '));
 
-/** What the agent said of its path, whoever of its processes said it. */
+/** What the agent said of its path, also when that is the same for another reason. */
 const movesIn = (log: readonly string[]): Move[] =>
-  log.flatMap((line) => (line.includes('the path to a peer is another') ? [JSON.parse(line) as Move] : []));
+  log.flatMap((line) => (line.includes('the path to a peer is ') ? [JSON.parse(line) as Move] : []));
 
 const FORWARD: Readonly<Record<Blocked, readonly string[]>> = {
   none: [],
   all: ['meta l4proto udp'],
   out: ['oifname wan meta l4proto udp'],
+  connections: ['meta l4proto tcp ct state new'],
 };
 
 const makeRouter = (number: number, hub: Netns, node: Netns, isCallable: boolean): Netns => {
@@ -288,7 +292,7 @@ export const makeWorld = async (options: {
     async untilBoth(path, withinMs = 30_000) {
       const began = performance.now();
       const isThere = ({ moves }: Gateway): boolean =>
-        moves.at(-1)?.path === path && moves.at(-1)?.reason !== 'noRelay';
+        moves.at(-1)?.path === path && !['noRelay', 'handshake'].includes(moves.at(-1)?.reason ?? '');
       await until(`both ends send by ${path}`, () => gateways.every(isThere), withinMs);
       return performance.now() - began;
     },

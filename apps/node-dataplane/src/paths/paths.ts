@@ -82,8 +82,9 @@ export const createPaths = ({ relays, keyOf, logger, metrics, onChange, ...setti
 
   const noteMove = (report: PathReport): void => {
     const { node, device, from, path, reason, endpoint } = report;
+    const what = from === path ? 'as it was, for another reason or at another endpoint' : 'another';
+    logger.info({ node, device, from, path, reason, endpoint }, `the path to a peer is ${what}`);
     if (from === path) return;
-    logger.info({ node, device, from, path, reason, endpoint }, 'the path to a peer is another');
     counted.moved(report);
     if (from !== undefined && moves.length < MOST_MOVES) moves.push(moveText(report));
   };

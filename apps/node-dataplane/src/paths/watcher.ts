@@ -36,6 +36,7 @@ export const createWatcher = ({ netnsFd, onMoved, onGone }: WatcherOptions): Wat
   const exchange = createExchange(measuring, netnsFd);
   const nonce = BigInt(Date.now()) * NS_PER_MS;
   const devices = new Map<string, DevicePaths>();
+  let isFirstPlan = true;
 
   const add = (plan: PathDevice): DevicePaths => {
     const { name } = plan;
@@ -66,8 +67,9 @@ export const createWatcher = ({ netnsFd, onMoved, onGone }: WatcherOptions): Wat
       const problems: Problem[] = [];
       for (const plan of planned) {
         const device = devices.get(plan.name) ?? add(plan);
-        problems.push(...(await device.apply(plan, isRelayUp)));
+        problems.push(...(await device.apply(plan, { isRelayUp, isAdopted: isFirstPlan })));
       }
+      isFirstPlan = false;
       exchange.setCorrespondents([...devices.values()].flatMap((device) => device.lanes()));
       return problems;
     },

@@ -23,6 +23,7 @@ const open = (situation: Situation, isAdopted = false): WayChooser => {
   chooser = createWayChooser({
     ...situation,
     isAdopted,
+    session: isAdopted ? DIRECT : undefined,
     onWay: () => ways.push(chooser.way && `${chooser.way.path} ${chooser.way.endpoint} ${chooser.way.reason}`),
     onStance: () => stances.push(chooser.stance),
   });
@@ -53,6 +54,55 @@ test('what an agent of before left on direct stays there', () => {
   expect(open(usual, true).way).toEqual({ path: 'direct', endpoint: DIRECT, reason: 'adopted' });
   pass('reply', 9);
   expect(ways).toEqual([]);
+});
+
+describe('a handshake that went directly', () => {
+  const { proxy: _, ...withoutProxy } = peer;
+
+  test('keeps a way direct that was so for want of a proxy, until probes have proven it', () => {
+    open({ ...usual, peer: withoutProxy });
+    chooser.shookHands(DIRECT);
+    chooser.update(usual);
+    pass('reply', 3);
+    expect([chooser.stance, chooser.way?.path]).toEqual(['ready', 'direct']);
+    chooser.peerSaid('ready');
+    expect([ways, chooser.stance]).toEqual([[`direct ${DIRECT} handshake`, `direct ${DIRECT} proven`], 'direct']);
+  });
+
+  test('keeps packets where WireGuard sends them, also while the peer is on the relay', () => {
+    chooser.shookHands('198.51.100.7:2048');
+    chooser.peerSaid('relay');
+    expect(ways).toEqual(['direct 198.51.100.7:2048 handshake']);
+    pass('reply', 3);
+    chooser.peerSaid('ready');
+    expect(ways.slice(1)).toEqual([`direct ${DIRECT} proven`]);
+  });
+
+  test('counts for nothing once as many probes were lost as end a direct way', () => {
+    chooser.shookHands(DIRECT);
+    pass('silence', 2);
+    expect(chooser.way?.path).toBe('direct');
+    pass('silence', 1);
+    chooser.shookHands(DIRECT);
+    expect(ways).toEqual([`direct ${DIRECT} handshake`, `relay ${PROXY} unproven`]);
+  });
+
+  test('says nothing new of a way that failed, or was left with the peer', () => {
+    pass('reply', 3);
+    chooser.peerSaid('ready');
+    chooser.peerSaid('relay');
+    chooser.shookHands(DIRECT);
+    expect(chooser.way?.path).toBe('relay');
+  });
+
+  test('does not matter where the mesh says always, nor afterwards', () => {
+    const always = { ...usual, peer: { ...peer, mode: 'always' } } as const;
+    open(always).shookHands(DIRECT);
+    expect(chooser.way?.path).toBe('relay');
+    chooser.update(always);
+    chooser.update(usual); // long after that handshake
+    expect(chooser.way?.path).toBe('relay');
+  });
 });
 
 describe('other circumstances', () => {
@@ -92,7 +142,11 @@ describe('other circumstances', () => {
     pass('reply', 3);
     chooser.peerSaid('ready');
     chooser.update({ peer: behindNat, isRelayUp: true, direct: '198.51.100.7:2049' }); // its mapping is another
-    expect(ways).toEqual(['direct 198.51.100.7:2048 proven', 'direct 198.51.100.7:2049 proven']);
+    expect(ways).toEqual([
+      `relay ${PROXY} unproven`,
+      'direct 198.51.100.7:2048 proven',
+      'direct 198.51.100.7:2049 proven',
+    ]);
   });
 
   test('there is neither: WireGuard keeps what it has', () => {

@@ -30,6 +30,11 @@ export interface WayChooser {
   /** An interval passed. */
   passed(event: 'reply' | 'silence'): void;
   peerSaid(stance: Stance): void;
+  /**
+   * WireGuard shook hands with the peer directly, and sends there: what carries is not left for a relay at which the peer may
+   * not be yet. Until probes have said what direct is worth; afterwards this says nothing new.
+   */
+  shookHands(endpoint: string): void;
   /** Other settings, or another direct address. */
   update(situation: Situation): void;
 }
@@ -42,13 +47,20 @@ export interface Situation {
 }
 
 export interface WayOptions extends Situation {
-  /** An agent of before left the path on direct. */
+  /** Where WireGuard has shaken hands directly already. */
+  readonly session: string | undefined;
+  /** An agent of before left it so. */
   readonly isAdopted: boolean;
   readonly onWay: () => void;
   readonly onStance: () => void;
 }
 
-const isSame = (a: Way | undefined, b: Way | undefined): boolean => a?.path === b?.path && a?.endpoint === b?.endpoint;
+const isSame = (a: Way | undefined, b: Way | undefined): boolean =>
+  a?.path === b?.path && a?.endpoint === b?.endpoint && a?.reason === b?.reason;
+
+/** Probes have said what direct is worth: it was taken, or as many were lost in a row as end it. */
+const isVerdict = ({ state, last, run }: PathChoice, { detectMultiplier }: PathPeer): boolean =>
+  state === 'Direct' || state === 'Held' || (last === 'silence' && run >= detectMultiplier);
 
 /** Why direct was left; undefined: it was not. */
 const leftFor = (before: PathChoice, after: PathChoice): 'unanswered' | 'peer' | undefined => {
@@ -56,12 +68,16 @@ const leftFor = (before: PathChoice, after: PathChoice): 'unanswered' | 'peer' |
   return after.state === 'Held' ? 'unanswered' : 'peer';
 };
 
-export const createWayChooser = ({ isAdopted, onWay, onStance, ...options }: WayOptions): WayChooser => {
+export const createWayChooser = ({ onWay, onStance, ...options }: WayOptions): WayChooser => {
   let situation: Situation = options;
+  const isAdopted = options.isAdopted && options.session !== undefined;
   let choice = startPath(isAdopted ? 'Direct' : 'Relay');
   let provenBy: PathReason = isAdopted ? 'adopted' : 'proven';
   let left: PathReason = 'unproven';
   let way: Way | undefined;
+  let isJudged = isAdopted;
+  /** Where WireGuard shook hands directly, while direct is not judged. */
+  let session = isAdopted ? undefined : options.session;
 
   const stance = (): Stance => (situation.peer.mode === 'always' ? 'relay' : stanceOf(choice));
   const reasonFor = (path: Path): PathReason => {
@@ -72,6 +88,7 @@ export const createWayChooser = ({ isAdopted, onWay, onStance, ...options }: Way
   const choose = (): Way | undefined => {
     const { peer, isRelayUp, direct } = situation;
     const { mode, proxy } = peer;
+    if (session !== undefined && mode === 'auto') return { path: 'direct', endpoint: session, reason: 'handshake' };
     const path = choosePath(choice, {
       mode,
       isRelayUp,
@@ -82,6 +99,8 @@ export const createWayChooser = ({ isAdopted, onWay, onStance, ...options }: Way
   };
   const go = (next: PathChoice, said = stance()): void => {
     left = leftFor(choice, next) ?? left;
+    isJudged ||= isVerdict(next, situation.peer);
+    if (isJudged) session = undefined;
     choice = situation.isRelayUp ? next : restPath(next);
     if (choice.state !== 'Direct') provenBy = 'proven';
     const chosen = choose();
@@ -108,11 +127,16 @@ export const createWayChooser = ({ isAdopted, onWay, onStance, ...options }: Way
     },
     passed: (event) => go(nextPath(choice, event, situation.peer)),
     peerSaid: (said) => go(heardPeer(choice, said)),
+    shookHands(endpoint) {
+      if (isJudged || endpoint === session) return;
+      session = endpoint;
+      go(choice);
+    },
     update(next) {
       const said = stance();
       const isReset = next.peer.direct !== situation.peer.direct || next.peer.mode === 'always';
       situation = next;
-      if (isReset) [choice, left] = [startPath('Relay'), 'unproven'];
+      if (isReset) [choice, left, session] = [startPath('Relay'), 'unproven', undefined];
       go(choice, said);
     },
   };

@@ -1,14 +1,18 @@
-/** Calls `tick` at steady intervals from a random point of the first on; late calls are not made up for. */
+/** Calls `tick` at steady intervals from a random point of the first on; late calls are not made up for. Returns what ends that. */
 export const startTicking = (intervalMs: () => number, tick: () => void): (() => void) => {
   let due = performance.now() + Math.random() * intervalMs();
   let timer: NodeJS.Timeout;
+  let call: NodeJS.Immediate | undefined;
   const next = (): void => {
     // Timers run before sockets are read: what has arrived while this thread was held up must count first.
-    setImmediate(tick);
+    call = setImmediate(tick);
     const now = performance.now();
     due = Math.max(due + intervalMs(), now);
     timer = setTimeout(next, due - now);
   };
   timer = setTimeout(next, due - performance.now());
-  return () => clearTimeout(timer);
+  return () => {
+    clearTimeout(timer);
+    clearImmediate(call);
+  };
 };
