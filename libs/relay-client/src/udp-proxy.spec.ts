@@ -66,6 +66,14 @@ test('what does not come from WireGuard’s port is not taken', async () => {
   expect(open.sent.map(text)).toEqual(['real']);
 });
 
+test('half a second of packets that come while the process is held up is not lost', async () => {
+  using wireGuard = await startStandIn();
+  using open = await openProxy({ wireGuardPort: wireGuard.port });
+  for (let number = 0; number < 500; number++) wireGuard.socket.send(`${number}`, open.proxy.port, '127.0.0.1');
+  await until('all have come', () => open.sent.length === 500);
+  expect(text(open.sent.at(-1)!)).toBe('499');
+});
+
 test('a hundred fresh sockets later the port is the same, and packets go both ways', async () => {
   const first = await startStandIn();
   const { port } = first;

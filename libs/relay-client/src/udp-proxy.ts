@@ -8,6 +8,11 @@ import type { PeerSource, RelayPeer } from './pool.ts';
 /** A fresh socket at most this often. */
 const REBIND_MS = 100;
 const LOG_MS = 1000;
+/**
+ * What WireGuard sends while this process waits for a processor must find room: the usual buffer holds 277 small packets. The
+ * kernel gives twice net.core.rmem_max at most, and takes the memory only for what is there.
+ */
+const RECEIVE_BUFFER_BYTES = 4 * 1024 * 1024;
 /** Errors that say nothing about the socket: the kernel is short of memory. */
 const PASSING: ReadonlySet<string> = new Set(['ENOBUFS', 'ENOMEM', 'EAGAIN']);
 
@@ -214,6 +219,7 @@ const bind = (address: string, port: number, wireGuardPort: number): Promise<Soc
   const socket = createSocket({
     type: family === 6 ? 'udp6' : 'udp4',
     ipv6Only: family === 6,
+    recvBufferSize: RECEIVE_BUFFER_BYTES,
     // Nothing is to be looked up, and so nothing has to be waited for.
     lookup: (host, _options, done) => done(null, host, family),
   });

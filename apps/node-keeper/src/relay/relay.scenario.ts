@@ -25,8 +25,11 @@ export interface StandIn {
   onPacket(handler: (text: string) => void): void;
 }
 
+/** As wireguard-go asks for; the kernel gives what its limit allows. */
+const RECEIVE_BUFFER_BYTES = 7 << 20;
+
 const openStandIn = async (): Promise<StandIn & { readonly socket: Socket }> => {
-  const socket = createSocket('udp4');
+  const socket = createSocket({ type: 'udp4', recvBufferSize: RECEIVE_BUFFER_BYTES });
   const got: StandIn['got'] = [];
   socket.on('message', (bytes, { port }) => got.push({ text: bytes.toString(), from: port }));
   socket.on('error', () => undefined);
