@@ -1,7 +1,7 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type NodeApp, startAgent, stopAgent } from './agents.ts';
-import { inNamespace, run, tryRun } from './command.ts';
+import { inNamespace, run, runAsync, tryRun } from './command.ts';
 import { kubectl } from './control-plane.ts';
 import { podCommand, readPods } from './fabric-pods.ts';
 import { type LabLayout, layoutOf, namespaceOf } from './layout.ts';
@@ -49,18 +49,8 @@ export const PER_SECOND = 1000;
  * Runs the probe in a pod's network, and not by kubectl exec: what is measured is the network, and the API server may be
  * away meanwhile.
  */
-export const probeFrom = (pod: Pod, args: readonly string[]): Promise<string> =>
-  new Promise((resolve, reject) => {
-    const child = spawn(...commandInPod(pod, args), { stdio: ['ignore', 'pipe', 'inherit'] });
-    const chunks: Buffer[] = [];
-    child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk));
-    child.on('error', reject);
-    child.on('close', (code) =>
-      code === 0
-        ? resolve(Buffer.concat(chunks).toString())
-        : reject(new Error(`the probe in ${pod.name} (${args.join(' ')}) ended with ${code}`)),
-    );
-  });
+export const probeFrom = async (pod: Pod, args: readonly string[]): Promise<string> =>
+  await runAsync(commandInPod(pod, args));
 
 /** Numbered datagrams from one pod to another and back, while something happens. */
 export const flowDuring = async (
@@ -89,12 +79,10 @@ const pidOfPod = (pod: Pod): string => {
 const isNamespace = (pod: Pod): boolean => readPods().some(({ name }) => name === pod.name);
 
 /** The probe, run in a pod's network namespace from its node. */
-const commandInPod = (pod: Pod, args: readonly string[]): [string, string[]] => {
-  const [program, ...rest] = isNamespace(pod)
+const commandInPod = (pod: Pod, args: readonly string[]): string[] =>
+  isNamespace(pod)
     ? podCommand(pod, [binary('probe'), ...args])
     : [...inNode(pod.node), 'nsenter', '-t', pidOfPod(pod), '-n', '-m', '--', '/probe', ...args];
-  return [program!, rest];
-};
 
 /** A program of the machine in a pod's network; undefined when it fails. */
 export const tryInPod = (pod: Pod, ...argv: string[]): string | undefined =>
