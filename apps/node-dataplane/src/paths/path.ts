@@ -200,8 +200,9 @@ export const createPath = (options: PathOptions): WatchedPath => {
       return 'counted';
     },
     shookHands(endpoint) {
-      if (!address.target) address.called(parseEndpoint(endpoint)); // else nothing would judge it
       chooser.shookHands(endpoint);
+      if (address.target) return;
+      address.called(parseEndpoint(endpoint)); // else nothing would judge it
       chooser.update(situation());
     },
     stop: startTicking(() => peer.intervalMs, tick),
