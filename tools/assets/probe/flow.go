@@ -3,7 +3,9 @@ package main
 import (
 	"encoding/binary"
 	"errors"
+	"io"
 	"net"
+	"os"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -33,8 +35,9 @@ const (
 // flow sends numbered datagrams at a steady rate to an echo server and reports which came back: one datagram lost in
 // either direction is one lost.
 func flow(args []string) error {
-	if len(args) != 3 {
-		return errors.New("needs HOST:PORT PER_SECOND SECONDS")
+	untilEOF := len(args) == 4 && args[3] == "until-eof"
+	if len(args) != 3 && !untilEOF {
+		return errors.New("needs HOST:PORT PER_SECOND SECONDS [until-eof]")
 	}
 	rate, err1 := strconv.Atoi(args[1])
 	seconds, err2 := strconv.Atoi(args[2])
@@ -54,11 +57,23 @@ func flow(args []string) error {
 	var gap atomic.Int64
 	done := make(chan struct{})
 	go receive(connection, arrived, &gap, done)
+	ended := make(chan struct{})
+	if untilEOF {
+		go func() {
+			_, _ = io.Copy(io.Discard, os.Stdin)
+			close(ended)
+		}()
+	}
 
 	var sendErrors int64
 	start := time.Now()
 	data := payload(datagramSize)
+	sent := 0
 	for number := range total {
+		if isClosed(ended) {
+			break
+		}
+		sent++
 		if wait := time.Until(start.Add(time.Duration(number) * time.Second / time.Duration(rate))); wait > 0 {
 			time.Sleep(wait)
 		}
@@ -70,7 +85,16 @@ func flow(args []string) error {
 	time.Sleep(lastAnswers)
 	_ = connection.SetReadDeadline(time.Now())
 	<-done
-	return printJSON(summarize(arrived, rate, sendErrors, gap.Load()))
+	return printJSON(summarize(arrived[:sent], rate, sendErrors, gap.Load()))
+}
+
+func isClosed(channel chan struct{}) bool {
+	select {
+	case <-channel:
+		return true
+	default:
+		return false
+	}
 }
 
 func receive(connection net.Conn, arrived []atomic.Bool, gap *atomic.Int64, done chan struct{}) {

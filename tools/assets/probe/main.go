@@ -13,6 +13,10 @@ const usage = `usage: probe serve
        probe stream HOST:PORT MIB           one checksummed stream
        probe flow HOST:PORT PER_SECOND SECONDS
                                             numbered datagrams, echoed: what was lost and when
+       probe flow HOST:PORT PER_SECOND MAX_SECONDS until-eof
+                                            the same, until the input ends
+       probe inject packets | frames DEVICE < hex
+                                            sends what no kernel would send by itself, one a line
        probe fetch URL | probe resolve NAME
        probe peer PORT                      answers the next two until it is killed
        probe roundtrip HOST:PORT COUNT      echoes of 64 bytes over UDP: median and 99th percentile
@@ -21,7 +25,7 @@ const usage = `usage: probe serve
 func main() {
 	commands := map[string]func([]string) error{
 		"serve": serve, "matrix": matrix, "stream": stream, "flow": flow, "fetch": fetch, "resolve": resolve,
-		"peer": peer, "roundtrip": roundtrip, "bulk": bulk,
+		"inject": inject, "peer": peer, "roundtrip": roundtrip, "bulk": bulk,
 	}
 	if len(os.Args) < 2 || commands[os.Args[1]] == nil {
 		fmt.Fprintln(os.Stderr, usage)

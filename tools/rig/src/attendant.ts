@@ -12,6 +12,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { labPki } from './control-plane.ts';
 import { apiServerUrl, type LabLayout, type LabNode } from './layout.ts';
 import { tokensOf, type TokenSpec } from './tokens.ts';
+import { isUnattended } from './unattended.ts';
 
 const POLL_MS = 500;
 const TOKEN_LIFETIME_S = 3600; // the shortest that the API server gives is 10 minutes
@@ -67,7 +68,7 @@ const addressesOf = (node: LabNode) => [
 const provideNode = async (seen: KubeNode): Promise<void> => {
   const { name } = seen.metadata;
   const node = layout.nodes.find((candidate) => candidate.name === name);
-  if (!node) return;
+  if (!node || isUnattended(name)) return;
   const addresses = addressesOf(node);
   if (JSON.stringify(seen.status.addresses) !== JSON.stringify(addresses)) {
     await api('PATCH', `/api/v1/nodes/${name}/status`, { status: { addresses } }, 'application/merge-patch+json');

@@ -5,7 +5,7 @@ import { inNamespace, run, runAsync, tryRun } from './command.ts';
 import { kubectl } from './control-plane.ts';
 import { podCommand, readPods } from './fabric-pods.ts';
 import { type LabLayout, layoutOf, namespaceOf } from './layout.ts';
-import { inNode } from './node.ts';
+import { initPid, inNode } from './node.ts';
 import type { Protocol } from './options.ts';
 import { binary } from './paths.ts';
 import { inPod, type Pod, probePods } from './probes.ts';
@@ -44,6 +44,8 @@ export interface FlowReport {
 }
 
 export const PER_SECOND = 1000;
+/** Until a flow is established, before anything disturbs it. */
+const ESTABLISHING_MS = 3000;
 
 /**
  * Runs the probe in a pod's network, and not by kubectl exec: what is measured is the network, and the API server may be
@@ -60,9 +62,40 @@ export const flowDuring = async (
   const to = ends.to.ip.includes(':') ? `[${ends.to.ip}]` : ends.to.ip;
   const args = ['flow', `${to}:9000`, String(ends.perSecond ?? PER_SECOND), String(ends.seconds)];
   const report = probeFrom(ends.from, args);
-  await delay(3000); // the flow is established before it is disturbed
+  await delay(ESTABLISHING_MS);
   await disturb();
   return JSON.parse(await report) as FlowReport;
+};
+
+/** A flow that goes on until it is ended. */
+export interface RunningFlow {
+  end(): Promise<FlowReport>;
+}
+
+const LONGEST_FLOW_SECONDS = 3600;
+
+/** Numbered datagrams from one pod to another and back. Resolves once the flow is established. */
+export const startFlow = async (from: Pod, to: Pod, perSecond = PER_SECOND): Promise<RunningFlow> => {
+  const host = to.ip.includes(':') ? `[${to.ip}]` : to.ip;
+  const [program, ...args] = commandInPod(from, [
+    ...['flow', `${host}:9000`, String(perSecond), String(LONGEST_FLOW_SECONDS), 'until-eof'],
+  ]);
+  const child = spawn(program!, args, { stdio: ['pipe', 'pipe', 'inherit'] });
+  const chunks: Buffer[] = [];
+  child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk));
+  const closed = new Promise<void>((resolve, reject) => {
+    child.on('error', reject);
+    child.on('close', () => resolve());
+  });
+  closed.catch(() => undefined); // told by end()
+  await delay(ESTABLISHING_MS);
+  return {
+    async end() {
+      child.stdin.end();
+      await closed;
+      return JSON.parse(Buffer.concat(chunks).toString()) as FlowReport;
+    },
+  };
 };
 
 /** Of the process of a test pod, in its node's numbers. */
@@ -79,7 +112,7 @@ const pidOfPod = (pod: Pod): string => {
 const isNamespace = (pod: Pod): boolean => readPods().some(({ name }) => name === pod.name);
 
 /** The probe, run in a pod's network namespace from its node. */
-const commandInPod = (pod: Pod, args: readonly string[]): string[] =>
+export const commandInPod = (pod: Pod, args: readonly string[]): string[] =>
   isNamespace(pod)
     ? podCommand(pod, [binary('probe'), ...args])
     : [...inNode(pod.node), 'nsenter', '-t', pidOfPod(pod), '-n', '-m', '--', '/probe', ...args];
@@ -164,21 +197,16 @@ export const nodeCondition = async (
 };
 
 /** Starts tcpdump in a namespace; the function that is returned ends it and gives the packets (pcap file, any size). */
-export const startCapture = async (namespace: string, device: string, file: string): Promise<() => Promise<void>> => {
-  const [program, ...args] = [
-    ...inNamespace(namespace),
-    'tcpdump',
-    '-i',
-    device,
-    '-w',
-    file,
-    '-s',
-    '0',
-    '-U',
-    '-B',
-    '16384',
-  ];
-  const child = spawn(program, args, { stdio: ['ignore', 'ignore', 'pipe'] });
+export const startCapture = (namespace: string, device: string, file: string): Promise<() => Promise<void>> =>
+  capture(inNamespace(namespace), device, file);
+
+/** The same in the network of a pod. */
+export const captureInPod = (pod: Pod, file: string): Promise<() => Promise<void>> =>
+  capture(['nsenter', `--net=/proc/${initPid(pod.node)}/root/proc/${pidOfPod(pod)}/ns/net`, '--'], 'eth0', file);
+
+const capture = async (prefix: readonly string[], device: string, file: string): Promise<() => Promise<void>> => {
+  const [program, ...args] = [...prefix, 'tcpdump', '-i', device, '-w', file, '-s', '0', '-U', '-B', '16384'];
+  const child = spawn(program!, args, { stdio: ['ignore', 'ignore', 'pipe'] });
   await new Promise<void>((resolve, reject) => {
     child.once('error', reject);
     child.once('exit', () => reject(new Error('tcpdump ended')));

@@ -1,0 +1,123 @@
+import { addressToBytes, parseAddress } from '@unbounded/ip';
+
+/** Packets and frames, byte by byte, as a sender makes them whose kernel does not keep it from forging. */
+
+export type Bytes = Uint8Array<ArrayBuffer>;
+
+export const UDP = 17;
+export const IPIP = 4;
+export const IPV6_IN_IP = 41;
+export const GRE = 47;
+const ICMPV6 = 58;
+
+export const bytesOf = (address: string): Bytes => Uint8Array.from(addressToBytes(parseAddress(address)));
+export const joinBytes = (...parts: readonly Uint8Array[]): Bytes =>
+  Uint8Array.from(parts.flatMap((part) => [...part]));
+/** 16-bit numbers in network byte order. */
+export const be16 = (...numbers: readonly number[]): Bytes =>
+  Uint8Array.from(numbers.flatMap((number) => [(number >> 8) & 0xff, number & 0xff]));
+export const macBytes = (mac: string): Bytes =>
+  Uint8Array.from(mac.split(':').map((octet) => Number.parseInt(octet, 16)));
+export const hexOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
+const isIpv6 = (address: string): boolean => address.includes(':');
+
+/** RFC 1071. */
+const checksum = (bytes: Uint8Array): number => {
+  let sum = 0;
+  for (let at = 0; at < bytes.length; at += 2) sum += (bytes[at]! << 8) | (bytes[at + 1] ?? 0);
+  while (sum > 0xffff) sum = (sum & 0xffff) + (sum >> 16);
+  return ~sum & 0xffff;
+};
+
+export interface Ends {
+  readonly source: string;
+  readonly destination: string;
+}
+
+/** An IPv4 (RFC 791) or IPv6 (RFC 8200) packet without options. */
+export const ipPacket = ({ source, destination }: Ends, protocol: number, payload: Uint8Array): Bytes => {
+  const [from, to] = [bytesOf(source), bytesOf(destination)];
+  if (isIpv6(source))
+    return joinBytes(be16(0x6000, 0, payload.length), Uint8Array.of(protocol, 255), from, to, payload);
+  const header = (check: number): Bytes =>
+    joinBytes(be16(0x4500, 20 + payload.length, 0, 0), Uint8Array.of(64, protocol), be16(check), from, to);
+  return joinBytes(header(checksum(header(0))), payload);
+};
+
+/** Sum of what TCP, UDP and ICMPv6 cover besides themselves, and of the message whose own checksum is still 0. */
+const transportChecksum = ({ source, destination }: Ends, protocol: number, message: Uint8Array): number =>
+  checksum(joinBytes(bytesOf(source), bytesOf(destination), be16(protocol, message.length), message));
+
+/** A UDP datagram (RFC 768) in its packet. */
+export const datagram = (
+  ends: Ends,
+  ports: readonly [source: number, destination: number],
+  payload: Uint8Array,
+): Bytes => {
+  const length = 8 + payload.length;
+  const sum = transportChecksum(ends, UDP, joinBytes(be16(...ports, length, 0), payload)) || 0xffff;
+  return ipPacket(ends, UDP, joinBytes(be16(...ports, length, sum), payload));
+};
+
+const etherTypeOf = (packet: Uint8Array): number => ((packet[0] ?? 0) >> 4 === 4 ? 0x0800 : 0x86dd);
+
+export interface EthernetHeader {
+  readonly to: string;
+  readonly from: string;
+  /** Absent: IPv4 or IPv6, as the payload is. */
+  readonly type?: number;
+}
+
+export const ethernet = ({ to, from, type }: EthernetHeader, payload: Uint8Array): Bytes =>
+  joinBytes(macBytes(to), macBytes(from), be16(type ?? etherTypeOf(payload)), payload);
+
+/** RFC 7348: flags with I set, VNI 1. */
+export const vxlan = (frame: Uint8Array): Bytes => joinBytes(be16(0x0800, 0, 0, 0x0100), frame);
+
+/** RFC 8926: version 0, no options, Ethernet inside, VNI 1. */
+export const geneve = (frame: Uint8Array): Bytes => joinBytes(Uint8Array.of(0, 0), be16(0x6558, 0, 0x0100), frame);
+
+export const BROADCAST_MAC = 'ff:ff:ff:ff:ff:ff';
+
+export interface ArpSender {
+  readonly mac: string;
+  readonly ip: string;
+}
+
+/** An ARP reply (RFC 826) to everybody that says who has an address. */
+export const gratuitousArp = ({ mac, ip }: ArpSender): Bytes =>
+  ethernet(
+    { to: BROADCAST_MAC, from: mac, type: 0x0806 },
+    joinBytes(be16(1, 0x0800, 0x0604, 2), macBytes(mac), bytesOf(ip), macBytes(BROADCAST_MAC), bytesOf(ip)),
+  );
+
+/** An ICMPv6 message (RFC 4443) in its packet; the hop limit is 255, as neighbor discovery demands. */
+const icmpv6 = (ends: Ends, type: number, body: Uint8Array): Bytes => {
+  const message = (sum: number): Bytes => joinBytes(Uint8Array.of(type, 0), be16(sum), body);
+  return ipPacket(ends, ICMPV6, message(transportChecksum(ends, ICMPV6, message(0))));
+};
+
+const ALL_NODES = 'ff02::1';
+const ALL_NODES_MAC = '33:33:00:00:00:01';
+
+/** A router advertisement (RFC 4861) that offers a default route of high preference for half an hour. */
+export const routerAdvertisement = (mac: string, source: string): Bytes =>
+  ethernet(
+    { to: ALL_NODES_MAC, from: mac },
+    icmpv6(
+      { source, destination: ALL_NODES },
+      134,
+      joinBytes(Uint8Array.of(64, 0x08), be16(1800, 0, 0, 0, 0), Uint8Array.of(1, 1), macBytes(mac)),
+    ),
+  );
+
+/** A neighbor advertisement (RFC 4861) with the override flag: the address is at this MAC. */
+export const neighborAdvertisement = ({ mac, ip }: ArpSender): Bytes =>
+  ethernet(
+    { to: ALL_NODES_MAC, from: mac },
+    icmpv6(
+      { source: ip, destination: ALL_NODES },
+      136,
+      joinBytes(Uint8Array.of(0x20, 0, 0, 0), bytesOf(ip), Uint8Array.of(2, 1), macBytes(mac)),
+    ),
+  );

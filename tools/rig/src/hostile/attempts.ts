@@ -1,0 +1,62 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
+/** What an attacker tries, and how it is seen to have been in vain. */
+
+/** How an attempt ends: refused by who was asked, dropped and counted, or without effect and told to the operator. */
+export type Outcome = 'rejected' | 'dropped' | 'reported';
+
+export interface Attempt {
+  readonly name: string;
+  readonly expected: Outcome;
+  /** Tries it. Returns the evidence of the expected outcome. @throws when there is none */
+  run(): Promise<string>;
+  /** Puts back what the attempt changed of the attacker's own. */
+  undo?(): Promise<void>;
+}
+
+export interface Tried {
+  readonly name: string;
+  readonly expected: Outcome;
+  readonly evidence?: string;
+  readonly failure?: string;
+}
+
+const ATTEMPT_DEADLINE_MS = 30_000;
+
+const limited = async <T>(what: Promise<T>): Promise<T> => {
+  const end = new AbortController();
+  const late = delay(ATTEMPT_DEADLINE_MS, undefined, { signal: end.signal }).then(() => {
+    throw new Error(`no evidence within ${ATTEMPT_DEADLINE_MS / 1000} s`);
+  });
+  late.catch(() => undefined);
+  try {
+    return await Promise.race([what, late]);
+  } finally {
+    end.abort();
+  }
+};
+
+/** Tries one after the other, each on the network as the one before left it. */
+export const tryAll = async (attempts: readonly Attempt[]): Promise<Tried[]> => {
+  const tried: Tried[] = [];
+  for (const { name, expected, run, undo } of attempts) {
+    try {
+      tried.push({ name, expected, evidence: (await limited(run())).slice(0, 160) });
+    } catch (error) {
+      tried.push({ name, expected, failure: (error as Error).message });
+    } finally {
+      await undo?.();
+    }
+  }
+  return tried;
+};
+
+/** A line an attempt, for the log of the test. */
+export const table = (tried: readonly Tried[]): string =>
+  tried
+    .map(({ name, expected, evidence, failure }) =>
+      failure === undefined
+        ? `${expected.padEnd(9)} ${name}: ${evidence}`
+        : `FAILED    ${name}: not ${expected}: ${failure}`,
+    )
+    .join('\n');

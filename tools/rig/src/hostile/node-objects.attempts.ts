@@ -1,0 +1,262 @@
+import { annotations, GROUP_VERSION, labels } from '@unbounded/crds';
+import type { LabLayout, LabNode } from '../layout.ts';
+import { poolName } from '../manifests.ts';
+import { NAMESPACE } from '../tokens.ts';
+import { attendAgain, leaveUnattended } from '../unattended.ts';
+import type { Attempt } from './attempts.ts';
+import { expectCondition } from './evidence.ts';
+import { APPLY, expectRefused, expectTaken, type Identity, MERGE } from './identity.ts';
+
+/** What root on a worker tries at the API server, by the token of the node's agent and by the kubelet's certificate. */
+
+export interface Targets {
+  readonly layout: LabLayout;
+  /** The node whose root is hostile. */
+  readonly hostile: LabNode;
+  /** Another worker of its site. */
+  readonly neighbour: LabNode;
+  /** The gateway of its own site, and that of another. */
+  readonly gateway: LabNode;
+  readonly farGateway: LabNode;
+  readonly farWorker: LabNode;
+  /** Published keys by node. */
+  readonly keys: ReadonlyMap<string, string>;
+  readonly agent: Identity;
+  readonly kubelet: Identity;
+}
+
+const group = `/apis/${GROUP_VERSION}`;
+const nodePath = (name: string): string => `/api/v1/nodes/${name}`;
+
+/** The annotation is written; what it says must not be believed, and somebody must say so. */
+const published = (
+  { layout, hostile, agent, keys }: Targets,
+  name: string,
+  notes: Readonly<Record<string, string | null>>,
+  says: RegExp,
+): Attempt => ({
+  name,
+  expected: 'reported',
+  async run() {
+    const answer = await agent.ask('PATCH', nodePath(hostile.name), { metadata: { annotations: notes } }, MERGE);
+    // Admission may refuse what the field can not hold; a copy of somebody else's good value it can not know.
+    if (answer.status >= 400) return expectRefused(answer);
+    return await expectCondition(layout, `node ${hostile.name}`, says);
+  },
+  async undo() {
+    const own = {
+      [annotations.wireGuardPublicKey]: keys.get(hostile.name)!,
+      [annotations.wireGuardNextPublicKey]: null,
+      [annotations.wireGuardKeyGeneration]: null,
+      [annotations.tunnelProtocols]: 'IPIP,None,VXLAN,WireGuard',
+    };
+    expectTaken(await agent.ask('PATCH', nodePath(hostile.name), { metadata: { annotations: own } }, MERGE));
+  },
+});
+
+const refused = (
+  by: Identity,
+  name: string,
+  [method, path, body, contentType]: readonly [method: string, path: string, body?: object, contentType?: string],
+): Attempt => ({
+  name,
+  expected: 'rejected',
+  run: async () => expectRefused(await by.ask(method, path, body, contentType)),
+});
+
+const keyOf = ({ keys }: Targets, node: LabNode): string => keys.get(node.name)!;
+
+/** Annotations that the agent may write, with values that are not its own, or none at all. */
+export const annotationAttempts = (targets: Targets): Attempt[] => {
+  const key = (name: string, value: string, says: RegExp): Attempt =>
+    published(targets, name, { [annotations.wireGuardPublicKey]: value }, says);
+  const next = (name: string, value: string): Attempt =>
+    published(
+      targets,
+      name,
+      { [annotations.wireGuardNextPublicKey]: value, [annotations.wireGuardKeyGeneration]: '1' },
+      /Accepted=False.*(Duplicate|Malformed|Invalid)/,
+    );
+  const malformed = /Accepted=False.*(Malformed|Invalid)/;
+  const duplicate = /Accepted=False.*Duplicate/;
+  return [
+    key('a word as WireGuard key', 'x', malformed),
+    key('a key of 65 characters', 'A'.repeat(65), malformed),
+    key('a key of 200,000 characters', 'A'.repeat(200_000), malformed),
+    key('the key of all zeros', `${'A'.repeat(43)}=`, malformed),
+    key('a key with line breaks and quotes', '"\n]}{"\'; --', malformed),
+    key('the key of the gateway of its site', keyOf(targets, targets.gateway), duplicate),
+    key('the key of a gateway of another site', keyOf(targets, targets.farGateway), duplicate),
+    key('the key of its neighbour', keyOf(targets, targets.neighbour), duplicate),
+    next('the key of another site’s gateway as its next key', keyOf(targets, targets.farGateway)),
+    next('a word as its next key', 'next'),
+    published(
+      targets,
+      'tunnel protocols that nobody knows, each long',
+      {
+        [annotations.tunnelProtocols]: Array.from({ length: 40 }, (_, index) => `${'P'.repeat(40)}${index}`).join(','),
+      },
+      malformed,
+    ),
+    published(
+      targets,
+      'a key generation out of all bounds',
+      { [annotations.wireGuardKeyGeneration]: '9'.repeat(30) },
+      malformed,
+    ),
+  ];
+};
+
+/** Objects that are not the agent's to write. */
+export const foreignObjectAttempts = ({ hostile, neighbour, farGateway, gateway, agent }: Targets): Attempt[] => {
+  const by = (name: string, ...call: Parameters<typeof refused>[2]): Attempt => refused(agent, name, call);
+  const gatewayNode = (name: string): object => ({
+    apiVersion: GROUP_VERSION,
+    kind: 'GatewayPoolNode',
+    metadata: { name },
+    spec: { nodeName: name, gatewayPool: poolName('s2') },
+  });
+  const event = (node: string): object => ({
+    apiVersion: 'events.k8s.io/v1',
+    kind: 'Event',
+    metadata: { name: `forged-${Date.now()}`, namespace: 'default' },
+    eventTime: new Date().toISOString().replace('Z', '000Z'),
+    reportingController: 'unbounded/node-dataplane',
+    reportingInstance: node,
+    action: 'Forge',
+    reason: 'Forged',
+    type: 'Warning',
+    regarding: { apiVersion: 'v1', kind: 'Node', name: node },
+  });
+  const note = { metadata: { annotations: { [annotations.wireGuardPublicKey]: 'x' } } };
+  return [
+    by('the annotations of its neighbour', 'PATCH', nodePath(neighbour.name), note, MERGE),
+    by('the annotations of another site’s gateway', 'PATCH', nodePath(farGateway.name), note, MERGE),
+    by('its own site label', 'PATCH', nodePath(hostile.name), { metadata: { labels: { [labels.site]: 's2' } } }, MERGE),
+    by(
+      'the label that selects gateways, by the agent',
+      'PATCH',
+      nodePath(hostile.name),
+      { metadata: { labels: { 'node-restriction.kubernetes.io/gateway-of': 's1' } } },
+      MERGE,
+    ),
+    by(
+      'an external address of its own',
+      'PATCH',
+      nodePath(hostile.name),
+      { metadata: { annotations: { 'net.unbounded-cloud.io/external-address': '203.0.113.7' } } },
+      MERGE,
+    ),
+    by('its own pod CIDRs', 'PATCH', nodePath(hostile.name), { spec: { podCIDRs: ['100.66.0.0/17'] } }, MERGE),
+    by('the spec of a Site', 'PATCH', `${group}/sites/s2`, { spec: { tunnelProtocol: 'None' } }, MERGE),
+    by('a SiteNodeSlice', 'PATCH', `${group}/sitenodeslices/s2-0`, { nodes: [] }, MERGE),
+    by('the deletion of a SiteNodeSlice', 'DELETE', `${group}/sitenodeslices/s1-0`),
+    by(
+      'the status of a pool',
+      'PATCH',
+      `${group}/gatewaypools/${poolName('s1')}/status`,
+      { status: { nodes: [] } },
+      MERGE,
+    ),
+    by('a peering of its own', 'POST', `${group}/sitepeerings`, {
+      apiVersion: GROUP_VERSION,
+      kind: 'SitePeering',
+      metadata: { name: 'mine' },
+      spec: { sites: ['s1', 's2'], tunnelProtocol: 'None' },
+    }),
+    by('the Mesh', 'POST', `${group}/meshes`, {
+      apiVersion: GROUP_VERSION,
+      kind: 'Mesh',
+      metadata: { name: 'default' },
+      spec: { relay: { provider: 'external', external: { endpoint: '203.0.113.250:1' } } },
+    }),
+    by('the GatewayPoolNode of a gateway', 'PATCH', `${group}/gatewaypoolnodes/${gateway.name}`, { status: {} }, MERGE),
+    by(
+      'the status of the GatewayPoolNode of a gateway',
+      'PATCH',
+      `${group}/gatewaypoolnodes/${farGateway.name}/status`,
+      gatewayNode(farGateway.name),
+      APPLY,
+    ),
+    by(
+      'an Event about its neighbour',
+      'POST',
+      '/apis/events.k8s.io/v1/namespaces/default/events',
+      event(neighbour.name),
+    ),
+    by(
+      'the Lease of a controller',
+      'PATCH',
+      `/apis/coordination.k8s.io/v1/namespaces/${NAMESPACE}/leases/cidr-allocator`,
+      { spec: { holderIdentity: 'me' } },
+      MERGE,
+    ),
+    by('a Lease in kube-system', 'POST', '/apis/coordination.k8s.io/v1/namespaces/kube-system/leases', {
+      apiVersion: 'coordination.k8s.io/v1',
+      kind: 'Lease',
+      metadata: { name: 'mine' },
+    }),
+    by('the Secrets of our namespace', 'GET', `/api/v1/namespaces/${NAMESPACE}/secrets`),
+    by('a pod', 'POST', `/api/v1/namespaces/${NAMESPACE}/pods`, {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'mine' },
+      spec: { containers: [{ name: 'c', image: 'x' }] },
+    }),
+    by('a token of a controller', 'POST', `/api/v1/namespaces/${NAMESPACE}/serviceaccounts/cidr-allocator/token`, {
+      apiVersion: 'authentication.k8s.io/v1',
+      kind: 'TokenRequest',
+      spec: {},
+    }),
+    by('the deletion of its neighbour’s Node', 'DELETE', nodePath(neighbour.name)),
+  ];
+};
+
+/** What a kubelet may say of its own Node: its addresses and most labels. */
+export const kubeletAttempts = (targets: Targets): Attempt[] => {
+  const { layout, hostile, neighbour, farGateway, farWorker, kubelet } = targets;
+  const own = hostile.internalIps.map((address) => ({ type: 'InternalIP', address }));
+  const claimed = (name: string, addresses: readonly { type: string; address: string }[], says: RegExp): Attempt => ({
+    name,
+    expected: 'reported',
+    async run() {
+      leaveUnattended(hostile.name);
+      const status = { addresses: [...own, ...addresses, { type: 'Hostname', address: hostile.name }] };
+      expectTaken(await kubelet.ask('PATCH', `${nodePath(hostile.name)}/status`, { status }, MERGE));
+      return await expectCondition(layout, `node ${hostile.name}`, says);
+    },
+    undo: async () => attendAgain(hostile.name),
+  });
+  const internal = (...addresses: readonly string[]) => addresses.map((address) => ({ type: 'InternalIP', address }));
+  const outside = /Accepted=False.*(Outside|Address)/;
+  return [
+    claimed('an address of the Internet', internal('8.8.8.8'), outside),
+    claimed('the address of its neighbour', internal(...neighbour.internalIps), /Accepted=False.*Duplicate/),
+    claimed('the address of a node of another site', internal(...farWorker.internalIps), outside),
+    claimed('the external address of another site’s gateway', internal(...farGateway.external!.ips), outside),
+    claimed('the API server’s address', internal(layout.controlPlane.external.ip), outside),
+    claimed(
+      'forty addresses',
+      internal(...Array.from({ length: 40 }, (_, index) => `10.1.7.${index + 1}`)),
+      /Accepted=False/,
+    ),
+    refused(kubelet, 'the label that selects gateways, by the kubelet', [
+      'PATCH',
+      nodePath(hostile.name),
+      { metadata: { labels: { 'node-restriction.kubernetes.io/gateway-of': 's1' } } },
+      MERGE,
+    ]),
+    refused(kubelet, 'other pod CIDRs', [
+      'PATCH',
+      nodePath(hostile.name),
+      { spec: { podCIDRs: ['100.66.0.0/17'] } },
+      MERGE,
+    ]),
+    refused(kubelet, 'the annotations of its neighbour, by the kubelet', [
+      'PATCH',
+      nodePath(neighbour.name),
+      { metadata: { annotations: { [annotations.wireGuardPublicKey]: 'x' } } },
+      MERGE,
+    ]),
+  ];
+};
