@@ -28,6 +28,9 @@ shadow() { echo "$2" >"$DIR/sysctl/${1//\//.}"; mount --bind "$DIR/sysctl/${1//\
 shadow vm/overcommit_memory 1; shadow vm/panic_on_oom 0; shadow kernel/panic 10; shadow kernel/panic_on_oops 1
 shadow kernel/keys/root_maxkeys 1000000; shadow kernel/keys/root_maxbytes 25000000
 
+# Each start of the node is a boot of its own: the machine's boot id would say that it never ended.
+cat /proc/sys/kernel/random/uuid >"$DIR/boot_id"; mount --bind "$DIR/boot_id" /proc/sys/kernel/random/boot_id
+
 # Pods on the host's network get the node's /etc/hosts, which is not the machine's.
 [ -z "${BIN-}" ] || { chmod 644 "$DIR/hosts"; mount --bind "$DIR/hosts" /etc/hosts; }
 
