@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { nodeAppsOf, startAgent } from './agents.ts';
+import { NODE_APPS, nodeAppsOf, startAgent } from './agents.ts';
+import { agentPids } from './cgroups.ts';
 import { inNamespace, run, tryRun } from './command.ts';
 import { pidOf } from './daemon.ts';
 import { type LabLayout, type LabNode, namespaceOf } from './layout.ts';
@@ -38,8 +39,7 @@ export const turnOff = async (node: LabNode): Promise<void> => {
   const pid = initPid(node.name);
   process.kill(pid, 'SIGKILL'); // of the node's pid namespace the first: all others go with it
   const isOff = (): boolean =>
-    pidOf(`node-${node.name}`) === undefined &&
-    (tryRun(['ip', 'netns', 'pids', namespaceOf(node.name)]) ?? '').trim() === '';
+    pidOf(`node-${node.name}`) === undefined && NODE_APPS.every((app) => agentPids(node.name, app).length === 0);
   await timeUntil(`${node.name} is off`, isOff, OFF_MS);
   wipeNetwork(node);
 };
