@@ -206,7 +206,7 @@ export const captureInPod = (pod: Pod, file: string): Promise<() => Promise<void
 
 const capture = async (prefix: readonly string[], device: string, file: string): Promise<() => Promise<void>> => {
   const [program, ...args] = [...prefix, 'tcpdump', '-i', device, '-w', file, '-s', '0', '-U', '-B', '16384'];
-  const child = spawn(program!, args, { stdio: ['ignore', 'ignore', 'pipe'] });
+  const child = spawn(program, args, { stdio: ['ignore', 'ignore', 'pipe'] });
   await new Promise<void>((resolve, reject) => {
     child.once('error', reject);
     child.once('exit', () => reject(new Error('tcpdump ended')));

@@ -245,9 +245,9 @@ const API_SERVERS: readonly [string, { begin(): Promise<void> | void; end(): Pro
   ],
 ];
 
-test.each(API_SERVERS)('an API server %s', TEST, async (_, { begin, end }) => {
+test.each(API_SERVERS)('an API server %s', TEST, async (_, state) => {
   const day = await duringTraffic(layout, worker, async () => {
-    await begin();
+    await state.begin();
     try {
       for (let times = 0; times < 3; times++) {
         await repairsDrift(worker);
@@ -255,7 +255,7 @@ test.each(API_SERVERS)('an API server %s', TEST, async (_, { begin, end }) => {
         await delay(3000);
       }
     } finally {
-      await end();
+      await state.end();
     }
   });
   expect(day).toEqual(NOTHING);

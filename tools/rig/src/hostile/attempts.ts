@@ -39,13 +39,14 @@ const limited = async <T>(what: Promise<T>): Promise<T> => {
 /** Tries one after the other, each on the network as the one before left it. */
 export const tryAll = async (attempts: readonly Attempt[]): Promise<Tried[]> => {
   const tried: Tried[] = [];
-  for (const { name, expected, run, undo } of attempts) {
+  for (const attempt of attempts) {
+    const { name, expected } = attempt;
     try {
-      tried.push({ name, expected, evidence: (await limited(run())).slice(0, 160) });
+      tried.push({ name, expected, evidence: (await limited(attempt.run())).slice(0, 160) });
     } catch (error) {
       tried.push({ name, expected, failure: (error as Error).message });
     } finally {
-      await undo?.();
+      await attempt.undo?.();
     }
   }
   return tried;

@@ -14,13 +14,13 @@ import { captureInPod, podOn, startFlow } from '../scenario.ts';
 import { up } from '../up.ts';
 import { type Attempt, table, type Tried, tryAll } from './attempts.ts';
 import { agentOf, kubeletOf } from './identity.ts';
-import { annotationAttempts, foreignObjectAttempts, kubeletAttempts, type Targets } from './node-objects.attempts.ts';
+import { annotationAttempts, objectAttempts, kubeletAttempts, type Targets } from './node-objects.attempts.ts';
 import { MARK_PORT, packetAttempts } from './node-packets.attempts.ts';
 import { podAttempts } from './pod.attempts.ts';
 
 /** A node and a pod do their worst: flows between the others lose nothing, and nothing forged arrives. */
 
-const layout = layoutOf({ sites: 3, workers: 2 });
+const layout = layoutOf({ sites: 3, workers: 2, ip: 'dual' });
 const nodeNamed = (name: string) => layout.nodes.find((node) => node.name === name)!;
 const work = mkdtempSync(join(tmpdir(), 'unbounded-lab-'));
 
@@ -73,14 +73,15 @@ const whileFlowing = async (attempts: readonly Attempt[], victims: readonly Pod[
   };
 };
 
-const expectInVain = ({ tried, lost, arrived }: Outcome, atLeast: number): void => {
+const IN_VAIN = { succeeded: [], lost: [], arrived: [] };
+
+/** What the attacker came to. */
+const judged = ({ tried, lost, arrived }: Outcome) => {
   console.log(table(tried));
-  expect(
-    tried.filter(({ failure }) => failure !== undefined).map(({ name, failure }) => `${name}: ${failure}`),
-  ).toEqual([]);
-  expect(lost).toEqual([]);
-  expect(arrived).toEqual([]);
-  expect(tried.length).toBeGreaterThanOrEqual(atLeast);
+  const succeeded = tried
+    .filter(({ failure }) => failure !== undefined)
+    .map(({ name, failure }) => `${name}: ${failure}`);
+  return { succeeded, lost, arrived };
 };
 
 const publishedKeys = async (): Promise<ReadonlyMap<string, string>> => {
@@ -111,11 +112,12 @@ test('root on a worker harms no flow between others', { timeout: 900_000 }, asyn
   ];
   const attempts = [
     ...annotationAttempts(targets),
-    ...foreignObjectAttempts(targets),
+    ...objectAttempts(targets),
     ...kubeletAttempts(targets),
     ...packetAttempts({ ...targets, victim, farVictim, bystander }),
   ];
-  expectInVain(await whileFlowing(attempts, [victim, farVictim]), 40);
+  expect(attempts.length).toBeGreaterThanOrEqual(40);
+  expect(judged(await whileFlowing(attempts, [victim, farVictim]))).toEqual(IN_VAIN);
 });
 
 test('a pod harms no flow between others', { timeout: 600_000 }, async () => {
@@ -133,5 +135,6 @@ test('a pod harms no flow between others', { timeout: 600_000 }, async () => {
     victim,
     farVictim,
   });
-  expectInVain(await whileFlowing(attempts, [beside!, victim, farVictim]), 25);
+  expect(attempts.length).toBeGreaterThanOrEqual(25);
+  expect(judged(await whileFlowing(attempts, [beside!, victim, farVictim]))).toEqual(IN_VAIN);
 });

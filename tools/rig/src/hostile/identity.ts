@@ -1,7 +1,6 @@
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readFileSync } from 'node:fs';
 import { agentTokenFile } from '../tokens.ts';
 import { apiServerUrl, type LabLayout, type LabNode } from '../layout.ts';
 import { inNode } from '../node.ts';
@@ -23,7 +22,6 @@ export interface Answer {
 }
 
 export const MERGE = 'application/merge-patch+json';
-export const APPLY = 'application/apply-patch+yaml';
 
 const asking = (layout: LabLayout, node: LabNode, credentials: readonly string[]): Identity['ask'] => {
   const server = apiServerUrl(layout, node.site);

@@ -5,7 +5,7 @@ import { NAMESPACE } from '../tokens.ts';
 import { attendAgain, leaveUnattended } from '../unattended.ts';
 import type { Attempt } from './attempts.ts';
 import { expectCondition } from './evidence.ts';
-import { APPLY, expectRefused, expectTaken, type Identity, MERGE } from './identity.ts';
+import { expectRefused, expectTaken, type Identity, MERGE } from './identity.ts';
 
 /** What root on a worker tries at the API server, by the token of the node's agent and by the kubelet's certificate. */
 
@@ -54,11 +54,7 @@ const published = (
   },
 });
 
-const refused = (
-  by: Identity,
-  name: string,
-  [method, path, body, contentType]: readonly [method: string, path: string, body?: object, contentType?: string],
-): Attempt => ({
+const refused = (by: Identity, name: string, [method, path, body, contentType]: Call): Attempt => ({
   name,
   expected: 'rejected',
   run: async () => expectRefused(await by.ask(method, path, body, contentType)),
@@ -107,110 +103,114 @@ export const annotationAttempts = (targets: Targets): Attempt[] => {
   ];
 };
 
-/** Objects that are not the agent's to write. */
-export const foreignObjectAttempts = ({ hostile, neighbour, farGateway, gateway, agent }: Targets): Attempt[] => {
-  const by = (name: string, ...call: Parameters<typeof refused>[2]): Attempt => refused(agent, name, call);
-  const gatewayNode = (name: string): object => ({
-    apiVersion: GROUP_VERSION,
-    kind: 'GatewayPoolNode',
-    metadata: { name },
-    spec: { nodeName: name, gatewayPool: poolName('s2') },
-  });
-  const event = (node: string): object => ({
-    apiVersion: 'events.k8s.io/v1',
-    kind: 'Event',
-    metadata: { name: `forged-${Date.now()}`, namespace: 'default' },
-    eventTime: new Date().toISOString().replace('Z', '000Z'),
-    reportingController: 'unbounded/node-dataplane',
-    reportingInstance: node,
-    action: 'Forge',
-    reason: 'Forged',
-    type: 'Warning',
-    regarding: { apiVersion: 'v1', kind: 'Node', name: node },
-  });
-  const note = { metadata: { annotations: { [annotations.wireGuardPublicKey]: 'x' } } };
-  return [
-    by('the annotations of its neighbour', 'PATCH', nodePath(neighbour.name), note, MERGE),
-    by('the annotations of another site’s gateway', 'PATCH', nodePath(farGateway.name), note, MERGE),
-    by('its own site label', 'PATCH', nodePath(hostile.name), { metadata: { labels: { [labels.site]: 's2' } } }, MERGE),
-    by(
-      'the label that selects gateways, by the agent',
-      'PATCH',
-      nodePath(hostile.name),
-      { metadata: { labels: { 'node-restriction.kubernetes.io/gateway-of': 's1' } } },
-      MERGE,
-    ),
-    by(
-      'an external address of its own',
-      'PATCH',
-      nodePath(hostile.name),
-      { metadata: { annotations: { 'net.unbounded-cloud.io/external-address': '203.0.113.7' } } },
-      MERGE,
-    ),
-    by('its own pod CIDRs', 'PATCH', nodePath(hostile.name), { spec: { podCIDRs: ['100.66.0.0/17'] } }, MERGE),
-    by('the spec of a Site', 'PATCH', `${group}/sites/s2`, { spec: { tunnelProtocol: 'None' } }, MERGE),
-    by('a SiteNodeSlice', 'PATCH', `${group}/sitenodeslices/s2-0`, { nodes: [] }, MERGE),
-    by('the deletion of a SiteNodeSlice', 'DELETE', `${group}/sitenodeslices/s1-0`),
-    by(
-      'the status of a pool',
-      'PATCH',
-      `${group}/gatewaypools/${poolName('s1')}/status`,
-      { status: { nodes: [] } },
-      MERGE,
-    ),
-    by('a peering of its own', 'POST', `${group}/sitepeerings`, {
+type Call = readonly [method: string, path: string, body?: object, contentType?: string];
+
+const note = { metadata: { annotations: { [annotations.wireGuardPublicKey]: 'x' } } };
+const event = (node: string): object => ({
+  apiVersion: 'events.k8s.io/v1',
+  kind: 'Event',
+  metadata: { name: `forged-${Date.now()}`, namespace: 'default' },
+  eventTime: new Date().toISOString().replace('Z', '000Z'),
+  reportingController: 'unbounded/node-dataplane',
+  reportingInstance: node,
+  action: 'Forge',
+  reason: 'Forged',
+  type: 'Warning',
+  regarding: { apiVersion: 'v1', kind: 'Node', name: node },
+});
+
+/** Fields of its own Node that are not the agent's. */
+const ownNodeCalls = ({ hostile }: Targets): Record<string, Call> => {
+  const own = (patch: object): Call => ['PATCH', nodePath(hostile.name), patch, MERGE];
+  return {
+    'its own site label': own({ metadata: { labels: { [labels.site]: 's2' } } }),
+    'the label that selects gateways, by the agent': own({
+      metadata: { labels: { 'node-restriction.kubernetes.io/gateway-of': 's1' } },
+    }),
+    'an external address of its own': own({
+      metadata: { annotations: { 'net.unbounded-cloud.io/external-address': '203.0.113.7' } },
+    }),
+    'its own pod CIDRs': own({ spec: { podCIDR: '100.66.0.0/17', podCIDRs: ['100.66.0.0/17'] } }),
+    'that its node takes no pods': own({ spec: { unschedulable: true } }),
+  };
+};
+
+/** Our own objects, which only operators and controllers write. */
+const ourObjectCalls = ({ farGateway, gateway }: Targets): Record<string, Call> => ({
+  'the spec of a Site': ['PATCH', `${group}/sites/s2`, { spec: { tunnelProtocol: 'None' } }, MERGE],
+  'a SiteNodeSlice': ['PATCH', `${group}/sitenodeslices/s2-0`, { nodes: [] }, MERGE],
+  'the deletion of a SiteNodeSlice': ['DELETE', `${group}/sitenodeslices/s1-0`],
+  'the status of a pool': ['PATCH', `${group}/gatewaypools/${poolName('s1')}/status`, { status: { nodes: [] } }, MERGE],
+  'a peering of its own': [
+    'POST',
+    `${group}/sitepeerings`,
+    {
       apiVersion: GROUP_VERSION,
       kind: 'SitePeering',
       metadata: { name: 'mine' },
       spec: { sites: ['s1', 's2'], tunnelProtocol: 'None' },
-    }),
-    by('the Mesh', 'POST', `${group}/meshes`, {
+    },
+  ],
+  'the Mesh': [
+    'POST',
+    `${group}/meshes`,
+    {
       apiVersion: GROUP_VERSION,
       kind: 'Mesh',
       metadata: { name: 'default' },
       spec: { relay: { provider: 'external', external: { endpoint: '203.0.113.250:1' } } },
-    }),
-    by('the GatewayPoolNode of a gateway', 'PATCH', `${group}/gatewaypoolnodes/${gateway.name}`, { status: {} }, MERGE),
-    by(
-      'the status of the GatewayPoolNode of a gateway',
-      'PATCH',
-      `${group}/gatewaypoolnodes/${farGateway.name}/status`,
-      gatewayNode(farGateway.name),
-      APPLY,
-    ),
-    by(
-      'an Event about its neighbour',
-      'POST',
-      '/apis/events.k8s.io/v1/namespaces/default/events',
-      event(neighbour.name),
-    ),
-    by(
-      'the Lease of a controller',
-      'PATCH',
-      `/apis/coordination.k8s.io/v1/namespaces/${NAMESPACE}/leases/cidr-allocator`,
-      { spec: { holderIdentity: 'me' } },
-      MERGE,
-    ),
-    by('a Lease in kube-system', 'POST', '/apis/coordination.k8s.io/v1/namespaces/kube-system/leases', {
-      apiVersion: 'coordination.k8s.io/v1',
-      kind: 'Lease',
-      metadata: { name: 'mine' },
-    }),
-    by('the Secrets of our namespace', 'GET', `/api/v1/namespaces/${NAMESPACE}/secrets`),
-    by('a pod', 'POST', `/api/v1/namespaces/${NAMESPACE}/pods`, {
+    },
+  ],
+  'the GatewayPoolNode of its gateway': ['PATCH', `${group}/gatewaypoolnodes/${gateway.name}`, note, MERGE],
+  'the status of another site’s GatewayPoolNode': [
+    'PATCH',
+    `${group}/gatewaypoolnodes/${farGateway.name}/status`,
+    { status: { reachableSites: [] } },
+    MERGE,
+  ],
+  'the deletion of a GatewayPoolNode': ['DELETE', `${group}/gatewaypoolnodes/${farGateway.name}`],
+});
+
+/** Objects of others. */
+const foreignCalls = ({ neighbour, farGateway }: Targets): Record<string, Call> => ({
+  'the annotations of its neighbour': ['PATCH', nodePath(neighbour.name), note, MERGE],
+  'the annotations of another site’s gateway': ['PATCH', nodePath(farGateway.name), note, MERGE],
+  'an Event about its neighbour': ['POST', '/apis/events.k8s.io/v1/namespaces/default/events', event(neighbour.name)],
+  'the Lease of a controller': [
+    'PATCH',
+    `/apis/coordination.k8s.io/v1/namespaces/${NAMESPACE}/leases/cidr-allocator`,
+    { spec: { holderIdentity: 'me' } },
+    MERGE,
+  ],
+  'a Lease in kube-system': [
+    'POST',
+    '/apis/coordination.k8s.io/v1/namespaces/kube-system/leases',
+    { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name: 'mine' } },
+  ],
+  'the Secrets of our namespace': ['GET', `/api/v1/namespaces/${NAMESPACE}/secrets`],
+  'a pod': [
+    'POST',
+    `/api/v1/namespaces/${NAMESPACE}/pods`,
+    {
       apiVersion: 'v1',
       kind: 'Pod',
       metadata: { name: 'mine' },
       spec: { containers: [{ name: 'c', image: 'x' }] },
-    }),
-    by('a token of a controller', 'POST', `/api/v1/namespaces/${NAMESPACE}/serviceaccounts/cidr-allocator/token`, {
-      apiVersion: 'authentication.k8s.io/v1',
-      kind: 'TokenRequest',
-      spec: {},
-    }),
-    by('the deletion of its neighbour’s Node', 'DELETE', nodePath(neighbour.name)),
-  ];
-};
+    },
+  ],
+  'a token of a controller': [
+    'POST',
+    `/api/v1/namespaces/${NAMESPACE}/serviceaccounts/cidr-allocator/token`,
+    { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} },
+  ],
+  'the deletion of its neighbour’s Node': ['DELETE', nodePath(neighbour.name)],
+});
+
+/** What is not the agent's to write, or to read. */
+export const objectAttempts = (targets: Targets): Attempt[] =>
+  Object.entries({ ...ownNodeCalls(targets), ...ourObjectCalls(targets), ...foreignCalls(targets) }).map(
+    ([name, call]) => refused(targets.agent, name, call),
+  );
 
 /** What a kubelet may say of its own Node: its addresses and most labels. */
 export const kubeletAttempts = (targets: Targets): Attempt[] => {
@@ -249,7 +249,7 @@ export const kubeletAttempts = (targets: Targets): Attempt[] => {
     refused(kubelet, 'other pod CIDRs', [
       'PATCH',
       nodePath(hostile.name),
-      { spec: { podCIDRs: ['100.66.0.0/17'] } },
+      { spec: { podCIDR: '100.66.0.0/17', podCIDRs: ['100.66.0.0/17'] } },
       MERGE,
     ]),
     refused(kubelet, 'the annotations of its neighbour, by the kubelet', [
