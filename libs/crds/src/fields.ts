@@ -34,19 +34,58 @@ const cidrRules: readonly CelRule[] = [
   },
 ];
 
+/**
+ * Blocks of nodes, pods and destinations are routed, so they hold unicast addresses only. Minimum lengths: the largest private
+ * IPv4 block is a /8; no operator holds more than a /16 of IPv6, and a shorter prefix is a default route in disguise.
+ * With them, the block's first address decides about every special range but 169.254.0.0/16.
+ */
+const routableRules: readonly CelRule[] = [
+  {
+    rule: '!isCIDR(self) || cidr(self).prefixLength() >= (cidr(self).ip().family() == 4 ? 8 : 16)',
+    message: 'must have a prefix length of at least 8 (IPv4) or 16 (IPv6)',
+    messageExpression: `'"' + self + '" is too wide: the prefix length must be at least 8 (IPv4) or 16 (IPv6), as in 10.0.0.0/8'`,
+  },
+  {
+    rule: `!isCIDR(self) || (cidr(self).ip().isGlobalUnicast() && !self.startsWith('0.') && !(cidr(self).ip().family() == 4 && cidr(self).containsCIDR('169.254.0.0/16')))`,
+    message: 'must hold unicast addresses only, no loopback, link-local, multicast or unspecified ones',
+    messageExpression: `'"' + self + '" holds loopback, link-local, multicast or unspecified addresses: write a block of unicast addresses like 10.1.0.0/16'`,
+  },
+];
+
 /** An address block with no host bits set. */
-export const cidr = (description: string): Schema<string> =>
-  string({ description, maxLength: LONGEST_CIDR, rules: cidrRules });
+export const cidr = (description: string, rules: readonly CelRule[] = cidrRules): Schema<string> =>
+  string({ description, maxLength: LONGEST_CIDR, rules });
+
+interface CidrListOptions {
+  readonly minItems?: number;
+  readonly maxItems: number;
+}
 
 /** No value twice, nor none. */
-export const cidrs = (description: string, options: { readonly minItems?: number; readonly maxItems: number }) =>
+export const cidrs = (description: string, options: CidrListOptions) =>
   list(cidr('192.0.2.0/24 or 2001:db8::/32'), { description, as: 'set', ...options });
+
+/** {@link cidrs} to which packets are routed. */
+export const routableCidrs = (description: string, options: CidrListOptions) =>
+  list(cidr('192.0.2.0/24 or 2001:db8::/32', [...cidrRules, ...routableRules]), {
+    description,
+    as: 'set',
+    ...options,
+  });
+
+/** Entries of a node's lists of addresses and blocks: what is more of a Node is not listed. */
+export const MAX_NODE_ADDRESSES = 32;
 
 /** Addresses or blocks that our own controllers write; not checked again. */
 export const addressTexts = (description: string) =>
-  list(string({ maxLength: LONGEST_ADDRESS }), { description, as: 'atomic', maxItems: 32 });
+  list(string({ maxLength: LONGEST_ADDRESS }), { description, as: 'atomic', maxItems: MAX_NODE_ADDRESSES });
 export const cidrTexts = (description: string) =>
-  list(string({ maxLength: LONGEST_CIDR }), { description, as: 'atomic', maxItems: 32 });
+  list(string({ maxLength: LONGEST_CIDR }), { description, as: 'atomic', maxItems: MAX_NODE_ADDRESSES });
+
+/** 32 bytes in canonical base64 (RFC 4648 4): 44 characters, of which the last but one has its two low bits clear. */
+export const WIREGUARD_KEY_PATTERN = '^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$';
+export const wireGuardKey = (description: string): Schema<string> =>
+  string({ description, maxLength: 44, pattern: WIREGUARD_KEY_PATTERN });
 
 export const objectName = (description: string): Schema<string> =>
   string({ description, minLength: 1, maxLength: LONGEST_NAME });
@@ -72,7 +111,7 @@ export type TunnelProtocol = (typeof TUNNEL_PROTOCOLS)[number];
 export const capabilities = () =>
   optional(
     list(string({ maxLength: 32 }), {
-      description: 'Tunnel protocols that the node can do, by name; absent: the node has not said yet.',
+      description: 'Tunnel protocols that the node supports, by name; absent: not yet reported.',
       as: 'set',
       maxItems: 16,
     }),
@@ -88,7 +127,7 @@ export const keyRotation = {
     }),
   ),
   wireGuardNextPublicKey: optional(
-    string({ description: 'Base64. The key that follows wireGuardPublicKey, while both are in use.', maxLength: 64 }),
+    wireGuardKey('Base64. The key that follows wireGuardPublicKey, while both are in use.'),
   ),
 };
 

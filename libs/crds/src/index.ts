@@ -1,4 +1,10 @@
-export { type Condition, TUNNEL_PROTOCOLS, type TunnelProtocol } from './fields.ts';
+export {
+  type Condition,
+  MAX_NODE_ADDRESSES,
+  TUNNEL_PROTOCOLS,
+  type TunnelProtocol,
+  WIREGUARD_KEY_PATTERN,
+} from './fields.ts';
 export {
   type CustomResourceDefinition,
   defineKind,

@@ -29,6 +29,11 @@ export const annotations = {
   tunnelMtu: `${API_GROUP}/tunnel-mtu`,
   /** The tunnel protocols the node can do, comma-separated. Written by the node agent. */
   tunnelProtocols: `${API_GROUP}/tunnel-protocols`,
+  /**
+   * External addresses of a gateway: IP addresses or DNS names, comma-separated. Takes precedence over addresses of type
+   * ExternalIP in the Node's status. Written by people; neither the node agent nor the kubelet may write it.
+   */
+  externalAddress: `${API_GROUP}/external-address`,
 } as const;
 
 /** On Site and GatewayPool while nodes depend on them: a delete waits until the last one is gone. */

@@ -25,3 +25,4 @@ export {
   tryParsePrefix,
   withoutCovered,
 } from './prefix.ts';
+export { SHORTEST_BLOCK, type SpecialRange, specialRangeIn, specialRangeOf } from './special.ts';

@@ -1,3 +1,18 @@
+export { type Claim, holdersOf, lostPrefixes, type PrefixClaim, type PrefixLoss } from './claims.ts';
+export { type ExternalAddresses, parseExternalAddresses } from './external-address.ts';
+export { listed } from './listed.ts';
 export { keyRotationOf, type NodeFacts, nodeFacts, nodeFingerprint, type NodeObject } from './node-facts.ts';
-export { type Ineligible, isExternal, isSelected, poolOf, whyIneligible } from './pool-match.ts';
+export { type NodeProblem, type NodeProblemReason, quote } from './node-problem.ts';
+export {
+  canKubeletSet,
+  type Ineligible,
+  isExternal,
+  isSelected,
+  isSelectorProtected,
+  poolOf,
+  whyIneligible,
+} from './pool-match.ts';
+export { type NodeRecord, readRecords } from './records.ts';
+export { type SettledNode, type SettlementWorld, settleNodes } from './settle.ts';
+export { type SiteBlocks, siteBlocks } from './site-blocks.ts';
 export { compareSites, indexSites, type SiteIndex, type SiteOverlap } from './site-match.ts';

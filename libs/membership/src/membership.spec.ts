@@ -2,7 +2,16 @@ import { type GatewayPool, type Site } from '@unbounded/crds';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 
-import { indexSites, keyRotationOf, nodeFacts, nodeFingerprint, type NodeObject, poolOf } from './index.ts';
+import {
+  indexSites,
+  isSelected,
+  isSelectorProtected,
+  keyRotationOf,
+  nodeFacts,
+  nodeFingerprint,
+  type NodeObject,
+  poolOf,
+} from './index.ts';
 
 const site = (name: string, nodeCidrs: string[], creationTimestamp = '2026-01-01T00:00:00Z'): Site => ({
   apiVersion: 'net.unbounded-cloud.io/v1alpha1',
@@ -58,7 +67,8 @@ test('the order of the sites does not matter', () => {
   );
 });
 
-const key = { 'net.unbounded-cloud.io/wg-pubkey': 'k' };
+const keyOf = (seed: number): string => Buffer.alloc(32, seed).toString('base64');
+const key = { 'net.unbounded-cloud.io/wg-pubkey': keyOf(1) };
 test.each([
   ['without a key no pool', [pool('a')], node([['ExternalIP', '192.0.2.1']], { labels: { gw: 'yes' } }), undefined],
   [
@@ -83,39 +93,36 @@ test.each([
   ],
 ])('%s', (_, pools, object, want) => expect(poolOf(nodeFacts(object), pools)?.metadata.name).toBe(want));
 
-test('podCIDRs win over podCIDR, and what is no block is kept as text only', () => {
-  const object = { ...node([]), spec: { podCIDR: '10.0.0.0/24', podCIDRs: ['10.0.0.0/24', 'x', '2001:db8::/64'] } };
-  expect(nodeFacts(object).podCIDRs).toHaveLength(3);
-  expect(nodeFacts(object).podPrefixes).toHaveLength(2);
+test('podCIDRs win over podCIDR', () => {
+  const object = { ...node([]), spec: { podCIDR: '10.0.0.0/24', podCIDRs: ['10.0.0.0/24', '2001:db8::/64'] } };
+  expect(nodeFacts(object).podCIDRs).toEqual(['10.0.0.0/24', '2001:db8::/64']);
   expect(nodeFacts({ ...node([]), spec: { podCIDR: '10.0.0.0/24' } }).podCIDRs).toEqual(['10.0.0.0/24']);
 });
 
-test('whatever a Node says of itself, it is read without an error and to the same facts', () => {
-  const text = fc.oneof(
-    fc.string({ maxLength: 60 }),
-    fc.ipV4(),
-    fc.ipV6(),
-    fc.constantFrom('10.0.0.0/24', 'fd00::/64', '10.0.0.1/8', ''),
+test.each<[string, Record<string, string>, readonly string[] | undefined, boolean]>([
+  ['a label of the cluster’s own', { 'gateway-of': 'a' }, undefined, false],
+  [
+    'a label that a kubelet has anyway',
+    { 'kubernetes.io/hostname': 'a', 'node.kubernetes.io/x': 'y' },
+    undefined,
+    false,
+  ],
+  ['a look-alike domain', { 'node-restriction.kubernetes.io.example.com/gw': 'a' }, undefined, false],
+  ['a label of node-restriction', { 'node-restriction.kubernetes.io/gateway-of': 'a', any: 'x' }, undefined, true],
+  ['another label of Kubernetes', { 'node-role.kubernetes.io/gateway': '' }, undefined, true],
+  ['node names', { 'gateway-of': 'a' }, ['n1'], true],
+])('%s: is the selector protected from kubelets', (_, nodeSelector, nodeNames, want) => {
+  const { spec, ...rest } = pool('p');
+  expect(isSelectorProtected({ ...rest, spec: { ...spec, nodeSelector, ...(nodeNames ? { nodeNames } : {}) } })).toBe(
+    want,
   );
-  const object = fc.record({
-    metadata: fc.record({
-      name: fc.string(),
-      annotations: fc.dictionary(fc.constantFrom(...Object.keys(key), 'net.unbounded-cloud.io/tunnel-protocols'), text),
-    }),
-    spec: fc.record({ podCIDR: text, podCIDRs: fc.array(text, { maxLength: 3 }) }),
-    status: fc.record({
-      addresses: fc.array(fc.record({ type: fc.constantFrom('InternalIP', 'ExternalIP', 'Hostname'), address: text }), {
-        maxLength: 4,
-      }),
-    }),
-  });
-  fc.assert(
-    fc.property(object, (random) => {
-      const facts = nodeFacts(random);
-      expect(facts.internalAddresses).toHaveLength(facts.internalIPs.length);
-      expect(nodeFingerprint(structuredClone(random))).toBe(nodeFingerprint(random));
-    }),
-  );
+});
+
+test('a pool that names nodes selects no others, whatever their labels', () => {
+  const named = { ...pool('p'), spec: { ...pool('p').spec, nodeNames: ['n1'] } };
+  expect(isSelected(named, { name: 'n1', labels: { gw: 'yes' } })).toBe(true);
+  expect(isSelected(named, { name: 'n2', labels: { gw: 'yes' } })).toBe(false);
+  expect(isSelected(named, { name: 'n1', labels: {} })).toBe(false);
 });
 
 test('a heartbeat does not change the fingerprint, a new address does', () => {
@@ -133,8 +140,8 @@ test.each<[string, Record<string, string>, object]>([
   ['a node that never exchanged its key says nothing of it', {}, {}],
   [
     'a key that is being exchanged comes with the one that follows',
-    { 'wg-key-generation': '3', 'wg-next-pubkey': 'n' },
-    { wireGuardKeyGeneration: 3, wireGuardNextPublicKey: 'n' },
+    { 'wg-key-generation': '3', 'wg-next-pubkey': keyOf(2) },
+    { wireGuardKeyGeneration: 3, wireGuardNextPublicKey: keyOf(2) },
   ],
   ['a generation that is no number counts as absent', { 'wg-key-generation': '-1', 'wg-next-pubkey': '' }, {}],
 ])('%s', (_, notes, want) => {

@@ -1,7 +1,6 @@
 import {
   addressTexts,
   capabilities,
-  cidrs,
   cidrTexts,
   conditions,
   keyRotation,
@@ -9,14 +8,17 @@ import {
   nameFitsLabel,
   nodeName,
   objectName,
+  routableCidrs,
   SPEC,
   STATUS,
+  wireGuardKey,
 } from '../fields.ts';
 import { defineKind, type ObjectOf, type SpecOf, type StatusOf } from '../kind.ts';
 import { LAST_GATEWAY_WIREGUARD_PORT, MESH_WIREGUARD_PORT } from '../names.ts';
 import { type Infer, integer, list, map, object, oneOf, optional, string } from '../schema.ts';
 
-const names = (description: string) => list(string({ maxLength: 63 }), { description, as: 'set', maxItems: 1000 });
+/** Atomic: an entry that another field manager added goes with the next write of the whole list. */
+const names = (description: string) => list(string({ maxLength: 63 }), { description, as: 'atomic', maxItems: 1000 });
 
 const gateway = object({
   name: nodeName('name of the Node'),
@@ -24,7 +26,7 @@ const gateway = object({
   internalIPs: optional(addressTexts('Internal addresses.')),
   externalIPs: optional(addressTexts('External addresses; an External pool uses the first as endpoint.')),
   healthEndpoints: optional(addressTexts('First address of each pod block: what probes are sent to.')),
-  wireGuardPublicKey: string({ description: 'Base64.', maxLength: 64 }),
+  wireGuardPublicKey: wireGuardKey('Base64.'),
   ...keyRotation,
   gatewayWireguardPort: optional(
     integer({
@@ -74,11 +76,21 @@ export const gatewayPoolKind = defineKind({
             }),
           ),
           nodeSelector: map(string({ maxLength: 63 }), {
-            description: 'Labels that a gateway node has, all of them.',
+            description:
+              'Labels that a gateway node has, all of them. Use at least one that a kubelet cannot set on its own Node: node-restriction.kubernetes.io/NAME.',
             minProperties: 1,
             maxProperties: 32,
           }),
-          routedCidrs: optional(cidrs('Further destinations behind the pool.', { maxItems: 256 })),
+          nodeNames: optional(
+            list(nodeName('name of the Node'), {
+              description:
+                'Nodes that can be gateways, if they have the labels too; absent: every node with the labels.',
+              as: 'set',
+              minItems: 1,
+              maxItems: 1000,
+            }),
+          ),
+          routedCidrs: optional(routableCidrs('Further destinations behind the pool.', { maxItems: 256 })),
           ...linkSettings,
         },
         SPEC,

@@ -9,8 +9,10 @@ import {
   nameFitsLabel,
   nodeName,
   objectName,
+  routableCidrs,
   SPEC,
   STATUS,
+  wireGuardKey,
 } from '../fields.ts';
 import { defineKind, type ObjectOf, type SpecOf } from '../kind.ts';
 import { MAX_SLICE_NODES } from '../names.ts';
@@ -43,10 +45,13 @@ const podCidrAssignment = object(
       boolean({ description: 'false: no node gets a block from here, but the blocks are still routed.' }),
       true,
     ),
-    cidrBlocks: cidrs('Pools that node blocks are cut from, IPv4 and IPv6; used in this order within a family.', {
-      minItems: 1,
-      maxItems: 64,
-    }),
+    cidrBlocks: routableCidrs(
+      'Pools that node blocks are cut from, IPv4 and IPv6; used in this order within a family.',
+      {
+        minItems: 1,
+        maxItems: 64,
+      },
+    ),
     nodeBlockSizes: optional(
       object(
         {
@@ -114,7 +119,7 @@ export const siteKind = defineKind({
     {
       spec: object(
         {
-          nodeCidrs: cidrs('A node with an internal address in one of these is in the site.', {
+          nodeCidrs: routableCidrs('A node with an internal address in one of these is in the site.', {
             minItems: 1,
             maxItems: 256,
           }),
@@ -164,9 +169,7 @@ export type SiteSpec = SpecOf<typeof siteKind>;
 
 const siteNode = object({
   name: nodeName('name of the Node'),
-  wireGuardPublicKey: optional(
-    string({ description: 'Base64; absent until the node agent has published it.', maxLength: 64 }),
-  ),
+  wireGuardPublicKey: optional(wireGuardKey('Base64; absent until the node agent has published it.')),
   ...keyRotation,
   internalIPs: optional(addressTexts('Internal addresses in the order of the Node’s status.')),
   podCIDRs: optional(cidrTexts('The blocks of the node.')),

@@ -1,0 +1,56 @@
+import { type Gateway, type GatewayPool, type SiteNode, type SiteNodeSlice } from '@unbounded/crds';
+import { formatAddress, formatPrefix, tryParsePrefix } from '@unbounded/ip';
+
+import { tryParseAddress } from './external-address.ts';
+
+/** What slices and pool status list for a node: the order in which claims were accepted survives restarts there. */
+export interface NodeRecord {
+  /** Current and next WireGuard keys. */
+  readonly keys: ReadonlySet<string>;
+  /** Internal and external, canonical. */
+  readonly addresses: ReadonlySet<string>;
+  readonly externalIPs: readonly string[];
+  /** Canonical. */
+  readonly podCIDRs: ReadonlySet<string>;
+}
+
+const NOTHING: NodeRecord = { keys: new Set(), addresses: new Set(), externalIPs: [], podCIDRs: new Set() };
+
+const canonicalAddresses = (texts: readonly string[]): string[] =>
+  texts.flatMap((text) => {
+    const address = tryParseAddress(text);
+    return address ? [formatAddress(address)] : [];
+  });
+
+const canonicalBlocks = (texts: readonly string[]): string[] =>
+  texts.flatMap((text) => {
+    const prefix = tryParsePrefix(text);
+    return prefix ? [formatPrefix(prefix)] : [];
+  });
+
+const withEntry = (record: NodeRecord, entry: SiteNode | Gateway): NodeRecord => {
+  const externalIPs = 'externalIPs' in entry ? canonicalAddresses(entry.externalIPs ?? []) : [];
+  const keys = [entry.wireGuardPublicKey, entry.wireGuardNextPublicKey].filter(
+    (key) => key !== undefined && key !== '',
+  );
+  return {
+    keys: new Set([...record.keys, ...(keys as string[])]),
+    addresses: new Set([...record.addresses, ...canonicalAddresses(entry.internalIPs ?? []), ...externalIPs]),
+    externalIPs: [...record.externalIPs, ...externalIPs],
+    podCIDRs: new Set([...record.podCIDRs, ...canonicalBlocks(entry.podCIDRs ?? [])]),
+  };
+};
+
+/** The record of a node by name; an empty one for a node that nothing lists. */
+export const readRecords = (
+  slices: readonly SiteNodeSlice[],
+  pools: readonly GatewayPool[],
+): ((node: string) => NodeRecord) => {
+  const records = new Map<string, NodeRecord>();
+  const entries = [
+    ...slices.flatMap(({ nodes }): readonly (SiteNode | Gateway)[] => nodes ?? []),
+    ...pools.flatMap(({ status }): readonly (SiteNode | Gateway)[] => status?.nodes ?? []),
+  ];
+  for (const entry of entries) records.set(entry.name, withEntry(records.get(entry.name) ?? NOTHING, entry));
+  return (node) => records.get(node) ?? NOTHING;
+};

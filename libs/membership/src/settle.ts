@@ -1,0 +1,154 @@
+import { annotations, type GatewayPool, type Site, type SiteNodeSlice } from '@unbounded/crds';
+import { formatPrefix, type Prefix } from '@unbounded/ip';
+
+import { type Claim, holdersOf, lostPrefixes, type PrefixLoss } from './claims.ts';
+import { confine, withAddresses, withBlocks } from './confinement.ts';
+import { type NodeFacts } from './node-facts.ts';
+import { type NodeProblem } from './node-problem.ts';
+import { isSelected } from './pool-match.ts';
+import { type NodeRecord, readRecords } from './records.ts';
+import { indexSites } from './site-match.ts';
+
+/** Everything that decides which node may use which key, address and block. Both controllers see all of it. */
+export interface SettlementWorld {
+  readonly nodes: readonly NodeFacts[];
+  readonly sites: readonly Site[];
+  readonly pools: readonly GatewayPool[];
+  readonly slices: readonly SiteNodeSlice[];
+}
+
+/** A node with what it may use of what it claims. */
+export interface SettledNode {
+  readonly facts: NodeFacts;
+  /** The Site that the node is in by its internal addresses. */
+  readonly site: Site | undefined;
+  /** What its pool or slice lists now. */
+  readonly record: NodeRecord;
+  /** All that is not used, and why. */
+  readonly problems: readonly NodeProblem[];
+}
+
+const ageOf = ({ createdAt, uid, name }: NodeFacts): string => `${createdAt} ${uid} ${name}`;
+
+const claimOf = ({ facts }: SettledNode, isRecorded: boolean): Claim => ({
+  node: facts.name,
+  strength: isRecorded ? 1 : 2,
+  age: ageOf(facts),
+});
+
+const keysOf = ({ wireGuardPublicKey, wireGuardNextPublicKey }: NodeFacts): string[] =>
+  [wireGuardPublicKey, wireGuardNextPublicKey].filter((key) => key !== undefined);
+
+const keyClaims = (node: SettledNode): (readonly [string, Claim])[] =>
+  keysOf(node.facts).map((key) => [key, claimOf(node, node.record.keys.has(key))] as const);
+
+const addressClaims = (node: SettledNode): (readonly [string, Claim])[] => {
+  const { internalIPs, externalIPs, isExternalAnnotated } = node.facts;
+  const claim = (text: string) => claimOf(node, node.record.addresses.has(text));
+  return [
+    ...internalIPs.map((text) => [text, claim(text)] as const),
+    ...externalIPs.map(
+      (text) => [text, isExternalAnnotated ? ({ ...claim(text), strength: 0 } as const) : claim(text)] as const,
+    ),
+  ];
+};
+
+const settleKeys = (node: SettledNode, holders: ReadonlyMap<string, string>): SettledNode => {
+  const taken = (key: string | undefined): string | undefined => {
+    const holder = key === undefined ? undefined : holders.get(key);
+    return holder === node.facts.name ? undefined : holder;
+  };
+  const { wireGuardPublicKey: key, wireGuardNextPublicKey: next, wireGuardKeyGeneration, ...rest } = node.facts;
+  const tell = (field: string, text: string, holder: string, file: string): NodeProblem => ({
+    reason: 'WireGuardKeyTaken',
+    field: `metadata.annotations[${field}]`,
+    message: `the WireGuard public key ${text} is that of node ${holder}, which was listed with it first: delete ${file} on this node and restart its agent; if the key is this node's, delete the Node ${holder}`,
+  });
+  const [holder, nextHolder] = [taken(key), taken(next)];
+  if (holder !== undefined) {
+    const problem = tell(annotations.wireGuardPublicKey, key!, holder, '/etc/wireguard/server.priv');
+    return { ...node, facts: rest, problems: [...node.problems, problem] };
+  }
+  if (nextHolder === undefined) return node;
+  const problem = tell(annotations.wireGuardNextPublicKey, next!, nextHolder, '/etc/wireguard/server.next.priv');
+  const facts: NodeFacts = {
+    ...rest,
+    ...(key === undefined ? {} : { wireGuardPublicKey: key }),
+    ...(wireGuardKeyGeneration === undefined ? {} : { wireGuardKeyGeneration }),
+  };
+  return { ...node, facts, problems: [...node.problems, problem] };
+};
+
+const settleAddresses = (node: SettledNode, holders: ReadonlyMap<string, string>): SettledNode => {
+  const { name, internalIPs, externalIPs, isExternalAnnotated } = node.facts;
+  const isOurs = (text: string): boolean => holders.get(text) === name;
+  const lost = [...internalIPs, ...(isExternalAnnotated ? [] : externalIPs)].filter((text) => !isOurs(text));
+  if (lost.length === 0) return node;
+  const problems = [...new Set(lost)].map((text): NodeProblem => ({
+    reason: 'AddressTaken',
+    field: 'status.addresses',
+    message: `the address ${text} is that of node ${holders.get(text)}, which was listed with it first: correct the kubelet's --node-ip, or delete the Node ${holders.get(text)} if it is gone; an external address that nodes share goes into the annotation ${annotations.externalAddress}`,
+  }));
+  const facts = withAddresses(node.facts, isOurs);
+  return {
+    ...node,
+    facts: isExternalAnnotated ? facts : { ...facts, externalIPs: externalIPs.filter(isOurs) },
+    problems: [...node.problems, ...problems],
+  };
+};
+
+const settleBlocks = (node: SettledNode, losses: readonly PrefixLoss[]): SettledNode => {
+  if (losses.length === 0) return node;
+  const lost = new Set<Prefix>(losses.map(({ prefix }) => prefix));
+  const problems = losses.map(({ prefix, holder, held }): NodeProblem => ({
+    reason: 'PodCIDRTaken',
+    field: 'spec.podCIDRs',
+    message: `${formatPrefix(prefix)} overlaps ${formatPrefix(held)} of node ${holder}, which was listed with it first, and is not routed: delete this Node object and register the node anew, so that it gets other pod CIDRs`,
+  }));
+  return {
+    ...node,
+    facts: withBlocks(node.facts, (prefix) => !lost.has(prefix)),
+    problems: [...node.problems, ...problems],
+  };
+};
+
+const groupByNode = (losses: readonly PrefixLoss[]): ReadonlyMap<string, readonly PrefixLoss[]> =>
+  Map.groupBy(losses, ({ node }) => node);
+
+/**
+ * What each node may use. A key, an address or a block stays with the node that slices or pool status list with it, for as
+ * long as that node claims it; of new claims the older Node's counts. A node that is in no Site and that no pool selects is
+ * listed nowhere and claims nothing.
+ */
+export const settleNodes = ({ nodes, sites, pools, slices }: SettlementWorld): readonly SettledNode[] => {
+  const index = indexSites(sites);
+  const recordOf = readRecords(slices, pools);
+  const settled = nodes.map((facts): SettledNode => {
+    const site = index.siteOf(facts);
+    const record = recordOf(facts.name);
+    if (!site && !pools.some((pool) => isSelected(pool, facts)))
+      return { facts, site, record, problems: facts.problems };
+    const confined = confine(facts, site, sites, record);
+    return { facts: confined.facts, site, record, problems: [...facts.problems, ...confined.problems] };
+  });
+  const isListable = ({ facts, site }: SettledNode): boolean =>
+    site !== undefined || pools.some((pool) => isSelected(pool, facts));
+  const claimants = settled.filter(isListable);
+  const keyHolders = holdersOf(claimants.flatMap(keyClaims));
+  const addressHolders = holdersOf(claimants.flatMap(addressClaims));
+  const losses = groupByNode(
+    lostPrefixes(
+      claimants.flatMap((node) =>
+        node.facts.podPrefixes.map((prefix) => ({
+          ...claimOf(node, node.record.podCIDRs.has(formatPrefix(prefix))),
+          prefix,
+        })),
+      ),
+    ),
+  );
+  return settled.map((node) =>
+    isListable(node)
+      ? settleBlocks(settleAddresses(settleKeys(node, keyHolders), addressHolders), losses.get(node.facts.name) ?? [])
+      : node,
+  );
+};
