@@ -21,9 +21,18 @@ export const membershipMetrics = (metrics: Metrics): MembershipMetrics => {
     name: 'unbounded_net_controller_nodes_without_site',
     help: 'Nodes whose internal addresses are in no Site.',
   });
+  const problems = metrics.gauge({
+    name: 'unbounded_net_controller_node_problems',
+    help: 'Nodes that state something that is not used, by reason; the Node has the condition UnboundedNodeAccepted=False.',
+    labels: ['reason'],
+  });
   return {
-    state: ({ sites, homelessCount }) => {
+    state: ({ sites, homelessCount, findings }) => {
       homeless.set(homelessCount);
+      problems.reset();
+      for (const finding of findings) {
+        for (const reason of new Set(finding.problems.map((problem) => problem.reason))) problems.inc({ reason });
+      }
       for (const gauge of [nodes, slices, overlaps]) gauge.reset();
       for (const plan of sites) {
         const site = plan.site.metadata.name;

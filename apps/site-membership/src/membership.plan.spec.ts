@@ -6,6 +6,7 @@ import { expect, test } from 'vitest';
 import { planMembership } from './membership.plan.ts';
 import { diffSlices, planSlices } from './slices.plan.ts';
 
+const keyOf = (name: string): string => Buffer.alloc(32, name.padEnd(4, '-')).toString('base64');
 const apiVersion = 'net.unbounded-cloud.io/v1alpha1';
 const site = (name: string, nodeCidrs = ['10.1.0.0/16']): Site => ({
   apiVersion,
@@ -24,12 +25,12 @@ const node = ({ name, hasKey = true, isSelected = false, hasExternal = false }: 
     metadata: {
       name,
       labels: isSelected ? { gateway: 'p' } : {},
-      annotations: hasKey ? { 'net.unbounded-cloud.io/wg-pubkey': 'k' } : {},
+      annotations: hasKey ? { 'net.unbounded-cloud.io/wg-pubkey': keyOf(name) } : {},
     },
     status: {
       addresses: [
-        { type: 'InternalIP', address: '10.1.0.1' },
-        ...(hasExternal ? [{ type: 'ExternalIP', address: '192.0.2.1' }] : []),
+        { type: 'InternalIP', address: `10.1.${Number(name.slice(1)) >> 8}.${Number(name.slice(1)) & 255}` },
+        ...(hasExternal ? [{ type: 'ExternalIP', address: `192.0.2.${Number(name.slice(1)) + 1}` }] : []),
       ],
     },
   });
@@ -38,7 +39,7 @@ const pool = (listed: readonly string[], type: 'External' | 'Internal' = 'Extern
   kind: 'GatewayPool',
   metadata: { name: 'p' },
   spec: { type, nodeSelector: { gateway: 'p' } },
-  status: { nodes: listed.map((name) => ({ name, wireGuardPublicKey: 'k' })) },
+  status: { nodes: listed.map((name) => ({ name, wireGuardPublicKey: keyOf(name) })) },
 });
 const many = (count: number): NodeFacts[] =>
   Array.from({ length: count }, (_, index) => node({ name: `n${String(index).padStart(5, '0')}` }));
@@ -72,7 +73,13 @@ test('no node is ever in neither a slice nor a pool', () => {
       (inits, type) => {
         const nodes = inits.map((entry, index) => node({ name: `n${index}`, ...entry }));
         const listed = inits.flatMap(({ isListed }, index) => (isListed ? [`n${index}`] : []));
-        const [plan] = planMembership({ sites: [site('a')], pools: [pool(listed, type)], peerings: [], nodes }).sites;
+        const [plan] = planMembership({
+          sites: [site('a')],
+          pools: [pool(listed, type)],
+          peerings: [],
+          slices: [],
+          nodes,
+        }).sites;
         const sliced = inSlices(plan!.slices);
         for (const { name } of nodes) expect(sliced.includes(name) || listed.includes(name)).toBe(true);
         // And a gateway that its pool lists is not in a slice.
@@ -92,7 +99,7 @@ test('the order of the input does not matter', () => {
   fc.assert(
     fc.property(fc.shuffledSubarray(nodes, { minLength: 30, maxLength: 30 }), (shuffled) => {
       const plan = (list: readonly NodeFacts[]) =>
-        planMembership({ sites: [site('a')], pools: [], peerings: [], nodes: list }).sites;
+        planMembership({ sites: [site('a')], pools: [], peerings: [], slices: [], nodes: list }).sites;
       expect(plan(shuffled)).toEqual(plan(nodes));
     }),
   );
@@ -107,7 +114,7 @@ test('what the diff writes makes the next diff empty', () => {
       const { create, update, remove } = diffSlices(observed, desired);
       const replaced = new Map(observed.map((slice) => [slice.metadata.name, slice]));
       for (const slice of [...create, ...update]) replaced.set(slice.metadata.name, slice);
-      for (const name of remove) replaced.delete(name);
+      for (const { metadata } of remove) replaced.delete(metadata.name);
       expect(diffSlices([...replaced.values()], desired)).toEqual({ create: [], update: [], remove: [] });
     }),
     { numRuns: 20 },
@@ -115,7 +122,9 @@ test('what the diff writes makes the next diff empty', () => {
 });
 
 test('slices of a site that no longer exists are removed', () => {
-  expect(diffSlices(planSlices(site('gone'), many(2)), [])).toMatchObject({ remove: ['gone-0'] });
+  expect(diffSlices(planSlices(site('gone'), many(2)), [])).toMatchObject({
+    remove: [{ metadata: { name: 'gone-0' } }],
+  });
 });
 
 test('a slice changed by hand is put right, with the version that was seen', () => {

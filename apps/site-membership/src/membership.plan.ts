@@ -1,5 +1,13 @@
 import { type GatewayPool, type Site, type SiteNodeSlice, type SitePeering } from '@unbounded/crds';
-import { indexSites, type NodeFacts, poolOf, type SiteOverlap } from '@unbounded/membership';
+import {
+  indexSites,
+  type NodeFacts,
+  type NodeProblem,
+  poolOf,
+  type SettledNode,
+  settleNodes,
+  type SiteOverlap,
+} from '@unbounded/membership';
 
 import { planSlices } from './slices.plan.ts';
 
@@ -8,6 +16,14 @@ export interface MembershipWorld {
   readonly pools: readonly GatewayPool[];
   readonly peerings: readonly SitePeering[];
   readonly nodes: readonly NodeFacts[];
+  /** As observed: they record which node was listed first with a key, an address or a block. */
+  readonly slices: readonly SiteNodeSlice[];
+}
+
+/** A node of which something is not used. */
+export interface NodeFinding {
+  readonly node: string;
+  readonly problems: readonly NodeProblem[];
 }
 
 /** `site` undefined: the label goes. */
@@ -25,6 +41,8 @@ export interface SitePlan {
   readonly members: readonly string[];
   /** Earlier sites that have some of its addresses. */
   readonly overlaps: readonly SiteOverlap[];
+  /** Members of which something is not used. */
+  readonly findings: readonly NodeFinding[];
 }
 
 export interface PeeringPlan {
@@ -41,16 +59,25 @@ export interface MembershipPlan {
   readonly homelessCount: number;
   readonly sites: readonly SitePlan[];
   readonly peerings: readonly PeeringPlan[];
+  /** Of all nodes, in a Site or not. */
+  readonly findings: readonly NodeFinding[];
 }
 
 /**
  * A node leaves the slices only when a pool's status already lists it and it still is eligible: so at every moment it
  * stands in a slice, in a pool, or for a short while in both, but never in neither.
  */
-const gatewayNames = ({ pools, nodes }: MembershipWorld): ReadonlySet<string> => {
+const gatewayNames = ({ pools }: MembershipWorld, nodes: readonly SettledNode[]): ReadonlySet<string> => {
   const listed = new Set(pools.flatMap(({ status }) => status?.nodes?.map(({ name }) => name) ?? []));
-  return new Set(nodes.filter((node) => listed.has(node.name) && poolOf(node, pools)).map(({ name }) => name));
+  const isGateway = ({ facts }: SettledNode): boolean => listed.has(facts.name) && poolOf(facts, pools) !== undefined;
+  return new Set(nodes.filter(isGateway).map(({ facts }) => facts.name));
 };
+
+const findingsOf = (nodes: readonly SettledNode[]): NodeFinding[] =>
+  nodes
+    .filter(({ problems }) => problems.length > 0)
+    .map(({ facts, problems }) => ({ node: facts.name, problems }))
+    .sort((a, b) => (a.node < b.node ? -1 : 1));
 
 const planPeering = (peering: SitePeering, counts: ReadonlyMap<string, number>): PeeringPlan => {
   const { sites, enabled } = peering.spec;
@@ -66,27 +93,38 @@ const planPeering = (peering: SitePeering, counts: ReadonlyMap<string, number>):
 /** Which node is in which Site, and what follows from it. */
 export const planMembership = (world: MembershipWorld): MembershipPlan => {
   const index = indexSites(world.sites);
-  const gateways = gatewayNames(world);
+  const nodes = settleNodes(world);
+  const gateways = gatewayNames(world, nodes);
   const overlaps = index.overlaps();
-  const members = new Map<string, NodeFacts[]>(index.sites.map(({ metadata }) => [metadata.name, []]));
+  const members = new Map<string, SettledNode[]>(index.sites.map(({ metadata }) => [metadata.name, []]));
   const labels: LabelChange[] = [];
-  for (const node of world.nodes) {
-    const site = index.siteOf(node)?.metadata.name;
+  for (const node of nodes) {
+    const site = node.site?.metadata.name;
     if (site !== undefined) members.get(site)!.push(node);
-    if (node.siteLabel !== site) labels.push({ node: node.name, site });
+    if (node.facts.siteLabel !== site) labels.push({ node: node.facts.name, site });
   }
   const sites = index.sites.map((site): SitePlan => {
     const all = members.get(site.metadata.name)!;
-    const workers = all.filter(({ name }) => !gateways.has(name));
+    const workers = all.filter(({ facts }) => !gateways.has(facts.name));
     return {
       site,
       nodeCount: workers.length,
-      slices: planSlices(site, workers),
-      members: all.map(({ name }) => name).sort(),
+      slices: planSlices(
+        site,
+        workers.map(({ facts }) => facts),
+      ),
+      members: all.map(({ facts }) => facts.name).sort(),
       overlaps: overlaps.filter((overlap) => overlap.site === site.metadata.name),
+      findings: findingsOf(all),
     };
   });
-  const counts = new Map([...members].map(([name, nodes]) => [name, nodes.length]));
+  const counts = new Map([...members].map(([name, all]) => [name, all.length]));
   const homelessCount = world.nodes.length - [...counts.values()].reduce((sum, count) => sum + count, 0);
-  return { labels, homelessCount, sites, peerings: world.peerings.map((peering) => planPeering(peering, counts)) };
+  return {
+    labels,
+    homelessCount,
+    sites,
+    peerings: world.peerings.map((peering) => planPeering(peering, counts)),
+    findings: findingsOf(nodes),
+  };
 };

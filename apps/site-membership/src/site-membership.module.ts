@@ -1,5 +1,5 @@
 import { type ConfigOf, type controlPlaneOptions } from '@unbounded/config';
-import { createController, watches } from '@unbounded/controller-runtime';
+import { createController, createObjectWrites, watches } from '@unbounded/controller-runtime';
 import { gatewayPoolKind, siteKind, siteNodeSliceKind, sitePeeringKind } from '@unbounded/crds';
 import { hostModule, type HostPart, type HostServices, openControlPlane } from '@unbounded/host';
 import { clientOf, nodes as nodeResource, resourceOf, withoutImages } from '@unbounded/kube';
@@ -44,6 +44,7 @@ const createParts = (config: SiteMembershipConfig, services: HostServices): read
       metrics: membershipMetrics(plane.metrics),
       recorder: plane.recorder,
       logger: plane.logger,
+      writes: createObjectWrites(plane),
     }),
     gatherMs: GATHER_MS,
     logger: plane.logger,

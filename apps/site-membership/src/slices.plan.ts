@@ -54,8 +54,8 @@ export interface SliceDiff {
   readonly create: readonly SiteNodeSlice[];
   /** With the version of the observed slice: a write on top of an unseen change is refused. */
   readonly update: readonly SiteNodeSlice[];
-  /** Names; last, so that no node is missing from all slices in between. */
-  readonly remove: readonly string[];
+  /** Last, so that no node is missing from all slices in between. */
+  readonly remove: readonly SiteNodeSlice[];
 }
 
 const contentOf = ({ metadata, siteName, sliceIndex, nodeCount, nodes = [] }: SiteNodeSlice): object => ({
@@ -80,6 +80,6 @@ export const diffSlices = (observed: readonly SiteNodeSlice[], desired: readonly
   return {
     create: desired.filter(({ metadata }) => !existing.has(metadata.name)),
     update,
-    remove: [...existing.keys()].filter((name) => !wanted.has(name)),
+    remove: observed.filter(({ metadata }) => !wanted.has(metadata.name)),
   };
 };

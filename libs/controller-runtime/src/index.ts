@@ -14,3 +14,4 @@ export { leaderMetric } from './runtime-metrics.ts';
 export { again, done, reject, type Verdict } from './verdict.ts';
 export { type QueueObserver, WorkQueue, type WorkQueueOptions } from './work-queue.ts';
 export { inParallel } from './in-parallel.ts';
+export { createObjectWrites, type ObjectWrites, type ObjectWritesOptions } from './object-writes.ts';

@@ -43,11 +43,13 @@ const keyClaims = (node: SettledNode): (readonly [string, Claim])[] =>
   keysOf(node.facts).map((key) => [key, claimOf(node, node.record.keys.has(key))] as const);
 
 const addressClaims = (node: SettledNode): (readonly [string, Claim])[] => {
-  const { internalIPs, externalIPs, isExternalAnnotated } = node.facts;
+  const { internalIPs, externalIPs, externalNames, isExternalAnnotated } = node.facts;
+  // Who does not resolve names takes the addresses that the pool's status lists for them.
+  const resolved = externalNames.length > 0 ? node.record.externalIPs : [];
   const claim = (text: string) => claimOf(node, node.record.addresses.has(text));
   return [
     ...internalIPs.map((text) => [text, claim(text)] as const),
-    ...externalIPs.map(
+    ...[...externalIPs, ...resolved].map(
       (text) => [text, isExternalAnnotated ? ({ ...claim(text), strength: 0 } as const) : claim(text)] as const,
     ),
   ];

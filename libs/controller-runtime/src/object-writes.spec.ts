@@ -1,0 +1,71 @@
+import { ApiError, type EventRecord, TransportError } from '@unbounded/kube';
+import { createMetrics, silentLogger } from '@unbounded/telemetry';
+import { expect, test } from 'vitest';
+
+import { createObjectWrites } from './object-writes.ts';
+
+const object = (name: string) => ({ apiVersion: 'v1', kind: 'Thing', metadata: { name, uid: `uid-${name}` } });
+const refusal = new ApiError('PATCH /things/bad', 422, { reason: 'Invalid', message: 'too long' });
+
+const setUp = () => {
+  const clock = { ms: 0 };
+  const events: EventRecord[] = [];
+  const metrics = createMetrics();
+  const writes = createObjectWrites({
+    recorder: { record: (event) => void events.push(event), flush: async () => {} },
+    logger: silentLogger,
+    metrics,
+    now: () => clock.ms,
+    backoff: { baseMs: 100, maxMs: 1000, random: () => 0.999_999 },
+  });
+  return { clock, events, metrics, writes };
+};
+
+test('a refused object rests longer and longer, is told once, and is tried again until it is taken', async () => {
+  const { clock, events, metrics, writes } = setUp();
+  const tried: string[] = [];
+  let refuse = true;
+  const round = async () => {
+    await writes.attempt(object('bad'), 'the status', async () => {
+      tried.push(`bad ${clock.ms}`);
+      if (refuse) throw refusal;
+    });
+    await writes.attempt(object('good'), 'the status', async () => void tried.push(`good ${clock.ms}`));
+    return writes.verdict();
+  };
+  expect(await round()).toMatchObject({ kind: 'again' });
+  clock.ms = 50;
+  await round();
+  expect(tried).toEqual(['bad 0', 'good 0', 'good 50']);
+  clock.ms = 100;
+  const { afterMs } = (await round()) as { afterMs: number };
+  expect(afterMs).toBeGreaterThan(150);
+  expect(events).toMatchObject([{ reason: 'WriteRefused', about: { metadata: { name: 'bad' } } }]);
+  expect(events[0]!.note).toContain('too long');
+  expect(await metrics.render()).toContain('unbounded_net_controller_refused_writes_total{kind="Thing"} 2');
+  refuse = false;
+  clock.ms = 301;
+  expect(await round()).toEqual({ kind: 'done' });
+});
+
+test('a conflict is retried soon, however long the rest of the round takes, and is no news', async () => {
+  const { clock, events, writes } = setUp();
+  const conflict = new ApiError('PUT', 409, { reason: 'Conflict' });
+  await writes.attempt(object('a'), 'the slice', () => Promise.reject(conflict));
+  clock.ms = 5000;
+  expect(writes.verdict(10_000)).toEqual({ kind: 'again', afterMs: 1 });
+  expect(events).toEqual([]);
+});
+
+test('what is not wanted any more is forgotten', async () => {
+  const { writes } = setUp();
+  await writes.attempt(object('a'), 'the status', () => Promise.reject(refusal));
+  expect(writes.verdict().kind).toBe('again');
+  expect(writes.verdict()).toEqual({ kind: 'done' });
+});
+
+test('a broken connection is no fault of the object and ends the round', async () => {
+  const { writes } = setUp();
+  const broken = new TransportError('no answer');
+  await expect(writes.attempt(object('a'), 'the status', () => Promise.reject(broken))).rejects.toBe(broken);
+});
