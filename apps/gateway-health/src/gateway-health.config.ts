@@ -1,4 +1,4 @@
-import { choice, type ConfigOf, controlPlaneOptions, option, path } from '@unbounded/config';
+import { choice, type ConfigOf, controlPlaneOptions, duration, option, path } from '@unbounded/config';
 
 export const gatewayHealthOptions = {
   ...controlPlaneOptions,
@@ -7,6 +7,11 @@ export const gatewayHealthOptions = {
     choice(['Always', 'IfNotPresent', 'Never'], 'IfNotPresent'),
     'When nodes pull that image.',
   ),
+  dnsServers: option(
+    path,
+    'DNS servers for names in the annotation external-address: addresses, each with :PORT if needed, with commas between; not set: those of /etc/resolv.conf.',
+  ),
+  dnsInterval: option(duration('30s'), 'How often these names are resolved again.'),
   relayImagePullSecrets: option(path, 'Names of Secrets by which they may, with commas between.'),
 };
 

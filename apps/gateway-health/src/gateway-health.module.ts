@@ -1,5 +1,12 @@
 import { RELAY_SERVICE } from '@unbounded/config/ownership';
-import { type Controller, createController, type Informer, watches } from '@unbounded/controller-runtime';
+import {
+  type Controller,
+  createController,
+  createObjectWrites,
+  type Informer,
+  type Source,
+  watches,
+} from '@unbounded/controller-runtime';
 import {
   gatewayPoolKind,
   gatewayPoolNodeKind,
@@ -7,6 +14,7 @@ import {
   meshKind,
   siteGatewayPoolAssignmentKind,
   siteKind,
+  siteNodeSliceKind,
   sitePeeringKind,
 } from '@unbounded/crds';
 import { type ControlPlane, hostModule, type HostPart, type HostServices, openControlPlane } from '@unbounded/host';
@@ -23,7 +31,8 @@ import {
   withoutImages,
 } from '@unbounded/kube';
 
-import { gatewayNodeFingerprint, gatewaysReconciler } from './gateways.reconciler.ts';
+import { createExternalNames, dnsResolve, type ExternalNames } from './external-names.ts';
+import { gatewayNodeFingerprint, gatewaysReconciler, LOOK_AGAIN_MS } from './gateways.reconciler.ts';
 import type { GatewayHealthConfig } from './gateway-health.config.ts';
 import { gatewayMetrics } from './gateway-metrics.ts';
 import { relayNodeFingerprint, relayReconciler } from './relay.reconciler.ts';
@@ -73,11 +82,21 @@ const relayController = (plane: ControlPlane, nodes: Informer<Node>, config: Gat
   });
 };
 
+/** A name that stands for another address is a change like one of an object. */
+const namesSource = (names: ExternalNames, key: string): Source => ({
+  connect: (enqueue) => names.on(() => enqueue(key)),
+  keys: () => [],
+});
+
+const createNames = ({ dnsServers = '', dnsInterval }: GatewayHealthConfig): ExternalNames =>
+  createExternalNames({ resolve: dnsResolve(dnsServers.split(',').filter(Boolean)), intervalMs: dnsInterval });
+
 const createParts = (config: GatewayHealthConfig, services: HostServices): readonly HostPart[] => {
   const plane = openControlPlane({ name: 'gateway-health', config, services });
   const caches = {
     nodes: plane.informer(nodeResource, { trim: withoutImages }),
     sites: plane.informer(resourceOf(siteKind)),
+    slices: plane.informer(resourceOf(siteNodeSliceKind)),
     pools: plane.informer(resourceOf(gatewayPoolKind)),
     poolNodes: plane.informer(resourceOf(gatewayPoolNodeKind)),
     assignments: plane.informer(resourceOf(siteGatewayPoolAssignmentKind)),
@@ -91,13 +110,16 @@ const createParts = (config: GatewayHealthConfig, services: HostServices): reado
     assignments: clientOf(plane.cluster, siteGatewayPoolAssignmentKind),
     poolPeerings: clientOf(plane.cluster, gatewayPoolPeeringKind),
   };
+  const names = createNames(config);
   const keysOf = () => ['cluster'];
   const controller = createController({
     name: 'gateway-pools',
     sources: [
       watches(caches.nodes, { keysOf, fingerprint: gatewayNodeFingerprint }),
       watches(caches.sites, { keysOf, fingerprint: ({ metadata }) => String(metadata.generation) }),
+      watches(caches.slices, { keysOf }),
       watches(caches.pools, { keysOf }),
+      namesSource(names, 'cluster'),
       // Every gateway's agent writes its status every 13 s; that is looked at by time, not by event.
       watches(caches.poolNodes, {
         keysOf,
@@ -112,6 +134,9 @@ const createParts = (config: GatewayHealthConfig, services: HostServices): reado
       clients,
       metrics: gatewayMetrics(plane.metrics),
       recorder: plane.recorder,
+      writes: createObjectWrites(plane),
+      names,
+      lookAgainMs: Math.min(LOOK_AGAIN_MS, config.dnsInterval),
     }),
     gatherMs: GATHER_MS,
     logger: plane.logger,

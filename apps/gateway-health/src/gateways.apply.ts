@@ -1,4 +1,4 @@
-import { inParallel } from '@unbounded/controller-runtime';
+import { inParallel, type ObjectWrites } from '@unbounded/controller-runtime';
 import {
   annotations,
   GATEWAY_TAINT,
@@ -56,28 +56,35 @@ const acceptance = ({ metadata }: Joining, missing: readonly string[]) => {
       } as const);
 };
 
-/** The writes of one round. Each is left out when the object already is as it should be. */
-export const createGatewayWrites = (clients: GatewayClients, recorder: EventRecorder, signal: AbortSignal) => ({
-  poolStatus: async (
+export interface GatewayWritesOptions {
+  readonly clients: GatewayClients;
+  readonly recorder: EventRecorder;
+  readonly writes: ObjectWrites;
+  readonly signal: AbortSignal;
+}
+
+/** The writes of one round, each on its own. Each is left out when the object already is as it should be. */
+export const createGatewayWrites = ({ clients, recorder, writes, signal }: GatewayWritesOptions) => ({
+  poolStatus: (
     { pool, gateways, connectedSites, reachableSites }: PoolPlan,
     conditions: readonly PoolCondition[],
-  ) => {
+  ): Promise<void> => {
     const fields = { nodes: gateways, nodeCount: gateways.length, connectedSites, reachableSites };
-    await applyStatus(
-      clients.pools,
-      pool,
-      { fields, conditions },
-      { fieldManager: FIELD_MANAGER, signal, recorder },
-    ).catch(ignoreGone);
+    const options = { fieldManager: FIELD_MANAGER, signal, recorder };
+    return writes.attempt(pool, 'the status', () =>
+      applyStatus(clients.pools, pool, { fields, conditions }, options).catch(ignoreGone),
+    );
   },
 
-  poolFinalizer: ({ pool, gateways }: PoolPlan) =>
-    setFinalizer(clients.pools, pool, { name: PROTECTION_FINALIZER, isPresent: gateways.length > 0, signal }).catch(
-      ignoreGone,
+  poolFinalizer: ({ pool, gateways }: PoolPlan): Promise<void> =>
+    writes.attempt(pool, 'the finalizer', () =>
+      setFinalizer(clients.pools, pool, { name: PROTECTION_FINALIZER, isPresent: gateways.length > 0, signal }).catch(
+        ignoreGone,
+      ),
     ),
 
   /** Annotation and taint in one patch; a change of the node since it was read makes it a conflict. */
-  role: async (node: Node, { port, isTainted }: RoleChange): Promise<void> => {
+  role: (node: Node, { port, isTainted }: RoleChange): Promise<void> => {
     const { name, uid, resourceVersion } = node.metadata;
     const others = (node.spec?.taints ?? []).filter((taint) => !isGatewayTaint(taint));
     const taints = isTainted ? [...others, GATEWAY_TAINT] : others;
@@ -86,7 +93,9 @@ export const createGatewayWrites = (clients: GatewayClients, recorder: EventReco
       metadata: { uid, resourceVersion, annotations: { [annotations.wireGuardPort]: portText } },
       spec: { taints: taints.length === 0 ? null : taints },
     };
-    await clients.nodes.mergePatch(name, patch, { signal }).catch(ignoreGone);
+    return writes.attempt(node, 'port and taint', () =>
+      clients.nodes.mergePatch(name, patch, { signal }).catch(ignoreGone),
+    );
   },
 
   poolNodes: async (observed: readonly GatewayPoolNode[], desired: readonly GatewayPoolNode[]): Promise<void> => {
@@ -97,29 +106,34 @@ export const createGatewayWrites = (clients: GatewayClients, recorder: EventReco
       owners: metadata.ownerReferences,
       spec,
     });
+    const attempt = (object: GatewayPoolNode, write: () => Promise<unknown>) =>
+      writes.attempt(object, 'the object', write);
     await inParallel(desired, PARALLEL_WRITES, async (object) => {
       const old = existing.get(object.metadata.name);
-      if (!old) await clients.poolNodes.create(object, { signal });
+      if (!old) await attempt(object, () => clients.poolNodes.create(object, { signal }));
       else if (!sameJson(show(old), show(object))) {
         const { labels, ownerReferences } = object.metadata;
         const patch = {
           metadata: { resourceVersion: old.metadata.resourceVersion, labels, ownerReferences },
           spec: object.spec,
         };
-        await clients.poolNodes.mergePatch(object.metadata.name, patch, { signal });
+        await attempt(object, () => clients.poolNodes.mergePatch(object.metadata.name, patch, { signal }));
       }
     });
-    const gone = [...existing.keys()].filter((name) => !wanted.has(name));
-    await inParallel(gone, PARALLEL_WRITES, (name) => clients.poolNodes.delete(name, { signal }).catch(ignoreGone));
+    const gone = observed.filter(({ metadata }) => !wanted.has(metadata.name));
+    await inParallel(gone, PARALLEL_WRITES, (object) =>
+      attempt(object, () => clients.poolNodes.delete(object.metadata.name, { signal }).catch(ignoreGone)),
+    );
   },
 
-  accepted: async (object: Joining, missing: readonly string[]): Promise<void> => {
+  accepted: (object: Joining, missing: readonly string[]): Promise<void> => {
     const client = (
       object.kind === 'GatewayPoolPeering' ? clients.poolPeerings : clients.assignments
     ) as ResourceClient<Joining>;
     const conditions = [acceptance(object, missing)];
-    await applyStatus(client, object, { conditions }, { fieldManager: FIELD_MANAGER, signal, recorder }).catch(
-      ignoreGone,
+    const options = { fieldManager: FIELD_MANAGER, signal, recorder };
+    return writes.attempt(object, 'the status', () =>
+      applyStatus(client, object, { conditions }, options).catch(ignoreGone),
     );
   },
 });

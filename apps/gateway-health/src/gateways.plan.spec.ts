@@ -12,6 +12,7 @@ import { type GatewayNode, type GatewayWorld, planGateways } from './gateways.pl
 import { planPoolConditions } from './pool-conditions.plan.ts';
 import { planReach } from './reachability.plan.ts';
 
+const keyOf = (name: string): string => Buffer.alloc(32, name.padEnd(8, '-')).toString('base64');
 const object = <K extends string, S>(kind: K, name: string, spec: S) =>
   ({ apiVersion: GROUP_VERSION, kind, metadata: { name, uid: `uid-${name}`, generation: 3 }, spec }) as const;
 const pool = (name: string, spec: Partial<GatewayPool['spec']> = {}): GatewayPool =>
@@ -94,7 +95,7 @@ const node = (
       name,
       uid: `uid-${name}`,
       labels,
-      annotations: extra.key === false ? {} : { 'net.unbounded-cloud.io/wg-pubkey': 'k' },
+      annotations: extra.key === false ? {} : { 'net.unbounded-cloud.io/wg-pubkey': keyOf(name) },
     },
     spec: { podCIDRs: ['100.64.0.0/24', 'fd00::/64'] },
     status: {
@@ -115,6 +116,7 @@ const world = (parts: Partial<GatewayWorld>): GatewayWorld => ({
   sitePeerings: [],
   poolPeerings: [],
   poolNodes: [],
+  slices: [],
   ...parts,
 });
 
@@ -178,9 +180,12 @@ test('conditions say who is missing, who is silent, and what helps', () => {
       type: 'NodesEligible',
       status: 'False',
       reason: 'NoPublicKey',
-      message: 'waiting has no WireGuard key yet (the node agent writes it)',
+      message:
+        'waiting has no usable WireGuard key (the node agent writes it; see the Node’s condition UnboundedNodeAccepted)',
     },
     { type: 'GatewaysReporting', status: 'True' },
+    { type: 'SelectorProtected', status: 'False', reason: 'KubeletCanSetLabels' },
+    { type: 'ExternalNamesResolved', status: 'True' },
   ]);
   expect(planPoolConditions(plan!, [reported], nowMs + 10_000)[2]).toMatchObject({ status: 'False', reason: 'Silent' });
 });
@@ -222,4 +227,108 @@ test('a deleted pool says which gateways keep it; one that is not deleted says n
 test('an empty pool says that no node can be a gateway', () => {
   const [plan] = planGateways(world({ pools: [pool('p')] })).pools;
   expect(planPoolConditions(plan!, [], 0)[0]).toMatchObject({ status: 'False', reason: 'NoGateways' });
+});
+
+test('a pool that selects by a label that kubelets cannot set, or names its nodes, is protected', () => {
+  const protection = (spec: Partial<GatewayPool['spec']>) => {
+    const [plan] = planGateways(world({ pools: [pool('p', spec)] })).pools;
+    return planPoolConditions(plan!, [], 0).find(({ type }) => type === 'SelectorProtected');
+  };
+  expect(protection({ nodeSelector: { 'node-restriction.kubernetes.io/gateway-of': 'p' } })).toMatchObject({
+    status: 'True',
+  });
+  expect(protection({ nodeNames: ['g'] })).toMatchObject({ status: 'True' });
+  expect(protection({})!.message).toContain('("gateway") on its own Node');
+});
+
+const external = (name: string, text: string, status: string[] = []): GatewayNode => ({
+  facts: nodeFacts({
+    metadata: {
+      name,
+      labels: { gateway: 'p' },
+      annotations: {
+        'net.unbounded-cloud.io/wg-pubkey': keyOf(name),
+        'net.unbounded-cloud.io/external-address': text,
+      },
+    },
+    status: { addresses: status.map((address) => ({ type: 'ExternalIP', address })) },
+  }),
+  isTainted: false,
+});
+const listing = (name: string, externalIPs: string[]): GatewayPool => ({
+  ...pool('p'),
+  status: { nodes: [{ name, wireGuardPublicKey: keyOf(name), externalIPs }] },
+});
+
+test.each<
+  [string, GatewayNode, GatewayPool, Record<string, { addresses: string[]; error?: string }>, string[] | undefined]
+>([
+  ['the annotation takes precedence', external('g', '203.0.113.7', ['192.0.2.1']), pool('p'), {}, ['203.0.113.7']],
+  [
+    'a name stands for its addresses, in the order of the annotation',
+    external('g', 'gw.example.com,203.0.113.7'),
+    pool('p'),
+    { 'gw.example.com': { addresses: ['198.51.100.1', '2001:db8::1'] } },
+    ['203.0.113.7', '198.51.100.1', '2001:db8::1'],
+  ],
+  [
+    'a name that has not been resolved since the start has the addresses that the pool lists',
+    external('g', 'gw.example.com'),
+    listing('g', ['198.51.100.1']),
+    {},
+    ['198.51.100.1'],
+  ],
+  [
+    'what is resolved replaces what the pool lists',
+    external('g', 'gw.example.com'),
+    listing('g', ['198.51.100.1']),
+    { 'gw.example.com': { addresses: ['198.51.100.2'] } },
+    ['198.51.100.2'],
+  ],
+  [
+    'without any address it is no gateway of an External pool',
+    external('g', 'gw.example.com'),
+    pool('p'),
+    {},
+    undefined,
+  ],
+])('%s', (_, subject, subjectPool, resolved, want) => {
+  const plan = planGateways(world({ nodes: [subject], pools: [subjectPool], resolvedOf: (name) => resolved[name] }));
+  expect(plan.pools[0]!.gateways[0]?.externalIPs).toEqual(want);
+  expect([...plan.names]).toEqual(subject.facts.externalNames);
+});
+
+test('a name that cannot be resolved is told with its node and what is used meanwhile', () => {
+  const [plan] = planGateways(
+    world({
+      nodes: [external('g', 'gw.example.com')],
+      pools: [pool('p')],
+      resolvedOf: () => ({ addresses: ['198.51.100.1'], error: 'ENOTFOUND' }),
+    }),
+  ).pools;
+  expect(planPoolConditions(plan!, [], 0).find(({ type }) => type === 'ExternalNamesResolved')).toMatchObject({
+    status: 'False',
+    reason: 'NameNotResolved',
+    message: expect.stringContaining('gw.example.com of node g (ENOTFOUND; 198.51.100.1 used meanwhile)') as string,
+  });
+});
+
+test('a key that a slice lists is no gateway’s that claims it later', () => {
+  const evil = node('evil', { gateway: 'p' });
+  const stolen = { ...evil, facts: { ...evil.facts, wireGuardPublicKey: keyOf('victim') } };
+  const victim = node('victim', {});
+  const sites = [
+    object('Site', 'a', { nodeCidrs: ['10.1.0.0/16'], podCidrAssignments: [{ cidrBlocks: ['100.64.0.0/16'] }] }),
+  ];
+  const slice = {
+    apiVersion: GROUP_VERSION,
+    kind: 'SiteNodeSlice',
+    metadata: { name: 'a-0' },
+    siteName: 'a',
+    sliceIndex: 0,
+    nodes: [{ name: 'victim', wireGuardPublicKey: keyOf('victim') }],
+  } as const;
+  const plan = planGateways(world({ nodes: [stolen, victim], sites, pools: [pool('p')], slices: [slice] }));
+  expect(plan.pools[0]!.gateways).toEqual([]);
+  expect(plan.pools[0]!.outsiders).toEqual([{ node: 'evil', reason: 'NoPublicKey' }]);
 });

@@ -7,19 +7,22 @@ import {
   labels,
   type Site,
   type SiteGatewayPoolAssignment,
+  type SiteNodeSlice,
   type SitePeering,
 } from '@unbounded/crds';
 import { firstAddress, formatAddress } from '@unbounded/ip';
 import {
-  indexSites,
   type Ineligible,
   isSelected,
   keyRotationOf,
   type NodeFacts,
   poolOf,
+  readRecords,
+  settleNodes,
   whyIneligible,
 } from '@unbounded/membership';
 
+import { planExternalAddresses, type Resolved, type UnresolvedName } from './external-addresses.plan.ts';
 import { planPorts } from './ports.plan.ts';
 import { planReach, type Reach } from './reachability.plan.ts';
 
@@ -39,6 +42,10 @@ export interface GatewayWorld {
   readonly sitePeerings: readonly SitePeering[];
   readonly poolPeerings: readonly GatewayPoolPeering[];
   readonly poolNodes: readonly GatewayPoolNode[];
+  /** With the pools' status they record which node was listed first with a key, an address or a block. */
+  readonly slices: readonly SiteNodeSlice[];
+  /** What a DNS name in the annotation `external-address` stands for. */
+  readonly resolvedOf?: (name: string) => Resolved | undefined;
 }
 
 /** A node that a pool selects and that is not its gateway. */
@@ -53,6 +60,8 @@ export interface PoolPlan extends Reach {
   readonly outsiders: readonly Outsider[];
   /** Gateways for which no port was left. */
   readonly withoutPort: readonly string[];
+  /** DNS names of nodes that the pool selects. */
+  readonly unresolved: readonly UnresolvedName[];
 }
 
 /** What a node must show of its role: port and taint. */
@@ -67,6 +76,8 @@ export interface GatewaysPlan {
   readonly pools: readonly PoolPlan[];
   readonly roles: readonly RoleChange[];
   readonly poolNodes: readonly GatewayPoolNode[];
+  /** All DNS names of nodes that a pool selects. */
+  readonly names: ReadonlySet<string>;
 }
 
 const byName = <T extends { readonly name: string }>(a: T, b: T): number =>
@@ -154,32 +165,64 @@ const planRoles = (
       : [{ node: facts.name, port, isTainted: wantsTaint }];
   });
 
-/** Who is a gateway of which pool, by which port it is reached, and what can be reached through it. */
-export const planGateways = (world: GatewayWorld): GatewaysPlan => {
-  const pools = world.pools.toSorted((a, b) => byName(a.metadata, b.metadata));
-  const facts = world.nodes.map((node) => node.facts).sort(byName);
-  const index = indexSites(world.sites);
-  const siteOf = (node: NodeFacts): string | undefined => index.siteOf(node)?.metadata.name;
-  const members = new Map(
-    facts.flatMap((node) => {
-      const pool = poolOf(node, pools);
-      return pool ? [[node.name, pool] as const] : [];
-    }),
+/** What the nodes are and may use, with the addresses of their DNS names. */
+const settle = (world: GatewayWorld) => {
+  const recordOf = readRecords([], world.pools);
+  const external = world.nodes.map(({ facts }) =>
+    planExternalAddresses(facts, recordOf(facts.name).externalIPs, world.resolvedOf ?? (() => undefined)),
   );
+  const settled = settleNodes({ ...world, nodes: external.map(({ facts }) => facts) }).toSorted((a, b) =>
+    byName(a.facts, b.facts),
+  );
+  const sites = new Map(settled.map(({ facts, site }) => [facts.name, site?.metadata.name]));
+  return {
+    facts: settled.map(({ facts }) => facts),
+    siteOf: ({ name }: NodeFacts): string | undefined => sites.get(name),
+    unresolved: external.flatMap(({ unresolved }) => unresolved),
+  };
+};
+
+const namesOf = ({ nodes, pools }: GatewayWorld): ReadonlySet<string> =>
+  new Set(
+    nodes
+      .filter(({ facts }) => facts.externalNames.length > 0 && pools.some((pool) => isSelected(pool, facts)))
+      .flatMap(({ facts }) => facts.externalNames),
+  );
+
+const portsOf = (
+  world: GatewayWorld,
+  pools: readonly GatewayPool[],
+  members: ReadonlyMap<string, GatewayPool>,
+): ReadonlyMap<string, number> => {
   const fromStatus = new Map(
     pools.flatMap(
       ({ status }) =>
         status?.nodes?.map(({ name, gatewayWireguardPort }) => [name, gatewayWireguardPort] as const) ?? [],
     ),
   );
-  const annotated = new Map(world.nodes.map(({ facts: { name }, annotatedPort }) => [name, annotatedPort]));
-  const ports = planPorts(
-    [...members.keys()].map((node) => ({
-      node,
-      fromStatus: fromStatus.get(node),
-      fromAnnotation: annotated.get(node),
-    })),
+  return planPorts(
+    world.nodes
+      .filter(({ facts }) => members.has(facts.name))
+      .map(({ facts: { name, createdAt, uid }, annotatedPort }) => ({
+        node: name,
+        age: `${createdAt} ${uid}`,
+        fromStatus: fromStatus.get(name),
+        fromAnnotation: annotatedPort,
+      })),
   );
+};
+
+/** Who is a gateway of which pool, by which port it is reached, and what can be reached through it. */
+export const planGateways = (world: GatewayWorld): GatewaysPlan => {
+  const pools = world.pools.toSorted((a, b) => byName(a.metadata, b.metadata));
+  const { facts, siteOf, unresolved } = settle(world);
+  const members = new Map(
+    facts.flatMap((node) => {
+      const pool = poolOf(node, pools);
+      return pool ? [[node.name, pool] as const] : [];
+    }),
+  );
+  const ports = portsOf(world, pools, members);
   const reach = planReach({
     sites: new Set(world.sites.map(({ metadata }) => metadata.name)),
     pools: new Set(pools.map(({ metadata }) => metadata.name)),
@@ -188,6 +231,7 @@ export const planGateways = (world: GatewayWorld): GatewaysPlan => {
     poolPeerings: world.poolPeerings,
   });
   const gatewayFacts = facts.filter(({ name }) => members.has(name));
+  const byNode = new Map(facts.map((node) => [node.name, node]));
   return {
     pools: pools.map((pool): PoolPlan => {
       const own = gatewayFacts.filter(({ name }) => members.get(name) === pool);
@@ -196,6 +240,7 @@ export const planGateways = (world: GatewayWorld): GatewaysPlan => {
         gateways: own.map((node) => toGateway(node, siteOf(node), ports.get(node.name))),
         outsiders: outsidersOf(pool, facts, members),
         withoutPort: own.map(({ name }) => name).filter((name) => !ports.has(name)),
+        unresolved: unresolved.filter(({ node }) => isSelected(pool, byNode.get(node)!)),
         ...reach.get(pool.metadata.name)!,
       };
     }),
@@ -204,5 +249,6 @@ export const planGateways = (world: GatewayWorld): GatewaysPlan => {
       ...gatewayFacts.map((node) => toPoolNode(node, members.get(node.name)!, siteOf(node))),
       ...keptPoolNodes(world, facts, members),
     ],
+    names: namesOf(world),
   };
 };

@@ -1,16 +1,17 @@
-import { again, inParallel, type Informer, type Reconcile } from '@unbounded/controller-runtime';
+import { inParallel, type Informer, type ObjectWrites, type Reconcile } from '@unbounded/controller-runtime';
 import {
-  annotations,
   type GatewayPool,
   type GatewayPoolNode,
   type GatewayPoolPeering,
   type Site,
   type SiteGatewayPoolAssignment,
+  type SiteNodeSlice,
   type SitePeering,
 } from '@unbounded/crds';
 import { type EventRecorder, type Node } from '@unbounded/kube';
 import { nodeFacts, nodeFingerprint } from '@unbounded/membership';
 
+import { type ExternalNames } from './external-names.ts';
 import { createGatewayWrites, type GatewayClients, isGatewayTaint } from './gateways.apply.ts';
 import { type GatewayNode, planGateways } from './gateways.plan.ts';
 import { type GatewayMetrics } from './gateway-metrics.ts';
@@ -18,11 +19,12 @@ import { planPoolConditions } from './pool-conditions.plan.ts';
 import { missingNames } from './reachability.plan.ts';
 
 const PARALLEL_WRITES = 8;
-/** How often it is looked at who has fallen silent. */
-const LOOK_AGAIN_MS = 10_000;
+/** How often it is looked at whose report is stale. */
+export const LOOK_AGAIN_MS = 10_000;
 
 export interface GatewayCaches {
   readonly nodes: Informer<Node>;
+  readonly slices: Informer<SiteNodeSlice>;
   readonly sites: Informer<Site>;
   readonly pools: Informer<GatewayPool>;
   readonly poolNodes: Informer<GatewayPoolNode>;
@@ -36,12 +38,17 @@ export interface GatewayReconcilerOptions {
   readonly clients: GatewayClients;
   readonly metrics: GatewayMetrics;
   readonly recorder: EventRecorder;
+  readonly writes: ObjectWrites;
+  readonly names: ExternalNames;
+  /** At the latest this long after a round is the next. */
+  readonly lookAgainMs: number;
   readonly now?: () => number;
 }
 
-const annotatedPort = ({ metadata }: Node): number | undefined => {
-  const text = metadata.annotations?.[annotations.wireGuardPort];
-  return text === undefined ? undefined : Number(text);
+/** NaN: the annotation is there and no port, so it must go or be replaced. */
+const annotatedPort = (node: Node): number | undefined => {
+  const { wireGuardPort, problems } = nodeFacts(node);
+  return wireGuardPort ?? (problems.some(({ reason }) => reason === 'InvalidWireGuardPort') ? Number.NaN : undefined);
 };
 
 const toGatewayNode = (node: Node): GatewayNode => ({
@@ -63,10 +70,14 @@ export const gatewaysReconciler = ({
   clients,
   metrics,
   recorder,
+  writes,
+  names,
+  lookAgainMs,
   now = Date.now,
 }: GatewayReconcilerOptions): Reconcile => {
   const read = () => ({
     nodes: caches.nodes.list(),
+    slices: caches.slices.list(),
     sites: caches.sites.list(),
     pools: caches.pools.list(),
     poolNodes: caches.poolNodes.list(),
@@ -76,8 +87,14 @@ export const gatewaysReconciler = ({
   });
   return async (_key, signal) => {
     const world = read();
-    const plan = planGateways({ ...world, nodes: world.nodes.map(toGatewayNode) });
-    const write = createGatewayWrites(clients, recorder, signal);
+    const plan = planGateways({
+      ...world,
+      nodes: world.nodes.map(toGatewayNode),
+      resolvedOf: (name) => names.get(name),
+    });
+    names.look(plan.names);
+    metrics.state(plan.pools);
+    const write = createGatewayWrites({ clients, recorder, writes, signal });
     const nodes = new Map(world.nodes.map((node) => [node.metadata.name, node]));
     const nowMs = now();
     await inParallel(
@@ -106,7 +123,6 @@ export const gatewaysReconciler = ({
       PARALLEL_WRITES,
       write.poolFinalizer,
     );
-    metrics.state(plan.pools);
-    return plan.pools.length === 0 ? { kind: 'done' } : again(LOOK_AGAIN_MS);
+    return writes.verdict(plan.pools.length === 0 ? undefined : lookAgainMs);
   };
 };

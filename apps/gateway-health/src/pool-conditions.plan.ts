@@ -1,10 +1,16 @@
-import { type GatewayPoolNode } from '@unbounded/crds';
-import { type Ineligible } from '@unbounded/membership';
+import { annotations, type GatewayPoolNode } from '@unbounded/crds';
+import { type Ineligible, isSelectorProtected, listed, quote } from '@unbounded/membership';
 
 import { type Outsider, type PoolPlan } from './gateways.plan.ts';
 
 export interface PoolCondition {
-  readonly type: 'GatewaysAvailable' | 'NodesEligible' | 'GatewaysReporting' | 'Deletable';
+  readonly type:
+    | 'GatewaysAvailable'
+    | 'NodesEligible'
+    | 'GatewaysReporting'
+    | 'SelectorProtected'
+    | 'ExternalNamesResolved'
+    | 'Deletable';
   readonly status: 'True' | 'False' | 'Unknown';
   readonly reason: string;
   readonly message: string;
@@ -14,13 +20,9 @@ export interface PoolCondition {
 /** A gateway's agent writes every 13 s; three missed writes mean that it does not reach the API server. */
 export const REPORT_STALE_MS = 40_000;
 
-const NAMED = 5;
-const some = (texts: readonly string[]): string =>
-  texts.length <= NAMED ? texts.join(', ') : `${texts.slice(0, NAMED).join(', ')} and ${texts.length - NAMED} more`;
-
 const remedy: Readonly<Record<Ineligible, string>> = {
-  NoPublicKey: 'has no WireGuard key yet (the node agent writes it)',
-  NoExternalIP: 'has no ExternalIP, which a pool of type External needs',
+  NoPublicKey: 'has no usable WireGuard key (the node agent writes it; see the Node’s condition UnboundedNodeAccepted)',
+  NoExternalIP: `has no external address, which a pool of type External needs: kubectl annotate node NODE ${annotations.externalAddress}=ADDRESS-OR-DNS-NAME`,
   InOtherPool: 'is a gateway of another pool, whose name sorts first',
 };
 
@@ -31,7 +33,7 @@ const availability = ({ gateways, withoutPort }: PoolPlan): PoolCondition => {
       type,
       status: 'False',
       reason: 'NoPortLeft',
-      message: `no UDP port from 51821 to 55219 is free for ${some(withoutPort)}`,
+      message: `no UDP port from 51821 to 55219 is free for ${listed(withoutPort)}`,
     };
   }
   if (gateways.length === 0) {
@@ -50,7 +52,7 @@ const eligibility = ({ outsiders }: PoolPlan): PoolCondition => {
   if (outsiders.length === 0)
     return { type, status: 'True', reason: 'Eligible', message: 'every selected node is a gateway' };
   const describe = ({ node, reason }: Outsider): string => `${node} ${remedy[reason]}`;
-  return { type, status: 'False', reason: outsiders[0]!.reason, message: some(outsiders.map(describe)) };
+  return { type, status: 'False', reason: outsiders[0]!.reason, message: listed(outsiders.map(describe)) };
 };
 
 type Voice = 'reporting' | 'not yet' | 'silent';
@@ -73,20 +75,48 @@ const reporting = (
     gateways.map(({ name }) => name).filter((name) => voiceOf(objects.get(name), nowMs) === wanted);
   const [silent, waiting] = [withVoice('silent'), withVoice('not yet')];
   if (silent.length > 0) {
-    const message = `silent for more than ${REPORT_STALE_MS / 1000} s: ${some(silent)}; what they said last still counts`;
+    const message = `silent for more than ${REPORT_STALE_MS / 1000} s: ${listed(silent)}; what they said last still counts`;
     return { type, status: 'False', reason: 'Silent', message };
   }
   if (waiting.length > 0) {
-    const message = `joined less than ${REPORT_STALE_MS / 1000} s ago and have not said yet what they reach: ${some(waiting)}`;
+    const message = `joined less than ${REPORT_STALE_MS / 1000} s ago and have not said yet what they reach: ${listed(waiting)}`;
     return { type, status: 'Unknown', reason: 'NotYetReported', message };
   }
   return { type, status: 'True', reason: 'Reporting', message: 'every gateway says what it reaches' };
 };
 
+/** Whether a node can make itself a gateway, by labels that its own kubelet may set. */
+const protection = ({ pool }: PoolPlan): PoolCondition => {
+  const type = 'SelectorProtected';
+  if (isSelectorProtected(pool))
+    return { type, status: 'True', reason: 'Protected', message: 'no node can make itself a gateway of the pool' };
+  const labels = listed(Object.keys(pool.spec.nodeSelector).map(quote));
+  const message = `a kubelet can set every label of spec.nodeSelector (${labels}) on its own Node, so a compromised node can make itself a gateway: select by a label node-restriction.kubernetes.io/NAME, or name the nodes in spec.nodeNames`;
+  return { type, status: 'False', reason: 'KubeletCanSetLabels', message };
+};
+
+/** Whether the DNS names of the gateways have addresses. */
+const resolution = ({ unresolved }: PoolPlan): PoolCondition => {
+  const type = 'ExternalNamesResolved';
+  if (unresolved.length === 0)
+    return {
+      type,
+      status: 'True',
+      reason: 'Resolved',
+      message: 'every DNS name of a gateway has an address, or none is used',
+    };
+  const texts = unresolved.map(
+    ({ node, name, error, addresses }) =>
+      `${name} of node ${node} (${error}; ${addresses.length === 0 ? 'it has no other address' : `${listed(addresses)} used meanwhile`})`,
+  );
+  const message = `not resolved: ${listed(texts)}; correct the annotation ${annotations.externalAddress} or the DNS zone; retried all the time`;
+  return { type, status: 'False', reason: 'NameNotResolved', message };
+};
+
 /** Why a deleted pool is still there; nothing for one that is not deleted. */
 const deletability = ({ pool, gateways }: PoolPlan): PoolCondition[] => {
   if (pool.metadata.deletionTimestamp === undefined || gateways.length === 0) return [];
-  const names = some(gateways.map(({ name }) => name));
+  const names = listed(gateways.map(({ name }) => name));
   const message = `members: ${names}; the pool goes when no node has the labels of spec.nodeSelector any more`;
   return [{ type: 'Deletable', status: 'False', reason: 'InUse', message }];
 };
@@ -99,7 +129,14 @@ export const planPoolConditions = (
 ): readonly PoolCondition[] => {
   const { generation } = plan.pool.metadata;
   const objects = new Map(poolNodes.map((object) => [object.metadata.name, object]));
-  const conditions = [availability(plan), eligibility(plan), reporting(plan, objects, nowMs), ...deletability(plan)];
+  const conditions = [
+    availability(plan),
+    eligibility(plan),
+    reporting(plan, objects, nowMs),
+    protection(plan),
+    resolution(plan),
+    ...deletability(plan),
+  ];
   return conditions.map((condition) => ({
     ...condition,
     ...(generation === undefined ? {} : { observedGeneration: generation }),

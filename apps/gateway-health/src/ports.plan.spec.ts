@@ -3,10 +3,18 @@ import { expect, test } from 'vitest';
 
 import { planPorts, type PortClaims } from './ports.plan.ts';
 
-const plan = (...claims: PortClaims[]) => Object.fromEntries(planPorts(claims));
+type Init = Omit<PortClaims, 'age'> & { readonly age?: string };
+const plan = (...claims: Init[]) => Object.fromEntries(planPorts(claims.map((claim) => ({ age: '', ...claim }))));
 
-test.each<[string, PortClaims[], Record<string, number>]>([
-  ['the lowest free port, by name', [{ node: 'b' }, { node: 'a' }], { a: 51821, b: 51822 }],
+test.each<[string, Init[], Record<string, number>]>([
+  [
+    'the lowest free port, older ones first',
+    [
+      { node: 'b', age: '1' },
+      { node: 'a', age: '2' },
+    ],
+    { b: 51821, a: 51822 },
+  ],
   ['what the status says stays', [{ node: 'a' }, { node: 'b', fromStatus: 51821 }], { a: 51822, b: 51821 }],
   [
     'the status wins over an annotation',
@@ -22,12 +30,12 @@ test.each<[string, PortClaims[], Record<string, number>]>([
     { a: 51822, b: 51821 },
   ],
   [
-    'of two that claim one port the first by name keeps it',
+    'of two that claim one port the older keeps it, whatever the names',
     [
-      { node: 'b', fromStatus: 51830 },
-      { node: 'a', fromStatus: 51830 },
+      { node: 'b', age: '1', fromStatus: 51830 },
+      { node: 'a', age: '2', fromStatus: 51830 },
     ],
-    { a: 51830, b: 51821 },
+    { b: 51830, a: 51821 },
   ],
   [
     'the mesh port, a float and nonsense are not granted',
@@ -44,6 +52,7 @@ test.each<[string, PortClaims[], Record<string, number>]>([
 const claims = fc.uniqueArray(
   fc.record({
     node: fc.stringMatching(/^[a-z]{1,3}$/),
+    age: fc.stringMatching(/^[0-9]$/),
     fromStatus: fc.option(fc.integer({ min: 51815, max: 51840 }), { nil: undefined }),
     fromAnnotation: fc.option(fc.integer({ min: 51815, max: 51840 }), { nil: undefined }),
   }),
@@ -64,7 +73,7 @@ test('ports are unique, in range, given to all, and a second plan from the first
 });
 
 test('when all ports are given the rest stays without one', () => {
-  const all = Array.from({ length: 3400 }, (_, index) => ({ node: `n${String(index).padStart(5, '0')}` }));
+  const all = Array.from({ length: 3400 }, (_, index) => ({ node: `n${index}`, age: '' }));
   const given = planPorts(all);
   expect(given.size).toBe(3399);
   expect(Math.max(...given.values())).toBe(55_219);
