@@ -1,4 +1,4 @@
-import { inParallel } from '@unbounded/controller-runtime';
+import { inParallel, type ObjectWrites } from '@unbounded/controller-runtime';
 import { isConflict, isNotFound, type Node, type ResourceClient } from '@unbounded/kube';
 import { nodeFacts } from '@unbounded/membership';
 
@@ -10,6 +10,7 @@ const MAX_CONFLICTS = 5;
 
 export interface ApplyOptions {
   readonly client: ResourceClient<Node>;
+  readonly writes: ObjectWrites;
   /** The nodes as they were when the plan was made. */
   readonly nodes: ReadonlyMap<string, Node>;
   readonly signal: AbortSignal;
@@ -36,13 +37,16 @@ const patchNode = async (first: Node, { podCIDRs }: Allocation, { client, signal
       if (isNotFound(error)) return false;
       throw error;
     }
-    if (node.metadata.uid !== first.metadata.uid || nodeFacts(node).podCIDRs.length > 0) return false;
+    if (node.metadata.uid !== first.metadata.uid || nodeFacts(node).hasPodCIDRs) return false;
   }
 };
 
-/** Writes the blocks to the nodes. @throws AggregateError when some could not be written; the others are. */
+/** Writes the blocks to the nodes, each on its own. @throws AggregateError when the API server cannot be reached */
 export const applyAllocations = (allocations: readonly Allocation[], options: ApplyOptions): Promise<void> =>
   inParallel(allocations, PARALLEL_PATCHES, async (allocation) => {
     const node = options.nodes.get(allocation.node);
-    if (node && (await patchNode(node, allocation, options))) options.onAllocated(node, allocation);
+    if (!node) return;
+    await options.writes.attempt(node, 'spec.podCIDRs', async () => {
+      if (await patchNode(node, allocation, options)) options.onAllocated(node, allocation);
+    });
   });

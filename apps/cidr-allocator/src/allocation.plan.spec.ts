@@ -1,5 +1,5 @@
 import { type Site } from '@unbounded/crds';
-import { containsPrefix, overlaps, parsePrefix } from '@unbounded/ip';
+import { containsPrefix, overlaps, parseAddress, parsePrefix } from '@unbounded/ip';
 import { type NodeFacts, nodeFacts } from '@unbounded/membership';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -175,23 +175,80 @@ test('no address is given twice, and every block lies in a pool of its site', ()
   fc.assert(
     fc.property(world, ({ sites, nodes }) => {
       const { allocations } = planAllocations({ sites, nodes });
-      const blocks = [
-        ...allocations.flatMap(({ podCIDRs }) => podCIDRs),
-        ...nodes.flatMap(({ podCIDRs }) => podCIDRs),
-      ].map(parsePrefix);
+      const ours = allocations.flatMap(({ podCIDRs }) => podCIDRs).map(parsePrefix);
+      // A node of no Site that claims more than a node's block keeps nobody from the pool: see the test of exhaustion.
+      const foreign = nodes
+        .flatMap(({ podPrefixes }) => podPrefixes)
+        .filter(({ length, family }) => family === 4 && length > 24);
       const inPools = sites[0]!.spec.podCidrAssignments.flatMap(({ cidrBlocks }) => cidrBlocks.map(parsePrefix));
-      for (const [index, block] of blocks.entries()) {
-        for (const other of blocks.slice(index + 1)) {
-          // Foreign blocks may overlap each other from the start; ours overlap nothing.
-          if (index < allocations.flatMap(({ podCIDRs }) => podCIDRs).length)
-            expect(overlaps(block, other)).toBe(false);
-        }
-      }
-      for (const { podCIDRs } of allocations) {
-        for (const cidr of podCIDRs) expect(inPools.some((pool) => containsPrefix(pool, parsePrefix(cidr)))).toBe(true);
+      for (const [index, block] of ours.entries()) {
+        for (const other of [...ours.slice(index + 1), ...foreign]) expect(overlaps(block, other)).toBe(false);
+        expect(inPools.some((pool) => containsPrefix(pool, block))).toBe(true);
       }
     }),
   );
+});
+
+test('blocks that were released a moment ago, or that a node may not use, are given only when nothing else is free', () => {
+  const sites = [site('a', { podCidrAssignments: [{ cidrBlocks: ['100.64.0.0/22'] }] })];
+  const cooling = [parsePrefix('100.64.0.0/24')];
+  const order = (nodes: readonly NodeFacts[]) =>
+    planAllocations({ sites, nodes, cooling }).allocations.map(({ podCIDRs }) => podCIDRs[0]);
+  const waiting = ['n1', 'n2', 'n3', 'n4', 'n5'].map((name, index) => node(name, `10.1.0.${index + 1}`));
+  expect(order(waiting)).toEqual(['100.64.1.0/24', '100.64.2.0/24', '100.64.3.0/24', '100.64.0.0/24']);
+  const greedy = node('greedy', '192.0.2.1', ['100.64.0.0/22']);
+  expect(order([...waiting, greedy])).toHaveLength(4);
+});
+
+test('a record whose Node is gone keeps its block from others as long as another is free: an allocator that restarted', () => {
+  const slice = {
+    apiVersion: 'net.unbounded-cloud.io/v1alpha1',
+    kind: 'SiteNodeSlice',
+    metadata: { name: 'a-0' },
+    siteName: 'a',
+    sliceIndex: 0,
+    nodes: [{ name: 'gone', podCIDRs: ['100.64.0.0/24'] }],
+  } as const;
+  const { allocations } = planAllocations({ sites: [site('a')], nodes: [node('x')], slices: [slice] });
+  expect(allocations).toMatchObject([{ podCIDRs: ['100.64.1.0/24'] }]);
+});
+
+test('of two nodes with one block the one that a slice listed first has it, and the other is told', () => {
+  const slice = {
+    apiVersion: 'net.unbounded-cloud.io/v1alpha1',
+    kind: 'SiteNodeSlice',
+    metadata: { name: 'a-0' },
+    siteName: 'a',
+    sliceIndex: 0,
+    nodes: [{ name: 'n2', podCIDRs: ['100.64.0.0/24'] }],
+  } as const;
+  const nodes = [node('n1', '10.1.0.1', ['100.64.0.0/24']), node('n2', '10.1.0.2', ['100.64.0.0/24'])];
+  expect(planAllocations({ sites: [site('a')], nodes, slices: [slice] }).nodeConflicts).toEqual([
+    { owner: 'n1', cidr: '100.64.0.0/24', other: 'n2', otherCidr: '100.64.0.0/24' },
+  ]);
+});
+
+test.each<[string, string, string]>([
+  ['an API server', '203.0.113.96/27', 'BlockHoldsAPIServer'],
+  ['Services', '10.96.4.0/22', 'BlockOverlapsServices'],
+  ['a node', '10.1.0.0/17', 'BlockHoldsNodeAddress'],
+  ['a gateway', '198.51.100.0/23', 'BlockHoldsNodeAddress'],
+])('nothing is allocated from a block with the address of %s; other blocks serve', (_, block, reason) => {
+  const size = { nodeBlockSizes: { ipv4: 28 } };
+  const sites = assign({ cidrBlocks: [block, '100.64.0.0/16'], ...size });
+  const pools = [
+    {
+      apiVersion: 'net.unbounded-cloud.io/v1alpha1',
+      kind: 'GatewayPool',
+      metadata: { name: 'p' },
+      spec: { nodeSelector: { gw: 'p' } },
+      status: { nodes: [{ name: 'g', wireGuardPublicKey: 'k', externalIPs: ['198.51.100.7'] }] },
+    },
+  ] as const;
+  const cluster = { apiServers: [parseAddress('203.0.113.99')], services: [parsePrefix('10.96.0.0/16')] };
+  const plan = planAllocations({ sites, nodes: [node('x')], pools, cluster });
+  expect(plan.allocations).toMatchObject([{ podCIDRs: ['100.64.0.0/28'] }]);
+  expect(plan.underlayConflicts).toMatchObject([{ site: 'a', cidr: block, reason }]);
 });
 
 test('the order of the input does not matter', () => {

@@ -1,14 +1,22 @@
-import { type Site } from '@unbounded/crds';
+import { type GatewayPool, type Site, type SiteNodeSlice } from '@unbounded/crds';
 import { AddressSet, type Family, formatPrefix, type Prefix, tryParsePrefix } from '@unbounded/ip';
-import { indexSites, type NodeFacts } from '@unbounded/membership';
+import { type NodeFacts, recordsByNode, type SettledNode, settleNodes } from '@unbounded/membership';
 
 import { type Assignment, type AssignmentProblem, type FamilyPools, parseAssignments } from './assignment.plan.ts';
 import { type BlockConflict, findConflicts } from './block-conflicts.plan.ts';
+import { type ClusterAddresses, planUnderlayConflicts, type UnderlayConflict } from './underlay.plan.ts';
 
 /** Everything an allocation depends on. */
 export interface AllocationWorld {
   readonly sites: readonly Site[];
   readonly nodes: readonly NodeFacts[];
+  /** Their status and the slices record which node was listed with a block first. */
+  readonly pools?: readonly GatewayPool[];
+  readonly slices?: readonly SiteNodeSlice[];
+  /** Blocks of Nodes that were deleted a moment ago: given only when nothing else is free. */
+  readonly cooling?: readonly Prefix[];
+  /** What no pod's block may hold, besides addresses of nodes. */
+  readonly cluster?: ClusterAddresses;
 }
 
 /** Blocks for one node: IPv4 first, as `spec.podCIDRs` wants it. */
@@ -38,6 +46,8 @@ export interface AllocationPlan {
   /** Sites whose pools overlap; allocation stays safe, because a taken address is taken everywhere. */
   readonly siteConflicts: readonly BlockConflict[];
   readonly problems: ReadonlyMap<string, readonly AssignmentProblem[]>;
+  /** Blocks of Sites that hold addresses of the cluster itself. */
+  readonly underlayConflicts: readonly UnderlayConflict[];
 }
 
 const byAge = (a: NodeFacts, b: NodeFacts): number => {
@@ -45,20 +55,32 @@ const byAge = (a: NodeFacts, b: NodeFacts): number => {
   return x < y ? -1 : x > y ? 1 : 0;
 };
 
-/** Takes the first free block, pool after pool. */
-const takeBlock = (taken: AddressSet, { pools, blockLength }: FamilyPools): Prefix | undefined => {
-  for (const pool of pools) {
-    const block = taken.firstFreeBlock(pool, blockLength);
-    if (block) return block;
+/** Which addresses are not free. */
+interface Occupied {
+  /** Given: never given again. */
+  readonly taken: AddressSet;
+  /** Those, and what is given only when nothing else is left: claimed by nodes that may not use it, or just released. */
+  readonly avoided: AddressSet;
+  /** Holds addresses of the cluster itself. */
+  readonly isForbidden: (pool: Prefix) => boolean;
+}
+
+/** Takes the first free block, pool after pool; of those to be avoided only when there is no other. */
+const takeBlock = (occupied: Occupied, { pools, blockLength }: FamilyPools): Prefix | undefined => {
+  for (const taken of [occupied.avoided, occupied.taken]) {
+    for (const pool of pools) {
+      const block = occupied.isForbidden(pool) ? undefined : taken.firstFreeBlock(pool, blockLength);
+      if (block) return block;
+    }
   }
   return undefined;
 };
 
 /** A block of every family, or the family that has none left: a node's blocks cannot be added to later. */
-const takeBlocks = (taken: AddressSet, { families }: Assignment): readonly Prefix[] | FamilyPools => {
+const takeBlocks = (occupied: Occupied, { families }: Assignment): readonly Prefix[] | FamilyPools => {
   const blocks: Prefix[] = [];
   for (const family of families) {
-    const block = takeBlock(taken, family);
+    const block = takeBlock(occupied, family);
     if (!block) return family;
     blocks.push(block);
   }
@@ -83,14 +105,56 @@ const toExhaustion = ({ site, assignment, family, nodes }: Waiting): Exhaustion 
   nodes,
 });
 
-const allocate = ({ sites, nodes }: AllocationWorld) => {
-  const index = indexSites(sites);
-  let taken = AddressSet.of(nodes.flatMap(({ podPrefixes }) => podPrefixes));
+/** The shortest block of each family that any Site gives. */
+const widestBlocks = (sites: readonly Site[]): Readonly<Record<Family, number>> => {
+  const lengths = (wanted: Family): number[] =>
+    sites.flatMap((site) =>
+      parseAssignments(site).assignments.flatMap(({ families }) =>
+        families.filter(({ family }) => family === wanted).map(({ blockLength }) => blockLength),
+      ),
+    );
+  return { 4: Math.min(...lengths(4)), 6: Math.min(...lengths(6)) };
+};
+
+/**
+ * A block that a node may use is taken, and so is every other that is no wider than those given here: the node may come back
+ * into its Site. A wider one that the node may not use takes the pool from nobody.
+ */
+const occupiedBy = (world: AllocationWorld, settled: readonly SettledNode[]): Pick<Occupied, 'taken' | 'avoided'> => {
+  const widest = widestBlocks(world.sites);
+  const isUsed = ({ site, facts }: SettledNode, prefix: Prefix): boolean =>
+    site !== undefined && facts.podPrefixes.includes(prefix);
+  const claimed = settled.flatMap((node, index) =>
+    world.nodes[index]!.podPrefixes.map((prefix) => ({ prefix, isUsed: isUsed(node, prefix) })),
+  );
+  const isTaken = ({ prefix, isUsed: used }: (typeof claimed)[number]): boolean =>
+    used || prefix.length >= widest[prefix.family];
+  // A record whose Node is gone is all that a restarted allocator knows of blocks that were released a moment ago.
+  const names = new Set(world.nodes.map(({ name }) => name));
+  const orphans = [...recordsByNode(world.slices ?? [], world.pools ?? [])]
+    .filter(([name]) => !names.has(name))
+    .flatMap(([, { podCIDRs }]) => [...podCIDRs].flatMap((text) => tryParsePrefix(text) ?? []));
+  const rest = claimed.filter((claim) => !isTaken(claim)).map(({ prefix }) => prefix);
+  const taken = claimed.filter(isTaken).map(({ prefix }) => prefix);
+  return {
+    taken: AddressSet.of(taken),
+    avoided: AddressSet.of([...taken, ...rest, ...(world.cooling ?? []), ...orphans]),
+  };
+};
+
+const allocate = (
+  world: AllocationWorld,
+  settled: readonly SettledNode[],
+  underlayConflicts: readonly UnderlayConflict[],
+) => {
+  const forbidden = new Set(underlayConflicts.map(({ cidr }) => cidr));
+  let { taken, avoided } = occupiedBy(world, settled);
+  const isForbidden = (pool: Prefix): boolean => forbidden.has(formatPrefix(pool));
   const allocations: Allocation[] = [];
   const waiting = new Map<string, Waiting>();
   const unmatched = new Map<string, readonly string[]>();
-  for (const node of nodes.filter(({ podCIDRs }) => podCIDRs.length === 0).sort(byAge)) {
-    const site = index.siteOf(node);
+  const waitingNodes = settled.filter(({ facts }) => !facts.hasPodCIDRs).toSorted((a, b) => byAge(a.facts, b.facts));
+  for (const { facts: node, site } of waitingNodes) {
     if (!site || site.spec.manageCniPlugin === false) continue;
     const assignment = parseAssignments(site).assignments.find((candidate) => candidate.matches(node.name));
     const { name } = site.metadata;
@@ -100,23 +164,18 @@ const allocate = ({ sites, nodes }: AllocationWorld) => {
     }
     const key = `${name}/${assignment.index}`;
     const full = waiting.get(key); // once full, full for all the others of this round
-    const result = full?.family ?? takeBlocks(taken, assignment);
+    const result = full?.family ?? takeBlocks({ taken, avoided, isForbidden }, assignment);
     if (isFull(result)) {
       if (full) full.nodes.push(node.name);
       else waiting.set(key, { site: name, assignment, family: result, nodes: [node.name] });
       continue;
     }
     if (result.length === 0) continue;
-    for (const block of result) taken = taken.add(block);
+    for (const block of result) [taken, avoided] = [taken.add(block), avoided.add(block)];
     allocations.push({ node: node.name, site: name, podCIDRs: result.map(formatPrefix) });
   }
   return { allocations, exhaustions: [...waiting.values()].map(toExhaustion), unmatched };
 };
-
-const nodeBlocks = (nodes: readonly NodeFacts[]) =>
-  nodes.flatMap(({ name, createdAt, podPrefixes }) =>
-    podPrefixes.map((prefix) => ({ owner: name, prefix, rank: `${createdAt} ${name}` })),
-  );
 
 const sitePools = (sites: readonly Site[]) =>
   sites.flatMap(({ metadata, spec }) =>
@@ -132,12 +191,25 @@ const sitePools = (sites: readonly Site[]) =>
 
 /**
  * Blocks for the nodes that have none. The state is the nodes themselves: what any node holds is taken, down to the
- * address, so a changed pool, a deleted node or a new leader need no bookkeeping. Older nodes are served first; the
+ * address, so a changed pool or a new leader needs no bookkeeping. Older nodes are served first; the
  * order of the input does not matter.
  */
-export const planAllocations = (world: AllocationWorld): AllocationPlan => ({
-  ...allocate(world),
-  nodeConflicts: findConflicts(nodeBlocks(world.nodes)),
-  siteConflicts: findConflicts(sitePools(world.sites)),
-  problems: new Map(world.sites.map((site) => [site.metadata.name, parseAssignments(site).problems])),
-});
+export const planAllocations = (world: AllocationWorld): AllocationPlan => {
+  const { sites, nodes, pools = [], slices = [], cluster = { apiServers: [], services: [] } } = world;
+  const settled = settleNodes({ sites, nodes, pools, slices });
+  const underlayConflicts = planUnderlayConflicts(sites, settled, pools, cluster);
+  return {
+    ...allocate(world, settled, underlayConflicts),
+    nodeConflicts: settled.flatMap(({ losses }) =>
+      losses.map(({ node, prefix, holder, held }) => ({
+        owner: node,
+        cidr: formatPrefix(prefix),
+        other: holder,
+        otherCidr: formatPrefix(held),
+      })),
+    ),
+    siteConflicts: findConflicts(sitePools(sites)),
+    problems: new Map(sites.map((site) => [site.metadata.name, parseAssignments(site).problems])),
+    underlayConflicts,
+  };
+};

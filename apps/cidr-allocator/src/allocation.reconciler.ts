@@ -1,19 +1,27 @@
-import { type Site } from '@unbounded/crds';
-import { done, type Informer, type Reconcile } from '@unbounded/controller-runtime';
-import { applyStatus, type EventRecorder, type Node, type ResourceClient } from '@unbounded/kube';
+import { type GatewayPool, type Site, type SiteNodeSlice } from '@unbounded/crds';
+import { inParallel, type Informer, type ObjectWrites, type Reconcile } from '@unbounded/controller-runtime';
+import { applyStatus, type EventRecorder, ignoreGone, type Node, type ResourceClient } from '@unbounded/kube';
 import { nodeFacts } from '@unbounded/membership';
 import { type Logger } from '@unbounded/telemetry';
 
 import { applyAllocations } from './allocation.apply.ts';
 import { type AllocationPlan, type Exhaustion, planAllocations } from './allocation.plan.ts';
 import { type AllocatorMetrics } from './allocator-metrics.ts';
+import { type Cooldown } from './cooldown.ts';
 import { planSiteConditions } from './site-conditions.plan.ts';
+import { type ClusterAddresses } from './underlay.plan.ts';
 
+const PARALLEL_WRITES = 8;
 export const FIELD_MANAGER = 'unbounded-cidr-allocator';
 
 export interface AllocationReconcilerOptions {
   readonly nodes: Informer<Node>;
   readonly sites: Informer<Site>;
+  readonly pools: Informer<GatewayPool>;
+  readonly slices: Informer<SiteNodeSlice>;
+  readonly clusterAddresses: (signal: AbortSignal) => Promise<ClusterAddresses>;
+  readonly cooldown: Cooldown;
+  readonly writes: ObjectWrites;
   readonly nodeClient: ResourceClient<Node>;
   readonly siteClient: ResourceClient<Site>;
   readonly recorder: EventRecorder;
@@ -38,12 +46,19 @@ const exhaustionText = ({ site, pools, blockLength }: Exhaustion): string =>
 
 /** One key stands for the cluster: blocks of one node are free or taken only with a view of all. */
 export const allocationReconciler = (options: AllocationReconcilerOptions): Reconcile => {
-  const { nodes, sites, nodeClient, siteClient, recorder, metrics, logger } = options;
+  const { nodes, sites, pools, slices, nodeClient, siteClient, recorder, metrics, logger, writes } = options;
   const newlyWaiting = createNews();
   const newlyExhausted = createNews();
   const newlyConflicting = createNews();
-  const plan = (objects: readonly Node[]): AllocationPlan =>
-    planAllocations({ sites: sites.list(), nodes: objects.map(nodeFacts) });
+  const plan = (objects: readonly Node[], cluster: ClusterAddresses): AllocationPlan =>
+    planAllocations({
+      sites: sites.list(),
+      nodes: objects.map(nodeFacts),
+      pools: pools.list(),
+      slices: slices.list(),
+      cooling: options.cooldown.cooling(),
+      cluster,
+    });
 
   const tell = ({ exhaustions, nodeConflicts }: AllocationPlan, byName: ReadonlyMap<string, Node>): void => {
     const exhausted = newlyExhausted(exhaustions.map(({ site, assignmentIndex }) => `${site}/${assignmentIndex}`));
@@ -65,7 +80,7 @@ export const allocationReconciler = (options: AllocationReconcilerOptions): Reco
     for (const { owner, cidr, other, otherCidr } of nodeConflicts) {
       const about = byName.get(owner);
       if (!about || !conflicting.has(`${owner} ${cidr}`)) continue;
-      const note = `${cidr} overlaps ${otherCidr} of node ${other}: pods of the two nodes can get the same address; delete and re-create one of the nodes`;
+      const note = `${cidr} overlaps ${otherCidr} of node ${other}, which was listed with it first: pods of the two nodes can get the same address; delete the Node object of ${owner} and register the node anew`;
       logger.error({ node: owner, other }, note);
       recorder.record({ about, type: 'Warning', reason: 'PodCIDRConflict', action: 'Audit', note });
     }
@@ -73,17 +88,19 @@ export const allocationReconciler = (options: AllocationReconcilerOptions): Reco
   };
 
   return async (_key, signal) => {
+    const cluster = await options.clusterAddresses(signal);
     let objects = nodes.list();
-    let current = plan(objects);
+    let current = plan(objects, cluster);
     if (current.allocations.length > 0) {
       objects = await nodeClient.listAll({ signal }); // the cache may not know yet what the last round or leader gave away
-      current = plan(objects);
+      current = plan(objects, cluster);
     }
     const byName = new Map(objects.map((node) => [node.metadata.name, node]));
     tell(current, byName);
     try {
       await applyAllocations(current.allocations, {
         client: nodeClient,
+        writes,
         nodes: byName,
         signal,
         onAllocated: (about, { site, podCIDRs }) => {
@@ -94,11 +111,17 @@ export const allocationReconciler = (options: AllocationReconcilerOptions): Reco
         },
       });
     } finally {
-      for (const site of sites.list()) {
-        const conditions = planSiteConditions(site, current);
-        await applyStatus(siteClient, site, { conditions }, { fieldManager: FIELD_MANAGER, signal, recorder });
-      }
+      await inParallel(sites.list(), PARALLEL_WRITES, (site) =>
+        writes.attempt(site, 'the status', () =>
+          applyStatus(
+            siteClient,
+            site,
+            { conditions: planSiteConditions(site, current) },
+            { fieldManager: FIELD_MANAGER, signal, recorder },
+          ).catch(ignoreGone),
+        ),
+      );
     }
-    return done;
+    return writes.verdict();
   };
 };

@@ -1,12 +1,22 @@
-import { createController, watches } from '@unbounded/controller-runtime';
-import { siteKind } from '@unbounded/crds';
+import { createController, createObjectWrites, watches } from '@unbounded/controller-runtime';
+import { gatewayPoolKind, siteKind, siteNodeSliceKind } from '@unbounded/crds';
 import { hostModule, type HostPart, type HostServices, openControlPlane } from '@unbounded/host';
-import { nodes as nodeResource, resourceOf, withoutImages } from '@unbounded/kube';
-import { nodeFingerprint } from '@unbounded/membership';
+import { tryParsePrefix } from '@unbounded/ip';
+import {
+  endpointSlices,
+  nodes as nodeResource,
+  resourceOf,
+  serviceCidrs,
+  services as serviceResource,
+  withoutImages,
+} from '@unbounded/kube';
+import { nodeFacts, nodeFingerprint } from '@unbounded/membership';
 
 import { allocationReconciler } from './allocation.reconciler.ts';
 import { allocatorMetrics } from './allocator-metrics.ts';
 import { type CidrAllocatorConfig } from './cidr-allocator.config.ts';
+import { createClusterAddresses } from './cluster-addresses.ts';
+import { createCooldown } from './cooldown.ts';
 
 const WHOLE_CLUSTER = () => ['cluster'];
 
@@ -15,17 +25,37 @@ const createParts = (config: CidrAllocatorConfig, services: HostServices): reado
   const siteResource = resourceOf(siteKind);
   const nodes = plane.informer(nodeResource, { trim: withoutImages });
   const sites = plane.informer(siteResource);
+  const pools = plane.informer(resourceOf(gatewayPoolKind));
+  const slices = plane.informer(resourceOf(siteNodeSliceKind));
+  const cooldown = createCooldown(config.blockCooldown);
+  nodes.on((change) => {
+    if (change.type === 'deleted') cooldown.released(nodeFacts(change.object).podPrefixes);
+  });
   const fatal = Promise.withResolvers<never>();
   fatal.promise.catch(() => undefined);
   const controller = createController({
     name: 'pod-cidrs',
     sources: [
       watches(nodes, { keysOf: WHOLE_CLUSTER, fingerprint: nodeFingerprint }),
+      // The records decide about conflicts and cooling only: a look at them by the way is enough, without a round for each.
+      watches(pools, { keysOf: WHOLE_CLUSTER, fingerprint: () => '' }),
+      watches(slices, { keysOf: WHOLE_CLUSTER, fingerprint: () => '' }),
       watches(sites, { keysOf: WHOLE_CLUSTER, fingerprint: ({ metadata }) => String(metadata.generation) }),
     ],
     reconcile: allocationReconciler({
       nodes,
       sites,
+      pools,
+      slices,
+      clusterAddresses: createClusterAddresses({
+        endpointSlices: plane.cluster.client(endpointSlices),
+        services: plane.cluster.client(serviceResource),
+        serviceCidrs: plane.cluster.client(serviceCidrs),
+        given: (config.serviceCidrs ?? '').split(',').flatMap((text) => tryParsePrefix(text.trim()) ?? []),
+        logger: plane.logger,
+      }),
+      cooldown,
+      writes: createObjectWrites(plane),
       nodeClient: plane.cluster.client(nodeResource),
       siteClient: plane.cluster.client(siteResource),
       recorder: plane.recorder,

@@ -1,4 +1,5 @@
 import { type Site } from '@unbounded/crds';
+import { listed } from '@unbounded/membership';
 
 import { type AllocationPlan } from './allocation.plan.ts';
 
@@ -9,10 +10,6 @@ interface SiteCondition {
   readonly message: string;
   readonly observedGeneration?: number;
 }
-
-const NAMED = 5;
-const some = (names: readonly string[]): string =>
-  names.length <= NAMED ? names.join(', ') : `${names.slice(0, NAMED).join(', ')} and ${names.length - NAMED} more`;
 
 const available = ({ metadata, spec }: Site, plan: AllocationPlan): Omit<SiteCondition, 'observedGeneration'> => {
   const type = 'PodCIDRsAvailable';
@@ -27,7 +24,7 @@ const available = ({ metadata, spec }: Site, plan: AllocationPlan): Omit<SiteCon
   const exhausted = plan.exhaustions.filter(({ site }) => site === metadata.name);
   const unmatched = plan.unmatched.get(metadata.name) ?? [];
   if (exhausted.length === 0 && unmatched.length > 0) {
-    const message = `no enabled entry of spec.podCidrAssignments has a nodeRegex that matches: ${some(unmatched)}`;
+    const message = `no enabled entry of spec.podCidrAssignments has a nodeRegex that matches: ${listed(unmatched)}`;
     return { type, status: 'False', reason: 'NoMatchingAssignment', message };
   }
   if (exhausted.length === 0)
@@ -35,7 +32,7 @@ const available = ({ metadata, spec }: Site, plan: AllocationPlan): Omit<SiteCon
   const message = exhausted
     .map(
       ({ assignmentIndex, blockLength, pools, nodes }) =>
-        `no free /${blockLength} in ${pools.join(', ')}: add a block to spec.podCidrAssignments[${assignmentIndex}].cidrBlocks; waiting: ${some(nodes)}`,
+        `no free /${blockLength} in ${pools.join(', ')}: add a block to spec.podCidrAssignments[${assignmentIndex}].cidrBlocks; waiting: ${listed(nodes)}`,
     )
     .join('; ');
   return { type, status: 'False', reason: 'PodCIDRsExhausted', message };
@@ -45,10 +42,20 @@ const valid = ({ metadata }: Site, plan: AllocationPlan): Omit<SiteCondition, 'o
   const type = 'PodCIDRsValid';
   const [problem] = plan.problems.get(metadata.name) ?? [];
   if (problem) return { type, status: 'False', ...problem };
+  const underlay = plan.underlayConflicts.filter(({ site }) => site === metadata.name);
+  if (underlay.length > 0) {
+    const message = listed(
+      underlay.map((conflict) => conflict.message),
+      '; ',
+    );
+    return { type, status: 'False', reason: underlay[0]!.reason, message };
+  }
   const overlaps = plan.siteConflicts.filter(({ owner }) => owner === metadata.name);
   if (overlaps.length === 0)
     return { type, status: 'True', reason: 'Valid', message: 'the pools overlap with no other Site’s' };
-  const message = some(overlaps.map(({ cidr, other, otherCidr }) => `${cidr} overlaps ${otherCidr} of Site ${other}`));
+  const message = listed(
+    overlaps.map(({ cidr, other, otherCidr }) => `${cidr} overlaps ${otherCidr} of Site ${other}`),
+  );
   return { type, status: 'False', reason: 'PodCIDRsOverlap', message: `${message}: use blocks of its own` };
 };
 

@@ -47,6 +47,8 @@ export type EndpointSlice = Named<V1EndpointSlice>;
 export type Deployment = Named<V1Deployment>;
 export type NetworkPolicy = Named<V1NetworkPolicy>;
 export type PodDisruptionBudget = Named<V1PodDisruptionBudget>;
+/** networking.k8s.io/v1 */
+export type ServiceCidr = KubeObject & { readonly spec?: { readonly cidrs?: readonly string[] } };
 export type Crd = Named<V1CustomResourceDefinition>;
 
 /** Where the API server keeps objects of a kind. `T` is the type of the objects. */

@@ -16,6 +16,7 @@ import {
   type Secret,
   type Service,
   type ServiceAccount,
+  type ServiceCidr,
 } from './objects.ts';
 
 const resource = <T extends KubeObject>(
@@ -50,6 +51,8 @@ export const namespaces = resource<Namespace>('Namespace', 'v1', 'namespaces', f
 export const serviceAccounts = resource<ServiceAccount>('ServiceAccount', 'v1', 'serviceaccounts', true);
 export const leases = resource<Lease>('Lease', 'coordination.k8s.io/v1', 'leases', true);
 export const events = resource<Event>('Event', 'events.k8s.io/v1', 'events', true);
+/** Served since Kubernetes 1.33. */
+export const serviceCidrs = resource<ServiceCidr>('ServiceCIDR', 'networking.k8s.io/v1', 'servicecidrs', false);
 export const crds = resource<Crd>(
   'CustomResourceDefinition',
   'apiextensions.k8s.io/v1',

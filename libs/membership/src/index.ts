@@ -12,7 +12,7 @@ export {
   poolOf,
   whyIneligible,
 } from './pool-match.ts';
-export { type NodeRecord, readRecords } from './records.ts';
+export { type NodeRecord, readRecords, recordsByNode } from './records.ts';
 export { type SettledNode, type SettlementWorld, settleNodes } from './settle.ts';
 export { type SiteBlocks, siteBlocks } from './site-blocks.ts';
 export { compareSites, indexSites, type SiteIndex, type SiteOverlap } from './site-match.ts';

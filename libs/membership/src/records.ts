@@ -41,16 +41,25 @@ const withEntry = (record: NodeRecord, entry: SiteNode | Gateway): NodeRecord =>
   };
 };
 
-/** The record of a node by name; an empty one for a node that nothing lists. */
-export const readRecords = (
+/** The records of all nodes that something lists, by name. */
+export const recordsByNode = (
   slices: readonly SiteNodeSlice[],
   pools: readonly GatewayPool[],
-): ((node: string) => NodeRecord) => {
+): ReadonlyMap<string, NodeRecord> => {
   const records = new Map<string, NodeRecord>();
   const entries = [
     ...slices.flatMap(({ nodes }): readonly (SiteNode | Gateway)[] => nodes ?? []),
     ...pools.flatMap(({ status }): readonly (SiteNode | Gateway)[] => status?.nodes ?? []),
   ];
   for (const entry of entries) records.set(entry.name, withEntry(records.get(entry.name) ?? NOTHING, entry));
+  return records;
+};
+
+/** The record of a node by name; an empty one for a node that nothing lists. */
+export const readRecords = (
+  slices: readonly SiteNodeSlice[],
+  pools: readonly GatewayPool[],
+): ((node: string) => NodeRecord) => {
+  const records = recordsByNode(slices, pools);
   return (node) => records.get(node) ?? NOTHING;
 };

@@ -26,6 +26,8 @@ export interface SettledNode {
   readonly record: NodeRecord;
   /** All that is not used, and why. */
   readonly problems: readonly NodeProblem[];
+  /** Pod CIDRs that overlap those of a node that was listed first. */
+  readonly losses: readonly PrefixLoss[];
 }
 
 const ageOf = ({ createdAt, uid, name }: NodeFacts): string => `${createdAt} ${uid} ${name}`;
@@ -111,6 +113,7 @@ const settleBlocks = (node: SettledNode, losses: readonly PrefixLoss[]): Settled
     ...node,
     facts: withBlocks(node.facts, (prefix) => !lost.has(prefix)),
     problems: [...node.problems, ...problems],
+    losses,
   };
 };
 
@@ -129,9 +132,9 @@ export const settleNodes = ({ nodes, sites, pools, slices }: SettlementWorld): r
     const site = index.siteOf(facts);
     const record = recordOf(facts.name);
     if (!site && !pools.some((pool) => isSelected(pool, facts)))
-      return { facts, site, record, problems: facts.problems };
+      return { facts, site, record, problems: facts.problems, losses: [] };
     const confined = confine(facts, site, sites, record);
-    return { facts: confined.facts, site, record, problems: [...facts.problems, ...confined.problems] };
+    return { facts: confined.facts, site, record, problems: [...facts.problems, ...confined.problems], losses: [] };
   });
   const isListable = ({ facts, site }: SettledNode): boolean =>
     site !== undefined || pools.some((pool) => isSelected(pool, facts));

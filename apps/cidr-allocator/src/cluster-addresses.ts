@@ -1,0 +1,87 @@
+import { formatAddress, hostPrefix, parseAddress, tryParsePrefix, type Address, type Prefix } from '@unbounded/ip';
+import {
+  type EndpointSlice,
+  isForbidden,
+  isNotFound,
+  type ResourceClient,
+  type Service,
+  type ServiceCidr,
+} from '@unbounded/kube';
+import { type Logger } from '@unbounded/telemetry';
+
+import { type ClusterAddresses } from './underlay.plan.ts';
+
+export interface ClusterAddressesOptions {
+  readonly endpointSlices: ResourceClient<EndpointSlice>;
+  readonly services: ResourceClient<Service>;
+  readonly serviceCidrs: ResourceClient<ServiceCidr>;
+  /** Ranges of Services that the operator gave, for servers that do not tell them. */
+  readonly given: readonly Prefix[];
+  readonly logger: Logger;
+  /** Monotonic, milliseconds. */
+  readonly now?: () => number;
+}
+
+const MAX_AGE_MS = 30_000;
+const OWN_SERVICE = { name: 'kubernetes', namespace: 'default' } as const;
+
+const addressesOf = (texts: readonly string[]): readonly Address[] =>
+  texts.flatMap((text) => (tryParsePrefix(`${text}/${text.includes(':') ? 128 : 32}`) ? [parseAddress(text)] : []));
+
+/**
+ * Addresses of API servers (EndpointSlice `default/kubernetes`) and of Services: ServiceCIDRs where they are served, the
+ * address of the Service `default/kubernetes`, and what the operator gave. What cannot be read stays as it was.
+ */
+export const createClusterAddresses = ({
+  endpointSlices,
+  services,
+  serviceCidrs,
+  given,
+  logger,
+  now = () => performance.now(),
+}: ClusterAddressesOptions): ((signal: AbortSignal) => Promise<ClusterAddresses>) => {
+  let known = { apiServers: [] as readonly Address[], cidrs: [] as readonly Prefix[], own: [] as readonly Prefix[] };
+  let readMs: number | undefined;
+
+  const read = async <T>(what: string, fetch: () => Promise<T>, before: T): Promise<T> => {
+    try {
+      return await fetch();
+    } catch (error) {
+      if (!isNotFound(error) && !isForbidden(error)) throw error;
+      logger.debug({ what, reason: (error as Error).message }, 'cannot be read');
+      return before;
+    }
+  };
+
+  return async (signal) => {
+    if (readMs === undefined || now() - readMs >= MAX_AGE_MS) {
+      const at = { namespace: OWN_SERVICE.namespace, signal };
+      known = {
+        apiServers: await read(
+          'API servers',
+          async () =>
+            addressesOf(
+              ((await endpointSlices.get(OWN_SERVICE.name, at)).endpoints ?? []).flatMap(({ addresses }) => addresses),
+            ),
+          known.apiServers,
+        ),
+        own: await read(
+          'the Service of the API server',
+          async () => addressesOf((await services.get(OWN_SERVICE.name, at)).spec?.clusterIPs ?? []).map(hostPrefix),
+          known.own,
+        ),
+        cidrs: await read(
+          'ServiceCIDRs',
+          async () =>
+            (await serviceCidrs.listAll({ signal })).flatMap(({ spec }) =>
+              (spec?.cidrs ?? []).flatMap((text) => tryParsePrefix(text) ?? []),
+            ),
+          known.cidrs,
+        ),
+      };
+      readMs = now();
+      logger.debug({ apiServers: known.apiServers.map(formatAddress) }, 'addresses of the cluster');
+    }
+    return { apiServers: known.apiServers, services: [...known.cidrs, ...known.own, ...given] };
+  };
+};
