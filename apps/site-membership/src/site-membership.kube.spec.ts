@@ -13,6 +13,7 @@ import {
   type AppProcess,
   createNode,
   poolObject,
+  publicKeyFor,
   resetCluster,
   siteObject,
   startApiServer,
@@ -54,14 +55,17 @@ test('a node is labelled, stands in its slice with key, addresses, blocks and ca
     name: 'n1',
     internalIPs: ['10.1.0.1', 'fd00::1'],
     podCIDRs: ['100.64.0.0/24'],
-    annotations: { [annotations.wireGuardPublicKey]: 'key', [annotations.tunnelProtocols]: 'WireGuard,VXLAN' },
+    annotations: {
+      [annotations.wireGuardPublicKey]: publicKeyFor('key'),
+      [annotations.tunnelProtocols]: 'WireGuard,VXLAN',
+    },
   });
   const slice = await until('slice', () => slices().get('a-0'));
   expect(slice).toMatchObject({ siteName: 'a', sliceIndex: 0, nodeCount: 1 });
   expect(slice.nodes).toEqual([
     {
       name: 'n1',
-      wireGuardPublicKey: 'key',
+      wireGuardPublicKey: publicKeyFor('key'),
       internalIPs: ['10.1.0.1', 'fd00::1'],
       podCIDRs: ['100.64.0.0/24'],
       tunnelProtocols: ['VXLAN', 'WireGuard'],
@@ -98,17 +102,24 @@ test('the keys of a node that exchanges its key go into its slice together', asy
   await sites().create(siteObject('a'));
   start();
   const { wireGuardPublicKey, wireGuardKeyGeneration, wireGuardNextPublicKey } = annotations;
-  const announced = { [wireGuardPublicKey]: 'key', [wireGuardNextPublicKey]: 'next' };
+  const announced = { [wireGuardPublicKey]: publicKeyFor('key'), [wireGuardNextPublicKey]: publicKeyFor('next') };
   await createNode(nodes(), { name: 'n1', internalIPs: ['10.1.0.1'], annotations: announced });
   const keys = async (): Promise<object | undefined> => {
     const entry = (await slices().listAll())[0]?.nodes?.[0];
     return entry && [entry.wireGuardPublicKey, entry.wireGuardKeyGeneration, entry.wireGuardNextPublicKey];
   };
   await until('the next key', async () => (await keys()) !== undefined);
-  expect(await keys()).toEqual(['key', undefined, 'next']);
-  const promoted = { [wireGuardPublicKey]: 'next', [wireGuardKeyGeneration]: '1', [wireGuardNextPublicKey]: null };
+  expect(await keys()).toEqual([publicKeyFor('key'), undefined, publicKeyFor('next')]);
+  const promoted = {
+    [wireGuardPublicKey]: publicKeyFor('next'),
+    [wireGuardKeyGeneration]: '1',
+    [wireGuardNextPublicKey]: null,
+  };
   await nodes().mergePatch('n1', { metadata: { annotations: promoted } });
-  await until('the new key', async () => JSON.stringify(await keys()) === JSON.stringify(['next', 1, undefined]));
+  await until(
+    'the new key',
+    async () => JSON.stringify(await keys()) === JSON.stringify([publicKeyFor('next'), 1, undefined]),
+  );
 });
 
 test('a site that is deleted stays until its last node has gone', async () => {
@@ -157,23 +168,23 @@ test('of two sites that claim an address the older keeps it, and the younger say
 test('a gateway leaves the slices when its pool lists it, and comes back when it no longer can be one', async () => {
   await sites().create(siteObject('a'));
   await pools().create(poolObject('p'));
-  const key = { [annotations.wireGuardPublicKey]: 'key' };
+  const key = (name: string) => ({ [annotations.wireGuardPublicKey]: publicKeyFor(name) });
   await createNode(nodes(), {
     name: 'gw',
     internalIPs: ['10.1.0.1'],
     externalIPs: ['192.0.2.1'],
     labels: { gateway: 'p' },
-    annotations: key,
+    annotations: key('gw'),
   });
   await createNode(nodes(), {
     name: 'no-external',
     internalIPs: ['10.1.0.2'],
     labels: { gateway: 'p' },
-    annotations: key,
+    annotations: key('no-external'),
   });
   start();
   await until('both in the slice, as no pool lists them', async () => (await slices().get('a-0')).nodes?.length === 2);
-  const status = { nodes: [{ name: 'gw', wireGuardPublicKey: 'key' }], nodeCount: 1 };
+  const status = { nodes: [{ name: 'gw', wireGuardPublicKey: publicKeyFor('gw') }], nodeCount: 1 };
   await pools().mergePatch('p', { status }, { subresource: 'status' });
   const slice = await until(
     'the gateway is out',
@@ -185,6 +196,140 @@ test('a gateway leaves the slices when its pool lists it, and comes back when it
   await until(
     'in the slice again although the pool still lists it',
     async () => (await slices().get('a-0')).nodes?.length === 2,
+  );
+});
+
+const nodeCondition = async (node: string) =>
+  (await nodes().get(node)).status?.conditions?.find(({ type }) => type === 'UnboundedNodeAccepted');
+const siteCondition = async (site: string, type: string) =>
+  (await sites().get(site)).status?.conditions?.find((entry) => entry.type === type);
+const events = () => coreClients(api.cluster).events;
+
+test.each<[string, Partial<Parameters<typeof createNode>[1]>, string]>([
+  [
+    'a key of 65 characters',
+    { annotations: { [annotations.wireGuardPublicKey]: 'A'.repeat(65) } },
+    'InvalidWireGuardKey',
+  ],
+  [
+    'a protocol of 40 characters',
+    { annotations: { [annotations.tunnelProtocols]: 'x'.repeat(40) } },
+    'UnknownTunnelProtocol',
+  ],
+  [
+    '40 internal addresses',
+    { internalIPs: Array.from({ length: 40 }, (_, index) => `10.1.9.${index + 1}`) },
+    'TooManyAddresses',
+  ],
+  ['an address that is not its own', { internalIPs: ['10.1.9.1', '8.8.8.8'] }, 'AddressOutsideSite'],
+  ['a block of another Site', { podCIDRs: ['100.65.3.0/24'] }, 'PodCIDRsOutsideSite'],
+])('%s: the node, its Site and an Event say so, and all others are listed and labelled', async (_, init, reason) => {
+  await sites().create(siteObject('a'));
+  await sites().create(
+    siteObject('b', { nodeCidrs: ['10.2.0.0/16'], podCidrAssignments: [{ cidrBlocks: ['100.65.0.0/16'] }] }),
+  );
+  const app = start();
+  await createNode(nodes(), { name: 'bad', internalIPs: ['10.1.9.1'], ...init });
+  await createNode(nodes(), { name: 'good', internalIPs: ['10.1.0.1'] });
+  await createNode(nodes(), { name: 'other', internalIPs: ['10.2.0.1'] });
+  await until('all are listed', async () => JSON.stringify(await sizes()) === JSON.stringify({ 'a-0': 2, 'b-0': 1 }));
+  const condition = await until('the condition', () => nodeCondition('bad'));
+  expect(condition).toMatchObject({ status: 'False', reason });
+  expect(
+    await until(
+      'the Site',
+      async () =>
+        (await siteCondition('a', 'NodesAccepted'))?.status === 'False' && siteCondition('a', 'NodesAccepted'),
+    ),
+  ).toMatchObject({
+    reason,
+    message: expect.stringContaining(`of 1 of 2 nodes something is not used: bad (${reason})`) as string,
+  });
+  expect(await until('the other Site', () => siteCondition('b', 'NodesAccepted'))).toMatchObject({ status: 'True' });
+  const event = await until('an Event', async () =>
+    (await events().listAll()).find((entry) => entry.reason === reason && entry.regarding?.kind === 'Node'),
+  );
+  expect(event).toMatchObject({ type: 'Warning', regarding: { kind: 'Node', name: 'bad' } });
+  expect((await app.health('/metrics')).body).toContain(`unbounded_net_controller_node_problems{reason="${reason}"} 1`);
+  expect(await nodeCondition('good')).toBeUndefined();
+});
+
+test('a newcomer that announces the key of a listed node is listed without it, until that node drops the key', async () => {
+  await sites().create(siteObject('a'));
+  const key = { [annotations.wireGuardPublicKey]: publicKeyFor('victim') };
+  await createNode(nodes(), { name: 's1-g1', internalIPs: ['10.1.0.1'], annotations: key });
+  start();
+  const listed = async (name: string) => (await slices().listAll())[0]?.nodes?.find((entry) => entry.name === name);
+  await until('the victim is listed', async () => (await listed('s1-g1'))?.wireGuardPublicKey);
+  await createNode(nodes(), { name: 'a-evil', internalIPs: ['10.1.0.9'], annotations: key });
+  const condition = await until('the condition', () => nodeCondition('a-evil'));
+  expect(condition).toMatchObject({ status: 'False', reason: 'WireGuardKeyTaken' });
+  expect((await listed('s1-g1'))?.wireGuardPublicKey).toBe(publicKeyFor('victim'));
+  expect(await listed('a-evil')).toMatchObject({ internalIPs: ['10.1.0.9'] });
+  expect((await listed('a-evil'))?.wireGuardPublicKey).toBeUndefined();
+  expect(await nodeCondition('s1-g1')).toBeUndefined();
+  await nodes().mergePatch('s1-g1', {
+    metadata: { annotations: { [annotations.wireGuardPublicKey]: publicKeyFor('new') } },
+  });
+  await until('the key is free', async () => (await listed('a-evil'))?.wireGuardPublicKey === publicKeyFor('victim'));
+  await until('the condition turns good', async () => (await nodeCondition('a-evil'))?.status === 'True');
+});
+
+test('a policy that refuses one slice, one status and one label stops no other, and they follow when it goes', async () => {
+  api.apply(`
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: { name: refuse-one }
+spec:
+  failurePolicy: Fail
+  matchConstraints:
+    resourceRules:
+      - { apiGroups: [net.unbounded-cloud.io], apiVersions: ['*'], resources: [sitenodeslices, sites/status], operations: [CREATE, UPDATE] }
+      - { apiGroups: [''], apiVersions: ['*'], resources: [nodes], operations: [UPDATE] }
+  validations:
+    - expression: "!(object.metadata.name in ['a', 'a-0', 'n1'])"
+      message: not this one
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: { name: refuse-one }
+spec: { policyName: refuse-one, validationActions: [Deny] }
+`);
+  try {
+    await sites().create(siteObject('a'));
+    await sites().create(siteObject('b', { nodeCidrs: ['10.2.0.0/16'] }));
+    await createNode(nodes(), { name: 'n1', internalIPs: ['10.1.0.1'] });
+    await createNode(nodes(), { name: 'n2', internalIPs: ['10.2.0.1'] });
+    await until('the policy is in force', () =>
+      nodes()
+        .mergePatch('n1', { metadata: { annotations: { x: String(Math.random()) } } })
+        .then(
+          () => false,
+          () => true,
+        ),
+    );
+    const app = start();
+    await until('the other slice', async () => (await sizes())['b-0'] === 1);
+    await until('the other label', async () => (await siteLabel('n2')) === 'b');
+    await until('the other status', async () => (await sites().get('b')).status?.nodeCount === 1);
+    await until('the other finalizer', async () =>
+      (await sites().get('b')).metadata.finalizers?.includes(PROTECTION_FINALIZER),
+    );
+    expect(await sizes()).toEqual({ 'b-0': 1 });
+    const refused = await until('Events', async () => {
+      const all = (await events().listAll()).filter(({ reason }) => reason === 'WriteRefused');
+      return all.length >= 3 && all;
+    });
+    expect(refused.map(({ regarding }) => regarding?.name).sort()).toEqual(['a', 'a-0', 'n1']);
+    expect(refused[0]!.note).toContain('not this one');
+    expect((await app.health('/metrics')).body).toContain('unbounded_net_controller_refused_writes_total{kind="Site"}');
+  } finally {
+    api.kubectl('delete', 'validatingadmissionpolicybinding,validatingadmissionpolicy', 'refuse-one');
+  }
+  await until(
+    'the refused ones follow',
+    async () => (await sizes())['a-0'] === 1 && (await siteLabel('n1')) === 'a',
+    40_000,
   );
 });
 

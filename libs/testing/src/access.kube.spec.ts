@@ -17,6 +17,7 @@ import {
   type AppProcess,
   createNode,
   poolObject,
+  publicKeyFor,
   resetCluster,
   siteObject,
   startApiServer,
@@ -61,7 +62,7 @@ const as = async (account: string, boundNode?: string) => {
   open.push(cluster);
   return { ...coreClients(cluster), cluster, poolNodes: clientOf(cluster, gatewayPoolNodeKind) };
 };
-const annotate = (name: string, value = 'x') => ({ metadata: { annotations: { [name]: value } } });
+const annotate = (name: string, value = publicKeyFor('x')) => ({ metadata: { annotations: { [name]: value } } });
 const condition = (type: string) => ({
   status: {
     conditions: [
@@ -80,7 +81,7 @@ const condition = (type: string) => ({
 test('an agent writes its own annotations and its own conditions', async () => {
   const { nodes } = await as('node-dataplane', 'mine');
   await nodes.mergePatch('mine', annotate(annotations.wireGuardPublicKey));
-  await nodes.mergePatch('mine', annotate(annotations.tunnelProtocols));
+  await nodes.mergePatch('mine', annotate(annotations.tunnelProtocols, 'VXLAN,WireGuard'));
   for (const type of ['NetworkUnavailable', 'UnboundedNetworkDegraded', 'UnboundedRelayed']) {
     await nodes.mergePatch('mine', condition(type), { subresource: 'status' });
     expect((await nodes.get('mine')).status?.conditions?.map((written) => written.type)).toContain(type);
@@ -112,6 +113,20 @@ test.each([
     '',
     'not wireguard-port',
   ],
+  [
+    'the external address that administrators set',
+    'mine',
+    annotate(annotations.externalAddress, '203.0.113.7'),
+    '',
+    'or external-address, which administrators set',
+  ],
+  [
+    'the condition that site-membership writes',
+    'mine',
+    condition('UnboundedNodeAccepted'),
+    'status',
+    'may change only the conditions NetworkUnavailable',
+  ],
   ['a label', 'mine', { metadata: { labels: { zone: 'y' } } }, '', onlyOwn],
   ['its site', 'mine', { metadata: { labels: { [labels.site]: 'a' } } }, '', onlyOwn],
   ['a label by way of the status', 'mine', { metadata: { labels: { zone: 'y' } } }, 'status', onlyOwn],
@@ -138,6 +153,44 @@ test.each([
   const attempt = nodes.mergePatch(node, patch, subresource ? { subresource } : {});
   await expect(attempt).rejects.toSatisfy(isForbidden);
   await expect(attempt).rejects.toThrow(message);
+});
+
+test.each([
+  ['a key that is none', { [annotations.wireGuardPublicKey]: 'x' }, '32 bytes in base64'],
+  ['a key of 65 characters', { [annotations.wireGuardNextPublicKey]: 'A'.repeat(65) }, '32 bytes in base64'],
+  ['a protocol of 40 characters', { [annotations.tunnelProtocols]: 'x'.repeat(40) }, 'at most 16 names'],
+  ['a generation that is no number', { [annotations.wireGuardKeyGeneration]: '-1' }, 'must be integers'],
+])('an agent may not announce %s; a value from before keeps it from nothing else', async (_, bad, message) => {
+  const { nodes } = await as('node-dataplane', 'mine');
+  await expect(nodes.mergePatch('mine', { metadata: { annotations: bad } })).rejects.toThrow(message);
+  await coreClients(api.cluster).nodes.mergePatch('mine', { metadata: { annotations: bad } });
+  await nodes.mergePatch('mine', annotate(annotations.tunnelMtu, '1400'));
+});
+
+test('a kubelet sets its own annotations but no external address; an administrator does, and the kubelet goes on', async () => {
+  const kubelet = ['--as=system:node:mine', '--as-group=system:nodes'];
+  expect(() =>
+    api.kubectl('annotate', 'node', 'mine', `${annotations.externalAddress}=203.0.113.7`, ...kubelet),
+  ).toThrow('a kubelet may not set the annotation net.unbounded-cloud.io/external-address');
+  api.kubectl('annotate', 'node', 'mine', `${annotations.externalAddress}=203.0.113.7`);
+  api.kubectl('annotate', 'node', 'mine', 'csi.example.com/x=y', ...kubelet);
+  expect(() => api.kubectl('annotate', 'node', 'mine', `${annotations.externalAddress}-`, ...kubelet)).toThrow(
+    'a kubelet may not set',
+  );
+});
+
+test('site-membership writes its condition on any Node and nothing else of the status', async () => {
+  const { nodes } = await as('site-membership');
+  const write = (patch: object) => nodes.mergePatch('other', patch, { subresource: 'status' });
+  await write(condition('UnboundedNodeAccepted'));
+  for (const patch of [
+    condition('Ready'),
+    condition('NetworkUnavailable'),
+    { status: { addresses: [{ type: 'InternalIP', address: '10.0.0.1' }] } },
+    { metadata: { labels: { zone: 'y' } } },
+    { metadata: { annotations: { [annotations.externalAddress]: '203.0.113.7' } } },
+  ])
+    await expect(write(patch)).rejects.toThrow('site-membership may change only the condition UnboundedNodeAccepted');
 });
 
 test('an agent whose token names no node changes nothing', async () => {
@@ -235,7 +288,7 @@ test('the three programs do their work with their own rights, and nothing they a
     internalIPs: ['10.1.0.1'],
     externalIPs: ['192.0.2.1'],
     labels: { gateway: 'p' },
-    annotations: { [annotations.wireGuardPublicKey]: 'key' },
+    annotations: { [annotations.wireGuardPublicKey]: publicKeyFor('gw') },
   });
   await until('all of it is done', async () => {
     const { metadata, spec } = await nodes.get('gw');

@@ -133,6 +133,35 @@ const refused: [what: string, kind: KindDefinition, spec: object, ...texts: stri
     'spec.nonMasqueradeCIDRs[0]',
     '"x" is not a CIDR',
   ],
+  ...(
+    [
+      ['0.0.0.0/0', 'is too wide: the prefix length must be at least 8 (IPv4) or 16 (IPv6)'],
+      ['10.0.0.0/7', 'is too wide'],
+      ['::/0', 'is too wide'],
+      ['fc00::/7', 'is too wide'],
+      ['127.0.0.0/8', 'holds loopback, link-local, multicast or unspecified addresses'],
+      ['169.254.0.0/16', 'holds loopback'],
+      ['169.254.169.254/32', 'holds loopback'],
+      ['169.0.0.0/8', 'holds loopback'],
+      ['224.0.0.0/8', 'holds loopback'],
+      ['0.1.0.0/16', 'holds loopback'],
+      ['::/16', 'holds loopback'],
+      ['::1/128', 'holds loopback'],
+      ['fe80::/16', 'holds loopback'],
+      ['ff02::/16', 'holds loopback'],
+    ] as const
+  ).flatMap(([block, text]): typeof refused => [
+    [`nodeCidrs ${block}`, siteKind, site({ nodeCidrs: [block] }), 'spec.nodeCidrs[0]', text],
+    [
+      `cidrBlocks ${block}`,
+      siteKind,
+      withAssignment({ assignmentEnabled: false, cidrBlocks: [block] }),
+      'cidrBlocks[0]',
+      text,
+    ],
+    [`routedCidrs ${block}`, gatewayPoolKind, pool({ routedCidrs: [block] }), 'spec.routedCidrs[0]', text],
+  ]),
+  ['an empty list of node names', gatewayPoolKind, pool({ nodeNames: [] }), 'spec.nodeNames', 'at least 1 items'],
   ['a malformed localCidr', siteKind, site({ localCidrs: ['10.0.0.1/8'] }), 'spec.localCidrs[0]', 'host bits'],
   [
     'an unknown protocol',
@@ -307,6 +336,9 @@ const accepted: [what: string, kind: KindDefinition, spec: object][] = [
   ],
   ['the shortest and the longest interval', siteKind, health({ transmitInterval: 10, receiveInterval: 4294967 })],
   ['a fraction of a second', siteKind, health({ transmitInterval: '0.5s', receiveInterval: '1.5s' })],
+  ['the widest blocks', siteKind, site({ nodeCidrs: ['10.0.0.0/8', 'fd00::/16', '169.255.0.0/16', '1.0.0.0/8'] })],
+  ['no masquerading at all', siteKind, site({ nonMasqueradeCIDRs: ['0.0.0.0/0', '::/0'] })],
+  ['node names', gatewayPoolKind, pool({ nodeNames: ['n1', 'n2.example.com'] })],
   ['an empty pool type', gatewayPoolKind, pool({ type: '' })],
   ['every protocol', siteKind, site({ tunnelProtocol: 'Auto', tunnelMTU: 9000 })],
   ['a Mesh without a relay', meshKind, {}],
@@ -371,6 +403,9 @@ test('the largest objects that the limits allow stay within the cost limit of th
   }));
   const largest = await create(siteKind, { nodeCidrs: blocks(200, 256), podCidrAssignments: many });
   expect(largest.metadata.uid).toBeDefined();
+  const nodeNames = Array.from({ length: 1000 }, (__, index) => `n${index}`.padEnd(253, 'x'));
+  const widest = await create(gatewayPoolKind, pool({ routedCidrs: blocks(201, 256), nodeNames }));
+  expect(widest.metadata.uid).toBeDefined();
 });
 
 test('kubectl knows the short names and shows the columns', () => {

@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+
 import { type GatewayPool, type Site } from '@unbounded/crds';
 import { type Node, type ResourceClient } from '@unbounded/kube';
 
@@ -48,3 +50,6 @@ export const nodeObject = (init: NodeInit): Node => ({
 export const createNode = async (nodes: ResourceClient<Node>, init: NodeInit): Promise<void> => {
   await nodes.create(nodeObject(init));
 };
+
+/** A WireGuard public key for tests: 32 bytes that depend on the name. */
+export const publicKeyFor = (name: string): string => createHash('sha256').update(name).digest('base64');
