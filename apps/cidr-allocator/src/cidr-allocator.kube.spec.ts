@@ -1,6 +1,6 @@
-import { type Site, siteKind } from '@unbounded/crds';
+import { type Site, siteKind, siteNodeSliceKind } from '@unbounded/crds';
 import { parsePrefix } from '@unbounded/ip';
-import { clientOf, coreClients, type Node, type ResourceClient } from '@unbounded/kube';
+import { clientOf, coreClients, endpointSlices, type Node, type ResourceClient } from '@unbounded/kube';
 import {
   type ApiServer,
   type AppProcess,
@@ -155,7 +155,8 @@ test('two nodes whose blocks overlap get an Event on the younger and a metric; n
     (await events.listAll()).find(({ reason }) => reason === 'PodCIDRConflict'),
   );
   expect(event.regarding?.name).toBe('n2');
-  expect(event.note).toContain('100.64.1.0/24 overlaps 100.64.0.0/23 of node n1');
+  expect(event.note).toContain('100.64.1.0/24 overlaps 100.64.0.0/23 of node n1, which was listed with it first');
+  expect(event.note).toContain('delete the Node object of n2 and register the node anew');
   expect((await app.health('/metrics')).body).toContain('unbounded_net_controller_pod_cidr_conflicts 1');
   await createNode(nodes, { name: 'n3', internalIPs: ['10.1.0.3'] });
   await until('n3 gets what is free of both', async () => (await blocks())['n3']);
@@ -205,4 +206,128 @@ test('a leader that is suspended in the middle of its work gives nothing away tw
   }));
   expect(owned).toHaveLength(90);
   expect(findConflicts(owned)).toEqual([]);
+});
+
+test('the block of a deleted node is not given to the next one, unless nothing else is free', async () => {
+  await sites.create(siteObject('a', { podCidrAssignments: [{ cidrBlocks: ['100.64.0.0/22'] }] }));
+  start();
+  const add = async (name: string, index: number) => {
+    await createNode(nodes, { name, internalIPs: [`10.1.0.${index}`] });
+    return until(`${name} has a block`, async () => (await blocks())[name]?.[0]);
+  };
+  expect(await add('n1', 1)).toBe('100.64.0.0/24');
+  await nodes.delete('n1');
+  expect(await add('n2', 2)).toBe('100.64.1.0/24');
+  expect(await add('n3', 3)).toBe('100.64.2.0/24');
+  expect(await add('n4', 4)).toBe('100.64.3.0/24');
+  expect(await add('n5', 5)).toBe('100.64.0.0/24');
+});
+
+test('a late write of a deposed allocator gives a node the block of another: the first listed keeps it, the other is told', async () => {
+  await sites.create(siteObject('a'));
+  // n1 was allocated and listed; the write for n0, an older node, comes afterwards.
+  await createNode(nodes, { name: 'n0', internalIPs: ['10.1.0.9'], podCIDRs: ['100.64.0.0/24'] });
+  await createNode(nodes, { name: 'n1', internalIPs: ['10.1.0.1'], podCIDRs: ['100.64.0.0/24'] });
+  await clientOf(api.cluster, siteNodeSliceKind).create({
+    apiVersion: 'net.unbounded-cloud.io/v1alpha1',
+    kind: 'SiteNodeSlice',
+    metadata: { name: 'a-0' },
+    siteName: 'a',
+    sliceIndex: 0,
+    nodes: [{ name: 'n1', podCIDRs: ['100.64.0.0/24'] }],
+  });
+  start();
+  const { events } = coreClients(api.cluster);
+  const event = await until('event', async () =>
+    (await events.listAll()).find(({ reason }) => reason === 'PodCIDRConflict'),
+  );
+  expect(event.regarding?.name).toBe('n0');
+  await createNode(nodes, { name: 'n2', internalIPs: ['10.1.0.2'] });
+  expect(await until('n2', async () => (await blocks())['n2'])).toEqual(['100.64.1.0/24']);
+});
+
+test('blocks that hold an API server, Services or a node are told and not used; a hostile claim to a pool keeps nobody out', async () => {
+  const apiServer = {
+    apiVersion: 'discovery.k8s.io/v1',
+    kind: 'EndpointSlice',
+    metadata: { name: 'kubernetes', namespace: 'default' },
+    addressType: 'IPv4',
+    endpoints: [{ addresses: ['203.0.113.99'] }],
+  };
+  const slices = api.cluster.client(endpointSlices);
+  await slices.create(apiServer as never);
+  try {
+    const bad = { b: '203.0.113.0/24', c: '10.96.0.0/20', d: '10.1.0.0/17' };
+    for (const [index, [name, block]] of Object.entries(bad).entries()) {
+      const podCidrAssignments = [{ cidrBlocks: [block], nodeBlockSizes: { ipv4: 28 } }];
+      await sites.create(siteObject(name, { nodeCidrs: [`10.${index + 2}.0.0/16`], podCidrAssignments }));
+      await createNode(nodes, { name: `n-${name}`, internalIPs: [`10.${index + 2}.0.1`] });
+    }
+    await sites.create(siteObject('a'));
+    await createNode(nodes, { name: 'greedy', podCIDRs: ['100.64.0.0/10'] });
+    await createNode(nodes, { name: 'n-a', internalIPs: ['10.1.0.1'] });
+    start();
+    expect(await until('n-a', async () => (await blocks())['n-a'])).toHaveLength(1);
+    const reasonOf = async (name: string) => {
+      const found = await condition(name, 'PodCIDRsValid');
+      return found?.status === 'False' && found.reason;
+    };
+    expect(await until('b', () => reasonOf('b'))).toBe('BlockHoldsAPIServer');
+    expect(await until('c', () => reasonOf('c'))).toBe('BlockOverlapsServices');
+    expect(await until('d', () => reasonOf('d'))).toBe('BlockHoldsNodeAddress');
+    expect((await condition('b', 'PodCIDRsValid'))?.message).toContain(
+      '203.0.113.0/24 holds the address of an API server (203.0.113.99)',
+    );
+    const all = await blocks();
+    expect([all['n-b'], all['n-c'], all['n-d']]).toEqual([undefined, undefined, undefined]);
+  } finally {
+    await slices.delete('kubernetes', { namespace: 'default' });
+  }
+});
+
+test('a policy that refuses the block of one node and the status of one Site stops no other', async () => {
+  api.apply(`
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: { name: refuse-one }
+spec:
+  failurePolicy: Fail
+  matchConstraints:
+    resourceRules:
+      - { apiGroups: [net.unbounded-cloud.io], apiVersions: ['*'], resources: [sites/status], operations: [UPDATE] }
+      - { apiGroups: [''], apiVersions: ['*'], resources: [nodes], operations: [UPDATE] }
+  validations:
+    - { expression: "!(object.metadata.name in ['a', 'n1'])", message: not this one }
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: { name: refuse-one }
+spec: { policyName: refuse-one, validationActions: [Deny] }
+`);
+  try {
+    await sites.create(siteObject('a'));
+    await sites.create(
+      siteObject('b', { nodeCidrs: ['10.2.0.0/16'], podCidrAssignments: [{ cidrBlocks: ['100.65.0.0/16'] }] }),
+    );
+    await createNode(nodes, { name: 'n1', internalIPs: ['10.1.0.1'] });
+    await until('the policy is in force', () =>
+      nodes.mergePatch('n1', { metadata: { annotations: { x: String(Math.random()) } } }).then(
+        () => false,
+        () => true,
+      ),
+    );
+    await createNode(nodes, { name: 'n2', internalIPs: ['10.1.0.2'] });
+    await createNode(nodes, { name: 'n3', internalIPs: ['10.2.0.1'] });
+    start();
+    await until('the others', async () => {
+      const all = await blocks();
+      return all['n2'] && all['n3'];
+    });
+    await until('the other status', () => condition('b', 'PodCIDRsAvailable'));
+    expect((await blocks())['n1']).toBeUndefined();
+  } finally {
+    api.kubectl('delete', 'validatingadmissionpolicybinding,validatingadmissionpolicy', 'refuse-one');
+  }
+  await until('the refused one follows', async () => (await blocks())['n1'], 40_000);
+  await until('the refused status', () => condition('a', 'PodCIDRsAvailable'), 40_000);
 });

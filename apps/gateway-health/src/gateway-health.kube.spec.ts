@@ -8,6 +8,7 @@ import {
   PROTECTION_FINALIZER,
   siteGatewayPoolAssignmentKind,
   siteKind,
+  siteNodeSliceKind,
 } from '@unbounded/crds';
 import { clientOf, coreClients, isNotFound } from '@unbounded/kube';
 import {
@@ -16,12 +17,14 @@ import {
   createNode,
   type NodeInit,
   poolObject,
+  publicKeyFor,
   resetCluster,
   siteObject,
   startApiServer,
   startApp,
   until,
 } from '@unbounded/testing';
+import { startDnsServer } from './dns-server.testdata.ts';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 
 let api: ApiServer;
@@ -35,8 +38,8 @@ afterEach(async () => {
 });
 afterAll(() => api?.stop());
 
-const start = (): AppProcess => {
-  const app = startApp('gateway-health', ['--kubeconfig', api.kubeconfig]);
+const start = (...args: string[]): AppProcess => {
+  const app = startApp('gateway-health', ['--kubeconfig', api.kubeconfig, ...args]);
   apps.push(app);
   return app;
 };
@@ -45,22 +48,28 @@ const nodes = () => coreClients(api.cluster).nodes;
 const sites = () => clientOf(api.cluster, siteKind);
 const pools = () => clientOf(api.cluster, gatewayPoolKind);
 const poolNodes = () => clientOf(api.cluster, gatewayPoolNodeKind);
-const gateway = (name: string, extra: Partial<NodeInit> = {}) =>
-  createNode(nodes(), {
+/** Each with addresses of its own. */
+let made = 0;
+const gateway = (name: string, extra: Partial<NodeInit> = {}) => {
+  made++;
+  return createNode(nodes(), {
     name,
-    internalIPs: ['10.1.0.1'],
-    externalIPs: ['192.0.2.1'],
+    internalIPs: [`10.1.0.${made}`],
+    externalIPs: [`192.0.2.${made}`],
     labels: { gateway: 'p' },
-    annotations: { [annotations.wireGuardPublicKey]: `key-${name}` },
     ...extra,
+    annotations: { [annotations.wireGuardPublicKey]: publicKeyFor(name), ...extra.annotations },
   });
+};
+const poolCondition = async (pool: string, type: string) =>
+  (await pools().get(pool)).status?.conditions?.find((entry) => entry.type === type);
 const members = async (pool: string) => (await pools().get(pool)).status?.nodes?.map(({ name }) => name) ?? [];
 const port = async (node: string) => (await nodes().get(node)).metadata.annotations?.[annotations.wireGuardPort];
 const taints = async (node: string) =>
   (await nodes().get(node)).spec?.taints?.filter(({ key }) => key === GATEWAY_TAINT.key) ?? []; // the API server adds not-ready
 
 test('an eligible node becomes a gateway with all that belongs to it, and loses all of it with the role', async () => {
-  await sites().create(siteObject('a'));
+  await sites().create(siteObject('a', { podCidrAssignments: [{ cidrBlocks: ['100.64.0.0/16', 'fd00:64::/48'] }] }));
   await pools().create(poolObject('p'));
   await clientOf(api.cluster, siteGatewayPoolAssignmentKind).create({
     apiVersion,
@@ -69,7 +78,11 @@ test('an eligible node becomes a gateway with all that belongs to it, and loses 
     spec: { sites: ['a'], gatewayPools: ['p'] },
   });
   start();
-  await gateway('gw', { podCIDRs: ['100.64.3.0/24', 'fd00:64::/64'] });
+  await gateway('gw', {
+    internalIPs: ['10.1.0.1'],
+    externalIPs: ['192.0.2.1'],
+    podCIDRs: ['100.64.3.0/24', 'fd00:64::/64'],
+  });
   await until('taint', async () => (await taints('gw')).length > 0);
   expect((await pools().get('p')).status).toMatchObject({
     nodeCount: 1,
@@ -82,7 +95,7 @@ test('an eligible node becomes a gateway with all that belongs to it, and loses 
         internalIPs: ['10.1.0.1'],
         externalIPs: ['192.0.2.1'],
         healthEndpoints: ['100.64.3.1', 'fd00:64::1'],
-        wireGuardPublicKey: 'key-gw',
+        wireGuardPublicKey: publicKeyFor('gw'),
         gatewayWireguardPort: 51821,
         podCIDRs: ['100.64.3.0/24', 'fd00:64::/64'],
       },
@@ -118,12 +131,12 @@ test('a gateway that exchanges its key keeps its port, and its pool lists both k
   await gateway('gw');
   await until('a port', () => port('gw'));
   const { wireGuardKeyGeneration, wireGuardNextPublicKey } = annotations;
-  const rotating = { [wireGuardKeyGeneration]: '3', [wireGuardNextPublicKey]: 'next' };
+  const rotating = { [wireGuardKeyGeneration]: '3', [wireGuardNextPublicKey]: publicKeyFor('next') };
   await nodes().mergePatch('gw', { metadata: { annotations: rotating } });
   const listed = async () => (await pools().get('p')).status?.nodes?.[0];
-  await until('the next key', async () => (await listed())?.wireGuardNextPublicKey === 'next');
+  await until('the next key', async () => (await listed())?.wireGuardNextPublicKey === publicKeyFor('next'));
   expect(await listed()).toMatchObject({
-    wireGuardPublicKey: 'key-gw',
+    wireGuardPublicKey: publicKeyFor('gw'),
     wireGuardKeyGeneration: 3,
     gatewayWireguardPort: 51821,
   });
@@ -137,7 +150,9 @@ test('an External pool says which node lacks an address; an Internal one takes i
     (await pools().get('p')).status?.conditions?.find(({ type }) => type === 'NodesEligible'),
   );
   expect(condition).toMatchObject({ status: 'False', reason: 'NoExternalIP' });
-  expect(condition.message).toBe('gw has no ExternalIP, which a pool of type External needs');
+  expect(condition.message).toBe(
+    'gw has no external address, which a pool of type External needs: kubectl annotate node NODE net.unbounded-cloud.io/external-address=ADDRESS-OR-DNS-NAME',
+  );
   expect(await members('p')).toEqual([]);
   await pools().mergePatch('p', { spec: { type: 'Internal' } });
   await until('member', async () => (await members('p')).includes('gw'));
@@ -229,4 +244,170 @@ test('sites beyond peered pools are reachable; a disabled peering counts as none
   });
   await peerings.mergePatch('pq', { spec: { enabled: false } });
   await until('no longer reachable', async () => (await pools().get('p')).status?.reachableSites?.join() === 'a');
+});
+
+test('the annotation external-address makes a gateway of a node without ExternalIP, and follows its DNS name', async () => {
+  const dns = await startDnsServer();
+  try {
+    dns.set('gw.example.com', ['198.51.100.2', '198.51.100.1', '2001:db8::1', '127.0.0.1']);
+    await pools().create(poolObject('p'));
+    await gateway('gw', {
+      externalIPs: [],
+      annotations: { [annotations.externalAddress]: 'gw.example.com,203.0.113.7' },
+    });
+    const flags = ['--dns-servers', dns.address, '--dns-interval', '200ms'];
+    const first = start(...flags);
+    const addresses = async () => (await pools().get('p')).status?.nodes?.[0]?.externalIPs?.join();
+    await until('resolved', async () => (await addresses()) === '203.0.113.7,198.51.100.1,198.51.100.2,2001:db8::1');
+    dns.set('gw.example.com', ['198.51.100.9']);
+    await until('followed', async () => (await addresses()) === '203.0.113.7,198.51.100.9');
+    dns.fail(true);
+    const failed = await until('told', async () => {
+      const condition = await poolCondition('p', 'ExternalNamesResolved');
+      return condition?.status === 'False' && condition;
+    });
+    expect(failed).toMatchObject({ reason: 'NameNotResolved' });
+    expect(failed.message).toContain('gw.example.com of node gw (ESERVFAIL; 203.0.113.7, 198.51.100.9 used meanwhile)');
+    expect(await addresses()).toBe('203.0.113.7,198.51.100.9');
+    await first.stop();
+    const second = start(...flags); // what is listed counts as long as nothing is resolved
+    await until('a round', async () =>
+      (await second.health('/metrics')).body.includes(
+        'reconcile_total{controller="gateway-pools",result="requeue_after"}',
+      ),
+    );
+    expect(await addresses()).toBe('203.0.113.7,198.51.100.9');
+    dns.fail(false);
+    await until('well again', async () => (await poolCondition('p', 'ExternalNamesResolved'))?.status === 'True');
+  } finally {
+    await dns.stop();
+  }
+});
+
+test('a foreign entry in connectedSites goes with the next write', async () => {
+  await sites().create(siteObject('a'));
+  await pools().create(poolObject('p'));
+  await clientOf(api.cluster, siteGatewayPoolAssignmentKind).create({
+    apiVersion,
+    kind: 'SiteGatewayPoolAssignment',
+    metadata: { name: 'a-p' },
+    spec: { sites: ['a'], gatewayPools: ['p'] },
+  });
+  start();
+  const connected = async () => (await pools().get('p')).status?.connectedSites?.join();
+  await until('connected', async () => (await connected()) === 'a');
+  await pools().mergePatch('p', { status: { connectedSites: ['x', 'a'] } }, { subresource: 'status' });
+  await until('gone', async () => (await connected()) === 'a');
+  const foreign = { apiVersion, kind: 'GatewayPool', metadata: { name: 'p' }, status: { connectedSites: ['y'] } };
+  await pools().apply(foreign, { fieldManager: 'somebody', force: true, subresource: 'status' });
+  await until('gone again', async () => (await connected()) === 'a');
+});
+
+test('an entry that another manager wrote while the list was a set goes after the upgrade of the kind', async () => {
+  const { crds } = coreClients(api.cluster);
+  const name = 'gatewaypools.net.unbounded-cloud.io';
+  const listType =
+    '/spec/versions/0/schema/openAPIV3Schema/properties/status/properties/connectedSites/x-kubernetes-list-type';
+  const setType = (value: string) => crds.jsonPatch(name, [{ op: 'replace', path: listType, value }]);
+  await pools().create(poolObject('p'));
+  await setType('set');
+  const apply = (fieldManager: string, connectedSites: readonly string[]) =>
+    pools().apply(
+      { apiVersion, kind: 'GatewayPool', metadata: { name: 'p' }, status: { connectedSites } },
+      { fieldManager, force: true, subresource: 'status' },
+    );
+  try {
+    await until('the list is a set', async () => {
+      await apply('somebody', ['x']);
+      await apply('unbounded-gateway-health', ['a']);
+      return (await pools().get('p')).status?.connectedSites?.length === 2;
+    });
+  } finally {
+    await setType('atomic');
+  }
+  start();
+  await until('gone', async () => (await pools().get('p')).status?.connectedSites?.length === 0);
+});
+
+test('a status that is refused stops neither the roles nor the status of others', async () => {
+  api.apply(`
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: { name: refuse-one }
+spec:
+  failurePolicy: Fail
+  matchConstraints:
+    resourceRules:
+      - { apiGroups: [net.unbounded-cloud.io], apiVersions: ['*'], resources: [gatewaypools, gatewaypools/status], operations: [UPDATE] }
+  validations:
+    - { expression: "object.metadata.name != 'p'", message: not this one }
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: { name: refuse-one }
+spec: { policyName: refuse-one, validationActions: [Deny] }
+`);
+  try {
+    await pools().create(poolObject('p'));
+    await pools().create(poolObject('q'));
+    await until('the policy is in force', () =>
+      pools()
+        .mergePatch('p', { metadata: { annotations: { x: String(Math.random()) } } })
+        .then(
+          () => false,
+          () => true,
+        ),
+    );
+    await gateway('g1');
+    await gateway('g2', { labels: { gateway: 'q' } });
+    start();
+    await until('the other pool', async () => (await members('q')).includes('g2'));
+    await until('both roles', async () => (await port('g1')) && (await port('g2')));
+    await until('both objects', async () => (await poolNodes().listAll()).length === 2);
+    expect(await members('p')).toEqual([]);
+    const { events } = coreClients(api.cluster);
+    const event = await until('an Event', async () =>
+      (await events.listAll()).find(({ reason }) => reason === 'WriteRefused'),
+    );
+    expect(event.regarding).toMatchObject({ kind: 'GatewayPool', name: 'p' });
+  } finally {
+    api.kubectl('delete', 'validatingadmissionpolicybinding,validatingadmissionpolicy', 'refuse-one');
+  }
+  await until('the refused one follows', async () => (await members('p')).includes('g1'), 40_000);
+});
+
+test('a pool whose labels a kubelet can set says so', async () => {
+  await pools().create(poolObject('p'));
+  await pools().create(poolObject('q', { nodeSelector: { 'node-restriction.kubernetes.io/gateway-of': 'q' } }));
+  start();
+  expect(await until('p', () => poolCondition('p', 'SelectorProtected'))).toMatchObject({
+    status: 'False',
+    reason: 'KubeletCanSetLabels',
+  });
+  expect(await until('q', () => poolCondition('q', 'SelectorProtected'))).toMatchObject({ status: 'True' });
+});
+
+test('a gateway does not get the key that a slice lists for another node', async () => {
+  await sites().create(siteObject('a'));
+  await pools().create(poolObject('p'));
+  const key = { [annotations.wireGuardPublicKey]: publicKeyFor('victim') };
+  await createNode(nodes(), { name: 'victim', internalIPs: ['10.1.9.1'], annotations: key });
+  await clientOf(api.cluster, siteNodeSliceKind).create({
+    apiVersion,
+    kind: 'SiteNodeSlice',
+    metadata: { name: 'a-0' },
+    siteName: 'a',
+    sliceIndex: 0,
+    nodes: [{ name: 'victim', wireGuardPublicKey: publicKeyFor('victim') }],
+  });
+  start();
+  await gateway('evil', { annotations: key });
+  const condition = await until('told', async () => {
+    const found = await poolCondition('p', 'NodesEligible');
+    return found?.status === 'False' && found;
+  });
+  expect(condition).toMatchObject({ reason: 'NoPublicKey' });
+  expect(await members('p')).toEqual([]);
+  await nodes().delete('victim');
+  await until('the key is free', async () => (await members('p')).includes('evil'));
 });
