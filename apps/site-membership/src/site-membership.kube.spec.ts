@@ -49,7 +49,7 @@ const sizes = async () =>
 const siteLabel = async (node: string) => (await nodes().get(node)).metadata.labels?.[labels.site];
 
 test('a node is labelled, stands in its slice with key, addresses, blocks and capabilities, and leaves with its address', async () => {
-  const { metadata } = await sites().create(siteObject('a'));
+  const { metadata } = await sites().create(siteObject('a', { nodeCidrs: ['10.1.0.0/16', 'fd00::/64'] }));
   start();
   await createNode(nodes(), {
     name: 'n1',

@@ -15,7 +15,9 @@ describe('the repository', () => {
 
   test('a source file has one subject: at most 400 lines', () => {
     const long = sources.filter((file) => !file.endsWith('.spec.ts') && !file.includes('/gen/'));
-    expect(long.map((file) => [file, read(file).split('\n').length] as const).filter(([, lines]) => lines > 401)).toEqual([]);
+    expect(
+      long.map((file) => [file, read(file).split('\n').length] as const).filter(([, lines]) => lines > 401),
+    ).toEqual([]);
   });
 
   test('every app and lib has a README that says in its first line what it is', () => {
@@ -28,14 +30,22 @@ describe('the repository', () => {
   test('every package says its layer', () => {
     for (const file of packages) {
       const { nx, name } = JSON.parse(read(file)) as { nx?: { tags?: string[] }; name: string };
-      expect(nx?.tags?.filter((tag) => tag.startsWith('type:')), name).toHaveLength(1);
+      expect(
+        nx?.tags?.filter((tag) => tag.startsWith('type:')),
+        name,
+      ).toHaveLength(1);
     }
   });
 
   test('versions of dependencies are exact', () => {
     const loose = packages.flatMap((file) => {
-      const { dependencies = {}, devDependencies = {} } = JSON.parse(read(file)) as Record<string, Record<string, string>>;
-      return Object.entries({ ...dependencies, ...devDependencies }).filter(([, version]) => !/^\d+\.\d+\.\d+/.test(version));
+      const { dependencies = {}, devDependencies = {} } = JSON.parse(read(file)) as Record<
+        string,
+        Record<string, string>
+      >;
+      return Object.entries({ ...dependencies, ...devDependencies }).filter(
+        ([, version]) => !/^\d+\.\d+\.\d+/.test(version),
+      );
     });
     expect(loose).toEqual([]);
   });
@@ -58,5 +68,21 @@ describe('the repository', () => {
         .map((target) => `${file} -> ${target}`),
     );
     expect(broken).toEqual([]);
+  });
+
+  test('what a Node states about itself is parsed in libs/membership and nowhere else', () => {
+    // The agent writes its own; gateway-health writes the port and names what it asks people for.
+    const writers = [
+      'apps/node-dataplane/src/world/cluster-reporter.ts',
+      'apps/gateway-health/src/gateways.apply.ts',
+      'apps/gateway-health/src/pool-conditions.plan.ts',
+    ];
+    const reads =
+      /annotations\.(wireGuard\w+|tunnelProtocols|externalAddress|rotateWireGuardKey)|wg-(next-)?pubkey|tunnel-protocols/;
+    const isApart = (file: string): boolean =>
+      !/^(apps|libs)\//.test(file) ||
+      /^libs\/(membership|crds)\//.test(file) ||
+      /\.(spec|scenario|testdata)\.ts$|^libs\/testing\//.test(file);
+    expect(sources.filter((file) => !isApart(file) && !writers.includes(file) && reads.test(read(file)))).toEqual([]);
   });
 });

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { annotations } from '@unbounded/crds';
+import { nodeFacts, type NodeObject } from '@unbounded/membership';
 import type { TopologyObjects } from '@unbounded/topology';
 import { parseAllDocuments } from 'yaml';
 
@@ -32,20 +32,15 @@ export const KIND_LISTS = {
   Mesh: 'meshes',
 } as const satisfies Record<string, keyof TopologyObjects>;
 
-export interface NodeObject extends AnyObject {
-  readonly spec?: { readonly podCIDRs?: readonly string[] };
-  readonly status?: { readonly addresses?: readonly { readonly type: string; readonly address: string }[] };
-}
-
+/** What the agent needs of its own Node, validated like every other Node's. */
 export const nodeFactsOf = (node: NodeObject | undefined): NodeFacts => {
-  const addresses = (type: string): string[] =>
-    (node?.status?.addresses ?? []).filter((entry) => entry.type === type).map(({ address }) => address);
-  const asked = node?.metadata?.annotations?.[annotations.rotateWireGuardKey];
+  if (!node) return { internalIps: [], externalIps: [], podCidrs: [] };
+  const { internalIPs, externalIPs, podCIDRs, rotateKey } = nodeFacts(node);
   return {
-    internalIps: addresses('InternalIP'),
-    externalIps: addresses('ExternalIP'),
-    podCidrs: node?.spec?.podCIDRs ?? [],
-    ...(asked === undefined ? {} : { rotateKey: asked }),
+    internalIps: internalIPs,
+    externalIps: externalIPs,
+    podCidrs: podCIDRs,
+    ...(rotateKey === undefined ? {} : { rotateKey }),
   };
 };
 
@@ -69,7 +64,7 @@ export const readObjectFiles = (folder: string, nodeName: string): { objects: To
       const object = document.toJS() as AnyObject | null;
       const list = KIND_LISTS[object?.kind as keyof typeof KIND_LISTS];
       if (list) lists[list].push(object);
-      else if (object?.kind === 'Node' && object.metadata?.name === nodeName) node = object;
+      else if (object?.kind === 'Node' && object.metadata?.name === nodeName) node = object as NodeObject;
     }
   }
   return { objects: lists as unknown as TopologyObjects, node: nodeFactsOf(node) };
