@@ -44,23 +44,12 @@ const createNews = () => {
 const exhaustionText = ({ site, pools, blockLength }: Exhaustion): string =>
   `Site ${site} has no free /${blockLength} in ${pools.join(', ')}: add a block to the Site`;
 
-/** One key stands for the cluster: blocks of one node are free or taken only with a view of all. */
-export const allocationReconciler = (options: AllocationReconcilerOptions): Reconcile => {
-  const { nodes, sites, pools, slices, nodeClient, siteClient, recorder, metrics, logger, writes } = options;
+/** Logs, counts and records what is new in a plan. */
+const createReport = ({ recorder, metrics, logger, onExhausted }: AllocationReconcilerOptions) => {
   const newlyWaiting = createNews();
   const newlyExhausted = createNews();
   const newlyConflicting = createNews();
-  const plan = (objects: readonly Node[], cluster: ClusterAddresses): AllocationPlan =>
-    planAllocations({
-      sites: sites.list(),
-      nodes: objects.map(nodeFacts),
-      pools: pools.list(),
-      slices: slices.list(),
-      cooling: options.cooldown.cooling(),
-      cluster,
-    });
-
-  const tell = ({ exhaustions, nodeConflicts }: AllocationPlan, byName: ReadonlyMap<string, Node>): void => {
+  return ({ exhaustions, nodeConflicts }: AllocationPlan, byName: ReadonlyMap<string, Node>): void => {
     const exhausted = newlyExhausted(exhaustions.map(({ site, assignmentIndex }) => `${site}/${assignmentIndex}`));
     const waiting = newlyWaiting(exhaustions.flatMap((exhaustion) => exhaustion.nodes));
     for (const exhaustion of exhaustions) {
@@ -69,7 +58,7 @@ export const allocationReconciler = (options: AllocationReconcilerOptions): Reco
       if (exhausted.has(`${exhaustion.site}/${exhaustion.assignmentIndex}`)) {
         metrics.exhausted(exhaustion.site);
         logger.error({ ...exhaustion, nodes: exhaustion.nodes.length }, note);
-        options.onExhausted?.(exhaustion);
+        onExhausted?.(exhaustion);
       }
       for (const name of exhaustion.nodes) {
         const node = byName.get(name);
@@ -86,6 +75,21 @@ export const allocationReconciler = (options: AllocationReconcilerOptions): Reco
     }
     metrics.state(exhaustions, nodeConflicts.length);
   };
+};
+
+/** One key stands for the cluster: blocks of one node are free or taken only with a view of all. */
+export const allocationReconciler = (options: AllocationReconcilerOptions): Reconcile => {
+  const { nodes, sites, pools, slices, nodeClient, siteClient, recorder, metrics, logger, writes } = options;
+  const tell = createReport(options);
+  const plan = (objects: readonly Node[], cluster: ClusterAddresses): AllocationPlan =>
+    planAllocations({
+      sites: sites.list(),
+      nodes: objects.map(nodeFacts),
+      pools: pools.list(),
+      slices: slices.list(),
+      cooling: options.cooldown.cooling(),
+      cluster,
+    });
 
   return async (_key, signal) => {
     const cluster = await options.clusterAddresses(signal);

@@ -255,7 +255,7 @@ test('blocks that hold an API server, Services or a node are told and not used; 
     endpoints: [{ addresses: ['203.0.113.99'] }],
   };
   const slices = api.cluster.client(endpointSlices);
-  await slices.create(apiServer as never);
+  await slices.create(apiServer);
   try {
     const bad = { b: '203.0.113.0/24', c: '10.96.0.0/20', d: '10.1.0.0/17' };
     for (const [index, [name, block]] of Object.entries(bad).entries()) {

@@ -1,7 +1,7 @@
 import { formatAddress, hostPrefix, parseAddress, tryParsePrefix, type Address, type Prefix } from '@unbounded/ip';
 import {
+  ApiError,
   type EndpointSlice,
-  isForbidden,
   isNotFound,
   type ResourceClient,
   type Service,
@@ -47,8 +47,9 @@ export const createClusterAddresses = ({
     try {
       return await fetch();
     } catch (error) {
-      if (!isNotFound(error) && !isForbidden(error)) throw error;
-      logger.debug({ what, reason: (error as Error).message }, 'cannot be read');
+      if (!(error instanceof ApiError)) throw error;
+      // Before Kubernetes 1.33 there are no ServiceCIDRs.
+      if (!isNotFound(error)) logger.warn({ what, err: error }, 'cannot be read, blocks are checked without it');
       return before;
     }
   };

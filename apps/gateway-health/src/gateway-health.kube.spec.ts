@@ -301,6 +301,7 @@ test('a foreign entry in connectedSites goes with the next write', async () => {
   const foreign = { apiVersion, kind: 'GatewayPool', metadata: { name: 'p' }, status: { connectedSites: ['y'] } };
   await pools().apply(foreign, { fieldManager: 'somebody', force: true, subresource: 'status' });
   await until('gone again', async () => (await connected()) === 'a');
+  expect((await pools().get('p')).status?.reachableSites).toEqual(['a']);
 });
 
 test('an entry that another manager wrote while the list was a set goes after the upgrade of the kind', async () => {
@@ -311,11 +312,10 @@ test('an entry that another manager wrote while the list was a set goes after th
   const setType = (value: string) => crds.jsonPatch(name, [{ op: 'replace', path: listType, value }]);
   await pools().create(poolObject('p'));
   await setType('set');
-  const apply = (fieldManager: string, connectedSites: readonly string[]) =>
-    pools().apply(
-      { apiVersion, kind: 'GatewayPool', metadata: { name: 'p' }, status: { connectedSites } },
-      { fieldManager, force: true, subresource: 'status' },
-    );
+  const apply = (fieldManager: string, connectedSites: readonly string[]) => {
+    const object = { apiVersion, kind: 'GatewayPool', metadata: { name: 'p' }, status: { connectedSites } };
+    return pools().apply(object, { fieldManager, force: true, subresource: 'status' });
+  };
   try {
     await until('the list is a set', async () => {
       await apply('somebody', ['x']);
@@ -327,6 +327,7 @@ test('an entry that another manager wrote while the list was a set goes after th
   }
   start();
   await until('gone', async () => (await pools().get('p')).status?.connectedSites?.length === 0);
+  expect((await pools().get('p')).status?.nodeCount).toBe(0);
 });
 
 test('a status that is refused stops neither the roles nor the status of others', async () => {

@@ -320,7 +320,7 @@ spec: { policyName: refuse-one, validationActions: [Deny] }
       const all = (await events().listAll()).filter(({ reason }) => reason === 'WriteRefused');
       return all.length >= 3 && all;
     });
-    expect(refused.map(({ regarding }) => regarding?.name).sort()).toEqual(['a', 'a-0', 'n1']);
+    expect(new Set(refused.map(({ regarding }) => regarding?.name))).toEqual(new Set(['a', 'a-0', 'n1']));
     expect(refused[0]!.note).toContain('not this one');
     expect((await app.health('/metrics')).body).toContain('unbounded_net_controller_refused_writes_total{kind="Site"}');
   } finally {

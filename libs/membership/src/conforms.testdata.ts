@@ -9,8 +9,8 @@ const scalars: Readonly<Record<string, (value: unknown) => boolean>> = {
 };
 
 const textViolations = (json: schema.JsonSchema, value: string): string[] => [
-  ...([...value].length > (json.maxLength ?? Infinity) ? [`longer than ${json.maxLength}`] : []),
-  ...([...value].length < (json.minLength ?? 0) ? [`shorter than ${json.minLength}`] : []),
+  ...(Array.from(value).length > (json.maxLength ?? Infinity) ? [`longer than ${json.maxLength}`] : []),
+  ...(Array.from(value).length < (json.minLength ?? 0) ? [`shorter than ${json.minLength}`] : []),
   ...(json.pattern !== undefined && !new RegExp(json.pattern, 'u').test(value) ? [`not like ${json.pattern}`] : []),
   ...(json.enum && !json.enum.includes(value) ? [`none of ${json.enum.join()}`] : []),
 ];

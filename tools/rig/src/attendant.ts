@@ -57,6 +57,8 @@ interface KubeNode {
 }
 
 const UNINITIALIZED = 'node.cloudprovider.kubernetes.io/uninitialized';
+/** A kubelet cannot set it on its own Node. */
+const GATEWAY_OF = 'node-restriction.kubernetes.io/gateway-of';
 const CONTROL_PLANE = 'node-role.kubernetes.io/control-plane';
 
 const addressesOf = (node: LabNode) => [
@@ -76,7 +78,10 @@ const provideNode = async (seen: KubeNode): Promise<void> => {
   const taints = seen.spec.taints ?? [];
   if (taints.some((taint) => taint.key === UNINITIALIZED)) {
     const kept = taints.filter((taint) => taint.key !== UNINITIALIZED);
-    const labels = node.role === 'control-plane' ? { [CONTROL_PLANE]: '' } : {};
+    const labels = {
+      ...(node.role === 'control-plane' ? { [CONTROL_PLANE]: '' } : {}),
+      ...(node.role === 'gateway' ? { [GATEWAY_OF]: node.site } : {}),
+    };
     await api(
       'PATCH',
       `/api/v1/nodes/${name}`,

@@ -66,7 +66,10 @@ export const siteObjects = (layout: LabLayout): object[] => {
   return [
     ...layout.sites.map((site) => siteObject(site, layout)),
     ...pools.map(({ name }) =>
-      kindOf('GatewayPool', poolName(name), { type, nodeSelector: { 'unbounded-lab/gateway-of': name } }),
+      kindOf('GatewayPool', poolName(name), {
+        type,
+        nodeSelector: { 'node-restriction.kubernetes.io/gateway-of': name },
+      }),
     ),
     ...pools.map(({ name }) =>
       kindOf('SiteGatewayPoolAssignment', name, { sites: [name], gatewayPools: [poolName(name)] }),

@@ -136,11 +136,7 @@ const writeNodeFiles = (layout: LabLayout, node: LabNode): void => {
   write('kube-proxy.yaml', JSON.stringify(kubeProxyConfig(layout, node.name, join(dir, 'kube-proxy.kubeconfig'))));
 };
 
-const nodeLabels = (node: LabNode): string => {
-  const labels = [`unbounded-lab/role=${node.role}`];
-  if (node.role === 'gateway') labels.push(`unbounded-lab/gateway-of=${node.site}`);
-  return labels.join(',');
-};
+const nodeLabels = (node: LabNode): string => `unbounded-lab/role=${node.role}`;
 
 const daemonName = (node: string): string => `node-${node}`;
 
