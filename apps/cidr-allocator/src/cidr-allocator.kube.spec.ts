@@ -145,8 +145,20 @@ test('a leader that is told to end releases its Lease: the follower does not wai
   expect(performance.now() - stoppedMs).toBeLessThan(6000); // the Lease of 15 s would still be held
 });
 
-test('two nodes whose blocks overlap get an Event on the younger and a metric; nothing is changed', async () => {
+/** What site-membership has listed. */
+const list = (name: string, ...podCIDRs: string[]) =>
+  clientOf(api.cluster, siteNodeSliceKind).create({
+    apiVersion: 'net.unbounded-cloud.io/v1alpha1',
+    kind: 'SiteNodeSlice',
+    metadata: { name: 'a-0' },
+    siteName: 'a',
+    sliceIndex: 0,
+    nodes: [{ name, podCIDRs }],
+  });
+
+test('two nodes whose blocks overlap get an Event on the one that was not listed and a metric; nothing is changed', async () => {
   await sites.create(siteObject('a'));
+  await list('n1', '100.64.0.0/23');
   await createNode(nodes, { name: 'n1', internalIPs: ['10.1.0.1'], podCIDRs: ['100.64.0.0/23'] });
   await createNode(nodes, { name: 'n2', internalIPs: ['10.1.0.2'], podCIDRs: ['100.64.1.0/24'] });
   const app = start();
@@ -228,14 +240,7 @@ test('a late write of a deposed allocator gives a node the block of another: the
   // n1 was allocated and listed; the write for n0, an older node, comes afterwards.
   await createNode(nodes, { name: 'n0', internalIPs: ['10.1.0.9'], podCIDRs: ['100.64.0.0/24'] });
   await createNode(nodes, { name: 'n1', internalIPs: ['10.1.0.1'], podCIDRs: ['100.64.0.0/24'] });
-  await clientOf(api.cluster, siteNodeSliceKind).create({
-    apiVersion: 'net.unbounded-cloud.io/v1alpha1',
-    kind: 'SiteNodeSlice',
-    metadata: { name: 'a-0' },
-    siteName: 'a',
-    sliceIndex: 0,
-    nodes: [{ name: 'n1', podCIDRs: ['100.64.0.0/24'] }],
-  });
+  await list('n1', '100.64.0.0/24');
   start();
   const { events } = coreClients(api.cluster);
   const event = await until('event', async () =>

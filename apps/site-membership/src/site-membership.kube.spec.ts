@@ -86,7 +86,10 @@ test('a node is labelled, stands in its slice with key, addresses, blocks and ca
   expect(site.status).toMatchObject({
     nodeCount: 1,
     sliceCount: 1,
-    conditions: [{ type: 'NodeCidrsValid', status: 'True' }],
+    conditions: [
+      { type: 'NodeCidrsValid', status: 'True' },
+      { type: 'NodesAccepted', status: 'True' },
+    ],
   });
   expect(site.metadata.finalizers).toEqual([PROTECTION_FINALIZER]);
   await nodes().mergePatch(

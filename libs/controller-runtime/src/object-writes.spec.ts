@@ -33,7 +33,7 @@ test('a refused object rests longer and longer, is told once, and is tried again
     await writes.attempt(object('good'), 'the status', async () => void tried.push(`good ${clock.ms}`));
     return writes.verdict();
   };
-  expect(await round()).toMatchObject({ kind: 'again' });
+  await expect(round()).resolves.toMatchObject({ kind: 'again' });
   clock.ms = 50;
   await round();
   expect(tried).toEqual(['bad 0', 'good 0', 'good 50']);
