@@ -316,15 +316,15 @@ describe('routed blocks', () => {
   test('a block that holds a gateway’s address would swallow the tunnels, and is refused', () => {
     const all = {
       ...base,
-      gatewayPools: [base.gatewayPools[0]!, pool('p2', [gateway(2, 1)], { routedCidrs: ['0.0.0.0/0'] })],
+      gatewayPools: [base.gatewayPools[0]!, pool('p2', [gateway(2, 1)], { routedCidrs: ['203.0.113.0/24'] })],
     };
     const plan = planIn(all, 's1-g1');
-    expect(plan.endpoints.map(({ prefix }) => prefix)).not.toContain('0.0.0.0/0');
+    expect(plan.endpoints.map(({ prefix }) => prefix)).not.toContain('203.0.113.0/24');
     expect(plan.problems).toEqual([
       {
-        reason: 'BlockHoldsUnderlay',
+        reason: 'RouteOverlapsUnderlay',
         message:
-          '0.0.0.0/0 (routed by p2 IPv4) holds the address of a gateway that this node sends its tunnels to, and is not routed into them: list smaller blocks without that address',
+          'GatewayPool p2 routedCidrs: 203.0.113.0/24 holds 203.0.113.111, an address of this node, and is not routed into the overlay: list smaller blocks without such addresses',
       },
     ]);
   });

@@ -9,7 +9,8 @@ export {
   rotationWaits,
   type WaitReason,
 } from './key-rotation.ts';
-export type { DataplaneKind, LinkRole, LocalNode, PeerLink } from './links.ts';
+export { type Holding, holdingsOf } from './holdings.ts';
+export type { DataplaneKind, LinkRole, LocalNode, PeerLink, ProtectedAddress } from './links.ts';
 export { laneId, planLinks } from './links.ts';
 export { peerDevice } from './next-hops.ts';
 export { findMember, planNode } from './node.plan.ts';

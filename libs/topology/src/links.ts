@@ -15,6 +15,13 @@ export const laneId = (device: string, peerPublicKey: string): string => `${devi
 /** What carries packets on a node: our eBPF programs, or the kernel's own routes, devices and next-hop groups. */
 export type DataplaneKind = 'ebpf' | 'netlink';
 
+/** An address that the node must reach without the overlay. */
+export interface ProtectedAddress {
+  readonly address: string;
+  /** What is there, to follow "holds 192.0.2.1,": `an address of the API server`. */
+  readonly role: string;
+}
+
 /** The node for which a plan is made: what it knows of itself, besides what the objects say. */
 export interface LocalNode {
   readonly member: Member;
@@ -22,6 +29,8 @@ export interface LocalNode {
   readonly underlayMtuBytes: number;
   /** Largest packet inside the tunnel that a path carries, bytes, by the peer's name, where it was measured. */
   readonly pathMtuBytes?: ReadonlyMap<string, number>;
+  /** Addresses that are never routed into the overlay, besides those that the objects show. */
+  readonly protectedAddresses?: readonly ProtectedAddress[];
   /** 'ebpf' when absent. */
   readonly dataplane?: DataplaneKind;
   /** Lanes on which there was a handshake ({@link laneId}); of links with one lane it says nothing. */
@@ -51,9 +60,14 @@ export interface PeerLink {
   readonly health: HealthSettings;
 }
 
+/** Whether a peer announces a key of the node itself, which knows best whose it is. */
+const hasKeyOf = (peer: Member, { publicKey, nextPublicKey }: Member): boolean =>
+  peer.publicKey !== undefined && (peer.publicKey === publicKey || peer.publicKey === nextPublicKey);
+
 /** Peers with the role of the link to them, from the local node's side. */
 const peersOf = (world: World, local: Member): (readonly [Member, LinkRole])[] => {
-  const others = (members: readonly Member[]): Member[] => members.filter((m) => m.name !== local.name && isUsable(m));
+  const others = (members: readonly Member[]): Member[] =>
+    members.filter((m) => m.name !== local.name && isUsable(m) && !hasKeyOf(m, local));
   if (local.pool === undefined) {
     const mesh = meshSites(world, local.site);
     // Inside a site with another CNI plug-in that one connects the pods.
@@ -105,10 +119,18 @@ const carriageOf = (world: World, own: Member, peer: Member, problems: Problem[]
   return { protocol, underlay, scopes };
 };
 
+const keyProblems = (world: World, own: Member): Problem[] =>
+  [...world.workers, ...[...world.pools.values()].flatMap(({ gateways }) => gateways)]
+    .filter((member) => member.name !== own.name && hasKeyOf(member, own))
+    .map(({ name, publicKey }) => ({
+      reason: 'DuplicateKey',
+      message: `node ${name} announces the WireGuard public key ${publicKey}, which belongs to node ${own.name}: node ${name} gets no links; delete /etc/wireguard/server.priv on node ${name} and restart its agent`,
+    }));
+
 /** Every link of the node, by role and peer. */
 export const planLinks = (world: World, local: LocalNode): { links: PeerLink[]; problems: Problem[] } => {
   const own = local.member;
-  const problems: Problem[] = [];
+  const problems = keyProblems(world, own);
   const links = peersOf(world, own).flatMap(([peer, role]): PeerLink[] => {
     const carriage = carriageOf(world, own, peer, problems);
     if (!carriage) return [];

@@ -6,35 +6,85 @@ import {
   type SiteNode,
   type SiteNodeSlice,
 } from '@unbounded/crds';
+import { formatPrefix, hostPrefix, parseAddress, type Prefix } from '@unbounded/ip';
+import { type BlockClaim, settleBlocks, uniqueKeys } from './claims.ts';
+import { type Confinement, isSpecial } from './confinement.ts';
+import type { Holders } from './holdings.ts';
 import type { ObjectReader } from './object-reader.ts';
-import type { Member, Problem } from './world.ts';
+import type { Member, Problem, SiteModel } from './world.ts';
 
 /** Who is in the network. While objects change a node may stand in two of them: the first by name counts, pools before slices. */
 
 const byName = <T extends { readonly name: string }>(members: readonly T[]): T[] =>
   members.toSorted((a, b) => (a.name < b.name ? -1 : 1));
 
-const memberOf = (node: SiteNode | Gateway, site: string, read: ObjectReader): Member => ({
-  name: node.name,
-  site,
-  publicKey: node.wireGuardPublicKey || undefined,
-  keyGeneration: node.wireGuardKeyGeneration ?? 0,
-  nextPublicKey: node.wireGuardNextPublicKey || undefined,
-  internalIps: read.addresses(`node ${node.name} internalIPs`, node.internalIPs),
-  externalIps: 'externalIPs' in node ? read.addresses(`node ${node.name} externalIPs`, node.externalIPs) : [],
-  podCidrs: read.prefixes(`node ${node.name} podCIDRs`, node.podCIDRs),
-  protocols: node.tunnelProtocols,
-  pool: undefined,
-  gatewayPort: undefined,
+/** 32 bytes in canonical base64 (RFC 4648 4): the low two bits of the last digit are zero. */
+const WIREGUARD_KEY = /^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$/;
+/** All zero: a point of low order (RFC 7748 6.1), and what an empty file decodes to. */
+const ZERO_KEY = `${'A'.repeat(43)}=`;
+
+const LONGEST_SHOWN = 50;
+
+const readKey = (where: string, key: string | undefined, { problems }: ObjectReader): string | undefined => {
+  if (!key) return undefined;
+  if (WIREGUARD_KEY.test(key) && key !== ZERO_KEY) return key;
+  problems.push({
+    reason: 'InvalidKey',
+    message: `${where}: "${key.slice(0, LONGEST_SHOWN)}" is not a WireGuard public key (44 characters of base64) and is not used: restart the node's agent, which writes the annotation anew`,
+  });
+  return undefined;
+};
+
+/** What is read of nodes, and where it may lie. */
+interface NodeReader {
+  readonly read: ObjectReader;
+  readonly confinement: Confinement;
+}
+
+const podCidrsOf = (node: SiteNode | Gateway, site: string, { read, confinement }: NodeReader): Prefix[] =>
+  read.prefixes(`node ${node.name} podCIDRs`, node.podCIDRs).filter((block) => {
+    if (confinement.hasBlock({ name: node.name, site }, block)) return true;
+    read.problems.push(outsideSite(node.name, site, block));
+    return false;
+  });
+
+/** Of a node whose block cannot be routed to it. */
+export const outsideSite = (node: string, site: string, block: Prefix): Problem => ({
+  reason: 'PodCIDRsOutsideSite',
+  message: `pod CIDR ${formatPrefix(block)} of node ${node} is not inside the cidrBlocks of its Site ${site || '(none)'} and is not routed: correct the nodeCidrs or cidrBlocks of the Sites, or delete and re-create the Node, which then gets a block of its Site`,
 });
 
-/** Keeps a value with the first member by name that has it; others go without, and that is told. */
-const giveOnce = <T extends string | number>(
+const memberOf = (node: SiteNode | Gateway, site: string, reader: NodeReader): Member => {
+  const { read, confinement } = reader;
+  const where = `node ${node.name}`;
+  const publicKey = readKey(`${where} wireGuardPublicKey`, node.wireGuardPublicKey, read);
+  const nextKey = readKey(`${where} wireGuardNextPublicKey`, node.wireGuardNextPublicKey, read);
+  const externalIps = 'externalIPs' in node ? read.addresses(`${where} externalIPs`, node.externalIPs) : [];
+  return {
+    name: node.name,
+    site,
+    publicKey,
+    keyGeneration: node.wireGuardKeyGeneration ?? 0,
+    nextPublicKey: nextKey === publicKey ? undefined : nextKey,
+    internalIps: read
+      .addresses(`${where} internalIPs`, node.internalIPs)
+      .filter((address) => confinement.hasAddress({ name: node.name, site }, address)),
+    externalIps: externalIps.filter((address) => !isSpecial(address)),
+    podCidrs: podCidrsOf(node, site, reader),
+    nodeAddresses: [],
+    protocols: node.tunnelProtocols,
+    pool: undefined,
+    gatewayPort: undefined,
+  };
+};
+
+/** Keeps a port with the first gateway by name that has it; the controller gives ports, nodes do not claim them. */
+const giveOnce = (
   members: readonly Member[],
-  valueOf: (member: Member) => T | undefined,
-  without: (member: Member, value: T, first: string) => Member,
+  valueOf: (member: Member) => number | undefined,
+  without: (member: Member, value: number, first: string) => Member,
 ): Member[] => {
-  const owners = new Map<T, string>();
+  const owners = new Map<number, string>();
   return byName(members).map((member) => {
     const value = valueOf(member);
     if (value === undefined) return member;
@@ -45,38 +95,46 @@ const giveOnce = <T extends string | number>(
   });
 };
 
-const uniqueKeys = (members: readonly Member[], problems: Problem[]): Member[] =>
-  giveOnce(
-    members,
-    ({ publicKey }) => publicKey,
-    (member, key, first) => {
-      problems.push({
-        reason: 'DuplicateKey',
-        message: `node ${member.name} has the WireGuard public key ${key} of node ${first}, and gets no links: delete /etc/wireguard/server.priv on one of them and restart its agent`,
-      });
-      return { ...member, publicKey: undefined };
-    },
-  );
-
-/** After {@link uniqueKeys}: a next key that is any node's key already, or another's next one, is not used. */
-const uniqueNextKeys = (members: readonly Member[], problems: Problem[]): Member[] => {
-  const owners = new Map(
-    members.flatMap(({ publicKey, name }) => (publicKey === undefined ? [] : [[publicKey, name]])),
-  );
-  const drop = (member: Member, key: string, first: string): Member => {
-    problems.push({
-      reason: 'DuplicateKey',
-      message: `node ${member.name} announces the next WireGuard public key ${key}, which node ${first} has: the exchange of its key waits; delete /etc/wireguard/server.next.priv there and restart its agent`,
-    });
-    return { ...member, nextPublicKey: undefined };
-  };
-  const own = members.map((member) => {
-    const key = member.nextPublicKey;
-    const first = key === undefined ? undefined : owners.get(key);
-    return key === undefined || first === undefined ? member : drop(member, key, first);
-  });
-  return giveOnce(own, ({ nextPublicKey }) => nextPublicKey, drop);
+const bySettled = (claims: readonly BlockClaim[]): Map<string, Prefix[]> => {
+  const found = new Map<string, Prefix[]>();
+  for (const { member, prefix } of claims) found.set(member.name, [...(found.get(member.name) ?? []), prefix]);
+  return found;
 };
+
+/** Who held a value keeps it; then blocks of the size that the Site gives out; then gateways. */
+const rankOf = (isHeld: boolean, isUsual: boolean, { pool }: Member): number =>
+  isHeld ? 0 : 1 + (isUsual ? 0 : 2) + (pool === undefined ? 1 : 0);
+
+const uniqueBlocks = (members: readonly Member[], { sites, holders }: MemberContext, problems: Problem[]): Member[] => {
+  const claims = members.flatMap((member) =>
+    member.podCidrs.map((prefix): BlockClaim => {
+      const isUsual = sites.get(member.site)?.blockLengths.has(prefix.length) ?? false;
+      return { member, prefix, rank: rankOf(holders.holdsBlock(member.name, formatPrefix(prefix)), isUsual, member) };
+    }),
+  );
+  const settled = bySettled(settleBlocks(claims, problems));
+  return members.map((member) => ({ ...member, podCidrs: settled.get(member.name) ?? [] }));
+};
+
+/** Which of its addresses a node itself may be reached at through the overlay. */
+const uniqueAddresses = (members: readonly Member[], { holders }: MemberContext, problems: Problem[]): Member[] => {
+  const claims = members.flatMap((member) =>
+    member.internalIps.map(
+      (text): BlockClaim => ({
+        member,
+        prefix: hostPrefix(parseAddress(text)),
+        rank: rankOf(holders.holdsAddress(member.name, text), true, member),
+      }),
+    ),
+  );
+  const settled = bySettled(settleBlocks(claims, problems));
+  return members.map((member) => {
+    const own = new Set((settled.get(member.name) ?? []).map(formatPrefix));
+    const isOwn = (text: string): boolean => own.has(formatPrefix(hostPrefix(parseAddress(text))));
+    return { ...member, nodeAddresses: member.internalIps.filter(isOwn) };
+  });
+};
+
 
 /** The ports above belong to links with keys of other generations. */
 const isGatewayPort = (port: number | undefined): boolean =>
@@ -95,7 +153,7 @@ const uniquePorts = (members: readonly Member[], problems: Problem[]): Member[] 
     },
   );
 
-const gatewaysOf = (pools: readonly GatewayPool[], read: ObjectReader): Member[] => {
+const gatewaysOf = (pools: readonly GatewayPool[], read: NodeReader): Member[] => {
   const seen = new Set<string>();
   return pools.flatMap(({ metadata, status }) =>
     (status?.nodes ?? []).flatMap((gateway) => {
@@ -107,7 +165,7 @@ const gatewaysOf = (pools: readonly GatewayPool[], read: ObjectReader): Member[]
   );
 };
 
-const workersOf = (slices: readonly SiteNodeSlice[], gateways: ReadonlySet<string>, read: ObjectReader): Member[] => {
+const workersOf = (slices: readonly SiteNodeSlice[], gateways: ReadonlySet<string>, read: NodeReader): Member[] => {
   const seen = new Set(gateways);
   return slices.flatMap((slice) =>
     (slice.nodes ?? []).flatMap((node) => {
@@ -118,16 +176,27 @@ const workersOf = (slices: readonly SiteNodeSlice[], gateways: ReadonlySet<strin
   );
 };
 
+/** What members are read with besides the objects that list them. */
+export interface MemberContext {
+  readonly sites: ReadonlyMap<string, SiteModel>;
+  readonly confinement: Confinement;
+  readonly holders: Holders;
+}
+
 /** Gateways and workers, each by name. The objects must be in the order of their names. */
 export const parseMembers = (
   pools: readonly GatewayPool[],
   slices: readonly SiteNodeSlice[],
+  context: MemberContext,
   read: ObjectReader,
 ): { gateways: Member[]; workers: Member[] } => {
-  const gateways = gatewaysOf(pools, read);
-  const workers = workersOf(slices, new Set(gateways.map(({ name }) => name)), read);
+  const reader = { read, confinement: context.confinement };
+  const gateways = gatewaysOf(pools, reader);
+  const workers = workersOf(slices, new Set(gateways.map(({ name }) => name)), reader);
   const { problems } = read;
-  const members = uniquePorts(uniqueNextKeys(uniqueKeys([...gateways, ...workers], problems), problems), problems);
+  const keyed = uniqueKeys(byName([...gateways, ...workers]), context.holders, problems);
+  const addressed = uniqueAddresses(uniqueBlocks(keyed, context, problems), context, problems);
+  const members = uniquePorts(addressed, problems);
   return {
     gateways: members.filter(({ pool }) => pool !== undefined),
     workers: members.filter(({ pool }) => pool === undefined),

@@ -1,6 +1,8 @@
 import { comparePrefixes, firstAddress, formatPrefix, hostPrefix, type Prefix, withoutCovered } from '@unbounded/ip';
 import { planEndpoints, planForwarding } from './forwarding.plan.ts';
+import { holdingsIn } from './holdings.ts';
 import { type LocalNode, type PeerLink, planLinks } from './links.ts';
+import { outsideSite } from './members.ts';
 import { tunnelDevice } from './next-hops.ts';
 import { type Path, planPaths } from './paths.plan.ts';
 import { type MasqueradePlan, type NodePlan, ROUTE_TABLES, type TunnelPlan } from './plan.ts';
@@ -11,8 +13,9 @@ import { relayOf } from './relay.ts';
 import { planRoutes } from './routes.plan.ts';
 import { planSources } from './sources.plan.ts';
 import { ownIp } from './underlay.ts';
+import { guardUnderlay } from './underlay-guard.ts';
 import { planWireGuard } from './wireguard.plan.ts';
-import type { Member, World } from './world.ts';
+import type { Member, Problem, World } from './world.ts';
 
 /** The narrowest MTU that any of the node's links leaves, but as if one were WireGuard: pods keep their MTU when a link changes. */
 const podMtu = (local: LocalNode, links: readonly PeerLink[]): number =>
@@ -54,14 +57,38 @@ export const findMember = (world: World, node: string): Member | undefined =>
   [...world.pools.values()].flatMap(({ gateways }) => gateways).find(({ name }) => name === node) ??
   world.workers.find(({ name }) => name === node);
 
+/** What the node itself has that its peers do not use. */
+const ownProblems = ({ sites, confinement }: World, { name, site, podCidrs, internalIps }: Member): Problem[] => {
+  const outside = podCidrs.filter((block) => !confinement.hasBlock({ name, site }, block));
+  const isUnlisted = sites.has(site) && internalIps.length > 0;
+  const unreachable = isUnlisted && !internalIps.some((address) => confinement.hasAddress({ name, site }, address));
+  return [
+    ...outside.map((block) => outsideSite(name, site, block)),
+    ...(unreachable
+      ? [
+          {
+            reason: 'InternalIPOutsideSite',
+            message: `no InternalIP of node ${name} (${internalIps.join(', ')}) is usable in its Site ${site}: it must be inside the nodeCidrs and outside of the cidrBlocks of all Sites`,
+          },
+        ]
+      : []),
+  ];
+};
+
+/** Each message once. */
+const once = (problems: readonly Problem[]): Problem[] => [
+  ...new Map(problems.map((problem) => [problem.message, problem])).values(),
+];
+
 /** The plan of one node. The order of the objects, of nodes in them and of names changes nothing. */
-export const planNode = (world: World, local: LocalNode): NodePlan => {
+export const planNode = (objects: World, local: LocalNode): NodePlan => {
   const { member, dataplane = 'ebpf' } = local;
-  const links = planLinks(world, local);
-  const { paths, problems } = planPaths(world, local, links.links);
-  const sources = planSources(world, local, links.links, paths);
-  const wireGuard = planWireGuard(local, links.links, { sources, relay: world.relay });
-  const mtuBytes = podMtu(local, links.links);
+  const linked = planLinks(objects, local);
+  const { world, links, problems: guardProblems } = guardUnderlay(objects, local, linked.links);
+  const { paths, problems } = planPaths(world, local, links);
+  const sources = planSources(world, local, links, paths);
+  const wireGuard = planWireGuard(local, links, { sources, relay: world.relay });
+  const mtuBytes = podMtu(local, links);
   const forwarding = planForwarding(local, paths);
   return {
     node: member.name,
@@ -74,17 +101,25 @@ export const planNode = (world: World, local: LocalNode): NodePlan => {
     underlayIp: ownIp(member) ?? '',
     mtuBytes,
     manageCni: world.sites.get(member.site)?.manageCni ?? false,
-    tunnels: planTunnels(local, links.links),
+    tunnels: planTunnels(local, links),
     wireGuard: wireGuard.interfaces,
     ...relayOf(world.relay, wireGuard.interfaces),
     endpoints: dataplane === 'ebpf' ? planEndpoints(forwarding) : [],
     groups: forwarding.groups,
     routes: planRoutes(world, local, forwarding, mtuBytes),
     masquerade: planMasquerade(world, local, paths),
-    probes: planProbes(local, links.links),
+    probes: planProbes(local, links),
     servedSites: member.pool === undefined ? [] : servedSites(world, member.pool),
     forwarders: sources.forwarders,
     ...(dataplane === 'netlink' ? { senders: sources.senders() } : {}),
-    problems: [...world.problems, ...links.problems, ...problems, ...wireGuard.problems],
+    holdings: holdingsIn(objects, member, new Set(links.map(({ peer }) => peer.name))),
+    problems: once([
+      ...world.problems,
+      ...linked.problems,
+      ...ownProblems(world, member),
+      ...guardProblems,
+      ...problems,
+      ...wireGuard.problems,
+    ]),
   };
 };

@@ -1,6 +1,8 @@
 import type { GatewayPool, Site, TunnelProtocol } from '@unbounded/crds';
-import { comparePrefixes, containsPrefix, formatPrefix, type Prefix } from '@unbounded/ip';
+import { comparePrefixes, containsPrefix, formatPrefix, type Prefix, tryParsePrefix } from '@unbounded/ip';
+import { createConfinement } from './confinement.ts';
 import { type HealthSpec, parseHealth } from './health-settings.ts';
+import { createHolders, type Holding } from './holdings.ts';
 import { parseMembers } from './members.ts';
 import { type ObjectReader, objectReader } from './object-reader.ts';
 import { parseRelay } from './relay.ts';
@@ -32,6 +34,13 @@ const enabled = <T extends Named & { readonly spec: { readonly enabled?: boolean
   objects: readonly T[],
 ): T[] => byName(objects).filter((object) => object.spec.enabled !== false);
 
+/** As site-membership cuts them: 24 for IPv4, for IPv6 16 bits longer than the first pool. */
+const blockLengthsOf = ({ cidrBlocks, nodeBlockSizes }: Site['spec']['podCidrAssignments'][number]): number[] => {
+  const first = cidrBlocks.flatMap((text) => tryParsePrefix(text) ?? []).find(({ family }) => family === 6);
+  const ipv6 = nodeBlockSizes?.ipv6 ?? (first && Math.min(128, first.length + 16));
+  return [nodeBlockSizes?.ipv4 ?? 24, ...(ipv6 === undefined ? [] : [ipv6])];
+};
+
 const siteModel = (site: Site, read: ObjectReader): SiteModel => {
   const { name } = site.metadata;
   const where = `Site ${name}`;
@@ -44,6 +53,8 @@ const siteModel = (site: Site, read: ObjectReader): SiteModel => {
     ),
     nonMasqueradeCidrs: read.prefixes(`${where} spec.nonMasqueradeCIDRs`, site.spec.nonMasqueradeCIDRs),
     manageCni: site.spec.manageCniPlugin !== false,
+    assignsBlocks: site.spec.podCidrAssignments.some(({ assignmentEnabled }) => assignmentEnabled !== false),
+    blockLengths: new Set(site.spec.podCidrAssignments.flatMap(blockLengthsOf)),
     scope: scopeOf('Site', name, site.spec, read.problems),
   };
 };
@@ -77,13 +88,21 @@ const overlapProblems = (sites: readonly SiteModel[]): Problem[] => {
   return problems;
 };
 
-/** Reads the objects once into what the planner works on. */
-export const parseWorld = (objects: TopologyObjects): World => {
+/**
+ * Reads the objects once into what the planner works on.
+ * @param held what the last plan gave to whom, which decides where the objects give something twice
+ */
+export const parseWorld = (objects: TopologyObjects, held: readonly Holding[] = []): World => {
   const read = objectReader();
   const scope = (kind: LinkScope['kind'], { metadata, spec }: Named & { readonly spec: LinkSettings }): LinkScope =>
     scopeOf(kind, metadata.name, spec, read.problems);
   const sites = byName(objects.sites).map((site) => siteModel(site, read));
-  const { gateways, workers } = parseMembers(byName(objects.gatewayPools), byName(objects.slices), read);
+  const sitesByName = new Map(sites.map((one) => [one.name, one]));
+  const holders = createHolders(held);
+  const routed = objects.gatewayPools.flatMap(({ spec }) => spec.routedCidrs ?? []);
+  const confinement = createConfinement(sitesByName, routed.flatMap((text) => tryParsePrefix(text) ?? []), holders);
+  const context = { sites: sitesByName, confinement, holders };
+  const { gateways, workers } = parseMembers(byName(objects.gatewayPools), byName(objects.slices), context, read);
   const pools = byName(objects.gatewayPools).map((pool) =>
     poolModel(
       pool,
@@ -92,7 +111,8 @@ export const parseWorld = (objects: TopologyObjects): World => {
     ),
   );
   return {
-    sites: new Map(sites.map((site) => [site.name, site])),
+    sites: sitesByName,
+    confinement,
     pools: new Map(pools.map((pool) => [pool.name, pool])),
     workers,
     sitePeerings: enabled(objects.sitePeerings).map((peering) => ({

@@ -9,7 +9,8 @@ import {
   type Prefix,
 } from '@unbounded/ip';
 import type { LocalNode, PeerLink } from './links.ts';
-import { nearBlocks, planWays, type Way } from './ways.plan.ts';
+import { nearBlocks } from './near.ts';
+import { planWays, type Way } from './ways.plan.ts';
 import type { Problem, World } from './world.ts';
 
 /** Which link or links a block of addresses is reached by. */
@@ -30,10 +31,10 @@ interface DirectPath extends Path {
 
 /** A peer's own blocks; a gateway also reaches the nodes themselves of a site that shares no network with it. */
 const directPathsOf = (link: PeerLink, foreignCni: boolean, near: readonly Prefix[]): DirectPath[] => {
-  const { podCidrs, internalIps } = link.peer;
+  const { podCidrs, nodeAddresses: addresses } = link.peer;
   const nodeAddresses =
     link.role === 'toWorker' && link.external
-      ? internalIps.map((text) => hostPrefix(parseAddress(text))).filter((p) => !near.some((n) => containsPrefix(n, p)))
+      ? addresses.map((text) => hostPrefix(parseAddress(text))).filter((p) => !near.some((n) => containsPrefix(n, p)))
       : [];
   const via = { direct: link };
   // Where another plug-in connects the pods only the peer's own overlay address is routed, which carries probes.
@@ -45,26 +46,17 @@ const directPathsOf = (link: PeerLink, foreignCni: boolean, near: readonly Prefi
   return [...own, ...nodeAddresses.map((prefix) => ({ prefix, via, routed: true }))];
 };
 
-/** The paths in order, without those whose addresses another node has already. */
-const withoutTaken = (paths: readonly DirectPath[], local: LocalNode, problems: Problem[]): DirectPath[] => {
-  const sorted = paths.toSorted(
-    (a, b) => comparePrefixes(a.prefix, b.prefix) || (a.via.direct.peer.name < b.via.direct.peer.name ? -1 : 1),
-  );
-  const owners = local.member.podCidrs.map((prefix) => ({ prefix, name: local.member.name }));
-  let widest: { prefix: Prefix; name: string } | undefined;
-  return sorted.filter(({ prefix, via }) => {
-    const { name } = via.direct.peer;
-    const covering = widest && containsPrefix(widest.prefix, prefix) ? widest : undefined;
-    const owner = owners.find((own) => overlaps(own.prefix, prefix)) ?? covering;
-    if (!covering) widest = owner ? widest : { prefix, name };
-    if (!owner || owner.name === name) return true;
+/** Without those of addresses that the node has itself. */
+const withoutOwn = (paths: readonly DirectPath[], { member }: LocalNode, problems: Problem[]): DirectPath[] =>
+  paths.filter(({ prefix, via }) => {
+    const own = member.podCidrs.find((block) => overlaps(block, prefix));
+    if (!own) return true;
     problems.push({
       reason: 'AddressesTaken',
-      message: `${formatPrefix(prefix)} of node ${name} overlaps ${formatPrefix(owner.prefix)} of node ${owner.name}, which keeps it: every node needs addresses of its own`,
+      message: `${formatPrefix(prefix)} of node ${via.direct.peer.name} overlaps ${formatPrefix(own)} of node ${member.name}, which keeps it: every node needs addresses of its own; delete and re-create Node ${via.direct.peer.name}`,
     });
     return false;
   });
-};
 
 /** All paths of the node, in the order of their prefixes; a peer's own block wins over the same block behind gateways. */
 export const planPaths = (
@@ -73,10 +65,11 @@ export const planPaths = (
   links: readonly PeerLink[],
 ): { paths: Path[]; problems: Problem[] } => {
   const foreignCni = world.sites.get(local.member.site)?.manageCni === false;
-  const { ways, problems } = planWays(world, local, links);
+  const problems: Problem[] = [];
+  const ways = planWays(world, local, links);
   const near = nearBlocks(world, local);
   const all = links.flatMap((link) => directPathsOf(link, foreignCni, near));
-  const direct = withoutTaken(all, local, problems);
+  const direct = withoutOwn(all, local, problems);
   const taken = new Set([...direct.map(({ prefix }) => prefix), ...local.member.podCidrs].map(formatPrefix));
   const behind = ways
     .filter(({ prefix }) => !taken.has(formatPrefix(prefix)))

@@ -1,3 +1,4 @@
+import type { Holding } from './holdings.ts';
 import { findMember, planNode } from './node.plan.ts';
 import { parseWorld } from './parse-world.ts';
 import type { NextHop, NodePlan, RouteVia } from './plan.ts';
@@ -16,8 +17,13 @@ const viaText = (via: RouteVia): string => {
   return [via.device, via.remoteIp, via.gatewayIp && `via ${via.gatewayIp}`].filter(Boolean).join(' ');
 };
 
-export const planIn = (objects: TopologyObjects, node: string, local: Partial<LocalNode> = {}): NodePlan => {
-  const world = parseWorld(objects);
+export const planIn = (
+  objects: TopologyObjects,
+  node: string,
+  local: Partial<LocalNode> = {},
+  held?: readonly Holding[],
+): NodePlan => {
+  const world = parseWorld(objects, held);
   return planNode(world, { member: findMember(world, node)!, underlayMtuBytes: 1500, ...local });
 };
 

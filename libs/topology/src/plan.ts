@@ -1,5 +1,6 @@
 import type { TunnelProtocol } from '@unbounded/crds';
 import type { Family } from '@unbounded/ip';
+import type { Holding } from './holdings.ts';
 import type { DataplaneKind } from './links.ts';
 import type { NodeRelay } from './relay.ts';
 import type { WireGuardInterfacePlan } from './wireguard.plan.ts';
@@ -161,5 +162,7 @@ export interface NodePlan {
   readonly senders?: readonly TunnelSender[];
   /** Blocks whose packets may come without a tunnel although they leave through one: only while a link changes its protocol. */
   readonly alsoPlain?: readonly string[];
+  /** What gateways and the peers of the node hold; absent in plans that were kept by an agent that did not record it. */
+  readonly holdings?: readonly Holding[];
   readonly problems: readonly Problem[];
 }

@@ -154,7 +154,7 @@ describe('sites where no gateway can be called from outside', () => {
       planIn(withMesh({ ...hidden, gatewayPools: [first!, everything] }, relayAt(endpoint)), 's1-g1').problems.map(
         ({ reason }) => reason,
       );
-    expect(problemsWith('203.0.113.9:3478')).toEqual(['BlockHoldsUnderlay']);
+    expect(problemsWith('203.0.113.9:3478')).toEqual(['RouteOverlapsUnderlay']);
     expect(problemsWith('[2001:db8::9]:3478')).toEqual([]);
   });
 

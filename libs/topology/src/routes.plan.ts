@@ -11,7 +11,7 @@ import type { Forwarding } from './forwarding.plan.ts';
 import type { LocalNode } from './links.ts';
 import type { RoutePlan, RouteVia } from './plan.ts';
 import { servedSites } from './distances.ts';
-import { nearBlocks } from './ways.plan.ts';
+import { nearBlocks } from './near.ts';
 import type { World } from './world.ts';
 
 interface Route {

@@ -1,18 +1,9 @@
-import {
-  AddressSet,
-  comparePrefixes,
-  containsPrefix,
-  type Family,
-  formatPrefix,
-  hostPrefix,
-  parseAddress,
-  type Prefix,
-  tryParsePrefix,
-} from '@unbounded/ip';
+import { AddressSet, type Family, formatPrefix, type Prefix } from '@unbounded/ip';
 import { carries, isBefore, poolDistances, servedSites, servingPools } from './distances.ts';
 import type { LocalNode, PeerLink } from './links.ts';
+import { nearBlocks } from './near.ts';
 import { meshSites, networkSites, peeredPools } from './reach.ts';
-import type { Problem, World } from './world.ts';
+import type { World } from './world.ts';
 
 /** What lies behind gateways, and the gateways that lead there, the nearest first. */
 
@@ -155,36 +146,6 @@ const routedTargets = (world: World, local: LocalNode): Target[] => {
   return [...targets.values()];
 };
 
-/** Where packets go that go by a relay, if the Mesh says so by an address: names mean other ones from time to time. */
-const relayAddresses = ({ relay }: World, links: readonly PeerLink[]): string[] => {
-  if (relay?.node.provider !== 'external' || !links.some(({ external }) => external)) return [];
-  const host = relay.node.endpoint.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1');
-  return tryParsePrefix(host.includes(':') ? `${host}/128` : `${host}/32`) ? [host] : [];
-};
-
-/** Whether a block cannot go into the overlay, because the overlay's own packets go to an address in it. */
-const holdsUnderlay = (world: World, local: LocalNode, links: readonly PeerLink[]): ((prefix: Prefix) => boolean) => {
-  const near = nearBlocks(world, local);
-  const remotes = [...links.flatMap(({ remoteIp }) => remoteIp ?? []), ...relayAddresses(world, links)]
-    .map((text) => hostPrefix(parseAddress(text)))
-    .filter((address) => !near.some((block) => containsPrefix(block, address))) // these have routes of their own
-    .sort(comparePrefixes);
-  return (prefix) => {
-    const first = { ...prefix, length: -1 }; // in this order before every address of the block
-    let [low, high] = [0, remotes.length];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (comparePrefixes(remotes[middle]!, first) < 0) low = middle + 1;
-      else high = middle;
-    }
-    return low < remotes.length && containsPrefix(prefix, remotes[low]!);
-  };
-};
-
-/** Addresses of nodes that the node reaches without the overlay. */
-export const nearBlocks = (world: World, local: LocalNode): Prefix[] =>
-  [...networkSites(world, local.member.site)].flatMap((name) => world.sites.get(name)?.nodeCidrs ?? []);
-
 /** Where packets leave the node from: its links by pool, and the pools that come next. */
 interface Departure {
   readonly pool: string | undefined;
@@ -223,7 +184,7 @@ export const planWays = (
   world: World,
   local: LocalNode,
   links: readonly PeerLink[],
-): { ways: WayTo[]; problems: Problem[] } => {
+): WayTo[] => {
   const targets = [...siteTargets(world, local), ...routedTargets(world, local)];
   const from = departureOf(world, local, links);
   const best = new Map<string, Candidate>();
@@ -232,15 +193,5 @@ export const planWays = (
     const known = best.get(key);
     if (!known || candidate.distance < known.distance) best.set(key, candidate);
   }
-  const isUnderlay = holdsUnderlay(world, local, links);
-  const problems: Problem[] = [];
-  const ways = [...best.values()].filter(({ prefix, way }) => {
-    if (!isUnderlay(prefix)) return true;
-    problems.push({
-      reason: 'BlockHoldsUnderlay',
-      message: `${formatPrefix(prefix)} (${way.name}) holds the address of a gateway that this node sends its tunnels to, and is not routed into them: list smaller blocks without that address`,
-    });
-    return false;
-  });
-  return { ways: withoutHere(world, local, ways), problems };
+  return withoutHere(world, local, [...best.values()]);
 };

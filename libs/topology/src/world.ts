@@ -9,6 +9,7 @@ import type {
   TunnelProtocol,
 } from '@unbounded/crds';
 import type { Prefix } from '@unbounded/ip';
+import type { Confinement } from './confinement.ts';
 import type { HealthSettings } from './health-settings.ts';
 import type { RelayModel } from './relay.ts';
 
@@ -48,6 +49,10 @@ export interface SiteModel {
   readonly podCidrs: readonly Prefix[];
   readonly nonMasqueradeCidrs: readonly Prefix[];
   readonly manageCni: boolean;
+  /** Nodes get blocks from `podCidrs`; false: they have them from somewhere else. */
+  readonly assignsBlocks: boolean;
+  /** Prefix lengths of the blocks that nodes get. */
+  readonly blockLengths: ReadonlySet<number>;
   readonly scope: LinkScope;
 }
 
@@ -55,13 +60,16 @@ export interface SiteModel {
 export interface Member {
   readonly name: string;
   readonly site: string;
-  /** Undefined: not published yet, or another node's. */
+  /** Undefined: not published yet, malformed, or another node's. */
   readonly publicKey: string | undefined;
   /** How many times the key was exchanged. */
   readonly keyGeneration: number;
   /** The key of the next generation, while both are in use. */
   readonly nextPublicKey: string | undefined;
+  /** Those inside the nodeCidrs of its Site. */
   readonly internalIps: readonly string[];
+  /** Those of them that no other member claims: where the node itself may be reached through the overlay. */
+  readonly nodeAddresses: readonly string[];
   readonly externalIps: readonly string[];
   readonly podCidrs: readonly Prefix[];
   /** Undefined: the node has not said what it can do. */
@@ -88,6 +96,8 @@ export interface Join {
 
 export interface World {
   readonly sites: ReadonlyMap<string, SiteModel>;
+  /** Where what nodes state may lie. */
+  readonly confinement: Confinement;
   readonly pools: ReadonlyMap<string, PoolModel>;
   /** Nodes of the slices: all but gateways. */
   readonly workers: readonly Member[];

@@ -1,0 +1,136 @@
+import type { SiteNode } from '@unbounded/crds';
+import { containsPrefix, hostPrefix, parseAddress, parsePrefix } from '@unbounded/ip';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { networkOf } from './forwarding-simulation.testdata.ts';
+import { holdingsOf } from './holdings.ts';
+import { findMember, planNode } from './node.plan.ts';
+import { parseWorld } from './parse-world.ts';
+import type { NodePlan } from './plan.ts';
+import { anyCluster } from './random-cluster.testdata.ts';
+import { keyOf } from './testdata.ts';
+import type { TopologyObjects } from './world.ts';
+
+/** One node states whatever it likes. The plans of all others must be those of the world without it, but for itself. */
+
+const NAME = 'aa-hostile';
+
+interface Values {
+  readonly keys: readonly string[];
+  readonly addresses: readonly string[];
+  readonly blocks: readonly string[];
+}
+
+/** Everything that any other node, site or pool has, and what nobody should state. */
+const valuesIn = ({ sites, slices, gatewayPools }: TopologyObjects): Values => {
+  const nodes = [...slices.flatMap((one) => one.nodes ?? []), ...gatewayPools.flatMap((one) => one.status?.nodes ?? [])];
+  const external = gatewayPools.flatMap((one) => (one.status?.nodes ?? []).flatMap((node) => node.externalIPs ?? []));
+  const podBlocks = nodes.flatMap((node) => node.podCIDRs ?? []);
+  const hosts = podBlocks.map((block) => block.replace(/0\/24$/, '7').replace(/::\/64$/, '::7'));
+  return {
+    keys: [
+      ...nodes.flatMap((node) => node.wireGuardPublicKey ?? []),
+      keyOf('hostile'),
+      ...['x', '', 'A'.repeat(65), `${'A'.repeat(43)}=`],
+    ],
+    addresses: [
+      ...nodes.flatMap((node) => node.internalIPs ?? []),
+      ...external,
+      ...hosts,
+      ...['8.8.8.8', '10.1.0.250', 'fd00:1::250', '127.0.0.1', '::1', 'fe80::1', 'none', '203.0.113.99'],
+    ],
+    blocks: [
+      ...podBlocks,
+      ...hosts.map((host) => `${host}/${host.includes(':') ? 128 : 32}`),
+      ...sites.flatMap(({ spec }) => [...spec.nodeCidrs, ...spec.podCidrAssignments.flatMap((one) => one.cidrBlocks)]),
+      ...['0.0.0.0/0', '::/0', '100.65.128.0/17', '100.65.200.0/24', 'fd64:1:200::/64', '198.51.100.0/24', '127.0.0.0/8'],
+    ],
+  };
+};
+
+const anyHostile = anyCluster.chain((objects) => {
+  const { keys, addresses, blocks } = valuesIn(objects);
+  const few = (values: readonly string[]) => fc.array(fc.constantFrom(...values), { maxLength: 4 });
+  const node: fc.Arbitrary<SiteNode> = fc.record({
+    name: fc.constantFrom(NAME, 'zz-hostile'),
+    wireGuardPublicKey: fc.constantFrom(...keys),
+    wireGuardNextPublicKey: fc.constantFrom(...keys),
+    wireGuardKeyGeneration: fc.nat(3),
+    internalIPs: few(addresses),
+    podCIDRs: few(blocks),
+    tunnelProtocols: fc.constantFrom([], ['VXLAN'], ['WireGuard'], ['nonsense']),
+  });
+  return fc.record({ objects: fc.constant(objects), node, site: fc.nat(4), dataplane: fc.constantFrom('ebpf', 'netlink') });
+});
+
+const withNode = (objects: TopologyObjects, node: SiteNode, site: number): TopologyObjects => ({
+  ...objects,
+  slices: objects.slices.map((one, index) =>
+    index === site % objects.slices.length ? { ...one, nodes: [node, ...(one.nodes ?? [])] } : one,
+  ),
+});
+
+/** The plan without what is the node's own: it may have links, but nothing that is another's. */
+const without = (plan: NodePlan, name: string): object => {
+  const own = new Set(plan.holdings?.find(({ node }) => node === name)?.blocks);
+  const addresses = new Set(
+    (plan.holdings?.find(({ node }) => node === name)?.addresses ?? []).map((ip) => `${ip}/${ip.includes(':') ? 128 : 32}`),
+  );
+  const isOthers = (prefix: string): boolean => !own.has(prefix) && !addresses.has(prefix) && ![...own].some((block) => containsPrefix(parsePrefix(block), parsePrefix(prefix)));
+  const interfaces = plan.wireGuard.flatMap((wg) =>
+    wg.peers.filter(({ node }) => node !== name).map((peer) => [wg.name, wg.listenPort, peer]),
+  );
+  return {
+    endpoints: plan.endpoints.filter(({ prefix }) => isOthers(prefix)),
+    routes: plan.routes.filter(({ prefix }) => isOthers(prefix)),
+    groups: plan.groups.filter((group) => !group.members.some(({ node }) => node === name)),
+    interfaces,
+    probes: plan.probes.filter(({ node }) => node !== name),
+    senders: plan.senders?.filter(({ node }) => node !== name),
+    forwarders: plan.forwarders,
+    masquerade: plan.masquerade.sources,
+    servedSites: plan.servedSites,
+    mtuBytes: plan.mtuBytes,
+  };
+};
+
+test('whatever keys, addresses and blocks one node states, the others keep theirs and the paths between them', () => {
+  fc.assert(
+    fc.property(anyHostile, ({ objects, node, site, dataplane }) => {
+      const before = networkOf(objects, dataplane as 'ebpf');
+      const hostile = withNode(objects, node, site);
+      for (const [name, plan] of before.plans) {
+        const world = parseWorld(hostile, holdingsOf(plan));
+        const member = findMember(world, name)!;
+        const after = planNode(world, { member, underlayMtuBytes: 1500, dataplane: dataplane as 'ebpf' });
+        expect(without(after, node.name), `${name} with ${JSON.stringify(node)}`).toEqual(without(plan, node.name));
+      }
+    }),
+    { numRuns: 40 },
+  );
+});
+
+test('also in the first plan nothing of another node leads to it', () => {
+  fc.assert(
+    fc.property(anyHostile, ({ objects, node, site, dataplane }) => {
+      const { plans } = networkOf(withNode(objects, node, site), dataplane as 'ebpf');
+      const nodes = [...objects.slices.flatMap((one) => one.nodes ?? []), ...objects.gatewayPools.flatMap((one) => one.status?.nodes ?? [])];
+      const others = nodes.flatMap((one) => [
+        ...(one.podCIDRs ?? []).map(parsePrefix),
+        ...(one.internalIPs ?? []).map((ip) => hostPrefix(parseAddress(ip))),
+      ]);
+      for (const [name, plan] of plans) {
+        if (name === node.name) continue;
+        const led = [
+          ...plan.endpoints.flatMap(({ prefix, via }) => ('nextHop' in via && via.nextHop.node === node.name ? [prefix] : [])),
+          ...plan.wireGuard.flatMap(({ peers }) => peers.flatMap((peer) => (peer.node === node.name ? peer.allowedIps : []))),
+          ...(plan.senders ?? []).flatMap((sender) => (sender.node === node.name ? sender.sources : [])),
+        ];
+        for (const prefix of led)
+          for (const other of others)
+            expect(containsPrefix(other, parsePrefix(prefix)) || containsPrefix(parsePrefix(prefix), other), `${name}: ${prefix}`).toBe(false);
+      }
+    }),
+    { numRuns: 30 },
+  );
+});
