@@ -30,6 +30,7 @@ const makeKeeper = (): Keeper => {
   const keeper = createKeeper({
     unitsFolder: join(folder, 'units'),
     pidsFolder: join(folder, 'pids'),
+    rejectedFile: join(folder, 'rejected.json'),
     program: join(folder, 'wireguard-go'),
     relay: { unitFile: join(folder, 'relay.json'), stateFile: join(folder, 'relay-state.json') },
     logger: createLogger({ name: 'test', level: 'error' }),
@@ -38,6 +39,9 @@ const makeKeeper = (): Keeper => {
   return keeper;
 };
 const unitFile = (): string => join(folder, 'units', `${device}.json`);
+const peers = [{ publicKey: peerKey, endpoint: '192.0.2.1:51820', allowedIps: ['100.64.2.0/24'] }];
+const unit = { device, privateKeyFile: keyFile, listenPort: 51820, peers };
+const writeUnit = (value: object): void => writeFileSync(unitFile(), JSON.stringify(value));
 const pidOf = (): number => Number(readFileSync(join(folder, 'pids', device), 'utf8').split(' ')[0]);
 const isAlive = (pid: number): boolean => existsSync(`/proc/${pid}/exe`);
 const indexOf = (): number =>
@@ -78,8 +82,7 @@ beforeEach(() => {
     { mode: 0o755 },
   );
   mkdirSync(join(folder, 'units'));
-  const peers = [{ publicKey: peerKey, endpoint: '192.0.2.1:51820', allowedIps: ['100.64.2.0/24'] }];
-  writeFileSync(unitFile(), JSON.stringify({ device, privateKeyFile: keyFile, listenPort: 51820, peers }));
+  writeUnit(unit);
 });
 afterEach(async () => {
   rmSync(unitFile(), { force: true });
@@ -127,6 +130,40 @@ describe('the keeper', () => {
     await tendUntil(keeper, () => !isAlive(pid));
     expect(keeper.running()).toEqual([]);
     expect(indexOf()).toBeGreaterThan(0);
+  });
+
+  test.each([
+    ['a peer of it has a key that is none', () => writeUnit({ ...unit, peers: [{ ...unit.peers[0]!, publicKey: 'x' }] })],
+    ['its file is cut short', () => writeFileSync(unitFile(), '{"device":')],
+    ['its file cannot be read', () => (rmSync(unitFile()), mkdirSync(unitFile()))],
+    ['the folder of units cannot be read', () => (rmSync(join(folder, 'units'), { recursive: true }), writeFileSync(join(folder, 'units'), ''))],
+  ])('keeps the process of a unit running, and brings it back, while %s', async (_, spoil) => {
+    const keeper = makeKeeper();
+    await tendUntil(keeper, isConfigured);
+    const pid = pidOf();
+    spoil();
+    await keeper.tend(Date.now());
+    expect(isAlive(pid)).toBe(true);
+    expect(JSON.parse(readFileSync(join(folder, 'rejected.json'), 'utf8'))).toHaveLength(1);
+    process.kill(pid, 'SIGKILL');
+    await tendUntil(keeper, () => pidOf() !== pid && isConfigured());
+    rmSync(join(folder, 'units'), { recursive: true });
+    mkdirSync(join(folder, 'units'));
+    writeUnit(unit);
+    await keeper.tend(Date.now());
+    expect(existsSync(join(folder, 'rejected.json'))).toBe(false);
+    expect(isConfigured()).toBe(true);
+  });
+
+  test('that starts while a unit is rejected leaves its process alone', async () => {
+    await tendUntil(makeKeeper(), isConfigured);
+    const pid = pidOf();
+    writeFileSync(unitFile(), '{');
+    const successor = makeKeeper();
+    await successor.tend(Date.now());
+    expect(isAlive(pid)).toBe(true);
+    rmSync(unitFile());
+    await tendUntil(keepers[0]!, () => !isAlive(pid));
   });
 
   test('whose program cannot be run goes on', async () => {

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import type { Logger } from '@unbounded/telemetry';
 import { diffDevice, openUserspaceDevice } from '@unbounded/wireguard';
 import type { Command } from './process.ts';
@@ -9,6 +9,8 @@ import { readUnits, type Unit } from './unit.ts';
 export interface KeeperOptions {
   readonly unitsFolder: string;
   readonly pidsFolder: string;
+  /** In which rejected units are reported. */
+  readonly rejectedFile: string;
   /** Path of wireguard-go. */
   readonly program: string;
   readonly relay: RelayFiles;
@@ -44,6 +46,23 @@ const tunnelCommand = (program: string, device: string): Command => ({
   env: { PATH: '/usr/bin:/bin', LOG_LEVEL: 'error' },
 });
 
+/** Logs rejections when they change, and keeps them in a file, from which the agent reports them. */
+const createRejectionReport = (file: string, logger: Logger): ((refused: readonly string[]) => void) => {
+  let told: string | undefined;
+  return (refused) => {
+    const text = JSON.stringify(refused);
+    if (text === told) return;
+    told = text;
+    for (const reason of refused) logger.error({ reason }, 'unit rejected; keeping what runs');
+    try {
+      if (refused.length === 0) rmSync(file, { force: true });
+      else writeFileSync(file, text, { mode: 0o600 });
+    } catch (error) {
+      logger.error({ error: (error as Error).message }, 'cannot write which units were rejected');
+    }
+  };
+};
+
 export interface Keeper {
   /** Looks once: starts what is missing, ends what is not wanted, configures what has just started. */
   tend(nowMs: number): Promise<void>;
@@ -52,15 +71,19 @@ export interface Keeper {
 }
 
 /** Supervises a process for each unit of a folder, and one for the relay's proxies. */
-export const createKeeper = ({ unitsFolder, pidsFolder, program, relay, logger }: KeeperOptions): Keeper => {
+export const createKeeper = ({ unitsFolder, pidsFolder, rejectedFile, program, relay, logger }: KeeperOptions): Keeper => {
   const supervisor = createSupervisor(pidsFolder, logger);
-  let told = '';
+  const report = createRejectionReport(rejectedFile, logger);
+  /** As they were when they could be read last. */
+  let known: ReadonlyMap<string, Unit> = new Map();
 
-  const units = (): ReadonlyMap<string, Unit> => {
-    const { units: found, refused } = readUnits(unitsFolder);
-    if (refused.join() !== told) for (const reason of refused) logger.error({ reason }, 'a unit was refused');
-    told = refused.join();
-    return found;
+  /** A unit that cannot be read now stays as it was: no file that goes wrong may end a tunnel. */
+  const readKnown = (): { readonly units: ReadonlyMap<string, Unit>; readonly keeps: (name: string) => boolean } => {
+    const { units, refused, unclear, isComplete } = readUnits(unitsFolder);
+    report(refused);
+    const keeps = (name: string): boolean => !isComplete || unclear.has(name);
+    known = new Map([...[...known].filter(([name]) => keeps(name)), ...units]);
+    return { units: known, keeps };
   };
 
   const tendUnit = async (unit: Unit, nowMs: number): Promise<void> => {
@@ -78,12 +101,13 @@ export const createKeeper = ({ unitsFolder, pidsFolder, program, relay, logger }
 
   return {
     async tend(nowMs) {
-      const wanted = units();
+      const { units: wanted, keeps } = readKnown();
       const hasRelay = existsSync(relay.unitFile);
       for (const unit of wanted.values()) await tryTo(unit.device, () => tendUnit(unit, nowMs));
       if (hasRelay) await tryTo(RELAY_PROCESS, () => supervisor.tend(RELAY_PROCESS, relayCommand(relay), nowMs));
+      const isKept = (name: string): boolean => (name === RELAY_PROCESS ? hasRelay : keeps(name));
       for (const name of supervisor.names())
-        if (!wanted.has(name) && !(hasRelay && name === RELAY_PROCESS)) supervisor.end(name);
+        if (!wanted.has(name) && !isKept(name)) supervisor.end(name);
     },
     running: () => supervisor.running(),
   };

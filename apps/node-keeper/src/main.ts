@@ -1,5 +1,6 @@
+import { basename, dirname, join } from 'node:path';
 import { loadConfig, option, text } from '@unbounded/config';
-import { KEEPER_UNITS, RUN_FOLDER } from '@unbounded/config/ownership';
+import { KEEPER_REJECTED, KEEPER_UNITS, RUN_FOLDER } from '@unbounded/config/ownership';
 import { createLogger } from '@unbounded/telemetry';
 import { createKeeper } from './keeper.ts';
 import { relayFilesBeside } from './relay/command.ts';
@@ -20,6 +21,7 @@ const logger = createLogger({ name: 'node-keeper' });
 const keeper = createKeeper({
   unitsFolder: config.unitsFolder,
   pidsFolder: config.pidsFolder,
+  rejectedFile: join(dirname(config.unitsFolder), basename(KEEPER_REJECTED)),
   program: config.wireguardGo,
   relay: relayFilesBeside(config.unitsFolder),
   logger,

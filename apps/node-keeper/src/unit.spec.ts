@@ -25,8 +25,8 @@ const write = (name: string, value: unknown): void =>
 test('a unit is read as the agent wrote it; other files and a missing folder are nothing', () => {
   write('wg51820.json', unit);
   write('wg51820.json.new', '{');
-  expect(readUnits(folder)).toEqual({ units: new Map([['wg51820', unit]]), refused: [] });
-  expect(readUnits(join(folder, 'missing'))).toEqual({ units: new Map(), refused: [] });
+  expect(readUnits(folder)).toEqual({ units: new Map([['wg51820', unit]]), refused: [], unclear: new Set(), isComplete: true });
+  expect(readUnits(join(folder, 'missing'))).toMatchObject({ units: new Map(), refused: [], isComplete: true });
 });
 
 describe('a unit is refused, with file and reason, and the others count', () => {
@@ -43,6 +43,7 @@ describe('a unit is refused, with file and reason, and the others count', () => 
     ['a port that is text', { ...unit, listenPort: '51820' }, 'listenPort'],
     ['a key that is none', { ...unit, peers: [{ ...peer, publicKey: 'x' }] }, 'must be a WireGuard key in base64'],
     ['a field that nobody knows', { ...unit, postUp: 'rm -rf /' }, 'postUp'],
+    ['a key whose last digit has bits that no byte holds', { ...unit, peers: [{ ...peer, publicKey: `${KEY.slice(0, 42)}p=` }] }, 'must be a WireGuard key'],
     ['no JSON', '{"device":', 'JSON'],
     ['an array', [], 'expected object'],
   ];
@@ -53,6 +54,7 @@ describe('a unit is refused, with file and reason, and the others count', () => 
     expect([...units.keys()]).toEqual(['wg51821']);
     expect(refused).toEqual([expect.stringContaining('wg51820.json: ')]);
     expect(refused[0]).toContain(reason);
+    expect(readUnits(folder).unclear).toEqual(new Set(['wg51820']));
   });
 
   test('a unit in the file of another device', () => {

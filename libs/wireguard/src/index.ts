@@ -15,5 +15,6 @@ export { diffDevice } from './diff.ts';
 export { formatEndpoint, parseEndpoint } from './endpoint.codec.ts';
 export { generatePrivateKey, publicKeyOf } from './key.ts';
 export { isKey } from './key.codec.ts';
+export { peerFault } from './peer-fault.ts';
 export { openKernelDevice } from './kernel-device.ts';
 export { openUserspaceDevice, type UserspaceOptions } from './userspace-device.ts';

@@ -1,6 +1,9 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
+import { KEEPER_REJECTED } from '@unbounded/config/ownership';
+import type { Problem } from '@unbounded/topology';
 import type { PeerSpec } from '@unbounded/wireguard';
+import { isString } from './state-file.ts';
 
 /**
  * What the agent asks of node-keeper: a file for each user-space WireGuard interface (see apps/node-keeper/README.md).
@@ -28,6 +31,20 @@ export const writeUnit = (folder: string, unit: KeeperUnit): boolean => {
 };
 
 export const removeUnit = (folder: string, device: string): void => rmSync(fileOf(folder, device), { force: true });
+
+/** What node-keeper could not read, as it writes it beside the units. */
+export const rejectedUnits = (folder: string): Problem[] => {
+  try {
+    const rejected: unknown = JSON.parse(readFileSync(join(dirname(folder), basename(KEEPER_REJECTED)), 'utf8'));
+    if (!Array.isArray(rejected)) return [];
+    return rejected.filter(isString).map((reason) => ({
+      reason: 'UnitRejected',
+      message: `node-keeper rejected a unit and keeps what runs as it was configured: ${reason}; give the agent and node-keeper the same version, and restart the agent, which writes its units anew`,
+    }));
+  } catch {
+    return []; // there is none: nothing was rejected
+  }
+};
 
 /** Devices for which there is a unit. */
 export const unitDevices = (folder: string): string[] =>

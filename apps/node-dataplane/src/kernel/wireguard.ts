@@ -6,11 +6,12 @@ import {
   diffDevice,
   openKernelDevice,
   openUserspaceDevice,
+  peerFault,
   type PeerSpec,
   WireGuardError,
   type WireGuardDevice,
 } from '@unbounded/wireguard';
-import { writeUnit } from './keeper-units.ts';
+import { rejectedUnits, writeUnit } from './keeper-units.ts';
 
 /** Brings WireGuard interfaces to their plan, in the kernel or in wireguard-go; peers that are right are not touched. */
 
@@ -29,19 +30,35 @@ export interface NodeKey {
   readonly file: string;
 }
 
-const isUserspace = (link: Link): boolean => link.kind?.kind === 'tun';
+const isUserspace = (link: Link | undefined): boolean => link?.kind?.kind === 'tun';
 
-const peersOf = (plan: WireGuardInterfacePlan, endpointOf: EndpointOf): PeerSpec[] =>
-  plan.peers.map((peer) => {
-    const { publicKey, allowedIps, persistentKeepaliveSeconds } = peer;
-    const endpoint = peer.relay ? endpointOf(plan, peer) : peer.endpoint;
-    return {
-      publicKey,
-      allowedIps,
-      ...(endpoint === undefined ? {} : { endpoint }),
-      ...(persistentKeepaliveSeconds === undefined ? {} : { persistentKeepaliveSeconds }),
-    };
+const peerOf = (plan: WireGuardInterfacePlan, peer: WireGuardPeerPlan, endpointOf: EndpointOf): PeerSpec => {
+  const { publicKey, allowedIps, persistentKeepaliveSeconds } = peer;
+  const endpoint = peer.relay ? endpointOf(plan, peer) : peer.endpoint;
+  return {
+    publicKey,
+    allowedIps,
+    ...(endpoint === undefined ? {} : { endpoint }),
+    ...(persistentKeepaliveSeconds === undefined ? {} : { persistentKeepaliveSeconds }),
+  };
+};
+
+/** The peers that a device can have. One that it cannot have is reported, and the others are applied without it. */
+export const usablePeers = (
+  plan: WireGuardInterfacePlan,
+  endpointOf: EndpointOf,
+): { readonly peers: PeerSpec[]; readonly problems: Problem[] } => {
+  const problems: Problem[] = [];
+  const peers = plan.peers.flatMap((planned) => {
+    const peer = peerOf(plan, planned, endpointOf);
+    const fault = peerFault(peer);
+    if (fault === undefined) return [peer];
+    const message = `${plan.name}: peer ${planned.node} is left out: ${fault}; restart the agent of node ${planned.node}, which publishes its key anew`;
+    problems.push({ reason: 'InvalidPeer', message });
+    return [];
   });
+  return { peers, problems };
+};
 
 /** The peers as the device is to have them: endpoints that are somebody else's to choose stay as they are. */
 const withoutChosen = (
@@ -88,13 +105,13 @@ interface Wanted {
   readonly plan: WireGuardInterfacePlan;
   readonly link: Link;
   readonly key: NodeKey;
+  readonly peers: readonly PeerSpec[];
 }
 
 const applyOne = async (
-  { plan, link, key }: Wanted,
-  { unitsFolder, endpointOf }: WireGuardWork,
+  { plan, link, key, peers }: Wanted,
+  { unitsFolder }: WireGuardWork,
 ): Promise<DeviceState> => {
-  const peers = peersOf(plan, endpointOf);
   const unit = { device: plan.name, privateKeyFile: key.file, listenPort: plan.listenPort };
   await using device = openDevice(link);
   const state = await device.get();
@@ -113,12 +130,12 @@ const applyOne = async (
 };
 
 /** Asks the keeper for the process of a user-space interface that has none yet. */
-const requestProcess = ({ plan, key }: Wanted, { unitsFolder, endpointOf }: WireGuardWork): void => {
+const requestProcess = ({ plan, key, peers }: Wanted, { unitsFolder }: WireGuardWork): void => {
   writeUnit(unitsFolder, {
     device: plan.name,
     privateKeyFile: key.file,
     listenPort: plan.listenPort,
-    peers: greeting(peersOf(plan, endpointOf), () => true),
+    peers: greeting(peers, () => true),
   });
 };
 
@@ -147,7 +164,9 @@ export const ensureWireGuard = async (
       problems.push({ reason: 'WireGuardFailed', message });
       continue;
     }
-    const wanted = { plan, link, key };
+    const usable = usablePeers(plan, context.endpointOf);
+    problems.push(...usable.problems);
+    const wanted = { plan, link, key, peers: usable.peers };
     try {
       states.set(plan.name, await applyOne(wanted, context));
     } catch (error) {
@@ -158,6 +177,7 @@ export const ensureWireGuard = async (
       } else problems.push({ reason: 'WireGuardFailed', message: `${plan.name}: ${error.message}` });
     }
   }
+  if (plans.some(({ name }) => isUserspace(links.get(name)))) problems.push(...rejectedUnits(context.unitsFolder));
   return { states, problems, waiting };
 };
 
