@@ -7,7 +7,7 @@ import type { HostPart, HostServices } from '@unbounded/host';
 import { createEventRecorder, coreClients, openCluster } from '@unbounded/kube';
 import { createRouteSocket, type Monitor, type RouteEvent, type RouteSocket } from '@unbounded/netlink';
 import { createNftables } from '@unbounded/nftables';
-import type { NodePlan } from '@unbounded/topology';
+import type { NodePlan, ProtectedAddress } from '@unbounded/topology';
 import { type Agent, createAgent } from './agent.ts';
 import type { agentOptions } from './agent.config.ts';
 import type { Dataplane } from './dataplane.ts';
@@ -20,7 +20,8 @@ import type { NodeKeys } from './health/probe-keys.ts';
 import { groupMapPin } from './kernel/forwarding-maps.ts';
 import { openNetlinkPath } from './netlink-path/netlink-path.ts';
 import { createNodePlanner } from './node-planner.ts';
-import { stateFile } from './kernel/state-file.ts';
+import { findDefaultGateways } from './kernel/protected-addresses.ts';
+import { isString, stateFile } from './kernel/state-file.ts';
 import { type KeyRing, openKeyRing } from './keys/key-ring.ts';
 import { createKeyRotation, ROTATION_TIMES, type RotationTimes } from './keys/rotation.ts';
 import { createSysctls } from './kernel/sysctls.ts';
@@ -31,6 +32,7 @@ import { createRelayMetrics } from './relay/metrics.ts';
 import { createRelayProxies, type RelayProxies } from './relay/relay-proxies.ts';
 import type { ManagedRelaySource } from './relay/relay-services.ts';
 import { type ReconcileLoop, startReconcileLoop } from './reconcile-loop.ts';
+import { type ApiServer, createApiAddresses } from './world/api-addresses.ts';
 import { createClusterReporter } from './world/cluster-reporter.ts';
 import { createClusterSource } from './world/cluster-source.ts';
 import { createFileSource } from './world/file-source.ts';
@@ -51,11 +53,25 @@ export const concernsUs = (event: RouteEvent): boolean => {
   return event.change === 'deleted';
 };
 
+interface World {
+  readonly source: WorldSource;
+  readonly reporter: Reporter;
+  readonly managedRelay?: ManagedRelaySource;
+  /** Absent: the objects come from a folder. */
+  readonly apiServer?: ApiServer;
+  close(): void;
+}
+
+/** meta/v1 APIVersions, as much of it as is used. */
+interface ApiVersions {
+  readonly serverAddressByClientCIDRs?: readonly { readonly serverAddress?: string }[];
+}
+
 /** Where objects come from and reports go to: the cluster, or a folder. */
 const openWorld = (
   config: AgentConfig,
   { logger, metrics }: HostServices,
-): { source: WorldSource; reporter: Reporter; managedRelay?: ManagedRelaySource; close(): void } => {
+): World => {
   if (config.objects !== undefined) {
     const source = createFileSource(config.objects, config.nodeName, (error) =>
       logger.error({ error: error.message }, 'cannot read the objects; the last ones stand'),
@@ -69,13 +85,22 @@ const openWorld = (
     controller: 'unbounded/node-dataplane',
     logger,
   });
+  const { transport } = cluster;
+  const apiServer: ApiServer = {
+    host: transport.server.hostname,
+    peers: () => transport.peerAddresses,
+    stated: async () => {
+      const versions = (await transport.send({ method: 'GET', path: '/api' })) as ApiVersions;
+      return (versions.serverAddressByClientCIDRs ?? []).flatMap(({ serverAddress }) => serverAddress ?? []);
+    },
+  };
   const reporter = createClusterReporter({ cluster, nodeName: config.nodeName, node: () => source.node(), events });
   const managedRelay = managedRelaySource(cluster, {
     namespace: config.relayNamespace,
     nodeName: config.nodeName,
     logger,
   });
-  return { source, reporter, managedRelay, close: () => cluster.close() };
+  return { source, reporter, managedRelay, apiServer, close: () => cluster.close() };
 };
 
 interface Running {
@@ -154,10 +179,32 @@ const openRelay = (
   return relays;
 };
 
+const API_REFRESH_MS = 60_000;
+const isTexts = (value: unknown): value is string[] => Array.isArray(value) && value.every(isString);
+
+/** What is asked before every plan; the API server's addresses are looked up beside it. */
+const protectAddresses = (
+  { stateFolder }: AgentConfig,
+  { apiServer }: World,
+  net: RouteSocket,
+  logger: HostServices['logger'],
+): (() => Promise<ProtectedAddress[]>) => {
+  const file = stateFile(join(stateFolder, 'api-addresses.json'), isTexts);
+  const api = apiServer && createApiAddresses(apiServer, file, logger);
+  let refreshedMs = -Infinity;
+  return async () => {
+    if (api && performance.now() - refreshedMs > API_REFRESH_MS) {
+      refreshedMs = performance.now();
+      void api.refresh();
+    }
+    return [...(api?.list() ?? []), ...(await findDefaultGateways(net))];
+  };
+};
+
 interface AgentOptions {
   readonly dataplane: Dataplane;
   readonly ring: KeyRing;
-  readonly world: ReturnType<typeof openWorld>;
+  readonly world: World;
   readonly relay: RelayProxies;
   readonly times: RotationTimes;
 }
@@ -187,6 +234,7 @@ const openAgent = async (
     cniFolder: config.cniConfFolder,
     protocols,
     underlay: () => findUnderlay(dataplane.net),
+    protectedAddresses: protectAddresses(config, world, dataplane.net, logger),
     logger,
   });
 };

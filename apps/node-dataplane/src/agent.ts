@@ -1,5 +1,5 @@
 import type { Logger } from '@unbounded/telemetry';
-import { DEVICES, type NodePlan } from '@unbounded/topology';
+import { DEVICES, type NodePlan, type ProtectedAddress } from '@unbounded/topology';
 import { ensureCniConfig } from './cni/config.ts';
 import { applyPlan, type ApplyOutcome, type Dataplane } from './dataplane.ts';
 import type { Advanced, KeyRotation } from './keys/rotation.ts';
@@ -21,6 +21,8 @@ export interface AgentParts {
   readonly cniFolder: string;
   readonly protocols: readonly string[];
   readonly underlay: () => Promise<Underlay>;
+  /** Addresses that the node must reach without the overlay, whatever the objects list. */
+  readonly protectedAddresses: () => Promise<readonly ProtectedAddress[]>;
   readonly logger: Logger;
 }
 
@@ -56,11 +58,13 @@ const ownKeys = ({ ring: { current, next } }: KeyRotation): OwnKeys => ({
 });
 
 /** Plans, with the node's keys and with what their lanes were seen to be. */
-const createRotatingPlanner = ({ planner, dataplane, rotation }: AgentParts) => {
+const createRotatingPlanner = ({ planner, dataplane, rotation, protectedAddresses }: AgentParts) => {
   let isFirst = true;
-  const measure = (underlay: Underlay): void => {
+  const measure = async (underlay: Underlay): Promise<void> => {
     const { established } = rotation;
-    planner.replan({ underlay, pathMtuBytes: dataplane.health.pathMtuBytes(), keys: ownKeys(rotation), established });
+    const pathMtuBytes = dataplane.health.pathMtuBytes();
+    const known = await protectedAddresses();
+    planner.replan({ underlay, pathMtuBytes, keys: ownKeys(rotation), established, protectedAddresses: known });
   };
   return {
     async replan(underlay: Underlay, mayBegin: boolean): Promise<void> {
@@ -70,8 +74,8 @@ const createRotatingPlanner = ({ planner, dataplane, rotation }: AgentParts) => 
         rotation.observe(planner.plan, await readWireGuard(planner.plan.wireGuard, links));
       }
       isFirst = false;
-      measure(underlay);
-      if (mayBegin && planner.node && rotation.begin(planner.node.rotateKey)) measure(underlay);
+      await measure(underlay);
+      if (mayBegin && planner.node && rotation.begin(planner.node.rotateKey)) await measure(underlay);
     },
     applied(plan: NodePlan, { wireGuard }: ApplyOutcome): Advanced {
       rotation.observe(plan, wireGuard);

@@ -1,5 +1,5 @@
 import { silentLogger } from '@unbounded/telemetry';
-import type { NodePlan, TopologyObjects } from '@unbounded/topology';
+import type { NodePlan, ProtectedAddress, TopologyObjects } from '@unbounded/topology';
 import { beforeEach, expect, test } from 'vitest';
 import type { StateFile } from './kernel/state-file.ts';
 import { createNodePlanner, type NodePlanner } from './node-planner.ts';
@@ -32,12 +32,13 @@ const see = (objects: TopologyObjects | undefined): void => {
   const node = { podCidrs: ['100.65.30.0/24'], internalIps: ['10.1.0.30'], externalIps: [] };
   snapshot = objects && { objects, node, version: (snapshot?.version ?? 0) + 1 };
 };
-const pass = (planner: NodePlanner): NodePlan | undefined => {
+const pass = (planner: NodePlanner, protectedAddresses: readonly ProtectedAddress[] = []): NodePlan | undefined => {
   planner.replan({
     underlay: UNDERLAY,
     pathMtuBytes: new Map(),
     keys: { publicKey: 'own', keyGeneration: 0, nextPublicKey: undefined },
     established: new Set(),
+    protectedAddresses,
   });
   return planner.plan;
 };
@@ -69,6 +70,75 @@ test('a node that no slice lists any more keeps its plan: it may only be on its 
   const plan = pass(planner);
   see({ ...objectsFor('VXLAN'), slices: [] });
   expect(pass(planner)).toEqual(plan);
+});
+
+const API: ProtectedAddress = { address: '203.0.113.99', role: 'an address of the API server' };
+
+/** The objects, with a Site more whose block holds the API server. */
+const withApiBlock = (): TopologyObjects => {
+  const objects = objectsFor('VXLAN');
+  const [first] = objects.sites;
+  const spec = { ...first!.spec, nodeCidrs: ['10.9.0.0/24'], podCidrAssignments: [{ cidrBlocks: ['203.0.113.99/32'] }] };
+  return { ...objects, sites: [...objects.sites, { ...first!, metadata: { name: 's9' }, spec }] };
+};
+const prefixesOf = (plan: NodePlan | undefined): string[] => (plan?.routes ?? []).map(({ prefix }) => prefix);
+
+test('a kept plan that routes the API server’s address is cleaned, so that the node can hear of the correction', () => {
+  see(withApiBlock());
+  const poisoned = pass(start());
+  expect(prefixesOf(poisoned)).toContain('203.0.113.99/32');
+  see(undefined);
+  const plan = pass(start(), [API]);
+  expect(prefixesOf(plan)).toEqual(prefixesOf(poisoned).filter((prefix) => prefix !== '203.0.113.99/32'));
+  expect(plan?.problems.map(({ reason }) => reason)).toContain('RouteOverlapsUnderlay');
+  expect(plan?.endpoints).toEqual(poisoned?.endpoints);
+});
+
+test('a plan with the API server’s address is not made, and a clean kept one stays as it is', () => {
+  see(withApiBlock());
+  expect(prefixesOf(pass(start(), [API]))).not.toContain('203.0.113.99/32');
+  see(undefined);
+  const planner = start();
+  expect(pass(planner, [API])).toBe(pass(planner, [API]));
+});
+
+test.each([
+  ['is deleted', { sites: objectsFor('VXLAN').sites.slice(1) }],
+  ['has nodeCidrs that hold no node any more', { slices: [] }],
+])('a node whose Site %s keeps its plan with its bridge', (_, changes) => {
+  see(objectsFor('VXLAN'));
+  const planner = start();
+  const plan = pass(planner);
+  see({ ...objectsFor('VXLAN'), ...changes });
+  const { problems: _problems, ...held } = pass(planner)!;
+  expect({ ...held, problems: plan!.problems }).toEqual(plan);
+  expect(held.manageCni).toBe(true);
+  see(objectsFor('VXLAN'));
+  expect(pass(planner)?.problems).toEqual(plan!.problems);
+});
+
+test('a gateway that its pool lists without a Site keeps its plan, and reports it until the Site is there again', () => {
+  const gateway = (objects: TopologyObjects, siteName?: string): TopologyObjects => ({
+    ...objects,
+    slices: [],
+    gatewayPools: objects.gatewayPools.map((pool, index) =>
+      index > 0 ? pool : { ...pool, status: { nodes: pool.status!.nodes!.map((node) => ({ ...node, name: 'w1', podCIDRs: ['100.65.30.0/24'], siteName })) } },
+    ) as TopologyObjects['gatewayPools'],
+  });
+  see(gateway(objectsFor('WireGuard'), 's1'));
+  const planner = start();
+  const plan = pass(planner);
+  expect([plan?.role, plan?.manageCni]).toEqual(['gateway', true]);
+  for (const lost of [gateway(objectsFor('WireGuard'), undefined), { ...gateway(objectsFor('WireGuard'), 's1'), sites: [] }]) {
+    see(lost);
+    const held = pass(planner)!;
+    expect(held.problems.map(({ reason }) => reason)).toEqual(['SiteMissing']);
+    expect({ ...held, problems: [] }).toEqual({ ...plan, problems: [] });
+    see(lost); // and again
+    expect(pass(planner)!.problems).toHaveLength(1);
+  }
+  see(gateway(objectsFor('WireGuard'), 's1'));
+  expect(pass(planner)?.problems).toEqual([]);
 });
 
 test('without objects and without a plan of before there is none', () => {

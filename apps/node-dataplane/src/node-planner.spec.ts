@@ -40,6 +40,7 @@ const open = (kept?: NodePlan, hasObjects = true) => {
     pathMtuBytes: new Map(),
     keys: { publicKey: '5ZqNUjYwTkSgDnjz9kVCoCjmVLGAXR3zR0O2jPuoL0o=', keyGeneration: 0, nextPublicKey: undefined },
     established: new Set(),
+    protectedAddresses: [],
   };
   const look = (changes: Partial<Measured> = {}): void => {
     measured = { ...measured, ...changes };
@@ -102,6 +103,13 @@ test('a kept plan stands until there are objects, unless it is for the other dat
   const other = { ...made, dataplane: 'netlink' } as const;
   expect(open(other, false).planner.plan).toBeUndefined();
   expect(open(other).planner.plan).toEqual(made);
+});
+
+test('a node’s own block with an address that it must reach otherwise makes no plan: its bridge would take the address', () => {
+  const { planner, look } = open();
+  const before = planner.plan;
+  look({ protectedAddresses: [{ address: '100.65.30.9', role: 'an address of the API server' }] });
+  expect([planner.plan, planner.isCurrent]).toEqual([before, false]);
 });
 
 test('a next key of the node gives its links a second lane, which is sent by once it is established', () => {

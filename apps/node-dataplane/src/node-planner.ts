@@ -1,16 +1,21 @@
 import type { AdvertisedRoute } from '@unbounded/crds';
-import { tryParsePrefix } from '@unbounded/ip';
+import { hostPrefix, parseAddress, containsPrefix, tryParsePrefix, formatPrefix } from '@unbounded/ip';
 import type { Logger } from '@unbounded/telemetry';
 import {
   advertisedRoutes,
   changedPrefixes,
   type DataplaneKind,
   findMember,
+  type Holding,
+  holdingsOf,
   type LocalNode,
   type NodePlan,
   parseWorld,
   planNode,
   planTransition,
+  type Problem,
+  type ProtectedAddress,
+  withoutProtected,
   type World,
 } from '@unbounded/topology';
 import type { StateFile } from './kernel/state-file.ts';
@@ -41,6 +46,8 @@ export interface Measured {
   readonly keys: OwnKeys;
   /** As in LocalNode. */
   readonly established: ReadonlySet<string>;
+  /** As in LocalNode. */
+  readonly protectedAddresses: readonly ProtectedAddress[];
 }
 
 /** The node's own public keys. */
@@ -66,20 +73,53 @@ const localNode = (
   { node }: Snapshot,
   world: World,
   parts: PlannerParts,
-  { underlay, pathMtuBytes, keys, established }: Measured,
+  { underlay, pathMtuBytes, keys, established, protectedAddresses }: Measured,
 ): LocalNode | undefined => {
   const listed = findMember(world, parts.nodeName);
   if (!listed || !node) return undefined;
-  const podCidrs = node.podCidrs.flatMap((text) => tryParsePrefix(text) ?? []);
+  const hosts = protectedAddresses.map(({ address }) => hostPrefix(parseAddress(address)));
+  // A bridge with such a block would take the address for that of a pod.
+  const podCidrs = node.podCidrs
+    .flatMap((text) => tryParsePrefix(text) ?? [])
+    .filter((block) => !hosts.some((host) => containsPrefix(block, host)));
   if (podCidrs.length === 0) return undefined;
   const { protocols, dataplaneKind } = parts;
-  const member = { ...listed, podCidrs, internalIps: node.internalIps, protocols, ...keys };
-  return { member, dataplane: dataplaneKind, underlayMtuBytes: underlay.mtuBytes, pathMtuBytes, established };
+  // Peers know the node by these; without one it still needs an address of its own.
+  const usable = node.internalIps.filter((address) => world.confinement.hasAddress(listed, address));
+  const internalIps = usable.length > 0 ? usable : node.internalIps;
+  const member = { ...listed, podCidrs, internalIps, protocols, ...keys };
+  const local = { member, dataplane: dataplaneKind, underlayMtuBytes: underlay.mtuBytes };
+  return { ...local, pathMtuBytes, established, protectedAddresses };
+};
+
+/** What the node has by itself comes before what the last plan shows. */
+const ownHolding = (nodeName: string, { publicKey, nextPublicKey }: OwnKeys, node: NodeFacts | undefined): Holding => ({
+  node: nodeName,
+  keys: [publicKey, ...(nextPublicKey === undefined ? [] : [nextPublicKey])],
+  blocks: (node?.podCidrs ?? []).flatMap((text) => tryParsePrefix(text) ?? []).map(formatPrefix),
+  addresses: [],
+});
+
+/** Why objects that are there are no reason for another plan: to plan from half a description would take pods off the network. */
+const missingSite = (plan: NodePlan | undefined, { member }: LocalNode, world: World): Problem | undefined => {
+  if (world.sites.has(member.site) || (member.site === '' && plan?.site === '')) return undefined;
+  if (!plan && member.site === '') return undefined; // a gateway that never had one
+  const site = member.site || plan?.site;
+  return {
+    reason: 'SiteMissing',
+    message: `Site ${site} of node ${member.name} cannot be found: the last plan stays; create the Site again, or correct its nodeCidrs so that they hold an InternalIP of the node (${member.internalIps.join(', ')})`,
+  };
 };
 
 /** The same for the same values, in whatever order they came. */
-const textOf = ({ underlay, pathMtuBytes, keys, established }: Measured): string =>
-  JSON.stringify([underlay, [...pathMtuBytes].sort(([a], [b]) => (a < b ? -1 : 1)), keys, [...established].sort()]);
+const textOf = ({ underlay, pathMtuBytes, keys, established, protectedAddresses }: Measured): string =>
+  JSON.stringify([
+    underlay,
+    [...pathMtuBytes].sort(([a], [b]) => (a < b ? -1 : 1)),
+    keys,
+    [...established].sort(),
+    protectedAddresses,
+  ]);
 
 /** The other ends hear of a change within a second or two; then they take packets the new way. */
 const RECEIVE_MS = 4000;
@@ -118,7 +158,14 @@ export const createNodePlanner = (parts: PlannerParts): NodePlanner => {
   const kept = planFile.read();
   // A plan for the other data path is of no use here; what it brought about stays until there is one for this.
   let plan = kept?.dataplane === parts.dataplaneKind ? kept : undefined;
+  let isKept = plan !== undefined;
   if (plan) transitions.to(plan);
+  /** The last plan goes on, with a reason. */
+  const hold = (problem: Problem): void => {
+    isListed = false;
+    if (!plan) return logger.warn({ reason: problem.reason }, problem.message);
+    transitions.to({ ...plan, problems: [...plan.problems, problem] });
+  };
   let advertised: NodePlanner['advertised'];
   let plannedFrom = '';
   let [isThere, isListed] = [false, false];
@@ -144,8 +191,14 @@ export const createNodePlanner = (parts: PlannerParts): NodePlanner => {
       node = snapshot?.node;
       isThere = snapshot !== undefined;
       const from = snapshot && `${snapshot.version} ${textOf(measured)}`;
+      if (plan && isKept) {
+        const cleaned = withoutProtected(plan, measured.protectedAddresses);
+        if (cleaned !== plan) transitions.to(cleaned);
+        plan = cleaned;
+      }
       if (!snapshot || from === undefined || from === plannedFrom) return;
-      const world = parseWorld(snapshot.objects);
+      const held = [ownHolding(nodeName, measured.keys, snapshot.node), ...holdingsOf(plan)];
+      const world = parseWorld(snapshot.objects, held);
       const local = localNode(snapshot, world, parts, measured);
       plannedFrom = from;
       isListed = local !== undefined;
@@ -153,8 +206,11 @@ export const createNodePlanner = (parts: PlannerParts): NodePlanner => {
         if (!plan) logger.info('waiting for pod CIDRs and for a slice or pool to list this node');
         return;
       }
+      const missing = missingSite(plan, local, world);
+      if (missing) return hold(missing);
       const before = plan;
       plan = planNode(world, local);
+      isKept = false;
       transitions.to(plan);
       advertised = plan.role === 'gateway' ? advertisedRoutes(world, nodeName) : undefined;
       planFile.write(plan);

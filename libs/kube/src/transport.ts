@@ -1,5 +1,6 @@
 import { type IncomingMessage, type OutgoingHttpHeaders, request as httpRequest } from 'node:http';
 import { request as httpsRequest, type RequestOptions } from 'node:https';
+import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { ApiError, type Status, TransportError } from './api-error.ts';
@@ -31,8 +32,29 @@ export interface Transport {
   sendText(request: ApiRequest): Promise<string>;
   /** The answer's lines, each parsed, until the server or `signal` ends it. @throws ApiError, TransportError */
   stream(request: ApiRequest): AsyncGenerator<unknown, void, undefined>;
+  /** Where the API server is configured to be. */
+  readonly server: URL;
+  /** Addresses to which connections were established, those of a proxy too. */
+  readonly peerAddresses: ReadonlySet<string>;
   close(): void;
 }
+
+/** What all requests of a transport share. */
+interface Link {
+  readonly connection: Connection;
+  readonly peers: Set<string>;
+}
+
+/** A name can stand for many servers over time: the first ones are enough. */
+const MOST_PEERS = 64;
+
+const notePeer = (socket: Socket, peers: Set<string>): void => {
+  const note = (): void => {
+    if (socket.remoteAddress !== undefined && peers.size < MOST_PEERS) peers.add(socket.remoteAddress);
+  };
+  if (socket.connecting) socket.once('connect', note);
+  else note();
+};
 
 const DEFAULT_IDLE_TIMEOUT_MS = 30_000;
 /** Refusals with Retry-After (429 Too Many Requests, 503) are repeated this often, as client-go does. */
@@ -49,7 +71,7 @@ const queryText = (query: ApiRequest['query']): string => {
 
 const describe = ({ method, path }: ApiRequest): string => `${method} ${path}`;
 
-const open = async (connection: Connection, call: ApiRequest): Promise<IncomingMessage> => {
+const open = async ({ connection, peers }: Link, call: ApiRequest): Promise<IncomingMessage> => {
   const { server } = connection;
   const credentials = await connection.credentials();
   const body = call.body === undefined ? undefined : JSON.stringify(call.body);
@@ -70,7 +92,10 @@ const open = async (connection: Connection, call: ApiRequest): Promise<IncomingM
   const url = new URL(server.pathname.replace(/\/$/, '') + call.path + queryText(call.query), server);
   return new Promise((resolve, reject) => {
     const outgoing = (url.protocol === 'http:' ? httpRequest : httpsRequest)(url, options, resolve);
-    outgoing.once('socket', (socket) => socket.setKeepAlive(true, KEEP_ALIVE_PROBE_MS));
+    outgoing.once('socket', (socket) => {
+      socket.setKeepAlive(true, KEEP_ALIVE_PROBE_MS);
+      notePeer(socket, peers);
+    });
     outgoing.once('timeout', () => outgoing.destroy(new Error(`no answer for ${options.timeout} ms`)));
     outgoing.once('error', (cause) => reject(new TransportError(`${describe(call)}: ${cause.message}`, { cause })));
     outgoing.end(body);
@@ -107,20 +132,20 @@ const refusal = (call: ApiRequest, status: number, text: string): ApiError => {
 
 /** Opens the request and gives an answer that is not a refusal, repeating it while the server asks us to wait. */
 const accepted = async (
-  connection: Connection,
+  link: Link,
   call: ApiRequest,
   observe: RequestObserver,
 ): Promise<IncomingMessage> => {
   for (let attempt = 0; ; attempt++) {
     let response: IncomingMessage;
     try {
-      response = await open(connection, call);
+      response = await open(link, call);
     } catch (error) {
-      observe({ method: call.method, code: '<error>', host: connection.server.host });
+      observe({ method: call.method, code: '<error>', host: link.connection.server.host });
       throw error;
     }
     const status = response.statusCode ?? 0;
-    observe({ method: call.method, code: String(status), host: connection.server.host });
+    observe({ method: call.method, code: String(status), host: link.connection.server.host });
     if (status >= 200 && status < 300) return response;
     const text = await readAll(call, response);
     const retryAfter = Number(response.headers['retry-after']);
@@ -148,11 +173,11 @@ async function* readLines(call: ApiRequest, response: IncomingMessage): AsyncGen
 }
 
 async function* streamLines(
-  connection: Connection,
+  link: Link,
   call: ApiRequest,
   observe: RequestObserver,
 ): AsyncGenerator<unknown, void, undefined> {
-  const response = await accepted(connection, call, observe);
+  const response = await accepted(link, call, observe);
   try {
     for await (const line of readLines(call, response)) if (line !== '') yield parse(call, line);
   } finally {
@@ -160,9 +185,14 @@ async function* streamLines(
   }
 }
 
-export const createTransport = (connection: Connection, observe: RequestObserver = () => {}): Transport => ({
-  send: async (call) => parse(call, await readAll(call, await accepted(connection, call, observe))),
-  sendText: async (call) => readAll(call, await accepted(connection, call, observe)),
-  stream: (call) => streamLines(connection, call, observe),
-  close: () => connection.close(),
-});
+export const createTransport = (connection: Connection, observe: RequestObserver = () => {}): Transport => {
+  const link: Link = { connection, peers: new Set() };
+  return {
+    send: async (call) => parse(call, await readAll(call, await accepted(link, call, observe))),
+    sendText: async (call) => readAll(call, await accepted(link, call, observe)),
+    stream: (call) => streamLines(link, call, observe),
+    server: connection.server,
+    peerAddresses: link.peers,
+    close: () => connection.close(),
+  };
+};

@@ -13,6 +13,7 @@ export { type Holding, holdingsOf } from './holdings.ts';
 export type { DataplaneKind, LinkRole, LocalNode, PeerLink, ProtectedAddress } from './links.ts';
 export { laneId, planLinks } from './links.ts';
 export { peerDevice } from './next-hops.ts';
+export { withoutProtected } from './kept-plan.ts';
 export { findMember, planNode } from './node.plan.ts';
 export { parseWorld } from './parse-world.ts';
 export {

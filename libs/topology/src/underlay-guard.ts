@@ -21,7 +21,7 @@ import type { Member, PoolModel, Problem, SiteModel, World } from './world.ts';
  */
 
 /** Hosts by address, to be asked whether a block holds any. */
-const hostsIn = (addresses: readonly ProtectedAddress[]) => {
+export const hostsIn = (addresses: readonly ProtectedAddress[]) => {
   const hosts = addresses
     .map(({ address, role }) => ({ prefix: hostPrefix(parseAddress(address)), role }))
     .sort((a, b) => comparePrefixes(a.prefix, b.prefix));
@@ -38,7 +38,6 @@ const hostsIn = (addresses: readonly ProtectedAddress[]) => {
   };
 };
 
-/** Why a block is not routed: what it holds, to follow "it". Undefined: it may be. */
 const describeRange = (block: Prefix): string | undefined => {
   const shortest = SHORTEST_BLOCK[block.family];
   if (block.length < shortest) return `is wider than a /${shortest}`;
@@ -46,7 +45,8 @@ const describeRange = (block: Prefix): string | undefined => {
   return special && `holds ${special} addresses`;
 };
 
-const describe = (block: Prefix, find: ReturnType<typeof hostsIn>): string | undefined => {
+/** Why a block is not routed, to follow its name; undefined: it may be. */
+export const describeConflict = (block: Prefix, find: ReturnType<typeof hostsIn>): string | undefined => {
   const range = describeRange(block);
   if (range !== undefined) return range;
   const host = find(block);
@@ -107,7 +107,7 @@ export const guardUnderlay = (world: World, local: LocalNode, links: readonly Pe
   const routable =
     (where: string, find: typeof anywhere) =>
     (block: Prefix): boolean => {
-      const why = describe(block, find);
+      const why = describeConflict(block, find);
       const text = formatPrefix(block);
       if (why !== undefined)
         problems.set(`${where} ${text}`, {

@@ -1,0 +1,64 @@
+import { silentLogger } from '@unbounded/telemetry';
+import { expect, test } from 'vitest';
+import type { StateFile } from '../kernel/state-file.ts';
+import { type ApiServer, createApiAddresses, usableAddress } from './api-addresses.ts';
+
+const fileOf = (kept: string[] | undefined): StateFile<string[]> & { written: () => string[] | undefined } => {
+  let value = kept;
+  return { read: () => value, write: (next) => void (value = next), remove: () => undefined, written: () => value };
+};
+const server = (changes: Partial<ApiServer> = {}): ApiServer => ({
+  host: '[2001:db8::1]',
+  peers: () => [],
+  stated: async () => [],
+  ...changes,
+});
+const shown = (addresses: ReturnType<typeof createApiAddresses>): string[] =>
+  addresses.list().map(({ address }) => address);
+
+test.each([
+  ['192.0.2.1', '192.0.2.1'],
+  ['::ffff:192.0.2.1', '192.0.2.1'],
+  ['[2001:DB8::1]', '2001:db8::1'],
+  ['127.0.0.1', undefined],
+  ['fe80::1%eth0', undefined],
+  ['kubernetes.default', undefined],
+])('%s is used as %s', (text, address) => expect(usableAddress(text)).toBe(address));
+
+test('the configured address, those of connections and those that the servers state are known, and kept', async () => {
+  const file = fileOf(undefined);
+  const peers = new Set<string>();
+  const stated = async () => ['203.0.113.99:6443', '[2001:db8::2]:6443', 'api.example.com:443'];
+  const addresses = createApiAddresses(server({ peers: () => peers, stated }), file, silentLogger);
+  expect(shown(addresses)).toEqual(['2001:db8::1']);
+  peers.add('::ffff:198.51.100.7');
+  await addresses.refresh();
+  expect(shown(addresses)).toEqual(['198.51.100.7', '2001:db8::1', '2001:db8::2', '203.0.113.99']);
+  expect(file.written()!.toSorted()).toEqual(shown(addresses));
+});
+
+test('an agent that starts without an API server knows the addresses of before', async () => {
+  const away = server({
+    host: '192.0.2.1',
+    stated: async () => {
+      throw new Error('no answer');
+    },
+  });
+  const addresses = createApiAddresses(away, fileOf(['203.0.113.99', 'nonsense', '127.0.0.1']), silentLogger);
+  await addresses.refresh();
+  expect(shown(addresses)).toEqual(['192.0.2.1', '203.0.113.99']);
+});
+
+test('a file that cannot be written costs nothing but the memory of it, and old addresses go at last', () => {
+  const full: StateFile<string[]> = {
+    read: () => undefined,
+    write: () => {
+      throw new Error('ENOSPC');
+    },
+    remove: () => undefined,
+  };
+  const peers = Array.from({ length: 100 }, (_, index) => `198.51.100.${index + 1}`);
+  const addresses = createApiAddresses(server({ peers: () => peers }), full, silentLogger);
+  expect(shown(addresses)).toHaveLength(32);
+  expect(shown(addresses)).toContain('198.51.100.100');
+});

@@ -1,0 +1,51 @@
+import { parsePrefix } from '@unbounded/ip';
+import type { ProtectedAddress } from './links.ts';
+import type { NodePlan } from './plan.ts';
+import { describeConflict, hostsIn } from './underlay-guard.ts';
+
+/** Where a plan's own packets go, without what it routes. */
+const endpointsOf = ({ underlayIp, wireGuard, tunnels, groups, endpoints }: NodePlan): ProtectedAddress[] => {
+  const hops = [...groups.flatMap(({ members }) => members), ...endpoints.flatMap(({ via }) => ('nextHop' in via ? [via.nextHop] : []))];
+  const peers = wireGuard.flatMap(({ peers: all }) => all.flatMap(({ endpoint }) => endpoint ?? []));
+  const remotes = [
+    ...[...hops, ...tunnels].flatMap(({ remoteIp }) => remoteIp ?? []),
+    ...peers.map((endpoint) => endpoint.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1')),
+  ];
+  return [
+    ...(underlayIp === '' ? [] : [{ address: underlayIp, role: 'an address of this node' }]),
+    ...[...new Set(remotes)].map((address) => ({ address, role: 'the address of a peer in the underlay' })),
+  ];
+};
+
+/**
+ * A kept plan without what must not be routed into the overlay: it may be of an agent that did not check, or from before
+ * the API server had its address. With it the agent could never hear that the objects were corrected.
+ */
+export const withoutProtected = (plan: NodePlan, addresses: readonly ProtectedAddress[]): NodePlan => {
+  const find = hostsIn([...addresses, ...endpointsOf(plan)]);
+  const reasons = new Map<string, string>();
+  const isRoutable = (prefix: string): boolean => {
+    const why = describeConflict(parsePrefix(prefix), find);
+    if (why !== undefined) reasons.set(prefix, why);
+    return why === undefined;
+  };
+  const routes = plan.routes.filter(({ prefix, via }) => via === 'main' || isRoutable(prefix));
+  const endpoints = plan.endpoints.filter(({ prefix }) => isRoutable(prefix));
+  const kept = plan.podCidrs.map(isRoutable);
+  if (reasons.size === 0) return plan;
+  return {
+    ...plan,
+    routes,
+    endpoints,
+    podCidrs: plan.podCidrs.filter((_, index) => kept[index]),
+    overlayAddresses: plan.overlayAddresses.filter((_, index) => kept[index] ?? true),
+    masquerade: { ...plan.masquerade, sources: plan.masquerade.sources.filter(isRoutable) },
+    problems: [
+      ...plan.problems,
+      ...[...reasons].map(([prefix, why]) => ({
+        reason: 'RouteOverlapsUnderlay',
+        message: `the kept plan routes ${prefix}, which ${why}: it is left out; list smaller blocks without such addresses in the Sites and GatewayPools`,
+      })),
+    ],
+  };
+};
