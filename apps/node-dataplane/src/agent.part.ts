@@ -12,7 +12,7 @@ import { type Agent, createAgent } from './agent.ts';
 import type { agentOptions } from './agent.config.ts';
 import type { Dataplane } from './dataplane.ts';
 import { installCniPlugin } from './cni/install.ts';
-import { createPodRegistry } from './cni/pods.ts';
+import { createPodRegistry, type PodRegistry } from './cni/pods.ts';
 import { startCniServer } from './cni/server.ts';
 import { openEbpfPath } from './ebpf-path.ts';
 import { startHealth } from './health/health.ts';
@@ -113,6 +113,7 @@ interface DataplaneOptions {
   readonly net: RouteSocket;
   readonly ring: KeyRing;
   readonly relay: RelayProxies;
+  readonly pods: PodRegistry;
   /** The health of a path, or the path itself, is another than before. */
   readonly onChange: () => void;
 }
@@ -125,7 +126,7 @@ const probeKeys = ({ current, next, previous }: KeyRing): NodeKeys => ({
 
 const openDataplane = (
   config: AgentConfig,
-  { net, ring, relay, onChange }: DataplaneOptions,
+  { net, ring, relay, pods, onChange }: DataplaneOptions,
   { logger, metrics }: HostServices,
 ): Dataplane => {
   const { pinFolder, stateFolder } = config;
@@ -151,6 +152,7 @@ const openDataplane = (
     sysctls: createSysctls(join(stateFolder, 'sysctls.json')),
     wireGuard: { keyOf: (generation) => ring.of(generation), unitsFolder: config.unitsFolder },
     relayWays: (plan) => relay.waysOf(plan),
+    pods: () => pods.list(),
     logger,
   };
 };
@@ -246,9 +248,9 @@ const start = async (config: AgentConfig, services: HostServices, times: Rotatio
   const world = openWorld(config, services);
   const relay = openRelay(config, ring, world.managedRelay, services);
   const onChange = (): void => loop.trigger();
-  const dataplane = openDataplane(config, { net, ring, relay, onChange }, services);
-  installCniPlugin(config.cniPlugin, config.cniBinFolder);
   const pods = createPodRegistry(join(config.stateFolder, 'pods.json'));
+  const dataplane = openDataplane(config, { net, ring, relay, pods, onChange }, services);
+  installCniPlugin(config.cniPlugin, config.cniBinFolder);
   pods.keepOnly(({ netns }) => existsSync(netns));
   const cni: Server = await startCniServer(config.cniSocket, pods, logger);
   const agent = await openAgent(config, { dataplane, ring, world, relay, times }, services);

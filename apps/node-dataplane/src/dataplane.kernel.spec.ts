@@ -35,6 +35,32 @@ describe('a plan that is applied', () => {
   });
 });
 
+describe('pods that run', () => {
+  test('are attached again when their bridge was deleted or their port detached', () => {
+    expect(report.pods.atFirst).toBe(true);
+    const attached = { reasons: [], isReached: true };
+    expect(report.pods.steps).toMatchObject({
+      'the bridge was deleted': attached,
+      'the port was detached': attached,
+      'manageCniPlugin is true again': attached,
+    });
+  });
+
+  test('keep their bridge while they are its ports, also under manageCniPlugin: false', () => {
+    expect(report.pods.steps['manageCniPlugin is false']).toEqual({ reasons: ['BridgeInUse'], isReached: true });
+    expect(report.pods.unused).toEqual({ reasons: [], isBridgeGone: true });
+  });
+
+  test('are reported while they cannot be attached, and no more when they are gone', () => {
+    const detached = { reasons: ['PodsDetached'], isReached: false };
+    expect(report.pods.steps).toMatchObject({
+      'the port is at another bridge': detached,
+      'the interface is gone': detached,
+      'the pod is gone': { reasons: [] },
+    });
+  });
+});
+
 test('the gateway of the pods keeps its MAC as pods come and go', () => {
   expect(new Set(report.bridgeMacs)).toEqual(new Set(['02:64:41:1e:01:ff']));
 });

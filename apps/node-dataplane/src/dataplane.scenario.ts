@@ -17,6 +17,7 @@ import { createLogger, createMetrics } from '@unbounded/telemetry';
 import type { NodePlan } from '@unbounded/topology';
 import { generatePrivateKey } from '@unbounded/wireguard';
 import { cleanUp } from './cleanup.ts';
+import type { PodAttachment } from './cni/pods.ts';
 import { applyPlan, type Dataplane } from './dataplane.ts';
 import { openEbpfPath } from './ebpf-path.ts';
 import { startHealth } from './health/health.ts';
@@ -115,12 +116,21 @@ export interface Report {
   readonly unrepaired: Readonly<Record<string, string>>;
   /** What a successor finds before it has applied anything: as many entries and the same link as before, or not. */
   readonly taken: { readonly entries: boolean; readonly link: boolean; readonly program: boolean };
+  readonly pods: {
+    readonly atFirst: boolean;
+    readonly steps: Readonly<Record<string, { readonly reasons: readonly string[]; readonly isReached: boolean }>>;
+    /** Of a bridge without ports, when the plan has none. */
+    readonly unused: { readonly reasons: readonly string[]; readonly isBridgeGone: boolean };
+  };
   readonly foreign: { readonly problems: readonly string[]; readonly linksSame: boolean };
   readonly cleaned: string;
   readonly foreignSurvives: boolean;
   /** The MAC by which pods know their gateway: before, with and after a pod whose port has a low one. */
   readonly bridgeMacs: readonly string[];
 }
+
+/** Pods of the node, as the registry of the CNI socket has them. */
+let pods: PodAttachment[] = [];
 
 const open = () => {
   const log: string[] = [];
@@ -151,6 +161,7 @@ const open = () => {
       unitsFolder: '/run/unbounded/keeper/units',
     },
     relayWays: () => [],
+    pods: () => pods,
     logger,
   };
   return { dataplane, log };
@@ -240,6 +251,59 @@ const tryForeign = async (dataplane: Dataplane, plan: NodePlan): Promise<Report[
   return { problems: problems.map(({ message }) => message), linksSame: show() === before };
 };
 
+const POD = '100.65.30.7';
+
+/** A pod behind the bridge, in a network namespace of its own, as the bridge plugin makes it. */
+const makePod = (): void => {
+  run('ip', 'netns', 'add', 'pod');
+  run('ip', 'link', 'add', 'veth7', 'type', 'veth', 'peer', 'name', 'eth0', 'netns', 'pod');
+  run('ip', 'link', 'set', 'veth7', 'master', 'cbr0', 'up');
+  run('ip', '-n', 'pod', 'addr', 'add', `${POD}/24`, 'dev', 'eth0');
+  run('ip', '-n', 'pod', 'link', 'set', 'eth0', 'up');
+  const known = { namespace: 'default', name: 'web', uid: 'u', containerId: 'c', interface: 'eth0' };
+  pods = [{ ...known, netns: '/run/netns/pod', hostVeth: 'veth7', addresses: [`${POD}/24`] }];
+};
+
+const isReached = (): boolean => {
+  try {
+    run('ping', '-c', '1', '-W', '2', '-i', '0.2', POD);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+/** What befalls the bridge of a pod, and the state after one pass. */
+const tryPods = async (dataplane: Dataplane, plan: NodePlan): Promise<Report['pods']> => {
+  const reasonsAfter = async (applied: NodePlan): Promise<string[]> =>
+    (await applyPlan(dataplane, applied)).problems.map(({ reason }) => reason);
+  makePod();
+  const atFirst = isReached();
+  const steps: Record<string, { reasons: string[]; isReached: boolean }> = {};
+  const step = async (name: string, applied: NodePlan): Promise<void> => {
+    steps[name] = { reasons: await reasonsAfter(applied), isReached: isReached() };
+  };
+  run('ip', 'link', 'del', 'cbr0');
+  await step('the bridge was deleted', plan);
+  run('ip', 'link', 'set', 'veth7', 'nomaster');
+  await step('the port was detached', plan);
+  await step('manageCniPlugin is false', { ...plan, manageCni: false });
+  await step('manageCniPlugin is true again', plan);
+  run('ip', 'link', 'add', 'other0', 'type', 'bridge');
+  run('ip', 'link', 'set', 'veth7', 'master', 'other0');
+  await step('the port is at another bridge', plan);
+  run('ip', 'link', 'del', 'other0');
+  run('ip', 'link', 'del', 'veth7');
+  await step('the interface is gone', plan);
+  run('ip', 'netns', 'del', 'pod');
+  await step('the pod is gone', plan);
+  const { reasons } = { reasons: await reasonsAfter({ ...plan, manageCni: false }) };
+  const isBridgeGone = !run('ip', '-br', 'link').includes('cbr0');
+  await applyPlan(dataplane, plan);
+  pods = [];
+  return { atFirst, steps, unused: { reasons, isBridgeGone } };
+};
+
 const main = async (): Promise<Report> => {
   makeUnderlay();
   const before = state();
@@ -265,6 +329,7 @@ const main = async (): Promise<Report> => {
     await applyPlan(dataplane, plan);
     if (state() !== applied || disturbed === applied) unrepaired[name] = state();
   }
+  const seenPods = await tryPods(dataplane, plan);
   const say = (): void => undefined;
   await cleanUp(folders, say);
   const cleaned = state();
@@ -276,7 +341,7 @@ const main = async (): Promise<Report> => {
   const foreignSurvives = ['vxlan0', 'cbr0', 'wg0', 'ipvlan0'].every((name) =>
     run('ip', '-br', 'link').includes(`${name} `),
   );
-  return { first, secondWrote, before, applied, unrepaired, taken, foreign, cleaned, foreignSurvives, bridgeMacs };
+  return { first, secondWrote, before, applied, unrepaired, taken, pods: seenPods, foreign, cleaned, foreignSurvives, bridgeMacs };
 };
 
 process.stdout.write(`\n${JSON.stringify(await main())}\n`);

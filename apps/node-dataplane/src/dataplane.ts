@@ -3,11 +3,13 @@ import type { Logger } from '@unbounded/telemetry';
 import type { Link, RouteSocket } from '@unbounded/netlink';
 import type { Nftables } from '@unbounded/nftables';
 import type { Endpoint } from '@unbounded/relay-client';
-import type { NodePlan, Problem } from '@unbounded/topology';
+import { DEVICES, type NodePlan, type Problem } from '@unbounded/topology';
+import type { PodAttachment } from './cni/pods.ts';
 import type { DataPath } from './data-path.port.ts';
 import type { Health } from './health/health.ts';
 import { healthProblems } from './health/problems.ts';
 import { isUndecided } from './health/undecided.ts';
+import { bridgeInUse, ensurePorts } from './kernel/bridge-ports.ts';
 import { ensureDevices, removeDevice, staleDevices } from './kernel/devices.ts';
 import { planDevices } from './kernel/devices.plan.ts';
 import { planFirewall } from './kernel/firewall.plan.ts';
@@ -32,6 +34,8 @@ export interface Dataplane {
   readonly wireGuard: WireGuardContext;
   /** Where the relay of a plan is, when it is the managed one and has been found. */
   readonly relayWays: (plan: NodePlan) => readonly Endpoint[];
+  /** The pods of the node, as the CNI plugin registered them. */
+  readonly pods: () => readonly PodAttachment[];
   readonly logger: Logger;
 }
 
@@ -46,15 +50,34 @@ export interface ApplyOutcome {
   readonly devices: ReadonlySet<string>;
 }
 
-const removeStaleDevices = async (dataplane: Dataplane, wanted: ReadonlySet<string>): Promise<void> => {
+const removeStaleDevices = async (dataplane: Dataplane, wanted: ReadonlySet<string>): Promise<Problem[]> => {
   const { net, wireGuard, path, logger } = dataplane;
+  const problems: Problem[] = [];
   for (const device of unitDevices(wireGuard.unitsFolder))
     if (!wanted.has(device)) removeUnit(wireGuard.unitsFolder, device);
   for (const link of await staleDevices(net, wanted)) {
+    const ports = link.kind?.kind === 'bridge' ? await net.links.list({ master: link.index }) : [];
+    if (ports.length > 0) {
+      problems.push(bridgeInUse(link.name, ports.length));
+      continue;
+    }
     logger.info({ device: link.name }, 'removing a device that no link needs any more');
     path.detach(link.name);
     await removeDevice(net, link);
   }
+  return problems;
+};
+
+/** A bridge that was made anew has none of the pods' ports. */
+const ensurePods = async (
+  { net, pods, logger }: Dataplane,
+  links: ReadonlyMap<string, Link>,
+): Promise<readonly Problem[]> => {
+  const bridge = links.get(DEVICES.bridge);
+  if (!bridge) return [];
+  const { attached, problems } = await ensurePorts(net, bridge, pods());
+  if (attached.length > 0) logger.warn({ pods: attached }, 'attached pods to the bridge again');
+  return problems;
 };
 
 const findRelayWays = async (nft: Nftables, ways: readonly Endpoint[]): Promise<RelayWays> => {
@@ -110,6 +133,7 @@ export const applyPlan = async (dataplane: Dataplane, plan: NodePlan): Promise<A
   const devices = await ensureDevices(net, specs);
   const links: ReadonlyMap<string, Link> = devices.links;
   // Before WireGuard: peers may send by a new interface as soon as it has its key.
+  const podProblems = await ensurePods(dataplane, links);
   const firewallProblems = await ensureFirewall(dataplane, plan, devices.tunnels);
   const endpointOf: EndpointOf = (device, peer) => paths.endpointOf(device, peer);
   const wireGuard = await ensureWireGuard(plan.wireGuard, links, { ...context, endpointOf });
@@ -119,19 +143,21 @@ export const applyPlan = async (dataplane: Dataplane, plan: NodePlan): Promise<A
   const problems = [
     ...plan.problems,
     ...devices.problems,
+    ...podProblems,
     ...wireGuard.problems,
     ...pathProblems,
     ...(forwarded ?? []),
     ...healthProblems(health.states()),
     ...firewallProblems,
     ...routes.problems,
+    ...routes.foreign,
   ];
   if (forwarded && routes.problems.length === 0) {
     await path.removeStale();
     await routes.removeStale();
     await health.removeStale();
     await path.removeLeftovers();
-    await removeStaleDevices(dataplane, new Set(specs.map(({ name }) => name)));
+    problems.push(...(await removeStaleDevices(dataplane, new Set(specs.map(({ name }) => name)))));
   }
   const again = !forwarded || wireGuard.waiting.length > 0;
   return {

@@ -11,7 +11,7 @@ import {
 
 /** RTM_* and NDA_* (linux/neighbour.h). */
 export const NEIGHBOUR_MESSAGE = { new: 28, delete: 29, get: 30 } as const;
-const NDA = { dst: 1, mac: 2, vlan: 5, port: 6, vni: 7, ifindex: 8, master: 9, nexthopId: 13 } as const;
+const NDA = { dst: 1, mac: 2, vlan: 5, port: 6, vni: 7, ifindex: 8, master: 9, protocol: 12, nexthopId: 13 } as const;
 const NTF_SELF = 2;
 const NDMSG_BYTES = 12;
 
@@ -38,6 +38,7 @@ export const encodeNeighbour = (value: NeighbourSpec): Uint8Array => {
   if (value.vlan !== undefined) writer.attributeU16(NDA.vlan, value.vlan);
   if (value.port !== undefined) writer.attributeBe16(NDA.port, value.port);
   if (value.vni !== undefined) writer.attributeU32(NDA.vni, value.vni);
+  if (value.protocol !== undefined) writer.attributeU8(NDA.protocol, value.protocol);
   if (value.nexthopId !== undefined) writer.attributeU32(NDA.nexthopId, value.nexthopId);
   return writer.bytes();
 };
@@ -74,10 +75,11 @@ export const decodeNeighbour = (body: Uint8Array): Neighbour => {
     throw new NetlinkDecodeError(`neighbour of address family ${view.getUint8(0)}: 2, 7 and 10 are known`);
   const attributes = readAttributes(body.subarray(NDMSG_BYTES));
   const [address, mac, master] = [attributes.get(NDA.dst), attributes.get(NDA.mac), attributes.get(NDA.master)];
-  const [vlan, port, vni, nexthopId] = [
+  const [vlan, port, vni, protocol, nexthopId] = [
     attributes.get(NDA.vlan),
     attributes.get(NDA.port),
     attributes.get(NDA.vni),
+    attributes.get(NDA.protocol),
     attributes.get(NDA.nexthopId),
   ];
   return {
@@ -90,6 +92,7 @@ export const decodeNeighbour = (body: Uint8Array): Neighbour => {
     ...(vlan && { vlan: vlan.u16 }),
     ...(port && { port: port.be16 }),
     ...(vni && { vni: vni.u32 }),
+    ...(protocol && { protocol: protocol.u8 }),
     ...(nexthopId && { nexthopId: nexthopId.u32 }),
     ...(master && { master: master.u32 }),
   };

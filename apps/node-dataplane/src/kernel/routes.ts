@@ -1,5 +1,5 @@
 import { ROUTE_PROTOCOL } from '@unbounded/config/ownership';
-import { isAbsent, type RouteSocket, type RouteSpec } from '@unbounded/netlink';
+import { isAbsent, type Route, ROUTE_TABLES, type RouteSocket, type RouteSpec } from '@unbounded/netlink';
 import type { Problem } from '@unbounded/topology';
 import { diffRoutes } from './routes.diff.ts';
 
@@ -10,24 +10,74 @@ export const plainWay = (gateways: readonly string[]): Pick<RouteSpec, 'gateway'
 export interface RouteOutcome {
   readonly changed: number;
   readonly problems: readonly Problem[];
+  /** Routes of others to the same destinations, which are kept: ours are not installed. */
+  readonly foreign: readonly Problem[];
   /** Takes away what is no longer wanted; called when everything new is in place. */
   removeStale(): Promise<number>;
 }
 
-/** Adds and corrects routes at once, whatever their table; removals wait for the caller, so that nothing is taken before its successor stands. */
+const destinationOf = ({ dst, table = ROUTE_TABLES.main }: RouteSpec): string => `${table} ${dst}`;
+
+/**
+ * Routes of others by their destinations, in the tables of some of ours. Whatever their metric: with a better one ours would
+ * take their packets, with a worse one it would take over when theirs goes.
+ */
+const foreignRoutes = async (net: RouteSocket, ours: readonly RouteSpec[]): Promise<ReadonlyMap<string, Route>> => {
+  const tables = new Set(ours.map(({ table = ROUTE_TABLES.main }) => table));
+  const listed = await Promise.all([...tables].map((table) => net.routes.list({ table })));
+  const others = listed.flat().filter(({ protocol }) => protocol !== ROUTE_PROTOCOL);
+  return new Map(others.map((route) => [destinationOf(route), route]));
+};
+
+const describeWay = ({ type = 'unicast', gateway, link, nexthops, nexthopId, metric }: RouteSpec): string => {
+  const via = gateway ?? nexthops?.map((hop) => hop.gateway ?? `link ${hop.link}`).join(' ');
+  const words = [
+    ...(type === 'unicast' ? [] : [type]),
+    ...(via === undefined ? [] : [`via ${via}`]),
+    ...(link === undefined ? [] : [`on link ${link}`]),
+    ...(nexthopId === undefined ? [] : [`by next hop ${nexthopId}`]),
+    `metric ${metric ?? 0}`,
+  ];
+  return words.join(' ');
+};
+
+const foreignProblem = (wanted: RouteSpec, found: Route | undefined): Problem => ({
+  reason: 'ForeignRoute',
+  message: `a route to ${wanted.dst} in table ${wanted.table ?? ROUTE_TABLES.main} exists that is not ours${found ? ` (${describeWay(found)}, protocol ${found.protocol})` : ''}, and is kept: ours (${describeWay(wanted)}) is not installed, and packets to ${wanted.dst} do not enter the overlay; remove that route, or the block from the Site or GatewayPool`,
+});
+
+/**
+ * Adds and corrects routes at once, whatever their table; removals wait for the caller, so that nothing is taken before its
+ * successor stands. A route is made only where no other one leads to its destination; corrected is only what is ours.
+ */
 export const ensureRoutes = async (net: RouteSocket, wanted: readonly RouteSpec[]): Promise<RouteOutcome> => {
-  const diff = diffRoutes(await net.routes.list({ protocol: ROUTE_PROTOCOL }), wanted);
-  const results = await net.routes.apply(diff.replace.map((value) => ({ op: 'replace' as const, value })));
-  const problems = results.flatMap((result, index): Problem[] =>
-    result.ok ? [] : [{ reason: 'RouteFailed', message: `route ${diff.replace[index]!.dst}: ${result.error.message}` }],
-  );
+  const observed = await net.routes.list({ protocol: ROUTE_PROTOCOL });
+  const diff = diffRoutes(observed, wanted);
+  const others = diff.replace.length === 0 ? new Map<string, Route>() : await foreignRoutes(net, diff.replace);
+  const own = new Set(observed.map(destinationOf));
+  const blocked = diff.replace.filter((route) => others.has(destinationOf(route)));
+  const free = diff.replace.filter((route) => !others.has(destinationOf(route)));
+  const changes = free.map((value) => ({ op: own.has(destinationOf(value)) ? ('replace' as const) : ('create' as const), value }));
+  const results = await net.routes.apply(changes);
+  const foreign = blocked.map((route) => foreignProblem(route, others.get(destinationOf(route))));
+  const problems: Problem[] = [];
+  for (const [index, result] of results.entries()) {
+    if (result.ok) continue;
+    const route = free[index]!;
+    if (result.error.code === 'EEXIST') foreign.push(foreignProblem(route, undefined)); // made since we looked
+    else problems.push({ reason: 'RouteFailed', message: `route ${route.dst}: ${result.error.message}` });
+  }
+  // Of ours beside another's: ours would have to change, and only theirs is left.
+  const outdated = observed.filter((route) => blocked.some((one) => destinationOf(one) === destinationOf(route)));
   return {
-    changed: diff.replace.length,
+    changed: free.length,
     problems,
+    foreign,
     removeStale: async () => {
-      const removed = await net.routes.apply(diff.remove.map((value) => ({ op: 'delete' as const, value })));
+      const stale = [...new Set([...diff.remove, ...outdated])];
+      const removed = await net.routes.apply(stale.map((value) => ({ op: 'delete' as const, value })));
       for (const result of removed) if (!result.ok && !isAbsent(result.error)) throw result.error;
-      return diff.remove.length;
+      return stale.length;
     },
   };
 };

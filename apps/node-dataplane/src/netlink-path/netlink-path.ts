@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RouteSocket } from '@unbounded/netlink';
-import type { NodePlan } from '@unbounded/topology';
+import type { NodePlan, Problem } from '@unbounded/topology';
 import type { DataPath } from '../data-path.port.ts';
 import { createGroupIndexes } from '../kernel/group-indexes.ts';
 import { isNumber, isRecordOf, stateFile } from '../kernel/state-file.ts';
@@ -21,6 +21,7 @@ export const openNetlinkPath = (net: RouteSocket, { indexFile, pinFolder }: Netl
   const indexes = createGroupIndexes(numbers.read());
   let objects: RouteObjects | undefined;
   let planned: NodePlan | undefined;
+  let ruleProblems: readonly Problem[] = [];
   return {
     async prepare(plan, links) {
       planned = plan;
@@ -37,10 +38,10 @@ export const openNetlinkPath = (net: RouteSocket, { indexFile, pinFolder }: Netl
       }));
       return { groups, problems };
     },
-    apply: async () => [],
+    apply: async () => ruleProblems, // of the pass before: rules come last
     routes: () => objects?.routes ?? [],
     async removeStale() {
-      if (planned) await ensureRules(net, planned); // the routes stand: packets may be sent to them
+      if (planned) ruleProblems = await ensureRules(net, planned); // the routes stand: packets may be sent to them
     },
     async removeLeftovers() {
       if (!objects) return;

@@ -1,6 +1,7 @@
 import { NEXTHOP_IDS, ROUTE_PROTOCOL, RULE_PRIORITY } from '@unbounded/config/ownership';
 import {
   isAbsent,
+  NetlinkError,
   type Neighbour,
   type NeighbourSpec,
   type Nexthop,
@@ -38,16 +39,42 @@ export const removeStaleNexthops = async (net: RouteSocket, wanted: ReadonlySet<
 };
 
 const isSame = (wanted: NeighbourSpec, seen: Neighbour): boolean =>
-  seen.family === wanted.family &&
-  seen.link === wanted.link &&
-  seen.address === wanted.address &&
-  seen.mac === wanted.mac &&
-  seen.state === 'permanent';
+  seen.mac === wanted.mac && seen.state === 'permanent' && seen.protocol === wanted.protocol;
+
+/** As {@link innerMac} makes them: what agents wrote before their entries had a protocol. */
+const OUR_MAC = /^02:.*:ff$/;
+
+/** Whether somebody else set the entry: what the kernel learned or made by itself is nobody's. */
+const isForeign = ({ state, protocol, mac = '' }: Neighbour): boolean =>
+  state === 'permanent' && protocol !== ROUTE_PROTOCOL && !(protocol === undefined && OUR_MAC.test(mac));
+
+const foreignNeighbour = ({ address, mac, link }: NeighbourSpec, seen: Neighbour): Problem => ({
+  reason: 'ForeignNeighbor',
+  message: `a permanent neighbor entry for ${address} on link ${link} (${seen.mac ?? 'no MAC'}) exists that is not ours, and is kept: ours (${mac}) is not installed, and packets to that peer may be lost; remove it with "ip neigh del"`,
+});
 
 export const ensureNeighbours = async (net: RouteSocket, wanted: readonly NeighbourSpec[]): Promise<Problem[]> => {
-  const present = await net.neighbours.list();
-  const missing = wanted.filter((entry) => !present.some((seen) => isSame(entry, seen)));
-  return failures('neighbour', await net.neighbours.apply(missing.map((value) => ({ op: 'replace' as const, value }))));
+  const keyOf = ({ family, link, address }: NeighbourSpec): string => `${family} ${link} ${address}`;
+  const present = new Map((await net.neighbours.list()).map((seen) => [keyOf(seen), seen]));
+  const entries = wanted.map((entry) => ({ ...entry, protocol: ROUTE_PROTOCOL }));
+  const missing = entries.filter((entry) => {
+    const seen = present.get(keyOf(entry));
+    return !seen || !isSame(entry, seen);
+  });
+  const blockedBy = (entry: NeighbourSpec): Neighbour | undefined => {
+    const seen = present.get(keyOf(entry));
+    return seen && isForeign(seen) ? seen : undefined;
+  };
+  const free = missing.filter((entry) => blockedBy(entry) === undefined);
+  const results = await net.neighbours.apply(
+    free.map((value) => ({ op: present.has(keyOf(value)) ? ('replace' as const) : ('create' as const), value })),
+  );
+  const foreign = missing.flatMap((entry) => {
+    const seen = blockedBy(entry);
+    return seen ? [foreignNeighbour(entry, seen)] : [];
+  });
+  // The kernel may have begun to resolve an address since we looked: the next pass replaces that entry.
+  return [...foreign, ...failures('neighbor', results.filter((result) => result.ok || result.error.code !== 'EEXIST'))];
 };
 
 const rulesOf = (plan: NodePlan | undefined): RuleSpec[] =>
@@ -60,16 +87,29 @@ const rulesOf = (plan: NodePlan | undefined): RuleSpec[] =>
       }))
     : [];
 
-/** The rules that lead into our table, and none when the plan has no table of its own. */
-export const ensureRules = async (net: RouteSocket, plan: NodePlan | undefined): Promise<void> => {
+const foreignRule = ({ family, priority, table }: RuleSpec): Problem => ({
+  reason: 'ForeignRule',
+  message: `an IPv${family} rule with priority ${priority} that looks up table ${table} exists that is not ours, and is kept: ours is not installed, and when that one goes packets do not enter the overlay until the next pass; remove it with "ip rule del"`,
+});
+
+/** The rules that lead into our table, and none when the plan has no table of its own. Those of others are kept. */
+export const ensureRules = async (net: RouteSocket, plan: NodePlan | undefined): Promise<Problem[]> => {
   const present = (await net.rules.list()).filter(({ protocol }) => protocol === ROUTE_PROTOCOL);
   const wanted = rulesOf(plan);
+  const problems: Problem[] = [];
   const same = (a: RuleSpec, b: RuleSpec): boolean =>
     a.family === b.family && a.priority === b.priority && a.table === b.table;
-  for (const rule of wanted.filter((candidate) => !present.some((seen) => same(candidate, seen))))
-    await net.rules.create(rule);
+  for (const rule of wanted.filter((candidate) => !present.some((seen) => same(candidate, seen)))) {
+    try {
+      await net.rules.create(rule);
+    } catch (error) {
+      if (!(error instanceof NetlinkError && error.code === 'EEXIST')) throw error;
+      problems.push(foreignRule(rule));
+    }
+  }
   for (const rule of present.filter((seen) => !wanted.some((candidate) => same(candidate, seen))))
     await net.rules.delete(rule);
+  return problems;
 };
 
 /** Everything of the netlink data path: nobody's packets go by it any more. */

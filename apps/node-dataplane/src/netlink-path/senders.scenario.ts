@@ -227,6 +227,7 @@ const openDataplane = (log: string[]): Dataplane => {
     sysctls: createSysctls(join(STATE_FOLDER, 'sysctls.json')),
     wireGuard: { keyOf: () => ({ privateKey, file: '' }), unitsFolder: '/run/unbounded/keeper/units' },
     relayWays: () => [],
+    pods: () => [],
     logger,
   };
 };

@@ -200,6 +200,8 @@ export interface NeighbourSpec {
   readonly port?: number;
   readonly nexthopId?: number;
   readonly vlan?: number;
+  /** Who made it (NDA_PROTOCOL, Linux 5.0); numbers as those of routes. */
+  readonly protocol?: number;
   /** NTF_* bits; default for FDB entries: NTF_SELF (2), the device's own table. NTF_MASTER is 4, NTF_PROXY 8. */
   readonly flags?: number;
 }
