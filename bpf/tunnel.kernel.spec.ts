@@ -100,6 +100,16 @@ const counted = (
       ?.reduce((sum, value) => sum + value, 0n) ?? 0n,
   );
 
+/** Echo requests that the node's IP took. */
+const nstat = (node: Node): number => {
+  const text = execFileSync('nsenter', [`--net=${node.ns.path}`, 'cat', '/proc/net/snmp'], { encoding: 'utf8' });
+  const [names, values] = text
+    .split('\n')
+    .filter((line) => line.startsWith('Icmp:'))
+    .map((line) => line.split(' '));
+  return Number(values![names!.indexOf('InEchos')]);
+};
+
 const ping = (from: Node, to: string, ...more: string[]): boolean =>
   spawnSync('nsenter', [`--net=${from.ns.path}`, 'ping', '-c1', '-W1', ...more, to]).status === 0;
 
@@ -127,6 +137,26 @@ test('IPv4 and IPv6 packets pass the tunnel both ways', () => {
 test('a MAC that is not the device’s own does not matter: the receiver takes what the tunnel brought', async () => {
   await b.net.links.modify('vxlan0', { mac: '02:00:00:00:00:77' });
   expect(ping(a, OWN.b.overlay[0])).toBe(true);
+});
+
+test('a receiver without a program takes packets that carry its own MAC, though its tunnel is at another address', async () => {
+  for (const attachment of b.attachments) {
+    if (attachment.via === 'tcx') attachment.link.detach();
+    else await b.net.trafficControl.deleteClsact(b.tunnel);
+  }
+  await b.net.addresses.replace({ link: (await b.net.links.get('wire1'))!.index, address: '192.0.2.77/24' });
+  const hop = { remote: '192.0.2.77', vni: 1, ifindex: a.tunnel, protocol: 'vxlan', setKey: true, healthy: true } as const;
+  const entries = a.object.map('unbounded_endpoints_v4', lpmKeyV4, endpointV4);
+  const received = async (): Promise<number> => {
+    const before = nstat(b);
+    ping(a, OWN.b.overlay[0]);
+    return nstat(b) - before;
+  };
+  entries.set(`${OWN.b.overlay[0]}/32`, hop);
+  expect(await received()).toBe(0);
+  entries.set(`${OWN.b.overlay[0]}/32`, { ...hop, mac: innerMac(OWN.b.underlay) });
+  expect(await received()).toBe(1);
+  expect(counted(a, 'redirected_vxlan')).toBe(2);
 });
 
 test('an inner source of another node is dropped as forged, one of nobody as unknown', async () => {

@@ -14,8 +14,14 @@
 #define HOP_IPV6_UNDERLAY 0x04	/* remote is an IPv6 address */
 #define HOP_GROUP 0x08		/* the group whose number is in the upper 16 bits decides instead */
 #define HOP_GROUP_SHIFT 16
+/*
+ * The inner destination MAC does not follow from remote: its four middle bytes are in the upper halves of flags and
+ * protocol, the first two in flags. Never together with HOP_GROUP. Programs that do not know the bit derive the MAC.
+ */
+#define HOP_MAC 0x10
 
-/* protocol of a next hop: for people and counters; the programs go by device and flags */
+/* lower half of a next hop's protocol: for people and counters; the programs go by device and flags */
+#define HOP_PROTOCOL_MASK 0xffff
 #define PROTOCOL_GENEVE 1
 #define PROTOCOL_VXLAN 2
 #define PROTOCOL_IPIP 3

@@ -97,7 +97,7 @@ static __always_inline int pick_member(__u32 group_index, __u32 flow, struct hop
 }
 
 /*
- * 02:<four bytes of the remote underlay address>:ff, which the receiver's tunnel device has: an IPv4 address itself, of an
+ * 02:<four bytes of the peer's own underlay address>:ff, which is the remote one unless the record has HOP_MAC, which the receiver's tunnel device has: an IPv4 address itself, of an
  * IPv6 one a hash (innerMac in libs/bpf-maps is the same). Addresses that differ in their upper half only must not share a
  * MAC: a VXLAN device drops what comes from its own.
  */
@@ -106,7 +106,9 @@ static __always_inline void inner_mac(const struct hop *hop, __u8 mac[6])
 	__u32 word = hop->remote[0];
 	__be32 bytes;
 
-	if (hop->flags & HOP_IPV6_UNDERLAY) {
+	if (hop->flags & HOP_MAC) {
+		word = (hop->flags & ~HOP_PROTOCOL_MASK) | hop->protocol >> 16;
+	} else if (hop->flags & HOP_IPV6_UNDERLAY) {
 		word = 0;
 		for (int i = 0; i < 4; i++) {
 			word = (word ^ bpf_ntohl(hop->remote[i])) * 0x9e3779b1;
@@ -121,6 +123,7 @@ static __always_inline void inner_mac(const struct hop *hop, __u8 mac[6])
 
 static __always_inline void count_redirect(__u32 protocol)
 {
+	protocol &= HOP_PROTOCOL_MASK;
 	if (protocol == PROTOCOL_GENEVE)
 		count(STAT_REDIRECTED_GENEVE);
 	else if (protocol == PROTOCOL_VXLAN)

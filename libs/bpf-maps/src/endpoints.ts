@@ -17,7 +17,7 @@ export const PROTOCOLS = { geneve: 1, vxlan: 2, ipip: 3, wireguard: 4, none: 5 }
 export type Protocol = keyof typeof PROTOCOLS;
 
 /** Bits of the `flags` field. The upper 16 bits are the index of a next-hop group where `group` is set. */
-export const FLAGS = { setKey: 0x01, healthy: 0x02, ipv6Underlay: 0x04, group: 0x08 } as const;
+export const FLAGS = { setKey: 0x01, healthy: 0x02, ipv6Underlay: 0x04, group: 0x08, mac: 0x10 } as const;
 export const GROUP_SHIFT = 16;
 export const LARGEST_GROUP_INDEX = 0xffff;
 
@@ -31,6 +31,8 @@ export interface NextHop {
   /** Write tunnel metadata: the device is a flow-based tunnel. */
   readonly setKey: boolean;
   readonly healthy: boolean;
+  /** Inner destination MAC, in the form of {@link innerMac}; absent: that of `remote`. Not with a group. */
+  readonly mac?: string;
 }
 
 /** What stands in an endpoint map: a next hop, and possibly the group that decides instead. */
@@ -51,17 +53,37 @@ const PROTOCOL_NAMES = new Map<number, Protocol>(
 );
 const protocolOf = (code: number): Protocol => PROTOCOL_NAMES.get(code) ?? 'none';
 
+const HALF = 16;
+const LOW_HALF = 0xffff;
+const INNER_MAC = /^02((?::[0-9a-f]{2}){4}):ff$/;
+
+/** The four middle bytes of an inner MAC, of which the upper half is in the flags and the lower one with the protocol. */
+const macWord = (mac: string | undefined): number => {
+  if (mac === undefined) return 0;
+  const middle = INNER_MAC.exec(mac)?.[1];
+  if (middle === undefined) throw new RangeError(`mac is ${mac}: it must be like 02:c0:00:02:07:ff`);
+  return Number.parseInt(middle.replaceAll(':', ''), 16);
+};
+
+const macText = (word: number): string => {
+  const bytes = [24, 16, 8, 0].map((shift) => ((word >>> shift) & 0xff).toString(16).padStart(2, '0'));
+  return ['02', ...bytes, 'ff'].join(':');
+};
+
 export const flagsOf = (hop: Endpoint, isIpv6Underlay: boolean): number => {
   const { group } = hop;
   if (group !== undefined && (!Number.isInteger(group) || group < 0 || group > LARGEST_GROUP_INDEX)) {
     throw new RangeError(`group is ${group}: a whole number from 0 to ${LARGEST_GROUP_INDEX} would be right`);
   }
+  if (group !== undefined && hop.mac !== undefined)
+    throw new RangeError('mac is set beside group: the members of the group have MACs of their own');
   const bits =
+    (hop.mac === undefined ? 0 : FLAGS.mac) |
     (hop.setKey ? FLAGS.setKey : 0) |
     (hop.healthy ? FLAGS.healthy : 0) |
     (isIpv6Underlay ? FLAGS.ipv6Underlay : 0) |
     (group === undefined ? 0 : FLAGS.group);
-  return (bits | ((group ?? 0) << GROUP_SHIFT)) >>> 0;
+  return (bits | ((group ?? macWord(hop.mac) >>> HALF) << GROUP_SHIFT)) >>> 0;
 };
 
 /** The part that all records share: vni, ifindex, flags, protocol, 16 bytes. */
@@ -78,19 +100,23 @@ const writeTail = (
   view.setUint32(at, vni, LITTLE);
   view.setUint32(at + 4, ifindex, LITTLE);
   view.setUint32(at + 8, flags, LITTLE);
-  view.setUint32(at + 12, PROTOCOLS[hop.protocol], LITTLE);
+  view.setUint32(at + 12, (PROTOCOLS[hop.protocol] | ((macWord(hop.mac) & LOW_HALF) << HALF)) >>> 0, LITTLE);
 };
 
 const readTail = (view: DataView, at: number): Omit<Endpoint, 'remote'> & { readonly isIpv6: boolean } => {
   const flags = view.getUint32(at + 8, LITTLE);
+  const protocol = view.getUint32(at + 12, LITTLE);
   return {
     vni: view.getUint32(at, LITTLE),
     ifindex: view.getUint32(at + 4, LITTLE),
-    protocol: protocolOf(view.getUint32(at + 12, LITTLE)),
+    protocol: protocolOf(protocol & LOW_HALF),
     setKey: (flags & FLAGS.setKey) !== 0,
     healthy: (flags & FLAGS.healthy) !== 0,
     isIpv6: (flags & FLAGS.ipv6Underlay) !== 0,
     ...(flags & FLAGS.group ? { group: flags >>> GROUP_SHIFT } : {}),
+    ...(flags & FLAGS.mac && !(flags & FLAGS.group)
+      ? { mac: macText(((flags & ~LOW_HALF) | (protocol >>> HALF)) >>> 0) }
+      : {}),
   };
 };
 

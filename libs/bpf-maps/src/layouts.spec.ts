@@ -39,13 +39,17 @@ const hop = (remote: fc.Arbitrary<string>) =>
     setKey: fc.boolean(),
     healthy: fc.boolean(),
   });
+const mac = fc.option(
+  ipv4.map((address) => innerMac(address)),
+  { nil: undefined },
+);
 const endpoint = (remote: fc.Arbitrary<string>): fc.Arbitrary<Endpoint> =>
   fc
-    .tuple(hop(remote), fc.option(fc.integer({ min: 0, max: 0xffff }), { nil: undefined }))
-    .map(([base, group]) => without({ ...base, group }) as Endpoint);
+    .tuple(hop(remote), fc.option(fc.integer({ min: 0, max: 0xffff }), { nil: undefined }), mac)
+    .map(([base, group, own]) => without({ ...base, group, mac: group === undefined ? own : undefined }) as Endpoint);
 const member: fc.Arbitrary<GroupMember> = fc
-  .tuple(hop(fc.oneof(ipv4, ipv6)), u32)
-  .map(([base, weight]) => without({ ...base, weight }) as GroupMember);
+  .tuple(hop(fc.oneof(ipv4, ipv6)), u32, mac)
+  .map(([base, weight, own]) => without({ ...base, weight, mac: own }) as GroupMember);
 
 const roundTrips = <T>(codec: Codec<T>, values: fc.Arbitrary<T>): void =>
   fc.assert(
@@ -72,6 +76,14 @@ describe('records', () => {
     };
     expect(hex(encode(endpointV4, value))).toBe('070200c0 01000000 0c000000 03000000 02000000'.replaceAll(' ', ''));
     expect(hex(encode(lpmKeyV4, '100.64.2.0/24'))).toBe('1800000064400200');
+  });
+
+  test('a MAC that does not follow from the remote address is in the upper halves of flags and protocol', () => {
+    const hop = { remote: '192.0.2.7', vni: 1, ifindex: 12, protocol: 'vxlan', setKey: true, healthy: true } as const;
+    const value: Endpoint = { ...hop, mac: '02:0a:01:02:03:ff' };
+    expect(hex(encode(endpointV4, value))).toBe('070200c0 01000000 0c000000 1300010a 02000302'.replaceAll(' ', ''));
+    expect(() => encode(endpointV4, { ...value, mac: '02:0a:01:02:03:04' })).toThrow(/must be like/);
+    expect(() => encode(endpointV4, { ...value, group: 1 })).toThrow(/beside group/);
   });
 
   test('a group stands in the upper half of the flags', () => {

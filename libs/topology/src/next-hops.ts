@@ -46,10 +46,13 @@ export const nextHopOf = (local: LocalNode, link: PeerLink, family: Family): Nex
     return device === undefined ? undefined : { device, protocol, node: peer.name };
   }
   const hop = { device: tunnelDevice(local, protocol, remoteIp!), protocol, remoteIp: remoteIp! };
-  const gatewayIp = local.dataplane === 'netlink' && protocol !== 'IPIP' ? overlayAddress(peer, family) : undefined;
-  if (gatewayIp === undefined) return { ...hop, node: peer.name };
+  if (protocol === 'IPIP') return { ...hop, node: peer.name };
+  // The receiver's device has the MAC of its own address, which is not always the one that it is called at.
   const peerIp = ownIp(peer);
-  return { ...hop, gatewayIp, ...(peerIp === undefined ? {} : { peerIp }), node: peer.name };
+  const peers = peerIp === undefined ? {} : { peerIp };
+  const gatewayIp = local.dataplane === 'netlink' ? overlayAddress(peer, family) : undefined;
+  if (gatewayIp !== undefined) return { ...hop, gatewayIp, ...peers, node: peer.name };
+  return { ...hop, ...(peerIp === remoteIp ? {} : peers), node: peer.name };
 };
 
 /** The neighbour to which plain routing sends packets of a family: IPv6 cannot go by an IPv4 neighbour. */

@@ -31,7 +31,7 @@ export interface NextHop {
   readonly remoteIp?: string;
   /** Netlink data path, devices with Ethernet headers only: the peer's overlay address, on link there. */
   readonly gatewayIp?: string;
-  /** With `gatewayIp`: the peer's own address, from which it derives the MAC of its tunnel devices. */
+  /** Devices with Ethernet headers only: the peer's own address, from which it derives their MAC. Absent: `remoteIp`. */
   readonly peerIp?: string;
   readonly node: string;
 }

@@ -23,9 +23,9 @@ describe.each(['192.0.2.0/24', '2001:db8::/64'])('a route of somebody else to %s
   });
 });
 
-test('a rule of somebody else like ours is kept and reported, and ours of the other family is made', () => {
-  const theirs = [expect.stringMatching(/^32765:\s+from all lookup 252$/)];
-  expect(report.rules).toEqual({ problems: ['ForeignRule'], during: theirs, after: theirs });
+test('a rule of somebody else like ours is kept beside ours, and when ours goes', () => {
+  const theirs = '32765:\tfrom all lookup 252';
+  expect(report.rules).toEqual({ problems: [], during: [theirs, `${theirs} proto 117`], after: [theirs] });
 });
 
 test('a permanent neighbor of somebody else is kept and reported; what the kernel learned is replaced, and what is ours changed', () => {

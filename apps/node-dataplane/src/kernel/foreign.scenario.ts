@@ -28,8 +28,9 @@ const lines = (...argv: string[]): string[] => run(...argv).split('\n').map((lin
 const reasons = (problems: readonly Problem[]): string[] => problems.map(({ reason }) => reason);
 
 run('ip', 'link', 'set', 'lo', 'up');
-run('ip', 'link', 'add', 'eth0', 'type', 'dummy');
-run('ip', 'link', 'add', 'ours', 'type', 'dummy');
+run('ip', 'link', 'add', 'eth0', 'type', 'veth', 'peer', 'name', 'wire');
+run('ip', 'link', 'add', 'ours', 'type', 'veth', 'peer', 'name', 'tunnel');
+for (const peer of ['wire', 'tunnel']) run('ip', 'link', 'set', peer, 'up');
 for (const [device, host] of [['eth0', '1'], ['ours', '2']] as const) {
   run('ip', 'addr', 'add', `10.${host}.0.30/24`, 'dev', device);
   run('ip', 'addr', 'add', `fd00:${host}::30/64`, 'dev', device, 'nodad');

@@ -1,4 +1,4 @@
-import { type Endpoint, GROUP_MEMBERS, type NextHop as NextHopRecord, type Protocol } from '@unbounded/bpf-maps';
+import { type Endpoint, GROUP_MEMBERS, innerMac, type NextHop as NextHopRecord, type Protocol } from '@unbounded/bpf-maps';
 import { type GroupPlan, type NextHop, type NodePlan, type Problem, TUNNEL_VNI } from '@unbounded/topology';
 import type { HealthGroup } from '../health/messages.ts';
 import type { GroupIndexes } from './group-indexes.ts';
@@ -22,6 +22,13 @@ const PROTOCOLS: Readonly<Record<NextHop['protocol'], Protocol>> = {
   IPIP: 'ipip',
 };
 
+/** Inside the tunnel; only receivers with the eBPF data path take any. */
+const macOf = ({ remoteIp, peerIp }: NextHop): { readonly mac?: string } => {
+  if (remoteIp === undefined || peerIp === undefined) return {};
+  const mac = innerMac(peerIp);
+  return mac === innerMac(remoteIp) ? {} : { mac };
+};
+
 /** The record of a next hop; undefined while its device is missing. */
 const recordOf = (hop: NextHop, ifindexes: ReadonlyMap<string, number>): Endpoint | undefined => {
   const ifindex = ifindexes.get(hop.device);
@@ -34,6 +41,7 @@ const recordOf = (hop: NextHop, ifindexes: ReadonlyMap<string, number>): Endpoin
     protocol: PROTOCOLS[hop.protocol],
     setKey: isTunnel,
     healthy: true,
+    ...macOf(hop),
   };
 };
 
@@ -47,7 +55,7 @@ type MapGroup = HealthGroup & { readonly members: readonly { readonly record: Ne
  * where an IPv4 record has no room for it.
  */
 const shownHop = ({ family, members }: MapGroup): Endpoint => {
-  const { remote, ...shown } = members[0]?.record ?? NO_HOP;
+  const { remote, mac: _, ...shown } = members[0]?.record ?? NO_HOP;
   const fits = remote !== undefined && (family === 6 || !remote.includes(':'));
   return fits ? { ...shown, remote } : shown;
 };

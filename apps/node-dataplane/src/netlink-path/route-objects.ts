@@ -104,7 +104,7 @@ export const ensureRules = async (net: RouteSocket, plan: NodePlan | undefined):
       await net.rules.create(rule);
     } catch (error) {
       if (!(error instanceof NetlinkError && error.code === 'EEXIST')) throw error;
-      problems.push(foreignRule(rule));
+      problems.push(foreignRule(rule)); // kernels that do not tell rules apart by their protocol
     }
   }
   for (const rule of present.filter((seen) => !wanted.some((candidate) => same(candidate, seen))))
