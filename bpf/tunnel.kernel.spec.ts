@@ -145,7 +145,14 @@ test('a receiver without a program takes packets that carry its own MAC, though 
     else await b.net.trafficControl.deleteClsact(b.tunnel);
   }
   await b.net.addresses.replace({ link: (await b.net.links.get('wire1'))!.index, address: '192.0.2.77/24' });
-  const hop = { remote: '192.0.2.77', vni: 1, ifindex: a.tunnel, protocol: 'vxlan', setKey: true, healthy: true } as const;
+  const hop = {
+    remote: '192.0.2.77',
+    vni: 1,
+    ifindex: a.tunnel,
+    protocol: 'vxlan',
+    setKey: true,
+    healthy: true,
+  } as const;
   const entries = a.object.map('unbounded_endpoints_v4', lpmKeyV4, endpointV4);
   const received = async (): Promise<number> => {
     const before = nstat(b);

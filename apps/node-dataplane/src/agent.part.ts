@@ -68,10 +68,7 @@ interface ApiVersions {
 }
 
 /** Where objects come from and reports go to: the cluster, or a folder. */
-const openWorld = (
-  config: AgentConfig,
-  { logger, metrics }: HostServices,
-): World => {
+const openWorld = (config: AgentConfig, { logger, metrics }: HostServices): World => {
   if (config.objects !== undefined) {
     const source = createFileSource(config.objects, config.nodeName, (error) =>
       logger.error({ error: error.message }, 'cannot read the objects; the last ones stand'),

@@ -341,7 +341,19 @@ const main = async (): Promise<Report> => {
   const foreignSurvives = ['vxlan0', 'cbr0', 'wg0', 'ipvlan0'].every((name) =>
     run('ip', '-br', 'link').includes(`${name} `),
   );
-  return { first, secondWrote, before, applied, unrepaired, taken, pods: seenPods, foreign, cleaned, foreignSurvives, bridgeMacs };
+  return {
+    first,
+    secondWrote,
+    before,
+    applied,
+    unrepaired,
+    taken,
+    pods: seenPods,
+    foreign,
+    cleaned,
+    foreignSurvives,
+    bridgeMacs,
+  };
 };
 
 process.stdout.write(`\n${JSON.stringify(await main())}\n`);

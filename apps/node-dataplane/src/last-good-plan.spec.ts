@@ -78,7 +78,11 @@ const API: ProtectedAddress = { address: '203.0.113.99', role: 'an address of th
 const withApiBlock = (): TopologyObjects => {
   const objects = objectsFor('VXLAN');
   const [first] = objects.sites;
-  const spec = { ...first!.spec, nodeCidrs: ['10.9.0.0/24'], podCidrAssignments: [{ cidrBlocks: ['203.0.113.99/32'] }] };
+  const spec = {
+    ...first!.spec,
+    nodeCidrs: ['10.9.0.0/24'],
+    podCidrAssignments: [{ cidrBlocks: ['203.0.113.99/32'] }],
+  };
   return { ...objects, sites: [...objects.sites, { ...first!, metadata: { name: 's9' }, spec }] };
 };
 const prefixesOf = (plan: NodePlan | undefined): string[] => (plan?.routes ?? []).map(({ prefix }) => prefix);
@@ -122,14 +126,29 @@ test('a gateway that its pool lists without a Site keeps its plan, and reports i
     ...objects,
     slices: [],
     gatewayPools: objects.gatewayPools.map((pool, index) =>
-      index > 0 ? pool : { ...pool, status: { nodes: pool.status!.nodes!.map((node) => ({ ...node, name: 'w1', podCIDRs: ['100.65.30.0/24'], siteName })) } },
+      index > 0
+        ? pool
+        : {
+            ...pool,
+            status: {
+              nodes: pool.status!.nodes!.map((node) => ({
+                ...node,
+                name: 'w1',
+                podCIDRs: ['100.65.30.0/24'],
+                siteName,
+              })),
+            },
+          },
     ) as TopologyObjects['gatewayPools'],
   });
   see(gateway(objectsFor('WireGuard'), 's1'));
   const planner = start();
   const plan = pass(planner);
   expect([plan?.role, plan?.manageCni]).toEqual(['gateway', true]);
-  for (const lost of [gateway(objectsFor('WireGuard'), undefined), { ...gateway(objectsFor('WireGuard'), 's1'), sites: [] }]) {
+  for (const lost of [
+    gateway(objectsFor('WireGuard'), undefined),
+    { ...gateway(objectsFor('WireGuard'), 's1'), sites: [] },
+  ]) {
     see(lost);
     const held = pass(planner)!;
     expect(held.problems.map(({ reason }) => reason)).toEqual(['SiteMissing']);

@@ -133,10 +133,16 @@ describe('the keeper', () => {
   });
 
   test.each([
-    ['a peer of it has a key that is none', () => writeUnit({ ...unit, peers: [{ ...unit.peers[0]!, publicKey: 'x' }] })],
+    [
+      'a peer of it has a key that is none',
+      () => writeUnit({ ...unit, peers: [{ ...unit.peers[0]!, publicKey: 'x' }] }),
+    ],
     ['its file is cut short', () => writeFileSync(unitFile(), '{"device":')],
     ['its file cannot be read', () => (rmSync(unitFile()), mkdirSync(unitFile()))],
-    ['the folder of units cannot be read', () => (rmSync(join(folder, 'units'), { recursive: true }), writeFileSync(join(folder, 'units'), ''))],
+    [
+      'the folder of units cannot be read',
+      () => (rmSync(join(folder, 'units'), { recursive: true }), writeFileSync(join(folder, 'units'), '')),
+    ],
   ])('keeps the process of a unit running, and brings it back, while %s', async (_, spoil) => {
     const keeper = makeKeeper();
     await tendUntil(keeper, isConfigured);

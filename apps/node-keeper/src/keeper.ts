@@ -71,7 +71,14 @@ export interface Keeper {
 }
 
 /** Supervises a process for each unit of a folder, and one for the relay's proxies. */
-export const createKeeper = ({ unitsFolder, pidsFolder, rejectedFile, program, relay, logger }: KeeperOptions): Keeper => {
+export const createKeeper = ({
+  unitsFolder,
+  pidsFolder,
+  rejectedFile,
+  program,
+  relay,
+  logger,
+}: KeeperOptions): Keeper => {
   const supervisor = createSupervisor(pidsFolder, logger);
   const report = createRejectionReport(rejectedFile, logger);
   /** As they were when they could be read last. */
@@ -106,8 +113,7 @@ export const createKeeper = ({ unitsFolder, pidsFolder, rejectedFile, program, r
       for (const unit of wanted.values()) await tryTo(unit.device, () => tendUnit(unit, nowMs));
       if (hasRelay) await tryTo(RELAY_PROCESS, () => supervisor.tend(RELAY_PROCESS, relayCommand(relay), nowMs));
       const isKept = (name: string): boolean => (name === RELAY_PROCESS ? hasRelay : keeps(name));
-      for (const name of supervisor.names())
-        if (!wanted.has(name) && !isKept(name)) supervisor.end(name);
+      for (const name of supervisor.names()) if (!wanted.has(name) && !isKept(name)) supervisor.end(name);
     },
     running: () => supervisor.running(),
   };

@@ -25,7 +25,12 @@ const write = (name: string, value: unknown): void =>
 test('a unit is read as the agent wrote it; other files and a missing folder are nothing', () => {
   write('wg51820.json', unit);
   write('wg51820.json.new', '{');
-  expect(readUnits(folder)).toEqual({ units: new Map([['wg51820', unit]]), refused: [], unclear: new Set(), isComplete: true });
+  expect(readUnits(folder)).toEqual({
+    units: new Map([['wg51820', unit]]),
+    refused: [],
+    unclear: new Set(),
+    isComplete: true,
+  });
   expect(readUnits(join(folder, 'missing'))).toMatchObject({ units: new Map(), refused: [], isComplete: true });
 });
 
@@ -43,7 +48,11 @@ describe('a unit is refused, with file and reason, and the others count', () => 
     ['a port that is text', { ...unit, listenPort: '51820' }, 'listenPort'],
     ['a key that is none', { ...unit, peers: [{ ...peer, publicKey: 'x' }] }, 'must be a WireGuard key in base64'],
     ['a field that nobody knows', { ...unit, postUp: 'rm -rf /' }, 'postUp'],
-    ['a key whose last digit has bits that no byte holds', { ...unit, peers: [{ ...peer, publicKey: `${KEY.slice(0, 42)}p=` }] }, 'must be a WireGuard key'],
+    [
+      'a key whose last digit has bits that no byte holds',
+      { ...unit, peers: [{ ...peer, publicKey: `${KEY.slice(0, 42)}p=` }] },
+      'must be a WireGuard key',
+    ],
     ['no JSON', '{"device":', 'JSON'],
     ['an array', [], 'expected object'],
   ];

@@ -131,11 +131,7 @@ const refusal = (call: ApiRequest, status: number, text: string): ApiError => {
 };
 
 /** Opens the request and gives an answer that is not a refusal, repeating it while the server asks us to wait. */
-const accepted = async (
-  link: Link,
-  call: ApiRequest,
-  observe: RequestObserver,
-): Promise<IncomingMessage> => {
+const accepted = async (link: Link, call: ApiRequest, observe: RequestObserver): Promise<IncomingMessage> => {
   for (let attempt = 0; ; attempt++) {
     let response: IncomingMessage;
     try {

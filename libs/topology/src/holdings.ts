@@ -74,7 +74,10 @@ const holdingOf = ({ name, publicKey, nextPublicKey, podCidrs, nodeAddresses }: 
 /** What those hold that concern a node: itself, its peers, and all gateways, by which distances are worked out. */
 export const holdingsIn = (world: World, own: Member, peers: ReadonlySet<string>): Holding[] => {
   const gateways = [...world.pools.values()].flatMap((pool) => pool.gateways);
-  return [own, ...[...gateways, ...world.workers.filter(({ name }) => peers.has(name))].filter((m) => m.name !== own.name)]
+  return [
+    own,
+    ...[...gateways, ...world.workers.filter(({ name }) => peers.has(name))].filter((m) => m.name !== own.name),
+  ]
     .map(holdingOf)
     .sort((a, b) => (a.node < b.node ? -1 : 1));
 };

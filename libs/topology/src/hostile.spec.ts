@@ -23,7 +23,10 @@ interface Values {
 
 /** Everything that any other node, site or pool has, and what nobody should state. */
 const valuesIn = ({ sites, slices, gatewayPools }: TopologyObjects): Values => {
-  const nodes = [...slices.flatMap((one) => one.nodes ?? []), ...gatewayPools.flatMap((one) => one.status?.nodes ?? [])];
+  const nodes = [
+    ...slices.flatMap((one) => one.nodes ?? []),
+    ...gatewayPools.flatMap((one) => one.status?.nodes ?? []),
+  ];
   const external = gatewayPools.flatMap((one) => (one.status?.nodes ?? []).flatMap((node) => node.externalIPs ?? []));
   const podBlocks = nodes.flatMap((node) => node.podCIDRs ?? []);
   const hosts = podBlocks.map((block) => block.replace(/0\/24$/, '7').replace(/::\/64$/, '::7'));
@@ -43,7 +46,15 @@ const valuesIn = ({ sites, slices, gatewayPools }: TopologyObjects): Values => {
       ...podBlocks,
       ...hosts.map((host) => `${host}/${host.includes(':') ? 128 : 32}`),
       ...sites.flatMap(({ spec }) => [...spec.nodeCidrs, ...spec.podCidrAssignments.flatMap((one) => one.cidrBlocks)]),
-      ...['0.0.0.0/0', '::/0', '100.65.128.0/17', '100.65.200.0/24', 'fd64:1:200::/64', '198.51.100.0/24', '127.0.0.0/8'],
+      ...[
+        '0.0.0.0/0',
+        '::/0',
+        '100.65.128.0/17',
+        '100.65.200.0/24',
+        'fd64:1:200::/64',
+        '198.51.100.0/24',
+        '127.0.0.0/8',
+      ],
     ],
   };
 };
@@ -60,7 +71,12 @@ const anyHostile = anyCluster.chain((objects) => {
     podCIDRs: few(blocks),
     tunnelProtocols: fc.constantFrom([], ['VXLAN'], ['WireGuard'], ['nonsense']),
   });
-  return fc.record({ objects: fc.constant(objects), node, site: fc.nat(4), dataplane: fc.constantFrom('ebpf', 'netlink') });
+  return fc.record({
+    objects: fc.constant(objects),
+    node,
+    site: fc.nat(4),
+    dataplane: fc.constantFrom('ebpf', 'netlink'),
+  });
 });
 
 const withNode = (objects: TopologyObjects, node: SiteNode, site: number): TopologyObjects => ({
@@ -74,9 +90,14 @@ const withNode = (objects: TopologyObjects, node: SiteNode, site: number): Topol
 const without = (plan: NodePlan, name: string): object => {
   const own = new Set(plan.holdings?.find(({ node }) => node === name)?.blocks);
   const addresses = new Set(
-    (plan.holdings?.find(({ node }) => node === name)?.addresses ?? []).map((ip) => `${ip}/${ip.includes(':') ? 128 : 32}`),
+    (plan.holdings?.find(({ node }) => node === name)?.addresses ?? []).map(
+      (ip) => `${ip}/${ip.includes(':') ? 128 : 32}`,
+    ),
   );
-  const isOthers = (prefix: string): boolean => !own.has(prefix) && !addresses.has(prefix) && ![...own].some((block) => containsPrefix(parsePrefix(block), parsePrefix(prefix)));
+  const isOthers = (prefix: string): boolean =>
+    !own.has(prefix) &&
+    !addresses.has(prefix) &&
+    ![...own].some((block) => containsPrefix(parsePrefix(block), parsePrefix(prefix)));
   const interfaces = plan.wireGuard.flatMap((wg) =>
     wg.peers.filter(({ node }) => node !== name).map((peer) => [wg.name, wg.listenPort, peer]),
   );
@@ -114,7 +135,10 @@ test('also in the first plan nothing of another node leads to it', () => {
   fc.assert(
     fc.property(anyHostile, ({ objects, node, site, dataplane }) => {
       const { plans } = networkOf(withNode(objects, node, site), dataplane as 'ebpf');
-      const nodes = [...objects.slices.flatMap((one) => one.nodes ?? []), ...objects.gatewayPools.flatMap((one) => one.status?.nodes ?? [])];
+      const nodes = [
+        ...objects.slices.flatMap((one) => one.nodes ?? []),
+        ...objects.gatewayPools.flatMap((one) => one.status?.nodes ?? []),
+      ];
       const others = nodes.flatMap((one) => [
         ...(one.podCIDRs ?? []).map(parsePrefix),
         ...(one.internalIPs ?? []).map((ip) => hostPrefix(parseAddress(ip))),
@@ -122,13 +146,20 @@ test('also in the first plan nothing of another node leads to it', () => {
       for (const [name, plan] of plans) {
         if (name === node.name) continue;
         const led = [
-          ...plan.endpoints.flatMap(({ prefix, via }) => ('nextHop' in via && via.nextHop.node === node.name ? [prefix] : [])),
-          ...plan.wireGuard.flatMap(({ peers }) => peers.flatMap((peer) => (peer.node === node.name ? peer.allowedIps : []))),
+          ...plan.endpoints.flatMap(({ prefix, via }) =>
+            'nextHop' in via && via.nextHop.node === node.name ? [prefix] : [],
+          ),
+          ...plan.wireGuard.flatMap(({ peers }) =>
+            peers.flatMap((peer) => (peer.node === node.name ? peer.allowedIps : [])),
+          ),
           ...(plan.senders ?? []).flatMap((sender) => (sender.node === node.name ? sender.sources : [])),
         ];
         for (const prefix of led)
           for (const other of others)
-            expect(containsPrefix(other, parsePrefix(prefix)) || containsPrefix(parsePrefix(prefix), other), `${name}: ${prefix}`).toBe(false);
+            expect(
+              containsPrefix(other, parsePrefix(prefix)) || containsPrefix(parsePrefix(prefix), other),
+              `${name}: ${prefix}`,
+            ).toBe(false);
       }
     }),
     { numRuns: 30 },

@@ -5,7 +5,10 @@ import { describeConflict, hostsIn } from './underlay-guard.ts';
 
 /** Where a plan's own packets go, without what it routes. */
 const endpointsOf = ({ underlayIp, wireGuard, tunnels, groups, endpoints }: NodePlan): ProtectedAddress[] => {
-  const hops = [...groups.flatMap(({ members }) => members), ...endpoints.flatMap(({ via }) => ('nextHop' in via ? [via.nextHop] : []))];
+  const hops = [
+    ...groups.flatMap(({ members }) => members),
+    ...endpoints.flatMap(({ via }) => ('nextHop' in via ? [via.nextHop] : [])),
+  ];
   const peers = wireGuard.flatMap(({ peers: all }) => all.flatMap(({ endpoint }) => endpoint ?? []));
   const remotes = [
     ...[...hops, ...tunnels].flatMap(({ remoteIp }) => remoteIp ?? []),

@@ -105,7 +105,10 @@ describe('what two nodes claim', () => {
     ['the next key of another', keyOf('next')],
   ])('a node that announces %s as its next one keeps the key that it has', (_, next) => {
     const [a, b] = [worker(1, 1), { ...worker(1, 2), wireGuardNextPublicKey: next }];
-    const objects = { ...base, slices: [slice(1, [{ ...a, wireGuardNextPublicKey: keyOf('next') }, b]), base.slices[1]!] };
+    const objects = {
+      ...base,
+      slices: [slice(1, [{ ...a, wireGuardNextPublicKey: keyOf('next') }, b]), base.slices[1]!],
+    };
     const { problems, workers } = parseWorld(objects);
     expect(new Set(reasonsOf(problems))).toEqual(new Set(['DuplicateKey']));
     expect(workers[1]).toMatchObject({ publicKey: b.wireGuardPublicKey, nextPublicKey: undefined });
@@ -189,8 +192,8 @@ describe('what two nodes claim', () => {
     const spec = { ...first!.spec, podCidrAssignments: [{ assignmentEnabled: false, cidrBlocks: ['100.65.0.0/16'] }] };
     const blocksWith = (block: string): string[] => {
       const slices = [slice(1, [worker(1, 1), { ...worker(1, 2), podCIDRs: [block] }]), base.slices[1]!];
-      return planIn({ ...base, sites: [{ ...first!, spec }, second!], slices }, 's1-w1').endpoints.flatMap(({ prefix, via }) =>
-        'nextHop' in via && via.nextHop.node === 's1-w2' ? [prefix] : [],
+      return planIn({ ...base, sites: [{ ...first!, spec }, second!], slices }, 's1-w1').endpoints.flatMap(
+        ({ prefix, via }) => ('nextHop' in via && via.nextHop.node === 's1-w2' ? [prefix] : []),
       );
     };
     expect(blocksWith('172.20.2.0/24')).toContain('172.20.2.0/24');

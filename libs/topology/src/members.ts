@@ -119,13 +119,11 @@ const uniqueBlocks = (members: readonly Member[], { sites, holders }: MemberCont
 /** Which of its addresses a node itself may be reached at through the overlay. */
 const uniqueAddresses = (members: readonly Member[], { holders }: MemberContext, problems: Problem[]): Member[] => {
   const claims = members.flatMap((member) =>
-    member.internalIps.map(
-      (text): BlockClaim => ({
-        member,
-        prefix: hostPrefix(parseAddress(text)),
-        rank: rankOf(holders.holdsAddress(member.name, text), true, member),
-      }),
-    ),
+    member.internalIps.map((text): BlockClaim => ({
+      member,
+      prefix: hostPrefix(parseAddress(text)),
+      rank: rankOf(holders.holdsAddress(member.name, text), true, member),
+    })),
   );
   const settled = bySettled(settleBlocks(claims, problems));
   return members.map((member) => {
@@ -134,7 +132,6 @@ const uniqueAddresses = (members: readonly Member[], { holders }: MemberContext,
     return { ...member, nodeAddresses: member.internalIps.filter(isOwn) };
   });
 };
-
 
 /** The ports above belong to links with keys of other generations. */
 const isGatewayPort = (port: number | undefined): boolean =>

@@ -100,7 +100,11 @@ export const parseWorld = (objects: TopologyObjects, held: readonly Holding[] = 
   const sitesByName = new Map(sites.map((one) => [one.name, one]));
   const holders = createHolders(held);
   const routed = objects.gatewayPools.flatMap(({ spec }) => spec.routedCidrs ?? []);
-  const confinement = createConfinement(sitesByName, routed.flatMap((text) => tryParsePrefix(text) ?? []), holders);
+  const confinement = createConfinement(
+    sitesByName,
+    routed.flatMap((text) => tryParsePrefix(text) ?? []),
+    holders,
+  );
   const context = { sites: sitesByName, confinement, holders };
   const { gateways, workers } = parseMembers(byName(objects.gatewayPools), byName(objects.slices), context, read);
   const pools = byName(objects.gatewayPools).map((pool) =>

@@ -148,10 +148,10 @@ describe('sites where no gateway can be called from outside', () => {
 
   test('do not route a block into the overlay that holds the relay’s address', () => {
     const [first, second] = hidden.gatewayPools;
-    const everything = { ...second!, spec: { ...second!.spec, routedCidrs: ['0.0.0.0/0'] } };
+    const wide = { ...second!, spec: { ...second!.spec, routedCidrs: ['203.0.112.0/20'] } };
     const relayAt = (endpoint: string): RelaySpec => ({ provider: 'external', external: { endpoint } });
     const problemsWith = (endpoint: string) =>
-      planIn(withMesh({ ...hidden, gatewayPools: [first!, everything] }, relayAt(endpoint)), 's1-g1').problems.map(
+      planIn(withMesh({ ...hidden, gatewayPools: [first!, wide] }, relayAt(endpoint)), 's1-g1').problems.map(
         ({ reason }) => reason,
       );
     expect(problemsWith('203.0.113.9:3478')).toEqual(['RouteOverlapsUnderlay']);

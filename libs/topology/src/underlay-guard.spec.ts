@@ -134,28 +134,44 @@ test('no plan routes an address that is to be protected, whatever the blocks are
     ...['100.65.30.9', '100.66.200.1', '10.1.0.30', '10.2.0.1', '192.168.0.7', '192.168.1.1', '203.0.113.101'],
     ...['fd64:1:30::9', 'fd64:2:99::1', 'fd00:1::30', 'fd00:2::1', '2001:db8::101', '8.8.8.8'],
   );
-  const blocks = fc.constantFrom('0.0.0.0/0', '10.0.0.0/8', '192.168.0.0/16', '203.0.113.0/24', '2001:db8::/32', '::/0', '100.64.0.0/10');
+  const blocks = fc.constantFrom(
+    '0.0.0.0/0',
+    '10.0.0.0/8',
+    '192.168.0.0/16',
+    '203.0.113.0/24',
+    '2001:db8::/32',
+    '::/0',
+    '100.64.0.0/10',
+  );
   fc.assert(
-    fc.property(anyCluster, fc.array(anyAddress, { minLength: 1 }), fc.array(blocks), fc.boolean(), (objects, chosen, wide, isNetlink) => {
-      const wider: TopologyObjects = {
-        ...objects,
-        gatewayPools: objects.gatewayPools.map((one) => ({
-          ...one,
-          spec: { ...one.spec, routedCidrs: [...(one.spec.routedCidrs ?? []), ...wide] },
-        })),
-      };
-      const dataplane = isNetlink ? 'netlink' : 'ebpf';
-      const world = parseWorld(wider);
-      const members = [...world.workers, ...[...world.pools.values()].flatMap((one) => one.gateways)];
-      for (const member of members) {
-        const { name } = member;
-        const protectedAddresses = chosen.map((address) => ({ ...API, address }));
-        const plan = planNode(world, { member, underlayMtuBytes: 1500, dataplane, protectedAddresses });
-        const endpoints = [...plan.tunnels, ...plan.groups.flatMap((group) => group.members)].flatMap((hop) => hop.remoteIp ?? []);
-        for (const address of [...chosen, ...endpoints, ...member.internalIps])
-          expect(ways(plan, address), `${name}: ${address}`).toEqual([]);
-      }
-    }),
+    fc.property(
+      anyCluster,
+      fc.array(anyAddress, { minLength: 1 }),
+      fc.array(blocks),
+      fc.boolean(),
+      (objects, chosen, wide, isNetlink) => {
+        const wider: TopologyObjects = {
+          ...objects,
+          gatewayPools: objects.gatewayPools.map((one) => ({
+            ...one,
+            spec: { ...one.spec, routedCidrs: [...(one.spec.routedCidrs ?? []), ...wide] },
+          })),
+        };
+        const dataplane = isNetlink ? 'netlink' : 'ebpf';
+        const world = parseWorld(wider);
+        const members = [...world.workers, ...[...world.pools.values()].flatMap((one) => one.gateways)];
+        for (const member of members) {
+          const { name } = member;
+          const protectedAddresses = chosen.map((address) => ({ ...API, address }));
+          const plan = planNode(world, { member, underlayMtuBytes: 1500, dataplane, protectedAddresses });
+          const endpoints = [...plan.tunnels, ...plan.groups.flatMap((group) => group.members)].flatMap(
+            (hop) => hop.remoteIp ?? [],
+          );
+          for (const address of [...chosen, ...endpoints, ...member.internalIps])
+            expect(ways(plan, address), `${name}: ${address}`).toEqual([]);
+        }
+      },
+    ),
     { numRuns: 40 },
   );
 });

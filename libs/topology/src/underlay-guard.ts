@@ -61,8 +61,8 @@ const relayAddresses = ({ relay }: World, links: readonly PeerLink[]): Protected
   return isAddress ? [{ address: host, role: 'the address of the relay' }] : [];
 };
 
-const PRIVATE = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10', 'fc00::/7'].map(
-  (text) => tryParsePrefix(text)!,
+const PRIVATE = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10', 'fc00::/7'].map((text) =>
+  tryParsePrefix(text)!,
 );
 const isPublic = (address: string): boolean => {
   const host = hostPrefix(parseAddress(address));

@@ -180,11 +180,7 @@ const waysTo = (world: World, from: Departure, target: Target): Candidate[] =>
   });
 
 /** Every block behind gateways with the ways there; of two sites with the same block the nearer gets it. */
-export const planWays = (
-  world: World,
-  local: LocalNode,
-  links: readonly PeerLink[],
-): WayTo[] => {
+export const planWays = (world: World, local: LocalNode, links: readonly PeerLink[]): WayTo[] => {
   const targets = [...siteTargets(world, local), ...routedTargets(world, local)];
   const from = departureOf(world, local, links);
   const best = new Map<string, Candidate>();

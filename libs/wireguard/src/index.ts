@@ -14,6 +14,7 @@ export { afterChange, planDevice } from './device.diff.ts';
 export { diffDevice } from './diff.ts';
 export { formatEndpoint, parseEndpoint } from './endpoint.codec.ts';
 export { generatePrivateKey, publicKeyOf } from './key.ts';
+export { encodeChange } from './generic.codec.ts';
 export { isKey } from './key.codec.ts';
 export { peerFault } from './peer-fault.ts';
 export { openKernelDevice } from './kernel-device.ts';

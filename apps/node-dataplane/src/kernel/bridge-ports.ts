@@ -9,8 +9,7 @@ import type { PodAttachment } from '../cni/pods.ts';
  */
 
 /** As the CNI configuration asks for: a pod may reach itself by a Service's address. */
-const setHairpin = (veth: string): void =>
-  writeFileSync(`/sys/class/net/${veth}/brport/hairpin_mode`, '1');
+const setHairpin = (veth: string): void => writeFileSync(`/sys/class/net/${veth}/brport/hairpin_mode`, '1');
 
 /** Why the pod's end is not at the bridge afterwards; undefined: it is. */
 const attach = async (net: RouteSocket, bridge: Link, veth: Link | undefined): Promise<string | undefined> => {

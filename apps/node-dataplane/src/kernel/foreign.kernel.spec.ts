@@ -13,7 +13,11 @@ describe.each(['192.0.2.0/24', '2001:db8::/64'])('a route of somebody else to %s
   test.each(['254', '254 7', '252', '252 7'])('is kept and reported (table and metric %s)', (place) => {
     const { problems, during, removed, freed } = report.routes[`${dst} ${place}`]!;
     const theirs = [expect.stringMatching(/^\S+ via \S+ dev eth0 .*proto static/)];
-    expect({ problems, during, removed }).toMatchObject({ problems: ['ForeignRoute'], during: theirs, removed: theirs });
+    expect({ problems, during, removed }).toMatchObject({
+      problems: ['ForeignRoute'],
+      during: theirs,
+      removed: theirs,
+    });
     expect(during).toHaveLength(1);
     expect(removed).toHaveLength(1);
     expect(freed).toEqual([

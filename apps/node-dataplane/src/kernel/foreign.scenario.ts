@@ -10,8 +10,17 @@ import { ensureRoutes, removeAllRoutes } from './routes.ts';
 export interface Report {
   /** By table, family and metric: problems while the other's route is there, and the routes to the destination at each step. */
   readonly routes: Readonly<Record<string, RouteSeen>>;
-  readonly rules: { readonly problems: readonly string[]; readonly during: readonly string[]; readonly after: readonly string[] };
-  readonly neighbours: { readonly problems: readonly string[]; readonly foreign: string; readonly learned: string; readonly own: string };
+  readonly rules: {
+    readonly problems: readonly string[];
+    readonly during: readonly string[];
+    readonly after: readonly string[];
+  };
+  readonly neighbours: {
+    readonly problems: readonly string[];
+    readonly foreign: string;
+    readonly learned: string;
+    readonly own: string;
+  };
 }
 
 interface RouteSeen {
@@ -24,14 +33,21 @@ interface RouteSeen {
 }
 
 const run = (...argv: string[]): string => execFileSync(argv[0]!, argv.slice(1), { encoding: 'utf8' });
-const lines = (...argv: string[]): string[] => run(...argv).split('\n').map((line) => line.trim()).filter(Boolean);
+const lines = (...argv: string[]): string[] =>
+  run(...argv)
+    .split('\n')
+    .map((line) => line.trim())
+    .filter(Boolean);
 const reasons = (problems: readonly Problem[]): string[] => problems.map(({ reason }) => reason);
 
 run('ip', 'link', 'set', 'lo', 'up');
 run('ip', 'link', 'add', 'eth0', 'type', 'veth', 'peer', 'name', 'wire');
 run('ip', 'link', 'add', 'ours', 'type', 'veth', 'peer', 'name', 'tunnel');
 for (const peer of ['wire', 'tunnel']) run('ip', 'link', 'set', peer, 'up');
-for (const [device, host] of [['eth0', '1'], ['ours', '2']] as const) {
+for (const [device, host] of [
+  ['eth0', '1'],
+  ['ours', '2'],
+] as const) {
   run('ip', 'addr', 'add', `10.${host}.0.30/24`, 'dev', device);
   run('ip', 'addr', 'add', `fd00:${host}::30/64`, 'dev', device, 'nodad');
   run('ip', 'link', 'set', device, 'up');
@@ -80,7 +96,13 @@ const tryRules = async (): Promise<Report['rules']> => {
 };
 
 const tryNeighbours = async (): Promise<Report['neighbours']> => {
-  const neighbour = (address: string) => ({ family: 4 as const, link, address, mac: '02:0a:02:00:09:ff', state: 'permanent' as const });
+  const neighbour = (address: string) => ({
+    family: 4 as const,
+    link,
+    address,
+    mac: '02:0a:02:00:09:ff',
+    state: 'permanent' as const,
+  });
   const show = (address: string): string => run('ip', 'neigh', 'show', address, 'dev', 'ours').trim();
   run('ip', 'neigh', 'add', '10.2.0.8', 'lladdr', '02:00:00:00:00:01', 'dev', 'ours', 'nud', 'permanent');
   run('ip', 'neigh', 'add', '10.2.0.7', 'lladdr', '02:00:00:00:00:02', 'dev', 'ours', 'nud', 'stale');

@@ -1,4 +1,10 @@
-import { type Endpoint, GROUP_MEMBERS, innerMac, type NextHop as NextHopRecord, type Protocol } from '@unbounded/bpf-maps';
+import {
+  type Endpoint,
+  GROUP_MEMBERS,
+  innerMac,
+  type NextHop as NextHopRecord,
+  type Protocol,
+} from '@unbounded/bpf-maps';
 import { type GroupPlan, type NextHop, type NodePlan, type Problem, TUNNEL_VNI } from '@unbounded/topology';
 import type { HealthGroup } from '../health/messages.ts';
 import type { GroupIndexes } from './group-indexes.ts';

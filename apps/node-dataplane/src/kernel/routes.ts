@@ -57,14 +57,18 @@ export const ensureRoutes = async (net: RouteSocket, wanted: readonly RouteSpec[
   const own = new Set(observed.map(destinationOf));
   const blocked = diff.replace.filter((route) => others.has(destinationOf(route)));
   const free = diff.replace.filter((route) => !others.has(destinationOf(route)));
-  const changes = free.map((value) => ({ op: own.has(destinationOf(value)) ? ('replace' as const) : ('create' as const), value }));
+  const changes = free.map((value) => ({
+    op: own.has(destinationOf(value)) ? ('replace' as const) : ('create' as const),
+    value,
+  }));
   const results = await net.routes.apply(changes);
   const foreign = blocked.map((route) => foreignProblem(route, others.get(destinationOf(route))));
   const problems: Problem[] = [];
   for (const [index, result] of results.entries()) {
     if (result.ok) continue;
     const route = free[index]!;
-    if (result.error.code === 'EEXIST') foreign.push(foreignProblem(route, undefined)); // made since we looked
+    if (result.error.code === 'EEXIST')
+      foreign.push(foreignProblem(route, undefined)); // made since we looked
     else problems.push({ reason: 'RouteFailed', message: `route ${route.dst}: ${result.error.message}` });
   }
   // Of ours beside another's: ours would have to change, and only theirs is left.

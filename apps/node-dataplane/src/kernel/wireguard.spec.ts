@@ -1,6 +1,5 @@
-import { parseWorld, planNode, findMember } from '@unbounded/topology';
-import { diffDevice, generatePrivateKey } from '@unbounded/wireguard';
-import { encodeChange } from '../../../../libs/wireguard/src/generic.codec.ts';
+import { findMember, parseWorld, planNode } from '@unbounded/topology';
+import { diffDevice, encodeChange, generatePrivateKey } from '@unbounded/wireguard';
 import { expect, test } from 'vitest';
 import { objectsFor, planFor } from '../testdata.ts';
 import { usablePeers } from './wireguard.ts';

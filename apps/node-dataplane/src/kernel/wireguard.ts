@@ -108,10 +108,7 @@ interface Wanted {
   readonly peers: readonly PeerSpec[];
 }
 
-const applyOne = async (
-  { plan, link, key, peers }: Wanted,
-  { unitsFolder }: WireGuardWork,
-): Promise<DeviceState> => {
+const applyOne = async ({ plan, link, key, peers }: Wanted, { unitsFolder }: WireGuardWork): Promise<DeviceState> => {
   const unit = { device: plan.name, privateKeyFile: key.file, listenPort: plan.listenPort };
   await using device = openDevice(link);
   const state = await device.get();

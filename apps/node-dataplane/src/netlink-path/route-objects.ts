@@ -74,7 +74,13 @@ export const ensureNeighbours = async (net: RouteSocket, wanted: readonly Neighb
     return seen ? [foreignNeighbour(entry, seen)] : [];
   });
   // The kernel may have begun to resolve an address since we looked: the next pass replaces that entry.
-  return [...foreign, ...failures('neighbor', results.filter((result) => result.ok || result.error.code !== 'EEXIST'))];
+  return [
+    ...foreign,
+    ...failures(
+      'neighbor',
+      results.filter((result) => result.ok || result.error.code !== 'EEXIST'),
+    ),
+  ];
 };
 
 const rulesOf = (plan: NodePlan | undefined): RuleSpec[] =>
