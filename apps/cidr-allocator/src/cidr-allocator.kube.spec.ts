@@ -5,6 +5,8 @@ import {
   type ApiServer,
   type AppProcess,
   createNode,
+  installAccessRules,
+  kubeconfigOf,
   resetCluster,
   siteObject,
   startApiServer,
@@ -16,12 +18,17 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { findConflicts } from './block-conflicts.plan.ts';
 
 let api: ApiServer;
+/** With the program's own rights, and no other. */
+let kubeconfig: string;
 let nodes: ResourceClient<Node>;
 let sites: ResourceClient<Site>;
 const apps: AppProcess[] = [];
 
 beforeAll(async () => {
   api = await startApiServer();
+  await resetCluster(api.cluster);
+  await installAccessRules(api);
+  kubeconfig = await kubeconfigOf(api, 'cidr-allocator');
   nodes = coreClients(api.cluster).nodes;
   sites = clientOf(api.cluster, siteKind);
 });
@@ -32,7 +39,7 @@ afterEach(async () => {
 afterAll(() => api?.stop());
 
 const start = (...args: string[]): AppProcess => {
-  const app = startApp('cidr-allocator', ['--kubeconfig', api.kubeconfig, ...args]);
+  const app = startApp('cidr-allocator', ['--kubeconfig', kubeconfig, ...args]);
   apps.push(app);
   return app;
 };

@@ -15,6 +15,8 @@ import {
   type ApiServer,
   type AppProcess,
   createNode,
+  installAccessRules,
+  kubeconfigOf,
   type NodeInit,
   poolObject,
   publicKeyFor,
@@ -28,9 +30,14 @@ import { startDnsServer } from './dns-server.testdata.ts';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 
 let api: ApiServer;
+/** With the program's own rights, and no other. */
+let kubeconfig: string;
 const apps: AppProcess[] = [];
 beforeAll(async () => {
   api = await startApiServer();
+  await resetCluster(api.cluster);
+  await installAccessRules(api);
+  kubeconfig = await kubeconfigOf(api, 'gateway-health');
 });
 beforeEach(() => resetCluster(api.cluster));
 afterEach(async () => {
@@ -39,7 +46,7 @@ afterEach(async () => {
 afterAll(() => api?.stop());
 
 const start = (...args: string[]): AppProcess => {
-  const app = startApp('gateway-health', ['--kubeconfig', api.kubeconfig, ...args]);
+  const app = startApp('gateway-health', ['--kubeconfig', kubeconfig, ...args]);
   apps.push(app);
   return app;
 };

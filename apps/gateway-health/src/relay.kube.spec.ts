@@ -3,13 +3,10 @@ import {
   clientOf,
   coreClients,
   deployments,
-  isForbidden,
   isNotFound,
   type KubeObject,
   networkPolicies,
-  openCluster,
   podDisruptionBudgets,
-  type ResourceClient,
   secrets,
   services,
 } from '@unbounded/kube';
@@ -18,15 +15,15 @@ import {
   type ApiServer,
   type AppProcess,
   createNode,
+  installAccessRules,
+  kubeconfigOf,
   resetCluster,
   startApiServer,
   startApp,
   until,
 } from '@unbounded/testing';
-import { accessRules, NAMESPACE, yamlOf } from '@unbounded/testing/chart';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-
-import { planDeployment } from './relay.plan.ts';
+import { NAMESPACE } from '@unbounded/testing/chart';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 
 /** Against the real API server, with the rights and the admission policies of the chart. */
 
@@ -45,8 +42,8 @@ const meshes = () => clientOf(api.cluster, meshKind);
 beforeAll(async () => {
   api = await startApiServer();
   await resetCluster(api.cluster);
-  api.apply(yamlOf(accessRules()));
-  kubeconfig = api.kubeconfigFor(await api.serviceAccountToken(NAMESPACE, 'gateway-health'));
+  await installAccessRules(api, { global: { image: { repository: 'registry.example.com/unbounded', tag: '1' } } });
+  kubeconfig = await kubeconfigOf(api, 'gateway-health');
 });
 beforeEach(async () => {
   await resetCluster(api.cluster);
@@ -205,56 +202,4 @@ test('without an image nothing is made, and a Mesh of another name does not coun
   await until('told', says('False NoImage'));
   await until('told', async () => (await verdict('other'))?.includes('only the Mesh named "default" counts'));
   expect((await clients().deployments.listAll(at)).length).toBe(0);
-});
-
-describe('gateway-health may not use its rights for anything else', () => {
-  test.each([
-    ['a NetworkPolicy', 'networking.k8s.io/v1', 'NetworkPolicy', { podSelector: {}, policyTypes: ['Ingress'] }],
-    ['a PodDisruptionBudget', 'policy/v1', 'PodDisruptionBudget', { maxUnavailable: 0, selector: {} }],
-  ])('%s over pods of others', async (_, apiVersion, kind, spec) => {
-    const cluster = openCluster({ kubeconfig });
-    const client: ResourceClient<KubeObject> = cluster.client<KubeObject>(
-      kind === 'NetworkPolicy' ? networkPolicies : podDisruptionBudgets,
-    );
-    const object = { apiVersion, kind, metadata: { name: 'relay', ...at }, spec };
-    const apply = () => client.apply(object, { ...at, fieldManager: 'test', force: true });
-    await until('the policy is in force', () => apply().then(() => false, isForbidden));
-    await expect(apply()).rejects.toThrow('may guard no pods but those of the relay');
-    cluster.close();
-  });
-
-  const deploymentWith = (pod: object, name = 'relay') => {
-    const mesh = {
-      apiVersion: 'net.unbounded-cloud.io/v1alpha1',
-      kind: 'Mesh',
-      metadata: { name: 'default' },
-    } as const;
-    const image = { image: 'registry/unbounded:1', pullPolicy: 'Always', pullSecrets: [] };
-    const place = { mesh: { ...mesh, spec: { relay: managed() } }, namespace: NAMESPACE, publicNodes: [] };
-    const { spec, ...rest } = planDeployment(place, image);
-    const template = { ...spec.template, spec: { ...spec.template.spec, ...pod } };
-    return { ...rest, metadata: { name, ...at, labels: rest.metadata.labels }, spec: { ...spec, template } };
-  };
-  const [container] = deploymentWith({}).spec.template.spec.containers;
-
-  test.each<[string, object, string?]>([
-    ['another Deployment', {}, 'other'],
-    ['a service account', { serviceAccountName: 'node-dataplane' }],
-    ['a token', { automountServiceAccountToken: true }],
-    ['the network of the host', { hostNetwork: true }],
-    ['a folder of the host', { volumes: [{ name: 'links', hostPath: { path: '/' } }] }],
-    ['another Secret', { volumes: [{ name: 'links', secret: { secretName: 'other' } }] }],
-    ['root', { securityContext: { runAsUser: 0 } }],
-    ['a capability', { containers: [{ ...container, securityContext: { capabilities: { add: ['NET_ADMIN'] } } }] }],
-  ])('%s', async (_, pod, name) => {
-    const cluster = openCluster({ kubeconfig });
-    const apply = (object: KubeObject) =>
-      cluster.client(deployments).apply(object, { ...at, fieldManager: 'test', force: true });
-    await until('the policy is in force', () =>
-      apply(deploymentWith({ hostPID: true })).then(() => false, isForbidden),
-    );
-    await expect(apply(deploymentWith(pod, name))).rejects.toSatisfy(isForbidden);
-    await apply(deploymentWith({}));
-    cluster.close();
-  });
 });

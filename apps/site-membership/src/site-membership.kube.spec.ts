@@ -12,6 +12,8 @@ import {
   type ApiServer,
   type AppProcess,
   createNode,
+  installAccessRules,
+  kubeconfigOf,
   poolObject,
   publicKeyFor,
   resetCluster,
@@ -23,9 +25,14 @@ import {
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 
 let api: ApiServer;
+/** With the program's own rights, and no other. */
+let kubeconfig: string;
 const apps: AppProcess[] = [];
 beforeAll(async () => {
   api = await startApiServer();
+  await resetCluster(api.cluster);
+  await installAccessRules(api);
+  kubeconfig = await kubeconfigOf(api, 'site-membership');
 });
 beforeEach(() => resetCluster(api.cluster));
 afterEach(async () => {
@@ -34,7 +41,7 @@ afterEach(async () => {
 afterAll(() => api?.stop());
 
 const start = (): AppProcess => {
-  const app = startApp('site-membership', ['--kubeconfig', api.kubeconfig]);
+  const app = startApp('site-membership', ['--kubeconfig', kubeconfig]);
   apps.push(app);
   return app;
 };

@@ -24,8 +24,21 @@ annotations:
 {{- end }}
 {{- end }}
 
+{{/*
+An image by name, and by tag or digest: those of the program where it has its own, else those of all programs. Called with
+(list scope VALUES), VALUES being the program's repository, tag and digest.
+*/}}
+{{- define "unbounded.reference" -}}
+{{- $scope := index . 0 -}}
+{{- $own := index . 1 | default dict -}}
+{{- $all := $scope.Values.global.image -}}
+{{- $version := ternary $own $all (or (not (empty $own.tag)) (not (empty $own.digest))) -}}
+{{- $tag := $version.tag | default (ternary "" $scope.Chart.AppVersion (not (empty $version.digest))) -}}
+{{- $own.repository | default $all.repository }}{{ with $tag }}:{{ . }}{{ end }}{{ with $version.digest }}@{{ . }}{{ end }}
+{{- end }}
+
 {{- define "unbounded.image" -}}
-image: {{ printf "%s:%s" .Values.global.image.repository (.Values.global.image.tag | default .Chart.AppVersion) | quote }}
+image: {{ include "unbounded.reference" (list . .Values.image) | quote }}
 imagePullPolicy: {{ .Values.global.image.pullPolicy }}
 {{- end }}
 

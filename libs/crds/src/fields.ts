@@ -28,7 +28,8 @@ const cidrRules: readonly CelRule[] = [
     messageExpression: `'"' + self + '" is not a CIDR: write address/length like 192.0.2.0/24 or 2001:db8::/32'`,
   },
   {
-    rule: '!isCIDR(self) || cidr(self) == cidr(self).masked()',
+    // The address alone as a block, and whether it holds the block's first. Kubernetes 1.31 takes comparing with == for unbounded.
+    rule: `!isCIDR(self) || cidr(self.substring(0, self.indexOf('/')) + (cidr(self).ip().family() == 4 ? '/32' : '/128')).containsIP(cidr(self).masked().ip())`,
     message: 'must have no host bits set',
     messageExpression: `'"' + self + '" has host bits set: all bits behind the prefix length must be zero, as in 10.1.0.0/16'`,
   },

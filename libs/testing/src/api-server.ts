@@ -43,6 +43,9 @@ const kubernetesBinary = (): string => {
   return asset([join(assets, 'bin/kubernetes')], 'the kubernetes binary is not built');
 };
 
+/** UNBOUNDED_KUBE_APISERVER is the API server of another version: see kubernetes-versions.matrix.spec.ts. */
+const apiServerBinary = (): string => process.env['UNBOUNDED_KUBE_APISERVER'] ?? kubernetesBinary();
+
 const etcdBinary = (): string => asset(['/usr/bin/etcd', '/usr/local/bin/etcd'], 'etcd is not installed');
 
 const freePorts = async (count: number): Promise<number[]> => {
@@ -112,6 +115,7 @@ const apiServerFlags = (directory: string, etcdPort: number, port: number): stri
   '--advertise-address=127.0.0.1',
   `--secure-port=${port}`,
   '--endpoint-reconciler-type=none',
+  '--allow-privileged=true', // as clusters have it: what keeps pods from it is the chart's
   '--service-cluster-ip-range=10.96.0.0/16',
   '--authorization-mode=Node,RBAC',
   '--enable-admission-plugins=NodeRestriction',
@@ -152,12 +156,18 @@ const requestToken = async (cluster: Cluster, namespace: string, name: string, b
   return (answer as { status: { token: string } }).status.token;
 };
 
+export interface ApiServerOptions {
+  /** More flags of kube-apiserver. */
+  readonly flags?: readonly string[];
+}
+
 /** Takes about 4 s. Call it once for a test file, in `beforeAll`, and `stop()` in `afterAll`. */
-export const startApiServer = async (): Promise<ApiServer> => {
+export const startApiServer = async ({ flags = [] }: ApiServerOptions = {}): Promise<ApiServer> => {
   const directory = mkdtempSync(join(tmpdir(), 'unbounded-api-'));
   const [etcdPort = 0, peerPort = 0, port = 0] = await freePorts(3);
   const log = join(directory, 'log');
-  for (const name of ['kube-apiserver', 'kubectl']) symlinkSync(kubernetesBinary(), join(directory, name));
+  symlinkSync(apiServerBinary(), join(directory, 'kube-apiserver'));
+  symlinkSync(kubernetesBinary(), join(directory, 'kubectl'));
   writePki(directory);
   const etcdUrls = (flag: string, at: number) => [`--listen-${flag}-urls=http://127.0.0.1:${at}`];
   const etcd = spawnOwned(
@@ -179,7 +189,11 @@ export const startApiServer = async (): Promise<ApiServer> => {
   const cluster = openCluster({ kubeconfig });
   let server: ChildProcess | undefined;
   const start = async (): Promise<void> => {
-    server = spawnOwned(join(directory, 'kube-apiserver'), apiServerFlags(directory, etcdPort, port), log);
+    server = spawnOwned(
+      join(directory, 'kube-apiserver'),
+      [...apiServerFlags(directory, etcdPort, port), ...flags],
+      log,
+    );
     await untilReady(cluster, server, log);
   };
   const stop = async (): Promise<void> => {

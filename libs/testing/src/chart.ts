@@ -45,13 +45,14 @@ export const renderChart = ({ values = {}, namespace = NAMESPACE }: RenderOption
     .filter((object) => object !== null);
 };
 
-const WORKLOADS = new Set(['Deployment', 'DaemonSet', 'PodDisruptionBudget']);
+const WORKLOADS = new Set(['Deployment', 'DaemonSet', 'PodDisruptionBudget', 'ResourceQuota']);
 
 export const isWorkload = ({ kind }: Manifest): boolean => WORKLOADS.has(kind);
 export const isKind = ({ kind }: Manifest): boolean => kind === 'CustomResourceDefinition';
 
 /** Accounts, roles and admission policies: for programs that run as processes instead of pods. */
-export const accessRules = (): Manifest[] => renderChart().filter((object) => !isWorkload(object) && !isKind(object));
+export const accessRules = (values: object = {}): Manifest[] =>
+  renderChart({ values }).filter((object) => !isWorkload(object) && !isKind(object));
 
 /** For `kubectl apply -f`. */
 export const yamlOf = (objects: readonly object[]): string => objects.map((object) => stringify(object)).join('---\n');

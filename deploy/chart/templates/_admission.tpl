@@ -1,0 +1,174 @@
+{{/*
+What admission policies have in common. A policy says which fields of an object an account may write, where RBAC can only say
+which objects. It is bound to the user names of our own accounts, so nobody else's requests are affected, and fails closed.
+*/}}
+
+{{/* Whose requests a policy is about. */}}
+{{- define "unbounded.fromAccount" -}}
+matchConditions:
+  - name: from-{{ .Chart.Name }}
+    expression: request.userInfo.username == 'system:serviceaccount:{{ .Release.Namespace }}:{{ .Chart.Name }}'
+{{- end }}
+
+{{/* Called with the policy's name. */}}
+{{- define "unbounded.bind" -}}
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata:
+  name: {{ . }}
+spec:
+  policyName: {{ . }}
+  validationActions: [Deny]
+{{- end }}
+
+{{/* CEL: an update leaves labels, annotations and owners as they were. */}}
+{{- define "unbounded.cel.sameMarks" -}}
+object.metadata.?labels.orValue({}) == oldObject.metadata.?labels.orValue({})
+&& object.metadata.?annotations.orValue({}) == oldObject.metadata.?annotations.orValue({})
+&& object.metadata.?ownerReferences.orValue([]) == oldObject.metadata.?ownerReferences.orValue([])
+{{- end }}
+
+{{/* A controller that protects objects of a kind changes one finalizer of them. Called with (list scope PLURAL KIND). */}}
+{{- define "unbounded.protectorPolicy" -}}
+{{- $scope := index . 0 -}}
+{{- $name := printf "unbounded-%s-%s" $scope.Chart.Name (index . 1) -}}
+{{- $message := printf "%s may change only the finalizer net.unbounded-cloud.io/protection of a %s" $scope.Chart.Name (index . 2) -}}
+# {{ $scope.Chart.Name }} protects a {{ index . 2 }} by its finalizer; what the object says is for people alone.
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata:
+  name: {{ $name }}
+spec:
+  failurePolicy: Fail
+  matchConstraints:
+    resourceRules:
+      - apiGroups: ['net.unbounded-cloud.io']
+        apiVersions: ['*']
+        resources: [{{ index . 1 }}]
+        operations: [CREATE, UPDATE]
+  {{- include "unbounded.fromAccount" $scope | nindent 2 }}
+  validations:
+    - expression: request.operation == 'UPDATE' && object.?spec == oldObject.?spec
+      message: '{{ $message }}, not its spec'
+      reason: Forbidden
+    - expression: >-
+        request.operation == 'UPDATE' && {{ include "unbounded.cel.sameMarks" $scope | nindent 8 }}
+      message: '{{ $message }}, not its labels, annotations or owners'
+      reason: Forbidden
+    - expression: >-
+        request.operation == 'UPDATE'
+        && object.metadata.?finalizers.orValue([]).filter(f, f != 'net.unbounded-cloud.io/protection')
+        == oldObject.metadata.?finalizers.orValue([]).filter(f, f != 'net.unbounded-cloud.io/protection')
+      message: '{{ $message }}, no other'
+      reason: Forbidden
+---
+{{ include "unbounded.bind" $name }}
+{{- end }}
+
+{{/* RBAC cannot restrict a create by name: without this an account could take the Leases of others. */}}
+{{- define "unbounded.leasePolicy" -}}
+{{- $name := printf "unbounded-%s-lease" .Chart.Name -}}
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata:
+  name: {{ $name }}
+spec:
+  failurePolicy: Fail
+  matchConstraints:
+    resourceRules:
+      - apiGroups: [coordination.k8s.io]
+        apiVersions: ['*']
+        resources: [leases]
+        operations: [CREATE, UPDATE]
+  {{- include "unbounded.fromAccount" . | nindent 2 }}
+  validations:
+    - expression: object.metadata.name == '{{ .Chart.Name }}' && object.metadata.namespace == '{{ .Release.Namespace }}'
+      messageExpression: >-
+        '{{ .Chart.Name }} may write only the Lease {{ .Release.Namespace }}/{{ .Chart.Name }}, not ' + object.metadata.namespace + '/' + object.metadata.name
+      reason: Forbidden
+---
+{{ include "unbounded.bind" $name }}
+{{- end }}
+
+{{/*
+Events are told in the name of the account, about nodes and our kinds: all of these are without a namespace, and their Events
+in "default". An agent tells of its own Node alone. What an Event says Kubernetes lets nobody change.
+*/}}
+{{- define "unbounded.eventPolicy" -}}
+{{- $name := printf "unbounded-%s-events" .Chart.Name -}}
+{{- $controller := printf "unbounded/%s" .Chart.Name -}}
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata:
+  name: {{ $name }}
+spec:
+  failurePolicy: Fail
+  matchConstraints:
+    resourceRules:
+      - apiGroups: ['events.k8s.io']
+        apiVersions: ['*']
+        resources: [events]
+        operations: [CREATE, UPDATE]
+  {{- include "unbounded.fromAccount" . | nindent 2 }}
+  variables:
+    - name: regarding
+      expression: object.?regarding.orValue({})
+    - name: node
+      expression: >-
+        request.userInfo.?extra['authentication.kubernetes.io/node-name'].orValue(['']).join('')
+  validations:
+    - expression: >-
+        object.?reportingController.orValue('') == '{{ $controller }}'
+        && (request.operation == 'CREATE' || oldObject.?reportingController.orValue('') == '{{ $controller }}')
+      message: '{{ .Chart.Name }} may write only Events of the reportingController {{ $controller }}'
+      reason: Forbidden
+    {{- if eq .Chart.Name "node-dataplane" }}
+    - expression: >-
+        variables.node != '' && variables.regarding.?kind.orValue('') == 'Node' && variables.regarding.?apiVersion.orValue('') == 'v1'
+        && variables.regarding.?name.orValue('') == variables.node
+      messageExpression: >-
+        'the node agent of ' + variables.node + ' may write Events only about its own Node, not about '
+        + variables.regarding.?kind.orValue('') + ' ' + variables.regarding.?name.orValue('')
+      reason: Forbidden
+    {{- else }}
+    - expression: >-
+        (variables.regarding.?kind.orValue('') == 'Node' && variables.regarding.?apiVersion.orValue('') == 'v1')
+        || variables.regarding.?apiVersion.orValue('').startsWith('net.unbounded-cloud.io/')
+      messageExpression: >-
+        '{{ .Chart.Name }} may write Events only about Nodes and kinds of net.unbounded-cloud.io, not about '
+        + variables.regarding.?kind.orValue('') + ' ' + variables.regarding.?name.orValue('')
+      reason: Forbidden
+    {{- end }}
+    - expression: variables.regarding.?namespace.orValue('') == '' && !has(object.related)
+      message: '{{ .Chart.Name }} may write Events only about one object without a namespace'
+      reason: Forbidden
+---
+{{ include "unbounded.bind" $name }}
+{{- end }}
+
+{{/* Events about objects without a namespace are in "default": RBAC keeps the account to it. */}}
+{{- define "unbounded.eventAccess" -}}
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata:
+  name: unbounded:{{ .Chart.Name }}
+  namespace: default
+rules:
+  - apiGroups: ['events.k8s.io']
+    resources: [events]
+    verbs: [create, patch]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata:
+  name: unbounded:{{ .Chart.Name }}
+  namespace: default
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: Role
+  name: unbounded:{{ .Chart.Name }}
+subjects:
+  - kind: ServiceAccount
+    name: {{ .Chart.Name }}
+    namespace: {{ .Release.Namespace }}
+{{- end }}
