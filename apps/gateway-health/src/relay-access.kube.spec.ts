@@ -325,6 +325,22 @@ const expectRefused = async (write: Write, refusal: string): Promise<void> => {
   await expect(attempt).rejects.toThrow(refusal);
 };
 
+test('its pods are such as Kubernetes calls restricted', async () => {
+  const level = { 'pod-security.kubernetes.io/enforce': 'restricted' };
+  const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'restricted', labels: level } };
+  const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default' } };
+  const at = '/api/v1/namespaces/restricted';
+  const { spec } = deployment.spec.template;
+  const body = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'relay' }, spec };
+  await api.cluster.transport.send({ method: 'POST', path: '/api/v1/namespaces', body: namespace });
+  await api.cluster.transport.send({ method: 'POST', path: `${at}/serviceaccounts`, body: account });
+  await tryWrite(api.cluster, { verb: 'create', path: `${at}/pods`, body });
+  const onHost = { ...body, spec: { ...spec, hostNetwork: true } };
+  await expect(tryWrite(api.cluster, { verb: 'create', path: `${at}/pods`, body: onHost })).rejects.toThrow(
+    'PodSecurity',
+  );
+});
+
 test.each(Object.keys(planned) as Which[])('it may make the %s of a relay', (which) => tryWrite(thief, apply(which)));
 test.each(forbidden)('whoever has its token makes nothing that %s', (_, write, refusal) =>
   expectRefused(write, refusal),

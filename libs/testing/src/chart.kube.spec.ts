@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
@@ -27,6 +27,7 @@ afterAll(() => api?.stop());
 interface Container {
   readonly name: string;
   readonly image: string;
+  readonly args?: readonly string[];
   readonly env?: readonly { readonly name: string; readonly value?: string }[];
   readonly securityContext: {
     readonly privileged?: boolean;
@@ -46,6 +47,7 @@ interface Workload extends Manifest {
         readonly securityContext: { readonly runAsNonRoot?: boolean };
         readonly containers: readonly Container[];
         readonly initContainers?: readonly Container[];
+        readonly volumes?: readonly { readonly name: string; readonly hostPath?: { readonly path: string } }[];
       };
     };
   };
@@ -67,10 +69,14 @@ const helm = (...args: string[]): string =>
     env: { ...process.env, KUBECONFIG: api.kubeconfig },
   });
 
+const DIGEST = `sha256:${'0a'.repeat(32)}`;
+
 const everything = {
   global: {
-    image: { repository: 'r.example/unbounded', tag: 'v9', pullSecrets: ['pull'] },
+    image: { repository: 'r.example/unbounded', tag: 'v9', digest: DIGEST, pullSecrets: ['pull'] },
     apiServer: { host: 'api.example.com', port: 443 },
+    host: { keys: '/var/lib/wireguard', state: '/var/state' },
+    resourceQuota: { pods: 500 },
   },
   'cidr-allocator': { extraArgs: ['--on-exhaustion=exit'], nodeSelector: { a: 'b' }, podAnnotations: { c: 'd' } },
   'site-membership': {
@@ -113,7 +119,87 @@ test('no object names another namespace than the one it is installed in', () => 
   const namespaced = objects.filter(
     ({ kind }) => isWorkload({ kind } as Manifest) || /^(Role|RoleBinding|ServiceAccount)$/.test(kind),
   );
-  expect(new Set(namespaced.map(({ metadata }) => metadata.namespace))).toEqual(new Set(['elsewhere']));
+  const outside = namespaced.filter(({ metadata }) => metadata.namespace !== 'elsewhere');
+  // Kubernetes keeps Events about objects without a namespace, as all of ours are, in "default".
+  const events = ['cidr-allocator', 'gateway-health', 'node-dataplane', 'site-membership'].map(
+    (name) => `unbounded:${name}`,
+  );
+  expect(new Set(outside.map(({ metadata }) => metadata.namespace))).toEqual(new Set(['default']));
+  expect(outside.map(({ metadata }) => metadata.name).toSorted()).toEqual([...events, ...events].toSorted());
+});
+
+test('the same values make the same objects, whatever is in a cluster', () => {
+  // Until the relay's Secret is made in the cluster it is named here.
+  const links = { secretName: 'links' };
+  const values = {
+    ...everything,
+    relay: { enabled: true, links, autoscaling: { enabled: true }, tls: { secretName: 't' } },
+  };
+  expect(renderChart({ values })).toEqual(renderChart({ values }));
+  expect(renderChart()).toEqual(renderChart());
+});
+
+test('no template asks the cluster, the clock or chance', () => {
+  const templates = readdirSync(chartFolder, { recursive: true, encoding: 'utf8' }).filter((file) =>
+    /templates\/.*\.(yaml|tpl|txt)$/.test(file),
+  );
+  expect(templates.length).toBeGreaterThan(20);
+  const changing =
+    /\b(lookup|rand(AlphaNum|Alpha|Numeric|Ascii|Bytes|Int)|uuidv4|shuffle|now|gen(CA|PrivateKey|SignedCert|SelfSignedCert)\w*|getHostByName|htpasswd|bcrypt|Capabilities)\b/;
+  const found = templates.filter((file) => {
+    const actions = readFileSync(`${chartFolder}/${file}`, 'utf8').match(/\{\{[\s\S]*?\}\}/g) ?? [];
+    // Until the relay's Secret is made in the cluster.
+    return (
+      !file.endsWith('relay/templates/links.yaml') &&
+      actions.some((action) => !/^\{\{-? ?\/\*/.test(action) && changing.test(action))
+    );
+  });
+  expect(found).toEqual([]);
+});
+
+const images = (values: object): Record<string, string> =>
+  Object.fromEntries([...workloads(values)].map(([name]) => [name, podOf(name, values).containers[0]!.image]));
+const relayImage = (values: object): string | undefined =>
+  podOf('gateway-health', values).containers[0]!.args?.find((arg) => arg.startsWith('--relay-image='));
+
+describe('images', () => {
+  const repository = 'r.example/unbounded';
+  test.each<[string, object, string]>([
+    ['by the chart’s version', {}, 'unbounded.local/unbounded:0.1.0'],
+    ['by tag', { repository, tag: 'v9' }, `${repository}:v9`],
+    ['by digest', { repository, digest: DIGEST }, `${repository}@${DIGEST}`],
+    ['by both', { repository, tag: 'v9', digest: DIGEST }, `${repository}:v9@${DIGEST}`],
+  ])('all programs have the same, %s', (_, image, expected) => {
+    expect(new Set(Object.values(images({ global: { image }, relay: { enabled: true } })))).toEqual(
+      new Set([expected]),
+    );
+    expect(relayImage({ global: { image } })).toBe(`--relay-image=${expected}`);
+  });
+
+  test('a program may have its own, and relays that a Mesh asks for too: the policy knows', () => {
+    const values = {
+      global: { image: { repository, digest: DIGEST } },
+      'node-keeper': { image: { tag: 'v7' } },
+      'node-dataplane': { image: { repository: 'r.example/agent' } },
+      'gateway-health': { relayImage: { repository: 'r.example/relay', tag: 'v8' } },
+    };
+    expect(images(values)).toMatchObject({
+      'node-keeper': `${repository}:v7`,
+      'node-dataplane': `r.example/agent@${DIGEST}`,
+      'gateway-health': `${repository}@${DIGEST}`,
+    });
+    expect(relayImage(values)).toBe('--relay-image=r.example/relay:v8');
+    expect(yamlOf(renderChart({ values }))).toContain("container.image == 'r.example/relay:v8'");
+  });
+});
+
+test('agent and keeper of a node share the folders of keys that the values name', () => {
+  const values = { global: { host: { keys: '/var/lib/wireguard', state: '/var/state' } } };
+  const paths = (name: string) => podOf(name, values).volumes!.map(({ hostPath }) => hostPath?.path);
+  expect(paths('node-dataplane')).toEqual(expect.arrayContaining(['/var/lib/wireguard', '/var/state']));
+  expect(paths('node-keeper')).toContain('/var/lib/wireguard');
+  for (const name of ['node-dataplane', 'node-keeper'])
+    expect(paths(name).join(' ')).not.toMatch(/\/etc\/wireguard|lib\/unbounded/);
 });
 
 describe('rights', () => {
@@ -194,6 +280,10 @@ test.each([
   [{ 'gateway-health': { logLevel: 'loud' } }, "value must be one of 'trace', 'debug', 'info', 'warn', 'error'"],
   [{ 'node-dataplane': { maxUnavailable: 'all' } }, "at '/node-dataplane/maxUnavailable'"],
   [{ global: { apiServer: { host: 'https://api.example.com' } } }, "at '/global/apiServer/host'"],
+  [{ global: { image: { digest: 'latest' } } }, "at '/global/image/digest'"],
+  [{ 'node-keeper': { image: { digest: 'sha256:1' } } }, "at '/node-keeper/image/digest'"],
+  [{ 'cidr-allocator': { relayImage: { tag: 'a' } } }, "at '/cidr-allocator'"],
+  [{ global: { host: { keys: 'wireguard' } } }, "at '/global/host/keys'"],
   [{ global: { apiServer: { port: 70_000 } } }, "at '/global/apiServer/port': maximum: got 70,000, want 65,535"],
 ])('%j is refused: %s', (values, message) => {
   expect(() => renderChart({ values })).toThrow(message);
@@ -211,5 +301,6 @@ test('an upgrade brings new kinds along; an uninstall takes everything but the k
   expect(kinds()).toHaveLength(8);
   const left = api.kubectl('get', 'clusterrole,clusterrolebinding,validatingadmissionpolicy', '-o', 'name');
   expect(left).not.toContain('unbounded');
-  expect(api.kubectl('get', 'all,serviceaccount,role,secret', ...where, '-o', 'name')).toBe('');
+  expect(api.kubectl('get', 'all,serviceaccount,role,secret,resourcequota', ...where, '-o', 'name')).toBe('');
+  expect(api.kubectl('get', 'role,rolebinding', '--namespace', 'default', '-o', 'name')).toBe('');
 });
