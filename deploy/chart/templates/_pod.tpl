@@ -42,6 +42,11 @@ image: {{ include "unbounded.reference" (list . .Values.image) | quote }}
 imagePullPolicy: {{ .Values.global.image.pullPolicy }}
 {{- end }}
 
+{{/* Values that an installation of before does not have, and --reuse-values does not add, have their defaults here as well. */}}
+{{- define "unbounded.keyFolder" -}}
+{{ (.Values.global.host).keys | default "/etc/wireguard" }}
+{{- end }}
+
 {{- define "unbounded.bundle" -}}
 /unbounded/apps/{{ .Chart.Name }}/dist/main.mjs
 {{- end }}

@@ -139,6 +139,16 @@ test('the same values make the same objects, whatever is in a cluster', () => {
   expect(renderChart()).toEqual(renderChart());
 });
 
+test('values of an installation from before, which --reuse-values keeps, are enough', () => {
+  const programs = [...controllers, 'node-dataplane', 'node-keeper'];
+  const values = {
+    ...Object.fromEntries(programs.map((name) => [name, { image: null }])),
+    'gateway-health': { image: null, relayImage: null },
+    global: { image: { digest: null }, host: null, resourceQuota: null },
+  };
+  expect(renderChart({ values })).toEqual(renderChart());
+});
+
 test('no template asks the cluster, the clock or chance', () => {
   const templates = readdirSync(chartFolder, { recursive: true, encoding: 'utf8' }).filter((file) =>
     /templates\/.*\.(yaml|tpl|txt)$/.test(file),
