@@ -4,4 +4,4 @@ export { type AppProcess, startApp } from './app-process.ts';
 export { createNode, type NodeInit, nodeObject, poolObject, publicKeyFor, siteObject } from './objects.ts';
 export { resetCluster } from './reset-cluster.ts';
 export { until } from './until.ts';
-export { nodePath, ourPath, tryWrite, type Write } from './write.ts';
+export { answerTo, nodePath, ourPath, tryWrite, type Write } from './write.ts';

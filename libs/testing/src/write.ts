@@ -1,4 +1,4 @@
-import { type Cluster } from '@unbounded/kube';
+import { ApiError, type Cluster } from '@unbounded/kube';
 
 /** A write as a request, so that tables can hold any: what a program does with a stolen token needs no client of ours. */
 export interface Write {
@@ -25,6 +25,16 @@ export const tryWrite = async ({ transport }: Cluster, { verb, path, body }: Wri
     ...(verb === 'merge' || isApply ? { contentType: TYPES[verb] } : {}),
   });
 };
+
+/** How the API server answers {@link tryWrite}: `taken`, or the status and message of its refusal. */
+export const answerTo = (cluster: Cluster, write: Write): Promise<'taken' | { status: number; message: string }> =>
+  tryWrite(cluster, write).then(
+    () => 'taken' as const,
+    (error: unknown) => {
+      if (!(error instanceof ApiError)) throw error;
+      return { status: error.status, message: error.message };
+    },
+  );
 
 /** Paths of objects, for tables. */
 const OURS = '/apis/net.unbounded-cloud.io/v1alpha1';
