@@ -1,6 +1,7 @@
 import { type Attribute, type Attributes, type MessageWriter } from './attribute.codec.ts';
 import { addressBytes, addressText, macBytes } from './address.codec.ts';
 import type {
+  BridgeKind,
   CreatableKind,
   GeneveKind,
   IpipKind,
@@ -14,6 +15,7 @@ import type {
 /** IFLA_LINKINFO and what the kinds keep in its IFLA_INFO_DATA (linux/if_link.h, if_tunnel.h, veth.h). */
 const INFO = { kind: 1, data: 2 } as const;
 const VETH_PEER = 1;
+const BRIDGE = { stp: 5, multicastSnooping: 23 } as const;
 const VXLAN = {
   id: 1,
   remote: 2,
@@ -66,6 +68,11 @@ const writeAddress = (
     writer.attribute(bytes.length === 4 ? types[0] : types[1], bytes);
   });
 
+const writeBridge = (writer: MessageWriter, spec: BridgeKind): void => {
+  ifDefined(spec.stp, (on) => writer.attributeU32(BRIDGE.stp, on ? 1 : 0));
+  writeBoolean(writer, BRIDGE.multicastSnooping, spec.multicastSnooping);
+};
+
 const writeVxlan = (writer: MessageWriter, spec: VxlanKind): void => {
   if (!spec.external) writer.attributeU32(VXLAN.id, spec.vni ?? 0);
   writeAddress(writer, spec.remote, [VXLAN.remote, VXLAN.remote6]);
@@ -114,6 +121,9 @@ const writePeer = (writer: MessageWriter, peer: VethPeer): void => {
 
 const writeData = (writer: MessageWriter, spec: CreatableKind): void => {
   switch (spec.kind) {
+    case 'bridge':
+      writeBridge(writer, spec);
+      break;
     case 'veth':
       ifDefined(spec.peer, (peer) => writer.nest(VETH_PEER, () => writePeer(writer, peer), false));
       break;
@@ -129,7 +139,7 @@ const writeData = (writer: MessageWriter, spec: CreatableKind): void => {
     case 'vrf':
       writer.attributeU32(VRF_TABLE, spec.table);
       break;
-    default: // bridge, dummy, ifb and wireguard have nothing to say
+    default: // dummy, ifb and wireguard have nothing to say
   }
 };
 
@@ -138,7 +148,8 @@ const WITH_DATA = new Set<LinkKind['kind']>(['veth', 'vxlan', 'geneve', 'ipip', 
 /** What goes into IFLA_LINKINFO. */
 export const writeLinkKind = (writer: MessageWriter, spec: CreatableKind): void => {
   writer.attributeBareText(INFO.kind, spec.kind);
-  if (WITH_DATA.has(spec.kind)) writer.nest(INFO.data, () => writeData(writer, spec), false);
+  const hasData = WITH_DATA.has(spec.kind) || (spec.kind === 'bridge' && Object.keys(spec).length > 1);
+  if (hasData) writer.nest(INFO.data, () => writeData(writer, spec), false);
 };
 
 type Optional<T> = { -readonly [K in keyof T]?: T[K] | undefined };
@@ -152,6 +163,15 @@ const address = (attribute: Attribute | undefined): string | undefined => attrib
 /** The kernel says 0.0.0.0 where no address was given. */
 const setAddress = (attribute: Attribute | undefined): string | undefined =>
   attribute?.bytes.some((byte) => byte !== 0) ? addressText(attribute.bytes) : undefined;
+
+const readBridge = (data: Attributes): BridgeKind => {
+  const stp = data.get(BRIDGE.stp)?.u32;
+  return present<BridgeKind>({
+    kind: 'bridge',
+    stp: stp === undefined ? undefined : stp !== 0,
+    multicastSnooping: boolean(data.get(BRIDGE.multicastSnooping)),
+  });
+};
 
 const readVxlan = (data: Attributes): VxlanKind => {
   const range = data.get(VXLAN.portRange);
@@ -218,6 +238,7 @@ export const readLinkKind = (info: Attributes): LinkKind | undefined => {
     case undefined:
       return undefined;
     case 'bridge':
+      return readBridge(data());
     case 'dummy':
     case 'ifb':
     case 'wireguard':

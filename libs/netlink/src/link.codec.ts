@@ -27,6 +27,8 @@ const IFLA = {
   group: 27,
   netnsFd: 28,
   extMask: 29,
+  linkNetnsId: 37,
+  targetNetnsId: 46,
 } as const;
 const IFF = { up: 0x1, noarp: 0x80, lowerUp: 0x1_0000 } as const;
 const SKIP_STATS = 8; // RTEXT_FILTER_SKIP_STATS
@@ -68,11 +70,13 @@ export const encodeLink = (
   return writer.bytes();
 };
 
-/** To get or delete one link. */
-export const encodeLinkRef = (link: LinkRef): Uint8Array =>
-  typeof link === 'number'
-    ? header(link, 0, 0).bytes()
-    : header(0, 0, 0).attributeText(IFLA.name, checkName(link)).bytes();
+/** To get or delete one link; of another namespace by its number (IFLA_TARGET_NETNSID). */
+export const encodeLinkRef = (link: LinkRef, netnsId?: number): Uint8Array => {
+  const writer =
+    typeof link === 'number' ? header(link, 0, 0) : header(0, 0, 0).attributeText(IFLA.name, checkName(link));
+  if (netnsId !== undefined) writer.attributeU32(IFLA.targetNetnsId, netnsId);
+  return writer.bytes();
+};
 
 export const encodeLinkDump = (filter: { readonly stats?: boolean; readonly master?: number }): Uint8Array => {
   const writer = header(0, 0, 0);
@@ -111,6 +115,7 @@ export const decodeLink = (body: Uint8Array): Link => {
   const kind = kindInfo && readLinkKind(kindInfo.nested());
   const [master, alias, parent] = [attributes.get(IFLA.master), attributes.get(IFLA.alias), attributes.get(IFLA.link)];
   const stats = attributes.get(IFLA.stats64);
+  const parentNetns = attributes.get(IFLA.linkNetnsId);
   return {
     index: view.getInt32(4, true),
     name: attributes.get(IFLA.name)?.text ?? '',
@@ -128,6 +133,7 @@ export const decodeLink = (body: Uint8Array): Link => {
     ...(alias && { alias: alias.text }),
     group: attributes.get(IFLA.group)?.u32 ?? 0,
     ...(parent && { parent: parent.u32 }),
+    ...(parentNetns && { parentNetnsId: parentNetns.u32 | 0 }), // signed: -1 is none
     ...(stats && { stats: readStats(stats) }),
   };
 };

@@ -7,13 +7,13 @@ import type { Links } from './route-socket.port.ts';
 
 const ENODEV = 19;
 
-const getLink = async (socket: NetlinkSocket, link: LinkRef): Promise<Link | undefined> => {
+const getLink = async (socket: NetlinkSocket, link: LinkRef, netnsId?: number): Promise<Link | undefined> => {
   try {
     const [reply] = await socket.request({
       type: LINK_MESSAGE.get,
       flags: 0,
-      body: encodeLinkRef(link),
-      what: `get link ${link}`,
+      body: encodeLinkRef(link, netnsId),
+      what: `get link ${link}${netnsId === undefined ? '' : ` of namespace ${netnsId}`}`,
     });
     return reply && decodeLink(reply.body);
   } catch (error) {
@@ -57,7 +57,7 @@ export const linksOf = (socket: NetlinkSocket): Links => ({
       const link = decodeLink(body);
       return filter.master === undefined || link.master === filter.master ? link : undefined;
     }),
-  get: (link) => getLink(socket, link),
+  get: (link, { netnsId } = {}) => getLink(socket, link, netnsId),
   create: (spec) => createLink(socket, spec),
   modify: async (link, changes) => {
     const index = typeof link === 'number' ? link : (await mustGet(socket, link)).index;

@@ -35,8 +35,11 @@ export interface Verbs<Spec, Value, Filter> {
 
 export interface Links {
   list(filter?: { readonly stats?: boolean; readonly master?: number }): Promise<Link[]>;
-  /** undefined when there is none. */
-  get(link: LinkRef): Promise<Link | undefined>;
+  /**
+   * undefined when there is none. With a number (`Link.parentNetnsId`) of that other namespace, which this needs no more than
+   * CAP_NET_ADMIN for. @throws NetlinkError EINVAL: there is no such namespace any more
+   */
+  get(link: LinkRef, from?: { readonly netnsId?: number }): Promise<Link | undefined>;
   /** Resolves with the new link. @throws NetlinkError EEXIST; ENOTSUP "Unknown device type" without the module */
   create(spec: LinkSpec): Promise<Link>;
   modify(link: LinkRef, changes: LinkChanges): Promise<void>;

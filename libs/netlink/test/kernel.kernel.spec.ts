@@ -92,6 +92,24 @@ describe('links', () => {
     expect(await net.links.get('p0')).toBeUndefined();
   });
 
+  test('a bridge has the settings that it is given, at birth and later', async () => {
+    const kind = { kind: 'bridge', stp: false, multicastSnooping: false } as const;
+    const bridge = await net.links.create({ name: 'b0', kind });
+    expect(bridge.kind).toEqual(kind);
+    expect(inNetns('ip', '-d', 'link', 'show', 'b0')).toMatch(/stp_state 0 .*mcast_snooping 0/s);
+    await net.links.modify('b0', { kind: { ...kind, stp: true, multicastSnooping: true } });
+    expect((await net.links.get('b0'))?.kind).toEqual({ kind: 'bridge', stp: true, multicastSnooping: true });
+  });
+
+  test('the other end of a pair is read where it is, by the number of its namespace', async () => {
+    using other = createNetns();
+    const peer = { name: 'eth0', mac: '02:00:00:00:00:77', netnsFd: other.fd };
+    await net.links.create({ name: 'v0', kind: { kind: 'veth', peer } });
+    const { parent, parentNetnsId: netnsId } = (await net.links.get('v0'))!;
+    expect(await net.links.get(parent!, { netnsId: netnsId! })).toMatchObject({ name: 'eth0', mac: peer.mac });
+    await expect(net.links.get(parent!, { netnsId: 4711 })).rejects.toMatchObject({ code: 'EINVAL' });
+  });
+
   test('a persistent TUN is adopted when nobody holds it, and refused under a name that another kind has', async () => {
     createTun({ name: 't0', netnsFd: ns.fd });
     createTun({ name: 't0', netnsFd: ns.fd });

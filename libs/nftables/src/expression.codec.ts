@@ -6,6 +6,8 @@ import {
   CT,
   CT_KEYS,
   CT_STATES,
+  DYNSET,
+  DYNSET_UPDATE,
   ETHERTYPE,
   EXTHDR,
   FIB,
@@ -14,6 +16,7 @@ import {
   FIB_FLAG,
   FIELDS,
   FULLY_RANDOM,
+  ICMPV6,
   LOOKUP,
   MASQUERADE_FLAGS,
   META_KEYS,
@@ -42,13 +45,14 @@ import {
 } from './instruction.codec.ts';
 import { nameKey } from './set.codec.ts';
 import type { Expression, PayloadField, RawField, TableFamily } from './table.ts';
+import { EXPRESSION } from './wire.codec.ts';
 
 /** Turns typed expressions into instructions; keeps in mind what the rule has made sure of so far. */
 class RuleCompiler {
   readonly #family: TableFamily;
   readonly #out: Instruction[] = [];
   #ipFamily: 'ip' | 'ip6' | undefined;
-  #isTcp = false;
+  #l4proto: number | undefined;
 
   constructor(family: TableFamily) {
     this.#family = family;
@@ -75,7 +79,10 @@ class RuleCompiler {
     if (this.#ipFamily !== undefined)
       throw new RangeError(`a rule for ${this.#ipFamily} packets cannot look at ${family} headers`);
     this.#ipFamily = family;
-    if (this.#family === 'netdev')
+    // Not the packet's protocol: behind a VLAN tag that is the one of the packet inside.
+    if (this.#family === 'bridge')
+      this.#push(loadField('ether.type'), compare('==', networkOrder('ether.type', ETHERTYPE[family], 2)));
+    else if (this.#family === 'netdev')
       this.#push(loadMeta('protocol'), compare('==', networkOrder('protocol', ETHERTYPE[family], 2)));
     else this.#push(loadMeta('nfproto'), compare('==', Uint8Array.of(NFPROTO[family])));
   }
@@ -83,8 +90,18 @@ class RuleCompiler {
   #load(field: PayloadField | RawField, register?: number): void {
     const family = typeof field === 'string' ? FIELDS[field].family : undefined;
     if (family) this.#need(family);
-    if (field === 'tcp.flags' && !this.#isTcp) this.#push(loadMeta('l4proto'), compare('==', Uint8Array.of(TCP)));
+    if (field === 'tcp.flags') this.#needProtocol(TCP);
+    if (field === 'icmpv6.type') {
+      this.#need('ip6');
+      this.#needProtocol(ICMPV6);
+    }
     this.#push(loadField(field, register));
+  }
+
+  #needProtocol(l4proto: number): void {
+    if (this.#l4proto === l4proto) return;
+    this.#l4proto = l4proto;
+    this.#push(loadMeta('l4proto'), compare('==', Uint8Array.of(l4proto)));
   }
 
   /** The key of the set is what stands in the registers from the first one on. */
@@ -118,6 +135,9 @@ class RuleCompiler {
         break;
       case 'pair':
         this.#matchPair(expression);
+        break;
+      case 'interface':
+        this.#matchInterface(expression);
         break;
       case 'ct-state':
         this.#matchState(expression.states);
@@ -161,6 +181,18 @@ class RuleCompiler {
     this.#lookUp(set, op);
   }
 
+  #matchInterface({ fields, set, op }: Extract<Expression, { readonly match: 'interface' }>): void {
+    // What a field needs to be looked at takes the registers first.
+    for (const field of fields) if (typeof field === 'string' && FIELDS[field].family) this.#need(FIELDS[field].family);
+    this.#push(loadMeta('iif'));
+    let bytes = 4;
+    for (const field of fields) {
+      this.#push(loadField(field, registerAt(bytes)));
+      bytes += Math.ceil(fieldLength(field) / 4) * 4;
+    }
+    this.#lookUp(set, op);
+  }
+
   #matchMeta(expression: Extract<Expression, { readonly match: 'meta' }>): void {
     const { key, op } = expression;
     this.#push(loadMeta(key));
@@ -169,7 +201,7 @@ class RuleCompiler {
       return;
     }
     const number = Number(expression.value);
-    if (key === 'l4proto' && op === '==' && number === TCP) this.#isTcp = true;
+    if (key === 'l4proto' && op === '==' && expression.mask === undefined) this.#l4proto = number;
     if (expression.mask === undefined) this.#push(compare(op, hostOrder(`meta ${key}`, number, META_KEYS[key].length)));
     else this.#masked(`meta ${key}`, { op, value: number, mask: expression.mask });
   }
@@ -260,6 +292,9 @@ class RuleCompiler {
       case 'counter':
         this.#push(instruction('counter'));
         break;
+      case 'count-interface':
+        this.#countInterface(expression.at);
+        break;
       case 'notrack':
         this.#push(instruction('notrack'));
         break;
@@ -279,6 +314,18 @@ class RuleCompiler {
       default:
         this.#push(verdict(VERDICTS[expression.do]));
     }
+  }
+
+  #countInterface(set: string): void {
+    this.#push(
+      loadMeta('iif'),
+      instruction('dynset', (w) => {
+        w.attributeText(DYNSET.set, set)
+          .attributeBe32(DYNSET.op, DYNSET_UPDATE)
+          .attributeBe32(DYNSET.key, REGISTER.first);
+        w.nest(DYNSET.expression, () => w.attributeText(EXPRESSION.name, 'counter').nest(EXPRESSION.data, () => {}));
+      }),
+    );
   }
 
   #nat(type: number, to: string, port: number | undefined): void {
@@ -312,7 +359,7 @@ const prefixMask = (length: number, bits: number): Uint8Array =>
   Uint8Array.from({ length }, (_, index) => (0xff00 >> Math.min(8, Math.max(0, bits - index * 8))) & 0xff);
 
 const fieldBytes = (field: PayloadField, wanted: string | number, length: number): Uint8Array => {
-  if (!field.endsWith('addr')) return networkOrder(field, Number(wanted), length);
+  if (!FIELDS[field].family || !field.endsWith('addr')) return networkOrder(field, Number(wanted), length);
   const bytes = addressToBytes(parseAddress(String(wanted)));
   if (bytes.length !== length) throw new RangeError(`${field} ${wanted} is of the wrong family`);
   return bytes;

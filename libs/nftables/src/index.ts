@@ -1,3 +1,11 @@
+export { findDrift } from './drift.ts';
 export { createNftables, type Nftables, NftablesError } from './nftables.ts';
-export type { ObservedChain, ObservedRule, ObservedSet, ObservedTable } from './observed.codec.ts';
+export {
+  type ObservedChain,
+  type ObservedRule,
+  type ObservedSet,
+  type ObservedTable,
+  packetsOf,
+} from './observed.codec.ts';
+export type { Element } from './set.codec.ts';
 export type * from './table.ts';

@@ -37,7 +37,7 @@ export const META_KEYS: Readonly<Record<MetaKey | 'protocol', { readonly code: n
   nfproto: { code: 15, length: 1 },
   l4proto: { code: 16, length: 1 },
 };
-const [NETWORK, TRANSPORT] = [1, 2];
+const [LINK, NETWORK, TRANSPORT] = [0, 1, 2];
 export const FIELDS: Readonly<
   Record<
     PayloadField,
@@ -49,6 +49,16 @@ export const FIELDS: Readonly<
   'ip.protocol': { base: NETWORK, offset: 9, length: 1, family: 'ip' },
   'ip6.saddr': { base: NETWORK, offset: 8, length: 16, family: 'ip6' },
   'ip6.daddr': { base: NETWORK, offset: 24, length: 16, family: 'ip6' },
+  'ip6.length': { base: NETWORK, offset: 4, length: 2, family: 'ip6' },
+  'ip6.nexthdr': { base: NETWORK, offset: 6, length: 1, family: 'ip6' },
+  'icmpv6.type': { base: TRANSPORT, offset: 0, length: 1 },
+  'ether.daddr': { base: LINK, offset: 0, length: 6 },
+  'ether.saddr': { base: LINK, offset: 6, length: 6 },
+  'ether.type': { base: LINK, offset: 12, length: 2 },
+  'arp.operation': { base: NETWORK, offset: 6, length: 2 },
+  'arp.sha': { base: NETWORK, offset: 8, length: 6 },
+  'arp.spa': { base: NETWORK, offset: 14, length: 4 },
+  'arp.tpa': { base: NETWORK, offset: 24, length: 4 },
   'tcp.flags': { base: TRANSPORT, offset: 13, length: 1 },
   'th.sport': { base: TRANSPORT, offset: 0, length: 2 },
   'th.dport': { base: TRANSPORT, offset: 2, length: 2 },
@@ -64,6 +74,9 @@ export const FULLY_RANDOM = 16; // NF_NAT_RANGE_PROTO_RANDOM_FULLY
 export const NFPROTO = { ip: 2, ip6: 10 } as const;
 export const ETHERTYPE = { ip: 0x0800, ip6: 0x86dd } as const;
 export const TCP = 6;
+export const ICMPV6 = 58;
+export const DYNSET = { set: 1, op: 3, key: 4, expression: 7 } as const;
+export const DYNSET_UPDATE = 1;
 
 export const instruction = (name: string, write: (writer: MessageWriter) => void = () => {}): Instruction => {
   const writer = new MessageWriter(64);
@@ -92,7 +105,7 @@ const placeOf = (field: PayloadField | RawField) => {
     throw new RangeError(`raw field at offset ${offset}: it must be an integer within 0..255`);
   if (!Number.isInteger(length) || length < 1 || length > 16)
     throw new RangeError(`raw field of ${length} bytes: it must have 1..16`);
-  return { base: TRANSPORT, offset, length };
+  return { base: field.base === 'network' ? NETWORK : TRANSPORT, offset, length };
 };
 
 export const fieldLength = (field: PayloadField | RawField): number => placeOf(field).length;

@@ -2,7 +2,15 @@ import { isAbsent, type Message, NetlinkError, NetlinkSocket, PROTOCOL, type Req
 
 import { findDrift } from './drift.ts';
 import { type ObservedTable, readBody, readChain, readElements, readRule, readSet, tableOf } from './observed.codec.ts';
-import { createTable, deleteTable, fillTable, inTransaction, replaceElements } from './table.codec.ts';
+import {
+  addElements,
+  createTable,
+  deleteTable,
+  fillTable,
+  inTransaction,
+  removeElements,
+  replaceElements,
+} from './table.codec.ts';
 import type { SetSpec, TableFamily, TableSpec } from './table.ts';
 import { ELEMENT_LIST, FAMILY, MESSAGE, RULE, startBody } from './wire.codec.ts';
 
@@ -24,6 +32,11 @@ export interface Nftables extends AsyncDisposable {
   replaceTable(table: TableSpec): Promise<void>;
   /** The elements of one set of a table that exists. @throws NftablesError, RangeError, AddressSyntaxError */
   replaceSet(table: Pick<TableSpec, 'family' | 'name'>, set: SetSpec): Promise<void>;
+  /** Adds and removes elements of sets of interfaces, in one transaction. @throws NftablesError, RangeError, AddressSyntaxError */
+  changeElements(
+    table: Pick<TableSpec, 'family' | 'name'>,
+    change: { readonly add?: readonly SetSpec[]; readonly remove?: readonly SetSpec[] },
+  ): Promise<void>;
   /** False when there was none. @throws NftablesError */
   deleteTable(family: TableFamily, name: string): Promise<boolean>;
   hasTable(family: TableFamily, name: string): Promise<boolean>;
@@ -104,6 +117,11 @@ export const createNftables = (options: { readonly netnsFd?: number } = {}): Nft
     replaceTable: (table) =>
       commit(socket, [createTable(table), deleteTable(table), createTable(table), ...fillTable(table)]),
     replaceSet: (table, set) => commit(socket, replaceElements(table, set)),
+    changeElements: (table, { add = [], remove = [] }) =>
+      commit(socket, [
+        ...remove.flatMap((set) => removeElements(table, set)),
+        ...add.flatMap((set) => addElements(table, set)),
+      ]),
     deleteTable: async (family, name) => {
       try {
         await commit(socket, [deleteTable({ family, name })]);

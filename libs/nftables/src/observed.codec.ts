@@ -10,6 +10,7 @@ import type { Instruction } from './instruction.codec.ts';
 import type { Element } from './set.codec.ts';
 import {
   CHAIN,
+  COUNTER,
   DATA,
   decodeComment,
   DEVICE_NAME,
@@ -109,12 +110,34 @@ export const readSet = (attributes: Attributes): Omit<ObservedSet, 'elements'> =
   fields: readFields(attributes.get(SET.description)),
 });
 
+const countOf = (counter: Attributes): number | undefined => {
+  const packets = counter.get(COUNTER.packets)?.be64;
+  return packets === undefined ? undefined : Number(packets);
+};
+
+/** Packets that the rule counted; undefined: it has no counter. @throws NetlinkDecodeError */
+export const packetsOf = ({ instructions }: ObservedRule): number | undefined => {
+  const counter = instructions.find(({ name }) => name === 'counter');
+  return counter && countOf(readAttributes(counter.data));
+};
+
+/** Old kernels give one expression, newer ones one or a list. */
+const elementPackets = (fields: Attributes): number | undefined => {
+  const [first] = fields.get(ELEMENT.expressions)?.list() ?? [];
+  const expression = (fields.get(ELEMENT.expression) ?? first)?.nested();
+  if (!expression || text(expression, EXPRESSION.name) !== 'counter') return undefined;
+  const data = expression.get(EXPRESSION.data);
+  return data && countOf(data.nested());
+};
+
 /** One message of a dump of elements. */
 export const readElements = (attributes: Attributes): Element[] =>
   (attributes.get(ELEMENT_LIST.elements)?.list() ?? []).map((entry) => {
     const fields = entry.nested();
     const lastKey = fields.get(ELEMENT.keyEnd)?.nested().get(DATA.value)?.bytes;
+    const packets = elementPackets(fields);
     return {
+      ...(packets !== undefined && { packets }),
       key: fields.get(ELEMENT.key)?.nested().get(DATA.value)?.bytes ?? new Uint8Array(0),
       ...(lastKey && { lastKey }),
       isEnd: ((fields.get(ELEMENT.flags)?.be32 ?? 0) & INTERVAL_END) !== 0,

@@ -10,8 +10,10 @@ import {
   hostPrefix,
 } from '@unbounded/ip';
 
-import type { AddressType, PairType, SetSpec } from './table.ts';
-import { SET_CONCATENATION, SET_INTERVAL } from './wire.codec.ts';
+import { macBytes } from '@unbounded/netlink';
+
+import type { AddressType, InterfaceType, PairType, SetSpec } from './table.ts';
+import { SET_CONCATENATION, SET_DYNAMIC, SET_INTERVAL, SET_TIMEOUT } from './wire.codec.ts';
 
 /** nft's numbers of data types (they are only for showing) and the bytes of a key. */
 const SINGLE_TYPES = {
@@ -20,6 +22,8 @@ const SINGLE_TYPES = {
   port: { type: 13, length: 2 },
   mark: { type: 19, length: 4 },
   ifname: { type: 41, length: 16 },
+  iif: { type: 20, length: 4 },
+  ether: { type: 9, length: 6 },
 } as const;
 const TYPE_BITS = 6; // of each part in the number of a concatenated type
 
@@ -32,11 +36,32 @@ export interface SetLayout {
   readonly fields: readonly number[];
 }
 
-const isPair = (type: SetSpec['type']): type is PairType => type.includes(' . ');
+const isInterface = (type: SetSpec['type']): type is InterfaceType => type.startsWith('iif');
+const isPair = (type: SetSpec['type']): type is PairType => type.includes(' . ') && !isInterface(type);
 const partsOf = (type: PairType): [AddressType, AddressType] => type.split(' . ') as [AddressType, AddressType];
 
+type Part = keyof typeof SINGLE_TYPES;
+const interfaceParts = (type: InterfaceType): Part[] => type.split(' . ') as Part[];
+/** Each part of a key fills whole words. */
+const wordBytes = (length: number): number => Math.ceil(length / 4) * 4;
+
+/** Without intervals the kernel need not know the fields: it compares the whole key. */
+const interfaceLayout = (type: InterfaceType): SetLayout => {
+  const parts = interfaceParts(type).map((part) => SINGLE_TYPES[part]);
+  return {
+    type: parts.reduce((sum, part) => (sum << TYPE_BITS) | part.type, 0),
+    length: parts.reduce((sum, { length }) => sum + wordBytes(length), 0),
+    flags: 0,
+    fields: [],
+  };
+};
+
 /** Sets of addresses hold intervals. */
-export const layoutOf = (type: SetSpec['type']): SetLayout => {
+export const layoutOf = ({ type, dynamic }: Pick<SetSpec, 'type' | 'dynamic'>): SetLayout => {
+  if (isInterface(type)) {
+    const layout = interfaceLayout(type);
+    return dynamic ? { ...layout, flags: SET_TIMEOUT | SET_DYNAMIC } : layout;
+  }
   if (!isPair(type)) {
     const flags = type === 'ipv4' || type === 'ipv6' ? SET_INTERVAL : 0;
     return { ...SINGLE_TYPES[type], flags, fields: [] };
@@ -57,6 +82,8 @@ export interface Element {
   readonly isEnd: boolean;
   /** Of concatenations: the last key of an interval. */
   readonly lastKey?: Uint8Array;
+  /** Of a set whose elements count; only read. */
+  readonly packets?: number;
 }
 
 const toPrefix = (text: string, family: Family): Prefix => {
@@ -148,10 +175,34 @@ const single = (type: 'port' | 'mark' | 'ifname', text: string): Uint8Array => {
   return bytes;
 };
 
+const partBytes = (part: Part, text: string): Uint8Array => {
+  if (part === 'ether') return macBytes(text);
+  if (part === 'ipv4' || part === 'ipv6') return addressToBytes(toAddress(text, familyOf(part)));
+  if (part === 'iif') {
+    const bytes = new Uint8Array(4);
+    new DataView(bytes.buffer).setUint32(0, number(text, 'interface index', 0x7fff_ffff), true); // host order
+    return bytes;
+  }
+  return single(part, text);
+};
+
+const interfaceKey = (type: InterfaceType, text: string): Uint8Array => {
+  const [parts, texts] = [interfaceParts(type), text.split(' . ')];
+  if (texts.length !== parts.length) throw new RangeError(`set element "${text}" must be of the form "${type}"`);
+  const key = new Uint8Array(interfaceLayout(type).length);
+  let at = 0;
+  parts.forEach((part, index) => {
+    key.set(partBytes(part, texts[index]!), at);
+    at += wordBytes(SINGLE_TYPES[part].length);
+  });
+  return key;
+};
+
 /** The elements of a set as the kernel keeps them. @throws RangeError, AddressSyntaxError */
 export const elementsOf = ({ type, elements }: Pick<SetSpec, 'type' | 'elements'>): Element[] => {
   if (type === 'ipv4') return intervals(elements, 4);
   if (type === 'ipv6') return intervals(elements, 6);
+  if (isInterface(type)) return [...new Set(elements)].map((text) => ({ key: interfaceKey(type, text), isEnd: false }));
   if (isPair(type)) return pairs(elements, type);
   return [...new Set(elements)].map((text) => ({ key: single(type, text), isEnd: false }));
 };

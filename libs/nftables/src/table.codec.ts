@@ -90,7 +90,7 @@ const createRule = (table: Place, chain: string, rule: RuleSpec): Request => {
 };
 
 const createSet = (table: Place, set: SetSpec, id: number): Request => {
-  const { type, length, flags, fields } = layoutOf(set.type);
+  const { type, length, flags, fields } = layoutOf(set);
   const writer = startBody(FAMILY[table.family]).attributeText(SET.table, table.name).attributeText(SET.name, set.name);
   writer.attributeBe32(SET.flags, flags).attributeBe32(SET.keyType, type);
   writer.attributeBe32(SET.keyLength, length).attributeBe32(SET.id, id);
@@ -101,11 +101,22 @@ const createSet = (table: Place, set: SetSpec, id: number): Request => {
       }),
     );
   }
-  if (set.type === 'mark' || set.type === 'ifname') writer.attribute(SET.userData, HOST_ORDER_KEYS);
+  if (set.dynamic) {
+    const { maxElements, timeoutMs } = set.dynamic;
+    writer.nest(SET.description, () => writer.attributeBe32(SET_DESCRIPTION.size, maxElements));
+    writer.attributeBe64(SET.timeout, BigInt(timeoutMs));
+  }
+  if (set.type === 'iif' || set.type === 'mark' || set.type === 'ifname')
+    writer.attribute(SET.userData, HOST_ORDER_KEYS);
   return { type: MESSAGE.newSet, flags: CREATE, body: writer.bytes(), what: `create set ${table.name} ${set.name}` };
 };
 
-const addElements = (table: Place, set: string, elements: readonly Element[]): Request => {
+const elementsRequest = (
+  change: 'add' | 'remove',
+  table: Place,
+  set: string,
+  elements: readonly Element[],
+): Request => {
   const writer = startBody(FAMILY[table.family])
     .attributeText(ELEMENT_LIST.table, table.name)
     .attributeText(ELEMENT_LIST.set, set);
@@ -119,21 +130,31 @@ const addElements = (table: Place, set: string, elements: readonly Element[]): R
     }
   });
   return {
-    type: MESSAGE.newElement,
-    flags: CREATE,
+    type: change === 'add' ? MESSAGE.newElement : MESSAGE.deleteElement,
+    flags: change === 'add' ? CREATE : 0,
     body: writer.bytes(),
-    what: `add ${elements.length} elements to set ${table.name} ${set}`,
+    what: `${change} ${elements.length} elements of set ${table.name} ${set}`,
   };
 };
 
-const fillSet = (table: Place, set: SetSpec): Request[] => {
+const changeElements = (change: 'add' | 'remove', table: Place, set: SetSpec): Request[] => {
   const elements = elementsOf(set);
   const requests: Request[] = [];
   for (let at = 0; at < elements.length; at += ELEMENTS_PER_MESSAGE) {
-    requests.push(addElements(table, set.name, elements.slice(at, at + ELEMENTS_PER_MESSAGE)));
+    requests.push(elementsRequest(change, table, set.name, elements.slice(at, at + ELEMENTS_PER_MESSAGE)));
   }
   return requests;
 };
+
+const fillSet = (table: Place, set: SetSpec): Request[] => changeElements('add', table, set);
+
+/** Besides those that are there; one that is there already is fine. Not for sets of intervals, which would overlap. */
+export const addElements = fillSet;
+/** One that is not there is fine: what was added before is there to be removed. */
+export const removeElements = (table: Place, set: SetSpec): Request[] => [
+  ...changeElements('add', table, set),
+  ...changeElements('remove', table, set),
+];
 
 /** Empties the set, then fills it: in one transaction no packet sees it empty. */
 export const replaceElements = (table: Place, set: SetSpec): Request[] => {

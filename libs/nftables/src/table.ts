@@ -1,6 +1,6 @@
 /** One nftables table as a value: what `nft list table` shows, restricted to what our rules need. */
 
-export type TableFamily = 'ip' | 'ip6' | 'inet' | 'netdev';
+export type TableFamily = 'ip' | 'ip6' | 'inet' | 'netdev' | 'bridge';
 export type Hook = 'prerouting' | 'input' | 'forward' | 'output' | 'postrouting' | 'ingress';
 
 export interface TableSpec {
@@ -14,15 +14,20 @@ export type AddressType = 'ipv4' | 'ipv6';
 /** An address and a prefix that belong together (a concatenation; kernel 5.6 and later). */
 export type PairType = `${AddressType} . ${AddressType}`;
 
+/** What comes in by one interface (its index): with one MAC, or with one MAC and address. No intervals. */
+export type InterfaceType = 'iif' | 'iif . ether' | 'iif . ether . ipv4' | 'iif . ether . ipv6';
+
 /** Elements may overlap: they are merged before they are written. */
 export interface SetSpec {
   readonly name: string;
-  readonly type: AddressType | PairType | 'port' | 'mark' | 'ifname';
+  readonly type: AddressType | PairType | InterfaceType | 'port' | 'mark' | 'ifname';
   /**
    * Prefixes or addresses (`10.0.0.0/8`), pairs as nft shows them (`192.0.2.1 . 10.0.0.0/8`: the first is one address),
-   * ports, marks or names as text. Intervals for prefixes.
+   * ports, marks or names as text; `12 . 02:00:00:00:00:01 . 192.0.2.1` of interfaces. Intervals for prefixes.
    */
   readonly elements: readonly string[];
+  /** Rules add elements, which expire; `elements` is empty then, and what the kernel holds is no drift. */
+  readonly dynamic?: { readonly timeoutMs: number; readonly maxElements: number };
 }
 
 export interface ChainSpec {
@@ -48,11 +53,30 @@ export interface RuleSpec {
 
 export type MetaKey = 'mark' | 'iifname' | 'oifname' | 'nfproto' | 'l4proto' | 'iif' | 'oif';
 export type PayloadField =
-  'ip.saddr' | 'ip.daddr' | 'ip.protocol' | 'ip6.saddr' | 'ip6.daddr' | 'tcp.flags' | 'th.sport' | 'th.dport';
+  | 'ip.saddr'
+  | 'ip.daddr'
+  | 'ip.protocol'
+  | 'ip6.saddr'
+  | 'ip6.daddr'
+  | 'ip6.length'
+  | 'ip6.nexthdr'
+  | 'tcp.flags'
+  | 'th.sport'
+  | 'th.dport'
+  | 'icmpv6.type'
+  /** Of the bridge and netdev families. A frame with a VLAN tag has the tag's type. */
+  | 'ether.daddr'
+  | 'ether.saddr'
+  | 'ether.type'
+  /** Of ARP for Ethernet and IPv4 (RFC 826); the type of the frame is not looked at. */
+  | 'arp.operation'
+  | 'arp.sha'
+  | 'arp.spa'
+  | 'arp.tpa';
 /** Bytes of a packet that no name of ours stands for. */
 export interface RawField {
-  /** Where the offset begins; what follows the IP header, also with options or extension headers. */
-  readonly base: 'transport';
+  /** Where the offset begins; `transport` is what follows the IP header, also with options or extension headers. */
+  readonly base: 'network' | 'transport';
   readonly offsetBytes: number;
   readonly lengthBytes: number;
 }
@@ -76,12 +100,19 @@ export type Expression =
       readonly value: string | number;
       readonly mask?: number;
     }
-  /** Bytes equal a number in network order; of at most 4 bytes. A packet that ends before them does not match, nor does `!=`. */
+  /** Bytes equal a number in network order; of at most 6 bytes. A packet that ends before them does not match, nor does `!=`. */
   | { readonly match: 'raw'; readonly field: RawField; readonly op: Comparison; readonly value: number }
   /** Two fields, the first one as long as the first of the set's type, are a pair of the named set. */
   | {
       readonly match: 'pair';
       readonly fields: readonly [PayloadField, PayloadField | RawField];
+      readonly op: Comparison;
+      readonly set: string;
+    }
+  /** What comes in by an interface, with these fields in the order of the set's type, is an element of the named set. */
+  | {
+      readonly match: 'interface';
+      readonly fields: readonly (PayloadField | RawField)[];
       readonly op: Comparison;
       readonly set: string;
     }
@@ -109,6 +140,8 @@ export type Expression =
   /** TCP maximum segment size to the MTU of the route (clamp to path MTU). */
   | { readonly set: 'tcp-mss'; readonly to: 'route-mtu' | number }
   | { readonly do: 'counter' }
+  /** Counts the packet at its interface's element of a dynamic set of interfaces, which comes into being. */
+  | { readonly do: 'count-interface'; readonly at: string }
   | { readonly do: 'masquerade'; readonly fullyRandom?: boolean }
   | { readonly do: 'snat'; readonly to: string }
   | { readonly do: 'dnat'; readonly to: string; readonly port?: number }

@@ -26,7 +26,7 @@ export const MESSAGE = {
 } as const;
 
 /** NFPROTO_*. */
-export const FAMILY: Readonly<Record<TableFamily, number>> = { inet: 1, ip: 2, netdev: 5, ip6: 10 };
+export const FAMILY: Readonly<Record<TableFamily, number>> = { inet: 1, ip: 2, netdev: 5, bridge: 7, ip6: 10 };
 
 export const TABLE = { name: 1 } as const;
 export const CHAIN = { table: 1, name: 3, hook: 4, policy: 5, type: 7 } as const;
@@ -41,15 +41,19 @@ export const SET = {
   keyLength: 5,
   description: 9,
   id: 10,
+  timeout: 11,
   userData: 13,
 } as const;
 export const SET_INTERVAL = 4;
+export const SET_TIMEOUT = 16;
+export const SET_DYNAMIC = 32; // NFT_SET_EVAL
 export const SET_CONCATENATION = 128;
 /** NFTA_SET_DESC_CONCAT: a list of fields, each with its length (NFTA_SET_FIELD_LEN). */
-export const SET_DESCRIPTION = { fields: 2 } as const;
+export const SET_DESCRIPTION = { size: 1, fields: 2 } as const;
 export const SET_FIELD = { length: 1 } as const;
 export const ELEMENT_LIST = { table: 1, set: 2, elements: 3 } as const;
-export const ELEMENT = { key: 1, flags: 3, keyEnd: 10 } as const;
+export const ELEMENT = { key: 1, flags: 3, expression: 7, keyEnd: 10, expressions: 11 } as const;
+export const COUNTER = { bytes: 1, packets: 2 } as const;
 export const INTERVAL_END = 1;
 /** Elements of lists: NFTA_LIST_ELEM. */
 export const LIST_ENTRY = 1;

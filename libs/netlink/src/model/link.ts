@@ -2,6 +2,9 @@
 
 export interface BridgeKind {
   readonly kind: 'bridge';
+  /** Spanning tree (the kernel's own, or that of a daemon). */
+  readonly stp?: boolean;
+  readonly multicastSnooping?: boolean;
 }
 /** A pair; only the end that is created carries `peer`. The kernel does not tell it back. */
 export interface VethKind {
@@ -161,5 +164,7 @@ export interface Link {
   readonly group: number;
   /** Index of the device it stands on or, for a veth, of its peer. */
   readonly parent?: number;
+  /** Where that device is, if in another namespace: this namespace's number for it; see `Links.get`. */
+  readonly parentNetnsId?: number;
   readonly stats?: LinkStats;
 }
