@@ -31,6 +31,7 @@ import { createPaths } from './paths/paths.ts';
 import { createRelayMetrics } from './relay/metrics.ts';
 import { createRelayProxies, type RelayProxies } from './relay/relay-proxies.ts';
 import type { ManagedRelaySource } from './relay/relay-services.ts';
+import { createSourceGuard, type SourceGuard } from './source-guard/source-guard.ts';
 import { type ReconcileLoop, startReconcileLoop } from './reconcile-loop.ts';
 import { type ApiServer, createApiAddresses } from './world/api-addresses.ts';
 import { createClusterReporter } from './world/cluster-reporter.ts';
@@ -206,11 +207,12 @@ interface AgentOptions {
   readonly world: World;
   readonly relay: RelayProxies;
   readonly times: RotationTimes;
+  readonly guard: SourceGuard;
 }
 
 const openAgent = async (
   config: AgentConfig,
-  { dataplane, ring, world, relay, times }: AgentOptions,
+  { dataplane, ring, world, relay, times, guard }: AgentOptions,
   { logger, metrics }: HostServices,
 ): Promise<Agent> => {
   const { nodeName, keyMaxAgeHours } = config;
@@ -229,6 +231,7 @@ const openAgent = async (
     dataplane,
     rotation: createKeyRotation({ ring, nodeName, maxAgeMs, times, ...CLOCKS, metrics, logger, onKeys }),
     relay,
+    guard,
     reporter: world.reporter,
     cniFolder: config.cniConfFolder,
     protocols,
@@ -249,8 +252,11 @@ const start = async (config: AgentConfig, services: HostServices, times: Rotatio
   const dataplane = openDataplane(config, { net, ring, relay, pods, onChange }, services);
   installCniPlugin(config.cniPlugin, config.cniBinFolder);
   pods.keepOnly(({ netns }) => existsSync(netns));
-  const cni: Server = await startCniServer(config.cniSocket, pods, logger);
-  const agent = await openAgent(config, { dataplane, ring, world, relay, times }, services);
+  const guardNft = createNftables();
+  const guard = createSourceGuard({ net, nft: guardNft, pods, logger, metrics: services.metrics });
+  await guard.ensure(); // pods that are there already, before a plan is; a pass says what is wrong
+  const cni: Server = await startCniServer(config.cniSocket, guard, logger);
+  const agent = await openAgent(config, { dataplane, ring, world, relay, times, guard }, services);
   const loop = startReconcileLoop({
     pass: () => agent.pass(),
     quietMs: QUIET_MS,
@@ -282,6 +288,7 @@ const start = async (config: AgentConfig, services: HostServices, times: Rotatio
       await dataplane.paths.stop();
       dataplane.path.close();
       await dataplane.nft[Symbol.asyncDispose]();
+      guardNft.close();
       net.close();
     },
   };

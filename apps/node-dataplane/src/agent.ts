@@ -7,6 +7,7 @@ import type { Underlay } from './kernel/underlay.ts';
 import { summarize } from './paths/moves.ts';
 import { readWireGuard } from './kernel/wireguard.ts';
 import type { NodePlanner, OwnKeys } from './node-planner.ts';
+import type { SourceGuard } from './source-guard/source-guard.ts';
 import type { RelayProxies } from './relay/relay-proxies.ts';
 import type { Reporter } from './world/source.port.ts';
 
@@ -18,6 +19,7 @@ export interface AgentParts {
   readonly reporter: Reporter;
   readonly rotation: KeyRotation;
   readonly relay: RelayProxies;
+  readonly guard: SourceGuard;
   readonly cniFolder: string;
   readonly protocols: readonly string[];
   readonly underlay: () => Promise<Underlay>;
@@ -106,6 +108,7 @@ export const createAgent = (parts: AgentParts): Agent => {
         problems,
         paths: summarize(dataplane.paths.states()),
         moves: dataplane.paths.takeMoves(),
+        podDrops: parts.guard.takeNotes(),
         routes: planner.advertised,
       });
     } catch (error) {
@@ -121,11 +124,12 @@ export const createAgent = (parts: AgentParts): Agent => {
       return planner.plan;
     },
     async pass() {
+      const unguarded = await parts.guard.ensure();
       const underlay = await parts.underlay();
       await rotating.replan(underlay, isReady);
       const { plan } = planner;
       if (!plan) {
-        await report(underlay, []);
+        await report(underlay, unguarded);
         return REPAIR_EVERY_MS;
       }
       const outcome = await applyPlan(dataplane, plan);
@@ -136,7 +140,7 @@ export const createAgent = (parts: AgentParts): Agent => {
       // Without a bridge of ours no pod may be plugged in: a foreign one of that name would get our addresses.
       const takesPods = outcome.devices.has(DEVICES.bridge) && (isReady || !outcome.isUndecided);
       const cni = takesPods ? ensureCniConfig(parts.cniFolder, plan) : [];
-      const problems = [...outcome.problems, ...relayed, ...cni, ...advanced.problems];
+      const problems = [...outcome.problems, ...unguarded, ...relayed, ...cni, ...advanced.problems];
       tellProblems(problems);
       if (!again && !isReady) {
         isReady = true;

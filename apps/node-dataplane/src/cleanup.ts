@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { NFT_TABLE, RUN_FOLDER } from '@unbounded/config/ownership';
+import { NFT_GUARD_TABLE, NFT_TABLE, RUN_FOLDER } from '@unbounded/config/ownership';
 import { createRouteSocket } from '@unbounded/netlink';
 import { createNftables } from '@unbounded/nftables';
 import { removeCniConfig } from './cni/config.ts';
@@ -52,6 +52,7 @@ export const cleanUp = async (folders: CleanupFolders, say: (line: string) => vo
     await removeDevice(net, link);
   }
   if (await nft.deleteTable('inet', NFT_TABLE)) say(`removing nftables table ${NFT_TABLE}`);
+  if (await nft.deleteTable('bridge', NFT_GUARD_TABLE)) say(`removing nftables table ${NFT_GUARD_TABLE}`);
   createSysctls(join(folders.stateFolder, 'sysctls.json')).restore();
   removeFolder(folders.stateFolder);
   removeFolder(RUN_FOLDER);

@@ -22,6 +22,8 @@ export const RULE_PRIORITY = 32765;
 
 /** nftables table (family inet). */
 export const NFT_TABLE = 'unbounded';
+/** nftables table (family bridge): what each pod may send. */
+export const NFT_GUARD_TABLE = 'unbounded_pods';
 
 /** UDP. */
 export const PORTS = { vxlan: 4789, geneve: 6081, health: 9997 } as const;

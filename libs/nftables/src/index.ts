@@ -7,5 +7,5 @@ export {
   type ObservedTable,
   packetsOf,
 } from './observed.codec.ts';
-export type { Element } from './set.codec.ts';
+export { type Element, elementsOf } from './set.codec.ts';
 export type * from './table.ts';

@@ -12,6 +12,8 @@ export interface PodAttachment {
   readonly interface: string;
   /** Its other end on the node. */
   readonly hostVeth: string | undefined;
+  /** MAC of the interface inside; absent: the pod is older than this field, and nobody has read it yet. */
+  readonly mac?: string | undefined;
   readonly addresses: readonly string[];
 }
 

@@ -2,20 +2,32 @@ import { chmodSync, mkdirSync, rmSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { dirname } from 'node:path';
 import type { Logger } from '@unbounded/telemetry';
-import type { PodAttachment, PodRegistry } from './pods.ts';
+import type { PodAttachment } from './pods.ts';
 import { type CniRequest, decodeRequest } from './request.codec.ts';
 
-/** Answers the CNI binary: remembers the pod on ADD, forgets it on DEL, passes the plug-ins' result on. */
+/** Answers the CNI binary: attaches the pod on ADD, detaches it on DEL, passes the plug-ins' result on. */
+
+/** What happens to pods; `SourceGuard` is one. */
+export interface PodNetwork {
+  /** Any error refuses the pod for now. */
+  attach(pod: PodAttachment): Promise<void>;
+  detach(containerId: string, interfaceName: string): Promise<void>;
+  /** What is wrong, in words. */
+  check(containerId: string, interfaceName: string): Promise<string | undefined>;
+}
 
 /** Error codes of the CNI specification (1.0.0, section "Error"). */
 const INVALID_CONFIG = 7;
 const INVALID_ENVIRONMENT = 4;
+const TRY_AGAIN = 11;
+/** From 100 on they are a plug-in's own. */
+const NOT_AS_ATTACHED = 100;
 const IDLE_MS = 30_000;
 
 interface CniConfig {
   readonly cniVersion?: string;
   readonly prevResult?: {
-    readonly interfaces?: readonly { readonly name?: string; readonly sandbox?: string }[];
+    readonly interfaces?: readonly { readonly name?: string; readonly mac?: string; readonly sandbox?: string }[];
     readonly ips?: readonly { readonly address?: string; readonly interface?: number }[];
   };
 }
@@ -37,6 +49,15 @@ const argumentsOf = (text: string): Map<string, string> =>
 const isHostEnd = (veth: { readonly name?: string; readonly sandbox?: string }): boolean =>
   !veth.sandbox && (veth.name?.startsWith('veth') ?? false);
 
+const MAC = /^([0-9a-f]{2}:){5}[0-9a-f]{2}$/;
+
+/** As the plug-in wrote it that made the interface: before anything ran in the pod. */
+const macOf = (config: CniConfig, interfaceName: string): string | undefined => {
+  const inside = config.prevResult?.interfaces?.find(({ name, sandbox }) => sandbox && name === interfaceName);
+  const mac = inside?.mac?.toLowerCase();
+  return mac !== undefined && MAC.test(mac) ? mac : undefined;
+};
+
 const attachmentOf = ({ environment }: CniRequest, config: CniConfig): PodAttachment => {
   const pod = argumentsOf(environment['CNI_ARGS'] ?? '');
   return {
@@ -47,6 +68,7 @@ const attachmentOf = ({ environment }: CniRequest, config: CniConfig): PodAttach
     netns: environment['CNI_NETNS'] ?? '',
     interface: environment['CNI_IFNAME'] ?? '',
     hostVeth: config.prevResult?.interfaces?.find(isHostEnd)?.name,
+    mac: macOf(config, environment['CNI_IFNAME'] ?? ''),
     addresses: (config.prevResult?.ips ?? []).flatMap(({ address }) => address ?? []),
   };
 };
@@ -57,8 +79,18 @@ const parseConfig = (json: string): CniConfig => {
   return value;
 };
 
+const attach = async (pods: PodNetwork, version: string, pod: PodAttachment, result: object): Promise<Answer> => {
+  try {
+    await pods.attach(pod);
+  } catch (error) {
+    const message = `the pod cannot be kept to its own MAC and addresses: ${(error as Error).message}`;
+    return failure(version, TRY_AGAIN, message);
+  }
+  return { exitCode: 0, output: `${JSON.stringify({ cniVersion: version, ...result })}\n` };
+};
+
 /** The answer to one request. */
-export const answerRequest = (request: CniRequest, pods: PodRegistry): Answer => {
+export const answerRequest = async (request: CniRequest, pods: PodNetwork): Promise<Answer> => {
   let config: CniConfig;
   try {
     config = parseConfig(request.config);
@@ -75,46 +107,51 @@ export const answerRequest = (request: CniRequest, pods: PodRegistry): Answer =>
     case 'ADD':
       if (!config.prevResult)
         return failure(version, INVALID_CONFIG, 'prevResult is missing: this plug-in stands after bridge in the list');
-      pods.add(attachmentOf(request, config));
-      return { exitCode: 0, output: `${JSON.stringify({ cniVersion: version, ...config.prevResult })}\n` };
+      return attach(pods, version, attachmentOf(request, config), config.prevResult);
     case 'DEL':
-      pods.remove(container, interfaceName);
+      await pods.detach(container, interfaceName);
       return { exitCode: 0, output: '' };
-    case 'CHECK':
-      return { exitCode: 0, output: '' };
+    case 'CHECK': {
+      const wrong = await pods.check(container, interfaceName);
+      return wrong === undefined ? { exitCode: 0, output: '' } : failure(version, NOT_AS_ATTACHED, wrong);
+    }
     default:
       return failure(version, INVALID_ENVIRONMENT, `CNI_COMMAND is "${command}": ADD, DEL or CHECK would be right`);
   }
 };
 
-const serve = (socket: Socket, pods: PodRegistry, logger: Logger): void => {
+const answer = async (socket: Socket, request: CniRequest, pods: PodNetwork, logger: Logger): Promise<void> => {
+  const { exitCode, output } = await answerRequest(request, pods);
+  const { CNI_COMMAND: command, CNI_CONTAINERID: container } = request.environment;
+  logger.info({ command, container, exitCode }, 'CNI request');
+  socket.end(Buffer.concat([Buffer.from([exitCode]), Buffer.from(output)]));
+};
+
+const serve = (socket: Socket, pods: PodNetwork, logger: Logger): void => {
+  const refuse = (error: unknown): void => {
+    logger.error({ error: (error as Error).message }, 'a CNI request was refused');
+    socket.destroy();
+  };
   let received = Buffer.alloc(0);
+  let isAnswered = false;
   socket.setTimeout(IDLE_MS, () => socket.destroy());
   socket.on('error', (error) => logger.warn({ error: error.message }, 'the CNI binary went away'));
   socket.on('data', (chunk: Buffer) => {
+    if (isAnswered) return;
     received = Buffer.concat([received, chunk]);
     try {
       const request = decodeRequest(received);
       if (!request) return;
-      const answer = answerRequest(request, pods);
-      logger.info(
-        {
-          command: request.environment['CNI_COMMAND'],
-          container: request.environment['CNI_CONTAINERID'],
-          exitCode: answer.exitCode,
-        },
-        'CNI request',
-      );
-      socket.end(Buffer.concat([Buffer.from([answer.exitCode]), Buffer.from(answer.output)]));
+      isAnswered = true;
+      answer(socket, request, pods, logger).catch(refuse);
     } catch (error) {
-      logger.error({ error: (error as Error).message }, 'a CNI request was refused');
-      socket.destroy();
+      refuse(error);
     }
   });
 };
 
 /** Listens on a unix socket that only root may use. */
-export const startCniServer = async (path: string, pods: PodRegistry, logger: Logger): Promise<Server> => {
+export const startCniServer = async (path: string, pods: PodNetwork, logger: Logger): Promise<Server> => {
   mkdirSync(dirname(path), { recursive: true });
   rmSync(path, { force: true }); // what a killed process left
   const server = createServer({ allowHalfOpen: true }, (socket) => serve(socket, pods, logger));

@@ -35,13 +35,16 @@ const TUN_QUEUE_PACKETS = 1000;
 
 const IPV6_LINK_LOCAL = /^fe80:/i;
 
+/** Its ports are pods: nothing that they send may steer it. */
+const BRIDGE = { kind: 'bridge', stp: false, multicastSnooping: false } as const;
+
 /** The kinds to try for a purpose, the best first: not every kernel has all. */
 const kindsFor = ({ purpose, remoteIp }: DeviceSpec): CreatableKind[] => {
   switch (purpose) {
     case 'anchor':
       return [{ kind: 'dummy' }, { kind: 'ifb' }];
     case 'bridge':
-      return [{ kind: 'bridge' }];
+      return [BRIDGE];
     case 'vxlan':
       return [
         {
@@ -103,6 +106,10 @@ const writeSysctl = ({ name }: DeviceSpec, family: 'ipv4' | 'ipv6', key: string,
   }
 };
 
+/** Whether the bridge's own settings are others: pods could take part in spanning tree or be queriers of multicast groups. */
+const isBridgeChanged = ({ kind }: Link): boolean =>
+  kind?.kind === 'bridge' && (kind.stp !== BRIDGE.stp || kind.multicastSnooping !== BRIDGE.multicastSnooping);
+
 const isIpv6 = (address: string): boolean => address.includes(':');
 
 /** Settings that live and die with the device. Loose reverse-path filtering: replies may come by another tunnel. */
@@ -115,6 +122,7 @@ const writeDeviceSysctls = (spec: DeviceSpec): void => {
 const settle = async (net: RouteSocket, spec: DeviceSpec, link: Link): Promise<void> => {
   if (link.kind?.kind === 'tun' && link.txQueuePackets !== TUN_QUEUE_PACKETS)
     await net.links.modify(link.index, { txQueuePackets: TUN_QUEUE_PACKETS });
+  if (isBridgeChanged(link)) await net.links.modify(link.index, { kind: BRIDGE });
   const wrongMac = spec.mac !== undefined && link.mac !== spec.mac;
   if (link.mtu !== spec.mtuBytes || link.arp !== spec.arp || link.alias !== LINK_ALIAS || wrongMac)
     await net.links.modify(link.index, settingsOf(spec));

@@ -136,12 +136,24 @@ export const createClusterReporter = ({ cluster, nodeName, node, events }: Clust
     });
   };
 
+  const recordPodDrops = ({ podDrops = [] }: NodeReport, seen: Node): void => {
+    if (podDrops.length === 0) return;
+    events.record({
+      about: seen,
+      type: 'Warning',
+      reason: 'PodFramesDropped',
+      action: 'GuardPods',
+      note: listed(podDrops, '; '),
+    });
+  };
+
   return {
     async report(report) {
       const seen = node();
       if (!seen) return;
       recordNewProblems(report, seen);
       recordMoves(report, seen);
+      recordPodDrops(report, seen);
       await reportAnnotations(report, seen);
       await reportConditions(report, seen);
       await gateway.report(report.routes);

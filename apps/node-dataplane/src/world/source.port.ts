@@ -34,6 +34,8 @@ export interface NodeReport {
   readonly paths: PathSummary | undefined;
   /** Moves between direct and relay since the last report, in words. */
   readonly moves: readonly string[];
+  /** Pods whose frames were dropped since the last report because they were not their own, in words. */
+  readonly podDrops?: readonly string[];
   /** Of a gateway: what lies behind it. */
   readonly routes: Readonly<Record<string, AdvertisedRoute>> | undefined;
 }
