@@ -162,7 +162,7 @@ describe('what is written is read back', () => {
 
   test.each<CreatableKind>([
     { kind: 'bridge' },
-    { kind: 'bridge', stp: false, multicastSnooping: true },
+    { kind: 'bridge', stp: false, multicastSnooping: true, linkLocalLearning: false },
     { kind: 'vrf', table: 1000 },
     {
       kind: 'vxlan',

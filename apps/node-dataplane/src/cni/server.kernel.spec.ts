@@ -8,10 +8,17 @@ import { text } from 'node:stream/consumers';
 import { createLogger } from '@unbounded/telemetry';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createPodRegistry, type PodRegistry } from './pods.ts';
-import { startCniServer } from './server.ts';
+import { type PodNetwork, startCniServer } from './server.ts';
 
 /** The server with the real plug-in (apps/cni). */
 const plugin = join(import.meta.dirname, '../../../cni/build/unbounded-cni');
+
+/** Of pods that are registered, and nothing else: what a pod may send is tested where the kernel does it. */
+const networkOf = (registry: PodRegistry): PodNetwork => ({
+  attach: async (pod) => registry.add(pod),
+  detach: async (containerId, interfaceName) => registry.remove(containerId, interfaceName),
+  check: async () => undefined,
+});
 
 let folder: string;
 let socket: string;
@@ -21,7 +28,7 @@ beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'cni-'));
   socket = join(folder, 'run/cni.sock');
   pods = createPodRegistry(join(folder, 'pods.json'));
-  server = await startCniServer(socket, pods, createLogger({ name: 'test', level: 'error' }));
+  server = await startCniServer(socket, networkOf(pods), createLogger({ name: 'test', level: 'error' }));
 });
 afterEach(() => {
   server.close();
@@ -113,7 +120,7 @@ test('what is no request is refused, and the next one is answered', async () => 
 
 test('a socket that a killed agent left is taken over', async () => {
   server.close();
-  const successor = await startCniServer(socket, pods, createLogger({ name: 'test', level: 'error' }));
+  const successor = await startCniServer(socket, networkOf(pods), createLogger({ name: 'test', level: 'error' }));
   expect((await call('ADD', add)).code).toBe(0);
   successor.close();
 });

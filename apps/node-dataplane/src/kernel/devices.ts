@@ -36,7 +36,7 @@ const TUN_QUEUE_PACKETS = 1000;
 const IPV6_LINK_LOCAL = /^fe80:/i;
 
 /** Its ports are pods: nothing that they send may steer it. */
-const BRIDGE = { kind: 'bridge', stp: false, multicastSnooping: false } as const;
+const BRIDGE = { kind: 'bridge', stp: false, multicastSnooping: false, linkLocalLearning: false } as const;
 
 /** The kinds to try for a purpose, the best first: not every kernel has all. */
 const kindsFor = ({ purpose, remoteIp }: DeviceSpec): CreatableKind[] => {
@@ -108,7 +108,7 @@ const writeSysctl = ({ name }: DeviceSpec, family: 'ipv4' | 'ipv6', key: string,
 
 /** Whether the bridge's own settings are others: pods could take part in spanning tree or be queriers of multicast groups. */
 const isBridgeChanged = ({ kind }: Link): boolean =>
-  kind?.kind === 'bridge' && (kind.stp !== BRIDGE.stp || kind.multicastSnooping !== BRIDGE.multicastSnooping);
+  kind?.kind === 'bridge' && (kind.stp === true || kind.multicastSnooping === true || kind.linkLocalLearning === true);
 
 const isIpv6 = (address: string): boolean => address.includes(':');
 

@@ -7,8 +7,9 @@ import { accept, drop, type DropReason, field, own, rule } from './guard-express
  * fragments (RFC 6980) they are dropped. Their forms are the few that hosts send, so that every option is looked at.
  */
 
-const ICMPV6 = 58;
+const [ICMPV6, FRAGMENT] = [58, 44];
 const TYPE = {
+  listenerQuery: 130,
   listenerReport: 131,
   listenerDone: 132,
   routerSolicitation: 133,
@@ -24,6 +25,8 @@ const target: RawField = { base: 'transport', offsetBytes: 8, lengthBytes: 16 };
 /** Type and length (in 8 bytes) of the option: source or target link-layer address, or a nonce (RFC 7527). */
 const optionHead: RawField = { base: 'transport', offsetBytes: 24, lengthBytes: 2 };
 const OPTION = { sourceMac: 0x0101, targetMac: 0x0201, nonce: 0x0e01 } as const;
+/** Behind the IPv6 header, where that is followed by a fragment header: what the fragment is of. */
+const fragmentOf: RawField = { base: 'network', offsetBytes: 40, lengthBytes: 1 };
 const optionMac: RawField = { base: 'transport', offsetBytes: 26, lengthBytes: 6 };
 
 const icmp = (type: number): Expression => field('icmpv6.type', type);
@@ -39,6 +42,10 @@ const otherwise = (reason: DropReason): RuleSpec => ({ expressions: [drop(reason
 /** Nobody answers on the bridge: not worth a count, since every honest host asks at its start. */
 const noRouter: RuleSpec = rule('asks for routers', icmp(TYPE.routerSolicitation), { do: 'drop' });
 
+const listener: RuleSpec[] = [TYPE.listenerReport2, TYPE.listenerReport, TYPE.listenerDone, TYPE.listenerQuery].map(
+  (type) => rule('multicast listener', icmp(type), accept),
+);
+
 /** Frames whose source address is the pod's own. */
 const ownIpv6: ChainSpec = {
   name: 'own_ipv6',
@@ -49,7 +56,16 @@ const ownIpv6: ChainSpec = {
     rule('router advertisement', icmp(TYPE.routerAdvertisement), drop('router')),
     rule('redirect', icmp(TYPE.redirect), drop('router')),
     noRouter,
-    rule('other ICMPv6', { match: 'meta', key: 'l4proto', op: '==', value: ICMPV6 }, accept),
+    ...listener,
+    // No further extension headers: a first fragment could leave it to the next one what they lead to.
+    rule('other ICMPv6', field('ip6.nexthdr', ICMPV6), accept),
+    rule(
+      'in fragments',
+      field('ip6.nexthdr', FRAGMENT),
+      { match: 'raw', field: fragmentOf, op: '==', value: ICMPV6 },
+      accept,
+    ),
+    rule('hidden', { match: 'meta', key: 'l4proto', op: '==', value: ICMPV6 }, drop('nd')),
     rule('what it carries cannot be told', drop('ipv6')), // headers cut off, or spread over fragments (RFC 7112)
   ],
 };
@@ -88,9 +104,7 @@ const unspecifiedIpv6: ChainSpec = {
   rules: [
     rule('of others', field('ip6.saddr', '::', '!='), drop('ipv6')),
     rule('duplicate detection', icmp(TYPE.neighborSolicitation), { do: 'goto', chain: 'nd_duplicate' }),
-    ...[TYPE.listenerReport2, TYPE.listenerReport, TYPE.listenerDone].map((type) =>
-      rule('multicast listener', icmp(type), accept),
-    ),
+    ...listener,
     noRouter,
     otherwise('ipv6'),
   ],

@@ -5,6 +5,8 @@ export interface BridgeKind {
   /** Spanning tree (the kernel's own, or that of a daemon). */
   readonly stp?: boolean;
   readonly multicastSnooping?: boolean;
+  /** Whether frames to the group of the bridge itself (01:80:c2:00:00:00 to 0f) teach it MACs; kernel 5.0 and later. */
+  readonly linkLocalLearning?: boolean;
 }
 /** A pair; only the end that is created carries `peer`. The kernel does not tell it back. */
 export interface VethKind {
