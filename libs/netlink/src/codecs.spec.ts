@@ -162,7 +162,7 @@ describe('what is written is read back', () => {
 
   test.each<CreatableKind>([
     { kind: 'bridge' },
-    { kind: 'bridge', stp: false, multicastSnooping: true, linkLocalLearning: false },
+    { kind: 'bridge', stp: false, multicastSnooping: true, linkLocalLearning: false, groupForwardMask: 0xff08 },
     { kind: 'vrf', table: 1000 },
     {
       kind: 'vxlan',

@@ -15,7 +15,7 @@ import type {
 /** IFLA_LINKINFO and what the kinds keep in its IFLA_INFO_DATA (linux/if_link.h, if_tunnel.h, veth.h). */
 const INFO = { kind: 1, data: 2 } as const;
 const VETH_PEER = 1;
-const BRIDGE = { stp: 5, multicastSnooping: 23, options: 46 } as const;
+const BRIDGE = { stp: 5, groupForwardMask: 9, multicastSnooping: 23, options: 46 } as const;
 const NO_LINK_LOCAL_LEARNING = 1; // BR_BOOLOPT_NO_LL_LEARN is bit 0
 const VXLAN = {
   id: 1,
@@ -72,6 +72,9 @@ const writeAddress = (
 const writeBridge = (writer: MessageWriter, spec: BridgeKind): void => {
   ifDefined(spec.stp, (on) => writer.attributeU32(BRIDGE.stp, on ? 1 : 0));
   writeBoolean(writer, BRIDGE.multicastSnooping, spec.multicastSnooping);
+  ifDefined(spec.groupForwardMask, (mask) =>
+    writer.attribute(BRIDGE.groupForwardMask, Uint8Array.of(mask & 0xff, mask >> 8)),
+  );
   // struct br_boolopt_multi: u32 values, u32 mask of those that are given.
   ifDefined(spec.linkLocalLearning, (on) =>
     writer.attribute(
@@ -174,10 +177,12 @@ const setAddress = (attribute: Attribute | undefined): string | undefined =>
 
 const readBridge = (data: Attributes): BridgeKind => {
   const [stp, options] = [data.get(BRIDGE.stp)?.u32, data.get(BRIDGE.options)?.exactly(8)];
+  const mask = data.get(BRIDGE.groupForwardMask)?.exactly(2);
   return present<BridgeKind>({
     kind: 'bridge',
     stp: stp === undefined ? undefined : stp !== 0,
     multicastSnooping: boolean(data.get(BRIDGE.multicastSnooping)),
+    groupForwardMask: mask && mask[0]! | (mask[1]! << 8),
     linkLocalLearning: options && ((options[0] ?? 0) & NO_LINK_LOCAL_LEARNING) === 0,
   });
 };

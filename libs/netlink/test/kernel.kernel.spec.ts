@@ -93,11 +93,25 @@ describe('links', () => {
   });
 
   test('a bridge has the settings that it is given, at birth and later', async () => {
-    const kind = { kind: 'bridge', stp: false, multicastSnooping: false, linkLocalLearning: false } as const;
+    const kind = {
+      kind: 'bridge',
+      stp: false,
+      multicastSnooping: false,
+      linkLocalLearning: false,
+      groupForwardMask: 0xfff8,
+    } as const;
     const bridge = await net.links.create({ name: 'b0', kind });
     expect(bridge.kind).toEqual(kind);
-    expect(inNetns('ip', '-d', 'link', 'show', 'b0')).toMatch(/stp_state 0 .*mcast_snooping 0.* no_linklocal_learn 1/s);
-    const other = { kind: 'bridge', stp: true, multicastSnooping: true, linkLocalLearning: true } as const;
+    expect(inNetns('ip', '-d', 'link', 'show', 'b0')).toMatch(
+      /stp_state 0 .*group_fwd_mask 0xfff8 .*mcast_snooping 0.* no_linklocal_learn 1/s,
+    );
+    const other = {
+      kind: 'bridge',
+      stp: true,
+      multicastSnooping: true,
+      linkLocalLearning: true,
+      groupForwardMask: 8,
+    } as const;
     await net.links.modify('b0', { kind: other });
     expect((await net.links.get('b0'))?.kind).toEqual(other);
   });

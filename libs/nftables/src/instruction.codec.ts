@@ -38,6 +38,7 @@ export const META_KEYS: Readonly<Record<MetaKey | 'protocol', { readonly code: n
   l4proto: { code: 16, length: 1 },
 };
 const [LINK, NETWORK, TRANSPORT] = [0, 1, 2];
+const BASES = { link: LINK, network: NETWORK, transport: TRANSPORT } as const;
 export const FIELDS: Readonly<
   Record<
     PayloadField,
@@ -105,7 +106,7 @@ const placeOf = (field: PayloadField | RawField) => {
     throw new RangeError(`raw field at offset ${offset}: it must be an integer within 0..255`);
   if (!Number.isInteger(length) || length < 1 || length > 16)
     throw new RangeError(`raw field of ${length} bytes: it must have 1..16`);
-  return { base: field.base === 'network' ? NETWORK : TRANSPORT, offset, length };
+  return { base: BASES[field.base], offset, length };
 };
 
 export const fieldLength = (field: PayloadField | RawField): number => placeOf(field).length;

@@ -75,8 +75,11 @@ export type PayloadField =
   | 'arp.tpa';
 /** Bytes of a packet that no name of ours stands for. */
 export interface RawField {
-  /** Where the offset begins; `transport` is what follows the IP header, also with options or extension headers. */
-  readonly base: 'network' | 'transport';
+  /**
+   * Where the offset begins: the Ethernet header (bridge and netdev families), the IP header, or what follows it, also with options or
+   * extension headers.
+   */
+  readonly base: 'link' | 'network' | 'transport';
   readonly offsetBytes: number;
   readonly lengthBytes: number;
 }

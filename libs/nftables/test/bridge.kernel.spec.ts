@@ -47,6 +47,13 @@ describe('rules of frames, as the real nft reads them back', () => {
       'ether daddr & ff:ff:ff:ff:ff:f0 == 01:80:c2:00:00:00 drop',
       [{ match: 'payload', field: 'ether.daddr', op: '==', value: 0x0180_c200_0000, mask: 0xffff_ffff_fff0 }, drop],
     ],
+    [
+      '@ll,0,40 0x180c20000 drop',
+      [
+        { match: 'raw', field: { base: 'link', offsetBytes: 0, lengthBytes: 5 }, op: '==', value: 0x01_80c2_0000 },
+        drop,
+      ],
+    ],
     ['iif != @ports drop', [{ match: 'interface', fields: [], op: '!=', set: 'ports' }, drop]],
     ['iif . ether saddr @macs drop', [{ match: 'interface', fields: ['ether.saddr'], op: '==', set: 'macs' }, drop]],
     ['ip saddr != 10.0.0.1 drop', [{ match: 'payload', field: 'ip.saddr', op: '!=', value: '10.0.0.1' }, drop]],

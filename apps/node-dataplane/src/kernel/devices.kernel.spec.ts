@@ -10,8 +10,20 @@ const scenario = (): Report => {
 
 test('a device that came up with IPv4 addresses alone takes IPv6 ones later', () => {
   const report = scenario();
-  expect(report.problems).toEqual([[], []]);
+  expect(report.problems).toEqual([[], [], []]);
   expect(report.addresses).toEqual(expect.arrayContaining(['100.65.1.1/32', 'fd64:1::1/128']));
+});
+
+test('nothing that pods send steers their bridge, whatever somebody set it to', () => {
+  const ours = {
+    kind: 'bridge',
+    stp: false,
+    multicastSnooping: false,
+    linkLocalLearning: false,
+    groupForwardMask: 0xfff8,
+  };
+  const others = { kind: 'bridge', stp: true, multicastSnooping: true, linkLocalLearning: true, groupForwardMask: 0 };
+  expect(scenario().bridge).toEqual([ours, others, ours]);
 });
 
 test('a TUN in which WireGuard’s packets wait for their process holds more of them than TUNs do, also one that was made before', () => {

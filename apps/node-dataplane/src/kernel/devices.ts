@@ -35,8 +35,17 @@ const TUN_QUEUE_PACKETS = 1000;
 
 const IPV6_LINK_LOCAL = /^fe80:/i;
 
-/** Its ports are pods: nothing that they send may steer it. */
-const BRIDGE = { kind: 'bridge', stp: false, multicastSnooping: false, linkLocalLearning: false } as const;
+/**
+ * Its ports are pods: nothing that they send may steer it. A bridge takes frames to 01:80:c2:00:00:03 to 0f for itself and gives
+ * them to the node as if the port were a device of its own: here they are forwarded, so that they pass the bridge's hooks.
+ */
+const BRIDGE = {
+  kind: 'bridge',
+  stp: false,
+  multicastSnooping: false,
+  linkLocalLearning: false,
+  groupForwardMask: 0xfff8,
+} as const;
 
 /** The kinds to try for a purpose, the best first: not every kernel has all. */
 const kindsFor = ({ purpose, remoteIp }: DeviceSpec): CreatableKind[] => {
@@ -106,9 +115,12 @@ const writeSysctl = ({ name }: DeviceSpec, family: 'ipv4' | 'ipv6', key: string,
   }
 };
 
-/** Whether the bridge's own settings are others: pods could take part in spanning tree or be queriers of multicast groups. */
-const isBridgeChanged = ({ kind }: Link): boolean =>
-  kind?.kind === 'bridge' && (kind.stp === true || kind.multicastSnooping === true || kind.linkLocalLearning === true);
+/** Old kernels do not tell of all settings: what is not told is not there. */
+const isBridgeChanged = ({ kind }: Link): boolean => {
+  if (kind?.kind !== 'bridge') return false;
+  const { stp, multicastSnooping, linkLocalLearning, groupForwardMask = BRIDGE.groupForwardMask } = kind;
+  return [stp, multicastSnooping, linkLocalLearning].includes(true) || groupForwardMask !== BRIDGE.groupForwardMask;
+};
 
 const isIpv6 = (address: string): boolean => address.includes(':');
 

@@ -47,12 +47,11 @@ const ownLocal = linkLocalOf(POD.mac);
 
 type Bytes = Uint8Array<ArrayBuffer>;
 /** Told by 8 bytes in its payload, or behind it. */
-type Make = (marker: Uint8Array) => Bytes;
+export type Make = (marker: Uint8Array) => Bytes;
 export interface Attempt {
   readonly what: string;
   readonly make: Make;
-  /** Absent: not counted. */
-  readonly reason?: DropReason;
+  readonly reason: DropReason;
   /** Goes to the bridge itself, which shows it to no other port and learns from it. */
   readonly isLearned?: true;
 }
@@ -236,25 +235,48 @@ const tag = (type: number, ...vlans: number[]): Make =>
   );
 const other = (type: number, payload: Uint8Array = new Uint8Array(50)): Make => mark(ethernet(toAll, type, payload));
 const BPDU = join(u8(0x42, 0x42, 3), new Uint8Array(35));
-/** Bridges give it to the port's own device, past their hooks. */
-const LLDP = 'LLDP, with the MAC of a neighbor';
-const protocols: [string, Make, true?][] = [
+const protocols: [string, Make][] = [
   ['VLAN tag', tag(TYPE.vlan, 1)],
   ['priority tag', tag(TYPE.vlan, 0)],
   ['two VLAN tags', tag(TYPE.vlan, 1, 2)],
   ['service tag', tag(TYPE.qinq, 1)],
   ['spanning tree', mark(ethernet(to({ mac: '01:80:c2:00:00:00' }), BPDU.length, BPDU))],
   ['LLC', mark(ethernet(toAll, BPDU.length, BPDU))],
-  [LLDP, mark(ethernet(to({ mac: '01:80:c2:00:00:0e' }, NEIGHBOR.mac), TYPE.lldp, new Uint8Array(50))), true],
-  [
-    'the bridge itself, with the MAC of a neighbor',
-    mark(ethernet(to({ mac: '01:80:c2:00:00:03' }, NEIGHBOR.mac), TYPE.ipv4, own4.subarray(14))),
-    true,
-  ],
   ['RARP', other(0x8035)],
   ['MPLS', other(0x8847)],
   ['PPPoE', other(0x8863)],
   ['EAPOL', other(0x888e)],
+];
+
+/** Groups that bridges take for themselves: they learn from such frames, and give them to the node's IP stack, which takes datagrams of them. */
+const bridgeGroup = (last: string): Host => ({ mac: `01:80:c2:00:00:${last}`, v4: GATEWAY.v4, v6: GATEWAY.v6 });
+const [LACP, EAPOL_GROUP, LLDP_GROUP] = ['02', '03', '0e'].map(bridgeGroup) as [Host, Host, Host];
+const learned = (group: Host, type: number, payload: Uint8Array): Make =>
+  mark(ethernet(to(group, NEIGHBOR.mac), type, payload));
+const bridgeItself: Attempt[] = [
+  {
+    what: 'LACP with the MAC of a neighbor',
+    make: learned(LACP, 0x8809, new Uint8Array(50)),
+    reason: 'protocol',
+    isLearned: true,
+  },
+  {
+    what: 'EAPOL with the MAC of a neighbor',
+    make: learned(EAPOL_GROUP, 0x888e, new Uint8Array(50)),
+    reason: 'mac',
+    isLearned: true,
+  },
+  {
+    what: 'LLDP with the MAC of a neighbor',
+    make: learned(LLDP_GROUP, TYPE.lldp, new Uint8Array(50)),
+    reason: 'mac',
+    isLearned: true,
+  },
+  { what: 'IPv4 of nobody, by LACP’s group', make: datagram4(STRANGER.v4, GATEWAY, LACP), reason: 'protocol' },
+  { what: 'IPv4 of nobody, by EAPOL’s group', make: datagram4(STRANGER.v4, GATEWAY, EAPOL_GROUP), reason: 'ipv4' },
+  { what: 'IPv4 of nobody, by LLDP’s group', make: datagram4(STRANGER.v4, GATEWAY, LLDP_GROUP), reason: 'ipv4' },
+  { what: 'IPv6 of nobody, by LACP’s group', make: datagram6(STRANGER.v6, GATEWAY, LACP), reason: 'protocol' },
+  { what: 'IPv6 of nobody, by LLDP’s group', make: datagram6(STRANGER.v6, GATEWAY, LLDP_GROUP), reason: 'ipv6' },
 ];
 
 const as = (reason: DropReason, group: string, list: readonly (readonly [string, Make])[]): Attempt[] =>
@@ -267,12 +289,8 @@ export const HOSTILE: readonly Attempt[] = [
   ...as('arp', 'ARP', resolution4),
   ...as('nd', 'NDP', discovery),
   ...as('router', 'routers', routing),
-  ...protocols.map(([what, make, isLearned]) => ({
-    what: `protocol: ${what}`,
-    make,
-    ...(what !== LLDP && { reason: 'protocol' as const }),
-    ...(isLearned && { isLearned }),
-  })),
+  ...as('protocol', 'protocol', protocols),
+  ...bridgeItself.map((attempt) => ({ ...attempt, what: `to the bridge itself: ${attempt.what}` })),
 ];
 
 const unspecified = allNodes('::');
@@ -341,4 +359,10 @@ export const HONEST: readonly (readonly [what: string, make: Make])[] = [
   ['duplicate detection of the link-local address', nd(unspecified, solicitation(unspecified, ownLocal, NONCE))],
   ['report of a multicast listener', frame6(allNodes(ownLocal), HOP_BY_HOP, listener(allNodes(ownLocal)))],
   ['report of a listener without an address', frame6(unspecified, HOP_BY_HOP, listener(unspecified))],
+];
+
+/** To beyond, from a port that is in no bridge: addressed to the port's own MAC. */
+export const UNBRIDGED = (portMac: string): readonly Make[] => [
+  datagram4(STRANGER.v4, REMOTE, { ...REMOTE, mac: portMac }),
+  datagram6(STRANGER.v6, REMOTE, { ...REMOTE, mac: portMac }),
 ];

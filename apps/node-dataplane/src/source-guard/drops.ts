@@ -78,11 +78,15 @@ export const createDropReader = (metrics: Metrics, now: () => number = () => per
     },
     takeNotes() {
       for (const [pod, told] of toldAt) if (now() - told >= NOTE_EVERY_MS) toldAt.delete(pod);
-      return [...notes].flatMap(([pod, counts]) => {
+      const inOrder = [...notes].sort(([a], [b]) => (a < b ? -1 : 1));
+      return inOrder.flatMap(([pod, counts]) => {
         if (toldAt.has(pod)) return [];
         toldAt.set(pod, now());
         notes.delete(pod);
-        const shown = [...counts].filter(([, count]) => count > 0).map(([reason, count]) => `${reason} ${count}`);
+        const shown = DROP_REASONS.flatMap((reason) => {
+          const count = counts.get(reason) ?? 0;
+          return count > 0 ? [`${reason} ${count}`] : [];
+        });
         return [
           `pod ${pod} sent frames with a MAC, address or protocol that is not its own; dropped: ${shown.join(', ')}`,
         ];

@@ -1,5 +1,5 @@
 import { NFT_GUARD_TABLE } from '@unbounded/config/ownership';
-import type { ChainSpec, SetSpec, TableSpec } from '@unbounded/nftables';
+import type { ChainSpec, Expression, SetSpec, TableSpec } from '@unbounded/nftables';
 import { accept, drop, DROP_REASONS, type DropReason, field, own, rule } from './guard-expressions.ts';
 import { neighborDiscoveryChains } from './neighbor-discovery.plan.ts';
 import { linkLocalOf, type PodPort } from './pod-port.ts';
@@ -21,8 +21,13 @@ const DROPS_KEPT = { timeoutMs: 3_600_000, maxElements: 4096 };
 const ETHERTYPE = { ipv4: 0x0800, arp: 0x0806, ipv6: 0x86dd } as const;
 const ARP_ETHERNET_IPV4 = 0x0001_0800_0604; // hardware type 1, protocol 0x0800, lengths 6 and 4
 const ARP_REQUEST = 1;
-/** 01:80:c2:00:00:00 to 0f (IEEE 802.1D): bridges keep these to themselves, and learn from them. */
-const LINK_GROUP = { value: 0x0180_c200_0000, mask: 0xffff_ffff_fff0 } as const;
+/** The first five bytes of the addresses that are for bridges (IEEE 802.1D, 802.1Q). */
+const BRIDGE_GROUP: Expression = {
+  match: 'raw',
+  field: { base: 'link', offsetBytes: 0, lengthBytes: 5 },
+  op: '==',
+  value: 0x01_80c2_0000,
+};
 
 /** The elements that a pod has. */
 export const portSets = ({ interfaceIndex, mac, addresses }: PodPort): SetSpec[] => {
@@ -62,18 +67,11 @@ const frames: ChainSpec = {
   ],
 };
 
-/** Such frames never come to the other hook. */
-const linkGroup: ChainSpec = {
-  name: 'link_group',
+/** What a bridge keeps to itself never comes to the other hook. */
+const bridgeGroup: ChainSpec = {
+  name: 'bridge_group',
   base: { type: 'filter', hook: 'input', priority: PRIORITY },
-  rules: [
-    rule(
-      'addressed to the bridge itself',
-      { match: 'payload', field: 'ether.daddr', op: '==', ...LINK_GROUP },
-      own('ports', '=='),
-      drop('protocol'),
-    ),
-  ],
+  rules: [rule('addressed to the bridge itself', BRIDGE_GROUP, own('ports', '=='), drop('protocol'))],
 };
 
 /** A probe (RFC 5227) has no sender address yet. */
@@ -116,5 +114,5 @@ export const planGuardTable = (ports: readonly PodPort[]): TableSpec => ({
       dynamic: DROPS_KEPT,
     })),
   ],
-  chains: [frames, linkGroup, arp, ...neighborDiscoveryChains, ...DROP_REASONS.map(dropChain)],
+  chains: [frames, bridgeGroup, arp, ...neighborDiscoveryChains, ...DROP_REASONS.map(dropChain)],
 });

@@ -74,6 +74,10 @@ test.each(HONEST.map(([what], index) => [what, index] as const))('what is its ow
   expect(report.honest[index]).toBe(true);
 });
 
+test('a port that is in no bridge leads nowhere, once a pass has seen it', () => {
+  expect(report.unbridged).toEqual({ open: [true, true], closed: [false, false] });
+});
+
 test('a pod from before is guarded at once, and what is its own passes', () => {
   expect(report.earlier).toEqual({ own: true, stolen: false });
 });

@@ -1,4 +1,6 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import type { Server } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -12,7 +14,18 @@ import { until } from '@unbounded/testing';
 import { cleanUp } from '../cleanup.ts';
 import { createPodRegistry, type PodAttachment } from '../cni/pods.ts';
 import { startCniServer } from '../cni/server.ts';
-import { EARLIER, GATEWAY, HONEST, type Host, HOSTILE, NEIGHBOR, POD, REMOTE } from './attempts.testdata.ts';
+import {
+  EARLIER,
+  GATEWAY,
+  HONEST,
+  type Host,
+  HOSTILE,
+  type Make,
+  NEIGHBOR,
+  POD,
+  REMOTE,
+  UNBRIDGED,
+} from './attempts.testdata.ts';
 import type { DeviceSpec } from '../kernel/devices.plan.ts';
 import { ensureDevices } from '../kernel/devices.ts';
 import { createBridgePorts } from './bridge-ports.ts';
@@ -38,6 +51,8 @@ export interface Report {
   readonly earlier: { readonly own: boolean; readonly stolen: boolean };
   readonly otherMac: { readonly during: boolean; readonly after: boolean };
   /** What CHECK said after each change by others, and after the next pass. */
+  /** IPv4 and IPv6 of nobody from a port that is in no bridge: with the kernel's own settings of it, and after the next pass. */
+  readonly unbridged: { readonly open: readonly boolean[]; readonly closed: readonly boolean[] };
   readonly drifts: Readonly<Record<string, { readonly changed: string; readonly repaired: string }>>;
   /** Lines of the log of a pass at rest, and of the first pass of a successor. */
   readonly secondWrote: readonly string[];
@@ -129,6 +144,15 @@ const receive = async (argv: string[]): Promise<{ seen(marker: string): boolean;
   return { seen: (marker) => seen.includes(marker), stop: () => child.kill() };
 };
 
+/** Datagrams for the node itself, however they came. */
+const listen = async (): Promise<Awaited<ReturnType<typeof receive>>> => {
+  const socket = createSocket({ type: 'udp6', ipv6Only: false }).bind(7000, '::');
+  let seen = '';
+  socket.on('message', (message) => (seen += message.toString('hex')));
+  await once(socket, 'listening');
+  return { seen: (marker) => seen.includes(marker), stop: () => socket.close() };
+};
+
 const markerOf = (kind: number, index: number): Uint8Array =>
   Uint8Array.of(0xbe, 0xef, 0xfa, 0xce, 0xd0, kind, index, 0x5a);
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
@@ -144,7 +168,6 @@ const ANNOUNCEMENT = ethernet(
   arp(1, [NEIGHBOR.mac, NEIGHBOR.v4], NEIGHBOR.v4),
 );
 
-type Make = (marker: Uint8Array) => Uint8Array;
 const [PLAIN, LAST] = [1, 0xff];
 
 /** Sends all of them, one by one, and says of each whether it was seen anywhere. */
@@ -154,11 +177,13 @@ const tryAll = async (
   makes: readonly Make[],
   sentinels: readonly Make[],
   learned: (index: number) => boolean = () => false,
+  by: Netns = from,
 ): Promise<boolean[]> => {
   const inside = [network.pod, network.neighbor, network.earlier, network.remote].filter((ns) => ns !== from);
   const receivers = await Promise.all([
     ...inside.map((ns) => receive(['nsenter', `--net=${ns.path}`, SENDER, 'receive', 'eth0'])),
     receive([SENDER, 'receive', 'cbr0']),
+    listen(),
   ]);
   // What one attempt taught the bridge and the neighbors is not to hide the next.
   const restore = (): void => send(network.neighbor, [ANNOUNCEMENT]);
@@ -169,7 +194,7 @@ const tryAll = async (
   });
   restore();
   send(
-    from,
+    by,
     sentinels.map((make, index) => make(markerOf(LAST, index))),
   );
   // What is sent later arrives later: with these nothing is under way any more.
@@ -357,6 +382,26 @@ const main = async (): Promise<Report> => {
   setMac(POD.mac);
   const after = canPing(network.pod, NEIGHBOR.v4) && canPing(network.pod, GATEWAY.v4);
 
+  const portMac = (await net.links.get('veth0'))!.mac!;
+  const tryUnbridged = async (): Promise<boolean[]> => {
+    run('ip', 'link', 'set', 'veth0', 'nomaster');
+    const arrived = await tryAll(
+      network,
+      network.pod,
+      UNBRIDGED(portMac),
+      sentinelsOf(EARLIER),
+      undefined,
+      network.earlier,
+    );
+    run('ip', 'link', 'set', 'veth0', 'master', 'cbr0');
+    return arrived;
+  };
+  writeFileSync('/proc/sys/net/ipv4/conf/veth0/rp_filter', '0');
+  writeFileSync('/proc/sys/net/ipv6/conf/veth0/disable_ipv6', '0');
+  const open = await tryUnbridged();
+  problems.push(...(await guard.ensure()));
+  const closed = await tryUnbridged();
+
   const drifts: Record<string, { changed: string; repaired: string }> = {};
   for (const [what, command] of Object.entries(DRIFTS)) {
     run('nft', ...command);
@@ -406,6 +451,7 @@ const main = async (): Promise<Report> => {
     lostPings,
     earlier: { own: own!, stolen: stolen! },
     otherMac: { during, after },
+    unbridged: { open, closed },
     drifts,
     secondWrote,
     successorWrote,

@@ -12,6 +12,7 @@ import type { Problem } from '@unbounded/topology';
 import type { PodAttachment, PodRegistry } from '../cni/pods.ts';
 import { createBridgePorts } from './bridge-ports.ts';
 import { createDropReader } from './drops.ts';
+import { closePort } from './port-sysctls.ts';
 import { planGuardTable, portSets } from './guard-table.plan.ts';
 import { type PodPort, podPort, PodPortError } from './pod-port.ts';
 
@@ -95,6 +96,7 @@ export const createSourceGuard = ({ net, nft, pods, logger, metrics }: SourceGua
   /** @returns what an operator is to know. @throws NftablesError: the table could not be written */
   const write = async (): Promise<readonly Problem[]> => {
     const { ports, problems } = await bridgePorts.find();
+    for (const { hostVeth } of ports.keys()) closePort(hostVeth!);
     const podOf = new Map(
       [...ports].map(([pod, { interfaceIndex }]) => [interfaceIndex, `${pod.namespace}/${pod.name}`]),
     );
@@ -143,6 +145,7 @@ export const createSourceGuard = ({ net, nft, pods, logger, metrics }: SourceGua
         if (!port) throw new PodPortError(`its interface on the node (${pod.hostVeth ?? 'no veth'}) is not there`);
         pods.add({ ...pod, mac: port.mac });
         try {
+          closePort(pod.hostVeth!);
           await admit(port);
         } catch (error) {
           pods.remove(pod.containerId, pod.interface);

@@ -7,6 +7,8 @@ export interface BridgeKind {
   readonly multicastSnooping?: boolean;
   /** Whether frames to the group of the bridge itself (01:80:c2:00:00:00 to 0f) teach it MACs; kernel 5.0 and later. */
   readonly linkLocalLearning?: boolean;
+  /** Bit n: frames to 01:80:c2:00:00:0n are forwarded like others; not for 0, 1 and 2. */
+  readonly groupForwardMask?: number;
 }
 /** A pair; only the end that is created carries `peer`. The kernel does not tell it back. */
 export interface VethKind {
