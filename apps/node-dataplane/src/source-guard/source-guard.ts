@@ -67,6 +67,15 @@ const missingSets = (table: ObservedTable | undefined, port: PodPort): string[] 
     return elementsOf(wanted).every(({ key }) => found.has(key.join())) ? [] : [wanted.name];
   });
 
+const closePorts = (pods: readonly PodAttachment[]): Problem[] => {
+  try {
+    for (const { hostVeth } of pods) if (hostVeth !== undefined) closePort(hostVeth);
+    return [];
+  } catch (error) {
+    return [{ reason: 'PodPortOpen', message: `settings of a pod's port on the node: ${(error as Error).message}` }];
+  }
+};
+
 /** One after the other: a table that is being compared must not gain a pod meanwhile. */
 const createQueue = () => {
   let last: Promise<unknown> = Promise.resolve();
@@ -96,7 +105,6 @@ export const createSourceGuard = ({ net, nft, pods, logger, metrics }: SourceGua
   /** @returns what an operator is to know. @throws NftablesError: the table could not be written */
   const write = async (): Promise<readonly Problem[]> => {
     const { ports, problems } = await bridgePorts.find();
-    for (const { hostVeth } of ports.keys()) closePort(hostVeth!);
     const podOf = new Map(
       [...ports].map(([pod, { interfaceIndex }]) => [interfaceIndex, `${pod.namespace}/${pod.name}`]),
     );
@@ -111,7 +119,7 @@ export const createSourceGuard = ({ net, nft, pods, logger, metrics }: SourceGua
       logger.info({ table: TABLE.name, pods: ports.size, drift }, 'wrote the nftables table of what pods may send');
     }
     guarded.set(ports.size);
-    return problems;
+    return [...problems, ...closePorts([...ports.keys()])];
   };
 
   /** A node whose kernel cannot do it keeps its pods: it says so instead. */
