@@ -93,6 +93,7 @@ export const allowed: readonly Allowed[] = [
   ['cidr-allocator', 'pod CIDRs of a Node without any', node(podCidrs)],
   ['cidr-allocator', 'the status of a Site', merge(ourPath('sites', 'a', 'status'), { status: { nodeCount: 1 } })],
   ['site-membership', 'the site of a Node', node(site)],
+  ['site-membership', 'its condition of a Node', node(condition('UnboundedNodeAccepted'), 'mine', 'status')],
   [
     'site-membership',
     'the finalizer of a Site',
@@ -121,7 +122,7 @@ export const allowed: readonly Allowed[] = [
     ),
   ],
   ['gateway-health', 'an Event about a Mesh', event('gateway-health', regarding.ours('Mesh'))],
-  ['node-dataplane', 'its key', node(annotate(annotations.wireGuardPublicKey, 'a'))],
+  ['node-dataplane', 'its key', node(annotate(annotations.wireGuardPublicKey, `${'A'.repeat(43)}=`))],
   ['node-dataplane', 'its conditions', node(condition('NetworkUnavailable'), 'mine', 'status')],
   [
     'node-dataplane',
@@ -283,7 +284,7 @@ const otherKinds = (who: Who): Row[] => [
     who,
     'readiness of a Node',
     node(condition('Ready'), 'mine', 'status'),
-    who === AGENT ? 'may change only the conditions' : RBAC,
+    who === AGENT || who === 'site-membership' ? 'may change only the condition' : RBAC,
   ],
   [
     who,
@@ -297,7 +298,8 @@ const otherKinds = (who: Who): Row[] => [
   ],
 ];
 
-const everybody: readonly Row[] = [...CONTROLLERS, AGENT].flatMap((who) => [
+const everyone: readonly Who[] = [...CONTROLLERS, AGENT];
+const everybody = everyone.flatMap((who): Row[] => [
   ...leasesOfOthers(who),
   ...eventsOfOthers(who),
   ...otherKinds(who),
