@@ -26,7 +26,7 @@ static int fail(const char *what, const char *advice)
 	return 1;
 }
 
-static int give_up(int capability)
+static int give_up(unsigned int capability)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];

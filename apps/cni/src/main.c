@@ -35,7 +35,7 @@ static int write_all(int fd, const void *bytes, size_t length)
 		if (n <= 0)
 			return -1;
 		at += n;
-		length -= n;
+		length -= (size_t)n;
 	}
 	return 0;
 }
@@ -99,8 +99,8 @@ static ssize_t read_answer(int fd)
 		if (n < 0)
 			return -1;
 		if (!n)
-			return length;
-		length += n;
+			return (ssize_t)length;
+		length += (size_t)n;
 		if (length == sizeof(answer)) {
 			errno = EMSGSIZE;
 			return -1;
@@ -116,7 +116,7 @@ static int exchange(const struct request *request, int is_del)
 	if (fd >= 0 && !write_all(fd, request->bytes, request->length) && !shutdown(fd, SHUT_WR))
 		length = read_answer(fd);
 	if (length > 0)
-		return write_all(STDOUT_FILENO, answer + 1, length - 1) ? 1 : answer[0];
+		return write_all(STDOUT_FILENO, answer + 1, (size_t)length - 1) ? 1 : answer[0];
 	if (is_del)
 		return 0; /* the pod goes in any case; the agent forgets it when it is back */
 	return fail(request, CODE_TRY_AGAIN, "the unbounded agent (node-dataplane) does not answer on this node",

@@ -132,5 +132,5 @@ describe('without the agent', () => {
 });
 
 test('it is small and needs no library', () => {
-  expect(execFileSync('readelf', ['-d', plugin], { encoding: 'utf8' })).toContain('There is no dynamic section');
+  expect(execFileSync('readelf', ['-dl', plugin], { encoding: 'utf8' })).not.toMatch(/NEEDED|INTERP/);
 });

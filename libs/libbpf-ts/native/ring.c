@@ -2,11 +2,11 @@
 #include "ring.h"
 #include "handle.h"
 #include "log.h"
+#include "records.h"
 
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <uv.h>
 
 enum {
@@ -24,8 +24,7 @@ struct ring {
 	napi_ref callback;
 	napi_async_context async;
 	napi_async_cleanup_hook_handle hook;
-	uint8_t *bytes;
-	size_t used, capacity;
+	struct records records;
 };
 
 static const napi_type_tag RING_TAG = { 0x6c69626270662d74ULL, 0x72696e6700000001ULL };
@@ -33,23 +32,9 @@ static const napi_type_tag RING_TAG = { 0x6c69626270662d74ULL, 0x72696e670000000
 static int on_record(void *context, void *data, size_t size)
 {
 	struct ring *ring = context;
-	uint32_t length = (uint32_t)size, zero = 0;
-	size_t padded = (size + 7) & ~(size_t)7, need = ring->used + 8 + padded;
+	int error = add_record(&ring->records, data, size);
 
-	if (need > ring->capacity) {
-		uint8_t *grown = realloc(ring->bytes, need * 2);
-
-		if (!grown)
-			return -ENOMEM;
-		ring->bytes = grown;
-		ring->capacity = need * 2;
-	}
-	memcpy(ring->bytes + ring->used, &length, 4);
-	memcpy(ring->bytes + ring->used + 4, &zero, 4);
-	memcpy(ring->bytes + ring->used + 8, data, size);
-	memset(ring->bytes + ring->used + 8 + size, 0, padded - size);
-	ring->used = need;
-	return ring->used > MOST_BYTES ? -ENOBUFS : 0; /* stops; this record is consumed */
+	return error ? error : ring->records.used > MOST_BYTES ? -ENOBUFS : 0; /* stops; this record is consumed */
 }
 
 static void call_back(struct ring *ring)
@@ -59,7 +44,7 @@ static void call_back(struct ring *ring)
 	napi_value bytes, callback, receiver, resource;
 	bool thrown = false;
 
-	if (napi_create_buffer_copy(env, ring->used, ring->bytes, NULL, &bytes) != napi_ok)
+	if (napi_create_buffer_copy(env, ring->records.used, ring->records.bytes, NULL, &bytes) != napi_ok)
 		return;
 	napi_get_reference_value(env, ring->callback, &callback);
 	napi_get_global(env, &receiver);
@@ -79,9 +64,9 @@ static void drain(struct ring *ring)
 {
 	napi_handle_scope scope;
 
-	ring->used = 0;
+	ring->records.used = 0;
 	ring_buffer__consume(ring->buffer);
-	if (!ring->used)
+	if (!ring->records.used)
 		return;
 	napi_open_handle_scope(ring->env, &scope);
 	call_back(ring);
@@ -99,7 +84,7 @@ static void release(struct ring *ring)
 {
 	if (--ring->references)
 		return;
-	free(ring->bytes);
+	free(ring->records.bytes);
 	free(ring);
 }
 
@@ -145,15 +130,15 @@ static struct ring *new_ring(napi_env env, int map_fd, napi_value callback)
 
 	if (!ring)
 		return NULL;
-	ring->capacity = FIRST_CAPACITY;
-	ring->bytes = malloc(FIRST_CAPACITY);
-	ring->buffer = ring->bytes ? ring_buffer__new(map_fd, on_record, ring, NULL) : NULL;
+	ring->records.capacity = FIRST_CAPACITY;
+	ring->records.bytes = malloc(FIRST_CAPACITY);
+	ring->buffer = ring->records.bytes ? ring_buffer__new(map_fd, on_record, ring, NULL) : NULL;
 	if (!ring->buffer || napi_get_uv_event_loop(env, &loop) != napi_ok ||
 	    uv_poll_init(loop, &ring->poll, ring_buffer__epoll_fd(ring->buffer))) {
 		int error = errno;
 
 		ring_buffer__free(ring->buffer);
-		free(ring->bytes);
+		free(ring->records.bytes);
 		free(ring);
 		errno = error;
 		return NULL;

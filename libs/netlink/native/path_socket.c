@@ -2,12 +2,12 @@
 #include "path_socket.h"
 #include "in_netns.h"
 #include "path_filter.h"
+#include "path_record.h"
 #include "path_send.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <netinet/in.h>
-#include <netinet/ip.h>
 #include <netinet/udp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,10 +16,7 @@
 #include <uv.h>
 
 enum {
-	/* Several probes that the network card joined; nothing longer is a probe. */
-	LONGEST_PAYLOAD = 2048,
 	LONGEST_PACKET = 60 + sizeof(struct udphdr) + LONGEST_PAYLOAD,
-	RECORD_HEADER = 40,
 	/* What one callback may carry, some 200 of the longest; the rest comes at the next turn of the loop. */
 	BATCH = 1 << 16,
 	RECEIVE_BUFFER = 1 << 20,
@@ -103,53 +100,16 @@ static bool local_v6(struct msghdr *message, uint8_t *local)
 	return false;
 }
 
-/* Where UDP's header is in what was read; the addresses go into the record. NULL: no whole datagram. */
-static const uint8_t *find_udp(struct path_socket *sock, struct msghdr *message, size_t got, uint8_t *record)
-{
-	const uint8_t *packet = message->msg_iov->iov_base;
-	const struct sockaddr_in6 *from = message->msg_name;
-	size_t header = 0;
-
-	memset(record + 8, 0, 32);
-	if (sock->is_v4) {
-		header = got ? 4 * (packet[0] & 15u) : 0;
-		if (header < sizeof(struct iphdr))
-			return NULL;
-	}
-	if (got < header + sizeof(struct udphdr))
-		return NULL;
-	if (sock->is_v4) {
-		memcpy(record + 8, packet + 12, 4);
-		memcpy(record + 24, packet + 16, 4);
-	} else {
-		memcpy(record + 8, &from->sin6_addr, 16);
-		if (!local_v6(message, record + 24))
-			return NULL;
-	}
-	return packet + header;
-}
-
 /* Writes one record. Returns its size, 0 when what was read is to be passed over. */
 static size_t write_record(struct path_socket *sock, struct msghdr *message, size_t got, uint8_t *record)
 {
 	const uint8_t *packet = message->msg_iov->iov_base;
-	const uint8_t *udp = find_udp(sock, message, got, record);
-	size_t length, room;
+	const struct sockaddr_in6 *from = message->msg_name;
+	uint8_t local[16];
 
-	if (!udp)
-		return 0;
-	length = (size_t)udp[4] << 8 | udp[5];
-	room = got - (size_t)(udp - packet);
-	if (length < sizeof(struct udphdr) || length > room || length - sizeof(struct udphdr) > LONGEST_PAYLOAD)
-		return 0;
-	length -= sizeof(struct udphdr);
-	record[0] = (uint8_t)(length >> 8);
-	record[1] = (uint8_t)length;
-	memcpy(record + 2, udp, 4);
-	record[6] = record[7] = 0;
-	memcpy(record + RECORD_HEADER, udp + sizeof(struct udphdr), length);
-	memset(record + RECORD_HEADER + length, 0, -length & 3);
-	return RECORD_HEADER + ((length + 3) & ~(size_t)3);
+	if (sock->is_v4)
+		return path_record_v4(packet, got, record);
+	return local_v6(message, local) ? path_record_v6(packet, got, from->sin6_addr.s6_addr, local, record) : 0;
 }
 
 static size_t drain(struct path_socket *sock)
@@ -157,7 +117,7 @@ static size_t drain(struct path_socket *sock)
 	uint8_t packet[LONGEST_PACKET], control[CMSG_SPACE(sizeof(struct in6_pktinfo))];
 	size_t used = 0;
 
-	while (BATCH - used >= RECORD_HEADER + LONGEST_PAYLOAD) {
+	while (BATCH - used >= LONGEST_RECORD) {
 		struct sockaddr_in6 from = { 0 };
 		struct iovec part = { .iov_base = packet, .iov_len = sizeof(packet) };
 		struct msghdr message = { .msg_name = &from, .msg_namelen = sizeof(from), .msg_iov = &part, .msg_iovlen = 1,

@@ -45,26 +45,14 @@ const nodeProgram = (): string => {
   return program;
 };
 
-const machine = process.arch === 'arm64' ? 'aarch64' : 'x86_64';
-
 const buildAgentStart = (): string => {
-  const source = join(checkout, 'deploy/image/agent-start.c');
+  const sources = ['deploy/image/agent-start.c', 'deploy/image/build.sh', 'tools/c-flags.sh'];
   const program = join(buildFolder, 'agent-start');
-  if (isOlder(program, [source])) {
-    mkdirSync(buildFolder, { recursive: true });
-    const flags = [
-      '-static',
-      '-Os',
-      '-s',
-      '-Wall',
-      '-Wextra',
-      '-Werror',
-      `-idirafter/usr/include/${machine}-linux-gnu`,
-    ];
-    execFileSync('musl-gcc', [...flags, '-idirafter/usr/include', '-o', program, source], { stdio: 'inherit' });
-  }
+  if (isOlder(program, sources.map((source) => join(checkout, source))))
+    execFileSync(join(checkout, 'deploy/image/build.sh'), [program], { stdio: 'inherit' });
   return program;
 };
+
 const bpfFolderOf = (version: Version): string => {
   if (version === VERSION) return join(checkout, 'bpf/build');
   const folder = join(buildFolder, 'bpf-next');

@@ -1,0 +1,86 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { files, root } from './tree.ts';
+
+/** What readelf says of our C as it is shipped, and (for what stripping takes away) of the same code with its symbols. */
+
+const built: readonly (readonly [name: string, build: string, kind: 'addon' | 'program'])[] = [
+  ['netlink.node', 'libs/netlink/native/build.sh', 'addon'],
+  ['libbpf.node', 'libs/libbpf-ts/native/build.sh', 'addon'],
+  ['unbounded-cni', 'apps/cni/build.sh', 'program'],
+  ['agent-start', 'deploy/image/build.sh', 'program'],
+];
+
+const folder = mkdtempSync(join(tmpdir(), 'hardening-'));
+const variants = ['release', 'symbols'] as const;
+const fileOf = (name: string, variant: (typeof variants)[number]): string => join(folder, variant, name);
+const readelf = (file: string, ...flags: string[]): string =>
+  execFileSync('readelf', ['--wide', ...flags, file], { encoding: 'utf8' });
+
+beforeAll(() => {
+  for (const variant of variants) {
+    for (const [name, build] of built) {
+      const env = { ...process.env, UNBOUNDED_NATIVE: variant };
+      execFileSync(join(root, build), [fileOf(name, variant)], { stdio: 'inherit', env });
+    }
+  }
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+test('every C file that is compiled for this machine is in a build of the table', () => {
+  const scripts = built.map(([, build]) => readFileSync(join(root, build), 'utf8')).join('\n');
+  const sources = files('*.c').filter((file) => !file.endsWith('.bpf.c') && !file.endsWith('.fuzz.c'));
+  const products = sources.filter((file) => /^(apps|libs|deploy)\//.test(file));
+  expect(products.filter((file) => !scripts.includes(file.slice(file.lastIndexOf('/') + 1)))).toEqual([]);
+});
+
+test('no build has flags of its own instead of the common ones', () => {
+  for (const [, build] of built) {
+    const script = readFileSync(join(root, build), 'utf8');
+    expect(script, build).toContain('tools/c-flags.sh');
+    expect(script, build).not.toMatch(/-W(all|extra|error)|-fstack|-D_FORTIFY|-z,/);
+  }
+});
+
+describe.each(built)('%s', (name, _build, kind) => {
+  const release = fileOf(name, 'release');
+  const segment = (type: string): string =>
+    readelf(release, '--segments')
+      .split('\n')
+      .find((line) => line.trim().startsWith(type)) ?? '';
+
+  test('is at a random address, and all of its relocations are done and read-only before it runs', () => {
+    expect(readelf(release, '--file-header')).toMatch(/Type:\s+DYN/);
+    const dynamic = readelf(release, '--dynamic');
+    expect(dynamic).toMatch(/\(FLAGS\)\s+BIND_NOW/);
+    if (kind === 'program') expect(dynamic).toMatch(/\(FLAGS_1\)\s+Flags: NOW PIE/);
+    expect(dynamic).not.toContain('TEXTREL');
+    expect(segment('GNU_RELRO')).toMatch(/ R +0x/);
+  });
+
+  test('has no memory that can be written and executed, the stack included', () => {
+    expect(segment('GNU_STACK')).toMatch(/ RW +0x/);
+    const loaded = readelf(release, '--segments').match(/^ +LOAD .*$/gm) ?? [];
+    expect(loaded.length).toBeGreaterThan(1);
+    expect(loaded.filter((line) => / RWE | WE /.test(line))).toEqual([]);
+  });
+
+  test('checks its stack frames', () => {
+    expect(readelf(fileOf(name, 'symbols'), '--symbols')).toContain('__stack_chk_fail');
+  });
+
+  test('is stripped, and a static program asks for no library', () => {
+    expect(readelf(release, '--sections')).not.toContain('.symtab');
+    if (kind === 'program') expect(readelf(release, '--dynamic', '--segments')).not.toMatch(/NEEDED|INTERP/);
+  });
+
+  // musl has no checked variants of its functions.
+  if (kind === 'addon') {
+    test('uses the variants of the C library that check sizes', () => {
+      expect(readelf(release, '--dyn-syms')).toMatch(/__\w+_chk@/);
+    });
+  }
+});
