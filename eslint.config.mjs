@@ -46,7 +46,7 @@ export default [
   { ignores: ['**/dist/**', '**/build/**', '**/node_modules/**'] },
   {
     files: ['{apps,libs,tools}/**/*.ts'],
-    ignores: ['**/*.spec.ts'],
+    ignores: ['**/*.spec.ts', '**/*.fuzz.ts'],
     languageOptions: { parser },
     linterOptions: { reportUnusedDisableDirectives: 'off' },
     plugins: { '@nx': nx },
@@ -57,7 +57,7 @@ export default [
   },
   {
     files: ['libs/{ip,crds,membership,topology,health,bpf-maps,relay-protocol}/src/**/*.ts', '{apps,libs}/*/src/**/*.{plan,diff,codec}.ts'],
-    ignores: ['**/*.spec.ts'],
+    ignores: ['**/*.spec.ts', '**/*.fuzz.ts'],
     languageOptions: { parser },
     rules: { 'no-restricted-imports': ['error', { patterns: [...apps, node] }] },
   },

@@ -9,6 +9,7 @@ const layers = {
   bpf: 'bpf.spec',
   kernel: 'kernel.spec',
   kube: 'kube.spec',
+  fuzz: 'fuzz.spec',
   vm: 'vm.spec',
   lab: 'lab.spec',
   matrix: 'matrix.spec',

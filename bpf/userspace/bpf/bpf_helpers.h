@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
+/*
+ * Stands in for libbpf's header where a program is compiled for this machine's user space (*.fuzz.c): the same names, and
+ * helpers that do what the kernel's do to one packet and to maps of one entry. A helper that a program begins to use is
+ * added here.
+ */
+#pragma once
+
+#include <linux/bpf.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SEC(name)
+#define __uint(name, value) int (*name)[value]
+#define __type(name, value) __typeof__(value) *name
+#undef __always_inline
+#define __always_inline inline __attribute__((always_inline))
+
+/* One run of a program. What is allocated has exactly the size that the program may touch. */
+struct run {
+	uint8_t *packet;
+	uint32_t length;
+	int has_key, key_is_ipv6;	/* what bpf_skb_get_tunnel_key knows of the sender */
+	uint32_t sender[4];
+	int wrote_key, redirects;
+	uint32_t redirected_to;
+};
+extern struct run run;
+
+/* The entry of a map for a key, or NULL. */
+void *find_entry(const void *map, const void *key);
+
+static inline void *bpf_map_lookup_elem(void *map, const void *key)
+{
+	return find_entry(map, key);
+}
+
+static inline int is_inside(uint32_t offset, uint32_t length)
+{
+	return offset <= run.length && length <= run.length - offset;
+}
+
+static inline long bpf_skb_load_bytes(const struct __sk_buff *skb, uint32_t offset, void *to, uint32_t length)
+{
+	(void)skb;
+	memset(to, 0, length); /* as the kernel does when it fails */
+	if (!is_inside(offset, length))
+		return -14;
+	memcpy(to, run.packet + offset, length);
+	return 0;
+}
+
+static inline long bpf_skb_store_bytes(struct __sk_buff *skb, uint32_t offset, const void *from, uint32_t length, uint64_t flags)
+{
+	(void)skb, (void)flags;
+	if (!is_inside(offset, length))
+		return -14;
+	memcpy(run.packet + offset, from, length);
+	return 0;
+}
+
+static inline long bpf_skb_change_head(struct __sk_buff *skb, uint32_t length, uint64_t flags)
+{
+	uint8_t *grown = calloc(1, run.length + length);
+
+	(void)flags;
+	memcpy(grown + length, run.packet, run.length);
+	free(run.packet);
+	run.packet = grown;
+	run.length += length;
+	skb->len = run.length;
+	return 0;
+}
+
+static inline long bpf_skb_change_type(struct __sk_buff *skb, uint32_t type)
+{
+	skb->pkt_type = type;
+	return 0;
+}
+
+static inline long bpf_skb_get_tunnel_key(struct __sk_buff *skb, struct bpf_tunnel_key *key, uint32_t size, uint64_t flags)
+{
+	(void)skb, (void)size;
+	memset(key, 0, sizeof(*key));
+	if (!run.has_key || !(flags & BPF_F_TUNINFO_IPV6) != !run.key_is_ipv6)
+		return -22;
+	if (run.key_is_ipv6)
+		memcpy(key->remote_ipv6, run.sender, sizeof(key->remote_ipv6));
+	else
+		key->remote_ipv4 = run.sender[0];
+	return 0;
+}
+
+static inline long bpf_skb_set_tunnel_key(struct __sk_buff *skb, struct bpf_tunnel_key *key, uint32_t size, uint64_t flags)
+{
+	(void)skb, (void)key, (void)size, (void)flags;
+	run.wrote_key++;
+	return 0;
+}
+
+static inline long bpf_redirect(uint32_t ifindex, uint64_t flags)
+{
+	(void)flags;
+	run.redirects++;
+	run.redirected_to = ifindex;
+	return 7; /* TC_ACT_REDIRECT */
+}

@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import type { FuzzTarget } from '@unbounded/testing';
+import { decodePathProbe, encodePathProbe, PAIR_NAME_BYTES, pairNameOf, splitPathProbes } from './path-probe.codec.ts';
+import { decodeProbe, encodeProbe, MAC_BYTES, PROBE_BYTES, ProbeError } from './probe.codec.ts';
+
+/**
+ * What comes to the probes' port. The authentication code is left out (it is all zeros, and the input's own is replaced by
+ * it), so that the search reaches what a peer with a key may send. Input: a byte of which the lowest bit says which of the
+ * two probes it is, then the packet.
+ */
+const authenticate = (): Uint8Array => new Uint8Array(MAC_BYTES);
+
+const refused = <T>(read: () => T): T | undefined => {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof ProbeError) return undefined;
+    throw error;
+  }
+};
+
+const runProbe = (packet: Uint8Array): void => {
+  const probe = refused(() => decodeProbe(packet, authenticate));
+  if (!probe) return;
+  const written = encodeProbe(probe, authenticate);
+  assert.equal(written.length, packet.length);
+  assert.deepEqual(decodeProbe(written, authenticate), probe);
+  // A reply has no byte that means nothing; a request has its padding.
+  if (probe.type === 'reply') assert.deepEqual(written, packet);
+};
+
+const runPathProbes = (packet: Uint8Array): void => {
+  for (const part of splitPathProbes(packet)) {
+    const name = refused(() => pairNameOf(part));
+    const probe = refused(() => decodePathProbe(part, authenticate));
+    if (name && probe) assert.deepEqual(encodePathProbe(probe, name, authenticate), part);
+  }
+};
+
+const withoutCode = (packet: Uint8Array): Uint8Array => {
+  const copy = packet.slice();
+  copy.fill(0, Math.max(0, copy.length - MAC_BYTES));
+  return copy;
+};
+
+const run = (input: Uint8Array): void => {
+  const packet = withoutCode(input.subarray(1));
+  if (((input[0] ?? 0) & 1) === 0) runProbe(packet);
+  else runPathProbes(packet);
+};
+
+const identity = { nonce: 3n, sequence: 9n, timeNs: 7n };
+const of = (kind: number, packet: Uint8Array): Uint8Array => Uint8Array.from([kind, ...packet]);
+const name = new Uint8Array(PAIR_NAME_BYTES).fill(5);
+
+export const target: FuzzTarget = {
+  run,
+  seeds: [
+    of(0, encodeProbe({ type: 'request', ...identity, size: PROBE_BYTES }, authenticate)),
+    of(0, encodeProbe({ type: 'request', ...identity, size: 90 }, authenticate)),
+    of(0, encodeProbe({ type: 'reply', ...identity, sizeReceived: 52 }, authenticate)),
+    of(0, encodeProbe({ type: 'reply', ...identity, sizeReceived: 52, sites: { hashes: [1, 2], truncated: true } }, authenticate)),
+    of(1, encodePathProbe({ ...identity, stance: 'ready' }, name, authenticate)),
+    of(1, encodePathProbe({ ...identity, stance: 'direct', answers: identity }, name, authenticate)),
+  ],
+  maxBytes: 1200,
+};
