@@ -59,7 +59,7 @@ export const target: FuzzTarget = {
   run,
   seeds: Object.entries(recorded).flatMap(([name, hex]) => {
     const kind = KINDS.indexOf(name.split(' ')[0] ?? '');
-    return kind < 0 ? [] : [Uint8Array.from([kind, ...Uint8Array.fromHex(hex)])];
+    return kind < 0 ? [] : [Uint8Array.from([kind, ...Buffer.from(hex, 'hex')])];
   }),
   maxBytes: 512,
 };

@@ -6,7 +6,7 @@ import { root } from './targets.ts';
 
 const fileOf = (name: string): string => join(root, 'tools/fuzz/corpora', `${name}.txt`);
 
-const bytesOf = (line: string): Uint8Array => Uint8Array.fromHex(line);
+const bytesOf = (line: string): Uint8Array => new Uint8Array(Buffer.from(line, 'hex'));
 
 export const readCorpus = (name: string): Uint8Array[] =>
   existsSync(fileOf(name))
@@ -17,7 +17,7 @@ export const readCorpus = (name: string): Uint8Array[] =>
     : [];
 
 export const writeCorpus = (name: string, inputs: readonly Uint8Array[]): void => {
-  const lines = inputs.filter((input) => input.length > 0).map((input) => input.toHex());
+  const lines = inputs.filter((input) => input.length > 0).map((input) => Buffer.from(input).toString('hex'));
   mkdirSync(dirname(fileOf(name)), { recursive: true });
   writeFileSync(fileOf(name), `${lines.toSorted((a, b) => a.length - b.length || (a < b ? -1 : 1)).join('\n')}\n`);
 };

@@ -1,6 +1,7 @@
 import type { FuzzTarget } from '@unbounded/testing';
+import { randomOf } from '@unbounded/testing/seeded-random';
 import type { Coverage } from './coverage.ts';
-import { mutate, randomOf } from './mutate.ts';
+import { mutate } from './mutate.ts';
 
 /** The search: an input that reaches something new is kept, and changed further. */
 

@@ -1,17 +1,6 @@
+import type { Random } from '@unbounded/testing/seeded-random';
+
 /** Random changes to inputs. The same seed makes the same changes. */
-
-/** Whole numbers below `limit`; mulberry32 (public domain). */
-export type Random = (limit: number) => number;
-
-export const randomOf = (seed: number): Random => {
-  let state = seed >>> 0;
-  return (limit) => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * limit);
-  };
-};
 
 const INTERESTING = [0, 1, 2, 3, 4, 7, 8, 15, 16, 31, 32, 63, 64, 100, 127, 128, 255];
 const INTERESTING_WORDS = [0, 1, 0x7f, 0x80, 0xff, 0x100, 0x7fff, 0x8000, 0xffff, 0x1_0000, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff];

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
+import { randomOf } from '@unbounded/testing/seeded-random';
 import { expect, test } from 'vitest';
-import { mutate, randomOf } from './mutate.ts';
+import { mutate } from './mutate.ts';
 import { runNative } from './run-native.ts';
 import { runTypeScript } from './run-typescript.ts';
 

@@ -40,6 +40,28 @@ test('addresses, ports and payload of a datagram are read', () => {
   expect(packet?.payload.toString()).toBe('hello');
 });
 
+test('addresses and ports of a datagram over IPv6 are read, and one that is cut off is none', () => {
+  const frame = Buffer.alloc(70);
+  frame.writeUInt16BE(0x86dd, 12);
+  frame[14] = 0x60;
+  frame[20] = 17;
+  frame.set([0xfd, 0x64, 0, 1], 22);
+  frame.set([0x20, 0x01, 0x0d, 0xb8], 38);
+  frame[53] = 1;
+  frame.writeUInt16BE(9000, 54);
+  frame.writeUInt16BE(4789, 56);
+  const [packet, cut] = parsePcap(fileOf([frame, frame.subarray(0, 50)]));
+  expect(packet).toMatchObject({
+    source: 'fd64:1::',
+    destination: '2001:db8::1',
+    protocol: 17,
+    sourcePort: 9000,
+    destinationPort: 4789,
+  });
+  expect(packet?.payload.length).toBe(8);
+  expect(cut).toMatchObject({ source: undefined, destinationPort: undefined });
+});
+
 test('a WireGuard message is told from other datagrams', () => {
   const message = (first: number[]): Buffer => udpFrame(Buffer.concat([Buffer.from(first), Buffer.alloc(60)]));
   const found = parsePcap(

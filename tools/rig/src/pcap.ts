@@ -1,11 +1,13 @@
+import { addressFromBytes, formatAddress } from '@unbounded/ip';
+
 /** Reads pcap files (the classic format, libpcap's savefile manual page) of Ethernet captures. */
 
 export interface Packet {
   readonly etherType: number;
-  /** Text for IPv4; undefined for what is no IPv4. */
+  /** Canonical text; undefined for what is neither IPv4 nor IPv6. */
   readonly source: string | undefined;
   readonly destination: string | undefined;
-  /** IP protocol number. */
+  /** IP protocol number; of IPv6 the first next header. */
   readonly protocol: number | undefined;
   readonly sourcePort: number | undefined;
   readonly destinationPort: number | undefined;
@@ -17,35 +19,48 @@ export interface Packet {
 const FILE_HEADER = 24;
 const PACKET_HEADER = 16;
 const MAGICS = new Set([0xa1b2c3d4, 0xa1b23c4d]);
-const IPV4 = 0x0800;
+const [IPV4, IPV6] = [0x0800, 0x86dd];
+const ETHERNET = 14;
 const UDP = 17;
 const TCP = 6;
 
-const address = (frame: Buffer, at: number): string => [...frame.subarray(at, at + 4)].join('.');
+interface IpHeader {
+  readonly source: string;
+  readonly destination: string;
+  readonly protocol: number;
+  /** Where the transport's header is, in the first fragment; otherwise undefined. */
+  readonly transport: number | undefined;
+}
+
+const ipv4 = (frame: Buffer): IpHeader | undefined => {
+  if (frame.length < 34) return undefined;
+  const text = (at: number): string => [...frame.subarray(at, at + 4)].join('.');
+  const isFirst = (frame.readUInt16BE(20) & 0x1fff) === 0;
+  const transport = isFirst ? ETHERNET + (frame[ETHERNET]! & 15) * 4 : undefined;
+  return { source: text(26), destination: text(30), protocol: frame[23]!, transport };
+};
+
+/** Extension headers are not walked: the lab's own packets have none in front of UDP. */
+const ipv6 = (frame: Buffer): IpHeader | undefined => {
+  if (frame.length < 54) return undefined;
+  const text = (at: number): string => formatAddress(addressFromBytes(frame.subarray(at, at + 16)));
+  return { source: text(22), destination: text(38), protocol: frame[20]!, transport: 54 };
+};
 
 /** An Ethernet frame. */
 export const parseFrame = (frame: Buffer): Packet => {
-  const etherType = frame.length >= 14 ? frame.readUInt16BE(12) : 0;
-  const none = {
-    source: undefined,
-    destination: undefined,
-    protocol: undefined,
-    sourcePort: undefined,
-    destinationPort: undefined,
-  };
-  if (etherType !== IPV4 || frame.length < 34) return { etherType, ...none, payload: frame, frame };
-  const protocol = frame[23]!;
-  const transport = 14 + (frame[14]! & 15) * 4;
-  const isFirst = (frame.readUInt16BE(20) & 0x1fff) === 0;
-  const hasPorts = isFirst && (protocol === UDP || protocol === TCP) && frame.length >= transport + 8;
+  const etherType = frame.length >= ETHERNET ? frame.readUInt16BE(12) : 0;
+  const ip = etherType === IPV4 ? ipv4(frame) : etherType === IPV6 ? ipv6(frame) : undefined;
+  const isPortful = ip?.protocol === UDP || ip?.protocol === TCP;
+  const at = isPortful && ip.transport !== undefined && frame.length >= ip.transport + 8 ? ip.transport : undefined;
   return {
     etherType,
-    source: address(frame, 26),
-    destination: address(frame, 30),
-    protocol,
-    sourcePort: hasPorts ? frame.readUInt16BE(transport) : undefined,
-    destinationPort: hasPorts ? frame.readUInt16BE(transport + 2) : undefined,
-    payload: hasPorts && protocol === UDP ? frame.subarray(transport + 8) : frame,
+    source: ip?.source,
+    destination: ip?.destination,
+    protocol: ip?.protocol,
+    sourcePort: at === undefined ? undefined : frame.readUInt16BE(at),
+    destinationPort: at === undefined ? undefined : frame.readUInt16BE(at + 2),
+    payload: at !== undefined && ip?.protocol === UDP ? frame.subarray(at + 8) : frame,
     frame,
   };
 };
