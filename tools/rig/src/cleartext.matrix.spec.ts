@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { LINK_ALIAS, NFT_TABLE, PIN_FOLDER, ROUTE_PROTOCOL } from '@unbounded/config/ownership';
 import { randomOf } from '@unbounded/testing/seeded-random';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { NODE_AGENT, startAgent, stopAgent } from './agents.ts';
+import { startAgent, stopAgent } from './agents.ts';
 import { inClearOf, inWords } from './cleartext.ts';
 import { kubectl } from './control-plane.ts';
 import { down } from './down.ts';
@@ -14,6 +14,7 @@ import type { LabOptions } from './options.ts';
 import { allHealthy } from './outages.ts';
 import { isWireGuard, parsePcap } from './pcap.ts';
 import { agentReady, flowDuring, killAgent, onNode, podOn, startCapture, timeUntil, tryOnNode } from './scenario.ts';
+import { NODE_AGENT } from './tokens.ts';
 import { up } from './up.ts';
 
 /**
@@ -121,7 +122,7 @@ describe.each(LABS)('%s', (_, options) => {
     const random = randomOf(SEED);
     const choice = changesOf(layout);
     const [from, near, far] = [await podOn(layout, NODE), await podOn(layout, 's1-w2'), await podOn(layout, 's2-w1')];
-    const stops = await Promise.all(wires.map((wire) => startCapture(...wire)));
+    const stops = await Promise.all(wires.map(([namespace, device, file]) => startCapture(namespace, device, file)));
     const made: string[] = [];
     const change = async (): Promise<void> => {
       for (let count = 0; count < CHANGES; count++) {
