@@ -56,13 +56,15 @@ bool string_arg(napi_env env, napi_value value, const char *name, char *out, siz
 
 bool bytes_arg(napi_env env, napi_value value, const char *name, uint8_t **out, size_t *length)
 {
+	/* An empty array has no data; memcpy() and its like want an address all the same. */
+	static uint8_t none;
 	napi_typedarray_type type;
 	bool is_array = false;
 	void *data = NULL;
 
 	if (napi_is_typedarray(env, value, &is_array) == napi_ok && is_array &&
 	    napi_get_typedarray_info(env, value, &type, length, &data, NULL, NULL) == napi_ok && type == napi_uint8_array) {
-		*out = data;
+		*out = data ? data : &none;
 		return true;
 	}
 	return refuse(env, name, "a Uint8Array");

@@ -15,6 +15,7 @@ bool int_arg(napi_env env, napi_value value, const char *name, int64_t min, int6
 bool bool_arg(napi_env env, napi_value value, const char *name, bool *out);
 /* At most size - 1 bytes, no NUL inside. */
 bool string_arg(napi_env env, napi_value value, const char *name, char *out, size_t size);
+/* *out is never NULL, also when there are no bytes. */
 bool bytes_arg(napi_env env, napi_value value, const char *name, uint8_t **out, size_t *length);
 bool function_arg(napi_env env, napi_value value, const char *name);
 /* NULL or undefined leave *out NULL and *length 0. */

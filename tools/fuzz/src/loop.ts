@@ -1,5 +1,5 @@
 import type { FuzzTarget } from '@unbounded/testing';
-import { randomOf } from '@unbounded/testing/seeded-random';
+import { type Random, randomOf } from '@unbounded/testing/seeded-random';
 import type { Coverage } from './coverage.ts';
 import { mutate } from './mutate.ts';
 
@@ -44,18 +44,36 @@ const minimized = (kept: readonly Kept[]): Uint8Array[] => {
     .map(({ input }) => input);
 };
 
+const NOTHING = new Uint8Array(0);
+
+/** What was kept last leads furthest: half of the changes begin with the newest quarter. */
+const pick = (pool: readonly Uint8Array[], random: Random): Uint8Array => {
+  const newest = random(2) === 0 ? Math.floor((pool.length * 3) / 4) : 0;
+  return pool[newest + random(pool.length - newest)] ?? NOTHING;
+};
+
 export const search = (target: FuzzTarget, options: SearchOptions): Search => {
   const { coverage, goesOn, before } = options;
   const random = randomOf(options.seed);
+  const tokens = target.tokens ?? [];
   const beginnings = [...target.seeds, ...options.corpus];
-  const queue = [new Uint8Array(0), ...beginnings].map((input) => input.slice(0, target.maxBytes));
-  const [reached, kept] = [new Set<string>(), [] as Kept[]];
-  const pool = (): readonly Uint8Array[] => (kept.length > 0 ? kept.map(({ input }) => input) : beginnings);
-  let [runs, others] = [0, pool()];
+  const queue = [NOTHING, ...beginnings].map((input) => input.slice(0, target.maxBytes));
+  const [reached, kept, seen] = [new Set<string>(), [] as Kept[], new Set<string>()];
+  let [runs, others] = [0, beginnings];
+  /** Code that is compiled anew meanwhile changes its blocks: an input that was kept once is no news. */
+  const keep = (input: Uint8Array, features: readonly string[]): void => {
+    const isNews = features.some((feature) => !reached.has(feature));
+    for (const feature of features) reached.add(feature);
+    const name = String(input);
+    if (!isNews || seen.has(name)) return;
+    seen.add(name);
+    kept.push({ input, features });
+    others = kept.map((entry) => entry.input);
+  };
   coverage?.take();
   const result = (): Search => ({ runs, features: reached.size, corpus: minimized(kept) });
   while (goesOn(runs)) {
-    const input = queue.shift() ?? mutate(others[random(others.length)] ?? new Uint8Array(0), { random, tokens: target.tokens ?? [], others }, target.maxBytes);
+    const input = queue.shift() ?? mutate(pick(others, random), { random, tokens, others }, target.maxBytes);
     before(input);
     runs++;
     try {
@@ -63,11 +81,7 @@ export const search = (target: FuzzTarget, options: SearchOptions): Search => {
     } catch (error) {
       return { ...result(), finding: { input, error } };
     }
-    const features = coverage?.take() ?? [];
-    if (features.every((feature) => reached.has(feature))) continue;
-    for (const feature of features) reached.add(feature);
-    kept.push({ input, features });
-    others = pool();
+    if (coverage) keep(input, coverage.take());
   }
   return result();
 };
