@@ -56,7 +56,10 @@ export default [
     },
   },
   {
-    files: ['libs/{ip,crds,membership,topology,health,bpf-maps,relay-protocol}/src/**/*.ts', '{apps,libs}/*/src/**/*.{plan,diff,codec}.ts'],
+    files: [
+      'libs/{ip,crds,membership,topology,health,bpf-maps,relay-protocol}/src/**/*.ts',
+      '{apps,libs}/*/src/**/*.{plan,diff,codec}.ts',
+    ],
     ignores: ['**/*.spec.ts', '**/*.fuzz.ts'],
     languageOptions: { parser },
     rules: { 'no-restricted-imports': ['error', { patterns: [...apps, node] }] },

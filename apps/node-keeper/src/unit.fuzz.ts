@@ -30,7 +30,12 @@ const run = (input: Uint8Array): void => {
 
 const key = `${'A'.repeat(43)}=`;
 const texts = [
-  { device: 'wg51820', privateKeyFile: '/etc/wireguard/server.priv', listenPort: 51_820, peers: [{ publicKey: key, endpoint: '192.0.2.1:1', allowedIps: ['192.0.2.0/24'] }] },
+  {
+    device: 'wg51820',
+    privateKeyFile: '/etc/wireguard/server.priv',
+    listenPort: 51_820,
+    peers: [{ publicKey: key, endpoint: '192.0.2.1:1', allowedIps: ['192.0.2.0/24'] }],
+  },
   { services: [{ name: 'r', ways: [{ host: 'relay.example', port: 3478, isTls: true }] }], identities: [] },
   { proxies: [{ own: key, peer: key, wireGuardPort: 1, port: 2 }], relays: [{ name: 'r', connected: true }] },
 ].map((value) => new TextEncoder().encode(JSON.stringify(value)));
@@ -38,6 +43,8 @@ const texts = [
 export const target: FuzzTarget = {
   run,
   seeds: texts,
-  tokens: ['{', '}', '[', ']', '"', ',', ':', 'null', '1e999', '-1', '"__proto__":', '\\u0000', '../', key].map((text) => new TextEncoder().encode(text)),
+  tokens: ['{', '}', '[', ']', '"', ',', ':', 'null', '1e999', '-1', '"__proto__":', '\\u0000', '../', key].map(
+    (text) => new TextEncoder().encode(text),
+  ),
   maxBytes: 1024,
 };

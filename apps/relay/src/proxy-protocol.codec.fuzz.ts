@@ -14,7 +14,8 @@ const run = (input: Uint8Array): void => {
   assert.ok(header.bytes <= input.length && header.bytes <= MAX_PROXY_HEADER_BYTES);
   assert.ok(header.source === undefined || isIP(header.source) > 0, header.source);
   // However the header comes in pieces, it is the same.
-  for (const cut of [header.bytes - 1, header.bytes >> 1]) assert.equal(decodeProxyHeader(input.subarray(0, cut)).kind, 'partial');
+  for (const cut of [header.bytes - 1, header.bytes >> 1])
+    assert.equal(decodeProxyHeader(input.subarray(0, cut)).kind, 'partial');
   assert.deepEqual(decodeProxyHeader(input.subarray(0, header.bytes)), header);
 };
 

@@ -31,6 +31,9 @@ const run = (input: Uint8Array): void => {
 
 export const target: FuzzTarget = {
   run,
-  seeds: codecs.flatMap(({ size }, index) => [Uint8Array.from([index, ...new Uint8Array(size)]), Uint8Array.from([index, ...new Uint8Array(size).fill(2)])]),
+  seeds: codecs.flatMap(({ size }, index) => [
+    Uint8Array.from([index, ...new Uint8Array(size)]),
+    Uint8Array.from([index, ...new Uint8Array(size).fill(2)]),
+  ]),
   maxBytes: 640,
 };

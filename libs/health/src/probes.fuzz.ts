@@ -59,7 +59,13 @@ export const target: FuzzTarget = {
     of(0, encodeProbe({ type: 'request', ...identity, size: PROBE_BYTES }, authenticate)),
     of(0, encodeProbe({ type: 'request', ...identity, size: 90 }, authenticate)),
     of(0, encodeProbe({ type: 'reply', ...identity, sizeReceived: 52 }, authenticate)),
-    of(0, encodeProbe({ type: 'reply', ...identity, sizeReceived: 52, sites: { hashes: [1, 2], truncated: true } }, authenticate)),
+    of(
+      0,
+      encodeProbe(
+        { type: 'reply', ...identity, sizeReceived: 52, sites: { hashes: [1, 2], truncated: true } },
+        authenticate,
+      ),
+    ),
     of(1, encodePathProbe({ ...identity, stance: 'ready' }, name, authenticate)),
     of(1, encodePathProbe({ ...identity, stance: 'direct', answers: identity }, name, authenticate)),
   ],

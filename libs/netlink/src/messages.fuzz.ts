@@ -52,7 +52,10 @@ const run = (input: Uint8Array): void => {
 };
 
 /** What iproute2 sent, recorded by test/record.sh; each kind with the decoder of its answers. */
-const recorded = JSON.parse(readFileSync(new URL('../testdata/golden.json', import.meta.url), 'utf8')) as Record<string, string>;
+const recorded = JSON.parse(readFileSync(new URL('../testdata/golden.json', import.meta.url), 'utf8')) as Record<
+  string,
+  string
+>;
 const KINDS = ['link', 'address', 'route', 'rule', 'neighbour', 'nexthop', 'clsact'];
 
 export const target: FuzzTarget = {

@@ -31,7 +31,11 @@ const table: TableSpec = {
       rules: [
         {
           comment: 'ours',
-          expressions: [{ match: 'meta', key: 'iifname', op: '==', value: 'cbr0' }, { match: 'set', field: 'ip.saddr', set: 'pods', op: '==' }, { verdict: 'drop' }],
+          expressions: [
+            { match: 'meta', key: 'iifname', op: '==', value: 'cbr0' },
+            { match: 'set', field: 'ip.saddr', set: 'pods', op: '==' },
+            { verdict: 'drop' },
+          ],
         },
       ],
     },

@@ -22,7 +22,11 @@ const refused = <T>(read: () => T): T | undefined => {
 };
 
 /** The frames of a stream, and whether it ended with an illegal length. */
-const framesOf = (stream: Uint8Array, piece: number, maxLength: number | undefined): readonly [Uint8Array[], boolean] => {
+const framesOf = (
+  stream: Uint8Array,
+  piece: number,
+  maxLength: number | undefined,
+): readonly [Uint8Array[], boolean] => {
   const parser = new FrameParser(maxLength);
   const frames: Uint8Array[] = [];
   const isLegal = refused(() => {
@@ -82,6 +86,11 @@ export const target: FuzzTarget = {
     asInput(0, 1, encodeFrame(FRAME.link, Uint8Array.of(3), key, key, key)),
     asInput(5, 0, ...client.slice(0, 3)),
   ],
-  tokens: [...Object.values(FRAME).map((type) => Uint8Array.of(0, 0, 0, 1, type)), Uint8Array.of(0, 1, 0, 0), Uint8Array.of(0, 1, 0, 1), key],
+  tokens: [
+    ...Object.values(FRAME).map((type) => Uint8Array.of(0, 0, 0, 1, type)),
+    Uint8Array.of(0, 1, 0, 0),
+    Uint8Array.of(0, 1, 0, 1),
+    key,
+  ],
   maxBytes: 1024,
 };

@@ -12,19 +12,16 @@ import type { TopologyObjects } from './world.ts';
 const PROTOCOLS = ['VXLAN', 'WireGuard', 'None', 'Auto'] as const;
 const MOST_FIELDS = 8;
 
-type Texts = { [field: string]: unknown } | unknown[];
+type Texts = Record<string, unknown>;
 
 /** Every place of the objects that holds a text, but for what the API server itself guarantees. */
-const placesOf = (value: unknown, path = ''): (readonly [holder: Texts, field: string])[] => {
+const placesOf = (value: unknown): (readonly [holder: Texts, field: string])[] => {
   if (typeof value !== 'object' || value === null) return [];
-  return Object.entries(value).flatMap(([field, inner]: [string, unknown]) => {
-    if (/^\.?(apiVersion|kind|metadata)$/.test(field)) return [];
-    return typeof inner === 'string' ? [[value as Texts, field] as const] : placesOf(inner, `${path}.${field}`);
+  const holder = value as Texts;
+  return Object.entries(holder).flatMap(([field, inner]) => {
+    if (/^(apiVersion|kind|metadata)$/.test(field)) return [];
+    return typeof inner === 'string' ? [[holder, field] as const] : placesOf(inner);
   });
-};
-
-const put = ([holder, field]: readonly [Texts, string], text: string): void => {
-  (holder as Record<string, unknown>)[field] = text;
 };
 
 const mistyped = (objects: TopologyObjects, input: Uint8Array): TopologyObjects => {
@@ -34,7 +31,8 @@ const mistyped = (objects: TopologyObjects, input: Uint8Array): TopologyObjects 
   for (let count = 0; count < MOST_FIELDS && at < input.length; count++) {
     const nul = input.indexOf(0, at + 1);
     const end = nul < 0 ? input.length : nul;
-    put(places[input[at]! % places.length]!, new TextDecoder().decode(input.subarray(at + 1, end)));
+    const [holder, field] = places[input[at]! % places.length]!;
+    holder[field] = new TextDecoder().decode(input.subarray(at + 1, end));
     at = end + 1;
   }
   return copy;
@@ -55,8 +53,24 @@ const text = (value: string): Uint8Array => new TextEncoder().encode(value);
 export const target: FuzzTarget = {
   run,
   seeds: [[], ['x'], ['0.0.0.0/0'], ['10.1.0.31'], ['fe80::1%eth0'], ['::/0'], ['999.1.1.1/33']].flatMap((values) =>
-    [0, 1, 2, 3].map((protocol) => Uint8Array.from([protocol, protocol, ...values.flatMap((value) => [protocol * 9, ...text(value), 0])])),
+    [0, 1, 2, 3].map((protocol) =>
+      Uint8Array.from([protocol, protocol, ...values.flatMap((value) => [protocol * 9, ...text(value), 0])]),
+    ),
   ),
-  tokens: ['0.0.0.0/0', '10.1.0.31', '127.0.0.1', '224.0.0.1', '::1', '/', ':', '100.65.31.0/24', 'WireGuard', 'Auto', 'constructor', '__proto__', 's2'].map(text),
+  tokens: [
+    '0.0.0.0/0',
+    '10.1.0.31',
+    '127.0.0.1',
+    '224.0.0.1',
+    '::1',
+    '/',
+    ':',
+    '100.65.31.0/24',
+    'WireGuard',
+    'Auto',
+    'constructor',
+    '__proto__',
+    's2',
+  ].map(text),
   maxBytes: 256,
 };

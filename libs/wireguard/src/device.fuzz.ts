@@ -49,18 +49,25 @@ const of = (which: number, bytes: Uint8Array | string): Uint8Array =>
   Uint8Array.from([which, ...(typeof bytes === 'string' ? new TextEncoder().encode(bytes) : bytes)]);
 const change = {
   listenPort: 51_820,
-  peers: [{ op: 'add', publicKey: key, endpoint: '[2001:db8::1]:51820', allowedIps: ['192.0.2.0/24', '2001:db8::/32'] }],
+  peers: [
+    { op: 'add', publicKey: key, endpoint: '[2001:db8::1]:51820', allowedIps: ['192.0.2.0/24', '2001:db8::/32'] },
+  ],
 } as const;
 
 export const target: FuzzTarget = {
   run,
   seeds: [
     ...encodeChange('wg0', change).map((bytes) => of(0, bytes)),
-    of(1, `private_key=${hex}\nlisten_port=51820\npublic_key=${hex}\nendpoint=192.0.2.1:51820\nallowed_ip=192.0.2.0/24\nlast_handshake_time_sec=1\nerrno=0\n\n`),
+    of(
+      1,
+      `private_key=${hex}\nlisten_port=51820\npublic_key=${hex}\nendpoint=192.0.2.1:51820\nallowed_ip=192.0.2.0/24\nlast_handshake_time_sec=1\nerrno=0\n\n`,
+    ),
     of(2, 'errno=-19\n\n'),
     of(3, '[2001:db8::1%eth0]:51820'),
     of(3, key),
   ],
-  tokens: ['\n', '=', 'public_key=', 'endpoint=', 'errno=', '::', '192.0.2.1'].map((text) => new TextEncoder().encode(text)),
+  tokens: ['\n', '=', 'public_key=', 'endpoint=', 'errno=', '::', '192.0.2.1'].map((text) =>
+    new TextEncoder().encode(text),
+  ),
   maxBytes: 512,
 };

@@ -45,7 +45,9 @@ export const startCoverage = (isOurs: (url: string) => boolean): Coverage => {
           functions
             .filter(({ ranges }) => ranges[0]!.count > 0)
             .flatMap(({ ranges }) =>
-              ranges.map(({ startOffset, endOffset, count }) => `${scriptId}:${startOffset}-${endOffset}x${bucket(count)}`),
+              ranges.map(
+                ({ startOffset, endOffset, count }) => `${scriptId}:${startOffset}-${endOffset}x${bucket(count)}`,
+              ),
             ),
         );
     },

@@ -16,7 +16,10 @@ export interface FuzzOptions {
 const longest = 1 << 20;
 
 /** Runs one harness. A finding is written to build/fuzz, and `reproduce` is the command that runs it again. */
-export const fuzz = async (harness: Harness, { seconds, seed, write }: FuzzOptions): Promise<Outcome & { readonly reproduce?: string }> => {
+export const fuzz = async (
+  harness: Harness,
+  { seconds, seed, write }: FuzzOptions,
+): Promise<Outcome & { readonly reproduce?: string }> => {
   const { name, file, language } = harness;
   const request = { file, seed, seconds, corpus: readCorpus(name) };
   const outcome = language === 'c' ? runNative(request) : await runTypeScript(request);

@@ -13,7 +13,12 @@ const USAGE = `usage: main.ts [NAME] [--seconds 60] [--seed 1] [--write]   searc
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,
-  options: { seconds: { type: 'string', default: '60' }, seed: { type: 'string', default: '1' }, write: { type: 'boolean', default: false }, help: { type: 'boolean', default: false } },
+  options: {
+    seconds: { type: 'string', default: '60' },
+    seed: { type: 'string', default: '1' },
+    write: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
+  },
 });
 const [name, inputFile] = positionals;
 const chosen = harnesses().filter((harness) => name === undefined || harness.name === name);
@@ -29,7 +34,13 @@ if (inputFile !== undefined && first) {
   process.exit(0);
 }
 for (const harness of chosen) {
-  const { runs, features, corpus, finding, reproduce: command } = await fuzz(harness, {
+  const {
+    runs,
+    features,
+    corpus,
+    finding,
+    reproduce: command,
+  } = await fuzz(harness, {
     seconds: Number(values.seconds),
     seed: Number(values.seed),
     write: values.write,

@@ -3,7 +3,9 @@ import type { Random } from '@unbounded/testing/seeded-random';
 /** Random changes to inputs. The same seed makes the same changes. */
 
 const INTERESTING = [0, 1, 2, 3, 4, 7, 8, 15, 16, 31, 32, 63, 64, 100, 127, 128, 255];
-const INTERESTING_WORDS = [0, 1, 0x7f, 0x80, 0xff, 0x100, 0x7fff, 0x8000, 0xffff, 0x1_0000, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff];
+const INTERESTING_WORDS = [
+  0, 1, 0x7f, 0x80, 0xff, 0x100, 0x7fff, 0x8000, 0xffff, 0x1_0000, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff,
+];
 
 export interface Sources {
   readonly random: Random;
@@ -58,7 +60,13 @@ const MUTATIONS: readonly Mutation[] = [
     input.length === 0 ? input : withByte(input, random(input.length), INTERESTING[random(INTERESTING.length)]!),
   word,
   word,
-  (input, { random }) => splice(input, random(input.length + 1), 0, Uint8Array.from({ length: 1 + random(8) }, () => random(256))),
+  (input, { random }) =>
+    splice(
+      input,
+      random(input.length + 1),
+      0,
+      Uint8Array.from({ length: 1 + random(8) }, () => random(256)),
+    ),
   (input, { random }) => {
     const at = random(input.length + 1);
     return splice(input, at, random(Math.min(32, input.length - at) + 1), new Uint8Array(0));
@@ -66,10 +74,14 @@ const MUTATIONS: readonly Mutation[] = [
   (input, { random }) => input.subarray(0, random(input.length + 1)),
   (input, { random }) => splice(input, random(input.length + 1), 0, range(input, random)),
   (input, { random, others }) =>
-    others.length === 0 ? input : splice(input, random(input.length + 1), 0, range(others[random(others.length)]!, random)),
+    others.length === 0
+      ? input
+      : splice(input, random(input.length + 1), 0, range(others[random(others.length)]!, random)),
   (input, { random, others }) => {
     const other = others[random(others.length)];
-    return other ? splice(input, random(input.length + 1), 0, other).subarray(0, Math.max(input.length, other.length)) : input;
+    return other
+      ? splice(input, random(input.length + 1), 0, other).subarray(0, Math.max(input.length, other.length))
+      : input;
   },
   (input, { random, tokens }) =>
     tokens.length === 0 ? input : splice(input, random(input.length + 1), 0, tokens[random(tokens.length)]!),

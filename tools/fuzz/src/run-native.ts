@@ -7,7 +7,16 @@ import { root } from './targets.ts';
 
 /** C harnesses: clang's libFuzzer, with AddressSanitizer and UndefinedBehaviorSanitizer. */
 
-const FLAGS = ['-std=gnu11', '-g', '-O1', '-Wall', '-Wextra', '-Werror', '-fsanitize=fuzzer,address,undefined', '-fno-sanitize-recover=all'];
+const FLAGS = [
+  '-std=gnu11',
+  '-g',
+  '-O1',
+  '-Wall',
+  '-Wextra',
+  '-Werror',
+  '-fsanitize=fuzzer,address,undefined',
+  '-fno-sanitize-recover=all',
+];
 /** eBPF programs include libbpf's helpers; here they get those that stand in for them. */
 const BPF_FLAGS = ['-Wno-sign-compare', '-Wno-missing-field-initializers', `-I${join(root, 'bpf/userspace')}`];
 const LONGEST_INPUT = 4096;
@@ -17,7 +26,9 @@ export const buildNative = (file: string, folder: string): string => {
   const program = join(folder, 'fuzzer');
   const source = file.replace(/\.fuzz\.c$/, '.c');
   const flags = file.startsWith(join(root, 'bpf/')) ? [...FLAGS, ...BPF_FLAGS] : FLAGS;
-  execFileSync('clang', [...flags, file, ...(existsSync(source) ? [source] : []), '-o', program], { stdio: ['ignore', 'inherit', 'inherit'] });
+  execFileSync('clang', [...flags, file, ...(existsSync(source) ? [source] : []), '-o', program], {
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
   return program;
 };
 
@@ -26,7 +37,8 @@ const writeInputs = (folder: string, inputs: readonly Uint8Array[]): string => {
   for (const [index, input] of inputs.entries()) writeFileSync(join(folder, String(index)), input);
   return folder;
 };
-const readInputs = (folder: string): Uint8Array[] => readdirSync(folder).map((name) => new Uint8Array(readFileSync(join(folder, name))));
+const readInputs = (folder: string): Uint8Array[] =>
+  readdirSync(folder).map((name) => new Uint8Array(readFileSync(join(folder, name))));
 
 export interface NativeRequest {
   readonly file: string;
@@ -46,12 +58,27 @@ export const runNative = ({ file, seed, corpus, seconds }: NativeRequest): Outco
     const program = buildNative(file, folder);
     const inputs = writeInputs(join(folder, 'corpus'), corpus);
     const limits = [`-max_len=${LONGEST_INPUT}`, '-timeout=20', '-rss_limit_mb=1024'];
-    const { status, output } = runFuzzer(program, `-seed=${seed}`, `-max_total_time=${Math.ceil(seconds)}`, '-artifact_prefix=found-', ...limits, inputs);
+    const { status, output } = runFuzzer(
+      program,
+      `-seed=${seed}`,
+      `-max_total_time=${Math.ceil(seconds)}`,
+      '-artifact_prefix=found-',
+      ...limits,
+      inputs,
+    );
     const found = readdirSync(folder).find((name) => name.startsWith('found-'));
     const runs = Number(/Done (\d+) runs/.exec(output)?.[1] ?? 0);
     const features = Number([...output.matchAll(/ ft: (\d+)/g)].at(-1)?.[1] ?? 0);
     if (status !== 0)
-      return { runs, features, corpus: [], finding: { input: found === undefined ? new Uint8Array(0) : new Uint8Array(readFileSync(join(folder, found))), error: output.slice(-6000) } };
+      return {
+        runs,
+        features,
+        corpus: [],
+        finding: {
+          input: found === undefined ? new Uint8Array(0) : new Uint8Array(readFileSync(join(folder, found))),
+          error: output.slice(-6000),
+        },
+      };
     const merged = writeInputs(join(folder, 'merged'), []);
     runFuzzer(program, '-merge=1', ...limits, merged, inputs);
     return { runs, features, corpus: readInputs(merged) };

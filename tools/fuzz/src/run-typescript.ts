@@ -53,7 +53,8 @@ export const runTypeScript = (
     const watch = setInterval(() => {
       const runs = Atomics.load(state, 0);
       if (runs !== seen) [seen, since] = [runs, Date.now()];
-      else if (runs > 0 && Date.now() - since > workerData.hangMs) finish(broken(`did not return within ${workerData.hangMs} ms`));
+      else if (runs > 0 && Date.now() - since > workerData.hangMs)
+        finish(broken(`did not return within ${workerData.hangMs} ms`));
     }, 500);
     const finish = (outcome: Outcome): void => {
       clearInterval(watch);

@@ -12,7 +12,8 @@ import { root } from './targets.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'sanitizers-'));
 const reports = join(folder, 'reports');
-const library = (name: string): string => execFileSync('gcc', [`-print-file-name=${name}`], { encoding: 'utf8' }).trim();
+const library = (name: string): string =>
+  execFileSync('gcc', [`-print-file-name=${name}`], { encoding: 'utf8' }).trim();
 const addons = {
   UNBOUNDED_NETLINK_ADDON: ['libs/netlink/native/build.sh', join(folder, 'netlink.node')],
   UNBOUNDED_LIBBPF_ADDON: ['libs/libbpf-ts/native/build.sh', join(folder, 'libbpf.node')],
@@ -26,7 +27,8 @@ const env: NodeJS.ProcessEnv = {
   UBSAN_OPTIONS: `print_stacktrace=1:halt_on_error=1:log_path=${reports}`,
   ...Object.fromEntries(Object.entries(addons).map(([name, [, file]]) => [name, file])),
 };
-const runNode = (...args: string[]) => spawnSync(process.execPath, args, { cwd: root, env, encoding: 'utf8', maxBuffer: 64 << 20 });
+const runNode = (...args: string[]) =>
+  spawnSync(process.execPath, args, { cwd: root, env, encoding: 'utf8', maxBuffer: 64 << 20 });
 const reported = (): string =>
   readdirSync(folder)
     .filter((name) => name.startsWith('reports'))
@@ -35,7 +37,10 @@ const reported = (): string =>
 
 beforeAll(() => {
   for (const [script, file] of Object.values(addons))
-    execFileSync(join(root, script), [file], { stdio: 'inherit', env: { ...process.env, UNBOUNDED_NATIVE: 'sanitized' } });
+    execFileSync(join(root, script), [file], {
+      stdio: 'inherit',
+      env: { ...process.env, UNBOUNDED_NATIVE: 'sanitized' },
+    });
 }, 120_000);
 afterAll(() => rmSync(folder, { recursive: true }));
 
@@ -55,7 +60,8 @@ test('Node loads the sanitized addons', () => {
     for (const file of [process.env.UNBOUNDED_NETLINK_ADDON, process.env.UNBOUNDED_LIBBPF_ADDON]) require(file);
     console.log(require('node:fs').readFileSync('/proc/self/maps', 'utf8'));`;
   const { stdout } = runNode('-e', code);
-  for (const part of ['libasan', 'libubsan', ...Object.values(addons).map(([, file]) => file)]) expect(stdout).toContain(part);
+  for (const part of ['libasan', 'libubsan', ...Object.values(addons).map(([, file]) => file)])
+    expect(stdout).toContain(part);
   for (const [, file] of Object.values(addons))
     expect(execFileSync('readelf', ['--wide', '--dyn-syms', file], { encoding: 'utf8' })).toContain('__asan_report_');
 });
@@ -66,7 +72,15 @@ test.each([
   ['bpf', 'bpf'],
   ['kernel', 'bpf'],
 ])('%s tests of %s find nothing', { timeout: 900_000 }, (project, path) => {
-  const { status, stdout, stderr } = runNode('node_modules/vitest/vitest.mjs', 'run', '--project', project, '--testTimeout', '240000', path);
+  const { status, stdout, stderr } = runNode(
+    'node_modules/vitest/vitest.mjs',
+    'run',
+    '--project',
+    project,
+    '--testTimeout',
+    '240000',
+    path,
+  );
   expect(reported() + (/^.*(runtime error|ERROR: AddressSanitizer).*$/m.exec(stderr)?.[0] ?? '')).toBe('');
   expect(status, `${stdout}\n${stderr}`).toBe(0);
   expect(stdout).toMatch(/Tests\s.*\d+ passed/);

@@ -18,7 +18,13 @@ const nameOf = (path: string): string => {
 /** Every `*.fuzz.c` and `*.fuzz.ts`, C first. */
 export const harnesses = (): Harness[] =>
   ['c', 'ts'].flatMap((ending) =>
-    globSync(`{apps,libs,bpf}/**/*.fuzz.${ending}`, { cwd: root, exclude: (path) => /(^|\/)(node_modules|build|dist)$/.test(path) })
+    globSync(`{apps,libs,bpf}/**/*.fuzz.${ending}`, {
+      cwd: root,
+      exclude: (path) => /(^|\/)(node_modules|build|dist)$/.test(path),
+    })
       .toSorted()
-      .map((path) => ({ name: nameOf(path), file: join(root, path), language: ending === 'c' ? 'c' : 'typescript' }) as const),
+      .map(
+        (path) =>
+          ({ name: nameOf(path), file: join(root, path), language: ending === 'c' ? 'c' : 'typescript' }) as const,
+      ),
   );

@@ -48,7 +48,12 @@ const nodeProgram = (): string => {
 const buildAgentStart = (): string => {
   const sources = ['deploy/image/agent-start.c', 'deploy/image/build.sh', 'tools/c-flags.sh'];
   const program = join(buildFolder, 'agent-start');
-  if (isOlder(program, sources.map((source) => join(checkout, source))))
+  if (
+    isOlder(
+      program,
+      sources.map((source) => join(checkout, source)),
+    )
+  )
     execFileSync(join(checkout, 'deploy/image/build.sh'), [program], { stdio: 'inherit' });
   return program;
 };

@@ -72,7 +72,11 @@ const boot = async (layout: ReturnType<typeof layoutOf>): Promise<void> => {
     tryOnNode(NODE, 'ip', family, 'route', 'flush', 'table', 'all', 'proto', String(ROUTE_PROTOCOL));
   tryOnNode(NODE, 'nft', 'delete', 'table', 'inet', NFT_TABLE);
   tryOnNode(NODE, 'rm', '-rf', PIN_FOLDER);
-  await startAgent(layout, layout.nodes.find(({ name }) => name === NODE)!, NODE_AGENT);
+  await startAgent(
+    layout,
+    layout.nodes.find(({ name }) => name === NODE)!,
+    NODE_AGENT,
+  );
   await timeUntil(`the agent of ${NODE} is ready`, () => agentReady(NODE), 30_000);
   setPorts(ports, 'up');
 };
@@ -80,8 +84,20 @@ const boot = async (layout: ReturnType<typeof layoutOf>): Promise<void> => {
 type Change = readonly [what: string, make: () => Promise<void>];
 
 const changesOf = (layout: ReturnType<typeof layoutOf>): readonly Change[] => {
-  const onTheNode = (...argv: string[]): Change => [`${NODE}: ${argv.join(' ')}`, async () => void tryOnNode(NODE, ...argv)];
-  const route = (family: string): readonly string[] => ['ip', family, 'route', 'flush', 'table', 'all', 'proto', String(ROUTE_PROTOCOL)];
+  const onTheNode = (...argv: string[]): Change => [
+    `${NODE}: ${argv.join(' ')}`,
+    async () => void tryOnNode(NODE, ...argv),
+  ];
+  const route = (family: string): readonly string[] => [
+    'ip',
+    family,
+    'route',
+    'flush',
+    'table',
+    'all',
+    'proto',
+    String(ROUTE_PROTOCOL),
+  ];
   const ofMachine: readonly Change[] = [
     ['the agent is killed and starts again', () => killAgent(layout, NODE, NODE_AGENT)],
     ['the node boots', () => boot(layout)],

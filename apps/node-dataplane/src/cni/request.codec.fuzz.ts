@@ -34,7 +34,11 @@ const seed = (environment: string, config: string): Uint8Array => {
 
 export const target: FuzzTarget = {
   run,
-  seeds: [seed('CNI_COMMAND=ADD\0CNI_NETNS=/run/netns/a\0', '{"cniVersion":"1.0.0"}'), seed('', ''), seed('=\0A\0', '{}')],
+  seeds: [
+    seed('CNI_COMMAND=ADD\0CNI_NETNS=/run/netns/a\0', '{"cniVersion":"1.0.0"}'),
+    seed('', ''),
+    seed('=\0A\0', '{}'),
+  ],
   tokens: ['CNI_', '=', '\0', '__proto__=', '{"'].map((text) => new TextEncoder().encode(text)),
   maxBytes: 512,
 };
