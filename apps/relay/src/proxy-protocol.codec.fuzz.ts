@@ -25,7 +25,7 @@ const seed = (command: number, family: number, rest: number): Uint8Array =>
 
 export const target: FuzzTarget = {
   run,
-  seeds: [seed(0, 0, 0), seed(1, 0x11, 12), seed(1, 0x21, 36), seed(1, 0x11, 20)],
+  seeds: [seed(1, 0x11, 4), seed(1, 0x21, 12), seed(0, 0, 0), seed(1, 0x11, 12), seed(1, 0x21, 36), seed(1, 0x11, 20)],
   tokens: [signature],
   maxBytes: 2100,
 };
