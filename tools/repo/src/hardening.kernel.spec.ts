@@ -69,9 +69,10 @@ describe.each(built)('%s', (name, _build, kind) => {
   });
 
   test('checks its stack frames', () => {
-    // Calls, not the symbol: musl's start code brings that anyway.
-    const code = execFileSync('objdump', ['-d', fileOf(name, 'symbols')], { encoding: 'utf8', maxBuffer: 64 << 20 });
-    expect(code.match(/\b(call|bl)\s.*<__stack_chk_fail(@plt)?>/g)?.length ?? 0).toBeGreaterThan(0);
+    // Of a program its own main, since musl's functions check theirs whatever our flags are; an addon has no other code.
+    const only = kind === 'program' ? ['--disassemble=main'] : ['--disassemble'];
+    const code = execFileSync('objdump', [...only, fileOf(name, 'symbols')], { encoding: 'utf8', maxBuffer: 64 << 20 });
+    expect(code).toMatch(/\b(call|bl)\s.*<__stack_chk_fail(@plt)?>/);
   });
 
   test('is stripped, and a static program asks for no library', () => {

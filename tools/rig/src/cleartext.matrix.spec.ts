@@ -70,6 +70,7 @@ const boot = async (layout: ReturnType<typeof layoutOf>): Promise<void> => {
   for (const device of ourDevices()) tryOnNode(NODE, 'ip', 'link', 'delete', device);
   for (const family of ['-4', '-6'])
     tryOnNode(NODE, 'ip', family, 'route', 'flush', 'table', 'all', 'proto', String(ROUTE_PROTOCOL));
+  tryOnNode(NODE, 'ip', 'nexthop', 'flush', 'proto', String(ROUTE_PROTOCOL));
   tryOnNode(NODE, 'nft', 'delete', 'table', 'inet', NFT_TABLE);
   tryOnNode(NODE, 'rm', '-rf', PIN_FOLDER);
   await startAgent(
