@@ -68,4 +68,5 @@ export {
   PATH_PROBE_BYTES,
   type PathProbe,
   splitPathProbes,
+  PATH_PROBE_MAGIC,
 } from './path-probe.codec.ts';

@@ -24,7 +24,8 @@ export interface PathProbe extends Newest {
   readonly answers?: Newest;
 }
 
-const MAGIC = 0xf5554250;
+/** First four bytes of a path probe. */
+export const PATH_PROBE_MAGIC = 0xf5554250;
 const VERSION = 1;
 const TYPES = { request: 1, reply: 2 } as const;
 const STANCES: readonly (Stance | undefined)[] = [undefined, 'relay', 'ready', 'direct'];
@@ -36,7 +37,7 @@ const NAME_AT = 8;
 export const encodePathProbe = (probe: PathProbe, name: Uint8Array, authenticate: Authenticate): Uint8Array => {
   const bytes = new Uint8Array(PATH_PROBE_BYTES);
   const view = new DataView(bytes.buffer);
-  view.setUint32(0, MAGIC);
+  view.setUint32(0, PATH_PROBE_MAGIC);
   view.setUint8(4, VERSION);
   view.setUint8(5, probe.answers ? TYPES.reply : TYPES.request);
   view.setUint8(6, STANCES.indexOf(probe.stance));
@@ -60,7 +61,7 @@ export const pairNameOf = (bytes: Uint8Array): Uint8Array => {
   if (bytes.length !== PATH_PROBE_BYTES)
     throw new ProbeError('length', `${bytes.length} bytes: a path probe has ${PATH_PROBE_BYTES}`);
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-  if (view.getUint32(0) !== MAGIC) throw new ProbeError('magic', 'the packet does not begin as a path probe');
+  if (view.getUint32(0) !== PATH_PROBE_MAGIC) throw new ProbeError('magic', 'the packet does not begin as a path probe');
   if (view.getUint8(4) !== VERSION)
     throw new ProbeError('version', `path probe version ${view.getUint8(4)}: this is version ${VERSION}`);
   return bytes.subarray(NAME_AT, NAME_AT + PAIR_NAME_BYTES);

@@ -8,13 +8,13 @@
 static const struct sock_filter TO_UDP_V4 = BPF_STMT(BPF_LDX | BPF_B | BPF_MSH, 0);
 static const struct sock_filter TO_UDP_V6 = BPF_STMT(BPF_LDX | BPF_W | BPF_IMM, 0);
 
-int attach_path_filter(int fd, bool is_v4, const uint8_t *ports, size_t count)
+int attach_path_filter(int fd, bool is_v4, uint32_t magic, const uint8_t *ports, size_t count)
 {
 	struct sock_filter program[6 + 2 * MOST_PATH_PORTS] = {
 		is_v4 ? TO_UDP_V4 : TO_UDP_V6,
-		/* A packet that ends before the byte is dropped by the load itself. */
-		BPF_STMT(BPF_LD | BPF_B | BPF_IND, 8),
-		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x80, 1, 0),
+		/* A packet that ends before the four bytes is dropped by the load itself. */
+		BPF_STMT(BPF_LD | BPF_W | BPF_IND, 8),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, magic, 1, 0),
 		BPF_STMT(BPF_RET | BPF_K, 0),
 		BPF_STMT(BPF_LD | BPF_H | BPF_IND, 2),
 	};

@@ -8,7 +8,10 @@
 
 enum { MOST_PATH_PORTS = 2000 }; /* two instructions each; a program has at most 4096 */
 
-/* Lets pass what is to one of the ports (big-endian, two bytes each) and begins with a byte of 0x80 or above. 0 or -errno. */
-int attach_path_filter(int fd, bool is_v4, const uint8_t *ports, size_t count);
+/*
+ * Passes datagrams to one of the ports (big-endian, two bytes each) whose payload begins with the magic, compared as a
+ * big-endian u32; the kernel drops everything else before it is queued. 0 or -errno.
+ */
+int attach_path_filter(int fd, bool is_v4, uint32_t magic, const uint8_t *ports, size_t count);
 
 #endif

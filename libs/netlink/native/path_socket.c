@@ -19,6 +19,8 @@ enum {
 	LONGEST_PACKET = 60 + sizeof(struct udphdr) + LONGEST_PAYLOAD,
 	/* What one callback may carry, some 200 of the longest; the rest comes at the next turn of the loop. */
 	BATCH = 1 << 16,
+	/* Datagrams read in one callback, also those that are passed over: a flood must not keep the thread from its timers. */
+	MOST_READS = 256,
 	RECEIVE_BUFFER = 1 << 20,
 	/* AF41, as the kernel's WireGuard marks its handshakes. Also: cards join only packets of equal marks, and data that is
 	 * joined with a probe would hide it from the filter. */
@@ -30,6 +32,7 @@ struct path_socket {
 	int fd;
 	int route; /* IPv4: a UDP socket that is asked for the source address towards a destination */
 	bool is_v4;
+	uint32_t magic;
 	int references; /* the JavaScript handle and the poll handle: the last one frees */
 	bool closing;
 	napi_env env;
@@ -117,7 +120,7 @@ static size_t drain(struct path_socket *sock)
 	uint8_t packet[LONGEST_PACKET], control[CMSG_SPACE(sizeof(struct in6_pktinfo))];
 	size_t used = 0;
 
-	while (BATCH - used >= LONGEST_RECORD) {
+	for (int reads = 0; reads < MOST_READS && BATCH - used >= LONGEST_RECORD; reads++) {
 		struct sockaddr_in6 from = { 0 };
 		struct iovec part = { .iov_base = packet, .iov_len = sizeof(packet) };
 		struct msghdr message = { .msg_name = &from, .msg_namelen = sizeof(from), .msg_iov = &part, .msg_iovlen = 1,
@@ -195,6 +198,7 @@ static int configure(int fd, bool is_v4)
 
 struct path_request {
 	bool is_v4;
+	uint32_t magic;
 	int route;
 };
 
@@ -207,7 +211,7 @@ static int new_path_socket(void *argument)
 
 	if (fd < 0)
 		return -errno;
-	error = attach_path_filter(fd, request->is_v4, NULL, 0); /* first of all: a raw socket takes every UDP packet */
+	error = attach_path_filter(fd, request->is_v4, request->magic, NULL, 0); /* first of all: a raw socket takes every UDP packet */
 	if (!error)
 		error = configure(fd, request->is_v4);
 	if (!error && request->is_v4) {
@@ -240,6 +244,7 @@ static struct path_socket *on_loop(napi_env env, int fd, struct path_request req
 	sock->fd = fd;
 	sock->route = request.route;
 	sock->is_v4 = request.is_v4;
+	sock->magic = request.magic;
 	sock->env = env;
 	sock->references = 2;
 	sock->poll.data = sock;
@@ -254,19 +259,21 @@ static struct path_socket *on_loop(napi_env env, int fd, struct path_request req
 napi_value open_path_socket(napi_env env, napi_callback_info info)
 {
 	struct path_request request = { .route = -1 };
-	napi_value args[3], handle;
-	int64_t family, netns_fd;
+	napi_value args[4], handle;
+	int64_t family, netns_fd, magic;
 	struct path_socket *sock;
 	int fd;
 
-	if (!take_args(env, info, 3, args) || !int_arg(env, args[0], "family", 4, 6, &family) ||
-	    !int_arg(env, args[1], "netnsFd", -1, INT_MAX, &netns_fd) || !function_arg(env, args[2], "callback"))
+	if (!take_args(env, info, 4, args) || !int_arg(env, args[0], "family", 4, 6, &family) ||
+	    !int_arg(env, args[1], "netnsFd", -1, INT_MAX, &netns_fd) ||
+	    !int_arg(env, args[2], "magic", 0, UINT32_MAX, &magic) || !function_arg(env, args[3], "callback"))
 		return NULL;
 	request.is_v4 = family == 4;
+	request.magic = (uint32_t)magic;
 	fd = in_netns((int)netns_fd, new_path_socket, &request);
 	if (fd < 0)
 		return throw_errno(env, -fd, "open raw UDP socket");
-	sock = on_loop(env, fd, request, args[2]);
+	sock = on_loop(env, fd, request, args[3]);
 	if (!sock)
 		return throw_errno(env, ENOMEM, "watch raw UDP socket");
 	napi_create_external(env, sock, on_collected, NULL, &handle);
@@ -304,7 +311,7 @@ napi_value set_path_ports(napi_env env, napi_callback_info info)
 	if (!take_args(env, info, 2, args) || !(sock = path_arg(env, args[0], false)) ||
 	    !bytes_arg(env, args[1], "ports", &ports, &length))
 		return NULL;
-	error = attach_path_filter(sock->fd, sock->is_v4, ports, length / 2);
+	error = attach_path_filter(sock->fd, sock->is_v4, sock->magic, ports, length / 2);
 	return error ? throw_errno(env, -error, "filter by ports") : NULL;
 }
 

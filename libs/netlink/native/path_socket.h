@@ -5,13 +5,13 @@
 #include "args.h"
 
 /*
- * openPathSocket(family, netnsFd, callback): handle; family is 4 or 6, needs CAP_NET_RAW.
+ * openPathSocket(family, netnsFd, magic, callback): handle; family is 4 or 6, needs CAP_NET_RAW.
  * callback(bytes): datagrams one after another, each u16 payload length, u16 source port, u16 local port, u16 0 (big-endian),
  * 16 bytes source address, 16 bytes local address (IPv4 in the first four), payload padded to 4 bytes.
  */
 napi_value open_path_socket(napi_env env, napi_callback_info info);
-/* setPathPorts(handle, ports): u16 big-endian each; what comes to another port, or begins with a byte below 0x80, ends in
- * the socket's filter. None at first. */
+/* setPathPorts(handle, ports): u16 big-endian each; what comes to another port, or does not begin with the magic, ends
+ * in the socket's filter. None at first. */
 napi_value set_path_ports(napi_env env, napi_callback_info info);
 /*
  * sendPathProbe(handle, to, from, ports, payload): errno, 0 when it was sent. to: 4 or 16 bytes; from: as many, or none for

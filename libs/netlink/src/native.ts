@@ -25,7 +25,12 @@ interface NetlinkAddon {
   createNetns(path: string): number;
   createTun(name: string, netnsFd: number): void;
   openUdp(address: string, port: number, netnsFd: number): number;
-  openPathSocket(family: 4 | 6, netnsFd: number, callback: (bytes: Uint8Array) => void): PathSocketHandle;
+  openPathSocket(
+    family: 4 | 6,
+    netnsFd: number,
+    magic: number,
+    callback: (bytes: Uint8Array) => void,
+  ): PathSocketHandle;
   setPathPorts(socket: PathSocketHandle, ports: Uint8Array): void;
   sendPathProbe(
     socket: PathSocketHandle,

@@ -4,7 +4,7 @@ import { addon } from './native.ts';
 /**
  * UDP datagrams from and to ports that are another socket's, such as WireGuard's: a raw socket. They leave by the usual way
  * out (rules, routes, nftables, conntrack see the port's own flow), and those that come have passed the way in. Of
- * what comes only datagrams to the given ports that begin with a byte of 0x80 or above get past the socket's filter.
+ * what comes only datagrams to the given ports that begin with the magic get past the socket's filter in the kernel.
  */
 export interface PathSocket extends Disposable {
   /** Which local ports are listened at; none at first. @throws Error with `code` E2BIG for more than 2,000 */
@@ -36,6 +36,8 @@ export interface PathDatagram {
 export interface PathSocketOptions {
   readonly family: 4 | 6;
   readonly netnsFd?: number;
+  /** The first four bytes of datagrams that are to be read, as a big-endian u32. */
+  readonly magic: number;
   readonly onDatagram: (datagram: Required<PathDatagram>) => void;
 }
 
@@ -72,10 +74,10 @@ const portBytes = (ports: readonly number[]): Uint8Array => {
 };
 
 /** @throws Error with `code` EPERM (it needs CAP_NET_RAW), EAFNOSUPPORT, … */
-export const openPathSocket = ({ family, netnsFd = -1, onDatagram }: PathSocketOptions): PathSocket => {
+export const openPathSocket = ({ family, netnsFd = -1, magic, onDatagram }: PathSocketOptions): PathSocket => {
   const native = addon();
   const size = family === 4 ? 4 : 16;
-  const handle = native.openPathSocket(family, netnsFd, (bytes) => {
+  const handle = native.openPathSocket(family, netnsFd, magic, (bytes) => {
     for (const datagram of readRecords(bytes, size)) onDatagram(datagram);
   });
   const close = (): void => native.closePathSocket(handle);

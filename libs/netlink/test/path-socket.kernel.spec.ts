@@ -8,7 +8,9 @@ import { createNetns, type Netns, openPathSocket, openUdp, type PathDatagram, ty
 type Came = Required<PathDatagram>;
 const HOSTS = { 4: ['10.0.1.1', '10.0.2.1'], 6: ['fd01::1', 'fd02::1'] } as const;
 const PORT = 51_820;
-const PROBE = Uint8Array.of(0xf5, 1, 2, 3, 4); // of an odd length
+const MAGIC = 0xf5_01_02_03;
+const probe = (...rest: number[]): Uint8Array => Uint8Array.of(0xf5, 1, 2, 3, ...rest);
+const PROBE = probe(4); // of an odd length
 
 let undo: DisposableStack;
 let hosts: [Netns, Netns];
@@ -64,7 +66,7 @@ const openRaw = (
   family: 4 | 6,
 ): PathSocket & { readonly mail: ReturnType<typeof createMailbox<Came>> } => {
   const mail = createMailbox<Came>();
-  return { ...undo.use(openPathSocket({ family, netnsFd: host.fd, onDatagram: (one) => mail.put(one) })), mail };
+  return { ...undo.use(openPathSocket({ family, netnsFd: host.fd, magic: MAGIC, onDatagram: (one) => mail.put(one) })), mail };
 };
 
 /** Who has the port, as WireGuard does. */
@@ -97,23 +99,36 @@ describe.each([4, 6] as const)('over IPv%d', (family) => {
     expect(await owner.mail.next()).toEqual({ bytes: Buffer.from(PROBE), port: PORT, address: here }); // it checks the sum
   });
 
-  test('what is to another port, or begins as messages of WireGuard do, ends in the filter', async () => {
+  test('what is to another port, or does not begin with the magic, ends in the filter', async () => {
     const [sends, hears] = [openRaw(hosts[0], family), openRaw(hosts[1], family)];
-    const send = (port: number, ...bytes: number[]): number =>
-      sends.send({ remote: { address: there, port }, localPort: PORT, bytes: Uint8Array.from(bytes) });
+    const send = (port: number, bytes: Uint8Array): number =>
+      sends.send({ remote: { address: there, port }, localPort: PORT, bytes });
     const owner = occupy(hosts[1], family);
-    send(PORT, 0xff); // before there is any port
+    send(PORT, probe(1)); // before there is any port
     await owner.mail.next();
     hears.setPorts([PORT + 1, PORT]);
-    for (const first of [0, 1, 4, 0x7f]) send(PORT, first, 0xff);
-    send(PORT);
-    send(PORT + 2, 0xff);
-    send(PORT + 1, 0x80);
-    expect((await hears.mail.next()).bytes).toEqual(Buffer.from([0x80]));
+    for (const first of [0, 1, 4, 0x7f, 0x80, 0xf5, 0xff]) send(PORT, Uint8Array.of(first, 0xff, 0xff, 0xff));
+    for (const almost of [[0xf5, 1, 2, 4], [0xf5, 1, 2], [0xf4, 1, 2, 3], []]) send(PORT, Uint8Array.from(almost));
+    send(PORT + 2, probe(2));
+    send(PORT + 1, probe(3));
+    expect((await hears.mail.next()).bytes).toEqual(Buffer.from(probe(3)));
     hears.setPorts([PORT + 2]);
-    send(PORT, 0xff);
-    send(PORT + 2, 0x81);
-    expect((await hears.mail.next()).bytes).toEqual(Buffer.from([0x81]));
+    send(PORT, probe(4));
+    send(PORT + 2, probe(5));
+    expect((await hears.mail.next()).bytes).toEqual(Buffer.from(probe(5)));
+    expect(hears.mail.left).toEqual([]);
+  });
+
+  test('of a flood of foreign datagrams that begin with 0x80 and above none is read, and a probe among them is', async () => {
+    const [sends, hears] = [openRaw(hosts[0], family), openRaw(hosts[1], family)];
+    hears.setPorts([PORT]);
+    const bytes = Buffer.alloc(1200, 0xff);
+    for (let number = 0; number < 20_000; number++) {
+      bytes[0] = 0x80 | (number & 0x7f);
+      sends.send({ remote: to, localPort: PORT, bytes });
+    }
+    sends.send({ remote: to, localPort: PORT, bytes: PROBE });
+    expect((await hears.mail.next()).bytes).toEqual(Buffer.from(PROBE));
     expect(hears.mail.left).toEqual([]);
   });
 
@@ -125,7 +140,7 @@ describe.each([4, 6] as const)('over IPv%d', (family) => {
     asks.send({ remote: { address: second, port: PORT }, localPort: PORT, bytes: PROBE });
     const question = await answers.mail.next();
     expect(question.localAddress).toBe(second);
-    expect(answers.send({ ...question, bytes: Uint8Array.of(0xf6) })).toBe(0);
+    expect(answers.send({ ...question, bytes: probe(0xf6) })).toBe(0);
     expect((await asks.mail.next()).remote).toEqual({ address: second, port: PORT });
   });
 
@@ -139,13 +154,13 @@ describe.each([4, 6] as const)('over IPv%d', (family) => {
     wireGuard.socket.send(Buffer.from([4, 0, 0, 0]), PORT, there);
     const mapped = await peer.mail.next();
     expect(probes.send({ remote: to, localPort: PORT, bytes: PROBE })).toBe(0);
-    const probe = await hears.mail.next();
+    const came = await hears.mail.next();
     console.log(`IPv${family}: WireGuard's packet and the probe both come from ${mapped.address} port ${mapped.port}`);
-    expect(probe.remote).toEqual({ address: mapped.address, port: mapped.port });
+    expect(came.remote).toEqual({ address: mapped.address, port: mapped.port });
     expect(mapped.address).not.toBe(here);
     expect(mapped.port).not.toBe(PORT);
-    hears.send({ ...probe, bytes: Uint8Array.of(0xf6) });
-    expect((await probes.mail.next()).bytes).toEqual(Buffer.from([0xf6])); // and the answer finds back
+    hears.send({ ...came, bytes: probe(0xf6) });
+    expect((await probes.mail.next()).bytes).toEqual(Buffer.from(probe(0xf6))); // and the answer finds back
   });
 
   test('the kernel’s refusals are told, and nonsense is refused', () => {
@@ -168,10 +183,24 @@ test('thousands of datagrams that come at once are given in batches, none twice 
   const [sends, hears] = [openRaw(hosts[0], 4), openRaw(hosts[1], 4)];
   hears.setPorts([PORT]);
   const bytes = Buffer.alloc(64, 0xff);
+  bytes.set(probe());
   for (let number = 0; number < 1000; number++) {
     bytes.writeUInt32BE(number, 4);
     sends.send({ remote: { address: HOSTS[4][1], port: PORT }, localPort: PORT, bytes });
   }
   for (let number = 0; number < 1000; number++)
     expect(Buffer.from((await hears.mail.next()).bytes).readUInt32BE(4)).toBe(number);
+});
+
+test('at most 256 datagrams are read in a turn of the loop, so that a flood leaves the thread its timers', async () => {
+  const [sends, hears] = [openRaw(hosts[0], 4), openRaw(hosts[1], 4)];
+  hears.setPorts([PORT]);
+  for (let number = 0; number < 1000; number++)
+    sends.send({ remote: { address: HOSTS[4][1], port: PORT }, localPort: PORT, bytes: PROBE });
+  const turns: number[] = [];
+  for (let seen = 0; seen < 1000; seen = hears.mail.left.length) {
+    await new Promise((resolve) => setImmediate(resolve));
+    turns.push(hears.mail.left.length - seen);
+  }
+  expect(Math.max(...turns)).toBe(256);
 });

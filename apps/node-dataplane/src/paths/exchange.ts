@@ -1,6 +1,7 @@
 import {
   decodePathProbe,
   encodePathProbe,
+  PATH_PROBE_MAGIC,
   pairNameOf,
   type PathProbe,
   ProbeError,
@@ -37,7 +38,8 @@ const openSockets = (
   const sockets = new Map<4 | 6, PathSocket>();
   for (const family of [4, 6] as const) {
     try {
-      sockets.set(family, openPathSocket({ family, ...(netnsFd === undefined ? {} : { netnsFd }), onDatagram }));
+      const namespace = netnsFd === undefined ? {} : { netnsFd };
+      sockets.set(family, openPathSocket({ family, ...namespace, magic: PATH_PROBE_MAGIC, onDatagram }));
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EAFNOSUPPORT') throw error;
     }

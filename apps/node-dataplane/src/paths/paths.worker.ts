@@ -6,8 +6,11 @@ import { createWatcher } from './watcher.ts';
 /** A thread of its own for the choice between direct and relay: whatever the agent is busy with, no move is late. */
 
 const MEASURE_EVERY_MS = 1000;
-/** Ahead of everything that is not as urgent; on Linux this is the priority of the calling thread alone. */
-const NICENESS = -20;
+/**
+ * Ahead of everything that is not as urgent, and behind the thread of health probes: datagrams from outside come here, and
+ * a flood of them must not make gateways look dead. On Linux this is the priority of the calling thread alone.
+ */
+const NICENESS = -10;
 
 const port = parentPort as MessagePort;
 const tell = (message: FromWorker): void => port.postMessage(message);
