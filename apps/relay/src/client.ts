@@ -109,8 +109,7 @@ export class Client {
   /** Looks at deadlines; called once a second. */
   check(now: number): void {
     const { idleTimeoutMs, writeTimeoutMs } = this.#context.limits;
-    const { writingSince } = this.outbox;
-    if (writingSince > 0 && now - writingSince > writeTimeoutMs) return this.end('slow');
+    if (this.outbox.isStuck(now, writeTimeoutMs)) return this.end('slow');
     if (now - this.#lastReadAt > idleTimeoutMs) return this.end('idle');
     if (this.#intake?.hasWaitedTooLong(now)) return this.end('unfinished');
     if (this.#deadlineAt === 0 || now < this.#deadlineAt) return;

@@ -1,6 +1,6 @@
 import { LENGTH_BYTES, lengthAt } from '@unbounded/relay-protocol';
 
-import { type Memory } from './memory.ts';
+import { type Holder, type Memory } from './memory.ts';
 
 /** Whole frames one after the other, from `from` to `to`. */
 export interface Block {
@@ -24,10 +24,16 @@ const NEXT_BLOCK = 64 * 1024;
 export class Lane {
   bytes = 0;
   readonly #memory: Memory;
+  readonly #holder: Holder;
   readonly #blocks: Block[] = [];
 
-  constructor(memory: Memory) {
+  constructor(memory: Memory, holder: Holder) {
     this.#memory = memory;
+    this.#holder = holder;
+  }
+
+  get isEmpty(): boolean {
+    return this.#blocks.length === 0;
   }
 
   /**
@@ -49,11 +55,21 @@ export class Lane {
     return lost;
   }
 
-  /** The oldest block, which is the caller's from now on, to be given back with `Memory.give`. */
+  /** The oldest block, still held, which is the caller's from now on: for `Memory.release` and `Memory.give`. */
   take(): Block | undefined {
     const block = this.#blocks.shift();
     if (block !== undefined) this.bytes -= block.to - block.from;
     return block;
+  }
+
+  /** Gives up the oldest block. Returns how many frames are lost. */
+  shed(): number {
+    const block = this.take();
+    if (block === undefined) return 0;
+    let lost = 0;
+    for (let at = block.from; at < block.to; at += LENGTH_BYTES + lengthAt(block.bytes, at)) lost++;
+    this.#release(block);
+    return lost;
   }
 
   clear(): void {
@@ -63,10 +79,11 @@ export class Lane {
   #blockFor(size: number, now: number): Block | undefined {
     const last = this.#blocks.at(-1);
     if (last !== undefined && last.bytes.length - last.to >= size) return last;
-    const wanted = Math.max(size, last === undefined ? FIRST_BLOCK : NEXT_BLOCK);
-    if (!this.#memory.allows(wanted)) return undefined;
-    const block: Block = { bytes: this.#memory.take(wanted), from: 0, to: 0, since: now };
-    this.#memory.held += block.bytes.length;
+    // Under pressure shares are given in small pieces.
+    const wanted = Math.max(size, last === undefined || this.#memory.isTight ? FIRST_BLOCK : NEXT_BLOCK);
+    const bytes = this.#memory.claim(this.#holder, wanted);
+    if (bytes === undefined) return undefined;
+    const block: Block = { bytes, from: 0, to: 0, since: now };
     this.#blocks.push(block);
     return block;
   }
@@ -82,7 +99,7 @@ export class Lane {
   }
 
   #release(block: Block): void {
-    this.#memory.held -= block.bytes.length;
+    this.#memory.release(this.#holder, block.bytes);
     this.#memory.give(block.bytes);
   }
 }

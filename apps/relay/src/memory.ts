@@ -7,6 +7,8 @@ import { MAX_FRAME_BYTES, MAX_LINK_LENGTH } from '@unbounded/relay-protocol';
 export const READ_BYTES = 256 * 1024;
 /** Room in front of a read for the beginning of a frame that the read before it has cut. */
 export const HEADROOM = Math.max(MAX_FRAME_BYTES, MAX_LINK_LENGTH + 4);
+/** The longest frame of any kind. */
+export const MAX_LINK_FRAME_BYTES = MAX_LINK_LENGTH + 4;
 /** The most that one read can give to one connection. */
 const ROUND_BYTES = HEADROOM + READ_BYTES;
 
@@ -19,21 +21,43 @@ export class ReadSlab {
 }
 
 /** Sizes of buffers. The smallest holds a frame or ten, the middle one of a queue's blocks, the greatest a whole read. */
-const SIZES = [16 * 1024, MAX_LINK_LENGTH + 4, ROUND_BYTES] as const;
+const SIZES = [16 * 1024, MAX_LINK_FRAME_BYTES, ROUND_BYTES] as const;
 /** Free bytes kept of each size. A write that the kernel takes at once gives its buffer straight back. */
 const KEPT_BYTES = 2 * 1024 * 1024;
 
+/** One connection that holds queue memory. */
+export interface Holder {
+  /** Bytes of its buffers, whole. */
+  held: number;
+  /** What it may queue without pressure: holders are compared by their part of it. */
+  readonly weight: number;
+  /** Whether it has a block of frames that could be dropped. */
+  readonly canShed: boolean;
+  /** Drops its oldest block of frames, and counts them. */
+  shed(): void;
+}
+
+/** A block of 64 KiB takes the place of this many blocks at most. */
+const MOST_SHEDS = 8;
+
 /**
  * Buffers for what is written, and the account of what is held in queues and unfinished writes. Whoever reads slowly makes
- * the relay hold something; `limit` is for all of them together.
+ * the relay hold something; `limit` is for all of them together. When it is reached the connection that holds the most
+ * pays for the next one, so that each has its share whatever the others do.
  */
 export class Memory {
   readonly limit: number;
   held = 0;
   readonly #free: Buffer[][] = SIZES.map(() => []);
+  readonly #holders = new Set<Holder>();
 
   constructor(limit: number) {
     this.limit = limit;
+  }
+
+  /** More than half is held: no connection may have more of it than it needs. */
+  get isTight(): boolean {
+    return this.held * 2 > this.limit;
   }
 
   /** A buffer of at least that many bytes; at most those of a read. */
@@ -48,8 +72,42 @@ export class Memory {
     if (free.length * buffer.length < KEPT_BYTES) free.push(buffer);
   }
 
-  /** Whether as much more may be held. */
-  allows(size: number): boolean {
-    return this.held + size <= this.limit;
+  /** The holder has the buffer now. */
+  hold(holder: Holder, buffer: Buffer): void {
+    this.held += buffer.length;
+    holder.held += buffer.length;
+    this.#holders.add(holder);
+  }
+
+  /** The holder has it no more. */
+  release(holder: Holder, buffer: Buffer): void {
+    this.held -= buffer.length;
+    holder.held -= buffer.length;
+    if (holder.held === 0) this.#holders.delete(holder);
+  }
+
+  /** A buffer for frames that wait, already held; the greediest connections make room for it. Undefined: there is none. */
+  claim(holder: Holder, size: number): Buffer | undefined {
+    for (let sheds = 0; this.held + size > this.limit; sheds++) {
+      const greediest = sheds < MOST_SHEDS ? this.#greediest(holder, size) : undefined;
+      if (greediest === undefined) return undefined;
+      greediest.shed();
+    }
+    const buffer = this.take(size);
+    this.hold(holder, buffer);
+    return buffer;
+  }
+
+  /** Whoever holds the greatest part of its due and has something to drop: the one that asks, unless another has more. */
+  #greediest(asking: Holder, size: number): Holder | undefined {
+    let found = asking.canShed ? asking : undefined;
+    let most = (asking.held + size) / asking.weight;
+    for (const holder of this.#holders) {
+      const part = holder.held / holder.weight;
+      if (part <= most || !holder.canShed) continue;
+      found = holder;
+      most = part;
+    }
+    return found;
   }
 }

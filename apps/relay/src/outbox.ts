@@ -3,7 +3,8 @@ import { type Socket } from 'node:net';
 import { frameEnd, MAX_LINK_LENGTH } from '@unbounded/relay-protocol';
 
 import { type Block, Lane, type Span } from './lane.ts';
-import { type Memory } from './memory.ts';
+import { type Holder, MAX_LINK_FRAME_BYTES, type Memory } from './memory.ts';
+import { Progress } from './progress.ts';
 import { type Tallies } from './tallies.ts';
 
 /** What is the same for all outboxes of a kind. */
@@ -31,7 +32,7 @@ const NOTHING = Buffer.alloc(0);
  * read buffer into a buffer of the pool, written, and the buffer is free again when the call returns. What the kernel does
  * not take keeps its buffer until it does; frames that come in the meantime wait in two lanes.
  */
-export class Outbox {
+export class Outbox implements Holder {
   readonly #socket: Socket;
   readonly #shared: OutboxShared;
   /** Segments of the current round, see round.ts. */
@@ -43,6 +44,9 @@ export class Outbox {
   /** Whether nobody should wait for it, because it took nothing while somebody did; see holds.ts. */
   isStalled = false;
   ticksWithoutProgress = 0;
+  /** Bytes of buffers, in queues and on their way into the kernel. */
+  held = 0;
+  readonly #progress: Progress;
   #inFlight: Buffer | undefined;
   #urgent: Lane | undefined;
   #bulk: Lane | undefined;
@@ -52,6 +56,24 @@ export class Outbox {
   constructor(socket: Socket, shared: OutboxShared) {
     this.#socket = socket;
     this.#shared = shared;
+    this.#progress = new Progress(socket);
+  }
+
+  get weight(): number {
+    return this.#shared.queueBytes;
+  }
+
+  get canShed(): boolean {
+    return this.#bulk?.isEmpty === false;
+  }
+
+  shed(): void {
+    this.#shared.tallies.dropped.slow += this.#bulk?.shed() ?? 0;
+  }
+
+  /** Whether the kernel has taken next to nothing for so long, although something waited all the time. */
+  isStuck(now: number, timeoutMs: number): boolean {
+    return this.#progress.isStuck(this.isFlowing, now, timeoutMs);
   }
 
   get queued(): number {
@@ -73,11 +95,12 @@ export class Outbox {
     const socket = this.#socket;
     const { memory } = this.#shared;
     if (socket.destroyed) return memory.give(buffer);
+    this.#progress.written += to - from;
     socket.write(buffer.subarray(from, to));
     if (socket.writableLength === 0) return memory.give(buffer); // all in the kernel: nobody refers to the bytes any more
     this.writingSince = now;
     this.#inFlight = buffer;
-    memory.held += buffer.length;
+    memory.hold(this, buffer);
     // A write of nothing ends after the one before it; only those that wait pay for a callback.
     socket.write(NOTHING, () => this.#onTaken());
   }
@@ -90,21 +113,36 @@ export class Outbox {
     this.write(buffer, 0, end - start, now);
   }
 
+  /** The same for many frames, in writes of at most one block; what the kernel does not take then waits, and can be dropped. */
+  sendShort(bytes: Buffer, { start, end }: Span, now: number): void {
+    let from = start;
+    for (let at = start; at < end;) {
+      const next = frameEnd(bytes, at, end, MAX_LINK_LENGTH);
+      if (next - from > MAX_LINK_FRAME_BYTES) {
+        this.send(bytes, from, at, now);
+        from = at;
+      }
+      at = next;
+    }
+    this.send(bytes, from, end, now);
+  }
+
   /**
    * Puts whole frames into the lanes, and counts what is lost by it. When their sender waits for the rest to be taken, none is
    * lost for the queue's length: it may get longer by a read of each such sender.
    */
   enqueue(bytes: Buffer, { start, end }: Span, senderWaits: boolean, now: number): void {
-    const { tallies, queueBytes } = this.#shared;
-    const budget = senderWaits ? queueBytes * BURST : queueBytes;
+    const { tallies, queueBytes, memory } = this.#shared;
+    const budget = senderWaits && !memory.isTight ? queueBytes * BURST : queueBytes;
     if (this.#socket.destroyed) return;
     const [urgent, bulk] = this.#lanes();
     for (let at = start; at < end;) {
       const next = frameEnd(bytes, at, end, MAX_LINK_LENGTH);
       const span = { start: at, end: next };
-      tallies.dropped.slow += this.#isUrgent(bytes, at, next)
+      const lost = this.#isUrgent(bytes, at, next)
         ? urgent.push(bytes, span, URGENT_BYTES, now)
         : bulk.push(bytes, span, budget, now);
+      tallies.dropped.slow += lost; // not in one statement with push, which may itself count what others lose
       at = next;
     }
   }
@@ -125,15 +163,15 @@ export class Outbox {
 
   #lanes(): readonly [Lane, Lane] {
     const { memory } = this.#shared;
-    this.#urgent ??= new Lane(memory);
-    this.#bulk ??= new Lane(memory);
+    this.#urgent ??= new Lane(memory, this);
+    this.#bulk ??= new Lane(memory, this);
     return [this.#urgent, this.#bulk];
   }
 
   #release(): void {
     if (this.#inFlight === undefined) return;
     const { memory } = this.#shared;
-    memory.held -= this.#inFlight.length;
+    memory.release(this, this.#inFlight);
     // After an error libuv may still hold the bytes, so the buffer of a dead connection is not used again.
     if (!this.#socket.destroyed) memory.give(this.#inFlight);
     this.#inFlight = undefined;
@@ -157,7 +195,7 @@ export class Outbox {
 
   #writeBlock(block: Block, now: number): void {
     this.#shared.queueAge(now - block.since);
-    this.#shared.memory.held -= block.bytes.length;
+    this.#shared.memory.release(this, block.bytes);
     this.write(block.bytes, block.from, block.to, now);
   }
 

@@ -1,6 +1,6 @@
 import { DATA_HEAD_BYTES } from '@unbounded/relay-protocol';
 
-import { HEADROOM, type Memory, READ_BYTES, type ReadSlab } from './memory.ts';
+import { HEADROOM, MAX_LINK_FRAME_BYTES, type Memory, READ_BYTES, type ReadSlab } from './memory.ts';
 import { type Outbox } from './outbox.ts';
 
 /** A segment has a frame at least, and a frame a key. */
@@ -79,6 +79,8 @@ export class Round {
   }
 
   #write(outbox: Outbox, now: number): void {
+    // What the kernel does not take of a write cannot be dropped: under pressure writes are short.
+    if (this.#memory.isTight && outbox.roundBytes > MAX_LINK_FRAME_BYTES) return this.#writeShort(outbox, now);
     const buffer = this.#memory.take(outbox.roundBytes);
     const { bytes } = this.#slab;
     let filled = 0;
@@ -89,6 +91,11 @@ export class Round {
       filled += end - start;
     }
     outbox.write(buffer, 0, filled, now);
+  }
+
+  #writeShort(outbox: Outbox, now: number): void {
+    for (let segment = outbox.firstSegment; segment >= 0; segment = this.#next[segment]!)
+      outbox.sendShort(this.#slab.bytes, { start: this.#starts[segment]!, end: this.#ends[segment]! }, now);
   }
 
   #enqueue(outbox: Outbox, senderWaits: boolean, now: number): void {

@@ -61,7 +61,8 @@ export const pairNameOf = (bytes: Uint8Array): Uint8Array => {
   if (bytes.length !== PATH_PROBE_BYTES)
     throw new ProbeError('length', `${bytes.length} bytes: a path probe has ${PATH_PROBE_BYTES}`);
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-  if (view.getUint32(0) !== PATH_PROBE_MAGIC) throw new ProbeError('magic', 'the packet does not begin as a path probe');
+  if (view.getUint32(0) !== PATH_PROBE_MAGIC)
+    throw new ProbeError('magic', 'the packet does not begin as a path probe');
   if (view.getUint8(4) !== VERSION)
     throw new ProbeError('version', `path probe version ${view.getUint8(4)}: this is version ${VERSION}`);
   return bytes.subarray(NAME_AT, NAME_AT + PAIR_NAME_BYTES);

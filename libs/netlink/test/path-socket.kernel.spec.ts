@@ -66,7 +66,10 @@ const openRaw = (
   family: 4 | 6,
 ): PathSocket & { readonly mail: ReturnType<typeof createMailbox<Came>> } => {
   const mail = createMailbox<Came>();
-  return { ...undo.use(openPathSocket({ family, netnsFd: host.fd, magic: MAGIC, onDatagram: (one) => mail.put(one) })), mail };
+  return {
+    ...undo.use(openPathSocket({ family, netnsFd: host.fd, magic: MAGIC, onDatagram: (one) => mail.put(one) })),
+    mail,
+  };
 };
 
 /** Who has the port, as WireGuard does. */

@@ -77,9 +77,7 @@ export class Link {
   }
 
   check(now: number): void {
-    const { writingSince } = this.outbox;
-    if (now - this.#lastReadAt > SILENCE_MS || (writingSince > 0 && now - writingSince > WRITE_TIMEOUT_MS))
-      return this.end();
+    if (now - this.#lastReadAt > SILENCE_MS || this.outbox.isStuck(now, WRITE_TIMEOUT_MS)) return this.end();
     if (now - this.#lastSentAt > KEEPALIVE_MS) this.send(encodeKeepalive());
   }
 

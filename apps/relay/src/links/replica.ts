@@ -69,9 +69,10 @@ export class Replica implements Gatherer {
     const stage = this.#stage;
     if (stage === undefined) return;
     const { outbox } = this;
-    if (outbox?.isFlowing) outbox.write(stage, 0, this.#staged, now);
+    if (outbox?.isFlowing && !this.#memory.isTight) outbox.write(stage, 0, this.#staged, now);
     else {
-      outbox?.enqueue(stage, { start: 0, end: this.#staged }, senderWaits, now);
+      if (outbox?.isFlowing) outbox.sendShort(stage, { start: 0, end: this.#staged }, now);
+      else outbox?.enqueue(stage, { start: 0, end: this.#staged }, senderWaits, now);
       this.#memory.give(stage);
     }
     this.#stage = undefined;
