@@ -1,7 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
 
-import { encodeData, encodeFrame, encodeKeepalive, encodeRegister, FRAME } from '@unbounded/relay-protocol';
+import {
+  encodeData,
+  encodeExtension,
+  encodeFrame,
+  encodeKeepalive,
+  encodeRegister,
+  FRAME,
+} from '@unbounded/relay-protocol';
 import { expect, test } from 'vitest';
 
 import { dial, join, keyOf, TestPeer } from './test/test-peer.ts';
@@ -122,7 +129,7 @@ test('random frames after Register never end the relay, whatever their types', a
   expect(receiver.closed).toBe(false);
 });
 
-test('connections beyond the limits are refused at once, in all and for each address; others are served', async () => {
+test('connections beyond the limits are refused, keys in all and connections for each address; others are served', async () => {
   await using relay = await startRelay({ maxConnections: 4, maxConnectionsPerAddress: 2 });
   using a = await join(relay.port, keyOf('a'));
   using b = await join(relay.port, keyOf('b'));
@@ -130,11 +137,18 @@ test('connections beyond the limits are refused at once, in all and for each add
   await third.untilClosed(1000);
   using c = await dial(relay.port, '127.0.0.2');
   using d = await dial(relay.port, '127.0.0.3');
-  c.send(encodeRegister(keyOf('c')));
-  d.send(encodeRegister(keyOf('d')));
+  for (const [peer, name] of [
+    [c, 'c'],
+    [d, 'd'],
+  ] as const) {
+    peer.send(encodeRegister(keyOf(name)), encodeData(keyOf(name), Buffer.from('self')));
+    await peer.next();
+  }
   using fifth = await dial(relay.port, '127.0.0.4');
-  await fifth.untilClosed(1000);
-  expect(relay.state.tallies.refused).toEqual({ address: 1, total: 1, rate: 0 });
+  fifth.send(encodeRegister(keyOf('fifth')));
+  expect(await fifth.next()).toMatchObject({ kind: 'error', text: expect.stringContaining('too many clients') });
+  await fifth.untilClosed(4000);
+  expect(relay.state.tallies).toMatchObject({ refused: { address: 1, rate: 0 }, closed: { 'too-many': 1 } });
   a.socket.destroy();
   await b.until('there is room again', () => {
     b.send(encodeData(keyOf('b'), Buffer.from('tick')));
@@ -142,6 +156,38 @@ test('connections beyond the limits are refused at once, in all and for each add
   });
   using again = await join(relay.port, keyOf('again'));
   expect(again.closed).toBe(false);
+});
+
+test('connections without a key take no place of others: the oldest go, and their memory with them', async () => {
+  await using relay = await startRelay({ maxPending: 32 });
+  using a = await join(relay.port, keyOf('a'));
+  const strangers: TestPeer[] = [];
+  for (let index = 0; index < 200; index++) {
+    const stranger = await dial(relay.port);
+    stranger.send(Buffer.from(encodeRegister(keyOf(`stranger ${index}`))).subarray(0, index % 37));
+    strangers.push(stranger);
+  }
+  using b = await join(relay.port, keyOf('b'));
+  await b.until('the first have been cut', () => strangers.filter(({ closed }) => closed).length >= 168);
+  a.send(encodeData(keyOf('b'), Buffer.from('through')));
+  expect(await b.next()).toMatchObject({ payload: Buffer.from('through') });
+  expect(strangers.slice(0, 160).every(({ closed }) => closed)).toBe(true);
+  expect(relay.state.connections).toBeLessThanOrEqual(34);
+  for (const stranger of strangers) stranger.socket.destroy();
+});
+
+test('a client without a key cannot make the relay keep long frames, or answers that it does not read', async () => {
+  await using relay = await startRelay({ auth: 'require' });
+  using long = await dial(relay.port);
+  long.send(encodeRegister(keyOf('long')), hex('0000ffff02'), Buffer.alloc(30_000));
+  await long.untilClosed(1000);
+  using pinging = await dial(relay.port);
+  const hello = encodeExtension({ kind: 'hello', version: 1, capabilities: 15, nonce: Buffer.alloc(16), extras: [] });
+  const ping = encodeExtension({ kind: 'ping', data: Buffer.alloc(8) });
+  pinging.send(encodeRegister(keyOf('pinging')), hello, ...Array.from({ length: 10_000 }, () => ping));
+  expect(await pinging.next()).toMatchObject({ kind: 'challenge' });
+  expect(await pinging.next()).toMatchObject({ kind: 'error' });
+  expect(relay.state.tallies.ignored).toBe(10_000);
 });
 
 test('new connections of an address are limited in time, beyond a burst', async () => {

@@ -3,7 +3,7 @@ import { createSecureContext, type SecureContext } from 'node:tls';
 
 import { type Logger } from '@unbounded/telemetry';
 
-const LOOK_MS = 60_000;
+const LOOK_MS = 10_000;
 
 export interface CertificateFiles {
   readonly cert: string;
@@ -11,8 +11,8 @@ export interface CertificateFiles {
 }
 
 /**
- * The certificate of these files, read again when one of them has changed (looked at once a minute, when a connection
- * asks). A new one that cannot be read is logged, and the old one stays. @throws Error when the first reading fails
+ * The certificate of these files, read again when one of them has changed (looked at every ten seconds, when a
+ * connection asks). A new one that cannot be read is logged, and the old one stays. @throws Error when the first reading fails
  */
 export const certificateSource = ({ cert, key }: CertificateFiles, logger: Logger): (() => SecureContext) => {
   const changedAt = (): string => [cert, key].map((file) => statSync(file).mtimeMs).join();

@@ -1,5 +1,7 @@
 import { type BlockPool } from '@unbounded/relay-protocol';
 
+import { type Admission } from './admission.ts';
+import { type AllowedKeys } from './allowed-keys.ts';
 import { type Client } from './client.ts';
 import { type AuthPolicy, type Directory } from './directory.ts';
 import { type Verifier } from './handshake.ts';
@@ -22,6 +24,9 @@ export interface ClientLimits {
 export interface ClientContext {
   readonly policy: AuthPolicy;
   readonly limits: ClientLimits;
+  readonly admission: Admission;
+  /** Which keys may be registered; undefined: any. */
+  readonly allowed: Pick<AllowedKeys, 'has'> | undefined;
   readonly slab: ReadSlab;
   readonly partials: BlockPool;
   readonly round: Round;

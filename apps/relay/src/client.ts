@@ -21,6 +21,7 @@ import {
   REGISTER_LENGTH,
 } from '@unbounded/relay-protocol';
 
+import { type Guest, type Place } from './admission.ts';
 import { type ClientContext } from './client-context.ts';
 import { type Entry } from './directory.ts';
 import { type Pending } from './handshake.ts';
@@ -31,6 +32,10 @@ import { type CloseReason } from './tallies.ts';
 
 /** Time that an Error frame gets to reach a client before its connection is cut. */
 const FAREWELL_MS = 2000;
+const NOT_PERMITTED = 'this key is not permitted: the relay’s list of allowed keys does not have it (yet)';
+const TOO_MANY = 'too many clients: see --max-connections';
+/** Length of a frame that is taken in parts from a client without a key; what it says there is short. */
+const MOST_UNREGISTERED = 4096;
 const PEER_GONE_BURST = 3;
 const PEER_GONE_PER_MS = 1 / 1000;
 /** A client may send this much of a second's rate at once. */
@@ -40,11 +45,10 @@ const RATE_BURST_MS = 250;
  * One connection of a client, from its first frame on. `onBytes` is the path of every packet: it finds the frames of a read,
  * puts the sender's key where the destination's was, and hands runs of frames to the round, which writes them.
  */
-export class Client {
+export class Client implements Guest {
   readonly #context: ClientContext;
   readonly socket: Socket;
-  /** As which it counts for limits; undefined: it does not. */
-  readonly address: string | undefined;
+  readonly #place: Place;
   readonly outbox: Outbox;
   /** The key that it named, from its Register on, whether it got it or not. */
   #entry: Entry | undefined;
@@ -66,11 +70,11 @@ export class Client {
   #goneTokens = PEER_GONE_BURST;
   #goneAt = 0;
 
-  constructor(context: ClientContext, socket: Socket, address: string | undefined) {
+  constructor(context: ClientContext, socket: Socket, place: Place) {
     const now = performance.now();
     this.#context = context;
     this.socket = socket;
-    this.address = address;
+    this.#place = place;
     this.outbox = new Outbox(socket, context.outboxes);
     this.#lastReadAt = now;
     this.#deadlineAt = now + context.limits.registerDeadlineMs;
@@ -91,6 +95,9 @@ export class Client {
     round.flush(now, this);
     if (this.isEnded) return;
     if (rest < end) {
+      // A client without a key gets no memory for long frames.
+      if (!this.isRegistered && end - rest >= LENGTH_BYTES && lengthAt(slab.bytes, rest) > MOST_UNREGISTERED)
+        return this.end('bad-length');
       this.#intake ??= new Intake(slab, partials);
       this.#intake.keep(rest, end, now);
     }
@@ -140,6 +147,17 @@ export class Client {
     this.#refuse('another client has proven this key', 'displaced');
   }
 
+  /** Its key was taken off the list. @returns whether it had to go */
+  endUnlessAllowed(): boolean {
+    if (this.#entry === undefined || this.#context.allowed?.has(this.#entry.key) !== false) return false;
+    this.#refuse(NOT_PERMITTED, 'not-permitted');
+    return true;
+  }
+
+  evict(): void {
+    this.end('evicted');
+  }
+
   /** Asks it to go elsewhere; false: it does not understand. */
   askToLeave(reconnectInMs: number, tryForMs: number): boolean {
     if ((this.#capabilities & CAPABILITY.drain) === 0) return false;
@@ -161,8 +179,9 @@ export class Client {
   onClosed(reason: CloseReason): void {
     if (this.isEnded) return;
     this.isEnded = true;
-    const { tallies, directory, holds } = this.#context;
+    const { tallies, directory, holds, admission } = this.#context;
     tallies.closed[reason]++;
+    admission.leave(this.#place);
     this.#intake?.clear();
     holds.forget(this);
     if (this.#entry !== undefined) directory.release(this.#entry, this);
@@ -277,15 +296,23 @@ export class Client {
       tallies.handshakes.lowOrder++;
       return this.#refuse('the key is a point of low order, nobody’s key', 'not-proven');
     }
+    if (this.#context.allowed?.has(slab.bytes.subarray(keyAt, keyAt + 32)) === false)
+      return this.#refuse(NOT_PERMITTED, 'not-permitted');
     this.#entry = directory.findOrAdd(slab.view, keyAt);
     if (this.#claim(false)) tallies.registrations.unproven++;
-    else this.#deadlineAt = now + (policy === 'require' ? limits.proofDeadlineMs : limits.registerDeadlineMs);
+    else if (!this.isEnded)
+      this.#deadlineAt = now + (policy === 'require' ? limits.proofDeadlineMs : limits.registerDeadlineMs);
   }
 
   /** Asks for the key; who had it before goes when this client has it. */
   #claim(proven: boolean): boolean {
-    const { directory } = this.#context;
+    const { directory, admission } = this.#context;
     this.#entry = directory.current(this.#entry!);
+    if (!directory.mayClaim(this.#entry, this, proven)) return false;
+    if (!admission.admit(this.#place, proven)) {
+      this.#refuse(TOO_MANY, 'too-many');
+      return false;
+    }
     const displaced = directory.claim(this.#entry, this, proven);
     if (displaced === false) return false;
     this.isProven = proven;
@@ -313,7 +340,8 @@ export class Client {
       const pending = this.#pending;
       this.#pending = undefined;
       void this.#prove(pending, message.tag, now);
-    } else if (message?.kind === 'ping' && this.#hasSaidHello) this.#send({ kind: 'pong', data: message.data });
+    } else if (message?.kind === 'ping' && this.#hasSaidHello && this.isRegistered)
+      this.#send({ kind: 'pong', data: message.data });
     else this.#context.tallies.ignored++;
   }
 
@@ -330,7 +358,8 @@ export class Client {
       const isBusy = verdict.kind === 'busy';
       return this.#refuse(isBusy ? 'too many handshakes: try again' : 'the proof does not match the key', 'not-proven');
     }
-    this.#claim(true);
+    // The list may be another since Register.
+    if (this.endUnlessAllowed() || !this.#claim(true)) return;
     tallies.registrations.proven++;
     this.#send({
       kind: 'ready',
@@ -366,7 +395,9 @@ export class Client {
     this.#goneAt = now;
     if (this.#goneTokens < 1) return;
     this.#goneTokens--;
-    this.#send({ kind: 'peerGone', key: this.#context.slab.bytes.subarray(keyAt, keyAt + 32), reason });
+    const key = this.#context.slab.bytes.subarray(keyAt, keyAt + 32);
+    const isAllowed = this.#context.allowed?.has(key) !== false;
+    this.#send({ kind: 'peerGone', key, reason: isAllowed ? reason : PEER_GONE.notPermitted });
   }
 
   #spendRate(count: number, now: number): void {

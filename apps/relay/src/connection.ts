@@ -1,7 +1,7 @@
 import { Socket } from 'node:net';
 import { type SecureContext, TLSSocket } from 'node:tls';
 
-import { limitedAs, type Admission } from './admission.ts';
+import { type Guest, limitedAs, type Place } from './admission.ts';
 import { type ClientContext } from './client-context.ts';
 import { Client } from './client.ts';
 import { HEADROOM } from './memory.ts';
@@ -34,7 +34,6 @@ const onError = (): void => {};
 
 export interface ConnectionContext {
   readonly clients: ClientContext;
-  readonly admission: Admission;
   /** Undefined: no TLS. A function, because certificates are renewed. */
   readonly secureContext: () => SecureContext | undefined;
   /** Whether a PROXY header must come from that address. */
@@ -52,19 +51,11 @@ const TLS_HANDSHAKE = 0x16;
  */
 export const takeConnection = (accepted: Socket, context: ConnectionContext): void => {
   const now = performance.now();
-  const { admission } = context;
-  const { tallies, slab } = context.clients;
+  const { slab } = context.clients;
   const address = accepted.remoteAddress;
-  const refusal = admission.enter();
-  if (address === undefined || refusal !== undefined) {
-    if (refusal === undefined) admission.leave();
-    else tallies.refused[refusal]++;
-    accepted.destroy();
-    return;
-  }
   const holder = accepted as unknown as { _handle: { reading: boolean } | null };
   const handle = holder._handle;
-  if (handle === null) return admission.leave(); // it has ended already
+  if (address === undefined || handle === null) return void accepted.destroy(); // it has ended already
   holder._handle = null;
   handle.reading = false;
   const options = { handle, onread: { buffer: slab.target, callback: onRead } };
@@ -77,20 +68,13 @@ export const takeConnection = (accepted: Socket, context: ConnectionContext): vo
   if (!socket.destroyed) socket.resume();
 };
 
-/** Counts a connection out. */
-export const leave = (admission: Admission, address: string | undefined): void => {
-  admission.leave();
-  if (address !== undefined) admission.leaveAddress(address);
-};
-
 /** A connection until its first byte says what it is: a PROXY header first, if one must come, then TLS or frames. */
-class Opening implements Reader {
+class Opening implements Reader, Guest {
   readonly #context: ConnectionContext;
   readonly #socket: RelaySocket;
   readonly #since: number;
   #proxyHeader: Buffer | undefined;
-  /** As which it counts; undefined: not yet. */
-  #address: string | undefined;
+  readonly #place: Place = { holder: this, address: undefined };
 
   constructor(context: ConnectionContext, socket: RelaySocket, now: number) {
     this.#context = context;
@@ -99,6 +83,7 @@ class Opening implements Reader {
   }
 
   begin(address: string, isProxy: boolean): void {
+    this.#context.clients.admission.enter(this.#place, address);
     if (isProxy) this.#proxyHeader = Buffer.alloc(0);
     else this.#enterAddress(address);
   }
@@ -126,7 +111,11 @@ class Opening implements Reader {
     const { clients, readers } = this.#context;
     if (!readers.delete(this)) return;
     clients.tallies.closed[reason]++;
-    leave(this.#context.admission, this.#address);
+    clients.admission.leave(this.#place);
+  }
+
+  evict(): void {
+    this.end('evicted');
   }
 
   end(reason: CloseReason): void {
@@ -135,16 +124,13 @@ class Opening implements Reader {
   }
 
   #enterAddress(address: string): void {
-    const { admission, clients } = this.#context;
-    const refusal = admission.enterAddress(address, performance.now());
-    if (refusal === undefined) {
-      this.#address = address;
-      return;
-    }
+    const { clients, readers } = this.#context;
+    const refusal = clients.admission.enterAddress(this.#place, address, performance.now());
+    if (refusal === undefined) return;
     clients.tallies.refused[refusal]++;
-    this.#context.readers.delete(this);
+    readers.delete(this);
     this.#socket.destroy();
-    leave(this.#context.admission, undefined);
+    clients.admission.leave(this.#place);
   }
 
   /** Puts what follows the header where reads stand, and says how much that is; 0 or less: nothing to go on with. */
@@ -187,7 +173,8 @@ class Opening implements Reader {
   #becomeClient(socket: Socket): Client {
     const { clients, readers } = this.#context;
     readers.delete(this);
-    const client = new Client(clients, socket, this.#address);
+    const client = new Client(clients, socket, this.#place);
+    this.#place.holder = client;
     readers.add(client);
     return client;
   }

@@ -1,7 +1,13 @@
 import { randomBytes } from 'node:crypto';
+import { mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join as pathJoin } from 'node:path';
 
 import { encodeData, encodeExtension, encodeRegister, HEALTH, PEER_GONE } from '@unbounded/relay-protocol';
-import { expect, test } from 'vitest';
+import { silentLogger } from '@unbounded/telemetry';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+
+import { followAllowedKeys } from './allowed-keys.ts';
 
 import { dial, join, keyOf, keyPairOf, newKeys, privateKeyOf, prove } from './test/test-peer.ts';
 import { startRelay } from './test/test-relay.ts';
@@ -213,4 +219,88 @@ test('a drain asks clients to leave, cuts those that cannot be asked, and goes o
   await expect(dial(port)).rejects.toThrow('ECONNREFUSED');
   await drained;
   await modern.untilClosed();
+});
+
+describe('with a list of allowed keys', () => {
+  let folder = '';
+  let file = '';
+  beforeEach(() => {
+    folder = mkdtempSync(pathJoin(tmpdir(), 'relay-'));
+    file = pathJoin(folder, 'keys');
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  /** As Kubernetes replaces mounted files: by a link that leads elsewhere. */
+  const write = (...keys: readonly Uint8Array[]): void => {
+    const version = mkdtempSync(pathJoin(folder, 'version-'));
+    writeFileSync(pathJoin(version, 'keys'), keys.map((key) => `${Buffer.from(key).toString('base64')}\n`).join(''));
+    rmSync(`${file}.new`, { force: true });
+    symlinkSync(pathJoin(version, 'keys'), `${file}.new`);
+    renameSync(`${file}.new`, file);
+  };
+  const start = () => startRelay({ auth: 'require', allowed: followAllowedKeys(file, silentLogger) });
+
+  test('only keys on it are served, and only with a proof; a key that comes onto it is served soon', async () => {
+    const [member, late] = [newKeys(), newKeys()];
+    write(member.publicKey);
+    await using relay = await start();
+    using a = await dial(relay.port);
+    expect((await prove(a, member)).ready).toMatchObject({ kind: 'ready', isOurs: true });
+    using early = await dial(relay.port);
+    early.send(encodeRegister(late.publicKey));
+    expect(await early.next()).toMatchObject({ kind: 'error', text: expect.stringContaining('not permitted') });
+    await early.untilClosed();
+    a.send(encodeData(late.publicKey, payload('x')));
+    expect(await a.next()).toMatchObject({ kind: 'peerGone', reason: PEER_GONE.notPermitted });
+    write(member.publicKey, late.publicKey);
+    await a.until('the list is known', () => relay.state.allowedKeys === 2);
+    using b = await dial(relay.port);
+    expect((await prove(b, late)).ready).toMatchObject({ kind: 'ready' });
+    a.send(encodeData(late.publicKey, payload('y')));
+    expect(await b.next()).toMatchObject({ payload: payload('y') });
+    using thief = await dial(relay.port);
+    expect((await prove(thief, newKeys(), member.publicKey)).ready).toMatchObject({ kind: 'error' });
+  });
+
+  test('a key that is taken off it is disconnected, and so is one that is about to prove itself', async () => {
+    const [member, leaver] = [newKeys(), newKeys()];
+    write(member.publicKey, leaver.publicKey);
+    await using relay = await start();
+    using a = await dial(relay.port);
+    await prove(a, member);
+    using b = await dial(relay.port);
+    await prove(b, leaver);
+    using waiting = await dial(relay.port);
+    waiting.send(encodeRegister(leaver.publicKey));
+    await a.until('it waits', () => relay.state.pending === 1);
+    write(member.publicKey);
+    expect(await b.next()).toMatchObject({ kind: 'error', text: expect.stringContaining('not permitted') });
+    await b.untilClosed();
+    await waiting.untilClosed();
+    expect(a.closed).toBe(false);
+    expect(relay.state).toMatchObject({ registered: 1, tallies: { closed: { 'not-permitted': 2 } } });
+  });
+
+  test('while it is missing nobody is served; once it was read, one that is missing or malformed changes nothing', async () => {
+    const member = newKeys();
+    await using relay = await start();
+    using early = await dial(relay.port);
+    early.send(encodeRegister(member.publicKey));
+    expect(await early.next()).toMatchObject({ kind: 'error' });
+    write(member.publicKey);
+    using watcher = await dial(relay.port);
+    await watcher.until('it is known', () => relay.state.allowedKeys === 1);
+    expect(relay.state.isListStale).toBe(false);
+    using a = await dial(relay.port);
+    await prove(a, member);
+    for (const spoil of [() => writeFileSync(file, 'no key'), () => rmSync(file)]) {
+      spoil();
+      await watcher.until('it is stale', () => relay.state.isListStale);
+      using again = await dial(relay.port);
+      expect((await prove(again, member)).ready).toMatchObject({ kind: 'ready' });
+      write(member.publicKey);
+      await watcher.until('it is well again', () => !relay.state.isListStale);
+    }
+    expect(relay.state.allowedKeys).toBe(1);
+  });
 });

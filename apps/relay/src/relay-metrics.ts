@@ -27,6 +27,9 @@ export const relayMetrics = (metrics: Metrics) => {
   };
   const gauges = {
     connections: gauge('connections', 'Connections of clients.'),
+    pending: gauge('pending_connections', 'Connections without a key.'),
+    allowedKeys: gauge('allowed_keys', 'Keys that may be registered; -1: any.'),
+    listStale: gauge('allowed_keys_stale', '1: the list of allowed keys cannot be read, and the one of before holds.'),
     registered: gauge('registered_keys', 'Keys that are registered here.'),
     heldBytes: gauge('held_bytes', 'Bytes in queues and unfinished writes.'),
     links: gauge('links', 'Other replicas that can be reached.'),
@@ -47,7 +50,8 @@ export const relayMetrics = (metrics: Metrics) => {
   };
   return {
     queueAge: (ms: number): void => age.observe(ms / 1000),
-    update: ({ tallies, connections, registered, heldBytes, links }: RelayState): void => {
+    update: (state: RelayState): void => {
+      const { tallies, connections, registered, heldBytes, links } = state;
       const { frames, bytes, linkFrames, ignored } = tallies;
       each('', { frames, bytes, linkFrames, ignored }, (name, by) =>
         counters[name as 'frames' | 'bytes' | 'linkFrames' | 'ignored'].inc(by),
@@ -59,6 +63,9 @@ export const relayMetrics = (metrics: Metrics) => {
       each('refused', tallies.refused, (limit, by) => counters.refused.inc({ limit }, by));
       each('held', tallies.held, (reason, by) => counters.held.inc({ reason }, by));
       gauges.connections.set(connections);
+      gauges.pending.set(state.pending);
+      gauges.allowedKeys.set(state.allowedKeys ?? -1);
+      gauges.listStale.set(state.isListStale ? 1 : 0);
       gauges.registered.set(registered);
       gauges.heldBytes.set(heldBytes);
       gauges.links.set(links);

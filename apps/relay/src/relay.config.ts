@@ -69,6 +69,10 @@ export const relayOptions = {
     choice(['off', 'prefer', 'require'], 'prefer'),
     'Proof of a key. prefer: who has proven a key is never displaced by who has not; require: no key without.',
   ),
+  allowedKeys: option(
+    path,
+    'File of the public keys that may be registered, one a line in base64; followed as it changes. Needs --auth require; not set: any.',
+  ),
   keyFile: option(path, "The relay's own private key (as wg genkey prints it), which clients may pin; not set: none."),
   tlsCert: option(path, 'PEM file with the certificate chain; read again when it changes.'),
   tlsKey: option(path, 'PEM file with its private key.'),
@@ -83,7 +87,11 @@ export const relayOptions = {
     whole({ min: 0, max: 100_000 * MILLION }, 0),
     'What one client may send; it is held back, not dropped. 0: any amount.',
   ),
-  maxConnections: option(whole({ min: 1, max: MILLION }, 16_384), 'Connections in all.'),
+  maxConnections: option(whole({ min: 1, max: MILLION }, 16_384), 'Connections that have a key.'),
+  maxPending: option(
+    whole({ min: 16, max: MILLION }, 1024),
+    'Connections without a key; beyond it the oldest goes, of the address with the most.',
+  ),
   maxConnectionsPerAddress: option(
     whole({ min: 1, max: MILLION }, 1024),
     'Connections of one address (IPv6: of one /64).',

@@ -3,14 +3,15 @@ import { BlockList, isIP } from 'node:net';
 
 import { hostModule, type HostPart, type HostServices } from '@unbounded/host';
 
+import { followAllowedKeys } from './allowed-keys.ts';
 import { certificateSource } from './certificate.ts';
+import { linkSecret } from './links/link-secret.ts';
 import { readKeyPair } from './platform-crypto.ts';
 import { type RelayConfig } from './relay.config.ts';
 import { relayMetrics } from './relay-metrics.ts';
 import { Relay, type RelayOptions } from './relay.ts';
 
 const METRICS_MS = 1000;
-const LEAST_SECRET_BYTES = 32;
 /** Descriptors for everything but clients: libraries, the health server, links. */
 const OTHER_DESCRIPTORS = 64;
 
@@ -24,27 +25,32 @@ const proxies = (prefixes: readonly string[]): ((address: string) => boolean) =>
   return (address) => prefixes.length > 0 && list.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
 };
 
-const linksOf = (config: RelayConfig): RelayOptions['links'] => {
+const linksOf = (config: RelayConfig, { logger }: HostServices): RelayOptions['links'] => {
   const { linkAddr, linkPeers, linkSecretFile, linkInterval } = config;
   if (linkAddr === undefined) return undefined;
   if (linkSecretFile === undefined)
     throw new Error('--link-addr needs --link-secret-file: replicas prove to each other');
-  const secret = readFileSync(linkSecretFile);
-  if (secret.length < LEAST_SECRET_BYTES)
-    throw new Error(`${linkSecretFile} holds ${secret.length} bytes: ${LEAST_SECRET_BYTES} or more are right`);
-  return { listen: linkAddr, peers: linkPeers, secret, everyMs: linkInterval };
+  return { listen: linkAddr, peers: linkPeers, secret: linkSecret(linkSecretFile, logger), everyMs: linkInterval };
 };
 
 /** No more connections than the process may have descriptors: those beyond it are refused, not left hanging. */
-const connectionLimit = (wanted: number, { logger }: HostServices): number => {
+const connectionLimits = (config: RelayConfig, { logger }: HostServices) => {
+  const { maxConnections, maxPending } = config;
+  const wanted = maxConnections + maxPending;
   const [, soft] = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? [];
-  const possible = soft === undefined ? wanted : Number(soft) - OTHER_DESCRIPTORS;
-  if (possible < wanted) logger.warn({ wanted, possible }, 'fewer descriptors than --max-connections');
-  return Math.max(1, Math.min(wanted, possible));
+  const possible = soft === undefined ? wanted : Math.max(2, Number(soft) - OTHER_DESCRIPTORS);
+  if (possible >= wanted) return { maxConnections, maxPending };
+  logger.warn({ wanted, possible }, 'fewer descriptors than --max-connections and --max-pending');
+  const pending = Math.min(maxPending, Math.ceil(possible / 4));
+  return { maxConnections: Math.min(maxConnections, possible - pending), maxPending: pending };
 };
 
 const optionsOf = (config: RelayConfig, services: HostServices, queueAge: (ms: number) => void): RelayOptions => {
-  const { keyFile, tlsCert, tlsKey } = config;
+  const { keyFile, tlsCert, tlsKey, allowedKeys } = config;
+  if (allowedKeys !== undefined && config.auth !== 'require')
+    throw new Error(
+      `--allowed-keys with --auth ${config.auth}: a key that nobody has to prove keeps nobody out; --auth require is right`,
+    );
   if ((tlsCert === undefined) !== (tlsKey === undefined)) throw new Error('--tls-cert and --tls-key go together');
   return {
     listen: config.addr,
@@ -54,7 +60,7 @@ const optionsOf = (config: RelayConfig, services: HostServices, queueAge: (ms: n
     idleTimeoutMs: config.idleTimeout,
     writeTimeoutMs: config.writeTimeout,
     bytesPerSecond: config.maxBytesPerSecond,
-    maxConnections: connectionLimit(config.maxConnections, services),
+    ...connectionLimits(config, services),
     maxConnectionsPerAddress: config.maxConnectionsPerAddress,
     newConnectionsPerSecond: config.newConnectionsPerSecond,
     queueBytes: config.peerQueue,
@@ -62,8 +68,9 @@ const optionsOf = (config: RelayConfig, services: HostServices, queueAge: (ms: n
     staticKey: keyFile === undefined ? undefined : readKeyPair(readFileSync(keyFile, 'utf8'), keyFile),
     secureContext:
       tlsCert && tlsKey ? certificateSource({ cert: tlsCert, key: tlsKey }, services.logger) : () => undefined,
+    allowed: allowedKeys === undefined ? undefined : followAllowedKeys(allowedKeys, services.logger),
     isProxy: proxies(config.proxyProtocol),
-    links: linksOf(config),
+    links: linksOf(config, services),
     queueAge,
     logger: services.logger,
   };
@@ -71,11 +78,16 @@ const optionsOf = (config: RelayConfig, services: HostServices, queueAge: (ms: n
 
 const createParts = (config: RelayConfig, services: HostServices): readonly HostPart[] => {
   const metrics = relayMetrics(services.metrics);
-  const relay = new Relay(optionsOf(config, services, metrics.queueAge));
+  const options = optionsOf(config, services, metrics.queueAge);
+  const relay = new Relay(options);
   let timer: NodeJS.Timeout | undefined;
   return [
     {
       name: 'relay',
+      // Without a list it would turn members away whom another replica takes.
+      get isReady() {
+        return options.allowed?.isKnown ?? true;
+      },
       start: async () => {
         await relay.start();
         timer = setInterval(() => metrics.update(relay.state), METRICS_MS);

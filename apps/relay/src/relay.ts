@@ -7,9 +7,10 @@ import { BlockPool, DATA_HEAD_BYTES, FORWARD_HEAD_BYTES } from '@unbounded/relay
 import { type Logger } from '@unbounded/telemetry';
 
 import { Admission, type AdmissionLimits } from './admission.ts';
+import { type AllowedKeys } from './allowed-keys.ts';
 import { type ClientContext, type ClientLimits } from './client-context.ts';
 import { Client } from './client.ts';
-import { type ConnectionContext, leave, type Reader, takeConnection } from './connection.ts';
+import { type ConnectionContext, type Reader, takeConnection } from './connection.ts';
 import { type AuthPolicy, Directory, seededHash } from './directory.ts';
 import { createVerifier } from './handshake.ts';
 import { Holds } from './holds.ts';
@@ -25,6 +26,8 @@ export interface RelayOptions extends ClientLimits, AdmissionLimits {
   readonly queueBytes: number;
   readonly memoryBytes: number;
   readonly staticKey: KeyPair | undefined;
+  /** Which keys may be registered; undefined: any. */
+  readonly allowed: AllowedKeys | undefined;
   readonly secureContext: () => SecureContext | undefined;
   readonly isProxy: (address: string) => boolean;
   readonly links: Omit<LinksOptions, 'logger'> | undefined;
@@ -35,6 +38,11 @@ export interface RelayOptions extends ClientLimits, AdmissionLimits {
 export interface RelayState {
   readonly tallies: Tallies;
   readonly connections: number;
+  /** Of these without a key. */
+  readonly pending: number;
+  /** Undefined: any key may be registered. */
+  readonly allowedKeys: number | undefined;
+  readonly isListStale: boolean;
   readonly registered: number;
   readonly heldBytes: number;
   readonly links: number;
@@ -79,6 +87,8 @@ export class Relay {
     const clients: ClientContext = {
       policy: options.auth,
       limits: options,
+      admission,
+      allowed: options.allowed,
       slab,
       partials,
       round,
@@ -88,12 +98,12 @@ export class Relay {
       holds: new Holds(tallies),
       tallies,
       onEnded: (client) => {
-        if (this.#readers.delete(client)) leave(admission, client.address);
+        this.#readers.delete(client);
       },
       nextSession: 1n,
     };
     const { secureContext, isProxy } = options;
-    this.#context = { clients, admission, secureContext, isProxy, readers: this.#readers };
+    this.#context = { clients, secureContext, isProxy, readers: this.#readers };
     if (options.links) {
       const outboxes = { ...queues, queueBytes: LINK_QUEUE_BYTES, headBytes: FORWARD_HEAD_BYTES };
       const context = { id: newRelayId(), slab, partials, round, directory, tallies, outboxes };
@@ -115,10 +125,14 @@ export class Relay {
   }
 
   get state(): RelayState {
-    const { clients, admission } = this.#context;
+    const { clients } = this.#context;
+    const { allowed } = this.#options;
     return {
       tallies: clients.tallies,
-      connections: admission.open,
+      connections: clients.admission.open,
+      pending: clients.admission.pending,
+      allowedKeys: allowed?.size,
+      isListStale: allowed?.isStale ?? false,
       registered: this.#registered,
       heldBytes: clients.outboxes.memory.held,
       links: this.#links?.reachable ?? 0,
@@ -132,6 +146,7 @@ export class Relay {
     // One connection that cannot be accepted (no descriptor left) is no reason to end.
     this.#server.on('error', (error) => this.#options.logger.error({ err: error }, 'cannot accept'));
     await this.#links?.start();
+    this.#options.allowed?.follow(() => this.#endUnallowed());
     this.#sweep = setInterval(() => this.#check(), SWEEP_MS).unref();
   }
 
@@ -159,15 +174,24 @@ export class Relay {
   /** Ends at once. */
   stop(): void {
     clearInterval(this.#sweep);
+    this.#options.allowed?.stop();
     this.#server.close();
     for (const reader of this.#readers) reader.end('drained');
     this.#links?.stop();
   }
 
+  /** The list has changed: who is not on it any more has to go. */
+  #endUnallowed(): void {
+    let ended = 0;
+    for (const reader of this.#readers) if (reader instanceof Client && reader.endUnlessAllowed()) ended++;
+    const { allowed, logger } = this.#options;
+    logger.info({ keys: allowed?.size, ended }, 'the list of allowed keys has changed');
+  }
+
   #check(): void {
     const now = performance.now();
     for (const reader of this.#readers) reader.check(now);
-    this.#context.admission.sweep(now);
+    this.#context.clients.admission.sweep(now);
     this.#links?.check(now);
   }
 }

@@ -2,7 +2,8 @@ import { type Refusal } from './admission.ts';
 
 /**
  * Why a connection ended. `no-register`: its first bytes were no Register; `not-registered`: none came in time;
- * `unfinished`: a frame was begun and not ended in time.
+ * `unfinished`: a frame was begun and not ended in time; `not-permitted`: its key is not in the list; `too-many`: no room for
+ * another key; `evicted`: it had proven nothing, and another one needed its place.
  */
 export type CloseReason =
   | 'by-peer'
@@ -10,6 +11,9 @@ export type CloseReason =
   | 'no-register'
   | 'not-registered'
   | 'not-proven'
+  | 'not-permitted'
+  | 'too-many'
+  | 'evicted'
   | 'bad-length'
   | 'malformed'
   | 'displaced'
@@ -44,7 +48,7 @@ export interface Tallies {
   readonly handshakes: { proven: number; refused: number; busy: number; expired: number; lowOrder: number };
   readonly closed: Record<CloseReason, number>;
   /** Connections that were not taken. */
-  readonly refused: Record<Refusal, number>;
+  readonly refused: Record<Refusal | 'links', number>;
   /** Times that a sender was not read for a moment. */
   readonly held: { rate: number; wait: number };
 }
@@ -63,6 +67,9 @@ export const newTallies = (): Tallies => ({
     'no-register': 0,
     'not-registered': 0,
     'not-proven': 0,
+    'not-permitted': 0,
+    'too-many': 0,
+    evicted: 0,
     'bad-length': 0,
     malformed: 0,
     displaced: 0,
@@ -73,6 +80,6 @@ export const newTallies = (): Tallies => ({
     tls: 0,
     drained: 0,
   },
-  refused: { total: 0, address: 0, rate: 0 },
+  refused: { total: 0, address: 0, rate: 0, links: 0 },
   held: { rate: 0, wait: 0 },
 });

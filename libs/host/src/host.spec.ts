@@ -1,3 +1,5 @@
+import { connect } from 'node:net';
+
 import { createMetrics, silentLogger } from '@unbounded/telemetry';
 import { expect, test } from 'vitest';
 
@@ -51,3 +53,25 @@ test('the health server answers by what the checks say', async () => {
     await server.close();
   }
 });
+
+test('a flood of connections, and of requests that never end, keeps nobody from the health server', async () => {
+  const server = await startHealthServer({ port: 0, checks: () => [], metrics: createMetrics() });
+  const flood = Array.from({ length: 500 }, () => {
+    const socket = connect({ port: server.port, host: '127.0.0.1' });
+    let isCut = false;
+    socket.on('error', () => {}).on('close', () => (isCut = true));
+    socket.resume().write('GET /metrics HTTP/1.1\r\nX: ');
+    return { socket, isCut: () => isCut };
+  });
+  try {
+    while (flood.filter(({ isCut }) => isCut()).length < 430) await new Promise((resolve) => setImmediate(resolve));
+    for (let count = 0; count < 20; count++)
+      expect(
+        (await fetch(`http://127.0.0.1:${server.port}/healthz`, { headers: { connection: 'close' } })).status,
+      ).toBe(200);
+    while (!flood.every(({ isCut }) => isCut())) await new Promise((resolve) => setTimeout(resolve, 20));
+  } finally {
+    for (const { socket } of flood) socket.destroy();
+    await server.close();
+  }
+}, 20_000);

@@ -1,3 +1,4 @@
+export { limitConnections } from './connection-limit.ts';
 export { drainParts } from './drain.ts';
 export { type Check, type HealthServer, startHealthServer } from './health-server.ts';
 export { type HostOptions, type HostServices, runHost } from './host.ts';

@@ -8,7 +8,7 @@ import { expect, test } from 'vitest';
 
 import { type RelayOptions } from '../relay.ts';
 import { type HostAndPort } from './links.ts';
-import { dial, join, keyOf, newKeys, prove, type TestPeer } from '../test/test-peer.ts';
+import { dial, join, keyOf, newKeys, prove, TestPeer } from '../test/test-peer.ts';
 import { startRelay } from '../test/test-relay.ts';
 
 const secret = randomBytes(32);
@@ -21,7 +21,7 @@ const startReplica = async (
   { key = secret, ...options }: Partial<RelayOptions> & { readonly key?: Buffer } = {},
 ) => {
   const listen = { host: '127.0.0.1', port: 0 };
-  return startRelay({ ...options, links: { listen, peers: places, secret: key, everyMs: 50 } });
+  return startRelay({ ...options, links: { listen, peers: places, secret: () => key, everyMs: 50 } });
 };
 
 const placeOf = (relay: TestRelay): HostAndPort => ({ host: '127.0.0.1', port: relay.linkPort! });
@@ -172,4 +172,36 @@ test('who does not have the secret gets no link, by TLS or without', async () =>
   await client.next();
   expect(relay.state.links + stranger.state.links).toBe(0);
   expect(other.frames).toEqual([]);
+});
+
+test('connections without the secret take no replica’s place, and are cut', async () => {
+  const places: Places = [];
+  await using first = await startReplica(places);
+  const strangers = Array.from(
+    { length: 300 },
+    () => new TestPeer(connect({ port: first.linkPort!, host: '127.0.0.1' })),
+  );
+  await using second = await startReplica(places);
+  using idle = await dial(first.port);
+  await idle.until('most are cut', () => strangers.filter(({ closed }) => closed).length >= 200);
+  expect(first.state.tallies.refused.links).toBeGreaterThanOrEqual(200);
+  places.push(placeOf(first), placeOf(second));
+  await idle.until('the replicas are linked', () => first.state.links === 1 && second.state.links === 1);
+  await idle.until('the others are cut by the deadline', () => strangers.every(({ closed }) => closed));
+  idle.socket.destroy();
+});
+
+test('a new secret is taken without a restart: replicas that have it find each other', async () => {
+  let current = randomBytes(32);
+  const listen = { host: '127.0.0.1', port: 0 };
+  const places: Places = [];
+  const start = (secret: () => Buffer) => startRelay({ links: { listen, peers: places, secret, everyMs: 50 } });
+  await using running = await start(() => current);
+  const next = randomBytes(32);
+  await using fresh = await start(() => next);
+  places.push(placeOf(running), placeOf(fresh));
+  using idle = await dial(running.port);
+  await idle.until('they were refused', () => running.state.links === 0);
+  current = next;
+  await idle.until('they are linked', () => running.state.links === 1 && fresh.state.links === 1);
 });

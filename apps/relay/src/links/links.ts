@@ -11,6 +11,7 @@ import {
   MAX_KEYS_PER_FRAME,
   type Presence,
 } from '@unbounded/relay-protocol';
+import { limitConnections } from '@unbounded/host/connection-limit';
 import { type Logger } from '@unbounded/telemetry';
 
 import { type Client } from '../client.ts';
@@ -28,8 +29,8 @@ export interface LinksOptions {
   readonly listen: HostAndPort;
   /** Where other replicas are; a name stands for all its addresses, as a headless Service gives them. */
   readonly peers: readonly HostAndPort[];
-  /** Both ends have it: 32 bytes or more. */
-  readonly secret: Buffer;
+  /** Both ends have it: 32 bytes or more. A function, because it may be exchanged. */
+  readonly secret: () => Buffer;
   /** How often names are looked up and ended links dialled again. */
   readonly everyMs: number;
   readonly logger: Logger;
@@ -39,6 +40,11 @@ export interface LinksOptions {
 const TLS = { ciphers: 'ECDHE-PSK-CHACHA20-POLY1305', minVersion: 'TLSv1.2', maxVersion: 'TLSv1.2' } as const;
 const PSK_IDENTITY = 'unbounded-relay';
 const HANDSHAKE_MS = 5000;
+const REFUSALS_EVERY_MS = 10_000;
+/** Connections that have not proven that they have the secret; replicas need a moment each. */
+const MOST_PENDING = 64;
+/** Links by others; each replica dials one. */
+const MOST_INBOUND = 256;
 
 interface Dialled {
   readonly link: Link;
@@ -63,8 +69,11 @@ export class Links {
   readonly #local = new Set<Entry>();
   readonly #changed = new Set<Entry>();
   readonly #server;
+  readonly #letIn: ReturnType<typeof limitConnections>;
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
+  #refusals = 0;
+  #refusedAt = Number.NEGATIVE_INFINITY;
 
   constructor(context: LinkContext, memory: Memory, options: LinksOptions) {
     this.#context = context;
@@ -73,12 +82,26 @@ export class Links {
     const tls: TlsOptions = {
       ...TLS,
       handshakeTimeout: HANDSHAKE_MS,
-      pskCallback: (_socket, identity) => (identity === PSK_IDENTITY ? options.secret : null),
+      pskCallback: (_socket, identity) => (identity === PSK_IDENTITY ? options.secret() : null),
     };
     this.#server = createServer(tls, (socket) => this.#accept(socket));
+    const { tallies } = context;
+    const onCut = (): void => void tallies.refused.links++;
+    this.#letIn = limitConnections(this.#server, { most: MOST_PENDING, deadlineMs: HANDSHAKE_MS, onCut });
     this.#server.on('tlsClientError', (error, socket) => {
-      options.logger.warn({ address: socket.remoteAddress, reason: error.message }, 'a link was refused');
+      this.#onRefused(socket.remoteAddress, error.message);
+      socket.destroy();
     });
+  }
+
+  /** Anybody may knock here: that fills no log. */
+  #onRefused(address: string | undefined, reason: string): void {
+    const now = performance.now();
+    this.#refusals++;
+    if (now - this.#refusedAt < REFUSALS_EVERY_MS) return;
+    this.#options.logger.warn({ address, reason, count: this.#refusals }, 'links were refused');
+    this.#refusedAt = now;
+    this.#refusals = 0;
   }
 
   /** Links that this replica has dialled and that are up. */
@@ -146,6 +169,8 @@ export class Links {
   }
 
   #accept(socket: TLSSocket): void {
+    if (this.#inbound.size >= MOST_INBOUND) return void socket.destroy();
+    this.#letIn(socket);
     const link: Link = new Link(this.#context, socket, {
       onMessage: (message) => this.#onInbound(link, message),
       onClosed: () => {
@@ -218,7 +243,7 @@ export class Links {
       host,
       port,
       ...TLS,
-      pskCallback: () => ({ psk: secret, identity: PSK_IDENTITY }),
+      pskCallback: () => ({ psk: secret(), identity: PSK_IDENTITY }),
       // The key says who it is; there is no certificate that could name a host.
       checkServerIdentity: () => undefined,
     });
