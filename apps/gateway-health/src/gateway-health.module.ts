@@ -15,16 +15,20 @@ import {
   siteGatewayPoolAssignmentKind,
   siteKind,
   siteNodeSliceKind,
+  type GatewayPool,
+  type SiteNodeSlice,
   sitePeeringKind,
 } from '@unbounded/crds';
 import { type ControlPlane, hostModule, type HostPart, type HostServices, openControlPlane } from '@unbounded/host';
 import {
   clientOf,
+  configMaps,
   deployments,
   networkPolicies,
   type Node,
   nodes as nodeResource,
   podDisruptionBudgets,
+  pods,
   resourceOf,
   secrets,
   services as serviceResource,
@@ -35,6 +39,8 @@ import { createExternalNames, dnsResolve, type ExternalNames } from './external-
 import { gatewayNodeFingerprint, gatewaysReconciler, LOOK_AGAIN_MS } from './gateways.reconciler.ts';
 import type { GatewayHealthConfig } from './gateway-health.config.ts';
 import { gatewayMetrics } from './gateway-metrics.ts';
+import { KEYS_CONFIG_MAP, poolKeys, sliceKeys } from './relay-keys.plan.ts';
+import { relayKeysReconciler } from './relay-keys.reconciler.ts';
 import { relayNodeFingerprint, relayReconciler } from './relay.reconciler.ts';
 
 const GATHER_MS = 50;
@@ -48,27 +54,44 @@ const imageOf = ({ relayImage, relayImagePullPolicy, relayImagePullSecrets = '' 
         pullSecrets: relayImagePullSecrets.split(',').filter(Boolean),
       };
 
-/** Beside the gateways': it has a lock on nothing of theirs, and its failures are its own. */
-const relayController = (plane: ControlPlane, nodes: Informer<Node>, config: GatewayHealthConfig): Controller => {
+/** A second passes before pods are told of a new list: their kubelets must have heard of it. */
+const GATHER_KEYS_MS = 1000;
+
+interface Shared {
+  readonly nodes: Informer<Node>;
+  readonly pools: Informer<GatewayPool>;
+  readonly slices: Informer<SiteNodeSlice>;
+}
+
+/** Beside the gateways': they have a lock on nothing of theirs, and their failures are their own. */
+const relayControllers = (plane: ControlPlane, shared: Shared, config: GatewayHealthConfig): Controller[] => {
   const namespace = config.leaseNamespace;
-  const filter = { namespace, fieldSelector: `metadata.name=${RELAY_SERVICE}` };
-  const meshes = plane.informer(resourceOf(meshKind));
+  const named = (name: string) => ({ filter: { namespace, fieldSelector: `metadata.name=${name}` } });
+  const caches = {
+    meshes: plane.informer(resourceOf(meshKind)),
+    deployments: plane.informer(deployments, named(RELAY_SERVICE)),
+    configMaps: plane.informer(configMaps, named(KEYS_CONFIG_MAP)),
+    ...shared,
+  };
   const keysOf = () => ['relay'];
-  return createController({
+  const common = { logger: plane.logger, metrics: plane.metrics };
+  const relay = createController({
+    ...common,
     name: 'relay',
     sources: [
-      watches(meshes, { keysOf }),
-      watches(plane.informer(deployments, { filter }), { keysOf }),
-      watches(plane.informer(serviceResource, { filter }), { keysOf }),
-      watches(nodes, { keysOf, fingerprint: relayNodeFingerprint }),
+      watches(caches.meshes, { keysOf }),
+      watches(caches.deployments, { keysOf }),
+      watches(plane.informer(serviceResource, named(RELAY_SERVICE)), { keysOf }),
+      watches(shared.nodes, { keysOf, fingerprint: relayNodeFingerprint }),
     ],
     reconcile: relayReconciler({
-      caches: { meshes, nodes },
+      caches,
       clients: {
         meshes: clientOf(plane.cluster, meshKind),
         deployments: plane.cluster.client(deployments),
         services: plane.cluster.client(serviceResource),
         secrets: plane.cluster.client(secrets),
+        configMaps: plane.cluster.client(configMaps),
         networkPolicies: plane.cluster.client(networkPolicies),
         disruptionBudgets: plane.cluster.client(podDisruptionBudgets),
       },
@@ -77,9 +100,26 @@ const relayController = (plane: ControlPlane, nodes: Informer<Node>, config: Gat
       image: imageOf(config),
     }),
     gatherMs: GATHER_MS,
-    logger: plane.logger,
-    metrics: plane.metrics,
   });
+  const keys = createController({
+    ...common,
+    name: 'relay-keys',
+    sources: [
+      watches(caches.meshes, { keysOf, fingerprint: ({ metadata }) => String(metadata.generation) }),
+      watches(caches.deployments, { keysOf, fingerprint: ({ metadata }) => String(metadata.generation) }),
+      watches(caches.configMaps, { keysOf }),
+      watches(caches.slices, { keysOf, fingerprint: sliceKeys }),
+      watches(shared.pools, { keysOf, fingerprint: poolKeys }),
+    ],
+    reconcile: relayKeysReconciler({
+      caches,
+      clients: { configMaps: plane.cluster.client(configMaps), pods: plane.cluster.client(pods) },
+      namespace,
+      logger: plane.logger,
+    }),
+    gatherMs: GATHER_KEYS_MS,
+  });
+  return [relay, keys];
 };
 
 /** A name that stands for another address is a change like one of an object. */
@@ -142,7 +182,7 @@ const createParts = (config: GatewayHealthConfig, services: HostServices): reado
     logger: plane.logger,
     metrics: plane.metrics,
   });
-  return [plane.part([controller, relayController(plane, caches.nodes, config)])];
+  return [plane.part([controller, ...relayControllers(plane, caches, config)])];
 };
 
 export const gatewayHealthModule = (config: GatewayHealthConfig) => (services: HostServices) =>

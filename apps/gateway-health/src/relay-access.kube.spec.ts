@@ -8,6 +8,7 @@ import {
   startApiServer,
   type Write,
 } from '@unbounded/testing';
+import { NAMESPACE } from '@unbounded/testing/chart';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import {
@@ -139,6 +140,62 @@ describe('of a relay that runs', () => {
     expect(await answer(inContainer({ image: 'registry.example.com/unbounded:3' }))).toEqual(
       refused('run the image registry.example.com/unbounded:2'),
     );
+  });
+});
+
+describe('of pods', () => {
+  const labels = { 'app.kubernetes.io/name': 'relay' };
+  const podNamed = (name: string, its: object) => ({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, labels: its, annotations: { a: 'b' } },
+    spec: { automountServiceAccountToken: false, containers: [{ name: 'a', image: 'registry.example.com/unbounded:1' }] },
+  });
+  const at = `/api/v1/namespaces/${NAMESPACE}/pods`;
+  const annotate = (annotations: object) => ({ metadata: { annotations } });
+  const patch = (body: object, name = 'relay-1'): Write => ({ verb: 'merge', path: `${at}/${name}`, body });
+  const NOTHING_ELSE = 'nothing of pods but the annotation';
+
+  beforeAll(async () => {
+    const make = (path: string, body: object) => api.cluster.transport.send({ method: 'POST', path, body });
+    const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default' } };
+    await make(`/api/v1/namespaces/${NAMESPACE}/serviceaccounts`, account).catch(() => undefined);
+    await make(at, podNamed('relay-1', labels));
+    await make(at, podNamed('other', { app: 'x' }));
+  });
+
+  test('it may say on those of relays which list of keys they are to have', async () => {
+    const wanted = annotate({ 'net.unbounded-cloud.io/relay-keys': '0123456789abcdef' });
+    expect(await answer(patch(wanted))).toBe('taken');
+  });
+
+  test.each<[string, Write, string]>([
+    ['another annotation', patch(annotate({ c: 'd' })), NOTHING_ELSE],
+    ['the annotation of somebody else', patch(annotate({ a: null })), NOTHING_ELSE],
+    ['a text that is no digest', patch(annotate({ 'net.unbounded-cloud.io/relay-keys': 'x y' })), NOTHING_ELSE],
+    ['a label', patch({ metadata: { labels: { app: 'y' } } }), NOTHING_ELSE],
+    ['a finalizer', patch({ metadata: { finalizers: ['example.com/a'] } }), NOTHING_ELSE],
+    [
+      'its image',
+      {
+        verb: 'apply',
+        path: `${at}/relay-1`,
+        body: {
+          apiVersion: 'v1',
+          kind: 'Pod',
+          metadata: { name: 'relay-1' },
+          spec: { containers: [{ name: 'a', image: 'other' }] },
+        },
+      },
+      NOTHING_ELSE,
+    ],
+    ['its deadline', patch({ spec: { activeDeadlineSeconds: 1 } }), NOTHING_ELSE],
+    ['a pod of others', patch(annotate({ 'net.unbounded-cloud.io/relay-keys': '0' }), 'other'), NOTHING_ELSE],
+    ['a new pod', { verb: 'apply', path: `${at}/relay-2`, body: podNamed('relay-2', labels) }, RBAC],
+    ['a new pod of any name', { verb: 'create', path: at, body: podNamed('relay-3', labels) }, RBAC],
+    ['an end', { verb: 'delete', path: `${at}/relay-1` }, RBAC],
+  ])('but not %s', async (_, write, refusal) => {
+    expect(await answer(write)).toEqual(refused(refusal));
   });
 });
 

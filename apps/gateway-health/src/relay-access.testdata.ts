@@ -1,6 +1,6 @@
 import { DEFAULT_NAMESPACE as NAMESPACE } from '@unbounded/crds';
 
-import { linksSecret, planDeployment, planDisruptionBudget, planNetworkPolicy, planServices } from './relay.plan.ts';
+import { keysConfigMap, linksSecret, planDeployment, planDisruptionBudget, planNetworkPolicy, planServices } from './relay.plan.ts';
 
 /** What somebody can do with gateway-health's token: its right to make pods, Services and Secrets, write by write. */
 
@@ -27,6 +27,7 @@ export const planned = {
   headless,
   service: outside,
   secret: linksSecret(place, 'x'.repeat(32)),
+  keys: keysConfigMap(place, ''),
   policy: planNetworkPolicy(place),
   budget: planDisruptionBudget(place),
   deployment,
@@ -36,6 +37,7 @@ const COLLECTIONS: Readonly<Record<Which, string>> = {
   headless: '/api/v1/namespaces/NS/services',
   service: '/api/v1/namespaces/NS/services',
   secret: '/api/v1/namespaces/NS/secrets',
+  keys: '/api/v1/namespaces/NS/configmaps',
   policy: '/apis/networking.k8s.io/v1/namespaces/NS/networkpolicies',
   budget: '/apis/policy/v1/namespaces/NS/poddisruptionbudgets',
   deployment: '/apis/apps/v1/namespaces/NS/deployments',
@@ -63,7 +65,10 @@ export const but = (which: Which, patch: object): Write => apply(which, merged(p
 const pod = (patch: object): Write => but('deployment', { spec: { template: { spec: patch } } });
 const [container] = deployment.spec.template.spec.containers;
 export const inContainer = (patch: object): Write => pod({ containers: [merged(container, patch)] });
-const secretVolume = (name: string) => [{ name: 'links', secret: { secretName: name } }];
+const KEYS_VOLUME = { name: 'keys', configMap: { name: 'relay-keys' } };
+/** In the place of the first of its volumes. */
+const mounts = (volume: object): Write => pod({ volumes: [volume, KEYS_VOLUME] });
+const secretVolume = (name: string) => ({ name: 'links', secret: { secretName: name } });
 
 export const RBAC = 'cannot';
 const FIELDS = 'these fields may not be there: ';
@@ -90,29 +95,29 @@ export const forbidden: readonly (readonly [what: string, write: Write, refusal:
     inContainer({ env: [{ name: 'NODE_OPTIONS', value: '--import=data:text/javascript,1' }] }),
     `${FIELDS}env`,
   ],
-  ['mounts another Secret', pod({ volumes: secretVolume('helm') }), 'mount nothing but'],
+  ['mounts another Secret', mounts(secretVolume('helm')), 'mount nothing but'],
   [
     'mounts another Secret beside its own',
-    pod({ volumes: [...secretVolume('relay-links'), { name: 'b', secret: { secretName: 'helm' } }] }),
+    pod({ volumes: [secretVolume('relay-links'), KEYS_VOLUME, { name: 'b', secret: { secretName: 'helm' } }] }),
     'mount nothing but',
   ],
   [
     'mounts a Secret by projection',
-    pod({ volumes: [{ name: 'links', projected: { sources: [{ secret: { name: 'helm' } }] } }] }),
+    mounts({ name: 'links', projected: { sources: [{ secret: { name: 'helm' } }] } }),
     'mount nothing but',
   ],
   [
     'mounts a token by projection',
-    pod({ volumes: [{ name: 'links', projected: { sources: [{ serviceAccountToken: { path: 't' } }] } }] }),
+    mounts({ name: 'links', projected: { sources: [{ serviceAccountToken: { path: 't' } }] } }),
     'mount nothing but',
   ],
   [
     'mounts a ConfigMap',
-    pod({ volumes: [{ name: 'links', configMap: { name: 'kube-root-ca.crt' } }] }),
+    mounts({ name: 'links', configMap: { name: 'kube-root-ca.crt' } }),
     'mount nothing but',
   ],
-  ['mounts a folder of the host', pod({ volumes: [{ name: 'links', hostPath: { path: '/' } }] }), 'mount nothing but'],
-  ['mounts an image', pod({ volumes: [{ name: 'links', csi: { driver: 'a.example.com' } }] }), 'mount nothing but'],
+  ['mounts a folder of the host', mounts({ name: 'links', hostPath: { path: '/' } }), 'mount nothing but'],
+  ['mounts an image', mounts({ name: 'links', csi: { driver: 'a.example.com' } }), 'mount nothing but'],
   [
     'uses another Secret for its image',
     pod({ imagePullSecrets: [{ name: 'other' }] }),

@@ -1,6 +1,7 @@
 import { type Mesh, MESH_NAME } from '@unbounded/crds';
 import { type NewCondition } from '@unbounded/kube';
 
+import { MOST_KEYS } from './relay-keys.plan.ts';
 import { managedRelay } from './relay.plan.ts';
 
 /** What there is of the managed relay. */
@@ -14,13 +15,15 @@ export interface RelaySeen {
   /** Where nodes outside find it, best first. */
   readonly endpoints: readonly string[];
   readonly availableReplicas: number;
+  /** Keys of nodes that do not fit the list of those that are served. */
+  readonly omittedKeys?: number;
 }
 
 const TYPE = 'RelayReady';
 
 const verdictOf = (
   mesh: Mesh,
-  { foreign, leftAlone = [], obstacle, endpoints, availableReplicas }: RelaySeen,
+  { foreign, leftAlone = [], obstacle, endpoints, availableReplicas, omittedKeys = 0 }: RelaySeen,
 ): Omit<NewCondition, 'type'> => {
   const { replicas = 1, serviceType = 'LoadBalancer' } = managedRelay(mesh)!;
   const bad = (reason: string, message: string) => ({ status: 'False', reason, message }) as const;
@@ -32,6 +35,11 @@ const verdictOf = (
   if (obstacle !== undefined) return bad('NoImage', obstacle);
   const aside = leftAlone.length > 0 ? `; ${leftAlone.join(', ')}: somebody else's, and left alone` : '';
   const running = `${availableReplicas} of ${replicas} replicas are available${aside}`;
+  if (omittedKeys > 0)
+    return bad(
+      'TooManyKeys',
+      `${omittedKeys} keys of nodes do not fit the list of ${MOST_KEYS} that relays serve: those nodes are turned away; provider: external with relays of your own has no such limit`,
+    );
   if (availableReplicas === 0) return bad('NotAvailable', `${running}: see the Deployment "relay" and its pods`);
   if (endpoints.length === 0)
     return bad(

@@ -1,13 +1,16 @@
-import { meshKind, type RelaySpec } from '@unbounded/crds';
+import { meshKind, type RelaySpec, type SiteNodeSlice, siteNodeSliceKind } from '@unbounded/crds';
 import {
   clientOf,
+  configMaps,
   coreClients,
   deployments,
   isNotFound,
   type KubeObject,
   networkPolicies,
   podDisruptionBudgets,
+  pods as podResource,
   secrets,
+  serviceAccounts,
   services,
 } from '@unbounded/kube';
 
@@ -22,8 +25,8 @@ import {
   startApp,
   until,
 } from '@unbounded/testing';
-import { NAMESPACE } from '@unbounded/testing/chart';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { NAMESPACE, renderChart, yamlOf } from '@unbounded/testing/chart';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 
 /** Against the real API server, with the rights and the admission policies of the chart. */
 
@@ -35,6 +38,7 @@ const clients = () => ({
   deployments: api.cluster.client(deployments),
   services: api.cluster.client(services),
   secrets: api.cluster.client(secrets),
+  configMaps: api.cluster.client(configMaps),
   policies: api.cluster.client(networkPolicies),
   budgets: api.cluster.client(podDisruptionBudgets),
 });
@@ -193,6 +197,94 @@ test('a Mesh that goes takes its relay along, also while nobody was looking', as
   await until('gone', () => gone(() => clients().deployments.get('relay', at)), 30_000);
   await until('gone', () => gone(() => clients().services.get('relay', at)));
   expect(await clients().deployments.listAll(at)).toEqual([]);
+});
+
+describe('the list of keys', () => {
+  const keys = async (): Promise<string> => (await clients().configMaps.get('relay-keys', at)).data!['keys']!;
+  const key = (name: string): string => Buffer.alloc(32, `${name}.`).toString('base64');
+  const publish = (...names: readonly string[]): Promise<SiteNodeSlice> =>
+    clientOf(api.cluster, siteNodeSliceKind).apply(
+      {
+        apiVersion: 'net.unbounded-cloud.io/v1alpha1',
+        kind: 'SiteNodeSlice',
+        metadata: { name: 's1-0' },
+        siteName: 's1',
+        sliceIndex: 0,
+        nodes: names.map((name) => ({ name, wireGuardPublicKey: key(name) })),
+      } as SiteNodeSlice,
+      { fieldManager: 'test', force: true },
+    );
+  const pods = () => api.cluster.client(podResource);
+  const createPod = async (name: string) => {
+    const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default', ...at } };
+    await api.cluster
+      .client(serviceAccounts)
+      .create(account)
+      .catch(() => undefined);
+    return pods().create({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name, ...at, labels: { 'app.kubernetes.io/name': 'relay' } },
+      spec: { automountServiceAccountToken: false, containers: [{ name: 'relay', image: 'a' }] },
+    });
+  };
+  afterEach(async () => {
+    for (const { metadata } of await pods().listAll(at))
+      await pods()
+        .delete(metadata.name, at)
+        .catch(() => undefined);
+  });
+
+  test('follows the nodes while a relay is managed, is told to its pods, and goes with it', async () => {
+    await publish('a', 'b');
+    startWithImage();
+    await create(managed());
+    await until(
+      'the list',
+      async () =>
+        (await keys()) ===
+        [key('a'), key('b')]
+          .toSorted()
+          .map((each) => `${each}\n`)
+          .join(''),
+    );
+    await createPod('relay-1');
+    await publish('b', 'c');
+    await until('the new list', async () => (await keys()).includes(key('c')));
+    expect(await keys()).not.toContain(key('a'));
+    const told = await until('its pod is told', async () => {
+      const { metadata } = await pods().get('relay-1', at);
+      return metadata.annotations?.['net.unbounded-cloud.io/relay-keys'];
+    });
+    expect(told).toMatch(/^[0-9a-f]{16}$/);
+    const deployment = await clients().deployments.get('relay', at);
+    expect(deployment.spec!.template.spec!.containers[0]!.args).toEqual(
+      expect.arrayContaining(['--auth=require', '--allowed-keys=/etc/relay/keys/keys']),
+    );
+    await meshes().delete('default');
+    await until('gone', () => gone(() => clients().configMaps.get('relay-keys', at)));
+  });
+
+  test('and the secret of links are made for the chart’s relay, kept, and taken away with it', async () => {
+    await publish('a');
+    const objects = renderChart({ values: { relay: { enabled: true } } }).filter(
+      ({ kind, metadata }) => kind === 'Deployment' && metadata.name === 'relay',
+    );
+    api.apply(yamlOf(objects), '--namespace', NAMESPACE);
+    start();
+    const { uid } = (await until('the secret', () => clients().secrets.get('relay-links', at))).metadata;
+    await until('the list', async () => (await keys()) === `${key('a')}\n`);
+    await create({ provider: 'external', external: { endpoint: 'relay.example.com:3478' } });
+    await until('told', says('Unknown External'));
+    expect((await clients().secrets.get('relay-links', at)).metadata.uid).toBe(uid);
+    await clients().secrets.delete('relay-links', at);
+    await publish('a', 'b');
+    await meshes().mergePatch('default', { metadata: { labels: { a: 'b' } } });
+    await until('another secret', () => clients().secrets.get('relay-links', at), 60_000);
+    await clients().deployments.delete('relay', { ...at, propagationPolicy: 'Background' });
+    await until('gone', () => gone(() => clients().configMaps.get('relay-keys', at)));
+    await until('gone', () => gone(() => clients().secrets.get('relay-links', at)));
+  });
 });
 
 test('without an image nothing is made, and a Mesh of another name does not count', async () => {

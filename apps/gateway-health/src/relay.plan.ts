@@ -1,5 +1,8 @@
 import { RELAY_SERVICE } from '@unbounded/config/ownership';
+import { type Deployment } from '@unbounded/kube';
 import { GATEWAY_TAINT, GROUP_VERSION, labels, type Mesh, MESH_NAME, type RelaySpec } from '@unbounded/crds';
+
+import { KEYS_CONFIG_MAP, KEYS_FILE } from './relay-keys.plan.ts';
 
 /** The relay that a Mesh asks us to run, as objects. It is what the chart's relay subchart runs. */
 
@@ -11,6 +14,11 @@ export const HOSTNAME = 'kubernetes.io/hostname';
 const NAME = RELAY_SERVICE;
 const HEADLESS = `${NAME}-headless`;
 export const LINKS_SECRET = `${NAME}-links`;
+/** Made by people, or by cert-manager. */
+const TLS_SECRET = `${NAME}-tls`;
+const STATIC_KEY_SECRET = `${NAME}-static-key`;
+/** What one client may send: 1 Gbit/s. */
+const MOST_BYTES_PER_SECOND = 125_000_000;
 
 /** In the pod: none of them needs a privilege. */
 const PORTS = { relay: 3478, links: 3479, health: 9994 } as const;
@@ -29,6 +37,23 @@ export const managedRelay = (mesh: Mesh | undefined): RelaySpec['managed'] => {
   return relay?.provider === 'managed' && relay.mode !== 'never' ? relay.managed : undefined;
 };
 
+/** The Mesh that counts. */
+export const meshOf = (meshes: readonly Mesh[]): Mesh | undefined =>
+  meshes.find(({ metadata }) => metadata.name === MESH_NAME && metadata.deletionTimestamp === undefined);
+
+/** Who needs what we make besides a relay's pods: the relay of the Mesh, or one that somebody else runs here (the chart). */
+export const relayUse = (mesh: Mesh | undefined, deployment: Deployment | undefined) => {
+  const isManaged = managedRelay(mesh) !== undefined;
+  const volumes = deployment && !isOurs(deployment) ? (deployment.spec?.template.spec?.volumes ?? []) : [];
+  return {
+    isManaged,
+    /** A list of the cluster's keys. */
+    listed: isManaged || volumes.some(({ configMap }) => configMap?.name === KEYS_CONFIG_MAP),
+    /** A secret for links, of a relay that is not ours. */
+    linked: volumes.some(({ secret }) => secret?.secretName === LINKS_SECRET),
+  };
+};
+
 interface Labelled {
   readonly metadata: { readonly labels?: Readonly<Record<string, string>> };
 }
@@ -37,13 +62,15 @@ export const isOurs = ({ metadata }: Labelled): boolean => metadata.labels?.[MAN
 const selector = { 'app.kubernetes.io/name': NAME, [MANAGED_BY]: MANAGER } as const;
 
 /** With the Mesh goes what it asked for. */
-const metadataOf = (name: string, { mesh, namespace }: RelayPlace) => ({
+const metadataOf = (name: string, { mesh, namespace }: Pick<RelayPlace, 'namespace'> & { readonly mesh?: Mesh }) => ({
   name,
   namespace,
   labels: { ...selector, 'app.kubernetes.io/part-of': 'unbounded' },
-  ownerReferences: [
-    { apiVersion: GROUP_VERSION, kind: 'Mesh', name: MESH_NAME, uid: mesh.metadata.uid ?? '', controller: true },
-  ],
+  ...(mesh && {
+    ownerReferences: [
+      { apiVersion: GROUP_VERSION, kind: 'Mesh', name: MESH_NAME, uid: mesh.metadata.uid ?? '', controller: true },
+    ],
+  }),
 });
 
 export interface RelayPlace {
@@ -53,8 +80,19 @@ export interface RelayPlace {
   readonly publicNodes: readonly string[];
 }
 
+/** Of the Mesh, or of nobody: then a relay that is not ours needs it. */
+type Keeper = Pick<RelayPlace, 'namespace'> & { readonly mesh?: Mesh };
+
+/** The list of keys, one a line. */
+export const keysConfigMap = (place: Keeper, text: string) => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: metadataOf(KEYS_CONFIG_MAP, place),
+  data: { [KEYS_FILE]: text },
+});
+
 /** What replicas prove to each other. `secret` has 32 bytes or more. */
-export const linksSecret = (place: RelayPlace, secret: string) => ({
+export const linksSecret = (place: Keeper, secret: string) => ({
   apiVersion: 'v1',
   kind: 'Secret',
   metadata: metadataOf(LINKS_SECRET, place),
@@ -120,6 +158,14 @@ const flagsOf = ({ mesh, namespace }: RelayPlace): string[] => [
   `--addr=:${PORTS.relay}`,
   `--health-port=${PORTS.health}`,
   `--drain-time=${SECONDS.drain}s`,
+  // It stands on the Internet: it serves the cluster's keys, with a proof, and nobody else.
+  '--auth=require',
+  `--allowed-keys=/etc/relay/keys/${KEYS_FILE}`,
+  `--max-bytes-per-second=${MOST_BYTES_PER_SECOND}`,
+  ...(mesh.spec.relay?.staticKey === undefined ? [] : ['--key-file=/etc/relay/key/key']),
+  ...(managedRelay(mesh)?.tls === undefined
+    ? []
+    : ['--tls-cert=/etc/relay/tls/tls.crt', '--tls-key=/etc/relay/tls/tls.key']),
   // Nodes that come by node ports are registered with every replica, and links would have to take the mesh.
   ...(managedRelay(mesh)?.serviceType === 'NodePort'
     ? []
@@ -129,6 +175,17 @@ const flagsOf = ({ mesh, namespace }: RelayPlace): string[] => [
         '--link-secret-file=/etc/relay/links/secret',
       ]),
 ];
+
+/** What its flags name, as files. */
+const volumesOf = ({ mesh }: RelayPlace) => {
+  const secret = (name: string, secretName: string) => ({ name, secret: { secretName, defaultMode: 0o440 } });
+  return [
+    secret('links', LINKS_SECRET),
+    { name: 'keys', configMap: { name: KEYS_CONFIG_MAP } },
+    ...(mesh.spec.relay?.staticKey === undefined ? [] : [secret('key', STATIC_KEY_SECRET)]),
+    ...(managedRelay(mesh)?.tls === undefined ? [] : [secret('tls', TLS_SECRET)]),
+  ];
+};
 
 const container = (place: RelayPlace, { image, pullPolicy }: RelayImage) => ({
   name: 'relay',
@@ -146,7 +203,7 @@ const container = (place: RelayPlace, { image, pullPolicy }: RelayImage) => ({
     readOnlyRootFilesystem: true,
     capabilities: { drop: ['ALL'] },
   },
-  volumeMounts: [{ name: 'links', mountPath: '/etc/relay/links', readOnly: true }],
+  volumeMounts: volumesOf(place).map(({ name }) => ({ name, mountPath: `/etc/relay/${name}`, readOnly: true })),
 });
 
 /** More would make the object large; relays need few. */
@@ -214,7 +271,7 @@ export const planDeployment = (place: RelayPlace, image: RelayImage) => ({
           seccompProfile: { type: 'RuntimeDefault' },
         },
         containers: [container(place, image)],
-        volumes: [{ name: 'links', secret: { secretName: LINKS_SECRET, defaultMode: 0o440 } }],
+        volumes: volumesOf(place),
       },
     },
   },

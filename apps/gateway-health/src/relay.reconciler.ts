@@ -2,9 +2,10 @@ import { randomBytes } from 'node:crypto';
 
 import { again, type Informer, type Reconcile } from '@unbounded/controller-runtime';
 import { RELAY_SERVICE } from '@unbounded/config/ownership';
-import { type Mesh, MESH_NAME } from '@unbounded/crds';
+import { type GatewayPool, type Mesh, type SiteNodeSlice } from '@unbounded/crds';
 import {
   applyStatus,
+  type ConfigMap,
   type Deployment,
   type EventRecorder,
   ignoreGone,
@@ -19,19 +20,21 @@ import {
 } from '@unbounded/kube';
 import { formatEndpoint, publicAddressOf, type ServiceLike, waysToManaged } from '@unbounded/relay-client';
 
+import { KEYS_CONFIG_MAP, planRelayKeys } from './relay-keys.plan.ts';
 import { planRelayConditions, type RelaySeen } from './relay-conditions.plan.ts';
 import {
   HOSTNAME,
   isOurs,
   LINKS_SECRET,
   linksSecret,
-  managedRelay,
+  meshOf,
   planDeployment,
   planDisruptionBudget,
   planNetworkPolicy,
   planServices,
   type RelayImage,
   type RelayPlace,
+  relayUse,
 } from './relay.plan.ts';
 
 const FIELD_MANAGER = 'unbounded-gateway-health';
@@ -44,18 +47,28 @@ export interface RelayClients {
   readonly deployments: ResourceClient<Deployment>;
   readonly services: ResourceClient<Service>;
   readonly secrets: ResourceClient<Secret>;
+  readonly configMaps: ResourceClient<ConfigMap>;
   readonly networkPolicies: ResourceClient<NetworkPolicy>;
   readonly disruptionBudgets: ResourceClient<PodDisruptionBudget>;
 }
 
 export interface RelayReconcilerOptions {
-  readonly caches: { readonly meshes: Informer<Mesh>; readonly nodes: Informer<Node> };
+  readonly caches: {
+    readonly meshes: Informer<Mesh>;
+    readonly nodes: Informer<Node>;
+    readonly slices: Informer<SiteNodeSlice>;
+    readonly pools: Informer<GatewayPool>;
+    /** Those named "relay". */
+    readonly deployments: Informer<Deployment>;
+  };
   readonly clients: RelayClients;
   readonly recorder: EventRecorder;
   readonly namespace: string;
   /** Undefined: we were not told which. */
   readonly image: RelayImage | undefined;
 }
+
+const newSecret = (): string => randomBytes(SECRET_BYTES).toString('base64');
 
 const NO_IMAGE = 'gateway-health was started without --relay-image: the image that relays run';
 
@@ -66,8 +79,16 @@ interface Item {
   readonly isGuard?: true;
 }
 
-const itemsOf = ({ deployments, services, secrets, networkPolicies, disruptionBudgets }: RelayClients): Item[] => [
+const itemsOf = ({
+  deployments,
+  services,
+  secrets,
+  configMaps,
+  networkPolicies,
+  disruptionBudgets,
+}: RelayClients): Item[] => [
   { client: secrets, name: LINKS_SECRET },
+  { client: configMaps, name: KEYS_CONFIG_MAP },
   { client: networkPolicies, name: RELAY_SERVICE, isGuard: true },
   { client: disruptionBudgets, name: RELAY_SERVICE, isGuard: true },
   { client: services, name: `${RELAY_SERVICE}-headless` },
@@ -97,14 +118,21 @@ const createRelay = ({ caches, clients, namespace, image }: RelayReconcilerOptio
     client.apply(object, { ...at, fieldManager: FIELD_MANAGER, force: true });
 
   return {
-    /** Takes away what is ours. */
-    async remove(): Promise<void> {
+    /** Takes away what is ours; a relay that is somebody else's keeps what it has from us. */
+    async remove(isLinked: boolean): Promise<void> {
       for (const item of itemsOf(clients).toReversed()) {
+        if (item.name === KEYS_CONFIG_MAP || (isLinked && item.name === LINKS_SECRET)) continue; // see relay-keys.reconciler.ts
         const found = await look(item);
         const { uid } = found?.metadata ?? {};
         if (!found || !isOurs(found) || uid === undefined) continue;
         await item.client.delete(item.name, { ...at, uid, propagationPolicy: 'Background' }).catch(ignoreGone);
       }
+    },
+
+    /** The secret of links for a relay that is not ours; one that is there stays. */
+    async ensureLinks(): Promise<void> {
+      if (await look({ client: clients.secrets, name: LINKS_SECRET })) return;
+      await apply(clients.secrets, linksSecret({ namespace }, newSecret()));
     },
 
     /** Makes it as the Mesh says, unless something of it is not ours. */
@@ -120,7 +148,7 @@ const createRelay = ({ caches, clients, namespace, image }: RelayReconcilerOptio
       if (foreign.length > 0) return nothing;
       if (!image) return { ...nothing, obstacle: NO_IMAGE };
       // Made once: replicas of before and after must know each other.
-      if (!found[0]) await apply(clients.secrets, linksSecret(place, randomBytes(SECRET_BYTES).toString('base64')));
+      if (!found[0]) await apply(clients.secrets, linksSecret(place, newSecret()));
       for (const [client, object] of [
         [clients.networkPolicies, planNetworkPolicy(place)],
         [clients.disruptionBudgets, planDisruptionBudget(place)],
@@ -132,7 +160,8 @@ const createRelay = ({ caches, clients, namespace, image }: RelayReconcilerOptio
       const service = (await apply(clients.services, outside)) as ServiceLike;
       const ways = waysToManaged({ service, nodes: caches.nodes.list() });
       const { availableReplicas = 0 } = deployment.status ?? {};
-      return { foreign: [], leftAlone, endpoints: ways.map(formatEndpoint), availableReplicas };
+      const { omitted } = planRelayKeys(caches.slices.list(), caches.pools.list());
+      return { foreign: [], leftAlone, endpoints: ways.map(formatEndpoint), availableReplicas, omittedKeys: omitted };
     },
   };
 };
@@ -144,11 +173,12 @@ export const relayReconciler =
     const { caches, clients, namespace, recorder } = options;
     const relay = createRelay(options, signal);
     const meshes = caches.meshes.list();
-    const mesh = meshes.find(({ metadata }) => metadata.name === MESH_NAME && metadata.deletionTimestamp === undefined);
-    const isWanted = mesh !== undefined && managedRelay(mesh) !== undefined;
-    if (!isWanted) await relay.remove();
+    const mesh = meshOf(meshes);
+    const { isManaged, linked } = relayUse(mesh, caches.deployments.list()[0]);
+    if (!isManaged) await relay.remove(linked);
+    if (linked) await relay.ensureLinks();
     const publicNodes = caches.nodes.list().flatMap((node) => (publicAddressOf(node) ? [hostnameOf(node)] : []));
-    const seen = isWanted ? await relay.ensure({ mesh, namespace, publicNodes }) : undefined;
+    const seen = isManaged && mesh ? await relay.ensure({ mesh, namespace, publicNodes }) : undefined;
     for (const object of meshes) {
       const counts = object === mesh ? seen : undefined;
       const [relayEndpoint] = counts?.endpoints ?? [];
@@ -158,5 +188,5 @@ export const relayReconciler =
       if (conditions.length > 0)
         await applyStatus(clients.meshes, object, { fields, conditions }, by).catch(ignoreGone);
     }
-    return isWanted ? again(LOOK_AGAIN_MS) : { kind: 'done' };
+    return isManaged || linked ? again(LOOK_AGAIN_MS) : { kind: 'done' };
   };

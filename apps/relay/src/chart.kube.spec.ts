@@ -35,7 +35,6 @@ test('an API server takes all of the relay’s objects, with every part turned o
     'HorizontalPodAutoscaler',
     'NetworkPolicy',
     'PodDisruptionBudget',
-    'Secret',
     'Service',
     'Service',
     'ServiceAccount',
@@ -43,13 +42,19 @@ test('an API server takes all of the relay’s objects, with every part turned o
 });
 
 test('the flags of the pod are flags of the program', () => {
-  const deployment = render({ tls: { secretName: 't' }, proxyProtocol: ['192.0.2.1'] }).find(
-    ({ kind }) => kind === 'Deployment',
-  ) as unknown as Deployment;
+  const deployment = render({
+    tls: { secretName: 't' },
+    staticKey: { secretName: 'k' },
+    proxyProtocol: ['192.0.2.1'],
+  }).find(({ kind }) => kind === 'Deployment') as unknown as Deployment;
   const args = deployment.spec.template.spec.containers[0]!.args;
   const argv = args.slice(args.findIndex((arg) => arg.endsWith('main.mjs')) + 1);
   expect(readConfig(relayOptions, { argv, env: {} })).toMatchObject({
     addr: { port: 3478 },
+    auth: 'require',
+    allowedKeys: '/etc/relay/keys/keys',
+    keyFile: '/etc/relay/key/key',
+    maxBytesPerSecond: 125_000_000,
     linkAddr: { port: 3479 },
     linkPeers: [{ host: `relay-headless.${NAMESPACE}.svc`, port: 3479 }],
     proxyProtocol: ['192.0.2.1'],
@@ -60,4 +65,19 @@ test('the flags of the pod are flags of the program', () => {
 
 test('a value that is misspelt is refused', () => {
   expect(() => render({ replica: 2 })).toThrow(/replica/);
+});
+
+test('rendered twice the objects are the same, and no Secret is among them', () => {
+  const all = () => yamlOf(renderChart({ values: { relay: { enabled: true, autoscaling: { enabled: true } } } }));
+  expect(all()).toBe(all());
+  expect(render().map(({ kind }) => kind)).not.toContain('Secret');
+});
+
+test('a relay without proofs, or for several clusters, has no list of keys', () => {
+  const argsOf = (values: object) =>
+    (
+      render(values).find(({ kind }) => kind === 'Deployment') as unknown as Deployment
+    ).spec.template.spec.containers[0]!.args.join(' ');
+  for (const values of [{ auth: 'prefer' }, { allowedKeys: { enabled: false } }])
+    expect(argsOf(values)).not.toContain('--allowed-keys');
 });

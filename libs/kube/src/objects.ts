@@ -10,6 +10,7 @@ import {
   type V1Node,
   type V1Pod,
   type V1PodDisruptionBudget,
+  type V1ConfigMap,
   type V1Secret,
   type V1Service,
   type V1ServiceAccount,
@@ -42,6 +43,7 @@ export type Namespace = Named<V1Namespace>;
 export type Pod = Named<V1Pod>;
 export type ServiceAccount = Named<V1ServiceAccount>;
 export type Secret = Named<V1Secret>;
+export type ConfigMap = Named<V1ConfigMap>;
 export type Service = Named<V1Service>;
 export type EndpointSlice = Named<V1EndpointSlice>;
 export type Deployment = Named<V1Deployment>;

@@ -1,6 +1,7 @@
 import { API_GROUP, API_VERSION, type KindDefinition, type ObjectOf } from '@unbounded/crds';
 
 import {
+  type ConfigMap,
   type Crd,
   type Deployment,
   type EndpointSlice,
@@ -32,6 +33,7 @@ const resource = <T extends KubeObject>(
 export const nodes = resource<Node>('Node', 'v1', 'nodes', false);
 export const pods = resource<Pod>('Pod', 'v1', 'pods', true);
 export const services = resource<Service>('Service', 'v1', 'services', true);
+export const configMaps = resource<ConfigMap>('ConfigMap', 'v1', 'configmaps', true);
 export const secrets = resource<Secret>('Secret', 'v1', 'secrets', true);
 export const endpointSlices = resource<EndpointSlice>('EndpointSlice', 'discovery.k8s.io/v1', 'endpointslices', true);
 export const deployments = resource<Deployment>('Deployment', 'apps/v1', 'deployments', true);

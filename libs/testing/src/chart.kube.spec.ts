@@ -129,11 +129,9 @@ test('no object names another namespace than the one it is installed in', () => 
 });
 
 test('the same values make the same objects, whatever is in a cluster', () => {
-  // Until the relay's Secret is made in the cluster it is named here.
-  const links = { secretName: 'links' };
   const values = {
     ...everything,
-    relay: { enabled: true, links, autoscaling: { enabled: true }, tls: { secretName: 't' } },
+    relay: { enabled: true, autoscaling: { enabled: true }, tls: { secretName: 't' } },
   };
   expect(renderChart({ values })).toEqual(renderChart({ values }));
   expect(renderChart()).toEqual(renderChart());
@@ -158,11 +156,7 @@ test('no template asks the cluster, the clock or chance', () => {
     /\b(lookup|rand(AlphaNum|Alpha|Numeric|Ascii|Bytes|Int)|uuidv4|shuffle|now|gen(CA|PrivateKey|SignedCert|SelfSignedCert)\w*|getHostByName|htpasswd|bcrypt|Capabilities)\b/;
   const found = templates.filter((file) => {
     const actions = readFileSync(`${chartFolder}/${file}`, 'utf8').match(/\{\{[\s\S]*?\}\}/g) ?? [];
-    // Until the relay's Secret is made in the cluster.
-    return (
-      !file.endsWith('relay/templates/links.yaml') &&
-      actions.some((action) => !/^\{\{-? ?\/\*/.test(action) && changing.test(action))
-    );
+    return actions.some((action) => !/^\{\{-? ?\/\*/.test(action) && changing.test(action));
   });
   expect(found).toEqual([]);
 });

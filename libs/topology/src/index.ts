@@ -35,7 +35,7 @@ export {
 } from './plan.ts';
 export { type LinkFacts, OVERHEAD_BYTES, overheadBytes, type Resolution, resolveProtocol } from './protocol.ts';
 export { assignedSites, connectedSites, meshSites, networkSites, peeredPools, poolsOfSite } from './reach.ts';
-export type { NodeRelay, RelayedPeer, RelayModel } from './relay.ts';
+export type { NodeRelay, RelayedPeer, RelayModel, RelayTrust } from './relay.ts';
 export type { WireGuardInterfacePlan, WireGuardPeerPlan } from './wireguard.plan.ts';
 export type { LinkScope, Member, PoolModel, Problem, SiteModel, TopologyObjects, World } from './world.ts';
 export { changedPrefixes, plainPrefixes, planTransition, type TransitionStep } from './transition.ts';

@@ -14,10 +14,21 @@ export interface RelayedPeer {
   readonly detectMultiplier: number;
 }
 
+/** By what a node knows that a relay is the right one; it leaves any other. */
+export interface RelayTrust {
+  /** PEM: authorities, instead of those that the node knows. With TLS alone. */
+  readonly caBundle?: string;
+  /** The relay's own public key, base64. */
+  readonly staticKey?: string;
+}
+
 /** Where a node looks for relays. */
-export type NodeRelay =
-  | { readonly provider: 'external'; readonly endpoint: string; readonly transport: 'tcp' | 'tls' }
-  | { readonly provider: 'managed' };
+export type NodeRelay = RelayTrust &
+  (
+    | { readonly provider: 'external'; readonly endpoint: string; readonly transport: 'tcp' | 'tls' }
+    /** With a server name it is reached by TLS, and its certificate must have that name. */
+    | { readonly provider: 'managed'; readonly serverName?: string }
+  );
 
 export interface RelayModel {
   readonly peer: RelayedPeer;
@@ -33,10 +44,15 @@ export const parseRelay = (meshes: readonly Mesh[], problems: Problem[]): RelayM
   if (spec === undefined || mode === 'never') return undefined;
   const probe = { ...DEFAULT_PROBE, ...spec.pathProbe };
   const peer = { mode, intervalMs: probe.intervalMilliseconds, detectMultiplier: probe.detectMultiplier };
-  if (spec.provider === 'managed') return { peer, node: { provider: 'managed' } };
+  const { caBundle, staticKey } = spec;
+  const trust = { ...(caBundle === undefined ? {} : { caBundle }), ...(staticKey === undefined ? {} : { staticKey }) };
+  if (spec.provider === 'managed') {
+    const { serverName } = spec.managed?.tls ?? {};
+    return { peer, node: { provider: 'managed', ...(serverName === undefined ? {} : { serverName }), ...trust } };
+  }
   if (spec.external) {
     const { endpoint, transport = 'tcp' } = spec.external;
-    return { peer, node: { provider: 'external', endpoint, transport } };
+    return { peer, node: { provider: 'external', endpoint, transport, ...trust } };
   }
   const message = `Mesh ${MESH_NAME} spec.relay: provider "${spec.provider}" without its block: write external: {endpoint: "relay.example.com:3478"}, or provider: managed; no relay is used`;
   problems.push({ reason: 'InvalidRelay', message });

@@ -44,8 +44,31 @@ const external = object(
   { description: 'A relay outside of the cluster.' },
 );
 
+/** The name of a certificate, and of what it stands for: no address, which clients verify as such. */
+const serverName = string({
+  description: 'The DNS name in the certificate, whatever the address at which nodes reach the relays.',
+  minLength: 1,
+  maxLength: 253,
+  rules: [
+    {
+      rule: `self.matches('^${NAME}([.]${NAME})*$') && !self.matches('^[0-9.]+$')`,
+      message: 'must be a DNS name like relay.example.com',
+      messageExpression: `'"' + self + '" is no DNS name like relay.example.com'`,
+    },
+  ],
+});
+
 const managed = object(
   {
+    tls: optional(
+      object(
+        { serverName },
+        {
+          description:
+            'TLS, with the certificate of the Secret "relay-tls" (tls.crt, tls.key) in the relays’ namespace.',
+        },
+      ),
+    ),
     replicas: optional(
       integer({
         description: 'Relays that run in the cluster; by NodePort no more than nodes with a public address.',
@@ -84,6 +107,33 @@ const pathProbe = object(
   { description: 'How fast a link changes between its direct path and the relay.' },
 );
 
+const MOST_CA_BYTES = 65_536;
+const caBundle = string({
+  description:
+    'PEM: certificates of the authorities that sign the relay’s certificate; they take the place of those that the nodes know.',
+  minLength: 1,
+  maxLength: MOST_CA_BYTES,
+  rules: [
+    {
+      rule: `self.contains('-----BEGIN CERTIFICATE-----') && self.contains('-----END CERTIFICATE-----')`,
+      message: 'must hold certificates in PEM: -----BEGIN CERTIFICATE----- ... -----END CERTIFICATE-----',
+    },
+    { rule: `!self.contains('PRIVATE KEY')`, message: 'must hold no private key: everybody can read it here' },
+  ],
+});
+const staticKey = string({
+  description:
+    'Base64: the relay’s own public key (of its --key-file). Nodes leave a relay that does not prove that it has it. A managed relay takes the private key from the Secret "relay-static-key" (key: as wg genkey prints it).',
+  maxLength: 44,
+  rules: [
+    {
+      rule: `self.matches('^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$')`,
+      message: 'must be a public key of 32 bytes in base64, as "wg pubkey" prints it',
+      messageExpression: `'"' + self + '" is no public key of 32 bytes in base64, as "wg pubkey" prints it'`,
+    },
+  ],
+});
+
 /** CEL: `provider` says which of the two blocks counts, so that one must be there. */
 const hasBlock = (provider: 'external' | 'managed', right: string): CelRule => ({
   rule: `self.provider != '${provider}' || has(self.${provider})`,
@@ -103,11 +153,19 @@ const relay = object(
     provider: oneOf(['external', 'managed'], { description: 'Which of the blocks of the same names counts.' }),
     external: optional(external),
     managed: optional(managed),
+    caBundle: optional(caBundle),
+    staticKey: optional(staticKey),
     pathProbe: optional(pathProbe),
   },
   {
     description: 'What carries WireGuard where UDP is blocked.',
     rules: [
+      {
+        rule: `!has(self.caBundle) || (self.provider == 'external' ? self.?external.transport.orValue('') == 'tls' : has(self.managed) && has(self.managed.tls))`,
+        message:
+          'is for TLS: write external: {transport: "tls", ...}, or managed: {tls: {serverName: "relay.example.com"}}',
+        fieldPath: '.caBundle',
+      },
       hasBlock('external', 'external: {endpoint: "relay.example.com:3478"}'),
       hasBlock('managed', 'managed: {} runs one relay behind a LoadBalancer'),
     ],

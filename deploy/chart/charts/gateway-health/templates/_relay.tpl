@@ -5,5 +5,5 @@
 
 {{/* Secrets that pods of relays may mount, as items of a CEL list. */}}
 {{- define "unbounded.relaySecrets" -}}
-'relay-links'
+'relay-links', 'relay-tls', 'relay-static-key'
 {{- end }}
