@@ -11,5 +11,12 @@ export const STABLE_MS = 30_000;
 export const reconnectDelay = (failures: number, random: () => number): number =>
   random() * Math.min(LAST_MS, FIRST_MS * 2 ** Math.min(failures - 1, 30));
 
+/**
+ * A relay may not know a new node's key yet: for so many refusals the next attempt follows within the 4 s of the third
+ * failure, for some minute; afterwards as after any other failure.
+ */
+export const MOST_REFUSALS = 30;
+export const REFUSED_FAILURES = 3;
+
 /** So many failures in a row that the limit is at its highest. */
 export const MOST_FAILURES = Math.ceil(Math.log2(LAST_MS / FIRST_MS)) + 1;

@@ -1,7 +1,7 @@
 import { HEALTH, KEY_BYTES, MAX_PAYLOAD_BYTES } from '@unbounded/relay-protocol';
 import { type Logger, silentLogger } from '@unbounded/telemetry';
 
-import { MOST_FAILURES, reconnectDelay, STABLE_MS } from './backoff.ts';
+import { MOST_FAILURES, MOST_REFUSALS, reconnectDelay, REFUSED_FAILURES, STABLE_MS } from './backoff.ts';
 import { type Clock, systemClock, type Timer } from './clock.ts';
 import { type Dial, dialWith } from './dial.ts';
 import { type Endpoint, formatEndpoint } from './endpoint.ts';
@@ -93,6 +93,8 @@ export class RelayClient {
   #isClosed = false;
   #hasRival = false;
   #failures = 0;
+  /** Connections in a row that the relay refused in words. */
+  #refusals = 0;
   #generation = 0;
   #lastEnd: SessionEnd | undefined;
 
@@ -275,13 +277,13 @@ export class RelayClient {
     if (this.#isClosed) return;
     this.#lastEnd = end;
     // Another connection may be on its way already: its relay has asked to leave.
-    if (!this.#isRetired && this.#dialling === undefined && this.#retry === undefined) this.#retryLater(session);
+    if (!this.#isRetired && this.#dialling === undefined && this.#retry === undefined) this.#retryLater(session, end);
     const { logger } = this.#settings;
     logger.warn({ reason: end.reason, failures: this.#failures }, `relay lost: ${end.message}`);
     this.#changed();
   }
 
-  #retryLater(session: Session): void {
+  #retryLater(session: Session, { reason }: SessionEnd): void {
     const { clock, random } = this.#settings;
     const { usableSince } = session;
     const wasStable = usableSince !== undefined && clock.now() - usableSince >= STABLE_MS;
@@ -291,8 +293,11 @@ export class RelayClient {
     const isRound = usableSince !== undefined || this.#way === 0;
     if (isRound) this.#failures++;
     if (this.#hasRival) this.#failures = Math.max(this.#failures, MOST_FAILURES);
+    this.#refusals = reason === 'refused' && !this.#hasRival ? this.#refusals + 1 : 0;
+    const isNew = this.#refusals > 0 && this.#refusals <= MOST_REFUSALS;
     this.#hasRival = false;
-    this.#retry = clock.after(reconnectDelay(isRound ? this.#failures : 1, random), () => this.#dial());
+    const failures = isNew ? Math.min(this.#failures, REFUSED_FAILURES) : this.#failures;
+    this.#retry = clock.after(reconnectDelay(isRound ? failures : 1, random), () => this.#dial());
   }
 
   /** The relay will end: a new connection is made while this one still works, at a moment of one's own. */

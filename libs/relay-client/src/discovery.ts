@@ -37,8 +37,6 @@ export interface ManagedRelay {
   readonly nodes: readonly NodeLike[];
   /** `Mesh.spec.relay.managed.port`: which of the Service's ports is the relay's, when it has several. */
   readonly port?: number;
-  /** Reached by TLS, with a certificate of this name. */
-  readonly serverName?: string;
   /** Who asks: nodes that offer a port are tried in an order of one's own, so that not all go by the first. */
   readonly self?: string;
   /** Relays that run on our own node: what we send to its own address may be led to relays elsewhere. */
@@ -138,16 +136,6 @@ const servicesOfNodes = ({ nodes, self, onSelf = [] }: ManagedRelay, nodePort: n
 
 /** The pool's services for `provider: managed`; none while there is no way. */
 export const managedServices = (relay: ManagedRelay): RelayService[] => {
-  const { serverName } = relay;
-  const services = plainServices(relay);
-  if (serverName === undefined) return services;
-  return services.map((service) => ({
-    ...service,
-    ways: service.ways.map((way) => ({ ...way, isTls: true, serverName })),
-  }));
-};
-
-const plainServices = (relay: ManagedRelay): RelayService[] => {
   const port = relay.service && relayPort(relay.service, relay.port);
   const { externalTrafficPolicy, externalIPs = [] } = relay.service?.spec ?? {};
   const isNamed = externalIPs.length > 0 || (relay.service?.status?.loadBalancer?.ingress ?? []).length > 0;

@@ -18,5 +18,6 @@ export { type PeerSource, type PoolOptions, type PoolState, type RelayPeer, Rela
 export type { RelayService } from './relay-set.ts';
 export type { OnPacket } from './route.ts';
 export type { EndReason, Identity, SessionEnd } from './session.ts';
+export { checkTrust, type RelayTrust, settingsOf, trustDigest } from './trust.ts';
 export { newTallies, type Tallies } from './tallies.ts';
 export { newProxyTallies, UdpProxy, type UdpProxyOptions, type UdpProxyTallies } from './udp-proxy.ts';

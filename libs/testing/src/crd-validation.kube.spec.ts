@@ -32,6 +32,8 @@ const pool = (spec: object = {}) => ({ nodeSelector: { gateway: 'yes' }, ...spec
 const relay = (extra: object) => ({ relay: { provider: 'external', external: { endpoint: 'r:1' }, ...extra } });
 const endpoint = (text: string) => relay({ external: { endpoint: text } });
 const managed = (block: object) => ({ relay: { provider: 'managed', managed: block } });
+const PEM = '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n';
+const tls = (extra: object) => relay({ external: { endpoint: 'r:1', transport: 'tls' }, ...extra });
 const probe = (pathProbe: object) => relay({ pathProbe });
 const health = (settings: object) => site({ healthCheckSettings: settings });
 
@@ -298,6 +300,39 @@ const refused: [what: string, kind: KindDefinition, spec: object, ...texts: stri
     '"wss"',
     '"tcp", "tls"',
   ],
+  [
+    'authorities of a relay without TLS',
+    meshKind,
+    relay({ caBundle: PEM }),
+    'spec.relay.caBundle',
+    'is for TLS: write external: {transport: "tls", ...}',
+  ],
+  [
+    'authorities of a managed relay without TLS',
+    meshKind,
+    { relay: { ...managed({}).relay, caBundle: PEM } },
+    'managed: {tls: {serverName:',
+  ],
+  [
+    'authorities that are no PEM',
+    meshKind,
+    tls({ caBundle: 'x' }),
+    'spec.relay.caBundle',
+    'must hold certificates in PEM',
+  ],
+  [
+    'a private key among authorities',
+    meshKind,
+    tls({ caBundle: `${PEM}-----BEGIN PRIVATE KEY-----` }),
+    'must hold no private key',
+  ],
+  ['a static key that is none', meshKind, relay({ staticKey: 'x' }), '"x" is no public key of 32 bytes in base64'],
+  [
+    'an address as the name of a certificate',
+    meshKind,
+    managed({ tls: { serverName: '192.0.2.1' } }),
+    '"192.0.2.1" is no DNS name like relay.example.com',
+  ],
   ['fewer replicas than none', meshKind, managed({ replicas: -1 }), 'spec.relay.managed.replicas', 'Invalid value: -1'],
   [
     'a Service of another type',
@@ -347,6 +382,23 @@ const accepted: [what: string, kind: KindDefinition, spec: object][] = [
     'a relay by its address, with TLS',
     meshKind,
     relay({ external: { endpoint: '192.0.2.1:65535', transport: 'tls' } }),
+  ],
+  [
+    'a relay known by its authorities and its key',
+    meshKind,
+    tls({ caBundle: PEM, staticKey: Buffer.alloc(32, 7).toString('base64') }),
+  ],
+  [
+    'a managed relay with TLS',
+    meshKind,
+    {
+      relay: {
+        provider: 'managed',
+        managed: { tls: { serverName: 'relay.example.com' } },
+        caBundle: PEM,
+        staticKey: Buffer.alloc(32, 7).toString('base64'),
+      },
+    },
   ],
   ['a relay by its IPv6 address', meshKind, endpoint('[2001:db8::1]:443')],
   [

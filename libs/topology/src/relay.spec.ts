@@ -54,6 +54,29 @@ describe('who has a relay', () => {
     expect(plan.relay).toEqual({ provider: 'external', endpoint: 'relay.example.com:3478', transport: 'tcp' });
   });
 
+  test('what relays are known by comes along: authorities, a key, the name of a managed one', () => {
+    const staticKey = keyOf('relay');
+    const trusting: RelaySpec = {
+      ...external,
+      external: { endpoint: 'relay.example.com:3478', transport: 'tls' },
+      caBundle: 'PEM',
+      staticKey,
+    };
+    expect(planIn(withMesh(sites, trusting), 's1-g1').relay).toEqual({
+      provider: 'external',
+      endpoint: 'relay.example.com:3478',
+      transport: 'tls',
+      caBundle: 'PEM',
+      staticKey,
+    });
+    const named: RelaySpec = { provider: 'managed', managed: { tls: { serverName: 'relay.example.com' } }, staticKey };
+    expect(planIn(withMesh(sites, named), 's1-g1').relay).toEqual({
+      provider: 'managed',
+      serverName: 'relay.example.com',
+      staticKey,
+    });
+  });
+
   test('a node without such a peer has none', () => {
     const plan = planIn(withMesh(sites, external), 's1-w1');
     expect(relayedPeers(plan)).toEqual([]);

@@ -7,7 +7,8 @@ import { z } from 'zod';
 const port = z.int().min(1).max(65_535);
 const stateSchema = z.object({
   proxies: z.array(z.object({ own: z.string(), peer: z.string(), wireGuardPort: port, port })),
-  relays: z.array(z.object({ name: z.string(), connected: z.boolean() })),
+  relays: z.array(z.object({ name: z.string(), connected: z.boolean(), problem: z.string().exactOptional() })),
+  trust: z.string().exactOptional(),
 });
 type ProxyState = z.infer<typeof stateSchema>;
 
@@ -35,6 +36,10 @@ export interface WatchedState {
   endpointOf(lane: ProxiedLane): string | undefined;
   /** Names of the relays that are connected, and of those that are not. */
   readonly relays: { readonly connected: readonly string[]; readonly away: readonly string[] };
+  /** Why that relay is away; undefined: it is not, or nobody knows. */
+  problemOf(relay: string): string | undefined;
+  /** Which trust the proxies follow. */
+  readonly trust: string | undefined;
   close(): void;
 }
 
@@ -43,6 +48,8 @@ export const watchProxyState = (file: string, onChange: () => void): WatchedStat
   let said = '';
   let ports = new Map<string, number>();
   let relays: WatchedState['relays'] = { connected: [], away: [] };
+  let problems = new Map<string, string>();
+  let trust: string | undefined;
   const read = (): boolean => {
     const state = readState(file);
     const text = JSON.stringify(state);
@@ -52,6 +59,8 @@ export const watchProxyState = (file: string, onChange: () => void): WatchedStat
     const named = (wanted: boolean): string[] =>
       state.relays.filter(({ connected }) => connected === wanted).map(({ name }) => name);
     relays = { connected: named(true), away: named(false) };
+    problems = new Map(state.relays.flatMap(({ name, problem }) => (problem === undefined ? [] : [[name, problem]])));
+    trust = state.trust;
     return true;
   };
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
@@ -67,6 +76,10 @@ export const watchProxyState = (file: string, onChange: () => void): WatchedStat
     },
     get relays() {
       return relays;
+    },
+    problemOf: (relay) => problems.get(relay),
+    get trust() {
+      return trust;
     },
     close: () => watcher.close(),
   };

@@ -1,12 +1,34 @@
 import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { ManagedRelay, ServiceLike } from '@unbounded/relay-client';
+import { type ManagedRelay, type ServiceLike, trustDigest } from '@unbounded/relay-client';
+import { execFileSync } from 'node:child_process';
 import { silentLogger } from '@unbounded/telemetry';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createRelayProxies, type RelayProxies, type RelayProxiesOptions } from './relay-proxies.ts';
 import type { RelayUnit } from './relay-unit.plan.ts';
 import { EXTERNAL, relayPlan } from './relay.testdata.ts';
+
+/** Self-signed, made for this run. */
+const CERTIFICATE = execFileSync(
+  'openssl',
+  [
+    'req',
+    '-x509',
+    '-newkey',
+    'ec',
+    '-pkeyopt',
+    'ec_paramgen_curve:P-256',
+    '-nodes',
+    '-days',
+    '2',
+    '-subj',
+    '/CN=ca',
+    '-keyout',
+    '/dev/null',
+  ],
+  { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] },
+);
 
 let folder: string;
 let clockMs: number;
@@ -74,6 +96,43 @@ describe('the unit', () => {
     expect(unit().services[0]?.ways).toEqual([{ host: 'relay.example.com', port: 3478, isTls: true }]);
   });
 
+  test('has the authorities and the key by which relays are known, and no trust where the Mesh names none', () => {
+    const trust = { caBundle: CERTIFICATE, staticKey: Buffer.alloc(32, 5).toString('base64') };
+    const proxies = open();
+    proxies.apply(relayPlan({ ...EXTERNAL, transport: 'tls', ...trust }, { listen: 51820, to: ['A'] }));
+    expect(unit().trust).toEqual(trust);
+    proxies.apply(plan);
+    expect(unit()).not.toHaveProperty('trust');
+  });
+
+  test('names no relay when what it would be known by is malformed, and the problem says so', () => {
+    const bad = '-----BEGIN CERTIFICATE-----\nbm9uZQ==\n-----END CERTIFICATE-----';
+    const proxies = open();
+    expect(
+      proxies.apply(relayPlan({ ...EXTERNAL, transport: 'tls', caBundle: bad }, { listen: 51820, to: ['A'] })),
+    ).toEqual([
+      { reason: 'InvalidRelay', message: expect.stringContaining('spec.relay.caBundle: certificate 1 cannot be read') },
+    ]);
+    expect(unit().services).toEqual([]);
+  });
+
+  test('reaches a managed relay by TLS where the Mesh names its certificate, also one that was found before', async () => {
+    const service: ServiceLike = {
+      spec: { ports: [{ port: 3478 }] },
+      status: { loadBalancer: { ingress: [{ ip: '203.0.113.5' }] } },
+    };
+    const proxies = open(() => Promise.resolve({ service, nodes: [] }));
+    proxies.apply(managed);
+    await vi.waitFor(() => {
+      proxies.apply(managed);
+      expect(unit().services[0]?.ways).toEqual([{ host: '203.0.113.5', port: 3478, isTls: false }]);
+    });
+    proxies.apply(relayPlan({ provider: 'managed', serverName: 'relay.example.com' }, { listen: 51820, to: ['A'] }));
+    expect(unit().services[0]?.ways).toEqual([
+      { host: '203.0.113.5', port: 3478, isTls: true, serverName: 'relay.example.com' },
+    ]);
+  });
+
   test('is written once', () => {
     const proxies = open();
     proxies.apply(plan);
@@ -138,6 +197,32 @@ describe('the state', () => {
     tellState(stateWith(true));
     await vi.waitUntil(() => proxies.isUp());
     expect(proxies.apply(plan)).toEqual([]);
+  });
+
+  test('the reason why a relay is away stands beside its name: a wrong certificate, for one', async () => {
+    const proxies = open();
+    proxies.apply(plan);
+    const [relay] = stateWith(false).relays;
+    tellState({
+      ...stateWith(false),
+      relays: [{ ...relay, problem: 'relay.example.com:3478: self-signed certificate' }],
+    });
+    await vi.waitFor(() => expect(proxies.relays().away).toHaveLength(1));
+    clockMs += 10_000;
+    expect(proxies.apply(plan)[0]?.message).toContain('relay.example.com:3478 - relay.example.com:3478: self-signed');
+  });
+
+  test('a keeper that does not follow the trust of the Mesh is told of, though its relay is connected', async () => {
+    const trusting = { ...EXTERNAL, staticKey: Buffer.alloc(32, 5).toString('base64') };
+    const pinned = relayPlan(trusting, { listen: 51820, to: ['A'] });
+    const proxies = open();
+    tellState(stateWith(true));
+    proxies.apply(pinned);
+    await vi.waitFor(() => expect(proxies.isUp()).toBe(true));
+    clockMs += 10_000;
+    expect(proxies.apply(pinned).map(({ reason }) => reason)).toEqual(['RelayTrustIgnored']);
+    tellState({ ...stateWith(true), trust: trustDigest(trusting) });
+    await vi.waitFor(() => expect(proxies.apply(pinned)).toEqual([]));
   });
 });
 

@@ -1,15 +1,21 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { Endpoint } from '@unbounded/relay-client';
+import { type Endpoint, trustDigest } from '@unbounded/relay-client';
 import type { Logger } from '@unbounded/telemetry';
 import type { NodePlan, Problem } from '@unbounded/topology';
 import { stateFile } from '../kernel/state-file.ts';
 import { type ProxiedLane, watchProxyState } from './proxy-state.ts';
 import { createRelayServices, isFoundRelays, type ManagedRelaySource } from './relay-services.ts';
-import { type OwnKey, planRelayUnit } from './relay-unit.plan.ts';
+import { type OwnKey, planRelayUnit, trustOf } from './relay-unit.plan.ts';
 
 /** Without a relay for so long a node says so: shorter gaps are those of a relay that is replaced. */
 const AWAY_MS = 10_000;
+
+const UNTRUSTED: Problem = {
+  reason: 'RelayTrustIgnored',
+  message:
+    'node-keeper does not follow spec.relay.caBundle and staticKey of Mesh default: it is of an older version, or its log says why it refused them; its pods are replaced when they are deleted',
+};
 
 export interface RelayProxiesOptions {
   /** RELAY_UNIT and RELAY_STATE, unless the keeper was told otherwise. */
@@ -74,11 +80,14 @@ export const createRelayProxies = (options: RelayProxiesOptions): RelayProxies =
   const foundFile = stateFile(join(stateFolder, 'relay.json'), isFoundRelays);
   const services = createRelayServices({ managed, foundFile, logger, onChange: tell });
 
-  const away = (): Problem[] => {
+  const away = ({ relay }: NodePlan): Problem[] => {
     const { connected, away: names } = state.relays;
-    if (connected.length > 0) lastUpMs = now();
+    const isFollowed = relay === undefined || trustDigest(trustOf(relay)) === state.trust;
+    if (connected.length > 0 && isFollowed) lastUpMs = now();
     if (now() - lastUpMs < AWAY_MS) return [];
-    const which = names.length === 0 ? 'node-keeper has not said that it runs its proxies' : names.join(', ');
+    if (connected.length > 0 || (names.length > 0 && !isFollowed)) return [UNTRUSTED];
+    const told = names.map((name) => [name, state.problemOf(name)].filter(Boolean).join(' - '));
+    const which = names.length === 0 ? 'node-keeper has not said that it runs its proxies' : told.join(', ');
     return [{ reason: 'RelayAway', message: `no relay is connected: ${which}` }];
   };
 
@@ -87,7 +96,7 @@ export const createRelayProxies = (options: RelayProxiesOptions): RelayProxies =
       if (!wasWanted) lastUpMs = now();
       wasWanted = plan.relay !== undefined;
       const problems = ask(plan);
-      return plan.relay && problems.length === 0 ? away() : problems;
+      return plan.relay && problems.length === 0 ? away(plan) : problems;
     },
     endpointOf: (lane) => state.endpointOf(lane),
     isUp: () => state.relays.connected.length > 0,

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import {
+  checkTrust,
   type Endpoint,
   externalServices,
   ManagedDiscovery,
@@ -59,6 +60,25 @@ const NOT_FOUND: Problem = {
     'no address of the managed relay is known yet: its Service "relay" needs external IPs, an address of a load balancer, or a node port and a node with a public address',
 };
 
+/** As the Mesh says now, and not as when it was found: never plainly where TLS is asked for. */
+const reachedBy = (services: FoundRelays, serverName: string | undefined): FoundRelays =>
+  services.map((service) => ({
+    ...service,
+    ways: service.ways.map(({ host, port }) =>
+      serverName === undefined ? { host, port, isTls: false } : { host, port, isTls: true, serverName },
+    ),
+  }));
+
+/** Nothing is used when it is wrong: with less than was asked for a relay would be trusted that should not be. */
+const problemOfTrust = (relay: NodeRelay): Problem | undefined => {
+  try {
+    checkTrust(relay);
+    return undefined;
+  } catch (error) {
+    return { reason: 'InvalidRelay', message: `Mesh default spec.relay.${(error as Error).message}; no relay is used` };
+  }
+};
+
 export const createRelayServices = ({ managed, foundFile, logger, onChange }: RelayServicesOptions): RelayServices => {
   let stopLooking: (() => void) | undefined;
   let found: FoundRelays = foundFile.read() ?? [];
@@ -84,12 +104,17 @@ export const createRelayServices = ({ managed, foundFile, logger, onChange }: Re
   };
   return {
     of(relay) {
+      const problem = problemOfTrust(relay);
+      if (problem) {
+        stop();
+        return { services: [], problems: [problem] };
+      }
       if (relay.provider === 'external') {
         stop();
         return external(relay);
       }
       if (managed) stopLooking ??= look(managed);
-      return { services: found, problems: found.length === 0 ? [NOT_FOUND] : [] };
+      return { services: reachedBy(found, relay.serverName), problems: found.length === 0 ? [NOT_FOUND] : [] };
     },
     waysOf: (relay) =>
       relay?.provider === 'managed' ? found.flatMap(({ ways }) => ways.filter(({ host }) => isIP(host) !== 0)) : [],

@@ -1,8 +1,10 @@
-import type { RelayService } from '@unbounded/relay-client';
+import type { RelayService, RelayTrust } from '@unbounded/relay-client';
 import type { NodePlan } from '@unbounded/topology';
 
 /** What the agent asks of the relay's proxies, which node-keeper runs (see apps/node-keeper/README.md). */
 export interface RelayUnit {
+  /** Absent when there is none: keepers of before know no such thing, and would refuse the whole unit. */
+  readonly trust?: RelayTrust;
   readonly services: readonly RelayService[];
   readonly identities: readonly RelayIdentity[];
 }
@@ -19,6 +21,12 @@ export interface OwnKey {
   readonly publicKey: string;
   readonly file: string;
 }
+
+/** Of what a plan says of relays. */
+export const trustOf = ({ caBundle, staticKey }: RelayTrust): RelayTrust => ({
+  ...(caBundle === undefined ? {} : { caBundle }),
+  ...(staticKey === undefined ? {} : { staticKey }),
+});
 
 const compare = (a: string, b: string): number => (a < b ? -1 : 1);
 
@@ -40,7 +48,9 @@ export const planRelayUnit = (
     for (const { publicKey } of relayed) ports.set(publicKey, listenPort);
     identities.set(key.publicKey, { key, ports });
   }
+  const trust = plan.relay && trustOf(plan.relay);
   return {
+    ...(trust && Object.keys(trust).length > 0 ? { trust } : {}),
     services,
     identities: [...identities.values()]
       .sort((a, b) => compare(a.key.publicKey, b.key.publicKey))

@@ -6,8 +6,11 @@ import {
   newTallies,
   RelayPool,
   type RelayService,
+  type RelayTrust,
   type Resolve,
+  settingsOf,
   systemResolve,
+  trustDigest,
   UdpProxy,
 } from '@unbounded/relay-client';
 import type { Logger } from '@unbounded/telemetry';
@@ -20,6 +23,8 @@ import type { RelayIdentity, RelayUnit } from './relay-unit.ts';
 const MOST_ADDRESSES = 32;
 const resolve: Resolve = async (name) => (await systemResolve(name)).slice(0, MOST_ADDRESSES);
 
+/** Of what is told of a relay that is away. */
+const MOST_PROBLEM = 300;
 /** A port that is taken is asked for again a few times: its last owner may be ending. */
 const TRIES = 10;
 const AGAIN_MS = 100;
@@ -61,6 +66,8 @@ export class RelayProxies {
   /** By own and peer's key. */
   readonly #ports: Map<string, number>;
   /** Of all keys and peers, also of those that are gone. */
+  #trust: RelayTrust = {};
+  #security: string | undefined;
   readonly #counted = { relays: newTallies(), proxies: newProxyTallies() };
 
   constructor(options: RelayProxiesOptions) {
@@ -69,14 +76,18 @@ export class RelayProxies {
   }
 
   get state(): RelayState {
-    const relays = new Map<string, boolean>();
+    const relays = new Map<string, RelayState['relays'][number]>();
     for (const { pool } of this.#identities.values())
-      for (const { name, phase } of pool.state.relays)
-        relays.set(name, (relays.get(name) ?? false) || phase === 'connected' || phase === 'leaving');
+      for (const { name, phase, lastEnd } of pool.state.relays) {
+        const connected = phase === 'connected' || phase === 'leaving' || (relays.get(name)?.connected ?? false);
+        const problem = lastEnd?.message.slice(0, MOST_PROBLEM);
+        relays.set(name, { name, connected, ...(connected || problem === undefined ? {} : { problem }) });
+      }
+    const trust = trustDigest(this.#trust);
     const proxies = [...this.#identities].flatMap(([own, identity]) =>
       [...identity.proxies].map(([peer, { wireGuardPort, proxy }]) => ({ own, peer, wireGuardPort, port: proxy.port })),
     );
-    return { proxies, relays: [...relays].map(([name, connected]) => ({ name, connected })) };
+    return { proxies, relays: [...relays.values()], ...(trust === undefined ? {} : { trust }) };
   }
 
   get tallies(): RelayTallies {
@@ -88,7 +99,9 @@ export class RelayProxies {
   }
 
   /** One call at a time. What cannot be had is told, and the rest is done. @returns whether everything is as it says */
-  async apply({ services, identities }: RelayUnit): Promise<boolean> {
+  async apply(unit: RelayUnit): Promise<boolean> {
+    const { services, identities } = unit;
+    this.#secure(unit);
     const wanted = new Set(identities.map(({ publicKey }) => publicKey));
     for (const own of [...this.#identities.keys()]) if (!wanted.has(own)) this.#closeIdentity(own);
     const done = await Promise.all(identities.map((identity) => this.#applyIdentity(identity, services)));
@@ -102,6 +115,16 @@ export class RelayProxies {
 
   close(): void {
     for (const own of [...this.#identities.keys()]) this.#closeIdentity(own);
+  }
+
+  /** What was connected in another way of knowing relays is not trusted any more: connections are made anew. */
+  #secure({ trust = {}, services }: RelayUnit): void {
+    const ways = services.flatMap((service) => service.ways.map(({ isTls, serverName }) => `${isTls} ${serverName}`));
+    const security = JSON.stringify([trust, [...new Set(ways)].toSorted()]);
+    const isOther = this.#security !== undefined && this.#security !== security;
+    this.#security = security;
+    this.#trust = trust;
+    if (isOther) for (const own of [...this.#identities.keys()]) this.#closeIdentity(own);
   }
 
   async #applyIdentity(identity: RelayIdentity, services: readonly RelayService[]): Promise<boolean> {
@@ -129,7 +152,15 @@ export class RelayProxies {
     try {
       const keys = { publicKey: Buffer.from(publicKey, 'base64'), exchange: exchangeWith(ownKey(identity)) };
       const tallies = this.#counted.relays;
-      const pool = new RelayPool({ identity: keys, services, resolve, tallies, logger, onChange });
+      const pool = new RelayPool({
+        ...settingsOf(this.#trust),
+        identity: keys,
+        services,
+        resolve,
+        tallies,
+        logger,
+        onChange,
+      });
       const open = { pool, proxies: new Map<string, OpenProxy>() };
       this.#identities.set(publicKey, open);
       return open;

@@ -8,7 +8,11 @@ const stateSchema = z.strictObject({
   proxies: z
     .array(z.strictObject({ own: keySchema, peer: keySchema, wireGuardPort: portSchema, port: portSchema }))
     .max(40_000),
-  relays: z.array(z.strictObject({ name: z.string(), connected: z.boolean() })).max(4096),
+  relays: z
+    .array(z.strictObject({ name: z.string(), connected: z.boolean(), problem: z.string().exactOptional() }))
+    .max(4096),
+  /** Which trust is followed; absent: none was asked for. */
+  trust: z.string().exactOptional(),
 });
 export type RelayState = z.infer<typeof stateSchema>;
 

@@ -36,6 +36,14 @@ test('a unit is read as the agent wrote it', () => {
 
 describe('a unit is refused, with the reason', () => {
   const bad: readonly [string, unknown, string][] = [
+    ['a trust that is none', { ...unit, trust: { caBundle: 'x' } }, 'caBundle has 0 certificates'],
+    [
+      'a certificate that is none',
+      { ...unit, trust: { caBundle: `-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----` } },
+      'certificate 1 cannot be read',
+    ],
+    ['a static key that is none', { ...unit, trust: { staticKey: 'x' } }, 'must be a WireGuard key'],
+    ['a trust in something else', { ...unit, trust: { insecure: true } }, 'insecure'],
     ['a host with a path', withWay({ host: '/var/run/relay.sock' }), 'must be an address or a DNS name'],
     ['an address with a prefix', withWay({ host: '192.0.2.1/32' }), 'must be an address or a DNS name'],
     ['an octet above 255', withWay({ host: '192.0.2.256' }), 'must be an address or a DNS name'],

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { parseEndpoint } from '@unbounded/relay-client';
+import { checkTrust, parseEndpoint } from '@unbounded/relay-client';
 import { z } from 'zod';
 
 /**
@@ -25,6 +25,18 @@ const service = z.strictObject({
   isBalanced: z.boolean().exactOptional(),
 });
 
+const MOST_CA_BYTES = 65_536;
+/** It comes in this file, which only root reads, and not by arguments or the environment. */
+const trust = z
+  .strictObject({ caBundle: z.string().max(MOST_CA_BYTES).exactOptional(), staticKey: keySchema.exactOptional() })
+  .check(({ value, issues }) => {
+    try {
+      checkTrust(value);
+    } catch (error) {
+      issues.push({ code: 'custom', message: (error as Error).message, input: value });
+    }
+  });
+
 const once = (texts: readonly string[]): boolean => new Set(texts).size === texts.length;
 const peer = z.strictObject({ publicKey: keySchema, wireGuardPort: portSchema });
 const identity = z.strictObject({
@@ -36,6 +48,7 @@ const identity = z.strictObject({
     .refine((peers) => once(peers.map(({ publicKey }) => publicKey)), 'has a peer twice'),
 });
 const unitSchema = z.strictObject({
+  trust: trust.exactOptional(),
   services: z
     .array(service)
     .max(8)

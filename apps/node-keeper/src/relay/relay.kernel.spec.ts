@@ -1,8 +1,14 @@
-import { mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { trustDigest } from '@unbounded/relay-client';
 import { type AppProcess, startApp, until } from '@unbounded/testing';
+import { generatePrivateKey, publicKeyOf } from '@unbounded/wireguard';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { isAlive, type OwnKey, RelayNode, type StandIn, unitOf } from './relay.scenario.ts';
+import type { RelayUnit } from './relay-unit.ts';
 
 /** Two nodes whose keepers run the relay's proxies, and the real relay between them. */
 
@@ -245,5 +251,85 @@ describe('of two relays', () => {
   test('one that is asked to end loses nothing', async () => {
     const { lost } = await flowDuring(() => relay.stop('SIGTERM'));
     expect(lost).toBe(0);
+  });
+});
+
+describe('what relays are known by', () => {
+  let folder: string;
+  let secure: AppProcess;
+  let port: number;
+  const file = (name: string): string => join(folder, name);
+  const certify = (name: string): string => {
+    const args = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'];
+    const names = ['-subj', '/CN=relay', '-addext', 'subjectAltName=DNS:relay.example.com'];
+    execFileSync('openssl', [...args, ...names, '-keyout', file(`${name}.key`), '-out', file(`${name}.crt`)], {
+      stdio: 'pipe',
+    });
+    return readFileSync(file(`${name}.crt`), 'utf8');
+  };
+  let caBundle: string;
+  let staticKey: string;
+
+  beforeEach(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'relay-tls-'));
+    caBundle = certify('relay');
+    const privateKey = generatePrivateKey();
+    staticKey = publicKeyOf(privateKey);
+    writeFileSync(file('static.key'), privateKey);
+    const tls = ['--tls-cert', file('relay.crt'), '--tls-key', file('relay.key'), '--key-file', file('static.key')];
+    secure = startApp('relay', ['--addr', '127.0.0.1:0', '--auth', 'require', ...tls]);
+    const relaying = () => secure.log.find(({ msg }) => msg === 'relaying');
+    port = (await until('the relay relays', relaying, 30_000))['port'] as number;
+  });
+  afterEach(async () => {
+    await secure.stop('SIGKILL');
+    rmSync(folder, { recursive: true });
+  });
+
+  const unit = (trust: object, serverName = 'relay.example.com') => {
+    const plain = unitOf(port, { own: keyA, peers: [[keyB, wireGuardA]] });
+    const ways = [{ host: '127.0.0.1', port, isTls: true, serverName }];
+    return { ...plain, trust, services: [{ name: 'secure', ways }] };
+  };
+  const problem = () => a.state?.relays.find(({ name, connected }) => name === 'secure' && !connected)?.problem;
+
+  test.each<[string, () => RelayUnit, string]>([
+    ['authorities that have not signed its certificate', () => unit({ caBundle: certify('other') }), 'certificate'],
+    ['another name', () => unit({ caBundle }, 'other.example.com'), 'other.example.com'],
+    ['no authorities but the system’s', () => unit({ staticKey }), 'certificate'],
+    [
+      'another static key',
+      () => unit({ caBundle, staticKey: publicKeyOf(generatePrivateKey()) }),
+      'another key than the pinned one',
+    ],
+  ])('a relay is left for %s, and the state says why; nothing goes to it plainly', async (_, wrong, why) => {
+    const before = a.portOf(keyA, keyB);
+    a.write(wrong());
+    await until('the reason is told', () => problem()?.includes(why));
+    expect(a.isConnected).toBe(false);
+    a.write(unit({ caBundle, staticKey }));
+    await until('connected', () => a.isConnected);
+    expect(a.state).toMatchObject({ trust: trustDigest({ caBundle, staticKey }) });
+    expect(a.portOf(keyA, keyB)).toBe(before);
+  });
+
+  test('a relay that was trusted with less is connected to anew', async () => {
+    a.write(unit({ caBundle }));
+    await until('connected', () => a.isConnected && a.state?.trust === trustDigest({ caBundle }));
+    a.write(unit({ caBundle, staticKey: publicKeyOf(generatePrivateKey()) }));
+    await until('it has been left', () => problem()?.includes('pinned'));
+    expect(a.isConnected).toBe(false);
+  });
+
+  test('a renewed certificate is served without a restart', async () => {
+    a.write(unit({ caBundle }));
+    await until('connected', () => a.isConnected);
+    const renewed = certify('relay');
+    a.write(unit({ caBundle: renewed }));
+    await until(
+      'connected by the new one',
+      () => a.isConnected && a.state?.trust === trustDigest({ caBundle: renewed }),
+      30_000,
+    );
   });
 });
