@@ -1,46 +1,12 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { createInterface } from 'node:readline';
 
 import { encodeData } from '@unbounded/relay-protocol';
 import { expect, test } from 'vitest';
 
+import { type Program, startProgram } from './test/program.ts';
 import { dial, join, keyOf, newKeys, prove, TestPeer } from './test/test-peer.ts';
-
-const MAIN = new URL('main.ts', import.meta.url).pathname;
-
-interface Program extends AsyncDisposable {
-  readonly child: ChildProcess;
-  readonly port: number;
-  readonly healthPort: number;
-}
-
-/** The relay as a process of nobody in particular, with so many descriptors. */
-const startProgram = async (descriptors: number, flags: readonly string[] = []): Promise<Program> => {
-  const nobody = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'];
-  const privileges = ['--inh-caps=-all', '--bounding-set=-all', '--no-new-privs'];
-  const relay = [process.execPath, MAIN, '--addr', '127.0.0.1:0', '--health-port', '0', ...flags];
-  const child = spawn('prlimit', [`--nofile=${descriptors}`, ...nobody, ...privileges, ...relay], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  let healthPort = 0;
-  for await (const line of createInterface({ input: child.stdout })) {
-    const log = JSON.parse(line) as { msg: string; port: number; healthPort: number };
-    if (log.msg === 'started') ({ healthPort } = log);
-    if (log.msg === 'relaying')
-      return {
-        child,
-        port: log.port,
-        healthPort,
-        [Symbol.asyncDispose]: async () => {
-          child.kill('SIGKILL');
-          if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
-        },
-      };
-  }
-  throw new Error('the relay ended before it relayed');
-};
 
 const metric = async ({ healthPort }: Program, name: string): Promise<number> => {
   const text = await (await fetch(`http://127.0.0.1:${healthPort}/metrics`)).text();
