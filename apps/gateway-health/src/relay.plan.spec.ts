@@ -1,4 +1,5 @@
 import { type Mesh, type RelaySpec } from '@unbounded/crds';
+import type { Deployment } from '@unbounded/kube';
 import { describe, expect, test } from 'vitest';
 
 import { planRelayConditions, type RelaySeen } from './relay-conditions.plan.ts';
@@ -10,6 +11,7 @@ import {
   planDisruptionBudget,
   planNetworkPolicy,
   planServices,
+  relayUse,
 } from './relay.plan.ts';
 
 const meshOf = (relay: RelaySpec | undefined, name = 'default'): Mesh => ({
@@ -33,6 +35,30 @@ describe('a relay is run', () => {
   ])('%s', (_, mesh, isRun) => expect(managedRelay(mesh) !== undefined).toBe(isRun));
 });
 
+describe('what a relay that is not ours gets from us', () => {
+  const deployment = (volumes: object[], labels = {}) =>
+    ({ metadata: { labels }, spec: { template: { spec: { volumes } } } }) as unknown as Deployment;
+  const links = { name: 'a', secret: { secretName: 'relay-links' } };
+  const keys = { name: 'b', configMap: { name: 'relay-keys' } };
+  test.each<[string, Mesh | undefined, Deployment | undefined, object]>([
+    ['nothing where there is none', undefined, undefined, { isManaged: false, listed: false, linked: false }],
+    ['what it mounts', external, deployment([links, keys]), { isManaged: false, listed: true, linked: true }],
+    ['no list when it mounts none', undefined, deployment([links]), { listed: false, linked: true }],
+    [
+      'nothing when its Secret is another',
+      undefined,
+      deployment([{ name: 'a', secret: { secretName: 'x' } }]),
+      { linked: false },
+    ],
+    [
+      'our own has it from the Mesh',
+      managed(),
+      deployment([links, keys], { 'app.kubernetes.io/managed-by': 'gateway-health' }),
+      { isManaged: true, listed: true, linked: false },
+    ],
+  ])('%s', (_, mesh, found, expected) => expect(relayUse(mesh, found)).toMatchObject(expected));
+});
+
 describe('the Deployment', () => {
   const { spec } = planDeployment(place(managed({ replicas: 3 })), image);
 
@@ -42,6 +68,38 @@ describe('the Deployment', () => {
       strategy: { rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
       template: { spec: { topologySpreadConstraints: [{ topologyKey: 'kubernetes.io/hostname' }] } },
     });
+  });
+
+  test('serves the cluster’s keys, with a proof, each with a rate, and nobody else', () => {
+    const { containers, volumes } = spec.template.spec;
+    expect(containers[0]!.args).toEqual(
+      expect.arrayContaining([
+        '--auth=require',
+        '--allowed-keys=/etc/relay/keys/keys',
+        expect.stringMatching(/^--max-bytes-per-second=[1-9]/),
+      ]),
+    );
+    expect(volumes).toContainEqual({ name: 'keys', configMap: { name: 'relay-keys' } });
+  });
+
+  test('has a certificate and a key of its own where the Mesh names them, and not otherwise', () => {
+    const known = meshOf({
+      provider: 'managed',
+      managed: { tls: { serverName: 'relay.example.com' } },
+      staticKey: Buffer.alloc(32, 7).toString('base64'),
+    });
+    const { containers, volumes } = planDeployment(place(known), image).spec.template.spec;
+    expect(containers[0]!.args).toEqual(
+      expect.arrayContaining([
+        '--tls-cert=/etc/relay/tls/tls.crt',
+        '--tls-key=/etc/relay/tls/tls.key',
+        '--key-file=/etc/relay/key/key',
+      ]),
+    );
+    const secrets = volumes.flatMap((volume) => ('secret' in volume ? [volume.secret.secretName] : []));
+    expect(secrets).toEqual(['relay-links', 'relay-static-key', 'relay-tls']);
+    expect(containers[0]!.volumeMounts.map(({ name }) => name)).toEqual(volumes.map(({ name }) => name));
+    expect(JSON.stringify(spec)).not.toMatch(/tls|key-file/);
   });
 
   test('gives a pod longer to end than its clients need to leave', () => {
