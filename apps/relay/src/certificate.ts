@@ -3,7 +3,7 @@ import { createSecureContext, type SecureContext } from 'node:tls';
 
 import { type Logger } from '@unbounded/telemetry';
 
-const LOOK_MS = 10_000;
+const LOOK_MS = 1000;
 
 export interface CertificateFiles {
   readonly cert: string;
@@ -11,7 +11,7 @@ export interface CertificateFiles {
 }
 
 /**
- * The certificate of these files, read again when one of them has changed (looked at every ten seconds, when a
+ * The certificate of these files, read again when one of them has changed (looked at once a second, when a
  * connection asks). A new one that cannot be read is logged, and the old one stays. @throws Error when the first reading fails
  */
 export const certificateSource = ({ cert, key }: CertificateFiles, logger: Logger): (() => SecureContext) => {

@@ -28,12 +28,12 @@ import { type Pending } from './handshake.ts';
 import { HEADROOM } from './memory.ts';
 import { Intake } from './intake.ts';
 import { Outbox } from './outbox.ts';
+import { REFUSALS } from './refusals.ts';
 import { type CloseReason } from './tallies.ts';
+import { Tokens } from './tokens.ts';
 
 /** Time that an Error frame gets to reach a client before its connection is cut. */
 const FAREWELL_MS = 2000;
-const NOT_PERMITTED = 'this key is not permitted: the relay’s list of allowed keys does not have it (yet)';
-const TOO_MANY = 'too many clients: see --max-connections';
 /** Length of a frame that is taken in parts from a client without a key; what it says there is short. */
 const MOST_UNREGISTERED = 4096;
 const PEER_GONE_BURST = 3;
@@ -65,10 +65,9 @@ export class Client implements Guest {
   /** When it must have registered or proven; 0: it has. */
   #deadlineAt: number;
   #lastReadAt: number;
-  #rateTokens = 0;
-  #rateAt = 0;
-  #goneTokens = PEER_GONE_BURST;
-  #goneAt = 0;
+  readonly #rate: Tokens | undefined;
+  /** Of PeerGone; made with the first. */
+  #gone: Tokens | undefined;
 
   constructor(context: ClientContext, socket: Socket, place: Place) {
     const now = performance.now();
@@ -78,8 +77,8 @@ export class Client implements Guest {
     this.outbox = new Outbox(socket, context.outboxes);
     this.#lastReadAt = now;
     this.#deadlineAt = now + context.limits.registerDeadlineMs;
-    this.#rateTokens = (context.limits.bytesPerSecond * RATE_BURST_MS) / 1000;
-    this.#rateAt = now;
+    const perMs = context.limits.bytesPerSecond / 1000;
+    if (perMs > 0) this.#rate = new Tokens(perMs * RATE_BURST_MS, perMs, now);
   }
 
   /** So many bytes stand at HEADROOM of the read buffer, until this returns. */
@@ -101,7 +100,8 @@ export class Client implements Guest {
       this.#intake ??= new Intake(slab, partials);
       this.#intake.keep(rest, end, now);
     }
-    if (this.#context.limits.bytesPerSecond > 0) this.#spendRate(count, now);
+    const debtMs = this.#rate?.spend(count, now) ?? 0;
+    if (debtMs > 0) this.#context.holds.holdForRate(this, debtMs, now);
   }
 
   canWait(outbox: Outbox, now: number): boolean {
@@ -121,11 +121,7 @@ export class Client implements Guest {
     if (this.#intake?.hasWaitedTooLong(now)) return this.end('unfinished');
     if (this.#deadlineAt === 0 || now < this.#deadlineAt) return;
     if (this.#entry === undefined) return this.end('not-registered');
-    const reason =
-      this.#context.policy === 'require'
-        ? 'authentication required: this relay takes only keys that are proven'
-        : 'authentication required: another client has proven this key';
-    this.#refuse(reason, 'not-proven');
+    this.#refuse(this.#context.policy === 'require' ? REFUSALS.unproven : REFUSALS.provenByAnother, 'not-proven');
   }
 
   pause(): void {
@@ -149,9 +145,13 @@ export class Client implements Guest {
 
   /** Its key was taken off the list. @returns whether it had to go */
   endUnlessAllowed(): boolean {
-    if (this.#entry === undefined || this.#context.allowed?.has(this.#entry.key) !== false) return false;
-    this.#refuse(NOT_PERMITTED, 'not-permitted');
+    if (this.#entry === undefined || this.#isAllowed(this.#entry.key)) return false;
+    this.#refuse(REFUSALS.notPermitted, 'not-permitted');
     return true;
+  }
+
+  #isAllowed(key: Uint8Array): boolean {
+    return this.#context.allowed?.has(key) !== false;
   }
 
   evict(): void {
@@ -296,8 +296,8 @@ export class Client implements Guest {
       tallies.handshakes.lowOrder++;
       return this.#refuse('the key is a point of low order, nobody’s key', 'not-proven');
     }
-    if (this.#context.allowed?.has(slab.bytes.subarray(keyAt, keyAt + 32)) === false)
-      return this.#refuse(NOT_PERMITTED, 'not-permitted');
+    if (!this.#isAllowed(slab.bytes.subarray(keyAt, keyAt + 32)))
+      return this.#refuse(REFUSALS.notPermitted, 'not-permitted');
     this.#entry = directory.findOrAdd(slab.view, keyAt);
     if (this.#claim(false)) tallies.registrations.unproven++;
     else if (!this.isEnded)
@@ -310,7 +310,7 @@ export class Client implements Guest {
     this.#entry = directory.current(this.#entry!);
     if (!directory.mayClaim(this.#entry, this, proven)) return false;
     if (!admission.admit(this.#place, proven)) {
-      this.#refuse(TOO_MANY, 'too-many');
+      this.#refuse(REFUSALS.tooMany, 'too-many');
       return false;
     }
     const displaced = directory.claim(this.#entry, this, proven);
@@ -391,20 +391,9 @@ export class Client implements Guest {
 
   #tellGone(keyAt: number, reason: number, now: number): void {
     if ((this.#capabilities & CAPABILITY.peerGone) === 0) return;
-    this.#goneTokens = Math.min(PEER_GONE_BURST, this.#goneTokens + (now - this.#goneAt) * PEER_GONE_PER_MS);
-    this.#goneAt = now;
-    if (this.#goneTokens < 1) return;
-    this.#goneTokens--;
+    this.#gone ??= new Tokens(PEER_GONE_BURST, PEER_GONE_PER_MS, now);
+    if (!this.#gone.take(now)) return;
     const key = this.#context.slab.bytes.subarray(keyAt, keyAt + 32);
-    const isAllowed = this.#context.allowed?.has(key) !== false;
-    this.#send({ kind: 'peerGone', key, reason: isAllowed ? reason : PEER_GONE.notPermitted });
-  }
-
-  #spendRate(count: number, now: number): void {
-    const { limits, holds } = this.#context;
-    const perMs = limits.bytesPerSecond / 1000;
-    this.#rateTokens = Math.min(RATE_BURST_MS * perMs, this.#rateTokens + (now - this.#rateAt) * perMs) - count;
-    this.#rateAt = now;
-    if (this.#rateTokens < 0) holds.holdForRate(this, -this.#rateTokens / perMs, now);
+    this.#send({ kind: 'peerGone', key, reason: this.#isAllowed(key) ? reason : PEER_GONE.notPermitted });
   }
 }

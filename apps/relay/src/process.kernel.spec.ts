@@ -54,7 +54,7 @@ test('when descriptors run out clients go on talking, and new ones come in as so
 
 test('more descriptors wanted than there are, by whoever opens them: the relay does not end', async () => {
   // The limit of connections lies above the descriptors, as when something else has taken them.
-  await using program = await startProgram(DESCRIPTORS);
+  await using program = await startProgram(DESCRIPTORS, ['--register-deadline', '2s']);
   using a = await join(program.port, keyOf('a'));
   const { pid } = program.child;
   const used = Array.from({ length: 300 }, () => new TestPeer(connect({ port: program.port, host: '127.0.0.1' })));

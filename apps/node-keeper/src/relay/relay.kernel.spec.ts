@@ -331,5 +331,6 @@ describe('what relays are known by', () => {
       () => a.isConnected && a.state?.trust === trustDigest({ caBundle: renewed }),
       30_000,
     );
+    expect(a.isConnected).toBe(true);
   });
 });

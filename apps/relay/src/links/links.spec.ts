@@ -201,7 +201,8 @@ test('a new secret is taken without a restart: replicas that have it find each o
   await using fresh = await start(() => next);
   places.push(placeOf(running), placeOf(fresh));
   using idle = await dial(running.port);
-  await idle.until('they were refused', () => running.state.links === 0);
+  await idle.until('none was let in', () => running.state.links === 0);
   current = next;
   await idle.until('they are linked', () => running.state.links === 1 && fresh.state.links === 1);
+  expect([running.state.links, fresh.state.links]).toEqual([1, 1]);
 });
