@@ -1,5 +1,5 @@
 import { loadConfig } from '@unbounded/config';
-import { runHost } from '@unbounded/host';
+import { listenAddresses, runHost } from '@unbounded/host';
 
 import { cidrAllocatorOptions } from './cidr-allocator.config.ts';
 import { cidrAllocatorModule } from './cidr-allocator.module.ts';
@@ -9,5 +9,6 @@ await runHost({
   name: 'cidr-allocator',
   logLevel: config.logLevel,
   healthPort: config.healthPort,
+  healthAddresses: listenAddresses(config.healthAddress),
   module: cidrAllocatorModule(config),
 });

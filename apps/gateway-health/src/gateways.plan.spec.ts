@@ -1,5 +1,6 @@
 import {
   type GatewayPool,
+  type GatewayPoolNode,
   type GatewayPoolPeering,
   GROUP_VERSION,
   type SiteGatewayPoolAssignment,
@@ -10,6 +11,7 @@ import { expect, test } from 'vitest';
 
 import { type GatewayNode, type GatewayWorld, planGateways } from './gateways.plan.ts';
 import { planPoolConditions } from './pool-conditions.plan.ts';
+import { createReportWatch } from './report-watch.ts';
 import { planReach } from './reachability.plan.ts';
 
 const keyOf = (name: string): string => Buffer.alloc(32, name.padEnd(8, '-')).toString('base64');
@@ -166,15 +168,32 @@ test('a gateway that fell silent stays a gateway with its port: only its report 
   expect(plan.poolNodes.map(({ metadata }) => metadata.name)).toEqual(['g']);
 });
 
+/** What a watcher of these objects knows of them, on a clock of its own. */
+const watching = () => {
+  let clockMs = 5000;
+  const watch = createReportWatch(() => clockMs);
+  return {
+    observed: (name: string) => watch.of(name),
+    see: (objects: readonly GatewayPoolNode[], afterMs = 0): void => {
+      clockMs += afterMs;
+      watch.observe(objects);
+    },
+    pass: (ms: number): void => void (clockMs += ms),
+  };
+};
+const poolNodeOf = (name: string, lastUpdated?: string): GatewayPoolNode => ({
+  ...object('GatewayPoolNode', name, { nodeName: name, gatewayPool: 'p' }),
+  ...(lastUpdated === undefined ? {} : { status: { lastUpdated } }),
+});
+
 test('conditions say who is missing, who is silent, and what helps', () => {
   const nodes = [node('g', { gateway: 'p' }), node('waiting', { gateway: 'p' }, { key: false })];
   const [plan] = planGateways(world({ nodes, pools: [pool('p')] })).pools;
-  const nowMs = Date.parse('2026-01-01T00:01:00Z');
-  const reported = {
-    ...object('GatewayPoolNode', 'g', { nodeName: 'g', gatewayPool: 'p' }),
-    status: { lastUpdated: '2026-01-01T00:00:30Z' },
-  };
-  expect(planPoolConditions(plan!, [reported], nowMs)).toMatchObject([
+  const { observed, see, pass } = watching();
+  see([poolNodeOf('g', '2026-01-01T00:00:17Z')]);
+  const reported = poolNodeOf('g', '2026-01-01T00:00:30Z');
+  see([reported], 13_000);
+  expect(planPoolConditions(plan!, [reported], observed)).toMatchObject([
     { type: 'GatewaysAvailable', status: 'True', observedGeneration: 3 },
     {
       type: 'NodesEligible',
@@ -187,22 +206,60 @@ test('conditions say who is missing, who is silent, and what helps', () => {
     { type: 'SelectorProtected', status: 'False', reason: 'KubeletCanSetLabels' },
     { type: 'ExternalNamesResolved', status: 'True' },
   ]);
-  expect(planPoolConditions(plan!, [reported], nowMs + 10_000)[2]).toMatchObject({ status: 'False', reason: 'Silent' });
+  pass(40_000);
+  expect(planPoolConditions(plan!, [reported], observed)[2]).toMatchObject({ status: 'False', reason: 'Silent' });
+});
+
+test.each(['1970-01-01T00:00:00Z', '2026-01-01T00:00:00Z', '2099-01-01T00:00:00Z'])(
+  'a gateway whose clock shows %s is silent 40 s after its report last changed, by the clock of who watches',
+  (start) => {
+    const [plan] = planGateways(world({ nodes: [node('g', { gateway: 'p' })], pools: [pool('p')] })).pools;
+    const { observed, see, pass } = watching();
+    const report = (second: number): GatewayPoolNode =>
+      poolNodeOf('g', new Date(Date.parse(start) + second * 1000).toISOString());
+    const reporting = (subject: GatewayPoolNode) => planPoolConditions(plan!, [subject], observed)[2];
+    see([report(0)]);
+    see([report(13)], 13_000);
+    expect(reporting(report(13))).toMatchObject({ status: 'True' });
+    see([report(13)], 39_000);
+    expect(reporting(report(13))).toMatchObject({ status: 'True' });
+    pass(1000);
+    expect(reporting(report(13))).toMatchObject({ status: 'False', reason: 'Silent' });
+    see([report(-3600)]); // its clock was set back: it speaks all the same
+    expect(reporting(report(-3600))).toMatchObject({ status: 'True' });
+  },
+);
+
+test('a new watcher neither calls a gateway silent for an old report, nor takes back what the pool said of a silent one', () => {
+  const silent = { type: 'GatewaysReporting', status: 'False', reason: 'Silent', message: 'silent: g' } as const;
+  const planned = (status?: object) => {
+    const subject = { ...pool('p'), ...(status && { status }) };
+    return planGateways(world({ nodes: [node('g', { gateway: 'p' })], pools: [subject] })).pools[0]!;
+  };
+  const { observed, see, pass } = watching();
+  const old = poolNodeOf('g', '2020-01-01T00:00:00Z');
+  see([old]);
+  expect(planPoolConditions(planned(), [old], observed)[2]).toMatchObject({ status: 'True' });
+  expect(planPoolConditions(planned({ conditions: [silent] }), [old], observed)[2]).toMatchObject(silent);
+  pass(40_000);
+  expect(planPoolConditions(planned(), [old], observed)[2]).toMatchObject({ status: 'False', reason: 'Silent' });
 });
 
 test('a gateway that joined a moment ago has not reported yet; after 40 s it is silent', () => {
   const [plan] = planGateways(world({ nodes: [node('g', { gateway: 'p' })], pools: [pool('p')] })).pools;
-  const joinedMs = Date.parse('2026-01-01T00:00:00Z');
-  const made = object('GatewayPoolNode', 'g', { nodeName: 'g', gatewayPool: 'p' });
-  const poolNode = { ...made, metadata: { ...made.metadata, creationTimestamp: '2026-01-01T00:00:00Z' } };
-  const reporting = (objects: (typeof poolNode)[], nowMs: number) => planPoolConditions(plan!, objects, nowMs)[2];
-  expect(reporting([], joinedMs)).toMatchObject({ status: 'Unknown', reason: 'NotYetReported' });
-  expect(reporting([poolNode], joinedMs + 39_000)).toMatchObject({
+  const { observed, see, pass } = watching();
+  const poolNode = poolNodeOf('g');
+  const reporting = (objects: readonly GatewayPoolNode[]) => planPoolConditions(plan!, objects, observed)[2];
+  expect(reporting([])).toMatchObject({ status: 'Unknown', reason: 'NotYetReported' });
+  see([poolNode]);
+  pass(39_000);
+  expect(reporting([poolNode])).toMatchObject({
     status: 'Unknown',
     reason: 'NotYetReported',
     message: 'joined less than 40 s ago and have not said yet what they reach: g',
   });
-  expect(reporting([poolNode], joinedMs + 40_000)).toMatchObject({
+  pass(1000);
+  expect(reporting([poolNode])).toMatchObject({
     status: 'False',
     reason: 'Silent',
     message: 'silent for more than 40 s: g; what they said last still counts',
@@ -214,7 +271,7 @@ test('a deleted pool says which gateways keep it; one that is not deleted says n
   const deleted = { ...alive, metadata: { ...alive.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } };
   const deletable = (subject: GatewayPool) => {
     const [plan] = planGateways(world({ nodes: [node('g', { gateway: 'p' })], pools: [subject] })).pools;
-    return planPoolConditions(plan!, [], 0).find(({ type }) => type === 'Deletable');
+    return planPoolConditions(plan!, [], watching().observed).find(({ type }) => type === 'Deletable');
   };
   expect(deletable(alive)).toBeUndefined();
   expect(deletable(deleted)).toMatchObject({
@@ -226,13 +283,16 @@ test('a deleted pool says which gateways keep it; one that is not deleted says n
 
 test('an empty pool says that no node can be a gateway', () => {
   const [plan] = planGateways(world({ pools: [pool('p')] })).pools;
-  expect(planPoolConditions(plan!, [], 0)[0]).toMatchObject({ status: 'False', reason: 'NoGateways' });
+  expect(planPoolConditions(plan!, [], watching().observed)[0]).toMatchObject({
+    status: 'False',
+    reason: 'NoGateways',
+  });
 });
 
 test('a pool that selects by a label that kubelets cannot set, or names its nodes, is protected', () => {
   const protection = (spec: Partial<GatewayPool['spec']>) => {
     const [plan] = planGateways(world({ pools: [pool('p', spec)] })).pools;
-    return planPoolConditions(plan!, [], 0).find(({ type }) => type === 'SelectorProtected');
+    return planPoolConditions(plan!, [], watching().observed).find(({ type }) => type === 'SelectorProtected');
   };
   expect(protection({ nodeSelector: { 'node-restriction.kubernetes.io/gateway-of': 'p' } })).toMatchObject({
     status: 'True',
@@ -306,7 +366,7 @@ test('a name that cannot be resolved is told with its node and what is used mean
       resolvedOf: () => ({ addresses: ['198.51.100.1'], error: 'ENOTFOUND' }),
     }),
   ).pools;
-  expect(planPoolConditions(plan!, [], 0).find(({ type }) => type === 'ExternalNamesResolved')).toMatchObject({
+  expect(planPoolConditions(plan!, [], watching().observed).find(({ type }) => type === 'ExternalNamesResolved')).toMatchObject({
     status: 'False',
     reason: 'NameNotResolved',
     message: expect.stringContaining('gw.example.com of node g (ENOTFOUND; 198.51.100.1 used meanwhile)') as string,

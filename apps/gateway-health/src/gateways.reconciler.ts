@@ -16,6 +16,7 @@ import { createGatewayWrites, type GatewayClients, isGatewayTaint } from './gate
 import { type GatewayNode, planGateways } from './gateways.plan.ts';
 import { type GatewayMetrics } from './gateway-metrics.ts';
 import { planPoolConditions } from './pool-conditions.plan.ts';
+import { createReportWatch } from './report-watch.ts';
 import { missingNames } from './reachability.plan.ts';
 
 const PARALLEL_WRITES = 8;
@@ -42,7 +43,8 @@ export interface GatewayReconcilerOptions {
   readonly names: ExternalNames;
   /** At the latest this long after a round is the next. */
   readonly lookAgainMs: number;
-  readonly now?: () => number;
+  /** Milliseconds on a clock that only goes forward. */
+  readonly elapsed?: () => number;
 }
 
 /** NaN: the annotation is there and no port, so it must go or be replaced. */
@@ -73,8 +75,9 @@ export const gatewaysReconciler = ({
   writes,
   names,
   lookAgainMs,
-  now = Date.now,
+  elapsed = () => performance.now(),
 }: GatewayReconcilerOptions): Reconcile => {
+  const reports = createReportWatch(elapsed);
   const read = () => ({
     nodes: caches.nodes.list(),
     slices: caches.slices.list(),
@@ -96,7 +99,7 @@ export const gatewaysReconciler = ({
     metrics.state(plan.pools);
     const write = createGatewayWrites({ clients, recorder, writes, signal });
     const nodes = new Map(world.nodes.map((node) => [node.metadata.name, node]));
-    const nowMs = now();
+    reports.observe(world.poolNodes);
     await inParallel(
       plan.pools.filter(({ gateways }) => gateways.length > 0),
       PARALLEL_WRITES,
@@ -104,7 +107,10 @@ export const gatewaysReconciler = ({
     );
     // The status comes before the annotations: it is what keeps a port given when a round ends half-way.
     await inParallel(plan.pools, PARALLEL_WRITES, (pool) =>
-      write.poolStatus(pool, planPoolConditions(pool, world.poolNodes, nowMs)),
+      write.poolStatus(
+        pool,
+        planPoolConditions(pool, world.poolNodes, (name) => reports.of(name)),
+      ),
     );
     await inParallel(plan.roles, PARALLEL_WRITES, (role) => write.role(nodes.get(role.node)!, role));
     await write.poolNodes(world.poolNodes, plan.poolNodes);

@@ -1,5 +1,5 @@
 import { loadConfig } from '@unbounded/config';
-import { runHost } from '@unbounded/host';
+import { listenAddresses, runHost } from '@unbounded/host';
 
 import { gatewayHealthOptions } from './gateway-health.config.ts';
 import { gatewayHealthModule } from './gateway-health.module.ts';
@@ -9,5 +9,6 @@ await runHost({
   name: 'gateway-health',
   logLevel: config.logLevel,
   healthPort: config.healthPort,
+  healthAddresses: listenAddresses(config.healthAddress),
   module: gatewayHealthModule(config),
 });

@@ -55,29 +55,44 @@ const eligibility = ({ outsiders }: PoolPlan): PoolCondition => {
   return { type, status: 'False', reason: outsiders[0]!.reason, message: listed(outsiders.map(describe)) };
 };
 
-type Voice = 'reporting' | 'not yet' | 'silent';
+type Voice = 'reporting' | 'not yet' | 'silent' | 'unknown';
 
-/** A gateway joined when its object was made: so long it may take until its agent has written for the first time. */
-const voiceOf = (object: GatewayPoolNode | undefined, nowMs: number): Voice => {
-  const isRecent = (time: string | undefined): boolean => nowMs - Date.parse(time ?? '') < REPORT_STALE_MS;
+/** What was observed of a gateway's report, by name. */
+export type ObservedReport = (name: string) => { readonly silentMs: number; readonly isConfirmed: boolean };
+
+/**
+ * `unknown`: we have not watched long enough to tell, because this process is new. A gateway joined when its object was made: so
+ * long it may take until its agent has written for the first time.
+ */
+const voiceOf = (object: GatewayPoolNode | undefined, observed: ObservedReport): Voice => {
   if (!object) return 'not yet';
-  if (isRecent(object.status?.lastUpdated)) return 'reporting';
-  return object.status?.lastUpdated === undefined && isRecent(object.metadata.creationTimestamp) ? 'not yet' : 'silent';
+  const { silentMs, isConfirmed } = observed(object.metadata.name);
+  if (silentMs >= REPORT_STALE_MS) return 'silent';
+  if (object.status?.lastUpdated === undefined) return 'not yet';
+  return isConfirmed ? 'reporting' : 'unknown';
+};
+
+/** What the pool said before, while we cannot tell. */
+const saidBefore = ({ pool }: PoolPlan, type: PoolCondition['type']): PoolCondition | undefined => {
+  const before = pool.status?.conditions?.find((condition) => condition.type === type);
+  return before && { type, status: before.status, reason: before.reason, message: before.message };
 };
 
 const reporting = (
-  { gateways }: PoolPlan,
+  plan: PoolPlan,
   objects: ReadonlyMap<string, GatewayPoolNode>,
-  nowMs: number,
+  observed: ObservedReport,
 ): PoolCondition => {
   const type = 'GatewaysReporting';
   const withVoice = (wanted: Voice): string[] =>
-    gateways.map(({ name }) => name).filter((name) => voiceOf(objects.get(name), nowMs) === wanted);
-  const [silent, waiting] = [withVoice('silent'), withVoice('not yet')];
+    plan.gateways.map(({ name }) => name).filter((name) => voiceOf(objects.get(name), observed) === wanted);
+  const [silent, waiting, unknown] = [withVoice('silent'), withVoice('not yet'), withVoice('unknown')];
   if (silent.length > 0) {
     const message = `silent for more than ${REPORT_STALE_MS / 1000} s: ${listed(silent)}; what they said last still counts`;
     return { type, status: 'False', reason: 'Silent', message };
   }
+  const before = unknown.length > 0 ? saidBefore(plan, type) : undefined;
+  if (before?.reason === 'Silent') return before; // a new leader must not call them well before it has heard them
   if (waiting.length > 0) {
     const message = `joined less than ${REPORT_STALE_MS / 1000} s ago and have not said yet what they reach: ${listed(waiting)}`;
     return { type, status: 'Unknown', reason: 'NotYetReported', message };
@@ -125,14 +140,14 @@ const deletability = ({ pool, gateways }: PoolPlan): PoolCondition[] => {
 export const planPoolConditions = (
   plan: PoolPlan,
   poolNodes: readonly GatewayPoolNode[],
-  nowMs: number,
+  observed: ObservedReport,
 ): readonly PoolCondition[] => {
   const { generation } = plan.pool.metadata;
   const objects = new Map(poolNodes.map((object) => [object.metadata.name, object]));
   const conditions = [
     availability(plan),
     eligibility(plan),
-    reporting(plan, objects, nowMs),
+    reporting(plan, objects, observed),
     protection(plan),
     resolution(plan),
     ...deletability(plan),

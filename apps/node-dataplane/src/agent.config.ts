@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { choice, option, path, port, text, whole } from '@unbounded/config';
+import { choice, healthAddress, option, path, port, text, whole } from '@unbounded/config';
 import {
   CNI_CONF_FOLDER,
   CNI_SOCKET,
@@ -22,6 +22,7 @@ export const agentOptions = {
     'How packets find their way: eBPF programs and maps, or kernel routes and next-hop groups alone.',
   ),
   healthPort: option(port(9998), 'TCP port of /healthz, /readyz and /metrics; 0 takes a free one.'),
+  healthAddress,
   stateFolder: option(
     text(STATE_FOLDER),
     'Folder of what survives a reboot: the last good plan and recorded settings.',

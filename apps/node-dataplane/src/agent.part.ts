@@ -18,14 +18,16 @@ import { openEbpfPath } from './ebpf-path.ts';
 import { startHealth } from './health/health.ts';
 import type { NodeKeys } from './health/probe-keys.ts';
 import { groupMapPin } from './kernel/forwarding-maps.ts';
+import { checkPinFolder } from './kernel/pin-folder.ts';
 import { openNetlinkPath } from './netlink-path/netlink-path.ts';
 import { createNodePlanner } from './node-planner.ts';
 import { findDefaultGateways } from './kernel/protected-addresses.ts';
 import { isString, stateFile } from './kernel/state-file.ts';
+import { createStateFaults, type StateFaults } from './kernel/state-faults.ts';
 import { type KeyRing, openKeyRing } from './keys/key-ring.ts';
 import { createKeyRotation, ROTATION_TIMES, type RotationTimes } from './keys/rotation.ts';
 import { createSysctls } from './kernel/sysctls.ts';
-import { findProtocols, findUnderlay } from './kernel/underlay.ts';
+import { createUnderlayWatch, findProtocols, findUnderlay } from './kernel/underlay.ts';
 import { managedRelaySource } from './relay/managed-objects.ts';
 import { createPaths } from './paths/paths.ts';
 import { createRelayMetrics } from './relay/metrics.ts';
@@ -35,6 +37,7 @@ import { createSourceGuard, type SourceGuard } from './source-guard/source-guard
 import { type ReconcileLoop, startReconcileLoop } from './reconcile-loop.ts';
 import { type ApiServer, createApiAddresses } from './world/api-addresses.ts';
 import { createClusterReporter } from './world/cluster-reporter.ts';
+import { createReportLoop, type ReportLoop } from './world/report-loop.ts';
 import { createClusterSource } from './world/cluster-source.ts';
 import { createFileSource } from './world/file-source.ts';
 import type { Reporter, WorldSource } from './world/source.port.ts';
@@ -82,6 +85,7 @@ const openWorld = (config: AgentConfig, { logger, metrics }: HostServices): Worl
     events: coreClients(cluster).events,
     controller: 'unbounded/node-dataplane',
     logger,
+    metrics,
   });
   const { transport } = cluster;
   const apiServer: ApiServer = {
@@ -112,6 +116,7 @@ interface DataplaneOptions {
   readonly ring: KeyRing;
   readonly relay: RelayProxies;
   readonly pods: PodRegistry;
+  readonly faults: StateFaults;
   /** The health of a path, or the path itself, is another than before. */
   readonly onChange: () => void;
 }
@@ -124,7 +129,7 @@ const probeKeys = ({ current, next, previous }: KeyRing): NodeKeys => ({
 
 const openDataplane = (
   config: AgentConfig,
-  { net, ring, relay, pods, onChange }: DataplaneOptions,
+  { net, ring, relay, pods, faults, onChange }: DataplaneOptions,
   { logger, metrics }: HostServices,
 ): Dataplane => {
   const { pinFolder, stateFolder } = config;
@@ -134,8 +139,8 @@ const openDataplane = (
     net,
     nft: createNftables(),
     path: isEbpf
-      ? openEbpfPath(net, { objectPath: config.bpfObject, pinFolder, indexFile })
-      : openNetlinkPath(net, { indexFile, pinFolder }),
+      ? openEbpfPath(net, { objectPath: config.bpfObject, pinFolder, indexFile, faults })
+      : openNetlinkPath(net, { indexFile, pinFolder, faults }),
     // After the maps: it opens that of the groups by its pin.
     health: startHealth({
       keys: probeKeys(ring),
@@ -147,8 +152,8 @@ const openDataplane = (
       onChange,
     }),
     paths: createPaths({ relays: relay, keyOf: (generation) => ring.of(generation), logger, metrics, onChange }),
-    sysctls: createSysctls(join(stateFolder, 'sysctls.json')),
-    wireGuard: { keyOf: (generation) => ring.of(generation), unitsFolder: config.unitsFolder },
+    sysctls: createSysctls(join(stateFolder, 'sysctls.json'), faults),
+    wireGuard: { keyOf: (generation) => ring.of(generation), unitsFolder: config.unitsFolder, faults },
     relayWays: (plan) => relay.waysOf(plan),
     pods: () => pods.list(),
     logger,
@@ -162,7 +167,7 @@ const CLOCKS = { now: Date.now, elapsed: () => performance.now() };
 const openRelay = (
   { unitsFolder, stateFolder }: AgentConfig,
   ring: KeyRing,
-  managed: ManagedRelaySource | undefined,
+  { managed, faults }: { readonly managed: ManagedRelaySource | undefined; readonly faults: StateFaults },
   { logger, metrics }: HostServices,
 ): RelayProxies => {
   const folder = dirname(unitsFolder);
@@ -172,6 +177,7 @@ const openRelay = (
     stateFolder,
     keyOf: (generation) => ring.of(generation),
     managed,
+    faults,
     logger,
   });
   const talliesFile = join(folder, basename(RELAY_TALLIES));
@@ -186,10 +192,9 @@ const isTexts = (value: unknown): value is string[] => Array.isArray(value) && v
 const protectAddresses = (
   { stateFolder }: AgentConfig,
   { apiServer }: World,
-  net: RouteSocket,
-  logger: HostServices['logger'],
+  { net, faults, logger }: { net: RouteSocket; faults: StateFaults; logger: HostServices['logger'] },
 ): (() => Promise<ProtectedAddress[]>) => {
-  const file = stateFile(join(stateFolder, 'api-addresses.json'), isTexts);
+  const file = stateFile(join(stateFolder, 'api-addresses.json'), isTexts, faults);
   const api = apiServer && createApiAddresses(apiServer, file, logger);
   let refreshedMs = -Infinity;
   return async () => {
@@ -206,15 +211,18 @@ interface AgentOptions {
   readonly ring: KeyRing;
   readonly world: World;
   readonly relay: RelayProxies;
+  readonly faults: StateFaults;
+  readonly reports: ReportLoop;
   readonly times: RotationTimes;
   readonly guard: SourceGuard;
 }
 
 const openAgent = async (
   config: AgentConfig,
-  { dataplane, ring, world, relay, times, guard }: AgentOptions,
-  { logger, metrics }: HostServices,
+  { dataplane, ring, world, relay, faults, reports, times, guard }: AgentOptions,
+  services: HostServices,
 ): Promise<Agent> => {
+  const { logger, metrics } = services;
   const { nodeName, keyMaxAgeHours } = config;
   const protocols = await findProtocols(dataplane.net);
   const onKeys = (): void => dataplane.health.setKeys(probeKeys(ring));
@@ -225,38 +233,47 @@ const openAgent = async (
       protocols,
       dataplaneKind: config.dataplane,
       source: world.source,
-      planFile: stateFile(join(config.stateFolder, 'plan.json'), isPlan),
+      planFile: stateFile(join(config.stateFolder, 'plan.json'), isPlan, faults),
       logger,
     }),
     dataplane,
     rotation: createKeyRotation({ ring, nodeName, maxAgeMs, times, ...CLOCKS, metrics, logger, onKeys }),
     relay,
     guard,
-    reporter: world.reporter,
+    reports,
     cniFolder: config.cniConfFolder,
+    faults,
+    listenerProblems: services.listenerProblems ?? (() => []),
     protocols,
-    underlay: () => findUnderlay(dataplane.net),
-    protectedAddresses: protectAddresses(config, world, dataplane.net, logger),
+    underlay: createUnderlayWatch((internalIps) => findUnderlay(dataplane.net, internalIps)),
+    protectedAddresses: protectAddresses(config, world, { net: dataplane.net, faults, logger }),
     logger,
   });
 };
 
 const start = async (config: AgentConfig, services: HostServices, times: RotationTimes): Promise<Running> => {
+  checkPinFolder(config.pinFolder);
   const { logger } = services;
   const net = createRouteSocket();
-  const ring = openKeyRing(config.keyFolder, { ...times, now: Date.now });
+  const faults = createStateFaults(services);
+  const ring = openKeyRing(config.keyFolder, {
+    ...times,
+    ...CLOCKS,
+    onUnwritable: (error) => logger.error({ err: error }, 'cannot write the state of the keys'),
+  });
   const world = openWorld(config, services);
-  const relay = openRelay(config, ring, world.managedRelay, services);
+  const relay = openRelay(config, ring, { managed: world.managedRelay, faults }, services);
   const onChange = (): void => loop.trigger();
-  const pods = createPodRegistry(join(config.stateFolder, 'pods.json'));
-  const dataplane = openDataplane(config, { net, ring, relay, pods, onChange }, services);
-  installCniPlugin(config.cniPlugin, config.cniBinFolder);
+  const pods = createPodRegistry(join(config.stateFolder, 'pods.json'), faults);
+  const dataplane = openDataplane(config, { net, ring, relay, pods, faults, onChange }, services);
+  installCniPlugin(config.cniPlugin, config.cniBinFolder, faults);
   pods.keepOnly(({ netns }) => existsSync(netns));
   const guardNft = createNftables();
   const guard = createSourceGuard({ net, nft: guardNft, pods, logger, metrics: services.metrics });
   await guard.ensure(); // pods that are there already, before a plan is; a pass says what is wrong
   const cni: Server = await startCniServer(config.cniSocket, guard, logger);
-  const agent = await openAgent(config, { dataplane, ring, world, relay, times, guard }, services);
+  const reports = createReportLoop({ reporter: world.reporter, logger });
+  const agent = await openAgent(config, { dataplane, ring, world, relay, faults, reports, times, guard }, services);
   const loop = startReconcileLoop({
     pass: () => agent.pass(),
     quietMs: QUIET_MS,
@@ -280,6 +297,7 @@ const start = async (config: AgentConfig, services: HostServices, times: Rotatio
     stop: async () => {
       monitor.close();
       await loop.stop();
+      await reports.stop();
       relay.stop();
       await world.source.stop();
       world.close();

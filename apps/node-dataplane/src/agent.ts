@@ -3,26 +3,32 @@ import { DEVICES, type NodePlan, type ProtectedAddress } from '@unbounded/topolo
 import { ensureCniConfig } from './cni/config.ts';
 import { applyPlan, type ApplyOutcome, type Dataplane } from './dataplane.ts';
 import type { Advanced, KeyRotation } from './keys/rotation.ts';
-import type { Underlay } from './kernel/underlay.ts';
+import type { StateFaults } from './kernel/state-faults.ts';
+import type { Underlay, UnderlayWatch } from './kernel/underlay.ts';
 import { summarize } from './paths/moves.ts';
 import { readWireGuard } from './kernel/wireguard.ts';
 import type { NodePlanner, OwnKeys } from './node-planner.ts';
 import type { SourceGuard } from './source-guard/source-guard.ts';
 import type { RelayProxies } from './relay/relay-proxies.ts';
-import type { Reporter } from './world/source.port.ts';
+import type { ReportLoop } from './world/report-loop.ts';
 
 /** Observe, plan, diff, apply, report: the agent's one job, a pass at a time. */
+
+type Problems = readonly { readonly reason: string; readonly message: string }[];
 
 export interface AgentParts {
   readonly planner: NodePlanner;
   readonly dataplane: Dataplane;
-  readonly reporter: Reporter;
+  readonly reports: ReportLoop;
   readonly rotation: KeyRotation;
   readonly relay: RelayProxies;
   readonly guard: SourceGuard;
   readonly cniFolder: string;
+  readonly faults: StateFaults;
+  /** Ports of health and metrics that cannot be had. */
+  readonly listenerProblems: () => Problems;
   readonly protocols: readonly string[];
-  readonly underlay: () => Promise<Underlay>;
+  readonly underlay: UnderlayWatch;
   /** Addresses that the node must reach without the overlay, whatever the objects list. */
   readonly protectedAddresses: () => Promise<readonly ProtectedAddress[]>;
   readonly logger: Logger;
@@ -40,8 +46,6 @@ export interface Agent {
   readonly isReady: boolean;
   readonly plan: NodePlan | undefined;
 }
-
-type Problems = readonly { readonly reason: string; readonly message: string }[];
 
 /** Logs problems when they change, not at every pass. */
 const createProblemLog = (logger: Logger): ((problems: Problems) => void) => {
@@ -69,13 +73,15 @@ const createRotatingPlanner = ({ planner, dataplane, rotation, protectedAddresse
     planner.replan({ underlay, pathMtuBytes, keys: ownKeys(rotation), established, protectedAddresses: known });
   };
   return {
-    async replan(underlay: Underlay, mayBegin: boolean): Promise<void> {
+    /** Without knowing the underlay the last plan stands. */
+    async replan(underlay: Underlay | undefined, mayBegin: boolean): Promise<void> {
       // What an earlier process was sending by a lane of a new key goes on doing so.
       if (isFirst && planner.plan) {
         const links = await dataplane.net.links.list();
         rotation.observe(planner.plan, await readWireGuard(planner.plan.wireGuard, links));
       }
       isFirst = false;
+      if (!underlay) return;
       await measure(underlay);
       if (mayBegin && planner.node && rotation.begin(planner.node.rotateKey)) await measure(underlay);
     },
@@ -92,28 +98,25 @@ const createRotatingPlanner = ({ planner, dataplane, rotation, protectedAddresse
 };
 
 export const createAgent = (parts: AgentParts): Agent => {
-  const { planner, dataplane, reporter, rotation, logger } = parts;
+  const { planner, dataplane, reports, rotation, faults, logger } = parts;
   const rotating = createRotatingPlanner(parts);
   let isReady = false;
 
   const tellProblems = createProblemLog(logger);
 
-  const report = async (underlay: Underlay, problems: Problems): Promise<void> => {
-    try {
-      await reporter.report({
-        ...ownKeys(rotation),
-        tunnelMtuBytes: underlay.mtuBytes - WIREGUARD_OVERHEAD_BYTES,
-        protocols: parts.protocols,
-        networkReady: isReady,
-        problems,
-        paths: summarize(dataplane.paths.states()),
-        moves: dataplane.paths.takeMoves(),
-        podDrops: parts.guard.takeNotes(),
-        routes: planner.advertised,
-      });
-    } catch (error) {
-      logger.warn({ error: (error as Error).message }, 'cannot report; the network goes on');
-    }
+  const report = (underlay: Underlay | undefined, problems: Problems): void => {
+    tellProblems(problems);
+    reports.submit({
+      ...ownKeys(rotation),
+      tunnelMtuBytes: underlay && underlay.mtuBytes - WIREGUARD_OVERHEAD_BYTES,
+      protocols: parts.protocols,
+      networkReady: isReady,
+      problems,
+      paths: summarize(dataplane.paths.states()),
+      moves: dataplane.paths.takeMoves(),
+      podDrops: parts.guard.takeNotes(),
+      routes: planner.advertised,
+    });
   };
 
   return {
@@ -125,11 +128,13 @@ export const createAgent = (parts: AgentParts): Agent => {
     },
     async pass() {
       const unguarded = await parts.guard.ensure();
-      const underlay = await parts.underlay();
+      const { underlay, problems: unknown } = await parts.underlay.look(planner.internalIps);
       await rotating.replan(underlay, isReady);
       const { plan } = planner;
+      const fromNode = (): Problems => [...unknown, ...unguarded, ...faults.problems(), ...parts.listenerProblems()];
+      faults.retry();
       if (!plan) {
-        await report(underlay, unguarded);
+        report(underlay, fromNode());
         return REPAIR_EVERY_MS;
       }
       const outcome = await applyPlan(dataplane, plan);
@@ -139,15 +144,15 @@ export const createAgent = (parts: AgentParts): Agent => {
       const again = outcome.again || (!isReady && outcome.isUndecided);
       // Without a bridge of ours no pod may be plugged in: a foreign one of that name would get our addresses.
       const takesPods = outcome.devices.has(DEVICES.bridge) && (isReady || !outcome.isUndecided);
-      const cni = takesPods ? ensureCniConfig(parts.cniFolder, plan) : [];
-      const problems = [...outcome.problems, ...unguarded, ...relayed, ...cni, ...advanced.problems];
-      tellProblems(problems);
+      const cni = takesPods ? ensureCniConfig(parts.cniFolder, plan, faults) : [];
+      const problems = [...outcome.problems, ...relayed, ...cni, ...advanced.problems, ...fromNode()];
+      faults.measure(problems);
       if (!again && !isReady) {
         isReady = true;
         const { site, role, endpoints, wireGuard } = plan;
         logger.info({ site, role, endpoints: endpoints.length, wireGuard: wireGuard.length }, 'the plan is applied');
       }
-      await report(underlay, problems);
+      report(underlay, problems);
       if (again) return SOON_MS;
       return Math.min(REPAIR_EVERY_MS, planner.nextStepMs ?? REPAIR_EVERY_MS, advanced.nextPassMs ?? REPAIR_EVERY_MS);
     },

@@ -9,6 +9,7 @@ import { removeDevice, staleDevices } from './kernel/devices.ts';
 import { removeUnit, unitDevices } from './kernel/keeper-units.ts';
 import { removeAllRoutes } from './kernel/routes.ts';
 import { removeNetlinkPath } from './netlink-path/route-objects.ts';
+import { checkPinFolder, removePins } from './kernel/pin-folder.ts';
 import { createSysctls } from './kernel/sysctls.ts';
 
 /** A mount point, and one on a read-only file system. */
@@ -39,6 +40,7 @@ export interface CleanupFolders {
  * pair stays: it is the node's identity, and a node that comes back is known by it.
  */
 export const cleanUp = async (folders: CleanupFolders, say: (line: string) => void): Promise<void> => {
+  checkPinFolder(folders.pinFolder); // before anything is taken away
   await using net = createRouteSocket();
   await using nft = createNftables();
   removeCniConfig(folders.cniConfFolder);
@@ -46,7 +48,7 @@ export const cleanUp = async (folders: CleanupFolders, say: (line: string) => vo
   await removeAllRoutes(net);
   await removeNetlinkPath(net);
   for (const device of unitDevices(folders.unitsFolder)) removeUnit(folders.unitsFolder, device);
-  rmSync(join(folders.pinFolder, '..'), { recursive: true, force: true }); // layouts of all versions
+  removePins(folders.pinFolder);
   for (const link of await staleDevices(net, new Set())) {
     say(`removing device ${link.name}`);
     await removeDevice(net, link);

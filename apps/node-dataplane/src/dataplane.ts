@@ -17,6 +17,7 @@ import { removeUnit, unitDevices } from './kernel/keeper-units.ts';
 import { familyOf } from './kernel/nft-family.ts';
 import { ensureRoutes } from './kernel/routes.ts';
 import type { Tunnel } from './kernel/senders.plan.ts';
+import { advertisementDevices } from './kernel/router-advertisements.ts';
 import type { Sysctls } from './kernel/sysctls.ts';
 import type { Paths } from './paths/paths.ts';
 import { KUBE_PROXY_TABLE, type RelayWays } from './relay/relay-ways.plan.ts';
@@ -125,10 +126,11 @@ const ensureForwarding = async (
  */
 export const applyPlan = async (dataplane: Dataplane, plan: NodePlan): Promise<ApplyOutcome> => {
   const { net, path, health, paths, sysctls, wireGuard: context } = dataplane;
-  sysctls.ensure({
+  const families = {
     v4: plan.podCidrs.some((block) => !block.includes(':')),
     v6: plan.podCidrs.some((block) => block.includes(':')),
-  });
+  };
+  const sysctlProblems = await sysctls.ensure(families, () => advertisementDevices(net));
   const specs = planDevices(plan);
   const devices = await ensureDevices(net, specs);
   const links: ReadonlyMap<string, Link> = devices.links;
@@ -142,6 +144,7 @@ export const applyPlan = async (dataplane: Dataplane, plan: NodePlan): Promise<A
   const routes = await ensureRoutes(net, path.routes(plan, links));
   const problems = [
     ...plan.problems,
+    ...sysctlProblems,
     ...devices.problems,
     ...podProblems,
     ...wireGuard.problems,

@@ -1,5 +1,5 @@
 import { loadConfig } from '@unbounded/config';
-import { runHost } from '@unbounded/host';
+import { listenAddresses, runHost } from '@unbounded/host';
 import { agentOptions } from './agent.config.ts';
 import { AgentModule } from './agent.module.ts';
 import { cleanUp } from './cleanup.ts';
@@ -14,6 +14,7 @@ if (process.argv[2] === 'cleanup') {
     name: 'node-dataplane',
     logLevel: config.logLevel,
     healthPort: config.healthPort,
+    healthAddresses: listenAddresses(config.healthAddress),
     module: (services) => AgentModule.create(config, services),
   });
 }

@@ -35,6 +35,8 @@ export interface NodePlanner {
   readonly isCurrent: boolean;
   /** What the Node says, as of the last `replan`; undefined: it is not there, or the objects are away. */
   readonly node: NodeFacts | undefined;
+  /** Addresses of the Node as the objects say now, else that of the kept plan. */
+  readonly internalIps: readonly string[];
   /** While the objects are away the last plan stands. */
   replan(measured: Measured): void;
 }
@@ -64,7 +66,7 @@ export interface PlannerParts {
   readonly source: WorldSource;
   readonly planFile: StateFile<NodePlan>;
   readonly logger: Logger;
-  /** Milliseconds; the clock of the steps between plans. */
+  /** Milliseconds on a clock that only goes forward: that of the steps between plans. */
   readonly now?: () => number;
 }
 
@@ -153,7 +155,7 @@ const createTransitions = (now: () => number) => {
 };
 
 export const createNodePlanner = (parts: PlannerParts): NodePlanner => {
-  const { nodeName, source, planFile, logger, now = Date.now } = parts;
+  const { nodeName, source, planFile, logger, now = () => performance.now() } = parts;
   const transitions = createTransitions(now);
   const kept = planFile.read();
   // A plan for the other data path is of no use here; what it brought about stays until there is one for this.
@@ -185,6 +187,10 @@ export const createNodePlanner = (parts: PlannerParts): NodePlanner => {
     },
     get node() {
       return node;
+    },
+    get internalIps() {
+      const known = (node ?? source.snapshot()?.node)?.internalIps;
+      return known ?? (plan && plan.underlayIp !== '' ? [plan.underlayIp] : []);
     },
     replan(measured) {
       const snapshot = source.snapshot();

@@ -79,3 +79,20 @@ test('stopping waits for the pass that runs, and none follows', async () => {
   await vi.advanceTimersByTimeAsync(10_000);
   expect(pass).toHaveBeenCalledTimes(1);
 });
+
+test.each([
+  ['back', -3_600_000],
+  ['forth', 3_600_000],
+])('a wall clock that is set %s by an hour changes nothing about when passes run', async (_, stepMs) => {
+  const pass = vi.fn(async () => 5000);
+  const { loop } = start(pass);
+  await vi.advanceTimersByTimeAsync(0);
+  vi.setSystemTime(Date.now() + stepMs); // moves Date alone: timers and performance.now() go on as they were
+  loop.trigger();
+  await vi.advanceTimersByTimeAsync(QUIET - 1);
+  expect(pass).toHaveBeenCalledTimes(1);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(pass).toHaveBeenCalledTimes(2);
+  await vi.advanceTimersByTimeAsync(5000);
+  expect(pass).toHaveBeenCalledTimes(3);
+});

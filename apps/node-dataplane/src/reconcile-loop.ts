@@ -22,7 +22,7 @@ export const startReconcileLoop = ({ pass, quietMs, onError, retryMs }: LoopOpti
   let timer: NodeJS.Timeout | undefined;
   let demanded = false;
   let stopped = false;
-  let lastEndMs = 0;
+  let lastEndMs = Number.NEGATIVE_INFINITY; // on a clock that only goes forward
 
   const plan = (delayMs: number): void => {
     clearTimeout(timer);
@@ -36,7 +36,7 @@ export const startReconcileLoop = ({ pass, quietMs, onError, retryMs }: LoopOpti
     } catch (error) {
       onError(error as Error);
     }
-    lastEndMs = Date.now();
+    lastEndMs = performance.now();
     running = undefined;
     plan(demanded ? quietMs : nextMs);
   };
@@ -47,7 +47,7 @@ export const startReconcileLoop = ({ pass, quietMs, onError, retryMs }: LoopOpti
   return {
     trigger() {
       demanded = true;
-      if (!running) plan(Math.max(0, lastEndMs + quietMs - Date.now()));
+      if (!running) plan(Math.max(0, lastEndMs + quietMs - performance.now()));
     },
     async stop() {
       stopped = true;

@@ -63,7 +63,7 @@ const tendUntil = async (keeper: Keeper, isSo: () => boolean): Promise<number> =
   const began = performance.now();
   while (!isSo()) {
     if (performance.now() - began > 15_000) throw new Error('not within 15 s');
-    await keeper.tend(Date.now());
+    await keeper.tend(performance.now());
     await sleep(20);
   }
   return performance.now() - began;
@@ -86,7 +86,7 @@ beforeEach(() => {
 });
 afterEach(async () => {
   rmSync(unitFile(), { force: true });
-  for (const keeper of keepers) await keeper.tend(Date.now());
+  for (const keeper of keepers) await keeper.tend(performance.now());
   run('ip', 'netns', 'delete', netns);
   rmSync(keyFile, { force: true });
   rmSync(socket, { force: true });
@@ -115,7 +115,7 @@ describe('the keeper', () => {
     await tendUntil(makeKeeper(), isConfigured);
     const pid = pidOf();
     const successor = makeKeeper();
-    await successor.tend(Date.now());
+    await successor.tend(performance.now());
     expect(successor.running()).toEqual([device]);
     expect(pidOf()).toBe(pid);
     process.kill(pid, 'SIGKILL');
@@ -175,7 +175,7 @@ describe('the keeper', () => {
   test('whose program cannot be run goes on', async () => {
     rmSync(join(folder, 'wireguard-go'));
     const keeper = makeKeeper();
-    await keeper.tend(Date.now());
+    await keeper.tend(performance.now());
     expect(keeper.running()).toEqual([]);
   });
 });

@@ -1,4 +1,6 @@
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { removeFile, replaceFile } from '@unbounded/state-files';
 import type { Logger } from '@unbounded/telemetry';
 import { diffDevice, openUserspaceDevice } from '@unbounded/wireguard';
 import type { Command } from './process.ts';
@@ -55,8 +57,8 @@ const createRejectionReport = (file: string, logger: Logger): ((refused: readonl
     told = text;
     for (const reason of refused) logger.error({ reason }, 'unit rejected; keeping what runs');
     try {
-      if (refused.length === 0) rmSync(file, { force: true });
-      else writeFileSync(file, text, { mode: 0o600 });
+      if (refused.length === 0) removeFile(file);
+      else replaceFile(file, text, { mode: 0o600 });
     } catch (error) {
       logger.error({ error: (error as Error).message }, 'cannot write which units were rejected');
     }
@@ -64,7 +66,7 @@ const createRejectionReport = (file: string, logger: Logger): ((refused: readonl
 };
 
 export interface Keeper {
-  /** Looks once: starts what is missing, ends what is not wanted, configures what has just started. */
+  /** Looks once: starts what is missing, ends what is not wanted, configures what has just started. `nowMs` never goes back. */
   tend(nowMs: number): Promise<void>;
   /** What runs: tunnels by their devices, and the relay's proxies. */
   running(): string[];
@@ -83,12 +85,15 @@ export const createKeeper = ({
   const report = createRejectionReport(rejectedFile, logger);
   /** As they were when they could be read last. */
   let known: ReadonlyMap<string, Unit> = new Map();
+  let hasRelay = false;
 
   /** A unit that cannot be read now stays as it was: no file that goes wrong may end a tunnel. */
   const readKnown = (): { readonly units: ReadonlyMap<string, Unit>; readonly keeps: (name: string) => boolean } => {
     const { units, refused, unclear, isComplete } = readUnits(unitsFolder);
     report(refused);
-    const keeps = (name: string): boolean => !isComplete || unclear.has(name);
+    // Only a file that is missing from its directory ends its process; a directory that is gone says nothing.
+    const isReadable = isComplete && existsSync(unitsFolder);
+    const keeps = (name: string): boolean => !isReadable || unclear.has(name);
     known = new Map([...[...known].filter(([name]) => keeps(name)), ...units]);
     return { units: known, keeps };
   };
@@ -109,11 +114,13 @@ export const createKeeper = ({
   return {
     async tend(nowMs) {
       const { units: wanted, keeps } = readKnown();
-      const hasRelay = existsSync(relay.unitFile);
+      // A directory that is gone asks for nothing else than before.
+      if (existsSync(dirname(relay.unitFile))) hasRelay = existsSync(relay.unitFile);
       for (const unit of wanted.values()) await tryTo(unit.device, () => tendUnit(unit, nowMs));
       if (hasRelay) await tryTo(RELAY_PROCESS, () => supervisor.tend(RELAY_PROCESS, relayCommand(relay), nowMs));
       const isKept = (name: string): boolean => (name === RELAY_PROCESS ? hasRelay : keeps(name));
-      for (const name of supervisor.names()) if (!wanted.has(name) && !isKept(name)) supervisor.end(name);
+      for (const name of supervisor.names())
+        if (!wanted.has(name) && !isKept(name)) await tryTo(name, async () => supervisor.end(name));
     },
     running: () => supervisor.running(),
   };

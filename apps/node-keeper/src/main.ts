@@ -33,8 +33,14 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     ending = true; // the tunnels go on: a successor finds them
   });
 }
+// As PID 1 of its container the keeper must not end: every tunnel would end with it. Nothing that is left half done by an error
+// is relied upon, because each look begins with what runs.
+const survive = (error: unknown): void => logger.error({ err: error }, 'unexpected error; the tunnels go on');
+process.on('uncaughtException', survive);
+process.on('unhandledRejection', survive);
+
 while (!ending) {
-  await keeper.tend(Date.now());
+  await keeper.tend(performance.now()).catch(survive);
   await new Promise((resolve) => setTimeout(resolve, TEND_EVERY_MS));
 }
 process.exit(0);

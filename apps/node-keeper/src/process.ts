@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { removeFile, replaceFile } from '@unbounded/state-files';
 
 /** One of the keeper's processes. It is started in a session of its own and outlives the keeper; a pid file lets the next one find it. */
 
@@ -32,24 +33,49 @@ const processOf = (pid: number, identity: string, file: string): KeptProcess => 
   pid,
   isAlive: () => identify(pid) === identity,
   end() {
-    if (identify(pid) === identity) process.kill(pid, 'SIGTERM');
-    rmSync(file, { force: true });
+    if (identify(pid) === identity) terminate(pid);
+    removeFile(file);
   },
 });
+
+/** It may have ended since it was looked at. */
+const terminate = (pid: number): void => {
+  try {
+    process.kill(pid, 'SIGTERM');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+};
+
+/** A note that is not there, or cannot be read, names no process. */
+const readNote = (file: string): string | undefined => {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return undefined;
+  }
+};
 
 /** The process that an earlier keeper started under the name, if it still runs. */
 export const findProcess = (folder: string, name: string): KeptProcess | undefined => {
   const file = join(folder, name);
-  if (!existsSync(file)) return undefined;
-  const identity = readFileSync(file, 'utf8');
+  const identity = readNote(file);
+  if (identity === undefined) return undefined;
   const pid = Number(identity.split(' ')[0]);
   return pid > 0 && identify(pid) === identity ? processOf(pid, identity, file) : undefined;
 };
 
-/** @throws Error when the program cannot be run */
-export const startProcess = (folder: string, name: string, { program, args, env }: Command): Promise<KeptProcess> =>
+/**
+ * @param onUnnoted the process runs, but no later keeper will find it
+ * @throws Error when the program cannot be run
+ */
+export const startProcess = (
+  folder: string,
+  name: string,
+  { program, args, env }: Command,
+  onUnnoted: (error: Error) => void,
+): Promise<KeptProcess> =>
   new Promise((resolve, reject) => {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
     // Its log comes with ours.
     const child = spawn(program, args, { detached: true, stdio: ['ignore', 'inherit', 'inherit'], env });
     child.once('error', (error) => reject(new Error(`${program} cannot be run: ${error.message}`)));
@@ -58,7 +84,11 @@ export const startProcess = (folder: string, name: string, { program, args, env 
       const pid = child.pid!;
       const identity = identify(pid) ?? `${pid} 0`;
       const file = join(folder, name);
-      writeFileSync(file, identity);
+      try {
+        replaceFile(file, identity, { mode: 0o600 });
+      } catch (error) {
+        onUnnoted(error as Error);
+      }
       resolve(processOf(pid, identity, file));
     });
   });

@@ -17,8 +17,9 @@ interface Kept {
 
 /** Keeps processes running by their names; all of its state is found again by a successor. */
 export interface Supervisor {
-  /** Looks once: starts it when it does not run. Undefined: it rests. @throws Error when it cannot be run */
+  /** Looks once: starts it when it does not run. Undefined: it rests. `nowMs` never goes back. @throws Error when it cannot be run */
   tend(name: string, command: Command, nowMs: number): Promise<Kept | undefined>;
+  /** @throws Error when its note cannot be removed; the process is ended all the same */
   end(name: string): void;
   /** Of all that were tended and not ended. */
   names(): string[];
@@ -39,7 +40,12 @@ export const createSupervisor = (pidsFolder: string, logger: Logger): Supervisor
   const start = async (name: string, command: Command, nowMs: number): Promise<Kept | undefined> => {
     const rest = resting.get(name);
     if (rest && nowMs < rest.untilMs) return undefined;
-    const started = await startProcess(pidsFolder, name, command);
+    const started = await startProcess(pidsFolder, name, command, (error) =>
+      logger.error(
+        { process: name, error: error.message },
+        'cannot note the process: a restarted keeper will not find it',
+      ),
+    );
     logger.info({ process: name, pid: started.pid }, 'started');
     return { process: started, startedMs: nowMs, restMs: rest?.restMs ?? FIRST_REST_MS, isSetUp: false };
   };
@@ -62,8 +68,11 @@ export const createSupervisor = (pidsFolder: string, logger: Logger): Supervisor
       return fresh;
     },
     end(name) {
-      kept.get(name)?.process.end();
-      if (kept.delete(name)) logger.info({ process: name }, 'ended: its unit is gone');
+      const entry = kept.get(name);
+      if (!entry) return;
+      kept.delete(name);
+      logger.info({ process: name }, 'ended: its unit is gone');
+      entry.process.end();
     },
     names: () => [...kept.keys()],
     running: () => [...kept].filter(([, { process }]) => process.isAlive()).map(([name]) => name),

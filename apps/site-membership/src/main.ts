@@ -1,5 +1,5 @@
 import { controlPlaneOptions, loadConfig } from '@unbounded/config';
-import { runHost } from '@unbounded/host';
+import { listenAddresses, runHost } from '@unbounded/host';
 
 import { siteMembershipModule } from './site-membership.module.ts';
 
@@ -8,5 +8,6 @@ await runHost({
   name: 'site-membership',
   logLevel: config.logLevel,
   healthPort: config.healthPort,
+  healthAddresses: listenAddresses(config.healthAddress),
   module: siteMembershipModule(config),
 });

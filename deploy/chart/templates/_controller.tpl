@@ -43,9 +43,11 @@ spec:
           args:
             - {{ include "unbounded.bundle" . }}
             - --lease-namespace={{ .Release.Namespace }}
+            {{- include "unbounded.healthAddress" . | nindent 12 }}
             {{- include "unbounded.flags" . | nindent 12 }}
           env:
             - { name: POD_NAME, valueFrom: { fieldRef: { fieldPath: metadata.name } } }
+            {{- include "unbounded.hostIP" . | nindent 12 }}
             {{- include "unbounded.apiServer" . | nindent 12 }}
           {{- include "unbounded.probes" . | nindent 10 }}
           resources:

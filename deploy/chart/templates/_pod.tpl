@@ -51,6 +51,15 @@ imagePullPolicy: {{ .Values.global.image.pullPolicy }}
 /unbounded/apps/{{ .Chart.Name }}/dist/main.mjs
 {{- end }}
 
+{{/* Metrics on the node's own address; needs HOST_IP in the environment. */}}
+{{- define "unbounded.healthAddress" -}}
+- --health-address={{ .Values.healthAddress | default "$(HOST_IP)" }}
+{{- end }}
+
+{{- define "unbounded.hostIP" -}}
+- { name: HOST_IP, valueFrom: { fieldRef: { fieldPath: status.hostIP } } }
+{{- end }}
+
 {{/* The API server by an address of the hosts' network instead of the Service's. */}}
 {{- define "unbounded.apiServer" -}}
 {{- with .Values.global.apiServer }}
@@ -73,11 +82,11 @@ imagePullPolicy: {{ .Values.global.image.pullPolicy }}
 ports:
   - { name: health, containerPort: {{ .Values.healthPort }} }
 livenessProbe:
-  httpGet: { path: /healthz, port: health }
+  httpGet: { host: 127.0.0.1, path: /healthz, port: health }
   initialDelaySeconds: 10
   failureThreshold: 6
 readinessProbe:
-  httpGet: { path: /readyz, port: health }
+  httpGet: { host: 127.0.0.1, path: /readyz, port: health }
   periodSeconds: 2
 {{- end }}
 

@@ -11,4 +11,4 @@ export {
   type Sources,
   variableOf,
 } from './config.ts';
-export { choice, controlPlaneOptions, duration, flag, path, port, text, whole } from './schemas.ts';
+export { choice, controlPlaneOptions, duration, flag, healthAddress, path, port, text, whole } from './schemas.ts';

@@ -52,10 +52,17 @@ export const duration = (defaultValue: string): z.ZodType<number> =>
     })
     .refine((value) => !Number.isNaN(value), 'must be a duration like 250ms, 15s, 5m or 1h');
 
+/** Where metrics are served besides loopback; the pod's environment names the node's address. */
+export const healthAddress = option(
+  path,
+  'Addresses of /metrics besides 127.0.0.1, where /healthz and /readyz are too, with commas between; 0.0.0.0 or :: for all.',
+);
+
 /** What every program of the control plane can be told. */
 export const controlPlaneOptions = {
   kubeconfig: option(path, 'Cluster to work on; not set: KUBECONFIG, else the service account of the pod.'),
   healthPort: option(port(9999), 'TCP port of /healthz, /readyz and /metrics; 0 takes a free one.'),
+  healthAddress,
   leaderElect: option(flag(true), 'Work only while holding the Lease, so that two replicas can run.'),
   leaseNamespace: option(text('unbounded-system'), 'Namespace of the Lease.'),
   leaseDuration: option(duration('15s'), 'Time after which a leader that is silent is replaced.'),

@@ -42,10 +42,19 @@ export interface InformerOptions<T extends KubeObject> {
   readonly pageSize?: number;
   /** What of an object is kept: parts that nobody reads cost memory. `managedFields` always go. */
   readonly trim?: (object: T) => T;
+  /** After refusals by the server (429, 5xx). */
   readonly backoff?: BackoffOptions;
+  /** While the server cannot be reached, or broke off: it costs it nothing, and changes should not be heard late. */
+  readonly reconnect?: BackoffOptions;
+  /** A version that has expired, often for every client at once: the new listing is spread over this time, milliseconds. */
+  readonly relistSpreadMs?: number;
 }
 
 const DEFAULT_BACKOFF: BackoffOptions = { baseMs: 200, maxMs: 15_000 };
+const DEFAULT_RECONNECT: BackoffOptions = { baseMs: 200, maxMs: 2000 };
+const DEFAULT_RELIST_SPREAD_MS = 3000;
+/** From the server's memory: thousands of clients that start together cost its store nothing. */
+const ANY_VERSION = '0';
 /** The server ends a watch after this time; spread, so that not all watches of a cluster are renewed together. */
 const WATCH_SECONDS = { min: 300, max: 600 };
 /** A watch that ends sooner than this counts as a failure: else a broken proxy makes us spin. */
@@ -147,12 +156,15 @@ const withoutManagedFields = <T extends KubeObject>(object: T): T => {
 
 const listEverything = async <T extends KubeObject>(
   { client, filter, pageSize = 500, trim = (object) => object }: InformerOptions<T>,
+  atLeast: string | undefined,
   signal: AbortSignal,
 ) => {
   const items: T[] = [];
   let continueToken: string | undefined;
   for (;;) {
-    const page = await client.list({ ...filter, limit: pageSize, continueToken, signal });
+    // A token has its version in it, and the server refuses both.
+    const resourceVersion = continueToken === undefined ? atLeast : undefined;
+    const page = await client.list({ ...filter, limit: pageSize, continueToken, resourceVersion, signal });
     for (const item of page.items) items.push(trim(withoutManagedFields(item)));
     continueToken = page.continueToken;
     // All pages show the state of the first page's version; the last one says from where a watch goes on.
@@ -185,14 +197,23 @@ const follow = async <T extends KubeObject>(
 };
 
 export const createInformer = <T extends KubeObject>(options: InformerOptions<T>): Informer<T> => {
-  const { client, logger, backoff = DEFAULT_BACKOFF } = options;
+  const { client, logger, backoff = DEFAULT_BACKOFF, reconnect = DEFAULT_RECONNECT } = options;
+  const { relistSpreadMs = DEFAULT_RELIST_SPREAD_MS } = options;
   const store = new Store<T>(options.indexers ?? {});
   const name = client.resource.plural;
   const first = Promise.withResolvers<void>();
   let isSynced = false;
 
+  /** A listing is never older than what is known; undefined after that version has expired: then the newest is asked for. */
+  let atLeast: string | undefined = ANY_VERSION;
+
   const relist = async (signal: AbortSignal): Promise<string> => {
-    const { items, resourceVersion } = await listEverything(options, signal);
+    const { items, resourceVersion } = await listEverything(options, atLeast, signal).catch((error: unknown) => {
+      // 504 "too large resource version": the server's memory lags, or its store was restored from a backup.
+      if (isExpired(error) || (error instanceof ApiError && error.status === 504)) atLeast = undefined;
+      throw error;
+    });
+    atLeast = resourceVersion;
     store.replaceAll(items);
     if (!isSynced) logger.debug({ resource: name, objects: items.length }, 'listed');
     isSynced = true;
@@ -213,6 +234,7 @@ export const createInformer = <T extends KubeObject>(options: InformerOptions<T>
     }
     const startedMs = performance.now();
     const { resourceVersion, error } = await follow(options, store, from, signal);
+    atLeast = isExpired(error) ? undefined : resourceVersion;
     // After a refusal only a listing is sure to work; a broken connection goes on where it was.
     if (error instanceof ApiError) return { version: undefined, error };
     if (error !== undefined) return { version: resourceVersion, error };
@@ -231,7 +253,9 @@ export const createInformer = <T extends KubeObject>(options: InformerOptions<T>
       failures = error === undefined ? 0 : hasProgress ? 1 : failures + 1;
       if (error === undefined) continue;
       const isRoutine = isExpired(error) && failures === 1; // the server forgets old versions: a listing catches up
-      const delayMs = isRoutine ? 0 : backoffDelay(failures, backoff);
+      const delayMs = isRoutine
+        ? relistSpreadMs * Math.random()
+        : backoffDelay(failures, error instanceof ApiError ? backoff : reconnect);
       if (isRoutine) logger.debug({ resource: name }, 'listing anew: the watched version has expired');
       else logger.warn({ resource: name, err: error, failures, delayMs: Math.round(delayMs) }, 'watch interrupted');
       await sleep(delayMs, undefined, { signal }).catch(() => undefined);

@@ -12,7 +12,7 @@ const setUp = () => {
   const events: EventRecord[] = [];
   const metrics = createMetrics();
   const writes = createObjectWrites({
-    recorder: { record: (event) => void events.push(event), flush: async () => {} },
+    recorder: { record: (event) => void events.push(event), flush: async () => {}, dropped: 0 },
     logger: silentLogger,
     metrics,
     now: () => clock.ms,

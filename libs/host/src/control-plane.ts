@@ -46,7 +46,7 @@ export const openControlPlane = ({ name, config, services }: ControlPlaneOptions
   const { logger, metrics } = services;
   const cluster = openCluster({ kubeconfig: config.kubeconfig, metrics });
   const { events, leases } = coreClients(cluster);
-  const recorder = createEventRecorder({ events, controller: `unbounded/${name}`, logger });
+  const recorder = createEventRecorder({ events, controller: `unbounded/${name}`, logger, metrics });
   const informers: Informer<KubeObject>[] = [];
   const election = config.leaderElect
     ? createElection({

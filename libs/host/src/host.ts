@@ -10,7 +10,7 @@ import {
 } from '@unbounded/telemetry';
 
 import { drainParts } from './drain.ts';
-import { type Check, startHealthServer } from './health-server.ts';
+import { type Check, type HealthServer, type ListenerState, startHealthServer } from './health-server.ts';
 import { HOST_PARTS } from './host-module.ts';
 import { type HostPart } from './part.ts';
 
@@ -18,6 +18,8 @@ import { type HostPart } from './part.ts';
 export interface HostServices {
   readonly logger: Logger;
   readonly metrics: Metrics;
+  /** Listeners of health and metrics that have no port: it is taken, or the address is not there. Not set: there are none. */
+  readonly listenerProblems?: () => readonly { readonly reason: string; readonly message: string }[];
 }
 
 export interface HostOptions {
@@ -25,6 +27,8 @@ export interface HostOptions {
   readonly logLevel?: LogLevel;
   /** 0 takes a free port. */
   readonly healthPort: number;
+  /** See `listenAddresses`; every address when not set. */
+  readonly healthAddresses?: readonly string[];
   /** Time for a clean end after SIGTERM; the pod's terminationGracePeriodSeconds must be longer. */
   readonly drainMs?: number;
   /** Composes the program: see `hostModule`. */
@@ -32,6 +36,14 @@ export interface HostOptions {
 }
 
 const DEFAULT_DRAIN_MS = 20_000;
+
+const describeListener = ({ address, error }: ListenerState, port: number): string =>
+  `${address === '' ? 'every address' : address}, TCP port ${port}: ${error}; metrics or readiness cannot be read there: free the port, or choose others with --health-port and --health-address`;
+
+const problemsOf = (health: HealthServer | undefined, port: number) =>
+  (health?.listeners ?? [])
+    .filter(({ error }) => error !== undefined)
+    .map((state) => ({ reason: 'ListenFailed', message: describeListener(state, port) }));
 
 const untilSignal = (): Promise<string> =>
   new Promise((resolve) => {
@@ -85,18 +97,30 @@ export const runHost = async ({
   name,
   logLevel = 'info',
   healthPort,
+  healthAddresses = [''],
   drainMs = DEFAULT_DRAIN_MS,
   module,
 }: HostOptions): Promise<void> => {
   const logger = createLogger({ name, level: logLevel });
   const metrics = createMetrics({ processMetrics: true });
+  let health: HealthServer | undefined;
+  const listenerProblems = () => problemsOf(health, healthPort);
   const tracing = await startTracing(name, process.env);
-  const context = await NestFactory.createApplicationContext(module({ logger, metrics }), {
+  const context = await NestFactory.createApplicationContext(module({ logger, metrics, listenerProblems }), {
     logger: false,
     abortOnError: false,
   });
   const lifetime = createLifetime(context.get<readonly HostPart[]>(HOST_PARTS));
-  const health = await startHealthServer({ port: healthPort, checks: lifetime.checks, metrics });
+  health = await startHealthServer({
+    port: healthPort,
+    addresses: healthAddresses,
+    checks: lifetime.checks,
+    metrics,
+    onListener: ({ address, error }) =>
+      error === undefined
+        ? logger.info({ address, healthPort }, 'listens for health and metrics')
+        : logger.error({ address, healthPort, error }, 'cannot listen for health and metrics; tried again'),
+  });
   logger.info({ healthPort: health.port, startedMs: Math.round(performance.now()) }, 'started');
   const code = await live(lifetime, logger);
   lifetime.beginDrain();

@@ -45,7 +45,15 @@ export interface ResourceClient<T extends KubeObject> {
   /** @throws ApiError (isNotFound) */
   get(name: string, options?: WriteOptions): Promise<T>;
   list(
-    options?: ListOptions & { readonly limit?: number; readonly continueToken?: string | undefined },
+    options?: ListOptions & {
+      readonly limit?: number;
+      readonly continueToken?: string | undefined;
+      /**
+       * At least as new as this. '0': whatever the server has in memory, which spares its store and may be a little old. Not set:
+       * the newest.
+       */
+      readonly resourceVersion?: string | undefined;
+    },
   ): Promise<Page<T>>;
   /** Follows all pages. */
   listAll(options?: ListOptions): Promise<readonly T[]>;

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 
-import { type Logger } from '@unbounded/telemetry';
+import { type Logger, type Metrics } from '@unbounded/telemetry';
 
 import { isNotFound } from './api-error.ts';
 import { type ResourceClient } from './client.ts';
@@ -23,17 +23,22 @@ export interface EventRecorder {
   record(event: EventRecord): void;
   /** Resolves when everything recorded so far is written or given up. */
   flush(): Promise<void>;
+  /** Events that were never written because too many waited. */
+  readonly dropped: number;
 }
 
 /** A repeat within this time is counted in the first event's series, as events.k8s.io/v1 intends. */
 const SERIES_MS = 6 * 60_000;
 const MAX_SERIES = 1000;
 const MAX_NOTE = 1000;
+/** Events that wait while the API server is slow or away: older ones are of less interest than memory. */
+const MAX_WAITING = 100;
 
 interface Series {
   readonly name: string;
   readonly namespace: string;
   count: number;
+  /** By the clock that only goes forward. */
   lastMs: number;
 }
 
@@ -42,7 +47,11 @@ export interface EventRecorderOptions {
   /** For example `unbounded/cidr-allocator`. */
   readonly controller: string;
   readonly logger: Logger;
+  readonly metrics?: Metrics;
+  /** Wall clock, milliseconds: what events show. */
   readonly now?: () => number;
+  /** A clock that only goes forward, milliseconds. */
+  readonly elapsed?: () => number;
 }
 
 const microTime = (ms: number): string => new Date(ms).toISOString().replace('Z', '000Z');
@@ -51,11 +60,12 @@ export const createEventRecorder = ({
   events,
   controller,
   logger,
+  metrics,
   now = Date.now,
+  elapsed = () => performance.now(),
 }: EventRecorderOptions): EventRecorder => {
   const instance = `${controller.replaceAll('/', '-')}-${hostname()}`;
   const known = new Map<string, Series>();
-  let writing: Promise<unknown> = Promise.resolve();
 
   const first = async (key: string, { about, type, reason, action, note }: EventRecord, at: number): Promise<void> => {
     const namespace = about.metadata.namespace ?? 'default';
@@ -82,7 +92,7 @@ export const createEventRecorder = ({
           : { uid: about.kind === 'Node' ? about.metadata.name : about.metadata.uid }),
       },
     });
-    known.set(key, { name, namespace, count: 1, lastMs: at });
+    known.set(key, { name, namespace, count: 1, lastMs: elapsed() });
     if (known.size > MAX_SERIES) known.delete(known.keys().next().value!);
   };
 
@@ -96,9 +106,9 @@ export const createEventRecorder = ({
     ].join('\0');
     const at = now();
     const series = known.get(key);
-    if (!series || at - series.lastMs > SERIES_MS) return first(key, event, at);
+    if (!series || elapsed() - series.lastMs > SERIES_MS) return first(key, event, at);
     series.count++;
-    series.lastMs = at;
+    series.lastMs = elapsed();
     const patch = { series: { count: series.count, lastObservedTime: microTime(at) } };
     try {
       await events.mergePatch(series.name, patch, { namespace: series.namespace });
@@ -108,16 +118,48 @@ export const createEventRecorder = ({
     }
   };
 
+  const drops = metrics?.counter({
+    name: 'unbounded_events_dropped_total',
+    help: 'Events that were never written because too many waited for the API server.',
+  });
+  return boundedQueue(write, logger, () => drops?.inc());
+};
+
+/** Writes one event after the other; at most so many wait. */
+const boundedQueue = (
+  write: (event: EventRecord) => Promise<void>,
+  logger: Logger,
+  onDrop: () => void,
+): EventRecorder => {
+  const waiting: EventRecord[] = [];
+  let writing: Promise<void> | undefined;
+  let dropped = 0;
+  const writeAll = async (): Promise<void> => {
+    for (let event = waiting.shift(); event; event = waiting.shift()) {
+      const { reason, about } = event;
+      await write(event).catch((error: unknown) =>
+        logger.warn({ err: error, reason, about: about.metadata.name }, 'event not written'),
+      );
+    }
+    writing = undefined;
+  };
+  const drop = (): void => {
+    waiting.shift();
+    onDrop();
+    if (++dropped % MAX_WAITING === 1)
+      logger.warn({ dropped, waiting: MAX_WAITING }, 'too many events wait: the oldest are dropped');
+  };
   return {
     record: (event) => {
-      writing = writing
-        .then(() => write(event))
-        .catch((error: unknown) =>
-          logger.warn({ err: error, reason: event.reason, about: event.about.metadata.name }, 'event not written'),
-        );
+      if (waiting.length >= MAX_WAITING) drop();
+      waiting.push(event);
+      writing ??= writeAll();
     },
     flush: async () => {
       await writing;
+    },
+    get dropped() {
+      return dropped;
     },
   };
 };

@@ -1,7 +1,9 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CNI_CONF_NAME } from '@unbounded/config/ownership';
+import { removeFile, replaceFile } from '@unbounded/state-files';
 import { DEVICES, type NodePlan, type Problem } from '@unbounded/topology';
+import { createStateFaults, type StateFaults } from '../kernel/state-faults.ts';
 
 /** The CNI configuration: kubelet's runtime calls the plug-ins of this list for every pod. */
 
@@ -39,8 +41,14 @@ export const foreignConfigs = (folder: string): string[] =>
         .sort()
     : [];
 
+const MODES = { mode: 0o644, directoryMode: 0o755 };
+
 /** Writes the configuration whole (the runtime may read at any moment), if it is not like that already. */
-export const ensureCniConfig = (folder: string, plan: NodePlan): Problem[] => {
+export const ensureCniConfig = (
+  folder: string,
+  plan: NodePlan,
+  faults: StateFaults = createStateFaults(),
+): Problem[] => {
   if (!plan.manageCni || plan.podCidrs.length === 0) return [];
   const foreign = foreignConfigs(folder);
   if (foreign.length > 0) {
@@ -53,11 +61,9 @@ export const ensureCniConfig = (folder: string, plan: NodePlan): Problem[] => {
   }
   const file = join(folder, CNI_CONF_NAME);
   const text = `${JSON.stringify(cniConfig(plan), null, 2)}\n`;
-  if (existsSync(file) && readFileSync(file, 'utf8') === text) return [];
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(`${file}.tmp`, text, { mode: 0o644 });
-  renameSync(`${file}.tmp`, file);
+  if (existsSync(file) && readFileSync(file, 'utf8') === text) faults.settle(file);
+  else faults.attempt(file, () => replaceFile(file, text, MODES));
   return [];
 };
 
-export const removeCniConfig = (folder: string): void => rmSync(join(folder, CNI_CONF_NAME), { force: true });
+export const removeCniConfig = (folder: string): void => removeFile(join(folder, CNI_CONF_NAME));

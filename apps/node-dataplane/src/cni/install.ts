@@ -1,14 +1,20 @@
-import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { removeFile, replaceFile } from '@unbounded/state-files';
+import { createStateFaults, type StateFaults } from '../kernel/state-faults.ts';
 import { CNI_PLUGIN } from './config.ts';
 
-/** Copies our CNI plug-in to where the runtime looks for plug-ins, if it is not there like that already. */
-export const installCniPlugin = (source: string, folder: string): void => {
+const MODES = { mode: 0o755, directoryMode: 0o755 };
+
+/**
+ * Copies our CNI plug-in to where the runtime looks for plug-ins, if it is not there like that already. What cannot be
+ * written is reported by `faults`: the plug-in that is there serves until then.
+ */
+export const installCniPlugin = (source: string, folder: string, faults: StateFaults = createStateFaults()): void => {
   const target = join(folder, CNI_PLUGIN);
-  if (existsSync(target) && readFileSync(target).equals(readFileSync(source))) return;
-  mkdirSync(folder, { recursive: true });
-  copyFileSync(source, `${target}.new`); // the one there may be running: it is replaced, not overwritten
-  renameSync(`${target}.new`, target);
+  const ours = readFileSync(source);
+  if (existsSync(target) && readFileSync(target).equals(ours)) return;
+  faults.attempt(target, () => replaceFile(target, ours, MODES)); // the one there may be running: it is replaced
 };
 
-export const removeCniPlugin = (folder: string): void => rmSync(join(folder, CNI_PLUGIN), { force: true });
+export const removeCniPlugin = (folder: string): void => removeFile(join(folder, CNI_PLUGIN));

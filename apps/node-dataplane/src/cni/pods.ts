@@ -1,4 +1,5 @@
 import { isRecordOf, type StateFile, stateFile } from '../kernel/state-file.ts';
+import type { StateFaults } from '../kernel/state-faults.ts';
 
 /** A pod's attachment as the CNI binary told it. */
 export interface PodAttachment {
@@ -23,7 +24,7 @@ const isAttachment = (value: unknown): value is PodAttachment =>
   typeof (value as PodAttachment).containerId === 'string' &&
   Array.isArray((value as PodAttachment).addresses);
 
-/** The pods of this node; kept in a file, so that a restarted agent knows them. */
+/** The pods of this node; kept in a file, so that a restarted agent knows them; in memory alone while that cannot be written. */
 export interface PodRegistry {
   add(pod: PodAttachment): void;
   /** Unknown ones are fine: DEL may come twice. */
@@ -33,8 +34,8 @@ export interface PodRegistry {
   keepOnly(isThere: (pod: PodAttachment) => boolean): void;
 }
 
-export const createPodRegistry = (path: string): PodRegistry => {
-  const file: StateFile<Record<string, PodAttachment>> = stateFile(path, isRecordOf(isAttachment));
+export const createPodRegistry = (path: string, faults?: StateFaults): PodRegistry => {
+  const file: StateFile<Record<string, PodAttachment>> = stateFile(path, isRecordOf(isAttachment), faults);
   const pods = new Map(Object.entries(file.read() ?? {}));
   const save = (): void => file.write(Object.fromEntries(pods));
   const keyOf = (containerId: string, interfaceName: string): string => `${containerId}/${interfaceName}`;

@@ -24,7 +24,7 @@ beforeEach(() => {
   vi.useFakeTimers();
   [sentBytes, derivedFrom, heard] = [[], [], []];
   peers = createPeers({
-    file: { known: new Map(), nonce: 1n, save: () => undefined, settled: async () => undefined },
+    file: { known: new Map(), nonce: 1n, save: () => undefined, problems: () => [], settled: async () => undefined },
     deriveKeys: ({ publicKey, nextPublicKey }) => {
       derivedFrom.push(`${publicKey} ${nextPublicKey ?? '-'}`);
       return { request: () => new Uint8Array(16), combinations: [] };

@@ -124,7 +124,7 @@ export const createProber = (
       const fromGroups = await groups.apply(plan.groups);
       reached.forget();
       file.save(() => peers.verdicts());
-      return [...fromSockets, ...problems, ...fromGroups];
+      return [...fromSockets, ...problems, ...fromGroups, ...file.problems()];
     },
     removeStale: () => groups.removeStale(),
     setKeys(keys) {

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -32,14 +32,46 @@ test('verdicts are known to the next process, and its nonce is greater', async (
   expect(next.nonce > nonce).toBe(true);
 });
 
-test('a nonce grows also when the clock went back, and verdicts of before a reboot are forgotten', async () => {
+/** A process that starts, and writes what it knows, at a time of its own. */
+const startAt = async (now: number, sinceBootMs: number): Promise<bigint> => {
+  const file = openVerdictFile(path, { now: () => now, sinceBootNs: () => BigInt(sinceBootMs) * 1_000_000n });
+  await file.settled();
+  return file.nonce;
+};
+const HOUR_MS = 3_600_000;
+
+test('verdicts of before a reboot are forgotten', async () => {
   await saveVerdicts();
-  const ahead = 2n ** 62n;
-  change((saved) => ({ ...saved, nonce: String(ahead), bootId: 'another' }));
-  const next = openVerdictFile(path);
-  expect(next.nonce).toBe(ahead + 1n);
-  expect(next.known.size).toBe(0);
-  expect(openVerdictFile(path).nonce).toBe(ahead + 2n);
+  change((saved) => ({ ...saved, bootId: 'another' }));
+  expect(openVerdictFile(path).known.size).toBe(0);
+});
+
+test('a nonce grows with every start, also when the clock was set back or forth in between', async () => {
+  const start = Date.parse('2026-01-01T00:00:00Z');
+  const nonces: bigint[] = [];
+  for (const [index, step] of [0, -HOUR_MS, 0, HOUR_MS, -10 * HOUR_MS, -10 * HOUR_MS].entries())
+    nonces.push(await startAt(start + step + index, 1000 * (index + 1)));
+  expect(nonces).toEqual([...nonces].sort((a, b) => (a < b ? -1 : 1)));
+  expect(new Set(nonces).size).toBe(nonces.length);
+});
+
+test('a nonce grows with every start within a boot while the file cannot be written and the clock is behind', async () => {
+  const start = Date.parse('2026-01-01T00:00:00Z');
+  await startAt(start, 1000);
+  mkdirSync(`${path}.new`);
+  const first = await startAt(start - HOUR_MS, 2000);
+  expect((await startAt(start - HOUR_MS, 3000)) > first).toBe(true);
+});
+
+test('a file that cannot be written at the start is a problem that the next save may end, and no error', async () => {
+  mkdirSync(`${path}.new`, { recursive: true });
+  const file = openVerdictFile(path);
+  await file.settled();
+  expect(file.problems().map(({ reason }) => reason)).toEqual(['StateNotWritable']);
+  rmSync(`${path}.new`, { recursive: true });
+  file.save(() => verdicts);
+  await file.settled();
+  expect([file.problems(), openVerdictFile(path).known]).toEqual([[], verdicts]);
 });
 
 test.each([

@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
-import { mkdir, rename, writeFile } from 'node:fs/promises';
-import { dirname } from 'node:path';
 import { PEER_STATES, type PeerState, type ReachedSites } from '@unbounded/health';
+import { replaceFileAsync } from '@unbounded/state-files';
+import type { Problem } from '@unbounded/topology';
 import { isNumber, isRecordOf, stateFile } from '../kernel/state-file.ts';
+import { stateNotWritable } from '../kernel/state-faults.ts';
 
 /** What must outlive the process: a healthy path does not begin as New again, and nonces grow with every start. */
 
@@ -24,11 +25,16 @@ interface Saved {
 export interface VerdictFile {
   /** By peer id. */
   readonly known: ReadonlyMap<string, Verdict>;
-  /** Of this process; greater than of any before it, also when the clock went back. */
+  /**
+   * Of this process; greater than of any before it, also when the clock went back, and, until the next reboot, when the file
+   * could not be written.
+   */
   readonly nonce: bigint;
   /** Soon and not on this thread's time, where it differs: `peers` is asked when it is written, once for several changes. */
   save(peers: () => ReadonlyMap<string, Verdict>): void;
-  /** All that was saved is in the file. */
+  /** The file cannot be written: the next save tries again. */
+  problems(): readonly Problem[];
+  /** No write is under way. */
   settled(): Promise<void>;
 }
 
@@ -56,44 +62,64 @@ const isSaved = (value: unknown): value is Saved => {
 
 const NS_PER_MS = 1_000_000n;
 
-export const openVerdictFile = (path: string): VerdictFile => {
-  const file = stateFile(path, isSaved);
-  const bootId = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
-  const before = file.read();
-  const known = new Map(before?.bootId === bootId ? Object.entries(before.peers) : []);
-  const now = BigInt(Date.now()) * NS_PER_MS;
-  const previous = BigInt(before?.nonce ?? 0);
-  const nonce = now > previous ? now : previous + 1n;
-  const textOf = (peers: ReadonlyMap<string, Verdict>): string =>
-    JSON.stringify({ bootId, nonce: String(nonce), peers: Object.fromEntries(peers) } satisfies Saved);
-  file.write({ bootId, nonce: String(nonce), peers: Object.fromEntries(known) });
+export interface Clocks {
+  /** Wall clock, milliseconds since the epoch. */
+  readonly now: () => number;
+  /** Nanoseconds since boot: grows from process to process. */
+  readonly sinceBootNs: () => bigint;
+}
 
-  let next: (() => ReadonlyMap<string, Verdict>) | undefined;
+const CLOCKS: Clocks = { now: Date.now, sinceBootNs: () => process.hrtime.bigint() };
+
+/** The time; where the clock was set back, what comes after the last nonce that was kept, later in a boot a greater one. */
+const nextNonce = (previous: bigint, { now, sinceBootNs }: Clocks): bigint => {
+  const time = BigInt(now()) * NS_PER_MS;
+  return time > previous ? time : previous + 1n + sinceBootNs();
+};
+
+/** Writes the latest text, one write at a time and not on this thread's time; a failure is kept until a write succeeds. */
+const createWriter = (path: string) => {
+  let next: (() => string) | undefined;
   let writing: Promise<void> | undefined;
   let written: string | undefined;
+  let failure: Error | undefined;
   const writeAll = async (): Promise<void> => {
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     while (next) {
-      const text = textOf(next());
+      const text = next();
       next = undefined;
       if (text === written) continue;
-      await writeFile(`${path}.new`, text, { mode: 0o600 });
-      await rename(`${path}.new`, path);
-      written = text;
+      await replaceFileAsync(path, text, { mode: 0o600 });
+      [written, failure] = [text, undefined];
     }
   };
   return {
-    known,
-    nonce,
-    save(peers) {
-      next = peers;
-      // A full disk costs nothing but the memory of verdicts.
+    write(text: () => string): void {
+      next = text;
       writing ??= writeAll()
-        .catch(() => undefined)
-        .finally(() => (writing = undefined));
+        .catch((error: unknown) => (failure = error as Error))
+        .then(() => (writing = undefined));
     },
-    settled: async () => {
+    problems: (): Problem[] => (failure ? [stateNotWritable(path, failure)] : []),
+    settled: async (): Promise<void> => {
       while (writing) await writing;
     },
+  };
+};
+
+export const openVerdictFile = (path: string, clocks: Clocks = CLOCKS): VerdictFile => {
+  const bootId = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+  const before = stateFile(path, isSaved).read();
+  const known = new Map(before?.bootId === bootId ? Object.entries(before.peers) : []);
+  const nonce = nextNonce(BigInt(before?.nonce ?? 0), clocks);
+  const textOf = (peers: ReadonlyMap<string, Verdict>): string =>
+    JSON.stringify({ bootId, nonce: String(nonce), peers: Object.fromEntries(peers) } satisfies Saved);
+  const writer = createWriter(path);
+  writer.write(() => textOf(known));
+  return {
+    known,
+    nonce,
+    save: (peers) => writer.write(() => textOf(peers())),
+    problems: () => writer.problems(),
+    settled: () => writer.settled(),
   };
 };

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { LINK_ALIAS, PORTS, ROUTE_PROTOCOL, VXLAN_SOURCE_PORTS } from '@unbounded/config/ownership';
 import {
   type CreatableKind,
@@ -19,7 +19,7 @@ import type { Tunnel } from './senders.plan.ts';
  * The kernel takes an alias only once a link is there, but a group (`ip link` shows it) from its first moment on: by that a
  * link is known to be ours whose agent died in between.
  */
-const LINK_GROUP = ROUTE_PROTOCOL;
+export const LINK_GROUP = ROUTE_PROTOCOL;
 
 export const isOurs = ({ alias = '', group }: Link): boolean =>
   alias === LINK_ALIAS || (alias === '' && group === LINK_GROUP);
@@ -122,6 +122,17 @@ const isBridgeChanged = ({ kind }: Link): boolean => {
   return [stp, multicastSnooping, linkLocalLearning].includes(true) || groupForwardMask !== BRIDGE.groupForwardMask;
 };
 
+/** A pod's or a peer's router advertisement must not give the node routes; forwarding alone does not refuse them where the default is 2. */
+const refuseAdvertisements = (spec: DeviceSpec): void => {
+  const path = `/proc/sys/net/ipv6/conf/${spec.name}/accept_ra`;
+  try {
+    if (readFileSync(path, 'utf8').trim() === '0') return;
+  } catch {
+    return; // a kernel without IPv6
+  }
+  writeSysctl(spec, 'ipv6', 'accept_ra', '0');
+};
+
 const isIpv6 = (address: string): boolean => address.includes(':');
 
 /** Settings that live and die with the device. Loose reverse-path filtering: replies may come by another tunnel. */
@@ -138,6 +149,7 @@ const settle = async (net: RouteSocket, spec: DeviceSpec, link: Link): Promise<v
   const wrongMac = spec.mac !== undefined && link.mac !== spec.mac;
   if (link.mtu !== spec.mtuBytes || link.arp !== spec.arp || link.alias !== LINK_ALIAS || wrongMac)
     await net.links.modify(link.index, settingsOf(spec));
+  refuseAdvertisements(spec);
   if (!link.up) {
     writeDeviceSysctls(spec);
     await net.links.modify(link.index, { up: true });

@@ -28,6 +28,7 @@ import { type ForwardingTables, planForwardingTables } from './forwarding.plan.t
 import { createGroupIndexes } from './group-indexes.ts';
 import { removeStaleEntries, writeEntries } from './map-sync.ts';
 import { isNumber, isRecordOf, stateFile } from './state-file.ts';
+import type { StateFaults } from './state-faults.ts';
 
 /**
  * The eBPF programs and their maps. Maps and links are pinned: when the agent ends they go on, and its successor opens
@@ -52,6 +53,7 @@ export interface ForwardingOptions {
   readonly pinFolder: string;
   /** Where the numbers of groups are kept. */
   readonly indexFile: string;
+  readonly faults?: StateFaults;
 }
 
 const MAP_NAMES = [
@@ -138,14 +140,14 @@ interface Prepared {
 /** Where the map of next-hop groups is pinned; the thread that probes writes it. */
 export const groupMapPin = (pinFolder: string): string => join(pinFolder, 'maps/unbounded_nexthop_groups');
 
-export const openForwardingMaps = ({ objectPath, pinFolder, indexFile }: ForwardingOptions): ForwardingMaps => {
+export const openForwardingMaps = ({ objectPath, pinFolder, indexFile, faults }: ForwardingOptions): ForwardingMaps => {
   const mapFolder = join(pinFolder, 'maps');
   mkdirSync(mapFolder, { recursive: true });
   const pins = Object.fromEntries(MAP_NAMES.map((name) => [name, { pinPath: join(mapFolder, name) }]));
   const object = loadObject(readFileSync(objectPath), { name: 'unbounded', maps: pins });
   const maps = openMaps(object);
   const attachments = createAttachments(object, pinFolder);
-  const numbers = stateFile(indexFile, isRecordOf(isNumber));
+  const numbers = stateFile(indexFile, isRecordOf(isNumber), faults);
   const indexes = createGroupIndexes(numbers.read());
   let prepared: Prepared | undefined;
 

@@ -1,9 +1,11 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { KEEPER_REJECTED } from '@unbounded/config/ownership';
+import { removeFile, replaceFile } from '@unbounded/state-files';
 import type { Problem } from '@unbounded/topology';
 import type { PeerSpec } from '@unbounded/wireguard';
 import { isString } from './state-file.ts';
+import { createStateFaults, type StateFaults } from './state-faults.ts';
 
 /**
  * What the agent asks of node-keeper: a file for each user-space WireGuard interface (see apps/node-keeper/README.md).
@@ -17,20 +19,29 @@ export interface KeeperUnit {
   readonly peers: readonly PeerSpec[];
 }
 
-const fileOf = (folder: string, device: string): string => join(folder, `${device}.json`);
-
-/** Writes the unit if it is not like that already. Returns whether it was written. */
-export const writeUnit = (folder: string, unit: KeeperUnit): boolean => {
-  const file = fileOf(folder, unit.device);
-  const text = JSON.stringify(unit);
-  if (existsSync(file) && readFileSync(file, 'utf8') === text) return false;
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
-  writeFileSync(`${file}.new`, text, { mode: 0o600 });
-  renameSync(`${file}.new`, file);
-  return true;
+/** Unreadable is different: it is written anew. */
+const holds = (file: string, text: string): boolean => {
+  try {
+    return existsSync(file) && readFileSync(file, 'utf8') === text;
+  } catch {
+    return false;
+  }
 };
 
-export const removeUnit = (folder: string, device: string): void => rmSync(fileOf(folder, device), { force: true });
+const fileOf = (folder: string, device: string): string => join(folder, `${device}.json`);
+
+/** Writes the unit if it is not like that already. Returns whether it was written; what fails is reported by `faults`. */
+export const writeUnit = (folder: string, unit: KeeperUnit, faults: StateFaults = createStateFaults()): boolean => {
+  const file = fileOf(folder, unit.device);
+  const text = JSON.stringify(unit);
+  if (holds(file, text)) {
+    faults.settle(file);
+    return false;
+  }
+  return faults.attempt(file, () => replaceFile(file, text, { mode: 0o600 }));
+};
+
+export const removeUnit = (folder: string, device: string): void => removeFile(fileOf(folder, device));
 
 /** What node-keeper could not read, as it writes it beside the units. */
 export const rejectedUnits = (folder: string): Problem[] => {

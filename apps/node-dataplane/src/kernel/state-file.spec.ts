@@ -1,8 +1,20 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createLogger, createMetrics } from '@unbounded/telemetry';
+import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { isNumber, isRecordOf, stateFile } from './state-file.ts';
+import { createStateFaults } from './state-faults.ts';
 
 let folder: string;
 beforeEach(() => {
@@ -46,6 +58,59 @@ test('a broken file is replaced whole by the next write', () => {
   file.read();
   file.write({ b: 2 });
   expect(readFileSync(join(folder, 'state.json'), 'utf8')).toBe('{"b":2}');
+});
+
+test('a file that is cut at any length counts as absent, is told of, and never ends the process', () => {
+  const told: string[] = [];
+  const faults = { ...createStateFaults(), unreadable: (path: string) => void told.push(path) };
+  const path = join(folder, 'state.json');
+  fc.assert(
+    fc.property(fc.dictionary(fc.string(), fc.integer()), fc.nat(), (value, at) => {
+      const text = JSON.stringify(value);
+      const cut = text.slice(0, at % text.length);
+      writeFileSync(path, cut);
+      told.length = 0;
+      expect(stateFile(path, isRecordOf(isNumber), faults).read()).toBeUndefined();
+      expect(told).toEqual([path]);
+    }),
+  );
+});
+
+test('a value that cannot be written is kept, told of once, counted, and written as soon as that works', async () => {
+  const log: string[] = [];
+  const logger = createLogger({ name: 'test', destination: { write: (line) => void log.push(line) } });
+  const metrics = createMetrics();
+  const faults = createStateFaults({ logger, metrics });
+  const path = join(folder, 'state.json');
+  mkdirSync(`${path}.new`);
+  const file = stateFile(path, isRecordOf(isNumber), faults);
+  for (const a of [1, 2]) file.write({ a });
+  faults.retry();
+  expect(faults.problems()).toEqual([
+    { reason: 'StateNotWritable', message: expect.stringContaining(`${path} cannot be written (EISDIR`) },
+  ]);
+  expect(log).toHaveLength(1);
+  faults.measure(faults.problems());
+  expect(await metrics.render()).toContain('unbounded_state_files_unwritten 1');
+  rmSync(`${path}.new`, { recursive: true });
+  faults.retry();
+  expect([faults.problems(), readFileSync(path, 'utf8')]).toEqual([[], '{"a":2}']);
+  faults.measure(faults.problems());
+  const text = await metrics.render();
+  expect(text).toContain('unbounded_state_files_unwritten 0');
+  expect(text).toContain('unbounded_state_file_failures_total{operation="write"} 3');
+});
+
+test('a value that is the file’s again needs no write any more', () => {
+  const faults = createStateFaults();
+  const path = join(folder, 'state.json');
+  const file = stateFile(path, isRecordOf(isNumber), faults);
+  file.write({ a: 1 });
+  mkdirSync(`${path}.new`);
+  file.write({ a: 2 });
+  expect(faults.problems()).toHaveLength(1);
+  file.write({ a: 1 });
+  expect(faults.problems()).toEqual([]);
 });
 
 test('removing twice is fine', () => {

@@ -1,7 +1,11 @@
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
+import { removeFile, replaceFile } from '@unbounded/state-files';
+import { createStateFaults, type StateFaults } from './state-faults.ts';
 
-/** A JSON value in a file, written whole or not at all; a file that cannot be read counts as absent. */
+/**
+ * A JSON value in a file, written whole and durably or not at all. Nothing here throws: a file that cannot be read, or holds
+ * something else, counts as absent; one that cannot be written is reported by its StateFaults and written later.
+ */
 export interface StateFile<T> {
   read(): T | undefined;
   /** Writes only a value that differs from what the file holds. */
@@ -9,32 +13,46 @@ export interface StateFile<T> {
   remove(): void;
 }
 
-export const stateFile = <T>(path: string, isValid: (value: unknown) => value is T): StateFile<T> => {
+const MODE = 0o600;
+
+const unusable = (): Error => new Error('it holds no such value: cut short, or written by another program');
+
+/** @param faults not given: failures are nobody's concern (tests, uninstall) */
+export const stateFile = <T>(
+  path: string,
+  isValid: (value: unknown) => value is T,
+  faults: StateFaults = createStateFaults(),
+): StateFile<T> => {
   let written: string | undefined;
+  const parse = (text: string): T => {
+    const value: unknown = JSON.parse(text);
+    if (!isValid(value)) throw unusable();
+    return value;
+  };
   return {
     read() {
       if (!existsSync(path)) return undefined;
       try {
         const text = readFileSync(path, 'utf8');
-        const value: unknown = JSON.parse(text);
-        if (!isValid(value)) return undefined;
+        const value = parse(text);
         written = text;
         return value;
-      } catch {
+      } catch (error) {
+        faults.unreadable(path, error as Error);
         return undefined;
       }
     },
     write(value) {
       const text = JSON.stringify(value);
-      if (text === written && existsSync(path)) return;
-      mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-      writeFileSync(`${path}.new`, text, { mode: 0o600 });
-      renameSync(`${path}.new`, path);
-      written = text;
+      if (text === written && existsSync(path)) return faults.settle(path);
+      faults.attempt(path, () => {
+        replaceFile(path, text, { mode: MODE });
+        written = text;
+      });
     },
     remove() {
-      rmSync(path, { force: true });
       written = undefined;
+      faults.attempt(path, () => removeFile(path));
     },
   };
 };

@@ -12,6 +12,7 @@ import {
   type WireGuardDevice,
 } from '@unbounded/wireguard';
 import { rejectedUnits, writeUnit } from './keeper-units.ts';
+import type { StateFaults } from './state-faults.ts';
 
 /** Brings WireGuard interfaces to their plan, in the kernel or in wireguard-go; peers that are right are not touched. */
 
@@ -19,6 +20,8 @@ export interface WireGuardContext {
   /** The node's key of a generation; undefined: there is none (any more). */
   readonly keyOf: (generation: number) => NodeKey | undefined;
   readonly unitsFolder: string;
+  /** Takes units that cannot be written: the interface itself goes on. */
+  readonly faults?: StateFaults;
 }
 
 /** Of peers that have a relay: where they begin. Whoever chooses between their ways writes their endpoints from then on. */
@@ -108,7 +111,10 @@ interface Wanted {
   readonly peers: readonly PeerSpec[];
 }
 
-const applyOne = async ({ plan, link, key, peers }: Wanted, { unitsFolder }: WireGuardWork): Promise<DeviceState> => {
+const applyOne = async (
+  { plan, link, key, peers }: Wanted,
+  { unitsFolder, faults }: WireGuardWork,
+): Promise<DeviceState> => {
   const unit = { device: plan.name, privateKeyFile: key.file, listenPort: plan.listenPort };
   await using device = openDevice(link);
   const state = await device.get();
@@ -119,7 +125,7 @@ const applyOne = async ({ plan, link, key, peers }: Wanted, { unitsFolder }: Wir
     listenPort: plan.listenPort,
     peers: greeting(withoutChosen(peers, plan, isKnown), (publicKey) => !isKnown(publicKey)),
   };
-  if (isUserspace(link)) writeUnit(unitsFolder, { ...unit, peers: withLearned(peers, state) });
+  if (isUserspace(link)) writeUnit(unitsFolder, { ...unit, peers: withLearned(peers, state) }, faults);
   const change = diffDevice(state, desired);
   if (!change) return state;
   await device.apply(change);
@@ -127,13 +133,9 @@ const applyOne = async ({ plan, link, key, peers }: Wanted, { unitsFolder }: Wir
 };
 
 /** Asks the keeper for the process of a user-space interface that has none yet. */
-const requestProcess = ({ plan, key, peers }: Wanted, { unitsFolder }: WireGuardWork): void => {
-  writeUnit(unitsFolder, {
-    device: plan.name,
-    privateKeyFile: key.file,
-    listenPort: plan.listenPort,
-    peers: greeting(peers, () => true),
-  });
+const requestProcess = ({ plan, key, peers }: Wanted, { unitsFolder, faults }: WireGuardWork): void => {
+  const unit = { device: plan.name, privateKeyFile: key.file, listenPort: plan.listenPort };
+  writeUnit(unitsFolder, { ...unit, peers: greeting(peers, () => true) }, faults);
 };
 
 export interface WireGuardOutcome {

@@ -16,7 +16,7 @@ afterEach(() => rmSync(folder, { recursive: true }));
 
 const PREVIOUS_MS = 300_000;
 const open = (disk: KeyDisk | string = folder): KeyRing =>
-  openKeyRing(disk, { previousMs: PREVIOUS_MS, now: () => clockMs });
+  openKeyRing(disk, { previousMs: PREVIOUS_MS, now: () => clockMs, elapsed: () => clockMs });
 const fileText = (name: string): string => readFileSync(join(folder, name), 'utf8');
 const privateKeysOnDisk = (): string[] =>
   readdirSync(folder)
@@ -105,6 +105,125 @@ test('an operator who removes the next key calls the exchange off, and is not as
   rmSync(join(folder, 'server.next.priv'));
   const ring = open();
   expect([ring.next, ring.honoured, ring.current.generation]).toEqual([undefined, 'please', 0]);
+});
+
+/** A disk that refuses every change from now on, as a full or read-only one does. */
+const refusing = (code: string, disk: KeyDisk = openKeyDisk(folder)): KeyDisk => {
+  const refuse = (): never => {
+    throw Object.assign(new Error(`${code}: refused`), { code, errno: -1 });
+  };
+  return { ...disk, write: refuse, remove: refuse, restrict: refuse };
+};
+
+describe.each(['ENOSPC', 'EROFS', 'EIO'])('a disk that refuses (%s)', (code) => {
+  test('lets the keys that it holds be used, also amid an exchange', () => {
+    const ring = open();
+    ring.begin();
+    ring.promote();
+    const told: string[] = [];
+    const again = openKeyRing(refusing(code), {
+      previousMs: PREVIOUS_MS,
+      now: () => clockMs,
+      elapsed: () => clockMs,
+      onUnwritable: ({ message }) => told.push(message),
+    });
+    expect(shown(again)).toEqual(shown(ring));
+    expect(told.length).toBeGreaterThan(0);
+  });
+
+  test('begins no key that could not be kept, and the exchange begins when it takes writes again', () => {
+    open();
+    let isFull = true;
+    const [good, bad] = [openKeyDisk(folder), refusing(code)];
+    const disk: KeyDisk = { ...good, write: (...args) => (isFull ? bad : good).write(...args) };
+    const ring = open(disk);
+    expect(() => ring.begin('please')).toThrow(code);
+    expect([ring.next, ring.honoured]).toEqual([undefined, undefined]);
+    expect(shown(open())).toEqual(shown(ring));
+    isFull = false;
+    ring.begin('please');
+    expect([ring.next?.generation, ring.honoured]).toEqual([1, 'please']);
+  });
+
+  test('at any step of a promotion leaves keys that go together, and the promotion comes to its end later', () => {
+    for (let writes = 0; writes < 4; writes++) {
+      rmSync(folder, { recursive: true });
+      const first = open().current.publicKey;
+      let left = Number.POSITIVE_INFINITY;
+      const [good, bad] = [openKeyDisk(folder), refusing(code)];
+      const disk: KeyDisk = { ...good, write: (...args) => (left-- > 0 ? good : bad).write(...args) };
+      const ring = open(disk);
+      ring.begin();
+      const second = ring.next!.publicKey;
+      left = writes;
+      expect(() => ring.promote()).toThrow(code);
+      expect(shown(ring)).toEqual([[0, first], [1, second], undefined]);
+      const restarted = open(refusing(code)); // while the disk still refuses
+      const { generation, publicKey } = restarted.current;
+      expect([generation, publicKey]).toEqual(generation === 0 ? [0, first] : [1, second]);
+      left = Number.POSITIVE_INFINITY;
+      ring.promote();
+      expect(shown(ring)).toEqual([[1, second], undefined, [0, first]]);
+      expect(shown(open())).toEqual(shown(ring));
+    }
+  });
+});
+
+describe('a wall clock that is set', () => {
+  const HOUR_MS = 3_600_000;
+  const openAt = (now: () => number, elapsed: () => number): KeyRing =>
+    openKeyRing(folder, { previousMs: PREVIOUS_MS, now, elapsed });
+
+  test.each([-HOUR_MS, HOUR_MS])('by %i ms leaves the previous key its time, also over a restart', (stepMs) => {
+    let [wallMs, elapsedMs] = [Date.now() + 10 * HOUR_MS, 0];
+    const reopen = (): KeyRing =>
+      openAt(
+        () => wallMs,
+        () => elapsedMs,
+      );
+    const ring = reopen();
+    ring.begin();
+    ring.promote();
+    wallMs += stepMs;
+    elapsedMs += PREVIOUS_MS - 1;
+    ring.tidy(true);
+    expect(ring.previous).toBeDefined();
+    const restarted = reopen();
+    restarted.tidy(true);
+    const isOver = stepMs > 0; // by the clock that was set its time is over: the peers have asked anew long ago
+    expect(restarted.previous === undefined).toBe(isOver);
+    elapsedMs += PREVIOUS_MS; // no longer than its time, even though the clock says an hour more
+    restarted.tidy(true);
+    expect(restarted.previous).toBeUndefined();
+  });
+
+  test('back: a key from the future is taken for new, so that it does not grow older than it may', () => {
+    const madeMs = Date.now() + 10_000 * HOUR_MS;
+    const ring = openAt(
+      () => madeMs,
+      () => 0,
+    );
+    ring.begin();
+    ring.promote();
+    const nowMs = madeMs - 9000 * HOUR_MS;
+    expect(
+      openAt(
+        () => nowMs,
+        () => 0,
+      ).current.sinceMs,
+    ).toBe(nowMs);
+    expect(
+      openAt(
+        () => nowMs + HOUR_MS,
+        () => 0,
+      ).current.sinceMs,
+    ).toBe(nowMs); // once
+  });
+});
+
+test('an empty key file, as a power cut leaves it, is no key: a new one is made', () => {
+  writeFileSync(join(folder, 'server.priv'), '');
+  expect(open().current.publicKey).toBe(publicKeyOf(fileText('server.priv')));
 });
 
 /** A disk at which the process dies after so many changes. */

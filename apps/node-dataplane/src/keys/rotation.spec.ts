@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createMetrics, type Metrics, silentLogger } from '@unbounded/telemetry';
@@ -30,7 +30,7 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true }));
 
 const open = (maxAgeMs = 0): KeyRotation => {
-  ring = openKeyRing(folder, { ...ROTATION_TIMES, now: () => clockMs });
+  ring = openKeyRing(folder, { ...ROTATION_TIMES, now: () => clockMs, elapsed: () => elapsedMs });
   return createKeyRotation({
     ring,
     nodeName: 'n1',
@@ -102,7 +102,7 @@ describe('an exchange begins', () => {
     sleep(MINUTE_MS);
     pass(rotation, aware);
     expect([ring.current.generation, rotation.begin('tuesday')]).toEqual([1, false]); // the previous key is believed
-    clockMs += 6 * MINUTE_MS;
+    sleep(6 * MINUTE_MS);
     pass(rotation);
     expect([ring.previous, rotation.begin('tuesday'), ring.next?.generation]).toEqual([undefined, true, 2]);
   });
@@ -133,6 +133,19 @@ describe('an exchange goes on', () => {
     expect(problems[0]!.message).toContain('b: has not heard of the new key');
     expect([nextPassMs, ring.current.generation]).toEqual([undefined, 0]);
   });
+});
+
+test('an exchange that the disk refuses does not begin, is a problem, and begins later', () => {
+  const rotation = open();
+  mkdirSync(join(folder, 'server.next.priv.new'));
+  expect(rotation.begin('now')).toBe(false);
+  expect(pass(rotation).problems).toEqual([
+    { reason: 'StateNotWritable', message: expect.stringContaining(`${folder} cannot be written`) },
+  ]);
+  expect([ring.next, changes]).toEqual([undefined, 0]);
+  rmSync(join(folder, 'server.next.priv.new'), { recursive: true });
+  expect(rotation.begin('now')).toBe(true);
+  expect(pass(rotation).problems).toEqual([]);
 });
 
 test('generation, age and state of the key are metrics', async () => {

@@ -1,9 +1,12 @@
+import { dirname } from 'node:path';
 import type { Logger, Metrics } from '@unbounded/telemetry';
 import { type NodePlan, type Problem, rotationWaits, type WaitReason } from '@unbounded/topology';
 import type { DeviceState } from '@unbounded/wireguard';
 import type { PeerReport } from '../health/messages.ts';
+import { stateNotWritable } from '../kernel/state-faults.ts';
 import { keyLifetimeMs } from './key-age.ts';
 import type { KeyRing } from './key-ring.ts';
+import { isDiskError } from './key-disk.ts';
 import { createLaneWatch } from './lane-watch.ts';
 import { probeSeen } from './probe-seen.ts';
 import { waitingProblems } from './waiting.ts';
@@ -104,10 +107,36 @@ const waitsOf = (
   });
 };
 
+type Step = 'begin' | 'promote' | 'tidy';
+
+/** Steps of the ring that the disk may refuse: then nothing has changed, and the step is due again. */
+const createSteps = (ring: KeyRing, logger: Logger) => {
+  const refused = new Map<Step, Problem>();
+  return {
+    /** @returns whether it worked */
+    take(step: Step, work: () => unknown): boolean {
+      try {
+        work();
+        refused.delete(step);
+        return true;
+      } catch (error) {
+        if (!isDiskError(error)) throw error;
+        if (!refused.has(step)) logger.error({ step, error: error.message }, 'cannot keep a step of the key rotation');
+        refused.set(step, stateNotWritable(dirname(ring.current.file), error));
+        return false;
+      }
+    },
+    /** The step is not due any more. */
+    drop: (step: Step) => void refused.delete(step),
+    problems: (): readonly Problem[] => [...refused.values()].slice(0, 1),
+  };
+};
+
 export const createKeyRotation = (options: RotationOptions): KeyRotation => {
   const { ring, nodeName, maxAgeMs, times, now, elapsed, metrics, logger, onKeys } = options;
   const lanes = createLaneWatch(elapsed);
   const measure = createKeyMetrics(metrics, now);
+  const steps = createSteps(ring, logger);
   measure(ring);
   let isSettled = false;
   let waiting: { readonly key: string; readonly sinceMs: number } | undefined;
@@ -120,7 +149,7 @@ export const createKeyRotation = (options: RotationOptions): KeyRotation => {
   const isTooOld = ({ generation, sinceMs }: KeyRing['current']): boolean =>
     maxAgeMs > 0 && now() - sinceMs > keyLifetimeMs(maxAgeMs, nodeName, generation);
   const promote = (): void => {
-    ring.promote();
+    if (!steps.take('promote', () => ring.promote())) return;
     const { generation, publicKey } = ring.current;
     logger.info({ generation, publicKey }, 'the next WireGuard key is the current one');
     onKeys(ring);
@@ -133,8 +162,11 @@ export const createKeyRotation = (options: RotationOptions): KeyRotation => {
     },
     begin(asked) {
       const isAsked = asked !== undefined && asked !== ring.honoured;
-      if (ring.next || ring.previous || !(isAsked || isTooOld(ring.current))) return false;
-      ring.begin(isAsked ? asked : undefined);
+      if (ring.next || ring.previous || !(isAsked || isTooOld(ring.current))) {
+        steps.drop('begin');
+        return false;
+      }
+      if (!steps.take('begin', () => ring.begin(isAsked ? asked : undefined))) return false;
       const { generation, publicKey } = ring.next!;
       logger.info({ generation, publicKey, because: isAsked ? asked : 'of its age' }, 'a new WireGuard key is made');
       onKeys(ring);
@@ -145,17 +177,19 @@ export const createKeyRotation = (options: RotationOptions): KeyRotation => {
     },
     advance(applied) {
       measure(ring);
-      if (ring.tidy(applied.isWhole)) onKeys(ring);
+      const { previous } = ring;
+      steps.take('tidy', () => ring.tidy(applied.isWhole));
+      if (ring.previous !== previous) onKeys(ring);
       const { next } = ring;
-      if (!next) return { problems: [] };
+      if (!next) return { problems: steps.problems() };
       const waits = waitsOf(applied, options, lanes);
       const waited = waitedMs(next.publicKey);
       if (waits.size === 0 && applied.isCurrent && isSettled && waited >= times.quietMs) {
         promote();
-        return { problems: [], nextPassMs: 0 };
+        return { problems: steps.problems(), nextPassMs: ring.next ? POLL_MS : 0 };
       }
-      if (waited < times.tellMs) return { problems: [], nextPassMs: POLL_MS };
-      return { problems: waitingProblems(next.generation, waits) };
+      if (waited < times.tellMs) return { problems: steps.problems(), nextPassMs: POLL_MS };
+      return { problems: [...steps.problems(), ...waitingProblems(next.generation, waits)] };
     },
   };
 };

@@ -1,23 +1,24 @@
-import { rmSync } from 'node:fs';
-import { join } from 'node:path';
 import type { RouteSocket } from '@unbounded/netlink';
 import type { NodePlan, Problem } from '@unbounded/topology';
 import type { DataPath } from '../data-path.port.ts';
 import { createGroupIndexes } from '../kernel/group-indexes.ts';
+import { removePins } from '../kernel/pin-folder.ts';
 import { isNumber, isRecordOf, stateFile } from '../kernel/state-file.ts';
+import type { StateFaults } from '../kernel/state-faults.ts';
 import { ensureNeighbours, ensureNexthops, ensureRules, removeStaleNexthops } from './route-objects.ts';
 import { planRouteObjects, type RouteObjects } from './route-objects.plan.ts';
 
 export interface NetlinkPathOptions {
   /** Where the numbers of next hops and groups are kept. */
   readonly indexFile: string;
+  readonly faults?: StateFaults;
   /** Pinned programs and maps that the eBPF data path may have left. */
   readonly pinFolder: string;
 }
 
 /** Next hops, groups of them, and routes in a table of our own: no eBPF anywhere. */
-export const openNetlinkPath = (net: RouteSocket, { indexFile, pinFolder }: NetlinkPathOptions): DataPath => {
-  const numbers = stateFile(indexFile, isRecordOf(isNumber));
+export const openNetlinkPath = (net: RouteSocket, { indexFile, pinFolder, faults }: NetlinkPathOptions): DataPath => {
+  const numbers = stateFile(indexFile, isRecordOf(isNumber), faults);
   const indexes = createGroupIndexes(numbers.read());
   let objects: RouteObjects | undefined;
   let planned: NodePlan | undefined;
@@ -48,7 +49,7 @@ export const openNetlinkPath = (net: RouteSocket, { indexFile, pinFolder }: Netl
       await removeStaleNexthops(net, new Set(objects.nexthops.map(({ id }) => id)));
       indexes.keepOnly(objects.names);
       numbers.write(indexes.toJSON());
-      rmSync(join(pinFolder, '..'), { recursive: true, force: true }); // unpinned programs let go of their devices
+      removePins(pinFolder); // unpinned programs let go of their devices
     },
     detach: () => undefined,
     close: () => undefined,

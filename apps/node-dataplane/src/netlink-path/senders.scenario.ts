@@ -213,7 +213,7 @@ const openDataplane = (log: string[]): Dataplane => {
   return {
     net,
     nft: createNftables(),
-    path: openNetlinkPath(net, { indexFile: join(STATE_FOLDER, 'groups.json'), pinFolder: '/run/pins/v1' }),
+    path: openNetlinkPath(net, { indexFile: join(STATE_FOLDER, 'groups.json'), pinFolder: '/run/unbounded/v1' }),
     health: startHealth({
       keys: { current: privateKey },
       port: PORTS.health,

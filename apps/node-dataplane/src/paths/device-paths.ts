@@ -1,7 +1,7 @@
 import type { PathProbe } from '@unbounded/health';
 import type { Problem } from '@unbounded/topology';
 import type { DeviceState } from '@unbounded/wireguard';
-import { createEndpoints, hasDirectSession } from './endpoints.ts';
+import { createEndpoints, type Endpoints } from './endpoints.ts';
 import type { Correspondent } from './exchange.ts';
 import type { PathDevice, PathPeer, PathReport } from './messages.ts';
 import { createPath, type Found, type Target, type WatchedPath } from './path.ts';
@@ -46,9 +46,9 @@ interface Lane extends Correspondent {
 /** How often an interface is looked at that has no peers. */
 const IDLE_MS = 10_000;
 
-const sessionIn = (state: DeviceState | undefined, publicKey: string): string | undefined => {
+const sessionIn = (endpoints: Endpoints, state: DeviceState | undefined, publicKey: string): string | undefined => {
   const peer = state?.peers.find((one) => one.publicKey === publicKey);
-  return peer && hasDirectSession(peer) ? peer.endpoint : undefined;
+  return peer && endpoints.hasDirectSession(peer) ? peer.endpoint : undefined;
 };
 
 /** Keys of a peer; or the problem of one whose key is of no use. */
@@ -126,7 +126,7 @@ export const createDevicePaths = (options: DevicePathsOptions): DevicePaths => {
       return fresh.flatMap((peer) => {
         const keys = keysFor(plan, peer);
         if ('reason' in keys) return [keys];
-        add(peer, keys, { found: { session: sessionIn(state, peer.publicKey), isAdopted }, isRelayUp });
+        add(peer, keys, { found: { session: sessionIn(endpoints, state, peer.publicKey), isAdopted }, isRelayUp });
         return [];
       });
     },

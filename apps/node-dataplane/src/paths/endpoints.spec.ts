@@ -1,5 +1,6 @@
-import { expect, test } from 'vitest';
-import { isProxied, isPulledAway } from './endpoints.ts';
+import type { PeerState } from '@unbounded/wireguard';
+import { describe, expect, test } from 'vitest';
+import { createSessions, isProxied, isPulledAway } from './endpoints.ts';
 
 const relay = { path: 'relay', endpoint: '127.0.0.1:40000', reason: 'unproven' } as const;
 const direct = { path: 'direct', endpoint: '192.0.2.1:51820', reason: 'proven' } as const;
@@ -20,4 +21,50 @@ test.each([
 
 test('proxies are told by their address', () => {
   expect(['127.0.0.1:1', '[::1]:1', '12.7.0.0:1', '[::10]:1'].map(isProxied)).toEqual([true, true, false, false]);
+});
+
+describe('a direct session', () => {
+  const SESSION_MS = 180_000;
+  const START_MS = Date.parse('2026-01-01T00:00:00Z');
+  const open = () => {
+    const clock = { wallMs: START_MS, elapsedMs: 1000 };
+    const isLive = createSessions({ now: () => clock.wallMs, elapsed: () => clock.elapsedMs });
+    const pass = (ms: number): void => {
+      clock.wallMs += ms;
+      clock.elapsedMs += ms;
+    };
+    const peer = (latestHandshakeMs: number | undefined, endpoint = '192.0.2.1:51820') =>
+      ({ publicKey: 'k', rxBytes: 0, endpoint, latestHandshakeMs }) as unknown as PeerState;
+    return { clock, isLive, pass, peer };
+  };
+
+  test('is one with a handshake within three minutes, not by a proxy', () => {
+    const { isLive, pass, peer } = open();
+    expect(isLive(peer(START_MS - 60_000))).toBe(true);
+    expect(isLive(peer(START_MS - 60_000, '127.0.0.1:9'))).toBe(false);
+    pass(SESSION_MS - 60_000);
+    expect(isLive(peer(START_MS - 60_000))).toBe(false);
+    expect(isLive(peer(undefined))).toBe(false);
+    expect(open().isLive(peer(START_MS - SESSION_MS))).toBe(false);
+  });
+
+  test.each([-3_600_000, 3_600_000])('lasts as long when the wall clock is set by %i ms', (stepMs) => {
+    const { clock, isLive, pass, peer } = open();
+    const shaken = peer(START_MS);
+    expect(isLive(shaken)).toBe(true);
+    clock.wallMs += stepMs;
+    pass(SESSION_MS - 1);
+    expect(isLive(shaken)).toBe(true);
+    pass(1);
+    expect(isLive(shaken)).toBe(false);
+    expect(isLive(peer(clock.wallMs))).toBe(true); // the next handshake is news, whatever time it shows
+  });
+
+  test('whose handshake lies in the future does not last for ever', () => {
+    const { isLive, pass, peer } = open();
+    const ahead = peer(START_MS + 3_600_000);
+    expect(isLive(ahead)).toBe(true);
+    pass(SESSION_MS);
+    expect(isLive(ahead)).toBe(false);
+  });
 });

@@ -20,6 +20,8 @@ export interface Endpoints {
   write(publicKey: string): void;
   /** Whether the peer was received from directly within so many milliseconds. */
   isHeardDirectly(publicKey: string, withinMs: number): boolean;
+  /** Whether there was a handshake with the peer lately, and WireGuard sends to it directly. */
+  hasDirectSession(peer: PeerState): peer is DirectPeer;
   /** Looks oftener for two intervals. */
   hurry(): void;
   /** Ends looking when what has begun is done. */
@@ -32,7 +34,7 @@ export interface EndpointsOptions {
   /** What is to be; undefined: whatever is. */
   readonly wayOf: (publicKey: string) => Way | undefined;
   readonly intervalMs: () => number;
-  /** In every look, for each peer with {@link hasDirectSession}. */
+  /** In every look, for each peer with a session ({@link createSessions}) and a direct endpoint. */
   readonly onSession: (publicKey: string, endpoint: string) => void;
 }
 
@@ -47,11 +49,36 @@ export const isProxied = (endpoint: string): boolean => endpoint.startsWith('127
 /** After so long WireGuard gives up a session: what it heard before says nothing of now. */
 const SESSION_MS = 180_000;
 
-/** Whether there was a handshake with the peer lately, and it is sent to directly. */
-export const hasDirectSession = (peer: PeerState): peer is PeerState & { readonly endpoint: string } => {
-  const { endpoint, latestHandshakeMs } = peer;
-  if (endpoint === undefined || isProxied(endpoint)) return false;
-  return latestHandshakeMs !== undefined && Date.now() - latestHandshakeMs < SESSION_MS;
+export interface Clocks {
+  /** Wall clock: WireGuard tells the time of handshakes by it. */
+  readonly now: () => number;
+  /** A clock that only goes forward. */
+  readonly elapsed: () => number;
+}
+
+const CLOCKS: Clocks = { now: Date.now, elapsed: () => performance.now() };
+
+type DirectPeer = PeerState & { readonly endpoint: string };
+
+/**
+ * Which peers had a handshake lately. The wall clock may be set at any moment, so it is asked only about the handshake that was
+ * there at first; from then on a handshake is as old as our knowledge of it. One in the future (the clock was set back) is new.
+ */
+export const createSessions = ({ now, elapsed }: Clocks = CLOCKS) => {
+  const shaken = new Map<string, { readonly handshakeMs: number; readonly sinceMs: number }>();
+  const note = ({ publicKey, latestHandshakeMs: handshakeMs }: PeerState): number => {
+    if (handshakeMs === undefined) return Number.NEGATIVE_INFINITY;
+    const before = shaken.get(publicKey);
+    if (before?.handshakeMs === handshakeMs) return before.sinceMs;
+    const sinceMs = elapsed() - (before ? 0 : Math.max(0, now() - handshakeMs));
+    shaken.set(publicKey, { handshakeMs, sinceMs });
+    return sinceMs;
+  };
+  /** Whether there was a handshake with the peer lately, and it is sent to directly. */
+  return (peer: PeerState): peer is DirectPeer => {
+    const isLate = elapsed() - note(peer) < SESSION_MS;
+    return isLate && peer.endpoint !== undefined && !isProxied(peer.endpoint);
+  };
 };
 
 /** Whether WireGuard's endpoint is on the other path. Any address by which the peer came is as direct as the chosen one. */
@@ -67,8 +94,10 @@ interface Heard {
 
 /** When peers were received from directly, as far as looks can tell. */
 const createEar = (onSession: EndpointsOptions['onSession']) => {
+  const hasDirectSession = createSessions();
   const heard = new Map<string, Heard>();
   return {
+    hasDirectSession,
     note(peer: PeerState): void {
       const { publicKey, rxBytes, endpoint } = peer;
       const before = heard.get(publicKey);
@@ -158,6 +187,7 @@ export const createEndpoints = ({ netnsFd, wayOf, intervalMs, ...options }: Endp
       hastyUntilMs = performance.now() + 2 * intervalMs();
     },
     isHeardDirectly: (publicKey, withinMs) => ear.within(publicKey, withinMs),
+    hasDirectSession: (peer): peer is DirectPeer => ear.hasDirectSession(peer),
     async stop() {
       isStopped = true;
       clearTimeout(timer);

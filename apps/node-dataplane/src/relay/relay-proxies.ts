@@ -1,9 +1,11 @@
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { type Endpoint, trustDigest } from '@unbounded/relay-client';
+import { removeFile, replaceFile } from '@unbounded/state-files';
 import type { Logger } from '@unbounded/telemetry';
 import type { NodePlan, Problem } from '@unbounded/topology';
 import { stateFile } from '../kernel/state-file.ts';
+import { createStateFaults, type StateFaults } from '../kernel/state-faults.ts';
 import { type ProxiedLane, watchProxyState } from './proxy-state.ts';
 import { createRelayServices, isFoundRelays, type ManagedRelaySource } from './relay-services.ts';
 import { type OwnKey, planRelayUnit, trustOf } from './relay-unit.plan.ts';
@@ -26,8 +28,9 @@ export interface RelayProxiesOptions {
   readonly keyOf: (generation: number) => OwnKey | undefined;
   /** undefined: there is no API server to ask. */
   readonly managed: ManagedRelaySource | undefined;
+  readonly faults?: StateFaults;
   readonly logger: Logger;
-  /** Milliseconds. */
+  /** Milliseconds, monotonic. */
   readonly now?: () => number;
 }
 
@@ -49,15 +52,14 @@ export interface RelayProxies {
 }
 
 /** Whole or not at all, and only what is another. */
-const writeUnit = (file: string, text: string): void => {
-  if (existsSync(file) && readFileSync(file, 'utf8') === text) return;
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  writeFileSync(`${file}.new`, text, { mode: 0o600 });
-  renameSync(`${file}.new`, file);
+const writeUnit = (file: string, text: string, faults: StateFaults): void => {
+  if (existsSync(file) && readFileSync(file, 'utf8') === text) faults.settle(file);
+  else faults.attempt(file, () => replaceFile(file, text, { mode: 0o600 }));
 };
 
 export const createRelayProxies = (options: RelayProxiesOptions): RelayProxies => {
   const { unitFile, stateFolder, keyOf, managed, logger, now = () => performance.now() } = options;
+  const faults = options.faults ?? createStateFaults();
   const handlers: (() => void)[] = [];
   const tell = (): void => {
     for (const handler of handlers) handler();
@@ -69,15 +71,15 @@ export const createRelayProxies = (options: RelayProxiesOptions): RelayProxies =
   const ask = (plan: NodePlan): readonly Problem[] => {
     if (!plan.relay) {
       services.stop();
-      rmSync(unitFile, { force: true });
+      faults.attempt(unitFile, () => removeFile(unitFile));
       return [];
     }
     const found = services.of(plan.relay);
     // Also without a way to any relay: the proxies get their ports, and connect as soon as there is one.
-    writeUnit(unitFile, JSON.stringify(planRelayUnit(plan, found.services, keyOf)));
+    writeUnit(unitFile, JSON.stringify(planRelayUnit(plan, found.services, keyOf)), faults);
     return found.problems;
   };
-  const foundFile = stateFile(join(stateFolder, 'relay.json'), isFoundRelays);
+  const foundFile = stateFile(join(stateFolder, 'relay.json'), isFoundRelays, faults);
   const services = createRelayServices({ managed, foundFile, logger, onChange: tell });
 
   const away = ({ relay }: NodePlan): Problem[] => {

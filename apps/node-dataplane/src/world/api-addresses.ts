@@ -54,11 +54,7 @@ export const createApiAddresses = (
     const seen = [...texts].flatMap((text) => usableAddress(text) ?? []);
     if (seen.every((address) => known.includes(address))) return;
     known = [...new Set([...known.filter((address) => !seen.includes(address)), ...seen])].slice(-MOST_ADDRESSES);
-    try {
-      file.write([...known]);
-    } catch (error) {
-      logger.warn({ error: (error as Error).message }, 'cannot keep the API server’s addresses');
-    }
+    file.write([...known]);
   };
   const learn = async (source: string, find: () => Promise<Iterable<string>>): Promise<void> => {
     try {

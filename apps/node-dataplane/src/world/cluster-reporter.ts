@@ -70,9 +70,11 @@ const annotationsOf = (report: NodeReport): Record<string, string | null> => ({
   [annotations.wireGuardPublicKey]: report.publicKey,
   [annotations.wireGuardKeyGeneration]: report.keyGeneration === 0 ? null : String(report.keyGeneration),
   [annotations.wireGuardNextPublicKey]: report.nextPublicKey ?? null,
-  [annotations.tunnelMtu]: String(report.tunnelMtuBytes),
+  ...(report.tunnelMtuBytes === undefined ? {} : { [annotations.tunnelMtu]: String(report.tunnelMtuBytes) }),
   [annotations.tunnelProtocols]: report.protocols.join(','),
 });
+
+type Abort = { readonly signal?: AbortSignal };
 
 export interface ClusterReporterOptions {
   readonly cluster: Cluster;
@@ -87,15 +89,15 @@ export const createClusterReporter = ({ cluster, nodeName, node, events }: Clust
   const gateway = createGatewayReporter(cluster, nodeName);
   let toldProblems = new Set<string>();
 
-  const reportAnnotations = async (report: NodeReport, seen: Node): Promise<void> => {
+  const reportAnnotations = async (report: NodeReport, seen: Node, signal: Abort): Promise<void> => {
     const wanted = annotationsOf(report);
     const present = seen.metadata.annotations ?? {};
     if (Object.entries(wanted).some(([name, value]) => (present[name] ?? null) !== value)) {
-      await client.mergePatch(nodeName, { metadata: { annotations: wanted } });
+      await client.mergePatch(nodeName, { metadata: { annotations: wanted } }, signal);
     }
   };
 
-  const reportConditions = async (report: NodeReport, seen: Node): Promise<void> => {
+  const reportConditions = async (report: NodeReport, seen: Node, signal: Abort): Promise<void> => {
     const present = seen.status?.conditions ?? [];
     const wanted = conditionsOf(report);
     const same = (condition: NodeCondition): boolean =>
@@ -114,7 +116,7 @@ export const createClusterReporter = ({ cluster, nodeName, node, events }: Clust
       return { ...condition, lastTransitionTime: before?.lastTransitionTime ?? now, lastHeartbeatTime: now };
     });
     const object = { apiVersion: 'v1', kind: 'Node', metadata: { name: nodeName }, status: { conditions } };
-    await client.apply(object, { subresource: 'status', fieldManager: FIELD_MANAGER, force: true });
+    await client.apply(object, { subresource: 'status', fieldManager: FIELD_MANAGER, force: true, ...signal });
   };
 
   const recordNewProblems = ({ problems }: NodeReport, seen: Node): void => {
@@ -148,15 +150,16 @@ export const createClusterReporter = ({ cluster, nodeName, node, events }: Clust
   };
 
   return {
-    async report(report) {
+    async report(report, abort) {
+      const signal: Abort = abort ? { signal: abort } : {};
       const seen = node();
       if (!seen) return;
       recordNewProblems(report, seen);
       recordMoves(report, seen);
       recordPodDrops(report, seen);
-      await reportAnnotations(report, seen);
-      await reportConditions(report, seen);
-      await gateway.report(report.routes);
+      await reportAnnotations(report, seen, signal);
+      await reportConditions(report, seen, signal);
+      await gateway.report(report.routes, signal);
     },
   };
 };

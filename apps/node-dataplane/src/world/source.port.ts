@@ -25,7 +25,8 @@ export interface NodeReport {
   readonly publicKey: string;
   readonly keyGeneration: number;
   readonly nextPublicKey: string | undefined;
-  readonly tunnelMtuBytes: number;
+  /** Undefined: the node's own network is not known; what was told last stands. */
+  readonly tunnelMtuBytes: number | undefined;
   readonly protocols: readonly string[];
   /** A plan has been applied: pods have a network. */
   readonly networkReady: boolean;
@@ -41,6 +42,6 @@ export interface NodeReport {
 }
 
 export interface Reporter {
-  /** Writes what differs from what was told last. Failures are tried again with the next report. */
-  report(report: NodeReport): Promise<void>;
+  /** Writes what differs from what was told last. Failures are tried again with the next report. @throws Error when it aborts */
+  report(report: NodeReport, signal?: AbortSignal): Promise<void>;
 }

@@ -1,4 +1,4 @@
-import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { keySchema, portSchema } from './relay-unit.ts';
 
@@ -25,10 +25,4 @@ export const readRelayState = (file: string): RelayState => {
   } catch {
     return NOTHING;
   }
-};
-
-/** Whole or not at all. */
-export const replaceFile = (file: string, text: string): void => {
-  writeFileSync(`${file}.new`, text, { mode: 0o600 });
-  renameSync(`${file}.new`, file);
 };

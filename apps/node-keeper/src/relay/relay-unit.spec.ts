@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { readRelayState, replaceFile } from './relay-state.ts';
+import { readRelayState } from './relay-state.ts';
 import { readRelayUnit } from './relay-unit.ts';
 
 let folder: string;
@@ -95,7 +95,7 @@ describe('the state', () => {
   };
 
   test('is read as it was written', () => {
-    replaceFile(file, JSON.stringify(state));
+    writeFileSync(file, JSON.stringify(state));
     expect(readRelayState(file)).toEqual(state);
   });
 

@@ -1,16 +1,19 @@
-import { rmSync, statSync } from 'node:fs';
+import { existsSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { loadConfig } from '@unbounded/config';
 import { RELAY_TALLIES } from '@unbounded/config/ownership';
+import { replaceFile } from '@unbounded/state-files';
 import { createLogger } from '@unbounded/telemetry';
 import { relayOptions } from './options.ts';
 import { RelayProxies } from './relay-proxies.ts';
-import { readRelayState, replaceFile } from './relay-state.ts';
+import { readRelayState } from './relay-state.ts';
 import { readRelayUnit } from './relay-unit.ts';
 
 /** The relay's proxies of a node: a process that the keeper runs, and that lives on when keeper and agent end. */
 
+/** Its files are in /run: they live as long as the ports in them. */
+const ON_TMPFS = { mode: 0o600, durable: false } as const;
 const LOOK_EVERY_MS = 100;
 /** What could not be had is tried again. */
 const AGAIN_MS = 1000;
@@ -34,7 +37,7 @@ const proxies = new RelayProxies({
 const tell = (): void => {
   const text = JSON.stringify(proxies.state);
   try {
-    if (text !== written) replaceFile(relayState, text);
+    if (text !== written) replaceFile(relayState, text, ON_TMPFS);
     [written, dueAtMs] = [text, Infinity];
   } catch (error) {
     logger.error({ error: (error as Error).message }, 'cannot write the state; packets go on');
@@ -49,7 +52,7 @@ const tellCounted = (): void => {
   countedAtMs = performance.now();
   const text = JSON.stringify(proxies.tallies);
   try {
-    if (text !== counted) replaceFile(talliesFile, text);
+    if (text !== counted) replaceFile(talliesFile, text, ON_TMPFS);
     counted = text;
   } catch (error) {
     logger.error({ error: (error as Error).message }, 'cannot write what was counted; packets go on');
@@ -82,8 +85,9 @@ let seen: string | undefined;
 let againAtMs = Infinity;
 while (!ending) {
   const stamp = stampOf(relayUnit);
-  if (stamp === undefined) break;
-  if (stamp !== seen || performance.now() >= againAtMs) {
+  const isGone = stamp === undefined && existsSync(dirname(relayUnit));
+  if (isGone) break;
+  if (stamp !== undefined && (stamp !== seen || performance.now() >= againAtMs)) {
     seen = stamp;
     againAtMs = (await follow()) ? Infinity : performance.now() + AGAIN_MS;
   }
@@ -93,5 +97,5 @@ while (!ending) {
 }
 proxies.close();
 // Whoever ends it for another reason wants it to come back with its ports.
-if (stampOf(relayUnit) === undefined) for (const file of [relayState, talliesFile]) rmSync(file, { force: true });
+if (!existsSync(relayUnit)) for (const file of [relayState, talliesFile]) rmSync(file, { force: true });
 process.exit(0);

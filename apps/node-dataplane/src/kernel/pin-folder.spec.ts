@@ -1,0 +1,45 @@
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { checkPinFolder, pinFolderProblem, removePins } from './pin-folder.ts';
+
+let root: string;
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'pins-'));
+});
+afterEach(() => rmSync(root, { recursive: true }));
+
+test.each(['/sys/fs/bpf/unbounded/v1', '/sys/fs/bpf/unbounded/v23/', '/run/x/unbounded/v1'])(
+  '%s is valid',
+  (folder) => {
+    expect(pinFolderProblem(folder)).toBeUndefined();
+  },
+);
+
+test.each([
+  '/sys/fs/bpf/x',
+  '/sys/fs/bpf',
+  '/sys/fs/bpf/unbounded',
+  '/sys/fs/bpf/unbounded/v1/..',
+  '/sys/fs/bpf/unbounded/../v1',
+  '/sys/fs/bpf/unbounded/v',
+  '/sys/fs/bpf/unbounded/v1x',
+  'unbounded/v1',
+  '',
+])('%j is refused, by the flag’s name, and nothing is removed', (folder) => {
+  expect(() => checkPinFolder(folder)).toThrow(`--pin-folder is "${folder}": must end in /unbounded/v<number>`);
+  expect(() => removePins(folder)).toThrow('--pin-folder');
+});
+
+test('all versions of ours are removed, and nothing beside them', () => {
+  for (const name of ['unbounded/v1/maps', 'unbounded/v2/links', 'cilium'])
+    mkdirSync(join(root, name), { recursive: true });
+  removePins(join(root, 'unbounded/v1'));
+  expect(readdirSync(root)).toEqual(['cilium']);
+  mkdirSync(join(root, 'unbounded/v1'), { recursive: true });
+  writeFileSync(join(root, 'unbounded/somebody'), '');
+  removePins(join(root, 'unbounded/v1'));
+  expect(readdirSync(join(root, 'unbounded'))).toEqual(['somebody']);
+  removePins(join(root, 'no/unbounded/v1'));
+});

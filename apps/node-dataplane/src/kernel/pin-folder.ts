@@ -1,0 +1,29 @@
+import { existsSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+
+/** The folder of pinned programs: one version of several that stand side by side, and nothing else is ever removed. */
+
+const VERSION = /^v[0-9]{1,4}$/;
+const PINS = /\/unbounded\/v[0-9]{1,4}$/;
+
+/** What is wrong with the folder; undefined: nothing. Its parent is ours, which is why its name is fixed. */
+export const pinFolderProblem = (folder: string): string | undefined =>
+  PINS.test(normalize(folder).replace(/\/$/, '')) && folder.startsWith('/')
+    ? undefined
+    : `--pin-folder is "${folder}": must end in /unbounded/v<number>, for example /sys/fs/bpf/unbounded/v1, because uninstall removes all versions beside it`;
+
+/** @throws Error naming the flag, the value and what is valid */
+export const checkPinFolder = (folder: string): void => {
+  const problem = pinFolderProblem(folder);
+  if (problem !== undefined) throw new Error(problem);
+};
+
+/** Removes the layouts of all versions, and their folder when nothing else is in it. @throws Error for a folder that is not ours */
+export const removePins = (folder: string): void => {
+  checkPinFolder(folder);
+  const parent = dirname(normalize(folder).replace(/\/$/, ''));
+  if (!existsSync(parent)) return;
+  for (const name of readdirSync(parent))
+    if (VERSION.test(name)) rmSync(join(parent, name), { recursive: true, force: true });
+  if (readdirSync(parent).length === 0) rmdirSync(parent);
+};

@@ -1,0 +1,96 @@
+import { ApiError, type KubeObject, type ResourceClient, TransportError, type WatchEvent } from '@unbounded/kube';
+import { silentLogger } from '@unbounded/telemetry';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+
+import { createInformer } from './informer.ts';
+
+/** Vitest's fake timers do not reach this module. */
+vi.mock('node:timers/promises', () => ({
+  setTimeout: (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms)),
+}));
+
+let stop: AbortController;
+beforeEach(() => {
+  vi.useFakeTimers();
+  stop = new AbortController();
+});
+afterEach(() => {
+  stop.abort();
+  vi.useRealTimers();
+});
+
+/** What each watch ends with; after the last one it goes on for ever. */
+const follow = (ends: readonly Error[], listEnds: readonly Error[] = []) => {
+  const lists: (string | undefined)[] = [];
+  const watches: { readonly from: string; readonly atMs: number }[] = [];
+  const client = {
+    resource: { plural: 'things' },
+    list: async ({ resourceVersion }: { readonly resourceVersion?: string }) => {
+      lists.push(resourceVersion);
+      const failure = listEnds[lists.length - 1];
+      if (failure) throw failure;
+      return { items: [], resourceVersion: `${100 * lists.length}` };
+    },
+    // oxlint-disable-next-line require-yield -- a watch that tells nothing
+    async *watch({
+      resourceVersion: from,
+    }: {
+      readonly resourceVersion: string;
+    }): AsyncGenerator<WatchEvent<KubeObject>> {
+      watches.push({ from, atMs: performance.now() });
+      const failure = ends[watches.length - 1];
+      if (!failure) return await new Promise<never>(() => undefined);
+      throw failure;
+    },
+  } as unknown as ResourceClient<KubeObject>;
+  void createInformer({ client, logger: silentLogger }).run(stop.signal);
+  return { lists, watches };
+};
+const away = new TransportError('connect ECONNREFUSED');
+const expired = new ApiError('watch things', 410, { reason: 'Expired' });
+
+test('the first listing is served from the server’s memory', async () => {
+  const { lists } = follow([]);
+  await vi.advanceTimersByTimeAsync(0);
+  expect(lists).toEqual(['0']);
+});
+
+test('while the server is away a watch is tried at least every two seconds, from where it was, without a listing', async () => {
+  const { lists, watches } = follow(Array.from({ length: 30 }, () => away));
+  await vi.advanceTimersByTimeAsync(120_000);
+  expect(lists).toHaveLength(1);
+  expect(new Set(watches.map(({ from }) => from))).toEqual(new Set(['100']));
+  const gaps = watches.slice(1).map(({ atMs }, index) => atMs - watches[index]!.atMs);
+  expect(Math.max(...gaps)).toBeLessThanOrEqual(2000);
+  expect(watches).toHaveLength(31);
+});
+
+test('a server that refuses is asked ever more rarely', async () => {
+  const busy = new ApiError('watch things', 429, { reason: 'TooManyRequests' });
+  const { watches } = follow(Array.from({ length: 100 }, () => busy));
+  await vi.advanceTimersByTimeAsync(120_000);
+  const gaps = watches.slice(1).map(({ atMs }, index) => atMs - watches[index]!.atMs);
+  expect(gaps.at(-1)).toBeGreaterThan(7000);
+});
+
+test('after an expired version the newest is listed, at a moment of each client’s own', async () => {
+  const started: number[] = [];
+  for (let client = 0; client < 200; client++) {
+    const { lists, watches } = follow([expired]);
+    await vi.advanceTimersByTimeAsync(0);
+    const beganMs = watches[0]!.atMs;
+    await vi.advanceTimersByTimeAsync(3000);
+    expect(lists).toEqual(['0', undefined]);
+    started.push(watches[1]!.atMs - beganMs);
+  }
+  expect(Math.max(...started) - Math.min(...started)).toBeGreaterThan(1500);
+  expect(started.filter((ms) => ms < 300).length).toBeLessThan(60); // not all at once
+});
+
+test('a memory of the server that is behind what is known is given up for its store', async () => {
+  const behind = new ApiError('GET things', 504, { reason: 'Timeout', message: 'Too large resource version' });
+  const forbidden = new ApiError('watch things', 403, { reason: 'Forbidden' });
+  const { lists } = follow([forbidden], [undefined as unknown as Error, behind]);
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(lists).toEqual(['0', '100', undefined]);
+});

@@ -1,0 +1,67 @@
+import { createLogger, createMetrics, silentLogger } from '@unbounded/telemetry';
+import { expect, test } from 'vitest';
+
+import { type ResourceClient } from './client.ts';
+import { createEventRecorder, type EventRecord } from './event-recorder.ts';
+import { type Event } from './objects.ts';
+
+const event = (note: string): EventRecord => ({
+  about: { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n' } },
+  type: 'Warning',
+  reason: 'Test',
+  action: 'Test',
+  note,
+});
+const WAITING = 100;
+
+test('while the API server hangs a bounded number of events waits: the newest', async () => {
+  const hung = Promise.withResolvers<void>();
+  const written: string[] = [];
+  const create = async ({ note }: Event): Promise<void> => {
+    if (written.length === 0) await hung.promise;
+    written.push(note ?? '');
+  };
+  const log: string[] = [];
+  const metrics = createMetrics();
+  const recorder = createEventRecorder({
+    metrics,
+    events: { create } as unknown as ResourceClient<Event>,
+    controller: 'unbounded/test',
+    logger: createLogger({ name: 'test', destination: { write: (line) => void log.push(line) } }),
+  });
+  for (let index = 0; index < 1000; index++) recorder.record(event(`${index}`));
+  expect(recorder.dropped).toBe(1000 - 1 - WAITING); // one was under way
+  expect(await metrics.render()).toContain(`unbounded_events_dropped_total ${recorder.dropped}`);
+  hung.resolve();
+  await recorder.flush();
+  expect(written).toEqual(['0', ...Array.from({ length: WAITING }, (_, index) => `${900 + index}`)]);
+  expect(log.length).toBeLessThan(20);
+});
+
+test.each([-3_600_000, 3_600_000])(
+  'a repeat is counted in its series also when the wall clock is set by %i ms',
+  async (stepMs) => {
+    let [wallMs, elapsedMs] = [Date.parse('2026-01-01T00:00:00Z'), 0];
+    const calls: string[] = [];
+    const recorder = createEventRecorder({
+      events: {
+        create: async () => void calls.push('create'),
+        mergePatch: async () => void calls.push('patch'),
+      } as unknown as ResourceClient<Event>,
+      controller: 'unbounded/test',
+      logger: silentLogger,
+      now: () => wallMs,
+      elapsed: () => elapsedMs,
+    });
+    const record = async (): Promise<void> => {
+      recorder.record(event('same'));
+      await recorder.flush();
+    };
+    await record();
+    [wallMs, elapsedMs] = [wallMs + stepMs, 60_000];
+    await record();
+    elapsedMs += 7 * 60_000;
+    await record();
+    expect(calls).toEqual(['create', 'patch', 'create']);
+  },
+);

@@ -1,0 +1,1 @@
+export { removeFile, replaceFile, replaceFileAsync, type ReplaceOptions } from './replace-file.ts';

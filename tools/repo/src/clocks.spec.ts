@@ -1,0 +1,38 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { files, root } from './tree.ts';
+
+/**
+ * The wall clock may be set at any moment, by NTP or by hand, and differs from machine to machine. It is for what people are shown
+ * and what outlives the process; everything that measures time takes performance.now() or process.hrtime.
+ */
+const MAY_READ_IT: Readonly<Record<string, string>> = {
+  'apps/node-dataplane/src/agent.part.ts': 'ages of keys outlive the process; the ring corrects a key from the future',
+  'apps/node-dataplane/src/health/verdict-file.ts':
+    'nonces grow over reboots; a clock behind the last nonce does not matter',
+  'apps/node-dataplane/src/paths/endpoints.ts':
+    'WireGuard shows handshakes by it; asked only about those before our start',
+  'apps/node-dataplane/src/paths/watcher.ts':
+    'nonces grow over reboots; a peer takes a lower one for a clock that was set back',
+  'apps/node-dataplane/src/world/cluster-reporter.ts': 'times that conditions show',
+  'apps/node-dataplane/src/world/gateway-reporter.ts':
+    'the time that a report shows; who watches takes it for a stamp only',
+  'libs/kube/src/apply-status.ts': 'times that conditions show',
+  'libs/kube/src/event-recorder.ts': 'times that Events show',
+  'libs/controller-runtime/src/leader-election.ts':
+    'times that a Lease shows; its age is measured from when we saw it change',
+};
+
+const WALL_CLOCK = /\bDate\.now\b|\bnew Date\(\s*\)|(?<!new )\bDate\(\)/;
+const isTest = (file: string): boolean => /\.(spec|scenario|testdata)\.ts$|\/test\//.test(file);
+const reads = (file: string): boolean => WALL_CLOCK.test(readFileSync(join(root, file), 'utf8'));
+const sources = files('apps/*.ts', 'libs/*.ts').filter((file) => existsSync(join(root, file)) && !isTest(file));
+
+test('the wall clock is read only where it is shown or kept', () => {
+  expect(sources.filter((file) => reads(file) && MAY_READ_IT[file] === undefined)).toEqual([]);
+});
+
+test('nothing is on that list without need', () => {
+  expect(Object.keys(MAY_READ_IT).filter((file) => !sources.includes(file) || !reads(file))).toEqual([]);
+});
