@@ -9,6 +9,7 @@ import {
   endpointV6,
   forwarderKey,
   innerMac,
+  localAddresses,
   lpmKeyV4,
   lpmKeyV6,
   present,
@@ -16,7 +17,7 @@ import {
 } from '@unbounded/bpf-maps';
 import { type Attachment, attachProgram, type BpfObject, loadObject } from '@unbounded/libbpf-ts';
 import { createNetns, createRouteSocket, type Netns, type RouteSocket } from '@unbounded/netlink';
-import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 
 /** Two nodes and a VXLAN between them, as the agent sets them up: anchor, tunnel device, programs, maps. */
 interface Node extends Disposable {
@@ -204,4 +205,50 @@ test('sources are not looked at where the configuration says so', async () => {
 test('a destination without endpoint leaves by no way at all', () => {
   expect(ping(a, '100.64.77.7')).toBe(false);
   expect(counted(a, 'redirected_vxlan')).toBe(0);
+});
+
+describe('a node whose primary address is another than that by which its peers know it', () => {
+  /** The kernel chooses the first address of the device that leads there. */
+  const PRIMARY = { v4: '192.0.2.99', v6: 'fd00:99::99' } as const;
+  const OWN_V6 = { a: 'fd00:99::1', b: 'fd00:99::2' } as const;
+  const ipIn = (node: Node, line: string): void =>
+    void execFileSync('nsenter', [`--net=${node.ns.path}`, 'ip', ...line.split(' ')]);
+
+  beforeEach(() => {
+    ipIn(a, 'addr del 192.0.2.1/24 dev wire0');
+    for (const address of [PRIMARY.v4, OWN.a.underlay]) ipIn(a, `addr add ${address}/24 dev wire0`);
+    // The kernel prefers the IPv6 address that came last.
+    for (const address of [OWN_V6.a, PRIMARY.v6]) ipIn(a, `addr add ${address}/64 dev wire0 nodad`);
+    ipIn(b, `addr add ${OWN_V6.b}/64 dev wire1 nodad`);
+  });
+
+  const leadBy = (underlay: { readonly a: string; readonly b: string }, ownSource: boolean): void => {
+    const hop = { vni: 1, protocol: 'vxlan', setKey: true, healthy: true, ownSource } as const;
+    const records = (node: Node) => node.object.map('unbounded_endpoints_v6', lpmKeyV6, endpointV6);
+    records(a).set(`${OWN.b.overlay[1]}/128`, { ...hop, remote: underlay.b, ifindex: a.tunnel });
+    records(b).set(`${OWN.a.overlay[1]}/128`, { ...hop, ownSource: false, remote: underlay.a, ifindex: b.tunnel });
+    a.object.map('unbounded_locals', configKey, localAddresses).set(0, { ipv4: OWN.a.underlay, ipv6: OWN_V6.a });
+  };
+
+  test.each([
+    ['IPv4', { a: OWN.a.underlay, b: OWN.b.underlay }],
+    ['IPv6', OWN_V6],
+  ])(
+    '%s: is taken for a forger where the kernel chooses the source, and for itself where the program says it',
+    (_, underlay) => {
+      leadBy(underlay, false);
+      expect(ping(a, OWN.b.overlay[1], '-6')).toBe(false);
+      expect(counted(b, 'drop_forged_source')).toBe(1);
+      leadBy(underlay, true);
+      expect(ping(a, OWN.b.overlay[1], '-6')).toBe(true);
+      expect(counted(b, 'drop_forged_source')).toBe(1);
+    },
+  );
+
+  test('a source that is no address of the node is one that the kernel refuses: nothing is sent', () => {
+    leadBy({ a: OWN.a.underlay, b: OWN.b.underlay }, true);
+    a.object.map('unbounded_locals', configKey, localAddresses).set(0, { ipv4: '192.0.2.55' });
+    expect(ping(a, OWN.b.overlay[1], '-6')).toBe(false);
+    expect(counted(b, 'received')).toBe(0);
+  });
 });

@@ -13,6 +13,7 @@
 #define HOP_HEALTHY 0x02	/* documented bit; health that counts stands with the members of groups */
 #define HOP_IPV6_UNDERLAY 0x04	/* remote is an IPv6 address */
 #define HOP_GROUP 0x08		/* the group whose number is in the upper 16 bits decides instead */
+#define HOP_OWN_SOURCE 0x20	/* the outer source is the address of unbounded_locals, by which the peer knows us */
 #define HOP_GROUP_SHIFT 16
 /*
  * The inner destination MAC does not follow from remote: its four middle bytes are in the upper halves of flags and
@@ -128,3 +129,16 @@ struct {
 	__type(key, __u32);
 	__type(value, struct encap_config);
 } unbounded_config SEC(".maps");
+
+/* 20 bytes, one record: the node's own underlay addresses; zero: the kernel chooses */
+struct local_addresses {
+	__u32 ipv4;		/* in host order */
+	__be32 ipv6[4];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct local_addresses);
+} unbounded_locals SEC(".maps");

@@ -2,6 +2,8 @@
 /* From an endpoint to the one next hop that a packet takes. */
 #pragma once
 
+#include <stddef.h>
+
 #include "endpoints.h"
 #include "flow.h"
 #include "stats.h"
@@ -139,12 +141,23 @@ static __always_inline int set_tunnel_key(struct __sk_buff *skb, const struct ho
 {
 	struct bpf_tunnel_key key = { .tunnel_id = hop->vni, .tunnel_ttl = 64 };
 	__u64 flags = BPF_F_DONT_FRAGMENT | BPF_F_ZERO_CSUM_TX; /* our receivers take a zero checksum over IPv6 too */
+	struct local_addresses *own = NULL;
+	__u32 zero = 0;
 
+	if (hop->flags & HOP_OWN_SOURCE)
+		own = bpf_map_lookup_elem(&unbounded_locals, &zero);
 	if (hop->flags & HOP_IPV6_UNDERLAY) {
 		__builtin_memcpy(key.remote_ipv6, hop->remote, sizeof(key.remote_ipv6));
+		if (own)
+			__builtin_memcpy(key.local_ipv6, own->ipv6, sizeof(key.local_ipv6));
 		flags |= BPF_F_TUNINFO_IPV6;
 	} else {
 		key.remote_ipv4 = hop->remote[0];
+		if (own)
+			key.local_ipv4 = own->ipv4;
 	}
-	return bpf_skb_set_tunnel_key(skb, &key, sizeof(key), flags);
+	if (!bpf_skb_set_tunnel_key(skb, &key, sizeof(key), flags))
+		return 0;
+	/* A kernel before 6.0 knows no local address in the key, and chooses one. */
+	return bpf_skb_set_tunnel_key(skb, &key, offsetof(struct bpf_tunnel_key, local_ipv4), flags);
 }

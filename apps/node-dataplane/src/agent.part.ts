@@ -12,11 +12,13 @@ import { type Agent, createAgent } from './agent.ts';
 import type { agentOptions } from './agent.config.ts';
 import type { Dataplane } from './dataplane.ts';
 import { installCniPlugin } from './cni/install.ts';
+import { openPlanGate, type PlanGate } from './cni/plan-gate.ts';
 import { createPodRegistry, type PodRegistry } from './cni/pods.ts';
 import { startCniServer } from './cni/server.ts';
 import { openEbpfPath } from './ebpf-path.ts';
 import { startHealth } from './health/health.ts';
 import type { NodeKeys } from './health/probe-keys.ts';
+import { createFirewallMetrics } from './kernel/firewall-metrics.ts';
 import { groupMapPin } from './kernel/forwarding-maps.ts';
 import { checkPinFolder } from './kernel/pin-folder.ts';
 import { openNetlinkPath } from './netlink-path/netlink-path.ts';
@@ -27,6 +29,7 @@ import { createStateFaults, type StateFaults } from './kernel/state-faults.ts';
 import { type KeyRing, openKeyRing } from './keys/key-ring.ts';
 import { createKeyRotation, ROTATION_TIMES, type RotationTimes } from './keys/rotation.ts';
 import { createSysctls } from './kernel/sysctls.ts';
+import { watchTable } from './kernel/table-watch.ts';
 import { createUnderlayWatch, findProtocols, findUnderlay } from './kernel/underlay.ts';
 import { managedRelaySource } from './relay/managed-objects.ts';
 import { createPaths } from './paths/paths.ts';
@@ -156,6 +159,7 @@ const openDataplane = (
     wireGuard: { keyOf: (generation) => ring.of(generation), unitsFolder: config.unitsFolder, faults },
     relayWays: (plan) => relay.waysOf(plan),
     pods: () => pods.list(),
+    firewallMetrics: createFirewallMetrics(metrics),
     logger,
   };
 };
@@ -215,11 +219,12 @@ interface AgentOptions {
   readonly reports: ReportLoop;
   readonly times: RotationTimes;
   readonly guard: SourceGuard;
+  readonly planGate: PlanGate;
 }
 
 const openAgent = async (
   config: AgentConfig,
-  { dataplane, ring, world, relay, faults, reports, times, guard }: AgentOptions,
+  { dataplane, ring, world, relay, faults, reports, times, guard, planGate }: AgentOptions,
   services: HostServices,
 ): Promise<Agent> => {
   const { logger, metrics } = services;
@@ -244,6 +249,7 @@ const openAgent = async (
     cniFolder: config.cniConfFolder,
     faults,
     listenerProblems: services.listenerProblems ?? (() => []),
+    planGate,
     protocols,
     underlay: createUnderlayWatch((internalIps) => findUnderlay(dataplane.net, internalIps)),
     protectedAddresses: protectAddresses(config, world, { net: dataplane.net, faults, logger }),
@@ -271,9 +277,11 @@ const start = async (config: AgentConfig, services: HostServices, times: Rotatio
   const guardNft = createNftables();
   const guard = createSourceGuard({ net, nft: guardNft, pods, logger, metrics: services.metrics });
   await guard.ensure(); // pods that are there already, before a plan is; a pass says what is wrong
-  const cni: Server = await startCniServer(config.cniSocket, guard, logger);
+  const planGate = openPlanGate(join(dirname(config.cniSocket), 'plan-applied'), logger);
+  const cni: Server = await startCniServer(config.cniSocket, { pods: guard, gate: planGate, logger });
   const reports = createReportLoop({ reporter: world.reporter, logger });
-  const agent = await openAgent(config, { dataplane, ring, world, relay, faults, reports, times, guard }, services);
+  const parts = { dataplane, ring, world, relay, faults, reports, times, guard, planGate };
+  const agent = await openAgent(config, parts, services);
   const loop = startReconcileLoop({
     pass: () => agent.pass(),
     quietMs: QUIET_MS,
@@ -291,11 +299,13 @@ const start = async (config: AgentConfig, services: HostServices, times: Rotatio
     },
     onResync: () => loop.trigger(),
   });
+  const tableWatch = watchTable(dataplane.nft, () => loop.trigger(), logger);
   return {
     loop,
     agent,
     stop: async () => {
       monitor.close();
+      tableWatch[Symbol.dispose]();
       await loop.stop();
       await reports.stop();
       relay.stop();

@@ -1,6 +1,7 @@
 import type { Logger } from '@unbounded/telemetry';
 import { DEVICES, type NodePlan, type ProtectedAddress } from '@unbounded/topology';
 import { ensureCniConfig } from './cni/config.ts';
+import type { PlanGate } from './cni/plan-gate.ts';
 import { applyPlan, type ApplyOutcome, type Dataplane } from './dataplane.ts';
 import type { Advanced, KeyRotation } from './keys/rotation.ts';
 import type { StateFaults } from './kernel/state-faults.ts';
@@ -27,6 +28,7 @@ export interface AgentParts {
   readonly faults: StateFaults;
   /** Ports of health and metrics that cannot be had. */
   readonly listenerProblems: () => Problems;
+  readonly planGate: PlanGate;
   readonly protocols: readonly string[];
   readonly underlay: UnderlayWatch;
   /** Addresses that the node must reach without the overlay, whatever the objects list. */
@@ -138,6 +140,7 @@ export const createAgent = (parts: AgentParts): Agent => {
         return REPAIR_EVERY_MS;
       }
       const outcome = await applyPlan(dataplane, plan);
+      if (outcome.isContained) parts.planGate.open();
       // Once the firewall leads to the relays: a connection stays with what it was led to first.
       const relayed = parts.relay.apply(plan);
       const advanced = rotating.applied(plan, outcome);

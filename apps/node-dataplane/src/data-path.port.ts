@@ -1,12 +1,15 @@
 import type { Link, RouteSpec } from '@unbounded/netlink';
 import type { NodePlan, Problem } from '@unbounded/topology';
 import type { HealthGroup } from './health/messages.ts';
+import type { Guard } from './kernel/tunnel-gate.ts';
 
 /**
  * How packets find their next hop: by eBPF programs and maps, or by kernel routes alone. The steps stand in the order in
  * which a pass takes them; between `prepare` and `apply` the thread that probes writes the groups.
  */
 export interface DataPath {
+  /** Brings the source checks of tunnel devices into force that this data path has; which devices have one. */
+  guard(plan: NodePlan, links: ReadonlyMap<string, Link>): Guard;
   /** Brings into being what groups consist of, and says what the groups are to be. */
   prepare(plan: NodePlan, links: ReadonlyMap<string, Link>): Promise<Prepared>;
   /** Writes what points at the groups. */

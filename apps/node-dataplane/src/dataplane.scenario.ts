@@ -1,5 +1,4 @@
-import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   CNI_CONF_FOLDER,
@@ -16,8 +15,10 @@ import { createNftables } from '@unbounded/nftables';
 import { createLogger, createMetrics } from '@unbounded/telemetry';
 import type { NodePlan } from '@unbounded/topology';
 import { generatePrivateKey } from '@unbounded/wireguard';
+import { DETACHMENTS, detachPinned, hasProgram, json, pinOf, run, VIA } from './attached-programs.testdata.ts';
 import { cleanUp } from './cleanup.ts';
 import type { PodAttachment } from './cni/pods.ts';
+import { type PodsReport, tryPods } from './dataplane-pods.testdata.ts';
 import { applyPlan, type Dataplane } from './dataplane.ts';
 import { openEbpfPath } from './ebpf-path.ts';
 import { startHealth } from './health/health.ts';
@@ -31,25 +32,16 @@ import { planFor } from './testdata.ts';
  * way, cleans up, and prints what it saw as JSON: the agent works on the namespace of its process.
  */
 
-const run = (...argv: string[]): string => execFileSync(argv[0]!, argv.slice(1), { encoding: 'utf8' });
-const json = (...argv: string[]): unknown => JSON.parse(run(...argv) || '[]');
-
 const FORWARD = '/proc/sys/net/ipv4/ip_forward';
 const map = (name: string): string => join(PIN_FOLDER, 'maps', name);
 
-const anchorHasProgram = (): boolean => {
-  const pin = join(PIN_FOLDER, 'links/unbounded0');
-  const link = (json('ip', '-j', 'link', 'show', 'unbounded0') as { ifindex: number }[])[0];
-  if (!existsSync(pin)) return false;
-  using pinned = openPinnedLink(pin);
-  return pinned.info.ifindex === link?.ifindex;
-};
+const anchorHasProgram = (): boolean => hasProgram('unbounded0', 'egress');
 
 /** Everything of ours as text that is the same for the same state; indexes of devices are none of it. */
 const state = (): string => {
   type Shown = { ifname: string; ifalias?: string; mtu: number; address: string; linkinfo?: { info_kind?: string } };
   const links = (json('ip', '-d', '-j', 'link') as Shown[]).filter(({ ifalias }) => ifalias === LINK_ALIAS);
-  const tables = run('nft', 'list', 'ruleset');
+  const tables = run('nft', '-s', 'list', 'ruleset'); // without what counters say
   return [
     ...links
       .map(({ ifname, mtu, address, linkinfo }) => {
@@ -68,6 +60,7 @@ const state = (): string => {
       ? String((json('bpftool', '-j', 'map', 'dump', 'pinned', map('unbounded_endpoints_v4')) as unknown[]).length)
       : 'no map',
     links.some(({ ifname }) => ifname === 'unbounded0') ? `program ${anchorHasProgram()}` : 'no anchor',
+    links.some(({ ifname }) => ifname === 'vxlan0') ? `source check ${hasProgram('vxlan0', 'ingress')}` : 'no tunnel',
   ].join('\n');
 };
 
@@ -103,8 +96,29 @@ const DRIFTS: Readonly<Record<string, () => unknown>> = {
       '31',
       '0',
     ),
+  'a tunnel device is down': () => run('ip', 'link', 'set', 'vxlan0', 'down'),
+  'a chain is flushed': () => run('nft', 'flush', 'chain', 'inet', 'unbounded', 'leaks'),
+  'a chain is deleted': () => run('nft', 'delete', 'chain', 'inet', 'unbounded', 'injection'),
+  'a set is emptied': () => run('nft', 'flush', 'set', 'inet', 'unbounded', 'overlay_ip'),
+  'the ruleset is flushed': () => {
+    run('nft', 'flush', 'ruleset');
+    run('nft', 'add', 'table', 'inet', 'somebody');
+  },
+  ...DETACHMENTS,
   'forwarding is off': () => writeFileSync(FORWARD, '0'),
 };
+
+/** vxlan0 as things fail that keep forged packets out. */
+export interface FailClosed {
+  /** Before its source check, and when the first pass is over. */
+  readonly atBoot: { readonly upBefore: boolean; readonly upAfter: boolean };
+  /** While the program cannot be attached again, and afterwards. */
+  readonly unattached: { readonly up: boolean; readonly problems: readonly string[]; readonly upAgain: boolean };
+  /** While the table refuses a change: a device that is up, and one that would have to come up. */
+  readonly outdated: { readonly up: boolean; readonly cameUp: boolean; readonly contained: boolean };
+  /** While there is no table and none can be made, and afterwards. */
+  readonly missing: { readonly up: boolean; readonly problems: readonly string[]; readonly upAgain: boolean };
+}
 
 export interface Report {
   readonly first: readonly string[];
@@ -116,21 +130,17 @@ export interface Report {
   readonly unrepaired: Readonly<Record<string, string>>;
   /** What a successor finds before it has applied anything: as many entries and the same link as before, or not. */
   readonly taken: { readonly entries: boolean; readonly link: boolean; readonly program: boolean };
-  readonly pods: {
-    readonly atFirst: boolean;
-    readonly steps: Readonly<Record<string, { readonly reasons: readonly string[]; readonly isReached: boolean }>>;
-    /** Of a bridge without ports, when the plan has none. */
-    readonly unused: { readonly reasons: readonly string[]; readonly isBridgeGone: boolean };
-  };
+  readonly pods: PodsReport;
   readonly foreign: { readonly problems: readonly string[]; readonly linksSame: boolean };
   readonly cleaned: string;
+  readonly closed: FailClosed;
   readonly foreignSurvives: boolean;
   /** The MAC by which pods know their gateway: before, with and after a pod whose port has a low one. */
   readonly bridgeMacs: readonly string[];
 }
 
 /** Pods of the node, as the registry of the CNI socket has them. */
-let pods: PodAttachment[] = [];
+let pods: readonly PodAttachment[] = [];
 
 const open = () => {
   const log: string[] = [];
@@ -144,6 +154,7 @@ const open = () => {
       objectPath: join(import.meta.dirname, '../../../bpf/build/unbounded_encap.bpf.o'),
       pinFolder: PIN_FOLDER,
       indexFile: join(STATE_FOLDER, 'groups.json'),
+      ...(VIA === undefined ? {} : { via: VIA }),
     }),
     health: startHealth({
       keys: { current: privateKey },
@@ -203,7 +214,7 @@ const restart = async (former: Dataplane): Promise<{ dataplane: Dataplane; taken
   const entries = (): number =>
     (json('bpftool', '-j', 'map', 'dump', 'pinned', map('unbounded_endpoints_v4')) as unknown[]).length;
   const linkId = (): number | undefined => {
-    const pin = join(PIN_FOLDER, 'links/unbounded0');
+    const pin = pinOf('unbounded0');
     if (!existsSync(pin)) return undefined;
     using link = openPinnedLink(pin);
     return link.info.id;
@@ -216,7 +227,7 @@ const restart = async (former: Dataplane): Promise<{ dataplane: Dataplane; taken
     dataplane,
     taken: {
       entries: before.entries > 0 && entries() === before.entries,
-      link: before.link !== undefined && linkId() === before.link,
+      link: VIA === 'clsact' || (before.link !== undefined && linkId() === before.link),
       program: anchorHasProgram(),
     },
   };
@@ -230,6 +241,67 @@ const bridgeMacsAsPodsComeAndGo = (): string[] => {
   macs.push(mac());
   run('ip', 'link', 'del', 'veth1');
   return [...macs, mac()];
+};
+
+const isUp = (device: string): boolean =>
+  (json('ip', '-j', 'link', 'show', device) as { flags: string[] }[])[0]!.flags.includes('UP');
+
+/** Notes whether the tunnel was up when its check was about to be attached. */
+const watchGuard = (dataplane: Dataplane): { readonly dataplane: Dataplane; readonly upBefore: boolean[] } => {
+  const upBefore: boolean[] = [];
+  const guard: Dataplane['path']['guard'] = (plan, links) => {
+    upBefore.push(isUp('vxlan0'));
+    return dataplane.path.guard(plan, links);
+  };
+  return { dataplane: { ...dataplane, path: { ...dataplane.path, guard } }, upBefore };
+};
+
+/** Somebody's filter or, of all things, a folder stands where the program or its pin would: it cannot be attached. */
+const unattach = async (dataplane: Dataplane, plan: NodePlan): Promise<FailClosed['unattached']> => {
+  if (VIA === 'clsact') {
+    run('tc', 'qdisc', 'del', 'dev', 'vxlan0', 'clsact');
+    run('tc', 'qdisc', 'add', 'dev', 'vxlan0', 'clsact');
+    run('tc', ...'filter add dev vxlan0 ingress prio 1 protocol ip bpf bytecode'.split(' '), '1,6 0 0 0,');
+  } else {
+    detachPinned('vxlan0');
+    rmSync(pinOf('vxlan0'));
+    mkdirSync(pinOf('vxlan0'));
+  }
+  const { problems } = await applyPlan(dataplane, plan);
+  const up = isUp('vxlan0');
+  if (VIA === 'clsact') run('tc', 'qdisc', 'del', 'dev', 'vxlan0', 'clsact');
+  else rmdirSync(pinOf('vxlan0'));
+  await applyPlan(dataplane, plan);
+  return {
+    up,
+    problems: problems.map(({ reason }) => reason),
+    upAgain: isUp('vxlan0') && hasProgram('vxlan0', 'ingress'),
+  };
+};
+
+/** The kernel refuses every new table. */
+const withoutWriting = (dataplane: Dataplane): Dataplane => ({
+  ...dataplane,
+  nft: { ...dataplane.nft, replaceTable: async () => Promise.reject(new Error('EOPNOTSUPP')) },
+});
+
+const failFirewall = async (
+  dataplane: Dataplane,
+  plan: NodePlan,
+): Promise<Pick<FailClosed, 'outdated' | 'missing'>> => {
+  const refusing = withoutWriting(dataplane);
+  run('nft', 'add', 'rule', 'inet', 'unbounded', 'postrouting', 'return');
+  const { isContained } = await applyPlan(refusing, plan);
+  const up = isUp('vxlan0');
+  run('ip', 'link', 'set', 'vxlan0', 'down');
+  await applyPlan(refusing, plan);
+  const outdated = { up, cameUp: isUp('vxlan0'), contained: isContained };
+  run('ip', 'link', 'set', 'vxlan0', 'up');
+  run('nft', 'delete', 'table', 'inet', 'unbounded');
+  const { problems } = await applyPlan(refusing, plan);
+  const missing = { up: isUp('vxlan0'), problems: problems.map(({ reason }) => reason) };
+  await applyPlan(dataplane, plan);
+  return { outdated, missing: { ...missing, upAgain: isUp('vxlan0') } };
 };
 
 const folders = {
@@ -251,65 +323,14 @@ const tryForeign = async (dataplane: Dataplane, plan: NodePlan): Promise<Report[
   return { problems: problems.map(({ message }) => message), linksSame: show() === before };
 };
 
-const POD = '100.65.30.7';
-
-/** A pod behind the bridge, in a network namespace of its own, as the bridge plugin makes it. */
-const makePod = (): void => {
-  run('ip', 'netns', 'add', 'pod');
-  run('ip', 'link', 'add', 'veth7', 'type', 'veth', 'peer', 'name', 'eth0', 'netns', 'pod');
-  run('ip', 'link', 'set', 'veth7', 'master', 'cbr0', 'up');
-  run('ip', '-n', 'pod', 'addr', 'add', `${POD}/24`, 'dev', 'eth0');
-  run('ip', '-n', 'pod', 'link', 'set', 'eth0', 'up');
-  const known = { namespace: 'default', name: 'web', uid: 'u', containerId: 'c', interface: 'eth0' };
-  pods = [{ ...known, netns: '/run/netns/pod', hostVeth: 'veth7', addresses: [`${POD}/24`] }];
-};
-
-const isReached = (): boolean => {
-  try {
-    run('ping', '-c', '1', '-W', '2', '-i', '0.2', POD);
-    return true;
-  } catch {
-    return false;
-  }
-};
-
-/** What befalls the bridge of a pod, and the state after one pass. */
-const tryPods = async (dataplane: Dataplane, plan: NodePlan): Promise<Report['pods']> => {
-  const reasonsAfter = async (applied: NodePlan): Promise<string[]> =>
-    (await applyPlan(dataplane, applied)).problems.map(({ reason }) => reason);
-  makePod();
-  const atFirst = isReached();
-  const steps: Record<string, { reasons: string[]; isReached: boolean }> = {};
-  const step = async (name: string, applied: NodePlan): Promise<void> => {
-    steps[name] = { reasons: await reasonsAfter(applied), isReached: isReached() };
-  };
-  run('ip', 'link', 'del', 'cbr0');
-  await step('the bridge was deleted', plan);
-  run('ip', 'link', 'set', 'veth7', 'nomaster');
-  await step('the port was detached', plan);
-  await step('manageCniPlugin is false', { ...plan, manageCni: false });
-  await step('manageCniPlugin is true again', plan);
-  run('ip', 'link', 'add', 'other0', 'type', 'bridge');
-  run('ip', 'link', 'set', 'veth7', 'master', 'other0');
-  await step('the port is at another bridge', plan);
-  run('ip', 'link', 'del', 'other0');
-  run('ip', 'link', 'del', 'veth7');
-  await step('the interface is gone', plan);
-  run('ip', 'netns', 'del', 'pod');
-  await step('the pod is gone', plan);
-  const { reasons } = { reasons: await reasonsAfter({ ...plan, manageCni: false }) };
-  const isBridgeGone = !run('ip', '-br', 'link').includes('cbr0');
-  await applyPlan(dataplane, plan);
-  pods = [];
-  return { atFirst, steps, unused: { reasons, isBridgeGone } };
-};
-
 const main = async (): Promise<Report> => {
   makeUnderlay();
   const before = state();
   const plan = planFor('w1', 'VXLAN');
   const { dataplane: former, log } = open();
-  const first = (await applyPlan(former, plan)).problems.map(({ message }) => message);
+  const watched = watchGuard(former);
+  const first = (await applyPlan(watched.dataplane, plan)).problems.map(({ message }) => message);
+  const atBoot = { upBefore: watched.upBefore[0]!, upAfter: isUp('vxlan0') };
   await applyPlan(former, plan); // what the first one brought about (carrier, ...) is settled
   const applied = state();
   const logged = log.length;
@@ -329,7 +350,11 @@ const main = async (): Promise<Report> => {
     await applyPlan(dataplane, plan);
     if (state() !== applied || disturbed === applied) unrepaired[name] = state();
   }
-  const seenPods = await tryPods(dataplane, plan);
+  const seenPods = await tryPods(dataplane, plan, (now) => {
+    pods = now;
+  });
+  const unattached = await unattach(dataplane, plan);
+  const closed = { atBoot, unattached, ...(await failFirewall(dataplane, plan)) };
   const say = (): void => undefined;
   await cleanUp(folders, say);
   const cleaned = state();
@@ -349,6 +374,7 @@ const main = async (): Promise<Report> => {
     unrepaired,
     taken,
     pods: seenPods,
+    closed,
     foreign,
     cleaned,
     foreignSurvives,

@@ -1,8 +1,4 @@
-import { NFT_TABLE } from '@unbounded/config/ownership';
-import type { Logger } from '@unbounded/telemetry';
 import type { Link, RouteSocket } from '@unbounded/netlink';
-import type { Nftables } from '@unbounded/nftables';
-import type { Endpoint } from '@unbounded/relay-client';
 import { DEVICES, type NodePlan, type Problem } from '@unbounded/topology';
 import type { PodAttachment } from './cni/pods.ts';
 import type { DataPath } from './data-path.port.ts';
@@ -12,32 +8,27 @@ import { isUndecided } from './health/undecided.ts';
 import { bridgeInUse, ensurePorts } from './kernel/bridge-ports.ts';
 import { ensureDevices, removeDevice, staleDevices } from './kernel/devices.ts';
 import { planDevices } from './kernel/devices.plan.ts';
-import { planFirewall } from './kernel/firewall.plan.ts';
+import { ensureFirewall, type FirewallParts } from './kernel/firewall.ts';
 import { removeUnit, unitDevices } from './kernel/keeper-units.ts';
-import { familyOf } from './kernel/nft-family.ts';
+import { withLocalAddresses } from './kernel/own-addresses.ts';
 import { ensureRoutes } from './kernel/routes.ts';
-import type { Tunnel } from './kernel/senders.plan.ts';
 import { advertisementDevices } from './kernel/router-advertisements.ts';
 import type { Sysctls } from './kernel/sysctls.ts';
+import { settleTunnels } from './kernel/tunnel-gate.ts';
 import type { Paths } from './paths/paths.ts';
-import { KUBE_PROXY_TABLE, type RelayWays } from './relay/relay-ways.plan.ts';
 import { type EndpointOf, ensureWireGuard, type WireGuardContext, type WireGuardOutcome } from './kernel/wireguard.ts';
 
 /** Makes the kernel hold a plan. Everything is read, compared and only then written: at rest a pass writes nothing. */
 
-export interface Dataplane {
+export interface Dataplane extends FirewallParts {
   readonly net: RouteSocket;
-  readonly nft: Nftables;
   readonly path: DataPath;
   readonly health: Health;
   readonly paths: Paths;
   readonly sysctls: Sysctls;
   readonly wireGuard: WireGuardContext;
-  /** Where the relay of a plan is, when it is the managed one and has been found. */
-  readonly relayWays: (plan: NodePlan) => readonly Endpoint[];
   /** The pods of the node, as the CNI plugin registered them. */
   readonly pods: () => readonly PodAttachment[];
-  readonly logger: Logger;
 }
 
 export interface ApplyOutcome {
@@ -49,6 +40,8 @@ export interface ApplyOutcome {
   readonly wireGuard: WireGuardOutcome['states'];
   /** Names of the devices that are there and ours. */
   readonly devices: ReadonlySet<string>;
+  /** Firewall, groups and routes are as planned: nothing for the overlay leaves outside of it. */
+  readonly isContained: boolean;
 }
 
 const removeStaleDevices = async (dataplane: Dataplane, wanted: ReadonlySet<string>): Promise<Problem[]> => {
@@ -81,28 +74,6 @@ const ensurePods = async (
   return problems;
 };
 
-const findRelayWays = async (nft: Nftables, ways: readonly Endpoint[]): Promise<RelayWays> => {
-  const families = new Set(ways.map(({ host }) => familyOf(host)));
-  const found = await Promise.all([...families].map((family) => nft.hasTable(family, KUBE_PROXY_TABLE)));
-  return { ways, isKubeProxyNft: found.includes(true) };
-};
-
-const ensureFirewall = async (
-  { nft, relayWays, logger }: Dataplane,
-  plan: NodePlan,
-  tunnels: readonly Tunnel[],
-): Promise<Problem[]> => {
-  try {
-    const table = planFirewall(plan, tunnels, await findRelayWays(nft, relayWays(plan)));
-    if (await nft.matches(table)) return [];
-    await nft.replaceTable(table);
-    logger.info({ table: table.name }, 'wrote the nftables table');
-    return [];
-  } catch (error) {
-    return [{ reason: 'FirewallFailed', message: `nftables table ${NFT_TABLE}: ${(error as Error).message}` }];
-  }
-};
-
 /** Groups into the kernel, then what points at them. Undefined: the groups could not be written. */
 const ensureForwarding = async (
   { path, health, logger }: Dataplane,
@@ -124,8 +95,9 @@ const ensureForwarding = async (
  * One pass. The order is make before break: devices, tunnels, map entries and routes come into being first; what is no
  * longer wanted goes last, and only when everything before it worked.
  */
-export const applyPlan = async (dataplane: Dataplane, plan: NodePlan): Promise<ApplyOutcome> => {
+export const applyPlan = async (dataplane: Dataplane, wanted: NodePlan): Promise<ApplyOutcome> => {
   const { net, path, health, paths, sysctls, wireGuard: context } = dataplane;
+  const { plan, problems: addressProblems } = withLocalAddresses(wanted, await net.addresses.list());
   const families = {
     v4: plan.podCidrs.some((block) => !block.includes(':')),
     v6: plan.podCidrs.some((block) => block.includes(':')),
@@ -136,7 +108,9 @@ export const applyPlan = async (dataplane: Dataplane, plan: NodePlan): Promise<A
   const links: ReadonlyMap<string, Link> = devices.links;
   // Before WireGuard: peers may send by a new interface as soon as it has its key.
   const podProblems = await ensurePods(dataplane, links);
-  const firewallProblems = await ensureFirewall(dataplane, plan, devices.tunnels);
+  const firewall = await ensureFirewall(dataplane, plan, devices);
+  const guard = path.guard(plan, links);
+  const tunnelProblems = await settleTunnels(net, { specs, links }, firewall.state, guard);
   const endpointOf: EndpointOf = (device, peer) => paths.endpointOf(device, peer);
   const wireGuard = await ensureWireGuard(plan.wireGuard, links, { ...context, endpointOf });
   const pathProblems = await paths.apply(plan, links);
@@ -145,13 +119,16 @@ export const applyPlan = async (dataplane: Dataplane, plan: NodePlan): Promise<A
   const problems = [
     ...plan.problems,
     ...sysctlProblems,
+    ...addressProblems,
     ...devices.problems,
     ...podProblems,
     ...wireGuard.problems,
     ...pathProblems,
     ...(forwarded ?? []),
     ...healthProblems(health.states()),
-    ...firewallProblems,
+    ...firewall.problems,
+    ...guard.problems,
+    ...tunnelProblems,
     ...routes.problems,
     ...routes.foreign,
   ];
@@ -169,5 +146,6 @@ export const applyPlan = async (dataplane: Dataplane, plan: NodePlan): Promise<A
     isUndecided: isUndecided(plan.groups, health.states()),
     wireGuard: wireGuard.states,
     devices: new Set(links.keys()),
+    isContained: firewall.state === 'asPlanned' && forwarded !== undefined && routes.problems.length === 0,
   };
 };

@@ -26,6 +26,7 @@ const routeSpecs = (plan: NodePlan, links: ReadonlyMap<string, Link>): RouteSpec
 export const openEbpfPath = (net: RouteSocket, options: ForwardingOptions): DataPath => {
   const forwarding = openForwardingMaps(options);
   return {
+    guard: (_, links) => forwarding.guard(links),
     prepare: async (plan, links) => ({ groups: forwarding.prepare(plan, links), problems: [] }),
     apply: async () => forwarding.apply(),
     routes: routeSpecs,

@@ -17,7 +17,14 @@ export const PROTOCOLS = { geneve: 1, vxlan: 2, ipip: 3, wireguard: 4, none: 5 }
 export type Protocol = keyof typeof PROTOCOLS;
 
 /** Bits of the `flags` field. The upper 16 bits are the index of a next-hop group where `group` is set. */
-export const FLAGS = { setKey: 0x01, healthy: 0x02, ipv6Underlay: 0x04, group: 0x08, mac: 0x10 } as const;
+export const FLAGS = {
+  setKey: 0x01,
+  healthy: 0x02,
+  ipv6Underlay: 0x04,
+  group: 0x08,
+  mac: 0x10,
+  ownSource: 0x20,
+} as const;
 export const GROUP_SHIFT = 16;
 export const LARGEST_GROUP_INDEX = 0xffff;
 
@@ -33,6 +40,8 @@ export interface NextHop {
   readonly healthy: boolean;
   /** Inner destination MAC, in the form of {@link innerMac}; absent: that of `remote`. Not with a group. */
   readonly mac?: string;
+  /** The outer source is the node's own address of `unbounded_locals`. */
+  readonly ownSource?: boolean;
 }
 
 /** What stands in an endpoint map: a next hop, and possibly the group that decides instead. */
@@ -82,6 +91,7 @@ export const flagsOf = (hop: Endpoint, isIpv6Underlay: boolean): number => {
     (hop.setKey ? FLAGS.setKey : 0) |
     (hop.healthy ? FLAGS.healthy : 0) |
     (isIpv6Underlay ? FLAGS.ipv6Underlay : 0) |
+    (hop.ownSource ? FLAGS.ownSource : 0) |
     (group === undefined ? 0 : FLAGS.group);
   return (bits | ((group ?? macWord(hop.mac) >>> HALF) << GROUP_SHIFT)) >>> 0;
 };
@@ -113,6 +123,7 @@ const readTail = (view: DataView, at: number): Omit<Endpoint, 'remote'> & { read
     setKey: (flags & FLAGS.setKey) !== 0,
     healthy: (flags & FLAGS.healthy) !== 0,
     isIpv6: (flags & FLAGS.ipv6Underlay) !== 0,
+    ...(flags & FLAGS.ownSource ? { ownSource: true } : {}),
     ...(flags & FLAGS.group ? { group: flags >>> GROUP_SHIFT } : {}),
     ...(flags & FLAGS.mac && !(flags & FLAGS.group)
       ? { mac: macText(((flags & ~LOW_HALF) | (protocol >>> HALF)) >>> 0) }

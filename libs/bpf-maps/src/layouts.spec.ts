@@ -15,6 +15,7 @@ import {
   groupKey,
   type GroupMember,
   innerMac,
+  localAddresses,
   lpmKeyV4,
   lpmKeyV6,
   MAPS,
@@ -38,6 +39,7 @@ const hop = (remote: fc.Arbitrary<string>) =>
     protocol,
     setKey: fc.boolean(),
     healthy: fc.boolean(),
+    ownSource: fc.constantFrom(true, undefined),
   });
 const mac = fc.option(
   ipv4.map((address) => innerMac(address)),
@@ -104,8 +106,9 @@ describe('records', () => {
       MAPS.unbounded_nexthop_groups.keyBytes,
       MAPS.unbounded_nexthop_groups.valueBytes,
     ]);
-    expect([statsKey.size, counter.size, encapConfig.size]).toEqual([
+    expect([statsKey.size, localAddresses.size, counter.size, encapConfig.size]).toEqual([
       4,
+      MAPS.unbounded_locals.valueBytes,
       MAPS.unbounded_stats.valueBytes,
       MAPS.unbounded_config.valueBytes,
     ]);
@@ -117,6 +120,10 @@ describe('records', () => {
     roundTrips(endpointV6, endpoint(fc.oneof(ipv4, ipv6)));
     roundTrips(nexthopGroup, fc.array(member, { maxLength: GROUP_MEMBERS }));
     roundTrips(encapConfig, fc.constantFrom({ anySource: true }, { anySource: false, ownMac: '02:0a:01:00:15:ff' }));
+    roundTrips(
+      localAddresses,
+      fc.constantFrom({}, { ipv4: '192.0.2.7' }, { ipv6: '2001:db8::7' }, { ipv4: '10.1.0.30', ipv6: 'fd00:1::30' }),
+    );
     roundTrips(lpmKeyV6, fc.constantFrom('::/0', '2001:db8::/32', 'fd00::1/128'));
   });
 
@@ -128,6 +135,7 @@ describe('records', () => {
       lpmKeyV4,
       lpmKeyV6,
       encapConfig,
+      localAddresses,
       statsKey,
     ] as Codec<unknown>[]) {
       fc.assert(
@@ -177,6 +185,8 @@ describe('records', () => {
         ),
     ],
     ['an IPv6 prefix in the IPv4 trie', () => encode(lpmKeyV4, '2001:db8::/32')],
+    ['an IPv6 address in the place of an IPv4 one', () => encode(localAddresses, { ipv4: '2001:db8::1' })],
+    ['an IPv4 address in the place of an IPv6 one', () => encode(localAddresses, { ipv6: '192.0.2.1' })],
     ['a MAC that is none', () => encode(encapConfig, { ownMac: '02:00', anySource: false })],
   ])('%s is refused', (_, attempt) => {
     expect(attempt).toThrow(RangeError);

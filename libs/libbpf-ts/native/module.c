@@ -70,12 +70,12 @@ NAPI_MODULE_INIT()
 		EXPORT("mapUpdateBatch", map_update_batch), EXPORT("mapDeleteBatch", map_delete_batch),
 		EXPORT("mapLookupBatch", map_lookup_batch), EXPORT("testRun", test_run),
 		EXPORT("attachTcx", attach_tcx),	  EXPORT("attachClsact", attach_clsact),
-		EXPORT("detachClsact", detach_clsact),	  EXPORT("updateLink", update_link),
-		EXPORT("detachLink", detach_link),	  EXPORT("openRing", open_ring),
-		EXPORT("consumeRing", consume_ring),	  EXPORT("holdRing", hold_ring),
-		EXPORT("closeRing", close_ring),	  EXPORT("possibleCpus", possible_cpus),
-		EXPORT("mountBpffs", mount_bpffs),	  EXPORT("unmount", unmount),
-		EXPORT("libbpfVersion", libbpf_version),
+		EXPORT("detachClsact", detach_clsact),	  EXPORT("queryClsact", query_clsact),
+		EXPORT("updateLink", update_link),	  EXPORT("detachLink", detach_link),
+		EXPORT("openRing", open_ring),		  EXPORT("consumeRing", consume_ring),
+		EXPORT("holdRing", hold_ring),		  EXPORT("closeRing", close_ring),
+		EXPORT("possibleCpus", possible_cpus),	  EXPORT("mountBpffs", mount_bpffs),
+		EXPORT("unmount", unmount),		  EXPORT("libbpfVersion", libbpf_version),
 	};
 
 	log_install();

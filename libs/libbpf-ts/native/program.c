@@ -125,6 +125,19 @@ static int do_detach_clsact(void *argument)
 	return bpf_tc_detach(&hook, &options);
 }
 
+/* The id of the program of the filter, or 0 where there is none: 0 is no program's. */
+static int do_query_clsact(void *argument)
+{
+	struct attachment *at = argument;
+	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = at->ifindex, .attach_point = at->egress ? BPF_TC_EGRESS : BPF_TC_INGRESS);
+	LIBBPF_OPTS(bpf_tc_opts, options, .handle = at->handle, .priority = at->priority);
+	int error = bpf_tc_query(&hook, &options);
+
+	if (error == -ENOENT || error == -EINVAL) /* EINVAL: the device has no clsact qdisc at all */
+		return 0;
+	return error ? error : (int)options.prog_id;
+}
+
 static bool place_args(napi_env env, napi_value ifindex, napi_value egress, struct attachment *at)
 {
 	int64_t index;
@@ -197,6 +210,23 @@ napi_value detach_clsact(napi_env env, napi_callback_info info)
 		return throw_bpf_error(env, -error, "detach from clsact");
 	napi_get_boolean(env, error == 0, &found);
 	return found;
+}
+
+napi_value query_clsact(napi_env env, napi_callback_info info)
+{
+	struct attachment at = { 0 };
+	napi_value args[5], id;
+	int64_t netns_fd;
+	int found;
+
+	if (!take_args(env, info, 5, args) || !place_args(env, args[0], args[1], &at) || !filter_args(env, args + 2, &at, &netns_fd))
+		return NULL;
+	log_reset();
+	found = in_netns((int)netns_fd, do_query_clsact, &at);
+	if (found < 0)
+		return throw_bpf_error(env, -found, "query clsact");
+	napi_create_uint32(env, (uint32_t)found, &id);
+	return id;
 }
 
 napi_value update_link(napi_env env, napi_callback_info info)

@@ -12,6 +12,8 @@ napi_value attach_tcx(napi_env env, napi_callback_info info);
 napi_value attach_clsact(napi_env env, napi_callback_info info);
 /* detachClsact(ifindex, egress, handle, priority, netnsFd): false if there was none; the qdisc stays */
 napi_value detach_clsact(napi_env env, napi_callback_info info);
+/* queryClsact(ifindex, egress, handle, priority, netnsFd): id of the filter's program; 0 if there is no such filter */
+napi_value query_clsact(napi_env env, napi_callback_info info);
 /* updateLink(link, program) */
 napi_value update_link(napi_env env, napi_callback_info info);
 /* detachLink(link) */

@@ -12,5 +12,5 @@ export {
   possibleCpus,
   unmountBpffs,
 } from './pinned.ts';
-export { attachProgram, type AttachOptions, detachFilter } from './program.ts';
+export { attachProgram, type AttachOptions, detachFilter, filterProgramId } from './program.ts';
 export { probeTcx } from './probe.ts';

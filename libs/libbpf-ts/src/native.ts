@@ -76,6 +76,8 @@ interface LibbpfAddon {
     handle: number,
     ...place: [priority: number, netnsFd: number]
   ): boolean;
+  /** 0: there is none. */
+  queryClsact(ifindex: number, egress: boolean, handle: number, ...place: [priority: number, netnsFd: number]): number;
   updateLink(link: Handle, program: Handle): void;
   detachLink(link: Handle): void;
   openRing(map: Handle, callback: (bytes: Uint8Array) => void): RingHandle;

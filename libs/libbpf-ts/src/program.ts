@@ -130,3 +130,12 @@ export const detachFilter = (options: Omit<AttachOptions, 'pinPath' | 'via'>): b
     addon().detachClsact(ifindex, direction === 'egress', handle, priority, netnsFd),
   );
 };
+
+/** The id of the program that a clsact filter runs; undefined when there is no such filter. @throws BpfError ENODEV, EPERM, … */
+export const filterProgramId = (options: Omit<AttachOptions, 'pinPath' | 'via'>): number | undefined => {
+  const { ifindex, direction, handle = 1, priority = 1, netnsFd = -1 } = options;
+  const id = attempt(`query ${direction} of link ${ifindex}`, () =>
+    addon().queryClsact(ifindex, direction === 'egress', handle, priority, netnsFd),
+  );
+  return id === 0 ? undefined : id;
+};

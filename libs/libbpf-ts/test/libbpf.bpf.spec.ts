@@ -14,6 +14,7 @@ import {
   type BpfObject,
   type Codec,
   detachFilter,
+  filterProgramId,
   isBpffs,
   loadObject,
   mountBpffs,
@@ -299,9 +300,23 @@ describe('programs and links', () => {
       expect(await net.trafficControl.filters(ifindex, 'ingress')).toMatchObject([
         { programId: object.program('second').info.id, directAction: true, handle: 1, priority: 1, protocol: 3 },
       ]);
+      expect(filterProgramId(place)).toBe(object.program('second').info.id);
+      expect(filterProgramId({ ...place, direction: 'egress' })).toBeUndefined();
       expect(detachFilter(place)).toBe(true);
+      expect(filterProgramId(place)).toBeUndefined();
       expect(detachFilter(place)).toBe(false);
       expect(await net.trafficControl.filters(ifindex, 'ingress')).toEqual([]);
+    });
+  });
+
+  test('are not found by a query where there is no qdisc, or one whose filters somebody took away with it', async () => {
+    await inNetns(async ({ netnsFd, ifindex }) => {
+      const place = { netnsFd, ifindex, direction: 'ingress', via: 'clsact' } as const;
+      expect(filterProgramId(place)).toBeUndefined();
+      attachProgram(object.program('first'), place);
+      await using net = createRouteSocket({ netnsFd });
+      await net.trafficControl.deleteClsact(ifindex);
+      expect(filterProgramId(place)).toBeUndefined();
     });
   });
 

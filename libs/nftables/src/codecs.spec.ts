@@ -3,10 +3,11 @@ import { addressToBytes, containsAddress, formatPrefix, parseAddress, parsePrefi
 import { NetlinkDecodeError } from '@unbounded/netlink';
 import { describe, expect, test } from 'vitest';
 
+import { changesTable } from './change.codec.ts';
 import { compileRule } from './expression.codec.ts';
 import { readBody, readChain, readElements, readRule, readSet, sameInstructions } from './observed.codec.ts';
 import { elementsOf } from './set.codec.ts';
-import { fillTable } from './table.codec.ts';
+import { createTable, deleteTable, fillTable } from './table.codec.ts';
 import type { Expression, SetSpec } from './table.ts';
 import { decodeComment, encodeComment } from './wire.codec.ts';
 
@@ -180,5 +181,27 @@ describe('rules', () => {
     expect(sameInstructions(same, same)).toBe(true);
     expect(sameInstructions(same, other)).toBe(false);
     expect(sameInstructions(other, same)).toBe(false);
+  });
+});
+
+describe('messages that tell of a change', () => {
+  const table = { family: 'inet', name: 'unbounded', chains: [{ name: 'c', rules: [] }] } as const;
+  const isOurs = (message: Parameters<typeof changesTable>[0]): boolean => changesTable(message, 'inet', 'unbounded');
+
+  test('concern the table that they name first, and its family only', () => {
+    for (const message of [createTable(table), deleteTable(table), ...fillTable(table)])
+      expect(isOurs(message)).toBe(true);
+    for (const other of [
+      { ...table, name: 'unbounded2' },
+      { ...table, name: 'unbound' },
+      { ...table, family: 'ip' as const },
+    ])
+      for (const message of [createTable(other), ...fillTable(other)]) expect(isOurs(message)).toBe(false);
+  });
+
+  test('any bytes are ours or not, without an error', () => {
+    fc.assert(
+      fc.property(fc.nat(0xffff), fc.uint8Array({ maxLength: 40 }), (type, body) => void isOurs({ type, body })),
+    );
   });
 });

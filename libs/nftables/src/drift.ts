@@ -64,6 +64,9 @@ export const findDrift = (wanted: TableSpec, found: ObservedTable | undefined): 
     const drift = chainDrift(wanted, chain, chains.get(chain.name));
     if (drift !== undefined) return drift;
   }
+  const [counters, wantedCounters] = [found.counters.map(({ name }) => name), wanted.counters ?? []];
+  if (counters.toSorted().join() !== wantedCounters.toSorted().join())
+    return `table ${wanted.name} has the counters [${counters.join(', ')}] instead of [${wantedCounters.join(', ')}]`;
   const extra =
     sets.size !== (wanted.sets ?? []).length ? 'sets' : chains.size !== wanted.chains.length ? 'chains' : undefined;
   return extra === undefined ? undefined : `table ${wanted.name} has ${extra} that nobody wants`;

@@ -40,6 +40,7 @@ import {
   registerAt,
   storeCtMark,
   storeMark,
+  useCounter,
   verdict,
   type Instruction,
 } from './instruction.codec.ts';
@@ -127,6 +128,10 @@ class RuleCompiler {
         break;
       case 'set':
         this.#load(expression.field);
+        this.#lookUp(expression.set, expression.op);
+        break;
+      case 'device':
+        this.#push(loadMeta(expression.key));
         this.#lookUp(expression.set, expression.op);
         break;
       case 'raw':
@@ -290,7 +295,7 @@ class RuleCompiler {
   #do(expression: Extract<Expression, { readonly do: string }>): void {
     switch (expression.do) {
       case 'counter':
-        this.#push(instruction('counter'));
+        this.#push(expression.name === undefined ? instruction('counter') : useCounter(expression.name));
         break;
       case 'count-interface':
         this.#countInterface(expression.at);

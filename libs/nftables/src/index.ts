@@ -1,7 +1,14 @@
 export { findDrift } from './drift.ts';
-export { createNftables, type Nftables, NftablesError } from './nftables.ts';
+export {
+  createNftables,
+  type Nftables,
+  NftablesError,
+  type TableMonitor,
+  type TableMonitorHandlers,
+} from './nftables.ts';
 export {
   type ObservedChain,
+  type ObservedCounter,
   type ObservedRule,
   type ObservedSet,
   type ObservedTable,

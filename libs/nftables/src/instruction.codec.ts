@@ -1,7 +1,7 @@
 import { MessageWriter } from '@unbounded/netlink';
 
 import type { MetaKey, PayloadField, RawField } from './table.ts';
-import { DATA, EXPRESSION, LIST_ENTRY, VERDICT } from './wire.codec.ts';
+import { COUNTER_OBJECT, DATA, EXPRESSION, LIST_ENTRY, VERDICT } from './wire.codec.ts';
 
 /** One instruction of the kernel's little machine: its name, and its attributes. */
 export interface Instruction {
@@ -127,6 +127,14 @@ export const compare = (op: '==' | '!=', bytes: Uint8Array): Instruction =>
     w.attributeBe32(CMP.source, REGISTER.first).attributeBe32(CMP.op, op === '==' ? 0 : 1);
     value(w, CMP.data, bytes);
   });
+
+const OBJECT_REFERENCE = { type: 1, name: 2 } as const;
+
+/** A named counter of the table. */
+export const useCounter = (name: string): Instruction =>
+  instruction('objref', (w) =>
+    w.attributeBe32(OBJECT_REFERENCE.type, COUNTER_OBJECT).attributeText(OBJECT_REFERENCE.name, name),
+  );
 
 /** register = (register & mask) ^ xor */
 export const bitwise = (mask: Uint8Array, xor: Uint8Array): Instruction =>

@@ -1,7 +1,18 @@
 import { isAbsent, type Message, NetlinkError, NetlinkSocket, PROTOCOL, type Request } from '@unbounded/netlink';
 
 import { findDrift } from './drift.ts';
-import { type ObservedTable, readBody, readChain, readElements, readRule, readSet, tableOf } from './observed.codec.ts';
+import { changesTable } from './change.codec.ts';
+import {
+  type ObservedCounter,
+  type ObservedTable,
+  readBody,
+  readChain,
+  readCounter,
+  readElements,
+  readRule,
+  readSet,
+  tableOf,
+} from './observed.codec.ts';
 import {
   addElements,
   createTable,
@@ -12,7 +23,7 @@ import {
   replaceElements,
 } from './table.codec.ts';
 import type { SetSpec, TableFamily, TableSpec } from './table.ts';
-import { ELEMENT_LIST, FAMILY, MESSAGE, RULE, startBody } from './wire.codec.ts';
+import { ELEMENT_LIST, FAMILY, MESSAGE, OBJECT, RULE, startBody } from './wire.codec.ts';
 
 /** A transaction was refused; nothing of it happened. */
 export class NftablesError extends Error {
@@ -42,12 +53,29 @@ export interface Nftables extends AsyncDisposable {
   hasTable(family: TableFamily, name: string): Promise<boolean>;
   /** undefined when there is none. */
   readTable(family: TableFamily, name: string): Promise<ObservedTable | undefined>;
+  /** Named counters of a table; none when there is no such table. */
+  readCounters(family: TableFamily, name: string): Promise<readonly ObservedCounter[]>;
+  /** Tells of every transaction that changed the table, of whomever, this process too; and when some may have been missed. */
+  monitor(family: TableFamily, name: string, handlers: TableMonitorHandlers): TableMonitor;
   /** In what the kernel's table differs, in words; undefined when it is as wanted. */
   drift(table: TableSpec): Promise<string | undefined>;
   /** Is the kernel's table exactly this? What counters say does not count. */
   matches(table: TableSpec): Promise<boolean>;
   close(): void;
 }
+
+export interface TableMonitorHandlers {
+  readonly onChange: () => void;
+  /** The socket is useless, and closed. */
+  readonly onError?: (error: Error) => void;
+}
+
+export interface TableMonitor extends Disposable {
+  close(): void;
+}
+
+/** NFNLGRP_NFTABLES (linux/netfilter/nfnetlink.h). */
+const NFTABLES_GROUP = 7;
 
 const ECANCELED = 'ECANCELED';
 
@@ -67,6 +95,39 @@ const exists = async (socket: NetlinkSocket, family: TableFamily, name: string):
     if (isAbsent(error)) return false;
     throw error;
   }
+};
+
+const listCounters = (socket: NetlinkSocket, family: TableFamily, name: string): Promise<ObservedCounter[]> => {
+  const body = startBody(FAMILY[family]).attributeText(OBJECT.table, name).bytes();
+  const what = `list counters of table ${family} ${name}`;
+  return socket.dump({ type: MESSAGE.getObject, flags: 0, body, what }, (message) => {
+    const attributes = readBody(message.body);
+    return tableOf(attributes) === name ? readCounter(attributes) : undefined;
+  });
+};
+
+/** A socket of its own, so that an overflow of events loses no reply. */
+const openTableMonitor = (
+  netnsFd: number,
+  [family, name]: readonly [TableFamily, string],
+  { onChange, onError }: TableMonitorHandlers,
+): TableMonitor => {
+  let isChanged = false;
+  const socket = new NetlinkSocket({
+    protocol: PROTOCOL.netfilter,
+    netnsFd,
+    onEvent: (message) => {
+      isChanged ||= changesTable(message, family, name);
+      if (message.type !== MESSAGE.newGeneration || !isChanged) return; // that ends each transaction
+      isChanged = false;
+      onChange();
+    },
+    onOverflow: onChange,
+    ...(onError && { onError }),
+  });
+  socket.join(NFTABLES_GROUP);
+  socket.unref();
+  return { close: () => socket.close(), [Symbol.dispose]: () => socket.close() };
 };
 
 const readTable = async (
@@ -94,16 +155,18 @@ const readTable = async (
     );
     return pages.flat();
   };
-  const [chains, rules, sets] = [
+  const [chains, rules, sets, counters] = [
     await list(MESSAGE.getChain, readChain),
     await list(MESSAGE.getRule, readRule),
     await list(MESSAGE.getSet, readSet),
+    await listCounters(socket, family, name),
   ];
   const filled = [];
   for (const set of sets) filled.push({ ...set, elements: await elements(set.name) });
   return {
     chains: chains.map((chain) => ({ ...chain, rules: rules.filter((rule) => rule.chain === chain.name) })),
     sets: filled,
+    counters,
   };
 };
 
@@ -133,6 +196,9 @@ export const createNftables = (options: { readonly netnsFd?: number } = {}): Nft
     },
     hasTable: (family, name) => exists(socket, family, name),
     readTable: (family, name) => readTable(socket, family, name),
+    readCounters: (family, name) => listCounters(socket, family, name),
+    monitor: (family, name, handlers) =>
+      socket.withNetns((netnsFd) => openTableMonitor(netnsFd, [family, name], handlers)),
     drift,
     matches: async (table) => (await drift(table)) === undefined,
     close: () => socket.close(),

@@ -11,6 +11,7 @@ import type { Element } from './set.codec.ts';
 import {
   CHAIN,
   COUNTER,
+  COUNTER_OBJECT,
   DATA,
   decodeComment,
   DEVICE_NAME,
@@ -20,6 +21,7 @@ import {
   HEADER_BYTES,
   HOOK,
   INTERVAL_END,
+  OBJECT,
   RULE,
   SET,
   SET_DESCRIPTION,
@@ -30,6 +32,12 @@ import {
 export interface ObservedTable {
   readonly chains: readonly ObservedChain[];
   readonly sets: readonly ObservedSet[];
+  readonly counters: readonly ObservedCounter[];
+}
+export interface ObservedCounter {
+  readonly name: string;
+  readonly packets: number;
+  readonly bytes: number;
 }
 export interface ObservedChain {
   readonly name: string;
@@ -128,6 +136,14 @@ const elementPackets = (fields: Attributes): number | undefined => {
   if (!expression || text(expression, EXPRESSION.name) !== 'counter') return undefined;
   const data = expression.get(EXPRESSION.data);
   return data && countOf(data.nested());
+};
+
+/** undefined: an object of another type. */
+export const readCounter = (attributes: Attributes): ObservedCounter | undefined => {
+  if (attributes.get(OBJECT.type)?.be32 !== COUNTER_OBJECT) return undefined;
+  const data = attributes.get(OBJECT.data)?.nested();
+  const number = (type: number): number => Number(data?.get(type)?.be64 ?? 0n);
+  return { name: text(attributes, OBJECT.name), packets: number(COUNTER.packets), bytes: number(COUNTER.bytes) };
 };
 
 /** One message of a dump of elements. */

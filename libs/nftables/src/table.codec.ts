@@ -7,6 +7,7 @@ import type { ChainSpec, Hook, RuleSpec, SetSpec, TableFamily, TableSpec } from 
 import {
   batchBody,
   CHAIN,
+  COUNTER_OBJECT,
   DATA,
   DEVICE_NAME,
   ELEMENT,
@@ -18,6 +19,7 @@ import {
   INTERVAL_END,
   LIST_ENTRY,
   MESSAGE,
+  OBJECT,
   RULE,
   SET,
   SET_DESCRIPTION,
@@ -168,8 +170,17 @@ export const replaceElements = (table: Place, set: SetSpec): Request[] => {
   ];
 };
 
+const createCounter = (table: Place, name: string): Request => {
+  const writer = startBody(FAMILY[table.family])
+    .attributeText(OBJECT.table, table.name)
+    .attributeText(OBJECT.name, name);
+  writer.attributeBe32(OBJECT.type, COUNTER_OBJECT).nest(OBJECT.data, () => undefined);
+  return { type: MESSAGE.newObject, flags: CREATE, body: writer.bytes(), what: `create counter ${table.name} ${name}` };
+};
+
 /** Everything of a table, so that what refers comes after what is referred to. @throws RangeError, AddressSyntaxError */
 export const fillTable = (table: TableSpec): Request[] => [
+  ...(table.counters ?? []).map((name) => createCounter(table, name)),
   ...(table.sets ?? []).flatMap((set, index) => [createSet(table, set, index + 1), ...fillSet(table, set)]),
   ...table.chains.map((chain) => createChain(table, chain)),
   ...table.chains.flatMap((chain) => chain.rules.map((rule) => createRule(table, chain.name, rule))),

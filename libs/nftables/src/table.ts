@@ -7,6 +7,8 @@ export interface TableSpec {
   readonly family: TableFamily;
   readonly name: string;
   readonly sets?: readonly SetSpec[];
+  /** Counters with a name, which several rules may share and which are read without listing the rules. They start at zero. */
+  readonly counters?: readonly string[];
   readonly chains: readonly ChainSpec[];
 }
 
@@ -121,6 +123,8 @@ export type Expression =
     }
   /** A header field is in a named set of the table. */
   | { readonly match: 'set'; readonly field: PayloadField; readonly op: Comparison; readonly set: string }
+  /** The name of the device is in a named set of type `ifname`. */
+  | { readonly match: 'device'; readonly key: 'iifname' | 'oifname'; readonly op: Comparison; readonly set: string }
   /** Connection tracking state is one of these. */
   | {
       readonly match: 'ct-state';
@@ -142,7 +146,8 @@ export type Expression =
   | { readonly copy: 'mark-to-ct' | 'ct-to-mark' }
   /** TCP maximum segment size to the MTU of the route (clamp to path MTU). */
   | { readonly set: 'tcp-mss'; readonly to: 'route-mtu' | number }
-  | { readonly do: 'counter' }
+  /** Without a name: a counter of this rule. */
+  | { readonly do: 'counter'; readonly name?: string }
   /** Counts the packet at its interface's element of a dynamic set of interfaces, which comes into being. */
   | { readonly do: 'count-interface'; readonly at: string }
   | { readonly do: 'masquerade'; readonly fullyRandom?: boolean }

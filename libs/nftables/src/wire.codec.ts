@@ -4,7 +4,7 @@ import type { TableFamily } from './table.ts';
 
 /** Message framing of nf_tables over nfnetlink (linux/netfilter/nfnetlink.h, nf_tables.h). Numbers are big-endian. */
 
-const SUBSYSTEM = 10; // NFNL_SUBSYS_NFTABLES
+export const SUBSYSTEM = 10; // NFNL_SUBSYS_NFTABLES
 
 /** NFT_MSG_* with the subsystem in the upper byte. */
 export const MESSAGE = {
@@ -20,6 +20,9 @@ export const MESSAGE = {
   newElement: 0xa0c,
   getElement: 0xa0d,
   deleteElement: 0xa0e,
+  newGeneration: 0xa0f,
+  newObject: 0xa12,
+  getObject: 0xa13,
   /** These two belong to nfnetlink itself. */
   batchBegin: 0x10,
   batchEnd: 0x11,
@@ -53,8 +56,12 @@ export const SET_DESCRIPTION = { size: 1, fields: 2 } as const;
 export const SET_FIELD = { length: 1 } as const;
 export const ELEMENT_LIST = { table: 1, set: 2, elements: 3 } as const;
 export const ELEMENT = { key: 1, flags: 3, expression: 7, keyEnd: 10, expressions: 11 } as const;
+/** Of a counter, as a rule's expression, an element's or an object's data. */
 export const COUNTER = { bytes: 1, packets: 2 } as const;
 export const INTERVAL_END = 1;
+export const OBJECT = { table: 1, name: 2, type: 3, data: 4 } as const;
+/** NFT_OBJECT_COUNTER */
+export const COUNTER_OBJECT = 1;
 /** Elements of lists: NFTA_LIST_ELEM. */
 export const LIST_ENTRY = 1;
 export const DATA = { value: 1, verdict: 2 } as const;

@@ -53,7 +53,11 @@ const masquerade: TableSpec = {
 const withRule = (...expressions: Expression[]): TableSpec => ({
   family: 'inet',
   name: 'one',
-  sets: [{ name: 'bad', type: 'ipv6', elements: ['2001:db8::/32'] }],
+  sets: [
+    { name: 'bad', type: 'ipv6', elements: ['2001:db8::/32'] },
+    { name: 'own', type: 'ifname', elements: ['wg51820', 'vxlan0'] },
+  ],
+  counters: ['forged'],
   chains: [
     { name: 'c', base: { type: 'filter', hook: 'forward', priority: -150 }, rules: [{ expressions }] },
     { name: 'other', rules: [] },
@@ -115,6 +119,9 @@ describe('rules, as the real nft reads them back', () => {
         { do: 'drop' },
       ],
     ],
+    ['iifname @own drop', [{ match: 'device', key: 'iifname', op: '==', set: 'own' }, { do: 'drop' }]],
+    ['oifname != @own drop', [{ match: 'device', key: 'oifname', op: '!=', set: 'own' }, { do: 'drop' }]],
+    ['counter name "forged" drop', [{ do: 'counter', name: 'forged' }, { do: 'drop' }]],
     ['fib saddr . iif oif exists drop', [{ match: 'route-back', found: true }, { do: 'drop' }]],
   ])('%s', async (text, expressions) => {
     const table = withRule(...expressions);
@@ -316,5 +323,66 @@ describe('a table', () => {
     expect(await nft.matches(table)).toBe(true);
     await nft.replaceSet(table, { ...pods, elements: ['192.0.2.0/24'] });
     expect(realNft('list', 'set', 'inet', 'unbounded', 'pods')).toContain('elements = { 192.0.2.0/24 }');
+  });
+});
+
+describe('named counters', () => {
+  const counting: TableSpec = {
+    family: 'inet',
+    name: 'unbounded',
+    counters: ['pings', 'others'],
+    chains: [
+      {
+        name: 'out',
+        base: { type: 'filter', hook: 'output', priority: 0 },
+        rules: [
+          {
+            expressions: [
+              { match: 'meta', key: 'l4proto', op: '==', value: 1 },
+              { do: 'counter', name: 'pings' },
+            ],
+          },
+        ],
+      },
+    ],
+  };
+
+  test('tell how many packets came by', async () => {
+    await nft.replaceTable(counting);
+    execFileSync('nsenter', [`--net=${ns.path}`, 'ip', 'link', 'set', 'lo', 'up']);
+    execFileSync('nsenter', [`--net=${ns.path}`, 'ping', '-c1', '-s100', '127.0.0.1']);
+    const counters = new Map((await nft.readCounters('inet', 'unbounded')).map((counter) => [counter.name, counter]));
+    expect(counters.get('pings')).toEqual({ name: 'pings', packets: 2, bytes: 256 }); // there and back
+    expect(counters.get('others')).toEqual({ name: 'others', packets: 0, bytes: 0 });
+    expect(await nft.drift(counting)).toBeUndefined();
+  });
+
+  test('that are missing, or more, are noticed', async () => {
+    await nft.replaceTable(counting);
+    realNft('delete', 'counter', 'inet', 'unbounded', 'others');
+    expect(await nft.drift(counting)).toContain('counters [pings]');
+    await nft.replaceTable(counting);
+    realNft('add', 'counter', 'inet', 'unbounded', 'more');
+    expect(await nft.drift(counting)).toContain('more');
+  });
+
+  test('there are none where there is no table', async () => {
+    expect(await nft.readCounters('inet', 'unbounded')).toEqual([]);
+  });
+});
+
+describe('changes by others', () => {
+  test.each([
+    ['the ruleset is flushed', ['flush', 'ruleset']],
+    ['the table is deleted', ['delete', 'table', 'inet', 'unbounded']],
+    ['a chain is flushed', ['flush', 'chain', 'inet', 'unbounded', 'post']],
+    ['an element is deleted', ['delete', 'element', 'inet', 'unbounded', 'pods6', '{ fd00::/8 }']],
+    ['a rule is added', ['add', 'rule', 'inet', 'unbounded', 'post', 'drop']],
+  ])('are heard when they concern the table: %s', async (_, command) => {
+    await nft.replaceTable(masquerade);
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    using _monitor = nft.monitor('inet', 'unbounded', { onChange: resolve, onError: reject });
+    realNft(...command);
+    await expect(promise).resolves.toBeUndefined();
   });
 });

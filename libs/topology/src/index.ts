@@ -29,6 +29,7 @@ export {
   type RoutePlan,
   type RouteVia,
   TUNNEL_VNI,
+  type TunnelEnds,
   type TunnelKind,
   type TunnelPlan,
   type TunnelSender,

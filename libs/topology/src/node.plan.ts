@@ -12,6 +12,8 @@ import { servedSites } from './distances.ts';
 import { relayOf } from './relay.ts';
 import { planRoutes } from './routes.plan.ts';
 import { planSources } from './sources.plan.ts';
+import { planTunnelEnds } from './tunnel-ends.plan.ts';
+import { planTunnelSources } from './tunnel-sources.plan.ts';
 import { ownIp } from './underlay.ts';
 import { guardUnderlay } from './underlay-guard.ts';
 import { planWireGuard } from './wireguard.plan.ts';
@@ -111,6 +113,8 @@ export const planNode = (objects: World, local: LocalNode): NodePlan => {
     probes: planProbes(local, links),
     servedSites: member.pool === undefined ? [] : servedSites(world, member.pool),
     forwarders: sources.forwarders,
+    tunnelEnds: planTunnelEnds(world),
+    ...planTunnelSources(member, links),
     ...(dataplane === 'netlink' ? { senders: sources.senders() } : {}),
     holdings: holdingsIn(objects, member, new Set(links.map(({ peer }) => peer.name))),
     problems: once([

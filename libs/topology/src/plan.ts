@@ -118,6 +118,14 @@ export interface MasqueradePlan {
   readonly exceptTo: readonly string[];
 }
 
+/** Where tunnels of the cluster's nodes end. */
+export interface TunnelEnds {
+  /** Blocks of all nodes' addresses, and the addresses of gateways. */
+  readonly addresses: readonly string[];
+  /** UDP ports on which nodes listen for WireGuard. */
+  readonly wireGuardPorts: readonly number[];
+}
+
 /** Everything that one node's kernel should hold for the network. */
 export interface NodePlan {
   readonly node: string;
@@ -164,5 +172,14 @@ export interface NodePlan {
   readonly alsoPlain?: readonly string[];
   /** What gateways and the peers of the node hold; absent in plans that were kept by an agent that did not record it. */
   readonly holdings?: readonly Holding[];
+  /** What pods may not send tunnel packets to. Absent in plans that were kept by an agent that did not know it. */
+  readonly tunnelEnds?: TunnelEnds;
+  /**
+   * The node's own addresses, the first of each family: from these it must send unencrypted tunnel packets, since by them
+   * peers know it. Absent as above.
+   */
+  readonly ownAddresses?: readonly string[];
+  /** Far ends of unencrypted tunnels to whom that does not apply: over external addresses a NAT may stand before the node. */
+  readonly externalTunnelPeers?: readonly string[];
   readonly problems: readonly Problem[];
 }

@@ -9,7 +9,7 @@ interface Named {
 }
 
 const layout = layoutOf({ fabric: true, gateways: 2, workers: 1, ip: 'dual' });
-const key = (index: number): string => `${'ABCDEFGH'[index]}`.repeat(43) + '=';
+const key = (index: number): string => Buffer.alloc(32, index + 1).toString('base64');
 const reports = new Map(layout.nodes.map(({ name }, index) => [name, { publicKey: key(index), protocols: ['VXLAN'] }]));
 const of = (kind: string, objects: readonly object[]) =>
   (objects as Named[]).filter((object) => object.kind === kind) as unknown[];

@@ -24,12 +24,13 @@ afterEach(() => rmSync(base, { recursive: true }));
 const file = (): string => join(folder, '10-unbounded.conflist');
 
 describe('the CNI configuration', () => {
-  test('is a list that ends with our plug-in and gives pods the MTU and the blocks of the plan', () => {
+  test('is a list that begins and ends with our plug-in and gives pods the MTU and the blocks of the plan', () => {
     const plan = planFor('w1');
     expect(ensureCniConfig(folder, plan)).toEqual([]);
     const { plugins } = JSON.parse(readFileSync(file(), 'utf8')) as { plugins: Record<string, unknown>[] };
-    expect(plugins.map(({ type }) => type)).toEqual(['bridge', 'portmap', 'unbounded-cni']);
-    expect(plugins[0]).toMatchObject({
+    expect(plugins.map(({ type }) => type)).toEqual(['unbounded-cni', 'bridge', 'portmap', 'unbounded-cni']);
+    expect([plugins[0]!['gate'], plugins[3]!['gate']]).toEqual([true, undefined]);
+    expect(plugins[1]).toMatchObject({
       bridge: 'cbr0',
       mtu: plan.mtuBytes,
       ipam: { ranges: [[{ subnet: '100.65.30.0/24' }]] },

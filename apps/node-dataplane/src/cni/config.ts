@@ -10,11 +10,15 @@ import { createStateFaults, type StateFaults } from '../kernel/state-faults.ts';
 /** Name of our binary in the CNI folder. */
 export const CNI_PLUGIN = 'unbounded-cni';
 
-/** The list (CNI 1.0.0). host-local owns the addresses; ours is the last and only learns of the pod. */
+/**
+ * The list (CNI 1.0.0). host-local owns the addresses. Ours is the first: until a plan is applied it refuses, before bridge
+ * makes a bridge of its own; and the last, where it learns of the pod.
+ */
 export const cniConfig = (plan: NodePlan): object => ({
   cniVersion: '1.0.0',
   name: 'unbounded',
   plugins: [
+    { type: CNI_PLUGIN, gate: true },
     {
       type: 'bridge',
       bridge: DEVICES.bridge,

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { connect, type Server } from 'node:net';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { createLogger } from '@unbounded/telemetry';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { openPlanGate } from './plan-gate.ts';
 import { createPodRegistry, type PodRegistry } from './pods.ts';
 import { type PodNetwork, startCniServer } from './server.ts';
 
@@ -24,11 +25,14 @@ let folder: string;
 let socket: string;
 let pods: PodRegistry;
 let server: Server;
+let gate: { isOpen: boolean };
+const logger = createLogger({ name: 'test', level: 'error' });
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'cni-'));
   socket = join(folder, 'run/cni.sock');
   pods = createPodRegistry(join(folder, 'pods.json'));
-  server = await startCniServer(socket, networkOf(pods), createLogger({ name: 'test', level: 'error' }));
+  gate = { isOpen: true };
+  server = await startCniServer(socket, { pods: networkOf(pods), gate, logger });
 });
 afterEach(() => {
   server.close();
@@ -120,7 +124,64 @@ test('what is no request is refused, and the next one is answered', async () => 
 
 test('a socket that a killed agent left is taken over', async () => {
   server.close();
-  const successor = await startCniServer(socket, networkOf(pods), createLogger({ name: 'test', level: 'error' }));
+  const successor = await startCniServer(socket, { pods: networkOf(pods), gate, logger });
   expect((await call('ADD', add)).code).toBe(0);
   successor.close();
+});
+
+describe('until a plan is applied in this boot', () => {
+  beforeEach(() => {
+    gate.isOpen = false;
+  });
+
+  test('ADD is to be tried again later, by the first entry of the list and by the last', async () => {
+    for (const config of [{ ...add, prevResult: undefined, gate: true }, add]) {
+      const { code, output } = await call('ADD', config);
+      expect(code).toBe(1);
+      expect(JSON.parse(output)).toMatchObject({ code: 11, msg: expect.stringContaining('no plan has been applied') });
+    }
+    expect(pods.list()).toEqual([]);
+  });
+
+  test('STATUS says that the plug-in is not available; DEL and CHECK go on', async () => {
+    expect(JSON.parse((await call('STATUS', add)).output)).toMatchObject({ code: 50 });
+    expect(await call('DEL', add)).toEqual({ code: 0, output: '' });
+    expect(await call('CHECK', add)).toEqual({ code: 0, output: '' });
+  });
+
+  test('and once it is, pods are let in without a restart', async () => {
+    expect((await call('ADD', add)).code).toBe(1);
+    gate.isOpen = true;
+    expect(await call('STATUS', add)).toEqual({ code: 0, output: '' });
+    const first = await call('ADD', { cniVersion: '1.0.0', type: 'unbounded-cni', gate: true });
+    expect(first).toMatchObject({ code: 0, output: expect.stringContaining('"cniVersion":"1.0.0"') });
+    expect(pods.list()).toEqual([]);
+    expect((await call('ADD', add)).code).toBe(0);
+    await call('DEL', { cniVersion: '1.0.0', type: 'unbounded-cni', gate: true });
+    expect(pods.list()).toHaveLength(1);
+  });
+});
+
+describe('what is kept of a plan that was applied', () => {
+  const file = (): string => join(folder, 'run/plan-applied');
+
+  test('lets pods in at once after a restart of the agent, and not in another boot or network', () => {
+    const before = openPlanGate(file(), logger);
+    expect(before.isOpen).toBe(false);
+    before.open();
+    expect(before.isOpen).toBe(true);
+    expect(openPlanGate(file(), logger).isOpen).toBe(true);
+    writeFileSync(
+      file(),
+      readFileSync(file(), 'utf8').replace(/^./, (digit) => (digit === '0' ? '1' : '0')),
+    );
+    expect(openPlanGate(file(), logger).isOpen).toBe(false);
+  });
+
+  test('need not be written to let pods in', () => {
+    writeFileSync(join(folder, 'file'), '');
+    const gated = openPlanGate(join(folder, 'file/plan-applied'), createLogger({ name: 'test', level: 'fatal' }));
+    gated.open();
+    expect(gated.isOpen).toBe(true);
+  });
 });

@@ -2,10 +2,14 @@ import { chmodSync, mkdirSync, rmSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { dirname } from 'node:path';
 import type { Logger } from '@unbounded/telemetry';
+import type { PlanGate } from './plan-gate.ts';
 import type { PodAttachment } from './pods.ts';
 import { type CniRequest, decodeRequest } from './request.codec.ts';
 
-/** Answers the CNI binary: attaches the pod on ADD, detaches it on DEL, passes the plug-ins' result on. */
+/**
+ * Answers the CNI binary: lets pods in once a plan is applied, attaches the pod on ADD, detaches it on DEL, passes the plug-ins'
+ * result on.
+ */
 
 /** What happens to pods; `SourceGuard` is one. */
 export interface PodNetwork {
@@ -19,12 +23,16 @@ export interface PodNetwork {
 /** Error codes of the CNI specification (1.0.0, section "Error"). */
 const INVALID_CONFIG = 7;
 const INVALID_ENVIRONMENT = 4;
-const TRY_AGAIN = 11;
+const TRY_AGAIN_LATER = 11;
+/** Of STATUS (1.1.0). */
+const NOT_AVAILABLE = 50;
 /** From 100 on they are a plug-in's own. */
 const NOT_AS_ATTACHED = 100;
 const IDLE_MS = 30_000;
 
 interface CniConfig {
+  /** Of the entry that stands first in the list: it lets nobody in before the network is there. */
+  readonly gate?: boolean;
   readonly cniVersion?: string;
   readonly prevResult?: {
     readonly interfaces?: readonly { readonly name?: string; readonly mac?: string; readonly sandbox?: string }[];
@@ -79,18 +87,32 @@ const parseConfig = (json: string): CniConfig => {
   return value;
 };
 
+const NO_PLAN_YET =
+  "the node's network is not set up yet: no plan has been applied since it booted (see the log and the Node's condition UnboundedNetworkDegraded)";
+
 const attach = async (pods: PodNetwork, version: string, pod: PodAttachment, result: object): Promise<Answer> => {
   try {
     await pods.attach(pod);
   } catch (error) {
     const message = `the pod cannot be kept to its own MAC and addresses: ${(error as Error).message}`;
-    return failure(version, TRY_AGAIN, message);
+    return failure(version, TRY_AGAIN_LATER, message);
   }
   return { exitCode: 0, output: `${JSON.stringify({ cniVersion: version, ...result })}\n` };
 };
 
+const add = async (request: CniRequest, config: CniConfig, pods: PodNetwork): Promise<Answer> => {
+  const version = config.cniVersion ?? '1.0.0';
+  if (config.gate) return { exitCode: 0, output: `${JSON.stringify({ cniVersion: version })}\n` };
+  if (!config.prevResult)
+    return failure(version, INVALID_CONFIG, 'prevResult is missing: this plug-in stands after bridge in the list');
+  return await attach(pods, version, attachmentOf(request, config), config.prevResult);
+};
+
 /** The answer to one request. */
-export const answerRequest = async (request: CniRequest, pods: PodNetwork): Promise<Answer> => {
+export const answerRequest = async (
+  request: CniRequest,
+  { pods, gate }: Pick<CniServerParts, 'pods' | 'gate'>,
+): Promise<Answer> => {
   let config: CniConfig;
   try {
     config = parseConfig(request.config);
@@ -105,29 +127,41 @@ export const answerRequest = async (request: CniRequest, pods: PodNetwork): Prom
   } = request.environment;
   switch (command) {
     case 'ADD':
-      if (!config.prevResult)
-        return failure(version, INVALID_CONFIG, 'prevResult is missing: this plug-in stands after bridge in the list');
-      return attach(pods, version, attachmentOf(request, config), config.prevResult);
+      return gate.isOpen ? await add(request, config, pods) : failure(version, TRY_AGAIN_LATER, NO_PLAN_YET);
+    case 'STATUS':
+      return gate.isOpen ? { exitCode: 0, output: '' } : failure(version, NOT_AVAILABLE, NO_PLAN_YET);
     case 'DEL':
-      await pods.detach(container, interfaceName);
+      if (!config.gate) await pods.detach(container, interfaceName);
       return { exitCode: 0, output: '' };
     case 'CHECK': {
-      const wrong = await pods.check(container, interfaceName);
+      const wrong = config.gate ? undefined : await pods.check(container, interfaceName);
       return wrong === undefined ? { exitCode: 0, output: '' } : failure(version, NOT_AS_ATTACHED, wrong);
     }
     default:
-      return failure(version, INVALID_ENVIRONMENT, `CNI_COMMAND is "${command}": ADD, DEL or CHECK would be right`);
+      return failure(
+        version,
+        INVALID_ENVIRONMENT,
+        `CNI_COMMAND is "${command}": ADD, DEL, CHECK or STATUS would be right`,
+      );
   }
 };
 
-const answer = async (socket: Socket, request: CniRequest, pods: PodNetwork, logger: Logger): Promise<void> => {
-  const { exitCode, output } = await answerRequest(request, pods);
+export interface CniServerParts {
+  readonly pods: PodNetwork;
+  /** Until it is open no pod is let in. */
+  readonly gate: Pick<PlanGate, 'isOpen'>;
+  readonly logger: Logger;
+}
+
+const answer = async (socket: Socket, request: CniRequest, parts: CniServerParts): Promise<void> => {
+  const { exitCode, output } = await answerRequest(request, parts);
   const { CNI_COMMAND: command, CNI_CONTAINERID: container } = request.environment;
-  logger.info({ command, container, exitCode }, 'CNI request');
+  parts.logger.info({ command, container, exitCode }, 'CNI request');
   socket.end(Buffer.concat([Buffer.from([exitCode]), Buffer.from(output)]));
 };
 
-const serve = (socket: Socket, pods: PodNetwork, logger: Logger): void => {
+const serve = (socket: Socket, parts: CniServerParts): void => {
+  const { logger } = parts;
   const refuse = (error: unknown): void => {
     logger.error({ error: (error as Error).message }, 'a CNI request was refused');
     socket.destroy();
@@ -143,7 +177,7 @@ const serve = (socket: Socket, pods: PodNetwork, logger: Logger): void => {
       const request = decodeRequest(received);
       if (!request) return;
       isAnswered = true;
-      answer(socket, request, pods, logger).catch(refuse);
+      answer(socket, request, parts).catch(refuse);
     } catch (error) {
       refuse(error);
     }
@@ -151,10 +185,10 @@ const serve = (socket: Socket, pods: PodNetwork, logger: Logger): void => {
 };
 
 /** Listens on a unix socket that only root may use. */
-export const startCniServer = async (path: string, pods: PodNetwork, logger: Logger): Promise<Server> => {
+export const startCniServer = async (path: string, parts: CniServerParts): Promise<Server> => {
   mkdirSync(dirname(path), { recursive: true });
   rmSync(path, { force: true }); // what a killed process left
-  const server = createServer({ allowHalfOpen: true }, (socket) => serve(socket, pods, logger));
+  const server = createServer({ allowHalfOpen: true }, (socket) => serve(socket, parts));
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(path, resolve);

@@ -41,4 +41,13 @@ describe('the devices of a plan', () => {
   test('where others manage CNI there is no bridge of ours', () => {
     expect(planDevices({ ...planFor('w1'), manageCni: false }).some(({ purpose }) => purpose === 'bridge')).toBe(false);
   });
+
+  test('a device of one IPIP peer sends from the node’s own address, but not over external addresses', () => {
+    const plan = { ...planFor('w1', 'IPIP', 'netlink'), ownAddresses: ['10.1.0.30'] };
+    const locals = (some: typeof plan) =>
+      planDevices(some).flatMap(({ remoteIp, localIp }) => (remoteIp ? [localIp] : []));
+    expect(new Set(locals(plan))).toEqual(new Set(['10.1.0.30']));
+    const externalTunnelPeers = plan.tunnels.flatMap(({ remoteIp }) => remoteIp ?? []);
+    expect(new Set(locals({ ...plan, externalTunnelPeers }))).toEqual(new Set([undefined]));
+  });
 });

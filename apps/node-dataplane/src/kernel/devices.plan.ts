@@ -1,9 +1,13 @@
 import { innerMac } from '@unbounded/bpf-maps';
 import { DEVICES, type NodePlan } from '@unbounded/topology';
+import { sourceTowards } from './own-addresses.ts';
 
 /** The devices that a plan needs, as values. */
 
 export type DevicePurpose = 'anchor' | 'bridge' | 'vxlan' | 'geneve' | 'ipip' | 'wireguard';
+
+/** Takes packets from peers: it comes up only once those are checked. */
+export const isTunnel = ({ purpose }: DeviceSpec): boolean => purpose !== 'anchor' && purpose !== 'bridge';
 
 export interface DeviceSpec {
   readonly name: string;
@@ -14,6 +18,8 @@ export interface DeviceSpec {
   readonly mac?: string;
   /** Of a tunnel to one peer; absent: each packet brings its far end along. */
   readonly remoteIp?: string;
+  /** From which a tunnel to one peer sends, of the kinds that can be told; absent: the kernel chooses. */
+  readonly localIp?: string;
   /** With prefix length. */
   readonly addresses: readonly string[];
 }
@@ -27,6 +33,10 @@ const bridgeAddresses = (plan: NodePlan): string[] =>
  * until they ask for their gateway anew, ten seconds later.
  */
 const bridgeMac = (plan: NodePlan): string => innerMac(plan.overlayAddresses[0]!.split('/')[0]!);
+
+/** Of IPIP only: GENEVE's devices take none, and VXLAN's serves all peers. */
+const localIpOf = (plan: NodePlan, { kind, remoteIp }: NodePlan['tunnels'][number]): string | undefined =>
+  kind === 'IPIP' && remoteIp !== undefined ? sourceTowards(plan, remoteIp) : undefined;
 
 const PURPOSES = { VXLAN: 'vxlan', GENEVE: 'geneve', IPIP: 'ipip' } as const;
 
@@ -46,14 +56,19 @@ export const planDevices = (plan: NodePlan): DeviceSpec[] => {
           },
         ]
       : []),
-    ...plan.tunnels.map(({ kind, device, mtuBytes, remoteIp }) => ({
-      name: device,
-      purpose: PURPOSES[kind],
-      mtuBytes,
-      ...overlay,
-      ...(mac && kind !== 'IPIP' ? { mac } : {}),
-      ...(remoteIp === undefined ? {} : { remoteIp }),
-    })),
+    ...plan.tunnels.map((tunnel) => {
+      const { kind, device, mtuBytes, remoteIp } = tunnel;
+      const localIp = localIpOf(plan, tunnel);
+      return {
+        name: device,
+        purpose: PURPOSES[kind],
+        mtuBytes,
+        ...overlay,
+        ...(mac && kind !== 'IPIP' ? { mac } : {}),
+        ...(remoteIp === undefined ? {} : { remoteIp }),
+        ...(localIp === undefined ? {} : { localIp }),
+      };
+    }),
     ...plan.wireGuard.map(({ name, mtuBytes }) => ({ name, purpose: 'wireguard' as const, mtuBytes, ...overlay })),
     ...(plan.dataplane === 'ebpf'
       ? [{ name: DEVICES.anchor, purpose: 'anchor' as const, mtuBytes: plan.mtuBytes, ...overlay }]

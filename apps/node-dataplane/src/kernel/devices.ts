@@ -10,7 +10,7 @@ import {
   type RouteSocket,
 } from '@unbounded/netlink';
 import { type Problem, TUNNEL_VNI } from '@unbounded/topology';
-import type { DeviceSpec } from './devices.plan.ts';
+import { type DeviceSpec, isTunnel } from './devices.plan.ts';
 import type { Tunnel } from './senders.plan.ts';
 
 /** Devices: made, brought to their settings, and taken away. Only links that carry our alias are ever touched. */
@@ -47,8 +47,14 @@ const BRIDGE = {
   groupForwardMask: 0xfff8,
 } as const;
 
+const ipipTo = (remote: string, local: string | undefined): CreatableKind => ({
+  kind: 'ipip',
+  remote,
+  ...(local === undefined ? {} : { local }),
+});
+
 /** The kinds to try for a purpose, the best first: not every kernel has all. */
-const kindsFor = ({ purpose, remoteIp }: DeviceSpec): CreatableKind[] => {
+const kindsFor = ({ purpose, remoteIp, localIp }: DeviceSpec): CreatableKind[] => {
   switch (purpose) {
     case 'anchor':
       return [{ kind: 'dummy' }, { kind: 'ifb' }];
@@ -70,7 +76,7 @@ const kindsFor = ({ purpose, remoteIp }: DeviceSpec): CreatableKind[] => {
         ? [{ kind: 'geneve', external: true, port: PORTS.geneve, udp6ZeroChecksumRx: true }]
         : [{ kind: 'geneve', vni: TUNNEL_VNI, remote: remoteIp, port: PORTS.geneve, udp6ZeroChecksumRx: true }];
     case 'ipip':
-      return [remoteIp === undefined ? { kind: 'ipip', external: true } : { kind: 'ipip', remote: remoteIp }];
+      return [remoteIp === undefined ? { kind: 'ipip', external: true } : ipipTo(remoteIp, localIp)];
     case 'wireguard':
       return [{ kind: 'wireguard' }];
   }
@@ -149,11 +155,15 @@ const settle = async (net: RouteSocket, spec: DeviceSpec, link: Link): Promise<v
   const wrongMac = spec.mac !== undefined && link.mac !== spec.mac;
   if (link.mtu !== spec.mtuBytes || link.arp !== spec.arp || link.alias !== LINK_ALIAS || wrongMac)
     await net.links.modify(link.index, settingsOf(spec));
+  if (link.kind?.kind === 'ipip' && spec.remoteIp !== undefined && link.kind.local !== spec.localIp)
+    await net.links.modify(link.index, { kind: ipipTo(spec.remoteIp, spec.localIp) });
   refuseAdvertisements(spec);
-  if (!link.up) {
-    writeDeviceSysctls(spec);
-    await net.links.modify(link.index, { up: true });
-  }
+  if (!link.up && !isTunnel(spec)) await bringUp(net, spec, link);
+};
+
+export const bringUp = async (net: RouteSocket, spec: DeviceSpec, link: Link): Promise<void> => {
+  writeDeviceSysctls(spec);
+  await net.links.modify(link.index, { up: true });
 };
 
 const settleAddresses = async (
@@ -183,6 +193,8 @@ export interface DeviceState {
   readonly links: ReadonlyMap<string, Link>;
   /** Our devices that take tunnel packets, also those that are not as they should be or no longer wanted. */
   readonly tunnels: readonly Tunnel[];
+  /** Names of all our devices, also of those that are no longer wanted. */
+  readonly names: readonly string[];
   readonly problems: readonly Problem[];
 }
 
@@ -191,7 +203,7 @@ const foreign = (spec: DeviceSpec): Problem => ({
   message: `a link named ${spec.name} exists that is not ours (its alias is not "${LINK_ALIAS}"): it is left alone; rename or remove it, or what needs it stays off`,
 });
 
-/** Brings every device of the list into being; a device that cannot be had is a problem and the others go on. */
+/** Brings every device of the list into being, tunnels down; a device that cannot be had is a problem and the others go on. */
 export const ensureDevices = async (net: RouteSocket, specs: readonly DeviceSpec[]): Promise<DeviceState> => {
   const [present, addresses] = await Promise.all([net.links.list(), net.addresses.list()]);
   const links = new Map<string, Link>();
@@ -213,7 +225,8 @@ export const ensureDevices = async (net: RouteSocket, specs: readonly DeviceSpec
       problems.push({ reason: 'DeviceFailed', message: `device ${spec.name}: ${(error as Error).message}` });
     }
   }
-  return { links, tunnels, problems };
+  const names = new Set([...present.filter(isOurs).map(({ name }) => name), ...links.keys()]);
+  return { links, tunnels, names: [...names].sort(), problems };
 };
 
 /** Devices of ours that no plan needs any more. */

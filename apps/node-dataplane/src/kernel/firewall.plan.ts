@@ -2,12 +2,15 @@ import { NFT_TABLE } from '@unbounded/config/ownership';
 import type { Expression, RuleSpec, SetSpec, TableSpec } from '@unbounded/nftables';
 import { DEVICES, type NodePlan, plainPrefixes } from '@unbounded/topology';
 import { planRelayWays, type RelayWays } from '../relay/relay-ways.plan.ts';
-import { familyOf } from './nft-family.ts';
+import { COUNTERS, ofFamily } from './firewall-parts.ts';
+import { planInjection } from './injection.plan.ts';
+import { planLeaks } from './leaks.plan.ts';
+import { tunnelPeerSets, tunnelSourceRules } from './tunnel-sources.plan.ts';
 import { planSenders, type Tunnel } from './senders.plan.ts';
 
 /**
- * Our one nftables table: no pod's address from where that pod is not, masquerading, the clamp of TCP segments, and the way to
- * the managed relay. It accepts nothing on behalf of others: a verdict of "accept" ends only our own chain, so the NetworkPolicy of another
+ * Our one nftables table: no pod's address from where that pod is not, no tunnel packets from pods to nodes, nothing for the
+ * overlay outside of it, masquerading, the clamp of TCP segments, and the way to the managed relay. It accepts nothing on behalf of others: a verdict of "accept" ends only our own chain, so the NetworkPolicy of another
  * table still decides.
  */
 
@@ -26,7 +29,7 @@ const overlayDevices = (plan: NodePlan): string[] =>
 const setsOf = (plan: NodePlan): SetSpec[] =>
   (['ip', 'ip6'] as const).flatMap((family): SetSpec[] => {
     const type = family === 'ip' ? 'ipv4' : 'ipv6';
-    const own = (prefixes: readonly string[]): string[] => prefixes.filter((prefix) => familyOf(prefix) === family);
+    const own = (prefixes: readonly string[]): string[] => ofFamily(family, prefixes);
     return [
       { name: `pods_${family}`, type, elements: own(plan.masquerade.sources) },
       { name: `own_address_${family}`, type, elements: own(plan.masquerade.exceptTo) },
@@ -55,7 +58,7 @@ const sourceRules = (plan: NodePlan): RuleSpec[] => [
         { match: 'set', field: `${family}.saddr`, op: '==', set: `pods_${family}` },
         { match: 'set', field: `${family}.saddr`, op: '!=', set: `plain_${family}` },
         { match: 'set', field: `${family}.saddr`, op: '!=', set: `also_plain_${family}` },
-        { do: 'counter' },
+        { do: 'counter', name: COUNTERS.forgedSource },
         { do: 'drop' },
       ],
     },
@@ -65,7 +68,7 @@ const sourceRules = (plan: NodePlan): RuleSpec[] => [
         { match: 'set', field: `${family}.saddr`, op: '==', set: `plain_${family}` },
         { match: 'set', field: `${family}.saddr`, op: '!=', set: `also_plain_${family}` }, // their routes are about to follow
         { match: 'route-back', found: false },
-        { do: 'counter' },
+        { do: 'counter', name: COUNTERS.noRouteBack },
         { do: 'drop' },
       ],
     },
@@ -73,6 +76,7 @@ const sourceRules = (plan: NodePlan): RuleSpec[] => [
 ];
 
 const masqueradeRules = (plan: NodePlan): RuleSpec[] => [
+  ...tunnelSourceRules(plan),
   ...overlayDevices(plan).map((device): RuleSpec => ({
     comment: `stays in the overlay: ${device}`,
     expressions: [{ match: 'meta', key: 'oifname', op: '==', value: device }, { do: 'return' }],
@@ -113,16 +117,28 @@ const clampRules = (plan: NodePlan): RuleSpec[] =>
  * The table that the plan asks for.
  * @param tunnels our tunnel devices that are there; absent: those of the plan
  * @param relayWays to the managed relay, as far as they are known
+ * @param present names of our devices that are there, also those that the plan no longer wants: routes may lead to them still
  */
 export const planFirewall = (
   plan: NodePlan,
   tunnels: readonly Tunnel[] = plan.tunnels,
   relayWays: RelayWays = { ways: [], isKubeProxyNft: false },
+  present: readonly string[] = [],
 ): TableSpec => ({
   family: 'inet',
   name: NFT_TABLE,
-  sets: [...setsOf(plan), ...planSenders(plan, tunnels).sets],
+  counters: Object.values(COUNTERS),
+  sets: [
+    { name: 'overlay_devices', type: 'ifname', elements: [...new Set([...overlayDevices(plan), ...present])].sort() },
+    ...setsOf(plan),
+    ...planInjection(plan).sets,
+    ...planLeaks(plan).sets,
+    ...tunnelPeerSets(plan),
+    ...planSenders(plan, tunnels).sets,
+  ],
   chains: [
+    ...planInjection(plan).chains,
+    ...planLeaks(plan).chains,
     ...planSenders(plan, tunnels).chains,
     // Where another plug-in manages the pods, their addresses come in by devices that only it knows.
     ...(plan.manageCni

@@ -22,6 +22,7 @@ describe('the contents of the maps', () => {
       protocol: 'vxlan',
       setKey: true,
       healthy: true,
+      ownSource: true,
     });
     const far = v4.get('100.66.0.0/16');
     expect(far).toMatchObject({ group: 1, remote: '10.1.0.20', ifindex: 11 }); // the first member, for people
@@ -35,7 +36,15 @@ describe('the contents of the maps', () => {
           {
             node: 'g1',
             tier: 0,
-            record: { remote: '10.1.0.20', vni: 1, ifindex: 11, protocol: 'vxlan', setKey: true, healthy: true },
+            record: {
+              remote: '10.1.0.20',
+              vni: 1,
+              ifindex: 11,
+              protocol: 'vxlan',
+              setKey: true,
+              healthy: true,
+              ownSource: true,
+            },
           },
         ],
       },

@@ -8,6 +8,7 @@ import {
 import { type GroupPlan, type NextHop, type NodePlan, type Problem, TUNNEL_VNI } from '@unbounded/topology';
 import type { HealthGroup } from '../health/messages.ts';
 import type { GroupIndexes } from './group-indexes.ts';
+import { sourceTowards } from './own-addresses.ts';
 
 /** The contents of the endpoint maps for a plan, and the groups they point at: names of devices become numbers. */
 
@@ -36,7 +37,7 @@ const macOf = ({ remoteIp, peerIp }: NextHop): { readonly mac?: string } => {
 };
 
 /** The record of a next hop; undefined while its device is missing. */
-const recordOf = (hop: NextHop, ifindexes: ReadonlyMap<string, number>): Endpoint | undefined => {
+const recordOf = (plan: NodePlan, hop: NextHop, ifindexes: ReadonlyMap<string, number>): Endpoint | undefined => {
   const ifindex = ifindexes.get(hop.device);
   if (ifindex === undefined) return undefined;
   const isTunnel = hop.protocol !== 'WireGuard';
@@ -48,6 +49,7 @@ const recordOf = (hop: NextHop, ifindexes: ReadonlyMap<string, number>): Endpoin
     setKey: isTunnel,
     healthy: true,
     ...macOf(hop),
+    ...(isTunnel && hop.remoteIp !== undefined && sourceTowards(plan, hop.remoteIp) ? { ownSource: true } : {}),
   };
 };
 
@@ -67,10 +69,15 @@ const shownHop = ({ family, members }: MapGroup): Endpoint => {
 };
 
 /** The group with those of its members whose devices are there; the nearest come first. */
-const planGroup = (group: GroupPlan, ifindexes: ReadonlyMap<string, number>, index: number): MapGroup => {
+const planGroup = (
+  plan: NodePlan,
+  group: GroupPlan,
+  ifindexes: ReadonlyMap<string, number>,
+  index: number,
+): MapGroup => {
   const { name, family, site } = group;
   const members = group.members.flatMap((hop) => {
-    const record = recordOf(hop, ifindexes);
+    const record = recordOf(plan, hop, ifindexes);
     return record ? [{ node: hop.node, tier: hop.tier, record }] : [];
   });
   return { name, index, family, ...(site === undefined ? {} : { site }), members };
@@ -91,14 +98,14 @@ export const planForwardingTables = (
   ifindexes: ReadonlyMap<string, number>,
   indexes: GroupIndexes,
 ): ForwardingTables => {
-  const groups = plan.groups.map((group) => planGroup(group, ifindexes, indexes.indexOf(group.name)));
+  const groups = plan.groups.map((group) => planGroup(plan, group, ifindexes, indexes.indexOf(group.name)));
   const firstHops = new Map(groups.map((group) => [group.name, shownHop(group)]));
   const v4 = new Map<string, Endpoint>();
   const v6 = new Map<string, Endpoint>();
   for (const { prefix, via } of plan.endpoints) {
     const record =
       'nextHop' in via
-        ? recordOf(via.nextHop, ifindexes)
+        ? recordOf(plan, via.nextHop, ifindexes)
         : { ...firstHops.get(via.group)!, group: indexes.indexOf(via.group) };
     if (record) (prefix.includes(':') ? v6 : v4).set(prefix, record);
   }

@@ -5,6 +5,7 @@ import { createGroupIndexes } from '../kernel/group-indexes.ts';
 import { removePins } from '../kernel/pin-folder.ts';
 import { isNumber, isRecordOf, stateFile } from '../kernel/state-file.ts';
 import type { StateFaults } from '../kernel/state-faults.ts';
+import type { Guard } from '../kernel/tunnel-gate.ts';
 import { ensureNeighbours, ensureNexthops, ensureRules, removeStaleNexthops } from './route-objects.ts';
 import { planRouteObjects, type RouteObjects } from './route-objects.plan.ts';
 
@@ -16,6 +17,13 @@ export interface NetlinkPathOptions {
   readonly pinFolder: string;
 }
 
+/** The check is in our nftables table, whose state the caller knows; only a plan that says who may send what has one. */
+const nftGuard = ({ senders, tunnels }: NodePlan): Guard => {
+  if (senders) return { guarded: new Set(tunnels.map(({ device }) => device)), problems: [] };
+  const message = `the kept plan does not say who may send by ${tunnels.map(({ device }) => device).join(', ')}: the devices stay down until the API server is reached`;
+  return { guarded: new Set(), problems: tunnels.length === 0 ? [] : [{ reason: 'SourceCheckMissing', message }] };
+};
+
 /** Next hops, groups of them, and routes in a table of our own: no eBPF anywhere. */
 export const openNetlinkPath = (net: RouteSocket, { indexFile, pinFolder, faults }: NetlinkPathOptions): DataPath => {
   const numbers = stateFile(indexFile, isRecordOf(isNumber), faults);
@@ -24,6 +32,7 @@ export const openNetlinkPath = (net: RouteSocket, { indexFile, pinFolder, faults
   let planned: NodePlan | undefined;
   let ruleProblems: readonly Problem[] = [];
   return {
+    guard: (plan) => nftGuard(plan),
     async prepare(plan, links) {
       planned = plan;
       objects = planRouteObjects(plan, new Map([...links].map(([name, { index }]) => [name, index])), indexes);

@@ -3,6 +3,7 @@ import { NEXTHOP_IDS, ROUTE_PROTOCOL } from '@unbounded/config/ownership';
 import type { Encap, IpFamily, NeighbourSpec, NexthopSpec, RouteSpec } from '@unbounded/netlink';
 import { type NextHop, type NodePlan, type RoutePlan, TUNNEL_VNI } from '@unbounded/topology';
 import type { GroupIndexes } from '../kernel/group-indexes.ts';
+import { sourceTowards } from '../kernel/own-addresses.ts';
 import { plainWay } from '../kernel/routes.ts';
 
 /**
@@ -39,21 +40,38 @@ interface Way {
 
 type Hop = Pick<NextHop, 'device' | 'remoteIp' | 'gatewayIp' | 'peerIp'>;
 
+/** What the way of a hop depends on: indexes of the devices, and from which address packets go. */
+interface Here {
+  readonly plan: NodePlan;
+  readonly links: ReadonlyMap<string, number>;
+}
+
 /** A device that serves one peer has its far end itself; vxlan0 serves all, and each packet brings it along. */
-const wayOf = ({ device, remoteIp, gatewayIp }: Hop, links: ReadonlyMap<string, number>): Way | undefined => {
+const wayOf = ({ device, remoteIp, gatewayIp }: Hop, { plan, links }: Here): Way | undefined => {
   const link = links.get(device);
   if (link === undefined) return undefined;
+  const src = remoteIp === undefined ? undefined : sourceTowards(plan, remoteIp);
   return {
     link,
     ...(gatewayIp === undefined ? {} : { gateway: gatewayIp, onlink: true }),
     ...(device === 'vxlan0' && remoteIp !== undefined
-      ? { encap: { type: familyOf(remoteIp) === 4 ? 'ip' : 'ip6', id: TUNNEL_VNI, dst: remoteIp } as const }
+      ? {
+          encap: {
+            type: familyOf(remoteIp) === 4 ? 'ip' : 'ip6',
+            id: TUNNEL_VNI,
+            dst: remoteIp,
+            ...(src === undefined ? {} : { src }),
+          } as const,
+        }
       : {}),
   };
 };
 
 /** MAC of the far end, as it derives it from its own address, whatever address leads there: nobody asks on a tunnel. */
-const neighbourOf = ({ device, remoteIp, gatewayIp, peerIp = remoteIp }: Hop, links: ReadonlyMap<string, number>): NeighbourSpec[] => {
+const neighbourOf = (
+  { device, remoteIp, gatewayIp, peerIp = remoteIp }: Hop,
+  links: ReadonlyMap<string, number>,
+): NeighbourSpec[] => {
   const link = links.get(device);
   if (link === undefined || gatewayIp === undefined || peerIp === undefined) return [];
   const mac = innerMac(peerIp);
@@ -65,11 +83,10 @@ const hopName = (family: IpFamily, { device, remoteIp, gatewayIp }: Hop): string
 
 const routeSpec = (
   { prefix, via, prefSrc, mtuBytes }: RoutePlan,
-  table: number,
-  links: ReadonlyMap<string, number>,
+  here: Here,
   groupIds: ReadonlyMap<string, number>,
 ): RouteSpec[] => {
-  const common = { dst: prefix, table, protocol: ROUTE_PROTOCOL };
+  const common = { dst: prefix, table: here.plan.routeTable, protocol: ROUTE_PROTOCOL };
   const settings = { ...common, mtu: mtuBytes, ...(prefSrc === undefined ? {} : { prefSrc }) };
   if (via === 'anchor') return [];
   if (via === 'unreachable') return [{ ...common, type: 'unreachable' }];
@@ -79,7 +96,7 @@ const routeSpec = (
     const id = groupIds.get(via.group);
     return id === undefined ? [{ ...common, type: 'unreachable' }] : [{ ...settings, nexthopId: id }];
   }
-  const way = wayOf(via, links);
+  const way = wayOf(via, here);
   return way ? [{ ...settings, ...way }] : [{ ...common, type: 'unreachable' }];
 };
 
@@ -105,7 +122,7 @@ export const planRouteObjects = (
   };
   const groups = plan.groups.map(({ name, family, site, members }): PlannedGroup => {
     const planned = members.flatMap((hop) => {
-      const way = wayOf(hop, links);
+      const way = wayOf(hop, { plan, links });
       if (!way) return [];
       const id = idOf(hopName(family, hop));
       nexthops.set(id, { id, protocol: ROUTE_PROTOCOL, family, ...way });
@@ -119,7 +136,7 @@ export const planRouteObjects = (
   return {
     nexthops: [...nexthops.values()],
     groups: groups.filter(({ members }) => members.length > 0),
-    routes: plan.routes.flatMap((route) => routeSpec(route, plan.routeTable, links, usable)),
+    routes: plan.routes.flatMap((route) => routeSpec(route, { plan, links }, usable)),
     neighbours: [...neighbours.values()],
     names,
   };

@@ -120,3 +120,12 @@ test('the plan is applied without a problem, and not written again', () => {
   expect(report.problems).toEqual([]);
   expect(report.secondWrote).toEqual([]);
 });
+
+test('tunnel packets leave from the address by which peers know the node, not from the one that the kernel prefers', () => {
+  const kinds = ['vxlan4', 'vxlan6', 'geneve4', 'geneve6', ...(report.delivering.includes('IPIP') ? ['ipip4'] : [])];
+  expect(Object.keys(report.outerSources).sort()).toEqual(kinds.sort());
+  for (const { own, other } of Object.values(report.outerSources)) {
+    expect(own).toBeGreaterThan(0);
+    expect(other).toBe(0);
+  }
+});

@@ -1,4 +1,4 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { PORTS, STATE_FOLDER } from '@unbounded/config/ownership';
 import { createNetns, createRouteSocket, type Netns } from '@unbounded/netlink';
 import { createNftables } from '@unbounded/nftables';
 import { createLogger, createMetrics } from '@unbounded/telemetry';
-import { findMember, type NodePlan, parseWorld, planNode, type TopologyObjects } from '@unbounded/topology';
+import { findMember, type NodePlan, parseWorld, peerDevice, planNode, type TopologyObjects } from '@unbounded/topology';
 import { generatePrivateKey, publicKeyOf } from '@unbounded/wireguard';
 import { applyPlan, type Dataplane } from '../dataplane.ts';
 import { startHealth } from '../health/health.ts';
@@ -50,6 +50,8 @@ export interface Report {
   /** Bytes that a peer's own VXLAN device brought by TCP, and answers to pings that are larger than the underlay's MTU. */
   readonly bulkBytes: number;
   readonly largePings: number;
+  /** Packets that w1 sent to a peer: from the address by which it is known, and from others. */
+  readonly outerSources: Readonly<Record<string, { readonly own: number; readonly other: number }>>;
   /** What the real nft says of the chains and sets. */
   readonly listing: string;
   /** Lines of the log of a second pass: nothing is written again. */
@@ -137,8 +139,11 @@ const planFor = (shot: Shot): NodePlan => {
 const makeLan = (): Record<Peer, Netns> => {
   run('ip', 'link', 'set', 'lo', 'up');
   run('ip', 'link', 'add', 'eth0', 'type', 'bridge', 'mcast_snooping', '0');
+  // The kernel would send from the first IPv4 address, and from the last IPv6 one.
+  run('ip', 'addr', 'add', '10.1.0.199/24', 'dev', 'eth0');
   for (const family of [4, 6] as const)
     run('ip', 'addr', 'add', `${underlayOf('w1', family)}/${family === 4 ? 24 : 64}`, 'dev', 'eth0', ...nodad(family));
+  run('ip', 'addr', 'add', 'fd00:1::199/64', 'dev', 'eth0', 'nodad');
   run('ip', 'link', 'set', 'eth0', 'up');
   const join = (name: Peer): Netns => {
     const ns = createNetns();
@@ -275,6 +280,58 @@ const useRealDevice = async (x1: Netns): Promise<Pick<Report, 'bulkBytes' | 'lar
   return { bulkBytes: await receiveBulk(x1), largePings: Number(/(\d+) received/.exec(pinged)?.[1] ?? 0) };
 };
 
+/** What arrives at the peer of the kinds of tunnels, by its source. */
+const watchSources = (x1: Netns): void => {
+  const rules = ([4, 6] as const).flatMap((family) => {
+    const field = family === 4 ? 'ip saddr' : 'ip6 saddr';
+    const isFamily = `meta nfproto ipv${family}`;
+    return [
+      ['vxlan', 'udp dport 4789'],
+      ['geneve', 'udp dport 6081'],
+      ...(family === 4 ? [['ipip', 'ip protocol 4']] : []),
+    ].flatMap(([kind, match]) => [
+      `${isFamily} ${match} ${field} ${underlayOf('w1', family)} counter name own_${kind}${family}`,
+      `${isFamily} ${match} ${field} != ${underlayOf('w1', family)} counter name other_${kind}${family}`,
+    ]);
+  });
+  const counters = rules.map((rule) => `counter ${rule.split(' ').at(-1)} { }`);
+  const chain = `chain c {\ntype filter hook prerouting priority -300;\n${rules.join('\n')}\n}`;
+  execFileSync('nsenter', [`--net=${x1.path}`, 'nft', '-f', '-'], {
+    input: `table inet sources {\n${counters.join('\n')}\n${chain}\n}\n`,
+  });
+};
+
+const sentFrom = (x1: Netns, what: string): { own: number; other: number } => {
+  const packets = (counter: string): number =>
+    countersOf(
+      within(x1, 'nft', 'list', 'counter', 'inet', 'sources', counter)
+        .replaceAll(/\s+/g, ' ')
+        .replace('{ packets', 'counter packets'),
+    );
+  return { own: packets(`own_${what}`), other: packets(`other_${what}`) };
+};
+
+/** By the devices that this kernel has; a packet like GENEVE's takes the way of its packets also where it has none. */
+const findOuterSources = async (dataplane: Dataplane, x1: Netns): Promise<Report['outerSources']> => {
+  watchSources(x1);
+  const found: Record<string, { own: number; other: number }> = {};
+  for (const underlay of [4, 6] as const) {
+    const shot = { underlay, from: 'x1', source: '' } as const;
+    await applyPlan(dataplane, planFor({ ...shot, protocol: 'VXLAN' }));
+    spawnSync('ping', ['-c1', '-W1', '100.65.31.1']);
+    found[`vxlan${underlay}`] = sentFrom(x1, `vxlan${underlay}`);
+    const kind = `geneve${underlay}`;
+    await dataplane.nft.replaceTable(planFirewall(planFor({ ...shot, protocol: 'GENEVE' })));
+    run('perl', '-e', SEND, '17', underlayOf('x1', underlay), String(PORTS.geneve), '00'.repeat(64));
+    found[kind] = sentFrom(x1, kind);
+    const ipip = underlay === 4 ? await applyPlan(dataplane, planFor({ ...shot, protocol: 'IPIP' })) : undefined;
+    if (!ipip?.devices.has(peerDevice('IPIP', underlayOf('x1', 4)))) continue; // this kernel has none
+    spawnSync('ping', ['-c1', '-W1', '100.65.31.1']);
+    found['ipip4'] = sentFrom(x1, 'ipip4');
+  }
+  return found;
+};
+
 const LATE_MS = 5000;
 const POLL_MS = 10;
 
@@ -332,7 +389,9 @@ const main = async (): Promise<Report> => {
   await applyPlan(dataplane, planFor(first));
   const secondWrote = log.slice(logged);
   const listing = run('nft', 'list', 'table', 'inet', 'unbounded');
-  return { problems, outcomes, delivering: [...delivering], ...(await useRealDevice(peers.x1)), listing, secondWrote };
+  const bulk = await useRealDevice(peers.x1);
+  const outerSources = await findOuterSources(dataplane, peers.x1);
+  return { problems, outcomes, delivering: [...delivering], ...bulk, outerSources, listing, secondWrote };
 };
 
 process.stdout.write(`\n${JSON.stringify(await main())}\n`);

@@ -16,6 +16,7 @@ const counter = (packets: number): Uint8Array => {
 
 /** Counts by port and reason, as the kernel tells them. */
 const tableOf = (counts: Readonly<Record<number, Partial<Record<DropReason, number>>>>): ObservedTable => ({
+  counters: [],
   chains: DROP_REASONS.map((reason) => {
     const packets = Object.values(counts).reduce((sum, one) => sum + (one[reason] ?? 0), 0);
     return { name: `drop_${reason}`, rules: [{ instructions: [{ name: 'counter', data: counter(packets) }] }] };

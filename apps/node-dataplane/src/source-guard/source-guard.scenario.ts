@@ -332,7 +332,12 @@ const main = async (): Promise<Report> => {
   const guard = createSourceGuard({ net, nft, pods, logger, metrics });
   const problems = [...(await guard.ensure())];
   const socket = join(folder, 'cni.sock');
-  const server: Server = await startCniServer(socket, guard, createLogger({ name: 'test', level: 'error' }));
+  const gate = { isOpen: true };
+  const server: Server = await startCniServer(socket, {
+    pods: guard,
+    gate,
+    logger: createLogger({ name: 'test', level: 'error' }),
+  });
   const add = (name: string, host: Host, veth: string) => cni(socket, 'ADD', name, { ...host, veth });
   for (const [name, host, veth] of [
     ['pod', POD, 'veth0'],

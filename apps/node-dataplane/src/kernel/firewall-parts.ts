@@ -1,0 +1,24 @@
+import type { ChainSpec, SetSpec } from '@unbounded/nftables';
+import { familyOf } from './nft-family.ts';
+
+/** What the parts of our nftables table have in common. */
+
+export interface FirewallPart {
+  readonly sets: readonly SetSpec[];
+  readonly chains: readonly ChainSpec[];
+}
+
+/** Names of counters: why a packet was dropped. They are the values of the metric's label `reason`. */
+export const COUNTERS = {
+  /** A pod's address that came in by no tunnel. */
+  forgedSource: 'forged_source',
+  /** A pod's address that came in natively, but not by the device that leads back to it. */
+  noRouteBack: 'no_route_back',
+  /** A pod's tunnel packet to a node. */
+  injectedTunnelPacket: 'injected_tunnel_packet',
+  /** A packet to the overlay that was about to leave outside of it. */
+  overlayLeak: 'overlay_leak',
+} as const;
+
+export const ofFamily = (family: 'ip' | 'ip6', prefixes: readonly string[]): string[] =>
+  prefixes.filter((prefix) => familyOf(prefix) === family);

@@ -1,0 +1,75 @@
+import { AddressSet, formatPrefix, parsePrefix, type Prefix } from '@unbounded/ip';
+import type { RuleSpec } from '@unbounded/nftables';
+import type { NodePlan, RoutePlan } from '@unbounded/topology';
+import { COUNTERS, type FirewallPart, ofFamily } from './firewall-parts.ts';
+
+/**
+ * What is for the overlay leaves by devices of ours or not at all: also while the anchor or a route is missing, when the
+ * default route would take the packet out in the clear.
+ */
+
+/** Among the filters; masquerading (105) changes sources only. */
+const FILTER = 0;
+
+const isNative = ({ via }: RoutePlan): boolean => via === 'main' || (typeof via === 'object' && 'gateways' in via);
+
+/** Addresses that the plan's routes lead into the overlay, or nowhere: the longest prefix decides. */
+const routedIntoOverlay = ({ routes }: NodePlan): AddressSet => {
+  const byLength = Map.groupBy(routes, ({ prefix }) => parsePrefix(prefix).length);
+  const addresses = (some: readonly RoutePlan[]): AddressSet =>
+    AddressSet.of(some.map(({ prefix }) => parsePrefix(prefix)));
+  let inside = AddressSet.empty;
+  for (const [, some] of [...byLength].sort(([a], [b]) => a - b)) {
+    const overlay = some.filter((route) => !isNative(route));
+    inside = inside.union(addresses(overlay)).subtract(addresses(some.filter(isNative)));
+  }
+  return inside;
+};
+
+/**
+ * Of the addresses that are routed into the overlay, those of pods and nodes: what a pool routes besides may have other
+ * routes of the administrator's. What is about to change from native routing may still leave natively.
+ */
+export const overlayOnly = (plan: NodePlan): Prefix[] => {
+  const routed = routedIntoOverlay(plan);
+  const kept = AddressSet.of([...plan.masquerade.sources, ...(plan.tunnelEnds?.addresses ?? [])].map(parsePrefix));
+  const elsewhere = [...(plan.alsoPlain ?? []), ...(plan.manageCni ? [] : plan.podCidrs)];
+  return routed
+    .subtract(routed.subtract(kept))
+    .subtract(AddressSet.of(elsewhere.map(parsePrefix)))
+    .toPrefixes();
+};
+
+export const planLeaks = (plan: NodePlan): FirewallPart => {
+  const overlay = overlayOnly(plan).map(formatPrefix);
+  return {
+    sets: [
+      { name: 'overlay_ip', type: 'ipv4', elements: ofFamily('ip', overlay) },
+      { name: 'overlay_ip6', type: 'ipv6', elements: ofFamily('ip6', overlay) },
+    ],
+    chains: [
+      {
+        name: 'leaks',
+        base: { type: 'filter', hook: 'postrouting', priority: FILTER, policy: 'accept' },
+        rules: [
+          {
+            comment: 'by a device of the overlay',
+            expressions: [{ match: 'device', key: 'oifname', op: '==', set: 'overlay_devices' }, { do: 'return' }],
+          },
+          {
+            comment: 'it stays here',
+            expressions: [{ match: 'meta', key: 'oifname', op: '==', value: 'lo' }, { do: 'return' }],
+          },
+          ...(['ip', 'ip6'] as const).map((family): RuleSpec => ({
+            comment: `${family}: for the overlay, but not by it`,
+            expressions: [
+              { match: 'set', field: `${family}.daddr`, op: '==', set: `overlay_${family}` },
+              { do: 'counter', name: COUNTERS.overlayLeak },
+              { do: 'drop' },
+            ],
+          })),
+        ],
+      },
+    ],
+  };
+};

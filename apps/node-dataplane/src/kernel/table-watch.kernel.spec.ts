@@ -1,0 +1,109 @@
+import { execFileSync } from 'node:child_process';
+import { createNetns, type Netns } from '@unbounded/netlink';
+import { createNftables, type Nftables } from '@unbounded/nftables';
+import { createLogger, createMetrics } from '@unbounded/telemetry';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { startReconcileLoop } from '../reconcile-loop.ts';
+import { planFor } from '../testdata.ts';
+import { ensureFirewall } from './firewall.ts';
+import { createFirewallMetrics } from './firewall-metrics.ts';
+import { planFirewall } from './firewall.plan.ts';
+import { watchTable } from './table-watch.ts';
+
+const AN_HOUR_MS = 3_600_000;
+const logger = createLogger({ name: 'test', level: 'silent' });
+const plan = planFor('w1');
+let ns: Netns;
+let nft: Nftables;
+beforeEach(() => {
+  ns = createNetns();
+  nft = createNftables({ netnsFd: ns.fd });
+});
+afterEach(() => {
+  nft.close();
+  ns.close();
+});
+const realNft = (...argv: string[]): string =>
+  execFileSync('nsenter', [`--net=${ns.path}`, 'nft', ...argv], { encoding: 'utf8' });
+
+const start = () => {
+  let passes = 0;
+  const loop = startReconcileLoop({
+    pass: async () => {
+      await ensureFirewall({ nft, relayWays: () => [], logger }, plan, { tunnels: [], names: [] });
+      passes++;
+      return AN_HOUR_MS;
+    },
+    quietMs: 10,
+    retryMs: AN_HOUR_MS,
+    onError: (error) => {
+      throw error;
+    },
+  });
+  const watch = watchTable(nft, () => loop.trigger(), logger, { burst: 5, everyMs: AN_HOUR_MS });
+  const stop = async (): Promise<void> => {
+    watch[Symbol.dispose]();
+    await loop.stop();
+  };
+  return { passes: () => passes, stop };
+};
+const stands = (): Promise<boolean> => nft.matches(planFirewall(plan, []));
+
+test.each([
+  ['the ruleset is flushed', ['flush', 'ruleset']],
+  ['the table is deleted', ['delete', 'table', 'inet', 'unbounded']],
+  ['a chain is flushed', ['flush', 'chain', 'inet', 'unbounded', 'injection']],
+  ['a set is emptied', ['flush', 'set', 'inet', 'unbounded', 'tunnel_ends_ip']],
+])('%s: the table is back long before the next regular pass', async (_, command) => {
+  const { stop } = start();
+  await vi.waitFor(async () => expect(await stands()).toBe(true), { timeout: 10_000 });
+  realNft(...command);
+  await vi.waitFor(async () => expect(await stands()).toBe(true), { timeout: 10_000 });
+  await stop();
+});
+
+test('an agent whose table somebody keeps taking away does not spin', async () => {
+  const { passes, stop } = start();
+  await vi.waitFor(async () => expect(await stands()).toBe(true), { timeout: 10_000 });
+  const end = performance.now() + 1500;
+  while (performance.now() < end) {
+    realNft('add', 'table', 'inet', 'unbounded');
+    realNft('delete', 'table', 'inet', 'unbounded');
+    await new Promise((resolve) => void setImmediate(resolve));
+  }
+  expect(passes()).toBeLessThanOrEqual(1 + 5);
+  await stop();
+});
+
+test('what was dropped is counted on when the table is written anew', async () => {
+  const metrics = createMetrics();
+  const parts = { nft, relayWays: () => [], firewallMetrics: createFirewallMetrics(metrics), logger };
+  const pass = () => ensureFirewall(parts, plan, { tunnels: [], names: [] });
+  const leak = (): void => {
+    for (const argv of ['link add eth0 type dummy', 'link add eth0 type ifb'])
+      try {
+        execFileSync('nsenter', [`--net=${ns.path}`, 'ip', ...argv.split(' ')], { stdio: 'ignore' });
+      } catch {
+        continue; // it is there, or the kernel has no devices of this kind
+      }
+    for (const argv of [
+      'link set eth0 up',
+      'addr replace 10.1.0.30/24 dev eth0',
+      'route replace default via 10.1.0.1 dev eth0',
+    ])
+      execFileSync('nsenter', [`--net=${ns.path}`, 'ip', ...argv.split(' ')]);
+    try {
+      execFileSync('nsenter', [`--net=${ns.path}`, 'ping', '-c1', '-W1', '100.66.20.7'], { stdio: 'ignore' });
+    } catch {
+      return; // nobody answers
+    }
+  };
+  await pass();
+  leak();
+  await pass();
+  realNft('delete', 'table', 'inet', 'unbounded');
+  await pass();
+  leak();
+  await pass();
+  expect(await metrics.render()).toContain('unbounded_firewall_dropped_packets_total{reason="overlay_leak"} 2');
+});

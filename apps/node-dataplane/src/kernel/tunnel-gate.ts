@@ -1,0 +1,46 @@
+import type { Link, RouteSocket } from '@unbounded/netlink';
+import type { Problem } from '@unbounded/topology';
+import { bringUp } from './devices.ts';
+import { type DeviceSpec, isTunnel } from './devices.plan.ts';
+import type { FirewallState } from './firewall.ts';
+
+/**
+ * Tunnels are up only while what comes out of them is checked: a device without encryption only with its source check, and
+ * none comes up before the nftables table is as planned.
+ */
+
+export interface Guard {
+  /** Unencrypted tunnel devices whose source check is in force. */
+  readonly guarded: ReadonlySet<string>;
+  readonly problems: readonly Problem[];
+}
+
+type Wanted = 'up' | 'down' | 'asItIs';
+
+const wantedOf = (spec: DeviceSpec, firewall: FirewallState, { guarded }: Guard): Wanted => {
+  const isEncrypted = spec.purpose === 'wireguard'; // it knows by its keys who sent a packet
+  if (!isEncrypted && (firewall === 'missing' || !guarded.has(spec.name))) return 'down';
+  return firewall === 'asPlanned' ? 'up' : 'asItIs';
+};
+
+/** Sets tunnel devices up or down, as their checks stand. */
+export const settleTunnels = async (
+  net: RouteSocket,
+  { specs, links }: { readonly specs: readonly DeviceSpec[]; readonly links: ReadonlyMap<string, Link> },
+  firewall: FirewallState,
+  guard: Guard,
+): Promise<Problem[]> => {
+  const problems: Problem[] = [];
+  for (const spec of specs.filter(isTunnel)) {
+    const link = links.get(spec.name);
+    if (!link) continue;
+    const wanted = wantedOf(spec, firewall, guard);
+    try {
+      if (wanted === 'up' && !link.up) await bringUp(net, spec, link);
+      if (wanted === 'down' && link.up) await net.links.modify(link.index, { up: false });
+    } catch (error) {
+      problems.push({ reason: 'DeviceFailed', message: `device ${spec.name}: ${(error as Error).message}` });
+    }
+  }
+  return problems;
+};
