@@ -118,12 +118,12 @@ const without = (plan: NodePlan, name: string): object => {
 test('whatever keys, addresses and blocks one node states, the others keep theirs and the paths between them', () => {
   fc.assert(
     fc.property(anyHostile, ({ objects, node, site, dataplane }) => {
-      const before = networkOf(objects, dataplane as 'ebpf');
+      const before = networkOf(objects, dataplane);
       const hostile = withNode(objects, node, site);
       for (const [name, plan] of before.plans) {
         const world = parseWorld(hostile, holdingsOf(plan));
         const member = findMember(world, name)!;
-        const after = planNode(world, { member, underlayMtuBytes: 1500, dataplane: dataplane as 'ebpf' });
+        const after = planNode(world, { member, underlayMtuBytes: 1500, dataplane: dataplane });
         expect(without(after, node.name), `${name} with ${JSON.stringify(node)}`).toEqual(without(plan, node.name));
       }
     }),
@@ -134,7 +134,7 @@ test('whatever keys, addresses and blocks one node states, the others keep their
 test('also in the first plan nothing of another node leads to it', () => {
   fc.assert(
     fc.property(anyHostile, ({ objects, node, site, dataplane }) => {
-      const { plans } = networkOf(withNode(objects, node, site), dataplane as 'ebpf');
+      const { plans } = networkOf(withNode(objects, node, site), dataplane);
       const nodes = [
         ...objects.slices.flatMap((one) => one.nodes ?? []),
         ...objects.gatewayPools.flatMap((one) => one.status?.nodes ?? []),

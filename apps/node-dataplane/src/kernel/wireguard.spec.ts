@@ -7,7 +7,7 @@ import { usablePeers } from './wireguard.ts';
 const EMPTY = { listenPort: 0, fwmark: 0, peers: [] };
 const privateKey = generatePrivateKey();
 
-const [device] = planFor('w1', 'WireGuard').wireGuard.filter(({ peers }) => peers.some(({ node }) => node === 'x1'));
+const device = planFor('w1', 'WireGuard').wireGuard.find(({ peers }) => peers.some(({ node }) => node === 'x1'));
 const [good] = device!.peers;
 
 /** What the kernel is sent for the peers. */

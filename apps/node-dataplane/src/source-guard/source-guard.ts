@@ -86,22 +86,14 @@ const createQueue = () => {
   };
 };
 
-export const createSourceGuard = ({ net, nft, pods, logger, metrics }: SourceGuardParts): SourceGuard => {
+/** The nftables table: written whole where it differs, and an element at a time where a pod comes. */
+const createGuardTable = ({ net, nft, pods, logger, metrics }: SourceGuardParts) => {
   const bridgePorts = createBridgePorts(net, pods);
   const drops = createDropReader(metrics);
   const guarded = metrics.gauge({
     name: 'unbounded_pods_guarded',
     help: 'Pods that can send only with their own MAC and addresses.',
   });
-  const inTurn = createQueue();
-  const find = (containerId: string, interfaceName: string): PodAttachment | undefined =>
-    pods.list().find((pod) => pod.containerId === containerId && pod.interface === interfaceName);
-
-  const portOf = async (pod: PodAttachment): Promise<PodPort | undefined> => {
-    const hostEnd = pod.hostVeth === undefined ? undefined : await net.links.get(pod.hostVeth);
-    return hostEnd && podPort(net, pod, hostEnd);
-  };
-
   /** @returns what an operator is to know. @throws NftablesError: the table could not be written */
   const write = async (): Promise<readonly Problem[]> => {
     const { ports, problems } = await bridgePorts.find();
@@ -146,6 +138,21 @@ export const createSourceGuard = ({ net, nft, pods, logger, metrics }: SourceGua
     }
   };
 
+  return { write, failed, admit, takeNotes: () => drops.takeNotes() };
+};
+
+export const createSourceGuard = (parts: SourceGuardParts): SourceGuard => {
+  const { net, nft, pods, logger } = parts;
+  const table = createGuardTable(parts);
+  const inTurn = createQueue();
+  const find = (containerId: string, interfaceName: string): PodAttachment | undefined =>
+    pods.list().find((pod) => pod.containerId === containerId && pod.interface === interfaceName);
+
+  const portOf = async (pod: PodAttachment): Promise<PodPort | undefined> => {
+    const hostEnd = pod.hostVeth === undefined ? undefined : await net.links.get(pod.hostVeth);
+    return hostEnd && podPort(net, pod, hostEnd);
+  };
+
   return {
     attach: (pod) =>
       inTurn(async () => {
@@ -154,7 +161,7 @@ export const createSourceGuard = ({ net, nft, pods, logger, metrics }: SourceGua
         pods.add({ ...pod, mac: port.mac });
         try {
           closePort(pod.hostVeth!);
-          await admit(port);
+          await table.admit(port);
         } catch (error) {
           pods.remove(pod.containerId, pod.interface);
           throw error;
@@ -185,11 +192,11 @@ export const createSourceGuard = ({ net, nft, pods, logger, metrics }: SourceGua
     ensure: () =>
       inTurn(async () => {
         try {
-          return await write();
+          return await table.write();
         } catch (error) {
-          return [await failed(error as Error)];
+          return [await table.failed(error as Error)];
         }
       }),
-    takeNotes: () => drops.takeNotes(),
+    takeNotes: () => table.takeNotes(),
   };
 };

@@ -42,12 +42,8 @@ const hostOf = (server: string): string => server.replace(/:\d+$/, '');
 const resolveAll = async (host: string): Promise<string[]> =>
   isIP(host) === 0 ? (await lookup(host, { all: true })).map(({ address }) => address) : [host];
 
-export const createApiAddresses = (
-  { host, peers, stated }: ApiServer,
-  file: StateFile<string[]>,
-  logger: Logger,
-): ApiAddresses => {
-  const name = host.replace(/^\[(.*)\]$/, '$1');
+export const createApiAddresses = (server: ApiServer, file: StateFile<string[]>, logger: Logger): ApiAddresses => {
+  const name = server.host.replace(/^\[(.*)\]$/, '$1');
   /** The last ones are those that were seen last. */
   let known: readonly string[] = (file.read() ?? []).flatMap((text) => usableAddress(text) ?? []);
   const add = (texts: Iterable<string>): void => {
@@ -66,13 +62,13 @@ export const createApiAddresses = (
   if (isIP(name) !== 0) add([name]);
   return {
     list() {
-      add(peers());
+      add(server.peers());
       return known.toSorted().map((address) => ({ address, role: 'an address of the API server' }));
     },
     async refresh() {
       await Promise.all([
         learn('name', () => resolveAll(name)),
-        learn('server', async () => (await stated()).map(hostOf)),
+        learn('server', async () => (await server.stated()).map(hostOf)),
       ]);
     },
   };

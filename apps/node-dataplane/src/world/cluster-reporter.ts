@@ -84,6 +84,16 @@ export interface ClusterReporterOptions {
   readonly events: EventRecorder;
 }
 
+/** What happened since the last report, as Events of the Node. */
+const recordHappenings = (events: EventRecorder, { moves, podDrops = [] }: NodeReport, about: Node): void => {
+  if (moves.length > 0)
+    events.record({ about, type: 'Normal', reason: 'PathMoved', action: 'ChoosePath', note: listed(moves, '; ') });
+  if (podDrops.length > 0) {
+    const note = listed(podDrops, '; ');
+    events.record({ about, type: 'Warning', reason: 'PodFramesDropped', action: 'GuardPods', note });
+  }
+};
+
 export const createClusterReporter = ({ cluster, nodeName, node, events }: ClusterReporterOptions): Reporter => {
   const client = cluster.client(nodes);
   const gateway = createGatewayReporter(cluster, nodeName);
@@ -127,36 +137,13 @@ export const createClusterReporter = ({ cluster, nodeName, node, events }: Clust
     toldProblems = new Set(problems.map(({ message }) => message));
   };
 
-  const recordMoves = ({ moves }: NodeReport, seen: Node): void => {
-    if (moves.length === 0) return;
-    events.record({
-      about: seen,
-      type: 'Normal',
-      reason: 'PathMoved',
-      action: 'ChoosePath',
-      note: listed(moves, '; '),
-    });
-  };
-
-  const recordPodDrops = ({ podDrops = [] }: NodeReport, seen: Node): void => {
-    if (podDrops.length === 0) return;
-    events.record({
-      about: seen,
-      type: 'Warning',
-      reason: 'PodFramesDropped',
-      action: 'GuardPods',
-      note: listed(podDrops, '; '),
-    });
-  };
-
   return {
     async report(report, abort) {
       const signal: Abort = abort ? { signal: abort } : {};
       const seen = node();
       if (!seen) return;
       recordNewProblems(report, seen);
-      recordMoves(report, seen);
-      recordPodDrops(report, seen);
+      recordHappenings(events, report, seen);
       await reportAnnotations(report, seen, signal);
       await reportConditions(report, seen, signal);
       await gateway.report(report.routes, signal);

@@ -1,0 +1,121 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import type { Netns } from '@unbounded/netlink';
+import { until } from '@unbounded/testing';
+import { EARLIER, GATEWAY, type Host, HOSTILE, type Make, NEIGHBOR, POD, REMOTE } from './attempts.testdata.ts';
+import { arp, ethernet, ipv4, TYPE, udp } from './frames.testdata.ts';
+import { type Network, run } from './guard-network.testdata.ts';
+
+/** Sends frames from pods and finds out which of them anybody got. */
+
+/** Built from frame-socket.c. */
+const sender = process.argv[2]!;
+
+/** Everything that comes in at a device of a namespace, in hexadecimal. */
+const receive = async (argv: string[]): Promise<{ seen(marker: string): boolean; stop(): void }> => {
+  const child: ChildProcess = spawn(argv[0]!, argv.slice(1), { stdio: ['ignore', 'pipe', 'inherit'] });
+  let seen = '';
+  child.stdout!.setEncoding('latin1').on('data', (chunk: string) => (seen += chunk));
+  await until('a receiver is ready', () => seen.startsWith('ready'));
+  return { seen: (marker) => seen.includes(marker), stop: () => child.kill() };
+};
+
+/** Datagrams for the node itself, however they came. */
+const listen = async (): Promise<Awaited<ReturnType<typeof receive>>> => {
+  const socket = createSocket({ type: 'udp6', ipv6Only: false }).bind(7000, '::');
+  let seen = '';
+  socket.on('message', (message) => (seen += message.toString('hex')));
+  await once(socket, 'listening');
+  return { seen: (marker) => seen.includes(marker), stop: () => socket.close() };
+};
+
+const markerOf = (kind: number, index: number): Uint8Array =>
+  Uint8Array.of(0xbe, 0xef, 0xfa, 0xce, 0xd0, kind, index, 0x5a);
+const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
+const send = (ns: Netns, frames: readonly Uint8Array[]): void =>
+  void execFileSync('nsenter', [`--net=${ns.path}`, sender, 'send', 'eth0'], {
+    input: frames.map((frame) => `${hex(frame)}\n`).join(''),
+  });
+
+/** The neighbor's own gratuitous ARP. */
+const ANNOUNCEMENT = ethernet(
+  { to: 'ff:ff:ff:ff:ff:ff', from: NEIGHBOR.mac },
+  TYPE.arp,
+  arp(1, [NEIGHBOR.mac, NEIGHBOR.v4], NEIGHBOR.v4),
+);
+
+const [PLAIN, LAST] = [1, 0xff];
+
+export interface Sending {
+  readonly from: Netns;
+  readonly makes: readonly Make[];
+  /** Honest frames, each of which arrives; by the same pod where no other is named. */
+  readonly sentinels: readonly Make[];
+  readonly by?: Netns;
+  /** Besides arriving, what else counts as having got through. */
+  readonly hasTaught?: (index: number) => boolean;
+}
+
+/** Sends all of them, one by one, and says of each whether it was seen anywhere. */
+export const tryAll = async (
+  network: Network,
+  { from, makes, sentinels, by = from, hasTaught = () => false }: Sending,
+): Promise<boolean[]> => {
+  const inside = [network.pod, network.neighbor, network.earlier, network.remote].filter((ns) => ns !== from);
+  const receivers = await Promise.all([
+    ...inside.map((ns) => receive(['nsenter', `--net=${ns.path}`, sender, 'receive', 'eth0'])),
+    receive([sender, 'receive', 'cbr0']),
+    listen(),
+  ]);
+  const isSeen = (kind: number, index: number): boolean =>
+    receivers.some((receiver) => receiver.seen(hex(markerOf(kind, index))));
+  // What one attempt taught the bridge and the neighbors is not to hide the next.
+  const restore = (): void => send(network.neighbor, [ANNOUNCEMENT]);
+  const taught = makes.map((make, index) => {
+    restore();
+    send(from, [make(markerOf(PLAIN, index))]);
+    return hasTaught(index);
+  });
+  restore();
+  send(
+    by,
+    sentinels.map((make, index) => make(markerOf(LAST, index))),
+  );
+  // What is sent later arrives later: with these nothing is under way any more.
+  for (const index of sentinels.keys()) await until(`honest frame ${index} arrives`, () => isSeen(LAST, index));
+  const arrived = makes.map((_, index) => taught[index]! || isSeen(PLAIN, index));
+  for (const receiver of receivers) receiver.stop();
+  return arrived;
+};
+
+/** To a neighbor, to the node and to beyond. */
+export const sentinelsOf = ({ mac, v4 }: Host): Make[] =>
+  [mac === NEIGHBOR.mac ? EARLIER : NEIGHBOR, GATEWAY, REMOTE].map((target) => (marker) => {
+    const route = { from: v4, to: target.v4 };
+    const via = target === REMOTE ? GATEWAY.mac : target.mac;
+    return ethernet({ to: via, from: mac }, TYPE.ipv4, ipv4(route, 17, udp(route, marker)));
+  });
+
+/** The bridge believes that the neighbor's MAC is at the pod's port. */
+const isPoisoned = (): boolean =>
+  new RegExp(`^${NEIGHBOR.mac} dev veth0 `, 'm').test(run('bridge', 'fdb', 'show', 'br', 'cbr0'));
+
+/**
+ * The hostile attempts that no port shows, and then the others, beside which something may go on: what the neighbor sends would
+ * teach the bridge the right port before anybody looked.
+ */
+export const tryHostile = async (network: Network, beside: () => void = () => {}): Promise<boolean[]> => {
+  const sending = { from: network.pod, sentinels: sentinelsOf(POD) };
+  const [shown, unshown] = [
+    HOSTILE.filter(({ isLearned }) => !isLearned),
+    HOSTILE.filter(({ isLearned }) => isLearned),
+  ];
+  const makes = (attempts: typeof HOSTILE): Make[] => attempts.map(({ make }) => make);
+  const taught = await tryAll(network, { ...sending, makes: makes(unshown), hasTaught: isPoisoned });
+  beside();
+  const arrived = await tryAll(network, { ...sending, makes: makes(shown) });
+  return HOSTILE.map((attempt) =>
+    attempt.isLearned ? taught[unshown.indexOf(attempt)]! : arrived[shown.indexOf(attempt)]!,
+  );
+};
