@@ -123,7 +123,7 @@ test('whatever keys, addresses and blocks one node states, the others keep their
       for (const [name, plan] of before.plans) {
         const world = parseWorld(hostile, holdingsOf(plan));
         const member = findMember(world, name)!;
-        const after = planNode(world, { member, underlayMtuBytes: 1500, dataplane: dataplane });
+        const after = planNode(world, { member, underlayMtuBytes: 1500, dataplane });
         expect(without(after, node.name), `${name} with ${JSON.stringify(node)}`).toEqual(without(plan, node.name));
       }
     }),

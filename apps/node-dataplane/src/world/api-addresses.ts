@@ -21,9 +21,9 @@ export interface ApiServer {
   /** Name or address of the configured server. */
   readonly host: string;
   /** Addresses to which there were connections. */
-  peers(): Iterable<string>;
+  readonly peers: () => Iterable<string>;
   /** `address:port` of the servers, as they state it. */
-  stated(): Promise<readonly string[]>;
+  readonly stated: () => Promise<readonly string[]>;
 }
 
 /** Servers that went long ago need no protection for ever. */
