@@ -19,7 +19,7 @@ enum { HAS_ENDPOINT = 1, HAS_GROUP = 2, HAS_FORWARDER = 4, HAS_CONFIG = 8, HAS_K
 enum { AT_SENDER = 3, AT_ENDPOINT = 19, AT_GROUP = 51, GROUP_BYTES = 37, AT_PACKET = 88 };
 
 struct run run;
-static uint8_t *endpoint, *group, *forwarder, *config;
+static uint8_t *endpoint, *group, *forwarder, *config, *locals;
 static uint64_t counters[STAT_COUNT];
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -36,6 +36,8 @@ void *find_entry(const void *map, const void *key)
 		return forwarder;
 	if (map == &unbounded_config)
 		return config;
+	if (map == &unbounded_locals)
+		return locals;
 	assert(map == &unbounded_stats);
 	memcpy(&index, key, sizeof(index));
 	assert(index < STAT_COUNT);
@@ -79,6 +81,7 @@ static void set_up(const uint8_t *data, size_t size, struct __sk_buff *skb)
 	group = make_group(has & HAS_GROUP, data + AT_GROUP);
 	forwarder = copy_of(has & HAS_FORWARDER, "\1\0\0", 4);
 	config = copy_of(has & HAS_CONFIG, &settings, sizeof(settings));
+	locals = copy_of(has & HAS_CONFIG, data + AT_SENDER, sizeof(struct local_addresses));
 	*skb = (struct __sk_buff){ .len = run.length, .protocol = bpf_htons(protocols[data[1] % 3]), .pkt_type = PACKET_OTHERHOST };
 }
 
@@ -146,5 +149,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	free(group);
 	free(forwarder);
 	free(config);
+	free(locals);
 	return 0;
 }

@@ -113,7 +113,7 @@ export const planNode = (objects: World, local: LocalNode): NodePlan => {
     probes: planProbes(local, links),
     servedSites: member.pool === undefined ? [] : servedSites(world, member.pool),
     forwarders: sources.forwarders,
-    tunnelEnds: planTunnelEnds(world),
+    tunnelEnds: planTunnelEnds(objects),
     ...planTunnelSources(member, links),
     ...(dataplane === 'netlink' ? { senders: sources.senders() } : {}),
     holdings: holdingsIn(objects, member, new Set(links.map(({ peer }) => peer.name))),
