@@ -149,7 +149,10 @@ describe('of pods', () => {
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: { name, labels: its, annotations: { a: 'b' } },
-    spec: { automountServiceAccountToken: false, containers: [{ name: 'a', image: 'registry.example.com/unbounded:1' }] },
+    spec: {
+      automountServiceAccountToken: false,
+      containers: [{ name: 'a', image: 'registry.example.com/unbounded:1' }],
+    },
   });
   const at = `/api/v1/namespaces/${NAMESPACE}/pods`;
   const annotate = (annotations: object) => ({ metadata: { annotations } });

@@ -1,6 +1,13 @@
 import { DEFAULT_NAMESPACE as NAMESPACE } from '@unbounded/crds';
 
-import { keysConfigMap, linksSecret, planDeployment, planDisruptionBudget, planNetworkPolicy, planServices } from './relay.plan.ts';
+import {
+  keysConfigMap,
+  linksSecret,
+  planDeployment,
+  planDisruptionBudget,
+  planNetworkPolicy,
+  planServices,
+} from './relay.plan.ts';
 
 /** What somebody can do with gateway-health's token: its right to make pods, Services and Secrets, write by write. */
 
@@ -111,11 +118,7 @@ export const forbidden: readonly (readonly [what: string, write: Write, refusal:
     mounts({ name: 'links', projected: { sources: [{ serviceAccountToken: { path: 't' } }] } }),
     'mount nothing but',
   ],
-  [
-    'mounts a ConfigMap',
-    mounts({ name: 'links', configMap: { name: 'kube-root-ca.crt' } }),
-    'mount nothing but',
-  ],
+  ['mounts a ConfigMap', mounts({ name: 'links', configMap: { name: 'kube-root-ca.crt' } }), 'mount nothing but'],
   ['mounts a folder of the host', mounts({ name: 'links', hostPath: { path: '/' } }), 'mount nothing but'],
   ['mounts an image', mounts({ name: 'links', csi: { driver: 'a.example.com' } }), 'mount nothing but'],
   [

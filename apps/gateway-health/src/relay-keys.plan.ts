@@ -1,5 +1,3 @@
-import { createHash } from 'node:crypto';
-
 import type { GatewayPool, SiteNodeSlice } from '@unbounded/crds';
 
 /** The keys that relays of the cluster serve, as a ConfigMap that they mount. */
@@ -32,8 +30,6 @@ export interface RelayKeys {
   readonly count: number;
   /** Keys beyond what fits. */
   readonly omitted: number;
-  /** Tells this list from others. */
-  readonly digest: string;
 }
 
 /** Keys of all nodes of sites and pools, also those that follow; what is no key is none. */
@@ -44,6 +40,5 @@ export const planRelayKeys = (slices: readonly SiteNodeSlice[], pools: readonly 
   ]);
   const kept = [...all].toSorted().slice(0, MOST_KEYS);
   const text = kept.map((key) => `${key}\n`).join('');
-  const digest = createHash('sha256').update(text).digest('hex').slice(0, 16);
-  return { text, count: kept.length, omitted: all.size - kept.length, digest };
+  return { text, count: kept.length, omitted: all.size - kept.length };
 };

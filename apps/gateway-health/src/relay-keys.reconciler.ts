@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+
 import { again, type Informer, type Reconcile } from '@unbounded/controller-runtime';
 import { RELAY_SERVICE } from '@unbounded/config/ownership';
 import type { GatewayPool, Mesh, SiteNodeSlice } from '@unbounded/crds';
@@ -11,7 +13,7 @@ import {
 } from '@unbounded/kube';
 import type { Logger } from '@unbounded/telemetry';
 
-import { KEYS_ANNOTATION, KEYS_CONFIG_MAP, KEYS_FILE, planRelayKeys, type RelayKeys } from './relay-keys.plan.ts';
+import { KEYS_ANNOTATION, KEYS_CONFIG_MAP, KEYS_FILE, planRelayKeys } from './relay-keys.plan.ts';
 import { isOurs, keysConfigMap, meshOf, relayUse } from './relay.plan.ts';
 
 /** Keeps the list of keys that the cluster's relays serve, and sees to it that their pods get it soon. */
@@ -36,8 +38,9 @@ export interface RelayKeysOptions {
 }
 
 /** An annotation on each pod: its kubelet mounts what there is now instead of within a minute or two. */
-const hurry = async ({ clients, namespace, logger }: RelayKeysOptions, { digest }: RelayKeys, signal: AbortSignal) => {
+const hurry = async ({ clients, namespace, logger }: RelayKeysOptions, text: string, signal: AbortSignal) => {
   const at = { namespace, signal };
+  const digest = createHash('sha256').update(text).digest('hex').slice(0, 16);
   try {
     for (const { metadata } of await clients.pods.listAll({ ...at, labelSelector: PODS })) {
       if (metadata.deletionTimestamp !== undefined || metadata.annotations?.[KEYS_ANNOTATION] === digest) continue;
@@ -66,7 +69,7 @@ export const relayKeysReconciler =
     }
     const keys = planRelayKeys(caches.slices.list(), caches.pools.list());
     if (found?.data?.[KEYS_FILE] === keys.text) {
-      await hurry(options, keys, signal);
+      await hurry(options, keys.text, signal);
       return again(LOOK_AGAIN_MS);
     }
     const object = keysConfigMap({ namespace, ...(isManaged && mesh ? { mesh } : {}) }, keys.text);
