@@ -47,7 +47,8 @@ const routableRules: readonly CelRule[] = [
     messageExpression: `'"' + self + '" is too wide: the prefix length must be at least 8 (IPv4) or 16 (IPv6), as in 10.0.0.0/8'`,
   },
   {
-    rule: `!isCIDR(self) || (cidr(self).ip().isGlobalUnicast() && !self.startsWith('0.') && !(cidr(self).ip().family() == 4 && cidr(self).containsCIDR('169.254.0.0/16')))`,
+    // containsCIDR() of Kubernetes 1.31 and 1.32 is true only of blocks that begin with the same address.
+    rule: `!isCIDR(self) || (cidr(self).ip().isGlobalUnicast() && !self.startsWith('0.') && !(cidr(self).ip().family() == 4 && cidr(self).containsIP('169.254.0.0')))`,
     message: 'must hold unicast addresses only, no loopback, link-local, multicast or unspecified ones',
     messageExpression: `'"' + self + '" holds loopback, link-local, multicast or unspecified addresses: write a block of unicast addresses like 10.1.0.0/16'`,
   },
