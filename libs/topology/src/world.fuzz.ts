@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { WIREGUARD_KEY_PATTERN } from '@unbounded/crds';
+import { parsePrefix } from '@unbounded/ip';
 import type { FuzzTarget } from '@unbounded/testing';
 import { findMember, planNode } from './node.plan.ts';
 import { parseWorld } from './parse-world.ts';
@@ -11,6 +13,7 @@ import type { TopologyObjects } from './world.ts';
  */
 const PROTOCOLS = ['VXLAN', 'WireGuard', 'None', 'Auto'] as const;
 const MOST_FIELDS = 8;
+const KEY = new RegExp(WIREGUARD_KEY_PATTERN);
 
 type Texts = Record<string, unknown>;
 
@@ -46,6 +49,13 @@ const run = (input: Uint8Array): void => {
   if (!member) return; // its own name was changed
   const plan = planNode(world, { member, underlayMtuBytes: 1500, dataplane: who & 4 ? 'netlink' : 'ebpf' });
   assert.ok(plan.problems.every(({ message }) => message !== ''));
+  // What is handed to the kernel: a value that it refuses would stop a whole interface.
+  for (const { publicKey, allowedIps, endpoint } of plan.wireGuard.flatMap(({ peers }) => peers)) {
+    assert.match(publicKey, KEY);
+    for (const prefix of allowedIps) parsePrefix(prefix);
+    if (endpoint !== undefined) assert.match(endpoint, /^(\d+(\.\d+){3}|\[[0-9a-f:.]+\]):\d+$/);
+  }
+  for (const { prefix } of [...plan.endpoints, ...plan.routes]) parsePrefix(prefix);
 };
 
 const text = (value: string): Uint8Array => new TextEncoder().encode(value);
