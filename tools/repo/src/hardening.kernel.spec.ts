@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { files, root } from './tree.ts';
 
@@ -30,11 +30,13 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-test('every C file that is compiled for this machine is in a build of the table', () => {
+test('every C file that is shipped is in a build of the table; others are of tests', () => {
   const scripts = built.map(([, build]) => readFileSync(join(root, build), 'utf8')).join('\n');
-  const sources = files('*.c').filter((file) => !file.endsWith('.bpf.c') && !file.endsWith('.fuzz.c'));
-  const products = sources.filter((file) => /^(apps|libs|deploy)\//.test(file));
-  expect(products.filter((file) => !scripts.includes(file.slice(file.lastIndexOf('/') + 1)))).toEqual([]);
+  const scenarios = files('*.scenario.ts', '*.spec.ts').map((file) => readFileSync(join(root, file), 'utf8'));
+  const sources = files('apps/**/*.c', 'libs/**/*.c', 'deploy/**/*.c').filter((file) => !file.endsWith('.fuzz.c'));
+  const names = sources.map((file) => basename(file));
+  expect(names.length).toBeGreaterThan(built.length);
+  expect(names.filter((name) => !scripts.includes(name) && !scenarios.some((text) => text.includes(name)))).toEqual([]);
 });
 
 test('no build has flags of its own instead of the common ones', () => {
