@@ -3,7 +3,7 @@
  * The data path's programs in user space, under AddressSanitizer. Input:
  *
  *      0  u8   program: 0 encap, 1 encap_l3, 2 tunnel_ingress, 3 tunnel_ingress_l3
- *      1  u8   the packet's protocol: 0 IPv4, 1 IPv6, 2 another
+ *      1  u8   the packet's protocol: 0 IPv4, 1 IPv6, 2 another (modulo 3); its upper bits: HAS_LOCALS, …
  *      2  u8   what there is: bits of HAS_…
  *      3  16   outer source of the sender
  *     19  32   the endpoint that the lookup finds
@@ -16,6 +16,8 @@
 #include "unbounded_encap.bpf.c"
 
 enum { HAS_ENDPOINT = 1, HAS_GROUP = 2, HAS_FORWARDER = 4, HAS_CONFIG = 8, HAS_KEY = 16, HAS_KEY_V6 = 32, ANY_SOURCE = 64, HAS_MAC = 128 };
+/* Of the second byte. The kernel takes no tunnel key with a local address, or none at all. */
+enum { HAS_LOCALS = 128, REFUSES_LOCAL = 64, REFUSES_KEY = 32 };
 enum { AT_SENDER = 3, AT_ENDPOINT = 19, AT_GROUP = 51, GROUP_BYTES = 37, AT_PACKET = 88 };
 
 struct run run;
@@ -74,12 +76,14 @@ static void set_up(const uint8_t *data, size_t size, struct __sk_buff *skb)
 
 	memset(counters, 0, sizeof(counters));
 	run = (struct run){ .length = (uint32_t)(size - AT_PACKET), .has_key = has & HAS_KEY, .key_is_ipv6 = !!(has & HAS_KEY_V6) };
+	run.longest_key = data[1] & REFUSES_KEY ? 0 : data[1] & REFUSES_LOCAL ? offsetof(struct bpf_tunnel_key, local_ipv4) : sizeof(struct bpf_tunnel_key);
 	run.packet = malloc(run.length);
 	memcpy(run.packet, data + AT_PACKET, run.length);
 	memcpy(run.sender, data + AT_SENDER, sizeof(run.sender));
 	endpoint = copy_of(has & HAS_ENDPOINT, data + AT_ENDPOINT, is_v6 ? sizeof(struct endpoint_v6) : sizeof(struct endpoint_v4));
 	group = make_group(has & HAS_GROUP, data + AT_GROUP);
 	forwarder = copy_of(has & HAS_FORWARDER, "\1\0\0", 4);
+	locals = copy_of(data[1] & HAS_LOCALS, data + AT_SENDER, sizeof(struct local_addresses));
 	config = copy_of(has & HAS_CONFIG, &settings, sizeof(settings));
 	locals = copy_of(has & HAS_CONFIG, data + AT_SENDER, sizeof(struct local_addresses));
 	*skb = (struct __sk_buff){ .len = run.length, .protocol = bpf_htons(protocols[data[1] % 3]), .pkt_type = PACKET_OTHERHOST };
@@ -110,6 +114,7 @@ static void check_sent(const uint8_t *data, size_t length, int action, size_t of
 	}
 	assert(action == TC_ACT_REDIRECT && run.redirects == 1);
 	assert(endpoint && is_whole(data, length, offset));
+	assert(run.written_keys <= 1 && (!(data[1] & REFUSES_KEY) || !run.written_keys));
 	assert(sum(STAT_REDIRECTED_GENEVE, STAT_REDIRECTED_WIREGUARD) <= 1 && sum(STAT_DROP_NO_ENDPOINT, STAT_COUNT - 1) == 0);
 }
 

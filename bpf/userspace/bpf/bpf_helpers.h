@@ -24,7 +24,8 @@ struct run {
 	uint32_t length;
 	int has_key, key_is_ipv6;	/* what bpf_skb_get_tunnel_key knows of the sender */
 	uint32_t sender[4];
-	int wrote_key, redirects;
+	uint32_t longest_key;		/* bytes of a tunnel key that bpf_skb_set_tunnel_key takes at most */
+	int written_keys, redirects;
 	uint32_t redirected_to;
 };
 extern struct run run;
@@ -95,8 +96,13 @@ static inline long bpf_skb_get_tunnel_key(struct __sk_buff *skb, struct bpf_tunn
 
 static inline long bpf_skb_set_tunnel_key(struct __sk_buff *skb, struct bpf_tunnel_key *key, uint32_t size, uint64_t flags)
 {
-	(void)skb, (void)key, (void)size, (void)flags;
-	run.wrote_key++;
+	uint8_t copy[sizeof(*key)];
+
+	(void)skb, (void)flags;
+	if (size > run.longest_key)
+		return -22;
+	memcpy(copy, key, size);
+	run.written_keys++;
 	return 0;
 }
 
