@@ -46,7 +46,7 @@ export default [
   { ignores: ['**/dist/**', '**/build/**', '**/node_modules/**'] },
   {
     files: ['{apps,libs,tools}/**/*.ts'],
-    ignores: ['**/*.spec.ts', '**/*.fuzz.ts'],
+    ignores: ['**/*.spec.ts', '**/*.fuzz.ts', '**/*.scenario.ts', '**/*.testdata.ts'],
     languageOptions: { parser },
     linterOptions: { reportUnusedDisableDirectives: 'off' },
     plugins: { '@nx': nx },
