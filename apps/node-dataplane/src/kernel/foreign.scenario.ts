@@ -68,7 +68,7 @@ const tryRoute = async (dst: string, table: number, metric: string): Promise<Rou
   await (await ensureRoutes(net, [])).removeStale();
   await removeAllRoutes(net);
   const removed = show();
-  run('ip', 'route', 'del', ...place, ...metrics);
+  if (removed.length > 0) run('ip', 'route', 'del', ...place, ...metrics);
   const freed = await ensureRoutes(net, [wanted]);
   const seen = show();
   // And again: what is ours is changed, not made.
