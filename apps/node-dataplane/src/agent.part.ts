@@ -69,11 +69,6 @@ interface World {
   close(): void;
 }
 
-/** meta/v1 APIVersions, as much of it as is used. */
-interface ApiVersions {
-  readonly serverAddressByClientCIDRs?: readonly { readonly serverAddress?: string }[];
-}
-
 /** Where objects come from and reports go to: the cluster, or a folder. */
 const openWorld = (config: AgentConfig, { logger, metrics }: HostServices): World => {
   if (config.objects !== undefined) {
@@ -94,10 +89,6 @@ const openWorld = (config: AgentConfig, { logger, metrics }: HostServices): Worl
   const apiServer: ApiServer = {
     host: transport.server.hostname,
     peers: () => transport.peerAddresses,
-    stated: async () => {
-      const versions = (await transport.send({ method: 'GET', path: '/api' })) as ApiVersions;
-      return (versions.serverAddressByClientCIDRs ?? []).flatMap(({ serverAddress }) => serverAddress ?? []);
-    },
   };
   const reporter = createClusterReporter({ cluster, nodeName: config.nodeName, node: () => source.node(), events });
   const managedRelay = managedRelaySource(cluster, {

@@ -121,6 +121,8 @@ const forwarding = (): Forwarding => {
 
 /** What a pod's start asks of the agent; its exit code. */
 const addPod = async (): Promise<number> => {
+  run('ip', 'link', 'add', 'veth1', 'type', 'veth', 'peer', 'name', 'pod1');
+  run('ip', 'link', 'set', 'veth1', 'master', 'cbr0', 'up');
   const environment = {
     UNBOUNDED_CNI_SOCKET: CNI_SOCKET,
     CNI_COMMAND: 'ADD',
@@ -129,7 +131,8 @@ const addPod = async (): Promise<number> => {
     CNI_NETNS: '/proc/self/ns/net',
     CNI_ARGS: 'K8S_POD_NAMESPACE=default;K8S_POD_NAME=web',
   };
-  const prevResult = { interfaces: [{ name: 'veth1' }], ips: [{ address: '100.65.30.9/24' }] };
+  const interfaces = [{ name: 'veth1' }, { name: 'eth0', mac: '02:00:00:00:00:09', sandbox: '/proc/self/ns/net' }];
+  const prevResult = { interfaces, ips: [{ address: '100.65.30.9/24', interface: 1 }] };
   const child = spawn(join(import.meta.dirname, '../../cni/build/unbounded-cni'), {
     env: environment,
     stdio: ['pipe', 'pipe', 'inherit'],

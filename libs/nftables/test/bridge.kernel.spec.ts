@@ -48,9 +48,9 @@ describe('rules of frames, as the real nft reads them back', () => {
       [{ match: 'payload', field: 'ether.daddr', op: '==', value: 0x0180_c200_0000, mask: 0xffff_ffff_fff0 }, drop],
     ],
     [
-      '@ll,0,40 0x180c20000 drop',
+      '@ll,8,24 0x80c200 drop',
       [
-        { match: 'raw', field: { base: 'link', offsetBytes: 0, lengthBytes: 5 }, op: '==', value: 0x01_80c2_0000 },
+        { match: 'raw', field: { base: 'link', offsetBytes: 1, lengthBytes: 3 }, op: '==', value: 0x80_c200 },
         drop,
       ],
     ],

@@ -200,7 +200,7 @@ const findStrangers = async (): Promise<string[][]> => {
 const clean = async (): Promise<string> => {
   server.close();
   const [cniConfFolder, cniBinFolder, unitsFolder, stateFolder] = [folder, folder, folder, folder];
-  const pinFolder = join(folder, 'a/b');
+  const pinFolder = join(folder, 'unbounded/v1');
   await cleanUp({ cniConfFolder, cniBinFolder, unitsFolder, stateFolder, pinFolder }, () => {});
   return run('nft', 'list', 'tables');
 };

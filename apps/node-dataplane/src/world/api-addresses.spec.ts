@@ -10,7 +10,6 @@ const fileOf = (kept: string[] | undefined): StateFile<string[]> & { written: ()
 const server = (changes: Partial<ApiServer> = {}): ApiServer => ({
   host: '[2001:db8::1]',
   peers: () => [],
-  stated: async () => [],
   ...changes,
 });
 const shown = (addresses: ReturnType<typeof createApiAddresses>): string[] =>
@@ -25,25 +24,19 @@ test.each([
   ['kubernetes.default', undefined],
 ])('%s is used as %s', (text, address) => expect(usableAddress(text)).toBe(address));
 
-test('the configured address, those of connections and those that the servers state are known, and kept', async () => {
+test('the configured address and those of connections are known, and kept', async () => {
   const file = fileOf(undefined);
   const peers = new Set<string>();
-  const stated = async () => ['203.0.113.99:6443', '[2001:db8::2]:6443', 'api.example.com:443'];
-  const addresses = createApiAddresses(server({ peers: () => peers, stated }), file, silentLogger);
+  const addresses = createApiAddresses(server({ peers: () => peers }), file, silentLogger);
   expect(shown(addresses)).toEqual(['2001:db8::1']);
   peers.add('::ffff:198.51.100.7');
   await addresses.refresh();
-  expect(shown(addresses)).toEqual(['198.51.100.7', '2001:db8::1', '2001:db8::2', '203.0.113.99']);
+  expect(shown(addresses)).toEqual(['198.51.100.7', '2001:db8::1']);
   expect(file.written()!.toSorted()).toEqual(shown(addresses));
 });
 
 test('an agent that starts without an API server knows the addresses of before', async () => {
-  const away = server({
-    host: '192.0.2.1',
-    stated: async () => {
-      throw new Error('no answer');
-    },
-  });
+  const away = server({ host: '192.0.2.1' });
   const addresses = createApiAddresses(away, fileOf(['203.0.113.99', 'nonsense', '127.0.0.1']), silentLogger);
   await addresses.refresh();
   expect(shown(addresses)).toEqual(['192.0.2.1', '203.0.113.99']);

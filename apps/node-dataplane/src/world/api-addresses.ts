@@ -6,9 +6,9 @@ import type { ProtectedAddress } from '@unbounded/topology';
 import type { StateFile } from '../kernel/state-file.ts';
 
 /**
- * Where the API server is: what its name resolves to, where connections lead, and what it states itself (GET /api), because
- * in a cluster the first two are a Service's address. Kept in a file, so that an agent that starts without an API server
- * does not cut itself off from it.
+ * Where this node finds the API server: what its configured name resolves to, and where connections lead. Not every address
+ * that the server has: one that other nodes use may well lie behind gateways. Kept in a file, so that an agent that starts
+ * without an API server does not cut itself off from it.
  */
 export interface ApiAddresses {
   list(): readonly ProtectedAddress[];
@@ -22,8 +22,6 @@ export interface ApiServer {
   readonly host: string;
   /** Addresses to which there were connections. */
   readonly peers: () => Iterable<string>;
-  /** `address:port` of the servers, as they state it. */
-  readonly stated: () => Promise<readonly string[]>;
 }
 
 /** Servers that went long ago need no protection for ever. */
@@ -36,8 +34,6 @@ export const usableAddress = (text: string): string | undefined => {
   const address = parseAddress(bare);
   return specialRangeOf(address) === undefined ? formatAddress(address) : undefined;
 };
-
-const hostOf = (server: string): string => server.replace(/:\d+$/, '');
 
 const resolveAll = async (host: string): Promise<string[]> =>
   isIP(host) === 0 ? (await lookup(host, { all: true })).map(({ address }) => address) : [host];
@@ -66,10 +62,7 @@ export const createApiAddresses = (server: ApiServer, file: StateFile<string[]>,
       return known.toSorted().map((address) => ({ address, role: 'an address of the API server' }));
     },
     async refresh() {
-      await Promise.all([
-        learn('name', () => resolveAll(name)),
-        learn('server', async () => (await server.stated()).map(hostOf)),
-      ]);
+      await learn('name', () => resolveAll(name));
     },
   };
 };
