@@ -85,7 +85,6 @@ static void set_up(const uint8_t *data, size_t size, struct __sk_buff *skb)
 	forwarder = copy_of(has & HAS_FORWARDER, "\1\0\0", 4);
 	locals = copy_of(data[1] & HAS_LOCALS, data + AT_SENDER, sizeof(struct local_addresses));
 	config = copy_of(has & HAS_CONFIG, &settings, sizeof(settings));
-	locals = copy_of(has & HAS_CONFIG, data + AT_SENDER, sizeof(struct local_addresses));
 	*skb = (struct __sk_buff){ .len = run.length, .protocol = bpf_htons(protocols[data[1] % 3]), .pkt_type = PACKET_OTHERHOST };
 }
 
