@@ -11,8 +11,6 @@ const REPOSITORY = join(import.meta.dirname, '../../..');
 const SPECS = [
   'apps/node-dataplane/src/dataplane.kernel.spec.ts',
   'apps/node-dataplane/src/netlink-path/senders.kernel.spec.ts',
-  'apps/node-dataplane/src/kernel/injection.kernel.spec.ts',
-  'apps/node-dataplane/src/kernel/leaks.kernel.spec.ts',
   'bpf/tunnel.kernel.spec.ts',
 ];
 
