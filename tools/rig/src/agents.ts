@@ -99,6 +99,7 @@ const agentArguments = (layout: LabLayout, node: LabNode, app: NodeApp): string[
   const { dataplane, fabric } = layout.options;
   return [
     ...['--node-name', node.name],
+    ...['--health-address', node.internalIps.join(',')],
     ...(fabric ? ['--objects', objectsFolder] : ['--kubeconfig', join(nodeDir(node.name), `${NODE_AGENT}.kubeconfig`)]),
     // Not said where it is the default: a test may then say otherwise by environment.
     ...(dataplane === 'ebpf' ? [] : ['--dataplane', dataplane]),
