@@ -248,26 +248,29 @@ const protocols: [string, Make][] = [
   ['EAPOL', other(0x888e)],
 ];
 
+/** Of nobody who sends: what the bridge knows of it came with an attempt. */
+export const SILENT_MAC = '02:00:00:00:00:55';
+
 /** Groups that bridges take for themselves: they learn from such frames, and give them to the node's IP stack, which takes datagrams of them. */
 const bridgeGroup = (last: string): Host => ({ mac: `01:80:c2:00:00:${last}`, v4: GATEWAY.v4, v6: GATEWAY.v6 });
 const [LACP, EAPOL_GROUP, LLDP_GROUP] = ['02', '03', '0e'].map(bridgeGroup) as [Host, Host, Host];
 const learned = (group: Host, type: number, payload: Uint8Array): Make =>
-  mark(ethernet(to(group, NEIGHBOR.mac), type, payload));
+  mark(ethernet(to(group, SILENT_MAC), type, payload));
 const bridgeItself: Attempt[] = [
   {
-    what: 'LACP with the MAC of a neighbor',
+    what: 'LACP with another MAC',
     make: learned(LACP, 0x8809, new Uint8Array(50)),
     reason: 'protocol',
     isLearned: true,
   },
   {
-    what: 'EAPOL with the MAC of a neighbor',
+    what: 'EAPOL with another MAC',
     make: learned(EAPOL_GROUP, 0x888e, new Uint8Array(50)),
     reason: 'mac',
     isLearned: true,
   },
   {
-    what: 'LLDP with the MAC of a neighbor',
+    what: 'LLDP with another MAC',
     make: learned(LLDP_GROUP, TYPE.lldp, new Uint8Array(50)),
     reason: 'mac',
     isLearned: true,

@@ -3,7 +3,17 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import type { Netns } from '@unbounded/netlink';
 import { until } from '@unbounded/testing';
-import { EARLIER, GATEWAY, type Host, HOSTILE, type Make, NEIGHBOR, POD, REMOTE } from './attempts.testdata.ts';
+import {
+  EARLIER,
+  GATEWAY,
+  type Host,
+  HOSTILE,
+  type Make,
+  NEIGHBOR,
+  POD,
+  REMOTE,
+  SILENT_MAC,
+} from './attempts.testdata.ts';
 import { arp, ethernet, ipv4, TYPE, udp } from './frames.testdata.ts';
 import { type Network, run } from './guard-network.testdata.ts';
 
@@ -97,14 +107,14 @@ export const sentinelsOf = ({ mac, v4 }: Host): Make[] =>
     return ethernet({ to: via, from: mac }, TYPE.ipv4, ipv4(route, 17, udp(route, marker)));
   });
 
-/** The bridge believes that the neighbor's MAC is at the pod's port. */
-const isPoisoned = (): boolean =>
-  new RegExp(`^${NEIGHBOR.mac} dev veth0 `, 'm').test(run('bridge', 'fdb', 'show', 'br', 'cbr0'));
+/** Whether the bridge has learned the MAC at the pod's port since it was last asked. */
+const takeLearned = (): boolean => {
+  const isKnown = new RegExp(`^${SILENT_MAC} dev veth0 `, 'm').test(run('bridge', 'fdb', 'show', 'br', 'cbr0'));
+  if (isKnown) run('bridge', 'fdb', 'del', SILENT_MAC, 'dev', 'veth0', 'master');
+  return isKnown;
+};
 
-/**
- * The hostile attempts that no port shows, and then the others, beside which something may go on: what the neighbor sends would
- * teach the bridge the right port before anybody looked.
- */
+/** The hostile attempts that no port shows, and then the others, beside which something may go on. */
 export const tryHostile = async (network: Network, beside: () => void = () => {}): Promise<boolean[]> => {
   const sending = { from: network.pod, sentinels: sentinelsOf(POD) };
   const [shown, unshown] = [
@@ -112,7 +122,7 @@ export const tryHostile = async (network: Network, beside: () => void = () => {}
     HOSTILE.filter(({ isLearned }) => isLearned),
   ];
   const makes = (attempts: typeof HOSTILE): Make[] => attempts.map(({ make }) => make);
-  const taught = await tryAll(network, { ...sending, makes: makes(unshown), hasTaught: isPoisoned });
+  const taught = await tryAll(network, { ...sending, makes: makes(unshown), hasTaught: takeLearned });
   beside();
   const arrived = await tryAll(network, { ...sending, makes: makes(shown) });
   return HOSTILE.map((attempt) =>
