@@ -71,10 +71,10 @@ export const annotationAttempts = (targets: Targets): Attempt[] => {
       targets,
       name,
       { [annotations.wireGuardNextPublicKey]: value, [annotations.wireGuardKeyGeneration]: '1' },
-      /Accepted=False.*(Duplicate|Malformed|Invalid)/,
+      /Accepted=False.*(Taken|Invalid)/,
     );
-  const malformed = /Accepted=False.*(Malformed|Invalid)/;
-  const duplicate = /Accepted=False.*Duplicate/;
+  const malformed = /Accepted=False.*(Invalid|Unknown)/;
+  const duplicate = /Accepted=False.*Taken/;
   return [
     key('a word as WireGuard key', 'x', malformed),
     key('a key of 65 characters', 'A'.repeat(65), malformed),
@@ -231,7 +231,7 @@ export const kubeletAttempts = (targets: Targets): Attempt[] => {
   const outside = /Accepted=False.*(Outside|Address)/;
   return [
     claimed('an address of the Internet', internal('8.8.8.8'), outside),
-    claimed('the address of its neighbour', internal(...neighbour.internalIps), /Accepted=False.*Duplicate/),
+    claimed('the address of its neighbour', internal(...neighbour.internalIps), /Accepted=False.*Taken/),
     claimed('the address of a node of another site', internal(...farWorker.internalIps), outside),
     claimed('the external address of another site’s gateway', internal(...farGateway.external!.ips), outside),
     claimed('the API server’s address', internal(layout.controlPlane.external.ip), outside),
