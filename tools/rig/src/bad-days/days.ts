@@ -56,37 +56,34 @@ const PER_FLOW = 250;
 export const reaches = (node: LabNode, ip: string): boolean =>
   tryOnNode(node.name, 'ping', '-c', '1', '-W', '1', ip) !== undefined;
 
-/** The node's condition tells of the fault. */
-export const toldAs = async (layout: LabLayout, node: LabNode, reason: RegExp): Promise<void> => {
+/** Waits for the node's condition. @throws Error with what it says instead */
+const untilDegraded = async (
+  layout: LabLayout,
+  node: LabNode,
+  { what, says, limitMs }: { readonly what: string; readonly says: RegExp; readonly limitMs: number },
+): Promise<void> => {
   let seen = '';
-  await timeUntil(
-    `${node.name} tells of ${reason}`,
-    async () => {
-      const condition = await nodeCondition(layout, node.name, 'UnboundedNetworkDegraded');
-      seen = `${condition?.status} ${condition?.reason}: ${condition?.message}`;
-      return condition?.status === 'True' && reason.test(seen);
-    },
-    2 * HEALED_MS,
-  ).catch((error: Error) => {
+  const isSo = async (): Promise<boolean> => {
+    const condition = await nodeCondition(layout, node.name, 'UnboundedNetworkDegraded');
+    seen = `${condition?.status} ${condition?.reason}: ${condition?.message}`;
+    return says.test(seen);
+  };
+  await timeUntil(`${node.name} ${what}`, isSo, limitMs).catch((error: Error) => {
     throw new Error(`${error.message}; it says ${seen}`);
   });
 };
 
-/** And that it is over. */
-export const healed = async (layout: LabLayout, node: LabNode): Promise<void> => {
-  let seen = '';
-  await timeUntil(
-    `${node.name} is healed`,
-    async () => {
-      const condition = await nodeCondition(layout, node.name, 'UnboundedNetworkDegraded');
-      seen = `${condition?.status} ${condition?.reason}: ${condition?.message}`;
-      return condition?.status === 'False';
-    },
-    HEALED_MS,
-  ).catch((error: Error) => {
-    throw new Error(`${error.message}; it says ${seen}`);
+/** The node's condition tells of the fault. */
+export const toldAs = (layout: LabLayout, node: LabNode, reason: RegExp): Promise<void> =>
+  untilDegraded(layout, node, {
+    what: `tells of ${reason}`,
+    says: new RegExp(`^True .*(?:${reason.source})`, 's'),
+    limitMs: 2 * HEALED_MS,
   });
-};
+
+/** And that it is over. */
+export const healed = (layout: LabLayout, node: LabNode): Promise<void> =>
+  untilDegraded(layout, node, { what: 'is healed', says: /^False /, limitMs: HEALED_MS });
 
 /** What is taken out of the kernel by others is put back within the time of a healing. */
 export const repairsDrift = async (node: LabNode): Promise<void> => {

@@ -41,12 +41,11 @@ const forged = (source: string, destination: string) =>
   datagram({ source, destination }, [MARK_PORT, MARK_PORT], new TextEncoder().encode('forged'));
 const framed = (packet: Uint8Array) => ethernet({ to: ANY_MAC, from: '02:00:00:00:00:02' }, packet);
 
-/** Inner sources that are not the hostile node's, by every kind of tunnel, to every kind of receiver. */
+/** Inner sources that are not the hostile node's, by the site's tunnel, to every kind of receiver. */
 const tunnelAttempts = ({ hostile, neighbour, gateway, victim, farVictim, bystander }: PacketTargets): Attempt[] => {
   const own = hostile.internalIp;
-  const tunnels = (to: string, inner: Uint8Array): Readonly<Record<string, Uint8Array>> => ({
-    VXLAN: datagram({ source: own, destination: to }, [47900, VXLAN_PORT], vxlan(framed(inner))),
-  });
+  const tunnelled = (to: string, inner: Uint8Array) =>
+    datagram({ source: own, destination: to }, [47900, VXLAN_PORT], vxlan(framed(inner)));
   const attempt = (
     name: string,
     to: { readonly name: string; readonly internalIp: string },
@@ -54,7 +53,7 @@ const tunnelAttempts = ({ hostile, neighbour, gateway, victim, farVictim, bystan
   ): Attempt => ({
     name,
     expected: 'dropped',
-    run: () => expectDropped([to.name], COUNT, () => fromNode(hostile.name, tunnels(to.internalIp, inner)['VXLAN']!)),
+    run: () => expectDropped([to.name], COUNT, () => fromNode(hostile.name, tunnelled(to.internalIp, inner))),
   });
   return [
     attempt('VXLAN to its neighbour in the name of a pod of another site', neighbour, forged(bystander.ip, victim.ip)),
