@@ -51,7 +51,11 @@ export default [
     linterOptions: { reportUnusedDisableDirectives: 'off' },
     plugins: { '@nx': nx },
     rules: {
-      '@nx/enforce-module-boundaries': ['error', { enforceBuildableLibDependency: true, allow: [], depConstraints }],
+      // What a package's own "imports" name (#…) is within the package.
+      '@nx/enforce-module-boundaries': [
+        'error',
+        { enforceBuildableLibDependency: true, allow: ['^#'], depConstraints },
+      ],
       'no-restricted-imports': ['error', { patterns: apps }],
     },
   },

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Compiles the eBPF programs into build/*.bpf.o. Needs clang, llvm-strip and libbpf's headers (libbpf-dev).
-#   build.sh [FOLDER]     another folder instead of build; BPF_CPU names another instruction set than v3
+#   build.sh [FOLDER]     another folder instead of build; NEXT_LAYOUT=1 makes the stand-in for the next layout of the maps
 set -euo pipefail
 cd "$(dirname "$0")"
 command -v clang >/dev/null || { echo "build.sh: clang is missing: apt-get install clang llvm libbpf-dev" >&2; exit 1; }
@@ -9,7 +9,7 @@ mkdir -p "$folder"
 for source in *.bpf.c; do
   out=$(mktemp "$folder/object.XXXXXX")
   # The host's asm/ headers stand in a folder of its architecture; the programs themselves are the same everywhere.
-  clang -O2 -g -target bpf -mcpu="${BPF_CPU:-v3}" -Wall -Wextra -Werror -Wno-sign-compare -Wno-missing-field-initializers \
+  clang -O2 -g -target bpf -mcpu=v3 ${NEXT_LAYOUT:+-DNEXT_LAYOUT} -Wall -Wextra -Werror -Wno-sign-compare -Wno-missing-field-initializers \
     -I"/usr/include/$(uname -m)-linux-gnu" -c "$source" -o "$out"
   llvm-strip -g "$out"
   chmod 644 "$out"; mv "$out" "$folder/${source%.c}.o"

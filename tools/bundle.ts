@@ -1,9 +1,12 @@
-/** Bundles apps into one ESM file each, and one for each of their threads (`*.worker.ts`) and further processes (`*.process.ts`). Usage: bundle.ts APP... (tools/build calls it for those that are not up to date) */
-import { copyFileSync, globSync, mkdirSync, statSync } from 'node:fs';
+/** Bundles apps into one ESM file each, and one for each of their threads (`*.worker.ts`) and further processes (`*.process.ts`). Usage: bundle.ts APP... (tools/build calls it for those that are not up to date); with --next-layout into dist/next-layout, for the stand-in for the next layout of the maps (libs/bpf-maps shape-next.ts) */
+import { copyFileSync, globSync, mkdirSync, renameSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
 import { type Plugin, rolldown } from 'rolldown';
 
 const root = resolve(import.meta.dirname, '..');
+const { values, positionals } = parseArgs({ options: { 'next-layout': { type: 'boolean' } }, allowPositionals: true });
+const [dist, conditions] = values['next-layout'] ? ['dist/next-layout', ['next-layout']] : ['dist', []];
 
 /** Parts of Nest that it loads only when they are installed; none of ours uses them. */
 const optional = [/^@nestjs\/(websockets|microservices|platform-.*)/, /^class-(validator|transformer)/];
@@ -21,7 +24,10 @@ const addonsBeside = (folder: string): Plugin => ({
     handler(code, id) {
       return code.replaceAll(/(['"])\.\.\/native\/build\/([\w.]+\.node)\1/g, (_match, quote: string, name: string) => {
         mkdirSync(folder, { recursive: true });
-        copyFileSync(resolve(dirname(id), '../native/build', name), join(folder, basename(name)));
+        // A new file in its place: a running program has the former one mapped.
+        const addon = join(folder, basename(name));
+        copyFileSync(resolve(dirname(id), '../native/build', name), `${addon}.new`);
+        renameSync(`${addon}.new`, addon);
         return `${quote}./${name}${quote}`;
       });
     },
@@ -29,15 +35,15 @@ const addonsBeside = (folder: string): Plugin => ({
 });
 
 const bundleFile = async (folder: string, input: string, name: string): Promise<void> => {
-  const file = join(folder, 'dist', `${name}.mjs`);
+  const file = join(folder, dist, `${name}.mjs`);
   const built = await rolldown({
     input,
     platform: 'node',
     tsconfig: join(root, 'tsconfig.json'),
     external: optional,
     treeshake: { moduleSideEffects: (id) => !withoutEffects.test(id) },
-    plugins: [addonsBeside(join(folder, 'dist'))],
-    resolve: { conditionNames: ['node', 'import'] },
+    plugins: [addonsBeside(join(folder, dist))],
+    resolve: { conditionNames: [...conditions, 'node', 'import'] },
     onLog: (level, log, print) => {
       // Nest's use of eval is its own; the addons' paths move no line.
       if (level === 'warn' && log.code !== 'EVAL' && log.code !== 'SOURCEMAP_BROKEN') print(level, log);
@@ -60,4 +66,4 @@ const bundle = async (app: string): Promise<void> => {
   await bundleFile(folder, join(folder, 'src/main.ts'), 'main');
 };
 
-for (const app of process.argv.slice(2)) await bundle(app);
+for (const app of positionals) await bundle(app);

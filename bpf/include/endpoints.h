@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * Layouts and maps that user space writes and the programs read. libs/bpf-maps holds the same layouts for TypeScript,
- * and testdata/layouts.json binds the two: a change here needs a new pin folder (libs/config ownership.ts) and both.
+ * Layouts and maps that user space writes and the programs read. libs/bpf-maps holds the same layouts for TypeScript, and the
+ * packet tests bind the two: what changes a size, a place or a meaning here gets the next LAYOUT_VERSION there (its shape.ts).
  */
 #pragma once
 
@@ -29,6 +29,16 @@
 #define PROTOCOL_WIREGUARD 4
 #define PROTOCOL_NONE 5
 
+/*
+ * With NEXT_LAYOUT the object is a stand-in for the next layout, to try migrations with: records of other sizes, whose fields
+ * are in other places (libs/bpf-maps shape-next.ts).
+ */
+#ifdef NEXT_LAYOUT
+#define LEADING_WORDS(count) __u32 leading[count];
+#else
+#define LEADING_WORDS(count)
+#endif
+
 struct lpm_key_v4 {
 	__u32 prefixlen;
 	__be32 address;
@@ -41,6 +51,7 @@ struct lpm_key_v6 {
 
 /* 20 bytes */
 struct endpoint_v4 {
+	LEADING_WORDS(1)
 	__u32 remote;	/* underlay IPv4 address in host order */
 	__u32 vni;
 	__u32 ifindex;
@@ -71,6 +82,7 @@ struct group_member {
 
 /* 584 bytes */
 struct nexthop_group {
+	LEADING_WORDS(2)
 	__u32 count;
 	__u32 reserved;
 	struct group_member members[GROUP_MEMBERS];

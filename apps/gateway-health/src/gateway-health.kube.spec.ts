@@ -26,7 +26,7 @@ import {
   startApp,
   until,
 } from '@unbounded/testing';
-import { startDnsServer } from './dns-server.testdata.ts';
+import { startDnsServer } from '@unbounded/testing/dns-server';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 
 let api: ApiServer;
@@ -89,6 +89,7 @@ test('an eligible node becomes a gateway with all that belongs to it, and loses 
     internalIPs: ['10.1.0.1'],
     externalIPs: ['192.0.2.1'],
     podCIDRs: ['100.64.3.0/24', 'fd00:64::/64'],
+    annotations: { [annotations.features]: 'node-addresses,later' },
   });
   await until('taint', async () => (await taints('gw')).length > 0);
   expect((await pools().get('p')).status).toMatchObject({
@@ -105,6 +106,7 @@ test('an eligible node becomes a gateway with all that belongs to it, and loses 
         wireGuardPublicKey: publicKeyFor('gw'),
         gatewayWireguardPort: 51821,
         podCIDRs: ['100.64.3.0/24', 'fd00:64::/64'],
+        features: ['node-addresses'],
       },
     ],
   });

@@ -156,6 +156,17 @@ test('a node that loses its eligibility for a while keeps its GatewayPoolNode; o
   ).toEqual(['kept']);
 });
 
+test('what a gateway’s agent supports is told to its peers', () => {
+  const known = node('new', { gateway: 'p' });
+  const features = ['node-addresses'];
+  const nodes = [node('old', { gateway: 'p' }), { ...known, facts: { ...known.facts, features } }];
+  const { pools } = planGateways(world({ nodes, pools: [pool('p')] }));
+  expect(Object.fromEntries(pools[0]!.gateways.map(({ name, features: told }) => [name, told]))).toEqual({
+    old: undefined,
+    new: features,
+  });
+});
+
 test('a gateway that fell silent stays a gateway with its port: only its report is old, not its tunnel', () => {
   const poolNode = {
     ...object('GatewayPoolNode', 'g', { nodeName: 'g', gatewayPool: 'p' }),
@@ -366,7 +377,9 @@ test('a name that cannot be resolved is told with its node and what is used mean
       resolvedOf: () => ({ addresses: ['198.51.100.1'], error: 'ENOTFOUND' }),
     }),
   ).pools;
-  expect(planPoolConditions(plan!, [], watching().observed).find(({ type }) => type === 'ExternalNamesResolved')).toMatchObject({
+  expect(
+    planPoolConditions(plan!, [], watching().observed).find(({ type }) => type === 'ExternalNamesResolved'),
+  ).toMatchObject({
     status: 'False',
     reason: 'NameNotResolved',
     message: expect.stringContaining('gw.example.com of node g (ENOTFOUND; 198.51.100.1 used meanwhile)') as string,

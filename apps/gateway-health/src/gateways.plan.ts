@@ -94,6 +94,7 @@ const toGateway = (node: NodeFacts, siteName: string | undefined, port: number |
   ...(port === undefined ? {} : { gatewayWireguardPort: port }),
   podCIDRs: node.podCIDRs,
   ...(node.tunnelProtocols === undefined ? {} : { tunnelProtocols: node.tunnelProtocols }),
+  ...(node.features === undefined ? {} : { features: node.features }),
 });
 
 const toPoolNode = (node: NodeFacts, pool: GatewayPool, site: string | undefined): GatewayPoolNode => {

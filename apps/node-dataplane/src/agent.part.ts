@@ -29,7 +29,8 @@ import { createStateFaults, type StateFaults } from './kernel/state-faults.ts';
 import { type KeyRing, openKeyRing } from './keys/key-ring.ts';
 import { createKeyRotation, ROTATION_TIMES, type RotationTimes } from './keys/rotation.ts';
 import { createSysctls } from './kernel/sysctls.ts';
-import { watchTable } from './kernel/table-watch.ts';
+import { createOverlayMetrics } from './kernel/overlay-metrics.ts';
+import { watchTables } from './kernel/table-watch.ts';
 import { createUnderlayWatch, findProtocols, findUnderlay } from './kernel/underlay.ts';
 import { managedRelaySource } from './relay/managed-objects.ts';
 import { createPaths } from './paths/paths.ts';
@@ -133,7 +134,13 @@ const openDataplane = (
     net,
     nft: createNftables(),
     path: isEbpf
-      ? openEbpfPath(net, { objectPath: config.bpfObject, pinFolder, indexFile, faults })
+      ? openEbpfPath(net, {
+          objectPath: config.bpfObject,
+          pinFolder,
+          indexFile,
+          faults,
+          overlayMetrics: createOverlayMetrics(metrics),
+        })
       : openNetlinkPath(net, { indexFile, pinFolder, faults }),
     // After the maps: it opens that of the groups by its pin.
     health: startHealth({
@@ -290,7 +297,7 @@ const start = async (config: AgentConfig, services: HostServices, times: Rotatio
     },
     onResync: () => loop.trigger(),
   });
-  const tableWatch = watchTable(dataplane.nft, () => loop.trigger(), logger);
+  const tableWatch = watchTables(dataplane.nft, { onChange: () => loop.trigger(), logger });
   return {
     loop,
     agent,

@@ -12,10 +12,10 @@ export const json = (...argv: string[]): unknown => JSON.parse(run(...argv) || '
 
 /** tcx came with Linux 6.6. */
 const [major = 0, minor = 0] = release().split('.').map(Number);
-const hasTcx = major > 6 || (major === 6 && minor >= 6);
+export const HAS_TCX = major > 6 || (major === 6 && minor >= 6);
 
 /** How programs are attached; undefined: the agent's own choice, where that is tcx. */
-export const VIA = process.argv[2] === 'clsact' || !hasTcx ? 'clsact' : undefined;
+export const VIA = process.argv[2] === 'clsact' || !HAS_TCX ? 'clsact' : undefined;
 export const pinOf = (device: string): string => join(PIN_FOLDER, 'links', device);
 
 const hasFilter = (device: string, direction: 'ingress' | 'egress'): boolean =>

@@ -8,6 +8,7 @@ import { removeCniPlugin } from './cni/install.ts';
 import { removeDevice, staleDevices } from './kernel/devices.ts';
 import { removeUnit, unitDevices } from './kernel/keeper-units.ts';
 import { removeAllRoutes } from './kernel/routes.ts';
+import { ensureRules } from './kernel/rules.ts';
 import { removeNetlinkPath } from './netlink-path/route-objects.ts';
 import { checkPinFolder, removePins } from './kernel/pin-folder.ts';
 import { createSysctls } from './kernel/sysctls.ts';
@@ -46,6 +47,7 @@ export const cleanUp = async (folders: CleanupFolders, say: (line: string) => vo
   removeCniConfig(folders.cniConfFolder);
   removeCniPlugin(folders.cniBinFolder);
   await removeAllRoutes(net);
+  await ensureRules(net, undefined);
   await removeNetlinkPath(net);
   for (const device of unitDevices(folders.unitsFolder)) removeUnit(folders.unitsFolder, device);
   removePins(folders.pinFolder);

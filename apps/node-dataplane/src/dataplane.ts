@@ -12,6 +12,7 @@ import { ensureFirewall, type FirewallParts } from './kernel/firewall.ts';
 import { removeUnit, unitDevices } from './kernel/keeper-units.ts';
 import { withLocalAddresses } from './kernel/own-addresses.ts';
 import { ensureRoutes } from './kernel/routes.ts';
+import { ensureRules, hasTransitRules } from './kernel/rules.ts';
 import { advertisementDevices } from './kernel/router-advertisements.ts';
 import type { Sysctls } from './kernel/sysctls.ts';
 import { settleTunnels } from './kernel/tunnel-gate.ts';
@@ -91,6 +92,11 @@ const ensureForwarding = async (
   }
 };
 
+const withoutTransit = (plan: NodePlan): NodePlan => {
+  const { transitRoutes: _, ...rest } = plan;
+  return rest;
+};
+
 /**
  * One pass. The order is make before break: devices, tunnels, map entries and routes come into being first; what is no
  * longer wanted goes last, and only when everything before it worked.
@@ -108,7 +114,9 @@ export const applyPlan = async (dataplane: Dataplane, wanted: NodePlan): Promise
   const links: ReadonlyMap<string, Link> = devices.links;
   // Before WireGuard: peers may send by a new interface as soon as it has its key.
   const podProblems = await ensurePods(dataplane, links);
-  const firewall = await ensureFirewall(dataplane, plan, devices);
+  // New before old: packets get the mark of those in transit only when the routes for them stand.
+  const isTransitReady = await hasTransitRules(net, plan);
+  const firewall = await ensureFirewall(dataplane, isTransitReady ? plan : withoutTransit(plan), devices);
   const guard = path.guard(plan, links);
   const tunnelProblems = await settleTunnels(net, { specs, links }, firewall.state, guard);
   const endpointOf: EndpointOf = (device, peer) => paths.endpointOf(device, peer);
@@ -132,14 +140,18 @@ export const applyPlan = async (dataplane: Dataplane, wanted: NodePlan): Promise
     ...routes.problems,
     ...routes.foreign,
   ];
+  let isTransitNew = false;
   if (forwarded && routes.problems.length === 0) {
+    const ruleProblems = await ensureRules(net, plan); // the routes stand: packets may be sent to them
+    problems.push(...ruleProblems);
+    isTransitNew = !isTransitReady && ruleProblems.length === 0;
     await path.removeStale();
     await routes.removeStale();
     await health.removeStale();
     await path.removeLeftovers();
     problems.push(...(await removeStaleDevices(dataplane, new Set(specs.map(({ name }) => name)))));
   }
-  const again = !forwarded || wireGuard.waiting.length > 0;
+  const again = !forwarded || wireGuard.waiting.length > 0 || isTransitNew;
   return {
     problems,
     again,

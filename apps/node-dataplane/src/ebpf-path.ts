@@ -1,36 +1,51 @@
-import { ROUTE_PROTOCOL } from '@unbounded/config/ownership';
+import { ROUTE_PROTOCOL, TRANSIT_ROUTE_TABLE } from '@unbounded/config/ownership';
 import type { Link, RouteSocket, RouteSpec } from '@unbounded/netlink';
-import { DEVICES, type NodePlan } from '@unbounded/topology';
+import { DEVICES, type NodePlan, type RoutePlan } from '@unbounded/topology';
 import type { DataPath } from './data-path.port.ts';
 import { type ForwardingOptions, openForwardingMaps } from './kernel/forwarding-maps.ts';
+import type { OverlayMetrics } from './kernel/overlay-metrics.ts';
 import { plainWay } from './kernel/routes.ts';
 import { removeNetlinkPath } from './netlink-path/route-objects.ts';
 
 /** Routes lead into the anchor device, where the program finds the next hop; plain routing needs none. */
 const routeSpecs = (plan: NodePlan, links: ReadonlyMap<string, Link>): RouteSpec[] => {
   const anchor = links.get(DEVICES.anchor);
-  return plan.routes.flatMap(({ prefix, via, prefSrc, mtuBytes }): RouteSpec[] => {
-    const common = {
-      dst: prefix,
-      table: plan.routeTable,
-      protocol: ROUTE_PROTOCOL,
-      mtu: mtuBytes,
-      ...(prefSrc ? { prefSrc } : {}),
+  const specIn =
+    (table: number) =>
+    ({ prefix, via, prefSrc, mtuBytes }: RoutePlan): RouteSpec[] => {
+      const common = {
+        dst: prefix,
+        table,
+        protocol: ROUTE_PROTOCOL,
+        mtu: mtuBytes,
+        ...(prefSrc ? { prefSrc } : {}),
+      };
+      if (via === 'anchor') return anchor ? [{ ...common, link: anchor.index }] : [];
+      if (typeof via === 'string' || !('gateways' in via)) return []; // of the netlink data path
+      return [{ ...common, ...plainWay(via.gateways) }];
     };
-    if (via === 'anchor') return anchor ? [{ ...common, link: anchor.index }] : [];
-    if (typeof via === 'string' || !('gateways' in via)) return []; // of the netlink data path
-    return [{ ...common, ...plainWay(via.gateways) }];
-  });
+  return [
+    ...plan.routes.flatMap(specIn(plan.routeTable)),
+    ...(plan.transitRoutes ?? []).flatMap(specIn(TRANSIT_ROUTE_TABLE)),
+  ];
 };
 
-export const openEbpfPath = (net: RouteSocket, options: ForwardingOptions): DataPath => {
-  const forwarding = openForwardingMaps(options);
+export interface EbpfPathOptions extends ForwardingOptions {
+  readonly overlayMetrics?: OverlayMetrics;
+}
+
+export const openEbpfPath = (net: RouteSocket, options: EbpfPathOptions): DataPath => {
+  const { overlayMetrics, ...forwardingOptions } = options;
+  const forwarding = openForwardingMaps(forwardingOptions);
   return {
     guard: (_, links) => forwarding.guard(links),
     prepare: async (plan, links) => ({ groups: forwarding.prepare(plan, links), problems: [] }),
     apply: async () => forwarding.apply(),
     routes: routeSpecs,
-    removeStale: async () => forwarding.removeStale(),
+    async removeStale() {
+      forwarding.removeStale();
+      overlayMetrics?.observe(forwarding.counted());
+    },
     removeLeftovers: () => removeNetlinkPath(net),
     detach: (device) => forwarding.detach(device),
     close: () => forwarding.close(),

@@ -11,7 +11,7 @@ import {
 } from '@unbounded/relay-protocol';
 import { expect, test } from 'vitest';
 
-import { dial, join, keyOf, TestPeer } from './test/test-peer.ts';
+import { dial, join, keyOf, TestPeer } from '@unbounded/relay-testing/peer';
 import { startRelay } from './test/test-relay.ts';
 
 const hex = (text: string): Buffer => Buffer.from(text, 'hex');

@@ -10,7 +10,7 @@ import { silentLogger } from '@unbounded/telemetry';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import { certificateSource } from './certificate.ts';
-import { dial, join, keyOf, newKeys, prove, TestPeer } from './test/test-peer.ts';
+import { dial, join, keyOf, newKeys, prove, TestPeer } from '@unbounded/relay-testing/peer';
 import { startRelay } from './test/test-relay.ts';
 
 let folder = '';

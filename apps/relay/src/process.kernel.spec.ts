@@ -6,7 +6,7 @@ import { encodeData } from '@unbounded/relay-protocol';
 import { expect, test } from 'vitest';
 
 import { type Program, startProgram } from './test/program.ts';
-import { dial, join, keyOf, newKeys, prove, TestPeer } from './test/test-peer.ts';
+import { dial, join, keyOf, newKeys, prove, TestPeer } from '@unbounded/relay-testing/peer';
 
 const metric = async ({ healthPort }: Program, name: string): Promise<number> => {
   const text = await (await fetch(`http://127.0.0.1:${healthPort}/metrics`)).text();

@@ -9,7 +9,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
 import { followAllowedKeys } from './allowed-keys.ts';
 
-import { dial, join, keyOf, keyPairOf, newKeys, privateKeyOf, prove } from './test/test-peer.ts';
+import { dial, join, keyOf, keyPairOf, newKeys, privateKeyOf, prove } from '@unbounded/relay-testing/peer';
 import { startRelay } from './test/test-relay.ts';
 
 const payload = (text: string): Buffer => Buffer.from(`\u0004${text}`);

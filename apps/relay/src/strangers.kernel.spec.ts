@@ -8,8 +8,8 @@ import { encodeData } from '@unbounded/relay-protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import { type Program, startProgram } from './test/program.ts';
-import { strangerAttempts, type StrangerTarget } from './test/strangers.ts';
-import { dial, newKeys, prove, type TestPeer } from './test/test-peer.ts';
+import { strangerAttempts, type StrangerTarget } from '@unbounded/relay-testing/strangers';
+import { dial, newKeys, prove, type TestPeer } from '@unbounded/relay-testing/peer';
 
 /** A real relay as it stands on the Internet, two members that talk all the time, and strangers who try what they can. */
 

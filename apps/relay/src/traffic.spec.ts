@@ -1,7 +1,7 @@
 import { encodeData, encodeKeepalive, encodeRegister, MAX_PAYLOAD_BYTES } from '@unbounded/relay-protocol';
 import { expect, test } from 'vitest';
 
-import { dial, join, keyOf, type TestPeer } from './test/test-peer.ts';
+import { dial, join, keyOf, type TestPeer } from '@unbounded/relay-testing/peer';
 import { startRelay } from './test/test-relay.ts';
 
 /** What a client that knows only the document sees: every message type, and nothing else. */

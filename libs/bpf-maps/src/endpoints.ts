@@ -7,6 +7,7 @@ import {
   parsePrefix,
   prefixOf,
 } from '@unbounded/ip';
+import { LEADING_BYTES } from '#shape';
 import type { Codec } from './codec.ts';
 import { ipv4PrefixLength, ipv4Text, ipv4Value } from './ipv4-text.ts';
 
@@ -165,15 +166,16 @@ const remoteWord = (remote: string | undefined): number => {
 
 /** struct endpoint_v4, 20 bytes. Its next hop is on an IPv4 underlay. */
 export const endpointV4: Codec<Endpoint> = {
-  size: 4 + TAIL,
+  size: LEADING_BYTES.endpointV4 + 4 + TAIL,
   write(value, view, offset) {
-    const word = remoteWord(value.remote);
-    writeTail(value, view, offset + 4, false);
-    view.setUint32(offset, word, LITTLE);
+    const [at, word] = [offset + LEADING_BYTES.endpointV4, remoteWord(value.remote)];
+    writeTail(value, view, at + 4, false);
+    view.setUint32(at, word, LITTLE);
   },
   read(view, offset) {
-    const { isIpv6: _, ...tail } = readTail(view, offset + 4);
-    return { ...tail, ...readRemote(view, offset, false) };
+    const at = offset + LEADING_BYTES.endpointV4;
+    const { isIpv6: _, ...tail } = readTail(view, at + 4);
+    return { ...tail, ...readRemote(view, at, false) };
   },
 };
 

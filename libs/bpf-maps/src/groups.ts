@@ -1,3 +1,4 @@
+import { LEADING_BYTES } from '#shape';
 import type { Codec } from './codec.ts';
 import {
   checkU32,
@@ -21,7 +22,8 @@ export interface GroupMember extends NextHop {
 /** Members that a group can hold. */
 export const GROUP_MEMBERS = 16;
 const MEMBER_BYTES = REMOTE + TAIL + 4;
-const HEADER_BYTES = 8;
+const COUNT_AT = LEADING_BYTES.nexthopGroup;
+const HEADER_BYTES = COUNT_AT + 8;
 const LITTLE = true;
 
 /** Index of a group, u32. */
@@ -51,10 +53,10 @@ export const nexthopGroup: Codec<readonly GroupMember[]> = {
     setBytes(view, offset, new Uint8Array(this.size));
     for (const [index, member] of members.entries())
       writeMember(member, view, offset + HEADER_BYTES + index * MEMBER_BYTES);
-    view.setUint32(offset, members.length, LITTLE);
+    view.setUint32(offset + COUNT_AT, members.length, LITTLE);
   },
   read(view, offset) {
-    const count = Math.min(view.getUint32(offset, LITTLE), GROUP_MEMBERS);
+    const count = Math.min(view.getUint32(offset + COUNT_AT, LITTLE), GROUP_MEMBERS);
     return Array.from({ length: count }, (_, index) => readMember(view, offset + HEADER_BYTES + index * MEMBER_BYTES));
   },
 };

@@ -1,3 +1,5 @@
+import { LAYOUT_VERSION } from '@unbounded/bpf-maps';
+
 /**
  * How everything that we put into a node's kernel and file system is told from what others put there (ADR 0004). A
  * thing without its mark is never changed and never deleted, whatever its name; a foreign thing under one of our names
@@ -15,10 +17,15 @@ export const NEXTHOP_IDS = { first: 0x7500_0000, last: 0x7500_ffff } as const;
 
 /** Our part of the packet mark: kube-proxy uses 0x4000 and 0x8000, Calico 0xffff0000 by default, Cilium 0x0f00. */
 export const MARK_MASK = 0x0000_00f0;
+/** In our part: came out of the overlay, and goes on to a node's own address by that node's tunnel. */
+export const TRANSIT_MARK = 0x0000_0010;
 
 /** The netlink data path's routing table (libs/topology names it too) and the rules that lead there, before the main table's. */
 export const ROUTE_TABLE = 252;
 export const RULE_PRIORITY = 32765;
+/** Of either data path: the routing table for packets with the transit mark, and the rules that lead there, before the ones above. */
+export const TRANSIT_ROUTE_TABLE = 251;
+export const TRANSIT_RULE_PRIORITY = 32764;
 
 /** nftables table (family inet). */
 export const NFT_TABLE = 'unbounded';
@@ -30,8 +37,11 @@ export const PORTS = { vxlan: 4789, geneve: 6081, health: 9997 } as const;
 /** UDP source ports of VXLAN. */
 export const VXLAN_SOURCE_PORTS = { low: 47891, high: 47922 } as const;
 
-/** Pinned programs, links and maps. A change of a map's layout gets a new folder, filled before a link switches to it. */
-export const PIN_FOLDER = '/sys/fs/bpf/unbounded/v1';
+/**
+ * Pinned programs, links and maps. Each layout of the maps has a folder of its own: an agent fills that of its layout, switches each
+ * device to it, and only then removes those of others, newer or older (ADR 0012).
+ */
+export const PIN_FOLDER = `/sys/fs/bpf/unbounded/v${LAYOUT_VERSION}`;
 
 /** What survives a reboot: last good plan, recorded sysctls, registered pods. */
 export const STATE_FOLDER = '/var/lib/unbounded';

@@ -109,11 +109,27 @@ export const TUNNEL_PROTOCOLS = ['WireGuard', 'IPIP', 'GENEVE', 'VXLAN', 'None']
 /** What a link can be carried by. `None` is plain routing. */
 export type TunnelProtocol = (typeof TUNNEL_PROTOCOLS)[number];
 
+/**
+ * What agents tell of themselves so that their peers can rely on it while versions are mixed. `node-addresses`: a gateway that
+ * takes packets from a node's own addresses out of that node's tunnel.
+ */
+export const NODE_FEATURES = ['node-addresses'] as const;
+export type NodeFeature = (typeof NODE_FEATURES)[number];
+
 /** What a node can do, and so what the other end may choose. */
 export const capabilities = () =>
   optional(
     list(string({ maxLength: 32 }), {
       description: 'Tunnel protocols that the node supports, by name; absent: not yet reported.',
+      as: 'set',
+      maxItems: 16,
+    }),
+  );
+
+export const features = () =>
+  optional(
+    list(string({ maxLength: 32 }), {
+      description: 'Features of the agent on the node, on which its peers rely; absent: none.',
       as: 'set',
       maxItems: 16,
     }),

@@ -1,6 +1,8 @@
 export {
   type Condition,
   MAX_NODE_ADDRESSES,
+  NODE_FEATURES,
+  type NodeFeature,
   TUNNEL_PROTOCOLS,
   type TunnelProtocol,
   WIREGUARD_KEY_PATTERN,

@@ -29,6 +29,8 @@ export const annotations = {
   tunnelMtu: `${API_GROUP}/tunnel-mtu`,
   /** The tunnel protocols the node can do, comma-separated. Written by the node agent. */
   tunnelProtocols: `${API_GROUP}/tunnel-protocols`,
+  /** What the node's agent supports on which its peers rely, comma-separated. Written by the node agent. */
+  features: `${API_GROUP}/features`,
   /**
    * External addresses of a gateway: IP addresses or DNS names, comma-separated. Takes precedence over addresses of type
    * ExternalIP in the Node's status. Written by people; neither the node agent nor the kubelet may write it.

@@ -131,6 +131,7 @@ napi_value read_object(napi_env env, napi_callback_info info)
 		put_number(env, entry, "keySize", bpf_map__key_size(map));
 		put_number(env, entry, "valueSize", bpf_map__value_size(map));
 		put_number(env, entry, "maxEntries", bpf_map__max_entries(map));
+		put_number(env, entry, "flags", bpf_map__map_flags(map));
 		append(env, maps, entry);
 	}
 	bpf_object__for_each_program(program, object) {

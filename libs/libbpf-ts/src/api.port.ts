@@ -130,6 +130,7 @@ export interface ObjectSpec {
     readonly keySize: number;
     readonly valueSize: number;
     readonly maxEntries: number;
+    readonly flags: number;
   }[];
   readonly programs: readonly { readonly name: string; readonly section: string }[];
 }

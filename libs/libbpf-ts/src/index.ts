@@ -9,6 +9,7 @@ export {
   openPinnedMap,
   openPinnedPerCpuMap,
   openPinnedProgram,
+  pinnedMapInfo,
   possibleCpus,
   unmountBpffs,
 } from './pinned.ts';

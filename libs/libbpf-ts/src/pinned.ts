@@ -1,8 +1,8 @@
 import { mkdirSync, statfsSync } from 'node:fs';
 
-import type { BpfLink, BpfMap, BpfProgram, Codec, PerCpuMap } from './api.port.ts';
+import type { BpfLink, BpfMap, BpfProgram, Codec, MapInfo, PerCpuMap } from './api.port.ts';
 import { attempt } from './bpf-error.ts';
-import { typedMap, typedPerCpuMap } from './map.ts';
+import { infoOf, typedMap, typedPerCpuMap } from './map.ts';
 import { addon, type Handle, KIND } from './native.ts';
 import { liveLink, liveProgram } from './program.ts';
 
@@ -26,6 +26,16 @@ export const openPinnedMap = <K, V>(path: string, key: Codec<K>, value: Codec<V>
 /** @throws BpfError ENOENT; TypeError when something else is pinned there, or its layout is another */
 export const openPinnedPerCpuMap = <K, V>(path: string, key: Codec<K>, value: Codec<V>): PerCpuMap<K, V> =>
   checked(open('map', path), (handle) => typedPerCpuMap(handle, key, value));
+
+/** What the kernel knows of a pinned map, whatever its layout. @throws BpfError ENOENT; TypeError when something else is pinned there */
+export const pinnedMapInfo = (path: string): MapInfo => {
+  const handle = open('map', path);
+  try {
+    return infoOf(handle);
+  } finally {
+    addon().closeHandle(handle);
+  }
+};
 
 /** @throws BpfError ENOENT; TypeError when something else is pinned there */
 export const openPinnedProgram = (path: string): BpfProgram => liveProgram(open('program', path));

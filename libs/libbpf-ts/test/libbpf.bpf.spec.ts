@@ -21,6 +21,7 @@ import {
   openPinnedLink,
   openPinnedMap,
   openPinnedProgram,
+  pinnedMapInfo,
   possibleCpus,
   probeTcx,
   readObject,
@@ -77,7 +78,7 @@ const packet = new Uint8Array(64);
 describe('objects', () => {
   test('are read without the kernel', () => {
     const spec = readObject(elf);
-    expect(spec.maps).toContainEqual({ name: 'hash', type: 1, keySize: 4, valueSize: 8, maxEntries: 100 });
+    expect(spec.maps).toContainEqual({ name: 'hash', type: 1, keySize: 4, valueSize: 8, maxEntries: 100, flags: 0 });
     expect(spec.programs.map(({ name }) => name)).toEqual(['first', 'second', 'refused']);
   });
 
@@ -335,6 +336,8 @@ describe('programs and links', () => {
     using again = openPinnedProgram(program);
     expect(again.info.tag).toBe(object.program('first').info.tag);
     openPinnedMap(map, u32, u64).close();
+    expect(pinnedMapInfo(map)).toMatchObject({ keySize: 4, valueSize: 8, flags: 0 });
+    expect(() => pinnedMapInfo(program)).toThrow(TypeError);
     expect(() => openPinnedProgram(map)).toThrow(TypeError);
     expect(() => openPinnedMap(map, u32, u32)).toThrow(TypeError);
     expect(() => openPinnedMap(pin('nothing'), u32, u64)).toThrow(expect.objectContaining({ code: 'ENOENT' }));

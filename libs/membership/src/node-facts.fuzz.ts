@@ -61,6 +61,7 @@ export const target: FuzzTarget = {
     texts([annotations.wireGuardPublicKey, KEY], [annotations.wireGuardNextPublicKey, KEY]),
     texts([annotations.wireGuardKeyGeneration, '3'], [annotations.wireGuardPort, '51820']),
     texts([annotations.tunnelProtocols, 'VXLAN,WireGuard,None'], [annotations.rotateWireGuardKey, 'now']),
+    texts([annotations.features, 'node-addresses,later']),
     texts([annotations.externalAddress, '203.0.113.7, gw.example.com.']),
     texts(['InternalIP', '10.1.0.31'], ['InternalIP', 'fd00::1'], ['ExternalIP', '2001:db8::1']),
     texts(['podCIDR', '100.64.3.0/24'], ['podCIDR', 'fd64:1::/64']),

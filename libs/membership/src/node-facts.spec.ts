@@ -36,6 +36,11 @@ const entryOf = (facts: NodeFacts) => ({
   podCIDRs: facts.podCIDRs,
   ...(facts.tunnelProtocols ? { tunnelProtocols: facts.tunnelProtocols } : {}),
 });
+/** And what the pool's alone has. */
+const poolEntryOf = (facts: NodeFacts) => ({
+  ...entryOf(facts),
+  ...(facts.features ? { features: facts.features } : {}),
+});
 
 const longText = fc.oneof(
   fc.string({ maxLength: 100, unit: 'binary' }),
@@ -71,7 +76,7 @@ test('whatever a Node says of itself, what slices and pools list of it fits thei
     fc.property(hostile, (random) => {
       const facts = nodeFacts(random);
       expect(violations(sliceEntry, entryOf(facts))).toEqual([]);
-      expect(violations(poolEntry, { ...entryOf(facts), externalIPs: facts.externalIPs })).toEqual([]);
+      expect(violations(poolEntry, { ...poolEntryOf(facts), externalIPs: facts.externalIPs })).toEqual([]);
       expect(facts.internalAddresses).toHaveLength(facts.internalIPs.length);
       expect(facts.podPrefixes).toHaveLength(facts.podCIDRs.length);
       for (const text of [...facts.internalIPs, ...facts.externalIPs])
@@ -137,6 +142,18 @@ test.each<[string, NodeObject, Partial<NodeFacts>, string[]]>([
     node({ notes: { [annotations.tunnelProtocols]: `VXLAN,${'x'.repeat(40)},GENEVE,VXLAN` } }),
     { tunnelProtocols: ['GENEVE', 'VXLAN'] },
     ['UnknownTunnelProtocol'],
+  ],
+  [
+    'a feature that we do not know is a newer agent’s; the known ones count, each once',
+    node({ notes: { [annotations.features]: `node-addresses,later,${'x'.repeat(40)},node-addresses` } }),
+    { features: ['node-addresses'] },
+    [],
+  ],
+  [
+    'features at any length are none',
+    node({ notes: { [annotations.features]: `node-addresses,${'x'.repeat(5000)}` } }),
+    {},
+    [],
   ],
   [
     'a generation that is no number counts as absent',

@@ -4,6 +4,7 @@ import {
   labels,
   LAST_GATEWAY_WIREGUARD_PORT,
   MAX_NODE_ADDRESSES,
+  NODE_FEATURES,
   type ObjectMeta,
   TUNNEL_PROTOCOLS,
   WIREGUARD_KEY_PATTERN,
@@ -65,6 +66,8 @@ export interface NodeFacts {
   readonly rotateKey?: string;
   /** Known ones, sorted. Absent: not yet reported. */
   readonly tunnelProtocols?: readonly string[];
+  /** What the node's agent supports of the features that we know, sorted. Absent: none. */
+  readonly features?: readonly string[];
   /** The Site that the node is labelled with. */
   readonly siteLabel?: string;
   readonly problems: readonly NodeProblem[];
@@ -73,6 +76,7 @@ export interface NodeFacts {
 /** Entries of `status.addresses` and `spec.podCIDRs` that are looked at. */
 const MOST_ENTRIES = 256;
 const LONGEST_PROTOCOLS = 512;
+const LONGEST_FEATURES = 512;
 
 const WIREGUARD_KEY = new RegExp(WIREGUARD_KEY_PATTERN);
 /** All zero: what a file of zero bytes decodes to, and a point of low order on Curve25519 (RFC 7748 6.1). */
@@ -122,6 +126,13 @@ const parseProtocols = (text: string | undefined, problems: NodeProblem[]): read
     problems.push({ reason: 'UnknownTunnelProtocol', field, message });
   }
   return known;
+};
+
+/** Of a newer agent there may be more, on which nobody relies yet: no problem. */
+const parseFeatures = (text: string | undefined): readonly string[] => {
+  if (text === undefined || text.length > LONGEST_FEATURES) return [];
+  const given = new Set(text.split(','));
+  return NODE_FEATURES.filter((feature) => given.has(feature)).sort();
 };
 
 const parseAddresses = (node: NodeObject, type: string, problems: NodeProblem[]): readonly Address[] => {
@@ -214,6 +225,7 @@ const readFacts = (node: NodeObject): NodeFacts => {
   const port = parsePort(notes[annotations.wireGuardPort], problems);
   const rotateKey = notes[annotations.rotateWireGuardKey];
   const protocols = parseProtocols(notes[annotations.tunnelProtocols], problems);
+  const features = parseFeatures(notes[annotations.features]);
   const site = nodeLabels[labels.site];
   return {
     name,
@@ -230,6 +242,7 @@ const readFacts = (node: NodeObject): NodeFacts => {
     ...(port === undefined ? {} : { wireGuardPort: port }),
     ...(rotateKey === undefined ? {} : { rotateKey }),
     ...(protocols === undefined ? {} : { tunnelProtocols: protocols }),
+    ...(features.length === 0 ? {} : { features }),
     ...(site ? { siteLabel: site } : {}),
     problems,
   };

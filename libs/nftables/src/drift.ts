@@ -1,6 +1,7 @@
 import { compileRule } from './expression.codec.ts';
 import { type ObservedChain, type ObservedSet, type ObservedTable, sameInstructions } from './observed.codec.ts';
 import { type Element, elementsOf, layoutOf } from './set.codec.ts';
+import { namesInUse, withSetNames } from './staging.ts';
 import type { ChainSpec, SetSpec, TableSpec } from './table.ts';
 import { hookNumber } from './table.codec.ts';
 
@@ -52,8 +53,9 @@ const chainDrift = (table: TableSpec, wanted: ChainSpec, found: ObservedChain | 
 };
 
 /** The first thing in which the kernel's table is not the wanted one; undefined when it is. */
-export const findDrift = (wanted: TableSpec, found: ObservedTable | undefined): string | undefined => {
-  if (!found) return `table ${wanted.family} ${wanted.name} is missing`;
+export const findDrift = (spec: TableSpec, found: ObservedTable | undefined): string | undefined => {
+  if (!found) return `table ${spec.family} ${spec.name} is missing`;
+  const wanted = withSetNames(spec, namesInUse(spec, new Set(found.sets.map(({ name }) => name))));
   const sets = new Map(found.sets.map((set) => [set.name, set]));
   const chains = new Map(found.chains.map((chain) => [chain.name, chain]));
   for (const set of wanted.sets ?? []) {

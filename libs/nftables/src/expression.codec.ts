@@ -4,8 +4,10 @@ import {
   ADDRESS_TYPES,
   BYTEORDER,
   CT,
-  CT_KEYS,
+  CT_ADDRESSES,
+  CT_DIRECTIONS,
   CT_STATES,
+  CT_TRANSLATED,
   DYNSET,
   DYNSET_UPDATE,
   ETHERTYPE,
@@ -33,7 +35,7 @@ import {
   hostOrder,
   immediate,
   instruction,
-  loadCtMark,
+  loadCt,
   loadField,
   loadMeta,
   networkOrder,
@@ -44,7 +46,7 @@ import {
   verdict,
   type Instruction,
 } from './instruction.codec.ts';
-import { nameKey } from './set.codec.ts';
+import { fieldBytes, interfaceName, prefixMask } from './operand.codec.ts';
 import type { Expression, PayloadField, RawField, TableFamily } from './table.ts';
 import { EXPRESSION } from './wire.codec.ts';
 
@@ -145,12 +147,22 @@ class RuleCompiler {
         this.#matchInterface(expression);
         break;
       case 'ct-state':
-        this.#matchState(expression.states);
+        this.#matchBits(
+          'state',
+          expression.states.reduce((sum, state) => sum | CT_STATES[state], 0),
+        );
+        break;
+      case 'ct-translated':
+        this.#matchBits('status', CT_TRANSLATED[expression.of]);
+        break;
+      case 'ct-direction':
+        this.#push(loadCt('direction'), compare(expression.op, Uint8Array.of(CT_DIRECTIONS[expression.value])));
+        break;
+      case 'ct-address':
+        this.#matchConnection(expression);
         break;
       case 'ct-mark':
-        this.#push(
-          instruction('ct', (w) => w.attributeBe32(CT.destination, REGISTER.first).attributeBe32(CT.key, CT_KEYS.mark)),
-        );
+        this.#push(loadCt('mark'));
         this.#masked('ct mark', expression);
         break;
       case 'fib-type':
@@ -230,12 +242,27 @@ class RuleCompiler {
     this.#push(compare(op, fieldBytes(field, wanted, length)));
   }
 
-  #matchState(states: readonly (keyof typeof CT_STATES)[]): void {
-    const bits = states.reduce((sum, state) => sum | CT_STATES[state], 0);
+  /** Any of these bits is set. */
+  #matchBits(key: 'state' | 'status', bits: number): void {
     this.#push(
-      instruction('ct', (w) => w.attributeBe32(CT.destination, REGISTER.first).attributeBe32(CT.key, CT_KEYS.state)),
-      bitwise(hostOrder('ct state', bits, 4), new Uint8Array(4)),
+      loadCt(key),
+      bitwise(hostOrder(`ct ${key}`, bits, 4), new Uint8Array(4)),
       compare('!=', new Uint8Array(4)),
+    );
+  }
+
+  #matchConnection({ direction, address, op, value }: Extract<Expression, { readonly match: 'ct-address' }>): void {
+    const wanted = parseAddress(value);
+    const family = wanted.family === 4 ? 'ip' : 'ip6';
+    this.#need(family);
+    this.#push(
+      instruction('ct', (w) =>
+        w
+          .attributeBe32(CT.destination, REGISTER.first)
+          .attributeBe32(CT.key, CT_ADDRESSES[family][address])
+          .attributeU8(CT.direction, CT_DIRECTIONS[direction]),
+      ),
+      compare(op, addressToBytes(wanted)),
     );
   }
 
@@ -251,7 +278,7 @@ class RuleCompiler {
       if ((bits & ~mask) !== 0)
         throw new RangeError(`mark 0x${bits.toString(16)} has bits outside its mask 0x${mask.toString(16)}`);
       this.#push(
-        isCt ? loadCtMark() : loadMeta('mark'),
+        isCt ? loadCt('mark') : loadMeta('mark'),
         bitwise(hostOrder('mask', ~mask >>> 0, 4), hostOrder('mark', bits, 4)),
       );
     }
@@ -289,7 +316,7 @@ class RuleCompiler {
 
   #copy(direction: 'mark-to-ct' | 'ct-to-mark'): void {
     if (direction === 'mark-to-ct') this.#push(loadMeta('mark'), storeCtMark());
-    else this.#push(loadCtMark(), storeMark());
+    else this.#push(loadCt('mark'), storeMark());
   }
 
   #do(expression: Extract<Expression, { readonly do: string }>): void {
@@ -350,25 +377,6 @@ class RuleCompiler {
     );
   }
 }
-
-/** `wg*` compares the beginning only. */
-const interfaceName = (name: string): Uint8Array => {
-  if (!name.endsWith('*')) return nameKey(name);
-  const bytes = new TextEncoder().encode(name.slice(0, -1));
-  if (bytes.length === 0 || bytes.length > 15)
-    throw new RangeError(`interface pattern "${name}" must have 1..15 bytes before its *`);
-  return bytes;
-};
-
-const prefixMask = (length: number, bits: number): Uint8Array =>
-  Uint8Array.from({ length }, (_, index) => (0xff00 >> Math.min(8, Math.max(0, bits - index * 8))) & 0xff);
-
-const fieldBytes = (field: PayloadField, wanted: string | number, length: number): Uint8Array => {
-  if (!FIELDS[field].family || !field.endsWith('addr')) return networkOrder(field, Number(wanted), length);
-  const bytes = addressToBytes(parseAddress(String(wanted)));
-  if (bytes.length !== length) throw new RangeError(`${field} ${wanted} is of the wrong family`);
-  return bytes;
-};
 
 /** A rule's instructions. @throws RangeError, AddressSyntaxError naming the field */
 export const compileRule = (family: TableFamily, expressions: readonly Expression[]): readonly Instruction[] =>

@@ -16,7 +16,7 @@ const CMP = { source: 1, op: 2, data: 3 } as const;
 const BITWISE = { source: 1, destination: 2, length: 3, mask: 4, xor: 5 } as const;
 export const LOOKUP = { set: 1, source: 2, flags: 5 } as const;
 const IMMEDIATE = { destination: 1, data: 2 } as const;
-export const CT = { destination: 1, key: 2, source: 4 } as const;
+export const CT = { destination: 1, key: 2, direction: 3, source: 4 } as const;
 export const FIB = { destination: 1, result: 2, flags: 3 } as const;
 export const RT = { destination: 1, key: 2 } as const;
 export const BYTEORDER = { source: 1, destination: 2, op: 3, length: 4, size: 5 } as const;
@@ -64,7 +64,10 @@ export const FIELDS: Readonly<
   'th.sport': { base: TRANSPORT, offset: 0, length: 2 },
   'th.dport': { base: TRANSPORT, offset: 2, length: 2 },
 };
-export const CT_KEYS = { state: 0, mark: 3 } as const;
+export const CT_KEYS = { state: 0, direction: 1, status: 2, mark: 3 } as const;
+export const CT_ADDRESSES = { ip: { saddr: 19, daddr: 20 }, ip6: { saddr: 21, daddr: 22 } } as const;
+export const CT_DIRECTIONS = { original: 0, reply: 1 } as const; // IP_CT_DIR_*
+export const CT_TRANSLATED = { saddr: 1 << 4, daddr: 1 << 5 } as const; // IPS_SRC_NAT, IPS_DST_NAT
 export const CT_STATES = { invalid: 1, established: 2, related: 4, new: 8, untracked: 64 } as const;
 export const ADDRESS_TYPES = { unicast: 1, local: 2, broadcast: 3, multicast: 5 } as const; // RTN_*
 export const FIB_FLAG = { saddr: 1, daddr: 2, iif: 8, present: 32 } as const;
@@ -164,8 +167,8 @@ export const verdict = (code: number, chain?: string): Instruction =>
 
 export const storeMark = (): Instruction =>
   instruction('meta', (w) => w.attributeBe32(META.key, META_KEYS.mark.code).attributeBe32(META.source, REGISTER.first));
-export const loadCtMark = (): Instruction =>
-  instruction('ct', (w) => w.attributeBe32(CT.destination, REGISTER.first).attributeBe32(CT.key, CT_KEYS.mark));
+export const loadCt = (key: keyof typeof CT_KEYS): Instruction =>
+  instruction('ct', (w) => w.attributeBe32(CT.destination, REGISTER.first).attributeBe32(CT.key, CT_KEYS[key]));
 export const storeCtMark = (): Instruction =>
   instruction('ct', (w) => w.attributeBe32(CT.key, CT_KEYS.mark).attributeBe32(CT.source, REGISTER.first));
 

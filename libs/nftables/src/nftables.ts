@@ -15,13 +15,18 @@ import {
 } from './observed.codec.ts';
 import {
   addElements,
+  createSets,
   createTable,
   deleteTable,
+  emptyTable,
   fillTable,
   inTransaction,
   removeElements,
+  removeFrom,
   replaceElements,
+  type TableNames,
 } from './table.codec.ts';
+import { freeNames, inParts, isShownLate, withSetNames } from './staging.ts';
 import type { SetSpec, TableFamily, TableSpec } from './table.ts';
 import { ELEMENT_LIST, FAMILY, MESSAGE, OBJECT, RULE, startBody } from './wire.codec.ts';
 
@@ -130,7 +135,7 @@ const openTableMonitor = (
   return { close: () => socket.close(), [Symbol.dispose]: () => socket.close() };
 };
 
-const readTable = async (
+const readOnce = async (
   socket: NetlinkSocket,
   family: TableFamily,
   name: string,
@@ -170,15 +175,67 @@ const readTable = async (
   };
 };
 
+/** undefined when there is none. */
+const readNames = async (
+  socket: NetlinkSocket,
+  { family, name }: Pick<TableSpec, 'family' | 'name'>,
+): Promise<TableNames | undefined> => {
+  if (!(await exists(socket, family, name))) return undefined;
+  const names = (type: number, read: (attributes: ReturnType<typeof readBody>) => { readonly name: string }) => {
+    const body = startBody(FAMILY[family]).attributeText(RULE.table, name).bytes();
+    return socket.dump({ type, flags: 0, body, what: `list table ${family} ${name}` }, (message) => {
+      const attributes = readBody(message.body);
+      return tableOf(attributes) === name ? read(attributes).name : undefined;
+    });
+  };
+  const [chains, sets] = [await names(MESSAGE.getChain, readChain), await names(MESSAGE.getSet, readSet)];
+  const counters = await listCounters(socket, family, name);
+  return { chains, sets, counters: counters.map((counter) => counter.name) };
+};
+
+/** In one transaction: for tables whose sets the kernel shows together with the rules that refer to them. */
+const replaceAtOnce = (socket: NetlinkSocket, table: TableSpec): Promise<void> =>
+  // Creating before deleting makes the deletion succeed whether it was there or not.
+  commit(socket, [createTable(table), deleteTable(table), createTable(table), ...fillTable(table)]);
+
+const NOTHING: TableNames = { chains: [], sets: [], counters: [] };
+
+/** In two: sets first, beside those that are in use, then everything else in place of what was there. */
+const replaceTable = async (socket: NetlinkSocket, table: TableSpec): Promise<void> => {
+  if (!(table.sets ?? []).some(isShownLate)) return await replaceAtOnce(socket, table);
+  const former = await readNames(socket, table);
+  const names = freeNames(table, new Set(former?.sets));
+  if (!names) return await replaceAtOnce(socket, table);
+  const { staged, rest } = inParts(withSetNames(table, names));
+  await commit(socket, [createTable(table), ...createSets(table, staged)]);
+  try {
+    await commit(socket, [...emptyTable(table, former ?? NOTHING), ...fillTable(rest)]);
+  } catch (error) {
+    const own = { ...NOTHING, sets: staged.map(({ name }) => name) };
+    await commit(socket, former ? removeFrom(table, own) : [deleteTable(table)]).catch(() => undefined);
+    throw error;
+  }
+};
+
+const READ_ATTEMPTS = 3;
+
+/** A set that is listed and then gone was taken away in between, by whoever replaced or deleted the table: it is read anew. */
+const readTable: typeof readOnce = async (socket, family, name) => {
+  for (let attempt = 1; ; attempt++)
+    try {
+      return await readOnce(socket, family, name);
+    } catch (error) {
+      if (!isAbsent(error) || attempt === READ_ATTEMPTS) throw error;
+    }
+};
+
 /** @throws Error with `code` when the socket cannot be opened */
 export const createNftables = (options: { readonly netnsFd?: number } = {}): Nftables => {
   const socket = new NetlinkSocket({ protocol: PROTOCOL.netfilter, ...options });
   const drift = async (table: TableSpec): Promise<string | undefined> =>
     findDrift(table, await readTable(socket, table.family, table.name));
   return {
-    // Creating before deleting makes the deletion succeed whether it was there or not.
-    replaceTable: (table) =>
-      commit(socket, [createTable(table), deleteTable(table), createTable(table), ...fillTable(table)]),
+    replaceTable: (table) => replaceTable(socket, table),
     replaceSet: (table, set) => commit(socket, replaceElements(table, set)),
     changeElements: (table, { add = [], remove = [] }) =>
       commit(socket, [

@@ -181,9 +181,47 @@ const createCounter = (table: Place, name: string): Request => {
 /** Everything of a table, so that what refers comes after what is referred to. @throws RangeError, AddressSyntaxError */
 export const fillTable = (table: TableSpec): Request[] => [
   ...(table.counters ?? []).map((name) => createCounter(table, name)),
-  ...(table.sets ?? []).flatMap((set, index) => [createSet(table, set, index + 1), ...fillSet(table, set)]),
+  ...createSets(table, table.sets ?? []),
   ...table.chains.map((chain) => createChain(table, chain)),
   ...table.chains.flatMap((chain) => chain.rules.map((rule) => createRule(table, chain.name, rule))),
+];
+
+/** Sets alone, with their elements. */
+export const createSets = (table: Place, sets: readonly SetSpec[]): Request[] =>
+  sets.flatMap((set, index) => [createSet(table, set, index + 1), ...fillSet(table, set)]);
+
+/** What a table holds, by name. */
+export interface TableNames {
+  readonly chains: readonly string[];
+  readonly sets: readonly string[];
+  readonly counters: readonly string[];
+}
+
+/** Takes these out of a table that stays; no rule refers to them. */
+export const removeFrom = (table: Place, { chains, sets, counters }: TableNames): Request[] => {
+  const request = (type: number, kind: 'chain' | 'set' | 'counter', name: string): Request => {
+    // Chains, sets and counters have their table and name in different attributes.
+    const at = { chain: CHAIN, set: SET, counter: OBJECT }[kind];
+    const body = startBody(FAMILY[table.family]).attributeText(at.table, table.name).attributeText(at.name, name);
+    if (kind === 'counter') body.attributeBe32(OBJECT.type, COUNTER_OBJECT);
+    return { type, flags: 0, body: body.bytes(), what: `delete ${kind} ${table.name} ${name}` };
+  };
+  return [
+    ...chains.map((name) => request(MESSAGE.deleteChain, 'chain', name)),
+    ...sets.map((name) => request(MESSAGE.deleteSet, 'set', name)),
+    ...counters.map((name) => request(MESSAGE.deleteObject, 'counter', name)),
+  ];
+};
+
+/** The same with all rules of the table, which come first: they refer to the others. */
+export const emptyTable = (table: Place, names: TableNames): Request[] => [
+  {
+    type: MESSAGE.deleteRule,
+    flags: 0,
+    body: startBody(FAMILY[table.family]).attributeText(RULE.table, table.name).bytes(),
+    what: `delete the rules of ${table.name}`,
+  },
+  ...removeFrom(table, names),
 ];
 
 /** The messages between the brackets of a transaction. */

@@ -130,6 +130,18 @@ export type Expression =
       readonly match: 'ct-state';
       readonly states: readonly ('new' | 'established' | 'related' | 'invalid' | 'untracked')[];
     }
+  /** An address of the connection that the packet belongs to, in one direction; a packet without a connection does not match. */
+  | {
+      readonly match: 'ct-address';
+      readonly direction: 'original' | 'reply';
+      readonly address: 'saddr' | 'daddr';
+      readonly op: Comparison;
+      readonly value: string;
+    }
+  /** Which way the packet goes, as seen from who opened its connection; a packet without a connection does not match. */
+  | { readonly match: 'ct-direction'; readonly op: Comparison; readonly value: 'original' | 'reply' }
+  /** Address translation has changed the destination of the connection that the packet belongs to, or its source. */
+  | { readonly match: 'ct-translated'; readonly of: 'daddr' | 'saddr' }
   | { readonly match: 'ct-mark'; readonly op: Comparison; readonly value: number; readonly mask?: number }
   /** Type of the source or destination address (`fib daddr type local`). */
   | {

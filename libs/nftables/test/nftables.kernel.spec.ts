@@ -76,6 +76,22 @@ describe('rules, as the real nft reads them back', () => {
     ['meta mark set 0x00000007', [{ set: 'mark', value: 7 }]],
     ['meta mark set ct mark', [{ copy: 'ct-to-mark' }]],
     ['ct mark set meta mark', [{ copy: 'mark-to-ct' }]],
+    [
+      'meta nfproto ipv4 ct reply ip daddr 192.0.2.1 return',
+      [{ match: 'ct-address', direction: 'reply', address: 'daddr', op: '==', value: '192.0.2.1' }, { do: 'return' }],
+    ],
+    [
+      'meta nfproto ipv6 ct original ip6 saddr != 2001:db8::1 drop',
+      [
+        { match: 'ct-address', direction: 'original', address: 'saddr', op: '!=', value: '2001:db8::1' },
+        { do: 'drop' },
+      ],
+    ],
+    [
+      'ct direction reply ct status dnat return',
+      [{ match: 'ct-direction', op: '==', value: 'reply' }, { match: 'ct-translated', of: 'daddr' }, { do: 'return' }],
+    ],
+    ['ct status snat drop', [{ match: 'ct-translated', of: 'saddr' }, { do: 'drop' }]],
     ['ct state invalid drop', [{ match: 'ct-state', states: ['invalid'] }, { do: 'drop' }]],
     [
       'ct state established,related accept',

@@ -76,6 +76,7 @@ test('an agent writes its own annotations and its own conditions', async () => {
   const { nodes } = await as('node-dataplane', 'mine');
   await nodes.mergePatch('mine', annotate(annotations.wireGuardPublicKey));
   await nodes.mergePatch('mine', annotate(annotations.tunnelProtocols, 'VXLAN,WireGuard'));
+  await nodes.mergePatch('mine', annotate(annotations.features, 'node-addresses'));
   for (const type of ['NetworkUnavailable', 'UnboundedNetworkDegraded', 'UnboundedRelayed']) {
     await nodes.mergePatch('mine', condition(type), { subresource: 'status' });
     expect((await nodes.get('mine')).status?.conditions?.map((written) => written.type)).toContain(type);
@@ -153,6 +154,7 @@ test.each([
   ['a key that is none', { [annotations.wireGuardPublicKey]: 'x' }, '32 bytes in base64'],
   ['a key of 65 characters', { [annotations.wireGuardNextPublicKey]: 'A'.repeat(65) }, '32 bytes in base64'],
   ['a protocol of 40 characters', { [annotations.tunnelProtocols]: 'x'.repeat(40) }, 'at most 16 names'],
+  ['a feature of 40 characters', { [annotations.features]: 'x'.repeat(40) }, 'at most 16 names'],
   ['a generation that is no number', { [annotations.wireGuardKeyGeneration]: '-1' }, 'must be integers'],
 ])('an agent may not announce %s; a value from before keeps it from nothing else', async (_, bad, message) => {
   const { nodes } = await as('node-dataplane', 'mine');

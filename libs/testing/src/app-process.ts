@@ -30,8 +30,7 @@ const collectLines = (child: ChildProcess, onLine: (line: string) => void): void
 /** Starts `apps/<app>`: its bundle when `bundled`, else its sources. It dies with this process. */
 export const startApp = (app: string, args: readonly string[], { bundled = false } = {}): AppProcess => {
   const entry = `${root}apps/${app}/${bundled ? 'dist/main.mjs' : 'src/main.ts'}`;
-  if (!existsSync(entry))
-    throw new Error(`${entry} does not exist${bundled ? `: run tools/build ${app}` : ''}`);
+  if (!existsSync(entry)) throw new Error(`${entry} does not exist${bundled ? `: run tools/build ${app}` : ''}`);
   const child = spawn('setpriv', ['--pdeathsig', 'KILL', process.execPath, entry, '--health-port', '0', ...args], {
     cwd: root,
     stdio: ['ignore', 'pipe', 'inherit'],

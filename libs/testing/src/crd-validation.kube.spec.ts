@@ -164,7 +164,13 @@ const refused: [what: string, kind: KindDefinition, spec: object, ...texts: stri
     [`routedCidrs ${block}`, gatewayPoolKind, pool({ routedCidrs: [block] }), 'spec.routedCidrs[0]', text],
   ]),
   ['an empty list of node names', gatewayPoolKind, pool({ nodeNames: [] }), 'spec.nodeNames', 'at least 1 items'],
-  ['a malformed localCidr', siteKind, site({ localCidrs: ['10.0.0.1/8'] }), 'spec.localCidrs[0]', 'host bits'],
+  [
+    'a nonMasqueradeCIDR with host bits',
+    siteKind,
+    site({ nonMasqueradeCIDRs: ['10.0.0.1/8'] }),
+    'spec.nonMasqueradeCIDRs[0]',
+    'host bits',
+  ],
   [
     'an unknown protocol',
     siteKind,

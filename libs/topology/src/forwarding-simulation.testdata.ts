@@ -1,4 +1,4 @@
-import { containsPrefix, formatPrefix, parsePrefix, type Prefix } from '@unbounded/ip';
+import { containsPrefix, formatPrefix, hostPrefix, parseAddress, parsePrefix, type Prefix } from '@unbounded/ip';
 import { findMember, planNode } from './node.plan.ts';
 import { parseWorld } from './parse-world.ts';
 import type { NodePlan, RouteVia } from './plan.ts';
@@ -55,10 +55,14 @@ const nodesVia = (network: Network, plan: NodePlan, via: RouteVia, target: Prefi
   return via.remoteIp === undefined ? peers.map(({ node }) => node) : byUnderlay(network, via.remoteIp);
 };
 
-/** Nodes to which a node may send a packet for the target: all members of the nearest tier. Empty: it drops it. */
-export const nextNodes = (network: Network, node: string, target: Prefix): string[] => {
+/**
+ * Nodes to which a node may send a packet for the target: all members of the nearest tier. Empty: it drops it.
+ * @param isTransit it came out of the overlay
+ */
+export const nextNodes = (network: Network, node: string, target: Prefix, isTransit = false): string[] => {
   const plan = network.plans.get(node)!;
-  const route = longestMatch(plan.routes, target);
+  const transit = isTransit ? longestMatch(plan.transitRoutes ?? [], target) : undefined;
+  const route = transit ?? longestMatch(plan.routes, target);
   return route ? nodesVia(network, plan, route.via, target) : [];
 };
 
@@ -81,8 +85,9 @@ export const accepts = (network: Network, receiver: string, sender: string, sour
 /** Follows a packet along every choice from where it came `by`; the reason why it does not arrive on one, or undefined. */
 export const failureOf = (network: Network, by: readonly string[], to: Prefix, source: Prefix): string | undefined => {
   const arrives = (node: string): boolean => {
-    const { podCidrs, site } = network.members.get(node)!;
-    if (podCidrs.some((block) => containsPrefix(block, to))) return true;
+    const { podCidrs, internalIps, site } = network.members.get(node)!;
+    const addresses = internalIps.map((ip) => hostPrefix(parseAddress(ip)));
+    if ([...podCidrs, ...addresses].some((block) => containsPrefix(block, to))) return true;
     // Inside a site with another CNI plug-in that one goes on from a node of the site.
     const own = network.world.sites.get(site);
     return own?.manageCni === false && own.podCidrs.some((block) => containsPrefix(block, to));
@@ -91,7 +96,7 @@ export const failureOf = (network: Network, by: readonly string[], to: Prefix, s
     const walked = [...way, node];
     if (way.includes(node)) return `loop: ${walked.join(' > ')}`;
     if (way.length > 0 && arrives(node)) return undefined;
-    const next = nextNodes(network, node, to);
+    const next = nextNodes(network, node, to, way.length > 0);
     if (next.length === 0) return `${formatPrefix(to)} has no way on: ${walked.join(' > ')}`;
     for (const step of next) {
       if (!accepts(network, step, node, source)) return `refused by ${step}: ${walked.join(' > ')}`;

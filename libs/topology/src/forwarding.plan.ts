@@ -15,6 +15,8 @@ export interface Forwarded {
   /** What the narrowest of the links to it carries, bytes. */
   readonly mtuBytes: number;
   readonly routed: boolean;
+  /** Only for what came out of the overlay: the site of the nodes whose addresses they are. */
+  readonly transitTo?: string;
 }
 
 export interface Forwarding {
@@ -70,24 +72,27 @@ const groupOfOne = ({ nextHop }: { readonly nextHop: NextHop }, { family }: Pref
 export const planForwarding = (local: LocalNode, paths: readonly Path[]): Forwarding => {
   const groups = new Map<string, GroupPlan>();
   const mtus = new Map<Way, number>();
-  const blocks = paths.map(({ prefix, via, routed }): Forwarded => {
+  const blocks = paths.map(({ prefix, via, routed, onlyTransit }): Forwarded => {
     if ('direct' in via) {
       const to = directly(local, via.direct, prefix);
-      const { routeMtuBytes: mtuBytes } = via.direct;
-      if (!needsGroup(local, prefix, to)) return { prefix, to, mtuBytes, routed };
+      const { routeMtuBytes: mtuBytes, peer } = via.direct;
+      const common = { prefix, mtuBytes, routed, ...(onlyTransit ? { transitTo: peer.site } : {}) };
+      if (!needsGroup(local, prefix, to)) return { ...common, to };
       const group = groupOfOne(to, prefix);
       groups.set(group.name, group);
-      return { prefix, to: { group: group.name }, mtuBytes, routed };
+      return { ...common, to: { group: group.name } };
     }
     const { way } = via;
     const mtuBytes = mtus.get(way) ?? Math.min(...way.members.map(({ link }) => link.routeMtuBytes));
     mtus.set(way, mtuBytes);
-    const gateways = plainWay(way);
-    if (gateways.length > 0) return { prefix, to: { gateways }, mtuBytes, routed };
     const { name, family, site } = way;
+    const transitTo = onlyTransit ? site : undefined;
+    const common = { prefix, mtuBytes, routed, ...(transitTo === undefined ? {} : { transitTo }) };
+    const gateways = plainWay(way);
+    if (gateways.length > 0) return { ...common, to: { gateways } };
     if (!groups.has(name))
       groups.set(name, { name, family, ...(site === undefined ? {} : { site }), members: membersOf(local, way) });
-    return { prefix, to: { group: name }, mtuBytes, routed };
+    return { ...common, to: { group: name } };
   });
   return { blocks, groups: [...groups.values()].sort((a, b) => (a.name < b.name ? -1 : 1)) };
 };

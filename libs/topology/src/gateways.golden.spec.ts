@@ -35,6 +35,9 @@ describe('two sites with two gateways each', () => {
     device vxlan0 1442 to all
     wg51841 1420 s2-g1 at 203.0.113.121:51831: 10.2.0.0/24 100.66.0.0/16
     wg51842 1420 s2-g2 at 203.0.113.122:51831: 10.2.0.0/24 100.66.0.0/16
+    entry 10.1.0.22/32: s1-g2 vxlan0 10.1.0.22
+    entry 10.1.0.31/32: s1-w1 vxlan0 10.1.0.31
+    entry 10.1.0.32/32: s1-w2 vxlan0 10.1.0.32
     entry 10.2.0.0/24: group site s2 IPv4
     entry 100.65.22.0/24: s1-g2 vxlan0 10.1.0.22
     entry 100.65.31.0/24: s1-w1 vxlan0 10.1.0.31
@@ -77,10 +80,12 @@ describe('two sites with two gateways each', () => {
     const encrypted = cluster({ sites: 2, gateways: 2, workers: 1, protocol: 'WireGuard' });
     expect(tableOf(planIn(encrypted, 's1-g1'))).toMatchInlineSnapshot(`
       "gateway s1-g1 mtu 1420
-      wg51820 1420 s1-w1 at 10.1.0.31:51831: 100.65.31.0/24
+      wg51820 1420 s1-w1 at 10.1.0.31:51831: 10.1.0.31/32 100.65.31.0/24
       wg51832 1420 s1-g2 at 10.1.0.22:51831: 10.1.0.0/24 10.2.0.0/24 100.65.0.0/16 100.66.0.0/16
       wg51841 1420 s2-g1 at 203.0.113.121:51831: 10.2.0.0/24 100.66.0.0/16
       wg51842 1420 s2-g2 at 203.0.113.122:51831: 10.2.0.0/24 100.66.0.0/16
+      entry 10.1.0.22/32: s1-g2 wg51832
+      entry 10.1.0.31/32: s1-w1 wg51820
       entry 10.2.0.0/24: group site s2 IPv4
       entry 100.65.22.0/24: s1-g2 wg51832
       entry 100.65.31.0/24: s1-w1 wg51820
@@ -116,6 +121,7 @@ describe('a chain of three pools', () => {
     "gateway s1-g1 mtu 1420
     device vxlan0 1442 to all
     wg51841 1420 s2-g1 at 203.0.113.121:51831: 10.2.0.0/24 10.3.0.0/24 100.66.0.0/16 100.67.0.0/16
+    entry 10.1.0.31/32: s1-w1 vxlan0 10.1.0.31
     entry 10.2.0.0/24: group site s2 IPv4
     entry 10.3.0.0/24: group site s3 IPv4
     entry 100.65.31.0/24: s1-w1 vxlan0 10.1.0.31
@@ -129,6 +135,7 @@ describe('a chain of three pools', () => {
     route 100.65.0.0/16: anchor mtu 1420
     route 100.66.0.0/16: anchor mtu 1420
     route 100.67.0.0/16: anchor mtu 1420
+    transit 10.1.0.31/32: anchor mtu 1420
     probe s1-w1: 100.65.21.1 > 100.65.31.1
     probe s2-g1: 100.65.21.1 > 100.66.21.1
     serves s1"
@@ -140,6 +147,7 @@ describe('a chain of three pools', () => {
     wg51831 1420 s1-g1 at 203.0.113.111:51841: 10.1.0.0/24 100.65.0.0/16
     wg51851 1420 s3-g1 at 203.0.113.131:51841: 10.3.0.0/24 100.67.0.0/16
     entry 10.1.0.0/24: group site s1 IPv4
+    entry 10.2.0.31/32: s2-w1 vxlan0 10.2.0.31
     entry 10.3.0.0/24: group site s3 IPv4
     entry 100.65.0.0/16: group site s1 IPv4
     entry 100.65.21.0/24: s1-g1 wg51831
@@ -153,6 +161,7 @@ describe('a chain of three pools', () => {
     route 100.65.0.0/16: anchor mtu 1420
     route 100.66.0.0/16: anchor mtu 1420
     route 100.67.0.0/16: anchor mtu 1420
+    transit 10.2.0.31/32: anchor mtu 1420
     probe s1-g1: 100.66.21.1 > 100.65.21.1
     probe s2-w1: 100.66.21.1 > 100.66.31.1
     probe s3-g1: 100.66.21.1 > 100.67.21.1
@@ -177,6 +186,7 @@ describe('an Internal pool', () => {
     "gateway s1-g1 mtu 1420
     device geneve0 1442 to all
     wg51841 1420 s2-g1 at 203.0.113.121:51831 every 25 s: 10.2.0.0/24 100.66.0.0/16
+    entry 10.1.0.31/32: s1-w1 geneve0 10.1.0.31
     entry 10.2.0.0/24: group site s2 IPv4
     entry 100.65.31.0/24: s1-w1 geneve0 10.1.0.31
     entry 100.66.0.0/16: group site s2 IPv4
@@ -185,6 +195,7 @@ describe('an Internal pool', () => {
     route 10.2.0.0/24: anchor mtu 1420
     route 100.65.0.0/16: anchor mtu 1420
     route 100.66.0.0/16: anchor mtu 1420
+    transit 10.1.0.31/32: anchor mtu 1420
     probe s1-w1: 100.65.21.1 > 100.65.31.1
     probe s2-g1: 100.65.21.1 > 100.66.21.1
     serves s1"
@@ -195,6 +206,7 @@ describe('an Internal pool', () => {
     device geneve0 1442 to all
     wg51831 1420 s1-g1 at ?: 10.1.0.0/24 100.65.0.0/16
     entry 10.1.0.0/24: group site s1 IPv4
+    entry 10.2.0.31/32: s2-w1 geneve0 10.2.0.31
     entry 100.65.0.0/16: group site s1 IPv4
     entry 100.65.21.0/24: s1-g1 wg51831
     entry 100.66.31.0/24: s2-w1 geneve0 10.2.0.31
@@ -202,6 +214,7 @@ describe('an Internal pool', () => {
     route 10.1.0.0/24: anchor mtu 1420
     route 100.65.0.0/16: anchor mtu 1420
     route 100.66.0.0/16: anchor mtu 1420
+    transit 10.2.0.31/32: anchor mtu 1420
     probe s1-g1: 100.66.21.1 > 100.65.21.1
     probe s2-w1: 100.66.21.1 > 100.66.31.1
     serves s2"
@@ -249,6 +262,7 @@ describe('routed blocks', () => {
       "gateway s1-g1 mtu 1420
       device vxlan0 1442 to all
       wg51841 1420 s2-g1 at 203.0.113.121:51831: 10.2.0.0/24 100.66.0.0/16 192.168.7.0/24
+      entry 10.1.0.31/32: s1-w1 vxlan0 10.1.0.31
       entry 10.2.0.0/24: group site s2 IPv4
       entry 100.65.31.0/24: s1-w1 vxlan0 10.1.0.31
       entry 100.66.0.0/16: group site s2 IPv4
@@ -257,6 +271,7 @@ describe('routed blocks', () => {
       route 10.2.0.0/24: anchor mtu 1420
       route 100.65.0.0/16: anchor mtu 1420
       route 100.66.0.0/16: anchor mtu 1420
+      transit 10.1.0.31/32: anchor mtu 1420
       probe s1-w1: 100.65.21.1 > 100.65.31.1
       probe s2-g1: 100.65.21.1 > 100.66.21.1
       serves s1"

@@ -33,7 +33,8 @@ export const withoutProtected = (plan: NodePlan, addresses: readonly ProtectedAd
     return why === undefined;
   };
   const routes = plan.routes.filter(({ prefix, via }) => via === 'main' || isRoutable(prefix));
-  const endpoints = plan.endpoints.filter(({ prefix }) => isRoutable(prefix));
+  const near = new Set(plan.nodeAddresses); // not routed, but for what comes out of the overlay
+  const endpoints = plan.endpoints.filter(({ prefix }) => near.has(prefix) || isRoutable(prefix));
   const kept = plan.podCidrs.map(isRoutable);
   if (reasons.size === 0) return plan;
   return {

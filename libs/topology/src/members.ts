@@ -73,6 +73,7 @@ const memberOf = (node: SiteNode | Gateway, site: string, reader: NodeReader): M
     podCidrs: podCidrsOf(node, site, reader),
     nodeAddresses: [],
     protocols: node.tunnelProtocols,
+    features: ('features' in node && node.features) || [],
     pool: undefined,
     gatewayPort: undefined,
   };

@@ -4,6 +4,7 @@ import { holdingsIn } from './holdings.ts';
 import { type LocalNode, type PeerLink, planLinks } from './links.ts';
 import { outsideSite } from './members.ts';
 import { tunnelDevice } from './next-hops.ts';
+import { planNodeAddresses } from './node-addresses.plan.ts';
 import { type Path, planPaths } from './paths.plan.ts';
 import { type MasqueradePlan, type NodePlan, ROUTE_TABLES, type TunnelPlan } from './plan.ts';
 import { planProbes } from './probes.plan.ts';
@@ -26,7 +27,7 @@ const podMtu = (local: LocalNode, links: readonly PeerLink[]): number =>
 const planMasquerade = (world: World, local: LocalNode, paths: readonly Path[]): MasqueradePlan => {
   const pods = [...world.sites.values()].flatMap(({ podCidrs }) => podCidrs);
   const site = world.sites.get(local.member.site);
-  const reached = paths.map(({ prefix }) => prefix);
+  const reached = paths.filter(({ onlyTransit }) => !onlyTransit).map(({ prefix }) => prefix);
   return {
     sources: withoutCovered([...pods, ...local.member.podCidrs]).map(formatPrefix),
     exceptTo: withoutCovered([...pods, ...reached, ...(site?.nonMasqueradeCidrs ?? [])]).map(formatPrefix),
@@ -109,6 +110,7 @@ export const planNode = (objects: World, local: LocalNode): NodePlan => {
     endpoints: dataplane === 'ebpf' ? planEndpoints(forwarding) : [],
     groups: forwarding.groups,
     routes: planRoutes(world, local, forwarding, mtuBytes),
+    ...planNodeAddresses(world, local, forwarding, mtuBytes),
     masquerade: planMasquerade(world, local, paths),
     probes: planProbes(local, links),
     servedSites: member.pool === undefined ? [] : servedSites(world, member.pool),

@@ -8,8 +8,10 @@ import {
   parseAddress,
   type Prefix,
 } from '@unbounded/ip';
+import { servedSites } from './distances.ts';
 import type { LocalNode, PeerLink } from './links.ts';
 import { nearBlocks } from './near.ts';
+import { nearAddressesOf } from './node-addresses.plan.ts';
 import { planWays, type Way } from './ways.plan.ts';
 import type { Problem, World } from './world.ts';
 
@@ -23,19 +25,35 @@ export interface Path {
    * same site where `manageCniPlugin` is false).
    */
   readonly routed: boolean;
+  /**
+   * Only for what came out of the overlay: an address that the node itself, which sends its tunnel packets there, goes on
+   * reaching by the LAN.
+   */
+  readonly onlyTransit?: true;
 }
 
 interface DirectPath extends Path {
   readonly via: { readonly direct: PeerLink };
 }
 
-/** A peer's own blocks; a gateway also reaches the nodes themselves of a site that shares no network with it. */
-const directPathsOf = (link: PeerLink, foreignCni: boolean, near: readonly Prefix[]): DirectPath[] => {
-  const { podCidrs, nodeAddresses: addresses } = link.peer;
-  const nodeAddresses =
-    link.role === 'toWorker' && link.external
-      ? addresses.map((text) => hostPrefix(parseAddress(text))).filter((p) => !near.some((n) => containsPrefix(n, p)))
-      : [];
+/** The addresses of nodes of the sites that a gateway serves, if they share no network with it: it reaches them by their links alone. */
+const farAddressesOf = (
+  { role, external, peer }: PeerLink,
+  { near, served }: { readonly near: readonly Prefix[]; readonly served: ReadonlySet<string> },
+): Prefix[] =>
+  external && (role === 'toWorker' || served.has(peer.site))
+    ? peer.nodeAddresses
+        .map((text) => hostPrefix(parseAddress(text)))
+        .filter((host) => !near.some((block) => containsPrefix(block, host)))
+    : [];
+
+/** A peer's own blocks and, at a gateway, the addresses of the node itself. */
+const directPathsOf = (
+  link: PeerLink,
+  foreignCni: boolean,
+  around: Parameters<typeof farAddressesOf>[1],
+): DirectPath[] => {
+  const { podCidrs } = link.peer;
   const via = { direct: link };
   // Where another plug-in connects the pods only the peer's own overlay address is routed, which carries probes.
   const own = podCidrs.flatMap((prefix) => {
@@ -43,7 +61,7 @@ const directPathsOf = (link: PeerLink, foreignCni: boolean, near: readonly Prefi
     const routed = !(foreignCni && link.sameSite) || overlay.length === prefix.length;
     return [{ prefix, via, routed }, ...(routed ? [] : [{ prefix: overlay, via, routed: true }])];
   });
-  return [...own, ...nodeAddresses.map((prefix) => ({ prefix, via, routed: true }))];
+  return [...own, ...farAddressesOf(link, around).map((prefix) => ({ prefix, via, routed: true }))];
 };
 
 /** Without those of addresses that the node has itself. */
@@ -68,11 +86,25 @@ export const planPaths = (
   const problems: Problem[] = [];
   const ways = planWays(world, local, links);
   const near = nearBlocks(world, local);
-  const all = links.flatMap((link) => directPathsOf(link, foreignCni, near));
+  const served = new Set(local.member.pool === undefined ? [] : servedSites(world, local.member.pool));
+  const all = links.flatMap((link) => [
+    ...directPathsOf(link, foreignCni, { near, served }),
+    ...nearAddressesOf(local, link, near).map((prefix) => ({
+      prefix,
+      via: { direct: link },
+      routed: true,
+      onlyTransit: true as const,
+    })),
+  ]);
   const direct = withoutOwn(all, local, problems);
   const taken = new Set([...direct.map(({ prefix }) => prefix), ...local.member.podCidrs].map(formatPrefix));
   const behind = ways
     .filter(({ prefix }) => !taken.has(formatPrefix(prefix)))
-    .map(({ prefix, way, routed }): Path => ({ prefix, via: { way }, routed }));
+    .map(({ prefix, way, routed, onlyTransit }): Path => ({
+      prefix,
+      via: { way },
+      routed,
+      ...(onlyTransit ? { onlyTransit } : {}),
+    }));
   return { paths: [...direct, ...behind].sort((a, b) => comparePrefixes(a.prefix, b.prefix)), problems };
 };

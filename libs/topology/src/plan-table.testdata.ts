@@ -44,6 +44,9 @@ export const tableOf = (plan: NodePlan): string =>
       members.map((member) => `group ${name}: ${member.tier} ${hopText(member)}`),
     ),
     ...plan.routes.map(({ prefix, via, mtuBytes }) => `route ${prefix}: ${viaText(via)} mtu ${mtuBytes}`),
+    ...(plan.transitRoutes ?? []).map(
+      ({ prefix, via, mtuBytes }) => `transit ${prefix}: ${viaText(via)} mtu ${mtuBytes}`,
+    ),
     ...plan.probes.map(({ node, localAddress, address }) => `probe ${node}: ${localAddress} > ${address}`),
     ...(plan.servedSites.length > 0 ? [`serves ${plan.servedSites.join(' ')}`] : []),
     ...plan.forwarders.map((address) => `forwarder ${address}`),

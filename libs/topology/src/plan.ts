@@ -149,6 +149,13 @@ export interface NodePlan {
   readonly endpoints: readonly EndpointPlan[];
   readonly groups: readonly GroupPlan[];
   readonly routes: readonly RoutePlan[];
+  /**
+   * Gateways: addresses of nodes on the same network (/32, /128), which are reached by the LAN, but whose packets may come out
+   * of these nodes' tunnels. Absent: none.
+   */
+  readonly nodeAddresses?: readonly string[];
+  /** To those of them to which packets that came out of the overlay go on by the node's tunnel, in a table of their own. */
+  readonly transitRoutes?: readonly RoutePlan[];
   readonly masquerade: MasqueradePlan;
   readonly probes: readonly ProbePlan[];
   /** Of a gateway: the sites that it serves itself, which it reports as reached to whoever asks. */

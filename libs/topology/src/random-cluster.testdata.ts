@@ -1,4 +1,4 @@
-import type { Gateway, Mesh, SiteNode } from '@unbounded/crds';
+import { type Gateway, type Mesh, NODE_FEATURES, type SiteNode } from '@unbounded/crds';
 import fc from 'fast-check';
 import { join, keyOf, pool, site, slice } from './testdata.ts';
 import type { TopologyObjects } from './world.ts';
@@ -95,6 +95,7 @@ const gatewaysOf = (shape: Shape, index: number): Gateway[] => {
       wireGuardPublicKey: keyOf(`p${index}g${i}`),
       siteName: `s${siteIndex + 1}`,
       gatewayWireguardPort: 52000 + 10 * index + i,
+      features: [...NODE_FEATURES],
       ...(internal ? {} : { externalIPs: [`203.0.113.${host}`, `2001:db8::${host}`] }),
     };
   });

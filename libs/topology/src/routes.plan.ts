@@ -62,7 +62,11 @@ const throughMain = (world: World, local: LocalNode, routes: readonly Route[], m
     .map((prefix) => ({ prefix, via: 'main', mtuBytes }));
 
 /** What a destination is to the kernel's routes; only the netlink data path shows them next hops and groups. */
-const routeVia = (local: LocalNode, { to }: Forwarding['blocks'][number], empty: ReadonlySet<string>): RouteVia => {
+export const routeVia = (
+  local: LocalNode,
+  { to }: Forwarding['blocks'][number],
+  empty: ReadonlySet<string>,
+): RouteVia => {
   if (typeof to === 'object' && 'gateways' in to) return to;
   if (local.dataplane !== 'netlink') return 'anchor';
   if (to === 'pending') return 'unreachable';
@@ -79,7 +83,7 @@ export const planRoutes = (world: World, local: LocalNode, forwarding: Forwardin
   const empty = new Set(forwarding.groups.filter(({ members }) => members.length === 0).map(({ name }) => name));
   const nowhere: RouteVia = local.dataplane === 'netlink' ? 'unreachable' : 'anchor';
   const blocks = forwarding.blocks
-    .filter(({ routed }) => routed)
+    .filter(({ routed, transitTo }) => routed && !transitTo)
     .map((block): Route => ({
       prefix: block.prefix,
       via: routeVia(local, block, empty),

@@ -120,6 +120,8 @@ describe('families', () => {
       entry 100.65.32.0/24: group node s1-w2 IPv4
       entry 100.66.0.0/16: group site s2 IPv4
       entry 100.66.21.0/24: s2-g1 wg51841
+      entry fd00:1::31/128: s1-w1 geneve0 fd00:1::31
+      entry fd00:1::32/128: s1-w2 geneve0 fd00:1::32
       entry fd00:2::/64: group site s2 IPv6
       entry fd64:65:31::/64: s1-w1 geneve0 fd00:1::31
       entry fd64:65:32::/64: s1-w2 geneve0 fd00:1::32
@@ -134,6 +136,8 @@ describe('families', () => {
       route fd00:2::/64: anchor mtu 1420
       route fd64:65::/32: anchor mtu 1420
       route fd64:66::/32: anchor mtu 1420
+      transit fd00:1::31/128: anchor mtu 1420
+      transit fd00:1::32/128: anchor mtu 1420
       probe s1-w1: 100.65.21.1 > 100.65.31.1
       probe s1-w1: fd64:65:21::1 > fd64:65:31::1
       probe s1-w2: 100.65.21.1 > 100.65.32.1
@@ -168,6 +172,8 @@ describe('a site with another CNI plug-in', () => {
       "gateway s1-g1 mtu 1420
       device vxlan0 1442 to all
       wg51841 1420 s2-g1 at 203.0.113.121:51831: 10.2.0.0/24 100.66.0.0/16
+      entry 10.1.0.31/32: s1-w1 vxlan0 10.1.0.31
+      entry 10.1.0.32/32: s1-w2 vxlan0 10.1.0.32
       entry 10.2.0.0/24: group site s2 IPv4
       entry 100.65.31.0/24: s1-w1 vxlan0 10.1.0.31
       entry 100.65.31.1/32: s1-w1 vxlan0 10.1.0.31
@@ -180,6 +186,8 @@ describe('a site with another CNI plug-in', () => {
       route 100.65.31.1/32: anchor mtu 1420
       route 100.65.32.1/32: anchor mtu 1420
       route 100.66.0.0/16: anchor mtu 1420
+      transit 10.1.0.31/32: anchor mtu 1420
+      transit 10.1.0.32/32: anchor mtu 1420
       probe s1-w1: 100.65.21.1 > 100.65.31.1
       probe s1-w2: 100.65.21.1 > 100.65.32.1
       probe s2-g1: 100.65.21.1 > 100.66.21.1

@@ -32,7 +32,7 @@ const ways = (plan: NodePlan): Map<string, { readonly way: Way; readonly what: s
   for (const { prefix, via } of plan.endpoints)
     if ('nextHop' in via) found.set(prefix, { way: wayOf(via.nextHop.device), what: hopText(via.nextHop) });
     else found.set(prefix, wayOfGroup(via.group));
-  for (const { prefix, via } of plan.routes) {
+  for (const { prefix, via } of [...plan.routes, ...(plan.transitRoutes ?? [])]) {
     if (typeof via === 'string') continue;
     if ('gateways' in via) found.set(prefix, { way: 'plain', what: via.gateways.join() });
     else if ('group' in via) found.set(prefix, wayOfGroup(via.group));
@@ -102,14 +102,20 @@ export const planTransition = (before: NodePlan, after: NodePlan, step: Transiti
     ...staying,
     ...withMissing(moving(sending.endpoints), moving([...before.endpoints, ...after.endpoints])),
   ];
-  const routes = [...after.routes.filter(({ prefix }) => !changed.has(prefix)), ...movingRoutes(sending.routes)];
+  const stepOf = (of: (plan: NodePlan) => readonly RoutePlan[]): RoutePlan[] => [
+    ...of(after).filter(({ prefix }) => !changed.has(prefix)),
+    ...movingRoutes(of(sending)),
+  ];
+  const routes = stepOf((plan) => plan.routes);
+  const transitRoutes = stepOf((plan) => plan.transitRoutes ?? []);
   const devices = new Map([...before.tunnels, ...after.tunnels].map((tunnel) => [tunnel.device, tunnel]));
   const alsoPlain = plainPrefixes(before).filter((prefix) => changed.has(prefix));
   return {
     ...after,
     endpoints,
     routes,
-    groups: groupsFor(groupsOf(endpoints, routes), sending, after, before),
+    ...(transitRoutes.length === 0 ? {} : { transitRoutes }),
+    groups: groupsFor(groupsOf(endpoints, [...routes, ...transitRoutes]), sending, after, before),
     tunnels: [...devices.values()],
     forwarders: [...new Set([...before.forwarders, ...after.forwarders])].sort(),
     ...(after.senders ? { senders: sendersOf(before, after) } : {}),

@@ -18,7 +18,10 @@ const reasonsOf = ({ problems }: NodePlan): string[] => problems.map(({ reason }
 const ways = (plan: NodePlan, address: string): unknown[] => {
   const host = hostPrefix(parseAddress(address));
   const route = longestMatch(plan.routes, host);
-  return [route && route.via !== 'main' ? route : undefined, longestMatch(plan.endpoints, host)].filter(Boolean);
+  // Of an address on the node's own network the entry is for what comes out of the overlay; no route of the node leads to it.
+  const near = new Set(plan.nodeAddresses);
+  const entries = plan.endpoints.filter(({ prefix }) => !near.has(prefix));
+  return [route && route.via !== 'main' ? route : undefined, longestMatch(entries, host)].filter(Boolean);
 };
 
 const blockSite = (...cidrBlocks: string[]) => {

@@ -127,11 +127,19 @@ export const guardUnderlay = (world: World, local: LocalNode, links: readonly Pe
     pool.name === local.member.pool // what it routes itself leaves by the node's own routes
       ? pool
       : { ...pool, routedCidrs: pool.routedCidrs.filter(routable(`GatewayPool ${pool.name} routedCidrs`, far)) };
-  const guardPeer = (peer: Member): Member => {
+  const own = hostsIn([
+    ...(local.protectedAddresses ?? []),
+    ...local.member.internalIps.map((address) => ({ address, role: '' })),
+  ]);
+  /** A near address is only for what comes out of the overlay; of what the node itself needs, it must be where the link leads. */
+  const isUsableNear = (address: string, { remoteIp }: PeerLink): boolean =>
+    !isFar(address) && (address === remoteIp || !own(hostPrefix(parseAddress(address))));
+  const guardPeer = (link: PeerLink): Member => {
+    const { peer } = link;
     const podCidrs = peer.podCidrs.filter(routable(`node ${peer.name} podCIDRs`, anywhere));
     const nodeAddresses = peer.nodeAddresses.filter((address) => {
       const host = hostPrefix(parseAddress(address));
-      return !sources(host) && !anywhere(host);
+      return isUsableNear(address, link) || (!sources(host) && !anywhere(host));
     });
     const isSame = podCidrs.length === peer.podCidrs.length && nodeAddresses.length === peer.nodeAddresses.length;
     return isSame ? peer : { ...peer, podCidrs, nodeAddresses };
@@ -145,7 +153,7 @@ export const guardUnderlay = (world: World, local: LocalNode, links: readonly Pe
     // What was worked out for a world is remembered with it: one that stays the same is the same object.
     world: count({ sites, pools }) === count(world) ? world : { ...world, sites, pools },
     links: links.map((link) => {
-      const peer = guardPeer(link.peer);
+      const peer = guardPeer(link);
       return peer === link.peer ? link : { ...link, peer };
     }),
     problems: [...problems.values()],

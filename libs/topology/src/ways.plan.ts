@@ -28,6 +28,8 @@ export interface WayTo {
   readonly way: Way;
   /** false: packets from the block may come this way, but those to it are carried by another CNI plug-in. */
   readonly routed: boolean;
+  /** Only for what came out of the overlay. */
+  readonly onlyTransit?: true;
 }
 
 /** Blocks that the same pools lead to. */
@@ -37,6 +39,7 @@ interface Target {
   readonly pools: readonly string[];
   readonly prefixes: readonly Prefix[];
   readonly routed: boolean;
+  readonly onlyTransit?: true;
 }
 
 /**
@@ -98,8 +101,8 @@ const blocksHere = (world: World, local: LocalNode): AddressSet =>
 const withoutHere = (world: World, local: LocalNode, ways: readonly WayTo[]): WayTo[] => {
   const here = blocksHere(world, local);
   const pods = new Set([...world.sites.values()].flatMap(({ podCidrs }) => podCidrs.map(formatPrefix)));
-  const partsOf = ({ prefix }: WayTo): Prefix[] =>
-    !here.overlaps(prefix) || pods.has(formatPrefix(prefix))
+  const partsOf = ({ prefix, onlyTransit }: WayTo): Prefix[] =>
+    onlyTransit || !here.overlaps(prefix) || pods.has(formatPrefix(prefix))
       ? [prefix]
       : AddressSet.of([prefix]).subtract(here).toPrefixes();
   const parts = new Map<string, WayTo>();
@@ -125,6 +128,26 @@ const siteTargets = (world: World, local: LocalNode): Target[] => {
     routed: manageCni || name !== ownSite,
     prefixes: [...(near.has(name) ? [] : podCidrs), ...(network.has(name) || served.has(name) ? [] : nodeCidrs)],
   }));
+};
+
+/**
+ * At a gateway, nodes of its own network that its pool does not serve. It reaches them by the LAN, but what another site sends
+ * to them goes on by their own gateways.
+ */
+const transitTargets = (world: World, { member: { site, pool } }: LocalNode): Target[] => {
+  if (pool === undefined) return [];
+  const served = new Set(servedSites(world, pool));
+  return [...networkSites(world, site)]
+    .filter((name) => !served.has(name))
+    .flatMap((name) => world.sites.get(name) ?? [])
+    .map(({ name, nodeCidrs }) => ({
+      name: `site ${name}`,
+      site: name,
+      pools: servingPools(world, name),
+      routed: true,
+      prefixes: nodeCidrs,
+      onlyTransit: true,
+    }));
 };
 
 const routedTargets = (world: World, local: LocalNode): Target[] => {
@@ -176,12 +199,13 @@ const waysTo = (world: World, from: Departure, target: Target): Candidate[] =>
     if (members.length === 0) return [];
     const distance = distances.get(from.pool ?? tiers[0]![0]!)!;
     const way: Way = { name: `${target.name} IPv${family}`, family, site: target.site, members };
-    return prefixes.map((prefix) => ({ prefix, way, distance, routed: target.routed }));
+    const { routed, onlyTransit } = target;
+    return prefixes.map((prefix) => ({ prefix, way, distance, routed, ...(onlyTransit ? { onlyTransit } : {}) }));
   });
 
 /** Every block behind gateways with the ways there; of two sites with the same block the nearer gets it. */
 export const planWays = (world: World, local: LocalNode, links: readonly PeerLink[]): WayTo[] => {
-  const targets = [...siteTargets(world, local), ...routedTargets(world, local)];
+  const targets = [...siteTargets(world, local), ...transitTargets(world, local), ...routedTargets(world, local)];
   const from = departureOf(world, local, links);
   const best = new Map<string, Candidate>();
   for (const candidate of targets.flatMap((target) => waysTo(world, from, target))) {

@@ -74,6 +74,8 @@ export interface Member {
   readonly podCidrs: readonly Prefix[];
   /** Undefined: the node has not said what it can do. */
   readonly protocols: readonly string[] | undefined;
+  /** What its agent supports of what peers rely on; of gateways only. */
+  readonly features: readonly string[];
   /** Set for gateways. */
   readonly pool: string | undefined;
   /** UDP port on which this gateway's dedicated interfaces meet; undefined: none given yet, or another gateway's. */

@@ -1,12 +1,4 @@
-import {
-  createHash,
-  createHmac,
-  diffieHellman,
-  generateKeyPairSync,
-  hkdfSync,
-  type KeyObject,
-  randomBytes,
-} from 'node:crypto';
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 
@@ -17,19 +9,12 @@ import {
   encodeExtension,
   encodeRegister,
   FrameParser,
-  type ProofCrypto,
   proofTags,
 } from '@unbounded/relay-protocol';
-import { publicKeyBytes, publicKeyObject } from '@unbounded/wireguard/x25519';
+import { proofCrypto } from '@unbounded/relay-testing/peer';
+import { publicKeyBytes } from '@unbounded/wireguard/x25519';
 
 import { memoryOf, type Subject } from './relay-subjects.ts';
-
-const platform: ProofCrypto<KeyObject> = {
-  x25519: (privateKey, publicKey) => diffieHellman({ privateKey, publicKey: publicKeyObject(publicKey) }),
-  sha256: (bytes) => createHash('sha256').update(bytes).digest(),
-  hmacSha256: (key, bytes) => createHmac('sha256', key).update(bytes).digest(),
-  hkdfSha256: ({ ikm, salt, info, length }) => new Uint8Array(hkdfSync('sha256', ikm, salt, info, length)),
-};
 
 /** Connections that are made at the same time. */
 const AT_ONCE = 50;
@@ -73,7 +58,7 @@ const idler = async ({ host, port }: Subject): Promise<Socket> => {
   const challenge = await next();
   const message = decodeExtension(challenge);
   if (message?.kind !== 'challenge') throw new Error(`the relay answered ${message?.kind ?? 'no extension'}`);
-  const tags = await proofTags(platform, [{ privateKey, publicKey: message.ephemeralKey }], {
+  const tags = await proofTags(proofCrypto, [{ privateKey, publicKey: message.ephemeralKey }], {
     register,
     hello,
     challenge,

@@ -59,17 +59,24 @@ describe('the image', () => {
     expect(existsSync(join(root, 'bin'))).toBe(false);
   });
 
-  test('of the next version shares the layer with Node, and has other eBPF programs', () => {
+  test('of the next version shares the layer with Node, and has another layout of the eBPF maps', () => {
     const next = unpack(NEXT_VERSION, join(work, 'next'));
     expect(next[0]).toEqual(layers[0]);
-    expect(next[1]).not.toEqual(layers[1]);
-    const object = 'unbounded/bpf/build/unbounded_encap.bpf.o';
-    const other = execFileSync('tar', [
-      '-xOf',
-      join(work, 'next/blobs/sha256', next[1]!.digest.replace('sha256:', '')),
-      object,
-    ]);
-    expect(other.equals(readFileSync(join(root, object)))).toBe(false);
+    const nextRoot = join(work, 'next-root');
+    mkdirSync(nextRoot);
+    for (const { digest } of next)
+      execFileSync('tar', ['-xf', join(work, 'next/blobs/sha256', digest.replace('sha256:', '')), '-C', nextRoot]);
+    const [object, nextObject] = [root, nextRoot].map((folder) =>
+      readFileSync(join(folder, 'unbounded/bpf/build/unbounded_encap.bpf.o')),
+    );
+    expect(nextObject!.equals(object!)).toBe(false);
+    const [pins, nextPins] = [root, nextRoot].map((folder) => {
+      const help = bash(`chroot ${folder} /usr/bin/node /unbounded/apps/node-dataplane/dist/main.mjs --help`);
+      return /\/unbounded\/v\d+/.exec(help)?.[0];
+    });
+    expect(pins).toMatch(/^\/unbounded\/v\d+$/);
+    expect(nextPins).toMatch(/^\/unbounded\/v\d+$/);
+    expect(nextPins).not.toBe(pins);
   });
 });
 

@@ -25,8 +25,8 @@ const OPTIONAL_APPS = ['relay'] as const;
 export const VERSION = (JSON.parse(readFileSync(join(checkout, 'package.json'), 'utf8')) as { version: string })
   .version;
 /**
- * A stand-in for the next version, to try upgrades with: the same programs under another name, and eBPF programs that
- * were compiled to other instructions, so that an upgrade really swaps them.
+ * A stand-in for the next version, to try upgrades with: the same programs under another name, whose eBPF maps are of another
+ * layout (libs/bpf-maps shape-next.ts), so that an upgrade and a rollback really migrate.
  */
 export const NEXT_VERSION = VERSION.replace(/\d+$/, (patch) => `${Number(patch) + 1}-next`);
 /** One of the two. */
@@ -59,27 +59,39 @@ const buildAgentStart = (): string => {
 };
 
 const bpfFolderOf = (version: Version): string => {
-  if (version === VERSION) return join(checkout, 'bpf/build');
-  const folder = join(buildFolder, 'bpf-next');
-  const built = join(folder, 'unbounded_encap.bpf.o');
-  if (!isOlder(built, [join(checkout, 'bpf/build/unbounded_encap.bpf.o')])) return folder;
-  // An older instruction set of the same machine: each program is other code that does the same.
-  execFileSync(join(checkout, 'bpf/build.sh'), [folder], { stdio: 'inherit', env: { ...process.env, BPF_CPU: 'v2' } });
-  return folder;
+  const folder = join(checkout, 'bpf/build');
+  if (version === VERSION) return folder;
+  const next = join(folder, 'next-layout');
+  if (isOlder(join(next, 'unbounded_encap.bpf.o'), [join(folder, 'unbounded_encap.bpf.o')]))
+    execFileSync(join(checkout, 'bpf/build.sh'), [next], {
+      stdio: 'inherit',
+      env: { ...process.env, NEXT_LAYOUT: '1' },
+    });
+  return next;
+};
+
+/** The agent alone knows the maps. */
+const bundleFolderOf = (app: string, version: Version): string => {
+  const folder = join(checkout, 'apps', app, 'dist');
+  if (version === VERSION || app !== 'node-dataplane') return folder;
+  const next = join(folder, 'next-layout');
+  if (isOlder(join(next, 'main.mjs'), [join(folder, 'main.mjs'), join(checkout, 'tools/bundle.ts')]))
+    execFileSync(process.execPath, [join(checkout, 'tools/bundle.ts'), '--next-layout', app], { stdio: 'inherit' });
+  return next;
 };
 
 /** What a bundle's folder holds, without source maps. */
-const bundleOf = (app: string): [string, string][] => {
-  const folder = join(checkout, 'apps', app, 'dist');
+const bundleOf = (app: string, version: Version): [string, string][] => {
+  const folder = bundleFolderOf(app, version);
   return readdirSync(folder)
-    .filter((file) => !file.endsWith('.map'))
+    .filter((file) => /\.(mjs|node)$/.test(file))
     .map((file) => [`/unbounded/apps/${app}/dist/${file}`, join(folder, file)]);
 };
 
 const programFiles = (version: Version): Record<string, string> => {
   const bpf = bpfFolderOf(version);
   return {
-    ...Object.fromEntries([...APPS, ...OPTIONAL_APPS].flatMap(bundleOf)),
+    ...Object.fromEntries([...APPS, ...OPTIONAL_APPS].flatMap((app) => bundleOf(app, version))),
     ...Object.fromEntries(
       readdirSync(bpf)
         .filter((file) => file.endsWith('.bpf.o'))

@@ -78,7 +78,7 @@ describe('the repository', () => {
       'apps/gateway-health/src/pool-conditions.plan.ts',
     ]);
     const reads =
-      /annotations\.(wireGuard\w+|tunnelProtocols|externalAddress|rotateWireGuardKey)|wg-(next-)?pubkey|tunnel-protocols/;
+      /annotations\.(wireGuard\w+|tunnelProtocols|features|externalAddress|rotateWireGuardKey)|wg-(next-)?pubkey|tunnel-protocols/;
     const isApart = (file: string): boolean =>
       !/^(apps|libs)\//.test(file) ||
       /^libs\/(membership|crds)\//.test(file) ||

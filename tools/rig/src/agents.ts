@@ -7,6 +7,7 @@ import { labPki } from './control-plane.ts';
 import { logTail, pidOf, startDaemon, stopDaemon } from './daemon.ts';
 import { hasWireGuard } from './kernel.ts';
 import { apiServerUrl, hasRelay, type LabLayout, type LabNode, namespaceOf } from './layout.ts';
+import { dnsFlags } from './names.ts';
 import { inNode } from './node.ts';
 import { appBundle, binary, checkout, controlPlaneDir, nodeDir, nodeJs, state } from './paths.ts';
 import { kubeconfigOf } from './pki.ts';
@@ -75,6 +76,7 @@ export const startController = async (
       kubeconfig,
       '--health-port',
       String(port),
+      ...(app === 'gateway-health' ? dnsFlags(layout) : []),
     ],
     { env: { ...process.env, POD_NAME: name } },
   );

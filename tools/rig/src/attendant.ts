@@ -1,7 +1,8 @@
 /**
  * What a real installation has around a cluster and the lab must play: the cloud provider, which fills in node
- * addresses and takes the "uninitialized" taint off, and the kubelet's part of renewing ServiceAccount tokens (our
- * agents are processes here, not pods). Runs in the control-plane node's network namespace until it is killed.
+ * addresses and takes the "uninitialized" taint off, the administrator, who labels gateways (and annotates them where no
+ * cloud knows their addresses), and the kubelet's part of renewing ServiceAccount tokens (our agents are processes here,
+ * not pods). Runs in the control-plane node's network namespace until it is killed.
  *
  * Usage: attendant.ts LAYOUT_JSON_FILE
  */
@@ -9,8 +10,9 @@ import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:https';
 import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { annotations } from '@unbounded/crds';
 import { labPki } from './control-plane.ts';
-import { apiServerUrl, type LabLayout, type LabNode } from './layout.ts';
+import { announcedAddress, apiServerUrl, type LabLayout, type LabNode } from './layout.ts';
 import { tokensOf, type TokenSpec } from './tokens.ts';
 import { isUnattended } from './unattended.ts';
 
@@ -64,7 +66,9 @@ const CONTROL_PLANE = 'node-role.kubernetes.io/control-plane';
 const addressesOf = (node: LabNode) => [
   { type: 'Hostname', address: node.name },
   ...node.internalIps.map((address) => ({ type: 'InternalIP', address })),
-  ...(node.role === 'gateway' ? (node.external?.ips ?? []).map((address) => ({ type: 'ExternalIP', address })) : []),
+  ...(node.role === 'gateway' && layout.options.topology !== 'mapped'
+    ? (node.external?.ips ?? []).map((address) => ({ type: 'ExternalIP', address }))
+    : []),
 ];
 
 const provideNode = async (seen: KubeNode): Promise<void> => {
@@ -82,10 +86,12 @@ const provideNode = async (seen: KubeNode): Promise<void> => {
       ...(node.role === 'control-plane' ? { [CONTROL_PLANE]: '' } : {}),
       ...(node.role === 'gateway' ? { [GATEWAY_OF]: node.site } : {}),
     };
+    const announced = announcedAddress(layout, node);
+    const notes = announced === undefined ? {} : { [annotations.externalAddress]: announced };
     await api(
       'PATCH',
       `/api/v1/nodes/${name}`,
-      { metadata: { labels }, spec: { taints: kept } },
+      { metadata: { labels, annotations: notes }, spec: { taints: kept } },
       'application/merge-patch+json',
     );
   }

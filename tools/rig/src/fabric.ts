@@ -116,6 +116,27 @@ const makeRouter = async (site: LabSite, layout: LabLayout): Promise<void> => {
   await runAsync([...inNamespace(router), 'nft', '-f', '-'], { input: rules });
 };
 
+/**
+ * The site's 1:1 NAT moves to the addresses of another layout, as when a provider gives a new one: at once, and with what
+ * the router knew of flows forgotten. What still comes to a former address reaches nobody.
+ */
+export const moveNat = (before: LabSite, after: LabSite, layout: LabLayout): void => {
+  const router = namespaceOf(routerName(before.name));
+  const mapped = (site: LabSite): string[] => mappings(site).flatMap((node) => node.external!.ips);
+  const [left, taken] = [mapped(before), mapped(after)];
+  const changes = [
+    ...taken.filter((ip) => !left.includes(ip)).map((ip) => `addr add ${wanAddress(ip)} dev wan0 nodad`),
+    ...left.filter((ip) => !taken.includes(ip)).map((ip) => `addr del ${wanAddress(ip)} dev wan0`),
+  ];
+  run(['ip', '-n', router, '-batch', '-'], { input: `${changes.join('\n')}\n` });
+  const rules = layout.underlayFamilies.map((family) => {
+    const table = `table ${family === 4 ? 'ip' : 'ip6'} router`;
+    return `delete ${table}\n${natTable(after, family, isRouted(layout))}`;
+  });
+  run([...inNamespace(router), 'nft', '-f', '-'], { input: rules.join('') });
+  run([...inNamespace(router), 'conntrack', '-F']);
+};
+
 /** Names of all the lab's namespaces. */
 export const namespacesOf = (layout: LabLayout): string[] => [
   wan,

@@ -64,7 +64,7 @@ const siteOf = (index: number, options: LabOptions): LabSite => {
     const ips = plans.map((plan) => plan.wanHost(host));
     return { external: { ips, ip: ips[0]!, by } };
   };
-  const gatewayBy = index % 2 === 1 ? 'interface' : 'router';
+  const gatewayBy = index % 2 === 1 && options.topology !== 'mapped' ? 'interface' : 'router';
   const nodes: LabNode[] = [];
   if (index === 1 && !options.fabric) {
     const role = 'control-plane';
@@ -101,6 +101,14 @@ export const layoutOf = (given: Partial<LabOptions>): LabLayout => {
 export const RELAY_PORT = 3478;
 export const hasRelay = ({ options }: LabLayout): boolean => options.blockUdp !== 'off';
 export const relayEndpoint = (layout: LabLayout): string => `${hostOf(worldIps(layout)[0]!)}:${RELAY_PORT}`;
+
+/** The annotation external-address of a gateway that no cloud gives one: of every second site a DNS name. */
+export const announcedAddress = ({ options, sites }: LabLayout, node: LabNode): string | undefined => {
+  if (options.topology !== 'mapped' || node.role !== 'gateway' || !node.external) return undefined;
+  const isNamed = sites.findIndex(({ name }) => name === node.site) % 2 === 1;
+  return isNamed ? gatewayName(node.name) : node.external.ips.join(',');
+};
+export const gatewayName = (node: string): string => `${node}.gateways.lab`;
 
 /** Whether LANs are routed to each other, instead of each being behind a NAT of its own. */
 export const isRouted = ({ options }: LabLayout): boolean =>

@@ -141,19 +141,23 @@ const nodeLabels = (node: LabNode): string => `unbounded-lab/role=${node.role}`;
 const daemonName = (node: string): string => `node-${node}`;
 
 /** What node-init.sh needs to run Kubernetes on the node. */
-const kubernetesEnvironment = (layout: LabLayout, node: LabNode): Record<string, string> => {
+const kubernetesEnvironment = (node: LabNode, ours: readonly string[]): Record<string, string> => {
   const images = ['pause', 'probe', ...(node.role === 'control-plane' ? ['coredns'] : [])].map(imageFile);
-  if (layout.options.agents === 'pods') images.push(imageFileOf(VERSION));
   return {
     NODE_IP: node.internalIps.join(','),
-    IMAGES: images.join(' '),
+    IMAGES: [...images, ...ours].join(' '),
     BIN: join(kubernetesProgram('kubelet'), '..'),
     LABELS: nodeLabels(node),
   };
 };
 
-/** Starts the node; kubelet waits until {@link markReady}. Running nodes are left alone. */
-export const startNode = (layout: LabLayout, node: LabNode): void => {
+const imagesOf = ({ options }: LabLayout): string[] => (options.agents === 'pods' ? [imageFileOf(VERSION)] : []);
+
+/**
+ * Starts the node; kubelet waits until {@link markReady}. Running nodes are left alone.
+ * @param ours images of our programs: tars
+ */
+export const startNode = (layout: LabLayout, node: LabNode, ours: readonly string[] = imagesOf(layout)): void => {
   if (pidOf(daemonName(node.name)) !== undefined) return;
   if (layout.options.fabric) mkdirSync(nodeDir(node.name), { recursive: true });
   else writeNodeFiles(layout, node);
@@ -168,7 +172,7 @@ export const startNode = (layout: LabLayout, node: LabNode): void => {
       NODE: node.name,
       DIR: nodeDir(node.name),
       CNI_PLUGINS: cniPlugins,
-      ...(layout.options.fabric ? {} : kubernetesEnvironment(layout, node)),
+      ...(layout.options.fabric ? {} : kubernetesEnvironment(node, ours)),
     },
   });
 };

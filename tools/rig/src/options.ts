@@ -10,9 +10,10 @@ export type Protocol = (typeof PROTOCOLS)[number];
  * pools of neighbours are peered, so that traffic between the ends passes the middle. mesh: LANs are routed to each
  * other and nodes of all sites link directly, without gateways. internal: LANs are routed, and gateways of Internal
  * pools, which have no external address, join the sites. nat: as pools, but no gateway can be called from outside: all
- * meet at a relay.
+ * meet at a relay. mapped: as pools, but without a cloud: all gateways are behind 1:1 NAT, and what the NAT's address is
+ * only the annotation external-address says, as an address or a DNS name.
  */
-export const TOPOLOGIES = ['pools', 'chain', 'mesh', 'internal', 'nat'] as const;
+export const TOPOLOGIES = ['pools', 'chain', 'mesh', 'internal', 'nat', 'mapped'] as const;
 export type Topology = (typeof TOPOLOGIES)[number];
 /** Whether gateways have no external address: their pools are Internal. */
 export const hasInternalPools = (topology: Topology): boolean => topology === 'internal' || topology === 'nat';

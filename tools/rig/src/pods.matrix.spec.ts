@@ -1,3 +1,4 @@
+import { basename, dirname, join } from 'node:path';
 import { NEXT_VERSION, VERSION } from '@unbounded/oci/unbounded';
 import { PIN_FOLDER } from '@unbounded/config/ownership';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -37,9 +38,13 @@ const flowAcross = async (seconds: number, disturb: () => Promise<void>) => {
   return report;
 };
 
+/** The one layout of the eBPF maps that is in use on a node. */
+const layoutAt = (node: string): string => onNode(node, 'ls', dirname(PIN_FOLDER)).trim();
+
 /** Number of the eBPF program at the anchor. bpftool of Debian 12 does not know tcx links; our own library does. */
 const programAt = (node: string): number => {
-  const script = `import('${checkout}/libs/libbpf-ts/src/index.ts').then((b) => console.log(b.openPinnedLink('${PIN_FOLDER}/links/unbounded0').info.programId))`;
+  const pin = join(dirname(PIN_FOLDER), layoutAt(node), 'links/unbounded0');
+  const script = `import('${checkout}/libs/libbpf-ts/src/index.ts').then((b) => console.log(b.openPinnedLink('${pin}').info.programId))`;
   return Number(onNode(node, nodeJs, '-e', script));
 };
 
@@ -64,13 +69,15 @@ test('no datagram is lost while agents on gateways and workers are deleted', { t
 });
 
 test(
-  'no datagram is lost during a rolling update to the next version and back, which swap the programs',
+  'no datagram is lost during a rolling update to the next version and back, which migrate to another layout of the maps and back',
   { timeout: 600_000 },
   async () => {
     const programs: number[][] = [GATEWAYS_AND_WORKERS.map(programAt)];
     const versions: string[] = [];
+    const layouts: string[] = [];
     const note = async (): Promise<void> => {
       programs.push(GATEWAYS_AND_WORKERS.map(programAt));
+      layouts.push(...new Set(GATEWAYS_AND_WORKERS.map(layoutAt)));
       const pods = await podsOf(layout, 'node-dataplane');
       versions.push(...new Set(pods.map(({ spec }) => spec.containers[0]!.image.split(':')[1]!)));
     };
@@ -82,6 +89,7 @@ test(
     });
     expect(report).toMatchObject({ sent: 150_000, received: 150_000 });
     expect(versions).toEqual([NEXT_VERSION, VERSION]);
+    expect(layouts).toEqual([expect.not.stringMatching(basename(PIN_FOLDER)), basename(PIN_FOLDER)]);
     for (const [index] of GATEWAYS_AND_WORKERS.entries())
       expect(new Set(programs.map((seen) => seen[index])).size, GATEWAYS_AND_WORKERS[index]).toBe(3);
   },
@@ -98,10 +106,8 @@ test(
 );
 
 test('a clean-up by the chart leaves nothing of ours on any node', { timeout: 120_000 }, async () => {
-  await applyChart(layout, VERSION, {
-    'node-dataplane': { cleanup: true, maxUnavailable: '100%' },
-    'node-keeper': { enabled: false },
-  });
+  const values = { 'node-dataplane': { cleanup: true, maxUnavailable: '100%' }, 'node-keeper': { enabled: false } };
+  await applyChart(layout, VERSION, { values });
   await kubectl(layout, ['rollout', 'status', 'daemonset/node-dataplane', '-n', NAMESPACE, '--timeout=90s']);
   for (const { name } of layout.nodes) {
     expect(onNode(name, 'ip', 'route', 'show', 'proto', '117'), name).toBe('');

@@ -3,7 +3,8 @@ import { chartFolder, helmProgram, NAMESPACE, namespaceFile, RELEASE } from '@un
 import { APPS, imageFileOf, makeUnboundedImage, NEXT_VERSION, type Version, VERSION } from '@unbounded/oci/unbounded';
 import { inNamespace, runAsync } from './command.ts';
 import { kubeconfigFile, kubectl } from './control-plane.ts';
-import { API_SERVER_NAME, API_SERVER_PORT, type LabLayout, type LabNode, namespaceOf } from './layout.ts';
+import { API_SERVER_NAME, API_SERVER_PORT, type LabLayout, namespaceOf } from './layout.ts';
+import { dnsFlags } from './names.ts';
 import { inNode } from './node.ts';
 
 /** Our own apps as pods: the image on every node, the chart installed by Helm. */
@@ -27,18 +28,45 @@ const helm = (layout: LabLayout, args: readonly string[], input?: string): Promi
     input === undefined ? {} : { input },
   );
 
-const valuesOf = ({ options: { dataplane } }: LabLayout, version: Version): object => ({
+const valuesOf = (layout: LabLayout, version: Version): object => ({
   global: { image: { tag: version, pullPolicy: 'Never' }, apiServer: { host: API_SERVER_NAME, port: API_SERVER_PORT } },
-  ...(dataplane === 'ebpf' ? {} : { 'node-dataplane': { extraArgs: [`--dataplane=${dataplane}`] } }),
+  ...(layout.options.dataplane === 'ebpf'
+    ? {}
+    : { 'node-dataplane': { extraArgs: [`--dataplane=${layout.options.dataplane}`] } }),
+  ...(dnsFlags(layout).length === 0 ? {} : { 'gateway-health': { extraArgs: dnsFlags(layout) } }),
 });
 
+/** A chart, and the image that it runs. */
+export interface Installation {
+  readonly version: Version;
+  readonly chartFolder: string;
+  readonly imageFile: string;
+}
+
+/** What the checkout has. */
+export const CURRENT: Installation = { version: VERSION, chartFolder, imageFile: imageFileOf(VERSION) };
+
+export interface ChartOptions {
+  /** Another chart than the checkout's. */
+  readonly chart?: string;
+  /** More values. */
+  readonly values?: object;
+  /** A program through which Helm sends the objects. */
+  readonly postRenderer?: string;
+}
+
 /** Installs the chart, or upgrades what is installed to this version. Returns before the pods run. */
-export const applyChart = async (layout: LabLayout, version: Version = VERSION, more: object = {}): Promise<void> => {
+export const applyChart = async (
+  layout: LabLayout,
+  version: Version = VERSION,
+  { chart = chartFolder, values = {}, postRenderer }: ChartOptions = {},
+): Promise<void> => {
   await kubectl(layout, ['apply', '--server-side', '-f', namespaceFile]);
+  const more = postRenderer === undefined ? [] : ['--post-renderer', postRenderer];
   await helm(
     layout,
-    ['upgrade', '--install', RELEASE, chartFolder, '--values', '-'],
-    JSON.stringify({ ...valuesOf(layout, version), ...more }),
+    ['upgrade', '--install', RELEASE, chart, '--values', '-', ...more],
+    JSON.stringify({ ...valuesOf(layout, version), ...values }),
   );
 };
 
@@ -128,22 +156,25 @@ export const restartPods = async (layout: LabLayout, app: PodApp, node?: string)
   );
 };
 
-const importOn = async (node: LabNode, version: Version): Promise<void> => {
-  await runAsync([...inNode(node.name), 'ctr', '-n', 'k8s.io', 'images', 'import', imageFileOf(version)]);
+/** Puts an image on every node. */
+export const importImage = async ({ nodes }: LabLayout, file: string): Promise<void> => {
+  for (const { name } of nodes) await runAsync([...inNode(name), 'ctr', '-n', 'k8s.io', 'images', 'import', file]);
 };
 
 /** To the stand-in for the next version: its image on every node, then the chart, node by node. */
 export const upgradePods = async (layout: LabLayout): Promise<void> => {
-  await makeUnboundedImage(NEXT_VERSION);
-  for (const node of layout.nodes) await importOn(node, NEXT_VERSION);
+  await importImage(layout, await makeUnboundedImage(NEXT_VERSION));
   await applyChart(layout, NEXT_VERSION);
   await waitForChart(layout, NEXT_VERSION);
 };
 
-/** Back to what was installed before the upgrade. */
-export const rollbackPods = async (layout: LabLayout): Promise<void> => {
-  await helm(layout, ['rollback', RELEASE]);
-  await waitForChart(layout, VERSION);
+/** Back to what was installed before the upgrade, or with a revision of it. */
+export const rollbackPods = async (
+  layout: LabLayout,
+  { version = VERSION, revision }: { readonly version?: Version; readonly revision?: number } = {},
+): Promise<void> => {
+  await helm(layout, ['rollback', RELEASE, ...(revision === undefined ? [] : [String(revision)])]);
+  await waitForChart(layout, version);
 };
 
 /** What the pods of an app said, the names of the pods before the lines. */

@@ -117,9 +117,11 @@ export const commandInPod = (pod: Pod, args: readonly string[]): string[] =>
     ? podCommand(pod, [binary('probe'), ...args])
     : [...inNode(pod.node), 'nsenter', '-t', pidOfPod(pod), '-n', '-m', '--', '/probe', ...args];
 
+/** What enters a pod's network for a program of the machine. */
+export const inPodNetwork = (pod: Pod): string[] => [...inNode(pod.node), 'nsenter', '-t', pidOfPod(pod), '-n'];
+
 /** A program of the machine in a pod's network; undefined when it fails. */
-export const tryInPod = (pod: Pod, ...argv: string[]): string | undefined =>
-  tryOnNode(pod.node, 'nsenter', '-t', pidOfPod(pod), '-n', ...argv);
+export const tryInPod = (pod: Pod, ...argv: string[]): string | undefined => tryRun([...inPodNetwork(pod), ...argv]);
 
 /** Kills every process of an agent's cgroup at once and starts it again. */
 export const killAgent = async (

@@ -15,6 +15,7 @@ test.each<[string, Partial<LabOptions>]>([
   ['a mesh of all nodes over routed LANs, without gateways', { gateways: 0, topology: 'mesh' }],
   ['Internal pools, whose gateways have no external address', { workers: 1, topology: 'internal' }],
   ['gateways behind NAT, which meet at a relay', { gateways: 2, workers: 1, topology: 'nat', blockUdp: 'none' }],
+  ['gateways behind 1:1 NAT without ExternalIP, by annotation', { workers: 1, topology: 'mapped' }],
   ['both families', { workers: 1, ip: 'dual' }],
   ['IPv6 alone', { workers: 1, ip: 'ipv6' }],
   ['kernel routes and next-hop groups instead of eBPF', { gateways: 2, workers: 1, dataplane: 'netlink' }],

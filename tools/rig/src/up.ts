@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { startAgents, startAttendant, startControllers } from './agents.ts';
 import { applyManifests, kubectl, prepareControlPlane, startControlPlane } from './control-plane.ts';
 import { makeUnboundedImage } from '@unbounded/oci/unbounded';
-import { applyChart, waitForChart } from './pods.ts';
+import { applyChart, CURRENT, type Installation, waitForChart } from './pods.ts';
 import { yamlOf } from '@unbounded/testing/chart';
 import { makeFabric } from './fabric.ts';
 import { upFabric } from './fabric-up.ts';
@@ -16,6 +16,7 @@ import { peerStates } from './outages.ts';
 import { state } from './paths.ts';
 import { blockUdp, startRelay } from './relay.ts';
 import { agentReady } from './scenario.ts';
+import { startNameServer } from './names.ts';
 import { saveLayout, startWorld, step } from './steps.ts';
 
 const READY_DEADLINE_MS = 180_000;
@@ -71,10 +72,11 @@ const waitForLinks = async ({ nodes }: LabLayout): Promise<void> => {
   }
 };
 
-/** Brings the lab up, or completes one that is half up. */
-export const up = (layout: LabLayout): Promise<void> => (layout.options.fabric ? upFabric(layout) : upCluster(layout));
+/** Brings the lab up, or completes one that is half up. In a lab of pods something else than the checkout may be installed. */
+export const up = (layout: LabLayout, installation: Installation = CURRENT): Promise<void> =>
+  layout.options.fabric ? upFabric(layout) : upCluster(layout, installation);
 
-const upCluster = async (layout: LabLayout): Promise<void> => {
+const upCluster = async (layout: LabLayout, { version, chartFolder, imageFile }: Installation): Promise<void> => {
   saveLayout(layout);
   writeFileSync(join(state, 'resolv.conf'), 'nameserver 127.0.0.1\n'); // pods with dnsPolicy Default; there is no DNS outside
   const asPods = layout.options.agents === 'pods';
@@ -86,12 +88,13 @@ const upCluster = async (layout: LabLayout): Promise<void> => {
   await step('certificates', () => prepareControlPlane(layout));
   blockUdp(layout);
   startWorld();
+  startNameServer(layout);
   startRelay(layout);
   makeMountPoints();
-  for (const node of layout.nodes) startNode(layout, node);
+  for (const node of layout.nodes) startNode(layout, node, asPods ? [imageFile] : undefined);
   await step('etcd, API server', () => startControlPlane(layout));
   markReady();
-  if (asPods) await step('our chart', () => applyChart(layout));
+  if (asPods) await step('our chart', () => applyChart(layout, version, { chart: chartFolder }));
   else await step('CRDs, RBAC', () => applyManifests(layout, [crds(), rbac()].join('\n---\n')));
   startAttendant(layout);
   if (!asPods) await step('controllers', () => startControllers(layout));
@@ -99,7 +102,7 @@ const upCluster = async (layout: LabLayout): Promise<void> => {
     await kubectl(layout, ['wait', '--for=condition=Established', 'crd', '--all', '--timeout=30s']);
     await applyManifests(layout, [yamlOf(siteObjects(layout)), dns(layout), probes()].join('---\n'));
   });
-  await step('agents', () => (asPods ? waitForChart(layout) : startAgents(layout)));
+  await step('agents', () => (asPods ? waitForChart(layout, version) : startAgents(layout)));
   await step('every node Ready', () => waitForNodes(layout));
   await step('test pods ready', () => waitForPods(layout));
   await step('every link proven', () => waitForLinks(layout));

@@ -1,4 +1,10 @@
-import { FIRST_GATEWAY_WIREGUARD_PORT, type Gateway, GROUP_VERSION, type SiteNode } from '@unbounded/crds';
+import {
+  FIRST_GATEWAY_WIREGUARD_PORT,
+  type Gateway,
+  GROUP_VERSION,
+  NODE_FEATURES,
+  type SiteNode,
+} from '@unbounded/crds';
 import { PLANS } from './addresses.ts';
 import type { LabLayout, LabNode } from './layout.ts';
 import { poolName, siteObjects } from './manifests.ts';
@@ -58,7 +64,14 @@ const gatewaysOf = (layout: LabLayout, site: string, reports: Reports): Gateway[
       const { wireGuardPublicKey = '', ...facts } = listed(layout, node, report);
       const gatewayWireguardPort = FIRST_GATEWAY_WIREGUARD_PORT + index;
       return [
-        { ...facts, wireGuardPublicKey, siteName: site, externalIPs: [...externalIps(node)], gatewayWireguardPort },
+        {
+          ...facts,
+          wireGuardPublicKey,
+          siteName: site,
+          externalIPs: [...externalIps(node)],
+          gatewayWireguardPort,
+          features: [...NODE_FEATURES],
+        },
       ];
     });
 

@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { openVerdictFile, type Verdict } from './verdict-file.ts';
 
 let folder: string;
@@ -72,6 +72,16 @@ test('a file that cannot be written at the start is a problem that the next save
   file.save(() => verdicts);
   await file.settled();
   expect([file.problems(), openVerdictFile(path).known]).toEqual([[], verdicts]);
+});
+
+test('what could not be written is written by itself once it can be', async () => {
+  mkdirSync(`${path}.new`, { recursive: true });
+  const file = openVerdictFile(path, undefined, 10);
+  file.save(() => verdicts);
+  await vi.waitFor(() => expect(file.problems()).not.toEqual([]));
+  rmSync(`${path}.new`, { recursive: true });
+  await vi.waitFor(() => expect(file.problems()).toEqual([]));
+  expect(openVerdictFile(path).known).toEqual(verdicts);
 });
 
 test.each([

@@ -77,27 +77,45 @@ const nextNonce = (previous: bigint, { now, sinceBootNs }: Clocks): bigint => {
   return time > previous ? time : previous + 1n + sinceBootNs();
 };
 
-/** Writes the latest text, one write at a time and not on this thread's time; a failure is kept until a write succeeds. */
-const createWriter = (path: string) => {
+const RETRY_MS = 2000;
+
+/**
+ * Writes the latest text, one write at a time and not on this thread's time; what failed is tried again, and the failure is
+ * kept until a write succeeds.
+ */
+const createWriter = (path: string, retryMs: number) => {
   let next: (() => string) | undefined;
   let writing: Promise<void> | undefined;
+  let retry: NodeJS.Timeout | undefined;
   let written: string | undefined;
   let failure: Error | undefined;
   const writeAll = async (): Promise<void> => {
     while (next) {
-      const text = next();
+      const latest = next;
+      const text = latest();
       next = undefined;
-      if (text === written) continue;
-      await replaceFileAsync(path, text, { mode: 0o600 });
+      try {
+        if (text !== written) await replaceFileAsync(path, text, { mode: 0o600 });
+      } catch (error) {
+        next ??= latest;
+        throw error;
+      }
       [written, failure] = [text, undefined];
     }
+  };
+  const start = (): void => {
+    clearTimeout(retry);
+    writing ??= writeAll()
+      .catch((error: unknown) => {
+        failure = error as Error;
+        retry = setTimeout(start, retryMs).unref();
+      })
+      .then(() => (writing = undefined));
   };
   return {
     write(text: () => string): void {
       next = text;
-      writing ??= writeAll()
-        .catch((error: unknown) => (failure = error as Error))
-        .then(() => (writing = undefined));
+      start();
     },
     problems: (): Problem[] => (failure ? [stateNotWritable(path, failure)] : []),
     settled: async (): Promise<void> => {
@@ -106,14 +124,14 @@ const createWriter = (path: string) => {
   };
 };
 
-export const openVerdictFile = (path: string, clocks: Clocks = CLOCKS): VerdictFile => {
+export const openVerdictFile = (path: string, clocks: Clocks = CLOCKS, retryMs = RETRY_MS): VerdictFile => {
   const bootId = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
   const before = stateFile(path, isSaved).read();
   const known = new Map(before?.bootId === bootId ? Object.entries(before.peers) : []);
   const nonce = nextNonce(BigInt(before?.nonce ?? 0), clocks);
   const textOf = (peers: ReadonlyMap<string, Verdict>): string =>
     JSON.stringify({ bootId, nonce: String(nonce), peers: Object.fromEntries(peers) } satisfies Saved);
-  const writer = createWriter(path);
+  const writer = createWriter(path, retryMs);
   writer.write(() => textOf(known));
   return {
     known,

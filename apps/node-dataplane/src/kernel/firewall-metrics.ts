@@ -1,5 +1,6 @@
 import type { ObservedCounter } from '@unbounded/nftables';
 import type { Metrics } from '@unbounded/telemetry';
+import { createIncreases } from './increases.ts';
 
 /** What the named counters of our nftables table have counted, over all the tables that replaced one another. */
 export interface FirewallMetrics {
@@ -14,15 +15,11 @@ export const createFirewallMetrics = (metrics: Metrics): FirewallMetrics => {
     help: 'Packets that the nftables table unbounded dropped, by reason.',
     labels: ['reason'],
   });
-  const seen = new Map<string, number>();
+  const increases = createIncreases<string>();
   return {
     observe(counters) {
-      for (const { name, packets } of counters) {
-        const before = seen.get(name) ?? 0;
-        dropped.inc({ reason: name }, packets >= before ? packets - before : packets); // somebody may have reset it
-        seen.set(name, packets);
-      }
+      for (const { name, packets } of counters) dropped.inc({ reason: name }, increases.of(name, packets));
     },
-    restarted: () => seen.clear(),
+    restarted: () => increases.restarted(),
   };
 };

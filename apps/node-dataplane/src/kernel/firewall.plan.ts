@@ -5,6 +5,7 @@ import { planRelayWays, type RelayWays } from '../relay/relay-ways.plan.ts';
 import { COUNTERS, ofFamily } from './firewall-parts.ts';
 import { planInjection } from './injection.plan.ts';
 import { planLeaks } from './leaks.plan.ts';
+import { planNodeAddresses } from './node-addresses.plan.ts';
 import { tunnelPeerSets, tunnelSourceRules } from './tunnel-sources.plan.ts';
 import { planSenders, type Tunnel } from './senders.plan.ts';
 
@@ -133,12 +134,14 @@ export const planFirewall = (
     ...setsOf(plan),
     ...planInjection(plan).sets,
     ...planLeaks(plan).sets,
+    ...planNodeAddresses(plan).sets,
     ...tunnelPeerSets(plan),
     ...planSenders(plan, tunnels).sets,
   ],
   chains: [
     ...planInjection(plan).chains,
     ...planLeaks(plan).chains,
+    ...planNodeAddresses(plan).chains,
     ...planSenders(plan, tunnels).chains,
     // Where another plug-in manages the pods, their addresses come in by devices that only it knows.
     ...(plan.manageCni

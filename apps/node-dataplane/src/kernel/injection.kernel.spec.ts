@@ -31,7 +31,8 @@ const INTERNET = ['198.51.100.9', '2001:db8:51::9'] as const;
 const PEER_POD = '100.65.31.7';
 
 const plan: NodePlan = (() => {
-  const own = planFor('g1', 'WireGuard');
+  // What another site sends to nodes goes by the LAN here, as where they have no tunnel.
+  const { transitRoutes: _, ...own } = planFor('g1', 'WireGuard');
   const { sources, exceptTo } = own.masquerade;
   const pods = ['fd64:65::/32', 'fd64:66::/32'];
   const { addresses, wireGuardPorts } = own.tunnelEnds!;

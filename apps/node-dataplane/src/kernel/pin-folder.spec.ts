@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { checkPinFolder, pinFolderProblem, removePins } from './pin-folder.ts';
+import { checkPinFolder, otherLayouts, pinFolderProblem, removePins } from './pin-folder.ts';
 
 let root: string;
 beforeEach(() => {
@@ -30,6 +30,14 @@ test.each([
 ])('%j is refused, by the flag’s name, and nothing is removed', (folder) => {
   expect(() => checkPinFolder(folder)).toThrow(`--pin-folder is "${folder}": must end in /unbounded/v<number>`);
   expect(() => removePins(folder)).toThrow('--pin-folder');
+});
+
+test('other layouts are the versions beside one, and nothing else', () => {
+  for (const name of ['v1', 'v2', 'v10', 'v2x', 'notes']) mkdirSync(join(root, 'unbounded', name), { recursive: true });
+  expect(otherLayouts(join(root, 'unbounded/v2/')).sort()).toEqual(
+    ['v1', 'v10'].map((name) => join(root, 'unbounded', name)),
+  );
+  expect(otherLayouts(join(root, 'no/unbounded/v1'))).toEqual([]);
 });
 
 test('all versions of ours are removed, and nothing beside them', () => {

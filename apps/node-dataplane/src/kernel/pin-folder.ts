@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
-import { dirname, join, normalize } from 'node:path';
+import { basename, dirname, join, normalize } from 'node:path';
 
 /** The folder of pinned programs: one version of several that stand side by side, and nothing else is ever removed. */
 
@@ -16,6 +16,16 @@ export const pinFolderProblem = (folder: string): string | undefined =>
 export const checkPinFolder = (folder: string): void => {
   const problem = pinFolderProblem(folder);
   if (problem !== undefined) throw new Error(problem);
+};
+
+/** The folders of other versions beside one. */
+export const otherLayouts = (folder: string): string[] => {
+  const own = normalize(folder).replace(/\/$/, '');
+  const parent = dirname(own);
+  if (!existsSync(parent)) return [];
+  return readdirSync(parent)
+    .filter((name) => VERSION.test(name) && name !== basename(own))
+    .map((name) => join(parent, name));
 };
 
 /** Removes the layouts of all versions, and their folder when nothing else is in it. @throws Error for a folder that is not ours */

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { planFor } from '../testdata.ts';
+import { COUNTERS } from './firewall-parts.ts';
 import { planFirewall } from './firewall.plan.ts';
 
 const PROTOCOLS = ['VXLAN', 'GENEVE', 'IPIP'] as const;
@@ -21,7 +22,10 @@ describe('senders of tunnel packets', () => {
       expect(tunnels!.base).toMatchObject({ hook: 'input', policy: 'accept' });
       for (const { expressions } of tunnels!.rules)
         expect(expressions.at(-1)).toEqual({ do: 'goto', chain: check!.name });
-      expect(check!.rules.at(-1)!.expressions).toEqual([{ do: 'counter' }, { do: 'drop' }]);
+      expect(check!.rules.at(-1)!.expressions).toEqual([
+        { do: 'counter', name: COUNTERS.forgedInnerSource },
+        { do: 'drop' },
+      ]);
       for (const { expressions } of check!.rules.filter((rule) => rule.comment?.includes('of its sender')).slice(0, -1))
         expect(expressions.slice(-2)).toEqual([expect.objectContaining({ match: 'pair', op: '==' }), { do: 'return' }]);
     },

@@ -1,6 +1,7 @@
 import { PORTS } from '@unbounded/config/ownership';
 import type { ChainSpec, Expression, PayloadField, RawField, RuleSpec, SetSpec } from '@unbounded/nftables';
 import { type NodePlan, TUNNEL_VNI, type TunnelKind, type TunnelPlan } from '@unbounded/topology';
+import { COUNTERS } from './firewall-parts.ts';
 import { familyOf } from './nft-family.ts';
 
 /**
@@ -83,7 +84,7 @@ const ownRule = (kind: Kind, [outer, inner]: readonly [Family, Family], packetAt
 
 const dropRule = (comment: string, ...matches: readonly Expression[]): RuleSpec => ({
   comment,
-  expressions: [...matches, { do: 'counter' }, { do: 'drop' }],
+  expressions: [...matches, { do: 'counter', name: COUNTERS.forgedInnerSource }, { do: 'drop' }],
 });
 
 const PAIRS = FAMILIES.flatMap((outer) => FAMILIES.map((inner) => [outer, inner] as const));

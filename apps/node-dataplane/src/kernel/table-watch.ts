@@ -1,10 +1,10 @@
-import { NFT_TABLE } from '@unbounded/config/ownership';
-import type { Nftables, TableMonitor } from '@unbounded/nftables';
+import { NFT_GUARD_TABLE, NFT_TABLE } from '@unbounded/config/ownership';
+import type { Nftables, TableMonitor, TableSpec } from '@unbounded/nftables';
 import type { Logger } from '@unbounded/telemetry';
 
 /**
- * Hears of changes to our nftables table (`nft flush ruleset` of others, too) and asks for a repair at once. Somebody who
- * changes it in a loop gets so many repairs, and then one every now and then: an agent that does nothing else helps nobody.
+ * Hears of changes to our nftables tables (`nft flush ruleset` of others, too) and asks for a repair at once. Somebody who
+ * changes one in a loop gets so many repairs, and then one every now and then: an agent that does nothing else helps nobody.
  */
 
 export interface RateLimit {
@@ -40,18 +40,46 @@ export const rateLimited = (
   return { ask: () => void (timer ?? run()), stop: () => clearTimeout(timer) };
 };
 
-/** @param onChange may be called after changes of our own, too: they need no repair */
-export const watchTable = (nft: Nftables, onChange: () => void, logger: Logger, limit = REPAIRS): Disposable => {
+const TABLES: readonly (readonly [TableSpec['family'], string])[] = [
+  ['inet', NFT_TABLE],
+  ['bridge', NFT_GUARD_TABLE],
+];
+
+export interface TableWatchOptions {
+  /** May be called after changes of our own, too: they need no repair. */
+  readonly onChange: () => void;
+  readonly logger: Logger;
+  readonly limit?: RateLimit;
+}
+
+const watchTable = (
+  nft: Nftables,
+  [family, table]: (typeof TABLES)[number],
+  { onChange, logger, limit = REPAIRS }: TableWatchOptions,
+): Disposable => {
   const { ask, stop } = rateLimited(onChange, limit);
-  const monitor: TableMonitor = nft.monitor('inet', NFT_TABLE, {
+  const monitor: TableMonitor = nft.monitor(family, table, {
     onChange: ask,
     onError: (error) =>
-      logger.warn({ error: error.message }, 'nftables changes are no longer heard: drift is found at the next pass'),
+      logger.warn(
+        { table, error: error.message },
+        'nftables changes are no longer heard: drift is found at the next pass',
+      ),
   });
   return {
     [Symbol.dispose]() {
       monitor.close();
       stop();
+    },
+  };
+};
+
+/** Each table has its own limit: who changes one in a loop does not delay the repair of the other. */
+export const watchTables = (nft: Nftables, options: TableWatchOptions): Disposable => {
+  const watches = TABLES.map((table) => watchTable(nft, table, options));
+  return {
+    [Symbol.dispose]() {
+      for (const watch of watches) watch[Symbol.dispose]();
     },
   };
 };

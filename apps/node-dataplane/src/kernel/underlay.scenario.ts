@@ -46,6 +46,7 @@ const probe = (group: string): void => {
 probe(String(LINK_GROUP));
 const withLeftover = await findProtocols(net);
 const afterLeftover = isThere('ub-probe');
+if (afterLeftover) run('ip', 'link', 'del', 'ub-probe');
 probe('0');
 const withForeign = await findProtocols(net);
 const afterForeign = isThere('ub-probe');

@@ -134,6 +134,7 @@ export const enterNode = async (folder: string, netns: Netns, undo: AsyncDisposa
   const ns = `/proc/${holder.pid}/ns`;
   const enter = [`--net=${netns.path}`, `--mount=${ns}/mnt`, `--pid=${ns}/pid_for_children`];
   return {
+    enter,
     inNode: (...argv: string[]): string => run('nsenter', ...enter, ...argv),
     program: (file: string, ...argv: string[]): ChildProcess =>
       spawn('nsenter', [...enter, process.execPath, join(REPOSITORY, file), ...argv], {
@@ -278,7 +279,7 @@ export interface PodCount extends FlowCount {
 }
 
 /** `Udp: … RcvbufErrors` of a network. */
-const overflowedIn = (netns: Netns): number => {
+export const overflowedIn = (netns: Netns): number => {
   const [names, values] = run('nsenter', `--net=${netns.path}`, 'cat', '/proc/net/snmp')
     .split('\n')
     .filter((line) => line.startsWith('Udp:'))

@@ -1,12 +1,12 @@
 import type { RouteSocket } from '@unbounded/netlink';
-import type { NodePlan, Problem } from '@unbounded/topology';
+import type { NodePlan } from '@unbounded/topology';
 import type { DataPath } from '../data-path.port.ts';
 import { createGroupIndexes } from '../kernel/group-indexes.ts';
 import { removePins } from '../kernel/pin-folder.ts';
 import { isNumber, isRecordOf, stateFile } from '../kernel/state-file.ts';
 import type { StateFaults } from '../kernel/state-faults.ts';
 import type { Guard } from '../kernel/tunnel-gate.ts';
-import { ensureNeighbours, ensureNexthops, ensureRules, removeStaleNexthops } from './route-objects.ts';
+import { ensureNeighbours, ensureNexthops, removeStaleNexthops } from './route-objects.ts';
 import { planRouteObjects, type RouteObjects } from './route-objects.plan.ts';
 
 export interface NetlinkPathOptions {
@@ -29,12 +29,9 @@ export const openNetlinkPath = (net: RouteSocket, { indexFile, pinFolder, faults
   const numbers = stateFile(indexFile, isRecordOf(isNumber), faults);
   const indexes = createGroupIndexes(numbers.read());
   let objects: RouteObjects | undefined;
-  let planned: NodePlan | undefined;
-  let ruleProblems: readonly Problem[] = [];
   return {
     guard: (plan) => nftGuard(plan),
     async prepare(plan, links) {
-      planned = plan;
       objects = planRouteObjects(plan, new Map([...links].map(([name, { index }]) => [name, index])), indexes);
       numbers.write(indexes.toJSON());
       const problems = [
@@ -48,11 +45,9 @@ export const openNetlinkPath = (net: RouteSocket, { indexFile, pinFolder, faults
       }));
       return { groups, problems };
     },
-    apply: async () => ruleProblems, // of the pass before: rules come last
+    apply: async () => [],
     routes: () => objects?.routes ?? [],
-    async removeStale() {
-      if (planned) ruleProblems = await ensureRules(net, planned); // the routes stand: packets may be sent to them
-    },
+    removeStale: async () => undefined,
     async removeLeftovers() {
       if (!objects) return;
       await removeStaleNexthops(net, new Set(objects.nexthops.map(({ id }) => id)));

@@ -1,5 +1,5 @@
 import { innerMac } from '@unbounded/bpf-maps';
-import { NEXTHOP_IDS, ROUTE_PROTOCOL } from '@unbounded/config/ownership';
+import { NEXTHOP_IDS, ROUTE_PROTOCOL, TRANSIT_ROUTE_TABLE } from '@unbounded/config/ownership';
 import type { Encap, IpFamily, NeighbourSpec, NexthopSpec, RouteSpec } from '@unbounded/netlink';
 import { type NextHop, type NodePlan, type RoutePlan, TUNNEL_VNI } from '@unbounded/topology';
 import type { GroupIndexes } from '../kernel/group-indexes.ts';
@@ -83,10 +83,10 @@ const hopName = (family: IpFamily, { device, remoteIp, gatewayIp }: Hop): string
 
 const routeSpec = (
   { prefix, via, prefSrc, mtuBytes }: RoutePlan,
-  here: Here,
+  here: Here & { readonly table: number },
   groupIds: ReadonlyMap<string, number>,
 ): RouteSpec[] => {
-  const common = { dst: prefix, table: here.plan.routeTable, protocol: ROUTE_PROTOCOL };
+  const common = { dst: prefix, table: here.table, protocol: ROUTE_PROTOCOL };
   const settings = { ...common, mtu: mtuBytes, ...(prefSrc === undefined ? {} : { prefSrc }) };
   if (via === 'anchor') return [];
   if (via === 'unreachable') return [{ ...common, type: 'unreachable' }];
@@ -131,12 +131,16 @@ export const planRouteObjects = (
     });
     return { name, id: idOf(`group ${name}`), family, ...(site === undefined ? {} : { site }), members: planned };
   });
-  for (const { via } of plan.routes) if (typeof via === 'object' && 'device' in via) meet(via);
+  const { transitRoutes = [] } = plan;
+  for (const { via } of [...plan.routes, ...transitRoutes]) if (typeof via === 'object' && 'device' in via) meet(via);
   const usable = new Map(groups.filter(({ members }) => members.length > 0).map(({ name, id }) => [name, id]));
   return {
     nexthops: [...nexthops.values()],
     groups: groups.filter(({ members }) => members.length > 0),
-    routes: plan.routes.flatMap((route) => routeSpec(route, { plan, links }, usable)),
+    routes: [
+      ...plan.routes.flatMap((route) => routeSpec(route, { plan, links, table: plan.routeTable }, usable)),
+      ...transitRoutes.flatMap((route) => routeSpec(route, { plan, links, table: TRANSIT_ROUTE_TABLE }, usable)),
+    ],
     neighbours: [...neighbours.values()],
     names,
   };

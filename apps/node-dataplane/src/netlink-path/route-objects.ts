@@ -1,17 +1,15 @@
-import { NEXTHOP_IDS, ROUTE_PROTOCOL, RULE_PRIORITY } from '@unbounded/config/ownership';
+import { NEXTHOP_IDS, ROUTE_PROTOCOL } from '@unbounded/config/ownership';
 import {
   isAbsent,
-  NetlinkError,
   type Neighbour,
   type NeighbourSpec,
   type Nexthop,
   type NexthopSpec,
   type RouteSocket,
-  type RuleSpec,
 } from '@unbounded/netlink';
-import type { NodePlan, Problem } from '@unbounded/topology';
+import type { Problem } from '@unbounded/topology';
 
-/** Brings next hops, neighbours and the rule of the netlink data path into the kernel; groups belong to the thread that probes. */
+/** Brings next hops and neighbours of the netlink data path into the kernel; groups belong to the thread that probes. */
 
 const isOurs = ({ id, protocol }: Nexthop): boolean =>
   protocol === ROUTE_PROTOCOL && id >= NEXTHOP_IDS.first && id <= NEXTHOP_IDS.last;
@@ -83,44 +81,8 @@ export const ensureNeighbours = async (net: RouteSocket, wanted: readonly Neighb
   ];
 };
 
-const rulesOf = (plan: NodePlan | undefined): RuleSpec[] =>
-  plan?.dataplane === 'netlink'
-    ? ([4, 6] as const).map((family) => ({
-        family,
-        priority: RULE_PRIORITY,
-        table: plan.routeTable,
-        protocol: ROUTE_PROTOCOL,
-      }))
-    : [];
-
-const foreignRule = ({ family, priority, table }: RuleSpec): Problem => ({
-  reason: 'ForeignRule',
-  message: `an IPv${family} rule with priority ${priority} that looks up table ${table} exists that is not ours, and is kept: ours is not installed, and when that one goes packets do not enter the overlay until the next pass; remove it with "ip rule del"`,
-});
-
-/** The rules that lead into our table, and none when the plan has no table of its own. Those of others are kept. */
-export const ensureRules = async (net: RouteSocket, plan: NodePlan | undefined): Promise<Problem[]> => {
-  const present = (await net.rules.list()).filter(({ protocol }) => protocol === ROUTE_PROTOCOL);
-  const wanted = rulesOf(plan);
-  const problems: Problem[] = [];
-  const same = (a: RuleSpec, b: RuleSpec): boolean =>
-    a.family === b.family && a.priority === b.priority && a.table === b.table;
-  for (const rule of wanted.filter((candidate) => !present.some((seen) => same(candidate, seen)))) {
-    try {
-      await net.rules.create(rule);
-    } catch (error) {
-      if (!(error instanceof NetlinkError && error.code === 'EEXIST')) throw error;
-      problems.push(foreignRule(rule)); // kernels that do not tell rules apart by their protocol
-    }
-  }
-  for (const rule of present.filter((seen) => !wanted.some((candidate) => same(candidate, seen))))
-    await net.rules.delete(rule);
-  return problems;
-};
-
-/** Everything of the netlink data path: nobody's packets go by it any more. */
+/** Everything of the netlink data path but its rule: nobody's packets go by it any more. */
 export const removeNetlinkPath = async (net: RouteSocket): Promise<void> => {
-  await ensureRules(net, undefined);
   const ours = (await net.nexthops.list()).filter(isOurs);
   const groupsFirst = ours.toSorted((a, b) => Number(a.group === undefined) - Number(b.group === undefined));
   const results = await net.nexthops.apply(groupsFirst.map((value) => ({ op: 'delete' as const, value })));

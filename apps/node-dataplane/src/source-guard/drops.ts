@@ -1,5 +1,6 @@
 import { type ObservedTable, packetsOf } from '@unbounded/nftables';
 import type { Metrics } from '@unbounded/telemetry';
+import { createIncreases, increase } from '../kernel/increases.ts';
 import { DROP_REASONS, type DropReason } from './guard-expressions.ts';
 import { dropChainOf, dropSet } from './guard-table.plan.ts';
 
@@ -41,9 +42,6 @@ const byPort = ({ sets }: ObservedTable): Map<number, Counts> => {
   return found;
 };
 
-/** An element that expired counts from 0 again. */
-const increase = (now: number, before = 0): number => (now < before ? now : now - before);
-
 export const createDropReader = (metrics: Metrics, now: () => number = () => performance.now()): DropReader => {
   const dropped = metrics.counter({
     name: 'unbounded_pod_frames_dropped_total',
@@ -51,7 +49,8 @@ export const createDropReader = (metrics: Metrics, now: () => number = () => per
     labels: ['reason'],
   });
   for (const reason of DROP_REASONS) dropped.inc({ reason }, 0);
-  let [lastTotals, lastByPort]: [Counts, Map<number, Counts>] = [new Map(), new Map()];
+  const increases = createIncreases<DropReason>();
+  let lastByPort = new Map<number, Counts>();
   const toldAt = new Map<string, number>();
   const notes = new Map<string, Counts>();
 
@@ -63,18 +62,19 @@ export const createDropReader = (metrics: Metrics, now: () => number = () => per
 
   return {
     read(table, podOf) {
-      const [sums, ports] = [totals(table), byPort(table)];
-      for (const [reason, count] of sums) dropped.inc({ reason }, increase(count, lastTotals.get(reason)));
+      const ports = byPort(table);
+      for (const [reason, count] of totals(table)) dropped.inc({ reason }, increases.of(reason, count));
       for (const [port, counts] of ports) {
         const before = lastByPort.get(port);
         const more = new Map([...counts].map(([reason, count]) => [reason, increase(count, before?.get(reason))]));
         const pod = podOf(port);
         if (pod !== undefined && [...more.values()].some((count) => count > 0)) note(pod, more);
       }
-      [lastTotals, lastByPort] = [sums, ports];
+      lastByPort = ports; // an element that expired is none of them any more
     },
     reset() {
-      [lastTotals, lastByPort] = [new Map(), new Map()];
+      increases.restarted();
+      lastByPort = new Map();
     },
     takeNotes() {
       for (const [pod, told] of toldAt) if (now() - told >= NOTE_EVERY_MS) toldAt.delete(pod);

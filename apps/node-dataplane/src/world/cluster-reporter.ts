@@ -1,4 +1,4 @@
-import { annotations } from '@unbounded/crds';
+import { annotations, NODE_FEATURES } from '@unbounded/crds';
 import { type Cluster, type EventRecorder, type Node, nodes } from '@unbounded/kube';
 import { listed } from '../paths/moves.ts';
 import { createGatewayReporter } from './gateway-reporter.ts';
@@ -72,6 +72,7 @@ const annotationsOf = (report: NodeReport): Record<string, string | null> => ({
   [annotations.wireGuardNextPublicKey]: report.nextPublicKey ?? null,
   ...(report.tunnelMtuBytes === undefined ? {} : { [annotations.tunnelMtu]: String(report.tunnelMtuBytes) }),
   [annotations.tunnelProtocols]: report.protocols.join(','),
+  [annotations.features]: NODE_FEATURES.join(','),
 });
 
 type Abort = { readonly signal?: AbortSignal };

@@ -8,7 +8,7 @@ import { expect, test } from 'vitest';
 
 import { type RelayOptions } from '../relay.ts';
 import { type HostAndPort } from './links.ts';
-import { dial, join, keyOf, newKeys, prove, TestPeer } from '../test/test-peer.ts';
+import { dial, join, keyOf, newKeys, prove, TestPeer } from '@unbounded/relay-testing/peer';
 import { startRelay } from '../test/test-relay.ts';
 
 const secret = randomBytes(32);

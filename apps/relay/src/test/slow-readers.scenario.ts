@@ -1,6 +1,6 @@
 import { encodeData } from '@unbounded/relay-protocol';
 
-import { join, keyOf, type TestPeer } from './test-peer.ts';
+import { join, keyOf, type TestPeer } from '@unbounded/relay-testing/peer';
 import { startRelay } from './test-relay.ts';
 
 /**

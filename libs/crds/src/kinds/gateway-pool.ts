@@ -3,6 +3,7 @@ import {
   capabilities,
   cidrTexts,
   conditions,
+  features,
   keyRotation,
   linkSettings,
   nameFitsLabel,
@@ -37,6 +38,7 @@ const gateway = object({
   ),
   podCIDRs: optional(cidrTexts('The blocks of the node.')),
   tunnelProtocols: capabilities(),
+  features: features(),
 });
 /** A gateway as its peers need to know it. */
 export type Gateway = Infer<typeof gateway>;

@@ -139,7 +139,6 @@ export const siteKind = defineKind({
           nonMasqueradeCIDRs: optional(
             cidrs('Destinations that pods reach with their own address.', { maxItems: 256 }),
           ),
-          localCidrs: optional(cidrs('Blocks that exist in the site besides nodes and pods.', { maxItems: 256 })),
           ...linkSettings,
         },
         SPEC,

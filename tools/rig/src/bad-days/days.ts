@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { LabLayout, LabNode } from '../layout.ts';
-import { nodeCondition, podOn, startFlow, timeUntil, tryOnNode } from '../scenario.ts';
+import { type Pod, probePods } from '../probes.ts';
+import { commandInPod, nodeCondition, startFlow, timeUntil, tryOnNode } from '../scenario.ts';
 import { watchUplinks } from './leaks.ts';
 
 /** What every bad day is judged by. */
@@ -17,12 +18,28 @@ export interface Day {
   readonly leaked: readonly string[];
 }
 
+/** On a node that was off the API server knows a pod as ready before it runs again. */
+const runs = (pod: Pod): boolean => {
+  try {
+    commandInPod(pod, []);
+    return true;
+  } catch {
+    return false;
+  }
+};
+const PODS_MS = 60_000;
+
 /** Lets something happen to a node under traffic between the others. */
 export const duringTraffic = async (layout: LabLayout, broken: LabNode, happens: () => Promise<void>): Promise<Day> => {
   const folder = mkdtempSync(join(tmpdir(), 'unbounded-lab-'));
-  const ends = (await Promise.all(layout.nodes.map(({ name }) => podOn(layout, name)))).filter(
-    ({ node }) => node !== broken.name && layout.nodes.find(({ name }) => name === node)?.role !== 'gateway',
-  );
+  let ends: readonly Pod[] = [];
+  const areRunning = async (): Promise<boolean> => {
+    const pods = await probePods(layout);
+    const nodes = layout.nodes.filter(({ name, role }) => name !== broken.name && role !== 'gateway');
+    ends = nodes.flatMap(({ name }) => pods.find(({ node }) => node === name) ?? []);
+    return ends.length === nodes.length && ends.every(runs);
+  };
+  await timeUntil('the pods of the flows run', areRunning, PODS_MS);
   const watched = await watchUplinks(folder, layout.nodes);
   const flows = await Promise.all(
     ends.map(async (from, index) => {
@@ -87,10 +104,16 @@ export const healed = (layout: LabLayout, node: LabNode): Promise<void> =>
 
 /** What is taken out of the kernel by others is put back within the time of a healing. */
 export const repairsDrift = async (node: LabNode): Promise<void> => {
-  const route = (): string => (tryOnNode(node.name, 'ip', 'route', 'show', 'proto', '117') ?? '').split('\n')[0]!;
-  const gone = route().split(' ')[0]!;
+  const routes = (...of: readonly string[]): string =>
+    tryOnNode(node.name, 'ip', 'route', 'show', ...of, 'proto', '117') ?? '';
+  // The netlink data path has a table of its own.
+  const found = routes('table', 'all')
+    .split('\n')
+    .find((line) => /^\d/.test(line)); // not one of type unreachable
+  const [gone = '', ...words] = (found ?? '').split(' ');
   if (gone === '') throw new Error(`${node.name} has no route of ours`);
-  tryOnNode(node.name, 'ip', 'route', 'delete', gone, 'proto', '117');
-  const isBack = (): boolean => (tryOnNode(node.name, 'ip', 'route', 'show', gone, 'proto', '117') ?? '') !== '';
+  const table = words.includes('table') ? words[words.indexOf('table') + 1]! : 'main';
+  tryOnNode(node.name, 'ip', 'route', 'delete', gone, 'table', table, 'proto', '117');
+  const isBack = (): boolean => routes(gone, 'table', table) !== '';
   await timeUntil(`${node.name} has its route to ${gone} again`, isBack, HEALED_MS);
 };

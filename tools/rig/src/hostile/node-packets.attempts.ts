@@ -17,11 +17,10 @@ import type { Attempt } from './attempts.ts';
 import { expectDropped } from './evidence.ts';
 import { COUNT, frameFromNode, fromNode } from './inject.ts';
 import type { Targets } from './node-objects.attempts.ts';
+import { MARK_PORT } from './while-flowing.ts';
 
 /** What root on a worker sends by itself, past everything of ours on its node. */
 
-/** To which everything forged inside of tunnels goes: a capture at the victims sees whether any arrived. */
-export const MARK_PORT = 7777;
 const VXLAN_PORT = 4789;
 const GENEVE_PORT = 6081;
 const HEALTH_PORT = 9997;
@@ -139,25 +138,22 @@ const plainAttempts = ({ hostile, neighbour, victim, bystander }: PacketTargets)
 };
 
 /** Probes of health: their packets are authenticated. */
-const probeAttempts = ({ hostile, neighbour, gateway }: PacketTargets): Attempt[] => {
-  const attempt = (
-    name: string,
-    to: { readonly name: string; readonly internalIp: string },
-    bytes: Uint8Array,
-  ): Attempt => ({
+const probeAttempts = ({ hostile, neighbour, farWorker, victim, farVictim }: PacketTargets): Attempt[] => {
+  const source = onNode(hostile.name, 'ip', '-4', '-o', 'addr', 'show', 'cbr0').match(/inet ([\d.]+)/)![1]!;
+  /** A node listens for probes on the first address of its pods' block. */
+  const probed = ({ ip }: Pod): string => ip.replace(/\d+$/, '1');
+  const attempt = (name: string, to: { readonly name: string }, destination: string, bytes: Uint8Array): Attempt => ({
     name,
     expected: 'dropped',
     run: () =>
       expectDropped([to.name], COUNT, () =>
-        fromNode(
-          hostile.name,
-          datagram({ source: hostile.internalIp, destination: to.internalIp }, [HEALTH_PORT, HEALTH_PORT], bytes),
-        ),
+        fromNode(hostile.name, datagram({ source, destination }, [HEALTH_PORT, HEALTH_PORT], bytes)),
       ),
   });
   return [
-    attempt('forged probes to its neighbour', neighbour, randomBytes(96)),
-    attempt('probes that are too short to its gateway', gateway, randomBytes(8)),
+    attempt('forged probes to its neighbour', neighbour, probed(victim), randomBytes(96)),
+    attempt('probes that are too short to its neighbour', neighbour, probed(victim), randomBytes(8)),
+    attempt('forged probes to a worker of another site', farWorker, probed(farVictim), randomBytes(96)),
   ];
 };
 

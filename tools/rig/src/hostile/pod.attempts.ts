@@ -18,7 +18,7 @@ import { tryInPod } from '../scenario.ts';
 import type { Attempt } from './attempts.ts';
 import { expectDropped } from './evidence.ts';
 import { COUNT, frameFromPod, fromPod } from './inject.ts';
-import { MARK_PORT } from './node-packets.attempts.ts';
+import { MARK_PORT } from './while-flowing.ts';
 
 /** What a pod tries that has every capability inside its own network namespace, and none outside. */
 
@@ -163,9 +163,9 @@ const portAttempts = ({ attacker, home }: PodTargets): Attempt[] => [
     name: 'readiness of its node’s agent',
     expected: 'rejected',
     run: async () => {
-      const answer = tryInPod(attacker, 'curl', '-s', '--max-time', '2', `http://${home.internalIp}:9998/readyz`);
+      const answer = tryInPod(attacker, 'curl', '-sf', '--max-time', '2', `http://${home.internalIp}:9998/readyz`);
       if (answer !== undefined) throw new Error(`it answered ${answer}`);
-      return 'no answer';
+      return 'no readiness there';
     },
   },
 ];

@@ -5,8 +5,7 @@ import { connect as connectTls } from 'node:tls';
 
 import { encodeData, encodeExtension, encodeKeepalive, encodeRegister } from '@unbounded/relay-protocol';
 
-import { generateKeyPair } from '../platform-crypto.ts';
-import { prove, TestPeer } from './test-peer.ts';
+import { newKeys, prove, TestPeer } from './peer.ts';
 
 /** What a stranger at the relay's ports may try, each as an attempt that throws when it succeeds. */
 
@@ -27,8 +26,12 @@ interface Stranger extends StrangerTarget {
   readonly localAddress: string | undefined;
 }
 
+/** What an attempt needs beside the port of clients, all of which not every relay shows to strangers. */
+type Needs = 'links' | 'health' | 'recording';
+
 export interface StrangerAttempt {
   readonly name: string;
+  readonly needs?: Needs;
   readonly run: (target: StrangerTarget, attempt: number) => Promise<void>;
 }
 
@@ -76,7 +79,7 @@ const toHealth = ({ healthPort }: Stranger): number => healthPort;
 
 const proves = async (stranger: Stranger, claimed?: Uint8Array): Promise<void> => {
   using peer = open(stranger);
-  const keys = generateKeyPair();
+  const keys = newKeys();
   const outcome = await prove(peer, keys, claimed ?? keys.publicKey).then(
     ({ ready }) => ready['kind'],
     () => 'cut',
@@ -127,7 +130,7 @@ const asks =
 const register = ({ memberKey }: Stranger): Uint8Array => encodeRegister(memberKey);
 const toMember = ({ memberKey }: Stranger): Uint8Array => encodeData(memberKey, Buffer.from('from a stranger'));
 
-const attempts: readonly (readonly [name: string, attempt: (stranger: Stranger) => Promise<void>])[] = [
+const attempts: readonly (readonly [name: string, attempt: (stranger: Stranger) => Promise<void>, needs?: Needs])[] = [
   ['random bytes', (stranger) => sends(Buffer.concat([hex('ff'), randomBytes(1 << 20)]))(stranger)],
   ['an HTTP request to the port of clients', sends(Buffer.from('GET / HTTP/1.1\r\nHost: relay\r\n\r\n'))],
   ['a frame of length 0', sends(hex('0000000001'))],
@@ -136,7 +139,7 @@ const attempts: readonly (readonly [name: string, attempt: (stranger: Stranger) 
   ['Data to a member before Register', sends(toMember)],
   ['a Keepalive before Register', sends(encodeKeepalive())],
   ['a Register that is a byte too long', sends(hex('0000002201'), randomBytes(33))],
-  ['a key that is on no list', (stranger) => sends(encodeRegister(generateKeyPair().publicKey))(stranger)],
+  ['a key that is on no list', (stranger) => sends(encodeRegister(newKeys().publicKey))(stranger)],
   ['a key that is on no list, with its proof', (stranger) => proves(stranger)],
   ['a member’s key without a proof, and Data to members', sends(register, toMember)],
   ['a member’s key with another key’s proof', (stranger) => proves(stranger, stranger.memberKey)],
@@ -151,6 +154,7 @@ const attempts: readonly (readonly [name: string, attempt: (stranger: Stranger) 
       ({ recorded }) => recorded.hello,
       ({ recorded }) => recorded.proof,
     ),
+    'recording',
   ],
   [
     'a proof before any question',
@@ -206,6 +210,7 @@ const attempts: readonly (readonly [name: string, attempt: (stranger: Stranger) 
       peer.send(Buffer.concat([hex('ff'), randomBytes(4096)]));
       await peer.until('the relay cuts it', () => peer.closed, WITHIN_MS);
     },
+    'links',
   ],
   [
     'the port of links, as a client',
@@ -214,23 +219,30 @@ const attempts: readonly (readonly [name: string, attempt: (stranger: Stranger) 
       peer.send(register(stranger));
       await peer.until('the relay cuts it', () => peer.closed, WITHIN_MS);
     },
+    'links',
   ],
-  ['the port of links, by TLS without the secret', linkWith(undefined)],
-  ['the port of links, with another secret', (stranger) => linkWith(randomBytes(32))(stranger)],
-  ['three hundred connections to the port of links that say nothing', holds(300, Buffer.alloc(0), toLinks)],
-  ['three hundred half handshakes at the port of links', holds(300, hex('1603010200010001fc0303'), toLinks)],
-  ['three hundred connections to the port of health that say nothing', holds(300, Buffer.alloc(0), toHealth)],
-  ['three hundred requests that never end', holds(300, Buffer.from('GET /metrics HTTP/1.1\r\nX: '), toHealth)],
+  ['the port of links, by TLS without the secret', linkWith(undefined), 'links'],
+  ['the port of links, with another secret', (stranger) => linkWith(randomBytes(32))(stranger), 'links'],
+  ['three hundred connections to the port of links that say nothing', holds(300, Buffer.alloc(0), toLinks), 'links'],
+  ['three hundred half handshakes at the port of links', holds(300, hex('1603010200010001fc0303'), toLinks), 'links'],
+  ['three hundred connections to the port of health that say nothing', holds(300, Buffer.alloc(0), toHealth), 'health'],
+  [
+    'three hundred requests that never end',
+    holds(300, Buffer.from('GET /metrics HTTP/1.1\r\nX: '), toHealth),
+    'health',
+  ],
   [
     'three hundred requests for metrics at once',
     async (stranger) => void (await Promise.all(Array.from({ length: 300 }, () => ask(stranger, '/metrics')))),
+    'health',
   ],
-  ['a request with a header of 64 KiB', asks('/healthz', 'GET', [431, 0], { x: 'y'.repeat(65_536) })],
-  ['a POST', asks('/metrics', 'POST', [405])],
-  ['a path out of the folder', asks('/../../etc/passwd', 'GET', [404])],
+  ['a request with a header of 64 KiB', asks('/healthz', 'GET', [431, 0], { x: 'y'.repeat(65_536) }), 'health'],
+  ['a POST', asks('/metrics', 'POST', [405]), 'health'],
+  ['a path out of the folder', asks('/../../etc/passwd', 'GET', [404]), 'health'],
 ];
 
-export const strangerAttempts: readonly StrangerAttempt[] = attempts.map(([name, attempt]) => ({
+export const strangerAttempts: readonly StrangerAttempt[] = attempts.map(([name, attempt, needs]) => ({
   name,
+  ...(needs && { needs }),
   run: (target, index) => attempt({ ...target, localAddress: target.from?.(index) }),
 }));

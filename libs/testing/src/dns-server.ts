@@ -3,9 +3,9 @@ import { once } from 'node:events';
 
 import { addressToBytes, parseAddress } from '@unbounded/ip';
 
-/** A DNS server (RFC 1035) on loopback, over UDP, for tests. */
+/** A DNS server (RFC 1035) over UDP, for tests. */
 export interface DnsServer {
-  /** `127.0.0.1:PORT` */
+  /** `ADDRESS:PORT` */
   readonly address: string;
   /** Addresses of a name, of both families; undefined: no such name. */
   set(name: string, addresses: readonly string[] | undefined): void;
@@ -40,10 +40,13 @@ const record = (text: string): Buffer => {
   return Buffer.concat([head, data]);
 };
 
-const answerTo = (message: Buffer, zone: ReadonlyMap<string, readonly string[]>, isFailing: boolean): Buffer => {
+/** What a name stands for; undefined: there is no such name. */
+type Zone = (name: string) => readonly string[] | undefined;
+
+const answerTo = (message: Buffer, zone: Zone, isFailing: boolean): Buffer => {
   const { name, end } = readName(message);
   const type = message.readUInt16BE(end);
-  const known = zone.get(name);
+  const known = zone(name);
   const addresses = (known ?? []).filter((text) => TYPES[parseAddress(text).family] === type);
   const code = isFailing ? CODES.serverFailure : known ? CODES.ok : CODES.noSuchName;
   const answers = isFailing ? [] : addresses.map(record);
@@ -55,15 +58,28 @@ const answerTo = (message: Buffer, zone: ReadonlyMap<string, readonly string[]>,
   return Buffer.concat([head, message.subarray(HEADER_BYTES, end + 4), ...answers]);
 };
 
-export const startDnsServer = async (): Promise<DnsServer> => {
+export interface DnsServerOptions {
+  /** Where it listens: loopback, and a free port. */
+  readonly host?: string;
+  readonly port?: number;
+  /** Asked for what has not been set. */
+  readonly lookup?: Zone;
+}
+
+export const startDnsServer = async ({
+  host = '127.0.0.1',
+  port = 0,
+  lookup = () => undefined,
+}: DnsServerOptions = {}): Promise<DnsServer> => {
   const zone = new Map<string, readonly string[]>();
+  const find: Zone = (name) => zone.get(name) ?? lookup(name);
   let isFailing = false;
-  const socket = createSocket('udp4');
-  socket.on('message', (message, from) => socket.send(answerTo(message, zone, isFailing), from.port, from.address));
-  socket.bind(0, '127.0.0.1');
+  const socket = createSocket(host.includes(':') ? 'udp6' : 'udp4');
+  socket.on('message', (message, from) => socket.send(answerTo(message, find, isFailing), from.port, from.address));
+  socket.bind(port, host);
   await once(socket, 'listening');
   return {
-    address: `127.0.0.1:${socket.address().port}`,
+    address: `${host.includes(':') ? `[${host}]` : host}:${socket.address().port}`,
     set: (name, addresses) => void (addresses ? zone.set(name, addresses) : zone.delete(name)),
     fail: (failing) => void (isFailing = failing),
     stop: async () => {

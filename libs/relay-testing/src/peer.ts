@@ -1,6 +1,14 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { type KeyObject, randomBytes } from 'node:crypto';
+import {
+  createHash,
+  createHmac,
+  diffieHellman,
+  generateKeyPairSync,
+  hkdfSync,
+  type KeyObject,
+  randomBytes,
+} from 'node:crypto';
 
 import {
   ALL_CAPABILITIES,
@@ -10,16 +18,29 @@ import {
   encodeExtension,
   encodeRegister,
   FrameParser,
+  type ProofCrypto,
   proofTags,
 } from '@unbounded/relay-protocol';
-import { privateKeyObject, publicKeyBytes } from '@unbounded/wireguard/x25519';
-
-import { generateKeyPair, type KeyPair, platformCrypto } from '../platform-crypto.ts';
+import { privateKeyObject, publicKeyBytes, publicKeyObject } from '@unbounded/wireguard/x25519';
 
 const LOOK_MS = 20;
 
 /** Keys from names, so that tests say who is who; not X25519 points that anybody has proven. */
 export const keyOf = (name: string): Buffer => Buffer.alloc(32, `${name}.key.`);
+
+/** Node's, at once: not the relay's own code. */
+export const proofCrypto: ProofCrypto<KeyObject> = {
+  x25519: (privateKey, publicKey) => diffieHellman({ privateKey, publicKey: publicKeyObject(publicKey) }),
+  sha256: (bytes) => createHash('sha256').update(bytes).digest(),
+  hmacSha256: (key, bytes) => createHmac('sha256', key).update(bytes).digest(),
+  hkdfSha256: ({ ikm, salt, info, length }) => new Uint8Array(hkdfSync('sha256', ikm, salt, info, length)),
+};
+
+export interface KeyPair {
+  readonly privateKey: KeyObject;
+  /** 32 bytes. */
+  readonly publicKey: Buffer;
+}
 
 /** One connection to a relay: what it sends is said by the test, byte for byte; what it gets are whole frames. */
 export class TestPeer {
@@ -103,7 +124,10 @@ export const join = async (port: number, key: Uint8Array): Promise<TestPeer> => 
 
 const encodeSelf = (key: Uint8Array): Uint8Array => Buffer.concat([Buffer.from([0, 0, 0, 33, 2]), key]);
 
-export const newKeys = generateKeyPair;
+export const newKeys = (): KeyPair => {
+  const { privateKey, publicKey } = generateKeyPairSync('x25519');
+  return { privateKey, publicKey: publicKeyBytes(publicKey) };
+};
 
 /** Static key of a relay, as its --key-file has it. */
 export const keyPairOf = (privateKey: KeyObject): KeyPair => ({ privateKey, publicKey: publicKeyBytes(privateKey) });
@@ -132,7 +156,7 @@ export const prove = async (
   const challenge = (await peer.next()) as unknown as Challenge;
   const relayKeys = [challenge.ephemeralKey, challenge.relayKey].filter((key) => key.some((byte) => byte !== 0));
   const exchanges = relayKeys.map((publicKey) => ({ privateKey: keys.privateKey, publicKey }));
-  const tags = await proofTags(platformCrypto, exchanges, { register, hello, challenge: challengeFrame! });
+  const tags = await proofTags(proofCrypto, exchanges, { register, hello, challenge: challengeFrame! });
   const proof = encodeExtension({ kind: 'proof', tag: tags.client });
   peer.send(proof);
   const ready = await peer.next();

@@ -1,0 +1,111 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createNetns, type Netns } from '@unbounded/netlink';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createNftables, type Nftables, NftablesError, type TableSpec } from '../src/index.ts';
+
+/** What packets meet while a table is replaced. */
+
+let ns: Netns;
+let nft: Nftables;
+
+beforeEach(() => {
+  ns = createNetns();
+  nft = createNftables({ netnsFd: ns.fd });
+  within('ip', 'link', 'set', 'lo', 'up');
+});
+afterEach(() => {
+  nft.close();
+  ns.close();
+});
+
+const within = (...argv: string[]): string =>
+  execFileSync('nsenter', [`--net=${ns.path}`, ...argv], { encoding: 'utf8' });
+
+const MANY = 2000;
+const ROUNDS = 20;
+
+/** Takes packets of this host, and no others; `round` makes each table another one. */
+const onlyOwn = (round: number): TableSpec => ({
+  family: 'inet',
+  name: 'checked',
+  sets: [
+    {
+      name: 'senders',
+      type: 'ipv4 . ipv4',
+      elements: [
+        '127.0.0.1 . 127.0.0.0/8',
+        ...Array.from({ length: MANY }, (_, n) => `10.${round}.${n >> 8}.${n & 255} . 100.64.0.0/16`),
+      ],
+    },
+    { name: `of_round_${round}`, type: 'ipv4', elements: ['192.0.2.0/24'] },
+  ],
+  counters: ['forged', `round_${round}`],
+  chains: [
+    {
+      name: 'in',
+      base: { type: 'filter', hook: 'input', priority: -150 },
+      rules: [
+        {
+          comment: 'own',
+          expressions: [
+            { match: 'pair', fields: ['ip.saddr', 'ip.daddr'], op: '==', set: 'senders' },
+            { do: 'return' },
+          ],
+        },
+        { comment: `round ${round}`, expressions: [{ do: 'counter', name: 'forged' }, { do: 'drop' }] },
+      ],
+    },
+  ],
+});
+
+const WATCH = [
+  'add table inet watch',
+  'add counter inet watch came; add counter inet watch passed',
+  'add chain inet watch before { type filter hook prerouting priority -300; }',
+  'add chain inet watch after { type filter hook input priority 300; }',
+  'add rule inet watch before ip protocol icmp counter name came',
+  'add rule inet watch after ip protocol icmp counter name passed',
+].join('; ');
+
+const packets = async (): Promise<number[]> =>
+  (await nft.readCounters('inet', 'watch')).toSorted((a, b) => a.name.localeCompare(b.name)).map((c) => c.packets);
+
+test('no packet that both tables take is dropped between them, although the kernel shows sets of pairs late', async () => {
+  await nft.replaceTable(onlyOwn(0));
+  within('nft', WATCH);
+  const ping = spawn('nsenter', [`--net=${ns.path}`, 'ping', '-f', '-q', '127.0.0.1'], { stdio: 'ignore' });
+  const ended = once(ping, 'exit');
+  for (let round = 1; round <= ROUNDS; round++) {
+    await nft.replaceTable(onlyOwn(round));
+    expect(await nft.drift(onlyOwn(round))).toBeUndefined();
+  }
+  ping.kill('SIGINT');
+  await ended;
+  const [came = 0, passed] = await packets();
+  expect(came).toBeGreaterThan(1000);
+  expect(passed).toBe(came);
+}, 60_000);
+
+test('what is replaced leaves nothing of the former table, whatever was put into it', async () => {
+  await nft.replaceTable(onlyOwn(1));
+  within('nft', 'add', 'chain', 'inet', 'checked', 'foreign');
+  within('nft', 'add', 'rule', 'inet', 'checked', 'in', 'jump', 'foreign');
+  within('nft', 'add', 'set', 'inet', 'checked', 'foreign_set', '{ type ipv4_addr; }');
+  await nft.replaceTable(onlyOwn(2));
+  expect(await nft.drift(onlyOwn(2))).toBeUndefined();
+  const listing = within('nft', 'list', 'table', 'inet', 'checked');
+  expect(listing).not.toMatch(/foreign|round_1|of_round_1|round 1/);
+  expect(listing.match(/^\tset senders/gm)).toHaveLength(1);
+});
+
+test('a table that the kernel refuses leaves the former one, and no set of its own', async () => {
+  await nft.replaceTable(onlyOwn(1));
+  const before = within('nft', 'list', 'table', 'inet', 'checked');
+  const wrong = { ...onlyOwn(2), counters: [] }; // a rule names one
+  await expect(nft.replaceTable(wrong)).rejects.toThrow(NftablesError);
+  expect(within('nft', 'list', 'table', 'inet', 'checked')).toBe(before);
+  await nft.deleteTable('inet', 'checked');
+  await expect(nft.replaceTable(wrong)).rejects.toThrow(NftablesError);
+  expect(await nft.hasTable('inet', 'checked')).toBe(false);
+});

@@ -1,0 +1,59 @@
+import { connect, createServer, type Socket } from 'node:net';
+import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** TCP connections in the network of the process (tcp-flows.ts starts it): `serve PORT`, or `connect ADDRESS PORT COUNT`. */
+
+/** What it tells: that it listens; the addresses that the server saw; for each line of its input the connections that answered. */
+export type FlowsTold =
+  { readonly port: number } | { readonly sources: readonly string[] } | { readonly alive: number };
+
+/** Longer than the kernel waits, after an outage of some seconds, before it sends a segment again. */
+const LATE_MS = 20_000;
+
+const linesOf = (socket: Socket): AsyncIterator<string> => createInterface({ input: socket })[Symbol.asyncIterator]();
+
+const tell = (told: FlowsTold): void => void process.stdout.write(`${JSON.stringify(told)}\n`);
+
+const serve = (port: number): void => {
+  const server = createServer((socket) => {
+    socket.on('error', () => socket.destroy());
+    socket.write(`${socket.remoteAddress!.replace('::ffff:', '')}\n`);
+    socket.pipe(socket);
+  });
+  server.listen(port, '::', () => tell({ port }));
+  process.stdin.resume().on('end', () => process.exit(0));
+};
+
+const open = (host: string, port: number): Promise<{ socket: Socket; lines: AsyncIterator<string>; source: string }> =>
+  new Promise((resolve, reject) => {
+    const socket = connect({ host, port });
+    const lines = linesOf(socket);
+    socket.once('error', reject);
+    void lines.next().then(({ value }) => resolve({ socket, lines, source: String(value) }), reject);
+  });
+
+const flows = async (host: string, port: number, count: number): Promise<void> => {
+  const opening = Array.from({ length: count }, () =>
+    Promise.race([open(host, port).catch(() => undefined), sleep(LATE_MS, undefined, { ref: false })]),
+  );
+  const all = (await Promise.all(opening)).filter((connection) => connection !== undefined);
+  for (const { socket } of all) socket.on('error', () => undefined); // a connection that ended answers nothing
+  tell({ sources: all.map(({ source }) => source) });
+  let round = 0;
+  for await (const _ of createInterface({ input: process.stdin })) {
+    const word = `round ${round++}`;
+    const answers = all.map(async ({ socket, lines }) => {
+      socket.write(`${word}\n`);
+      const late = sleep(LATE_MS, undefined, { ref: false });
+      const answer = await Promise.race([lines.next().catch(() => undefined), late]);
+      return answer?.value === word;
+    });
+    tell({ alive: (await Promise.all(answers)).filter(Boolean).length });
+  }
+  process.exit(0);
+};
+
+const [role, ...rest] = process.argv.slice(2);
+if (role === 'serve') serve(Number(rest[0]));
+else await flows(rest[0]!, Number(rest[1]), Number(rest[2]));
