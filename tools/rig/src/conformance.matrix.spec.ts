@@ -2,20 +2,23 @@ import { afterEach, expect, test } from 'vitest';
 import { CONFORMANCE, conformance, DUAL_STACK } from './conformance.ts';
 import { down } from './down.ts';
 import { layoutOf } from './layout.ts';
+import { DATAPLANES } from './options.ts';
 import { up } from './up.ts';
 
 /** The unmodified Kubernetes end-to-end suite, with pods in both sites. */
 
+const TEST = { timeout: 1_800_000 };
+
 afterEach(down, 60_000);
 
-test('every [sig-network] conformance spec passes', { timeout: 1_800_000 }, async () => {
+test.each(DATAPLANES)('every [sig-network] conformance spec passes over %s', TEST, async (dataplane) => {
   await down();
-  const layout = layoutOf({});
+  const layout = layoutOf({ dataplane });
   await up(layout);
   expect(await conformance(layout, CONFORMANCE)).toBe(true);
 });
 
-test('every [Feature:IPv6DualStack] spec passes but that of SCTP', { timeout: 1_800_000 }, async () => {
+test('every [Feature:IPv6DualStack] spec passes but that of SCTP', TEST, async () => {
   await down();
   const layout = layoutOf({ ip: 'dual' });
   await up(layout);
