@@ -37,12 +37,10 @@ const marksOf = (layout: string): string[] => listFolder(layout).filter((name) =
 
 /**
  * Whether an agent made the folder that had no marks yet: of the first layout, whose maps go on being used. Such a folder has no
- * programs; ours has them from the start.
+ * programs; ours has them from the start. A map that came later is not there: its records follow from flags which that agent never set.
  */
-const isUnmarked = (layout: string, specs: ReadonlyMap<string, MapSpec>): boolean =>
-  marksOf(layout).length === 0 &&
-  !existsSync(programFolder(layout)) &&
-  [...specs].every(([name, spec]) => isAsDeclared(mapFolder(layout), name, spec));
+const isUnmarked = (layout: string): boolean =>
+  marksOf(layout).length === 0 && !existsSync(programFolder(layout)) && listFolder(mapFolder(layout)).length > 0;
 
 /**
  * Makes the folder ready for the maps of a layout; whether those that are in it are its own, and were in use. Others, whatever their
@@ -52,7 +50,7 @@ export const prepareMaps = (layout: string, fingerprint: string, declared: reado
   const [marks, maps] = [marksOf(layout), mapFolder(layout)];
   const specs = new Map(declared.map((spec) => [spec.name, spec]));
   const isOurs =
-    (marks.join() === markOf(fingerprint) || isUnmarked(layout, specs)) &&
+    (marks.join() === markOf(fingerprint) || isUnmarked(layout)) &&
     listFolder(maps).every((name) => isAsDeclared(maps, name, specs.get(name)));
   mkdirSync(programFolder(layout), { recursive: true });
   if (!isOurs) {
