@@ -35,7 +35,10 @@ export interface PodRegistry {
 }
 
 export const createPodRegistry = (path: string, faults?: StateFaults): PodRegistry => {
-  const file: StateFile<Record<string, PodAttachment>> = stateFile(path, isRecordOf(isAttachment), faults);
+  // No pod of today outlives a power cut, and the runtime waits for the answer to each ADD.
+  const file: StateFile<Record<string, PodAttachment>> = stateFile(path, isRecordOf(isAttachment), faults, {
+    durable: false,
+  });
   const pods = new Map(Object.entries(file.read() ?? {}));
   const save = (): void => file.write(Object.fromEntries(pods));
   const keyOf = (containerId: string, interfaceName: string): string => `${containerId}/${interfaceName}`;

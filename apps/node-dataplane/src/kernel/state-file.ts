@@ -3,7 +3,7 @@ import { removeFile, replaceFile } from '@unbounded/state-files';
 import { createStateFaults, type StateFaults } from './state-faults.ts';
 
 /**
- * A JSON value in a file, written whole and durably or not at all. Nothing here throws: a file that cannot be read, or holds
+ * A JSON value in a file, written whole (and durably, if nothing else is said) or not at all. Nothing here throws: a file that cannot be read, or holds
  * something else, counts as absent; one that cannot be written is reported by its StateFaults and written later.
  */
 export interface StateFile<T> {
@@ -17,11 +17,15 @@ const MODE = 0o600;
 
 const unusable = (): Error => new Error('it holds no such value: cut short, or written by another program');
 
-/** @param faults not given: failures are nobody's concern (tests, uninstall) */
+/**
+ * @param faults not given: failures are nobody's concern (tests, uninstall)
+ * @param durable false: of use in this boot only, so that a write waits for no disk
+ */
 export const stateFile = <T>(
   path: string,
   isValid: (value: unknown) => value is T,
   faults: StateFaults = createStateFaults(),
+  { durable = true }: { readonly durable?: boolean } = {},
 ): StateFile<T> => {
   let written: string | undefined;
   const parse = (text: string): T => {
@@ -46,7 +50,7 @@ export const stateFile = <T>(
       const text = JSON.stringify(value);
       if (text === written && existsSync(path)) return faults.settle(path);
       faults.attempt(path, () => {
-        replaceFile(path, text, { mode: MODE });
+        replaceFile(path, text, { mode: MODE, durable });
         written = text;
       });
     },
