@@ -269,7 +269,7 @@ test('blocks that hold an API server, Services or a node are told and not used; 
   const slices = api.cluster.client(endpointSlices);
   await slices.create(apiServer);
   try {
-    const bad = { b: '203.0.113.0/24', c: '10.96.0.0/20', d: '10.1.0.0/17' };
+    const bad = { b: '203.0.113.0/24', c: '10.96.0.0/20', d: '10.1.0.0/16' };
     for (const [index, [name, block]] of Object.entries(bad).entries()) {
       const podCidrAssignments = [{ cidrBlocks: [block], nodeBlockSizes: { ipv4: 28 } }];
       await sites.create(siteObject(name, { nodeCidrs: [`10.${index + 2}.0.0/16`], podCidrAssignments }));

@@ -5,11 +5,10 @@ import {
   formatAddress,
   formatPrefix,
   hostPrefix,
-  parseAddress,
   type Prefix,
   tryParsePrefix,
 } from '@unbounded/ip';
-import { listed, type SettledNode } from '@unbounded/membership';
+import { listed, type SettledNode, tryParseAddress } from '@unbounded/membership';
 
 /** Addresses of the cluster itself, as the API server tells them. */
 export interface ClusterAddresses {
@@ -34,11 +33,16 @@ const describe: Readonly<Record<UnderlayReason, string>> = {
   BlockHoldsNodeAddress: 'holds the address of a node or gateway',
 };
 
+const hostOf = (text: string): readonly Prefix[] => {
+  const address = tryParseAddress(text);
+  return address ? [hostPrefix(address)] : [];
+};
+
 /** The internal addresses that nodes may use, and the external ones of gateways. */
 const nodeAddresses = (nodes: readonly SettledNode[], pools: readonly GatewayPool[]): readonly Prefix[] => [
   ...nodes.filter(({ site }) => site !== undefined).flatMap(({ facts }) => facts.internalAddresses.map(hostPrefix)),
   ...pools.flatMap(({ status }) =>
-    (status?.nodes ?? []).flatMap(({ externalIPs = [] }) => externalIPs.map((text) => hostPrefix(parseAddress(text)))),
+    (status?.nodes ?? []).flatMap(({ externalIPs = [] }) => externalIPs.flatMap(hostOf)),
   ),
 ];
 
