@@ -13,6 +13,7 @@ import {
 import type { LocalNode, PeerLink, ProtectedAddress } from './links.ts';
 import { nearBlocks } from './near.ts';
 import { networkSites } from './reach.ts';
+import { withheldOf } from './withheld.ts';
 import type { Member, PoolModel, Problem, SiteModel, World } from './world.ts';
 
 /**
@@ -90,6 +91,8 @@ export interface Guarded {
   /** Without the blocks that must not be routed; the same as before if there are none. */
   readonly world: World;
   readonly links: readonly PeerLink[];
+  /** Of the blocks of pods that are left out, all but what the node needs of the underlay: no packet leaves for them. */
+  readonly withheld: readonly Prefix[];
   readonly problems: readonly Problem[];
 }
 
@@ -116,9 +119,17 @@ export const guardUnderlay = (world: World, local: LocalNode, links: readonly Pe
         });
       return why === undefined;
     };
+  const withheld: Prefix[] = [];
+  const guardBlocks = ({ name, podCidrs, manageCni }: SiteModel): Prefix[] => {
+    const kept = podCidrs.filter(routable(`Site ${name} cidrBlocks`, anywhere));
+    // Of its own network's pods only the other CNI plugin knows where they are; and a special range is nobody's block.
+    if (manageCni || !network.has(name))
+      withheld.push(...podCidrs.filter((block) => !kept.includes(block) && describeRange(block) === undefined));
+    return kept;
+  };
   const guardSite = (site: SiteModel): SiteModel => ({
     ...site,
-    podCidrs: site.podCidrs.filter(routable(`Site ${site.name} cidrBlocks`, anywhere)),
+    podCidrs: guardBlocks(site),
     nodeCidrs: network.has(site.name)
       ? site.nodeCidrs
       : site.nodeCidrs.filter((block) => !sources(block) && routable(`Site ${site.name} nodeCidrs`, far)(block)),
@@ -155,6 +166,10 @@ export const guardUnderlay = (world: World, local: LocalNode, links: readonly Pe
     links: links.map((link) => {
       const peer = guardPeer(link);
       return peer === link.peer ? link : { ...link, peer };
+    }),
+    withheld: withheldOf(withheld, {
+      hosts: [...everything.map(({ address }) => address), ...links.flatMap(sourceAddresses)],
+      near,
     }),
     problems: [...problems.values()],
   };
