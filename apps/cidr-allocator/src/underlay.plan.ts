@@ -38,12 +38,17 @@ const hostOf = (text: string): readonly Prefix[] => {
   return address ? [hostPrefix(address)] : [];
 };
 
+const externalIPsOf = ({ status }: GatewayPool): readonly string[] =>
+  (status?.nodes ?? []).flatMap(({ externalIPs = [] }) => externalIPs);
+
+/** Changes only when something does that allocation depends on at once: which nodes are gateways, and their external addresses. */
+export const poolFingerprint = (pool: GatewayPool): string =>
+  `${pool.metadata.generation} ${externalIPsOf(pool).toSorted().join()}`;
+
 /** The internal addresses that nodes may use, and the external ones of gateways. */
 const nodeAddresses = (nodes: readonly SettledNode[], pools: readonly GatewayPool[]): readonly Prefix[] => [
   ...nodes.filter(({ site }) => site !== undefined).flatMap(({ facts }) => facts.internalAddresses.map(hostPrefix)),
-  ...pools.flatMap(({ status }) =>
-    (status?.nodes ?? []).flatMap(({ externalIPs = [] }) => externalIPs.flatMap(hostOf)),
-  ),
+  ...pools.flatMap(externalIPsOf).flatMap(hostOf),
 ];
 
 /** Blocks of Sites that hold addresses of the underlay. Nothing is allocated from them. */
