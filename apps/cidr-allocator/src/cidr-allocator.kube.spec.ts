@@ -308,8 +308,11 @@ test('an external address that a gateway gets is heard of at once', async () => 
   await until('n', async () => (await blocks())['n']);
   const gateway = { name: 'g', wireGuardPublicKey: publicKeyFor('g'), externalIPs: ['100.64.9.9'] };
   await pools.mergePatch('p', { status: { nodes: [gateway] } }, { subresource: 'status' });
-  const reason = async () => (await condition('a', 'PodCIDRsValid'))?.reason;
-  await until('told', async () => (await reason()) === 'BlockHoldsNodeAddress');
+  const refused = await until('told', async () => {
+    const found = await condition('a', 'PodCIDRsValid');
+    return found?.status === 'False' && found;
+  });
+  expect(refused).toMatchObject({ reason: 'BlockHoldsNodeAddress' });
 });
 
 test('a policy that refuses the block of one node and the status of one Site stops no other', async () => {

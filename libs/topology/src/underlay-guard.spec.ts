@@ -34,7 +34,7 @@ const withSite = (...cidrBlocks: string[]): TopologyObjects => ({
   assignments: [...base.assignments, join('assignments', 'a9', { sites: ['s9'], gatewayPools: ['p2'] })],
 });
 /** All but what is told, and the sets of pods' addresses. */
-const rest = ({ masquerade: _, withheld: __, problems: ___, ...plan }: NodePlan): object => plan;
+const rest = (plan: NodePlan): object => ({ ...plan, masquerade: undefined, withheld: undefined, problems: undefined });
 const covered = (prefixes: readonly string[] | undefined, address: string): boolean =>
   AddressSet.of((prefixes ?? []).map(parsePrefix)).has(parseAddress(address));
 /** Whether the address counts as a pod's: forged when it comes in by no tunnel, not masqueraded, not to leave in the clear. */

@@ -96,6 +96,10 @@ export interface Guarded {
   readonly problems: readonly Problem[];
 }
 
+const countBlocks = ({ sites, pools }: Pick<World, 'sites' | 'pools'>): number =>
+  [...sites.values()].reduce((sum, { podCidrs, nodeCidrs }) => sum + podCidrs.length + nodeCidrs.length, 0) +
+  [...pools.values()].reduce((sum, { routedCidrs }) => sum + routedCidrs.length, 0);
+
 /** Leaves out of a node's world, and of what its peers have, every block that must not be routed into the overlay. */
 export const guardUnderlay = (world: World, local: LocalNode, links: readonly PeerLink[]): Guarded => {
   const problems = new Map<string, Problem>();
@@ -157,12 +161,9 @@ export const guardUnderlay = (world: World, local: LocalNode, links: readonly Pe
   };
   const sites = new Map([...world.sites].map(([name, site]) => [name, guardSite(site)]));
   const pools = new Map([...world.pools].map(([name, pool]) => [name, guardPool(pool)]));
-  const count = (all: Pick<World, 'sites' | 'pools'>): number =>
-    [...all.sites.values()].reduce((sum, { podCidrs, nodeCidrs }) => sum + podCidrs.length + nodeCidrs.length, 0) +
-    [...all.pools.values()].reduce((sum, { routedCidrs }) => sum + routedCidrs.length, 0);
   return {
     // What was worked out for a world is remembered with it: one that stays the same is the same object.
-    world: count({ sites, pools }) === count(world) ? world : { ...world, sites, pools },
+    world: countBlocks({ sites, pools }) === countBlocks(world) ? world : { ...world, sites, pools },
     links: links.map((link) => {
       const peer = guardPeer(link);
       return peer === link.peer ? link : { ...link, peer };
