@@ -96,6 +96,18 @@ export interface Guarded {
   readonly problems: readonly Problem[];
 }
 
+/**
+ * Blocks of pods that the guard left out for an address in them. Of the pods of its own network that another CNI plugin manages
+ * only that plugin knows where they are; and a special range is nobody's block.
+ */
+const leftOut = (world: World, guarded: World['sites'], network: ReadonlySet<string>): Prefix[] =>
+  [...world.sites.values()]
+    .filter(({ name, manageCni }) => manageCni || !network.has(name))
+    .flatMap(({ name, podCidrs }) => {
+      const kept = new Set(guarded.get(name)!.podCidrs);
+      return podCidrs.filter((block) => !kept.has(block) && describeRange(block) === undefined);
+    });
+
 const countBlocks = ({ sites, pools }: Pick<World, 'sites' | 'pools'>): number =>
   [...sites.values()].reduce((sum, { podCidrs, nodeCidrs }) => sum + podCidrs.length + nodeCidrs.length, 0) +
   [...pools.values()].reduce((sum, { routedCidrs }) => sum + routedCidrs.length, 0);
@@ -123,17 +135,9 @@ export const guardUnderlay = (world: World, local: LocalNode, links: readonly Pe
         });
       return why === undefined;
     };
-  const withheld: Prefix[] = [];
-  const guardBlocks = ({ name, podCidrs, manageCni }: SiteModel): Prefix[] => {
-    const kept = podCidrs.filter(routable(`Site ${name} cidrBlocks`, anywhere));
-    // Of its own network's pods only the other CNI plugin knows where they are; and a special range is nobody's block.
-    if (manageCni || !network.has(name))
-      withheld.push(...podCidrs.filter((block) => !kept.includes(block) && describeRange(block) === undefined));
-    return kept;
-  };
   const guardSite = (site: SiteModel): SiteModel => ({
     ...site,
-    podCidrs: guardBlocks(site),
+    podCidrs: site.podCidrs.filter(routable(`Site ${site.name} cidrBlocks`, anywhere)),
     nodeCidrs: network.has(site.name)
       ? site.nodeCidrs
       : site.nodeCidrs.filter((block) => !sources(block) && routable(`Site ${site.name} nodeCidrs`, far)(block)),
@@ -168,7 +172,7 @@ export const guardUnderlay = (world: World, local: LocalNode, links: readonly Pe
       const peer = guardPeer(link);
       return peer === link.peer ? link : { ...link, peer };
     }),
-    withheld: withheldOf(withheld, {
+    withheld: withheldOf(leftOut(world, sites, network), {
       hosts: [...everything.map(({ address }) => address), ...links.flatMap(sourceAddresses)],
       near,
     }),
