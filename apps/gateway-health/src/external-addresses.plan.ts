@@ -1,5 +1,5 @@
-import { annotations, MAX_NODE_ADDRESSES } from '@unbounded/crds';
-import { type NodeFacts, type SettledNode } from '@unbounded/membership';
+import { MAX_NODE_ADDRESSES } from '@unbounded/crds';
+import { type NodeFacts, type NodeProblemReason, type SettledNode } from '@unbounded/membership';
 
 /** What a DNS name stands for, as far as is known. */
 export interface Resolved {
@@ -60,12 +60,10 @@ export interface RefusedAddress {
   readonly message: string;
 }
 
+const REFUSALS: ReadonlySet<NodeProblemReason> = new Set(['ExternalAddressInSite', 'AddressTaken']);
+
 /** What settling refused of a name's addresses: only who resolves names knows of them, and tells of them here. */
 export const refusedAddresses = ({ facts, problems }: SettledNode): readonly RefusedAddress[] =>
   problems
-    .filter(
-      ({ reason, field }) =>
-        (reason === 'ExternalAddressInSite' || reason === 'AddressTaken') &&
-        field.includes(annotations.externalAddress),
-    )
+    .filter(({ reason, field }) => REFUSALS.has(reason) && field !== 'status.addresses') // of the annotation
     .map(({ message }) => ({ node: facts.name, message }));
