@@ -231,7 +231,7 @@ test('of two nodes with one block the one that a slice listed first has it, and 
 test.each<[string, string, string]>([
   ['an API server', '203.0.113.96/27', 'BlockHoldsAPIServer'],
   ['Services', '10.96.4.0/22', 'BlockOverlapsServices'],
-  ['a node', '10.1.0.0/17', 'BlockHoldsNodeAddress'],
+  ['a node', '10.1.0.0/16', 'BlockHoldsNodeAddress'],
   ['a gateway', '198.51.100.0/23', 'BlockHoldsNodeAddress'],
 ])('nothing is allocated from a block with the address of %s; other blocks serve', (_, block, reason) => {
   const size = { nodeBlockSizes: { ipv4: 28 } };
@@ -249,6 +249,51 @@ test.each<[string, string, string]>([
   const plan = planAllocations({ sites, nodes: [node('x')], pools, cluster });
   expect(plan.allocations).toMatchObject([{ podCIDRs: ['100.64.0.0/28'] }]);
   expect(plan.underlayConflicts).toMatchObject([{ site: 'a', cidr: block, reason }]);
+});
+
+test('an address that a node states inside a block of pods stops no allocation; the block around it is the last to be given', () => {
+  const sites = assign({ cidrBlocks: ['10.1.128.0/23'] });
+  const states = nodeFacts({
+    metadata: { name: 'hostile', creationTimestamp: '2026-01-03T00:00:00Z' },
+    spec: { podCIDRs: ['10.200.0.0/24'] },
+    status: { addresses: ['10.1.0.9', '10.1.128.9'].map((address) => ({ type: 'InternalIP', address })) },
+  });
+  const plan = planAllocations({ sites, nodes: [node('x'), node('y', '10.1.0.2'), states] });
+  expect(plan.underlayConflicts).toEqual([]);
+  expect(plan.allocations.map(({ podCIDRs }) => podCIDRs.join())).toEqual(['10.1.129.0/24', '10.1.128.0/24']);
+});
+
+test('a block is refused for an address inside it that a node was listed with before', () => {
+  const sites = assign({ cidrBlocks: ['10.1.0.0/17'] });
+  const slices = [
+    {
+      apiVersion: 'net.unbounded-cloud.io/v1alpha1',
+      kind: 'SiteNodeSlice',
+      metadata: { name: 'a-0' },
+      siteName: 'a',
+      sliceIndex: 0,
+      nodes: [{ name: 'x', internalIPs: ['10.1.0.1'] }],
+    },
+  ] as const;
+  const plan = planAllocations({ sites, nodes: [node('x')], slices });
+  expect(plan.underlayConflicts).toMatchObject([{ cidr: '10.1.0.0/17', reason: 'BlockHoldsNodeAddress' }]);
+});
+
+test('a malformed address in the status of a pool stops no allocation', () => {
+  const pools = [
+    {
+      apiVersion: 'net.unbounded-cloud.io/v1alpha1',
+      kind: 'GatewayPool',
+      metadata: { name: 'p' },
+      spec: { nodeSelector: { gw: 'p' } },
+      status: { nodes: [{ name: 'g', wireGuardPublicKey: 'k', externalIPs: ['x', '198.51.100.7'] }] },
+    },
+  ] as const;
+  const sites = assign({ cidrBlocks: ['198.51.100.0/24', '100.64.0.0/16'] });
+  const plan = () => planAllocations({ sites, nodes: [node('x')], pools });
+  expect(plan).not.toThrow();
+  expect(plan().allocations).toMatchObject([{ podCIDRs: ['100.64.0.0/24'] }]);
+  expect(plan().underlayConflicts).toMatchObject([{ reason: 'BlockHoldsNodeAddress' }]);
 });
 
 test('the order of the input does not matter', () => {

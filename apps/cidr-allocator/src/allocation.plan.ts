@@ -1,5 +1,5 @@
 import { type GatewayPool, type Site, type SiteNodeSlice } from '@unbounded/crds';
-import { AddressSet, type Family, formatPrefix, type Prefix, tryParsePrefix } from '@unbounded/ip';
+import { AddressSet, type Family, formatPrefix, hostPrefix, type Prefix, tryParsePrefix } from '@unbounded/ip';
 import { type NodeFacts, recordsByNode, type SettledNode, settleNodes } from '@unbounded/membership';
 
 import { type Assignment, type AssignmentProblem, type FamilyPools, parseAssignments } from './assignment.plan.ts';
@@ -116,9 +116,22 @@ const widestBlocks = (sites: readonly Site[]): Readonly<Record<Family, number>> 
   return { 4: Math.min(...lengths(4)), 6: Math.min(...lengths(6)) };
 };
 
+const sitePools = (sites: readonly Site[]) =>
+  sites.flatMap(({ metadata, spec }) =>
+    spec.podCidrAssignments
+      .filter(({ assignmentEnabled }) => assignmentEnabled !== false)
+      .flatMap(({ cidrBlocks }) => cidrBlocks.flatMap((text) => tryParsePrefix(text) ?? []))
+      .map((prefix) => ({
+        owner: metadata.name,
+        prefix,
+        rank: `${metadata.creationTimestamp ?? ''} ${metadata.name}`,
+      })),
+  );
+
 /**
  * A block that a node may use is taken, and so is every other that is no wider than those given here: the node may come back
- * into its Site. A wider one that the node may not use takes the pool from nobody.
+ * into its Site. A wider one that the node may not use takes the pool from nobody. Nor does an address that a node states
+ * inside a block of pods: a block around it is only the last to be given.
  */
 const occupiedBy = (world: AllocationWorld, settled: readonly SettledNode[]): Pick<Occupied, 'taken' | 'avoided'> => {
   const widest = widestBlocks(world.sites);
@@ -135,10 +148,14 @@ const occupiedBy = (world: AllocationWorld, settled: readonly SettledNode[]): Pi
     .filter(([name]) => !names.has(name))
     .flatMap(([, { podCIDRs }]) => [...podCIDRs].flatMap((text) => tryParsePrefix(text) ?? []));
   const rest = claimed.filter((claim) => !isTaken(claim)).map(({ prefix }) => prefix);
+  const pools = AddressSet.of(sitePools(world.sites).map(({ prefix }) => prefix));
+  const stated = world.nodes.flatMap(({ internalAddresses }) =>
+    internalAddresses.filter((address) => pools.has(address)).map(hostPrefix),
+  );
   const taken = claimed.filter(isTaken).map(({ prefix }) => prefix);
   return {
     taken: AddressSet.of(taken),
-    avoided: AddressSet.of([...taken, ...rest, ...(world.cooling ?? []), ...orphans]),
+    avoided: AddressSet.of([...taken, ...rest, ...stated, ...(world.cooling ?? []), ...orphans]),
   };
 };
 
@@ -176,18 +193,6 @@ const allocate = (
   }
   return { allocations, exhaustions: [...waiting.values()].map(toExhaustion), unmatched };
 };
-
-const sitePools = (sites: readonly Site[]) =>
-  sites.flatMap(({ metadata, spec }) =>
-    spec.podCidrAssignments
-      .filter(({ assignmentEnabled }) => assignmentEnabled !== false)
-      .flatMap(({ cidrBlocks }) => cidrBlocks.flatMap((text) => tryParsePrefix(text) ?? []))
-      .map((prefix) => ({
-        owner: metadata.name,
-        prefix,
-        rank: `${metadata.creationTimestamp ?? ''} ${metadata.name}`,
-      })),
-  );
 
 /**
  * Blocks for the nodes that have none. The state is the nodes themselves: what any node holds is taken, down to the

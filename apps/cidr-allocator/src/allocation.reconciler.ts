@@ -7,6 +7,7 @@ import { type Logger } from '@unbounded/telemetry';
 import { applyAllocations } from './allocation.apply.ts';
 import { type AllocationPlan, type Exhaustion, planAllocations } from './allocation.plan.ts';
 import { type AllocatorMetrics } from './allocator-metrics.ts';
+import { MAX_AGE_MS } from './cluster-addresses.ts';
 import { type Cooldown } from './cooldown.ts';
 import { planSiteConditions } from './site-conditions.plan.ts';
 import { type ClusterAddresses } from './underlay.plan.ts';
@@ -126,6 +127,7 @@ export const allocationReconciler = (options: AllocationReconcilerOptions): Reco
         ),
       );
     }
-    return writes.verdict();
+    // Nothing watches the addresses of API servers and Services: they are looked at again when they are due.
+    return writes.verdict(sites.list().length === 0 ? undefined : MAX_AGE_MS);
   };
 };

@@ -1,4 +1,4 @@
-import { type Site, siteKind, siteNodeSliceKind } from '@unbounded/crds';
+import { gatewayPoolKind, type Site, siteKind, siteNodeSliceKind } from '@unbounded/crds';
 import { parsePrefix } from '@unbounded/ip';
 import { clientOf, coreClients, endpointSlices, type Node, type ResourceClient } from '@unbounded/kube';
 import {
@@ -7,6 +7,8 @@ import {
   createNode,
   installAccessRules,
   kubeconfigOf,
+  poolObject,
+  publicKeyFor,
   resetCluster,
   siteObject,
   startApiServer,
@@ -269,7 +271,7 @@ test('blocks that hold an API server, Services or a node are told and not used; 
   const slices = api.cluster.client(endpointSlices);
   await slices.create(apiServer);
   try {
-    const bad = { b: '203.0.113.0/24', c: '10.96.0.0/20', d: '10.1.0.0/17' };
+    const bad = { b: '203.0.113.0/24', c: '10.96.0.0/20', d: '10.1.0.0/16' };
     for (const [index, [name, block]] of Object.entries(bad).entries()) {
       const podCidrAssignments = [{ cidrBlocks: [block], nodeBlockSizes: { ipv4: 28 } }];
       await sites.create(siteObject(name, { nodeCidrs: [`10.${index + 2}.0.0/16`], podCidrAssignments }));
@@ -295,6 +297,22 @@ test('blocks that hold an API server, Services or a node are told and not used; 
   } finally {
     await slices.delete('kubernetes', { namespace: 'default' });
   }
+});
+
+test('an external address that a gateway gets is heard of at once', async () => {
+  const pools = clientOf(api.cluster, gatewayPoolKind);
+  await sites.create(siteObject('a'));
+  await pools.create(poolObject('p'));
+  await createNode(nodes, { name: 'n', internalIPs: ['10.1.0.1'] });
+  start();
+  await until('n', async () => (await blocks())['n']);
+  const gateway = { name: 'g', wireGuardPublicKey: publicKeyFor('g'), externalIPs: ['100.64.9.9'] };
+  await pools.mergePatch('p', { status: { nodes: [gateway] } }, { subresource: 'status' });
+  const refused = await until('told', async () => {
+    const found = await condition('a', 'PodCIDRsValid');
+    return found?.status === 'False' && found;
+  });
+  expect(refused).toMatchObject({ reason: 'BlockHoldsNodeAddress' });
 });
 
 test('a policy that refuses the block of one node and the status of one Site stops no other', async () => {

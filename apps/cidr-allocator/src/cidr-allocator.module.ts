@@ -17,6 +17,7 @@ import { allocatorMetrics } from './allocator-metrics.ts';
 import { type CidrAllocatorConfig } from './cidr-allocator.config.ts';
 import { createClusterAddresses } from './cluster-addresses.ts';
 import { createCooldown } from './cooldown.ts';
+import { poolFingerprint } from './underlay.plan.ts';
 
 const WHOLE_CLUSTER = () => ['cluster'];
 
@@ -37,8 +38,8 @@ const createParts = (config: CidrAllocatorConfig, services: HostServices): reado
     name: 'pod-cidrs',
     sources: [
       watches(nodes, { keysOf: WHOLE_CLUSTER, fingerprint: nodeFingerprint }),
+      watches(pools, { keysOf: WHOLE_CLUSTER, fingerprint: poolFingerprint }),
       // The records decide about conflicts and cooling only: a look at them by the way is enough, without a round for each.
-      watches(pools, { keysOf: WHOLE_CLUSTER, fingerprint: () => '' }),
       watches(slices, { keysOf: WHOLE_CLUSTER, fingerprint: () => '' }),
       watches(sites, { keysOf: WHOLE_CLUSTER, fingerprint: ({ metadata }) => String(metadata.generation) }),
     ],

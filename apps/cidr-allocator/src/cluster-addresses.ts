@@ -22,7 +22,8 @@ export interface ClusterAddressesOptions {
   readonly now?: () => number;
 }
 
-const MAX_AGE_MS = 30_000;
+/** What was read counts this long. */
+export const MAX_AGE_MS = 30_000;
 const OWN_SERVICE = { name: 'kubernetes', namespace: 'default' } as const;
 
 const addressesOf = (texts: readonly string[]): readonly Address[] =>

@@ -5,11 +5,10 @@ import {
   formatAddress,
   formatPrefix,
   hostPrefix,
-  parseAddress,
   type Prefix,
   tryParsePrefix,
 } from '@unbounded/ip';
-import { listed, type SettledNode } from '@unbounded/membership';
+import { listed, type SettledNode, tryParseAddress } from '@unbounded/membership';
 
 /** Addresses of the cluster itself, as the API server tells them. */
 export interface ClusterAddresses {
@@ -34,12 +33,22 @@ const describe: Readonly<Record<UnderlayReason, string>> = {
   BlockHoldsNodeAddress: 'holds the address of a node or gateway',
 };
 
+const hostOf = (text: string): readonly Prefix[] => {
+  const address = tryParseAddress(text);
+  return address ? [hostPrefix(address)] : [];
+};
+
+const externalIPsOf = ({ status }: GatewayPool): readonly string[] =>
+  (status?.nodes ?? []).flatMap(({ externalIPs = [] }) => externalIPs);
+
+/** Changes only when something does that allocation depends on at once: which nodes are gateways, and their external addresses. */
+export const poolFingerprint = (pool: GatewayPool): string =>
+  `${pool.metadata.generation} ${externalIPsOf(pool).toSorted().join()}`;
+
 /** The internal addresses that nodes may use, and the external ones of gateways. */
 const nodeAddresses = (nodes: readonly SettledNode[], pools: readonly GatewayPool[]): readonly Prefix[] => [
   ...nodes.filter(({ site }) => site !== undefined).flatMap(({ facts }) => facts.internalAddresses.map(hostPrefix)),
-  ...pools.flatMap(({ status }) =>
-    (status?.nodes ?? []).flatMap(({ externalIPs = [] }) => externalIPs.map((text) => hostPrefix(parseAddress(text)))),
-  ),
+  ...pools.flatMap(externalIPsOf).flatMap(hostOf),
 ];
 
 /** Blocks of Sites that hold addresses of the underlay. Nothing is allocated from them. */

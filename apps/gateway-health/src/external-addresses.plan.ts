@@ -1,10 +1,11 @@
 import { MAX_NODE_ADDRESSES } from '@unbounded/crds';
-import { type NodeFacts } from '@unbounded/membership';
+import { type NodeFacts, type NodeProblemReason, type SettledNode } from '@unbounded/membership';
 
 /** What a DNS name stands for, as far as is known. */
 export interface Resolved {
   readonly addresses: readonly string[];
   readonly error?: string;
+  readonly otherFamily?: string;
 }
 
 /** A DNS name of a gateway that could not be resolved. */
@@ -16,9 +17,17 @@ export interface UnresolvedName {
   readonly addresses: readonly string[];
 }
 
+/** A DNS name of a gateway that has an address, but whose addresses of one family could not be asked for. */
+export interface HalfResolvedName {
+  readonly node: string;
+  readonly name: string;
+  readonly otherFamily: string;
+}
+
 export interface ExternalPlan {
   readonly facts: NodeFacts;
   readonly unresolved: readonly UnresolvedName[];
+  readonly halfResolved: readonly HalfResolvedName[];
 }
 
 /**
@@ -30,7 +39,7 @@ export const planExternalAddresses = (
   listed: readonly string[],
   resolvedOf: (name: string) => Resolved | undefined,
 ): ExternalPlan => {
-  if (facts.externalNames.length === 0) return { facts, unresolved: [] };
+  if (facts.externalNames.length === 0) return { facts, unresolved: [], halfResolved: [] };
   const found = facts.externalNames.flatMap((name) => resolvedOf(name)?.addresses ?? []);
   const all = [...facts.externalIPs, ...(found.length > 0 ? found : listed)];
   const externalIPs = [...new Set(all)].slice(0, MAX_NODE_ADDRESSES);
@@ -38,5 +47,23 @@ export const planExternalAddresses = (
     const error = resolvedOf(name)?.error;
     return error === undefined ? [] : [{ node: facts.name, name, error, addresses: externalIPs }];
   });
-  return { facts: { ...facts, externalIPs, externalNames: [] }, unresolved };
+  const halfResolved = facts.externalNames.flatMap((name): HalfResolvedName[] => {
+    const otherFamily = resolvedOf(name)?.otherFamily;
+    return otherFamily === undefined ? [] : [{ node: facts.name, name, otherFamily }];
+  });
+  return { facts: { ...facts, externalIPs, externalNames: [] }, unresolved, halfResolved };
 };
+
+/** An address that a DNS name of a gateway stands for and that is not used. */
+export interface RefusedAddress {
+  readonly node: string;
+  readonly message: string;
+}
+
+const REFUSALS: ReadonlySet<NodeProblemReason> = new Set(['ExternalAddressInSite', 'AddressTaken']);
+
+/** What settling refused of a name's addresses: only who resolves names knows of them, and tells of them here. */
+export const refusedAddresses = ({ facts, problems }: SettledNode): readonly RefusedAddress[] =>
+  problems
+    .filter(({ reason, field }) => REFUSALS.has(reason) && field !== 'status.addresses') // of the annotation
+    .map(({ message }) => ({ node: facts.name, message }));

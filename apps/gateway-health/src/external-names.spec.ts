@@ -58,7 +58,15 @@ test.each(['ENOTFOUND', 'ETIMEOUT', 'ESERVFAIL'])(
     zone[4] = zone[6] = code;
     expect(await look(30_000)).toEqual({ addresses: ['198.51.100.1', '2001:db8::1'], error: code });
     zone[6] = ['2001:db8::2'];
-    expect(await look(60_000)).toEqual({ addresses: ['198.51.100.1', '2001:db8::2'], error: code });
+    expect(await look(60_000)).toEqual({ addresses: ['198.51.100.1', '2001:db8::2'], otherFamily: `A: ${code}` });
+  },
+);
+
+test.each(['ESERVFAIL', 'ENOTIMP', 'EREFUSED', 'ETIMEOUT'])(
+  'a name with an IPv4 address is resolved, though the server answers %s for IPv6',
+  async (code) => {
+    const { look } = setUp({ 4: ['198.51.100.1'], 6: code });
+    expect(await look(0)).toEqual({ addresses: ['198.51.100.1'], otherFamily: `AAAA: ${code}` });
   },
 );
 

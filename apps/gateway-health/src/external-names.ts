@@ -6,8 +6,10 @@ import { type Family, formatAddress, parseAddress, specialRangeOf } from '@unbou
 export interface Resolution {
   /** Of the last answer; IPv4 first, sorted, so that a rotated answer is no change. Unicast only, at most 8 of a family. */
   readonly addresses: readonly string[];
-  /** Why the last attempt failed; `addresses` are of the answer before. */
+  /** Why the last attempt brought no address; `addresses` are of the answer before. */
   readonly error?: string;
+  /** Why it brought none of one family, which keeps those of the answer before: many names have no IPv6, and servers say so badly. */
+  readonly otherFamily?: string;
 }
 
 /** Asks for the addresses of one family. @throws Error with the `code` of node:dns */
@@ -80,10 +82,14 @@ const merge = ({ byFamily }: Entry, v4: Answer, v6: Answer): Pick<Entry, 'byFami
     return hasAny && answer.code === 'ENODATA' ? [] : byFamily[family];
   };
   const merged = { 4: next(4, v4), 6: next(6, v6) };
-  const failed = [v4, v6].flatMap((answer) => ('code' in answer && answer.code !== 'ENODATA' ? [answer.code] : []));
-  const error = failed[0] ?? (hasAny ? undefined : 'no usable address');
   const addresses = [...merged[4], ...merged[6]];
-  return { byFamily: merged, resolution: { addresses, ...(error === undefined ? {} : { error }) } };
+  const failures = Object.entries({ A: v4, AAAA: v6 }).flatMap(([type, answer]) =>
+    'code' in answer && answer.code !== 'ENODATA' ? [{ type, code: answer.code }] : [],
+  );
+  const [failed] = failures;
+  if (!hasAny) return { byFamily: merged, resolution: { addresses, error: failed?.code ?? 'no usable address' } };
+  const told = failed ? { otherFamily: `${failed.type}: ${failed.code}` } : {};
+  return { byFamily: merged, resolution: { addresses, ...told } };
 };
 
 export const createExternalNames = ({

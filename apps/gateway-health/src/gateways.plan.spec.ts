@@ -386,6 +386,51 @@ test('a name that cannot be resolved is told with its node and what is used mean
   });
 });
 
+test('a name with an address of one family is resolved, and the message has the other family’s failure', () => {
+  const [plan] = planGateways(
+    world({
+      nodes: [external('g', 'gw.example.com')],
+      pools: [pool('p')],
+      resolvedOf: () => ({ addresses: ['198.51.100.1'], otherFamily: 'AAAA: ESERVFAIL' }),
+    }),
+  ).pools;
+  expect(
+    planPoolConditions(plan!, [], watching().observed).find(({ type }) => type === 'ExternalNamesResolved'),
+  ).toMatchObject({
+    status: 'True',
+    message: expect.stringContaining('gw.example.com of node g (AAAA: ESERVFAIL)') as string,
+  });
+});
+
+test('an address of a name that lies in a Site’s blocks, or is another node’s, is not listed, and is told', () => {
+  const sites = [
+    object('Site', 'a', { nodeCidrs: ['10.1.0.0/16'], podCidrAssignments: [{ cidrBlocks: ['100.64.0.0/16'] }] }),
+  ];
+  const worker: GatewayNode = {
+    facts: nodeFacts({
+      metadata: { name: 'w' },
+      status: { addresses: [{ type: 'InternalIP', address: '10.1.0.31' }] },
+    }),
+    isTainted: false,
+  };
+  const plan = planGateways(
+    world({
+      nodes: [external('g', 'gw.example.com'), worker],
+      pools: [pool('p')],
+      sites,
+      resolvedOf: () => ({ addresses: ['10.1.0.31', '100.64.0.9', '198.51.100.1'] }),
+    }),
+  ).pools[0]!;
+  expect(plan.gateways[0]!.externalIPs).toEqual(['198.51.100.1']);
+  expect(
+    planPoolConditions(plan, [], watching().observed).find(({ type }) => type === 'ExternalNamesResolved'),
+  ).toMatchObject({
+    status: 'False',
+    reason: 'AddressNotUsed',
+    message: expect.stringContaining('node g: external address 10.1.0.31 (nodeCidrs of Site a), 100.64.0.9') as string,
+  });
+});
+
 test('a key that a slice lists is no gateway’s that claims it later', () => {
   const evil = node('evil', { gateway: 'p' });
   const stolen = { ...evil, facts: { ...evil.facts, wireGuardPublicKey: keyOf('victim') } };

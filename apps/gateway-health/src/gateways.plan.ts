@@ -22,7 +22,14 @@ import {
   whyIneligible,
 } from '@unbounded/membership';
 
-import { planExternalAddresses, type Resolved, type UnresolvedName } from './external-addresses.plan.ts';
+import {
+  type HalfResolvedName,
+  planExternalAddresses,
+  type RefusedAddress,
+  refusedAddresses,
+  type Resolved,
+  type UnresolvedName,
+} from './external-addresses.plan.ts';
 import { planPorts } from './ports.plan.ts';
 import { planReach, type Reach } from './reachability.plan.ts';
 
@@ -62,6 +69,9 @@ export interface PoolPlan extends Reach {
   readonly withoutPort: readonly string[];
   /** DNS names of nodes that the pool selects. */
   readonly unresolved: readonly UnresolvedName[];
+  readonly halfResolved: readonly HalfResolvedName[];
+  /** Addresses of such names that are not used. */
+  readonly refused: readonly RefusedAddress[];
 }
 
 /** What a node must show of its role: port and taint. */
@@ -180,6 +190,8 @@ const settle = (world: GatewayWorld) => {
     facts: settled.map(({ facts }) => facts),
     siteOf: ({ name }: NodeFacts): string | undefined => sites.get(name),
     unresolved: external.flatMap(({ unresolved }) => unresolved),
+    halfResolved: external.flatMap(({ halfResolved }) => halfResolved),
+    refused: settled.flatMap(refusedAddresses),
   };
 };
 
@@ -216,7 +228,7 @@ const portsOf = (
 /** Who is a gateway of which pool, by which port it is reached, and what can be reached through it. */
 export const planGateways = (world: GatewayWorld): GatewaysPlan => {
   const pools = world.pools.toSorted((a, b) => byName(a.metadata, b.metadata));
-  const { facts, siteOf, unresolved } = settle(world);
+  const { facts, siteOf, ...names } = settle(world);
   const members = new Map(
     facts.flatMap((node) => {
       const pool = poolOf(node, pools);
@@ -241,7 +253,9 @@ export const planGateways = (world: GatewayWorld): GatewaysPlan => {
         gateways: own.map((node) => toGateway(node, siteOf(node), ports.get(node.name))),
         outsiders: outsidersOf(pool, facts, members),
         withoutPort: own.map(({ name }) => name).filter((name) => !ports.has(name)),
-        unresolved: unresolved.filter(({ node }) => isSelected(pool, byNode.get(node)!)),
+        unresolved: names.unresolved.filter(({ node }) => isSelected(pool, byNode.get(node)!)),
+        halfResolved: names.halfResolved.filter(({ node }) => isSelected(pool, byNode.get(node)!)),
+        refused: names.refused.filter(({ node }) => isSelected(pool, byNode.get(node)!)),
         ...reach.get(pool.metadata.name)!,
       };
     }),

@@ -110,16 +110,22 @@ const protection = ({ pool }: PoolPlan): PoolCondition => {
   return { type, status: 'False', reason: 'KubeletCanSetLabels', message };
 };
 
-/** Whether the DNS names of the gateways have addresses. */
-const resolution = ({ unresolved }: PoolPlan): PoolCondition => {
+/** Whether the DNS names of the gateways have addresses, all of which can be used. */
+const resolution = ({ unresolved, halfResolved, refused }: PoolPlan): PoolCondition => {
   const type = 'ExternalNamesResolved';
-  if (unresolved.length === 0)
-    return {
-      type,
-      status: 'True',
-      reason: 'Resolved',
-      message: 'every DNS name of a gateway has an address, or none is used',
-    };
+  if (unresolved.length === 0 && refused.length > 0) {
+    const message = listed(
+      refused.map((one) => `node ${one.node}: ${one.message}`),
+      '; ',
+    );
+    return { type, status: 'False', reason: 'AddressNotUsed', message };
+  }
+  if (unresolved.length === 0) {
+    const halves = halfResolved.map(({ node, name, otherFamily }) => `${name} of node ${node} (${otherFamily})`);
+    const rest = halves.length === 0 ? '' : `; no answer about the other family: ${listed(halves)}`;
+    const message = `every DNS name of a gateway has an address, or none is used${rest}`;
+    return { type, status: 'True', reason: 'Resolved', message };
+  }
   const texts = unresolved.map(
     ({ node, name, error, addresses }) =>
       `${name} of node ${node} (${error}; ${addresses.length === 0 ? 'it has no other address' : `${listed(addresses)} used meanwhile`})`,

@@ -232,12 +232,18 @@ test.each<[string, Partial<Parameters<typeof createNode>[1]>, string]>([
     'TooManyAddresses',
   ],
   ['an address that is not its own', { internalIPs: ['10.1.9.1', '8.8.8.8'] }, 'AddressOutsideSite'],
+  [
+    'an external address of another Site’s pods, of a gateway',
+    { externalIPs: ['100.65.0.9'], labels: { gateway: 'p' } },
+    'ExternalAddressInSite',
+  ],
   ['a block of another Site', { podCIDRs: ['100.65.3.0/24'] }, 'PodCIDRsOutsideSite'],
 ])('%s: the node, its Site and an Event say so, and all others are listed and labelled', async (_, init, reason) => {
   await sites().create(siteObject('a'));
   await sites().create(
     siteObject('b', { nodeCidrs: ['10.2.0.0/16'], podCidrAssignments: [{ cidrBlocks: ['100.65.0.0/16'] }] }),
   );
+  await pools().create(poolObject('p'));
   const app = start();
   await createNode(nodes(), { name: 'bad', internalIPs: ['10.1.9.1'], ...init });
   await createNode(nodes(), { name: 'good', internalIPs: ['10.1.0.1'] });

@@ -3,24 +3,33 @@ import { type Family, formatPrefix, prefixOf, type Prefix } from '@unbounded/ip'
 /** Who wants a value, and how strongly. Never by name: whoever chooses a name would choose the winner. */
 export interface Claim {
   readonly node: string;
-  /** 0: set by an administrator. 1: slices or pool status list it for this node. 2: new. */
-  readonly strength: 0 | 1 | 2;
+  /**
+   * 0: set by an administrator. 1: slices or pool status list it for this node. 2: new. 3 and 4: the same of external
+   * addresses, which never take an internal one from a node of its Site.
+   */
+  readonly strength: 0 | 1 | 2 | 3 | 4;
   /** Creation time, then uid: the older Node wins among equals. */
   readonly age: string;
 }
 
-const isStronger = (a: Claim, b: Claim): boolean =>
+export const isStronger = (a: Claim, b: Claim): boolean =>
   a.strength === b.strength ? a.age < b.age : a.strength < b.strength;
 
-/** The node that holds each value; every other node that claims it goes without. */
-export const holdersOf = (claims: Iterable<readonly [value: string, claim: Claim]>): ReadonlyMap<string, string> => {
-  const strongest = new Map<string, Claim>();
+/** The strongest claim to each value. */
+export const strongestOf = <T extends Claim>(
+  claims: Iterable<readonly [value: string, claim: T]>,
+): ReadonlyMap<string, T> => {
+  const strongest = new Map<string, T>();
   for (const [value, claim] of claims) {
     const other = strongest.get(value);
     if (!other || isStronger(claim, other)) strongest.set(value, claim);
   }
-  return new Map([...strongest].map(([value, { node }]) => [value, node]));
+  return strongest;
 };
+
+/** The node that holds each value; every other node that claims it goes without. */
+export const holdersOf = (claims: Iterable<readonly [value: string, claim: Claim]>): ReadonlyMap<string, string> =>
+  new Map([...strongestOf(claims)].map(([value, { node }]) => [value, node]));
 
 export interface PrefixClaim extends Claim {
   readonly prefix: Prefix;

@@ -1,9 +1,11 @@
 import { annotations, type Site } from '@unbounded/crds';
 import { type Address, formatAddress, formatPrefix, type Prefix } from '@unbounded/ip';
 
+import { createExternalConfinement } from './external-confinement.ts';
 import { listed } from './listed.ts';
 import { type NodeFacts } from './node-facts.ts';
 import { type NodeProblem } from './node-problem.ts';
+import { createPodAddresses, type PodAddresses } from './pod-addresses.ts';
 import { type NodeRecord } from './records.ts';
 import { siteBlocks } from './site-blocks.ts';
 
@@ -25,19 +27,58 @@ export const withBlocks = (facts: NodeFacts, keep: (prefix: Prefix) => boolean):
   return { ...facts, podPrefixes, podCIDRs: podPrefixes.map(formatPrefix) };
 };
 
-/** A node of no Site (a gateway can be one) keeps what was listed for it before: no Site says otherwise. */
-const confineAddresses = (facts: NodeFacts, site: Site | undefined, record: NodeRecord): Confined => {
-  const isInside = (text: string, address: Address): boolean =>
-    site ? siteBlocks(site).nodes.has(address) : record.addresses.has(text);
-  const outside = withAddresses(facts, (text, address) => !isInside(text, address)).internalIPs;
-  if (outside.length === 0) return { facts, problems: [] };
+/** Why an InternalIP is not used, and which ones are not for that reason. */
+const addressProblems = (
+  outside: readonly string[],
+  ofPods: readonly string[],
+  site: Site | undefined,
+): readonly NodeProblem[] => {
   const where = site ? `spec.nodeCidrs of Site ${site.metadata.name}` : 'spec.nodeCidrs of any Site';
-  const problem: NodeProblem = {
-    reason: 'AddressOutsideSite',
-    field: 'status.addresses',
-    message: `InternalIP ${listed(outside)} is not in ${where} and is not used: add its block there if the address is the node's (for an external address use type ExternalIP or the annotation ${annotations.externalAddress})`,
+  const field = 'status.addresses';
+  return [
+    ...(outside.length === 0
+      ? []
+      : [
+          {
+            reason: 'AddressOutsideSite',
+            field,
+            message: `InternalIP ${listed(outside)} is not in ${where} and is not used: add its block there if the address is the node's (for an external address use type ExternalIP or the annotation ${annotations.externalAddress})`,
+          } as const,
+        ]),
+    ...(ofPods.length === 0
+      ? []
+      : [
+          {
+            reason: 'AddressOfPods',
+            field,
+            message: `InternalIP ${listed(ofPods)}, whose pods have these addresses, and is not used: correct the kubelet's --node-ip, or give the pods a block without addresses of nodes`,
+          } as const,
+        ]),
+  ];
+};
+
+/** A node of no Site (a gateway can be one) keeps what was listed for it before: no Site says otherwise. */
+const confineAddresses = (
+  facts: NodeFacts,
+  site: Site | undefined,
+  pods: PodAddresses,
+  record: NodeRecord,
+): Confined => {
+  const isListed = (text: string): boolean => record.internalIPs.has(text);
+  const isInside = (text: string, address: Address): boolean =>
+    site ? siteBlocks(site).nodes.has(address) : isListed(text);
+  const inside = withAddresses(facts, isInside);
+  const outside = facts.internalIPs.filter((text) => !inside.internalIPs.includes(text));
+  const ofPods = new Map<string, string>();
+  for (const [index, text] of inside.internalIPs.entries()) {
+    const other = site && !isListed(text) ? pods.siteOf(site, inside.internalAddresses[index]!) : undefined;
+    if (other) ofPods.set(text, `${text} is in cidrBlocks of Site ${other.metadata.name}`);
+  }
+  if (outside.length + ofPods.size === 0) return { facts, problems: [] };
+  return {
+    facts: withAddresses(inside, (text) => !ofPods.has(text)),
+    problems: addressProblems(outside, [...ofPods.values()], site),
   };
-  return { facts: withAddresses(facts, isInside), problems: [problem] };
 };
 
 const blocksProblem = (outside: readonly Prefix[], site: Site | undefined, what: string): NodeProblem => {
@@ -73,13 +114,24 @@ const confineBlocks = (
   };
 };
 
-export const confine = (
+/** What a node declares, and what of it may count. */
+export type Confine = (
   facts: NodeFacts,
   site: Site | undefined,
-  sites: readonly Site[],
   record: NodeRecord,
-): Confined => {
-  const addresses = confineAddresses(facts, site, record);
-  const blocks = confineBlocks(addresses.facts, site, sites, record);
-  return { facts: blocks.facts, problems: [...addresses.problems, ...blocks.problems] };
+  /** Its external addresses count: a pool selects it. */
+  isGateway: boolean,
+) => Confined;
+
+export const createConfinement = (sites: readonly Site[]): Confine => {
+  const pods = createPodAddresses(sites);
+  const confineExternal = createExternalConfinement(sites, pods);
+  return (facts, site, record, isGateway) => {
+    const addresses = confineAddresses(facts, site, pods, record);
+    const external = isGateway
+      ? confineExternal(addresses.facts, site, record)
+      : { facts: addresses.facts, problems: [] };
+    const blocks = confineBlocks(external.facts, site, sites, record);
+    return { facts: blocks.facts, problems: [...addresses.problems, ...external.problems, ...blocks.problems] };
+  };
 };

@@ -1,5 +1,5 @@
 export { type Claim, holdersOf, lostPrefixes, type PrefixClaim, type PrefixLoss } from './claims.ts';
-export { type ExternalAddresses, parseExternalAddresses } from './external-address.ts';
+export { type ExternalAddresses, parseExternalAddresses, tryParseAddress } from './external-address.ts';
 export { listed } from './listed.ts';
 export { keyRotationOf, type NodeFacts, nodeFacts, nodeFingerprint, type NodeObject } from './node-facts.ts';
 export { type NodeProblem, type NodeProblemReason, quote } from './node-problem.ts';

@@ -48,7 +48,9 @@ export interface NodeFacts {
   readonly externalIPs: readonly string[];
   /** DNS names of the annotation, whose addresses belong to `externalIPs` too. */
   readonly externalNames: readonly string[];
-  /** The external addresses were set by an administrator, not by the node. */
+  /** Those of `externalIPs` that the annotation names as addresses: an administrator's word, not the node's or a DNS server's. */
+  readonly literalExternalIPs: readonly string[];
+  /** The external addresses come from the annotation, as addresses or by DNS names, not from the node. */
   readonly isExternalAnnotated: boolean;
   /** Canonical; parallel to `podPrefixes`. */
   readonly podCIDRs: readonly string[];
@@ -82,7 +84,7 @@ const WIREGUARD_KEY = new RegExp(WIREGUARD_KEY_PATTERN);
 /** All zero: what a file of zero bytes decodes to, and a point of low order on Curve25519 (RFC 7748 6.1). */
 const ZERO_KEY = `${'A'.repeat(43)}=`;
 
-const annotationField = (name: string): string => `metadata.annotations[${name}]`;
+export const annotationField = (name: string): string => `metadata.annotations[${name}]`;
 
 const parseKey = (node: NodeObject, name: string, file: string, problems: NodeProblem[]): string | undefined => {
   const text = node.metadata.annotations?.[name];
@@ -208,10 +210,16 @@ const readKeys = (node: NodeObject, problems: NodeProblem[]) => {
 const readExternal = (node: NodeObject, problems: NodeProblem[]) => {
   const annotated = parseExternalAddresses(node.metadata.annotations?.[annotations.externalAddress], problems);
   return annotated
-    ? { externalIPs: annotated.addresses, externalNames: annotated.names, isExternalAnnotated: true }
+    ? {
+        externalIPs: annotated.addresses,
+        externalNames: annotated.names,
+        literalExternalIPs: annotated.addresses,
+        isExternalAnnotated: true,
+      }
     : {
         externalIPs: parseAddresses(node, 'ExternalIP', problems).map(formatAddress),
         externalNames: [],
+        literalExternalIPs: [],
         isExternalAnnotated: false,
       };
 };

@@ -18,6 +18,8 @@ export type NodeProblemReason =
   | 'InvalidPodCIDR'
   | 'TooManyPodCIDRs'
   | 'AddressOutsideSite'
+  | 'AddressOfPods'
+  | 'ExternalAddressInSite'
   | 'PodCIDRsOutsideSite'
   | 'WireGuardKeyTaken'
   | 'AddressTaken'

@@ -7,14 +7,14 @@ import { tryParseAddress } from './external-address.ts';
 export interface NodeRecord {
   /** Current and next WireGuard keys. */
   readonly keys: ReadonlySet<string>;
-  /** Internal and external, canonical. */
-  readonly addresses: ReadonlySet<string>;
+  /** Canonical, as are the external ones. */
+  readonly internalIPs: ReadonlySet<string>;
   readonly externalIPs: readonly string[];
   /** Canonical. */
   readonly podCIDRs: ReadonlySet<string>;
 }
 
-const NOTHING: NodeRecord = { keys: new Set(), addresses: new Set(), externalIPs: [], podCIDRs: new Set() };
+const NOTHING: NodeRecord = { keys: new Set(), internalIPs: new Set(), externalIPs: [], podCIDRs: new Set() };
 
 const canonicalAddresses = (texts: readonly string[]): string[] =>
   texts.flatMap((text) => {
@@ -35,7 +35,7 @@ const withEntry = (record: NodeRecord, entry: SiteNode | Gateway): NodeRecord =>
   );
   return {
     keys: new Set([...record.keys, ...(keys as string[])]),
-    addresses: new Set([...record.addresses, ...canonicalAddresses(entry.internalIPs ?? []), ...externalIPs]),
+    internalIPs: new Set([...record.internalIPs, ...canonicalAddresses(entry.internalIPs ?? [])]),
     externalIPs: [...record.externalIPs, ...externalIPs],
     podCIDRs: new Set([...record.podCIDRs, ...canonicalBlocks(entry.podCIDRs ?? [])]),
   };

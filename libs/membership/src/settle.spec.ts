@@ -1,69 +1,11 @@
-import { annotations, type GatewayPool, GROUP_VERSION, type Site, type SiteNodeSlice } from '@unbounded/crds';
+import { type GatewayPool, type SiteNodeSlice } from '@unbounded/crds';
 import { overlaps, parsePrefix } from '@unbounded/ip';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 
-import { nodeFacts, type NodeFacts, type SettledNode, settleNodes } from './index.ts';
+import { type NodeFacts, type SettledNode, settleNodes } from './index.ts';
+import { keyOf, node, pool, sites, slice } from './settle.testdata.ts';
 
-const keyOf = (seed: number): string => Buffer.alloc(32, seed).toString('base64');
-const site = (name: string, nodeCidr: string, block: string, createdAt = '2026-01-01T00:00:00Z'): Site => ({
-  apiVersion: GROUP_VERSION,
-  kind: 'Site',
-  metadata: { name, creationTimestamp: createdAt },
-  spec: { nodeCidrs: [nodeCidr], podCidrAssignments: [{ cidrBlocks: [block] }] },
-});
-const sites = [site('a', '10.1.0.0/16', '100.64.0.0/16'), site('b', '10.2.0.0/16', '100.65.0.0/16')];
-
-interface Init {
-  readonly ip?: readonly string[];
-  readonly external?: readonly string[];
-  readonly key?: number;
-  readonly next?: number;
-  readonly pods?: readonly string[];
-  /** Greater is younger. */
-  readonly age?: number;
-  readonly labels?: Record<string, string>;
-  readonly annotated?: string;
-}
-const node = (
-  name: string,
-  { ip = [], external = [], key, next, pods = [], age = 5, labels = {}, annotated }: Init,
-): NodeFacts =>
-  nodeFacts({
-    metadata: {
-      name,
-      uid: `uid-${name}`,
-      creationTimestamp: `2026-01-0${age}T00:00:00Z`,
-      labels,
-      annotations: {
-        ...(key === undefined ? {} : { [annotations.wireGuardPublicKey]: keyOf(key) }),
-        ...(next === undefined ? {} : { [annotations.wireGuardNextPublicKey]: keyOf(next) }),
-        ...(annotated === undefined ? {} : { [annotations.externalAddress]: annotated }),
-      },
-    },
-    spec: { podCIDRs: pods },
-    status: {
-      addresses: [
-        ...ip.map((address) => ({ type: 'InternalIP', address })),
-        ...external.map((address) => ({ type: 'ExternalIP', address })),
-      ],
-    },
-  });
-const slice = (nodes: SiteNodeSlice['nodes'], siteName = 'a'): SiteNodeSlice => ({
-  apiVersion: GROUP_VERSION,
-  kind: 'SiteNodeSlice',
-  metadata: { name: `${siteName}-0` },
-  siteName,
-  sliceIndex: 0,
-  ...(nodes ? { nodes } : {}),
-});
-const pool = (nodes: NonNullable<GatewayPool['status']>['nodes'] = []): GatewayPool => ({
-  apiVersion: GROUP_VERSION,
-  kind: 'GatewayPool',
-  metadata: { name: 'p' },
-  spec: { nodeSelector: { gw: 'p' } },
-  status: { nodes },
-});
 const settle = (nodes: readonly NodeFacts[], slices: SiteNodeSlice[] = [], pools: GatewayPool[] = []) =>
   new Map(settleNodes({ nodes, sites, slices, pools }).map((entry) => [entry.facts.name, entry]));
 const show = ({ facts, problems }: SettledNode) => ({

@@ -1,8 +1,10 @@
 import { annotations, type GatewayPool, type Site, type SiteNodeSlice } from '@unbounded/crds';
 import { formatPrefix, type Prefix } from '@unbounded/ip';
 
+import { createAddressSettlement } from './address-claims.ts';
+import { ageOf } from './age.ts';
 import { type Claim, holdersOf, lostPrefixes, type PrefixLoss } from './claims.ts';
-import { confine, withAddresses, withBlocks } from './confinement.ts';
+import { createConfinement, withBlocks } from './confinement.ts';
 import { type NodeFacts } from './node-facts.ts';
 import { type NodeProblem } from './node-problem.ts';
 import { isSelected } from './pool-match.ts';
@@ -22,6 +24,8 @@ export interface SettledNode {
   readonly facts: NodeFacts;
   /** The Site that the node is in by its internal addresses. */
   readonly site: Site | undefined;
+  /** A pool selects it: its external addresses count. */
+  readonly isGateway: boolean;
   /** What its pool or slice lists now. */
   readonly record: NodeRecord;
   /** All that is not used, and why. */
@@ -29,8 +33,6 @@ export interface SettledNode {
   /** Pod CIDRs that overlap those of a node that was listed first. */
   readonly losses: readonly PrefixLoss[];
 }
-
-const ageOf = ({ createdAt, uid, name }: NodeFacts): string => `${createdAt} ${uid} ${name}`;
 
 const claimOf = ({ facts }: SettledNode, isRecorded: boolean): Claim => ({
   node: facts.name,
@@ -43,19 +45,6 @@ const keysOf = ({ wireGuardPublicKey, wireGuardNextPublicKey }: NodeFacts): stri
 
 const keyClaims = (node: SettledNode): (readonly [string, Claim])[] =>
   keysOf(node.facts).map((key) => [key, claimOf(node, node.record.keys.has(key))] as const);
-
-const addressClaims = (node: SettledNode): (readonly [string, Claim])[] => {
-  const { internalIPs, externalIPs, externalNames, isExternalAnnotated } = node.facts;
-  // Who does not resolve names takes the addresses that the pool's status lists for them.
-  const resolved = externalNames.length > 0 ? node.record.externalIPs : [];
-  const claim = (text: string) => claimOf(node, node.record.addresses.has(text));
-  return [
-    ...internalIPs.map((text) => [text, claim(text)] as const),
-    ...[...externalIPs, ...resolved].map(
-      (text) => [text, isExternalAnnotated ? ({ ...claim(text), strength: 0 } as const) : claim(text)] as const,
-    ),
-  ];
-};
 
 const settleKeys = (node: SettledNode, holders: ReadonlyMap<string, string>): SettledNode => {
   const taken = (key: string | undefined): string | undefined => {
@@ -81,24 +70,6 @@ const settleKeys = (node: SettledNode, holders: ReadonlyMap<string, string>): Se
     ...(wireGuardKeyGeneration === undefined ? {} : { wireGuardKeyGeneration }),
   };
   return { ...node, facts, problems: [...node.problems, problem] };
-};
-
-const settleAddresses = (node: SettledNode, holders: ReadonlyMap<string, string>): SettledNode => {
-  const { name, internalIPs, externalIPs, isExternalAnnotated } = node.facts;
-  const isOurs = (text: string): boolean => holders.get(text) === name;
-  const lost = [...internalIPs, ...(isExternalAnnotated ? [] : externalIPs)].filter((text) => !isOurs(text));
-  if (lost.length === 0) return node;
-  const problems = [...new Set(lost)].map((text): NodeProblem => ({
-    reason: 'AddressTaken',
-    field: 'status.addresses',
-    message: `the address ${text} is that of node ${holders.get(text)}, which was listed with it first: correct the kubelet's --node-ip, or delete the Node ${holders.get(text)} if it is gone; an external address that nodes share goes into the annotation ${annotations.externalAddress}`,
-  }));
-  const facts = withAddresses(node.facts, isOurs);
-  return {
-    ...node,
-    facts: isExternalAnnotated ? facts : { ...facts, externalIPs: externalIPs.filter(isOurs) },
-    problems: [...node.problems, ...problems],
-  };
 };
 
 const settleBlocks = (node: SettledNode, losses: readonly PrefixLoss[]): SettledNode => {
@@ -128,19 +99,20 @@ const groupByNode = (losses: readonly PrefixLoss[]): ReadonlyMap<string, readonl
 export const settleNodes = ({ nodes, sites, pools, slices }: SettlementWorld): readonly SettledNode[] => {
   const index = indexSites(sites);
   const recordOf = readRecords(slices, pools);
+  const confine = createConfinement(sites);
   const settled = nodes.map((facts): SettledNode => {
     const site = index.siteOf(facts);
     const record = recordOf(facts.name);
-    if (!site && !pools.some((pool) => isSelected(pool, facts)))
-      return { facts, site, record, problems: facts.problems, losses: [] };
-    const confined = confine(facts, site, sites, record);
-    return { facts: confined.facts, site, record, problems: [...facts.problems, ...confined.problems], losses: [] };
+    const isGateway = pools.some((pool) => isSelected(pool, facts));
+    if (!site && !isGateway) return { facts, site, isGateway, record, problems: facts.problems, losses: [] };
+    const confined = confine(facts, site, record, isGateway);
+    const problems = [...facts.problems, ...confined.problems];
+    return { facts: confined.facts, site, isGateway, record, problems, losses: [] };
   });
-  const isListable = ({ facts, site }: SettledNode): boolean =>
-    site !== undefined || pools.some((pool) => isSelected(pool, facts));
+  const isListable = ({ site, isGateway }: SettledNode): boolean => site !== undefined || isGateway;
   const claimants = settled.filter(isListable);
   const keyHolders = holdersOf(claimants.flatMap(keyClaims));
-  const addressHolders = holdersOf(claimants.flatMap(addressClaims));
+  const settleAddresses = createAddressSettlement(claimants);
   const losses = groupByNode(
     lostPrefixes(
       claimants.flatMap((node) =>
@@ -153,7 +125,7 @@ export const settleNodes = ({ nodes, sites, pools, slices }: SettlementWorld): r
   );
   return settled.map((node) =>
     isListable(node)
-      ? settleBlocks(settleAddresses(settleKeys(node, keyHolders), addressHolders), losses.get(node.facts.name) ?? [])
+      ? settleBlocks(settleAddresses(settleKeys(node, keyHolders)), losses.get(node.facts.name) ?? [])
       : node,
   );
 };

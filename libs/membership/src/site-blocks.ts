@@ -1,24 +1,28 @@
 import { type Site } from '@unbounded/crds';
-import { AddressSet, tryParsePrefix } from '@unbounded/ip';
+import { AddressSet, type Prefix, tryParsePrefix } from '@unbounded/ip';
 
 /** A Site's addresses, parsed once for each version of the object. */
 export interface SiteBlocks {
   /** `spec.nodeCidrs` */
   readonly nodes: AddressSet;
+  readonly nodePrefixes: readonly Prefix[];
   /** `cidrBlocks` of all entries of `spec.podCidrAssignments`, disabled ones too: they are routed to the Site. */
   readonly pods: AddressSet;
+  readonly podPrefixes: readonly Prefix[];
 }
 
-const setOf = (texts: readonly string[]): AddressSet =>
-  AddressSet.of(texts.flatMap((text) => tryParsePrefix(text) ?? []));
+const parse = (texts: readonly string[]): readonly Prefix[] => texts.flatMap((text) => tryParsePrefix(text) ?? []);
+
+const read = ({ spec }: Site): SiteBlocks => {
+  const nodePrefixes = parse(spec.nodeCidrs);
+  const podPrefixes = parse(spec.podCidrAssignments.flatMap(({ cidrBlocks }) => cidrBlocks));
+  return { nodes: AddressSet.of(nodePrefixes), nodePrefixes, pods: AddressSet.of(podPrefixes), podPrefixes };
+};
 
 const known = new WeakMap<Site, SiteBlocks>();
 
 export const siteBlocks = (site: Site): SiteBlocks => {
-  const blocks = known.get(site) ?? {
-    nodes: setOf(site.spec.nodeCidrs),
-    pods: setOf(site.spec.podCidrAssignments.flatMap(({ cidrBlocks }) => cidrBlocks)),
-  };
+  const blocks = known.get(site) ?? read(site);
   known.set(site, blocks);
   return blocks;
 };

@@ -1,5 +1,5 @@
 import type { SiteNode } from '@unbounded/crds';
-import { containsPrefix, hostPrefix, parseAddress, parsePrefix } from '@unbounded/ip';
+import { AddressSet, containsPrefix, formatAddress, hostPrefix, parseAddress, parsePrefix } from '@unbounded/ip';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { networkOf } from './forwarding-simulation.testdata.ts';
@@ -162,5 +162,73 @@ test('also in the first plan nothing of another node leads to it', () => {
       }
     }),
     { numRuns: 30 },
+  );
+});
+
+const setOf = (prefixes: readonly string[]): AddressSet => AddressSet.of(prefixes.map(parsePrefix));
+
+/** A gateway that is one of the cluster's, with external addresses of its choice: what controllers refuse, too. */
+const anyHostileGateway = anyCluster
+  .filter(({ gatewayPools }) => gatewayPools.some(({ status }) => (status?.nodes ?? []).length > 0))
+  .chain((objects) => {
+    const gateways = objects.gatewayPools.flatMap(({ status }) => (status?.nodes ?? []).map(({ name }) => name));
+    const { addresses } = valuesIn(objects);
+    const more = objects.sites.flatMap(({ spec }) =>
+      [...spec.nodeCidrs, ...spec.podCidrAssignments.flatMap(({ cidrBlocks }) => cidrBlocks)].map((text) => {
+        const { family, address } = parsePrefix(text);
+        return formatAddress({ family, value: address + 9n });
+      }),
+    );
+    return fc.record({
+      objects: fc.constant(objects),
+      name: fc.constantFrom(...gateways),
+      stated: fc.array(fc.constantFrom(...addresses, ...more), { minLength: 1, maxLength: 4 }),
+      dataplane: fc.constantFrom('ebpf', 'netlink'),
+    });
+  });
+
+test('whatever external addresses a gateway states, no packet for pods leaves in the clear for it, nor comes in by no tunnel', () => {
+  fc.assert(
+    fc.property(anyHostileGateway, ({ objects, name, stated, dataplane }) => {
+      const hostile: TopologyObjects = {
+        ...objects,
+        gatewayPools: objects.gatewayPools.map((one) => ({
+          ...one,
+          ...(one.status?.nodes
+            ? {
+                status: {
+                  ...one.status,
+                  nodes: one.status.nodes.map((node) => (node.name === name ? { ...node, externalIPs: stated } : node)),
+                },
+              }
+            : {}),
+        })),
+      };
+      const before = networkOf(objects, dataplane);
+      const after = networkOf(hostile, dataplane);
+      const claimed = setOf(
+        stated.filter((text) => text !== 'none').map((text) => `${text}/${text.includes(':') ? 128 : 32}`),
+      );
+      for (const [node, plan] of before.plans) {
+        if (node === name) continue;
+        const now = after.plans.get(node)!;
+        const pods = setOf(plan.masquerade.sources);
+        const isLost = (set: AddressSet, by: AddressSet): string =>
+          JSON.stringify(set.subtract(claimed).subtract(by).toPrefixes(), (_, value: unknown) =>
+            typeof value === 'bigint' ? value.toString() : value,
+          );
+        const where = `${node} with ${JSON.stringify(stated)} of ${name}`;
+        expect(isLost(pods, setOf(now.masquerade.sources)), `forged sources at ${where}`).toBe('[]');
+        expect(isLost(pods, setOf(now.masquerade.exceptTo)), `masqueraded at ${where}`).toBe('[]');
+        const isOverlay = ({ via }: NodePlan['routes'][number]): boolean => via !== 'main';
+        const routed = setOf(plan.routes.filter(isOverlay).map(({ prefix }) => prefix));
+        const managed = objects.sites.filter(({ spec }) => spec.manageCniPlugin !== false); // others may have native ways
+        const ours = setOf(managed.flatMap(({ spec }) => spec.podCidrAssignments.flatMap((one) => one.cidrBlocks)));
+        const routedPods = routed.subtract(routed.subtract(ours));
+        const kept = setOf([...now.routes.map(({ prefix }) => prefix), ...(now.withheld ?? [])]);
+        expect(isLost(routedPods, kept), `in the clear at ${where}`).toBe('[]');
+      }
+    }),
+    { numRuns: 40 },
   );
 });

@@ -1,7 +1,8 @@
-import { parsePrefix } from '@unbounded/ip';
+import { formatPrefix, parsePrefix } from '@unbounded/ip';
 import type { ProtectedAddress } from './links.ts';
 import type { NodePlan } from './plan.ts';
 import { describeConflict, hostsIn } from './underlay-guard.ts';
+import { withheldOf } from './withheld.ts';
 
 /** Where a plan's own packets go, without what it routes. */
 const endpointsOf = ({ underlayIp, wireGuard, tunnels, groups, endpoints }: NodePlan): ProtectedAddress[] => {
@@ -20,12 +21,16 @@ const endpointsOf = ({ underlayIp, wireGuard, tunnels, groups, endpoints }: Node
   ];
 };
 
+const withoutHosts = (prefixes: readonly string[], needed: readonly ProtectedAddress[]): string[] =>
+  withheldOf(prefixes.map(parsePrefix), { hosts: needed.map(({ address }) => address), near: [] }).map(formatPrefix);
+
 /**
  * A kept plan without what must not be routed into the overlay: it may be of an agent that did not check, or from before
  * the API server had its address. With it the agent could never hear that the objects were corrected.
  */
 export const withoutProtected = (plan: NodePlan, addresses: readonly ProtectedAddress[]): NodePlan => {
-  const find = hostsIn([...addresses, ...endpointsOf(plan)]);
+  const needed = [...addresses, ...endpointsOf(plan)];
+  const find = hostsIn(needed);
   const reasons = new Map<string, string>();
   const isRoutable = (prefix: string): boolean => {
     const why = describeConflict(parsePrefix(prefix), find);
@@ -36,14 +41,19 @@ export const withoutProtected = (plan: NodePlan, addresses: readonly ProtectedAd
   const near = new Set(plan.nodeAddresses); // not routed, but for what comes out of the overlay
   const endpoints = plan.endpoints.filter(({ prefix }) => near.has(prefix) || isRoutable(prefix));
   const kept = plan.podCidrs.map(isRoutable);
-  if (reasons.size === 0) return plan;
+  const withheld = withoutHosts(plan.withheld ?? [], needed);
+  const wasWithheld = new Set(plan.withheld);
+  const isSame = withheld.length === wasWithheld.size && withheld.every((prefix) => wasWithheld.has(prefix));
+  if (reasons.size === 0 && isSame) return plan;
+  const sources = plan.masquerade.sources.filter((prefix) => !wasWithheld.has(prefix) && isRoutable(prefix));
   return {
     ...plan,
     routes,
     endpoints,
     podCidrs: plan.podCidrs.filter((_, index) => kept[index]),
     overlayAddresses: plan.overlayAddresses.filter((_, index) => kept[index] ?? true),
-    masquerade: { ...plan.masquerade, sources: plan.masquerade.sources.filter(isRoutable) },
+    ...(plan.withheld ? { withheld } : {}),
+    masquerade: { ...plan.masquerade, sources: [...sources, ...withheld] },
     problems: [
       ...plan.problems,
       ...[...reasons].map(([prefix, why]) => ({

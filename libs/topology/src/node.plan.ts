@@ -24,8 +24,14 @@ import type { Member, Problem, World } from './world.ts';
 const podMtu = (local: LocalNode, links: readonly PeerLink[]): number =>
   Math.min(local.underlayMtuBytes - overheadBytes('WireGuard', 6), ...links.map(({ mtuBytes }) => mtuBytes));
 
-const planMasquerade = (world: World, local: LocalNode, paths: readonly Path[]): MasqueradePlan => {
-  const pods = [...world.sites.values()].flatMap(({ podCidrs }) => podCidrs);
+interface Reached {
+  readonly paths: readonly Path[];
+  readonly withheld: readonly Prefix[];
+}
+
+/** Blocks that the guard withholds are pods' as well: their packets are not masqueraded, and nobody else has their addresses. */
+const planMasquerade = (world: World, local: LocalNode, { paths, withheld }: Reached): MasqueradePlan => {
+  const pods = [...[...world.sites.values()].flatMap(({ podCidrs }) => podCidrs), ...withheld];
   const site = world.sites.get(local.member.site);
   const reached = paths.filter(({ onlyTransit }) => !onlyTransit).map(({ prefix }) => prefix);
   return {
@@ -87,7 +93,7 @@ const once = (problems: readonly Problem[]): Problem[] => [
 export const planNode = (objects: World, local: LocalNode): NodePlan => {
   const { member, dataplane = 'ebpf' } = local;
   const linked = planLinks(objects, local);
-  const { world, links, problems: guardProblems } = guardUnderlay(objects, local, linked.links);
+  const { world, links, withheld, problems: guardProblems } = guardUnderlay(objects, local, linked.links);
   const { paths, problems } = planPaths(world, local, links);
   const sources = planSources(world, local, links, paths);
   const wireGuard = planWireGuard(local, links, { sources, relay: world.relay });
@@ -111,7 +117,8 @@ export const planNode = (objects: World, local: LocalNode): NodePlan => {
     groups: forwarding.groups,
     routes: planRoutes(world, local, forwarding, mtuBytes),
     ...planNodeAddresses(world, local, forwarding, mtuBytes),
-    masquerade: planMasquerade(world, local, paths),
+    masquerade: planMasquerade(world, local, { paths, withheld }),
+    ...(withheld.length === 0 ? {} : { withheld: withoutCovered(withheld).map(formatPrefix) }),
     probes: planProbes(local, links),
     servedSites: member.pool === undefined ? [] : servedSites(world, member.pool),
     forwarders: sources.forwarders,

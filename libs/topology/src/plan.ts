@@ -157,6 +157,11 @@ export interface NodePlan {
   /** To those of them to which packets that came out of the overlay go on by the node's tunnel, in a table of their own. */
   readonly transitRoutes?: readonly RoutePlan[];
   readonly masquerade: MasqueradePlan;
+  /**
+   * Of blocks of pods that are not routed, since they hold addresses of the underlay, all but those: what is for them leaves by
+   * no device that is not ours. Absent: none.
+   */
+  readonly withheld?: readonly string[];
   readonly probes: readonly ProbePlan[];
   /** Of a gateway: the sites that it serves itself, which it reports as reached to whoever asks. */
   readonly servedSites: readonly string[];

@@ -13,6 +13,7 @@ import {
 import type { LocalNode, PeerLink, ProtectedAddress } from './links.ts';
 import { nearBlocks } from './near.ts';
 import { networkSites } from './reach.ts';
+import { withheldOf } from './withheld.ts';
 import type { Member, PoolModel, Problem, SiteModel, World } from './world.ts';
 
 /**
@@ -90,8 +91,26 @@ export interface Guarded {
   /** Without the blocks that must not be routed; the same as before if there are none. */
   readonly world: World;
   readonly links: readonly PeerLink[];
+  /** Of the blocks of pods that are left out, all but what the node needs of the underlay: no packet leaves for them. */
+  readonly withheld: readonly Prefix[];
   readonly problems: readonly Problem[];
 }
+
+/**
+ * Blocks of pods that the guard left out for an address in them. Of the pods of its own network that another CNI plugin manages
+ * only that plugin knows where they are; and a special range is nobody's block.
+ */
+const leftOut = (world: World, guarded: World['sites'], network: ReadonlySet<string>): Prefix[] =>
+  [...world.sites.values()]
+    .filter(({ name, manageCni }) => manageCni || !network.has(name))
+    .flatMap(({ name, podCidrs }) => {
+      const kept = new Set(guarded.get(name)!.podCidrs);
+      return podCidrs.filter((block) => !kept.has(block) && describeRange(block) === undefined);
+    });
+
+const countBlocks = ({ sites, pools }: Pick<World, 'sites' | 'pools'>): number =>
+  [...sites.values()].reduce((sum, { podCidrs, nodeCidrs }) => sum + podCidrs.length + nodeCidrs.length, 0) +
+  [...pools.values()].reduce((sum, { routedCidrs }) => sum + routedCidrs.length, 0);
 
 /** Leaves out of a node's world, and of what its peers have, every block that must not be routed into the overlay. */
 export const guardUnderlay = (world: World, local: LocalNode, links: readonly PeerLink[]): Guarded => {
@@ -146,15 +165,16 @@ export const guardUnderlay = (world: World, local: LocalNode, links: readonly Pe
   };
   const sites = new Map([...world.sites].map(([name, site]) => [name, guardSite(site)]));
   const pools = new Map([...world.pools].map(([name, pool]) => [name, guardPool(pool)]));
-  const count = (all: Pick<World, 'sites' | 'pools'>): number =>
-    [...all.sites.values()].reduce((sum, { podCidrs, nodeCidrs }) => sum + podCidrs.length + nodeCidrs.length, 0) +
-    [...all.pools.values()].reduce((sum, { routedCidrs }) => sum + routedCidrs.length, 0);
   return {
     // What was worked out for a world is remembered with it: one that stays the same is the same object.
-    world: count({ sites, pools }) === count(world) ? world : { ...world, sites, pools },
+    world: countBlocks({ sites, pools }) === countBlocks(world) ? world : { ...world, sites, pools },
     links: links.map((link) => {
       const peer = guardPeer(link);
       return peer === link.peer ? link : { ...link, peer };
+    }),
+    withheld: withheldOf(leftOut(world, sites, network), {
+      hosts: [...everything.map(({ address }) => address), ...links.flatMap(sourceAddresses)],
+      near,
     }),
     problems: [...problems.values()],
   };

@@ -56,6 +56,15 @@ describe('addresses that packets leave for by the overlay only', () => {
     expect(found(planWith(routes))).toEqual(expected);
   });
 
+  test('what has no route since it holds an address of the underlay, but not that address', () => {
+    const withheld = ['100.64.0.0/32', '100.64.0.2/31', '100.64.0.4/30'];
+    expect(found(planWith([route('100.65.0.0/16', 'anchor')], { withheld }))).toEqual([...withheld, '100.65.0.0/16']);
+    expect(found(planWith([route('100.64.0.0/16', NATIVE)], { withheld }))).toEqual(withheld);
+    expect(found(planWith([route('100.64.0.4/30', NATIVE)], { withheld: ['100.64.0.0/29'] }))).toEqual([
+      '100.64.0.0/30',
+    ]);
+  });
+
   test('what changes from native routing may leave natively until it has changed', () => {
     expect(found(planWith([route('100.64.0.0/16', 'anchor')], { alsoPlain: ['100.64.0.0/17'] }))).toEqual([
       '100.64.128.0/17',

@@ -1,0 +1,59 @@
+import { createObjectWrites, type Informer } from '@unbounded/controller-runtime';
+import { GROUP_VERSION, type GatewayPool, type Site, type SiteNodeSlice } from '@unbounded/crds';
+import { type KubeObject, type Node, type ResourceClient } from '@unbounded/kube';
+import { createMetrics, silentLogger } from '@unbounded/telemetry';
+import { expect, test } from 'vitest';
+
+import { allocationReconciler } from './allocation.reconciler.ts';
+import { allocatorMetrics } from './allocator-metrics.ts';
+import { createCooldown } from './cooldown.ts';
+import { poolFingerprint } from './underlay.plan.ts';
+
+const site: Site = {
+  apiVersion: GROUP_VERSION,
+  kind: 'Site',
+  metadata: { name: 'a' },
+  spec: { nodeCidrs: ['10.1.0.0/16'], podCidrAssignments: [{ cidrBlocks: ['100.64.0.0/16'] }] },
+};
+const informerOf = <T extends KubeObject>(...objects: readonly T[]) =>
+  ({ list: () => objects }) as unknown as Informer<T>;
+
+/** One round over these Sites, whose status is written nowhere. */
+const round = async (...sites: readonly Site[]) => {
+  const recorder = { record: () => {}, flush: async () => {}, dropped: 0 };
+  const metrics = createMetrics();
+  const reconcile = allocationReconciler({
+    nodes: informerOf<Node>(),
+    sites: informerOf(...sites),
+    pools: informerOf<GatewayPool>(),
+    slices: informerOf<SiteNodeSlice>(),
+    clusterAddresses: async () => ({ apiServers: [], services: [] }),
+    cooldown: createCooldown(60),
+    writes: createObjectWrites({ recorder, logger: silentLogger, metrics }),
+    nodeClient: {} as ResourceClient<Node>,
+    siteClient: { apply: async () => site } as unknown as ResourceClient<Site>,
+    recorder,
+    metrics: allocatorMetrics(metrics),
+    logger: silentLogger,
+  });
+  return reconcile('cluster', new AbortController().signal);
+};
+
+test('addresses of API servers and Services, which nothing watches, are looked at again after 30 s', async () => {
+  expect(await round(site)).toEqual({ kind: 'again', afterMs: 30_000 });
+  expect(await round()).toEqual({ kind: 'done' });
+});
+
+test('a pool concerns the allocation when its nodes or their external addresses change, not when a gateway reports', () => {
+  const pool = (externalIPs: readonly string[], rest: object = {}, generation = 1): GatewayPool => ({
+    apiVersion: GROUP_VERSION,
+    kind: 'GatewayPool',
+    metadata: { name: 'p', generation },
+    spec: { nodeSelector: { gw: 'p' } },
+    status: { nodes: [{ name: 'g', wireGuardPublicKey: 'k', externalIPs }], ...rest },
+  });
+  const one = poolFingerprint(pool(['192.0.2.1']));
+  expect(poolFingerprint(pool(['192.0.2.1'], { connectedSites: ['a'] }))).toBe(one);
+  expect(poolFingerprint(pool(['192.0.2.2']))).not.toBe(one);
+  expect(poolFingerprint(pool(['192.0.2.1'], {}, 2))).not.toBe(one);
+});
