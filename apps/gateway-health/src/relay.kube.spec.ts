@@ -157,6 +157,35 @@ test('what somebody changes or deletes is made again', async () => {
   expect(again.spec?.type).toBe('LoadBalancer');
 });
 
+test('after an operator has restarted it and chosen its nodes, it is changed as the Mesh says, and both stay', async () => {
+  startWithImage();
+  await create(managed());
+  const { deployments: all } = clients();
+  await until('Deployment', () => all.get('relay', at));
+  const restartedAt = { 'kubectl.kubernetes.io/restartedAt': '2026-01-01T00:00:00Z' };
+  const template = { metadata: { annotations: restartedAt }, spec: { nodeSelector: { disk: 'fast' } } };
+  await all.mergePatch('relay', { spec: { template } }, at);
+  await meshes().mergePatch('default', { spec: { relay: { managed: { replicas: 3 } } } });
+  const { spec } = await until('scaled', async () => {
+    const found = await all.get('relay', at);
+    return found.spec?.replicas === 3 && found;
+  });
+  expect(spec!.template).toMatchObject(template);
+  await becomeAvailable(3);
+  await until('told', says('3 of 3 replicas are available'));
+});
+
+test('what the API server refuses is told with its answer, and the rest is made', async () => {
+  start('--relay-image', 'registry.example.com/other:1');
+  await create(managed());
+  await until('told', says('False Refused: the API server refuses what the relay needs, Deployment'));
+  expect(await verdict()).toContain('run the image registry.example.com/unbounded:1, not registry.example.com/other:1');
+  await until('Service', () => clients().services.get('relay', at));
+  const status = { status: { loadBalancer: { ingress: [{ ip: '203.0.113.5' }] } } };
+  await clients().services.mergePatch('relay', status, { ...at, subresource: 'status' });
+  await until('address', async () => (await meshes().get('default')).status?.relayEndpoint === '203.0.113.5:3478');
+});
+
 test('what was made by others is left alone, and told', async () => {
   const spec = { ports: [{ port: 1 }], selector: { app: 'theirs' } };
   const theirs = { apiVersion: 'v1', kind: 'Service', metadata: { name: 'relay', ...at }, spec };

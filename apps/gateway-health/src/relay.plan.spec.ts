@@ -252,6 +252,13 @@ describe('RelayReady', () => {
       'True Available',
       "1 of 1 replicas are available; NetworkPolicy net/relay: somebody else's, and left alone",
     ],
+    [
+      'a write that is refused',
+      managed(),
+      { ...seen, refused: ['Deployment net/relay: denied request: no'] },
+      'False Refused',
+      'refuses what the relay needs, Deployment net/relay: denied request: no: correct the policy, webhook or quota',
+    ],
     ['no image', managed(), { ...seen, obstacle: 'without --relay-image' }, 'False NoImage', '--relay-image'],
     ['elsewhere', external, undefined, 'Unknown External', 'it is not run here'],
     ['never', managed({}, 'never'), undefined, 'Unknown Never', 'mode: never'],
