@@ -54,7 +54,7 @@ const verdictOf = (
     return bad(
       'NoAddress',
       serviceType === 'NodePort'
-        ? `${running}, but no node has a public address (ExternalIP, or a public InternalIP) at which nodes outside would find the node port`
+        ? `${running}, but no gateway has an external address (ExternalIP of its Node, or the annotation net.unbounded-cloud.io/external-address) at which nodes outside would find the node port`
         : `${running}, but the load balancer of the Service "relay" has no address yet; externalIPs or serviceType: NodePort do without one`,
     );
   return { status: 'True', reason: 'Available', message: `at ${endpoints.slice(0, 3).join(', ')}; ${running}` };

@@ -1,4 +1,12 @@
-import { meshKind, type RelaySpec, type SiteNodeSlice, siteNodeSliceKind } from '@unbounded/crds';
+import {
+  annotations,
+  gatewayPoolKind,
+  meshKind,
+  type RelaySpec,
+  siteKind,
+  type SiteNodeSlice,
+  siteNodeSliceKind,
+} from '@unbounded/crds';
 import {
   clientOf,
   configMaps,
@@ -20,7 +28,10 @@ import {
   createNode,
   installAccessRules,
   kubeconfigOf,
+  poolObject,
+  publicKeyFor,
   resetCluster,
+  siteObject,
   startApiServer,
   startApp,
   until,
@@ -130,16 +141,39 @@ test('it is ready when a replica is available and nodes outside can find it; the
   expect((await meshes().get('default')).status?.relayEndpoint).toBe('203.0.113.5:3478');
 });
 
-test('by a node port it is found at nodes with a public address', async () => {
+test('by a node port it stands on gateways and is found there, by the annotated address too, and on no worker', async () => {
   startWithImage();
   await create(managed({ serviceType: 'NodePort' }));
   const service = await until('Service', () => clients().services.get('relay', at));
   await becomeAvailable(1);
-  await until('told', says('no node has a public address'));
-  await createNode(coreClients(api.cluster).nodes, { name: 'n1', externalIPs: ['203.0.113.7'] });
+  await until('told', says('no gateway has an external address'));
+  const { nodes } = coreClients(api.cluster);
+  // What its kubelet states makes no node one for relays.
+  await createNode(nodes, {
+    name: 'worker',
+    internalIPs: ['10.1.0.2'],
+    externalIPs: ['203.0.113.9'],
+    labels: { 'kubernetes.io/hostname': 'gw' },
+  });
+  await clientOf(api.cluster, siteKind).create(siteObject('a'));
+  await clientOf(api.cluster, gatewayPoolKind).create(poolObject('p'));
+  await createNode(nodes, {
+    name: 'gw',
+    internalIPs: ['10.1.0.3'],
+    labels: { gateway: 'p' },
+    annotations: {
+      [annotations.wireGuardPublicKey]: publicKeyFor('gw'),
+      [annotations.externalAddress]: '203.0.113.7',
+    },
+  });
   const endpoint = `203.0.113.7:${service.spec!.ports![0]!.nodePort}`;
-  await until('told', says(`True Available: at ${endpoint}`));
+  await until('told', says(`True Available: at ${endpoint};`));
   expect((await meshes().get('default')).status?.relayEndpoint).toBe(endpoint);
+  const { affinity } = (await clients().deployments.get('relay', at)).spec!.template.spec as { affinity?: object };
+  const names = [{ matchFields: [{ key: 'metadata.name', operator: 'In', values: ['gw'] }] }];
+  expect(affinity).toEqual({
+    nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: names } },
+  });
 });
 
 test('what somebody changes or deletes is made again', async () => {

@@ -20,12 +20,11 @@ import {
   type Secret,
   type Service,
 } from '@unbounded/kube';
-import { formatEndpoint, publicAddressOf, type ServiceLike, waysToManaged } from '@unbounded/relay-client';
+import { formatEndpoint, publicAddresses, type ServiceLike, waysToManaged } from '@unbounded/relay-client';
 
 import { KEYS_CONFIG_MAP, planRelayKeys } from './relay-keys.plan.ts';
 import { planRelayConditions, type RelaySeen } from './relay-conditions.plan.ts';
 import {
-  HOSTNAME,
   isOurs,
   LINKS_SECRET,
   linksSecret,
@@ -98,16 +97,13 @@ const itemsOf = ({
   { client: services, name: RELAY_SERVICE },
 ];
 
-/** A cloud may name hosts otherwise than nodes. */
-const hostnameOf = ({ metadata }: Node): string => metadata.labels?.[HOSTNAME] ?? metadata.name;
+const gatewaysOf = (pools: readonly GatewayPool[]) => pools.flatMap(({ status }) => status?.nodes ?? []);
 
-/** What of a Node says where a node port is reached; changes with nothing else. */
-export const relayNodeFingerprint = ({ metadata, status }: Node): string =>
-  JSON.stringify([
-    metadata.labels?.[HOSTNAME],
-    status?.addresses,
-    status?.conditions?.find(({ type }) => type === 'Ready')?.status,
-  ]);
+/** What says where a node port is reached; changes with nothing else. */
+export const relayNodeFingerprint = ({ status }: Node): string =>
+  status?.conditions?.find(({ type }) => type === 'Ready')?.status ?? '';
+export const relayPoolFingerprint = (pool: GatewayPool): string =>
+  JSON.stringify([...publicAddresses(gatewaysOf([pool]))]);
 
 const createRelay = ({ caches, clients, namespace, image }: RelayReconcilerOptions, signal: AbortSignal) => {
   const at = { namespace, signal };
@@ -181,7 +177,7 @@ const createRelay = ({ caches, clients, namespace, image }: RelayReconcilerOptio
         foundOf(clients.deployments)) as Deployment | undefined;
       const service = ((await writes.apply(clients.services, outside)) ?? foundOf(clients.services)) as
         ServiceLike | undefined;
-      const ways = waysToManaged({ service, nodes: caches.nodes.list() });
+      const ways = waysToManaged({ service, nodes: caches.nodes.list(), gateways: gatewaysOf(caches.pools.list()) });
       const { availableReplicas = 0 } = deployment?.status ?? {};
       const { omitted } = planRelayKeys(caches.slices.list(), caches.pools.list());
       const endpoints = ways.map(formatEndpoint);
@@ -201,7 +197,7 @@ export const relayReconciler =
     const { isManaged, linked } = relayUse(mesh, caches.deployments.list()[0]);
     if (!isManaged) await relay.remove(linked);
     if (linked) await relay.ensureLinks();
-    const publicNodes = caches.nodes.list().flatMap((node) => (publicAddressOf(node) ? [hostnameOf(node)] : []));
+    const publicNodes = [...publicAddresses(gatewaysOf(caches.pools.list())).keys()];
     const seen = isManaged && mesh ? await relay.ensure({ mesh, namespace, publicNodes }) : undefined;
     for (const object of meshes) {
       const counts = object === mesh ? seen : undefined;
