@@ -173,8 +173,8 @@ const createRelay = ({ caches, clients, namespace, image }: RelayReconcilerOptio
       const [headless, outside] = planServices(place);
       await writes.apply(clients.services, headless);
       // What is refused stays as it is: it may carry traffic.
-      const deployment = ((await writes.apply(clients.deployments, planDeployment(place, image))) ??
-        foundOf(clients.deployments)) as Deployment | undefined;
+      const deployment: Deployment | undefined =
+        (await writes.apply(clients.deployments, planDeployment(place, image))) ?? foundOf(clients.deployments);
       const service = ((await writes.apply(clients.services, outside)) ?? foundOf(clients.services)) as
         ServiceLike | undefined;
       const ways = waysToManaged({ service, nodes: caches.nodes.list(), gateways: gatewaysOf(caches.pools.list()) });
