@@ -155,7 +155,8 @@ describe('of a relay that runs', () => {
 
     test('it stays, and keeps gateway-health from no change', async () => {
       const withIt = (await add(api.cluster, added)) as typeof deployment;
-      await put(thief, 'test', { ...deployment, spec: { ...deployment.spec, replicas: 2 } });
+      const scaled = { ...deployment, spec: { ...deployment.spec, replicas: 2 } };
+      await expect(put(thief, 'test', scaled)).resolves.toBeDefined();
       const now = await api.cluster.transport.send({ method: 'GET', path: pathOf('deployment') });
       expect((now as typeof deployment).spec).toEqual({ ...withIt.spec, replicas: 2 });
       expect(withIt.spec.template).not.toEqual(deployment.spec.template);

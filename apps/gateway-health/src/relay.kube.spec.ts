@@ -212,7 +212,9 @@ test('after an operator has restarted it and chosen its nodes, it is changed as 
 test('what the API server refuses is told with its answer, and the rest is made', async () => {
   start('--relay-image', 'registry.example.com/other:1');
   await create(managed());
-  await until('told', says('False Refused: the API server refuses what the relay needs, Deployment'));
+  const isTold = says('False Refused: the API server refuses what the relay needs, Deployment');
+  await until('told', isTold).catch(() => undefined);
+  expect(await isTold()).toBe(true);
   expect(await verdict()).toContain('run the image registry.example.com/unbounded:1, not registry.example.com/other:1');
   await until('Service', () => clients().services.get('relay', at));
   const status = { status: { loadBalancer: { ingress: [{ ip: '203.0.113.5' }] } } };
