@@ -20,7 +20,13 @@ import {
   type Secret,
   type Service,
 } from '@unbounded/kube';
-import { formatEndpoint, publicAddresses, type ServiceLike, waysToManaged } from '@unbounded/relay-client';
+import {
+  formatEndpoint,
+  type GatewayLike,
+  publicAddresses,
+  type ServiceLike,
+  waysToManaged,
+} from '@unbounded/relay-client';
 
 import { KEYS_CONFIG_MAP, planRelayKeys } from './relay-keys.plan.ts';
 import { planRelayConditions, type RelaySeen } from './relay-conditions.plan.ts';
@@ -150,7 +156,7 @@ const createRelay = ({ caches, clients, namespace, image }: RelayReconcilerOptio
     },
 
     /** Makes it as the Mesh says, unless something of it is not ours. */
-    async ensure(place: RelayPlace): Promise<RelaySeen> {
+    async ensure(place: RelayPlace, gateways: readonly GatewayLike[]): Promise<RelaySeen> {
       const items = itemsOf(clients);
       const found = await Promise.all(items.map(look));
       const theirs = items.filter((_, index) => found[index] && !isOurs(found[index]));
@@ -177,7 +183,7 @@ const createRelay = ({ caches, clients, namespace, image }: RelayReconcilerOptio
         (await writes.apply(clients.deployments, planDeployment(place, image))) ?? foundOf(clients.deployments);
       const service = ((await writes.apply(clients.services, outside)) ?? foundOf(clients.services)) as
         ServiceLike | undefined;
-      const ways = waysToManaged({ service, nodes: caches.nodes.list(), gateways: gatewaysOf(caches.pools.list()) });
+      const ways = waysToManaged({ service, nodes: caches.nodes.list(), gateways });
       const { availableReplicas = 0 } = deployment?.status ?? {};
       const { omitted } = planRelayKeys(caches.slices.list(), caches.pools.list());
       const endpoints = ways.map(formatEndpoint);
@@ -197,8 +203,10 @@ export const relayReconciler =
     const { isManaged, linked } = relayUse(mesh, caches.deployments.list()[0]);
     if (!isManaged) await relay.remove(linked);
     if (linked) await relay.ensureLinks();
-    const publicNodes = [...publicAddresses(gatewaysOf(caches.pools.list())).keys()];
-    const seen = isManaged && mesh ? await relay.ensure({ mesh, namespace, publicNodes }) : undefined;
+    // Looked at once: relays stand where they are said to be found.
+    const gateways = gatewaysOf(caches.pools.list());
+    const publicNodes = [...publicAddresses(gateways).keys()];
+    const seen = isManaged && mesh ? await relay.ensure({ mesh, namespace, publicNodes }, gateways) : undefined;
     for (const object of meshes) {
       const counts = object === mesh ? seen : undefined;
       const [relayEndpoint] = counts?.endpoints ?? [];
