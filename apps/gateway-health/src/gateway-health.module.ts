@@ -41,7 +41,7 @@ import type { GatewayHealthConfig } from './gateway-health.config.ts';
 import { gatewayMetrics } from './gateway-metrics.ts';
 import { KEYS_CONFIG_MAP, poolKeys, sliceKeys } from './relay-keys.plan.ts';
 import { relayKeysReconciler } from './relay-keys.reconciler.ts';
-import { relayNodeFingerprint, relayReconciler } from './relay.reconciler.ts';
+import { relayNodeFingerprint, relayPoolFingerprint, relayReconciler } from './relay.reconciler.ts';
 
 const GATHER_MS = 50;
 
@@ -83,6 +83,7 @@ const relayControllers = (plane: ControlPlane, shared: Shared, config: GatewayHe
       watches(caches.deployments, { keysOf }),
       watches(plane.informer(serviceResource, named(RELAY_SERVICE)), { keysOf }),
       watches(shared.nodes, { keysOf, fingerprint: relayNodeFingerprint }),
+      watches(shared.pools, { keysOf, fingerprint: relayPoolFingerprint }),
     ],
     reconcile: relayReconciler({
       caches,

@@ -26,6 +26,7 @@ import {
   pathOf,
   planned,
 } from './relay-access.testdata.ts';
+import { additions, inTemplate } from './relay-additions.testdata.ts';
 
 /** What somebody can do with gateway-health's token: its right to make pods, Services and Secrets, and the chart's policies. */
 
@@ -131,12 +132,51 @@ describe('of a relay that runs', () => {
     ).toEqual(refused(MARKS));
   });
 
+  describe.each(additions)('to which somebody else adds %s', (_, added, changed) => {
+    const head = { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'relay' } };
+    const put = (cluster: Cluster, fieldManager: string, body: object): Promise<unknown> =>
+      cluster.transport.send({
+        method: 'PATCH',
+        path: pathOf('deployment'),
+        query: { fieldManager, force: true },
+        contentType: 'application/apply-patch+yaml',
+        body,
+      });
+    const add = (cluster: Cluster, part: object) => put(cluster, 'another', merged(head, part) as object);
+    const forbidden = { status: 403, message: expect.stringContaining('denied request') as unknown };
+    beforeAll(async () => {
+      await api.cluster.transport.send({ method: 'DELETE', path: pathOf('deployment') });
+      await put(thief, 'test', deployment);
+    });
+
+    test('whoever has its token may not', async () => {
+      await expect(add(thief, added)).rejects.toMatchObject(forbidden);
+    });
+
+    test('it stays, and keeps gateway-health from no change', async () => {
+      const withIt = (await add(api.cluster, added)) as typeof deployment;
+      const scaled = { ...deployment, spec: { ...deployment.spec, replicas: 2 } };
+      await expect(put(thief, 'test', scaled)).resolves.toBeDefined();
+      const now = await api.cluster.transport.send({ method: 'GET', path: pathOf('deployment') });
+      expect((now as typeof deployment).spec).toEqual({ ...withIt.spec, replicas: 2 });
+      expect(withIt.spec.template).not.toEqual(deployment.spec.template);
+    });
+
+    test('whoever has its token may not change it', async () => {
+      await expect(add(thief, changed)).rejects.toMatchObject(forbidden);
+    });
+  });
+
   test('an image that runs may stay until the new gateway-health changes it, and no other may come', async () => {
     await installAccessRules(api, {
       global: { image: { repository: 'registry.example.com/unbounded', tag: '2', pullSecrets: ['pull'] } },
     });
     expect(await answer(apply('deployment'))).toBe('taken');
+    const restart = inTemplate({ annotations: { 'kubectl.kubernetes.io/restartedAt': '2026-01-01T00:00:00Z' } });
+    const contentType = 'application/merge-patch+json';
+    await api.cluster.transport.send({ method: 'PATCH', path: pathOf('deployment'), contentType, body: restart });
     expect(await answer(inContainer({ image: 'registry.example.com/unbounded:2' }))).toBe('taken');
+    expect(await api.cluster.transport.send({ method: 'GET', path: pathOf('deployment') })).toMatchObject(restart);
     expect(await answer(inContainer({ image: 'registry.example.com/unbounded:3' }))).toEqual(
       refused('run the image registry.example.com/unbounded:2'),
     );

@@ -72,17 +72,22 @@ export const but = (which: Which, patch: object): Write => apply(which, merged(p
 const pod = (patch: object): Write => but('deployment', { spec: { template: { spec: patch } } });
 const [container] = deployment.spec.template.spec.containers;
 export const inContainer = (patch: object): Write => pod({ containers: [merged(container, patch)] });
+/** Without the arguments that begin so, and with these. */
+const withArgs = (without: string, ...more: string[]): Write =>
+  inContainer({ args: [...container!.args.filter((arg) => without === '' || !arg.startsWith(without)), ...more] });
 const KEYS_VOLUME = { name: 'keys', configMap: { name: 'relay-keys' } };
 /** In the place of the first of its volumes. */
 const mounts = (volume: object): Write => pod({ volumes: [volume, KEYS_VOLUME] });
 const secretVolume = (name: string) => ({ name: 'links', secret: { secretName: name } });
 
 export const RBAC = 'cannot';
-const FIELDS = 'these fields may not be there: ';
+const FIELDS = 'may not add these fields: ';
 export const ADDRESSES = 'gives its Services no addresses';
 const ROOT = 'run as no root';
 const RELAY = 'run the relay';
-const LABELS = 'no other, and only annotations';
+const LABELS = 'may add no other, and only annotations';
+const AUTH = 'with a proof';
+const MOUNTS = 'its own volumes alone';
 export const MARKS = 'may give its objects only';
 
 export const forbidden: readonly (readonly [what: string, write: Write, refusal: string])[] = [
@@ -154,6 +159,7 @@ export const forbidden: readonly (readonly [what: string, write: Write, refusal:
   ['has another SELinux type', pod({ securityContext: { seLinuxOptions: { type: 'spc_t' } } }), ROOT],
   ['sets a sysctl', pod({ securityContext: { sysctls: [{ name: 'net.ipv4.ip_forward', value: '1' }] } }), ROOT],
   ['chooses its node', pod({ nodeName: 'n1' }), `${FIELDS}nodeName`],
+  ['chooses its nodes', pod({ nodeSelector: { a: 'b' } }), `${FIELDS}nodeSelector`],
   ['has another runtime', pod({ runtimeClassName: 'other' }), `${FIELDS}runtimeClassName`],
   ['displaces others', pod({ priorityClassName: 'system-node-critical' }), `${FIELDS}priorityClassName`],
   ['stands on nodes that are kept free', pod({ tolerations: [{ operator: 'Exists' }] }), 'tolerate no taint'],
@@ -177,6 +183,21 @@ export const forbidden: readonly (readonly [what: string, write: Write, refusal:
     inContainer({ args: ['--import=data:text/javascript,1', '/unbounded/apps/relay/dist/main.mjs'] }),
     RELAY,
   ],
+  ['asks its clients for no proof', withArgs('--auth', '--auth=prefer'), AUTH],
+  ['asks its clients for no proof by a second word', withArgs('', '--auth=off'), AUTH],
+  ['does not say whether it asks for a proof', withArgs('--auth'), AUTH],
+  ['serves any key', withArgs('--allowed-keys'), AUTH],
+  ['serves a list of keys of its own', withArgs('--allowed-keys', '--allowed-keys=/etc/relay/links/secret'), AUTH],
+  [
+    'has the list of keys in the place of the program',
+    inContainer({ volumeMounts: [{ name: 'keys', mountPath: '/unbounded/apps/relay/dist' }] }),
+    MOUNTS,
+  ],
+  [
+    'has the list of keys in the place of the program by a way round',
+    inContainer({ volumeMounts: [{ name: 'keys', mountPath: '/etc/relay/../../unbounded/apps/relay/dist' }] }),
+    MOUNTS,
+  ],
   ['runs a second container', pod({ containers: [container, { ...container, name: 'b' }] }), 'have one container'],
   ['runs a container before it', pod({ initContainers: [{ name: 'b', image: IMAGE }] }), `${FIELDS}initContainers`],
   [
@@ -198,6 +219,11 @@ export const forbidden: readonly (readonly [what: string, write: Write, refusal:
   [
     'has the labels of other pods',
     but('deployment', { spec: { template: { metadata: { labels: { app: 'dns' } } } } }),
+    LABELS,
+  ],
+  [
+    'has a label more than them',
+    but('deployment', { spec: { template: { metadata: { labels: { 'example.com/policy': 'open' } } } } }),
     LABELS,
   ],
   [

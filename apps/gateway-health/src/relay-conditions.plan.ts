@@ -10,6 +10,8 @@ export interface RelaySeen {
   readonly foreign: readonly string[];
   /** Those of them without which it works: it has none of its own then. */
   readonly leftAlone?: readonly string[];
+  /** Writes that the API server refused: kind and name, and what it said. */
+  readonly refused?: readonly string[];
   /** Why none can be run. */
   readonly obstacle?: string;
   /** Where nodes outside find it, best first. */
@@ -20,10 +22,12 @@ export interface RelaySeen {
 }
 
 const TYPE = 'RelayReady';
+/** The API server's answer may be long: it quotes what it refuses. */
+const LONGEST_ANSWER = 500;
 
 const verdictOf = (
   mesh: Mesh,
-  { foreign, leftAlone = [], obstacle, endpoints, availableReplicas, omittedKeys = 0 }: RelaySeen,
+  { foreign, leftAlone = [], refused = [], obstacle, endpoints, availableReplicas, omittedKeys = 0 }: RelaySeen,
 ): Omit<NewCondition, 'type'> => {
   const { replicas = 1, serviceType = 'LoadBalancer' } = managedRelay(mesh)!;
   const bad = (reason: string, message: string) => ({ status: 'False', reason, message }) as const;
@@ -35,6 +39,11 @@ const verdictOf = (
   if (obstacle !== undefined) return bad('NoImage', obstacle);
   const aside = leftAlone.length > 0 ? `; ${leftAlone.join(', ')}: somebody else's, and left alone` : '';
   const running = `${availableReplicas} of ${replicas} replicas are available${aside}`;
+  if (refused.length > 0)
+    return bad(
+      'Refused',
+      `the API server refuses what the relay needs, ${refused.map((answer) => answer.slice(0, LONGEST_ANSWER)).join('; ')}: correct the policy, webhook or quota, or what was changed in the object; ${running}`,
+    );
   if (omittedKeys > 0)
     return bad(
       'TooManyKeys',
@@ -45,7 +54,7 @@ const verdictOf = (
     return bad(
       'NoAddress',
       serviceType === 'NodePort'
-        ? `${running}, but no node has a public address (ExternalIP, or a public InternalIP) at which nodes outside would find the node port`
+        ? `${running}, but no gateway has an external address (ExternalIP of its Node, or the annotation net.unbounded-cloud.io/external-address) at which nodes outside would find the node port`
         : `${running}, but the load balancer of the Service "relay" has no address yet; externalIPs or serviceType: NodePort do without one`,
     );
   return { status: 'True', reason: 'Available', message: `at ${endpoints.slice(0, 3).join(', ')}; ${running}` };

@@ -1,4 +1,12 @@
-import { meshKind, type RelaySpec, type SiteNodeSlice, siteNodeSliceKind } from '@unbounded/crds';
+import {
+  annotations,
+  gatewayPoolKind,
+  meshKind,
+  type RelaySpec,
+  siteKind,
+  type SiteNodeSlice,
+  siteNodeSliceKind,
+} from '@unbounded/crds';
 import {
   clientOf,
   configMaps,
@@ -20,7 +28,10 @@ import {
   createNode,
   installAccessRules,
   kubeconfigOf,
+  poolObject,
+  publicKeyFor,
   resetCluster,
+  siteObject,
   startApiServer,
   startApp,
   until,
@@ -130,16 +141,39 @@ test('it is ready when a replica is available and nodes outside can find it; the
   expect((await meshes().get('default')).status?.relayEndpoint).toBe('203.0.113.5:3478');
 });
 
-test('by a node port it is found at nodes with a public address', async () => {
+test('by a node port it stands on gateways and is found there, by the annotated address too, and on no worker', async () => {
   startWithImage();
   await create(managed({ serviceType: 'NodePort' }));
   const service = await until('Service', () => clients().services.get('relay', at));
   await becomeAvailable(1);
-  await until('told', says('no node has a public address'));
-  await createNode(coreClients(api.cluster).nodes, { name: 'n1', externalIPs: ['203.0.113.7'] });
+  await until('told', says('no gateway has an external address'));
+  const { nodes } = coreClients(api.cluster);
+  // What its kubelet states makes no node one for relays.
+  await createNode(nodes, {
+    name: 'worker',
+    internalIPs: ['10.1.0.2'],
+    externalIPs: ['203.0.113.9'],
+    labels: { 'kubernetes.io/hostname': 'gw' },
+  });
+  await clientOf(api.cluster, siteKind).create(siteObject('a'));
+  await clientOf(api.cluster, gatewayPoolKind).create(poolObject('p'));
+  await createNode(nodes, {
+    name: 'gw',
+    internalIPs: ['10.1.0.3'],
+    labels: { gateway: 'p' },
+    annotations: {
+      [annotations.wireGuardPublicKey]: publicKeyFor('gw'),
+      [annotations.externalAddress]: '203.0.113.7',
+    },
+  });
   const endpoint = `203.0.113.7:${service.spec!.ports![0]!.nodePort}`;
-  await until('told', says(`True Available: at ${endpoint}`));
+  await until('told', says(`True Available: at ${endpoint};`));
   expect((await meshes().get('default')).status?.relayEndpoint).toBe(endpoint);
+  const { affinity } = (await clients().deployments.get('relay', at)).spec!.template.spec as { affinity?: object };
+  const names = [{ matchFields: [{ key: 'metadata.name', operator: 'In', values: ['gw'] }] }];
+  expect(affinity).toEqual({
+    nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: names } },
+  });
 });
 
 test('what somebody changes or deletes is made again', async () => {
@@ -155,6 +189,37 @@ test('what somebody changes or deletes is made again', async () => {
     return found.metadata.uid !== metadata.uid && found;
   });
   expect(again.spec?.type).toBe('LoadBalancer');
+});
+
+test('after an operator has restarted it and chosen its nodes, it is changed as the Mesh says, and both stay', async () => {
+  startWithImage();
+  await create(managed());
+  const { deployments: all } = clients();
+  await until('Deployment', () => all.get('relay', at));
+  const restartedAt = { 'kubectl.kubernetes.io/restartedAt': '2026-01-01T00:00:00Z' };
+  const template = { metadata: { annotations: restartedAt }, spec: { nodeSelector: { disk: 'fast' } } };
+  await all.mergePatch('relay', { spec: { template } }, at);
+  await meshes().mergePatch('default', { spec: { relay: { managed: { replicas: 3 } } } });
+  const { spec } = await until('scaled', async () => {
+    const found = await all.get('relay', at);
+    return found.spec?.replicas === 3 && found;
+  });
+  expect(spec!.template).toMatchObject(template);
+  await becomeAvailable(3);
+  await until('told', says('3 of 3 replicas are available'));
+});
+
+test('what the API server refuses is told with its answer, and the rest is made', async () => {
+  start('--relay-image', 'registry.example.com/other:1');
+  await create(managed());
+  const isTold = says('False Refused: the API server refuses what the relay needs, Deployment');
+  await until('told', isTold).catch(() => undefined);
+  expect(await isTold()).toBe(true);
+  expect(await verdict()).toContain('run the image registry.example.com/unbounded:1, not registry.example.com/other:1');
+  await until('Service', () => clients().services.get('relay', at));
+  const status = { status: { loadBalancer: { ingress: [{ ip: '203.0.113.5' }] } } };
+  await clients().services.mergePatch('relay', status, { ...at, subresource: 'status' });
+  await until('address', async () => (await meshes().get('default')).status?.relayEndpoint === '203.0.113.5:3478');
 });
 
 test('what was made by others is left alone, and told', async () => {

@@ -172,19 +172,23 @@ test('draining nodes takes one replica at a time', () => {
   });
 });
 
-describe('relays stand on nodes that can be called from outside, gateways too', () => {
+describe('relays stand on gateways that can be called from outside', () => {
   const podOf = (serviceType: 'NodePort' | 'LoadBalancer', ...nodes: string[]) =>
     planDeployment(place(managed({ serviceType }), ...nodes), image).spec.template.spec;
-  const values = ['g1', 'g2'];
-  const term = { matchExpressions: [{ key: 'kubernetes.io/hostname', operator: 'In', values }] };
+  // By name: a label of theirs another node could have, too.
+  const terms = ['g1', 'g2'].map((name) => ({
+    matchFields: [{ key: 'metadata.name', operator: 'In', values: [name] }],
+  }));
 
   test('by a node port nowhere else', () => {
-    const required = { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [term] } };
+    const required = { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: terms } };
     expect(podOf('NodePort', 'g2', 'g1')).toMatchObject({ affinity: { nodeAffinity: required } });
   });
 
   test('behind a balancer if they can', () => {
-    const preferred = { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 100, preference: term }] };
+    const preferred = {
+      preferredDuringSchedulingIgnoredDuringExecution: terms.map((preference) => ({ weight: 100, preference })),
+    };
     expect(podOf('LoadBalancer', 'g1', 'g2')).toMatchObject({
       affinity: { nodeAffinity: preferred },
       tolerations: [{ key: 'net.unbounded-cloud.io/gateway-node', operator: 'Exists' }],
@@ -207,7 +211,7 @@ describe('relays stand on nodes that can be called from outside, gateways too', 
     expect([of('NodePort'), of('NodePort', 'g1', 'g2'), of('LoadBalancer', 'g1', 'g2')]).toEqual([1, 2, 3]);
   });
 
-  test('anywhere, while there is no such node', () => expect(podOf('NodePort')).not.toHaveProperty('affinity'));
+  test('anywhere, while there is no such gateway', () => expect(podOf('NodePort')).not.toHaveProperty('affinity'));
 });
 
 test('every object is ours by its label, and goes with the Mesh', () => {
@@ -242,7 +246,7 @@ describe('RelayReady', () => {
       managed({ serviceType: 'NodePort' }),
       { ...seen, endpoints: [] },
       'False NoAddress',
-      'no node has a public address',
+      'no gateway has an external address',
     ],
     ['foreign', managed(), { ...seen, foreign: ['Service net/relay'] }, 'False NotOurs', 'Service net/relay was made'],
     [
@@ -251,6 +255,13 @@ describe('RelayReady', () => {
       { ...seen, leftAlone: ['NetworkPolicy net/relay'] },
       'True Available',
       "1 of 1 replicas are available; NetworkPolicy net/relay: somebody else's, and left alone",
+    ],
+    [
+      'a write that is refused',
+      managed(),
+      { ...seen, refused: ['Deployment net/relay: denied request: no'] },
+      'False Refused',
+      'refuses what the relay needs, Deployment net/relay: denied request: no: correct the policy, webhook or quota',
     ],
     ['no image', managed(), { ...seen, obstacle: 'without --relay-image' }, 'False NoImage', '--relay-image'],
     ['elsewhere', external, undefined, 'Unknown External', 'it is not run here'],

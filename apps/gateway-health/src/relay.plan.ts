@@ -10,7 +10,7 @@ import { KEYS_CONFIG_MAP, KEYS_FILE } from './relay-keys.plan.ts';
 export const MANAGER = 'gateway-health';
 const MANAGED_BY = 'app.kubernetes.io/managed-by';
 /** Label of nodes. */
-export const HOSTNAME = 'kubernetes.io/hostname';
+const HOSTNAME = 'kubernetes.io/hostname';
 const NAME = RELAY_SERVICE;
 const HEADLESS = `${NAME}-headless`;
 export const LINKS_SECRET = `${NAME}-links`;
@@ -76,7 +76,7 @@ const metadataOf = (name: string, { mesh, namespace }: Pick<RelayPlace, 'namespa
 export interface RelayPlace {
   readonly mesh: Mesh;
   readonly namespace: string;
-  /** Hostnames (the label) of nodes that can be called from outside: gateways, for one. */
+  /** Names of gateways that can be called from outside. */
   readonly publicNodes: readonly string[];
 }
 
@@ -216,16 +216,23 @@ const BESIDE_EACH_OTHER = {
   ],
 };
 
-/** Relays are best where they can be called: a node port leads nowhere else, a balancer may. */
+/**
+ * Relays are best where they can be called: a node port leads nowhere else, a balancer may. Gateways are named, which takes a
+ * term for each: their labels, that of the hostname too, other nodes could give themselves, and read the relay's Secrets.
+ */
 const affinityOf = ({ mesh, publicNodes }: RelayPlace): object => {
   const isByNodePort = managedRelay(mesh)?.serviceType === 'NodePort';
-  const values = publicNodes.toSorted().slice(0, MOST_NODES);
-  const preference = { matchExpressions: [{ key: HOSTNAME, operator: 'In', values }] };
+  const named = publicNodes
+    .toSorted()
+    .slice(0, MOST_NODES)
+    .map((name) => ({ matchFields: [{ key: 'metadata.name', operator: 'In', values: [name] }] }));
   const nodeAffinity = isByNodePort
-    ? { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [preference] } }
-    : { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 100, preference }] };
+    ? { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: named } }
+    : {
+        preferredDuringSchedulingIgnoredDuringExecution: named.map((preference) => ({ weight: 100, preference })),
+      };
   const affinity = {
-    ...(values.length > 0 && { nodeAffinity }),
+    ...(named.length > 0 && { nodeAffinity }),
     ...(!isByNodePort && { podAffinity: BESIDE_EACH_OTHER }),
   };
   return Object.keys(affinity).length === 0 ? {} : { affinity };

@@ -9,6 +9,8 @@ import {
   type Deployment,
   type EventRecorder,
   ignoreGone,
+  isForbidden,
+  isInvalid,
   isNotFound,
   type KubeObject,
   type NetworkPolicy,
@@ -18,12 +20,17 @@ import {
   type Secret,
   type Service,
 } from '@unbounded/kube';
-import { formatEndpoint, publicAddressOf, type ServiceLike, waysToManaged } from '@unbounded/relay-client';
+import {
+  formatEndpoint,
+  type GatewayLike,
+  publicAddresses,
+  type ServiceLike,
+  waysToManaged,
+} from '@unbounded/relay-client';
 
 import { KEYS_CONFIG_MAP, planRelayKeys } from './relay-keys.plan.ts';
 import { planRelayConditions, type RelaySeen } from './relay-conditions.plan.ts';
 import {
-  HOSTNAME,
   isOurs,
   LINKS_SECRET,
   linksSecret,
@@ -96,16 +103,13 @@ const itemsOf = ({
   { client: services, name: RELAY_SERVICE },
 ];
 
-/** A cloud may name hosts otherwise than nodes. */
-const hostnameOf = ({ metadata }: Node): string => metadata.labels?.[HOSTNAME] ?? metadata.name;
+const gatewaysOf = (pools: readonly GatewayPool[]) => pools.flatMap(({ status }) => status?.nodes ?? []);
 
-/** What of a Node says where a node port is reached; changes with nothing else. */
-export const relayNodeFingerprint = ({ metadata, status }: Node): string =>
-  JSON.stringify([
-    metadata.labels?.[HOSTNAME],
-    status?.addresses,
-    status?.conditions?.find(({ type }) => type === 'Ready')?.status,
-  ]);
+/** What says where a node port is reached; changes with nothing else. */
+export const relayNodeFingerprint = ({ status }: Node): string =>
+  status?.conditions?.find(({ type }) => type === 'Ready')?.status ?? '';
+export const relayPoolFingerprint = (pool: GatewayPool): string =>
+  JSON.stringify([...publicAddresses(gatewaysOf([pool]))]);
 
 const createRelay = ({ caches, clients, namespace, image }: RelayReconcilerOptions, signal: AbortSignal) => {
   const at = { namespace, signal };
@@ -116,6 +120,22 @@ const createRelay = ({ caches, clients, namespace, image }: RelayReconcilerOptio
     });
   const apply = (client: ResourceClient<KubeObject>, object: KubeObject) =>
     client.apply(object, { ...at, fieldManager: FIELD_MANAGER, force: true });
+  const nameOf = ({ resource }: ResourceClient<KubeObject>, name: string) => `${resource.kind} ${namespace}/${name}`;
+
+  /** Writes each of its own: what an admission policy, a webhook or a quota refuses is told, and the rest goes on. */
+  const createWrites = () => {
+    const refused: string[] = [];
+    return {
+      refused,
+      async apply(client: ResourceClient<KubeObject>, object: KubeObject): Promise<KubeObject | undefined> {
+        return apply(client, object).catch((error: unknown) => {
+          if (!isForbidden(error) && !isInvalid(error)) throw error;
+          refused.push(`${nameOf(client, object.metadata.name)}: ${(error as Error).message}`);
+          return undefined;
+        });
+      },
+    };
+  };
 
   return {
     /** Takes away what is ours; a relay that is somebody else's keeps what it has from us. */
@@ -136,32 +156,38 @@ const createRelay = ({ caches, clients, namespace, image }: RelayReconcilerOptio
     },
 
     /** Makes it as the Mesh says, unless something of it is not ours. */
-    async ensure(place: RelayPlace): Promise<RelaySeen> {
+    async ensure(place: RelayPlace, gateways: readonly GatewayLike[]): Promise<RelaySeen> {
       const items = itemsOf(clients);
       const found = await Promise.all(items.map(look));
       const theirs = items.filter((_, index) => found[index] && !isOurs(found[index]));
-      const named = (some: readonly Item[]): string[] =>
-        some.map(({ client, name }) => `${client.resource.kind} ${namespace}/${name}`);
+      const named = (some: readonly Item[]): string[] => some.map(({ client, name }) => nameOf(client, name));
+      const foundOf = (client: ResourceClient<KubeObject>) =>
+        found[items.findIndex((item) => item.client === client && item.name === RELAY_SERVICE)];
       const foreign = named(theirs.filter(({ isGuard }) => !isGuard));
       const leftAlone = named(theirs.filter(({ isGuard }) => isGuard));
       const nothing: RelaySeen = { foreign, leftAlone, endpoints: [], availableReplicas: 0 };
       if (foreign.length > 0) return nothing;
       if (!image) return { ...nothing, obstacle: NO_IMAGE };
+      const writes = createWrites();
       // Made once: replicas of before and after must know each other.
-      if (!found[0]) await apply(clients.secrets, linksSecret(place, newSecret()));
+      if (!found[0]) await writes.apply(clients.secrets, linksSecret(place, newSecret()));
       for (const [client, object] of [
         [clients.networkPolicies, planNetworkPolicy(place)],
         [clients.disruptionBudgets, planDisruptionBudget(place)],
       ] as const)
-        if (!theirs.some((item) => item.client === client)) await apply(client, object);
+        if (!theirs.some((item) => item.client === client)) await writes.apply(client, object);
       const [headless, outside] = planServices(place);
-      await apply(clients.services, headless);
-      const deployment = (await apply(clients.deployments, planDeployment(place, image))) as Deployment;
-      const service = (await apply(clients.services, outside)) as ServiceLike;
-      const ways = waysToManaged({ service, nodes: caches.nodes.list() });
-      const { availableReplicas = 0 } = deployment.status ?? {};
+      await writes.apply(clients.services, headless);
+      // What is refused stays as it is: it may carry traffic.
+      const deployment: Deployment | undefined =
+        (await writes.apply(clients.deployments, planDeployment(place, image))) ?? foundOf(clients.deployments);
+      const service = ((await writes.apply(clients.services, outside)) ?? foundOf(clients.services)) as
+        ServiceLike | undefined;
+      const ways = waysToManaged({ service, nodes: caches.nodes.list(), gateways });
+      const { availableReplicas = 0 } = deployment?.status ?? {};
       const { omitted } = planRelayKeys(caches.slices.list(), caches.pools.list());
-      return { foreign: [], leftAlone, endpoints: ways.map(formatEndpoint), availableReplicas, omittedKeys: omitted };
+      const endpoints = ways.map(formatEndpoint);
+      return { foreign: [], leftAlone, refused: writes.refused, endpoints, availableReplicas, omittedKeys: omitted };
     },
   };
 };
@@ -177,8 +203,10 @@ export const relayReconciler =
     const { isManaged, linked } = relayUse(mesh, caches.deployments.list()[0]);
     if (!isManaged) await relay.remove(linked);
     if (linked) await relay.ensureLinks();
-    const publicNodes = caches.nodes.list().flatMap((node) => (publicAddressOf(node) ? [hostnameOf(node)] : []));
-    const seen = isManaged && mesh ? await relay.ensure({ mesh, namespace, publicNodes }) : undefined;
+    // Looked at once: relays stand where they are said to be found.
+    const gateways = gatewaysOf(caches.pools.list());
+    const publicNodes = [...publicAddresses(gateways).keys()];
+    const seen = isManaged && mesh ? await relay.ensure({ mesh, namespace, publicNodes }, gateways) : undefined;
     for (const object of meshes) {
       const counts = object === mesh ? seen : undefined;
       const [relayEndpoint] = counts?.endpoints ?? [];

@@ -95,6 +95,7 @@ const openWorld = (config: AgentConfig, { logger, metrics }: HostServices): Worl
   const managedRelay = managedRelaySource(cluster, {
     namespace: config.relayNamespace,
     nodeName: config.nodeName,
+    gateways: () => source.snapshot()?.objects.gatewayPools.flatMap(({ status }) => status?.nodes ?? []) ?? [],
     logger,
   });
   return { source, reporter, managedRelay, apiServer, close: () => cluster.close() };

@@ -32,9 +32,18 @@ export interface NodeLike {
   };
 }
 
+/** What is read of a gateway in the status of its GatewayPool: addresses that gateway-health has validated. */
+export interface GatewayLike {
+  readonly name: string;
+  readonly externalIPs?: readonly string[];
+  readonly internalIPs?: readonly string[];
+}
+
 export interface ManagedRelay {
   readonly service: ServiceLike | undefined;
   readonly nodes: readonly NodeLike[];
+  /** Of all pools: only they have addresses for others. */
+  readonly gateways: readonly GatewayLike[];
   /** `Mesh.spec.relay.managed.port`: which of the Service's ports is the relay's, when it has several. */
   readonly port?: number;
   /** Who asks: nodes that offer a port are tried in an order of one's own, so that not all go by the first. */
@@ -72,18 +81,25 @@ const ofLoadBalancer = (service: ServiceLike, port: number): Endpoint[] => {
 const isReady = ({ status }: NodeLike): boolean =>
   status?.conditions?.some((condition) => condition.type === 'Ready' && condition.status === 'True') ?? false;
 
-/** ExternalIP, else an InternalIP that is public: some clouds give nodes only that. */
-export const publicAddressOf = ({ status }: NodeLike): string | undefined => {
-  const addresses = status?.addresses ?? [];
-  const ofType = (wanted: string): string[] =>
-    addresses.flatMap(({ type, address }) => (type === wanted && isIP(address) !== 0 ? [address] : []));
-  const found = [...ofType('ExternalIP'), ...ofType('InternalIP').filter(isPublicAddress)];
-  return found.find(isIPv4) ?? found[0];
-};
+/**
+ * By the name of the node: an external address, else an internal one that is public, which is all that some clouds give. Never
+ * what a Node says by itself: its kubelet writes that, and any worker could draw relays and their clients to itself.
+ */
+export const publicAddresses = (gateways: readonly GatewayLike[]): ReadonlyMap<string, string> =>
+  new Map(
+    gateways.flatMap(({ name, externalIPs = [], internalIPs = [] }) => {
+      const found = [...externalIPs, ...internalIPs.filter(isPublicAddress)].filter((address) => isIP(address) !== 0);
+      const address = found.find(isIPv4) ?? found[0];
+      return address === undefined ? [] : [[name, address] as const];
+    }),
+  );
 
-const ofNodes = (nodes: readonly NodeLike[], nodePort: number, self: string): Endpoint[] => {
+const ofNodes = ({ nodes, gateways, self = '' }: ManagedRelay, nodePort: number): Endpoint[] => {
+  const addressOf = publicAddresses(gateways);
   const offered = (ready: boolean): string[] => {
-    const addresses = nodes.flatMap((node) => (isReady(node) === ready ? [publicAddressOf(node) ?? []].flat() : []));
+    const addresses = nodes.flatMap((node) =>
+      isReady(node) === ready ? [addressOf.get(node.metadata?.name ?? '') ?? []].flat() : [],
+    );
     return ranked(new TextEncoder().encode(self), [...new Set(addresses)]);
   };
   return [...new Set([...offered(true), ...offered(false)])].slice(0, MOST_NODES).map((host) => at(host, nodePort));
@@ -101,17 +117,17 @@ const ofExternalIps = (addresses: readonly string[], port: number, { nodes, self
 /**
  * Ways to the relay that the product runs in the cluster, from where the cluster's network is not up yet, best first
  * (document 002): the Service's ExternalIPs, its load balancer's addresses, then its names, its NodePort at public
- * addresses of nodes, ready ones first. Never a name of the cluster's DNS. A client tries one after the other: those
+ * addresses of gateways, ready ones first. Never a name of the cluster's DNS. A client tries one after the other: those
  * before the node ports lead to relays that know of each other. Empty: there is no way yet.
  */
 export const waysToManaged = (relay: ManagedRelay): Endpoint[] => {
-  const { service, nodes, port: wanted, self = '' } = relay;
+  const { service, port: wanted } = relay;
   const port = service && relayPort(service, wanted);
   if (port === undefined) return [];
   const ways = [
     ...ofExternalIps(service!.spec?.externalIPs ?? [], port.port, relay),
     ...ofLoadBalancer(service!, port.port),
-    ...(port.nodePort === undefined || port.nodePort === 0 ? [] : ofNodes(nodes, port.nodePort, self)),
+    ...(port.nodePort === undefined || port.nodePort === 0 ? [] : ofNodes(relay, port.nodePort)),
   ];
   return ways.filter(
     (way, index) => ways.findIndex(({ host, port }) => host === way.host && port === way.port) === index,
@@ -122,17 +138,20 @@ export const waysToManaged = (relay: ManagedRelay): Endpoint[] => {
  * Relays by the nodes on which they run: each is one of its own, because such a node port answers where a relay is. Whoever
  * is registered with all of them needs no links between them, which would have to take the mesh.
  */
-const servicesOfNodes = ({ nodes, self, onSelf = [] }: ManagedRelay, nodePort: number): RelayService[] =>
-  nodes
+const servicesOfNodes = (relay: ManagedRelay, nodePort: number): RelayService[] => {
+  const { nodes, gateways, self, onSelf = [] } = relay;
+  const addressOf = publicAddresses(gateways);
+  return nodes
     .flatMap((node): RelayService[] => {
       const name = node.metadata?.name ?? '';
-      const address = publicAddressOf(node);
+      const address = addressOf.get(name);
       const outside = address === undefined ? [] : [at(address, nodePort)];
       const ways = name === self ? onSelf : outside;
       return ways.length === 0 ? [] : [{ name: `managed ${name}`, ways, isBalanced: true }];
     })
     .sort((a, b) => (a.name < b.name ? -1 : 1))
     .slice(0, MOST_NODES);
+};
 
 /** The pool's services for `provider: managed`; none while there is no way. */
 export const managedServices = (relay: ManagedRelay): RelayService[] => {

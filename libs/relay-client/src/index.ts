@@ -4,9 +4,10 @@ export { type Clock, systemClock, type Timer } from './clock.ts';
 export { type Dial, dialWith, type TlsSettings } from './dial.ts';
 export {
   externalServices,
+  type GatewayLike,
   type ManagedRelay,
   managedServices,
-  publicAddressOf,
+  publicAddresses,
   type NodeLike,
   type ServiceLike,
   waysToManaged,

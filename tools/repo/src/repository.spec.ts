@@ -37,6 +37,24 @@ describe('the repository', () => {
     }
   });
 
+  test('commands of kubectl in documents work as written: with our namespace, and the slash of a link to a folder', () => {
+    const namespaced =
+      /^kubectl (delete|rollout|annotate|label|create|get|logs|scale|edit) [^#]*\b(pods?|deployments?|daemonsets?|secrets?|configmaps?)\b/;
+    const commands = files('*.md', '*/NOTES.txt').flatMap((file) =>
+      [...read(file).matchAll(/\bkubectl [^`]*?(?=`|\n\n|\n\S*kubectl |$)/g)].map(
+        ([text]) => `${file}: ${text.replaceAll(/\s+/g, ' ')}`,
+      ),
+    );
+    expect(commands.length).toBeGreaterThan(10);
+    const command = (text: string): string => text.slice(text.indexOf('kubectl '));
+    const wrong = commands.filter(
+      (text) =>
+        / deploy\/crds(?!\/)/.test(text) ||
+        (namespaced.test(command(text)) && !/ (-n|--namespace) /.test(command(text))),
+    );
+    expect(wrong).toEqual([]);
+  });
+
   test('versions of dependencies are exact', () => {
     const loose = packages.flatMap((file) => {
       const { dependencies = {}, devDependencies = {} } = JSON.parse(read(file)) as Record<

@@ -11,6 +11,7 @@ beforeAll(async () => {
   api = await startApiServer();
 });
 beforeEach(async () => {
+  gateways = [];
   await resetCluster(api.cluster);
   const client = api.cluster.client(services);
   for (const { metadata } of (await client.list({ namespace: 'default' })).items)
@@ -26,7 +27,14 @@ const create = (spec: object): Promise<Service> => {
     .client(services)
     .create({ apiVersion: 'v1', kind: 'Service', metadata, spec: { selector: { app: 'relay' }, ports, ...spec } });
 };
-const source = () => managedRelaySource(api.cluster, { namespace: 'default', nodeName: 'n1', logger: silentLogger });
+let gateways: { readonly name: string; readonly externalIPs: readonly string[] }[] = [];
+const source = () =>
+  managedRelaySource(api.cluster, {
+    namespace: 'default',
+    nodeName: 'n1',
+    gateways: () => gateways,
+    logger: silentLogger,
+  });
 const ways = async (): Promise<string[]> =>
   managedServices(await source().read()).flatMap((relay) => relay.ways.map(({ host, port }) => `${host} ${port}`));
 
@@ -62,11 +70,11 @@ const slice = (...ready: (readonly [node: string, isReady: boolean])[]) =>
     ports: [{ name: 'relay', port: 3478 }],
   });
 const makeNodes = async (...names: string[]): Promise<void> => {
-  for (const [index, name] of names.entries())
-    await createNode(coreClients(api.cluster).nodes, { name, externalIPs: [`203.0.113.${index + 1}`] });
+  for (const name of names) await createNode(coreClients(api.cluster).nodes, { name });
+  gateways = names.map((name, index) => ({ name, externalIPs: [`203.0.113.${index + 1}`] }));
 };
 
-describe('then the node port, at public addresses of nodes', () => {
+describe('then the node port, at external addresses of gateways', () => {
   test('where a relay is ready; on our own node without it', async () => {
     await makeNodes('n1', 'n2', 'n3', 'n4');
     const { spec } = await create({ type: 'NodePort', externalTrafficPolicy: 'Local' });
@@ -75,8 +83,9 @@ describe('then the node port, at public addresses of nodes', () => {
     expect(await ways()).toEqual(['100.64.0.0 3478', `203.0.113.2 ${spec!.ports![0]!.nodePort}`]);
   });
 
-  test('nowhere, while no such node has a public address', async () => {
-    await createNode(coreClients(api.cluster).nodes, { name: 'n2', internalIPs: ['10.1.0.2'] });
+  test('nowhere, while no such node is a gateway, whatever its kubelet states', async () => {
+    const worker = { name: 'n2', internalIPs: ['10.1.0.2'], externalIPs: ['203.0.113.9'] };
+    await createNode(coreClients(api.cluster).nodes, worker);
     await create({ type: 'NodePort', externalTrafficPolicy: 'Local' });
     await slice(['n2', true]);
     expect(await ways()).toEqual([]);

@@ -121,7 +121,7 @@ describe('the unit', () => {
       spec: { ports: [{ port: 3478 }] },
       status: { loadBalancer: { ingress: [{ ip: '203.0.113.5' }] } },
     };
-    const proxies = open(() => Promise.resolve({ service, nodes: [] }));
+    const proxies = open(() => Promise.resolve({ service, nodes: [], gateways: [] }));
     proxies.apply(managed);
     await vi.waitFor(() => {
       proxies.apply(managed);
@@ -230,11 +230,11 @@ describe('the managed relay', () => {
   const service = (externalIPs: readonly string[]): ServiceLike => ({ spec: { externalIPs, ports: [{ port: 3478 }] } });
   const found =
     (...externalIPs: string[]) =>
-    async (): Promise<ManagedRelay> => ({ service: service(externalIPs), nodes: [] });
+    async (): Promise<ManagedRelay> => ({ service: service(externalIPs), nodes: [], gateways: [] });
 
   test('is waited for, with a problem, and then it is in the unit', async () => {
     let ways = [''];
-    const proxies = open(async () => ({ service: service(ways), nodes: [] }));
+    const proxies = open(async () => ({ service: service(ways), nodes: [], gateways: [] }));
     expect(proxies.apply(managed)).toEqual([
       { reason: 'RelayNotFound', message: expect.stringContaining('no address of the managed relay is known yet') },
     ]);
@@ -251,7 +251,7 @@ describe('the managed relay', () => {
 
   test('that is another is looked for at once', async () => {
     let ways = ['192.0.2.9'];
-    const proxies = open(async () => ({ service: service(ways), nodes: [] }));
+    const proxies = open(async () => ({ service: service(ways), nodes: [], gateways: [] }));
     proxies.apply(managed);
     const hostsFound = (): string[] => proxies.waysOf(managed).map(({ host }) => host);
     await vi.waitUntil(() => hostsFound().length > 0);
@@ -279,6 +279,7 @@ describe('the managed relay', () => {
       return {
         service: { ...service([]), status: { loadBalancer: { ingress: [{ hostname: 'lb.example' }] } } },
         nodes: [],
+        gateways: [],
       };
     });
     const told = vi.fn();

@@ -57,7 +57,7 @@ const external = ({ endpoint, transport }: NodeRelay & { readonly provider: 'ext
 const NOT_FOUND: Problem = {
   reason: 'RelayNotFound',
   message:
-    'no address of the managed relay is known yet: its Service "relay" needs external IPs, an address of a load balancer, or a node port and a node with a public address',
+    'no address of the managed relay is known yet: its Service "relay" needs external IPs, an address of a load balancer, or a node port and a gateway with an external address',
 };
 
 /** As the Mesh says now, and not as when it was found: never plainly where TLS is asked for. */

@@ -71,7 +71,7 @@ const managed = object(
     ),
     replicas: optional(
       integer({
-        description: 'Relays that run in the cluster; by NodePort no more than nodes with a public address.',
+        description: 'Relays that run in the cluster; by NodePort no more than gateways with an external address.',
         minimum: 0,
         maximum: 100,
       }),
