@@ -138,6 +138,7 @@ export const applyPlan = async (dataplane: Dataplane, wanted: NodePlan): Promise
     ...guard.problems,
     ...tunnelProblems,
     ...routes.problems,
+    ...routes.ofPeers,
     ...routes.foreign,
   ];
   let isTransitNew = false;
