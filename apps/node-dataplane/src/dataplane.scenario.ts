@@ -113,7 +113,13 @@ export interface FailClosed {
   /** Before its source check, and when the first pass is over. */
   readonly atBoot: { readonly upBefore: boolean; readonly upAfter: boolean };
   /** While the program cannot be attached again, and afterwards. */
-  readonly unattached: { readonly up: boolean; readonly problems: readonly string[]; readonly upAgain: boolean };
+  readonly unattached: {
+    readonly up: boolean;
+    readonly problems: readonly string[];
+    /** While its settings cannot be written either. */
+    readonly upUnsettled: boolean;
+    readonly upAgain: boolean;
+  };
   /** While the table refuses a change: a device that is up, and one that would have to come up. */
   readonly outdated: { readonly up: boolean; readonly cameUp: boolean; readonly contained: boolean };
   /** While there is no table and none can be made, and afterwards. */
@@ -256,6 +262,16 @@ const watchGuard = (dataplane: Dataplane): { readonly dataplane: Dataplane; read
   return { dataplane: { ...dataplane, path: { ...dataplane.path, guard } }, upBefore };
 };
 
+/** The kernel takes no setting of a device but up and down. */
+const withoutSettings = (dataplane: Dataplane): Dataplane => {
+  const { net } = dataplane;
+  const modify: typeof net.links.modify = async (link, settings) => {
+    if (settings.up === undefined) throw new Error('EBUSY');
+    await net.links.modify(link, settings);
+  };
+  return { ...dataplane, net: Object.create(net, { links: { value: { ...net.links, modify } } }) as typeof net };
+};
+
 /** Somebody's filter or, of all things, a folder stands where the program or its pin would: it cannot be attached. */
 const unattach = async (dataplane: Dataplane, plan: NodePlan): Promise<FailClosed['unattached']> => {
   if (VIA === 'clsact') {
@@ -269,11 +285,15 @@ const unattach = async (dataplane: Dataplane, plan: NodePlan): Promise<FailClose
   }
   const { problems } = await applyPlan(dataplane, plan);
   const up = isUp('vxlan0');
+  run('ip', 'link', 'set', 'vxlan0', 'mtu', '1000', 'up');
+  await applyPlan(withoutSettings(dataplane), plan);
+  const upUnsettled = isUp('vxlan0');
   if (VIA === 'clsact') run('tc', 'qdisc', 'del', 'dev', 'vxlan0', 'clsact');
   else rmdirSync(pinOf('vxlan0'));
   await applyPlan(dataplane, plan);
   return {
     up,
+    upUnsettled,
     problems: problems.map(({ reason }) => reason),
     upAgain: isUp('vxlan0') && hasProgram('vxlan0', 'ingress'),
   };
