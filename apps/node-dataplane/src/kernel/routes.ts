@@ -47,7 +47,7 @@ const describeWay = ({ type = 'unicast', gateway, link, nexthops, nexthopId, met
 
 const foreignProblem = (wanted: RouteSpec, found: Route | undefined): Problem => ({
   reason: 'ForeignRoute',
-  message: `a route to ${wanted.dst} in table ${wanted.table ?? ROUTE_TABLES.main} exists that is not ours${found ? ` (${describeWay(found)}, protocol ${found.protocol})` : ''}, and is kept: ours (${describeWay(wanted)}) is not installed, and packets to ${wanted.dst} do not enter the overlay; remove that route, or the block from the Site or GatewayPool`,
+  message: `a route to ${wanted.dst} in table ${wanted.table ?? ROUTE_TABLES.main} exists that is not ours${found ? ` (${describeWay(found)}, protocol ${found.protocol})` : ''}, and is kept: ours (${describeWay(wanted)}) is not installed, and packets to ${wanted.dst} do not enter the overlay. Those to pods and nodes of the overlay are dropped if that route leads to a device that is not ours (overlay_leak), so that they do not leave in the clear; others take it. Remove that route, or the block from the Site or GatewayPool`,
 });
 
 const peerProblem = (route: RouteSpec, { message }: Error): Problem => ({
