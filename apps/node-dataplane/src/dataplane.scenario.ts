@@ -25,6 +25,7 @@ import { startHealth } from './health/health.ts';
 import { groupMapPin } from './kernel/forwarding-maps.ts';
 import { noPaths } from './paths/paths.testdata.ts';
 import { createSysctls } from './kernel/sysctls.ts';
+import { withoutSettings, withoutWriting } from './refusals.testdata.ts';
 import { planFor } from './testdata.ts';
 
 /**
@@ -262,16 +263,6 @@ const watchGuard = (dataplane: Dataplane): { readonly dataplane: Dataplane; read
   return { dataplane: { ...dataplane, path: { ...dataplane.path, guard } }, upBefore };
 };
 
-/** The kernel takes no setting of a device but up and down. */
-const withoutSettings = (dataplane: Dataplane): Dataplane => {
-  const { net } = dataplane;
-  const modify: typeof net.links.modify = async (link, settings) => {
-    if (settings.up === undefined) throw new Error('EBUSY');
-    await net.links.modify(link, settings);
-  };
-  return { ...dataplane, net: Object.create(net, { links: { value: { ...net.links, modify } } }) as typeof net };
-};
-
 /** Somebody's filter or, of all things, a folder stands where the program or its pin would: it cannot be attached. */
 const unattach = async (dataplane: Dataplane, plan: NodePlan): Promise<FailClosed['unattached']> => {
   if (VIA === 'clsact') {
@@ -298,12 +289,6 @@ const unattach = async (dataplane: Dataplane, plan: NodePlan): Promise<FailClose
     upAgain: isUp('vxlan0') && hasProgram('vxlan0', 'ingress'),
   };
 };
-
-/** The kernel refuses every new table. */
-const withoutWriting = (dataplane: Dataplane): Dataplane => ({
-  ...dataplane,
-  nft: { ...dataplane.nft, replaceTable: async () => Promise.reject(new Error('EOPNOTSUPP')) },
-});
 
 const failFirewall = async (
   dataplane: Dataplane,

@@ -15,13 +15,12 @@ import {
   type ProtectedAddress,
   type LocalNode,
   withoutProtected,
-  type World,
 } from '@unbounded/topology';
 import type { StateFile } from './kernel/state-file.ts';
 import type { Underlay } from './kernel/underlay.ts';
 import { findLocalNode, missingSite } from './local-node.ts';
 import type { NodeFacts } from './world/object-files.ts';
-import type { WorldSource } from './world/source.port.ts';
+import type { Snapshot, WorldSource } from './world/source.port.ts';
 
 /** Keeps the node's plan: made anew when anything changed that it is made from, and the last good one otherwise. */
 export interface NodePlanner {
@@ -121,8 +120,38 @@ const createTransitions = (now: () => number) => {
   };
 };
 
+interface Made {
+  readonly plan: NodePlan;
+  readonly advertised: NodePlanner['advertised'];
+}
+
+const PLAN_FAILED = 'PlanFailed';
+
+/** The plan of the objects, or why there is none. One that cannot be made is tried again; meanwhile the kernel is kept in repair. */
+const makePlan = (
+  parts: PlannerParts,
+  snapshot: Snapshot,
+  measured: Measured,
+  before: NodePlan | undefined,
+): Made | Problem => {
+  const { nodeName, logger } = parts;
+  try {
+    const held = [ownHolding(nodeName, measured.keys, snapshot.node), ...holdingsOf(before)];
+    const world = parseWorld(snapshot.objects, held);
+    const local = findLocalNode(snapshot, world, { ...parts, ...measured });
+    const missing = 'reason' in local ? local : missingSite(before, local, world);
+    if (missing) return missing;
+    const plan = planNode(world, local as LocalNode);
+    return { plan, advertised: plan.role === 'gateway' ? advertisedRoutes(world, nodeName) : undefined };
+  } catch (error) {
+    logger.debug({ err: error }, 'no plan can be made of the objects');
+    const message = `no plan can be made of the objects: ${(error as Error).message}: the last plan stays; the agent tries again`;
+    return { reason: PLAN_FAILED, message };
+  }
+};
+
 export const createNodePlanner = (parts: PlannerParts): NodePlanner => {
-  const { nodeName, source, planFile, logger, now = () => performance.now() } = parts;
+  const { source, planFile, logger, now = () => performance.now() } = parts;
   const transitions = createTransitions(now);
   const kept = planFile.read();
   // A plan for the other data path is of no use here; what it brought about stays until there is one for this.
@@ -133,8 +162,7 @@ export const createNodePlanner = (parts: PlannerParts): NodePlanner => {
   const hold = (problem: Problem): void => {
     isListed = false;
     problems = [problem];
-    if (!plan) return logger.warn({ reason: problem.reason }, problem.message);
-    transitions.to({ ...plan, problems: [...plan.problems, problem] });
+    if (plan) transitions.to({ ...plan, problems: [...plan.problems, problem] });
   };
   let advertised: NodePlanner['advertised'];
   let plannedFrom = '';
@@ -175,27 +203,13 @@ export const createNodePlanner = (parts: PlannerParts): NodePlanner => {
         plan = cleaned;
       }
       if (!snapshot || from === undefined || from === plannedFrom) return;
-      const held = [ownHolding(nodeName, measured.keys, snapshot.node), ...holdingsOf(plan)];
       const before = plan;
-      let world: World;
-      try {
-        world = parseWorld(snapshot.objects, held);
-        const local = findLocalNode(snapshot, world, { ...parts, ...measured });
-        const missing = 'reason' in local ? local : missingSite(plan, local, world);
-        if (missing) {
-          plannedFrom = from;
-          return hold(missing);
-        }
-        plan = planNode(world, local as LocalNode);
-      } catch (error) {
-        plannedFrom = ''; // another attempt at every pass; meanwhile what the kernel holds is kept in repair
-        logger.error({ err: error }, 'no plan can be made of the objects; the last one stays');
-        const message = `no plan can be made of the objects: ${(error as Error).message}: the last plan stays; the agent tries again`;
-        return hold({ reason: 'PlanFailed', message });
-      }
-      [plannedFrom, isListed, problems, isKept] = [from, true, [], false];
+      const made = makePlan(parts, snapshot, measured, plan);
+      plannedFrom = 'reason' in made && made.reason === PLAN_FAILED ? '' : from;
+      if ('reason' in made) return hold(made);
+      ({ plan, advertised } = made);
+      [isListed, problems, isKept] = [true, [], false];
       transitions.to(plan);
-      advertised = plan.role === 'gateway' ? advertisedRoutes(world, nodeName) : undefined;
       planFile.write(plan);
       if (before?.role !== plan.role || before.site !== plan.site)
         logger.info({ site: plan.site, role: plan.role }, 'the node has a role');
