@@ -99,9 +99,9 @@ static __always_inline int pick_member(__u32 group_index, __u32 flow, struct hop
 }
 
 /*
- * 02:<four bytes of the peer's own underlay address>:ff, which is the remote one unless the record has HOP_MAC, which the receiver's tunnel device has: an IPv4 address itself, of an
- * IPv6 one a hash (innerMac in libs/bpf-maps is the same). Addresses that differ in their upper half only must not share a
- * MAC: a VXLAN device drops what comes from its own.
+ * The MAC of the receiver's tunnel device: 02:<four bytes>:ff. The bytes are those of a record with HOP_MAC, and otherwise follow
+ * from the remote address: an IPv4 address itself, of an IPv6 one a hash (innerMac in libs/bpf-maps is the same). Addresses that
+ * differ in their upper half only must not share a MAC: a VXLAN device drops what comes from its own.
  */
 static __always_inline void inner_mac(const struct hop *hop, __u8 mac[6])
 {

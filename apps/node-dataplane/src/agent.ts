@@ -136,7 +136,7 @@ export const createAgent = (parts: AgentParts): Agent => {
       const fromNode = (): Problems => [...unknown, ...unguarded, ...faults.problems(), ...parts.listenerProblems()];
       faults.retry();
       if (!plan) {
-        report(underlay, fromNode());
+        report(underlay, [...planner.problems, ...fromNode()]);
         return REPAIR_EVERY_MS;
       }
       const outcome = await applyPlan(dataplane, plan);

@@ -49,7 +49,9 @@ export const cleanUp = async (folders: CleanupFolders, say: (line: string) => vo
   await removeAllRoutes(net);
   await ensureRules(net, undefined);
   await removeNetlinkPath(net);
-  for (const device of unitDevices(folders.unitsFolder)) removeUnit(folders.unitsFolder, device);
+  for (const device of unitDevices(folders.unitsFolder))
+    if (!removeUnit(folders.unitsFolder, device))
+      throw new Error(`cannot remove the unit of ${device} in ${folders.unitsFolder}`);
   removePins(folders.pinFolder);
   for (const link of await staleDevices(net, new Set())) {
     say(`removing device ${link.name}`);

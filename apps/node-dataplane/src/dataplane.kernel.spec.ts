@@ -78,6 +78,10 @@ describe.each([
       expect(report.closed.unattached.problems).toContain('ProgramNotAttached');
     });
 
+    test('it goes down also when its settings cannot be written', () => {
+      expect(report.closed.unattached.upUnsettled).toBe(false);
+    });
+
     test('a table that is there, but not as planned, keeps it as it is: up, or down', () => {
       expect(report.closed.outdated).toEqual({ up: true, cameUp: false, contained: false });
     });

@@ -25,6 +25,7 @@ import { startHealth } from './health/health.ts';
 import { groupMapPin } from './kernel/forwarding-maps.ts';
 import { noPaths } from './paths/paths.testdata.ts';
 import { createSysctls } from './kernel/sysctls.ts';
+import { withoutSettings, withoutWriting } from './refusals.testdata.ts';
 import { planFor } from './testdata.ts';
 
 /**
@@ -113,7 +114,13 @@ export interface FailClosed {
   /** Before its source check, and when the first pass is over. */
   readonly atBoot: { readonly upBefore: boolean; readonly upAfter: boolean };
   /** While the program cannot be attached again, and afterwards. */
-  readonly unattached: { readonly up: boolean; readonly problems: readonly string[]; readonly upAgain: boolean };
+  readonly unattached: {
+    readonly up: boolean;
+    readonly problems: readonly string[];
+    /** While its settings cannot be written either. */
+    readonly upUnsettled: boolean;
+    readonly upAgain: boolean;
+  };
   /** While the table refuses a change: a device that is up, and one that would have to come up. */
   readonly outdated: { readonly up: boolean; readonly cameUp: boolean; readonly contained: boolean };
   /** While there is no table and none can be made, and afterwards. */
@@ -269,21 +276,19 @@ const unattach = async (dataplane: Dataplane, plan: NodePlan): Promise<FailClose
   }
   const { problems } = await applyPlan(dataplane, plan);
   const up = isUp('vxlan0');
+  run('ip', 'link', 'set', 'vxlan0', 'mtu', '1000', 'up');
+  await applyPlan(withoutSettings(dataplane), plan);
+  const upUnsettled = isUp('vxlan0');
   if (VIA === 'clsact') run('tc', 'qdisc', 'del', 'dev', 'vxlan0', 'clsact');
   else rmdirSync(pinOf('vxlan0'));
   await applyPlan(dataplane, plan);
   return {
     up,
+    upUnsettled,
     problems: problems.map(({ reason }) => reason),
     upAgain: isUp('vxlan0') && hasProgram('vxlan0', 'ingress'),
   };
 };
-
-/** The kernel refuses every new table. */
-const withoutWriting = (dataplane: Dataplane): Dataplane => ({
-  ...dataplane,
-  nft: { ...dataplane.nft, replaceTable: async () => Promise.reject(new Error('EOPNOTSUPP')) },
-});
 
 const failFirewall = async (
   dataplane: Dataplane,

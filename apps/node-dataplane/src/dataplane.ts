@@ -49,7 +49,7 @@ const removeStaleDevices = async (dataplane: Dataplane, wanted: ReadonlySet<stri
   const { net, wireGuard, path, logger } = dataplane;
   const problems: Problem[] = [];
   for (const device of unitDevices(wireGuard.unitsFolder))
-    if (!wanted.has(device)) removeUnit(wireGuard.unitsFolder, device);
+    if (!wanted.has(device)) removeUnit(wireGuard.unitsFolder, device, wireGuard.faults);
   for (const link of await staleDevices(net, wanted)) {
     const ports = link.kind?.kind === 'bridge' ? await net.links.list({ master: link.index }) : [];
     if (ports.length > 0) {
@@ -117,8 +117,8 @@ export const applyPlan = async (dataplane: Dataplane, wanted: NodePlan): Promise
   // New before old: packets get the mark of those in transit only when the routes for them stand.
   const isTransitReady = await hasTransitRules(net, plan);
   const firewall = await ensureFirewall(dataplane, isTransitReady ? plan : withoutTransit(plan), devices);
-  const guard = path.guard(plan, links);
-  const tunnelProblems = await settleTunnels(net, { specs, links }, firewall.state, guard);
+  const guard = path.guard(plan, new Map([...links, ...devices.unsettled]));
+  const tunnelProblems = await settleTunnels(net, { specs, ...devices }, firewall.state, guard);
   const endpointOf: EndpointOf = (device, peer) => paths.endpointOf(device, peer);
   const wireGuard = await ensureWireGuard(plan.wireGuard, links, { ...context, endpointOf });
   const pathProblems = await paths.apply(plan, links);
@@ -138,6 +138,7 @@ export const applyPlan = async (dataplane: Dataplane, wanted: NodePlan): Promise
     ...guard.problems,
     ...tunnelProblems,
     ...routes.problems,
+    ...routes.ofPeers,
     ...routes.foreign,
   ];
   let isTransitNew = false;

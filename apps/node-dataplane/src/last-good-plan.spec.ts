@@ -10,6 +10,8 @@ import type { Snapshot } from './world/source.port.ts';
 
 const UNDERLAY = { device: 'eth0', mtuBytes: 1500 };
 
+const API: ProtectedAddress = { address: '203.0.113.99', role: 'an address of the API server' };
+
 let snapshot: Snapshot | undefined;
 let kept: NodePlan | undefined;
 const planFile: StateFile<NodePlan> = {
@@ -64,15 +66,57 @@ test('an agent that starts while they are away goes on with the plan of the one 
   expect(pass(start())).toEqual(plan);
 });
 
-test('a node that no slice lists any more keeps its plan: it may only be on its way to another', () => {
+test('a node that no slice lists any more keeps its plan and says why: it may only be on its way to another', () => {
   see(objectsFor('VXLAN'));
   const planner = start();
-  const plan = pass(planner);
+  const plan = pass(planner)!;
   see({ ...objectsFor('VXLAN'), slices: [] });
-  expect(pass(planner)).toEqual(plan);
+  const { problems, ...held } = pass(planner)!;
+  expect({ ...held, problems: plan.problems }).toEqual(plan);
+  expect(problems).toEqual([
+    { reason: 'NodeNotListed', message: expect.stringContaining('lists node w1: ') },
+    ...plan.problems,
+  ]);
+  expect([planner.problems, planner.isCurrent]).toEqual([problems, false]);
+  see(objectsFor('VXLAN'));
+  expect([pass(planner), planner.problems, planner.isCurrent]).toEqual([plan, [], true]);
 });
 
-const API: ProtectedAddress = { address: '203.0.113.99', role: 'an address of the API server' };
+test('a node without a plan says why it has none', () => {
+  see({ ...objectsFor('VXLAN'), slices: [] });
+  const planner = start();
+  expect(pass(planner)).toBeUndefined();
+  expect(planner.problems.map(({ reason }) => reason)).toEqual(['NodeNotListed']);
+});
+
+test('a node whose own block holds the API server keeps its plan and says so, or has none and says so', () => {
+  const api = { ...API, address: '100.65.30.9' };
+  see(objectsFor('VXLAN'));
+  const planner = start();
+  const plan = pass(planner)!;
+  const held = pass(planner, [api])!;
+  expect(held.podCidrs).toEqual(plan.podCidrs);
+  expect(held.problems.map(({ reason }) => reason)).toEqual(['PodCIDRsOverlapUnderlay']);
+  kept = undefined;
+  const fresh = start();
+  expect([pass(fresh, [api]), fresh.problems.map(({ reason }) => reason)]).toEqual([
+    undefined,
+    ['PodCIDRsOverlapUnderlay'],
+  ]);
+});
+
+test('objects of which no plan can be made leave the last one, which is not current until they can', () => {
+  see(objectsFor('VXLAN'));
+  const planner = start();
+  const plan = pass(planner)!;
+  see({ ...objectsFor('VXLAN'), sites: undefined as never });
+  for (const _ of [1, 2]) {
+    expect(pass(planner)!.problems.map(({ reason }) => reason)).toEqual(['PlanFailed']);
+    expect(planner.isCurrent).toBe(false);
+  }
+  see(objectsFor('VXLAN'));
+  expect([pass(planner), planner.isCurrent]).toEqual([plan, true]);
+});
 
 /** The objects, with a Site more whose block holds the API server. */
 const withApiBlock = (): TopologyObjects => {

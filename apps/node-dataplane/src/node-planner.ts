@@ -1,25 +1,24 @@
 import type { AdvertisedRoute } from '@unbounded/crds';
-import { hostPrefix, parseAddress, containsPrefix, tryParsePrefix, formatPrefix } from '@unbounded/ip';
+import { formatPrefix, tryParsePrefix } from '@unbounded/ip';
 import type { Logger } from '@unbounded/telemetry';
 import {
   advertisedRoutes,
   changedPrefixes,
   type DataplaneKind,
-  findMember,
   type Holding,
   holdingsOf,
-  type LocalNode,
   type NodePlan,
   parseWorld,
   planNode,
   planTransition,
   type Problem,
   type ProtectedAddress,
+  type LocalNode,
   withoutProtected,
-  type World,
 } from '@unbounded/topology';
 import type { StateFile } from './kernel/state-file.ts';
 import type { Underlay } from './kernel/underlay.ts';
+import { findLocalNode, missingSite } from './local-node.ts';
 import type { NodeFacts } from './world/object-files.ts';
 import type { Snapshot, WorldSource } from './world/source.port.ts';
 
@@ -33,6 +32,8 @@ export interface NodePlanner {
   readonly advertised: Readonly<Record<string, AdvertisedRoute>> | undefined;
   /** The plan is made of the objects and of what was measured as they were at the last `replan`: it is no kept one. */
   readonly isCurrent: boolean;
+  /** Why the objects as they are give no plan; the last one, if there is any, stays and has them too. */
+  readonly problems: readonly Problem[];
   /** What the Node says, as of the last `replan`; undefined: it is not there, or the objects are away. */
   readonly node: NodeFacts | undefined;
   /** Addresses of the Node as the objects say now, else that of the kept plan. */
@@ -70,30 +71,6 @@ export interface PlannerParts {
   readonly now?: () => number;
 }
 
-/** What the plan is made for: the member that the objects list, with what the Node itself says. */
-const localNode = (
-  { node }: Snapshot,
-  world: World,
-  parts: PlannerParts,
-  { underlay, pathMtuBytes, keys, established, protectedAddresses }: Measured,
-): LocalNode | undefined => {
-  const listed = findMember(world, parts.nodeName);
-  if (!listed || !node) return undefined;
-  const hosts = protectedAddresses.map(({ address }) => hostPrefix(parseAddress(address)));
-  // A bridge with such a block would take the address for that of a pod.
-  const podCidrs = node.podCidrs
-    .flatMap((text) => tryParsePrefix(text) ?? [])
-    .filter((block) => !hosts.some((host) => containsPrefix(block, host)));
-  if (podCidrs.length === 0) return undefined;
-  const { protocols, dataplaneKind } = parts;
-  // Peers know the node by these; without one it still needs an address of its own.
-  const usable = node.internalIps.filter((address) => world.confinement.hasAddress(listed, address));
-  const internalIps = usable.length > 0 ? usable : node.internalIps;
-  const member = { ...listed, podCidrs, internalIps, protocols, ...keys };
-  const local = { member, dataplane: dataplaneKind, underlayMtuBytes: underlay.mtuBytes };
-  return { ...local, pathMtuBytes, established, protectedAddresses };
-};
-
 /** What the node has by itself comes before what the last plan shows. */
 const ownHolding = (nodeName: string, { publicKey, nextPublicKey }: OwnKeys, node: NodeFacts | undefined): Holding => ({
   node: nodeName,
@@ -101,17 +78,6 @@ const ownHolding = (nodeName: string, { publicKey, nextPublicKey }: OwnKeys, nod
   blocks: (node?.podCidrs ?? []).flatMap((text) => tryParsePrefix(text) ?? []).map(formatPrefix),
   addresses: [],
 });
-
-/** Why objects that are there are no reason for another plan: to plan from half a description would take pods off the network. */
-const missingSite = (plan: NodePlan | undefined, { member }: LocalNode, world: World): Problem | undefined => {
-  if (world.sites.has(member.site) || (member.site === '' && plan?.site === '')) return undefined;
-  if (!plan && member.site === '') return undefined; // a gateway that never had one
-  const site = member.site || plan?.site;
-  return {
-    reason: 'SiteMissing',
-    message: `Site ${site} of node ${member.name} cannot be found: the last plan stays; create the Site again, or correct its nodeCidrs so that they hold an InternalIP of the node (${member.internalIps.join(', ')})`,
-  };
-};
 
 /** The same for the same values, in whatever order they came. */
 const textOf = ({ underlay, pathMtuBytes, keys, established, protectedAddresses }: Measured): string =>
@@ -154,8 +120,38 @@ const createTransitions = (now: () => number) => {
   };
 };
 
+interface Made {
+  readonly plan: NodePlan;
+  readonly advertised: NodePlanner['advertised'];
+}
+
+const PLAN_FAILED = 'PlanFailed';
+
+/** The plan of the objects, or why there is none. One that cannot be made is tried again; meanwhile the kernel is kept in repair. */
+const makePlan = (
+  parts: PlannerParts,
+  snapshot: Snapshot,
+  measured: Measured,
+  before: NodePlan | undefined,
+): Made | Problem => {
+  const { nodeName, logger } = parts;
+  try {
+    const held = [ownHolding(nodeName, measured.keys, snapshot.node), ...holdingsOf(before)];
+    const world = parseWorld(snapshot.objects, held);
+    const local = findLocalNode(snapshot, world, { ...parts, ...measured });
+    const missing = 'reason' in local ? local : missingSite(before, local, world);
+    if (missing) return missing;
+    const plan = planNode(world, local as LocalNode);
+    return { plan, advertised: plan.role === 'gateway' ? advertisedRoutes(world, nodeName) : undefined };
+  } catch (error) {
+    logger.debug({ err: error }, 'no plan can be made of the objects');
+    const message = `no plan can be made of the objects: ${(error as Error).message}: the last plan stays; the agent tries again`;
+    return { reason: PLAN_FAILED, message };
+  }
+};
+
 export const createNodePlanner = (parts: PlannerParts): NodePlanner => {
-  const { nodeName, source, planFile, logger, now = () => performance.now() } = parts;
+  const { source, planFile, logger, now = () => performance.now() } = parts;
   const transitions = createTransitions(now);
   const kept = planFile.read();
   // A plan for the other data path is of no use here; what it brought about stays until there is one for this.
@@ -165,11 +161,12 @@ export const createNodePlanner = (parts: PlannerParts): NodePlanner => {
   /** The last plan goes on, with a reason. */
   const hold = (problem: Problem): void => {
     isListed = false;
-    if (!plan) return logger.warn({ reason: problem.reason }, problem.message);
-    transitions.to({ ...plan, problems: [...plan.problems, problem] });
+    problems = [problem];
+    if (plan) transitions.to({ ...plan, problems: [...plan.problems, problem] });
   };
   let advertised: NodePlanner['advertised'];
   let plannedFrom = '';
+  let problems: readonly Problem[] = [];
   let [isThere, isListed] = [false, false];
   let node: NodeFacts | undefined;
   return {
@@ -184,6 +181,9 @@ export const createNodePlanner = (parts: PlannerParts): NodePlanner => {
     },
     get isCurrent() {
       return isThere && isListed;
+    },
+    get problems() {
+      return problems;
     },
     get node() {
       return node;
@@ -203,22 +203,13 @@ export const createNodePlanner = (parts: PlannerParts): NodePlanner => {
         plan = cleaned;
       }
       if (!snapshot || from === undefined || from === plannedFrom) return;
-      const held = [ownHolding(nodeName, measured.keys, snapshot.node), ...holdingsOf(plan)];
-      const world = parseWorld(snapshot.objects, held);
-      const local = localNode(snapshot, world, parts, measured);
-      plannedFrom = from;
-      isListed = local !== undefined;
-      if (!local) {
-        if (!plan) logger.info('waiting for pod CIDRs and for a slice or pool to list this node');
-        return;
-      }
-      const missing = missingSite(plan, local, world);
-      if (missing) return hold(missing);
       const before = plan;
-      plan = planNode(world, local);
-      isKept = false;
+      const made = makePlan(parts, snapshot, measured, plan);
+      plannedFrom = 'reason' in made && made.reason === PLAN_FAILED ? '' : from;
+      if ('reason' in made) return hold(made);
+      ({ plan, advertised } = made);
+      [isListed, problems, isKept] = [true, [], false];
       transitions.to(plan);
-      advertised = plan.role === 'gateway' ? advertisedRoutes(world, nodeName) : undefined;
       planFile.write(plan);
       if (before?.role !== plan.role || before.site !== plan.site)
         logger.info({ site: plan.site, role: plan.role }, 'the node has a role');

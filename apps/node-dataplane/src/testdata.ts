@@ -9,7 +9,7 @@ import {
 
 /** Plans for the tests: a worker (and its gateway) of the first of two sites. */
 
-type Protocol = 'WireGuard' | 'VXLAN' | 'GENEVE' | 'IPIP';
+type Protocol = 'WireGuard' | 'VXLAN' | 'GENEVE' | 'IPIP' | 'None';
 
 const API = { apiVersion: 'net.unbounded-cloud.io/v1alpha1' } as const;
 const ABILITIES = ['GENEVE', 'IPIP', 'None', 'VXLAN', 'WireGuard'];

@@ -150,3 +150,25 @@ test('a kubeconfig that is not there is named', () => {
   expect(() => connect('/nonexistent/config')).toThrow(ConnectionError);
   expect(() => connect('/nonexistent/config')).toThrow('kubeconfig "/nonexistent/config" does not exist');
 });
+
+test('of the addresses of many servers the last ones are known, with when each was used', async () => {
+  const server = createServer((_, response) => response.end('{}')).listen(0, '0.0.0.0');
+  await new Promise((resolve) => server.once('listening', resolve));
+  ends.push(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  let host = 1;
+  const transport = createTransport({
+    get server() {
+      return new URL(`http://127.0.0.${host}:${port}`);
+    },
+    credentials: () => Promise.resolve({}),
+    close: () => {},
+  });
+  for (host = 1; host <= 66; host++) await transport.send(get);
+  const [first, second] = transport.peerAddresses;
+  expect([first?.[0], transport.peerAddresses.size]).toEqual(['127.0.0.3', 64]);
+  expect(second![1]).toBeGreaterThan(first![1]);
+  host = 3;
+  await transport.send(get);
+  expect([...transport.peerAddresses.keys()].at(-1)).toBe('127.0.0.3');
+});

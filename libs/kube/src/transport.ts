@@ -34,23 +34,26 @@ export interface Transport {
   stream(request: ApiRequest): AsyncGenerator<unknown, void, undefined>;
   /** Where the API server is configured to be. */
   readonly server: URL;
-  /** Addresses to which connections were established, those of a proxy too. */
-  readonly peerAddresses: ReadonlySet<string>;
+  /** Addresses to which requests went, those of a proxy too, with when the last one did (performance.now), that one last. */
+  readonly peerAddresses: ReadonlyMap<string, number>;
   close(): void;
 }
 
 /** What all requests of a transport share. */
 interface Link {
   readonly connection: Connection;
-  readonly peers: Set<string>;
+  readonly peers: Map<string, number>;
 }
 
-/** A name can stand for many servers over time: the first ones are enough. */
+/** A name can stand for many servers over time: the last ones are enough. */
 const MOST_PEERS = 64;
 
-const notePeer = (socket: Socket, peers: Set<string>): void => {
+const notePeer = (socket: Socket, peers: Map<string, number>): void => {
   const note = (): void => {
-    if (socket.remoteAddress !== undefined && peers.size < MOST_PEERS) peers.add(socket.remoteAddress);
+    if (socket.remoteAddress === undefined) return;
+    peers.delete(socket.remoteAddress); // it becomes the last
+    peers.set(socket.remoteAddress, performance.now());
+    for (const oldest of peers.keys()) if (peers.size > MOST_PEERS) peers.delete(oldest);
   };
   if (socket.connecting) socket.once('connect', note);
   else note();
@@ -182,7 +185,7 @@ async function* streamLines(
 }
 
 export const createTransport = (connection: Connection, observe: RequestObserver = () => {}): Transport => {
-  const link: Link = { connection, peers: new Set() };
+  const link: Link = { connection, peers: new Map() };
   return {
     send: async (call) => parse(call, await readAll(call, await accepted(link, call, observe))),
     sendText: async (call) => readAll(call, await accepted(link, call, observe)),

@@ -1,4 +1,4 @@
-import { formatPrefix, parsePrefix } from '@unbounded/ip';
+import { containsPrefix, formatPrefix, parsePrefix } from '@unbounded/ip';
 import type { ProtectedAddress } from './links.ts';
 import type { NodePlan } from './plan.ts';
 import { describeConflict, hostsIn } from './underlay-guard.ts';
@@ -40,7 +40,10 @@ export const withoutProtected = (plan: NodePlan, addresses: readonly ProtectedAd
   const routes = plan.routes.filter(({ prefix, via }) => via === 'main' || isRoutable(prefix));
   const near = new Set(plan.nodeAddresses); // not routed, but for what comes out of the overlay
   const endpoints = plan.endpoints.filter(({ prefix }) => near.has(prefix) || isRoutable(prefix));
-  const kept = plan.podCidrs.map(isRoutable);
+  const podCidrs = plan.podCidrs.filter(isRoutable);
+  const gone = plan.podCidrs.filter((block) => !podCidrs.includes(block)).map((block) => parsePrefix(block));
+  // In whatever order either list is.
+  const isOfGone = (address: string): boolean => gone.some((block) => containsPrefix(block, parsePrefix(address)));
   const withheld = withoutHosts(plan.withheld ?? [], needed);
   const wasWithheld = new Set(plan.withheld);
   const isSame = withheld.length === wasWithheld.size && withheld.every((prefix) => wasWithheld.has(prefix));
@@ -50,8 +53,8 @@ export const withoutProtected = (plan: NodePlan, addresses: readonly ProtectedAd
     ...plan,
     routes,
     endpoints,
-    podCidrs: plan.podCidrs.filter((_, index) => kept[index]),
-    overlayAddresses: plan.overlayAddresses.filter((_, index) => kept[index] ?? true),
+    podCidrs,
+    overlayAddresses: plan.overlayAddresses.filter((address) => !isOfGone(address)),
     ...(plan.withheld ? { withheld } : {}),
     masquerade: { ...plan.masquerade, sources: [...sources, ...withheld] },
     problems: [

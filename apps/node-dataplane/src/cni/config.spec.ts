@@ -12,7 +12,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { planFor } from '../testdata.ts';
+import { createStateFaults } from '../kernel/state-faults.ts';
 import { ensureCniConfig, removeCniConfig } from './config.ts';
+import { installCniPlugin } from './install.ts';
 
 let base: string;
 let folder: string;
@@ -72,5 +74,44 @@ describe('the CNI configuration', () => {
     removeCniConfig(folder);
     removeCniConfig(folder);
     expect(readdirSync(folder)).toEqual(['x.conf']);
+  });
+});
+
+describe('what cannot be read is reported and ends nothing', () => {
+  const reasons = (faults: ReturnType<typeof createStateFaults>): string[] =>
+    faults.problems().map(({ reason }) => reason);
+
+  test('the configuration', () => {
+    const faults = createStateFaults();
+    mkdirSync(file(), { recursive: true });
+    expect(ensureCniConfig(folder, planFor('w1'), faults)).toEqual([]);
+    expect(reasons(faults)).toEqual(['StateNotWritable']);
+    rmSync(file(), { recursive: true });
+    faults.retry();
+    expect([reasons(faults), existsSync(file())]).toEqual([[], true]);
+  });
+
+  test('its folder', () => {
+    const faults = createStateFaults();
+    writeFileSync(folder, 'a file');
+    expect(ensureCniConfig(folder, planFor('w1'), faults)).toEqual([]);
+    expect(reasons(faults)).toEqual(['StateNotWritable']);
+    rmSync(folder);
+    ensureCniConfig(folder, planFor('w1'), faults);
+    expect([reasons(faults), existsSync(file())]).toEqual([[], true]);
+  });
+
+  test('the plug-in, its source and its folder', () => {
+    const faults = createStateFaults();
+    const [source, target] = [join(base, 'source'), join(folder, 'unbounded-cni')];
+    installCniPlugin(source, folder, faults);
+    expect(reasons(faults)).toEqual(['StateNotWritable']);
+    writeFileSync(source, 'program');
+    mkdirSync(target, { recursive: true });
+    faults.retry();
+    expect(reasons(faults)).toEqual(['StateNotWritable']);
+    rmSync(target, { recursive: true });
+    faults.retry();
+    expect([reasons(faults), readFileSync(target, 'utf8')]).toEqual([[], 'program']);
   });
 });

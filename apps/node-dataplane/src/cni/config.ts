@@ -1,8 +1,9 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { CNI_CONF_NAME } from '@unbounded/config/ownership';
 import { removeFile, replaceFile } from '@unbounded/state-files';
 import { DEVICES, type NodePlan, type Problem } from '@unbounded/topology';
+import { holds } from '../kernel/held-text.ts';
 import { createStateFaults, type StateFaults } from '../kernel/state-faults.ts';
 
 /** The CNI configuration: kubelet's runtime calls the plug-ins of this list for every pod. */
@@ -54,7 +55,12 @@ export const ensureCniConfig = (
   faults: StateFaults = createStateFaults(),
 ): Problem[] => {
   if (!plan.manageCni || plan.podCidrs.length === 0) return [];
-  const foreign = foreignConfigs(folder);
+  let foreign: readonly string[] = [];
+  // Without knowing what is there ours is not written: the node may be served by another plug-in.
+  const isKnown = faults.attempt(folder, () => {
+    foreign = foreignConfigs(folder);
+  });
+  if (!isKnown) return [];
   if (foreign.length > 0) {
     return [
       {
@@ -65,7 +71,7 @@ export const ensureCniConfig = (
   }
   const file = join(folder, CNI_CONF_NAME);
   const text = `${JSON.stringify(cniConfig(plan), null, 2)}\n`;
-  if (existsSync(file) && readFileSync(file, 'utf8') === text) faults.settle(file);
+  if (holds(file, text)) faults.settle(file);
   else faults.attempt(file, () => replaceFile(file, text, MODES));
   return [];
 };

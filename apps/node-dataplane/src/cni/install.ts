@@ -1,6 +1,7 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { removeFile, replaceFile } from '@unbounded/state-files';
+import { holds } from '../kernel/held-text.ts';
 import { createStateFaults, type StateFaults } from '../kernel/state-faults.ts';
 import { CNI_PLUGIN } from './config.ts';
 
@@ -12,9 +13,10 @@ const MODES = { mode: 0o755, directoryMode: 0o755 };
  */
 export const installCniPlugin = (source: string, folder: string, faults: StateFaults = createStateFaults()): void => {
   const target = join(folder, CNI_PLUGIN);
-  const ours = readFileSync(source);
-  if (existsSync(target) && readFileSync(target).equals(ours)) return;
-  faults.attempt(target, () => replaceFile(target, ours, MODES)); // the one there may be running: it is replaced
+  faults.attempt(target, () => {
+    const ours = readFileSync(source);
+    if (!holds(target, ours)) replaceFile(target, ours, MODES); // the one there may be running: it is replaced
+  });
 };
 
 export const removeCniPlugin = (folder: string): void => removeFile(join(folder, CNI_PLUGIN));

@@ -32,7 +32,7 @@ export interface VerdictFile {
   readonly nonce: bigint;
   /** Soon and not on this thread's time, where it differs: `peers` is asked when it is written, once for several changes. */
   save(peers: () => ReadonlyMap<string, Verdict>): void;
-  /** The file cannot be written: the next save tries again. */
+  /** The file cannot be written: it is tried again every two seconds, and at once with the next save. */
   problems(): readonly Problem[];
   /** No write is under way. */
   settled(): Promise<void>;

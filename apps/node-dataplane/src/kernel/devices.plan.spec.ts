@@ -19,6 +19,17 @@ describe('the devices of a plan', () => {
     expect(anchor).toMatchObject({ addresses: ['100.65.30.1/32'], arp: false, mtuBytes: 1420 });
   });
 
+  test('the bridge has the first address of each block, whichever family comes first', () => {
+    const addresses = ['100.65.30.1/32', 'fd64:65:30::1/128'];
+    for (const podCidrs of [
+      ['fd64:65:30::/64', '100.65.30.0/24'],
+      ['100.65.30.0/24', 'fd64:65:30::/64'],
+    ]) {
+      const [bridge] = planDevices({ ...planFor('w1'), podCidrs, overlayAddresses: addresses });
+      expect(bridge!.addresses.toSorted()).toEqual(['100.65.30.1/24', 'fd64:65:30::1/64']);
+    }
+  });
+
   test.each([
     ['10.1.0.30', '02:0a:01:00:1e:ff'],
     ['fd00::a:2', '02:39:b0:73:d3:ff'],

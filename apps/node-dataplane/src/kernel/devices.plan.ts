@@ -1,4 +1,5 @@
 import { innerMac } from '@unbounded/bpf-maps';
+import { firstAddress, formatAddress, parsePrefix } from '@unbounded/ip';
 import { DEVICES, type NodePlan } from '@unbounded/topology';
 import { sourceTowards } from './own-addresses.ts';
 
@@ -26,7 +27,10 @@ export interface DeviceSpec {
 
 /** First address of a block with the block's own length, as the bridge has it. */
 const bridgeAddresses = (plan: NodePlan): string[] =>
-  plan.podCidrs.map((block, index) => `${plan.overlayAddresses[index]!.split('/')[0]}/${block.split('/')[1]}`);
+  plan.podCidrs.map((text) => {
+    const block = parsePrefix(text);
+    return `${formatAddress(firstAddress(block))}/${block.length}`;
+  });
 
 /**
  * Without one of its own a bridge has the lowest MAC of its ports: when that pod goes, the others would send to nobody

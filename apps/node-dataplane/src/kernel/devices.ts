@@ -191,6 +191,8 @@ const tunnelOf = ({ kind }: Link): Tunnel[] => {
 export interface DeviceState {
   /** Our devices by name, as they are now. */
   readonly links: ReadonlyMap<string, Link>;
+  /** Wanted ones that are there and could not be brought to their settings: nothing is sent by them, but they may take packets. */
+  readonly unsettled: ReadonlyMap<string, Link>;
   /** Our devices that take tunnel packets, also those that are not as they should be or no longer wanted. */
   readonly tunnels: readonly Tunnel[];
   /** Names of all our devices, also of those that are no longer wanted. */
@@ -206,7 +208,7 @@ const foreign = (spec: DeviceSpec): Problem => ({
 /** Brings every device of the list into being, tunnels down; a device that cannot be had is a problem and the others go on. */
 export const ensureDevices = async (net: RouteSocket, specs: readonly DeviceSpec[]): Promise<DeviceState> => {
   const [present, addresses] = await Promise.all([net.links.list(), net.addresses.list()]);
-  const links = new Map<string, Link>();
+  const [links, unsettled] = [new Map<string, Link>(), new Map<string, Link>()];
   const tunnels = present.filter(isOurs).flatMap(tunnelOf);
   const problems: Problem[] = [];
   for (const spec of specs) {
@@ -218,15 +220,17 @@ export const ensureDevices = async (net: RouteSocket, specs: readonly DeviceSpec
       }
       const link = found ?? (await createDevice(net, spec));
       if (!found) tunnels.push(...tunnelOf(link));
+      unsettled.set(spec.name, link);
       await settle(net, spec, link);
       await settleAddresses(net, spec, link, addresses);
+      unsettled.delete(spec.name);
       links.set(spec.name, link);
     } catch (error) {
       problems.push({ reason: 'DeviceFailed', message: `device ${spec.name}: ${(error as Error).message}` });
     }
   }
-  const names = new Set([...present.filter(isOurs).map(({ name }) => name), ...links.keys()]);
-  return { links, tunnels, names: [...names].sort(), problems };
+  const names = new Set([...present.filter(isOurs).map(({ name }) => name), ...links.keys(), ...unsettled.keys()]);
+  return { links, unsettled, tunnels, names: [...names].sort(), problems };
 };
 
 /** Devices of ours that no plan needs any more. */

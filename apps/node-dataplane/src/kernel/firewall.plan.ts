@@ -2,7 +2,7 @@ import { NFT_TABLE } from '@unbounded/config/ownership';
 import type { Expression, RuleSpec, SetSpec, TableSpec } from '@unbounded/nftables';
 import { DEVICES, type NodePlan, plainPrefixes } from '@unbounded/topology';
 import { planRelayWays, type RelayWays } from '../relay/relay-ways.plan.ts';
-import { COUNTERS, ofFamily } from './firewall-parts.ts';
+import { COUNTERS, type FirewallPart, ofFamily } from './firewall-parts.ts';
 import { planInjection } from './injection.plan.ts';
 import { planLeaks } from './leaks.plan.ts';
 import { planNodeAddresses } from './node-addresses.plan.ts';
@@ -114,35 +114,23 @@ const clampRules = (plan: NodePlan): RuleSpec[] =>
       ],
     }));
 
-/**
- * The table that the plan asks for.
- * @param tunnels our tunnel devices that are there; absent: those of the plan
- * @param relayWays to the managed relay, as far as they are known
- * @param present names of our devices that are there, also those that the plan no longer wants: routes may lead to them still
- */
-export const planFirewall = (
-  plan: NodePlan,
-  tunnels: readonly Tunnel[] = plan.tunnels,
-  relayWays: RelayWays = { ways: [], isKubeProxyNft: false },
-  present: readonly string[] = [],
-): TableSpec => ({
+interface Surroundings {
+  readonly relayWays: RelayWays;
+  readonly present: readonly string[];
+}
+
+const tableOf = (plan: NodePlan, parts: readonly FirewallPart[], { relayWays, present }: Surroundings): TableSpec => ({
   family: 'inet',
   name: NFT_TABLE,
   counters: Object.values(COUNTERS),
   sets: [
     { name: 'overlay_devices', type: 'ifname', elements: [...new Set([...overlayDevices(plan), ...present])].sort() },
     ...setsOf(plan),
-    ...planInjection(plan).sets,
-    ...planLeaks(plan).sets,
-    ...planNodeAddresses(plan).sets,
+    ...parts.flatMap(({ sets }) => sets),
     ...tunnelPeerSets(plan),
-    ...planSenders(plan, tunnels).sets,
   ],
   chains: [
-    ...planInjection(plan).chains,
-    ...planLeaks(plan).chains,
-    ...planNodeAddresses(plan).chains,
-    ...planSenders(plan, tunnels).chains,
+    ...parts.flatMap(({ chains }) => chains),
     // Where another plug-in manages the pods, their addresses come in by devices that only it knows.
     ...(plan.manageCni
       ? [
@@ -166,3 +154,19 @@ export const planFirewall = (
     ...planRelayWays(relayWays),
   ],
 });
+
+/**
+ * The table that the plan asks for.
+ * @param tunnels our tunnel devices that are there; absent: those of the plan
+ * @param relayWays to the managed relay, as far as they are known
+ * @param present names of our devices that are there, also those that the plan no longer wants: routes may lead to them still
+ */
+export const planFirewall = (
+  plan: NodePlan,
+  tunnels: readonly Tunnel[] = plan.tunnels,
+  relayWays: RelayWays = { ways: [], isKubeProxyNft: false },
+  present: readonly string[] = [],
+): TableSpec => {
+  const parts = [planInjection(plan), planLeaks(plan), planNodeAddresses(plan), planSenders(plan, tunnels)];
+  return tableOf(plan, parts, { relayWays, present });
+};

@@ -11,13 +11,16 @@ beforeAll(() => {
 
 describe.each(['192.0.2.0/24', '2001:db8::/64'])('a route of somebody else to %s', (dst) => {
   test.each(['254', '254 7', '252', '252 7'])('is kept and reported (table and metric %s)', (place) => {
-    const { problems, during, removed, freed } = report.routes[`${dst} ${place}`]!;
+    const { problems, messages, during, removed, freed } = report.routes[`${dst} ${place}`]!;
     const theirs = [expect.stringMatching(/^\S+ via \S+ dev eth0 .*proto static/)];
     expect({ problems, during, removed }).toMatchObject({
       problems: ['ForeignRoute'],
       during: theirs,
       removed: theirs,
     });
+    expect(messages).toEqual([
+      expect.stringMatching(/do not enter the overlay\. .* are dropped .*overlay_leak.*Remove/),
+    ]);
     expect(during).toHaveLength(1);
     expect(removed).toHaveLength(1);
     expect(freed).toEqual([

@@ -26,6 +26,7 @@ export interface Report {
 
 interface RouteSeen {
   readonly problems: readonly string[];
+  readonly messages: readonly string[];
   readonly during: readonly string[];
   /** Our routes are taken away. */
   readonly removed: readonly string[];
@@ -78,6 +79,7 @@ const tryRoute = async (dst: string, table: number, metric: string): Promise<Rou
   await removeAllRoutes(net);
   return {
     problems: [...reasons(outcome.foreign), ...reasons(outcome.problems)],
+    messages: outcome.foreign.map(({ message }) => message),
     during,
     removed,
     freed: [...reasons(freed.foreign), ...seen, ...changed],

@@ -1,7 +1,8 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createStateFaults } from './state-faults.ts';
 import { removeUnit, unitDevices, writeUnit } from './keeper-units.ts';
 
 let base: string;
@@ -30,4 +31,20 @@ test('units are listed and removed by device; removing twice is fine', () => {
   removeUnit(folder, 'wg51820');
   removeUnit(folder, 'wg51820');
   expect(unitDevices(folder)).toEqual(['wg51821']);
+});
+
+test('a unit that cannot be removed is reported, and removed when it can', () => {
+  const faults = createStateFaults();
+  const stuck = join(folder, 'wg51820.json');
+  mkdirSync(stuck, { recursive: true });
+  expect(removeUnit(folder, 'wg51820', faults)).toBe(false);
+  expect(faults.problems().map(({ reason }) => reason)).toEqual(['StateNotWritable']);
+  rmSync(stuck, { recursive: true });
+  faults.retry();
+  expect(faults.problems()).toEqual([]);
+});
+
+test('where the folder should be and something else is, there are no units', () => {
+  writeFileSync(folder, '');
+  expect(unitDevices(folder)).toEqual([]);
 });

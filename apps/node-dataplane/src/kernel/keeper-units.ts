@@ -1,9 +1,10 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { KEEPER_REJECTED } from '@unbounded/config/ownership';
 import { removeFile, replaceFile } from '@unbounded/state-files';
 import type { Problem } from '@unbounded/topology';
 import type { PeerSpec } from '@unbounded/wireguard';
+import { holds } from './held-text.ts';
 import { isString } from './state-file.ts';
 import { createStateFaults, type StateFaults } from './state-faults.ts';
 
@@ -19,15 +20,6 @@ export interface KeeperUnit {
   readonly peers: readonly PeerSpec[];
 }
 
-/** Unreadable is different: it is written anew. */
-const holds = (file: string, text: string): boolean => {
-  try {
-    return existsSync(file) && readFileSync(file, 'utf8') === text;
-  } catch {
-    return false;
-  }
-};
-
 const fileOf = (folder: string, device: string): string => join(folder, `${device}.json`);
 
 /** Writes the unit if it is not like that already. Returns whether it was written; what fails is reported by `faults`. */
@@ -41,7 +33,11 @@ export const writeUnit = (folder: string, unit: KeeperUnit, faults: StateFaults 
   return faults.attempt(file, () => replaceFile(file, text, { mode: 0o600 }));
 };
 
-export const removeUnit = (folder: string, device: string): void => removeFile(fileOf(folder, device));
+/** Returns whether it is gone; what fails is reported by `faults` and repeated. */
+export const removeUnit = (folder: string, device: string, faults: StateFaults = createStateFaults()): boolean => {
+  const file = fileOf(folder, device);
+  return faults.attempt(file, () => removeFile(file));
+};
 
 /** What node-keeper could not read, as it writes it beside the units. */
 export const rejectedUnits = (folder: string): Problem[] => {
@@ -57,10 +53,13 @@ export const rejectedUnits = (folder: string): Problem[] => {
   }
 };
 
-/** Devices for which there is a unit. */
-export const unitDevices = (folder: string): string[] =>
-  existsSync(folder)
-    ? readdirSync(folder)
-        .filter((name) => name.endsWith('.json'))
-        .map((name) => name.slice(0, -'.json'.length))
-    : [];
+/** Devices for which there is a unit. A folder that cannot be read has none that we know of. */
+export const unitDevices = (folder: string): string[] => {
+  try {
+    return readdirSync(folder)
+      .filter((name) => name.endsWith('.json'))
+      .map((name) => name.slice(0, -'.json'.length));
+  } catch {
+    return [];
+  }
+};

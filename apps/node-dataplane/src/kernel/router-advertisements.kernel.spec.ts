@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Report as Late } from './late-uplinks.scenario.ts';
 import type { Report } from './router-advertisements.scenario.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'ra-'));
@@ -37,4 +38,10 @@ test('uninstall puts both settings back, and the route stays', () => {
 
 test('the advertisement of a pod gives the node no route, also where the system’s default is to take them', () => {
   expect(report.afterPod).toEqual({ routes: ['eth0 ra'], acceptRa: ['0', '0'] });
+});
+
+test('an uplink that comes when forwarding is on learns too, unless others turned it on', () => {
+  const argv = ['--net', process.execPath, join(import.meta.dirname, 'late-uplinks.scenario.ts')];
+  const seen = JSON.parse(execFileSync('unshare', argv, { encoding: 'utf8' })) as Late;
+  expect(seen).toEqual({ late: '2', setBack: '2', ofOthers: '1', restored: ['1', '1', '0'] });
 });

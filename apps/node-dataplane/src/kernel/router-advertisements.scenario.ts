@@ -79,8 +79,9 @@ const main = async (): Promise<Report> => {
   });
   const forwarding = state();
   advertise(router, 9000);
-  await until('the route is refreshed', () => (defaults()[0]?.expires ?? 0) > 1800);
-  const refreshedSeconds = defaults()[0]!.expires!;
+  // Without the route the tests say so.
+  if (routes().length > 0) await until('the route is refreshed', () => (defaults()[0]?.expires ?? 0) > 1800);
+  const refreshedSeconds = defaults()[0]?.expires ?? 0;
 
   writeFileSync(conf('default', 'accept_ra'), '2'); // some distributions do
   const bridge: DeviceSpec = {

@@ -72,4 +72,20 @@ describe('the difference between routes', () => {
     ];
     expect(diffRoutes([{ ...observed(wanted), nexthops: seen }], [wanted]).replace).toEqual([]);
   });
+
+  test.each([[undefined], ['10.1.0.99']])(
+    'a tunnel route whose packets have the outer source %s instead of the wanted one is replaced',
+    (src) => {
+      const toPeer = (own: string | undefined): RouteSpec => ({
+        dst: '100.66.0.0/16',
+        link: 4,
+        gateway: '100.66.0.1',
+        encap: { type: 'ip', id: 1, dst: '10.1.0.31', ...(own === undefined ? {} : { src: own }) },
+      });
+      const wanted = toPeer('10.1.0.30');
+      expect(diffRoutes([observed(toPeer(src))], [wanted]).replace).toEqual([wanted]);
+      expect(diffRoutes([observed(wanted)], [toPeer(src)]).replace).toEqual([toPeer(src)]);
+      expect(diffRoutes([observed(wanted)], [wanted]).replace).toEqual([]);
+    },
+  );
 });

@@ -9,8 +9,9 @@ export interface RouteDiff {
 const keyOf = (route: RouteSpec): string =>
   `${route.table ?? 254} ${route.dst} ${route.metric ?? (route.dst.includes(':') ? 1024 : 0)}`;
 
+/** With the outer source: peers drop what comes from another address of ours. */
 const encapOf = (encap: RouteSpec['encap']): string =>
-  encap && 'dst' in encap ? `${encap.type} ${encap.id} ${encap.dst}` : '';
+  encap && 'dst' in encap ? `${encap.type} ${encap.id} ${encap.dst} ${encap.src ?? ''}` : '';
 
 const hopsOf = (route: RouteSpec): string => {
   if (route.nexthopId !== undefined) return `id ${route.nexthopId}`; // the kernel shows what it consists of as well

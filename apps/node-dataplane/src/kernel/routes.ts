@@ -1,6 +1,7 @@
 import { ROUTE_PROTOCOL } from '@unbounded/config/ownership';
 import { isAbsent, type Route, ROUTE_TABLES, type RouteSocket, type RouteSpec } from '@unbounded/netlink';
 import type { Problem } from '@unbounded/topology';
+import { isContainedWithout, isPlain } from './route-containment.ts';
 import { diffRoutes } from './routes.diff.ts';
 
 /** What a route to plain neighbours (protocol None) says of the way; the kernel finds the device. */
@@ -9,7 +10,10 @@ export const plainWay = (gateways: readonly string[]): Pick<RouteSpec, 'gateway'
 
 export interface RouteOutcome {
   readonly changed: number;
+  /** Without these routes packets for the overlay may leave outside of it. */
   readonly problems: readonly Problem[];
+  /** Routes that the kernel refuses and that only their own destinations lack: everything else goes on. */
+  readonly ofPeers: readonly Problem[];
   /** Routes of others to the same destinations, which are kept: ours are not installed. */
   readonly foreign: readonly Problem[];
   /** Takes away what is no longer wanted; called when everything new is in place. */
@@ -43,7 +47,12 @@ const describeWay = ({ type = 'unicast', gateway, link, nexthops, nexthopId, met
 
 const foreignProblem = (wanted: RouteSpec, found: Route | undefined): Problem => ({
   reason: 'ForeignRoute',
-  message: `a route to ${wanted.dst} in table ${wanted.table ?? ROUTE_TABLES.main} exists that is not ours${found ? ` (${describeWay(found)}, protocol ${found.protocol})` : ''}, and is kept: ours (${describeWay(wanted)}) is not installed, and packets to ${wanted.dst} do not enter the overlay; remove that route, or the block from the Site or GatewayPool`,
+  message: `a route to ${wanted.dst} in table ${wanted.table ?? ROUTE_TABLES.main} exists that is not ours${found ? ` (${describeWay(found)}, protocol ${found.protocol})` : ''}, and is kept: ours (${describeWay(wanted)}) is not installed, and packets to ${wanted.dst} do not enter the overlay. Those to pods and nodes of the overlay are dropped if that route leads to a device that is not ours (overlay_leak), so that they do not leave in the clear; others take it. Remove that route, or the block from the Site or GatewayPool`,
+});
+
+const peerProblem = (route: RouteSpec, { message }: Error): Problem => ({
+  reason: 'PeerRouteFailed',
+  message: `route ${route.dst} (${describeWay(route)}): ${message}: what is behind it is not reached, everything else is; ${isPlain(route) ? 'the address must be one of a neighbor on a network of this node: correct the InternalIP of that node, or use a tunnel protocol' : 'the agent tries again'}`,
 });
 
 /**
@@ -63,12 +72,15 @@ export const ensureRoutes = async (net: RouteSocket, wanted: readonly RouteSpec[
   }));
   const results = await net.routes.apply(changes);
   const foreign = blocked.map((route) => foreignProblem(route, others.get(destinationOf(route))));
-  const problems: Problem[] = [];
+  const [problems, ofPeers] = [new Array<Problem>(), new Array<Problem>()];
+  const refused = new Set(free.filter((_, index) => !results[index]!.ok));
+  const standing = wanted.filter((route) => !refused.has(route) && !blocked.includes(route));
   for (const [index, result] of results.entries()) {
     if (result.ok) continue;
     const route = free[index]!;
     if (result.error.code === 'EEXIST')
       foreign.push(foreignProblem(route, undefined)); // made since we looked
+    else if (isContainedWithout(route, standing)) ofPeers.push(peerProblem(route, result.error));
     else problems.push({ reason: 'RouteFailed', message: `route ${route.dst}: ${result.error.message}` });
   }
   // Of ours beside another's: ours would have to change, and only theirs is left.
@@ -76,6 +88,7 @@ export const ensureRoutes = async (net: RouteSocket, wanted: readonly RouteSpec[
   return {
     changed: free.length,
     problems,
+    ofPeers,
     foreign,
     removeStale: async () => {
       const stale = [...new Set([...diff.remove, ...outdated])];

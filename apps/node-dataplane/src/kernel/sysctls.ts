@@ -13,14 +13,16 @@ const FORWARDING_V4 = 'net/ipv4/ip_forward';
 const FORWARDING_V6 = 'net/ipv6/conf/all/forwarding';
 const acceptRa = (device: string): string => `net/ipv6/conf/${device}/accept_ra`;
 
+const ACCEPT_RA = /^net\/ipv6\/conf\/[^/]+\/accept_ra$/;
+
 /** Kernel's ip-sysctl: 1 accepts router advertisements unless forwarding is on, 2 also when it is. */
 const UNLESS_FORWARDING = '1';
 const ALWAYS = '2';
 
 export interface Sysctls {
   /**
-   * @param learners devices that take router advertisements, asked for before IPv6 forwarding is turned on: with `accept_ra` 1
-   *   the kernel would delete the default route that it has from them, and take no more
+   * @param learners devices that take router advertisements, asked for before IPv6 forwarding is turned on, and afterwards for
+   *   those that came since: with `accept_ra` 1 the kernel would delete the default route that it has from them, and take no more
    */
   ensure(
     families: { readonly v4: boolean; readonly v6: boolean },
@@ -42,12 +44,13 @@ export const createSysctls = (recordPath: string, faults?: StateFaults): Sysctls
   const file: StateFile<Record<string, string>> = stateFile(recordPath, isRecordOf(isString), faults);
   let record: Record<string, string> | undefined;
 
+  const recorded = (): Record<string, string> => (record ??= file.read() ?? {});
   const set = (key: string, value: string): void => {
     const present = read(key);
     if (present === undefined || present === value) return;
-    record ??= file.read() ?? {};
-    record[key] ??= present; // also when the file cannot be written: forwarding matters more
-    file.write(record);
+    const before = recorded();
+    before[key] ??= present; // also when the file cannot be written: forwarding matters more
+    file.write(before);
     writeFileSync(root + key, value);
   };
   const setAll = (wanted: readonly (readonly [key: string, value: string])[]): Problem[] =>
@@ -63,17 +66,23 @@ export const createSysctls = (recordPath: string, faults?: StateFaults): Sysctls
   return {
     async ensure({ v4, v6 }, learners = async () => []) {
       const problems = v4 ? setAll([[FORWARDING_V4, '1']]) : [];
-      if (!v6 || (read(FORWARDING_V6) ?? '1') === '1') return problems;
-      const devices = (await learners()).filter((device) => read(acceptRa(device)) === UNLESS_FORWARDING);
-      const kept = setAll(devices.map((device) => [acceptRa(device), ALWAYS]));
+      if (!v6) return problems;
+      // Where others turned it on, whether such a router learns from advertisements is their choice.
+      const isOn = (read(FORWARDING_V6) ?? '1') === '1';
+      if (isOn && recorded()[FORWARDING_V6] === undefined) return problems;
+      const known = Object.keys(recorded()).filter((key) => ACCEPT_RA.test(key));
+      const keys = new Set([...(await learners()).map(acceptRa), ...known]);
+      const kept = setAll([...keys].filter((key) => read(key) === UNLESS_FORWARDING).map((key) => [key, ALWAYS]));
       // Without its default route the node would lose the API server: rather no forwarding yet.
       return [...problems, ...kept, ...(kept.length > 0 ? [] : setAll([[FORWARDING_V6, '1']]))];
     },
     restore() {
-      // The last first: while forwarding is on, accept_ra 1 means that advertisements are not taken.
-      for (const [key, value] of Object.entries(file.read() ?? {}).toReversed())
+      // accept_ra last: while forwarding is on, 1 means that advertisements are not taken.
+      const entries = Object.entries(file.read() ?? {});
+      for (const [key, value] of entries.toSorted(([a], [b]) => Number(ACCEPT_RA.test(a)) - Number(ACCEPT_RA.test(b))))
         if (existsSync(root + key)) writeFileSync(root + key, value);
       file.remove();
+      record = undefined;
     },
   };
 };

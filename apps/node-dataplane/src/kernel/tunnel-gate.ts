@@ -1,6 +1,6 @@
-import type { Link, RouteSocket } from '@unbounded/netlink';
+import type { RouteSocket } from '@unbounded/netlink';
 import type { Problem } from '@unbounded/topology';
-import { bringUp } from './devices.ts';
+import { bringUp, type DeviceState } from './devices.ts';
 import { type DeviceSpec, isTunnel } from './devices.plan.ts';
 import type { FirewallState } from './firewall.ts';
 
@@ -23,20 +23,21 @@ const wantedOf = (spec: DeviceSpec, firewall: FirewallState, { guarded }: Guard)
   return firewall === 'asPlanned' ? 'up' : 'asItIs';
 };
 
-/** Sets tunnel devices up or down, as their checks stand. */
+/** Sets tunnel devices up or down, as their checks stand. One without its settings goes down with its check, but does not come up. */
 export const settleTunnels = async (
   net: RouteSocket,
-  { specs, links }: { readonly specs: readonly DeviceSpec[]; readonly links: ReadonlyMap<string, Link> },
+  { specs, links, unsettled }: Pick<DeviceState, 'links' | 'unsettled'> & { readonly specs: readonly DeviceSpec[] },
   firewall: FirewallState,
   guard: Guard,
 ): Promise<Problem[]> => {
   const problems: Problem[] = [];
   for (const spec of specs.filter(isTunnel)) {
-    const link = links.get(spec.name);
+    const isSettled = links.has(spec.name);
+    const link = links.get(spec.name) ?? unsettled.get(spec.name);
     if (!link) continue;
     const wanted = wantedOf(spec, firewall, guard);
     try {
-      if (wanted === 'up' && !link.up) await bringUp(net, spec, link);
+      if (wanted === 'up' && !link.up && isSettled) await bringUp(net, spec, link);
       if (wanted === 'down' && link.up) await net.links.modify(link.index, { up: false });
     } catch (error) {
       problems.push({ reason: 'DeviceFailed', message: `device ${spec.name}: ${(error as Error).message}` });

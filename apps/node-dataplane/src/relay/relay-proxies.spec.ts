@@ -1,10 +1,11 @@
-import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type ManagedRelay, type ServiceLike, trustDigest } from '@unbounded/relay-client';
 import { execFileSync } from 'node:child_process';
 import { silentLogger } from '@unbounded/telemetry';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { createStateFaults } from '../kernel/state-faults.ts';
 import { createRelayProxies, type RelayProxies, type RelayProxiesOptions } from './relay-proxies.ts';
 import type { RelayUnit } from './relay-unit.plan.ts';
 import { EXTERNAL, relayPlan } from './relay.testdata.ts';
@@ -45,7 +46,10 @@ afterEach(() => {
 const unitFile = (): string => join(folder, 'keeper/relay.json');
 /** Of what is watched: tells that it is another. */
 let tellWatchers: () => void;
-const open = (read?: NonNullable<RelayProxiesOptions['managed']>['read']): RelayProxies => {
+const open = (
+  read?: NonNullable<RelayProxiesOptions['managed']>['read'],
+  faults = createStateFaults(),
+): RelayProxies => {
   const proxies = createRelayProxies({
     unitFile: unitFile(),
     stateFile: join(folder, 'keeper/relay-state.json'),
@@ -58,6 +62,7 @@ const open = (read?: NonNullable<RelayProxiesOptions['managed']>['read']): Relay
         return () => undefined;
       },
     },
+    faults,
     logger: silentLogger,
     now: () => clockMs,
   });
@@ -89,6 +94,13 @@ describe('the unit', () => {
     });
     proxies.apply(relayPlan(undefined, { listen: 51820, to: ['near'] }));
     expect(existsSync(unitFile())).toBe(false);
+  });
+
+  test('is reported when it cannot be read or written, and ends nothing', () => {
+    mkdirSync(unitFile(), { recursive: true });
+    const faults = createStateFaults();
+    expect(open(undefined, faults).apply(plan)).toEqual([]);
+    expect(faults.problems().map(({ reason }) => reason)).toEqual(['StateNotWritable']);
   });
 
   test('says TLS where the mesh does', () => {

@@ -1,9 +1,9 @@
-import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Endpoint, trustDigest } from '@unbounded/relay-client';
 import { removeFile, replaceFile } from '@unbounded/state-files';
 import type { Logger } from '@unbounded/telemetry';
 import type { NodePlan, Problem } from '@unbounded/topology';
+import { holds } from '../kernel/held-text.ts';
 import { stateFile } from '../kernel/state-file.ts';
 import { createStateFaults, type StateFaults } from '../kernel/state-faults.ts';
 import { type ProxiedLane, watchProxyState } from './proxy-state.ts';
@@ -53,7 +53,7 @@ export interface RelayProxies {
 
 /** Whole or not at all, and only what is another. */
 const writeUnit = (file: string, text: string, faults: StateFaults): void => {
-  if (existsSync(file) && readFileSync(file, 'utf8') === text) faults.settle(file);
+  if (holds(file, text)) faults.settle(file);
   else faults.attempt(file, () => replaceFile(file, text, { mode: 0o600 }));
 };
 

@@ -26,10 +26,10 @@ test.each([
 
 test('the configured address and those of connections are known, and kept', async () => {
   const file = fileOf(undefined);
-  const peers = new Set<string>();
+  const peers = new Map<string, number>();
   const addresses = createApiAddresses(server({ peers: () => peers }), file, silentLogger);
   expect(shown(addresses)).toEqual(['2001:db8::1']);
-  peers.add('::ffff:198.51.100.7');
+  peers.set('::ffff:198.51.100.7', performance.now());
   await addresses.refresh();
   expect(shown(addresses)).toEqual(['198.51.100.7', '2001:db8::1']);
   expect(file.written()!.toSorted()).toEqual(shown(addresses));
@@ -43,8 +43,45 @@ test('an agent that starts without an API server knows the addresses of before',
 });
 
 test('of many addresses those that were seen first go', () => {
-  const peers = Array.from({ length: 100 }, (_, index) => `198.51.100.${index + 1}`);
+  const peers = Array.from({ length: 100 }, (_, index) => [`198.51.100.${index + 1}`, index] as const);
   const addresses = createApiAddresses(server({ peers: () => peers }), fileOf([]), silentLogger);
   expect(shown(addresses)).toHaveLength(32);
   expect(shown(addresses)).toContain('198.51.100.100');
+});
+
+const HOUR_MS = 3_600_000;
+
+test('an address that was not seen for a day is forgotten, but only while there is a connection', () => {
+  let clockMs = 0;
+  const peers = new Map<string, number>();
+  const file = fileOf(['203.0.113.99']);
+  const addresses = createApiAddresses(
+    server({ host: 'api.example', peers: () => peers }),
+    file,
+    silentLogger,
+    () => clockMs,
+  );
+  clockMs = 30 * HOUR_MS;
+  expect(shown(addresses)).toEqual(['203.0.113.99']);
+  peers.set('198.51.100.7', clockMs);
+  expect(shown(addresses)).toEqual(['198.51.100.7']);
+  expect(file.written()).toEqual(['198.51.100.7']);
+  clockMs += 30 * HOUR_MS;
+  expect(shown(addresses)).toEqual(['198.51.100.7']);
+  peers.set('198.51.100.8', clockMs);
+  expect(shown(addresses)).toEqual(['198.51.100.8']);
+});
+
+test('an address of before is kept for a day beside the one that is used', () => {
+  let clockMs = 0;
+  const peers = new Map([['198.51.100.7', 0]]);
+  const addresses = createApiAddresses(
+    server({ host: 'api.example', peers: () => peers }),
+    fileOf(['203.0.113.99']),
+    silentLogger,
+    () => clockMs,
+  );
+  clockMs = 23 * HOUR_MS;
+  peers.set('198.51.100.7', clockMs);
+  expect(shown(addresses)).toEqual(['198.51.100.7', '203.0.113.99']);
 });

@@ -20,12 +20,14 @@ export interface ApiAddresses {
 export interface ApiServer {
   /** Name or address of the configured server. */
   readonly host: string;
-  /** Addresses to which there were connections. */
-  readonly peers: () => Iterable<string>;
+  /** Addresses to which there were connections, with when the last one was used (performance.now). */
+  readonly peers: () => Iterable<readonly [address: string, usedMs: number]>;
 }
 
-/** Servers that went long ago need no protection for ever. */
+/** Servers that went need no protection for ever: their addresses may be in a block of pods by now. */
 const MOST_ADDRESSES = 32;
+/** By a clock that nobody sets: a restarted agent counts anew. */
+const FORGET_AFTER_MS = 24 * 3_600_000;
 
 /** In canonical form; undefined for what is none, or is never routed. */
 export const usableAddress = (text: string): string | undefined => {
@@ -38,28 +40,54 @@ export const usableAddress = (text: string): string | undefined => {
 const resolveAll = async (host: string): Promise<string[]> =>
   isIP(host) === 0 ? (await lookup(host, { all: true })).map(({ address }) => address) : [host];
 
-export const createApiAddresses = (server: ApiServer, file: StateFile<string[]>, logger: Logger): ApiAddresses => {
+export const createApiAddresses = (
+  server: ApiServer,
+  file: StateFile<string[]>,
+  logger: Logger,
+  now: () => number = () => performance.now(),
+): ApiAddresses => {
   const name = server.host.replace(/^\[(.*)\]$/, '$1');
-  /** The last ones are those that were seen last. */
-  let known: readonly string[] = (file.read() ?? []).flatMap((text) => usableAddress(text) ?? []);
-  const add = (texts: Iterable<string>): void => {
-    const seen = [...texts].flatMap((text) => usableAddress(text) ?? []);
-    if (seen.every((address) => known.includes(address))) return;
-    known = [...new Set([...known.filter((address) => !seen.includes(address)), ...seen])].slice(-MOST_ADDRESSES);
-    file.write([...known]);
+  /** When each was seen last, that one last. */
+  let known: ReadonlyMap<string, number> = new Map(
+    (file.read() ?? []).flatMap((text) => usableAddress(text) ?? []).map((address) => [address, now()]),
+  );
+  const keep = (entries: readonly (readonly [string, number])[]): void => {
+    const before = known;
+    known = new Map(entries.slice(-MOST_ADDRESSES));
+    const isSame = known.size === before.size && [...known.keys()].every((address) => before.has(address));
+    if (!isSame) file.write([...known.keys()]);
   };
-  const learn = async (source: string, find: () => Promise<Iterable<string>>): Promise<void> => {
+  const add = (seen: Iterable<readonly [string, number]>): void => {
+    const all = new Map(known);
+    for (const [text, atMs] of seen) {
+      const address = usableAddress(text);
+      if (address !== undefined) all.set(address, Math.max(atMs, all.get(address) ?? -Infinity));
+    }
+    keep([...all].sort(([, a], [, b]) => a - b));
+  };
+  const learn = async (source: string, find: () => Promise<readonly string[]>): Promise<void> => {
     try {
-      add(await find());
+      const found = await find();
+      add(found.map((address) => [address, now()]));
     } catch (error) {
       logger.debug({ source, error: (error as Error).message }, 'the API server’s addresses are not known from here');
     }
   };
-  if (isIP(name) !== 0) add([name]);
+  /** Only while there is a connection: without one any of them may be the one that is left. */
+  const forget = (peers: readonly (readonly [string, number])[]): void => {
+    const sinceMs = now() - FORGET_AFTER_MS;
+    if (peers.some(([, usedMs]) => usedMs > sinceMs)) keep([...known].filter(([, seenMs]) => seenMs > sinceMs));
+  };
+  const look = (): void => {
+    const peers = [...server.peers()];
+    add([...(isIP(name) === 0 ? [] : [[name, now()] as const]), ...peers]);
+    forget(peers);
+  };
+  look();
   return {
     list() {
-      add(server.peers());
-      return known.toSorted().map((address) => ({ address, role: 'an address of the API server' }));
+      look();
+      return [...known.keys()].sort().map((address) => ({ address, role: 'an address of the API server' }));
     },
     async refresh() {
       await learn('name', () => resolveAll(name));
