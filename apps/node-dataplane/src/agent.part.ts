@@ -245,7 +245,7 @@ const openAgent = async (
     relay,
     guard,
     reports,
-    cniFolder: config.cniConfFolder,
+    cniFolders: { configurations: config.cniConfFolder, volatile: dirname(config.cniSocket) },
     faults,
     listenerProblems: services.listenerProblems ?? (() => []),
     planGate,

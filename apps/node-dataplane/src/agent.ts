@@ -1,6 +1,6 @@
 import type { Logger } from '@unbounded/telemetry';
 import { DEVICES, type NodePlan, type ProtectedAddress } from '@unbounded/topology';
-import { ensureCniConfig } from './cni/config.ts';
+import { type CniConfigFolders, ensureCniConfig } from './cni/config.ts';
 import type { PlanGate } from './cni/plan-gate.ts';
 import { applyPlan, type ApplyOutcome, type Dataplane } from './dataplane.ts';
 import type { Advanced, KeyRotation } from './keys/rotation.ts';
@@ -24,7 +24,7 @@ export interface AgentParts {
   readonly rotation: KeyRotation;
   readonly relay: RelayProxies;
   readonly guard: SourceGuard;
-  readonly cniFolder: string;
+  readonly cniFolders: CniConfigFolders;
   readonly faults: StateFaults;
   /** Ports of health and metrics that cannot be had. */
   readonly listenerProblems: () => Problems;
@@ -147,7 +147,7 @@ export const createAgent = (parts: AgentParts): Agent => {
       const again = outcome.again || (!isReady && outcome.isUndecided);
       // Without a bridge of ours no pod may be plugged in: a foreign one of that name would get our addresses.
       const takesPods = outcome.devices.has(DEVICES.bridge) && (isReady || !outcome.isUndecided);
-      const cni = takesPods ? ensureCniConfig(parts.cniFolder, plan, faults) : [];
+      const cni = takesPods ? ensureCniConfig(parts.cniFolders, plan, faults) : [];
       const problems = [...outcome.problems, ...relayed, ...cni, ...advanced.problems, ...fromNode()];
       faults.measure(problems);
       if (!again && !isReady) {

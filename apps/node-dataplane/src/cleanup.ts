@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { NFT_GUARD_TABLE, NFT_TABLE, RUN_FOLDER } from '@unbounded/config/ownership';
 import { createRouteSocket } from '@unbounded/netlink';
 import { createNftables } from '@unbounded/nftables';
@@ -30,6 +30,7 @@ const removeFolder = (folder: string): void => {
 /** Where the agent that is taken away had its files (its own options). */
 export interface CleanupFolders {
   readonly cniConfFolder: string;
+  readonly cniSocket: string;
   readonly cniBinFolder: string;
   readonly unitsFolder: string;
   readonly pinFolder: string;
@@ -44,7 +45,7 @@ export const cleanUp = async (folders: CleanupFolders, say: (line: string) => vo
   checkPinFolder(folders.pinFolder); // before anything is taken away
   await using net = createRouteSocket();
   await using nft = createNftables();
-  removeCniConfig(folders.cniConfFolder);
+  removeCniConfig({ configurations: folders.cniConfFolder, volatile: dirname(folders.cniSocket) });
   removeCniPlugin(folders.cniBinFolder);
   await removeAllRoutes(net);
   await ensureRules(net, undefined);

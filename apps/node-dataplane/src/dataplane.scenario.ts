@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readFileSync, rmdirSync, rmSync, writeFileSync }
 import { join } from 'node:path';
 import {
   CNI_CONF_FOLDER,
+  CNI_SOCKET,
   KEEPER_UNITS,
   LINK_ALIAS,
   PIN_FOLDER,
@@ -311,6 +312,7 @@ const failFirewall = async (
 
 const folders = {
   cniConfFolder: CNI_CONF_FOLDER,
+  cniSocket: CNI_SOCKET,
   cniBinFolder: '/opt/cni/bin',
   unitsFolder: KEEPER_UNITS,
   pinFolder: PIN_FOLDER,

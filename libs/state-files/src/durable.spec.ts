@@ -1,9 +1,9 @@
-import { mkdtempSync, readlinkSync, rmSync } from 'node:fs';
+import { mkdtempSync, readlinkSync, rmSync, symlinkSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterAll, beforeEach, expect, test, vi } from 'vitest';
-import { removeFile, replaceFile, replaceFileAsync } from './index.ts';
+import { removeFile, replaceFile, replaceFileAsync, replaceLink } from './index.ts';
 
 /** What is asked of the kernel, in order: a power cut leaves what was synchronized before it. */
 const calls = vi.hoisted((): string[] => []);
@@ -63,6 +63,15 @@ test('the content is on the disk before its name, and the name before the call r
 test('the same beside the thread', async () => {
   await replaceFileAsync(path, 'x', { mode: 0o600 });
   expect(calls).toEqual(DURABLE);
+});
+
+test('a link to what need not exist is there after a power cut, whatever was in its place', () => {
+  const link = join(folder, 'link');
+  replaceFile(link, 'a file', { mode: 0o600, durable: false });
+  symlinkSync('left by a process that was killed', `${link}.new`);
+  calls.splice(0);
+  replaceLink(link, '/run/gone');
+  expect([calls, readlinkSync(link)]).toEqual([['rename link', `sync ${basename(folder)}`], '/run/gone']);
 });
 
 test('a file that is removed is gone after a power cut', () => {

@@ -1,1 +1,1 @@
-export { removeFile, replaceFile, replaceFileAsync, type ReplaceOptions } from './replace-file.ts';
+export { removeFile, replaceFile, replaceFileAsync, replaceLink, type ReplaceOptions } from './replace-file.ts';

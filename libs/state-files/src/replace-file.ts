@@ -8,6 +8,7 @@ import {
   openSync,
   renameSync,
   rmSync,
+  symlinkSync,
   unlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -78,6 +79,24 @@ export const replaceFile = (path: string, content: string | Uint8Array, options:
     throw error;
   }
   if (options.durable !== false) syncDirectory(directory);
+};
+
+/**
+ * The name is a symbolic link to the target when it returns, and still is after a power cut; the target need not exist.
+ * @throws Error with the code of the system call; the name is as it was before
+ */
+export const replaceLink = (path: string, target: string, directoryMode = DIRECTORY_MODE): void => {
+  const directory = dirname(path);
+  if (!existsSync(directory)) mkdirSync(directory, { recursive: true, mode: directoryMode });
+  discard(path); // of a process that ended in the middle
+  try {
+    symlinkSync(target, temporary(path));
+    renameSync(temporary(path), path);
+  } catch (error) {
+    discard(path);
+    throw error;
+  }
+  syncDirectory(directory);
 };
 
 /** Half of a file must not hold the space that the next attempt needs. */

@@ -1,11 +1,11 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { CNI_CONF_FOLDER, CNI_CONF_NAME } from '@unbounded/config/ownership';
+import { CNI_CONF_NAME, RUN_FOLDER } from '@unbounded/config/ownership';
 import { runAsync } from './command.ts';
 import { pidOf, startDaemon } from './daemon.ts';
 import type { LabLayout, LabNode } from './layout.ts';
 import { PROBES } from './manifests.ts';
-import { inNode, nodeFile } from './node.ts';
+import { initPid, inNode } from './node.ts';
 import { binary, state } from './paths.ts';
 import type { Pod } from './probes.ts';
 
@@ -31,8 +31,8 @@ export const podCommand = ({ node, name }: Pick<Pod, 'node' | 'name'>, argv: rea
   ...argv,
 ];
 
-/** The list of plug-ins, as the agent of the node wrote it. */
-export const cniListFile = (node: string): string => nodeFile(node, join(CNI_CONF_FOLDER, CNI_CONF_NAME));
+/** The list of plug-ins, as the agent of the node wrote it: on the node's own tmpfs. */
+export const cniListFile = (node: string): string => join(`/proc/${initPid(node)}/root`, RUN_FOLDER, CNI_CONF_NAME);
 
 interface CniList {
   readonly cniVersion: string;

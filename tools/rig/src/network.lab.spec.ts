@@ -312,7 +312,7 @@ describe('what is not ours', () => {
       '/etc/cni/net.d/10-unbounded.conflist',
       '/opt/cni/bin/unbounded-cni',
     ]) {
-      expect(tryOnNode(node, 'test', '-e', path), path).toBeUndefined();
+      expect(tryOnNode(node, 'test', '-e', path, '-o', '-L', path), path).toBeUndefined();
     }
   });
 

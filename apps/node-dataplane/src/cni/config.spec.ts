@@ -1,5 +1,6 @@
 import {
   existsSync,
+  lstatSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -13,26 +14,27 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { planFor } from '../testdata.ts';
 import { createStateFaults } from '../kernel/state-faults.ts';
-import { ensureCniConfig, removeCniConfig } from './config.ts';
+import { type CniConfigFolders, ensureCniConfig, removeCniConfig } from './config.ts';
 import { installCniPlugin } from './install.ts';
 
 let base: string;
 let folder: string;
+let folders: CniConfigFolders;
 beforeEach(() => {
   base = mkdtempSync(join(tmpdir(), 'cni-'));
   folder = join(base, 'net.d');
+  folders = { configurations: folder, volatile: join(base, 'run') };
 });
 afterEach(() => rmSync(base, { recursive: true }));
 const file = (): string => join(folder, '10-unbounded.conflist');
 
 describe('the CNI configuration', () => {
-  test('is a list that begins and ends with our plug-in and gives pods the MTU and the blocks of the plan', () => {
+  test('is a list that ends with our plug-in and gives pods the MTU and the blocks of the plan', () => {
     const plan = planFor('w1');
-    expect(ensureCniConfig(folder, plan)).toEqual([]);
+    expect(ensureCniConfig(folders, plan)).toEqual([]);
     const { plugins } = JSON.parse(readFileSync(file(), 'utf8')) as { plugins: Record<string, unknown>[] };
-    expect(plugins.map(({ type }) => type)).toEqual(['unbounded-cni', 'bridge', 'portmap', 'unbounded-cni']);
-    expect([plugins[0]!['gate'], plugins[3]!['gate']]).toEqual([true, undefined]);
-    expect(plugins[1]).toMatchObject({
+    expect(plugins.map(({ type }) => type)).toEqual(['bridge', 'portmap', 'unbounded-cni']);
+    expect(plugins[0]).toMatchObject({
       bridge: 'cbr0',
       mtu: plan.mtuBytes,
       ipam: { ranges: [[{ subnet: '100.65.30.0/24' }]] },
@@ -41,13 +43,32 @@ describe('the CNI configuration', () => {
   });
 
   test('is written once, and again when the plan or the file changed', () => {
-    ensureCniConfig(folder, planFor('w1'));
-    const { ino } = statSync(file());
-    ensureCniConfig(folder, planFor('w1'));
-    expect(statSync(file()).ino).toBe(ino);
+    ensureCniConfig(folders, planFor('w1'));
+    const inodes = (): number[] => [lstatSync(file()).ino, statSync(file()).ino];
+    const before = inodes();
+    ensureCniConfig(folders, planFor('w1'));
+    expect(inodes()).toEqual(before);
     writeFileSync(file(), '{}');
-    ensureCniConfig(folder, planFor('w1'));
+    ensureCniConfig(folders, planFor('w1'));
     expect(JSON.parse(readFileSync(file(), 'utf8'))).toHaveProperty('plugins');
+    expect(lstatSync(file()).ino).not.toBe(before[0]); // who watches the folder sees that there is a new list
+  });
+
+  test('leads nowhere after a boot, until it is written again', () => {
+    ensureCniConfig(folders, planFor('w1'));
+    rmSync(folders.volatile, { recursive: true });
+    expect([readdirSync(folder), existsSync(file())]).toEqual([['10-unbounded.conflist'], false]);
+    ensureCniConfig(folders, planFor('w1'));
+    expect(JSON.parse(readFileSync(file(), 'utf8'))).toHaveProperty('plugins');
+  });
+
+  test('takes the place of a file with the same content, which would outlive a boot', () => {
+    ensureCniConfig(folders, planFor('w1'));
+    const text = readFileSync(file(), 'utf8');
+    rmSync(file());
+    writeFileSync(file(), text);
+    ensureCniConfig(folders, planFor('w1'));
+    expect([lstatSync(file()).isSymbolicLink(), readFileSync(file(), 'utf8')]).toEqual([true, text]);
   });
 
   test.each(['05-cilium.conflist', '99-loopback.conf', 'x.json'])(
@@ -55,7 +76,7 @@ describe('the CNI configuration', () => {
     (name) => {
       mkdirSync(folder);
       writeFileSync(join(folder, name), '{}');
-      expect(ensureCniConfig(folder, planFor('w1'))).toEqual([
+      expect(ensureCniConfig(folders, planFor('w1'))).toEqual([
         { reason: 'ForeignCNIConfig', message: expect.stringContaining(`${folder} holds ${name}`) },
       ]);
       expect(readdirSync(folder)).toEqual([name]);
@@ -63,16 +84,16 @@ describe('the CNI configuration', () => {
   );
 
   test('is not ours where the Site says so, and waits for blocks', () => {
-    expect(ensureCniConfig(folder, { ...planFor('w1'), manageCni: false })).toEqual([]);
-    expect(ensureCniConfig(folder, { ...planFor('w1'), podCidrs: [] })).toEqual([]);
+    expect(ensureCniConfig(folders, { ...planFor('w1'), manageCni: false })).toEqual([]);
+    expect(ensureCniConfig(folders, { ...planFor('w1'), podCidrs: [] })).toEqual([]);
     expect(existsSync(folder)).toBe(false);
   });
 
   test('is removed without those of others', () => {
-    ensureCniConfig(folder, planFor('w1'));
+    ensureCniConfig(folders, planFor('w1'));
     writeFileSync(join(folder, 'x.conf'), '');
-    removeCniConfig(folder);
-    removeCniConfig(folder);
+    removeCniConfig(folders);
+    removeCniConfig(folders);
     expect(readdirSync(folder)).toEqual(['x.conf']);
   });
 });
@@ -84,7 +105,7 @@ describe('what cannot be read is reported and ends nothing', () => {
   test('the configuration', () => {
     const faults = createStateFaults();
     mkdirSync(file(), { recursive: true });
-    expect(ensureCniConfig(folder, planFor('w1'), faults)).toEqual([]);
+    expect(ensureCniConfig(folders, planFor('w1'), faults)).toEqual([]);
     expect(reasons(faults)).toEqual(['StateNotWritable']);
     rmSync(file(), { recursive: true });
     faults.retry();
@@ -94,10 +115,10 @@ describe('what cannot be read is reported and ends nothing', () => {
   test('its folder', () => {
     const faults = createStateFaults();
     writeFileSync(folder, 'a file');
-    expect(ensureCniConfig(folder, planFor('w1'), faults)).toEqual([]);
+    expect(ensureCniConfig(folders, planFor('w1'), faults)).toEqual([]);
     expect(reasons(faults)).toEqual(['StateNotWritable']);
     rmSync(folder);
-    ensureCniConfig(folder, planFor('w1'), faults);
+    ensureCniConfig(folders, planFor('w1'), faults);
     expect([reasons(faults), existsSync(file())]).toEqual([[], true]);
   });
 

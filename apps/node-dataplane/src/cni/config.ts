@@ -1,7 +1,7 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { CNI_CONF_NAME } from '@unbounded/config/ownership';
-import { removeFile, replaceFile } from '@unbounded/state-files';
+import { removeFile, replaceFile, replaceLink } from '@unbounded/state-files';
 import { DEVICES, type NodePlan, type Problem } from '@unbounded/topology';
 import { holds } from '../kernel/held-text.ts';
 import { createStateFaults, type StateFaults } from '../kernel/state-faults.ts';
@@ -11,15 +11,11 @@ import { createStateFaults, type StateFaults } from '../kernel/state-faults.ts';
 /** Name of our binary in the CNI folder. */
 export const CNI_PLUGIN = 'unbounded-cni';
 
-/**
- * The list (CNI 1.0.0). host-local owns the addresses. Ours is the first: until a plan is applied it refuses, before bridge
- * makes a bridge of its own; and the last, where it learns of the pod.
- */
+/** The list (CNI 1.0.0). host-local owns the addresses; ours is the last, where it learns of the pod. */
 export const cniConfig = (plan: NodePlan): object => ({
   cniVersion: '1.0.0',
   name: 'unbounded',
   plugins: [
-    { type: CNI_PLUGIN, gate: true },
     {
       type: 'bridge',
       bridge: DEVICES.bridge,
@@ -46,11 +42,36 @@ export const foreignConfigs = (folder: string): string[] =>
         .sort()
     : [];
 
-const MODES = { mode: 0o644, directoryMode: 0o755 };
+/** Where a container runtime looks for the list, and where the list is. */
+export interface CniConfigFolders {
+  readonly configurations: string;
+  /** Empty after a boot. */
+  readonly volatile: string;
+}
 
-/** Writes the configuration whole (the runtime may read at any moment), if it is not like that already. */
+const MODES = { mode: 0o644, directoryMode: 0o755, durable: false };
+
+const leadsTo = (link: string): string | undefined => {
+  try {
+    return readlinkSync(link);
+  } catch {
+    return undefined; // absent, or a file of its own
+  }
+};
+
+/** A runtime watches the folder of the link: a new link tells it of a new list. */
+const writeList = (link: string, file: string, text: string): void => {
+  replaceFile(file, text, MODES);
+  replaceLink(link, file, MODES.directoryMode);
+};
+
+/**
+ * Writes the configuration whole (the runtime may read at any moment), if it is not like that already. What stands in the runtime's folder
+ * outlives a boot, and is a link to a file that does not: after a boot the runtime has no network for pods, and the node is NotReady,
+ * until a plan is applied again. Else the plug-ins of the list would make a bridge of their own before.
+ */
 export const ensureCniConfig = (
-  folder: string,
+  { configurations: folder, volatile }: CniConfigFolders,
   plan: NodePlan,
   faults: StateFaults = createStateFaults(),
 ): Problem[] => {
@@ -69,11 +90,14 @@ export const ensureCniConfig = (
       },
     ];
   }
-  const file = join(folder, CNI_CONF_NAME);
+  const [link, file] = [join(folder, CNI_CONF_NAME), join(volatile, CNI_CONF_NAME)];
   const text = `${JSON.stringify(cniConfig(plan), null, 2)}\n`;
-  if (holds(file, text)) faults.settle(file);
-  else faults.attempt(file, () => replaceFile(file, text, MODES));
+  if (leadsTo(link) === file && holds(file, text)) faults.settle(link);
+  else faults.attempt(link, () => writeList(link, file, text));
   return [];
 };
 
-export const removeCniConfig = (folder: string): void => removeFile(join(folder, CNI_CONF_NAME));
+export const removeCniConfig = ({ configurations, volatile }: CniConfigFolders): void => {
+  removeFile(join(configurations, CNI_CONF_NAME));
+  if (existsSync(volatile)) removeFile(join(volatile, CNI_CONF_NAME));
+};

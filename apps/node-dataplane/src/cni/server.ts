@@ -31,8 +31,6 @@ const NOT_AS_ATTACHED = 100;
 const IDLE_MS = 30_000;
 
 interface CniConfig {
-  /** Of the entry that stands first in the list: it lets nobody in before the network is there. */
-  readonly gate?: boolean;
   readonly cniVersion?: string;
   readonly prevResult?: {
     readonly interfaces?: readonly { readonly name?: string; readonly mac?: string; readonly sandbox?: string }[];
@@ -102,7 +100,6 @@ const attach = async (pods: PodNetwork, version: string, pod: PodAttachment, res
 
 const add = async (request: CniRequest, config: CniConfig, pods: PodNetwork): Promise<Answer> => {
   const version = config.cniVersion ?? '1.0.0';
-  if (config.gate) return { exitCode: 0, output: `${JSON.stringify({ cniVersion: version })}\n` };
   if (!config.prevResult)
     return failure(version, INVALID_CONFIG, 'prevResult is missing: this plug-in stands after bridge in the list');
   return await attach(pods, version, attachmentOf(request, config), config.prevResult);
@@ -131,10 +128,10 @@ export const answerRequest = async (
     case 'STATUS':
       return gate.isOpen ? { exitCode: 0, output: '' } : failure(version, NOT_AVAILABLE, NO_PLAN_YET);
     case 'DEL':
-      if (!config.gate) await pods.detach(container, interfaceName);
+      await pods.detach(container, interfaceName);
       return { exitCode: 0, output: '' };
     case 'CHECK': {
-      const wrong = config.gate ? undefined : await pods.check(container, interfaceName);
+      const wrong = await pods.check(container, interfaceName);
       return wrong === undefined ? { exitCode: 0, output: '' } : failure(version, NOT_AS_ATTACHED, wrong);
     }
     default:

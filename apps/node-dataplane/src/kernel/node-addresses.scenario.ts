@@ -79,6 +79,7 @@ const apply = async (plan: NodePlan): Promise<NodeAnswer> => {
 
 const folders = {
   cniConfFolder: '/etc/cni/net.d',
+  cniSocket: '/run/unbounded/cni.sock',
   cniBinFolder: '/opt/cni/bin',
   unitsFolder: '/run/unbounded/keeper/units',
   pinFolder: PIN_FOLDER,

@@ -201,7 +201,8 @@ const clean = async (): Promise<string> => {
   server.close();
   const [cniConfFolder, cniBinFolder, unitsFolder, stateFolder] = [folder, folder, folder, folder];
   const pinFolder = join(folder, 'unbounded/v1');
-  await cleanUp({ cniConfFolder, cniBinFolder, unitsFolder, stateFolder, pinFolder }, () => {});
+  const cniSocket = join(folder, 'cni.sock');
+  await cleanUp({ cniConfFolder, cniSocket, cniBinFolder, unitsFolder, stateFolder, pinFolder }, () => {});
   return run('nft', 'list', 'tables');
 };
 
