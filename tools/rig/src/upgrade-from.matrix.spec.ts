@@ -27,7 +27,7 @@ import {
   waitForPodsOf,
 } from './pods.ts';
 import { type Pod, probePods } from './probes.ts';
-import { captureInPod, podOn, startFlow } from './scenario.ts';
+import { captureInPod, onNode, podOn, startFlow } from './scenario.ts';
 import { up } from './up.ts';
 import { verify } from './verify.ts';
 
@@ -43,6 +43,11 @@ const UPGRADE_FROM = process.env['UNBOUNDED_UPGRADE_FROM'] ?? 'd3a782d0b48c2c2e8
  * kernel does not show its sets yet (tools/faults/H-X1-sets-of-pairs-shown-late.patch).
  */
 const LOST_BY_FORMER = { ebpf: 0, netlink: 50 } as const;
+interface LinkStatistics {
+  readonly ifname: string;
+  readonly stats64: { readonly tx: { readonly dropped: number } };
+}
+
 /** For which agents of both versions stand side by side. */
 const SIDE_BY_SIDE_MS = 20_000;
 
@@ -72,6 +77,14 @@ describe.each(DATAPLANES)('data path %s', (dataplane) => {
     ['s2-w2', 's1-w2'],
   ] as const;
 
+  /** Packets that wireguard-go was too slow to take: of a machine that is too busy for this test. */
+  const overrunTunnels = (): string[] =>
+    layout.nodes.flatMap(({ name }) =>
+      (JSON.parse(onNode(name, 'ip', '-j', '-s', 'link')) as LinkStatistics[])
+        .filter(({ ifname, stats64 }) => ifname.startsWith('wg') && stats64.tx.dropped > 0)
+        .map(({ ifname, stats64 }) => `${name} ${ifname}: ${stats64.tx.dropped}`),
+    );
+
   /** What flows at 1,000 packets a second lose while something happens: nothing, best. */
   const lostDuring = async (
     disturb: (begins: (phase: string) => void) => Promise<void>,
@@ -91,7 +104,10 @@ describe.each(DATAPLANES)('data path %s', (dataplane) => {
     console.log([...phases, ...reports.map(({ name, sent, lost }) => `${name}: ${lost} of ${sent} lost`)].join('\n'));
     return reports
       .filter(({ lost }) => lost > allowed)
-      .map(({ name, lost, losses }) => `${name}: ${lost} lost, ${JSON.stringify(losses)}; ${phases.join('; ')}`);
+      .map(
+        ({ name, lost, losses }) =>
+          `${name}: ${lost} lost, ${JSON.stringify(losses)}; ${phases.join('; ')}; overrun since the start: ${overrunTunnels().join(', ')}`,
+      );
   };
 
   /** Of which version the agents are, by node. */
