@@ -30,7 +30,8 @@ export default defineConfig({
         ],
         pool: 'forks',
         maxWorkers: 2,
-        testTimeout: name === 'unit' ? 10_000 : 60_000,
+        // Longer than `until` waits, so that a failure says what did not happen.
+        testTimeout: name === 'unit' ? 20_000 : 60_000,
         hookTimeout: name === 'unit' ? 10_000 : 120_000,
         // An emulated machine keeps one processor busy, whatever it has itself.
         fileParallelism: name === 'unit' || name === 'kernel' || name === 'vm',

@@ -99,5 +99,5 @@ export const ensureCniConfig = (
 
 export const removeCniConfig = ({ configurations, volatile }: CniConfigFolders): void => {
   removeFile(join(configurations, CNI_CONF_NAME));
-  if (existsSync(volatile)) removeFile(join(volatile, CNI_CONF_NAME));
+  removeFile(join(volatile, CNI_CONF_NAME));
 };

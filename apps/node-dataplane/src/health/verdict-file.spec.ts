@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { openVerdictFile, type Verdict } from './verdict-file.ts';
+import { openVerdictFile as openFile, type Verdict, type VerdictFile } from './verdict-file.ts';
 
 let folder: string;
 let path: string;
@@ -10,7 +10,16 @@ beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'verdicts-'));
   path = join(folder, 'health.json');
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
+const files: VerdictFile[] = [];
+const openVerdictFile = (...how: Parameters<typeof openFile>): VerdictFile => {
+  const file = openFile(...how);
+  files.push(file);
+  return file;
+};
+afterEach(async () => {
+  for (const file of files.splice(0)) await file.settled(); // a write makes its folder anew
+  rmSync(folder, { recursive: true, force: true });
+});
 
 const verdicts = new Map<string, Verdict>([
   ['g1/IPv4', { state: 'Unhealthy', graceOver: true, sites: { hashes: [1, 2], truncated: false } }],
@@ -104,6 +113,7 @@ test('of many changes in a row the last one is in the file', async () => {
 
 test('a folder that cannot be written costs nothing but the memory', async () => {
   const file = openVerdictFile(path);
+  await file.settled(); // its first write would make the folder anew
   rmSync(folder, { recursive: true });
   writeFileSync(folder, 'no folder');
   file.save(() => verdicts);

@@ -14,12 +14,12 @@ const FILTER = 0;
 const isNative = ({ via }: RoutePlan): boolean => via === 'main' || (typeof via === 'object' && 'gateways' in via);
 
 /** Blocks of pods that have no route at all, and must not leave by the default route for that. */
-const withheldOf = ({ withheld = [] }: NodePlan): RoutePlan[] =>
+const withheldRoutes = ({ withheld = [] }: NodePlan): RoutePlan[] =>
   withheld.map((prefix) => ({ prefix, via: 'unreachable', mtuBytes: 0 }));
 
 /** Addresses that the plan's routes lead into the overlay, or nowhere: the longest prefix decides. */
 const routedIntoOverlay = (plan: NodePlan): AddressSet => {
-  const routes = [...plan.routes, ...withheldOf(plan)];
+  const routes = [...plan.routes, ...withheldRoutes(plan)];
   const byLength = Map.groupBy(routes, ({ prefix }) => parsePrefix(prefix).length);
   const addresses = (some: readonly RoutePlan[]): AddressSet =>
     AddressSet.of(some.map(({ prefix }) => parsePrefix(prefix)));
