@@ -55,11 +55,24 @@ const subtreeControl = (lab: string): string =>
     .map((name) => `+${name}`)
     .join(' ');
 
+/**
+ * Of the processor, the nodes together weigh as much as this many processes beside them. A new group weighs as much as one: the
+ * command that disturbs the lab would leave all its nodes half a processor, and their tunnels would drop what they cannot carry.
+ */
+const WEIGHT_IN_PROCESSES = 32;
+
+const setWeight = (lab: string): void => {
+  const [file, ofOneProcess] = isVersion2() ? (['cpu.weight', 100] as const) : (['cpu.shares', 1024] as const);
+  const path = join(lab, file);
+  if (existsSync(path)) writeFileSync(path, String(WEIGHT_IN_PROCESSES * ofOneProcess));
+};
+
 /** Makes the node's group in every hierarchy and returns the files into which its first process writes its pid. */
 export const makeNodeCgroup = (node: string): string[] =>
   labFolders().map((lab) => {
     const folder = join(lab, node);
     mkdirSync(folder, { recursive: true });
+    setWeight(lab);
     if (lab.includes('/cpuset/')) [lab, folder].forEach(inheritCpuset);
     if (isVersion2()) writeFileSync(join(lab, 'cgroup.subtree_control'), subtreeControl(lab));
     return join(folder, 'cgroup.procs');
