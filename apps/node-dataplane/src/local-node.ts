@@ -1,11 +1,15 @@
 import { containsPrefix, formatPrefix, hostPrefix, parseAddress, tryParsePrefix } from '@unbounded/ip';
-import { findMember, type LocalNode, type NodePlan, type Problem, type World } from '@unbounded/topology';
-import type { Measured, PlannerParts } from './node-planner.ts';
+import { type DataplaneKind, findMember, type LocalNode, type NodePlan, type Problem, type World } from '@unbounded/topology';
+import type { Measured } from './measured.ts';
 import type { Snapshot } from './world/source.port.ts';
 
 /** What a plan is made for, or why the objects give none for this node. */
 
-type Parts = Pick<PlannerParts, 'nodeName' | 'protocols' | 'dataplaneKind'> & Measured;
+interface Parts extends Measured {
+  readonly nodeName: string;
+  readonly protocols: readonly string[];
+  readonly dataplaneKind: DataplaneKind;
+}
 
 const STAYS = 'pods start only with a plan, and the last one, if there is any, stays';
 

@@ -2,7 +2,8 @@ import { createLogger } from '@unbounded/telemetry';
 import type { NodePlan } from '@unbounded/topology';
 import { expect, test } from 'vitest';
 import type { StateFile } from './kernel/state-file.ts';
-import { createNodePlanner, type Measured } from './node-planner.ts';
+import { createNodePlanner } from './node-planner.ts';
+import type { Measured } from './measured.ts';
 import { objectsFor } from './testdata.ts';
 import type { Snapshot } from './world/source.port.ts';
 

@@ -12,13 +12,12 @@ import {
   planNode,
   planTransition,
   type Problem,
-  type ProtectedAddress,
   type LocalNode,
   withoutProtected,
 } from '@unbounded/topology';
 import type { StateFile } from './kernel/state-file.ts';
-import type { Underlay } from './kernel/underlay.ts';
 import { findLocalNode, missingSite } from './local-node.ts';
+import type { Measured, OwnKeys } from './measured.ts';
 import type { NodeFacts } from './world/object-files.ts';
 import type { Snapshot, WorldSource } from './world/source.port.ts';
 
@@ -40,24 +39,6 @@ export interface NodePlanner {
   readonly internalIps: readonly string[];
   /** While the objects are away the last plan stands. */
   replan(measured: Measured): void;
-}
-
-/** What the agent knows besides the objects. */
-export interface Measured {
-  readonly underlay: Underlay;
-  readonly pathMtuBytes: ReadonlyMap<string, number>;
-  readonly keys: OwnKeys;
-  /** As in LocalNode. */
-  readonly established: ReadonlySet<string>;
-  /** As in LocalNode. */
-  readonly protectedAddresses: readonly ProtectedAddress[];
-}
-
-/** The node's own public keys. */
-export interface OwnKeys {
-  readonly publicKey: string;
-  readonly keyGeneration: number;
-  readonly nextPublicKey: string | undefined;
 }
 
 export interface PlannerParts {

@@ -5,7 +5,7 @@ import { type Claim, isStronger, strongestOf } from './claims.ts';
 import { withAddresses } from './confinement.ts';
 import { annotationField } from './node-facts.ts';
 import { type NodeProblem } from './node-problem.ts';
-import { type SettledNode } from './settle.ts';
+import type { SettledNode } from './settled-node.ts';
 
 /**
  * Who has an address. Internal and external ones are settled together: peers send to both. An administrator's comes first, then

@@ -13,6 +13,7 @@ export {
   whyIneligible,
 } from './pool-match.ts';
 export { type NodeRecord, readRecords, recordsByNode } from './records.ts';
-export { type SettledNode, type SettlementWorld, settleNodes } from './settle.ts';
+export { type SettlementWorld, settleNodes } from './settle.ts';
+export type { SettledNode } from './settled-node.ts';
 export { type SiteBlocks, siteBlocks } from './site-blocks.ts';
 export { compareSites, indexSites, type SiteIndex, type SiteOverlap } from './site-match.ts';

@@ -8,7 +8,8 @@ import { createConfinement, withBlocks } from './confinement.ts';
 import { type NodeFacts } from './node-facts.ts';
 import { type NodeProblem } from './node-problem.ts';
 import { isSelected } from './pool-match.ts';
-import { type NodeRecord, readRecords } from './records.ts';
+import { readRecords } from './records.ts';
+import type { SettledNode } from './settled-node.ts';
 import { indexSites } from './site-match.ts';
 
 /** Everything that decides which node may use which key, address and block. Both controllers see all of it. */
@@ -17,21 +18,6 @@ export interface SettlementWorld {
   readonly sites: readonly Site[];
   readonly pools: readonly GatewayPool[];
   readonly slices: readonly SiteNodeSlice[];
-}
-
-/** A node with what it may use of what it claims. */
-export interface SettledNode {
-  readonly facts: NodeFacts;
-  /** The Site that the node is in by its internal addresses. */
-  readonly site: Site | undefined;
-  /** A pool selects it: its external addresses count. */
-  readonly isGateway: boolean;
-  /** What its pool or slice lists now. */
-  readonly record: NodeRecord;
-  /** All that is not used, and why. */
-  readonly problems: readonly NodeProblem[];
-  /** Pod CIDRs that overlap those of a node that was listed first. */
-  readonly losses: readonly PrefixLoss[];
 }
 
 const claimOf = ({ facts }: SettledNode, isRecorded: boolean): Claim => ({

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { planIn, tableOf } from './plan-table.testdata.ts';
+import { planIn, tableOf } from './explain/plan-table.ts';
 import { cluster, gateway, join, pool, site } from './testdata.ts';
-import type { TopologyObjects } from './world.ts';
+import type { TopologyObjects } from './world/world.ts';
 
 /** Whole plans: gateways, pools and what lies behind them. */
 

@@ -1,6 +1,7 @@
-export { advertisedRoutes } from './advertised-routes.ts';
-export { isUsable, poolDistances, servedSites, servingPools } from './distances.ts';
-export { DEFAULT_HEALTH, type HealthSettings, parseIntervalMs } from './health-settings.ts';
+export { advertisedRoutes } from './routing/advertised-routes.ts';
+export { poolDistances, servedSites, servingPools } from './routing/distances.ts';
+export { isUsable } from './world/usable.ts';
+export { DEFAULT_HEALTH, type HealthSettings, parseIntervalMs } from './world/health-settings.ts';
 export {
   competingLanes,
   type LaneSeen,
@@ -8,14 +9,17 @@ export {
   type RotationFacts,
   rotationWaits,
   type WaitReason,
-} from './key-rotation.ts';
-export { type Holding, holdingsOf } from './holdings.ts';
-export type { DataplaneKind, LinkRole, LocalNode, PeerLink, ProtectedAddress } from './links.ts';
-export { laneId, planLinks } from './links.ts';
-export { peerDevice } from './next-hops.ts';
-export { withoutProtected } from './kept-plan.ts';
+} from './links/key-rotation.ts';
+export type { Holding } from './world/holdings.ts';
+export { holdingsOf } from './routing/kept-holdings.ts';
+export type { LinkRole, PeerLink } from './links/links.plan.ts';
+export type { DataplaneKind, LocalNode, ProtectedAddress } from './links/local-node.ts';
+export { planLinks } from './links/links.plan.ts';
+export { laneId } from './links/lanes.ts';
+export { peerDevice } from './links/next-hops.ts';
+export { withoutProtected } from './routing/kept-plan.ts';
 export { findMember, planNode } from './node.plan.ts';
-export { parseWorld } from './parse-world.ts';
+export { parseWorld } from './world/parse-world.ts';
 export {
   DEVICES,
   type EndpointPlan,
@@ -34,9 +38,10 @@ export {
   type TunnelPlan,
   type TunnelSender,
 } from './plan.ts';
-export { type LinkFacts, OVERHEAD_BYTES, overheadBytes, type Resolution, resolveProtocol } from './protocol.ts';
-export { assignedSites, connectedSites, meshSites, networkSites, peeredPools, poolsOfSite } from './reach.ts';
-export type { NodeRelay, RelayedPeer, RelayModel, RelayTrust } from './relay.ts';
-export type { WireGuardInterfacePlan, WireGuardPeerPlan } from './wireguard.plan.ts';
-export type { LinkScope, Member, PoolModel, Problem, SiteModel, TopologyObjects, World } from './world.ts';
-export { changedPrefixes, plainPrefixes, planTransition, type TransitionStep } from './transition.ts';
+export { type LinkFacts, OVERHEAD_BYTES, overheadBytes, type Resolution, resolveProtocol } from './links/protocol.ts';
+export { assignedSites, connectedSites, meshSites, networkSites, peeredPools, poolsOfSite } from './world/reach.ts';
+export type { NodeRelay, RelayedPeer, RelayModel, RelayTrust } from './world/relay-model.ts';
+export type { WireGuardInterfacePlan, WireGuardPeerPlan } from './plan.ts';
+export type { LinkScope, Member, PoolModel, SiteModel, TopologyObjects, World } from './world/world.ts';
+export type { Problem } from './world/problem.ts';
+export { changedPrefixes, plainPrefixes, planTransition, type TransitionStep } from './routing/transition.ts';

@@ -2,10 +2,10 @@ import { containsPrefix, formatPrefix, parsePrefix } from '@unbounded/ip';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { findMember, planNode } from './node.plan.ts';
-import { parseWorld } from './parse-world.ts';
+import { parseWorld } from './world/parse-world.ts';
 import type { NodePlan } from './plan.ts';
 import { cluster, type ClusterShape, gateway, join, pool, site, slice, worker } from './testdata.ts';
-import type { TopologyObjects } from './world.ts';
+import type { TopologyObjects } from './world/world.ts';
 
 const planOf = (objects: TopologyObjects, node: string): NodePlan => {
   const world = parseWorld(objects);

@@ -1,24 +1,32 @@
 import { comparePrefixes, firstAddress, formatPrefix, hostPrefix, type Prefix, withoutCovered } from '@unbounded/ip';
-import { planEndpoints, planForwarding } from './forwarding.plan.ts';
-import { holdingsIn } from './holdings.ts';
-import { type LocalNode, type PeerLink, planLinks } from './links.ts';
-import { outsideSite } from './members.ts';
-import { tunnelDevice } from './next-hops.ts';
-import { planNodeAddresses } from './node-addresses.plan.ts';
-import { type Path, planPaths } from './paths.plan.ts';
-import { type MasqueradePlan, type NodePlan, ROUTE_TABLES, type TunnelPlan } from './plan.ts';
-import { planProbes } from './probes.plan.ts';
-import { overheadBytes } from './protocol.ts';
-import { servedSites } from './distances.ts';
-import { relayOf } from './relay.ts';
-import { planRoutes } from './routes.plan.ts';
-import { planSources } from './sources.plan.ts';
-import { planTunnelEnds } from './tunnel-ends.plan.ts';
-import { planTunnelSources } from './tunnel-sources.plan.ts';
-import { ownIp } from './underlay.ts';
-import { guardUnderlay } from './underlay-guard.ts';
-import { planWireGuard } from './wireguard.plan.ts';
-import type { Member, Problem, World } from './world.ts';
+import { planEndpoints, planForwarding } from './routing/forwarding.plan.ts';
+import { holdingsIn } from './routing/kept-holdings.ts';
+import { type PeerLink, planLinks } from './links/links.plan.ts';
+import type { LocalNode } from './links/local-node.ts';
+import { outsideSite } from './world/members.ts';
+import { tunnelDevice } from './links/next-hops.ts';
+import { planNodeAddresses } from './routing/node-addresses.plan.ts';
+import { type Path, planPaths } from './routing/paths.plan.ts';
+import {
+  type MasqueradePlan,
+  type NodePlan,
+  ROUTE_TABLES,
+  type TunnelPlan,
+  type WireGuardInterfacePlan,
+} from './plan.ts';
+import { planProbes } from './links/probes.plan.ts';
+import { overheadBytes } from './links/protocol.ts';
+import { servedSites } from './routing/distances.ts';
+import type { NodeRelay, RelayModel } from './world/relay-model.ts';
+import { planRoutes } from './routing/routes.plan.ts';
+import { planSources } from './routing/sources.plan.ts';
+import { planTunnelEnds } from './links/tunnel-ends.plan.ts';
+import { planTunnelSources } from './links/tunnel-sources.plan.ts';
+import { ownIp } from './links/underlay.ts';
+import { guardUnderlay } from './routing/underlay-guard.ts';
+import { planWireGuard } from './links/wireguard.plan.ts';
+import type { Member, World } from './world/world.ts';
+import type { Problem } from './world/problem.ts';
 
 /** The narrowest MTU that any of the node's links leaves, but as if one were WireGuard: pods keep their MTU when a link changes. */
 const podMtu = (local: LocalNode, links: readonly PeerLink[]): number =>
@@ -84,6 +92,13 @@ const ownProblems = ({ sites, confinement }: World, { name, site, podCidrs, inte
   ];
 };
 
+/** The part of the plan that says where the relay is: there when a peer may need it. */
+const relayOf = (
+  relay: RelayModel | undefined,
+  interfaces: readonly WireGuardInterfacePlan[],
+): { readonly relay?: NodeRelay } =>
+  relay && interfaces.some(({ peers }) => peers.some((peer) => peer.relay !== undefined)) ? { relay: relay.node } : {};
+
 /** Each message once. */
 const once = (problems: readonly Problem[]): Problem[] => [
   ...new Map(problems.map((problem) => [problem.message, problem])).values(),
@@ -96,7 +111,7 @@ export const planNode = (objects: World, local: LocalNode): NodePlan => {
   const { world, links, withheld, problems: guardProblems } = guardUnderlay(objects, local, linked.links);
   const { paths, problems } = planPaths(world, local, links);
   const sources = planSources(world, local, links, paths);
-  const wireGuard = planWireGuard(local, links, { sources, relay: world.relay });
+  const wireGuard = planWireGuard(local, links, { allowedOver: (link) => sources.over(link), relay: world.relay });
   const mtuBytes = podMtu(local, links);
   const forwarding = planForwarding(local, paths);
   return {

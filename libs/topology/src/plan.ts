@@ -1,10 +1,9 @@
 import type { TunnelProtocol } from '@unbounded/crds';
 import type { Family } from '@unbounded/ip';
-import type { Holding } from './holdings.ts';
-import type { DataplaneKind } from './links.ts';
-import type { NodeRelay } from './relay.ts';
-import type { WireGuardInterfacePlan } from './wireguard.plan.ts';
-import type { Problem } from './world.ts';
+import type { Holding } from './world/holdings.ts';
+import type { DataplaneKind } from './links/local-node.ts';
+import type { NodeRelay, RelayedPeer } from './world/relay-model.ts';
+import type { Problem } from './world/problem.ts';
 
 /** What a plan consists of. */
 
@@ -109,6 +108,26 @@ export interface TunnelSender {
   readonly remoteIp: string;
   /** Blocks of the inner sources that it may bring. */
   readonly sources: readonly string[];
+}
+
+export interface WireGuardPeerPlan {
+  readonly node: string;
+  readonly publicKey: string;
+  /** Where the peer is directly, whether a relay may stand in or not. Absent: the peer finds us. */
+  readonly endpoint?: string;
+  /** Set where packets may go by a relay. */
+  readonly relay?: RelayedPeer;
+  readonly allowedIps: readonly string[];
+  readonly persistentKeepaliveSeconds?: number;
+}
+
+export interface WireGuardInterfacePlan {
+  readonly name: string;
+  readonly listenPort: number;
+  readonly mtuBytes: number;
+  /** Of our own key that the interface has; absent: 0. */
+  readonly keyGeneration?: number;
+  readonly peers: readonly WireGuardPeerPlan[];
 }
 
 export interface MasqueradePlan {

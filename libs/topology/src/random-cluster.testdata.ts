@@ -1,7 +1,7 @@
 import { type Gateway, type Mesh, NODE_FEATURES, type SiteNode } from '@unbounded/crds';
 import fc from 'fast-check';
 import { join, keyOf, pool, site, slice } from './testdata.ts';
-import type { TopologyObjects } from './world.ts';
+import type { TopologyObjects } from './world/world.ts';
 
 /** Clusters of any shape, for property tests: site N has 10.N.0.0/24 and fd00:N::/64, pods 100.(64+N).0.0/16 and fd64:N::/32. */
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { findMember, planNode } from './node.plan.ts';
-import { parseWorld } from './parse-world.ts';
+import { parseWorld } from './world/parse-world.ts';
 import type { NodePlan } from './plan.ts';
 import { cluster, sizeOf, slice, worker } from './testdata.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { planIn, tableOf } from './plan-table.testdata.ts';
+import { planIn, tableOf } from './explain/plan-table.ts';
 import { cluster, gateway, inFamilies, join, pool, site, slice, worker } from './testdata.ts';
-import type { TopologyObjects } from './world.ts';
+import type { TopologyObjects } from './world/world.ts';
 
 /** Whole plans: sites on one network, families of addresses, other CNI plug-ins. */
 

@@ -1,6 +1,6 @@
 import type { Gateway, GatewayPool, Site, SiteNode, TunnelProtocol } from '@unbounded/crds';
 import type { NodePlan } from './plan.ts';
-import type { TopologyObjects } from './world.ts';
+import type { TopologyObjects } from './world/world.ts';
 
 /** Small clusters for the tests: site N has LAN 10.N.0.0/24 and pods 100.(64+N).0.0/16. */
 

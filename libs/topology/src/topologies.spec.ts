@@ -1,11 +1,11 @@
 import { containsPrefix, hostPrefix, firstAddress, overlaps, parsePrefix, type Prefix } from '@unbounded/ip';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { failureOf, type Network, networkOf } from './forwarding-simulation.testdata.ts';
-import { planLinks } from './links.ts';
+import { failureOf, type Network, networkOf } from './explain/forwarding-simulation.ts';
+import { planLinks } from './links/links.plan.ts';
 import { anyCluster, anyConnectedCluster } from './random-cluster.testdata.ts';
-import { scopesOf } from './scopes.ts';
-import type { Member, PoolModel as Pool, TopologyObjects, World } from './world.ts';
+import { scopesOf } from './links/scopes.ts';
+import type { Member, PoolModel as Pool, TopologyObjects, World } from './world/world.ts';
 
 const shuffled = (objects: TopologyObjects): TopologyObjects => ({
   sites: objects.sites.toReversed(),

@@ -1,6 +1,6 @@
 import { describeLinks } from './links.ts';
 import type { LabLayout } from './layout.ts';
-import type { Pod } from './probes.ts';
+import type { Pod } from './test-pod.ts';
 
 /** What is tried, several at a time, and how the outcome is told. */
 

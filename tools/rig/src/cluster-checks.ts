@@ -4,7 +4,8 @@ import type { ConditionsSeen } from './conditions.ts';
 import { kubectl } from './control-plane.ts';
 import type { LabLayout } from './layout.ts';
 import { NODE_PORT, worldUrls } from './manifests.ts';
-import { inNodeNetwork, inPod, type Pod } from './probes.ts';
+import { inNodeNetwork, inPod } from './probes.ts';
+import type { Pod } from './test-pod.ts';
 
 /** Checks of what only a cluster has: Services, DNS, kubectl, conditions. */
 

@@ -8,7 +8,7 @@ import type { LabLayout } from './layout.ts';
 import { readPlans } from './links.ts';
 import { worldUrls } from './manifests.ts';
 import { binary } from './paths.ts';
-import type { Pod } from './probes.ts';
+import type { Pod } from './test-pod.ts';
 import type { Ground } from './reach-checks.ts';
 
 /** Checks of a lab without Kubernetes: sources, the outside world, and what the agents say of their plans. */

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { LabLayout } from './layout.ts';
-import { inPod, type Pod, probePods } from './probes.ts';
+import { inPod, probePods } from './probes.ts';
+import type { Pod } from './test-pod.ts';
 
 /** Whether every way is proven: a gateway carries nothing before its probes have been answered. */
 

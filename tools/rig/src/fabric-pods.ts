@@ -7,7 +7,7 @@ import type { LabLayout, LabNode } from './layout.ts';
 import { PROBES } from './manifests.ts';
 import { initPid, inNode } from './node.ts';
 import { binary, state } from './paths.ts';
-import type { Pod } from './probes.ts';
+import type { Pod } from './test-pod.ts';
 
 /**
  * Pods of a lab without Kubernetes: network namespaces of their node, plugged in by the list of CNI plug-ins that the

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { PIN_FOLDER } from '@unbounded/config/ownership';
 import type { LabLayout } from './layout.ts';
 import { podCommand } from './fabric-pods.ts';
-import type { Pod } from './probes.ts';
+import type { Pod } from './test-pod.ts';
 import { agentReady, killAgent, onNode, timeUntil } from './scenario.ts';
 
 /** Agents that are killed and replaced under traffic. */

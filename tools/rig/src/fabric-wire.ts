@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { hostOf } from './addresses.ts';
 import { run } from './command.ts';
 import { type LabLayout, namespaceOf, routerName, WAN } from './layout.ts';
-import { inPod, type Pod } from './probes.ts';
+import { inPod } from './probes.ts';
+import type { Pod } from './test-pod.ts';
 import { startCapture } from './scenario.ts';
 
 /** What the wires carry while one pod asks another. */

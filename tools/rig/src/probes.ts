@@ -4,18 +4,9 @@ import { kubectl, kubectlCommand } from './control-plane.ts';
 import { podCommand, readPods } from './fabric-pods.ts';
 import { type LabLayout, namespaceOf } from './layout.ts';
 import { binary } from './paths.ts';
+import type { Pod } from './test-pod.ts';
 
 /** The test pods, one or two on every node, each of which answers and asks (tools/assets/probe). */
-
-export interface Pod {
-  readonly name: string;
-  readonly node: string;
-  readonly site: string;
-  /** One of each family; the first is the primary one. */
-  readonly ips: readonly string[];
-  /** The primary of them. */
-  readonly ip: string;
-}
 
 const EXEC_DEADLINE_MS = 90_000;
 

@@ -2,7 +2,8 @@ import { familyOf, hostOf } from './addresses.ts';
 import { attempt, type Check, mapLimited, matrixChecks, type Target } from './checks.ts';
 import type { LabLayout, LabNode } from './layout.ts';
 import { isImpaired } from './options.ts';
-import { inNodeNetwork, inPod, type Pod } from './probes.ts';
+import { inNodeNetwork, inPod } from './probes.ts';
+import type { Pod } from './test-pod.ts';
 
 /** Checks that every lab has: pods to pods and nodes, nodes to pods, and streams. */
 

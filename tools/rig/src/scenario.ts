@@ -8,7 +8,8 @@ import { type LabLayout, layoutOf, namespaceOf } from './layout.ts';
 import { initPid, inNode } from './node.ts';
 import type { Protocol } from './options.ts';
 import { binary } from './paths.ts';
-import { inPod, type Pod, probePods } from './probes.ts';
+import { inPod, probePods } from './probes.ts';
+import type { Pod } from './test-pod.ts';
 
 /** What tests do with a lab: steps with their names, and looks at what the kernel holds. */
 

@@ -26,7 +26,8 @@ import {
   waitForChart,
   waitForPodsOf,
 } from './pods.ts';
-import { type Pod, probePods } from './probes.ts';
+import { probePods } from './probes.ts';
+import type { Pod } from './test-pod.ts';
 import { captureInPod, onNode, podOn, startFlow } from './scenario.ts';
 import { up } from './up.ts';
 import { verify } from './verify.ts';

@@ -11,7 +11,8 @@ import { readPlans } from './links.ts';
 import { PROBES } from './manifests.ts';
 import { initPid } from './node.ts';
 import { binary } from './paths.ts';
-import { type Pod, probePods } from './probes.ts';
+import { probePods } from './probes.ts';
+import type { Pod } from './test-pod.ts';
 import { relayChecks } from './relay.ts';
 import { type Ground, nodeMatrix, podMatrix, streamChecks, streamMebibytes } from './reach-checks.ts';
 

@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { LabLayout, LabNode } from '../layout.ts';
-import { type Pod, probePods } from '../probes.ts';
+import { probePods } from '../probes.ts';
+import type { Pod } from '../test-pod.ts';
 import { commandInPod, nodeCondition, startFlow, timeUntil, tryOnNode } from '../scenario.ts';
 import { watchUplinks } from './leaks.ts';
 

@@ -1,6 +1,7 @@
 import { hexOf } from '@unbounded/testing/packets';
 import { runAsync } from '../command.ts';
-import { inNodeNetwork, type Pod } from '../probes.ts';
+import { inNodeNetwork } from '../probes.ts';
+import type { Pod } from '../test-pod.ts';
 import { commandInPod } from '../scenario.ts';
 
 /** Sends packets that no kernel would send by itself. */

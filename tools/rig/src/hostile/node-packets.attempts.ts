@@ -12,7 +12,7 @@ import {
   vxlan,
 } from '@unbounded/testing/packets';
 import { onNode } from '../scenario.ts';
-import type { Pod } from '../probes.ts';
+import type { Pod } from '../test-pod.ts';
 import type { Attempt } from './attempts.ts';
 import { expectDropped } from './evidence.ts';
 import { COUNT, frameFromNode, fromNode } from './inject.ts';

@@ -13,7 +13,7 @@ import {
   vxlan,
 } from '@unbounded/testing/packets';
 import type { LabNode } from '../layout.ts';
-import type { Pod } from '../probes.ts';
+import type { Pod } from '../test-pod.ts';
 import { tryInPod } from '../scenario.ts';
 import type { Attempt } from './attempts.ts';
 import { expectDropped } from './evidence.ts';

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { LabLayout } from '../layout.ts';
 import { parsePcap } from '../pcap.ts';
-import type { Pod } from '../probes.ts';
+import type { Pod } from '../test-pod.ts';
 import { captureInPod, podOn, startFlow } from '../scenario.ts';
 import { type Attempt, table, type Tried, tryAll } from './attempts.ts';
 

@@ -1,0 +1,26 @@
+import type { Member } from '../world/world.ts';
+
+/** What carries packets on a node: our eBPF programs, or the kernel's own routes, devices and next-hop groups. */
+export type DataplaneKind = 'ebpf' | 'netlink';
+
+/** An address that the node must reach without the overlay. */
+export interface ProtectedAddress {
+  readonly address: string;
+  /** What is there, to follow "holds 192.0.2.1,": `an address of the API server`. */
+  readonly role: string;
+}
+
+/** The node for which a plan is made: what it knows of itself, besides what the objects say. */
+export interface LocalNode {
+  readonly member: Member;
+  /** MTU of the device that leads to the underlay, bytes. */
+  readonly underlayMtuBytes: number;
+  /** Largest packet inside the tunnel that a path carries, bytes, by the peer's name, where it was measured. */
+  readonly pathMtuBytes?: ReadonlyMap<string, number>;
+  /** Addresses that are never routed into the overlay, besides those that the objects show. */
+  readonly protectedAddresses?: readonly ProtectedAddress[];
+  /** 'ebpf' when absent. */
+  readonly dataplane?: DataplaneKind;
+  /** Lanes on which there was a handshake ({@link laneId}); of links with one lane it says nothing. */
+  readonly established?: ReadonlySet<string>;
+}

@@ -1,0 +1,141 @@
+import type { Family } from '@unbounded/ip';
+import { assignedSites, peeringsOf, poolsOfSite } from '../world/reach.ts';
+import { carries } from '../world/usable.ts';
+import { arePoolsRelayed, isServedByRelay } from '../links/relayed.ts';
+import { canBeCalledFrom, canMeet, type Meeting, meetingOf } from '../links/underlay.ts';
+import type { Join, PoolModel, World } from '../world/world.ts';
+
+/** How far pools of gateways are from each other: what keeps paths short and without loops. */
+
+/** Whether a pool that is assigned to a site can link with its nodes. */
+const canServe = (world: World, { gateways }: PoolModel, site: string): boolean =>
+  gateways.some((gateway) => canBeCalledFrom(world, gateway, site) || isServedByRelay(world, site, gateway));
+
+/** Pools that serve a site, by name: assigned to it, and able to link with its nodes. */
+export const servingPools = (world: World, site: string): string[] =>
+  poolsOfSite(world, site).filter((name) => canServe(world, world.pools.get(name)!, site));
+
+/** Sites that a pool serves, by name. */
+export const servedSites = (world: World, name: string): string[] => {
+  const pool = world.pools.get(name);
+  return pool ? [...assignedSites(world, name)].filter((site) => canServe(world, pool, site)).sort() : [];
+};
+
+/** What is worked out once for a world and asked for again and again; a world never changes. */
+interface Known {
+  /** By family and name; undefined: no gateway of the pool carries the family. */
+  readonly meetings: Map<string, Meeting | undefined>;
+  readonly distances: Map<string, ReadonlyMap<string, number>>;
+}
+
+const remembered = new WeakMap<World, Known>();
+
+const knownOf = (world: World): Known => {
+  const known = remembered.get(world) ?? { meetings: new Map(), distances: new Map() };
+  remembered.set(world, known);
+  return known;
+};
+
+const meetingOfPool = (world: World, name: string, family: Family): Meeting | undefined => {
+  const { meetings } = knownOf(world);
+  const key = `${family} ${name}`;
+  if (!meetings.has(key)) {
+    const gateways = world.pools.get(name)?.gateways.filter((gateway) => carries(gateway, family)) ?? [];
+    meetings.set(key, gateways.length === 0 ? undefined : meetingOf(world, gateways));
+  }
+  return meetings.get(key);
+};
+
+/** Of a link by a relay: more than any way without one, which is taken before. */
+const RELAY_DISTANCE = 1_000_000;
+
+/** Links on a way of this distance. */
+export const linksIn = (distance: number): number =>
+  Math.floor(distance / RELAY_DISTANCE) + (distance % RELAY_DISTANCE);
+
+/** Whether a shortest way from the targets of the distances leads by a pool to one that is peered with it. */
+export const isBefore = (
+  world: World,
+  distances: ReadonlyMap<string, number>,
+  { nearer, farther }: { readonly nearer: string; readonly farther: string },
+): boolean => {
+  const [near, far] = [distances.get(nearer), distances.get(farther)];
+  if (near === undefined || far === undefined) return false;
+  return near + (arePoolsRelayed(world, nearer, farther) ? RELAY_DISTANCE : 1) === far;
+};
+
+/**
+ * How many links between peered pools lie between each pool and the nearest of the targets, those by a relay counted as
+ * a million; 0 for a target itself. Pools that are not there lead nowhere, nor do those without a gateway for
+ * the family, nor peerings of which no two gateways can meet.
+ */
+export const poolDistances = (
+  world: World,
+  targets: readonly string[],
+  family: Family,
+): ReadonlyMap<string, number> => {
+  const known = knownOf(world).distances;
+  const key = `${family} ${targets.join('+')}`;
+  const distances = known.get(key) ?? spread(world, targets, family);
+  known.set(key, distances);
+  return distances;
+};
+
+/** Pools by the distance that is offered to them, the nearest first. */
+const createOffers = () => {
+  const best = new Map<string, number>();
+  const due = new Map<number, string[]>();
+  return {
+    offer(name: string, distance: number): void {
+      if ((best.get(name) ?? Infinity) <= distance) return;
+      best.set(name, distance);
+      due.set(distance, [...(due.get(distance) ?? []), name]);
+    },
+    /** Those that nobody offers less; undefined: there are none any more. */
+    next(): { distance: number; names: string[] } | undefined {
+      if (due.size === 0) return undefined;
+      const distance = Math.min(...due.keys());
+      const names = due.get(distance)!.filter((name) => best.get(name) === distance);
+      due.delete(distance);
+      return { distance, names };
+    },
+  };
+};
+
+/** Of a peering the pools that nobody has offered a distance to: by a link of theirs, and by a relay. */
+interface Waiting {
+  readonly near: Set<string>;
+  readonly far: Set<string>;
+}
+
+const spread = (world: World, targets: readonly string[], family: Family): Map<string, number> => {
+  const distances = new Map<string, number>();
+  const offers = createOffers();
+  const waiting = new Map<Join, Waiting>();
+  const waitingIn = (peering: Join): Waiting => {
+    const found = waiting.get(peering) ?? { near: new Set(peering.members), far: new Set(peering.members) };
+    waiting.set(peering, found);
+    return found;
+  };
+  const reach = (name: string, distance: number): void => {
+    distances.set(name, distance);
+    const here = meetingOfPool(world, name, family)!;
+    for (const { near, far } of peeringsOf(world, name).map(waitingIn)) {
+      for (const other of near) {
+        const there = meetingOfPool(world, other, family);
+        if (there && !distances.has(other) && !canMeet(world, here, there)) continue;
+        for (const set of [near, far]) set.delete(other);
+        if (there && !distances.has(other)) offers.offer(other, distance + 1);
+      }
+      for (const other of world.relay ? far : []) {
+        if (distances.has(other) || !arePoolsRelayed(world, name, other)) continue;
+        far.delete(other);
+        offers.offer(other, distance + RELAY_DISTANCE);
+      }
+    }
+  };
+  for (const name of targets) if (meetingOfPool(world, name, family)) offers.offer(name, 0);
+  for (let nearest = offers.next(); nearest; nearest = offers.next())
+    for (const name of nearest.names) reach(name, nearest.distance);
+  return distances;
+};

@@ -1,0 +1,23 @@
+import { containsPrefix, hostPrefix, parseAddress, type Prefix } from '@unbounded/ip';
+import type { PeerLink } from '../links/links.plan.ts';
+import type { LocalNode } from '../links/local-node.ts';
+import { networkSites } from '../world/reach.ts';
+import { carries } from '../world/usable.ts';
+import type { World } from '../world/world.ts';
+
+/** Addresses of nodes that the node reaches without the overlay. */
+export const nearBlocks = (world: World, local: LocalNode): Prefix[] =>
+  [...networkSites(world, local.member.site)].flatMap((name) => world.sites.get(name)?.nodeCidrs ?? []);
+
+/** The addresses of a link's peer that are near and can be reached by the link; IPv6 needs pods of that family at both ends. */
+export const nearAddressesOf = (
+  local: LocalNode,
+  { role, protocol, peer }: PeerLink,
+  near: readonly Prefix[],
+): Prefix[] =>
+  role === 'mesh' || role === 'toGateway' || protocol === 'None'
+    ? []
+    : peer.nodeAddresses
+        .map((text) => hostPrefix(parseAddress(text)))
+        .filter((host) => near.some((block) => containsPrefix(block, host)))
+        .filter(({ family }) => carries(peer, family) && carries(local.member, family));

@@ -1,0 +1,118 @@
+import { AddressSet, containsPrefix, formatPrefix, type Prefix } from '@unbounded/ip';
+import { isBefore, poolDistances, servedSites } from './distances.ts';
+import type { PeerLink } from '../links/links.plan.ts';
+import type { LocalNode } from '../links/local-node.ts';
+import type { Path } from './paths.plan.ts';
+import type { TunnelSender } from '../plan.ts';
+import { peeredPools } from '../world/reach.ts';
+import type { World } from '../world/world.ts';
+
+/** Whose packets may come from which gateway: all that lead to it, and more, because ways there and back may differ. */
+
+/** Blocks that a pool brings into the network: of the sites it serves, and beyond. */
+const blocksOf = (world: World, pool: string): Prefix[] => {
+  const sites = servedSites(world, pool).flatMap((name) => world.sites.get(name) ?? []);
+  const routed = world.pools.get(pool)?.routedCidrs ?? [];
+  return [...sites.flatMap(({ podCidrs, nodeCidrs }) => [...podCidrs, ...nodeCidrs]), ...routed];
+};
+
+/**
+ * For a gateway: blocks whose packets gateways of each peered pool may bring. A worker that cannot use the nearest of
+ * its pools enters by another, from where packets take the shortest way on; so a block may come from every neighbour
+ * that is on a shortest way from any pool that brings it in to ours, even if we serve its site ourselves.
+ */
+const broughtByPools = (world: World, own: string): ReadonlyMap<string, Prefix[]> => {
+  const peers = peeredPools(world, own);
+  const brought = new Map<string, Prefix[]>(peers.map((name) => [name, []]));
+  for (const entry of [...world.pools.keys()].filter((name) => name !== own)) {
+    const blocks = blocksOf(world, entry);
+    for (const family of [4, 6] as const) {
+      const ours = blocks.filter((prefix) => prefix.family === family);
+      if (ours.length === 0) continue;
+      const distances = poolDistances(world, [entry], family);
+      for (const peer of peers)
+        if (isBefore(world, distances, { nearer: peer, farther: own })) brought.get(peer)!.push(...ours);
+    }
+  }
+  return brought;
+};
+
+export interface Sources {
+  /** Blocks that may come over a link. */
+  over(link: PeerLink): readonly Prefix[];
+  /** Underlay addresses of the unencrypted tunnels over which more may come than what leads back over them. */
+  readonly forwarders: readonly string[];
+  /** Who sends by unencrypted tunnels, and for whom, where nothing but addresses can tell. */
+  senders(): readonly TunnelSender[];
+}
+
+const leadsOver = ({ via }: Path, link: PeerLink): boolean =>
+  'direct' in via ? via.direct === link : via.way.members.some((member) => member.link === link);
+
+/**
+ * The blocks of paths over each link without those inside them that have a path of their own, by which they come: who
+ * routes 10.0.0.0/8 brings no pod of a peer in it.
+ */
+const ownBlocks = (paths: readonly Path[], links: readonly PeerLink[]): ReadonlyMap<PeerLink, Prefix[]> => {
+  const blocks = new Map<PeerLink, Prefix[]>(links.map((link) => [link, []]));
+  for (const [index, path] of paths.entries()) {
+    const inside: Path[] = [];
+    for (let next = index + 1; next < paths.length && containsPrefix(path.prefix, paths[next]!.prefix); next++)
+      inside.push(paths[next]!);
+    const over = 'direct' in path.via ? [path.via.direct] : path.via.way.members.map(({ link }) => link);
+    for (const link of over.filter((one) => blocks.has(one))) {
+      const others = inside.filter((other) => !leadsOver(other, link)).map(({ prefix }) => prefix);
+      const whole = AddressSet.of([path.prefix]);
+      blocks
+        .get(link)!
+        .push(...(others.length === 0 ? [path.prefix] : whole.subtract(AddressSet.of(others)).toPrefixes()));
+    }
+  }
+  return blocks;
+};
+
+const isOpenTunnel = ({ protocol }: PeerLink): boolean => protocol !== 'WireGuard' && protocol !== 'None';
+
+export const planSources = (
+  world: World,
+  local: LocalNode,
+  links: readonly PeerLink[],
+  paths: readonly Path[],
+): Sources => {
+  const leading = new Map<string, Prefix[]>(links.map(({ peer }) => [peer.name, []]));
+  for (const { prefix, via } of paths) {
+    if ('direct' in via) leading.get(via.direct.peer.name)!.push(prefix);
+    else for (const { link } of via.way.members) leading.get(link.peer.name)!.push(prefix);
+  }
+  const { pool } = local.member;
+  const brought = pool === undefined ? new Map<string, Prefix[]>() : broughtByPools(world, pool);
+  const own = pool === undefined ? [] : blocksOf(world, pool); // what another gateway of the pool hands over
+  const more = ({ role, peer }: PeerLink): readonly Prefix[] => {
+    if (role === 'pool') return own;
+    return role === 'peered' ? brought.get(peer.pool!)! : [];
+  };
+  const bringsMore = (link: PeerLink): boolean => {
+    const back = new Set(leading.get(link.peer.name)!.map(formatPrefix));
+    return more(link).some((prefix) => !back.has(formatPrefix(prefix)));
+  };
+  const isForwarder = (link: PeerLink): boolean => link.role === 'pool' || bringsMore(link);
+  const over = (link: PeerLink): Prefix[] => [...leading.get(link.peer.name)!, ...more(link)];
+  const open = links.filter(isOpenTunnel);
+  const senders = (): TunnelSender[] => {
+    const blocks = ownBlocks(paths, open);
+    const home = AddressSet.of(local.member.podCidrs); // what is here comes from nobody
+    const found = open.map((link): TunnelSender => {
+      const sources = AddressSet.of(isForwarder(link) ? over(link) : blocks.get(link)!).subtract(home);
+      return { node: link.peer.name, remoteIp: link.remoteIp!, sources: sources.toPrefixes().map(formatPrefix) };
+    });
+    return found.sort((a, b) => (a.node < b.node ? -1 : 1));
+  };
+  return {
+    over,
+    forwarders: open
+      .filter(isForwarder)
+      .flatMap(({ remoteIp }) => remoteIp ?? [])
+      .sort(),
+    senders,
+  };
+};

@@ -1,0 +1,219 @@
+import { AddressSet, type Family, formatPrefix, type Prefix } from '@unbounded/ip';
+import { isBefore, poolDistances, servedSites, servingPools } from './distances.ts';
+import { carries } from '../world/usable.ts';
+import type { PeerLink } from '../links/links.plan.ts';
+import type { LocalNode } from '../links/local-node.ts';
+import { nearBlocks } from './near.ts';
+import { meshSites, networkSites, peeredPools } from '../world/reach.ts';
+import type { World } from '../world/world.ts';
+
+/** What lies behind gateways, and the gateways that lead there, the nearest first. */
+
+export interface WayMember {
+  readonly link: PeerLink;
+  /** 0: the nearest; a higher one is used only while no member of a lower one is usable. */
+  readonly tier: number;
+}
+
+/** All ways to one site, or to what pools route beyond the cluster, for one family. Becomes a group of next hops. */
+export interface Way {
+  /** Says what is behind it, and so stays the same while gateways come and go. */
+  readonly name: string;
+  readonly family: Family;
+  /** Undefined: routed blocks of pools. */
+  readonly site: string | undefined;
+  readonly members: readonly WayMember[];
+}
+
+export interface WayTo {
+  readonly prefix: Prefix;
+  readonly way: Way;
+  /** false: packets from the block may come this way, but those to it are carried by another CNI plug-in. */
+  readonly routed: boolean;
+  /** Only for what came out of the overlay. */
+  readonly onlyTransit?: true;
+}
+
+/** Blocks that the same pools lead to. */
+interface Target {
+  readonly name: string;
+  readonly site: string | undefined;
+  readonly pools: readonly string[];
+  readonly prefixes: readonly Prefix[];
+  readonly routed: boolean;
+  readonly onlyTransit?: true;
+}
+
+/**
+ * Pools as far from the target as we are, through which a gateway may go when all nearer ones fail: their nearest way
+ * never leads back to us (RFC 5286, loop-free alternates). Few, so that plans and allowed addresses stay small where
+ * hundreds of pools are peered with each other; both ends of a detour choose the same ones.
+ */
+const ALTERNATE_POOLS = 2;
+
+/** The node's links to gateways, those of each pool by name. */
+type LinksByPool = ReadonlyMap<string, readonly PeerLink[]>;
+
+const linksByPool = (links: readonly PeerLink[], family: Family): LinksByPool => {
+  const byPool = new Map<string, PeerLink[]>();
+  for (const link of links) {
+    const { pool } = link.peer;
+    if (pool !== undefined && carries(link.peer, family)) byPool.set(pool, [...(byPool.get(pool) ?? []), link]);
+  }
+  return byPool;
+};
+
+const tiersToMembers = (tiers: readonly (readonly string[])[], links: LinksByPool): WayMember[] =>
+  tiers
+    .map((pools) => pools.flatMap((pool) => links.get(pool) ?? []))
+    .filter((members) => members.length > 0)
+    .flatMap((members, tier) => members.map((link) => ({ link, tier })));
+
+/** A worker enters the nearest of its site's pools; the others in the order of their distance. */
+const workerTiers = (entries: readonly string[], distances: ReadonlyMap<string, number>): string[][] => {
+  const rings = new Map<number, string[]>();
+  for (const pool of entries) {
+    const distance = distances.get(pool);
+    if (distance !== undefined) rings.set(distance, [...(rings.get(distance) ?? []), pool]);
+  }
+  return [...rings].sort(([a], [b]) => a - b).map(([, pools]) => pools);
+};
+
+/** A gateway goes on to nearer pools, else to some that are as near as its own, and last by its pool's other gateways. */
+const gatewayTiers = (
+  world: World,
+  { pool, next }: { readonly pool: string; readonly next: readonly string[] },
+  distances: ReadonlyMap<string, number>,
+): string[][] => {
+  const own = distances.get(pool);
+  if (own === undefined) return [];
+  const nearer = next.filter((name) => isBefore(world, distances, { nearer: name, farther: pool }));
+  const asNear = next.filter((name) => distances.get(name) === own);
+  return [nearer, asNear.slice(0, ALTERNATE_POOLS), [pool]];
+};
+
+/**
+ * Addresses that leave by routes of the node's own, also where a wider block lies behind gateways: nodes that are near,
+ * and what a gateway's own pool routes.
+ */
+const blocksHere = (world: World, local: LocalNode): AddressSet =>
+  AddressSet.of([...nearBlocks(world, local), ...(world.pools.get(local.member.pool ?? '')?.routedCidrs ?? [])]);
+
+/** Cuts out of every way's block what is here; pods are told apart from the nodes among whose addresses theirs may be. */
+const withoutHere = (world: World, local: LocalNode, ways: readonly WayTo[]): WayTo[] => {
+  const here = blocksHere(world, local);
+  const pods = new Set([...world.sites.values()].flatMap(({ podCidrs }) => podCidrs.map(formatPrefix)));
+  const partsOf = ({ prefix, onlyTransit }: WayTo): Prefix[] =>
+    onlyTransit || !here.overlaps(prefix) || pods.has(formatPrefix(prefix))
+      ? [prefix]
+      : AddressSet.of([prefix]).subtract(here).toPrefixes();
+  const parts = new Map<string, WayTo>();
+  // A part of several blocks goes the way of the smallest, as if the blocks were whole.
+  for (const to of ways.toSorted((a, b) => b.prefix.length - a.prefix.length)) {
+    for (const prefix of partsOf(to)) {
+      const key = formatPrefix(prefix);
+      if (!parts.has(key)) parts.set(key, { ...to, prefix });
+    }
+  }
+  return [...parts.values()];
+};
+
+const siteTargets = (world: World, local: LocalNode): Target[] => {
+  const { site: ownSite, pool } = local.member;
+  const network = networkSites(world, ownSite);
+  const served = new Set(pool === undefined ? [] : servedSites(world, pool));
+  const near = pool === undefined ? meshSites(world, ownSite) : served; // who links with the nodes needs no gateway
+  return [...world.sites.values()].map(({ name, podCidrs, nodeCidrs, manageCni }) => ({
+    name: `site ${name}`,
+    site: name,
+    pools: servingPools(world, name),
+    routed: manageCni || name !== ownSite,
+    prefixes: [...(near.has(name) ? [] : podCidrs), ...(network.has(name) || served.has(name) ? [] : nodeCidrs)],
+  }));
+};
+
+/**
+ * At a gateway, nodes of its own network that its pool does not serve. It reaches them by the LAN, but what another site sends
+ * to them goes on by their own gateways.
+ */
+const transitTargets = (world: World, { member: { site, pool } }: LocalNode): Target[] => {
+  if (pool === undefined) return [];
+  const served = new Set(servedSites(world, pool));
+  return [...networkSites(world, site)]
+    .filter((name) => !served.has(name))
+    .flatMap((name) => world.sites.get(name) ?? [])
+    .map(({ name, nodeCidrs }) => ({
+      name: `site ${name}`,
+      site: name,
+      pools: servingPools(world, name),
+      routed: true,
+      prefixes: nodeCidrs,
+      onlyTransit: true,
+    }));
+};
+
+const routedTargets = (world: World, local: LocalNode): Target[] => {
+  const routers = new Map<string, { prefix: Prefix; pools: string[] }>();
+  for (const { name, routedCidrs } of world.pools.values()) {
+    for (const prefix of routedCidrs) {
+      const known = routers.get(formatPrefix(prefix)) ?? { prefix, pools: [] };
+      routers.set(formatPrefix(prefix), { prefix, pools: [...new Set([...known.pools, name])].sort() });
+    }
+  }
+  const targets = new Map<string, Target & { prefixes: Prefix[] }>();
+  for (const { prefix, pools } of routers.values()) {
+    if (pools.includes(local.member.pool ?? '')) continue;
+    const name = `routed by ${pools.join('+')}`;
+    const target = targets.get(name) ?? { name, site: undefined, pools, prefixes: [], routed: true };
+    target.prefixes.push(prefix);
+    targets.set(name, target);
+  }
+  return [...targets.values()];
+};
+
+/** Where packets leave the node from: its links by pool, and the pools that come next. */
+interface Departure {
+  readonly pool: string | undefined;
+  readonly next: readonly string[];
+  readonly links: Readonly<Record<Family, LinksByPool>>;
+}
+
+const departureOf = (world: World, { member }: LocalNode, links: readonly PeerLink[]): Departure => ({
+  pool: member.pool,
+  next: member.pool === undefined ? servingPools(world, member.site) : peeredPools(world, member.pool),
+  links: { 4: linksByPool(links, 4), 6: linksByPool(links, 6) },
+});
+
+interface Candidate extends WayTo {
+  readonly distance: number;
+}
+
+const waysTo = (world: World, from: Departure, target: Target): Candidate[] =>
+  ([4, 6] as const).flatMap((family): Candidate[] => {
+    const prefixes = target.prefixes.filter((prefix) => prefix.family === family);
+    if (prefixes.length === 0) return [];
+    const distances = poolDistances(world, target.pools, family);
+    const tiers =
+      from.pool === undefined
+        ? workerTiers(from.next, distances)
+        : gatewayTiers(world, { ...from, pool: from.pool }, distances);
+    const members = tiersToMembers(tiers, from.links[family]);
+    if (members.length === 0) return [];
+    const distance = distances.get(from.pool ?? tiers[0]![0]!)!;
+    const way: Way = { name: `${target.name} IPv${family}`, family, site: target.site, members };
+    const { routed, onlyTransit } = target;
+    return prefixes.map((prefix) => ({ prefix, way, distance, routed, ...(onlyTransit ? { onlyTransit } : {}) }));
+  });
+
+/** Every block behind gateways with the ways there; of two sites with the same block the nearer gets it. */
+export const planWays = (world: World, local: LocalNode, links: readonly PeerLink[]): WayTo[] => {
+  const targets = [...siteTargets(world, local), ...transitTargets(world, local), ...routedTargets(world, local)];
+  const from = departureOf(world, local, links);
+  const best = new Map<string, Candidate>();
+  for (const candidate of targets.flatMap((target) => waysTo(world, from, target))) {
+    const key = formatPrefix(candidate.prefix);
+    const known = best.get(key);
+    if (!known || candidate.distance < known.distance) best.set(key, candidate);
+  }
+  return withoutHere(world, local, [...best.values()]);
+};

@@ -1,0 +1,9 @@
+export interface Pod {
+  readonly name: string;
+  readonly node: string;
+  readonly site: string;
+  /** One of each family; the first is the primary one. */
+  readonly ips: readonly string[];
+  /** The primary of them. */
+  readonly ip: string;
+}
