@@ -31,7 +31,7 @@ const transport = ({ ports = [40000, 80] }: Flow): Uint8Array => {
 
 const join = (...parts: readonly Uint8Array[]): Uint8Array => Uint8Array.from(parts.flatMap((part) => [...part]));
 
-export const ipv4 = (flow: Flow): Uint8Array => {
+const ipv4 = (flow: Flow): Uint8Array => {
   const payload = transport(flow);
   const header = new Uint8Array(20 + (flow.options ?? 0));
   const view = new DataView(header.buffer);
@@ -45,7 +45,7 @@ export const ipv4 = (flow: Flow): Uint8Array => {
   return join(header, payload);
 };
 
-export const ipv6 = (flow: Flow): Uint8Array => {
+const ipv6 = (flow: Flow): Uint8Array => {
   const payload = transport(flow);
   const chain = flow.extensions ?? [];
   const last = flow.protocol ?? UDP;
@@ -62,7 +62,7 @@ export const ipv6 = (flow: Flow): Uint8Array => {
   return join(header, ...headers, payload);
 };
 
-export const isIpv6 = (address: string): boolean => address.includes(':');
+const isIpv6 = (address: string): boolean => address.includes(':');
 export const ip = (flow: Flow): Uint8Array => (isIpv6(flow.destination) ? ipv6(flow) : ipv4(flow));
 
 export const ANCHOR_MACS = Uint8Array.of(0x0e, 1, 2, 3, 4, 5, 0x0e, 6, 7, 8, 9, 10);

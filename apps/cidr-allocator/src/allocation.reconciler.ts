@@ -13,7 +13,7 @@ import { planSiteConditions } from './site-conditions.plan.ts';
 import { type ClusterAddresses } from './underlay.plan.ts';
 
 const PARALLEL_WRITES = 8;
-export const FIELD_MANAGER = 'unbounded-cidr-allocator';
+const FIELD_MANAGER = 'unbounded-cidr-allocator';
 
 export interface AllocationReconcilerOptions {
   readonly nodes: Informer<Node>;

@@ -17,7 +17,7 @@ export interface ClusterAddresses {
   readonly services: readonly Prefix[];
 }
 
-export type UnderlayReason = 'BlockHoldsAPIServer' | 'BlockOverlapsServices' | 'BlockHoldsNodeAddress';
+type UnderlayReason = 'BlockHoldsAPIServer' | 'BlockOverlapsServices' | 'BlockHoldsNodeAddress';
 
 /** A Site's block from which no pod may get an address: routed to pods, it would cut off what it holds. */
 export interface UnderlayConflict {

@@ -3,7 +3,7 @@ import { Resolver } from 'node:dns/promises';
 import { type Family, formatAddress, parseAddress, specialRangeOf } from '@unbounded/ip';
 
 /** What a DNS name stands for. */
-export interface Resolution {
+interface Resolution {
   /** Of the last answer; IPv4 first, sorted, so that a rotated answer is no change. Unicast only, at most 8 of a family. */
   readonly addresses: readonly string[];
   /** Why the last attempt brought no address; `addresses` are of the answer before. */

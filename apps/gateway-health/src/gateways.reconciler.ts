@@ -23,7 +23,7 @@ const PARALLEL_WRITES = 8;
 /** How often it is looked at whose report is stale. */
 export const LOOK_AGAIN_MS = 10_000;
 
-export interface GatewayCaches {
+interface GatewayCaches {
   readonly nodes: Informer<Node>;
   readonly slices: Informer<SiteNodeSlice>;
   readonly sites: Informer<Site>;

@@ -18,7 +18,7 @@ export interface PoolCondition {
 }
 
 /** A gateway's agent writes every 13 s; three missed writes mean that it does not reach the API server. */
-export const REPORT_STALE_MS = 40_000;
+const REPORT_STALE_MS = 40_000;
 
 const remedy: Readonly<Record<Ineligible, string>> = {
   NoPublicKey: 'has no usable WireGuard key (the node agent writes it; see the Node’s condition UnboundedNodeAccepted)',

@@ -7,7 +7,7 @@ import { KEYS_CONFIG_MAP, KEYS_FILE } from './relay-keys.plan.ts';
 /** The relay that a Mesh asks us to run, as objects. It is what the chart's relay subchart runs. */
 
 /** Value of the label by which our objects are told from those of people and of the chart. */
-export const MANAGER = 'gateway-health';
+const MANAGER = 'gateway-health';
 const MANAGED_BY = 'app.kubernetes.io/managed-by';
 /** Label of nodes. */
 const HOSTNAME = 'kubernetes.io/hostname';

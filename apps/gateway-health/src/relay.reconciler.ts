@@ -49,7 +49,7 @@ const FIELD_MANAGER = 'unbounded-gateway-health';
 const LOOK_AGAIN_MS = 30_000;
 const SECRET_BYTES = 32;
 
-export interface RelayClients {
+interface RelayClients {
   readonly meshes: ResourceClient<Mesh>;
   readonly deployments: ResourceClient<Deployment>;
   readonly services: ResourceClient<Service>;

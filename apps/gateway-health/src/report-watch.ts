@@ -10,7 +10,7 @@ export interface ReportWatch {
   of(name: string): Observation;
 }
 
-export interface Observation {
+interface Observation {
   /** Milliseconds since the report last changed, or since we first saw it. */
   readonly silentMs: number;
   /** A change was seen: before that nobody knows how old the report is. */

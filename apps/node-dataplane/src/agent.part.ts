@@ -55,7 +55,7 @@ const isPlan = (value: unknown): value is NodePlan =>
   typeof value === 'object' && value !== null && 'node' in value && 'endpoints' in value && 'probes' in value;
 
 /** Whether a change in the kernel may be one that we must repair. Our own additions come back as events too; they change nothing. */
-export const concernsUs = (event: RouteEvent): boolean => {
+const concernsUs = (event: RouteEvent): boolean => {
   if (event.subject === 'route') return event.change === 'deleted' && event.value.protocol === ROUTE_PROTOCOL;
   if (event.subject === 'link') return event.change === 'deleted' || event.value.alias === LINK_ALIAS;
   return event.change === 'deleted';

@@ -25,7 +25,7 @@ export interface DataPath {
   close(): void;
 }
 
-export interface Prepared {
+interface Prepared {
   readonly groups: readonly HealthGroup[];
   readonly problems: readonly Problem[];
 }

@@ -111,7 +111,7 @@ const DRIFTS: Readonly<Record<string, () => unknown>> = {
 };
 
 /** vxlan0 as things fail that keep forged packets out. */
-export interface FailClosed {
+interface FailClosed {
   /** Before its source check, and when the first pass is over. */
   readonly atBoot: { readonly upBefore: boolean; readonly upAfter: boolean };
   /** While the program cannot be attached again, and afterwards. */

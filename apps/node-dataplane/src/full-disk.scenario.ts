@@ -23,7 +23,7 @@ import { createAgentPart } from './agent.part.ts';
 import { ROTATION_TIMES } from './keys/rotation.ts';
 import { objectsFor } from './testdata.ts';
 
-export interface Forwarding {
+interface Forwarding {
   readonly routes: readonly string[];
   /** Programs at the tunnel device and at the anchor; entries of the map. Of the eBPF data path alone. */
   readonly programs: number;

@@ -1,7 +1,7 @@
 import { loadConfig } from '@unbounded/config';
 import { listenAddresses, runHost } from '@unbounded/host';
 import { agentOptions } from './agent.config.ts';
-import { AgentModule } from './agent.module.ts';
+import { agentModule } from './agent.module.ts';
 import { cleanUp } from './cleanup.ts';
 
 if (process.argv[2] === 'cleanup') {
@@ -15,6 +15,6 @@ if (process.argv[2] === 'cleanup') {
     logLevel: config.logLevel,
     healthPort: config.healthPort,
     healthAddresses: listenAddresses(config.healthAddress),
-    module: (services) => AgentModule.create(config, services),
+    module: agentModule(config),
   });
 }

@@ -19,7 +19,7 @@ import { openNetlinkPath } from './netlink-path/netlink-path.ts';
 import { noPaths } from './paths/paths.testdata.ts';
 import { planFor } from './testdata.ts';
 
-export interface Seen {
+interface Seen {
   readonly reasons: readonly string[];
   readonly isContained: boolean;
   /** A route of ours that no plan has any more, and a device. */

@@ -30,8 +30,7 @@ export interface Pending {
 }
 
 /** `refused`: the tag is wrong; `busy`: too many proofs wait. */
-export type Verdict =
-  { readonly kind: 'proven'; readonly readyTag: Uint8Array } | { readonly kind: 'refused' | 'busy' };
+type Verdict = { readonly kind: 'proven'; readonly readyTag: Uint8Array } | { readonly kind: 'refused' | 'busy' };
 
 export interface Verifier {
   /** `hello` and `register` are kept: they must be copies. */

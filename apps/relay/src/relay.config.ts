@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { type HostAndPort } from './links/links.ts';
 
 /** `:3478`, `192.0.2.1:3478`, `[2001:db8::1]:3478`, `relay.example:3478`; undefined when it is none of these. */
-export const parseHostAndPort = (text: string): HostAndPort | undefined => {
+const parseHostAndPort = (text: string): HostAndPort | undefined => {
   const [, bracketed, plain, digits] = /^(?:\[([^\]]+)\]|([^:[\]]*)):([0-9]{1,5})$/.exec(text) ?? [];
   const number = Number(digits);
   if (digits === undefined || number > 65_535) return undefined;

@@ -39,7 +39,7 @@ const PARALLEL_WRITES = 8;
 /** Conditions of a Node are those of our kinds, without observedGeneration. */
 type NodeWithConditions = KubeObject & { readonly status?: { readonly conditions?: readonly Condition[] } };
 
-export interface MembershipCaches {
+interface MembershipCaches {
   readonly nodes: Informer<Node>;
   readonly sites: Informer<Site>;
   readonly slices: Informer<SiteNodeSlice>;
@@ -47,7 +47,7 @@ export interface MembershipCaches {
   readonly peerings: Informer<SitePeering>;
 }
 
-export interface MembershipClients {
+interface MembershipClients {
   readonly nodes: ResourceClient<Node>;
   readonly sites: ResourceClient<Site>;
   readonly slices: ResourceClient<SiteNodeSlice>;

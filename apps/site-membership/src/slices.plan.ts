@@ -19,7 +19,7 @@ const toSiteNode = (node: NodeFacts): SiteNode => ({
 
 const byName = (a: NodeFacts, b: NodeFacts): number => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
 
-export const sliceName = (site: string, index: number): string => `${site}-${index}`;
+const sliceName = (site: string, index: number): string => `${site}-${index}`;
 
 /** The slices of a Site: its nodes by name, 500 to a slice, the last one may have fewer. No nodes, no slice. */
 export const planSlices = ({ metadata }: Site, nodes: readonly NodeFacts[]): readonly SiteNodeSlice[] => {

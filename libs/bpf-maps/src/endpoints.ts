@@ -26,8 +26,8 @@ export const FLAGS = {
   mac: 0x10,
   ownSource: 0x20,
 } as const;
-export const GROUP_SHIFT = 16;
-export const LARGEST_GROUP_INDEX = 0xffff;
+const GROUP_SHIFT = 16;
+const LARGEST_GROUP_INDEX = 0xffff;
 
 /** Where packets go. */
 export interface NextHop {
@@ -80,7 +80,7 @@ const macText = (word: number): string => {
   return ['02', ...bytes, 'ff'].join(':');
 };
 
-export const flagsOf = (hop: Endpoint, isIpv6Underlay: boolean): number => {
+const flagsOf = (hop: Endpoint, isIpv6Underlay: boolean): number => {
   const { group } = hop;
   if (group !== undefined && (!Number.isInteger(group) || group < 0 || group > LARGEST_GROUP_INDEX)) {
     throw new RangeError(`group is ${group}: a whole number from 0 to ${LARGEST_GROUP_INDEX} would be right`);

@@ -3,14 +3,11 @@ export {
   type Endpoint,
   endpointV4,
   endpointV6,
-  FLAGS,
   innerMac,
-  LARGEST_GROUP_INDEX,
   lpmKeyV4,
   lpmKeyV6,
   type NextHop,
   type Protocol,
-  PROTOCOLS,
 } from './endpoints.ts';
 export { forwarderKey, present } from './forwarders.ts';
 export { GROUP_MEMBERS, type GroupMember, groupKey, nexthopGroup } from './groups.ts';

@@ -24,8 +24,8 @@ export class ConfigError extends Error {
 export const option = <T>(schema: z.ZodType<T>, help: string): Option<T> => ({ schema, help });
 
 const words = (key: string): string[] => key.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`).split('-');
-export const flagOf = (key: string): string => `--${words(key).join('-')}`;
-export const variableOf = (key: string): string => `UNBOUNDED_${words(key).join('_').toUpperCase()}`;
+const flagOf = (key: string): string => `--${words(key).join('-')}`;
+const variableOf = (key: string): string => `UNBOUNDED_${words(key).join('_').toUpperCase()}`;
 
 interface Given {
   readonly text: string;

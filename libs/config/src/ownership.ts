@@ -49,7 +49,6 @@ export const STATE_FOLDER = '/var/lib/unbounded';
 export const RUN_FOLDER = '/run/unbounded';
 /** The node's key pair, as WireGuard's own tools expect it. */
 export const KEY_FOLDER = '/etc/wireguard';
-export const PRIVATE_KEY_FILE = `${KEY_FOLDER}/server.priv`;
 export const PUBLIC_KEY_FILE = `${KEY_FOLDER}/server.pub`;
 /** CNI configuration. */
 export const CNI_CONF_FOLDER = '/etc/cni/net.d';

@@ -12,7 +12,7 @@ import { type Logger } from '@unbounded/telemetry';
 
 import { backoffDelay, type BackoffOptions } from './backoff.ts';
 
-export type Change<T> =
+type Change<T> =
   | { readonly type: 'added'; readonly object: T }
   | { readonly type: 'updated'; readonly object: T; readonly previous: T }
   | { readonly type: 'deleted'; readonly object: T };

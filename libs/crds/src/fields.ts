@@ -55,7 +55,7 @@ const routableRules: readonly CelRule[] = [
 ];
 
 /** An address block with no host bits set. */
-export const cidr = (description: string, rules: readonly CelRule[] = cidrRules): Schema<string> =>
+const cidr = (description: string, rules: readonly CelRule[] = cidrRules): Schema<string> =>
   string({ description, maxLength: LONGEST_CIDR, rules });
 
 interface CidrListOptions {
@@ -114,7 +114,6 @@ export type TunnelProtocol = (typeof TUNNEL_PROTOCOLS)[number];
  * takes packets from a node's own addresses out of that node's tunnel.
  */
 export const NODE_FEATURES = ['node-addresses'] as const;
-export type NodeFeature = (typeof NODE_FEATURES)[number];
 
 /** What a node can do, and so what the other end may choose. */
 export const capabilities = () =>
@@ -168,7 +167,7 @@ const interval = (description: string) =>
     rules: intervalRules,
   });
 
-export const healthCheckSettings = optional(
+const healthCheckSettings = optional(
   object(
     {
       enabled: optional(boolean({ description: 'Probe the links that this object governs.' }), true),

@@ -16,7 +16,7 @@ export interface ObjectMeta {
   readonly ownerReferences?: readonly OwnerReference[];
 }
 
-export interface OwnerReference {
+interface OwnerReference {
   readonly apiVersion: string;
   readonly kind: string;
   readonly name: string;
@@ -26,7 +26,7 @@ export interface OwnerReference {
 }
 
 /** A column of `kubectl get`. */
-export interface PrinterColumn {
+interface PrinterColumn {
   readonly name: string;
   readonly type: 'string' | 'integer' | 'date' | 'boolean';
   /** Restricted JSON path, from the object's root. */
@@ -54,9 +54,6 @@ export type ObjectOf<D> =
   D extends KindDefinition<infer K, infer Body>
     ? { readonly apiVersion: typeof GROUP_VERSION; readonly kind: K; readonly metadata: ObjectMeta } & Body
     : never;
-
-export type SpecOf<D> = ObjectOf<D> extends { readonly spec: infer S } ? S : never;
-export type StatusOf<D> = ObjectOf<D> extends { readonly status?: infer S } ? NonNullable<S> : never;
 
 export const defineKind = <const K extends string, S extends Schema<unknown>>(
   definition: Omit<KindDefinition<K>, 'body'> & { readonly body: S },

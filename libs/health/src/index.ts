@@ -3,59 +3,36 @@ export {
   decodeProbe,
   encodeProbe,
   MAC_BYTES,
-  MAX_PROBE_BYTES,
   MAX_SITES,
   type Probe,
   PROBE_BYTES,
   ProbeError,
-  type ProbeFault,
   type ProbeReply,
   type ProbeRequest,
   type ReachedSites,
 } from './probe.codec.ts';
-export { createOutstanding, isNewer, type Newest, type Outstanding } from './replay.ts';
-export { type Candidate, isUsable, reachedSites, reachesSite, selectMembers } from './selection.ts';
+export { createOutstanding, isNewer, type Newest } from './replay.ts';
+export { type Candidate, reachedSites, reachesSite, selectMembers } from './selection.ts';
 export { siteHash } from './site-hash.ts';
 export {
   type Health,
-  HEALTH_TABLE,
   healthTable,
   NEW_PEER,
   nextHealth,
   PEER_STATES,
   type PeerState,
-  PROBE_EVENTS,
   type ProbeEvent,
   resumed,
 } from './state.ts';
-export {
-  BASE_MTU_BYTES,
-  mtuAnswered,
-  mtuLimit,
-  mtuLost,
-  MTU_PROBE_LOSSES,
-  type MtuSearch,
-  raiseMtu,
-  startMtuSearch,
-} from './path-mtu.ts';
+export { mtuAnswered, mtuLimit, mtuLost, raiseMtu, startMtuSearch } from './path-mtu.ts';
 export {
   choosePath,
-  FIRST_HOLD_MS,
   heardPeer,
-  LONGEST_HOLD_MS,
   nextPath,
   type Path,
-  PATH_EVENTS,
-  PATH_STATES,
-  PATH_TABLE,
   type PathChoice,
-  type PathEvent,
-  type PathSettings,
-  type PathState,
   pathTable,
-  type PathWays,
   restPath,
-  STABLE_MS,
   type Stance,
   stanceOf,
   startPath,
@@ -65,7 +42,6 @@ export {
   encodePathProbe,
   PAIR_NAME_BYTES,
   pairNameOf,
-  PATH_PROBE_BYTES,
   type PathProbe,
   splitPathProbes,
   PATH_PROBE_MAGIC,

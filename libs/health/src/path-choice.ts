@@ -7,7 +7,7 @@
 export type Path = 'direct' | 'relay';
 
 export const PATH_STATES = ['Relay', 'Ready', 'Direct', 'Held'] as const;
-export type PathState = (typeof PATH_STATES)[number];
+type PathState = (typeof PATH_STATES)[number];
 
 /** What an end says of itself: on the relay; there, but it would go to direct if the other does; on direct. */
 export type Stance = 'relay' | 'ready' | 'direct';
@@ -16,8 +16,8 @@ export type Stance = 'relay' | 'ready' | 'direct';
  * reply, silence: an interval passed with, or without, an answer. peerWilling: the peer says that it is ready or on direct.
  * peerLeft: it says that it is on the relay and not ready. rested: the wait after a failure is over.
  */
-export const PATH_EVENTS = ['reply', 'silence', 'peerWilling', 'peerLeft', 'rested'] as const;
-export type PathEvent = (typeof PATH_EVENTS)[number];
+const PATH_EVENTS = ['reply', 'silence', 'peerWilling', 'peerLeft', 'rested'] as const;
+type PathEvent = (typeof PATH_EVENTS)[number];
 
 interface Transition {
   readonly after: 1 | 'N';
@@ -28,7 +28,7 @@ interface Transition {
  * Relay: direct is not proven. Ready: it is, both ways, and the peer is awaited. Direct: it is taken. Held: it failed, and
  * is not tried again for a time that grows when it fails soon again.
  */
-export const PATH_TABLE: Readonly<Record<PathState, Readonly<Partial<Record<PathEvent, Transition>>>>> = {
+const PATH_TABLE: Readonly<Record<PathState, Readonly<Partial<Record<PathEvent, Transition>>>>> = {
   Relay: { reply: { after: 'N', to: 'Ready' } },
   Ready: { silence: { after: 1, to: 'Relay' }, peerWilling: { after: 1, to: 'Direct' } },
   Direct: { silence: { after: 'N', to: 'Held' }, peerLeft: { after: 1, to: 'Relay' } },

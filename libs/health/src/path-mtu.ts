@@ -6,7 +6,7 @@
 /** What every path is taken to carry: RFC 8899 section 5.1.2, BASE_PLPMTU. */
 export const BASE_MTU_BYTES = 1200;
 /** Probes of one size that must be lost in a row before the size counts as too large (MAX_PROBES). */
-export const MTU_PROBE_LOSSES = 3;
+const MTU_PROBE_LOSSES = 3;
 
 export interface MtuSearch {
   /** What the link's own device allows. */

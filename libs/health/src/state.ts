@@ -25,7 +25,7 @@ interface Transition {
 }
 
 /** The first transition whose run is long enough is taken; where none is, the state stays. */
-export const HEALTH_TABLE: Readonly<Record<PeerState, Readonly<Record<ProbeEvent, readonly Transition[]>>>> = {
+const HEALTH_TABLE: Readonly<Record<PeerState, Readonly<Record<ProbeEvent, readonly Transition[]>>>> = {
   New: { success: [{ after: 'N', to: 'Healthy' }], failure: [] },
   Healthy: {
     success: [],

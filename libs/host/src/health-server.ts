@@ -38,7 +38,7 @@ export interface HealthServerOptions {
 }
 
 /** What strangers may cost. Prometheus scrapes every 15 to 60 s, kubelet probes every few seconds: a handful of connections. */
-export interface Limits {
+interface Limits {
   /** Connections of a listener; beyond it the oldest of the address with the most is closed. */
   readonly connections: number;
   /** For the head of a request to arrive, for all of it, and for an idle connection, milliseconds. */
@@ -51,7 +51,7 @@ export interface Limits {
   readonly retryMs: number;
 }
 
-export const LIMITS: Limits = {
+const LIMITS: Limits = {
   connections: 64,
   headersMs: 5000,
   requestMs: 10_000,
@@ -60,7 +60,7 @@ export const LIMITS: Limits = {
   retryMs: 5000,
 };
 
-export const LOOPBACK = '127.0.0.1';
+const LOOPBACK = '127.0.0.1';
 
 /** One rendering serves everybody who asks meanwhile. */
 const sharedRender = (metrics: Metrics): (() => Promise<string>) => {

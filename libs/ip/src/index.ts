@@ -10,7 +10,6 @@ export {
 } from './address.ts';
 export { AddressSet } from './address-set.ts';
 export {
-  addressAt,
   comparePrefixes,
   containsAddress,
   containsPrefix,
@@ -25,4 +24,4 @@ export {
   tryParsePrefix,
   withoutCovered,
 } from './prefix.ts';
-export { SHORTEST_BLOCK, type SpecialRange, specialRangeIn, specialRangeOf } from './special.ts';
+export { SHORTEST_BLOCK, specialRangeIn, specialRangeOf } from './special.ts';

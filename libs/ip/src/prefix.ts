@@ -51,7 +51,7 @@ export const formatPrefix = ({ family, address, length }: Prefix): string =>
   `${formatAddress({ family, value: address })}/${length}`;
 
 /** The address `index` places after the block's first. @throws RangeError outside the block */
-export const addressAt = (prefix: Prefix, index: bigint): Address => {
+const addressAt = (prefix: Prefix, index: bigint): Address => {
   if (index < 0n || index >> hostBits(prefix) !== 0n) {
     throw new RangeError(`${formatPrefix(prefix)} has no address number ${index}`);
   }

@@ -8,7 +8,7 @@ export interface ListOptions {
   readonly signal?: AbortSignal;
 }
 
-export interface Page<T> {
+interface Page<T> {
   readonly items: readonly T[];
   /** From where a watch continues without a gap. */
   readonly resourceVersion: string;
@@ -16,7 +16,7 @@ export interface Page<T> {
   readonly continueToken?: string;
 }
 
-export interface WatchOptions extends ListOptions {
+interface WatchOptions extends ListOptions {
   readonly resourceVersion: string;
   /** After this time the server ends the watch. */
   readonly timeoutSeconds?: number;
@@ -30,11 +30,11 @@ export type WatchEvent<T> =
     };
 
 /** One operation of a JSON patch (RFC 6902). */
-export type JsonPatchOperation =
+type JsonPatchOperation =
   | { readonly op: 'add' | 'replace' | 'test'; readonly path: string; readonly value: unknown }
   | { readonly op: 'remove'; readonly path: string };
 
-export interface WriteOptions {
+interface WriteOptions {
   readonly namespace?: string | undefined;
   readonly subresource?: string;
   readonly signal?: AbortSignal | undefined;

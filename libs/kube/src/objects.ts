@@ -1,5 +1,4 @@
 import {
-  type CoreV1Event,
   type EventsV1Event,
   type V1CustomResourceDefinition,
   type V1Deployment,
@@ -18,7 +17,7 @@ import {
 import { type ObjectMeta } from '@unbounded/crds';
 
 /** A type of client-node as it is on the wire: times are RFC 3339 text. */
-export type Wire<T> = T extends Date
+type Wire<T> = T extends Date
   ? string
   : T extends readonly (infer E)[]
     ? readonly Wire<E>[]
@@ -38,7 +37,6 @@ type Named<T> = Omit<Wire<T>, 'metadata'> & { readonly metadata: ObjectMeta };
 export type Node = Named<V1Node>;
 export type Lease = Named<V1Lease>;
 export type Event = Named<EventsV1Event>;
-export type CoreEvent = Named<CoreV1Event>;
 export type Namespace = Named<V1Namespace>;
 export type Pod = Named<V1Pod>;
 export type ServiceAccount = Named<V1ServiceAccount>;

@@ -47,16 +47,6 @@ static napi_value unmount(napi_env env, napi_callback_info info)
 	return umount2(path, MNT_DETACH) ? throw_bpf_error(env, errno, "unmount") : NULL;
 }
 
-/* libbpfVersion() */
-static napi_value libbpf_version(napi_env env, napi_callback_info info)
-{
-	napi_value value;
-
-	(void)info;
-	napi_create_string_utf8(env, libbpf_version_string(), NAPI_AUTO_LENGTH, &value);
-	return value;
-}
-
 #define EXPORT(js_name, function) { js_name, NULL, function, NULL, NULL, NULL, napi_enumerable, NULL }
 
 NAPI_MODULE_INIT()
@@ -75,7 +65,7 @@ NAPI_MODULE_INIT()
 		EXPORT("openRing", open_ring),		  EXPORT("consumeRing", consume_ring),
 		EXPORT("holdRing", hold_ring),		  EXPORT("closeRing", close_ring),
 		EXPORT("possibleCpus", possible_cpus),	  EXPORT("mountBpffs", mount_bpffs),
-		EXPORT("unmount", unmount),		  EXPORT("libbpfVersion", libbpf_version),
+		EXPORT("unmount", unmount),
 	};
 
 	log_install();

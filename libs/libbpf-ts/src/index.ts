@@ -3,11 +3,9 @@ export { BpfError } from './bpf-error.ts';
 export { loadObject, readObject } from './object.ts';
 export {
   isBpffs,
-  libbpfVersion,
   mountBpffs,
   openPinnedLink,
   openPinnedMap,
-  openPinnedPerCpuMap,
   openPinnedProgram,
   pinnedMapInfo,
   possibleCpus,

@@ -7,7 +7,7 @@ import type { LinkInfo, MapInfo, MapOptions, ObjectSpec, ProgramInfo } from './a
 
 /** A BPF descriptor of the addon. */
 export type Handle = { readonly __handle: unique symbol };
-export type RingHandle = { readonly __ring: unique symbol };
+type RingHandle = { readonly __ring: unique symbol };
 
 /** `enum handle_kind` of native/handle.h. */
 export const KIND = { map: 1, program: 2, link: 3 } as const;
@@ -87,7 +87,6 @@ interface LibbpfAddon {
   possibleCpus(): number;
   mountBpffs(path: string): void;
   unmount(path: string): void;
-  libbpfVersion(): string;
 }
 
 const load = (): LibbpfAddon => {

@@ -1,8 +1,8 @@
 import { mkdirSync, statfsSync } from 'node:fs';
 
-import type { BpfLink, BpfMap, BpfProgram, Codec, MapInfo, PerCpuMap } from './api.port.ts';
+import type { BpfLink, BpfMap, BpfProgram, Codec, MapInfo } from './api.port.ts';
 import { attempt } from './bpf-error.ts';
-import { infoOf, typedMap, typedPerCpuMap } from './map.ts';
+import { infoOf, typedMap } from './map.ts';
 import { addon, type Handle, KIND } from './native.ts';
 import { liveLink, liveProgram } from './program.ts';
 
@@ -22,10 +22,6 @@ const checked = <T>(handle: Handle, use: (handle: Handle) => T): T => {
 /** @throws BpfError ENOENT; TypeError when something else is pinned there, or its layout is another */
 export const openPinnedMap = <K, V>(path: string, key: Codec<K>, value: Codec<V>): BpfMap<K, V> =>
   checked(open('map', path), (handle) => typedMap(handle, key, value));
-
-/** @throws BpfError ENOENT; TypeError when something else is pinned there, or its layout is another */
-export const openPinnedPerCpuMap = <K, V>(path: string, key: Codec<K>, value: Codec<V>): PerCpuMap<K, V> =>
-  checked(open('map', path), (handle) => typedPerCpuMap(handle, key, value));
 
 /** What the kernel knows of a pinned map, whatever its layout. @throws BpfError ENOENT; TypeError when something else is pinned there */
 export const pinnedMapInfo = (path: string): MapInfo => {
@@ -65,5 +61,3 @@ export const unmountBpffs = (path: string): void => attempt(path, () => addon().
 
 /** Width of per-CPU values: possible CPUs, not only those online. */
 export const possibleCpus = (): number => addon().possibleCpus();
-
-export const libbpfVersion = (): string => addon().libbpfVersion();

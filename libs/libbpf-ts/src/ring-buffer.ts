@@ -3,7 +3,7 @@ import { attempt } from './bpf-error.ts';
 import { addon, type Handle } from './native.ts';
 
 /** Takes the addon's packing apart (native/ring.h): u32 length, u32 zero, record, padding to 8 bytes. */
-export const unpackRecords = (bytes: Uint8Array): Uint8Array[] => {
+const unpackRecords = (bytes: Uint8Array): Uint8Array[] => {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   const records: Uint8Array[] = [];
   for (let at = 0; at + 8 <= bytes.length;) {

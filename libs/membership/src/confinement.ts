@@ -10,7 +10,7 @@ import { type NodeRecord } from './records.ts';
 import { siteBlocks } from './site-blocks.ts';
 
 /** A node's addresses and blocks that lie where its Site says; the rest is told. */
-export interface Confined {
+interface Confined {
   readonly facts: NodeFacts;
   readonly problems: readonly NodeProblem[];
 }

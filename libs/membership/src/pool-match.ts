@@ -5,7 +5,7 @@ import { type NodeFacts } from './node-facts.ts';
 /** Why a node that a pool selects is not its gateway (yet). */
 export type Ineligible = 'NoPublicKey' | 'NoExternalIP' | 'InOtherPool';
 
-export const isExternal = ({ spec }: GatewayPool): boolean => spec.type !== 'Internal';
+const isExternal = ({ spec }: GatewayPool): boolean => spec.type !== 'Internal';
 
 export const isSelected = ({ spec }: GatewayPool, { name, labels }: Pick<NodeFacts, 'name' | 'labels'>): boolean =>
   (spec.nodeNames === undefined || spec.nodeNames.includes(name)) &&
@@ -28,7 +28,7 @@ const KUBELET_LABELS: ReadonlySet<string> = new Set([
 ]);
 
 /** Whether a kubelet may set the label on its own Node (admission plug-in NodeRestriction of Kubernetes). */
-export const canKubeletSet = (label: string): boolean => {
+const canKubeletSet = (label: string): boolean => {
   const slash = label.indexOf('/');
   const domain = slash < 0 ? '' : label.slice(0, slash);
   if (domain === 'node-restriction.kubernetes.io' || domain.endsWith('.node-restriction.kubernetes.io')) return false;

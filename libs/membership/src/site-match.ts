@@ -25,7 +25,7 @@ export interface SiteIndex {
 }
 
 /** The older Site comes first; of two created in the same second the one whose name sorts first. */
-export const compareSites = (a: Site, b: Site): number => {
+const compareSites = (a: Site, b: Site): number => {
   const [x, y] = [a, b].map(({ metadata }) => `${metadata.creationTimestamp ?? ''} ${metadata.name}`) as [
     string,
     string,

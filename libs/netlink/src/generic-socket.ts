@@ -4,7 +4,7 @@ import { isAbsent, type NetlinkError } from './netlink-error.ts';
 import { NetlinkSocket, PROTOCOL } from './netlink-socket.ts';
 
 /** struct genlmsghdr: u8 command, u8 version, u16 reserved. Then attributes. */
-export const GENERIC_HEADER_BYTES = 4;
+const GENERIC_HEADER_BYTES = 4;
 /** The controller, the one family with a fixed number (linux/genetlink.h). */
 const CONTROLLER = { type: 16, getFamily: 3 } as const;
 const CTRL = { familyId: 1, familyName: 2, version: 3, groups: 7, groupName: 1, groupId: 2 } as const;
@@ -18,7 +18,7 @@ export interface GenericFamily {
   readonly groups: ReadonlyMap<string, number>;
 }
 
-export interface GenericRequest {
+interface GenericRequest {
   readonly command: number;
   readonly version?: number;
   /** What follows the generic header. */

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 export type SocketHandle = { readonly __socket: unique symbol };
 
 /** A raw UDP socket of the addon. */
-export type PathSocketHandle = { readonly __pathSocket: unique symbol };
+type PathSocketHandle = { readonly __pathSocket: unique symbol };
 
 /** What `native/module.c` exports; the comments there say what each does. */
 interface NetlinkAddon {

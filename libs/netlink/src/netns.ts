@@ -1,4 +1,4 @@
-import { closeSync, openSync } from 'node:fs';
+import { closeSync } from 'node:fs';
 
 import { addon } from './native.ts';
 
@@ -24,9 +24,6 @@ const held = (fd: number): Netns => {
  * that file, which must not exist (unmount and remove it to end it). @throws Error with `code` EPERM, EEXIST, …
  */
 export const createNetns = (path = ''): Netns => held(addon().createNetns(path));
-
-/** An existing one: `/run/netns/blue`, `/proc/1/ns/net`. @throws Error with `code` ENOENT, … */
-export const openNetns = (path: string): Netns => held(openSync(path, 'r'));
 
 /**
  * Makes a persistent TUN with IFF_NO_PI and IFF_VNET_HDR, or adopts one of the same flags that nobody holds. It outlives

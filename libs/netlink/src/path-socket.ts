@@ -17,7 +17,7 @@ export interface PathSocket extends Disposable {
   close(): void;
 }
 
-export interface PathAddress {
+interface PathAddress {
   /** Numeric, of the socket's family. */
   readonly address: string;
   readonly port: number;

@@ -88,7 +88,7 @@ export const instruction = (name: string, write: (writer: MessageWriter) => void
   return { name, data: writer.bytes() };
 };
 
-export const value = (writer: MessageWriter, type: number, bytes: Uint8Array): void => {
+const value = (writer: MessageWriter, type: number, bytes: Uint8Array): void => {
   writer.nest(type, () => writer.attribute(DATA.value, bytes));
 };
 

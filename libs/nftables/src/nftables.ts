@@ -69,7 +69,7 @@ export interface Nftables extends AsyncDisposable {
   close(): void;
 }
 
-export interface TableMonitorHandlers {
+interface TableMonitorHandlers {
   readonly onChange: () => void;
   /** The socket is useless, and closed. */
   readonly onError?: (error: Error) => void;

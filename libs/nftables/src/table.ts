@@ -85,7 +85,7 @@ export interface RawField {
   readonly offsetBytes: number;
   readonly lengthBytes: number;
 }
-export type Comparison = '==' | '!=';
+type Comparison = '==' | '!=';
 
 /** One step of a rule; a match that fails ends the rule. */
 export type Expression =

@@ -9,7 +9,7 @@ import { Lookout } from './lookout.ts';
 import { isPublicAddress } from './public-address.ts';
 
 /** How often a name is looked up. */
-export const LOOKUP_MS = 30_000;
+const LOOKUP_MS = 30_000;
 const ANSWER_WITHIN_MS = 10_000;
 
 /** The addresses of a name, the best family first; may reject, or answer with none. */

@@ -1,6 +1,6 @@
 import { isIP, isIPv6 } from 'node:net';
 
-export const DEFAULT_PORT = 3478;
+const DEFAULT_PORT = 3478;
 
 /** Where a relay listens. */
 export interface Endpoint {

@@ -3,7 +3,7 @@ import { encodeExtension, encodeKeepalive, KEEPALIVE_MS, PING_BYTES } from '@unb
 import type { Clock, Timer } from './clock.ts';
 
 /** Silence after which a relay that answers pings is taken for dead: three pings. */
-export const SILENCE_MS = 75_000;
+const SILENCE_MS = 75_000;
 /** A write that the kernel has not taken for so long will not be taken. */
 const STALLED_WRITE_MS = 30_000;
 const SHORTEST_KEEPALIVE_MS = 1000;

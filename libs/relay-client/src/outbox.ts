@@ -12,7 +12,7 @@ const URGENT_BYTES = 32 * 1024;
 const LAST_HANDSHAKE_TYPE = 3;
 
 /** What is used of a socket. */
-export interface Wire {
+interface Wire {
   readonly writableLength: number;
   write(bytes: Uint8Array, done: () => void): unknown;
 }

@@ -30,10 +30,10 @@ export const HEALTH = { ok: 0, duplicateKey: 1, rateLimited: 2, notProven: 3, to
 
 export const CLIENT_NONCE_BYTES = 16;
 export const RELAY_NONCE_BYTES = 32;
-export const TAG_BYTES = 32;
+const TAG_BYTES = 32;
 export const PING_BYTES = 8;
 
-export interface Tlv {
+interface Tlv {
   readonly tag: number;
   readonly value: Uint8Array;
 }

@@ -1,6 +1,6 @@
 export * from './extension.codec.ts';
 export * from './frame.ts';
-export { FrameParser, type OnFrame } from './frame-parser.ts';
+export { FrameParser } from './frame-parser.ts';
 export { isLowOrderKey } from './key.ts';
 export * from './link.codec.ts';
 export * from './messages.codec.ts';

@@ -17,8 +17,8 @@ import { openFrame } from './messages.codec.ts';
  * the end of the destination's key.
  */
 export const LINK = { identity: 0, present: 1, gone: 2, forward: 3 } as const;
-export const LINK_VERSION = 1;
-export const RELAY_ID_BYTES = 16;
+const LINK_VERSION = 1;
+const RELAY_ID_BYTES = 16;
 export const MAX_LINK_LENGTH = MAX_LENGTH + 1 + KEY_BYTES;
 /** Bytes in front of a forward frame's payload. */
 export const FORWARD_HEAD_BYTES = HEADER_BYTES + 1 + 2 * KEY_BYTES;

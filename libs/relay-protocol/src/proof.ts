@@ -13,7 +13,7 @@ import { FrameError, KEY_BYTES } from './frame.ts';
  *
  * Both nonces are in the transcript, so a recorded Proof is worth nothing on another connection.
  */
-export const PROOF_INFO = 'unbounded relay register v1';
+const PROOF_INFO = 'unbounded relay register v1';
 
 /** Cryptography of the platform. A private key is whatever `x25519` takes, so it may stay where it is kept. */
 export interface ProofCrypto<PrivateKey> {

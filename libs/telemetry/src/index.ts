@@ -1,3 +1,3 @@
-export { createLogger, LOG_LEVELS, type Logger, type LoggerOptions, type LogLevel, silentLogger } from './logger.ts';
-export { createMetrics, DURATION_BUCKETS, type Metrics, type MetricsOptions } from './metrics.ts';
-export { startTracing, traced, type Tracing } from './tracing.ts';
+export { createLogger, type Logger, type LogLevel, silentLogger } from './logger.ts';
+export { createMetrics, type Metrics } from './metrics.ts';
+export { startTracing, traced } from './tracing.ts';

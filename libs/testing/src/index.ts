@@ -4,6 +4,5 @@ export { type AppProcess, startApp } from './app-process.ts';
 export type { FuzzTarget } from './fuzz-target.ts';
 export { createNode, type NodeInit, nodeObject, poolObject, publicKeyFor, siteObject } from './objects.ts';
 export { resetCluster } from './reset-cluster.ts';
-export { type Random, randomOf } from './seeded-random.ts';
 export { until } from './until.ts';
-export { answerTo, nodePath, ourPath, tryWrite, type Write } from './write.ts';
+export { answerTo, ourPath, tryWrite, type Write } from './write.ts';

@@ -4,20 +4,18 @@ import { addressToBytes, parseAddress } from '@unbounded/ip';
 
 export type Bytes = Uint8Array<ArrayBuffer>;
 
-export const UDP = 17;
+const UDP = 17;
 export const IPIP = 4;
 export const IPV6_IN_IP = 41;
 export const GRE = 47;
 const ICMPV6 = 58;
 
-export const bytesOf = (address: string): Bytes => Uint8Array.from(addressToBytes(parseAddress(address)));
-export const joinBytes = (...parts: readonly Uint8Array[]): Bytes =>
-  Uint8Array.from(parts.flatMap((part) => [...part]));
+const bytesOf = (address: string): Bytes => Uint8Array.from(addressToBytes(parseAddress(address)));
+const joinBytes = (...parts: readonly Uint8Array[]): Bytes => Uint8Array.from(parts.flatMap((part) => [...part]));
 /** 16-bit numbers in network byte order. */
-export const be16 = (...numbers: readonly number[]): Bytes =>
+const be16 = (...numbers: readonly number[]): Bytes =>
   Uint8Array.from(numbers.flatMap((number) => [(number >> 8) & 0xff, number & 0xff]));
-export const macBytes = (mac: string): Bytes =>
-  Uint8Array.from(mac.split(':').map((octet) => Number.parseInt(octet, 16)));
+const macBytes = (mac: string): Bytes => Uint8Array.from(mac.split(':').map((octet) => Number.parseInt(octet, 16)));
 export const hexOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 const isIpv6 = (address: string): boolean => address.includes(':');
 

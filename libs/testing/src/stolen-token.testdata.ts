@@ -25,7 +25,7 @@ export const ONCE = 'may not change podCIDR except from "" to valid';
 export const merge = (path: string, body: object): Write => ({ verb: 'merge', path, body });
 const create = (path: string, body: object): Write => ({ verb: 'create', path, body });
 const remove = (path: string): Write => ({ verb: 'delete', path });
-export const node = (body: object, name = 'mine', subresource = ''): Write => merge(nodePath(name, subresource), body);
+const node = (body: object, name = 'mine', subresource = ''): Write => merge(nodePath(name, subresource), body);
 const annotate = (name: string, value: string | null = '51821') => ({ metadata: { annotations: { [name]: value } } });
 const finalizers = (...names: string[]) => ({ metadata: { finalizers: names } });
 const podCidrs = { spec: { podCIDR: '10.0.0.0/24', podCIDRs: ['10.0.0.0/24'] } };

@@ -1,14 +1,10 @@
 export {
-  type DeviceChange,
   type DeviceSpec,
   type DeviceState,
-  type Endpoint,
-  type PeerChange,
   type PeerSpec,
   type PeerState,
   type WireGuardDevice,
   WireGuardError,
-  type WireGuardKey,
 } from './device.ts';
 export { afterChange, planDevice } from './device.diff.ts';
 export { diffDevice } from './diff.ts';
@@ -18,4 +14,4 @@ export { encodeChange } from './generic.codec.ts';
 export { isKey } from './key.codec.ts';
 export { peerFault } from './peer-fault.ts';
 export { openKernelDevice } from './kernel-device.ts';
-export { openUserspaceDevice, type UserspaceOptions } from './userspace-device.ts';
+export { openUserspaceDevice } from './userspace-device.ts';

@@ -1,7 +1,7 @@
 import { WireGuardError, type WireGuardKey } from './device.ts';
 
 /** Curve25519 keys are 32 bytes: base64 for people and manifests, hex in the text protocol, bytes in netlink. */
-export const KEY_BYTES = 32;
+const KEY_BYTES = 32;
 /** 43 digits and a pad; the last digit carries 4 bits, so its lowest two are zero. */
 const BASE64_KEY = /^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$/;
 
@@ -32,6 +32,4 @@ export const keyFromHex = (hex: string): WireGuardKey => {
 };
 
 /** All zero: "no key" in both protocols. */
-export const NO_KEY = new Uint8Array(KEY_BYTES);
-
 export const isNoKey = (bytes: Uint8Array): boolean => bytes.every((byte) => byte === 0);

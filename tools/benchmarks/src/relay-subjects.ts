@@ -69,7 +69,7 @@ export const startRelay = (port: number): Promise<Subject> => {
 };
 
 /** Seconds of processor time so far, all threads. */
-export const cpuOf = ({ pid }: Subject): number => {
+const cpuOf = ({ pid }: Subject): number => {
   if (pid === undefined) return Number.NaN;
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
   return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;

@@ -22,7 +22,7 @@ const BPF_FLAGS = ['-Wno-sign-compare', '-Wno-missing-field-initializers', `-I${
 const LONGEST_INPUT = 4096;
 
 /** Compiles `X.fuzz.c`, with `X.c` where there is one. */
-export const buildNative = (file: string, folder: string): string => {
+const buildNative = (file: string, folder: string): string => {
   const program = join(folder, 'fuzzer');
   const source = file.replace(/\.fuzz\.c$/, '.c');
   const flags = file.startsWith(join(root, 'bpf/')) ? [...FLAGS, ...BPF_FLAGS] : FLAGS;

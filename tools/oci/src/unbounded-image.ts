@@ -16,7 +16,7 @@ const cache = process.env['UNBOUNDED_CACHE'] ?? join(homedir(), '.cache/unbounde
 const wireguardGo = join(process.env['UNBOUNDED_ASSETS'] ?? cache, 'bin/wireguard-go');
 const buildFolder = join(cache, 'image');
 
-export const REPOSITORY = 'unbounded.local/unbounded';
+const REPOSITORY = 'unbounded.local/unbounded';
 export const APPS = ['cidr-allocator', 'site-membership', 'gateway-health', 'node-dataplane', 'node-keeper'] as const;
 /** In the image too, for whoever turns them on: the chart does not run them by itself. */
 const OPTIONAL_APPS = ['relay'] as const;

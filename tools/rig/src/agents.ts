@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { agentPids, makeAgentCgroup } from './cgroups.ts';
 import { inNamespace } from './command.ts';
 import { labPki } from './control-plane.ts';
-import { logTail, pidOf, startDaemon, stopDaemon } from './daemon.ts';
+import { logTail, pidOf, startDaemon } from './daemon.ts';
 import { hasWireGuard } from './kernel.ts';
 import { apiServerUrl, hasRelay, type LabLayout, type LabNode, namespaceOf } from './layout.ts';
 import { dnsFlags } from './names.ts';
@@ -84,10 +84,6 @@ export const startController = async (
 
 export const startControllers = async (layout: LabLayout): Promise<void> => {
   for (const app of CONTROLLERS) for (const replica of REPLICAS) await startController(layout, app, replica);
-};
-
-export const stopControllers = async (): Promise<void> => {
-  await Promise.all(controllerDaemons().map((name) => stopDaemon(name)));
 };
 
 const agentDaemon = (node: string, app: NodeApp): string => `${app}-${node}`;

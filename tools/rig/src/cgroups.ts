@@ -22,7 +22,7 @@ const V1_CONTROLLERS = [
   'systemd',
 ] as const;
 
-export const isVersion2 = (): boolean => existsSync(join(ROOT, 'cgroup.controllers'));
+const isVersion2 = (): boolean => existsSync(join(ROOT, 'cgroup.controllers'));
 
 /** Path of our own group in a version 1 hierarchy, from /proc/self/cgroup ("4:memory:/a/b"). */
 const ownPath = (controller: string): string => {

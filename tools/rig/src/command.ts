@@ -1,7 +1,7 @@
 import { execFile, execFileSync } from 'node:child_process';
 
 /** A program of the lab failed; the message holds the command and what it printed. */
-export class CommandError extends Error {
+class CommandError extends Error {
   override readonly name = 'CommandError';
 }
 

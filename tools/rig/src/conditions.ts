@@ -4,7 +4,7 @@ import type { LabLayout } from './layout.ts';
 
 /** Whether any object says that something is not as it should be. */
 
-export interface Statement {
+interface Statement {
   readonly type: string;
   readonly status: string;
   readonly reason?: string;

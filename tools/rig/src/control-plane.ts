@@ -208,9 +208,3 @@ export const startControlPlane = async (layout: LabLayout): Promise<void> => {
 export const applyManifests = async (layout: LabLayout, text: string): Promise<void> => {
   await kubectl(layout, ['apply', '--server-side', '--force-conflicts', '-f', '-'], text);
 };
-
-export const stopControlPlane = async (): Promise<void> => {
-  // The API server first: with etcd gone it waits for it before it ends.
-  for (const name of ['kube-scheduler', 'kube-controller-manager', 'kube-apiserver', 'etcd'])
-    await stopDaemon(name, 2000);
-};

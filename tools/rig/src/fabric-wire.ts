@@ -10,7 +10,7 @@ import { startCapture } from './scenario.ts';
 
 /** What the wires carry while one pod asks another. */
 
-export interface Carried {
+interface Carried {
   /** Packets that match the filter (pcap-filter(7)). */
   readonly matching: number;
   /** Others of IPv4 or IPv6, but for neighbour discovery and group membership. */
@@ -19,7 +19,7 @@ export interface Carried {
   readonly hasMarker: boolean;
 }
 
-export type Segment = 'lan' | 'wan';
+type Segment = 'lan' | 'wan';
 export type Wire = Readonly<Record<Segment, Carried>>;
 
 const FILTERS = {

@@ -138,7 +138,7 @@ export const moveNat = (before: LabSite, after: LabSite, layout: LabLayout): voi
 };
 
 /** Names of all the lab's namespaces. */
-export const namespacesOf = (layout: LabLayout): string[] => [
+const namespacesOf = (layout: LabLayout): string[] => [
   wan,
   namespaceOf(WAN.worldName),
   ...layout.sites.map((site) => namespaceOf(routerName(site.name))),

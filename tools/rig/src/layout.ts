@@ -3,7 +3,7 @@ import { checkOptions, DEFAULTS, hasInternalPools, type LabOptions } from './opt
 
 /** What the lab consists of, as a value: every name and address is decided here, before anything is made. */
 
-export type Role = 'control-plane' | 'gateway' | 'worker';
+type Role = 'control-plane' | 'gateway' | 'worker';
 
 export interface LabNode {
   readonly name: string;

@@ -22,7 +22,7 @@ interface Log {
 const includes = (known: readonly string[], name: string): boolean => known.includes(name);
 
 /** Files of what runs as processes; their labels are empty where there is one only. @throws UsageError */
-export const logsOf = (layout: LabLayout, name: string, node: string | undefined): readonly Log[] => {
+const logsOf = (layout: LabLayout, name: string, node: string | undefined): readonly Log[] => {
   const daemon = (label: string): Log => ({ label, file: logFile(label) });
   if (includes(CONTROLLERS, name)) return [1, 2].map((replica) => daemon(`${name}-${replica}`));
   if (includes(MACHINE_PROGRAMS, name)) return [daemon(name)];

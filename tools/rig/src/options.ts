@@ -18,10 +18,10 @@ export type Topology = (typeof TOPOLOGIES)[number];
 /** Whether gateways have no external address: their pools are Internal. */
 export const hasInternalPools = (topology: Topology): boolean => topology === 'internal' || topology === 'nat';
 export const DATAPLANES = ['ebpf', 'netlink'] as const;
-export type Dataplane = (typeof DATAPLANES)[number];
+type Dataplane = (typeof DATAPLANES)[number];
 /** How our apps run: process is quick to start and to stop; pods is how a cluster runs them, from our image by our chart. */
 export const AGENTS = ['process', 'pods'] as const;
-export type Agents = (typeof AGENTS)[number];
+type Agents = (typeof AGENTS)[number];
 
 /** Families of the nodes' addresses; same: those of the pods. */
 export const UNDERLAYS = ['same', ...Object.keys(FAMILIES)] as readonly Underlay[];

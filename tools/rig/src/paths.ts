@@ -8,7 +8,7 @@ export const checkout = resolve(import.meta.dirname, '../../..');
 export const cache = process.env['UNBOUNDED_CACHE'] ?? join(homedir(), '.cache/unbounded');
 
 /** Programs built from Go modules, and their images. */
-export const assets = process.env['UNBOUNDED_ASSETS'] ?? cache;
+const assets = process.env['UNBOUNDED_ASSETS'] ?? cache;
 export const binary = (name: string): string => join(assets, 'bin', name);
 export const imageFile = (name: string): string => join(cache, 'images', `${name}.tar`);
 

@@ -55,12 +55,12 @@ export const nodeMatrix = ({ layout, pods, mtu }: Ground): Promise<Check[]> =>
     return matrixChecks({ from: name, rounds: roundsOf(layout) }, pods.flatMap(podTargets), probe);
   }).then((lists) => lists.flat());
 
-export type PathClass = 'same node' | 'same site' | 'cross-site';
-export const pathClass = (a: Pod, b: Pod): PathClass =>
+type PathClass = 'same node' | 'same site' | 'cross-site';
+const pathClass = (a: Pod, b: Pod): PathClass =>
   a.node === b.node ? 'same node' : a.site === b.site ? 'same site' : 'cross-site';
 
 /** One pair of pods per class and direction. */
-export const streamPairs = (pods: readonly Pod[]): [Pod, Pod][] => {
+const streamPairs = (pods: readonly Pod[]): [Pod, Pod][] => {
   const pairs: [Pod, Pod][] = [];
   for (const wanted of ['same node', 'same site', 'cross-site'] as const) {
     // The two last nodes of a site are workers; gateways and the control plane come first in the order of names.

@@ -44,7 +44,7 @@ export interface FlowReport {
   readonly losses: readonly { readonly firstNumber: number; readonly lastNumber: number; readonly atMillis: number }[];
 }
 
-export const PER_SECOND = 1000;
+const PER_SECOND = 1000;
 /** Until a flow is established, before anything disturbs it. */
 const ESTABLISHING_MS = 3000;
 

@@ -15,7 +15,7 @@ import { poolName, siteObjects } from './manifests.ts';
  */
 
 /** What an agent says of its node. */
-export interface NodeReport {
+interface NodeReport {
   readonly publicKey: string;
   /** Tunnel protocols that its kernel can do. */
   readonly protocols: readonly string[];

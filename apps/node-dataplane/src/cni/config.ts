@@ -12,7 +12,7 @@ import { createStateFaults, type StateFaults } from '../kernel/state-faults.ts';
 export const CNI_PLUGIN = 'unbounded-cni';
 
 /** The list (CNI 1.0.0). host-local owns the addresses; ours is the last, where it learns of the pod. */
-export const cniConfig = (plan: NodePlan): object => ({
+const cniConfig = (plan: NodePlan): object => ({
   cniVersion: '1.0.0',
   name: 'unbounded',
   plugins: [
@@ -35,7 +35,7 @@ export const cniConfig = (plan: NodePlan): object => ({
 const OTHERS = /\.(conf|conflist|json)$/;
 
 /** Configurations of others in the folder: with one there, the node is served by another plug-in. */
-export const foreignConfigs = (folder: string): string[] =>
+const foreignConfigs = (folder: string): string[] =>
   existsSync(folder)
     ? readdirSync(folder)
         .filter((name) => OTHERS.test(name) && name !== CNI_CONF_NAME)

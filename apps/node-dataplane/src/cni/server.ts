@@ -106,7 +106,7 @@ const add = async (request: CniRequest, config: CniConfig, pods: PodNetwork): Pr
 };
 
 /** The answer to one request. */
-export const answerRequest = async (
+const answerRequest = async (
   request: CniRequest,
   { pods, gate }: Pick<CniServerParts, 'pods' | 'gate'>,
 ): Promise<Answer> => {

@@ -18,7 +18,7 @@ import { createProbeSockets, type Destination, type ProbeSockets } from './socke
 /** Probe packets out and in: who is not known, not authentic or not new is counted and gets no answer. */
 
 /** One whom we exchange probes with. */
-export interface Correspondent {
+interface Correspondent {
   readonly session: Session;
   readonly pathMtu: PathMtuProber;
   /** Undefined: the peer's public key is of no use; nothing is sent to it, and nothing it sends is believed. */

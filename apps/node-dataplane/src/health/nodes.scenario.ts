@@ -13,7 +13,7 @@ import type { Family, HealthPlan } from './messages.ts';
 
 export const PORT = 9997;
 export const INTERVAL_MS = 100;
-export const MULTIPLIER = 3;
+const MULTIPLIER = 3;
 
 /** What is in the kernel changes without a word to the test. */
 const LOOK_EVERY_MS = 5;

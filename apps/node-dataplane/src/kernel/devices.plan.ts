@@ -5,7 +5,7 @@ import { sourceTowards } from './own-addresses.ts';
 
 /** The devices that a plan needs, as values. */
 
-export type DevicePurpose = 'anchor' | 'bridge' | 'vxlan' | 'geneve' | 'ipip' | 'wireguard';
+type DevicePurpose = 'anchor' | 'bridge' | 'vxlan' | 'geneve' | 'ipip' | 'wireguard';
 
 /** Takes packets from peers: it comes up only once those are checked. */
 export const isTunnel = ({ purpose }: DeviceSpec): boolean => purpose !== 'anchor' && purpose !== 'bridge';

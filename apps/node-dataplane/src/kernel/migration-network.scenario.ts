@@ -22,7 +22,7 @@ const STEPS = join(import.meta.dirname, 'migration-steps.testdata.ts');
 const EVERY_MS = 1;
 
 export type Layout = 'now' | 'next';
-export type RunOptions = Omit<AgentOptions, 'name' | 'objectPath' | 'via'>;
+type RunOptions = Omit<AgentOptions, 'name' | 'objectPath' | 'via'>;
 
 export interface MigrationNetwork extends AsyncDisposable {
   /** Runs a's agent for one pass, with the programs of its layout or of another. */

@@ -11,7 +11,7 @@ export const KEYS = {
 export type NodeName = keyof typeof KEYS;
 
 export const NUMBERS: Readonly<Record<NodeName, number>> = { a: 1, b: 2 };
-export const ROUTED = '100.99.0.0/16';
+const ROUTED = '100.99.0.0/16';
 
 const object = (kind: string, name: string, rest: object): object => ({
   apiVersion: 'net.unbounded-cloud.io/v1alpha1',

@@ -22,11 +22,11 @@ import type { NodeAnswer, NodeArgs, NodeRequest } from './node-addresses.scenari
  * kernel's): every node is a process that applies its plan in a namespace of its own, LANs and WAN are bridges. Site 2 has a pod.
  */
 
-export const HOSTS = { w1: 31, x1: 32, g1: 21, h1: 22, w2: 31, g2: 21, h2: 22 } as const;
+const HOSTS = { w1: 31, x1: 32, g1: 21, h1: 22, w2: 31, g2: 21, h2: 22 } as const;
 export type NodeName = keyof typeof HOSTS;
 export const NODES = Object.keys(HOSTS) as NodeName[];
 const GATEWAYS: readonly NodeName[] = ['g1', 'h1', 'g2', 'h2'];
-export type Hub = 'lan1' | 'lan2' | 'wan';
+type Hub = 'lan1' | 'lan2' | 'wan';
 export type Place = NodeName | Hub | 'pod2';
 
 const siteOf = (node: NodeName): number => Number(node.at(-1));

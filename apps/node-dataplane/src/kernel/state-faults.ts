@@ -22,7 +22,7 @@ export interface StateFaults {
   measure(problems: readonly { readonly reason: string }[]): void;
 }
 
-export const STATE_NOT_WRITABLE = 'StateNotWritable';
+const STATE_NOT_WRITABLE = 'StateNotWritable';
 
 const CAUSES: Readonly<Record<string, string>> = {
   ENOSPC: 'the file system is full: free space on it',

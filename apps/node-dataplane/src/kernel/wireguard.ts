@@ -27,7 +27,7 @@ export interface WireGuardContext {
 /** Of peers that have a relay: where they begin. Whoever chooses between their ways writes their endpoints from then on. */
 export type EndpointOf = (device: WireGuardInterfacePlan, peer: WireGuardPeerPlan) => string | undefined;
 
-export interface NodeKey {
+interface NodeKey {
   readonly privateKey: string;
   /** Where it is, for node-keeper. */
   readonly file: string;

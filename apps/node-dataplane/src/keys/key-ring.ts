@@ -28,7 +28,7 @@ export interface KeyRing {
   tidy(isUnnamed: boolean): boolean;
 }
 
-export interface RingKey {
+interface RingKey {
   readonly generation: number;
   readonly privateKey: string;
   readonly publicKey: string;

@@ -18,7 +18,7 @@ export interface Shape {
   readonly role: 'mesh' | 'gateway';
 }
 
-export const TIMES: RotationTimes = { quietMs: 2500, aliveMs: 180_000, previousMs: 3000, tellMs: 4000 };
+const TIMES: RotationTimes = { quietMs: 2500, aliveMs: 180_000, previousMs: 3000, tellMs: 4000 };
 
 const REPOSITORY = join(import.meta.dirname, '../../../..');
 const cache = process.env['UNBOUNDED_CACHE'] ?? join(homedir(), '.cache/unbounded');
@@ -274,7 +274,7 @@ const publish = (nodes: readonly Made[], shape: Shape): void => {
 };
 
 /** What a pod sent, and how many of those arrived at the other pod's socket while that had no room. */
-export interface PodCount extends FlowCount {
+interface PodCount extends FlowCount {
   readonly overflowed: number;
 }
 

@@ -24,7 +24,7 @@ export interface KeyRotation {
   advance(applied: Applied): Advanced;
 }
 
-export interface Applied {
+interface Applied {
   readonly plan: NodePlan;
   /** The plan was made of the objects and keys as they are. */
   readonly isCurrent: boolean;

@@ -11,7 +11,7 @@ import { plainWay } from '../kernel/routes.ts';
  * at, and neighbours that need no asking. A failover is then one write of a group.
  */
 
-export interface PlannedGroup {
+interface PlannedGroup {
   readonly name: string;
   readonly id: number;
   readonly family: IpFamily;

@@ -25,8 +25,8 @@ import { datagram, geneve, vxlan } from './packets.testdata.ts';
  * starts this in a network of its own). The last line printed is JSON.
  */
 
-export type Peer = 'x1' | 'g1' | 'g9' | 'stranger';
-export type Shape = 'plain' | 'fragmented' | 'an option' | 'another VNI' | 'ARP' | 'the wrong type';
+type Peer = 'x1' | 'g1' | 'g9' | 'stranger';
+type Shape = 'plain' | 'fragmented' | 'an option' | 'another VNI' | 'ARP' | 'the wrong type';
 
 /** One packet to w1. */
 export interface Shot {
@@ -41,7 +41,7 @@ export interface Shot {
  * arrived: at the socket it was for. passed: beyond our table, to where a device would take it. dropped: counted as
  * forged.
  */
-export type Outcome = 'arrived' | 'passed' | 'dropped' | 'neither';
+type Outcome = 'arrived' | 'passed' | 'dropped' | 'neither';
 
 export interface Report {
   readonly problems: readonly string[];

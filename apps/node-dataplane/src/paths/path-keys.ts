@@ -7,7 +7,7 @@ import { privateKeyObject, publicKeyBytes, publicKeyObject } from '@unbounded/wi
  * each direction, so that a packet sent back to its sender is not the peer's; beside it a name, by which the receiver finds
  * the key. Names tell nothing of who is meant to those who know the public keys only.
  */
-export interface DirectionKeys {
+interface DirectionKeys {
   readonly name: Uint8Array;
   readonly authenticate: Authenticate;
 }

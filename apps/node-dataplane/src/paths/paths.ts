@@ -26,7 +26,7 @@ export interface Paths {
 }
 
 /** Of the node, base64. */
-export interface PathKey {
+interface PathKey {
   readonly privateKey: string;
   readonly publicKey: string;
 }

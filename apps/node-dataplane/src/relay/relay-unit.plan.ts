@@ -10,7 +10,7 @@ export interface RelayUnit {
 }
 
 /** One of the node's own keys. */
-export interface RelayIdentity {
+interface RelayIdentity {
   readonly publicKey: string;
   /** The key itself stands in no unit. */
   readonly privateKeyFile: string;

@@ -22,7 +22,7 @@ const NETNS_NOT_ASSIGNED = -1;
  * MAC of the pod's end of the pair, read in the pod's namespace. The pod may have changed it, so this is for pods whose MAC
  * nobody recorded when they were attached. @throws PodPortError
  */
-export const readPodMac = async (net: RouteSocket, hostEnd: Link): Promise<string> => {
+const readPodMac = async (net: RouteSocket, hostEnd: Link): Promise<string> => {
   const { parent, parentNetnsId: netnsId = NETNS_NOT_ASSIGNED, name } = hostEnd;
   if (hostEnd.kind?.kind !== 'veth' || parent === undefined || netnsId === NETNS_NOT_ASSIGNED)
     throw new PodPortError(`${name} is no veth whose other end is in another namespace`);

@@ -8,10 +8,10 @@ import type { NodeReport, Reporter } from './source.port.ts';
 
 const FIELD_MANAGER = 'unbounded-node-dataplane';
 /** Condition of the Node besides NetworkUnavailable: the network works, but not all of it. */
-export const DEGRADED = 'UnboundedNetworkDegraded';
+const DEGRADED = 'UnboundedNetworkDegraded';
 
 /** Condition of a Node with peers that have a relay: True while packets to any of them go over it. */
-export const RELAYED = 'UnboundedRelayed';
+const RELAYED = 'UnboundedRelayed';
 
 type ConditionStatus = 'True' | 'False';
 interface NodeCondition {

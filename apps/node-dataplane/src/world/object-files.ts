@@ -22,7 +22,7 @@ interface AnyObject {
   readonly metadata?: { readonly name?: string; readonly annotations?: Readonly<Record<string, string>> };
 }
 
-export const KIND_LISTS = {
+const KIND_LISTS = {
   Site: 'sites',
   SiteNodeSlice: 'slices',
   GatewayPool: 'gatewayPools',

@@ -14,7 +14,7 @@ import {
   STATUS,
   wireGuardKey,
 } from '../fields.ts';
-import { defineKind, type ObjectOf, type SpecOf, type StatusOf } from '../kind.ts';
+import { defineKind, type ObjectOf } from '../kind.ts';
 import { LAST_GATEWAY_WIREGUARD_PORT, MESH_WIREGUARD_PORT } from '../names.ts';
 import { type Infer, integer, list, map, object, oneOf, optional, string } from '../schema.ts';
 
@@ -116,8 +116,6 @@ export const gatewayPoolKind = defineKind({
   ),
 });
 export type GatewayPool = ObjectOf<typeof gatewayPoolKind>;
-export type GatewayPoolSpec = SpecOf<typeof gatewayPoolKind>;
-export type GatewayPoolStatus = StatusOf<typeof gatewayPoolKind>;
 
 const hop = object({
   type: oneOf(['Site', 'GatewayPool'], { description: 'Kind of the object.' }),

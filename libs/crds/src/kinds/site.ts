@@ -14,7 +14,7 @@ import {
   STATUS,
   wireGuardKey,
 } from '../fields.ts';
-import { defineKind, type ObjectOf, type SpecOf } from '../kind.ts';
+import { defineKind, type ObjectOf } from '../kind.ts';
 import { MAX_SLICE_NODES } from '../names.ts';
 import { boolean, type CelRule, type Infer, integer, list, object, optional, string } from '../schema.ts';
 
@@ -164,7 +164,6 @@ export const siteKind = defineKind({
   ),
 });
 export type Site = ObjectOf<typeof siteKind>;
-export type SiteSpec = SpecOf<typeof siteKind>;
 
 const siteNode = object({
   name: nodeName('name of the Node'),

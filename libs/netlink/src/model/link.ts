@@ -11,7 +11,7 @@ export interface BridgeKind {
   readonly groupForwardMask?: number;
 }
 /** A pair; only the end that is created carries `peer`. The kernel does not tell it back. */
-export interface VethKind {
+interface VethKind {
   readonly kind: 'veth';
   readonly peer?: VethPeer;
 }
@@ -63,13 +63,13 @@ export interface IpipKind {
   readonly pathMtuDiscovery?: boolean;
   readonly underlay?: number;
 }
-export interface DummyKind {
+interface DummyKind {
   readonly kind: 'dummy';
 }
-export interface IfbKind {
+interface IfbKind {
   readonly kind: 'ifb';
 }
-export interface WireguardKind {
+interface WireguardKind {
   readonly kind: 'wireguard';
 }
 export interface VrfKind {
@@ -85,7 +85,7 @@ export interface TunKind {
   readonly packetInfo: boolean;
 }
 /** Read only: a kind this library does not know. */
-export interface OtherKind {
+interface OtherKind {
   readonly kind: 'other';
   readonly name: string;
 }
@@ -131,7 +131,7 @@ export type LinkRef = number | string;
 
 /** RFC 2863 operational states as the kernel numbers them (linux/if.h). */
 export const OPER_STATES = ['unknown', 'notpresent', 'down', 'lowerlayerdown', 'testing', 'dormant', 'up'] as const;
-export type OperState = (typeof OPER_STATES)[number];
+type OperState = (typeof OPER_STATES)[number];
 
 /** Counters since the link was made; packets and bytes (IFLA_STATS64). */
 export interface LinkStats {

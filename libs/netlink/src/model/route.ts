@@ -11,16 +11,9 @@ export interface LinkAddress {
   readonly peer?: string;
   readonly scope?: RouteScope;
   readonly label?: string;
-  /** IFA_F_* bits; `ADDRESS_FLAGS` names them. New IPv6 addresses should carry `noDad` on tunnels. */
+  /** IFA_F_* bits (linux/if_addr.h). New IPv6 addresses on tunnels should carry IFA_F_NODAD (0x02). */
   readonly flags?: number;
 }
-export const ADDRESS_FLAGS = {
-  secondary: 0x01,
-  noDad: 0x02,
-  tentative: 0x40,
-  permanent: 0x80,
-  noPrefixRoute: 0x200,
-} as const;
 
 /** linux/rtnetlink.h `rt_scope_t`; numbers in between are kept as numbers. */
 export const ROUTE_SCOPES = { global: 0, site: 200, link: 253, host: 254, nowhere: 255 } as const;
@@ -40,11 +33,9 @@ export const ROUTE_TYPES = [
   'throw',
   'nat',
 ] as const;
-export type RouteType = (typeof ROUTE_TYPES)[number];
+type RouteType = (typeof ROUTE_TYPES)[number];
 
 export const ROUTE_TABLES = { default: 253, main: 254, local: 255 } as const;
-/** Who made it: 2 kernel, 3 boot, 4 static; user space may take others below 256. */
-export const ROUTE_PROTOCOLS = { unspecified: 0, redirect: 1, kernel: 2, boot: 3, static: 4 } as const;
 
 /** Lightweight tunnel: the route itself says how to encapsulate. */
 export type Encap = IpEncap | Seg6Encap | OtherEncap;
@@ -65,7 +56,7 @@ export interface Seg6Encap {
   readonly segments: readonly string[];
 }
 /** Read only: a type this library does not know (LWTUNNEL_ENCAP_*). */
-export interface OtherEncap {
+interface OtherEncap {
   readonly type: 'other';
   readonly code: number;
 }

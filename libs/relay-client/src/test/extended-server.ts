@@ -28,7 +28,7 @@ export interface Manners {
   capabilities?: number;
 }
 
-export interface ExtendedConnection {
+interface ExtendedConnection {
   readonly socket: Socket;
   readonly kinds: string[];
   readonly data: Buffer[];

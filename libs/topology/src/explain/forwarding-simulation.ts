@@ -59,7 +59,7 @@ const nodesVia = (network: Network, plan: NodePlan, via: RouteVia, target: Prefi
  * Nodes to which a node may send a packet for the target: all members of the nearest tier. Empty: it drops it.
  * @param isTransit it came out of the overlay
  */
-export const nextNodes = (network: Network, node: string, target: Prefix, isTransit = false): string[] => {
+const nextNodes = (network: Network, node: string, target: Prefix, isTransit = false): string[] => {
   const plan = network.plans.get(node)!;
   const transit = isTransit ? longestMatch(plan.transitRoutes ?? [], target) : undefined;
   const route = transit ?? longestMatch(plan.routes, target);

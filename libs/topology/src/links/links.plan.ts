@@ -12,7 +12,7 @@ import type { LinkScope, Member, World } from '../world/world.ts';
 import type { Problem } from '../world/problem.ts';
 
 /** mesh: node to node; toGateway: a worker's link to a gateway; toWorker: its other end; pool: gateways of one pool; peered: of two. */
-export type LinkRole = 'mesh' | 'toGateway' | 'toWorker' | 'pool' | 'peered';
+type LinkRole = 'mesh' | 'toGateway' | 'toWorker' | 'pool' | 'peered';
 
 /** One link to one peer. */
 export interface PeerLink {

@@ -12,7 +12,7 @@ import type { Problem } from '../world/problem.ts';
 const UNENCRYPTED: readonly TunnelProtocol[] = ['GENEVE', 'VXLAN', 'IPIP', 'None'];
 
 /** Bytes that each protocol takes from the underlay's MTU over IPv4; WireGuard's figure holds over IPv6 too. */
-export const OVERHEAD_BYTES: Readonly<Record<TunnelProtocol, number>> = {
+const OVERHEAD_BYTES: Readonly<Record<TunnelProtocol, number>> = {
   WireGuard: 80,
   GENEVE: 58,
   VXLAN: 58,

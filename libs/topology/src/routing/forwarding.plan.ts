@@ -10,7 +10,7 @@ import type { Way } from './ways.plan.ts';
 export type Destination =
   { readonly nextHop: NextHop } | { readonly group: string } | { readonly gateways: readonly string[] } | 'pending';
 
-export interface Forwarded {
+interface Forwarded {
   readonly prefix: Prefix;
   readonly to: Destination;
   /** What the narrowest of the links to it carries, bytes. */

@@ -9,7 +9,7 @@ import type { World } from '../world/world.ts';
 
 /** What lies behind gateways, and the gateways that lead there, the nearest first. */
 
-export interface WayMember {
+interface WayMember {
   readonly link: PeerLink;
   /** 0: the nearest; a higher one is used only while no member of a lower one is usable. */
   readonly tier: number;

@@ -50,10 +50,6 @@ export const poolsOfSite = (world: World, site: string): string[] =>
 export const assignedSites = (world: World, pool: string): Set<string> =>
   new Set(world.assignments.filter(({ pools }) => pools.has(pool)).flatMap(({ members }) => [...members]));
 
-/** Sites that a pool serves, or with a network shared with such a one (GatewayPool status). */
-export const connectedSites = (world: World, pool: string): Set<string> =>
-  new Set([...assignedSites(world, pool)].flatMap((site) => [...networkSites(world, site)]));
-
 /** Peerings that a pool is in. */
 export const peeringsOf = (world: World, pool: string): readonly Join[] => indexOf(world).peeringsOf.get(pool) ?? [];
 

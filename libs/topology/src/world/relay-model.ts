@@ -14,7 +14,7 @@ export interface RelayedPeer {
 }
 
 /** By what a node knows that a relay is the right one; it leaves any other. */
-export interface RelayTrust {
+interface RelayTrust {
   /** PEM: authorities, instead of those that the node knows. With TLS alone. */
   readonly caBundle?: string;
   /** The relay's own public key, base64. */

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 /** What an attacker tries, and how it is seen to have been in vain. */
 
 /** How an attempt ends: refused by who was asked, dropped and counted, or without effect and told to the operator. */
-export type Outcome = 'rejected' | 'dropped' | 'reported';
+type Outcome = 'rejected' | 'dropped' | 'reported';
 
 export interface Attempt {
   readonly name: string;

@@ -9,7 +9,7 @@ const METRICS = ['curl', '-s', '--max-time', '2', 'http://127.0.0.1:9998/metrics
 const IS_REFUSAL = /^(unbounded_\w*(?:drop|reject|refus|forge|spoof|invalid)\w*(?:\{[^}]*\})?) (\d+(?:\.\d+)?)/;
 
 /** Counters of refused packets and messages that the node's programs export. */
-export const refusals = (node: string): Map<string, number> => {
+const refusals = (node: string): Map<string, number> => {
   const lines = (tryOnNode(node, ...METRICS) ?? '').split('\n');
   return new Map(
     lines.flatMap((line) => {

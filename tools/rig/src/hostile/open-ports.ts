@@ -16,7 +16,7 @@ export interface OpenPort {
 const LOOPBACK = /^(127\.|\[?::1\]?$|\[?::ffff:127\.)/;
 
 /** `ss -Hlntu` as ports; what listens on loopback alone is none. Each once. */
-export const portsOf = (printed: string): OpenPort[] => {
+const portsOf = (printed: string): OpenPort[] => {
   const ports = printed
     .split('\n')
     .filter(Boolean)
