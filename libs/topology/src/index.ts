@@ -1,5 +1,6 @@
 export { advertisedRoutes } from './routing/advertised-routes.ts';
 export { poolDistances, servedSites, servingPools } from './routing/distances.ts';
+export { type PoolReach, reachOfPools } from './routing/pool-reach.ts';
 export { isUsable } from './world/usable.ts';
 export { DEFAULT_HEALTH, type HealthSettings, parseIntervalMs } from './world/health-settings.ts';
 export {
@@ -39,7 +40,7 @@ export {
   type TunnelSender,
 } from './plan.ts';
 export { type LinkFacts, OVERHEAD_BYTES, overheadBytes, type Resolution, resolveProtocol } from './links/protocol.ts';
-export { assignedSites, connectedSites, meshSites, networkSites, peeredPools, poolsOfSite } from './world/reach.ts';
+export { assignedSites, meshSites, networkSites, peeredPools, poolsOfSite } from './world/reach.ts';
 export type { NodeRelay, RelayedPeer, RelayModel, RelayTrust } from './world/relay-model.ts';
 export type { WireGuardInterfacePlan, WireGuardPeerPlan } from './plan.ts';
 export type { LinkScope, Member, PoolModel, SiteModel, TopologyObjects, World } from './world/world.ts';
