@@ -1,5 +1,6 @@
 export { advertisedRoutes } from './routing/advertised-routes.ts';
 export { competingLanes, type LaneSeen, type ProbeSeen, rotationWaits, type WaitReason } from './links/key-rotation.ts';
+export { type PoolReach, reachOfPools } from './routing/pool-reach.ts';
 export type { Holding } from './world/holdings.ts';
 export { holdingsOf } from './routing/kept-holdings.ts';
 export type { DataplaneKind, LocalNode, ProtectedAddress } from './links/local-node.ts';
