@@ -23,7 +23,7 @@ const MODE = 0o600;
 
 type DeepReadonly<T> = T extends object ? { readonly [K in keyof T]: DeepReadonly<T[K]> } : T;
 
-export interface WriteOptions {
+interface WriteOptions {
   /** False: whole, but not synchronized, for a process under Node's --permission, which forbids fsync. */
   readonly durable?: boolean;
 }

@@ -30,4 +30,3 @@ export const tunnelUnit = protocolFile({
   remedy: 'node-keeper is older than the agent: delete its pod on this node, so that it is replaced',
 });
 export type TunnelUnit = ReturnType<typeof tunnelUnit.parse>;
-export type TunnelPeer = TunnelUnit['peers'][number];

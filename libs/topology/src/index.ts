@@ -23,6 +23,6 @@ export {
 } from './plan.ts';
 export type { NodeRelay } from './world/relay-model.ts';
 export type { WireGuardInterfacePlan, WireGuardPeerPlan } from './plan.ts';
-export type { TopologyObjects, World } from './world/world.ts';
+export type { SiteModel, TopologyObjects, World } from './world/world.ts';
 export type { Problem } from './world/problem.ts';
 export { changedPrefixes, plainPrefixes, planTransition } from './routing/transition.ts';
