@@ -103,7 +103,7 @@ test.each([
   ['nothing waits at a relay that the new key cannot connect to', 'connections'],
 ] as const)('a key is exchanged under traffic: %s', { timeout: 120_000 }, async (_, blocked) => {
   await using world = await makeWorld({ blocked: 'none' });
-  const [a, b] = world.gateways;
+  const [a] = world.gateways;
   await until('the pods reach each other', () => world.reaches());
   await world.untilBoth('direct');
   const lost = await during(world, async () => {
