@@ -1,0 +1,185 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { chartFolder, helmProgram, NAMESPACE, namespaceFile, RELEASE } from '@unbounded/testing/chart';
+import { APPS, imageFileOf, makeUnboundedImage, NEXT_VERSION, type Version, VERSION } from '@unbounded/oci/unbounded';
+import { inNamespace, runAsync } from '../machine/command.ts';
+import { kubeconfigFile, kubectl } from '../substrate/cluster/control-plane.ts';
+import { API_SERVER_NAME, API_SERVER_PORT, type LabLayout, namespaceOf } from '../layout/layout.ts';
+import { dnsFlags } from '../underlay/names.ts';
+import { inNode } from '../node/node.ts';
+
+/** Our own apps as pods: the image on every node, the chart installed by Helm. */
+
+const READY_DEADLINE_MS = 180_000;
+const NAME_LABEL = 'app.kubernetes.io/name';
+
+/** Everything that the chart runs. */
+export const POD_APPS = APPS;
+export type PodApp = (typeof POD_APPS)[number];
+
+const helm = (layout: LabLayout, args: readonly string[], input?: string): Promise<string> =>
+  runAsync(
+    [
+      ...inNamespace(namespaceOf(layout.controlPlane.name)),
+      helmProgram(),
+      `--kubeconfig=${kubeconfigFile('admin')}`,
+      `--namespace=${NAMESPACE}`,
+      ...args,
+    ],
+    input === undefined ? {} : { input },
+  );
+
+const valuesOf = (layout: LabLayout, version: Version): object => ({
+  global: { image: { tag: version, pullPolicy: 'Never' }, apiServer: { host: API_SERVER_NAME, port: API_SERVER_PORT } },
+  ...(layout.options.dataplane === 'ebpf'
+    ? {}
+    : { 'node-dataplane': { extraArgs: [`--dataplane=${layout.options.dataplane}`] } }),
+  ...(dnsFlags(layout).length === 0 ? {} : { 'gateway-health': { extraArgs: dnsFlags(layout) } }),
+});
+
+/** A chart, and the image that it runs. */
+export interface Installation {
+  readonly version: Version;
+  readonly chartFolder: string;
+  readonly imageFile: string;
+}
+
+/** What the checkout has. */
+export const CURRENT: Installation = { version: VERSION, chartFolder, imageFile: imageFileOf(VERSION) };
+
+export interface ChartOptions {
+  /** Another chart than the checkout's. */
+  readonly chart?: string;
+  /** More values. */
+  readonly values?: object;
+  /** A program through which Helm sends the objects. */
+  readonly postRenderer?: string;
+}
+
+/** Installs the chart, or upgrades what is installed to this version. Returns before the pods run. */
+export const applyChart = async (
+  layout: LabLayout,
+  version: Version = VERSION,
+  { chart = chartFolder, values = {}, postRenderer }: ChartOptions = {},
+): Promise<void> => {
+  await kubectl(layout, ['apply', '--server-side', '-f', namespaceFile]);
+  const more = postRenderer === undefined ? [] : ['--post-renderer', postRenderer];
+  await helm(
+    layout,
+    ['upgrade', '--install', RELEASE, chart, '--values', '-', ...more],
+    JSON.stringify({ ...valuesOf(layout, version), ...values }),
+  );
+};
+
+interface PodItem {
+  readonly metadata: { readonly name: string; readonly uid: string; readonly deletionTimestamp?: string };
+  readonly spec: { readonly nodeName?: string; readonly containers: readonly { readonly image: string }[] };
+  readonly status: {
+    readonly conditions?: readonly { readonly type: string; readonly status: string; readonly message?: string }[];
+    readonly containerStatuses?: readonly {
+      readonly state: { readonly waiting?: { readonly message?: string; readonly reason?: string } };
+    }[];
+  };
+}
+
+/** The pods of an app, on one node or on all. */
+export const podsOf = async (layout: LabLayout, app: PodApp, node?: string): Promise<PodItem[]> => {
+  const where = node === undefined ? [] : [`--field-selector=spec.nodeName=${node}`];
+  const text = await kubectl(layout, [
+    'get',
+    'pods',
+    '-n',
+    NAMESPACE,
+    '-l',
+    `${NAME_LABEL}=${app}`,
+    ...where,
+    '-o',
+    'json',
+  ]);
+  return (JSON.parse(text) as { items: PodItem[] }).items;
+};
+
+const isReady = ({ metadata, status }: PodItem): boolean =>
+  metadata.deletionTimestamp === undefined &&
+  status.conditions?.find(({ type }) => type === 'Ready')?.status === 'True';
+
+/** Why a pod is not ready, as far as its node says. */
+const complaint = ({ metadata, status }: PodItem): string => {
+  const waiting = status.containerStatuses?.map(({ state }) => state.waiting).find((state) => state !== undefined);
+  const condition = status.conditions?.find((entry) => entry.status === 'False' && entry.message);
+  return `${metadata.name}: ${waiting?.message ?? waiting?.reason ?? condition?.message ?? 'not ready'}`;
+};
+
+export interface Wanted {
+  readonly app: PodApp;
+  readonly count: number;
+  /** Only these nodes. */
+  readonly node?: string;
+  /** Only pods of this version count. */
+  readonly version?: Version;
+}
+
+/** Waits until exactly so many pods of an app are there and ready. @throws Error with what the others wait for */
+export const waitForPodsOf = async (layout: LabLayout, { app, count, node, version }: Wanted): Promise<void> => {
+  for (const end = Date.now() + READY_DEADLINE_MS; ; await delay(250)) {
+    const pods = await podsOf(layout, app, node);
+    const done = pods.filter(
+      (pod) => isReady(pod) && (version === undefined || pod.spec.containers[0]!.image.endsWith(`:${version}`)),
+    );
+    if (done.length === count && pods.length === count) return;
+    if (Date.now() < end) continue;
+    const waiting = pods.filter((pod) => !done.includes(pod)).map(complaint);
+    throw new Error(
+      `${done.length} of ${count} pods of ${app} are ready after ${READY_DEADLINE_MS / 1000} s\n${waiting.join('\n')}`,
+    );
+  }
+};
+
+const countOf = (layout: LabLayout, app: PodApp): number =>
+  app === 'node-dataplane' || app === 'node-keeper' ? layout.nodes.length : Math.min(2, layout.nodes.length);
+
+/** Waits for everything that the chart runs. node-keeper keeps its version until its pods are deleted. */
+export const waitForChart = async (layout: LabLayout, version: Version = VERSION): Promise<void> => {
+  for (const app of POD_APPS)
+    await waitForPodsOf(layout, { app, count: countOf(layout, app), ...(app === 'node-keeper' ? {} : { version }) });
+};
+
+/** Deletes an app's pods, on one node or on all, and waits for their successors. */
+export const restartPods = async (layout: LabLayout, app: PodApp, node?: string): Promise<void> => {
+  const count = (await podsOf(layout, app, node)).length;
+  const where = node === undefined ? [] : [`--field-selector=spec.nodeName=${node}`];
+  await kubectl(layout, ['delete', 'pods', '-n', NAMESPACE, '-l', `${NAME_LABEL}=${app}`, ...where, '--wait=true']);
+  // A Deployment's successor may come up on another node.
+  const isDaemon = app === 'node-dataplane' || app === 'node-keeper';
+  await waitForPodsOf(
+    layout,
+    isDaemon && node !== undefined ? { app, count, node } : { app, count: countOf(layout, app) },
+  );
+};
+
+/** Puts an image on every node. */
+export const importImage = async ({ nodes }: LabLayout, file: string): Promise<void> => {
+  for (const { name } of nodes) await runAsync([...inNode(name), 'ctr', '-n', 'k8s.io', 'images', 'import', file]);
+};
+
+/** To the stand-in for the next version: its image on every node, then the chart, node by node. */
+export const upgradePods = async (layout: LabLayout): Promise<void> => {
+  await importImage(layout, await makeUnboundedImage(NEXT_VERSION));
+  await applyChart(layout, NEXT_VERSION);
+  await waitForChart(layout, NEXT_VERSION);
+};
+
+/** Back to what was installed before the upgrade, or with a revision of it. */
+export const rollbackPods = async (
+  layout: LabLayout,
+  { version = VERSION, revision }: { readonly version?: Version; readonly revision?: number } = {},
+): Promise<void> => {
+  await helm(layout, ['rollback', RELEASE, ...(revision === undefined ? [] : [String(revision)])]);
+  await waitForChart(layout, version);
+};
+
+/** What the pods of an app said, the names of the pods before the lines. */
+export const podLogs = async (layout: LabLayout, app: PodApp, node?: string): Promise<string> => {
+  const pods = await podsOf(layout, app, node);
+  const texts = pods.map(({ metadata }) => kubectl(layout, ['logs', '-n', NAMESPACE, metadata.name, '--prefix=true']));
+  return (await Promise.all(texts)).join('');
+};

@@ -1,0 +1,33 @@
+import { join } from 'node:path';
+import type { LabLayout } from '../layout/layout.ts';
+import { controlPlaneDir, nodeDir } from '../machine/paths.ts';
+
+/** ServiceAccount tokens that the lab's processes use, and where each is kept. */
+export interface TokenSpec {
+  readonly namespace: string;
+  readonly serviceAccount: string;
+  /** Node to which the token is bound. */
+  readonly node?: string;
+  readonly file: string;
+}
+
+export const NAMESPACE = 'unbounded-system';
+export const CONTROLLERS = ['cidr-allocator', 'site-membership', 'gateway-health'] as const;
+export const NODE_AGENT = 'node-dataplane';
+
+export const controllerTokenFile = (app: string): string => join(controlPlaneDir, 'tokens', app);
+export const agentTokenFile = (node: string): string => join(nodeDir(node), 'tokens', NODE_AGENT);
+
+/** None where our apps are pods: their kubelets ask for their tokens. */
+export const tokensOf = (layout: LabLayout): TokenSpec[] =>
+  layout.options.agents === 'pods' ? [] : processTokens(layout);
+
+const processTokens = (layout: LabLayout): TokenSpec[] => [
+  ...CONTROLLERS.map((app) => ({ namespace: NAMESPACE, serviceAccount: app, file: controllerTokenFile(app) })),
+  ...layout.nodes.map((node) => ({
+    namespace: NAMESPACE,
+    serviceAccount: NODE_AGENT,
+    node: node.name,
+    file: agentTokenFile(node.name),
+  })),
+];

@@ -1,0 +1,99 @@
+import { familyOf, hostOf } from '../layout/addresses.ts';
+import { attempt, type Check, mapLimited, matrixChecks, type Target } from './checks.ts';
+import type { LabLayout, LabNode } from '../layout/layout.ts';
+import { isImpaired } from '../layout/options.ts';
+import { inNodeNetwork, inPod } from './probes.ts';
+import type { Pod } from './test-pod.ts';
+
+/** Checks that every lab has: pods to pods and nodes, nodes to pods, and streams. */
+
+const ECHO_PORT = 9000;
+const SINK_PORT = 9001;
+/** What listens on every node: kubelet, or our agent where there is none. */
+const NODE_PORTS = { kubelet: 10250, agent: 9998 };
+
+const podTargets = (pod: Pod): Target[] =>
+  pod.ips.map((address) => ({ name: pod.name, address, port: ECHO_PORT, checks: ['icmp', 'udp', 'tcp'] }));
+
+/** A pod has the family of some of the node's addresses only. */
+const nodeTargets = (layout: LabLayout, node: LabNode): Target[] =>
+  node.internalIps
+    .filter((address) => layout.families.includes(familyOf(address)))
+    .map((address) => ({
+      name: node.name,
+      address,
+      port: layout.options.fabric ? NODE_PORTS.agent : NODE_PORTS.kubelet,
+      checks: ['icmp', 'connect'],
+    }));
+
+/** What every check of a lab needs to know. */
+export interface Ground {
+  readonly layout: LabLayout;
+  readonly pods: readonly Pod[];
+  /** Largest packet that pods send. */
+  readonly mtu: number;
+}
+
+/** Where links lose packets, two lost attempts of a thousand are no verdict either. */
+const roundsOf = ({ options }: LabLayout): number => (isImpaired(options) ? 3 : 1);
+
+/** @param more what else every pod is to reach */
+export const podMatrix = ({ layout, pods, mtu }: Ground, more: readonly Target[] = []): Promise<Check[]> =>
+  mapLimited(pods, (pod) => {
+    const targets = [
+      ...pods.filter((other) => other !== pod).flatMap(podTargets),
+      ...layout.nodes.flatMap((node) => nodeTargets(layout, node)),
+      ...more,
+    ];
+    const probe = (input: string): Promise<string> => inPod(layout, pod, ['matrix', String(mtu)], input);
+    return matrixChecks({ from: pod.name, rounds: roundsOf(layout) }, targets, probe);
+  }).then((lists) => lists.flat());
+
+export const nodeMatrix = ({ layout, pods, mtu }: Ground): Promise<Check[]> =>
+  mapLimited(layout.nodes, ({ name }) => {
+    const probe = (input: string): Promise<string> => inNodeNetwork(name, ['matrix', String(mtu)], input);
+    return matrixChecks({ from: name, rounds: roundsOf(layout) }, pods.flatMap(podTargets), probe);
+  }).then((lists) => lists.flat());
+
+type PathClass = 'same node' | 'same site' | 'cross-site';
+const pathClass = (a: Pod, b: Pod): PathClass =>
+  a.node === b.node ? 'same node' : a.site === b.site ? 'same site' : 'cross-site';
+
+/** One pair of pods per class and direction. */
+const streamPairs = (pods: readonly Pod[]): [Pod, Pod][] => {
+  const pairs: [Pod, Pod][] = [];
+  for (const wanted of ['same node', 'same site', 'cross-site'] as const) {
+    // The two last nodes of a site are workers; gateways and the control plane come first in the order of names.
+    for (const a of pods.toReversed()) {
+      const b = pods.toReversed().find((other) => other !== a && pathClass(a, other) === wanted);
+      if (!b) continue;
+      pairs.push([a, b], [b, a]);
+      break;
+    }
+  }
+  return pairs;
+};
+
+/** MiB: enough to see a path's speed; little where an emulated machine or a bad link carries it. */
+export const streamMebibytes = ({ options }: LabLayout): number => (options.fabric ? 1 : 64);
+
+export const streamChecks = async ({ layout, pods }: Ground): Promise<Check[]> => {
+  const checks: Check[] = [];
+  const streams = streamPairs(pods).flatMap(([from, to]) => to.ips.map((ip) => ({ from, to, ip })));
+  for (const { from, to, ip } of streams) {
+    let speed = '';
+    const family = layout.families.length > 1 ? ` IPv${familyOf(ip)}` : '';
+    const check = await attempt(
+      { from: from.name, to: to.name, what: `stream ${pathClass(from, to)}${family}` },
+      async () => {
+        const answer = JSON.parse(
+          await inPod(layout, from, ['stream', `${hostOf(ip)}:${SINK_PORT}`, String(streamMebibytes(layout))]),
+        ) as { megabitsPerSecond: number };
+        speed = `${answer.megabitsPerSecond.toFixed(0)} Mbit/s`;
+        return undefined;
+      },
+    );
+    checks.push({ ...check, what: `${check.what} ${speed}`.trim() });
+  }
+  return checks;
+};

@@ -1,6 +1,0 @@
-import { type CaseName, CASES } from './fabric-cases.ts';
-import { expectCases } from './fabric-expectations.ts';
-
-/** Every tunnel protocol in both data paths, over IPv4 and IPv6, and over links that delay, lose and reorder. */
-
-expectCases(Object.keys(CASES) as CaseName[]);

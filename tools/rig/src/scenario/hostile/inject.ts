@@ -1,0 +1,28 @@
+import { hexOf } from '@unbounded/testing/packets';
+import { runAsync } from '../../machine/command.ts';
+import { inNodeNetwork } from '../../checks/probes.ts';
+import type { Pod } from '../../checks/test-pod.ts';
+import { commandInPod } from '../scenario.ts';
+
+/** Sends packets that no kernel would send by itself. */
+
+const lines = (packets: readonly Uint8Array[]): string => packets.map((packet) => `${hexOf(packet)}\n`).join('');
+const repeated = (packet: Uint8Array, count: number): Uint8Array[] => Array.from({ length: count }, () => packet);
+
+export const COUNT = 20;
+
+/** Whole IP packets, from the node's own network, as root. */
+export const fromNode = (node: string, packet: Uint8Array, count = COUNT): Promise<string> =>
+  inNodeNetwork(node, ['inject', 'packets'], lines(repeated(packet, count)));
+
+/** Ethernet frames by a device of the node. */
+export const frameFromNode = (node: string, device: string, frame: Uint8Array, count = COUNT): Promise<string> =>
+  inNodeNetwork(node, ['inject', 'frames', device], lines(repeated(frame, count)));
+
+/** Whole IP packets, from the pod's network. */
+export const fromPod = (pod: Pod, packet: Uint8Array, count = COUNT): Promise<string> =>
+  runAsync(commandInPod(pod, ['inject', 'packets']), { input: lines(repeated(packet, count)) });
+
+/** Ethernet frames by the pod's own device. */
+export const frameFromPod = (pod: Pod, frame: Uint8Array, count = COUNT): Promise<string> =>
+  runAsync(commandInPod(pod, ['inject', 'frames', 'eth0']), { input: lines(repeated(frame, count)) });

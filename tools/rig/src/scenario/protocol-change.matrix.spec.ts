@@ -1,0 +1,81 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { kubectl } from '../substrate/cluster/control-plane.ts';
+import { down } from '../substrate/down.ts';
+import { layoutOf, namespaceOf, routerName } from '../layout/layout.ts';
+import type { Protocol } from '../layout/options.ts';
+import { parsePcap } from './pcap.ts';
+import { type FlowReport, flowDuring, onNode, podOn, startCapture, timeUntil } from './scenario.ts';
+import { up } from '../substrate/up.ts';
+
+/** Links change their protocol while packets pass. */
+
+const layout = layoutOf({ sites: 2, workers: 2, protocol: 'VXLAN' });
+/** Until the last step of a change is over (apps/node-dataplane, node-planner.ts). */
+const SETTLED_MS = 30_000;
+const work = mkdtempSync(join(tmpdir(), 'unbounded-lab-'));
+
+beforeAll(async () => {
+  await down();
+  await up(layout);
+}, 300_000);
+afterAll(async () => {
+  await down();
+  rmSync(work, { recursive: true, force: true });
+}, 60_000);
+
+const change = async (protocol: Protocol): Promise<void> => {
+  const patch = JSON.stringify({ spec: { tunnelProtocol: protocol } });
+  for (const { name } of layout.sites) await kubectl(layout, ['patch', 'site', name, '--type=merge', '-p', patch]);
+};
+
+/** Within a site and across, both at once. */
+const flowsDuring = async (seconds: number, disturb: () => Promise<void>): Promise<FlowReport[]> => {
+  const from = await podOn(layout, 's1-w1');
+  const [near, far] = [await podOn(layout, 's1-w2'), await podOn(layout, 's2-w1')];
+  return await Promise.all([
+    flowDuring({ from, to: near, seconds }, disturb),
+    flowDuring({ from, to: far, seconds }, async () => undefined),
+  ]);
+};
+
+const routeTo = (block: string): string => onNode('s1-w1', 'ip', 'route', 'get', block);
+
+test.each<[Protocol, RegExp]>([
+  ['None', /dev eth0/],
+  ['VXLAN', /dev unbounded0/],
+])('to %s: no packet is lost', { timeout: 120_000 }, async (protocol, expected) => {
+  const near = await podOn(layout, 's1-w2');
+  const reports = await flowsDuring(45, async () => {
+    await change(protocol);
+    await delay(SETTLED_MS);
+  });
+  expect(routeTo(near.ip)).toMatch(expected);
+  for (const report of reports) expect(report).toMatchObject({ sent: 45_000, received: 45_000 });
+});
+
+test('to WireGuard: from then on no packet is in the clear', { timeout: 120_000 }, async () => {
+  const near = await podOn(layout, 's1-w2');
+  const file = join(work, 'lan.pcap');
+  let stop = (): Promise<void> => Promise.resolve();
+  await flowsDuring(20, async () => {
+    await change('WireGuard');
+    await timeUntil(
+      'both ends have changed',
+      () => ['s1-w1', 's1-w2', 's1-g1'].every((node) => onNode(node, 'ip', '-br', 'link').includes('wg51820')),
+      20_000,
+    );
+    await delay(1000);
+    stop = await startCapture(namespaceOf(routerName('s1')), 'lan0', file);
+  });
+  await stop();
+  const pods = new Set([(await podOn(layout, 's1-w1')).ip, near.ip]);
+  const inClear = parsePcap(readFileSync(file)).filter(
+    ({ source, destination, destinationPort }) =>
+      pods.has(source ?? '') || pods.has(destination ?? '') || destinationPort === 4789,
+  );
+  expect(inClear.map(({ source, destination }) => `${source} > ${destination}`)).toEqual([]);
+});

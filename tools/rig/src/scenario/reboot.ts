@@ -1,0 +1,59 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { NODE_APPS, nodeAppsOf, startAgent } from '../apps/agents.ts';
+import { agentPids } from '../machine/cgroups.ts';
+import { inNamespace, run, tryRun } from '../machine/command.ts';
+import { pidOf } from '../machine/daemon.ts';
+import { type LabLayout, type LabNode, namespaceOf } from '../layout/layout.ts';
+import { initPid, startNode } from '../node/node.ts';
+import { nodeDir } from '../machine/paths.ts';
+import { timeUntil } from './scenario.ts';
+
+/** Turns a node off and on: of its kernel's state nothing stays but its cables, and of its files what is on its disk. */
+
+const CABLES = new Set(['lo', 'eth0', 'eth1']);
+
+/** Everything that programs have put into the node's network namespace. */
+const wipeNetwork = (node: LabNode): void => {
+  const inside = (...argv: string[]): string => run([...inNamespace(namespaceOf(node.name)), ...argv]);
+  const links = JSON.parse(inside('ip', '-j', 'link')) as { ifname: string }[];
+  for (const { ifname } of links.filter((link) => !CABLES.has(link.ifname))) {
+    // The other end of a veth went with the first.
+    tryRun([...inNamespace(namespaceOf(node.name)), 'ip', 'link', 'delete', ifname]);
+  }
+  inside('nft', 'flush', 'ruleset');
+  for (const family of ['-4', '-6']) {
+    tryRun([...inNamespace(namespaceOf(node.name)), 'ip', family, 'route', 'flush', 'proto', '117', 'table', 'all']);
+    tryRun([...inNamespace(namespaceOf(node.name)), 'ip', family, 'rule', 'flush', 'proto', '117']);
+    tryRun([...inNamespace(namespaceOf(node.name)), 'ip', family, 'nexthop', 'flush']);
+  }
+  inside('sysctl', '-qw', 'net.ipv4.ip_forward=0', 'net.ipv6.conf.all.forwarding=0');
+  tryRun([...inNamespace(namespaceOf(node.name)), 'conntrack', '-F']);
+};
+
+const OFF_MS = 10_000;
+const ON_MS = 30_000;
+
+/** The power goes: no process of the node gets to do anything. */
+export const turnOff = async (node: LabNode): Promise<void> => {
+  const pid = initPid(node.name);
+  process.kill(pid, 'SIGKILL'); // of the node's pid namespace the first: all others go with it
+  const isOff = (): boolean =>
+    pidOf(`node-${node.name}`) === undefined && NODE_APPS.every((app) => agentPids(node.name, app).length === 0);
+  await timeUntil(`${node.name} is off`, isOff, OFF_MS);
+  wipeNetwork(node);
+};
+
+/** The node starts; `beforeAgents`: what its disk, clock or network are like this time. */
+export const turnOn = async (
+  layout: LabLayout,
+  node: LabNode,
+  { beforeAgents = () => undefined, env = {} }: { beforeAgents?: () => void; env?: NodeJS.ProcessEnv } = {},
+): Promise<void> => {
+  rmSync(join(nodeDir(node.name), 'made'), { force: true });
+  startNode(layout, node);
+  const isUp = (): boolean => tryRun(['test', '-e', join(nodeDir(node.name), 'made')]) !== undefined;
+  await timeUntil(`${node.name} is on`, isUp, ON_MS);
+  beforeAgents();
+  for (const app of nodeAppsOf(layout)) await startAgent(layout, node, app, env);
+};
