@@ -5,7 +5,7 @@ import { CNI_CONF_FOLDER, CNI_CONF_NAME } from '@unbounded/config/ownership';
 import { run } from '@unbounded/rig/command';
 import type { LabLayout } from '@unbounded/rig/layout';
 import { nodeJs, state } from '@unbounded/rig/paths';
-import { onNode } from '@unbounded/rig/scenario';
+import { onNode } from '@unbounded/rig/node';
 import { median } from './rounds.ts';
 
 /**

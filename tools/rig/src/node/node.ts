@@ -16,6 +16,7 @@ import {
   namespaceOf,
   servicesOf,
 } from '../layout/layout.ts';
+import { run, tryRun } from '../machine/command.ts';
 
 /**
  * One node in namespaces of its own, with containerd, kubelet and kube-proxy; in a lab without Kubernetes with nothing
@@ -205,3 +206,6 @@ export const inNode = (node: string): string[] => [
   '-C',
   '--',
 ];
+
+export const onNode = (node: string, ...argv: string[]): string => run([...inNode(node), ...argv]);
+export const tryOnNode = (node: string, ...argv: string[]): string | undefined => tryRun([...inNode(node), ...argv]);

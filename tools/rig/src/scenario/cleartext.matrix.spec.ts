@@ -13,9 +13,11 @@ import { layoutOf, namespaceOf, routerName } from '../layout/layout.ts';
 import type { LabOptions } from '../layout/options.ts';
 import { allHealthy } from './outages.ts';
 import { isWireGuard, parsePcap } from './pcap.ts';
-import { agentReady, flowDuring, killAgent, onNode, podOn, startCapture, timeUntil, tryOnNode } from './scenario.ts';
+import { flowDuring, killAgent, podOn, startCapture, timeUntil } from './scenario.ts';
 import { NODE_AGENT } from '../apps/tokens.ts';
 import { up } from '../substrate/up.ts';
+import { onNode, tryOnNode } from '../node/node.ts';
+import { agentReady } from '../apps/agent-state.ts';
 
 /**
  * A site says WireGuard; whatever else is changed, restarted, wiped or taken away meanwhile, none of its packets is seen in

@@ -2,8 +2,10 @@ import { PIN_FOLDER } from '@unbounded/config/ownership';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { down } from '../substrate/down.ts';
 import { layoutOf } from '../layout/layout.ts';
-import { agentReady, flowDuring, killAgent, onNode, podOn, timeUntil, tryOnNode } from './scenario.ts';
+import { flowDuring, killAgent, podOn, timeUntil } from './scenario.ts';
 import { up } from '../substrate/up.ts';
+import { onNode, tryOnNode } from '../node/node.ts';
+import { agentReady } from '../apps/agent-state.ts';
 
 /** A node changes its data path while packets pass. */
 

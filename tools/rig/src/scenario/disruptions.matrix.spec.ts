@@ -8,9 +8,10 @@ import type { LabOptions, Protocol } from '../layout/options.ts';
 import { allHealthy } from './outages.ts';
 import { restartPods, rollbackPods, upgradePods } from '../apps/chart.ts';
 import { withoutApiServer } from './restarts.ts';
-import { flowDuring, onNode, podOn, timeUntil } from './scenario.ts';
+import { flowDuring, podOn, timeUntil } from './scenario.ts';
 import { up } from '../substrate/up.ts';
 import { verify } from '../checks/verify.ts';
+import { onNode } from '../node/node.ts';
 
 /** What operators do every week loses nothing, however the sites are joined: a lab of pods for each way. */
 

@@ -9,8 +9,9 @@ import { down } from '../substrate/down.ts';
 import { type LabNode, layoutOf } from '../layout/layout.ts';
 import { allHealthy, powerOff, setProbing } from './outages.ts';
 import { parsePcap } from './pcap.ts';
-import { flowDuring, namespaceOf, onNode, podOn, startCapture, timeUntil } from './scenario.ts';
+import { flowDuring, namespaceOf, podOn, startCapture, timeUntil } from './scenario.ts';
 import { up } from '../substrate/up.ts';
+import { onNode } from '../node/node.ts';
 
 /** Which flows a gateway carries while another one fails and returns. */
 

@@ -28,13 +28,13 @@ import {
   type FlowReport,
   flowDuring,
   namespaceOf,
-  onNode,
   podOn,
   startCapture,
   timeUntil,
   tryInPod,
 } from './scenario.ts';
 import { up } from '../substrate/up.ts';
+import { onNode } from '../node/node.ts';
 
 /** Gateways and links fail, with a second gateway there. Lost time is measured by tools/bench failover, not here. */
 

@@ -11,23 +11,22 @@ import { down } from '../substrate/down.ts';
 import { checkout, nodeJs } from '../machine/paths.ts';
 import { isWireGuard, parsePcap } from './pcap.ts';
 import {
-  agentReady,
   flowDuring,
   inPod,
   killAgent,
   machineState,
   namespaceOf,
   nodeCondition,
-  onNode,
   onNodeFor,
   podOn,
   startCapture,
   timeUntil,
-  tryOnNode,
   twoSites,
 } from './scenario.ts';
 import { up } from '../substrate/up.ts';
 import { verify } from '../checks/verify.ts';
+import { onNode, tryOnNode } from '../node/node.ts';
+import { agentReady } from '../apps/agent-state.ts';
 
 /** The main job on one machine, and what must not disturb it. One lab serves all tests of this file. */
 

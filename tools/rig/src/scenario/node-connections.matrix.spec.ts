@@ -2,10 +2,11 @@ import { openTcpFlows, serveTcp, type TcpFlows } from '@unbounded/testing/tcp-fl
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { down } from '../substrate/down.ts';
 import { type LabNode, layoutOf } from '../layout/layout.ts';
-import { inNode } from '../node/node.ts';
-import { allHealthy, peerStates, powerOff, setProbing } from './outages.ts';
-import { inPodNetwork, onNode, podOn, timeUntil } from './scenario.ts';
+import { inNode, onNode } from '../node/node.ts';
+import { allHealthy, powerOff, setProbing } from './outages.ts';
+import { inPodNetwork, podOn, timeUntil } from './scenario.ts';
 import { up } from '../substrate/up.ts';
+import { peerStates } from '../apps/agent-state.ts';
 
 /** Connections from pods, and from the node of the API server, to the nodes of the other site: a gateway at either end fails. */
 

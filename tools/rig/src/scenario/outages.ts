@@ -3,7 +3,9 @@ import { inNamespace, run } from '../machine/command.ts';
 import { kubectl } from '../substrate/cluster/control-plane.ts';
 import { switchPort } from '../underlay/underlay.ts';
 import { type LabLayout, type LabNode, namespaceOf, routerName } from '../layout/layout.ts';
-import { linkCounters, onNode, timeUntil, tryOnNode } from './scenario.ts';
+import { linkCounters, timeUntil } from './scenario.ts';
+import { onNode } from '../node/node.ts';
+import { peerStates } from '../apps/agent-state.ts';
 
 /** Ways in which a network breaks, and the way back. */
 
@@ -112,18 +114,6 @@ export const setProbing = async (layout: LabLayout, intervalMs: number, detectMu
     const patch = JSON.stringify({ spec: { healthCheckSettings: settings } });
     for (const name of names) await kubectl(layout, ['patch', name, '--type=merge', '-p', patch]);
   }
-};
-
-const METRICS = ['curl', '-s', '--max-time', '2', 'http://127.0.0.1:9998/metrics'];
-
-/** Peers of a node by the state in which it sees them; none while its agent does not answer. */
-export const peerStates = (node: string): Record<string, number> => {
-  const states: Record<string, number> = {};
-  for (const [, state = '', count] of (tryOnNode(node, ...METRICS) ?? '').matchAll(
-    /^unbounded_health_peers\{.*state="(\w+)"\} (\d+)/gm,
-  ))
-    states[state] = (states[state] ?? 0) + Number(count);
-  return states;
 };
 
 /** Waits until every node sees all its peers as healthy. */

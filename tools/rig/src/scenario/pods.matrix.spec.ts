@@ -7,10 +7,11 @@ import { kubectl } from '../substrate/cluster/control-plane.ts';
 import { layoutOf } from '../layout/layout.ts';
 import { checkout, nodeJs } from '../machine/paths.ts';
 import { applyChart, podsOf, restartPods, rollbackPods, upgradePods } from '../apps/chart.ts';
-import { flowDuring, machineState, onNode, podOn } from './scenario.ts';
+import { flowDuring, machineState, podOn } from './scenario.ts';
 import { NAMESPACE } from '../apps/tokens.ts';
 import { up } from '../substrate/up.ts';
 import { verify } from '../checks/verify.ts';
+import { onNode } from '../node/node.ts';
 
 /** The network as a cluster runs it: pods of our image, installed by our chart. One lab serves all tests of this file. */
 

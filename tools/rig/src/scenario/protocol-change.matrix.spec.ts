@@ -8,8 +8,9 @@ import { down } from '../substrate/down.ts';
 import { layoutOf, namespaceOf, routerName } from '../layout/layout.ts';
 import type { Protocol } from '../layout/options.ts';
 import { parsePcap } from './pcap.ts';
-import { type FlowReport, flowDuring, onNode, podOn, startCapture, timeUntil } from './scenario.ts';
+import { type FlowReport, flowDuring, podOn, startCapture, timeUntil } from './scenario.ts';
 import { up } from '../substrate/up.ts';
+import { onNode } from '../node/node.ts';
 
 /** Links change their protocol while packets pass. */
 

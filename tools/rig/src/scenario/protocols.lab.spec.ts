@@ -1,9 +1,10 @@
 import { afterEach, expect, test } from 'vitest';
 import { down } from '../substrate/down.ts';
 import type { LabNode } from '../layout/layout.ts';
-import { onNode, twoSites } from './scenario.ts';
+import { twoSites } from './scenario.ts';
 import { up } from '../substrate/up.ts';
 import { verify } from '../checks/verify.ts';
+import { onNode } from '../node/node.ts';
 
 /** The same network with each protocol inside the sites (Auto, which becomes VXLAN here, is network.lab.spec.ts). */
 

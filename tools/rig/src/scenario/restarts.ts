@@ -3,8 +3,9 @@ import { NODE_APPS, startController } from '../apps/agents.ts';
 import { kubectl, startApiServer, stopApiServer } from '../substrate/cluster/control-plane.ts';
 import { pidOf } from '../machine/daemon.ts';
 import type { LabLayout } from '../layout/layout.ts';
-import { agentReady, killAgent, timeUntil } from './scenario.ts';
+import { killAgent, timeUntil } from './scenario.ts';
 import { CONTROLLERS, NAMESPACE } from '../apps/tokens.ts';
+import { agentReady } from '../apps/agent-state.ts';
 
 /** Our processes and the API server end, and come back. */
 

@@ -1,11 +1,11 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type NodeApp, startAgent, stopAgent } from '../apps/agents.ts';
-import { inNamespace, run, runAsync, tryRun } from '../machine/command.ts';
+import { inNamespace, runAsync, tryRun } from '../machine/command.ts';
 import { kubectl } from '../substrate/cluster/control-plane.ts';
 import { podCommand, readPods } from '../substrate/bare/pods.ts';
 import { type LabLayout, layoutOf, namespaceOf } from '../layout/layout.ts';
-import { initPid, inNode } from '../node/node.ts';
+import { initPid, inNode, onNode, tryOnNode } from '../node/node.ts';
 import type { Protocol } from '../layout/options.ts';
 import { binary } from '../machine/paths.ts';
 import { inPod, probePods } from '../checks/probes.ts';
@@ -14,9 +14,6 @@ import type { Pod } from '../checks/test-pod.ts';
 /** What tests do with a lab: steps with their names, and looks at what the kernel holds. */
 
 export const twoSites = (protocol: Protocol = 'Auto'): LabLayout => layoutOf({ protocol });
-
-export const onNode = (node: string, ...argv: string[]): string => run([...inNode(node), ...argv]);
-export const tryOnNode = (node: string, ...argv: string[]): string | undefined => tryRun([...inNode(node), ...argv]);
 
 /** What a command that does not end by itself prints on a node within some seconds. */
 export const onNodeFor = (node: string, seconds: number, ...argv: string[]): Promise<string> =>
@@ -184,9 +181,6 @@ export const droppedSince = (before: ReadonlyMap<string, number>, now: ReadonlyM
     .filter(([, count]) => count > 0)
     .map(([device, count]) => `${device}: ${count}`)
     .join(', ') || 'nothing';
-
-export const agentReady = (node: string): boolean =>
-  tryOnNode(node, 'curl', '-sf', '--max-time', '2', 'http://127.0.0.1:9998/readyz') !== undefined;
 
 export const nodeCondition = async (
   layout: LabLayout,

@@ -28,9 +28,10 @@ import {
 } from '../apps/chart.ts';
 import { probePods } from '../checks/probes.ts';
 import type { Pod } from '../checks/test-pod.ts';
-import { captureInPod, onNode, podOn, startFlow } from './scenario.ts';
+import { captureInPod, podOn, startFlow } from './scenario.ts';
 import { up } from '../substrate/up.ts';
 import { verify } from '../checks/verify.ts';
+import { onNode } from '../node/node.ts';
 
 /**
  * From the tree of an earlier commit to this one and back, under traffic: with agents of both side by side, in both orders along a

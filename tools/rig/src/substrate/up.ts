@@ -12,12 +12,11 @@ import { makeImages } from './cluster/images.ts';
 import type { LabLayout } from '../layout/layout.ts';
 import { crds, dns, probes, rbac, siteObjects } from './cluster/manifests.ts';
 import { makeMountPoints, markReady, startNode } from '../node/node.ts';
-import { peerStates } from '../scenario/outages.ts';
 import { state } from '../machine/paths.ts';
 import { blockUdp, startRelay } from '../features/relay/relay.ts';
-import { agentReady } from '../scenario/scenario.ts';
 import { startNameServer } from '../underlay/names.ts';
 import { saveLayout, startWorld, step } from './steps.ts';
+import { agentReady, peerStates } from '../apps/agent-state.ts';
 
 const READY_DEADLINE_MS = 180_000;
 

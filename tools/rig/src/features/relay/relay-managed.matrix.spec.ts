@@ -9,9 +9,10 @@ import { down } from '../../substrate/down.ts';
 import { layoutOf, namespaceOf, RELAY_PORT, WAN } from '../../layout/layout.ts';
 import { allHealthy } from '../../scenario/outages.ts';
 import { RELAY_DAEMON, relayChecks } from './relay.ts';
-import { type FlowReport, flowDuring, onNode, podOn, timeUntil } from '../../scenario/scenario.ts';
+import { type FlowReport, flowDuring, podOn, timeUntil } from '../../scenario/scenario.ts';
 import { up } from '../../substrate/up.ts';
 import { verify } from '../../checks/verify.ts';
+import { onNode } from '../../node/node.ts';
 
 /**
  * The relay in the cluster, of sites that block UDP: nodes find it from outside, by each kind of address that it may have. One

@@ -7,9 +7,8 @@ import { pidOf, startDaemon } from '../../machine/daemon.ts';
 import { switchPort } from '../../underlay/underlay.ts';
 import { hasRelay, type LabLayout, namespaceOf, RELAY_PORT, routerName, WAN } from '../../layout/layout.ts';
 import { readPlans } from '../../checks/links.ts';
-import { initPid } from '../../node/node.ts';
+import { initPid, tryOnNode } from '../../node/node.ts';
 import { appBundle, nodeJs } from '../../machine/paths.ts';
-import { tryOnNode } from '../../scenario/scenario.ts';
 
 /** A relay in the outside world, and borders of sites that let no UDP pass. */
 

@@ -13,11 +13,12 @@ import { DATAPLANES } from '../../layout/options.ts';
 import { allHealthy } from '../outages.ts';
 import { binary } from '../../machine/paths.ts';
 import { turnOff, turnOn } from '../reboot.ts';
-import { onNode, podOn, timeUntil, tryOnNode } from '../scenario.ts';
+import { podOn, timeUntil } from '../scenario.ts';
 import { up } from '../../substrate/up.ts';
 import { clockOf, stepClock } from './clock.ts';
 import { type Day, duringTraffic, healed, HEALED_MS, reaches, repairsDrift, toldAs } from './days.ts';
 import { changeDisk, cutFilesShort, fullDisk, readOnlyDisk } from './disk.ts';
+import { onNode, tryOnNode } from '../../node/node.ts';
 
 /** Machines and the control plane fail in ordinary ways: nobody else notices, nothing leaks, and it heals by itself. */
 

@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import type { LabLayout, LabNode } from '../../layout/layout.ts';
 import { probePods } from '../../checks/probes.ts';
 import type { Pod } from '../../checks/test-pod.ts';
-import { commandInPod, nodeCondition, startFlow, timeUntil, tryOnNode } from '../scenario.ts';
+import { commandInPod, nodeCondition, startFlow, timeUntil } from '../scenario.ts';
 import { watchUplinks } from './leaks.ts';
+import { tryOnNode } from '../../node/node.ts';
 
 /** What every bad day is judged by. */
 

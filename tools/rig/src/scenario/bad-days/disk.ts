@@ -1,5 +1,5 @@
 import type { LabNode } from '../../layout/layout.ts';
-import { onNode } from '../scenario.ts';
+import { onNode } from '../../node/node.ts';
 
 /** Disks that are full, or no longer take writes. */
 

@@ -4,7 +4,9 @@ import { PIN_FOLDER } from '@unbounded/config/ownership';
 import type { LabLayout } from '../../layout/layout.ts';
 import { podCommand } from '../../substrate/bare/pods.ts';
 import type { Pod } from '../../checks/test-pod.ts';
-import { agentReady, killAgent, onNode, timeUntil } from '../scenario.ts';
+import { killAgent, timeUntil } from '../scenario.ts';
+import { onNode } from '../../node/node.ts';
+import { agentReady } from '../../apps/agent-state.ts';
 
 /** Agents that are killed and replaced under traffic. */
 

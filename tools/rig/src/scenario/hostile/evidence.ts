@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { kubectl } from '../../substrate/cluster/control-plane.ts';
 import type { LabLayout } from '../../layout/layout.ts';
-import { tryOnNode } from '../scenario.ts';
+import { tryOnNode } from '../../node/node.ts';
 
 /** Where an operator, and this test, sees that something was dropped or found wrong. */
 

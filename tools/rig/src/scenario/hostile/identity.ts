@@ -3,10 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { agentTokenFile } from '../../apps/tokens.ts';
 import { apiServerUrl, type LabLayout, type LabNode } from '../../layout/layout.ts';
-import { inNode } from '../../node/node.ts';
+import { inNode, tryOnNode } from '../../node/node.ts';
 import { controlPlaneDir, nodeDir } from '../../machine/paths.ts';
 import { runAsync } from '../../machine/command.ts';
-import { tryOnNode } from '../scenario.ts';
 
 /** Credentials that root on a node can take, and what the API server answers to them. */
 

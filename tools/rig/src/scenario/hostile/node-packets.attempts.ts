@@ -11,13 +11,13 @@ import {
   routerAdvertisement,
   vxlan,
 } from '@unbounded/testing/packets';
-import { onNode } from '../scenario.ts';
 import type { Pod } from '../../checks/test-pod.ts';
 import type { Attempt } from './attempts.ts';
 import { expectDropped } from './evidence.ts';
 import { COUNT, frameFromNode, fromNode } from './inject.ts';
 import type { Targets } from './node-objects.attempts.ts';
 import { MARK_PORT } from './while-flowing.ts';
+import { onNode } from '../../node/node.ts';
 
 /** What root on a worker sends by itself, past everything of ours on its node. */
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { LabNode } from '../../layout/layout.ts';
 import { checkout } from '../../machine/paths.ts';
-import { onNode } from '../scenario.ts';
+import { onNode } from '../../node/node.ts';
 
 /** Ports at which something on a node takes packets of others, and what the documentation says of them. */
 

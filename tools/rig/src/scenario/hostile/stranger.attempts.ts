@@ -14,13 +14,13 @@ import {
 } from '@unbounded/testing/packets';
 import type { LabNode } from '../../layout/layout.ts';
 import type { Pod } from '../../checks/test-pod.ts';
-import { onNode } from '../scenario.ts';
 import type { Attempt } from './attempts.ts';
 import { expectDropped } from './evidence.ts';
 import { COUNT } from './inject.ts';
 import type { OpenPort } from './open-ports.ts';
 import type { RelayDoor, Stranger } from './strangers.ts';
 import { MARK_PORT } from './while-flowing.ts';
+import { onNode } from '../../node/node.ts';
 
 /** What strangers try, from the WAN and from a site's LAN. */
 

@@ -11,7 +11,7 @@ import { down } from '../../substrate/down.ts';
 import { layoutOf, namespaceOf, routerName, WAN } from '../../layout/layout.ts';
 import { allHealthy } from '../outages.ts';
 import { blockUdp, peersByPath, RELAY_DAEMON, relayChecks } from '../../features/relay/relay.ts';
-import { agentReady, podOn, timeUntil } from '../scenario.ts';
+import { podOn, timeUntil } from '../scenario.ts';
 import { up } from '../../substrate/up.ts';
 import { documentedPorts, openPorts, openPortsOf, type OpenPort } from './open-ports.ts';
 import {
@@ -25,6 +25,7 @@ import {
 } from './stranger.attempts.ts';
 import { makeStranger, type Stranger } from './strangers.ts';
 import { IN_VAIN, judged, whileFlowing } from './while-flowing.ts';
+import { agentReady } from '../../apps/agent-state.ts';
 
 /**
  * Hosts without credentials, one on the WAN and one on a site's LAN, try what they can at the relay of the cluster and at every open

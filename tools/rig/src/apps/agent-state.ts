@@ -1,0 +1,18 @@
+import { tryOnNode } from '../node/node.ts';
+
+/** What an agent says of itself and its peers, asked on its node. */
+
+export const agentReady = (node: string): boolean =>
+  tryOnNode(node, 'curl', '-sf', '--max-time', '2', 'http://127.0.0.1:9998/readyz') !== undefined;
+
+const METRICS = ['curl', '-s', '--max-time', '2', 'http://127.0.0.1:9998/metrics'];
+
+/** Peers of a node by the state in which it sees them; none while its agent does not answer. */
+export const peerStates = (node: string): Record<string, number> => {
+  const states: Record<string, number> = {};
+  for (const [, state = '', count] of (tryOnNode(node, ...METRICS) ?? '').matchAll(
+    /^unbounded_health_peers\{.*state="(\w+)"\} (\d+)/gm,
+  ))
+    states[state] = (states[state] ?? 0) + Number(count);
+  return states;
+};
