@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { chartFolder, helmProgram, NAMESPACE, namespaceFile, RELEASE } from '@unbounded/testing/chart';
 import { APPS, imageFileOf, makeUnboundedImage, NEXT_VERSION, type Version, VERSION } from '@unbounded/oci/unbounded';
 import { inNamespace, runAsync } from '../machine/command.ts';
-import { kubeconfigFile, kubectl } from '../substrate/cluster/control-plane.ts';
+import { kubeconfigFile, kubectl } from '../kubernetes/control-plane.ts';
 import { API_SERVER_NAME, API_SERVER_PORT, type LabLayout, namespaceOf } from '../layout/layout.ts';
 import { dnsFlags } from '../underlay/names.ts';
 import { inNode } from '../node/node.ts';

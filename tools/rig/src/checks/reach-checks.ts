@@ -2,27 +2,25 @@ import { familyOf, hostOf } from '../layout/addresses.ts';
 import { attempt, type Check, mapLimited, matrixChecks, type Target } from './checks.ts';
 import type { LabLayout, LabNode } from '../layout/layout.ts';
 import { isImpaired } from '../layout/options.ts';
-import { inNodeNetwork, inPod } from './probes.ts';
 import type { Pod } from './test-pod.ts';
+import { inNodeNetwork } from './probe.ts';
 
 /** Checks that every lab has: pods to pods and nodes, nodes to pods, and streams. */
 
 const ECHO_PORT = 9000;
 const SINK_PORT = 9001;
-/** What listens on every node: kubelet, or our agent where there is none. */
-const NODE_PORTS = { kubelet: 10250, agent: 9998 };
 
 const podTargets = (pod: Pod): Target[] =>
   pod.ips.map((address) => ({ name: pod.name, address, port: ECHO_PORT, checks: ['icmp', 'udp', 'tcp'] }));
 
 /** A pod has the family of some of the node's addresses only. */
-const nodeTargets = (layout: LabLayout, node: LabNode): Target[] =>
+const nodeTargets = ({ layout, nodePort }: Ground, node: LabNode): Target[] =>
   node.internalIps
     .filter((address) => layout.families.includes(familyOf(address)))
     .map((address) => ({
       name: node.name,
       address,
-      port: layout.options.fabric ? NODE_PORTS.agent : NODE_PORTS.kubelet,
+      port: nodePort,
       checks: ['icmp', 'connect'],
     }));
 
@@ -32,22 +30,29 @@ export interface Ground {
   readonly pods: readonly Pod[];
   /** Largest packet that pods send. */
   readonly mtu: number;
+  /** TCP port that something listens on on every node. */
+  readonly nodePort: number;
+  readonly streamMebibytes: number;
+  /** Runs the probe inside a pod. */
+  readonly inPod: (pod: Pod, args: readonly string[], input?: string) => Promise<string>;
 }
 
 /** Where links lose packets, two lost attempts of a thousand are no verdict either. */
 const roundsOf = ({ options }: LabLayout): number => (isImpaired(options) ? 3 : 1);
 
 /** @param more what else every pod is to reach */
-export const podMatrix = ({ layout, pods, mtu }: Ground, more: readonly Target[] = []): Promise<Check[]> =>
-  mapLimited(pods, (pod) => {
+export const podMatrix = (ground: Ground, more: readonly Target[] = []): Promise<Check[]> => {
+  const { layout, pods, mtu, inPod } = ground;
+  return mapLimited(pods, (pod) => {
     const targets = [
       ...pods.filter((other) => other !== pod).flatMap(podTargets),
-      ...layout.nodes.flatMap((node) => nodeTargets(layout, node)),
+      ...layout.nodes.flatMap((node) => nodeTargets(ground, node)),
       ...more,
     ];
-    const probe = (input: string): Promise<string> => inPod(layout, pod, ['matrix', String(mtu)], input);
+    const probe = (input: string): Promise<string> => inPod(pod, ['matrix', String(mtu)], input);
     return matrixChecks({ from: pod.name, rounds: roundsOf(layout) }, targets, probe);
   }).then((lists) => lists.flat());
+};
 
 export const nodeMatrix = ({ layout, pods, mtu }: Ground): Promise<Check[]> =>
   mapLimited(layout.nodes, ({ name }) => {
@@ -74,10 +79,7 @@ const streamPairs = (pods: readonly Pod[]): [Pod, Pod][] => {
   return pairs;
 };
 
-/** MiB: enough to see a path's speed; little where an emulated machine or a bad link carries it. */
-export const streamMebibytes = ({ options }: LabLayout): number => (options.fabric ? 1 : 64);
-
-export const streamChecks = async ({ layout, pods }: Ground): Promise<Check[]> => {
+export const streamChecks = async ({ layout, pods, streamMebibytes, inPod }: Ground): Promise<Check[]> => {
   const checks: Check[] = [];
   const streams = streamPairs(pods).flatMap(([from, to]) => to.ips.map((ip) => ({ from, to, ip })));
   for (const { from, to, ip } of streams) {
@@ -87,7 +89,7 @@ export const streamChecks = async ({ layout, pods }: Ground): Promise<Check[]> =
       { from: from.name, to: to.name, what: `stream ${pathClass(from, to)}${family}` },
       async () => {
         const answer = JSON.parse(
-          await inPod(layout, from, ['stream', `${hostOf(ip)}:${SINK_PORT}`, String(streamMebibytes(layout))]),
+          await inPod(from, ['stream', `${hostOf(ip)}:${SINK_PORT}`, String(streamMebibytes)]),
         ) as { megabitsPerSecond: number };
         speed = `${answer.megabitsPerSecond.toFixed(0)} Mbit/s`;
         return undefined;

@@ -7,3 +7,6 @@ export interface Pod {
   /** The primary of them. */
   readonly ip: string;
 }
+
+/** Names that those of test pods begin with: two on a node. */
+export const PROBES = ['probe-a', 'probe-b'] as const;

@@ -3,22 +3,19 @@ import { FAMILIES } from '../layout/addresses.ts';
 import type { LabLayout, LabNode } from '../layout/layout.ts';
 import {
   AGENTS,
-  BLOCK_UDP,
   bounds,
   DATAPLANES,
   DEFAULTS,
   flagOf,
-  type BlockUdp,
   type LabOptions,
   PROTOCOLS,
   TOPOLOGIES,
   UNDERLAYS,
 } from '../layout/options.ts';
+import { FEATURE_CHOICES } from '../features/options.ts';
+import { UsageError } from '../layout/usage-error.ts';
 
 /** What a person's words on the command line mean. */
-
-/** The words were wrong; the message says what would be right. Exit status 2. */
-export class UsageError extends Error {}
 
 /** @throws UsageError that names the nodes there are */
 export const nodeNamed = (layout: LabLayout, name: string | undefined): LabNode => {
@@ -35,7 +32,7 @@ export const CHOICES = {
   topology: TOPOLOGIES,
   ip: Object.keys(FAMILIES),
   dataplane: DATAPLANES,
-  blockUdp: BLOCK_UDP,
+  ...FEATURE_CHOICES,
   agents: AGENTS,
   underlay: UNDERLAYS,
 } as const satisfies Partial<Record<keyof LabOptions, readonly string[]>>;
@@ -47,17 +44,7 @@ const oneOf = (option: keyof typeof CHOICES, given: string): string => {
   return found;
 };
 
-const bare = (option: string): string => flagOf(option as keyof LabOptions).slice('--'.length);
-
-/** @throws UsageError that names what would be right */
-export const blockUdpFrom = ([given = '', ...more]: readonly string[]): BlockUdp => {
-  const found = BLOCK_UDP.find((known) => known === given);
-  if (!found || more.length > 0)
-    throw new UsageError(
-      `tools/lab block-udp ${[given, ...more].join(' ')}: one of ${BLOCK_UDP.join(', ')} would be right`,
-    );
-  return found;
-};
+const flagName = (option: string): string => flagOf(option as keyof LabOptions).slice('--'.length);
 
 /** The words after `up`; numbers are not checked against their bounds. @throws UsageError, or of node:util's parseArgs */
 export const optionsFrom = (args: string[]): LabOptions => {
@@ -65,12 +52,15 @@ export const optionsFrom = (args: string[]): LabOptions => {
   const { values } = parseArgs({
     args,
     options: Object.fromEntries(
-      names.map((name) => [bare(name), { type: name === 'fabric' ? ('boolean' as const) : ('string' as const) }]),
+      names.map((name) => [
+        flagName(name),
+        { type: typeof DEFAULTS[name] === 'boolean' ? ('boolean' as const) : ('string' as const) },
+      ]),
     ),
   });
   const options: Record<string, unknown> = { ...DEFAULTS };
   for (const name of names) {
-    const given = values[bare(name)];
+    const given = values[flagName(name)];
     if (given === undefined) continue;
     if (name in bounds) options[name] = Number(given);
     else options[name] = name in CHOICES ? oneOf(name as keyof typeof CHOICES, String(given)) : given;

@@ -6,13 +6,11 @@ import { mergedLog } from './merged-log.ts';
 import { logFile, nodeDir } from '../machine/paths.ts';
 import { POD_APPS, type PodApp, podLogs } from '../apps/chart.ts';
 import { CONTROLLERS } from '../apps/tokens.ts';
-import { nodeNamed, UsageError } from './arguments.ts';
+import { nodeNamed } from './arguments.ts';
+import { UsageError } from '../layout/usage-error.ts';
+import { substrateOf } from '../substrate/substrates.ts';
 
 /** What the lab's programs said. */
-
-/** Of every node, in its own folder. */
-const NODE_PROGRAMS = ['kubelet', 'containerd', 'kube-proxy'] as const;
-const MACHINE_PROGRAMS = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'attendant'] as const;
 
 interface Log {
   readonly label: string;
@@ -25,20 +23,23 @@ const includes = (known: readonly string[], name: string): boolean => known.incl
 const logsOf = (layout: LabLayout, name: string, node: string | undefined): readonly Log[] => {
   const daemon = (label: string): Log => ({ label, file: logFile(label) });
   if (includes(CONTROLLERS, name)) return [1, 2].map((replica) => daemon(`${name}-${replica}`));
-  if (includes(MACHINE_PROGRAMS, name)) return [daemon(name)];
+  const { ofCluster, ofNode } = substrateOf(layout).programs;
+  if (includes(ofCluster, name)) return [daemon(name)];
   const agent = NODE_APPS.find((known) => known === name);
   if (agent) return [daemon(agentLog(nodeNamed(layout, node).name, agent))];
-  if (includes(NODE_PROGRAMS, name))
+  if (includes(ofNode, name))
     return [{ label: name, file: join(nodeDir(nodeNamed(layout, node).name), `${name}.log`) }];
   return NODE_APPS.map((app) => ({ label: app, file: logFile(agentLog(nodeNamed(layout, name).name, app)) }));
 };
 
-const whatThereIs = ({ nodes, options }: LabLayout): string =>
-  [
-    ...(options.fabric ? [] : [`  of the cluster: ${[...CONTROLLERS, ...MACHINE_PROGRAMS].join(', ')}`]),
-    `  of a node:      ${[...NODE_APPS, ...(options.fabric ? [] : NODE_PROGRAMS)].map((name) => `${name} NODE`).join(', ')}`,
-    `  of our apps on a node: ${nodes.map(({ name }) => name).join(', ')}`,
+const whatThereIs = (layout: LabLayout): string => {
+  const { ofCluster, ofNode } = substrateOf(layout).programs;
+  return [
+    ...(ofCluster.length === 0 ? [] : [`  of the cluster: ${ofCluster.join(', ')}`]),
+    `  of a node:      ${[...NODE_APPS, ...ofNode].map((name) => `${name} NODE`).join(', ')}`,
+    `  of our apps on a node: ${layout.nodes.map(({ name }) => name).join(', ')}`,
   ].join('\n');
+};
 
 const podAppsOf = (layout: LabLayout, name: string): readonly PodApp[] =>
   layout.nodes.some((node) => node.name === name) ? NODE_APPS : POD_APPS.filter((known) => known === name);
@@ -47,7 +48,8 @@ const podAppsOf = (layout: LabLayout, name: string): readonly PodApp[] =>
 export const logsCommand = async (layout: LabLayout, [name, node]: string[]): Promise<void> => {
   if (name === undefined) throw new UsageError(`the log of what? There are\n${whatThereIs(layout)}`);
   const isNode = layout.nodes.some((known) => known.name === name);
-  const known: readonly string[] = [...CONTROLLERS, ...NODE_APPS, ...NODE_PROGRAMS, ...MACHINE_PROGRAMS];
+  const { ofCluster, ofNode } = substrateOf(layout).programs;
+  const known: readonly string[] = [...NODE_APPS, ...ofCluster, ...ofNode];
   if (!isNode && !known.includes(name)) throw new UsageError(`no log of "${name}"; there are\n${whatThereIs(layout)}`);
   const apps = layout.options.agents === 'pods' ? podAppsOf(layout, name) : [];
   if (apps.length > 0) {

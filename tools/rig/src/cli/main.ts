@@ -3,14 +3,14 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { controllerDaemons, NODE_APPS, nodeAppsOf, startAgent, startController, stopAgent } from '../apps/agents.ts';
+import { NODE_APPS, stopAgent } from '../apps/agents.ts';
 import { agentPids } from '../machine/cgroups.ts';
 import { inNamespace } from '../machine/command.ts';
 import { CONFORMANCE, conformance } from '../substrate/cluster/conformance.ts';
-import { kubectlCommand, startApiServer, stopApiServer } from '../substrate/cluster/control-plane.ts';
+import { kubectlCommand, startApiServer, stopApiServer } from '../kubernetes/control-plane.ts';
 import { pidOf, stopDaemon } from '../machine/daemon.ts';
 import { down } from '../substrate/down.ts';
-import { hasRelay, type LabLayout, layoutOf, namespaceOf, WAN } from '../layout/layout.ts';
+import { type LabLayout, layoutOf, namespaceOf, WAN } from '../layout/layout.ts';
 import { logsCommand } from './logs.ts';
 import { checkNetem } from '../underlay/netem.ts';
 import { inNode } from '../node/node.ts';
@@ -18,13 +18,17 @@ import { describeOrigin, foreignWarning, noteOrigin, readOrigin } from './owning
 import { checkout } from '../machine/paths.ts';
 import { drawTopology, whatNext } from './picture.ts';
 import { POD_APPS, type PodApp, restartPods, rollbackPods, upgradePods } from '../apps/chart.ts';
-import { probePods } from '../checks/probes.ts';
 import { readLayout, saveLayout } from '../substrate/steps.ts';
-import { blockUdp, RELAY_DAEMON } from '../features/relay/relay.ts';
-import { CONTROLLERS, NAMESPACE } from '../apps/tokens.ts';
+import { CONTROLLERS } from '../apps/tokens.ts';
 import { up } from '../substrate/up.ts';
-import { verify } from '../checks/verify.ts';
-import { blockUdpFrom, nodeNamed, optionsFrom, UsageError } from './arguments.ts';
+import { verify } from './verify.ts';
+import { nodeNamed, optionsFrom } from './arguments.ts';
+import { UsageError } from '../layout/usage-error.ts';
+import { probePods } from '../substrate/probes.ts';
+import { startController } from '../apps/controllers.ts';
+import { startAgent } from '../substrate/agents.ts';
+import { FEATURES } from '../features/features.ts';
+import { substrateOf } from '../substrate/substrates.ts';
 
 const usage = (): string => readFileSync(join(checkout, 'tools/rig/usage.txt'), 'utf8');
 
@@ -37,7 +41,7 @@ const savedLayout = (): LabLayout => {
 /** The layout of a lab with Kubernetes, for what needs it. */
 const clusterLayout = (what: string): LabLayout => {
   const layout = savedLayout();
-  if (layout.options.fabric)
+  if (!substrateOf(layout).hasKubernetes)
     throw new UsageError(`${what}: this lab has no Kubernetes; tools/lab down, then up without --fabric`);
   return layout;
 };
@@ -60,17 +64,14 @@ const layoutFrom = (argv: string[]): LabLayout => {
 
 /** What should run, by the name that is shown, and whether it does. */
 const processes = (layout: LabLayout): (readonly [string, boolean])[] => {
-  const asProcesses = !isPods(layout);
-  const kubernetes = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'attendant'];
-  const apps = nodeAppsOf(layout);
-  const cluster = layout.options.fabric ? [] : [...kubernetes, ...(asProcesses ? controllerDaemons() : [])];
+  const substrate = substrateOf(layout);
+  const apps = isPods(layout) ? [] : substrate.nodeApps(layout);
+  const daemons = [...substrate.daemons(layout), ...FEATURES.flatMap((feature) => feature.daemons(layout))];
   return [
-    ...[...cluster, ...(hasRelay(layout) ? [RELAY_DAEMON] : [])].map(
-      (name) => [name, pidOf(name) !== undefined] as const,
-    ),
+    ...daemons.map((name) => [name, pidOf(name) !== undefined] as const),
     ...layout.nodes.flatMap(({ name }) => [
       [`node ${name}`, pidOf(`node-${name}`) !== undefined] as const,
-      ...(asProcesses ? apps : []).map((app) => [`  ${app} on ${name}`, agentPids(name, app).length > 0] as const),
+      ...apps.map((app) => [`  ${app} on ${name}`, agentPids(name, app).length > 0] as const),
     ]),
   ];
 };
@@ -103,9 +104,7 @@ const statusCommand = (): void => {
   console.log(`${describeOrigin(readOrigin())}\n\n${drawTopology(layout)}\n`);
   for (const [name, isRunning] of processes(layout))
     console.log(`  ${name.padEnd(36)}${isRunning ? 'running' : 'NOT RUNNING'}`);
-  if (layout.options.fabric) return;
-  passThrough([...kubectlCommand(layout), 'get', 'nodes', '-o', 'wide']);
-  if (isPods(layout)) passThrough([...kubectlCommand(layout), 'get', 'pods', '-n', NAMESPACE, '-o', 'wide']);
+  for (const command of substrateOf(layout).hints.status(layout)) passThrough(command);
 };
 
 /** Runs a command in the foreground; its status becomes ours. */
@@ -135,7 +134,7 @@ const control = async (
   const agent = NODE_APPS.find((known) => known === app);
   if (!agent)
     throw new UsageError(
-      `no app ${app ?? '(not given)'}: there are ${[...(layout.options.fabric ? [] : ['kube-apiserver', ...CONTROLLERS]), ...NODE_APPS].join(', ')}`,
+      `no app ${app ?? '(not given)'}: there are ${[...substrateOf(layout).programs.stoppable, ...NODE_APPS].join(', ')}`,
     );
   const nodes = nodeName === undefined ? layout.nodes : [nodeNamed(layout, nodeName)];
   for (const node of nodes) await (verb === 'stop' ? stopAgent(node.name, agent) : startAgent(layout, node, agent));
@@ -169,16 +168,6 @@ const execCommand = ([name, ...words]: string[]): void => {
   passThrough([...inNode(node.name), ...argv]);
 };
 
-/** Changes the lab that is up, and what is noted of it. */
-const blockUdpCommand = (argv: string[]): void => {
-  const which = blockUdpFrom(argv);
-  const saved = savedLayout();
-  if (!hasRelay(saved)) throw new UsageError('this lab has no relay: tools/lab down, then up --block-udp all or none');
-  const layout = { ...saved, options: { ...saved.options, blockUdp: which } };
-  blockUdp(layout);
-  saveLayout(layout);
-};
-
 /** For commands that take no words: a mistyped one must not act. */
 const alone =
   (name: string, act: () => Promise<void> | void) =>
@@ -201,6 +190,16 @@ const conformanceCommand = async (args: string[]): Promise<void> => {
   if (!(await conformance(clusterLayout('conformance'), { ...given, processes: count }))) process.exitCode = 1;
 };
 
+/** Each changes the lab that is up, and what is noted of it. */
+const featureCommands = Object.fromEntries(
+  FEATURES.flatMap((feature) =>
+    Object.entries(feature.commands).map(([name, change]) => [
+      name,
+      (words: string[]): void => saveLayout(change(words, savedLayout)),
+    ]),
+  ),
+);
+
 const commands: Record<string, (argv: string[]) => Promise<void> | void> = {
   up: upCommand,
   down: alone('down', down),
@@ -217,7 +216,7 @@ const commands: Record<string, (argv: string[]) => Promise<void> | void> = {
   restart: ([app, node]) => restart(app, node),
   upgrade: alone('upgrade', () => upgradePods(podLayout())),
   rollback: alone('rollback', () => rollbackPods(podLayout())),
-  'block-udp': blockUdpCommand,
+  ...featureCommands,
   capture: captureCommand,
 };
 

@@ -1,5 +1,6 @@
 import { PLANS } from '../layout/addresses.ts';
 import { isRouted, type LabLayout, type LabNode, WAN, worldIps } from '../layout/layout.ts';
+import { substrateOf } from '../substrate/substrates.ts';
 
 /** The lab's topology in text. */
 
@@ -28,15 +29,17 @@ export const drawTopology = (layout: LabLayout): string => {
 
 /** What is worth a look, in words that work as they stand. */
 export const whatNext = (
-  { nodes, sites, options }: LabLayout,
+  layout: LabLayout,
   pods: readonly { readonly node: string; readonly ip: string }[],
 ): string => {
+  const { nodes, sites } = layout;
+  const { hints } = substrateOf(layout);
   const from = nodes.find(({ role }) => role === 'worker') ?? nodes[0]!;
   const far = nodes.findLast(({ site }) => site !== from.site) ?? nodes.at(-1)!;
   const pod = pods.find(({ node }) => node === far.name)?.ip;
   const lines: (readonly [string, string])[] = [
-    ['verify', `every pod to every pod, node${options.fabric ? '' : ', Service'} and the outside world`],
-    ...(options.fabric ? [] : ([['kubectl get nodes,sites,gatewaypools -o wide', '']] as const)),
+    ['verify', hints.verify],
+    ...hints.more.map((command) => [command, ''] as const),
     [`exec ${from.name} -- ip route`, 'a command on a node'],
     ...(pod ? ([[`exec ${from.name} -- ping -c3 ${pod}`, `a pod on ${far.name}`]] as const) : []),
     ...(pod && sites.length > 1

@@ -1,8 +1,7 @@
 import { overlaps, parsePrefix } from '@unbounded/ip';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { apiServerUrl, hasRelay, layoutOf, relayEndpoint } from './layout.ts';
-import { siteObjects } from '../substrate/cluster/manifests.ts';
+import { apiServerUrl, layoutOf } from './layout.ts';
 import { PROTOCOLS, TOPOLOGIES } from './options.ts';
 
 const options = fc.record({
@@ -62,32 +61,4 @@ test.each([
   [{ fabric: true, sites: 1, gateways: 0, workers: 0 }, '--gateways 0 --workers 0: with --fabric there is no node'],
 ])('%o is refused: %s', (given, message) => {
   expect(() => layoutOf({ ...given, protocol: 'Auto' })).toThrow(message);
-});
-
-test('a lab with --block-udp has a relay outside, and a Mesh that names it; others have neither', () => {
-  const meshOf = (given: Parameters<typeof layoutOf>[0]) =>
-    (siteObjects(layoutOf(given)) as { kind: string }[]).filter(({ kind }) => kind === 'Mesh');
-  expect([hasRelay(layoutOf({})), meshOf({})]).toEqual([false, []]);
-  for (const blockUdp of ['all', 'none'] as const) {
-    expect(relayEndpoint(layoutOf({ blockUdp }))).toBe('203.0.113.250:3478');
-    expect(meshOf({ blockUdp })).toEqual([
-      {
-        apiVersion: 'net.unbounded-cloud.io/v1alpha1',
-        kind: 'Mesh',
-        metadata: { name: 'default' },
-        spec: { relay: { provider: 'external', external: { endpoint: '203.0.113.250:3478' } } },
-      },
-    ]);
-  }
-  expect(relayEndpoint(layoutOf({ blockUdp: 'all', fabric: true, underlay: 'ipv6' }))).toMatch(/^\[.*\]:3478$/);
-});
-
-test.each([
-  [
-    { topology: 'mesh' },
-    '--block-udp all: with --topology mesh sites have no external addresses; pools or chain would be right',
-  ],
-  [{ between: 'VXLAN' }, '--block-udp all: a relay carries no VXLAN; --between Auto or WireGuard would be right'],
-] as const)('a lab whose links no relay carries is refused: %j', (given, message) => {
-  expect(() => layoutOf({ ...given, blockUdp: 'all' })).toThrow(message);
 });

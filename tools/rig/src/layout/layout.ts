@@ -1,5 +1,7 @@
 import { FAMILIES, type Family, hostOf, PLANS } from './addresses.ts';
-import { checkOptions, DEFAULTS, hasInternalPools, type LabOptions } from './options.ts';
+import { checkOptions } from './check-options.ts';
+import { DEFAULTS, hasInternalPools, type LabOptions } from './options.ts';
+import { substrateLayout } from './substrate.ts';
 
 /** What the lab consists of, as a value: every name and address is decided here, before anything is made. */
 
@@ -66,7 +68,7 @@ const siteOf = (index: number, options: LabOptions): LabSite => {
   };
   const gatewayBy = index % 2 === 1 && options.topology !== 'mapped' ? 'interface' : 'router';
   const nodes: LabNode[] = [];
-  if (index === 1 && !options.fabric) {
+  if (index === 1 && substrateLayout(options).hasControlPlane) {
     const role = 'control-plane';
     nodes.push({ name: `${name}-cp`, site: name, role, ...internal(10), ...external(CONTROL_PLANE, 'router') });
   }
@@ -96,11 +98,6 @@ export const layoutOf = (given: Partial<LabOptions>): LabLayout => {
   const families = FAMILIES[options.ip];
   return { options, families, underlayFamilies: underlayOf(options), sites, nodes, controlPlane };
 };
-
-/** TCP, on the host of the outside world. */
-export const RELAY_PORT = 3478;
-export const hasRelay = ({ options }: LabLayout): boolean => options.blockUdp !== 'off';
-export const relayEndpoint = (layout: LabLayout): string => `${hostOf(worldIps(layout)[0]!)}:${RELAY_PORT}`;
 
 /** The annotation external-address of a gateway that no cloud gives one: of every second site a DNS name. */
 export const announcedAddress = ({ options, sites }: LabLayout, node: LabNode): string | undefined => {

@@ -1,3 +1,4 @@
+import { FEATURE_DEFAULTS, type FeatureOptions } from '../features/options.ts';
 import { FAMILIES, type FamilyOption } from './addresses.ts';
 
 /** What a person can say about the lab to be brought up. */
@@ -27,11 +28,7 @@ type Agents = (typeof AGENTS)[number];
 export const UNDERLAYS = ['same', ...Object.keys(FAMILIES)] as readonly Underlay[];
 export type Underlay = FamilyOption | 'same';
 
-/** What becomes of UDP at the sites' borders; either way there is a relay outside. */
-export const BLOCK_UDP = ['all', 'none'] as const;
-export type BlockUdp = (typeof BLOCK_UDP)[number];
-
-export interface LabOptions {
+export interface LabOptions extends FeatureOptions {
   readonly sites: number;
   readonly gateways: number;
   readonly workers: number;
@@ -42,10 +39,8 @@ export interface LabOptions {
   readonly topology: Topology;
   readonly ip: FamilyOption;
   readonly dataplane: Dataplane;
-  /** off: there is no relay, and UDP passes. */
-  readonly blockUdp: BlockUdp | 'off';
   readonly agents: Agents;
-  /** Without Kubernetes: pods are network namespaces, and agents read objects from files. What follows needs it. */
+  /** Without Kubernetes: pods are network namespaces, and agents read objects from files. What follows needs it. See substrate.ts. */
   readonly fabric: boolean;
   readonly underlay: Underlay;
   /** What links between sites do to each packet. Delay: one way; reorder: packets that overtake the delayed ones. */
@@ -64,7 +59,7 @@ export const DEFAULTS: LabOptions = {
   topology: 'pools',
   ip: 'ipv4',
   dataplane: 'ebpf',
-  blockUdp: 'off',
+  ...FEATURE_DEFAULTS,
   agents: 'process',
   fabric: false,
   underlay: 'same',
@@ -90,54 +85,3 @@ export const bounds = {
 export const IMPAIRMENTS = ['delayMs', 'lossPercent', 'reorderPercent'] as const;
 /** Whether links between the sites are worse than the kernel has them. */
 export const isImpaired = (options: LabOptions): boolean => IMPAIRMENTS.some((name) => options[name] > 0);
-
-/** What a lab without Kubernetes has and a cluster has not, and the other way round. @throws Error */
-const checkKind = (options: LabOptions): void => {
-  if (!options.fabric) {
-    const only = (['underlay', ...IMPAIRMENTS] as const).find((name) => options[name] !== DEFAULTS[name]);
-    if (only) throw new Error(`${flagOf(only)} ${options[only]}: only --fabric has it`);
-    return;
-  }
-  if (options.agents === 'pods')
-    throw new Error('--agents pods: with --fabric there is no Kubernetes to run them; process would be right');
-  if (options.gateways + options.workers === 0)
-    throw new Error('--gateways 0 --workers 0: with --fabric there is no node then');
-  if (options.reorderPercent > 0 && options.delayMs === 0)
-    throw new Error(
-      `--reorder-percent ${options.reorderPercent}: only delayed packets are overtaken; give --delay-ms too`,
-    );
-};
-
-/** Only WireGuard over external addresses goes by a relay. @throws Error */
-const checkRelay = ({ blockUdp, topology, between }: LabOptions): void => {
-  if (blockUdp === 'off') {
-    if (topology === 'nat')
-      throw new Error('--topology nat: sites meet at a relay only; --block-udp all or none brings one along');
-    return;
-  }
-  if (topology === 'mesh' || topology === 'internal')
-    throw new Error(
-      `--block-udp ${blockUdp}: with --topology ${topology} sites have no external addresses; pools or chain would be right`,
-    );
-  if (between !== 'Auto' && between !== 'WireGuard')
-    throw new Error(
-      `--block-udp ${blockUdp}: a relay carries no ${between}; --between Auto or WireGuard would be right`,
-    );
-};
-
-/** @throws Error that names the option and its bounds */
-export const checkOptions = (options: LabOptions): LabOptions => {
-  for (const [name, [low, high]] of Object.entries(bounds)) {
-    const value = options[name as keyof typeof bounds];
-    if (!Number.isInteger(value) || value < low || value > high) {
-      throw new Error(
-        `${flagOf(name as keyof typeof bounds)} ${value}: a whole number from ${low} to ${high} would be right`,
-      );
-    }
-  }
-  if (options.sites > 1 && options.gateways < 1 && options.topology !== 'mesh')
-    throw new Error('--gateways 0: sites that are to be joined need at least 1');
-  checkKind(options);
-  checkRelay(options);
-  return options;
-};

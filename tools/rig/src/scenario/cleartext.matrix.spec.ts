@@ -5,9 +5,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { LINK_ALIAS, NFT_TABLE, PIN_FOLDER, ROUTE_PROTOCOL } from '@unbounded/config/ownership';
 import { randomOf } from '@unbounded/testing/seeded-random';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startAgent, stopAgent } from '../apps/agents.ts';
+import { stopAgent } from '../apps/agents.ts';
 import { inClearOf, inWords } from './cleartext.ts';
-import { kubectl } from '../substrate/cluster/control-plane.ts';
+import { kubectl } from '../kubernetes/control-plane.ts';
 import { down } from '../substrate/down.ts';
 import { layoutOf, namespaceOf, routerName } from '../layout/layout.ts';
 import type { LabOptions } from '../layout/options.ts';
@@ -18,6 +18,7 @@ import { NODE_AGENT } from '../apps/tokens.ts';
 import { up } from '../substrate/up.ts';
 import { onNode, tryOnNode } from '../node/node.ts';
 import { agentReady } from '../apps/agent-state.ts';
+import { startAgent } from '../substrate/agents.ts';
 
 /**
  * A site says WireGuard; whatever else is changed, restarted, wiped or taken away meanwhile, none of its packets is seen in

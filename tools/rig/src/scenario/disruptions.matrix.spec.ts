@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { annotations } from '@unbounded/crds';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { kubectl } from '../substrate/cluster/control-plane.ts';
+import { kubectl } from '../kubernetes/control-plane.ts';
 import { down } from '../substrate/down.ts';
 import { layoutOf } from '../layout/layout.ts';
 import type { LabOptions, Protocol } from '../layout/options.ts';
@@ -10,7 +10,7 @@ import { restartPods, rollbackPods, upgradePods } from '../apps/chart.ts';
 import { withoutApiServer } from './restarts.ts';
 import { flowDuring, podOn, timeUntil } from './scenario.ts';
 import { up } from '../substrate/up.ts';
-import { verify } from '../checks/verify.ts';
+import { verify } from '../cli/verify.ts';
 import { onNode } from '../node/node.ts';
 
 /** What operators do every week loses nothing, however the sites are joined: a lab of pods for each way. */

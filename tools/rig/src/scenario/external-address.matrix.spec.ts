@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { PLANS } from '../layout/addresses.ts';
 import { NODE_APPS } from '../apps/agents.ts';
 import { agentPids } from '../machine/cgroups.ts';
-import { kubectl } from '../substrate/cluster/control-plane.ts';
+import { kubectl } from '../kubernetes/control-plane.ts';
 import { down } from '../substrate/down.ts';
 import { moveNat } from '../underlay/underlay.ts';
 import { announcedAddress, gatewayName, layoutOf, type LabLayout } from '../layout/layout.ts';
@@ -12,7 +12,7 @@ import { readZone, writeZone } from '../underlay/names.ts';
 import { DATAPLANES } from '../layout/options.ts';
 import { flowDuring, podOn, timeUntil } from './scenario.ts';
 import { up } from '../substrate/up.ts';
-import { verify } from '../checks/verify.ts';
+import { verify } from '../cli/verify.ts';
 
 /**
  * Two sites without a cloud: their gateways are behind 1:1 NAT and have no ExternalIP, one is annotated with the NAT's

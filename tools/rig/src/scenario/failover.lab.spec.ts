@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { datagram, ethernet, hexOf } from '@unbounded/testing/packets';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { NODE_APPS, startAgent, stopAgent } from '../apps/agents.ts';
-import { kubectl } from '../substrate/cluster/control-plane.ts';
+import { NODE_APPS, stopAgent } from '../apps/agents.ts';
+import { kubectl } from '../kubernetes/control-plane.ts';
 import { down } from '../substrate/down.ts';
 import { type LabNode, layoutOf } from '../layout/layout.ts';
 import {
@@ -20,7 +20,6 @@ import {
 } from './outages.ts';
 import { checkout, nodeJs } from '../machine/paths.ts';
 import { parseFrame, parsePcap } from './pcap.ts';
-import { inNodeNetwork } from '../checks/probes.ts';
 import { withoutApiServer } from './restarts.ts';
 import {
   droppedByDevices,
@@ -35,6 +34,8 @@ import {
 } from './scenario.ts';
 import { up } from '../substrate/up.ts';
 import { onNode } from '../node/node.ts';
+import { inNodeNetwork } from '../checks/probe.ts';
+import { startAgent } from '../substrate/agents.ts';
 
 /** Gateways and links fail, with a second gateway there. Lost time is measured by tools/bench failover, not here. */
 

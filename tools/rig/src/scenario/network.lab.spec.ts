@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { PIN_FOLDER } from '@unbounded/config/ownership';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { NODE_APPS, startAgent, stopAgent } from '../apps/agents.ts';
-import { kubectl, startApiServer, stopApiServer } from '../substrate/cluster/control-plane.ts';
+import { NODE_APPS, stopAgent } from '../apps/agents.ts';
+import { kubectl, startApiServer, stopApiServer } from '../kubernetes/control-plane.ts';
 import { down } from '../substrate/down.ts';
 import { checkout, nodeJs } from '../machine/paths.ts';
 import { isWireGuard, parsePcap } from './pcap.ts';
@@ -24,9 +24,10 @@ import {
   twoSites,
 } from './scenario.ts';
 import { up } from '../substrate/up.ts';
-import { verify } from '../checks/verify.ts';
+import { verify } from '../cli/verify.ts';
 import { onNode, tryOnNode } from '../node/node.ts';
 import { agentReady } from '../apps/agent-state.ts';
+import { startAgent } from '../substrate/agents.ts';
 
 /** The main job on one machine, and what must not disturb it. One lab serves all tests of this file. */
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { inNamespace, run } from '../machine/command.ts';
-import { kubectl } from '../substrate/cluster/control-plane.ts';
+import { kubectl } from '../kubernetes/control-plane.ts';
 import { switchPort } from '../underlay/underlay.ts';
 import { type LabLayout, type LabNode, namespaceOf, routerName } from '../layout/layout.ts';
 import { linkCounters, timeUntil } from './scenario.ts';

@@ -3,14 +3,14 @@ import { NEXT_VERSION, VERSION } from '@unbounded/oci/unbounded';
 import { PIN_FOLDER } from '@unbounded/config/ownership';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { down } from '../substrate/down.ts';
-import { kubectl } from '../substrate/cluster/control-plane.ts';
+import { kubectl } from '../kubernetes/control-plane.ts';
 import { layoutOf } from '../layout/layout.ts';
 import { checkout, nodeJs } from '../machine/paths.ts';
 import { applyChart, podsOf, restartPods, rollbackPods, upgradePods } from '../apps/chart.ts';
 import { flowDuring, machineState, podOn } from './scenario.ts';
 import { NAMESPACE } from '../apps/tokens.ts';
 import { up } from '../substrate/up.ts';
-import { verify } from '../checks/verify.ts';
+import { verify } from '../cli/verify.ts';
 import { onNode } from '../node/node.ts';
 
 /** The network as a cluster runs it: pods of our image, installed by our chart. One lab serves all tests of this file. */

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { kubectl } from '../substrate/cluster/control-plane.ts';
+import { kubectl } from '../kubernetes/control-plane.ts';
 import { down } from '../substrate/down.ts';
 import { layoutOf, namespaceOf, routerName } from '../layout/layout.ts';
 import type { Protocol } from '../layout/options.ts';

@@ -3,7 +3,7 @@ import { down } from '../substrate/down.ts';
 import type { LabNode } from '../layout/layout.ts';
 import { twoSites } from './scenario.ts';
 import { up } from '../substrate/up.ts';
-import { verify } from '../checks/verify.ts';
+import { verify } from '../cli/verify.ts';
 import { onNode } from '../node/node.ts';
 
 /** The same network with each protocol inside the sites (Auto, which becomes VXLAN here, is network.lab.spec.ts). */

@@ -1,13 +1,15 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { NODE_APPS, nodeAppsOf, startAgent } from '../apps/agents.ts';
+import { NODE_APPS } from '../apps/agents.ts';
 import { agentPids } from '../machine/cgroups.ts';
 import { inNamespace, run, tryRun } from '../machine/command.ts';
 import { pidOf } from '../machine/daemon.ts';
 import { type LabLayout, type LabNode, namespaceOf } from '../layout/layout.ts';
-import { initPid, startNode } from '../node/node.ts';
+import { initPid } from '../node/node.ts';
 import { nodeDir } from '../machine/paths.ts';
 import { timeUntil } from './scenario.ts';
+import { startAgent } from '../substrate/agents.ts';
+import { substrateOf } from '../substrate/substrates.ts';
 
 /** Turns a node off and on: of its kernel's state nothing stays but its cables, and of its files what is on its disk. */
 
@@ -51,9 +53,9 @@ export const turnOn = async (
   { beforeAgents = () => undefined, env = {} }: { beforeAgents?: () => void; env?: NodeJS.ProcessEnv } = {},
 ): Promise<void> => {
   rmSync(join(nodeDir(node.name), 'made'), { force: true });
-  startNode(layout, node);
+  substrateOf(layout).startNode(layout, node);
   const isUp = (): boolean => tryRun(['test', '-e', join(nodeDir(node.name), 'made')]) !== undefined;
   await timeUntil(`${node.name} is on`, isUp, ON_MS);
   beforeAgents();
-  for (const app of nodeAppsOf(layout)) await startAgent(layout, node, app, env);
+  for (const app of substrateOf(layout).nodeApps(layout)) await startAgent(layout, node, app, env);
 };

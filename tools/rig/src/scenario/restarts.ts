@@ -1,11 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { NODE_APPS, startController } from '../apps/agents.ts';
-import { kubectl, startApiServer, stopApiServer } from '../substrate/cluster/control-plane.ts';
+import { NODE_APPS } from '../apps/agents.ts';
+import { kubectl, startApiServer, stopApiServer } from '../kubernetes/control-plane.ts';
 import { pidOf } from '../machine/daemon.ts';
 import type { LabLayout } from '../layout/layout.ts';
 import { killAgent, timeUntil } from './scenario.ts';
 import { CONTROLLERS, NAMESPACE } from '../apps/tokens.ts';
 import { agentReady } from '../apps/agent-state.ts';
+import { startController } from '../apps/controllers.ts';
 
 /** Our processes and the API server end, and come back. */
 

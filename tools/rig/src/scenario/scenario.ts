@@ -1,15 +1,16 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type NodeApp, startAgent, stopAgent } from '../apps/agents.ts';
+import { type NodeApp, stopAgent } from '../apps/agents.ts';
 import { inNamespace, runAsync, tryRun } from '../machine/command.ts';
-import { kubectl } from '../substrate/cluster/control-plane.ts';
+import { kubectl } from '../kubernetes/control-plane.ts';
 import { podCommand, readPods } from '../substrate/bare/pods.ts';
 import { type LabLayout, layoutOf, namespaceOf } from '../layout/layout.ts';
 import { initPid, inNode, onNode, tryOnNode } from '../node/node.ts';
 import type { Protocol } from '../layout/options.ts';
 import { binary } from '../machine/paths.ts';
-import { inPod, probePods } from '../checks/probes.ts';
 import type { Pod } from '../checks/test-pod.ts';
+import { inPod, probePods } from '../substrate/probes.ts';
+import { startAgent } from '../substrate/agents.ts';
 
 /** What tests do with a lab: steps with their names, and looks at what the kernel holds. */
 

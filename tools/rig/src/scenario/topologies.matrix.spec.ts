@@ -3,7 +3,7 @@ import { down } from '../substrate/down.ts';
 import { layoutOf } from '../layout/layout.ts';
 import type { LabOptions } from '../layout/options.ts';
 import { up } from '../substrate/up.ts';
-import { verify } from '../checks/verify.ts';
+import { verify } from '../cli/verify.ts';
 
 /** Every way in which sites can be joined, and both families: a lab each, in which everything reaches everything. */
 

@@ -6,7 +6,7 @@ import { formerTree } from '@unbounded/oci/former-tree';
 import { VERSION } from '@unbounded/oci/unbounded';
 import { datagram } from '@unbounded/testing/packets';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { kubectl } from '../substrate/cluster/control-plane.ts';
+import { kubectl } from '../kubernetes/control-plane.ts';
 import { down } from '../substrate/down.ts';
 import { expectDropped } from './hostile/evidence.ts';
 import { COUNT, fromPod } from './hostile/inject.ts';
@@ -26,12 +26,12 @@ import {
   waitForChart,
   waitForPodsOf,
 } from '../apps/chart.ts';
-import { probePods } from '../checks/probes.ts';
 import type { Pod } from '../checks/test-pod.ts';
 import { captureInPod, podOn, startFlow } from './scenario.ts';
 import { up } from '../substrate/up.ts';
-import { verify } from '../checks/verify.ts';
+import { verify } from '../cli/verify.ts';
 import { onNode } from '../node/node.ts';
+import { probePods } from '../substrate/probes.ts';
 
 /**
  * From the tree of an earlier commit to this one and back, under traffic: with agents of both side by side, in both orders along a

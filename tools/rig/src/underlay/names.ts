@@ -22,7 +22,7 @@ export const writeZone = (zone: Zone): void => {
   renameSync(`${zoneFile}.new`, zoneFile);
 };
 
-const isNeeded = ({ options }: LabLayout): boolean => options.topology === 'mapped' && !options.fabric;
+const isNeeded = ({ options }: LabLayout): boolean => options.topology === 'mapped';
 
 /** What the program that resolves names has to be told. */
 export const dnsFlags = (layout: LabLayout): string[] =>

@@ -145,7 +145,7 @@ const namespacesOf = (layout: LabLayout): string[] => [
   ...layout.nodes.map((node) => namespaceOf(node.name)),
 ];
 
-const madeFile = join(state, 'fabric-made');
+const madeFile = join(state, 'underlay-made');
 
 /** Namespaces for the layout, all new: what an interrupted `up` left half-made is made again. */
 const makeNamespaces = (namespaces: readonly string[]): void => {
@@ -155,7 +155,7 @@ const makeNamespaces = (namespaces: readonly string[]): void => {
 };
 
 /** Makes the namespaces, links, addresses, routes and routers. Nothing appears in the machine's own namespace. */
-export const makeFabric = async (layout: LabLayout): Promise<void> => {
+export const makeUnderlay = async (layout: LabLayout): Promise<void> => {
   if (existsSync(madeFile)) return;
   const namespaces = namespacesOf(layout);
   makeNamespaces(namespaces);

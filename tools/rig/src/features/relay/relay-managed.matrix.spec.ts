@@ -3,16 +3,17 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { NAMESPACE } from '@unbounded/testing/chart';
 import { PLANS } from '../../layout/addresses.ts';
 import { inNamespace, run } from '../../machine/command.ts';
-import { kubectl } from '../../substrate/cluster/control-plane.ts';
+import { kubectl } from '../../kubernetes/control-plane.ts';
 import { stopDaemon } from '../../machine/daemon.ts';
 import { down } from '../../substrate/down.ts';
-import { layoutOf, namespaceOf, RELAY_PORT, WAN } from '../../layout/layout.ts';
+import { layoutOf, namespaceOf, WAN } from '../../layout/layout.ts';
 import { allHealthy } from '../../scenario/outages.ts';
 import { RELAY_DAEMON, relayChecks } from './relay.ts';
 import { type FlowReport, flowDuring, podOn, timeUntil } from '../../scenario/scenario.ts';
 import { up } from '../../substrate/up.ts';
-import { verify } from '../../checks/verify.ts';
+import { verify } from '../../cli/verify.ts';
 import { onNode } from '../../node/node.ts';
+import { RELAY_PORT } from './layout.ts';
 
 /**
  * The relay in the cluster, of sites that block UDP: nodes find it from outside, by each kind of address that it may have. One

@@ -6,7 +6,7 @@ import { stopDaemon } from '../../machine/daemon.ts';
 import { blockUdp, peersByPath, RELAY_DAEMON, startRelay } from './relay.ts';
 import { type FlowReport, flowDuring, killAgent, podOn, timeUntil } from '../../scenario/scenario.ts';
 import { up } from '../../substrate/up.ts';
-import { verify } from '../../checks/verify.ts';
+import { verify } from '../../cli/verify.ts';
 
 /** Sites whose borders let no UDP pass, then do, then do not: 1,000 packets a second from one to the other and back. */
 

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { layoutOf } from '../../layout/layout.ts';
-import { bordersOf } from './relay.ts';
-import { blockUdpFrom } from '../../cli/arguments.ts';
+import { blockUdpFrom, bordersOf } from './relay.ts';
+import { FEATURES } from '../features.ts';
+import { hasRelay, relayEndpoint } from './layout.ts';
 
 test('every site has a border: its router, and the port of each gateway that stands on the WAN itself', () => {
   const borders = bordersOf(layoutOf({ blockUdp: 'all', sites: 3, gateways: 2 }));
@@ -21,4 +22,34 @@ test('a LAN is no border', () => {
 
 test.each([[[]], [['some']], [['all', 'none']]])('block-udp %j says what would be right', (words) => {
   expect(() => blockUdpFrom(words)).toThrow(`tools/lab block-udp ${words.join(' ')}: one of all, none would be right`);
+});
+
+test('a lab with --block-udp has a relay outside, and a Mesh that names it; others have neither', () => {
+  const meshOf = (given: Parameters<typeof layoutOf>[0]) =>
+    (FEATURES.flatMap(({ manifests }) => manifests(layoutOf(given))) as { kind: string }[]).filter(
+      ({ kind }) => kind === 'Mesh',
+    );
+  expect([hasRelay(layoutOf({})), meshOf({})]).toEqual([false, []]);
+  for (const blockUdp of ['all', 'none'] as const) {
+    expect(relayEndpoint(layoutOf({ blockUdp }))).toBe('203.0.113.250:3478');
+    expect(meshOf({ blockUdp })).toEqual([
+      {
+        apiVersion: 'net.unbounded-cloud.io/v1alpha1',
+        kind: 'Mesh',
+        metadata: { name: 'default' },
+        spec: { relay: { provider: 'external', external: { endpoint: '203.0.113.250:3478' } } },
+      },
+    ]);
+  }
+  expect(relayEndpoint(layoutOf({ blockUdp: 'all', fabric: true, underlay: 'ipv6' }))).toMatch(/^\[.*\]:3478$/);
+});
+
+test.each([
+  [
+    { topology: 'mesh' },
+    '--block-udp all: with --topology mesh sites have no external addresses; pools or chain would be right',
+  ],
+  [{ between: 'VXLAN' }, '--block-udp all: a relay carries no VXLAN; --between Auto or WireGuard would be right'],
+] as const)('a lab whose links no relay carries is refused: %j', (given, message) => {
+  expect(() => layoutOf({ ...given, blockUdp: 'all' })).toThrow(message);
 });

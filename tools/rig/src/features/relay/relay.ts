@@ -1,14 +1,19 @@
 import { existsSync } from 'node:fs';
 import { RELAY_STATE } from '@unbounded/config/ownership';
+import { GROUP_VERSION } from '@unbounded/crds';
 import { relayState } from '@unbounded/keeper-protocol';
 import type { Check } from '../../checks/checks.ts';
 import { inNamespace, run } from '../../machine/command.ts';
 import { pidOf, startDaemon } from '../../machine/daemon.ts';
 import { switchPort } from '../../underlay/underlay.ts';
-import { hasRelay, type LabLayout, namespaceOf, RELAY_PORT, routerName, WAN } from '../../layout/layout.ts';
+import { type LabLayout, namespaceOf, routerName, WAN } from '../../layout/layout.ts';
 import { readPlans } from '../../checks/links.ts';
 import { initPid, tryOnNode } from '../../node/node.ts';
 import { appBundle, nodeJs } from '../../machine/paths.ts';
+import { hasRelay, RELAY_PORT, relayEndpoint } from './layout.ts';
+import type { Feature } from '../feature.ts';
+import { BLOCK_UDP, type BlockUdp } from './options.ts';
+import { UsageError } from '../../layout/usage-error.ts';
 
 /** A relay in the outside world, and borders of sites that let no UDP pass. */
 
@@ -88,10 +93,49 @@ export const peersByPath = (node: string): { readonly direct: number; readonly r
 
 /** Whether each node whose plan needs a relay is connected to it. */
 export const relayChecks = (layout: LabLayout): Check[] =>
-  readPlans(layout).flatMap(({ node, relay }): Check[] => {
-    if (!relay) return [];
+  readPlans(layout).flatMap(({ node, relay: planned }): Check[] => {
+    if (!planned) return [];
     const file = `/proc/${initPid(node)}/root${RELAY_STATE}`;
     const relays = existsSync(file) ? relayState.read(file).relays : [];
     const ok = relays.some(({ connected }) => connected);
     return [{ from: node, to: 'relay', what: 'connected', ok, ...(ok ? {} : { error: JSON.stringify(relays) }) }];
   });
+
+/** @throws UsageError that names what would be right */
+export const blockUdpFrom = ([given = '', ...more]: readonly string[]): BlockUdp => {
+  const found = BLOCK_UDP.find((known) => known === given);
+  if (!found || more.length > 0)
+    throw new UsageError(
+      `tools/lab block-udp ${[given, ...more].join(' ')}: one of ${BLOCK_UDP.join(', ')} would be right`,
+    );
+  return found;
+};
+
+const mesh = (layout: LabLayout): object => ({
+  apiVersion: GROUP_VERSION,
+  kind: 'Mesh',
+  metadata: { name: 'default' },
+  spec: { relay: { provider: 'external', external: { endpoint: relayEndpoint(layout) } } },
+});
+
+export const relay: Feature = {
+  manifests: (layout) => (hasRelay(layout) ? [mesh(layout)] : []),
+  needsKeeper: hasRelay,
+  start(layout) {
+    blockUdp(layout);
+    startRelay(layout);
+  },
+  daemons: (layout) => (hasRelay(layout) ? [RELAY_DAEMON] : []),
+  checks: (layout) => (hasRelay(layout) ? relayChecks(layout) : []),
+  commands: {
+    'block-udp'(words, running) {
+      const which = blockUdpFrom(words);
+      const layout = running();
+      if (!hasRelay(layout))
+        throw new UsageError('this lab has no relay: tools/lab down, then up --block-udp all or none');
+      const changed = { ...layout, options: { ...layout.options, blockUdp: which } };
+      blockUdp(changed);
+      return changed;
+    },
+  },
+};

@@ -3,9 +3,9 @@ import { NFT_TABLE } from '@unbounded/config/ownership';
 import { hexOf, routerAdvertisement } from '@unbounded/testing/packets';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { NODE_AGENT } from '../../apps/tokens.ts';
-import { startAgent, stopAgent } from '../../apps/agents.ts';
+import { stopAgent } from '../../apps/agents.ts';
 import { inNamespace, run } from '../../machine/command.ts';
-import { applyManifests, kubectl, startApiServer, stopApiServer } from '../../substrate/cluster/control-plane.ts';
+import { applyManifests, kubectl, startApiServer, stopApiServer } from '../../kubernetes/control-plane.ts';
 import { pidOf } from '../../machine/daemon.ts';
 import { down } from '../../substrate/down.ts';
 import { apiServerIp, type LabNode, layoutOf, namespaceOf, routerName } from '../../layout/layout.ts';
@@ -19,6 +19,7 @@ import { clockOf, stepClock } from './clock.ts';
 import { type Day, duringTraffic, healed, HEALED_MS, reaches, repairsDrift, toldAs } from './days.ts';
 import { changeDisk, cutFilesShort, fullDisk, readOnlyDisk } from './disk.ts';
 import { onNode, tryOnNode } from '../../node/node.ts';
+import { startAgent } from '../../substrate/agents.ts';
 
 /** Machines and the control plane fail in ordinary ways: nobody else notices, nothing leaks, and it heals by itself. */
 

@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { LabLayout, LabNode } from '../../layout/layout.ts';
-import { probePods } from '../../checks/probes.ts';
 import type { Pod } from '../../checks/test-pod.ts';
 import { commandInPod, nodeCondition, startFlow, timeUntil } from '../scenario.ts';
 import { watchUplinks } from './leaks.ts';
 import { tryOnNode } from '../../node/node.ts';
+import { probePods } from '../../substrate/probes.ts';
 
 /** What every bad day is judged by. */
 

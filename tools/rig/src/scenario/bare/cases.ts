@@ -1,30 +1,31 @@
 /**
  * Runs inside the virtual machine: one lab without Kubernetes, whose objects are changed from case to case. Prints what
- * was seen as JSON in its last line; fabric-expectations.ts says what it has to be.
+ * was seen as JSON in its last line; expectations.ts says what it has to be.
  *
  *     tools/vm/run -t 600 -m 3072 -- tools/node tools/rig/src/scenario/bare/cases.ts IPIP 'GENEVE over bad links'
  */
 import { readFileSync } from 'node:fs';
-import { agentLog, startAgent, stopAgent } from '../../apps/agents.ts';
+import { agentLog, stopAgent } from '../../apps/agents.ts';
 import { run } from '../../machine/command.ts';
 import { logTail } from '../../machine/daemon.ts';
 import { down } from '../../substrate/down.ts';
 import { ourDevices, restartUnderTraffic, type RestartReport } from './restart.ts';
 import { waitForPaths } from '../../substrate/bare/proven-paths.ts';
-import { readReports, writeObjects } from '../../substrate/bare/up.ts';
 import { type Carrier, lookAtWire, type Wire } from './wire.ts';
 import { type LabLayout, layoutOf } from '../../layout/layout.ts';
 import { describeLinks, readPlans } from '../../checks/links.ts';
 import { impair } from '../../underlay/netem.ts';
 import type { LabOptions } from '../../layout/options.ts';
 import { logFile } from '../../machine/paths.ts';
-import { probePods } from '../../checks/probes.ts';
 import type { Pod } from '../../checks/test-pod.ts';
 import { timeUntil } from '../scenario.ts';
 import { saveLayout } from '../../substrate/steps.ts';
 import { NODE_AGENT } from '../../apps/tokens.ts';
 import { up } from '../../substrate/up.ts';
-import { verify } from '../../checks/verify.ts';
+import { verify } from '../../cli/verify.ts';
+import { probePods } from '../../substrate/probes.ts';
+import { startAgent } from '../../substrate/agents.ts';
+import { readReports, writeObjects } from '../../substrate/bare/objects.ts';
 
 export interface Case {
   readonly options: Partial<LabOptions>;

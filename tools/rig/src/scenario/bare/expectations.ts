@@ -6,7 +6,7 @@ import { type Case, type CaseName, type CaseReport, CASES, type Report } from '.
 import type { Carrier } from './wire.ts';
 import { checkout } from '../../machine/paths.ts';
 
-/** What is expected of cases in the virtual machine. One boot for all: fabric-cases.ts does everything there. */
+/** What is expected of cases in the virtual machine. One boot for all: cases.ts does everything there. */
 
 /** Ends a machine that hangs. An emulated one needs a minute for each as a rule, but has as much of the processors as others leave it. */
 const SECONDS_PER_CASE = 240;

@@ -3,7 +3,7 @@ import { down } from '../../substrate/down.ts';
 import { layoutOf } from '../../layout/layout.ts';
 import { machineState } from '../scenario.ts';
 import { up } from '../../substrate/up.ts';
-import { verify } from '../../checks/verify.ts';
+import { verify } from '../../cli/verify.ts';
 
 /** The lab without Kubernetes on this machine's own kernel; what that kernel may lack is fabric.vm.spec.ts. */
 

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { hostOf } from '../../layout/addresses.ts';
 import { run } from '../../machine/command.ts';
 import { type LabLayout, namespaceOf, routerName, WAN } from '../../layout/layout.ts';
-import { inPod } from '../../checks/probes.ts';
 import type { Pod } from '../../checks/test-pod.ts';
 import { startCapture } from '../scenario.ts';
+import { inPod } from '../../substrate/probes.ts';
 
 /** What the wires carry while one pod asks another. */
 

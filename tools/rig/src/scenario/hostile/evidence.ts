@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { kubectl } from '../../substrate/cluster/control-plane.ts';
+import { kubectl } from '../../kubernetes/control-plane.ts';
 import type { LabLayout } from '../../layout/layout.ts';
 import { tryOnNode } from '../../node/node.ts';
 

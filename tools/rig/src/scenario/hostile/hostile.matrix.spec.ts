@@ -4,12 +4,11 @@ import { join } from 'node:path';
 import { annotations } from '@unbounded/crds';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { stopAgent } from '../../apps/agents.ts';
-import { kubectl } from '../../substrate/cluster/control-plane.ts';
+import { kubectl } from '../../kubernetes/control-plane.ts';
 import { down } from '../../substrate/down.ts';
 import { layoutOf } from '../../layout/layout.ts';
 import { DATAPLANES } from '../../layout/options.ts';
 import { allHealthy } from '../outages.ts';
-import { probePods } from '../../checks/probes.ts';
 import { podOn } from '../scenario.ts';
 import { up } from '../../substrate/up.ts';
 import { agentOf, kubeletOf } from './identity.ts';
@@ -17,6 +16,7 @@ import { annotationAttempts, objectAttempts, kubeletAttempts, type Targets } fro
 import { packetAttempts } from './node-packets.attempts.ts';
 import { podAttempts } from './pod.attempts.ts';
 import { IN_VAIN, judged, whileFlowing } from './while-flowing.ts';
+import { probePods } from '../../substrate/probes.ts';
 
 /** A node and a pod do their worst: flows between the others lose nothing, and nothing forged arrives. */
 

@@ -1,8 +1,8 @@
 import { hexOf } from '@unbounded/testing/packets';
 import { runAsync } from '../../machine/command.ts';
-import { inNodeNetwork } from '../../checks/probes.ts';
 import type { Pod } from '../../checks/test-pod.ts';
 import { commandInPod } from '../scenario.ts';
+import { inNodeNetwork } from '../../checks/probe.ts';
 
 /** Sends packets that no kernel would send by itself. */
 

@@ -1,11 +1,11 @@
 import { annotations, GROUP_VERSION, labels } from '@unbounded/crds';
 import type { LabLayout, LabNode } from '../../layout/layout.ts';
-import { poolName } from '../../substrate/cluster/manifests.ts';
 import { NAMESPACE } from '../../apps/tokens.ts';
 import { attendAgain, leaveUnattended } from '../../substrate/cluster/unattended.ts';
 import type { Attempt } from './attempts.ts';
 import { expectCondition } from './evidence.ts';
 import { expectRefused, expectTaken, type Identity, MERGE } from './identity.ts';
+import { poolName } from '../../substrate/site-objects.ts';
 
 /** What root on a worker tries at the API server, by the token of the node's agent and by the kubelet's certificate. */
 

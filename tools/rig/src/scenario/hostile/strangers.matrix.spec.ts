@@ -5,7 +5,7 @@ import { annotations } from '@unbounded/crds';
 import { NAMESPACE } from '@unbounded/testing/chart';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { PLANS } from '../../layout/addresses.ts';
-import { kubectl } from '../../substrate/cluster/control-plane.ts';
+import { kubectl } from '../../kubernetes/control-plane.ts';
 import { stopDaemon } from '../../machine/daemon.ts';
 import { down } from '../../substrate/down.ts';
 import { layoutOf, namespaceOf, routerName, WAN } from '../../layout/layout.ts';

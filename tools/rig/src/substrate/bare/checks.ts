@@ -1,15 +1,14 @@
 import { familyOf, hostOf } from '../../layout/addresses.ts';
 import { attempt, type Check, mapLimited } from '../../checks/checks.ts';
-import { isWanAddress } from '../cluster/checks.ts';
 import { runAsync } from '../../machine/command.ts';
 import { podCommand } from './pods.ts';
 import { kernelProtocols } from '../../machine/kernel.ts';
 import type { LabLayout } from '../../layout/layout.ts';
 import { readPlans } from '../../checks/links.ts';
-import { worldUrls } from '../cluster/manifests.ts';
 import { binary } from '../../machine/paths.ts';
 import type { Pod } from '../../checks/test-pod.ts';
 import type { Ground } from '../../checks/reach-checks.ts';
+import { isWanAddress, worldUrls } from '../../checks/outside.ts';
 
 /** Checks of a lab without Kubernetes: sources, the outside world, and what the agents say of their plans. */
 

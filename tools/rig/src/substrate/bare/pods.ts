@@ -4,10 +4,10 @@ import { CNI_CONF_NAME, RUN_FOLDER } from '@unbounded/config/ownership';
 import { runAsync } from '../../machine/command.ts';
 import { pidOf, startDaemon } from '../../machine/daemon.ts';
 import type { LabLayout, LabNode } from '../../layout/layout.ts';
-import { PROBES } from '../cluster/manifests.ts';
 import { initPid, inNode } from '../../node/node.ts';
 import { binary, state } from '../../machine/paths.ts';
-import type { Pod } from '../../checks/test-pod.ts';
+import { type Pod, PROBES } from '../../checks/test-pod.ts';
+import { familyOf } from '../../layout/addresses.ts';
 
 /**
  * Pods of a lab without Kubernetes: network namespaces of their node, plugged in by the list of CNI plug-ins that the
@@ -95,3 +95,12 @@ export const startPods = async (layout: LabLayout): Promise<void> => {
     if (pidOf(daemon) === undefined) startDaemon(daemon, podCommand(pod, [binary('probe'), 'serve']));
   }
 };
+
+/** With those of their addresses that the lab's pods are to have: objects of other families may have come since. */
+export const podsOf = ({ families }: LabLayout): Pod[] =>
+  readPods().flatMap((pod) => {
+    const ips = pod.ips.filter((ip) => families.includes(familyOf(ip)));
+    return ips[0] === undefined ? [] : [{ ...pod, ips, ip: ips[0] }];
+  });
+
+export const probeCommand = (pod: Pod): string[] => podCommand(pod, [binary('probe')]);

@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { LabLayout } from '../../layout/layout.ts';
-import { inPod, probePods } from '../../checks/probes.ts';
 import type { Pod } from '../../checks/test-pod.ts';
+import { runProbe } from '../../checks/probe.ts';
+import { podsOf, probeCommand } from './pods.ts';
 
 /** Whether every way is proven: a gateway carries nothing before its probes have been answered. */
 
@@ -10,11 +11,11 @@ const DEADLINE_MS = 60_000;
 const POLL_MS = 500;
 
 /** Pods that do not answer a ping of this one. */
-const silentFor = async (layout: LabLayout, from: Pod, others: readonly Pod[]): Promise<Pod[]> => {
+const silentFor = async (from: Pod, others: readonly Pod[]): Promise<Pod[]> => {
   const targets = others.flatMap(({ name, ips }) =>
     ips.map((address) => ({ name, address, port: 0, checks: ['icmp'] })),
   );
-  const results = JSON.parse(await inPod(layout, from, ['matrix', SMALLEST_MTU], JSON.stringify(targets))) as {
+  const results = JSON.parse(await runProbe(probeCommand(from), ['matrix', SMALLEST_MTU], JSON.stringify(targets))) as {
     name: string;
     check: string;
     ok: boolean;
@@ -24,13 +25,12 @@ const silentFor = async (layout: LabLayout, from: Pod, others: readonly Pod[]): 
 
 /** Waits until pods of all nodes answer each other, or a minute: what does not come by then is for verify to tell. */
 export const waitForPaths = async (layout: LabLayout): Promise<void> => {
-  const pods = await probePods(layout);
+  const pods = podsOf(layout);
   const firsts = pods.filter(({ node }, index) => pods.findIndex((pod) => pod.node === node) === index);
   for (const end = Date.now() + DEADLINE_MS; ; await delay(POLL_MS)) {
     const silent = await Promise.all(
       firsts.map((from) =>
         silentFor(
-          layout,
           from,
           firsts.filter((pod) => pod !== from),
         ),

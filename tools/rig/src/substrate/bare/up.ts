@@ -1,22 +1,21 @@
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { PUBLIC_KEY_FILE } from '@unbounded/config/ownership';
-import { agentLog, objectsFolder, startAgents } from '../../apps/agents.ts';
+import { agentLog, NODE_APPS, type NodeApp, startAgentsFrom } from '../../apps/agents.ts';
+import { NODE_AGENT } from '../../apps/tokens.ts';
+import { FEATURES } from '../../features/features.ts';
+import type { LabLayout } from '../../layout/layout.ts';
 import { tryRun } from '../../machine/command.ts';
 import { logTail } from '../../machine/daemon.ts';
-import { makeFabric } from '../../underlay/underlay.ts';
-import { waitForPaths } from './proven-paths.ts';
-import { cniListFile, startPods } from './pods.ts';
-import { kernelProtocols } from '../../machine/kernel.ts';
-import type { LabLayout } from '../../layout/layout.ts';
-import { checkNetem, impair } from '../../underlay/netem.ts';
-import { inNode, makeMountPoints, nodeFile, startNode } from '../../node/node.ts';
+import { hasWireGuard } from '../../machine/kernel.ts';
 import { nodeDir } from '../../machine/paths.ts';
-import { blockUdp, startRelay } from '../../features/relay/relay.ts';
+import { inNode, makeMountPoints, startNode } from '../../node/node.ts';
+import { checkNetem, impair } from '../../underlay/netem.ts';
+import { makeUnderlay } from '../../underlay/underlay.ts';
 import { saveLayout, startWorld, step } from '../steps.ts';
-import { NODE_AGENT } from '../../apps/tokens.ts';
-import { type Reports, worldObjects } from './world-objects.ts';
+import { keyFile, objectsFolder, objectSource, readReports, writeObjects } from './objects.ts';
+import { cniListFile, startPods } from './pods.ts';
+import { waitForPaths } from './proven-paths.ts';
 
 /**
  * The lab without Kubernetes: the same sites and agents, with objects from files and network namespaces as pods. It runs
@@ -38,44 +37,29 @@ const waitForNodes = async (layout: LabLayout, what: string, holds: (node: strin
   }
 };
 
-const keyFile = (node: string): string => nodeFile(node, PUBLIC_KEY_FILE);
-
-/** What the agents tell of their nodes: here they leave it in files. */
-export const readReports = (layout: LabLayout): Reports => {
-  const protocols = kernelProtocols();
-  return new Map(
-    layout.nodes.map(({ name }) => [name, { publicKey: readFileSync(keyFile(name), 'utf8').trim(), protocols }]),
-  );
-};
-
-/** Gives all agents their objects, whole. */
-export const writeObjects = (layout: LabLayout, reports: Reports): void => {
-  const file = join(objectsFolder, 'world.yaml');
-  const objects = worldObjects(layout, reports);
-  writeFileSync(`${file}.new`, objects.map((object) => JSON.stringify(object)).join('\n---\n'));
-  renameSync(`${file}.new`, file);
-};
-
 const isReady = (node: string): boolean =>
   existsSync(cniListFile(node)) &&
   tryRun([...inNode(node), 'curl', '-sf', '--max-time', '5', 'http://127.0.0.1:9998/readyz']) !== undefined;
 
-export const upFabric = async (layout: LabLayout): Promise<void> => {
+/** Nothing that has nothing to do: an emulated machine feels each process. */
+export const nodeApps = (layout: LabLayout): readonly NodeApp[] =>
+  hasWireGuard() && !FEATURES.some(({ needsKeeper }) => needsKeeper(layout)) ? [NODE_AGENT] : NODE_APPS;
+
+export const up = async (layout: LabLayout): Promise<void> => {
   checkNetem(layout);
   saveLayout(layout);
-  await step('underlay: LANs, routers, WAN', () => makeFabric(layout));
+  await step('underlay: LANs, routers, WAN', () => makeUnderlay(layout));
   impair(layout);
-  blockUdp(layout);
   startWorld();
-  startRelay(layout);
+  for (const feature of FEATURES) feature.start(layout);
   makeMountPoints();
   mkdirSync(objectsFolder, { recursive: true });
   await step('nodes', async () => {
-    for (const node of layout.nodes) startNode(layout, node);
+    for (const node of layout.nodes) startNode(node.name);
     await waitForNodes(layout, 'the node is made', (node) => existsSync(join(nodeDir(node), 'made')));
   });
   await step('agents, and the keys that they make', async () => {
-    await startAgents(layout);
+    await startAgentsFrom(objectSource, layout, nodeApps(layout));
     await waitForNodes(layout, 'the agent has a key', (node) => existsSync(keyFile(node)));
   });
   await step('objects, and their first plans', async () => {

@@ -7,7 +7,7 @@ import {
 } from '@unbounded/crds';
 import { PLANS } from '../../layout/addresses.ts';
 import type { LabLayout, LabNode } from '../../layout/layout.ts';
-import { poolName, siteObjects } from '../cluster/manifests.ts';
+import { poolName, siteObjects } from '../site-objects.ts';
 
 /**
  * What a cluster would hold for the layout, for agents that read objects from files: the objects that a person applies,

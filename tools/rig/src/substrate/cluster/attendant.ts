@@ -11,7 +11,7 @@ import { Agent, request } from 'node:https';
 import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { annotations } from '@unbounded/crds';
-import { labPki } from './control-plane.ts';
+import { labPki } from '../../kubernetes/control-plane.ts';
 import { announcedAddress, apiServerUrl, type LabLayout, type LabNode } from '../../layout/layout.ts';
 import { tokensOf, type TokenSpec } from '../../apps/tokens.ts';
 import { isUnattended } from './unattended.ts';

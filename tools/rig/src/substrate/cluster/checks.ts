@@ -1,11 +1,12 @@
 import { hostOf, PLANS } from '../../layout/addresses.ts';
 import { attempt, type Check, mapLimited, type Target } from '../../checks/checks.ts';
 import type { ConditionsSeen } from './conditions.ts';
-import { kubectl } from './control-plane.ts';
+import { kubectl } from '../../kubernetes/control-plane.ts';
 import type { LabLayout } from '../../layout/layout.ts';
-import { NODE_PORT, worldUrls } from './manifests.ts';
-import { inNodeNetwork, inPod } from '../../checks/probes.ts';
-import type { Pod } from '../../checks/test-pod.ts';
+import { NODE_PORT } from './manifests.ts';
+import { isWanAddress, worldUrls } from '../../checks/outside.ts';
+import { inNodeNetwork } from '../../checks/probe.ts';
+import type { Ground } from '../../checks/reach-checks.ts';
 
 /** Checks of what only a cluster has: Services, DNS, kubectl, conditions. */
 
@@ -14,12 +15,8 @@ export const apiTarget = (layout: LabLayout): Target => {
   return { name: 'service/kubernetes', address, port: 443, checks: ['connect'] };
 };
 
-/** Whether the outside world sees an address of the WAN: a node's own, or its router's. */
-export const isWanAddress = (text: string): boolean =>
-  /^(203\.0\.113\.|2001:db8:203:)/.test(text.trim().replace('[', ''));
-
 /** Name resolution, Services and the outside world, from every pod. */
-export const serviceChecks = async (layout: LabLayout, pods: readonly Pod[]): Promise<Check[]> => {
+export const serviceChecks = async ({ layout, pods, inPod }: Ground): Promise<Check[]> => {
   const clusterIps = JSON.parse(
     await kubectl(layout, ['get', 'service', 'probe', '-o', 'jsonpath={.spec.clusterIPs}']),
   ) as string[];
@@ -31,7 +28,7 @@ export const serviceChecks = async (layout: LabLayout, pods: readonly Pod[]): Pr
   const named = (body: string): string | undefined =>
     pods.some(({ name }) => name === body.trim()) ? undefined : `answered by ${body}`;
   const perPod = await mapLimited(pods, async (pod) => {
-    const run = (args: string[]): Promise<string> => inPod(layout, pod, args);
+    const run = (args: string[]): Promise<string> => inPod(pod, args);
     const checks: Check[] = [];
     for (const ip of clusterIps)
       checks.push(await fetched({ from: pod.name, to: 'service/probe', url: `http://${hostOf(ip)}/` }, named, run));
@@ -62,7 +59,7 @@ export const serviceChecks = async (layout: LabLayout, pods: readonly Pod[]): Pr
 };
 
 /** kubectl logs and exec in every site: the API server reaches kubelets through the overlay. */
-export const kubectlChecks = (layout: LabLayout, pods: readonly Pod[]): Promise<Check[]> =>
+export const kubectlChecks = ({ layout, pods, inPod }: Ground): Promise<Check[]> =>
   mapLimited(layout.sites, async (site) => {
     const pod = pods.find((candidate) => candidate.site === site.name);
     if (!pod) return [{ from: 'kubectl', to: site.name, what: 'logs', ok: false, error: 'the site has no test pod' }];
@@ -72,10 +69,7 @@ export const kubectlChecks = (layout: LabLayout, pods: readonly Pod[]): Promise<
         return undefined;
       }),
       await attempt({ from: 'kubectl', to: pod.name, what: 'exec' }, async () => {
-        const answer = await inPod(layout, pod, [
-          'fetch',
-          `http://${layout.families[0] === 4 ? '127.0.0.1' : '[::1]'}:8080/`,
-        ]);
+        const answer = await inPod(pod, ['fetch', `http://${layout.families[0] === 4 ? '127.0.0.1' : '[::1]'}:8080/`]);
         return answer.trim() === pod.name ? undefined : `answered by ${answer}`;
       }),
     ];

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { kubectl } from './control-plane.ts';
+import { kubectl } from '../../kubernetes/control-plane.ts';
 import type { LabLayout } from '../../layout/layout.ts';
 
 /** Whether any object says that something is not as it should be. */

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { conformanceImages } from './conformance-images.ts';
 import { inNamespace, runAsync } from '../../machine/command.ts';
-import { kubeconfigFile, kubectl } from './control-plane.ts';
+import { kubeconfigFile, kubectl } from '../../kubernetes/control-plane.ts';
 import { makeImages } from './images.ts';
 import { type LabLayout, namespaceOf } from '../../layout/layout.ts';
 import { inNode } from '../../node/node.ts';

@@ -2,28 +2,11 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { accessRules, namespaceFile, yamlOf } from '@unbounded/testing/chart';
 import { images } from './images.ts';
-import { hostOf, PLANS } from '../../layout/addresses.ts';
-import {
-  hasRelay,
-  isRouted,
-  type LabLayout,
-  type LabSite,
-  relayEndpoint,
-  servicesOf,
-  worldIps,
-} from '../../layout/layout.ts';
-import { hasInternalPools } from '../../layout/options.ts';
+import { type LabLayout, servicesOf } from '../../layout/layout.ts';
 import { checkout } from '../../machine/paths.ts';
+import { PROBES } from '../../checks/test-pod.ts';
 
 /** The Kubernetes objects that the lab applies. */
-
-const GROUP = 'net.unbounded-cloud.io';
-const kindOf = (kind: string, name: string, spec: object): object => ({
-  apiVersion: `${GROUP}/v1alpha1`,
-  kind,
-  metadata: { name },
-  spec,
-});
 
 const filesOf = (folder: string): string =>
   readdirSync(join(checkout, folder))
@@ -35,62 +18,6 @@ const filesOf = (folder: string): string =>
 export const crds = (): string => filesOf('deploy/crds');
 /** What our apps may do, for those that run as processes; as pods they bring it along. */
 export const rbac = (): string => [readFileSync(namespaceFile, 'utf8'), yamlOf(accessRules())].join('\n---\n');
-
-const siteObject = (site: LabSite, layout: LabLayout): object =>
-  kindOf('Site', site.name, {
-    nodeCidrs: site.lans,
-    podCidrAssignments: [
-      {
-        cidrBlocks: site.podPools,
-        nodeBlockSizes: Object.fromEntries(
-          layout.families.map((family) => [`ipv${family}`, PLANS[family].nodeBlock] as const),
-        ),
-      },
-    ],
-    tunnelProtocol: layout.options.protocol,
-  });
-
-export const poolName = (site: string): string => `${site}-gateways`;
-
-const between = ({ options }: LabLayout): object =>
-  options.between === 'Auto' ? {} : { tunnelProtocol: options.between };
-
-/** Which pools are peered: all with all, or in a chain each with the next. */
-const poolPeerings = (layout: LabLayout): object[] => {
-  const names = layout.sites.map(({ name }) => poolName(name));
-  if (names.length < 2) return [];
-  const peering = (name: string, gatewayPools: readonly (string | undefined)[]): object =>
-    kindOf('GatewayPoolPeering', name, { gatewayPools, ...between(layout) });
-  if (layout.options.topology !== 'chain') return [peering('all', names)];
-  return names.slice(1).map((name, index) => peering(`chain-${index + 1}`, [names[index], name]));
-};
-
-/** The sites, their gateway pools, and what joins them. */
-export const siteObjects = (layout: LabLayout): object[] => {
-  const { gateways, topology } = layout.options;
-  const pools = gateways > 0 && topology !== 'mesh' ? layout.sites : [];
-  const type = hasInternalPools(topology) ? 'Internal' : 'External';
-  const sites = layout.sites.map(({ name }) => name);
-  return [
-    ...layout.sites.map((site) => siteObject(site, layout)),
-    ...pools.map(({ name }) =>
-      kindOf('GatewayPool', poolName(name), {
-        type,
-        nodeSelector: { 'node-restriction.kubernetes.io/gateway-of': name },
-      }),
-    ),
-    ...pools.map(({ name }) =>
-      kindOf('SiteGatewayPoolAssignment', name, { sites: [name], gatewayPools: [poolName(name)] }),
-    ),
-    ...(pools.length > 0 ? poolPeerings(layout) : []),
-    ...(hasRelay(layout)
-      ? [kindOf('Mesh', 'default', { relay: { provider: 'external', external: { endpoint: relayEndpoint(layout) } } })]
-      : []),
-    ...(isRouted(layout) && sites.length > 1
-      ? [kindOf('SitePeering', 'routed', { sites, meshNodes: topology === 'mesh', ...between(layout) })]
-      : []),
-  ];
-};
 
 const everywhere = [{ operator: 'Exists' }];
 
@@ -120,7 +47,6 @@ const probeDaemonSet = (name: string): object => ({
   },
 });
 
-export const PROBES = ['probe-a', 'probe-b'] as const;
 export const NODE_PORT = 30080;
 
 /** Two pods on every node, and a Service over all of them. */
@@ -223,7 +149,3 @@ export const dns = (layout: LabLayout): string => {
     },
   ]);
 };
-
-/** Asks the host of the outside world by which address it sees us; one URL for each family. */
-export const worldUrls = (layout: LabLayout): string[] =>
-  worldIps(layout).map((ip) => `http://${hostOf(ip)}:8080/client`);

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { run } from '../../machine/command.ts';
+import { run } from '../machine/command.ts';
 
 /** The lab's certificate authority and what it signs, by openssl(1): P-256 keys, ten years, files below one folder. */
 

@@ -1,11 +1,11 @@
 import { copyFileSync, existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { inNamespace, runAsync, tryRun } from '../../machine/command.ts';
-import { logTail, pidOf, startDaemon, stopDaemon } from '../../machine/daemon.ts';
-import { PLANS } from '../../layout/addresses.ts';
-import { API_SERVER_NAME, apiServerUrl, type LabLayout, namespaceOf, servicesOf } from '../../layout/layout.ts';
-import { binary, controlPlaneDir, etcd, state } from '../../machine/paths.ts';
+import { inNamespace, runAsync, tryRun } from '../machine/command.ts';
+import { logTail, pidOf, startDaemon, stopDaemon } from '../machine/daemon.ts';
+import { PLANS } from '../layout/addresses.ts';
+import { API_SERVER_NAME, apiServerUrl, type LabLayout, namespaceOf, servicesOf } from '../layout/layout.ts';
+import { binary, controlPlaneDir, etcd, state } from '../machine/paths.ts';
 import { kubeconfigOf, openPki, type Pki, signCertificate } from './pki.ts';
 
 /** etcd, kube-apiserver, kube-controller-manager and kube-scheduler, in the network namespace of the control-plane node. */

@@ -1,0 +1,55 @@
+import { join } from 'node:path';
+import { apiServerUrl, type LabLayout, namespaceOf } from '../layout/layout.ts';
+import { inNamespace } from '../machine/command.ts';
+import { pidOf, startDaemon } from '../machine/daemon.ts';
+import { appBundle, controlPlaneDir, nodeJs } from '../machine/paths.ts';
+import { dnsFlags } from '../underlay/names.ts';
+import { writeTokenKubeconfig } from './token-kubeconfig.ts';
+import { CONTROLLERS, controllerTokenFile } from './tokens.ts';
+
+/** The controllers, our apps beside the API server, as processes. */
+
+const REPLICAS = [1, 2] as const;
+const TOKEN_DEADLINE_MS = 30_000;
+const HEALTH_PORT_FIRST = 9101;
+
+const controllerName = (app: string, replica: number): string => `${app}-${replica}`;
+
+/** Log and process names of the controllers' replicas. */
+export const controllerDaemons = (): string[] =>
+  CONTROLLERS.flatMap((app) => REPLICAS.map((replica) => controllerName(app, replica)));
+
+/** Starts one replica of a controller. */
+export const startController = async (
+  layout: LabLayout,
+  app: (typeof CONTROLLERS)[number],
+  replica: number,
+): Promise<void> => {
+  const name = controllerName(app, replica);
+  if (pidOf(name) !== undefined) return;
+  const kubeconfig = join(controlPlaneDir, `${app}.kubeconfig`);
+  await writeTokenKubeconfig(kubeconfig, {
+    server: apiServerUrl(layout, layout.controlPlane.site),
+    tokenFile: controllerTokenFile(app),
+    deadlineMs: TOKEN_DEADLINE_MS,
+  });
+  const port = HEALTH_PORT_FIRST + 2 * CONTROLLERS.indexOf(app) + replica - 1;
+  startDaemon(
+    name,
+    [
+      ...inNamespace(namespaceOf(layout.controlPlane.name)),
+      nodeJs,
+      appBundle(app),
+      '--kubeconfig',
+      kubeconfig,
+      '--health-port',
+      String(port),
+      ...(app === 'gateway-health' ? dnsFlags(layout) : []),
+    ],
+    { env: { ...process.env, POD_NAME: name } },
+  );
+};
+
+export const startControllers = async (layout: LabLayout): Promise<void> => {
+  for (const app of CONTROLLERS) for (const replica of REPLICAS) await startController(layout, app, replica);
+};

@@ -1,0 +1,23 @@
+import type { Check } from '../checks/checks.ts';
+import type { LabLayout } from '../layout/layout.ts';
+
+/**
+ * What a feature adds to a lab of either substrate. Every function is called for every lab: one that the layout's options
+ * do not ask for returns nothing and does nothing. The options themselves are in `options.ts` of the feature's folder.
+ */
+export interface Feature {
+  /** Objects that a person applies, beside those of the sites. */
+  readonly manifests: (layout: LabLayout) => readonly object[];
+  /** What nodes run: whether node-keeper has something to do. */
+  readonly needsKeeper: (layout: LabLayout) => boolean;
+  /** Starts what stands beside the sites, once the underlay is made. What runs is left alone. */
+  readonly start: (layout: LabLayout) => void;
+  /** Names of the daemons that {@link start} starts. */
+  readonly daemons: (layout: LabLayout) => readonly string[];
+  readonly checks: (layout: LabLayout) => readonly Check[];
+  /** Commands of tools/lab that change the running lab: each returns the layout that holds from now on. */
+  readonly commands: Readonly<Record<string, Command>>;
+}
+
+/** @param running reads the running lab's layout; throws when there is none */
+type Command = (words: readonly string[], running: () => LabLayout) => LabLayout;
