@@ -57,11 +57,11 @@ const importsOfSiblings = (graph: ImportGraph): string[] =>
   );
 
 /** Where the option is declared, and where it decides. */
-const FABRIC = [`${SRC}layout/options.ts`, `${SRC}layout/substrate.ts`];
+const FABRIC = new Set([`${SRC}layout/options.ts`, `${SRC}layout/substrate.ts`]);
 /** Files that ask for `--fabric` instead of for the substrate. */
 const asksForFabric = (graph: ImportGraph, at: string): string[] =>
   [...graph.keys()].filter(
-    (file) => !isTest(file) && !FABRIC.includes(file) && /(?<!--)\bfabric\b/.test(readFileSync(join(at, file), 'utf8')),
+    (file) => !isTest(file) && !FABRIC.has(file) && /(?<!--)\bfabric\b/.test(readFileSync(join(at, file), 'utf8')),
   );
 
 const folders: string[] = [];

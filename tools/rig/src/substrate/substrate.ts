@@ -55,7 +55,7 @@ interface Proof {
   readonly checks: (ground: Ground) => Promise<Seen>;
 }
 
-export interface Seen {
+interface Seen {
   readonly checks: readonly Check[];
   /** Tunnel protocols that every node can do. */
   readonly able: ReadonlySet<string>;
