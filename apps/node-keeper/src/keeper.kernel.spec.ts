@@ -42,7 +42,9 @@ const unitFile = (): string => join(folder, 'units', `${device}.json`);
 const peers = [{ publicKey: peerKey, endpoint: '192.0.2.1:51820', allowedIps: ['100.64.2.0/24'] }];
 const unit = { device, privateKeyFile: keyFile, listenPort: 51820, peers };
 const writeUnit = (value: object): void => writeFileSync(unitFile(), JSON.stringify(value));
-const pidOf = (): number => Number(readFileSync(join(folder, 'pids', device), 'utf8').split(' ')[0]);
+const pidFile = (): string => join(folder, 'pids', device);
+/** NaN: no process is recorded. */
+const pidOf = (): number => Number(existsSync(pidFile()) ? readFileSync(pidFile(), 'utf8').split(' ')[0] : undefined);
 const isAlive = (pid: number): boolean => existsSync(`/proc/${pid}/exe`);
 const indexOf = (): number =>
   (JSON.parse(run('ip', '-n', netns, '-j', 'link', 'show', device)) as { ifindex: number }[])[0]!.ifindex;
@@ -62,7 +64,7 @@ const isConfigured = (): boolean => {
 const tendUntil = async (keeper: Keeper, isSo: () => boolean): Promise<number> => {
   const began = performance.now();
   while (!isSo()) {
-    if (performance.now() - began > 15_000) throw new Error('not within 15 s');
+    if (performance.now() - began > 15_000) throw new Error('not within 15000 ms: the process runs and is configured');
     await keeper.tend(performance.now());
     await sleep(20);
   }
@@ -149,6 +151,7 @@ describe('the keeper', () => {
     const pid = pidOf();
     spoil();
     await keeper.tend(Date.now());
+    expect(pidOf()).toBe(pid);
     expect(isAlive(pid)).toBe(true);
     expect(JSON.parse(readFileSync(join(folder, 'rejected.json'), 'utf8'))).toHaveLength(1);
     process.kill(pid, 'SIGKILL');

@@ -135,6 +135,7 @@ export const privateKeyOf = privateKeyObject;
 
 export interface Proven {
   readonly peer: TestPeer;
+  /** The last answer: `ready`, or the `error` that refused the key before or after the proof. */
   readonly ready: Record<string, unknown>;
   /** As it went over the wire. */
   readonly proof: Uint8Array;
@@ -153,7 +154,9 @@ export const prove = async (
   peer.send(register, hello);
   await peer.until('the challenge', () => peer.frames.length > 0 || peer.closed);
   const challengeFrame = peer.frames[0];
-  const challenge = (await peer.next()) as unknown as Challenge;
+  const answer = await peer.next();
+  if (answer['kind'] === 'error') return { peer, ready: answer, proof: new Uint8Array(), hello };
+  const challenge = answer as unknown as Challenge;
   const relayKeys = [challenge.ephemeralKey, challenge.relayKey].filter((key) => key.some((byte) => byte !== 0));
   const exchanges = relayKeys.map((publicKey) => ({ privateKey: keys.privateKey, publicKey }));
   const tags = await proofTags(proofCrypto, exchanges, { register, hello, challenge: challengeFrame! });

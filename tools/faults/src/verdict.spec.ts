@@ -19,6 +19,7 @@ test.each([
   'Error: Property failed after 3 tests',
   'Error: Snapshot `a 1` mismatched',
   'Error: promise rejected "Error: no" instead of resolving',
+  'Error: not within 15000 ms: the second report',
 ])('a fault is caught by %j', (error) => {
   expect(missedBy(catcher, run(outcome(''), outcome(error)))).toBeUndefined();
 });

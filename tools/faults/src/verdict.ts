@@ -3,8 +3,11 @@ import type { Run, TestOutcome } from './test-run.ts';
 
 /** What a run of named tests says: they are good without the fault, and notice it. */
 
-/** Of expectations (of promises too), of properties and of snapshots. An error of any other kind may be the patch's own mistake. */
-const ASSERTION = /^(AssertionError|Error: (Property failed|Snapshot |promise (rejected|resolved) ))/;
+/**
+ * Of expectations (of promises too), of properties, of snapshots and of waits for what is to happen (`until`). An error of any other
+ * kind may be the patch's own mistake.
+ */
+const ASSERTION = /^(AssertionError|Error: (Property failed|Snapshot |promise (rejected|resolved) |not within \d+ ms: ))/;
 const MISTAKE = /\b(SyntaxError|ReferenceError|TypeError|RangeError)\b/;
 
 const titled = ({ project, file, test }: Catcher): string => `${project}:${file} -t "${test}"`;

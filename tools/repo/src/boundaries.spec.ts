@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { root } from './tree.ts';
 
 /**
@@ -9,66 +9,63 @@ import { root } from './tree.ts';
  * graph. So violations are planted here, and each must be found.
  */
 
-const planted: string[] = [];
-afterEach(() => {
-  for (const file of planted.splice(0)) rmSync(file, { force: true });
-});
+const APP = 'apps/node-keeper/src/canary';
+const CORE = 'libs/topology/src/canary';
 
-const lint = (file: string): string => {
+const PLANTED = [
+  ['an app that imports an app', `${APP}-1.ts`, '@unbounded/cidr-allocator', 'no-restricted-imports'],
+  [
+    'an app that reaches into the folder of another',
+    `${APP}-2.ts`,
+    '../../../apps/cidr-allocator/src/main.ts',
+    'no-restricted-imports',
+  ],
+  ['pure code that imports Nest', `${CORE}-1.ts`, '@nestjs/common', '@nx/enforce-module-boundaries'],
+  [
+    'pure code that imports the Kubernetes client',
+    `${CORE}-2.ts`,
+    '@kubernetes/client-node',
+    '@nx/enforce-module-boundaries',
+  ],
+  [
+    'pure code that imports a library with effects',
+    `${CORE}-3.ts`,
+    '@unbounded/netlink',
+    '@nx/enforce-module-boundaries',
+  ],
+  ['pure code that does I/O', 'libs/ip/src/canary.ts', 'node:fs', 'no-restricted-imports'],
+  ['a plan in an app that does I/O', 'apps/node-dataplane/src/canary.plan.ts', 'node:fs', 'no-restricted-imports'],
+] as const;
+
+interface LintResult {
+  readonly filePath: string;
+  readonly messages: readonly { readonly ruleId: string | null }[];
+}
+
+const lint = (paths: readonly string[]): LintResult[] => {
   const eslint = join(root, 'node_modules/eslint/bin/eslint.js');
+  const env = { ...process.env, NX_DAEMON: 'false', NX_NO_CLOUD: 'true' };
+  const run = (): string =>
+    execFileSync(process.execPath, [eslint, '--format=json', ...paths], { cwd: root, encoding: 'utf8', env });
   try {
-    const env = { ...process.env, NX_DAEMON: 'false', NX_NO_CLOUD: 'true' };
-    return execFileSync(process.execPath, [eslint, file], { cwd: root, encoding: 'utf8', env });
+    return JSON.parse(run()) as LintResult[];
   } catch (error) {
-    return (error as { stdout: string }).stdout;
+    return JSON.parse((error as { stdout: string }).stdout) as LintResult[];
   }
 };
 
-const plant = (file: string, text: string): string => {
-  const path = join(root, file);
-  planted.push(path);
-  writeFileSync(path, text);
-  return lint(path);
-};
-
-describe('the layer rule catches', { timeout: 60_000 }, () => {
-  test('an app that imports an app', () => {
-    expect(plant('apps/node-keeper/src/canary.ts', "export * from '@unbounded/cidr-allocator';\n")).toContain(
-      'no-restricted-imports',
-    );
+describe('the layer rule catches', () => {
+  let found: LintResult[];
+  beforeAll(() => {
+    for (const [, file, imported] of PLANTED) writeFileSync(join(root, file), `export * from '${imported}';\n`);
+    found = lint(PLANTED.map(([, file]) => file));
+  }, 60_000);
+  afterAll(() => {
+    for (const [, file] of PLANTED) rmSync(join(root, file), { force: true });
   });
 
-  test('an app that reaches into the folder of another', () => {
-    expect(plant('apps/node-keeper/src/canary.ts', "export * from '../../../apps/cidr-allocator/src/main.ts';\n")).toContain(
-      'no-restricted-imports',
-    );
-  });
-
-  test('pure code that imports Nest', () => {
-    expect(plant('libs/topology/src/canary.ts', "export { Module } from '@nestjs/common';\n")).toContain(
-      'enforce-module-boundaries',
-    );
-  });
-
-  test('pure code that imports the Kubernetes client', () => {
-    expect(plant('libs/topology/src/canary.ts', "export { KubeConfig } from '@kubernetes/client-node';\n")).toContain(
-      'enforce-module-boundaries',
-    );
-  });
-
-  test('pure code that imports a library with effects', () => {
-    expect(plant('libs/topology/src/canary.ts', "export { createRouteSocket } from '@unbounded/netlink';\n")).toContain(
-      'enforce-module-boundaries',
-    );
-  });
-
-  test('pure code that does I/O', () => {
-    expect(plant('libs/ip/src/canary.ts', "export { readFileSync } from 'node:fs';\n")).toContain('no-restricted-imports');
-  });
-
-  test('a plan in an app that does I/O', () => {
-    expect(plant('apps/node-dataplane/src/canary.plan.ts', "export { readFileSync } from 'node:fs';\n")).toContain(
-      'no-restricted-imports',
-    );
+  test.each(PLANTED)('%s', (_, file, __, rule) => {
+    const messages = found.find(({ filePath }) => filePath === join(root, file))?.messages ?? [];
+    expect(messages.map(({ ruleId }) => ruleId)).toContain(rule);
   });
 });

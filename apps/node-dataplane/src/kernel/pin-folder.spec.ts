@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -48,6 +48,7 @@ test('all versions of ours are removed, and nothing beside them', () => {
   mkdirSync(join(root, 'unbounded/v1'), { recursive: true });
   writeFileSync(join(root, 'unbounded/somebody'), '');
   removePins(join(root, 'unbounded/v1'));
+  expect(existsSync(join(root, 'unbounded/somebody'))).toBe(true);
   expect(readdirSync(join(root, 'unbounded'))).toEqual(['somebody']);
   removePins(join(root, 'no/unbounded/v1'));
 });
