@@ -7,7 +7,8 @@ import type { HostPart, HostServices } from '@unbounded/host';
 import { createEventRecorder, coreClients, openCluster } from '@unbounded/kube';
 import { createRouteSocket, type Monitor, type RouteEvent, type RouteSocket } from '@unbounded/netlink';
 import { createNftables } from '@unbounded/nftables';
-import type { NodePlan, ProtectedAddress } from '@unbounded/topology';
+import type { ProtectedAddress } from '@unbounded/topology';
+import type { KernelPlan } from './data-path/kernel-plan.ts';
 import { type Agent, createAgent } from './agent.ts';
 import type { agentOptions } from './agent.config.ts';
 import type { Dataplane } from './dataplane.ts';
@@ -51,7 +52,7 @@ export type AgentConfig = ConfigOf<typeof agentOptions>;
 const QUIET_MS = 200;
 const RETRY_MS = 1000;
 
-const isPlan = (value: unknown): value is NodePlan =>
+const isPlan = (value: unknown): value is KernelPlan =>
   typeof value === 'object' && value !== null && 'node' in value && 'endpoints' in value && 'probes' in value;
 
 /** Whether a change in the kernel may be one that we must repair. Our own additions come back as events too; they change nothing. */

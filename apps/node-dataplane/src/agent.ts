@@ -1,5 +1,7 @@
 import type { Logger } from '@unbounded/telemetry';
-import { DEVICES, type NodePlan, type ProtectedAddress } from '@unbounded/topology';
+import { type ProtectedAddress } from '@unbounded/topology';
+import { DEVICES } from './data-path/devices.ts';
+import type { KernelPlan } from './data-path/kernel-plan.ts';
 import { type CniConfigFolders, ensureCniConfig } from './cni/config.ts';
 import type { PlanGate } from './cni/plan-gate.ts';
 import { applyPlan, type ApplyOutcome, type Dataplane } from './dataplane.ts';
@@ -47,7 +49,7 @@ export interface Agent {
   pass(): Promise<number>;
   /** A plan has been applied since the process started. */
   readonly isReady: boolean;
-  readonly plan: NodePlan | undefined;
+  readonly plan: KernelPlan | undefined;
 }
 
 /** Logs problems when they change, not at every pass. */
@@ -88,7 +90,7 @@ const createRotatingPlanner = ({ planner, dataplane, rotation, protectedAddresse
       await measure(underlay);
       if (mayBegin && planner.node && rotation.begin(planner.node.rotateKey)) await measure(underlay);
     },
-    applied(plan: NodePlan, { wireGuard }: ApplyOutcome): Advanced {
+    applied(plan: KernelPlan, { wireGuard }: ApplyOutcome): Advanced {
       rotation.observe(plan, wireGuard);
       return rotation.advance({
         plan,

@@ -1,5 +1,6 @@
 import type { Link, RouteSpec } from '@unbounded/netlink';
-import type { NodePlan, Problem } from '@unbounded/topology';
+import type { Problem } from '@unbounded/topology';
+import type { KernelPlan } from './data-path/kernel-plan.ts';
 import type { HealthGroup } from './health/messages.ts';
 import type { Guard } from './kernel/tunnel-gate.ts';
 
@@ -9,12 +10,12 @@ import type { Guard } from './kernel/tunnel-gate.ts';
  */
 export interface DataPath {
   /** Brings the source checks of tunnel devices into force that this data path has; which devices have one. */
-  guard(plan: NodePlan, links: ReadonlyMap<string, Link>): Guard;
+  guard(plan: KernelPlan, links: ReadonlyMap<string, Link>): Guard;
   /** Brings into being what groups consist of, and says what the groups are to be. */
-  prepare(plan: NodePlan, links: ReadonlyMap<string, Link>): Promise<Prepared>;
+  prepare(plan: KernelPlan, links: ReadonlyMap<string, Link>): Promise<Prepared>;
   /** Writes what points at the groups. */
   apply(): Promise<readonly Problem[]>;
-  routes(plan: NodePlan, links: ReadonlyMap<string, Link>): readonly RouteSpec[];
+  routes(plan: KernelPlan, links: ReadonlyMap<string, Link>): readonly RouteSpec[];
   /** Takes away what the plan does not have; then nothing points at groups of old any more. */
   removeStale(): Promise<void>;
   /** Groups of old are gone: takes away what they consisted of, and what the other data path left behind. */

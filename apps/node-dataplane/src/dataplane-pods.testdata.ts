@@ -1,4 +1,4 @@
-import type { NodePlan } from '@unbounded/topology';
+import type { KernelPlan } from './data-path/kernel-plan.ts';
 import { run } from './attached-programs.testdata.ts';
 import type { PodAttachment } from './cni/pods.ts';
 import { applyPlan, type Dataplane } from './dataplane.ts';
@@ -37,17 +37,17 @@ const isReached = (): boolean => {
 /** What befalls the bridge of a pod, and the state after one pass. */
 export const tryPods = async (
   dataplane: Dataplane,
-  plan: NodePlan,
+  plan: KernelPlan,
   register: (pods: readonly PodAttachment[]) => void,
 ): Promise<PodsReport> => {
-  const reasonsAfter = async (applied: NodePlan): Promise<string[]> =>
+  const reasonsAfter = async (applied: KernelPlan): Promise<string[]> =>
     (await applyPlan(dataplane, applied)).problems
       .map(({ reason }) => reason)
       .filter((reason) => reason !== 'PeersUnhealthy'); // nobody answers here, which shows after a while
   register(makePod());
   const atFirst = isReached();
   const steps: Record<string, { reasons: string[]; isReached: boolean }> = {};
-  const step = async (name: string, applied: NodePlan): Promise<void> => {
+  const step = async (name: string, applied: KernelPlan): Promise<void> => {
     steps[name] = { reasons: await reasonsAfter(applied), isReached: isReached() };
   };
   run('ip', 'link', 'del', 'cbr0');

@@ -14,7 +14,7 @@ import { openPinnedLink } from '@unbounded/libbpf-ts';
 import { createRouteSocket } from '@unbounded/netlink';
 import { createNftables } from '@unbounded/nftables';
 import { createLogger, createMetrics } from '@unbounded/telemetry';
-import type { NodePlan } from '@unbounded/topology';
+import type { KernelPlan } from './data-path/kernel-plan.ts';
 import { generatePrivateKey } from '@unbounded/wireguard';
 import { DETACHMENTS, detachPinned, hasProgram, json, pinOf, run, VIA } from './attached-programs.testdata.ts';
 import { cleanUp } from './cleanup.ts';
@@ -265,7 +265,7 @@ const watchGuard = (dataplane: Dataplane): { readonly dataplane: Dataplane; read
 };
 
 /** Somebody's filter or, of all things, a folder stands where the program or its pin would: it cannot be attached. */
-const unattach = async (dataplane: Dataplane, plan: NodePlan): Promise<FailClosed['unattached']> => {
+const unattach = async (dataplane: Dataplane, plan: KernelPlan): Promise<FailClosed['unattached']> => {
   if (VIA === 'clsact') {
     run('tc', 'qdisc', 'del', 'dev', 'vxlan0', 'clsact');
     run('tc', 'qdisc', 'add', 'dev', 'vxlan0', 'clsact');
@@ -293,7 +293,7 @@ const unattach = async (dataplane: Dataplane, plan: NodePlan): Promise<FailClose
 
 const failFirewall = async (
   dataplane: Dataplane,
-  plan: NodePlan,
+  plan: KernelPlan,
 ): Promise<Pick<FailClosed, 'outdated' | 'missing'>> => {
   const refusing = withoutWriting(dataplane);
   run('nft', 'add', 'rule', 'inet', 'unbounded', 'postrouting', 'return');
@@ -319,7 +319,7 @@ const folders = {
   stateFolder: STATE_FOLDER,
 };
 
-const tryForeign = async (dataplane: Dataplane, plan: NodePlan): Promise<Report['foreign']> => {
+const tryForeign = async (dataplane: Dataplane, plan: KernelPlan): Promise<Report['foreign']> => {
   run('ip', 'link', 'add', 'vxlan0', 'type', 'vxlan', 'id', '7', 'dstport', '4790', 'dev', 'eth0');
   run('ip', 'link', 'add', 'cbr0', 'type', 'bridge');
   for (const name of ['wg0', 'ipvlan0']) run('ip', 'link', 'add', name, 'type', 'bridge');

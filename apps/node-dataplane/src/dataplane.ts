@@ -1,5 +1,7 @@
 import type { Link, RouteSocket } from '@unbounded/netlink';
-import { DEVICES, type NodePlan, type Problem } from '@unbounded/topology';
+import { type Problem } from '@unbounded/topology';
+import { DEVICES } from './data-path/devices.ts';
+import type { KernelPlan } from './data-path/kernel-plan.ts';
 import type { PodAttachment } from './cni/pods.ts';
 import type { DataPath } from './data-path.port.ts';
 import type { Health } from './health/health.ts';
@@ -78,7 +80,7 @@ const ensurePods = async (
 /** Groups into the kernel, then what points at them. Undefined: the groups could not be written. */
 const ensureForwarding = async (
   { path, health, logger }: Dataplane,
-  plan: NodePlan,
+  plan: KernelPlan,
   links: ReadonlyMap<string, Link>,
 ): Promise<Problem[] | undefined> => {
   const { probes, role, servedSites, mtuBytes } = plan;
@@ -92,7 +94,7 @@ const ensureForwarding = async (
   }
 };
 
-const withoutTransit = (plan: NodePlan): NodePlan => {
+const withoutTransit = (plan: KernelPlan): KernelPlan => {
   const { transitRoutes: _, ...rest } = plan;
   return rest;
 };
@@ -101,7 +103,7 @@ const withoutTransit = (plan: NodePlan): NodePlan => {
  * One pass. The order is make before break: devices, tunnels, map entries and routes come into being first; what is no
  * longer wanted goes last, and only when everything before it worked.
  */
-export const applyPlan = async (dataplane: Dataplane, wanted: NodePlan): Promise<ApplyOutcome> => {
+export const applyPlan = async (dataplane: Dataplane, wanted: KernelPlan): Promise<ApplyOutcome> => {
   const { net, path, health, paths, sysctls, wireGuard: context } = dataplane;
   const { plan, problems: addressProblems } = withLocalAddresses(wanted, await net.addresses.list());
   const families = {

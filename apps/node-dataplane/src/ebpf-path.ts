@@ -1,6 +1,7 @@
 import { ROUTE_PROTOCOL, TRANSIT_ROUTE_TABLE } from '@unbounded/config/ownership';
 import type { Link, RouteSocket, RouteSpec } from '@unbounded/netlink';
-import { DEVICES, type NodePlan, type RoutePlan } from '@unbounded/topology';
+import { DEVICES } from './data-path/devices.ts';
+import type { KernelPlan, RoutePlan } from './data-path/kernel-plan.ts';
 import type { DataPath } from './data-path.port.ts';
 import { type ForwardingOptions, openForwardingMaps } from './kernel/forwarding-maps.ts';
 import type { OverlayMetrics } from './kernel/overlay-metrics.ts';
@@ -8,7 +9,7 @@ import { plainWay } from './kernel/routes.ts';
 import { removeNetlinkPath } from './netlink-path/route-objects.ts';
 
 /** Routes lead into the anchor device, where the program finds the next hop; plain routing needs none. */
-const routeSpecs = (plan: NodePlan, links: ReadonlyMap<string, Link>): RouteSpec[] => {
+const routeSpecs = (plan: KernelPlan, links: ReadonlyMap<string, Link>): RouteSpec[] => {
   const anchor = links.get(DEVICES.anchor);
   const specIn =
     (table: number) =>

@@ -1,5 +1,6 @@
 import { silentLogger } from '@unbounded/telemetry';
-import type { NodePlan, ProtectedAddress, TopologyObjects } from '@unbounded/topology';
+import type { ProtectedAddress, TopologyObjects } from '@unbounded/topology';
+import type { KernelPlan } from './data-path/kernel-plan.ts';
 import { beforeEach, expect, test } from 'vitest';
 import type { StateFile } from './kernel/state-file.ts';
 import { createNodePlanner, type NodePlanner } from './node-planner.ts';
@@ -13,8 +14,8 @@ const UNDERLAY = { device: 'eth0', mtuBytes: 1500 };
 const API: ProtectedAddress = { address: '203.0.113.99', role: 'an address of the API server' };
 
 let snapshot: Snapshot | undefined;
-let kept: NodePlan | undefined;
-const planFile: StateFile<NodePlan> = {
+let kept: KernelPlan | undefined;
+const planFile: StateFile<KernelPlan> = {
   read: () => kept,
   write: (plan) => void (kept = plan),
   remove: () => void (kept = undefined),
@@ -34,7 +35,7 @@ const see = (objects: TopologyObjects | undefined): void => {
   const node = { podCidrs: ['100.65.30.0/24'], internalIps: ['10.1.0.30'], externalIps: [] };
   snapshot = objects && { objects, node, version: (snapshot?.version ?? 0) + 1 };
 };
-const pass = (planner: NodePlanner, protectedAddresses: readonly ProtectedAddress[] = []): NodePlan | undefined => {
+const pass = (planner: NodePlanner, protectedAddresses: readonly ProtectedAddress[] = []): KernelPlan | undefined => {
   planner.replan({
     underlay: UNDERLAY,
     pathMtuBytes: new Map(),
@@ -129,7 +130,7 @@ const withApiBlock = (): TopologyObjects => {
   };
   return { ...objects, sites: [...objects.sites, { ...first!, metadata: { name: 's9' }, spec }] };
 };
-const prefixesOf = (plan: NodePlan | undefined): string[] => (plan?.routes ?? []).map(({ prefix }) => prefix);
+const prefixesOf = (plan: KernelPlan | undefined): string[] => (plan?.routes ?? []).map(({ prefix }) => prefix);
 
 test('a kept plan that routes the API server’s address is cleaned, so that the node can hear of the correction', () => {
   see(withApiBlock());

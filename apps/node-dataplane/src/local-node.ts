@@ -1,5 +1,6 @@
 import { containsPrefix, formatPrefix, hostPrefix, parseAddress, tryParsePrefix } from '@unbounded/ip';
-import { type DataplaneKind, findMember, type LocalNode, type NodePlan, type Problem, type World } from '@unbounded/topology';
+import { findMember, type LocalNode, type NodePlan, type Problem, type World } from '@unbounded/topology';
+import type { DataPathKind } from './data-path/kernel-plan.ts';
 import type { Measured } from './measured.ts';
 import type { Snapshot } from './world/source.port.ts';
 
@@ -8,7 +9,7 @@ import type { Snapshot } from './world/source.port.ts';
 interface Parts extends Measured {
   readonly nodeName: string;
   readonly protocols: readonly string[];
-  readonly dataplaneKind: DataplaneKind;
+  readonly dataplaneKind: DataPathKind;
 }
 
 const STAYS = 'pods start only with a plan, and the last one, if there is any, stays';

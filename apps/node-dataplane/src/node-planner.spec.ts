@@ -1,5 +1,5 @@
 import { createLogger } from '@unbounded/telemetry';
-import type { NodePlan } from '@unbounded/topology';
+import type { KernelPlan } from './data-path/kernel-plan.ts';
 import { expect, test } from 'vitest';
 import type { StateFile } from './kernel/state-file.ts';
 import { createNodePlanner } from './node-planner.ts';
@@ -9,11 +9,11 @@ import type { Snapshot } from './world/source.port.ts';
 
 const PEER = '100.65.31.0/24';
 
-const open = (kept?: NodePlan, hasObjects = true) => {
+const open = (kept?: KernelPlan, hasObjects = true) => {
   let [clockMs, version] = [0, 0];
   let protocol: Parameters<typeof objectsFor>[0] = 'VXLAN';
   let file = kept;
-  const planFile: StateFile<NodePlan> = {
+  const planFile: StateFile<KernelPlan> = {
     read: () => file,
     write: (plan) => void (file = plan),
     remove: () => undefined,
@@ -61,11 +61,11 @@ const open = (kept?: NodePlan, hasObjects = true) => {
   };
 };
 
-const deviceTo = (plan: NodePlan | undefined): string | undefined => {
+const deviceTo = (plan: KernelPlan | undefined): string | undefined => {
   const via = plan?.endpoints.find(({ prefix }) => prefix === PEER)?.via;
   return via && 'nextHop' in via ? via.nextHop.device : undefined;
 };
-const tunnels = (plan: NodePlan | undefined): string => (plan?.tunnels ?? []).map(({ device }) => device).join();
+const tunnels = (plan: KernelPlan | undefined): string => (plan?.tunnels ?? []).map(({ device }) => device).join();
 
 test('a change of protocol goes its steps by the clock, however often objects change meanwhile', () => {
   const { planner, change, pass } = open();

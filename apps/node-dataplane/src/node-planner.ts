@@ -1,20 +1,8 @@
 import type { AdvertisedRoute } from '@unbounded/crds';
 import { formatPrefix, tryParsePrefix } from '@unbounded/ip';
 import type { Logger } from '@unbounded/telemetry';
-import {
-  advertisedRoutes,
-  changedPrefixes,
-  type DataplaneKind,
-  type Holding,
-  holdingsOf,
-  type NodePlan,
-  parseWorld,
-  planNode,
-  planTransition,
-  type Problem,
-  type LocalNode,
-  withoutProtected,
-} from '@unbounded/topology';
+import { advertisedRoutes, changedPrefixes, type Holding, holdingsOf, type NodePlan, parseWorld, planNode, planTransition, type Problem, type LocalNode, withoutProtected } from '@unbounded/topology';
+import type { DataPathKind } from './data-path/kernel-plan.ts';
 import type { StateFile } from './kernel/state-file.ts';
 import { findLocalNode, missingSite } from './local-node.ts';
 import type { Measured, OwnKeys } from './measured.ts';
@@ -44,7 +32,7 @@ export interface NodePlanner {
 export interface PlannerParts {
   readonly nodeName: string;
   readonly protocols: readonly string[];
-  readonly dataplaneKind: DataplaneKind;
+  readonly dataplaneKind: DataPathKind;
   readonly source: WorldSource;
   readonly planFile: StateFile<NodePlan>;
   readonly logger: Logger;

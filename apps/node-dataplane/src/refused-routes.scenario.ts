@@ -7,7 +7,7 @@ import { PIN_FOLDER, PORTS, ROUTE_PROTOCOL, RULE_PRIORITY, STATE_FOLDER } from '
 import { createRouteSocket } from '@unbounded/netlink';
 import { createNftables } from '@unbounded/nftables';
 import { createMetrics, silentLogger } from '@unbounded/telemetry';
-import type { DataplaneKind, NodePlan } from '@unbounded/topology';
+import type { DataPathKind, KernelPlan } from './data-path/kernel-plan.ts';
 import { generatePrivateKey } from '@unbounded/wireguard';
 import { run, VIA } from './attached-programs.testdata.ts';
 import { applyPlan, type Dataplane } from './dataplane.ts';
@@ -30,7 +30,7 @@ interface Seen {
 /** By the address of the peer. */
 export type Report = Readonly<Record<string, Seen>>;
 
-const kind = process.argv[3] as DataplaneKind;
+const kind = process.argv[3] as DataPathKind;
 const GOOD = '100.65.32.0/24';
 
 const open = (): Dataplane => {
@@ -66,7 +66,7 @@ const open = (): Dataplane => {
   };
 };
 
-const planWith = (address: string): NodePlan => {
+const planWith = (address: string): KernelPlan => {
   const plan = planFor('w1', 'None', kind);
   const peer = plan.routes.find(({ prefix }) => prefix === '100.65.31.0/24')!;
   return {

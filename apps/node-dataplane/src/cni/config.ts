@@ -2,7 +2,9 @@ import { existsSync, readdirSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { CNI_CONF_NAME } from '@unbounded/config/ownership';
 import { removeFile, replaceFile, replaceLink } from '@unbounded/state-files';
-import { DEVICES, type NodePlan, type Problem } from '@unbounded/topology';
+import { type Problem } from '@unbounded/topology';
+import { DEVICES } from '../data-path/devices.ts';
+import type { KernelPlan } from '../data-path/kernel-plan.ts';
 import { holds } from '../kernel/held-text.ts';
 import { createStateFaults, type StateFaults } from '../kernel/state-faults.ts';
 
@@ -12,7 +14,7 @@ import { createStateFaults, type StateFaults } from '../kernel/state-faults.ts';
 export const CNI_PLUGIN = 'unbounded-cni';
 
 /** The list (CNI 1.0.0). host-local owns the addresses; ours is the last, where it learns of the pod. */
-const cniConfig = (plan: NodePlan): object => ({
+const cniConfig = (plan: KernelPlan): object => ({
   cniVersion: '1.0.0',
   name: 'unbounded',
   plugins: [
@@ -72,7 +74,7 @@ const writeList = (link: string, file: string, text: string): void => {
  */
 export const ensureCniConfig = (
   { configurations: folder, volatile }: CniConfigFolders,
-  plan: NodePlan,
+  plan: KernelPlan,
   faults: StateFaults = createStateFaults(),
 ): Problem[] => {
   if (!plan.manageCni || plan.podCidrs.length === 0) return [];

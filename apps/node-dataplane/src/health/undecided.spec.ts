@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import type { GroupPlan } from '@unbounded/topology';
+import type { KernelGroup } from '../data-path/kernel-plan.ts';
 import type { PeerReport } from './messages.ts';
 import { isUndecided } from './undecided.ts';
 
-const group = (...nodes: string[]): GroupPlan => ({
+const group = (...nodes: string[]): KernelGroup => ({
   name: 'edge/4',
   family: 4,
   members: nodes.map((node) => ({ node, tier: 0, device: 'vxlan0', protocol: 'VXLAN', remoteIp: '192.0.2.1' })),

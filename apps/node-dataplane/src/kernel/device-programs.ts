@@ -1,5 +1,6 @@
 import type { Link } from '@unbounded/netlink';
-import { DEVICES, type Problem } from '@unbounded/topology';
+import { type Problem } from '@unbounded/topology';
+import { DEVICES } from '../data-path/devices.ts';
 import { type AttachmentOptions, createAttachments, type Loaded } from './attachments.ts';
 import { PLACES } from './places.ts';
 import type { Guard } from './tunnel-gate.ts';

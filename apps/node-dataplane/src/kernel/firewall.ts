@@ -2,7 +2,8 @@ import { NFT_TABLE } from '@unbounded/config/ownership';
 import type { Nftables, TableSpec } from '@unbounded/nftables';
 import type { Endpoint } from '@unbounded/relay-client';
 import type { Logger } from '@unbounded/telemetry';
-import type { NodePlan, Problem } from '@unbounded/topology';
+import type { Problem } from '@unbounded/topology';
+import type { KernelPlan } from '../data-path/kernel-plan.ts';
 import { KUBE_PROXY_TABLE, type RelayWays } from '../relay/relay-ways.plan.ts';
 import type { DeviceState } from './devices.ts';
 import { planFirewall } from './firewall.plan.ts';
@@ -23,7 +24,7 @@ export interface FirewallOutcome {
 export interface FirewallParts {
   readonly nft: Nftables;
   /** Where the relay of a plan is, when it is the managed one and has been found. */
-  readonly relayWays: (plan: NodePlan) => readonly Endpoint[];
+  readonly relayWays: (plan: KernelPlan) => readonly Endpoint[];
   readonly firewallMetrics?: FirewallMetrics;
   readonly logger: Logger;
 }
@@ -52,7 +53,7 @@ const stateAfterFailure = async (nft: Nftables): Promise<FirewallState> => {
 
 export const ensureFirewall = async (
   parts: FirewallParts,
-  plan: NodePlan,
+  plan: KernelPlan,
   { tunnels, names }: Pick<DeviceState, 'tunnels' | 'names'>,
 ): Promise<FirewallOutcome> => {
   const { nft, relayWays } = parts;

@@ -24,7 +24,8 @@ import {
 } from '@unbounded/bpf-maps';
 import { type BpfObject, loadObject, type ObjectSpec, readObject } from '@unbounded/libbpf-ts';
 import type { Link } from '@unbounded/netlink';
-import type { NodePlan, Problem } from '@unbounded/topology';
+import type { Problem } from '@unbounded/topology';
+import type { KernelPlan } from '../data-path/kernel-plan.ts';
 import type { HealthGroup } from '../health/messages.ts';
 import type { AttachmentOptions, Loaded } from './attachments.ts';
 import { createDevicePrograms } from './device-programs.ts';
@@ -48,7 +49,7 @@ export interface ForwardingMaps {
    */
   guard(links: ReadonlyMap<string, Link>): Guard;
   /** What the maps are to hold. The groups come first, from health: the records of `apply` point at them. */
-  prepare(plan: NodePlan, links: ReadonlyMap<string, Link>): readonly HealthGroup[];
+  prepare(plan: KernelPlan, links: ReadonlyMap<string, Link>): readonly HealthGroup[];
   /** Writes what the prepared plan adds or changes, and brings this agent's programs to the devices: they read it. */
   apply(): Problem[];
   /**
@@ -82,11 +83,11 @@ const openMaps = (object: BpfObject) => ({
   stats: object.perCpuMap('unbounded_stats', statsKey, counter),
 });
 
-const configOf = (plan: NodePlan): EncapConfig => {
+const configOf = (plan: KernelPlan): EncapConfig => {
   return { anySource: false, ...(plan.underlayIp === '' ? {} : { ownMac: innerMac(plan.underlayIp) }) };
 };
 
-const localsOf = ({ ownAddresses = [] }: NodePlan): LocalAddresses => {
+const localsOf = ({ ownAddresses = [] }: KernelPlan): LocalAddresses => {
   const [ipv4, ipv6] = [false, true].map((isIpv6) => ownAddresses.find((address) => address.includes(':') === isIpv6));
   return { ...(ipv4 === undefined ? {} : { ipv4 }), ...(ipv6 === undefined ? {} : { ipv6 }) };
 };

@@ -5,7 +5,9 @@ import {
   type NextHop as NextHopRecord,
   type Protocol,
 } from '@unbounded/bpf-maps';
-import { type GroupPlan, type NextHop, type NodePlan, type Problem, TUNNEL_VNI } from '@unbounded/topology';
+import { type Problem } from '@unbounded/topology';
+import type { KernelGroup, KernelHop, KernelPlan } from '../data-path/kernel-plan.ts';
+import { TUNNEL_VNI } from '../data-path/devices.ts';
 import type { HealthGroup } from '../health/messages.ts';
 import type { GroupIndexes } from './group-indexes.ts';
 import { sourceTowards } from './own-addresses.ts';
@@ -22,7 +24,7 @@ export interface ForwardingTables {
   readonly problems: readonly Problem[];
 }
 
-const PROTOCOLS: Readonly<Record<NextHop['protocol'], Protocol>> = {
+const PROTOCOLS: Readonly<Record<KernelHop['protocol'], Protocol>> = {
   WireGuard: 'wireguard',
   VXLAN: 'vxlan',
   GENEVE: 'geneve',
@@ -30,14 +32,14 @@ const PROTOCOLS: Readonly<Record<NextHop['protocol'], Protocol>> = {
 };
 
 /** Inside the tunnel; only receivers with the eBPF data path take any. */
-const macOf = ({ remoteIp, peerIp }: NextHop): { readonly mac?: string } => {
+const macOf = ({ remoteIp, peerIp }: KernelHop): { readonly mac?: string } => {
   if (remoteIp === undefined || peerIp === undefined) return {};
   const mac = innerMac(peerIp);
   return mac === innerMac(remoteIp) ? {} : { mac };
 };
 
 /** The record of a next hop; undefined while its device is missing. */
-const recordOf = (plan: NodePlan, hop: NextHop, ifindexes: ReadonlyMap<string, number>): Endpoint | undefined => {
+const recordOf = (plan: KernelPlan, hop: KernelHop, ifindexes: ReadonlyMap<string, number>): Endpoint | undefined => {
   const ifindex = ifindexes.get(hop.device);
   if (ifindex === undefined) return undefined;
   const isTunnel = hop.protocol !== 'WireGuard';
@@ -70,8 +72,8 @@ const shownHop = ({ family, members }: MapGroup): Endpoint => {
 
 /** The group with those of its members whose devices are there; the nearest come first. */
 const planGroup = (
-  plan: NodePlan,
-  group: GroupPlan,
+  plan: KernelPlan,
+  group: KernelGroup,
   ifindexes: ReadonlyMap<string, number>,
   index: number,
 ): MapGroup => {
@@ -94,7 +96,7 @@ const tooMany = ({ name, members }: HealthGroup): Problem[] =>
       ];
 
 export const planForwardingTables = (
-  plan: NodePlan,
+  plan: KernelPlan,
   ifindexes: ReadonlyMap<string, number>,
   indexes: GroupIndexes,
 ): ForwardingTables => {

@@ -6,7 +6,7 @@ import { endpointV4, innerMac, lpmKeyV4 } from '@unbounded/bpf-maps';
 import { attachProgram, loadObject } from '@unbounded/libbpf-ts';
 import { createNetns, createRouteSocket, type Netns } from '@unbounded/netlink';
 import { createNftables, type Nftables } from '@unbounded/nftables';
-import type { NodePlan } from '@unbounded/topology';
+import type { KernelPlan } from '../data-path/kernel-plan.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { datagram, geneve, vxlan } from '../netlink-path/packets.testdata.ts';
 import { planFor } from '../testdata.ts';
@@ -30,7 +30,7 @@ const EXTERNAL = ['203.0.113.1', '2001:db8:113::1'] as const; // of a gateway; b
 const INTERNET = ['198.51.100.9', '2001:db8:51::9'] as const;
 const PEER_POD = '100.65.31.7';
 
-const plan: NodePlan = (() => {
+const plan: KernelPlan = (() => {
   // What another site sends to nodes goes by the LAN here, as where they have no tunnel.
   const { transitRoutes: _, ...own } = planFor('g1', 'WireGuard');
   const { sources, exceptTo } = own.masquerade;

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { createNetns, type Netns } from '@unbounded/netlink';
 import { createNftables, type Nftables } from '@unbounded/nftables';
-import type { DataplaneKind, NodePlan } from '@unbounded/topology';
+import type { DataPathKind, KernelPlan } from '../data-path/kernel-plan.ts';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { planFor } from '../testdata.ts';
 import { planFirewall } from './firewall.plan.ts';
@@ -22,7 +22,7 @@ const ip = (name: Namespace, line: string): string => within(name, 'ip', ...line
 const OVERLAY = ['100.66.20.7', '100.65.31.7', 'fd64:66:20::7', 'fd64:65:31::7'] as const;
 const OUTSIDE = ['198.51.100.9', '2001:db8:51::9'] as const;
 
-const planOf = (dataplane: DataplaneKind): NodePlan => {
+const planOf = (dataplane: DataPathKind): KernelPlan => {
   const own = planFor('w1', 'VXLAN', dataplane);
   const blocks = ['fd64:65::/32', 'fd64:66::/32'];
   const via = dataplane === 'ebpf' ? ('anchor' as const) : ('unreachable' as const);
@@ -91,7 +91,7 @@ socket(my $socket, $at->{family}, SOCK_DGRAM, 17) or die $!;
 send($socket, "x", 0, $at->{addr}) or $!{EPERM} or die $!;`;
 const send = (from: 'node' | 'pod', to: string): void => void within(from, 'perl', '-e', SEND, to);
 
-describe.each<DataplaneKind>(['ebpf', 'netlink'])('under the %s data path', (dataplane) => {
+describe.each<DataPathKind>(['ebpf', 'netlink'])('under the %s data path', (dataplane) => {
   test('without the table packets for the overlay would leave by the default route', () => {
     for (const from of ['node', 'pod'] as const) for (const to of OVERLAY) send(from, to);
     expect(captured('overlay')).toBe(2 * OVERLAY.length);

@@ -1,4 +1,5 @@
-import { findMember, type NodePlan, parseWorld, planNode, type TopologyObjects } from '@unbounded/topology';
+import { findMember, parseWorld, planNode, type TopologyObjects } from '@unbounded/topology';
+import type { KernelPlan } from '../data-path/kernel-plan.ts';
 import { publicKeyOf } from '@unbounded/wireguard';
 
 /** Node a and gateway b of one site; behind b there is a block that a reaches by the group of b's pool. */
@@ -52,7 +53,7 @@ const objects = {
   poolPeerings: [],
 } as unknown as TopologyObjects;
 
-export const planFor = (name: NodeName): NodePlan => {
+export const planFor = (name: NodeName): KernelPlan => {
   const world = parseWorld(objects);
   return planNode(world, { member: findMember(world, name)!, underlayMtuBytes: 1500, dataplane: 'ebpf' });
 };

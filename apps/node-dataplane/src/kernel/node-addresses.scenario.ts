@@ -4,7 +4,7 @@ import { PIN_FOLDER, PORTS, STATE_FOLDER } from '@unbounded/config/ownership';
 import { createRouteSocket } from '@unbounded/netlink';
 import { createNftables } from '@unbounded/nftables';
 import { createMetrics, silentLogger } from '@unbounded/telemetry';
-import type { NodePlan } from '@unbounded/topology';
+import type { KernelPlan } from '../data-path/kernel-plan.ts';
 import { cleanUp } from '../cleanup.ts';
 import { applyPlan, type Dataplane } from '../dataplane.ts';
 import { openEbpfPath } from '../ebpf-path.ts';
@@ -24,7 +24,7 @@ export interface NodeArgs {
   readonly privateKey: string;
 }
 /** clean: as at an uninstall. */
-export type NodeRequest = { readonly plan: NodePlan } | { readonly clean: true };
+export type NodeRequest = { readonly plan: KernelPlan } | { readonly clean: true };
 export type NodeAnswer =
   | { readonly problems: readonly string[]; readonly passes: number }
   | { readonly healthy: readonly string[]; readonly unhealthy: readonly string[] };
@@ -70,7 +70,7 @@ const parts: Dataplane = {
   logger: silentLogger,
 };
 
-const apply = async (plan: NodePlan): Promise<NodeAnswer> => {
+const apply = async (plan: KernelPlan): Promise<NodeAnswer> => {
   for (let passes = 1; ; passes++) {
     const { again, problems } = await applyPlan(parts, plan);
     if (!again || passes === 5) return { problems: problems.map(({ message }) => message), passes };

@@ -1,5 +1,5 @@
 import type { Direction } from '@unbounded/libbpf-ts';
-import { DEVICES } from '@unbounded/topology';
+import { DEVICES } from '../data-path/devices.ts';
 
 /** Which program stands where. */
 export const PLACES: Readonly<Record<string, { readonly program: string; readonly direction: Direction }>> = {

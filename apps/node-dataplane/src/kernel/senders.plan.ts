@@ -1,6 +1,7 @@
 import { PORTS } from '@unbounded/config/ownership';
 import type { ChainSpec, Expression, PayloadField, RawField, RuleSpec, SetSpec } from '@unbounded/nftables';
-import { type NodePlan, TUNNEL_VNI, type TunnelKind, type TunnelPlan } from '@unbounded/topology';
+import type { KernelPlan, TunnelDevice, TunnelKind } from '../data-path/kernel-plan.ts';
+import { TUNNEL_VNI } from '../data-path/devices.ts';
 import { COUNTERS } from './firewall-parts.ts';
 import { familyOf } from './nft-family.ts';
 
@@ -30,7 +31,7 @@ const raw = (offsetBytes: number, lengthBytes: number): RawField => ({ base: 'tr
 const saddr = (family: Family): PayloadField => `${family}.saddr`;
 const pairSet = (outer: Family, inner: Family): string => `senders_${outer}_${inner}`;
 
-const pairSets = ({ senders = [] }: NodePlan): SetSpec[] =>
+const pairSets = ({ senders = [] }: KernelPlan): SetSpec[] =>
   FAMILIES.flatMap((outer) =>
     FAMILIES.map((inner): SetSpec => {
       const elements = senders
@@ -43,7 +44,7 @@ const pairSets = ({ senders = [] }: NodePlan): SetSpec[] =>
   );
 
 /** A device that takes tunnel packets: of its far end or, without one, of everybody. */
-export type Tunnel = Pick<TunnelPlan, 'kind' | 'remoteIp'>;
+export type Tunnel = Pick<TunnelDevice, 'kind' | 'remoteIp'>;
 
 /** Far ends of the devices: other tunnels of the same kind may be somebody else's. */
 const farEndSet = (kind: Kind, family: Family): string => `${kind}_peers_${family}`;
@@ -157,7 +158,7 @@ const checksOf = (name: TunnelKind, tunnels: readonly Tunnel[]): Checks & { read
  * @param tunnels the devices that are there and ours, also those that the plan no longer wants: they take packets until
  * they are gone. Where one could not be made its port is another's.
  */
-export const planSenders = (plan: NodePlan, tunnels: readonly Tunnel[]): Checks => {
+export const planSenders = (plan: KernelPlan, tunnels: readonly Tunnel[]): Checks => {
   const all = (['VXLAN', 'GENEVE', 'IPIP'] as const).map((kind) => checksOf(kind, tunnels));
   if (plan.senders === undefined || tunnels.length === 0) return { sets: [], chains: [] };
   return {

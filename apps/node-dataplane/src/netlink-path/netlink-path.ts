@@ -1,5 +1,5 @@
 import type { RouteSocket } from '@unbounded/netlink';
-import type { NodePlan } from '@unbounded/topology';
+import type { KernelPlan } from '../data-path/kernel-plan.ts';
 import type { DataPath } from '../data-path.port.ts';
 import { createGroupIndexes } from '../kernel/group-indexes.ts';
 import { removePins } from '../kernel/pin-folder.ts';
@@ -18,7 +18,7 @@ export interface NetlinkPathOptions {
 }
 
 /** The check is in our nftables table, whose state the caller knows; only a plan that says who may send what has one. */
-const nftGuard = ({ senders, tunnels }: NodePlan): Guard => {
+const nftGuard = ({ senders, tunnels }: KernelPlan): Guard => {
   if (senders) return { guarded: new Set(tunnels.map(({ device }) => device)), problems: [] };
   const message = `the kept plan does not say who may send by ${tunnels.map(({ device }) => device).join(', ')}: the devices stay down until the API server is reached`;
   return { guarded: new Set(), problems: tunnels.length === 0 ? [] : [{ reason: 'SourceCheckMissing', message }] };

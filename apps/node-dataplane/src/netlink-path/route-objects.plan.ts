@@ -1,7 +1,8 @@
 import { innerMac } from '@unbounded/bpf-maps';
 import { NEXTHOP_IDS, ROUTE_PROTOCOL, TRANSIT_ROUTE_TABLE } from '@unbounded/config/ownership';
 import type { Encap, IpFamily, NeighbourSpec, NexthopSpec, RouteSpec } from '@unbounded/netlink';
-import { type NextHop, type NodePlan, type RoutePlan, TUNNEL_VNI } from '@unbounded/topology';
+import type { KernelHop, KernelPlan, RoutePlan } from '../data-path/kernel-plan.ts';
+import { TUNNEL_VNI } from '../data-path/devices.ts';
 import type { GroupIndexes } from '../kernel/group-indexes.ts';
 import { sourceTowards } from '../kernel/own-addresses.ts';
 import { plainWay } from '../kernel/routes.ts';
@@ -38,11 +39,11 @@ interface Way {
   readonly encap?: Encap;
 }
 
-type Hop = Pick<NextHop, 'device' | 'remoteIp' | 'gatewayIp' | 'peerIp'>;
+type Hop = Pick<KernelHop, 'device' | 'remoteIp' | 'gatewayIp' | 'peerIp'>;
 
 /** What the way of a hop depends on: indexes of the devices, and from which address packets go. */
 interface Here {
-  readonly plan: NodePlan;
+  readonly plan: KernelPlan;
   readonly links: ReadonlyMap<string, number>;
 }
 
@@ -105,7 +106,7 @@ const routeSpec = (
  * @param indexes numbers that next hops and groups keep for as long as they live, also over a restart
  */
 export const planRouteObjects = (
-  plan: NodePlan,
+  plan: KernelPlan,
   links: ReadonlyMap<string, number>,
   indexes: GroupIndexes,
 ): RouteObjects => {

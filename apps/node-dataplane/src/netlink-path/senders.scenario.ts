@@ -9,7 +9,9 @@ import { PORTS, STATE_FOLDER } from '@unbounded/config/ownership';
 import { createNetns, createRouteSocket, type Netns } from '@unbounded/netlink';
 import { createNftables } from '@unbounded/nftables';
 import { createLogger, createMetrics } from '@unbounded/telemetry';
-import { findMember, type NodePlan, parseWorld, peerDevice, planNode, type TopologyObjects } from '@unbounded/topology';
+import { findMember, parseWorld, planNode, type TopologyObjects } from '@unbounded/topology';
+import type { KernelPlan } from '../data-path/kernel-plan.ts';
+import { peerDevice } from '../data-path/devices.ts';
 import { generatePrivateKey, publicKeyOf } from '@unbounded/wireguard';
 import { applyPlan, type Dataplane } from '../dataplane.ts';
 import { startHealth } from '../health/health.ts';
@@ -130,7 +132,7 @@ const objectsFor = ({ protocol, underlay }: Shot): TopologyObjects => {
 };
 
 /** Without probes, which nobody would answer: a route to gateways that are away leads nowhere. */
-const planFor = (shot: Shot): NodePlan => {
+const planFor = (shot: Shot): KernelPlan => {
   const world = parseWorld(objectsFor(shot));
   const local = { member: findMember(world, 'w1')!, underlayMtuBytes: 1500, dataplane: 'netlink' } as const;
   return { ...planNode(world, local), probes: [] };

@@ -2,7 +2,8 @@ import { join } from 'node:path';
 import { type Endpoint, trustDigest } from '@unbounded/relay-client';
 import { removeFile, replaceFile } from '@unbounded/state-files';
 import type { Logger } from '@unbounded/telemetry';
-import type { NodePlan, Problem } from '@unbounded/topology';
+import type { Problem } from '@unbounded/topology';
+import type { KernelPlan } from '../data-path/kernel-plan.ts';
 import { holds } from '../kernel/held-text.ts';
 import { stateFile } from '../kernel/state-file.ts';
 import { createStateFaults, type StateFaults } from '../kernel/state-faults.ts';
@@ -37,7 +38,7 @@ export interface RelayProxiesOptions {
 /** The relay's proxies on this node, which node-keeper runs: stand-ins of peers that a relay reaches. */
 export interface RelayProxies {
   /** Asks for what the plan needs. */
-  apply(plan: NodePlan): readonly Problem[];
+  apply(plan: KernelPlan): readonly Problem[];
   /** The endpoint by which WireGuard reaches the peer over the relay; undefined: there is no proxy for it (yet). */
   endpointOf(lane: ProxiedLane): string | undefined;
   /** Whether any relay is connected. */
@@ -45,7 +46,7 @@ export interface RelayProxies {
   /** Names of the relays that are connected, and of those that are not. */
   relays(): { readonly connected: readonly string[]; readonly away: readonly string[] };
   /** Ways by addresses to the managed relay, where the plan's is that and has been found. */
-  waysOf(plan: NodePlan): readonly Endpoint[];
+  waysOf(plan: KernelPlan): readonly Endpoint[];
   /** What these say is another thing now. */
   onChange(handler: () => void): void;
   stop(): void;
@@ -68,7 +69,7 @@ export const createRelayProxies = (options: RelayProxiesOptions): RelayProxies =
   let wasWanted = false;
   let lastUpMs = now();
 
-  const ask = (plan: NodePlan): readonly Problem[] => {
+  const ask = (plan: KernelPlan): readonly Problem[] => {
     if (!plan.relay) {
       services.stop();
       faults.attempt(unitFile, () => removeFile(unitFile));
@@ -82,7 +83,7 @@ export const createRelayProxies = (options: RelayProxiesOptions): RelayProxies =
   const foundFile = stateFile(join(stateFolder, 'relay.json'), isFoundRelays, faults);
   const services = createRelayServices({ managed, foundFile, logger, onChange: tell });
 
-  const away = ({ relay }: NodePlan): Problem[] => {
+  const away = ({ relay }: KernelPlan): Problem[] => {
     const { connected, away: names } = state.relays;
     const isFollowed = relay === undefined || trustDigest(trustOf(relay)) === state.trust;
     if (connected.length > 0 && isFollowed) lastUpMs = now();

@@ -1,5 +1,5 @@
 import type { RelayService, RelayTrust } from '@unbounded/relay-client';
-import type { NodePlan } from '@unbounded/topology';
+import type { KernelPlan } from '../data-path/kernel-plan.ts';
 
 /** What the agent asks of the relay's proxies, which node-keeper runs (see apps/node-keeper/README.md). */
 export interface RelayUnit {
@@ -35,7 +35,7 @@ const compare = (a: string, b: string): number => (a < b ? -1 : 1);
  * has one lane for each pair of keys, and so one port of WireGuard for each of ours.
  */
 export const planRelayUnit = (
-  plan: NodePlan,
+  plan: KernelPlan,
   services: readonly RelayService[],
   keyOf: (generation: number) => OwnKey | undefined,
 ): RelayUnit => {

@@ -1,5 +1,6 @@
 import type { Link, RouteSocket } from '@unbounded/netlink';
-import { DEVICES, type Problem } from '@unbounded/topology';
+import { type Problem } from '@unbounded/topology';
+import { DEVICES } from '../data-path/devices.ts';
 import type { PodAttachment, PodRegistry } from '../cni/pods.ts';
 import { type PodPort, podPort } from './pod-port.ts';
 

@@ -50,7 +50,7 @@ export const changedPrefixes = (before: NodePlan, after: NodePlan): Set<string> 
 const isNative = (to: Destination): boolean => typeof to === 'object' && 'gateways' in to;
 
 /** Blocks that leave, and so come, without a tunnel (protocol None). */
-export const plainPrefixes = ({ blocks }: NodePlan): string[] =>
+const nativePrefixes = ({ blocks }: NodePlan): string[] =>
   blocks.filter(({ to, use }) => isNative(to) && use !== 'unrouted').map(({ prefix }) => prefix);
 
 /** Those of both plans, but nobody who encrypts from now on. */
@@ -92,7 +92,7 @@ export const planTransition = (before: NodePlan, after: NodePlan, step: Transiti
     // Native routing says nothing of whose packets may come out of a tunnel: then the other plan does.
     return isNative(sent.to) ? { ...sent, alsoFrom: takes.get(block.prefix)!.to } : sent;
   });
-  const native = [...plainPrefixes(before), ...plainPrefixes(after)].filter((prefix) => changed.has(prefix));
+  const native = [...nativePrefixes(before), ...nativePrefixes(after)].filter((prefix) => changed.has(prefix));
   return {
     ...after,
     blocks,
