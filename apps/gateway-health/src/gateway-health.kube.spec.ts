@@ -5,10 +5,12 @@ import {
   gatewayPoolNodeKind,
   gatewayPoolPeeringKind,
   labels,
+  meshKind,
   PROTECTION_FINALIZER,
   siteGatewayPoolAssignmentKind,
   siteKind,
   siteNodeSliceKind,
+  sitePeeringKind,
 } from '@unbounded/crds';
 import { clientOf, coreClients, isNotFound } from '@unbounded/kube';
 import {
@@ -221,10 +223,21 @@ test('ports are unique over pools and survive a restart; a lost one is given aga
   expect([await port('g0'), await port('g1'), await port('g2')]).toEqual(['51823', ...before]);
 });
 
+/** Site a: LAN 10.1.0.0/16, pods 100.65.0.0/16. Site b: 10.2.0.0/16 and 100.66.0.0/16. */
+const createTwoSites = async () => {
+  for (const [index, name] of ['a', 'b'].entries()) {
+    const podCidrAssignments = [{ cidrBlocks: [`100.${65 + index}.0.0/16`] }];
+    await sites().create(siteObject(name, { nodeCidrs: [`10.${1 + index}.0.0/16`], podCidrAssignments }));
+  }
+};
+
 test('sites beyond peered pools are reachable; a disabled peering counts as none', async () => {
-  for (const [index, name] of ['a', 'b'].entries())
-    await sites().create(siteObject(name, { nodeCidrs: [`10.${index}.0.0/16`] }));
-  for (const name of ['p', 'q']) await pools().create(poolObject(name));
+  await createTwoSites();
+  for (const [index, name] of ['p', 'q'].entries()) {
+    await pools().create(poolObject(name));
+    const podCIDRs = [`100.${65 + index}.1.0/24`];
+    await gateway(`${name}-gw`, { internalIPs: [`10.${1 + index}.0.1`], podCIDRs, labels: { gateway: name } });
+  }
   for (const [site, pool] of [
     ['a', 'p'],
     ['b', 'q'],
@@ -253,6 +266,36 @@ test('sites beyond peered pools are reachable; a disabled peering counts as none
   });
   await peerings.mergePatch('pq', { spec: { enabled: false } });
   await until('no longer reachable', async () => (await pools().get('p')).status?.reachableSites?.join() === 'a');
+});
+
+test('a pool is not connected with an assigned Site that its gateways cannot meet, until a SitePeering or a relay joins them', async () => {
+  await createTwoSites();
+  await pools().create(poolObject('p', { type: 'Internal' }));
+  await clientOf(api.cluster, siteGatewayPoolAssignmentKind).create({
+    apiVersion,
+    kind: 'SiteGatewayPoolAssignment',
+    metadata: { name: 'both' },
+    spec: { sites: ['a', 'b'], gatewayPools: ['p'] },
+  });
+  await gateway('gw', { internalIPs: ['10.1.0.1'], externalIPs: [], podCIDRs: ['100.65.1.0/24'] });
+  start();
+  const listed = async () => {
+    const { connectedSites, reachableSites } = (await pools().get('p')).status ?? {};
+    return `${connectedSites?.join()} ${reachableSites?.join()}`;
+  };
+  await until('its own Site', async () => (await members('p')).includes('gw') && (await listed()) === 'a a');
+  const peerings = clientOf(api.cluster, sitePeeringKind);
+  await peerings.create({ apiVersion, kind: 'SitePeering', metadata: { name: 'ab' }, spec: { sites: ['a', 'b'] } });
+  await until('a common network', async () => (await listed()) === 'a,b a,b');
+  await peerings.delete('ab');
+  await until('its own Site again', async () => (await listed()) === 'a a');
+  const relay = { provider: 'external', external: { endpoint: 'relay.example.com:3478' } } as const;
+  const meshes = clientOf(api.cluster, meshKind);
+  await meshes.create({ apiVersion, kind: 'Mesh', metadata: { name: 'default' }, spec: { relay } });
+  await until('a relay', async () => (await listed()) === 'a,b a,b');
+  await meshes.mergePatch('default', { spec: { relay: { mode: 'never' } } });
+  await until('no relay', async () => (await listed()) === 'a a');
+  expect((await pools().get('p')).status?.nodeCount).toBe(1);
 });
 
 test('the annotation external-address makes a gateway of a node without ExternalIP, and follows its DNS name', async () => {
@@ -302,6 +345,7 @@ test('a foreign entry in connectedSites goes with the next write', async () => {
     metadata: { name: 'a-p' },
     spec: { sites: ['a'], gatewayPools: ['p'] },
   });
+  await gateway('gw');
   start();
   const connected = async () => (await pools().get('p')).status?.connectedSites?.join();
   await until('connected', async () => (await connected()) === 'a');

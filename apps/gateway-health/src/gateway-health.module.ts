@@ -16,6 +16,7 @@ import {
   siteKind,
   siteNodeSliceKind,
   type GatewayPool,
+  type Mesh,
   type SiteNodeSlice,
   sitePeeringKind,
 } from '@unbounded/crds';
@@ -61,6 +62,7 @@ interface Shared {
   readonly nodes: Informer<Node>;
   readonly pools: Informer<GatewayPool>;
   readonly slices: Informer<SiteNodeSlice>;
+  readonly meshes: Informer<Mesh>;
 }
 
 /** Beside the gateways': they have a lock on nothing of theirs, and their failures are their own. */
@@ -68,7 +70,6 @@ const relayControllers = (plane: ControlPlane, shared: Shared, config: GatewayHe
   const namespace = config.leaseNamespace;
   const named = (name: string) => ({ filter: { namespace, fieldSelector: `metadata.name=${name}` } });
   const caches = {
-    meshes: plane.informer(resourceOf(meshKind)),
     deployments: plane.informer(deployments, named(RELAY_SERVICE)),
     configMaps: plane.informer(configMaps, named(KEYS_CONFIG_MAP)),
     ...shared,
@@ -143,6 +144,7 @@ const createParts = (config: GatewayHealthConfig, services: HostServices): reado
     assignments: plane.informer(resourceOf(siteGatewayPoolAssignmentKind)),
     sitePeerings: plane.informer(resourceOf(sitePeeringKind)),
     poolPeerings: plane.informer(resourceOf(gatewayPoolPeeringKind)),
+    meshes: plane.informer(resourceOf(meshKind)),
   };
   const clients = {
     nodes: plane.cluster.client(nodeResource),
@@ -169,6 +171,7 @@ const createParts = (config: GatewayHealthConfig, services: HostServices): reado
       watches(caches.assignments, { keysOf }),
       watches(caches.sitePeerings, { keysOf, fingerprint: ({ metadata }) => String(metadata.generation) }),
       watches(caches.poolPeerings, { keysOf }),
+      watches(caches.meshes, { keysOf, fingerprint: ({ metadata }) => String(metadata.generation) }),
     ],
     reconcile: gatewaysReconciler({
       caches,

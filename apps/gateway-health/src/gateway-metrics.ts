@@ -13,7 +13,7 @@ export const gatewayMetrics = (metrics: Metrics): GatewayMetrics => {
   const nodes = metrics.gauge({ name: `${PREFIX}_nodes_total`, help: 'Gateways of a pool.', labels });
   const sites = metrics.gauge({
     name: `${PREFIX}_reachable_sites_total`,
-    help: 'Sites that can be reached through a pool.',
+    help: 'Sites to which a gateway of a pool has a route: GatewayPool status.reachableSites.',
     labels,
   });
   const outsiders = metrics.gauge({

@@ -3,6 +3,7 @@ import {
   type GatewayPoolNode,
   type GatewayPoolPeering,
   GROUP_VERSION,
+  type Mesh,
   type SiteGatewayPoolAssignment,
   type SitePeering,
 } from '@unbounded/crds';
@@ -12,7 +13,7 @@ import { expect, test } from 'vitest';
 import { type GatewayNode, type GatewayWorld, planGateways } from './gateways.plan.ts';
 import { planPoolConditions } from './pool-conditions.plan.ts';
 import { createReportWatch } from './report-watch.ts';
-import { planReach } from './reachability.plan.ts';
+import { planReach, type ReachObjects } from './reachability.plan.ts';
 
 const keyOf = (name: string): string => Buffer.alloc(32, name.padEnd(8, '-')).toString('base64');
 const object = <K extends string, S>(kind: K, name: string, spec: S) =>
@@ -25,16 +26,39 @@ const peerSites = (...sites: string[]): SitePeering => object('SitePeering', 'x'
 const peerPools = (gatewayPools: string[], enabled = true): GatewayPoolPeering =>
   object('GatewayPoolPeering', 'x', { gatewayPools, enabled });
 
-const joins = (parts: {
-  assignments?: SiteGatewayPoolAssignment[];
-  sitePeerings?: SitePeering[];
-  poolPeerings?: GatewayPoolPeering[];
-}) =>
+const SITES = ['a', 'b', 'c', 'd'].map((name, i) =>
+  object('Site', name, {
+    nodeCidrs: [`10.${i + 1}.0.0/16`],
+    podCidrAssignments: [{ cidrBlocks: [`100.${65 + i}.0.0/16`] }],
+  }),
+);
+/** An External pool with a gateway in a Site of its own. */
+const reachedPool = (name: string, i: number, spec: Partial<GatewayPool['spec']> = {}): GatewayPool => ({
+  ...pool(name, spec),
+  status: {
+    nodes: [
+      {
+        name: `${name}-gw`,
+        siteName: SITES[i]!.metadata.name,
+        wireGuardPublicKey: keyOf(`${name}-gw`),
+        internalIPs: [`10.${i + 1}.0.1`],
+        externalIPs: spec.type === 'Internal' ? [] : [`192.0.2.${i + 1}`],
+        podCIDRs: [`100.${65 + i}.1.0/24`],
+      },
+    ],
+  },
+});
+const INTERNAL = reachedPool('p', 0, { type: 'Internal' });
+const MESH: Mesh = object('Mesh', 'default', {
+  relay: { provider: 'external', external: { endpoint: 'relay.example.com:3478' } },
+});
+const joins = (parts: Partial<ReachObjects>) =>
   Object.fromEntries(
     [
       ...planReach({
-        sites: new Set(['a', 'b', 'c', 'd']),
-        pools: new Set(['p', 'q', 'r']),
+        sites: SITES,
+        gatewayPools: ['p', 'q', 'r'].map((name, i) => reachedPool(name, i)),
+        meshes: [],
         assignments: [],
         sitePeerings: [],
         poolPeerings: [],
@@ -50,14 +74,14 @@ test.each<[string, Parameters<typeof joins>[0], Record<string, string>]>([
   ['an assignment connects', { assignments: [assign(['a', 'b'], ['p'])] }, { p: 'ab/ab', q: '/' }],
   ['a disabled one does not', { assignments: [assign(['a'], ['p'], false)] }, { p: '/' }],
   [
-    'sites peered with an assigned one are connected, meshed or not',
+    'sites peered with a served one are connected, meshed or not; what no pool serves has no route by gateways',
     { assignments: [assign(['a'], ['p'])], sitePeerings: [peerSites('a', 'b'), peerSites('c', 'd')] },
-    { p: 'ab/ab' },
+    { p: 'ab/a' },
   ],
   [
     'peering is followed one step only',
     { assignments: [assign(['a'], ['p'])], sitePeerings: [peerSites('a', 'b'), peerSites('b', 'c')] },
-    { p: 'ab/ab' },
+    { p: 'ab/a' },
   ],
   [
     'pools are followed as far as they lead',
@@ -85,7 +109,42 @@ test.each<[string, Parameters<typeof joins>[0], Record<string, string>]>([
     { assignments: [assign(['a', 'nowhere'], ['p', 'none'])], poolPeerings: [peerPools(['p', 'none'])] },
     { p: 'a/a' },
   ],
+  [
+    'an Internal pool that is assigned to two sites without a common network serves its own',
+    { assignments: [assign(['a', 'b'], ['p'])], gatewayPools: [INTERNAL] },
+    { p: 'a/a' },
+  ],
+  [
+    'and both when they share a network',
+    { assignments: [assign(['a', 'b'], ['p'])], gatewayPools: [INTERNAL], sitePeerings: [peerSites('a', 'b')] },
+    { p: 'ab/ab' },
+  ],
+  [
+    'and both with a relay',
+    { assignments: [assign(['a', 'b'], ['p'])], gatewayPools: [INTERNAL], meshes: [MESH] },
+    { p: 'ab/ab' },
+  ],
+  [
+    'a pool without gateways reaches nothing and passes nothing on',
+    {
+      assignments: [assign(['a'], ['p']), assign(['b'], ['q']), assign(['c'], ['r'])],
+      poolPeerings: [peerPools(['p', 'q']), peerPools(['q', 'r'])],
+      gatewayPools: [reachedPool('p', 0), pool('q'), reachedPool('r', 2)],
+    },
+    { p: 'a/a', q: '/', r: 'c/c' },
+  ],
 ])('%s', (_, parts, want) => expect(joins(parts)).toMatchObject(want));
+
+test('reach is that of the gateways that the plan lists, not of those that the pool’s status listed', () => {
+  const planned = (subject: GatewayPool, nodes: GatewayNode[]) => {
+    const [plan] = planGateways(
+      world({ nodes, sites: SITES, pools: [subject], assignments: [assign(['a'], ['p'])] }),
+    ).pools;
+    return [plan!.gateways.length, plan!.connectedSites.join(), plan!.reachableSites.join()];
+  };
+  expect(planned(pool('p'), [node('g', { gateway: 'p' })])).toEqual([1, 'a', 'a']);
+  expect(planned(reachedPool('p', 0), [])).toEqual([0, '', '']);
+});
 
 const node = (
   name: string,
@@ -117,6 +176,7 @@ const world = (parts: Partial<GatewayWorld>): GatewayWorld => ({
   assignments: [],
   sitePeerings: [],
   poolPeerings: [],
+  meshes: [],
   poolNodes: [],
   slices: [],
   ...parts,

@@ -5,6 +5,7 @@ import {
   type GatewayPoolPeering,
   GROUP_VERSION,
   labels,
+  type Mesh,
   type Site,
   type SiteGatewayPoolAssignment,
   type SiteNodeSlice,
@@ -21,6 +22,7 @@ import {
   settleNodes,
   whyIneligible,
 } from '@unbounded/membership';
+import type { PoolReach } from '@unbounded/topology';
 
 import {
   type HalfResolvedName,
@@ -31,7 +33,7 @@ import {
   type UnresolvedName,
 } from './external-addresses.plan.ts';
 import { planPorts } from './ports.plan.ts';
-import { planReach, type Reach } from './reachability.plan.ts';
+import { planReach } from './reachability.plan.ts';
 
 /** A node with what shows its role. */
 export interface GatewayNode {
@@ -48,6 +50,8 @@ export interface GatewayWorld {
   readonly assignments: readonly SiteGatewayPoolAssignment[];
   readonly sitePeerings: readonly SitePeering[];
   readonly poolPeerings: readonly GatewayPoolPeering[];
+  /** A relay joins what nothing else joins. */
+  readonly meshes: readonly Mesh[];
   readonly poolNodes: readonly GatewayPoolNode[];
   /** With the pools' status they record which node was listed first with a key, an address or a block. */
   readonly slices: readonly SiteNodeSlice[];
@@ -61,7 +65,8 @@ export interface Outsider {
   readonly reason: Ineligible;
 }
 
-export interface PoolPlan extends Reach {
+/** What the nodes that a pool selects are to it. */
+interface PoolMembers {
   readonly pool: GatewayPool;
   readonly gateways: readonly Gateway[];
   readonly outsiders: readonly Outsider[];
@@ -73,6 +78,8 @@ export interface PoolPlan extends Reach {
   /** Addresses of such names that are not used. */
   readonly refused: readonly RefusedAddress[];
 }
+
+export interface PoolPlan extends PoolMembers, PoolReach {}
 
 /** What a node must show of its role: port and taint. */
 export interface RoleChange {
@@ -225,6 +232,13 @@ const portsOf = (
   );
 };
 
+/** By the gateways that this plan lists: those of the pools' status may be of before. */
+const withReach = ({ sites, assignments, sitePeerings, poolPeerings, meshes }: GatewayWorld, pools: PoolMembers[]) => {
+  const gatewayPools = pools.map(({ pool, gateways }) => ({ ...pool, status: { nodes: [...gateways] } }));
+  const reach = planReach({ sites, gatewayPools, assignments, sitePeerings, poolPeerings, meshes });
+  return pools.map((plan): PoolPlan => ({ ...plan, ...reach.get(plan.pool.metadata.name)! }));
+};
+
 /** Who is a gateway of which pool, by which port it is reached, and what can be reached through it. */
 export const planGateways = (world: GatewayWorld): GatewaysPlan => {
   const pools = world.pools.toSorted((a, b) => byName(a.metadata, b.metadata));
@@ -236,29 +250,22 @@ export const planGateways = (world: GatewayWorld): GatewaysPlan => {
     }),
   );
   const ports = portsOf(world, pools, members);
-  const reach = planReach({
-    sites: new Set(world.sites.map(({ metadata }) => metadata.name)),
-    pools: new Set(pools.map(({ metadata }) => metadata.name)),
-    assignments: world.assignments,
-    sitePeerings: world.sitePeerings,
-    poolPeerings: world.poolPeerings,
-  });
   const gatewayFacts = facts.filter(({ name }) => members.has(name));
   const byNode = new Map(facts.map((node) => [node.name, node]));
+  const filled = pools.map((pool): PoolMembers => {
+    const own = gatewayFacts.filter(({ name }) => members.get(name) === pool);
+    return {
+      pool,
+      gateways: own.map((node) => toGateway(node, siteOf(node), ports.get(node.name))),
+      outsiders: outsidersOf(pool, facts, members),
+      withoutPort: own.map(({ name }) => name).filter((name) => !ports.has(name)),
+      unresolved: names.unresolved.filter(({ node }) => isSelected(pool, byNode.get(node)!)),
+      halfResolved: names.halfResolved.filter(({ node }) => isSelected(pool, byNode.get(node)!)),
+      refused: names.refused.filter(({ node }) => isSelected(pool, byNode.get(node)!)),
+    };
+  });
   return {
-    pools: pools.map((pool): PoolPlan => {
-      const own = gatewayFacts.filter(({ name }) => members.get(name) === pool);
-      return {
-        pool,
-        gateways: own.map((node) => toGateway(node, siteOf(node), ports.get(node.name))),
-        outsiders: outsidersOf(pool, facts, members),
-        withoutPort: own.map(({ name }) => name).filter((name) => !ports.has(name)),
-        unresolved: names.unresolved.filter(({ node }) => isSelected(pool, byNode.get(node)!)),
-        halfResolved: names.halfResolved.filter(({ node }) => isSelected(pool, byNode.get(node)!)),
-        refused: names.refused.filter(({ node }) => isSelected(pool, byNode.get(node)!)),
-        ...reach.get(pool.metadata.name)!,
-      };
-    }),
+    pools: withReach(world, filled),
     roles: planRoles(world.nodes, pools, ports, members),
     poolNodes: [
       ...gatewayFacts.map((node) => toPoolNode(node, members.get(node.name)!, siteOf(node))),

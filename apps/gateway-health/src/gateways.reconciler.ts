@@ -3,6 +3,7 @@ import {
   type GatewayPool,
   type GatewayPoolNode,
   type GatewayPoolPeering,
+  type Mesh,
   type Site,
   type SiteGatewayPoolAssignment,
   type SiteNodeSlice,
@@ -32,6 +33,7 @@ interface GatewayCaches {
   readonly assignments: Informer<SiteGatewayPoolAssignment>;
   readonly sitePeerings: Informer<SitePeering>;
   readonly poolPeerings: Informer<GatewayPoolPeering>;
+  readonly meshes: Informer<Mesh>;
 }
 
 export interface GatewayReconcilerOptions {
@@ -87,6 +89,7 @@ export const gatewaysReconciler = ({
     assignments: caches.assignments.list(),
     sitePeerings: caches.sitePeerings.list(),
     poolPeerings: caches.poolPeerings.list(),
+    meshes: caches.meshes.list(),
   });
   return async (_key, signal) => {
     const world = read();

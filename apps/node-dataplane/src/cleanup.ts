@@ -1,12 +1,13 @@
 import { existsSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { NFT_GUARD_TABLE, NFT_TABLE, RUN_FOLDER } from '@unbounded/config/ownership';
+import { unitDevices } from '@unbounded/keeper-protocol';
 import { createRouteSocket } from '@unbounded/netlink';
 import { createNftables } from '@unbounded/nftables';
 import { removeCniConfig } from './cni/config.ts';
 import { removeCniPlugin } from './cni/install.ts';
 import { removeDevice, staleDevices } from './kernel/devices.ts';
-import { removeUnit, unitDevices } from './kernel/keeper-units.ts';
+import { removeUnit } from './kernel/keeper-units.ts';
 import { removeAllRoutes } from './kernel/routes.ts';
 import { ensureRules } from './kernel/rules.ts';
 import { removeNetlinkPath } from './netlink-path/route-objects.ts';

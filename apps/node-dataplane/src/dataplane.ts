@@ -1,3 +1,4 @@
+import { unitDevices } from '@unbounded/keeper-protocol';
 import type { Link, RouteSocket } from '@unbounded/netlink';
 import { type Problem } from '@unbounded/topology';
 import { DEVICES } from './data-path/devices.ts';
@@ -11,7 +12,7 @@ import { bridgeInUse, ensurePorts } from './kernel/bridge-ports.ts';
 import { ensureDevices, removeDevice, staleDevices } from './kernel/devices.ts';
 import { planDevices } from './kernel/devices.plan.ts';
 import { ensureFirewall, type FirewallParts } from './kernel/firewall.ts';
-import { removeUnit, unitDevices } from './kernel/keeper-units.ts';
+import { removeUnit } from './kernel/keeper-units.ts';
 import { withLocalAddresses } from './kernel/own-addresses.ts';
 import { ensureRoutes } from './kernel/routes.ts';
 import { ensureRules, hasTransitRules } from './kernel/rules.ts';

@@ -54,11 +54,16 @@ const lines = (...argv: string[]): string[] =>
     .map((line) => line.trim())
     .filter(Boolean);
 
+/** What the agent was to do and did not: for the test to judge. */
+class NotSo extends Error {
+  override readonly name = 'NotSo';
+}
+
 const until = async <T>(what: string, probe: () => T | Promise<T>): Promise<T> => {
   for (const end = performance.now() + 60_000; ; await new Promise((resolve) => setTimeout(resolve, 50))) {
     const value = await probe();
     if (value) return value;
-    if (performance.now() > end) throw new Error(`not so: ${what}`);
+    if (performance.now() > end) throw new NotSo(what);
   }
 };
 
@@ -218,6 +223,10 @@ try {
   process.stdout.write(`\n${JSON.stringify(await main())}\n`);
   process.exit(0);
 } catch (error) {
+  if (error instanceof NotSo) {
+    process.stdout.write(`\n${JSON.stringify({ full: { notSo: error.message }, freed: {}, rebooted: [] })}\n`);
+    process.exit(0);
+  }
   console.error(error, existsSync(CNI_CONF_FOLDER) && readdirSync(CNI_CONF_FOLDER));
   process.exit(1);
 }

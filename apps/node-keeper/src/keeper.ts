@@ -1,12 +1,13 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { removeFile, replaceFile } from '@unbounded/state-files';
+import { createUnitsReader, MOST_REJECTIONS, rejections, type TunnelUnit } from '@unbounded/keeper-protocol';
+import { removeFile } from '@unbounded/state-files';
 import type { Logger } from '@unbounded/telemetry';
 import { diffDevice, openUserspaceDevice } from '@unbounded/wireguard';
 import type { Command } from './process.ts';
 import { RELAY_PROCESS, relayCommand, type RelayFiles } from './relay/command.ts';
+import { createRelayUnitCheck } from './relay/unit-check.ts';
 import { createSupervisor } from './supervisor.ts';
-import { readUnits, type Unit } from './unit.ts';
 
 export interface KeeperOptions {
   readonly unitsFolder: string;
@@ -20,18 +21,12 @@ export interface KeeperOptions {
 }
 
 /** Gives a process its key, port and peers. False while it does not answer yet. */
-const configure = async (unit: Unit): Promise<boolean> => {
+const configure = async (unit: TunnelUnit): Promise<boolean> => {
   try {
     await using device = openUserspaceDevice(unit.device);
-    const { device: _, privateKeyFile, listenPort, peers } = unit;
+    const { privateKeyFile, listenPort, peers } = unit;
     const privateKey = readFileSync(privateKeyFile, 'utf8').trim();
-    const wanted = peers.map(({ publicKey, allowedIps, endpoint, persistentKeepaliveSeconds }) => ({
-      publicKey,
-      allowedIps,
-      ...(endpoint === undefined ? {} : { endpoint }),
-      ...(persistentKeepaliveSeconds === undefined ? {} : { persistentKeepaliveSeconds }),
-    }));
-    const change = diffDevice(await device.get(), { privateKey, listenPort, peers: wanted });
+    const change = diffDevice(await device.get(), { privateKey, listenPort, peers });
     if (change) await device.apply(change);
     return true;
   } catch (error) {
@@ -58,7 +53,7 @@ const createRejectionReport = (file: string, logger: Logger): ((refused: readonl
     for (const reason of refused) logger.error({ reason }, 'unit rejected; keeping what runs');
     try {
       if (refused.length === 0) removeFile(file);
-      else replaceFile(file, text, { mode: 0o600 });
+      else rejections.write(file, refused.slice(0, MOST_REJECTIONS));
     } catch (error) {
       logger.error({ error: (error as Error).message }, 'cannot write which units were rejected');
     }
@@ -83,14 +78,19 @@ export const createKeeper = ({
 }: KeeperOptions): Keeper => {
   const supervisor = createSupervisor(pidsFolder, logger);
   const report = createRejectionReport(rejectedFile, logger);
+  const readUnits = createUnitsReader();
+  const checkRelayUnit = createRelayUnitCheck(relay.unitFile);
   /** As they were when they could be read last. */
-  let known: ReadonlyMap<string, Unit> = new Map();
+  let known: ReadonlyMap<string, TunnelUnit> = new Map();
   let hasRelay = false;
 
   /** A unit that cannot be read now stays as it was: no file that goes wrong may end a tunnel. */
-  const readKnown = (): { readonly units: ReadonlyMap<string, Unit>; readonly keeps: (name: string) => boolean } => {
+  const readKnown = (): {
+    readonly units: ReadonlyMap<string, TunnelUnit>;
+    readonly keeps: (name: string) => boolean;
+  } => {
     const { units, refused, unclear, isComplete } = readUnits(unitsFolder);
-    report(refused);
+    report([...refused, ...checkRelayUnit()]);
     // Only a file that is missing from its directory ends its process; a directory that is gone says nothing.
     const isReadable = isComplete && existsSync(unitsFolder);
     const keeps = (name: string): boolean => !isReadable || unclear.has(name);
@@ -98,7 +98,7 @@ export const createKeeper = ({
     return { units: known, keeps };
   };
 
-  const tendUnit = async (unit: Unit, nowMs: number): Promise<void> => {
+  const tendUnit = async (unit: TunnelUnit, nowMs: number): Promise<void> => {
     const kept = await supervisor.tend(unit.device, tunnelCommand(program, unit.device), nowMs);
     if (kept && !kept.isSetUp) kept.isSetUp = await configure(unit);
   };

@@ -15,7 +15,10 @@ test('a disk that is full or read-only refuses with its code, keeps the old file
   expect(report).toEqual({
     full: ['ENOSPC', 'ENOSPC'],
     contentWhileFull: 'old',
-    namesWhileFull: ['filler', 'state.json'],
+    namesWhileFull: [
+      ['filler', 'state.json'],
+      ['filler', 'state.json'],
+    ],
     contentAfterwards: 'new',
     readOnly: ['EROFS', 'EROFS', 'EROFS'],
   });

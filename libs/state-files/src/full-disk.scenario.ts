@@ -11,7 +11,8 @@ import { removeFile, replaceFile, replaceFileAsync } from './index.ts';
 export interface Report {
   readonly full: readonly string[];
   readonly contentWhileFull: string;
-  readonly namesWhileFull: readonly string[];
+  /** After each of the two. */
+  readonly namesWhileFull: readonly (readonly string[])[];
   readonly contentAfterwards: string;
   readonly readOnly: readonly string[];
 }
@@ -39,12 +40,14 @@ try {
   // as far as it goes
 }
 const long = 'new'.repeat(2000);
-const full = [
-  await codeOf(() => replaceFile(path, long, { mode: 0o600 })),
-  await codeOf(() => replaceFileAsync(path, long, { mode: 0o600 })),
-];
+const names = (): string[] => readdirSync(disk).sort();
+const full: string[] = [];
+const namesWhileFull: string[][] = [];
+for (const replace of [replaceFile, replaceFileAsync]) {
+  full.push(await codeOf(() => replace(path, long, { mode: 0o600 })));
+  namesWhileFull.push(names());
+}
 const contentWhileFull = readFileSync(path, 'utf8');
-const namesWhileFull = readdirSync(disk).sort();
 rmSync(filler);
 replaceFile(path, long, { mode: 0o600 });
 const contentAfterwards = readFileSync(path, 'utf8').slice(0, 3);

@@ -1,5 +1,6 @@
 export { advertisedRoutes } from './routing/advertised-routes.ts';
 export { competingLanes, type LaneSeen, type ProbeSeen, rotationWaits, type WaitReason } from './links/key-rotation.ts';
+export { type PoolReach, reachOfPools } from './routing/pool-reach.ts';
 export type { Holding } from './world/holdings.ts';
 export type { LocalNode, ProtectedAddress } from './links/local-node.ts';
 export { laneId } from './links/lanes.ts';
@@ -17,6 +18,6 @@ export type {
 } from './plan.ts';
 export type { NodeRelay } from './world/relay-model.ts';
 export type { WireGuardInterfacePlan, WireGuardPeerPlan } from './plan.ts';
-export type { TopologyObjects, World } from './world/world.ts';
+export type { SiteModel, TopologyObjects, World } from './world/world.ts';
 export type { Problem } from './world/problem.ts';
 export { changedPrefixes, planTransition } from './routing/transition.ts';

@@ -68,6 +68,11 @@ describe('the repository', () => {
     expect(loose).toEqual([]);
   });
 
+  test('no merge is left half done', () => {
+    const texts = files('*.ts', '*.c', '*.h', '*.md', '*.yaml', '*.json', '*.tpl', '*.sh');
+    expect(texts.filter((file) => existsSync(join(root, file)) && /^(<{7}|>{7}) /m.test(read(file)))).toEqual([]);
+  });
+
   test('no test is switched off', () => {
     const specs = files('*.spec.ts').filter((file) => existsSync(join(root, file)));
     const off = new RegExp(String.raw`\b(it|test|describe)\.(skip|only|todo|skipIf|runIf)\b`);

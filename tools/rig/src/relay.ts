@@ -1,5 +1,6 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { RELAY_STATE } from '@unbounded/config/ownership';
+import { relayState } from '@unbounded/keeper-protocol';
 import type { Check } from './checks.ts';
 import { inNamespace, run } from './command.ts';
 import { pidOf, startDaemon } from './daemon.ts';
@@ -86,17 +87,12 @@ export const peersByPath = (node: string): { readonly direct: number; readonly r
   return { direct: count('direct'), relay: count('relay') };
 };
 
-/** What the relay's proxies on a node have come to. */
-interface RelayState {
-  readonly relays: readonly { readonly name: string; readonly connected: boolean }[];
-}
-
 /** Whether each node whose plan needs a relay is connected to it. */
 export const relayChecks = (layout: LabLayout): Check[] =>
   readPlans(layout).flatMap(({ node, relay }): Check[] => {
     if (!relay) return [];
     const file = `/proc/${initPid(node)}/root${RELAY_STATE}`;
-    const { relays } = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as RelayState) : { relays: [] };
+    const relays = existsSync(file) ? relayState.read(file).relays : [];
     const ok = relays.some(({ connected }) => connected);
     return [{ from: node, to: 'relay', what: 'connected', ok, ...(ok ? {} : { error: JSON.stringify(relays) }) }];
   });

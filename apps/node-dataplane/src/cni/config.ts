@@ -1,11 +1,10 @@
 import { existsSync, readdirSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { CNI_CONF_NAME } from '@unbounded/config/ownership';
-import { removeFile, replaceFile, replaceLink } from '@unbounded/state-files';
+import { holds, removeFile, replaceFile, replaceLink } from '@unbounded/state-files';
 import { type Problem } from '@unbounded/topology';
 import { DEVICES } from '../data-path/devices.ts';
 import type { KernelPlan } from '../data-path/kernel-plan.ts';
-import { holds } from '../kernel/held-text.ts';
 import { createStateFaults, type StateFaults } from '../kernel/state-faults.ts';
 
 /** The CNI configuration: kubelet's runtime calls the plug-ins of this list for every pod. */

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { removeFile, replaceFile } from '@unbounded/state-files';
-import { holds } from '../kernel/held-text.ts';
+import { holds, removeFile, replaceFile } from '@unbounded/state-files';
 import { createStateFaults, type StateFaults } from '../kernel/state-faults.ts';
 import { CNI_PLUGIN } from './config.ts';
 

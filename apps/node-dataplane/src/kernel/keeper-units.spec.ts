@@ -1,9 +1,10 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { unitDevices } from '@unbounded/keeper-protocol';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createStateFaults } from './state-faults.ts';
-import { removeUnit, unitDevices, writeUnit } from './keeper-units.ts';
+import { rejectedRelayUnit, rejectedUnits, removeUnit, writeUnit } from './keeper-units.ts';
 
 let base: string;
 let folder: string;
@@ -44,7 +45,28 @@ test('a unit that cannot be removed is reported, and removed when it can', () =>
   expect(faults.problems()).toEqual([]);
 });
 
-test('where the folder should be and something else is, there are no units', () => {
-  writeFileSync(folder, '');
-  expect(unitDevices(folder)).toEqual([]);
+test('a unit that node-keeper would refuse is reported, and the one before it stays', () => {
+  const faults = createStateFaults();
+  writeUnit(folder, unit, faults);
+  expect(writeUnit(folder, { ...unit, listenPort: 0 }, faults)).toBe(false);
+  expect(faults.problems()).toEqual([
+    { reason: 'StateNotWritable', message: expect.stringContaining('tunnel unit: listenPort 0: ') },
+  ]);
+  expect(JSON.parse(readFileSync(join(folder, 'wg51820.json'), 'utf8'))).toEqual(unit);
+});
+
+test('what node-keeper refuses is told apart: tunnel units, and the unit of the relay', () => {
+  const relayUnit = join(base, 'relay.json');
+  expect([rejectedUnits(folder), rejectedRelayUnit(relayUnit)]).toEqual([[], []]);
+  writeFileSync(join(base, 'rejected.json'), JSON.stringify(['wg51820.json: one', 'relay.json: two']));
+  const told = (reason: string) => [{ reason: 'UnitRejected', message: expect.stringContaining(reason) }];
+  expect(rejectedUnits(folder)).toEqual(told('wg51820.json: one; give'));
+  expect(rejectedRelayUnit(relayUnit)).toEqual(told('relay.json: two; give'));
+});
+
+test('a report of node-keeper that cannot be read is a problem too', () => {
+  writeFileSync(join(base, 'rejected.json'), '{');
+  expect(rejectedUnits(folder)).toEqual([
+    { reason: 'UnitRejected', message: expect.stringContaining('rejections: must be JSON') },
+  ]);
 });

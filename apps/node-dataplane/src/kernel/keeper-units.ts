@@ -1,65 +1,53 @@
-import { readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { KEEPER_REJECTED } from '@unbounded/config/ownership';
-import { removeFile, replaceFile } from '@unbounded/state-files';
+import { KEEPER_REJECTED, RELAY_UNIT } from '@unbounded/config/ownership';
+import { rejections, tunnelUnit, type TunnelUnit, unitFile } from '@unbounded/keeper-protocol';
+import { removeFile } from '@unbounded/state-files';
 import type { Problem } from '@unbounded/topology';
-import type { PeerSpec } from '@unbounded/wireguard';
-import { holds } from './held-text.ts';
-import { isString } from './state-file.ts';
 import { createStateFaults, type StateFaults } from './state-faults.ts';
 
-/**
- * What the agent asks of node-keeper: a file for each user-space WireGuard interface (see apps/node-keeper/README.md).
- * It holds all that the keeper needs to bring a died process back as it was, endpoints included, without the agent.
- */
-export interface KeeperUnit {
-  readonly device: string;
-  /** File with the private key; the key itself stands in no unit. */
-  readonly privateKeyFile: string;
-  readonly listenPort: number;
-  readonly peers: readonly PeerSpec[];
-}
-
-const fileOf = (folder: string, device: string): string => join(folder, `${device}.json`);
+/** What the agent asks of node-keeper for user-space WireGuard interfaces, and what node-keeper answers (libs/keeper-protocol). */
 
 /** Writes the unit if it is not like that already. Returns whether it was written; what fails is reported by `faults`. */
-export const writeUnit = (folder: string, unit: KeeperUnit, faults: StateFaults = createStateFaults()): boolean => {
-  const file = fileOf(folder, unit.device);
-  const text = JSON.stringify(unit);
-  if (holds(file, text)) {
-    faults.settle(file);
-    return false;
-  }
-  return faults.attempt(file, () => replaceFile(file, text, { mode: 0o600 }));
+export const writeUnit = (folder: string, unit: TunnelUnit, faults: StateFaults = createStateFaults()): boolean => {
+  const file = unitFile(folder, unit.device);
+  let isWritten = false;
+  faults.attempt(file, () => {
+    isWritten = tunnelUnit.write(file, unit);
+  });
+  return isWritten;
 };
 
 /** Returns whether it is gone; what fails is reported by `faults` and repeated. */
 export const removeUnit = (folder: string, device: string, faults: StateFaults = createStateFaults()): boolean => {
-  const file = fileOf(folder, device);
+  const file = unitFile(folder, device);
   return faults.attempt(file, () => removeFile(file));
 };
 
-/** What node-keeper could not read, as it writes it beside the units. */
-export const rejectedUnits = (folder: string): Problem[] => {
+const reasonsIn = (file: string): readonly string[] => {
   try {
-    const rejected: unknown = JSON.parse(readFileSync(join(dirname(folder), basename(KEEPER_REJECTED)), 'utf8'));
-    if (!Array.isArray(rejected)) return [];
-    return rejected.filter(isString).map((reason) => ({
-      reason: 'UnitRejected',
-      message: `node-keeper rejected a unit and keeps what runs as it was configured: ${reason}; give the agent and node-keeper the same version, and restart the agent, which writes its units anew`,
-    }));
-  } catch {
-    return []; // there is none: nothing was rejected
+    return rejections.read(file);
+  } catch (error) {
+    // There is none: nothing was rejected.
+    return (error as NodeJS.ErrnoException).code === 'ENOENT' ? [] : [`${file}: ${(error as Error).message}`];
   }
 };
 
-/** Devices for which there is a unit. A folder that cannot be read has none that we know of. */
-export const unitDevices = (folder: string): string[] => {
-  try {
-    return readdirSync(folder)
-      .filter((name) => name.endsWith('.json'))
-      .map((name) => name.slice(0, -'.json'.length));
-  } catch {
-    return [];
-  }
-};
+const rejected = (reason: string): Problem => ({
+  reason: 'UnitRejected',
+  message: `node-keeper rejected a unit and keeps what runs as it was configured: ${reason}; give the agent and node-keeper the same version, and restart the agent, which writes its units anew`,
+});
+
+/** Of the relay's unit, which has its name in front, as each unit. */
+const isOfRelay = (reason: string): boolean => reason.startsWith(`${basename(RELAY_UNIT)}: `);
+
+/** What tunnel units node-keeper could not read, as it writes it beside their folder. */
+export const rejectedUnits = (folder: string): Problem[] =>
+  reasonsIn(join(dirname(folder), basename(KEEPER_REJECTED)))
+    .filter((reason) => !isOfRelay(reason))
+    .map(rejected);
+
+/** Why node-keeper could not read the relay's unit. */
+export const rejectedRelayUnit = (unitFile: string): Problem[] =>
+  reasonsIn(join(dirname(unitFile), basename(KEEPER_REJECTED)))
+    .filter(isOfRelay)
+    .map(rejected);

@@ -1,23 +1,12 @@
-import { readFileSync } from 'node:fs';
+import { relayTallies, type RelayTallies } from '@unbounded/keeper-protocol';
 import type { Metrics } from '@unbounded/telemetry';
-import { z } from 'zod';
 
 /** Metrics of the relay as the node sees it. Its proxies are a process of node-keeper's, and count in a file. */
 
-const counts = z.record(z.string().regex(/^\w{1,32}$/), z.number().nonnegative());
-const talliesSchema = z.object({
-  frames: counts,
-  bytes: counts,
-  dropped: counts,
-  connections: z.number().nonnegative(),
-  rebinds: z.number().nonnegative(),
-});
-type Tallies = z.infer<typeof talliesSchema>;
-
 /** Undefined: nothing was counted yet, or another version of the proxies counts. */
-const readTallies = (file: string): Tallies | undefined => {
+const readTallies = (file: string): RelayTallies | undefined => {
   try {
-    return talliesSchema.parse(JSON.parse(readFileSync(file, 'utf8')));
+    return relayTallies.read(file);
   } catch {
     return undefined;
   }

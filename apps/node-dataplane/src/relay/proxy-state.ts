@@ -1,16 +1,8 @@
-import { mkdirSync, readFileSync, watch } from 'node:fs';
+import { mkdirSync, watch } from 'node:fs';
 import { basename, dirname } from 'node:path';
-import { z } from 'zod';
+import { relayState, type RelayState } from '@unbounded/keeper-protocol';
 
 /** What the relay's proxies say that they have come to. */
-
-const port = z.int().min(1).max(65_535);
-const stateSchema = z.object({
-  proxies: z.array(z.object({ own: z.string(), peer: z.string(), wireGuardPort: port, port })),
-  relays: z.array(z.object({ name: z.string(), connected: z.boolean(), problem: z.string().exactOptional() })),
-  trust: z.string().exactOptional(),
-});
-type ProxyState = z.infer<typeof stateSchema>;
 
 /** Keys are public ones, base64. */
 export interface ProxiedLane {
@@ -19,14 +11,14 @@ export interface ProxiedLane {
   readonly wireGuardPort: number;
 }
 
-const NOTHING: ProxyState = { proxies: [], relays: [] };
+const NOTHING: RelayState = { proxies: [], relays: [] };
 
-/** There is none before the proxies have written it, and none of what another version of them writes. */
-const readState = (file: string): ProxyState => {
+/** There is none before the proxies have written it. Why it cannot be read, if so. */
+const readState = (file: string): RelayState | Error => {
   try {
-    return stateSchema.parse(JSON.parse(readFileSync(file, 'utf8')));
-  } catch {
-    return NOTHING;
+    return relayState.read(file);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ENOENT' ? NOTHING : (error as Error);
   }
 };
 
@@ -40,6 +32,8 @@ export interface WatchedState {
   problemOf(relay: string): string | undefined;
   /** Which trust the proxies follow. */
   readonly trust: string | undefined;
+  /** Why the file cannot be read; what was known before stays. */
+  readonly unreadable: string | undefined;
   close(): void;
 }
 
@@ -50,10 +44,14 @@ export const watchProxyState = (file: string, onChange: () => void): WatchedStat
   let relays: WatchedState['relays'] = { connected: [], away: [] };
   let problems = new Map<string, string>();
   let trust: string | undefined;
+  let unreadable: string | undefined;
   const read = (): boolean => {
     const state = readState(file);
+    const before = unreadable;
+    unreadable = state instanceof Error ? state.message : undefined;
+    if (state instanceof Error) return unreadable !== before;
     const text = JSON.stringify(state);
-    if (text === said) return false;
+    if (text === said) return unreadable !== before;
     said = text;
     ports = new Map(state.proxies.map((proxy) => [textOf(proxy), proxy.port]));
     const named = (wanted: boolean): string[] =>
@@ -80,6 +78,9 @@ export const watchProxyState = (file: string, onChange: () => void): WatchedStat
     problemOf: (relay) => problems.get(relay),
     get trust() {
       return trust;
+    },
+    get unreadable() {
+      return unreadable;
     },
     close: () => watcher.close(),
   };

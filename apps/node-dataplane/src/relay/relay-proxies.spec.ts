@@ -1,13 +1,13 @@
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { RelayUnit } from '@unbounded/keeper-protocol';
 import { type ManagedRelay, type ServiceLike, trustDigest } from '@unbounded/relay-client';
 import { execFileSync } from 'node:child_process';
 import { silentLogger } from '@unbounded/telemetry';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createStateFaults } from '../kernel/state-faults.ts';
 import { createRelayProxies, type RelayProxies, type RelayProxiesOptions } from './relay-proxies.ts';
-import type { RelayUnit } from './relay-unit.plan.ts';
 import { EXTERNAL, relayPlan } from './relay.testdata.ts';
 
 /** Self-signed, made for this run. */
@@ -30,6 +30,9 @@ const CERTIFICATE = execFileSync(
   ],
   { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] },
 );
+
+/** Public keys; what relayPlan knows a relayed peer by is that it has capitals only. */
+const [OWN, PEER] = [`${'O'.repeat(42)}A=`, `${'P'.repeat(42)}A=`];
 
 let folder: string;
 let clockMs: number;
@@ -54,7 +57,7 @@ const open = (
     unitFile: unitFile(),
     stateFile: join(folder, 'keeper/relay-state.json'),
     stateFolder: folder,
-    keyOf: () => ({ publicKey: 'own', file: '/etc/wireguard/server.priv' }),
+    keyOf: () => ({ publicKey: OWN, file: '/etc/wireguard/server.priv' }),
     managed: read && {
       read,
       watch: (onChange) => {
@@ -71,7 +74,7 @@ const open = (
 };
 const unit = (): RelayUnit => JSON.parse(readFileSync(unitFile(), 'utf8')) as RelayUnit;
 const hosts = (): string[] => unit().services.flatMap(({ ways }) => ways.map(({ host }) => host));
-const lane = { own: 'own', peer: 'A', wireGuardPort: 51820 };
+const lane = { own: OWN, peer: PEER, wireGuardPort: 51820 };
 const tellState = (value: unknown): void => {
   const file = join(folder, 'keeper/relay-state.json');
   writeFileSync(`${file}.new`, typeof value === 'string' ? value : JSON.stringify(value));
@@ -81,8 +84,8 @@ const stateWith = (connected: boolean, port = 40_000) => ({
   proxies: [{ ...lane, port }],
   relays: [{ name: 'relay.example.com:3478', connected }],
 });
-const plan = relayPlan(EXTERNAL, { listen: 51820, to: ['A'] });
-const managed = relayPlan({ provider: 'managed' }, { listen: 51820, to: ['A'] });
+const plan = relayPlan(EXTERNAL, { listen: 51820, to: [PEER] });
+const managed = relayPlan({ provider: 'managed' }, { listen: 51820, to: [PEER] });
 
 describe('the unit', () => {
   test('asks for what the plan needs, and goes with the last peer that needs it', () => {
@@ -90,7 +93,7 @@ describe('the unit', () => {
     expect(proxies.apply(plan)).toEqual([]);
     expect(unit()).toMatchObject({
       services: [{ ways: [{ host: 'relay.example.com', port: 3478, isTls: false }] }],
-      identities: [{ publicKey: 'own', peers: [{ publicKey: 'A', wireGuardPort: 51820 }] }],
+      identities: [{ publicKey: OWN, peers: [{ publicKey: PEER, wireGuardPort: 51820 }] }],
     });
     proxies.apply(relayPlan(undefined, { listen: 51820, to: ['near'] }));
     expect(existsSync(unitFile())).toBe(false);
@@ -104,14 +107,14 @@ describe('the unit', () => {
   });
 
   test('says TLS where the mesh does', () => {
-    open().apply(relayPlan({ ...EXTERNAL, transport: 'tls' }, { listen: 51820, to: ['A'] }));
+    open().apply(relayPlan({ ...EXTERNAL, transport: 'tls' }, { listen: 51820, to: [PEER] }));
     expect(unit().services[0]?.ways).toEqual([{ host: 'relay.example.com', port: 3478, isTls: true }]);
   });
 
   test('has the authorities and the key by which relays are known, and no trust where the Mesh names none', () => {
     const trust = { caBundle: CERTIFICATE, staticKey: Buffer.alloc(32, 5).toString('base64') };
     const proxies = open();
-    proxies.apply(relayPlan({ ...EXTERNAL, transport: 'tls', ...trust }, { listen: 51820, to: ['A'] }));
+    proxies.apply(relayPlan({ ...EXTERNAL, transport: 'tls', ...trust }, { listen: 51820, to: [PEER] }));
     expect(unit().trust).toEqual(trust);
     proxies.apply(plan);
     expect(unit()).not.toHaveProperty('trust');
@@ -121,11 +124,12 @@ describe('the unit', () => {
     const bad = '-----BEGIN CERTIFICATE-----\nbm9uZQ==\n-----END CERTIFICATE-----';
     const proxies = open();
     expect(
-      proxies.apply(relayPlan({ ...EXTERNAL, transport: 'tls', caBundle: bad }, { listen: 51820, to: ['A'] })),
+      proxies.apply(relayPlan({ ...EXTERNAL, transport: 'tls', caBundle: bad }, { listen: 51820, to: [PEER] })),
     ).toEqual([
       { reason: 'InvalidRelay', message: expect.stringContaining('spec.relay.caBundle: certificate 1 cannot be read') },
     ]);
-    expect(unit().services).toEqual([]);
+    expect(unit()).toMatchObject({ services: [], identities: [{ publicKey: OWN }] });
+    expect(unit()).not.toHaveProperty('trust');
   });
 
   test('reaches a managed relay by TLS where the Mesh names its certificate, also one that was found before', async () => {
@@ -139,7 +143,7 @@ describe('the unit', () => {
       proxies.apply(managed);
       expect(unit().services[0]?.ways).toEqual([{ host: '203.0.113.5', port: 3478, isTls: false }]);
     });
-    proxies.apply(relayPlan({ provider: 'managed', serverName: 'relay.example.com' }, { listen: 51820, to: ['A'] }));
+    proxies.apply(relayPlan({ provider: 'managed', serverName: 'relay.example.com' }, { listen: 51820, to: [PEER] }));
     expect(unit().services[0]?.ways).toEqual([
       { host: '203.0.113.5', port: 3478, isTls: true, serverName: 'relay.example.com' },
     ]);
@@ -154,7 +158,7 @@ describe('the unit', () => {
   });
 
   test('names no relay where the endpoint is none, and the problem says what would be right', () => {
-    const bad = relayPlan({ ...EXTERNAL, endpoint: 'relay:99999' }, { listen: 51820, to: ['A'] });
+    const bad = relayPlan({ ...EXTERNAL, endpoint: 'relay:99999' }, { listen: 51820, to: [PEER] });
     expect(open().apply(bad)).toEqual([
       {
         reason: 'InvalidRelay',
@@ -195,6 +199,34 @@ describe('the state', () => {
     },
   );
 
+  test('that only a later agent can read leaves what was known, and is a problem with the remedy', async () => {
+    const proxies = open();
+    proxies.apply(plan);
+    tellState(stateWith(true));
+    await vi.waitUntil(() => proxies.isUp());
+    tellState({ ...stateWith(false, 41_000), version: 3, minReaderVersion: 3 });
+    await vi.waitUntil(() => proxies.apply(plan).length > 0);
+    expect(proxies.apply(plan)).toEqual([
+      { reason: 'RelayStateUnreadable', message: expect.stringContaining('to the same version') },
+    ]);
+    expect([proxies.endpointOf(lane), proxies.isUp()]).toEqual(['127.0.0.1:40000', true]);
+    tellState({ ...stateWith(true, 41_000), version: 3, forThoseWhoKnow: [] });
+    await vi.waitUntil(() => proxies.apply(plan).length === 0);
+    expect(proxies.endpointOf(lane)).toBe('127.0.0.1:41000');
+  });
+
+  test('a unit that node-keeper refuses is a problem for as long', () => {
+    const proxies = open();
+    proxies.apply(plan);
+    const rejected = join(folder, 'keeper/rejected.json');
+    writeFileSync(rejected, JSON.stringify(['wg51820.json: x', 'relay.json: relay unit: services is absent']));
+    expect(proxies.apply(plan)).toEqual([
+      { reason: 'UnitRejected', message: expect.stringContaining('relay.json: relay unit: services is absent') },
+    ]);
+    rmSync(rejected);
+    expect(proxies.apply(plan)).toEqual([]);
+  });
+
   test('without a connected relay for 10 s is a problem', async () => {
     const proxies = open();
     proxies.apply(plan);
@@ -226,7 +258,7 @@ describe('the state', () => {
 
   test('a keeper that does not follow the trust of the Mesh is told of, though its relay is connected', async () => {
     const trusting = { ...EXTERNAL, staticKey: Buffer.alloc(32, 5).toString('base64') };
-    const pinned = relayPlan(trusting, { listen: 51820, to: ['A'] });
+    const pinned = relayPlan(trusting, { listen: 51820, to: [PEER] });
     const proxies = open();
     tellState(stateWith(true));
     proxies.apply(pinned);
@@ -250,7 +282,7 @@ describe('the managed relay', () => {
     expect(proxies.apply(managed)).toEqual([
       { reason: 'RelayNotFound', message: expect.stringContaining('no address of the managed relay is known yet') },
     ]);
-    expect(unit()).toMatchObject({ services: [], identities: [{ publicKey: 'own' }] });
+    expect(unit()).toMatchObject({ services: [], identities: [{ publicKey: OWN }] });
     const changed = vi.fn();
     proxies.onChange(changed);
     ways = ['192.0.2.9'];

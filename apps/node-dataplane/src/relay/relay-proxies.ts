@@ -1,10 +1,11 @@
 import { join } from 'node:path';
+import { relayUnit } from '@unbounded/keeper-protocol';
 import { type Endpoint, trustDigest } from '@unbounded/relay-client';
-import { removeFile, replaceFile } from '@unbounded/state-files';
+import { removeFile } from '@unbounded/state-files';
 import type { Logger } from '@unbounded/telemetry';
 import type { Problem } from '@unbounded/topology';
 import type { KernelPlan } from '../data-path/kernel-plan.ts';
-import { holds } from '../kernel/held-text.ts';
+import { rejectedRelayUnit } from '../kernel/keeper-units.ts';
 import { stateFile } from '../kernel/state-file.ts';
 import { createStateFaults, type StateFaults } from '../kernel/state-faults.ts';
 import { type ProxiedLane, watchProxyState } from './proxy-state.ts';
@@ -19,6 +20,11 @@ const UNTRUSTED: Problem = {
   message:
     'node-keeper does not follow spec.relay.caBundle and staticKey of Mesh default: it is of an older version, or its log says why it refused them; its pods are replaced when they are deleted',
 };
+
+const unreadable = (why: string): Problem => ({
+  reason: 'RelayStateUnreadable',
+  message: `the agent cannot read what the relay's proxies of node-keeper report, and goes by what it knew before: ${why}`,
+});
 
 export interface RelayProxiesOptions {
   /** RELAY_UNIT and RELAY_STATE, unless the keeper was told otherwise. */
@@ -52,12 +58,6 @@ export interface RelayProxies {
   stop(): void;
 }
 
-/** Whole or not at all, and only what is another. */
-const writeUnit = (file: string, text: string, faults: StateFaults): void => {
-  if (holds(file, text)) faults.settle(file);
-  else faults.attempt(file, () => replaceFile(file, text, { mode: 0o600 }));
-};
-
 export const createRelayProxies = (options: RelayProxiesOptions): RelayProxies => {
   const { unitFile, stateFolder, keyOf, managed, logger, now = () => performance.now() } = options;
   const faults = options.faults ?? createStateFaults();
@@ -77,11 +77,18 @@ export const createRelayProxies = (options: RelayProxiesOptions): RelayProxies =
     }
     const found = services.of(plan.relay);
     // Also without a way to any relay: the proxies get their ports, and connect as soon as there is one.
-    writeUnit(unitFile, JSON.stringify(planRelayUnit(plan, found.services, keyOf)), faults);
+    const unit = planRelayUnit(plan, found.services, keyOf);
+    faults.attempt(unitFile, () => void relayUnit.write(unitFile, unit));
     return found.problems;
   };
   const foundFile = stateFile(join(stateFolder, 'relay.json'), isFoundRelays, faults);
   const services = createRelayServices({ managed, foundFile, logger, onChange: tell });
+
+  const reported = (plan: KernelPlan): readonly Problem[] => [
+    ...(state.unreadable === undefined ? [] : [unreadable(state.unreadable)]),
+    ...rejectedRelayUnit(unitFile),
+    ...away(plan),
+  ];
 
   const away = ({ relay }: KernelPlan): Problem[] => {
     const { connected, away: names } = state.relays;
@@ -99,7 +106,7 @@ export const createRelayProxies = (options: RelayProxiesOptions): RelayProxies =
       if (!wasWanted) lastUpMs = now();
       wasWanted = plan.relay !== undefined;
       const problems = ask(plan);
-      return plan.relay && problems.length === 0 ? away(plan) : problems;
+      return plan.relay && problems.length === 0 ? reported(plan) : problems;
     },
     endpointOf: (lane) => state.endpointOf(lane),
     isUp: () => state.relays.connected.length > 0,

@@ -1,21 +1,8 @@
+import type { RelayUnit } from '@unbounded/keeper-protocol';
 import type { RelayService, RelayTrust } from '@unbounded/relay-client';
 import type { KernelPlan } from '../data-path/kernel-plan.ts';
 
-/** What the agent asks of the relay's proxies, which node-keeper runs (see apps/node-keeper/README.md). */
-export interface RelayUnit {
-  /** Absent when there is none: keepers of before know no such thing, and would refuse the whole unit. */
-  readonly trust?: RelayTrust;
-  readonly services: readonly RelayService[];
-  readonly identities: readonly RelayIdentity[];
-}
-
-/** One of the node's own keys. */
-interface RelayIdentity {
-  readonly publicKey: string;
-  /** The key itself stands in no unit. */
-  readonly privateKeyFile: string;
-  readonly peers: readonly { readonly publicKey: string; readonly wireGuardPort: number }[];
-}
+/** What the agent asks of the relay's proxies, which node-keeper runs (see libs/keeper-protocol). */
 
 export interface OwnKey {
   readonly publicKey: string;
@@ -48,7 +35,8 @@ export const planRelayUnit = (
     for (const { publicKey } of relayed) ports.set(publicKey, listenPort);
     identities.set(key.publicKey, { key, ports });
   }
-  const trust = plan.relay && trustOf(plan.relay);
+  // Without a relay there is nobody to trust; and one that is malformed, which leaves none, would make the keeper refuse the unit.
+  const trust = plan.relay && services.length > 0 && trustOf(plan.relay);
   return {
     ...(trust && Object.keys(trust).length > 0 ? { trust } : {}),
     services,

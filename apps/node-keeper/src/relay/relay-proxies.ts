@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { RelayIdentity, RelayState, RelayTallies, RelayUnit } from '@unbounded/keeper-protocol';
 import {
   exchangeWith,
   newProxyTallies,
@@ -15,9 +16,6 @@ import {
 } from '@unbounded/relay-client';
 import type { Logger } from '@unbounded/telemetry';
 import { privateKeyObject, publicKeyBytes } from '@unbounded/wireguard/x25519';
-import type { RelayState } from './relay-state.ts';
-import type { RelayTallies } from './relay-tallies.ts';
-import type { RelayIdentity, RelayUnit } from './relay-unit.ts';
 
 /** A name may stand for so many relays. */
 const MOST_ADDRESSES = 32;

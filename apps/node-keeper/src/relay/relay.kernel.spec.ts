@@ -3,12 +3,12 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { RelayUnit } from '@unbounded/keeper-protocol';
 import { trustDigest } from '@unbounded/relay-client';
 import { type AppProcess, startApp, until } from '@unbounded/testing';
 import { generatePrivateKey, publicKeyOf } from '@unbounded/wireguard';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { isAlive, type OwnKey, RelayNode, type StandIn, unitOf } from './relay.scenario.ts';
-import type { RelayUnit } from './relay-unit.ts';
 
 /** Two nodes whose keepers run the relay's proxies, and the real relay between them. */
 
@@ -159,10 +159,30 @@ describe('the relay’s proxies', () => {
     expect(a.state).toBeUndefined();
   });
 
-  test('go on as they are while the unit is none', async () => {
+  test.each([
+    ['the unit is none', { services: [], identities: [{}] }, 'identities[0].publicKey is absent'],
+    ['a later reader is needed for the unit', { services: [], identities: [], minReaderVersion: 2 }, 'delete its pod'],
+  ])('go on as they are while %s, and the agent finds the reason', async (_, unit, reason) => {
     const { pid } = a;
-    a.write({ services: [], identities: [], postUp: 'rm -rf /' });
-    await until('refused', () => a.log.some((line) => line.includes('postUp')));
+    const good = readFileSync(a.unitFile, 'utf8');
+    const refusals = () => a.log.join('').split('the unit was refused').length;
+    const before = refusals();
+    a.write(unit);
+    await until('refused', () => refusals() > before);
+    await until('the reason is there', () => a.rejections[0]?.includes(reason));
+    await expectPackets();
+    expect(a.pid).toBe(pid);
+    a.write(good);
+    await until('the reason is gone', () => a.rejections.length === 0);
+  });
+
+  test('follow a unit of a later version for what they know of it', async () => {
+    const { pid } = a;
+    const [other, peer] = [a.newKey(), b.newKey()];
+    const lane = await a.wireGuard();
+    const unit = unitOf(relayPort, { own: keyA, peers: [[keyB, wireGuardA]] }, { own: other, peers: [[peer, lane]] });
+    a.write({ ...unit, version: 2, aFieldOfLater: { x: 1 } });
+    await until('its proxy', () => a.portOf(other, peer));
     await expectPackets();
     expect(a.pid).toBe(pid);
   });

@@ -5,10 +5,15 @@ import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import {
+  rejections,
+  relayState,
+  type RelayState,
+  relayTallies,
+  type RelayTallies,
+  type RelayUnit,
+} from '@unbounded/keeper-protocol';
 import { generatePrivateKey, publicKeyOf } from '@unbounded/wireguard';
-import type { RelayState } from './relay-state.ts';
-import type { RelayTallies } from './relay-tallies.ts';
-import type { RelayUnit } from './relay-unit.ts';
 
 /** A node whose keeper runs the relay's proxies, for the tests: real processes, and a socket where WireGuard would listen. */
 
@@ -102,13 +107,19 @@ export class RelayNode {
     renameSync(`${this.unitFile}.new`, this.unitFile);
   }
 
+  /** As the agent finds them. */
+  get rejections(): readonly string[] {
+    const file = join(this.folder, 'rejected.json');
+    return existsSync(file) ? rejections.read(file) : [];
+  }
+
   get state(): RelayState | undefined {
-    return existsSync(this.stateFile) ? (JSON.parse(readFileSync(this.stateFile, 'utf8')) as RelayState) : undefined;
+    return existsSync(this.stateFile) ? relayState.read(this.stateFile) : undefined;
   }
 
   get tallies(): RelayTallies | undefined {
     const file = join(this.folder, 'relay-tallies.json');
-    return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as RelayTallies) : undefined;
+    return existsSync(file) ? relayTallies.read(file) : undefined;
   }
 
   portOf(own: OwnKey, peer: OwnKey): number | undefined {

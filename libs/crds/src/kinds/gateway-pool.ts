@@ -43,6 +43,11 @@ const gateway = object({
 /** A gateway as its peers need to know it. */
 export type Gateway = Infer<typeof gateway>;
 
+const CONNECTED_SITES =
+  'Sites that the pool serves (assigned to it, and its gateways can link with their nodes), and Sites that share a network with one of them by a SitePeering.';
+const REACHABLE_SITES =
+  'Sites to which a gateway of the pool has a route: those that the pool serves, and those whose pods it reaches through peered pools.';
+
 export const gatewayPoolKind = defineKind({
   kind: 'GatewayPool',
   plural: 'gatewaypools',
@@ -58,13 +63,13 @@ export const gatewayPoolKind = defineKind({
       name: 'Connected Sites',
       type: 'string',
       jsonPath: '.status.connectedSites',
-      description: 'Sites that the pool serves itself.',
+      description: CONNECTED_SITES,
     },
     {
       name: 'Reachable Sites',
       type: 'string',
       jsonPath: '.status.reachableSites',
-      description: 'Sites that can be reached through the pool and the pools it is peered with.',
+      description: REACHABLE_SITES,
     },
   ],
   body: object(
@@ -102,10 +107,8 @@ export const gatewayPoolKind = defineKind({
           {
             nodes: optional(list(gateway, { description: 'The gateways, by name.', as: 'atomic', maxItems: 1000 })),
             nodeCount: optional(integer({ description: 'How many gateways there are.', minimum: 0, maximum: 1000 })),
-            connectedSites: optional(names('Sites that the pool serves itself.')),
-            reachableSites: optional(
-              names('Sites that can be reached through the pool and the pools it is peered with.'),
-            ),
+            connectedSites: optional(names(CONNECTED_SITES)),
+            reachableSites: optional(names(REACHABLE_SITES)),
             conditions,
           },
           STATUS,

@@ -35,6 +35,9 @@ const componentsOf = (world: World): ReadonlyMap<string, number> => {
   return found;
 };
 
+/** The same number for pools that lead to each other without a relay; undefined: there is no such pool. */
+export const componentOf = (world: World, pool: string): number | undefined => componentsOf(world).get(pool);
+
 /** A relay carries WireGuard alone. */
 const isWireGuard = (world: World, a: Place, b: Place): boolean =>
   resolveProtocol({

@@ -1,7 +1,7 @@
 import type { Family } from '@unbounded/ip';
 import { assignedSites, peeringsOf, poolsOfSite } from '../world/reach.ts';
 import { carries } from '../world/usable.ts';
-import { arePoolsRelayed, isServedByRelay } from '../links/relayed.ts';
+import { arePoolsRelayed, componentOf, isServedByRelay } from '../links/relayed.ts';
 import { canBeCalledFrom, canMeet, type Meeting, meetingOf } from '../links/underlay.ts';
 import type { Join, PoolModel, World } from '../world/world.ts';
 
@@ -102,18 +102,26 @@ const createOffers = () => {
   };
 };
 
-/** Of a peering the pools that nobody has offered a distance to: by a link of theirs, and by a relay. */
+/** Of a peering the pools with gateways for the family that nobody has offered a distance to. */
 interface Waiting {
-  readonly near: Set<string>;
+  /** By a link of theirs; in parts of which no pool can meet one of another part, since hundreds of pools may have a relay alone. */
+  readonly near: ReadonlyMap<number | undefined, Set<string>>;
+  /** By a relay. */
   readonly far: Set<string>;
 }
+
+const waitingOf = (world: World, { members }: Join, family: Family): Waiting => {
+  const usable = [...members].filter((name) => meetingOfPool(world, name, family));
+  const parts = Map.groupBy(usable, (name) => componentOf(world, name));
+  return { near: new Map([...parts].map(([part, names]) => [part, new Set(names)])), far: new Set(usable) };
+};
 
 const spread = (world: World, targets: readonly string[], family: Family): Map<string, number> => {
   const distances = new Map<string, number>();
   const offers = createOffers();
   const waiting = new Map<Join, Waiting>();
   const waitingIn = (peering: Join): Waiting => {
-    const found = waiting.get(peering) ?? { near: new Set(peering.members), far: new Set(peering.members) };
+    const found = waiting.get(peering) ?? waitingOf(world, peering, family);
     waiting.set(peering, found);
     return found;
   };
@@ -121,16 +129,16 @@ const spread = (world: World, targets: readonly string[], family: Family): Map<s
     distances.set(name, distance);
     const here = meetingOfPool(world, name, family)!;
     for (const { near, far } of peeringsOf(world, name).map(waitingIn)) {
-      for (const other of near) {
-        const there = meetingOfPool(world, other, family);
-        if (there && !distances.has(other) && !canMeet(world, here, there)) continue;
-        for (const set of [near, far]) set.delete(other);
-        if (there && !distances.has(other)) offers.offer(other, distance + 1);
+      const around = near.get(componentOf(world, name))!;
+      for (const other of around) {
+        if (!distances.has(other) && !canMeet(world, here, meetingOfPool(world, other, family)!)) continue;
+        for (const set of [around, far]) set.delete(other);
+        if (!distances.has(other)) offers.offer(other, distance + 1);
       }
       for (const other of world.relay ? far : []) {
-        if (distances.has(other) || !arePoolsRelayed(world, name, other)) continue;
+        if (!distances.has(other) && !arePoolsRelayed(world, name, other)) continue;
         far.delete(other);
-        offers.offer(other, distance + RELAY_DISTANCE);
+        if (!distances.has(other)) offers.offer(other, distance + RELAY_DISTANCE);
       }
     }
   };

@@ -40,13 +40,13 @@ export const networkSites = (world: World, site: string): ReadonlySet<string> =>
   return sites;
 };
 
-/** Pools that serve a site, by name. */
+/** Pools that a site is assigned to, by name; which of them can serve it: `servingPools` in routing/distances.ts. */
 export const poolsOfSite = (world: World, site: string): string[] =>
   [...new Set(world.assignments.filter(({ members }) => members.has(site)).flatMap(({ pools }) => [...pools]))]
     .filter((pool) => world.pools.has(pool))
     .sort();
 
-/** Sites that a pool serves: assigned to it. */
+/** Sites that are assigned to a pool; which of them it can serve: `servedSites` in routing/distances.ts. */
 export const assignedSites = (world: World, pool: string): Set<string> =>
   new Set(world.assignments.filter(({ pools }) => pools.has(pool)).flatMap(({ members }) => [...members]));
 

@@ -1,9 +1,9 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { readUnits } from './unit.ts';
+import { createUnitsReader, unitDevices } from './units-folder.ts';
 
 let folder: string;
 beforeEach(() => {
@@ -19,6 +19,8 @@ const peer = {
   persistentKeepaliveSeconds: 25,
 };
 const unit = { device: 'wg51820', privateKeyFile: '/etc/wireguard/server.priv', listenPort: 51820, peers: [peer] };
+/** By a reader that sees it for the first time. */
+const readUnits = (of: string) => createUnitsReader()(of);
 const write = (name: string, value: unknown): void =>
   writeFileSync(join(folder, name), typeof value === 'string' ? value : JSON.stringify(value));
 
@@ -34,6 +36,25 @@ test('a unit is read as the agent wrote it; other files and a missing folder are
   expect(readUnits(join(folder, 'missing'))).toMatchObject({ units: new Map(), refused: [], isComplete: true });
 });
 
+test('where the folder should be and something else is, no unit is known', () => {
+  write('file', '');
+  expect(readUnits(join(folder, 'file'))).toMatchObject({ units: new Map(), isComplete: false });
+  expect(unitDevices(join(folder, 'file'))).toEqual([]);
+});
+
+test('a reader parses a unit again only when its file is another, and takes what follows a refused one', () => {
+  const read = createUnitsReader();
+  write('wg51820.json', unit);
+  const first = read(folder).units.get('wg51820');
+  expect(read(folder).units.get('wg51820')).toBe(first);
+  write('wg51820.json', '{');
+  expect([read(folder).refused.length, read(folder).refused.length]).toEqual([1, 1]);
+  write('wg51820.json', { ...unit, listenPort: 51821 });
+  expect(read(folder)).toMatchObject({ units: new Map([['wg51820', { ...unit, listenPort: 51821 }]]), refused: [] });
+  rmSync(join(folder, 'wg51820.json'));
+  expect(read(folder).units.size).toBe(0);
+});
+
 describe('a unit is refused, with file and reason, and the others count', () => {
   const bad: readonly [string, unknown, string][] = [
     ['a device of another name', { ...unit, device: 'eth0' }, 'must be wg<port>'],
@@ -47,7 +68,17 @@ describe('a unit is refused, with file and reason, and the others count', () => 
     ['port 0', { ...unit, listenPort: 0 }, 'listenPort'],
     ['a port that is text', { ...unit, listenPort: '51820' }, 'listenPort'],
     ['a key that is none', { ...unit, peers: [{ ...peer, publicKey: 'x' }] }, 'must be a WireGuard key in base64'],
-    ['a field that nobody knows', { ...unit, postUp: 'rm -rf /' }, 'postUp'],
+    [
+      'an endpoint that is none',
+      { ...unit, peers: [{ ...peer, endpoint: 'gw:1' }] },
+      'peers[0].endpoint "gw:1": must be like',
+    ],
+    [
+      'a prefix that is none',
+      { ...unit, peers: [{ ...peer, allowedIps: ['x'] }] },
+      'peers[0].allowedIps[0] "x": must be a prefix',
+    ],
+    ['a version that is later than any reader', { ...unit, minReaderVersion: 2 }, 'delete its pod on this node'],
     [
       'a key whose last digit has bits that no byte holds',
       { ...unit, peers: [{ ...peer, publicKey: `${KEY.slice(0, 42)}p=` }] },
@@ -64,6 +95,12 @@ describe('a unit is refused, with file and reason, and the others count', () => 
     expect(refused).toEqual([expect.stringContaining('wg51820.json: ')]);
     expect(refused[0]).toContain(reason);
     expect(readUnits(folder).unclear).toEqual(new Set(['wg51820']));
+    expect(unitDevices(folder)).toEqual(['wg51820', 'wg51821']);
+  });
+
+  test('what is no regular file', () => {
+    mkdirSync(join(folder, 'wg51820.json'));
+    expect(readUnits(folder).refused).toEqual([expect.stringContaining('must be a regular file')]);
   });
 
   test('a unit in the file of another device', () => {

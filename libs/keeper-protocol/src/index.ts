@@ -1,0 +1,6 @@
+export { MOST_REJECTIONS, rejections } from './rejections.ts';
+export { relayState, type RelayState } from './relay-state.ts';
+export { relayTallies, type RelayTallies } from './relay-tallies.ts';
+export { type RelayIdentity, relayUnit, type RelayUnit } from './relay-unit.ts';
+export { tunnelUnit, type TunnelUnit } from './tunnel-unit.ts';
+export { createUnitsReader, unitDevices, unitFile } from './units-folder.ts';
