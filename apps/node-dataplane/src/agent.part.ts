@@ -23,6 +23,7 @@ import { createFirewallMetrics } from './kernel/firewall-metrics.ts';
 import { groupMapPin } from './kernel/forwarding-maps.ts';
 import { checkPinFolder } from './kernel/pin-folder.ts';
 import { openNetlinkPath } from './netlink-path/netlink-path.ts';
+import { isKeptPlan } from './kept-plan-file.ts';
 import { createNodePlanner } from './node-planner.ts';
 import { findDefaultGateways } from './kernel/protected-addresses.ts';
 import { isString, stateFile } from './kernel/state-file.ts';
@@ -51,9 +52,6 @@ export type AgentConfig = ConfigOf<typeof agentOptions>;
 
 const QUIET_MS = 200;
 const RETRY_MS = 1000;
-
-const isPlan = (value: unknown): value is KernelPlan =>
-  typeof value === 'object' && value !== null && 'node' in value && 'endpoints' in value && 'probes' in value;
 
 /** Whether a change in the kernel may be one that we must repair. Our own additions come back as events too; they change nothing. */
 const concernsUs = (event: RouteEvent): boolean => {
@@ -238,7 +236,7 @@ const openAgent = async (
       protocols,
       dataplaneKind: config.dataplane,
       source: world.source,
-      planFile: stateFile(join(config.stateFolder, 'plan.json'), isPlan, faults),
+      planFile: stateFile(join(config.stateFolder, 'plan.json'), isKeptPlan, faults),
       logger,
     }),
     dataplane,

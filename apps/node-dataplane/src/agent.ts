@@ -1,7 +1,6 @@
 import type { Logger } from '@unbounded/telemetry';
 import { type ProtectedAddress } from '@unbounded/topology';
 import { DEVICES } from './data-path/devices.ts';
-import type { KernelPlan } from './data-path/kernel-plan.ts';
 import { type CniConfigFolders, ensureCniConfig } from './cni/config.ts';
 import type { PlanGate } from './cni/plan-gate.ts';
 import { applyPlan, type ApplyOutcome, type Dataplane } from './dataplane.ts';
@@ -49,7 +48,7 @@ export interface Agent {
   pass(): Promise<number>;
   /** A plan has been applied since the process started. */
   readonly isReady: boolean;
-  readonly plan: KernelPlan | undefined;
+  readonly plan: NodePlan | undefined;
 }
 
 /** Logs problems when they change, not at every pass. */
@@ -102,9 +101,19 @@ const createRotatingPlanner = ({ planner, dataplane, rotation, protectedAddresse
   };
 };
 
+/** A plan is rendered once: it stays the same object while nothing changed. */
+const createRenderer = (path: DataPath): ((plan: NodePlan) => KernelPlan) => {
+  let known: { readonly plan: NodePlan; readonly rendered: KernelPlan } | undefined;
+  return (plan) => {
+    if (known?.plan !== plan) known = { plan, rendered: path.render(plan) };
+    return known.rendered;
+  };
+};
+
 export const createAgent = (parts: AgentParts): Agent => {
   const { planner, dataplane, reports, rotation, faults, logger } = parts;
   const rotating = createRotatingPlanner(parts);
+  const render = createRenderer(dataplane.path);
   let isReady = false;
 
   const tellProblems = createProblemLog(logger);
@@ -142,21 +151,22 @@ export const createAgent = (parts: AgentParts): Agent => {
         report(underlay, [...planner.problems, ...fromNode()]);
         return REPAIR_EVERY_MS;
       }
-      const outcome = await applyPlan(dataplane, plan);
+      const kernelPlan = render(plan);
+      const outcome = await applyPlan(dataplane, kernelPlan);
       if (outcome.isContained) parts.planGate.open();
       // Once the firewall leads to the relays: a connection stays with what it was led to first.
-      const relayed = parts.relay.apply(plan);
-      const advanced = rotating.applied(plan, outcome);
+      const relayed = parts.relay.apply(kernelPlan);
+      const advanced = rotating.applied(kernelPlan, outcome);
       const again = outcome.again || (!isReady && outcome.isUndecided);
       // Without a bridge of ours no pod may be plugged in: a foreign one of that name would get our addresses.
       const takesPods = outcome.devices.has(DEVICES.bridge) && (isReady || !outcome.isUndecided);
-      const cni = takesPods ? ensureCniConfig(parts.cniFolders, plan, faults) : [];
+      const cni = takesPods ? ensureCniConfig(parts.cniFolders, kernelPlan, faults) : [];
       const problems = [...outcome.problems, ...relayed, ...cni, ...advanced.problems, ...fromNode()];
       faults.measure(problems);
       if (!again && !isReady) {
         isReady = true;
-        const { site, role, endpoints, wireGuard } = plan;
-        logger.info({ site, role, endpoints: endpoints.length, wireGuard: wireGuard.length }, 'the plan is applied');
+        const { site, role, blocks, wireGuard } = plan;
+        logger.info({ site, role, blocks: blocks.length, wireGuard: wireGuard.length }, 'the plan is applied');
       }
       report(underlay, problems);
       if (again) return SOON_MS;

@@ -1,5 +1,5 @@
 import type { Link, RouteSpec } from '@unbounded/netlink';
-import type { Problem } from '@unbounded/topology';
+import type { NodePlan, Problem } from '@unbounded/topology';
 import type { KernelPlan } from './data-path/kernel-plan.ts';
 import type { HealthGroup } from './health/messages.ts';
 import type { Guard } from './kernel/tunnel-gate.ts';
@@ -9,6 +9,8 @@ import type { Guard } from './kernel/tunnel-gate.ts';
  * which a pass takes them; between `prepare` and `apply` the thread that probes writes the groups.
  */
 export interface DataPath {
+  /** What the kernel is to hold for a plan. */
+  render(plan: NodePlan): KernelPlan;
   /** Brings the source checks of tunnel devices into force that this data path has; which devices have one. */
   guard(plan: KernelPlan, links: ReadonlyMap<string, Link>): Guard;
   /** Brings into being what groups consist of, and says what the groups are to be. */

@@ -2,6 +2,7 @@ import { ROUTE_PROTOCOL, TRANSIT_ROUTE_TABLE } from '@unbounded/config/ownership
 import type { Link, RouteSocket, RouteSpec } from '@unbounded/netlink';
 import { DEVICES } from './data-path/devices.ts';
 import type { KernelPlan, RoutePlan } from './data-path/kernel-plan.ts';
+import { renderPlan } from './data-path/render.ts';
 import type { DataPath } from './data-path.port.ts';
 import { type ForwardingOptions, openForwardingMaps } from './kernel/forwarding-maps.ts';
 import type { OverlayMetrics } from './kernel/overlay-metrics.ts';
@@ -39,6 +40,7 @@ export const openEbpfPath = (net: RouteSocket, options: EbpfPathOptions): DataPa
   const { overlayMetrics, ...forwardingOptions } = options;
   const forwarding = openForwardingMaps(forwardingOptions);
   return {
+    render: (plan) => renderPlan('ebpf', plan),
     guard: (_, links) => forwarding.guard(links),
     prepare: async (plan, links) => ({ groups: forwarding.prepare(plan, links), problems: [] }),
     apply: async () => forwarding.apply(),

@@ -1,9 +1,10 @@
 import type { AdvertisedRoute } from '@unbounded/crds';
 import { formatPrefix, tryParsePrefix } from '@unbounded/ip';
 import type { Logger } from '@unbounded/telemetry';
-import { advertisedRoutes, changedPrefixes, type Holding, holdingsOf, type NodePlan, parseWorld, planNode, planTransition, type Problem, type LocalNode, withoutProtected } from '@unbounded/topology';
+import { advertisedRoutes, changedPrefixes, type Holding, type NodePlan, parseWorld, planNode, planTransition, type Problem, type LocalNode, withoutProtected } from '@unbounded/topology';
 import type { DataPathKind } from './data-path/kernel-plan.ts';
 import type { StateFile } from './kernel/state-file.ts';
+import { type KeptPlan, keptPlanOf, readKeptPlan } from './kept-plan-file.ts';
 import { findLocalNode, missingSite } from './local-node.ts';
 import type { Measured, OwnKeys } from './measured.ts';
 import type { NodeFacts } from './world/object-files.ts';
@@ -34,7 +35,7 @@ export interface PlannerParts {
   readonly protocols: readonly string[];
   readonly dataplaneKind: DataPathKind;
   readonly source: WorldSource;
-  readonly planFile: StateFile<NodePlan>;
+  readonly planFile: StateFile<KeptPlan>;
   readonly logger: Logger;
   /** Milliseconds on a clock that only goes forward: that of the steps between plans. */
   readonly now?: () => number;
@@ -105,7 +106,7 @@ const makePlan = (
 ): Made | Problem => {
   const { nodeName, logger } = parts;
   try {
-    const held = [ownHolding(nodeName, measured.keys, snapshot.node), ...holdingsOf(before)];
+    const held = [ownHolding(nodeName, measured.keys, snapshot.node), ...(before?.holdings ?? [])];
     const world = parseWorld(snapshot.objects, held);
     const local = findLocalNode(snapshot, world, { ...parts, ...measured });
     const missing = 'reason' in local ? local : missingSite(before, local, world);
@@ -122,9 +123,7 @@ const makePlan = (
 export const createNodePlanner = (parts: PlannerParts): NodePlanner => {
   const { source, planFile, logger, now = () => performance.now() } = parts;
   const transitions = createTransitions(now);
-  const kept = planFile.read();
-  // A plan for the other data path is of no use here; what it brought about stays until there is one for this.
-  let plan = kept?.dataplane === parts.dataplaneKind ? kept : undefined;
+  let plan = readKeptPlan(planFile, parts.dataplaneKind);
   let isKept = plan !== undefined;
   if (plan) transitions.to(plan);
   /** The last plan goes on, with a reason. */
@@ -179,7 +178,7 @@ export const createNodePlanner = (parts: PlannerParts): NodePlanner => {
       ({ plan, advertised } = made);
       [isListed, problems, isKept] = [true, [], false];
       transitions.to(plan);
-      planFile.write(plan);
+      planFile.write(keptPlanOf(plan, parts.dataplaneKind));
       if (before?.role !== plan.role || before.site !== plan.site)
         logger.info({ site: plan.site, role: plan.role }, 'the node has a role');
     },

@@ -1,5 +1,6 @@
 import type { RouteSocket } from '@unbounded/netlink';
 import type { KernelPlan } from '../data-path/kernel-plan.ts';
+import { renderPlan } from '../data-path/render.ts';
 import type { DataPath } from '../data-path.port.ts';
 import { createGroupIndexes } from '../kernel/group-indexes.ts';
 import { removePins } from '../kernel/pin-folder.ts';
@@ -30,6 +31,7 @@ export const openNetlinkPath = (net: RouteSocket, { indexFile, pinFolder, faults
   const indexes = createGroupIndexes(numbers.read());
   let objects: RouteObjects | undefined;
   return {
+    render: (plan) => renderPlan('netlink', plan),
     guard: (plan) => nftGuard(plan),
     async prepare(plan, links) {
       objects = planRouteObjects(plan, new Map([...links].map(([name, { index }]) => [name, index])), indexes);
