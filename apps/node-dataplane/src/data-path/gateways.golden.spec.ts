@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { planIn, tableOf } from './explain/plan-table.ts';
-import { cluster, gateway, join, pool, site } from './testdata.ts';
-import type { TopologyObjects } from './world/world.ts';
+import { renderedIn, renderedTable } from './rendered-table.testdata.ts';
+import { cluster, gateway, join, pool, site } from '@unbounded/topology/testdata';
+import type { TopologyObjects } from '@unbounded/topology';
 
 /** Whole plans: gateways, pools and what lies behind them. */
 
@@ -12,7 +12,7 @@ describe('two sites with two gateways each', () => {
   const objects = cluster({ sites: 2, gateways: 2, workers: 2, protocol: 'VXLAN' });
 
   test('a worker', () =>
-    expect(tableOf(planIn(objects, 's1-w1'))).toMatchInlineSnapshot(`
+    expect(renderedTable(renderedIn(objects, 's1-w1'))).toMatchInlineSnapshot(`
     "worker s1-w1 mtu 1420
     device vxlan0 1442 to all
     entry 10.2.0.0/24: group site s2 IPv4
@@ -30,7 +30,7 @@ describe('two sites with two gateways each', () => {
     probe s1-w2: 100.65.31.1 > 100.65.32.1"
   `));
   test('a gateway', () =>
-    expect(tableOf(planIn(objects, 's1-g1'))).toMatchInlineSnapshot(`
+    expect(renderedTable(renderedIn(objects, 's1-g1'))).toMatchInlineSnapshot(`
     "gateway s1-g1 mtu 1420
     device vxlan0 1442 to all
     wg51841 1420 s2-g1 at 203.0.113.121:51831: 10.2.0.0/24 100.66.0.0/16
@@ -60,7 +60,7 @@ describe('two sites with two gateways each', () => {
     forwarder 10.1.0.22"
   `));
   test('a worker, with the kernel’s own routes', () =>
-    expect(tableOf(planIn(objects, 's1-w1', { dataplane: 'netlink' }))).toMatchInlineSnapshot(`
+    expect(renderedTable(renderedIn(objects, 's1-w1', { dataplane: 'netlink' }))).toMatchInlineSnapshot(`
       "worker s1-w1 mtu 1420
       device vxlan0 1442 to all
       group site s2 IPv4: 0 s1-g1 vxlan0 10.1.0.21 via 100.65.21.1
@@ -78,7 +78,7 @@ describe('two sites with two gateways each', () => {
     `));
   test('a gateway whose pool’s other gateway is linked by WireGuard', () => {
     const encrypted = cluster({ sites: 2, gateways: 2, workers: 1, protocol: 'WireGuard' });
-    expect(tableOf(planIn(encrypted, 's1-g1'))).toMatchInlineSnapshot(`
+    expect(renderedTable(renderedIn(encrypted, 's1-g1'))).toMatchInlineSnapshot(`
       "gateway s1-g1 mtu 1420
       wg51820 1420 s1-w1 at 10.1.0.31:51831: 10.1.0.31/32 100.65.31.0/24
       wg51832 1420 s1-g2 at 10.1.0.22:51831: 10.1.0.0/24 10.2.0.0/24 100.65.0.0/16 100.66.0.0/16
@@ -117,7 +117,7 @@ describe('a chain of three pools', () => {
   };
 
   test('its end', () =>
-    expect(tableOf(planIn(chain, 's1-g1'))).toMatchInlineSnapshot(`
+    expect(renderedTable(renderedIn(chain, 's1-g1'))).toMatchInlineSnapshot(`
     "gateway s1-g1 mtu 1420
     device vxlan0 1442 to all
     wg51841 1420 s2-g1 at 203.0.113.121:51831: 10.2.0.0/24 10.3.0.0/24 100.66.0.0/16 100.67.0.0/16
@@ -141,7 +141,7 @@ describe('a chain of three pools', () => {
     serves s1"
   `));
   test('its middle carries what passes', () =>
-    expect(tableOf(planIn(chain, 's2-g1'))).toMatchInlineSnapshot(`
+    expect(renderedTable(renderedIn(chain, 's2-g1'))).toMatchInlineSnapshot(`
     "gateway s2-g1 mtu 1420
     device vxlan0 1442 to all
     wg51831 1420 s1-g1 at 203.0.113.111:51841: 10.1.0.0/24 100.65.0.0/16
@@ -170,7 +170,7 @@ describe('a chain of three pools', () => {
   test('cut by a disabled peering', () => {
     const [a, b] = chain.poolPeerings;
     const cut = { ...chain, poolPeerings: [a!, { ...b!, spec: { ...b!.spec, enabled: false } }] };
-    expect(planIn(cut, 's1-g1').groups.map(({ name }) => name)).toEqual(['site s2 IPv4']);
+    expect(renderedIn(cut, 's1-g1').groups.map(({ name }) => name)).toEqual(['site s2 IPv4']);
   });
 });
 
@@ -182,7 +182,7 @@ describe('an Internal pool', () => {
   };
 
   test('calls the gateways of others', () =>
-    expect(tableOf(planIn(objects, 's1-g1'))).toMatchInlineSnapshot(`
+    expect(renderedTable(renderedIn(objects, 's1-g1'))).toMatchInlineSnapshot(`
     "gateway s1-g1 mtu 1420
     device geneve0 1442 to all
     wg51841 1420 s2-g1 at 203.0.113.121:51831 every 25 s: 10.2.0.0/24 100.66.0.0/16
@@ -201,7 +201,7 @@ describe('an Internal pool', () => {
     serves s1"
   `));
   test('is found by them', () =>
-    expect(tableOf(planIn(objects, 's2-g1'))).toMatchInlineSnapshot(`
+    expect(renderedTable(renderedIn(objects, 's2-g1'))).toMatchInlineSnapshot(`
     "gateway s2-g1 mtu 1420
     device geneve0 1442 to all
     wg51831 1420 s1-g1 at ?: 10.1.0.0/24 100.65.0.0/16
@@ -222,10 +222,10 @@ describe('an Internal pool', () => {
 
   test('cannot serve a site on another network, and says so', () => {
     const far = { ...objects, assignments: [assign('a', ['s1', 's2'], ['p1'])] };
-    const plan = planIn(far, 's2-w1');
+    const plan = renderedIn(far, 's2-w1');
     expect(plan.groups).toEqual([]);
     expect(plan.problems.map(({ reason }) => reason)).toEqual(['NoEndpoint']);
-    expect(planIn(far, 's1-g1').servedSites).toEqual(['s1']);
+    expect(renderedIn(far, 's1-g1').servedSites).toEqual(['s1']);
   });
 });
 
@@ -240,7 +240,7 @@ describe('routed blocks', () => {
   };
 
   test('a worker', () =>
-    expect(tableOf(planIn(objects, 's2-w1'))).toMatchInlineSnapshot(`
+    expect(renderedTable(renderedIn(objects, 's2-w1'))).toMatchInlineSnapshot(`
     "worker s2-w1 mtu 1420
     device vxlan0 1442 to all
     entry 10.1.0.0/24: group site s1 IPv4
@@ -258,7 +258,7 @@ describe('routed blocks', () => {
     probe s2-g1: 100.66.31.1 > 100.66.21.1"
   `));
   test('a gateway leaves its own pool’s to its own routes', () =>
-    expect(tableOf(planIn(objects, 's1-g1'))).toMatchInlineSnapshot(`
+    expect(renderedTable(renderedIn(objects, 's1-g1'))).toMatchInlineSnapshot(`
       "gateway s1-g1 mtu 1420
       device vxlan0 1442 to all
       wg51841 1420 s2-g1 at 203.0.113.121:51831: 10.2.0.0/24 100.66.0.0/16 192.168.7.0/24
@@ -284,7 +284,7 @@ describe('routed blocks', () => {
         objects.gatewayPools[1]!,
       ],
     };
-    const prefixes = planIn(wide, 's2-g1').endpoints.flatMap(({ prefix, via }) =>
+    const prefixes = renderedIn(wide, 's2-g1').endpoints.flatMap(({ prefix, via }) =>
       'group' in via && via.group.startsWith('routed') ? [prefix] : [],
     );
     expect(prefixes.filter((text) => text.startsWith('10.'))).toMatchInlineSnapshot(`
@@ -322,7 +322,7 @@ describe('routed blocks', () => {
         pool('p2', [gateway(2, 1)], { routedCidrs: ['10.0.0.0/15'] }),
       ],
     };
-    const { endpoints } = planIn({ ...nested, sites: [site(1), site(2)] }, 's1-w1');
+    const { endpoints } = renderedIn({ ...nested, sites: [site(1), site(2)] }, 's1-w1');
     const groupOf = (text: string): string[] =>
       endpoints.flatMap(({ prefix, via }) => (prefix === text && 'group' in via ? [via.group] : []));
     expect(groupOf('10.0.0.0/16')).toEqual(['routed by p2 IPv4']);
@@ -333,7 +333,7 @@ describe('routed blocks', () => {
       ...base,
       gatewayPools: [base.gatewayPools[0]!, pool('p2', [gateway(2, 1)], { routedCidrs: ['203.0.113.0/24'] })],
     };
-    const plan = planIn(all, 's1-g1');
+    const plan = renderedIn(all, 's1-g1');
     expect(plan.endpoints.map(({ prefix }) => prefix)).not.toContain('203.0.113.0/24');
     expect(plan.problems).toEqual([
       {
@@ -354,7 +354,7 @@ test('a site served by a near and a far pool uses the far one only for want of t
       join('poolPeerings', 'b', { gatewayPools: ['p2', 'p3'] }),
     ],
   };
-  expect(planIn(objects, 's1-w1').groups.map(({ name, members }) => [name, members.map((m) => `${m.tier} ${m.node}`)]))
+  expect(renderedIn(objects, 's1-w1').groups.map(({ name, members }) => [name, members.map((m) => `${m.tier} ${m.node}`)]))
     .toMatchInlineSnapshot(`
       [
         [

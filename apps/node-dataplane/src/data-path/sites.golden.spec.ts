@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { planIn, tableOf } from './explain/plan-table.ts';
-import { cluster, gateway, inFamilies, join, pool, site, slice, worker } from './testdata.ts';
-import type { TopologyObjects } from './world/world.ts';
+import { renderedIn, renderedTable } from './rendered-table.testdata.ts';
+import { cluster, gateway, inFamilies, join, pool, site, slice, worker } from '@unbounded/topology/testdata';
+import type { TopologyObjects } from '@unbounded/topology';
 
 /** Whole plans: sites on one network, families of addresses, other CNI plug-ins. */
 
@@ -23,7 +23,7 @@ describe('sites on one routed network', () => {
 
   test('nodes link directly, by internal addresses', () => {
     const objects = { ...NOTHING, ...sites, sitePeerings: [peering({ tunnelMTU: 1300 })] };
-    expect(tableOf(planIn(objects, 's1-w1'))).toMatchInlineSnapshot(`
+    expect(renderedTable(renderedIn(objects, 's1-w1'))).toMatchInlineSnapshot(`
       "worker s1-w1 mtu 1300
       device geneve0 1300 to all
       entry 100.66.31.0/24: s2-w1 geneve0 10.2.0.31
@@ -41,7 +41,7 @@ describe('sites on one routed network', () => {
       assignments: [assign('a', ['s1', 's2'], ['p1'])],
       sitePeerings: [peering({ meshNodes: false })],
     };
-    expect(tableOf(planIn(objects, 's2-w1'))).toMatchInlineSnapshot(`
+    expect(renderedTable(renderedIn(objects, 's2-w1'))).toMatchInlineSnapshot(`
       "worker s2-w1 mtu 1420
       device geneve0 1442 to all
       entry 100.65.0.0/16: group site s1 IPv4
@@ -58,7 +58,7 @@ describe('families', () => {
   const objects = cluster({ sites: 2, gateways: 1, workers: 2, protocol: 'GENEVE' });
 
   test('dual-stack pods over a dual-stack underlay go over IPv4', () =>
-    expect(tableOf(planIn(inFamilies(objects, '46', '46'), 's1-w1'))).toMatchInlineSnapshot(`
+    expect(renderedTable(renderedIn(inFamilies(objects, '46', '46'), 's1-w1'))).toMatchInlineSnapshot(`
       "worker s1-w1 mtu 1420
       device geneve0 1442 to all
       entry 10.2.0.0/24: group site s2 IPv4
@@ -83,7 +83,7 @@ describe('families', () => {
       probe s1-w2: fd64:65:31::1 > fd64:65:32::1"
     `));
   test('IPv6 alone', () =>
-    expect(tableOf(planIn(inFamilies(objects, '6', '6'), 's1-w1'))).toMatchInlineSnapshot(`
+    expect(renderedTable(renderedIn(inFamilies(objects, '6', '6'), 's1-w1'))).toMatchInlineSnapshot(`
     "worker s1-w1 mtu 1420
     device geneve0 1422 to all
     entry fd00:2::/64: group site s2 IPv6
@@ -98,7 +98,7 @@ describe('families', () => {
     probe s1-w2: fd64:65:31::1 > fd64:65:32::1"
   `));
   test('IPv4 pods over an IPv6 underlay, with the kernel’s own routes', () =>
-    expect(tableOf(planIn(inFamilies(objects, '4', '6'), 's1-w1', { dataplane: 'netlink' }))).toMatchInlineSnapshot(`
+    expect(renderedTable(renderedIn(inFamilies(objects, '4', '6'), 's1-w1', { dataplane: 'netlink' }))).toMatchInlineSnapshot(`
       "worker s1-w1 mtu 1420
       device gn6f384cae3208d 1422 fd00:1::21
       device gn6f3884de32090 1422 fd00:1::32
@@ -112,7 +112,7 @@ describe('families', () => {
       probe s1-w2: 100.65.31.1 > 100.65.32.1"
     `));
   test('a gateway of each, over IPv6', () =>
-    expect(tableOf(planIn(inFamilies(objects, '46', '6'), 's1-g1'))).toMatchInlineSnapshot(`
+    expect(renderedTable(renderedIn(inFamilies(objects, '46', '6'), 's1-g1'))).toMatchInlineSnapshot(`
       "gateway s1-g1 mtu 1420
       device geneve0 1422 to all
       wg51841 1420 s2-g1 at [2001:db8::121]:51831: 100.66.0.0/16 fd00:2::/64 fd64:66::/32
@@ -154,7 +154,7 @@ describe('a site with another CNI plug-in', () => {
   const foreign = { ...objects, sites: [{ ...first!, spec: { ...first!.spec, manageCniPlugin: false } }, second!] };
 
   test('its workers link with gateways only', () =>
-    expect(tableOf(planIn(foreign, 's1-w1'))).toMatchInlineSnapshot(`
+    expect(renderedTable(renderedIn(foreign, 's1-w1'))).toMatchInlineSnapshot(`
       "worker s1-w1 mtu 1420
       device vxlan0 1442 to all
       entry 10.2.0.0/24: group site s2 IPv4
@@ -168,7 +168,7 @@ describe('a site with another CNI plug-in', () => {
       probe s1-g1: 100.65.31.1 > 100.65.21.1"
     `));
   test('its gateways know whose pods they are, and leave the way to them to the plug-in', () =>
-    expect(tableOf(planIn(foreign, 's1-g1'))).toMatchInlineSnapshot(`
+    expect(renderedTable(renderedIn(foreign, 's1-g1'))).toMatchInlineSnapshot(`
       "gateway s1-g1 mtu 1420
       device vxlan0 1442 to all
       wg51841 1420 s2-g1 at 203.0.113.121:51831: 10.2.0.0/24 100.66.0.0/16
