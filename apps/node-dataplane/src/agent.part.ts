@@ -8,7 +8,6 @@ import { createEventRecorder, coreClients, openCluster } from '@unbounded/kube';
 import { createRouteSocket, type Monitor, type RouteEvent, type RouteSocket } from '@unbounded/netlink';
 import { createNftables } from '@unbounded/nftables';
 import type { ProtectedAddress } from '@unbounded/topology';
-import type { KernelPlan } from './data-path/kernel-plan.ts';
 import { type Agent, createAgent } from './agent.ts';
 import type { agentOptions } from './agent.config.ts';
 import type { Dataplane } from './dataplane.ts';

@@ -1,5 +1,7 @@
 import type { Logger } from '@unbounded/telemetry';
-import { type ProtectedAddress } from '@unbounded/topology';
+import type { NodePlan, ProtectedAddress } from '@unbounded/topology';
+import type { DataPath } from './data-path.port.ts';
+import type { KernelPlan } from './data-path/kernel-plan.ts';
 import { DEVICES } from './data-path/devices.ts';
 import { type CniConfigFolders, ensureCniConfig } from './cni/config.ts';
 import type { PlanGate } from './cni/plan-gate.ts';
@@ -89,7 +91,7 @@ const createRotatingPlanner = ({ planner, dataplane, rotation, protectedAddresse
       await measure(underlay);
       if (mayBegin && planner.node && rotation.begin(planner.node.rotateKey)) await measure(underlay);
     },
-    applied(plan: KernelPlan, { wireGuard }: ApplyOutcome): Advanced {
+    applied(plan: NodePlan, { wireGuard }: ApplyOutcome): Advanced {
       rotation.observe(plan, wireGuard);
       return rotation.advance({
         plan,
@@ -151,16 +153,15 @@ export const createAgent = (parts: AgentParts): Agent => {
         report(underlay, [...planner.problems, ...fromNode()]);
         return REPAIR_EVERY_MS;
       }
-      const kernelPlan = render(plan);
-      const outcome = await applyPlan(dataplane, kernelPlan);
+      const outcome = await applyPlan(dataplane, render(plan));
       if (outcome.isContained) parts.planGate.open();
       // Once the firewall leads to the relays: a connection stays with what it was led to first.
-      const relayed = parts.relay.apply(kernelPlan);
-      const advanced = rotating.applied(kernelPlan, outcome);
+      const relayed = parts.relay.apply(plan);
+      const advanced = rotating.applied(plan, outcome);
       const again = outcome.again || (!isReady && outcome.isUndecided);
       // Without a bridge of ours no pod may be plugged in: a foreign one of that name would get our addresses.
       const takesPods = outcome.devices.has(DEVICES.bridge) && (isReady || !outcome.isUndecided);
-      const cni = takesPods ? ensureCniConfig(parts.cniFolders, kernelPlan, faults) : [];
+      const cni = takesPods ? ensureCniConfig(parts.cniFolders, plan, faults) : [];
       const problems = [...outcome.problems, ...relayed, ...cni, ...advanced.problems, ...fromNode()];
       faults.measure(problems);
       if (!again && !isReady) {

@@ -1,7 +1,7 @@
 import { silentLogger } from '@unbounded/telemetry';
-import type { ProtectedAddress, TopologyObjects } from '@unbounded/topology';
-import type { KernelPlan } from './data-path/kernel-plan.ts';
+import type { NodePlan, ProtectedAddress, TopologyObjects } from '@unbounded/topology';
 import { beforeEach, expect, test } from 'vitest';
+import type { KeptPlan } from './kept-plan-file.ts';
 import type { StateFile } from './kernel/state-file.ts';
 import { createNodePlanner, type NodePlanner } from './node-planner.ts';
 import { objectsFor } from './testdata.ts';
@@ -14,8 +14,8 @@ const UNDERLAY = { device: 'eth0', mtuBytes: 1500 };
 const API: ProtectedAddress = { address: '203.0.113.99', role: 'an address of the API server' };
 
 let snapshot: Snapshot | undefined;
-let kept: KernelPlan | undefined;
-const planFile: StateFile<KernelPlan> = {
+let kept: KeptPlan | undefined;
+const planFile: StateFile<KeptPlan> = {
   read: () => kept,
   write: (plan) => void (kept = plan),
   remove: () => void (kept = undefined),
@@ -35,7 +35,7 @@ const see = (objects: TopologyObjects | undefined): void => {
   const node = { podCidrs: ['100.65.30.0/24'], internalIps: ['10.1.0.30'], externalIps: [] };
   snapshot = objects && { objects, node, version: (snapshot?.version ?? 0) + 1 };
 };
-const pass = (planner: NodePlanner, protectedAddresses: readonly ProtectedAddress[] = []): KernelPlan | undefined => {
+const pass = (planner: NodePlanner, protectedAddresses: readonly ProtectedAddress[] = []): NodePlan | undefined => {
   planner.replan({
     underlay: UNDERLAY,
     pathMtuBytes: new Map(),
@@ -130,7 +130,8 @@ const withApiBlock = (): TopologyObjects => {
   };
   return { ...objects, sites: [...objects.sites, { ...first!, metadata: { name: 's9' }, spec }] };
 };
-const prefixesOf = (plan: KernelPlan | undefined): string[] => (plan?.routes ?? []).map(({ prefix }) => prefix);
+const prefixesOf = (plan: NodePlan | undefined): string[] =>
+  plan ? [...plan.blocks.map(({ prefix }) => prefix), ...plan.contained] : [];
 
 test('a kept plan that routes the API server’s address is cleaned, so that the node can hear of the correction', () => {
   see(withApiBlock());
@@ -140,7 +141,7 @@ test('a kept plan that routes the API server’s address is cleaned, so that the
   const plan = pass(start(), [API]);
   expect(prefixesOf(plan)).toEqual(prefixesOf(poisoned).filter((prefix) => prefix !== '203.0.113.99/32'));
   expect(plan?.problems.map(({ reason }) => reason)).toContain('RouteOverlapsUnderlay');
-  expect(plan?.endpoints).toEqual(poisoned?.endpoints);
+  expect(plan?.blocks).toEqual(poisoned?.blocks);
 });
 
 test('a plan with the API server’s address is not made, and a clean kept one stays as it is', () => {

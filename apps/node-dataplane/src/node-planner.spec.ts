@@ -1,6 +1,9 @@
 import { createLogger } from '@unbounded/telemetry';
-import type { KernelPlan } from './data-path/kernel-plan.ts';
+import type { NodePlan } from '@unbounded/topology';
 import { expect, test } from 'vitest';
+import type { DataPathKind } from './data-path/kernel-plan.ts';
+import { renderPlan } from './data-path/render.ts';
+import { type KeptPlan, keptPlanOf } from './kept-plan-file.ts';
 import type { StateFile } from './kernel/state-file.ts';
 import { createNodePlanner } from './node-planner.ts';
 import type { Measured } from './measured.ts';
@@ -9,11 +12,11 @@ import type { Snapshot } from './world/source.port.ts';
 
 const PEER = '100.65.31.0/24';
 
-const open = (kept?: KernelPlan, hasObjects = true) => {
+const open = (kept?: KeptPlan, hasObjects = true) => {
   let [clockMs, version] = [0, 0];
   let protocol: Parameters<typeof objectsFor>[0] = 'VXLAN';
   let file = kept;
-  const planFile: StateFile<KernelPlan> = {
+  const planFile: StateFile<KeptPlan> = {
     read: () => file,
     write: (plan) => void (file = plan),
     remove: () => undefined,
@@ -61,11 +64,12 @@ const open = (kept?: KernelPlan, hasObjects = true) => {
   };
 };
 
-const deviceTo = (plan: KernelPlan | undefined): string | undefined => {
-  const via = plan?.endpoints.find(({ prefix }) => prefix === PEER)?.via;
+const deviceTo = (plan: NodePlan | undefined): string | undefined => {
+  const via = plan && renderPlan('ebpf', plan).endpoints.find(({ prefix }) => prefix === PEER)?.via;
   return via && 'nextHop' in via ? via.nextHop.device : undefined;
 };
-const tunnels = (plan: KernelPlan | undefined): string => (plan?.tunnels ?? []).map(({ device }) => device).join();
+const tunnels = (plan: NodePlan | undefined): string =>
+  (plan ? renderPlan('ebpf', plan).tunnels : []).map(({ device }) => device).join();
 
 test('a change of protocol goes its steps by the clock, however often objects change meanwhile', () => {
   const { planner, change, pass } = open();
@@ -98,12 +102,26 @@ test('WireGuard does not wait', () => {
   expect(tunnels(planner.plan)).toBe('');
 });
 
-test('a kept plan stands until there are objects, unless it is for the other data path', () => {
+test('a kept plan stands until there are objects, whichever data path it was for', () => {
   const made = open().planner.plan!;
-  expect(open(made, false).planner.plan).toEqual(made);
-  const other = { ...made, dataplane: 'netlink' } as const;
-  expect(open(other, false).planner.plan).toBeUndefined();
-  expect(open(other).planner.plan).toEqual(made);
+  expect(open(keptPlanOf(made, 'ebpf'), false).planner.plan).toEqual(made);
+  expect(open(keptPlanOf(made, 'netlink'), false).planner.plan).toEqual(made);
+});
+
+test('a plan that an agent without sections kept stands, unless it is for the other data path', () => {
+  const made = open().planner.plan!;
+  const former = (kind: DataPathKind): KeptPlan => renderPlan(kind, made);
+  const { plan } = open(former('ebpf'), false).planner;
+  expect(renderPlan('ebpf', plan!)).toEqual(former('ebpf'));
+  expect(open(former('netlink'), false).planner.plan).toBeUndefined();
+  expect(open(former('netlink')).planner.plan).toEqual(made);
+});
+
+test('a plan of a later version of the section counts by what was rendered of it', () => {
+  const made = open().planner.plan!;
+  const kept = keptPlanOf(made, 'ebpf');
+  const later: KeptPlan = { ...kept, sections: { connectivity: { version: 2, plan: { ...made, blocks: [] } } } };
+  expect(renderPlan('ebpf', open(later, false).planner.plan!)).toEqual(renderPlan('ebpf', made));
 });
 
 test('a node’s own block with an address that it must reach otherwise makes no plan: its bridge would take the address', () => {
@@ -131,7 +149,8 @@ test('a next key of the node gives its links a second lane, which is sent by onc
 
 test('a kept plan is not current, and says nothing of the Node', () => {
   const made = open().planner.plan!;
-  expect(open(made).planner.node?.internalIps).toEqual(['10.1.0.30']);
-  const { planner } = open(made, false);
+  const kept = keptPlanOf(made, 'ebpf');
+  expect(open(kept).planner.node?.internalIps).toEqual(['10.1.0.30']);
+  const { planner } = open(kept, false);
   expect([planner.isCurrent, planner.node]).toEqual([false, undefined]);
 });

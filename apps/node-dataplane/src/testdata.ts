@@ -1,5 +1,6 @@
 import { findMember, parseWorld, planNode, type TopologyObjects } from '@unbounded/topology';
 import type { DataPathKind, KernelPlan } from './data-path/kernel-plan.ts';
+import { renderPlan } from './data-path/render.ts';
 
 /** Plans for the tests: a worker (and its gateway) of the first of two sites. */
 
@@ -80,5 +81,5 @@ export const objectsFor = (protocol: Protocol): TopologyObjects =>
 
 export const planFor = (node: string, protocol: Protocol = 'VXLAN', dataplane: DataPathKind = 'ebpf'): KernelPlan => {
   const world = parseWorld(objectsFor(protocol));
-  return planNode(world, { member: findMember(world, node)!, underlayMtuBytes: 1500, dataplane });
+  return renderPlan(dataplane, planNode(world, { member: findMember(world, node)!, underlayMtuBytes: 1500 }));
 };

@@ -4,7 +4,7 @@ import { CNI_CONF_NAME } from '@unbounded/config/ownership';
 import { holds, removeFile, replaceFile, replaceLink } from '@unbounded/state-files';
 import { type Problem } from '@unbounded/topology';
 import { DEVICES } from '../data-path/devices.ts';
-import type { KernelPlan } from '../data-path/kernel-plan.ts';
+import type { NeutralPlan } from '../data-path/kernel-plan.ts';
 import { createStateFaults, type StateFaults } from '../kernel/state-faults.ts';
 
 /** The CNI configuration: kubelet's runtime calls the plug-ins of this list for every pod. */
@@ -13,7 +13,7 @@ import { createStateFaults, type StateFaults } from '../kernel/state-faults.ts';
 export const CNI_PLUGIN = 'unbounded-cni';
 
 /** The list (CNI 1.0.0). host-local owns the addresses; ours is the last, where it learns of the pod. */
-const cniConfig = (plan: KernelPlan): object => ({
+const cniConfig = (plan: NeutralPlan): object => ({
   cniVersion: '1.0.0',
   name: 'unbounded',
   plugins: [
@@ -73,7 +73,7 @@ const writeList = (link: string, file: string, text: string): void => {
  */
 export const ensureCniConfig = (
   { configurations: folder, volatile }: CniConfigFolders,
-  plan: KernelPlan,
+  plan: NeutralPlan,
   faults: StateFaults = createStateFaults(),
 ): Problem[] => {
   if (!plan.manageCni || plan.podCidrs.length === 0) return [];

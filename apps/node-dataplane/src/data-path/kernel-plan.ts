@@ -83,4 +83,7 @@ export interface Rendering {
   readonly externalTunnelPeers: readonly string[];
 }
 
-export type KernelPlan = Omit<NodePlan, 'tunnels' | 'groups' | 'blocks' | 'contained' | 'direct'> & Rendering;
+/** What a plan says whatever data path renders it. */
+export type NeutralPlan = Omit<NodePlan, 'tunnels' | 'groups' | 'blocks' | 'contained' | 'direct'>;
+
+export type KernelPlan = NeutralPlan & Rendering;

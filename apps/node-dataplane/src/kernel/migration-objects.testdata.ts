@@ -1,5 +1,6 @@
 import { findMember, parseWorld, planNode, type TopologyObjects } from '@unbounded/topology';
 import type { KernelPlan } from '../data-path/kernel-plan.ts';
+import { renderPlan } from '../data-path/render.ts';
 import { publicKeyOf } from '@unbounded/wireguard';
 
 /** Node a and gateway b of one site; behind b there is a block that a reaches by the group of b's pool. */
@@ -55,5 +56,5 @@ const objects = {
 
 export const planFor = (name: NodeName): KernelPlan => {
   const world = parseWorld(objects);
-  return planNode(world, { member: findMember(world, name)!, underlayMtuBytes: 1500, dataplane: 'ebpf' });
+  return renderPlan('ebpf', planNode(world, { member: findMember(world, name)!, underlayMtuBytes: 1500 }));
 };

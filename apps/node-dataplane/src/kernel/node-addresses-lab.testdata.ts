@@ -7,6 +7,7 @@ import { NODE_FEATURES } from '@unbounded/crds';
 import { createNetns, type Netns } from '@unbounded/netlink';
 import { findMember, parseWorld, planNode, type TopologyObjects } from '@unbounded/topology';
 import type { DataPathKind, KernelPlan } from '../data-path/kernel-plan.ts';
+import { renderPlan } from '../data-path/render.ts';
 import { openTcpFlows, serveTcp, type TcpFlows } from '@unbounded/testing/tcp-flows';
 import { generatePrivateKey, publicKeyOf } from '@unbounded/wireguard';
 import type { NodeAnswer, NodeArgs, NodeRequest } from './node-addresses.scenario.ts';
@@ -244,7 +245,8 @@ export const startLab = (dataplane: DataPathKind): Lab => {
   let isNewNow: (node: NodeName) => boolean = () => true;
   const planOf = (node: NodeName): KernelPlan => {
     const world = parseWorld(objectsFor(keys, isNewNow));
-    const plan = planNode(world, { member: findMember(world, node)!, underlayMtuBytes: 1500, dataplane });
+    const member = findMember(world, node)!;
+    const plan = renderPlan(dataplane, planNode(world, { member, underlayMtuBytes: 1500 }));
     return isNewNow(node) ? plan : asBefore(plan);
   };
   let hasPod = false;

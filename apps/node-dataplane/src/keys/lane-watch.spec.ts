@@ -1,4 +1,4 @@
-import type { KernelPlan } from '../data-path/kernel-plan.ts';
+import type { NeutralPlan } from '../data-path/kernel-plan.ts';
 import type { DeviceState } from '@unbounded/wireguard';
 import { beforeEach, expect, test } from 'vitest';
 import { createLaneWatch, type LaneWatch } from './lane-watch.ts';
@@ -11,10 +11,10 @@ beforeEach(() => {
 });
 
 const peer = (node: string, publicKey: string) => ({ node, publicKey, allowedIps: [] });
-const planOf = (interfaces: Record<string, ReturnType<typeof peer>[]>): KernelPlan =>
+const planOf = (interfaces: Record<string, ReturnType<typeof peer>[]>): NeutralPlan =>
   ({
     wireGuard: Object.entries(interfaces).map(([name, peers]) => ({ name, listenPort: 1, mtuBytes: 1420, peers })),
-  }) as unknown as KernelPlan;
+  }) as unknown as NeutralPlan;
 /** b has two lanes, c has one. */
 const rotating = planOf({ wg1: [peer('b', 'kb'), peer('c', 'kc')], wg2: [peer('b', 'kb')] });
 const atRest = planOf({ wg2: [peer('b', 'kb'), peer('c', 'kc')] });

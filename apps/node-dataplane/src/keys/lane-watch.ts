@@ -1,5 +1,5 @@
 import { competingLanes, laneId, type LaneSeen } from '@unbounded/topology';
-import type { KernelPlan } from '../data-path/kernel-plan.ts';
+import type { NeutralPlan } from '../data-path/kernel-plan.ts';
 import type { DeviceState, PeerState } from '@unbounded/wireguard';
 
 /** What the WireGuard interfaces say of lanes, from pass to pass. Of links with a single lane it keeps nothing. */
@@ -7,7 +7,7 @@ export interface LaneWatch {
   /** Lanes of links that have several, on which there was a handshake: sticky until they go. */
   readonly established: ReadonlySet<string>;
   /** Takes what was read. Returns whether `established` is another by that. */
-  observe(plan: KernelPlan, states: ReadonlyMap<string, DeviceState>): boolean;
+  observe(plan: NeutralPlan, states: ReadonlyMap<string, DeviceState>): boolean;
   /** Nothing came over it for so long; a lane that was never observed counts as heard just now. */
   seen(id: string, quietMs: number): LaneSeen;
   /** Whether a new handshake with the node was seen on any lane within the time; one that was there at first counts as new. */
@@ -20,7 +20,7 @@ interface Noted {
   readonly sinceMs: number;
 }
 
-const peersById = (plan: KernelPlan, states: ReadonlyMap<string, DeviceState>): Map<string, [string, PeerState]> =>
+const peersById = (plan: NeutralPlan, states: ReadonlyMap<string, DeviceState>): Map<string, [string, PeerState]> =>
   new Map(
     plan.wireGuard.flatMap(({ name, peers }) =>
       peers.flatMap(({ node, publicKey }) => {

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createMetrics, type Metrics, silentLogger } from '@unbounded/telemetry';
-import type { KernelPlan } from '../data-path/kernel-plan.ts';
+import type { NeutralPlan } from '../data-path/kernel-plan.ts';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { PeerReport } from '../health/messages.ts';
 import { keyLifetimeMs } from './key-age.ts';
@@ -44,7 +44,7 @@ const open = (maxAgeMs = 0): KeyRotation => {
   });
 };
 /** A node whose only peer is reached by VXLAN. */
-const plan = { wireGuard: [], probes: [{ node: 'b', intervalMs: 1000 }] } as unknown as KernelPlan;
+const plan = { wireGuard: [], probes: [{ node: 'b', intervalMs: 1000 }] } as unknown as NeutralPlan;
 const report = (changed: Partial<PeerReport> = {}): PeerReport => ({
   node: 'b',
   family: 4,

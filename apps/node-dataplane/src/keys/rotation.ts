@@ -1,7 +1,7 @@
 import { dirname } from 'node:path';
 import type { Logger, Metrics } from '@unbounded/telemetry';
 import { type Problem, rotationWaits, type WaitReason } from '@unbounded/topology';
-import type { KernelPlan } from '../data-path/kernel-plan.ts';
+import type { NeutralPlan } from '../data-path/kernel-plan.ts';
 import type { DeviceState } from '@unbounded/wireguard';
 import type { PeerReport } from '../health/messages.ts';
 import { stateNotWritable } from '../kernel/state-faults.ts';
@@ -20,13 +20,13 @@ export interface KeyRotation {
   /** Makes a next key if somebody asks for one, or the key is too old. Returns whether it did. */
   begin(asked: string | undefined): boolean;
   /** Takes what interfaces say, before the first plan and after each that was applied. */
-  observe(plan: KernelPlan, states: ReadonlyMap<string, DeviceState>): void;
+  observe(plan: NeutralPlan, states: ReadonlyMap<string, DeviceState>): void;
   /** After a plan was applied as a whole: goes on if nothing holds the exchange up. Else says what does, when it lasts. */
   advance(applied: Applied): Advanced;
 }
 
 interface Applied {
-  readonly plan: KernelPlan;
+  readonly plan: NeutralPlan;
   /** The plan was made of the objects and keys as they are. */
   readonly isCurrent: boolean;
   /** Every interface has its key, and node-keeper knows where that is. */

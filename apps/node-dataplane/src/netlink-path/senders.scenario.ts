@@ -11,6 +11,7 @@ import { createNftables } from '@unbounded/nftables';
 import { createLogger, createMetrics } from '@unbounded/telemetry';
 import { findMember, parseWorld, planNode, type TopologyObjects } from '@unbounded/topology';
 import type { KernelPlan } from '../data-path/kernel-plan.ts';
+import { renderPlan } from '../data-path/render.ts';
 import { peerDevice } from '../data-path/devices.ts';
 import { generatePrivateKey, publicKeyOf } from '@unbounded/wireguard';
 import { applyPlan, type Dataplane } from '../dataplane.ts';
@@ -134,8 +135,8 @@ const objectsFor = ({ protocol, underlay }: Shot): TopologyObjects => {
 /** Without probes, which nobody would answer: a route to gateways that are away leads nowhere. */
 const planFor = (shot: Shot): KernelPlan => {
   const world = parseWorld(objectsFor(shot));
-  const local = { member: findMember(world, 'w1')!, underlayMtuBytes: 1500, dataplane: 'netlink' } as const;
-  return { ...planNode(world, local), probes: [] };
+  const plan = planNode(world, { member: findMember(world, 'w1')!, underlayMtuBytes: 1500 });
+  return { ...renderPlan('netlink', plan), probes: [] };
 };
 
 /** The LAN is a bridge of w1's own, with a wire to each peer. */

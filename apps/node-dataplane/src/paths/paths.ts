@@ -1,7 +1,7 @@
 import type { Link } from '@unbounded/netlink';
 import type { Logger, Metrics } from '@unbounded/telemetry';
 import type { Problem, WireGuardInterfacePlan, WireGuardPeerPlan } from '@unbounded/topology';
-import type { KernelPlan } from '../data-path/kernel-plan.ts';
+import type { NeutralPlan } from '../data-path/kernel-plan.ts';
 import { startThread, type AgentThread } from '../probing/thread.ts';
 import { type Call, type PathDevice, pathId, type PathReport, type PathWorkerSettings, type Told } from './messages.ts';
 import { createPathMetrics } from './metrics.ts';
@@ -14,7 +14,7 @@ import type { RelayProxies } from '../relay/relay-proxies.ts';
  */
 export interface Paths {
   /** Watches the plan's peers on the interfaces that are there. */
-  apply(plan: KernelPlan, links: ReadonlyMap<string, Link>): Promise<readonly Problem[]>;
+  apply(plan: NeutralPlan, links: ReadonlyMap<string, Link>): Promise<readonly Problem[]>;
   /** The relay's proxies or connections are others: the thread gets the last plan with them. */
   refresh(): void;
   /** What a peer that is new to WireGuard, or to its keeper, begins with: the endpoint chosen last, the proxy's, or the plan's. */
@@ -78,7 +78,7 @@ export const createPaths = ({ relays, keyOf, logger, metrics, onChange, ...setti
   const counted = createPathMetrics(metrics);
   const paths = new Map<string, PathReport>();
   let moves: string[] = [];
-  let last: { readonly plan: KernelPlan; readonly links: ReadonlyMap<string, Link> } | undefined;
+  let last: { readonly plan: NeutralPlan; readonly links: ReadonlyMap<string, Link> } | undefined;
   let thread: AgentThread<Call> | undefined;
 
   const noteMove = (report: PathReport): void => {

@@ -4,7 +4,7 @@ import { type Endpoint, trustDigest } from '@unbounded/relay-client';
 import { removeFile } from '@unbounded/state-files';
 import type { Logger } from '@unbounded/telemetry';
 import type { Problem } from '@unbounded/topology';
-import type { KernelPlan } from '../data-path/kernel-plan.ts';
+import type { NeutralPlan } from '../data-path/kernel-plan.ts';
 import { rejectedRelayUnit } from '../kernel/keeper-units.ts';
 import { stateFile } from '../kernel/state-file.ts';
 import { createStateFaults, type StateFaults } from '../kernel/state-faults.ts';
@@ -44,7 +44,7 @@ export interface RelayProxiesOptions {
 /** The relay's proxies on this node, which node-keeper runs: stand-ins of peers that a relay reaches. */
 export interface RelayProxies {
   /** Asks for what the plan needs. */
-  apply(plan: KernelPlan): readonly Problem[];
+  apply(plan: NeutralPlan): readonly Problem[];
   /** The endpoint by which WireGuard reaches the peer over the relay; undefined: there is no proxy for it (yet). */
   endpointOf(lane: ProxiedLane): string | undefined;
   /** Whether any relay is connected. */
@@ -52,7 +52,7 @@ export interface RelayProxies {
   /** Names of the relays that are connected, and of those that are not. */
   relays(): { readonly connected: readonly string[]; readonly away: readonly string[] };
   /** Ways by addresses to the managed relay, where the plan's is that and has been found. */
-  waysOf(plan: KernelPlan): readonly Endpoint[];
+  waysOf(plan: NeutralPlan): readonly Endpoint[];
   /** What these say is another thing now. */
   onChange(handler: () => void): void;
   stop(): void;
@@ -69,7 +69,7 @@ export const createRelayProxies = (options: RelayProxiesOptions): RelayProxies =
   let wasWanted = false;
   let lastUpMs = now();
 
-  const ask = (plan: KernelPlan): readonly Problem[] => {
+  const ask = (plan: NeutralPlan): readonly Problem[] => {
     if (!plan.relay) {
       services.stop();
       faults.attempt(unitFile, () => removeFile(unitFile));
@@ -84,13 +84,13 @@ export const createRelayProxies = (options: RelayProxiesOptions): RelayProxies =
   const foundFile = stateFile(join(stateFolder, 'relay.json'), isFoundRelays, faults);
   const services = createRelayServices({ managed, foundFile, logger, onChange: tell });
 
-  const reported = (plan: KernelPlan): readonly Problem[] => [
+  const reported = (plan: NeutralPlan): readonly Problem[] => [
     ...(state.unreadable === undefined ? [] : [unreadable(state.unreadable)]),
     ...rejectedRelayUnit(unitFile),
     ...away(plan),
   ];
 
-  const away = ({ relay }: KernelPlan): Problem[] => {
+  const away = ({ relay }: NeutralPlan): Problem[] => {
     const { connected, away: names } = state.relays;
     const isFollowed = relay === undefined || trustDigest(trustOf(relay)) === state.trust;
     if (connected.length > 0 && isFollowed) lastUpMs = now();

@@ -1,6 +1,6 @@
 import type { RelayUnit } from '@unbounded/keeper-protocol';
 import type { RelayService, RelayTrust } from '@unbounded/relay-client';
-import type { KernelPlan } from '../data-path/kernel-plan.ts';
+import type { NeutralPlan } from '../data-path/kernel-plan.ts';
 
 /** What the agent asks of the relay's proxies, which node-keeper runs (see libs/keeper-protocol). */
 
@@ -22,7 +22,7 @@ const compare = (a: string, b: string): number => (a < b ? -1 : 1);
  * has one lane for each pair of keys, and so one port of WireGuard for each of ours.
  */
 export const planRelayUnit = (
-  plan: KernelPlan,
+  plan: NeutralPlan,
   services: readonly RelayService[],
   keyOf: (generation: number) => OwnKey | undefined,
 ): RelayUnit => {

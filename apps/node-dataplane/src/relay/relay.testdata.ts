@@ -1,5 +1,5 @@
 import type { NodeRelay } from '@unbounded/topology';
-import type { KernelPlan } from '../data-path/kernel-plan.ts';
+import type { NeutralPlan } from '../data-path/kernel-plan.ts';
 
 /** A plan of which only what concerns the relay counts, for the tests. */
 
@@ -12,7 +12,7 @@ interface Lane {
 
 const relayed = { mode: 'auto', intervalMs: 500, detectMultiplier: 3 } as const;
 
-export const relayPlan = (relay: NodeRelay | undefined, ...lanes: readonly Lane[]): KernelPlan =>
+export const relayPlan = (relay: NodeRelay | undefined, ...lanes: readonly Lane[]): NeutralPlan =>
   ({
     ...(relay && { relay }),
     wireGuard: lanes.map(({ listen, generation, to }) => ({
@@ -27,6 +27,6 @@ export const relayPlan = (relay: NodeRelay | undefined, ...lanes: readonly Lane[
         ...(peer === peer.toUpperCase() ? { relay: relayed } : {}),
       })),
     })),
-  }) as unknown as KernelPlan;
+  }) as unknown as NeutralPlan;
 
 export const EXTERNAL = { provider: 'external', endpoint: 'relay.example.com:3478', transport: 'tcp' } as const;
