@@ -27,9 +27,11 @@ export const isKeptPlan = (value: unknown): value is KeptPlan => {
 /** What a file holds, for this data path; undefined: nothing that it can use. */
 export const readKeptPlan = (file: StateFile<KeptPlan>, kind: DataPathKind): NodePlan | undefined => {
   const kept = file.read();
-  const connectivity = kept?.sections?.connectivity;
+  if (!kept) return undefined;
+  const { sections, ...rendered } = kept;
+  const { connectivity } = sections ?? {};
   if (connectivity && connectivity.version <= VERSION) return connectivity.plan;
-  return kept?.dataplane === kind ? planOfRendered(kept) : undefined;
+  return rendered.dataplane === kind ? planOfRendered(rendered) : undefined;
 };
 
 export const keptPlanOf = (plan: NodePlan, kind: DataPathKind): KeptPlan => ({

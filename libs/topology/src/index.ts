@@ -18,6 +18,6 @@ export type {
 } from './plan.ts';
 export type { NodeRelay } from './world/relay-model.ts';
 export type { WireGuardInterfacePlan, WireGuardPeerPlan } from './plan.ts';
-export type { SiteModel, TopologyObjects, World } from './world/world.ts';
+export type { Member, SiteModel, TopologyObjects, World } from './world/world.ts';
 export type { Problem } from './world/problem.ts';
 export { changedPrefixes, planTransition } from './routing/transition.ts';

@@ -21,6 +21,9 @@ const groupOf = ({ members, ...group }: KernelPlan['groups'][number]): GroupPlan
   members: members.map((member) => ({ ...hopOf(member), tier: member.tier })),
 });
 
+/** Stands in for a next hop that an entry has no room for. */
+const isGroupOfOne = ({ name }: KernelPlan['groups'][number]): boolean => name.startsWith('node ');
+
 /** Who is at the other end of a route's device: the netlink data path's routes name the device alone. */
 const hopByDevice = (plan: KernelPlan, prefix: string, via: Extract<Via, { device: string }>): NextHop | undefined => {
   const { device, remoteIp, gatewayIp, peerIp } = via;
@@ -68,9 +71,11 @@ const blocksOf = (plan: KernelPlan): BlockPlan[] => {
       ? { prefix, to, mtuBytes: covering.route.mtuBytes }
       : { prefix, to, mtuBytes: plan.mtuBytes, use: 'unrouted' };
   };
-  const entries = plan.endpoints.map(({ prefix, via }) =>
-    placed(prefix, 'group' in via ? via : { nextHop: hopOf(via.nextHop) }),
-  );
+  const single = new Map(plan.groups.filter(isGroupOfOne).map(({ name, members }) => [name, members[0]!]));
+  const entries = plan.endpoints.map(({ prefix, via }) => {
+    const hop = 'group' in via ? single.get(via.group) : via.nextHop;
+    return placed(prefix, hop ? { nextHop: hopOf(hop) } : (via as { readonly group: string }));
+  });
   const routed = [...plan.routes, ...transit.values()].flatMap((route): BlockPlan[] => {
     const to = destinationOf(plan, route);
     return to ? [placed(route.prefix, to)] : [];
@@ -89,11 +94,11 @@ const tunnelsOf = (plan: KernelPlan): TunnelPeer[] => {
   const hops = [
     ...plan.groups.flatMap(({ members }) => members),
     ...plan.endpoints.flatMap(({ via }) => ('nextHop' in via ? [via.nextHop] : [])),
-    ...(plan.senders ?? []).flatMap(({ node, remoteIp }): KernelHop[] =>
-      plan.tunnels
-        .filter((tunnel) => tunnel.remoteIp === undefined || tunnel.remoteIp === remoteIp)
-        .map(({ kind, device }) => ({ device, protocol: kind, remoteIp, node })),
-    ),
+    ...(plan.senders ?? []).flatMap(({ node, remoteIp }): KernelHop[] => {
+      const own = plan.tunnels.find((tunnel) => tunnel.remoteIp === remoteIp);
+      const tunnel = own ?? plan.tunnels.find((shared) => shared.remoteIp === undefined);
+      return tunnel ? [{ device: tunnel.device, protocol: tunnel.kind, remoteIp, node }] : [];
+    }),
   ];
   const peers = new Map<string, TunnelPeer>();
   for (const { node, protocol, remoteIp } of hops) {
@@ -105,7 +110,7 @@ const tunnelsOf = (plan: KernelPlan): TunnelPeer[] => {
       isExternal: external.has(remoteIp),
     });
   }
-  return [...peers.values()];
+  return [...peers.values()].sort((a, b) => (a.node < b.node ? -1 : 1));
 };
 
 export const planOfRendered = (plan: KernelPlan): NodePlan => {
@@ -117,7 +122,7 @@ export const planOfRendered = (plan: KernelPlan): NodePlan => {
   return {
     ...common,
     tunnels: tunnelsOf(plan),
-    groups: plan.groups.filter(({ name }) => !name.startsWith('node ')).map(groupOf),
+    groups: plan.groups.filter((group) => !isGroupOfOne(group)).map(groupOf),
     blocks,
     contained: routes
       .filter(({ prefix, via }) => is(via, 'anchor', 'unreachable') && !known.has(prefix))

@@ -117,7 +117,10 @@ describe('who has a relay', () => {
   test('nobody on a link over external addresses that is not WireGuard', () => {
     const peerings = [join('poolPeerings', 'all', { gatewayPools: ['p1', 'p2'], tunnelProtocol: 'VXLAN' })];
     const open = { ...cluster({ sites: 2, gateways: 1, workers: 1, protocol: 'VXLAN' }), poolPeerings: peerings };
-    expect(planIn(open, 's1-g1').tunnels.map(({ protocol }) => protocol)).toEqual(['VXLAN']);
+    expect(planIn(open, 's1-g1').tunnels.map(({ node, protocol }) => `${node} ${protocol}`)).toEqual([
+      's1-w1 VXLAN',
+      's2-g1 VXLAN',
+    ]);
     expect(planIn(withMesh(open, external), 's1-g1')).toEqual(planIn(open, 's1-g1'));
   });
 });
