@@ -141,6 +141,7 @@ describe('the plan of a gateway', () => {
       gatewayPools: [pool('p1', [gateway(1, 1)], { routedCidrs: ['192.168.0.0/16'] }), twoSites.gatewayPools[1]!],
     };
     expect(planOf(objects, 's1-g1').blocks.map(({ prefix }) => prefix)).not.toContain('192.168.0.0/16');
+    expect(planOf(objects, 's1-g1').contained).not.toContain('192.168.0.0/16');
     expect(planOf(objects, 's1-g1').direct).toContain('192.168.0.0/16');
     expect(nextNodes(planOf(objects, 's2-w1'), '192.168.7.0/24')).toEqual(['s2-g1']);
     expect(nextNodes(planOf(objects, 's2-g1'), '192.168.7.0/24')).toEqual(['s1-g1']);
