@@ -1,13 +1,13 @@
 import type { Logger } from '@unbounded/telemetry';
 import type { NodePlan, ProtectedAddress } from '@unbounded/topology';
-import type { DataPath } from './data-path.port.ts';
+import type { DataPath } from './data-path/port.ts';
 import type { KernelPlan } from './data-path/kernel-plan.ts';
 import { DEVICES } from './data-path/devices.ts';
 import { type CniConfigFolders, ensureCniConfig } from './cni/config.ts';
 import type { PlanGate } from './cni/plan-gate.ts';
 import { applyPlan, type ApplyOutcome, type Dataplane } from './dataplane.ts';
 import type { Advanced, KeyRotation } from './keys/rotation.ts';
-import type { StateFaults } from './kernel/state-faults.ts';
+import type { StateFaults } from './state/state-faults.ts';
 import type { Underlay, UnderlayWatch } from './kernel/underlay.ts';
 import { summarize } from './paths/moves.ts';
 import { readWireGuard } from './kernel/wireguard.ts';

@@ -10,8 +10,8 @@ import { removeDevice, staleDevices } from './kernel/devices.ts';
 import { removeUnit } from './kernel/keeper-units.ts';
 import { removeAllRoutes } from './kernel/routes.ts';
 import { ensureRules } from './kernel/rules.ts';
-import { removeNetlinkPath } from './netlink-path/route-objects.ts';
-import { checkPinFolder, removePins } from './kernel/pin-folder.ts';
+import { removeNetlinkPath } from './data-path/netlink/route-objects.ts';
+import { checkPinFolder, removePins } from './data-path/ebpf/pin-folder.ts';
 import { createSysctls } from './kernel/sysctls.ts';
 
 /** A mount point, and one on a read-only file system. */

@@ -10,7 +10,7 @@ import { expect, test } from 'vitest';
 const REPOSITORY = join(import.meta.dirname, '../../..');
 const SPECS = [
   'apps/node-dataplane/src/dataplane.kernel.spec.ts',
-  'apps/node-dataplane/src/netlink-path/senders.kernel.spec.ts',
+  'apps/node-dataplane/src/data-path/netlink/senders.kernel.spec.ts',
   'bpf/tunnel.kernel.spec.ts',
 ];
 

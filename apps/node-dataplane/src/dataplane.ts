@@ -4,7 +4,7 @@ import { type Problem } from '@unbounded/topology';
 import { DEVICES } from './data-path/devices.ts';
 import type { KernelPlan } from './data-path/kernel-plan.ts';
 import type { PodAttachment } from './cni/pods.ts';
-import type { DataPath } from './data-path.port.ts';
+import type { DataPath } from './data-path/port.ts';
 import type { Health } from './health/health.ts';
 import { healthProblems } from './health/problems.ts';
 import { isUndecided } from './health/undecided.ts';

@@ -2,7 +2,7 @@ import type { NodePlan } from '@unbounded/topology';
 import { planOfRendered } from './data-path/former-plan.ts';
 import type { DataPathKind, KernelPlan } from './data-path/kernel-plan.ts';
 import { renderPlan } from './data-path/render.ts';
-import type { StateFile } from './kernel/state-file.ts';
+import type { StateFile } from './state/state-file.ts';
 
 /**
  * The last good plan in a file that the previous version of the agent reads too: what it knows, the rendered plan, stands beside the

@@ -2,7 +2,7 @@ import { silentLogger } from '@unbounded/telemetry';
 import type { NodePlan, ProtectedAddress, TopologyObjects } from '@unbounded/topology';
 import { beforeEach, expect, test } from 'vitest';
 import type { KeptPlan } from './kept-plan-file.ts';
-import type { StateFile } from './kernel/state-file.ts';
+import type { StateFile } from './state/state-file.ts';
 import { createNodePlanner, type NodePlanner } from './node-planner.ts';
 import { objectsFor } from './testdata.ts';
 import type { Snapshot } from './world/source.port.ts';

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import type { DataPathKind } from './data-path/kernel-plan.ts';
 import { renderPlan } from './data-path/render.ts';
 import { type KeptPlan, keptPlanOf } from './kept-plan-file.ts';
-import type { StateFile } from './kernel/state-file.ts';
+import type { StateFile } from './state/state-file.ts';
 import { createNodePlanner } from './node-planner.ts';
 import type { Measured } from './measured.ts';
 import { objectsFor } from './testdata.ts';

@@ -11,11 +11,11 @@ import type { DataPathKind, KernelPlan } from './data-path/kernel-plan.ts';
 import { generatePrivateKey } from '@unbounded/wireguard';
 import { run, VIA } from './attached-programs.testdata.ts';
 import { applyPlan, type Dataplane } from './dataplane.ts';
-import { openEbpfPath } from './ebpf-path.ts';
+import { openEbpfPath } from './data-path/ebpf/ebpf-path.ts';
 import { startHealth } from './health/health.ts';
-import { groupMapPin } from './kernel/forwarding-maps.ts';
+import { groupMapPin } from './data-path/ebpf/forwarding-maps.ts';
 import { createSysctls } from './kernel/sysctls.ts';
-import { openNetlinkPath } from './netlink-path/netlink-path.ts';
+import { openNetlinkPath } from './data-path/netlink/netlink-path.ts';
 import { noPaths } from './paths/paths.testdata.ts';
 import { planFor } from './testdata.ts';
 

@@ -13,7 +13,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { planFor } from '../testdata.ts';
-import { createStateFaults } from '../kernel/state-faults.ts';
+import { createStateFaults } from '../state/state-faults.ts';
 import { type CniConfigFolders, ensureCniConfig, removeCniConfig } from './config.ts';
 import { installCniPlugin } from './install.ts';
 

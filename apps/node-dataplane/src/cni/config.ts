@@ -5,7 +5,7 @@ import { holds, removeFile, replaceFile, replaceLink } from '@unbounded/state-fi
 import { type Problem } from '@unbounded/topology';
 import { DEVICES } from '../data-path/devices.ts';
 import type { NeutralPlan } from '../data-path/kernel-plan.ts';
-import { createStateFaults, type StateFaults } from '../kernel/state-faults.ts';
+import { createStateFaults, type StateFaults } from '../state/state-faults.ts';
 
 /** The CNI configuration: kubelet's runtime calls the plug-ins of this list for every pod. */
 

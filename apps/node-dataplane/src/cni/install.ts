@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { holds, removeFile, replaceFile } from '@unbounded/state-files';
-import { createStateFaults, type StateFaults } from '../kernel/state-faults.ts';
+import { createStateFaults, type StateFaults } from '../state/state-faults.ts';
 import { CNI_PLUGIN } from './config.ts';
 
 const MODES = { mode: 0o755, directoryMode: 0o755 };

@@ -1,5 +1,5 @@
-import { isRecordOf, type StateFile, stateFile } from '../kernel/state-file.ts';
-import type { StateFaults } from '../kernel/state-faults.ts';
+import { isRecordOf, type StateFile, stateFile } from '../state/state-file.ts';
+import type { StateFaults } from '../state/state-faults.ts';
 
 /** A pod's attachment as the CNI binary told it. */
 export interface PodAttachment {

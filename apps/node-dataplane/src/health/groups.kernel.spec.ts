@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { groupKey, nexthopGroup } from '@unbounded/bpf-maps';
 import { type BpfObject, loadObject, mountBpffs, unmountBpffs } from '@unbounded/libbpf-ts';
-import type { GroupMap } from './map-groups.ts';
+import type { GroupMap } from '../data-path/ebpf/map-groups.ts';
 import type { HealthGroup } from './messages.ts';
 import { are, makeNodes, planOf, type TestNode, type TestNodes } from './nodes.scenario.ts';
 

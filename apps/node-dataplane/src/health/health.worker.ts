@@ -5,8 +5,8 @@ import { openPinnedMap } from '@unbounded/libbpf-ts';
 import { createRouteSocket } from '@unbounded/netlink';
 import { type FromWorker, peerId, type PeerReport, type ToWorker, type WorkerSettings } from './messages.ts';
 import type { GroupKernel } from './group-kernel.port.ts';
-import { createMapGroups } from './map-groups.ts';
-import { createNexthopGroups } from './nexthop-groups.ts';
+import { createMapGroups } from '../data-path/ebpf/map-groups.ts';
+import { createNexthopGroups } from '../data-path/netlink/nexthop-groups.ts';
 import { createProber } from './prober.ts';
 
 /** A thread of its own for probes: whatever the agent is busy with, their timers are not late. */

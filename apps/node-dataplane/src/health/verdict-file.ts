@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { PEER_STATES, type PeerState, type ReachedSites } from '@unbounded/health';
 import { replaceFileAsync } from '@unbounded/state-files';
 import type { Problem } from '@unbounded/topology';
-import { isNumber, isRecordOf, stateFile } from '../kernel/state-file.ts';
-import { stateNotWritable } from '../kernel/state-faults.ts';
+import { isNumber, isRecordOf, stateFile } from '../state/state-file.ts';
+import { stateNotWritable } from '../state/state-faults.ts';
 
 /** What must outlive the process: a healthy path does not begin as New again, and nonces grow with every start. */
 

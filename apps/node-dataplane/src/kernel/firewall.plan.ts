@@ -9,7 +9,7 @@ import { planInjection } from './injection.plan.ts';
 import { planLeaks } from './leaks.plan.ts';
 import { planNodeAddresses } from './node-addresses.plan.ts';
 import { tunnelPeerSets, tunnelSourceRules } from './tunnel-sources.plan.ts';
-import { planSenders, type Tunnel } from './senders.plan.ts';
+import { planSenders, type Tunnel } from '../data-path/netlink/senders.plan.ts';
 
 /**
  * Our one nftables table: no pod's address from where that pod is not, no tunnel packets from pods to nodes, nothing for the

@@ -8,7 +8,7 @@ import { createNetns, createRouteSocket, type Netns } from '@unbounded/netlink';
 import { createNftables, type Nftables } from '@unbounded/nftables';
 import type { KernelPlan } from '../data-path/kernel-plan.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { datagram, geneve, vxlan } from '../netlink-path/packets.testdata.ts';
+import { datagram, geneve, vxlan } from '../data-path/netlink/packets.testdata.ts';
 import { planFor } from '../testdata.ts';
 import { planFirewall } from './firewall.plan.ts';
 

@@ -7,11 +7,11 @@ import { createMetrics, silentLogger } from '@unbounded/telemetry';
 import type { KernelPlan } from '../data-path/kernel-plan.ts';
 import { cleanUp } from '../cleanup.ts';
 import { applyPlan, type Dataplane } from '../dataplane.ts';
-import { openEbpfPath } from '../ebpf-path.ts';
+import { openEbpfPath } from '../data-path/ebpf/ebpf-path.ts';
 import { startHealth } from '../health/health.ts';
-import { openNetlinkPath } from '../netlink-path/netlink-path.ts';
+import { openNetlinkPath } from '../data-path/netlink/netlink-path.ts';
 import { noPaths } from '../paths/paths.testdata.ts';
-import { groupMapPin } from './forwarding-maps.ts';
+import { groupMapPin } from '../data-path/ebpf/forwarding-maps.ts';
 import { createSysctls } from './sysctls.ts';
 
 /**

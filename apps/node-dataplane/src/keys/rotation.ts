@@ -4,7 +4,7 @@ import { type Problem, rotationWaits, type WaitReason } from '@unbounded/topolog
 import type { NeutralPlan } from '../data-path/kernel-plan.ts';
 import type { DeviceState } from '@unbounded/wireguard';
 import type { PeerReport } from '../health/messages.ts';
-import { stateNotWritable } from '../kernel/state-faults.ts';
+import { stateNotWritable } from '../state/state-faults.ts';
 import { keyLifetimeMs } from './key-age.ts';
 import type { KeyRing } from './key-ring.ts';
 import { isDiskError } from './key-disk.ts';

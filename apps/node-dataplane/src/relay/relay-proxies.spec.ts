@@ -6,7 +6,7 @@ import { type ManagedRelay, type ServiceLike, trustDigest } from '@unbounded/rel
 import { execFileSync } from 'node:child_process';
 import { silentLogger } from '@unbounded/telemetry';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { createStateFaults } from '../kernel/state-faults.ts';
+import { createStateFaults } from '../state/state-faults.ts';
 import { createRelayProxies, type RelayProxies, type RelayProxiesOptions } from './relay-proxies.ts';
 import { EXTERNAL, relayPlan } from './relay.testdata.ts';
 

@@ -9,7 +9,7 @@ import {
 } from '@unbounded/relay-client';
 import type { Logger } from '@unbounded/telemetry';
 import type { NodeRelay, Problem } from '@unbounded/topology';
-import type { StateFile } from '../kernel/state-file.ts';
+import type { StateFile } from '../state/state-file.ts';
 
 /** Where the relays are that a plan speaks of. */
 

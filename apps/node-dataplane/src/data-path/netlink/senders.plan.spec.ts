@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { planFor } from '../testdata.ts';
-import { COUNTERS } from './firewall-parts.ts';
-import { planFirewall } from './firewall.plan.ts';
+import { planFor } from '../../testdata.ts';
+import { COUNTERS } from '../../kernel/firewall-parts.ts';
+import { planFirewall } from '../../kernel/firewall.plan.ts';
 
 const PROTOCOLS = ['VXLAN', 'GENEVE', 'IPIP'] as const;
 const netlinkPlan = (protocol: (typeof PROTOCOLS)[number] | 'WireGuard', node = 'w1') =>

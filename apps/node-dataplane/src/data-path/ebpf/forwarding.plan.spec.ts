@@ -1,8 +1,8 @@
 import { encode, endpointV4 } from '@unbounded/bpf-maps';
 import { describe, expect, test } from 'vitest';
-import { planFor } from '../testdata.ts';
+import { planFor } from '../../testdata.ts';
 import { planForwardingTables } from './forwarding.plan.ts';
-import { createGroupIndexes } from './group-indexes.ts';
+import { createGroupIndexes } from '../group-indexes.ts';
 
 const ALL = new Map([
   ['unbounded0', 10],

@@ -1,13 +1,13 @@
 import { ROUTE_PROTOCOL, TRANSIT_ROUTE_TABLE } from '@unbounded/config/ownership';
 import type { Link, RouteSocket, RouteSpec } from '@unbounded/netlink';
-import { DEVICES } from './data-path/devices.ts';
-import type { KernelPlan, RoutePlan } from './data-path/kernel-plan.ts';
-import { renderPlan } from './data-path/render.ts';
-import type { DataPath } from './data-path.port.ts';
-import { type ForwardingOptions, openForwardingMaps } from './kernel/forwarding-maps.ts';
-import type { OverlayMetrics } from './kernel/overlay-metrics.ts';
-import { plainWay } from './kernel/routes.ts';
-import { removeNetlinkPath } from './netlink-path/route-objects.ts';
+import { DEVICES } from '../devices.ts';
+import type { KernelPlan, RoutePlan } from '../kernel-plan.ts';
+import { renderPlan } from '../render.ts';
+import type { DataPath } from '../port.ts';
+import { type ForwardingOptions, openForwardingMaps } from './forwarding-maps.ts';
+import type { OverlayMetrics } from './overlay-metrics.ts';
+import { plainWay } from '../../kernel/routes.ts';
+import { removeNetlinkPath } from '../netlink/route-objects.ts';
 
 /** Routes lead into the anchor device, where the program finds the next hop; plain routing needs none. */
 const routeSpecs = (plan: KernelPlan, links: ReadonlyMap<string, Link>): RouteSpec[] => {

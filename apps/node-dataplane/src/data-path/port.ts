@@ -1,8 +1,8 @@
 import type { Link, RouteSpec } from '@unbounded/netlink';
 import type { NodePlan, Problem } from '@unbounded/topology';
-import type { KernelPlan } from './data-path/kernel-plan.ts';
-import type { HealthGroup } from './health/messages.ts';
-import type { Guard } from './kernel/tunnel-gate.ts';
+import type { KernelPlan } from './kernel-plan.ts';
+import type { HealthGroup } from '../health/messages.ts';
+import type { Guard } from '../kernel/tunnel-gate.ts';
 
 /**
  * How packets find their next hop: by eBPF programs and maps, or by kernel routes alone. The steps stand in the order in

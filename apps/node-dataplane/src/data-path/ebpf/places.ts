@@ -1,5 +1,5 @@
 import type { Direction } from '@unbounded/libbpf-ts';
-import { DEVICES } from '../data-path/devices.ts';
+import { DEVICES } from '../devices.ts';
 
 /** Which program stands where. */
 export const PLACES: Readonly<Record<string, { readonly program: string; readonly direction: Direction }>> = {

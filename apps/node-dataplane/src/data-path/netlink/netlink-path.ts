@@ -1,12 +1,12 @@
 import type { RouteSocket } from '@unbounded/netlink';
-import type { KernelPlan } from '../data-path/kernel-plan.ts';
-import { renderPlan } from '../data-path/render.ts';
-import type { DataPath } from '../data-path.port.ts';
-import { createGroupIndexes } from '../kernel/group-indexes.ts';
-import { removePins } from '../kernel/pin-folder.ts';
-import { isNumber, isRecordOf, stateFile } from '../kernel/state-file.ts';
-import type { StateFaults } from '../kernel/state-faults.ts';
-import type { Guard } from '../kernel/tunnel-gate.ts';
+import type { KernelPlan } from '../kernel-plan.ts';
+import { renderPlan } from '../render.ts';
+import type { DataPath } from '../port.ts';
+import { createGroupIndexes } from '../group-indexes.ts';
+import { removePins } from '../ebpf/pin-folder.ts';
+import { isNumber, isRecordOf, stateFile } from '../../state/state-file.ts';
+import type { StateFaults } from '../../state/state-faults.ts';
+import type { Guard } from '../../kernel/tunnel-gate.ts';
 import { ensureNeighbours, ensureNexthops, removeStaleNexthops } from './route-objects.ts';
 import { planRouteObjects, type RouteObjects } from './route-objects.plan.ts';
 

@@ -6,15 +6,15 @@ import { filterProgramId, openPinnedLink, pinnedMapInfo } from '@unbounded/libbp
 import { createRouteSocket } from '@unbounded/netlink';
 import { createNftables } from '@unbounded/nftables';
 import { createLogger, createMetrics } from '@unbounded/telemetry';
-import { applyPlan, type Dataplane } from '../dataplane.ts';
-import { openEbpfPath } from '../ebpf-path.ts';
-import { startHealth } from '../health/health.ts';
-import { noPaths } from '../paths/paths.testdata.ts';
+import { applyPlan, type Dataplane } from '../../dataplane.ts';
+import { openEbpfPath } from './ebpf-path.ts';
+import { startHealth } from '../../health/health.ts';
+import { noPaths } from '../../paths/paths.testdata.ts';
 import { groupMapPin } from './forwarding-maps.ts';
 import { KEYS, type NodeName, planFor } from './migration-objects.testdata.ts';
 import { stepsTaken } from './migration-steps.testdata.ts';
 import { PLACES } from './places.ts';
-import { createSysctls } from './sysctls.ts';
+import { createSysctls } from '../../kernel/sysctls.ts';
 
 /** An agent's data path as a process of its own (migration.kernel.spec.ts starts and kills it): one pass, and what there is then. */
 

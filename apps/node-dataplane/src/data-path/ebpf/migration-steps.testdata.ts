@@ -9,7 +9,7 @@ import { isMainThread } from 'node:worker_threads';
  */
 
 /** Modules are known by where links lead to. */
-const ADDON = realpathSync(join(import.meta.dirname, '../../../../libs/libbpf-ts/native/build/libbpf.node'));
+const ADDON = realpathSync(join(import.meta.dirname, '../../../../../libs/libbpf-ts/native/build/libbpf.node'));
 const CHANGES = ['loadObject', 'pinHandle', 'mapUpdate', 'mapDelete', 'updateLink', 'attachTcx', 'attachClsact'];
 const crashBefore = Number(process.env['CRASH_BEFORE'] ?? Number.NaN);
 let steps = 0;

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { createNetns, type Netns } from '@unbounded/netlink';
-import type { FlowCount, FlowSettings } from '../keys/flow.scenario.ts';
-import { endFlow, enterNode, overflowedIn, plugPod, run, until } from '../keys/rotation.scenario.ts';
+import type { FlowCount, FlowSettings } from '../../keys/flow.scenario.ts';
+import { endFlow, enterNode, overflowedIn, plugPod, run, until } from '../../keys/rotation.scenario.ts';
 import type { AgentOptions, AgentReport } from './migration-agent.scenario.ts';
 import { type NodeName, NUMBERS } from './migration-objects.testdata.ts';
 
@@ -15,7 +15,7 @@ import { type NodeName, NUMBERS } from './migration-objects.testdata.ts';
  * between a's pod and b's, and between a's pod and a host behind b that a reaches by a group.
  */
 
-const REPOSITORY = join(import.meta.dirname, '../../../..');
+const REPOSITORY = join(import.meta.dirname, '../../../../..');
 const AGENT = join(import.meta.dirname, 'migration-agent.scenario.ts');
 const STEPS = join(import.meta.dirname, 'migration-steps.testdata.ts');
 /** Packets each way in each flow. */
@@ -132,7 +132,7 @@ interface End {
 const startFlow = (from: End, to: End, port: number): Worker => {
   const ends = [from, to].map(({ address, netns }) => ({ address, netnsFd: netns.fd }));
   const workerData: FlowSettings = { ends, port, everyMs: EVERY_MS };
-  return new Worker(new URL('../keys/flow.scenario.ts', import.meta.url), { workerData });
+  return new Worker(new URL('../../keys/flow.scenario.ts', import.meta.url), { workerData });
 };
 
 export const makeMigrationNetwork = async (via: 'clsact' | undefined): Promise<MigrationNetwork> => {

@@ -1,6 +1,6 @@
 import { type Stat, STATS } from '@unbounded/bpf-maps';
 import type { Metrics } from '@unbounded/telemetry';
-import { createIncreases } from './increases.ts';
+import { createIncreases } from '../../kernel/increases.ts';
 
 /**
  * What the eBPF programs have counted (bpf/include/stats.h). The map outlives the agent, so the metrics go on where they were

@@ -25,17 +25,17 @@ import {
 import { type BpfObject, loadObject, type ObjectSpec, readObject } from '@unbounded/libbpf-ts';
 import type { Link } from '@unbounded/netlink';
 import type { Problem } from '@unbounded/topology';
-import type { KernelPlan } from '../data-path/kernel-plan.ts';
-import type { HealthGroup } from '../health/messages.ts';
+import type { KernelPlan } from '../kernel-plan.ts';
+import type { HealthGroup } from '../../health/messages.ts';
 import type { AttachmentOptions, Loaded } from './attachments.ts';
 import { createDevicePrograms } from './device-programs.ts';
 import { type ForwardingTables, planForwardingTables } from './forwarding.plan.ts';
-import { createGroupIndexes } from './group-indexes.ts';
+import { createGroupIndexes } from '../group-indexes.ts';
 import { mapFolder, markLayout, prepareMaps } from './layout-folder.ts';
 import { removeStaleEntries, writeEntries } from './map-sync.ts';
-import { isNumber, isRecordOf, stateFile } from './state-file.ts';
-import type { StateFaults } from './state-faults.ts';
-import type { Guard } from './tunnel-gate.ts';
+import { isNumber, isRecordOf, stateFile } from '../../state/state-file.ts';
+import type { StateFaults } from '../../state/state-faults.ts';
+import type { Guard } from '../../kernel/tunnel-gate.ts';
 
 /**
  * The eBPF programs and their maps. Maps and links are pinned: when the agent ends they go on, and its successor opens

@@ -1,6 +1,6 @@
 import { findMember, parseWorld, planNode, type TopologyObjects } from '@unbounded/topology';
-import type { KernelPlan } from '../data-path/kernel-plan.ts';
-import { renderPlan } from '../data-path/render.ts';
+import type { KernelPlan } from '../kernel-plan.ts';
+import { renderPlan } from '../render.ts';
 import { publicKeyOf } from '@unbounded/wireguard';
 
 /** Node a and gateway b of one site; behind b there is a block that a reaches by the group of b's pool. */

@@ -1,11 +1,11 @@
 import { innerMac } from '@unbounded/bpf-maps';
 import { NEXTHOP_IDS, ROUTE_PROTOCOL, TRANSIT_ROUTE_TABLE } from '@unbounded/config/ownership';
 import type { Encap, IpFamily, NeighbourSpec, NexthopSpec, RouteSpec } from '@unbounded/netlink';
-import type { KernelHop, KernelPlan, RoutePlan } from '../data-path/kernel-plan.ts';
-import { TUNNEL_VNI } from '../data-path/devices.ts';
-import type { GroupIndexes } from '../kernel/group-indexes.ts';
-import { sourceTowards } from '../kernel/own-addresses.ts';
-import { plainWay } from '../kernel/routes.ts';
+import type { KernelHop, KernelPlan, RoutePlan } from '../kernel-plan.ts';
+import { TUNNEL_VNI } from '../devices.ts';
+import type { GroupIndexes } from '../group-indexes.ts';
+import { sourceTowards } from '../../kernel/own-addresses.ts';
+import { plainWay } from '../../kernel/routes.ts';
 
 /**
  * The netlink data path as kernel objects: routes in a table of our own, next hops and groups of them that routes point

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { createGroupIndexes } from '../kernel/group-indexes.ts';
-import { planFor } from '../testdata.ts';
+import { createGroupIndexes } from '../group-indexes.ts';
+import { planFor } from '../../testdata.ts';
 import { planRouteObjects } from './route-objects.plan.ts';
 
 const plan = planFor('w1', 'VXLAN', 'netlink');

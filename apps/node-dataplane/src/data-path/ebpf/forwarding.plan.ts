@@ -6,11 +6,11 @@ import {
   type Protocol,
 } from '@unbounded/bpf-maps';
 import { type Problem } from '@unbounded/topology';
-import type { KernelGroup, KernelHop, KernelPlan } from '../data-path/kernel-plan.ts';
-import { TUNNEL_VNI } from '../data-path/devices.ts';
-import type { HealthGroup } from '../health/messages.ts';
-import type { GroupIndexes } from './group-indexes.ts';
-import { sourceTowards } from './own-addresses.ts';
+import type { KernelGroup, KernelHop, KernelPlan } from '../kernel-plan.ts';
+import { TUNNEL_VNI } from '../devices.ts';
+import type { HealthGroup } from '../../health/messages.ts';
+import type { GroupIndexes } from '../group-indexes.ts';
+import { sourceTowards } from '../../kernel/own-addresses.ts';
 
 /** The contents of the endpoint maps for a plan, and the groups they point at: names of devices become numbers. */
 
