@@ -1,7 +1,18 @@
 import type { AdvertisedRoute } from '@unbounded/crds';
 import { formatPrefix, tryParsePrefix } from '@unbounded/ip';
 import type { Logger } from '@unbounded/telemetry';
-import { advertisedRoutes, changedPrefixes, type Holding, type NodePlan, parseWorld, planNode, planTransition, type Problem, type LocalNode, withoutProtected } from '@unbounded/topology';
+import {
+  advertisedRoutes,
+  changedPrefixes,
+  type Holding,
+  type NodePlan,
+  parseWorld,
+  planNode,
+  planTransition,
+  type Problem,
+  type LocalNode,
+  withoutProtected,
+} from '@unbounded/topology';
 import type { DataPathKind } from './data-path/kernel-plan.ts';
 import type { StateFile } from './state/state-file.ts';
 import { type KeptPlan, keptPlanOf, readKeptPlan } from './kept-plan-file.ts';

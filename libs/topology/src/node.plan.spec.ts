@@ -56,10 +56,7 @@ describe('the plan of a worker', () => {
 
   test('pods and nodes of the other site go to the group of its gateways', () => {
     const toGroups = plan.blocks.filter(({ to }) => typeof to === 'object' && 'group' in to);
-    expect(toGroups.map(({ prefix }) => prefix)).toEqual([
-      '10.2.0.0/24',
-      '100.66.0.0/16',
-    ]);
+    expect(toGroups.map(({ prefix }) => prefix)).toEqual(['10.2.0.0/24', '100.66.0.0/16']);
     expect(plan.groups).toEqual([
       {
         name: 'site s2 IPv4',

@@ -12,14 +12,14 @@ import type { Problem } from './world/problem.ts';
 export type UnencryptedTunnel = 'VXLAN' | 'GENEVE' | 'IPIP';
 
 /** Into a WireGuard interface, where the destination's address finds the peer. */
-export interface WireGuardHop {
+interface WireGuardHop {
   readonly protocol: 'WireGuard';
   readonly node: string;
   readonly device: string;
 }
 
 /** By an unencrypted tunnel. */
-export interface TunnelHop {
+interface TunnelHop {
   readonly protocol: UnencryptedTunnel;
   readonly node: string;
   /** The peer's underlay address. */

@@ -151,7 +151,9 @@ describe('any cluster', () => {
             const scopes = scopesOf(world, own, members.get(hop.node)!);
             if (scopes.some(({ protocol }) => protocol === 'WireGuard')) expect(hop.protocol).toBe('WireGuard');
           }
-          const plain = plan.blocks.flatMap(({ to }) => (typeof to === 'object' && 'gateways' in to ? to.gateways : []));
+          const plain = plan.blocks.flatMap(({ to }) =>
+            typeof to === 'object' && 'gateways' in to ? to.gateways : [],
+          );
           for (const peer of members.values()) {
             if (!scopesOf(world, own, peer).some(({ protocol }) => protocol === 'WireGuard')) continue;
             expect(plain.filter((ip) => peer.internalIps.includes(ip))).toEqual([]);
@@ -190,7 +192,8 @@ describe('any cluster', () => {
       fc.property(anyCluster, (objects) => {
         for (const plan of networkOf(objects).plans.values()) {
           const groups = new Set(plan.groups.map(({ name }) => name));
-          for (const { to } of plan.blocks) if (typeof to === 'object' && 'group' in to) expect(groups).toContain(to.group);
+          for (const { to } of plan.blocks)
+            if (typeof to === 'object' && 'group' in to) expect(groups).toContain(to.group);
           const own = plan.podCidrs.map(parsePrefix);
           for (const { prefix } of plan.blocks)
             for (const block of own) expect(containsPrefix(block, parsePrefix(prefix))).toBe(false);
@@ -201,27 +204,24 @@ describe('any cluster', () => {
   });
 });
 
-test(
-  'what the objects connect arrives without a loop, and nothing else does',
-  () => {
-    fc.assert(
-      fc.property(anyConnectedCluster, (objects) => {
-        const network = networkOf(objects);
-        for (const from of network.world.workers) {
-          for (const to of network.world.workers) {
-            for (const family of [4, 6] as const) {
-              const [source, target] = [blockOf(from, family), blockOf(to, family)];
-              if (from === to || !source || !target) continue;
-              const [packetSource, packetTarget] = [hostPrefix(firstAddress(source)), hostPrefix(firstAddress(target))];
-              const failure = failureOf(network, [from.name], packetTarget, packetSource);
-              const name = `${from.name} -> ${to.name} IPv${family}`;
-              if (areConnected(network.world, from, to, family)) expect(failure, name).toBeUndefined();
-              else if (from.site !== to.site) expect(failure, name).toBeDefined();
-            }
+test('what the objects connect arrives without a loop, and nothing else does', () => {
+  fc.assert(
+    fc.property(anyConnectedCluster, (objects) => {
+      const network = networkOf(objects);
+      for (const from of network.world.workers) {
+        for (const to of network.world.workers) {
+          for (const family of [4, 6] as const) {
+            const [source, target] = [blockOf(from, family), blockOf(to, family)];
+            if (from === to || !source || !target) continue;
+            const [packetSource, packetTarget] = [hostPrefix(firstAddress(source)), hostPrefix(firstAddress(target))];
+            const failure = failureOf(network, [from.name], packetTarget, packetSource);
+            const name = `${from.name} -> ${to.name} IPv${family}`;
+            if (areConnected(network.world, from, to, family)) expect(failure, name).toBeUndefined();
+            else if (from.site !== to.site) expect(failure, name).toBeDefined();
           }
         }
-      }),
-      { numRuns: 100 },
-    );
-  },
-);
+      }
+    }),
+    { numRuns: 100 },
+  );
+});

@@ -113,12 +113,30 @@ const tunnelsOf = (plan: KernelPlan): TunnelPeer[] => {
   return [...peers.values()].sort((a, b) => (a.node < b.node ? -1 : 1));
 };
 
-export const planOfRendered = (plan: KernelPlan): NodePlan => {
-  const { dataplane: _, routeTable: __, endpoints: ___, routes, transitRoutes: ____, nodeAddresses: _____, ...rest } = plan;
+/** What agents before this repository's validation of nodes did not write. */
+const LATER = {
+  ownAddresses: [],
+  externalTunnelPeers: [],
+  holdings: [],
+  tunnelEnds: { addresses: [], wireGuardPorts: [] },
+} as const;
+
+export const planOfRendered = (kept: KernelPlan): NodePlan => {
+  const plan = { ...LATER, ...kept };
+  const {
+    dataplane: _,
+    routeTable: __,
+    endpoints: ___,
+    routes,
+    transitRoutes: ____,
+    nodeAddresses: _____,
+    ...rest
+  } = plan;
   const { forwarders: ______, senders: _______, externalTunnelPeers: ________, ...common } = rest;
   const blocks = blocksOf(plan);
   const known = new Set(blocks.map(({ prefix }) => prefix));
-  const is = (via: RoutePlan['via'], ...kinds: readonly string[]): boolean => typeof via === 'string' && kinds.includes(via);
+  const is = (via: RoutePlan['via'], ...kinds: readonly string[]): boolean =>
+    typeof via === 'string' && kinds.includes(via);
   return {
     ...common,
     tunnels: tunnelsOf(plan),

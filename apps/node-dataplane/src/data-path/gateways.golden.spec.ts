@@ -354,8 +354,9 @@ test('a site served by a near and a far pool uses the far one only for want of t
       join('poolPeerings', 'b', { gatewayPools: ['p2', 'p3'] }),
     ],
   };
-  expect(renderedIn(objects, 's1-w1').groups.map(({ name, members }) => [name, members.map((m) => `${m.tier} ${m.node}`)]))
-    .toMatchInlineSnapshot(`
+  expect(
+    renderedIn(objects, 's1-w1').groups.map(({ name, members }) => [name, members.map((m) => `${m.tier} ${m.node}`)]),
+  ).toMatchInlineSnapshot(`
       [
         [
           "site s2 IPv4",

@@ -78,7 +78,11 @@ export interface Rendering {
   /** Underlay addresses of the tunnels that may carry sources which the entries do not lead back to. */
   readonly forwarders: readonly string[];
   /** Netlink data path: whose packets may come out of unencrypted tunnels, by their outer and inner sources. */
-  readonly senders?: readonly { readonly node: string; readonly remoteIp: string; readonly sources: readonly string[] }[];
+  readonly senders?: readonly {
+    readonly node: string;
+    readonly remoteIp: string;
+    readonly sources: readonly string[];
+  }[];
   /** Far ends of unencrypted tunnels before which a NAT may stand: packets to them have whatever source the kernel chooses. */
   readonly externalTunnelPeers: readonly string[];
 }

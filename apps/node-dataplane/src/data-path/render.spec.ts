@@ -1,5 +1,12 @@
 import { containsPrefix, firstAddress, hostPrefix, parsePrefix, type Prefix } from '@unbounded/ip';
-import { findMember, type Member, type NodePlan, parseWorld, planNode, type TopologyObjects } from '@unbounded/topology';
+import {
+  findMember,
+  type Member,
+  type NodePlan,
+  parseWorld,
+  planNode,
+  type TopologyObjects,
+} from '@unbounded/topology';
 import { anyCluster, anyConnectedCluster } from '@unbounded/topology/random-cluster';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -24,7 +31,10 @@ const nodesOf = (objects: TopologyObjects): Map<string, Node> => {
     members.map(({ name }) => {
       const member = findMember(world, name)!;
       const plan = planNode(world, { member, underlayMtuBytes: 1500 });
-      return [name, { member, plan, rendered: { ebpf: renderPlan('ebpf', plan), netlink: renderPlan('netlink', plan) } }];
+      return [
+        name,
+        { member, plan, rendered: { ebpf: renderPlan('ebpf', plan), netlink: renderPlan('netlink', plan) } },
+      ];
     }),
   );
 };
@@ -131,10 +141,22 @@ describe('what came out of the overlay for a node of the gateway’s network', (
     ...{ underlayIp: '10.1.0.21', ownAddresses: ['10.1.0.21'], mtuBytes: 1420, manageCni: true, wireGuard: [] },
     blocks: near.map(({ prefix, use, node, overlayIp }) => {
       const remoteIp = prefix.split('/')[0]!;
-      return { prefix, use, mtuBytes: 1400, to: { nextHop: { protocol: 'VXLAN', node, remoteIp, peerIp: remoteIp, overlayIp } } };
+      return {
+        prefix,
+        use,
+        mtuBytes: 1400,
+        to: { nextHop: { protocol: 'VXLAN', node, remoteIp, peerIp: remoteIp, overlayIp } },
+      };
     }),
     tunnels: [],
-    ...{ groups: [], contained: [], direct: [], masquerade: { sources: [], exceptTo: [] }, probes: [], servedSites: [] },
+    ...{
+      groups: [],
+      contained: [],
+      direct: [],
+      masquerade: { sources: [], exceptTo: [] },
+      probes: [],
+      servedSites: [],
+    },
     ...{ holdings: [], tunnelEnds: { addresses: [], wireGuardPorts: [] }, problems: [] },
   };
 

@@ -1,4 +1,11 @@
-import { findMember, type Holding, type LocalNode, parseWorld, planNode, type TopologyObjects } from '@unbounded/topology';
+import {
+  findMember,
+  type Holding,
+  type LocalNode,
+  parseWorld,
+  planNode,
+  type TopologyObjects,
+} from '@unbounded/topology';
 import type { DataPathKind, KernelHop, KernelPlan, RouteVia } from './kernel-plan.ts';
 import { renderPlan } from './render.ts';
 

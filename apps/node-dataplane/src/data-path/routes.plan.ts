@@ -14,7 +14,7 @@ import type { KernelPlan, RoutePlan, RouteVia } from './kernel-plan.ts';
 
 /** How a data path leads to things. */
 export interface RouteRendering {
-  viaOf(block: BlockPlan): RouteVia;
+  readonly viaOf: (block: BlockPlan) => RouteVia;
   /** To contained blocks. */
   readonly nowhere: RouteVia;
   /** Routes stand before those of the main table: what is reached directly needs one that leads back there. */

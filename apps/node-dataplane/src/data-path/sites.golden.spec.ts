@@ -98,7 +98,8 @@ describe('families', () => {
     probe s1-w2: fd64:65:31::1 > fd64:65:32::1"
   `));
   test('IPv4 pods over an IPv6 underlay, with the kernel’s own routes', () =>
-    expect(renderedTable(renderedIn(inFamilies(objects, '4', '6'), 's1-w1', { dataplane: 'netlink' }))).toMatchInlineSnapshot(`
+    expect(renderedTable(renderedIn(inFamilies(objects, '4', '6'), 's1-w1', { dataplane: 'netlink' })))
+      .toMatchInlineSnapshot(`
       "worker s1-w1 mtu 1420
       device gn6f384cae3208d 1422 fd00:1::21
       device gn6f3884de32090 1422 fd00:1::32

@@ -121,7 +121,11 @@ interface Surroundings {
   readonly present: readonly string[];
 }
 
-const tableOf = (plan: KernelPlan, parts: readonly FirewallPart[], { relayWays, present }: Surroundings): TableSpec => ({
+const tableOf = (
+  plan: KernelPlan,
+  parts: readonly FirewallPart[],
+  { relayWays, present }: Surroundings,
+): TableSpec => ({
   family: 'inet',
   name: NFT_TABLE,
   counters: Object.values(COUNTERS),

@@ -35,7 +35,7 @@ const plan: KernelPlan = (() => {
   const { transitRoutes: _, ...own } = planFor('g1', 'WireGuard');
   const { sources, exceptTo } = own.masquerade;
   const pods = ['fd64:65::/32', 'fd64:66::/32'];
-  const { addresses, wireGuardPorts } = own.tunnelEnds!;
+  const { addresses, wireGuardPorts } = own.tunnelEnds;
   return {
     ...own,
     masquerade: { sources: [...sources, ...pods], exceptTo: [...exceptTo, ...pods] },

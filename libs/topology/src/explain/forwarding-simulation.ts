@@ -59,7 +59,7 @@ const isRouted = ({ use }: BlockPlan): boolean => use === undefined;
  * Nodes to which a node may send a packet for the target: all members of the nearest tier. Empty: it drops it, or reaches it directly.
  * @param isTransit it came out of the overlay
  */
-export const nextNodes = (network: Network, node: string, target: Prefix, isTransit = false): string[] => {
+const nextNodes = (network: Network, node: string, target: Prefix, isTransit = false): string[] => {
   const plan = network.plans.get(node)!;
   if (!plan.podCidrs.some((block) => parsePrefix(block).family === target.family)) return [];
   const transit = isTransit ? plan.blocks.filter(({ use }) => use === 'transit') : [];

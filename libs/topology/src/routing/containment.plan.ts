@@ -28,7 +28,9 @@ const directBlocks = (world: World, local: LocalNode): Prefix[] => [
   ...(world.pools.get(local.member.pool ?? '')?.routedCidrs ?? []),
 ];
 
-const textsOf = (prefixes: readonly Prefix[]): string[] => [...new Set(prefixes.toSorted(comparePrefixes).map(formatPrefix))];
+const textsOf = (prefixes: readonly Prefix[]): string[] => [
+  ...new Set(prefixes.toSorted(comparePrefixes).map(formatPrefix)),
+];
 
 export const planContainment = (world: World, local: LocalNode): Pick<NodePlan, 'contained' | 'direct'> => ({
   contained: textsOf(containedBlocks(world, local)),

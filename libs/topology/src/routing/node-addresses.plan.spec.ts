@@ -81,7 +81,10 @@ describe('at a gateway', () => {
 
   test('its own packets to them, which carry tunnels, have no such route, and its pods go as the node', () => {
     const plan = planIn(clusterOf('VXLAN'), 's1-g1');
-    const routed = [...plan.blocks.filter(({ use }) => use === undefined).map(({ prefix }) => prefix), ...plan.contained];
+    const routed = [
+      ...plan.blocks.filter(({ use }) => use === undefined).map(({ prefix }) => prefix),
+      ...plan.contained,
+    ];
     expect(routed.filter((prefix) => containsPrefix(parsePrefix(prefix), host('10.1.0.31')))).toEqual([]);
     expect(plan.masquerade.exceptTo.filter((prefix) => prefix.startsWith('10.1.'))).toEqual([]);
   });
@@ -94,7 +97,9 @@ describe('at a gateway', () => {
   test('a path that carries less has its MTU', () => {
     const pathMtuBytes = new Map([['s1-w1', 1300]]);
     const plan = planIn(clusterOf('VXLAN'), 's1-g1', { pathMtuBytes });
-    expect(plan.blocks).toContainEqual(expect.objectContaining({ prefix: '10.1.0.31/32', use: 'transit', mtuBytes: 1300 }));
+    expect(plan.blocks).toContainEqual(
+      expect.objectContaining({ prefix: '10.1.0.31/32', use: 'transit', mtuBytes: 1300 }),
+    );
   });
 
   test('an address that the gateway itself needs is left out, unless the node’s tunnel ends there', () => {

@@ -31,7 +31,8 @@ const describe = (to: Destination, groups: ReadonlyMap<string, GroupPlan>): { ca
 };
 
 const byName = ({ groups }: NodePlan): Map<string, GroupPlan> => new Map(groups.map((group) => [group.name, group]));
-const byPrefix = ({ blocks }: NodePlan): Map<string, BlockPlan> => new Map(blocks.map((block) => [block.prefix, block]));
+const byPrefix = ({ blocks }: NodePlan): Map<string, BlockPlan> =>
+  new Map(blocks.map((block) => [block.prefix, block]));
 
 const isOpen = (carriage: Carriage): boolean => carriage === 'tunnel' || carriage === 'native';
 

@@ -122,19 +122,16 @@ describe('nodes with public addresses behind another site’s pool', () => {
     poolPeerings: [],
   };
 
-  test(
-    'are not routed into the tunnel that they build from these addresses',
-    () => {
-      const plan = planIn(objects, 's1-g1');
-      expect(ways(plan, '198.51.100.31')).toEqual([]);
-      const allowed = plan.wireGuard.flatMap(({ peers }) => peers.flatMap(({ allowedIps }) => allowedIps));
-      expect(allowed.some((text) => containsPrefix(parsePrefix(text), hostPrefix(parseAddress('198.51.100.31'))))).toBe(
-        false,
-      );
-      expect(ways(plan, '100.66.31.7')).not.toEqual([]);
-      expect(plan.problems).toEqual([]);
-    },
-  );
+  test('are not routed into the tunnel that they build from these addresses', () => {
+    const plan = planIn(objects, 's1-g1');
+    expect(ways(plan, '198.51.100.31')).toEqual([]);
+    const allowed = plan.wireGuard.flatMap(({ peers }) => peers.flatMap(({ allowedIps }) => allowedIps));
+    expect(allowed.some((text) => containsPrefix(parsePrefix(text), hostPrefix(parseAddress('198.51.100.31'))))).toBe(
+      false,
+    );
+    expect(ways(plan, '100.66.31.7')).not.toEqual([]);
+    expect(plan.problems).toEqual([]);
+  });
 
   test('with private ones, which only a NAT can bring to the gateway, they are', () => {
     const behindNat = { ...objects, sites: [site(1), site(2)], slices: [base.slices[0]!, slice(2, [worker(2, 1)])] };
@@ -157,30 +154,25 @@ test('no plan routes an address that is to be protected, whatever the blocks are
     '100.64.0.0/10',
   );
   fc.assert(
-    fc.property(
-      anyCluster,
-      fc.array(anyAddress, { minLength: 1 }),
-      fc.array(blocks),
-      (objects, chosen, wide) => {
-        const wider: TopologyObjects = {
-          ...objects,
-          gatewayPools: objects.gatewayPools.map((one) => ({
-            ...one,
-            spec: { ...one.spec, routedCidrs: [...(one.spec.routedCidrs ?? []), ...wide] },
-          })),
-        };
-        const world = parseWorld(wider);
-        const members = [...world.workers, ...[...world.pools.values()].flatMap((one) => one.gateways)];
-        for (const member of members) {
-          const { name } = member;
-          const protectedAddresses = chosen.map((address) => ({ ...API, address }));
-          const plan = planNode(world, { member, underlayMtuBytes: 1500, protectedAddresses });
-          const endpoints = plan.tunnels.map(({ remoteIp }) => remoteIp);
-          for (const address of [...chosen, ...endpoints, ...member.internalIps])
-            expect(ways(plan, address), `${name}: ${address}`).toEqual([]);
-        }
-      },
-    ),
+    fc.property(anyCluster, fc.array(anyAddress, { minLength: 1 }), fc.array(blocks), (objects, chosen, wide) => {
+      const wider: TopologyObjects = {
+        ...objects,
+        gatewayPools: objects.gatewayPools.map((one) => ({
+          ...one,
+          spec: { ...one.spec, routedCidrs: [...(one.spec.routedCidrs ?? []), ...wide] },
+        })),
+      };
+      const world = parseWorld(wider);
+      const members = [...world.workers, ...[...world.pools.values()].flatMap((one) => one.gateways)];
+      for (const member of members) {
+        const { name } = member;
+        const protectedAddresses = chosen.map((address) => ({ ...API, address }));
+        const plan = planNode(world, { member, underlayMtuBytes: 1500, protectedAddresses });
+        const endpoints = plan.tunnels.map(({ remoteIp }) => remoteIp);
+        for (const address of [...chosen, ...endpoints, ...member.internalIps])
+          expect(ways(plan, address), `${name}: ${address}`).toEqual([]);
+      }
+    }),
     { numRuns: 40 },
   );
 });

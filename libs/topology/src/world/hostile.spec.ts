@@ -181,7 +181,7 @@ const anyHostileGateway = anyCluster
       objects: fc.constant(objects),
       name: fc.constantFrom(...gateways),
       stated: fc.array(fc.constantFrom(...addresses, ...more), { minLength: 1, maxLength: 4 }),
-      });
+    });
   });
 
 test('whatever external addresses a gateway states, no packet for pods leaves in the clear for it, nor comes in by no tunnel', () => {

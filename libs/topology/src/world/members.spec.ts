@@ -192,8 +192,8 @@ describe('what two nodes claim', () => {
     const spec = { ...first!.spec, podCidrAssignments: [{ assignmentEnabled: false, cidrBlocks: ['100.65.0.0/16'] }] };
     const blocksWith = (block: string): string[] => {
       const slices = [slice(1, [worker(1, 1), { ...worker(1, 2), podCIDRs: [block] }]), base.slices[1]!];
-      return planIn({ ...base, sites: [{ ...first!, spec }, second!], slices }, 's1-w1').blocks.flatMap(({ prefix, to }) =>
-        typeof to === 'object' && 'nextHop' in to && to.nextHop.node === 's1-w2' ? [prefix] : [],
+      return planIn({ ...base, sites: [{ ...first!, spec }, second!], slices }, 's1-w1').blocks.flatMap(
+        ({ prefix, to }) => (typeof to === 'object' && 'nextHop' in to && to.nextHop.node === 's1-w2' ? [prefix] : []),
       );
     };
     expect(blocksWith('172.20.2.0/24')).toContain('172.20.2.0/24');

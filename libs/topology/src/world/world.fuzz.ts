@@ -55,7 +55,8 @@ const run = (input: Uint8Array): void => {
     for (const prefix of allowedIps) parsePrefix(prefix);
     if (endpoint !== undefined) assert.match(endpoint, /^(\d+(\.\d+){3}|\[[0-9a-f:.]+\]):\d+$/);
   }
-  for (const prefix of [...plan.blocks.map((block) => block.prefix), ...plan.contained, ...plan.direct]) parsePrefix(prefix);
+  for (const prefix of [...plan.blocks.map((block) => block.prefix), ...plan.contained, ...plan.direct])
+    parsePrefix(prefix);
 };
 
 const text = (value: string): Uint8Array => new TextEncoder().encode(value);

@@ -87,7 +87,7 @@ const configOf = (plan: KernelPlan): EncapConfig => {
   return { anySource: false, ...(plan.underlayIp === '' ? {} : { ownMac: innerMac(plan.underlayIp) }) };
 };
 
-const localsOf = ({ ownAddresses = [] }: KernelPlan): LocalAddresses => {
+const localsOf = ({ ownAddresses }: KernelPlan): LocalAddresses => {
   const [ipv4, ipv6] = [false, true].map((isIpv6) => ownAddresses.find((address) => address.includes(':') === isIpv6));
   return { ...(ipv4 === undefined ? {} : { ipv4 }), ...(ipv6 === undefined ? {} : { ipv6 }) };
 };
