@@ -24,11 +24,11 @@ const CHECK = 'tunnel_packets';
 const TO_NODES = 'tunnel_packets_to_nodes';
 
 const wireGuardPorts = (plan: KernelPlan): number[] => [
-  ...new Set([...(plan.tunnelEnds?.wireGuardPorts ?? []), ...plan.wireGuard.map(({ listenPort }) => listenPort)]),
+  ...new Set([...plan.tunnelEnds.wireGuardPorts, ...plan.wireGuard.map(({ listenPort }) => listenPort)]),
 ];
 
 const setsOf = (plan: KernelPlan): SetSpec[] => {
-  const ends = [...(plan.tunnelEnds?.addresses ?? []), ...TO_MANY];
+  const ends = [...plan.tunnelEnds.addresses, ...TO_MANY];
   return [
     { name: 'tunnel_ports', type: 'port', elements: [PORTS.vxlan, PORTS.geneve].map(String) },
     { name: 'wireguard_ports', type: 'port', elements: wireGuardPorts(plan).map(String) },

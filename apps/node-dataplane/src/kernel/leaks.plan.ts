@@ -37,7 +37,7 @@ const routedIntoOverlay = (plan: KernelPlan): AddressSet => {
  */
 export const overlayOnly = (plan: KernelPlan): Prefix[] => {
   const routed = routedIntoOverlay(plan);
-  const kept = AddressSet.of([...plan.masquerade.sources, ...(plan.tunnelEnds?.addresses ?? [])].map(parsePrefix));
+  const kept = AddressSet.of([...plan.masquerade.sources, ...plan.tunnelEnds.addresses].map(parsePrefix));
   const elsewhere = [...(plan.alsoPlain ?? []), ...(plan.manageCni ? [] : plan.podCidrs)];
   return routed
     .subtract(routed.subtract(kept))

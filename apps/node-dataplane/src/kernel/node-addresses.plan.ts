@@ -37,7 +37,7 @@ const isOverlay = (key: 'iifname' | 'oifname', op: '==' | '!='): Expression => (
  */
 const masqueradedBefore = (plan: KernelPlan): RuleSpec[] =>
   FAMILIES.flatMap((family) =>
-    ofFamily(family, plan.ownAddresses ?? []).map((own) => ({
+    ofFamily(family, plan.ownAddresses).map((own) => ({
       comment: `${family}: a connection that was masqueraded stays on the LAN`,
       expressions: [
         { match: 'ct-address', direction: 'reply', address: 'daddr', op: '==', value: own },

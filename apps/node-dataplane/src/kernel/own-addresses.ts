@@ -14,9 +14,9 @@ export const withLocalAddresses = (
   present: readonly LinkAddress[],
 ): { readonly plan: KernelPlan; readonly problems: readonly Problem[] } => {
   const local = new Set(present.map(({ address }) => address.split('/')[0]));
-  const ownAddresses = (plan.ownAddresses ?? []).filter((address) => local.has(address));
-  const families = new Set(plan.tunnels.length === 0 ? [] : (plan.ownAddresses ?? []).map(familyOf));
-  const missing = (plan.ownAddresses ?? []).filter((address) => families.has(familyOf(address)) && !local.has(address));
+  const ownAddresses = plan.ownAddresses.filter((address) => local.has(address));
+  const families = new Set(plan.tunnels.length === 0 ? [] : plan.ownAddresses.map(familyOf));
+  const missing = plan.ownAddresses.filter((address) => families.has(familyOf(address)) && !local.has(address));
   const problems = missing.map((address): Problem => ({
     reason: 'InternalIPNotLocal',
     message: `InternalIP ${address} is no address of this node: peers drop what its unencrypted tunnels send, because it comes from another; let kubelet report an address that the node has (--node-ip), or use WireGuard`,
@@ -26,7 +26,7 @@ export const withLocalAddresses = (
 
 /** The address from which packets go to a far end; undefined: the kernel chooses. */
 export const sourceTowards = (
-  { ownAddresses = [], externalTunnelPeers = [] }: Pick<KernelPlan, 'ownAddresses' | 'externalTunnelPeers'>,
+  { ownAddresses, externalTunnelPeers }: Pick<KernelPlan, 'ownAddresses' | 'externalTunnelPeers'>,
   remoteIp: string,
 ): string | undefined =>
   externalTunnelPeers.includes(remoteIp)

@@ -29,7 +29,7 @@ export const tunnelPeerSets = (plan: KernelPlan): SetSpec[] =>
 /** For the chain that translates sources. */
 export const tunnelSourceRules = (plan: KernelPlan): RuleSpec[] =>
   FAMILIES.flatMap((family) => {
-    const [own] = ofFamily(family, plan.ownAddresses ?? []);
+    const [own] = ofFamily(family, plan.ownAddresses);
     if (own === undefined || ofFamily(family, peersOf(plan)).length === 0) return [];
     return [
       {
