@@ -72,7 +72,9 @@ export const renderNodeAddresses = (
   { blocks }: NodePlan,
   viaOf: (block: BlockPlan) => RouteVia,
 ): { readonly nodeAddresses?: string[]; readonly transitRoutes?: RoutePlan[] } => {
-  const near = blocks.filter(({ use }) => use === 'transit' || use === 'accepted');
+  const near = blocks
+    .filter(({ use }) => use === 'transit' || use === 'accepted')
+    .toSorted((a, b) => comparePrefixes(parsePrefix(a.prefix), parsePrefix(b.prefix)));
   const transit = near.filter(({ use }) => use === 'transit');
   return {
     ...(near.length === 0 ? {} : { nodeAddresses: near.map(({ prefix }) => prefix) }),
