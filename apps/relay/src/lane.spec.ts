@@ -5,7 +5,21 @@ import { expect, test } from 'vitest';
 import { Lane } from './lane.ts';
 import { type Holder, Memory } from './memory.ts';
 
-const nobody = (): Holder => ({ held: 0, weight: 1, canShed: false, shed: () => {} });
+const nobody = (weight = 1): Holder => ({ held: 0, weight, canShed: false, shed: () => {} });
+
+/** A lane that gives up its oldest block when it is to. */
+const openLane = (memory: Memory, onLost: (frames: number) => void): Lane => {
+  const holder: Holder = {
+    held: 0,
+    weight: 512 * 1024,
+    get canShed(): boolean {
+      return !lane.isEmpty;
+    },
+    shed: () => onLost(lane.shed()),
+  };
+  const lane = new Lane(memory, holder);
+  return lane;
+};
 
 const frameOf = (index: number, size: number): Buffer => {
   const payload = Buffer.alloc(Math.max(4, size));
@@ -74,20 +88,7 @@ test('without memory for another block the new frame is lost and the old ones st
 test('without memory whoever holds the most gives up its oldest block, and nobody else loses anything', () => {
   const memory = new Memory(1_000_000);
   const lost = new Map<string, number>();
-  const lanes = new Map<string, Lane>();
-  const open = (name: string): Lane => {
-    const holder: Holder = {
-      held: 0,
-      weight: 512 * 1024,
-      get canShed(): boolean {
-        return !lane.isEmpty;
-      },
-      shed: () => void lost.set(name, (lost.get(name) ?? 0) + lane.shed()),
-    };
-    const lane = new Lane(memory, holder);
-    lanes.set(name, lane);
-    return lane;
-  };
+  const open = (name: string): Lane => openLane(memory, (frames) => lost.set(name, (lost.get(name) ?? 0) + frames));
   const greedy = Array.from({ length: 8 }, (_, index) => open(`greedy ${index}`));
   for (let index = 0; index < 300; index++) for (const lane of greedy) push(lane, frameOf(index, 1400), 512 * 1024);
   expect(memory.held).toBeGreaterThan(900_000);
@@ -95,6 +96,20 @@ test('without memory whoever holds the most gives up its oldest block, and nobod
   for (let index = 0; index < 30; index++) expect(push(modest, frameOf(index, 1400), 512 * 1024)).toBe(0);
   expect(lost.get('modest')).toBeUndefined();
   expect(memory.held).toBeLessThanOrEqual(1_000_000 + 65_605);
-  for (const lane of lanes.values()) lane.clear();
+  for (const lane of [...greedy, modest]) lane.clear();
+  expect(memory.held).toBe(0);
+});
+
+test('writes that the kernel has not taken make room for themselves: who queues little after them loses nothing', () => {
+  const memory = new Memory(2_000_000);
+  const greedy = Array.from({ length: 8 }, () => openLane(memory, () => {}));
+  for (let index = 0; index < 300; index++) for (const lane of greedy) push(lane, frameOf(index, 1400), 512 * 1024);
+  const writing = Array.from({ length: 40 }, () => ({ holder: nobody(512 * 1024), buffer: memory.take(1400) }));
+  for (const { holder, buffer } of writing) memory.pin(holder, buffer);
+  expect(memory.held).toBeLessThanOrEqual(memory.limit);
+  const modest = openLane(memory, () => {});
+  expect(push(modest, frameOf(0, 1400), 512 * 1024)).toBe(0);
+  for (const lane of [...greedy, modest]) lane.clear();
+  for (const { holder, buffer } of writing) memory.release(holder, buffer);
   expect(memory.held).toBe(0);
 });

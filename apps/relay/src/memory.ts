@@ -37,8 +37,8 @@ export interface Holder {
   shed(): void;
 }
 
-/** A block of 64 KiB takes the place of this many blocks at most. */
-const MOST_SHEDS = 8;
+/** Blocks that are dropped at most to make room for that many bytes: twice as many of the smallest as would be enough. */
+const mostSheds = (size: number): number => Math.max(8, 2 * Math.ceil(size / SIZES[0]));
 
 /**
  * Buffers for what is written, and the account of what is held in queues and unfinished writes. Whoever reads slowly makes
@@ -88,14 +88,29 @@ export class Memory {
 
   /** A buffer for frames that wait, already held; the greediest connections make room for it. Undefined: there is none. */
   claim(holder: Holder, size: number): Buffer | undefined {
-    for (let sheds = 0; this.held + size > this.limit; sheds++) {
-      const greediest = sheds < MOST_SHEDS ? this.#greediest(holder, size) : undefined;
-      if (greediest === undefined) return undefined;
-      greediest.shed();
-    }
+    if (!this.#makeRoom(holder, size)) return undefined;
     const buffer = this.take(size);
     this.hold(holder, buffer);
     return buffer;
+  }
+
+  /**
+   * The holder has the buffer, whatever the limit is: a write that the kernel has begun. The greediest connections make room at
+   * once, or the next claim, of somebody who holds little, would have to make room for all such writes.
+   */
+  pin(holder: Holder, buffer: Buffer): void {
+    this.#makeRoom(holder, buffer.length);
+    this.hold(holder, buffer);
+  }
+
+  #makeRoom(holder: Holder, size: number): boolean {
+    const most = mostSheds(size);
+    for (let sheds = 0; this.held + size > this.limit; sheds++) {
+      const greediest = sheds < most ? this.#greediest(holder, size) : undefined;
+      if (greediest === undefined) return false;
+      greediest.shed();
+    }
+    return true;
   }
 
   /** Whoever holds the greatest part of its due and has something to drop: the one that asks, unless another has more. */

@@ -100,7 +100,7 @@ export class Outbox implements Holder {
     if (socket.writableLength === 0) return memory.give(buffer); // all in the kernel: nobody refers to the bytes any more
     this.writingSince = now;
     this.#inFlight = buffer;
-    memory.hold(this, buffer);
+    memory.pin(this, buffer);
     // A write of nothing ends after the one before it; only those that wait pay for a callback.
     socket.write(NOTHING, () => this.#onTaken());
   }
