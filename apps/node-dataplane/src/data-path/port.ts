@@ -1,7 +1,8 @@
 import type { Link, RouteSpec } from '@unbounded/netlink';
 import type { NodePlan, Problem } from '@unbounded/topology';
 import type { KernelPlan } from './kernel-plan.ts';
-import type { HealthGroup } from '../health/messages.ts';
+import type { GroupStore } from './group-store.ts';
+import type { HealthGroup } from '../connectivity/health/messages.ts';
 import type { Guard } from '../kernel/tunnel-gate.ts';
 
 /**
@@ -9,6 +10,8 @@ import type { Guard } from '../kernel/tunnel-gate.ts';
  * which a pass takes them; between `prepare` and `apply` the thread that probes writes the groups.
  */
 export interface DataPath {
+  /** Where its next-hop groups are: the thread that probes writes them. */
+  readonly groups: GroupStore;
   /** What the kernel is to hold for a plan. */
   render(plan: NodePlan): KernelPlan;
   /** Brings the source checks of tunnel devices into force that this data path has; which devices have one. */

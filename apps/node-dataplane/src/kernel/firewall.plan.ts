@@ -1,9 +1,9 @@
-import { NFT_TABLE } from '@unbounded/config/ownership';
-import type { Expression, RuleSpec, SetSpec, TableSpec } from '@unbounded/nftables';
+import type { Expression, RuleSpec, SetSpec } from '@unbounded/nftables';
 import { DEVICES } from '../data-path/devices.ts';
 import { nativePrefixes } from '../data-path/routes.plan.ts';
 import type { KernelPlan } from '../data-path/kernel-plan.ts';
-import { planRelayWays, type RelayWays } from '../relay/relay-ways.plan.ts';
+import { planRelayWays, type RelayWays } from '../connectivity/relay/relay-ways.plan.ts';
+import type { TableFragment } from './firewall-table.ts';
 import { COUNTERS, type FirewallPart, ofFamily } from './firewall-parts.ts';
 import { planInjection } from './injection.plan.ts';
 import { planLeaks } from './leaks.plan.ts';
@@ -121,13 +121,11 @@ interface Surroundings {
   readonly present: readonly string[];
 }
 
-const tableOf = (
+const fragmentOf = (
   plan: KernelPlan,
   parts: readonly FirewallPart[],
   { relayWays, present }: Surroundings,
-): TableSpec => ({
-  family: 'inet',
-  name: NFT_TABLE,
+): TableFragment => ({
   counters: Object.values(COUNTERS),
   sets: [
     { name: 'overlay_devices', type: 'ifname', elements: [...new Set([...overlayDevices(plan), ...present])].sort() },
@@ -162,7 +160,7 @@ const tableOf = (
 });
 
 /**
- * The table that the plan asks for.
+ * The fragment that the plan asks for.
  * @param tunnels our tunnel devices that are there; absent: those of the plan
  * @param relayWays to the managed relay, as far as they are known
  * @param present names of our devices that are there, also those that the plan no longer wants: routes may lead to them still
@@ -172,7 +170,7 @@ export const planFirewall = (
   tunnels: readonly Tunnel[] = plan.tunnels,
   relayWays: RelayWays = { ways: [], isKubeProxyNft: false },
   present: readonly string[] = [],
-): TableSpec => {
+): TableFragment => {
   const parts = [planInjection(plan), planLeaks(plan), planNodeAddresses(plan), planSenders(plan, tunnels)];
-  return tableOf(plan, parts, { relayWays, present });
+  return fragmentOf(plan, parts, { relayWays, present });
 };

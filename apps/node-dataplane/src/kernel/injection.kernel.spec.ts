@@ -11,6 +11,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { datagram, geneve, vxlan } from '../data-path/netlink/packets.testdata.ts';
 import { planFor } from '../testdata.ts';
 import { planFirewall } from './firewall.plan.ts';
+import { tableOf } from './firewall-table.ts';
 
 /**
  * The gateway g1 with our table, a pod of its own behind `cbr0`, a pod of another site behind `wg51822` (a veth here: what
@@ -142,7 +143,7 @@ beforeAll(async () => {
   for (const key of ['net.ipv4.ip_forward', 'net.ipv6.conf.all.forwarding'])
     within('node', 'sysctl', '-qw', `${key}=1`);
   nft = createNftables({ netnsFd: ns.node.fd });
-  await nft.replaceTable(planFirewall(plan));
+  await nft.replaceTable(tableOf([planFirewall(plan)]));
   watch('peer', 'prerouting', { ...MATCHES, delivered: 'iifname vxlan0 udp dport 7000' });
   watch('node', 'input', MATCHES);
   await startReceiver();

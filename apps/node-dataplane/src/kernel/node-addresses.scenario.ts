@@ -2,17 +2,17 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { PIN_FOLDER, PORTS, STATE_FOLDER } from '@unbounded/config/ownership';
 import { createRouteSocket } from '@unbounded/netlink';
-import { createNftables } from '@unbounded/nftables';
 import { createMetrics, silentLogger } from '@unbounded/telemetry';
 import type { KernelPlan } from '../data-path/kernel-plan.ts';
-import { cleanUp } from '../cleanup.ts';
-import { applyPlan, type Dataplane } from '../dataplane.ts';
+import { cleanUp } from '../agent/cleanup.ts';
+import { applyPlan, type Dataplane } from '../connectivity/dataplane.ts';
 import { openEbpfPath } from '../data-path/ebpf/ebpf-path.ts';
-import { startHealth } from '../health/health.ts';
+import { startHealth } from '../connectivity/health/health.ts';
 import { openNetlinkPath } from '../data-path/netlink/netlink-path.ts';
-import { noPaths } from '../paths/paths.testdata.ts';
+import { noPaths } from '../connectivity/paths/paths.testdata.ts';
 import { groupMapPin } from '../data-path/ebpf/forwarding-maps.ts';
 import { createSysctls } from './sysctls.ts';
+import { openFirewall } from './firewall.testdata.ts';
 
 /**
  * A node of a small network: applies the plans that come line by line, and answers each with the problems, until its input
@@ -52,7 +52,7 @@ const health = startHealth({
 });
 const parts: Dataplane = {
   net,
-  nft: createNftables(),
+  ...openFirewall(silentLogger),
   path:
     dataplane === 'ebpf'
       ? openEbpfPath(net, {

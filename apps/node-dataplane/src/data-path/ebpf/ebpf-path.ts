@@ -4,7 +4,7 @@ import { DEVICES } from '../devices.ts';
 import type { KernelPlan, RoutePlan } from '../kernel-plan.ts';
 import { renderPlan } from '../render.ts';
 import type { DataPath } from '../port.ts';
-import { type ForwardingOptions, openForwardingMaps } from './forwarding-maps.ts';
+import { type ForwardingOptions, groupMapPin, openForwardingMaps } from './forwarding-maps.ts';
 import type { OverlayMetrics } from './overlay-metrics.ts';
 import { plainWay } from '../../kernel/routes.ts';
 import { removeNetlinkPath } from '../netlink/route-objects.ts';
@@ -40,6 +40,7 @@ export const openEbpfPath = (net: RouteSocket, options: EbpfPathOptions): DataPa
   const { overlayMetrics, ...forwardingOptions } = options;
   const forwarding = openForwardingMaps(forwardingOptions);
   return {
+    groups: { mapPin: groupMapPin(options.pinFolder) },
     render: (plan) => renderPlan('ebpf', plan),
     guard: (_, links) => forwarding.guard(links),
     prepare: async (plan, links) => ({ groups: forwarding.prepare(plan, links), problems: [] }),

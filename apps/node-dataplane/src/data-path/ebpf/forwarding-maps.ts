@@ -26,7 +26,7 @@ import { type BpfObject, loadObject, type ObjectSpec, readObject } from '@unboun
 import type { Link } from '@unbounded/netlink';
 import type { Problem } from '@unbounded/topology';
 import type { KernelPlan } from '../kernel-plan.ts';
-import type { HealthGroup } from '../../health/messages.ts';
+import type { HealthGroup } from '../../connectivity/health/messages.ts';
 import type { AttachmentOptions, Loaded } from './attachments.ts';
 import { createDevicePrograms } from './device-programs.ts';
 import { type ForwardingTables, planForwardingTables } from './forwarding.plan.ts';

@@ -8,7 +8,7 @@ import {
 import { type Problem } from '@unbounded/topology';
 import type { KernelGroup, KernelHop, KernelPlan } from '../kernel-plan.ts';
 import { TUNNEL_VNI } from '../devices.ts';
-import type { HealthGroup } from '../../health/messages.ts';
+import type { HealthGroup } from '../../connectivity/health/messages.ts';
 import type { GroupIndexes } from '../group-indexes.ts';
 import { sourceTowards } from '../../kernel/own-addresses.ts';
 

@@ -4,17 +4,17 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { PIN_FOLDER, PORTS, STATE_FOLDER } from '@unbounded/config/ownership';
 import { filterProgramId, openPinnedLink, pinnedMapInfo } from '@unbounded/libbpf-ts';
 import { createRouteSocket } from '@unbounded/netlink';
-import { createNftables } from '@unbounded/nftables';
 import { createLogger, createMetrics } from '@unbounded/telemetry';
-import { applyPlan, type Dataplane } from '../../dataplane.ts';
+import { applyPlan, type Dataplane } from '../../connectivity/dataplane.ts';
 import { openEbpfPath } from './ebpf-path.ts';
-import { startHealth } from '../../health/health.ts';
-import { noPaths } from '../../paths/paths.testdata.ts';
+import { startHealth } from '../../connectivity/health/health.ts';
+import { noPaths } from '../../connectivity/paths/paths.testdata.ts';
 import { groupMapPin } from './forwarding-maps.ts';
 import { KEYS, type NodeName, planFor } from './migration-objects.testdata.ts';
 import { stepsTaken } from './migration-steps.testdata.ts';
 import { PLACES } from './places.ts';
 import { createSysctls } from '../../kernel/sysctls.ts';
+import { openFirewall } from '../../kernel/firewall.testdata.ts';
 
 /** An agent's data path as a process of its own (migration.kernel.spec.ts starts and kills it): one pass, and what there is then. */
 
@@ -82,7 +82,7 @@ const open = (): Dataplane => {
   };
   return {
     net,
-    nft: createNftables(),
+    ...openFirewall(logger),
     path,
     health: { ...health, apply },
     paths: noPaths(),

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { createNetns, type Netns } from '@unbounded/netlink';
-import type { FlowCount, FlowSettings } from '../../keys/flow.scenario.ts';
-import { endFlow, enterNode, overflowedIn, plugPod, run, until } from '../../keys/rotation.scenario.ts';
+import type { FlowCount, FlowSettings } from '../../connectivity/keys/flow.scenario.ts';
+import { endFlow, enterNode, overflowedIn, plugPod, run, until } from '../../connectivity/keys/rotation.scenario.ts';
 import type { AgentOptions, AgentReport } from './migration-agent.scenario.ts';
 import { type NodeName, NUMBERS } from './migration-objects.testdata.ts';
 
@@ -132,7 +132,7 @@ interface End {
 const startFlow = (from: End, to: End, port: number): Worker => {
   const ends = [from, to].map(({ address, netns }) => ({ address, netnsFd: netns.fd }));
   const workerData: FlowSettings = { ends, port, everyMs: EVERY_MS };
-  return new Worker(new URL('../../keys/flow.scenario.ts', import.meta.url), { workerData });
+  return new Worker(new URL('../../connectivity/keys/flow.scenario.ts', import.meta.url), { workerData });
 };
 
 export const makeMigrationNetwork = async (via: 'clsact' | undefined): Promise<MigrationNetwork> => {

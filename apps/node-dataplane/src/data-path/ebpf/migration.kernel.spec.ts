@@ -1,6 +1,6 @@
 import { LAYOUT_VERSION } from '@unbounded/bpf-maps';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { HAS_TCX } from '../../attached-programs.testdata.ts';
+import { HAS_TCX } from '../../connectivity/attached-programs.testdata.ts';
 import type { AgentReport } from './migration-agent.scenario.ts';
 import { type Layout, makeMigrationNetwork, type MigrationNetwork } from './migration-network.scenario.ts';
 

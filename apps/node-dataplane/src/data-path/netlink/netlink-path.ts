@@ -31,6 +31,7 @@ export const openNetlinkPath = (net: RouteSocket, { indexFile, pinFolder, faults
   const indexes = createGroupIndexes(numbers.read());
   let objects: RouteObjects | undefined;
   return {
+    groups: 'routes',
     render: (plan) => renderPlan('netlink', plan),
     guard: (plan) => nftGuard(plan),
     async prepare(plan, links) {

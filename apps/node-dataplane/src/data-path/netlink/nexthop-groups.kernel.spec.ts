@@ -1,10 +1,10 @@
 import { NEXTHOP_IDS, ROUTE_PROTOCOL } from '@unbounded/config/ownership';
 import { createNetns, createRouteSocket, type Netns, type RouteSocket } from '@unbounded/netlink';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createGroupOwner } from '../../health/group-owner.ts';
-import type { HealthGroup } from '../../health/messages.ts';
+import { createGroupOwner } from '../../connectivity/health/group-owner.ts';
+import type { HealthGroup } from '../../connectivity/health/messages.ts';
 import { createNexthopGroups } from './nexthop-groups.ts';
-import type { Verdict } from '../../health/verdict-file.ts';
+import type { Verdict } from '../../connectivity/health/verdict-file.ts';
 
 /** Groups among the next hops of a kernel. */
 

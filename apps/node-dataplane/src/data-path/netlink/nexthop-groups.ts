@@ -8,7 +8,7 @@ import {
   type RouteSocket,
 } from '@unbounded/netlink';
 import type { Problem } from '@unbounded/topology';
-import type { GroupKernel, WeightedGroup } from '../../health/group-kernel.port.ts';
+import type { GroupKernel, WeightedGroup } from '../../connectivity/health/group-kernel.port.ts';
 
 /**
  * Next-hop groups of the kernel's routes. Resilient: a member that leaves takes only its own flows along, and one that
