@@ -77,17 +77,17 @@ export interface SectionContext {
   readonly firewall: { set(fragment: TableFragment): Promise<FragmentOutcome> };
   readonly kept: KeptSection;
   /** Objects of these kinds, and the node's own; the section gets a pass when any of them changes. */
-  openInputs<T extends KindTable>(kinds: T): WorldSource<T>;
+  readonly openInputs: <T extends KindTable>(kinds: T) => WorldSource<T>;
   /** Undefined: objects come from a directory. */
   readonly cluster: Cluster | undefined;
   /** The pods of the node. */
   readonly attachment: Pick<Attachment, 'pods' | 'guard' | 'gate'>;
   /** Until the section stops. */
-  addHook(hook: Omit<AttachmentHook, 'section'>): void;
+  readonly addHook: (hook: Omit<AttachmentHook, 'section'>) => void;
   /** Asks for a pass soon. */
   readonly trigger: () => void;
   /** Changes of links, addresses and routes; the section gets a pass when one concerns it, or when some were missed. */
-  onKernelChange(concerns: (event: RouteEvent) => boolean): void;
+  readonly onKernelChange: (concerns: (event: RouteEvent) => boolean) => void;
   readonly faults: StateFaults;
   readonly logger: Logger;
   readonly metrics: Metrics;

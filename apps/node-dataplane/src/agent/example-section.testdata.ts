@@ -1,5 +1,6 @@
 import { ROUTE_PROTOCOLS } from '@unbounded/config/ownership';
 import { siteKind } from '@unbounded/crds';
+import type { TableFragment } from '../kernel/firewall-table.ts';
 import { ensureRoutes } from '../kernel/routes.ts';
 import type { SectionType } from '../section.port.ts';
 import { startThread } from '../thread/thread.ts';
@@ -25,6 +26,26 @@ export interface Trouble {
   add?: (signal: AbortSignal) => Promise<void>;
   chain?: string;
 }
+
+const countPackets = (prefixes: readonly string[], chain = 'example_input'): TableFragment => ({
+  sets: [{ name: 'example_closed', type: 'ipv4', elements: prefixes }],
+  counters: ['example_packets'],
+  chains: [
+    {
+      name: chain,
+      base: { type: 'filter', hook: 'input', priority: 0, policy: 'accept' },
+      rules: [
+        {
+          comment: 'packets of closed prefixes',
+          expressions: [
+            { match: 'set', field: 'ip.saddr', op: '==', set: 'example_closed' },
+            { do: 'counter', name: 'example_packets' },
+          ],
+        },
+      ],
+    },
+  ],
+});
 
 export const example = (trouble: Trouble = {}): SectionType => ({
   name: 'example',
@@ -63,25 +84,7 @@ export const example = (trouble: Trouble = {}): SectionType => ({
         }
         if (!plan) return { nextPassMs: 5000, report: { problems: [] } };
         const { prefixes } = plan;
-        const { error } = await firewall.set({
-          sets: [{ name: 'example_closed', type: 'ipv4', elements: [...prefixes] }],
-          counters: ['example_packets'],
-          chains: [
-            {
-              name: trouble.chain ?? 'example_input',
-              base: { type: 'filter', hook: 'input', priority: 0, policy: 'accept' },
-              rules: [
-                {
-                  comment: 'packets of closed prefixes',
-                  expressions: [
-                    { match: 'set', field: 'ip.saddr', op: '==', set: 'example_closed' },
-                    { do: 'counter', name: 'example_packets' },
-                  ],
-                },
-              ],
-            },
-          ],
-        });
+        const { error } = await firewall.set(countPackets(prefixes, trouble.chain));
         const wanted = prefixes.map((dst) => ({ dst, type: 'unreachable', protocol: ROUTE_PROTOCOLS.last }) as const);
         const routes = await ensureRoutes(net, wanted, ROUTE_PROTOCOLS.last);
         await routes.removeStale();

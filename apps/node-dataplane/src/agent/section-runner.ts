@@ -1,4 +1,5 @@
 import type { Logger } from '@unbounded/telemetry';
+import type { Problem } from '@unbounded/topology';
 import type { Section, SectionContext, SectionPass, SectionReport, SectionType } from '../section.port.ts';
 import { type ReconcileLoop, startReconcileLoop } from './reconcile-loop.ts';
 
@@ -25,21 +26,19 @@ const RETRY_MS = 1000;
 /** A pass that takes longer is reported; it goes on. */
 const LONG_PASS_MS = 60_000;
 
-const failedReport = (name: string, error: Error): SectionReport => ({
-  problems: [
-    {
-      reason: 'SectionFailed',
-      message: `section ${name}: ${error.message}: what the kernel holds of it stays, other sections go on, and the agent tries again`,
-    },
-  ],
+const sectionFailed = (name: string, error: Error): Problem => ({
+  reason: 'SectionFailed',
+  message: `section ${name}: ${error.message}: what the kernel holds of it stays, other sections go on, and the agent tries again`,
 });
 
 export const runSection = (type: SectionType, parts: RunnerParts): SectionRunner => {
   const { context, submit, onFirstPass, logger } = parts;
   let { section } = parts;
   let last: SectionReport = { problems: [] };
-  const fail = (error: Error): void =>
-    submit({ ...last, problems: [...last.problems, ...failedReport(type.name, error).problems] });
+  const fail = (error: Error): void => {
+    const { write: _, ...state } = last; // what shows others that it works must not go on while it does not
+    submit({ ...state, problems: [...last.problems, sectionFailed(type.name, error)] });
+  };
   const pass = async (): Promise<SectionPass> => {
     section ??= await type.open(context);
     return await section.pass();
