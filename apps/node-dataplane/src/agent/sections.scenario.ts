@@ -81,7 +81,11 @@ const made = (): Made => ({
   condition: conditionOf(),
 });
 const state = (): string =>
-  [run('nft', '-s', 'list', 'ruleset'), run('ip', 'route', 'show', 'table', 'all'), planFile()].join('\n');
+  [
+    run('nft', '-s', 'list', 'ruleset'),
+    ...[String(ROUTE_PROTOCOL), OWN].flatMap((protocol) => routesOf(protocol, 'all')),
+    planFile(),
+  ].join('\n');
 
 const withExample = (trouble: Trouble) => (config: AgentConfig, services: HostServices) => [
   ...sectionsOf(config, services),
