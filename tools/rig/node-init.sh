@@ -58,6 +58,8 @@ for image in $IMAGES; do ctr -n k8s.io images import "$image" >>"$DIR/import.log
 until [ -e "$DIR/../../control-plane/ready" ]; do sleep 0.1; done
 "$BIN/kubelet" --config=/var/lib/kubelet/config.yaml --kubeconfig="$DIR/kubelet.kubeconfig" --hostname-override="$NODE" \
   --node-ip="$NODE_IP" --cloud-provider=external --node-labels="$LABELS" >"$DIR/kubelet.log" 2>&1 </dev/null &
-"$BIN/kube-proxy" --config=/var/lib/kubelet/kube-proxy.yaml >"$DIR/kube-proxy.log" 2>&1 </dev/null &
+# Started again when it fails, as kubelet does where it is a pod; its log keeps the reason.
+until "$BIN/kube-proxy" --config=/var/lib/kubelet/kube-proxy.yaml; do echo "kube-proxy ended with $?"; sleep 1; done \
+  >>"$DIR/kube-proxy.log" 2>&1 </dev/null &
 # Reaps what is orphaned in this pid namespace; ends with the last of the three.
 while wait -n || [ -n "$(jobs -rp)" ]; do :; done

@@ -59,10 +59,10 @@ const reconciled = (cluster: TopologyObjects): { pools: readonly PoolPlan[]; obj
 };
 
 /** Families of a Site's pods in which a plan has gateways to send to: in a group of the Site, or as neighbours of a route to its pods. */
-const familiesTo = ({ groups, routes }: NodePlan, { name, podCidrs }: SiteModel): Family[] => {
+const familiesTo = ({ groups, blocks }: NodePlan, { name, podCidrs }: SiteModel): Family[] => {
   const isLed = (block: Prefix): boolean =>
     groups.some((group) => group.site === name && group.family === block.family && group.members.length > 0) ||
-    routes.some(({ prefix, via }) => prefix === formatPrefix(block) && typeof via === 'object' && 'gateways' in via);
+    blocks.some(({ prefix, to }) => prefix === formatPrefix(block) && typeof to === 'object' && 'gateways' in to);
   return podCidrs.filter(isLed).map(({ family }) => family);
 };
 
@@ -73,13 +73,13 @@ interface Found {
   readonly kinds: string[];
 }
 
-const inPlans = (objects: TopologyObjects, dataplane: 'ebpf' | 'netlink'): Found => {
+const inPlans = (objects: TopologyObjects): Found => {
   const world = parseWorld(objects);
   const kinds: string[] = [];
   const reached = new Map(
     [...world.pools.values()].map(({ name: pool, gateways }) => {
       const plans = gateways.map(({ name }) =>
-        planNode(world, { member: findMember(world, name)!, underlayMtuBytes: 1500, dataplane }),
+        planNode(world, { member: findMember(world, name)!, underlayMtuBytes: 1500 }),
       );
       const sites = [...world.sites.values()].filter((site) => {
         if (plans.some(({ servedSites }) => servedSites.includes(site.name))) return true;
@@ -104,9 +104,9 @@ const statusOf = (pools: readonly PoolPlan[]) =>
 test('a pool lists as reachable the Sites that plans of its gateways serve, or to whose pods they send on, in IPv4 or IPv6', () => {
   const kinds: string[] = [];
   fc.assert(
-    fc.property(anyConnectedCluster, fc.constantFrom('ebpf', 'netlink'), (cluster, dataplane) => {
+    fc.property(anyConnectedCluster, (cluster) => {
       const { pools, objects } = reconciled(cluster);
-      const found = inPlans(objects, dataplane);
+      const found = inPlans(objects);
       kinds.push(...found.kinds);
       expect(statusOf(pools)).toEqual(found.reached);
     }),
@@ -117,9 +117,9 @@ test('a pool lists as reachable the Sites that plans of its gateways serve, or t
 
 test('no Site that a plan serves or leads to is missing, whatever protocols are asked for', () => {
   fc.assert(
-    fc.property(anyCluster, fc.constantFrom('ebpf', 'netlink'), (cluster, dataplane) => {
+    fc.property(anyCluster, (cluster) => {
       const { pools, objects } = reconciled(cluster);
-      const { reached } = inPlans(objects, dataplane);
+      const { reached } = inPlans(objects);
       for (const [pool, listed] of statusOf(pools)) expect(listed).toEqual(expect.arrayContaining(reached.get(pool)!));
     }),
     { numRuns: 200 },

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { choice, healthAddress, option, path, port, text, whole } from '@unbounded/config';
+import { choice, type ConfigOf, healthAddress, option, path, port, text, whole } from '@unbounded/config';
 import {
   CNI_CONF_FOLDER,
   CNI_SOCKET,
@@ -45,3 +45,5 @@ export const agentOptions = {
   bpfObject: option(text(beside('bpf/build/unbounded_encap.bpf.o')), 'The compiled eBPF programs.'),
   logLevel: option(choice(['trace', 'debug', 'info', 'warn', 'error'], 'info'), 'What is logged.'),
 } as const;
+
+export type AgentConfig = ConfigOf<typeof agentOptions>;

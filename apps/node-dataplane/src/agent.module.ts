@@ -1,5 +1,7 @@
 import { hostModule, type HostServices } from '@unbounded/host';
-import { type AgentConfig, createAgentPart } from './agent.part.ts';
+import type { AgentConfig } from './agent.config.ts';
+import { openAgent } from './agent/open-agent.ts';
+import { sectionsOf } from './agent/sections.ts';
 
 export const agentModule = (config: AgentConfig) => (services: HostServices) =>
-  hostModule(() => [createAgentPart(config, services)]);
+  hostModule(() => [openAgent(config, services, sectionsOf(config, services))]);

@@ -2,7 +2,7 @@ import { loadConfig } from '@unbounded/config';
 import { listenAddresses, runHost } from '@unbounded/host';
 import { agentOptions } from './agent.config.ts';
 import { agentModule } from './agent.module.ts';
-import { cleanUp } from './cleanup.ts';
+import { cleanUp } from './agent/cleanup.ts';
 
 if (process.argv[2] === 'cleanup') {
   process.argv.splice(2, 1);

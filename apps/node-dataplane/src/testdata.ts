@@ -1,11 +1,6 @@
-import {
-  type DataplaneKind,
-  findMember,
-  type NodePlan,
-  parseWorld,
-  planNode,
-  type TopologyObjects,
-} from '@unbounded/topology';
+import { findMember, parseWorld, planNode, type TopologyObjects } from '@unbounded/topology';
+import type { DataPathKind, KernelPlan } from './data-path/kernel-plan.ts';
+import { renderPlan } from './data-path/render.ts';
 
 /** Plans for the tests: a worker (and its gateway) of the first of two sites. */
 
@@ -84,7 +79,7 @@ export const objectsFor = (protocol: Protocol): TopologyObjects =>
     ],
   }) as unknown as TopologyObjects;
 
-export const planFor = (node: string, protocol: Protocol = 'VXLAN', dataplane: DataplaneKind = 'ebpf'): NodePlan => {
+export const planFor = (node: string, protocol: Protocol = 'VXLAN', dataplane: DataPathKind = 'ebpf'): KernelPlan => {
   const world = parseWorld(objectsFor(protocol));
-  return planNode(world, { member: findMember(world, node)!, underlayMtuBytes: 1500, dataplane });
+  return renderPlan(dataplane, planNode(world, { member: findMember(world, node)!, underlayMtuBytes: 1500 }));
 };

@@ -11,6 +11,8 @@ export const LINK_ALIAS = 'unbounded';
 
 /** Route, rule and nexthop protocol number (`ip route` shows `proto 117`); below 256, in nobody's rt_protos. */
 export const ROUTE_PROTOCOL = 117;
+/** Sections of the agent besides connectivity each have one of these for their routes and rules; a section that is no more is known by it. */
+export const ROUTE_PROTOCOLS = { first: ROUTE_PROTOCOL, last: 124 } as const;
 
 /** Ids of nexthop objects: our own range, far above what others count from 1. */
 export const NEXTHOP_IDS = { first: 0x7500_0000, last: 0x7500_ffff } as const;

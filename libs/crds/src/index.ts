@@ -7,7 +7,7 @@ export {
   WIREGUARD_KEY_PATTERN,
 } from './fields.ts';
 export { type KindDefinition, type ObjectMeta, type ObjectOf, toCustomResourceDefinition } from './kind.ts';
-export { kinds } from './kinds.ts';
+export { kinds, type KindTable, type ObjectsOf, topologyKinds } from './kinds.ts';
 export * from './kinds/gateway-pool.ts';
 export * from './kinds/mesh.ts';
 export * from './kinds/peering.ts';

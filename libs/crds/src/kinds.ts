@@ -1,4 +1,4 @@
-import { type KindDefinition } from './kind.ts';
+import { type KindDefinition, type ObjectOf } from './kind.ts';
 import { gatewayPoolKind, gatewayPoolNodeKind } from './kinds/gateway-pool.ts';
 import { meshKind } from './kinds/mesh.ts';
 import { gatewayPoolPeeringKind, siteGatewayPoolAssignmentKind, sitePeeringKind } from './kinds/peering.ts';
@@ -15,3 +15,19 @@ export const kinds: readonly KindDefinition[] = [
   gatewayPoolPeeringKind,
   meshKind,
 ];
+
+/** Kinds under the names of the lists in which a program holds their objects. */
+export type KindTable = Readonly<Record<string, KindDefinition>>;
+
+export type ObjectsOf<T extends KindTable> = { readonly [Name in keyof T]: readonly ObjectOf<T[Name]>[] };
+
+/** The kinds that decide about the network between nodes. */
+export const topologyKinds = {
+  sites: siteKind,
+  slices: siteNodeSliceKind,
+  gatewayPools: gatewayPoolKind,
+  sitePeerings: sitePeeringKind,
+  assignments: siteGatewayPoolAssignmentKind,
+  poolPeerings: gatewayPoolPeeringKind,
+  meshes: meshKind,
+} as const;

@@ -76,7 +76,7 @@ export const formerRelayState = z.strictObject({
 });
 
 const counts = z.record(z.string().regex(/^\w{1,32}$/), z.number().nonnegative());
-/** 2b31e37:apps/node-dataplane/src/relay/metrics.ts */
+/** 2b31e37:apps/node-dataplane/src/connectivity/relay/metrics.ts */
 export const formerTallies = z.object({
   frames: counts,
   bytes: counts,

@@ -24,60 +24,56 @@ const shapes: fc.Arbitrary<ClusterShape> = fc.record({
   protocol: fc.constantFrom('Auto', 'WireGuard', 'VXLAN', 'GENEVE', 'IPIP', 'None'),
 });
 
-/** Where a packet to an address goes, by the rules of the data path: longest prefix of entries and plain routes. */
+/** Where a packet to an address goes: by the longest prefix. */
 const nextNodes = (plan: NodePlan, destination: string): readonly string[] => {
   const target = parsePrefix(destination);
-  const entries = plan.endpoints.map(({ prefix, via }) => ({
-    prefix: parsePrefix(prefix),
-    nodes:
-      'nextHop' in via
-        ? [via.nextHop.node]
-        : plan.groups
-            .find(({ name }) => name === via.group)!
-            .members.filter(({ tier }) => tier === 0)
-            .map(({ node }) => node),
-  }));
-  const plain = plan.routes.flatMap(({ prefix, via }) =>
-    typeof via === 'object' && 'gateways' in via ? [{ prefix: parsePrefix(prefix), nodes: via.gateways }] : [],
-  );
-  const [best] = [...entries, ...plain]
-    .filter(({ prefix }) => containsPrefix(prefix, target))
-    .sort((a, b) => b.prefix.length - a.prefix.length);
-  return best?.nodes ?? [];
+  const [best] = plan.blocks
+    .filter(({ prefix }) => containsPrefix(parsePrefix(prefix), target))
+    .sort((a, b) => parsePrefix(b.prefix).length - parsePrefix(a.prefix).length);
+  if (best === undefined || best.to === 'pending') return [];
+  const { to } = best;
+  if ('gateways' in to) return to.gateways;
+  if ('nextHop' in to) return [to.nextHop.node];
+  const { members } = plan.groups.find(({ name }) => name === to.group)!;
+  return members.filter(({ tier }) => tier === 0).map(({ node }) => node);
 };
 
 describe('the plan of a worker', () => {
   const plan = planOf(twoSites, 's1-w1');
 
   test('a peer of its site is reached directly', () => {
-    expect(plan.endpoints).toContainEqual({
+    expect(plan.blocks).toContainEqual({
       prefix: '100.65.32.0/24',
-      via: { nextHop: { device: 'vxlan0', protocol: 'VXLAN', remoteIp: '10.1.0.32', node: 's1-w2' } },
+      to: {
+        nextHop: {
+          ...{ protocol: 'VXLAN', node: 's1-w2', remoteIp: '10.1.0.32' },
+          ...{ peerIp: '10.1.0.32', overlayIp: '100.65.32.1' },
+        },
+      },
+      mtuBytes: 1420,
     });
   });
 
   test('pods and nodes of the other site go to the group of its gateways', () => {
-    expect(plan.endpoints.filter(({ via }) => 'group' in via).map(({ prefix }) => prefix)).toEqual([
-      '10.2.0.0/24',
-      '100.66.0.0/16',
-    ]);
+    const toGroups = plan.blocks.filter(({ to }) => typeof to === 'object' && 'group' in to);
+    expect(toGroups.map(({ prefix }) => prefix)).toEqual(['10.2.0.0/24', '100.66.0.0/16']);
     expect(plan.groups).toEqual([
       {
         name: 'site s2 IPv4',
         family: 4,
         site: 's2',
-        members: [{ device: 'vxlan0', protocol: 'VXLAN', remoteIp: '10.1.0.21', node: 's1-g1', tier: 0 }],
+        members: [
+          {
+            ...{ protocol: 'VXLAN', node: 's1-g1', remoteIp: '10.1.0.21' },
+            ...{ peerIp: '10.1.0.21', overlayIp: '100.65.21.1', tier: 0 },
+          },
+        ],
       },
     ]);
   });
 
-  test('its own site’s unused addresses go to the anchor too, never to the default route', () => {
-    expect(plan.routes).toContainEqual({
-      prefix: '100.65.0.0/16',
-      via: 'anchor',
-      prefSrc: '100.65.31.1',
-      mtuBytes: 1420,
-    });
+  test('its own site’s unused addresses never go to the default route', () => {
+    expect(plan.contained).toContain('100.65.0.0/16');
   });
 
   test('a gateway stands once in a group, also where a pool routes a block that is a site’s already', () => {
@@ -87,15 +83,17 @@ describe('the plan of a worker', () => {
       gatewayPools: [twoSites.gatewayPools[0]!, pool('p2', [gateway(2, 1)], { routedCidrs })],
     };
     for (const node of ['s1-w1', 's1-g1']) {
-      const { groups, endpoints } = planOf(objects, node);
+      const { groups, blocks } = planOf(objects, node);
       expect(groups.length).toBeGreaterThan(0);
       for (const { members } of groups) expect(members.map((member) => member.node)).toEqual([members[0]?.node]);
-      expect(new Set(endpoints.map(({ prefix }) => prefix)).size).toBe(endpoints.length);
+      expect(new Set(blocks.map(({ prefix }) => prefix)).size).toBe(blocks.length);
     }
   });
 
   test('its own nodes are reached by the underlay', () => {
-    expect(plan.routes.map(({ prefix }) => prefix)).not.toContain('10.1.0.0/24');
+    expect(plan.blocks.map(({ prefix }) => prefix)).not.toContain('10.1.0.0/24');
+    expect(plan.contained).not.toContain('10.1.0.0/24');
+    expect(plan.direct).toContain('10.1.0.0/24');
   });
 
   test('its size does not grow with the nodes of other sites', () => {
@@ -139,7 +137,9 @@ describe('the plan of a gateway', () => {
       ...twoSites,
       gatewayPools: [pool('p1', [gateway(1, 1)], { routedCidrs: ['192.168.0.0/16'] }), twoSites.gatewayPools[1]!],
     };
-    expect(planOf(objects, 's1-g1').routes.map(({ prefix }) => prefix)).not.toContain('192.168.0.0/16');
+    expect(planOf(objects, 's1-g1').blocks.map(({ prefix }) => prefix)).not.toContain('192.168.0.0/16');
+    expect(planOf(objects, 's1-g1').contained).not.toContain('192.168.0.0/16');
+    expect(planOf(objects, 's1-g1').direct).toContain('192.168.0.0/16');
     expect(nextNodes(planOf(objects, 's2-w1'), '192.168.7.0/24')).toEqual(['s2-g1']);
     expect(nextNodes(planOf(objects, 's2-g1'), '192.168.7.0/24')).toEqual(['s1-g1']);
   });
@@ -160,34 +160,22 @@ describe('WireGuard inside a site', () => {
     ).toEqual([['wg51820', ['10.1.0.31:51831', '10.1.0.32:51831']]]);
   });
 
-  test('a gateway without a port yet is told, and its blocks stay at the anchor', () => {
+  test('a gateway without a port yet is told, and its blocks are contained', () => {
     const { gatewayWireguardPort: _, ...portless } = gateway(1, 1);
     const plan = planOf({ ...objects, gatewayPools: [pool('p1', [portless])] }, 's1-w1');
     expect(plan.problems.map(({ reason }) => reason)).toContain('GatewayPortMissing');
     expect(nextNodes(plan, '100.65.21.0/24')).toEqual([]);
-    expect(
-      plan.routes.some(
-        ({ prefix, via }) => via === 'anchor' && containsPrefix(parsePrefix(prefix), parsePrefix('100.65.21.0/24')),
-      ),
-    ).toBe(true);
+    const block = parsePrefix('100.65.21.0/24');
+    expect(plan.contained.some((prefix) => containsPrefix(parsePrefix(prefix), block))).toBe(true);
+    expect(plan.blocks).toContainEqual(expect.objectContaining({ prefix: '100.65.21.0/24', to: 'pending' }));
   });
 });
 
 describe('None', () => {
   test('blocks are routed to the neighbours’ own addresses, and no pod address is masqueraded towards them', () => {
     const plan = planOf(cluster({ sites: 2, gateways: 1, workers: 2, protocol: 'None' }), 's1-w1');
-    expect(plan.routes).toContainEqual({
-      prefix: '100.65.32.0/24',
-      via: { gateways: ['10.1.0.32'] },
-      prefSrc: '100.65.31.1',
-      mtuBytes: 1420,
-    });
-    expect(plan.routes).toContainEqual({
-      prefix: '10.2.0.0/24',
-      via: { gateways: ['10.1.0.21'] },
-      prefSrc: '100.65.31.1',
-      mtuBytes: 1420,
-    });
+    expect(plan.blocks).toContainEqual({ prefix: '100.65.32.0/24', to: { gateways: ['10.1.0.32'] }, mtuBytes: 1420 });
+    expect(plan.blocks).toContainEqual({ prefix: '10.2.0.0/24', to: { gateways: ['10.1.0.21'] }, mtuBytes: 1420 });
     expect(plan.tunnels).toEqual([]);
     expect(plan.masquerade.exceptTo).toEqual(['10.2.0.0/24', '100.65.0.0/16', '100.66.0.0/16']);
   });

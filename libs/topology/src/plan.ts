@@ -1,50 +1,42 @@
-import type { TunnelProtocol } from '@unbounded/crds';
 import type { Family } from '@unbounded/ip';
-import type { Holding } from './world/holdings.ts';
-import type { DataplaneKind } from './links/local-node.ts';
 import type { NodeRelay, RelayedPeer } from './world/relay-model.ts';
+import type { Holding } from './world/holdings.ts';
 import type { Problem } from './world/problem.ts';
 
-/** What a plan consists of. */
+/**
+ * What a plan consists of: who the peers are, how each is reached, where blocks of addresses go and whose packets may come from
+ * where. It names no device, table or map entry but WireGuard's interfaces, which follow from ports that both ends must know: a data
+ * path renders the rest.
+ */
 
-/** Names of the devices that the plan speaks of. */
-export const DEVICES = {
-  anchor: 'unbounded0',
-  bridge: 'cbr0',
-  VXLAN: 'vxlan0',
-  GENEVE: 'geneve0',
-  IPIP: 'ipip0',
-} as const;
-export type TunnelKind = 'VXLAN' | 'GENEVE' | 'IPIP';
+export type UnencryptedTunnel = 'VXLAN' | 'GENEVE' | 'IPIP';
 
-/** The virtual network identifier of all our tunnels. */
-export const TUNNEL_VNI = 1;
-
-/** Routing tables: the main one under the eBPF data path; under the netlink one a table of our own, looked up before it. */
-export const ROUTE_TABLES: Readonly<Record<DataplaneKind, number>> = { ebpf: 254, netlink: 252 };
-
-/** Where a packet goes next: into a WireGuard interface, or into a tunnel device towards `remoteIp`. */
-export interface NextHop {
-  readonly device: string;
-  readonly protocol: Exclude<TunnelProtocol, 'None'>;
-  readonly remoteIp?: string;
-  /** Netlink data path, devices with Ethernet headers only: the peer's overlay address, on link there. */
-  readonly gatewayIp?: string;
-  /** Devices with Ethernet headers only: the peer's own address, from which it derives their MAC. Absent: `remoteIp`. */
-  readonly peerIp?: string;
+/** Into a WireGuard interface, where the destination's address finds the peer. */
+interface WireGuardHop {
+  readonly protocol: 'WireGuard';
   readonly node: string;
+  readonly device: string;
 }
 
-/** An entry of the endpoint maps. */
-export interface EndpointPlan {
-  readonly prefix: string;
-  readonly via: { readonly nextHop: NextHop } | { readonly group: string };
+/** By an unencrypted tunnel. */
+interface TunnelHop {
+  readonly protocol: UnencryptedTunnel;
+  readonly node: string;
+  /** The peer's underlay address. */
+  readonly remoteIp: string;
+  /** Tunnels with Ethernet headers: the peer's own address, from which it derives its MAC; not always the one that it is called at. */
+  readonly peerIp?: string;
+  /** Tunnels with Ethernet headers: the peer's overlay address of the packets' family. */
+  readonly overlayIp?: string;
 }
 
-export interface GroupMember extends NextHop {
+/** Where a packet goes next. */
+export type NextHop = WireGuardHop | TunnelHop;
+
+export type GroupMember = NextHop & {
   /** 0: the nearest way; a higher tier is used only while no member of a lower one is usable. */
   readonly tier: number;
-}
+};
 
 /** Ways to what lies behind gateways: one group for a site, or for the routed blocks of some pools, and a family. */
 export interface GroupPlan {
@@ -57,33 +49,44 @@ export interface GroupPlan {
   readonly members: readonly GroupMember[];
 }
 
-/**
- * Where a kernel route leads. anchor: into the anchor device, where the eBPF program decides. gateways: plainly to
- * neighbours (protocol None). Of the netlink data path only: a device, with the far end for those that have none of their
- * own (`remoteIp`) and the on-link next hop for those with Ethernet headers; a group; nowhere, so that what has no way
- * does not leave by the default route (unreachable); on in the main table (throw).
- */
-export type RouteVia =
-  | 'anchor'
-  | 'unreachable'
-  | 'main'
-  | { readonly gateways: readonly string[] }
-  | { readonly group: string }
-  | { readonly device: string; readonly remoteIp?: string; readonly gatewayIp?: string; readonly peerIp?: string };
+/** gateways: natively to neighbours (protocol None). pending: nowhere yet; better dropped than sent in the clear. */
+export type Destination =
+  { readonly nextHop: NextHop } | { readonly group: string } | { readonly gateways: readonly string[] } | 'pending';
 
-export interface RoutePlan {
+/** Where packets to a block go, and by that whose packets come from there. */
+export interface BlockPlan {
   readonly prefix: string;
-  readonly via: RouteVia;
-  readonly prefSrc?: string;
+  readonly to: Destination;
+  /** What the narrowest of the links there carries, bytes. */
   readonly mtuBytes: number;
+  /**
+   * unrouted: packets from the block may come from there, but those to it are carried by another CNI plugin. transit: what came out of
+   * the overlay goes there, the node's own packets go by the LAN. accepted: packets may come from there, and go by the LAN. Absent: routed.
+   */
+  readonly use?: 'unrouted' | 'transit' | 'accepted';
+  /** Where packets from the block may come from as well: while its link changes its protocol. */
+  readonly alsoFrom?: Destination;
 }
 
-/** A tunnel device; without `remoteIp` one for all peers, whose far end each packet brings along. */
-export interface TunnelPlan {
-  readonly kind: TunnelKind;
-  readonly device: string;
+/** A peer at the other end of an unencrypted tunnel, and whose packets may come out of it. */
+export interface TunnelPeer {
+  readonly node: string;
+  readonly protocol: UnencryptedTunnel;
+  readonly remoteIp: string;
+  /** MTU inside the tunnel, bytes. */
   readonly mtuBytes: number;
-  readonly remoteIp?: string;
+  /** Blocks of the inner sources that the peer may bring. */
+  readonly sources: readonly string[];
+  /**
+   * It may bring more than what is sent back to it. These are the other gateways of the node's pool: while a gateway's own way to a
+   * site is cut it hands packets to one of these, and their sources (pods of the served sites, or of others in transit) are reached
+   * at the worker itself or by gateways of other pools. And they are gateways of peered pools that serve a site which this pool serves
+   * too, or reach it by another way than we do: a worker that cannot use the nearest of its pools enters by these. A worker has none:
+   * all gateways of its pools are members of the groups to which the sources belong.
+   */
+  readonly isTransit: boolean;
+  /** Between external addresses a NAT may stand before the node: its packets may come from another address than its own. */
+  readonly isExternal: boolean;
 }
 
 /** A peer to probe through the overlay, in one family; both ends have the same interval and multiplier. */
@@ -99,15 +102,6 @@ export interface ProbePlan {
   readonly address: string;
   readonly intervalMs: number;
   readonly detectMultiplier: number;
-}
-
-/** A peer that sends by an unencrypted tunnel. */
-export interface TunnelSender {
-  readonly node: string;
-  /** Source of its tunnel packets. */
-  readonly remoteIp: string;
-  /** Blocks of the inner sources that it may bring. */
-  readonly sources: readonly string[];
 }
 
 export interface WireGuardPeerPlan {
@@ -145,36 +139,32 @@ export interface TunnelEnds {
   readonly wireGuardPorts: readonly number[];
 }
 
-/** Everything that one node's kernel should hold for the network. */
+/** Everything that one node's network is to be. */
 export interface NodePlan {
   readonly node: string;
   readonly site: string;
   readonly role: 'worker' | 'gateway';
-  readonly dataplane: DataplaneKind;
-  /** The table in which the routes stand. */
-  readonly routeTable: number;
   /** The node's blocks, and the host addresses (/32, /128) that its overlay devices carry: the first of each block. */
   readonly podCidrs: readonly string[];
   readonly overlayAddresses: readonly string[];
   /** The node's own address that peers send tunnels to: its first IPv4 one, else its first. */
   readonly underlayIp: string;
-  /** MTU of pods and of the anchor, bytes: what the narrowest protocol leaves. */
+  /** The node's own addresses, the first of each family: from these it must send unencrypted tunnel packets. */
+  readonly ownAddresses: readonly string[];
+  /** MTU of pods, bytes: what the narrowest protocol leaves. */
   readonly mtuBytes: number;
   readonly manageCni: boolean;
-  readonly tunnels: readonly TunnelPlan[];
   readonly wireGuard: readonly WireGuardInterfacePlan[];
   /** The relay of the peers that may have one; absent: no peer may. */
   readonly relay?: NodeRelay;
-  readonly endpoints: readonly EndpointPlan[];
+  readonly tunnels: readonly TunnelPeer[];
   readonly groups: readonly GroupPlan[];
-  readonly routes: readonly RoutePlan[];
-  /**
-   * Gateways: addresses of nodes on the same network (/32, /128), which are reached by the LAN, but whose packets may come out
-   * of these nodes' tunnels. Absent: none.
-   */
-  readonly nodeAddresses?: readonly string[];
-  /** To those of them to which packets that came out of the overlay go on by the node's tunnel, in a table of their own. */
-  readonly transitRoutes?: readonly RoutePlan[];
+  /** In the order of their prefixes. */
+  readonly blocks: readonly BlockPlan[];
+  /** Blocks that never leave by the default route, also where they have no way. */
+  readonly contained: readonly string[];
+  /** Blocks that the node reaches without the overlay, also inside a wider block that it does not. */
+  readonly direct: readonly string[];
   readonly masquerade: MasqueradePlan;
   /**
    * Of blocks of pods that are not routed, since they hold addresses of the underlay, all but those: what is for them leaves by
@@ -184,33 +174,11 @@ export interface NodePlan {
   readonly probes: readonly ProbePlan[];
   /** Of a gateway: the sites that it serves itself, which it reports as reached to whoever asks. */
   readonly servedSites: readonly string[];
-  /**
-   * Underlay addresses of unencrypted tunnels that may carry inner sources which are not their own, whatever the
-   * endpoint entries say; only gateways have any. They are the other gateways of the node's pool: while a gateway's own
-   * way to a site is cut it hands packets to one of these, and their sources (pods of the served sites, or of others in
-   * transit) have entries that name the worker itself or gateways of other pools. And they are gateways of peered pools
-   * that serve a site which this pool serves too, or reach it by another way than we do: a worker that cannot use the
-   * nearest of its pools enters by these. A worker needs none: all gateways of its pools are members of the groups to
-   * which the sources' entries point. WireGuard needs none: the peers' allowed addresses say the same.
-   */
-  readonly forwarders: readonly string[];
-  /**
-   * Netlink data path: whose packets may come out of unencrypted tunnels, by their outer and inner sources. Absent under
-   * the eBPF one, whose entries and forwarders say it, and in plans that were kept by an agent that knew it not.
-   */
-  readonly senders?: readonly TunnelSender[];
   /** Blocks whose packets may come without a tunnel although they leave through one: only while a link changes its protocol. */
   readonly alsoPlain?: readonly string[];
-  /** What gateways and the peers of the node hold; absent in plans that were kept by an agent that did not record it. */
-  readonly holdings?: readonly Holding[];
-  /** What pods may not send tunnel packets to. Absent in plans that were kept by an agent that did not know it. */
-  readonly tunnelEnds?: TunnelEnds;
-  /**
-   * The node's own addresses, the first of each family: from these it must send unencrypted tunnel packets, since by them
-   * peers know it. Absent as above.
-   */
-  readonly ownAddresses?: readonly string[];
-  /** Far ends of unencrypted tunnels to whom that does not apply: over external addresses a NAT may stand before the node. */
-  readonly externalTunnelPeers?: readonly string[];
+  /** What gateways and the peers of the node hold. */
+  readonly holdings: readonly Holding[];
+  /** What pods may not send tunnel packets to. */
+  readonly tunnelEnds: TunnelEnds;
   readonly problems: readonly Problem[];
 }

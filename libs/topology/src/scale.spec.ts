@@ -26,7 +26,7 @@ test('a worker’s plan does not grow with the nodes of other sites', () => {
 
 test('of 100 sites with 50 nodes a worker holds its own site’s nodes, and a few things for each other site', () => {
   const plan = planIn({ sites: 100, gateways: 2, workers: 48 }, 's7-w3');
-  expect(plan.endpoints).toHaveLength(47 + 2 + 99 * 2);
+  expect(plan.blocks).toHaveLength(47 + 2 + 99 * 2);
   expect(plan.groups).toHaveLength(99);
   expect(plan.probes).toHaveLength(47 + 2);
   expect(sizeOf(plan)).toBeLessThan(49 + 8 * 100);

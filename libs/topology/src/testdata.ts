@@ -107,9 +107,11 @@ export const cluster = ({ sites, gateways, workers, protocol }: ClusterShape): T
 };
 
 /** What the kernel has to hold: routes, map entries, members of groups, peers with their blocks, probes. */
-export const sizeOf = ({ routes, endpoints, groups, probes, wireGuard }: NodePlan): number =>
-  routes.length +
-  endpoints.length +
+export const sizeOf = ({ blocks, contained, direct, tunnels, groups, probes, wireGuard }: NodePlan): number =>
+  blocks.length +
+  contained.length +
+  direct.length +
+  tunnels.length +
   probes.length +
   groups.reduce((sum, { members }) => sum + members.length, 0) +
   wireGuard.flatMap(({ peers }) => peers).reduce((sum, { allowedIps }) => sum + 1 + allowedIps.length, 0);

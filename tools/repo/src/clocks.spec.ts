@@ -8,15 +8,15 @@ import { files, root } from './tree.ts';
  * and what outlives the process; everything that measures time takes performance.now() or process.hrtime.
  */
 const MAY_READ_IT: Readonly<Record<string, string>> = {
-  'apps/node-dataplane/src/agent.part.ts': 'ages of keys outlive the process; the ring corrects a key from the future',
-  'apps/node-dataplane/src/health/verdict-file.ts':
+  'apps/node-dataplane/src/connectivity/section.ts': 'ages of keys outlive the process; the ring corrects a key from the future',
+  'apps/node-dataplane/src/connectivity/health/verdict-file.ts':
     'nonces grow over reboots; a clock behind the last nonce does not matter',
-  'apps/node-dataplane/src/paths/endpoints.ts':
+  'apps/node-dataplane/src/connectivity/paths/endpoints.ts':
     'WireGuard shows handshakes by it; asked only about those before our start',
-  'apps/node-dataplane/src/paths/watcher.ts':
+  'apps/node-dataplane/src/connectivity/paths/watcher.ts':
     'nonces grow over reboots; a peer takes a lower one for a clock that was set back',
   'apps/node-dataplane/src/world/cluster-reporter.ts': 'times that conditions show',
-  'apps/node-dataplane/src/world/gateway-reporter.ts':
+  'apps/node-dataplane/src/connectivity/gateway-reporter.ts':
     'the time that a report shows; who watches takes it for a stamp only',
   'libs/kube/src/apply-status.ts': 'times that conditions show',
   'libs/kube/src/event-recorder.ts': 'times that Events show',

@@ -96,7 +96,7 @@ describe('the repository', () => {
   test('what a Node states about itself is parsed in libs/membership and nowhere else', () => {
     // The agent writes its own; gateway-health writes the port and names what it asks people for.
     const writers = new Set([
-      'apps/node-dataplane/src/world/cluster-reporter.ts',
+      'apps/node-dataplane/src/connectivity/report.ts',
       'apps/gateway-health/src/gateways.apply.ts',
       'apps/gateway-health/src/pool-conditions.plan.ts',
     ]);

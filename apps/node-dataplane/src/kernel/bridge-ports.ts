@@ -1,7 +1,7 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import type { Link, RouteSocket } from '@unbounded/netlink';
 import type { Problem } from '@unbounded/topology';
-import type { PodAttachment } from '../cni/pods.ts';
+import type { PodAttachment } from '../attachment/pods.ts';
 
 /**
  * The pods' ends at the bridge. The CNI plugin attaches each once, when the pod is made: who recreates the bridge, or finds

@@ -1,6 +1,7 @@
 import { innerMac } from '@unbounded/bpf-maps';
 import { firstAddress, formatAddress, parsePrefix } from '@unbounded/ip';
-import { DEVICES, type NodePlan } from '@unbounded/topology';
+import { DEVICES } from '../data-path/devices.ts';
+import type { KernelPlan } from '../data-path/kernel-plan.ts';
 import { sourceTowards } from './own-addresses.ts';
 
 /** The devices that a plan needs, as values. */
@@ -26,7 +27,7 @@ export interface DeviceSpec {
 }
 
 /** First address of a block with the block's own length, as the bridge has it. */
-const bridgeAddresses = (plan: NodePlan): string[] =>
+const bridgeAddresses = (plan: KernelPlan): string[] =>
   plan.podCidrs.map((text) => {
     const block = parsePrefix(text);
     return `${formatAddress(firstAddress(block))}/${block.length}`;
@@ -36,15 +37,15 @@ const bridgeAddresses = (plan: NodePlan): string[] =>
  * Without one of its own a bridge has the lowest MAC of its ports: when that pod goes, the others would send to nobody
  * until they ask for their gateway anew, ten seconds later.
  */
-const bridgeMac = (plan: NodePlan): string => innerMac(plan.overlayAddresses[0]!.split('/')[0]!);
+const bridgeMac = (plan: KernelPlan): string => innerMac(plan.overlayAddresses[0]!.split('/')[0]!);
 
 /** Of IPIP only: GENEVE's devices take none, and VXLAN's serves all peers. */
-const localIpOf = (plan: NodePlan, { kind, remoteIp }: NodePlan['tunnels'][number]): string | undefined =>
+const localIpOf = (plan: KernelPlan, { kind, remoteIp }: KernelPlan['tunnels'][number]): string | undefined =>
   kind === 'IPIP' && remoteIp !== undefined ? sourceTowards(plan, remoteIp) : undefined;
 
 const PURPOSES = { VXLAN: 'vxlan', GENEVE: 'geneve', IPIP: 'ipip' } as const;
 
-export const planDevices = (plan: NodePlan): DeviceSpec[] => {
+export const planDevices = (plan: KernelPlan): DeviceSpec[] => {
   const overlay = { arp: false, addresses: plan.overlayAddresses };
   const mac = plan.underlayIp === '' ? undefined : innerMac(plan.underlayIp); // what senders derive from that address
   return [

@@ -9,9 +9,10 @@ import {
   NetlinkError,
   type RouteSocket,
 } from '@unbounded/netlink';
-import { type Problem, TUNNEL_VNI } from '@unbounded/topology';
+import { type Problem } from '@unbounded/topology';
+import { TUNNEL_VNI } from '../data-path/devices.ts';
 import { type DeviceSpec, isTunnel } from './devices.plan.ts';
-import type { Tunnel } from './senders.plan.ts';
+import type { Tunnel } from '../data-path/netlink/senders.plan.ts';
 
 /** Devices: made, brought to their settings, and taken away. Only links that carry our alias are ever touched. */
 

@@ -1,13 +1,15 @@
-import { NFT_TABLE } from '@unbounded/config/ownership';
-import type { Expression, RuleSpec, SetSpec, TableSpec } from '@unbounded/nftables';
-import { DEVICES, type NodePlan, plainPrefixes } from '@unbounded/topology';
-import { planRelayWays, type RelayWays } from '../relay/relay-ways.plan.ts';
+import type { Expression, RuleSpec, SetSpec } from '@unbounded/nftables';
+import { DEVICES } from '../data-path/devices.ts';
+import { nativePrefixes } from '../data-path/routes.plan.ts';
+import type { KernelPlan } from '../data-path/kernel-plan.ts';
+import { planRelayWays, type RelayWays } from '../connectivity/relay/relay-ways.plan.ts';
+import type { TableFragment } from './firewall-table.ts';
 import { COUNTERS, type FirewallPart, ofFamily } from './firewall-parts.ts';
 import { planInjection } from './injection.plan.ts';
 import { planLeaks } from './leaks.plan.ts';
 import { planNodeAddresses } from './node-addresses.plan.ts';
 import { tunnelPeerSets, tunnelSourceRules } from './tunnel-sources.plan.ts';
-import { planSenders, type Tunnel } from './senders.plan.ts';
+import { planSenders, type Tunnel } from '../data-path/netlink/senders.plan.ts';
 
 /**
  * Our one nftables table: no pod's address from where that pod is not, no tunnel packets from pods to nodes, nothing for the
@@ -19,7 +21,7 @@ const AFTER_KUBE_PROXY = 105; // srcnat is 100: kube-proxy's own masquerading co
 const MANGLE = -150;
 const BEFORE_CONNTRACK = -290; // raw is -300: what is forged makes no connection
 
-const overlayDevices = (plan: NodePlan): string[] =>
+const overlayDevices = (plan: KernelPlan): string[] =>
   [
     DEVICES.anchor,
     DEVICES.bridge,
@@ -27,14 +29,14 @@ const overlayDevices = (plan: NodePlan): string[] =>
     ...plan.wireGuard.map(({ name }) => name),
   ].sort();
 
-const setsOf = (plan: NodePlan): SetSpec[] =>
+const setsOf = (plan: KernelPlan): SetSpec[] =>
   (['ip', 'ip6'] as const).flatMap((family): SetSpec[] => {
     const type = family === 'ip' ? 'ipv4' : 'ipv6';
     const own = (prefixes: readonly string[]): string[] => ofFamily(family, prefixes);
     return [
       { name: `pods_${family}`, type, elements: own(plan.masquerade.sources) },
       { name: `own_address_${family}`, type, elements: own(plan.masquerade.exceptTo) },
-      { name: `plain_${family}`, type, elements: own(plainPrefixes(plan)) },
+      { name: `plain_${family}`, type, elements: own(nativePrefixes(plan)) },
       { name: `also_plain_${family}`, type, elements: own(plan.alsoPlain ?? []) },
     ];
   });
@@ -43,7 +45,7 @@ const setsOf = (plan: NodePlan): SetSpec[] =>
  * A pod's address comes out of a tunnel, before whose end it was checked, or from the bridge; from the underlay only where plain
  * routing leads back to it by the same device.
  */
-const sourceRules = (plan: NodePlan): RuleSpec[] => [
+const sourceRules = (plan: KernelPlan): RuleSpec[] => [
   ...overlayDevices(plan).map((device): RuleSpec => ({
     comment: `checked where it came in: ${device}`,
     expressions: [{ match: 'meta', key: 'iifname', op: '==', value: device }, { do: 'return' }],
@@ -76,7 +78,7 @@ const sourceRules = (plan: NodePlan): RuleSpec[] => [
   ]),
 ];
 
-const masqueradeRules = (plan: NodePlan): RuleSpec[] => [
+const masqueradeRules = (plan: KernelPlan): RuleSpec[] => [
   ...tunnelSourceRules(plan),
   ...overlayDevices(plan).map((device): RuleSpec => ({
     comment: `stays in the overlay: ${device}`,
@@ -102,7 +104,7 @@ const onlySyn: Expression[] = [
   { match: 'payload', field: 'tcp.flags', op: '==', value: 0x02, mask: 0x06 },
 ];
 
-const clampRules = (plan: NodePlan): RuleSpec[] =>
+const clampRules = (plan: KernelPlan): RuleSpec[] =>
   overlayDevices(plan)
     .filter((device) => device !== DEVICES.bridge)
     .map((device) => ({
@@ -119,9 +121,11 @@ interface Surroundings {
   readonly present: readonly string[];
 }
 
-const tableOf = (plan: NodePlan, parts: readonly FirewallPart[], { relayWays, present }: Surroundings): TableSpec => ({
-  family: 'inet',
-  name: NFT_TABLE,
+const fragmentOf = (
+  plan: KernelPlan,
+  parts: readonly FirewallPart[],
+  { relayWays, present }: Surroundings,
+): TableFragment => ({
   counters: Object.values(COUNTERS),
   sets: [
     { name: 'overlay_devices', type: 'ifname', elements: [...new Set([...overlayDevices(plan), ...present])].sort() },
@@ -156,17 +160,17 @@ const tableOf = (plan: NodePlan, parts: readonly FirewallPart[], { relayWays, pr
 });
 
 /**
- * The table that the plan asks for.
+ * The fragment that the plan asks for.
  * @param tunnels our tunnel devices that are there; absent: those of the plan
  * @param relayWays to the managed relay, as far as they are known
  * @param present names of our devices that are there, also those that the plan no longer wants: routes may lead to them still
  */
 export const planFirewall = (
-  plan: NodePlan,
+  plan: KernelPlan,
   tunnels: readonly Tunnel[] = plan.tunnels,
   relayWays: RelayWays = { ways: [], isKubeProxyNft: false },
   present: readonly string[] = [],
-): TableSpec => {
+): TableFragment => {
   const parts = [planInjection(plan), planLeaks(plan), planNodeAddresses(plan), planSenders(plan, tunnels)];
-  return tableOf(plan, parts, { relayWays, present });
+  return fragmentOf(plan, parts, { relayWays, present });
 };

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { ROUTE_PROTOCOL, ROUTE_TABLE, RULE_PRIORITY } from '@unbounded/config/ownership';
 import { createRouteSocket, type RouteSpec } from '@unbounded/netlink';
 import type { Problem } from '@unbounded/topology';
-import { ensureNeighbours } from '../netlink-path/route-objects.ts';
+import { ensureNeighbours } from '../data-path/netlink/route-objects.ts';
 import { ensureRules } from './rules.ts';
 import { planFor } from '../testdata.ts';
 import { ensureRoutes, removeAllRoutes } from './routes.ts';

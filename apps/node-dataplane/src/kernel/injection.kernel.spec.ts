@@ -6,11 +6,12 @@ import { endpointV4, innerMac, lpmKeyV4 } from '@unbounded/bpf-maps';
 import { attachProgram, loadObject } from '@unbounded/libbpf-ts';
 import { createNetns, createRouteSocket, type Netns } from '@unbounded/netlink';
 import { createNftables, type Nftables } from '@unbounded/nftables';
-import type { NodePlan } from '@unbounded/topology';
+import type { KernelPlan } from '../data-path/kernel-plan.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { datagram, geneve, vxlan } from '../netlink-path/packets.testdata.ts';
+import { datagram, geneve, vxlan } from '../data-path/netlink/packets.testdata.ts';
 import { planFor } from '../testdata.ts';
 import { planFirewall } from './firewall.plan.ts';
+import { tableOf } from './firewall-table.ts';
 
 /**
  * The gateway g1 with our table, a pod of its own behind `cbr0`, a pod of another site behind `wg51822` (a veth here: what
@@ -30,12 +31,12 @@ const EXTERNAL = ['203.0.113.1', '2001:db8:113::1'] as const; // of a gateway; b
 const INTERNET = ['198.51.100.9', '2001:db8:51::9'] as const;
 const PEER_POD = '100.65.31.7';
 
-const plan: NodePlan = (() => {
+const plan: KernelPlan = (() => {
   // What another site sends to nodes goes by the LAN here, as where they have no tunnel.
   const { transitRoutes: _, ...own } = planFor('g1', 'WireGuard');
   const { sources, exceptTo } = own.masquerade;
   const pods = ['fd64:65::/32', 'fd64:66::/32'];
-  const { addresses, wireGuardPorts } = own.tunnelEnds!;
+  const { addresses, wireGuardPorts } = own.tunnelEnds;
   return {
     ...own,
     masquerade: { sources: [...sources, ...pods], exceptTo: [...exceptTo, ...pods] },
@@ -142,7 +143,7 @@ beforeAll(async () => {
   for (const key of ['net.ipv4.ip_forward', 'net.ipv6.conf.all.forwarding'])
     within('node', 'sysctl', '-qw', `${key}=1`);
   nft = createNftables({ netnsFd: ns.node.fd });
-  await nft.replaceTable(planFirewall(plan));
+  await nft.replaceTable(tableOf([planFirewall(plan)]));
   watch('peer', 'prerouting', { ...MATCHES, delivered: 'iifname vxlan0 udp dport 7000' });
   watch('node', 'input', MATCHES);
   await startReceiver();

@@ -1,6 +1,6 @@
 import { PORTS } from '@unbounded/config/ownership';
 import type { ChainSpec, Expression, RuleSpec, SetSpec } from '@unbounded/nftables';
-import type { NodePlan } from '@unbounded/topology';
+import type { KernelPlan } from '../data-path/kernel-plan.ts';
 import { COUNTERS, type FirewallPart, ofFamily } from './firewall-parts.ts';
 
 /**
@@ -23,12 +23,12 @@ const TO_MANY = ['224.0.0.0/4', '255.255.255.255/32', 'ff00::/8'];
 const CHECK = 'tunnel_packets';
 const TO_NODES = 'tunnel_packets_to_nodes';
 
-const wireGuardPorts = (plan: NodePlan): number[] => [
-  ...new Set([...(plan.tunnelEnds?.wireGuardPorts ?? []), ...plan.wireGuard.map(({ listenPort }) => listenPort)]),
+const wireGuardPorts = (plan: KernelPlan): number[] => [
+  ...new Set([...plan.tunnelEnds.wireGuardPorts, ...plan.wireGuard.map(({ listenPort }) => listenPort)]),
 ];
 
-const setsOf = (plan: NodePlan): SetSpec[] => {
-  const ends = [...(plan.tunnelEnds?.addresses ?? []), ...TO_MANY];
+const setsOf = (plan: KernelPlan): SetSpec[] => {
+  const ends = [...plan.tunnelEnds.addresses, ...TO_MANY];
   return [
     { name: 'tunnel_ports', type: 'port', elements: [PORTS.vxlan, PORTS.geneve].map(String) },
     { name: 'wireguard_ports', type: 'port', elements: wireGuardPorts(plan).map(String) },
@@ -93,7 +93,7 @@ const toNodes: readonly RuleSpec[] = [
   ),
 ];
 
-export const planInjection = (plan: NodePlan): FirewallPart => ({
+export const planInjection = (plan: KernelPlan): FirewallPart => ({
   sets: setsOf(plan),
   chains: [
     {

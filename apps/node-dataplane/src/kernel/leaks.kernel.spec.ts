@@ -1,10 +1,11 @@
 import { execFileSync } from 'node:child_process';
 import { createNetns, type Netns } from '@unbounded/netlink';
 import { createNftables, type Nftables } from '@unbounded/nftables';
-import type { DataplaneKind, NodePlan } from '@unbounded/topology';
+import type { DataPathKind, KernelPlan } from '../data-path/kernel-plan.ts';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { planFor } from '../testdata.ts';
 import { planFirewall } from './firewall.plan.ts';
+import { tableOf } from './firewall-table.ts';
 
 /**
  * The worker w1 with our table, but without an anchor, a tunnel or a route of ours: whatever is for the overlay takes the
@@ -22,7 +23,7 @@ const ip = (name: Namespace, line: string): string => within(name, 'ip', ...line
 const OVERLAY = ['100.66.20.7', '100.65.31.7', 'fd64:66:20::7', 'fd64:65:31::7'] as const;
 const OUTSIDE = ['198.51.100.9', '2001:db8:51::9'] as const;
 
-const planOf = (dataplane: DataplaneKind): NodePlan => {
+const planOf = (dataplane: DataPathKind): KernelPlan => {
   const own = planFor('w1', 'VXLAN', dataplane);
   const blocks = ['fd64:65::/32', 'fd64:66::/32'];
   const via = dataplane === 'ebpf' ? ('anchor' as const) : ('unreachable' as const);
@@ -91,21 +92,21 @@ socket(my $socket, $at->{family}, SOCK_DGRAM, 17) or die $!;
 send($socket, "x", 0, $at->{addr}) or $!{EPERM} or die $!;`;
 const send = (from: 'node' | 'pod', to: string): void => void within(from, 'perl', '-e', SEND, to);
 
-describe.each<DataplaneKind>(['ebpf', 'netlink'])('under the %s data path', (dataplane) => {
+describe.each<DataPathKind>(['ebpf', 'netlink'])('under the %s data path', (dataplane) => {
   test('without the table packets for the overlay would leave by the default route', () => {
     for (const from of ['node', 'pod'] as const) for (const to of OVERLAY) send(from, to);
     expect(captured('overlay')).toBe(2 * OVERLAY.length);
   });
 
   test('none leaves by it, of a pod or of the host, and each is counted', async () => {
-    await nft.replaceTable(planFirewall(planOf(dataplane)));
+    await nft.replaceTable(tableOf([planFirewall(planOf(dataplane))]));
     for (const from of ['node', 'pod'] as const) for (const to of OVERLAY) send(from, to);
     expect(captured('overlay')).toBe(0);
     expect(await leaks()).toBe(2 * OVERLAY.length);
   });
 
   test('what is for the outside leaves', async () => {
-    await nft.replaceTable(planFirewall(planOf(dataplane)));
+    await nft.replaceTable(tableOf([planFirewall(planOf(dataplane))]));
     for (const from of ['node', 'pod'] as const) for (const to of OUTSIDE) send(from, to);
     expect(captured('outside')).toBe(2 * OUTSIDE.length);
     expect(await leaks()).toBe(0);
@@ -114,7 +115,9 @@ describe.each<DataplaneKind>(['ebpf', 'netlink'])('under the %s data path', (dat
   test('what is routed natively leaves, and what is about to change from that', async () => {
     const plan = planOf(dataplane);
     const native = { prefix: '100.66.20.0/24', via: { gateways: ['10.1.0.1'] }, mtuBytes: 1500 };
-    await nft.replaceTable(planFirewall({ ...plan, routes: [...plan.routes, native], alsoPlain: ['fd64:66:20::/48'] }));
+    await nft.replaceTable(
+      tableOf([planFirewall({ ...plan, routes: [...plan.routes, native], alsoPlain: ['fd64:66:20::/48'] })]),
+    );
     for (const to of OVERLAY) send('pod', to);
     expect(captured('overlay')).toBe(2);
     expect(await leaks()).toBe(2);

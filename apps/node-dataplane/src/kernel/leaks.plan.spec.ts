@@ -1,5 +1,5 @@
 import { formatPrefix } from '@unbounded/ip';
-import type { NodePlan, RoutePlan, RouteVia } from '@unbounded/topology';
+import type { KernelPlan, RoutePlan, RouteVia } from '../data-path/kernel-plan.ts';
 import { describe, expect, test } from 'vitest';
 import { planFor } from '../testdata.ts';
 import { overlayOnly } from './leaks.plan.ts';
@@ -8,7 +8,7 @@ const route = (prefix: string, via: RouteVia): RoutePlan => ({ prefix, via, mtuB
 const NATIVE: RouteVia = { gateways: ['10.1.0.1'] };
 
 /** Pods are 100.64.0.0/15, nodes 10.0.0.0/8. */
-const planWith = (routes: readonly RoutePlan[], rest: Partial<NodePlan> = {}): NodePlan => ({
+const planWith = (routes: readonly RoutePlan[], rest: Partial<KernelPlan> = {}): KernelPlan => ({
   ...planFor('w1'),
   podCidrs: ['100.65.30.0/24'],
   routes,
@@ -16,7 +16,7 @@ const planWith = (routes: readonly RoutePlan[], rest: Partial<NodePlan> = {}): N
   tunnelEnds: { addresses: ['10.0.0.0/8'], wireGuardPorts: [] },
   ...rest,
 });
-const found = (plan: NodePlan): string[] => overlayOnly(plan).map(formatPrefix);
+const found = (plan: KernelPlan): string[] => overlayOnly(plan).map(formatPrefix);
 
 describe('addresses that packets leave for by the overlay only', () => {
   test.each<[string, RoutePlan[], string[]]>([

@@ -1,6 +1,6 @@
 import { AddressSet, formatPrefix, parsePrefix, type Prefix } from '@unbounded/ip';
 import type { RuleSpec } from '@unbounded/nftables';
-import type { NodePlan, RoutePlan } from '@unbounded/topology';
+import type { KernelPlan, RoutePlan } from '../data-path/kernel-plan.ts';
 import { COUNTERS, type FirewallPart, ofFamily } from './firewall-parts.ts';
 
 /**
@@ -14,11 +14,11 @@ const FILTER = 0;
 const isNative = ({ via }: RoutePlan): boolean => via === 'main' || (typeof via === 'object' && 'gateways' in via);
 
 /** Blocks of pods that have no route at all, and must not leave by the default route for that. */
-const withheldRoutes = ({ withheld = [] }: NodePlan): RoutePlan[] =>
+const withheldRoutes = ({ withheld = [] }: KernelPlan): RoutePlan[] =>
   withheld.map((prefix) => ({ prefix, via: 'unreachable', mtuBytes: 0 }));
 
 /** Addresses that the plan's routes lead into the overlay, or nowhere: the longest prefix decides. */
-const routedIntoOverlay = (plan: NodePlan): AddressSet => {
+const routedIntoOverlay = (plan: KernelPlan): AddressSet => {
   const routes = [...plan.routes, ...withheldRoutes(plan)];
   const byLength = Map.groupBy(routes, ({ prefix }) => parsePrefix(prefix).length);
   const addresses = (some: readonly RoutePlan[]): AddressSet =>
@@ -35,9 +35,9 @@ const routedIntoOverlay = (plan: NodePlan): AddressSet => {
  * Of the addresses that are routed into the overlay, those of pods and nodes: what a pool routes besides may have other
  * routes of the administrator's. What is about to change from native routing may still leave natively.
  */
-export const overlayOnly = (plan: NodePlan): Prefix[] => {
+export const overlayOnly = (plan: KernelPlan): Prefix[] => {
   const routed = routedIntoOverlay(plan);
-  const kept = AddressSet.of([...plan.masquerade.sources, ...(plan.tunnelEnds?.addresses ?? [])].map(parsePrefix));
+  const kept = AddressSet.of([...plan.masquerade.sources, ...plan.tunnelEnds.addresses].map(parsePrefix));
   const elsewhere = [...(plan.alsoPlain ?? []), ...(plan.manageCni ? [] : plan.podCidrs)];
   return routed
     .subtract(routed.subtract(kept))
@@ -45,7 +45,7 @@ export const overlayOnly = (plan: NodePlan): Prefix[] => {
     .toPrefixes();
 };
 
-export const planLeaks = (plan: NodePlan): FirewallPart => {
+export const planLeaks = (plan: KernelPlan): FirewallPart => {
   const overlay = overlayOnly(plan).map(formatPrefix);
   return {
     sets: [

@@ -5,14 +5,9 @@ import { STATS } from '@unbounded/bpf-maps';
 import { PIN_FOLDER } from '@unbounded/config/ownership';
 import { NODE_FEATURES } from '@unbounded/crds';
 import { createNetns, type Netns } from '@unbounded/netlink';
-import {
-  type DataplaneKind,
-  findMember,
-  type NodePlan,
-  parseWorld,
-  planNode,
-  type TopologyObjects,
-} from '@unbounded/topology';
+import { findMember, parseWorld, planNode, type TopologyObjects } from '@unbounded/topology';
+import type { DataPathKind, KernelPlan } from '../data-path/kernel-plan.ts';
+import { renderPlan } from '../data-path/render.ts';
 import { openTcpFlows, serveTcp, type TcpFlows } from '@unbounded/testing/tcp-flows';
 import { generatePrivateKey, publicKeyOf } from '@unbounded/wireguard';
 import type { NodeAnswer, NodeArgs, NodeRequest } from './node-addresses.scenario.ts';
@@ -113,7 +108,7 @@ const objectsFor = (
 };
 
 /** The plan as the version before makes it: what has a node's own address comes out of no tunnel. */
-const asBefore = (plan: NodePlan): NodePlan => {
+const asBefore = (plan: KernelPlan): KernelPlan => {
   const { transitRoutes: _, nodeAddresses = [], senders, endpoints, ...rest } = plan;
   const former = { ...rest, endpoints: endpoints.filter(({ prefix }) => !nodeAddresses.includes(prefix)) };
   if (!senders) return former;
@@ -242,15 +237,16 @@ const readForged = (pid: number): number => {
   return formatted.values.reduce((sum, { value }) => sum + value, 0);
 };
 
-export const startLab = (dataplane: DataplaneKind): Lab => {
+export const startLab = (dataplane: DataPathKind): Lab => {
   const ns = makeNetwork();
   const keys = Object.fromEntries(NODES.map((name) => [name, generatePrivateKey()])) as Record<NodeName, string>;
   const ending: { end(): void }[] = [];
   const nodes = new Map(NODES.map((name) => [name, startNode(name, ns[name], { dataplane, privateKey: keys[name] })]));
   let isNewNow: (node: NodeName) => boolean = () => true;
-  const planOf = (node: NodeName): NodePlan => {
+  const planOf = (node: NodeName): KernelPlan => {
     const world = parseWorld(objectsFor(keys, isNewNow));
-    const plan = planNode(world, { member: findMember(world, node)!, underlayMtuBytes: 1500, dataplane });
+    const member = findMember(world, node)!;
+    const plan = renderPlan(dataplane, planNode(world, { member, underlayMtuBytes: 1500 }));
     return isNewNow(node) ? plan : asBefore(plan);
   };
   let hasPod = false;

@@ -1,6 +1,7 @@
 import { MARK_MASK, TRANSIT_MARK } from '@unbounded/config/ownership';
 import type { Expression, RuleSpec } from '@unbounded/nftables';
-import { DEVICES, type NodePlan } from '@unbounded/topology';
+import { DEVICES } from '../data-path/devices.ts';
+import type { KernelPlan } from '../data-path/kernel-plan.ts';
 import { COUNTERS, type FirewallPart, ofFamily } from './firewall-parts.ts';
 
 /**
@@ -34,9 +35,9 @@ const isOverlay = (key: 'iifname' | 'oifname', op: '==' | '!='): Expression => (
 /**
  * Connections from before, which have the gateway's own address on the node's network: the node would take that from no tunnel.
  */
-const masqueradedBefore = (plan: NodePlan): RuleSpec[] =>
+const masqueradedBefore = (plan: KernelPlan): RuleSpec[] =>
   FAMILIES.flatMap((family) =>
-    ofFamily(family, plan.ownAddresses ?? []).map((own) => ({
+    ofFamily(family, plan.ownAddresses).map((own) => ({
       comment: `${family}: a connection that was masqueraded stays on the LAN`,
       expressions: [
         { match: 'ct-address', direction: 'reply', address: 'daddr', op: '==', value: own },
@@ -61,7 +62,7 @@ const toNodes: readonly RuleSpec[] = FAMILIES.map((family) => ({
   expressions: [isToNode(family), { do: 'goto', chain: MARK_CHAIN }],
 }));
 
-const markRules = (plan: NodePlan): RuleSpec[] => [
+const markRules = (plan: KernelPlan): RuleSpec[] => [
   {
     comment: 'from pods of the gateway, which are on its network',
     expressions: [{ match: 'meta', key: 'iifname', op: '==', value: DEVICES.bridge }, { do: 'return' }],
@@ -93,7 +94,7 @@ const forwardRules: readonly RuleSpec[] = [
   })),
 ];
 
-export const planNodeAddresses = (plan: NodePlan): FirewallPart => {
+export const planNodeAddresses = (plan: KernelPlan): FirewallPart => {
   const nodes = (plan.transitRoutes ?? []).map(({ prefix }) => prefix);
   if (nodes.length === 0) return { sets: [], chains: [] };
   return {

@@ -2,17 +2,17 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { PIN_FOLDER, PORTS, STATE_FOLDER } from '@unbounded/config/ownership';
 import { createRouteSocket } from '@unbounded/netlink';
-import { createNftables } from '@unbounded/nftables';
 import { createMetrics, silentLogger } from '@unbounded/telemetry';
-import type { NodePlan } from '@unbounded/topology';
-import { cleanUp } from '../cleanup.ts';
-import { applyPlan, type Dataplane } from '../dataplane.ts';
-import { openEbpfPath } from '../ebpf-path.ts';
-import { startHealth } from '../health/health.ts';
-import { openNetlinkPath } from '../netlink-path/netlink-path.ts';
-import { noPaths } from '../paths/paths.testdata.ts';
-import { groupMapPin } from './forwarding-maps.ts';
+import type { KernelPlan } from '../data-path/kernel-plan.ts';
+import { cleanUp } from '../agent/cleanup.ts';
+import { applyPlan, type Dataplane } from '../connectivity/dataplane.ts';
+import { openEbpfPath } from '../data-path/ebpf/ebpf-path.ts';
+import { startHealth } from '../connectivity/health/health.ts';
+import { openNetlinkPath } from '../data-path/netlink/netlink-path.ts';
+import { noPaths } from '../connectivity/paths/paths.testdata.ts';
+import { groupMapPin } from '../data-path/ebpf/forwarding-maps.ts';
 import { createSysctls } from './sysctls.ts';
+import { openFirewall } from './firewall.testdata.ts';
 
 /**
  * A node of a small network: applies the plans that come line by line, and answers each with the problems, until its input
@@ -24,7 +24,7 @@ export interface NodeArgs {
   readonly privateKey: string;
 }
 /** clean: as at an uninstall. */
-export type NodeRequest = { readonly plan: NodePlan } | { readonly clean: true };
+export type NodeRequest = { readonly plan: KernelPlan } | { readonly clean: true };
 export type NodeAnswer =
   | { readonly problems: readonly string[]; readonly passes: number }
   | { readonly healthy: readonly string[]; readonly unhealthy: readonly string[] };
@@ -52,7 +52,7 @@ const health = startHealth({
 });
 const parts: Dataplane = {
   net,
-  nft: createNftables(),
+  ...openFirewall(silentLogger),
   path:
     dataplane === 'ebpf'
       ? openEbpfPath(net, {
@@ -70,7 +70,7 @@ const parts: Dataplane = {
   logger: silentLogger,
 };
 
-const apply = async (plan: NodePlan): Promise<NodeAnswer> => {
+const apply = async (plan: KernelPlan): Promise<NodeAnswer> => {
   for (let passes = 1; ; passes++) {
     const { again, problems } = await applyPlan(parts, plan);
     if (!again || passes === 5) return { problems: problems.map(({ message }) => message), passes };

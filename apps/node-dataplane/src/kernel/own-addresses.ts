@@ -1,5 +1,6 @@
 import type { LinkAddress } from '@unbounded/netlink';
-import type { NodePlan, Problem } from '@unbounded/topology';
+import type { Problem } from '@unbounded/topology';
+import type { KernelPlan } from '../data-path/kernel-plan.ts';
 import { familyOf } from './nft-family.ts';
 
 /**
@@ -9,13 +10,13 @@ import { familyOf } from './nft-family.ts';
 
 /** The plan with only those of its own addresses that the node has. */
 export const withLocalAddresses = (
-  plan: NodePlan,
+  plan: KernelPlan,
   present: readonly LinkAddress[],
-): { readonly plan: NodePlan; readonly problems: readonly Problem[] } => {
+): { readonly plan: KernelPlan; readonly problems: readonly Problem[] } => {
   const local = new Set(present.map(({ address }) => address.split('/')[0]));
-  const ownAddresses = (plan.ownAddresses ?? []).filter((address) => local.has(address));
-  const families = new Set(plan.tunnels.length === 0 ? [] : (plan.ownAddresses ?? []).map(familyOf));
-  const missing = (plan.ownAddresses ?? []).filter((address) => families.has(familyOf(address)) && !local.has(address));
+  const ownAddresses = plan.ownAddresses.filter((address) => local.has(address));
+  const families = new Set(plan.tunnels.length === 0 ? [] : plan.ownAddresses.map(familyOf));
+  const missing = plan.ownAddresses.filter((address) => families.has(familyOf(address)) && !local.has(address));
   const problems = missing.map((address): Problem => ({
     reason: 'InternalIPNotLocal',
     message: `InternalIP ${address} is no address of this node: peers drop what its unencrypted tunnels send, because it comes from another; let kubelet report an address that the node has (--node-ip), or use WireGuard`,
@@ -25,7 +26,7 @@ export const withLocalAddresses = (
 
 /** The address from which packets go to a far end; undefined: the kernel chooses. */
 export const sourceTowards = (
-  { ownAddresses = [], externalTunnelPeers = [] }: Pick<NodePlan, 'ownAddresses' | 'externalTunnelPeers'>,
+  { ownAddresses, externalTunnelPeers }: Pick<KernelPlan, 'ownAddresses' | 'externalTunnelPeers'>,
   remoteIp: string,
 ): string | undefined =>
   externalTunnelPeers.includes(remoteIp)

@@ -26,10 +26,14 @@ const destinationOf = ({ dst, table = ROUTE_TABLES.main }: RouteSpec): string =>
  * Routes of others by their destinations, in the tables of some of ours. Whatever their metric: with a better one ours would
  * take their packets, with a worse one it would take over when theirs goes.
  */
-const foreignRoutes = async (net: RouteSocket, ours: readonly RouteSpec[]): Promise<ReadonlyMap<string, Route>> => {
+const foreignRoutes = async (
+  net: RouteSocket,
+  ours: readonly RouteSpec[],
+  own: number,
+): Promise<ReadonlyMap<string, Route>> => {
   const tables = new Set(ours.map(({ table = ROUTE_TABLES.main }) => table));
   const listed = await Promise.all([...tables].map((table) => net.routes.list({ table })));
-  const others = listed.flat().filter(({ protocol }) => protocol !== ROUTE_PROTOCOL);
+  const others = listed.flat().filter(({ protocol }) => protocol !== own);
   return new Map(others.map((route) => [destinationOf(route), route]));
 };
 
@@ -58,11 +62,17 @@ const peerProblem = (route: RouteSpec, { message }: Error): Problem => ({
 /**
  * Adds and corrects routes at once, whatever their table; removals wait for the caller, so that nothing is taken before its
  * successor stands. A route is made only where no other one leads to its destination; corrected is only what is ours.
+ * @param protocol of the section's routes
  */
-export const ensureRoutes = async (net: RouteSocket, wanted: readonly RouteSpec[]): Promise<RouteOutcome> => {
-  const observed = await net.routes.list({ protocol: ROUTE_PROTOCOL });
+export const ensureRoutes = async (
+  net: RouteSocket,
+  wanted: readonly RouteSpec[],
+  protocol: number = ROUTE_PROTOCOL,
+): Promise<RouteOutcome> => {
+  const observed = await net.routes.list({ protocol });
   const diff = diffRoutes(observed, wanted);
-  const others = diff.replace.length === 0 ? new Map<string, Route>() : await foreignRoutes(net, diff.replace);
+  const others =
+    diff.replace.length === 0 ? new Map<string, Route>() : await foreignRoutes(net, diff.replace, protocol);
   const own = new Set(observed.map(destinationOf));
   const blocked = diff.replace.filter((route) => others.has(destinationOf(route)));
   const free = diff.replace.filter((route) => !others.has(destinationOf(route)));

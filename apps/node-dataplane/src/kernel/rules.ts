@@ -7,14 +7,15 @@ import {
   TRANSIT_RULE_PRIORITY,
 } from '@unbounded/config/ownership';
 import { NetlinkError, type RouteSocket, type RuleSpec } from '@unbounded/netlink';
-import type { NodePlan, Problem } from '@unbounded/topology';
+import type { Problem } from '@unbounded/topology';
+import type { KernelPlan } from '../data-path/kernel-plan.ts';
 import { familyOf } from './nft-family.ts';
 
 /** The rules that lead into tables of ours: of the netlink data path all packets, and at gateways those in transit to a node. */
 
 const FAMILIES = [4, 6] as const;
 
-const transitRules = ({ transitRoutes = [] }: NodePlan): RuleSpec[] =>
+const transitRules = ({ transitRoutes = [] }: KernelPlan): RuleSpec[] =>
   FAMILIES.filter((family) =>
     transitRoutes.some(({ prefix }) => familyOf(prefix) === (family === 4 ? 'ip' : 'ip6')),
   ).map((family) => ({
@@ -25,7 +26,7 @@ const transitRules = ({ transitRoutes = [] }: NodePlan): RuleSpec[] =>
     protocol: ROUTE_PROTOCOL,
   }));
 
-const rulesOf = (plan: NodePlan): RuleSpec[] => [
+const rulesOf = (plan: KernelPlan): RuleSpec[] => [
   ...(plan.dataplane === 'netlink'
     ? FAMILIES.map((family) => ({
         family,
@@ -48,7 +49,7 @@ const ownRules = async (net: RouteSocket): Promise<RuleSpec[]> =>
   (await net.rules.list()).filter(({ protocol }) => protocol === ROUTE_PROTOCOL);
 
 /** Whether packets in transit find their routes: before that none may be told to look for them. */
-export const hasTransitRules = async (net: RouteSocket, plan: NodePlan): Promise<boolean> => {
+export const hasTransitRules = async (net: RouteSocket, plan: KernelPlan): Promise<boolean> => {
   const wanted = transitRules(plan);
   if (wanted.length === 0) return true;
   const present = await ownRules(net);
@@ -61,7 +62,7 @@ const foreignRule = ({ family, priority, table }: RuleSpec): Problem => ({
 });
 
 /** The rules that the plan needs, and none without one. Those of others are kept. */
-export const ensureRules = async (net: RouteSocket, plan: NodePlan | undefined): Promise<Problem[]> => {
+export const ensureRules = async (net: RouteSocket, plan: KernelPlan | undefined): Promise<Problem[]> => {
   const present = await ownRules(net);
   const wanted = plan ? rulesOf(plan) : [];
   const problems: Problem[] = [];

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import type { Problem } from '@unbounded/topology';
-import { isRecordOf, isString, type StateFile, stateFile } from './state-file.ts';
-import type { StateFaults } from './state-faults.ts';
+import { isRecordOf, isString, type StateFile, stateFile } from '../state/state-file.ts';
+import type { StateFaults } from '../state/state-faults.ts';
 
 /**
  * Settings that a node needs to forward at all. They cannot be had for single devices only (the bridge plug-in sets the

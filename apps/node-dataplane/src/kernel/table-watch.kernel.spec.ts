@@ -3,12 +3,13 @@ import { createNetns, NetlinkError, type Netns } from '@unbounded/netlink';
 import { createNftables, type Nftables } from '@unbounded/nftables';
 import { createLogger, createMetrics } from '@unbounded/telemetry';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { startReconcileLoop } from '../reconcile-loop.ts';
-import { planGuardTable } from '../source-guard/guard-table.plan.ts';
+import { startReconcileLoop } from '../agent/reconcile-loop.ts';
+import { planGuardTable } from '../attachment/source-guard/guard-table.plan.ts';
 import { planFor } from '../testdata.ts';
 import { ensureFirewall } from './firewall.ts';
 import { createFirewallMetrics } from './firewall-metrics.ts';
 import { planFirewall } from './firewall.plan.ts';
+import { createFirewallTable, tableOf } from './firewall-table.ts';
 import { watchTables } from './table-watch.ts';
 
 const AN_HOUR_MS = 3_600_000;
@@ -30,9 +31,10 @@ const realNft = (...argv: string[]): string =>
 
 const start = () => {
   let passes = 0;
+  const firewall = createFirewallTable({ nft, logger });
   const loop = startReconcileLoop({
     pass: async () => {
-      await ensureFirewall({ nft, relayWays: () => [], logger }, plan, { tunnels: [], names: [] });
+      await ensureFirewall({ nft, firewall, relayWays: () => [] }, plan, { tunnels: [], names: [] });
       passes++;
       if (!(await nft.matches(guardTable))) await nft.replaceTable(guardTable);
       return AN_HOUR_MS;
@@ -55,7 +57,7 @@ const start = () => {
   return { passes: () => passes, stop };
 };
 const stands = async (): Promise<boolean> =>
-  (await nft.matches(planFirewall(plan, []))) && (await nft.matches(guardTable));
+  (await nft.matches(tableOf([planFirewall(plan, [])]))) && (await nft.matches(guardTable));
 
 test.each([
   ['the ruleset is flushed', ['flush', 'ruleset']],
@@ -86,7 +88,8 @@ test('an agent whose table somebody keeps taking away does not spin', async () =
 
 test('what was dropped is counted on when the table is written anew', async () => {
   const metrics = createMetrics();
-  const parts = { nft, relayWays: () => [], firewallMetrics: createFirewallMetrics(metrics), logger };
+  const firewall = createFirewallTable({ nft, metrics: createFirewallMetrics(metrics), logger });
+  const parts = { nft, firewall, relayWays: () => [] };
   const pass = () => ensureFirewall(parts, plan, { tunnels: [], names: [] });
   const leak = (): void => {
     for (const argv of ['link add eth0 type dummy', 'link add eth0 type ifb'])

@@ -1,6 +1,6 @@
 import { PORTS } from '@unbounded/config/ownership';
 import type { RuleSpec, SetSpec } from '@unbounded/nftables';
-import type { NodePlan } from '@unbounded/topology';
+import type { KernelPlan } from '../data-path/kernel-plan.ts';
 import { ofFamily } from './firewall-parts.ts';
 import { sourceTowards } from './own-addresses.ts';
 
@@ -14,12 +14,12 @@ const UDP = 17;
 const FAMILIES = ['ip', 'ip6'] as const;
 const peersSet = (family: 'ip' | 'ip6'): string => `geneve_sent_to_${family}`;
 
-const peersOf = (plan: NodePlan): string[] =>
+const peersOf = (plan: KernelPlan): string[] =>
   plan.tunnels.flatMap(({ kind, remoteIp }) =>
     kind === 'GENEVE' && remoteIp !== undefined && sourceTowards(plan, remoteIp) ? [remoteIp] : [],
   );
 
-export const tunnelPeerSets = (plan: NodePlan): SetSpec[] =>
+export const tunnelPeerSets = (plan: KernelPlan): SetSpec[] =>
   FAMILIES.map((family) => ({
     name: peersSet(family),
     type: family === 'ip' ? 'ipv4' : 'ipv6',
@@ -27,9 +27,9 @@ export const tunnelPeerSets = (plan: NodePlan): SetSpec[] =>
   }));
 
 /** For the chain that translates sources. */
-export const tunnelSourceRules = (plan: NodePlan): RuleSpec[] =>
+export const tunnelSourceRules = (plan: KernelPlan): RuleSpec[] =>
   FAMILIES.flatMap((family) => {
-    const [own] = ofFamily(family, plan.ownAddresses ?? []);
+    const [own] = ofFamily(family, plan.ownAddresses);
     if (own === undefined || ofFamily(family, peersOf(plan)).length === 0) return [];
     return [
       {

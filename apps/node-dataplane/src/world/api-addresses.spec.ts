@@ -1,6 +1,6 @@
 import { silentLogger } from '@unbounded/telemetry';
 import { expect, test } from 'vitest';
-import type { StateFile } from '../kernel/state-file.ts';
+import type { StateFile } from '../state/state-file.ts';
 import { type ApiServer, createApiAddresses, usableAddress } from './api-addresses.ts';
 
 const fileOf = (kept: string[] | undefined): StateFile<string[]> & { written: () => string[] | undefined } => {

@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import { formatAddress, parseAddress, specialRangeOf } from '@unbounded/ip';
 import type { Logger } from '@unbounded/telemetry';
 import type { ProtectedAddress } from '@unbounded/topology';
-import type { StateFile } from '../kernel/state-file.ts';
+import type { StateFile } from '../state/state-file.ts';
 
 /**
  * Where this node finds the API server: what its configured name resolves to, and where connections lead. Not every address

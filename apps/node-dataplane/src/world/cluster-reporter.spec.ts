@@ -1,7 +1,9 @@
 import type { Cluster, EventRecorder, Node } from '@unbounded/kube';
 import { beforeEach, expect, test, vi } from 'vitest';
 import { createClusterReporter } from './cluster-reporter.ts';
-import type { NodeReport } from './source.port.ts';
+import { connectivityReport, type ConnectivityState } from '../connectivity/report.ts';
+import { createReports } from '../agent/reports.ts';
+import { createGatewayReporter } from '../connectivity/gateway-reporter.ts';
 
 /** Keeps what was written and shows it, like the informer of the real source. */
 let node: Node | undefined;
@@ -30,15 +32,24 @@ const client = {
     node = { ...node!, status: { ...node!.status, conditions: [...others, ...object.status.conditions] } };
   },
 };
-const open = () =>
-  createClusterReporter({
-    cluster: { client: () => client } as unknown as Cluster,
+const open = () => {
+  const cluster = { client: () => client } as unknown as Cluster;
+  const reporter = createClusterReporter({
+    cluster,
     nodeName: 'n1',
     node: () => node,
     events: { record: ({ note }: { note: string }) => void events.push(note) } as unknown as EventRecorder,
   });
+  const gateway = createGatewayReporter(cluster, 'n1');
+  const reports = createReports(['connectivity']);
+  const report = (state: ConnectivityState): Promise<void> => {
+    const written = connectivityReport(state, (routes, signal) => gateway.report(routes, { signal }));
+    return reporter.report(reports.merge('connectivity', written));
+  };
+  return { report };
+};
 
-const fine: NodeReport = {
+const fine: ConnectivityState = {
   publicKey: 'k',
   keyGeneration: 0,
   nextPublicKey: undefined,

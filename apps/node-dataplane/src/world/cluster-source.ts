@@ -1,79 +1,101 @@
 import { createInformer, type Informer } from '@unbounded/controller-runtime';
-import {
-  gatewayPoolKind,
-  gatewayPoolPeeringKind,
-  meshKind,
-  siteGatewayPoolAssignmentKind,
-  siteKind,
-  siteNodeSliceKind,
-  sitePeeringKind,
-} from '@unbounded/crds';
+import type { KindTable, ObjectsOf } from '@unbounded/crds';
 import { type Cluster, clientOf, type KubeObject, type Node, nodes } from '@unbounded/kube';
 import type { Logger } from '@unbounded/telemetry';
-import type { TopologyObjects } from '@unbounded/topology';
 import { nodeFactsOf } from './object-files.ts';
 import type { Snapshot, WorldSource } from './source.port.ts';
 
 /** Objects from the API server, followed by informers; the Node is only our own. */
-export interface ClusterSource extends WorldSource {
-  /** Our Node as last seen. */
-  node(): Node | undefined;
+
+/** Informers that count as one source: it changes with each of them, once all have listed their objects. */
+interface Follower {
+  readonly isSynced: () => boolean;
+  readonly version: () => number;
+  readonly follow: <T extends KubeObject>(informer: Informer<T>) => Informer<T>;
+  readonly onChange: (handler: () => void) => void;
+  readonly stop: () => Promise<void>;
 }
 
-export const createClusterSource = (cluster: Cluster, nodeName: string, logger: Logger): ClusterSource => {
+const createFollower = (): Follower => {
   const abort = new AbortController();
   const handlers: (() => void)[] = [];
-  let version = 0;
   const running: Promise<void>[] = [];
   const informers: Informer<KubeObject>[] = [];
-
-  const follow = <T extends KubeObject>(informer: Informer<T>): Informer<T> => {
-    informers.push(informer);
-    informer.on(() => {
-      version++;
-      if (informers.every(({ isSynced }) => isSynced)) for (const handler of handlers) handler();
-    });
-    running.push(informer.run(abort.signal));
-    return informer;
-  };
-  const ourKind = <D extends Parameters<typeof clientOf>[1]>(definition: D) =>
-    follow(createInformer({ client: clientOf(cluster, definition), logger }));
-
-  const lists = {
-    sites: ourKind(siteKind),
-    slices: ourKind(siteNodeSliceKind),
-    gatewayPools: ourKind(gatewayPoolKind),
-    sitePeerings: ourKind(sitePeeringKind),
-    assignments: ourKind(siteGatewayPoolAssignmentKind),
-    poolPeerings: ourKind(gatewayPoolPeeringKind),
-    meshes: ourKind(meshKind),
-  } satisfies Record<keyof TopologyObjects, unknown>;
-  const own = follow(
-    createInformer({ client: cluster.client(nodes), logger, filter: { fieldSelector: `metadata.name=${nodeName}` } }),
-  );
-
-  // Empty kinds tell of no change when they are first listed: the end of the first listing is one in itself.
-  void Promise.all(informers.map(({ synced }) => synced)).then(() => {
+  let version = 0;
+  const isSynced = (): boolean => informers.every((informer) => informer.isSynced);
+  const changed = (): void => {
     version++;
-    for (const handler of handlers) handler();
-  });
-
+    if (isSynced()) for (const handler of handlers) handler();
+  };
   return {
-    snapshot: (): Snapshot | undefined => {
-      if (!informers.every(({ isSynced }) => isSynced)) return undefined;
-      const objects = Object.fromEntries(Object.entries(lists).map(([name, informer]) => [name, informer.list()]));
-      const node = own.get(nodeName);
-      return {
-        objects: objects as unknown as TopologyObjects,
-        node: node && nodeFactsOf(node),
-        version,
-      };
+    isSynced,
+    version: () => version,
+    follow: (informer) => {
+      informers.push(informer);
+      informer.on(changed);
+      running.push(informer.run(abort.signal));
+      // A kind without objects tells of no change when it is first listed: the end of the listing is one in itself.
+      void informer.synced.then(changed);
+      return informer;
     },
-    node: () => own.get(nodeName),
-    onChange: (handler) => void handlers.push(handler),
-    stop: async () => {
+    onChange: (handler: () => void) => void handlers.push(handler),
+    stop: async (): Promise<void> => {
       abort.abort();
       await Promise.allSettled(running);
     },
+  };
+};
+
+/** Our Node, which all sections read. */
+export interface NodeSource {
+  readonly isSynced: boolean;
+  /** As last seen. */
+  node(): Node | undefined;
+  readonly version: number;
+  onChange(handler: () => void): void;
+  stop(): Promise<void>;
+}
+
+export const createNodeSource = (cluster: Cluster, nodeName: string, logger: Logger): NodeSource => {
+  const { follow, isSynced, version, onChange, stop } = createFollower();
+  const filter = { fieldSelector: `metadata.name=${nodeName}` };
+  const own = follow(createInformer({ client: cluster.client(nodes), logger, filter }));
+  return {
+    get isSynced() {
+      return isSynced();
+    },
+    get version() {
+      return version();
+    },
+    node: () => own.get(nodeName),
+    onChange,
+    stop,
+  };
+};
+
+export const createClusterSource = <T extends KindTable>(
+  cluster: Cluster,
+  kinds: T,
+  { own, logger }: { readonly own: NodeSource; readonly logger: Logger },
+): WorldSource<T> => {
+  const { follow, isSynced, version, onChange, stop } = createFollower();
+  const lists = Object.entries(kinds).map(
+    ([name, definition]) => [name, follow(createInformer({ client: clientOf(cluster, definition), logger }))] as const,
+  );
+  return {
+    snapshot: (): Snapshot<T> | undefined => {
+      if (!isSynced() || !own.isSynced) return undefined;
+      const node = own.node();
+      return {
+        objects: Object.fromEntries(lists.map(([name, informer]) => [name, informer.list()])) as ObjectsOf<T>,
+        node: node && nodeFactsOf(node),
+        version: version() + own.version,
+      };
+    },
+    onChange(handler) {
+      onChange(handler);
+      own.onChange(handler);
+    },
+    stop,
   };
 };

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { KindTable, ObjectsOf } from '@unbounded/crds';
 import { nodeFacts, type NodeObject } from '@unbounded/membership';
-import type { TopologyObjects } from '@unbounded/topology';
 import { parseAllDocuments } from 'yaml';
 
 /**
@@ -22,16 +22,6 @@ interface AnyObject {
   readonly metadata?: { readonly name?: string; readonly annotations?: Readonly<Record<string, string>> };
 }
 
-const KIND_LISTS = {
-  Site: 'sites',
-  SiteNodeSlice: 'slices',
-  GatewayPool: 'gatewayPools',
-  SitePeering: 'sitePeerings',
-  SiteGatewayPoolAssignment: 'assignments',
-  GatewayPoolPeering: 'poolPeerings',
-  Mesh: 'meshes',
-} as const satisfies Record<string, keyof TopologyObjects>;
-
 /** What the agent needs of its own Node, validated like every other Node's. */
 export const nodeFactsOf = (node: NodeObject | undefined): NodeFacts => {
   if (!node) return { internalIps: [], externalIps: [], podCidrs: [] };
@@ -45,16 +35,13 @@ export const nodeFactsOf = (node: NodeObject | undefined): NodeFacts => {
 };
 
 /** @throws Error naming the file that cannot be read */
-export const readObjectFiles = (folder: string, nodeName: string): { objects: TopologyObjects; node: NodeFacts } => {
-  const lists: Record<keyof TopologyObjects, unknown[]> = {
-    sites: [],
-    slices: [],
-    gatewayPools: [],
-    sitePeerings: [],
-    assignments: [],
-    poolPeerings: [],
-    meshes: [],
-  };
+export const readObjectFiles = <T extends KindTable>(
+  folder: string,
+  kinds: T,
+  nodeName: string,
+): { objects: ObjectsOf<T>; node: NodeFacts } => {
+  const lists = Object.fromEntries(Object.keys(kinds).map((name) => [name, new Array<AnyObject>()]));
+  const listOf = new Map(Object.entries(kinds).map(([name, { kind }]) => [kind, lists[name]!]));
   let node: NodeObject | undefined;
   for (const name of readdirSync(folder)
     .filter((file) => /\.(ya?ml|json)$/.test(file))
@@ -62,10 +49,10 @@ export const readObjectFiles = (folder: string, nodeName: string): { objects: To
     for (const document of parseAllDocuments(readFileSync(join(folder, name), 'utf8'))) {
       if (document.errors[0]) throw new Error(`${join(folder, name)}: ${document.errors[0].message}`);
       const object = document.toJS() as AnyObject | null;
-      const list = KIND_LISTS[object?.kind as keyof typeof KIND_LISTS];
-      if (list) lists[list].push(object);
+      const list = listOf.get(object?.kind ?? '');
+      if (object && list) list.push(object);
       else if (object?.kind === 'Node' && object.metadata?.name === nodeName) node = object as NodeObject;
     }
   }
-  return { objects: lists as unknown as TopologyObjects, node: nodeFactsOf(node) };
+  return { objects: lists as unknown as ObjectsOf<T>, node: nodeFactsOf(node) };
 };

@@ -1,10 +1,10 @@
 import { containsPrefix, formatPrefix, hostPrefix, parseAddress, parsePrefix, type Prefix } from '@unbounded/ip';
 import { findMember, planNode } from '../node.plan.ts';
+import type { BlockPlan, Destination, NodePlan } from '../plan.ts';
 import { parseWorld } from '../world/parse-world.ts';
-import type { NodePlan, RouteVia } from '../plan.ts';
 import type { Member, TopologyObjects, World } from '../world/world.ts';
 
-/** Packets walked through the plans of all nodes, by the rules of the data path, for tests. */
+/** Packets walked through the plans of all nodes: who sends to whom, and who takes what from whom. */
 
 export interface Network {
   readonly world: World;
@@ -12,15 +12,15 @@ export interface Network {
   readonly plans: ReadonlyMap<string, NodePlan>;
 }
 
-export const networkOf = (objects: TopologyObjects, dataplane: 'ebpf' | 'netlink' = 'ebpf'): Network => {
+export const networkOf = (objects: TopologyObjects): Network => {
   const world = parseWorld(objects);
   const all = [...world.workers, ...[...world.pools.values()].flatMap(({ gateways }) => gateways)];
   const members = new Map(all.map((member) => [member.name, findMember(world, member.name)!]));
-  const planOf = (member: Member): NodePlan => planNode(world, { member, underlayMtuBytes: 1500, dataplane });
+  const planOf = (member: Member): NodePlan => planNode(world, { member, underlayMtuBytes: 1500 });
   return { world, members, plans: new Map([...members].map(([name, member]) => [name, planOf(member)])) };
 };
 
-/** The longest prefix that holds the target. */
+/** The longest prefix that holds the target; of two that are the same the first. */
 export const longestMatch = <T extends { readonly prefix: string }>(
   items: readonly T[],
   target: Prefix,
@@ -30,56 +30,61 @@ export const longestMatch = <T extends { readonly prefix: string }>(
     .filter(({ prefix }) => containsPrefix(prefix, target))
     .sort((a, b) => b.prefix.length - a.prefix.length)[0]?.item;
 
-const groupNodes = (plan: NodePlan, group: string): string[] =>
-  plan.groups
-    .find(({ name }) => name === group)!
-    .members.filter(({ tier }) => tier === 0)
-    .map(({ node }) => node);
-
 const byUnderlay = ({ members }: Network, ip: string): string[] =>
   [...members.values()].filter((m) => [...m.internalIps, ...m.externalIps].includes(ip)).map(({ name }) => name);
 
-const nodesVia = (network: Network, plan: NodePlan, via: RouteVia, target: Prefix): string[] => {
-  if (via === 'unreachable' || via === 'main') return [];
-  if (via === 'anchor') {
-    const entry = longestMatch(plan.endpoints, target);
-    if (!entry) return [];
-    return 'nextHop' in entry.via ? [entry.via.nextHop.node] : groupNodes(plan, entry.via.group);
-  }
-  if ('group' in via) return groupNodes(plan, via.group);
-  if ('gateways' in via) return via.gateways.flatMap((ip) => byUnderlay(network, ip));
-  const peers = plan.wireGuard
-    .filter(({ name }) => name === via.device)
-    .flatMap((wg) => wg.peers)
-    .filter(({ allowedIps }) => allowedIps.some((text) => containsPrefix(parsePrefix(text), target)));
-  return via.remoteIp === undefined ? peers.map(({ node }) => node) : byUnderlay(network, via.remoteIp);
+/** The peers of a WireGuard interface that get what is for the target. */
+const peersBehind = ({ wireGuard }: NodePlan, device: string, target: Prefix): string[] =>
+  wireGuard
+    .filter(({ name }) => name === device)
+    .flatMap(({ peers }) => peers)
+    .filter(({ allowedIps }) => allowedIps.some((text) => containsPrefix(parsePrefix(text), target)))
+    .map(({ node }) => node);
+
+const nodesAt = (network: Network, plan: NodePlan, to: Destination, target: Prefix): string[] => {
+  if (to === 'pending') return [];
+  if ('gateways' in to) return to.gateways.flatMap((ip) => byUnderlay(network, ip));
+  if ('group' in to)
+    return plan.groups
+      .find(({ name }) => name === to.group)!
+      .members.filter(({ tier }) => tier === 0)
+      .map(({ node }) => node);
+  const { nextHop } = to;
+  return nextHop.protocol === 'WireGuard' ? peersBehind(plan, nextHop.device, target) : [nextHop.node];
 };
 
+const isRouted = ({ use }: BlockPlan): boolean => use === undefined;
+
 /**
- * Nodes to which a node may send a packet for the target: all members of the nearest tier. Empty: it drops it.
+ * Nodes to which a node may send a packet for the target: all members of the nearest tier. Empty: it drops it, or reaches it directly.
  * @param isTransit it came out of the overlay
  */
 const nextNodes = (network: Network, node: string, target: Prefix, isTransit = false): string[] => {
   const plan = network.plans.get(node)!;
-  const transit = isTransit ? longestMatch(plan.transitRoutes ?? [], target) : undefined;
-  const route = transit ?? longestMatch(plan.routes, target);
-  return route ? nodesVia(network, plan, route.via, target) : [];
+  if (!plan.podCidrs.some((block) => parsePrefix(block).family === target.family)) return [];
+  const transit = isTransit ? plan.blocks.filter(({ use }) => use === 'transit') : [];
+  const through = longestMatch(transit, target);
+  if (through) return nodesAt(network, plan, through.to, target);
+  const found = longestMatch<{ readonly prefix: string; readonly to?: Destination }>(
+    [
+      ...plan.direct.map((prefix) => ({ prefix })),
+      ...plan.blocks.filter(isRouted),
+      ...plan.contained.map((prefix) => ({ prefix })),
+    ],
+    target,
+  );
+  return found?.to === undefined ? [] : nodesAt(network, plan, found.to, target);
 };
 
 /** Whether the receiver takes a packet with this inner source from the sender. */
 export const accepts = (network: Network, receiver: string, sender: string, source: Prefix): boolean => {
   const plan = network.plans.get(receiver)!;
+  const holdsSource = (text: string): boolean => containsPrefix(parsePrefix(text), source);
   const peer = plan.wireGuard.flatMap(({ peers }) => peers).find(({ node }) => node === sender);
-  if (peer) return peer.allowedIps.some((text) => containsPrefix(parsePrefix(text), source));
-  const allowed = plan.senders?.find(({ node }) => node === sender)?.sources;
-  if (allowed) return allowed.some((text) => containsPrefix(parsePrefix(text), source));
-  if (plan.senders) return nextNodes(network, receiver, source).includes(sender); // plain routing
-  if (network.members.get(sender)!.internalIps.some((ip) => plan.forwarders.includes(ip))) return true;
-  const entry = longestMatch(plan.endpoints, source);
-  if (!entry) return nextNodes(network, receiver, source).includes(sender); // plain routing
-  if ('nextHop' in entry.via) return entry.via.nextHop.node === sender;
-  const { group } = entry.via;
-  return plan.groups.find(({ name }) => name === group)!.members.some(({ node }) => node === sender);
+  if (peer) return peer.allowedIps.some(holdsSource);
+  const tunnel = plan.tunnels.find(({ node }) => node === sender);
+  if (tunnel) return tunnel.sources.some(holdsSource);
+  return nextNodes(network, receiver, source).includes(sender); // native routing
 };
 
 /** Follows a packet along every choice from where it came `by`; the reason why it does not arrive on one, or undefined. */

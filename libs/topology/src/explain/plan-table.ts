@@ -1,22 +1,29 @@
-import type { Holding } from '../world/holdings.ts';
 import { findMember, planNode } from '../node.plan.ts';
-import { parseWorld } from '../world/parse-world.ts';
-import type { NextHop, NodePlan, RouteVia } from '../plan.ts';
 import type { LocalNode } from '../links/local-node.ts';
+import type { BlockPlan, Destination, NextHop, NodePlan } from '../plan.ts';
+import type { Holding } from '../world/holdings.ts';
+import { parseWorld } from '../world/parse-world.ts';
 import type { TopologyObjects } from '../world/world.ts';
 
-/** A plan as a table that a person can check, for golden tests. */
+/** A plan as a table that a person can check. */
 
-const hopText = ({ node, device, remoteIp, gatewayIp }: NextHop): string =>
-  [node, device, ...(remoteIp ? [remoteIp] : []), ...(gatewayIp ? [`via ${gatewayIp}`] : [])].join(' ');
+const hopText = (hop: NextHop): string =>
+  hop.protocol === 'WireGuard' ? `${hop.node} by ${hop.device}` : `${hop.node} by ${hop.protocol} to ${hop.remoteIp}`;
 
-const viaText = (via: RouteVia): string => {
-  if (typeof via === 'string') return via;
-  if ('gateways' in via) return `plainly ${via.gateways.join(' ')}`;
-  if ('group' in via) return `group ${via.group}`;
-  return [via.device, via.remoteIp, via.gatewayIp && `via ${via.gatewayIp}`].filter(Boolean).join(' ');
+const destinationText = (to: Destination): string => {
+  if (to === 'pending') return 'pending';
+  if ('gateways' in to) return `natively to ${to.gateways.join(' ')}`;
+  return 'group' in to ? `group ${to.group}` : hopText(to.nextHop);
 };
 
+const blockText = ({ prefix, to, mtuBytes, use, alsoFrom }: BlockPlan): string =>
+  [
+    `block ${prefix}: ${destinationText(to)} mtu ${mtuBytes}`,
+    ...(use === undefined ? [] : [`(${use})`]),
+    ...(alsoFrom === undefined ? [] : [`also from ${destinationText(alsoFrom)}`]),
+  ].join(' ');
+
+/** The plan of a node of the objects. */
 export const planIn = (
   objects: TopologyObjects,
   node: string,
@@ -30,25 +37,23 @@ export const planIn = (
 export const tableOf = (plan: NodePlan): string =>
   [
     `${plan.role} ${plan.node} mtu ${plan.mtuBytes}`,
-    ...plan.tunnels.map(({ device, mtuBytes, remoteIp }) => `device ${device} ${mtuBytes} ${remoteIp ?? 'to all'}`),
+    ...plan.tunnels.map(
+      ({ node, protocol, remoteIp, mtuBytes, sources, isTransit }) =>
+        `tunnel ${protocol} ${mtuBytes} ${node} at ${remoteIp}${isTransit ? ' transit' : ''}: ${sources.join(' ')}`,
+    ),
     ...plan.wireGuard.flatMap(({ name, mtuBytes, peers }) =>
       peers.map(
         ({ node, endpoint, allowedIps, persistentKeepaliveSeconds: keepalive }) =>
           `${name} ${mtuBytes} ${node} at ${endpoint ?? '?'}${keepalive ? ` every ${keepalive} s` : ''}: ${allowedIps.join(' ')}`,
       ),
     ),
-    ...plan.endpoints.map(
-      ({ prefix, via }) => `entry ${prefix}: ${'group' in via ? `group ${via.group}` : hopText(via.nextHop)}`,
-    ),
+    ...plan.blocks.map(blockText),
     ...plan.groups.flatMap(({ name, members }) =>
       members.map((member) => `group ${name}: ${member.tier} ${hopText(member)}`),
     ),
-    ...plan.routes.map(({ prefix, via, mtuBytes }) => `route ${prefix}: ${viaText(via)} mtu ${mtuBytes}`),
-    ...(plan.transitRoutes ?? []).map(
-      ({ prefix, via, mtuBytes }) => `transit ${prefix}: ${viaText(via)} mtu ${mtuBytes}`,
-    ),
+    ...(plan.contained.length > 0 ? [`contained ${plan.contained.join(' ')}`] : []),
+    ...(plan.direct.length > 0 ? [`direct ${plan.direct.join(' ')}`] : []),
     ...plan.probes.map(({ node, localAddress, address }) => `probe ${node}: ${localAddress} > ${address}`),
     ...(plan.servedSites.length > 0 ? [`serves ${plan.servedSites.join(' ')}`] : []),
-    ...plan.forwarders.map((address) => `forwarder ${address}`),
     ...plan.problems.map(({ reason }) => `problem ${reason}`),
   ].join('\n');

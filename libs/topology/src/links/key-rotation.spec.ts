@@ -101,7 +101,9 @@ const facingLane = (node: Node, other: Node, device: string): { id: string; gene
 };
 
 const sendingDevice = (node: Node, other: Node): string => {
-  const hops = node.plan.endpoints.flatMap(({ via }) => ('nextHop' in via ? [via.nextHop] : []));
+  const hops = node.plan.blocks.flatMap(({ to }) =>
+    typeof to === 'object' && 'nextHop' in to && 'device' in to.nextHop ? [to.nextHop] : [],
+  );
   return hops.find((hop) => hop.node === other.name)!.device;
 };
 

@@ -19,7 +19,7 @@ export interface LaneSeen {
 export type ProbeSeen = 'silent' | 'unaware' | 'aware';
 
 export interface RotationFacts {
-  readonly plan: NodePlan;
+  readonly plan: Pick<NodePlan, 'wireGuard' | 'probes'>;
   /** Of our current key. */
   readonly generation: number;
   lane(id: string): LaneSeen;
@@ -65,7 +65,7 @@ export const rotationWaits = (facts: RotationFacts): Map<string, WaitReason> => 
 };
 
 /** Lanes ({@link laneId}) of links that have several: which of them are established decides about what is sent where. */
-export const competingLanes = ({ wireGuard }: NodePlan): Set<string> => {
+export const competingLanes = ({ wireGuard }: Pick<NodePlan, 'wireGuard'>): Set<string> => {
   const counts = new Map<string, number>();
   for (const { node } of wireGuard.flatMap(({ peers }) => peers)) counts.set(node, (counts.get(node) ?? 0) + 1);
   const several = wireGuard.flatMap(({ name, peers }) =>

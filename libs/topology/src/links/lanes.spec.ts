@@ -112,8 +112,8 @@ describe('any cluster whose nodes exchange keys', () => {
 
 const mesh = cluster({ sites: 1, gateways: 0, workers: 2, protocol: 'WireGuard' });
 const sendsBy = (plan: NodePlan): string | undefined => {
-  const via = plan.endpoints[0]?.via;
-  return via && 'nextHop' in via ? via.nextHop.device : undefined;
+  const to = plan.blocks[0]?.to;
+  return typeof to === 'object' && 'nextHop' in to && 'device' in to.nextHop ? to.nextHop.device : undefined;
 };
 const interfacesOf = ({ wireGuard }: NodePlan): string[] =>
   wireGuard.map(

@@ -9,9 +9,10 @@ describe('MTU', () => {
     const plan = planIn(objects, 's1-w1', { pathMtuBytes: new Map([['s1-w2', 1300]]) });
     expect(plan.mtuBytes).toBe(1420);
     expect(plan.tunnels[0]?.mtuBytes).toBe(1442);
-    expect(plan.routes.map(({ prefix, mtuBytes }) => [prefix, mtuBytes])).toEqual([
+    expect(plan.blocks.map(({ prefix, mtuBytes }) => [prefix, mtuBytes])).toEqual([
       ['10.2.0.0/24', 1420],
-      ['100.65.0.0/16', 1420],
+      ['100.65.21.0/24', 1420],
+      ['100.65.22.0/24', 1420],
       ['100.65.32.0/24', 1300],
       ['100.66.0.0/16', 1420],
     ]);
@@ -19,7 +20,7 @@ describe('MTU', () => {
 
   test('a site behind several gateways has the MTU of the narrowest', () => {
     const plan = planIn(objects, 's1-w1', { pathMtuBytes: new Map([['s1-g2', 1280]]) });
-    expect(plan.routes.find(({ prefix }) => prefix === '100.66.0.0/16')?.mtuBytes).toBe(1280);
+    expect(plan.blocks.find(({ prefix }) => prefix === '100.66.0.0/16')?.mtuBytes).toBe(1280);
   });
 
   test('a path that carries more than the objects allow changes nothing', () => {
@@ -36,7 +37,7 @@ describe('MTU', () => {
       ],
     };
     const plan = planIn(routed, 's1-w1', { pathMtuBytes: new Map([['s1-w2', 1300]]) });
-    expect(plan.routes).toContainEqual(expect.objectContaining({ prefix: '100.65.32.0/25', mtuBytes: 1420 }));
+    expect(plan.blocks).toContainEqual(expect.objectContaining({ prefix: '100.65.32.0/25', mtuBytes: 1420 }));
   });
 });
 
@@ -88,10 +89,12 @@ describe('gateways of one pool', () => {
   });
 
   test('unencrypted ones may forward for others, and encrypted ones need no exception', () => {
-    expect(planIn(objects, 's1-g1').forwarders).toEqual([]);
+    const transitPeers = (some: typeof objects, node: string): string[] =>
+      planIn(some, node).tunnels.flatMap(({ isTransit, remoteIp }) => (isTransit ? [remoteIp] : []));
+    expect(transitPeers(objects, 's1-g1')).toEqual([]);
     const open = cluster({ sites: 1, gateways: 3, workers: 1, protocol: 'GENEVE' });
-    expect(planIn(open, 's1-g1').forwarders).toEqual(['10.1.0.22', '10.1.0.23']);
-    expect(planIn(open, 's1-w1').forwarders).toEqual([]);
+    expect(transitPeers(open, 's1-g1')).toEqual(['10.1.0.22', '10.1.0.23']);
+    expect(transitPeers(open, 's1-w1')).toEqual([]);
   });
 });
 

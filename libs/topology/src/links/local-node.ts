@@ -1,8 +1,5 @@
 import type { Member } from '../world/world.ts';
 
-/** What carries packets on a node: our eBPF programs, or the kernel's own routes, devices and next-hop groups. */
-export type DataplaneKind = 'ebpf' | 'netlink';
-
 /** An address that the node must reach without the overlay. */
 export interface ProtectedAddress {
   readonly address: string;
@@ -19,8 +16,6 @@ export interface LocalNode {
   readonly pathMtuBytes?: ReadonlyMap<string, number>;
   /** Addresses that are never routed into the overlay, besides those that the objects show. */
   readonly protectedAddresses?: readonly ProtectedAddress[];
-  /** 'ebpf' when absent. */
-  readonly dataplane?: DataplaneKind;
   /** Lanes on which there was a handshake ({@link laneId}); of links with one lane it says nothing. */
   readonly established?: ReadonlySet<string>;
 }

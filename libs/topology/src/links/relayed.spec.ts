@@ -5,7 +5,7 @@ import { networkOf } from '../explain/forwarding-simulation.ts';
 import { planIn } from '../explain/plan-table.ts';
 import type { NodePlan } from '../plan.ts';
 import { anyCluster } from '../random-cluster.testdata.ts';
-import { cluster, join, keyOf, pool, site, slice, worker } from '../testdata.ts';
+import { cluster, gateway, join, keyOf, pool, site, slice, worker } from '../testdata.ts';
 import type { TopologyObjects } from '../world/world.ts';
 
 const mesh = (relay: RelaySpec | undefined, name = 'default'): Mesh => ({
@@ -117,7 +117,10 @@ describe('who has a relay', () => {
   test('nobody on a link over external addresses that is not WireGuard', () => {
     const peerings = [join('poolPeerings', 'all', { gatewayPools: ['p1', 'p2'], tunnelProtocol: 'VXLAN' })];
     const open = { ...cluster({ sites: 2, gateways: 1, workers: 1, protocol: 'VXLAN' }), poolPeerings: peerings };
-    expect(planIn(open, 's1-g1').tunnels.map(({ kind }) => kind)).toEqual(['VXLAN']);
+    expect(planIn(open, 's1-g1').tunnels.map(({ node, protocol }) => `${node} ${protocol}`)).toEqual([
+      's1-w1 VXLAN',
+      's2-g1 VXLAN',
+    ]);
     expect(planIn(withMesh(open, external), 's1-g1')).toEqual(planIn(open, 's1-g1'));
   });
 });
@@ -263,20 +266,53 @@ describe('any cluster', () => {
     );
   });
 
-  test('a relay takes nothing from the ways that there are without one', () => {
+  /** Members of a group, those that are tried first in front. */
+  const membersOf = ({ groups }: NodePlan) =>
+    new Map(groups.map(({ name, members }) => [name, members.map(({ node, tier }) => ({ node, tier }))]));
+
+  test('what a relay adds to a way stands behind all that there is without one', () => {
     fc.assert(
       fc.property(anyCluster, (objects) => {
-        const waysOf = ({ groups }: NodePlan) =>
-          new Map(groups.map(({ name, members }) => [name, members.map(({ node, tier }) => `${node} ${tier}`)]));
         const plain = networkOf({ ...objects, meshes: [] }).plans;
         for (const [node, plan] of networkOf(withMesh(objects, external)).plans) {
-          const ways = waysOf(plan);
-          for (const [name, members] of waysOf(plain.get(node)!))
-            expect(ways.get(name), `${node}: ${name}`).toEqual(members);
+          const relayed = membersOf(plan);
+          for (const [name, members] of membersOf(plain.get(node)!)) {
+            const found = relayed.get(name)!;
+            expect(found.slice(0, members.length), `${node}: ${name}`).toEqual(members);
+            const last = Math.max(-1, ...members.map(({ tier }) => tier));
+            for (const { tier } of found.slice(members.length)) expect(tier, `${node}: ${name}`).toBeGreaterThan(last);
+          }
         }
       }),
       { numRuns: 100 },
     );
+  });
+
+  test('gateways that meet at the relay stand in for a gateway that can be called, when all of its pool are dead', () => {
+    const internal = (index: number): ReturnType<typeof gateway> => {
+      const { externalIPs: _, ...rest } = gateway(index, 2);
+      return rest;
+    };
+    const objects: TopologyObjects = {
+      ...{ sites: [site(1), site(2)], slices: [slice(1, []), slice(2, [worker(2, 1)])], sitePeerings: [] },
+      gatewayPools: [
+        pool('outside', [gateway(1, 1)]),
+        pool('inside1', [internal(1)], { type: 'Internal' }),
+        pool('inside2', [internal(2)], { type: 'Internal' }),
+      ],
+      assignments: [
+        join('assignments', 'both', { sites: ['s1', 's2'], gatewayPools: ['outside', 'inside2'] }),
+        join('assignments', 'one', { sites: ['s1'], gatewayPools: ['inside1'] }),
+      ],
+      poolPeerings: [join('poolPeerings', 'inside', { gatewayPools: ['inside1', 'inside2'] })],
+      meshes: [],
+    };
+    const waysOf = (one: TopologyObjects) => membersOf(planIn(one, 's2-w1')).get('site s1 IPv4');
+    expect(waysOf(objects)).toEqual([{ node: 's1-g1', tier: 0 }]);
+    expect(waysOf(withMesh(objects, external))).toEqual([
+      { node: 's1-g1', tier: 0 },
+      { node: 's2-g2', tier: 1 },
+    ]);
   });
 
   test('either end of a link has the relay, or neither', () => {

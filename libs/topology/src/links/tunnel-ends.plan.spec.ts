@@ -24,7 +24,7 @@ describe('where tunnels end', () => {
     const [node, ...nodes] = first!.nodes!;
     const rotated = { ...first!, nodes: [{ ...node!, wireGuardKeyGeneration: 1 }, ...nodes] };
     const { tunnelEnds } = planOf({ ...objects, slices: [rotated, ...slices] }, 's1-w2');
-    expect(tunnelEnds?.wireGuardPorts).toEqual(
+    expect(tunnelEnds.wireGuardPorts).toEqual(
       [51820, 51831, 51841].flatMap((port) => [0, 1, 2, 3].map((lane) => port + 3400 * lane)).sort((a, b) => a - b),
     );
   });
@@ -40,8 +40,10 @@ describe('from where a node sends tunnel packets', () => {
     const gatewayPools = ['p1', 'p2'];
     const peering = join('poolPeerings', 'all', { gatewayPools, tunnelProtocol: 'VXLAN' });
     const open = { ...cluster({ sites: 2, gateways: 1, workers: 1, protocol: 'VXLAN' }), poolPeerings: [peering] };
-    expect(planOf(open, 's1-g1').externalTunnelPeers).toEqual(['203.0.113.121']);
-    expect(planOf(open, 's1-w1').externalTunnelPeers).toEqual([]);
-    expect(planOf(objects, 's1-g1').externalTunnelPeers).toEqual([]); // WireGuard
+    const externalTo = (some: TopologyObjects, node: string): string[] =>
+      planOf(some, node).tunnels.flatMap(({ isExternal, remoteIp }) => (isExternal ? [remoteIp] : []));
+    expect(externalTo(open, 's1-g1')).toEqual(['203.0.113.121']);
+    expect(externalTo(open, 's1-w1')).toEqual([]);
+    expect(externalTo(objects, 's1-g1')).toEqual([]); // WireGuard
   });
 });

@@ -34,13 +34,11 @@ const poolDetours = ({ world, members, plans }: Network): Detour[] =>
     }),
   );
 
-const DATA_PATHS = ['ebpf', 'netlink'] as const;
-
-test.each(DATA_PATHS)('what a gateway hands to another of its pool is taken there, and arrives (%s)', (dataplane) => {
+test('what a gateway hands to another of its pool is taken there, and arrives', () => {
   let seen = 0;
   fc.assert(
     fc.property(anyConnectedCluster, (objects) => {
-      const network = networkOf(objects, dataplane);
+      const network = networkOf(objects);
       for (const { gateway, by, source, target } of poolDetours(network)) {
         seen++;
         expect(accepts(network, by, gateway, source), `${gateway} -> ${by}`).toBe(true);
@@ -52,11 +50,11 @@ test.each(DATA_PATHS)('what a gateway hands to another of its pool is taken ther
   expect(seen).toBeGreaterThan(0);
 });
 
-test.each(DATA_PATHS)('a worker’s farther pools take its packets when the nearer fail (%s)', (dataplane) => {
+test('a worker’s farther pools take its packets when the nearer fail', () => {
   let farther = 0;
   fc.assert(
     fc.property(anyConnectedCluster, (objects) => {
-      const network = networkOf(objects, dataplane);
+      const network = networkOf(objects);
       for (const worker of network.world.workers) {
         for (const { family, site, members } of network.plans.get(worker.name)!.groups) {
           const source = podOf(worker, family);

@@ -1,28 +1,21 @@
 import { formatPrefix, type Prefix } from '@unbounded/ip';
 import type { PeerLink } from '../links/links.plan.ts';
 import type { LocalNode } from '../links/local-node.ts';
-import { nextHopOf, plainNeighbour } from '../links/next-hops.ts';
+import { nativeNeighbor, nextHopOf } from '../links/next-hops.ts';
+import type { BlockPlan, Destination, GroupMember, GroupPlan } from '../plan.ts';
 import type { Path } from './paths.plan.ts';
-import type { EndpointPlan, GroupMember, GroupPlan, NextHop } from '../plan.ts';
 import type { Way } from './ways.plan.ts';
 
-/** Where a block's packets go. pending: nowhere yet; better dropped than sent in the clear. */
-export type Destination =
-  { readonly nextHop: NextHop } | { readonly group: string } | { readonly gateways: readonly string[] } | 'pending';
-
-interface Forwarded {
-  readonly prefix: Prefix;
-  readonly to: Destination;
-  /** What the narrowest of the links to it carries, bytes. */
-  readonly mtuBytes: number;
-  readonly routed: boolean;
-  /** Only for what came out of the overlay: the site of the nodes whose addresses they are. */
-  readonly transitTo?: string;
+export interface Forwarding {
+  readonly blocks: readonly BlockPlan[];
+  readonly groups: readonly GroupPlan[];
 }
 
-export interface Forwarding {
-  readonly blocks: readonly Forwarded[];
-  readonly groups: readonly GroupPlan[];
+export interface ForwardingOptions {
+  /** MTU of pods, bytes: no block has more. */
+  readonly mtuBytes: number;
+  /** Whether what came out of the overlay for nodes of a site on the node's own network goes on by a tunnel: its answers arrive. */
+  readonly isAnswered: (site: string) => boolean;
 }
 
 const membersOf = (local: LocalNode, { members, family }: Way): GroupMember[] =>
@@ -31,75 +24,60 @@ const membersOf = (local: LocalNode, { members, family }: Way): GroupMember[] =>
     return hop ? [{ ...hop, tier }] : [];
   });
 
-const unique = (neighbours: readonly (string | undefined)[]): string[] =>
-  [...new Set(neighbours.flatMap((neighbour) => neighbour ?? []))].sort();
+const unique = (neighbors: readonly (string | undefined)[]): string[] =>
+  [...new Set(neighbors.flatMap((neighbor) => neighbor ?? []))].sort();
 
-/** Plain neighbours, if the nearest gateways are reached by plain routing alone: routes know no tiers. */
-const plainWay = ({ members, family }: Way): string[] => {
+/** Native neighbors, if the nearest gateways are reached by native routing alone: routes know no tiers. */
+const nativeGateways = ({ members, family }: Way): string[] => {
   const nearest = members.filter(({ tier }) => tier === 0);
   if (!nearest.every(({ link }) => link.protocol === 'None')) return [];
-  return unique(nearest.map(({ link }) => plainNeighbour(link, family)));
+  return unique(nearest.map(({ link }) => nativeNeighbor(link, family)));
 };
 
 const directly = (local: LocalNode, link: PeerLink, { family }: Prefix): Destination => {
   const nextHop = nextHopOf(local, link, family);
   if (nextHop) return { nextHop };
-  const gateways = unique([plainNeighbour(link, family)]);
+  const gateways = unique([nativeNeighbor(link, family)]);
   return gateways.length > 0 ? { gateways } : 'pending';
 };
 
-/**
- * A record of an IPv4 block has room for an IPv4 underlay address only: over an IPv6 underlay a group of one stands in,
- * whose members have room for either.
- */
-const needsGroup = (
-  { dataplane = 'ebpf' }: LocalNode,
-  { family }: Prefix,
-  to: Destination,
-): to is { nextHop: NextHop } =>
-  dataplane === 'ebpf' &&
-  family === 4 &&
-  typeof to === 'object' &&
-  'nextHop' in to &&
-  (to.nextHop.remoteIp?.includes(':') ?? false);
+const throughGateways = (way: Way): Destination => {
+  const gateways = nativeGateways(way);
+  return gateways.length > 0 ? { gateways } : { group: way.name };
+};
 
-const groupOfOne = ({ nextHop }: { readonly nextHop: NextHop }, { family }: Prefix): GroupPlan => ({
-  name: `node ${nextHop.node} IPv${family}`,
-  family,
-  members: [{ ...nextHop, tier: 0 }],
-});
+/** Whether a tunnel leads there; without one, or natively, the LAN does. */
+const isTunnel = (to: Destination): boolean => typeof to === 'object' && !('gateways' in to);
 
 /** Where every block goes, and the groups of next hops behind which sites and routed blocks lie. */
-export const planForwarding = (local: LocalNode, paths: readonly Path[]): Forwarding => {
+export const planForwarding = (
+  local: LocalNode,
+  paths: readonly Path[],
+  { mtuBytes, isAnswered }: ForwardingOptions,
+): Forwarding => {
   const groups = new Map<string, GroupPlan>();
-  const mtus = new Map<Way, number>();
-  const blocks = paths.map(({ prefix, via, routed, onlyTransit }): Forwarded => {
-    if ('direct' in via) {
-      const to = directly(local, via.direct, prefix);
-      const { routeMtuBytes: mtuBytes, peer } = via.direct;
-      const common = { prefix, mtuBytes, routed, ...(onlyTransit ? { transitTo: peer.site } : {}) };
-      if (!needsGroup(local, prefix, to)) return { ...common, to };
-      const group = groupOfOne(to, prefix);
-      groups.set(group.name, group);
-      return { ...common, to: { group: group.name } };
-    }
-    const { way } = via;
-    const mtuBytes = mtus.get(way) ?? Math.min(...way.members.map(({ link }) => link.routeMtuBytes));
-    mtus.set(way, mtuBytes);
+  const narrowest = new Map<Way, number>();
+  const addGroup = (way: Way): void => {
     const { name, family, site } = way;
-    const transitTo = onlyTransit ? site : undefined;
-    const common = { prefix, mtuBytes, routed, ...(transitTo === undefined ? {} : { transitTo }) };
-    const gateways = plainWay(way);
-    if (gateways.length > 0) return { ...common, to: { gateways } };
-    if (!groups.has(name))
-      groups.set(name, { name, family, ...(site === undefined ? {} : { site }), members: membersOf(local, way) });
-    return { ...common, to: { group: name } };
+    if (groups.has(name)) return;
+    groups.set(name, { name, family, ...(site === undefined ? {} : { site }), members: membersOf(local, way) });
+  };
+  const linkMtu = ({ via }: Path): number => {
+    if ('direct' in via) return via.direct.routeMtuBytes;
+    const known = narrowest.get(via.way) ?? Math.min(...via.way.members.map(({ link }) => link.routeMtuBytes));
+    narrowest.set(via.way, known);
+    return known;
+  };
+  const useOf = ({ via, routed, onlyTransit }: Path, to: Destination): Pick<BlockPlan, 'use'> => {
+    const site = 'direct' in via ? via.direct.peer.site : via.way.site;
+    if (onlyTransit && site !== undefined) return { use: isTunnel(to) && isAnswered(site) ? 'transit' : 'accepted' };
+    return routed ? {} : { use: 'unrouted' };
+  };
+  const blocks = paths.map((path): BlockPlan => {
+    const { prefix, via } = path;
+    const to = 'direct' in via ? directly(local, via.direct, prefix) : throughGateways(via.way);
+    if ('way' in via && typeof to === 'object' && 'group' in to) addGroup(via.way);
+    return { prefix: formatPrefix(prefix), to, mtuBytes: Math.min(mtuBytes, linkMtu(path)), ...useOf(path, to) };
   });
   return { blocks, groups: [...groups.values()].sort((a, b) => (a.name < b.name ? -1 : 1)) };
 };
-
-/** The entries of the endpoint maps; also of blocks that are not routed here, because they say whose sources may come. */
-export const planEndpoints = ({ blocks }: Forwarding): EndpointPlan[] =>
-  blocks.flatMap(({ prefix, to }): EndpointPlan[] =>
-    typeof to === 'object' && !('gateways' in to) ? [{ prefix: formatPrefix(prefix), via: to }] : [],
-  );

@@ -7,7 +7,7 @@ const plan = {
   podCidrs: ['fd64:65:30::/64', '100.65.30.0/24'],
   overlayAddresses: ['100.65.30.1/32', 'fd64:65:30::1/128'],
   masquerade: { sources: [], exceptTo: [] },
-  ...{ wireGuard: [], tunnels: [], groups: [], endpoints: [], routes: [], nodeAddresses: [], problems: [] },
+  ...{ wireGuard: [], tunnels: [], groups: [], blocks: [], contained: [], problems: [] },
 } as unknown as NodePlan;
 
 test.each([

@@ -1,18 +1,19 @@
 import { containsPrefix, formatPrefix, parsePrefix } from '@unbounded/ip';
 import type { ProtectedAddress } from '../links/local-node.ts';
-import type { NodePlan } from '../plan.ts';
+import type { BlockPlan, NodePlan } from '../plan.ts';
 import { describeConflict, hostsIn } from './underlay-guard.ts';
 import { withheldOf } from './withheld.ts';
 
 /** Where a plan's own packets go, without what it routes. */
-const endpointsOf = ({ underlayIp, wireGuard, tunnels, groups, endpoints }: NodePlan): ProtectedAddress[] => {
+const endpointsOf = ({ underlayIp, wireGuard, tunnels, groups, blocks }: NodePlan): ProtectedAddress[] => {
   const hops = [
     ...groups.flatMap(({ members }) => members),
-    ...endpoints.flatMap(({ via }) => ('nextHop' in via ? [via.nextHop] : [])),
+    ...blocks.flatMap(({ to }) => (typeof to === 'object' && 'nextHop' in to ? [to.nextHop] : [])),
   ];
   const peers = wireGuard.flatMap(({ peers: all }) => all.flatMap(({ endpoint }) => endpoint ?? []));
   const remotes = [
-    ...[...hops, ...tunnels].flatMap(({ remoteIp }) => remoteIp ?? []),
+    ...hops.flatMap((hop) => ('remoteIp' in hop ? [hop.remoteIp] : [])),
+    ...tunnels.map(({ remoteIp }) => remoteIp),
     ...peers.map((endpoint) => endpoint.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1')),
   ];
   return [
@@ -37,9 +38,10 @@ export const withoutProtected = (plan: NodePlan, addresses: readonly ProtectedAd
     if (why !== undefined) reasons.set(prefix, why);
     return why === undefined;
   };
-  const routes = plan.routes.filter(({ prefix, via }) => via === 'main' || isRoutable(prefix));
-  const near = new Set(plan.nodeAddresses); // not routed, but for what comes out of the overlay
-  const endpoints = plan.endpoints.filter(({ prefix }) => near.has(prefix) || isRoutable(prefix));
+  // Addresses on the node's own network are not routed, but for what comes out of the overlay.
+  const isNear = ({ use }: BlockPlan): boolean => use === 'transit' || use === 'accepted';
+  const blocks = plan.blocks.filter((block) => isNear(block) || isRoutable(block.prefix));
+  const contained = plan.contained.filter(isRoutable);
   const podCidrs = plan.podCidrs.filter(isRoutable);
   const gone = plan.podCidrs.filter((block) => !podCidrs.includes(block)).map((block) => parsePrefix(block));
   // In whatever order either list is.
@@ -51,8 +53,8 @@ export const withoutProtected = (plan: NodePlan, addresses: readonly ProtectedAd
   const sources = plan.masquerade.sources.filter((prefix) => !wasWithheld.has(prefix) && isRoutable(prefix));
   return {
     ...plan,
-    routes,
-    endpoints,
+    blocks,
+    contained,
     podCidrs,
     overlayAddresses: plan.overlayAddresses.filter((address) => !isOfGone(address)),
     ...(plan.withheld ? { withheld } : {}),

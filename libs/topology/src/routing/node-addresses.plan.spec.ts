@@ -12,13 +12,13 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { servingPools } from './distances.ts';
 import { accepts, failureOf, type Network, networkOf } from '../explain/forwarding-simulation.ts';
-import { planIn, tableOf } from '../explain/plan-table.ts';
+import { planIn } from '../explain/plan-table.ts';
 import { anyConnectedCluster } from '../random-cluster.testdata.ts';
 import { networkSites } from '../world/reach.ts';
 import { cluster, gateway, inFamilies, pool, worker } from '../testdata.ts';
 import { planTransition } from './transition.ts';
 import { withoutProtected } from './kept-plan.ts';
-import type { NodePlan } from '../plan.ts';
+import type { BlockPlan, NodePlan } from '../plan.ts';
 import type { Member, TopologyObjects } from '../world/world.ts';
 
 const SLOW_MS = 60_000;
@@ -38,50 +38,40 @@ const withFeatures = (objects: TopologyObjects, isNew: (gateway: string) => bool
 const clusterOf = (protocol?: TunnelProtocol): TopologyObjects =>
   withFeatures(cluster({ sites: 2, gateways: 2, workers: 2, ...(protocol ? { protocol } : {}) }));
 
-const linesOf = (plan: NodePlan, word: string): string[] =>
-  tableOf(plan)
-    .split('\n')
-    .filter((line) => line.startsWith(word))
-    .map((line) => line.slice(word.length + 1));
-const transitOf = (plan: NodePlan): string[] => linesOf(plan, 'transit');
+const prefixesOf = (plan: NodePlan, ...uses: readonly BlockPlan['use'][]): string[] =>
+  plan.blocks.filter(({ use }) => use !== undefined && uses.includes(use)).map(({ prefix }) => prefix);
+/** To whom what came out of the overlay goes on, by its node's tunnel. */
+const transitOf = (plan: NodePlan): string[] => prefixesOf(plan, 'transit');
+/** Whose addresses may come out of their tunnels. */
+const acceptedOf = (plan: NodePlan): string[] => prefixesOf(plan, 'transit', 'accepted');
+const OTHERS = ['10.1.0.22/32', '10.1.0.31/32', '10.1.0.32/32'];
 const host = (text: string): Prefix => hostPrefix(parseAddress(text));
 
 describe('at a gateway', () => {
   test('what came out of the overlay for a node of its network goes on by that node’s tunnel', () => {
     const plan = planIn(clusterOf('VXLAN'), 's1-g1');
-    expect(transitOf(plan)).toEqual([
-      '10.1.0.22/32: anchor mtu 1420',
-      '10.1.0.31/32: anchor mtu 1420',
-      '10.1.0.32/32: anchor mtu 1420',
-    ]);
-    expect(linesOf(plan, 'entry').filter((line) => line.startsWith('10.1.'))).toEqual([
-      '10.1.0.22/32: s1-g2 vxlan0 10.1.0.22',
-      '10.1.0.31/32: s1-w1 vxlan0 10.1.0.31',
-      '10.1.0.32/32: s1-w2 vxlan0 10.1.0.32',
-    ]);
-  });
-
-  test('under the netlink data path by a route of its own each', () => {
-    expect(transitOf(planIn(clusterOf('VXLAN'), 's1-g1', { dataplane: 'netlink' }))).toEqual([
-      '10.1.0.22/32: vxlan0 10.1.0.22 via 100.65.22.1 mtu 1420',
-      '10.1.0.31/32: vxlan0 10.1.0.31 via 100.65.31.1 mtu 1420',
-      '10.1.0.32/32: vxlan0 10.1.0.32 via 100.65.32.1 mtu 1420',
+    expect(transitOf(plan)).toEqual(OTHERS);
+    const near = plan.blocks.filter(({ use }) => use === 'transit');
+    expect(near.map(({ to }) => to)).toMatchObject([
+      { nextHop: { node: 's1-g2', protocol: 'VXLAN', remoteIp: '10.1.0.22' } },
+      { nextHop: { node: 's1-w1', protocol: 'VXLAN', remoteIp: '10.1.0.31' } },
+      { nextHop: { node: 's1-w2', protocol: 'VXLAN', remoteIp: '10.1.0.32' } },
     ]);
   });
 
   test('over WireGuard the peer’s allowed addresses say whose it is', () => {
-    const { wireGuard, transitRoutes } = planIn(clusterOf('WireGuard'), 's1-g1');
+    const plan = planIn(clusterOf('WireGuard'), 's1-g1');
     const allowed = Object.fromEntries(
-      wireGuard.flatMap(({ peers }) => peers.map(({ node, allowedIps }) => [node, allowedIps])),
+      plan.wireGuard.flatMap(({ peers }) => peers.map(({ node, allowedIps }) => [node, allowedIps])),
     );
     expect(allowed['s1-w1']).toEqual(['10.1.0.31/32', '100.65.31.0/24']);
     expect(allowed['s1-w2']).toEqual(['10.1.0.32/32', '100.65.32.0/24']);
-    expect(transitRoutes).toHaveLength(3);
+    expect(transitOf(plan)).toEqual(OTHERS);
   });
 
   test('in either family that its pods and theirs have', () => {
     const transits = (overlay: '4' | '6' | '46') =>
-      planIn(inFamilies(clusterOf('VXLAN'), overlay, '46'), 's1-g1').transitRoutes!.map(({ prefix }) => prefix);
+      transitOf(planIn(inFamilies(clusterOf('VXLAN'), overlay, '46'), 's1-g1'));
     expect(transits('46')).toEqual([
       ...['10.1.0.22/32', '10.1.0.31/32', '10.1.0.32/32'],
       ...['fd00:1::22/128', 'fd00:1::31/128', 'fd00:1::32/128'],
@@ -90,24 +80,26 @@ describe('at a gateway', () => {
   });
 
   test('its own packets to them, which carry tunnels, have no such route, and its pods go as the node', () => {
-    for (const dataplane of ['ebpf', 'netlink'] as const) {
-      const plan = planIn(clusterOf('VXLAN'), 's1-g1', { dataplane });
-      const wide = plan.routes.filter(
-        ({ prefix, via }) => via !== 'main' && containsPrefix(parsePrefix(prefix), host('10.1.0.31')),
-      );
-      expect(wide).toEqual([]);
-      expect(plan.masquerade.exceptTo.filter((prefix) => prefix.startsWith('10.1.'))).toEqual([]);
-    }
+    const plan = planIn(clusterOf('VXLAN'), 's1-g1');
+    const routed = [
+      ...plan.blocks.filter(({ use }) => use === undefined).map(({ prefix }) => prefix),
+      ...plan.contained,
+    ];
+    expect(routed.filter((prefix) => containsPrefix(parsePrefix(prefix), host('10.1.0.31')))).toEqual([]);
+    expect(plan.masquerade.exceptTo.filter((prefix) => prefix.startsWith('10.1.'))).toEqual([]);
   });
 
   test('inside a site without tunnels they are reached by the LAN, as the node', () => {
     const plan = planIn(clusterOf('None'), 's1-g1');
-    expect([plan.transitRoutes, plan.nodeAddresses]).toEqual([undefined, undefined]);
+    expect(acceptedOf(plan)).toEqual([]);
   });
 
   test('a path that carries less has its MTU', () => {
     const pathMtuBytes = new Map([['s1-w1', 1300]]);
-    expect(transitOf(planIn(clusterOf('VXLAN'), 's1-g1', { pathMtuBytes }))[1]).toBe('10.1.0.31/32: anchor mtu 1300');
+    const plan = planIn(clusterOf('VXLAN'), 's1-g1', { pathMtuBytes });
+    expect(plan.blocks).toContainEqual(
+      expect.objectContaining({ prefix: '10.1.0.31/32', use: 'transit', mtuBytes: 1300 }),
+    );
   });
 
   test('an address that the gateway itself needs is left out, unless the node’s tunnel ends there', () => {
@@ -118,26 +110,18 @@ describe('at a gateway', () => {
     };
     const protectedAddresses = [{ address: '10.1.0.2', role: 'an address of the API server' }];
     const near = (...internalIPs: string[]) =>
-      planIn(claiming(...internalIPs), 's1-g1', { protectedAddresses }).nodeAddresses;
+      acceptedOf(planIn(claiming(...internalIPs), 's1-g1', { protectedAddresses }));
     expect(near('10.1.0.31', '10.1.0.2')).toEqual(['10.1.0.22/32', '10.1.0.31/32', '10.1.0.32/32']);
     expect(near('10.1.0.31', '10.1.0.21')).toEqual(['10.1.0.22/32', '10.1.0.31/32', '10.1.0.32/32']);
     expect(near('10.1.0.2')).toEqual(['10.1.0.2/32', '10.1.0.22/32', '10.1.0.32/32']);
   });
 
   test('a change between unencrypted protocols moves them with the rest', () => {
-    for (const dataplane of ['ebpf', 'netlink'] as const) {
-      const [before, after] = (['VXLAN', 'GENEVE'] as const).map((protocol) =>
-        planIn(clusterOf(protocol), 's1-g1', { dataplane }),
-      );
-      const devicesOf = ({ transitRoutes = [], endpoints }: NodePlan): string[] =>
-        dataplane === 'netlink'
-          ? transitRoutes.map(({ via }) => (typeof via === 'object' && 'device' in via ? via.device : ''))
-          : endpoints.flatMap(({ prefix, via }) =>
-              prefix.startsWith('10.1.') && 'nextHop' in via ? [via.nextHop.device] : [],
-            );
-      expect(devicesOf(planTransition(before!, after!, 'receive'))).toEqual(devicesOf(before!));
-      expect(devicesOf(planTransition(before!, after!, 'send'))).toEqual(devicesOf(after!));
-    }
+    const [before, after] = (['VXLAN', 'GENEVE'] as const).map((protocol) => planIn(clusterOf(protocol), 's1-g1'));
+    const nextOf = ({ blocks }: NodePlan): unknown[] =>
+      blocks.filter(({ use }) => use === 'transit').map(({ prefix, to }) => [prefix, to]);
+    expect(nextOf(planTransition(before!, after!, 'receive'))).toEqual(nextOf(before!));
+    expect(nextOf(planTransition(before!, after!, 'send'))).toEqual(nextOf(after!));
   });
 
   test('a kept plan keeps them: they are no addresses that it routes', () => {
@@ -151,18 +135,13 @@ describe('while agents of an earlier version run', () => {
 
   test('nothing goes by the tunnels until all gateways that may bring the answers take them', () => {
     for (const isNew of [() => false, (name: string) => name === 's1-g1', (name: string) => name.startsWith('s2')])
-      expect(planIn(withFeatures(objects, isNew), 's1-g1').transitRoutes).toBeUndefined();
-    expect(
-      planIn(
-        withFeatures(objects, (name) => name === 's1-g2'),
-        's1-g1',
-      ).transitRoutes,
-    ).toHaveLength(3);
+      expect(transitOf(planIn(withFeatures(objects, isNew), 's1-g1'))).toEqual([]);
+    const both = withFeatures(objects, (name) => name === 's1-g2');
+    expect(transitOf(planIn(both, 's1-g1'))).toEqual(OTHERS);
   });
 
   test('the answers are taken at once', () => {
-    const plan = planIn(objects, 's1-g1');
-    expect(plan.nodeAddresses).toEqual(['10.1.0.22/32', '10.1.0.31/32', '10.1.0.32/32']);
+    expect(acceptedOf(planIn(objects, 's1-g1'))).toEqual(OTHERS);
   });
 
   test('a second pool that serves the site is asked too', () => {
@@ -174,8 +153,8 @@ describe('while agents of an earlier version run', () => {
         { ...objects.assignments[0]!, metadata: { name: 'a9' }, spec: { sites: ['s1'], gatewayPools: ['p9'] } },
       ],
     });
-    expect(planIn(second([]), 's1-g1').transitRoutes).toBeUndefined();
-    expect(planIn(second([...NODE_FEATURES]), 's1-g1').transitRoutes).toHaveLength(3);
+    expect(transitOf(planIn(second([]), 's1-g1'))).toEqual([]);
+    expect(transitOf(planIn(second([...NODE_FEATURES]), 's1-g1'))).toEqual(OTHERS);
   });
 
   test('what is named of a later version means nothing', () => {
@@ -184,7 +163,7 @@ describe('while agents of an earlier version run', () => {
       ...one,
       status: { nodes: (one.status?.nodes ?? []).map((node) => ({ ...node, features: ['later'] })) },
     }));
-    expect(planIn({ ...later, gatewayPools: named }, 's1-g1').transitRoutes).toBeUndefined();
+    expect(transitOf(planIn({ ...later, gatewayPools: named }, 's1-g1'))).toEqual([]);
   });
 });
 
@@ -226,22 +205,20 @@ const strangersOf = (network: Network, { to }: Flow): string[] =>
     .flatMap((name) => network.world.pools.get(name)!.gateways.map((member) => member.name))
     .filter((name) => name !== to.name && !areLinked(network, name, to.name));
 
-const DATA_PATHS = ['ebpf', 'netlink'] as const;
-
 /** In any cluster, and in one that certainly has what is looked for. */
-const inClusters = (dataplane: 'ebpf' | 'netlink', check: (network: Network) => number): void => {
+const inClusters = (check: (network: Network) => number): void => {
   fc.assert(
-    fc.property(anyConnectedCluster, (objects) => void check(networkOf(objects, dataplane))),
+    fc.property(anyConnectedCluster, (objects) => void check(networkOf(objects))),
     { numRuns: 100 },
   );
   for (const protocol of ['VXLAN', 'WireGuard'] as const)
-    expect(check(networkOf(clusterOf(protocol), dataplane))).toBeGreaterThan(0);
+    expect(check(networkOf(clusterOf(protocol)))).toBeGreaterThan(0);
 };
 
-test.each(DATA_PATHS)(
-  'every pod reaches the nodes of other networks by whatever gateways, and they it, with their own addresses (%s)',
-  (dataplane) => {
-    inClusters(dataplane, (network) => {
+test(
+  'every pod reaches the nodes of other networks by whatever gateways, and they it, with their own addresses',
+  () => {
+    inClusters((network) => {
       const flows = flowsOf(network).filter((flow) => strangersOf(network, flow).length === 0);
       for (const { from, to, pod, address } of flows) {
         const name = `${from.name} (${formatPrefix(pod)}) and ${to.name} (${formatPrefix(address)})`;
@@ -273,10 +250,10 @@ const detoursOf = ({ plans, members, world }: Network, from: Member, to: Member,
         .map(({ node }): [string, string] => [name, node]),
     );
 
-test.each(DATA_PATHS)(
-  'what a gateway hands to another of its pool arrives too, there and back (%s)',
-  (dataplane) => {
-    inClusters(dataplane, (network) => {
+test(
+  'what a gateway hands to another of its pool arrives too, there and back',
+  () => {
+    inClusters((network) => {
       const detours = flowsOf(network)
         .filter((flow) => flow.to.pool === undefined && strangersOf(network, flow).length === 0)
         .flatMap(({ from, to, pod, address }): Detour[] => [
@@ -300,13 +277,14 @@ test.each(DATA_PATHS)(
   SLOW_MS,
 );
 
-test.each(DATA_PATHS)(
-  'no node brings another’s address out of its tunnel (%s)',
-  (dataplane) => {
-    inClusters(dataplane, (network) => {
+test(
+  'no node brings another’s address out of its tunnel',
+  () => {
+    inClusters((network) => {
       let seen = 0;
-      for (const { node, nodeAddresses = [] } of network.plans.values()) {
-        for (const text of nodeAddresses) {
+      for (const plan of network.plans.values()) {
+        const { node } = plan;
+        for (const text of acceptedOf(plan)) {
           for (const sender of network.world.workers) {
             if (!areLinked(network, node, sender.name)) continue;
             seen++;

@@ -1,11 +1,7 @@
-import { formatPrefix } from '@unbounded/ip';
-import { servingPools } from './distances.ts';
-import type { Destination, Forwarding } from './forwarding.plan.ts';
 import type { LocalNode } from '../links/local-node.ts';
-import type { NodePlan, RoutePlan } from '../plan.ts';
 import { networkSites } from '../world/reach.ts';
-import { routeVia } from './routes.plan.ts';
 import type { Member, World } from '../world/world.ts';
+import { servingPools } from './distances.ts';
 
 /**
  * At a gateway, the addresses of the nodes on its own network. It reaches them by the LAN, where their tunnels end; but what
@@ -28,33 +24,12 @@ const isAnswerTaken = (world: World, { member }: LocalNode, site: string): boole
     .every((gateway) => gateway.name === member.name || takesNodeAddresses(gateway));
 };
 
-/** Whether a tunnel leads there; without one, or natively, the LAN does. */
-const isWayOn = (to: Destination): boolean => typeof to === 'object' && !('gateways' in to);
-
-/** Nothing at a worker. */
-export const planNodeAddresses = (
-  world: World,
-  local: LocalNode,
-  forwarding: Forwarding,
-  mtuBytes: number,
-): Pick<NodePlan, 'nodeAddresses' | 'transitRoutes'> => {
-  const answered = new Map<string, boolean>();
-  const isAnswered = (site: string): boolean => {
-    const known = answered.get(site) ?? isAnswerTaken(world, local, site);
-    answered.set(site, known);
-    return known;
-  };
-  const near = forwarding.blocks.filter(({ transitTo }) => transitTo !== undefined);
-  const empty = new Set(forwarding.groups.filter(({ members }) => members.length === 0).map(({ name }) => name));
-  const routes = near
-    .filter(({ to, transitTo }) => isWayOn(to) && isAnswered(transitTo!))
-    .map((block): RoutePlan => ({
-      prefix: formatPrefix(block.prefix),
-      via: routeVia(local, block, empty),
-      mtuBytes: Math.min(mtuBytes, block.mtuBytes),
-    }));
-  return {
-    ...(near.length === 0 ? {} : { nodeAddresses: near.map(({ prefix }) => formatPrefix(prefix)) }),
-    ...(routes.length === 0 ? {} : { transitRoutes: routes }),
+/** The same for each site, worked out once. */
+export const answeredSites = (world: World, local: LocalNode): ((site: string) => boolean) => {
+  const known = new Map<string, boolean>();
+  return (site) => {
+    const answer = known.get(site) ?? isAnswerTaken(world, local, site);
+    known.set(site, answer);
+    return answer;
   };
 };

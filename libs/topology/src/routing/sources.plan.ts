@@ -3,7 +3,7 @@ import { isBefore, poolDistances, servedSites } from './distances.ts';
 import type { PeerLink } from '../links/links.plan.ts';
 import type { LocalNode } from '../links/local-node.ts';
 import type { Path } from './paths.plan.ts';
-import type { TunnelSender } from '../plan.ts';
+import type { TunnelPeer, UnencryptedTunnel } from '../plan.ts';
 import { peeredPools } from '../world/reach.ts';
 import type { World } from '../world/world.ts';
 
@@ -40,10 +40,8 @@ const broughtByPools = (world: World, own: string): ReadonlyMap<string, Prefix[]
 export interface Sources {
   /** Blocks that may come over a link. */
   over(link: PeerLink): readonly Prefix[];
-  /** Underlay addresses of the unencrypted tunnels over which more may come than what leads back over them. */
-  readonly forwarders: readonly string[];
-  /** Who sends by unencrypted tunnels, and for whom, where nothing but addresses can tell. */
-  senders(): readonly TunnelSender[];
+  /** Peers of unencrypted tunnels, and whose packets each may bring, where nothing but addresses can tell. */
+  tunnels(): readonly TunnelPeer[];
 }
 
 const leadsOver = ({ via }: Path, link: PeerLink): boolean =>
@@ -71,7 +69,7 @@ const ownBlocks = (paths: readonly Path[], links: readonly PeerLink[]): Readonly
   return blocks;
 };
 
-const isOpenTunnel = ({ protocol }: PeerLink): boolean => protocol !== 'WireGuard' && protocol !== 'None';
+const isUnencrypted = ({ protocol }: PeerLink): boolean => protocol !== 'WireGuard' && protocol !== 'None';
 
 export const planSources = (
   world: World,
@@ -95,24 +93,22 @@ export const planSources = (
     const back = new Set(leading.get(link.peer.name)!.map(formatPrefix));
     return more(link).some((prefix) => !back.has(formatPrefix(prefix)));
   };
-  const isForwarder = (link: PeerLink): boolean => link.role === 'pool' || bringsMore(link);
+  const isTransit = (link: PeerLink): boolean => link.role === 'pool' || bringsMore(link);
   const over = (link: PeerLink): Prefix[] => [...leading.get(link.peer.name)!, ...more(link)];
-  const open = links.filter(isOpenTunnel);
-  const senders = (): TunnelSender[] => {
+  const tunnels = (): TunnelPeer[] => {
+    const open = links.filter(isUnencrypted);
     const blocks = ownBlocks(paths, open);
     const home = AddressSet.of(local.member.podCidrs); // what is here comes from nobody
-    const found = open.map((link): TunnelSender => {
-      const sources = AddressSet.of(isForwarder(link) ? over(link) : blocks.get(link)!).subtract(home);
-      return { node: link.peer.name, remoteIp: link.remoteIp!, sources: sources.toPrefixes().map(formatPrefix) };
+    const found = open.map((link): TunnelPeer => {
+      const { peer, protocol, mtuBytes, external: isExternal } = link;
+      const sources = AddressSet.of(isTransit(link) ? over(link) : blocks.get(link)!).subtract(home);
+      return {
+        ...{ node: peer.name, protocol: protocol as UnencryptedTunnel, remoteIp: link.remoteIp!, mtuBytes },
+        sources: sources.toPrefixes().map(formatPrefix),
+        ...{ isTransit: isTransit(link), isExternal },
+      };
     });
     return found.sort((a, b) => (a.node < b.node ? -1 : 1));
   };
-  return {
-    over,
-    forwarders: open
-      .filter(isForwarder)
-      .flatMap(({ remoteIp }) => remoteIp ?? [])
-      .sort(),
-    senders,
-  };
+  return { over, tunnels };
 };

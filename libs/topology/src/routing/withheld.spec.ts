@@ -29,25 +29,25 @@ const covered = (prefixes: readonly string[] | undefined, address: string): bool
 const countsAsPods = ({ masquerade, withheld }: NodePlan, address: string): boolean[] =>
   [masquerade.sources, masquerade.exceptTo, withheld].map((prefixes) => covered(prefixes, address));
 
-describe.each(['ebpf', 'netlink'] as const)('a block of pods that is not routed (%s)', (dataplane) => {
+describe('a block of pods that is not routed', () => {
   test('stays the pods’, whatever address a gateway says that it has: what is for it never leaves in the clear', () => {
-    const plan = planIn(withExternal('100.73.0.9'), 's1-g1', { dataplane });
+    const plan = planIn(withExternal('100.73.0.9'), 's1-g1');
     expect(plan.problems.map(({ reason }) => reason)).toContain('RouteOverlapsUnderlay');
-    expect(plan.routes.map(({ prefix }) => prefix)).not.toContain('100.73.0.0/16');
+    expect([...plan.blocks.map(({ prefix }) => prefix), ...plan.contained]).not.toContain('100.73.0.0/16');
     expect(countsAsPods(plan, '100.73.5.5')).toEqual([true, true, true]);
     expect(countsAsPods(plan, '100.73.0.9')).toEqual([false, false, false]);
-    expect(planIn(withExternal('203.0.113.120'), 's1-g1', { dataplane }).withheld).toBeUndefined();
+    expect(planIn(withExternal('203.0.113.120'), 's1-g1').withheld).toBeUndefined();
   });
 
   test('leaves the API server reachable', () => {
     const protectedAddresses = [{ address: '100.73.0.99', role: API }];
-    const plan = planIn(withExternal('100.73.0.9'), 's1-g1', { dataplane, protectedAddresses });
+    const plan = planIn(withExternal('100.73.0.9'), 's1-g1', { protectedAddresses });
     expect(countsAsPods(plan, '100.73.0.99')).toEqual([false, false, false]);
     expect(countsAsPods(plan, '100.73.5.5')).toEqual([true, true, true]);
   });
 
   test('takes nothing of the node’s own network, which it holds by mistake', () => {
-    const plan = planIn(withSite('10.0.0.0/8'), 's1-g1', { dataplane });
+    const plan = planIn(withSite('10.0.0.0/8'), 's1-g1');
     expect(countsAsPods(plan, '10.1.0.250')).toEqual([false, false, false]);
     expect(countsAsPods(plan, '10.77.0.1')).toEqual([true, true, true]);
   });
@@ -56,14 +56,14 @@ describe.each(['ebpf', 'netlink'] as const)('a block of pods that is not routed 
     const [first, second] = base.sites;
     const podCidrAssignments = [{ cidrBlocks: ['10.1.0.0/25'] }];
     const foreign = { ...first!, spec: { ...first!.spec, manageCniPlugin: false, podCidrAssignments } };
-    const plan = planIn({ ...base, sites: [foreign, second!] }, 's1-g1', { dataplane });
+    const plan = planIn({ ...base, sites: [foreign, second!] }, 's1-g1');
     expect(plan.problems.map(({ reason }) => reason)).toContain('RouteOverlapsUnderlay');
     expect(plan.withheld).toBeUndefined();
     expect(covered(plan.masquerade.sources, '10.1.0.77')).toBe(false);
   });
 
   test('in a kept plan lets the API server through that has an address of it since then', () => {
-    const plan = planIn(withExternal('100.73.0.9'), 's1-g1', { dataplane });
+    const plan = planIn(withExternal('100.73.0.9'), 's1-g1');
     const cleaned = withoutProtected(plan, [{ address: '100.73.5.5', role: API }]);
     expect(covered(cleaned.withheld, '100.73.5.5')).toBe(false);
     expect(covered(cleaned.masquerade.sources, '100.73.5.5')).toBe(false);

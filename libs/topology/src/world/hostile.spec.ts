@@ -3,7 +3,6 @@ import { AddressSet, containsPrefix, formatAddress, hostPrefix, parseAddress, pa
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { networkOf } from '../explain/forwarding-simulation.ts';
-import { holdingsOf } from '../routing/kept-holdings.ts';
 import { findMember, planNode } from '../node.plan.ts';
 import { parseWorld } from './parse-world.ts';
 import type { NodePlan } from '../plan.ts';
@@ -75,7 +74,6 @@ const anyHostile = anyCluster.chain((objects) => {
     objects: fc.constant(objects),
     node,
     site: fc.nat(4),
-    dataplane: fc.constantFrom('ebpf', 'netlink'),
   });
 });
 
@@ -88,7 +86,7 @@ const withNode = (objects: TopologyObjects, node: SiteNode, site: number): Topol
 
 /** The plan without what the world of `grants` leaves the node: it may have links, but nothing that is another's. */
 const without = (plan: NodePlan, name: string, grants: NodePlan): object => {
-  const held = grants.holdings?.find(({ node }) => node === name);
+  const held = grants.holdings.find(({ node }) => node === name);
   const own = new Set(held?.blocks);
   const addresses = new Set((held?.addresses ?? []).map((ip) => `${ip}/${ip.includes(':') ? 128 : 32}`));
   const isOthers = (prefix: string): boolean =>
@@ -99,13 +97,13 @@ const without = (plan: NodePlan, name: string, grants: NodePlan): object => {
     wg.peers.filter(({ node }) => node !== name).map((peer) => [wg.name, wg.listenPort, peer]),
   );
   return {
-    endpoints: plan.endpoints.filter(({ prefix }) => isOthers(prefix)),
-    routes: plan.routes.filter(({ prefix }) => isOthers(prefix)),
+    blocks: plan.blocks.filter(({ prefix }) => isOthers(prefix)),
+    contained: plan.contained,
+    direct: plan.direct,
     groups: plan.groups.filter((group) => !group.members.some(({ node }) => node === name)),
     interfaces,
     probes: plan.probes.filter(({ node }) => node !== name),
-    senders: plan.senders?.filter(({ node }) => node !== name),
-    forwarders: plan.forwarders,
+    tunnels: plan.tunnels.filter(({ node }) => node !== name),
     masquerade: plan.masquerade.sources,
     servedSites: plan.servedSites,
     mtuBytes: plan.mtuBytes,
@@ -114,13 +112,13 @@ const without = (plan: NodePlan, name: string, grants: NodePlan): object => {
 
 test('whatever keys, addresses and blocks one node states, the others keep theirs and the paths between them', () => {
   fc.assert(
-    fc.property(anyHostile, ({ objects, node, site, dataplane }) => {
-      const before = networkOf(objects, dataplane);
+    fc.property(anyHostile, ({ objects, node, site }) => {
+      const before = networkOf(objects);
       const hostile = withNode(objects, node, site);
       for (const [name, plan] of before.plans) {
-        const world = parseWorld(hostile, holdingsOf(plan));
+        const world = parseWorld(hostile, plan.holdings);
         const member = findMember(world, name)!;
-        const after = planNode(world, { member, underlayMtuBytes: 1500, dataplane });
+        const after = planNode(world, { member, underlayMtuBytes: 1500 });
         expect(without(after, node.name, after), `${name} with ${JSON.stringify(node)}`).toEqual(
           without(plan, node.name, after),
         );
@@ -132,8 +130,8 @@ test('whatever keys, addresses and blocks one node states, the others keep their
 
 test('also in the first plan nothing of another node leads to it', () => {
   fc.assert(
-    fc.property(anyHostile, ({ objects, node, site, dataplane }) => {
-      const { plans } = networkOf(withNode(objects, node, site), dataplane);
+    fc.property(anyHostile, ({ objects, node, site }) => {
+      const { plans } = networkOf(withNode(objects, node, site));
       const nodes = [
         ...objects.slices.flatMap((one) => one.nodes ?? []),
         ...objects.gatewayPools.flatMap((one) => one.status?.nodes ?? []),
@@ -145,13 +143,13 @@ test('also in the first plan nothing of another node leads to it', () => {
       for (const [name, plan] of plans) {
         if (name === node.name) continue;
         const led = [
-          ...plan.endpoints.flatMap(({ prefix, via }) =>
-            'nextHop' in via && via.nextHop.node === node.name ? [prefix] : [],
+          ...plan.blocks.flatMap(({ prefix, to }) =>
+            typeof to === 'object' && 'nextHop' in to && to.nextHop.node === node.name ? [prefix] : [],
           ),
           ...plan.wireGuard.flatMap(({ peers }) =>
             peers.flatMap((peer) => (peer.node === node.name ? peer.allowedIps : [])),
           ),
-          ...(plan.senders ?? []).flatMap((sender) => (sender.node === node.name ? sender.sources : [])),
+          ...plan.tunnels.flatMap((tunnel) => (tunnel.node === node.name ? tunnel.sources : [])),
         ];
         for (const prefix of led)
           for (const other of others)
@@ -183,13 +181,12 @@ const anyHostileGateway = anyCluster
       objects: fc.constant(objects),
       name: fc.constantFrom(...gateways),
       stated: fc.array(fc.constantFrom(...addresses, ...more), { minLength: 1, maxLength: 4 }),
-      dataplane: fc.constantFrom('ebpf', 'netlink'),
     });
   });
 
 test('whatever external addresses a gateway states, no packet for pods leaves in the clear for it, nor comes in by no tunnel', () => {
   fc.assert(
-    fc.property(anyHostileGateway, ({ objects, name, stated, dataplane }) => {
+    fc.property(anyHostileGateway, ({ objects, name, stated }) => {
       const hostile: TopologyObjects = {
         ...objects,
         gatewayPools: objects.gatewayPools.map((one) => ({
@@ -204,8 +201,8 @@ test('whatever external addresses a gateway states, no packet for pods leaves in
             : {}),
         })),
       };
-      const before = networkOf(objects, dataplane);
-      const after = networkOf(hostile, dataplane);
+      const before = networkOf(objects);
+      const after = networkOf(hostile);
       const claimed = setOf(
         stated.filter((text) => text !== 'none').map((text) => `${text}/${text.includes(':') ? 128 : 32}`),
       );
@@ -223,9 +220,12 @@ test('whatever external addresses a gateway states, no packet for pods leaves in
         const where = `${node} with ${JSON.stringify(stated)} of ${name}`;
         expect(isLost(pods, setOf(now.masquerade.sources)), `forged sources at ${where}`).toBe('[]');
         expect(isLost(pods, setOf(now.masquerade.exceptTo)), `masqueraded at ${where}`).toBe('[]');
-        const isOverlay = ({ via }: NodePlan['routes'][number]): boolean => via !== 'main';
-        const routed = setOf(plan.routes.filter(isOverlay).map(({ prefix }) => prefix));
-        const kept = setOf([...now.routes.map(({ prefix }) => prefix), ...(now.withheld ?? [])]);
+        const overlayOf = ({ blocks, contained }: NodePlan): string[] => [
+          ...blocks.filter(({ use }) => use === undefined).map(({ prefix }) => prefix),
+          ...contained,
+        ];
+        const routed = setOf(overlayOf(plan));
+        const kept = setOf([...overlayOf(now), ...now.direct, ...(now.withheld ?? [])]);
         expect(isLost(common(routed), kept), `in the clear at ${where}`).toBe('[]');
       }
     }),

@@ -146,10 +146,10 @@ describe('what two nodes claim', () => {
     expect(plan.problems.map(({ message }) => message)).toEqual([
       '100.65.33.0/24 of node s1-w2 overlaps 100.65.33.0/24 of node s1-w3, which keeps it: every node needs addresses of its own; delete and re-create the Node that got its addresses last',
     ]);
-    expect(plan.endpoints.find(({ prefix }) => prefix === '100.65.33.0/24')?.via).toMatchObject({
+    expect(plan.blocks.find(({ prefix }) => prefix === '100.65.33.0/24')?.to).toMatchObject({
       nextHop: { node: 's1-w3' },
     });
-    expect(planIn(objects, 's1-w1').endpoints.map(({ prefix }) => prefix)).not.toContain('100.65.33.0/24');
+    expect(planIn(objects, 's1-w1').blocks.map(({ prefix }) => prefix)).not.toContain('100.65.33.0/24');
   });
 
   test.each(['100.65.0.0/17', '100.65.32.5/32', '100.65.32.0/25'])(
@@ -160,7 +160,7 @@ describe('what two nodes claim', () => {
         slices: [slice(1, [worker(1, 1), worker(1, 2), { ...worker(1, 0), podCIDRs: [claimed] }]), base.slices[1]!],
       };
       const plan = planIn(objects, 's1-w1');
-      expect(plan.endpoints).toEqual(planIn(base, 's1-w1').endpoints);
+      expect(plan.blocks).toEqual(planIn(base, 's1-w1').blocks);
       expect(reasonsOf(plan.problems)).toEqual(['AddressesTaken']);
     },
   );
@@ -182,7 +182,7 @@ describe('what two nodes claim', () => {
     const smaller = { ...first!, spec: { ...first!.spec, podCidrAssignments: [{ cidrBlocks: ['100.65.0.0/19'] }] } };
     const objects = { ...base, sites: [smaller, second!] };
     const held = planIn(base, 's1-w1').holdings;
-    const blocks = (plan: NodePlan): string[] => plan.endpoints.map(({ prefix }) => prefix);
+    const blocks = (plan: NodePlan): string[] => plan.blocks.map(({ prefix }) => prefix);
     expect(blocks(planIn(objects, 's1-w1', {}, held))).toContain('100.65.32.0/24');
     expect(blocks(planIn(objects, 's1-w1'))).not.toContain('100.65.32.0/24');
   });
@@ -192,8 +192,8 @@ describe('what two nodes claim', () => {
     const spec = { ...first!.spec, podCidrAssignments: [{ assignmentEnabled: false, cidrBlocks: ['100.65.0.0/16'] }] };
     const blocksWith = (block: string): string[] => {
       const slices = [slice(1, [worker(1, 1), { ...worker(1, 2), podCIDRs: [block] }]), base.slices[1]!];
-      return planIn({ ...base, sites: [{ ...first!, spec }, second!], slices }, 's1-w1').endpoints.flatMap(
-        ({ prefix, via }) => ('nextHop' in via && via.nextHop.node === 's1-w2' ? [prefix] : []),
+      return planIn({ ...base, sites: [{ ...first!, spec }, second!], slices }, 's1-w1').blocks.flatMap(
+        ({ prefix, to }) => (typeof to === 'object' && 'nextHop' in to && to.nextHop.node === 's1-w2' ? [prefix] : []),
       );
     };
     expect(blocksWith('172.20.2.0/24')).toContain('172.20.2.0/24');
@@ -204,7 +204,7 @@ describe('what two nodes claim', () => {
   test('the node’s own block is never another’s', () => {
     const thief = { ...worker(1, 2), podCIDRs: ['100.65.31.0/25'] };
     const plan = planIn({ ...base, slices: [slice(1, [worker(1, 1), thief]), base.slices[1]!] }, 's1-w1');
-    expect(plan.endpoints.map(({ prefix }) => prefix)).not.toContain('100.65.31.0/25');
+    expect(plan.blocks.map(({ prefix }) => prefix)).not.toContain('100.65.31.0/25');
     expect(reasonsOf(plan.problems)).toContain('AddressesTaken');
   });
 

@@ -47,7 +47,7 @@ const run = (input: Uint8Array): void => {
   const world = parseWorld(mistyped(objects, input));
   const member = findMember(world, ['s1-w1', 's1-g1', 's2-g1'][who % 3]!);
   if (!member) return; // its own name was changed
-  const plan = planNode(world, { member, underlayMtuBytes: 1500, dataplane: who & 4 ? 'netlink' : 'ebpf' });
+  const plan = planNode(world, { member, underlayMtuBytes: 1500 });
   assert.ok(plan.problems.every(({ message }) => message !== ''));
   // What is handed to the kernel: a value that it refuses would stop a whole interface.
   for (const { publicKey, allowedIps, endpoint } of plan.wireGuard.flatMap(({ peers }) => peers)) {
@@ -55,7 +55,8 @@ const run = (input: Uint8Array): void => {
     for (const prefix of allowedIps) parsePrefix(prefix);
     if (endpoint !== undefined) assert.match(endpoint, /^(\d+(\.\d+){3}|\[[0-9a-f:.]+\]):\d+$/);
   }
-  for (const { prefix } of [...plan.endpoints, ...plan.routes]) parsePrefix(prefix);
+  for (const prefix of [...plan.blocks.map((block) => block.prefix), ...plan.contained, ...plan.direct])
+    parsePrefix(prefix);
 };
 
 const text = (value: string): Uint8Array => new TextEncoder().encode(value);

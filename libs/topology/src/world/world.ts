@@ -1,13 +1,4 @@
-import type {
-  GatewayPool,
-  GatewayPoolPeering,
-  Mesh,
-  Site,
-  SiteGatewayPoolAssignment,
-  SiteNodeSlice,
-  SitePeering,
-  TunnelProtocol,
-} from '@unbounded/crds';
+import type { ObjectsOf, topologyKinds, TunnelProtocol } from '@unbounded/crds';
 import type { Prefix } from '@unbounded/ip';
 import type { Confinement } from './confinement.ts';
 import type { HealthSettings } from './health-settings.ts';
@@ -15,15 +6,7 @@ import type { Problem } from './problem.ts';
 import type { RelayModel } from './relay-model.ts';
 
 /** The objects of the cluster that decide about the network, as the API server holds them. */
-export interface TopologyObjects {
-  readonly sites: readonly Site[];
-  readonly slices: readonly SiteNodeSlice[];
-  readonly gatewayPools: readonly GatewayPool[];
-  readonly sitePeerings: readonly SitePeering[];
-  readonly assignments: readonly SiteGatewayPoolAssignment[];
-  readonly poolPeerings: readonly GatewayPoolPeering[];
-  readonly meshes: readonly Mesh[];
-}
+export type TopologyObjects = ObjectsOf<typeof topologyKinds>;
 
 /** What an object says about the links that it governs. */
 export interface LinkScope {

@@ -1,0 +1,53 @@
+import { existsSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { NFT_GUARD_TABLE, NFT_TABLE, RUN_FOLDER } from '@unbounded/config/ownership';
+import { createRouteSocket } from '@unbounded/netlink';
+import { createNftables } from '@unbounded/nftables';
+import { removeUnlisted } from './unlisted.ts';
+import { removeCniPlugin } from '../attachment/install.ts';
+import { type ConnectivityFolders, createCleanUp } from '../connectivity/cleanup.ts';
+import { checkPinFolder } from '../data-path/ebpf/pin-folder.ts';
+import type { SectionType } from '../section.port.ts';
+
+/** A mount point, and one on a read-only file system. */
+const LEFT_TO_OWNER = new Set(['EBUSY', 'EROFS']);
+
+/** Empties a folder and removes it, unless it is a mount point (a volume of the pod): that is its owner's to remove. */
+const removeFolder = (folder: string): void => {
+  if (!existsSync(folder)) return;
+  for (const name of readdirSync(folder)) rmSync(join(folder, name), { recursive: true, force: true });
+  try {
+    rmdirSync(folder);
+  } catch (error) {
+    if (!LEFT_TO_OWNER.has((error as NodeJS.ErrnoException).code ?? '')) throw error;
+  }
+};
+
+/** Where the agent that is taken away had its files (its own options). */
+export interface CleanupFolders extends ConnectivityFolders {
+  readonly cniBinFolder: string;
+}
+
+/**
+ * Uninstall: takes away everything of ours from the node's kernel and folders, and puts recorded settings back. The key
+ * pair stays: it is the node's identity, and a node that comes back is known by it.
+ */
+export const cleanUp = async (
+  folders: CleanupFolders,
+  say: (line: string) => void,
+  sections: readonly Pick<SectionType, 'cleanUp'>[] = [{ cleanUp: createCleanUp(folders) }],
+): Promise<void> => {
+  checkPinFolder(folders.pinFolder); // before anything is taken away
+  await using net = createRouteSocket();
+  await using nft = createNftables();
+  removeCniPlugin(folders.cniBinFolder);
+  for (const section of sections.toReversed()) await section.cleanUp?.({ net, say });
+  await removeUnlisted(net, [], say);
+  if (await nft.deleteTable('inet', NFT_TABLE)) say(`removing nftables table ${NFT_TABLE}`);
+  if (await nft.deleteTable('bridge', NFT_GUARD_TABLE)) say(`removing nftables table ${NFT_GUARD_TABLE}`);
+  removeFolder(folders.stateFolder);
+  removeFolder(RUN_FOLDER);
+  say(
+    'the node is as it was; the WireGuard key pair in /etc/wireguard stays (remove it by hand to give the node a new identity)',
+  );
+};

@@ -1,0 +1,103 @@
+import { ROUTE_PROTOCOLS } from '@unbounded/config/ownership';
+import { siteKind } from '@unbounded/crds';
+import type { TableFragment } from '../kernel/firewall-table.ts';
+import { ensureRoutes } from '../kernel/routes.ts';
+import type { SectionType } from '../section.port.ts';
+import { startThread } from '../thread/thread.ts';
+
+/**
+ * A section as CONTRIBUTING describes it: the prefixes that Sites name in an annotation are unreachable on the node, and packets
+ * from them are counted. With a thread that says which prefixes it was told.
+ */
+
+/** Of the form that is kept. */
+const VERSION = 1;
+const ANNOTATION = 'example.net/closed-prefix';
+
+interface Plan {
+  readonly prefixes: readonly string[];
+}
+
+const isPlan = (value: unknown): value is Plan => Array.isArray((value as Plan | undefined)?.prefixes);
+
+/** How a test disturbs the section. */
+export interface Trouble {
+  pass?: () => Promise<void>;
+  add?: (signal: AbortSignal) => Promise<void>;
+  chain?: string;
+}
+
+const countPackets = (prefixes: readonly string[], chain = 'example_input'): TableFragment => ({
+  sets: [{ name: 'example_closed', type: 'ipv4', elements: prefixes }],
+  counters: ['example_packets'],
+  chains: [
+    {
+      name: chain,
+      base: { type: 'filter', hook: 'input', priority: 0, policy: 'accept' },
+      rules: [
+        {
+          comment: 'packets of closed prefixes',
+          expressions: [
+            { match: 'set', field: 'ip.saddr', op: '==', set: 'example_closed' },
+            { do: 'counter', name: 'example_packets' },
+          ],
+        },
+      ],
+    },
+  ],
+});
+
+export const example = (trouble: Trouble = {}): SectionType => ({
+  name: 'example',
+  routeProtocol: ROUTE_PROTOCOLS.last,
+  async open({ openInputs, kept, net, firewall, addHook, onKernelChange, trigger, logger }) {
+    const source = openInputs({ sites: siteKind });
+    const before = kept.read();
+    let plan = before && before.version <= VERSION && isPlan(before.plan) ? before.plan : undefined;
+    let heard = '';
+    const thread = startThread<{ type: 'apply'; prefixes: readonly string[] }, { type: 'heard'; text: string }>({
+      name: 'example',
+      what: 'the thread of the example',
+      file: new URL('./example-thread.testdata.ts', import.meta.url),
+      settings: undefined,
+      logger,
+      onTold: ({ text }) => {
+        heard = text;
+        trigger();
+      },
+      onRestart: trigger,
+    });
+    addHook({
+      order: 10,
+      timeoutMs: 1000,
+      concerns: ({ namespace }) => namespace === 'example',
+      add: async (_, signal) => trouble.add?.(signal),
+    });
+    onKernelChange(({ subject, change }) => subject === 'route' && change === 'deleted');
+    return {
+      async pass() {
+        await trouble.pass?.();
+        const sites = source.snapshot()?.objects.sites;
+        if (sites) {
+          plan = { prefixes: sites.flatMap(({ metadata }) => metadata.annotations?.[ANNOTATION] ?? []).sort() };
+          kept.write({ version: VERSION, plan });
+        }
+        if (!plan) return { nextPassMs: 5000, report: { problems: [] } };
+        const { prefixes } = plan;
+        const { error } = await firewall.set(countPackets(prefixes, trouble.chain));
+        const wanted = prefixes.map((dst) => ({ dst, type: 'unreachable', protocol: ROUTE_PROTOCOLS.last }) as const);
+        const routes = await ensureRoutes(net, wanted, ROUTE_PROTOCOLS.last);
+        await routes.removeStale();
+        await thread.call({ type: 'apply', prefixes });
+        const problems = [
+          ...routes.problems,
+          ...routes.foreign,
+          ...(error ? [{ reason: 'ExampleFirewallFailed', message: error.message }] : []),
+        ];
+        const condition = { type: 'UnboundedExample', status: 'True', reason: 'Closed', message: heard } as const;
+        return { nextPassMs: 5000, report: { problems, conditions: [condition] } };
+      },
+      stop: () => thread.stop(),
+    };
+  },
+});

@@ -1,0 +1,74 @@
+import type { Logger } from '@unbounded/telemetry';
+import type { Problem } from '@unbounded/topology';
+import type { Section, SectionContext, SectionPass, SectionReport, SectionType } from '../section.port.ts';
+import { type ReconcileLoop, startReconcileLoop } from './reconcile-loop.ts';
+
+/** One section in a loop of its own: whatever it does, others go on. */
+export interface SectionRunner {
+  readonly name: string;
+  readonly isReady: boolean;
+  trigger(): void;
+  stop(): Promise<void>;
+}
+
+export interface RunnerParts {
+  readonly context: SectionContext;
+  /** Already open: an essential one. */
+  readonly section?: Section;
+  readonly submit: (report: SectionReport) => void;
+  /** Its first pass is over: nobody waits any longer for what it did not do in it. */
+  readonly onFirstPass: () => void;
+  readonly logger: Logger;
+}
+
+const QUIET_MS = 200;
+const RETRY_MS = 1000;
+/** A pass that takes longer is reported; it goes on. */
+const LONG_PASS_MS = 60_000;
+
+const sectionFailed = (name: string, error: Error): Problem => ({
+  reason: 'SectionFailed',
+  message: `section ${name}: ${error.message}: what the kernel holds of it stays, other sections go on, and the agent tries again`,
+});
+
+export const runSection = (type: SectionType, parts: RunnerParts): SectionRunner => {
+  const { context, submit, onFirstPass, logger } = parts;
+  let { section } = parts;
+  let last: SectionReport = { problems: [] };
+  const fail = (error: Error): void => {
+    const { write: _, ...state } = last; // what shows others that it works must not go on while it does not
+    submit({ ...state, problems: [...last.problems, sectionFailed(type.name, error)] });
+  };
+  const pass = async (): Promise<SectionPass> => {
+    section ??= await type.open(context);
+    return await section.pass();
+  };
+  const loop: ReconcileLoop = startReconcileLoop({
+    pass: async () => {
+      const long = setTimeout(() => fail(new Error(`a pass takes longer than ${LONG_PASS_MS / 1000} s`)), LONG_PASS_MS);
+      const { nextPassMs, report } = await pass().finally(() => clearTimeout(long));
+      onFirstPass();
+      const { events: _, ...state } = report;
+      last = state;
+      submit(report);
+      return nextPassMs;
+    },
+    quietMs: QUIET_MS,
+    retryMs: RETRY_MS,
+    onError: (error) => {
+      logger.error({ section: type.name, err: error }, 'a pass failed; what the kernel holds stays');
+      fail(error);
+    },
+  });
+  return {
+    name: type.name,
+    get isReady() {
+      return section ? (section.isReady ?? true) : type.isEssential !== true;
+    },
+    trigger: () => loop.trigger(),
+    async stop() {
+      await loop.stop();
+      await section?.stop();
+    },
+  };
+};

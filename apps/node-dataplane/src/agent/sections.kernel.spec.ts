@@ -1,0 +1,55 @@
+import { join } from 'node:path';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { runScenario } from './agent-node.testdata.ts';
+import type { Report } from './sections.scenario.ts';
+
+describe.each(['ebpf', 'netlink'] as const)('an agent with a second section (%s)', (dataplane) => {
+  let report: Report;
+  beforeAll(() => {
+    report = runScenario(join(import.meta.dirname, 'sections.scenario.ts'), dataplane) as Report;
+  }, 120_000);
+
+  const MADE = {
+    routes: ['unreachable 192.0.2.0/24'],
+    chains: ['example_input'],
+    kept: ['connectivity', 'example'],
+    condition: '192.0.2.0/24',
+  };
+
+  test('has its route, its chain, its condition from its thread, and its kept plan', () => {
+    expect(report.made).toEqual(MADE);
+  });
+
+  test('writes nothing at rest', () => {
+    expect(report.atRest.after).toBe(report.atRest.before);
+  });
+
+  test('goes on while the section fails, and says so', () => {
+    expect(report.failing).toEqual({ reasons: ['SectionFailed'], repaired: true });
+  });
+
+  test('keeps the former rules while the kernel refuses those of the section', () => {
+    expect(report.refused).toEqual({ reasons: ['ExampleFirewallFailed'], chains: ['example_input'] });
+  });
+
+  test('refuses only the pod whose hook hangs, and others do not wait for it', () => {
+    expect(report.hanging.map(({ pod, exitCode }) => [pod, exitCode])).toEqual([
+      ['default', 0],
+      ['example', 1],
+      ['example', 0],
+    ]);
+    expect(JSON.parse(report.hanging[1]!.output)).toMatchObject({
+      code: 11,
+      msg: 'section example: no answer within 1000 ms',
+    });
+  });
+
+  test('takes the kept plan of the section up again without objects', () => {
+    expect(report.restarted).toEqual(MADE);
+  });
+
+  test('has nothing of the section any more without it', () => {
+    expect(report.removed).toEqual({ routes: [], chains: [], kept: ['connectivity'], condition: undefined });
+    expect(report.connectivityRoutes.length).toBeGreaterThan(0);
+  });
+});

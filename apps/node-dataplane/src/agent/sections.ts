@@ -1,0 +1,9 @@
+import type { HostServices } from '@unbounded/host';
+import type { AgentConfig } from '../agent.config.ts';
+import { connectivity } from '../connectivity/section.ts';
+import type { SectionType } from '../section.port.ts';
+
+/** What the agent does, in the order in which it is opened. */
+export const sectionsOf = (config: AgentConfig, services: HostServices): SectionType[] => [
+  connectivity(config, services),
+];

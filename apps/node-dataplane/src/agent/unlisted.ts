@@ -1,0 +1,42 @@
+import { LINK_ALIAS, ROUTE_PROTOCOLS } from '@unbounded/config/ownership';
+import { isAbsent, type RouteSocket } from '@unbounded/netlink';
+import { removeDevice } from '../kernel/devices.ts';
+import type { SectionType } from '../section.port.ts';
+
+/**
+ * What sections left that the agent no longer has: routes and rules by their protocol number, devices by their alias
+ * (`unbounded:SECTION`). Their rules of the firewall, kept plans and conditions go as the other sections write theirs.
+ */
+export const removeUnlisted = async (
+  net: RouteSocket,
+  listed: readonly Pick<SectionType, 'name' | 'routeProtocol'>[],
+  say: (line: string) => void,
+): Promise<void> => {
+  const protocols = new Set(listed.flatMap(({ routeProtocol }) => routeProtocol ?? []));
+  const isLeft = (protocol: number | undefined): boolean =>
+    protocol !== undefined &&
+    protocol >= ROUTE_PROTOCOLS.first &&
+    protocol <= ROUTE_PROTOCOLS.last &&
+    !protocols.has(protocol);
+  const rules = (await net.rules.list()).filter(({ protocol }) => isLeft(protocol));
+  for (const rule of rules) {
+    say(`removing rule ${rule.priority}`);
+    await net.rules.delete(rule);
+  }
+  for (let protocol = ROUTE_PROTOCOLS.first; protocol <= ROUTE_PROTOCOLS.last; protocol++) {
+    if (!isLeft(protocol)) continue;
+    const routes = await net.routes.list({ protocol });
+    for (const { dst } of routes) say(`removing route ${dst}`);
+    const results = await net.routes.apply(routes.map((value) => ({ op: 'delete' as const, value })));
+    for (const result of results) if (!result.ok && !isAbsent(result.error)) throw result.error;
+  }
+  const aliases = new Set(listed.map(({ name }) => sectionAlias(name)));
+  for (const link of await net.links.list())
+    if (link.alias?.startsWith(sectionAlias('')) && !aliases.has(link.alias)) {
+      say(`removing device ${link.name}`);
+      await removeDevice(net, link);
+    }
+};
+
+/** Of the devices of a section, besides connectivity. */
+const sectionAlias = (section: string): string => `${LINK_ALIAS}:${section}`;

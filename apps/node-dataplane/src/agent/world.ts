@@ -1,0 +1,53 @@
+import type { KindTable } from '@unbounded/crds';
+import { type Cluster, coreClients, createEventRecorder, openCluster } from '@unbounded/kube';
+import type { HostServices } from '@unbounded/host';
+import type { AgentConfig } from '../agent.config.ts';
+import { createClusterReporter } from '../world/cluster-reporter.ts';
+import { createClusterSource, createNodeSource } from '../world/cluster-source.ts';
+import { createFileSource } from '../world/file-source.ts';
+import type { Reporter } from '../world/reporter.port.ts';
+import type { WorldSource } from '../world/source.port.ts';
+
+/** Where objects come from and reports go to: the cluster, or a directory. */
+export interface World {
+  readonly reporter: Reporter;
+  /** Undefined: a directory. */
+  readonly cluster: Cluster | undefined;
+  inputs<T extends KindTable>(kinds: T): WorldSource<T>;
+  close(): Promise<void>;
+}
+
+const openFiles = (folder: string, nodeName: string, { logger }: HostServices): World => ({
+  reporter: { report: async () => undefined },
+  cluster: undefined,
+  inputs: (kinds) =>
+    createFileSource(folder, {
+      kinds,
+      nodeName,
+      onError: (error) => logger.error({ error: error.message }, 'cannot read the objects; the last ones stand'),
+    }),
+  close: async () => undefined,
+});
+
+export const openWorld = (config: AgentConfig, services: HostServices): World => {
+  const { nodeName, objects, kubeconfig } = config;
+  if (objects !== undefined) return openFiles(objects, nodeName, services);
+  const { logger, metrics } = services;
+  const cluster = openCluster({ kubeconfig, metrics });
+  const own = createNodeSource(cluster, nodeName, logger);
+  const events = createEventRecorder({
+    events: coreClients(cluster).events,
+    controller: 'unbounded/node-dataplane',
+    logger,
+    metrics,
+  });
+  return {
+    reporter: createClusterReporter({ cluster, nodeName, node: () => own.node(), events }),
+    cluster,
+    inputs: (kinds) => createClusterSource(cluster, kinds, { own, logger }),
+    close: async () => {
+      await own.stop();
+      cluster.close();
+    },
+  };
+};

@@ -1,0 +1,104 @@
+import { existsSync, readdirSync, readlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { CNI_CONF_NAME } from '@unbounded/config/ownership';
+import { holds, removeFile, replaceFile, replaceLink } from '@unbounded/state-files';
+import { type Problem } from '@unbounded/topology';
+import { DEVICES } from '../data-path/devices.ts';
+import type { NeutralPlan } from '../data-path/kernel-plan.ts';
+import { createStateFaults, type StateFaults } from '../state/state-faults.ts';
+
+/** The CNI configuration: kubelet's runtime calls the plug-ins of this list for every pod. */
+
+/** Name of our binary in the CNI folder. */
+export const CNI_PLUGIN = 'unbounded-cni';
+
+/** The list (CNI 1.0.0). host-local owns the addresses; ours is the last, where it learns of the pod. */
+const cniConfig = (plan: NeutralPlan): object => ({
+  cniVersion: '1.0.0',
+  name: 'unbounded',
+  plugins: [
+    {
+      type: 'bridge',
+      bridge: DEVICES.bridge,
+      isGateway: true,
+      isDefaultGateway: true,
+      forceAddress: true,
+      ipMasq: false,
+      hairpinMode: true,
+      mtu: plan.mtuBytes,
+      ipam: { type: 'host-local', ranges: plan.podCidrs.map((subnet) => [{ subnet }]) },
+    },
+    { type: 'portmap', capabilities: { portMappings: true } },
+    { type: CNI_PLUGIN },
+  ],
+});
+
+const OTHERS = /\.(conf|conflist|json)$/;
+
+/** Configurations of others in the folder: with one there, the node is served by another plug-in. */
+const foreignConfigs = (folder: string): string[] =>
+  existsSync(folder)
+    ? readdirSync(folder)
+        .filter((name) => OTHERS.test(name) && name !== CNI_CONF_NAME)
+        .sort()
+    : [];
+
+/** Where a container runtime looks for the list, and where the list is. */
+export interface CniConfigFolders {
+  readonly configurations: string;
+  /** Empty after a boot. */
+  readonly volatile: string;
+}
+
+const MODES = { mode: 0o644, directoryMode: 0o755, durable: false };
+
+const leadsTo = (link: string): string | undefined => {
+  try {
+    return readlinkSync(link);
+  } catch {
+    return undefined; // absent, or a file of its own
+  }
+};
+
+/** A runtime watches the folder of the link: a new link tells it of a new list. */
+const writeList = (link: string, file: string, text: string): void => {
+  replaceFile(file, text, MODES);
+  replaceLink(link, file, MODES.directoryMode);
+};
+
+/**
+ * Writes the configuration whole (the runtime may read at any moment), if it is not like that already. What stands in the runtime's folder
+ * outlives a boot, and is a link to a file that does not: after a boot the runtime has no network for pods, and the node is NotReady,
+ * until a plan is applied again. Else the plug-ins of the list would make a bridge of their own before.
+ */
+export const ensureCniConfig = (
+  { configurations: folder, volatile }: CniConfigFolders,
+  plan: NeutralPlan,
+  faults: StateFaults = createStateFaults(),
+): Problem[] => {
+  if (!plan.manageCni || plan.podCidrs.length === 0) return [];
+  let foreign: readonly string[] = [];
+  // Without knowing what is there ours is not written: the node may be served by another plug-in.
+  const isKnown = faults.attempt(folder, () => {
+    foreign = foreignConfigs(folder);
+  });
+  if (!isKnown) return [];
+  if (foreign.length > 0) {
+    return [
+      {
+        reason: 'ForeignCNIConfig',
+        message: `${folder} holds ${foreign.join(', ')}: ours is not written; remove it, or set manageCniPlugin: false on the Site`,
+      },
+    ];
+  }
+  const [link, file] = [join(folder, CNI_CONF_NAME), join(volatile, CNI_CONF_NAME)];
+  const text = `${JSON.stringify(cniConfig(plan), null, 2)}\n`;
+  if (leadsTo(link) === file && holds(file, text)) faults.settle(link);
+  else faults.attempt(link, () => writeList(link, file, text));
+  return [];
+};
+
+export const removeCniConfig = ({ configurations, volatile }: CniConfigFolders): void => {
+  removeFile(join(configurations, CNI_CONF_NAME));
+  removeFile(join(volatile, CNI_CONF_NAME));
+};

@@ -1,0 +1,182 @@
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { connect, type Server } from 'node:net';
+import { once } from 'node:events';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { createLogger } from '@unbounded/telemetry';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { openPlanGate } from './plan-gate.ts';
+import { createPodRegistry, type PodRegistry } from './pods.ts';
+import type { PodNetwork } from './pod-network.ts';
+import { startCniServer } from './server.ts';
+
+/** The server with the real plug-in (apps/cni). */
+const plugin = join(import.meta.dirname, '../../../cni/build/unbounded-cni');
+
+/** Of pods that are registered, and nothing else: what a pod may send is tested where the kernel does it. */
+const networkOf = (registry: PodRegistry): PodNetwork => ({
+  attach: async (pod) => registry.add(pod),
+  detach: async (containerId, interfaceName) => registry.remove(containerId, interfaceName),
+  check: async () => undefined,
+});
+
+let folder: string;
+let socket: string;
+let pods: PodRegistry;
+let server: Server;
+let gate: { isOpen: boolean };
+const logger = createLogger({ name: 'test', level: 'error' });
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'cni-'));
+  socket = join(folder, 'run/cni.sock');
+  pods = createPodRegistry(join(folder, 'pods.json'));
+  gate = { isOpen: true };
+  server = await startCniServer(socket, { pods: networkOf(pods), gate, logger });
+});
+afterEach(() => {
+  server.close();
+  rmSync(folder, { recursive: true });
+});
+
+const call = async (command: string, config: object | string) => {
+  const environment = {
+    UNBOUNDED_CNI_SOCKET: socket,
+    CNI_COMMAND: command,
+    CNI_CONTAINERID: 'c1',
+    CNI_IFNAME: 'eth0',
+    CNI_NETNS: '/run/netns/p1',
+    CNI_ARGS: 'IgnoreUnknown=1;K8S_POD_NAMESPACE=default;K8S_POD_NAME=web;K8S_POD_UID=u-1',
+  };
+  const child = spawn(plugin, { env: environment, stdio: ['pipe', 'pipe', 'inherit'] });
+  child.stdin.end(typeof config === 'string' ? config : JSON.stringify(config));
+  const output = text(child.stdout);
+  const [code] = (await once(child, 'exit')) as [number];
+  return { code, output: await output };
+};
+
+const prevResult = {
+  interfaces: [{ name: 'cbr0' }, { name: 'veth1234' }, { name: 'eth0', sandbox: '/run/netns/p1' }],
+  ips: [{ address: '100.65.30.9/24', interface: 2 }],
+};
+const add = { cniVersion: '1.0.0', name: 'unbounded', type: 'unbounded-cni', prevResult };
+
+describe('the plug-in and the agent', () => {
+  test('ADD registers the pod and passes the result of the plug-ins before on', async () => {
+    const { code, output } = await call('ADD', add);
+    expect(code).toBe(0);
+    expect(JSON.parse(output)).toEqual({ cniVersion: '1.0.0', ...prevResult });
+    expect(pods.list()).toEqual([
+      {
+        namespace: 'default',
+        name: 'web',
+        uid: 'u-1',
+        containerId: 'c1',
+        netns: '/run/netns/p1',
+        interface: 'eth0',
+        hostVeth: 'veth1234',
+        addresses: ['100.65.30.9/24'],
+      },
+    ]);
+  });
+
+  test('a restarted agent knows the pods, and DEL, also twice, takes them away', async () => {
+    await call('ADD', add);
+    expect(createPodRegistry(join(folder, 'pods.json')).list()).toHaveLength(1);
+    expect(await call('DEL', add)).toEqual({ code: 0, output: '' });
+    expect(await call('DEL', add)).toEqual({ code: 0, output: '' });
+    expect(createPodRegistry(join(folder, 'pods.json')).list()).toEqual([]);
+  });
+
+  test('CHECK succeeds, VERSION tells the versions', async () => {
+    expect(await call('CHECK', add)).toEqual({ code: 0, output: '' });
+    expect(JSON.parse((await call('VERSION', { cniVersion: '1.0.0' })).output)).toHaveProperty('supportedVersions');
+  });
+
+  test('ADD without a result of the plug-ins before is an error that says where the plug-in belongs', async () => {
+    const { code, output } = await call('ADD', { cniVersion: '1.0.0', name: 'unbounded' });
+    expect(code).toBe(1);
+    expect(JSON.parse(output)).toMatchObject({ code: 7, msg: expect.stringContaining('after bridge in the list') });
+  });
+
+  test.each(['null', '[]', '7', '"x"', 'no json'])(
+    'the configuration %s is an error, and the agent goes on',
+    async (config) => {
+      const { code, output } = await call('ADD', config);
+      expect(code).toBe(1);
+      expect(JSON.parse(output)).toMatchObject({ code: 7 });
+      expect((await call('ADD', add)).code).toBe(0);
+    },
+  );
+});
+
+test('only root may talk to the agent', () => {
+  expect(statSync(socket).mode & 0o777).toBe(0o600);
+});
+
+test('what is no request is refused, and the next one is answered', async () => {
+  const stranger = connect(socket);
+  stranger.on('error', () => undefined);
+  stranger.write(Buffer.alloc(64, 0xff));
+  await once(stranger, 'close');
+  expect((await call('ADD', add)).code).toBe(0);
+});
+
+test('a socket that a killed agent left is taken over', async () => {
+  server.close();
+  const successor = await startCniServer(socket, { pods: networkOf(pods), gate, logger });
+  expect((await call('ADD', add)).code).toBe(0);
+  successor.close();
+});
+
+describe('until a plan is applied in this boot', () => {
+  beforeEach(() => {
+    gate.isOpen = false;
+  });
+
+  test('ADD is to be tried again later', async () => {
+    const { code, output } = await call('ADD', add);
+    expect(code).toBe(1);
+    expect(JSON.parse(output)).toMatchObject({ code: 11, msg: expect.stringContaining('no plan has been applied') });
+    expect(pods.list()).toEqual([]);
+  });
+
+  test('STATUS says that the plug-in is not available; DEL and CHECK go on', async () => {
+    expect(JSON.parse((await call('STATUS', add)).output)).toMatchObject({ code: 50 });
+    expect(await call('DEL', add)).toEqual({ code: 0, output: '' });
+    expect(await call('CHECK', add)).toEqual({ code: 0, output: '' });
+  });
+
+  test('and once it is, pods are let in without a restart', async () => {
+    expect((await call('ADD', add)).code).toBe(1);
+    gate.isOpen = true;
+    expect(await call('STATUS', add)).toEqual({ code: 0, output: '' });
+    expect((await call('ADD', add)).code).toBe(0);
+    expect(pods.list()).toHaveLength(1);
+  });
+});
+
+describe('what is kept of a plan that was applied', () => {
+  const file = (): string => join(folder, 'run/plan-applied');
+
+  test('lets pods in at once after a restart of the agent, and not in another boot or network', () => {
+    const before = openPlanGate(file(), logger);
+    expect(before.isOpen).toBe(false);
+    before.open();
+    expect(before.isOpen).toBe(true);
+    expect(openPlanGate(file(), logger).isOpen).toBe(true);
+    writeFileSync(
+      file(),
+      readFileSync(file(), 'utf8').replace(/^./, (digit) => (digit === '0' ? '1' : '0')),
+    );
+    expect(openPlanGate(file(), logger).isOpen).toBe(false);
+  });
+
+  test('need not be written to let pods in', () => {
+    writeFileSync(join(folder, 'file'), '');
+    const gated = openPlanGate(join(folder, 'file/plan-applied'), createLogger({ name: 'test', level: 'fatal' }));
+    gated.open();
+    expect(gated.isOpen).toBe(true);
+  });
+});

@@ -1,0 +1,395 @@
+import { existsSync, mkdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import {
+  CNI_CONF_FOLDER,
+  CNI_SOCKET,
+  KEEPER_UNITS,
+  LINK_ALIAS,
+  PIN_FOLDER,
+  PORTS,
+  ROUTE_PROTOCOL,
+  STATE_FOLDER,
+} from '@unbounded/config/ownership';
+import { openPinnedLink } from '@unbounded/libbpf-ts';
+import { createRouteSocket } from '@unbounded/netlink';
+import { createLogger, createMetrics } from '@unbounded/telemetry';
+import type { KernelPlan } from '../data-path/kernel-plan.ts';
+import { generatePrivateKey } from '@unbounded/wireguard';
+import { DETACHMENTS, detachPinned, hasProgram, json, pinOf, run, VIA } from './attached-programs.testdata.ts';
+import { cleanUp } from '../agent/cleanup.ts';
+import type { PodAttachment } from '../attachment/pods.ts';
+import { type PodsReport, tryPods } from './dataplane-pods.testdata.ts';
+import { applyPlan, type Dataplane } from './dataplane.ts';
+import { openEbpfPath } from '../data-path/ebpf/ebpf-path.ts';
+import { startHealth } from './health/health.ts';
+import { groupMapPin } from '../data-path/ebpf/forwarding-maps.ts';
+import { noPaths } from './paths/paths.testdata.ts';
+import { createSysctls } from '../kernel/sysctls.ts';
+import { withoutSettings, withoutWriting } from './refusals.testdata.ts';
+import { planFor } from '../testdata.ts';
+import { openFirewall } from '../kernel/firewall.testdata.ts';
+
+/**
+ * Applies a plan in namespaces of its own (dataplane.kernel.spec.ts starts it in them), disturbs what is there in every
+ * way, cleans up, and prints what it saw as JSON: the agent works on the namespace of its process.
+ */
+
+const FORWARD = '/proc/sys/net/ipv4/ip_forward';
+const map = (name: string): string => join(PIN_FOLDER, 'maps', name);
+
+const anchorHasProgram = (): boolean => hasProgram('unbounded0', 'egress');
+
+/** Everything of ours as text that is the same for the same state; indexes of devices are none of it. */
+const state = (): string => {
+  type Shown = { ifname: string; ifalias?: string; mtu: number; address: string; linkinfo?: { info_kind?: string } };
+  const links = (json('ip', '-d', '-j', 'link') as Shown[]).filter(({ ifalias }) => ifalias === LINK_ALIAS);
+  const tables = run('nft', '-s', 'list', 'ruleset'); // without what counters say
+  return [
+    ...links
+      .map(({ ifname, mtu, address, linkinfo }) => {
+        const isGiven = ifname === 'vxlan0'; // the MAC of the others is the kernel's choice
+        return `${ifname} ${linkinfo?.info_kind} ${mtu} ${isGiven ? address : ''}`;
+      })
+      .sort(),
+    ...run('ip', '-br', '-4', 'addr')
+      .split('\n')
+      .map((line) => line.replace(/@\S+/, ''))
+      .sort(),
+    ...run('ip', 'route', 'show', 'proto', String(ROUTE_PROTOCOL)).split('\n').sort(),
+    tables,
+    `forwarding ${readFileSync(FORWARD, 'utf8').trim()}`,
+    existsSync(map('unbounded_endpoints_v4'))
+      ? String((json('bpftool', '-j', 'map', 'dump', 'pinned', map('unbounded_endpoints_v4')) as unknown[]).length)
+      : 'no map',
+    links.some(({ ifname }) => ifname === 'unbounded0') ? `program ${anchorHasProgram()}` : 'no anchor',
+    links.some(({ ifname }) => ifname === 'vxlan0') ? `source check ${hasProgram('vxlan0', 'ingress')}` : 'no tunnel',
+  ].join('\n');
+};
+
+/** Each way in which somebody may change what is ours. */
+const DRIFTS: Readonly<Record<string, () => unknown>> = {
+  'a route is deleted': () => run('ip', 'route', 'del', '100.66.0.0/16'),
+  'a route of ours leads elsewhere': () =>
+    run('ip', 'route', 'replace', '100.66.0.0/16', 'via', '10.1.0.1', 'proto', String(ROUTE_PROTOCOL)),
+  'an address is deleted': () => run('ip', 'addr', 'del', '100.65.30.1/32', 'dev', 'vxlan0'),
+  'an address is added': () => run('ip', 'addr', 'add', '192.0.2.9/32', 'dev', 'vxlan0'),
+  'an MTU is changed': () => run('ip', 'link', 'set', 'unbounded0', 'mtu', '1000'),
+  'a MAC is changed': () => run('ip', 'link', 'set', 'vxlan0', 'address', '02:00:00:00:00:01'),
+  'a device is down': () => run('ip', 'link', 'set', 'unbounded0', 'down'),
+  'an agent died before a device had its alias': () => run('ip', 'link', 'set', 'dev', 'vxlan0', 'alias', ''),
+  'a tunnel device is deleted': () => run('ip', 'link', 'del', 'vxlan0'),
+  'the anchor is deleted': () => run('ip', 'link', 'del', 'unbounded0'),
+  'the table is deleted': () => run('nft', 'delete', 'table', 'inet', 'unbounded'),
+  'a rule is added to the table': () => run('nft', 'add', 'rule', 'inet', 'unbounded', 'postrouting', 'drop'),
+  'a map entry is deleted': () =>
+    run(
+      'bpftool',
+      'map',
+      'delete',
+      'pinned',
+      map('unbounded_endpoints_v4'),
+      'key',
+      '24',
+      '0',
+      '0',
+      '0',
+      '100',
+      '65',
+      '31',
+      '0',
+    ),
+  'a tunnel device is down': () => run('ip', 'link', 'set', 'vxlan0', 'down'),
+  'a chain is flushed': () => run('nft', 'flush', 'chain', 'inet', 'unbounded', 'leaks'),
+  'a chain is deleted': () => run('nft', 'delete', 'chain', 'inet', 'unbounded', 'injection'),
+  'a set is emptied': () => run('nft', 'flush', 'set', 'inet', 'unbounded', 'overlay_ip'),
+  'the ruleset is flushed': () => {
+    run('nft', 'flush', 'ruleset');
+    run('nft', 'add', 'table', 'inet', 'somebody');
+  },
+  ...DETACHMENTS,
+  'forwarding is off': () => writeFileSync(FORWARD, '0'),
+};
+
+/** vxlan0 as things fail that keep forged packets out. */
+interface FailClosed {
+  /** Before its source check, and when the first pass is over. */
+  readonly atBoot: { readonly upBefore: boolean; readonly upAfter: boolean };
+  /** While the program cannot be attached again, and afterwards. */
+  readonly unattached: {
+    readonly up: boolean;
+    readonly problems: readonly string[];
+    /** While its settings cannot be written either. */
+    readonly upUnsettled: boolean;
+    readonly upAgain: boolean;
+  };
+  /** While the table refuses a change: a device that is up, and one that would have to come up. */
+  readonly outdated: { readonly up: boolean; readonly cameUp: boolean; readonly contained: boolean };
+  /** While there is no table and none can be made, and afterwards. */
+  readonly missing: { readonly up: boolean; readonly problems: readonly string[]; readonly upAgain: boolean };
+}
+
+export interface Report {
+  readonly first: readonly string[];
+  /** What the second pass wrote: netlink events, and lines of the log. */
+  readonly secondWrote: readonly string[];
+  readonly before: string;
+  readonly applied: string;
+  /** Drifts that a pass did not repair, with the state after it. */
+  readonly unrepaired: Readonly<Record<string, string>>;
+  /** What a successor finds before it has applied anything: as many entries and the same link as before, or not. */
+  readonly taken: { readonly entries: boolean; readonly link: boolean; readonly program: boolean };
+  readonly pods: PodsReport;
+  readonly foreign: { readonly problems: readonly string[]; readonly linksSame: boolean };
+  readonly cleaned: string;
+  readonly closed: FailClosed;
+  readonly foreignSurvives: boolean;
+  /** The MAC by which pods know their gateway: before, with and after a pod whose port has a low one. */
+  readonly bridgeMacs: readonly string[];
+}
+
+/** Pods of the node, as the registry of the CNI socket has them. */
+let pods: readonly PodAttachment[] = [];
+
+const open = () => {
+  const log: string[] = [];
+  const logger = createLogger({ name: 'test', destination: { write: (line) => void log.push(line) } });
+  const net = createRouteSocket();
+  const privateKey = generatePrivateKey();
+  const dataplane: Dataplane = {
+    net,
+    ...openFirewall(logger),
+    path: openEbpfPath(net, {
+      objectPath: join(import.meta.dirname, '../../../../bpf/build/unbounded_encap.bpf.o'),
+      pinFolder: PIN_FOLDER,
+      indexFile: join(STATE_FOLDER, 'groups.json'),
+      ...(VIA === undefined ? {} : { via: VIA }),
+    }),
+    health: startHealth({
+      keys: { current: privateKey },
+      port: PORTS.health,
+      groups: { mapPin: groupMapPin(PIN_FOLDER) },
+      stateFile: join(STATE_FOLDER, 'health.json'),
+      logger,
+      metrics: createMetrics(),
+      onChange: () => undefined,
+    }),
+    paths: noPaths(),
+    sysctls: createSysctls(join(STATE_FOLDER, 'sysctls.json')),
+    wireGuard: {
+      keyOf: () => ({ privateKey, file: '/etc/wireguard/server.priv' }),
+      unitsFolder: '/run/unbounded/keeper/units',
+    },
+    relayWays: () => [],
+    pods: () => pods,
+    logger,
+  };
+  return { dataplane, log };
+};
+
+/** Netlink events during `act`; the last one is a route of the caller's own, which marks the end. */
+const eventsOf = async (act: () => Promise<unknown>): Promise<string[]> => {
+  await using watcher = createRouteSocket();
+  const events: string[] = [];
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const monitor = watcher.monitor(['link', 'address', 'route'], {
+    onEvent: (event) => {
+      if (event.subject === 'route' && event.value.dst === '192.0.2.77/32') resolve();
+      else events.push(JSON.stringify(event));
+    },
+    onResync: () => undefined,
+  });
+  await act();
+  run('ip', 'route', 'add', 'blackhole', '192.0.2.77/32');
+  await promise;
+  monitor.close();
+  run('ip', 'route', 'del', 'blackhole', '192.0.2.77/32');
+  return events;
+};
+
+const makeUnderlay = (): void => {
+  run('ip', 'link', 'set', 'lo', 'up');
+  run('ip', 'link', 'add', 'eth0', 'type', 'veth', 'peer', 'name', 'wire');
+  run('ip', 'addr', 'add', '10.1.0.30/24', 'dev', 'eth0');
+  for (const name of ['wire', 'eth0']) run('ip', 'link', 'set', name, 'up');
+  // The kernel finds a moment later that the device has a carrier: it is part of the state before.
+  while (readFileSync('/sys/class/net/eth0/operstate', 'utf8').trim() !== 'up') run('sleep', '0.01');
+  run('ip', 'route', 'add', 'default', 'via', '10.1.0.1');
+  run('ip', 'route', 'add', '198.51.100.0/24', 'via', '10.1.0.1', 'proto', 'static');
+  run('nft', 'add', 'table', 'inet', 'somebody');
+  writeFileSync(FORWARD, '0');
+};
+
+/** Ends the agent's part and starts it anew, as an upgrade does. */
+const restart = async (former: Dataplane): Promise<{ dataplane: Dataplane; taken: Report['taken'] }> => {
+  const entries = (): number =>
+    (json('bpftool', '-j', 'map', 'dump', 'pinned', map('unbounded_endpoints_v4')) as unknown[]).length;
+  const linkId = (): number | undefined => {
+    const pin = pinOf('unbounded0');
+    if (!existsSync(pin)) return undefined;
+    using link = openPinnedLink(pin);
+    return link.info.id;
+  };
+  const before = { entries: entries(), link: linkId() };
+  await former.health.stop();
+  former.path.close();
+  const { dataplane } = open();
+  return {
+    dataplane,
+    taken: {
+      entries: before.entries > 0 && entries() === before.entries,
+      link: VIA === 'clsact' || (before.link !== undefined && linkId() === before.link),
+      program: anchorHasProgram(),
+    },
+  };
+};
+
+const bridgeMacsAsPodsComeAndGo = (): string[] => {
+  const mac = (): string => readFileSync('/sys/class/net/cbr0/address', 'utf8').trim();
+  const macs = [mac()];
+  run('ip', 'link', 'add', 'veth1', 'address', '02:00:00:00:00:01', 'type', 'veth', 'peer', 'name', 'pod1');
+  run('ip', 'link', 'set', 'veth1', 'master', 'cbr0', 'up');
+  macs.push(mac());
+  run('ip', 'link', 'del', 'veth1');
+  return [...macs, mac()];
+};
+
+const isUp = (device: string): boolean =>
+  (json('ip', '-j', 'link', 'show', device) as { flags: string[] }[])[0]!.flags.includes('UP');
+
+/** Notes whether the tunnel was up when its check was about to be attached. */
+const watchGuard = (dataplane: Dataplane): { readonly dataplane: Dataplane; readonly upBefore: boolean[] } => {
+  const upBefore: boolean[] = [];
+  const guard: Dataplane['path']['guard'] = (plan, links) => {
+    upBefore.push(isUp('vxlan0'));
+    return dataplane.path.guard(plan, links);
+  };
+  return { dataplane: { ...dataplane, path: { ...dataplane.path, guard } }, upBefore };
+};
+
+/** Somebody's filter or, of all things, a folder stands where the program or its pin would: it cannot be attached. */
+const unattach = async (dataplane: Dataplane, plan: KernelPlan): Promise<FailClosed['unattached']> => {
+  if (VIA === 'clsact') {
+    run('tc', 'qdisc', 'del', 'dev', 'vxlan0', 'clsact');
+    run('tc', 'qdisc', 'add', 'dev', 'vxlan0', 'clsact');
+    run('tc', ...'filter add dev vxlan0 ingress prio 1 protocol ip bpf bytecode'.split(' '), '1,6 0 0 0,');
+  } else {
+    detachPinned('vxlan0');
+    rmSync(pinOf('vxlan0'));
+    mkdirSync(pinOf('vxlan0'));
+  }
+  const { problems } = await applyPlan(dataplane, plan);
+  const up = isUp('vxlan0');
+  run('ip', 'link', 'set', 'vxlan0', 'mtu', '1000', 'up');
+  await applyPlan(withoutSettings(dataplane), plan);
+  const upUnsettled = isUp('vxlan0');
+  if (VIA === 'clsact') run('tc', 'qdisc', 'del', 'dev', 'vxlan0', 'clsact');
+  else rmdirSync(pinOf('vxlan0'));
+  await applyPlan(dataplane, plan);
+  return {
+    up,
+    upUnsettled,
+    problems: problems.map(({ reason }) => reason),
+    upAgain: isUp('vxlan0') && hasProgram('vxlan0', 'ingress'),
+  };
+};
+
+const failFirewall = async (
+  dataplane: Dataplane,
+  plan: KernelPlan,
+): Promise<Pick<FailClosed, 'outdated' | 'missing'>> => {
+  const refusing = withoutWriting(dataplane);
+  run('nft', 'add', 'rule', 'inet', 'unbounded', 'postrouting', 'return');
+  const { isContained } = await applyPlan(refusing, plan);
+  const up = isUp('vxlan0');
+  run('ip', 'link', 'set', 'vxlan0', 'down');
+  await applyPlan(refusing, plan);
+  const outdated = { up, cameUp: isUp('vxlan0'), contained: isContained };
+  run('ip', 'link', 'set', 'vxlan0', 'up');
+  run('nft', 'delete', 'table', 'inet', 'unbounded');
+  const { problems } = await applyPlan(refusing, plan);
+  const missing = { up: isUp('vxlan0'), problems: problems.map(({ reason }) => reason) };
+  await applyPlan(dataplane, plan);
+  return { outdated, missing: { ...missing, upAgain: isUp('vxlan0') } };
+};
+
+const folders = {
+  cniConfFolder: CNI_CONF_FOLDER,
+  cniSocket: CNI_SOCKET,
+  cniBinFolder: '/opt/cni/bin',
+  unitsFolder: KEEPER_UNITS,
+  pinFolder: PIN_FOLDER,
+  stateFolder: STATE_FOLDER,
+};
+
+const tryForeign = async (dataplane: Dataplane, plan: KernelPlan): Promise<Report['foreign']> => {
+  run('ip', 'link', 'add', 'vxlan0', 'type', 'vxlan', 'id', '7', 'dstport', '4790', 'dev', 'eth0');
+  run('ip', 'link', 'add', 'cbr0', 'type', 'bridge');
+  for (const name of ['wg0', 'ipvlan0']) run('ip', 'link', 'add', name, 'type', 'bridge');
+  const show = (): string =>
+    run('ip', '-d', 'link', 'show', 'vxlan0') + run('ip', '-d', 'addr', 'show', 'cbr0').replaceAll(/\d+\.\d\d /g, '');
+  const before = show();
+  const { problems } = await applyPlan(dataplane, plan);
+  return { problems: problems.map(({ message }) => message), linksSame: show() === before };
+};
+
+const main = async (): Promise<Report> => {
+  makeUnderlay();
+  const before = state();
+  const plan = planFor('w1', 'VXLAN');
+  const { dataplane: former, log } = open();
+  const watched = watchGuard(former);
+  const first = (await applyPlan(watched.dataplane, plan)).problems.map(({ message }) => message);
+  const atBoot = { upBefore: watched.upBefore[0]!, upAfter: isUp('vxlan0') };
+  await applyPlan(former, plan); // what the first one brought about (carrier, ...) is settled
+  const applied = state();
+  const logged = log.length;
+  const secondWrote = await eventsOf(() => applyPlan(former, plan));
+  secondWrote.push(...log.slice(logged));
+  const bridgeMacs = bridgeMacsAsPodsComeAndGo();
+  const { dataplane, taken } = await restart(former);
+  const unrepaired: Record<string, string> = {};
+  for (const [name, disturb] of Object.entries(DRIFTS)) {
+    try {
+      disturb();
+    } catch (error) {
+      unrepaired[name] = String(error); // what it disturbs was not there: something before was not repaired
+      continue;
+    }
+    const disturbed = state();
+    await applyPlan(dataplane, plan);
+    if (state() !== applied || disturbed === applied) unrepaired[name] = state();
+  }
+  const seenPods = await tryPods(dataplane, plan, (now) => {
+    pods = now;
+  });
+  const unattached = await unattach(dataplane, plan);
+  const closed = { atBoot, unattached, ...(await failFirewall(dataplane, plan)) };
+  const say = (): void => undefined;
+  await cleanUp(folders, say);
+  const cleaned = state();
+  await dataplane.health.stop();
+  dataplane.path.close();
+  const again = open();
+  const foreign = await tryForeign(again.dataplane, plan);
+  await cleanUp(folders, say);
+  const foreignSurvives = ['vxlan0', 'cbr0', 'wg0', 'ipvlan0'].every((name) =>
+    run('ip', '-br', 'link').includes(`${name} `),
+  );
+  return {
+    first,
+    secondWrote,
+    before,
+    applied,
+    unrepaired,
+    taken,
+    pods: seenPods,
+    closed,
+    foreign,
+    cleaned,
+    foreignSurvives,
+    bridgeMacs,
+  };
+};
+
+process.stdout.write(`\n${JSON.stringify(await main())}\n`);
+process.exit(0);

@@ -1,0 +1,169 @@
+import { unitDevices } from '@unbounded/keeper-protocol';
+import type { Link, RouteSocket } from '@unbounded/netlink';
+import type { Logger } from '@unbounded/telemetry';
+import { type Problem } from '@unbounded/topology';
+import { DEVICES } from '../data-path/devices.ts';
+import type { KernelPlan } from '../data-path/kernel-plan.ts';
+import type { PodAttachment } from '../attachment/pods.ts';
+import type { DataPath } from '../data-path/port.ts';
+import type { Health } from './health/health.ts';
+import { healthProblems } from './health/problems.ts';
+import { isUndecided } from './health/undecided.ts';
+import { bridgeInUse, ensurePorts } from '../kernel/bridge-ports.ts';
+import { ensureDevices, removeDevice, staleDevices } from '../kernel/devices.ts';
+import { planDevices } from '../kernel/devices.plan.ts';
+import { ensureFirewall, type FirewallParts } from '../kernel/firewall.ts';
+import { removeUnit } from '../kernel/keeper-units.ts';
+import { withLocalAddresses } from '../kernel/own-addresses.ts';
+import { ensureRoutes } from '../kernel/routes.ts';
+import { ensureRules, hasTransitRules } from '../kernel/rules.ts';
+import { advertisementDevices } from '../kernel/router-advertisements.ts';
+import type { Sysctls } from '../kernel/sysctls.ts';
+import { settleTunnels } from '../kernel/tunnel-gate.ts';
+import type { Paths } from './paths/paths.ts';
+import { type EndpointOf, ensureWireGuard, type WireGuardContext, type WireGuardOutcome } from '../kernel/wireguard.ts';
+
+/** Makes the kernel hold a plan. Everything is read, compared and only then written: at rest a pass writes nothing. */
+
+export interface Dataplane extends FirewallParts {
+  readonly net: RouteSocket;
+  readonly logger: Logger;
+  readonly path: DataPath;
+  readonly health: Health;
+  readonly paths: Paths;
+  readonly sysctls: Sysctls;
+  readonly wireGuard: WireGuardContext;
+  /** The pods of the node, as the CNI plugin registered them. */
+  readonly pods: () => readonly PodAttachment[];
+}
+
+export interface ApplyOutcome {
+  readonly problems: readonly Problem[];
+  /** Something is not ready yet that will be soon: apply again shortly. */
+  readonly again: boolean;
+  /** A group may still lead to a gateway that was dead from the start. */
+  readonly isUndecided: boolean;
+  readonly wireGuard: WireGuardOutcome['states'];
+  /** Names of the devices that are there and ours. */
+  readonly devices: ReadonlySet<string>;
+  /** Firewall, groups and routes are as planned: nothing for the overlay leaves outside of it. */
+  readonly isContained: boolean;
+}
+
+const removeStaleDevices = async (dataplane: Dataplane, wanted: ReadonlySet<string>): Promise<Problem[]> => {
+  const { net, wireGuard, path, logger } = dataplane;
+  const problems: Problem[] = [];
+  for (const device of unitDevices(wireGuard.unitsFolder))
+    if (!wanted.has(device)) removeUnit(wireGuard.unitsFolder, device, wireGuard.faults);
+  for (const link of await staleDevices(net, wanted)) {
+    const ports = link.kind?.kind === 'bridge' ? await net.links.list({ master: link.index }) : [];
+    if (ports.length > 0) {
+      problems.push(bridgeInUse(link.name, ports.length));
+      continue;
+    }
+    logger.info({ device: link.name }, 'removing a device that no link needs any more');
+    path.detach(link.name);
+    await removeDevice(net, link);
+  }
+  return problems;
+};
+
+/** A bridge that was made anew has none of the pods' ports. */
+const ensurePods = async (
+  { net, pods, logger }: Dataplane,
+  links: ReadonlyMap<string, Link>,
+): Promise<readonly Problem[]> => {
+  const bridge = links.get(DEVICES.bridge);
+  if (!bridge) return [];
+  const { attached, problems } = await ensurePorts(net, bridge, pods());
+  if (attached.length > 0) logger.warn({ pods: attached }, 'attached pods to the bridge again');
+  return problems;
+};
+
+/** Groups into the kernel, then what points at them. Undefined: the groups could not be written. */
+const ensureForwarding = async (
+  { path, health, logger }: Dataplane,
+  plan: KernelPlan,
+  links: ReadonlyMap<string, Link>,
+): Promise<Problem[] | undefined> => {
+  const { probes, role, servedSites, mtuBytes } = plan;
+  const { groups, problems } = await path.prepare(plan, links);
+  try {
+    const found = await health.apply({ probes, groups, mtuBytes, ...(role === 'gateway' ? { servedSites } : {}) });
+    return [...problems, ...found, ...(await path.apply())];
+  } catch (error) {
+    logger.error({ err: error }, 'cannot write next-hop groups; what the kernel holds stays');
+    return undefined;
+  }
+};
+
+const withoutTransit = (plan: KernelPlan): KernelPlan => {
+  const { transitRoutes: _, ...rest } = plan;
+  return rest;
+};
+
+/**
+ * One pass. The order is make before break: devices, tunnels, map entries and routes come into being first; what is no
+ * longer wanted goes last, and only when everything before it worked.
+ */
+export const applyPlan = async (dataplane: Dataplane, wanted: KernelPlan): Promise<ApplyOutcome> => {
+  const { net, path, health, paths, sysctls, wireGuard: context } = dataplane;
+  const { plan, problems: addressProblems } = withLocalAddresses(wanted, await net.addresses.list());
+  const families = {
+    v4: plan.podCidrs.some((block) => !block.includes(':')),
+    v6: plan.podCidrs.some((block) => block.includes(':')),
+  };
+  const sysctlProblems = await sysctls.ensure(families, () => advertisementDevices(net));
+  const specs = planDevices(plan);
+  const devices = await ensureDevices(net, specs);
+  const links: ReadonlyMap<string, Link> = devices.links;
+  // Before WireGuard: peers may send by a new interface as soon as it has its key.
+  const podProblems = await ensurePods(dataplane, links);
+  // New before old: packets get the mark of those in transit only when the routes for them stand.
+  const isTransitReady = await hasTransitRules(net, plan);
+  const firewall = await ensureFirewall(dataplane, isTransitReady ? plan : withoutTransit(plan), devices);
+  const guard = path.guard(plan, new Map([...links, ...devices.unsettled]));
+  const tunnelProblems = await settleTunnels(net, { specs, ...devices }, firewall.state, guard);
+  const endpointOf: EndpointOf = (device, peer) => paths.endpointOf(device, peer);
+  const wireGuard = await ensureWireGuard(plan.wireGuard, links, { ...context, endpointOf });
+  const pathProblems = await paths.apply(plan, links);
+  const forwarded = await ensureForwarding(dataplane, plan, links);
+  const routes = await ensureRoutes(net, path.routes(plan, links));
+  const problems = [
+    ...plan.problems,
+    ...sysctlProblems,
+    ...addressProblems,
+    ...devices.problems,
+    ...podProblems,
+    ...wireGuard.problems,
+    ...pathProblems,
+    ...(forwarded ?? []),
+    ...healthProblems(health.states()),
+    ...firewall.problems,
+    ...guard.problems,
+    ...tunnelProblems,
+    ...routes.problems,
+    ...routes.ofPeers,
+    ...routes.foreign,
+  ];
+  let isTransitNew = false;
+  if (forwarded && routes.problems.length === 0) {
+    const ruleProblems = await ensureRules(net, plan); // the routes stand: packets may be sent to them
+    problems.push(...ruleProblems);
+    isTransitNew = !isTransitReady && ruleProblems.length === 0;
+    await path.removeStale();
+    await routes.removeStale();
+    await health.removeStale();
+    await path.removeLeftovers();
+    problems.push(...(await removeStaleDevices(dataplane, new Set(specs.map(({ name }) => name)))));
+  }
+  const again = !forwarded || wireGuard.waiting.length > 0 || isTransitNew;
+  return {
+    problems,
+    again,
+    isUndecided: isUndecided(plan.groups, health.states()),
+    wireGuard: wireGuard.states,
+    devices: new Set(links.keys()),
+    isContained: firewall.state === 'asPlanned' && forwarded !== undefined && routes.problems.length === 0,
+  };
+};

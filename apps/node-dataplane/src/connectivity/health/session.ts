@@ -1,0 +1,142 @@
+import {
+  createOutstanding,
+  type Health,
+  NEW_PEER,
+  nextHealth,
+  type ProbeEvent,
+  type ProbeReply,
+  type ProbeRequest,
+  PROBE_BYTES,
+  type ReachedSites,
+  resumed,
+} from '@unbounded/health';
+import type { ProbePlan } from '@unbounded/topology';
+import { createRequestFilter } from '../../thread/request-filter.ts';
+import { startTicking } from '../../thread/ticking.ts';
+import type { Verdict } from './verdict-file.ts';
+
+/** The probing of one peer in one family: requests at the interval of the link, and what their replies mean. */
+
+/** What a request was sent for. */
+export type Purpose = 'health' | 'control' | 'pathMtu';
+
+/** A reply that counts, to a request of ours. */
+export interface Answer {
+  readonly purpose: Purpose;
+  readonly sequence: bigint;
+  /** Bytes of the request's payload as the peer received it. */
+  readonly sizeReceived: number;
+  readonly rttMs: number;
+}
+
+export interface Session {
+  readonly plan: ProbePlan;
+  readonly verdict: Verdict;
+  readonly rttMs: number | undefined;
+  /** Takes new settings; health stays. */
+  update(plan: ProbePlan): void;
+  /** Sends a request now; returns its number. */
+  send(purpose: Purpose, size: number): bigint;
+  /** Undefined: no request of ours waits for it, and it changes nothing. */
+  onReply(reply: ProbeReply): Answer | undefined;
+  /** Whether a request of the peer is to be answered: copies of old ones are not. */
+  accepts(request: ProbeRequest): boolean;
+  stop(): void;
+}
+
+export interface SessionOptions {
+  readonly plan: ProbePlan;
+  readonly nonce: bigint;
+  /** What an earlier process knew of the peer. */
+  readonly known?: Verdict;
+  /** Whether the peers of an earlier process may be away because they start anew too: their silence then says nothing. */
+  readonly isStarting?: () => boolean;
+  /** The first reply to this process. */
+  readonly onFirstReply?: () => void;
+  readonly transmit: (request: ProbeRequest, plan: ProbePlan) => void;
+  /** The state, the grace or the reached sites are others than before. */
+  readonly onVerdict: () => void;
+}
+
+/** Time in which a peer that has never answered may carry when there is no other, at least. */
+const GRACE_MS = 10_000;
+const GRACE_DETECTIONS = 3;
+
+const NS_PER_MS = 1e6;
+const nowNs = (): bigint => process.hrtime.bigint();
+
+const areSame = (a: ReachedSites | undefined, b: ReachedSites | undefined): boolean =>
+  a === b ||
+  (a?.truncated === b?.truncated &&
+    a?.hashes.length === b?.hashes.length &&
+    (a?.hashes.every((hash, index) => hash === b?.hashes[index]) ?? false));
+
+export const createSession = ({ plan, nonce, known, transmit, onVerdict, ...options }: SessionOptions): Session => {
+  let settings = plan;
+  let health: Health = known ? resumed(known.state) : NEW_PEER;
+  let graceOver = known?.graceOver ?? false;
+  let sites = known?.sites;
+  let rttMs: number | undefined;
+  let sequence = 0n;
+  let heard = true; // before the first request nothing can have failed
+  const outstanding = createOutstanding<Purpose>();
+
+  const happened = (event: ProbeEvent): void => {
+    const { state } = health;
+    health = nextHealth(health, event, settings.detectMultiplier);
+    if (health.state !== state) onVerdict();
+  };
+  const send = (purpose: Purpose, size: number): bigint => {
+    outstanding.add(++sequence, purpose);
+    transmit({ type: 'request', nonce, sequence, timeNs: nowNs(), size }, settings);
+    return sequence;
+  };
+  const tick = (): void => {
+    const isExcused = rttMs === undefined && options.isStarting?.() === true;
+    if (!heard && !isExcused) happened('failure');
+    heard = false;
+    send('health', PROBE_BYTES);
+  };
+  const stopTicking = startTicking(() => settings.intervalMs, tick);
+  const graceMs = Math.max(GRACE_MS, GRACE_DETECTIONS * plan.intervalMs * plan.detectMultiplier);
+  const grace = setTimeout(() => {
+    graceOver = true;
+    onVerdict();
+  }, graceMs);
+
+  return {
+    get plan() {
+      return settings;
+    },
+    get verdict() {
+      return { state: health.state, graceOver, ...(sites ? { sites } : {}) };
+    },
+    get rttMs() {
+      return rttMs;
+    },
+    update: (changed) => void (settings = changed),
+    send,
+    onReply(reply) {
+      const purpose = reply.nonce === nonce ? outstanding.take(reply.sequence) : undefined;
+      if (purpose === undefined) return undefined;
+      const tookMs = Number(nowNs() - reply.timeNs) / NS_PER_MS;
+      if (purpose === 'health') {
+        if (rttMs === undefined) options.onFirstReply?.();
+        rttMs = tookMs;
+        const saidOther = !areSame(sites, reply.sites);
+        sites = reply.sites;
+        if (!heard) {
+          heard = true;
+          happened('success');
+        }
+        if (saidOther) onVerdict();
+      }
+      return { purpose, sequence: reply.sequence, sizeReceived: reply.sizeReceived, rttMs: tookMs };
+    },
+    accepts: createRequestFilter(),
+    stop() {
+      stopTicking();
+      clearTimeout(grace);
+    },
+  };
+};

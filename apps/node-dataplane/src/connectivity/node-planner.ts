@@ -1,0 +1,196 @@
+import type { AdvertisedRoute } from '@unbounded/crds';
+import { formatPrefix, tryParsePrefix } from '@unbounded/ip';
+import type { Logger } from '@unbounded/telemetry';
+import {
+  advertisedRoutes,
+  changedPrefixes,
+  type Holding,
+  type NodePlan,
+  parseWorld,
+  planNode,
+  planTransition,
+  type Problem,
+  type LocalNode,
+  withoutProtected,
+} from '@unbounded/topology';
+import type { DataPathKind } from '../data-path/kernel-plan.ts';
+import { keptPlanOf, type PlanStore, readKeptPlan } from './kept-plan.ts';
+import { findLocalNode, missingSite } from './local-node.ts';
+import type { Measured, OwnKeys } from './measured.ts';
+import type { NodeFacts } from '../world/object-files.ts';
+import type { Snapshot, WorldSource } from '../world/source.port.ts';
+
+/** Keeps the node's plan: made anew when anything changed that it is made from, and the last good one otherwise. */
+export interface NodePlanner {
+  /** What the kernel is to hold now: on the way to a plan with other protocols, a step between. */
+  readonly plan: NodePlan | undefined;
+  /** Milliseconds until `plan` is another by the clock alone; undefined: it stays. */
+  readonly nextStepMs: number | undefined;
+  /** Of a gateway: what it tells of the blocks behind it; undefined until objects were read. */
+  readonly advertised: Readonly<Record<string, AdvertisedRoute>> | undefined;
+  /** The plan is made of the objects and of what was measured as they were at the last `replan`: it is no kept one. */
+  readonly isCurrent: boolean;
+  /** Why the objects as they are give no plan; the last one, if there is any, stays and has them too. */
+  readonly problems: readonly Problem[];
+  /** What the Node says, as of the last `replan`; undefined: it is not there, or the objects are away. */
+  readonly node: NodeFacts | undefined;
+  /** Addresses of the Node as the objects say now, else that of the kept plan. */
+  readonly internalIps: readonly string[];
+  /** While the objects are away the last plan stands. */
+  replan(measured: Measured): void;
+}
+
+export interface PlannerParts {
+  readonly nodeName: string;
+  readonly protocols: readonly string[];
+  readonly dataplaneKind: DataPathKind;
+  readonly source: WorldSource;
+  readonly planFile: PlanStore;
+  readonly logger: Logger;
+  /** Milliseconds on a clock that only goes forward: that of the steps between plans. */
+  readonly now?: () => number;
+}
+
+/** What the node has by itself comes before what the last plan shows. */
+const ownHolding = (nodeName: string, { publicKey, nextPublicKey }: OwnKeys, node: NodeFacts | undefined): Holding => ({
+  node: nodeName,
+  keys: [publicKey, ...(nextPublicKey === undefined ? [] : [nextPublicKey])],
+  blocks: (node?.podCidrs ?? []).flatMap((text) => tryParsePrefix(text) ?? []).map(formatPrefix),
+  addresses: [],
+});
+
+/** The same for the same values, in whatever order they came. */
+const textOf = ({ underlay, pathMtuBytes, keys, established, protectedAddresses }: Measured): string =>
+  JSON.stringify([
+    underlay,
+    [...pathMtuBytes].sort(([a], [b]) => (a < b ? -1 : 1)),
+    keys,
+    [...established].sort(),
+    protectedAddresses,
+  ]);
+
+/** The other ends hear of a change within a second or two; then they take packets the new way. */
+const RECEIVE_MS = 4000;
+/** Ends that are late still send the old way. */
+const SEND_MS = 20_000;
+
+/** Leads from plan to plan by the steps between them. */
+const createTransitions = (now: () => number) => {
+  let before: NodePlan | undefined;
+  let target: NodePlan | undefined;
+  let sinceMs = 0;
+  const elapsed = (): number => now() - sinceMs;
+  const effective = (): NodePlan | undefined => {
+    if (!before || !target || elapsed() >= RECEIVE_MS + SEND_MS) return target;
+    return planTransition(before, target, elapsed() < RECEIVE_MS ? 'receive' : 'send');
+  };
+  return {
+    effective,
+    nextStepMs: (): number | undefined => {
+      if (!before || elapsed() >= RECEIVE_MS + SEND_MS) return undefined;
+      return (elapsed() < RECEIVE_MS ? RECEIVE_MS : RECEIVE_MS + SEND_MS) - elapsed();
+    },
+    to(next: NodePlan): void {
+      const current = effective();
+      // Plans that send the same way as the one we are on the way to change nothing about the steps there.
+      const isElsewhere = target !== undefined && changedPrefixes(target, next).size > 0;
+      if (current && isElsewhere) [before, sinceMs] = [current, now()];
+      target = next;
+    },
+  };
+};
+
+interface Made {
+  readonly plan: NodePlan;
+  readonly advertised: NodePlanner['advertised'];
+}
+
+const PLAN_FAILED = 'PlanFailed';
+
+/** The plan of the objects, or why there is none. One that cannot be made is tried again; meanwhile the kernel is kept in repair. */
+const makePlan = (
+  parts: PlannerParts,
+  snapshot: Snapshot,
+  measured: Measured,
+  before: NodePlan | undefined,
+): Made | Problem => {
+  const { nodeName, logger } = parts;
+  try {
+    const held = [ownHolding(nodeName, measured.keys, snapshot.node), ...(before?.holdings ?? [])];
+    const world = parseWorld(snapshot.objects, held);
+    const local = findLocalNode(snapshot, world, { ...parts, ...measured });
+    const missing = 'reason' in local ? local : missingSite(before, local, world);
+    if (missing) return missing;
+    const plan = planNode(world, local as LocalNode);
+    return { plan, advertised: plan.role === 'gateway' ? advertisedRoutes(world, nodeName) : undefined };
+  } catch (error) {
+    logger.debug({ err: error }, 'no plan can be made of the objects');
+    const message = `no plan can be made of the objects: ${(error as Error).message}: the last plan stays; the agent tries again`;
+    return { reason: PLAN_FAILED, message };
+  }
+};
+
+export const createNodePlanner = (parts: PlannerParts): NodePlanner => {
+  const { source, planFile, logger, now = () => performance.now() } = parts;
+  const transitions = createTransitions(now);
+  let plan = readKeptPlan(planFile, parts.dataplaneKind);
+  let isKept = plan !== undefined;
+  if (plan) transitions.to(plan);
+  /** The last plan goes on, with a reason. */
+  const hold = (problem: Problem): void => {
+    isListed = false;
+    problems = [problem];
+    if (plan) transitions.to({ ...plan, problems: [...plan.problems, problem] });
+  };
+  let advertised: NodePlanner['advertised'];
+  let plannedFrom = '';
+  let problems: readonly Problem[] = [];
+  let [isThere, isListed] = [false, false];
+  let node: NodeFacts | undefined;
+  return {
+    get plan() {
+      return transitions.effective();
+    },
+    get nextStepMs() {
+      return transitions.nextStepMs();
+    },
+    get advertised() {
+      return advertised;
+    },
+    get isCurrent() {
+      return isThere && isListed;
+    },
+    get problems() {
+      return problems;
+    },
+    get node() {
+      return node;
+    },
+    get internalIps() {
+      const known = (node ?? source.snapshot()?.node)?.internalIps;
+      return known ?? (plan && plan.underlayIp !== '' ? [plan.underlayIp] : []);
+    },
+    replan(measured) {
+      const snapshot = source.snapshot();
+      node = snapshot?.node;
+      isThere = snapshot !== undefined;
+      const from = snapshot && `${snapshot.version} ${textOf(measured)}`;
+      if (plan && isKept) {
+        const cleaned = withoutProtected(plan, measured.protectedAddresses);
+        if (cleaned !== plan) transitions.to(cleaned);
+        plan = cleaned;
+      }
+      if (!snapshot || from === undefined || from === plannedFrom) return;
+      const before = plan;
+      const made = makePlan(parts, snapshot, measured, plan);
+      plannedFrom = 'reason' in made && made.reason === PLAN_FAILED ? '' : from;
+      if ('reason' in made) return hold(made);
+      ({ plan, advertised } = made);
+      [isListed, problems, isKept] = [true, [], false];
+      transitions.to(plan);
+      planFile.write(keptPlanOf(plan, parts.dataplaneKind));
+      if (before?.role !== plan.role || before.site !== plan.site)
+        logger.info({ site: plan.site, role: plan.role }, 'the node has a role');
+    },
+  };
+};

@@ -1,0 +1,174 @@
+import type { Logger } from '@unbounded/telemetry';
+import type { NodePlan, ProtectedAddress } from '@unbounded/topology';
+import type { DataPath } from '../data-path/port.ts';
+import type { KernelPlan } from '../data-path/kernel-plan.ts';
+import { DEVICES } from '../data-path/devices.ts';
+import { type CniConfigFolders, ensureCniConfig } from '../attachment/config.ts';
+import type { Attachment } from '../attachment/attachment.ts';
+import { applyPlan, type ApplyOutcome, type Dataplane } from './dataplane.ts';
+import type { Advanced, KeyRotation } from './keys/rotation.ts';
+import type { StateFaults } from '../state/state-faults.ts';
+import type { Underlay, UnderlayWatch } from '../kernel/underlay.ts';
+import { summarize } from './paths/moves.ts';
+import { readWireGuard } from '../kernel/wireguard.ts';
+import type { NodePlanner } from './node-planner.ts';
+import type { OwnKeys } from './measured.ts';
+import type { RelayProxies } from './relay/relay-proxies.ts';
+import type { Section, SectionReport } from '../section.port.ts';
+import type { GatewayReporter } from './gateway-reporter.ts';
+import { connectivityReport } from './report.ts';
+
+/** Observe, plan, diff, apply, report: a pass of connectivity. */
+
+type Problems = readonly { readonly reason: string; readonly message: string }[];
+
+export interface ConnectivityParts {
+  readonly planner: NodePlanner;
+  readonly dataplane: Dataplane;
+  readonly rotation: KeyRotation;
+  readonly relay: RelayProxies;
+  readonly attachment: Pick<Attachment, 'guard' | 'gate'>;
+  readonly cniFolders: CniConfigFolders;
+  readonly faults: StateFaults;
+  /** Ports of health and metrics that cannot be had. */
+  readonly listenerProblems: () => Problems;
+  readonly protocols: readonly string[];
+  readonly underlay: UnderlayWatch;
+  /** Addresses that the node must reach without the overlay, whatever the objects list. */
+  readonly protectedAddresses: () => Promise<readonly ProtectedAddress[]>;
+  /** Undefined: there is no API server. */
+  readonly gateway: GatewayReporter | undefined;
+  readonly logger: Logger;
+}
+
+/** Milliseconds: drift is found and repaired within this; something that will be ready soon is looked at again sooner. */
+const REPAIR_EVERY_MS = 5000;
+const SOON_MS = 200;
+const WIREGUARD_OVERHEAD_BYTES = 80;
+
+/** Logs problems when they change, not at every pass. */
+const createProblemLog = (logger: Logger): ((problems: Problems) => void) => {
+  let told = '';
+  return (problems) => {
+    const text = problems.map(({ message }) => message).join('\n');
+    if (text !== told) for (const { reason, message } of problems) logger.warn({ reason }, message);
+    told = text;
+  };
+};
+
+const ownKeys = ({ ring: { current, next } }: KeyRotation): OwnKeys => ({
+  publicKey: current.publicKey,
+  keyGeneration: current.generation,
+  nextPublicKey: next?.publicKey,
+});
+
+/** Plans, with the node's keys and with what their lanes were seen to be. */
+const createRotatingPlanner = ({ planner, dataplane, rotation, protectedAddresses }: ConnectivityParts) => {
+  let isFirst = true;
+  const measure = async (underlay: Underlay): Promise<void> => {
+    const { established } = rotation;
+    const pathMtuBytes = dataplane.health.pathMtuBytes();
+    const known = await protectedAddresses();
+    planner.replan({ underlay, pathMtuBytes, keys: ownKeys(rotation), established, protectedAddresses: known });
+  };
+  return {
+    /** Without knowing the underlay the last plan stands. */
+    async replan(underlay: Underlay | undefined, mayBegin: boolean): Promise<void> {
+      // What an earlier process was sending by a lane of a new key goes on doing so.
+      if (isFirst && planner.plan) {
+        const links = await dataplane.net.links.list();
+        rotation.observe(planner.plan, await readWireGuard(planner.plan.wireGuard, links));
+      }
+      isFirst = false;
+      if (!underlay) return;
+      await measure(underlay);
+      if (mayBegin && planner.node && rotation.begin(planner.node.rotateKey)) await measure(underlay);
+    },
+    applied(plan: NodePlan, { wireGuard }: ApplyOutcome): Advanced {
+      rotation.observe(plan, wireGuard);
+      return rotation.advance({
+        plan,
+        isCurrent: planner.isCurrent,
+        isWhole: plan.wireGuard.every(({ name }) => wireGuard.has(name)),
+        peers: dataplane.health.states(),
+      });
+    },
+  };
+};
+
+/** A plan is rendered once: it stays the same object while nothing changed. */
+const createRenderer = (path: DataPath): ((plan: NodePlan) => KernelPlan) => {
+  let known: { readonly plan: NodePlan; readonly rendered: KernelPlan } | undefined;
+  return (plan) => {
+    if (known?.plan !== plan) known = { plan, rendered: path.render(plan) };
+    return known.rendered;
+  };
+};
+
+export const createConnectivity = (parts: ConnectivityParts): Section => {
+  const { planner, dataplane, rotation, attachment, faults, gateway, logger } = parts;
+  const rotating = createRotatingPlanner(parts);
+  const render = createRenderer(dataplane.path);
+  let isReady = false;
+
+  const tellProblems = createProblemLog(logger);
+
+  const report = (underlay: Underlay | undefined, problems: Problems): SectionReport => {
+    tellProblems(problems);
+    return connectivityReport(
+      {
+        ...ownKeys(rotation),
+        tunnelMtuBytes: underlay && underlay.mtuBytes - WIREGUARD_OVERHEAD_BYTES,
+        protocols: parts.protocols,
+        networkReady: isReady,
+        problems,
+        paths: summarize(dataplane.paths.states()),
+        moves: dataplane.paths.takeMoves(),
+        podDrops: attachment.guard.takeNotes(),
+        routes: planner.advertised,
+      },
+      gateway && ((routes, signal) => gateway.report(routes, { signal })),
+    );
+  };
+
+  return {
+    get isReady() {
+      return isReady;
+    },
+    async pass() {
+      const unguarded = await attachment.guard.ensure();
+      const { underlay, problems: unknown } = await parts.underlay.look(planner.internalIps);
+      await rotating.replan(underlay, isReady);
+      const { plan } = planner;
+      const fromNode = (): Problems => [...unknown, ...unguarded, ...faults.problems(), ...parts.listenerProblems()];
+      faults.retry();
+      if (!plan) return { nextPassMs: REPAIR_EVERY_MS, report: report(underlay, [...planner.problems, ...fromNode()]) };
+      const outcome = await applyPlan(dataplane, render(plan));
+      if (outcome.isContained) attachment.gate.open();
+      // Once the firewall leads to the relays: a connection stays with what it was led to first.
+      const relayed = parts.relay.apply(plan);
+      const advanced = rotating.applied(plan, outcome);
+      const again = outcome.again || (!isReady && outcome.isUndecided);
+      // Without a bridge of ours no pod may be plugged in: a foreign one of that name would get our addresses.
+      const takesPods = outcome.devices.has(DEVICES.bridge) && (isReady || !outcome.isUndecided);
+      const cni = takesPods ? ensureCniConfig(parts.cniFolders, plan, faults) : [];
+      const problems = [...outcome.problems, ...relayed, ...cni, ...advanced.problems, ...fromNode()];
+      faults.measure(problems);
+      if (!again && !isReady) {
+        isReady = true;
+        const { site, role, blocks, wireGuard } = plan;
+        logger.info({ site, role, blocks: blocks.length, wireGuard: wireGuard.length }, 'the plan is applied');
+      }
+      const nextPassMs = again
+        ? SOON_MS
+        : Math.min(REPAIR_EVERY_MS, planner.nextStepMs ?? REPAIR_EVERY_MS, advanced.nextPassMs ?? REPAIR_EVERY_MS);
+      return { nextPassMs, report: report(underlay, problems) };
+    },
+    async stop() {
+      parts.relay.stop();
+      await dataplane.health.stop();
+      await dataplane.paths.stop();
+      dataplane.path.close();
+    },
+  };
+};

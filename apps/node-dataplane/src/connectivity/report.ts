@@ -1,0 +1,89 @@
+import { annotations, type AdvertisedRoute, NODE_FEATURES } from '@unbounded/crds';
+import type { Problem } from '@unbounded/topology';
+import { listed, type PathSummary } from './paths/moves.ts';
+import type { NodeCondition, NodeEvent, SectionReport } from '../section.port.ts';
+
+/** What peers need of the node, and what its operator should know of its connections to others. */
+
+export interface ConnectivityState {
+  readonly publicKey: string;
+  readonly keyGeneration: number;
+  readonly nextPublicKey: string | undefined;
+  /** Undefined: the node's own network is not known; what was told last stands. */
+  readonly tunnelMtuBytes: number | undefined;
+  readonly protocols: readonly string[];
+  /** A plan has been applied: pods have a network. */
+  readonly networkReady: boolean;
+  readonly problems: readonly Problem[];
+  /** Of peers that have a relay; undefined: there are none. */
+  readonly paths: PathSummary | undefined;
+  /** Moves between direct and relay since the last report, in words. */
+  readonly moves: readonly string[];
+  /** Pods whose frames were dropped since the last report because they were not their own, in words. */
+  readonly podDrops?: readonly string[];
+  /** Of a gateway: what lies behind it. */
+  readonly routes: Readonly<Record<string, AdvertisedRoute>> | undefined;
+}
+
+/** Condition of a Node with peers that have a relay: True while packets to any of them go over it. */
+const RELAYED = 'UnboundedRelayed';
+
+const relayedOf = ({ paths }: ConnectivityState): NodeCondition[] => {
+  if (!paths) return [];
+  const { total, relayed } = paths;
+  return relayed.length === 0
+    ? [{ type: RELAYED, status: 'False', reason: 'Direct', message: `all of ${total} paths are direct` }]
+    : [
+        {
+          type: RELAYED,
+          status: 'True',
+          reason: 'ByRelay',
+          message: `${relayed.length} of ${total} paths go over the relay: ${listed(relayed, ', ')}`,
+        },
+      ];
+};
+
+const networkOf = ({ networkReady }: ConnectivityState): NodeCondition =>
+  networkReady
+    ? {
+        type: 'NetworkUnavailable',
+        status: 'False',
+        reason: 'UnboundedIsUp',
+        message: 'the first plan has been applied',
+      }
+    : {
+        type: 'NetworkUnavailable',
+        status: 'True',
+        reason: 'UnboundedIsStarting',
+        message: 'no plan has been applied yet',
+      };
+
+const annotationsOf = (state: ConnectivityState): Record<string, string | null> => ({
+  [annotations.wireGuardPublicKey]: state.publicKey,
+  [annotations.wireGuardKeyGeneration]: state.keyGeneration === 0 ? null : String(state.keyGeneration),
+  [annotations.wireGuardNextPublicKey]: state.nextPublicKey ?? null,
+  ...(state.tunnelMtuBytes === undefined ? {} : { [annotations.tunnelMtu]: String(state.tunnelMtuBytes) }),
+  [annotations.tunnelProtocols]: state.protocols.join(','),
+  [annotations.features]: NODE_FEATURES.join(','),
+});
+
+const eventsOf = ({ moves, podDrops = [] }: ConnectivityState): NodeEvent[] => [
+  ...(moves.length === 0
+    ? []
+    : [{ type: 'Normal', reason: 'PathMoved', action: 'ChoosePath', note: listed(moves, '; ') } as const]),
+  ...(podDrops.length === 0
+    ? []
+    : [{ type: 'Warning', reason: 'PodFramesDropped', action: 'GuardPods', note: listed(podDrops, '; ') } as const]),
+];
+
+/** @param write of a gateway: its GatewayPoolNode */
+export const connectivityReport = (
+  state: ConnectivityState,
+  write?: (routes: ConnectivityState['routes'], signal: AbortSignal) => Promise<void>,
+): SectionReport => ({
+  problems: state.problems,
+  annotations: annotationsOf(state),
+  conditions: [networkOf(state), ...relayedOf(state)],
+  events: eventsOf(state),
+  ...(write && { write: (signal: AbortSignal) => write(state.routes, signal) }),
+});

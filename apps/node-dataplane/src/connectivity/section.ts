@@ -1,0 +1,192 @@
+import { basename, dirname, join } from 'node:path';
+import { LINK_ALIAS, PORTS, RELAY_STATE, RELAY_TALLIES, RELAY_UNIT, ROUTE_PROTOCOL } from '@unbounded/config/ownership';
+import { topologyKinds } from '@unbounded/crds';
+import type { HostServices } from '@unbounded/host';
+import type { Cluster } from '@unbounded/kube';
+import type { RouteEvent } from '@unbounded/netlink';
+import type { ProtectedAddress } from '@unbounded/topology';
+import type { AgentConfig } from '../agent.config.ts';
+import { openDataPath } from '../data-path/open.ts';
+import type { Dataplane } from './dataplane.ts';
+import { startHealth } from './health/health.ts';
+import type { NodeKeys } from './health/probe-keys.ts';
+import { planStore } from './kept-plan.ts';
+import { findDefaultGateways } from '../kernel/protected-addresses.ts';
+import { createSysctls } from '../kernel/sysctls.ts';
+import { createUnderlayWatch, findProtocols, findUnderlay } from '../kernel/underlay.ts';
+import { type KeyRing, openKeyRing } from './keys/key-ring.ts';
+import { createKeyRotation, ROTATION_TIMES, type RotationTimes } from './keys/rotation.ts';
+import { createNodePlanner } from './node-planner.ts';
+import { createPaths } from './paths/paths.ts';
+import { managedRelaySource } from './relay/managed-objects.ts';
+import { createRelayMetrics } from './relay/metrics.ts';
+import { createRelayProxies, type RelayProxies } from './relay/relay-proxies.ts';
+import type { ManagedRelaySource } from './relay/relay-services.ts';
+import type { SectionContext, SectionType } from '../section.port.ts';
+import { isString, stateFile } from '../state/state-file.ts';
+import { type ApiServer, createApiAddresses } from '../world/api-addresses.ts';
+import type { WorldSource } from '../world/source.port.ts';
+import { createCleanUp } from './cleanup.ts';
+import { createGatewayReporter } from './gateway-reporter.ts';
+import { createConnectivity } from './pass.ts';
+
+/** Connectivity: pods and nodes of all sites reach one another. Links, keys, probes, relays, routes. */
+
+const CONNECTIVITY = 'connectivity';
+
+/** Whether a change in the kernel may be one that we must repair. Our own additions come back as events too; they change nothing. */
+const concernsUs = (event: RouteEvent): boolean => {
+  if (event.subject === 'route') return event.change === 'deleted' && event.value.protocol === ROUTE_PROTOCOL;
+  if (event.subject === 'link') return event.change === 'deleted' || event.value.alias === LINK_ALIAS;
+  return event.change === 'deleted';
+};
+
+const probeKeys = ({ current, next, previous }: KeyRing): NodeKeys => ({
+  current: current.privateKey,
+  ...(next && { next: next.privateKey }),
+  ...(previous && { previous: previous.privateKey }),
+});
+
+const CLOCKS = { now: Date.now, elapsed: () => performance.now() };
+const MS_PER_HOUR = 3_600_000;
+
+/** Its files are beside the units, where the keeper looks for them. */
+const openRelay = (
+  { unitsFolder, stateFolder }: AgentConfig,
+  { ring, managed }: { readonly ring: KeyRing; readonly managed: ManagedRelaySource | undefined },
+  { faults, logger, metrics }: SectionContext,
+): RelayProxies => {
+  const folder = dirname(unitsFolder);
+  const relays = createRelayProxies({
+    unitFile: join(folder, basename(RELAY_UNIT)),
+    stateFile: join(folder, basename(RELAY_STATE)),
+    stateFolder,
+    keyOf: (generation) => ring.of(generation),
+    managed,
+    faults,
+    logger,
+  });
+  const talliesFile = join(folder, basename(RELAY_TALLIES));
+  createRelayMetrics(metrics, { talliesFile, relays: () => relays.relays() });
+  return relays;
+};
+
+const openManagedRelay = (
+  { relayNamespace: namespace, nodeName }: AgentConfig,
+  cluster: Cluster,
+  { source, logger }: { readonly source: WorldSource; readonly logger: SectionContext['logger'] },
+): ManagedRelaySource => {
+  const gateways = () => source.snapshot()?.objects.gatewayPools.flatMap(({ status }) => status?.nodes ?? []) ?? [];
+  return managedRelaySource(cluster, { namespace, nodeName, gateways, logger });
+};
+
+const openDataplane = (
+  config: AgentConfig,
+  { ring, relay }: { readonly ring: KeyRing; readonly relay: RelayProxies },
+  context: SectionContext,
+): Dataplane => {
+  const { stateFolder, unitsFolder } = config;
+  const { net, nft, firewall, attachment, faults, logger, metrics, trigger: onChange } = context;
+  const path = openDataPath(config, { net, faults, metrics });
+  return {
+    ...{ net, nft, path, logger },
+    firewall: { set: (_, fragment) => firewall.set(fragment) },
+    // After the maps: it opens that of the groups by its pin.
+    health: startHealth({
+      keys: probeKeys(ring),
+      port: PORTS.health,
+      groups: path.groups,
+      stateFile: join(stateFolder, 'health.json'),
+      logger,
+      metrics,
+      onChange,
+    }),
+    paths: createPaths({ relays: relay, keyOf: (generation) => ring.of(generation), logger, metrics, onChange }),
+    sysctls: createSysctls(join(stateFolder, 'sysctls.json'), faults),
+    wireGuard: { keyOf: (generation) => ring.of(generation), unitsFolder, faults },
+    relayWays: (plan) => relay.waysOf(plan),
+    pods: () => attachment.pods.list(),
+  };
+};
+
+const API_REFRESH_MS = 60_000;
+const isTexts = (value: unknown): value is string[] => Array.isArray(value) && value.every(isString);
+
+const apiServerOf = ({ transport }: Cluster): ApiServer => ({
+  host: transport.server.hostname,
+  peers: () => transport.peerAddresses,
+});
+
+/** What is asked before every plan; the API server's addresses are looked up beside it. */
+const protectAddresses = (
+  { stateFolder }: AgentConfig,
+  { cluster, net, faults, logger }: SectionContext,
+): (() => Promise<ProtectedAddress[]>) => {
+  const file = stateFile(join(stateFolder, 'api-addresses.json'), isTexts, faults);
+  const api = cluster && createApiAddresses(apiServerOf(cluster), file, logger);
+  let refreshedMs = -Infinity;
+  return async () => {
+    if (api && performance.now() - refreshedMs > API_REFRESH_MS) {
+      refreshedMs = performance.now();
+      void api.refresh();
+    }
+    return [...(api?.list() ?? []), ...(await findDefaultGateways(net))];
+  };
+};
+
+const openRing = ({ keyFolder }: AgentConfig, times: RotationTimes, { logger }: SectionContext): KeyRing =>
+  openKeyRing(keyFolder, {
+    ...times,
+    ...CLOCKS,
+    onUnwritable: (error) => logger.error({ err: error }, 'cannot write the state of the keys'),
+  });
+
+/** @param listenerProblems ports of health and metrics that cannot be had */
+export const connectivity = (
+  config: AgentConfig,
+  { listenerProblems = () => [] }: Pick<HostServices, 'listenerProblems'> = {},
+  times: RotationTimes = ROTATION_TIMES,
+): SectionType => ({
+  name: CONNECTIVITY,
+  routeProtocol: ROUTE_PROTOCOL,
+  isEssential: true,
+  async open(context) {
+    const { nodeName, net, cluster, attachment, faults, logger, metrics } = context;
+    const ring = openRing(config, times, context);
+    const source = context.openInputs(topologyKinds);
+    const managed = cluster && openManagedRelay(config, cluster, { source, logger });
+    const relay = openRelay(config, { ring, managed }, context);
+    const dataplane = openDataplane(config, { ring, relay }, context);
+    const protocols = await findProtocols(net);
+    const onKeys = (): void => dataplane.health.setKeys(probeKeys(ring));
+    const maxAgeMs = config.keyMaxAgeHours * MS_PER_HOUR;
+    relay.onChange(() => {
+      dataplane.paths.refresh();
+      context.trigger();
+    });
+    context.onKernelChange(concernsUs);
+    return createConnectivity({
+      planner: createNodePlanner({
+        nodeName,
+        protocols,
+        dataplaneKind: config.dataplane,
+        source,
+        planFile: planStore(context.kept),
+        logger,
+      }),
+      dataplane,
+      rotation: createKeyRotation({ ring, nodeName, maxAgeMs, times, ...CLOCKS, metrics, logger, onKeys }),
+      relay,
+      attachment,
+      cniFolders: { configurations: config.cniConfFolder, volatile: dirname(config.cniSocket) },
+      faults,
+      listenerProblems,
+      protocols,
+      underlay: createUnderlayWatch((internalIps) => findUnderlay(net, internalIps)),
+      protectedAddresses: protectAddresses(config, context),
+      gateway: cluster && createGatewayReporter(cluster, nodeName),
+      logger,
+    });
+  },
+  cleanUp: createCleanUp(config),
+});

@@ -1,0 +1,194 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import {
+  configKey,
+  counter,
+  encapConfig,
+  type EncapConfig,
+  endpointV4,
+  endpointV6,
+  forwarderKey,
+  groupKey,
+  innerMac,
+  layoutFingerprint,
+  type LocalAddresses,
+  localAddresses,
+  lpmKeyV4,
+  lpmKeyV6,
+  MAPS,
+  nexthopGroup,
+  present,
+  type Stat,
+  STATS,
+  statsKey,
+} from '@unbounded/bpf-maps';
+import { type BpfObject, loadObject, type ObjectSpec, readObject } from '@unbounded/libbpf-ts';
+import type { Link } from '@unbounded/netlink';
+import type { Problem } from '@unbounded/topology';
+import type { KernelPlan } from '../kernel-plan.ts';
+import type { HealthGroup } from '../../connectivity/health/messages.ts';
+import type { AttachmentOptions, Loaded } from './attachments.ts';
+import { createDevicePrograms } from './device-programs.ts';
+import { type ForwardingTables, planForwardingTables } from './forwarding.plan.ts';
+import { createGroupIndexes } from '../group-indexes.ts';
+import { mapFolder, markLayout, prepareMaps } from './layout-folder.ts';
+import { removeStaleEntries, writeEntries } from './map-sync.ts';
+import { isNumber, isRecordOf, stateFile } from '../../state/state-file.ts';
+import type { StateFaults } from '../../state/state-faults.ts';
+import type { Guard } from '../../kernel/tunnel-gate.ts';
+
+/**
+ * The eBPF programs and their maps. Maps and links are pinned: when the agent ends they go on, and its successor opens
+ * the same maps and swaps the programs in place, so that no packet meets a gap. Where the maps are of another layout, the programs
+ * of before go on until its own maps hold the whole plan.
+ */
+export interface ForwardingMaps {
+  /**
+   * Sees to it that each tunnel device has a source check; which do. One of ours that is there stays until `apply`. A new one may
+   * have empty maps: then nothing passes it.
+   */
+  guard(links: ReadonlyMap<string, Link>): Guard;
+  /** What the maps are to hold. The groups come first, from health: the records of `apply` point at them. */
+  prepare(plan: KernelPlan, links: ReadonlyMap<string, Link>): readonly HealthGroup[];
+  /** Writes what the prepared plan adds or changes, and brings this agent's programs to the devices: they read it. */
+  apply(): Problem[];
+  /**
+   * Deletes entries that the plan last applied does not have, so that nothing points at groups of old any more, and layouts that no
+   * device uses.
+   */
+  removeStale(): void;
+  /** What the programs have counted since their maps were made. */
+  counted(): ReadonlyMap<Stat, number>;
+  /** Forgets a device that is about to go. */
+  detach(device: string): void;
+  /** Lets go of everything; what is pinned stays. */
+  close(): void;
+}
+
+export interface ForwardingOptions extends AttachmentOptions {
+  /** The compiled programs. */
+  readonly objectPath: string;
+  /** Where the numbers of groups are kept. */
+  readonly indexFile: string;
+  readonly faults?: StateFaults;
+}
+
+const openMaps = (object: BpfObject) => ({
+  v4: object.map('unbounded_endpoints_v4', lpmKeyV4, endpointV4),
+  v6: object.map('unbounded_endpoints_v6', lpmKeyV6, endpointV6),
+  groups: object.map('unbounded_nexthop_groups', groupKey, nexthopGroup),
+  forwarders: object.map('unbounded_forwarders', forwarderKey, present),
+  config: object.map('unbounded_config', configKey, encapConfig),
+  locals: object.map('unbounded_locals', configKey, localAddresses),
+  stats: object.perCpuMap('unbounded_stats', statsKey, counter),
+});
+
+const configOf = (plan: KernelPlan): EncapConfig => {
+  return { anySource: false, ...(plan.underlayIp === '' ? {} : { ownMac: innerMac(plan.underlayIp) }) };
+};
+
+const localsOf = ({ ownAddresses }: KernelPlan): LocalAddresses => {
+  const [ipv4, ipv6] = [false, true].map((isIpv6) => ownAddresses.find((address) => address.includes(':') === isIpv6));
+  return { ...(ipv4 === undefined ? {} : { ipv4 }), ...(ipv6 === undefined ? {} : { ipv6 }) };
+};
+
+/** What the maps are to hold for a plan. */
+interface Prepared {
+  readonly config: EncapConfig;
+  readonly locals: LocalAddresses;
+  readonly tables: ForwardingTables;
+  readonly links: ReadonlyMap<string, Link>;
+}
+
+/** Where the map of next-hop groups is pinned; the thread that probes writes it. */
+export const groupMapPin = (pinFolder: string): string => join(mapFolder(pinFolder), 'unbounded_nexthop_groups');
+
+/** @throws TypeError when the programs and this agent were not built together */
+const checkLayout = (objectPath: string, { maps }: ObjectSpec): void => {
+  for (const [name, { keyBytes, valueBytes, maxEntries }] of Object.entries(MAPS)) {
+    const declared = maps.find((map) => map.name === name);
+    const [has, needs] = [
+      [declared?.keySize, declared?.valueSize, declared?.maxEntries],
+      [keyBytes, valueBytes, maxEntries],
+    ];
+    if (has.join() !== needs.join())
+      throw new TypeError(
+        `${objectPath} is of another layout than this agent: map ${name} has key, value and entries ${has.join(', ')} there and must have ${needs.join(', ')}`,
+      );
+  }
+};
+
+const load = (objectPath: string, pinFolder: string): Loaded => {
+  const bytes = readFileSync(objectPath);
+  const spec = readObject(bytes);
+  checkLayout(objectPath, spec);
+  const hasFormerMaps = prepareMaps(pinFolder, layoutFingerprint(), spec.maps);
+  const pins = Object.keys(MAPS).map((name) => [name, { pinPath: join(mapFolder(pinFolder), name) }]);
+  return { object: loadObject(bytes, { name: 'unbounded', maps: Object.fromEntries(pins) }), hasFormerMaps };
+};
+
+export const openForwardingMaps = (options: ForwardingOptions): ForwardingMaps => {
+  const { objectPath, indexFile, faults, ...places } = options;
+  const { pinFolder } = places;
+  const loaded = load(objectPath, pinFolder);
+  const { object } = loaded;
+  const maps = openMaps(object);
+  const programs = createDevicePrograms(loaded, places);
+  const numbers = stateFile(indexFile, isRecordOf(isNumber), faults);
+  const indexes = createGroupIndexes(numbers.read());
+  let prepared: Prepared | undefined;
+
+  const hasGroups = ({ tables }: Prepared): boolean =>
+    tables.groups.every(({ index }) => maps.groups.get(index) !== undefined);
+
+  return {
+    guard: (links) => programs.guard(links),
+    prepare(plan, links) {
+      const ifindexes = new Map([...links].map(([name, link]) => [name, link.index]));
+      prepared = {
+        config: configOf(plan),
+        locals: localsOf(plan),
+        tables: planForwardingTables(plan, ifindexes, indexes),
+        links,
+      };
+      numbers.write(indexes.toJSON());
+      return prepared.tables.groups;
+    },
+    apply() {
+      if (!prepared) return [];
+      const { config, locals, tables, links } = prepared;
+      // All entries before the programs that read them.
+      const results = [
+        writeEntries<0, EncapConfig>('unbounded_config', maps.config, new Map([[0, config]])),
+        writeEntries<0, LocalAddresses>('unbounded_locals', maps.locals, new Map([[0, locals]])),
+        writeEntries<string, 1>('unbounded_forwarders', maps.forwarders, tables.forwarders),
+        writeEntries('unbounded_endpoints_v4', maps.v4, tables.v4),
+        writeEntries('unbounded_endpoints_v6', maps.v6, tables.v6),
+      ];
+      const unwritten = results.flatMap(({ problems }) => problems);
+      const whole = prepared;
+      const attached = programs.bring(links, () => unwritten.length === 0 && hasGroups(whole));
+      return [...tables.problems, ...attached, ...unwritten];
+    },
+    removeStale() {
+      if (!prepared) return;
+      const { tables, links } = prepared;
+      removeStaleEntries(maps.v4, tables.v4);
+      removeStaleEntries(maps.v6, tables.v6);
+      removeStaleEntries(maps.forwarders, tables.forwarders);
+      indexes.keepOnly(new Set(tables.groups.map(({ name }) => name))); // only now does no record point at the others
+      numbers.write(indexes.toJSON());
+      if (programs.removeOthers(links)) markLayout(pinFolder, layoutFingerprint());
+    },
+    counted: () =>
+      new Map(
+        STATS.map((stat) => [stat, Number((maps.stats.get(stat) ?? []).reduce((sum, value) => sum + value, 0n))]),
+      ),
+    detach: (device) => programs.detach(device),
+    close() {
+      programs.close();
+      for (const map of Object.values(maps)) map.close();
+      object.close();
+    },
+  };
+};

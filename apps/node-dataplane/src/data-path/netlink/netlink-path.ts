@@ -1,0 +1,64 @@
+import type { RouteSocket } from '@unbounded/netlink';
+import type { KernelPlan } from '../kernel-plan.ts';
+import { renderPlan } from '../render.ts';
+import type { DataPath } from '../port.ts';
+import { createGroupIndexes } from '../group-indexes.ts';
+import { removePins } from '../ebpf/pin-folder.ts';
+import { isNumber, isRecordOf, stateFile } from '../../state/state-file.ts';
+import type { StateFaults } from '../../state/state-faults.ts';
+import type { Guard } from '../../kernel/tunnel-gate.ts';
+import { ensureNeighbours, ensureNexthops, removeStaleNexthops } from './route-objects.ts';
+import { planRouteObjects, type RouteObjects } from './route-objects.plan.ts';
+
+export interface NetlinkPathOptions {
+  /** Where the numbers of next hops and groups are kept. */
+  readonly indexFile: string;
+  readonly faults?: StateFaults;
+  /** Pinned programs and maps that the eBPF data path may have left. */
+  readonly pinFolder: string;
+}
+
+/** The check is in our nftables table, whose state the caller knows; only a plan that says who may send what has one. */
+const nftGuard = ({ senders, tunnels }: KernelPlan): Guard => {
+  if (senders) return { guarded: new Set(tunnels.map(({ device }) => device)), problems: [] };
+  const message = `the kept plan does not say who may send by ${tunnels.map(({ device }) => device).join(', ')}: the devices stay down until the API server is reached`;
+  return { guarded: new Set(), problems: tunnels.length === 0 ? [] : [{ reason: 'SourceCheckMissing', message }] };
+};
+
+/** Next hops, groups of them, and routes in a table of our own: no eBPF anywhere. */
+export const openNetlinkPath = (net: RouteSocket, { indexFile, pinFolder, faults }: NetlinkPathOptions): DataPath => {
+  const numbers = stateFile(indexFile, isRecordOf(isNumber), faults);
+  const indexes = createGroupIndexes(numbers.read());
+  let objects: RouteObjects | undefined;
+  return {
+    groups: 'routes',
+    render: (plan) => renderPlan('netlink', plan),
+    guard: (plan) => nftGuard(plan),
+    async prepare(plan, links) {
+      objects = planRouteObjects(plan, new Map([...links].map(([name, { index }]) => [name, index])), indexes);
+      numbers.write(indexes.toJSON());
+      const problems = [
+        ...(await ensureNeighbours(net, objects.neighbours)),
+        ...(await ensureNexthops(net, objects.nexthops)),
+      ];
+      const groups = objects.groups.map(({ id, members, ...group }) => ({
+        ...group,
+        index: id,
+        members: members.map(({ nexthopId, ...member }) => ({ ...member, record: nexthopId })),
+      }));
+      return { groups, problems };
+    },
+    apply: async () => [],
+    routes: () => objects?.routes ?? [],
+    removeStale: async () => undefined,
+    async removeLeftovers() {
+      if (!objects) return;
+      await removeStaleNexthops(net, new Set(objects.nexthops.map(({ id }) => id)));
+      indexes.keepOnly(objects.names);
+      numbers.write(indexes.toJSON());
+      removePins(pinFolder); // unpinned programs let go of their devices
+    },
+    detach: () => undefined,
+    close: () => undefined,
+  };
+};

@@ -1,0 +1,85 @@
+import { NEXTHOP_IDS, ROUTE_PROTOCOL } from '@unbounded/config/ownership';
+import {
+  isAbsent,
+  type IpFamily,
+  type Nexthop,
+  type NexthopMember,
+  type NexthopSpec,
+  type RouteSocket,
+} from '@unbounded/netlink';
+import type { Problem } from '@unbounded/topology';
+import type { GroupKernel, WeightedGroup } from '../../connectivity/health/group-kernel.port.ts';
+
+/**
+ * Next-hop groups of the kernel's routes. Resilient: a member that leaves takes only its own flows along, and one that
+ * comes gets those that are idle.
+ */
+
+const BUCKETS = 128;
+/** Seconds: a flow that was silent for this long may move to a member that is new. */
+const IDLE_S = 10;
+
+/** What a group without any usable member leads into; one for each family, at the end of our range. */
+const nowhere = (family: IpFamily): NexthopSpec => ({
+  id: NEXTHOP_IDS.last - (family === 4 ? 0 : 1),
+  protocol: ROUTE_PROTOCOL,
+  family,
+  blackhole: true,
+});
+
+const isOurGroup = ({ id, protocol, group }: Nexthop): boolean =>
+  group !== undefined && protocol === ROUTE_PROTOCOL && id >= NEXTHOP_IDS.first && id <= NEXTHOP_IDS.last;
+
+/** The kernel takes far more; so many gateways behind one site would be another problem. */
+const LARGEST = 256;
+
+const carriersOf = ({ members, family }: WeightedGroup): NexthopMember[] => {
+  const carriers = members.flatMap(({ record, weight }) =>
+    typeof record === 'number' && weight > 0 ? [{ id: record, weight }] : [],
+  );
+  return carriers.length > 0 ? carriers : [{ id: nowhere(family).id, weight: 1 }];
+};
+
+const specOf = (group: WeightedGroup): NexthopSpec => ({
+  id: group.index,
+  protocol: ROUTE_PROTOCOL,
+  group: carriersOf(group),
+  resilient: { buckets: BUCKETS, idleTimer: IDLE_S, unbalancedTimer: 0 },
+});
+
+const shown = (members: readonly NexthopMember[]): string =>
+  members
+    .map(({ id, weight = 1 }) => `${id}*${weight}`)
+    .sort()
+    .join();
+
+export const createNexthopGroups = (net: RouteSocket): GroupKernel => {
+  const list = async (): Promise<Nexthop[]> => (await net.nexthops.list()).filter(isOurGroup);
+  const ensureNowhere = async (): Promise<void> => {
+    const present = new Set((await net.nexthops.list()).map(({ id }) => id));
+    for (const hop of ([4, 6] as const).map(nowhere)) if (!present.has(hop.id)) await net.nexthops.create(hop);
+  };
+  return {
+    largestGroup: LARGEST,
+    async ensure(groups) {
+      if (groups().length > 0) await ensureNowhere();
+      const present = new Map((await list()).map(({ id, group }) => [id, shown(group ?? [])]));
+      const changed = groups().filter((group) => present.get(group.index) !== shown(carriersOf(group)));
+      const results = await net.nexthops.apply(
+        changed.map((group) => ({ op: 'replace' as const, value: specOf(group) })),
+      );
+      return results.flatMap((result, at): Problem[] =>
+        result.ok
+          ? []
+          : [{ reason: 'RouteFailed', message: `next-hop group ${changed[at]!.index}: ${result.error.message}` }],
+      );
+    },
+    write: (group) => void net.nexthops.replace(specOf(group)).catch(() => undefined),
+    async keepOnly(indexes) {
+      const stale = (await list()).filter(({ id }) => !indexes.has(id));
+      const results = await net.nexthops.apply(stale.map((value) => ({ op: 'delete' as const, value })));
+      for (const result of results) if (!result.ok && !isAbsent(result.error)) throw result.error;
+    },
+    close: async () => net.close(),
+  };
+};

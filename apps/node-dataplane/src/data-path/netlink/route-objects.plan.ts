@@ -1,0 +1,148 @@
+import { innerMac } from '@unbounded/bpf-maps';
+import { NEXTHOP_IDS, ROUTE_PROTOCOL, TRANSIT_ROUTE_TABLE } from '@unbounded/config/ownership';
+import type { Encap, IpFamily, NeighbourSpec, NexthopSpec, RouteSpec } from '@unbounded/netlink';
+import type { KernelHop, KernelPlan, RoutePlan } from '../kernel-plan.ts';
+import { TUNNEL_VNI } from '../devices.ts';
+import type { GroupIndexes } from '../group-indexes.ts';
+import { sourceTowards } from '../../kernel/own-addresses.ts';
+import { plainWay } from '../../kernel/routes.ts';
+
+/**
+ * The netlink data path as kernel objects: routes in a table of our own, next hops and groups of them that routes point
+ * at, and neighbours that need no asking. A failover is then one write of a group.
+ */
+
+interface PlannedGroup {
+  readonly name: string;
+  readonly id: number;
+  readonly family: IpFamily;
+  readonly site?: string;
+  readonly members: readonly { readonly node: string; readonly tier: number; readonly nexthopId: number }[];
+}
+
+export interface RouteObjects {
+  readonly nexthops: readonly NexthopSpec[];
+  readonly groups: readonly PlannedGroup[];
+  readonly routes: readonly RouteSpec[];
+  readonly neighbours: readonly NeighbourSpec[];
+  /** Names of everything that has a number. */
+  readonly names: ReadonlySet<string>;
+}
+
+const familyOf = (text: string): IpFamily => (text.includes(':') ? 6 : 4);
+
+/** What a route or next hop says of the way: the device, and for tunnels with Ethernet headers who is behind it. */
+interface Way {
+  readonly link: number;
+  readonly gateway?: string;
+  readonly onlink?: boolean;
+  readonly encap?: Encap;
+}
+
+type Hop = Pick<KernelHop, 'device' | 'remoteIp' | 'gatewayIp' | 'peerIp'>;
+
+/** What the way of a hop depends on: indexes of the devices, and from which address packets go. */
+interface Here {
+  readonly plan: KernelPlan;
+  readonly links: ReadonlyMap<string, number>;
+}
+
+/** A device that serves one peer has its far end itself; vxlan0 serves all, and each packet brings it along. */
+const wayOf = ({ device, remoteIp, gatewayIp }: Hop, { plan, links }: Here): Way | undefined => {
+  const link = links.get(device);
+  if (link === undefined) return undefined;
+  const src = remoteIp === undefined ? undefined : sourceTowards(plan, remoteIp);
+  return {
+    link,
+    ...(gatewayIp === undefined ? {} : { gateway: gatewayIp, onlink: true }),
+    ...(device === 'vxlan0' && remoteIp !== undefined
+      ? {
+          encap: {
+            type: familyOf(remoteIp) === 4 ? 'ip' : 'ip6',
+            id: TUNNEL_VNI,
+            dst: remoteIp,
+            ...(src === undefined ? {} : { src }),
+          } as const,
+        }
+      : {}),
+  };
+};
+
+/** MAC of the far end, as it derives it from its own address, whatever address leads there: nobody asks on a tunnel. */
+const neighbourOf = (
+  { device, remoteIp, gatewayIp, peerIp = remoteIp }: Hop,
+  links: ReadonlyMap<string, number>,
+): NeighbourSpec[] => {
+  const link = links.get(device);
+  if (link === undefined || gatewayIp === undefined || peerIp === undefined) return [];
+  const mac = innerMac(peerIp);
+  return [{ family: familyOf(gatewayIp), link, address: gatewayIp, mac, state: 'permanent' }];
+};
+
+const hopName = (family: IpFamily, { device, remoteIp, gatewayIp }: Hop): string =>
+  ['hop', family, device, remoteIp ?? '', gatewayIp ?? ''].join(' ');
+
+const routeSpec = (
+  { prefix, via, prefSrc, mtuBytes }: RoutePlan,
+  here: Here & { readonly table: number },
+  groupIds: ReadonlyMap<string, number>,
+): RouteSpec[] => {
+  const common = { dst: prefix, table: here.table, protocol: ROUTE_PROTOCOL };
+  const settings = { ...common, mtu: mtuBytes, ...(prefSrc === undefined ? {} : { prefSrc }) };
+  if (via === 'anchor') return [];
+  if (via === 'unreachable') return [{ ...common, type: 'unreachable' }];
+  if (via === 'main') return [{ ...common, type: 'throw' }];
+  if ('gateways' in via) return via.gateways.length === 0 ? [] : [{ ...settings, ...plainWay(via.gateways) }];
+  if ('group' in via) {
+    const id = groupIds.get(via.group);
+    return id === undefined ? [{ ...common, type: 'unreachable' }] : [{ ...settings, nexthopId: id }];
+  }
+  const way = wayOf(via, here);
+  return way ? [{ ...settings, ...way }] : [{ ...common, type: 'unreachable' }];
+};
+
+/**
+ * @param links indexes of the devices that are there
+ * @param indexes numbers that next hops and groups keep for as long as they live, also over a restart
+ */
+export const planRouteObjects = (
+  plan: KernelPlan,
+  links: ReadonlyMap<string, number>,
+  indexes: GroupIndexes,
+): RouteObjects => {
+  const names = new Set<string>();
+  const idOf = (name: string): number => {
+    names.add(name);
+    return NEXTHOP_IDS.first + indexes.indexOf(name);
+  };
+  const nexthops = new Map<number, NexthopSpec>();
+  const neighbours = new Map<string, NeighbourSpec>();
+  const meet = (hop: Hop): void => {
+    for (const neighbour of neighbourOf(hop, links))
+      neighbours.set(`${neighbour.link} ${neighbour.address}`, neighbour);
+  };
+  const groups = plan.groups.map(({ name, family, site, members }): PlannedGroup => {
+    const planned = members.flatMap((hop) => {
+      const way = wayOf(hop, { plan, links });
+      if (!way) return [];
+      const id = idOf(hopName(family, hop));
+      nexthops.set(id, { id, protocol: ROUTE_PROTOCOL, family, ...way });
+      meet(hop);
+      return [{ node: hop.node, tier: hop.tier, nexthopId: id }];
+    });
+    return { name, id: idOf(`group ${name}`), family, ...(site === undefined ? {} : { site }), members: planned };
+  });
+  const { transitRoutes = [] } = plan;
+  for (const { via } of [...plan.routes, ...transitRoutes]) if (typeof via === 'object' && 'device' in via) meet(via);
+  const usable = new Map(groups.filter(({ members }) => members.length > 0).map(({ name, id }) => [name, id]));
+  return {
+    nexthops: [...nexthops.values()],
+    groups: groups.filter(({ members }) => members.length > 0),
+    routes: [
+      ...plan.routes.flatMap((route) => routeSpec(route, { plan, links, table: plan.routeTable }, usable)),
+      ...transitRoutes.flatMap((route) => routeSpec(route, { plan, links, table: TRANSIT_ROUTE_TABLE }, usable)),
+    ],
+    neighbours: [...neighbours.values()],
+    names,
+  };
+};

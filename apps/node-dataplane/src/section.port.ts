@@ -1,0 +1,115 @@
+import type { KindTable } from '@unbounded/crds';
+import type { Cluster } from '@unbounded/kube';
+import type { RouteEvent, RouteSocket } from '@unbounded/netlink';
+import type { Nftables } from '@unbounded/nftables';
+import type { Logger, Metrics } from '@unbounded/telemetry';
+import type { Problem } from '@unbounded/topology';
+import type { Attachment } from './attachment/attachment.ts';
+import type { AttachmentHook } from './attachment/hooks.ts';
+import type { FragmentOutcome, TableFragment } from './kernel/firewall-table.ts';
+import type { StateFaults } from './state/state-faults.ts';
+import type { WorldSource } from './world/source.port.ts';
+
+/**
+ * A section is one system of the node: it has its own inputs, plan, kernel state, report and kept plan, and its own loop. The agent
+ * is a list of sections over one shared context. What fails in a section is a problem of that section and stops no other.
+ */
+export interface SectionType {
+  /** A lower-case word: the key of its kept plan; its names in the nftables table begin with it, its devices have it in their alias. */
+  readonly name: string;
+  /** Of its routes and rules; see ROUTE_PROTOCOLS of the registry. Not set: it has none. */
+  readonly routeProtocol?: number;
+  /** Without it the agent does not start: a failure to open ends the process. Any other section is opened again and again. */
+  readonly isEssential?: boolean;
+  /** What was begun must be ended again when it rejects. */
+  open(context: SectionContext): Promise<Section>;
+  /** Uninstall: takes away what the section made on the node, besides what the agent itself takes away (see unlisted.ts). */
+  cleanUp?(context: CleanupContext): Promise<void>;
+}
+
+export interface Section {
+  /** Observe, plan, diff, apply. One at a time; an error is reported, and the pass repeated. */
+  pass(): Promise<SectionPass>;
+  /** Whether what it is for works; the agent is ready when all sections are. Not set: nobody waits for it. */
+  readonly isReady?: boolean;
+  /** Everything in the kernel stays. */
+  stop(): Promise<void>;
+}
+
+export interface SectionPass {
+  /** In how many milliseconds the next pass is due at the latest. */
+  readonly nextPassMs: number;
+  readonly report: SectionReport;
+}
+
+/** What the section has to say to peers and operators. The agent compares it with what stands, and writes the difference. */
+export interface SectionReport {
+  readonly problems: readonly Problem[];
+  /** Of the Node; null: not there. */
+  readonly annotations?: Readonly<Record<string, string | null>>;
+  readonly conditions?: readonly NodeCondition[];
+  /** What happened since the last report. */
+  readonly events?: readonly NodeEvent[];
+  /** Other objects that the section keeps up to date. */
+  readonly write?: (signal: AbortSignal) => Promise<void>;
+}
+
+export interface NodeCondition {
+  readonly type: string;
+  readonly status: 'True' | 'False';
+  readonly reason: string;
+  readonly message: string;
+}
+
+export interface NodeEvent {
+  readonly type: 'Normal' | 'Warning';
+  readonly reason: string;
+  readonly action: string;
+  readonly note: string;
+}
+
+/** What all sections share. */
+export interface SectionContext {
+  readonly nodeName: string;
+  readonly net: RouteSocket;
+  readonly nft: Nftables;
+  /** The section's fragment of our nftables table. */
+  readonly firewall: { set(fragment: TableFragment): Promise<FragmentOutcome> };
+  readonly kept: KeptSection;
+  /** Objects of these kinds, and the node's own; the section gets a pass when any of them changes. */
+  readonly openInputs: <T extends KindTable>(kinds: T) => WorldSource<T>;
+  /** Undefined: objects come from a directory. */
+  readonly cluster: Cluster | undefined;
+  /** The pods of the node. */
+  readonly attachment: Pick<Attachment, 'pods' | 'guard' | 'gate'>;
+  /** Until the section stops. */
+  readonly addHook: (hook: Omit<AttachmentHook, 'section'>) => void;
+  /** Asks for a pass soon. */
+  readonly trigger: () => void;
+  /** Changes of links, addresses and routes; the section gets a pass when one concerns it, or when some were missed. */
+  readonly onKernelChange: (concerns: (event: RouteEvent) => boolean) => void;
+  readonly faults: StateFaults;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+}
+
+/** The section's last plan in the agent's file, which the next and the previous version of the agent read. */
+export interface KeptSection {
+  /** As it was when the agent started; undefined: there was none. Not validated. */
+  read(): VersionedPlan | undefined;
+  /** @param former fields that agents read which knew no sections; those of the last call stand */
+  write(kept: VersionedPlan, former?: object): void;
+  /** Such fields as they were when the agent started. */
+  former(): object | undefined;
+}
+
+export interface VersionedPlan {
+  /** Of the form: a reader takes no version above those that it knows. */
+  readonly version: number;
+  readonly plan: unknown;
+}
+
+export interface CleanupContext {
+  readonly net: RouteSocket;
+  readonly say: (line: string) => void;
+}
