@@ -4,6 +4,7 @@ import { connectivity } from '../connectivity/section.ts';
 import type { SectionType } from '../section.port.ts';
 
 /** What the agent does, in the order in which it is opened. */
-export const sectionsOf = (config: AgentConfig, services: HostServices): SectionType[] => [
-  connectivity(config, services),
-];
+export const sectionsOf = (
+  config: AgentConfig,
+  services: Pick<HostServices, 'listenerProblems'> = {},
+): SectionType[] => [connectivity(config, services)];
