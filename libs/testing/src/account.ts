@@ -1,3 +1,5 @@
+import { randomUUID } from 'node:crypto';
+
 import { isForbidden } from '@unbounded/kube';
 
 import { type ApiServer } from './api-server.ts';
@@ -5,38 +7,38 @@ import { accessRules, NAMESPACE, namespaceFile, yamlOf } from './chart.ts';
 import { until } from './until.ts';
 import { tryWrite } from './write.ts';
 
-const SENTINEL = 'policies-in-force';
-
 /** Refuses a ConfigMap of its own name. */
-const sentinel = [
+const sentinelOf = (name: string) => [
   {
     apiVersion: 'admissionregistration.k8s.io/v1',
     kind: 'ValidatingAdmissionPolicy',
-    metadata: { name: SENTINEL },
+    metadata: { name },
     spec: {
       matchConstraints: {
         resourceRules: [{ apiGroups: [''], apiVersions: ['v1'], resources: ['configmaps'], operations: ['CREATE'] }],
       },
-      validations: [{ expression: `object.metadata.name != '${SENTINEL}'`, reason: 'Forbidden' }],
+      validations: [{ expression: `object.metadata.name != '${name}'`, reason: 'Forbidden' }],
     },
   },
   {
     apiVersion: 'admissionregistration.k8s.io/v1',
     kind: 'ValidatingAdmissionPolicyBinding',
-    metadata: { name: SENTINEL },
-    spec: { policyName: SENTINEL, validationActions: ['Deny'] },
+    metadata: { name },
+    spec: { policyName: name, validationActions: ['Deny'] },
   },
 ];
 
 /**
  * Installs accounts, roles and admission policies of the chart, and waits until the policies are in force: the API server
- * hears of them a moment after they are written, in that order, so that one written last tells. The kinds must be there.
+ * enforces them a moment after they are written, in that order, so that a sentinel that is written last shows it. Each call has a
+ * sentinel of its own: that of an earlier call is in force before the changed policies are. The kinds must be there.
  */
 export const installAccessRules = async (api: ApiServer, values: object = {}): Promise<void> => {
   api.kubectl('apply', '-f', namespaceFile);
   api.apply(yamlOf(accessRules(values)));
-  api.apply(yamlOf(sentinel));
-  const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: SENTINEL } };
+  const name = `policies-in-force-${randomUUID()}`;
+  api.apply(yamlOf(sentinelOf(name)));
+  const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name } };
   const attempt = { verb: 'create', path: '/api/v1/namespaces/default/configmaps', body } as const;
   await until('the policies are in force', () => tryWrite(api.cluster, attempt).then(() => false, isForbidden));
 };

@@ -34,7 +34,7 @@ export const startApp = (app: string, args: readonly string[], { bundled = false
   const child = spawn('setpriv', ['--pdeathsig', 'KILL', process.execPath, entry, '--health-port', '0', ...args], {
     cwd: root,
     stdio: ['ignore', 'pipe', 'inherit'],
-    env: { PATH: process.env['PATH'], HOME: '/nonexistent' },
+    env: { PATH: process.env['PATH'], HOME: '/nonexistent', NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] },
   });
   const log: Record<string, unknown>[] = [];
   collectLines(child, (line) => {

@@ -5,7 +5,7 @@ import { harnesses } from './targets.ts';
 /** `tools/test fuzz [SECONDS]`: all harnesses, each for its share of the time. FUZZ_SEED chooses another search. */
 
 const all = harnesses();
-const seconds = Number(process.env['FUZZ_SECONDS'] ?? 40) / all.length;
+const seconds = Number(process.env['FUZZ_SECONDS'] ?? 20) / all.length;
 const seed = Number(process.env['FUZZ_SEED'] ?? 1);
 
 test.each(all)('$name: no input breaks it', { timeout: seconds * 1000 + 120_000 }, async (harness) => {

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, statSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { state } from './paths.ts';
 
 /**
  * Where the lab's nodes account their processes: one group per node, below the group that the command itself runs in
@@ -9,7 +10,7 @@ import { setTimeout as delay } from 'node:timers/promises';
  */
 
 const ROOT = '/sys/fs/cgroup';
-const LAB = 'unbounded-lab';
+const LAB = `unbounded-${basename(state)}`;
 const V1_CONTROLLERS = [
   'cpu',
   'cpuacct',

@@ -12,8 +12,8 @@ const assets = process.env['UNBOUNDED_ASSETS'] ?? cache;
 export const binary = (name: string): string => join(assets, 'bin', name);
 export const imageFile = (name: string): string => join(cache, 'images', `${name}.tar`);
 
-/** The running lab's state; gone after `down`. */
-export const state = join(cache, 'lab');
+/** The running lab's state; gone after `down`. Tests have a lab of another name, so that a lab that is up is not in their way. */
+export const state = join(cache, process.env['UNBOUNDED_LAB'] ?? 'lab');
 export const controlPlaneDir = join(state, 'control-plane');
 export const nodeDir = (node: string): string => join(state, 'nodes', node);
 export const logFile = (name: string): string => join(state, 'logs', `${name}.log`);

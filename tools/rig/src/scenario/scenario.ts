@@ -230,7 +230,7 @@ export const machineState = (): Record<string, string[]> => {
     ),
     namespaces: lines('ls /run/netns 2>/dev/null || true'),
     mounts: lines("awk '{print $2, $3}' /proc/self/mounts"),
-    cgroups: lines("find /sys/fs/cgroup -type d -path '*unbounded-lab*'"),
+    cgroups: lines("find /sys/fs/cgroup -type d -path '*unbounded-*lab*'"),
     links: lines('ip -o link | cut -d: -f2'),
     rules: lines('nft list ruleset'),
     sysctls: lines(

@@ -1,0 +1,21 @@
+import { expect, test } from 'vitest';
+import { parseRequest } from './command-line.ts';
+
+test.each([
+  [[], { kind: 'tier', full: false }],
+  [['full'], { kind: 'tier', full: true }],
+  [['unit', 'libs/ip', '-t', 'a'], { kind: 'layer', layer: 'unit', args: ['libs/ip', '-t', 'a'] }],
+  [['faults', 'W-05'], { kind: 'layer', layer: 'faults', args: ['W-05'] }],
+  [['flaky', 'kernel', '3'], { kind: 'flaky', layer: 'kernel', times: 3, args: [] }],
+] as const)('tools/test %j', (words, request) => {
+  expect(parseRequest(words)).toEqual(request);
+});
+
+test.each([
+  [['untit'], '"untit": it must be one of full, flaky, faults, unit,'],
+  [['flaky', 'kernel'], 'flaky LAYER N: N is "", it must be an integer from 1 to 9999'],
+  [['flaky', 'kernel', '1e3'], 'N is "1e3"'],
+  [['flaky', 'kernle', '3'], '"kernle" is not a layer'],
+] as const)('tools/test %j is refused', (words, message) => {
+  expect(() => parseRequest(words)).toThrow(message);
+});

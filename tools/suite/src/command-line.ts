@@ -1,0 +1,30 @@
+import { LAYERS, layerNamed } from './layers.ts';
+
+/** What `tools/test` is asked to do. */
+export type Request =
+  | { readonly kind: 'tier'; readonly full: boolean }
+  | { readonly kind: 'layer'; readonly layer: string; readonly args: readonly string[] }
+  | { readonly kind: 'flaky'; readonly layer: string; readonly times: number; readonly args: readonly string[] };
+
+/** What stands beside the layers and is no vitest project; `check` is in tools/test itself. */
+const OTHERS = ['faults'] as const;
+
+const isKnown = (name: string): boolean =>
+  LAYERS.some((layer) => layer.name === name) || (OTHERS as readonly string[]).includes(name);
+
+/** @throws Error that says what would be right */
+export const parseRequest = ([word, ...rest]: readonly string[]): Request => {
+  if (word === undefined) return { kind: 'tier', full: false };
+  if (word === 'full' && rest.length === 0) return { kind: 'tier', full: true };
+  if (word === 'flaky') {
+    const [name = '', times = '', ...args] = rest;
+    if (!/^[1-9]\d{0,3}$/.test(times))
+      throw new Error(`flaky LAYER N: N is "${times}", it must be an integer from 1 to 9999`);
+    return { kind: 'flaky', layer: layerNamed(name).name, times: Number(times), args };
+  }
+  if (!isKnown(word)) {
+    const known = ['full', 'flaky', ...OTHERS, ...LAYERS.map(({ name }) => name)];
+    throw new Error(`"${word}": it must be one of ${known.join(', ')}`);
+  }
+  return { kind: 'layer', layer: word, args: rest };
+};

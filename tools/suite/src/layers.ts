@@ -1,0 +1,81 @@
+/**
+ * The test layers. vitest.config.ts makes its projects of this table and `tools/test` its tiers and budgets. The name of a spec file
+ * decides its project (`cni.kernel.spec.ts`), the project its layer, and the layer its tier: a spec is in exactly one.
+ */
+
+/** `ci`: run by every `tools/test`. `full`: added by `tools/test full`. `matrix`: labs of every kind, the last part of `full`. */
+type Tier = 'ci' | 'full' | 'matrix';
+
+/** A project of vitest.config.ts. */
+export interface SpecProject {
+  readonly name: string;
+  /** The roles in the name of a spec file, without `.spec.ts`; none for unit specs. */
+  readonly roles: string;
+  /** Spec files at a time. More than processors where specs wait for timers most of the time. */
+  readonly workers: number;
+}
+
+export interface Layer {
+  readonly name: string;
+  readonly tier: Tier;
+  readonly projects: readonly SpecProject[];
+  /** What `tools/setup` prepares for it. */
+  readonly needs: 'base' | 'fuzz' | 'test' | 'vm' | 'conformance';
+  /** Wall time on a machine of reference (machine-speed.ts) with two processors and warm caches. */
+  readonly budgetSeconds?: number;
+  /** Run in CI only when what it tests has changed since it last passed on this machine. */
+  readonly onlyWhenChanged?: boolean;
+}
+
+const project = (name: string, roles: string, workers: number): SpecProject => ({ name, roles, workers });
+
+/** In the order in which they run: what fails soonest comes first. */
+export const LAYERS: readonly Layer[] = [
+  { name: 'unit', tier: 'ci', needs: 'base', budgetSeconds: 65, projects: [project('unit', '', 2)] },
+  { name: 'bpf', tier: 'ci', needs: 'test', budgetSeconds: 10, projects: [project('bpf', '.bpf', 2)] },
+  { name: 'fuzz', tier: 'ci', needs: 'fuzz', budgetSeconds: 45, projects: [project('fuzz', '.fuzz', 1)] },
+  {
+    name: 'kernel',
+    tier: 'ci',
+    needs: 'test',
+    budgetSeconds: 240,
+    projects: [project('kernel', '.kernel', 4), project('kernel-timed', '.timed.kernel', 1)],
+  },
+  { name: 'kube', tier: 'ci', needs: 'test', budgetSeconds: 110, projects: [project('kube', '.kube', 3)] },
+  { name: 'lab', tier: 'ci', needs: 'test', budgetSeconds: 190, projects: [project('lab', '.lab', 1)] },
+  {
+    name: 'vm',
+    tier: 'ci',
+    needs: 'vm',
+    budgetSeconds: 200,
+    onlyWhenChanged: true,
+    projects: [project('vm', '.vm', 2)],
+  },
+  { name: 'lab-full', tier: 'full', needs: 'test', projects: [project('lab-full', '.full.lab', 1)] },
+  { name: 'matrix', tier: 'matrix', needs: 'conformance', projects: [project('matrix', '.matrix', 1)] },
+];
+
+export const PROJECTS: readonly SpecProject[] = LAYERS.flatMap(({ projects }) => projects);
+
+const ROOTS = '{apps,libs,tools,bpf}';
+const suffixOf = ({ roles }: SpecProject): string => `${roles}.spec.ts`;
+
+/** Globs of the spec files of a project: a longer suffix (`.full.lab.spec.ts`) belongs to the project that names all of it. */
+export const globsOf = (of: SpecProject): { readonly include: string[]; readonly exclude: string[] } => ({
+  include: [`${ROOTS}/**/*${suffixOf(of)}`],
+  exclude: PROJECTS.map(suffixOf)
+    .filter((suffix) => suffix !== suffixOf(of) && suffix.endsWith(suffixOf(of)))
+    .map((suffix) => `**/*${suffix}`),
+});
+
+/** The layer of that name. @throws Error that names all layers */
+export const layerNamed = (name: string): Layer => {
+  const found = LAYERS.find((layer) => layer.name === name);
+  if (!found)
+    throw new Error(`"${name}" is not a layer: it must be one of ${LAYERS.map((layer) => layer.name).join(', ')}`);
+  return found;
+};
+
+/** Seconds of the layers that every CI run has; `check` is no vitest layer and has a budget of its own. */
+export const CHECK_BUDGET_SECONDS = 45;
+export const CI_BUDGET_SECONDS = 720;

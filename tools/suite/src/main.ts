@@ -1,0 +1,93 @@
+import { writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import { parseRequest } from './command-line.ts';
+import { runFlaky } from './flaky.ts';
+import { CHECK_BUDGET_SECONDS, type Layer, LAYERS, layerNamed } from './layers.ts';
+import { measureSlowness } from './machine-speed.ts';
+import { failureLines, isOverBudget, type Machine, slowestLines, table } from './report.ts';
+import { failedOf, type LayerResult, testsOf } from './results.ts';
+import { reportFolder, runCommand, runLayer, timed } from './run-layer.ts';
+
+/** Behind `tools/test`, which has made sure of Node and npm packages. Exit status: 0 passed, 1 failed, 2 wrong words. */
+
+const say = (text: string): void => console.log(`\n== ${text}`);
+
+const prepare = (needs: readonly Layer['needs'][]): Promise<boolean> =>
+  [...new Set(needs)].reduce(
+    async (before, need) => (await before) && (await runCommand(['tools/setup', need])),
+    Promise.resolve(true),
+  );
+
+/** A part of a tier that is no vitest project. */
+const runStep = async (layer: string, command: readonly string[], budgetSeconds?: number): Promise<LayerResult> => {
+  say(layer);
+  return { layer, ...(await timed(() => runCommand(command))), specs: [], ...(budgetSeconds && { budgetSeconds }) };
+};
+
+const check = (): Promise<LayerResult> => runStep('check', ['tools/test', 'check'], CHECK_BUDGET_SECONDS);
+const faults = (args: readonly string[]): Promise<LayerResult> =>
+  runStep('faults', ['tools/node', 'tools/faults/src/main.ts', ...args]);
+
+const fuzzEnvironment = (layer: string, args: readonly string[]): [readonly string[], NodeJS.ProcessEnv] =>
+  layer === 'fuzz' && /^\d+$/.test(args[0] ?? '') ? [args.slice(1), { FUZZ_SECONDS: args[0] }] : [args, {}];
+
+const runOne = async (name: string, args: readonly string[]): Promise<LayerResult> => {
+  if (name === 'faults') return (await prepare(['test'])) ? faults(args) : Promise.reject(new Error('set-up failed'));
+  const layer = layerNamed(name);
+  if (!(await prepare([layer.needs]))) throw new Error('set-up failed');
+  say(name);
+  return runLayer(layer, ...fuzzEnvironment(name, args));
+};
+
+const runTier = async (full: boolean): Promise<LayerResult[]> => {
+  const layers = LAYERS.filter(({ tier }) => full || tier === 'ci');
+  const results: LayerResult[] = [];
+  const setUp = await timed(() => prepare(layers.map(({ needs }) => needs)));
+  results.push({ layer: 'set-up', ...setUp, specs: [] });
+  if (!setUp.passed) return results;
+  results.push(await check());
+  for (const layer of layers.filter(({ tier }) => tier !== 'matrix')) {
+    say(layer.name);
+    results.push(await runLayer(layer));
+  }
+  if (!full) return results;
+  results.push(await faults([]));
+  for (const layer of layers.filter(({ tier }) => tier === 'matrix')) {
+    say(layer.name);
+    results.push(await runLayer(layer));
+  }
+  return results;
+};
+
+/** Prints the tables, keeps them as JSON, and says whether all is well. */
+const report = (results: readonly LayerResult[], machine: Machine): boolean => {
+  writeFileSync(join(reportFolder, 'report.json'), JSON.stringify({ machine, results }, null, 2));
+  say('slowest specs');
+  console.log(slowestLines(results).join('\n'));
+  say(`layers (this machine takes ${machine.slowness.toFixed(2)} times as long as the one that the budgets are for)`);
+  console.log(table(results, machine));
+  const failures = failureLines(results, machine);
+  if (failures.length > 0) console.log(`\n${failures.join('\n')}`);
+  const count = (of: (result: LayerResult) => number): number => results.reduce((sum, result) => sum + of(result), 0);
+  console.log(`\n${count(testsOf) - count(failedOf)} passed, ${count(failedOf)} failed`);
+  return results.every((result) => result.passed && !isOverBudget(result, machine));
+};
+
+const main = async (argv: readonly string[]): Promise<boolean> => {
+  const request = parseRequest(argv);
+  if (request.kind === 'flaky') {
+    const layer = layerNamed(request.layer);
+    return (await prepare([layer.needs])) && (await runFlaky(layer, request.times, request.args));
+  }
+  if (request.kind === 'layer') return (await runOne(request.layer, request.args)).passed;
+  const machine = { processors: availableParallelism(), slowness: measureSlowness(availableParallelism()) };
+  return report(await runTier(request.full), machine);
+};
+
+try {
+  process.exitCode = (await main(process.argv.slice(2))) ? 0 : 1;
+} catch (error) {
+  process.stderr.write(`tools/test: ${(error as Error).message}\n`);
+  process.exitCode = 2;
+}

@@ -1,0 +1,76 @@
+import { expect, test } from 'vitest';
+import { failureCounts } from './flaky.ts';
+import { REFERENCE_MS, slownessOf } from './machine-speed.ts';
+import { parseChildrenSeconds } from './processor-time.ts';
+import { failureLines, isOverBudget, slowestLines, table } from './report.ts';
+import type { LayerResult, SpecResult } from './results.ts';
+
+const machine = { processors: 2, slowness: 1 };
+const spec = (file: string, seconds: number, failed: readonly string[] = []): SpecResult => ({
+  ...{ file, seconds, failed, project: 'kernel', tests: 4, skipped: 0 },
+});
+const kernel: LayerResult = {
+  ...{ layer: 'kernel', passed: true, wallSeconds: 100, processorSeconds: 150, budgetSeconds: 80 },
+  specs: [spec('a.kernel.spec.ts', 30), spec('b.kernel.spec.ts', 70.4)],
+};
+const late = { ...kernel, wallSeconds: 121 };
+const failed: LayerResult = {
+  ...{ ...kernel, passed: false },
+  specs: [spec('a.kernel.spec.ts', 30, ['a route is added', 'a route goes'])],
+};
+
+test('the table has a row for each layer, and the sum', () => {
+  expect(table([kernel], machine).split('\n')).toEqual([
+    'layer   wall s  budget s  processors  tests',
+    'kernel     100        80        75 %      8  passed',
+    'all        100                  75 %      8  passed',
+  ]);
+});
+
+test('a layer that was not run says why', () => {
+  const skipped = { ...kernel, layer: 'vm', wallSeconds: 0, processorSeconds: 0, specs: [], note: 'unchanged' };
+  expect(table([skipped], machine)).toMatch(/^vm .* 80 .* unchanged$/m);
+});
+
+test('half as long again as its budget is still within it; more fails, with its slowest specs', () => {
+  expect(isOverBudget({ ...kernel, wallSeconds: 120 }, machine)).toBe(false);
+  expect(isOverBudget(late, machine)).toBe(true);
+  expect(failureLines([late], machine)).toEqual([
+    'OVER BUDGET kernel: 121 s, at most 120 s; slowest:',
+    '      70 s  b.kernel.spec.ts (4 tests)',
+    '      30 s  a.kernel.spec.ts (4 tests)',
+  ]);
+  expect(table([late], machine)).toContain('OVER BUDGET');
+});
+
+test('on a machine that is half as fast a layer may take twice as long', () => {
+  expect(isOverBudget({ ...kernel, wallSeconds: 230 }, { ...machine, slowness: 2 })).toBe(false);
+  expect(slownessOf(REFERENCE_MS * 2, 2)).toBe(2);
+  expect(slownessOf(REFERENCE_MS, 1)).toBe(2);
+  expect(slownessOf(REFERENCE_MS / 3, 64)).toBe(1);
+});
+
+test('tests that failed are named, and so is a layer that failed without one', () => {
+  expect(failureLines([failed], machine)).toEqual([
+    'FAILED a.kernel.spec.ts: a route is added',
+    'FAILED a.kernel.spec.ts: a route goes',
+  ]);
+  expect(failureLines([{ ...kernel, passed: false }], machine)).toEqual(['FAILED kernel']);
+});
+
+test('the slowest specs come first', () => {
+  expect(slowestLines([kernel], 1)).toEqual(['    70 s  b.kernel.spec.ts (4 tests)']);
+});
+
+test('failures of many runs are counted, most often first', () => {
+  const runs = [kernel, failed, { ...failed, specs: [spec('a.kernel.spec.ts', 30, ['a route goes'])] }];
+  expect(failureCounts(runs)).toEqual([
+    '2 of 3  a.kernel.spec.ts: a route goes',
+    '1 of 3  a.kernel.spec.ts: a route is added',
+  ]);
+  expect(failureCounts([{ ...kernel, passed: false, specs: [] }])).toEqual(['1 of 1  kernel: the runner failed']);
+});
+
+test('processor time of children is read behind a name that holds spaces and parentheses', () => {
+  expect(parseChildrenSeconds('7 (a) b (c)) S 1 7 7 0 -1 0 0 0 0 0 11 12 250 150 20 0 1 0 5 0 0')).toBe(4);
+});

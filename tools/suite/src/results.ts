@@ -1,0 +1,31 @@
+/** What a run of a layer gave, as the reporter writes it and as build/test/report.json holds it. */
+
+export interface SpecResult {
+  /** From the top of the tree. */
+  readonly file: string;
+  readonly project: string;
+  /** From the import of the file to the end of its last hook. */
+  readonly seconds: number;
+  readonly tests: number;
+  /** Full names of the tests that failed; the file itself where it could not be loaded. */
+  readonly failed: readonly string[];
+  readonly skipped: number;
+}
+
+export interface LayerResult {
+  readonly layer: string;
+  readonly passed: boolean;
+  readonly wallSeconds: number;
+  /** Processor time of all its processes. */
+  readonly processorSeconds: number;
+  readonly budgetSeconds?: number | undefined;
+  readonly specs: readonly SpecResult[];
+  /** Why nothing was run. */
+  readonly note?: string;
+}
+
+export const testsOf = ({ specs }: LayerResult): number => specs.reduce((sum, { tests }) => sum + tests, 0);
+export const failedOf = ({ specs }: LayerResult): number => specs.reduce((sum, { failed }) => sum + failed.length, 0);
+
+export const slowest = (specs: readonly SpecResult[], count: number): SpecResult[] =>
+  specs.toSorted((a, b) => b.seconds - a.seconds).slice(0, count);

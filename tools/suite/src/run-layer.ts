@@ -1,0 +1,66 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Layer } from './layers.ts';
+import { childrenSeconds } from './processor-time.ts';
+import type { LayerResult, SpecResult } from './results.ts';
+import { inSandbox } from './sandbox.ts';
+
+const root = join(import.meta.dirname, '../../..');
+/** Of the last run: a table in JSON, and the results of each layer. */
+export const reportFolder = join(root, 'build/test');
+
+const MS_PER_SECOND = 1000;
+
+/** Runs a command with our output; true when it ends with status 0. */
+export const runCommand = async (command: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<boolean> => {
+  const [program, ...args] = command;
+  const child = spawn(program!, args, { cwd: root, stdio: 'inherit', env: { ...process.env, ...env } });
+  const [status] = (await once(child, 'exit')) as [number | null];
+  return status === 0;
+};
+
+export interface Timed {
+  readonly passed: boolean;
+  readonly wallSeconds: number;
+  readonly processorSeconds: number;
+}
+
+export const timed = async (work: () => Promise<boolean>): Promise<Timed> => {
+  const [startedMs, usedBefore] = [performance.now(), childrenSeconds()];
+  const passed = await work();
+  return {
+    passed,
+    wallSeconds: (performance.now() - startedMs) / MS_PER_SECOND,
+    processorSeconds: childrenSeconds() - usedBefore,
+  };
+};
+
+const readSpecs = (file: string): SpecResult[] =>
+  existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as SpecResult[]) : [];
+
+const ENVIRONMENT = {
+  /** Where a layer's lab keeps its state: not where a lab does that a person brought up. */
+  UNBOUNDED_LAB: 'test-lab',
+  /** Specs start our programs some thousand times: with compiled code on disk a start takes half of the processor time. */
+  NODE_COMPILE_CACHE: join(root, 'build/compile-cache'),
+};
+
+/** @param args for vitest: files, `-t NAME`, … */
+export const runLayer = async (
+  layer: Layer,
+  args: readonly string[] = [],
+  env: NodeJS.ProcessEnv = {},
+): Promise<LayerResult> => {
+  const file = join(reportFolder, `${layer.name}.json`);
+  mkdirSync(reportFolder, { recursive: true });
+  rmSync(file, { force: true });
+  const projects = layer.projects.flatMap(({ name }) => ['--project', name]);
+  const reporters = ['--reporter=default', '--reporter=./tools/suite/src/spec-reporter.ts'];
+  const vitest = ['tools/node', 'node_modules/vitest/vitest.mjs', 'run', ...projects, ...reporters, ...args];
+  const run = await timed(() =>
+    runCommand(inSandbox(vitest), { ...ENVIRONMENT, ...env, UNBOUNDED_SPEC_RESULTS: file }),
+  );
+  return { layer: layer.name, budgetSeconds: layer.budgetSeconds, ...run, specs: readSpecs(file) };
+};

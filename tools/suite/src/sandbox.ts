@@ -1,0 +1,30 @@
+/**
+ * The namespaces of a test run. Everything that a layer starts lives in one PID namespace, which the kernel ends with its first process;
+ * mounts, network namespaces and links that specs make are in a mount and a network namespace that end with it. So nothing of a run is
+ * left however its runner ends (SIGKILL too), two runs never meet, and a port on loopback is nobody else's.
+ */
+
+/**
+ * The first process of the namespaces: prepares them, runs the command, and reaps what is orphaned in them. /run, where ip-netns(8) mounts
+ * its namespaces, and temporary files are in memory; eBPF objects are pinned in a file system of the run's own.
+ */
+const INIT = `
+set -e
+ip link set lo up
+mount -t tmpfs -o mode=755 unbounded-tests /run
+mkdir -p /run/lock /run/tests
+export TMPDIR=/run/tests
+[ ! -d /sys/fs/bpf ] || mount -t bpf bpf /sys/fs/bpf
+set +e
+"$@"
+status=$?
+exit $status
+`;
+
+/** What runs a command in namespaces of its own; it and all that it started are killed when the caller's thread ends. */
+export const inSandbox = (command: readonly string[]): string[] => [
+  ...['setpriv', '--pdeathsig', 'KILL'],
+  ...['unshare', '--pid', '--mount', '--net', '--ipc', '--propagation', 'private'],
+  ...['--fork', '--kill-child=KILL', '--mount-proc'],
+  ...['bash', '-c', INIT, 'tests', ...command],
+];

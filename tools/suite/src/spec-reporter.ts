@@ -1,0 +1,33 @@
+import { writeFileSync } from 'node:fs';
+import { relative } from 'node:path';
+import type { Reporter, TestModule } from 'vitest/node';
+import type { SpecResult } from './results.ts';
+
+/** Vitest's own JSON reporter leaves out the time of imports and hooks, where most of a spec's time can be. */
+
+const MS_PER_SECOND = 1000;
+
+const resultOf = (module: TestModule): SpecResult => {
+  const { environmentSetupDuration, prepareDuration, collectDuration, setupDuration, duration } = module.diagnostic();
+  const tests = [...module.children.allTests()];
+  const failed = tests.filter((test) => test.result().state === 'failed').map(({ fullName }) => fullName);
+  const file = relative(process.cwd(), module.moduleId);
+  return {
+    file,
+    project: module.project.name,
+    seconds: (environmentSetupDuration + prepareDuration + collectDuration + setupDuration + duration) / MS_PER_SECOND,
+    tests: tests.length,
+    // A file that cannot be loaded and a hook that fails have no failed test.
+    failed: failed.length === 0 && module.state() === 'failed' ? [file] : failed,
+    skipped: tests.filter((test) => test.result().state === 'skipped').length,
+  };
+};
+
+/** Writes the results of all spec files of a run to the file that UNBOUNDED_SPEC_RESULTS names, as JSON. */
+export default class SpecReporter implements Reporter {
+  onTestRunEnd(modules: readonly TestModule[]): void {
+    const file = process.env['UNBOUNDED_SPEC_RESULTS'];
+    if (file === undefined) throw new Error('UNBOUNDED_SPEC_RESULTS is not set: it must name the file for the results');
+    writeFileSync(file, JSON.stringify(modules.map(resultOf)));
+  }
+}
