@@ -2,7 +2,6 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, openSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -22,7 +21,7 @@ export interface ApiServer extends AsyncDisposable {
   apply(text: string, ...args: string[]): string;
   /** A token of a service account; bound to a Node it says on which node its holder is. */
   serviceAccountToken(namespace: string, name: string, boundNode?: string): Promise<string>;
-  /** Kills the API server (etcd keeps the data); `start` brings it back on the same port. */
+  /** Kills the API server (etcd keeps the data); `start` brings it back at the same address. */
   kill(): Promise<void>;
   start(): Promise<void>;
   stop(): Promise<void>;
@@ -48,12 +47,17 @@ const apiServerBinary = (): string => process.env['UNBOUNDED_KUBE_APISERVER'] ??
 
 const etcdBinary = (): string => asset(['/usr/bin/etcd', '/usr/local/bin/etcd'], 'etcd is not installed');
 
-const freePorts = async (count: number): Promise<number[]> => {
-  const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
-  await Promise.all(servers.map((server) => once(server, 'listening')));
-  const ports = servers.map((server) => (server.address() as { port: number }).port);
-  await Promise.all(servers.map((server) => once(server.close(), 'close')));
-  return ports;
+const API_PORT = 6443;
+const ETCD_PORT = 2379;
+const ETCD_PEER_PORT = 2380;
+/** A pid is below 2^22 (PID_MAX_LIMIT of the kernel): the rest of 127.0.0.0/8 numbers the servers of one process. */
+const SERVERS_OF_A_PROCESS = 4;
+
+let started = 0;
+/** An address of loopback that nobody else listens at, so that no port can be taken. */
+const nextAddress = (): string => {
+  const host = process.pid * SERVERS_OF_A_PROCESS + (started++ % SERVERS_OF_A_PROCESS);
+  return `127.${(host >> 16) & 255}.${(host >> 8) & 255}.${host & 255}`;
 };
 
 /** A process that the kernel kills when we die, however we die. */
@@ -68,8 +72,8 @@ const killAndWait = async (child: ChildProcess | undefined): Promise<void> => {
   await once(child, 'exit');
 };
 
-const writePki = (directory: string): void => {
-  const subject = ['-subj', '/CN=kube-apiserver', '-addext', 'subjectAltName=IP:127.0.0.1,DNS:localhost'];
+const writePki = (directory: string, address: string): void => {
+  const subject = ['-subj', '/CN=kube-apiserver', '-addext', `subjectAltName=IP:${address},DNS:localhost`];
   const files = ['-keyout', join(directory, 'server.key'), '-out', join(directory, 'server.crt')];
   execFileSync(
     'openssl',
@@ -94,13 +98,13 @@ const writePki = (directory: string): void => {
   writeFileSync(join(directory, 'tokens.csv'), `${ADMIN_TOKEN},admin,1,"system:masters"\n`);
 };
 
-const writeKubeconfig = (directory: string, file: string, port: number, token: string): string => {
+const writeKubeconfig = (directory: string, file: string, address: string, token: string): string => {
   const path = join(directory, file);
   const ca = readFileSync(join(directory, 'server.crt')).toString('base64');
   const config = {
     apiVersion: 'v1',
     kind: 'Config',
-    clusters: [{ name: 'c', cluster: { server: `https://127.0.0.1:${port}`, 'certificate-authority-data': ca } }],
+    clusters: [{ name: 'c', cluster: { server: `https://${address}:${API_PORT}`, 'certificate-authority-data': ca } }],
     users: [{ name: 'u', user: { token } }],
     contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
     'current-context': 'x',
@@ -109,11 +113,11 @@ const writeKubeconfig = (directory: string, file: string, port: number, token: s
   return path;
 };
 
-const apiServerFlags = (directory: string, etcdPort: number, port: number): string[] => [
-  `--etcd-servers=http://127.0.0.1:${etcdPort}`,
-  '--bind-address=127.0.0.1',
-  '--advertise-address=127.0.0.1',
-  `--secure-port=${port}`,
+const apiServerFlags = (directory: string, address: string): string[] => [
+  `--etcd-servers=http://${address}:${ETCD_PORT}`,
+  `--bind-address=${address}`,
+  `--advertise-address=${address}`,
+  `--secure-port=${API_PORT}`,
   '--endpoint-reconciler-type=none',
   '--allow-privileged=true', // as clusters have it: what keeps pods from it is the chart's
   '--service-cluster-ip-range=10.96.0.0/16',
@@ -164,34 +168,34 @@ export interface ApiServerOptions {
 /** Takes about 4 s. Call it once for a test file, in `beforeAll`, and `stop()` in `afterAll`. */
 export const startApiServer = async ({ flags = [] }: ApiServerOptions = {}): Promise<ApiServer> => {
   const directory = mkdtempSync(join(tmpdir(), 'unbounded-api-'));
-  const [etcdPort = 0, peerPort = 0, port = 0] = await freePorts(3);
+  const address = nextAddress();
   const log = join(directory, 'log');
   symlinkSync(apiServerBinary(), join(directory, 'kube-apiserver'));
   symlinkSync(kubernetesBinary(), join(directory, 'kubectl'));
-  writePki(directory);
-  const etcdUrls = (flag: string, at: number) => [`--listen-${flag}-urls=http://127.0.0.1:${at}`];
+  writePki(directory, address);
+  const etcdUrls = (flag: string, at: number) => [`--listen-${flag}-urls=http://${address}:${at}`];
   const etcd = spawnOwned(
     etcdBinary(),
     [
       '--name=test',
       `--data-dir=${join(directory, 'etcd')}`,
-      ...etcdUrls('client', etcdPort),
-      ...etcdUrls('peer', peerPort),
-      `--advertise-client-urls=http://127.0.0.1:${etcdPort}`,
-      `--initial-advertise-peer-urls=http://127.0.0.1:${peerPort}`,
-      `--initial-cluster=test=http://127.0.0.1:${peerPort}`,
+      ...etcdUrls('client', ETCD_PORT),
+      ...etcdUrls('peer', ETCD_PEER_PORT),
+      `--advertise-client-urls=http://${address}:${ETCD_PORT}`,
+      `--initial-advertise-peer-urls=http://${address}:${ETCD_PEER_PORT}`,
+      `--initial-cluster=test=http://${address}:${ETCD_PEER_PORT}`,
       '--unsafe-no-fsync',
       '--log-level=warn',
     ],
     join(directory, 'etcd.log'),
   );
-  const kubeconfig = writeKubeconfig(directory, 'admin.kubeconfig', port, ADMIN_TOKEN);
+  const kubeconfig = writeKubeconfig(directory, 'admin.kubeconfig', address, ADMIN_TOKEN);
   const cluster = openCluster({ kubeconfig });
   let server: ChildProcess | undefined;
   const start = async (): Promise<void> => {
     server = spawnOwned(
       join(directory, 'kube-apiserver'),
-      [...apiServerFlags(directory, etcdPort, port), ...flags],
+      [...apiServerFlags(directory, address), ...flags],
       log,
     );
     await untilReady(cluster, server, log);
@@ -219,7 +223,7 @@ export const startApiServer = async ({ flags = [] }: ApiServerOptions = {}): Pro
   return {
     kubeconfig,
     cluster,
-    kubeconfigFor: (token) => writeKubeconfig(directory, `user-${++issued}.kubeconfig`, port, token),
+    kubeconfigFor: (token) => writeKubeconfig(directory, `user-${++issued}.kubeconfig`, address, token),
     kubectl: (...args) => kubectl(args),
     apply: (text, ...args) => kubectl(['apply', ...args, '-f', '-'], text),
     serviceAccountToken: (namespace, name, boundNode) => requestToken(cluster, namespace, name, boundNode),

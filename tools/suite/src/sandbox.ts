@@ -6,14 +6,16 @@
 
 /**
  * The first process of the namespaces: prepares them, runs the command, and reaps what is orphaned in them. /run, where ip-netns(8) mounts
- * its namespaces, and temporary files are in memory; eBPF objects are pinned in a file system of the run's own.
+ * its namespaces, and temporary files are in memory (these not below /run, which a lab's nodes have for themselves); eBPF objects are pinned
+ * in a file system of the run's own.
  */
 const INIT = `
 set -e
 ip link set lo up
 mount -t tmpfs -o mode=755 unbounded-tests /run
-mkdir -p /run/lock /run/tests
-export TMPDIR=/run/tests
+mkdir -p /run/lock /tmp/unbounded-tests
+mount -t tmpfs -o mode=1777 unbounded-tests /tmp/unbounded-tests
+export TMPDIR=/tmp/unbounded-tests
 [ ! -d /sys/fs/bpf ] || mount -t bpf bpf /sys/fs/bpf
 set +e
 "$@"

@@ -6,7 +6,7 @@ import { up } from '../substrate/up.ts';
 import { verify } from '../cli/verify.ts';
 import { onNode } from '../node/node.ts';
 
-/** The same network with each protocol inside the sites (Auto, which becomes VXLAN here, is network.lab.spec.ts). */
+/** The same network with each protocol inside the sites (Auto, which becomes VXLAN here, is network.full.lab.spec.ts). */
 
 afterEach(down, 60_000);
 
