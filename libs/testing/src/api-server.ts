@@ -193,11 +193,7 @@ export const startApiServer = async ({ flags = [] }: ApiServerOptions = {}): Pro
   const cluster = openCluster({ kubeconfig });
   let server: ChildProcess | undefined;
   const start = async (): Promise<void> => {
-    server = spawnOwned(
-      join(directory, 'kube-apiserver'),
-      [...apiServerFlags(directory, address), ...flags],
-      log,
-    );
+    server = spawnOwned(join(directory, 'kube-apiserver'), [...apiServerFlags(directory, address), ...flags], log);
     await untilReady(cluster, server, log);
   };
   const stop = async (): Promise<void> => {

@@ -13,7 +13,7 @@ import { reportFolder, runCommand, runLayer, timed } from './run-layer.ts';
 
 const say = (text: string): void => console.log(`\n== ${text}`);
 
-const prepare = (needs: readonly Layer['needs'][]): Promise<boolean> =>
+const prepare = (needs: Layer['needs']): Promise<boolean> =>
   [...new Set(needs)].reduce(
     async (before, need) => (await before) && (await runCommand(['tools/setup', need])),
     Promise.resolve(true),
@@ -35,7 +35,7 @@ const fuzzEnvironment = (layer: string, args: readonly string[]): [readonly stri
 const runOne = async (name: string, args: readonly string[]): Promise<LayerResult> => {
   if (name === 'faults') return (await prepare(['test'])) ? faults(args) : Promise.reject(new Error('set-up failed'));
   const layer = layerNamed(name);
-  if (!(await prepare([layer.needs]))) throw new Error('set-up failed');
+  if (!(await prepare(layer.needs))) throw new Error('set-up failed');
   say(name);
   return runLayer(layer, ...fuzzEnvironment(name, args));
 };
@@ -43,7 +43,7 @@ const runOne = async (name: string, args: readonly string[]): Promise<LayerResul
 const runTier = async (full: boolean): Promise<LayerResult[]> => {
   const layers = LAYERS.filter(({ tier }) => full || tier === 'ci');
   const results: LayerResult[] = [];
-  const setUp = await timed(() => prepare(layers.map(({ needs }) => needs)));
+  const setUp = await timed(() => prepare(layers.flatMap(({ needs }) => needs)));
   results.push({ layer: 'set-up', ...setUp, specs: [] });
   if (!setUp.passed) return results;
   results.push(await check());
@@ -78,7 +78,7 @@ const main = async (argv: readonly string[]): Promise<boolean> => {
   const request = parseRequest(argv);
   if (request.kind === 'flaky') {
     const layer = layerNamed(request.layer);
-    return (await prepare([layer.needs])) && (await runFlaky(layer, request.times, request.args));
+    return (await prepare(layer.needs)) && (await runFlaky(layer, request.times, request.args));
   }
   if (request.kind === 'layer') return (await runOne(request.layer, request.args)).passed;
   const machine = { processors: availableParallelism(), slowness: measureSlowness(availableParallelism()) };

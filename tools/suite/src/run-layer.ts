@@ -60,7 +60,11 @@ export const runLayer = async (
   const reporters = ['--reporter=default', '--reporter=./tools/suite/src/spec-reporter.ts'];
   const vitest = ['tools/node', 'node_modules/vitest/vitest.mjs', 'run', ...projects, ...reporters, ...args];
   const run = await timed(() =>
-    runCommand(inSandbox(vitest), { ...ENVIRONMENT, ...env, UNBOUNDED_SPEC_RESULTS: file }),
+    runCommand(inSandbox(vitest, { ownNetwork: !layer.onHostNetwork }), {
+      ...ENVIRONMENT,
+      ...env,
+      UNBOUNDED_SPEC_RESULTS: file,
+    }),
   );
   return { layer: layer.name, budgetSeconds: layer.budgetSeconds, ...run, specs: readSpecs(file) };
 };

@@ -23,10 +23,15 @@ status=$?
 exit $status
 `;
 
+export interface SandboxOptions {
+  /** A network namespace of its own, with loopback alone. Without it the command reaches package registries. */
+  readonly ownNetwork: boolean;
+}
+
 /** What runs a command in namespaces of its own; it and all that it started are killed when the caller's thread ends. */
-export const inSandbox = (command: readonly string[]): string[] => [
+export const inSandbox = (command: readonly string[], { ownNetwork }: SandboxOptions): string[] => [
   ...['setpriv', '--pdeathsig', 'KILL'],
-  ...['unshare', '--pid', '--mount', '--net', '--ipc', '--propagation', 'private'],
+  ...['unshare', '--pid', '--mount', '--ipc', ...(ownNetwork ? ['--net'] : []), '--propagation', 'private'],
   ...['--fork', '--kill-child=KILL', '--mount-proc'],
   ...['bash', '-c', INIT, 'tests', ...command],
 ];
