@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { V8_OPTIONS } from './libs/config/src/node-command.ts';
 import { globsOf, LAYERS } from './tools/suite/src/layers.ts';
 
 /** One project for each row of tools/suite/src/layers.ts: the name of a spec file says where it runs. */
@@ -13,6 +14,7 @@ const projects = LAYERS.flatMap(({ name: layer, projects: rows }) =>
         include,
         exclude: ['**/node_modules/**', '**/dist/**', ...exclude],
         pool: 'forks' as const,
+        execArgv: [...V8_OPTIONS],
         maxWorkers: row.workers,
         // Projects of one layer run one after another: what measures time has the machine for itself.
         sequence: { groupOrder: order },

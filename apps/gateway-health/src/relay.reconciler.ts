@@ -182,7 +182,8 @@ const createRelay = ({ caches, clients, namespace, image }: RelayReconcilerOptio
       const deployment: Deployment | undefined =
         (await writes.apply(clients.deployments, planDeployment(place, image))) ?? foundOf(clients.deployments);
       const service = ((await writes.apply(clients.services, outside)) ?? foundOf(clients.services)) as
-        ServiceLike | undefined;
+        | ServiceLike
+        | undefined;
       const ways = waysToManaged({ service, nodes: caches.nodes.list(), gateways });
       const { availableReplicas = 0 } = deployment?.status ?? {};
       const { omitted } = planRelayKeys(caches.slices.list(), caches.pools.list());

@@ -2,6 +2,7 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { nodeCommand } from '@unbounded/config/node-command';
 import { until } from '@unbounded/testing';
 import { generatePrivateKey, publicKeyOf } from '@unbounded/wireguard';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -45,7 +46,7 @@ const ask = (device: string): void => {
 const running = (device: string): Promise<number> => until(`${device} runs`, () => tunnels().get(device));
 
 const start = async (disk: 'roomy' | 'full'): Promise<void> => {
-  const main = [process.execPath, join(import.meta.dirname, 'main.ts'), '--units-folder', units()];
+  const main = [...nodeCommand, join(import.meta.dirname, 'main.ts'), '--units-folder', units()];
   const flags = ['--pids-folder', join(folder, 'pids'), '--wireguard-go', join(folder, 'wireguard-go')];
   const isolate = [
     '--pid',

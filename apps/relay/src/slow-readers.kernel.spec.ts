@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { nodeCommand } from '@unbounded/config/node-command';
 
 import { expect, test } from 'vitest';
 
@@ -11,8 +12,8 @@ const SMALL = [
 
 test('500 registered clients that do not read use up the memory for queues, and others lose nothing of their share', () => {
   // It takes some seconds of processor time.
-  const script = `${SMALL.join(' && ')} && exec "$0" "$1"`;
-  const output = execFileSync('unshare', ['--net', 'sh', '-c', script, process.execPath, SCENARIO], {
+  const script = `${SMALL.join(' && ')} && exec "$0" "$@"`;
+  const output = execFileSync('unshare', ['--net', 'sh', '-c', script, ...nodeCommand, SCENARIO], {
     encoding: 'utf8',
   });
   const result = JSON.parse(output.trim().split('\n').at(-1)!) as Record<string, number>;

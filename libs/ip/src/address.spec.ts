@@ -45,7 +45,7 @@ describe('addresses', () => {
     '1:2:3:4:5:6:7::8',
     '12345::',
   ])('%j is refused unless node:net takes it too', (text) => {
-    if (isIPv6(text) && !text.includes('%')) return  expect(() => parseAddress(text)).not.toThrow();
+    if (isIPv6(text) && !text.includes('%')) return expect(() => parseAddress(text)).not.toThrow();
     expect(() => parseAddress(text)).toThrow(AddressSyntaxError);
   });
 

@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { Worker } from 'node:worker_threads';
+import { join } from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
@@ -16,6 +17,8 @@ import {
   type RouteSocket,
 } from '../src/index.ts';
 import { addon } from '../src/native.ts';
+
+const NODE = join(import.meta.dirname, '../../../tools/node');
 
 let ns: Netns;
 let net: RouteSocket;
@@ -361,6 +364,6 @@ test('a socket that watches opens without the right to enter namespaces', () => 
     const net = createRouteSocket();
     net.monitor(['link'], { onEvent() {}, onResync() {} }).close();
     net.close();`;
-  const node = [process.execPath, '--input-type=module', '--eval', script];
+  const node = [NODE, '--input-type=module', '--eval', script];
   expect(() => execFileSync('setpriv', ['--bounding-set', '-sys_admin', ...node], { stdio: 'pipe' })).not.toThrow();
 });

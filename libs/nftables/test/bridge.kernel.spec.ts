@@ -49,10 +49,7 @@ describe('rules of frames, as the real nft reads them back', () => {
     ],
     [
       '@ll,8,24 0x80c200 drop',
-      [
-        { match: 'raw', field: { base: 'link', offsetBytes: 1, lengthBytes: 3 }, op: '==', value: 0x80_c200 },
-        drop,
-      ],
+      [{ match: 'raw', field: { base: 'link', offsetBytes: 1, lengthBytes: 3 }, op: '==', value: 0x80_c200 }, drop],
     ],
     ['iif != @ports drop', [{ match: 'interface', fields: [], op: '!=', set: 'ports' }, drop]],
     ['iif . ether saddr @macs drop', [{ match: 'interface', fields: ['ether.saddr'], op: '==', set: 'macs' }, drop]],

@@ -49,7 +49,14 @@ const FAREWELL_MS = 1000;
  * read; `stopped`: by us.
  */
 export type EndReason =
-  'unreachable' | 'closed' | 'refused' | 'unproven' | 'malformed' | 'silent' | 'stalled' | 'stopped';
+  | 'unreachable'
+  | 'closed'
+  | 'refused'
+  | 'unproven'
+  | 'malformed'
+  | 'silent'
+  | 'stalled'
+  | 'stopped';
 
 export interface SessionEnd {
   readonly reason: EndReason;

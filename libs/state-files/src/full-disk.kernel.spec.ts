@@ -8,7 +8,7 @@ test('a disk that is full or read-only refuses with its code, keeps the old file
     '--mount',
     '--propagation',
     'private',
-    process.execPath,
+    join(import.meta.dirname, '../../../tools/node'),
     join(import.meta.dirname, 'full-disk.scenario.ts'),
   ];
   const report = JSON.parse(execFileSync('unshare', argv, { encoding: 'utf8' })) as Report;

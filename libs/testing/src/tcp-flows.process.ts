@@ -6,7 +6,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 /** What it tells: that it listens; the addresses that the server saw; for each line of its input the connections that answered. */
 export type FlowsTold =
-  { readonly port: number } | { readonly sources: readonly string[] } | { readonly alive: number };
+  | { readonly port: number }
+  | { readonly sources: readonly string[] }
+  | { readonly alive: number };
 
 /** Longer than the kernel waits, after an outage of some seconds, before it sends a segment again. */
 const LATE_MS = 20_000;

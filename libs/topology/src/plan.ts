@@ -51,7 +51,10 @@ export interface GroupPlan {
 
 /** gateways: natively to neighbours (protocol None). pending: nowhere yet; better dropped than sent in the clear. */
 export type Destination =
-  { readonly nextHop: NextHop } | { readonly group: string } | { readonly gateways: readonly string[] } | 'pending';
+  | { readonly nextHop: NextHop }
+  | { readonly group: string }
+  | { readonly gateways: readonly string[] }
+  | 'pending';
 
 /** Where packets to a block go, and by that whose packets come from there. */
 export interface BlockPlan {

@@ -17,6 +17,8 @@ import {
   type WireGuardDevice,
 } from '../src/index.ts';
 
+const NODE = join(import.meta.dirname, '../../../tools/node');
+
 const binary = join(process.env['UNBOUNDED_ASSETS'] ?? join(homedir(), '.cache/unbounded/bin'), 'wireguard-go');
 
 let directory: string;
@@ -215,13 +217,13 @@ describe('wireguard-go on a TUN that outlives it', () => {
       const socket = require('node:dgram').createSocket('udp6');
       socket.bind(9001, 'fd00::1', () =>
         socket.send(Buffer.from([${rest >>> 8}, ${rest & 0xff}]), 9000, 'fd00::2', () => process.exit(0)));`;
-    const receiver = spawn('nsenter', [`--net=${pair.far.path}`, process.execPath, '-e', receive], {
+    const receiver = spawn('nsenter', [`--net=${pair.far.path}`, NODE, '-e', receive], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     children.push(receiver);
     const lines = createInterface({ input: receiver.stdout })[Symbol.asyncIterator]();
     expect((await lines.next()).value).toBe('bound');
-    inNetns(process.execPath, '-e', send);
+    inNetns(NODE, '-e', send);
     expect((await lines.next()).value).toBe('2');
   });
 

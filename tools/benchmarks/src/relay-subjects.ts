@@ -63,7 +63,7 @@ export const startRelay = (port: number): Promise<Subject> => {
   const bundle = join(root, 'apps/relay/dist/main.mjs');
   return started(
     'relay',
-    spawn(process.execPath, [...HEAP, bundle, ...flags], { stdio: ['ignore', 'inherit', 'inherit'] }),
+    spawn(join(root, 'tools/node'), [...HEAP, bundle, ...flags], { stdio: ['ignore', 'inherit', 'inherit'] }),
     port,
   );
 };

@@ -44,7 +44,11 @@ const runProject = (folder: string, project: string, catchers: readonly Catcher[
   const vitest = join(folder, 'node_modules/vitest/vitest.mjs');
   const argv = ['run', '--project', project, '--reporter=json', `--outputFile=${report}`, '-t', names, ...files];
   const env = { ...process.env, CI: 'true' }; // snapshots are compared, never written
-  const { stdout, stderr } = spawnSync(process.execPath, [vitest, ...argv], { cwd: folder, env, encoding: 'utf8' });
+  const { stdout, stderr } = spawnSync(join(folder, 'tools/node'), [vitest, ...argv], {
+    cwd: folder,
+    env,
+    encoding: 'utf8',
+  });
   if (!existsSync(report)) return { outcomes: [], output: stdout + stderr };
   const { testResults } = JSON.parse(readFileSync(report, 'utf8')) as JsonReport;
   rmSync(report);

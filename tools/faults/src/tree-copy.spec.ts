@@ -15,7 +15,7 @@ afterAll(() => copy[Symbol.dispose]());
 const hashIn = (tree: string): string => {
   const program = "import { siteHash } from '@unbounded/health'; process.stdout.write(String(siteHash('a')));";
   const cwd = join(tree, 'apps/node-dataplane');
-  return execFileSync(process.execPath, ['--input-type=module', '--eval', program], { cwd, encoding: 'utf8' });
+  return execFileSync(join(tree, 'tools/node'), ['--input-type=module', '--eval', program], { cwd, encoding: 'utf8' });
 };
 const patchOf = (text: string): string => {
   const path = join(copy.folder, 'a.patch');

@@ -7,7 +7,8 @@ import type { Run, TestOutcome } from './test-run.ts';
  * Of expectations (of promises too), of properties, of snapshots and of waits for what is to happen (`until`). An error of any other
  * kind may be the patch's own mistake.
  */
-const ASSERTION = /^(AssertionError|Error: (Property failed|Snapshot |promise (rejected|resolved) |not within \d+ ms: ))/;
+const ASSERTION =
+  /^(AssertionError|Error: (Property failed|Snapshot |promise (rejected|resolved) |not within \d+ ms: ))/;
 const MISTAKE = /\b(SyntaxError|ReferenceError|TypeError|RangeError)\b/;
 
 const titled = ({ project, file, test }: Catcher): string => `${project}:${file} -t "${test}"`;

@@ -28,7 +28,7 @@ const env: NodeJS.ProcessEnv = {
   ...Object.fromEntries(Object.entries(addons).map(([name, [, file]]) => [name, file])),
 };
 const runNode = (...args: string[]) =>
-  spawnSync(process.execPath, args, { cwd: root, env, encoding: 'utf8', maxBuffer: 64 << 20 });
+  spawnSync(join(root, 'tools/node'), args, { cwd: root, env, encoding: 'utf8', maxBuffer: 64 << 20 });
 const reported = (): string =>
   readdirSync(folder)
     .filter((name) => name.startsWith('reports'))

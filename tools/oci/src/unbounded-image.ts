@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
+import { V8_OPTIONS } from '@unbounded/config/node-command';
 import { type ImageSpec, imageTar } from './oci.ts';
 import { librariesOf } from './libraries.ts';
 
@@ -76,7 +77,9 @@ const bundleFolderOf = (app: string, version: Version): string => {
   if (version === VERSION || app !== 'node-dataplane') return folder;
   const next = join(folder, 'next-layout');
   if (isOlder(join(next, 'main.mjs'), [join(folder, 'main.mjs'), join(checkout, 'tools/bundle.ts')]))
-    execFileSync(process.execPath, [join(checkout, 'tools/bundle.ts'), '--next-layout', app], { stdio: 'inherit' });
+    execFileSync(join(checkout, 'tools/node'), [join(checkout, 'tools/bundle.ts'), '--next-layout', app], {
+      stdio: 'inherit',
+    });
   return next;
 };
 
@@ -124,7 +127,7 @@ const specOf = (version: Version, files: Readonly<Record<string, string>>): Imag
       },
       { files },
     ],
-    entrypoint: ['/usr/bin/node'],
+    entrypoint: ['/usr/bin/node', ...V8_OPTIONS],
     env: [`UNBOUNDED_VERSION=${version}`],
     labels: { 'org.opencontainers.image.title': 'unbounded', 'org.opencontainers.image.version': version },
   };

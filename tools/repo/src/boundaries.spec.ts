@@ -46,7 +46,7 @@ const lint = (paths: readonly string[]): LintResult[] => {
   const eslint = join(root, 'node_modules/eslint/bin/eslint.js');
   const env = { ...process.env, NX_DAEMON: 'false', NX_NO_CLOUD: 'true' };
   const run = (): string =>
-    execFileSync(process.execPath, [eslint, '--format=json', ...paths], { cwd: root, encoding: 'utf8', env });
+    execFileSync(join(root, 'tools/node'), [eslint, '--format=json', ...paths], { cwd: root, encoding: 'utf8', env });
   try {
     return JSON.parse(run()) as LintResult[];
   } catch (error) {

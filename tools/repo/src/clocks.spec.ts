@@ -8,7 +8,8 @@ import { files, root } from './tree.ts';
  * and what outlives the process; everything that measures time takes performance.now() or process.hrtime.
  */
 const MAY_READ_IT: Readonly<Record<string, string>> = {
-  'apps/node-dataplane/src/connectivity/section.ts': 'ages of keys outlive the process; the ring corrects a key from the future',
+  'apps/node-dataplane/src/connectivity/section.ts':
+    'ages of keys outlive the process; the ring corrects a key from the future',
   'apps/node-dataplane/src/connectivity/health/verdict-file.ts':
     'nonces grow over reboots; a clock behind the last nonce does not matter',
   'apps/node-dataplane/src/connectivity/paths/endpoints.ts':

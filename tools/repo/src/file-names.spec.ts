@@ -4,11 +4,15 @@ import { expect, test } from 'vitest';
 import { files, root } from './tree.ts';
 
 /** `a.plan.spec.ts` -> `.plan`, `.spec` */
-const rolesOf = (file: string): string[] => basename(file).split('.').slice(1, -1).map((part) => `.${part}`);
+const rolesOf = (file: string): string[] =>
+  basename(file)
+    .split('.')
+    .slice(1, -1)
+    .map((part) => `.${part}`);
 
 const documented = new Set(
-  [...readFileSync(join(root, 'CONTRIBUTING.md'), 'utf8').matchAll(/`\*((?:\.\w+)+)\.(?:ts|c)`/g)].flatMap(([, roles]) =>
-    roles!.split(/(?=\.)/),
+  [...readFileSync(join(root, 'CONTRIBUTING.md'), 'utf8').matchAll(/`\*((?:\.\w+)+)\.(?:ts|c)`/g)].flatMap(
+    ([, roles]) => roles!.split(/(?=\.)/),
   ),
 );
 
@@ -21,7 +25,7 @@ test('what stands at the end of a file’s name is explained in CONTRIBUTING.md'
 });
 
 test('a name that is not explained is found', () => {
-  expect(undocumented(['libs/ip/src/prefix.thing.ts', 'libs/ip/src/prefix.ts', 'libs/ip/src/prefix.plan.spec.ts'])).toEqual([
-    'libs/ip/src/prefix.thing.ts',
-  ]);
+  expect(
+    undocumented(['libs/ip/src/prefix.thing.ts', 'libs/ip/src/prefix.ts', 'libs/ip/src/prefix.plan.spec.ts']),
+  ).toEqual(['libs/ip/src/prefix.thing.ts']);
 });

@@ -36,10 +36,14 @@ const findings = (planted: Readonly<Record<string, string>>): string => {
   symlinkSync('../../libs/lib', join(folder, 'node_modules/@planted/lib'));
   cpSync(join(root, 'knip.json'), join(folder, 'knip.json'));
   const knip = join(root, 'node_modules/knip/bin/knip.js');
-  const { stdout } = spawnSync(process.execPath, [knip, '--no-progress', '--no-config-hints', '--reporter=compact'], {
-    cwd: folder,
-    encoding: 'utf8',
-  });
+  const { stdout } = spawnSync(
+    join(root, 'tools/node'),
+    [knip, '--no-progress', '--no-config-hints', '--reporter=compact'],
+    {
+      cwd: folder,
+      encoding: 'utf8',
+    },
+  );
   return stdout;
 };
 

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { nodeCommand } from '@unbounded/config/node-command';
 import { readConfig } from '@unbounded/config';
 import { CNI_SOCKET } from '@unbounded/config/ownership';
 import type { HostServices } from '@unbounded/host';
@@ -23,7 +24,7 @@ exec "$0" "$@"`;
 
 /** Runs a scenario, of which the last line is its report. */
 export const runScenario = (scenario: string, ...argv: readonly string[]): unknown => {
-  const enter = ['--net', '--mount', '--propagation', 'private', 'sh', '-c', ENTER, process.execPath, scenario];
+  const enter = ['--net', '--mount', '--propagation', 'private', 'sh', '-c', ENTER, ...nodeCommand, scenario];
   const printed = execFileSync('unshare', [...enter, ...argv], { encoding: 'utf8', maxBuffer: 64 << 20 });
   return JSON.parse(printed.trimEnd().split('\n').at(-1)!);
 };

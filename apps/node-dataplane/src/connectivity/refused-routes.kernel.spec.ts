@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
+import { nodeCommand } from '@unbounded/config/node-command';
 import { expect, test } from 'vitest';
 import type { Report } from './refused-routes.scenario.ts';
 
@@ -13,7 +14,7 @@ test.each(['ebpf', 'netlink'])(
   'an address of a peer to which the kernel takes no plain route stops nothing but the way to that peer (%s)',
   (kind) => {
     const scenario = join(import.meta.dirname, 'refused-routes.scenario.ts');
-    const unshare = ['--net', '--mount', '--propagation', 'private', 'sh', '-c', ENTER, process.execPath, scenario];
+    const unshare = ['--net', '--mount', '--propagation', 'private', 'sh', '-c', ENTER, ...nodeCommand, scenario];
     const printed = execFileSync('unshare', [...unshare, 'auto', kind], { encoding: 'utf8' });
     const report = JSON.parse(printed.trimEnd().split('\n').at(-1)!) as Report;
     const seen = {

@@ -1,10 +1,11 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
+import { nodeCommand } from '@unbounded/config/node-command';
 import { expect, test } from 'vitest';
 import type { Report } from './devices.scenario.ts';
 
 const scenario = (): Report => {
-  const argv = ['--net', process.execPath, join(import.meta.dirname, 'devices.scenario.ts')];
+  const argv = ['--net', ...nodeCommand, join(import.meta.dirname, 'devices.scenario.ts')];
   return JSON.parse(execFileSync('unshare', argv, { encoding: 'utf8' })) as Report;
 };
 

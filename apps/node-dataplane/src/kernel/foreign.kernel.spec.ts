@@ -1,11 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
+import { nodeCommand } from '@unbounded/config/node-command';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Report } from './foreign.scenario.ts';
 
 let report: Report;
 beforeAll(() => {
-  const argv = ['--net', process.execPath, join(import.meta.dirname, 'foreign.scenario.ts')];
+  const argv = ['--net', ...nodeCommand, join(import.meta.dirname, 'foreign.scenario.ts')];
   report = JSON.parse(execFileSync('unshare', argv, { encoding: 'utf8' })) as Report;
 });
 

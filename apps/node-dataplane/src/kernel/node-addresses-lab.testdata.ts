@@ -1,6 +1,7 @@
 import { type ChildProcessWithoutNullStreams, execFileSync, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { nodeCommand } from '@unbounded/config/node-command';
 import { STATS } from '@unbounded/bpf-maps';
 import { PIN_FOLDER } from '@unbounded/config/ownership';
 import { NODE_FEATURES } from '@unbounded/crds';
@@ -224,7 +225,7 @@ const addPod = (ns: Record<Place, Netns>): void => {
 
 const startNode = (name: NodeName, netns: Netns, args: NodeArgs): Talk<NodeAnswer> => {
   const scenario = join(import.meta.dirname, 'node-addresses.scenario.ts');
-  const inside = ['unshare', '--mount', '--propagation', 'private', 'sh', '-c', ENTER, process.execPath, scenario];
+  const inside = ['unshare', '--mount', '--propagation', 'private', 'sh', '-c', ENTER, ...nodeCommand, scenario];
   return talkTo(spawn('nsenter', [`--net=${netns.path}`, ...inside, JSON.stringify(args)]), name);
 };
 

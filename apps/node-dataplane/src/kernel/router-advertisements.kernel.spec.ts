@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { nodeCommand } from '@unbounded/config/node-command';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Report as Late } from './late-uplinks.scenario.ts';
 import type { Report } from './router-advertisements.scenario.ts';
@@ -14,7 +15,7 @@ beforeAll(() => {
   const argv = [
     '--net',
     '--mount',
-    process.execPath,
+    ...nodeCommand,
     join(import.meta.dirname, 'router-advertisements.scenario.ts'),
     sender,
   ];
@@ -41,7 +42,7 @@ test('the advertisement of a pod gives the node no route, also where the systemâ
 });
 
 test('an uplink that comes when forwarding is on learns too, unless others turned it on', () => {
-  const argv = ['--net', process.execPath, join(import.meta.dirname, 'late-uplinks.scenario.ts')];
+  const argv = ['--net', ...nodeCommand, join(import.meta.dirname, 'late-uplinks.scenario.ts')];
   const seen = JSON.parse(execFileSync('unshare', argv, { encoding: 'utf8' })) as Late;
   expect(seen).toEqual({ late: '2', setBack: '2', ofOthers: '1', restored: ['1', '1', '0'] });
 });

@@ -88,8 +88,7 @@ export const ensureRoutes = async (
   for (const [index, result] of results.entries()) {
     if (result.ok) continue;
     const route = free[index]!;
-    if (result.error.code === 'EEXIST')
-      foreign.push(foreignProblem(route, undefined)); // made since we looked
+    if (result.error.code === 'EEXIST') foreign.push(foreignProblem(route, undefined)); // made since we looked
     else if (isContainedWithout(route, standing)) ofPeers.push(peerProblem(route, result.error));
     else problems.push({ reason: 'RouteFailed', message: `route ${route.dst}: ${result.error.message}` });
   }

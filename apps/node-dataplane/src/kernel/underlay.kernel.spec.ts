@@ -1,11 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
+import { nodeCommand } from '@unbounded/config/node-command';
 import { beforeAll, expect, test } from 'vitest';
 import type { Report } from './underlay.scenario.ts';
 
 let report: Report;
 beforeAll(() => {
-  const argv = ['--net', process.execPath, join(import.meta.dirname, 'underlay.scenario.ts')];
+  const argv = ['--net', ...nodeCommand, join(import.meta.dirname, 'underlay.scenario.ts')];
   report = JSON.parse(execFileSync('unshare', argv, { encoding: 'utf8' })) as Report;
 });
 

@@ -1,5 +1,6 @@
 import { basename, dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { nodeCommand, V8_OPTIONS } from '@unbounded/config/node-command';
 import { KEY_FOLDER, RELAY_STATE, RELAY_TALLIES, RELAY_UNIT } from '@unbounded/config/ownership';
 import type { Command } from '../process.ts';
 
@@ -38,8 +39,9 @@ export const relayCommand = ({ unitFile, stateFile }: RelayFiles): Command => {
   const writable = [stateFile, talliesFile].flatMap((file) => [file, `${file}.new`]);
   const readable = [code, KEY_FOLDER, dirname(unitFile), dirname(stateFile)];
   return {
-    program: process.execPath,
+    program: nodeCommand[0],
     args: [
+      ...V8_OPTIONS,
       '--permission',
       ...readable.map((path) => `--allow-fs-read=${path}`),
       ...writable.map((path) => `--allow-fs-write=${path}`),

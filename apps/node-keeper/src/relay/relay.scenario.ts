@@ -5,6 +5,7 @@ import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { nodeCommand } from '@unbounded/config/node-command';
 import {
   rejections,
   relayState,
@@ -84,7 +85,8 @@ export class RelayNode {
 
   startKeeper(): void {
     const folders = ['--units-folder', join(this.folder, 'units'), '--pids-folder', join(this.folder, 'pids')];
-    const child = spawn(process.execPath, [program, ...folders], {
+    const [node, ...options] = nodeCommand;
+    const child = spawn(node, [...options, program, ...folders], {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { PATH: process.env['PATH'], KUBECONFIG: '/nonexistent', SECRET_TOKEN: 'do not pass on' },
     });

@@ -91,7 +91,15 @@ interface OtherKind {
 }
 
 export type CreatableKind =
-  BridgeKind | VethKind | VxlanKind | GeneveKind | IpipKind | DummyKind | IfbKind | WireguardKind | VrfKind;
+  | BridgeKind
+  | VethKind
+  | VxlanKind
+  | GeneveKind
+  | IpipKind
+  | DummyKind
+  | IfbKind
+  | WireguardKind
+  | VrfKind;
 export type LinkKind = CreatableKind | TunKind | OtherKind;
 
 /** The settings that every kind has. Absent means: leave as it is (or the kernel's default for a new link). */

@@ -58,7 +58,10 @@ interface Draft {
 export const planWireGuard = (
   local: LocalNode,
   links: readonly PeerLink[],
-  { allowedOver, relay }: { readonly allowedOver: (link: PeerLink) => readonly Prefix[]; readonly relay: RelayModel | undefined },
+  {
+    allowedOver,
+    relay,
+  }: { readonly allowedOver: (link: PeerLink) => readonly Prefix[]; readonly relay: RelayModel | undefined },
 ): { interfaces: WireGuardInterfacePlan[]; problems: Problem[] } => {
   const problems: Problem[] = [];
   const interfaces = new Map<number, Draft>();

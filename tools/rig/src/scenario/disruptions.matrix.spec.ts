@@ -135,7 +135,7 @@ describe.each(TOPOLOGIES)('%s', (_, options) => {
       withoutApiServer(layout, async () => {
         for (const { name } of layout.nodes) {
           begins(`the agent of ${name} ends`);
-          onNode(name, 'pkill', '-KILL', '-f', '^/usr/bin/node /unbounded/apps/node-dataplane');
+          onNode(name, 'pkill', '-KILL', '-f', '^/usr/bin/node .*/unbounded/apps/node-dataplane');
           await delay(1000);
         }
       }),

@@ -54,7 +54,9 @@ test('every pod reaches every pod, node and Service, and the outside world', { t
 });
 
 test('the agent runs with four capabilities', () => {
-  const [pid = ''] = onNode('s1-w1', 'pgrep', '-f', '^/usr/bin/node /unbounded/apps/node-dataplane').trim().split('\n');
+  const [pid = ''] = onNode('s1-w1', 'pgrep', '-f', '^/usr/bin/node .*/unbounded/apps/node-dataplane')
+    .trim()
+    .split('\n');
   const status = onNode('s1-w1', 'cat', `/proc/${pid}/status`);
   const [NET_ADMIN, NET_RAW, PERFMON, BPF] = [12n, 13n, 38n, 39n];
   const capabilities = (1n << NET_ADMIN) | (1n << NET_RAW) | (1n << PERFMON) | (1n << BPF);

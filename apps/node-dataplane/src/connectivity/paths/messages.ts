@@ -48,7 +48,15 @@ export type Call = { readonly type: 'apply'; readonly plan: PathsPlan };
  * hands directly, and probes have not said yet what the way is worth.
  */
 export type PathReason =
-  'proven' | 'unanswered' | 'peer' | 'unproven' | 'noDirect' | 'noRelay' | 'always' | 'adopted' | 'handshake';
+  | 'proven'
+  | 'unanswered'
+  | 'peer'
+  | 'unproven'
+  | 'noDirect'
+  | 'noRelay'
+  | 'always'
+  | 'adopted'
+  | 'handshake';
 
 export interface PathReport {
   readonly device: string;

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
+import { nodeCommand } from '@unbounded/config/node-command';
 import type { Path } from '@unbounded/health';
 import { createNetns, type Netns } from '@unbounded/netlink';
 import type { FlowCount, FlowSettings } from '../keys/flow.scenario.ts';
@@ -221,7 +222,7 @@ const publish = (gateways: readonly Made[]): void => {
 
 const startRelay = (hub: Netns, undo: AsyncDisposableStack): void => {
   const program = join(REPOSITORY, 'apps/relay/src/main.ts');
-  const argv = [`--net=${hub.path}`, 'setpriv', '--pdeathsig', 'KILL', process.execPath, program, '--health-port', '0'];
+  const argv = [`--net=${hub.path}`, 'setpriv', '--pdeathsig', 'KILL', ...nodeCommand, program, '--health-port', '0'];
   const relay = spawn('nsenter', argv, { stdio: ['ignore', 'ignore', 'inherit'] });
   undo.defer(async () => {
     const ended = new Promise((resolve) => relay.once('exit', resolve));

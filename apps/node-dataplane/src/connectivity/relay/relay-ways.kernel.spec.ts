@@ -1,5 +1,6 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { nodeCommand } from '@unbounded/config/node-command';
 import { createNetns, type Netns } from '@unbounded/netlink';
 import { createNftables } from '@unbounded/nftables';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -39,7 +40,7 @@ beforeEach(async () => {
 ${TRANSLATES}
 }`,
   });
-  const listener = spawn('nsenter', inside(world, process.execPath, '-e', LISTENER), {
+  const listener = spawn('nsenter', inside(world, ...nodeCommand, '-e', LISTENER), {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   stop = () => listener.kill();
@@ -56,7 +57,7 @@ const apply = async (ways: RelayWays['ways'], isKubeProxyNft = false): Promise<v
   await nft.replaceTable(table);
   expect(await nft.drift(table)).toBeUndefined();
 };
-const reached = (): string => run(node, process.execPath, '-e', CLIENT);
+const reached = (): string => run(node, ...nodeCommand, '-e', CLIENT);
 
 test('a node’s connection to the relay goes where the address is, not where kube-proxy would lead it', async () => {
   await apply([]);

@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
+import { nodeCommand } from '@unbounded/config/node-command';
 import { beforeAll, expect, test } from 'vitest';
 import type { Report, Shot } from './senders.scenario.ts';
 
@@ -80,7 +81,7 @@ beforeAll(() => {
     return x! < y! ? -1 : x! > y! ? 1 : 0;
   });
   const scenario = join(import.meta.dirname, 'senders.scenario.ts');
-  const argv = ['--net', '--mount', '--propagation', 'private', 'sh', '-c', ENTER, process.execPath, scenario];
+  const argv = ['--net', '--mount', '--propagation', 'private', 'sh', '-c', ENTER, ...nodeCommand, scenario];
   const input = JSON.stringify(all.map(({ shot }) => shot));
   const printed = execFileSync('unshare', argv, { encoding: 'utf8', input, maxBuffer: 64 << 20 });
   report = JSON.parse(printed.trimEnd().split('\n').at(-1)!) as Report;

@@ -41,7 +41,7 @@ const asking = (layout: LabLayout, node: LabNode, credentials: readonly string[]
 const agentToken = (layout: LabLayout, node: string): string => {
   if (layout.options.agents === 'process') return readFileSync(agentTokenFile(node), 'utf8');
   const mounted =
-    'cat /proc/$(pgrep -of "^/usr/bin/node /unbounded/apps/node-dataplane")/root/var/run/secrets/kubernetes.io/serviceaccount/token';
+    'cat /proc/$(pgrep -of "^/usr/bin/node .*/unbounded/apps/node-dataplane")/root/var/run/secrets/kubernetes.io/serviceaccount/token';
   const token = tryOnNode(node, 'bash', '-c', mounted);
   if (!token) throw new Error(`no agent with a token runs on ${node}`);
   return token;
