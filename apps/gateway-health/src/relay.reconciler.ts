@@ -181,10 +181,8 @@ const createRelay = ({ caches, clients, namespace, image }: RelayReconcilerOptio
       // What is refused stays as it is: it may carry traffic.
       const deployment: Deployment | undefined =
         (await writes.apply(clients.deployments, planDeployment(place, image))) ?? foundOf(clients.deployments);
-      const service = ((await writes.apply(clients.services, outside)) ?? foundOf(clients.services)) as
-        | ServiceLike
-        | undefined;
-      const ways = waysToManaged({ service, nodes: caches.nodes.list(), gateways });
+      const service = (await writes.apply(clients.services, outside)) ?? foundOf(clients.services);
+      const ways = waysToManaged({ service: service as ServiceLike | undefined, nodes: caches.nodes.list(), gateways });
       const { availableReplicas = 0 } = deployment?.status ?? {};
       const { omitted } = planRelayKeys(caches.slices.list(), caches.pools.list());
       const endpoints = ways.map(formatEndpoint);

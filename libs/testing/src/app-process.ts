@@ -2,7 +2,6 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { nodeCommand } from '@unbounded/config/node-command';
 
 /** A program of this repository as a process of its own. */
 export interface AppProcess extends AsyncDisposable {
@@ -32,7 +31,7 @@ const collectLines = (child: ChildProcess, onLine: (line: string) => void): void
 export const startApp = (app: string, args: readonly string[], { bundled = false } = {}): AppProcess => {
   const entry = `${root}apps/${app}/${bundled ? 'dist/main.mjs' : 'src/main.ts'}`;
   if (!existsSync(entry)) throw new Error(`${entry} does not exist${bundled ? `: run tools/build ${app}` : ''}`);
-  const child = spawn('setpriv', ['--pdeathsig', 'KILL', ...nodeCommand, entry, '--health-port', '0', ...args], {
+  const child = spawn('setpriv', ['--pdeathsig', 'KILL', `${root}tools/node`, entry, '--health-port', '0', ...args], {
     cwd: root,
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { PATH: process.env['PATH'], HOME: '/nonexistent', NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] },

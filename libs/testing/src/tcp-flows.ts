@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { nodeCommand } from '@unbounded/config/node-command';
 import type { FlowsTold } from './tcp-flows.process.ts';
 
 /** TCP connections that stay, for tests of what interrupts them. */
@@ -18,7 +17,12 @@ export interface TcpFlows {
 }
 
 const start = (within: readonly string[], ...args: readonly string[]) => {
-  const [program, ...argv] = [...within, ...nodeCommand, join(import.meta.dirname, 'tcp-flows.process.ts'), ...args];
+  const [program, ...argv] = [
+    ...within,
+    join(import.meta.dirname, '../../../tools/node'),
+    join(import.meta.dirname, 'tcp-flows.process.ts'),
+    ...args,
+  ];
   const child = spawn(program!, argv, { stdio: ['pipe', 'pipe', 'inherit'] });
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   return {

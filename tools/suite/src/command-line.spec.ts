@@ -5,6 +5,9 @@ test.each([
   [[], { kind: 'tier', full: false }],
   [['full'], { kind: 'tier', full: true }],
   [['unit', 'libs/ip', '-t', 'a'], { kind: 'layer', layer: 'unit', args: ['libs/ip', '-t', 'a'] }],
+  [['affected'], { kind: 'affected', base: undefined }],
+  [['affected', 'HEAD~2'], { kind: 'affected', base: 'HEAD~2' }],
+  [['check'], { kind: 'layer', layer: 'check', args: [] }],
   [['faults', 'W-05'], { kind: 'layer', layer: 'faults', args: ['W-05'] }],
   [['flaky', 'kernel', '3'], { kind: 'flaky', layer: 'kernel', times: 3, args: [] }],
 ] as const)('tools/test %j', (words, request) => {
@@ -12,7 +15,7 @@ test.each([
 });
 
 test.each([
-  [['untit'], '"untit": it must be one of full, flaky, faults, unit,'],
+  [['untit'], '"untit": it must be one of full, affected, flaky, check, faults, unit,'],
   [['flaky', 'kernel'], 'flaky LAYER N: N is "", it must be an integer from 1 to 9999'],
   [['flaky', 'kernel', '1e3'], 'N is "1e3"'],
   [['flaky', 'kernle', '3'], '"kernle" is not a layer'],

@@ -3,11 +3,13 @@ import { LAYERS, layerNamed } from './layers.ts';
 /** What `tools/test` is asked to do. */
 export type Request =
   | { readonly kind: 'tier'; readonly full: boolean }
+  /** `base`: a commit; none for the one that the remote has. */
+  | { readonly kind: 'affected'; readonly base?: string | undefined }
   | { readonly kind: 'layer'; readonly layer: string; readonly args: readonly string[] }
   | { readonly kind: 'flaky'; readonly layer: string; readonly times: number; readonly args: readonly string[] };
 
-/** What stands beside the layers and is no vitest project; `check` is in tools/test itself. */
-const OTHERS = ['faults'] as const;
+/** What stands beside the layers and is no vitest project. */
+const OTHERS = ['check', 'faults'] as const;
 
 const isKnown = (name: string): boolean =>
   LAYERS.some((layer) => layer.name === name) || (OTHERS as readonly string[]).includes(name);
@@ -16,6 +18,7 @@ const isKnown = (name: string): boolean =>
 export const parseRequest = ([word, ...rest]: readonly string[]): Request => {
   if (word === undefined) return { kind: 'tier', full: false };
   if (word === 'full' && rest.length === 0) return { kind: 'tier', full: true };
+  if (word === 'affected' && rest.length <= 1) return { kind: 'affected', base: rest[0] };
   if (word === 'flaky') {
     const [name = '', times = '', ...args] = rest;
     if (!/^[1-9]\d{0,3}$/.test(times))
@@ -23,7 +26,7 @@ export const parseRequest = ([word, ...rest]: readonly string[]): Request => {
     return { kind: 'flaky', layer: layerNamed(name).name, times: Number(times), args };
   }
   if (!isKnown(word)) {
-    const known = ['full', 'flaky', ...OTHERS, ...LAYERS.map(({ name }) => name)];
+    const known = ['full', 'affected', 'flaky', ...OTHERS, ...LAYERS.map(({ name }) => name)];
     throw new Error(`"${word}": it must be one of ${known.join(', ')}`);
   }
   return { kind: 'layer', layer: word, args: rest };

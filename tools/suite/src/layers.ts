@@ -1,3 +1,5 @@
+import { globSync } from 'node:fs';
+
 /**
  * The test layers. vitest.config.ts makes its projects of this table and `tools/test` its tiers and budgets. The name of a spec file
  * decides its project (`cni.kernel.spec.ts`), the project its layer, and the layer its tier: a spec is in exactly one.
@@ -25,15 +27,15 @@ export interface Layer {
   readonly budgetSeconds?: number;
   /** Its specs install packages of former versions: they keep the machine's network. */
   readonly onHostNetwork?: boolean;
-  /** Run in CI only when what it tests has changed since it last passed on this machine. */
-  readonly onlyWhenChanged?: boolean;
+  /** A target of Nx (package.json): run anew only when a file that it depends on differs from when it last passed in this checkout. */
+  readonly isCached?: boolean;
 }
 
 const project = (name: string, roles: string, workers: number): SpecProject => ({ name, roles, workers });
 
 /** In the order in which they run: what fails soonest comes first. */
 export const LAYERS: readonly Layer[] = [
-  { name: 'unit', tier: 'ci', needs: ['base'], budgetSeconds: 65, projects: [project('unit', '', 2)] },
+  { name: 'unit', tier: 'ci', needs: ['base'], budgetSeconds: 65, isCached: true, projects: [project('unit', '', 2)] },
   { name: 'bpf', tier: 'ci', needs: ['test'], budgetSeconds: 10, projects: [project('bpf', '.bpf', 2)] },
   { name: 'fuzz', tier: 'ci', needs: ['fuzz'], budgetSeconds: 45, projects: [project('fuzz', '.fuzz', 1)] },
   {
@@ -50,7 +52,7 @@ export const LAYERS: readonly Layer[] = [
     tier: 'ci',
     needs: ['vm'],
     budgetSeconds: 200,
-    onlyWhenChanged: true,
+    isCached: true,
     projects: [project('vm', '.vm', 2)],
   },
   { name: 'lab-full', tier: 'full', needs: ['test'], projects: [project('lab-full', '.full.lab', 1)] },
@@ -75,6 +77,18 @@ export const globsOf = (of: SpecProject): { readonly include: string[]; readonly
     .filter((suffix) => suffix !== suffixOf(of) && suffix.endsWith(suffixOf(of)))
     .map((suffix) => `**/*${suffix}`),
 });
+
+const NOT_OURS = ['**/node_modules/**', '**/dist/**', '**/build/**'];
+
+/** Spec files of projects in some folders, from the top of the tree. */
+export const specsIn = (root: string, projects: readonly SpecProject[], folders: readonly string[]): string[] =>
+  projects
+    .flatMap((of) => {
+      const { include, exclude } = globsOf(of);
+      return globSync(include, { cwd: root, exclude: [...NOT_OURS, ...exclude] });
+    })
+    .filter((file) => folders.some((folder) => file.startsWith(`${folder}/`)))
+    .sort();
 
 /** The layer of that name. @throws Error that names all layers */
 export const layerNamed = (name: string): Layer => {

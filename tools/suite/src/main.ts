@@ -1,13 +1,15 @@
 import { writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
+import { affectedRoots } from './affected.ts';
 import { parseRequest } from './command-line.ts';
 import { runFlaky } from './flaky.ts';
-import { CHECK_BUDGET_SECONDS, type Layer, LAYERS, layerNamed } from './layers.ts';
+import { CHECK_BUDGET_SECONDS, type Layer, LAYERS, layerNamed, specsIn } from './layers.ts';
 import { measureSlowness } from './machine-speed.ts';
 import { failureLines, isOverBudget, type Machine, slowestLines, table } from './report.ts';
 import { failedOf, type LayerResult, testsOf } from './results.ts';
-import { reportFolder, runCommand, runLayer, timed } from './run-layer.ts';
+import { NX, reportFolder, root, runCommand, runLayer, timed } from './run-layer.ts';
+import { changedSince, projectGraph } from './workspace.ts';
 
 /** Behind `tools/test`, which has made sure of Node and npm packages. Exit status: 0 passed, 1 failed, 2 wrong words. */
 
@@ -25,7 +27,14 @@ const runStep = async (layer: string, command: readonly string[], budgetSeconds?
   return { layer, ...(await timed(() => runCommand(command))), specs: [], ...(budgetSeconds && { budgetSeconds }) };
 };
 
-const check = (): Promise<LayerResult> => runStep('check', ['tools/test', 'check'], CHECK_BUDGET_SECONDS);
+/** Targets of the workspace (package.json), each cached by Nx. */
+const CHECKS = ['format', 'types', 'lint', 'layers', 'unused', 'generate'];
+const check = async (): Promise<LayerResult> => {
+  const options = ['--projects=unbounded', '--parallel=2', '--outputStyle=static'];
+  const result = await runStep('check', [...NX, 'run-many', '-t', ...CHECKS, ...options], CHECK_BUDGET_SECONDS);
+  if (!result.passed) console.log('\ntools/format mends what "format" finds, tools/generate what "generate" does');
+  return result;
+};
 const faults = (args: readonly string[]): Promise<LayerResult> =>
   runStep('faults', ['tools/node', 'tools/faults/src/main.ts', ...args]);
 
@@ -33,11 +42,27 @@ const fuzzEnvironment = (layer: string, args: readonly string[]): [readonly stri
   layer === 'fuzz' && /^\d+$/.test(args[0] ?? '') ? [args.slice(1), { FUZZ_SECONDS: args[0] }] : [args, {}];
 
 const runOne = async (name: string, args: readonly string[]): Promise<LayerResult> => {
+  if (name === 'check') return check();
   if (name === 'faults') return (await prepare(['test'])) ? faults(args) : Promise.reject(new Error('set-up failed'));
   const layer = layerNamed(name);
   if (!(await prepare(layer.needs))) throw new Error('set-up failed');
   say(name);
   return runLayer(layer, ...fuzzEnvironment(name, args));
+};
+
+/** check, and of each layer of CI the specs that a change can concern. */
+const runAffected = async (base?: string): Promise<LayerResult[]> => {
+  const roots = affectedRoots(projectGraph(), changedSince(base));
+  say(roots.length === 0 ? 'nothing has changed' : `a change can concern ${roots.join(', ')}`);
+  if (roots.length === 0) return [];
+  const layers = LAYERS.filter(({ tier, projects }) => tier === 'ci' && specsIn(root, projects, roots).length > 0);
+  if (!(await prepare(layers.flatMap(({ needs }) => needs)))) throw new Error('set-up failed');
+  const results = [await check()];
+  for (const layer of layers) {
+    say(layer.name);
+    results.push(await runLayer(layer, specsIn(root, layer.projects, roots)));
+  }
+  return results;
 };
 
 const runTier = async (full: boolean): Promise<LayerResult[]> => {
@@ -81,8 +106,9 @@ const main = async (argv: readonly string[]): Promise<boolean> => {
     return (await prepare(layer.needs)) && (await runFlaky(layer, request.times, request.args));
   }
   if (request.kind === 'layer') return (await runOne(request.layer, request.args)).passed;
+  const tier = () => (request.kind === 'affected' ? runAffected(request.base) : runTier(request.full));
   const machine = { processors: availableParallelism(), slowness: measureSlowness(availableParallelism()) };
-  return report(await runTier(request.full), machine);
+  return report(await tier(), machine);
 };
 
 try {

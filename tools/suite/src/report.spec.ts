@@ -27,9 +27,9 @@ test('the table has a row for each layer, and the sum', () => {
   ]);
 });
 
-test('a layer that was not run says why', () => {
-  const skipped = { ...kernel, layer: 'vm', wallSeconds: 0, processorSeconds: 0, specs: [], note: 'unchanged' };
-  expect(table([skipped], machine)).toMatch(/^vm .* 80 .* unchanged$/m);
+test('a layer that was not run anew says so', () => {
+  const cached = { ...kernel, layer: 'vm', wallSeconds: 2, processorSeconds: 1, isCached: true };
+  expect(table([cached], machine)).toMatch(/^vm .* 80 .* 8  passed before, unchanged$/m);
 });
 
 test('half as long again as its budget is still within it; more fails, with its slowest specs', () => {

@@ -18,12 +18,12 @@ export const isOverBudget = ({ wallSeconds, budgetSeconds }: LayerResult, { slow
 const seconds = (value: number): string => value.toFixed(value < 10 ? 1 : 0);
 
 const row = (result: LayerResult, machine: Machine): string[] => {
-  const { layer, wallSeconds, processorSeconds, budgetSeconds, passed, note } = result;
+  const { layer, wallSeconds, processorSeconds, budgetSeconds, passed, isCached = false } = result;
   const busy = Math.round((100 * processorSeconds) / (wallSeconds * machine.processors));
   const budget = budgetSeconds === undefined ? '' : seconds(budgetSeconds * machine.slowness);
   const failures = failedOf(result);
-  const verdict = passed ? (isOverBudget(result, machine) ? 'OVER BUDGET' : 'passed') : `FAILED ${failures || ''}`;
-  if (note !== undefined) return [layer, '', budget, '', '', note];
+  const passedAs = isCached ? 'passed before, unchanged' : 'passed';
+  const verdict = passed ? (isOverBudget(result, machine) ? 'OVER BUDGET' : passedAs) : `FAILED ${failures || ''}`;
   return [layer, seconds(wallSeconds), budget, `${busy} %`, String(testsOf(result) || ''), verdict.trim()];
 };
 

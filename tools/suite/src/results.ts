@@ -20,8 +20,8 @@ export interface LayerResult {
   readonly processorSeconds: number;
   readonly budgetSeconds?: number | undefined;
   readonly specs: readonly SpecResult[];
-  /** Why nothing was run. */
-  readonly note?: string;
+  /** It passed before, and nothing that it depends on has changed: these are the results of then. */
+  readonly isCached?: boolean;
 }
 
 export const testsOf = ({ specs }: LayerResult): number => specs.reduce((sum, { tests }) => sum + tests, 0);

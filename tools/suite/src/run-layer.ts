@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,7 +8,7 @@ import { childrenSeconds } from './processor-time.ts';
 import type { LayerResult, SpecResult } from './results.ts';
 import { inSandbox } from './sandbox.ts';
 
-const root = join(import.meta.dirname, '../../..');
+export const root = join(import.meta.dirname, '../../..');
 /** Of the last run: a table in JSON, and the results of each layer. */
 export const reportFolder = join(root, 'build/test');
 
@@ -37,8 +38,27 @@ export const timed = async (work: () => Promise<boolean>): Promise<Timed> => {
   };
 };
 
-const readSpecs = (file: string): SpecResult[] =>
-  existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as SpecResult[]) : [];
+/** What spec-reporter.ts writes; `run` is ours unless Nx took the results out of its cache. */
+interface SpecResults {
+  readonly run: string;
+  readonly specs: readonly SpecResult[];
+}
+
+const readResults = (file: string, run: string): SpecResults =>
+  existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as SpecResults) : { run, specs: [] };
+
+export const NX = ['tools/node', 'node_modules/.bin/nx'] as const;
+const REPORTERS = ['--reporter=default', '--reporter=./tools/suite/src/spec-reporter.ts'];
+
+/** Nx runs whole layers only: its cache knows nothing of arguments. */
+const commandOf = ({ name, projects, isCached = false }: Layer, args: readonly string[]): string[] =>
+  isCached && args.length === 0
+    ? [...NX, 'run', `unbounded:${name}`]
+    : [
+        ...['tools/node', 'node_modules/vitest/vitest.mjs', 'run', ...REPORTERS],
+        ...projects.flatMap(({ name: project }) => ['--project', project]),
+        ...args,
+      ];
 
 const ENVIRONMENT = {
   /** Where a layer's lab keeps its state: not where a lab does that a person brought up. */
@@ -56,15 +76,15 @@ export const runLayer = async (
   const file = join(reportFolder, `${layer.name}.json`);
   mkdirSync(reportFolder, { recursive: true });
   rmSync(file, { force: true });
-  const projects = layer.projects.flatMap(({ name }) => ['--project', name]);
-  const reporters = ['--reporter=default', '--reporter=./tools/suite/src/spec-reporter.ts'];
-  const vitest = ['tools/node', 'node_modules/vitest/vitest.mjs', 'run', ...projects, ...reporters, ...args];
-  const run = await timed(() =>
-    runCommand(inSandbox(vitest, { ownNetwork: !layer.onHostNetwork }), {
+  const ourRun = randomUUID();
+  const result = await timed(() =>
+    runCommand(inSandbox(commandOf(layer, args), { ownNetwork: !layer.onHostNetwork }), {
       ...ENVIRONMENT,
       ...env,
       UNBOUNDED_SPEC_RESULTS: file,
+      UNBOUNDED_SPEC_RUN: ourRun,
     }),
   );
-  return { layer: layer.name, budgetSeconds: layer.budgetSeconds, ...run, specs: readSpecs(file) };
+  const { run, specs } = readResults(file, ourRun);
+  return { layer: layer.name, budgetSeconds: layer.budgetSeconds, ...result, specs, isCached: run !== ourRun };
 };

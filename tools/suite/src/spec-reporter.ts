@@ -28,6 +28,6 @@ export default class SpecReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {
     const file = process.env['UNBOUNDED_SPEC_RESULTS'];
     if (file === undefined) throw new Error('UNBOUNDED_SPEC_RESULTS is not set: it must name the file for the results');
-    writeFileSync(file, JSON.stringify(modules.map(resultOf)));
+    writeFileSync(file, JSON.stringify({ run: process.env['UNBOUNDED_SPEC_RUN'], specs: modules.map(resultOf) }));
   }
 }
