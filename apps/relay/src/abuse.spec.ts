@@ -76,6 +76,17 @@ test('a peer that has gone without a word is forgotten after the idle timeout; o
   expect(relay.state).toMatchObject({ registered: 1, tallies: { closed: { idle: 1 } } });
 });
 
+test('a relay that was held up reads what has come meanwhile before it calls anybody idle', async () => {
+  await using relay = await startRelay({ idleTimeoutMs: 500 });
+  using peer = await join(relay.port, keyOf('alive'));
+  peer.send(encodeKeepalive());
+  const heldUpUntil = performance.now() + 1500; // longer than the timeout, and a look at the deadlines is due
+  while (performance.now() < heldUpUntil);
+  peer.send(encodeData(keyOf('alive'), Buffer.from('here')));
+  expect(await peer.next()).toMatchObject({ payload: Buffer.from('here') });
+  expect(relay.state).toMatchObject({ registered: 1, tallies: { closed: { idle: 0 } } });
+});
+
 test('a second Register, unknown types, an Error and too short Data are ignored, and the key stays', async () => {
   await using relay = await startRelay();
   using peer = await join(relay.port, keyOf('me'));

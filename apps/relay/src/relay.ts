@@ -64,6 +64,7 @@ export class Relay {
   readonly #readers = new Set<Reader>();
   #registered = 0;
   #sweep: NodeJS.Timeout | undefined;
+  #checking: NodeJS.Immediate | undefined;
 
   constructor(options: RelayOptions) {
     this.#options = options;
@@ -147,7 +148,10 @@ export class Relay {
     this.#server.on('error', (error) => this.#options.logger.error({ err: error }, 'cannot accept'));
     await this.#links?.start();
     this.#options.allowed?.follow(() => this.#endUnallowed());
-    this.#sweep = setInterval(() => this.#check(), SWEEP_MS).unref();
+    this.#sweep = setInterval(() => {
+      // Behind what waits in the sockets: clients of a process that was held up have not been silent.
+      this.#checking = setImmediate(() => this.#check());
+    }, SWEEP_MS).unref();
   }
 
   /**
@@ -174,6 +178,7 @@ export class Relay {
   /** Ends at once. */
   stop(): void {
     clearInterval(this.#sweep);
+    clearImmediate(this.#checking);
     this.#options.allowed?.stop();
     this.#server.close();
     for (const reader of this.#readers) reader.end('drained');

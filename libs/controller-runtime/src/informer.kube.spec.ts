@@ -32,9 +32,17 @@ const follow = (options: Partial<InformerOptions<Node>> = {}) => {
   return { informer, changes };
 };
 const create = (name: string, zone = 'z') => createNode(nodes, { name, labels: { zone } });
+/** An informer's first listing is from the server's memory, which may lag behind what it has stored: nodes of the test before may be in it. */
+const inMemoryOfServer = (...names: string[]): Promise<unknown> =>
+  until('the server has these in memory and no others', async () => {
+    const { items } = await nodes.list({ resourceVersion: '0' });
+    return new Set(items.map(({ metadata }) => metadata.name)).symmetricDifference(new Set(names)).size === 0;
+  });
 
 test('it is synced only with all pages, then follows every change', async () => {
-  for (const name of ['a', 'b', 'c', 'd', 'e']) await create(name);
+  const names = ['a', 'b', 'c', 'd', 'e'];
+  for (const name of names) await create(name);
+  await inMemoryOfServer(...names);
   const { informer, changes } = follow({ pageSize: 2 });
   expect(informer.isSynced).toBe(false);
   await informer.synced;
@@ -48,6 +56,7 @@ test('it is synced only with all pages, then follows every change', async () => 
 
 test('an index follows the objects', async () => {
   await create('a', 'x');
+  await inMemoryOfServer('a');
   const { informer } = follow({ indexers: { zone: ({ metadata }) => [metadata.labels?.['zone'] ?? ''] } });
   await informer.synced;
   expect(informer.byIndex('zone', 'x')).toHaveLength(1);
@@ -85,6 +94,7 @@ test('a watch that is cut off goes on without a listing', async () => {
 test('after an expired version it lists again, and what vanished unseen is reported as deleted', async () => {
   await create('stays');
   await create('goes');
+  await inMemoryOfServer('stays', 'goes');
   let isBroken = false;
   const client: ResourceClient<Node> = {
     ...nodes,
@@ -119,6 +129,7 @@ test('after an expired version it lists again, and what vanished unseen is repor
 
 test('an API server that restarts is followed again, with nothing lost', async () => {
   await create('before');
+  await inMemoryOfServer('before');
   const { informer, changes } = follow();
   await informer.synced;
   await api.kill();

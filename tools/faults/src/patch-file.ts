@@ -27,7 +27,7 @@ export interface Catcher {
 }
 
 const NAME = /^(W-\d\d|H-[A-Z]?\d+)-[a-z0-9-]+$/;
-const CATCHER = /^([a-z]+):(\S+) -t "(.+)"$/;
+const CATCHER = /^([a-z-]+):(\S+) -t "(.+)"$/;
 
 const parseCatcher = (name: string, text: string): Catcher => {
   const [, project, file, test] = CATCHER.exec(text) ?? [];

@@ -3,14 +3,11 @@ import { resolve } from 'node:path';
 
 export const root = resolve(import.meta.dirname, '../../..');
 
-/**
- * Files that git tracks or would (not ignored), relative to the checkout; without the violations that boundaries.spec.ts plants for a
- * moment, while other tests may look.
- */
+/** Files that git tracks or would (not ignored), relative to the checkout. */
 export const files = (...patterns: string[]): string[] =>
   execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '--', ...patterns], {
     cwd: root,
     encoding: 'utf8',
   })
     .split('\n')
-    .filter((file) => file !== '' && !/\/canary\b/.test(file));
+    .filter((file) => file !== '');

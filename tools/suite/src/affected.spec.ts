@@ -1,5 +1,7 @@
+import { globSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { affectedRoots, type ProjectGraph } from './affected.ts';
+import { affectedRoots, type ProjectGraph, STARTED_BY_PATH } from './affected.ts';
 
 const roots = { workspace: '.', ip: 'libs/ip', topology: 'libs/topology', agent: 'apps/agent', relay: 'apps/relay' };
 const graph: ProjectGraph = {
@@ -37,4 +39,21 @@ test('a folder whose name begins like another is not that other', () => {
 
 test('no change affects nothing', () => {
   expect(affectedRoots(graph, [])).toEqual([]);
+});
+
+test('specs that start a program by its path are concerned by it, and what only uses their package is not', () => {
+  const nodes = ['apps/relay', 'libs/relay-client', 'apps/other'].map((root) => [root, { data: { root } }] as const);
+  const dependencies = { 'apps/other': [{ target: 'libs/relay-client' }] };
+  const roots = affectedRoots({ nodes: Object.fromEntries(nodes), dependencies }, ['apps/relay/src/relay.ts']);
+  expect(roots).toEqual(['apps/relay', 'libs/relay-client']);
+});
+
+test('every package with a harness is one that concerns the fuzz tests', () => {
+  const root = join(import.meta.dirname, '../../..');
+  const exclude = ['**/node_modules/**', '**/dist/**', '**/build/**'];
+  const harnesses = globSync(['{apps,libs}/**/*.fuzz.{ts,c}', 'bpf/*.fuzz.c'], { cwd: root, exclude });
+  const holders = new Set(
+    harnesses.map((file) => (file.startsWith('bpf/') ? 'bpf' : file.split('/').slice(0, 2).join('/'))),
+  );
+  expect([...holders].sort()).toEqual([...STARTED_BY_PATH['tools/fuzz']!].sort());
 });

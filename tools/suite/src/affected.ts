@@ -6,6 +6,25 @@ export interface ProjectGraph {
   readonly dependencies: Readonly<Record<string, readonly { readonly target: string }[]>>;
 }
 
+/**
+ * What specs of a package start or read by path. Edges of Nx's graph would be circles for the layer rule, and would concern
+ * whatever uses these packages, not their specs alone.
+ */
+export const STARTED_BY_PATH: Readonly<Record<string, readonly string[]>> = {
+  'apps/node-dataplane': ['apps/node-keeper', 'apps/relay'],
+  'apps/node-keeper': ['apps/relay'],
+  'libs/relay-client': ['apps/relay'],
+  'libs/testing': [
+    ...['apps/cidr-allocator', 'apps/gateway-health', 'apps/node-dataplane', 'apps/node-keeper', 'apps/relay'],
+    'apps/site-membership',
+  ],
+  'tools/fuzz': [
+    ...['apps/cni', 'apps/node-dataplane', 'apps/relay', 'bpf', 'libs/bpf-maps', 'libs/health', 'libs/keeper-protocol'],
+    ...['libs/libbpf-ts', 'libs/membership', 'libs/netlink', 'libs/nftables', 'libs/relay-protocol', 'libs/topology'],
+    'libs/wireguard',
+  ],
+};
+
 /** The root of the workspace is a project, too: its files configure all others. */
 const WORKSPACE = '.';
 /** Reads every document. */
@@ -33,8 +52,8 @@ export const affectedRoots = ({ nodes, dependencies }: ProjectGraph, files: read
     // A set that grows while it is read is read to its end.
     for (const [dependent, on] of Object.entries(dependencies))
       if (on.some(({ target }) => target === name)) affected.add(dependent);
-  return [...affected]
-    .map((name) => nodes[name]!.data.root)
-    .filter((root) => root !== WORKSPACE)
-    .sort();
+  const found = new Set([...affected].map((name) => nodes[name]!.data.root));
+  for (const root of roots) if (STARTED_BY_PATH[root]?.some((other) => found.has(other))) found.add(root);
+  found.delete(WORKSPACE);
+  return [...found].sort();
 };

@@ -16,6 +16,8 @@ test.each([
 
 test.each([
   [['untit'], '"untit": it must be one of full, affected, flaky, check, faults, unit,'],
+  [['full', 'x'], 'full: "x" is one word too many: it takes none'],
+  [['affected', 'a', 'b'], 'affected: "b" is one word too many: it takes a commit'],
   [['flaky', 'kernel'], 'flaky LAYER N: N is "", it must be an integer from 1 to 9999'],
   [['flaky', 'kernel', '1e3'], 'N is "1e3"'],
   [['flaky', 'kernle', '3'], '"kernle" is not a layer'],

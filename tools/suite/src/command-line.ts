@@ -11,14 +11,23 @@ export type Request =
 /** What stands beside the layers and is no vitest project. */
 const OTHERS = ['check', 'faults'] as const;
 
+/** How many words may follow, and what they say. */
+const TAKES: Readonly<Record<string, readonly [most: number, takes: string]>> = {
+  full: [0, 'none'],
+  check: [0, 'none'],
+  affected: [1, 'a commit'],
+};
+
 const isKnown = (name: string): boolean =>
   LAYERS.some((layer) => layer.name === name) || (OTHERS as readonly string[]).includes(name);
 
 /** @throws Error that says what would be right */
 export const parseRequest = ([word, ...rest]: readonly string[]): Request => {
   if (word === undefined) return { kind: 'tier', full: false };
-  if (word === 'full' && rest.length === 0) return { kind: 'tier', full: true };
-  if (word === 'affected' && rest.length <= 1) return { kind: 'affected', base: rest[0] };
+  const [most, takes] = TAKES[word] ?? [Number.POSITIVE_INFINITY, ''];
+  if (rest.length > most) throw new Error(`${word}: "${rest.at(most)}" is one word too many: it takes ${takes}`);
+  if (word === 'full') return { kind: 'tier', full: true };
+  if (word === 'affected') return { kind: 'affected', base: rest[0] };
   if (word === 'flaky') {
     const [name = '', times = '', ...args] = rest;
     if (!/^[1-9]\d{0,3}$/.test(times))

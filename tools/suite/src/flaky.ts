@@ -26,7 +26,12 @@ export const failureCounts = (runs: readonly LayerResult[]): string[] => {
 };
 
 /** Runs a layer some times beside a busy process per processor. @param args for vitest */
-export const runFlaky = async (layer: Layer, times: number, args: readonly string[]): Promise<boolean> => {
+export const runFlaky = async (
+  layer: Layer,
+  times: number,
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+): Promise<boolean> => {
   const endBusy = startBusyProcesses();
   const runs: LayerResult[] = [];
   try {
@@ -34,7 +39,7 @@ export const runFlaky = async (layer: Layer, times: number, args: readonly strin
       console.log(
         `\n== ${layer.name}: run ${runs.length + 1} of ${times}, beside ${availableParallelism()} busy processes`,
       );
-      runs.push(await runLayer(layer, args));
+      runs.push(await runLayer({ ...layer, cachedBy: undefined }, args, env));
     }
   } finally {
     endBusy();

@@ -12,13 +12,14 @@ const root = join(import.meta.dirname, '../../..');
 
 /** For each layer a spec, and a process by which one sees that the spec is at work. */
 const AT_WORK: readonly (readonly [layer: string, spec: string, program: RegExp])[] = [
-  ['unit', 'libs/topology', /vitest/],
-  ['bpf', 'bpf', /vitest/],
+  ['unit', 'libs/topology', /vitest\/dist\/workers/],
+  ['bpf', 'bpf', /vitest\/dist\/workers/],
   ['fuzz', 'tools/fuzz/src/harnesses', /\.fuzz/],
   ['kernel', 'apps/node-dataplane/src/connectivity/paths', /wireguard-go/],
   ['kube', 'libs/controller-runtime/src/informer', /kube-apiserver/],
   ['lab', 'tools/rig/src', /kubelet --config/],
   ['vm', 'tools/rig/src', /qemu-system/],
+  ['faults', 'W-05', /vitest\/dist\/workers/],
 ];
 const RUNS_LONGER_MS = 200;
 
@@ -90,7 +91,7 @@ test.each(AT_WORK)('%s: nothing is left', { timeout: 400_000 }, async (layer, sp
   expect({ ...machine(), processes: inOtherNamespaces() }).toEqual(before);
 });
 
-test('every layer that CI runs is killed', () => {
+test('every layer that CI runs is killed, and the faults', () => {
   const ci = LAYERS.filter(({ tier }) => tier === 'ci').map(({ name }) => name);
-  expect(AT_WORK.map(([layer]) => layer).sort()).toEqual(ci.sort());
+  expect(AT_WORK.map(([layer]) => layer).sort()).toEqual([...ci, 'faults'].sort());
 });

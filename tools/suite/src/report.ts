@@ -6,24 +6,21 @@ import { failedOf, type LayerResult, slowest, testsOf } from './results.ts';
 const TOLERANCE = 1.5;
 const SLOWEST_SHOWN = 20;
 
-export interface Machine {
-  readonly processors: number;
-  /** machine-speed.ts */
-  readonly slowness: number;
-}
+/** What a layer may take on this machine, as slow as it was then. */
+const budgetOf = ({ budgetSeconds = Number.POSITIVE_INFINITY, slowness }: LayerResult): number =>
+  budgetSeconds * slowness;
 
-export const isOverBudget = ({ wallSeconds, budgetSeconds }: LayerResult, { slowness }: Machine): boolean =>
-  budgetSeconds !== undefined && wallSeconds > budgetSeconds * slowness * TOLERANCE;
+export const isOverBudget = (result: LayerResult): boolean => result.wallSeconds > budgetOf(result) * TOLERANCE;
 
 const seconds = (value: number): string => value.toFixed(value < 10 ? 1 : 0);
 
-const row = (result: LayerResult, machine: Machine): string[] => {
+const row = (result: LayerResult, processors: number): string[] => {
   const { layer, wallSeconds, processorSeconds, budgetSeconds, passed, isCached = false } = result;
-  const busy = Math.round((100 * processorSeconds) / (wallSeconds * machine.processors));
-  const budget = budgetSeconds === undefined ? '' : seconds(budgetSeconds * machine.slowness);
+  const busy = Math.round((100 * processorSeconds) / Math.max(wallSeconds * processors, 1e-3));
+  const budget = budgetSeconds === undefined ? '' : seconds(budgetOf(result));
   const failures = failedOf(result);
   const passedAs = isCached ? 'passed before, unchanged' : 'passed';
-  const verdict = passed ? (isOverBudget(result, machine) ? 'OVER BUDGET' : passedAs) : `FAILED ${failures || ''}`;
+  const verdict = passed ? (isOverBudget(result) ? 'OVER BUDGET' : passedAs) : `FAILED ${failures || ''}`;
   return [layer, seconds(wallSeconds), budget, `${busy} %`, String(testsOf(result) || ''), verdict.trim()];
 };
 
@@ -50,11 +47,11 @@ export const slowestLines = (results: readonly LayerResult[], count = SLOWEST_SH
   ).map(({ seconds: took, file, tests }) => `${seconds(took).padStart(6)} s  ${file} (${tests} tests)`);
 
 /** The names of what failed, and why a layer failed that has no failed test. */
-export const failureLines = (results: readonly LayerResult[], machine: Machine): string[] =>
+export const failureLines = (results: readonly LayerResult[]): string[] =>
   results.flatMap((result) => {
     const tests = result.specs.flatMap(({ file, failed }) => failed.map((name) => `FAILED ${file}: ${name}`));
-    if (isOverBudget(result, machine)) {
-      const limit = seconds((result.budgetSeconds ?? 0) * machine.slowness * TOLERANCE);
+    if (isOverBudget(result)) {
+      const limit = seconds(budgetOf(result) * TOLERANCE);
       const slow = slowestLines([result], 5).map((line) => `  ${line}`);
       tests.push(
         `OVER BUDGET ${result.layer}: ${seconds(result.wallSeconds)} s, at most ${limit} s; slowest:`,
@@ -64,12 +61,12 @@ export const failureLines = (results: readonly LayerResult[], machine: Machine):
     return result.passed || tests.length > 0 ? tests : [`FAILED ${result.layer}`];
   });
 
-export const table = (results: readonly LayerResult[], machine: Machine): string => {
+export const table = (results: readonly LayerResult[], processors: number): string => {
   const wallSeconds = results.reduce((sum, result) => sum + result.wallSeconds, 0);
   const processorSeconds = results.reduce((sum, result) => sum + result.processorSeconds, 0);
   const all: LayerResult = {
-    ...{ layer: 'all', wallSeconds, processorSeconds, specs: results.flatMap(({ specs }) => specs) },
+    ...{ layer: 'all', wallSeconds, processorSeconds, slowness: 1, specs: results.flatMap(({ specs }) => specs) },
     passed: results.every(({ passed }) => passed),
   };
-  return align([HEAD, ...[...results, all].map((result) => row(result, machine))]);
+  return align([HEAD, ...[...results, all].map((result) => row(result, processors))]);
 };

@@ -16,6 +16,8 @@ export interface LayerResult {
   readonly layer: string;
   readonly passed: boolean;
   readonly wallSeconds: number;
+  /** machine-speed.ts, at its begin or its end, whichever is slower. */
+  readonly slowness: number;
   /** Processor time of all its processes. */
   readonly processorSeconds: number;
   readonly budgetSeconds?: number | undefined;
@@ -25,6 +27,9 @@ export interface LayerResult {
 }
 
 export const testsOf = ({ specs }: LayerResult): number => specs.reduce((sum, { tests }) => sum + tests, 0);
+/** Skipped tests have not passed; of a file that could not be loaded no test is known, and the file itself has failed. */
+export const passedOf = ({ specs }: LayerResult): number =>
+  specs.reduce((sum, { tests, skipped, failed }) => sum + Math.max(0, tests - skipped - failed.length), 0);
 export const failedOf = ({ specs }: LayerResult): number => specs.reduce((sum, { failed }) => sum + failed.length, 0);
 
 export const slowest = (specs: readonly SpecResult[], count: number): SpecResult[] =>

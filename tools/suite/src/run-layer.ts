@@ -2,8 +2,10 @@ import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { availableParallelism, homedir } from 'node:os';
 import { join } from 'node:path';
 import type { Layer } from './layers.ts';
+import { measureSlowness } from './machine-speed.ts';
 import { childrenSeconds } from './processor-time.ts';
 import type { LayerResult, SpecResult } from './results.ts';
 import { inSandbox } from './sandbox.ts';
@@ -11,6 +13,8 @@ import { inSandbox } from './sandbox.ts';
 export const root = join(import.meta.dirname, '../../..');
 /** Of the last run: a table in JSON, and the results of each layer. */
 export const reportFolder = join(root, 'build/test');
+
+const cache = process.env['UNBOUNDED_CACHE'] ?? join(homedir(), '.cache/unbounded');
 
 const MS_PER_SECOND = 1000;
 
@@ -22,20 +26,15 @@ export const runCommand = async (command: readonly string[], env: NodeJS.Process
   return status === 0;
 };
 
-export interface Timed {
-  readonly passed: boolean;
-  readonly wallSeconds: number;
-  readonly processorSeconds: number;
-}
+export type Timed = Pick<LayerResult, 'passed' | 'wallSeconds' | 'processorSeconds' | 'slowness'>;
 
 export const timed = async (work: () => Promise<boolean>): Promise<Timed> => {
+  const slowBefore = measureSlowness(availableParallelism());
   const [startedMs, usedBefore] = [performance.now(), childrenSeconds()];
   const passed = await work();
-  return {
-    passed,
-    wallSeconds: (performance.now() - startedMs) / MS_PER_SECOND,
-    processorSeconds: childrenSeconds() - usedBefore,
-  };
+  const wallSeconds = (performance.now() - startedMs) / MS_PER_SECOND;
+  const slowness = Math.max(slowBefore, measureSlowness(availableParallelism()));
+  return { passed, wallSeconds, processorSeconds: childrenSeconds() - usedBefore, slowness };
 };
 
 /** What spec-reporter.ts writes; `run` is ours unless Nx took the results out of its cache. */
@@ -51,14 +50,18 @@ export const NX = ['tools/node', 'node_modules/.bin/nx'] as const;
 const REPORTERS = ['--reporter=default', '--reporter=./tools/suite/src/spec-reporter.ts'];
 
 /** Nx runs whole layers only: its cache knows nothing of arguments. */
-const commandOf = ({ name, projects, isCached = false }: Layer, args: readonly string[]): string[] =>
-  isCached && args.length === 0
-    ? [...NX, 'run', `unbounded:${name}`]
-    : [
-        ...['tools/node', 'node_modules/vitest/vitest.mjs', 'run', ...REPORTERS],
-        ...projects.flatMap(({ name: project }) => ['--project', project]),
-        ...args,
-      ];
+const commandOf = ({ name, projects, cachedBy, hasLabs = false }: Layer, args: readonly string[]): string[] => {
+  if (cachedBy && args.length === 0) return [...NX, 'run', `unbounded:${name}`];
+  const named = projects.flatMap(({ name: project }) => ['--project', project]);
+  const vitest = ['tools/node', 'node_modules/vitest/vitest.mjs', 'run', ...REPORTERS, ...named, ...args];
+  return hasLabs ? ['flock', join(cache, 'test-lab.lock'), ...vitest] : vitest;
+};
+
+/** Where Nx keeps what all checkouts of this machine share; else nx.json says it. */
+const MACHINE_CACHE = {
+  NX_CACHE_DIRECTORY: join(cache, 'nx/cache'),
+  NX_WORKSPACE_DATA_DIRECTORY: join(cache, 'nx/data'),
+};
 
 const ENVIRONMENT = {
   /** Where a layer's lab keeps its state: not where a lab does that a person brought up. */
@@ -80,6 +83,7 @@ export const runLayer = async (
   const result = await timed(() =>
     runCommand(inSandbox(commandOf(layer, args), { ownNetwork: !layer.onHostNetwork }), {
       ...ENVIRONMENT,
+      ...(layer.cachedBy === 'machine' && MACHINE_CACHE),
       ...env,
       UNBOUNDED_SPEC_RESULTS: file,
       UNBOUNDED_SPEC_RUN: ourRun,

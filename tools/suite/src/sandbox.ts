@@ -1,18 +1,21 @@
 /**
  * The namespaces of a test run. Everything that a layer starts lives in one PID namespace, which the kernel ends with its first process;
  * mounts, network namespaces and links that specs make are in a mount and a network namespace that end with it. So nothing of a run is
- * left however its runner ends (SIGKILL too), two runs never meet, and a port on loopback is nobody else's.
+ * left however its runner ends (SIGKILL too) but files of a lab and its empty control groups, which the next lab removes, and a port on
+ * loopback is nobody else's.
  */
 
 /**
  * The first process of the namespaces: prepares them, runs the command, and reaps what is orphaned in them. /run, where ip-netns(8) mounts
- * its namespaces, and temporary files are in memory (these not below /run, which a lab's nodes have for themselves); eBPF objects are pinned
+ * its namespaces and where the list of name servers may be, and temporary files are in memory (these not below /run, which a lab's nodes have for themselves); eBPF objects are pinned
  * in a file system of the run's own.
  */
 const INIT = `
 set -e
 ip link set lo up
+resolver=$(readlink -f /etc/resolv.conf || true) servers=$(cat /etc/resolv.conf 2>/dev/null || true)
 mount -t tmpfs -o mode=755 unbounded-tests /run
+case $resolver in /run/*) mkdir -p "$(dirname "$resolver")"; printf '%s\n' "$servers" >"$resolver" ;; esac
 mkdir -p /run/lock /tmp/unbounded-tests
 mount -t tmpfs -o mode=1777 unbounded-tests /tmp/unbounded-tests
 export TMPDIR=/tmp/unbounded-tests

@@ -34,6 +34,9 @@ const poolDetours = ({ world, members, plans }: Network): Detour[] =>
     }),
   );
 
+/** Before random ones some of a fixed seed, among which what is looked for occurs: one random cluster in twenty has farther pools. */
+const examples = fc.sample(anyConnectedCluster, { seed: 2, numRuns: 30 }).map((objects): [typeof objects] => [objects]);
+
 test('what a gateway hands to another of its pool is taken there, and arrives', () => {
   let seen = 0;
   fc.assert(
@@ -45,7 +48,7 @@ test('what a gateway hands to another of its pool is taken there, and arrives', 
         expect(failureOf(network, [gateway, by], target, source)).toBeUndefined();
       }
     }),
-    { numRuns: 150 },
+    { numRuns: 150, examples },
   );
   expect(seen).toBeGreaterThan(0);
 });
@@ -69,7 +72,7 @@ test('a worker’s farther pools take its packets when the nearer fail', () => {
         }
       }
     }),
-    { numRuns: 150 },
+    { numRuns: 150, examples },
   );
   expect(farther).toBeGreaterThan(0);
 });
