@@ -4,26 +4,24 @@ import { globsOf, LAYERS } from './tools/suite/src/layers.ts';
 
 /** One project for each row of tools/suite/src/layers.ts: the name of a spec file says where it runs. */
 
-const projects = LAYERS.flatMap(({ name: layer, projects: rows }) =>
-  rows.map((row, order) => {
-    const { include, exclude } = globsOf(row);
-    const isUnit = layer === 'unit';
-    return {
-      test: {
-        name: row.name,
-        include,
-        exclude: ['**/node_modules/**', '**/dist/**', ...exclude],
-        pool: 'forks' as const,
-        execArgv: [...V8_OPTIONS],
-        maxWorkers: row.workers,
-        // Projects of one layer run one after another: what measures time has the machine for itself.
-        sequence: { groupOrder: order },
-        // Longer than `until` waits, so that a failure says what did not happen.
-        testTimeout: isUnit ? 20_000 : 60_000,
-        hookTimeout: isUnit ? 10_000 : 120_000,
-      },
-    };
-  }),
-);
+const projects = LAYERS.map((layer, order) => {
+  const { include, exclude } = globsOf(layer);
+  const isUnit = layer.name === 'unit';
+  return {
+    test: {
+      name: layer.name,
+      include,
+      exclude: ['**/node_modules/**', '**/dist/**', ...exclude],
+      pool: 'forks' as const,
+      execArgv: [...V8_OPTIONS],
+      maxWorkers: layer.workers,
+      // Layers run one after another, also when vitest is started by hand for all.
+      sequence: { groupOrder: order },
+      // Longer than `until` waits, so that a failure says what did not happen.
+      testTimeout: isUnit ? 20_000 : 60_000,
+      hookTimeout: isUnit ? 10_000 : 120_000,
+    },
+  };
+});
 
 export default defineConfig({ test: { projects } });

@@ -2,25 +2,19 @@ import { globSync } from 'node:fs';
 
 /**
  * The test layers. vitest.config.ts makes its projects of this table and `tools/test` its tiers and budgets. The name of a spec file
- * decides its project (`cni.kernel.spec.ts`), the project its layer, and the layer its tier: a spec is in exactly one.
+ * decides its layer (`cni.kernel.spec.ts`), and the layer its tier: a spec is in exactly one.
  */
 
 /** `ci`: run by every `tools/test`. `full`: added by `tools/test full`. `matrix`: labs of every kind, the last part of `full`. */
 type Tier = 'ci' | 'full' | 'matrix';
 
-/** A project of vitest.config.ts. */
-export interface SpecProject {
-  readonly name: string;
-  /** The roles in the name of a spec file, without `.spec.ts`; none for unit specs. */
-  readonly roles: string;
-  /** Spec files at a time. More than processors where specs wait for timers most of the time. */
-  readonly workers: number;
-}
-
 export interface Layer {
   readonly name: string;
   readonly tier: Tier;
-  readonly projects: readonly SpecProject[];
+  /** The roles in the names of its spec files, before `.spec.ts`; none for unit specs. */
+  readonly roles: string;
+  /** Spec files at a time. More than processors where specs wait for timers most of the time. */
+  readonly workers: number;
   /** What `tools/setup` prepares for it. */
   readonly needs: readonly ('base' | 'fuzz' | 'test' | 'vm' | 'conformance')[];
   /** Wall time on a machine of reference (machine-speed.ts) with two processors and warm caches. */
@@ -36,79 +30,42 @@ export interface Layer {
   readonly hasLabs?: boolean;
 }
 
-const project = (name: string, roles: string, workers: number): SpecProject => ({ name, roles, workers });
+const [CI, NEEDS_TEST] = ['ci', ['test']] as const;
 
 /** In the order in which they run: what fails soonest comes first. */
 export const LAYERS: readonly Layer[] = [
+  { name: 'unit', tier: CI, roles: '', workers: 2, needs: ['base'], budgetSeconds: 65, cachedBy: 'checkout' },
+  { name: 'bpf', tier: CI, roles: '.bpf', workers: 2, needs: NEEDS_TEST, budgetSeconds: 10 },
+  { name: 'fuzz', tier: CI, roles: '.fuzz', workers: 1, needs: ['fuzz'], budgetSeconds: 45 },
+  { name: 'kernel', tier: CI, roles: '.kernel', workers: 4, needs: NEEDS_TEST, budgetSeconds: 210 },
+  { name: 'kube', tier: CI, roles: '.kube', workers: 3, needs: NEEDS_TEST, budgetSeconds: 100 },
+  { name: 'lab', tier: CI, roles: '.lab', workers: 1, needs: NEEDS_TEST, budgetSeconds: 115, hasLabs: true },
+  { name: 'vm', tier: CI, roles: '.vm', workers: 2, needs: ['vm'], budgetSeconds: 140, cachedBy: 'machine' },
+  { name: 'lab-full', tier: 'full', roles: '.full.lab', workers: 1, needs: NEEDS_TEST, hasLabs: true },
   {
-    name: 'unit',
-    tier: 'ci',
-    needs: ['base'],
-    budgetSeconds: 65,
-    cachedBy: 'checkout',
-    projects: [project('unit', '', 2)],
-  },
-  { name: 'bpf', tier: 'ci', needs: ['test'], budgetSeconds: 10, projects: [project('bpf', '.bpf', 2)] },
-  { name: 'fuzz', tier: 'ci', needs: ['fuzz'], budgetSeconds: 45, projects: [project('fuzz', '.fuzz', 1)] },
-  {
-    name: 'kernel',
-    tier: 'ci',
-    needs: ['test'],
-    budgetSeconds: 210,
-    projects: [project('kernel', '.kernel', 4)],
-  },
-  { name: 'kube', tier: 'ci', needs: ['test'], budgetSeconds: 100, projects: [project('kube', '.kube', 3)] },
-  {
-    name: 'lab',
-    tier: 'ci',
-    needs: ['test'],
-    budgetSeconds: 115,
-    hasLabs: true,
-    projects: [project('lab', '.lab', 1)],
-  },
-  {
-    name: 'vm',
-    tier: 'ci',
-    needs: ['vm'],
-    budgetSeconds: 140,
-    cachedBy: 'machine',
-    projects: [project('vm', '.vm', 2)],
-  },
-  { name: 'lab-full', tier: 'full', needs: ['test'], hasLabs: true, projects: [project('lab-full', '.full.lab', 1)] },
-  {
-    name: 'matrix',
-    tier: 'matrix',
-    needs: ['vm', 'fuzz', 'conformance'],
-    onHostNetwork: true,
-    hasLabs: true,
-    projects: [project('matrix', '.matrix', 1)],
+    ...{ name: 'matrix', tier: 'matrix', roles: '.matrix', workers: 1, needs: ['vm', 'fuzz', 'conformance'] },
+    ...{ onHostNetwork: true, hasLabs: true },
   },
 ];
 
-export const PROJECTS: readonly SpecProject[] = LAYERS.flatMap(({ projects }) => projects);
-
 const ROOTS = '{apps,libs,tools,bpf}';
-const suffixOf = ({ roles }: SpecProject): string => `${roles}.spec.ts`;
+const suffixOf = ({ roles }: Layer): string => `${roles}.spec.ts`;
 
-/** Globs of the spec files of a project: a longer suffix (`.full.lab.spec.ts`) belongs to the project that names all of it. */
-export const globsOf = (of: SpecProject): { readonly include: string[]; readonly exclude: string[] } => ({
-  include: [`${ROOTS}/**/*${suffixOf(of)}`],
-  exclude: PROJECTS.map(suffixOf)
-    .filter((suffix) => suffix !== suffixOf(of) && suffix.endsWith(suffixOf(of)))
+/** Globs of the spec files of a layer: a longer suffix (`.full.lab.spec.ts`) belongs to the layer that names all of it. */
+export const globsOf = (layer: Layer): { readonly include: string[]; readonly exclude: string[] } => ({
+  include: [`${ROOTS}/**/*${suffixOf(layer)}`],
+  exclude: LAYERS.map(suffixOf)
+    .filter((suffix) => suffix !== suffixOf(layer) && suffix.endsWith(suffixOf(layer)))
     .map((suffix) => `**/*${suffix}`),
 });
 
 const NOT_OURS = ['**/node_modules/**', '**/dist/**', '**/build/**'];
 
-/** Spec files of projects in some folders, from the top of the tree. */
-export const specsIn = (root: string, projects: readonly SpecProject[], folders: readonly string[]): string[] =>
-  projects
-    .flatMap((of) => {
-      const { include, exclude } = globsOf(of);
-      return globSync(include, { cwd: root, exclude: [...NOT_OURS, ...exclude] });
-    })
-    .filter((file) => folders.some((folder) => file.startsWith(`${folder}/`)))
-    .sort();
+/** Spec files of a layer, from the top of the tree. */
+export const specsOf = (root: string, layer: Layer): string[] => {
+  const { include, exclude } = globsOf(layer);
+  return globSync(include, { cwd: root, exclude: [...NOT_OURS, ...exclude] }).sort();
+};
 
 /** The layer of that name. @throws Error that names all layers */
 export const layerNamed = (name: string): Layer => {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { affectedRoots } from './affected.ts';
 import { parseRequest } from './command-line.ts';
 import { runFlaky } from './flaky.ts';
-import { CHECK_BUDGET_SECONDS, type Layer, LAYERS, layerNamed, SET_UP_BUDGET_SECONDS, specsIn } from './layers.ts';
+import { CHECK_BUDGET_SECONDS, type Layer, LAYERS, layerNamed, SET_UP_BUDGET_SECONDS, specsOf } from './layers.ts';
 import { failureLines, isOverBudget, slowestLines, table } from './report.ts';
 import { failedOf, type LayerResult, passedOf } from './results.ts';
 import { NX, reportFolder, root, runCommand, runLayer, timed } from './run-layer.ts';
@@ -55,12 +55,14 @@ const runAffected = async (base?: string): Promise<LayerResult[]> => {
   const roots = affectedRoots(projectGraph(), changedSince(base));
   say(roots.length === 0 ? 'nothing has changed' : `a change can concern ${roots.join(', ')}`);
   if (roots.length === 0) return [];
-  const layers = LAYERS.filter(({ tier, projects }) => tier === 'ci' && specsIn(root, projects, roots).length > 0);
+  const concerned = (layer: Layer): string[] =>
+    specsOf(root, layer).filter((file) => roots.some((folder) => file.startsWith(`${folder}/`)));
+  const layers = LAYERS.filter((layer) => layer.tier === 'ci' && concerned(layer).length > 0);
   if (!(await prepare(layers.flatMap(({ needs }) => needs)))) throw new Error('set-up failed');
   const results = [await check()];
   for (const layer of layers) {
     say(layer.name);
-    results.push(await runLayer(layer, specsIn(root, layer.projects, roots)));
+    results.push(await runLayer(layer, concerned(layer)));
   }
   return results;
 };

@@ -50,10 +50,9 @@ export const NX = ['tools/node', 'node_modules/.bin/nx'] as const;
 const REPORTERS = ['--reporter=default', '--reporter=./tools/suite/src/spec-reporter.ts'];
 
 /** Nx runs whole layers only: its cache knows nothing of arguments. */
-const commandOf = ({ name, projects, cachedBy, hasLabs = false }: Layer, args: readonly string[]): string[] => {
+const commandOf = ({ name, cachedBy, hasLabs = false }: Layer, args: readonly string[]): string[] => {
   if (cachedBy && args.length === 0) return [...NX, 'run', `unbounded:${name}`];
-  const named = projects.flatMap(({ name: project }) => ['--project', project]);
-  const vitest = ['tools/node', 'node_modules/vitest/vitest.mjs', 'run', ...REPORTERS, ...named, ...args];
+  const vitest = ['tools/node', 'node_modules/vitest/vitest.mjs', 'run', '--project', name, ...REPORTERS, ...args];
   return hasLabs ? ['flock', join(cache, 'test-lab.lock'), ...vitest] : vitest;
 };
 

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { isWireGuard, parsePcap } from './pcap.ts';
+import { isNeighborDiscovery, isWireGuard, parseFrame, parsePcap } from './pcap.ts';
 
 /** A pcap file of these frames. */
 const fileOf = (frames: readonly Uint8Array[]): Buffer => {
@@ -74,6 +74,19 @@ test('a WireGuard message is told from other datagrams', () => {
     ]),
   );
   expect(found.map(isWireGuard)).toEqual([true, true, false, false, false]);
+});
+
+test('neighbor discovery is told from echo requests, and from what a router has forwarded', () => {
+  const icmp = (type: number, hopLimit: number): Buffer => {
+    const frame = Buffer.alloc(62);
+    frame.writeUInt16BE(0x86dd, 12);
+    frame.set([0x60, 0, 0, 0, 0, 8, 58, hopLimit], 14);
+    frame[54] = type;
+    return frame;
+  };
+  const found = parsePcap(fileOf([icmp(133, 255), icmp(137, 255), icmp(133, 254), icmp(128, 255), icmp(132, 255)]));
+  expect(found.map(isNeighborDiscovery)).toEqual([true, true, false, false, false]);
+  expect(isNeighborDiscovery(parseFrame(Buffer.alloc(20)))).toBe(false);
 });
 
 test('any frames, and a file cut anywhere, are read without an error', () => {

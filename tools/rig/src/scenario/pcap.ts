@@ -78,6 +78,23 @@ export const parsePcap = (file: Buffer): Packet[] => {
   return packets;
 };
 
+const [HOP_LIMIT_AT, ICMPV6_TYPE_AT] = [21, 54] as const;
+const ICMPV6 = 58;
+/** Router solicitation to redirect. */
+const NEIGHBOR_DISCOVERY = { first: 133, last: 137 } as const;
+
+/** Neighbor discovery, which stays on its link: a hop limit of 255 says that no router has forwarded it (RFC 4861, 6.1 and 7.1). */
+export const isNeighborDiscovery = ({ etherType, protocol, frame }: Packet): boolean => {
+  const type = frame[ICMPV6_TYPE_AT] ?? 0;
+  return (
+    etherType === IPV6 &&
+    protocol === ICMPV6 &&
+    frame[HOP_LIMIT_AT] === 255 &&
+    type >= NEIGHBOR_DISCOVERY.first &&
+    type <= NEIGHBOR_DISCOVERY.last
+  );
+};
+
 /** A WireGuard message: type 1 to 4 and three zero bytes (WireGuard protocol, "Protocol & Cryptography"). */
 export const isWireGuard = ({ protocol, payload }: Packet): boolean =>
   protocol === UDP && payload.length >= 32 && payload[0]! >= 1 && payload[0]! <= 4 && payload.readUIntBE(1, 3) === 0;

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { kubectl } from '../kubernetes/control-plane.ts';
 import type { LabLayout } from '../layout/layout.ts';
-import { isWireGuard, type Packet, parsePcap } from './pcap.ts';
+import { isNeighborDiscovery, isWireGuard, type Packet, parsePcap } from './pcap.ts';
 import { inPod, namespaceOf, podOn, startCapture } from './scenario.ts';
 
 /** What passes between the sites, as a stranger on the WAN sees it. */
@@ -17,7 +17,7 @@ const INSIDE = /^(10\.|100\.(6[4-9]|[7-9]\d|1[01]\d|12[0-7])\.)/;
 export interface WanTraffic {
   /** Packets of WireGuard between the sites. */
   readonly wireGuard: number;
-  /** Between the sites and neither WireGuard nor TLS to the API server: "SOURCE > DESTINATION protocol N". */
+  /** Neither WireGuard nor TLS to the API server, nor routers that look for each other: "SOURCE > DESTINATION protocol N". */
   readonly others: readonly string[];
   /** With an address of a node's LAN or of a pod: "SOURCE > DESTINATION". */
   readonly inner: readonly string[];
@@ -43,7 +43,7 @@ export const captureWan = async (layout: LabLayout, file: string): Promise<WanTr
   return {
     wireGuard: between.filter(isWireGuard).length,
     others: between
-      .filter((packet) => !isWireGuard(packet) && !isTls(packet))
+      .filter((packet) => !isWireGuard(packet) && !isTls(packet) && !isNeighborDiscovery(packet))
       .map(({ source, destination, protocol }) => `${source} > ${destination} protocol ${protocol}`),
     inner: packets
       .filter(({ source, destination }) => INSIDE.test(source ?? '') || INSIDE.test(destination ?? ''))
