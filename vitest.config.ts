@@ -1,6 +1,7 @@
 import { defineConfig } from 'vitest/config';
 import { V8_OPTIONS } from './libs/config/src/node-command.ts';
 import { globsOf, LAYERS } from './tools/suite/src/layers.ts';
+import LongestFirst from './tools/suite/src/longest-first.ts';
 
 /** One project for each row of tools/suite/src/layers.ts: the name of a spec file says where it runs. */
 
@@ -24,4 +25,4 @@ const projects = LAYERS.map((layer, order) => {
   };
 });
 
-export default defineConfig({ test: { projects } });
+export default defineConfig({ test: { projects, sequence: { sequencer: LongestFirst } } });

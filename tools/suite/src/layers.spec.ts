@@ -1,4 +1,4 @@
-import { globSync } from 'node:fs';
+import { existsSync, globSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import {
@@ -9,6 +9,7 @@ import {
   SET_UP_BUDGET_SECONDS,
   specsOf,
 } from './layers.ts';
+import { LONG } from './longest-first.ts';
 
 const root = join(import.meta.dirname, '../../..');
 
@@ -19,6 +20,10 @@ test('every spec is in exactly one layer, so in one tier, and no layer is empty'
   expect(LAYERS.flatMap((layer) => specsOf(root, layer)).sort()).toEqual(all);
   expect(LAYERS.filter((layer) => specsOf(root, layer).length === 0)).toEqual([]);
   expect(new Set(LAYERS.map(({ name }) => name)).size).toBe(LAYERS.length);
+});
+
+test('the specs that begin first are there', () => {
+  expect(LONG.map(([file]) => file).filter((file) => !existsSync(join(root, file)))).toEqual([]);
 });
 
 test('what stands before .spec.ts is a role that a layer names, or none', () => {

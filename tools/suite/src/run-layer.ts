@@ -49,11 +49,14 @@ const readResults = (file: string, run: string): SpecResults =>
 export const NX = ['tools/node', 'node_modules/.bin/nx'] as const;
 const REPORTERS = ['--reporter=default', '--reporter=./tools/suite/src/spec-reporter.ts'];
 
+/** Set within a run that has the lock of the lab: matrix starts the other layers. */
+const HAS_LOCK = 'UNBOUNDED_TEST_LAB_LOCKED';
+
 /** Nx runs whole layers only: its cache knows nothing of arguments. */
 const commandOf = ({ name, cachedBy, hasLabs = false }: Layer, args: readonly string[]): string[] => {
   if (cachedBy && args.length === 0) return [...NX, 'run', `unbounded:${name}`];
   const vitest = ['tools/node', 'node_modules/vitest/vitest.mjs', 'run', '--project', name, ...REPORTERS, ...args];
-  return hasLabs ? ['flock', join(cache, 'test-lab.lock'), ...vitest] : vitest;
+  return hasLabs && !process.env[HAS_LOCK] ? ['flock', join(cache, 'test-lab.lock'), ...vitest] : vitest;
 };
 
 /** Where Nx keeps what all checkouts of this machine share; else nx.json says it. */
@@ -83,6 +86,7 @@ export const runLayer = async (
     runCommand(inSandbox(commandOf(layer, args), { ownNetwork: !layer.onHostNetwork }), {
       ...ENVIRONMENT,
       ...(layer.cachedBy === 'machine' && MACHINE_CACHE),
+      ...(layer.hasLabs && { [HAS_LOCK]: 'true' }),
       ...env,
       UNBOUNDED_SPEC_RESULTS: file,
       UNBOUNDED_SPEC_RUN: ourRun,
