@@ -75,7 +75,7 @@ export const layerNamed = (name: string): Layer => {
   return found;
 };
 
-/** What is no vitest layer and has a budget of its own. */
+/** What is no vitest layer. Set-up takes that with warm caches; without them it may take as long as it has to. */
 export const SET_UP_BUDGET_SECONDS = 10;
 export const CHECK_BUDGET_SECONDS = 25;
 export const CI_BUDGET_SECONDS = 720;
