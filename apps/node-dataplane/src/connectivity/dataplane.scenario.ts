@@ -341,6 +341,8 @@ const main = async (): Promise<Report> => {
   const first = (await applyPlan(watched.dataplane, plan)).problems.map(({ message }) => message);
   const atBoot = { upBefore: watched.upBefore[0]!, upAfter: isUp('vxlan0') };
   await applyPlan(former, plan); // what the first one brought about (carrier, ...) is settled
+  // The kernel tells of its own link-local addresses once more when it knows that nobody else has them (RFC 4862, 5.4).
+  while (/ (eth0|wire) /.test(run('ip', '-6', '-o', 'addr', 'show', 'tentative'))) run('sleep', '0.01');
   const applied = state();
   const logged = log.length;
   const secondWrote = await eventsOf(() => applyPlan(former, plan));
