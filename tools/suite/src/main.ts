@@ -24,7 +24,7 @@ const prepare = (needs: Layer['needs']): Promise<boolean> =>
 /** A part of a tier that is no vitest project. */
 const runStep = async (layer: string, command: readonly string[], budgetSeconds?: number): Promise<LayerResult> => {
   say(layer);
-  return { layer, ...(await timed(() => runCommand(command))), specs: [], ...(budgetSeconds && { budgetSeconds }) };
+  return { layer, ...(await timed(() => runCommand(command))), specs: [], budgetSeconds };
 };
 
 /** Targets of the workspace (package.json), each cached by Nx. */
@@ -40,6 +40,19 @@ const faults = (args: readonly string[]): Promise<LayerResult> =>
 
 const fuzzEnvironment = (layer: string, args: readonly string[]): [readonly string[], NodeJS.ProcessEnv] =>
   layer === 'fuzz' && /^\d+$/.test(args[0] ?? '') ? [args.slice(1), { FUZZ_SECONDS: args[0] }] : [args, {}];
+
+/** One after another. @param argsOf what follows for vitest */
+const runLayers = async (
+  layers: readonly Layer[],
+  argsOf: (layer: Layer) => readonly string[] = () => [],
+): Promise<LayerResult[]> => {
+  const results: LayerResult[] = [];
+  for (const layer of layers) {
+    say(layer.name);
+    results.push(await runLayer(layer, argsOf(layer)));
+  }
+  return results;
+};
 
 const runOne = async (name: string, args: readonly string[]): Promise<LayerResult> => {
   if (name === 'check') return check();
@@ -59,32 +72,17 @@ const runAffected = async (base?: string): Promise<LayerResult[]> => {
     specsOf(root, layer).filter((file) => roots.some((folder) => file.startsWith(`${folder}/`)));
   const layers = LAYERS.filter((layer) => layer.tier === 'ci' && concerned(layer).length > 0);
   if (!(await prepare(layers.flatMap(({ needs }) => needs)))) throw new Error('set-up failed');
-  const results = [await check()];
-  for (const layer of layers) {
-    say(layer.name);
-    results.push(await runLayer(layer, concerned(layer)));
-  }
-  return results;
+  return [await check(), ...(await runLayers(layers, concerned))];
 };
 
 const runTier = async (full: boolean): Promise<LayerResult[]> => {
   const layers = LAYERS.filter(({ tier }) => full || tier === 'ci');
-  const results: LayerResult[] = [];
-  const setUp = await timed(() => prepare(layers.flatMap(({ needs }) => needs)));
-  results.push({ layer: 'set-up', ...setUp, specs: [] }); // on a new machine it builds for a quarter of an hour
-  if (!setUp.passed) return results;
-  results.push(await check());
-  for (const layer of layers.filter(({ tier }) => tier !== 'matrix')) {
-    say(layer.name);
-    results.push(await runLayer(layer));
-  }
+  const prepared = await timed(() => prepare(layers.flatMap(({ needs }) => needs)));
+  const setUp = { layer: 'set-up', ...prepared, specs: [] }; // without a budget: on a new machine it builds for a quarter of an hour
+  if (!setUp.passed) return [setUp];
+  const results = [setUp, await check(), ...(await runLayers(layers.filter(({ tier }) => tier !== 'matrix')))];
   if (!full) return results;
-  results.push(await faults([]));
-  for (const layer of layers.filter(({ tier }) => tier === 'matrix')) {
-    say(layer.name);
-    results.push(await runLayer(layer));
-  }
-  return results;
+  return [...results, await faults([]), ...(await runLayers(layers.filter(({ tier }) => tier === 'matrix')))];
 };
 
 /** Prints the tables, keeps them as JSON, and says whether all is well. */

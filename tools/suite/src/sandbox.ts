@@ -7,8 +7,8 @@
 
 /**
  * The first process of the namespaces: prepares them, runs the command, and reaps what is orphaned in them. /run, where ip-netns(8) mounts
- * its namespaces and where the list of name servers may be, and temporary files are in memory (these not below /run, which a lab's nodes have for themselves); eBPF objects are pinned
- * in a file system of the run's own.
+ * its namespaces and where the list of name servers may be, and temporary files are in memory (these not below /run, which a lab's nodes
+ * have for themselves); eBPF objects are pinned in a file system of the run's own.
  */
 const INIT = `
 set -e
