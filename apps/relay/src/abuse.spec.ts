@@ -206,10 +206,10 @@ test('a client without a key cannot make the relay keep long frames, or answers 
 });
 
 test('new connections of an address are limited in time, beyond a burst', async () => {
-  await using relay = await startRelay({ newConnectionsPerSecond: 2 });
+  await using relay = await startRelay({ newConnectionsPerSecond: 1 });
   const peers: TestPeer[] = [];
   for (let count = 0; count < 15; count++) peers.push(await dial(relay.port));
-  await Promise.all(peers.slice(11).map((peer) => peer.untilClosed(1000)));
+  await Promise.all(peers.slice(11).map((peer) => peer.untilClosed(5000)));
   expect(relay.state.tallies.refused.rate).toBeGreaterThanOrEqual(4);
   using elsewhere = await dial(relay.port, '127.0.0.9');
   elsewhere.send(encodeRegister(keyOf('elsewhere')), encodeData(keyOf('elsewhere'), Buffer.from('x')));

@@ -6,6 +6,8 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { createElection } from './leader-election.ts';
 
 const LEASE_MS = 1500;
+/** So long that nobody waits for its end. */
+const LONG_LEASE_MS = 15_000;
 let api: ApiServer;
 let leases: ResourceClient<Lease>;
 let names = 0;
@@ -20,7 +22,7 @@ afterEach(async () => {
 afterAll(() => api?.stop());
 
 /** A replica: whether it leads now, and when its terms began and ended (monotonic ms). */
-const replica = (name: string, identity: string, client = leases) => {
+const replica = (name: string, identity: string, client = leases, leaseDurationMs = LEASE_MS) => {
   const stop = new AbortController();
   const terms: { from: number; to?: number }[] = [];
   const election = createElection({
@@ -28,7 +30,7 @@ const replica = (name: string, identity: string, client = leases) => {
     namespace: 'default',
     name,
     identity,
-    leaseDurationMs: LEASE_MS,
+    leaseDurationMs,
     logger: silentLogger,
   });
   const run = election.run(stop.signal, async (signal) => {
@@ -48,13 +50,13 @@ const freshName = () => `test-${++names}`;
 
 test('one leads, the other follows, and takes over at once when the Lease is released', async () => {
   const name = freshName();
-  const a = replica(name, 'a');
+  const a = replica(name, 'a', leases, LONG_LEASE_MS);
   await until('a leads', () => a.election.isLeader);
-  const b = replica(name, 'b');
+  const b = replica(name, 'b', leases, LONG_LEASE_MS);
   await a.end();
   expect((await leases.get(name, { namespace: 'default' })).spec?.holderIdentity).toBe('');
   await until('b leads', () => b.election.isLeader);
-  expect(b.terms[0]!.from - a.terms[0]!.to!).toBeLessThan(LEASE_MS);
+  expect(b.terms[0]!.from - a.terms[0]!.to!).toBeLessThan(LONG_LEASE_MS);
   expect((await leases.get(name, { namespace: 'default' })).spec).toMatchObject({
     holderIdentity: 'b',
     leaseTransitions: 1,

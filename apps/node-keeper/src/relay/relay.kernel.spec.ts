@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -8,12 +8,10 @@ import { trustDigest } from '@unbounded/relay-client';
 import { type AppProcess, startApp, until } from '@unbounded/testing';
 import { generatePrivateKey, publicKeyOf } from '@unbounded/wireguard';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { isAlive, type OwnKey, RelayNode, type StandIn, unitOf } from './relay.scenario.ts';
+import { isAlive, type OwnKey, type RelayNode, type StandIn, unitOf } from './relay.scenario.ts';
+import { startRelayOn, TwoNodes } from './two-nodes.scenario.ts';
 
-/** Two nodes whose keepers run the relay's proxies, and the real relay between them. */
-
-let relay: AppProcess;
-let relayPort: number;
+let bed: TwoNodes;
 let a: RelayNode;
 let b: RelayNode;
 let keyA: OwnKey;
@@ -21,48 +19,15 @@ let keyB: OwnKey;
 let wireGuardA: StandIn;
 let wireGuardB: StandIn;
 
-const relayOn = async (port: number): Promise<void> => {
-  relay = startApp('relay', ['--addr', `127.0.0.1:${port}`, '--auth', 'require']);
-  const relaying = () => relay.log.find(({ msg }) => msg === 'relaying');
-  relayPort = (await until('the relay relays', relaying, 30_000))['port'] as number;
-};
-
 beforeEach(async () => {
-  mkdirSync('/etc/wireguard', { recursive: true, mode: 0o700 });
-  [a, b] = [new RelayNode('a'), new RelayNode('b')];
-  [keyA, keyB] = [a.newKey(), b.newKey()];
-  [wireGuardA, wireGuardB] = [await a.wireGuard(), await b.wireGuard()];
-  await relayOn(0);
-  a.write(unitOf(relayPort, { own: keyA, peers: [[keyB, wireGuardA]] }));
-  b.write(unitOf(relayPort, { own: keyB, peers: [[keyA, wireGuardB]] }));
-  for (const node of [a, b]) node.startKeeper();
-  for (const node of [a, b]) await until('connected, with a proxy', () => node.isConnected && node.state!.proxies[0]);
+  bed = await TwoNodes.open();
+  ({ a, b, keyA, keyB, wireGuardA, wireGuardB } = bed);
 });
-afterEach(async () => {
-  for (const node of [a, b]) await node.close();
-  await relay.stop('SIGKILL');
-});
-
-let packets = 0;
-/** Packets go both ways: each end sees the other at the port of its proxy. Returns the milliseconds until they do. */
-const expectPackets = async (): Promise<number> => {
-  const began = performance.now();
-  for (const [from, to, out, back] of [
-    [wireGuardA, wireGuardB, a.portOf(keyA, keyB)!, b.portOf(keyB, keyA)!],
-    [wireGuardB, wireGuardA, b.portOf(keyB, keyA)!, a.portOf(keyA, keyB)!],
-  ] as const) {
-    const text = `\u0004 packet ${++packets}`;
-    await until('the packet comes', () => {
-      from.send(text, out);
-      return to.got.some((got) => got.text === text && got.from === back);
-    });
-  }
-  return performance.now() - began;
-};
+afterEach(() => bed.close());
 
 describe('the relay’s proxies', () => {
   test('carry packets both ways, and each peer stands at one port', async () => {
-    await expectPackets();
+    await bed.expectPackets();
     expect(a.state).toEqual({
       proxies: [
         { own: keyA.publicKey, peer: keyB.publicKey, wireGuardPort: wireGuardA.port, port: expect.any(Number) },
@@ -72,11 +37,11 @@ describe('the relay’s proxies', () => {
   });
 
   test('tell what they carried, and what was lost', async () => {
-    await expectPackets();
+    await bed.expectPackets();
     await until('it is told', () => (a.tallies?.frames.sent ?? 0) >= 1 && (a.tallies?.frames.received ?? 0) >= 1);
     expect(a.tallies).toMatchObject({ connections: 1, dropped: { noRelay: 0 } });
     expect(a.tallies!.bytes.received).toBeGreaterThan(a.tallies!.frames.received);
-    await relay.stop('SIGKILL');
+    await bed.relay.stop('SIGKILL');
     await until('the loss is seen', () => !a.isConnected);
     wireGuardA.send('\u0004 to nowhere', a.portOf(keyA, keyB)!);
     await until('it is told', () => (a.tallies?.dropped.noRelay ?? 0) >= 1);
@@ -85,27 +50,27 @@ describe('the relay’s proxies', () => {
   test('live on when the keeper is killed, log to nobody, and its successor finds them', async () => {
     const [pid, port] = [a.pid, a.portOf(keyA, keyB)];
     await a.killKeeper();
-    await relay.stop('SIGKILL'); // gives them something to log
+    await bed.relay.stop('SIGKILL'); // gives them something to log
     await until('the loss is seen', () => !a.isConnected);
-    await relayOn(relayPort);
+    await bed.startRelay(bed.relayPort);
     await until('both are back', () => a.isConnected && b.isConnected);
-    await expectPackets();
+    await bed.expectPackets();
     a.startKeeper();
     await until('found', () => a.log.some((line) => line.includes('found a running process')));
     expect([a.pid, a.portOf(keyA, keyB)]).toEqual([pid, port]);
     process.kill(pid, 'SIGKILL');
     await until('another process', () => a.pid !== pid);
-    await expectPackets();
+    await bed.expectPackets();
   });
 
-  test('come back within two seconds when their process is killed, with the same ports', async () => {
+  test('come back when their process is killed, with the same ports, after one short rest', async () => {
     const [pid, port] = [a.pid, a.portOf(keyA, keyB)];
-    const began = performance.now();
     process.kill(pid, 'SIGKILL');
     await until('another process', () => a.pid !== pid && isAlive(a.pid));
-    await expectPackets();
-    expect(performance.now() - began).toBeLessThan(2000);
+    await bed.expectPackets();
     expect(a.portOf(keyA, keyB)).toBe(port);
+    // How long that takes on a quiet machine is in two-seconds.matrix.spec.ts. What is decided here is this rest, and no other.
+    expect(a.log.join('').match(/"restMs":\d+/g)).toEqual([expect.stringMatching(/:(50|100)$/)]);
   });
 
   test('serve two keys of a node that exchanges its key, and a peer’s next one', async () => {
@@ -120,7 +85,7 @@ describe('the relay’s proxies', () => {
       ],
     } as const;
     a.write(
-      unitOf(relayPort, both, {
+      unitOf(bed.relayPort, both, {
         own: nextA,
         peers: [
           [keyB, lanes[1]!],
@@ -129,7 +94,7 @@ describe('the relay’s proxies', () => {
       }),
     );
     b.write(
-      unitOf(relayPort, {
+      unitOf(bed.relayPort, {
         own: keyB,
         peers: [
           [keyA, wireGuardB],
@@ -139,16 +104,16 @@ describe('the relay’s proxies', () => {
     );
     await until('four proxies', () => a.state?.proxies.length === 4 && b.state?.proxies.length === 2);
     expect(a.portOf(keyA, keyB)).toBe(port);
-    await expectPackets();
+    await bed.expectPackets();
     await until('the next key is called', () => {
       wireGuardB.send('\u0004 next', b.portOf(keyB, nextA)!);
       return lanes[1]!.got.some(({ text, from }) => text === '\u0004 next' && from === a.portOf(nextA, keyB));
     });
     // The exchange is over: the former key's file is gone before the unit says so.
     rmSync(keyA.file);
-    a.write(unitOf(relayPort, both));
+    a.write(unitOf(bed.relayPort, both));
     await until('one key again', () => a.state?.proxies.length === 2);
-    await expectPackets();
+    await bed.expectPackets();
   });
 
   test('end when their unit goes, also without a keeper', async () => {
@@ -170,7 +135,7 @@ describe('the relay’s proxies', () => {
     a.write(unit);
     await until('refused', () => refusals() > before);
     await until('the reason is there', () => a.rejections[0]?.includes(reason));
-    await expectPackets();
+    await bed.expectPackets();
     expect(a.pid).toBe(pid);
     a.write(good);
     await until('the reason is gone', () => a.rejections.length === 0);
@@ -180,10 +145,14 @@ describe('the relay’s proxies', () => {
     const { pid } = a;
     const [other, peer] = [a.newKey(), b.newKey()];
     const lane = await a.wireGuard();
-    const unit = unitOf(relayPort, { own: keyA, peers: [[keyB, wireGuardA]] }, { own: other, peers: [[peer, lane]] });
+    const unit = unitOf(
+      bed.relayPort,
+      { own: keyA, peers: [[keyB, wireGuardA]] },
+      { own: other, peers: [[peer, lane]] },
+    );
     a.write({ ...unit, version: 2, aFieldOfLater: { x: 1 } });
     await until('its proxy', () => a.portOf(other, peer));
-    await expectPackets();
+    await bed.expectPackets();
     expect(a.pid).toBe(pid);
   });
 
@@ -192,10 +161,10 @@ describe('the relay’s proxies', () => {
     const lane = await a.wireGuard();
     const wrong = { ...other, file: keyA.file };
     const identity = { own: keyA, peers: [[keyB, wireGuardA]] } as const;
-    a.write(unitOf(relayPort, identity, { own: wrong, peers: [[peer, lane]] }));
+    a.write(unitOf(bed.relayPort, identity, { own: wrong, peers: [[peer, lane]] }));
     await until('told', () => a.log.some((line) => line.includes('is not the private key of')));
-    await expectPackets();
-    a.write(unitOf(relayPort, identity, { own: other, peers: [[peer, lane]] }));
+    await bed.expectPackets();
+    a.write(unitOf(bed.relayPort, identity, { own: other, peers: [[peer, lane]] }));
     await until('its proxy', () => a.portOf(other, peer));
     expect(a.state?.proxies).toHaveLength(2);
   });
@@ -246,22 +215,21 @@ const isWhole = (node: RelayNode) => node.state?.relays.filter(({ connected }) =
 describe('of two relays', () => {
   let other: AppProcess;
   beforeEach(async () => {
-    other = startApp('relay', ['--addr', '127.0.0.1:0', '--auth', 'require']);
-    const relaying = () => other.log.find(({ msg }) => msg === 'relaying');
-    const port = (await until('it relays', relaying, 30_000))['port'] as number;
-    a.write(unitOf([relayPort, port], { own: keyA, peers: [[keyB, wireGuardA]] }));
-    b.write(unitOf([relayPort, port], { own: keyB, peers: [[keyA, wireGuardB]] }));
+    let port: number;
+    ({ app: other, port } = await startRelayOn(0));
+    a.write(unitOf([bed.relayPort, port], { own: keyA, peers: [[keyB, wireGuardA]] }));
+    b.write(unitOf([bed.relayPort, port], { own: keyB, peers: [[keyA, wireGuardB]] }));
     await until('both know both', () => isWhole(a) && isWhole(b));
   });
   afterEach(() => other.stop('SIGKILL'));
 
   test('one that is killed is not waited for', async () => {
-    for (const each of [relay, other]) {
+    for (const each of [bed.relay, other]) {
       const { gapMs } = await flowDuring(async () => {
         await each.stop('SIGKILL');
         await delay(AWAY_MS);
         if (each === other) return;
-        await relayOn(relayPort);
+        await bed.startRelay(bed.relayPort);
         await until('both are back', () => isWhole(a) && isWhole(b), 30_000);
       });
       expect(gapMs).toBeLessThan(AWAY_MS);
@@ -269,7 +237,7 @@ describe('of two relays', () => {
   });
 
   test('one that is asked to end loses nothing', async () => {
-    const { lost } = await flowDuring(() => relay.stop('SIGTERM'));
+    const { lost } = await flowDuring(() => bed.relay.stop('SIGTERM'));
     expect(lost).toBe(0);
   });
 });
