@@ -1,12 +1,13 @@
 import type { KindTable } from '@unbounded/crds';
 import type { Cluster } from '@unbounded/kube';
 import type { RouteEvent, RouteSocket } from '@unbounded/netlink';
-import type { Nftables } from '@unbounded/nftables';
+import type { Nftables, TableFamily } from '@unbounded/nftables';
 import type { Logger, Metrics } from '@unbounded/telemetry';
 import type { Problem } from '@unbounded/topology';
 import type { Attachment } from './attachment/attachment.ts';
 import type { AttachmentHook } from './attachment/hooks.ts';
-import type { FragmentOutcome, TableFragment } from './kernel/firewall-table.ts';
+import type { BaseChain } from './kernel/base-chains.ts';
+import type { SectionTable } from './kernel/section-table.ts';
 import type { StateFaults } from './state/state-faults.ts';
 import type { WorldSource } from './world/source.port.ts';
 
@@ -15,10 +16,12 @@ import type { WorldSource } from './world/source.port.ts';
  * is a list of sections over one shared context. What fails in a section is a problem of that section and stops no other.
  */
 export interface SectionType {
-  /** A lower-case word: the key of its kept plan; its names in the nftables table begin with it, its devices have it in their alias. */
+  /** A lower-case word: the key of its kept plan; its nftables tables and the aliases of its devices have it in their names. */
   readonly name: string;
   /** Of its routes and rules; see ROUTE_PROTOCOLS of the registry. Not set: it has none. */
   readonly routeProtocol?: number;
+  /** Of its nftables tables; see base-chains.ts. */
+  readonly baseChains?: readonly BaseChain[];
   /** Without it the agent does not start: a failure to open ends the process. Any other section is opened again and again. */
   readonly isEssential?: boolean;
   /** What was begun must be ended again when it rejects. */
@@ -73,8 +76,8 @@ export interface SectionContext {
   readonly nodeName: string;
   readonly net: RouteSocket;
   readonly nft: Nftables;
-  /** The section's fragment of our nftables table. */
-  readonly firewall: { set(fragment: TableFragment): Promise<FragmentOutcome> };
+  /** The section's own nftables table of a family; the section gets a pass when anybody changes it. */
+  readonly table: (family: TableFamily) => SectionTable;
   readonly kept: KeptSection;
   /** Objects of these kinds, and the node's own; the section gets a pass when any of them changes. */
   readonly openInputs: <T extends KindTable>(kinds: T) => WorldSource<T>;

@@ -29,10 +29,17 @@ export const RULE_PRIORITY = 32765;
 export const TRANSIT_ROUTE_TABLE = 251;
 export const TRANSIT_RULE_PRIORITY = 32764;
 
-/** nftables table (family inet). */
+/** The agent's section without which a node has no network. */
+export const CONNECTIVITY = 'connectivity';
+/** nftables table of connectivity (family inet). That of each other section is in nftTableOf. */
 export const NFT_TABLE = 'unbounded';
 /** nftables table (family bridge): what each pod may send. */
 export const NFT_GUARD_TABLE = 'unbounded_pods';
+const NFT_PREFIX = `${NFT_TABLE}_`;
+/** nftables tables of a section of the agent, in any family. */
+export const nftTableOf = (section: string): string => (section === CONNECTIVITY ? NFT_TABLE : NFT_PREFIX + section);
+/** Whether a table is one of ours, by its name. */
+export const isNftTable = (name: string): boolean => name === NFT_TABLE || name.startsWith(NFT_PREFIX);
 
 /** UDP. */
 export const PORTS = { vxlan: 4789, geneve: 6081, health: 9997 } as const;

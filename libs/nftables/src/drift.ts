@@ -18,7 +18,7 @@ const setDrift = (wanted: SetSpec, found: ObservedSet | undefined): string | und
   const { length, flags, fields } = layoutOf(wanted);
   if (found.keyLength !== length || found.flags !== flags || found.fields.join() !== fields.join())
     return `set ${wanted.name} is of another type`;
-  if (wanted.dynamic) return undefined;
+  if (wanted.dynamic || wanted.timed) return undefined;
   const [want, have] = [meaningful(elementsOf(wanted)), meaningful(found.elements)];
   return want.size === have.size && [...want].every((element) => have.has(element))
     ? undefined

@@ -27,7 +27,7 @@ import {
   type TableNames,
 } from './table.codec.ts';
 import { freeNames, inParts, isShownLate, withSetNames } from './staging.ts';
-import type { SetSpec, TableFamily, TableSpec } from './table.ts';
+import type { ElementsSpec, SetSpec, TableFamily, TableSpec } from './table.ts';
 import { ELEMENT_LIST, FAMILY, MESSAGE, OBJECT, RULE, startBody } from './wire.codec.ts';
 
 /** A transaction was refused; nothing of it happened. */
@@ -48,14 +48,13 @@ export interface Nftables extends AsyncDisposable {
   replaceTable(table: TableSpec): Promise<void>;
   /** The elements of one set of a table that exists. @throws NftablesError, RangeError, AddressSyntaxError */
   replaceSet(table: Pick<TableSpec, 'family' | 'name'>, set: SetSpec): Promise<void>;
-  /** Adds and removes elements of sets of interfaces, in one transaction. @throws NftablesError, RangeError, AddressSyntaxError */
-  changeElements(
-    table: Pick<TableSpec, 'family' | 'name'>,
-    change: { readonly add?: readonly SetSpec[]; readonly remove?: readonly SetSpec[] },
-  ): Promise<void>;
+  /** Removes and adds elements of sets without intervals, in one transaction. @throws NftablesError, RangeError, AddressSyntaxError */
+  changeElements(table: Pick<TableSpec, 'family' | 'name'>, change: ElementsChange): Promise<void>;
   /** False when there was none. @throws NftablesError */
   deleteTable(family: TableFamily, name: string): Promise<boolean>;
   hasTable(family: TableFamily, name: string): Promise<boolean>;
+  /** Of all families, everybody's. */
+  listTables(): Promise<readonly Pick<TableSpec, 'family' | 'name'>[]>;
   /** undefined when there is none. */
   readTable(family: TableFamily, name: string): Promise<ObservedTable | undefined>;
   /** Named counters of a table; none when there is no such table. */
@@ -67,6 +66,12 @@ export interface Nftables extends AsyncDisposable {
   /** Is the kernel's table exactly this? What counters say does not count. */
   matches(table: TableSpec): Promise<boolean>;
   close(): void;
+}
+
+/** An element that is removed and added is there with its new time-out. */
+export interface ElementsChange {
+  readonly add?: readonly ElementsSpec[];
+  readonly remove?: readonly SetSpec[];
 }
 
 interface TableMonitorHandlers {
@@ -101,6 +106,15 @@ const exists = async (socket: NetlinkSocket, family: TableFamily, name: string):
     throw error;
   }
 };
+
+const FAMILIES = new Map(Object.entries(FAMILY).map(([family, number]) => [number, family as TableFamily]));
+
+/** Of families that have no name here, none. */
+const listTables = (socket: NetlinkSocket): Promise<Pick<TableSpec, 'family' | 'name'>[]> =>
+  socket.dump({ type: MESSAGE.getTable, flags: 0, body: startBody(0).bytes(), what: 'list tables' }, ({ body }) => {
+    const family = FAMILIES.get(body[0]!);
+    return family && { family, name: tableOf(readBody(body)) };
+  });
 
 const listCounters = (socket: NetlinkSocket, family: TableFamily, name: string): Promise<ObservedCounter[]> => {
   const body = startBody(FAMILY[family]).attributeText(OBJECT.table, name).bytes();
@@ -252,6 +266,7 @@ export const createNftables = (options: { readonly netnsFd?: number } = {}): Nft
       }
     },
     hasTable: (family, name) => exists(socket, family, name),
+    listTables: () => listTables(socket),
     readTable: (family, name) => readTable(socket, family, name),
     readCounters: (family, name) => listCounters(socket, family, name),
     monitor: (family, name, handlers) =>

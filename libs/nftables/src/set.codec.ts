@@ -57,15 +57,16 @@ const interfaceLayout = (type: InterfaceType): SetLayout => {
 };
 
 /** Sets of addresses hold intervals. */
-export const layoutOf = ({ type, dynamic }: Pick<SetSpec, 'type' | 'dynamic'>): SetLayout => {
+export const layoutOf = ({ name, type, dynamic, timed }: Omit<SetSpec, 'elements'>): SetLayout => {
   if (isInterface(type)) {
     const layout = interfaceLayout(type);
-    return dynamic ? { ...layout, flags: SET_TIMEOUT | SET_DYNAMIC } : layout;
+    return { ...layout, flags: dynamic ? SET_TIMEOUT | SET_DYNAMIC : timed ? SET_TIMEOUT : 0 };
   }
   if (!isPair(type)) {
-    const flags = type === 'ipv4' || type === 'ipv6' ? SET_INTERVAL : 0;
-    return { ...SINGLE_TYPES[type], flags, fields: [] };
+    const isAddress = type === 'ipv4' || type === 'ipv6';
+    return { ...SINGLE_TYPES[type], flags: timed ? SET_TIMEOUT : isAddress ? SET_INTERVAL : 0, fields: [] };
   }
+  if (timed) throw new RangeError(`set ${name} of type "${type}" must not be timed: pairs are intervals`);
   const [first, second] = partsOf(type).map((part) => SINGLE_TYPES[part]) as [SingleType, SingleType];
   return {
     type: (first.type << TYPE_BITS) | second.type,
@@ -199,7 +200,9 @@ const interfaceKey = (type: InterfaceType, text: string): Uint8Array => {
 };
 
 /** The elements of a set as the kernel keeps them. @throws RangeError, AddressSyntaxError */
-export const elementsOf = ({ type, elements }: Pick<SetSpec, 'type' | 'elements'>): Element[] => {
+export const elementsOf = ({ type, elements, timed }: Omit<SetSpec, 'name' | 'dynamic'>): Element[] => {
+  if (timed && (type === 'ipv4' || type === 'ipv6'))
+    return [...new Set(elements)].map((text) => ({ key: partBytes(type, text), isEnd: false }));
   if (type === 'ipv4') return intervals(elements, 4);
   if (type === 'ipv6') return intervals(elements, 6);
   if (isInterface(type)) return [...new Set(elements)].map((text) => ({ key: interfaceKey(type, text), isEnd: false }));

@@ -10,7 +10,7 @@ import type { Expression, SetSpec, TableSpec } from './table.ts';
 
 const SUFFIXES = ['', '_b', '_c'] as const;
 
-export const isShownLate = (set: Pick<SetSpec, 'type'>): boolean => layoutOf(set).fields.length > 0;
+export const isShownLate = (set: SetSpec): boolean => layoutOf(set).fields.length > 0;
 
 const lateSets = ({ sets = [] }: TableSpec): SetSpec[] => sets.filter(isShownLate);
 

@@ -3,7 +3,7 @@ import { FLAG, type Request } from '@unbounded/netlink';
 import { compileRule } from './expression.codec.ts';
 import { writeInstructions } from './instruction.codec.ts';
 import { type Element, elementsOf, layoutOf } from './set.codec.ts';
-import type { ChainSpec, Hook, RuleSpec, SetSpec, TableFamily, TableSpec } from './table.ts';
+import type { ChainSpec, ElementsSpec, Hook, RuleSpec, SetSpec, TableFamily, TableSpec } from './table.ts';
 import {
   batchBody,
   CHAIN,
@@ -103,11 +103,9 @@ const createSet = (table: Place, set: SetSpec, id: number): Request => {
       }),
     );
   }
-  if (set.dynamic) {
-    const { maxElements, timeoutMs } = set.dynamic;
-    writer.nest(SET.description, () => writer.attributeBe32(SET_DESCRIPTION.size, maxElements));
-    writer.attributeBe64(SET.timeout, BigInt(timeoutMs));
-  }
+  const bounded = set.dynamic ?? set.timed;
+  if (bounded) writer.nest(SET.description, () => writer.attributeBe32(SET_DESCRIPTION.size, bounded.maxElements));
+  if (set.dynamic) writer.attributeBe64(SET.timeout, BigInt(set.dynamic.timeoutMs));
   if (set.type === 'iif' || set.type === 'mark' || set.type === 'ifname')
     writer.attribute(SET.userData, HOST_ORDER_KEYS);
   return { type: MESSAGE.newSet, flags: CREATE, body: writer.bytes(), what: `create set ${table.name} ${set.name}` };
@@ -116,7 +114,7 @@ const createSet = (table: Place, set: SetSpec, id: number): Request => {
 const elementsRequest = (
   change: 'add' | 'remove',
   table: Place,
-  set: string,
+  { name: set, timeoutMs }: ElementsSpec,
   elements: readonly Element[],
 ): Request => {
   const writer = startBody(FAMILY[table.family])
@@ -128,6 +126,7 @@ const elementsRequest = (
         if (isEnd) writer.attributeBe32(ELEMENT.flags, INTERVAL_END);
         writer.nest(ELEMENT.key, () => writer.attribute(DATA.value, key));
         if (lastKey) writer.nest(ELEMENT.keyEnd, () => writer.attribute(DATA.value, lastKey));
+        if (timeoutMs !== undefined && change === 'add') writer.attributeBe64(ELEMENT.timeout, BigInt(timeoutMs));
       });
     }
   });
@@ -139,20 +138,20 @@ const elementsRequest = (
   };
 };
 
-const changeElements = (change: 'add' | 'remove', table: Place, set: SetSpec): Request[] => {
+const changeElements = (change: 'add' | 'remove', table: Place, set: ElementsSpec): Request[] => {
   const elements = elementsOf(set);
   const requests: Request[] = [];
   for (let at = 0; at < elements.length; at += ELEMENTS_PER_MESSAGE) {
-    requests.push(elementsRequest(change, table, set.name, elements.slice(at, at + ELEMENTS_PER_MESSAGE)));
+    requests.push(elementsRequest(change, table, set, elements.slice(at, at + ELEMENTS_PER_MESSAGE)));
   }
   return requests;
 };
 
-const fillSet = (table: Place, set: SetSpec): Request[] => changeElements('add', table, set);
+const fillSet = (table: Place, set: ElementsSpec): Request[] => changeElements('add', table, set);
 
 /** Besides those that are there; one that is there already is fine. Not for sets of intervals, which would overlap. */
 export const addElements = fillSet;
-/** One that is not there is fine: what was added before is there to be removed. */
+/** One that is not there is fine, unless the set is full: what was added before is there to be removed. */
 export const removeElements = (table: Place, set: SetSpec): Request[] => [
   ...changeElements('add', table, set),
   ...changeElements('remove', table, set),

@@ -30,6 +30,16 @@ export interface SetSpec {
   readonly elements: readonly string[];
   /** Rules add elements, which expire; `elements` is empty then, and what the kernel holds is no drift. */
   readonly dynamic?: { readonly timeoutMs: number; readonly maxElements: number };
+  /**
+   * Elements come one by one (`changeElements`), each with its time-out; `elements` is empty in a table, and what the kernel holds is no
+   * drift. Addresses, no prefixes; no pairs. A table that is replaced loses them.
+   */
+  readonly timed?: { readonly maxElements: number };
+}
+
+/** Elements for a set; those of a timed one leave it by themselves after the time-out. */
+export interface ElementsSpec extends SetSpec {
+  readonly timeoutMs?: number;
 }
 
 export interface ChainSpec {

@@ -59,7 +59,7 @@ export const SET_CONCATENATION = 128;
 export const SET_DESCRIPTION = { size: 1, fields: 2 } as const;
 export const SET_FIELD = { length: 1 } as const;
 export const ELEMENT_LIST = { table: 1, set: 2, elements: 3 } as const;
-export const ELEMENT = { key: 1, flags: 3, expression: 7, keyEnd: 10, expressions: 11 } as const;
+export const ELEMENT = { key: 1, flags: 3, timeout: 4, expression: 7, keyEnd: 10, expressions: 11 } as const;
 /** Of a counter, as a rule's expression, an element's or an object's data. */
 export const COUNTER = { bytes: 1, packets: 2 } as const;
 export const INTERVAL_END = 1;

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { NFT_GUARD_TABLE, NFT_TABLE, RUN_FOLDER } from '@unbounded/config/ownership';
+import { NFT_GUARD_TABLE, RUN_FOLDER } from '@unbounded/config/ownership';
 import { createRouteSocket } from '@unbounded/netlink';
 import { createNftables } from '@unbounded/nftables';
 import { removeUnlisted } from './unlisted.ts';
@@ -42,9 +42,8 @@ export const cleanUp = async (
   await using nft = createNftables();
   removeCniPlugin(folders.cniBinFolder);
   for (const section of sections.toReversed()) await section.cleanUp?.({ net, say });
-  await removeUnlisted(net, [], say);
-  if (await nft.deleteTable('inet', NFT_TABLE)) say(`removing nftables table ${NFT_TABLE}`);
-  if (await nft.deleteTable('bridge', NFT_GUARD_TABLE)) say(`removing nftables table ${NFT_GUARD_TABLE}`);
+  await removeUnlisted({ net, nft }, [], say);
+  if (await nft.deleteTable('bridge', NFT_GUARD_TABLE)) say(`removing nftables table bridge ${NFT_GUARD_TABLE}`);
   removeFolder(folders.stateFolder);
   removeFolder(RUN_FOLDER);
   say(

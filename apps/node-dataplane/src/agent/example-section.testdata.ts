@@ -1,6 +1,7 @@
 import { ROUTE_PROTOCOLS } from '@unbounded/config/ownership';
 import { siteKind } from '@unbounded/crds';
-import type { TableFragment } from '../kernel/firewall-table.ts';
+import { baseOf, type BaseChain } from '../kernel/base-chains.ts';
+import type { TableContent } from '../kernel/section-table.ts';
 import { ensureRoutes } from '../kernel/routes.ts';
 import type { SectionType } from '../section.port.ts';
 import { startThread } from '../thread/thread.ts';
@@ -24,22 +25,25 @@ const isPlan = (value: unknown): value is Plan => Array.isArray((value as Plan |
 export interface Trouble {
   pass?: () => Promise<void>;
   add?: (signal: AbortSignal) => Promise<void>;
-  chain?: string;
+  /** Name of its set. */
+  set?: string;
 }
 
-const countPackets = (prefixes: readonly string[], chain = 'example_input'): TableFragment => ({
-  sets: [{ name: 'example_closed', type: 'ipv4', elements: prefixes }],
-  counters: ['example_packets'],
+const INPUT: BaseChain = { family: 'inet', name: 'input', type: 'filter', hook: 'input', priority: 7 };
+
+const countPackets = (prefixes: readonly string[], set = 'closed'): TableContent => ({
+  sets: [{ name: set, type: 'ipv4', elements: prefixes }],
+  counters: ['packets'],
   chains: [
     {
-      name: chain,
-      base: { type: 'filter', hook: 'input', priority: 0, policy: 'accept' },
+      name: INPUT.name,
+      base: baseOf(INPUT),
       rules: [
         {
           comment: 'packets of closed prefixes',
           expressions: [
-            { match: 'set', field: 'ip.saddr', op: '==', set: 'example_closed' },
-            { do: 'counter', name: 'example_packets' },
+            { match: 'set', field: 'ip.saddr', op: '==', set },
+            { do: 'counter', name: 'packets' },
           ],
         },
       ],
@@ -50,7 +54,8 @@ const countPackets = (prefixes: readonly string[], chain = 'example_input'): Tab
 export const example = (trouble: Trouble = {}): SectionType => ({
   name: 'example',
   routeProtocol: ROUTE_PROTOCOLS.last,
-  async open({ openInputs, kept, net, firewall, addHook, onKernelChange, trigger, logger }) {
+  baseChains: [INPUT],
+  async open({ openInputs, kept, net, table, addHook, onKernelChange, trigger, logger }) {
     const source = openInputs({ sites: siteKind });
     const before = kept.read();
     let plan = before && before.version <= VERSION && isPlan(before.plan) ? before.plan : undefined;
@@ -84,7 +89,7 @@ export const example = (trouble: Trouble = {}): SectionType => ({
         }
         if (!plan) return { nextPassMs: 5000, report: { problems: [] } };
         const { prefixes } = plan;
-        const { error } = await firewall.set(countPackets(prefixes, trouble.chain));
+        const { error } = await table('inet').replace(countPackets(prefixes, trouble.set));
         const wanted = prefixes.map((dst) => ({ dst, type: 'unreachable', protocol: ROUTE_PROTOCOLS.last }) as const);
         const routes = await ensureRoutes(net, wanted, ROUTE_PROTOCOLS.last);
         await routes.removeStale();

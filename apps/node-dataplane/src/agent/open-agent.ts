@@ -1,19 +1,21 @@
+import { NFT_GUARD_TABLE } from '@unbounded/config/ownership';
 import type { HostPart, HostServices } from '@unbounded/host';
 import { createRouteSocket, type RouteEvent, type RouteSocket } from '@unbounded/netlink';
 import { createNftables, type Nftables } from '@unbounded/nftables';
 import type { AgentConfig } from '../agent.config.ts';
 import { type Attachment, openAttachment } from '../attachment/attachment.ts';
 import { checkPinFolder } from '../data-path/ebpf/pin-folder.ts';
-import { createFirewallMetrics } from '../kernel/firewall-metrics.ts';
-import { createFirewallTable, type FirewallTable } from '../kernel/firewall-table.ts';
-import { watchTables } from '../kernel/table-watch.ts';
+import { createDropMetrics, type TableDrops } from '../kernel/drop-metrics.ts';
+import { watchTable } from '../kernel/table-watch.ts';
 import type { SectionContext, SectionReport, SectionType } from '../section.port.ts';
 import { createStateFaults, type StateFaults } from '../state/state-faults.ts';
+import { checkSections } from './check-sections.ts';
 import { createReportLoop, type ReportLoop } from './report-loop.ts';
 import type { Reporter } from '../world/reporter.port.ts';
 import type { WorldSource } from '../world/source.port.ts';
 import { type KeptSections, openKeptSections } from './kept-sections.ts';
 import { createReports } from './reports.ts';
+import { createSectionTables } from './section-tables.ts';
 import { runSection, type SectionRunner } from './section-runner.ts';
 import { removeUnlisted } from './unlisted.ts';
 import { openWorld, type World } from './world.ts';
@@ -25,7 +27,7 @@ interface Shared {
   readonly services: HostServices;
   readonly net: RouteSocket;
   readonly nft: Nftables;
-  readonly firewall: FirewallTable;
+  readonly newDrops: () => TableDrops;
   readonly faults: StateFaults;
   readonly kept: KeptSections;
   readonly world: World;
@@ -47,7 +49,7 @@ const openShared = async (
     services,
     net,
     nft,
-    firewall: createFirewallTable({ nft, sections, metrics: createFirewallMetrics(metrics), logger }),
+    newDrops: createDropMetrics(metrics),
     faults,
     kept: openKeptSections(config.stateFolder, sections, faults),
     world: openWorld(config, services),
@@ -63,15 +65,18 @@ interface Opened {
   end(): Promise<void>;
 }
 
-const openContext = (name: string, shared: Shared, trigger: () => void): Opened => {
-  const { config, services, net, nft, firewall, faults, kept, world, attachment } = shared;
+const openContext = (type: SectionType, shared: Shared, trigger: () => void): Opened => {
+  const { name } = type;
+  const { config, services, net, nft, newDrops, faults, kept, world, attachment } = shared;
+  const { logger, metrics } = services;
+  const tables = createSectionTables(type, { nft, newDrops, onChange: trigger, logger });
   const concerns: ((event: RouteEvent) => boolean)[] = [];
-  const taken: (() => unknown)[] = [];
+  const taken: (() => unknown)[] = [() => tables[Symbol.dispose]()];
   const context: SectionContext = {
     nodeName: config.nodeName,
     net,
     nft,
-    firewall: { set: (fragment) => firewall.set(name, fragment) },
+    table: (family) => tables.of(family),
     kept: kept.of(name),
     openInputs: (kinds) => {
       const source: WorldSource<typeof kinds> = world.inputs(kinds);
@@ -85,8 +90,8 @@ const openContext = (name: string, shared: Shared, trigger: () => void): Opened 
     trigger,
     onKernelChange: (concern) => void concerns.push(concern),
     faults,
-    logger: services.logger,
-    metrics: services.metrics,
+    logger,
+    metrics,
   };
   const end = async (): Promise<void> => {
     for (const give of taken.splice(0).toReversed()) await give();
@@ -105,11 +110,10 @@ const startSection = async (
   submit: (report: SectionReport) => void,
 ): Promise<{ readonly runner: SectionRunner; readonly opened: Opened }> => {
   let runner: SectionRunner | undefined;
-  const opened = openContext(type.name, shared, () => runner?.trigger());
+  const opened = openContext(type, shared, () => runner?.trigger());
   const { logger } = shared.services;
   const section = type.isEssential ? { section: await type.open(opened.context) } : {};
-  const onFirstPass = (): void => shared.firewall.release(type.name);
-  runner = runSection(type, { context: opened.context, ...section, submit, onFirstPass, logger });
+  runner = runSection(type, { context: opened.context, ...section, submit, logger });
   return { runner, opened };
 };
 
@@ -124,11 +128,14 @@ const start = async (
   types: readonly SectionType[],
   overrides: AgentOverrides,
 ): Promise<Running> => {
+  checkSections(types);
   const names = types.map(({ name }) => name);
   const shared = await openShared(config, services, names);
   const { net, nft, world, attachment } = shared;
   const { logger } = services;
-  await removeUnlisted(net, types, (line) => logger.info(line));
+  await removeUnlisted({ net, nft }, types, (line) => logger.info(line)).catch((error: unknown) =>
+    logger.error({ error: (error as Error).message }, 'cannot remove what former sections left; it stays'),
+  );
   const reports = createReports(names);
   const reportLoop: ReportLoop = createReportLoop({ reporter: overrides.reporter ?? world.reporter, logger });
   const sections: Awaited<ReturnType<typeof startSection>>[] = [];
@@ -144,14 +151,15 @@ const start = async (
     },
     onResync: triggerAll,
   });
-  const tableWatch = watchTables(nft, { onChange: triggerAll, logger });
+  // Whoever repairs it.
+  const guardWatch = watchTable(nft, { family: 'bridge', name: NFT_GUARD_TABLE }, { onChange: triggerAll, logger });
   return {
     get isReady() {
       return sections.every(({ runner }) => runner.isReady);
     },
     stop: async () => {
       monitor.close();
-      tableWatch[Symbol.dispose]();
+      guardWatch[Symbol.dispose]();
       await reportLoop.stop();
       for (const { runner, opened } of sections.toReversed()) {
         await runner.stop();

@@ -19,7 +19,6 @@ const start = (type: Partial<SectionType>, pass: () => Promise<SectionPass>): Se
   const runner = runSection(whole, {
     context: {} as SectionContext,
     submit: (report) => void reports.push(report),
-    onFirstPass: () => undefined,
     logger: silentLogger,
   });
   runners.push(runner);

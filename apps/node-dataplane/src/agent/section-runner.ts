@@ -16,8 +16,6 @@ export interface RunnerParts {
   /** Already open: an essential one. */
   readonly section?: Section;
   readonly submit: (report: SectionReport) => void;
-  /** Its first pass is over: nobody waits any longer for what it did not do in it. */
-  readonly onFirstPass: () => void;
   readonly logger: Logger;
 }
 
@@ -32,7 +30,7 @@ const sectionFailed = (name: string, error: Error): Problem => ({
 });
 
 export const runSection = (type: SectionType, parts: RunnerParts): SectionRunner => {
-  const { context, submit, onFirstPass, logger } = parts;
+  const { context, submit, logger } = parts;
   let { section } = parts;
   let last: SectionReport = { problems: [] };
   const fail = (error: Error): void => {
@@ -47,7 +45,6 @@ export const runSection = (type: SectionType, parts: RunnerParts): SectionRunner
     pass: async () => {
       const long = setTimeout(() => fail(new Error(`a pass takes longer than ${LONG_PASS_MS / 1000} s`)), LONG_PASS_MS);
       const { nextPassMs, report } = await pass().finally(() => clearTimeout(long));
-      onFirstPass();
       const { events: _, ...state } = report;
       last = state;
       submit(report);

@@ -11,7 +11,7 @@ describe.each(['ebpf', 'netlink'] as const)('an agent with a second section (%s)
 
   const MADE = {
     routes: ['unreachable 192.0.2.0/24'],
-    chains: ['example_input'],
+    chains: ['input'],
     kept: ['connectivity', 'example'],
     condition: '192.0.2.0/24',
   };
@@ -29,7 +29,7 @@ describe.each(['ebpf', 'netlink'] as const)('an agent with a second section (%s)
   });
 
   test('keeps the former rules while the kernel refuses those of the section', () => {
-    expect(report.refused).toEqual({ reasons: ['ExampleFirewallFailed'], chains: ['example_input'] });
+    expect(report.refused).toEqual({ reasons: ['ExampleFirewallFailed'], chains: ['input'] });
   });
 
   test('refuses only the pod whose hook hangs, and others do not wait for it', () => {

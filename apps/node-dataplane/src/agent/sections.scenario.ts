@@ -71,12 +71,11 @@ const reasons = (): string[] => [
 const routesOf = (protocol: string, table: string): string[] =>
   lines('ip', 'route', 'show', 'table', table, 'proto', protocol).sort();
 const chains = (): string[] =>
-  lines('nft', 'list', 'chains', 'inet').flatMap((line) => /^chain (\S+) \{/.exec(line)?.[1] ?? []);
-const exampleChains = (): string[] => chains().filter((name) => name.startsWith('example'));
+  lines('nft', 'list', 'table', 'inet', 'unbounded_example').flatMap((line) => /^chain (\S+) \{/.exec(line)?.[1] ?? []);
 const planFile = (): string => readFileSync(join(STATE_FOLDER, 'plan.json'), 'utf8');
 const made = (): Made => ({
   routes: routesOf(OWN, 'main'),
-  chains: exampleChains(),
+  chains: chains(),
   kept: Object.keys((JSON.parse(planFile()) as { sections: object }).sections).sort(),
   condition: conditionOf(),
 });
@@ -109,11 +108,11 @@ const fail = async (trouble: Trouble): Promise<Report['failing']> => {
 };
 
 const refuse = async (trouble: Trouble): Promise<Report['refused']> => {
-  trouble.chain = `example_${'x'.repeat(300)}`; // longer than a name may be
-  await until('the kernel refuses the chain', () => reasons().includes('ExampleFirewallFailed'));
-  const refused = { reasons: reasons(), chains: exampleChains() };
-  delete trouble.chain;
-  await until('the chain is taken', () => reasons().length === 0);
+  trouble.set = 'x'.repeat(300); // longer than a name may be
+  await until('the kernel refuses the table', () => reasons().includes('ExampleFirewallFailed'));
+  const refused = { reasons: reasons(), chains: chains() };
+  delete trouble.set;
+  await until('the table is taken', () => reasons().length === 0);
   return refused;
 };
 

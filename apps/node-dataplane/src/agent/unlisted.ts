@@ -1,14 +1,15 @@
-import { LINK_ALIAS, ROUTE_PROTOCOLS } from '@unbounded/config/ownership';
+import { isNftTable, LINK_ALIAS, NFT_GUARD_TABLE, nftTableOf, ROUTE_PROTOCOLS } from '@unbounded/config/ownership';
 import { isAbsent, type RouteSocket } from '@unbounded/netlink';
+import type { Nftables } from '@unbounded/nftables';
 import { removeDevice } from '../kernel/devices.ts';
 import type { SectionType } from '../section.port.ts';
 
 /**
  * What sections left that the agent no longer has: routes and rules by their protocol number, devices by their alias
- * (`unbounded:SECTION`). Their rules of the firewall, kept plans and conditions go as the other sections write theirs.
+ * (`unbounded:SECTION`), nftables tables by their names. Their kept plans and conditions go as the other sections write theirs.
  */
 export const removeUnlisted = async (
-  net: RouteSocket,
+  { net, nft }: { readonly net: RouteSocket; readonly nft: Nftables },
   listed: readonly Pick<SectionType, 'name' | 'routeProtocol'>[],
   say: (line: string) => void,
 ): Promise<void> => {
@@ -36,6 +37,12 @@ export const removeUnlisted = async (
       say(`removing device ${link.name}`);
       await removeDevice(net, link);
     }
+  const tables = new Set([NFT_GUARD_TABLE, ...listed.map(({ name }) => nftTableOf(name))]);
+  for (const { family, name } of await nft.listTables()) {
+    if (!isNftTable(name) || tables.has(name)) continue;
+    say(`removing nftables table ${family} ${name}`);
+    await nft.deleteTable(family, name);
+  }
 };
 
 /** Of the devices of a section, besides connectivity. */

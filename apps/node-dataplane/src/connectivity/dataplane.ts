@@ -164,6 +164,6 @@ export const applyPlan = async (dataplane: Dataplane, wanted: KernelPlan): Promi
     isUndecided: isUndecided(plan.groups, health.states()),
     wireGuard: wireGuard.states,
     devices: new Set(links.keys()),
-    isContained: firewall.state === 'asPlanned' && forwarded !== undefined && routes.problems.length === 0,
+    isContained: firewall.state === 'inSync' && forwarded !== undefined && routes.problems.length === 0,
   };
 };

@@ -1,6 +1,6 @@
 import { createNftables } from '@unbounded/nftables';
 import type { Dataplane } from './dataplane.ts';
-import { createFirewallTable } from '../kernel/firewall-table.ts';
+import { openConnectivityTable } from '../kernel/firewall.testdata.ts';
 
 /** Kernels that refuse what a pass asks for. */
 
@@ -17,7 +17,7 @@ export const withoutSettings = (dataplane: Dataplane): Dataplane => {
 /** The kernel refuses every new table. */
 export const withoutWriting = (dataplane: Dataplane): Dataplane => ({
   ...dataplane,
-  firewall: createFirewallTable({
+  table: openConnectivityTable({
     nft: { ...createNftables(), replaceTable: async () => Promise.reject(new Error('EOPNOTSUPP')) },
     logger: dataplane.logger,
   }),

@@ -1,5 +1,13 @@
 import { basename, dirname, join } from 'node:path';
-import { LINK_ALIAS, PORTS, RELAY_STATE, RELAY_TALLIES, RELAY_UNIT, ROUTE_PROTOCOL } from '@unbounded/config/ownership';
+import {
+  CONNECTIVITY,
+  LINK_ALIAS,
+  PORTS,
+  RELAY_STATE,
+  RELAY_TALLIES,
+  RELAY_UNIT,
+  ROUTE_PROTOCOL,
+} from '@unbounded/config/ownership';
 import { topologyKinds } from '@unbounded/crds';
 import type { HostServices } from '@unbounded/host';
 import type { Cluster } from '@unbounded/kube';
@@ -11,6 +19,7 @@ import type { Dataplane } from './dataplane.ts';
 import { startHealth } from './health/health.ts';
 import type { NodeKeys } from './health/probe-keys.ts';
 import { planStore } from './kept-plan.ts';
+import { CONNECTIVITY_CHAINS } from '../kernel/base-chains.ts';
 import { findDefaultGateways } from '../kernel/protected-addresses.ts';
 import { createSysctls } from '../kernel/sysctls.ts';
 import { createUnderlayWatch, findProtocols, findUnderlay } from '../kernel/underlay.ts';
@@ -31,8 +40,6 @@ import { createGatewayReporter } from './gateway-reporter.ts';
 import { createConnectivity } from './pass.ts';
 
 /** Connectivity: pods and nodes of all sites reach one another. Links, keys, probes, relays, routes. */
-
-const CONNECTIVITY = 'connectivity';
 
 /** Whether a change in the kernel may be one that we must repair. Our own additions come back as events too; they change nothing. */
 const concernsUs = (event: RouteEvent): boolean => {
@@ -86,11 +93,11 @@ const openDataplane = (
   context: SectionContext,
 ): Dataplane => {
   const { stateFolder, unitsFolder } = config;
-  const { net, nft, firewall, attachment, faults, logger, metrics, trigger: onChange } = context;
+  const { net, nft, table, attachment, faults, logger, metrics, trigger: onChange } = context;
   const path = openDataPath(config, { net, faults, metrics });
   return {
     ...{ net, nft, path, logger },
-    firewall: { set: (_, fragment) => firewall.set(fragment) },
+    table: table('inet'),
     // After the maps: it opens that of the groups by its pin.
     health: startHealth({
       keys: probeKeys(ring),
@@ -149,6 +156,7 @@ export const connectivity = (
 ): SectionType => ({
   name: CONNECTIVITY,
   routeProtocol: ROUTE_PROTOCOL,
+  baseChains: Object.values(CONNECTIVITY_CHAINS),
   isEssential: true,
   async open(context) {
     const { nodeName, net, cluster, attachment, faults, logger, metrics } = context;

@@ -1,14 +1,15 @@
+import { CONNECTIVITY } from '@unbounded/config/ownership';
 import { describe, expect, test } from 'vitest';
 import { planFor } from '../testdata.ts';
 import { planFirewall } from './firewall.plan.ts';
-import { tableOf } from './firewall-table.ts';
+import { tableSpec } from './section-table.ts';
 
 const rulesOf = (node: string, chain: string, protocol?: Parameters<typeof planFor>[1]) =>
   planFirewall(planFor(node, protocol)).chains.find(({ name }) => name === chain)!.rules;
 
 describe('the table', () => {
   test('is ours alone, and its chains accept by default: others decide after them', () => {
-    const table = tableOf([planFirewall(planFor('w1'))]);
+    const table = tableSpec(CONNECTIVITY, planFirewall(planFor('w1')));
     expect([table.family, table.name]).toEqual(['inet', 'unbounded']);
     expect(new Set(table.chains.map(({ base }) => base?.policy ?? 'accept'))).toEqual(new Set(['accept']));
     expect(JSON.stringify(table)).not.toMatch(/"do":"accept"/);

@@ -1,9 +1,10 @@
+import { baseOf, CONNECTIVITY_CHAINS } from './base-chains.ts';
 import type { Expression, RuleSpec, SetSpec } from '@unbounded/nftables';
 import { DEVICES } from '../data-path/devices.ts';
 import { nativePrefixes } from '../data-path/routes.plan.ts';
 import type { KernelPlan } from '../data-path/kernel-plan.ts';
 import { planRelayWays, type RelayWays } from '../connectivity/relay/relay-ways.plan.ts';
-import type { TableFragment } from './firewall-table.ts';
+import type { TableContent } from './section-table.ts';
 import { COUNTERS, type FirewallPart, ofFamily } from './firewall-parts.ts';
 import { planInjection } from './injection.plan.ts';
 import { planLeaks } from './leaks.plan.ts';
@@ -12,14 +13,10 @@ import { tunnelPeerSets, tunnelSourceRules } from './tunnel-sources.plan.ts';
 import { planSenders, type Tunnel } from '../data-path/netlink/senders.plan.ts';
 
 /**
- * Our one nftables table: no pod's address from where that pod is not, no tunnel packets from pods to nodes, nothing for the
+ * Connectivity's nftables table: no pod's address from where that pod is not, no tunnel packets from pods to nodes, nothing for the
  * overlay outside of it, masquerading, the clamp of TCP segments, and the way to the managed relay. It accepts nothing on behalf of others: a verdict of "accept" ends only our own chain, so the NetworkPolicy of another
  * table still decides.
  */
-
-const AFTER_KUBE_PROXY = 105; // srcnat is 100: kube-proxy's own masquerading comes first
-const MANGLE = -150;
-const BEFORE_CONNTRACK = -290; // raw is -300: what is forged makes no connection
 
 const overlayDevices = (plan: KernelPlan): string[] =>
   [
@@ -121,12 +118,12 @@ interface Surroundings {
   readonly present: readonly string[];
 }
 
-const fragmentOf = (
+const contentOf = (
   plan: KernelPlan,
   parts: readonly FirewallPart[],
   { relayWays, present }: Surroundings,
-): TableFragment => ({
-  counters: Object.values(COUNTERS),
+): TableContent => ({
+  drops: Object.values(COUNTERS),
   sets: [
     { name: 'overlay_devices', type: 'ifname', elements: [...new Set([...overlayDevices(plan), ...present])].sort() },
     ...setsOf(plan),
@@ -140,19 +137,19 @@ const fragmentOf = (
       ? [
           {
             name: 'sources',
-            base: { type: 'filter', hook: 'prerouting', priority: BEFORE_CONNTRACK, policy: 'accept' },
+            base: baseOf(CONNECTIVITY_CHAINS.sources),
             rules: sourceRules(plan),
           } as const,
         ]
       : []),
     {
       name: 'postrouting',
-      base: { type: 'nat', hook: 'postrouting', priority: AFTER_KUBE_PROXY, policy: 'accept' },
+      base: baseOf(CONNECTIVITY_CHAINS.postrouting),
       rules: masqueradeRules(plan),
     },
     {
       name: 'forward',
-      base: { type: 'filter', hook: 'forward', priority: MANGLE, policy: 'accept' },
+      base: baseOf(CONNECTIVITY_CHAINS.forward),
       rules: clampRules(plan),
     },
     ...planRelayWays(relayWays),
@@ -160,7 +157,7 @@ const fragmentOf = (
 });
 
 /**
- * The fragment that the plan asks for.
+ * Connectivity's table as the plan asks for it.
  * @param tunnels our tunnel devices that are there; absent: those of the plan
  * @param relayWays to the managed relay, as far as they are known
  * @param present names of our devices that are there, also those that the plan no longer wants: routes may lead to them still
@@ -170,7 +167,7 @@ export const planFirewall = (
   tunnels: readonly Tunnel[] = plan.tunnels,
   relayWays: RelayWays = { ways: [], isKubeProxyNft: false },
   present: readonly string[] = [],
-): TableFragment => {
+): TableContent => {
   const parts = [planInjection(plan), planLeaks(plan), planNodeAddresses(plan), planSenders(plan, tunnels)];
-  return fragmentOf(plan, parts, { relayWays, present });
+  return contentOf(plan, parts, { relayWays, present });
 };

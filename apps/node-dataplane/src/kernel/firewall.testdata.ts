@@ -1,10 +1,21 @@
 import { createNftables } from '@unbounded/nftables';
 import type { Logger } from '@unbounded/telemetry';
-import { createFirewallTable } from './firewall-table.ts';
+import { CONNECTIVITY } from '@unbounded/config/ownership';
+import { CONNECTIVITY_CHAINS } from './base-chains.ts';
 import type { FirewallParts } from './firewall.ts';
+import { createSectionTable, type SectionTableParts } from './section-table.ts';
 
-/** The table of the namespace in which the process is. */
-export const openFirewall = (logger: Logger): Pick<FirewallParts, 'nft' | 'firewall'> => {
+/** Connectivity's table. */
+export const openConnectivityTable = (parts: Pick<SectionTableParts, 'nft' | 'drops' | 'logger'>) =>
+  createSectionTable({
+    ...parts,
+    section: CONNECTIVITY,
+    family: 'inet',
+    baseChains: Object.values(CONNECTIVITY_CHAINS),
+  });
+
+/** That of the namespace in which the process is. */
+export const openFirewall = (logger: Logger): Pick<FirewallParts, 'nft' | 'table'> => {
   const nft = createNftables();
-  return { nft, firewall: createFirewallTable({ nft, logger }) };
+  return { nft, table: openConnectivityTable({ nft, logger }) };
 };

@@ -6,24 +6,22 @@ import type { KernelPlan } from '../data-path/kernel-plan.ts';
 import { KUBE_PROXY_TABLE, type RelayWays } from '../connectivity/relay/relay-ways.plan.ts';
 import type { DeviceState } from './devices.ts';
 import { planFirewall } from './firewall.plan.ts';
-import type { FirewallState, FirewallTable } from './firewall-table.ts';
+import type { SectionTable, TableState } from './section-table.ts';
 import { familyOf } from './nft-family.ts';
 
-/** Connectivity's fragment of the nftables table, in force as planned or reported. */
+/** Connectivity's nftables table, in force as planned or reported. */
 
 export interface FirewallOutcome {
-  readonly state: FirewallState;
+  readonly state: TableState;
   readonly problems: readonly Problem[];
 }
 
 export interface FirewallParts {
   readonly nft: Nftables;
-  readonly firewall: Pick<FirewallTable, 'set'>;
+  readonly table: Pick<SectionTable, 'replace'>;
   /** Where the relay of a plan is, when it is the managed one and has been found. */
   readonly relayWays: (plan: KernelPlan) => readonly Endpoint[];
 }
-
-const SECTION = 'connectivity';
 
 const findRelayWays = async (nft: FirewallParts['nft'], ways: readonly Endpoint[]): Promise<RelayWays> => {
   const families = new Set(ways.map(({ host }) => familyOf(host)));
@@ -31,13 +29,13 @@ const findRelayWays = async (nft: FirewallParts['nft'], ways: readonly Endpoint[
   return { ways, isKubeProxyNft: found.includes(true) };
 };
 
-const failed = (state: FirewallState, error: Error): FirewallOutcome => {
+const failed = (state: TableState, error: Error): FirewallOutcome => {
   const message = `nftables table ${NFT_TABLE}: ${error.message}; ${CONSEQUENCE[state]}`;
   return { state, problems: [{ reason: 'FirewallFailed', message }] };
 };
 
 export const ensureFirewall = async (
-  { nft, firewall, relayWays }: FirewallParts,
+  { nft, table, relayWays }: FirewallParts,
   plan: KernelPlan,
   { tunnels, names }: Pick<DeviceState, 'tunnels' | 'names'>,
 ): Promise<FirewallOutcome> => {
@@ -47,12 +45,12 @@ export const ensureFirewall = async (
   } catch (error) {
     return failed('unknown', error as Error);
   }
-  const { state, error } = await firewall.set(SECTION, planFirewall(plan, tunnels, ways, names));
+  const { state, error } = await table.replace(planFirewall(plan, tunnels, ways, names));
   return error ? failed(state, error) : { state, problems: [] };
 };
 
-const CONSEQUENCE: Readonly<Record<FirewallState, string>> = {
-  asPlanned: '',
+const CONSEQUENCE: Readonly<Record<TableState, string>> = {
+  inSync: '',
   outdated: 'the former rules stay in force and no further tunnel comes up',
   missing: 'without it tunnels stay down: does the kernel have the modules nf_tables, nft_fib_inet, nft_masq, nft_ct?',
   unknown: 'no further tunnel comes up',

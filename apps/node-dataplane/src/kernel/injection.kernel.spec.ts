@@ -1,3 +1,4 @@
+import { CONNECTIVITY } from '@unbounded/config/ownership';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -11,7 +12,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { datagram, geneve, vxlan } from '../data-path/netlink/packets.testdata.ts';
 import { planFor } from '../testdata.ts';
 import { planFirewall } from './firewall.plan.ts';
-import { tableOf } from './firewall-table.ts';
+import { tableSpec } from './section-table.ts';
 
 /**
  * The gateway g1 with our table, a pod of its own behind `cbr0`, a pod of another site behind `wg51822` (a veth here: what
@@ -143,7 +144,7 @@ beforeAll(async () => {
   for (const key of ['net.ipv4.ip_forward', 'net.ipv6.conf.all.forwarding'])
     within('node', 'sysctl', '-qw', `${key}=1`);
   nft = createNftables({ netnsFd: ns.node.fd });
-  await nft.replaceTable(tableOf([planFirewall(plan)]));
+  await nft.replaceTable(tableSpec(CONNECTIVITY, planFirewall(plan)));
   watch('peer', 'prerouting', { ...MATCHES, delivered: 'iifname vxlan0 udp dport 7000' });
   watch('node', 'input', MATCHES);
   await startReceiver();

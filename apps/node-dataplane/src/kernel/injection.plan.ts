@@ -1,3 +1,4 @@
+import { baseOf, CONNECTIVITY_CHAINS } from './base-chains.ts';
 import { PORTS } from '@unbounded/config/ownership';
 import type { ChainSpec, Expression, RuleSpec, SetSpec } from '@unbounded/nftables';
 import type { KernelPlan } from '../data-path/kernel-plan.ts';
@@ -12,8 +13,6 @@ import { COUNTERS, type FirewallPart, ofFamily } from './firewall-parts.ts';
  * priority -400, so that each has its ports here.
  */
 
-/** Behind the translation of Services (-100), which may lead to a node. */
-const AFTER_SERVICES = -90;
 const UDP = 17;
 /** IP protocol numbers: IPv4 and IPv6 in IP (RFC 2003, 4213), and GRE. */
 const TUNNEL_PROTOCOLS = [4, 41, 47] as const;
@@ -98,7 +97,7 @@ export const planInjection = (plan: KernelPlan): FirewallPart => ({
   chains: [
     {
       name: 'injection',
-      base: { type: 'filter', hook: 'prerouting', priority: AFTER_SERVICES, policy: 'accept' },
+      base: baseOf(CONNECTIVITY_CHAINS.injection),
       rules: isTunnelPacket,
     } satisfies ChainSpec,
     { name: CHECK, rules: ofPods },

@@ -1,3 +1,4 @@
+import { CONNECTIVITY } from '@unbounded/config/ownership';
 import { execFileSync } from 'node:child_process';
 import { createNetns, type Netns } from '@unbounded/netlink';
 import { createNftables, type Nftables } from '@unbounded/nftables';
@@ -5,7 +6,7 @@ import type { DataPathKind, KernelPlan } from '../data-path/kernel-plan.ts';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { planFor } from '../testdata.ts';
 import { planFirewall } from './firewall.plan.ts';
-import { tableOf } from './firewall-table.ts';
+import { tableSpec } from './section-table.ts';
 
 /**
  * The worker w1 with our table, but without an anchor, a tunnel or a route of ours: whatever is for the overlay takes the
@@ -99,14 +100,14 @@ describe.each<DataPathKind>(['ebpf', 'netlink'])('under the %s data path', (data
   });
 
   test('none leaves by it, of a pod or of the host, and each is counted', async () => {
-    await nft.replaceTable(tableOf([planFirewall(planOf(dataplane))]));
+    await nft.replaceTable(tableSpec(CONNECTIVITY, planFirewall(planOf(dataplane))));
     for (const from of ['node', 'pod'] as const) for (const to of OVERLAY) send(from, to);
     expect(captured('overlay')).toBe(0);
     expect(await leaks()).toBe(2 * OVERLAY.length);
   });
 
   test('what is for the outside leaves', async () => {
-    await nft.replaceTable(tableOf([planFirewall(planOf(dataplane))]));
+    await nft.replaceTable(tableSpec(CONNECTIVITY, planFirewall(planOf(dataplane))));
     for (const from of ['node', 'pod'] as const) for (const to of OUTSIDE) send(from, to);
     expect(captured('outside')).toBe(2 * OUTSIDE.length);
     expect(await leaks()).toBe(0);
@@ -116,7 +117,10 @@ describe.each<DataPathKind>(['ebpf', 'netlink'])('under the %s data path', (data
     const plan = planOf(dataplane);
     const native = { prefix: '100.66.20.0/24', via: { gateways: ['10.1.0.1'] }, mtuBytes: 1500 };
     await nft.replaceTable(
-      tableOf([planFirewall({ ...plan, routes: [...plan.routes, native], alsoPlain: ['fd64:66:20::/48'] })]),
+      tableSpec(
+        CONNECTIVITY,
+        planFirewall({ ...plan, routes: [...plan.routes, native], alsoPlain: ['fd64:66:20::/48'] }),
+      ),
     );
     for (const to of OVERLAY) send('pod', to);
     expect(captured('overlay')).toBe(2);

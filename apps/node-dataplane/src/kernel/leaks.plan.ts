@@ -1,3 +1,4 @@
+import { baseOf, CONNECTIVITY_CHAINS } from './base-chains.ts';
 import { AddressSet, formatPrefix, parsePrefix, type Prefix } from '@unbounded/ip';
 import type { RuleSpec } from '@unbounded/nftables';
 import type { KernelPlan, RoutePlan } from '../data-path/kernel-plan.ts';
@@ -7,9 +8,6 @@ import { COUNTERS, type FirewallPart, ofFamily } from './firewall-parts.ts';
  * What is for the overlay leaves by devices of ours or not at all: also while the anchor or a route is missing, when the
  * default route would take the packet out in the clear.
  */
-
-/** Among the filters; masquerading (105) changes sources only. */
-const FILTER = 0;
 
 const isNative = ({ via }: RoutePlan): boolean => via === 'main' || (typeof via === 'object' && 'gateways' in via);
 
@@ -55,7 +53,7 @@ export const planLeaks = (plan: KernelPlan): FirewallPart => {
     chains: [
       {
         name: 'leaks',
-        base: { type: 'filter', hook: 'postrouting', priority: FILTER, policy: 'accept' },
+        base: baseOf(CONNECTIVITY_CHAINS.leaks),
         rules: [
           {
             comment: 'by a device of the overlay',

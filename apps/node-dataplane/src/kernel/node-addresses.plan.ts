@@ -1,3 +1,4 @@
+import { baseOf, CONNECTIVITY_CHAINS } from './base-chains.ts';
 import { MARK_MASK, TRANSIT_MARK } from '@unbounded/config/ownership';
 import type { Expression, RuleSpec } from '@unbounded/nftables';
 import { DEVICES } from '../data-path/devices.ts';
@@ -8,10 +9,6 @@ import { COUNTERS, type FirewallPart, ofFamily } from './firewall-parts.ts';
  * At a gateway: what came out of the overlay for a node of its own network goes on by that node's tunnel. The mark leads it to
  * the routes that say so; the gateway's own packets to these addresses, its tunnel packets above all, never have it.
  */
-
-/** Behind the translation of Services (-100), which may lead to a node, and before the route is looked up. */
-const AFTER_SERVICES = -90;
-const MANGLE = -150;
 
 const MARK_CHAIN = 'transit_mark';
 const FAMILIES = ['ip', 'ip6'] as const;
@@ -106,13 +103,13 @@ export const planNodeAddresses = (plan: KernelPlan): FirewallPart => {
     chains: [
       {
         name: 'transit',
-        base: { type: 'filter', hook: 'prerouting', priority: AFTER_SERVICES, policy: 'accept' },
+        base: baseOf(CONNECTIVITY_CHAINS.transit),
         rules: toNodes,
       },
       { name: MARK_CHAIN, rules: markRules(plan) },
       {
         name: 'transit_forward',
-        base: { type: 'filter', hook: 'forward', priority: MANGLE, policy: 'accept' },
+        base: baseOf(CONNECTIVITY_CHAINS.transitForward),
         rules: forwardRules,
       },
     ],

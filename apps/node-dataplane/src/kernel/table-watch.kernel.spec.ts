@@ -1,3 +1,4 @@
+import { CONNECTIVITY } from '@unbounded/config/ownership';
 import { execFileSync } from 'node:child_process';
 import { createNetns, NetlinkError, type Netns } from '@unbounded/netlink';
 import { createNftables, type Nftables } from '@unbounded/nftables';
@@ -7,15 +8,17 @@ import { startReconcileLoop } from '../agent/reconcile-loop.ts';
 import { planGuardTable } from '../attachment/source-guard/guard-table.plan.ts';
 import { planFor } from '../testdata.ts';
 import { ensureFirewall } from './firewall.ts';
-import { createFirewallMetrics } from './firewall-metrics.ts';
+import { createDropMetrics } from './drop-metrics.ts';
 import { planFirewall } from './firewall.plan.ts';
-import { createFirewallTable, tableOf } from './firewall-table.ts';
-import { watchTables } from './table-watch.ts';
+import { openConnectivityTable } from './firewall.testdata.ts';
+import { tableSpec } from './section-table.ts';
+import { watchTable } from './table-watch.ts';
 
 const AN_HOUR_MS = 3_600_000;
 const logger = createLogger({ name: 'test', level: 'silent' });
 const plan = planFor('w1');
 const guardTable = planGuardTable([]);
+const WANTED = tableSpec(CONNECTIVITY, planFirewall(plan, []));
 let ns: Netns;
 let nft: Nftables;
 beforeEach(() => {
@@ -31,10 +34,10 @@ const realNft = (...argv: string[]): string =>
 
 const start = () => {
   let passes = 0;
-  const firewall = createFirewallTable({ nft, logger });
+  const table = openConnectivityTable({ nft, logger });
   const loop = startReconcileLoop({
     pass: async () => {
-      await ensureFirewall({ nft, firewall, relayWays: () => [] }, plan, { tunnels: [], names: [] });
+      await ensureFirewall({ nft, table, relayWays: () => [] }, plan, { tunnels: [], names: [] });
       passes++;
       if (!(await nft.matches(guardTable))) await nft.replaceTable(guardTable);
       return AN_HOUR_MS;
@@ -45,19 +48,16 @@ const start = () => {
       if (!(error instanceof NetlinkError)) throw error; // of a table that changes as it is read: the change is told of, too
     },
   });
-  const watch = watchTables(nft, {
-    onChange: () => loop.trigger(),
-    logger,
-    limit: { burst: 5, everyMs: AN_HOUR_MS },
-  });
+  const watches = [WANTED, guardTable].map((one) =>
+    watchTable(nft, one, { onChange: () => loop.trigger(), logger, limit: { burst: 5, everyMs: AN_HOUR_MS } }),
+  );
   const stop = async (): Promise<void> => {
-    watch[Symbol.dispose]();
+    for (const watch of watches) watch[Symbol.dispose]();
     await loop.stop();
   };
   return { passes: () => passes, stop };
 };
-const stands = async (): Promise<boolean> =>
-  (await nft.matches(tableOf([planFirewall(plan, [])]))) && (await nft.matches(guardTable));
+const stands = async (): Promise<boolean> => (await nft.matches(WANTED)) && (await nft.matches(guardTable));
 
 test.each([
   ['the ruleset is flushed', ['flush', 'ruleset']],
@@ -88,8 +88,8 @@ test('an agent whose table somebody keeps taking away does not spin', async () =
 
 test('what was dropped is counted on when the table is written anew', async () => {
   const metrics = createMetrics();
-  const firewall = createFirewallTable({ nft, metrics: createFirewallMetrics(metrics), logger });
-  const parts = { nft, firewall, relayWays: () => [] };
+  const table = openConnectivityTable({ nft, drops: createDropMetrics(metrics)(), logger });
+  const parts = { nft, table, relayWays: () => [] };
   const pass = () => ensureFirewall(parts, plan, { tunnels: [], names: [] });
   const leak = (): void => {
     for (const argv of ['link add eth0 type dummy', 'link add eth0 type ifb'])

@@ -1,10 +1,10 @@
-import { NFT_GUARD_TABLE, NFT_TABLE } from '@unbounded/config/ownership';
 import type { Nftables, TableMonitor, TableSpec } from '@unbounded/nftables';
 import type { Logger } from '@unbounded/telemetry';
 
 /**
- * Hears of changes to our nftables tables (`nft flush ruleset` of others, too) and asks for a repair at once. Somebody who
- * changes one in a loop gets so many repairs, and then one every now and then: an agent that does nothing else helps nobody.
+ * Hears of changes to one of our nftables tables (`nft flush ruleset` of others, too) and asks for a repair at once. Somebody who
+ * changes it in a loop gets so many repairs, and then one every now and then: an agent that does nothing else helps nobody. Each
+ * table has its own limit: who changes one in a loop delays the repair of no other.
  */
 
 export interface RateLimit {
@@ -40,11 +40,6 @@ export const rateLimited = (
   return { ask: () => void (timer ?? run()), stop: () => clearTimeout(timer) };
 };
 
-const TABLES: readonly (readonly [TableSpec['family'], string])[] = [
-  ['inet', NFT_TABLE],
-  ['bridge', NFT_GUARD_TABLE],
-];
-
 export interface TableWatchOptions {
   /** May be called after changes of our own, too: they need no repair. */
   readonly onChange: () => void;
@@ -52,9 +47,9 @@ export interface TableWatchOptions {
   readonly limit?: RateLimit;
 }
 
-const watchTable = (
-  nft: Nftables,
-  [family, table]: (typeof TABLES)[number],
+export const watchTable = (
+  nft: Pick<Nftables, 'monitor'>,
+  { family, name: table }: Pick<TableSpec, 'family' | 'name'>,
   { onChange, logger, limit = REPAIRS }: TableWatchOptions,
 ): Disposable => {
   const { ask, stop } = rateLimited(onChange, limit);
@@ -70,16 +65,6 @@ const watchTable = (
     [Symbol.dispose]() {
       monitor.close();
       stop();
-    },
-  };
-};
-
-/** Each table has its own limit: who changes one in a loop does not delay the repair of the other. */
-export const watchTables = (nft: Nftables, options: TableWatchOptions): Disposable => {
-  const watches = TABLES.map((table) => watchTable(nft, table, options));
-  return {
-    [Symbol.dispose]() {
-      for (const watch of watches) watch[Symbol.dispose]();
     },
   };
 };

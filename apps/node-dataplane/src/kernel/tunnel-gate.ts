@@ -2,7 +2,7 @@ import type { RouteSocket } from '@unbounded/netlink';
 import type { Problem } from '@unbounded/topology';
 import { bringUp, type DeviceState } from './devices.ts';
 import { type DeviceSpec, isTunnel } from './devices.plan.ts';
-import type { FirewallState } from './firewall-table.ts';
+import type { TableState } from './section-table.ts';
 
 /**
  * Tunnels are up only while what comes out of them is checked: a device without encryption only with its source check, and
@@ -17,17 +17,17 @@ export interface Guard {
 
 type Wanted = 'up' | 'down' | 'asItIs';
 
-const wantedOf = (spec: DeviceSpec, firewall: FirewallState, { guarded }: Guard): Wanted => {
+const wantedOf = (spec: DeviceSpec, firewall: TableState, { guarded }: Guard): Wanted => {
   const isEncrypted = spec.purpose === 'wireguard'; // it knows by its keys who sent a packet
   if (!isEncrypted && (firewall === 'missing' || !guarded.has(spec.name))) return 'down';
-  return firewall === 'asPlanned' ? 'up' : 'asItIs';
+  return firewall === 'inSync' ? 'up' : 'asItIs';
 };
 
 /** Sets tunnel devices up or down, as their checks stand. One without its settings goes down with its check, but does not come up. */
 export const settleTunnels = async (
   net: RouteSocket,
   { specs, links, unsettled }: Pick<DeviceState, 'links' | 'unsettled'> & { readonly specs: readonly DeviceSpec[] },
-  firewall: FirewallState,
+  firewall: TableState,
   guard: Guard,
 ): Promise<Problem[]> => {
   const problems: Problem[] = [];

@@ -1,4 +1,5 @@
 import { NFT_GUARD_TABLE } from '@unbounded/config/ownership';
+import { baseOf, GUARD_CHAINS } from '../../kernel/base-chains.ts';
 import type { ChainSpec, Expression, SetSpec, TableSpec } from '@unbounded/nftables';
 import { accept, drop, DROP_REASONS, type DropReason, field, own, rule } from './guard-expressions.ts';
 import { neighborDiscoveryChains } from './neighbor-discovery.plan.ts';
@@ -15,8 +16,6 @@ export const dropSet = (reason: DropReason): string => `dropped_${reason}`;
 /** Chain whose rule counts and drops them. */
 export const dropChainOf = (reason: DropReason): string => `drop_${reason}`;
 
-/** Before br_netfilter (0) shows frames to the IP hooks. */
-const PRIORITY = -300;
 const DROPS_KEPT = { timeoutMs: 3_600_000, maxElements: 4096 };
 const ETHERTYPE = { ipv4: 0x0800, arp: 0x0806, ipv6: 0x86dd } as const;
 const ARP_ETHERNET_IPV4 = 0x0001_0800_0604; // hardware type 1, protocol 0x0800, lengths 6 and 4
@@ -54,7 +53,7 @@ const mergedSets = (ports: readonly PodPort[]): SetSpec[] => {
 /** Most frames end at the first rule that fits: one look into one set. */
 const frames: ChainSpec = {
   name: 'frames',
-  base: { type: 'filter', hook: 'prerouting', priority: PRIORITY },
+  base: baseOf(GUARD_CHAINS.frames),
   rules: [
     rule('IPv4 of the pod', own('ipv4', '==', 'ether.saddr', 'ip.saddr'), accept),
     rule('IPv6 of the pod', own('ipv6', '==', 'ether.saddr', 'ip6.saddr'), { do: 'goto', chain: 'own_ipv6' }),
@@ -70,7 +69,7 @@ const frames: ChainSpec = {
 /** What a bridge keeps to itself never comes to the other hook. */
 const bridgeGroup: ChainSpec = {
   name: 'bridge_group',
-  base: { type: 'filter', hook: 'input', priority: PRIORITY },
+  base: baseOf(GUARD_CHAINS.bridgeGroup),
   rules: [rule('addressed to the bridge itself', BRIDGE_GROUP, own('ports', '=='), drop('protocol'))],
 };
 

@@ -1,5 +1,6 @@
 import type { ChainSpec, Expression, RuleSpec } from '@unbounded/nftables';
 import type { Endpoint } from '@unbounded/relay-client';
+import { baseOf, CONNECTIVITY_CHAINS } from '../../kernel/base-chains.ts';
 import { familyOf } from '../../kernel/nft-family.ts';
 
 /**
@@ -20,9 +21,6 @@ export interface RelayWays {
   readonly isKubeProxyNft: boolean;
 }
 
-/** dstnat, where kube-proxy's are, is -100. */
-const BEFORE_KUBE_PROXY = -110;
-const BEFORE_CONNTRACK = -290; // raw is -300, connection tracking -200
 const TCP = 6;
 
 /** At a node that has the address itself nobody but kube-proxy knows where it leads. */
@@ -46,7 +44,7 @@ const ruleOf = (way: Endpoint, expressions: Expression[]): RuleSpec => ({
 /** The first rule that translates a connection is the only one: one that leaves the address as it is comes before kube-proxy's. */
 const asAddressed = (ways: readonly Endpoint[]): ChainSpec => ({
   name: 'relay_ways',
-  base: { type: 'nat', hook: 'output', priority: BEFORE_KUBE_PROXY, policy: 'accept' },
+  base: baseOf(CONNECTIVITY_CHAINS.relayWays),
   rules: ways.map((way) => ruleOf(way, [...towards(way), { do: 'dnat', to: way.host }])),
 });
 
@@ -54,12 +52,12 @@ const asAddressed = (ways: readonly Endpoint[]): ChainSpec => ({
 const untracked = (ways: readonly Endpoint[]): ChainSpec[] => [
   {
     name: 'relay_ways',
-    base: { type: 'filter', hook: 'output', priority: BEFORE_CONNTRACK, policy: 'accept' },
+    base: baseOf(CONNECTIVITY_CHAINS.relayWaysUntracked),
     rules: ways.map((way) => ruleOf(way, [...towards(way), { do: 'notrack' }])),
   },
   {
     name: 'relay_answers',
-    base: { type: 'filter', hook: 'prerouting', priority: BEFORE_CONNTRACK, policy: 'accept' },
+    base: baseOf(CONNECTIVITY_CHAINS.relayAnswers),
     rules: ways.map((way) => ruleOf(way, [...back(way), { do: 'notrack' }])),
   },
 ];

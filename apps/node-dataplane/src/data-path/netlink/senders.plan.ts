@@ -1,3 +1,4 @@
+import { baseOf, CONNECTIVITY_CHAINS } from '../../kernel/base-chains.ts';
 import { PORTS } from '@unbounded/config/ownership';
 import type { ChainSpec, Expression, PayloadField, RawField, RuleSpec, SetSpec } from '@unbounded/nftables';
 import type { KernelPlan, TunnelDevice, TunnelKind } from '../kernel-plan.ts';
@@ -11,7 +12,6 @@ import { familyOf } from '../../kernel/nft-family.ts';
  * one off. Only what a device of ours would take is looked at.
  */
 
-const BEFORE_FILTER = -150;
 const UDP = 17;
 const IPIP = 4; // IP protocol number
 
@@ -167,7 +167,7 @@ export const planSenders = (plan: KernelPlan, tunnels: readonly Tunnel[]): Check
       ...all.flatMap(({ chains }) => chains),
       {
         name: 'tunnels',
-        base: { type: 'filter', hook: 'input', priority: BEFORE_FILTER, policy: 'accept' },
+        base: baseOf(CONNECTIVITY_CHAINS.tunnels),
         rules: all.flatMap(({ rules }) => rules),
       },
     ],

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { innerMac } from '@unbounded/bpf-maps';
-import { PORTS, STATE_FOLDER } from '@unbounded/config/ownership';
+import { CONNECTIVITY, PORTS, STATE_FOLDER } from '@unbounded/config/ownership';
 import { createNetns, createRouteSocket, type Netns } from '@unbounded/netlink';
 import { createLogger, createMetrics } from '@unbounded/telemetry';
 import { findMember, parseWorld, planNode, type TopologyObjects } from '@unbounded/topology';
@@ -18,7 +18,7 @@ import { startHealth } from '../../connectivity/health/health.ts';
 import { noPaths } from '../../connectivity/paths/paths.testdata.ts';
 import { createSysctls } from '../../kernel/sysctls.ts';
 import { planFirewall } from '../../kernel/firewall.plan.ts';
-import { tableOf } from '../../kernel/firewall-table.ts';
+import { tableSpec } from '../../kernel/section-table.ts';
 import { COUNTERS } from '../../kernel/firewall-parts.ts';
 import { openNetlinkPath } from './netlink-path.ts';
 import { datagram, geneve, vxlan } from './packets.testdata.ts';
@@ -321,7 +321,7 @@ const findOuterSources = async (dataplane: Dataplane, x1: Netns): Promise<Report
     spawnSync('ping', ['-c1', '-W1', '100.65.31.1']);
     found[`vxlan${underlay}`] = sentFrom(x1, `vxlan${underlay}`);
     const kind = `geneve${underlay}`;
-    await dataplane.nft.replaceTable(tableOf([planFirewall(planFor({ ...shot, protocol: 'GENEVE' }))]));
+    await dataplane.nft.replaceTable(tableSpec(CONNECTIVITY, planFirewall(planFor({ ...shot, protocol: 'GENEVE' }))));
     run('perl', '-e', SEND, '17', underlayOf('x1', underlay), String(PORTS.geneve), '00'.repeat(64));
     found[kind] = sentFrom(x1, kind);
     const ipip = underlay === 4 ? await applyPlan(dataplane, planFor({ ...shot, protocol: 'IPIP' })) : undefined;
@@ -360,7 +360,7 @@ const main = async (): Promise<Report> => {
     const plan = planFor(shot);
     const found = (await applyPlan(dataplane, plan)).problems.map(({ message }) => message);
     if (found.some((message) => message.includes('the kernel has no'))) {
-      await dataplane.nft.replaceTable(tableOf([planFirewall(plan)])); // as if it had
+      await dataplane.nft.replaceTable(tableSpec(CONNECTIVITY, planFirewall(plan))); // as if it had
       return;
     }
     delivering.add(shot.protocol);

@@ -1,0 +1,72 @@
+import type { ChainSpec, TableFamily } from '@unbounded/nftables';
+
+/**
+ * The registry of our base chains: which table stands where in a hook. Tables of one family that have a chain at the same hook and
+ * priority run in the order in which they were written last, which nobody decides: so there are none.
+ */
+
+type Base = NonNullable<ChainSpec['base']>;
+
+export interface BaseChain extends Pick<Base, 'type' | 'hook' | 'priority'> {
+  readonly family: TableFamily;
+  readonly name: string;
+}
+
+/** Priorities of the kernel and of kube-proxy: raw -300, connection tracking -200, mangle -150, dstnat -100, filter 0, srcnat 100. */
+const BEFORE_CONNTRACK = -290;
+const MANGLE = -150;
+const BEFORE_KUBE_PROXY = -110;
+/** Behind the translation of Services, which may lead to a node. */
+const AFTER_SERVICES = -90;
+const FILTER = 0;
+/** kube-proxy's own masquerading comes first. */
+const AFTER_KUBE_PROXY = 105;
+/** Before br_netfilter (0) shows frames to the IP hooks. */
+const FRAMES = -300;
+
+const inet = (
+  name: string,
+  hook: Base['hook'],
+  priority: number,
+  type: Base['type'] = 'filter',
+): BaseChain & { readonly family: 'inet' } => ({ family: 'inet', name, type, hook, priority });
+
+/** Of connectivity's table. Within one table the chains of a place run in the order in which they are listed. */
+export const CONNECTIVITY_CHAINS = {
+  injection: inet('injection', 'prerouting', AFTER_SERVICES),
+  transit: inet('transit', 'prerouting', AFTER_SERVICES),
+  transitForward: inet('transit_forward', 'forward', MANGLE),
+  /** Among the filters: masquerading changes sources only. */
+  leaks: inet('leaks', 'postrouting', FILTER),
+  tunnels: inet('tunnels', 'input', MANGLE),
+  sources: inet('sources', 'prerouting', BEFORE_CONNTRACK),
+  postrouting: inet('postrouting', 'postrouting', AFTER_KUBE_PROXY, 'nat'),
+  forward: inet('forward', 'forward', MANGLE),
+  relayWays: inet('relay_ways', 'output', BEFORE_KUBE_PROXY, 'nat'),
+  /** Where kube-proxy translates in nftables, packets to the relay go without connection tracking. */
+  relayWaysUntracked: inet('relay_ways', 'output', BEFORE_CONNTRACK),
+  relayAnswers: inet('relay_answers', 'prerouting', BEFORE_CONNTRACK),
+} as const;
+
+/** Of the table of what pods may send. */
+export const GUARD_CHAINS = {
+  frames: { family: 'bridge', name: 'frames', type: 'filter', hook: 'prerouting', priority: FRAMES },
+  bridgeGroup: { family: 'bridge', name: 'bridge_group', type: 'filter', hook: 'input', priority: FRAMES },
+} as const satisfies Record<string, BaseChain>;
+
+/** What a chain's plan says of its hook. */
+export const baseOf = ({ type, hook, priority }: BaseChain): Base => ({ type, hook, priority, policy: 'accept' });
+
+const placeOf = ({ family, hook, priority }: BaseChain): string => `${family} ${hook} ${priority}`;
+
+/** Two tables with a chain at the same place, in words; none: every order is decided. */
+export const findCollisions = (chainsByTable: ReadonlyMap<string, readonly BaseChain[]>): string[] => {
+  const owners = new Map<string, string>();
+  return [...chainsByTable].flatMap(([table, chains]) =>
+    [...new Set(chains.map(placeOf))].flatMap((place) => {
+      const owner = owners.get(place);
+      owners.set(place, owner ?? table);
+      return owner === undefined ? [] : [`tables ${owner} and ${table} both have a base chain at ${place}`];
+    }),
+  );
+};

@@ -1,0 +1,133 @@
+import { nftTableOf } from '@unbounded/config/ownership';
+import type { ChainSpec, ElementsChange, Nftables, SetSpec, TableFamily, TableSpec } from '@unbounded/nftables';
+import type { Logger } from '@unbounded/telemetry';
+import type { BaseChain } from './base-chains.ts';
+import type { TableDrops } from './drop-metrics.ts';
+
+/**
+ * The nftables table of a section in one family. It is replaced as a whole, in one transaction; what the kernel refuses leaves the
+ * former table in force, also that of a former process. Tables of other sections are not touched.
+ */
+
+export interface TableContent {
+  readonly sets?: readonly SetSpec[];
+  /** Named counters of packets that are dropped, for the metric: the names are its label `reason`. */
+  readonly drops?: readonly string[];
+  /** Named counters besides. */
+  readonly counters?: readonly string[];
+  /** Those with a base are chains that the section has registered (base-chains.ts). */
+  readonly chains: readonly ChainSpec[];
+}
+
+/**
+ * As wanted; there, but not as wanted, because the kernel refused the change; missing; or not known, because the kernel did not
+ * answer.
+ */
+export type TableState = 'inSync' | 'outdated' | 'missing' | 'unknown';
+
+export interface TableOutcome {
+  readonly state: TableState;
+  /** Why it is not as wanted. */
+  readonly error?: Error;
+}
+
+export interface SectionTable {
+  /** Never rejects. The same content again repairs what others changed in the table, and writes nothing otherwise. */
+  replace(content: TableContent): Promise<TableOutcome>;
+  /** Elements of a set of the table, which the next `replace` keeps in timed sets alone. @throws NftablesError, RangeError */
+  changeElements(change: ElementsChange): Promise<void>;
+}
+
+export interface SectionTableParts {
+  readonly nft: Nftables;
+  readonly section: string;
+  readonly family: TableFamily;
+  /** That its table may have. */
+  readonly baseChains: readonly BaseChain[];
+  readonly drops?: TableDrops;
+  readonly logger: Logger;
+}
+
+export const tableSpec = (
+  section: string,
+  { sets = [], drops = [], counters = [], chains }: TableContent,
+  family: TableFamily = 'inet',
+): TableSpec => ({ family, name: nftTableOf(section), counters: [...drops, ...counters], sets, chains });
+
+/** @throws RangeError naming a base chain that is not registered as it is */
+const checkBases = ({ family, name: table, chains }: TableSpec, registered: readonly BaseChain[]): void => {
+  for (const { name, base } of chains) {
+    if (!base) continue;
+    const isKnown = registered.some(
+      (one) =>
+        one.family === family &&
+        one.name === name &&
+        one.type === base.type &&
+        one.hook === base.hook &&
+        one.priority === base.priority,
+    );
+    if (!isKnown)
+      throw new RangeError(
+        `chain ${name} of table ${family} ${table} at ${base.hook} ${base.priority} must be one of the base chains of its section`,
+      );
+  }
+};
+
+/** One after the other: a table that is being compared must not change meanwhile. */
+const createQueue = () => {
+  let last: Promise<unknown> = Promise.resolve();
+  return <T>(work: () => Promise<T>): Promise<T> => {
+    const result = last.then(work);
+    last = result.catch(() => undefined);
+    return result;
+  };
+};
+
+export const createSectionTable = (parts: SectionTableParts): SectionTable => {
+  const { nft, section, family, baseChains, drops, logger } = parts;
+  const inTurn = createQueue();
+  const place = { family, name: nftTableOf(section) };
+  /** What the kernel took last. */
+  let accepted: TableContent | undefined;
+
+  const write = async (content: TableContent): Promise<void> => {
+    const table = tableSpec(section, content, family);
+    checkBases(table, baseChains);
+    drops?.observe(await nft.readCounters(family, place.name), content.drops ?? []); // a new table counts from zero
+    if (await nft.matches(table)) return;
+    await nft.replaceTable(table);
+    drops?.restarted();
+    logger.info({ section, table: place.name, family }, 'wrote the nftables table');
+  };
+
+  /** What others changed in the table is repaired also while the kernel refuses the next one. */
+  const keepAccepted = async (): Promise<void> => {
+    if (!accepted) return;
+    await write(accepted).catch((error: unknown) =>
+      logger.warn({ section, error: (error as Error).message }, 'cannot repair the nftables table'),
+    );
+  };
+
+  const stateAfterFailure = async (): Promise<TableState> => {
+    try {
+      return (await nft.hasTable(family, place.name)) ? 'outdated' : 'missing';
+    } catch {
+      return 'unknown';
+    }
+  };
+
+  return {
+    replace: (content) =>
+      inTurn(async () => {
+        try {
+          await write(content);
+          accepted = content;
+          return { state: 'inSync' };
+        } catch (error) {
+          await keepAccepted();
+          return { state: await stateAfterFailure(), error: error as Error };
+        }
+      }),
+    changeElements: (change) => inTurn(() => nft.changeElements(place, change)),
+  };
+};
