@@ -71,7 +71,11 @@ const reasons = (): string[] => [
 const routesOf = (protocol: string, table: string): string[] =>
   lines('ip', 'route', 'show', 'table', table, 'proto', protocol).sort();
 const chains = (): string[] =>
-  lines('nft', 'list', 'table', 'inet', 'unbounded_example').flatMap((line) => /^chain (\S+) \{/.exec(line)?.[1] ?? []);
+  lines('nft', 'list', 'chains', 'inet')
+    .join('\n')
+    .split('table ')
+    .filter((table) => table.startsWith('inet unbounded_example '))
+    .flatMap((table) => [...table.matchAll(/^chain (\S+) \{/gm)].map(([, name]) => name!));
 const planFile = (): string => readFileSync(join(STATE_FOLDER, 'plan.json'), 'utf8');
 const made = (): Made => ({
   routes: routesOf(OWN, 'main'),
