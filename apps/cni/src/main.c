@@ -58,7 +58,7 @@ static int fail(const struct request *request, int code, const char *message, co
 
 static int print_version(const struct request *request)
 {
-	printf("{\"cniVersion\":\"%s\",\"supportedVersions\":[\"0.3.1\",\"0.4.0\",\"1.0.0\"]}\n", request->cni_version);
+	printf("{\"cniVersion\":\"%s\",\"supportedVersions\":[\"0.3.1\",\"0.4.0\",\"1.0.0\",\"1.1.0\"]}\n", request->cni_version);
 	return 0;
 }
 

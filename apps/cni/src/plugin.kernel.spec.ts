@@ -119,7 +119,10 @@ describe('without the agent', () => {
   test('VERSION is answered', async () => {
     const { code, output } = await run('VERSION', JSON.stringify({ cniVersion: '1.0.0' }));
     expect(code).toBe(0);
-    expect(JSON.parse(output)).toEqual({ cniVersion: '1.0.0', supportedVersions: ['0.3.1', '0.4.0', '1.0.0'] });
+    expect(JSON.parse(output)).toEqual({
+      cniVersion: '1.0.0',
+      supportedVersions: ['0.3.1', '0.4.0', '1.0.0', '1.1.0'],
+    });
   });
 
   test('no command is an error of the environment; whatever stands in the version, the error is JSON', async () => {

@@ -8,7 +8,12 @@ import { sectionsOf } from './agent/sections.ts';
 if (process.argv[2] === 'cleanup') {
   process.argv.splice(2, 1);
   const config = loadConfig('node-dataplane cleanup', agentOptions, process);
-  await cleanUp(config, (line) => void process.stdout.write(`${line}\n`), sectionsOf(config));
+  try {
+    await cleanUp(config, (line) => void process.stdout.write(`${line}\n`), sectionsOf(config));
+  } catch (error) {
+    process.stderr.write(`node-dataplane cleanup: ${(error as Error).message}\n`);
+    process.exitCode = 1;
+  }
 } else {
   const config = loadConfig('node-dataplane', agentOptions, process);
   await runHost({
@@ -16,6 +21,7 @@ if (process.argv[2] === 'cleanup') {
     logLevel: config.logLevel,
     healthPort: config.healthPort,
     healthAddresses: listenAddresses(config.healthAddress),
+    drainMs: 8000, // the grace period of the Pod is 10 s
     module: agentModule(config),
   });
 }

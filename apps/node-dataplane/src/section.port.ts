@@ -5,7 +5,7 @@ import type { Nftables, TableFamily } from '@unbounded/nftables';
 import type { Logger, Metrics } from '@unbounded/telemetry';
 import type { Problem } from '@unbounded/topology';
 import type { Attachment } from './attachment/attachment.ts';
-import type { AttachmentHook } from './attachment/hooks.ts';
+import type { HookHandlers, HookType } from './attachment/hook.port.ts';
 import type { BaseChain } from './kernel/base-chains.ts';
 import type { SectionTable } from './kernel/section-table.ts';
 import type { StateFaults } from './state/state-faults.ts';
@@ -24,7 +24,9 @@ export interface SectionType {
   readonly baseChains?: readonly BaseChain[];
   /** Without it the agent does not start: a failure to open ends the process. Any other section is opened again and again. */
   readonly isEssential?: boolean;
-  /** What was begun must be ended again when it rejects. */
+  /** What it has to do with pods that come and go; not set: nothing. */
+  readonly hook?: HookType;
+  /** When it rejects, what it took of the context is given back; what it began itself (threads, sockets) it must have ended. */
   open(context: SectionContext): Promise<Section>;
   /** Uninstall: takes away what the section made on the node, besides what the agent itself takes away (see unlisted.ts). */
   cleanUp?(context: CleanupContext): Promise<void>;
@@ -35,6 +37,8 @@ export interface Section {
   pass(): Promise<SectionPass>;
   /** Whether what it is for works; the agent is ready when all sections are. Not set: nobody waits for it. */
   readonly isReady?: boolean;
+  /** Of the hook of its type. A pod may have come or gone while the section was not open: `attachment.pods` has those that are there. */
+  readonly hook?: HookHandlers;
   /** Everything in the kernel stays. */
   stop(): Promise<void>;
 }
@@ -84,12 +88,10 @@ export interface SectionContext {
   /** Undefined: objects come from a directory. */
   readonly cluster: Cluster | undefined;
   /** The pods of the node. */
-  readonly attachment: Pick<Attachment, 'pods' | 'guard' | 'gate'>;
-  /** Until the section stops. */
-  readonly addHook: (hook: Omit<AttachmentHook, 'section'>) => void;
+  readonly attachment: Pick<Attachment, 'pods' | 'bridgePods' | 'guard' | 'gate'>;
   /** Asks for a pass soon. */
   readonly trigger: () => void;
-  /** Changes of links, addresses and routes; the section gets a pass when one concerns it, or when some were missed. */
+  /** Changes of links, addresses and routes; the section gets a pass when one concerns it, when it cannot say, or when some were missed. */
   readonly onKernelChange: (concerns: (event: RouteEvent) => boolean) => void;
   readonly faults: StateFaults;
   readonly logger: Logger;
@@ -114,5 +116,6 @@ export interface VersionedPlan {
 
 export interface CleanupContext {
   readonly net: RouteSocket;
+  readonly nft: Nftables;
   readonly say: (line: string) => void;
 }

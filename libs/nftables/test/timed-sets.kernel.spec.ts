@@ -57,11 +57,13 @@ test('an element that is removed and added has its new time-out, in one transact
 });
 
 test.each([
-  ['a prefix', granted, '192.0.2.0/24'],
-  ['the other family', granted, '2001:db8::7'],
-])('%s is no element', async (_, set, element) => {
+  ['a prefix', granted, '192.0.2.0/24', '192.0.2.0/24'],
+  ['the other family', granted, '2001:db8::7', 'set element 2001:db8::7 must be IPv4'],
+])('%s is no element', async (_, set, element, message) => {
   await nft.replaceTable(table);
-  await expect(async () => nft.changeElements(table, { add: [{ ...set, elements: [element] }] })).rejects.toThrow();
+  await expect(async () => nft.changeElements(table, { add: [{ ...set, elements: [element] }] })).rejects.toThrow(
+    message,
+  );
 });
 
 test('pairs cannot be timed', async () => {

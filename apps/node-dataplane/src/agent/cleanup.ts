@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { NFT_GUARD_TABLE, RUN_FOLDER } from '@unbounded/config/ownership';
+import { CONNECTIVITY, NFT_GUARD_TABLE, RUN_FOLDER } from '@unbounded/config/ownership';
 import { createRouteSocket } from '@unbounded/netlink';
 import { createNftables } from '@unbounded/nftables';
 import { removeUnlisted } from './unlisted.ts';
@@ -30,20 +30,37 @@ export interface CleanupFolders extends ConnectivityFolders {
 
 /**
  * Uninstall: takes away everything of ours from the node's kernel and folders, and puts recorded settings back. The key
- * pair stays: it is the node's identity, and a node that comes back is known by it.
+ * pair stays: it is the node's identity, and a node that comes back is known by it. What cannot be taken away keeps nothing else.
+ * @throws AggregateError when something is left
  */
 export const cleanUp = async (
   folders: CleanupFolders,
   say: (line: string) => void,
-  sections: readonly Pick<SectionType, 'cleanUp'>[] = [{ cleanUp: createCleanUp(folders) }],
+  sections: readonly Pick<SectionType, 'name' | 'cleanUp'>[] = [
+    { name: CONNECTIVITY, cleanUp: createCleanUp(folders) },
+  ],
 ): Promise<void> => {
   checkPinFolder(folders.pinFolder); // before anything is taken away
   await using net = createRouteSocket();
   await using nft = createNftables();
-  removeCniPlugin(folders.cniBinFolder);
-  for (const section of sections.toReversed()) await section.cleanUp?.({ net, say });
-  await removeUnlisted({ net, nft }, [], say);
-  if (await nft.deleteTable('bridge', NFT_GUARD_TABLE)) say(`removing nftables table bridge ${NFT_GUARD_TABLE}`);
+  const errors: Error[] = [];
+  const tryTo = async (what: string, work: () => unknown): Promise<void> => {
+    try {
+      await work();
+    } catch (error) {
+      errors.push(new Error(`${what}: ${(error as Error).message}`, { cause: error }));
+      say(`FAILED ${what}: ${(error as Error).message}`);
+    }
+  };
+  await tryTo('the CNI plugin', () => removeCniPlugin(folders.cniBinFolder));
+  for (const { name, cleanUp: end } of sections.toReversed())
+    await tryTo(`section ${name}`, () => end?.({ net, nft, say }));
+  await tryTo('what sections left', () => removeUnlisted({ net, nft }, [], say));
+  await tryTo(`nftables table ${NFT_GUARD_TABLE}`, async () => {
+    if (await nft.deleteTable('bridge', NFT_GUARD_TABLE)) say(`removing nftables table bridge ${NFT_GUARD_TABLE}`);
+  });
+  // The state says what else is to be put back: it stays for another try.
+  if (errors.length > 0) throw new AggregateError(errors, errors.map(({ message }) => message).join('; '));
   removeFolder(folders.stateFolder);
   removeFolder(RUN_FOLDER);
   say(

@@ -55,7 +55,8 @@ export const example = (trouble: Trouble = {}): SectionType => ({
   name: 'example',
   routeProtocol: ROUTE_PROTOCOLS.last,
   baseChains: [INPUT],
-  async open({ openInputs, kept, net, table, addHook, onKernelChange, trigger, logger }) {
+  hook: { order: 10, timeoutMs: 1000, unavailable: 'refuse', concerns: ({ namespace }) => namespace === 'example' },
+  async open({ openInputs, kept, net, table, onKernelChange, trigger, logger }) {
     const source = openInputs({ sites: siteKind });
     const before = kept.read();
     let plan = before && before.version <= VERSION && isPlan(before.plan) ? before.plan : undefined;
@@ -71,12 +72,6 @@ export const example = (trouble: Trouble = {}): SectionType => ({
         trigger();
       },
       onRestart: trigger,
-    });
-    addHook({
-      order: 10,
-      timeoutMs: 1000,
-      concerns: ({ namespace }) => namespace === 'example',
-      add: async (_, signal) => trouble.add?.(signal),
     });
     onKernelChange(({ subject, change }) => subject === 'route' && change === 'deleted');
     return {
@@ -102,6 +97,7 @@ export const example = (trouble: Trouble = {}): SectionType => ({
         const condition = { type: 'UnboundedExample', status: 'True', reason: 'Closed', message: heard } as const;
         return { nextPassMs: 5000, report: { problems, conditions: [condition] } };
       },
+      hook: { add: async (_, signal) => trouble.add?.(signal) },
       stop: () => thread.stop(),
     };
   },

@@ -1,121 +1,83 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { NFT_GUARD_TABLE } from '@unbounded/config/ownership';
 import type { HostPart, HostServices } from '@unbounded/host';
-import { createRouteSocket, type RouteEvent, type RouteSocket } from '@unbounded/netlink';
-import { createNftables, type Nftables } from '@unbounded/nftables';
+import { createRouteSocket } from '@unbounded/netlink';
+import { createNftables } from '@unbounded/nftables';
 import type { AgentConfig } from '../agent.config.ts';
-import { type Attachment, openAttachment } from '../attachment/attachment.ts';
+import { openAttachment } from '../attachment/attachment.ts';
 import { checkPinFolder } from '../data-path/ebpf/pin-folder.ts';
-import { createDropMetrics, type TableDrops } from '../kernel/drop-metrics.ts';
+import { createDropMetrics } from '../kernel/drop-metrics.ts';
 import { watchTable } from '../kernel/table-watch.ts';
-import type { SectionContext, SectionReport, SectionType } from '../section.port.ts';
-import { createStateFaults, type StateFaults } from '../state/state-faults.ts';
-import { checkSections } from './check-sections.ts';
-import { createReportLoop, type ReportLoop } from './report-loop.ts';
+import type { SectionType } from '../section.port.ts';
+import { createStateFaults } from '../state/state-faults.ts';
+import { createPodMetadataReader } from '../world/pod-metadata.ts';
 import type { Reporter } from '../world/reporter.port.ts';
-import type { WorldSource } from '../world/source.port.ts';
-import { type KeptSections, openKeptSections } from './kept-sections.ts';
+import { checkSections } from './check-sections.ts';
+import { openKeptSections } from './kept-sections.ts';
+import { type RunningSection, type Shared, startSection } from './open-section.ts';
+import { createReportLoop } from './report-loop.ts';
 import { createReports } from './reports.ts';
-import { createSectionTables } from './section-tables.ts';
-import { runSection, type SectionRunner } from './section-runner.ts';
 import { removeUnlisted } from './unlisted.ts';
-import { openWorld, type World } from './world.ts';
+import { openWorld } from './world.ts';
 
-/** The agent: its sections, each in a loop of its own, over one kernel, one world, one file of kept plans and one report. */
+/** The agent: its sections, each in a loop of its own, over one kernel, one world, one socket for pods and one report. */
 
-interface Shared {
-  readonly config: AgentConfig;
-  readonly services: HostServices;
-  readonly net: RouteSocket;
-  readonly nft: Nftables;
-  readonly newDrops: () => TableDrops;
-  readonly faults: StateFaults;
-  readonly kept: KeptSections;
-  readonly world: World;
-  readonly attachment: Attachment;
-}
+/** So long pods wait for a section that is being opened; then its decision for that time holds. */
+const OPEN_WITHIN_MS = 5000;
+/** All of the end takes less than the grace period of the Pod (10 s). */
+const STOP_WITHIN_MS = 4000;
 
 const openShared = async (
   config: AgentConfig,
   services: HostServices,
-  sections: readonly string[],
+  types: readonly SectionType[],
 ): Promise<Shared> => {
   const { logger, metrics } = services;
   checkPinFolder(config.pinFolder);
+  const names = types.map(({ name }) => name);
   const net = createRouteSocket();
-  const nft = createNftables();
   const faults = createStateFaults(services);
+  const world = openWorld(config, services);
+  const hooks = types.flatMap(({ name, hook }) => (hook ? [{ ...hook, section: name }] : []));
+  const metadataOf = createPodMetadataReader(world.cluster);
   return {
     config,
     services,
     net,
-    nft,
+    nft: createNftables(),
     newDrops: createDropMetrics(metrics),
     faults,
-    kept: openKeptSections(config.stateFolder, sections, faults),
-    world: openWorld(config, services),
-    attachment: await openAttachment(config, { net, faults, logger, metrics }),
+    kept: openKeptSections(config.stateFolder, names, faults),
+    world,
+    attachment: await openAttachment(config, { net, faults, logger, metrics, hooks, metadataOf }),
   };
 };
 
-/** What a section has of the shared things, and what it takes of them until it stops. */
-interface Opened {
-  readonly context: SectionContext;
-  readonly concerns: ((event: RouteEvent) => boolean)[];
-  /** Gives back what it took. */
-  end(): Promise<void>;
-}
-
-const openContext = (type: SectionType, shared: Shared, trigger: () => void): Opened => {
-  const { name } = type;
-  const { config, services, net, nft, newDrops, faults, kept, world, attachment } = shared;
-  const { logger, metrics } = services;
-  const tables = createSectionTables(type, { nft, newDrops, onChange: trigger, logger });
-  const concerns: ((event: RouteEvent) => boolean)[] = [];
-  const taken: (() => unknown)[] = [() => tables[Symbol.dispose]()];
-  const context: SectionContext = {
-    nodeName: config.nodeName,
-    net,
-    nft,
-    table: (family) => tables.of(family),
-    kept: kept.of(name),
-    openInputs: (kinds) => {
-      const source: WorldSource<typeof kinds> = world.inputs(kinds);
-      source.onChange(trigger);
-      taken.push(() => source.stop());
-      return source;
+/** Each section hears what concerns it, and all when something was missed. */
+const watchKernel = ({ net, nft, services: { logger } }: Shared, sections: readonly RunningSection[]): Disposable => {
+  const triggerAll = (): void => {
+    for (const section of sections) section.trigger();
+  };
+  const monitor = net.monitor(['link', 'address', 'route'], {
+    onEvent: (event) => {
+      for (const section of sections) section.onKernelEvent(event);
     },
-    cluster: world.cluster,
-    attachment,
-    addHook: (hook) => void taken.push(attachment.addHook({ ...hook, section: name })),
-    trigger,
-    onKernelChange: (concern) => void concerns.push(concern),
-    faults,
-    logger,
-    metrics,
+    onResync: triggerAll,
+  });
+  // Whoever repairs it.
+  const guard = watchTable(nft, { family: 'bridge', name: NFT_GUARD_TABLE }, { onChange: triggerAll, logger });
+  return {
+    [Symbol.dispose]() {
+      monitor.close();
+      guard[Symbol.dispose]();
+    },
   };
-  const end = async (): Promise<void> => {
-    for (const give of taken.splice(0).toReversed()) await give();
-  };
-  return { context, concerns, end };
 };
 
 interface Running {
   readonly isReady: boolean;
   stop(): Promise<void>;
 }
-
-const startSection = async (
-  type: SectionType,
-  shared: Shared,
-  submit: (report: SectionReport) => void,
-): Promise<{ readonly runner: SectionRunner; readonly opened: Opened }> => {
-  let runner: SectionRunner | undefined;
-  const opened = openContext(type, shared, () => runner?.trigger());
-  const { logger } = shared.services;
-  const section = type.isEssential ? { section: await type.open(opened.context) } : {};
-  runner = runSection(type, { context: opened.context, ...section, submit, logger });
-  return { runner, opened };
-};
 
 /** Other parts than the agent's own: of tests. */
 export interface AgentOverrides {
@@ -129,42 +91,32 @@ const start = async (
   overrides: AgentOverrides,
 ): Promise<Running> => {
   checkSections(types);
-  const names = types.map(({ name }) => name);
-  const shared = await openShared(config, services, names);
+  const shared = await openShared(config, services, types);
   const { net, nft, world, attachment } = shared;
   const { logger } = services;
   await removeUnlisted({ net, nft }, types, (line) => logger.info(line)).catch((error: unknown) =>
     logger.error({ error: (error as Error).message }, 'cannot remove what former sections left; it stays'),
   );
-  const reports = createReports(names);
-  const reportLoop: ReportLoop = createReportLoop({ reporter: overrides.reporter ?? world.reporter, logger });
-  const sections: Awaited<ReturnType<typeof startSection>>[] = [];
+  const reports = createReports(types.map(({ name }) => name));
+  const reportLoop = createReportLoop({ reporter: overrides.reporter ?? world.reporter, logger });
+  const sections: RunningSection[] = [];
   for (const type of types)
     sections.push(await startSection(type, shared, (report) => reportLoop.submit(reports.merge(type.name, report))));
+  const watch = watchKernel(shared, sections);
+  await Promise.race([
+    Promise.all(sections.map(({ attempted }) => attempted)),
+    delay(OPEN_WITHIN_MS, undefined, { ref: false }),
+  ]);
   await attachment.listen();
-  const triggerAll = (): void => {
-    for (const { runner } of sections) runner.trigger();
-  };
-  const monitor = net.monitor(['link', 'address', 'route'], {
-    onEvent: (event) => {
-      for (const { runner, opened } of sections) if (opened.concerns.some((is) => is(event))) runner.trigger();
-    },
-    onResync: triggerAll,
-  });
-  // Whoever repairs it.
-  const guardWatch = watchTable(nft, { family: 'bridge', name: NFT_GUARD_TABLE }, { onChange: triggerAll, logger });
   return {
     get isReady() {
-      return sections.every(({ runner }) => runner.isReady);
+      return sections.every(({ isReady }) => isReady);
     },
     stop: async () => {
-      monitor.close();
-      guardWatch[Symbol.dispose]();
+      await attachment.stopListening(); // first: no pod is attached without its sections
+      watch[Symbol.dispose]();
       await reportLoop.stop();
-      for (const { runner, opened } of sections.toReversed()) {
-        await runner.stop();
-        await opened.end();
-      }
+      await Promise.all(sections.map((section) => section.stop(STOP_WITHIN_MS)));
       await world.close();
       await attachment.close();
       await nft[Symbol.asyncDispose]();

@@ -17,7 +17,7 @@ const start = (type: Partial<SectionType>, pass: () => Promise<SectionPass>): Se
   const section: Section = { pass, stop: async () => undefined };
   const whole: SectionType = { name: 'example', open: async () => section, ...type };
   const runner = runSection(whole, {
-    context: {} as SectionContext,
+    open: () => whole.open({} as SectionContext),
     submit: (report) => void reports.push(report),
     logger: silentLogger,
   });

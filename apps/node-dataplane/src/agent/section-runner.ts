@@ -1,6 +1,6 @@
 import type { Logger } from '@unbounded/telemetry';
 import type { Problem } from '@unbounded/topology';
-import type { Section, SectionContext, SectionPass, SectionReport, SectionType } from '../section.port.ts';
+import type { Section, SectionPass, SectionReport, SectionType } from '../section.port.ts';
 import { type ReconcileLoop, startReconcileLoop } from './reconcile-loop.ts';
 
 /** One section in a loop of its own: whatever it does, others go on. */
@@ -12,7 +12,8 @@ export interface SectionRunner {
 }
 
 export interface RunnerParts {
-  readonly context: SectionContext;
+  /** Tried again at each pass until it succeeds. */
+  readonly open: () => Promise<Section>;
   /** Already open: an essential one. */
   readonly section?: Section;
   readonly submit: (report: SectionReport) => void;
@@ -30,7 +31,7 @@ const sectionFailed = (name: string, error: Error): Problem => ({
 });
 
 export const runSection = (type: SectionType, parts: RunnerParts): SectionRunner => {
-  const { context, submit, logger } = parts;
+  const { open, submit, logger } = parts;
   let { section } = parts;
   let last: SectionReport = { problems: [] };
   const fail = (error: Error): void => {
@@ -38,7 +39,7 @@ export const runSection = (type: SectionType, parts: RunnerParts): SectionRunner
     submit({ ...state, problems: [...last.problems, sectionFailed(type.name, error)] });
   };
   const pass = async (): Promise<SectionPass> => {
-    section ??= await type.open(context);
+    section ??= await open();
     return await section.pass();
   };
   const loop: ReconcileLoop = startReconcileLoop({

@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs';
-import type { Server } from 'node:net';
 import { dirname, join } from 'node:path';
 import type { RouteSocket } from '@unbounded/netlink';
 import { createNftables } from '@unbounded/nftables';
@@ -7,21 +6,27 @@ import type { Logger, Metrics } from '@unbounded/telemetry';
 import type { AgentConfig } from '../agent.config.ts';
 import { installCniPlugin } from './install.ts';
 import { openPlanGate, type PlanGate } from './plan-gate.ts';
-import { createPodRegistry, type PodRegistry } from './pods.ts';
-import { startCniServer } from './server.ts';
+import { createPodRegistry, type PodAttachment, type PodRegistry } from './pods.ts';
+import { type CniServer, startCniServer } from './server.ts';
 import { createSourceGuard, type SourceGuard } from './source-guard/source-guard.ts';
 import type { StateFaults } from '../state/state-faults.ts';
-import { type AttachmentHook, hookedPods } from './hooks.ts';
+import type { PodMetadata } from './hook.port.ts';
+import type { SectionHook } from './hook-choice.ts';
+import { type HookedPods, hookedPods } from './hooks.ts';
+import { bridgePods, podPorts } from './ports.ts';
 
-/** How pods come and go: the CNI plug-in, the socket on which it finds the agent, what every pod is kept to, and sections' hooks. */
+/** How pods come and go: the CNI plugin, the socket on which it finds the agent, what every pod is kept to, and sections' hooks. */
 export interface Attachment {
   readonly pods: PodRegistry;
+  /** Those whose port is one of the pod bridge. */
+  readonly bridgePods: Pick<PodRegistry, 'list'>;
   readonly guard: SourceGuard;
   readonly gate: PlanGate;
-  /** @returns takes the hook away again */
-  addHook(hook: AttachmentHook): () => void;
-  /** From then on pods are attached: all sections that must not miss one have their hooks. */
+  readonly hooks: Pick<HookedPods, 'handle' | 'problemOf'>;
+  /** From then on pods are attached. */
   listen(): Promise<void>;
+  /** No pod is attached any more; requests that have come get their answers, unless they take too long. */
+  stopListening(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -30,31 +35,39 @@ export interface AttachmentParts {
   readonly faults: StateFaults;
   readonly logger: Logger;
   readonly metrics: Metrics;
+  readonly hooks: readonly SectionHook[];
+  readonly metadataOf: (pod: PodAttachment) => Promise<PodMetadata>;
 }
 
 export const openAttachment = async (
   { stateFolder, cniPlugin, cniBinFolder, cniSocket }: AgentConfig,
-  { net, faults, logger, metrics }: AttachmentParts,
+  { net, faults, logger, metrics, hooks, metadataOf }: AttachmentParts,
 ): Promise<Attachment> => {
   const pods = createPodRegistry(join(stateFolder, 'pods.json'), faults);
   installCniPlugin(cniPlugin, cniBinFolder, faults);
   pods.keepOnly(({ netns }) => existsSync(netns));
   const nft = createNftables();
-  const guard = createSourceGuard({ net, nft, pods, logger, metrics });
+  const onBridge = bridgePods(pods);
+  const guard = createSourceGuard({ net, nft, pods: onBridge, logger, metrics });
   await guard.ensure(); // pods that are there already, before a plan is; a pass says what is wrong
   const gate = openPlanGate(join(dirname(cniSocket), 'plan-applied'), logger);
-  const hooked = hookedPods(guard, { registered: () => pods.list(), logger });
-  let server: Server | undefined;
+  const ports = podPorts(guard, pods);
+  const hooked = hookedPods({ hooks, ports, registered: () => pods.list(), metadataOf, logger });
+  let server: CniServer | undefined;
   return {
     pods,
+    bridgePods: onBridge,
     guard,
     gate,
-    addHook: (hook) => hooked.addHook(hook),
+    hooks: hooked,
     async listen() {
       server = await startCniServer(cniSocket, { pods: hooked, gate, logger });
     },
+    async stopListening() {
+      await server?.close();
+    },
     async close() {
-      await new Promise((resolve) => (server ? server.close(resolve) : resolve(undefined)));
+      await server?.close();
       nft.close();
     },
   };

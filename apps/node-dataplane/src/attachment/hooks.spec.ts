@@ -1,7 +1,9 @@
 import { silentLogger } from '@unbounded/telemetry';
+import { until } from '@unbounded/testing';
 import { expect, test, vi } from 'vitest';
-import { type AttachmentHook, hookedPods } from './hooks.ts';
-import type { PodNetwork } from './pod-network.ts';
+import type { HookHandlers, HookType } from './hook.port.ts';
+import { hookedPods } from './hooks.ts';
+import type { PodPorts } from './pod-network.ts';
 import type { PodAttachment } from './pods.ts';
 
 const pod = (name: string, namespace = 'default'): PodAttachment => ({
@@ -15,69 +17,223 @@ const pod = (name: string, namespace = 'default'): PodAttachment => ({
   addresses: [],
 });
 
-const open = (...hooks: readonly Partial<AttachmentHook>[]) => {
+interface TestHook extends Partial<HookType>, HookHandlers {
+  readonly section?: string;
+  readonly isOpen?: boolean;
+}
+
+const openPods = (...hooks: readonly TestHook[]) => {
   const attached: PodAttachment[] = [];
-  const base: PodNetwork = {
-    attach: async (one) => void attached.push(one),
+  const calls: string[] = [];
+  const ports: PodPorts = {
+    attach: async (one) => {
+      calls.push(`attach ${one.name}`);
+      attached.push(one);
+    },
     detach: async (containerId) => {
-      attached.splice(
-        attached.findIndex((one) => one.containerId === containerId),
-        1,
-      );
+      const at = attached.findIndex((one) => one.containerId === containerId);
+      if (at < 0) return;
+      calls.push(`detach ${containerId}`);
+      attached.splice(at, 1);
     },
     check: async () => undefined,
   };
-  const pods = hookedPods(base, { registered: () => attached, logger: silentLogger });
-  const remove = hooks.map((hook) => pods.addHook({ section: 'example', order: 0, timeoutMs: 1000, ...hook }));
-  return { pods, attached, remove };
-};
-
-test('hooks run in their order on ADD, and in the reverse order on DEL', async () => {
-  const calls: string[] = [];
-  const hook = (order: number): Partial<AttachmentHook> => ({
-    order,
-    add: async () => void calls.push(`add ${order}`),
-    remove: async () => void calls.push(`remove ${order}`),
+  const types = hooks.map((hook, index) => ({
+    ...{ section: `s${index}`, order: index, timeoutMs: 1000, unavailable: 'refuse' as const },
+    ...hook,
+  }));
+  const pods = hookedPods({
+    hooks: types,
+    ports,
+    registered: () => attached,
+    metadataOf: async ({ name }) => ({ labels: { app: name }, annotations: {} }),
+    logger: silentLogger,
+    lateMs: 50,
   });
-  const { pods } = open(hook(2), hook(1));
-  await pods.attach(pod('a'));
-  await pods.detach('a', 'eth0');
-  expect(calls).toEqual(['add 1', 'add 2', 'remove 2', 'remove 1']);
+  for (const hook of types) if (hook.isOpen !== false) pods.handle(hook.section, hook);
+  return { pods, attached, calls };
+};
+const hang = (): Promise<never> => new Promise(() => undefined);
+
+test('hooks run in their order on ADD, behind the port, and in the reverse order on DEL', async () => {
+  const hook = (order: number): TestHook => ({
+    order,
+    add: async () => void bed.calls.push(`add ${order}`),
+    remove: async () => void bed.calls.push(`remove ${order}`),
+  });
+  const bed = openPods(hook(2), hook(1));
+  await bed.pods.attach(pod('a'));
+  await bed.pods.detach('a', 'eth0');
+  expect(bed.calls).toEqual(['attach a', 'add 1', 'add 2', 'remove 2', 'remove 1', 'detach a']);
 });
 
 test('a hook has to do with the pods that it names', async () => {
   const add = vi.fn(async () => undefined);
-  const { pods } = open({ add, concerns: ({ namespace }) => namespace === 'example' });
+  const { pods } = openPods({ add, concerns: ({ namespace }) => namespace === 'example' });
   await pods.attach(pod('a'));
   await pods.attach(pod('b', 'example'));
   expect(add).toHaveBeenCalledTimes(1);
 });
 
-test('a hook that does not answer refuses its pod after its time, and is told to give up', async () => {
-  let given: AbortSignal | undefined;
-  const add = (_: PodAttachment, signal: AbortSignal): Promise<void> => {
-    given = signal;
-    return new Promise(() => undefined);
-  };
-  const { pods } = open({ add, timeoutMs: 10 });
-  await expect(pods.attach(pod('a'))).rejects.toThrow('section example: no answer within 10 ms');
-  expect(given?.aborted).toBe(true);
+test('a pod of a section that is not open is refused before anything is done for it; others are let in', async () => {
+  const { pods, calls, attached } = openPods({ isOpen: false, concerns: ({ namespace }) => namespace === 'example' });
+  await expect(pods.attach(pod('a', 'example'))).rejects.toThrow('section s0: it is not open');
+  await pods.attach(pod('b'));
+  expect(calls).toEqual(['attach b']);
+  pods.handle('s0', {});
+  await pods.attach(pod('a', 'example'));
+  expect(attached).toHaveLength(2);
+  pods.handle('s0', undefined); // it stops
+  await expect(pods.attach(pod('c', 'example'))).rejects.toThrow('section s0: it is not open');
 });
 
-test('a pod goes whatever a hook does on DEL', async () => {
-  const { pods, attached } = open({ remove: async () => Promise.reject(new Error('broken')) });
+test('a section that says so lets pods pass while it is not open', async () => {
+  const { pods, attached } = openPods({ isOpen: false, unavailable: 'pass' });
+  await pods.attach(pod('a'));
+  expect(attached).toHaveLength(1);
+});
+
+test('where a hook cannot say whether a pod concerns it, its decision holds for that pod alone, and the pod goes on DEL', async () => {
+  const concerns = ({ namespace }: PodAttachment): boolean => {
+    if (namespace === 'example') throw new Error('no such policy');
+    return false;
+  };
+  const { pods, attached } = openPods({ concerns });
+  await expect(pods.attach(pod('a', 'example'))).rejects.toThrow(
+    'section s0: cannot tell whether pod example/a concerns it: no such policy',
+  );
+  expect(pods.problemOf('s0')).toContain('no such policy');
+  await pods.attach(pod('b'));
+  expect(pods.problemOf('s0')).toBeUndefined();
+  attached.push(pod('old', 'example'));
+  await pods.detach('old', 'eth0');
+  expect(attached.map(({ name }) => name)).toEqual(['b']);
+});
+
+test('a hook that does not answer refuses its pod after its time, and is told to give up', async () => {
+  let given: AbortSignal | undefined;
+  const add = (_: PodAttachment, signal: AbortSignal): Promise<never> => {
+    given = signal;
+    return hang();
+  };
+  const { pods, attached } = openPods({ add, timeoutMs: 10 });
+  await expect(pods.attach(pod('a'))).rejects.toThrow('section s0: no answer within 10 ms');
+  expect(given?.aborted).toBe(true);
+  await until('nothing is left of it', () => attached.length === 0);
+});
+
+test('what an ADD does after its time is undone, and DEL does not overtake it', async () => {
+  const state = new Set<string>();
+  const gate = Promise.withResolvers<void>();
+  const { pods, attached } = openPods({
+    timeoutMs: 10,
+    add: async ({ name }) => {
+      await gate.promise;
+      state.add(name);
+    },
+    remove: async ({ name }) => void state.delete(name),
+  });
+  await expect(pods.attach(pod('a'))).rejects.toThrow('no answer');
+  const deleted = pods.detach('a', 'eth0');
+  gate.resolve();
+  await deleted;
+  expect([...state, ...attached]).toEqual([]);
+});
+
+test('an ADD that ends long after it was given up is undone, unless the pod is there by a later one', async () => {
+  const state = new Map<string, number>();
+  const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  let adds = 0;
+  const { pods, attached } = openPods({
+    timeoutMs: 10,
+    add: async ({ name }) => {
+      const count = adds++;
+      await gates[count]?.promise;
+      state.set(name, count);
+    },
+    remove: async ({ name }) => void state.delete(name),
+  });
+  await expect(pods.attach(pod('a'))).rejects.toThrow('no answer');
+  await pods.detach('a', 'eth0'); // waits no longer than lateMs
+  gates[0]!.resolve();
+  await until('its late effect is undone', () => state.size === 0 && adds === 1);
+  gates[1]!.resolve();
+  await pods.attach(pod('a'));
+  expect([attached.length, state.get('a')]).toEqual([1, 1]);
+});
+
+test('a pod that one hook refuses is left by the others, too', async () => {
+  const remove = vi.fn(async () => undefined);
+  const { pods, attached } = openPods({ remove }, { add: async () => Promise.reject(new Error('no address left')) });
+  await expect(pods.attach(pod('a'))).rejects.toThrow('section s1: no address left');
+  await until('it is undone', () => attached.length === 0);
+  expect(remove).toHaveBeenCalledTimes(1);
+});
+
+test('containers do not wait for one another', async () => {
+  const { pods } = openPods({ timeoutMs: 60_000, add: async ({ name }) => (name === 'slow' ? hang() : undefined) });
+  void pods.attach(pod('slow')).catch(() => undefined);
+  expect(await pods.attach(pod('quick'))).toEqual([]);
+});
+
+test('a pod goes whatever a hook does on DEL, also twice', async () => {
+  const { pods, attached } = openPods({ remove: async () => Promise.reject(new Error('broken')) });
   await pods.attach(pod('a'));
   await pods.detach('a', 'eth0');
   await pods.detach('a', 'eth0');
   expect(attached).toEqual([]);
 });
 
-test('CHECK says what a hook finds wrong, or that it cannot look', async () => {
-  const { pods, remove } = open({ check: async () => 'the route is gone' });
+test('a hook reads labels of the pod, once for all hooks, and adds to the result', async () => {
+  const seen: string[] = [];
+  const hook: TestHook = {
+    add: async (one) => {
+      seen.push((await one.metadata()).labels['app']!);
+      return { interfaces: [{ name: `x${seen.length}` }] };
+    },
+  };
+  const { pods, attached } = openPods(hook, hook);
+  expect(await pods.attach(pod('a'))).toEqual([{ interfaces: [{ name: 'x1' }] }, { interfaces: [{ name: 'x2' }] }]);
+  expect(seen).toEqual(['a', 'a']);
+  expect(attached[0]).not.toHaveProperty('metadata');
+});
+
+test('the port of a pod is of the section that says so', async () => {
+  const { pods, attached } = openPods(
+    {},
+    { section: 'l2', port: ({ namespace }) => (namespace === 'lan' ? 'own' : 'bridge') },
+  );
+  await pods.attach(pod('a', 'lan'));
+  await pods.attach(pod('b'));
+  expect(attached.map(({ portOf }) => portOf)).toEqual(['l2', undefined]);
+});
+
+test('CHECK says what a hook finds wrong, that it cannot look, or that its section is not open', async () => {
+  const { pods } = openPods({ check: async () => 'the route is gone' });
   await pods.attach(pod('a'));
   expect(await pods.check('a', 'eth0')).toBe('the route is gone');
-  remove[0]!();
+  pods.handle('s0', { check: async () => Promise.reject(new Error('broken')) });
+  expect(await pods.check('a', 'eth0')).toBe('section s0: broken');
+  pods.handle('s0', {});
   expect(await pods.check('a', 'eth0')).toBeUndefined();
-  pods.addHook({ section: 'x', order: 0, timeoutMs: 10, check: async () => Promise.reject(new Error('broken')) });
-  expect(await pods.check('a', 'eth0')).toBe('section x: broken');
+  pods.handle('s0', undefined);
+  expect(await pods.check('a', 'eth0')).toBe('section s0: it is not open');
+});
+
+test('STATUS says why no pod could start: a section that decides about all is not open, or says so itself', async () => {
+  const { pods } = openPods({ isOpen: false }, { status: () => 'no address left' });
+  expect(pods.status()).toBe('section s0: it is not open');
+  pods.handle('s0', {});
+  expect(pods.status()).toBe('section s1: no address left');
+  pods.handle('s1', {});
+  expect(pods.status()).toBeUndefined();
+});
+
+test('GC detaches the pods that are not named, by their hooks too, and says which it could not', async () => {
+  const removed: string[] = [];
+  const { pods, attached } = openPods({ remove: async ({ name }) => void removed.push(name) });
+  for (const name of ['a', 'b', 'c']) await pods.attach(pod(name));
+  expect(await pods.keepOnly([{ containerId: 'b', interfaceName: 'eth0' }])).toEqual([]);
+  expect(attached.map(({ name }) => name)).toEqual(['b']);
+  expect(removed.sort()).toEqual(['a', 'c']);
 });

@@ -1,90 +1,158 @@
 import type { Logger } from '@unbounded/telemetry';
-import { HookError, type PodNetwork } from './pod-network.ts';
+import { createContainerQueue } from './container-queue.ts';
+import { callHook, settleWithin } from './hook-call.ts';
+import { createHookChoice, podName, portOwner, type SectionHook } from './hook-choice.ts';
+import type { HookHandlers, PodMetadata, ResultAddition } from './hook.port.ts';
+import type { PodNetwork, PodPorts } from './pod-network.ts';
 import type { PodAttachment } from './pods.ts';
 
-/** What sections do when a pod is attached, detached or checked, besides what every pod needs. */
-
-export interface AttachmentHook {
-  readonly section: string;
-  /** Hooks run one after the other, lower ones first; on DEL in the reverse order. */
-  readonly order: number;
-  /** Then the hook has failed for this pod. Others wait for it no longer, and no other pod does at all. */
-  readonly timeoutMs: number;
-  /** Whether the hook has to do with the pod; not set: with every pod. */
-  concerns?(pod: PodAttachment): boolean;
-  /** ADD: an error refuses the pod for now; the runtime tries again. */
-  add?(pod: PodAttachment, signal: AbortSignal): Promise<void>;
-  /** DEL, which may come twice, or without ADD: an error is logged, and the pod goes. */
-  remove?(pod: PodAttachment, signal: AbortSignal): Promise<void>;
-  /** CHECK: what is wrong, in words. */
-  check?(pod: PodAttachment, signal: AbortSignal): Promise<string | undefined>;
-}
+/** Pods at their ports, and what sections do with them. */
 
 export interface HookedPods extends PodNetwork {
-  /** @returns takes the hook away again */
-  addHook(hook: AttachmentHook): () => void;
+  /** The section is open, and handles pods by these; undefined: it is not open any more. */
+  handle(section: string, handlers: HookHandlers | undefined): void;
+  /** What is wrong with the section's hook, in words. */
+  problemOf(section: string): string | undefined;
 }
 
-/** Also of a hook that does not listen to the signal. */
-const withinTime = async <T>(
-  { section, timeoutMs }: AttachmentHook,
-  run: (signal: AbortSignal) => Promise<T>,
-): Promise<T> => {
-  const late = Promise.withResolvers<never>();
-  const abort = new AbortController();
-  const timer = setTimeout(() => {
-    const error = new Error(`no answer within ${timeoutMs} ms`);
-    abort.abort(error);
-    late.reject(error);
-  }, timeoutMs);
-  try {
-    return await Promise.race([run(abort.signal), late.promise]);
-  } catch (error) {
-    throw new HookError(`section ${section}: ${(error as Error).message}`);
-  } finally {
-    clearTimeout(timer);
-  }
+export interface HookedPodsParts {
+  readonly hooks: readonly SectionHook[];
+  readonly ports: PodPorts;
+  /** The pods that are attached, for DEL and CHECK. */
+  readonly registered: () => readonly PodAttachment[];
+  readonly metadataOf: (pod: PodAttachment) => Promise<PodMetadata>;
+  readonly logger: Logger;
+  /** For how long an ADD that was given up holds back what follows for its container, milliseconds. */
+  readonly lateMs?: number;
+}
+
+const LATE_MS = 10_000;
+
+const once = <T>(work: () => Promise<T>): (() => Promise<T>) => {
+  let result: Promise<T> | undefined;
+  return () => (result ??= work());
 };
 
-/** @param registered the pods that are attached, for DEL and CHECK */
-export const hookedPods = (
-  base: PodNetwork,
-  { registered, logger }: { readonly registered: () => readonly PodAttachment[]; readonly logger: Logger },
-): HookedPods => {
-  let hooks: readonly AttachmentHook[] = [];
-  const of = (pod: PodAttachment): readonly AttachmentHook[] => hooks.filter((hook) => hook.concerns?.(pod) ?? true);
-  const find = (containerId: string, interfaceName: string): PodAttachment | undefined =>
-    registered().find((pod) => pod.containerId === containerId && pod.interface === interfaceName);
+/** Calls of the hooks for one pod, each at its time. */
+const createCalls = ({ hooks, ports, metadataOf, logger }: HookedPodsParts) => {
+  const open = new Map<string, HookHandlers>();
+  const choice = createHookChoice(hooks, { isOpen: (section) => open.has(section), logger });
   return {
-    addHook(hook) {
-      hooks = [...hooks, hook].sort((a, b) => a.order - b.order);
-      return () => {
-        hooks = hooks.filter((one) => one !== hook);
-      };
+    open,
+    choice,
+    /** @param late gets what a hook may still do after its time */
+    async add(
+      pod: PodAttachment,
+      asked: readonly SectionHook[],
+      late: Promise<void>[],
+    ): Promise<readonly ResultAddition[]> {
+      const owner = portOwner(pod, asked);
+      await ports.attach(owner === undefined ? pod : { ...pod, portOf: owner });
+      const added = { ...pod, metadata: once(() => metadataOf(pod)) };
+      const additions: ResultAddition[] = [];
+      for (const hook of asked) {
+        const call = callHook(hook, async (signal) => open.get(hook.section)?.add?.(added, signal));
+        late.push(call.settled);
+        const addition = await call.answer;
+        if (addition) additions.push(addition);
+      }
+      return additions;
     },
-    async attach(pod) {
-      await base.attach(pod);
-      for (const hook of of(pod)) await withinTime(hook, async (signal) => hook.add?.(pod, signal));
-    },
-    async detach(containerId, interfaceName) {
-      const pod = find(containerId, interfaceName);
-      for (const hook of pod ? of(pod).toReversed() : [])
-        await withinTime(hook, async (signal) => hook.remove?.(pod!, signal)).catch((error: Error) =>
-          logger.error({ pod: `${pod!.namespace}/${pod!.name}`, error: error.message }, 'cannot detach a pod entirely'),
+    /** Never rejects. */
+    async remove(pod: PodAttachment): Promise<void> {
+      for (const hook of choice.concerning(pod).toReversed())
+        await callHook(hook, async (signal) => open.get(hook.section)?.remove?.(pod, signal)).answer.catch(
+          (error: Error) => logger.error({ pod: podName(pod), error: error.message }, 'cannot detach a pod entirely'),
         );
-      await base.detach(containerId, interfaceName);
     },
-    async check(containerId, interfaceName) {
-      const wrong = await base.check(containerId, interfaceName);
-      const pod = find(containerId, interfaceName);
-      if (wrong !== undefined || !pod) return wrong;
-      for (const hook of of(pod)) {
-        const found = await withinTime(hook, async (signal) => hook.check?.(pod, signal)).catch(
-          ({ message }: Error) => message,
-        );
-        if (found !== undefined) return found;
+    async check(pod: PodAttachment): Promise<string | undefined> {
+      try {
+        for (const hook of choice.deciding(pod)) {
+          const found = await callHook(hook, async (signal) => open.get(hook.section)?.check?.(pod, signal)).answer;
+          if (found !== undefined) return found;
+        }
+        return undefined;
+      } catch (error) {
+        return (error as Error).message;
+      }
+    },
+    status(): string | undefined {
+      for (const { section, unavailable, concerns } of hooks) {
+        // One that has to do with every pod, and refuses them.
+        if (!open.has(section) && unavailable === 'refuse' && !concerns) return `section ${section}: it is not open`;
+        const reason = open.get(section)?.status?.();
+        if (reason !== undefined) return `section ${section}: ${reason}`;
       }
       return undefined;
     },
+  };
+};
+
+export const hookedPods = (parts: HookedPodsParts): HookedPods => {
+  const { ports, registered, logger, lateMs = LATE_MS } = parts;
+  const queue = createContainerQueue();
+  const { open, choice, ...calls } = createCalls(parts);
+  const find = (containerId: string, interfaceName: string): PodAttachment | undefined =>
+    registered().find((pod) => pod.containerId === containerId && pod.interface === interfaceName);
+
+  const detachNow = async (containerId: string, interfaceName: string): Promise<void> => {
+    const pod = find(containerId, interfaceName);
+    if (pod) await calls.remove(pod);
+    await ports.detach(containerId, interfaceName);
+  };
+  const detach = (containerId: string, interfaceName: string): Promise<void> =>
+    queue.run(containerId, () => detachNow(containerId, interfaceName));
+
+  const removeUnlessThere = async (pod: PodAttachment): Promise<void> => {
+    if (!find(pod.containerId, pod.interface)) await calls.remove(pod);
+  };
+  /** What an ADD that failed did is undone, also what it does after its time. */
+  const undo = async (pod: PodAttachment, late: readonly Promise<void>[]): Promise<void> => {
+    if (!(await settleWithin(late, lateMs))) {
+      logger.error({ pod: podName(pod), lateMs }, 'a hook goes on after its time; what it does is undone when it ends');
+      void Promise.all(late).then(() => queue.run(pod.containerId, () => removeUnlessThere(pod)));
+    }
+    await detachNow(pod.containerId, pod.interface).catch((error: Error) =>
+      logger.error({ pod: podName(pod), error: error.message }, 'cannot undo what was done for a pod that was refused'),
+    );
+  };
+
+  return {
+    handle(section, handlers) {
+      if (handlers) open.set(section, handlers);
+      else open.delete(section);
+    },
+    problemOf: (section) => choice.problemOf(section),
+    attach(pod) {
+      const answer = Promise.withResolvers<readonly ResultAddition[]>();
+      void queue.run(pod.containerId, async () => {
+        const late: Promise<void>[] = [];
+        let asked: readonly SectionHook[] | undefined;
+        try {
+          asked = choice.deciding(pod);
+          answer.resolve(await calls.add(pod, asked, late));
+        } catch (error) {
+          answer.reject(error); // the runtime need not wait for what is undone
+          if (asked) await undo(pod, late);
+        }
+      });
+      return answer.promise;
+    },
+    detach,
+    async keepOnly(valid) {
+      const kept = new Set(valid.map(({ containerId, interfaceName }) => `${containerId}/${interfaceName}`));
+      const gone = registered().filter((pod) => !kept.has(`${pod.containerId}/${pod.interface}`));
+      const results = await Promise.allSettled(gone.map((pod) => detach(pod.containerId, pod.interface)));
+      return results.flatMap((result, index) =>
+        result.status === 'rejected' ? `pod ${podName(gone[index]!)}: ${(result.reason as Error).message}` : [],
+      );
+    },
+    check: (containerId, interfaceName) =>
+      queue.run(containerId, async () => {
+        const wrong = await ports.check(containerId, interfaceName);
+        const pod = find(containerId, interfaceName);
+        return wrong === undefined && pod ? await calls.check(pod) : wrong;
+      }),
+    status: () => calls.status(),
   };
 };

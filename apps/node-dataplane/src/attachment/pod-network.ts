@@ -1,12 +1,24 @@
+import type { ResultAddition } from './hook.port.ts';
 import type { PodAttachment } from './pods.ts';
 
-/** What happens to pods; `SourceGuard` is one. */
-export interface PodNetwork {
-  /** Any error refuses the pod for now. */
+/** What every pod needs at its port; `SourceGuard` is one. */
+export interface PodPorts {
+  /** Registers the pod. Any error refuses it for now; nothing is registered then. */
   attach(pod: PodAttachment): Promise<void>;
+  /** Unknown ones are fine: DEL may come twice. */
   detach(containerId: string, interfaceName: string): Promise<void>;
   /** What is wrong, in words. */
   check(containerId: string, interfaceName: string): Promise<string | undefined>;
+}
+
+/** What happens to pods. */
+export interface PodNetwork extends Omit<PodPorts, 'attach'> {
+  /** @returns what is added to the result, in this order. Any error refuses the pod for now */
+  attach(pod: PodAttachment): Promise<readonly ResultAddition[]>;
+  /** Why no pod could be attached now, in words. */
+  status(): string | undefined;
+  /** Detaches all but these. @returns those whose detachment failed, in words */
+  keepOnly(valid: readonly { readonly containerId: string; readonly interfaceName: string }[]): Promise<string[]>;
 }
 
 /** A section refused a pod. */

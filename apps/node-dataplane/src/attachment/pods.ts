@@ -16,6 +16,8 @@ export interface PodAttachment {
   /** MAC of the interface inside; absent: the pod is older than this field, and nobody has read it yet. */
   readonly mac?: string | undefined;
   readonly addresses: readonly string[];
+  /** The section whose network the port on the node is of; not set: it is a port of the pod bridge, under the source guard. */
+  readonly portOf?: string;
 }
 
 const isAttachment = (value: unknown): value is PodAttachment =>

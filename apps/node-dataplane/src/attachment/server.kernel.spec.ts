@@ -1,31 +1,44 @@
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { connect, type Server } from 'node:net';
+import { connect } from 'node:net';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
+import { setTimeout as delay } from 'node:timers/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { createLogger } from '@unbounded/telemetry';
+import { createLogger, silentLogger } from '@unbounded/telemetry';
+import { until } from '@unbounded/testing';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openPlanGate } from './plan-gate.ts';
 import { createPodRegistry, type PodRegistry } from './pods.ts';
-import type { PodNetwork } from './pod-network.ts';
-import { startCniServer } from './server.ts';
+import { type HookedPods, hookedPods } from './hooks.ts';
+import type { PodPorts } from './pod-network.ts';
+import { type CniServer, startCniServer } from './server.ts';
 
 /** The server with the real plug-in (apps/cni). */
 const plugin = join(import.meta.dirname, '../../../cni/build/unbounded-cni');
 
 /** Of pods that are registered, and nothing else: what a pod may send is tested where the kernel does it. */
-const networkOf = (registry: PodRegistry): PodNetwork => ({
+const portsOf = (registry: PodRegistry): PodPorts => ({
   attach: async (pod) => registry.add(pod),
   detach: async (containerId, interfaceName) => registry.remove(containerId, interfaceName),
   check: async () => undefined,
 });
+const HOOK = { section: 'example', order: 0, timeoutMs: 60_000, unavailable: 'pass' } as const;
+const networkOf = (registry: PodRegistry): HookedPods =>
+  hookedPods({
+    hooks: [HOOK],
+    ports: portsOf(registry),
+    registered: () => registry.list(),
+    metadataOf: async () => Promise.reject(new Error('no API server')),
+    logger: silentLogger,
+  });
 
 let folder: string;
 let socket: string;
 let pods: PodRegistry;
-let server: Server;
+let server: CniServer;
+let network: HookedPods;
 let gate: { isOpen: boolean };
 const logger = createLogger({ name: 'test', level: 'error' });
 beforeEach(async () => {
@@ -33,18 +46,19 @@ beforeEach(async () => {
   socket = join(folder, 'run/cni.sock');
   pods = createPodRegistry(join(folder, 'pods.json'));
   gate = { isOpen: true };
-  server = await startCniServer(socket, { pods: networkOf(pods), gate, logger });
+  network = networkOf(pods);
+  server = await startCniServer(socket, { pods: network, gate, logger, closeMs: 2000, idleMs: 1500 });
 });
-afterEach(() => {
-  server.close();
+afterEach(async () => {
+  await server.close();
   rmSync(folder, { recursive: true });
 });
 
-const call = async (command: string, config: object | string) => {
+const call = async (command: string, config: object | string, container = 'c1') => {
   const environment = {
     UNBOUNDED_CNI_SOCKET: socket,
     CNI_COMMAND: command,
-    CNI_CONTAINERID: 'c1',
+    CNI_CONTAINERID: container,
     CNI_IFNAME: 'eth0',
     CNI_NETNS: '/run/netns/p1',
     CNI_ARGS: 'IgnoreUnknown=1;K8S_POD_NAMESPACE=default;K8S_POD_NAME=web;K8S_POD_UID=u-1',
@@ -111,6 +125,74 @@ describe('the plug-in and the agent', () => {
   );
 });
 
+describe('the hook of a section', () => {
+  test('adds to the result', async () => {
+    network.handle('example', { add: async () => ({ interfaces: [{ name: 'ts0' }] }) });
+    const { output } = await call('ADD', add);
+    expect((JSON.parse(output) as typeof add.prevResult).interfaces.at(-1)).toEqual({ name: 'ts0' });
+  });
+
+  test('may take longer than a client may be silent', async () => {
+    network.handle('example', { add: () => delay(2000) });
+    expect((await call('ADD', add)).code).toBe(0);
+  });
+
+  test('hears of pods that GC takes away, and of no others', async () => {
+    const removed: string[] = [];
+    network.handle('example', { remove: async ({ containerId }) => void removed.push(containerId) });
+    await call('ADD', add);
+    const keep = [{ containerID: 'c1', ifname: 'eth0' }];
+    const gc = { cniVersion: '1.1.0', name: 'unbounded', 'cni.dev/valid-attachments': keep };
+    expect(await call('GC', gc)).toEqual({ code: 0, output: '' });
+    expect([pods.list().length, removed]).toEqual([1, []]);
+    expect(await call('GC', { ...gc, 'cni.dev/valid-attachments': [] })).toEqual({ code: 0, output: '' });
+    expect([pods.list().length, removed]).toEqual([0, ['c1']]);
+  });
+
+  test.each([undefined, {}, 'all', [{ containerID: 'c1' }], [null]])(
+    'GC with the attachments %j is an error and takes no pod away',
+    async (valid) => {
+      await call('ADD', add);
+      const { code, output } = await call('GC', { cniVersion: '1.1.0', 'cni.dev/valid-attachments': valid });
+      expect(code).toBe(1);
+      expect(JSON.parse(output)).toMatchObject({ code: 7, msg: expect.stringContaining('cni.dev/valid-attachments') });
+      expect(pods.list()).toHaveLength(1);
+    },
+  );
+
+  test('says that no pod could start', async () => {
+    network.handle('example', { status: () => 'no address left' });
+    expect(JSON.parse((await call('STATUS', add)).output)).toMatchObject({
+      code: 50,
+      msg: 'section example: no address left',
+    });
+  });
+});
+
+test('a server that is closed answers what it has begun, cuts off what takes too long, and takes nothing more', async () => {
+  const begun: string[] = [];
+  network.handle('example', {
+    add: async ({ containerId }) => {
+      begun.push(containerId);
+      await delay(begun.length === 1 ? 200 : 60_000);
+    },
+  });
+  const [quick, slow] = [call('ADD', add, 'quick'), (await until('one', () => begun[0]), call('ADD', add, 'slow'))];
+  await until('both have begun', () => begun.length === 2);
+  const closed = server.close();
+  expect(JSON.parse((await call('ADD', add, 'later')).output)).toMatchObject({ code: 11 });
+  expect((await quick).code).toBe(0);
+  expect(JSON.parse((await slow).output)).toMatchObject({ code: 11 });
+  await closed;
+  expect(begun).toEqual(['quick', 'slow']);
+});
+
+test('a client that says nothing is cut off', async () => {
+  const stranger = connect(socket);
+  await once(stranger, 'close');
+  expect(stranger.bytesRead).toBe(0);
+});
+
 test('only root may talk to the agent', () => {
   expect(statSync(socket).mode & 0o777).toBe(0o600);
 });
@@ -124,10 +206,10 @@ test('what is no request is refused, and the next one is answered', async () => 
 });
 
 test('a socket that a killed agent left is taken over', async () => {
-  server.close();
+  await server.close();
   const successor = await startCniServer(socket, { pods: networkOf(pods), gate, logger });
   expect((await call('ADD', add)).code).toBe(0);
-  successor.close();
+  await successor.close();
 });
 
 describe('until a plan is applied in this boot', () => {

@@ -1,5 +1,6 @@
 import { dirname, join } from 'node:path';
 import { unitDevices } from '@unbounded/keeper-protocol';
+import type { RouteSocket } from '@unbounded/netlink';
 import { removeCniConfig } from '../attachment/config.ts';
 import { removePins } from '../data-path/ebpf/pin-folder.ts';
 import { removeNetlinkPath } from '../data-path/netlink/route-objects.ts';
@@ -19,21 +20,41 @@ export interface ConnectivityFolders {
   readonly stateFolder: string;
 }
 
-/** Routes first, so that packets leave as they did before us; settings last. The key pair stays: it is the node's identity. */
+const removeUnits = (folder: string): void => {
+  for (const device of unitDevices(folder))
+    if (!removeUnit(folder, device)) throw new Error(`cannot remove the unit of ${device} in ${folder}`);
+};
+
+const removeDevices = async (net: RouteSocket, say: CleanupContext['say']): Promise<void> => {
+  for (const link of await staleDevices(net, new Set())) {
+    say(`removing device ${link.name}`);
+    await removeDevice(net, link);
+  }
+};
+
+/**
+ * Routes first, so that packets leave as they did before us; settings last. The key pair stays: it is the node's identity.
+ * @throws AggregateError when something is left; the rest is gone all the same
+ */
 export const createCleanUp =
   (folders: ConnectivityFolders) =>
-  async ({ net, say }: CleanupContext): Promise<void> => {
-    removeCniConfig({ configurations: folders.cniConfFolder, volatile: dirname(folders.cniSocket) });
-    await removeAllRoutes(net);
-    await ensureRules(net, undefined);
-    await removeNetlinkPath(net);
-    for (const device of unitDevices(folders.unitsFolder))
-      if (!removeUnit(folders.unitsFolder, device))
-        throw new Error(`cannot remove the unit of ${device} in ${folders.unitsFolder}`);
-    removePins(folders.pinFolder);
-    for (const link of await staleDevices(net, new Set())) {
-      say(`removing device ${link.name}`);
-      await removeDevice(net, link);
-    }
-    createSysctls(join(folders.stateFolder, 'sysctls.json')).restore();
+  async ({ net, say }: Pick<CleanupContext, 'net' | 'say'>): Promise<void> => {
+    const steps: readonly (() => unknown)[] = [
+      () => removeCniConfig({ configurations: folders.cniConfFolder, volatile: dirname(folders.cniSocket) }),
+      () => removeAllRoutes(net),
+      () => ensureRules(net, undefined),
+      () => removeNetlinkPath(net),
+      () => removeUnits(folders.unitsFolder),
+      () => removePins(folders.pinFolder),
+      () => removeDevices(net, say),
+      () => createSysctls(join(folders.stateFolder, 'sysctls.json')).restore(),
+    ];
+    const errors: Error[] = [];
+    for (const step of steps)
+      try {
+        await step();
+      } catch (error) {
+        errors.push(error as Error);
+      }
+    if (errors.length > 0) throw new AggregateError(errors, errors.map(({ message }) => message).join('; '));
   };

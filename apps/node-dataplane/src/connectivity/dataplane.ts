@@ -1,3 +1,4 @@
+import { ROUTE_PROTOCOL } from '@unbounded/config/ownership';
 import { unitDevices } from '@unbounded/keeper-protocol';
 import type { Link, RouteSocket } from '@unbounded/netlink';
 import type { Logger } from '@unbounded/telemetry';
@@ -128,7 +129,7 @@ export const applyPlan = async (dataplane: Dataplane, wanted: KernelPlan): Promi
   const wireGuard = await ensureWireGuard(plan.wireGuard, links, { ...context, endpointOf });
   const pathProblems = await paths.apply(plan, links);
   const forwarded = await ensureForwarding(dataplane, plan, links);
-  const routes = await ensureRoutes(net, path.routes(plan, links));
+  const routes = await ensureRoutes(net, path.routes(plan, links), ROUTE_PROTOCOL);
   const problems = [
     ...plan.problems,
     ...sysctlProblems,

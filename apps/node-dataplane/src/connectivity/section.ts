@@ -112,7 +112,7 @@ const openDataplane = (
     sysctls: createSysctls(join(stateFolder, 'sysctls.json'), faults),
     wireGuard: { keyOf: (generation) => ring.of(generation), unitsFolder, faults },
     relayWays: (plan) => relay.waysOf(plan),
-    pods: () => attachment.pods.list(),
+    pods: () => attachment.bridgePods.list(),
   };
 };
 

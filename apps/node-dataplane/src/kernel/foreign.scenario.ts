@@ -64,17 +64,17 @@ const tryRoute = async (dst: string, table: number, metric: string): Promise<Rou
   const wanted: RouteSpec = { dst, table, protocol: ROUTE_PROTOCOL, link, mtu: 1400 };
   const metrics = metric === '' ? [] : ['metric', metric];
   run('ip', 'route', 'add', ...place, 'via', gateway, 'proto', 'static', ...metrics);
-  const outcome = await ensureRoutes(net, [wanted]);
+  const outcome = await ensureRoutes(net, [wanted], ROUTE_PROTOCOL);
   await outcome.removeStale();
   const during = show();
-  await (await ensureRoutes(net, [])).removeStale();
+  await (await ensureRoutes(net, [], ROUTE_PROTOCOL)).removeStale();
   await removeAllRoutes(net);
   const removed = show();
   if (removed.length > 0) run('ip', 'route', 'del', ...place, ...metrics);
-  const freed = await ensureRoutes(net, [wanted]);
+  const freed = await ensureRoutes(net, [wanted], ROUTE_PROTOCOL);
   const seen = show();
   // And again: what is ours is changed, not made.
-  await ensureRoutes(net, [{ ...wanted, mtu: 1300 }]);
+  await ensureRoutes(net, [{ ...wanted, mtu: 1300 }], ROUTE_PROTOCOL);
   const changed = show();
   await removeAllRoutes(net);
   return {

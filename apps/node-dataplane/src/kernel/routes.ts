@@ -67,7 +67,7 @@ const peerProblem = (route: RouteSpec, { message }: Error): Problem => ({
 export const ensureRoutes = async (
   net: RouteSocket,
   wanted: readonly RouteSpec[],
-  protocol: number = ROUTE_PROTOCOL,
+  protocol: number,
 ): Promise<RouteOutcome> => {
   const observed = await net.routes.list({ protocol });
   const diff = diffRoutes(observed, wanted);

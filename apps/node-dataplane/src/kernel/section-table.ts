@@ -25,7 +25,7 @@ export interface TableContent {
  */
 export type TableState = 'inSync' | 'outdated' | 'missing' | 'unknown';
 
-export interface TableOutcome {
+interface TableOutcome {
   readonly state: TableState;
   /** Why it is not as wanted. */
   readonly error?: Error;

@@ -1,5 +1,4 @@
 import { mkdtempSync, writeFileSync } from 'node:fs';
-import type { Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createNftables } from '@unbounded/nftables';
@@ -7,6 +6,7 @@ import { createLogger, createMetrics } from '@unbounded/telemetry';
 import { until } from '@unbounded/testing';
 import { cleanUp } from '../../agent/cleanup.ts';
 import { createPodRegistry, type PodAttachment } from '../pods.ts';
+import { hookedPods } from '../hooks.ts';
 import { startCniServer } from '../server.ts';
 import { EARLIER, GATEWAY, HONEST, type Host, NEIGHBOR, POD, REMOTE, UNBRIDGED } from './attempts.testdata.ts';
 import { createBridgePorts } from './bridge-ports.ts';
@@ -99,8 +99,9 @@ await using nft = createNftables();
 const guard = createSourceGuard({ net, nft, pods, logger, metrics });
 const problems = [...(await guard.ensure())];
 const pass = async (): Promise<void> => void problems.push(...(await guard.ensure()));
-const server: Server = await startCniServer(socket, {
-  pods: guard,
+const metadataOf = (): Promise<never> => Promise.reject(new Error('no API server'));
+const server = await startCniServer(socket, {
+  pods: hookedPods({ hooks: [], ports: guard, registered: () => pods.list(), metadataOf, logger }),
   gate: { isOpen: true },
   logger: createLogger({ name: 'test', level: 'error' }),
 });
@@ -198,7 +199,7 @@ const findStrangers = async (): Promise<string[][]> => {
 };
 
 const clean = async (): Promise<string> => {
-  server.close();
+  await server.close();
   const [cniConfFolder, cniBinFolder, unitsFolder, stateFolder] = [folder, folder, folder, folder];
   const pinFolder = join(folder, 'unbounded/v1');
   const cniSocket = join(folder, 'cni.sock');

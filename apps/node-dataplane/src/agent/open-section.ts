@@ -1,0 +1,174 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { HostServices } from '@unbounded/host';
+import type { RouteEvent, RouteSocket } from '@unbounded/netlink';
+import type { Nftables } from '@unbounded/nftables';
+import type { Problem } from '@unbounded/topology';
+import type { AgentConfig } from '../agent.config.ts';
+import type { Attachment } from '../attachment/attachment.ts';
+import type { TableDrops } from '../kernel/drop-metrics.ts';
+import type { Section, SectionContext, SectionReport, SectionType } from '../section.port.ts';
+import type { StateFaults } from '../state/state-faults.ts';
+import type { WorldSource } from '../world/source.port.ts';
+import type { KeptSections } from './kept-sections.ts';
+import { runSection } from './section-runner.ts';
+import { createSectionTables } from './section-tables.ts';
+import type { World } from './world.ts';
+
+/** One section over what all share: what it takes it gives back when it cannot be opened, and when it stops. */
+
+export interface Shared {
+  readonly config: AgentConfig;
+  readonly services: HostServices;
+  readonly net: RouteSocket;
+  readonly nft: Nftables;
+  readonly newDrops: () => TableDrops;
+  readonly faults: StateFaults;
+  readonly kept: KeptSections;
+  readonly world: World;
+  readonly attachment: Attachment;
+}
+
+type Filter = (event: RouteEvent) => boolean;
+
+interface Taken {
+  readonly context: SectionContext;
+  readonly filters: readonly Filter[];
+  giveBack(): Promise<void>;
+}
+
+const take = (type: SectionType, shared: Shared, trigger: () => void): Taken => {
+  const { config, services, net, nft, newDrops, faults, kept, world, attachment } = shared;
+  const { logger, metrics } = services;
+  const tables = createSectionTables(type, { nft, newDrops, onChange: trigger, logger });
+  const filters: Filter[] = [];
+  const taken: (() => unknown)[] = [() => tables[Symbol.dispose]()];
+  const context: SectionContext = {
+    nodeName: config.nodeName,
+    net,
+    nft,
+    table: (family) => tables.of(family),
+    kept: kept.of(type.name),
+    openInputs: (kinds) => {
+      const source: WorldSource<typeof kinds> = world.inputs(kinds);
+      source.onChange(trigger);
+      taken.push(() => source.stop());
+      return source;
+    },
+    cluster: world.cluster,
+    attachment,
+    trigger,
+    onKernelChange: (filter) => void filters.push(filter),
+    faults,
+    logger,
+    metrics,
+  };
+  const giveBack = async (): Promise<void> => {
+    filters.length = 0;
+    for (const give of taken.splice(0).toReversed()) await give();
+  };
+  return { context, filters, giveBack };
+};
+
+/** Asks the section whether an event concerns it; where it cannot say, it gets a pass. */
+const createFilter = (section: string, { logger }: HostServices) => {
+  let problem: string | undefined;
+  return {
+    problem: () => problem,
+    concerns(filters: readonly Filter[], event: RouteEvent): boolean {
+      try {
+        const concerns = filters.some((is) => is(event));
+        problem = undefined;
+        return concerns;
+      } catch (error) {
+        const { message } = error as Error;
+        if (problem === undefined) logger.error({ section, error: message }, 'a filter of kernel events is broken');
+        problem = `cannot tell which changes in the kernel concern it: ${message}`;
+        return true;
+      }
+    },
+  };
+};
+
+export interface RunningSection {
+  readonly name: string;
+  readonly isReady: boolean;
+  /** The first attempt to open it has come to an end. */
+  readonly attempted: Promise<void>;
+  trigger(): void;
+  onKernelEvent(event: RouteEvent): void;
+  /** Never rejects, and takes no longer than that. */
+  stop(withinMs: number): Promise<void>;
+}
+
+const sectionFailed = (section: string, message: string): Problem => ({
+  reason: 'SectionFailed',
+  message: `section ${section}: ${message}`,
+});
+
+/** @throws Error when an essential section cannot be opened */
+export const startSection = async (
+  type: SectionType,
+  shared: Shared,
+  submit: (report: SectionReport) => void,
+): Promise<RunningSection> => {
+  const { name } = type;
+  const { services, attachment } = shared;
+  const attempted = Promise.withResolvers<void>();
+  const filter = createFilter(name, services);
+  let taken: Taken | undefined;
+  let trigger: () => void = () => undefined;
+
+  const open = async (): Promise<Section> => {
+    taken = take(type, shared, () => trigger());
+    try {
+      const section = await type.open(taken.context);
+      attachment.hooks.handle(name, section.hook ?? {});
+      return section;
+    } catch (error) {
+      await taken.giveBack();
+      throw error;
+    } finally {
+      attempted.resolve();
+    }
+  };
+  const withOwnProblems = (report: SectionReport): SectionReport => {
+    const own = [filter.problem(), attachment.hooks.problemOf(name)].flatMap((message) =>
+      message === undefined ? [] : sectionFailed(name, message),
+    );
+    return own.length === 0 ? report : { ...report, problems: [...report.problems, ...own] };
+  };
+  const section = type.isEssential ? { section: await open() } : {};
+  const runner = runSection(type, {
+    open,
+    ...section,
+    submit: (report) => submit(withOwnProblems(report)),
+    logger: services.logger,
+  });
+  trigger = () => runner.trigger();
+  const stop = async (): Promise<void> => {
+    await runner.stop();
+    await taken?.giveBack();
+  };
+  return {
+    name,
+    get isReady() {
+      return runner.isReady;
+    },
+    attempted: attempted.promise,
+    trigger,
+    onKernelEvent(event) {
+      if (filter.concerns(taken?.filters ?? [], event)) trigger();
+    },
+    async stop(withinMs) {
+      attachment.hooks.handle(name, undefined);
+      const late = new AbortController();
+      const outcome = await Promise.race([
+        stop().catch((error: unknown) => error as Error),
+        delay(withinMs, 'late' as const, { signal: late.signal }).catch(() => undefined),
+      ]);
+      late.abort();
+      if (outcome === 'late') services.logger.error({ section: name, withinMs }, 'a section did not stop in time');
+      else if (outcome) services.logger.error({ section: name, err: outcome }, 'a section stopped with an error');
+    },
+  };
+};

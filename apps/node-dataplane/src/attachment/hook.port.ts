@@ -1,0 +1,58 @@
+import type { PodAttachment } from './pods.ts';
+
+/** What a section has to do with pods that come and go, besides what every pod needs. */
+
+/**
+ * Declared with the section, before it is open: so there is a decision about each pod also while the section is not open, cannot be
+ * opened, or has stopped.
+ */
+export interface HookType {
+  /** Hooks run one after the other, lower ones first; on DEL in the reverse order. */
+  readonly order: number;
+  /** Then the hook has failed for this pod. Others wait for it no longer, and no other pod does at all. */
+  readonly timeoutMs: number;
+  /**
+   * ADD of a pod that concerns the section while the section is not open: refused, and the runtime tries again; or attached without
+   * the section, for sections whose absence lets nothing through that they should have decided about.
+   */
+  readonly unavailable: 'refuse' | 'pass';
+  /** Not set: every pod. Where it throws, the decision `unavailable` holds for that pod. */
+  readonly concerns?: (pod: PodAttachment) => boolean;
+  /**
+   * Of a pod that concerns the section: `own`: the section makes a network of its own of the pod's port on the node, which is no port
+   * of the pod bridge and has no source guard. Not set: `bridge`.
+   */
+  readonly port?: (pod: PodAttachment) => 'bridge' | 'own';
+}
+
+/** Of a pod, as the API server has it. */
+export interface PodMetadata {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+}
+
+/** A pod at ADD. */
+export interface AddedPod extends PodAttachment {
+  /** Asks once for each ADD. @throws Error: the API server does not answer, or has another pod of that name */
+  metadata(): Promise<PodMetadata>;
+}
+
+/** What a hook adds to the result of ADD (CNI specification 1.1.0, section "ADD Success"). */
+export interface ResultAddition {
+  readonly interfaces?: readonly { readonly name: string; readonly mac?: string; readonly sandbox?: string }[];
+  /** `interface` is the index among the interfaces above. */
+  readonly ips?: readonly { readonly address: string; readonly gateway?: string; readonly interface?: number }[];
+  readonly routes?: readonly { readonly dst: string; readonly gw?: string }[];
+}
+
+/** Of an open section. */
+export interface HookHandlers {
+  /** ADD: an error refuses the pod for now; the runtime tries again. An effect that comes after the time is undone by `remove`. */
+  add?(pod: AddedPod, signal: AbortSignal): Promise<ResultAddition | void>;
+  /** DEL, which may come twice, without ADD, or after an ADD that failed: an error is logged, and the pod goes. */
+  remove?(pod: PodAttachment, signal: AbortSignal): Promise<void>;
+  /** CHECK: what is wrong, in words. */
+  check?(pod: PodAttachment, signal: AbortSignal): Promise<string | undefined>;
+  /** STATUS: why no pod of the section could start now, in words. */
+  status?(): string | undefined;
+}
