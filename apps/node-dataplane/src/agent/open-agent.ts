@@ -20,7 +20,7 @@ import { runSection, type SectionRunner } from './section-runner.ts';
 import { removeUnlisted } from './unlisted.ts';
 import { openWorld, type World } from './world.ts';
 
-/** The agent: its sections, each in a loop of its own, over one kernel, one world, one file of kept plans and one report. */
+/** The agent: its sections, each in a loop of its own, over one kernel, one world and one report. */
 
 interface Shared {
   readonly config: AgentConfig;
