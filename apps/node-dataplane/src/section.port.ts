@@ -16,7 +16,7 @@ import type { WorldSource } from './world/source.port.ts';
  * is a list of sections over one shared context. What fails in a section is a problem of that section and stops no other.
  */
 export interface SectionType {
-  /** A lower-case word: the key of its kept plan; its nftables tables and the aliases of its devices have it in their names. */
+  /** A lower-case word: its file of the kept plan, its nftables tables and the aliases of its devices have it in their names. */
   readonly name: string;
   /** Of its routes and rules; see ROUTE_PROTOCOLS of the registry. Not set: it has none. */
   readonly routeProtocol?: number;
@@ -98,14 +98,11 @@ export interface SectionContext {
   readonly metrics: Metrics;
 }
 
-/** The section's last plan in the agent's file, which the next and the previous version of the agent read. */
+/** The section's last plan in a file of its own, which the next and the previous version of the agent read. */
 export interface KeptSection {
-  /** As it was when the agent started; undefined: there was none. Not validated. */
+  /** Undefined: there is none, or the file is damaged, which is logged. The plan itself is not validated. */
   read(): VersionedPlan | undefined;
-  /** @param former fields that agents read which knew no sections; those of the last call stand */
-  write(kept: VersionedPlan, former?: object): void;
-  /** Such fields as they were when the agent started. */
-  former(): object | undefined;
+  write(kept: VersionedPlan): void;
 }
 
 export interface VersionedPlan {

@@ -52,8 +52,10 @@ export const VXLAN_SOURCE_PORTS = { low: 47891, high: 47922 } as const;
  */
 export const PIN_FOLDER = `/sys/fs/bpf/unbounded/v${LAYOUT_VERSION}`;
 
-/** What survives a reboot: last good plan, recorded sysctls, registered pods. */
+/** What survives a reboot: last good plans, recorded sysctls, registered pods. */
 export const STATE_FOLDER = '/var/lib/unbounded';
+/** Last good plan of a section of the agent, with the version of its form. */
+export const keptPlanFile = (section: string, folder = STATE_FOLDER): string => `${folder}/plan-${section}.json`;
 /** Sockets and units of the keeper. */
 export const RUN_FOLDER = '/run/unbounded';
 /** The node's key pair, as WireGuard's own tools expect it. */

@@ -1,42 +1,37 @@
-import { join } from 'node:path';
+import { existsSync, readdirSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { keptPlanFile } from '@unbounded/config/ownership';
+import { removeFile } from '@unbounded/state-files';
 import type { KeptSection, VersionedPlan } from '../section.port.ts';
 import { stateFile } from '../state/state-file.ts';
 import type { StateFaults } from '../state/state-faults.ts';
 
 /**
- * The last good plans of all sections in one file. Beside the sections stand fields that agents read which knew none: connectivity
- * writes them as long as a rollback to such an agent is to be possible.
+ * The last good plans of the sections, a file each: what one section writes costs no other a write, and what cannot be read of one
+ * costs no other its plan.
  */
 export interface KeptSections {
   of(section: string): KeptSection;
 }
 
-type KeptFile = Readonly<Record<string, unknown>> & { readonly sections?: Readonly<Record<string, VersionedPlan>> };
+const isKept = (value: unknown): value is VersionedPlan =>
+  typeof value === 'object' &&
+  value !== null &&
+  'plan' in value &&
+  Number.isInteger((value as { version?: unknown }).version);
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
+/** Of any section; also the one file of all sections that there was before the first release. */
+const KEPT_FILE = /^plan(-.+)?\.json$/;
 
-const isKept = (value: unknown): value is VersionedPlan => isObject(value) && typeof value['version'] === 'number';
+const removeUnlisted = (stateFolder: string, names: readonly string[]): void => {
+  if (!existsSync(stateFolder)) return;
+  const listed = new Set(names.map((name) => basename(keptPlanFile(name))));
+  for (const file of readdirSync(stateFolder))
+    if (KEPT_FILE.test(file) && !listed.has(file)) removeFile(join(stateFolder, file));
+};
 
-const isKeptFile = (value: unknown): value is KeptFile =>
-  isObject(value) && (value['sections'] === undefined || isObject(value['sections']));
-
-/** @param names of the agent's sections: what the file holds of others is dropped with the next write */
+/** @param names of the agent's sections: the plans of others are removed */
 export const openKeptSections = (stateFolder: string, names: readonly string[], faults: StateFaults): KeptSections => {
-  const file = stateFile(join(stateFolder, 'plan.json'), isKeptFile, faults);
-  const { sections: found = {}, ...before } = file.read() ?? {};
-  const atStart = new Map(Object.entries(found).filter(([, kept]) => isKept(kept)));
-  const sections = new Map([...atStart].filter(([name]) => names.includes(name)));
-  let former: object = before;
-  return {
-    of: (section) => ({
-      read: () => atStart.get(section),
-      former: () => (Object.keys(before).length === 0 ? undefined : before),
-      write(kept, fields = former) {
-        sections.set(section, kept);
-        former = fields;
-        file.write({ ...former, sections: Object.fromEntries(sections) });
-      },
-    }),
-  };
+  faults.attempt(stateFolder, () => removeUnlisted(stateFolder, names));
+  return { of: (section) => stateFile(keptPlanFile(section, stateFolder), isKept, faults) };
 };

@@ -12,7 +12,7 @@ describe.each(['ebpf', 'netlink'] as const)('an agent with a second section (%s)
   const MADE = {
     routes: ['unreachable 192.0.2.0/24'],
     chains: ['input'],
-    kept: ['connectivity', 'example'],
+    kept: ['plan-connectivity.json', 'plan-example.json'],
     condition: '192.0.2.0/24',
   };
 
@@ -49,7 +49,7 @@ describe.each(['ebpf', 'netlink'] as const)('an agent with a second section (%s)
   });
 
   test('has nothing of the section any more without it', () => {
-    expect(report.removed).toEqual({ routes: [], chains: [], kept: ['connectivity'], condition: undefined });
+    expect(report.removed).toEqual({ routes: [], chains: [], kept: ['plan-connectivity.json'], condition: undefined });
     expect(report.connectivityRoutes.length).toBeGreaterThan(0);
   });
 });

@@ -3,7 +3,7 @@
  * left when the section is no more. In namespaces of its own (sections.kernel.spec.ts), with the data path as argument; prints
  * what it saw as JSON.
  */
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROUTE_PROTOCOL, ROUTE_PROTOCOLS, STATE_FOLDER } from '@unbounded/config/ownership';
 import type { HostServices } from '@unbounded/host';
@@ -26,7 +26,7 @@ import { sectionsOf } from './sections.ts';
 interface Made {
   readonly routes: readonly string[];
   readonly chains: readonly string[];
-  /** Sections in the file of kept plans. */
+  /** Files of kept plans. */
   readonly kept: readonly string[];
   /** Message of the section's condition; undefined: it has none. */
   readonly condition: string | undefined;
@@ -76,18 +76,21 @@ const chains = (): string[] =>
     .split('table ')
     .filter((table) => table.startsWith('inet unbounded_example '))
     .flatMap((table) => [...table.matchAll(/^chain (\S+) \{/gm)].map(([, name]) => name!));
-const planFile = (): string => readFileSync(join(STATE_FOLDER, 'plan.json'), 'utf8');
+const keptFiles = (): string[] =>
+  readdirSync(STATE_FOLDER)
+    .filter((name) => name.startsWith('plan'))
+    .sort();
 const made = (): Made => ({
   routes: routesOf(OWN, 'main'),
   chains: chains(),
-  kept: Object.keys((JSON.parse(planFile()) as { sections: object }).sections).sort(),
+  kept: keptFiles(),
   condition: conditionOf(),
 });
 const state = (): string =>
   [
     run('nft', '-s', 'list', 'ruleset'),
     ...[String(ROUTE_PROTOCOL), OWN].flatMap((protocol) => routesOf(protocol, 'all')),
-    planFile(),
+    ...keptFiles().map((name) => readFileSync(join(STATE_FOLDER, name), 'utf8')),
   ].join('\n');
 
 const withExample = (trouble: Trouble) => (config: AgentConfig, services: HostServices) => [
@@ -162,7 +165,6 @@ const main = async (): Promise<Report> => {
   last = undefined;
   const without = await startAgent(dataplane, { flags, overrides: { reporter } });
   await until('a report', () => last);
-  await until('the plan is written', () => !planFile().includes('"example"'));
   const removed = made();
   const connectivityRoutes = routesOf(String(ROUTE_PROTOCOL), TABLE);
   await without.part.stop();

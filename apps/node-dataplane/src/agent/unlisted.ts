@@ -6,7 +6,7 @@ import type { SectionType } from '../section.port.ts';
 
 /**
  * What sections left that the agent no longer has: routes and rules by their protocol number, devices by their alias
- * (`unbounded:SECTION`), nftables tables by their names. Their kept plans and conditions go as the other sections write theirs.
+ * (`unbounded:SECTION`), nftables tables by their names. Their kept plans go with openKeptSections, their conditions as the other sections write theirs.
  */
 export const removeUnlisted = async (
   { net, nft }: { readonly net: RouteSocket; readonly nft: Nftables },

@@ -27,7 +27,13 @@ describe.each(['ebpf', 'netlink'] as const)('a node whose disk is full (%s)', (d
 
   test('keeps everything as soon as there is room', () => {
     expect(report.freed).toEqual({
-      files: expect.arrayContaining(['groups.json', 'health.json', 'plan.json', 'pods.json', 'sysctls.json']),
+      files: expect.arrayContaining([
+        'groups.json',
+        'health.json',
+        'plan-connectivity.json',
+        'pods.json',
+        'sysctls.json',
+      ]),
       pod: true,
       unwritten: 'unbounded_state_files_unwritten 0',
     });

@@ -41,7 +41,7 @@ export interface Report {
 }
 
 const dataplane = process.argv[2] as 'ebpf' | 'netlink';
-const NODE_FILES = ['groups', 'health', 'plan', 'pods'];
+const NODE_FILES = ['groups', 'health', 'plan-connectivity', 'pods'];
 const FILLER = join(STATE_FOLDER, 'filler');
 const fill = (): void => {
   try {

@@ -1,57 +1,47 @@
+import type { Logger } from '@unbounded/telemetry';
 import type { NodePlan } from '@unbounded/topology';
-import { planOfRendered } from '../data-path/former-plan.ts';
-import type { DataPathKind, KernelPlan } from '../data-path/kernel-plan.ts';
-import { renderPlan } from '../data-path/render.ts';
-import type { KeptSection } from '../section.port.ts';
+import { z } from 'zod';
+import type { KeptSection, VersionedPlan } from '../section.port.ts';
+import { nodePlanV1 } from './kept-plan-v1.ts';
 
-/**
- * The last good plan in a file that the previous version of the agent reads too: what it knows, the rendered plan, stands beside the
- * sections.
- */
-export type KeptPlan = KernelPlan & {
-  readonly sections?: { readonly connectivity?: { readonly version: number; readonly plan: NodePlan } };
-};
+/** The last good plan: intent, which any data path renders. It is parsed by the version of its form, never believed. */
 
-/** Of the connectivity section. A later one may have fields that change the meaning of those that are known. */
+/** Of the form that is written. A form that changes the meaning of a field, or its type, is the next version. */
 const VERSION = 1;
 
-const has = (value: unknown, ...names: readonly string[]): boolean =>
-  typeof value === 'object' && value !== null && names.every((name) => name in value);
+const FORMS: ReadonlyMap<number, z.ZodType<NodePlan>> = new Map([[VERSION, nodePlanV1]]);
 
-const isKeptPlan = (value: unknown): value is KeptPlan => {
-  if (!has(value, 'node', 'endpoints', 'probes')) return false;
-  const connectivity = (value as KeptPlan).sections?.connectivity;
-  return connectivity === undefined || has(connectivity.plan, 'node', 'blocks', 'probes');
+const describe = ({ issues }: z.ZodError): string => {
+  const [{ path, message } = { path: [], message: 'must be a plan' }] = issues;
+  const more = issues.length > 1 ? `; and ${issues.length - 1} more` : '';
+  return `plan${path.length === 0 ? '' : `.${z.core.toDotPath(path)}`}: ${message}${more}`;
 };
 
-/** Where the last good plan is kept. */
-export interface PlanStore {
-  read(): KeptPlan | undefined;
-  write(plan: KeptPlan): void;
-}
-
-export const planStore = (kept: KeptSection): PlanStore => ({
-  read() {
-    const connectivity = kept.read();
-    const value: unknown = { ...kept.former(), ...(connectivity && { sections: { connectivity } }) };
-    return isKeptPlan(value) ? value : undefined;
-  },
-  write({ sections, ...former }) {
-    if (sections?.connectivity) kept.write(sections.connectivity, former);
-  },
-});
-
-/** What a file holds, for this data path; undefined: nothing that it can use. */
-export const readKeptPlan = (file: PlanStore, kind: DataPathKind): NodePlan | undefined => {
-  const kept = file.read();
-  if (!kept) return undefined;
-  const { sections, ...rendered } = kept;
-  const { connectivity } = sections ?? {};
-  if (connectivity && connectivity.version <= VERSION) return connectivity.plan;
-  return rendered.dataplane === kind ? planOfRendered(rendered) : undefined;
+/** @param reject is told why there is no plan of it */
+export const parseKeptPlan = (
+  { version, plan }: VersionedPlan,
+  reject: (reason: string) => void,
+): NodePlan | undefined => {
+  const form = FORMS.get(version);
+  if (!form) {
+    reject(`version ${version} of the form: this agent reads ${[...FORMS.keys()].join(', ')}`);
+    return undefined;
+  }
+  const parsed = form.safeParse(plan);
+  if (parsed.success) return parsed.data;
+  reject(describe(parsed.error));
+  return undefined;
 };
 
-export const keptPlanOf = (plan: NodePlan, kind: DataPathKind): KeptPlan => ({
-  ...renderPlan(kind, plan),
-  sections: { connectivity: { version: VERSION, plan } },
-});
+/** Undefined: there is none, or none that can be used, which is logged. */
+export const readKeptPlan = (kept: KeptSection, logger: Logger): NodePlan | undefined => {
+  const found = kept.read();
+  return (
+    found &&
+    parseKeptPlan(found, (reason) =>
+      logger.warn({ reason }, 'the kept plan cannot be used: there is none until the API server is reached'),
+    )
+  );
+};
+
+export const keepPlan = (kept: KeptSection, plan: NodePlan): void => kept.write({ version: VERSION, plan });

@@ -1,8 +1,13 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { CONNECTIVITY, keptPlanFile } from '@unbounded/config/ownership';
 import { silentLogger } from '@unbounded/telemetry';
 import type { NodePlan, ProtectedAddress, TopologyObjects } from '@unbounded/topology';
-import { beforeEach, expect, test } from 'vitest';
-import type { KeptPlan, PlanStore } from './kept-plan.ts';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { openKeptSections } from '../agent/kept-sections.ts';
 import { createNodePlanner, type NodePlanner } from './node-planner.ts';
+import { createStateFaults } from '../state/state-faults.ts';
 import { objectsFor } from '../testdata.ts';
 import type { Snapshot } from '../world/source.port.ts';
 
@@ -13,19 +18,14 @@ const UNDERLAY = { device: 'eth0', mtuBytes: 1500 };
 const API: ProtectedAddress = { address: '203.0.113.99', role: 'an address of the API server' };
 
 let snapshot: Snapshot | undefined;
-let kept: KeptPlan | undefined;
-const planFile: PlanStore = {
-  read: () => kept,
-  write: (plan) => void (kept = plan),
-};
+let stateFolder: string;
 
 const start = (): NodePlanner =>
   createNodePlanner({
     nodeName: 'w1',
     protocols: ['VXLAN', 'WireGuard'],
-    dataplaneKind: 'ebpf',
     source: { snapshot: () => snapshot, onChange: () => undefined, stop: async () => undefined },
-    planFile,
+    kept: openKeptSections(stateFolder, [CONNECTIVITY], createStateFaults()).of(CONNECTIVITY),
     logger: silentLogger,
     now: () => 0,
   });
@@ -46,8 +46,9 @@ const pass = (planner: NodePlanner, protectedAddresses: readonly ProtectedAddres
 
 beforeEach(() => {
   snapshot = undefined;
-  kept = undefined;
+  stateFolder = mkdtempSync(join(tmpdir(), 'last-good-plan-'));
 });
+afterEach(() => rmSync(stateFolder, { recursive: true }));
 
 test('while the objects are away the last plan stands', () => {
   see(objectsFor('VXLAN'));
@@ -96,7 +97,7 @@ test('a node whose own block holds the API server keeps its plan and says so, or
   const held = pass(planner, [api])!;
   expect(held.podCidrs).toEqual(plan.podCidrs);
   expect(held.problems.map(({ reason }) => reason)).toEqual(['PodCIDRsOverlapUnderlay']);
-  kept = undefined;
+  rmSync(keptPlanFile(CONNECTIVITY, stateFolder));
   const fresh = start();
   expect([pass(fresh, [api]), fresh.problems.map(({ reason }) => reason)]).toEqual([
     undefined,

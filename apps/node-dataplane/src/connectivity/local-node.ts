@@ -1,6 +1,5 @@
 import { containsPrefix, formatPrefix, hostPrefix, parseAddress, tryParsePrefix } from '@unbounded/ip';
 import { findMember, type LocalNode, type NodePlan, type Problem, type World } from '@unbounded/topology';
-import type { DataPathKind } from '../data-path/kernel-plan.ts';
 import type { Measured } from './measured.ts';
 import type { Snapshot } from '../world/source.port.ts';
 
@@ -9,7 +8,6 @@ import type { Snapshot } from '../world/source.port.ts';
 interface Parts extends Measured {
   readonly nodeName: string;
   readonly protocols: readonly string[];
-  readonly dataplaneKind: DataPathKind;
 }
 
 const STAYS = 'pods start only with a plan, and the last one, if there is any, stays';
@@ -33,7 +31,7 @@ const overlapping = (name: string, blocks: readonly string[], addresses: readonl
 export const findLocalNode = (
   { node }: Snapshot,
   world: World,
-  { nodeName, protocols, dataplaneKind, underlay, pathMtuBytes, keys, established, protectedAddresses }: Parts,
+  { nodeName, protocols, underlay, pathMtuBytes, keys, established, protectedAddresses }: Parts,
 ): LocalNode | Problem => {
   const listed = findMember(world, nodeName);
   if (!listed || !node) return notListed(nodeName, node?.internalIps ?? []);
@@ -55,8 +53,7 @@ export const findLocalNode = (
   const usable = node.internalIps.filter((address) => world.confinement.hasAddress(listed, address));
   const internalIps = usable.length > 0 ? usable : node.internalIps;
   const member = { ...listed, podCidrs, internalIps, protocols, ...keys };
-  const local = { member, dataplane: dataplaneKind, underlayMtuBytes: underlay.mtuBytes };
-  return { ...local, pathMtuBytes, established, protectedAddresses };
+  return { member, underlayMtuBytes: underlay.mtuBytes, pathMtuBytes, established, protectedAddresses };
 };
 
 /** Why objects that are there are no reason for another plan: to plan from half a description would take pods off the network. */

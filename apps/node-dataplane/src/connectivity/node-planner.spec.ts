@@ -1,24 +1,30 @@
-import { createLogger } from '@unbounded/telemetry';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { CONNECTIVITY } from '@unbounded/config/ownership';
+import { silentLogger } from '@unbounded/telemetry';
 import type { NodePlan } from '@unbounded/topology';
-import { expect, test } from 'vitest';
-import type { DataPathKind } from '../data-path/kernel-plan.ts';
+import { afterAll, expect, test } from 'vitest';
+import { openKeptSections } from '../agent/kept-sections.ts';
 import { renderPlan } from '../data-path/render.ts';
-import { type KeptPlan, keptPlanOf, type PlanStore } from './kept-plan.ts';
 import { createNodePlanner } from './node-planner.ts';
 import type { Measured } from './measured.ts';
+import type { VersionedPlan } from '../section.port.ts';
+import { createStateFaults } from '../state/state-faults.ts';
 import { objectsFor } from '../testdata.ts';
 import type { Snapshot } from '../world/source.port.ts';
 
 const PEER = '100.65.31.0/24';
 
-const open = (kept?: KeptPlan, hasObjects = true) => {
+const folder = mkdtempSync(join(tmpdir(), 'node-planner-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const open = (before?: VersionedPlan, hasObjects = true) => {
   let [clockMs, version] = [0, 0];
   let protocol: Parameters<typeof objectsFor>[0] = 'VXLAN';
-  let file = kept;
-  const planFile: PlanStore = {
-    read: () => file,
-    write: (plan) => void (file = plan),
-  };
+  const stateFolder = mkdtempSync(join(folder, 'state-'));
+  const kept = openKeptSections(stateFolder, [CONNECTIVITY], createStateFaults()).of(CONNECTIVITY);
+  if (before) kept.write(before);
   const snapshot = (): Snapshot => ({
     objects: objectsFor(protocol),
     node: { podCidrs: ['100.65.30.0/24'], internalIps: ['10.1.0.30'], externalIps: [] },
@@ -27,14 +33,13 @@ const open = (kept?: KeptPlan, hasObjects = true) => {
   const planner = createNodePlanner({
     nodeName: 'w1',
     protocols: ['GENEVE', 'IPIP', 'None', 'VXLAN', 'WireGuard'],
-    dataplaneKind: 'ebpf',
     source: {
       snapshot: () => (hasObjects ? snapshot() : undefined),
       onChange: () => undefined,
       stop: async () => undefined,
     },
-    planFile,
-    logger: createLogger({ name: 'test', destination: { write: () => undefined } }),
+    kept,
+    logger: silentLogger,
     now: () => clockMs,
   });
   let measured: Measured = {
@@ -51,6 +56,7 @@ const open = (kept?: KeptPlan, hasObjects = true) => {
   look();
   return {
     planner,
+    kept,
     look,
     change: (to: typeof protocol): void => {
       protocol = to;
@@ -100,26 +106,17 @@ test('WireGuard does not wait', () => {
   expect(tunnels(planner.plan)).toBe('');
 });
 
-test('a kept plan stands until there are objects, whichever data path it was for', () => {
+test('a kept plan stands until there are objects', () => {
   const made = open().planner.plan!;
-  expect(open(keptPlanOf(made, 'ebpf'), false).planner.plan).toEqual(made);
-  expect(open(keptPlanOf(made, 'netlink'), false).planner.plan).toEqual(made);
+  expect(open({ version: 1, plan: made }, false).planner.plan).toEqual(made);
 });
 
-test('a plan that an agent without sections kept stands, unless it is for the other data path', () => {
+test('a kept plan of a later version is none, and the next one is kept in its place', () => {
   const made = open().planner.plan!;
-  const former = (kind: DataPathKind): KeptPlan => renderPlan(kind, made);
-  const { plan } = open(former('ebpf'), false).planner;
-  expect(renderPlan('ebpf', plan!)).toEqual(former('ebpf'));
-  expect(open(former('netlink'), false).planner.plan).toBeUndefined();
-  expect(open(former('netlink')).planner.plan).toEqual(made);
-});
-
-test('a plan of a later version of the section counts by what was rendered of it', () => {
-  const made = open().planner.plan!;
-  const kept = keptPlanOf(made, 'ebpf');
-  const later: KeptPlan = { ...kept, sections: { connectivity: { version: 2, plan: { ...made, blocks: [] } } } };
-  expect(renderPlan('ebpf', open(later, false).planner.plan!)).toEqual(renderPlan('ebpf', made));
+  const later = { version: 2, plan: made };
+  expect(open(later, false).planner.plan).toBeUndefined();
+  const { planner, kept } = open(later);
+  expect([planner.plan, kept.read()]).toEqual([made, { version: 1, plan: made }]);
 });
 
 test('a node’s own block with an address that it must reach otherwise makes no plan: its bridge would take the address', () => {
@@ -147,7 +144,7 @@ test('a next key of the node gives its links a second lane, which is sent by onc
 
 test('a kept plan is not current, and says nothing of the Node', () => {
   const made = open().planner.plan!;
-  const kept = keptPlanOf(made, 'ebpf');
+  const kept = { version: 1, plan: made };
   expect(open(kept).planner.node?.internalIps).toEqual(['10.1.0.30']);
   const { planner } = open(kept, false);
   expect([planner.isCurrent, planner.node]).toEqual([false, undefined]);

@@ -13,11 +13,11 @@ import {
   type LocalNode,
   withoutProtected,
 } from '@unbounded/topology';
-import type { DataPathKind } from '../data-path/kernel-plan.ts';
-import { keptPlanOf, type PlanStore, readKeptPlan } from './kept-plan.ts';
+import { keepPlan, readKeptPlan } from './kept-plan.ts';
 import { findLocalNode, missingSite } from './local-node.ts';
 import type { Measured, OwnKeys } from './measured.ts';
 import type { NodeFacts } from '../world/object-files.ts';
+import type { KeptSection } from '../section.port.ts';
 import type { Snapshot, WorldSource } from '../world/source.port.ts';
 
 /** Keeps the node's plan: made anew when anything changed that it is made from, and the last good one otherwise. */
@@ -43,9 +43,9 @@ export interface NodePlanner {
 export interface PlannerParts {
   readonly nodeName: string;
   readonly protocols: readonly string[];
-  readonly dataplaneKind: DataPathKind;
   readonly source: WorldSource;
-  readonly planFile: PlanStore;
+  /** Where the last good plan is. */
+  readonly kept: KeptSection;
   readonly logger: Logger;
   /** Milliseconds on a clock that only goes forward: that of the steps between plans. */
   readonly now?: () => number;
@@ -131,9 +131,9 @@ const makePlan = (
 };
 
 export const createNodePlanner = (parts: PlannerParts): NodePlanner => {
-  const { source, planFile, logger, now = () => performance.now() } = parts;
+  const { source, kept, logger, now = () => performance.now() } = parts;
   const transitions = createTransitions(now);
-  let plan = readKeptPlan(planFile, parts.dataplaneKind);
+  let plan = readKeptPlan(kept, logger);
   let isKept = plan !== undefined;
   if (plan) transitions.to(plan);
   /** The last plan goes on, with a reason. */
@@ -188,7 +188,7 @@ export const createNodePlanner = (parts: PlannerParts): NodePlanner => {
       ({ plan, advertised } = made);
       [isListed, problems, isKept] = [true, [], false];
       transitions.to(plan);
-      planFile.write(keptPlanOf(plan, parts.dataplaneKind));
+      keepPlan(kept, plan);
       if (before?.role !== plan.role || before.site !== plan.site)
         logger.info({ site: plan.site, role: plan.role }, 'the node has a role');
     },

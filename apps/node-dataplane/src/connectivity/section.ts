@@ -18,7 +18,6 @@ import { openDataPath } from '../data-path/open.ts';
 import type { Dataplane } from './dataplane.ts';
 import { startHealth } from './health/health.ts';
 import type { NodeKeys } from './health/probe-keys.ts';
-import { planStore } from './kept-plan.ts';
 import { CONNECTIVITY_CHAINS } from '../kernel/base-chains.ts';
 import { findDefaultGateways } from '../kernel/protected-addresses.ts';
 import { createSysctls } from '../kernel/sysctls.ts';
@@ -177,9 +176,8 @@ export const connectivity = (
       planner: createNodePlanner({
         nodeName,
         protocols,
-        dataplaneKind: config.dataplane,
         source,
-        planFile: planStore(context.kept),
+        kept: context.kept,
         logger,
       }),
       dataplane,

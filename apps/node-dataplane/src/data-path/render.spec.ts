@@ -7,10 +7,9 @@ import {
   planNode,
   type TopologyObjects,
 } from '@unbounded/topology';
-import { anyCluster, anyConnectedCluster } from '@unbounded/topology/random-cluster';
+import { anyConnectedCluster } from '@unbounded/topology/random-cluster';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { planOfRendered } from './former-plan.ts';
 import type { DataPathKind, KernelPlan } from './kernel-plan.ts';
 import { renderPlan } from './render.ts';
 
@@ -119,16 +118,6 @@ test('the eBPF data path takes what the plan says that a peer may bring, and mor
     { numRuns: 100 },
   );
   expect(Math.min(taken, refused)).toBeGreaterThan(0);
-});
-
-test.each(KINDS)('what a former agent kept of a plan is rendered as it was (%s)', (kind) => {
-  fc.assert(
-    fc.property(anyCluster, (objects) => {
-      for (const { rendered } of nodesOf(objects).values())
-        expect(renderPlan(kind, planOfRendered(rendered[kind]))).toEqual(rendered[kind]);
-    }),
-    { numRuns: 100 },
-  );
 });
 
 describe('what came out of the overlay for a node of the gateway’s network', () => {

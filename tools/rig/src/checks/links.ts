@@ -1,44 +1,24 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
+import { CONNECTIVITY, keptPlanFile } from '@unbounded/config/ownership';
+import type { BlockPlan, NodePlan } from '@unbounded/topology';
 import type { LabLayout } from '../layout/layout.ts';
 import { nodeFile } from '../node/node.ts';
 
 /** What carries the links of the lab, from the plans that the agents keep on their nodes. */
 
-const PLAN_FILE = '/var/lib/unbounded/plan.json';
+/** The parts of a node's plan that name a peer and how it is reached. */
+export type PlanLinks = Pick<NodePlan, 'node' | 'wireGuard' | 'groups' | 'blocks'>;
 
-interface NextHop {
-  readonly node?: string;
-  readonly protocol?: string;
+interface Hop {
+  readonly node: string | undefined;
+  readonly protocol: string;
 }
 
-/** The parts of an agent's plan that name a peer and how it is reached. */
-export interface PlanLinks {
-  readonly node: string;
-  readonly mtuBytes: number;
-  /** There when a link may go by a relay. */
-  readonly relay?: object;
-  readonly wireGuard: readonly { readonly peers: readonly { readonly node: string }[] }[];
-  readonly endpoints: readonly { readonly via: { readonly nextHop?: NextHop } }[];
-  readonly groups: readonly { readonly members: readonly NextHop[] }[];
-  readonly routes: readonly { readonly via: unknown }[];
-  readonly problems: readonly { readonly reason: string; readonly message: string }[];
-}
-
-const DEVICE_PROTOCOLS: readonly (readonly [RegExp, string])[] = [
-  [/^vxlan/, 'VXLAN'],
-  [/^geneve/, 'GENEVE'],
-  [/^ipip/, 'IPIP'],
-];
-
-/** Peers that routes lead to without eBPF: by plain routing (gateways), or through a tunnel to a far end. */
-const routedPeers = ({ via }: PlanLinks['routes'][number], nodeAt: (ip: string) => string | undefined): NextHop[] => {
-  if (typeof via !== 'object' || via === null) return [];
-  const { gateways = [], device, remoteIp } = via as { gateways?: string[]; device?: string; remoteIp?: string };
-  const plain = gateways.map((ip) => ({ node: nodeAt(ip), protocol: 'None' }));
-  const protocol = DEVICE_PROTOCOLS.find(([name]) => name.test(device ?? ''))?.[1];
-  return [...plain, ...(protocol && remoteIp ? [{ node: nodeAt(remoteIp), protocol }] : [])].flatMap((hop) =>
-    hop.node === undefined ? [] : [{ node: hop.node, protocol: hop.protocol }],
-  );
+/** Peers that packets to a block go to: through a tunnel, or by plain routing to gateways. */
+const peersTo = ({ to }: BlockPlan, nodeAt: (ip: string) => string | undefined): readonly Hop[] => {
+  if (typeof to === 'string' || 'group' in to) return [];
+  if ('nextHop' in to) return [to.nextHop];
+  return to.gateways.map((ip) => ({ node: nodeAt(ip), protocol: 'None' }));
 };
 
 /** What stands in for a protocol that no kernel here has: why a link is VXLAN although something else is wished. */
@@ -62,15 +42,14 @@ export const linkLines = (
     layout.nodes.find((node) => [...node.internalIps, ...(node.external?.ips ?? [])].includes(ip))?.name;
   const where = new Map<string, Set<string>>(); // by protocol
   for (const plan of plans) {
-    const hops: NextHop[] = [
+    const hops: Hop[] = [
       ...plan.wireGuard.flatMap(({ peers }) => peers.map(({ node }) => ({ node, protocol: 'WireGuard' }))),
-      ...plan.endpoints.flatMap(({ via }) => (via.nextHop ? [via.nextHop] : [])),
       ...plan.groups.flatMap(({ members }) => members),
-      ...plan.routes.flatMap((route) => routedPeers(route, nodeAt)),
+      ...plan.blocks.flatMap((block) => peersTo(block, nodeAt)),
     ];
     for (const { node, protocol } of hops) {
       const [near, far] = [siteOf.get(plan.node), siteOf.get(node ?? '')];
-      if (protocol === undefined || near === undefined || far === undefined) continue;
+      if (near === undefined || far === undefined) continue;
       const isInside = near === far;
       const place = isInside ? near : near < far ? `${near} - ${far}` : `${far} - ${near}`;
       const kind = `${protocol === 'None' ? 'None, plain routing' : protocol}${reason(layout, isInside, protocol, able)}`;
@@ -80,9 +59,12 @@ export const linkLines = (
   return [...where].map(([kind, places]) => `${[...places].sort().join(', ')}: ${kind}`).sort();
 };
 
-/** The plans that the agents applied last. */
-export const readPlans = (layout: LabLayout): PlanLinks[] =>
-  layout.nodes.map(({ name }) => JSON.parse(readFileSync(nodeFile(name, PLAN_FILE), 'utf8')) as PlanLinks);
+/** The plans that the agents made last; none of a node whose agent has not made any yet, or is of a version that keeps it elsewhere. */
+export const readPlans = (layout: LabLayout): NodePlan[] =>
+  layout.nodes.flatMap(({ name }) => {
+    const file = nodeFile(name, keptPlanFile(CONNECTIVITY));
+    return existsSync(file) ? [(JSON.parse(readFileSync(file, 'utf8')) as { readonly plan: NodePlan }).plan] : [];
+  });
 
 /** Reads the plans on the nodes and says what carries the links. */
 export const describeLinks = (layout: LabLayout, able: ReadonlySet<string>): readonly string[] =>

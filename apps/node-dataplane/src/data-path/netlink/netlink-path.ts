@@ -18,12 +18,11 @@ export interface NetlinkPathOptions {
   readonly pinFolder: string;
 }
 
-/** The check is in our nftables table, whose state the caller knows; only a plan that says who may send what has one. */
-const nftGuard = ({ senders, tunnels }: KernelPlan): Guard => {
-  if (senders) return { guarded: new Set(tunnels.map(({ device }) => device)), problems: [] };
-  const message = `the kept plan does not say who may send by ${tunnels.map(({ device }) => device).join(', ')}: the devices stay down until the API server is reached`;
-  return { guarded: new Set(), problems: tunnels.length === 0 ? [] : [{ reason: 'SourceCheckMissing', message }] };
-};
+/** The check of every tunnel is in our nftables table, whose state the caller knows. */
+const nftGuard = ({ tunnels }: KernelPlan): Guard => ({
+  guarded: new Set(tunnels.map(({ device }) => device)),
+  problems: [],
+});
 
 /** Next hops, groups of them, and routes in a table of our own: no eBPF anywhere. */
 export const openNetlinkPath = (net: RouteSocket, { indexFile, pinFolder, faults }: NetlinkPathOptions): DataPath => {

@@ -154,7 +154,7 @@ const checksOf = (name: TunnelKind, tunnels: readonly Tunnel[]): Checks & { read
 };
 
 /**
- * Sets and chains; none where the plan does not say who may send what.
+ * Sets and chains; none under the eBPF data path, whose programs check.
  * @param tunnels the devices that are there and ours, also those that the plan no longer wants: they take packets until
  * they are gone. Where one could not be made its port is another's.
  */

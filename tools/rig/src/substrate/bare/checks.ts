@@ -77,13 +77,19 @@ const isExpected = ({ options }: LabLayout, able: readonly string[], reason: str
   );
 };
 
+const NO_PLAN = { reason: 'PlanMissing', message: 'the agent has kept no plan' };
+
 /** Problems in the agents' plans, as conditions would tell them. */
 export const planChecks = (layout: LabLayout): Check[] => {
   const able = kernelProtocols();
-  return readPlans(layout).flatMap(({ node, problems }) => [
-    { from: node, to: 'plan', what: 'without problems', ok: true },
-    ...problems
-      .filter(({ reason }) => !isExpected(layout, able, reason))
-      .map(({ reason, message }) => ({ from: node, to: 'plan', what: reason, ok: false, error: message })),
-  ]);
+  const plans = new Map(readPlans(layout).map((plan) => [plan.node, plan]));
+  return layout.nodes.flatMap(({ name: node }) => {
+    const problems = plans.get(node)?.problems ?? [NO_PLAN];
+    return [
+      { from: node, to: 'plan', what: 'without problems', ok: true },
+      ...problems
+        .filter(({ reason }) => !isExpected(layout, able, reason))
+        .map(({ reason, message }) => ({ from: node, to: 'plan', what: reason, ok: false, error: message })),
+    ];
+  });
 };
