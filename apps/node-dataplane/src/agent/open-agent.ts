@@ -7,14 +7,13 @@ import { type Attachment, openAttachment } from '../attachment/attachment.ts';
 import { checkPinFolder } from '../data-path/ebpf/pin-folder.ts';
 import { createDropMetrics, type TableDrops } from '../kernel/drop-metrics.ts';
 import { watchTable } from '../kernel/table-watch.ts';
-import type { SectionContext, SectionReport, SectionType } from '../section.port.ts';
+import type { SectionContext, SectionType } from '../section.port.ts';
 import { createStateFaults, type StateFaults } from '../state/state-faults.ts';
 import { checkSections } from './check-sections.ts';
-import { createReportLoop, type ReportLoop } from './report-loop.ts';
 import type { Reporter } from '../world/reporter.port.ts';
 import type { WorldSource } from '../world/source.port.ts';
 import { type KeptSections, openKeptSections } from './kept-sections.ts';
-import { createReports } from './reports.ts';
+import { createReporting, type Reporting } from './reporting.ts';
 import { createSectionTables } from './section-tables.ts';
 import { runSection, type SectionRunner } from './section-runner.ts';
 import { removeUnlisted } from './unlisted.ts';
@@ -107,13 +106,14 @@ interface Running {
 const startSection = async (
   type: SectionType,
   shared: Shared,
-  submit: (report: SectionReport) => void,
+  reporting: Reporting,
 ): Promise<{ readonly runner: SectionRunner; readonly opened: Opened }> => {
   let runner: SectionRunner | undefined;
   const opened = openContext(type, shared, () => runner?.trigger());
   const { logger } = shared.services;
   const section = type.isEssential ? { section: await type.open(opened.context) } : {};
-  runner = runSection(type, { context: opened.context, ...section, submit, logger });
+  const own = reporting.of(type.name, () => runner?.trigger());
+  runner = runSection(type, { context: opened.context, ...section, reporting: own, logger });
   return { runner, opened };
 };
 
@@ -136,11 +136,9 @@ const start = async (
   await removeUnlisted({ net, nft }, types, (line) => logger.info(line)).catch((error: unknown) =>
     logger.error({ error: (error as Error).message }, 'cannot remove what former sections left; it stays'),
   );
-  const reports = createReports(names);
-  const reportLoop: ReportLoop = createReportLoop({ reporter: overrides.reporter ?? world.reporter, logger });
+  const reporting = createReporting(types, { reporter: overrides.reporter ?? world.reporter, logger });
   const sections: Awaited<ReturnType<typeof startSection>>[] = [];
-  for (const type of types)
-    sections.push(await startSection(type, shared, (report) => reportLoop.submit(reports.merge(type.name, report))));
+  for (const type of types) sections.push(await startSection(type, shared, reporting));
   await attachment.listen();
   const triggerAll = (): void => {
     for (const { runner } of sections) runner.trigger();
@@ -160,7 +158,7 @@ const start = async (
     stop: async () => {
       monitor.close();
       guardWatch[Symbol.dispose]();
-      await reportLoop.stop();
+      await reporting.stop();
       for (const { runner, opened } of sections.toReversed()) {
         await runner.stop();
         await opened.end();

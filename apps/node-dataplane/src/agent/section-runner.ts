@@ -1,6 +1,8 @@
 import type { Logger } from '@unbounded/telemetry';
 import type { Problem } from '@unbounded/topology';
-import type { Section, SectionContext, SectionPass, SectionReport, SectionType } from '../section.port.ts';
+import type { Section, SectionContext, SectionPass, SectionType } from '../section.port.ts';
+import { createPassMetrics } from './pass-metrics.ts';
+import type { SectionReporting } from './reporting.ts';
 import { type ReconcileLoop, startReconcileLoop } from './reconcile-loop.ts';
 
 /** One section in a loop of its own: whatever it does, others go on. */
@@ -15,7 +17,7 @@ export interface RunnerParts {
   readonly context: SectionContext;
   /** Already open: an essential one. */
   readonly section?: Section;
-  readonly submit: (report: SectionReport) => void;
+  readonly reporting: SectionReporting;
   readonly logger: Logger;
 }
 
@@ -30,13 +32,10 @@ const sectionFailed = (name: string, error: Error): Problem => ({
 });
 
 export const runSection = (type: SectionType, parts: RunnerParts): SectionRunner => {
-  const { context, submit, logger } = parts;
+  const { context, reporting, logger } = parts;
   let { section } = parts;
-  let last: SectionReport = { problems: [] };
-  const fail = (error: Error): void => {
-    const { write: _, ...state } = last; // what shows others that it works must not go on while it does not
-    submit({ ...state, problems: [...last.problems, sectionFailed(type.name, error)] });
-  };
+  const metrics = createPassMetrics(context.metrics, type.name);
+  const fail = (error: Error): void => reporting.fail(sectionFailed(type.name, error));
   const pass = async (): Promise<SectionPass> => {
     section ??= await type.open(context);
     return await section.pass();
@@ -44,10 +43,8 @@ export const runSection = (type: SectionType, parts: RunnerParts): SectionRunner
   const loop: ReconcileLoop = startReconcileLoop({
     pass: async () => {
       const long = setTimeout(() => fail(new Error(`a pass takes longer than ${LONG_PASS_MS / 1000} s`)), LONG_PASS_MS);
-      const { nextPassMs, report } = await pass().finally(() => clearTimeout(long));
-      const { events: _, ...state } = report;
-      last = state;
-      submit(report);
+      const { nextPassMs, report } = await metrics.measure(pass).finally(() => clearTimeout(long));
+      reporting.submit(report);
       return nextPassMs;
     },
     quietMs: QUIET_MS,
