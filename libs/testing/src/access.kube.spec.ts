@@ -91,8 +91,8 @@ test('an agent has any condition of the prefix Unbounded, and takes it away agai
     await nodes.apply(object, { subresource: 'status', fieldManager: 'test', force: true });
     return (await nodes.get('mine')).status?.conditions?.map(({ type }) => type) ?? [];
   };
-  expect(await apply('NetworkUnavailable', 'UnboundedExample')).toContain('UnboundedExample');
-  expect(await apply('NetworkUnavailable')).toEqual(['NetworkUnavailable']);
+  await expect(apply('NetworkUnavailable', 'UnboundedExample')).resolves.toContain('UnboundedExample');
+  await expect(apply('NetworkUnavailable')).resolves.toEqual(['NetworkUnavailable']);
 });
 
 const onlyOwn = 'a node agent may change only annotations net.unbounded-cloud.io/';

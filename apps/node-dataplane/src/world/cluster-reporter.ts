@@ -46,12 +46,13 @@ type Standing = NonNullable<NonNullable<Node['status']>['conditions']>[number];
 
 /** Conditions that stand and are not reported: our apply without them takes them away, if they were ours. */
 const createStaleConditions = () => {
-  /** Of this process, and of the last apply; undefined: there was none, and what may be ours stands from a former process. */
+  /** By sections of this process: it is theirs to leave it out. */
   const everReported = new Set<string>();
+  /** Undefined: nothing yet by this process; what may be ours is a former one's. */
   let applied: ReadonlySet<string> | undefined;
   const isStale = (type: string): boolean => (applied ? applied.has(type) : mayBeOurs(type));
   return {
-    /** What stays while a section has not reported: nobody knows yet that it is not that section's. */
+    /** What stays while a section has not reported: it may be that section's, as the Node does not say whose a condition is. */
     kept({ awaiting }: AgentReport, wanted: readonly NodeCondition[], present: readonly Standing[]): Standing[] {
       for (const { type } of wanted) everReported.add(type);
       return awaiting ? present.filter(({ type }) => mayBeOurs(type) && !everReported.has(type)) : [];
