@@ -54,11 +54,14 @@ export interface SectionReport {
   readonly problems: readonly Problem[];
   /** Of the Node; null: not there. */
   readonly annotations?: Readonly<Record<string, string | null>>;
+  /** Types begin with `Unbounded`: the chart's policy allows no others, but for NetworkUnavailable. */
   readonly conditions?: readonly NodeCondition[];
   /** What happened since the last report. */
   readonly events?: readonly NodeEvent[];
-  /** Other objects that the section keeps up to date. */
+  /** Other objects that the section keeps up to date: runs at most once, apart from the reports and writes of others. */
   readonly write?: (signal: AbortSignal) => Promise<void>;
+  /** A JSON value for the node's own status object. */
+  readonly status?: unknown;
 }
 
 export interface NodeCondition {

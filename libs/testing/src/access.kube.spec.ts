@@ -83,6 +83,18 @@ test('an agent writes its own annotations and its own conditions', async () => {
   }
 });
 
+test('an agent has any condition of the prefix Unbounded, and takes it away again by an apply without it', async () => {
+  const { nodes } = await as('node-dataplane', 'mine');
+  const apply = async (...types: readonly string[]): Promise<readonly string[]> => {
+    const conditions = types.flatMap((type) => condition(type).status.conditions);
+    const object = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'mine' }, status: { conditions } };
+    await nodes.apply(object, { subresource: 'status', fieldManager: 'test', force: true });
+    return (await nodes.get('mine')).status?.conditions?.map(({ type }) => type) ?? [];
+  };
+  await expect(apply('NetworkUnavailable', 'UnboundedExample')).resolves.toContain('UnboundedExample');
+  await expect(apply('NetworkUnavailable')).resolves.toEqual(['NetworkUnavailable']);
+});
+
 const onlyOwn = 'a node agent may change only annotations net.unbounded-cloud.io/';
 test.each([
   [
@@ -116,6 +128,20 @@ test.each([
     'or external-address, which administrators set',
   ],
   [
+    'a condition of another node that it may have itself',
+    'other',
+    condition('UnboundedExample'),
+    'status',
+    'may change only its own Node, not other',
+  ],
+  [
+    'what its kubelet says of its memory',
+    'mine',
+    condition('MemoryPressure'),
+    'status',
+    'may change only the conditions NetworkUnavailable and Unbounded...',
+  ],
+  [
     'the condition that site-membership writes',
     'mine',
     condition('UnboundedNodeAccepted'),
@@ -134,14 +160,14 @@ test.each([
     'mine',
     condition('Ready'),
     'status',
-    'may change only the conditions NetworkUnavailable, UnboundedNetworkDegraded and UnboundedRelayed',
+    'may change only the conditions NetworkUnavailable and Unbounded... (but UnboundedNodeAccepted) of its Node',
   ],
   [
     'its addresses',
     'mine',
     { status: { addresses: [{ type: 'InternalIP', address: '10.0.0.1' }] } },
     'status',
-    'UnboundedNetworkDegraded and UnboundedRelayed in the status',
+    '(but UnboundedNodeAccepted) in the status',
   ],
 ])('an agent may not change %s', async (_, node, patch, subresource, message) => {
   const { nodes } = await as('node-dataplane', 'mine');

@@ -16,6 +16,7 @@ const MAY_READ_IT: Readonly<Record<string, string>> = {
     'WireGuard shows handshakes by it; asked only about those before our start',
   'apps/node-dataplane/src/connectivity/paths/watcher.ts':
     'nonces grow over reboots; a peer takes a lower one for a clock that was set back',
+  'apps/node-dataplane/src/agent/pass-metrics.ts': 'time of the last success, which a metric shows',
   'apps/node-dataplane/src/world/cluster-reporter.ts': 'times that conditions show',
   'apps/node-dataplane/src/connectivity/gateway-reporter.ts':
     'the time that a report shows; who watches takes it for a stamp only',

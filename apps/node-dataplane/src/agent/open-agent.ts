@@ -15,8 +15,7 @@ import type { Reporter } from '../world/reporter.port.ts';
 import { checkSections } from './check-sections.ts';
 import { openKeptSections } from './kept-sections.ts';
 import { type RunningSection, type Shared, startSection } from './open-section.ts';
-import { createReportLoop } from './report-loop.ts';
-import { createReports } from './reports.ts';
+import { createReporting } from './reporting.ts';
 import { removeUnlisted } from './unlisted.ts';
 import { openWorld } from './world.ts';
 
@@ -97,11 +96,9 @@ const start = async (
   await removeUnlisted({ net, nft }, types, (line) => logger.info(line)).catch((error: unknown) =>
     logger.error({ error: (error as Error).message }, 'cannot remove what former sections left; it stays'),
   );
-  const reports = createReports(types.map(({ name }) => name));
-  const reportLoop = createReportLoop({ reporter: overrides.reporter ?? world.reporter, logger });
+  const reporting = createReporting(types, { reporter: overrides.reporter ?? world.reporter, logger });
   const sections: RunningSection[] = [];
-  for (const type of types)
-    sections.push(await startSection(type, shared, (report) => reportLoop.submit(reports.merge(type.name, report))));
+  for (const type of types) sections.push(await startSection(type, shared, reporting));
   const watch = watchKernel(shared, sections);
   await Promise.race([
     Promise.all(sections.map(({ attempted }) => attempted)),
@@ -115,7 +112,7 @@ const start = async (
     stop: async () => {
       await attachment.stopListening(); // first: no pod is attached without its sections
       watch[Symbol.dispose]();
-      await reportLoop.stop();
+      await reporting.stop();
       await Promise.all(sections.map((section) => section.stop(STOP_WITHIN_MS)));
       await world.close();
       await attachment.close();

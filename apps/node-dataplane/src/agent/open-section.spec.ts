@@ -5,6 +5,7 @@ import { until } from '@unbounded/testing';
 import { afterEach, expect, test } from 'vitest';
 import type { HookHandlers } from '../attachment/hook.port.ts';
 import type { Section, SectionContext, SectionReport, SectionType } from '../section.port.ts';
+import type { Reporting } from './reporting.ts';
 import { type RunningSection, type Shared, startSection } from './open-section.ts';
 
 const EVENT = { subject: 'link', change: 'new', value: {} } as RouteEvent;
@@ -52,8 +53,12 @@ const section = (settings: Partial<Section> = {}): Section => ({
 });
 const start = async (type: Partial<SectionType>, bed = openShared()) => {
   const reports: SectionReport[] = [];
+  const reporting: Reporting = {
+    of: () => ({ submit: (report) => void reports.push(report), fail: () => undefined }),
+    stop: async () => undefined,
+  };
   const whole: SectionType = { name: 'example', open: async () => section(), ...type };
-  const started = await startSection(whole, bed.shared, (report) => void reports.push(report));
+  const started = await startSection(whole, bed.shared, reporting);
   running.push(started);
   return { ...bed, started, reports };
 };

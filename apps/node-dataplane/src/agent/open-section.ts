@@ -10,6 +10,7 @@ import type { Section, SectionContext, SectionReport, SectionType } from '../sec
 import type { StateFaults } from '../state/state-faults.ts';
 import type { WorldSource } from '../world/source.port.ts';
 import type { KeptSections } from './kept-sections.ts';
+import type { Reporting } from './reporting.ts';
 import { runSection } from './section-runner.ts';
 import { createSectionTables } from './section-tables.ts';
 import type { World } from './world.ts';
@@ -109,7 +110,7 @@ const sectionFailed = (section: string, message: string): Problem => ({
 export const startSection = async (
   type: SectionType,
   shared: Shared,
-  submit: (report: SectionReport) => void,
+  reporting: Reporting,
 ): Promise<RunningSection> => {
   const { name } = type;
   const { services, attachment } = shared;
@@ -138,11 +139,12 @@ export const startSection = async (
     return own.length === 0 ? report : { ...report, problems: [...report.problems, ...own] };
   };
   const section = type.isEssential ? { section: await open() } : {};
+  const own = reporting.of(name, () => trigger());
   const runner = runSection(type, {
     open,
     ...section,
-    submit: (report) => submit(withOwnProblems(report)),
-    logger: services.logger,
+    reporting: { ...own, submit: (report) => own.submit(withOwnProblems(report)) },
+    ...services,
   });
   trigger = () => runner.trigger();
   const stop = async (): Promise<void> => {

@@ -15,11 +15,12 @@ afterEach(async () => {
 });
 
 const report = (name = 'a', ...notes: string[]): AgentReport => ({
+  awaiting: undefined,
   problems: [],
   annotations: { name },
   conditions: [],
   events: notes.map((note) => ({ type: 'Normal', reason: 'Moved', action: 'Move', note })),
-  writes: [],
+  status: {},
 });
 const backoff = { baseMs: 5, maxMs: 20 };
 const open = (reporter: Reporter, deadlineMs = 10_000): ReportLoop => {

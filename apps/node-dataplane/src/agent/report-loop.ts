@@ -1,6 +1,7 @@
 import type { Logger } from '@unbounded/telemetry';
 import { backoffDelay, type BackoffOptions } from '@unbounded/controller-runtime';
 import type { AgentReport, Reporter } from '../world/reporter.port.ts';
+import { withDeadline } from './deadline.ts';
 
 /**
  * Reports apart from the passes: an API server that is slow, overloaded or swallows packets delays no repair of the kernel.
@@ -31,14 +32,6 @@ const latest = (older: AgentReport | undefined, newer: AgentReport | undefined):
   return { ...newer, events: [...older.events, ...newer.events].slice(-MOST_EVENTS) };
 };
 
-/** Also of a reporter that does not listen to the signal. */
-const untilAborted = <T>(work: Promise<T>, signal: AbortSignal): Promise<T> => {
-  const aborted = Promise.withResolvers<never>();
-  const onAbort = (): void => aborted.reject(signal.reason as Error);
-  signal.addEventListener('abort', onAbort, { once: true });
-  return Promise.race([work, aborted.promise]).finally(() => signal.removeEventListener('abort', onAbort));
-};
-
 export const createReportLoop = (options: ReportLoopOptions): ReportLoop => {
   const { reporter, logger, deadlineMs = DEADLINE_MS, backoff = BACKOFF } = options;
   const stopping = new AbortController();
@@ -48,9 +41,8 @@ export const createReportLoop = (options: ReportLoopOptions): ReportLoop => {
   let failures = 0;
 
   const send = async (report: AgentReport): Promise<void> => {
-    const signal = AbortSignal.any([stopping.signal, AbortSignal.timeout(deadlineMs)]);
     try {
-      await untilAborted(reporter.report(report, signal), signal);
+      await withDeadline((signal) => reporter.report(report, signal), { deadlineMs, stopping: stopping.signal });
       if (failures > 0) logger.info('reports reach the API server again');
       failures = 0;
     } catch (error) {

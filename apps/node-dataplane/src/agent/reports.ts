@@ -1,23 +1,66 @@
-import type { SectionReport } from '../section.port.ts';
+import type { Problem } from '@unbounded/topology';
+import type { SectionReport, SectionType } from '../section.port.ts';
 import type { AgentReport } from '../world/reporter.port.ts';
 
-/** The reports of all sections as one: of each the latest, with the events of all since they were last taken. */
-export const createReports = (sections: readonly string[]) => {
-  const latest = new Map<string, SectionReport>();
+interface Reported {
+  /** Of its last pass that succeeded; undefined: none has. */
+  state?: Omit<SectionReport, 'events' | 'write'>;
+  /** Of the passes since. */
+  failure?: Problem | undefined;
+  /** Of its last write. */
+  writeFailure?: Problem | undefined;
+}
+
+type Named = Pick<SectionType, 'name' | 'isEssential'>;
+
+/** The reports of all sections as one: of each what it reported last and what has failed since. */
+export interface Reports {
+  reported(section: string, report: SectionReport): AgentReport;
+  /** A pass failed, or the section cannot be opened: what it reported last stands. */
+  failed(section: string, problem: Problem): AgentReport;
+  /** @param problem undefined: its write succeeded */
+  wrote(section: string, problem: Problem | undefined): AgentReport;
+}
+
+export const createReports = (sections: readonly Named[]): Reports => {
+  const entries = sections.map((section) => ({ ...section, last: {} as Reported }));
+  const of = (section: string): Reported => entries.find(({ name }) => name === section)!.last;
+  const awaiting = (): AgentReport['awaiting'] => {
+    const missing = entries.filter(({ last }) => last.state === undefined);
+    if (missing.length === 0) return undefined;
+    return missing.some(({ isEssential }) => isEssential) ? 'essential' : 'others';
+  };
+  const merge = (events: AgentReport['events'] = []): AgentReport => {
+    const states = entries.flatMap(({ last }) => last.state ?? []);
+    const statuses = entries.flatMap(({ name, last: { state } }) =>
+      state?.status === undefined ? [] : [[name, state.status] as const],
+    );
+    return {
+      awaiting: awaiting(),
+      problems: entries.flatMap(({ last: { state, failure, writeFailure } }) => [
+        ...(state?.problems ?? []),
+        ...(failure ? [failure] : []),
+        ...(writeFailure ? [writeFailure] : []),
+      ]),
+      annotations: Object.assign({}, ...states.map(({ annotations }) => annotations)) as AgentReport['annotations'],
+      conditions: states.flatMap(({ conditions = [] }) => conditions),
+      events,
+      status: Object.fromEntries(statuses),
+    };
+  };
   return {
-    latest: (section: string): SectionReport | undefined => latest.get(section),
-    /** The report of a section, with what the others reported last. */
-    merge(section: string, report: SectionReport): AgentReport {
-      const { events = [], ...state } = report;
-      latest.set(section, state);
-      const all = sections.flatMap((name) => latest.get(name) ?? []);
-      return {
-        problems: all.flatMap(({ problems }) => problems),
-        annotations: Object.assign({}, ...all.map(({ annotations }) => annotations)) as AgentReport['annotations'],
-        conditions: all.flatMap(({ conditions = [] }) => conditions),
-        events,
-        writes: all.flatMap(({ write }) => write ?? []),
-      };
+    reported(section, report) {
+      const { events, write: _, ...state } = report;
+      Object.assign(of(section), { state, failure: undefined });
+      return merge(events);
+    },
+    failed(section, failure) {
+      of(section).failure = failure;
+      return merge();
+    },
+    wrote(section, writeFailure) {
+      of(section).writeFailure = writeFailure;
+      return merge();
     },
   };
 };

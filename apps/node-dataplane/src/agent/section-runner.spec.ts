@@ -1,7 +1,9 @@
-import { silentLogger } from '@unbounded/telemetry';
+import { createMetrics, type Metrics, silentLogger } from '@unbounded/telemetry';
 import { until } from '@unbounded/testing';
 import { afterEach, expect, test } from 'vitest';
-import type { Section, SectionContext, SectionPass, SectionReport, SectionType } from '../section.port.ts';
+import type { Section, SectionContext, SectionPass, SectionType } from '../section.port.ts';
+import type { AgentReport } from '../world/reporter.port.ts';
+import { createReports } from './reports.ts';
 import { runSection, type SectionRunner } from './section-runner.ts';
 
 const runners: SectionRunner[] = [];
@@ -9,16 +11,22 @@ afterEach(async () => {
   for (const runner of runners.splice(0)) await runner.stop();
 });
 
-const reports: SectionReport[] = [];
-const write = async (): Promise<void> => undefined;
-const fine: SectionPass = { nextPassMs: 1, report: { problems: [], write } };
+const reports: AgentReport[] = [];
+let metrics: Metrics;
+const fine: SectionPass = { nextPassMs: 1, report: { problems: [] } };
 const start = (type: Partial<SectionType>, pass: () => Promise<SectionPass>): SectionRunner => {
   reports.length = 0;
+  metrics = createMetrics();
+  const merged = createReports([{ name: 'example' }]);
   const section: Section = { pass, stop: async () => undefined };
   const whole: SectionType = { name: 'example', open: async () => section, ...type };
   const runner = runSection(whole, {
     open: () => whole.open({} as SectionContext),
-    submit: (report) => void reports.push(report),
+    metrics,
+    reporting: {
+      submit: (report) => void reports.push(merged.reported('example', report)),
+      fail: (problem) => void reports.push(merged.failed('example', problem)),
+    },
     logger: silentLogger,
   });
   runners.push(runner);
@@ -42,18 +50,42 @@ test('a section that cannot be opened is opened again', async () => {
   expect(reports[0]!.problems[0]!.message).toMatch(/^section example: not yet: /);
 });
 
-test('what a section reported stays while it fails, but for what would show that it works', async () => {
+test('what a section reported stays while it fails, and its failure goes with the next pass', async () => {
   let isBroken = false;
   const former = { reason: 'Former', message: 'was there' };
   start({}, async () => {
     if (isBroken) throw new Error('broken');
-    return { nextPassMs: 1, report: { problems: [former], write } };
+    return { nextPassMs: 1, report: { problems: [former] } };
   });
   await until('a report', () => reports.length > 0);
   isBroken = true;
   await until('it fails', () => reasons().at(-1)?.length === 2);
-  expect(reports.at(-1)!.write).toBeUndefined();
   expect(reasons().at(-1)).toEqual(['Former', 'SectionFailed']);
+  isBroken = false;
+  await until('it works again', () => reasons().at(-1)?.length === 1);
+});
+
+test('passes are counted by result, measured, and the time of the last success is shown', async () => {
+  let isBroken = true;
+  const startSeconds = Date.now() / 1000;
+  start({}, async () => {
+    if (isBroken) throw new Error('broken');
+    return { nextPassMs: 60_000, report: { problems: [] } };
+  });
+  const valueOf = async (name: string): Promise<number | undefined> => {
+    const text = await metrics.render();
+    const line = text.split('\n').find((one) => one.startsWith(`unbounded_agent_section_${name}`));
+    return line === undefined ? undefined : Number(line.split(' ').at(-1));
+  };
+  await until('it fails', () => reports.length > 0);
+  expect(await valueOf('passes_total{section="example",result="failure"}')).toBe(1);
+  expect(await valueOf('passes_total{section="example",result="success"}')).toBe(0);
+  expect(await valueOf('last_success_timestamp_seconds{')).toBeUndefined();
+  isBroken = false;
+  await until('it works', () => reasons().at(-1)?.length === 0);
+  expect(await valueOf('passes_total{section="example",result="success"}')).toBe(1);
+  expect(await valueOf('pass_duration_seconds_count{section="example"}')).toBe(2);
+  expect(await valueOf('last_success_timestamp_seconds{section="example"}')).toBeGreaterThanOrEqual(startSeconds);
 });
 
 test('an agent is not ready before an essential section is open, and does not wait for others', () => {

@@ -1,6 +1,8 @@
-import type { Logger } from '@unbounded/telemetry';
+import type { Logger, Metrics } from '@unbounded/telemetry';
 import type { Problem } from '@unbounded/topology';
-import type { Section, SectionPass, SectionReport, SectionType } from '../section.port.ts';
+import type { Section, SectionPass, SectionType } from '../section.port.ts';
+import { createPassMetrics } from './pass-metrics.ts';
+import type { SectionReporting } from './reporting.ts';
 import { type ReconcileLoop, startReconcileLoop } from './reconcile-loop.ts';
 
 /** One section in a loop of its own: whatever it does, others go on. */
@@ -16,8 +18,9 @@ export interface RunnerParts {
   readonly open: () => Promise<Section>;
   /** Already open: an essential one. */
   readonly section?: Section;
-  readonly submit: (report: SectionReport) => void;
+  readonly reporting: SectionReporting;
   readonly logger: Logger;
+  readonly metrics: Metrics;
 }
 
 const QUIET_MS = 200;
@@ -31,13 +34,10 @@ const sectionFailed = (name: string, error: Error): Problem => ({
 });
 
 export const runSection = (type: SectionType, parts: RunnerParts): SectionRunner => {
-  const { open, submit, logger } = parts;
+  const { open, reporting, logger } = parts;
   let { section } = parts;
-  let last: SectionReport = { problems: [] };
-  const fail = (error: Error): void => {
-    const { write: _, ...state } = last; // what shows others that it works must not go on while it does not
-    submit({ ...state, problems: [...last.problems, sectionFailed(type.name, error)] });
-  };
+  const metrics = createPassMetrics(parts.metrics, type.name);
+  const fail = (error: Error): void => reporting.fail(sectionFailed(type.name, error));
   const pass = async (): Promise<SectionPass> => {
     section ??= await open();
     return await section.pass();
@@ -45,10 +45,8 @@ export const runSection = (type: SectionType, parts: RunnerParts): SectionRunner
   const loop: ReconcileLoop = startReconcileLoop({
     pass: async () => {
       const long = setTimeout(() => fail(new Error(`a pass takes longer than ${LONG_PASS_MS / 1000} s`)), LONG_PASS_MS);
-      const { nextPassMs, report } = await pass().finally(() => clearTimeout(long));
-      const { events: _, ...state } = report;
-      last = state;
-      submit(report);
+      const { nextPassMs, report } = await metrics.measure(pass).finally(() => clearTimeout(long));
+      reporting.submit(report);
       return nextPassMs;
     },
     quietMs: QUIET_MS,

@@ -41,10 +41,11 @@ const open = () => {
     events: { record: ({ note }: { note: string }) => void events.push(note) } as unknown as EventRecorder,
   });
   const gateway = createGatewayReporter(cluster, 'n1');
-  const reports = createReports(['connectivity']);
-  const report = (state: ConnectivityState): Promise<void> => {
+  const reports = createReports([{ name: 'connectivity', isEssential: true }]);
+  const report = async (state: ConnectivityState): Promise<void> => {
     const written = connectivityReport(state, (routes, signal) => gateway.report(routes, { signal }));
-    return reporter.report(reports.merge('connectivity', written));
+    await reporter.report(reports.reported('connectivity', written));
+    await written.write?.(new AbortController().signal);
   };
   return { report };
 };

@@ -9,6 +9,9 @@ const FIELD_MANAGER = 'unbounded-node-dataplane';
 const DEGRADED = 'UnboundedNetworkDegraded';
 /** Conditions of sections begin with this (besides those of Kubernetes itself). */
 const OWN_PREFIX = 'Unbounded';
+/** But for the one that site-membership writes. */
+const OF_OTHERS = 'UnboundedNodeAccepted';
+const mayBeOurs = (type: string): boolean => type.startsWith(OWN_PREFIX) && type !== OF_OTHERS;
 
 const degradedOf = ({ problems }: AgentReport): NodeCondition =>
   problems.length > 0
@@ -23,7 +26,11 @@ const degradedOf = ({ problems }: AgentReport): NodeCondition =>
       }
     : { type: DEGRADED, status: 'False', reason: 'AsPlanned', message: 'the node’s kernel holds the whole plan' };
 
-const conditionsOf = (report: AgentReport): NodeCondition[] => [...report.conditions, degradedOf(report)];
+/** That all is well nobody can say while a section has not reported. */
+const conditionsOf = (report: AgentReport): NodeCondition[] => [
+  ...report.conditions,
+  ...(report.awaiting && report.problems.length === 0 ? [] : [degradedOf(report)]),
+];
 
 type Abort = { readonly signal?: AbortSignal };
 
@@ -35,19 +42,27 @@ export interface ClusterReporterOptions {
   readonly events: EventRecorder;
 }
 
-/** Conditions that stand and are no longer reported: our apply without them takes them away, if they were ours. */
+type Standing = NonNullable<NonNullable<Node['status']>['conditions']>[number];
+
+/** Conditions that stand and are not reported: our apply without them takes them away, if they were ours. */
 const createStaleConditions = () => {
-  let reported: ReadonlySet<string> | undefined;
+  /** By sections of this process: it is theirs to leave it out. */
+  const everReported = new Set<string>();
+  /** Undefined: nothing yet by this process; what may be ours is a former one's. */
+  let applied: ReadonlySet<string> | undefined;
+  const isStale = (type: string): boolean => (applied ? applied.has(type) : mayBeOurs(type));
   return {
-    areThere(wanted: readonly NodeCondition[], present: readonly { readonly type: string }[]): boolean {
-      const types = new Set(wanted.map(({ type }) => type));
-      return present.some(
-        ({ type }) => !types.has(type) && (reported ? reported.has(type) : type.startsWith(OWN_PREFIX)),
-      );
+    /** What stays while a section has not reported: it may be that section's, as the Node does not say whose a condition is. */
+    kept({ awaiting }: AgentReport, wanted: readonly NodeCondition[], present: readonly Standing[]): Standing[] {
+      for (const { type } of wanted) everReported.add(type);
+      return awaiting ? present.filter(({ type }) => mayBeOurs(type) && !everReported.has(type)) : [];
+    },
+    areThere(types: ReadonlySet<string>, present: readonly Standing[]): boolean {
+      return present.some(({ type }) => !types.has(type) && isStale(type));
     },
     /** What a section reported that this agent does not have stood at the first report; it is nobody's from then on. */
-    applied(wanted: readonly NodeCondition[]): void {
-      reported = new Set(wanted.map(({ type }) => type));
+    applied(types: ReadonlySet<string>): void {
+      applied = types;
     },
   };
 };
@@ -74,15 +89,18 @@ export const createClusterReporter = ({ cluster, nodeName, node, events }: Clust
           reason === condition.reason &&
           message === condition.message,
       );
-    if (wanted.every(same) && !stale.areThere(wanted, present)) return stale.applied(wanted);
+    const kept = stale.kept(report, wanted, present);
+    const types = new Set([...wanted, ...kept].map(({ type }) => type));
+    if (wanted.every(same) && !stale.areThere(types, present)) return stale.applied(types);
     const now = new Date().toISOString();
     const conditions = wanted.map((condition) => {
       const before = present.find(({ type, status }) => type === condition.type && status === condition.status);
       return { ...condition, lastTransitionTime: before?.lastTransitionTime ?? now, lastHeartbeatTime: now };
     });
-    const object = { apiVersion: 'v1', kind: 'Node', metadata: { name: nodeName }, status: { conditions } };
+    const status = { conditions: [...conditions, ...kept] };
+    const object = { apiVersion: 'v1', kind: 'Node', metadata: { name: nodeName }, status };
     await client.apply(object, { subresource: 'status', fieldManager: FIELD_MANAGER, force: true, ...signal });
-    stale.applied(wanted);
+    stale.applied(types);
   };
 
   const recordNewProblems = ({ problems }: AgentReport, seen: Node): void => {
@@ -100,9 +118,10 @@ export const createClusterReporter = ({ cluster, nodeName, node, events }: Clust
       if (!seen) return;
       recordNewProblems(report, seen);
       for (const event of report.events) events.record({ about: seen, ...event });
+      // Without what an essential section has to say, an apply would take its conditions off the Node.
+      if (report.awaiting === 'essential') return;
       await reportAnnotations(report, seen, signal);
       await reportConditions(report, seen, signal);
-      for (const write of report.writes) await write(abort ?? new AbortController().signal);
     },
   };
 };

@@ -3,13 +3,19 @@ import type { NodeCondition, NodeEvent } from '../section.port.ts';
 
 /** What the agent tells the world about its node: the reports of all sections. */
 export interface AgentReport {
+  /**
+   * Of which sections no pass has succeeded since the agent started. While an essential one is missing nothing of the Node is written;
+   * while others are, conditions that stand and may be theirs stay. Undefined: all have reported.
+   */
+  readonly awaiting: 'essential' | 'others' | undefined;
   readonly problems: readonly Problem[];
   /** null: not there. They change together, in one patch. */
   readonly annotations: Readonly<Record<string, string | null>>;
   readonly conditions: readonly NodeCondition[];
   /** Since the last report. */
   readonly events: readonly NodeEvent[];
-  readonly writes: readonly ((signal: AbortSignal) => Promise<void>)[];
+  /** By section, of those that have one. */
+  readonly status: Readonly<Record<string, unknown>>;
 }
 
 export interface Reporter {
