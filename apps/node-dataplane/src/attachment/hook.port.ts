@@ -32,7 +32,7 @@ export interface PodMetadata {
 }
 
 /** A pod at ADD. */
-export interface AddedPod extends PodAttachment {
+interface AddedPod extends PodAttachment {
   /** Asks once for each ADD. @throws Error: the API server does not answer, or has another pod of that name */
   metadata(): Promise<PodMetadata>;
 }
