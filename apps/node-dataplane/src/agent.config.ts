@@ -16,34 +16,34 @@ const beside = (relative: string): string => join(import.meta.dirname, '../../..
 export const agentOptions = {
   nodeName: option(text(process.env['NODE_NAME'] ?? ''), 'The Node that this agent serves; NODE_NAME when not given.'),
   kubeconfig: option(path, 'Cluster to follow; not set: KUBECONFIG, else the service account of the pod.'),
-  objects: option(path, 'Folder of YAML files to read the objects from, instead of an API server.'),
+  manifestsDir: option(path, 'Directory of YAML manifests to read the objects from, instead of an API server.'),
   dataplane: option(
     choice(['ebpf', 'netlink'], 'ebpf'),
-    'How packets find their way: eBPF programs and maps, or kernel routes and next-hop groups alone.',
+    'Data path: eBPF programs and maps, or kernel routes and next-hop groups alone.',
   ),
   healthPort: option(port(9998), 'TCP port of /healthz, /readyz and /metrics; 0 takes a free one.'),
   healthAddress,
-  stateFolder: option(
+  stateDir: option(
     text(STATE_FOLDER),
-    'Folder of what survives a reboot: the last good plan and recorded settings.',
+    'Directory of what survives a reboot: the last good plan and recorded settings.',
   ),
-  keyFolder: option(text(KEY_FOLDER), 'Folder of the WireGuard key pair.'),
+  keyDir: option(text(KEY_FOLDER), 'Directory of the WireGuard key pair.'),
   keyMaxAgeHours: option(
     whole({ min: 0, max: 100_000 }, 0),
-    'Greatest age of the WireGuard key: it is exchanged in the last quarter of it, every node at a time of its own; 0: never for its age.',
+    'Maximum age of the WireGuard key: it is rotated in the last quarter of it, every node at a time of its own; 0: no rotation by age.',
   ),
-  pinFolder: option(text(PIN_FOLDER), 'Folder in a bpffs for pinned programs, links and maps.'),
-  unitsFolder: option(text(KEEPER_UNITS), 'Folder in which node-keeper finds what to run.'),
+  bpffsDir: option(text(PIN_FOLDER), 'Directory in a bpffs for pinned programs, links and maps.'),
+  unitsDir: option(text(KEEPER_UNITS), 'Directory of the units that node-keeper runs.'),
   relayNamespace: option(
     text(process.env['POD_NAMESPACE'] ?? DEFAULT_NAMESPACE),
     'Namespace of the managed relay’s Service; POD_NAMESPACE when not given.',
   ),
-  cniConfFolder: option(text(CNI_CONF_FOLDER), 'Folder of CNI configurations.'),
-  cniBinFolder: option(text('/opt/cni/bin'), 'Folder of CNI plug-ins, into which ours is copied.'),
-  cniPlugin: option(text(beside('apps/cni/build/unbounded-cni')), 'Our CNI plug-in.'),
-  cniSocket: option(text(CNI_SOCKET), 'Socket on which the CNI plug-in finds the agent.'),
+  cniConfDir: option(text(CNI_CONF_FOLDER), 'Directory of CNI configurations.'),
+  cniBinDir: option(text('/opt/cni/bin'), 'Directory of CNI plugins, into which ours is copied.'),
+  cniPlugin: option(text(beside('apps/cni/build/unbounded-cni')), 'CNI plugin of this project.'),
+  cniSocket: option(text(CNI_SOCKET), 'Socket on which the CNI plugin connects to the agent.'),
   bpfObject: option(text(beside('bpf/build/unbounded_encap.bpf.o')), 'The compiled eBPF programs.'),
-  logLevel: option(choice(['trace', 'debug', 'info', 'warn', 'error'], 'info'), 'What is logged.'),
+  logLevel: option(choice(['trace', 'debug', 'info', 'warn', 'error'], 'info'), 'Lowest level that is logged.'),
 } as const;
 
 export type AgentConfig = ConfigOf<typeof agentOptions>;

@@ -29,8 +29,8 @@ let keepers: Keeper[];
 const run = (...argv: string[]): string => execFileSync(argv[0]!, argv.slice(1), { encoding: 'utf8' });
 const makeKeeper = (): Keeper => {
   const keeper = createKeeper({
-    unitsFolder: join(folder, 'units'),
-    pidsFolder: join(folder, 'pids'),
+    unitsDir: join(folder, 'units'),
+    pidsDir: join(folder, 'pids'),
     rejectedFile: join(folder, 'rejected.json'),
     program: join(folder, 'wireguard-go'),
     relay: { unitFile: join(folder, 'relay.json'), stateFile: join(folder, 'relay-state.json') },

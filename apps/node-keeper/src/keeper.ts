@@ -10,8 +10,8 @@ import { createRelayUnitCheck } from './relay/unit-check.ts';
 import { createSupervisor } from './supervisor.ts';
 
 export interface KeeperOptions {
-  readonly unitsFolder: string;
-  readonly pidsFolder: string;
+  readonly unitsDir: string;
+  readonly pidsDir: string;
   /** In which rejected units are reported. */
   readonly rejectedFile: string;
   /** Path of wireguard-go. */
@@ -68,15 +68,8 @@ export interface Keeper {
 }
 
 /** Supervises a process for each unit of a folder, and one for the relay's proxies. */
-export const createKeeper = ({
-  unitsFolder,
-  pidsFolder,
-  rejectedFile,
-  program,
-  relay,
-  logger,
-}: KeeperOptions): Keeper => {
-  const supervisor = createSupervisor(pidsFolder, logger);
+export const createKeeper = ({ unitsDir, pidsDir, rejectedFile, program, relay, logger }: KeeperOptions): Keeper => {
+  const supervisor = createSupervisor(pidsDir, logger);
   const report = createRejectionReport(rejectedFile, logger);
   const readUnits = createUnitsReader();
   const checkRelayUnit = createRelayUnitCheck(relay.unitFile);
@@ -89,10 +82,10 @@ export const createKeeper = ({
     readonly units: ReadonlyMap<string, TunnelUnit>;
     readonly keeps: (name: string) => boolean;
   } => {
-    const { units, refused, unclear, isComplete } = readUnits(unitsFolder);
+    const { units, refused, unclear, isComplete } = readUnits(unitsDir);
     report([...refused, ...checkRelayUnit()]);
     // Only a file that is missing from its directory ends its process; a directory that is gone says nothing.
-    const isReadable = isComplete && existsSync(unitsFolder);
+    const isReadable = isComplete && existsSync(unitsDir);
     const keeps = (name: string): boolean => !isReadable || unclear.has(name);
     known = new Map([...[...known].filter(([name]) => keeps(name)), ...units]);
     return { units: known, keeps };

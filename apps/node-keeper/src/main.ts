@@ -11,19 +11,19 @@ const TEND_EVERY_MS = 100;
 const config = loadConfig(
   'node-keeper',
   {
-    unitsFolder: option(text(KEEPER_UNITS), 'Folder of the units that the agent writes.'),
-    pidsFolder: option(text(`${RUN_FOLDER}/keeper/pids`), 'Folder in which running processes are noted.'),
+    unitsDir: option(text(KEEPER_UNITS), 'Directory of the units that the agent writes.'),
+    pidsDir: option(text(`${RUN_FOLDER}/keeper/pids`), 'Directory of the PID files of running processes.'),
     wireguardGo: option(text('/usr/bin/wireguard-go'), 'The user-space WireGuard program.'),
   },
   process,
 );
 const logger = createLogger({ name: 'node-keeper' });
 const keeper = createKeeper({
-  unitsFolder: config.unitsFolder,
-  pidsFolder: config.pidsFolder,
-  rejectedFile: join(dirname(config.unitsFolder), basename(KEEPER_REJECTED)),
+  unitsDir: config.unitsDir,
+  pidsDir: config.pidsDir,
+  rejectedFile: join(dirname(config.unitsDir), basename(KEEPER_REJECTED)),
   program: config.wireguardGo,
-  relay: relayFilesBeside(config.unitsFolder),
+  relay: relayFilesBeside(config.unitsDir),
   logger,
 });
 

@@ -46,8 +46,8 @@ const ask = (device: string): void => {
 const running = (device: string): Promise<number> => until(`${device} runs`, () => tunnels().get(device));
 
 const start = async (disk: 'roomy' | 'full'): Promise<void> => {
-  const main = [...nodeCommand, join(import.meta.dirname, 'main.ts'), '--units-folder', units()];
-  const flags = ['--pids-folder', join(folder, 'pids'), '--wireguard-go', join(folder, 'wireguard-go')];
+  const main = [...nodeCommand, join(import.meta.dirname, 'main.ts'), '--units-dir', units()];
+  const flags = ['--pids-dir', join(folder, 'pids'), '--wireguard-go', join(folder, 'wireguard-go')];
   const isolate = [
     '--pid',
     '--fork',

@@ -26,12 +26,12 @@ export interface Supervisor {
   running(): string[];
 }
 
-export const createSupervisor = (pidsFolder: string, logger: Logger): Supervisor => {
+export const createSupervisor = (pidsDir: string, logger: Logger): Supervisor => {
   const kept = new Map<string, Kept>();
   const resting = new Map<string, { untilMs: number; restMs: number }>();
 
   const find = (name: string, nowMs: number): Kept | undefined => {
-    const found = findProcess(pidsFolder, name);
+    const found = findProcess(pidsDir, name);
     if (!found) return undefined;
     logger.info({ process: name, pid: found.pid }, 'found a running process');
     return { process: found, startedMs: nowMs, restMs: FIRST_REST_MS, isSetUp: true };
@@ -40,7 +40,7 @@ export const createSupervisor = (pidsFolder: string, logger: Logger): Supervisor
   const start = async (name: string, command: Command, nowMs: number): Promise<Kept | undefined> => {
     const rest = resting.get(name);
     if (rest && nowMs < rest.untilMs) return undefined;
-    const started = await startProcess(pidsFolder, name, command, (error) =>
+    const started = await startProcess(pidsDir, name, command, (error) =>
       logger.error(
         { process: name, error: error.message },
         'cannot note the process: a restarted keeper will not find it',

@@ -109,7 +109,7 @@ export const startAgent = async (dataplane: string, options: StartOptions) => {
   const metrics = createMetrics();
   const destination = { write: (line: string) => void log.push(JSON.parse(line) as never) };
   const services = { logger: createLogger({ name: 'agent', destination }), metrics };
-  const argv = ['--node-name', NODE, '--dataplane', dataplane, '--key-folder', KEYS, ...flags];
+  const argv = ['--node-name', NODE, '--dataplane', dataplane, '--key-dir', KEYS, ...flags];
   const config = readConfig(agentOptions, { argv, env: {} });
   const part = openAgent(config, services, sections(config, services), overrides);
   await part.start();

@@ -25,7 +25,7 @@ const removeFolder = (folder: string): void => {
 
 /** Where the agent that is taken away had its files (its own options). */
 export interface CleanupFolders extends ConnectivityFolders {
-  readonly cniBinFolder: string;
+  readonly cniBinDir: string;
 }
 
 /**
@@ -40,7 +40,7 @@ export const cleanUp = async (
     { name: CONNECTIVITY, cleanUp: createCleanUp(folders) },
   ],
 ): Promise<void> => {
-  checkPinFolder(folders.pinFolder); // before anything is taken away
+  checkPinFolder(folders.bpffsDir); // before anything is taken away
   await using net = createRouteSocket();
   await using nft = createNftables();
   const errors: Error[] = [];
@@ -52,7 +52,7 @@ export const cleanUp = async (
       say(`FAILED ${what}: ${(error as Error).message}`);
     }
   };
-  await tryTo('the CNI plugin', () => removeCniPlugin(folders.cniBinFolder));
+  await tryTo('the CNI plugin', () => removeCniPlugin(folders.cniBinDir));
   for (const { name, cleanUp: end } of sections.toReversed())
     await tryTo(`section ${name}`, () => end?.({ net, nft, say }));
   await tryTo('what sections left', () => removeUnlisted({ net, nft }, [], say));
@@ -61,7 +61,7 @@ export const cleanUp = async (
   });
   // The state says what else is to be put back: it stays for another try.
   if (errors.length > 0) throw new AggregateError(errors, errors.map(({ message }) => message).join('; '));
-  removeFolder(folders.stateFolder);
+  removeFolder(folders.stateDir);
   removeFolder(RUN_FOLDER);
   say(
     'the node is as it was; the WireGuard key pair in /etc/wireguard stays (remove it by hand to give the node a new identity)',

@@ -23,15 +23,15 @@ const isKept = (value: unknown): value is VersionedPlan =>
 /** Of any section; also the one file of all sections that there was before the first release. */
 const KEPT_FILE = /^plan(-.+)?\.json$/;
 
-const removeUnlisted = (stateFolder: string, names: readonly string[]): void => {
-  if (!existsSync(stateFolder)) return;
+const removeUnlisted = (stateDir: string, names: readonly string[]): void => {
+  if (!existsSync(stateDir)) return;
   const listed = new Set(names.map((name) => basename(keptPlanFile(name))));
-  for (const file of readdirSync(stateFolder))
-    if (KEPT_FILE.test(file) && !listed.has(file)) removeFile(join(stateFolder, file));
+  for (const file of readdirSync(stateDir))
+    if (KEPT_FILE.test(file) && !listed.has(file)) removeFile(join(stateDir, file));
 };
 
 /** @param names of the agent's sections: the plans of others are removed */
-export const openKeptSections = (stateFolder: string, names: readonly string[], faults: StateFaults): KeptSections => {
-  faults.attempt(stateFolder, () => removeUnlisted(stateFolder, names));
-  return { of: (section) => stateFile(keptPlanFile(section, stateFolder), isKept, faults) };
+export const openKeptSections = (stateDir: string, names: readonly string[], faults: StateFaults): KeptSections => {
+  faults.attempt(stateDir, () => removeUnlisted(stateDir, names));
+  return { of: (section) => stateFile(keptPlanFile(section, stateDir), isKept, faults) };
 };

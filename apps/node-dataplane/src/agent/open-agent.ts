@@ -32,7 +32,7 @@ const openShared = async (
   types: readonly SectionType[],
 ): Promise<Shared> => {
   const { logger, metrics } = services;
-  checkPinFolder(config.pinFolder);
+  checkPinFolder(config.bpffsDir);
   const names = types.map(({ name }) => name);
   const net = createRouteSocket();
   const faults = createStateFaults(services);
@@ -46,7 +46,7 @@ const openShared = async (
     nft: createNftables(),
     newDrops: createDropMetrics(metrics),
     faults,
-    kept: openKeptSections(config.stateFolder, names, faults),
+    kept: openKeptSections(config.stateDir, names, faults),
     world,
     attachment: await openAttachment(config, { net, faults, logger, metrics, hooks, metadataOf }),
   };

@@ -139,7 +139,7 @@ const main = async (): Promise<Report> => {
   makeNode();
   writeObjects({ 'example.net/closed-prefix': CLOSED });
   const trouble: Trouble = {};
-  const flags = ['--objects', OBJECTS];
+  const flags = ['--manifests-dir', OBJECTS];
   const options = { flags, sections: withExample(trouble), overrides: { reporter } };
   const { part } = await startAgent(dataplane, options);
   await until('the section has applied its plan', () => conditionOf() === CLOSED);

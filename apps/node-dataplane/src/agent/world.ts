@@ -30,8 +30,8 @@ const openFiles = (folder: string, nodeName: string, { logger }: HostServices): 
 });
 
 export const openWorld = (config: AgentConfig, services: HostServices): World => {
-  const { nodeName, objects, kubeconfig } = config;
-  if (objects !== undefined) return openFiles(objects, nodeName, services);
+  const { nodeName, manifestsDir, kubeconfig } = config;
+  if (manifestsDir !== undefined) return openFiles(manifestsDir, nodeName, services);
   const { logger, metrics } = services;
   const cluster = openCluster({ kubeconfig, metrics });
   const own = createNodeSource(cluster, nodeName, logger);

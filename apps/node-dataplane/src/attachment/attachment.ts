@@ -40,11 +40,11 @@ export interface AttachmentParts {
 }
 
 export const openAttachment = async (
-  { stateFolder, cniPlugin, cniBinFolder, cniSocket }: AgentConfig,
+  { stateDir, cniPlugin, cniBinDir, cniSocket }: AgentConfig,
   { net, faults, logger, metrics, hooks, metadataOf }: AttachmentParts,
 ): Promise<Attachment> => {
-  const pods = createPodRegistry(join(stateFolder, 'pods.json'), faults);
-  installCniPlugin(cniPlugin, cniBinFolder, faults);
+  const pods = createPodRegistry(join(stateDir, 'pods.json'), faults);
+  installCniPlugin(cniPlugin, cniBinDir, faults);
   pods.keepOnly(({ netns }) => existsSync(netns));
   const nft = createNftables();
   const onBridge = bridgePods(pods);

@@ -13,11 +13,11 @@ import type { CleanupContext } from '../section.port.ts';
 
 /** Where connectivity had its files (options of the agent). */
 export interface ConnectivityFolders {
-  readonly cniConfFolder: string;
+  readonly cniConfDir: string;
   readonly cniSocket: string;
-  readonly unitsFolder: string;
-  readonly pinFolder: string;
-  readonly stateFolder: string;
+  readonly unitsDir: string;
+  readonly bpffsDir: string;
+  readonly stateDir: string;
 }
 
 const removeUnits = (folder: string): void => {
@@ -40,14 +40,14 @@ export const createCleanUp =
   (folders: ConnectivityFolders) =>
   async ({ net, say }: Pick<CleanupContext, 'net' | 'say'>): Promise<void> => {
     const steps: readonly (() => unknown)[] = [
-      () => removeCniConfig({ configurations: folders.cniConfFolder, volatile: dirname(folders.cniSocket) }),
+      () => removeCniConfig({ configurations: folders.cniConfDir, volatile: dirname(folders.cniSocket) }),
       () => removeAllRoutes(net),
       () => ensureRules(net, undefined),
       () => removeNetlinkPath(net),
-      () => removeUnits(folders.unitsFolder),
-      () => removePins(folders.pinFolder),
+      () => removeUnits(folders.unitsDir),
+      () => removePins(folders.bpffsDir),
       () => removeDevices(net, say),
-      () => createSysctls(join(folders.stateFolder, 'sysctls.json')).restore(),
+      () => createSysctls(join(folders.stateDir, 'sysctls.json')).restore(),
     ];
     const errors: Error[] = [];
     for (const step of steps)

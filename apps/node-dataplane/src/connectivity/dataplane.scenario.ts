@@ -177,7 +177,7 @@ const open = () => {
     sysctls: createSysctls(join(STATE_FOLDER, 'sysctls.json')),
     wireGuard: {
       keyOf: () => ({ privateKey, file: '/etc/wireguard/server.priv' }),
-      unitsFolder: '/run/unbounded/keeper/units',
+      unitsDir: '/run/unbounded/keeper/units',
     },
     relayWays: () => [],
     pods: () => pods,
@@ -313,12 +313,12 @@ const failFirewall = async (
 };
 
 const folders = {
-  cniConfFolder: CNI_CONF_FOLDER,
+  cniConfDir: CNI_CONF_FOLDER,
   cniSocket: CNI_SOCKET,
-  cniBinFolder: '/opt/cni/bin',
-  unitsFolder: KEEPER_UNITS,
-  pinFolder: PIN_FOLDER,
-  stateFolder: STATE_FOLDER,
+  cniBinDir: '/opt/cni/bin',
+  unitsDir: KEEPER_UNITS,
+  bpffsDir: PIN_FOLDER,
+  stateDir: STATE_FOLDER,
 };
 
 const tryForeign = async (dataplane: Dataplane, plan: KernelPlan): Promise<Report['foreign']> => {

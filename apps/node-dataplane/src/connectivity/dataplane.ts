@@ -54,8 +54,8 @@ export interface ApplyOutcome {
 const removeStaleDevices = async (dataplane: Dataplane, wanted: ReadonlySet<string>): Promise<Problem[]> => {
   const { net, wireGuard, path, logger } = dataplane;
   const problems: Problem[] = [];
-  for (const device of unitDevices(wireGuard.unitsFolder))
-    if (!wanted.has(device)) removeUnit(wireGuard.unitsFolder, device, wireGuard.faults);
+  for (const device of unitDevices(wireGuard.unitsDir))
+    if (!wanted.has(device)) removeUnit(wireGuard.unitsDir, device, wireGuard.faults);
   for (const link of await staleDevices(net, wanted)) {
     const ports = link.kind?.kind === 'bridge' ? await net.links.list({ master: link.index }) : [];
     if (ports.length > 0) {

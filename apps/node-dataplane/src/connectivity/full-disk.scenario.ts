@@ -93,7 +93,7 @@ const main = async (): Promise<Report> => {
   makeNode();
   writeObjects();
   fill();
-  const first = await start('--objects', OBJECTS);
+  const first = await start('--manifests-dir', OBJECTS);
   const { exitCode: add } = await addPod();
   await until('all is told', () => first.log.some(({ reason }) => reason === 'StateNotWritable'));
   const reasons = [...new Set(first.log.flatMap(({ reason }) => reason ?? []))];

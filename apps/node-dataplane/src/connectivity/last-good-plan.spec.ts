@@ -18,14 +18,14 @@ const UNDERLAY = { device: 'eth0', mtuBytes: 1500 };
 const API: ProtectedAddress = { address: '203.0.113.99', role: 'an address of the API server' };
 
 let snapshot: Snapshot | undefined;
-let stateFolder: string;
+let stateDir: string;
 
 const start = (): NodePlanner =>
   createNodePlanner({
     nodeName: 'w1',
     protocols: ['VXLAN', 'WireGuard'],
     source: { snapshot: () => snapshot, onChange: () => undefined, stop: async () => undefined },
-    kept: openKeptSections(stateFolder, [CONNECTIVITY], createStateFaults()).of(CONNECTIVITY),
+    kept: openKeptSections(stateDir, [CONNECTIVITY], createStateFaults()).of(CONNECTIVITY),
     logger: silentLogger,
     now: () => 0,
   });
@@ -46,9 +46,9 @@ const pass = (planner: NodePlanner, protectedAddresses: readonly ProtectedAddres
 
 beforeEach(() => {
   snapshot = undefined;
-  stateFolder = mkdtempSync(join(tmpdir(), 'last-good-plan-'));
+  stateDir = mkdtempSync(join(tmpdir(), 'last-good-plan-'));
 });
-afterEach(() => rmSync(stateFolder, { recursive: true }));
+afterEach(() => rmSync(stateDir, { recursive: true }));
 
 test('while the objects are away the last plan stands', () => {
   see(objectsFor('VXLAN'));
@@ -97,7 +97,7 @@ test('a node whose own block holds the API server keeps its plan and says so, or
   const held = pass(planner, [api])!;
   expect(held.podCidrs).toEqual(plan.podCidrs);
   expect(held.problems.map(({ reason }) => reason)).toEqual(['PodCIDRsOverlapUnderlay']);
-  rmSync(keptPlanFile(CONNECTIVITY, stateFolder));
+  rmSync(keptPlanFile(CONNECTIVITY, stateDir));
   const fresh = start();
   expect([pass(fresh, [api]), fresh.problems.map(({ reason }) => reason)]).toEqual([
     undefined,

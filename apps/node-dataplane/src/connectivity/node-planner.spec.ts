@@ -22,8 +22,8 @@ afterAll(() => rmSync(folder, { recursive: true }));
 const open = (before?: VersionedPlan, hasObjects = true) => {
   let [clockMs, version] = [0, 0];
   let protocol: Parameters<typeof objectsFor>[0] = 'VXLAN';
-  const stateFolder = mkdtempSync(join(folder, 'state-'));
-  const kept = openKeptSections(stateFolder, [CONNECTIVITY], createStateFaults()).of(CONNECTIVITY);
+  const stateDir = mkdtempSync(join(folder, 'state-'));
+  const kept = openKeptSections(stateDir, [CONNECTIVITY], createStateFaults()).of(CONNECTIVITY);
   if (before) kept.write(before);
   const snapshot = (): Snapshot => ({
     objects: objectsFor(protocol),

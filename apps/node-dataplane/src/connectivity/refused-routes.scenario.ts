@@ -58,7 +58,7 @@ const open = (): Dataplane => {
     sysctls: createSysctls(join(STATE_FOLDER, 'sysctls.json')),
     wireGuard: {
       keyOf: () => ({ privateKey, file: '/etc/wireguard/server.priv' }),
-      unitsFolder: '/run/unbounded/keeper/units',
+      unitsDir: '/run/unbounded/keeper/units',
     },
     relayWays: () => [],
     pods: () => [],

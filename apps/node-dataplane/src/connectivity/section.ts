@@ -58,15 +58,15 @@ const MS_PER_HOUR = 3_600_000;
 
 /** Its files are beside the units, where the keeper looks for them. */
 const openRelay = (
-  { unitsFolder, stateFolder }: AgentConfig,
+  { unitsDir, stateDir }: AgentConfig,
   { ring, managed }: { readonly ring: KeyRing; readonly managed: ManagedRelaySource | undefined },
   { faults, logger, metrics }: SectionContext,
 ): RelayProxies => {
-  const folder = dirname(unitsFolder);
+  const folder = dirname(unitsDir);
   const relays = createRelayProxies({
     unitFile: join(folder, basename(RELAY_UNIT)),
     stateFile: join(folder, basename(RELAY_STATE)),
-    stateFolder,
+    stateDir,
     keyOf: (generation) => ring.of(generation),
     managed,
     faults,
@@ -91,7 +91,7 @@ const openDataplane = (
   { ring, relay }: { readonly ring: KeyRing; readonly relay: RelayProxies },
   context: SectionContext,
 ): Dataplane => {
-  const { stateFolder, unitsFolder } = config;
+  const { stateDir, unitsDir } = config;
   const { net, nft, table, attachment, faults, logger, metrics, trigger: onChange } = context;
   const path = openDataPath(config, { net, faults, metrics });
   return {
@@ -102,14 +102,14 @@ const openDataplane = (
       keys: probeKeys(ring),
       port: PORTS.health,
       groups: path.groups,
-      stateFile: join(stateFolder, 'health.json'),
+      stateFile: join(stateDir, 'health.json'),
       logger,
       metrics,
       onChange,
     }),
     paths: createPaths({ relays: relay, keyOf: (generation) => ring.of(generation), logger, metrics, onChange }),
-    sysctls: createSysctls(join(stateFolder, 'sysctls.json'), faults),
-    wireGuard: { keyOf: (generation) => ring.of(generation), unitsFolder, faults },
+    sysctls: createSysctls(join(stateDir, 'sysctls.json'), faults),
+    wireGuard: { keyOf: (generation) => ring.of(generation), unitsDir, faults },
     relayWays: (plan) => relay.waysOf(plan),
     pods: () => attachment.bridgePods.list(),
   };
@@ -125,10 +125,10 @@ const apiServerOf = ({ transport }: Cluster): ApiServer => ({
 
 /** What is asked before every plan; the API server's addresses are looked up beside it. */
 const protectAddresses = (
-  { stateFolder }: AgentConfig,
+  { stateDir }: AgentConfig,
   { cluster, net, faults, logger }: SectionContext,
 ): (() => Promise<ProtectedAddress[]>) => {
-  const file = stateFile(join(stateFolder, 'api-addresses.json'), isTexts, faults);
+  const file = stateFile(join(stateDir, 'api-addresses.json'), isTexts, faults);
   const api = cluster && createApiAddresses(apiServerOf(cluster), file, logger);
   let refreshedMs = -Infinity;
   return async () => {
@@ -140,8 +140,8 @@ const protectAddresses = (
   };
 };
 
-const openRing = ({ keyFolder }: AgentConfig, times: RotationTimes, { logger }: SectionContext): KeyRing =>
-  openKeyRing(keyFolder, {
+const openRing = ({ keyDir }: AgentConfig, times: RotationTimes, { logger }: SectionContext): KeyRing =>
+  openKeyRing(keyDir, {
     ...times,
     ...CLOCKS,
     onUnwritable: (error) => logger.error({ err: error }, 'cannot write the state of the keys'),
@@ -184,7 +184,7 @@ export const connectivity = (
       rotation: createKeyRotation({ ring, nodeName, maxAgeMs, times, ...CLOCKS, metrics, logger, onKeys }),
       relay,
       attachment,
-      cniFolders: { configurations: config.cniConfFolder, volatile: dirname(config.cniSocket) },
+      cniFolders: { configurations: config.cniConfDir, volatile: dirname(config.cniSocket) },
       faults,
       listenerProblems,
       protocols,

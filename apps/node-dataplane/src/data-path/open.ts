@@ -10,15 +10,10 @@ import type { DataPath } from './port.ts';
 
 /** The data path that the node is configured to have. */
 export const openDataPath = (
-  {
-    dataplane,
-    bpfObject,
-    pinFolder,
-    stateFolder,
-  }: Pick<AgentConfig, 'dataplane' | 'bpfObject' | 'pinFolder' | 'stateFolder'>,
+  { dataplane, bpfObject, bpffsDir, stateDir }: Pick<AgentConfig, 'dataplane' | 'bpfObject' | 'bpffsDir' | 'stateDir'>,
   { net, faults, metrics }: { readonly net: RouteSocket; readonly faults: StateFaults; readonly metrics: Metrics },
 ): DataPath => {
-  const files = { indexFile: join(stateFolder, 'groups.json'), pinFolder, faults };
+  const files = { indexFile: join(stateDir, 'groups.json'), pinFolder: bpffsDir, faults };
   return dataplane === 'ebpf'
     ? openEbpfPath(net, { ...files, objectPath: bpfObject, overlayMetrics: createOverlayMetrics(metrics) })
     : openNetlinkPath(net, files);

@@ -64,7 +64,7 @@ const parts: Dataplane = {
   health,
   paths: noPaths(),
   sysctls: createSysctls(join(STATE_FOLDER, 'sysctls.json')),
-  wireGuard: { keyOf: () => ({ privateKey, file: '' }), unitsFolder: '/run/unbounded/keeper/units' },
+  wireGuard: { keyOf: () => ({ privateKey, file: '' }), unitsDir: '/run/unbounded/keeper/units' },
   relayWays: () => [],
   pods: () => [],
   logger: silentLogger,
@@ -78,12 +78,12 @@ const apply = async (plan: KernelPlan): Promise<NodeAnswer> => {
 };
 
 const folders = {
-  cniConfFolder: '/etc/cni/net.d',
+  cniConfDir: '/etc/cni/net.d',
   cniSocket: '/run/unbounded/cni.sock',
-  cniBinFolder: '/opt/cni/bin',
-  unitsFolder: '/run/unbounded/keeper/units',
-  pinFolder: PIN_FOLDER,
-  stateFolder: STATE_FOLDER,
+  cniBinDir: '/opt/cni/bin',
+  unitsDir: '/run/unbounded/keeper/units',
+  bpffsDir: PIN_FOLDER,
+  stateDir: STATE_FOLDER,
 };
 const clean = async (): Promise<NodeAnswer> => {
   await health.stop();

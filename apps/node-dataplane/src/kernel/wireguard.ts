@@ -19,7 +19,7 @@ import type { StateFaults } from '../state/state-faults.ts';
 export interface WireGuardContext {
   /** The node's key of a generation; undefined: there is none (any more). */
   readonly keyOf: (generation: number) => NodeKey | undefined;
-  readonly unitsFolder: string;
+  readonly unitsDir: string;
   /** Takes units that cannot be written: the interface itself goes on. */
   readonly faults?: StateFaults;
 }
@@ -113,7 +113,7 @@ interface Wanted {
 
 const applyOne = async (
   { plan, link, key, peers }: Wanted,
-  { unitsFolder, faults }: WireGuardWork,
+  { unitsDir, faults }: WireGuardWork,
 ): Promise<DeviceState> => {
   const unit = { device: plan.name, privateKeyFile: key.file, listenPort: plan.listenPort };
   await using device = openDevice(link);
@@ -125,7 +125,7 @@ const applyOne = async (
     listenPort: plan.listenPort,
     peers: greeting(withoutChosen(peers, plan, isKnown), (publicKey) => !isKnown(publicKey)),
   };
-  if (isUserspace(link)) writeUnit(unitsFolder, { ...unit, peers: withLearned(peers, state) }, faults);
+  if (isUserspace(link)) writeUnit(unitsDir, { ...unit, peers: withLearned(peers, state) }, faults);
   const change = diffDevice(state, desired);
   if (!change) return state;
   await device.apply(change);
@@ -133,9 +133,9 @@ const applyOne = async (
 };
 
 /** Asks the keeper for the process of a user-space interface that has none yet. */
-const requestProcess = ({ plan, key, peers }: Wanted, { unitsFolder, faults }: WireGuardWork): void => {
+const requestProcess = ({ plan, key, peers }: Wanted, { unitsDir, faults }: WireGuardWork): void => {
   const unit = { device: plan.name, privateKeyFile: key.file, listenPort: plan.listenPort };
-  writeUnit(unitsFolder, { ...unit, peers: greeting(peers, () => true) }, faults);
+  writeUnit(unitsDir, { ...unit, peers: greeting(peers, () => true) }, faults);
 };
 
 export interface WireGuardOutcome {
@@ -176,7 +176,7 @@ export const ensureWireGuard = async (
       } else problems.push({ reason: 'WireGuardFailed', message: `${plan.name}: ${error.message}` });
     }
   }
-  if (plans.some(({ name }) => isUserspace(links.get(name)))) problems.push(...rejectedUnits(context.unitsFolder));
+  if (plans.some(({ name }) => isUserspace(links.get(name)))) problems.push(...rejectedUnits(context.unitsDir));
   return { states, problems, waiting };
 };
 

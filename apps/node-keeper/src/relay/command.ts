@@ -15,9 +15,9 @@ export interface RelayFiles {
 }
 
 /** RELAY_UNIT and RELAY_STATE, beside whichever folder of units it is. */
-export const relayFilesBeside = (unitsFolder: string): RelayFiles => ({
-  unitFile: join(dirname(unitsFolder), basename(RELAY_UNIT)),
-  stateFile: join(dirname(unitsFolder), basename(RELAY_STATE)),
+export const relayFilesBeside = (unitsDir: string): RelayFiles => ({
+  unitFile: join(dirname(unitsDir), basename(RELAY_UNIT)),
+  stateFile: join(dirname(unitsDir), basename(RELAY_STATE)),
 });
 
 const isSource = import.meta.url.endsWith('.ts');

@@ -84,7 +84,7 @@ export class RelayNode {
   }
 
   startKeeper(): void {
-    const folders = ['--units-folder', join(this.folder, 'units'), '--pids-folder', join(this.folder, 'pids')];
+    const folders = ['--units-dir', join(this.folder, 'units'), '--pids-dir', join(this.folder, 'pids')];
     const [node, ...options] = nodeCommand;
     const child = spawn(node, [...options, program, ...folders], {
       stdio: ['ignore', 'pipe', 'pipe'],

@@ -28,12 +28,15 @@ const helm = (layout: LabLayout, args: readonly string[], input?: string): Promi
     input === undefined ? {} : { input },
   );
 
+/** Flags that the lab gives by the chart's values, to programs of earlier commits too: only ones that never had another name. */
+export const flagsOfPods = (layout: LabLayout): Readonly<Partial<Record<PodApp, readonly string[]>>> => ({
+  ...(layout.options.dataplane === 'ebpf' ? {} : { 'node-dataplane': [`--dataplane=${layout.options.dataplane}`] }),
+  ...(dnsFlags(layout).length === 0 ? {} : { 'gateway-health': dnsFlags(layout) }),
+});
+
 const valuesOf = (layout: LabLayout, version: Version): object => ({
   global: { image: { tag: version, pullPolicy: 'Never' }, apiServer: { host: API_SERVER_NAME, port: API_SERVER_PORT } },
-  ...(layout.options.dataplane === 'ebpf'
-    ? {}
-    : { 'node-dataplane': { extraArgs: [`--dataplane=${layout.options.dataplane}`] } }),
-  ...(dnsFlags(layout).length === 0 ? {} : { 'gateway-health': { extraArgs: dnsFlags(layout) } }),
+  ...Object.fromEntries(Object.entries(flagsOfPods(layout)).map(([app, extraArgs]) => [app, { extraArgs }])),
 });
 
 /** A chart, and the image that it runs. */

@@ -200,10 +200,10 @@ const findStrangers = async (): Promise<string[][]> => {
 
 const clean = async (): Promise<string> => {
   await server.close();
-  const [cniConfFolder, cniBinFolder, unitsFolder, stateFolder] = [folder, folder, folder, folder];
-  const pinFolder = join(folder, 'unbounded/v1');
+  const [cniConfDir, cniBinDir, unitsDir, stateDir] = [folder, folder, folder, folder];
+  const bpffsDir = join(folder, 'unbounded/v1');
   const cniSocket = join(folder, 'cni.sock');
-  await cleanUp({ cniConfFolder, cniSocket, cniBinFolder, unitsFolder, stateFolder, pinFolder }, () => {});
+  await cleanUp({ cniConfDir, cniSocket, cniBinDir, unitsDir, stateDir, bpffsDir }, () => {});
   return run('nft', 'list', 'tables');
 };
 

@@ -178,7 +178,7 @@ const makeNode = async (
     run: inNode,
     rotate: () => void (made.asked = `request ${performance.now()}`),
     startAgent() {
-      const options = ['--node-name', name, '--objects', join(folder, 'objects'), '--dataplane', dataplane];
+      const options = ['--node-name', name, '--manifests-dir', join(folder, 'objects'), '--dataplane', dataplane];
       agent = program('apps/node-dataplane/src/connectivity/keys/agent.scenario.ts', ...options);
       agent.stdout!.on('data', (text: Buffer) => log.push(...text.toString().trim().split('\n')));
     },

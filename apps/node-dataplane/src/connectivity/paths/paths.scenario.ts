@@ -150,7 +150,7 @@ const makeGateway = async (
       within(router, 'nft', ['flush chain ip filter forward', ...rules].join('; '));
     },
     startAgent() {
-      const options = ['--node-name', name, '--objects', join(folder, 'objects')];
+      const options = ['--node-name', name, '--manifests-dir', join(folder, 'objects')];
       log.length = 0;
       agent = program('apps/node-dataplane/src/connectivity/keys/agent.scenario.ts', ...options);
       agent.stdout!.on('data', (text: Buffer) => log.push(...text.toString().trim().split('\n')));

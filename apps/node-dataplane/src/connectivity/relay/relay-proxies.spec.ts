@@ -56,7 +56,7 @@ const open = (
   const proxies = createRelayProxies({
     unitFile: unitFile(),
     stateFile: join(folder, 'keeper/relay-state.json'),
-    stateFolder: folder,
+    stateDir: folder,
     keyOf: () => ({ publicKey: OWN, file: '/etc/wireguard/server.priv' }),
     managed: read && {
       read,

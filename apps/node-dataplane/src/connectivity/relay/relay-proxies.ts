@@ -31,7 +31,7 @@ export interface RelayProxiesOptions {
   readonly unitFile: string;
   readonly stateFile: string;
   /** Folder of what survives a reboot. */
-  readonly stateFolder: string;
+  readonly stateDir: string;
   readonly keyOf: (generation: number) => OwnKey | undefined;
   /** undefined: there is no API server to ask. */
   readonly managed: ManagedRelaySource | undefined;
@@ -59,7 +59,7 @@ export interface RelayProxies {
 }
 
 export const createRelayProxies = (options: RelayProxiesOptions): RelayProxies => {
-  const { unitFile, stateFolder, keyOf, managed, logger, now = () => performance.now() } = options;
+  const { unitFile, stateDir, keyOf, managed, logger, now = () => performance.now() } = options;
   const faults = options.faults ?? createStateFaults();
   const handlers: (() => void)[] = [];
   const tell = (): void => {
@@ -81,7 +81,7 @@ export const createRelayProxies = (options: RelayProxiesOptions): RelayProxies =
     faults.attempt(unitFile, () => void relayUnit.write(unitFile, unit));
     return found.problems;
   };
-  const foundFile = stateFile(join(stateFolder, 'relay.json'), isFoundRelays, faults);
+  const foundFile = stateFile(join(stateDir, 'relay.json'), isFoundRelays, faults);
   const services = createRelayServices({ managed, foundFile, logger, onChange: tell });
 
   const reported = (plan: NeutralPlan): readonly Problem[] => [

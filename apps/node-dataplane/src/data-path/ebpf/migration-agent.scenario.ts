@@ -87,7 +87,7 @@ const open = (): Dataplane => {
     health: { ...health, apply },
     paths: noPaths(),
     sysctls: createSysctls(join(STATE_FOLDER, 'sysctls.json')),
-    wireGuard: { keyOf: () => ({ privateKey: KEYS[name], file: '' }), unitsFolder: '/run/unbounded/keeper/units' },
+    wireGuard: { keyOf: () => ({ privateKey: KEYS[name], file: '' }), unitsDir: '/run/unbounded/keeper/units' },
     relayWays: () => [],
     pods: () => [],
     logger,

@@ -28,8 +28,8 @@ test.each([
   'unbounded/v1',
   '',
 ])('%j is refused, by the flag’s name, and nothing is removed', (folder) => {
-  expect(() => checkPinFolder(folder)).toThrow(`--pin-folder is "${folder}": must end in /unbounded/v<number>`);
-  expect(() => removePins(folder)).toThrow('--pin-folder');
+  expect(() => checkPinFolder(folder)).toThrow(`--bpffs-dir is "${folder}": must end in /unbounded/v<number>`);
+  expect(() => removePins(folder)).toThrow('--bpffs-dir');
 });
 
 test('other layouts are the versions beside one, and nothing else', () => {

@@ -10,7 +10,7 @@ const PINS = /\/unbounded\/v[0-9]{1,4}$/;
 export const pinFolderProblem = (folder: string): string | undefined =>
   PINS.test(normalize(folder).replace(/\/$/, '')) && folder.startsWith('/')
     ? undefined
-    : `--pin-folder is "${folder}": must end in /unbounded/v<number>, for example /sys/fs/bpf/unbounded/v1, because uninstall removes all versions beside it`;
+    : `--bpffs-dir is "${folder}": must end in /unbounded/v<number>, for example /sys/fs/bpf/unbounded/v1, because uninstall removes all versions beside it`;
 
 /** @throws Error naming the flag, the value and what is valid */
 export const checkPinFolder = (folder: string): void => {

@@ -230,7 +230,7 @@ const openDataplane = (log: string[]): Dataplane => {
     }),
     paths: noPaths(),
     sysctls: createSysctls(join(STATE_FOLDER, 'sysctls.json')),
-    wireGuard: { keyOf: () => ({ privateKey, file: '' }), unitsFolder: '/run/unbounded/keeper/units' },
+    wireGuard: { keyOf: () => ({ privateKey, file: '' }), unitsDir: '/run/unbounded/keeper/units' },
     relayWays: () => [],
     pods: () => [],
     logger,

@@ -14,7 +14,7 @@ export const objectsFolder = join(state, 'objects');
 
 export const objectSource: ObjectSource = {
   prepare: () => Promise.resolve(),
-  flags: () => ['--objects', objectsFolder],
+  flags: () => ['--manifests-dir', objectsFolder],
 };
 
 export const keyFile = (node: string): string => nodeFile(node, PUBLIC_KEY_FILE);
