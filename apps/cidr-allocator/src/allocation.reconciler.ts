@@ -72,7 +72,7 @@ const createReport = ({ recorder, metrics, logger, onExhausted }: AllocationReco
       if (!about || !conflicting.has(`${owner} ${cidr}`)) continue;
       const note = `${cidr} overlaps ${otherCidr} of node ${other}, which was listed with it first: pods of the two nodes can get the same address; delete the Node object of ${owner} and register the node anew`;
       logger.error({ node: owner, other }, note);
-      recorder.record({ about, type: 'Warning', reason: 'PodCIDRConflict', action: 'Audit', note });
+      recorder.record({ about, type: 'Warning', reason: 'PodCIDROverlap', action: 'Audit', note });
     }
     metrics.state(exhaustions, nodeConflicts.length);
   };

@@ -164,7 +164,7 @@ test('two nodes whose blocks overlap get an Event on the one that was not listed
   const app = start();
   const { events } = coreClients(api.cluster);
   const event = await until('event', async () =>
-    (await events.listAll()).find(({ reason }) => reason === 'PodCIDRConflict'),
+    (await events.listAll()).find(({ reason }) => reason === 'PodCIDROverlap'),
   );
   expect(event.regarding?.name).toBe('n2');
   expect(event.note).toContain('100.64.1.0/24 overlaps 100.64.0.0/23 of node n1, which was listed with it first');
@@ -244,7 +244,7 @@ test('a late write of a deposed allocator gives a node the block of another: the
   start();
   const { events } = coreClients(api.cluster);
   const event = await until('event', async () =>
-    (await events.listAll()).find(({ reason }) => reason === 'PodCIDRConflict'),
+    (await events.listAll()).find(({ reason }) => reason === 'PodCIDROverlap'),
   );
   expect(event.regarding?.name).toBe('n0');
   await createNode(nodes, { name: 'n2', internalIPs: ['10.1.0.2'] });

@@ -56,7 +56,7 @@ const valid = ({ metadata }: Site, plan: AllocationPlan): Omit<SiteCondition, 'o
   const message = listed(
     overlaps.map(({ cidr, other, otherCidr }) => `${cidr} overlaps ${otherCidr} of Site ${other}`),
   );
-  return { type, status: 'False', reason: 'PodCIDRsOverlap', message: `${message}: use blocks of its own` };
+  return { type, status: 'False', reason: 'PodCIDROverlap', message: `${message}: use blocks of its own` };
 };
 
 /** What a Site's status says about its pod blocks. */

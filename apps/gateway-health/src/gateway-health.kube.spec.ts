@@ -179,7 +179,7 @@ test('a pool that is deleted says which gateway keeps it, and goes with it', asy
     'members',
     async () => (await members('p')).includes('gw') && condition('GatewaysReporting'),
   );
-  expect(reporting).toMatchObject({ status: 'Unknown', reason: 'NotYetReported' });
+  expect(reporting).toMatchObject({ status: 'Unknown', reason: 'AwaitingFirstReport' });
   await until('finalizer', async () => (await pools().get('p')).metadata.finalizers?.includes(PROTECTION_FINALIZER));
   await pools().delete('p');
   const inUse = await until('condition', () => condition('Deletable'));

@@ -278,7 +278,7 @@ test('conditions say who is missing, who is silent, and what helps', () => {
     { type: 'ExternalNamesResolved', status: 'True' },
   ]);
   pass(40_000);
-  expect(planPoolConditions(plan!, [reported], observed)[2]).toMatchObject({ status: 'False', reason: 'Silent' });
+  expect(planPoolConditions(plan!, [reported], observed)[2]).toMatchObject({ status: 'False', reason: 'ReportStale' });
 });
 
 test.each(['1970-01-01T00:00:00Z', '2026-01-01T00:00:00Z', '2099-01-01T00:00:00Z'])(
@@ -295,14 +295,14 @@ test.each(['1970-01-01T00:00:00Z', '2026-01-01T00:00:00Z', '2099-01-01T00:00:00Z
     see([report(13)], 39_000);
     expect(reporting(report(13))).toMatchObject({ status: 'True' });
     pass(1000);
-    expect(reporting(report(13))).toMatchObject({ status: 'False', reason: 'Silent' });
+    expect(reporting(report(13))).toMatchObject({ status: 'False', reason: 'ReportStale' });
     see([report(-3600)]); // its clock was set back: it speaks all the same
     expect(reporting(report(-3600))).toMatchObject({ status: 'True' });
   },
 );
 
 test('a new watcher neither calls a gateway silent for an old report, nor takes back what the pool said of a silent one', () => {
-  const silent = { type: 'GatewaysReporting', status: 'False', reason: 'Silent', message: 'silent: g' } as const;
+  const silent = { type: 'GatewaysReporting', status: 'False', reason: 'ReportStale', message: 'silent: g' } as const;
   const planned = (status?: object) => {
     const subject = { ...pool('p'), ...(status && { status }) };
     return planGateways(world({ nodes: [node('g', { gateway: 'p' })], pools: [subject] })).pools[0]!;
@@ -313,7 +313,7 @@ test('a new watcher neither calls a gateway silent for an old report, nor takes 
   expect(planPoolConditions(planned(), [old], observed)[2]).toMatchObject({ status: 'True' });
   expect(planPoolConditions(planned({ conditions: [silent] }), [old], observed)[2]).toMatchObject(silent);
   pass(40_000);
-  expect(planPoolConditions(planned(), [old], observed)[2]).toMatchObject({ status: 'False', reason: 'Silent' });
+  expect(planPoolConditions(planned(), [old], observed)[2]).toMatchObject({ status: 'False', reason: 'ReportStale' });
 });
 
 test('a gateway that joined a moment ago has not reported yet; after 40 s it is silent', () => {
@@ -321,19 +321,19 @@ test('a gateway that joined a moment ago has not reported yet; after 40 s it is 
   const { observed, see, pass } = watching();
   const poolNode = poolNodeOf('g');
   const reporting = (objects: readonly GatewayPoolNode[]) => planPoolConditions(plan!, objects, observed)[2];
-  expect(reporting([])).toMatchObject({ status: 'Unknown', reason: 'NotYetReported' });
+  expect(reporting([])).toMatchObject({ status: 'Unknown', reason: 'AwaitingFirstReport' });
   see([poolNode]);
   pass(39_000);
   expect(reporting([poolNode])).toMatchObject({
     status: 'Unknown',
-    reason: 'NotYetReported',
-    message: 'joined less than 40 s ago and have not said yet what they reach: g',
+    reason: 'AwaitingFirstReport',
+    message: 'joined less than 40 s ago and have not reported yet: g',
   });
   pass(1000);
   expect(reporting([poolNode])).toMatchObject({
     status: 'False',
-    reason: 'Silent',
-    message: 'silent for more than 40 s: g; what they said last still counts',
+    reason: 'ReportStale',
+    message: 'no report for more than 40 s: g; the last report stays in effect',
   });
 });
 

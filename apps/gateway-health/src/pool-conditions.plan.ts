@@ -32,7 +32,7 @@ const availability = ({ gateways, withoutPort }: PoolPlan): PoolCondition => {
     return {
       type,
       status: 'False',
-      reason: 'NoPortLeft',
+      reason: 'PortsExhausted',
       message: `no UDP port from 51821 to 55219 is free for ${listed(withoutPort)}`,
     };
   }
@@ -88,16 +88,16 @@ const reporting = (
     plan.gateways.map(({ name }) => name).filter((name) => voiceOf(objects.get(name), observed) === wanted);
   const [silent, waiting, unknown] = [withVoice('silent'), withVoice('not yet'), withVoice('unknown')];
   if (silent.length > 0) {
-    const message = `silent for more than ${REPORT_STALE_MS / 1000} s: ${listed(silent)}; what they said last still counts`;
-    return { type, status: 'False', reason: 'Silent', message };
+    const message = `no report for more than ${REPORT_STALE_MS / 1000} s: ${listed(silent)}; the last report stays in effect`;
+    return { type, status: 'False', reason: 'ReportStale', message };
   }
   const before = unknown.length > 0 ? saidBefore(plan, type) : undefined;
-  if (before?.reason === 'Silent') return before; // a new leader must not call them well before it has heard them
+  if (before?.reason === 'ReportStale') return before; // a new leader must not call them well before it has heard them
   if (waiting.length > 0) {
-    const message = `joined less than ${REPORT_STALE_MS / 1000} s ago and have not said yet what they reach: ${listed(waiting)}`;
-    return { type, status: 'Unknown', reason: 'NotYetReported', message };
+    const message = `joined less than ${REPORT_STALE_MS / 1000} s ago and have not reported yet: ${listed(waiting)}`;
+    return { type, status: 'Unknown', reason: 'AwaitingFirstReport', message };
   }
-  return { type, status: 'True', reason: 'Reporting', message: 'every gateway says what it reaches' };
+  return { type, status: 'True', reason: 'Reporting', message: 'every gateway has reported' };
 };
 
 /** Whether a node can make itself a gateway, by labels that its own kubelet may set. */

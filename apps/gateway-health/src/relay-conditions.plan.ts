@@ -33,7 +33,7 @@ const verdictOf = (
   const bad = (reason: string, message: string) => ({ status: 'False', reason, message }) as const;
   if (foreign.length > 0)
     return bad(
-      'NotOurs',
+      'NameConflict',
       `${foreign.join(', ')} was made by somebody else and is left alone: remove it (chart: relay.enabled=false), or say provider: external`,
     );
   if (obstacle !== undefined) return bad('NoImage', obstacle);
@@ -67,7 +67,7 @@ const notOurs = ({ spec, status }: Mesh): Omit<NewCondition, 'type'> | undefined
   if (spec.relay)
     return unknown(
       'External',
-      'it is not run here: nodes that do not reach it say so (UnboundedNetworkDegraded, RelayAway)',
+      'external relay, not run here: nodes that cannot reach it report UnboundedNetworkDegraded, RelayUnavailable',
     );
   return status?.conditions?.some(({ type }) => type === TYPE)
     ? unknown('NoRelay', 'the Mesh has no relay')

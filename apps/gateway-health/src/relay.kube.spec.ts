@@ -228,7 +228,7 @@ test('what was made by others is left alone, and told', async () => {
   const { metadata } = await clients().services.create(theirs);
   startWithImage();
   await create(managed());
-  await until('told', says(`False NotOurs: Service ${NAMESPACE}/relay was made by somebody else`));
+  await until('told', says(`False NameConflict: Service ${NAMESPACE}/relay was made by somebody else`));
   await meshes().delete('default');
   await create({ provider: 'external', external: { endpoint: 'relay.example.com:3478' } });
   await until('told', says('Unknown External'));

@@ -248,7 +248,13 @@ describe('RelayReady', () => {
       'False NoAddress',
       'no gateway has an external address',
     ],
-    ['foreign', managed(), { ...seen, foreign: ['Service net/relay'] }, 'False NotOurs', 'Service net/relay was made'],
+    [
+      'foreign',
+      managed(),
+      { ...seen, foreign: ['Service net/relay'] },
+      'False NameConflict',
+      'Service net/relay was made',
+    ],
     [
       'a foreign guard',
       managed(),
@@ -264,7 +270,7 @@ describe('RelayReady', () => {
       'refuses what the relay needs, Deployment net/relay: denied request: no: correct the policy, webhook or quota',
     ],
     ['no image', managed(), { ...seen, obstacle: 'without --relay-image' }, 'False NoImage', '--relay-image'],
-    ['elsewhere', external, undefined, 'Unknown External', 'it is not run here'],
+    ['elsewhere', external, undefined, 'Unknown External', 'not run here'],
     ['never', managed({}, 'never'), undefined, 'Unknown Never', 'mode: never'],
     [
       'another Mesh',

@@ -37,7 +37,7 @@ const relayedOf = ({ paths }: ConnectivityState): NodeCondition[] => {
         {
           type: RELAYED,
           status: 'True',
-          reason: 'ByRelay',
+          reason: 'Relayed',
           message: `${relayed.length} of ${total} paths go over the relay: ${listed(relayed, ', ')}`,
         },
       ];
@@ -48,13 +48,13 @@ const networkOf = ({ networkReady }: ConnectivityState): NodeCondition =>
     ? {
         type: 'NetworkUnavailable',
         status: 'False',
-        reason: 'UnboundedIsUp',
+        reason: 'NetworkReady',
         message: 'the first plan has been applied',
       }
     : {
         type: 'NetworkUnavailable',
         status: 'True',
-        reason: 'UnboundedIsStarting',
+        reason: 'NetworkNotReady',
         message: 'no plan has been applied yet',
       };
 

@@ -158,7 +158,7 @@ test('a node whose peers have a relay says which go over it, and no more when no
   await reporter.report({ ...fine, paths: { total: 9, relayed: [] } });
   expect(condition('UnboundedRelayed')).toMatchObject({ status: 'False', message: 'all of 9 paths are direct' });
   await reporter.report({ ...fine, paths: { total: 9, relayed } });
-  expect(condition('UnboundedRelayed')).toMatchObject({ status: 'True', reason: 'ByRelay' });
+  expect(condition('UnboundedRelayed')).toMatchObject({ status: 'True', reason: 'Relayed' });
   expect(condition('UnboundedRelayed')).toMatchObject({
     message: expect.stringMatching(/^7 of 9 paths go over the relay: g0 \(wg51820: .*, g4 \([^)]*\), and 2 more$/),
   });

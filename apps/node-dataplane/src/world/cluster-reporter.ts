@@ -24,7 +24,7 @@ const degradedOf = ({ problems }: AgentReport): NodeCondition =>
           .join('; ')
           .slice(0, 4000),
       }
-    : { type: DEGRADED, status: 'False', reason: 'AsPlanned', message: 'the node’s kernel holds the whole plan' };
+    : { type: DEGRADED, status: 'False', reason: 'InSync', message: 'kernel state matches the plan' };
 
 /** That all is well nobody can say while a section has not reported. */
 const conditionsOf = (report: AgentReport): NodeCondition[] => [

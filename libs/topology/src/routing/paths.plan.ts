@@ -71,7 +71,7 @@ const withoutOwn = (paths: readonly DirectPath[], { member }: LocalNode, problem
     const own = member.podCidrs.find((block) => overlaps(block, prefix));
     if (!own) return true;
     problems.push({
-      reason: 'AddressesTaken',
+      reason: 'PodCIDROverlap',
       message: `${formatPrefix(prefix)} of node ${via.direct.peer.name} overlaps ${formatPrefix(own)} of node ${member.name}, which keeps it: every node needs addresses of its own; delete and re-create Node ${via.direct.peer.name}`,
     });
     return false;

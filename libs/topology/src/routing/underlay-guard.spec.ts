@@ -63,7 +63,7 @@ describe('a block of pods', () => {
     expect(ways(plan, address)).toEqual([]);
     expect(rest(plan)).toEqual(rest(before));
     expect(countsAsPods(plan, address)).toEqual([false, false, false]);
-    const found = plan.problems.filter(({ reason }) => reason !== 'OverlappingPodCIDRs');
+    const found = plan.problems.filter(({ reason }) => reason !== 'PodCIDROverlap');
     const [problem] = found;
     expect(reasonsOf({ ...plan, problems: found })).toEqual(['RouteOverlapsUnderlay']);
     expect(problem?.message).toContain(`Site s9 cidrBlocks: ${block}`);

@@ -115,7 +115,7 @@ export const settleBlocks = (claims: readonly BlockClaim[], problems: Problem[])
     const other = owner ?? [...disputed].find(shares)!;
     const outcome = owner ? 'which keeps it' : 'and it cannot be decided whose it is: it is routed to neither';
     problems.push({
-      reason: 'AddressesTaken',
+      reason: 'PodCIDROverlap',
       message: `${formatPrefix(prefix)} of node ${member.name} overlaps ${formatPrefix(other.prefix)} of node ${other.member.name}, ${outcome}: every node needs addresses of its own; delete and re-create the Node that got its addresses last`,
     });
   }

@@ -161,7 +161,7 @@ describe('what two nodes claim', () => {
       };
       const plan = planIn(objects, 's1-w1');
       expect(plan.blocks).toEqual(planIn(base, 's1-w1').blocks);
-      expect(reasonsOf(plan.problems)).toEqual(['AddressesTaken']);
+      expect(reasonsOf(plan.problems)).toEqual(['PodCIDROverlap']);
     },
   );
 
@@ -205,7 +205,7 @@ describe('what two nodes claim', () => {
     const thief = { ...worker(1, 2), podCIDRs: ['100.65.31.0/25'] };
     const plan = planIn({ ...base, slices: [slice(1, [worker(1, 1), thief]), base.slices[1]!] }, 's1-w1');
     expect(plan.blocks.map(({ prefix }) => prefix)).not.toContain('100.65.31.0/25');
-    expect(reasonsOf(plan.problems)).toContain('AddressesTaken');
+    expect(reasonsOf(plan.problems)).toContain('PodCIDROverlap');
   });
 
   test('pods of two sites in one block are told', () => {
@@ -214,7 +214,7 @@ describe('what two nodes claim', () => {
     const nested = { ...second!, spec: { ...second!.spec, podCidrAssignments: [{ cidrBlocks: ['100.65.128.0/17'] }] } };
     expect(parseWorld({ ...nodeless, sites: [first!, nested] }).problems).toEqual([
       {
-        reason: 'OverlappingPodCIDRs',
+        reason: 'PodCIDROverlap',
         message:
           'Site s2 cidrBlocks: 100.65.128.0/17 overlaps 100.65.0.0/16 of Site s1: every site needs blocks of its own',
       },

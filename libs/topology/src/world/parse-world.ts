@@ -82,7 +82,7 @@ const overlapProblems = (sites: readonly SiteModel[]): Problem[] => {
     if (!widest || !containsPrefix(widest.prefix, block.prefix)) widest = block;
     else if (widest.name !== block.name)
       problems.push({
-        reason: 'OverlappingPodCIDRs',
+        reason: 'PodCIDROverlap',
         message: `Site ${block.name} cidrBlocks: ${formatPrefix(block.prefix)} overlaps ${formatPrefix(widest.prefix)} of Site ${widest.name}: every site needs blocks of its own`,
       });
   }

@@ -81,7 +81,7 @@ test('a peer whose agent is dead holds the exchange up, which is told, and loses
   await b.killAgent();
   a.rotate();
   await until('it is told', () =>
-    a.log.some((line) => line.includes('KeyRotationWaits') && line.includes('waits for b')),
+    a.log.some((line) => line.includes('KeyRotationBlocked') && line.includes('waits for b')),
   );
   expect([a.keys.generation, a.devices()]).toEqual([0, ['wg51820', 'wg58620']]);
   b.startAgent();

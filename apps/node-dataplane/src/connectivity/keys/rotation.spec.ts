@@ -128,9 +128,9 @@ describe('an exchange goes on', () => {
     pass(rotation);
     sleep(3 * MINUTE_MS);
     const { problems, nextPassMs } = pass(rotation, [report()]);
-    expect(problems.map(({ reason }) => reason)).toEqual(['KeyRotationWaits']);
+    expect(problems.map(({ reason }) => reason)).toEqual(['KeyRotationBlocked']);
     expect(problems[0]!.message).toContain('generation 1');
-    expect(problems[0]!.message).toContain('b: has not heard of the new key');
+    expect(problems[0]!.message).toContain('b: has not received the new key');
     expect([nextPassMs, ring.current.generation]).toEqual([undefined, 0]);
   });
 });

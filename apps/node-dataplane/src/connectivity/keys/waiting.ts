@@ -6,10 +6,10 @@ const LISTED = 5;
 
 const WHY: Readonly<Record<WaitReason, string>> = {
   NoHandshake:
-    'no handshake with the new key (its agent must run, hear of the key from the API server, and know of such exchanges; firewalls must let the ports of the new key through)',
+    'no handshake with the new key (its agent must run, reach the API server and support key rotation; firewalls must admit the ports of the new key)',
   OldKeyInUse: 'still sends with the old key',
-  AgentSilent: 'does not answer probes, so that it is not known by which key it sends',
-  Unaware: 'has not heard of the new key',
+  AgentSilent: 'does not answer probes, so its sending key is unknown',
+  Unaware: 'has not received the new key',
 };
 
 const namesOf = (nodes: readonly string[]): string => {
@@ -23,6 +23,6 @@ export const waitingProblems = (generation: number, waits: ReadonlyMap<string, W
     return nodes.length === 0 ? [] : [`${namesOf(nodes)}: ${WHY[why]}`];
   });
   if (parts.length === 0) return []; // about to go on
-  const message = `the new WireGuard key (generation ${generation}) is not the current one yet, and both are in use meanwhile; it waits for ${parts.join('; ')}`;
-  return [{ reason: 'KeyRotationWaits', message }];
+  const message = `key rotation to generation ${generation} is blocked, and both keys are in use meanwhile; it waits for ${parts.join('; ')}`;
+  return [{ reason: 'KeyRotationBlocked', message }];
 };

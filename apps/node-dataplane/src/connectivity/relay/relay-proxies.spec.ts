@@ -236,7 +236,7 @@ describe('the state', () => {
     await vi.waitUntil(() => proxies.endpointOf(lane) !== undefined);
     clockMs = 10_000;
     expect(proxies.apply(plan)).toEqual([
-      { reason: 'RelayAway', message: 'no relay is connected: relay.example.com:3478' },
+      { reason: 'RelayUnavailable', message: 'no relay is connected: relay.example.com:3478' },
     ]);
     tellState(stateWith(true));
     await vi.waitUntil(() => proxies.isUp());

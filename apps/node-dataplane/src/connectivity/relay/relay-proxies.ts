@@ -97,8 +97,8 @@ export const createRelayProxies = (options: RelayProxiesOptions): RelayProxies =
     if (now() - lastUpMs < AWAY_MS) return [];
     if (connected.length > 0 || (names.length > 0 && !isFollowed)) return [UNTRUSTED];
     const told = names.map((name) => [name, state.problemOf(name)].filter(Boolean).join(' - '));
-    const which = names.length === 0 ? 'node-keeper has not said that it runs its proxies' : told.join(', ');
-    return [{ reason: 'RelayAway', message: `no relay is connected: ${which}` }];
+    const which = names.length === 0 ? 'node-keeper has not reported that its proxies run' : told.join(', ');
+    return [{ reason: 'RelayUnavailable', message: `no relay is connected: ${which}` }];
   };
 
   return {
