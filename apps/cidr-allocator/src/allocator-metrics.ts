@@ -11,15 +11,18 @@ export interface AllocatorMetrics {
 const PREFIX = 'unbounded_net_controller_pod_cidr';
 
 export const allocatorMetrics = (metrics: Metrics): AllocatorMetrics => {
-  const allocations = metrics.counter({ name: `${PREFIX}_allocations_total`, help: 'Nodes that got their pod CIDRs.' });
+  const allocations = metrics.counter({
+    name: `${PREFIX}_allocations_total`,
+    help: 'Nodes to which pod CIDRs were allocated.',
+  });
   const exhaustion = metrics.counter({
     name: `${PREFIX}_exhaustion_total`,
-    help: 'Times that an assignment of a Site ran out of blocks.',
+    help: 'Pod CIDR exhaustions: times that an assignment of a Site ran out of free blocks.',
     labels: ['site'],
   });
   const waiting = metrics.gauge({
     name: `${PREFIX}_waiting_nodes`,
-    help: 'Nodes without pod CIDRs because no block is free.',
+    help: 'Nodes that wait for pod CIDRs because no block is free.',
     labels: ['site'],
   });
   const conflicts = metrics.gauge({ name: `${PREFIX}_conflicts`, help: 'Pairs of nodes whose pod CIDRs overlap.' });

@@ -10,15 +10,15 @@ const PREFIX = 'unbounded_net_controller_gateway_pool';
 
 export const gatewayMetrics = (metrics: Metrics): GatewayMetrics => {
   const labels = ['pool'] as const;
-  const nodes = metrics.gauge({ name: `${PREFIX}_nodes_total`, help: 'Gateways of a pool.', labels });
+  const nodes = metrics.gauge({ name: `${PREFIX}_nodes`, help: 'Gateways of a GatewayPool.', labels });
   const sites = metrics.gauge({
-    name: `${PREFIX}_reachable_sites_total`,
-    help: 'Sites to which a gateway of a pool has a route: GatewayPool status.reachableSites.',
+    name: `${PREFIX}_reachable_sites`,
+    help: 'Sites to which a gateway of a GatewayPool has a route: its status.reachableSites.',
     labels,
   });
   const outsiders = metrics.gauge({
     name: `${PREFIX}_ineligible_nodes`,
-    help: 'Nodes that a pool selects and that cannot be its gateways.',
+    help: 'Nodes that a GatewayPool selects and that are not eligible as its gateways.',
     labels,
   });
   return {

@@ -14,29 +14,32 @@ export const relayMetrics = (metrics: Metrics) => {
     metrics.counter({ name: `unbounded_relay_${name}`, help, labels });
   const gauge = (name: string, help: string) => metrics.gauge({ name: `unbounded_relay_${name}`, help });
   const counters = {
-    frames: count('frames_total', 'Data frames given to clients.'),
-    bytes: count('bytes_total', 'Bytes of Data frames given to clients, heads included.'),
-    linkFrames: count('link_frames_total', 'Data frames given to other replicas.'),
-    dropped: count('dropped_frames_total', 'Data frames that reached nobody.', ['reason']),
-    ignored: count('ignored_frames_total', 'Frames of unknown types, or out of place.'),
-    registrations: count('registrations_total', 'Keys given to connections.', ['proof']),
-    handshakes: count('handshakes_total', 'Proofs by result.', ['result']),
-    closed: count('closed_connections_total', 'Connections that ended.', ['reason']),
-    refused: count('refused_connections_total', 'Connections that were not taken.', ['limit']),
-    held: count('held_reads_total', 'Times that a sender was not read for a moment.', ['reason']),
+    frames: count('frames_total', 'Data frames delivered to clients.'),
+    bytes: count('bytes_total', 'Bytes of Data frames delivered to clients, headers included.'),
+    linkFrames: count('link_frames_total', 'Data frames forwarded to other replicas.'),
+    dropped: count('dropped_frames_total', 'Data frames dropped, by reason.', ['reason']),
+    ignored: count('ignored_frames_total', 'Frames ignored: of an unknown type, or unexpected in their state.'),
+    registrations: count('registrations_total', 'Registrations of keys, by proof of possession.', ['proof']),
+    handshakes: count('handshakes_total', 'Proofs of possession, by result.', ['result']),
+    closed: count('closed_connections_total', 'Connections closed, by reason.', ['reason']),
+    refused: count('refused_connections_total', 'Connections refused, by limit.', ['limit']),
+    held: count('read_pauses_total', 'Backpressure: pauses in reading from a client, by reason.', ['reason']),
   };
   const gauges = {
-    connections: gauge('connections', 'Connections of clients.'),
-    pending: gauge('pending_connections', 'Connections without a key.'),
-    allowedKeys: gauge('allowed_keys', 'Keys that may be registered; -1: any.'),
-    listStale: gauge('allowed_keys_stale', '1: the list of allowed keys cannot be read, and the one of before holds.'),
-    registered: gauge('registered_keys', 'Keys that are registered here.'),
-    heldBytes: gauge('held_bytes', 'Bytes in queues and unfinished writes.'),
-    links: gauge('links', 'Other replicas that can be reached.'),
+    connections: gauge('connections', 'Client connections with a registered key.'),
+    pending: gauge('pending_connections', 'Client connections without a registered key.'),
+    allowedKeys: gauge('allowed_keys', 'Keys in the list of allowed keys; -1: no list, any key is accepted.'),
+    listStale: gauge(
+      'allowed_keys_stale',
+      '1 while the list of allowed keys cannot be read and the previous one applies, else 0.',
+    ),
+    registered: gauge('registered_keys', 'Keys registered at this replica.'),
+    heldBytes: gauge('buffered_bytes', 'Bytes in send queues and unfinished writes.'),
+    links: gauge('links', 'Other replicas with an established link.'),
   };
   const age = metrics.histogram({
     name: 'unbounded_relay_queue_age_seconds',
-    help: 'How long packets waited for a client that did not read fast enough.',
+    help: 'Time that packets waited in the send queue of a slow client.',
     buckets: AGE_BUCKETS,
   });
   const before = new Map<string, number>();

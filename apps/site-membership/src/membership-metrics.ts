@@ -10,20 +10,20 @@ const PREFIX = 'unbounded_net_controller_site';
 
 export const membershipMetrics = (metrics: Metrics): MembershipMetrics => {
   const labels = ['site'] as const;
-  const nodes = metrics.gauge({ name: `${PREFIX}_nodes_total`, help: 'Nodes of a Site that are no gateways.', labels });
-  const slices = metrics.gauge({ name: `${PREFIX}_node_slices_total`, help: 'SiteNodeSlices of a Site.', labels });
+  const nodes = metrics.gauge({ name: `${PREFIX}_nodes`, help: 'Nodes of a Site that are not gateways.', labels });
+  const slices = metrics.gauge({ name: `${PREFIX}_node_slices`, help: 'SiteNodeSlices of a Site.', labels });
   const overlaps = metrics.gauge({
     name: `${PREFIX}_node_cidr_overlaps`,
-    help: 'Earlier Sites that claim some of the node addresses of a Site.',
+    help: 'Older Sites whose nodeCidrs overlap those of a Site.',
     labels,
   });
   const homeless = metrics.gauge({
     name: 'unbounded_net_controller_nodes_without_site',
-    help: 'Nodes whose internal addresses are in no Site.',
+    help: 'Nodes without an InternalIP in the nodeCidrs of any Site.',
   });
   const problems = metrics.gauge({
     name: 'unbounded_net_controller_node_problems',
-    help: 'Nodes that state something that is not used, by reason; the Node has the condition UnboundedNodeAccepted=False.',
+    help: 'Nodes with a rejected fact, by reason; such a Node has the condition UnboundedNodeAccepted=False.',
     labels: ['reason'],
   });
   return {

@@ -46,7 +46,7 @@ export const createObjectWrites = ({
   let wanted = new Set<string>();
   const refused = metrics.counter({
     name: 'unbounded_net_controller_refused_writes_total',
-    help: 'Writes of single objects that the API server refused, by kind; conflicts with other writers are not counted.',
+    help: 'Writes that the API server refused, by kind; conflicts with other writers are not counted.',
     labels: ['kind'],
   });
 

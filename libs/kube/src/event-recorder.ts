@@ -120,7 +120,7 @@ export const createEventRecorder = ({
 
   const drops = metrics?.counter({
     name: 'unbounded_events_dropped_total',
-    help: 'Events that were never written because too many waited for the API server.',
+    help: 'Events dropped because the queue to the API server was full.',
   });
   return boundedQueue(write, logger, () => drops?.inc());
 };

@@ -3,6 +3,9 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom
 /** Seconds; from a cache hit to a call that has hung. */
 const DURATION_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
 
+/** Gauges of prom-client that are named as counters, which `promtool check metrics` reports; nodejs_active_…{type} has the same by type. */
+const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total'];
+
 interface MetricOptions<L extends string> {
   readonly name: string;
   readonly help: string;
@@ -30,7 +33,10 @@ export interface MetricsOptions {
 
 export const createMetrics = ({ processMetrics = false }: MetricsOptions = {}): Metrics => {
   const registry = new Registry();
-  if (processMetrics) collectDefaultMetrics({ register: registry });
+  if (processMetrics) {
+    collectDefaultMetrics({ register: registry });
+    for (const name of MISNAMED) registry.removeSingleMetric(name);
+  }
   const once = <M>(name: string, create: () => M): M => (registry.getSingleMetric(name) as M | undefined) ?? create();
   const common = <L extends string>({ name, help, labels = [] }: MetricOptions<L>) => ({
     name,

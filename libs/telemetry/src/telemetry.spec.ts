@@ -26,6 +26,13 @@ test('a metric asked for twice is the same metric', async () => {
   expect(await metrics.render()).toContain('a_total{x="1"} 2');
 });
 
+test('of the process too, counters and nothing else end in _total', async () => {
+  const text = await createMetrics({ processMetrics: true }).render();
+  const types = [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)];
+  expect(types.length).toBeGreaterThan(20);
+  expect(types.filter(([, name, type]) => name!.endsWith('_total') !== (type === 'counter'))).toEqual([]);
+});
+
 test('without an endpoint nothing is traced and the function still runs', async () => {
   const tracing = await startTracing('x', {});
   expect(await traced('a', {}, async (span) => span)).toBeUndefined();

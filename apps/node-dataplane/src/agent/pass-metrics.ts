@@ -4,17 +4,17 @@ import type { Metrics } from '@unbounded/telemetry';
 export const createPassMetrics = (metrics: Metrics, section: string) => {
   const passes = metrics.counter({
     name: 'unbounded_agent_section_passes_total',
-    help: 'Passes of the loop of a section, by result; one that cannot open its section failed.',
+    help: 'Reconciliations of a section, by result; a section that cannot be opened is a failure.',
     labels: ['section', 'result'],
   });
   const seconds = metrics.histogram({
     name: 'unbounded_agent_section_pass_duration_seconds',
-    help: 'Duration of passes that have ended.',
+    help: 'Duration of completed reconciliations of a section.',
     labels: ['section'],
   });
   const lastSuccess = metrics.gauge({
     name: 'unbounded_agent_section_last_success_timestamp_seconds',
-    help: 'When a pass last succeeded, in seconds since 1970; absent before the first.',
+    help: 'Unix time of the last successful reconciliation of a section; absent before the first.',
     labels: ['section'],
   });
   for (const result of ['success', 'failure']) passes.inc({ section, result }, 0);

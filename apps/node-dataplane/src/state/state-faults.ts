@@ -42,12 +42,12 @@ export const stateNotWritable = (path: string, error: Error): Problem => {
 const createFileMetrics = (metrics: Metrics | undefined) => ({
   failures: metrics?.counter({
     name: 'unbounded_state_file_failures_total',
-    help: 'State files that could not be read or written, by operation; repeated attempts included.',
+    help: 'Failed reads and writes of state files, by operation; retries included.',
     labels: ['operation'],
   }),
   unwritten: metrics?.gauge({
     name: 'unbounded_state_files_unwritten',
-    help: 'State files whose latest content could not be written and is kept in memory only.',
+    help: 'State files whose latest content is in memory only because it could not be written.',
   }),
 });
 

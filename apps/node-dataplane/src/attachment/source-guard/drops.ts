@@ -45,7 +45,7 @@ const byPort = ({ sets }: ObservedTable): Map<number, Counts> => {
 export const createDropReader = (metrics: Metrics, now: () => number = () => performance.now()): DropReader => {
   const dropped = metrics.counter({
     name: 'unbounded_pod_frames_dropped_total',
-    help: 'Frames that pods sent with a MAC, an address or a protocol that is not theirs, by what it was.',
+    help: 'Frames of pods that source validation dropped, by reason.',
     labels: ['reason'],
   });
   for (const reason of DROP_REASONS) dropped.inc({ reason }, 0);

@@ -91,8 +91,8 @@ const createGuardTable = ({ net, nft, pods, logger, metrics }: SourceGuardParts)
   const bridgePorts = createBridgePorts(net, pods);
   const drops = createDropReader(metrics);
   const guarded = metrics.gauge({
-    name: 'unbounded_pods_guarded',
-    help: 'Pods that can send only with their own MAC and addresses.',
+    name: 'unbounded_source_validated_pods',
+    help: 'Pods under source validation: frames with another MAC or source address are dropped.',
   });
   /** @returns what an operator is to know. @throws NftablesError: the table could not be written */
   const write = async (): Promise<readonly Problem[]> => {

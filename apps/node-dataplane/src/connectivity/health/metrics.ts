@@ -13,27 +13,30 @@ export interface HealthMetrics {
 export const createHealthMetrics = (metrics: Metrics): HealthMetrics => {
   const peers = metrics.gauge({
     name: 'unbounded_health_peers',
-    help: 'Probed peers, by family and state.',
+    help: 'Probed peers, by address family and state.',
     labels: ['family', 'state'],
   });
   const transitions = metrics.counter({
     name: 'unbounded_health_transitions_total',
-    help: 'Changes of the state of a peer, by the states before and after.',
+    help: 'State changes of probed peers, by previous and new state.',
     labels: ['from', 'to'],
   });
-  const sent = metrics.counter({ name: 'unbounded_health_probes_sent_total', help: 'Requests and replies sent.' });
+  const sent = metrics.counter({
+    name: 'unbounded_health_probes_sent_total',
+    help: 'Probe requests and replies sent.',
+  });
   const received = metrics.counter({
     name: 'unbounded_health_probes_received_total',
-    help: 'Requests and replies that were authentic and counted.',
+    help: 'Authenticated probe requests and replies received.',
   });
   const rejected = metrics.counter({
     name: 'unbounded_health_probes_rejected_total',
-    help: 'Packets that changed nothing, or could not be sent, by reason.',
+    help: 'Probe packets rejected, or not sent, by reason.',
     labels: ['reason'],
   });
   const roundTrips = metrics.histogram({
     name: 'unbounded_health_rtt_seconds',
-    help: 'Round trips of probes, on the clock of the node that asked.',
+    help: 'Round-trip time of probes, measured by the node that sent the request.',
     buckets: ROUND_TRIP_BUCKETS,
   });
   return {

@@ -81,9 +81,9 @@ const POLL_MS = 1000;
 
 const createKeyMetrics = (metrics: Metrics, now: () => number) => {
   const gauge = (name: string, help: string) => metrics.gauge({ name: `unbounded_wireguard_key_${name}`, help });
-  const generation = gauge('generation', 'How many times the WireGuard key of the node was exchanged.');
-  const age = gauge('age_seconds', 'Time since the WireGuard key of the node was made.');
-  const rotating = gauge('rotating', '1 while the WireGuard key of the node is being exchanged, else 0.');
+  const generation = gauge('generation', 'Number of rotations of the WireGuard key of the node.');
+  const age = gauge('age_seconds', 'Age of the WireGuard key of the node.');
+  const rotating = gauge('rotating', '1 during rotation of the WireGuard key of the node, else 0.');
   return ({ current, next }: KeyRing): void => {
     generation.set(current.generation);
     age.set(Math.max(0, now() - current.sinceMs) / 1000);

@@ -2,8 +2,8 @@ import type { PeerState } from '@unbounded/wireguard';
 import { describe, expect, test } from 'vitest';
 import { createSessions, isProxied, isPulledAway } from './endpoints.ts';
 
-const relay = { path: 'relay', endpoint: '127.0.0.1:40000', reason: 'unproven' } as const;
-const direct = { path: 'direct', endpoint: '192.0.2.1:51820', reason: 'proven' } as const;
+const relay = { path: 'relay', endpoint: '127.0.0.1:40000', reason: 'unvalidated' } as const;
+const direct = { path: 'direct', endpoint: '192.0.2.1:51820', reason: 'validated' } as const;
 
 test.each([
   ['the proxy, as chosen', relay, '127.0.0.1:40000', false],

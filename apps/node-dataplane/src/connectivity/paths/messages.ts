@@ -41,17 +41,17 @@ export interface PathWorkerSettings {
 export type Call = { readonly type: 'apply'; readonly plan: PathsPlan };
 
 /**
- * Why a path is what it is. proven: N probes were answered, and the peer is ready too. unanswered: N were not. peer: the
- * peer went back to the relay. unproven: a relay is connected, and direct is not proven. noDirect: nor
+ * Why a path is what it is. validated: N probes were answered, and the peer is ready too. unanswered: N were not. peer: the
+ * peer went back to the relay. unvalidated: a relay is connected, and direct is not validated. noDirect: nor
  * is an address known at which to prove it. noRelay: no relay is connected, or
  * the node has no proxy. always: the mesh says so. adopted: an agent of before had left it so. handshake: WireGuard shook
  * hands directly, and probes have not said yet what the way is worth.
  */
 export type PathReason =
-  | 'proven'
+  | 'validated'
   | 'unanswered'
   | 'peer'
-  | 'unproven'
+  | 'unvalidated'
   | 'noDirect'
   | 'noRelay'
   | 'always'

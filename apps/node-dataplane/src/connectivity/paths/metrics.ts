@@ -9,26 +9,26 @@ export interface PathMetrics {
 
 export const createPathMetrics = (metrics: Metrics): PathMetrics => {
   const peers = metrics.gauge({
-    name: 'unbounded_path_peers',
-    help: 'WireGuard peers that have a relay, by the path that is sent by: direct or relay.',
+    name: 'unbounded_wireguard_peer_paths',
+    help: 'Paths to WireGuard peers that can use a relay, by path in use: direct or relay.',
     labels: ['path'],
   });
   const moves = metrics.counter({
     name: 'unbounded_path_moves_total',
-    help: 'Changes of a path between direct and relay, with the reason.',
+    help: 'Changes of a path between direct and relay, by reason.',
     labels: ['from', 'to', 'reason'],
   });
   const sent = metrics.counter({
     name: 'unbounded_path_probes_sent_total',
-    help: 'Probes of direct paths, and replies.',
+    help: 'Probe requests and replies sent on direct paths.',
   });
   const received = metrics.counter({
     name: 'unbounded_path_probes_received_total',
-    help: 'Probes of direct paths, and replies, that were authentic and counted.',
+    help: 'Authenticated probe requests and replies received on direct paths.',
   });
   const rejected = metrics.counter({
     name: 'unbounded_path_probes_rejected_total',
-    help: 'Packets that changed nothing, or could not be sent, by reason.',
+    help: 'Probe packets rejected, or not sent, by reason.',
     labels: ['reason'],
   });
   return {

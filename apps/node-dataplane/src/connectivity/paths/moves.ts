@@ -3,10 +3,10 @@ import type { PathReason, PathReport } from './messages.ts';
 /** What people are told of paths. */
 
 const WHY: Readonly<Record<PathReason, string>> = {
-  proven: 'probes were answered both ways',
+  validated: 'probes were answered both ways',
   unanswered: 'probes were not answered',
   peer: 'the peer went back to the relay',
-  unproven: 'the relay is there, and direct is not proven',
+  unvalidated: 'the relay is there, and direct is not validated',
   noDirect: 'no address is known at which the peer could be called',
   noRelay: 'no relay is connected',
   always: 'the mesh says so',

@@ -81,12 +81,12 @@ const intervals = (count: number): void => void vi.advanceTimersByTime(count * I
 const pathOf = ({ ends }: World, name: Name): string | undefined => ends[name].path.way?.path;
 const both = (world: World): (string | undefined)[] => [pathOf(world, 'a'), pathOf(world, 'b')];
 
-test('both ends move to direct within a round trip of each other, once it is proven', () => {
+test('both ends move to direct within a round trip of each other, once it is validated', () => {
   const world = makeWorld();
   expect(both(world)).toEqual(['relay', 'relay']);
   intervals(6);
-  expect(world.ends.a.ways).toEqual(['direct 192.0.2.2:51821 proven']);
-  expect(world.ends.b.ways).toEqual(['direct 192.0.2.1:51820 proven']);
+  expect(world.ends.a.ways).toEqual(['direct 192.0.2.2:51821 validated']);
+  expect(world.ends.b.ways).toEqual(['direct 192.0.2.1:51820 validated']);
 });
 
 describe('a direct way that dies', () => {
@@ -125,14 +125,14 @@ describe('a path whose handshake went directly', () => {
     expect(both(world)).toEqual(['direct', 'relay']);
     intervals(6);
     expect(both(world)).toEqual(['direct', 'direct']);
-    expect(world.ends.a.ways).toEqual(['direct 192.0.2.2:51821 proven']);
+    expect(world.ends.a.ways).toEqual(['direct 192.0.2.2:51821 validated']);
   });
 
   test('goes to the relay after N intervals without replies', () => {
     const world = makeWorld({ found });
     world.open.aToB = false;
     intervals(4);
-    expect(world.ends.a.ways).toEqual(['relay 127.0.0.1:2 unproven']);
+    expect(world.ends.a.ways).toEqual(['relay 127.0.0.1:2 unvalidated']);
   });
 
   test('is asked there when the peer has no other address', () => {
@@ -141,7 +141,7 @@ describe('a path whose handshake went directly', () => {
     world.ends.a.path.shookHands('198.51.100.7:2048');
     expect(world.ends.a.ways).toEqual(['direct 198.51.100.7:2048 handshake']);
     intervals(4);
-    expect(world.ends.a.ways.slice(1)).toEqual(['relay 127.0.0.1:2 unproven']);
+    expect(world.ends.a.ways.slice(1)).toEqual(['relay 127.0.0.1:2 unvalidated']);
   });
 });
 
@@ -150,11 +150,11 @@ describe('a peer that cannot be called', () => {
     const world = makeWorld({ isHidden: true });
     world.mapped = { address: '198.51.100.7', port: 2048 };
     intervals(8);
-    expect(world.ends.a.ways).toEqual(['relay 127.0.0.1:2 unproven', 'direct 198.51.100.7:2048 proven']);
+    expect(world.ends.a.ways).toEqual(['relay 127.0.0.1:2 unvalidated', 'direct 198.51.100.7:2048 validated']);
     expect(pathOf(world, 'b')).toBe('direct');
     world.mapped = { address: '198.51.100.7', port: 4096 }; // the NAT has forgotten it, and maps anew
     intervals(2);
-    expect(world.ends.a.ways.slice(2)).toEqual(['direct 198.51.100.7:4096 proven']);
+    expect(world.ends.a.ways.slice(2)).toEqual(['direct 198.51.100.7:4096 validated']);
   });
 
   test('is not asked before it calls', () => {

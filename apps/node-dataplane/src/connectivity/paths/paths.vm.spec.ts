@@ -21,7 +21,7 @@ test('with the kernel’s WireGuard paths go direct, and back when one direction
     ['10.9.0.2:51820', '10.9.0.1:51820'],
     ['127.0.0.1:40000', '127.0.0.1:40001'],
   ]);
-  for (const moves of seen.moves) expect(moves.slice(0, 2)).toEqual(['relay unproven', 'direct proven']);
+  for (const moves of seen.moves) expect(moves.slice(0, 2)).toEqual(['relay unvalidated', 'direct validated']);
   for (const moves of seen.moves) expect(moves.at(-1)).toMatch(/^relay (unanswered|peer)$/);
   expect(seen.answered).toBe(20);
   expect(seen.backMs).toBeLessThan(3000);

@@ -35,11 +35,11 @@ const pass = (event: 'reply' | 'silence', count: number): void => {
 beforeEach(() => open(usual));
 
 test('a way begins on the relay, moves when both ends have proven direct, and goes back when it fails', () => {
-  expect(chooser.way).toEqual({ path: 'relay', endpoint: PROXY, reason: 'unproven' });
+  expect(chooser.way).toEqual({ path: 'relay', endpoint: PROXY, reason: 'unvalidated' });
   pass('reply', 3);
   chooser.peerSaid('ready');
   pass('silence', 3);
-  expect(ways).toEqual([`direct ${DIRECT} proven`, `relay ${PROXY} unanswered`]);
+  expect(ways).toEqual([`direct ${DIRECT} validated`, `relay ${PROXY} unanswered`]);
   expect(stances).toEqual(['ready', 'direct', 'relay']);
 });
 
@@ -47,7 +47,7 @@ test('who follows its peer back says so', () => {
   pass('reply', 3);
   chooser.peerSaid('direct');
   chooser.peerSaid('relay');
-  expect(ways).toEqual([`direct ${DIRECT} proven`, `relay ${PROXY} peer`]);
+  expect(ways).toEqual([`direct ${DIRECT} validated`, `relay ${PROXY} peer`]);
 });
 
 test('what an agent of before left on direct stays there', () => {
@@ -66,7 +66,7 @@ describe('a handshake that went directly', () => {
     pass('reply', 3);
     expect([chooser.stance, chooser.way?.path]).toEqual(['ready', 'direct']);
     chooser.peerSaid('ready');
-    expect([ways, chooser.stance]).toEqual([[`direct ${DIRECT} handshake`, `direct ${DIRECT} proven`], 'direct']);
+    expect([ways, chooser.stance]).toEqual([[`direct ${DIRECT} handshake`, `direct ${DIRECT} validated`], 'direct']);
   });
 
   test('keeps packets where WireGuard sends them, also while the peer is on the relay', () => {
@@ -75,7 +75,7 @@ describe('a handshake that went directly', () => {
     expect(ways).toEqual(['direct 198.51.100.7:2048 handshake']);
     pass('reply', 3);
     chooser.peerSaid('ready');
-    expect(ways.slice(1)).toEqual([`direct ${DIRECT} proven`]);
+    expect(ways.slice(1)).toEqual([`direct ${DIRECT} validated`]);
   });
 
   test('counts for nothing once as many probes were lost as end a direct way', () => {
@@ -84,7 +84,7 @@ describe('a handshake that went directly', () => {
     expect(chooser.way?.path).toBe('direct');
     pass('silence', 1);
     chooser.shookHands(DIRECT);
-    expect(ways).toEqual([`direct ${DIRECT} handshake`, `relay ${PROXY} unproven`]);
+    expect(ways).toEqual([`direct ${DIRECT} handshake`, `relay ${PROXY} unvalidated`]);
   });
 
   test('says nothing new of a way that failed, or was left with the peer', () => {
@@ -109,7 +109,7 @@ describe('other circumstances', () => {
   test('no relay is connected any more, and is again', () => {
     chooser.update({ ...usual, isRelayUp: false });
     chooser.update(usual);
-    expect(ways).toEqual([`direct ${DIRECT} noRelay`, `relay ${PROXY} unproven`]);
+    expect(ways).toEqual([`direct ${DIRECT} noRelay`, `relay ${PROXY} unvalidated`]);
   });
 
   test('the proxy comes later, or on another port', () => {
@@ -117,7 +117,7 @@ describe('other circumstances', () => {
     expect(open({ ...usual, peer: without }).way).toMatchObject({ path: 'direct', reason: 'noRelay' });
     chooser.update(usual);
     chooser.update({ ...usual, peer: { ...peer, proxy: '127.0.0.1:40001' } });
-    expect(ways).toEqual([`relay ${PROXY} unproven`, 'relay 127.0.0.1:40001 unproven']);
+    expect(ways).toEqual([`relay ${PROXY} unvalidated`, 'relay 127.0.0.1:40001 unvalidated']);
   });
 
   test('the planned address is another: it is to be proven anew', () => {
@@ -125,7 +125,7 @@ describe('other circumstances', () => {
     chooser.peerSaid('ready');
     const moved = '192.0.2.9:51820';
     chooser.update({ ...usual, peer: { ...peer, direct: moved }, direct: moved });
-    expect(ways.at(-1)).toBe(`relay ${PROXY} unproven`);
+    expect(ways.at(-1)).toBe(`relay ${PROXY} unvalidated`);
   });
 
   test('the mesh says always: the relay, whatever is proven, and the peer is told so', () => {
@@ -143,9 +143,9 @@ describe('other circumstances', () => {
     chooser.peerSaid('ready');
     chooser.update({ peer: behindNat, isRelayUp: true, direct: '198.51.100.7:2049' }); // its mapping is another
     expect(ways).toEqual([
-      `relay ${PROXY} unproven`,
-      'direct 198.51.100.7:2048 proven',
-      'direct 198.51.100.7:2049 proven',
+      `relay ${PROXY} unvalidated`,
+      'direct 198.51.100.7:2048 validated',
+      'direct 198.51.100.7:2049 validated',
     ]);
   });
 

@@ -72,8 +72,8 @@ export const createWayChooser = ({ onWay, onStance, ...options }: WayOptions): W
   let situation: Situation = options;
   const isAdopted = options.isAdopted && options.session !== undefined;
   let choice = startPath(isAdopted ? 'Direct' : 'Relay');
-  let provenBy: PathReason = isAdopted ? 'adopted' : 'proven';
-  let left: PathReason = 'unproven';
+  let provenBy: PathReason = isAdopted ? 'adopted' : 'validated';
+  let left: PathReason = 'unvalidated';
   let way: Way | undefined;
   let isJudged = isAdopted;
   /** Where WireGuard shook hands directly, while direct is not judged. */
@@ -82,7 +82,7 @@ export const createWayChooser = ({ onWay, onStance, ...options }: WayOptions): W
   const stance = (): Stance => (situation.peer.mode === 'always' ? 'relay' : stanceOf(choice));
   const reasonFor = (path: Path): PathReason => {
     if (situation.peer.mode === 'always') return 'always';
-    if (path === 'relay') return left === 'unproven' && situation.direct === undefined ? 'noDirect' : left;
+    if (path === 'relay') return left === 'unvalidated' && situation.direct === undefined ? 'noDirect' : left;
     return choice.state === 'Direct' ? provenBy : 'noRelay';
   };
   const choose = (): Way | undefined => {
@@ -102,7 +102,7 @@ export const createWayChooser = ({ onWay, onStance, ...options }: WayOptions): W
     isJudged ||= isVerdict(next, situation.peer);
     if (isJudged) session = undefined;
     choice = situation.isRelayUp ? next : restPath(next);
-    if (choice.state !== 'Direct') provenBy = 'proven';
+    if (choice.state !== 'Direct') provenBy = 'validated';
     const chosen = choose();
     const isOther = !isSame(chosen, way);
     way = chosen;
@@ -136,7 +136,7 @@ export const createWayChooser = ({ onWay, onStance, ...options }: WayOptions): W
       const said = stance();
       const isReset = next.peer.direct !== situation.peer.direct || next.peer.mode === 'always';
       situation = next;
-      if (isReset) [choice, left, session] = [startPath('Relay'), 'unproven', undefined];
+      if (isReset) [choice, left, session] = [startPath('Relay'), 'unvalidated', undefined];
       go(choice, said);
     },
   };

@@ -40,8 +40,8 @@ test('what the proxies have counted is shown as it stands at each look', async (
     'unbounded_relay_client_frames_total{direction="received"} 4',
     'unbounded_relay_client_frames_total{direction="sent"} 5',
     'unbounded_relay_client_rebinds_total 1',
-    'unbounded_relay_client_relays{state="away"} 1',
     'unbounded_relay_client_relays{state="connected"} 2',
+    'unbounded_relay_client_relays{state="disconnected"} 1',
   ]);
 });
 
@@ -55,7 +55,7 @@ test.each([
   expect(await rendered()()).toEqual([
     'unbounded_relay_client_connections_total 0',
     'unbounded_relay_client_rebinds_total 0',
-    'unbounded_relay_client_relays{state="away"} 1',
     'unbounded_relay_client_relays{state="connected"} 2',
+    'unbounded_relay_client_relays{state="disconnected"} 1',
   ]);
 });

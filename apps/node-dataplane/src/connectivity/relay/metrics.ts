@@ -20,36 +20,37 @@ export interface RelayMetricsOptions {
 export const createRelayMetrics = (metrics: Metrics, { talliesFile, relays }: RelayMetricsOptions): void => {
   const connected = metrics.gauge({
     name: 'unbounded_relay_client_relays',
-    help: 'Relays that this node is to use, by whether it is connected to them: connected or away.',
+    help: 'Relays that this node uses, by connection state: connected or disconnected.',
     labels: ['state'],
   });
   const frames = metrics.counter({
     name: 'unbounded_relay_client_frames_total',
-    help: 'WireGuard packets given to relays (some are dropped later, as slowRelay), or received from them.',
+    help: 'WireGuard packets queued for relays (some are dropped later, as slowRelay), or received from them.',
     labels: ['direction'],
   });
   const bytes = metrics.counter({
     name: 'unbounded_relay_client_bytes_total',
-    help: 'Bytes of these packets with the 37 of their frames, sent or received.',
+    help: 'Bytes of these packets, sent or received, with 37 bytes of framing for each.',
     labels: ['direction'],
   });
   const dropped = metrics.counter({
     name: 'unbounded_relay_client_dropped_total',
-    help: 'WireGuard packets for a relay or from one that went nowhere, by reason.',
+    help: 'WireGuard packets to or from a relay that were dropped, by reason.',
     labels: ['reason'],
   });
   const connections = metrics.counter({
     name: 'unbounded_relay_client_connections_total',
-    help: 'Connections that were made to relays.',
+    help: 'Connections established to relays.',
   });
   const rebinds = metrics.counter({
     name: 'unbounded_relay_client_rebinds_total',
-    help: 'Sockets towards WireGuard that were made anew after an error.',
+    help: 'Sockets to WireGuard that were reopened after an error.',
   });
   const all = [frames, bytes, dropped, connections, rebinds];
   metrics.onRender(() => {
     const now = relays();
-    for (const state of ['connected', 'away'] as const) connected.set({ state }, now[state].length);
+    connected.set({ state: 'connected' }, now.connected.length);
+    connected.set({ state: 'disconnected' }, now.away.length);
     for (const counter of all) counter.reset(); // these are sums of somebody else's
     const tallies = readTallies(talliesFile);
     if (!tallies) return;

@@ -16,12 +16,12 @@ const DROPPED = /^drop_(\w+)$/;
 export const createOverlayMetrics = (metrics: Metrics): OverlayMetrics => {
   const sent = metrics.counter({
     name: 'unbounded_overlay_sent_packets_total',
-    help: 'Packets that the eBPF program gave to a tunnel or WireGuard device, by protocol.',
+    help: 'Packets that the eBPF program redirected to a tunnel or WireGuard device, by protocol.',
     labels: ['protocol'],
   });
   const received = metrics.counter({
     name: 'unbounded_overlay_received_packets_total',
-    help: 'Packets from tunnels whose inner source is that of their sender.',
+    help: 'Packets from tunnels that passed source validation.',
   });
   const dropped = metrics.counter({
     name: 'unbounded_overlay_dropped_packets_total',

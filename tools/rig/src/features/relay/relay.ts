@@ -87,7 +87,7 @@ export const blockUdp = (layout: LabLayout): void => {
 export const peersByPath = (node: string): { readonly direct: number; readonly relay: number } => {
   const metrics = tryOnNode(node, 'curl', '-s', '--max-time', '2', 'http://127.0.0.1:9998/metrics') ?? '';
   const count = (path: string): number =>
-    Number(new RegExp(`^unbounded_path_peers\\{path="${path}"\\} (\\d+)`, 'm').exec(metrics)?.[1] ?? 0);
+    Number(new RegExp(`^unbounded_wireguard_peer_paths\\{path="${path}"\\} (\\d+)`, 'm').exec(metrics)?.[1] ?? 0);
   return { direct: count('direct'), relay: count('relay') };
 };
 
