@@ -44,7 +44,7 @@ test.each<[string, readonly Site[], readonly NodeFacts[], Record<string, string>
   ],
   ['a node without a site gets nothing', [site('a')], [node('x', '192.0.2.1')], {}],
   ['a node that has blocks keeps them', [site('a')], [node('x', '10.1.0.1', ['10.200.0.0/24'])], {}],
-  ['a site with another CNI plug-in is left alone', [site('a', { manageCniPlugin: false })], [node('x')], {}],
+  ['a site with another CNI plugin is left alone', [site('a', { manageCniPlugin: false })], [node('x')], {}],
   [
     'a disabled assignment is not used',
     assign({ assignmentEnabled: false, cidrBlocks: ['100.64.0.0/16'] }),

@@ -4,15 +4,15 @@ export const cidrAllocatorOptions = {
   ...controlPlaneOptions,
   onExhaustion: option(
     choice(['report', 'exit'], 'report'),
-    'When no block is free: report (condition, Event, metric; the rest goes on) or exit with code 1.',
+    'On pod CIDR exhaustion: report (condition, Event, metric; other Sites are served) or exit with code 1.',
   ),
   blockCooldown: option(
     duration('60s'),
-    'How long the pod CIDRs of a deleted Node are given to no other, unless nothing else is free.',
+    'Time for which the pod CIDRs of a deleted Node are not reassigned, unless no other block is free.',
   ),
   serviceCidrs: option(
     path,
-    'Ranges of Service addresses, with commas between, from which no pod gets an address; besides those that the API server tells (ServiceCIDRs, the Service default/kubernetes).',
+    'Service CIDRs, comma-separated, from which no pod CIDR is allocated; in addition to those of the API server (ServiceCIDRs, the Service default/kubernetes).',
   ),
 };
 export type CidrAllocatorConfig = ConfigOf<typeof cidrAllocatorOptions>;

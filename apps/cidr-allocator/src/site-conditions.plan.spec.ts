@@ -41,7 +41,7 @@ test.each<[string, Site, object[]]>([
     ],
   ],
   [
-    'another CNI plug-in',
+    'another CNI plugin',
     site({ cidrBlocks: ['100.64.0.0/16'] }, { manageCniPlugin: false }),
     [{ status: 'True', reason: 'NotManaged' }, {}],
   ],

@@ -1,4 +1,4 @@
-/* The CNI plug-in: carries a request to the node's agent and its answer back. See README.md. */
+/* The CNI plugin: carries a request to the node's agent and its answer back. See README.md. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "request.h"
 
 #define SOCKET_PATH "/run/unbounded/cni.sock"
-/* The runtime's own limit for a plug-in is 4 minutes (kubelet); ADD may wait for the agent, DEL need not. */
+/* The runtime's own limit for a plugin is 4 minutes (kubelet); ADD may wait for the agent, DEL need not. */
 #define ANSWER_SECONDS 110
 #define DEL_SECONDS 10
 

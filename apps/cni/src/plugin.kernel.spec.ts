@@ -84,7 +84,7 @@ describe('with the agent', () => {
     expect(await run('ADD', config)).toEqual({ code: 7, output: '{"code":7}' });
   });
 
-  test('a large configuration passes, with the result of the plug-ins before in it', async () => {
+  test('a large configuration passes, with the result of the plugins before in it', async () => {
     const large = JSON.stringify({ cniVersion: '1.0.0', prevResult: { padding: 'x'.repeat(200_000) } });
     await agent(
       answering((request) => Buffer.concat([Buffer.of(0), request.subarray(8 + request.readUInt32LE(0) + 1)])),

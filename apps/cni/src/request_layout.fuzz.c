@@ -1,5 +1,5 @@
 /*
- * What a runtime (and through it a network configuration) gives the plug-in. Input: u16 size of the buffer (0 to 1023 bytes
+ * What a runtime (and through it a network configuration) gives the plugin. Input: u16 size of the buffer (0 to 1023 bytes
  * of it), variables that each end with NUL, an empty one, the configuration.
  */
 #define _GNU_SOURCE

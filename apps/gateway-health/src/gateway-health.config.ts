@@ -2,17 +2,17 @@ import { choice, type ConfigOf, controlPlaneOptions, duration, option, path } fr
 
 export const gatewayHealthOptions = {
   ...controlPlaneOptions,
-  relayImage: option(path, 'Image of the relays that a Mesh asks for (provider: managed).'),
+  relayImage: option(path, 'Image of managed relays (Mesh with provider: managed).'),
   relayImagePullPolicy: option(
     choice(['Always', 'IfNotPresent', 'Never'], 'IfNotPresent'),
-    'When nodes pull that image.',
+    'Pull policy of that image.',
   ),
   dnsServers: option(
     path,
-    'DNS servers for names in the annotation external-address: addresses, each with :PORT if needed, with commas between; not set: those of /etc/resolv.conf.',
+    'DNS servers for names in the annotation external-address: addresses, each with :PORT if needed, comma-separated; not set: those of /etc/resolv.conf.',
   ),
-  dnsInterval: option(duration('30s'), 'How often these names are resolved again.'),
-  relayImagePullSecrets: option(path, 'Names of Secrets by which they may, with commas between.'),
+  dnsInterval: option(duration('30s'), 'Interval at which these names are resolved.'),
+  relayImagePullSecrets: option(path, 'Names of its image pull Secrets, comma-separated.'),
 };
 
 export type GatewayHealthConfig = ConfigOf<typeof gatewayHealthOptions>;

@@ -35,7 +35,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
 }
 // As PID 1 of its container the keeper must not end: every tunnel would end with it. Nothing that is left half done by an error
 // is relied upon, because each look begins with what runs.
-const survive = (error: unknown): void => logger.error({ err: error }, 'unexpected error; the tunnels go on');
+const survive = (error: unknown): void => logger.error({ err: error }, 'unexpected error; keeping tunnels');
 process.on('uncaughtException', survive);
 process.on('unhandledRejection', survive);
 

@@ -29,7 +29,7 @@ export const certificateSource = ({ cert, key }: CertificateFiles, logger: Logge
       if (current !== version) context = read();
       version = current;
     } catch (error) {
-      logger.error({ err: error, cert, key }, 'the certificate cannot be read: the old one is used');
+      logger.error({ err: error, cert, key }, 'cannot read the certificate; keeping the previous one');
     }
     return context;
   };

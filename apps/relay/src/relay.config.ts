@@ -35,7 +35,7 @@ const peers: z.ZodType<readonly HostAndPort[]> = z
   .optional()
   .refine(
     (given) => list(given ?? '').every((entry) => (parseHostAndPort(entry)?.host ?? '') !== ''),
-    'must be HOST:PORT, several with commas between them',
+    'must be HOST:PORT, several comma-separated',
   )
   .transform((given) => list(given ?? '').map((entry) => parseHostAndPort(entry)!));
 
@@ -44,7 +44,7 @@ const prefixes: z.ZodType<readonly string[]> = z
   .optional()
   .refine(
     (given) => list(given ?? '').every((entry) => isIP(entry.split('/')[0]!) !== 0),
-    'must be addresses or prefixes like 192.0.2.0/24, several with commas between them',
+    'must be addresses or prefixes like 192.0.2.0/24, several comma-separated',
   )
   .transform((given) => list(given ?? ''));
 
@@ -67,7 +67,7 @@ export const relayOptions = {
   addr: option(address(':3478'), 'TCP address for clients; TLS on the same port when a certificate is given.'),
   auth: option(
     choice(['off', 'prefer', 'require'], 'prefer'),
-    'Proof of a key. prefer: who has proven a key is never displaced by who has not; require: no key without.',
+    'Proof of possession of keys. prefer: a proven registration is never superseded by an unproven one; require: unproven ones are refused.',
   ),
   allowedKeys: option(
     path,
@@ -79,34 +79,40 @@ export const relayOptions = {
   proxyProtocol: option(prefixes, 'Load balancers whose connections begin with a PROXY header, version 2.'),
   registerDeadline: option(duration('10s'), 'Time until a new connection has registered.'),
   proofDeadline: option(duration('5s'), 'Time from Register to Proof with --auth require.'),
-  idleTimeout: option(duration('90s'), 'Silence after which a connection is ended (three keepalives).'),
-  writeTimeout: option(duration('10s'), 'Time without any progress after which a client that does not read is ended.'),
-  peerQueue: option(size(65_536, '512KiB'), 'What waits for one client; beyond it the oldest packets go.'),
-  queueMemory: option(size(1024 ** 2, '256MiB'), 'What waits for all clients together.'),
+  idleTimeout: option(duration('90s'), 'Idle time after which a connection is closed (three keepalives).'),
+  writeTimeout: option(
+    duration('10s'),
+    'Time without progress after which a client that does not read is disconnected.',
+  ),
+  peerQueue: option(
+    size(65_536, '512KiB'),
+    'Size of the send queue of a client; beyond it the oldest packets are dropped.',
+  ),
+  queueMemory: option(size(1024 ** 2, '256MiB'), 'Size of all send queues together.'),
   maxBytesPerSecond: option(
     whole({ min: 0, max: 100_000 * MILLION }, 0),
-    'What one client may send; it is held back, not dropped. 0: any amount.',
+    'Rate limit of a client, by backpressure: nothing is dropped. 0: no limit.',
   ),
-  maxConnections: option(whole({ min: 1, max: MILLION }, 16_384), 'Connections that have a key.'),
+  maxConnections: option(whole({ min: 1, max: MILLION }, 16_384), 'Maximum number of registered connections.'),
   maxPending: option(
     whole({ min: 16, max: MILLION }, 1024),
-    'Connections without a key; beyond it the oldest goes, of the address with the most.',
+    'Maximum number of unregistered connections; beyond it the oldest of the address with the most is closed.',
   ),
   maxConnectionsPerAddress: option(
     whole({ min: 1, max: MILLION }, 1024),
-    'Connections of one address (IPv6: of one /64).',
+    'Maximum number of connections of one address (IPv6: of one /64).',
   ),
   newConnectionsPerSecond: option(
     whole({ min: 1, max: MILLION }, 50),
-    'New connections of one address; five times as many at once.',
+    'Maximum rate of new connections of one address, with bursts of five times as many.',
   ),
   linkAddr: option(optionalAddress, 'TCP address for other replicas; not set: no links.'),
   linkPeers: option(peers, 'Other replicas, HOST:PORT; a name stands for all its addresses (a headless Service).'),
-  linkSecretFile: option(path, 'Secret of all replicas, 32 bytes or more.'),
-  linkInterval: option(duration('10s'), 'How often replicas are looked up.'),
-  drainTime: option(duration('10s'), 'Time for clients to go elsewhere after SIGTERM.'),
+  linkSecretFile: option(path, 'File of the secret that all replicas share, 32 bytes or more.'),
+  linkInterval: option(duration('10s'), 'Interval at which replicas are looked up.'),
+  drainTime: option(duration('10s'), 'Time for clients to reconnect elsewhere after SIGTERM.'),
   healthPort: option(port(9994), 'TCP port of /healthz, /readyz and /metrics; 0 takes a free one.'),
-  logLevel: option(choice(['trace', 'debug', 'info', 'warn', 'error'], 'info'), 'What is logged.'),
+  logLevel: option(choice(['trace', 'debug', 'info', 'warn', 'error'], 'info'), 'Lowest level that is logged.'),
 } as const;
 
 export type RelayConfig = ConfigOf<typeof relayOptions>;

@@ -55,7 +55,7 @@ const LARGEST_U32 = 0xffff_ffff;
 
 const checkU32 = (field: string, value: number): number => {
   if (Number.isInteger(value) && value >= 0 && value <= LARGEST_U32) return value;
-  throw new RangeError(`${field} is ${value}: a whole number from 0 to ${LARGEST_U32} would be right`);
+  throw new RangeError(`${field} is ${value}: must be an integer from 0 to ${LARGEST_U32}`);
 };
 
 const PROTOCOL_NAMES = new Map<number, Protocol>(
@@ -83,7 +83,7 @@ const macText = (word: number): string => {
 const flagsOf = (hop: Endpoint, isIpv6Underlay: boolean): number => {
   const { group } = hop;
   if (group !== undefined && (!Number.isInteger(group) || group < 0 || group > LARGEST_GROUP_INDEX)) {
-    throw new RangeError(`group is ${group}: a whole number from 0 to ${LARGEST_GROUP_INDEX} would be right`);
+    throw new RangeError(`group is ${group}: must be an integer from 0 to ${LARGEST_GROUP_INDEX}`);
   }
   if (group !== undefined && hop.mac !== undefined)
     throw new RangeError('mac is set beside group: the members of the group have MACs of their own');

@@ -31,8 +31,8 @@ test.each([
 ])('%s', (_, argv, want) => expect(read(argv)).toMatchObject(want));
 
 test.each([
-  [['--health-port', '70000'], '--health-port is "70000": must be a whole number from 0 to 65535'],
-  [['--health-port', '1e3'], '--health-port is "1e3": must be a whole number from 0 to 65535'],
+  [['--health-port', '70000'], '--health-port is "70000": must be an integer from 0 to 65535'],
+  [['--health-port', '1e3'], '--health-port is "1e3": must be an integer from 0 to 65535'],
   [['--leader-elect', 'yes'], '--leader-elect is "yes": must be true or false'],
   [['--mode', 'c'], '--mode is "c": must be one of a, b'],
   [['--renew-every', '5'], '--renew-every is "5": must be a duration like 250ms, 15s, 5m or 1h'],

@@ -4,7 +4,7 @@ import { option } from './config.ts';
 
 const numeric = (text: string): number => (/^-?[0-9]+$/.test(text) ? Number(text) : Number.NaN);
 
-/** A whole number within limits. */
+/** An integer within limits. */
 export const whole = (range: { readonly min: number; readonly max: number }, defaultValue: number): z.ZodType<number> =>
   z
     .string()
@@ -12,7 +12,7 @@ export const whole = (range: { readonly min: number; readonly max: number }, def
     .transform((text) => (text === undefined ? defaultValue : numeric(text)))
     .refine(
       (value) => value >= range.min && value <= range.max,
-      `must be a whole number from ${range.min} to ${range.max}`,
+      `must be an integer from ${range.min} to ${range.max}`,
     );
 
 export const port = (defaultValue: number): z.ZodType<number> => whole({ min: 0, max: 65_535 }, defaultValue);
@@ -55,7 +55,7 @@ export const duration = (defaultValue: string): z.ZodType<number> =>
 /** Where metrics are served besides loopback; the pod's environment names the node's address. */
 export const healthAddress = option(
   path,
-  'Addresses of /metrics besides 127.0.0.1, where /healthz and /readyz are too, with commas between; 0.0.0.0 or :: for all.',
+  'Addresses of /metrics besides 127.0.0.1, where /healthz and /readyz are too, comma-separated; 0.0.0.0 or :: for all.',
 );
 
 /** What every program of the control plane can be told. */
@@ -65,6 +65,6 @@ export const controlPlaneOptions = {
   healthAddress,
   leaderElect: option(flag(true), 'Work only while holding the Lease, so that two replicas can run.'),
   leaseNamespace: option(text('unbounded-system'), 'Namespace of the Lease.'),
-  leaseDuration: option(duration('15s'), 'Time after which a leader that is silent is replaced.'),
-  logLevel: option(choice(['trace', 'debug', 'info', 'warn', 'error'], 'info'), 'What is logged.'),
+  leaseDuration: option(duration('15s'), 'Time after which a leader that does not renew the Lease is replaced.'),
+  logLevel: option(choice(['trace', 'debug', 'info', 'warn', 'error'], 'info'), 'Lowest level that is logged.'),
 } as const;

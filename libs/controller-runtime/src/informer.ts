@@ -256,7 +256,7 @@ export const createInformer = <T extends KubeObject>(options: InformerOptions<T>
       const delayMs = isRoutine
         ? relistSpreadMs * Math.random()
         : backoffDelay(failures, error instanceof ApiError ? backoff : reconnect);
-      if (isRoutine) logger.debug({ resource: name }, 'listing anew: the watched version has expired');
+      if (isRoutine) logger.debug({ resource: name }, 'relisting: the watched resource version has expired');
       else logger.warn({ resource: name, err: error, failures, delayMs: Math.round(delayMs) }, 'watch interrupted');
       await sleep(delayMs, undefined, { signal }).catch(() => undefined);
     }

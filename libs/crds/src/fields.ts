@@ -134,11 +134,11 @@ export const features = () =>
     }),
   );
 
-/** Of a node that has exchanged its WireGuard key, or is about to. */
+/** Of a node whose WireGuard key has been rotated, or is being rotated. */
 export const keyRotation = {
   wireGuardKeyGeneration: optional(
     integer({
-      description: 'How many times wireGuardPublicKey was exchanged; absent: 0. Decides about ports and interfaces.',
+      description: 'Number of rotations of wireGuardPublicKey; absent: 0. Determines ports and interfaces.',
       minimum: 0,
       maximum: 2_147_483_647,
     }),
@@ -202,7 +202,7 @@ export const linkSettings = {
 };
 
 /** What `kubectl explain` says of `spec` and `status`. */
-export const SPEC = { description: 'What should be.' } as const;
+export const SPEC = { description: 'Desired state.' } as const;
 export const STATUS = { description: 'What is: written by our programs, not by people.' } as const;
 
 /** metav1.Condition */
@@ -211,7 +211,7 @@ export const conditions = optional(
     object({
       type: string({ description: 'What the statement is about.', maxLength: 316, minLength: 1 }),
       status: oneOf(['True', 'False', 'Unknown'], {
-        description: 'True: as it should be. False: not. Unknown: cannot be said yet.',
+        description: 'True: met. False: not met. Unknown: not determined yet.',
       }),
       observedGeneration: optional(
         integer({
@@ -228,7 +228,7 @@ export const conditions = optional(
       reason: string({ description: 'One CamelCase word, for programs.', maxLength: 1024, minLength: 1 }),
       message: string({ description: 'A sentence, for people.', maxLength: 32_768 }),
     }),
-    { description: 'What is and is not as it should be.', as: 'map', keys: ['type'], maxItems: 16 },
+    { description: 'Latest observations of the state of the object.', as: 'map', keys: ['type'], maxItems: 16 },
   ),
 );
 

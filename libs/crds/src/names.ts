@@ -17,9 +17,9 @@ export const labels = {
 export const annotations = {
   /** The node's WireGuard public key, base64. Written by the node agent. */
   wireGuardPublicKey: `${API_GROUP}/wg-pubkey`,
-  /** How many times that key was exchanged for a new one; absent: 0. Written by the node agent. */
+  /** How many times that key was rotated; absent: 0. Written by the node agent. */
   wireGuardKeyGeneration: `${API_GROUP}/wg-key-generation`,
-  /** While the key is being exchanged: the public key that follows it, base64. Written by the node agent. */
+  /** During key rotation: the public key that follows it, base64. Written by the node agent. */
   wireGuardNextPublicKey: `${API_GROUP}/wg-next-pubkey`,
   /** Asks the node agent for a new key. Any text; each is honoured once. Written by people. */
   rotateWireGuardKey: `${API_GROUP}/rotate-wireguard-key`,

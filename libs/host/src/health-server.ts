@@ -72,7 +72,7 @@ const METRICS = '/metrics';
 
 /**
  * Where to listen: on loopback, for the kubelet's probes (`host: 127.0.0.1`), and for metrics alone on what a flag names, addresses
- * with commas between. An unspecified address (0.0.0.0, ::) holds loopback too.
+ * comma-separated. An unspecified address (0.0.0.0, ::) holds loopback too.
  */
 export const listenAddresses = (flag: string | undefined): string[] => {
   const named = (flag ?? '')

@@ -83,7 +83,7 @@ const live = async (lifetime: Lifetime, logger: Logger): Promise<number> => {
     logger.info({ signal }, 'draining');
     return 0;
   } catch (error) {
-    logger.fatal({ err: error }, 'cannot go on');
+    logger.fatal({ err: error }, 'fatal error, shutting down');
     return 1;
   }
 };
@@ -118,8 +118,8 @@ export const runHost = async ({
     metrics,
     onListener: ({ address, error }) =>
       error === undefined
-        ? logger.info({ address, healthPort }, 'listens for health and metrics')
-        : logger.error({ address, healthPort, error }, 'cannot listen for health and metrics; tried again'),
+        ? logger.info({ address, healthPort }, 'serving health and metrics')
+        : logger.error({ address, healthPort, error }, 'cannot listen for health and metrics; retrying'),
   });
   logger.info({ healthPort: health.port, startedMs: Math.round(performance.now()) }, 'started');
   const code = await live(lifetime, logger);

@@ -27,7 +27,7 @@ const KUBELET_LABELS: ReadonlySet<string> = new Set([
   'topology.kubernetes.io/region',
 ]);
 
-/** Whether a kubelet may set the label on its own Node (admission plug-in NodeRestriction of Kubernetes). */
+/** Whether a kubelet may set the label on its own Node (admission plugin NodeRestriction of Kubernetes). */
 const canKubeletSet = (label: string): boolean => {
   const slash = label.indexOf('/');
   const domain = slash < 0 ? '' : label.slice(0, slash);

@@ -234,7 +234,7 @@ export class RelayClient {
     onHealth: (session, code, text) => {
       if (code === HEALTH.duplicateKey && session === this.#current) this.#hasRival = this.#dialling === undefined;
       const relay = formatEndpoint(session.endpoint);
-      this.#settings.logger.warn({ relay, code }, `the relay says: ${text}`);
+      this.#settings.logger.warn({ relay, code }, `error from the relay: ${text}`);
     },
     onDrain: (session, reconnectInMs, tryForMs) => this.#onDrain(session, Math.min(reconnectInMs, tryForMs)),
   };
@@ -304,7 +304,7 @@ export class RelayClient {
   #onDrain(session: Session, withinMs: number): void {
     if (session !== this.#current || this.#leave !== undefined || this.#isClosed) return;
     const { clock, random, logger } = this.#settings;
-    logger.info({ relay: formatEndpoint(session.endpoint), withinMs }, 'the relay asks to leave');
+    logger.info({ relay: formatEndpoint(session.endpoint), withinMs }, 'relay is draining');
     this.#leave = clock.after((withinMs / 2) * (1 + random()), () => {
       this.#isLeaving = true;
       if (this.#isRetired || this.#dialling !== undefined || this.#retry !== undefined) this.#changed();

@@ -34,7 +34,7 @@ export class ManagedDiscovery {
       textOf: (services) => JSON.stringify(services),
       onFound: onServices,
       onFailure: (failures, reason = 'the Service has no address that can be reached from outside') =>
-        logger.info({ failures, reason }, 'no way to the managed relay yet'),
+        logger.info({ failures, reason }, 'managed relay not found yet'),
       async look() {
         try {
           return managedServices(await read());

@@ -9,7 +9,7 @@ import { onNode } from '@unbounded/rig/node';
 import { median } from './rounds.ts';
 
 /**
- * How long a node of the lab takes to attach a pod: the plug-ins of the node's list are called one after the other, as a
+ * How long a node of the lab takes to attach a pod: the plugins of the node's list are called one after the other, as a
  * container runtime does (CNI 1.0.0, section 4), for a network namespace of their own, and all of it is taken away again.
  */
 

@@ -155,9 +155,7 @@ const main = async (): Promise<void> => {
   const layout = JSON.parse(readFileSync(file, 'utf8')) as LabLayout;
   const { protocol } = layout.options;
   if (protocol !== 'Auto')
-    throw new Error(
-      `the lab's --protocol is ${protocol}: Auto would be right, which is what the reference is laid like`,
-    );
+    throw new Error(`the lab's --protocol is ${protocol}: must be Auto, to which the reference corresponds`);
   console.log(
     `Medians of ${ROUNDS} interleaved rounds: ${ECHOES} echoes, then ${BULK_MS / 1000} s of bulk. The ratio is the median of the rounds' ratios.`,
   );

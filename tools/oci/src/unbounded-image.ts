@@ -8,7 +8,7 @@ import { librariesOf } from './libraries.ts';
 
 /**
  * The one image of all our programs: Node and the shared libraries it needs in a layer that changes with Node only; in a
- * second one the bundles, addons, eBPF programs, the CNI plug-in, wireguard-go and agent-start. No shell, no package
+ * second one the bundles, addons, eBPF programs, the CNI plugin, wireguard-go and agent-start. No shell, no package
  * manager. The folders below /unbounded are those of the checkout, which is how the agent finds its parts in both.
  */
 

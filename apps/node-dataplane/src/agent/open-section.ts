@@ -82,7 +82,7 @@ const createFilter = (section: string, { logger }: HostServices) => {
         return concerns;
       } catch (error) {
         const { message } = error as Error;
-        if (problem === undefined) logger.error({ section, error: message }, 'a filter of kernel events is broken');
+        if (problem === undefined) logger.error({ section, error: message }, 'filter of kernel events failed');
         problem = `cannot tell which changes in the kernel concern it: ${message}`;
         return true;
       }

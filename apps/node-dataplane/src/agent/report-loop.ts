@@ -43,13 +43,13 @@ export const createReportLoop = (options: ReportLoopOptions): ReportLoop => {
   const send = async (report: AgentReport): Promise<void> => {
     try {
       await withDeadline((signal) => reporter.report(report, signal), { deadlineMs, stopping: stopping.signal });
-      if (failures > 0) logger.info('reports reach the API server again');
+      if (failures > 0) logger.info('reports are written again');
       failures = 0;
     } catch (error) {
       failures++;
       waiting = latest({ ...report, events: [] }, waiting) ?? report;
       if (stopping.signal.aborted) return;
-      logger.warn({ error: (error as Error).message, failures }, 'cannot report; the network goes on');
+      logger.warn({ error: (error as Error).message, failures }, 'cannot write the report; forwarding continues');
       timer = setTimeout(
         () => {
           timer = undefined;

@@ -52,7 +52,7 @@ export const runSection = (type: SectionType, parts: RunnerParts): SectionRunner
     quietMs: QUIET_MS,
     retryMs: RETRY_MS,
     onError: (error) => {
-      logger.error({ section: type.name, err: error }, 'a pass failed; what the kernel holds stays');
+      logger.error({ section: type.name, err: error }, 'reconcile failed; keeping current kernel state');
       fail(error);
     },
   });

@@ -24,7 +24,8 @@ const openFiles = (folder: string, nodeName: string, { logger }: HostServices): 
     createFileSource(folder, {
       kinds,
       nodeName,
-      onError: (error) => logger.error({ error: error.message }, 'cannot read the objects; the last ones stand'),
+      onError: (error) =>
+        logger.error({ error: error.message }, 'cannot read the manifests; keeping the previous objects'),
     }),
   close: async () => undefined,
 });

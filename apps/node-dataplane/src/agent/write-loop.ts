@@ -42,8 +42,8 @@ export const createWriteLoop = (options: WriteLoopOptions): WriteLoop => {
   const settle = (message: string | undefined): void => {
     if (message === known || stopping.signal.aborted) return;
     known = message;
-    if (message === undefined) logger.info({ section }, 'what the section writes reaches the API server again');
-    else logger.warn({ section, error: message }, 'cannot write what the section reports; the network goes on');
+    if (message === undefined) logger.info({ section }, 'writes of the section succeed again');
+    else logger.warn({ section, error: message }, 'cannot write what the section reports; forwarding continues');
     onError(message);
   };
   const retryLater = (): void => {

@@ -28,13 +28,13 @@ const answer = async (socket: Socket, request: CniRequest, parts: CniServerParts
 const serve = (socket: Socket, parts: CniServerParts): void => {
   const { logger } = parts;
   const refuse = (error: unknown): void => {
-    logger.error({ error: (error as Error).message }, 'a CNI request was refused');
+    logger.error({ error: (error as Error).message }, 'CNI request refused');
     socket.destroy();
   };
   let received = Buffer.alloc(0);
   let isAnswered = false;
   socket.setTimeout(parts.idleMs ?? IDLE_MS, () => socket.destroy());
-  socket.on('error', (error) => logger.warn({ error: error.message }, 'the CNI binary went away'));
+  socket.on('error', (error) => logger.warn({ error: error.message }, 'CNI plugin disconnected'));
   socket.on('data', (chunk: Buffer) => {
     if (isAnswered) return;
     received = Buffer.concat([received, chunk]);

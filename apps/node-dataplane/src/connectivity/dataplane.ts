@@ -62,7 +62,7 @@ const removeStaleDevices = async (dataplane: Dataplane, wanted: ReadonlySet<stri
       problems.push(bridgeInUse(link.name, ports.length));
       continue;
     }
-    logger.info({ device: link.name }, 'removing a device that no link needs any more');
+    logger.info({ device: link.name }, 'removing an unused device');
     path.detach(link.name);
     await removeDevice(net, link);
   }
@@ -77,7 +77,7 @@ const ensurePods = async (
   const bridge = links.get(DEVICES.bridge);
   if (!bridge) return [];
   const { attached, problems } = await ensurePorts(net, bridge, pods());
-  if (attached.length > 0) logger.warn({ pods: attached }, 'attached pods to the bridge again');
+  if (attached.length > 0) logger.warn({ pods: attached }, 'reattached pods to the bridge');
   return problems;
 };
 
@@ -93,7 +93,7 @@ const ensureForwarding = async (
     const found = await health.apply({ probes, groups, mtuBytes, ...(role === 'gateway' ? { servedSites } : {}) });
     return [...problems, ...found, ...(await path.apply())];
   } catch (error) {
-    logger.error({ err: error }, 'cannot write next-hop groups; what the kernel holds stays');
+    logger.error({ err: error }, 'cannot write next-hop groups; keeping current kernel state');
     return undefined;
   }
 };

@@ -38,9 +38,7 @@ export const readKeptPlan = (kept: KeptSection, logger: Logger): NodePlan | unde
   const found = kept.read();
   return (
     found &&
-    parseKeptPlan(found, (reason) =>
-      logger.warn({ reason }, 'the kept plan cannot be used: there is none until the API server is reached'),
-    )
+    parseKeptPlan(found, (reason) => logger.warn({ reason }, 'the kept plan is unusable; waiting for the API server'))
   );
 };
 

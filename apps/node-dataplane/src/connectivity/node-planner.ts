@@ -190,7 +190,7 @@ export const createNodePlanner = (parts: PlannerParts): NodePlanner => {
       transitions.to(plan);
       keepPlan(kept, plan);
       if (before?.role !== plan.role || before.site !== plan.site)
-        logger.info({ site: plan.site, role: plan.role }, 'the node has a role');
+        logger.info({ site: plan.site, role: plan.role }, 'role assigned');
     },
   };
 };

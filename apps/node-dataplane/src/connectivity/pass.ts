@@ -157,7 +157,7 @@ export const createConnectivity = (parts: ConnectivityParts): Section => {
       if (!again && !isReady) {
         isReady = true;
         const { site, role, blocks, wireGuard } = plan;
-        logger.info({ site, role, blocks: blocks.length, wireGuard: wireGuard.length }, 'the plan is applied');
+        logger.info({ site, role, blocks: blocks.length, wireGuard: wireGuard.length }, 'plan applied');
       }
       const nextPassMs = again
         ? SOON_MS

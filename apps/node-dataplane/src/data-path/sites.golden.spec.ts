@@ -3,7 +3,7 @@ import { renderedIn, renderedTable } from './rendered-table.testdata.ts';
 import { cluster, gateway, inFamilies, join, pool, site, slice, worker } from '@unbounded/topology/testdata';
 import type { TopologyObjects } from '@unbounded/topology';
 
-/** Whole plans: sites on one network, families of addresses, other CNI plug-ins. */
+/** Whole plans: sites on one network, families of addresses, other CNI plugins. */
 
 const NOTHING: TopologyObjects = {
   sites: [],
@@ -149,7 +149,7 @@ describe('families', () => {
     `));
 });
 
-describe('a site with another CNI plug-in', () => {
+describe('a site with another CNI plugin', () => {
   const objects = cluster({ sites: 2, gateways: 1, workers: 2, protocol: 'VXLAN' });
   const [first, second] = objects.sites;
   const foreign = { ...objects, sites: [{ ...first!, spec: { ...first!.spec, manageCniPlugin: false } }, second!] };
@@ -168,7 +168,7 @@ describe('a site with another CNI plug-in', () => {
       route 100.66.0.0/16: anchor mtu 1420
       probe s1-g1: 100.65.31.1 > 100.65.21.1"
     `));
-  test('its gateways know whose pods they are, and leave the way to them to the plug-in', () =>
+  test('its gateways know whose pods they are, and leave the way to them to the plugin', () =>
     expect(renderedTable(renderedIn(foreign, 's1-g1'))).toMatchInlineSnapshot(`
       "gateway s1-g1 mtu 1420
       device vxlan0 1442 to all

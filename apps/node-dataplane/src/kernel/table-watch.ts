@@ -56,10 +56,7 @@ export const watchTable = (
   const monitor: TableMonitor = nft.monitor(family, table, {
     onChange: ask,
     onError: (error) =>
-      logger.warn(
-        { table, error: error.message },
-        'nftables changes are no longer heard: drift is found at the next pass',
-      ),
+      logger.warn({ table, error: error.message }, 'nftables monitor failed; drift is detected at the next reconcile'),
   });
   return {
     [Symbol.dispose]() {

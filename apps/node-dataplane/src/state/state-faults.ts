@@ -66,7 +66,7 @@ export const createStateFaults = ({ logger, metrics }: StateFaultsOptions = {}):
       const error = cause as Error;
       failures?.inc({ operation: 'write' });
       if (failed.get(path)?.error.message !== error.message)
-        logger?.error({ path, error: error.message }, 'cannot write a state file; forwarding goes on');
+        logger?.error({ path, error: error.message }, 'cannot write a state file; forwarding continues');
       failed.set(path, { write, error });
       return false;
     }

@@ -60,7 +60,7 @@ export const startThread = <Call extends { readonly type: string }, Told extends
     for (const call of waiting.values()) call.reject(new Error(`${name}: ${what} has ended`));
     waiting.clear();
     if (isStopping) return;
-    logger.error(`${what} has ended; what the kernel holds stays, and it is started anew`);
+    logger.error(`${what} has ended; keeping current kernel state and restarting it`);
     restart = setTimeout(() => {
       start();
       onRestart();

@@ -169,6 +169,6 @@ test('a node whose peers have a relay says which go over it, and no more when no
 });
 
 test('moves between direct and the relay are one Event', async () => {
-  await open().report({ ...fine, moves: ['the path to g1 (wg51820) went from direct to the relay: why', 'another'] });
-  expect(events).toEqual(['the path to g1 (wg51820) went from direct to the relay: why; another']);
+  await open().report({ ...fine, moves: ['path to g1 (wg51820) changed from direct to the relay: why', 'another'] });
+  expect(events).toEqual(['path to g1 (wg51820) changed from direct to the relay: why; another']);
 });

@@ -176,8 +176,7 @@ export class RelayProxies {
     const port = this.#ports.get(pairOf(own, peer));
     try {
       const proxy = await this.#bind(options, port);
-      if (port !== undefined && proxy.port !== port)
-        logger.warn({ port }, 'the port of a proxy is taken: it has another');
+      if (port !== undefined && proxy.port !== port) logger.warn({ port }, 'proxy port is in use; using another');
       this.#ports.set(pairOf(own, peer), proxy.port);
       proxies.set(peer, { wireGuardPort, proxy });
       return true;

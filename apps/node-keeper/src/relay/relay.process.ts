@@ -28,7 +28,7 @@ const readBefore = (): RelayState => {
     return relayState.read(stateFile);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
-      logger.warn({ error: (error as Error).message }, 'cannot read the state of before: proxies get other ports');
+      logger.warn({ error: (error as Error).message }, 'cannot read the previous state; proxies get new ports');
     return { proxies: [], relays: [] };
   }
 };
@@ -48,7 +48,7 @@ const tell = (): void => {
     relayState.write(stateFile, proxies.state, ON_TMPFS);
     dueAtMs = Infinity;
   } catch (error) {
-    logger.error({ error: (error as Error).message }, 'cannot write the state; packets go on');
+    logger.error({ error: (error as Error).message }, 'cannot write the state; forwarding continues');
     dueAtMs = performance.now() + AGAIN_MS;
   }
 };
@@ -60,7 +60,7 @@ const tellCounted = (): void => {
   try {
     relayTallies.write(talliesFile, proxies.tallies, ON_TMPFS);
   } catch (error) {
-    logger.error({ error: (error as Error).message }, 'cannot write what was counted; packets go on');
+    logger.error({ error: (error as Error).message }, 'cannot write the counters; forwarding continues');
   }
 };
 
@@ -69,7 +69,7 @@ const follow = async (): Promise<boolean> => {
   try {
     return await proxies.apply(relayUnit.read(unitFile));
   } catch (error) {
-    logger.error({ reason: (error as Error).message }, 'the unit was refused; what runs goes on');
+    logger.error({ reason: (error as Error).message }, 'unit rejected; keeping the running configuration');
     return true; // until it is another
   }
 };

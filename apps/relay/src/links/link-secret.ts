@@ -26,7 +26,7 @@ export const linkSecret = (file: string, logger: Logger): (() => Buffer) => {
     } catch (error) {
       const { message } = error as Error;
       if (message !== problem)
-        logger.error({ file, reason: message }, 'cannot read the secret of links: the one of before holds');
+        logger.error({ file, reason: message }, 'cannot read the link secret; keeping the previous one');
       problem = message;
     }
     return secret;

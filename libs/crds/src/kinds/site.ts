@@ -132,7 +132,7 @@ export const siteKind = defineKind({
           manageCniPlugin: optional(
             boolean({
               description:
-                'false: another CNI plug-in serves the nodes; no blocks are allocated and no CNI configuration is written.',
+                'false: another CNI plugin serves the nodes; no blocks are allocated and no CNI configuration is written.',
             }),
             true,
           ),

@@ -93,7 +93,7 @@ export const failureOf = (network: Network, by: readonly string[], to: Prefix, s
     const { podCidrs, internalIps, site } = network.members.get(node)!;
     const addresses = internalIps.map((ip) => hostPrefix(parseAddress(ip)));
     if ([...podCidrs, ...addresses].some((block) => containsPrefix(block, to))) return true;
-    // Inside a site with another CNI plug-in that one goes on from a node of the site.
+    // Inside a site with another CNI plugin that one goes on from a node of the site.
     const own = network.world.sites.get(site);
     return own?.manageCni === false && own.podCidrs.some((block) => containsPrefix(block, to));
   };

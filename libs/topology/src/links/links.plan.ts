@@ -44,7 +44,7 @@ const peersOf = (world: World, local: Member): (readonly [Member, LinkRole])[] =
     members.filter((m) => m.name !== local.name && isUsable(m) && !hasKeyOf(m, local));
   if (local.pool === undefined) {
     const mesh = meshSites(world, local.site);
-    // Inside a site with another CNI plug-in that one connects the pods.
+    // Inside a site with another CNI plugin that one connects the pods.
     if (world.sites.get(local.site)?.manageCni === false) mesh.delete(local.site);
     const gateways = poolsOfSite(world, local.site).flatMap((pool) => world.pools.get(pool)!.gateways);
     return [

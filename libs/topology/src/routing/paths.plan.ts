@@ -22,7 +22,7 @@ export interface Path {
   /** direct: the peer's own blocks. way: any of its members leads there. */
   readonly via: { readonly direct: PeerLink } | { readonly way: Way };
   /**
-   * false: packets from the block may come over the link, but another CNI plug-in carries those to it (a node of the
+   * false: packets from the block may come over the link, but another CNI plugin carries those to it (a node of the
    * same site where `manageCniPlugin` is false).
    */
   readonly routed: boolean;
@@ -56,7 +56,7 @@ const directPathsOf = (
 ): DirectPath[] => {
   const { podCidrs } = link.peer;
   const via = { direct: link };
-  // Where another plug-in connects the pods only the peer's own overlay address is routed, which carries probes.
+  // Where another plugin connects the pods only the peer's own overlay address is routed, which carries probes.
   const own = podCidrs.flatMap((prefix) => {
     const overlay = hostPrefix(firstAddress(prefix));
     const routed = !(foreignCni && link.sameSite) || overlay.length === prefix.length;

@@ -28,7 +28,7 @@ export interface Way {
 export interface WayTo {
   readonly prefix: Prefix;
   readonly way: Way;
-  /** false: packets from the block may come this way, but those to it are carried by another CNI plug-in. */
+  /** false: packets from the block may come this way, but those to it are carried by another CNI plugin. */
   readonly routed: boolean;
   /** Only for what came out of the overlay. */
   readonly onlyTransit?: true;

@@ -40,7 +40,7 @@ export const CHOICES = {
 const oneOf = (option: keyof typeof CHOICES, given: string): string => {
   const known: readonly string[] = CHOICES[option];
   const found = known.find((candidate) => candidate.toLowerCase() === given.toLowerCase());
-  if (!found) throw new UsageError(`${flagOf(option)} ${given}: one of ${known.join(', ')} would be right`);
+  if (!found) throw new UsageError(`${flagOf(option)} ${given}: must be one of ${known.join(', ')}`);
   return found;
 };
 

@@ -186,7 +186,7 @@ const conformanceCommand = async (args: string[]): Promise<void> => {
   const given = parseArgs({ args, options }).values;
   const count = Number(given.processes);
   if (!Number.isInteger(count) || count < 1 || count > 16)
-    throw new UsageError(`--processes ${given.processes}: a whole number from 1 to 16 would be right`);
+    throw new UsageError(`--processes ${given.processes}: must be an integer from 1 to 16`);
   if (!(await conformance(clusterLayout('conformance'), { ...given, processes: count }))) process.exitCode = 1;
 };
 

@@ -25,14 +25,14 @@ test('the usage says what the options may be, and what they are when not given',
 });
 
 test.each([
-  [['up', '--sites', '9'], '--sites 9: a whole number from 1 to 8 would be right'],
-  [['up', '--gateways=many'], '--gateways many: a whole number from 0 to 4 would be right'],
-  [['up', '--workers'], '--workers : a whole number from 0 to 8 would be right'],
-  [['up', '--ip', 'ipv5'], '--ip ipv5: one of ipv4, dual, ipv6 would be right'],
+  [['up', '--sites', '9'], '--sites 9: must be an integer from 1 to 8'],
+  [['up', '--gateways=many'], '--gateways many: must be an integer from 0 to 4'],
+  [['up', '--workers'], '--workers : must be an integer from 0 to 8'],
+  [['up', '--ip', 'ipv5'], '--ip ipv5: must be one of ipv4, dual, ipv6'],
   [['up', '--topologie', 'mesh'], 'there is no --topologie; there are --sites --gateways'],
-  [['up', '--fabric', '--loss-percent', '51'], '--loss-percent 51: a whole number from 0 to 50 would be right'],
-  [['up', '--fabric', '--underlay', 'ipx'], '--underlay ipx: one of same, ipv4, dual, ipv6 would be right'],
-  [['up', '--block-udp', 'some'], '--block-udp some: one of all, none would be right'],
+  [['up', '--fabric', '--loss-percent', '51'], '--loss-percent 51: must be an integer from 0 to 50'],
+  [['up', '--fabric', '--underlay', 'ipx'], '--underlay ipx: must be one of same, ipv4, dual, ipv6'],
+  [['up', '--block-udp', 'some'], '--block-udp some: must be one of all, none'],
   [['up', '--fabric=yes'], '--fabric takes no value'],
   [['up', 'now'], '"now" is not an option; there are --sites'],
 ])('%j is refused before anything is set up', (args, message) => {

@@ -7,9 +7,7 @@ export const checkOptions = (options: LabOptions): LabOptions => {
   for (const [name, [low, high]] of Object.entries(bounds)) {
     const value = options[name as keyof typeof bounds];
     if (!Number.isInteger(value) || value < low || value > high) {
-      throw new Error(
-        `${flagOf(name as keyof typeof bounds)} ${value}: a whole number from ${low} to ${high} would be right`,
-      );
+      throw new Error(`${flagOf(name as keyof typeof bounds)} ${value}: must be an integer from ${low} to ${high}`);
     }
   }
   if (options.sites > 1 && options.gateways < 1 && options.topology !== 'mesh')

@@ -50,9 +50,9 @@ test('other sites reach the API server by its external address', () => {
 });
 
 test.each([
-  [{ sites: 0, gateways: 1, workers: 1 }, '--sites 0: a whole number from 1 to 8 would be right'],
+  [{ sites: 0, gateways: 1, workers: 1 }, '--sites 0: must be an integer from 1 to 8'],
   [{ sites: 2, gateways: 0, workers: 1 }, '--gateways 0: sites that are to be joined need at least 1'],
-  [{ sites: 2, gateways: 1, workers: 1.5 }, '--workers 1.5: a whole number from 0 to 8 would be right'],
+  [{ sites: 2, gateways: 1, workers: 1.5 }, '--workers 1.5: must be an integer from 0 to 8'],
   [{ sites: 2, gateways: Number.NaN, workers: 1 }, '--gateways NaN'],
   [{ delayMs: 20 }, '--delay-ms 20: only --fabric has it'],
   [{ underlay: 'ipv6' as const }, '--underlay ipv6: only --fabric has it'],

@@ -108,7 +108,7 @@ const createGuardTable = ({ net, nft, pods, logger, metrics }: SourceGuardParts)
       guarded.set(0);
       await nft.replaceTable(wanted);
       drops.reset();
-      logger.info({ table: TABLE.name, pods: ports.size, drift }, 'wrote the nftables table of what pods may send');
+      logger.info({ table: TABLE.name, pods: ports.size, drift }, 'wrote the nftables table of source validation');
     }
     guarded.set(ports.size);
     return [...problems, ...closePorts([...ports.keys()])];
@@ -177,7 +177,7 @@ export const createSourceGuard = (parts: SourceGuardParts): SourceGuard => {
           if (port) await nft.changeElements(TABLE, { remove: portSets(port) });
         } catch (error) {
           // The pod goes in any case, and the next pass takes its elements away.
-          logger.warn({ error: (error as Error).message }, 'cannot take a pod out of the table of what pods may send');
+          logger.warn({ error: (error as Error).message }, 'cannot remove a pod from the table of source validation');
         }
       }),
     check: (containerId, interfaceName) =>

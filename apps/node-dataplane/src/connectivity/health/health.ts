@@ -44,7 +44,7 @@ const logChange = (logger: Logger, report: PeerReport, known: PeerReport | undef
   if (previous !== undefined && previous !== state)
     logger[levelOf(report)]({ node, family, previous, state }, 'the health of a peer changed');
   if (pathMtuBytes !== known?.pathMtuBytes)
-    logger.info({ node, family, pathMtuBytes: pathMtuBytes ?? 'as its device' }, 'the path to a peer carries');
+    logger.info({ node, family, pathMtuBytes: pathMtuBytes ?? 'as its device' }, 'path MTU changed');
 };
 
 /** Degraded is Healthy with a probe lost: nobody acts on it. */

@@ -152,7 +152,7 @@ export const createKeyRotation = (options: RotationOptions): KeyRotation => {
   const promote = (): void => {
     if (!steps.take('promote', () => ring.promote())) return;
     const { generation, publicKey } = ring.current;
-    logger.info({ generation, publicKey }, 'the next WireGuard key is the current one');
+    logger.info({ generation, publicKey }, 'key rotation completed');
     onKeys(ring);
   };
 
@@ -169,7 +169,7 @@ export const createKeyRotation = (options: RotationOptions): KeyRotation => {
       }
       if (!steps.take('begin', () => ring.begin(isAsked ? asked : undefined))) return false;
       const { generation, publicKey } = ring.next!;
-      logger.info({ generation, publicKey, because: isAsked ? asked : 'of its age' }, 'a new WireGuard key is made');
+      logger.info({ generation, publicKey, because: isAsked ? asked : 'of its age' }, 'key rotation started');
       onKeys(ring);
       return true;
     },

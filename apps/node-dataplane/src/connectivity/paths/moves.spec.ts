@@ -13,9 +13,9 @@ const report: PathReport = {
 };
 
 test('a move in words has peer, interface, both paths and the reason', () => {
-  expect(moveText(report)).toBe('the path to b (wg51820) went from direct to the relay: probes were not answered');
+  expect(moveText(report)).toBe('path to b (wg51820) changed from direct to the relay: probes were not answered');
   expect(moveText({ ...report, from: 'relay', path: 'direct', reason: 'validated' })).toBe(
-    'the path to b (wg51820) went from the relay to direct: probes were answered both ways',
+    'path to b (wg51820) changed from the relay to direct: probes were answered both ways',
   );
 });
 

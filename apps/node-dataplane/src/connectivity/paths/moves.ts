@@ -7,17 +7,17 @@ const WHY: Readonly<Record<PathReason, string>> = {
   unanswered: 'probes were not answered',
   peer: 'the peer went back to the relay',
   unvalidated: 'the relay is there, and direct is not validated',
-  noDirect: 'no address is known at which the peer could be called',
+  noDirect: 'no endpoint of the peer is known',
   noRelay: 'no relay is connected',
-  always: 'the mesh says so',
-  adopted: 'it was so before the agent started',
-  handshake: 'WireGuard shook hands directly, and probes have not said otherwise',
+  always: 'the Mesh requires it',
+  adopted: 'adopted from the previous agent',
+  handshake: 'direct WireGuard handshake, not yet validated by probes',
 };
 const NAMES = { direct: 'direct', relay: 'the relay' } as const;
 
 /** A move in words. */
 export const moveText = ({ node, device, from, path, reason }: PathReport): string =>
-  `the path to ${node} (${device}) went from ${from === undefined ? 'nothing' : NAMES[from]} to ${NAMES[path]}: ${WHY[reason]}`;
+  `path to ${node} (${device}) changed from ${from === undefined ? 'nothing' : NAMES[from]} to ${NAMES[path]}: ${WHY[reason]}`;
 
 export interface PathSummary {
   /** Paths that have a relay. */

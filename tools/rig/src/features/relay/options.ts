@@ -24,12 +24,10 @@ const check = ({ blockUdp, topology, between }: Joined): void => {
   }
   if (topology === 'mesh' || topology === 'internal')
     throw new Error(
-      `--block-udp ${blockUdp}: with --topology ${topology} sites have no external addresses; pools or chain would be right`,
+      `--block-udp ${blockUdp}: with --topology ${topology} sites have no external addresses; must be pools or chain`,
     );
   if (between !== 'Auto' && between !== 'WireGuard')
-    throw new Error(
-      `--block-udp ${blockUdp}: a relay carries no ${between}; --between Auto or WireGuard would be right`,
-    );
+    throw new Error(`--block-udp ${blockUdp}: a relay carries no ${between}; --between must be Auto or WireGuard`);
 };
 
 const defaults: RelayOptions = { blockUdp: 'off' };

@@ -21,7 +21,7 @@ test('a LAN is no border', () => {
 });
 
 test.each([[[]], [['some']], [['all', 'none']]])('block-udp %j says what would be right', (words) => {
-  expect(() => blockUdpFrom(words)).toThrow(`tools/lab block-udp ${words.join(' ')}: one of all, none would be right`);
+  expect(() => blockUdpFrom(words)).toThrow(`tools/lab block-udp ${words.join(' ')}: must be one of all, none`);
 });
 
 test('a lab with --block-udp has a relay outside, and a Mesh that names it; others have neither', () => {
@@ -47,9 +47,9 @@ test('a lab with --block-udp has a relay outside, and a Mesh that names it; othe
 test.each([
   [
     { topology: 'mesh' },
-    '--block-udp all: with --topology mesh sites have no external addresses; pools or chain would be right',
+    '--block-udp all: with --topology mesh sites have no external addresses; must be pools or chain',
   ],
-  [{ between: 'VXLAN' }, '--block-udp all: a relay carries no VXLAN; --between Auto or WireGuard would be right'],
+  [{ between: 'VXLAN' }, '--block-udp all: a relay carries no VXLAN; --between must be Auto or WireGuard'],
 ] as const)('a lab whose links no relay carries is refused: %j', (given, message) => {
   expect(() => layoutOf({ ...given, blockUdp: 'all' })).toThrow(message);
 });

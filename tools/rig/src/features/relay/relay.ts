@@ -105,9 +105,7 @@ export const relayChecks = (layout: LabLayout): Check[] =>
 export const blockUdpFrom = ([given = '', ...more]: readonly string[]): BlockUdp => {
   const found = BLOCK_UDP.find((known) => known === given);
   if (!found || more.length > 0)
-    throw new UsageError(
-      `tools/lab block-udp ${[given, ...more].join(' ')}: one of ${BLOCK_UDP.join(', ')} would be right`,
-    );
+    throw new UsageError(`tools/lab block-udp ${[given, ...more].join(' ')}: must be one of ${BLOCK_UDP.join(', ')}`);
   return found;
 };
 

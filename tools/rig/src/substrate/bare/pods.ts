@@ -10,7 +10,7 @@ import { type Pod, PROBES } from '../../checks/test-pod.ts';
 import { familyOf } from '../../layout/addresses.ts';
 
 /**
- * Pods of a lab without Kubernetes: network namespaces of their node, plugged in by the list of CNI plug-ins that the
+ * Pods of a lab without Kubernetes: network namespaces of their node, plugged in by the list of CNI plugins that the
  * agent wrote, called as a container runtime calls them (CNI 1.0.0).
  */
 
@@ -31,7 +31,7 @@ export const podCommand = ({ node, name }: Pick<Pod, 'node' | 'name'>, argv: rea
   ...argv,
 ];
 
-/** The list of plug-ins, as the agent of the node wrote it: on the node's own tmpfs. */
+/** The list of plugins, as the agent of the node wrote it: on the node's own tmpfs. */
 export const cniListFile = (node: string): string => join(`/proc/${initPid(node)}/root`, RUN_FOLDER, CNI_CONF_NAME);
 
 interface CniList {
@@ -44,7 +44,7 @@ interface CniResult {
   readonly ips: readonly { readonly address: string }[];
 }
 
-/** Calls every plug-in of the list with the result of the one before. */
+/** Calls every plugin of the list with the result of the one before. */
 const addToNetwork = async (node: string, pod: string): Promise<CniResult> => {
   const { cniVersion, name, plugins } = JSON.parse(readFileSync(cniListFile(node), 'utf8')) as CniList;
   const variables = {

@@ -64,7 +64,7 @@ export const up = async (layout: LabLayout): Promise<void> => {
   });
   await step('objects, and their first plans', async () => {
     writeObjects(layout, readReports(layout));
-    await waitForNodes(layout, 'the plan is applied', isReady);
+    await waitForNodes(layout, 'plan applied', isReady);
   });
   await step('pods', () => startPods(layout));
   await step('every way proven', () => waitForPaths(layout));
