@@ -51,7 +51,7 @@ const acceptance = ({ metadata }: Joining, missing: readonly string[]) => {
         type: 'Accepted',
         status: 'False',
         reason: 'NotFound',
-        message: `there is no ${missing.join(', ')}; the others are joined`,
+        message: `not found: ${missing.join(', ')}; the others are joined`,
         ...observed,
       } as const);
 };

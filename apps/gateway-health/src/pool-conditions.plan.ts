@@ -130,7 +130,7 @@ const resolution = ({ unresolved, halfResolved, refused }: PoolPlan): PoolCondit
     ({ node, name, error, addresses }) =>
       `${name} of node ${node} (${error}; ${addresses.length === 0 ? 'it has no other address' : `${listed(addresses)} used meanwhile`})`,
   );
-  const message = `not resolved: ${listed(texts)}; correct the annotation ${annotations.externalAddress} or the DNS zone; retried all the time`;
+  const message = `not resolved: ${listed(texts)}; correct the annotation ${annotations.externalAddress} or the DNS zone; retried continuously`;
   return { type, status: 'False', reason: 'NameNotResolved', message };
 };
 

@@ -15,7 +15,7 @@ export const parseAllowedKeys = (text: string): ReadonlySet<string> => {
     const key = line.split('#', 1)[0]!.trim();
     if (key === '') continue;
     if (!KEY.test(key))
-      throw new Error(`line ${index + 1}: "${key.slice(0, 60)}" is no key of ${KEY_BYTES} bytes in base64`);
+      throw new Error(`line ${index + 1}: "${key.slice(0, 60)}" must be a key of ${KEY_BYTES} bytes in base64`);
     keys.add(key);
   }
   return keys;

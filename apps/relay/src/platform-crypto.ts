@@ -25,11 +25,13 @@ export const generateKeyPair = (): KeyPair => {
   return { privateKey, publicKey: publicKeyBytes(publicKey) };
 };
 
-/** From base64 as `wg genkey` prints it. @throws Error that says what would be right */
+/** From base64 as `wg genkey` prints it. @throws Error that says the valid input */
 export const readKeyPair = (text: string, file: string): KeyPair => {
   const bytes = Buffer.from(text.trim(), 'base64');
   if (bytes.length !== KEY_BYTES)
-    throw new Error(`${file} holds ${bytes.length} bytes: a key as "wg genkey" prints it has ${KEY_BYTES}, in base64`);
+    throw new Error(
+      `${file} holds ${bytes.length} bytes: must hold a key as "wg genkey" prints it, ${KEY_BYTES} bytes in base64`,
+    );
   const privateKey = privateKeyObject(bytes);
   return { privateKey, publicKey: publicKeyBytes(privateKey) };
 };

@@ -29,7 +29,7 @@ const linksOf = (config: RelayConfig, { logger }: HostServices): RelayOptions['l
   const { linkAddr, linkPeers, linkSecretFile, linkInterval } = config;
   if (linkAddr === undefined) return undefined;
   if (linkSecretFile === undefined)
-    throw new Error('--link-addr needs --link-secret-file: replicas prove to each other');
+    throw new Error('--link-addr requires --link-secret-file: replicas authenticate each other');
   return { listen: linkAddr, peers: linkPeers, secret: linkSecret(linkSecretFile, logger), everyMs: linkInterval };
 };
 
@@ -51,7 +51,8 @@ const optionsOf = (config: RelayConfig, services: HostServices, queueAge: (ms: n
     throw new Error(
       `--allowed-keys with --auth ${config.auth}: a key that nobody has to prove keeps nobody out; --auth require is right`,
     );
-  if ((tlsCert === undefined) !== (tlsKey === undefined)) throw new Error('--tls-cert and --tls-key go together');
+  if ((tlsCert === undefined) !== (tlsKey === undefined))
+    throw new Error('--tls-cert and --tls-key must both be set, or neither');
   return {
     listen: config.addr,
     auth: config.auth,

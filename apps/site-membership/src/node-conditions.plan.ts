@@ -25,7 +25,7 @@ const accepted: NewCondition = {
   type: NODE_CONDITION,
   status: 'True',
   reason: 'Accepted',
-  message: 'everything that the Node states is used',
+  message: 'all facts of the Node are accepted',
 };
 
 /** The condition of every Node with a finding, and of those that had one: 5,000 good Nodes need no write. */

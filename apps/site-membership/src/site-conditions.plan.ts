@@ -50,10 +50,10 @@ const describe = ({ node, problems }: NodeFinding): string =>
 const acceptance = ({ site, members, findings }: SitePlan) => {
   const type = 'NodesAccepted';
   if (findings.length === 0) {
-    const message = 'everything that the nodes state is used';
+    const message = 'all facts of the nodes are accepted';
     return { type, status: 'True', reason: 'Accepted', message, ...observed(site) } as const;
   }
-  const message = `of ${findings.length} of ${members.length} nodes something is not used: ${listed(findings.map(describe))}; see the condition ${NODE_CONDITION} of each Node`;
+  const message = `${findings.length} of ${members.length} nodes have rejected facts: ${listed(findings.map(describe))}; see the condition ${NODE_CONDITION} of each Node`;
   return { type, status: 'False', reason: findings[0]!.problems[0]!.reason, message, ...observed(site) } as const;
 };
 

@@ -259,7 +259,7 @@ test.each<[string, Partial<Parameters<typeof createNode>[1]>, string]>([
     ),
   ).toMatchObject({
     reason,
-    message: expect.stringContaining(`of 1 of 2 nodes something is not used: bad (${reason})`) as string,
+    message: expect.stringContaining(`1 of 2 nodes have rejected facts: bad (${reason})`) as string,
   });
   expect(await until('the other Site', () => siteCondition('b', 'NodesAccepted'))).toMatchObject({ status: 'True' });
   const event = await until('an Event', async () =>

@@ -1,7 +1,7 @@
 /** Fixed-size binary layout of a value. `view` may be longer; only `size` bytes from `offset` are touched. */
 export interface Codec<T> {
   readonly size: number;
-  /** @throws RangeError naming the field and what would be right, before anything is written */
+  /** @throws RangeError naming the field and the valid input, before anything is written */
   write(value: T, view: DataView, offset: number): void;
   read(view: DataView, offset: number): T;
 }

@@ -11,7 +11,7 @@ export interface Option<T> {
 export type Options = Readonly<Record<string, Option<unknown>>>;
 export type ConfigOf<O extends Options> = { readonly [K in keyof O]: O[K] extends Option<infer T> ? T : never };
 
-/** All problems at once, one a line: the setting, its value and what would be right. */
+/** All problems at once, one a line: the setting, its value and the valid input. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
   readonly problems: readonly string[];

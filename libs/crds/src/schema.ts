@@ -8,7 +8,7 @@ export interface CelRule {
   readonly rule: string;
   /** What would be right. Shown as it is, or when `messageExpression` cannot be evaluated. */
   readonly message: string;
-  /** CEL that yields the message: names the refused value and what would be right. */
+  /** CEL that yields the message: names the refused value and the valid input. */
   readonly messageExpression?: string;
   /** Where in the object the error is reported, relative to the schema that holds the rule (`.ipv4`). */
   readonly fieldPath?: string;

@@ -7,7 +7,7 @@ export interface Address {
   readonly value: bigint;
 }
 
-/** The text is no address or prefix; the message says what is wrong and what would be right. */
+/** The text is no address or prefix; the message says what is wrong and the valid input. */
 export class AddressSyntaxError extends Error {
   override readonly name = 'AddressSyntaxError';
 }

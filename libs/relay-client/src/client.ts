@@ -32,7 +32,7 @@ export interface ClientSettings {
 export const checkKeys = ({ identity, pinnedKey }: ClientSettings): void => {
   for (const [name, key] of Object.entries({ 'identity.publicKey': identity.publicKey, pinnedKey }))
     if (key !== undefined && key.length !== KEY_BYTES)
-      throw new Error(`${name} has ${key.length} bytes: ${KEY_BYTES} are right`);
+      throw new Error(`${name} has ${key.length} bytes: must have ${KEY_BYTES}`);
   if (pinnedKey !== undefined && identity.exchange === undefined)
     throw new Error('a pinned relay key is proven together with the own one: identity.exchange is missing');
 };

@@ -33,7 +33,7 @@ test.each([
   [`${'a'.repeat(64)}.example`, 'for a host'],
 ])('"%s" is refused, with what would be right', (text, what) => {
   expect(() => parseEndpoint(text)).toThrow(what);
-  expect(() => parseEndpoint(text)).toThrow('are right');
+  expect(() => parseEndpoint(text)).toThrow('must be like');
 });
 
 test('any text is an endpoint or an EndpointSyntaxError', () => {

@@ -36,7 +36,7 @@ const isName = (host: string): boolean =>
 export const parseEndpoint = (text: string): Endpoint => {
   const wrong = (what: string): EndpointSyntaxError =>
     new EndpointSyntaxError(
-      `relay endpoint "${text}" ${what}: relay.example.com:3478, 192.0.2.1:3478 and relays://[2001:db8::1]:3478 are right`,
+      `relay endpoint "${text}" ${what}: must be like relay.example.com:3478, 192.0.2.1:3478 or relays://[2001:db8::1]:3478`,
     );
   const { scheme = 'relay', bracketed, plain, port } = FORM.exec(text)?.groups ?? {};
   if (bracketed === undefined && plain === undefined)

@@ -77,7 +77,7 @@ export class RelayPool implements PeerSource {
   }
 
   open(key: Uint8Array, onPacket: OnPacket): RelayPeer {
-    if (key.length !== KEY_BYTES) throw new Error(`peer key has ${key.length} bytes: ${KEY_BYTES} are right`);
+    if (key.length !== KEY_BYTES) throw new Error(`peer key has ${key.length} bytes: must have ${KEY_BYTES}`);
     if (this.#isClosed) throw new Error('the relay pool is closed');
     const text = textOf(key);
     if (this.#routes.has(text)) throw new Error(`the peer ${Buffer.from(key).toString('base64')} is open already`);

@@ -20,13 +20,13 @@ test('certificates with anything between them, and a key, are taken', () => {
 
 test.each([
   ['no certificate', { caBundle: 'none' }, 'caBundle has 0 certificates'],
-  ['too many', { caBundle: CERTIFICATE.repeat(65) }, 'caBundle has 65 certificates: 1 to 64'],
+  ['too many', { caBundle: CERTIFICATE.repeat(65) }, 'caBundle has 65 certificates: must have 1 to 64'],
   [
     'one that cannot be read',
     { caBundle: `${CERTIFICATE}-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----` },
     'certificate 2 cannot be read',
   ],
-  ['a key that is too short', { staticKey: 'AAAA' }, 'is no key of 32 bytes'],
+  ['a key that is too short', { staticKey: 'AAAA' }, 'must be a key of 32 bytes'],
 ])('%s is refused', (_, trust, message) => expect(() => checkTrust(trust)).toThrow(message));
 
 test('a client pins the static key, and none when there is none', () => {

@@ -20,7 +20,7 @@ const MOST_CERTIFICATES = 64;
 const checkCaBundle = (pem: string): void => {
   const blocks = pem.match(CERTIFICATE) ?? [];
   if (blocks.length === 0 || blocks.length > MOST_CERTIFICATES)
-    throw new Error(`caBundle has ${blocks.length} certificates: 1 to ${MOST_CERTIFICATES} in PEM are right`);
+    throw new Error(`caBundle has ${blocks.length} certificates: must have 1 to ${MOST_CERTIFICATES}, in PEM`);
   for (const [index, block] of blocks.entries()) {
     try {
       void new X509Certificate(block);
@@ -36,7 +36,7 @@ const checkCaBundle = (pem: string): void => {
 export const checkTrust = ({ caBundle, staticKey }: RelayTrust): void => {
   if (caBundle !== undefined) checkCaBundle(caBundle);
   if (staticKey !== undefined && Buffer.from(staticKey, 'base64').length !== KEY_BYTES)
-    throw new Error(`staticKey "${staticKey}" is no key of ${KEY_BYTES} bytes in base64`);
+    throw new Error(`staticKey "${staticKey}" must be a key of ${KEY_BYTES} bytes in base64`);
 };
 
 /** What of a client's settings follows from it. */

@@ -88,7 +88,7 @@ class Writer {
     return this;
   }
   bytes(field: string, size: number, value: Uint8Array): this {
-    if (value.length !== size) throw new FrameError(`${field} has ${value.length} bytes: ${size} are right`);
+    if (value.length !== size) throw new FrameError(`${field} has ${value.length} bytes: must have ${size}`);
     this.#parts.push(value);
     return this;
   }
@@ -173,7 +173,7 @@ class Reader {
   #take(bytes: number): number {
     const at = this.#at;
     if (bytes > this.left)
-      throw new FrameError(`${this.#name} has a body of ${this.#body.length} bytes: at least ${at + bytes} are right`);
+      throw new FrameError(`${this.#name} has a body of ${this.#body.length} bytes: must have at least ${at + bytes}`);
     this.#at += bytes;
     return at;
   }

@@ -83,7 +83,7 @@ export const decodeLink = (frame: Uint8Array): LinkMessage | undefined => {
   switch (body[0]) {
     case LINK.identity:
       if (fields.length < 1 + RELAY_ID_BYTES)
-        throw new FrameError(`identity has ${fields.length} bytes: at least ${1 + RELAY_ID_BYTES} are right`);
+        throw new FrameError(`identity has ${fields.length} bytes: must have at least ${1 + RELAY_ID_BYTES}`);
       return { kind: 'identity', version: fields[0]!, id: fields.subarray(1, 1 + RELAY_ID_BYTES) };
     case LINK.present: {
       const peers = entries('present', fields, ENTRY_BYTES);
@@ -99,7 +99,7 @@ export const decodeLink = (frame: Uint8Array): LinkMessage | undefined => {
       return { kind: 'gone', keys: entries('gone', fields, KEY_BYTES) };
     case LINK.forward:
       if (fields.length < 2 * KEY_BYTES)
-        throw new FrameError(`forward has ${fields.length} bytes: at least two keys of ${KEY_BYTES} are right`);
+        throw new FrameError(`forward has ${fields.length} bytes: must have at least two keys of ${KEY_BYTES}`);
       return {
         kind: 'forward',
         destination: fields.subarray(0, KEY_BYTES),

@@ -45,7 +45,7 @@ const reference = (): Subject[] => {
   if (values.against === undefined) return [];
   const [host = '', digits = ''] = values.against.split(':');
   if (!/^[0-9.]+$/.test(host) || !/^[0-9]+$/.test(digits))
-    throw new Error(`--against ${values.against}: an IPv4 address and a port are right, like 127.0.0.1:3478`);
+    throw new Error(`--against ${values.against}: must be an IPv4 address and a port, like 127.0.0.1:3478`);
   return [{ name: values.against, host, port: Number(digits), pid: undefined, [Symbol.dispose]: () => {} }];
 };
 

@@ -27,7 +27,7 @@ export interface ReportingOptions {
 
 const reportFailed = (section: string, message: string): Problem => ({
   reason: 'SectionReportFailed',
-  message: `section ${section}: cannot write what it reports: ${message}: the agent tries again, and the network goes on`,
+  message: `section ${section}: cannot write what it reports: ${message}: the agent retries, and forwarding continues`,
 });
 
 export const createReporting = (

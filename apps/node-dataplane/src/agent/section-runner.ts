@@ -30,7 +30,7 @@ const LONG_PASS_MS = 60_000;
 
 const sectionFailed = (name: string, error: Error): Problem => ({
   reason: 'SectionFailed',
-  message: `section ${name}: ${error.message}: what the kernel holds of it stays, other sections go on, and the agent tries again`,
+  message: `section ${name}: ${error.message}: keeping its current kernel state; other sections are not affected, and the agent retries`,
 });
 
 export const runSection = (type: SectionType, parts: RunnerParts): SectionRunner => {

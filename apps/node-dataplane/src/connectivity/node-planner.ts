@@ -124,8 +124,8 @@ const makePlan = (
     const plan = planNode(world, local as LocalNode);
     return { plan, advertised: plan.role === 'gateway' ? advertisedRoutes(world, nodeName) : undefined };
   } catch (error) {
-    logger.debug({ err: error }, 'no plan can be made of the objects');
-    const message = `no plan can be made of the objects: ${(error as Error).message}: the last plan stays; the agent tries again`;
+    logger.debug({ err: error }, 'planning failed');
+    const message = `planning failed: ${(error as Error).message}: the last plan stays in effect; the agent retries`;
     return { reason: PLAN_FAILED, message };
   }
 };

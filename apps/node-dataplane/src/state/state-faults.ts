@@ -35,7 +35,7 @@ const CAUSES: Readonly<Record<string, string>> = {
 export const stateNotWritable = (path: string, error: Error): Problem => {
   const { code = '' } = error as NodeJS.ErrnoException;
   const cause = CAUSES[code] === undefined ? error.message : `${code}, ${CAUSES[code]}`;
-  const message = `${path} cannot be written (${cause}); forwarding goes on, and the write is repeated; until then a restarted agent finds an older state`;
+  const message = `${path} cannot be written (${cause}); forwarding continues, and the write is retried; until then a restarted agent finds an older state`;
   return { reason: STATE_NOT_WRITABLE, message };
 };
 

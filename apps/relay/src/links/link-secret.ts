@@ -4,11 +4,11 @@ import { type Logger } from '@unbounded/telemetry';
 
 const LEAST_BYTES = 32;
 
-/** @throws Error that says what would be right */
+/** @throws Error that says the valid input */
 const read = (file: string): Buffer => {
   const secret = readFileSync(file);
   if (secret.length < LEAST_BYTES)
-    throw new Error(`${file} holds ${secret.length} bytes: ${LEAST_BYTES} or more are right`);
+    throw new Error(`${file} holds ${secret.length} bytes: must hold at least ${LEAST_BYTES} bytes`);
   return secret;
 };
 

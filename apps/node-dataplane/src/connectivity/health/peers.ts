@@ -53,7 +53,7 @@ const ensureKeys = (peer: Peer, plan: ProbePlan, deriveKeys: PeersOptions['deriv
     return [];
   } catch (error) {
     peer.keys = undefined;
-    const message = `node ${node} cannot be probed: its WireGuard public key is of no use (${(error as Error).message})`;
+    const message = `node ${node} cannot be probed: its WireGuard public key is invalid (${(error as Error).message})`;
     return [{ reason: 'ProbeFailed', message }];
   }
 };

@@ -62,7 +62,7 @@ const keysFor = ({ privateKey }: PathDevice, { node, publicKey }: PathPeer): Pat
 
 const uselessKey = (node: string, error: unknown): Problem => ({
   reason: 'PathProbeFailed',
-  message: `the direct path to ${node} cannot be probed: its WireGuard public key is of no use (${(error as Error).message})`,
+  message: `the direct path to ${node} cannot be probed: its WireGuard public key is invalid (${(error as Error).message})`,
 });
 
 export const createDevicePaths = (options: DevicePathsOptions): DevicePaths => {

@@ -124,7 +124,7 @@ export const createPaths = ({ relays, keyOf, logger, metrics, onChange, ...setti
       try {
         return await give();
       } catch (error) {
-        return [{ reason: 'PathProbeFailed', message: `paths are not chosen anew: ${(error as Error).message}` }];
+        return [{ reason: 'PathProbeFailed', message: `paths are not reselected: ${(error as Error).message}` }];
       }
     },
     refresh,

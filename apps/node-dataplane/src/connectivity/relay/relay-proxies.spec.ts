@@ -162,7 +162,7 @@ describe('the unit', () => {
     expect(open().apply(bad)).toEqual([
       {
         reason: 'InvalidRelay',
-        message: expect.stringContaining('"relay:99999" has port 99999: relay.example.com:3478'),
+        message: expect.stringContaining('"relay:99999" has port 99999: must be like relay.example.com:3478'),
       },
     ]);
     expect(unit().services).toEqual([]);

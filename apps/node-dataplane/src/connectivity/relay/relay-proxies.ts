@@ -23,7 +23,7 @@ const UNTRUSTED: Problem = {
 
 const unreadable = (why: string): Problem => ({
   reason: 'RelayStateUnreadable',
-  message: `the agent cannot read what the relay's proxies of node-keeper report, and goes by what it knew before: ${why}`,
+  message: `the agent cannot read what the relay's proxies of node-keeper report, and keeps the last known state: ${why}`,
 });
 
 export interface RelayProxiesOptions {

@@ -32,7 +32,7 @@ const notAttached = ({ name }: Link, error: unknown): Problem => {
 
 const notReplaced = ({ name }: Link, why: string): Problem => ({
   reason: 'ProgramNotReplaced',
-  message: `device ${name}: ${why}: the program that is there stays; the agent tries again`,
+  message: `device ${name}: ${why}: keeping the current program; the agent retries`,
 });
 
 export const createDevicePrograms = (loaded: Loaded, places: AttachmentOptions): DevicePrograms => {

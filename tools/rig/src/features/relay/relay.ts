@@ -101,7 +101,7 @@ export const relayChecks = (layout: LabLayout): Check[] =>
     return [{ from: node, to: 'relay', what: 'connected', ok, ...(ok ? {} : { error: JSON.stringify(relays) }) }];
   });
 
-/** @throws UsageError that names what would be right */
+/** @throws UsageError that names the valid input */
 export const blockUdpFrom = ([given = '', ...more]: readonly string[]): BlockUdp => {
   const found = BLOCK_UDP.find((known) => known === given);
   if (!found || more.length > 0)
