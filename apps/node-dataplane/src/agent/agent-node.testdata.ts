@@ -1,9 +1,10 @@
 /** A node with an agent in namespaces of their own (ENTER), for scenarios: processes that print what they saw as JSON. */
-import { execFileSync, spawn } from 'node:child_process';
+import { execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { promisify } from 'node:util';
 import { nodeCommand } from '@unbounded/config/node-command';
 import { readConfig } from '@unbounded/config';
 import { CNI_SOCKET } from '@unbounded/config/ownership';
@@ -22,12 +23,17 @@ mkdir -p /var/lib/unbounded; mount -t tmpfs -o size=128k tmpfs /var/lib/unbounde
 mount -t sysfs sysfs /sys; mount -t bpf bpf /sys/fs/bpf
 exec "$0" "$@"`;
 
+const NAMESPACES = ['--net', '--mount', '--propagation', 'private', 'sh', '-c', ENTER, ...nodeCommand];
+const OUTPUT = { encoding: 'utf8', maxBuffer: 64 << 20 } as const;
+const reportIn = (printed: string): unknown => JSON.parse(printed.trimEnd().split('\n').at(-1)!);
+
 /** Runs a scenario, of which the last line is its report. */
-export const runScenario = (scenario: string, ...argv: readonly string[]): unknown => {
-  const enter = ['--net', '--mount', '--propagation', 'private', 'sh', '-c', ENTER, ...nodeCommand, scenario];
-  const printed = execFileSync('unshare', [...enter, ...argv], { encoding: 'utf8', maxBuffer: 64 << 20 });
-  return JSON.parse(printed.trimEnd().split('\n').at(-1)!);
-};
+export const runScenario = (scenario: string, ...argv: readonly string[]): unknown =>
+  reportIn(execFileSync('unshare', [...NAMESPACES, scenario, ...argv], OUTPUT));
+
+/** The same beside others. */
+export const startScenario = async (scenario: string, ...argv: readonly string[]): Promise<unknown> =>
+  reportIn((await promisify(execFile)('unshare', [...NAMESPACES, scenario, ...argv], OUTPUT)).stdout);
 
 export const OBJECTS = '/run/objects';
 const KEYS = '/run/keys';
@@ -53,10 +59,10 @@ export const until = async <T>(what: string, probe: () => T | Promise<T>): Promi
   }
 };
 
-export const makeNode = (): void => {
+export const makeNode = (address = '10.1.0.30'): void => {
   run('ip', 'link', 'set', 'lo', 'up');
   run('ip', 'link', 'add', 'eth0', 'type', 'veth', 'peer', 'name', 'wire');
-  run('ip', 'addr', 'add', '10.1.0.30/24', 'dev', 'eth0');
+  run('ip', 'addr', 'add', `${address}/24`, 'dev', 'eth0');
   for (const name of ['wire', 'eth0']) run('ip', 'link', 'set', name, 'up');
 };
 
@@ -97,6 +103,7 @@ export const writeUnreachableCluster = (): string => {
 };
 
 export interface StartOptions {
+  readonly node?: string;
   readonly flags: readonly string[];
   readonly sections?: (config: AgentConfig, services: HostServices) => readonly SectionType[];
   readonly overrides?: AgentOverrides;
@@ -104,12 +111,12 @@ export interface StartOptions {
 
 /** An agent that has applied a plan. */
 export const startAgent = async (dataplane: string, options: StartOptions) => {
-  const { flags, sections = sectionsOf, overrides } = options;
+  const { node = NODE, flags, sections = sectionsOf, overrides } = options;
   const log: { readonly reason?: string; readonly msg: string }[] = [];
   const metrics = createMetrics();
   const destination = { write: (line: string) => void log.push(JSON.parse(line) as never) };
   const services = { logger: createLogger({ name: 'agent', destination }), metrics };
-  const argv = ['--node-name', NODE, '--dataplane', dataplane, '--key-folder', KEYS, ...flags];
+  const argv = ['--node-name', node, '--dataplane', dataplane, '--key-folder', KEYS, ...flags];
   const config = readConfig(agentOptions, { argv, env: {} });
   const part = openAgent(config, services, sections(config, services), overrides);
   await part.start();
