@@ -1,9 +1,9 @@
 import { createNftables } from '@unbounded/nftables';
 import type { Logger } from '@unbounded/telemetry';
 import { CONNECTIVITY } from '@unbounded/config/ownership';
-import { CONNECTIVITY_CHAINS } from './base-chains.ts';
+import { CONNECTIVITY_CHAINS } from '../../kernel/base-chains.ts';
 import type { FirewallParts } from './firewall.ts';
-import { createSectionTable, type SectionTableParts } from './section-table.ts';
+import { createSectionTable, type SectionTableParts } from '../../kernel/section-table.ts';
 
 /** Connectivity's table. */
 export const openConnectivityTable = (parts: Pick<SectionTableParts, 'nft' | 'drops' | 'logger'>) =>

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { unitDevices } from '@unbounded/keeper-protocol';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createStateFaults } from '../state/state-faults.ts';
+import { createStateFaults } from '../../state/state-faults.ts';
 import { rejectedRelayUnit, rejectedUnits, removeUnit, writeUnit } from './keeper-units.ts';
 
 let base: string;

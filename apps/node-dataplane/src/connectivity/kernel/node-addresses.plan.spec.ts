@@ -1,6 +1,6 @@
 import type { Expression } from '@unbounded/nftables';
 import { expect, test } from 'vitest';
-import { planFor } from '../testdata.ts';
+import { planFor } from '../../testdata.ts';
 import { planFirewall } from './firewall.plan.ts';
 
 const chainOf = (plan: Parameters<typeof planFirewall>[0], name: string) =>

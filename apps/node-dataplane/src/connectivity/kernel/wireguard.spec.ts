@@ -1,7 +1,7 @@
 import { findMember, parseWorld, planNode } from '@unbounded/topology';
 import { diffDevice, encodeChange, generatePrivateKey } from '@unbounded/wireguard';
 import { expect, test } from 'vitest';
-import { objectsFor, planFor } from '../testdata.ts';
+import { objectsFor, planFor } from '../../testdata.ts';
 import { usablePeers } from './wireguard.ts';
 
 const EMPTY = { listenPort: 0, fwmark: 0, peers: [] };

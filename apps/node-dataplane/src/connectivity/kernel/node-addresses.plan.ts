@@ -1,8 +1,8 @@
-import { baseOf, CONNECTIVITY_CHAINS } from './base-chains.ts';
+import { baseOf, CONNECTIVITY_CHAINS } from '../../kernel/base-chains.ts';
 import { MARK_MASK, TRANSIT_MARK } from '@unbounded/config/ownership';
 import type { Expression, RuleSpec } from '@unbounded/nftables';
-import { DEVICES } from '../data-path/devices.ts';
-import type { KernelPlan } from '../data-path/kernel-plan.ts';
+import { DEVICES } from '../../data-path/devices.ts';
+import type { KernelPlan } from '../../data-path/kernel-plan.ts';
 import { COUNTERS, type FirewallPart, ofFamily } from './firewall-parts.ts';
 
 /**

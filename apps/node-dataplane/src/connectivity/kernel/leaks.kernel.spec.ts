@@ -2,11 +2,11 @@ import { CONNECTIVITY } from '@unbounded/config/ownership';
 import { execFileSync } from 'node:child_process';
 import { createNetns, type Netns } from '@unbounded/netlink';
 import { createNftables, type Nftables } from '@unbounded/nftables';
-import type { DataPathKind, KernelPlan } from '../data-path/kernel-plan.ts';
+import type { DataPathKind, KernelPlan } from '../../data-path/kernel-plan.ts';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { planFor } from '../testdata.ts';
+import { planFor } from '../../testdata.ts';
 import { planFirewall } from './firewall.plan.ts';
-import { tableSpec } from './section-table.ts';
+import { tableSpec } from '../../kernel/section-table.ts';
 
 /**
  * The worker w1 with our table, but without an anchor, a tunnel or a route of ours: whatever is for the overlay takes the

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { planFor } from '../testdata.ts';
+import { planFor } from '../../testdata.ts';
 import { planDevices } from './devices.plan.ts';
 
 describe('the devices of a plan', () => {

@@ -1,7 +1,7 @@
-import { baseOf, CONNECTIVITY_CHAINS } from './base-chains.ts';
+import { baseOf, CONNECTIVITY_CHAINS } from '../../kernel/base-chains.ts';
 import { AddressSet, formatPrefix, parsePrefix, type Prefix } from '@unbounded/ip';
 import type { RuleSpec } from '@unbounded/nftables';
-import type { KernelPlan, RoutePlan } from '../data-path/kernel-plan.ts';
+import type { KernelPlan, RoutePlan } from '../../data-path/kernel-plan.ts';
 import { COUNTERS, type FirewallPart, ofFamily } from './firewall-parts.ts';
 
 /**

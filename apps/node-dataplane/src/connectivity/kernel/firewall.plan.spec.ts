@@ -1,8 +1,8 @@
 import { CONNECTIVITY } from '@unbounded/config/ownership';
 import { describe, expect, test } from 'vitest';
-import { planFor } from '../testdata.ts';
+import { planFor } from '../../testdata.ts';
 import { planFirewall } from './firewall.plan.ts';
-import { tableSpec } from './section-table.ts';
+import { tableSpec } from '../../kernel/section-table.ts';
 
 const rulesOf = (node: string, chain: string, protocol?: Parameters<typeof planFor>[1]) =>
   planFirewall(planFor(node, protocol)).chains.find(({ name }) => name === chain)!.rules;

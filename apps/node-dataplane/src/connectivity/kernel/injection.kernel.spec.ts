@@ -7,12 +7,12 @@ import { endpointV4, innerMac, lpmKeyV4 } from '@unbounded/bpf-maps';
 import { attachProgram, loadObject } from '@unbounded/libbpf-ts';
 import { createNetns, createRouteSocket, type Netns } from '@unbounded/netlink';
 import { createNftables, type Nftables } from '@unbounded/nftables';
-import type { KernelPlan } from '../data-path/kernel-plan.ts';
+import type { KernelPlan } from '../../data-path/kernel-plan.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { datagram, geneve, vxlan } from '../data-path/netlink/packets.testdata.ts';
-import { planFor } from '../testdata.ts';
+import { datagram, geneve, vxlan } from '../../data-path/netlink/packets.testdata.ts';
+import { planFor } from '../../testdata.ts';
 import { planFirewall } from './firewall.plan.ts';
-import { tableSpec } from './section-table.ts';
+import { tableSpec } from '../../kernel/section-table.ts';
 
 /**
  * The gateway g1 with our table, a pod of its own behind `cbr0`, a pod of another site behind `wg51822` (a veth here: what
@@ -107,7 +107,7 @@ const startReceiver = async (): Promise<void> => {
   });
   await net.addresses.replace({ link: device.index, address: `${PEER_POD}/32` });
   ip('peer', 'route add 100.65.20.0/24 dev vxlan0');
-  const object = loadObject(readFileSync(join(import.meta.dirname, '../../../../bpf/build/unbounded_encap.bpf.o')), {
+  const object = loadObject(readFileSync(join(import.meta.dirname, '../../../../../bpf/build/unbounded_encap.bpf.o')), {
     name: 'encap',
   });
   const program = object.program('unbounded_tunnel_ingress');

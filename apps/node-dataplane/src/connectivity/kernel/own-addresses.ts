@@ -1,6 +1,6 @@
 import type { LinkAddress } from '@unbounded/netlink';
 import type { Problem } from '@unbounded/topology';
-import type { KernelPlan } from '../data-path/kernel-plan.ts';
+import type { KernelPlan } from '../../data-path/kernel-plan.ts';
 import { familyOf } from './nft-family.ts';
 
 /**

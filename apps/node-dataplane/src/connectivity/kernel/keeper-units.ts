@@ -3,7 +3,7 @@ import { KEEPER_REJECTED, RELAY_UNIT } from '@unbounded/config/ownership';
 import { rejections, tunnelUnit, type TunnelUnit, unitFile } from '@unbounded/keeper-protocol';
 import { removeFile } from '@unbounded/state-files';
 import type { Problem } from '@unbounded/topology';
-import { createStateFaults, type StateFaults } from '../state/state-faults.ts';
+import { createStateFaults, type StateFaults } from '../../state/state-faults.ts';
 
 /** What the agent asks of node-keeper for user-space WireGuard interfaces, and what node-keeper answers (libs/keeper-protocol). */
 

@@ -1,7 +1,8 @@
 import { LINK_ALIAS } from '@unbounded/config/ownership';
 import { type Link, NetlinkError, type RouteSocket } from '@unbounded/netlink';
 import type { Problem } from '@unbounded/topology';
-import { isOurs, isUnknownKind, LINK_GROUP, removeDevice } from './devices.ts';
+import { isOurs, isUnknownKind, LINK_GROUP } from './devices.ts';
+import { removeDevice } from '../../kernel/links.ts';
 
 /** What the node's own network is like, and what its kernel can do. */
 export interface Underlay {

@@ -2,11 +2,11 @@ import { NFT_TABLE } from '@unbounded/config/ownership';
 import type { Nftables } from '@unbounded/nftables';
 import type { Endpoint } from '@unbounded/relay-client';
 import type { Problem } from '@unbounded/topology';
-import type { KernelPlan } from '../data-path/kernel-plan.ts';
-import { KUBE_PROXY_TABLE, type RelayWays } from '../connectivity/relay/relay-ways.plan.ts';
+import type { KernelPlan } from '../../data-path/kernel-plan.ts';
+import { KUBE_PROXY_TABLE, type RelayWays } from '../relay/relay-ways.plan.ts';
 import type { DeviceState } from './devices.ts';
 import { planFirewall } from './firewall.plan.ts';
-import type { SectionTable, TableState } from './section-table.ts';
+import type { SectionTable, TableState } from '../../kernel/section-table.ts';
 import { familyOf } from './nft-family.ts';
 
 /** Connectivity's nftables table, in force as planned or reported. */

@@ -1,7 +1,7 @@
 import { innerMac } from '@unbounded/bpf-maps';
 import { firstAddress, formatAddress, parsePrefix } from '@unbounded/ip';
-import { DEVICES } from '../data-path/devices.ts';
-import type { KernelPlan } from '../data-path/kernel-plan.ts';
+import { DEVICES } from '../../data-path/devices.ts';
+import type { KernelPlan } from '../../data-path/kernel-plan.ts';
 import { sourceTowards } from './own-addresses.ts';
 
 /** The devices that a plan needs, as values. */

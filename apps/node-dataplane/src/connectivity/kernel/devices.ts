@@ -3,16 +3,15 @@ import { LINK_ALIAS, PORTS, ROUTE_PROTOCOL, VXLAN_SOURCE_PORTS } from '@unbounde
 import {
   type CreatableKind,
   createTun,
-  isAbsent,
   type Link,
   type LinkAddress,
   NetlinkError,
   type RouteSocket,
 } from '@unbounded/netlink';
 import { type Problem } from '@unbounded/topology';
-import { TUNNEL_VNI } from '../data-path/devices.ts';
+import { TUNNEL_VNI } from '../../data-path/devices.ts';
 import { type DeviceSpec, isTunnel } from './devices.plan.ts';
-import type { Tunnel } from '../data-path/netlink/senders.plan.ts';
+import type { Tunnel } from '../../data-path/netlink/senders.plan.ts';
 
 /** Devices: made, brought to their settings, and taken away. Only links that carry our alias are ever touched. */
 
@@ -237,11 +236,3 @@ export const ensureDevices = async (net: RouteSocket, specs: readonly DeviceSpec
 /** Devices of ours that no plan needs any more. */
 export const staleDevices = async (net: RouteSocket, wanted: ReadonlySet<string>): Promise<Link[]> =>
   (await net.links.list()).filter((link) => isOurs(link) && !wanted.has(link.name));
-
-export const removeDevice = async (net: RouteSocket, link: Link): Promise<void> => {
-  try {
-    await net.links.delete(link.index);
-  } catch (error) {
-    if (!isAbsent(error)) throw error;
-  }
-};

@@ -1,16 +1,16 @@
-import { baseOf, CONNECTIVITY_CHAINS } from './base-chains.ts';
+import { baseOf, CONNECTIVITY_CHAINS } from '../../kernel/base-chains.ts';
 import type { Expression, RuleSpec, SetSpec } from '@unbounded/nftables';
-import { DEVICES } from '../data-path/devices.ts';
-import { nativePrefixes } from '../data-path/routes.plan.ts';
-import type { KernelPlan } from '../data-path/kernel-plan.ts';
-import { planRelayWays, type RelayWays } from '../connectivity/relay/relay-ways.plan.ts';
-import type { TableContent } from './section-table.ts';
+import { DEVICES } from '../../data-path/devices.ts';
+import { nativePrefixes } from '../../data-path/routes.plan.ts';
+import type { KernelPlan } from '../../data-path/kernel-plan.ts';
+import { planRelayWays, type RelayWays } from '../relay/relay-ways.plan.ts';
+import type { TableContent } from '../../kernel/section-table.ts';
 import { COUNTERS, type FirewallPart, ofFamily } from './firewall-parts.ts';
 import { planInjection } from './injection.plan.ts';
 import { planLeaks } from './leaks.plan.ts';
 import { planNodeAddresses } from './node-addresses.plan.ts';
 import { tunnelPeerSets, tunnelSourceRules } from './tunnel-sources.plan.ts';
-import { planSenders, type Tunnel } from '../data-path/netlink/senders.plan.ts';
+import { planSenders, type Tunnel } from '../../data-path/netlink/senders.plan.ts';
 
 /**
  * Connectivity's nftables table: no pod's address from where that pod is not, no tunnel packets from pods to nodes, nothing for the

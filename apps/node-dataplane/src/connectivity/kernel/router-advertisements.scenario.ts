@@ -10,7 +10,7 @@ import { createNetns, createRouteSocket, type Netns } from '@unbounded/netlink';
 import type { DeviceSpec } from './devices.plan.ts';
 import { ensureDevices } from './devices.ts';
 import { advertisementDevices } from './router-advertisements.ts';
-import { createSysctls } from './sysctls.ts';
+import { createSysctls } from '../../kernel/sysctls.ts';
 
 export interface Report {
   readonly problems: readonly string[];

@@ -3,10 +3,10 @@ import { execFileSync } from 'node:child_process';
 import { ROUTE_PROTOCOL, ROUTE_TABLE, RULE_PRIORITY } from '@unbounded/config/ownership';
 import { createRouteSocket, type RouteSpec } from '@unbounded/netlink';
 import type { Problem } from '@unbounded/topology';
-import { ensureNeighbours } from '../data-path/netlink/route-objects.ts';
+import { ensureNeighbours } from '../../data-path/netlink/route-objects.ts';
 import { ensureRules } from './rules.ts';
-import { planFor } from '../testdata.ts';
-import { ensureRoutes, removeAllRoutes } from './routes.ts';
+import { planFor } from '../../testdata.ts';
+import { ensureRoutes, removeAllRoutes } from '../../kernel/routes.ts';
 
 export interface Report {
   /** By table, family and metric: problems while the other's route is there, and the routes to the destination at each step. */

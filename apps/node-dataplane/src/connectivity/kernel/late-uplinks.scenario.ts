@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createSysctls } from './sysctls.ts';
+import { createSysctls } from '../../kernel/sysctls.ts';
 
 export interface Report {
   /** A device that came later; one that somebody set back; one where somebody else had turned forwarding on. */

@@ -12,7 +12,7 @@ import {
   type WireGuardDevice,
 } from '@unbounded/wireguard';
 import { rejectedUnits, writeUnit } from './keeper-units.ts';
-import type { StateFaults } from '../state/state-faults.ts';
+import type { StateFaults } from '../../state/state-faults.ts';
 
 /** Brings WireGuard interfaces to their plan, in the kernel or in wireguard-go; peers that are right are not touched. */
 

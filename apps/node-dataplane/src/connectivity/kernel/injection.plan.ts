@@ -1,7 +1,7 @@
-import { baseOf, CONNECTIVITY_CHAINS } from './base-chains.ts';
+import { baseOf, CONNECTIVITY_CHAINS } from '../../kernel/base-chains.ts';
 import { PORTS } from '@unbounded/config/ownership';
 import type { ChainSpec, Expression, RuleSpec, SetSpec } from '@unbounded/nftables';
-import type { KernelPlan } from '../data-path/kernel-plan.ts';
+import type { KernelPlan } from '../../data-path/kernel-plan.ts';
 import { COUNTERS, type FirewallPart, ofFamily } from './firewall-parts.ts';
 
 /**

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { planFor } from '../testdata.ts';
+import { planFor } from '../../testdata.ts';
 import { sourceTowards, withLocalAddresses } from './own-addresses.ts';
 
 const address = (text: string) => ({ link: 2, address: text }) as Parameters<typeof withLocalAddresses>[1][number];

@@ -2,7 +2,7 @@ import { innerMac } from '@unbounded/bpf-maps';
 import { PORTS } from '@unbounded/config/ownership';
 import type { TcpFlows } from '@unbounded/testing/tcp-flows';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { datagram, vxlan } from '../data-path/netlink/packets.testdata.ts';
+import { datagram, vxlan } from '../../data-path/netlink/packets.testdata.ts';
 import {
   addressOf,
   type Lab,

@@ -1,7 +1,7 @@
 import { formatPrefix } from '@unbounded/ip';
-import type { KernelPlan, RoutePlan, RouteVia } from '../data-path/kernel-plan.ts';
+import type { KernelPlan, RoutePlan, RouteVia } from '../../data-path/kernel-plan.ts';
 import { describe, expect, test } from 'vitest';
-import { planFor } from '../testdata.ts';
+import { planFor } from '../../testdata.ts';
 import { overlayOnly } from './leaks.plan.ts';
 
 const route = (prefix: string, via: RouteVia): RoutePlan => ({ prefix, via, mtuBytes: 1400 });

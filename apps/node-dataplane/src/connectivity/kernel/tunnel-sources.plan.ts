@@ -1,6 +1,6 @@
 import { PORTS } from '@unbounded/config/ownership';
 import type { RuleSpec, SetSpec } from '@unbounded/nftables';
-import type { KernelPlan } from '../data-path/kernel-plan.ts';
+import type { KernelPlan } from '../../data-path/kernel-plan.ts';
 import { ofFamily } from './firewall-parts.ts';
 import { sourceTowards } from './own-addresses.ts';
 

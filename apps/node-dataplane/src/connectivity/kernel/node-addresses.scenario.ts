@@ -3,15 +3,15 @@ import { createInterface } from 'node:readline';
 import { PIN_FOLDER, PORTS, STATE_FOLDER } from '@unbounded/config/ownership';
 import { createRouteSocket } from '@unbounded/netlink';
 import { createMetrics, silentLogger } from '@unbounded/telemetry';
-import type { KernelPlan } from '../data-path/kernel-plan.ts';
-import { cleanUp } from '../agent/cleanup.ts';
-import { applyPlan, type Dataplane } from '../connectivity/dataplane.ts';
-import { openEbpfPath } from '../data-path/ebpf/ebpf-path.ts';
-import { startHealth } from '../connectivity/health/health.ts';
-import { openNetlinkPath } from '../data-path/netlink/netlink-path.ts';
-import { noPaths } from '../connectivity/paths/paths.testdata.ts';
-import { groupMapPin } from '../data-path/ebpf/forwarding-maps.ts';
-import { createSysctls } from './sysctls.ts';
+import type { KernelPlan } from '../../data-path/kernel-plan.ts';
+import { cleanUp } from '../../agent/cleanup.ts';
+import { applyPlan, type Dataplane } from '../dataplane.ts';
+import { openEbpfPath } from '../../data-path/ebpf/ebpf-path.ts';
+import { startHealth } from '../health/health.ts';
+import { openNetlinkPath } from '../../data-path/netlink/netlink-path.ts';
+import { noPaths } from '../paths/paths.testdata.ts';
+import { groupMapPin } from '../../data-path/ebpf/forwarding-maps.ts';
+import { createSysctls } from '../../kernel/sysctls.ts';
 import { openFirewall } from './firewall.testdata.ts';
 
 /**
@@ -56,7 +56,7 @@ const parts: Dataplane = {
   path:
     dataplane === 'ebpf'
       ? openEbpfPath(net, {
-          objectPath: join(import.meta.dirname, '../../../../bpf/build/unbounded_encap.bpf.o'),
+          objectPath: join(import.meta.dirname, '../../../../../bpf/build/unbounded_encap.bpf.o'),
           pinFolder: PIN_FOLDER,
           indexFile,
         })

@@ -2,7 +2,7 @@ import type { RouteSocket } from '@unbounded/netlink';
 import type { Problem } from '@unbounded/topology';
 import { bringUp, type DeviceState } from './devices.ts';
 import { type DeviceSpec, isTunnel } from './devices.plan.ts';
-import type { TableState } from './section-table.ts';
+import type { TableState } from '../../kernel/section-table.ts';
 
 /**
  * Tunnels are up only while what comes out of them is checked: a device without encryption only with its source check, and
