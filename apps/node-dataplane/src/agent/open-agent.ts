@@ -4,7 +4,6 @@ import { createRouteSocket, type RouteSocket } from '@unbounded/netlink';
 import { createNftables } from '@unbounded/nftables';
 import type { AgentConfig } from '../agent.config.ts';
 import { openAttachment } from '../attachment/attachment.ts';
-import { checkPinFolder } from '../data-path/ebpf/pin-folder.ts';
 import { createDropMetrics } from '../kernel/drop-metrics.ts';
 import type { SectionType } from '../section.port.ts';
 import { createStateFaults } from '../state/state-faults.ts';
@@ -31,7 +30,6 @@ const openShared = async (
   types: readonly SectionType[],
 ): Promise<Shared> => {
   const { logger, metrics } = services;
-  checkPinFolder(config.pinFolder);
   const names = types.map(({ name }) => name);
   const net = createRouteSocket();
   const faults = createStateFaults(services);

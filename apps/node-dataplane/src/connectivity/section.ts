@@ -14,6 +14,7 @@ import type { Cluster } from '@unbounded/kube';
 import type { RouteEvent } from '@unbounded/netlink';
 import type { ProtectedAddress } from '@unbounded/topology';
 import type { AgentConfig } from '../agent.config.ts';
+import { checkPinFolder } from '../data-path/ebpf/pin-folder.ts';
 import { openDataPath } from '../data-path/open.ts';
 import type { Dataplane } from './dataplane.ts';
 import { startHealth } from './health/health.ts';
@@ -159,6 +160,7 @@ export const connectivity = (
   isEssential: true,
   async open(context) {
     const { nodeName, net, cluster, attachment, faults, logger, metrics } = context;
+    checkPinFolder(config.pinFolder);
     const ring = openRing(config, times, context);
     const source = context.openInputs(topologyKinds);
     const managed = cluster && openManagedRelay(config, cluster, { source, logger });
