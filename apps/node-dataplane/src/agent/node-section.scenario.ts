@@ -9,7 +9,7 @@ import type { HostServices } from '@unbounded/host';
 import type { AgentConfig } from '../agent.config.ts';
 import type { SectionType } from '../section.port.ts';
 import type { AgentReport } from '../world/reporter.port.ts';
-import { addPod, makeNode, OBJECTS, run, startAgent, until, writeObjects } from './agent-node.testdata.ts';
+import { addPod, makeNode, NotSo, OBJECTS, run, startAgent, until, writeObjects } from './agent-node.testdata.ts';
 import { sectionsOf } from './sections.ts';
 
 export interface Report {
@@ -85,6 +85,10 @@ try {
   process.stdout.write(`\n${JSON.stringify(await main())}\n`);
   process.exit(0);
 } catch (error) {
+  if (error instanceof NotSo) {
+    process.stdout.write(`\n${JSON.stringify({ notSo: error.message })}\n`);
+    process.exit(0);
+  }
   console.error(error, last);
   process.exit(1);
 }
