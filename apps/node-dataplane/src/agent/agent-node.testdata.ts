@@ -23,7 +23,8 @@ mkdir -p /var/lib/unbounded; mount -t tmpfs -o size=128k tmpfs /var/lib/unbounde
 mount -t sysfs sysfs /sys; mount -t bpf bpf /sys/fs/bpf
 exec "$0" "$@"`;
 
-const NAMESPACES = ['--net', '--mount', '--propagation', 'private', 'sh', '-c', ENTER, ...nodeCommand];
+/** For unshare(1), before the program. */
+export const NAMESPACES = ['--net', '--mount', '--propagation', 'private', 'sh', '-c', ENTER, ...nodeCommand];
 const OUTPUT = { encoding: 'utf8', maxBuffer: 64 << 20 } as const;
 const reportIn = (printed: string): unknown => JSON.parse(printed.trimEnd().split('\n').at(-1)!);
 
@@ -66,20 +67,22 @@ export const makeNode = (address = '10.1.0.30'): void => {
   for (const name of ['wire', 'eth0']) run('ip', 'link', 'set', name, 'up');
 };
 
+const nodeObject = (name: string, host: number): object => ({
+  kind: 'Node',
+  metadata: { name },
+  spec: { podCIDRs: [`100.65.${host}.0/24`] },
+  status: { addresses: [{ type: 'InternalIP', address: `10.1.0.${host}` }] },
+});
+
 /** @param annotations of the first Site */
-export const writeObjects = (annotations: Readonly<Record<string, string>> = {}): void => {
-  mkdirSync(OBJECTS, { recursive: true });
+export const writeObjects = (annotations: Readonly<Record<string, string>> = {}, folder = OBJECTS): void => {
+  mkdirSync(folder, { recursive: true });
   const { sites, slices, gatewayPools, assignments, poolPeerings } = objectsFor('VXLAN');
   const [first, ...others] = sites;
   const annotated = { ...first!, metadata: { ...first!.metadata, annotations } };
-  const node = {
-    kind: 'Node',
-    metadata: { name: NODE },
-    spec: { podCIDRs: ['100.65.30.0/24'] },
-    status: { addresses: [{ type: 'InternalIP', address: '10.1.0.30' }] },
-  };
-  const all = [annotated, ...others, ...slices, ...gatewayPools, ...assignments, ...poolPeerings, node];
-  for (const [index, object] of all.entries()) writeFileSync(join(OBJECTS, `${index}.json`), JSON.stringify(object));
+  const ownNodes = [nodeObject(NODE, 30), nodeObject('x1', 31)];
+  const all = [annotated, ...others, ...slices, ...gatewayPools, ...assignments, ...poolPeerings, ...ownNodes];
+  for (const [index, object] of all.entries()) writeFileSync(join(folder, `${index}.json`), JSON.stringify(object));
 };
 
 /** A kubeconfig of a cluster whose API server's name cannot be resolved. */

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { HostPart, HostServices } from '@unbounded/host';
 import { createRouteSocket, type RouteSocket } from '@unbounded/netlink';
-import { createNftables } from '@unbounded/nftables';
+import { createNftables, type Nftables } from '@unbounded/nftables';
 import type { AgentConfig } from '../agent.config.ts';
 import { openAttachment } from '../attachment/attachment.ts';
 import { createDropMetrics } from '../kernel/drop-metrics.ts';
@@ -28,6 +28,7 @@ const openShared = async (
   config: AgentConfig,
   services: HostServices,
   types: readonly SectionType[],
+  { nft = createNftables() }: AgentOverrides,
 ): Promise<Shared> => {
   const { logger, metrics } = services;
   const names = types.map(({ name }) => name);
@@ -40,7 +41,7 @@ const openShared = async (
     config,
     services,
     net,
-    nft: createNftables(),
+    nft,
     newDrops: createDropMetrics(metrics),
     faults,
     kept: openKeptSections(config.stateFolder, names, faults),
@@ -71,6 +72,7 @@ interface Running {
 /** Other parts than the agent's own: of tests. */
 export interface AgentOverrides {
   readonly reporter?: Reporter;
+  readonly nft?: Nftables;
 }
 
 const start = async (
@@ -81,7 +83,7 @@ const start = async (
 ): Promise<Running> => {
   const types = [...sectionTypes, nodeSection];
   checkSections(types);
-  const shared = await openShared(config, services, types);
+  const shared = await openShared(config, services, types, overrides);
   const { net, nft, world, attachment, faults } = shared;
   const { logger } = services;
   await removeUnlisted({ net, nft }, types, (line) => logger.info(line)).catch((error: unknown) =>
