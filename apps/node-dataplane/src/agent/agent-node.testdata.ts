@@ -1,9 +1,10 @@
 /** A node with an agent in namespaces of their own (ENTER), for scenarios: processes that print what they saw as JSON. */
-import { execFileSync, spawn } from 'node:child_process';
+import { execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { promisify } from 'node:util';
 import { nodeCommand } from '@unbounded/config/node-command';
 import { readConfig } from '@unbounded/config';
 import { CNI_SOCKET } from '@unbounded/config/ownership';
@@ -22,12 +23,18 @@ mkdir -p /var/lib/unbounded; mount -t tmpfs -o size=128k tmpfs /var/lib/unbounde
 mount -t sysfs sysfs /sys; mount -t bpf bpf /sys/fs/bpf
 exec "$0" "$@"`;
 
+/** For unshare(1), before the program. */
+export const NAMESPACES = ['--net', '--mount', '--propagation', 'private', 'sh', '-c', ENTER, ...nodeCommand];
+const OUTPUT = { encoding: 'utf8', maxBuffer: 64 << 20 } as const;
+const reportIn = (printed: string): unknown => JSON.parse(printed.trimEnd().split('\n').at(-1)!);
+
 /** Runs a scenario, of which the last line is its report. */
-export const runScenario = (scenario: string, ...argv: readonly string[]): unknown => {
-  const enter = ['--net', '--mount', '--propagation', 'private', 'sh', '-c', ENTER, ...nodeCommand, scenario];
-  const printed = execFileSync('unshare', [...enter, ...argv], { encoding: 'utf8', maxBuffer: 64 << 20 });
-  return JSON.parse(printed.trimEnd().split('\n').at(-1)!);
-};
+export const runScenario = (scenario: string, ...argv: readonly string[]): unknown =>
+  reportIn(execFileSync('unshare', [...NAMESPACES, scenario, ...argv], OUTPUT));
+
+/** The same beside others. */
+export const startScenario = async (scenario: string, ...argv: readonly string[]): Promise<unknown> =>
+  reportIn((await promisify(execFile)('unshare', [...NAMESPACES, scenario, ...argv], OUTPUT)).stdout);
 
 export const OBJECTS = '/run/objects';
 const KEYS = '/run/keys';
@@ -53,27 +60,29 @@ export const until = async <T>(what: string, probe: () => T | Promise<T>): Promi
   }
 };
 
-export const makeNode = (): void => {
+export const makeNode = (address = '10.1.0.30'): void => {
   run('ip', 'link', 'set', 'lo', 'up');
   run('ip', 'link', 'add', 'eth0', 'type', 'veth', 'peer', 'name', 'wire');
-  run('ip', 'addr', 'add', '10.1.0.30/24', 'dev', 'eth0');
+  run('ip', 'addr', 'add', `${address}/24`, 'dev', 'eth0');
   for (const name of ['wire', 'eth0']) run('ip', 'link', 'set', name, 'up');
 };
 
+const nodeObject = (name: string, host: number): object => ({
+  kind: 'Node',
+  metadata: { name },
+  spec: { podCIDRs: [`100.65.${host}.0/24`] },
+  status: { addresses: [{ type: 'InternalIP', address: `10.1.0.${host}` }] },
+});
+
 /** @param annotations of the first Site */
-export const writeObjects = (annotations: Readonly<Record<string, string>> = {}): void => {
-  mkdirSync(OBJECTS, { recursive: true });
+export const writeObjects = (annotations: Readonly<Record<string, string>> = {}, folder = OBJECTS): void => {
+  mkdirSync(folder, { recursive: true });
   const { sites, slices, gatewayPools, assignments, poolPeerings } = objectsFor('VXLAN');
   const [first, ...others] = sites;
   const annotated = { ...first!, metadata: { ...first!.metadata, annotations } };
-  const node = {
-    kind: 'Node',
-    metadata: { name: NODE },
-    spec: { podCIDRs: ['100.65.30.0/24'] },
-    status: { addresses: [{ type: 'InternalIP', address: '10.1.0.30' }] },
-  };
-  const all = [annotated, ...others, ...slices, ...gatewayPools, ...assignments, ...poolPeerings, node];
-  for (const [index, object] of all.entries()) writeFileSync(join(OBJECTS, `${index}.json`), JSON.stringify(object));
+  const ownNodes = [nodeObject(NODE, 30), nodeObject('x1', 31)];
+  const all = [annotated, ...others, ...slices, ...gatewayPools, ...assignments, ...poolPeerings, ...ownNodes];
+  for (const [index, object] of all.entries()) writeFileSync(join(folder, `${index}.json`), JSON.stringify(object));
 };
 
 /** A kubeconfig of a cluster whose API server's name cannot be resolved. */
@@ -97,6 +106,7 @@ export const writeUnreachableCluster = (): string => {
 };
 
 export interface StartOptions {
+  readonly node?: string;
   readonly flags: readonly string[];
   readonly sections?: (config: AgentConfig, services: HostServices) => readonly SectionType[];
   readonly overrides?: AgentOverrides;
@@ -104,12 +114,12 @@ export interface StartOptions {
 
 /** An agent that has applied a plan. */
 export const startAgent = async (dataplane: string, options: StartOptions) => {
-  const { flags, sections = sectionsOf, overrides } = options;
+  const { node = NODE, flags, sections = sectionsOf, overrides } = options;
   const log: { readonly reason?: string; readonly msg: string }[] = [];
   const metrics = createMetrics();
   const destination = { write: (line: string) => void log.push(JSON.parse(line) as never) };
   const services = { logger: createLogger({ name: 'agent', destination }), metrics };
-  const argv = ['--node-name', NODE, '--dataplane', dataplane, '--key-dir', KEYS, ...flags];
+  const argv = ['--node-name', node, '--dataplane', dataplane, '--key-dir', KEYS, ...flags];
   const config = readConfig(agentOptions, { argv, env: {} });
   const part = openAgent(config, services, sections(config, services), overrides);
   await part.start();

@@ -23,8 +23,12 @@ const isPlan = (value: unknown): value is Plan => Array.isArray((value as Plan |
 
 /** How a test disturbs the section. */
 export interface Trouble {
+  open?: () => Promise<void>;
+  concerns?: (namespace: string) => void;
   pass?: () => Promise<void>;
   add?: (signal: AbortSignal) => Promise<void>;
+  write?: (signal: AbortSignal) => Promise<void>;
+  stop?: () => Promise<void>;
   /** Name of its set. */
   set?: string;
 }
@@ -55,8 +59,17 @@ export const example = (trouble: Trouble = {}): SectionType => ({
   name: 'example',
   routeProtocol: ROUTE_PROTOCOLS.last,
   baseChains: [INPUT],
-  hook: { order: 10, timeoutMs: 1000, unavailable: 'refuse', concerns: ({ namespace }) => namespace === 'example' },
+  hook: {
+    order: 10,
+    timeoutMs: 1000,
+    unavailable: 'refuse',
+    concerns: ({ namespace }) => {
+      trouble.concerns?.(namespace);
+      return namespace === 'example';
+    },
+  },
   async open({ openInputs, kept, net, table, onKernelChange, trigger, logger }) {
+    await trouble.open?.();
     const source = openInputs({ sites: siteKind });
     const before = kept.read();
     let plan = before && before.version <= VERSION && isPlan(before.plan) ? before.plan : undefined;
@@ -92,13 +105,17 @@ export const example = (trouble: Trouble = {}): SectionType => ({
         const problems = [
           ...routes.problems,
           ...routes.foreign,
-          ...(error ? [{ reason: 'ExampleFirewallFailed', message: error.message }] : []),
+          ...(error ? [{ reason: 'ExampleFirewallFailed', message: `section example: ${error.message}` }] : []),
         ];
         const condition = { type: 'UnboundedExample', status: 'True', reason: 'Closed', message: heard } as const;
-        return { nextPassMs: 5000, report: { problems, conditions: [condition] } };
+        const report = { problems, conditions: [condition], ...(trouble.write && { write: trouble.write }) };
+        return { nextPassMs: 5000, report };
       },
       hook: { add: async (_, signal) => trouble.add?.(signal) },
-      stop: () => thread.stop(),
+      async stop() {
+        await thread.stop();
+        await trouble.stop?.();
+      },
     };
   },
 });

@@ -1,19 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { NFT_GUARD_TABLE } from '@unbounded/config/ownership';
 import type { HostPart, HostServices } from '@unbounded/host';
-import { createRouteSocket } from '@unbounded/netlink';
-import { createNftables } from '@unbounded/nftables';
+import { createRouteSocket, type RouteSocket } from '@unbounded/netlink';
+import { createNftables, type Nftables } from '@unbounded/nftables';
 import type { AgentConfig } from '../agent.config.ts';
 import { openAttachment } from '../attachment/attachment.ts';
-import { checkPinFolder } from '../data-path/ebpf/pin-folder.ts';
 import { createDropMetrics } from '../kernel/drop-metrics.ts';
-import { watchTable } from '../kernel/table-watch.ts';
 import type { SectionType } from '../section.port.ts';
 import { createStateFaults } from '../state/state-faults.ts';
 import { createPodMetadataReader } from '../world/pod-metadata.ts';
 import type { Reporter } from '../world/reporter.port.ts';
 import { checkSections } from './check-sections.ts';
 import { openKeptSections } from './kept-sections.ts';
+import { nodeSection } from './node-section.ts';
 import { type RunningSection, type Shared, startSection } from './open-section.ts';
 import { createReporting } from './reporting.ts';
 import { removeUnlisted } from './unlisted.ts';
@@ -30,9 +28,9 @@ const openShared = async (
   config: AgentConfig,
   services: HostServices,
   types: readonly SectionType[],
+  { nft = createNftables() }: AgentOverrides,
 ): Promise<Shared> => {
   const { logger, metrics } = services;
-  checkPinFolder(config.bpffsDir);
   const names = types.map(({ name }) => name);
   const net = createRouteSocket();
   const faults = createStateFaults(services);
@@ -43,7 +41,7 @@ const openShared = async (
     config,
     services,
     net,
-    nft: createNftables(),
+    nft,
     newDrops: createDropMetrics(metrics),
     faults,
     kept: openKeptSections(config.stateDir, names, faults),
@@ -53,7 +51,7 @@ const openShared = async (
 };
 
 /** Each section hears what concerns it, and all when something was missed. */
-const watchKernel = ({ net, nft, services: { logger } }: Shared, sections: readonly RunningSection[]): Disposable => {
+const watchKernel = (net: RouteSocket, sections: readonly RunningSection[]): Disposable => {
   const triggerAll = (): void => {
     for (const section of sections) section.trigger();
   };
@@ -63,14 +61,7 @@ const watchKernel = ({ net, nft, services: { logger } }: Shared, sections: reado
     },
     onResync: triggerAll,
   });
-  // Whoever repairs it.
-  const guard = watchTable(nft, { family: 'bridge', name: NFT_GUARD_TABLE }, { onChange: triggerAll, logger });
-  return {
-    [Symbol.dispose]() {
-      monitor.close();
-      guard[Symbol.dispose]();
-    },
-  };
+  return { [Symbol.dispose]: () => monitor.close() };
 };
 
 interface Running {
@@ -81,25 +72,31 @@ interface Running {
 /** Other parts than the agent's own: of tests. */
 export interface AgentOverrides {
   readonly reporter?: Reporter;
+  readonly nft?: Nftables;
 }
 
 const start = async (
   config: AgentConfig,
   services: HostServices,
-  types: readonly SectionType[],
+  sectionTypes: readonly SectionType[],
   overrides: AgentOverrides,
 ): Promise<Running> => {
+  const types = [...sectionTypes, nodeSection];
   checkSections(types);
-  const shared = await openShared(config, services, types);
-  const { net, nft, world, attachment } = shared;
+  const shared = await openShared(config, services, types, overrides);
+  const { net, nft, world, attachment, faults } = shared;
   const { logger } = services;
   await removeUnlisted({ net, nft }, types, (line) => logger.info(line)).catch((error: unknown) =>
     logger.error({ error: (error as Error).message }, 'cannot remove what former sections left; it stays'),
   );
-  const reporting = createReporting(types, { reporter: overrides.reporter ?? world.reporter, logger });
+  const reporting = createReporting(types, {
+    reporter: overrides.reporter ?? world.reporter,
+    logger,
+    onProblems: (problems) => faults.measure(problems),
+  });
   const sections: RunningSection[] = [];
   for (const type of types) sections.push(await startSection(type, shared, reporting));
-  const watch = watchKernel(shared, sections);
+  const watch = watchKernel(net, sections);
   await Promise.race([
     Promise.all(sections.map(({ attempted }) => attempted)),
     delay(OPEN_WITHIN_MS, undefined, { ref: false }),

@@ -23,6 +23,8 @@ export interface Reporting {
 export interface ReportingOptions {
   readonly reporter: Reporter;
   readonly logger: Logger;
+  /** Told of the problems of all sections whenever one reports. */
+  readonly onProblems?: (problems: readonly Problem[]) => void;
 }
 
 const reportFailed = (section: string, message: string): Problem => ({
@@ -32,9 +34,9 @@ const reportFailed = (section: string, message: string): Problem => ({
 
 export const createReporting = (
   types: readonly Pick<SectionType, 'name' | 'isEssential'>[],
-  { reporter, logger }: ReportingOptions,
+  { reporter, logger, onProblems }: ReportingOptions,
 ): Reporting => {
-  const reports = createReports(types);
+  const reports = createReports(types, onProblems);
   const loop = createReportLoop({ reporter, logger });
   const writers: WriteLoop[] = [];
   return {

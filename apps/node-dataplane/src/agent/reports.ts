@@ -22,7 +22,11 @@ export interface Reports {
   wrote(section: string, problem: Problem | undefined): AgentReport;
 }
 
-export const createReports = (sections: readonly Named[]): Reports => {
+/** @param onProblems told of those of all sections whenever one reports */
+export const createReports = (
+  sections: readonly Named[],
+  onProblems: (problems: readonly Problem[]) => void = () => undefined,
+): Reports => {
   const entries = sections.map((section) => ({ ...section, last: {} as Reported }));
   const of = (section: string): Reported => entries.find(({ name }) => name === section)!.last;
   const awaiting = (): AgentReport['awaiting'] => {
@@ -35,13 +39,15 @@ export const createReports = (sections: readonly Named[]): Reports => {
     const statuses = entries.flatMap(({ name, last: { state } }) =>
       state?.status === undefined ? [] : [[name, state.status] as const],
     );
+    const problems = entries.flatMap(({ last: { state, failure, writeFailure } }) => [
+      ...(state?.problems ?? []),
+      ...(failure ? [failure] : []),
+      ...(writeFailure ? [writeFailure] : []),
+    ]);
+    onProblems(problems);
     return {
       awaiting: awaiting(),
-      problems: entries.flatMap(({ last: { state, failure, writeFailure } }) => [
-        ...(state?.problems ?? []),
-        ...(failure ? [failure] : []),
-        ...(writeFailure ? [writeFailure] : []),
-      ]),
+      problems,
       annotations: Object.assign({}, ...states.map(({ annotations }) => annotations)) as AgentReport['annotations'],
       conditions: states.flatMap(({ conditions = [] }) => conditions),
       events,

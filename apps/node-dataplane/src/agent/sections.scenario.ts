@@ -146,7 +146,7 @@ const main = async (): Promise<Report> => {
   const first = made();
   const before = state();
   const counted = reports;
-  await until('two further reports of each section', () => reports >= counted + 4);
+  await until('two further reports of each section', () => reports >= counted + 6);
   const atRest = { before, after: state() };
   const failing = await fail(trouble);
   const refused = await refuse(trouble);

@@ -1,7 +1,7 @@
 import { isNftTable, LINK_ALIAS, NFT_GUARD_TABLE, nftTableOf, ROUTE_PROTOCOLS } from '@unbounded/config/ownership';
 import { isAbsent, type RouteSocket } from '@unbounded/netlink';
 import type { Nftables } from '@unbounded/nftables';
-import { removeDevice } from '../kernel/devices.ts';
+import { removeDevice } from '../kernel/links.ts';
 import type { SectionType } from '../section.port.ts';
 
 /**

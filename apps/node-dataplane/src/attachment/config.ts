@@ -2,24 +2,25 @@ import { existsSync, readdirSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { CNI_CONF_NAME } from '@unbounded/config/ownership';
 import { holds, removeFile, replaceFile, replaceLink } from '@unbounded/state-files';
-import { type Problem } from '@unbounded/topology';
-import { DEVICES } from '../data-path/devices.ts';
-import type { NeutralPlan } from '../data-path/kernel-plan.ts';
+import type { NodePlan, Problem } from '@unbounded/topology';
 import { createStateFaults, type StateFaults } from '../state/state-faults.ts';
+import { POD_BRIDGE } from './pod-bridge.ts';
 
 /** The CNI configuration: kubelet's runtime calls the plug-ins of this list for every pod. */
 
 /** Name of our binary in the CNI folder. */
 export const CNI_PLUGIN = 'unbounded-cni';
 
+type PodsPlan = Pick<NodePlan, 'manageCni' | 'mtuBytes' | 'podCidrs'>;
+
 /** The list (CNI 1.0.0). host-local owns the addresses; ours is the last, where it learns of the pod. */
-const cniConfig = (plan: NeutralPlan): object => ({
+const cniConfig = (plan: PodsPlan): object => ({
   cniVersion: '1.0.0',
   name: 'unbounded',
   plugins: [
     {
       type: 'bridge',
-      bridge: DEVICES.bridge,
+      bridge: POD_BRIDGE,
       isGateway: true,
       isDefaultGateway: true,
       forceAddress: true,
@@ -73,7 +74,7 @@ const writeList = (link: string, file: string, text: string): void => {
  */
 export const ensureCniConfig = (
   { configurations: folder, volatile }: CniConfigFolders,
-  plan: NeutralPlan,
+  plan: PodsPlan,
   faults: StateFaults = createStateFaults(),
 ): Problem[] => {
   if (!plan.manageCni || plan.podCidrs.length === 0) return [];

@@ -9,6 +9,9 @@ export interface SectionHook extends HookType {
   readonly section: string;
 }
 
+/** The runtime takes a refused pod away and comes again with another container: in between it is told, too. */
+const TOLD_FOR_MS = 60_000;
+
 export const podName = ({ namespace, name }: PodAttachment): string => `${namespace}/${name}`;
 
 export interface HookChoice {
@@ -25,15 +28,13 @@ export const createHookChoice = (
   { isOpen, logger }: { readonly isOpen: (section: string) => boolean; readonly logger: Logger },
 ): HookChoice => {
   const ordered = hooks.toSorted((a, b) => a.order - b.order);
-  const problems = new Map<string, string>();
+  const problems = new Map<string, { readonly message: string; readonly atMs: number }>();
   const ask = (hook: SectionHook, pod: PodAttachment): 'yes' | 'no' | 'unclear' => {
     try {
-      const concerns = hook.concerns?.(pod) ?? true;
-      problems.delete(hook.section);
-      return concerns ? 'yes' : 'no';
+      return (hook.concerns?.(pod) ?? true) ? 'yes' : 'no';
     } catch (error) {
       const message = `cannot tell whether pod ${podName(pod)} concerns it: ${(error as Error).message}`;
-      problems.set(hook.section, message);
+      problems.set(hook.section, { message, atMs: performance.now() });
       logger.error({ section: hook.section, error: message }, 'a hook for pods is broken');
       return 'unclear';
     }
@@ -43,7 +44,7 @@ export const createHookChoice = (
     const answer = ask(hook, pod);
     if (answer === 'no') return false;
     if (answer === 'yes' && isOpen(section)) return true;
-    const why = answer === 'unclear' ? problems.get(section)! : 'it is not open';
+    const why = answer === 'unclear' ? problems.get(section)!.message : 'it is not open';
     if (unavailable === 'refuse') throw new HookError(`section ${section}: ${why}`);
     logger.warn({ section, pod: podName(pod), why }, 'a pod is attached without a section');
     return false;
@@ -51,7 +52,10 @@ export const createHookChoice = (
   return {
     concerning: (pod) => ordered.filter((hook) => ask(hook, pod) !== 'no'),
     deciding: (pod) => ordered.filter((hook) => decides(hook, pod)),
-    problemOf: (section) => problems.get(section),
+    problemOf(section) {
+      const { message, atMs } = problems.get(section) ?? {};
+      return atMs !== undefined && performance.now() - atMs < TOLD_FOR_MS ? message : undefined;
+    },
   };
 };
 

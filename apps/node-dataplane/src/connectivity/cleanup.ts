@@ -4,10 +4,11 @@ import type { RouteSocket } from '@unbounded/netlink';
 import { removeCniConfig } from '../attachment/config.ts';
 import { removePins } from '../data-path/ebpf/pin-folder.ts';
 import { removeNetlinkPath } from '../data-path/netlink/route-objects.ts';
-import { removeDevice, staleDevices } from '../kernel/devices.ts';
-import { removeUnit } from '../kernel/keeper-units.ts';
+import { staleDevices } from './kernel/devices.ts';
+import { removeDevice } from '../kernel/links.ts';
+import { removeUnit } from './kernel/keeper-units.ts';
 import { removeAllRoutes } from '../kernel/routes.ts';
-import { ensureRules } from '../kernel/rules.ts';
+import { ensureRules } from './kernel/rules.ts';
 import { createSysctls } from '../kernel/sysctls.ts';
 import type { CleanupContext } from '../section.port.ts';
 

@@ -27,7 +27,7 @@ import { noPaths } from './paths/paths.testdata.ts';
 import { createSysctls } from '../kernel/sysctls.ts';
 import { withoutSettings, withoutWriting } from './refusals.testdata.ts';
 import { planFor } from '../testdata.ts';
-import { openFirewall } from '../kernel/firewall.testdata.ts';
+import { openFirewall } from './kernel/firewall.testdata.ts';
 
 /**
  * Applies a plan in namespaces of its own (dataplane.kernel.spec.ts starts it in them), disturbs what is there in every

@@ -11,18 +11,19 @@ import type { Health } from './health/health.ts';
 import { healthProblems } from './health/problems.ts';
 import { isUndecided } from './health/undecided.ts';
 import { bridgeInUse, ensurePorts } from '../kernel/bridge-ports.ts';
-import { ensureDevices, removeDevice, staleDevices } from '../kernel/devices.ts';
-import { planDevices } from '../kernel/devices.plan.ts';
-import { ensureFirewall, type FirewallParts } from '../kernel/firewall.ts';
-import { removeUnit } from '../kernel/keeper-units.ts';
-import { withLocalAddresses } from '../kernel/own-addresses.ts';
+import { ensureDevices, staleDevices } from './kernel/devices.ts';
+import { removeDevice } from '../kernel/links.ts';
+import { planDevices } from './kernel/devices.plan.ts';
+import { ensureFirewall, type FirewallParts } from './kernel/firewall.ts';
+import { removeUnit } from './kernel/keeper-units.ts';
+import { withLocalAddresses } from './kernel/own-addresses.ts';
 import { ensureRoutes } from '../kernel/routes.ts';
-import { ensureRules, hasTransitRules } from '../kernel/rules.ts';
-import { advertisementDevices } from '../kernel/router-advertisements.ts';
+import { ensureRules, hasTransitRules } from './kernel/rules.ts';
+import { advertisementDevices } from './kernel/router-advertisements.ts';
 import type { Sysctls } from '../kernel/sysctls.ts';
-import { settleTunnels } from '../kernel/tunnel-gate.ts';
+import { settleTunnels } from './kernel/tunnel-gate.ts';
 import type { Paths } from './paths/paths.ts';
-import { type EndpointOf, ensureWireGuard, type WireGuardContext, type WireGuardOutcome } from '../kernel/wireguard.ts';
+import { type EndpointOf, ensureWireGuard, type WireGuardContext, type WireGuardOutcome } from './kernel/wireguard.ts';
 
 /** Makes the kernel hold a plan. Everything is read, compared and only then written: at rest a pass writes nothing. */
 

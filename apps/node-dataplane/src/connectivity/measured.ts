@@ -1,5 +1,5 @@
 import type { ProtectedAddress } from '@unbounded/topology';
-import type { Underlay } from '../kernel/underlay.ts';
+import type { Underlay } from './kernel/underlay.ts';
 
 /** What the agent knows besides the objects. */
 export interface Measured {

@@ -8,13 +8,14 @@ import type { Attachment } from '../attachment/attachment.ts';
 import { applyPlan, type ApplyOutcome, type Dataplane } from './dataplane.ts';
 import type { Advanced, KeyRotation } from './keys/rotation.ts';
 import type { StateFaults } from '../state/state-faults.ts';
-import type { Underlay, UnderlayWatch } from '../kernel/underlay.ts';
+import type { Underlay, UnderlayWatch } from './kernel/underlay.ts';
 import { summarize } from './paths/moves.ts';
-import { readWireGuard } from '../kernel/wireguard.ts';
+import { readWireGuard } from './kernel/wireguard.ts';
 import type { NodePlanner } from './node-planner.ts';
 import type { OwnKeys } from './measured.ts';
 import type { RelayProxies } from './relay/relay-proxies.ts';
 import type { Section, SectionReport } from '../section.port.ts';
+import { createProblemLog } from '../world/problem-log.ts';
 import type { GatewayReporter } from './gateway-reporter.ts';
 import { connectivityReport } from './report.ts';
 
@@ -27,7 +28,7 @@ export interface ConnectivityParts {
   readonly dataplane: Dataplane;
   readonly rotation: KeyRotation;
   readonly relay: RelayProxies;
-  readonly attachment: Pick<Attachment, 'guard' | 'gate'>;
+  readonly attachment: Pick<Attachment, 'gate'>;
   readonly cniFolders: CniConfigFolders;
   readonly faults: StateFaults;
   /** Ports of health and metrics that cannot be had. */
@@ -45,16 +46,6 @@ export interface ConnectivityParts {
 const REPAIR_EVERY_MS = 5000;
 const SOON_MS = 200;
 const WIREGUARD_OVERHEAD_BYTES = 80;
-
-/** Logs problems when they change, not at every pass. */
-const createProblemLog = (logger: Logger): ((problems: Problems) => void) => {
-  let told = '';
-  return (problems) => {
-    const text = problems.map(({ message }) => message).join('\n');
-    if (text !== told) for (const { reason, message } of problems) logger.warn({ reason }, message);
-    told = text;
-  };
-};
 
 const ownKeys = ({ ring: { current, next } }: KeyRotation): OwnKeys => ({
   publicKey: current.publicKey,
@@ -124,7 +115,6 @@ export const createConnectivity = (parts: ConnectivityParts): Section => {
         problems,
         paths: summarize(dataplane.paths.states()),
         moves: dataplane.paths.takeMoves(),
-        podDrops: attachment.guard.takeNotes(),
         routes: planner.advertised,
       },
       gateway && ((routes, signal) => gateway.report(routes, { signal })),
@@ -136,12 +126,10 @@ export const createConnectivity = (parts: ConnectivityParts): Section => {
       return isReady;
     },
     async pass() {
-      const unguarded = await attachment.guard.ensure();
       const { underlay, problems: unknown } = await parts.underlay.look(planner.internalIps);
       await rotating.replan(underlay, isReady);
       const { plan } = planner;
-      const fromNode = (): Problems => [...unknown, ...unguarded, ...faults.problems(), ...parts.listenerProblems()];
-      faults.retry();
+      const fromNode = (): Problems => [...unknown, ...parts.listenerProblems()];
       if (!plan) return { nextPassMs: REPAIR_EVERY_MS, report: report(underlay, [...planner.problems, ...fromNode()]) };
       const outcome = await applyPlan(dataplane, render(plan));
       if (outcome.isContained) attachment.gate.open();
@@ -153,7 +141,6 @@ export const createConnectivity = (parts: ConnectivityParts): Section => {
       const takesPods = outcome.devices.has(DEVICES.bridge) && (isReady || !outcome.isUndecided);
       const cni = takesPods ? ensureCniConfig(parts.cniFolders, plan, faults) : [];
       const problems = [...outcome.problems, ...relayed, ...cni, ...advanced.problems, ...fromNode()];
-      faults.measure(problems);
       if (!again && !isReady) {
         isReady = true;
         const { site, role, blocks, wireGuard } = plan;

@@ -1,6 +1,6 @@
 import { createNftables } from '@unbounded/nftables';
 import type { Dataplane } from './dataplane.ts';
-import { openConnectivityTable } from '../kernel/firewall.testdata.ts';
+import { openConnectivityTable } from './kernel/firewall.testdata.ts';
 
 /** Kernels that refuse what a pass asks for. */
 

@@ -17,7 +17,7 @@ import { createSysctls } from '../kernel/sysctls.ts';
 import { openNetlinkPath } from '../data-path/netlink/netlink-path.ts';
 import { noPaths } from './paths/paths.testdata.ts';
 import { planFor } from '../testdata.ts';
-import { openFirewall } from '../kernel/firewall.testdata.ts';
+import { openFirewall } from './kernel/firewall.testdata.ts';
 
 interface Seen {
   readonly reasons: readonly string[];

@@ -19,8 +19,6 @@ export interface ConnectivityState {
   readonly paths: PathSummary | undefined;
   /** Moves between direct and relay since the last report, in words. */
   readonly moves: readonly string[];
-  /** Pods whose frames were dropped since the last report because they were not their own, in words. */
-  readonly podDrops?: readonly string[];
   /** Of a gateway: what lies behind it. */
   readonly routes: Readonly<Record<string, AdvertisedRoute>> | undefined;
 }
@@ -67,13 +65,10 @@ const annotationsOf = (state: ConnectivityState): Record<string, string | null> 
   [annotations.features]: NODE_FEATURES.join(','),
 });
 
-const eventsOf = ({ moves, podDrops = [] }: ConnectivityState): NodeEvent[] => [
+const eventsOf = ({ moves }: ConnectivityState): NodeEvent[] => [
   ...(moves.length === 0
     ? []
     : [{ type: 'Normal', reason: 'PathMoved', action: 'ChoosePath', note: listed(moves, '; ') } as const]),
-  ...(podDrops.length === 0
-    ? []
-    : [{ type: 'Warning', reason: 'PodFramesDropped', action: 'GuardPods', note: listed(podDrops, '; ') } as const]),
 ];
 
 /** @param write of a gateway: its GatewayPoolNode */

@@ -14,14 +14,15 @@ import type { Cluster } from '@unbounded/kube';
 import type { RouteEvent } from '@unbounded/netlink';
 import type { ProtectedAddress } from '@unbounded/topology';
 import type { AgentConfig } from '../agent.config.ts';
+import { checkPinFolder } from '../data-path/ebpf/pin-folder.ts';
 import { openDataPath } from '../data-path/open.ts';
 import type { Dataplane } from './dataplane.ts';
 import { startHealth } from './health/health.ts';
 import type { NodeKeys } from './health/probe-keys.ts';
 import { CONNECTIVITY_CHAINS } from '../kernel/base-chains.ts';
-import { findDefaultGateways } from '../kernel/protected-addresses.ts';
+import { findDefaultGateways } from './kernel/protected-addresses.ts';
 import { createSysctls } from '../kernel/sysctls.ts';
-import { createUnderlayWatch, findProtocols, findUnderlay } from '../kernel/underlay.ts';
+import { createUnderlayWatch, findProtocols, findUnderlay } from './kernel/underlay.ts';
 import { type KeyRing, openKeyRing } from './keys/key-ring.ts';
 import { createKeyRotation, ROTATION_TIMES, type RotationTimes } from './keys/rotation.ts';
 import { createNodePlanner } from './node-planner.ts';
@@ -159,6 +160,7 @@ export const connectivity = (
   isEssential: true,
   async open(context) {
     const { nodeName, net, cluster, attachment, faults, logger, metrics } = context;
+    checkPinFolder(config.bpffsDir);
     const ring = openRing(config, times, context);
     const source = context.openInputs(topologyKinds);
     const managed = cluster && openManagedRelay(config, cluster, { source, logger });

@@ -1,10 +1,11 @@
+import { POD_BRIDGE } from '../attachment/pod-bridge.ts';
 import type { TunnelKind } from './kernel-plan.ts';
 
 /** Names of the devices that carry the overlay. */
 
 export const DEVICES = {
   anchor: 'unbounded0',
-  bridge: 'cbr0',
+  bridge: POD_BRIDGE,
   VXLAN: 'vxlan0',
   GENEVE: 'geneve0',
   IPIP: 'ipip0',

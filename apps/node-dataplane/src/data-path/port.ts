@@ -3,7 +3,7 @@ import type { NodePlan, Problem } from '@unbounded/topology';
 import type { KernelPlan } from './kernel-plan.ts';
 import type { GroupStore } from './group-store.ts';
 import type { HealthGroup } from '../connectivity/health/messages.ts';
-import type { Guard } from '../kernel/tunnel-gate.ts';
+import type { Guard } from '../connectivity/kernel/tunnel-gate.ts';
 
 /**
  * How packets find their next hop: by eBPF programs and maps, or by kernel routes alone. The steps stand in the order in

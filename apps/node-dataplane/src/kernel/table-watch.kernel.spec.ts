@@ -7,10 +7,10 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { startReconcileLoop } from '../agent/reconcile-loop.ts';
 import { planGuardTable } from '../attachment/source-guard/guard-table.plan.ts';
 import { planFor } from '../testdata.ts';
-import { ensureFirewall } from './firewall.ts';
+import { ensureFirewall } from '../connectivity/kernel/firewall.ts';
 import { createDropMetrics } from './drop-metrics.ts';
-import { planFirewall } from './firewall.plan.ts';
-import { openConnectivityTable } from './firewall.testdata.ts';
+import { planFirewall } from '../connectivity/kernel/firewall.plan.ts';
+import { openConnectivityTable } from '../connectivity/kernel/firewall.testdata.ts';
 import { tableSpec } from './section-table.ts';
 import { watchTable } from './table-watch.ts';
 

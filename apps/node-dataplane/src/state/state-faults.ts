@@ -18,6 +18,8 @@ export interface StateFaults {
   /** Repeats the last failed write of each file. */
   retry(): void;
   problems(): readonly Problem[];
+  /** Told when a file cannot be written any more, and when it is again. */
+  onChange(listener: () => void): void;
   /** Counts the files of all threads of the agent whose content could not be written. */
   measure(problems: readonly { readonly reason: string }[]): void;
 }
@@ -73,17 +75,26 @@ export const createStateFaults = ({ logger, metrics }: StateFaultsOptions = {}):
     if (failed.delete(path)) logger?.info({ path }, 'the state file is written again');
     return true;
   };
+  let onChange = (): void => undefined;
+  /** Each changes one file at most. */
+  const noticed = <T>(work: () => T): T => {
+    const before = failed.size;
+    const result = work();
+    if (failed.size !== before) onChange();
+    return result;
+  };
   return {
-    attempt,
-    settle: (path) => void failed.delete(path),
+    attempt: (path, write) => noticed(() => attempt(path, write)),
+    settle: (path) => noticed(() => void failed.delete(path)),
     unreadable(path, error) {
       failures?.inc({ operation: 'read' });
       logger?.warn({ path, error: error.message }, 'a state file is unusable and counts as absent');
     },
     retry() {
-      for (const [path, { write }] of failed) attempt(path, write);
+      for (const [path, { write }] of failed) noticed(() => attempt(path, write));
     },
     problems: () => [...failed].map(([path, { error }]) => stateNotWritable(path, error)),
+    onChange: (listener) => void (onChange = listener),
     measure: (problems) => unwritten?.set(problems.filter(({ reason }) => reason === STATE_NOT_WRITABLE).length),
   };
 };

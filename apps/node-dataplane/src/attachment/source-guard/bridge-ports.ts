@@ -1,6 +1,6 @@
 import type { Link, RouteSocket } from '@unbounded/netlink';
 import { type Problem } from '@unbounded/topology';
-import { DEVICES } from '../../data-path/devices.ts';
+import { POD_BRIDGE } from '../pod-bridge.ts';
 import type { PodAttachment, PodRegistry } from '../pods.ts';
 import { type PodPort, podPort } from './pod-port.ts';
 
@@ -35,7 +35,7 @@ const shared = (ports: ReadonlyMap<PodAttachment, PodPort>, bridge: Link | undef
       ? [
           {
             reason: 'PodMACNotUnique',
-            message: `${names.join(', ')}: MAC ${mac} is also that of ${mac === bridge?.mac ? DEVICES.bridge : 'each other'}; one of them took it before pods were guarded: delete them`,
+            message: `${names.join(', ')}: MAC ${mac} is also that of ${mac === bridge?.mac ? POD_BRIDGE : 'each other'}; one of them took it before pods were guarded: delete them`,
           },
         ]
       : [],
@@ -56,7 +56,7 @@ export const createBridgePorts = (net: RouteSocket, pods: PodRegistry, now = () 
     return [
       {
         reason: 'UnknownBridgePort',
-        message: `ports of ${DEVICES.bridge} that belong to no registered pod, so that what is behind them may send with any MAC and address: ${names}; delete the pod behind each, or the device`,
+        message: `ports of ${POD_BRIDGE} that belong to no registered pod, so that what is behind them may send with any MAC and address: ${names}; delete the pod behind each, or the device`,
       },
     ];
   };
@@ -65,7 +65,7 @@ export const createBridgePorts = (net: RouteSocket, pods: PodRegistry, now = () 
     async find(): Promise<BridgePorts> {
       const links = await net.links.list();
       const byName = new Map(links.map((link) => [link.name, link]));
-      const bridge = byName.get(DEVICES.bridge);
+      const bridge = byName.get(POD_BRIDGE);
       const ports = new Map<PodAttachment, PodPort>();
       const causes = new Map<PodAttachment, string>();
       for (const pod of pods.list()) {

@@ -2,8 +2,8 @@ import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import { createNetns, createRouteSocket, type Netns } from '@unbounded/netlink';
-import type { DeviceSpec } from '../../kernel/devices.plan.ts';
-import { ensureDevices } from '../../kernel/devices.ts';
+import type { DeviceSpec } from '../../connectivity/kernel/devices.plan.ts';
+import { ensureDevices } from '../../connectivity/kernel/devices.ts';
 import { EARLIER, GATEWAY, type Host, NEIGHBOR, POD, REMOTE } from './attempts.testdata.ts';
 
 /** A node with the bridge of its pods, three of them, and a host beyond: in the network of this process and namespaces of their own. */

@@ -5,7 +5,7 @@ import { removeFile } from '@unbounded/state-files';
 import type { Logger } from '@unbounded/telemetry';
 import type { Problem } from '@unbounded/topology';
 import type { NeutralPlan } from '../../data-path/kernel-plan.ts';
-import { rejectedRelayUnit } from '../../kernel/keeper-units.ts';
+import { rejectedRelayUnit } from '../kernel/keeper-units.ts';
 import { stateFile } from '../../state/state-file.ts';
 import { createStateFaults, type StateFaults } from '../../state/state-faults.ts';
 import { type ProxiedLane, watchProxyState } from './proxy-state.ts';

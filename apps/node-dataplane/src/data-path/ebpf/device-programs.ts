@@ -3,7 +3,7 @@ import { type Problem } from '@unbounded/topology';
 import { DEVICES } from '../devices.ts';
 import { type AttachmentOptions, createAttachments, type Loaded } from './attachments.ts';
 import { PLACES } from './places.ts';
-import type { Guard } from '../../kernel/tunnel-gate.ts';
+import type { Guard } from '../../connectivity/kernel/tunnel-gate.ts';
 
 /** When a device gets this agent's program: at once where there is none of ours, else when the maps hold what it reads. */
 export interface DevicePrograms {

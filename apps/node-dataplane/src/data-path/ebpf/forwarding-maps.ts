@@ -35,7 +35,7 @@ import { mapFolder, markLayout, prepareMaps } from './layout-folder.ts';
 import { removeStaleEntries, writeEntries } from './map-sync.ts';
 import { isNumber, isRecordOf, stateFile } from '../../state/state-file.ts';
 import type { StateFaults } from '../../state/state-faults.ts';
-import type { Guard } from '../../kernel/tunnel-gate.ts';
+import type { Guard } from '../../connectivity/kernel/tunnel-gate.ts';
 
 /**
  * The eBPF programs and their maps. Maps and links are pinned: when the agent ends they go on, and its successor opens

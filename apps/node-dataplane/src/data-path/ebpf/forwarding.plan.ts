@@ -10,7 +10,7 @@ import type { KernelGroup, KernelHop, KernelPlan } from '../kernel-plan.ts';
 import { TUNNEL_VNI } from '../devices.ts';
 import type { HealthGroup } from '../../connectivity/health/messages.ts';
 import type { GroupIndexes } from '../group-indexes.ts';
-import { sourceTowards } from '../../kernel/own-addresses.ts';
+import { sourceTowards } from '../../connectivity/kernel/own-addresses.ts';
 
 /** The contents of the endpoint maps for a plan, and the groups they point at: names of devices become numbers. */
 

@@ -14,7 +14,7 @@ import { KEYS, type NodeName, planFor } from './migration-objects.testdata.ts';
 import { stepsTaken } from './migration-steps.testdata.ts';
 import { PLACES } from './places.ts';
 import { createSysctls } from '../../kernel/sysctls.ts';
-import { openFirewall } from '../../kernel/firewall.testdata.ts';
+import { openFirewall } from '../../connectivity/kernel/firewall.testdata.ts';
 
 /** An agent's data path as a process of its own (migration.kernel.spec.ts starts and kills it): one pass, and what there is then. */
 

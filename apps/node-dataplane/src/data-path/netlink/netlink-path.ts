@@ -6,7 +6,7 @@ import { createGroupIndexes } from '../group-indexes.ts';
 import { removePins } from '../ebpf/pin-folder.ts';
 import { isNumber, isRecordOf, stateFile } from '../../state/state-file.ts';
 import type { StateFaults } from '../../state/state-faults.ts';
-import type { Guard } from '../../kernel/tunnel-gate.ts';
+import type { Guard } from '../../connectivity/kernel/tunnel-gate.ts';
 import { ensureNeighbours, ensureNexthops, removeStaleNexthops } from './route-objects.ts';
 import { planRouteObjects, type RouteObjects } from './route-objects.plan.ts';
 

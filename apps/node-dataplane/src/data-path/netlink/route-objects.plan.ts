@@ -4,7 +4,7 @@ import type { Encap, IpFamily, NeighbourSpec, NexthopSpec, RouteSpec } from '@un
 import type { KernelHop, KernelPlan, RoutePlan } from '../kernel-plan.ts';
 import { TUNNEL_VNI } from '../devices.ts';
 import type { GroupIndexes } from '../group-indexes.ts';
-import { sourceTowards } from '../../kernel/own-addresses.ts';
+import { sourceTowards } from '../../connectivity/kernel/own-addresses.ts';
 import { plainWay } from '../../kernel/routes.ts';
 
 /**

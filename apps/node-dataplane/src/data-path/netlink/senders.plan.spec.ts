@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { planFor } from '../../testdata.ts';
-import { COUNTERS } from '../../kernel/firewall-parts.ts';
-import { planFirewall } from '../../kernel/firewall.plan.ts';
+import { COUNTERS } from '../../connectivity/kernel/firewall-parts.ts';
+import { planFirewall } from '../../connectivity/kernel/firewall.plan.ts';
 
 const PROTOCOLS = ['VXLAN', 'GENEVE', 'IPIP'] as const;
 const netlinkPlan = (protocol: (typeof PROTOCOLS)[number] | 'WireGuard', node = 'w1') =>

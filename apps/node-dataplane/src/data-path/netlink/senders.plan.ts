@@ -3,8 +3,8 @@ import { PORTS } from '@unbounded/config/ownership';
 import type { ChainSpec, Expression, PayloadField, RawField, RuleSpec, SetSpec } from '@unbounded/nftables';
 import type { KernelPlan, TunnelDevice, TunnelKind } from '../kernel-plan.ts';
 import { TUNNEL_VNI } from '../devices.ts';
-import { COUNTERS } from '../../kernel/firewall-parts.ts';
-import { familyOf } from '../../kernel/nft-family.ts';
+import { COUNTERS } from '../../connectivity/kernel/firewall-parts.ts';
+import { familyOf } from '../../connectivity/kernel/nft-family.ts';
 
 /**
  * The netlink data path's check that the inner source of a tunnel packet belongs to the peer that sent it. It stands where

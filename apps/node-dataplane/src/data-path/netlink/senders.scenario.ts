@@ -17,12 +17,12 @@ import { applyPlan, type Dataplane } from '../../connectivity/dataplane.ts';
 import { startHealth } from '../../connectivity/health/health.ts';
 import { noPaths } from '../../connectivity/paths/paths.testdata.ts';
 import { createSysctls } from '../../kernel/sysctls.ts';
-import { planFirewall } from '../../kernel/firewall.plan.ts';
+import { planFirewall } from '../../connectivity/kernel/firewall.plan.ts';
 import { tableSpec } from '../../kernel/section-table.ts';
-import { COUNTERS } from '../../kernel/firewall-parts.ts';
+import { COUNTERS } from '../../connectivity/kernel/firewall-parts.ts';
 import { openNetlinkPath } from './netlink-path.ts';
 import { datagram, geneve, vxlan } from './packets.testdata.ts';
-import { openFirewall } from '../../kernel/firewall.testdata.ts';
+import { openFirewall } from '../../connectivity/kernel/firewall.testdata.ts';
 
 /**
  * The worker w1 under the netlink data path, and peers on its LAN that send it what they like (senders.kernel.spec.ts

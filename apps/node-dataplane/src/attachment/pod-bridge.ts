@@ -1,0 +1,2 @@
+/** The device whose ports are the pods: the CNI list names it, and connectivity makes it. */
+export const POD_BRIDGE = 'cbr0';

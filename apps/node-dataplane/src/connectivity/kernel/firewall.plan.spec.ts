@@ -1,0 +1,115 @@
+import { CONNECTIVITY } from '@unbounded/config/ownership';
+import { describe, expect, test } from 'vitest';
+import { planFor } from '../../testdata.ts';
+import { planFirewall } from './firewall.plan.ts';
+import { tableSpec } from '../../kernel/section-table.ts';
+
+const rulesOf = (node: string, chain: string, protocol?: Parameters<typeof planFor>[1]) =>
+  planFirewall(planFor(node, protocol)).chains.find(({ name }) => name === chain)!.rules;
+
+describe('the table', () => {
+  test('is ours alone, and its chains accept by default: others decide after them', () => {
+    const table = tableSpec(CONNECTIVITY, planFirewall(planFor('w1')));
+    expect([table.family, table.name]).toEqual(['inet', 'unbounded']);
+    expect(new Set(table.chains.map(({ base }) => base?.policy ?? 'accept'))).toEqual(new Set(['accept']));
+    expect(JSON.stringify(table)).not.toMatch(/"do":"accept"/);
+  });
+
+  test('drops only pods’ addresses that come in by no tunnel, pods’ tunnel packets to nodes, and what leaves the overlay', () => {
+    const dropping = (plan: Parameters<typeof planFirewall>[0]): string[] =>
+      planFirewall(plan).chains.flatMap(({ name, rules }) =>
+        rules
+          .filter(({ expressions }) => expressions.some((part) => 'do' in part && part.do === 'drop'))
+          .map(({ expressions }) => {
+            const [first, , counter] = [expressions[0]!, ...expressions.slice(-2).toReversed()];
+            const counted = counter && 'name' in counter ? counter.name : 'not counted';
+            return `${name}: ${'set' in first ? first.set : 'type' in first ? first.type : ''}: ${counted}`;
+          }),
+      );
+    const others = [
+      ...['tunnel_ends_ip', 'tunnel_ends_ip6', 'local', 'broadcast'].map(
+        (what) => `tunnel_packets_to_nodes: ${what}: injected_tunnel_packet`,
+      ),
+      ...['overlay_ip', 'overlay_ip6'].map((set) => `leaks: ${set}: overlay_leak`),
+    ];
+    const sources = ['ip', 'ip6'].flatMap((family) => [
+      `sources: pods_${family}: forged_source`,
+      `sources: plain_${family}: no_route_back`,
+    ]);
+    expect(dropping(planFor('w1'))).toEqual([...others, ...sources]);
+    // The pods' addresses come in by devices that only another plugin knows.
+    expect(dropping({ ...planFor('w1'), manageCni: false })).toEqual(others);
+  });
+
+  test('masquerades after kube-proxy', () => {
+    const chain = planFirewall(planFor('w1')).chains.find(({ name }) => name === 'postrouting');
+    expect(chain?.base?.priority).toBeGreaterThan(100);
+  });
+
+  test('masquerades pods only, in either family: what the host or somebody else sends keeps its address', () => {
+    const masquerading = rulesOf('w1', 'postrouting').filter(({ expressions }) =>
+      expressions.some((part) => 'do' in part && part.do === 'masquerade'),
+    );
+    expect(masquerading.map(({ expressions }) => expressions.filter((part) => 'set' in part))).toEqual(
+      ['ip', 'ip6'].map((family) => [
+        { match: 'set', field: `${family}.saddr`, op: '==', set: `pods_${family}` },
+        { match: 'set', field: `${family}.daddr`, op: '!=', set: `own_address_${family}` },
+      ]),
+    );
+  });
+
+  test('what goes into the overlay is never masqueraded: each of its devices returns first', () => {
+    const devices = rulesOf('g1', 'postrouting', 'WireGuard').flatMap(({ expressions }) =>
+      expressions.flatMap((part) =>
+        'key' in part && part.match === 'meta' && part.key === 'oifname' ? [part.value] : [],
+      ),
+    );
+    expect(devices).toEqual(['cbr0', 'unbounded0', 'wg51820', 'wg51822']);
+    const last = rulesOf('g1', 'postrouting').findLastIndex(({ comment }) =>
+      comment?.startsWith('stays in the overlay'),
+    );
+    const first = rulesOf('g1', 'postrouting').findIndex(({ expressions }) =>
+      expressions.some((part) => 'do' in part && part.do === 'masquerade'),
+    );
+    expect(first).toBeGreaterThan(last);
+  });
+
+  test('segments are clamped on every device that makes packets larger, and not on the bridge', () => {
+    const comments = rulesOf('w1', 'forward', 'GENEVE').map(({ comment }) => comment);
+    expect(comments).toEqual(['segments fit the path: geneve0', 'segments fit the path: unbounded0']);
+  });
+
+  test('sets hold the blocks of their family only', () => {
+    const plan = planFor('w1');
+    const { sets } = planFirewall({
+      ...plan,
+      masquerade: { sources: ['100.65.0.0/16', 'fd00::/48'], exceptTo: ['fd01::/48'] },
+    });
+    expect(Object.fromEntries(sets!.map(({ name, elements }) => [name, elements]))).toEqual({
+      pods_ip: ['100.65.0.0/16'],
+      pods_ip6: ['fd00::/48'],
+      own_address_ip: [],
+      own_address_ip6: ['fd01::/48'],
+      plain_ip: [],
+      plain_ip6: [],
+      also_plain_ip: [],
+      also_plain_ip6: [],
+      geneve_sent_to_ip: [],
+      geneve_sent_to_ip6: [],
+      overlay_devices: ['cbr0', 'unbounded0', 'vxlan0'],
+      overlay_ip: ['10.2.0.0/24', '100.65.0.0/16'],
+      overlay_ip6: [],
+      tunnel_ends_ip: [
+        '10.1.0.0/24',
+        '10.2.0.0/24',
+        '203.0.113.1/32',
+        '203.0.113.2/32',
+        '224.0.0.0/4',
+        '255.255.255.255/32',
+      ],
+      tunnel_ends_ip6: ['ff00::/8'],
+      tunnel_ports: ['4789', '6081'],
+      wireguard_ports: ['51820', '51821', '51822'],
+    });
+  });
+});

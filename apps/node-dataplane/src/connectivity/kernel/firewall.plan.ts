@@ -1,0 +1,173 @@
+import { baseOf, CONNECTIVITY_CHAINS } from '../../kernel/base-chains.ts';
+import type { Expression, RuleSpec, SetSpec } from '@unbounded/nftables';
+import { DEVICES } from '../../data-path/devices.ts';
+import { nativePrefixes } from '../../data-path/routes.plan.ts';
+import type { KernelPlan } from '../../data-path/kernel-plan.ts';
+import { planRelayWays, type RelayWays } from '../relay/relay-ways.plan.ts';
+import type { TableContent } from '../../kernel/section-table.ts';
+import { COUNTERS, type FirewallPart, ofFamily } from './firewall-parts.ts';
+import { planInjection } from './injection.plan.ts';
+import { planLeaks } from './leaks.plan.ts';
+import { planNodeAddresses } from './node-addresses.plan.ts';
+import { tunnelPeerSets, tunnelSourceRules } from './tunnel-sources.plan.ts';
+import { planSenders, type Tunnel } from '../../data-path/netlink/senders.plan.ts';
+
+/**
+ * Connectivity's nftables table: no pod's address from where that pod is not, no tunnel packets from pods to nodes, nothing for the
+ * overlay outside of it, masquerading, the clamp of TCP segments, and the way to the managed relay. It accepts nothing on behalf of others: a verdict of "accept" ends only our own chain, so the NetworkPolicy of another
+ * table still decides.
+ */
+
+const overlayDevices = (plan: KernelPlan): string[] =>
+  [
+    DEVICES.anchor,
+    DEVICES.bridge,
+    ...plan.tunnels.map(({ device }) => device),
+    ...plan.wireGuard.map(({ name }) => name),
+  ].sort();
+
+const setsOf = (plan: KernelPlan): SetSpec[] =>
+  (['ip', 'ip6'] as const).flatMap((family): SetSpec[] => {
+    const type = family === 'ip' ? 'ipv4' : 'ipv6';
+    const own = (prefixes: readonly string[]): string[] => ofFamily(family, prefixes);
+    return [
+      { name: `pods_${family}`, type, elements: own(plan.masquerade.sources) },
+      { name: `own_address_${family}`, type, elements: own(plan.masquerade.exceptTo) },
+      { name: `plain_${family}`, type, elements: own(nativePrefixes(plan)) },
+      { name: `also_plain_${family}`, type, elements: own(plan.alsoPlain ?? []) },
+    ];
+  });
+
+/**
+ * A pod's address comes out of a tunnel, before whose end it was checked, or from the bridge; from the underlay only where plain
+ * routing leads back to it by the same device.
+ */
+const sourceRules = (plan: KernelPlan): RuleSpec[] => [
+  ...overlayDevices(plan).map((device): RuleSpec => ({
+    comment: `checked where it came in: ${device}`,
+    expressions: [{ match: 'meta', key: 'iifname', op: '==', value: device }, { do: 'return' }],
+  })),
+  {
+    comment: 'our own',
+    expressions: [{ match: 'meta', key: 'iifname', op: '==', value: 'lo' }, { do: 'return' }],
+  },
+  ...(['ip', 'ip6'] as const).flatMap((family): RuleSpec[] => [
+    {
+      comment: `${family}: a pod's address that comes in by no tunnel is forged`,
+      expressions: [
+        { match: 'set', field: `${family}.saddr`, op: '==', set: `pods_${family}` },
+        { match: 'set', field: `${family}.saddr`, op: '!=', set: `plain_${family}` },
+        { match: 'set', field: `${family}.saddr`, op: '!=', set: `also_plain_${family}` },
+        { do: 'counter', name: COUNTERS.forgedSource },
+        { do: 'drop' },
+      ],
+    },
+    {
+      comment: `${family}: plain routing, but not from there`,
+      expressions: [
+        { match: 'set', field: `${family}.saddr`, op: '==', set: `plain_${family}` },
+        { match: 'set', field: `${family}.saddr`, op: '!=', set: `also_plain_${family}` }, // their routes are about to follow
+        { match: 'route-back', found: false },
+        { do: 'counter', name: COUNTERS.noRouteBack },
+        { do: 'drop' },
+      ],
+    },
+  ]),
+];
+
+const masqueradeRules = (plan: KernelPlan): RuleSpec[] => [
+  ...tunnelSourceRules(plan),
+  ...overlayDevices(plan).map((device): RuleSpec => ({
+    comment: `stays in the overlay: ${device}`,
+    expressions: [{ match: 'meta', key: 'oifname', op: '==', value: device }, { do: 'return' }],
+  })),
+  {
+    comment: 'local destinations',
+    expressions: [{ match: 'fib-type', address: 'daddr', op: '==', type: 'local' }, { do: 'return' }],
+  },
+  ...(['ip', 'ip6'] as const).map((family): RuleSpec => ({
+    comment: `${family}: pods leave the network as their node`,
+    expressions: [
+      { match: 'set', field: `${family}.saddr`, op: '==', set: `pods_${family}` },
+      { match: 'set', field: `${family}.daddr`, op: '!=', set: `own_address_${family}` },
+      { do: 'masquerade' },
+    ],
+  })),
+];
+
+/** SYN set, RST not: the first segments of either side, which carry the maximum segment size. */
+const onlySyn: Expression[] = [
+  { match: 'meta', key: 'l4proto', op: '==', value: 6 },
+  { match: 'payload', field: 'tcp.flags', op: '==', value: 0x02, mask: 0x06 },
+];
+
+const clampRules = (plan: KernelPlan): RuleSpec[] =>
+  overlayDevices(plan)
+    .filter((device) => device !== DEVICES.bridge)
+    .map((device) => ({
+      comment: `segments fit the path: ${device}`,
+      expressions: [
+        { match: 'meta', key: 'oifname', op: '==', value: device },
+        ...onlySyn,
+        { set: 'tcp-mss', to: 'route-mtu' },
+      ],
+    }));
+
+interface Surroundings {
+  readonly relayWays: RelayWays;
+  readonly present: readonly string[];
+}
+
+const contentOf = (
+  plan: KernelPlan,
+  parts: readonly FirewallPart[],
+  { relayWays, present }: Surroundings,
+): TableContent => ({
+  drops: Object.values(COUNTERS),
+  sets: [
+    { name: 'overlay_devices', type: 'ifname', elements: [...new Set([...overlayDevices(plan), ...present])].sort() },
+    ...setsOf(plan),
+    ...parts.flatMap(({ sets }) => sets),
+    ...tunnelPeerSets(plan),
+  ],
+  chains: [
+    ...parts.flatMap(({ chains }) => chains),
+    // Where another plug-in manages the pods, their addresses come in by devices that only it knows.
+    ...(plan.manageCni
+      ? [
+          {
+            name: 'sources',
+            base: baseOf(CONNECTIVITY_CHAINS.sources),
+            rules: sourceRules(plan),
+          } as const,
+        ]
+      : []),
+    {
+      name: 'postrouting',
+      base: baseOf(CONNECTIVITY_CHAINS.postrouting),
+      rules: masqueradeRules(plan),
+    },
+    {
+      name: 'forward',
+      base: baseOf(CONNECTIVITY_CHAINS.forward),
+      rules: clampRules(plan),
+    },
+    ...planRelayWays(relayWays),
+  ],
+});
+
+/**
+ * Connectivity's table as the plan asks for it.
+ * @param tunnels our tunnel devices that are there; absent: those of the plan
+ * @param relayWays to the managed relay, as far as they are known
+ * @param present names of our devices that are there, also those that the plan no longer wants: routes may lead to them still
+ */
+export const planFirewall = (
+  plan: KernelPlan,
+  tunnels: readonly Tunnel[] = plan.tunnels,
+  relayWays: RelayWays = { ways: [], isKubeProxyNft: false },
+  present: readonly string[] = [],
+): TableContent => {
+  const parts = [planInjection(plan), planLeaks(plan), planNodeAddresses(plan), planSenders(plan, tunnels)];
+  return contentOf(plan, parts, { relayWays, present });
+};

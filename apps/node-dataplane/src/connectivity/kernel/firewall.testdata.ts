@@ -1,0 +1,21 @@
+import { createNftables } from '@unbounded/nftables';
+import type { Logger } from '@unbounded/telemetry';
+import { CONNECTIVITY } from '@unbounded/config/ownership';
+import { CONNECTIVITY_CHAINS } from '../../kernel/base-chains.ts';
+import type { FirewallParts } from './firewall.ts';
+import { createSectionTable, type SectionTableParts } from '../../kernel/section-table.ts';
+
+/** Connectivity's table. */
+export const openConnectivityTable = (parts: Pick<SectionTableParts, 'nft' | 'drops' | 'logger'>) =>
+  createSectionTable({
+    ...parts,
+    section: CONNECTIVITY,
+    family: 'inet',
+    baseChains: Object.values(CONNECTIVITY_CHAINS),
+  });
+
+/** That of the namespace in which the process is. */
+export const openFirewall = (logger: Logger): Pick<FirewallParts, 'nft' | 'table'> => {
+  const nft = createNftables();
+  return { nft, table: openConnectivityTable({ nft, logger }) };
+};

@@ -1,0 +1,57 @@
+import { NFT_TABLE } from '@unbounded/config/ownership';
+import type { Nftables } from '@unbounded/nftables';
+import type { Endpoint } from '@unbounded/relay-client';
+import type { Problem } from '@unbounded/topology';
+import type { KernelPlan } from '../../data-path/kernel-plan.ts';
+import { KUBE_PROXY_TABLE, type RelayWays } from '../relay/relay-ways.plan.ts';
+import type { DeviceState } from './devices.ts';
+import { planFirewall } from './firewall.plan.ts';
+import type { SectionTable, TableState } from '../../kernel/section-table.ts';
+import { familyOf } from './nft-family.ts';
+
+/** Connectivity's nftables table, in force as planned or reported. */
+
+export interface FirewallOutcome {
+  readonly state: TableState;
+  readonly problems: readonly Problem[];
+}
+
+export interface FirewallParts {
+  readonly nft: Nftables;
+  readonly table: Pick<SectionTable, 'replace'>;
+  /** Where the relay of a plan is, when it is the managed one and has been found. */
+  readonly relayWays: (plan: KernelPlan) => readonly Endpoint[];
+}
+
+const findRelayWays = async (nft: FirewallParts['nft'], ways: readonly Endpoint[]): Promise<RelayWays> => {
+  const families = new Set(ways.map(({ host }) => familyOf(host)));
+  const found = await Promise.all([...families].map((family) => nft.hasTable(family, KUBE_PROXY_TABLE)));
+  return { ways, isKubeProxyNft: found.includes(true) };
+};
+
+const failed = (state: TableState, error: Error): FirewallOutcome => {
+  const message = `nftables table ${NFT_TABLE}: ${error.message}; ${CONSEQUENCE[state]}`;
+  return { state, problems: [{ reason: 'FirewallFailed', message }] };
+};
+
+export const ensureFirewall = async (
+  { nft, table, relayWays }: FirewallParts,
+  plan: KernelPlan,
+  { tunnels, names }: Pick<DeviceState, 'tunnels' | 'names'>,
+): Promise<FirewallOutcome> => {
+  let ways: RelayWays;
+  try {
+    ways = await findRelayWays(nft, relayWays(plan));
+  } catch (error) {
+    return failed('unknown', error as Error);
+  }
+  const { state, error } = await table.replace(planFirewall(plan, tunnels, ways, names));
+  return error ? failed(state, error) : { state, problems: [] };
+};
+
+const CONSEQUENCE: Readonly<Record<TableState, string>> = {
+  inSync: '',
+  outdated: 'the former rules stay in force and no further tunnel comes up',
+  missing: 'without it tunnels stay down: does the kernel have the modules nf_tables, nft_fib_inet, nft_masq, nft_ct?',
+  unknown: 'no further tunnel comes up',
+};

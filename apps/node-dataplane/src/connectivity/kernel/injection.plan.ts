@@ -1,0 +1,106 @@
+import { baseOf, CONNECTIVITY_CHAINS } from '../../kernel/base-chains.ts';
+import { PORTS } from '@unbounded/config/ownership';
+import type { ChainSpec, Expression, RuleSpec, SetSpec } from '@unbounded/nftables';
+import type { KernelPlan } from '../../data-path/kernel-plan.ts';
+import { COUNTERS, type FirewallPart, ofFamily } from './firewall-parts.ts';
+
+/**
+ * No tunnel packets from pods to nodes. A node sends such a packet on with its own address (masquerading), by which the
+ * receiver knows the sender: it would take the inner packet, whose source the pod made up, for one of that node. So
+ * they are dropped where they come in, at the pod's node; and at every other one where they come out of the overlay.
+ *
+ * Fragments: the masquerading of our own table makes the kernel reassemble packets of both families before it, at
+ * priority -400, so that each has its ports here.
+ */
+
+const UDP = 17;
+/** IP protocol numbers: IPv4 and IPv6 in IP (RFC 2003, 4213), and GRE. */
+const TUNNEL_PROTOCOLS = [4, 41, 47] as const;
+/** Nobody's alone: a node's tunnel devices take these as well. */
+const TO_MANY = ['224.0.0.0/4', '255.255.255.255/32', 'ff00::/8'];
+
+const CHECK = 'tunnel_packets';
+const TO_NODES = 'tunnel_packets_to_nodes';
+
+const wireGuardPorts = (plan: KernelPlan): number[] => [
+  ...new Set([...plan.tunnelEnds.wireGuardPorts, ...plan.wireGuard.map(({ listenPort }) => listenPort)]),
+];
+
+const setsOf = (plan: KernelPlan): SetSpec[] => {
+  const ends = [...plan.tunnelEnds.addresses, ...TO_MANY];
+  return [
+    { name: 'tunnel_ports', type: 'port', elements: [PORTS.vxlan, PORTS.geneve].map(String) },
+    { name: 'wireguard_ports', type: 'port', elements: wireGuardPorts(plan).map(String) },
+    { name: 'tunnel_ends_ip', type: 'ipv4', elements: ofFamily('ip', ends) },
+    { name: 'tunnel_ends_ip6', type: 'ipv6', elements: ofFamily('ip6', ends) },
+  ];
+};
+
+const isUdpTo = (set: string): Expression[] => [
+  { match: 'meta', key: 'l4proto', op: '==', value: UDP },
+  { match: 'set', field: 'th.dport', op: '==', set },
+];
+
+const isTunnelPacket: readonly RuleSpec[] = [
+  { comment: 'VXLAN, GENEVE', expressions: [...isUdpTo('tunnel_ports'), { do: 'goto', chain: CHECK }] },
+  {
+    comment: 'WireGuard; an answer to a port that the node has for a moment is none',
+    expressions: [
+      ...isUdpTo('wireguard_ports'),
+      { match: 'ct-state', states: ['new', 'invalid', 'untracked'] },
+      { do: 'goto', chain: CHECK },
+    ],
+  },
+  ...TUNNEL_PROTOCOLS.map((protocol): RuleSpec => ({
+    comment: `IP protocol ${protocol}`,
+    expressions: [
+      { match: 'meta', key: 'l4proto', op: '==', value: protocol },
+      { do: 'goto', chain: CHECK },
+    ],
+  })),
+];
+
+/** By the bridge or a tunnel; where another plugin connects the pods, by whatever device, with a pod's address. */
+const ofPods: readonly RuleSpec[] = [
+  {
+    comment: 'from pods or the overlay',
+    expressions: [
+      { match: 'device', key: 'iifname', op: '==', set: 'overlay_devices' },
+      { do: 'goto', chain: TO_NODES },
+    ],
+  },
+  ...(['ip', 'ip6'] as const).map((family): RuleSpec => ({
+    comment: `${family}: from pods`,
+    expressions: [
+      { match: 'set', field: `${family}.saddr`, op: '==', set: `pods_${family}` },
+      { do: 'goto', chain: TO_NODES },
+    ],
+  })),
+];
+
+const drop = (comment: string, match: Expression): RuleSpec => ({
+  comment,
+  expressions: [match, { do: 'counter', name: COUNTERS.injectedTunnelPacket }, { do: 'drop' }],
+});
+
+const toNodes: readonly RuleSpec[] = [
+  ...(['ip', 'ip6'] as const).map((family) =>
+    drop(`${family}: to a node`, { match: 'set', field: `${family}.daddr`, op: '==', set: `tunnel_ends_${family}` }),
+  ),
+  ...(['local', 'broadcast'] as const).map((type) =>
+    drop(`to this node: ${type}`, { match: 'fib-type', address: 'daddr', op: '==', type }),
+  ),
+];
+
+export const planInjection = (plan: KernelPlan): FirewallPart => ({
+  sets: setsOf(plan),
+  chains: [
+    {
+      name: 'injection',
+      base: baseOf(CONNECTIVITY_CHAINS.injection),
+      rules: isTunnelPacket,
+    } satisfies ChainSpec,
+    { name: CHECK, rules: ofPods },
+    { name: TO_NODES, rules: toNodes },
+  ],
+});

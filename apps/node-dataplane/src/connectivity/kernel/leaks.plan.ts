@@ -1,0 +1,78 @@
+import { baseOf, CONNECTIVITY_CHAINS } from '../../kernel/base-chains.ts';
+import { AddressSet, formatPrefix, parsePrefix, type Prefix } from '@unbounded/ip';
+import type { RuleSpec } from '@unbounded/nftables';
+import type { KernelPlan, RoutePlan } from '../../data-path/kernel-plan.ts';
+import { COUNTERS, type FirewallPart, ofFamily } from './firewall-parts.ts';
+
+/**
+ * What is for the overlay leaves by devices of ours or not at all: also while the anchor or a route is missing, when the
+ * default route would take the packet out in the clear.
+ */
+
+const isNative = ({ via }: RoutePlan): boolean => via === 'main' || (typeof via === 'object' && 'gateways' in via);
+
+/** Blocks of pods that have no route at all, and must not leave by the default route for that. */
+const withheldRoutes = ({ withheld = [] }: KernelPlan): RoutePlan[] =>
+  withheld.map((prefix) => ({ prefix, via: 'unreachable', mtuBytes: 0 }));
+
+/** Addresses that the plan's routes lead into the overlay, or nowhere: the longest prefix decides. */
+const routedIntoOverlay = (plan: KernelPlan): AddressSet => {
+  const routes = [...plan.routes, ...withheldRoutes(plan)];
+  const byLength = Map.groupBy(routes, ({ prefix }) => parsePrefix(prefix).length);
+  const addresses = (some: readonly RoutePlan[]): AddressSet =>
+    AddressSet.of(some.map(({ prefix }) => parsePrefix(prefix)));
+  let inside = AddressSet.empty;
+  for (const [, some] of [...byLength].sort(([a], [b]) => a - b)) {
+    const overlay = some.filter((route) => !isNative(route));
+    inside = inside.union(addresses(overlay)).subtract(addresses(some.filter(isNative)));
+  }
+  return inside;
+};
+
+/**
+ * Of the addresses that are routed into the overlay, those of pods and nodes: what a pool routes besides may have other
+ * routes of the administrator's. What is about to change from native routing may still leave natively.
+ */
+export const overlayOnly = (plan: KernelPlan): Prefix[] => {
+  const routed = routedIntoOverlay(plan);
+  const kept = AddressSet.of([...plan.masquerade.sources, ...plan.tunnelEnds.addresses].map(parsePrefix));
+  const elsewhere = [...(plan.alsoPlain ?? []), ...(plan.manageCni ? [] : plan.podCidrs)];
+  return routed
+    .subtract(routed.subtract(kept))
+    .subtract(AddressSet.of(elsewhere.map(parsePrefix)))
+    .toPrefixes();
+};
+
+export const planLeaks = (plan: KernelPlan): FirewallPart => {
+  const overlay = overlayOnly(plan).map(formatPrefix);
+  return {
+    sets: [
+      { name: 'overlay_ip', type: 'ipv4', elements: ofFamily('ip', overlay) },
+      { name: 'overlay_ip6', type: 'ipv6', elements: ofFamily('ip6', overlay) },
+    ],
+    chains: [
+      {
+        name: 'leaks',
+        base: baseOf(CONNECTIVITY_CHAINS.leaks),
+        rules: [
+          {
+            comment: 'by a device of the overlay',
+            expressions: [{ match: 'device', key: 'oifname', op: '==', set: 'overlay_devices' }, { do: 'return' }],
+          },
+          {
+            comment: 'it stays here',
+            expressions: [{ match: 'meta', key: 'oifname', op: '==', value: 'lo' }, { do: 'return' }],
+          },
+          ...(['ip', 'ip6'] as const).map((family): RuleSpec => ({
+            comment: `${family}: for the overlay, but not by it`,
+            expressions: [
+              { match: 'set', field: `${family}.daddr`, op: '==', set: `overlay_${family}` },
+              { do: 'counter', name: COUNTERS.overlayLeak },
+              { do: 'drop' },
+            ],
+          })),
+        ],
+      },
+    ],
+  };
+};

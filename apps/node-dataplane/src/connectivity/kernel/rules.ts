@@ -1,0 +1,80 @@
+import {
+  MARK_MASK,
+  ROUTE_PROTOCOL,
+  RULE_PRIORITY,
+  TRANSIT_MARK,
+  TRANSIT_ROUTE_TABLE,
+  TRANSIT_RULE_PRIORITY,
+} from '@unbounded/config/ownership';
+import { NetlinkError, type RouteSocket, type RuleSpec } from '@unbounded/netlink';
+import type { Problem } from '@unbounded/topology';
+import type { KernelPlan } from '../../data-path/kernel-plan.ts';
+import { familyOf } from './nft-family.ts';
+
+/** The rules that lead into tables of ours: of the netlink data path all packets, and at gateways those in transit to a node. */
+
+const FAMILIES = [4, 6] as const;
+
+const transitRules = ({ transitRoutes = [] }: KernelPlan): RuleSpec[] =>
+  FAMILIES.filter((family) =>
+    transitRoutes.some(({ prefix }) => familyOf(prefix) === (family === 4 ? 'ip' : 'ip6')),
+  ).map((family) => ({
+    family,
+    priority: TRANSIT_RULE_PRIORITY,
+    table: TRANSIT_ROUTE_TABLE,
+    mark: { value: TRANSIT_MARK, mask: MARK_MASK },
+    protocol: ROUTE_PROTOCOL,
+  }));
+
+const rulesOf = (plan: KernelPlan): RuleSpec[] => [
+  ...(plan.dataplane === 'netlink'
+    ? FAMILIES.map((family) => ({
+        family,
+        priority: RULE_PRIORITY,
+        table: plan.routeTable,
+        protocol: ROUTE_PROTOCOL,
+      }))
+    : []),
+  ...transitRules(plan),
+];
+
+const isSame = (a: RuleSpec, b: RuleSpec): boolean =>
+  a.family === b.family &&
+  a.priority === b.priority &&
+  a.table === b.table &&
+  a.mark?.value === b.mark?.value &&
+  a.mark?.mask === b.mark?.mask;
+
+const ownRules = async (net: RouteSocket): Promise<RuleSpec[]> =>
+  (await net.rules.list()).filter(({ protocol }) => protocol === ROUTE_PROTOCOL);
+
+/** Whether packets in transit find their routes: before that none may be told to look for them. */
+export const hasTransitRules = async (net: RouteSocket, plan: KernelPlan): Promise<boolean> => {
+  const wanted = transitRules(plan);
+  if (wanted.length === 0) return true;
+  const present = await ownRules(net);
+  return wanted.every((rule) => present.some((seen) => isSame(rule, seen)));
+};
+
+const foreignRule = ({ family, priority, table }: RuleSpec): Problem => ({
+  reason: 'ForeignRule',
+  message: `an IPv${family} rule with priority ${priority} that looks up table ${table} exists that is not ours, and is kept: ours is not installed, and when that one goes packets do not enter the overlay until the next pass; remove it with "ip rule del"`,
+});
+
+/** The rules that the plan needs, and none without one. Those of others are kept. */
+export const ensureRules = async (net: RouteSocket, plan: KernelPlan | undefined): Promise<Problem[]> => {
+  const present = await ownRules(net);
+  const wanted = plan ? rulesOf(plan) : [];
+  const problems: Problem[] = [];
+  for (const rule of wanted.filter((candidate) => !present.some((seen) => isSame(candidate, seen)))) {
+    try {
+      await net.rules.create(rule);
+    } catch (error) {
+      if (!(error instanceof NetlinkError && error.code === 'EEXIST')) throw error;
+      problems.push(foreignRule(rule)); // kernels that do not tell rules apart by their protocol
+    }
+  }
+  for (const rule of present.filter((seen) => !wanted.some((candidate) => isSame(candidate, seen))))
+    await net.rules.delete(rule);
+  return problems;
+};
