@@ -59,7 +59,7 @@ const MAC = '02:00:00:00:00:09';
 const main = async (): Promise<Report> => {
   makeNode();
   writeObjects();
-  await startAgent(process.argv[2]!, { flags: ['--objects', OBJECTS], sections, overrides: { reporter } });
+  await startAgent(process.argv[2]!, { flags: ['--manifests-dir', OBJECTS], sections, overrides: { reporter } });
   isHanging = true;
   await new Promise((resolve) => setTimeout(resolve, 6000)); // longer than from pass to pass
   await addPod();

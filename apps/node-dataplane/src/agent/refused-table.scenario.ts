@@ -43,7 +43,7 @@ const folder = mkdtempSync(join(tmpdir(), 'refused-'));
 const startPeer = () => {
   const wait = 'while [ ! -e /sys/class/net/eth0 ]; do sleep 0.05; done; exec "$@"';
   const program = new URL('../main.ts', import.meta.url).pathname;
-  const flags = ['--node-name', 'x1', '--dataplane', dataplane, '--objects', folder, '--health-port', '0'];
+  const flags = ['--node-name', 'x1', '--dataplane', dataplane, '--manifests-dir', folder, '--health-port', '0'];
   const [shell, node] = [NAMESPACES.slice(0, 7), NAMESPACES.slice(7)];
   const argv = [...shell, 'sh', '-c', wait, 'x1', ...node, program, ...flags];
   const child = spawn('setpriv', ['--pdeathsig', 'KILL', 'unshare', ...argv], {
@@ -102,7 +102,7 @@ const start = (nft?: Nftables): ReturnType<typeof startAgent> => {
   last = undefined;
   const sections = (config: AgentConfig, services: HostServices) => [...sectionsOf(config, services), example()];
   return startAgent(dataplane, {
-    flags: ['--objects', folder],
+    flags: ['--manifests-dir', folder],
     sections,
     overrides: { reporter, ...(nft && { nft }) },
   });
