@@ -1,13 +1,21 @@
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { runScenario } from './agent-node.testdata.ts';
+import { startScenario } from './agent-node.testdata.ts';
 import type { Report } from './sections.scenario.ts';
 
-describe.each(['ebpf', 'netlink'] as const)('an agent with a second section (%s)', (dataplane) => {
+const SCENARIO = join(import.meta.dirname, 'sections.scenario.ts');
+const KINDS = ['ebpf', 'netlink'] as const;
+/** Side by side: they wait most of the time. */
+let reports: readonly Report[];
+beforeAll(async () => {
+  reports = (await Promise.all(KINDS.map((dataplane) => startScenario(SCENARIO, dataplane)))) as Report[];
+}, 180_000);
+
+describe.each(KINDS)('an agent with a second section (%s)', (dataplane) => {
   let report: Report;
   beforeAll(() => {
-    report = runScenario(join(import.meta.dirname, 'sections.scenario.ts'), dataplane) as Report;
-  }, 120_000);
+    report = reports[KINDS.indexOf(dataplane)]!;
+  });
 
   const MADE = {
     routes: ['unreachable 192.0.2.0/24'],
