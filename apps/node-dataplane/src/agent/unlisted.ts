@@ -4,9 +4,15 @@ import type { Nftables } from '@unbounded/nftables';
 import { removeDevice } from '../kernel/links.ts';
 import type { SectionType } from '../section.port.ts';
 
+/** Of the devices of a section, besides connectivity. */
+const sectionAlias = (section: string): string => `${LINK_ALIAS}:${section}`;
+/** Behind it: the node's end of a pod's link. */
+const POD_PORT = ':pod';
+
 /**
  * What sections left that the agent no longer has: routes and rules by their protocol number, devices by their alias
- * (`unbounded:SECTION`), nftables tables by their names. Their kept plans go with openKeptSections, their conditions as the other sections write theirs.
+ * (`unbounded:SECTION`; `unbounded:SECTION:pod`, a pod's port, goes with its pod or at uninstall), nftables tables by their names.
+ * Their kept plans go with openKeptSections, their conditions as the other sections write theirs.
  */
 export const removeUnlisted = async (
   { net, nft }: { readonly net: RouteSocket; readonly nft: Nftables },
@@ -31,12 +37,16 @@ export const removeUnlisted = async (
     const results = await net.routes.apply(routes.map((value) => ({ op: 'delete' as const, value })));
     for (const result of results) if (!result.ok && !isAbsent(result.error)) throw result.error;
   }
-  const aliases = new Set(listed.map(({ name }) => sectionAlias(name)));
-  for (const link of await net.links.list())
-    if (link.alias?.startsWith(sectionAlias('')) && !aliases.has(link.alias)) {
-      say(`removing device ${link.name}`);
-      await removeDevice(net, link);
-    }
+  const isUninstall = listed.length === 0;
+  const aliases = new Set(listed.flatMap(({ name }) => [sectionAlias(name), sectionAlias(name) + POD_PORT]));
+  for (const link of await net.links.list()) {
+    const { alias = '' } = link;
+    if (!alias.startsWith(sectionAlias('')) || aliases.has(alias)) continue;
+    // A pod that runs would lose it for good: no later version makes it again.
+    if (alias.endsWith(POD_PORT) && !isUninstall) continue;
+    say(`removing device ${link.name}`);
+    await removeDevice(net, link);
+  }
   const tables = new Set([NFT_GUARD_TABLE, ...listed.map(({ name }) => nftTableOf(name))]);
   for (const { family, name } of await nft.listTables()) {
     if (!isNftTable(name) || tables.has(name)) continue;
@@ -44,6 +54,3 @@ export const removeUnlisted = async (
     await nft.deleteTable(family, name);
   }
 };
-
-/** Of the devices of a section, besides connectivity. */
-const sectionAlias = (section: string): string => `${LINK_ALIAS}:${section}`;

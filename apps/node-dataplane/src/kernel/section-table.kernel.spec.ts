@@ -213,3 +213,24 @@ test('tables of sections that are no more go, in every family; those of others s
   const left = (await nft.listTables()).map(({ family, name }) => `${family} ${name}`);
   expect(left.sort()).toEqual(['bridge unbounded_pods', 'inet others', 'inet unbounded', 'ip unboundedly']);
 });
+
+test('devices of sections that are no more go; the port of a pod stays until uninstall', async () => {
+  const devices = {
+    own: 'unbounded:egress',
+    port: 'unbounded:egress:pod',
+    listed: 'unbounded:l2:pod',
+    other: 'of others',
+  };
+  for (const [name, alias] of Object.entries(devices)) {
+    run('ip', 'link', 'add', name, 'type', 'dummy');
+    run('ip', 'link', 'set', name, 'alias', alias);
+  }
+  const net: RouteSocket = createRouteSocket({ netnsFd: ns.fd });
+  const left = async (): Promise<string[]> =>
+    (await net.links.list()).map(({ name }) => name).filter((name) => name in devices);
+  await removeUnlisted({ net, nft }, [TYPES.connectivity, { name: 'l2' }], () => undefined);
+  expect((await left()).sort()).toEqual(['listed', 'other', 'port']);
+  await removeUnlisted({ net, nft }, [], () => undefined);
+  expect(await left()).toEqual(['other']);
+  net.close();
+});
