@@ -222,7 +222,7 @@ test('devices of sections that are no more go; the port of a pod stays until uni
     other: 'of others',
   };
   for (const [name, alias] of Object.entries(devices)) {
-    run('ip', 'link', 'add', name, 'type', 'dummy');
+    run('ip', 'link', 'add', name, 'type', 'bridge');
     run('ip', 'link', 'set', name, 'alias', alias);
   }
   const net: RouteSocket = createRouteSocket({ netnsFd: ns.fd });
