@@ -26,7 +26,7 @@ describe.each(KINDS)('beside a section that goes wrong (%s)', (dataplane) => {
     [
       'cannot be opened',
       ({ failsToOpen }) => failsToOpen,
-      'section example: no module yet: what the kernel holds of it stays',
+      'section example: no module yet: keeping its current kernel state',
       refuses('section example: it is not open'),
     ],
     ['is open after 20 s', ({ opened }) => opened, '', LETS_IN],

@@ -130,7 +130,7 @@ describe('the relay’s proxies', () => {
   ])('go on as they are while %s, and the agent finds the reason', async (_, unit, reason) => {
     const { pid } = a;
     const good = readFileSync(a.unitFile, 'utf8');
-    const refusals = () => a.log.join('').split('the unit was refused').length;
+    const refusals = () => a.log.join('').split('unit rejected').length;
     const before = refusals();
     a.write(unit);
     await until('refused', () => refusals() > before);
