@@ -7,6 +7,7 @@ import { removeUnlisted } from './unlisted.ts';
 import { removeCniPlugin } from '../attachment/install.ts';
 import { type ConnectivityFolders, createCleanUp } from '../connectivity/cleanup.ts';
 import { checkPinFolder } from '../data-path/ebpf/pin-folder.ts';
+import { runAll } from '../run-all.ts';
 import type { SectionType } from '../section.port.ts';
 
 /** A mount point, and one on a read-only file system. */
@@ -43,24 +44,24 @@ export const cleanUp = async (
   checkPinFolder(folders.bpffsDir); // before anything is taken away
   await using net = createRouteSocket();
   await using nft = createNftables();
-  const errors: Error[] = [];
-  const tryTo = async (what: string, work: () => unknown): Promise<void> => {
+  const step = (what: string, work: () => unknown) => async (): Promise<void> => {
     try {
       await work();
     } catch (error) {
-      errors.push(new Error(`${what}: ${(error as Error).message}`, { cause: error }));
-      say(`FAILED ${what}: ${(error as Error).message}`);
+      const message = `${what}: ${(error as Error).message}`;
+      say(`FAILED ${message}`);
+      throw new Error(message, { cause: error });
     }
   };
-  await tryTo('the CNI plugin', () => removeCniPlugin(folders.cniBinDir));
-  for (const { name, cleanUp: end } of sections.toReversed())
-    await tryTo(`section ${name}`, () => end?.({ net, nft, say }));
-  await tryTo('what sections left', () => removeUnlisted({ net, nft }, [], say));
-  await tryTo(`nftables table ${NFT_GUARD_TABLE}`, async () => {
-    if (await nft.deleteTable('bridge', NFT_GUARD_TABLE)) say(`removing nftables table bridge ${NFT_GUARD_TABLE}`);
-  });
-  // The state says what else is to be put back: it stays for another try.
-  if (errors.length > 0) throw new AggregateError(errors, errors.map(({ message }) => message).join('; '));
+  await runAll([
+    step('the CNI plugin', () => removeCniPlugin(folders.cniBinDir)),
+    ...sections.toReversed().map(({ name, cleanUp: end }) => step(`section ${name}`, () => end?.({ net, nft, say }))),
+    step('what sections left', () => removeUnlisted({ net, nft }, [], say)),
+    step(`nftables table ${NFT_GUARD_TABLE}`, async () => {
+      if (await nft.deleteTable('bridge', NFT_GUARD_TABLE)) say(`removing nftables table bridge ${NFT_GUARD_TABLE}`);
+    }),
+  ]);
+  // Only then: the state says what is to be put back, and is needed for another try.
   removeFolder(folders.stateDir);
   removeFolder(RUN_FOLDER);
   say(

@@ -1,17 +1,16 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { HostServices } from '@unbounded/host';
 import type { RouteEvent, RouteSocket } from '@unbounded/netlink';
 import type { Nftables } from '@unbounded/nftables';
-import type { Problem } from '@unbounded/topology';
 import type { AgentConfig } from '../agent.config.ts';
 import type { Attachment } from '../attachment/attachment.ts';
+import { withDeadline } from '../deadline.ts';
 import type { TableDrops } from '../kernel/drop-metrics.ts';
 import type { Section, SectionContext, SectionReport, SectionType } from '../section.port.ts';
 import type { StateFaults } from '../state/state-faults.ts';
 import type { WorldSource } from '../world/source.port.ts';
 import type { KeptSections } from './kept-sections.ts';
 import type { Reporting } from './reporting.ts';
-import { runSection } from './section-runner.ts';
+import { runSection, sectionFailed } from './section-runner.ts';
 import { createSectionTables } from './section-tables.ts';
 import type { World } from './world.ts';
 
@@ -91,7 +90,6 @@ const createFilter = (section: string, { logger }: HostServices) => {
 };
 
 export interface RunningSection {
-  readonly name: string;
   readonly isReady: boolean;
   /** The first attempt to open it has come to an end. */
   readonly attempted: Promise<void>;
@@ -100,11 +98,6 @@ export interface RunningSection {
   /** Never rejects, and takes no longer than that. */
   stop(withinMs: number): Promise<void>;
 }
-
-const sectionFailed = (section: string, message: string): Problem => ({
-  reason: 'SectionFailed',
-  message: `section ${section}: ${message}`,
-});
 
 /** @throws Error when an essential section cannot be opened */
 export const startSection = async (
@@ -152,7 +145,6 @@ export const startSection = async (
     await taken?.giveBack();
   };
   return {
-    name,
     get isReady() {
       return runner.isReady;
     },
@@ -163,14 +155,10 @@ export const startSection = async (
     },
     async stop(withinMs) {
       attachment.hooks.handle(name, undefined);
-      const late = new AbortController();
-      const outcome = await Promise.race([
-        stop().catch((error: unknown) => error as Error),
-        delay(withinMs, 'late' as const, { signal: late.signal }).catch(() => undefined),
-      ]);
-      late.abort();
-      if (outcome === 'late') services.logger.error({ section: name, withinMs }, 'a section did not stop in time');
-      else if (outcome) services.logger.error({ section: name, err: outcome }, 'a section stopped with an error');
+      const message = `not stopped within ${withinMs} ms`;
+      await withDeadline(stop, { deadlineMs: withinMs, message }).catch((error: unknown) =>
+        services.logger.error({ section: name, err: error }, 'a section did not stop cleanly'),
+      );
     },
   };
 };

@@ -1,7 +1,7 @@
 import type { Logger } from '@unbounded/telemetry';
 import { backoffDelay, type BackoffOptions } from '@unbounded/controller-runtime';
 import type { AgentReport, Reporter } from '../world/reporter.port.ts';
-import { withDeadline } from './deadline.ts';
+import { withDeadline } from '../deadline.ts';
 
 /**
  * Reports apart from the passes: an API server that is slow, overloaded or swallows packets delays no repair of the kernel.

@@ -7,7 +7,6 @@ import { type ReconcileLoop, startReconcileLoop } from './reconcile-loop.ts';
 
 /** One section in a loop of its own: whatever it does, others go on. */
 export interface SectionRunner {
-  readonly name: string;
   readonly isReady: boolean;
   trigger(): void;
   stop(): Promise<void>;
@@ -28,16 +27,17 @@ const RETRY_MS = 1000;
 /** A pass that takes longer is reported; it goes on. */
 const LONG_PASS_MS = 60_000;
 
-const sectionFailed = (name: string, error: Error): Problem => ({
+export const sectionFailed = (section: string, message: string): Problem => ({
   reason: 'SectionFailed',
-  message: `section ${name}: ${error.message}: keeping its current kernel state; other sections are not affected, and the agent retries`,
+  message: `section ${section}: ${message}`,
 });
+const CONSEQUENCE = 'keeping its current kernel state; other sections are not affected, and the agent retries';
 
 export const runSection = (type: SectionType, parts: RunnerParts): SectionRunner => {
   const { open, reporting, logger } = parts;
   let { section } = parts;
   const metrics = createPassMetrics(parts.metrics, type.name);
-  const fail = (error: Error): void => reporting.fail(sectionFailed(type.name, error));
+  const fail = ({ message }: Error): void => reporting.fail(sectionFailed(type.name, `${message}: ${CONSEQUENCE}`));
   const pass = async (): Promise<SectionPass> => {
     section ??= await open();
     return await section.pass();
@@ -57,7 +57,6 @@ export const runSection = (type: SectionType, parts: RunnerParts): SectionRunner
     },
   });
   return {
-    name: type.name,
     get isReady() {
       return section ? (section.isReady ?? true) : type.isEssential !== true;
     },

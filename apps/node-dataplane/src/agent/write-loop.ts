@@ -1,7 +1,7 @@
 import { backoffDelay, type BackoffOptions } from '@unbounded/controller-runtime';
 import type { Logger } from '@unbounded/telemetry';
 import type { SectionReport } from '../section.port.ts';
-import { withDeadline } from './deadline.ts';
+import { withDeadline } from '../deadline.ts';
 
 /**
  * The writes of one section, apart from those of others and from what is written of the Node. A write shows others that the section

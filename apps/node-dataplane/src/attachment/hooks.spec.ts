@@ -134,6 +134,8 @@ test('what an ADD does after its time is undone, and DEL does not overtake it', 
   });
   await expect(pods.attach(pod('a'))).rejects.toThrow('no answer');
   const deleted = pods.detach('a', 'eth0');
+  await new Promise((resolve) => void setImmediate(resolve));
+  expect(attached).toHaveLength(1); // DEL waits
   gate.resolve();
   await deleted;
   expect([...state, ...attached]).toEqual([]);

@@ -10,6 +10,7 @@ import { removeUnit } from './kernel/keeper-units.ts';
 import { removeAllRoutes } from '../kernel/routes.ts';
 import { ensureRules } from './kernel/rules.ts';
 import { createSysctls } from '../kernel/sysctls.ts';
+import { runAll } from '../run-all.ts';
 import type { CleanupContext } from '../section.port.ts';
 
 /** Where connectivity had its files (options of the agent). */
@@ -40,7 +41,7 @@ const removeDevices = async (net: RouteSocket, say: CleanupContext['say']): Prom
 export const createCleanUp =
   (folders: ConnectivityFolders) =>
   async ({ net, say }: Pick<CleanupContext, 'net' | 'say'>): Promise<void> => {
-    const steps: readonly (() => unknown)[] = [
+    await runAll([
       () => removeCniConfig({ configurations: folders.cniConfDir, volatile: dirname(folders.cniSocket) }),
       () => removeAllRoutes(net),
       () => ensureRules(net, undefined),
@@ -49,13 +50,5 @@ export const createCleanUp =
       () => removePins(folders.bpffsDir),
       () => removeDevices(net, say),
       () => createSysctls(join(folders.stateDir, 'sysctls.json')).restore(),
-    ];
-    const errors: Error[] = [];
-    for (const step of steps)
-      try {
-        await step();
-      } catch (error) {
-        errors.push(error as Error);
-      }
-    if (errors.length > 0) throw new AggregateError(errors, errors.map(({ message }) => message).join('; '));
+    ]);
   };

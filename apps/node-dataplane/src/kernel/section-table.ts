@@ -3,6 +3,7 @@ import type { ChainSpec, ElementsChange, Nftables, SetSpec, TableFamily, TableSp
 import type { Logger } from '@unbounded/telemetry';
 import type { BaseChain } from './base-chains.ts';
 import type { TableDrops } from './drop-metrics.ts';
+import { createQueue } from './in-turn.ts';
 
 /**
  * The nftables table of a section in one family. It is replaced as a whole, in one transaction; what the kernel refuses leaves the
@@ -71,16 +72,6 @@ const checkBases = ({ family, name: table, chains }: TableSpec, registered: read
         `chain ${name} of table ${family} ${table} at ${base.hook} ${base.priority} must be one of the base chains of its section`,
       );
   }
-};
-
-/** One after the other: a table that is being compared must not change meanwhile. */
-const createQueue = () => {
-  let last: Promise<unknown> = Promise.resolve();
-  return <T>(work: () => Promise<T>): Promise<T> => {
-    const result = last.then(work);
-    last = result.catch(() => undefined);
-    return result;
-  };
 };
 
 export const createSectionTable = (parts: SectionTableParts): SectionTable => {

@@ -9,6 +9,7 @@ import {
 } from '@unbounded/nftables';
 import type { Logger, Metrics } from '@unbounded/telemetry';
 import type { Problem } from '@unbounded/topology';
+import { createQueue } from '../../kernel/in-turn.ts';
 import type { PodAttachment, PodRegistry } from '../pods.ts';
 import { createBridgePorts } from './bridge-ports.ts';
 import { createDropReader } from './drops.ts';
@@ -74,16 +75,6 @@ const closePorts = (pods: readonly PodAttachment[]): Problem[] => {
   } catch (error) {
     return [{ reason: 'PodPortOpen', message: `settings of a pod's port on the node: ${(error as Error).message}` }];
   }
-};
-
-/** One after the other: a table that is being compared must not gain a pod meanwhile. */
-const createQueue = () => {
-  let last: Promise<unknown> = Promise.resolve();
-  return <T>(work: () => Promise<T>): Promise<T> => {
-    const result = last.then(work);
-    last = result.catch(() => undefined);
-    return result;
-  };
 };
 
 /** The nftables table: written whole where it differs, and an element at a time where a pod comes. */

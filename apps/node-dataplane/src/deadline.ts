@@ -6,14 +6,22 @@ const untilAborted = <T>(work: Promise<T>, signal: AbortSignal): Promise<T> => {
   return Promise.race([work, aborted.promise]).finally(() => signal.removeEventListener('abort', onAbort));
 };
 
-/** Work that has failed when it takes longer, or when `stopping` aborts, whether it listens to its signal or not. */
+export interface Deadline {
+  readonly deadlineMs: number;
+  /** Ends the work before; not set: nothing does. */
+  readonly stopping?: AbortSignal;
+  /** Of the error of work that takes longer. */
+  readonly message?: string;
+}
+
+/** Work that has failed when it takes longer, or when `stopping` aborts, whether it listens to its signal or not. It begins at once. */
 export const withDeadline = async <T>(
   work: (signal: AbortSignal) => Promise<T>,
-  { deadlineMs, stopping }: { readonly deadlineMs: number; readonly stopping: AbortSignal },
+  { deadlineMs, stopping, message = `no answer within ${deadlineMs / 1000} s` }: Deadline,
 ): Promise<T> => {
   const late = new AbortController();
-  const timer = setTimeout(() => late.abort(new Error(`no answer within ${deadlineMs / 1000} s`)), deadlineMs);
-  const signal = AbortSignal.any([stopping, late.signal]);
+  const timer = setTimeout(() => late.abort(new Error(message)), deadlineMs);
+  const signal = stopping ? AbortSignal.any([stopping, late.signal]) : late.signal;
   try {
     return await untilAborted(work(signal), signal);
   } finally {
