@@ -33,8 +33,17 @@ export const runScenario = (scenario: string, ...argv: readonly string[]): unkno
   reportIn(execFileSync('unshare', [...NAMESPACES, scenario, ...argv], OUTPUT));
 
 /** The same beside others. */
-export const startScenario = async (scenario: string, ...argv: readonly string[]): Promise<unknown> =>
+const startScenario = async (scenario: string, ...argv: readonly string[]): Promise<unknown> =>
   reportIn((await promisify(execFile)('unshare', [...NAMESPACES, scenario, ...argv], OUTPUT)).stdout);
+
+export const DATA_PATHS = ['ebpf', 'netlink'] as const;
+type ByDataPath<R> = Readonly<Record<(typeof DATA_PATHS)[number], R>>;
+
+/** The same on both data paths side by side: scenarios wait most of the time. */
+export const startOnBoth = async <R>(scenario: string): Promise<ByDataPath<R>> => {
+  const [ebpf, netlink] = await Promise.all(DATA_PATHS.map((dataPath) => startScenario(scenario, dataPath)));
+  return { ebpf, netlink } as ByDataPath<R>;
+};
 
 export const OBJECTS = '/run/objects';
 const KEYS = '/run/keys';

@@ -1,20 +1,17 @@
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { startScenario } from './agent-node.testdata.ts';
+import { DATA_PATHS, startOnBoth } from './agent-node.testdata.ts';
 import type { Report } from './refused-table.scenario.ts';
 
-const SCENARIO = join(import.meta.dirname, 'refused-table.scenario.ts');
-const KINDS = ['ebpf', 'netlink'] as const;
-/** Side by side: they wait most of the time. */
-let reports: readonly Report[];
+let reports: Awaited<ReturnType<typeof startOnBoth<Report>>>;
 beforeAll(async () => {
-  reports = (await Promise.all(KINDS.map((dataplane) => startScenario(SCENARIO, dataplane)))) as Report[];
+  reports = await startOnBoth<Report>(join(import.meta.dirname, 'refused-table.scenario.ts'));
 }, 180_000);
 
-describe.each(KINDS)('a restart after which the kernel refuses connectivity’s table (%s)', (dataplane) => {
+describe.each(DATA_PATHS)('a restart after which the kernel refuses connectivity’s table (%s)', (dataplane) => {
   let report: Report;
   beforeAll(() => {
-    report = reports[KINDS.indexOf(dataplane)]!;
+    report = reports[dataplane];
   });
 
   test('leaves the former table in force, while another section writes its own', () => {

@@ -1,20 +1,17 @@
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { startScenario } from './agent-node.testdata.ts';
+import { DATA_PATHS, startOnBoth } from './agent-node.testdata.ts';
 import type { Report } from './sections.scenario.ts';
 
-const SCENARIO = join(import.meta.dirname, 'sections.scenario.ts');
-const KINDS = ['ebpf', 'netlink'] as const;
-/** Side by side: they wait most of the time. */
-let reports: readonly Report[];
+let reports: Awaited<ReturnType<typeof startOnBoth<Report>>>;
 beforeAll(async () => {
-  reports = (await Promise.all(KINDS.map((dataplane) => startScenario(SCENARIO, dataplane)))) as Report[];
+  reports = await startOnBoth<Report>(join(import.meta.dirname, 'sections.scenario.ts'));
 }, 180_000);
 
-describe.each(KINDS)('an agent with a second section (%s)', (dataplane) => {
+describe.each(DATA_PATHS)('an agent with a second section (%s)', (dataplane) => {
   let report: Report;
   beforeAll(() => {
-    report = reports[KINDS.indexOf(dataplane)]!;
+    report = reports[dataplane];
   });
 
   const MADE = {

@@ -1,23 +1,20 @@
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { startScenario } from './agent-node.testdata.ts';
+import { DATA_PATHS, startOnBoth } from './agent-node.testdata.ts';
 import type { Report, Seen } from './troubled-section.scenario.ts';
 
-const SCENARIO = join(import.meta.dirname, 'troubled-section.scenario.ts');
-const KINDS = ['ebpf', 'netlink'] as const;
-/** Side by side: they wait most of the time. */
-let reports: readonly Report[];
+let reports: Awaited<ReturnType<typeof startOnBoth<Report>>>;
 beforeAll(async () => {
-  reports = (await Promise.all(KINDS.map((dataplane) => startScenario(SCENARIO, dataplane)))) as Report[];
+  reports = await startOnBoth<Report>(join(import.meta.dirname, 'troubled-section.scenario.ts'));
 }, 180_000);
 
 /** After it a gateway is taken for silent. */
 const SILENT_MS = 40_000;
 
-describe.each(KINDS)('beside a section that goes wrong (%s)', (dataplane) => {
+describe.each(DATA_PATHS)('beside a section that goes wrong (%s)', (dataplane) => {
   let report: Report;
   beforeAll(() => {
-    report = reports[KINDS.indexOf(dataplane)]!;
+    report = reports[dataplane];
   });
 
   const LETS_IN = [0, ''];

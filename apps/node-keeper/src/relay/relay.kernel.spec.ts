@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RelayUnit } from '@unbounded/keeper-protocol';
 import { trustDigest } from '@unbounded/relay-client';
-import { type AppProcess, startApp, until } from '@unbounded/testing';
+import { type AppProcess, until } from '@unbounded/testing';
 import { generatePrivateKey, publicKeyOf } from '@unbounded/wireguard';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { isAlive, type OwnKey, type RelayNode, type StandIn, unitOf } from './relay.scenario.ts';
@@ -215,8 +215,8 @@ const isWhole = (node: RelayNode) => node.state?.relays.filter(({ connected }) =
 describe('of two relays', () => {
   let other: AppProcess;
   beforeEach(async () => {
-    let port: number;
-    ({ app: other, port } = await startRelayOn(0));
+    const { app, port } = await startRelayOn(0);
+    other = app;
     a.write(unitOf([bed.relayPort, port], { own: keyA, peers: [[keyB, wireGuardA]] }));
     b.write(unitOf([bed.relayPort, port], { own: keyB, peers: [[keyA, wireGuardB]] }));
     await until('both know both', () => isWhole(a) && isWhole(b));
@@ -265,9 +265,7 @@ describe('what relays are known by', () => {
     staticKey = publicKeyOf(privateKey);
     writeFileSync(file('static.key'), privateKey);
     const tls = ['--tls-cert', file('relay.crt'), '--tls-key', file('relay.key'), '--key-file', file('static.key')];
-    secure = startApp('relay', ['--addr', '127.0.0.1:0', '--auth', 'require', ...tls]);
-    const relaying = () => secure.log.find(({ msg }) => msg === 'relaying');
-    port = (await until('the relay relays', relaying, 30_000))['port'] as number;
+    ({ app: secure, port } = await startRelayOn(0, ...tls));
   });
   afterEach(async () => {
     await secure.stop('SIGKILL');

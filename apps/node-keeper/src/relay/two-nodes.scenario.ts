@@ -4,9 +4,12 @@ import { type OwnKey, RelayNode, type StandIn, unitOf } from './relay.scenario.t
 
 /** Two nodes whose keepers run the relay's proxies, and the real relay between them. */
 
-/** A relay on a loopback port, 0 for any, and the port that it has. */
-export const startRelayOn = async (port: number): Promise<{ readonly app: AppProcess; readonly port: number }> => {
-  const app = startApp('relay', ['--addr', `127.0.0.1:${port}`, '--auth', 'require']);
+/** A relay on a loopback port, 0 for any, and the port that it has. @param flags besides */
+export const startRelayOn = async (
+  port: number,
+  ...flags: readonly string[]
+): Promise<{ readonly app: AppProcess; readonly port: number }> => {
+  const app = startApp('relay', ['--addr', `127.0.0.1:${port}`, '--auth', 'require', ...flags]);
   const relaying = () => app.log.find(({ msg }) => msg === 'relaying');
   return { app, port: (await until('the relay relays', relaying, 30_000))['port'] as number };
 };
