@@ -75,8 +75,8 @@ const countIn = (within: Within, match: string): (() => number) => {
 
 /** Pings that nobody answers; returns their number when it is asked to end. */
 const pings = (argv: readonly string[], target: string, ...options: readonly string[]) => {
-  const [program, ...rest] = [...argv, 'ping', '-i', '0.02', ...options, target];
-  const child = spawn(program, rest, { stdio: ['ignore', 'pipe', 'ignore'] });
+  const command = [...argv, 'ping', '-i', '0.02', ...options, target];
+  const child = spawn('setpriv', ['--pdeathsig', 'KILL', ...command], { stdio: ['ignore', 'pipe', 'ignore'] });
   let printed = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => (printed += text));
   return async (): Promise<number> => {
