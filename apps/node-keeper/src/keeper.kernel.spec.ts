@@ -46,7 +46,14 @@ const writeUnit = (value: object): void => writeFileSync(unitFile(), JSON.string
 const pidFile = (): string => join(folder, 'pids', device);
 /** NaN: no process is recorded. */
 const pidOf = (): number => Number(existsSync(pidFile()) ? readFileSync(pidFile(), 'utf8').split(' ')[0] : undefined);
-const isAlive = (pid: number): boolean => existsSync(`/proc/${pid}/exe`);
+/** As the keeper sees it: a process that has given up its memory (no /proc/PID/exe) is not yet a zombie for a moment. */
+const isAlive = (pid: number): boolean => {
+  try {
+    return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+  } catch {
+    return false;
+  }
+};
 const indexOf = (): number =>
   (JSON.parse(run('ip', '-n', netns, '-j', 'link', 'show', device)) as { ifindex: number }[])[0]!.ifindex;
 const isConfigured = (): boolean => {
