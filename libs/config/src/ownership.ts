@@ -21,6 +21,8 @@ export const NEXTHOP_IDS = { first: 0x7500_0000, last: 0x7500_ffff } as const;
 export const MARK_MASK = 0x0000_00f0;
 /** In our part: came out of the overlay, and goes on to a node's own address by that node's tunnel. */
 export const TRANSIT_MARK = 0x0000_0010;
+/** In our part: came from outside of the overlay with a source that may enter it. It goes before the packet leaves the node. */
+export const ENTERED_MARK = 0x0000_0020;
 
 /** The netlink data path's routing table (libs/topology names it too) and the rules that lead there, before the main table's. */
 export const ROUTE_TABLE = 252;

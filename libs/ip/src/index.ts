@@ -24,4 +24,4 @@ export {
   tryParsePrefix,
   withoutCovered,
 } from './prefix.ts';
-export { SHORTEST_BLOCK, specialRangeIn, specialRangeOf } from './special.ts';
+export { SHORTEST_BLOCK, SPECIAL_BLOCKS, specialRangeIn, specialRangeOf } from './special.ts';

@@ -19,6 +19,9 @@ const RANGES: readonly (readonly [SpecialRange, Prefix])[] = (
   ] as const
 ).map(([name, text]) => [name, parsePrefix(text)]);
 
+/** All of them, as blocks. */
+export const SPECIAL_BLOCKS: readonly Prefix[] = RANGES.map(([, range]) => range);
+
 /** The range that makes the address unusable as another node's; undefined for ordinary unicast, private too. */
 export const specialRangeOf = (address: Address): SpecialRange | undefined =>
   RANGES.find(([, range]) => containsAddress(range, address))?.[0];

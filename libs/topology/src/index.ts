@@ -7,7 +7,16 @@ export { laneId } from './links/lanes.ts';
 export { withoutProtected } from './routing/kept-plan.ts';
 export { findMember, planNode } from './node.plan.ts';
 export { parseWorld } from './world/parse-world.ts';
-export type { BlockPlan, Destination, GroupPlan, NextHop, NodePlan, ProbePlan, TunnelPeer } from './plan.ts';
+export type {
+  BlockPlan,
+  BoundaryPlan,
+  Destination,
+  GroupPlan,
+  NextHop,
+  NodePlan,
+  ProbePlan,
+  TunnelPeer,
+} from './plan.ts';
 export type { NodeRelay } from './world/relay-model.ts';
 export type { WireGuardInterfacePlan, WireGuardPeerPlan } from './plan.ts';
 export type { Member, SiteModel, TopologyObjects, World } from './world/world.ts';

@@ -1,4 +1,5 @@
 import { comparePrefixes, firstAddress, formatPrefix, hostPrefix, type Prefix, withoutCovered } from '@unbounded/ip';
+import { planBoundary } from './routing/boundary.plan.ts';
 import { planContainment } from './routing/containment.plan.ts';
 import { planForwarding } from './routing/forwarding.plan.ts';
 import { holdingsIn } from './routing/holdings-in.ts';
@@ -106,11 +107,12 @@ export const planNode = (objects: World, local: LocalNode): NodePlan => {
     ...planForwarding(local, paths, { mtuBytes, isAnswered: answeredSites(world, local) }),
     ...planContainment(world, local),
     masquerade: planMasquerade(world, local, { paths, withheld }),
+    boundary: planBoundary(world, local, links),
     ...(withheld.length === 0 ? {} : { withheld: withoutCovered(withheld).map(formatPrefix) }),
     probes: planProbes(local, links),
     servedSites: member.pool === undefined ? [] : servedSites(world, member.pool),
     holdings: holdingsIn(objects, member, new Set(links.map(({ peer }) => peer.name))),
-    tunnelEnds: planTunnelEnds(objects),
+    tunnelEnds: planTunnelEnds(objects, member.site),
     problems: once([
       ...world.problems,
       ...linked.problems,

@@ -134,12 +134,27 @@ export interface MasqueradePlan {
   readonly exceptTo: readonly string[];
 }
 
+/**
+ * The boundary of the overlay at the node: what may leave it here, and what may enter it. What belongs to the overlay by itself, the
+ * node's own pods and addresses, and translated connections need no entry here.
+ */
+export interface BoundaryPlan {
+  /** Pods of this node: their packets leave the network with the node's address, wherever they go. */
+  readonly ownPods: readonly string[];
+  /** Destinations outside of the overlay for which packets may come out of it here. */
+  readonly exits: readonly string[];
+  /** Sources outside of the overlay whose packets may go into it here, if they come by the device that leads back to them. */
+  readonly entries: readonly string[];
+}
+
 /** Where tunnels of the cluster's nodes end. */
 export interface TunnelEnds {
   /** Blocks of all nodes' addresses, and the addresses of gateways. */
   readonly addresses: readonly string[];
   /** UDP ports on which nodes listen for WireGuard. */
   readonly wireGuardPorts: readonly number[];
+  /** Destinations, neither pods nor nodes, to which pods may send tunnel packets. Absent: none. */
+  readonly allowed?: readonly string[];
 }
 
 /** Everything that one node's network is to be. */
@@ -169,6 +184,7 @@ export interface NodePlan {
   /** Blocks that the node reaches without the overlay, also inside a wider block that it does not. */
   readonly direct: readonly string[];
   readonly masquerade: MasqueradePlan;
+  readonly boundary: BoundaryPlan;
   /**
    * Of blocks of pods that are not routed, since they hold addresses of the underlay, all but those: what is for them leaves by
    * no device that is not ours. Absent: none.

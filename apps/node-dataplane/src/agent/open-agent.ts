@@ -4,6 +4,7 @@ import { createRouteSocket, type RouteSocket } from '@unbounded/netlink';
 import { createNftables, type Nftables } from '@unbounded/nftables';
 import type { AgentConfig } from '../agent.config.ts';
 import { openAttachment } from '../attachment/attachment.ts';
+import { createBoundary } from '../kernel/boundary-additions.ts';
 import { createDropMetrics } from '../kernel/drop-metrics.ts';
 import type { SectionType } from '../section.port.ts';
 import { createStateFaults } from '../state/state-faults.ts';
@@ -43,6 +44,7 @@ const openShared = async (
     net,
     nft,
     newDrops: createDropMetrics(metrics),
+    boundary: createBoundary(),
     faults,
     kept: openKeptSections(config.stateDir, names, faults),
     world,

@@ -1,3 +1,4 @@
+import { createBoundary } from '../kernel/boundary-additions.ts';
 import { setTimeout as delay } from 'node:timers/promises';
 import { siteKind } from '@unbounded/crds';
 import type { RouteEvent } from '@unbounded/netlink';
@@ -29,6 +30,7 @@ const openShared = () => {
       },
     },
     newDrops: () => undefined,
+    boundary: createBoundary(),
     kept: { of: () => ({ read: () => undefined, write: () => undefined }) },
     world: {
       inputs: () => {

@@ -4,6 +4,7 @@ import type { Nftables } from '@unbounded/nftables';
 import type { AgentConfig } from '../agent.config.ts';
 import type { Attachment } from '../attachment/attachment.ts';
 import { withDeadline } from '../deadline.ts';
+import type { Boundary } from '../kernel/boundary-additions.ts';
 import type { TableDrops } from '../kernel/drop-metrics.ts';
 import type { Section, SectionContext, SectionReport, SectionType } from '../section.port.ts';
 import type { StateFaults } from '../state/state-faults.ts';
@@ -22,6 +23,7 @@ export interface Shared {
   readonly net: RouteSocket;
   readonly nft: Nftables;
   readonly newDrops: () => TableDrops;
+  readonly boundary: Boundary;
   readonly faults: StateFaults;
   readonly kept: KeptSections;
   readonly world: World;
@@ -37,7 +39,7 @@ interface Taken {
 }
 
 const take = (type: SectionType, shared: Shared, trigger: () => void): Taken => {
-  const { config, services, net, nft, newDrops, faults, kept, world, attachment } = shared;
+  const { config, services, net, nft, newDrops, boundary, faults, kept, world, attachment } = shared;
   const { logger, metrics } = services;
   const tables = createSectionTables(type, { nft, newDrops, onChange: trigger, logger });
   const filters: Filter[] = [];
@@ -46,6 +48,7 @@ const take = (type: SectionType, shared: Shared, trigger: () => void): Taken => 
     nodeName: config.nodeName,
     net,
     nft,
+    boundary: boundary.of(type.name),
     table: (family) => tables.of(family),
     kept: kept.of(type.name),
     openInputs: (kinds) => {

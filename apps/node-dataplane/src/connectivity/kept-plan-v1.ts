@@ -1,6 +1,7 @@
 import { type Family, parseAddress, tryParsePrefix } from '@unbounded/ip';
 import type {
   BlockPlan,
+  BoundaryPlan,
   Destination,
   GroupPlan,
   Holding,
@@ -137,7 +138,13 @@ const holding = z.object({
 
 const problem = z.object({ reason: z.string(), message: z.string() } satisfies Fields<Problem>);
 
-export const nodePlanV1: z.ZodType<NodePlan> = z.object({
+const boundary = z.object({
+  ownPods: prefixes,
+  exits: prefixes,
+  entries: prefixes,
+} satisfies Fields<BoundaryPlan>);
+
+const fields = z.object({
   node: z.string(),
   site: z.string(),
   role: z.enum(['worker', 'gateway']),
@@ -160,6 +167,21 @@ export const nodePlanV1: z.ZodType<NodePlan> = z.object({
   servedSites: texts,
   alsoPlain: prefixes.exactOptional(),
   holdings: z.array(holding),
-  tunnelEnds: z.object({ addresses: prefixes, wireGuardPorts: z.array(port) }),
+  tunnelEnds: z.object({ addresses: prefixes, wireGuardPorts: z.array(port), allowed: prefixes.exactOptional() }),
   problems: z.array(problem),
-} satisfies Fields<NodePlan>);
+} satisfies Fields<Omit<NodePlan, 'boundary'>>);
+
+/** For a file of an agent that had no boundary: what a gateway reaches directly, and nothing at a worker. */
+const boundaryOf = ({ role, manageCni, podCidrs, direct, masquerade }: z.infer<typeof fields>): BoundaryPlan => {
+  const beside = role === 'gateway' ? direct.filter((block) => !podCidrs.includes(block)) : [];
+  const ofOthers = manageCni ? [] : podCidrs;
+  return {
+    ownPods: manageCni ? podCidrs : masquerade.sources,
+    exits: [...beside, ...ofOthers],
+    entries: [...beside, ...ofOthers],
+  };
+};
+
+export const nodePlanV1: z.ZodType<NodePlan> = fields
+  .extend({ boundary: boundary.optional() })
+  .transform((plan) => ({ ...plan, boundary: plan.boundary ?? boundaryOf(plan) }));

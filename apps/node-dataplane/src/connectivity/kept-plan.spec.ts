@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CONNECTIVITY, keptPlanFile } from '@unbounded/config/ownership';
 import { createLogger } from '@unbounded/telemetry';
-import { findMember, type NodePlan, parseWorld, planNode } from '@unbounded/topology';
+import { type BoundaryPlan, findMember, type NodePlan, parseWorld, planNode } from '@unbounded/topology';
 import { anyCluster } from '@unbounded/topology/random-cluster';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -21,7 +21,15 @@ interface KeptV1 {
   readonly version: 1;
   readonly plan: NodePlan;
 }
-const frozen = (name: (typeof FROZEN)[number]): KeptV1 => JSON.parse(textOf(name)) as KeptV1;
+/** Files of before have no boundary: a gateway's is what it reaches directly besides its own pods, a worker has none. */
+const BOUNDARIES = {
+  'v1-worker': { ownPods: ['100.65.30.0/24'], exits: [], entries: [] },
+  'v1-gateway': { ownPods: ['100.65.20.0/24'], exits: ['10.1.0.0/24'], entries: ['10.1.0.0/24'] },
+} as const satisfies Record<(typeof FROZEN)[number], BoundaryPlan>;
+const frozen = (name: (typeof FROZEN)[number]): KeptV1 => {
+  const { version, plan } = JSON.parse(textOf(name)) as KeptV1;
+  return { version, plan: { ...plan, boundary: BOUNDARIES[name] } };
+};
 
 const never = (reason: string): void => expect.unreachable(reason);
 

@@ -93,11 +93,12 @@ const openDataplane = (
   context: SectionContext,
 ): Dataplane => {
   const { stateDir, unitsDir } = config;
-  const { net, nft, table, attachment, faults, logger, metrics, trigger: onChange } = context;
+  const { net, nft, table, boundary, attachment, faults, logger, metrics, trigger: onChange } = context;
   const path = openDataPath(config, { net, faults, metrics });
   return {
     ...{ net, nft, path, logger },
     table: table('inet'),
+    additions: () => boundary.all(),
     // After the maps: it opens that of the groups by its pin.
     health: startHealth({
       keys: probeKeys(ring),
@@ -174,6 +175,7 @@ export const connectivity = (
       context.trigger();
     });
     context.onKernelChange(concernsUs);
+    context.boundary.onChange(context.trigger);
     return createConnectivity({
       planner: createNodePlanner({
         nodeName,

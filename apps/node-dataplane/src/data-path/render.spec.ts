@@ -143,6 +143,7 @@ describe('what came out of the overlay for a node of the gateway’s network', (
       contained: [],
       direct: [],
       masquerade: { sources: [], exceptTo: [] },
+      boundary: { ownPods: [], exits: [], entries: [] },
       probes: [],
       servedSites: [],
     },

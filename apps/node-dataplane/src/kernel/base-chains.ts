@@ -21,6 +21,8 @@ const AFTER_SERVICES = -90;
 const FILTER = 0;
 /** kube-proxy's own masquerading comes first. */
 const AFTER_KUBE_PROXY = 105;
+/** Behind every translation of sources. */
+const AFTER_TRANSLATION = 110;
 /** Before br_netfilter (0) shows frames to the IP hooks. */
 const FRAMES = -300;
 
@@ -35,6 +37,8 @@ const inet = (
 export const CONNECTIVITY_CHAINS = {
   injection: inet('injection', 'prerouting', AFTER_SERVICES),
   transit: inet('transit', 'prerouting', AFTER_SERVICES),
+  boundary: inet('boundary', 'forward', MANGLE),
+  entering: inet('entering', 'postrouting', AFTER_TRANSLATION),
   transitForward: inet('transit_forward', 'forward', MANGLE),
   /** Among the filters: masquerading changes sources only. */
   leaks: inet('leaks', 'postrouting', FILTER),

@@ -18,7 +18,7 @@ const AN_HOUR_MS = 3_600_000;
 const logger = createLogger({ name: 'test', level: 'silent' });
 const plan = planFor('w1');
 const guardTable = planGuardTable([]);
-const WANTED = tableSpec(CONNECTIVITY, planFirewall(plan, []));
+const WANTED = tableSpec(CONNECTIVITY, planFirewall(plan, { tunnels: [] }));
 let ns: Netns;
 let nft: Nftables;
 beforeEach(() => {

@@ -139,6 +139,18 @@ export const siteKind = defineKind({
           nonMasqueradeCIDRs: optional(
             cidrs('Destinations that pods reach with their own address.', { maxItems: 256 }),
           ),
+          allowedSourceCidrs: optional(
+            routableCidrs(
+              'Hosts beside the nodes of the site that are no nodes, and whose packets these nodes forward into the overlay: an API server outside of the cluster. Other sites take them if they are inside nodeCidrs.',
+              { maxItems: 256 },
+            ),
+          ),
+          podTunnelCidrs: optional(
+            cidrs(
+              'Destinations that are no pods and to which pods of the site may send tunnel packets: VXLAN and GENEVE at their standard ports, IP in IP, GRE.',
+              { maxItems: 256 },
+            ),
+          ),
           ...linkSettings,
         },
         SPEC,

@@ -11,7 +11,8 @@ const SHIFTS = [0, 1, 2, 3].map((lanes) => lanes * KEY_GENERATION_PORTS);
 const isRotating = ({ keyGeneration, nextPublicKey }: Member): boolean =>
   keyGeneration > 0 || nextPublicKey !== undefined;
 
-export const planTunnelEnds = (world: World): TunnelEnds => {
+export const planTunnelEnds = (world: World, site: string): TunnelEnds => {
+  const allowed = world.sites.get(site)?.podTunnelCidrs ?? [];
   const gateways = [...world.pools.values()].flatMap((pool) => pool.gateways);
   const addresses = gateways.flatMap(({ internalIps, externalIps }) => [...internalIps, ...externalIps]);
   const nodes = [...world.sites.values()].flatMap(({ nodeCidrs }) => nodeCidrs);
@@ -20,5 +21,6 @@ export const planTunnelEnds = (world: World): TunnelEnds => {
   return {
     addresses: withoutCovered([...nodes, ...addresses.map((ip) => hostPrefix(parseAddress(ip)))]).map(formatPrefix),
     wireGuardPorts: [...ports].flatMap((port) => shifts.map((shift) => port + shift)).sort((a, b) => a - b),
+    ...(allowed.length === 0 ? {} : { allowed: withoutCovered(allowed).map(formatPrefix) }),
   };
 };

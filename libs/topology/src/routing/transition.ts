@@ -100,5 +100,9 @@ export const planTransition = (before: NodePlan, after: NodePlan, step: Transiti
     groups: groupsFor(blocks, sending, after, before),
     tunnels: tunnelsOf(before, after),
     alsoPlain: [...new Set(native)].sort(),
+    boundary: {
+      ...after.boundary,
+      entries: [...new Set([...before.boundary.entries, ...after.boundary.entries])].sort(),
+    },
   };
 };

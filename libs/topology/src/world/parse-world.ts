@@ -53,6 +53,8 @@ const siteModel = (site: Site, read: ObjectReader): SiteModel => {
       site.spec.podCidrAssignments.flatMap((assignment) => assignment.cidrBlocks),
     ),
     nonMasqueradeCidrs: read.prefixes(`${where} spec.nonMasqueradeCIDRs`, site.spec.nonMasqueradeCIDRs),
+    allowedSourceCidrs: read.prefixes(`${where} spec.allowedSourceCidrs`, site.spec.allowedSourceCidrs),
+    podTunnelCidrs: read.prefixes(`${where} spec.podTunnelCidrs`, site.spec.podTunnelCidrs),
     manageCni: site.spec.manageCniPlugin !== false,
     assignsBlocks: site.spec.podCidrAssignments.some(({ assignmentEnabled }) => assignmentEnabled !== false),
     blockLengths: new Set(site.spec.podCidrAssignments.flatMap(blockLengthsOf)),

@@ -25,6 +25,10 @@ export interface SiteModel {
   /** Blocks from which the site's pods have their addresses: what is routed to the site. */
   readonly podCidrs: readonly Prefix[];
   readonly nonMasqueradeCidrs: readonly Prefix[];
+  /** Sources on the networks of the site's nodes whose packets these forward into the overlay, though they are no nodes. */
+  readonly allowedSourceCidrs: readonly Prefix[];
+  /** Destinations outside of the cluster to which pods may send tunnel packets. */
+  readonly podTunnelCidrs: readonly Prefix[];
   readonly manageCni: boolean;
   /** Nodes get blocks from `podCidrs`; false: they have them from somewhere else. */
   readonly assignsBlocks: boolean;

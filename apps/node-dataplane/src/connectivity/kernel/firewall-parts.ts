@@ -10,7 +10,7 @@ export interface FirewallPart {
 
 /** Names of counters: why a packet was dropped. They are the values of the metric's label `reason`. */
 export const COUNTERS = {
-  /** A pod's address that came in by no tunnel. */
+  /** A pod's address that came in by no tunnel, or a node's that is reached by one. */
   forgedSource: 'forged_source',
   /** A pod's address that came in natively, but not by the device that leads back to it. */
   noRouteBack: 'no_route_back',
@@ -18,6 +18,10 @@ export const COUNTERS = {
   injectedTunnelPacket: 'injected_tunnel_packet',
   /** A packet to the overlay that was about to leave outside of it. */
   overlayLeak: 'overlay_leak',
+  /** A packet out of the overlay to where this node is no exit. */
+  unlistedExit: 'unlisted_exit',
+  /** A packet into the overlay from a source outside of it that is not listed. */
+  unlistedEntry: 'unlisted_entry',
   /** A tunnel packet whose inner source is not its sender's (netlink data path). */
   forgedInnerSource: 'forged_inner_source',
 } as const;

@@ -15,7 +15,7 @@ describe('the table', () => {
     expect(JSON.stringify(table)).not.toMatch(/"do":"accept"/);
   });
 
-  test('drops only pods’ addresses that come in by no tunnel, pods’ tunnel packets to nodes, and what leaves the overlay', () => {
+  test('drops only addresses of the overlay that come in by no tunnel, pods’ tunnel packets to nodes, and what crosses the boundary unlisted', () => {
     const dropping = (plan: Parameters<typeof planFirewall>[0]): string[] =>
       planFirewall(plan).chains.flatMap(({ name, rules }) =>
         rules
@@ -27,10 +27,16 @@ describe('the table', () => {
           }),
       );
     const others = [
+      ...['tunnel_ends_ip', 'tunnel_ends_ip6', 'local', 'broadcast', ''].map(
+        (what) => `tunnel_packets_to_others: ${what}: injected_tunnel_packet`,
+      ),
       ...['tunnel_ends_ip', 'tunnel_ends_ip6', 'local', 'broadcast'].map(
         (what) => `tunnel_packets_to_nodes: ${what}: injected_tunnel_packet`,
       ),
       ...['overlay_ip', 'overlay_ip6'].map((set) => `leaks: ${set}: overlay_leak`),
+      'out_of_overlay: : unlisted_exit',
+      ...['overlay_ip', 'overlay_ip6'].map((set) => `from_outside: ${set}: forged_source`),
+      'entering: : unlisted_entry',
     ];
     const sources = ['ip', 'ip6'].flatMap((family) => [
       `sources: pods_${family}: forged_source`,
@@ -46,15 +52,20 @@ describe('the table', () => {
     expect(chain?.base?.priority).toBeGreaterThan(100);
   });
 
-  test('masquerades pods only, in either family: what the host or somebody else sends keeps its address', () => {
+  test('masquerades pods only, those of others towards exits alone: what the host or somebody else sends keeps its address', () => {
     const masquerading = rulesOf('w1', 'postrouting').filter(({ expressions }) =>
       expressions.some((part) => 'do' in part && part.do === 'masquerade'),
     );
     expect(masquerading.map(({ expressions }) => expressions.filter((part) => 'set' in part))).toEqual(
-      ['ip', 'ip6'].map((family) => [
-        { match: 'set', field: `${family}.saddr`, op: '==', set: `pods_${family}` },
-        { match: 'set', field: `${family}.daddr`, op: '!=', set: `own_address_${family}` },
-      ]),
+      ['ip', 'ip6'].flatMap((family) => {
+        const toOthers = { match: 'set', field: `${family}.daddr`, op: '!=', set: `own_address_${family}` };
+        const from = (set: string) => ({ match: 'set', field: `${family}.saddr`, op: '==', set: `${set}_${family}` });
+        const toExits = { match: 'set', field: `${family}.daddr`, op: '==', set: `exits_${family}` };
+        return [
+          [from('own_pods'), toOthers],
+          [from('pods'), toExits, toOthers],
+        ];
+      }),
     );
   });
 
@@ -94,6 +105,15 @@ describe('the table', () => {
       plain_ip6: [],
       also_plain_ip: [],
       also_plain_ip6: [],
+      own_pods_ip: ['100.65.30.0/24'],
+      own_pods_ip6: [],
+      exits_ip: [],
+      exits_ip6: [],
+      exit_sources_ip: [],
+      exit_sources_ip6: [],
+      entries_ip: [],
+      entries_ip6: [],
+      tunnel_devices: ['unbounded0', 'vxlan0'],
       geneve_sent_to_ip: [],
       geneve_sent_to_ip6: [],
       overlay_devices: ['cbr0', 'unbounded0', 'vxlan0'],
@@ -108,6 +128,8 @@ describe('the table', () => {
         '255.255.255.255/32',
       ],
       tunnel_ends_ip6: ['ff00::/8'],
+      pod_tunnels_ip: [],
+      pod_tunnels_ip6: [],
       tunnel_ports: ['4789', '6081'],
       wireguard_ports: ['51820', '51821', '51822'],
     });

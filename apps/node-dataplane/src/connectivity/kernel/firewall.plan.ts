@@ -5,7 +5,9 @@ import { nativePrefixes } from '../../data-path/routes.plan.ts';
 import type { KernelPlan } from '../../data-path/kernel-plan.ts';
 import { planRelayWays, type RelayWays } from '../relay/relay-ways.plan.ts';
 import type { TableContent } from '../../kernel/section-table.ts';
-import { COUNTERS, type FirewallPart, ofFamily } from './firewall-parts.ts';
+import type { BoundaryAdditions } from '../../kernel/boundary-additions.ts';
+import { planBoundaryRules } from './boundary.plan.ts';
+import { COUNTERS, ofFamily } from './firewall-parts.ts';
 import { planInjection } from './injection.plan.ts';
 import { planLeaks } from './leaks.plan.ts';
 import { planNodeAddresses } from './node-addresses.plan.ts';
@@ -85,14 +87,25 @@ const masqueradeRules = (plan: KernelPlan): RuleSpec[] => [
     comment: 'local destinations',
     expressions: [{ match: 'fib-type', address: 'daddr', op: '==', type: 'local' }, { do: 'return' }],
   },
-  ...(['ip', 'ip6'] as const).map((family): RuleSpec => ({
-    comment: `${family}: pods leave the network as their node`,
-    expressions: [
-      { match: 'set', field: `${family}.saddr`, op: '==', set: `pods_${family}` },
-      { match: 'set', field: `${family}.daddr`, op: '!=', set: `own_address_${family}` },
-      { do: 'masquerade' },
-    ],
-  })),
+  ...(['ip', 'ip6'] as const).flatMap((family): RuleSpec[] => [
+    {
+      comment: `${family}: the node's pods leave the network as their node`,
+      expressions: [
+        { match: 'set', field: `${family}.saddr`, op: '==', set: `own_pods_${family}` },
+        { match: 'set', field: `${family}.daddr`, op: '!=', set: `own_address_${family}` },
+        { do: 'masquerade' },
+      ],
+    },
+    {
+      comment: `${family}: others' pods leave it here towards the exits of this node alone`,
+      expressions: [
+        { match: 'set', field: `${family}.saddr`, op: '==', set: `pods_${family}` },
+        { match: 'set', field: `${family}.daddr`, op: '==', set: `exits_${family}` },
+        { match: 'set', field: `${family}.daddr`, op: '!=', set: `own_address_${family}` },
+        { do: 'masquerade' },
+      ],
+    },
+  ]),
 ];
 
 /** SYN set, RST not: the first segments of either side, which carry the maximum segment size. */
@@ -113,61 +126,50 @@ const clampRules = (plan: KernelPlan): RuleSpec[] =>
       ],
     }));
 
-interface Surroundings {
-  readonly relayWays: RelayWays;
-  readonly present: readonly string[];
+/** What a table depends on besides the plan. */
+export interface Surroundings {
+  /** Our tunnel devices that are there; absent: those of the plan. */
+  readonly tunnels?: readonly Tunnel[];
+  /** To the managed relay, as far as they are known. */
+  readonly relayWays?: RelayWays;
+  /** Names of our devices that are there, also those that the plan no longer wants: routes may lead to them still. */
+  readonly present?: readonly string[];
+  /** Of other sections, to the boundary. */
+  readonly additions?: readonly BoundaryAdditions[];
 }
 
-const contentOf = (
-  plan: KernelPlan,
-  parts: readonly FirewallPart[],
-  { relayWays, present }: Surroundings,
-): TableContent => ({
-  drops: Object.values(COUNTERS),
-  sets: [
-    { name: 'overlay_devices', type: 'ifname', elements: [...new Set([...overlayDevices(plan), ...present])].sort() },
-    ...setsOf(plan),
-    ...parts.flatMap(({ sets }) => sets),
-    ...tunnelPeerSets(plan),
-  ],
-  chains: [
-    ...parts.flatMap(({ chains }) => chains),
-    // Where another plug-in manages the pods, their addresses come in by devices that only it knows.
-    ...(plan.manageCni
-      ? [
-          {
-            name: 'sources',
-            base: baseOf(CONNECTIVITY_CHAINS.sources),
-            rules: sourceRules(plan),
-          } as const,
-        ]
-      : []),
-    {
-      name: 'postrouting',
-      base: baseOf(CONNECTIVITY_CHAINS.postrouting),
-      rules: masqueradeRules(plan),
-    },
-    {
-      name: 'forward',
-      base: baseOf(CONNECTIVITY_CHAINS.forward),
-      rules: clampRules(plan),
-    },
-    ...planRelayWays(relayWays),
-  ],
-});
+const NO_WAYS: RelayWays = { ways: [], isKubeProxyNft: false };
 
-/**
- * Connectivity's table as the plan asks for it.
- * @param tunnels our tunnel devices that are there; absent: those of the plan
- * @param relayWays to the managed relay, as far as they are known
- * @param present names of our devices that are there, also those that the plan no longer wants: routes may lead to them still
- */
+/** Connectivity's table as the plan asks for it. */
 export const planFirewall = (
   plan: KernelPlan,
-  tunnels: readonly Tunnel[] = plan.tunnels,
-  relayWays: RelayWays = { ways: [], isKubeProxyNft: false },
-  present: readonly string[] = [],
+  { tunnels = plan.tunnels, relayWays = NO_WAYS, present = [], additions = [] }: Surroundings = {},
 ): TableContent => {
-  const parts = [planInjection(plan), planLeaks(plan), planNodeAddresses(plan), planSenders(plan, tunnels)];
-  return contentOf(plan, parts, { relayWays, present });
+  const devices = [...new Set([...overlayDevices(plan), ...present])].sort();
+  const parts = [
+    planInjection(plan),
+    planLeaks(plan),
+    planBoundaryRules(plan, devices, additions),
+    planNodeAddresses(plan),
+    planSenders(plan, tunnels),
+  ];
+  return {
+    drops: Object.values(COUNTERS),
+    sets: [
+      { name: 'overlay_devices', type: 'ifname', elements: devices },
+      ...setsOf(plan),
+      ...parts.flatMap(({ sets }) => sets),
+      ...tunnelPeerSets(plan),
+    ],
+    chains: [
+      ...parts.flatMap(({ chains }) => chains),
+      // Where another plug-in manages the pods, their addresses come in by devices that only it knows.
+      ...(plan.manageCni
+        ? [{ name: 'sources', base: baseOf(CONNECTIVITY_CHAINS.sources), rules: sourceRules(plan) } as const]
+        : []),
+      { name: 'postrouting', base: baseOf(CONNECTIVITY_CHAINS.postrouting), rules: masqueradeRules(plan) },
+      { name: 'forward', base: baseOf(CONNECTIVITY_CHAINS.forward), rules: clampRules(plan) },
+      ...planRelayWays(relayWays),
+    ],
+  };
 };

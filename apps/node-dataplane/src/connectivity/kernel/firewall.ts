@@ -6,6 +6,7 @@ import type { KernelPlan } from '../../data-path/kernel-plan.ts';
 import { KUBE_PROXY_TABLE, type RelayWays } from '../relay/relay-ways.plan.ts';
 import type { DeviceState } from './devices.ts';
 import { planFirewall } from './firewall.plan.ts';
+import type { BoundaryAdditions } from '../../kernel/boundary-additions.ts';
 import type { SectionTable, TableState } from '../../kernel/section-table.ts';
 import { familyOf } from './nft-family.ts';
 
@@ -21,6 +22,8 @@ export interface FirewallParts {
   readonly table: Pick<SectionTable, 'replace'>;
   /** Where the relay of a plan is, when it is the managed one and has been found. */
   readonly relayWays: (plan: KernelPlan) => readonly Endpoint[];
+  /** What sections add to the boundary of the overlay; not set: nothing. */
+  readonly additions?: () => readonly BoundaryAdditions[];
 }
 
 const findRelayWays = async (nft: FirewallParts['nft'], ways: readonly Endpoint[]): Promise<RelayWays> => {
@@ -35,7 +38,7 @@ const failed = (state: TableState, error: Error): FirewallOutcome => {
 };
 
 export const ensureFirewall = async (
-  { nft, table, relayWays }: FirewallParts,
+  { nft, table, relayWays, additions = () => [] }: FirewallParts,
   plan: KernelPlan,
   { tunnels, names }: Pick<DeviceState, 'tunnels' | 'names'>,
 ): Promise<FirewallOutcome> => {
@@ -45,7 +48,9 @@ export const ensureFirewall = async (
   } catch (error) {
     return failed('unknown', error as Error);
   }
-  const { state, error } = await table.replace(planFirewall(plan, tunnels, ways, names));
+  const { state, error } = await table.replace(
+    planFirewall(plan, { tunnels, relayWays: ways, present: names, additions: additions() }),
+  );
   return error ? failed(state, error) : { state, problems: [] };
 };
 

@@ -30,6 +30,10 @@ const ADDRESSES = {
 } as const;
 const EXTERNAL = ['203.0.113.1', '2001:db8:113::1'] as const; // of a gateway; behind the LAN here
 const INTERNET = ['198.51.100.9', '2001:db8:51::9'] as const;
+/** Of a node, which is behind a NAT or has more than one, and of nobody's list. */
+const UNLISTED = ['203.0.113.77', '2001:db8:113::77'] as const;
+/** To which an administrator lets pods have tunnels. */
+const ALLOWED = ['198.51.100.99', '2001:db8:51::99'] as const;
 const PEER_POD = '100.65.31.7';
 
 const plan: KernelPlan = (() => {
@@ -38,10 +42,20 @@ const plan: KernelPlan = (() => {
   const { sources, exceptTo } = own.masquerade;
   const pods = ['fd64:65::/32', 'fd64:66::/32'];
   const { addresses, wireGuardPorts } = own.tunnelEnds;
+  const { exits } = own.boundary;
   return {
     ...own,
     masquerade: { sources: [...sources, ...pods], exceptTo: [...exceptTo, ...pods] },
-    tunnelEnds: { addresses: [...addresses, 'fd00:1::/64', `${EXTERNAL[1]}/128`], wireGuardPorts },
+    tunnelEnds: {
+      addresses: [...addresses, 'fd00:1::/64', `${EXTERNAL[1]}/128`],
+      wireGuardPorts,
+      allowed: ALLOWED.map((address) => `${address}/${address.includes(':') ? 128 : 32}`),
+    },
+    // Whatever leaves: tunnel packets are not to depend on it.
+    boundary: {
+      ...own.boundary,
+      exits: [...exits, 'fd00:1::/64', '203.0.113.0/24', '198.51.100.0/24', '2001:db8::/32'],
+    },
   };
 })();
 
@@ -136,7 +150,7 @@ beforeAll(async () => {
   addAll('node', 'eth0', ADDRESSES.node);
   addAll('node', 'cbr0', GATEWAYS.pod);
   addAll('node', 'wg51822', GATEWAYS.far);
-  addAll('peer', 'eth0', [...ADDRESSES.peer, ...EXTERNAL, ...INTERNET]);
+  addAll('peer', 'eth0', [...ADDRESSES.peer, ...EXTERNAL, ...INTERNET, ...UNLISTED, ...ALLOWED]);
   addAll('pod', 'eth0', ADDRESSES.pod);
   addAll('far', 'eth0', ADDRESSES.far);
   for (const place of ['pod', 'far'] as const) defaultBy(place, GATEWAYS[place]);
@@ -147,6 +161,7 @@ beforeAll(async () => {
   await nft.replaceTable(tableSpec(CONNECTIVITY, planFirewall(plan)));
   watch('peer', 'prerouting', { ...MATCHES, delivered: 'iifname vxlan0 udp dport 7000' });
   watch('node', 'input', MATCHES);
+  watch('far', 'prerouting', MATCHES);
   await startReceiver();
 });
 afterAll(() => {
@@ -226,18 +241,23 @@ describe.each(PLACES)('%s', (_, place) => {
   const targets: readonly (readonly [string, readonly string[], 'peer' | 'node'])[] = [
     ['another node', ADDRESSES.peer, 'peer'],
     ['a gateway’s external address', EXTERNAL, 'peer'],
+    ['an address of a node that no list has', UNLISTED, 'peer'],
+    ['somewhere in the Internet', INTERNET, 'peer'],
     ['this node', ADDRESSES.node, 'node'],
     ['this node’s address in the overlay', GATEWAYS[place], 'node'],
   ];
   const rows = targets.flatMap(([target, addresses, at]) =>
-    kinds.flatMap(([counter, shot]) =>
-      addresses.map((to) => ({
-        what: `${counter}, ${shot.bytes?.length ?? 64} bytes, to ${target}: ${to}`,
-        counter,
-        at,
-        shot: { ...shot, to },
-      })),
-    ),
+    // WireGuard's packets are nobody's without its keys.
+    kinds
+      .filter(([counter]) => !(addresses === UNLISTED || addresses === INTERNET) || !/^udp518/.test(counter))
+      .flatMap(([counter, shot]) =>
+        addresses.map((to) => ({
+          what: `${counter}, ${shot.bytes?.length ?? 64} bytes, to ${target}: ${to}`,
+          counter,
+          at,
+          shot: { ...shot, to },
+        })),
+      ),
   );
   test.each(rows)('$what: is dropped and counted', async ({ counter, at, shot }) => {
     const before = { arrived: counted(at, counter), dropped: await dropped() };
@@ -247,7 +267,8 @@ describe.each(PLACES)('%s', (_, place) => {
   });
 
   test.each([
-    ['its own tunnels to somewhere in the Internet pass', INTERNET, 4789, 'udp4789', 'peer'],
+    ['its own WireGuard to somewhere in the Internet passes', INTERNET, 51820, 'udp51820', 'peer'],
+    ['its own tunnels pass to where an administrator lets them', ALLOWED, 4789, 'udp4789', 'peer'],
     ['other packets to nodes pass', ADDRESSES.peer, 53, 'udp53', 'peer'],
     ['other packets to its node pass', ADDRESSES.node, 53, 'udp53', 'node'],
   ] as const)('%s', async (__, addresses, port, counter, at) => {
@@ -256,6 +277,13 @@ describe.each(PLACES)('%s', (_, place) => {
     expect(counted(at, counter)).toBe(before.arrived + addresses.length);
     expect(await dropped()).toBe(before.dropped);
   });
+});
+
+test('tunnels between pods pass: of clusters inside pods', async () => {
+  const before = { arrived: counted('far', 'udp4789'), dropped: await dropped() };
+  for (const to of ADDRESSES.far) send('pod', { to, port: 4789 });
+  expect(counted('far', 'udp4789')).toBe(before.arrived + 2);
+  expect(await dropped()).toBe(before.dropped);
 });
 
 test('a pod’s answer to a port that the node has for a moment passes, though WireGuard of another node has that port', async () => {

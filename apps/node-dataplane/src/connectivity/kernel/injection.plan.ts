@@ -5,14 +5,16 @@ import type { KernelPlan } from '../../data-path/kernel-plan.ts';
 import { COUNTERS, type FirewallPart, ofFamily } from './firewall-parts.ts';
 
 /**
- * No tunnel packets from pods to nodes. A node sends such a packet on with its own address (masquerading), by which the
- * receiver knows the sender: it would take the inner packet, whose source the pod made up, for one of that node. So
- * they are dropped where they come in, at the pod's node; and at every other one where they come out of the overlay.
+ * Tunnel packets of pods go to pods only. A node sends such a packet on with its own address (masquerading), by which the receiver knows
+ * the sender: it would take the inner packet, whose source the pod made up, for one of that node. Which addresses reach a node no list
+ * says: a NAT may stand before it, and it may have more than one. WireGuard's keys protect its ports: pods may use a VPN somewhere else.
+ * So they are dropped where they come in, at the pod's node; and at every other one where they come out of the overlay.
  *
  * Fragments: the masquerading of our own table makes the kernel reassemble packets of both families before it, at
  * priority -400, so that each has its ports here.
  */
 
+const FAMILIES = ['ip', 'ip6'] as const;
 const UDP = 17;
 /** IP protocol numbers: IPv4 and IPv6 in IP (RFC 2003, 4213), and GRE. */
 const TUNNEL_PROTOCOLS = [4, 41, 47] as const;
@@ -20,6 +22,8 @@ const TUNNEL_PROTOCOLS = [4, 41, 47] as const;
 const TO_MANY = ['224.0.0.0/4', '255.255.255.255/32', 'ff00::/8'];
 
 const CHECK = 'tunnel_packets';
+const CHECK_WIREGUARD = 'wireguard_packets';
+const TO_OTHERS = 'tunnel_packets_to_others';
 const TO_NODES = 'tunnel_packets_to_nodes';
 
 const wireGuardPorts = (plan: KernelPlan): number[] => [
@@ -33,6 +37,8 @@ const setsOf = (plan: KernelPlan): SetSpec[] => {
     { name: 'wireguard_ports', type: 'port', elements: wireGuardPorts(plan).map(String) },
     { name: 'tunnel_ends_ip', type: 'ipv4', elements: ofFamily('ip', ends) },
     { name: 'tunnel_ends_ip6', type: 'ipv6', elements: ofFamily('ip6', ends) },
+    { name: 'pod_tunnels_ip', type: 'ipv4', elements: ofFamily('ip', plan.tunnelEnds.allowed ?? []) },
+    { name: 'pod_tunnels_ip6', type: 'ipv6', elements: ofFamily('ip6', plan.tunnelEnds.allowed ?? []) },
   ];
 };
 
@@ -48,7 +54,7 @@ const isTunnelPacket: readonly RuleSpec[] = [
     expressions: [
       ...isUdpTo('wireguard_ports'),
       { match: 'ct-state', states: ['new', 'invalid', 'untracked'] },
-      { do: 'goto', chain: CHECK },
+      { do: 'goto', chain: CHECK_WIREGUARD },
     ],
   },
   ...TUNNEL_PROTOCOLS.map((protocol): RuleSpec => ({
@@ -61,35 +67,47 @@ const isTunnelPacket: readonly RuleSpec[] = [
 ];
 
 /** By the bridge or a tunnel; where another plugin connects the pods, by whatever device, with a pod's address. */
-const ofPods: readonly RuleSpec[] = [
+const ofPods = (chain: string): RuleSpec[] => [
   {
     comment: 'from pods or the overlay',
     expressions: [
       { match: 'device', key: 'iifname', op: '==', set: 'overlay_devices' },
-      { do: 'goto', chain: TO_NODES },
+      { do: 'goto', chain },
     ],
   },
-  ...(['ip', 'ip6'] as const).map((family): RuleSpec => ({
+  ...FAMILIES.map((family): RuleSpec => ({
     comment: `${family}: from pods`,
     expressions: [
       { match: 'set', field: `${family}.saddr`, op: '==', set: `pods_${family}` },
-      { do: 'goto', chain: TO_NODES },
+      { do: 'goto', chain },
     ],
   })),
 ];
 
-const drop = (comment: string, match: Expression): RuleSpec => ({
+const drop = (comment: string, ...match: Expression[]): RuleSpec => ({
   comment,
-  expressions: [match, { do: 'counter', name: COUNTERS.injectedTunnelPacket }, { do: 'drop' }],
+  expressions: [...match, { do: 'counter', name: COUNTERS.injectedTunnelPacket }, { do: 'drop' }],
 });
 
 const toNodes: readonly RuleSpec[] = [
-  ...(['ip', 'ip6'] as const).map((family) =>
+  ...FAMILIES.map((family) =>
     drop(`${family}: to a node`, { match: 'set', field: `${family}.daddr`, op: '==', set: `tunnel_ends_${family}` }),
   ),
   ...(['local', 'broadcast'] as const).map((type) =>
     drop(`to this node: ${type}`, { match: 'fib-type', address: 'daddr', op: '==', type }),
   ),
+];
+
+/** A node has an address among its pods', too. */
+const toOthers: readonly RuleSpec[] = [
+  ...toNodes,
+  ...(['pods', 'pod_tunnels'] as const).flatMap((set) =>
+    FAMILIES.map((family): RuleSpec => ({
+      comment: `${family}: to ${set === 'pods' ? 'a pod' : 'where pods may have tunnels'}`,
+      expressions: [{ match: 'set', field: `${family}.daddr`, op: '==', set: `${set}_${family}` }, { do: 'return' }],
+    })),
+  ),
+  drop('to what is no pod'),
 ];
 
 export const planInjection = (plan: KernelPlan): FirewallPart => ({
@@ -100,7 +118,9 @@ export const planInjection = (plan: KernelPlan): FirewallPart => ({
       base: baseOf(CONNECTIVITY_CHAINS.injection),
       rules: isTunnelPacket,
     } satisfies ChainSpec,
-    { name: CHECK, rules: ofPods },
+    { name: CHECK, rules: ofPods(TO_OTHERS) },
+    { name: CHECK_WIREGUARD, rules: ofPods(TO_NODES) },
+    { name: TO_OTHERS, rules: toOthers },
     { name: TO_NODES, rules: toNodes },
   ],
 });

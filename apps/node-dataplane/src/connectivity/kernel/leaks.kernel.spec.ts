@@ -32,6 +32,7 @@ const planOf = (dataplane: DataPathKind): KernelPlan => {
     ...own,
     routes: [...own.routes, ...blocks.map((prefix) => ({ prefix, via, mtuBytes: 1400 }))],
     masquerade: { ...own.masquerade, sources: [...own.masquerade.sources, ...blocks] },
+    boundary: { ...own.boundary, ownPods: [...own.boundary.ownPods, 'fd64:65:30::/64'] },
   };
 };
 

@@ -51,7 +51,7 @@ describe('senders of tunnel packets', () => {
 
   test('are not looked at where no device of ours takes the packets: they are for somebody else', () => {
     for (const protocol of PROTOCOLS) {
-      const without = chainsOf(netlinkPlan(protocol), []);
+      const without = chainsOf(netlinkPlan(protocol), { tunnels: [] });
       expect(without).toEqual(chainsOf(netlinkPlan('WireGuard')));
       expect(without).not.toContain('tunnels');
     }
@@ -59,13 +59,15 @@ describe('senders of tunnel packets', () => {
 
   test('of a device that is no longer wanted are nobody until it is gone', () => {
     const left = [{ kind: 'VXLAN' }, { kind: 'GENEVE', remoteIp: '10.1.0.31' }] as const;
-    expect(chainsOf(netlinkPlan('WireGuard'), left)).toEqual(expect.arrayContaining(['vxlan', 'geneve', 'tunnels']));
-    const sets = elementsOf(netlinkPlan('WireGuard'), left);
+    expect(chainsOf(netlinkPlan('WireGuard'), { tunnels: left })).toEqual(
+      expect.arrayContaining(['vxlan', 'geneve', 'tunnels']),
+    );
+    const sets = elementsOf(netlinkPlan('WireGuard'), { tunnels: left });
     expect([sets['senders_ip_ip'], sets['geneve_peers_ip']]).toEqual([[], ['10.1.0.31']]);
   });
 
   test('of a device that takes packets of everybody are looked at wherever they come from', () => {
-    const { chains, sets } = planFirewall(netlinkPlan('GENEVE'), [{ kind: 'GENEVE' }]); // as the other data path has it
+    const { chains, sets } = planFirewall(netlinkPlan('GENEVE'), { tunnels: [{ kind: 'GENEVE' }] }); // as the other data path has it
     const tunnels = chains.find(({ name }) => name === 'tunnels')!;
     expect(JSON.stringify(tunnels.rules)).not.toContain('"match":"set"');
     expect(sets!.map(({ name }) => name)).not.toContain('geneve_peers_ip');

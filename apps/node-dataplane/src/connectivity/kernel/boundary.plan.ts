@@ -1,0 +1,178 @@
+import { ENTERED_MARK, MARK_MASK } from '@unbounded/config/ownership';
+import type { Expression, RuleSpec, SetSpec } from '@unbounded/nftables';
+import { DEVICES } from '../../data-path/devices.ts';
+import type { KernelPlan } from '../../data-path/kernel-plan.ts';
+import { nativePrefixes } from '../../data-path/routes.plan.ts';
+import type { BoundaryAdditions } from '../../kernel/boundary-additions.ts';
+import { baseOf, CONNECTIVITY_CHAINS } from '../../kernel/base-chains.ts';
+import { COUNTERS, type FirewallPart, ofFamily } from './firewall-parts.ts';
+
+/**
+ * The boundary of the overlay, for forwarded packets. Out of a tunnel, or natively from somebody else's pod: to this node's pods, at a
+ * gateway on by the overlay, to an exit, or as a part of a connection that this node translated. Into a tunnel from a device that is not
+ * ours: with a source of the list that comes by the way back to it, with this node's address, or as an answer. Nothing else.
+ */
+
+type Family = 'ip' | 'ip6';
+const FAMILIES = ['ip', 'ip6'] as const;
+const OUT = 'out_of_overlay';
+const OUTSIDE = 'from_outside';
+
+const isIn = (family: Family, address: 'saddr' | 'daddr', set: string): Expression => ({
+  match: 'set',
+  field: `${family}.${address}`,
+  op: '==',
+  set: `${set}_${family}`,
+});
+const device = (key: 'iifname' | 'oifname', set: string, op: '==' | '!=' = '=='): Expression => ({
+  match: 'device',
+  key,
+  op,
+  set,
+});
+const isAnswer: Expression = { match: 'ct-direction', op: '==', value: 'reply' };
+const perFamily = (rule: (family: Family) => RuleSpec): RuleSpec[] => FAMILIES.map(rule);
+
+const setsOf = (plan: KernelPlan, devices: readonly string[], additions: readonly BoundaryAdditions[]): SetSpec[] => {
+  const { boundary } = plan;
+  const added = (name: keyof BoundaryAdditions): string[] => additions.flatMap((one) => one[name] ?? []);
+  const native = [...nativePrefixes(plan), ...(plan.alsoPlain ?? [])];
+  const blocks: Readonly<Record<string, readonly string[]>> = {
+    own_pods: boundary.ownPods,
+    // A gateway hands packets on to whom it is linked with natively.
+    exits: [...boundary.exits, ...(plan.role === 'gateway' ? native : []), ...added('exits')],
+    exit_sources: added('exitSources'),
+    entries: [...boundary.entries, ...native, ...added('entries')],
+  };
+  return [
+    { name: 'tunnel_devices', type: 'ifname', elements: devices.filter((name) => name !== DEVICES.bridge) },
+    ...Object.entries(blocks).flatMap(([name, prefixes]) =>
+      FAMILIES.map((family): SetSpec => ({
+        name: `${name}_${family}`,
+        type: family === 'ip' ? 'ipv4' : 'ipv6',
+        elements: ofFamily(family, prefixes),
+      })),
+    ),
+  ];
+};
+
+const toBridge: Expression = { match: 'meta', key: 'oifname', op: '==', value: DEVICES.bridge };
+
+/** Connection tracking knows what this node translated: a Service's packets, and what answers or is an error about them. */
+const translated: readonly RuleSpec[] = [
+  { comment: 'a Service of this node', expressions: [{ match: 'ct-translated', of: 'daddr' }, { do: 'return' }] },
+  {
+    comment: 'an answer to what left with the address of this node',
+    expressions: [isAnswer, { match: 'ct-translated', of: 'saddr' }, { do: 'return' }],
+  },
+];
+
+const outOfOverlay = ({ role }: KernelPlan): RuleSpec[] => [
+  { comment: 'to a pod of this node', expressions: [toBridge, { do: 'return' }] },
+  ...(role === 'gateway'
+    ? [
+        {
+          comment: 'on by the overlay',
+          expressions: [device('oifname', 'tunnel_devices'), { do: 'return' }],
+        } as RuleSpec,
+      ]
+    : []),
+  ...perFamily((family) => ({
+    comment: `${family}: to an exit`,
+    expressions: [isIn(family, 'daddr', 'exits'), { do: 'return' }],
+  })),
+  ...perFamily((family) => ({
+    comment: `${family}: whose exit this node is`,
+    expressions: [isIn(family, 'saddr', 'exit_sources'), { do: 'return' }],
+  })),
+  ...translated,
+  ...perFamily((family) => ({
+    comment: `${family}: an answer to who may enter here`,
+    expressions: [isAnswer, isIn(family, 'daddr', 'entries'), { do: 'return' }],
+  })),
+  { comment: 'no way out here', expressions: [{ do: 'counter', name: COUNTERS.unlistedExit }, { do: 'drop' }] },
+];
+
+const isOverlayAddress = (family: Family): RuleSpec => ({
+  comment: `${family}: lives in the overlay, and does not come from outside`,
+  expressions: [isIn(family, 'saddr', 'overlay'), { do: 'counter', name: COUNTERS.forgedSource }, { do: 'drop' }],
+});
+
+const fromOutside: readonly RuleSpec[] = [
+  {
+    comment: 'translated: to a Service of this node',
+    expressions: [{ match: 'ct-translated', of: 'daddr' }, { do: 'return' }],
+  },
+  ...FAMILIES.map(isOverlayAddress),
+];
+
+/** Whether it enters is decided behind the translation of sources; whether it came by the way back is known here alone. */
+const markEntries: readonly RuleSpec[] = perFamily((family) => ({
+  comment: `${family}: may enter, and came by the way back`,
+  expressions: [
+    device('oifname', 'tunnel_devices'),
+    isIn(family, 'saddr', 'entries'),
+    { match: 'route-back', found: true },
+    { set: 'mark', value: ENTERED_MARK, mask: MARK_MASK },
+  ],
+}));
+
+const nativePods: readonly RuleSpec[] = ['plain', 'also_plain'].flatMap((set) =>
+  perFamily((family) => ({
+    comment: `${family}: somebody else's pod, natively`,
+    expressions: [isIn(family, 'saddr', 'pods'), isIn(family, 'saddr', set), { do: 'goto', chain: OUT }],
+  })),
+);
+
+const crossing: readonly RuleSpec[] = [
+  { comment: 'out of a tunnel', expressions: [device('iifname', 'tunnel_devices'), { do: 'goto', chain: OUT }] },
+  { comment: 'from the bridge', expressions: [device('iifname', 'overlay_devices'), { do: 'return' }] },
+  { comment: 'from outside', expressions: [{ do: 'jump', chain: OUTSIDE }] },
+  ...markEntries,
+  ...nativePods,
+];
+
+const entering: readonly RuleSpec[] = [
+  { comment: 'not into the overlay', expressions: [device('oifname', 'tunnel_devices', '!='), { do: 'return' }] },
+  { comment: 'from the overlay', expressions: [device('iifname', 'overlay_devices'), { do: 'return' }] },
+  {
+    comment: 'of this node: it came by no device',
+    expressions: [{ match: 'meta', key: 'iif', op: '==', value: 0 }, { do: 'return' }],
+  },
+  {
+    comment: 'may enter',
+    expressions: [
+      { match: 'meta', key: 'mark', op: '==', value: ENTERED_MARK, mask: MARK_MASK },
+      { set: 'mark', value: 0, mask: MARK_MASK },
+      { do: 'return' },
+    ],
+  },
+  {
+    comment: 'with an address of this node',
+    expressions: [{ match: 'fib-type', address: 'saddr', op: '==', type: 'local' }, { do: 'return' }],
+  },
+  { comment: 'an answer to the overlay', expressions: [isAnswer, { do: 'return' }] },
+  {
+    comment: 'an error about a connection',
+    expressions: [{ match: 'ct-state', states: ['related'] }, { do: 'return' }],
+  },
+  { comment: 'not listed', expressions: [{ do: 'counter', name: COUNTERS.unlistedEntry }, { do: 'drop' }] },
+];
+
+/**
+ * @param devices of the overlay, the bridge too, also those that the plan no longer wants
+ * @param additions of other sections
+ */
+export const planBoundaryRules = (
+  plan: KernelPlan,
+  devices: readonly string[],
+  additions: readonly BoundaryAdditions[] = [],
+): FirewallPart => ({
+  sets: setsOf(plan, devices, additions),
+  chains: [
+    { name: OUT, rules: outOfOverlay(plan) },
+    { name: OUTSIDE, rules: fromOutside },
+    { name: 'boundary', base: baseOf(CONNECTIVITY_CHAINS.boundary), rules: crossing },
+    { name: 'entering', base: baseOf(CONNECTIVITY_CHAINS.entering), rules: entering },
+  ],
+});
