@@ -1,6 +1,5 @@
 import { inParallel, type Informer, type ObjectWrites, type Reconcile } from '@unbounded/controller-runtime';
 import {
-  annotations,
   type GatewayPool,
   type GatewayPoolNode,
   type GatewayPoolPeering,
@@ -73,7 +72,7 @@ const dampedEvent = (about: Node): EventRecord => ({
   type: 'Warning',
   reason: 'FactsDamped',
   action: 'ListGateway',
-  note: `what the Node states, or what DNS answers for the names in ${annotations.externalAddress}, changes too often: changes are taken over late, at most one a minute; what was accepted before stands meanwhile`,
+  note: 'what the Node states, or what DNS answers for the names of its annotation external-address, changes too often: changes are taken over late, at most one a minute; what was accepted before stands meanwhile',
 });
 
 const nameSet = (objects: readonly { readonly metadata: { readonly name: string } }[]): ReadonlySet<string> =>

@@ -14,7 +14,7 @@ const node = (name: string, isReady: boolean, address = '10.1.0.1'): Node => {
     message: '',
     lastTransitionTime: '',
   };
-  return { ...rest, status: { ...status, conditions: [condition] } } as Node;
+  return { ...rest, status: { ...status, conditions: [condition] } };
 };
 
 test('a node that is ready and not ready by turns changes where relays are found at the stated rate, and no other node', () => {

@@ -42,7 +42,7 @@ const textOf = (facts: NodeFacts): string => {
   return text;
 };
 
-const besides = <T extends Stated>({ facts: _, ...rest }: T): string => JSON.stringify(rest);
+const besides = (stated: Stated): string => JSON.stringify({ ...stated, facts: undefined });
 
 const labelsOf = ({ labels }: NodeFacts, isKubelets: boolean): Record<string, string> =>
   Object.fromEntries(Object.entries(labels).filter(([label]) => canKubeletSet(label) === isKubelets));

@@ -4,13 +4,13 @@
  */
 
 /** Changes without a pause. A node that joins has some, a documented key rotation two: the next key, then its promotion. */
-export const BURST = 5;
+const BURST = 5;
 /** After the last of these, and doubled with every further change. */
-export const FIRST_INTERVAL_MS = 8000;
+const FIRST_INTERVAL_MS = 8000;
 /** The pause does not grow beyond this: one change a minute. So long a pause is also what gives one change back. */
 export const SLOWEST_MS = 60_000;
 /** After so long without a change that was due, the node is told no more that it changes too often. */
-export const QUIET_MS = SLOWEST_MS;
+export const QUIET_MS = 60_000;
 /** The burst, and those until the pause is the longest. */
 export const MOST_AT_ONCE = BURST + Math.ceil(Math.log2(SLOWEST_MS / FIRST_INTERVAL_MS));
 

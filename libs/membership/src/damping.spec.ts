@@ -41,7 +41,7 @@ const steps = fc.array(
     afterMs: fc.oneof(fc.constantFrom(0, 1, 100), fc.integer({ min: 0, max: 3 * SLOWEST_MS })),
     value: fc.oneof(fc.constantFrom(1, 2), fc.integer({ min: 3, max: 9 })),
   }),
-  { maxLength: 300 },
+  { maxLength: 300, size: 'max' },
 );
 
 test('five changes pass at once, further ones after 8, 16 and 32 s, and then one a minute', () => {
@@ -70,9 +70,8 @@ test('whatever one node states, it changes at most so often in any time', () => 
         listed = next;
       }
       times.forEach((begin, i) => {
-        times.slice(i).forEach((end, more) => {
-          expect(more + 1).toBeLessThanOrEqual(MOST_AT_ONCE + (end - begin) / SLOWEST_MS);
-        });
+        const most = times.slice(i).map((end) => MOST_AT_ONCE + (end - begin) / SLOWEST_MS);
+        expect(most.findIndex((bound, more) => more + 1 > bound)).toBe(-1);
       });
     }),
   );

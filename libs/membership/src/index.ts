@@ -1,5 +1,5 @@
 export { tryParseAddress } from './external-address.ts';
-export { createFactsDamper, type FactsDamper } from './damped-facts.ts';
+export { createFactsDamper } from './damped-facts.ts';
 export { createDamper, type Damped, type Damper } from './damping.ts';
 export { MOST_AT_ONCE, SLOWEST_MS } from './damping-allowance.ts';
 export { listed } from './listed.ts';
