@@ -69,9 +69,10 @@ const holdFacts = (accepted: NodeFacts, stated: NodeFacts): NodeFacts => {
 export const createFactsDamper = <T extends Stated>(elapsed: () => number): FactsDamper<T> => {
   let pools: readonly GatewayPool[] = [];
   const isSame = (a: T, b: T): boolean =>
-    textOf(a.facts) === textOf(b.facts) &&
     besides(a) === besides(b) &&
-    pools.every((pool) => isSelected(pool, a.facts) === isSelected(pool, b.facts));
+    (a.facts === b.facts ||
+      (textOf(a.facts) === textOf(b.facts) &&
+        pools.every((pool) => isSelected(pool, a.facts) === isSelected(pool, b.facts))));
   const damper = createDamper<T>({
     elapsed,
     identityOf: ({ facts }) => facts,
