@@ -1,7 +1,9 @@
 import { createObjectWrites, type Informer } from '@unbounded/controller-runtime';
 import { GROUP_VERSION, type GatewayPool, type Site, type SiteNodeSlice } from '@unbounded/crds';
 import { type KubeObject, type Node, type ResourceClient } from '@unbounded/kube';
+import { MOST_AT_ONCE, SLOWEST_MS } from '@unbounded/membership';
 import { createMetrics, silentLogger } from '@unbounded/telemetry';
+import { nodeObject, objectStore } from '@unbounded/testing';
 import { expect, test } from 'vitest';
 
 import { allocationReconciler } from './allocation.reconciler.ts';
@@ -56,4 +58,34 @@ test('a pool concerns the allocation when its nodes or their external addresses 
   expect(poolFingerprint(pool(['192.0.2.1'], { connectedSites: ['a'] }))).toBe(one);
   expect(poolFingerprint(pool(['192.0.2.2']))).not.toBe(one);
   expect(poolFingerprint(pool(['192.0.2.1'], {}, 2))).not.toBe(one);
+});
+
+test('a node whose address is in a block of pods by turns changes the status of its Site at a bounded rate', async () => {
+  let nowMs = 0;
+  const recorder = { record: () => {}, flush: async () => {}, dropped: 0 };
+  const metrics = createMetrics();
+  const nodes = objectStore<Node>();
+  const sites = objectStore<Site>({ ...site, spec: { ...site.spec, nodeCidrs: ['10.1.0.0/16', '100.64.0.0/24'] } });
+  const reconcile = allocationReconciler({
+    nodes: nodes.cache,
+    sites: sites.cache,
+    pools: informerOf<GatewayPool>(),
+    slices: informerOf<SiteNodeSlice>(),
+    clusterAddresses: async () => ({ apiServers: [], services: [] }),
+    cooldown: createCooldown(60),
+    writes: createObjectWrites({ recorder, logger: silentLogger, metrics, now: () => nowMs }),
+    nodeClient: nodes.client,
+    siteClient: sites.client,
+    recorder,
+    metrics: allocatorMetrics(metrics),
+    logger: silentLogger,
+    elapsed: () => nowMs,
+  });
+  for (let step = 0; step < 300; step++, nowMs += 1000) {
+    const internalIPs = [step % 2 === 0 ? '10.1.0.9' : '100.64.0.9'];
+    nodes.put(nodeObject({ name: 'n', internalIPs, podCIDRs: ['100.64.3.0/24'] }));
+    await reconcile('cluster', AbortSignal.timeout(60_000));
+  }
+  expect(sites.writes).toBeGreaterThan(2);
+  expect(sites.writes).toBeLessThanOrEqual(1 + MOST_AT_ONCE + (300 * 1000) / SLOWEST_MS);
 });

@@ -1,7 +1,7 @@
 import { type GatewayPool, type Site, type SiteNodeSlice } from '@unbounded/crds';
 import { inParallel, type Informer, type ObjectWrites, type Reconcile } from '@unbounded/controller-runtime';
 import { applyStatus, type EventRecorder, ignoreGone, type Node, type ResourceClient } from '@unbounded/kube';
-import { nodeFacts } from '@unbounded/membership';
+import { createFactsDamper, nodeFacts } from '@unbounded/membership';
 import { type Logger } from '@unbounded/telemetry';
 
 import { applyAllocations } from './allocation.apply.ts';
@@ -30,6 +30,8 @@ export interface AllocationReconcilerOptions {
   readonly logger: Logger;
   /** Called when an assignment newly has no free block. */
   readonly onExhausted?: (exhaustion: Exhaustion) => void;
+  /** Milliseconds on a clock that only goes forward. */
+  readonly elapsed?: () => number;
 }
 
 /** Tells of what is new since the last round: Events must not be repeated at every heartbeat of the queue. */
@@ -82,15 +84,21 @@ const createReport = ({ recorder, metrics, logger, onExhausted }: AllocationReco
 export const allocationReconciler = (options: AllocationReconcilerOptions): Reconcile => {
   const { nodes, sites, pools, slices, nodeClient, siteClient, recorder, metrics, logger, writes } = options;
   const tell = createReport(options);
-  const plan = (objects: readonly Node[], cluster: ClusterAddresses): AllocationPlan =>
-    planAllocations({
+  // Which blocks hold nodes' addresses stands in the status of Sites: as often as the addresses are listed, and no more.
+  const damper = createFactsDamper(options.elapsed ?? (() => performance.now()));
+  const plan = (objects: readonly Node[], cluster: ClusterAddresses): AllocationPlan & { readonly nextMs: number } => {
+    const stated = objects.map((node) => ({ facts: nodeFacts(node) }));
+    const { standing, nextMs = Infinity } = damper.accept(stated, pools.list());
+    const planned = planAllocations({
       sites: sites.list(),
-      nodes: objects.map(nodeFacts),
+      nodes: standing.map(({ facts }) => facts),
       pools: pools.list(),
       slices: slices.list(),
       cooling: options.cooldown.cooling(),
       cluster,
     });
+    return { ...planned, nextMs };
+  };
 
   return async (_key, signal) => {
     const cluster = await options.clusterAddresses(signal);
@@ -128,6 +136,6 @@ export const allocationReconciler = (options: AllocationReconcilerOptions): Reco
       );
     }
     // Nothing watches the addresses of API servers and Services: they are looked at again when they are due.
-    return writes.verdict(sites.list().length === 0 ? undefined : MAX_AGE_MS);
+    return writes.verdict(sites.list().length === 0 ? undefined : Math.min(MAX_AGE_MS, current.nextMs));
   };
 };

@@ -26,6 +26,8 @@ export interface HalfResolvedName {
 
 export interface ExternalPlan {
   readonly facts: NodeFacts;
+  /** The node has DNS names. */
+  readonly isNamed: boolean;
   readonly unresolved: readonly UnresolvedName[];
   readonly halfResolved: readonly HalfResolvedName[];
 }
@@ -39,7 +41,7 @@ export const planExternalAddresses = (
   listed: readonly string[],
   resolvedOf: (name: string) => Resolved | undefined,
 ): ExternalPlan => {
-  if (facts.externalNames.length === 0) return { facts, unresolved: [], halfResolved: [] };
+  if (facts.externalNames.length === 0) return { facts, isNamed: false, unresolved: [], halfResolved: [] };
   const found = facts.externalNames.flatMap((name) => resolvedOf(name)?.addresses ?? []);
   const all = [...facts.externalIPs, ...(found.length > 0 ? found : listed)];
   const externalIPs = [...new Set(all)].slice(0, MAX_NODE_ADDRESSES);
@@ -51,7 +53,7 @@ export const planExternalAddresses = (
     const otherFamily = resolvedOf(name)?.otherFamily;
     return otherFamily === undefined ? [] : [{ node: facts.name, name, otherFamily }];
   });
-  return { facts: { ...facts, externalIPs, externalNames: [] }, unresolved, halfResolved };
+  return { facts: { ...facts, externalIPs, externalNames: [] }, isNamed: true, unresolved, halfResolved };
 };
 
 /** An address that a DNS name of a gateway stands for and that is not used. */

@@ -42,7 +42,8 @@ import type { GatewayHealthConfig } from './gateway-health.config.ts';
 import { gatewayMetrics } from './gateway-metrics.ts';
 import { KEYS_CONFIG_MAP, poolKeys, sliceKeys } from './relay-keys.plan.ts';
 import { relayKeysReconciler } from './relay-keys.reconciler.ts';
-import { relayNodeFingerprint, relayPoolFingerprint, relayReconciler } from './relay.reconciler.ts';
+import { relayNodeFingerprint } from './relay-readiness.ts';
+import { relayPoolFingerprint, relayReconciler } from './relay.reconciler.ts';
 
 const GATHER_MS = 50;
 

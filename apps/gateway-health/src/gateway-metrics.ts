@@ -3,7 +3,7 @@ import { type Metrics } from '@unbounded/telemetry';
 import { type PoolPlan } from './gateways.plan.ts';
 
 export interface GatewayMetrics {
-  state(pools: readonly PoolPlan[]): void;
+  state(pools: readonly PoolPlan[], dampedCount: number): void;
 }
 
 const PREFIX = 'unbounded_net_controller_gateway_pool';
@@ -21,8 +21,13 @@ export const gatewayMetrics = (metrics: Metrics): GatewayMetrics => {
     help: 'Nodes that a GatewayPool selects and that are not eligible as its gateways.',
     labels,
   });
+  const damped = metrics.gauge({
+    name: 'unbounded_net_controller_damped_nodes',
+    help: 'Nodes that change too often: their changes are taken over late, at most one a minute.',
+  });
   return {
-    state: (pools) => {
+    state: (pools, dampedCount) => {
+      damped.set(dampedCount);
       for (const gauge of [nodes, sites, outsiders]) gauge.reset();
       for (const plan of pools) {
         const pool = plan.pool.metadata.name;

@@ -13,6 +13,7 @@ import {
 } from '@unbounded/crds';
 import { firstAddress, formatAddress } from '@unbounded/ip';
 import {
+  type Damped,
   type Ineligible,
   isSelected,
   keyRotationOf,
@@ -25,6 +26,7 @@ import {
 import type { PoolReach } from '@unbounded/topology';
 
 import {
+  type ExternalPlan,
   type HalfResolvedName,
   planExternalAddresses,
   type RefusedAddress,
@@ -57,6 +59,8 @@ export interface GatewayWorld {
   readonly slices: readonly SiteNodeSlice[];
   /** What a DNS name in the annotation `external-address` stands for. */
   readonly resolvedOf?: (name: string) => Resolved | undefined;
+  /** What counts of {@link resolveNodes}, if that is not all of it. */
+  readonly standing?: Damped<ExternalPlan>;
 }
 
 /** A node that a pool selects and that is not its gateway. */
@@ -77,6 +81,8 @@ interface PoolMembers {
   readonly halfResolved: readonly HalfResolvedName[];
   /** Addresses of such names that are not used. */
   readonly refused: readonly RefusedAddress[];
+  /** Nodes with such names that change too often. */
+  readonly damped: readonly string[];
 }
 
 export interface PoolPlan extends PoolMembers, PoolReach {}
@@ -183,12 +189,19 @@ const planRoles = (
       : [{ node: facts.name, port, isTainted: wantsTaint }];
   });
 
-/** What the nodes are and may use, with the addresses of their DNS names. */
+/** What the nodes state, with the addresses of their DNS names. */
+export const resolveNodes = ({
+  nodes,
+  pools,
+  resolvedOf = () => undefined,
+}: Pick<GatewayWorld, 'nodes' | 'pools' | 'resolvedOf'>): readonly ExternalPlan[] => {
+  const recordOf = readRecords([], pools);
+  return nodes.map(({ facts }) => planExternalAddresses(facts, recordOf(facts.name).externalIPs, resolvedOf));
+};
+
+/** What the nodes are and may use. */
 const settle = (world: GatewayWorld) => {
-  const recordOf = readRecords([], world.pools);
-  const external = world.nodes.map(({ facts }) =>
-    planExternalAddresses(facts, recordOf(facts.name).externalIPs, world.resolvedOf ?? (() => undefined)),
-  );
+  const external = world.standing?.standing ?? resolveNodes(world);
   const settled = settleNodes({ ...world, nodes: external.map(({ facts }) => facts) }).toSorted((a, b) =>
     byName(a.facts, b.facts),
   );
@@ -201,6 +214,13 @@ const settle = (world: GatewayWorld) => {
     refused: settled.flatMap(refusedAddresses),
   };
 };
+
+/** Damped nodes with DNS names, by what stands of them: what they state may change at any moment. */
+const dampedNames = ({ standing }: GatewayWorld): string[] =>
+  (standing?.standing ?? [])
+    .filter(({ facts, isNamed }) => isNamed && standing!.damped.has(facts.name))
+    .map(({ facts }) => facts.name)
+    .sort();
 
 const namesOf = ({ nodes, pools }: GatewayWorld): ReadonlySet<string> =>
   new Set(
@@ -252,6 +272,7 @@ export const planGateways = (world: GatewayWorld): GatewaysPlan => {
   const ports = portsOf(world, pools, members);
   const gatewayFacts = facts.filter(({ name }) => members.has(name));
   const byNode = new Map(facts.map((node) => [node.name, node]));
+  const named = dampedNames(world);
   const filled = pools.map((pool): PoolMembers => {
     const own = gatewayFacts.filter(({ name }) => members.get(name) === pool);
     return {
@@ -262,6 +283,7 @@ export const planGateways = (world: GatewayWorld): GatewaysPlan => {
       unresolved: names.unresolved.filter(({ node }) => isSelected(pool, byNode.get(node)!)),
       halfResolved: names.halfResolved.filter(({ node }) => isSelected(pool, byNode.get(node)!)),
       refused: names.refused.filter(({ node }) => isSelected(pool, byNode.get(node)!)),
+      damped: named.filter((name) => isSelected(pool, byNode.get(name)!)),
     };
   });
   return {

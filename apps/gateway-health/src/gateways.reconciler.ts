@@ -9,12 +9,13 @@ import {
   type SiteNodeSlice,
   type SitePeering,
 } from '@unbounded/crds';
-import { type EventRecorder, type Node } from '@unbounded/kube';
-import { nodeFacts, nodeFingerprint } from '@unbounded/membership';
+import { type EventRecord, type EventRecorder, type Node } from '@unbounded/kube';
+import { createFactsDamper, nodeFacts, nodeFingerprint } from '@unbounded/membership';
 
 import { type ExternalNames } from './external-names.ts';
 import { createGatewayWrites, type GatewayClients, isGatewayTaint } from './gateways.apply.ts';
-import { type GatewayNode, planGateways } from './gateways.plan.ts';
+import { type ExternalPlan } from './external-addresses.plan.ts';
+import { type GatewayNode, planGateways, resolveNodes } from './gateways.plan.ts';
 import { type GatewayMetrics } from './gateway-metrics.ts';
 import { planPoolConditions } from './pool-conditions.plan.ts';
 import { createReportWatch } from './report-watch.ts';
@@ -65,6 +66,15 @@ const toGatewayNode = (node: Node): GatewayNode => ({
 export const gatewayNodeFingerprint = (node: Node): string =>
   `${nodeFingerprint(node)} ${annotatedPort(node)} ${JSON.stringify(node.spec?.taints ?? [])}`;
 
+/** Of a gateway with DNS names: what changes may be their answers, of which site-membership knows nothing. */
+const dampedEvent = (about: Node): EventRecord => ({
+  about,
+  type: 'Warning',
+  reason: 'FactsDamped',
+  action: 'ListGateway',
+  note: 'what the Node states, or what DNS answers for the names of its annotation external-address, changes too often: changes are taken over late, at most one a minute; what was accepted before stands meanwhile',
+});
+
 const nameSet = (objects: readonly { readonly metadata: { readonly name: string } }[]): ReadonlySet<string> =>
   new Set(objects.map(({ metadata }) => metadata.name));
 
@@ -80,6 +90,7 @@ export const gatewaysReconciler = ({
   elapsed = () => performance.now(),
 }: GatewayReconcilerOptions): Reconcile => {
   const reports = createReportWatch(elapsed);
+  const damper = createFactsDamper<ExternalPlan>(elapsed);
   const read = () => ({
     nodes: caches.nodes.list(),
     slices: caches.slices.list(),
@@ -93,15 +104,15 @@ export const gatewaysReconciler = ({
   });
   return async (_key, signal) => {
     const world = read();
-    const plan = planGateways({
-      ...world,
-      nodes: world.nodes.map(toGatewayNode),
-      resolvedOf: (name) => names.get(name),
-    });
+    const stated = { ...world, nodes: world.nodes.map(toGatewayNode), resolvedOf: (name: string) => names.get(name) };
+    const standing = damper.accept(resolveNodes(stated), world.pools);
+    const plan = planGateways({ ...stated, standing });
     names.look(plan.names);
-    metrics.state(plan.pools);
+    metrics.state(plan.pools, standing.damped.size);
     const write = createGatewayWrites({ clients, recorder, writes, signal });
     const nodes = new Map(world.nodes.map((node) => [node.metadata.name, node]));
+    const gateways = new Set(plan.pools.flatMap(({ damped }) => damped));
+    for (const name of standing.begun) if (gateways.has(name)) recorder.record(dampedEvent(nodes.get(name)!));
     reports.observe(world.poolNodes);
     await inParallel(
       plan.pools.filter(({ gateways }) => gateways.length > 0),
@@ -132,6 +143,6 @@ export const gatewaysReconciler = ({
       PARALLEL_WRITES,
       write.poolFinalizer,
     );
-    return writes.verdict(plan.pools.length === 0 ? undefined : lookAgainMs);
+    return writes.verdict(plan.pools.length === 0 ? undefined : Math.min(lookAgainMs, standing.nextMs ?? Infinity));
   };
 };

@@ -111,8 +111,12 @@ const protection = ({ pool }: PoolPlan): PoolCondition => {
 };
 
 /** Whether the DNS names of the gateways have addresses, all of which can be used. */
-const resolution = ({ unresolved, halfResolved, refused }: PoolPlan): PoolCondition => {
+const resolution = ({ unresolved, halfResolved, refused, damped }: PoolPlan): PoolCondition => {
   const type = 'ExternalNamesResolved';
+  if (damped.length > 0) {
+    const message = `DNS names or other facts of ${listed(damped)} change too often: changes are taken over late, at most one a minute; what was accepted before stands meanwhile`;
+    return { type, status: 'False', reason: 'FactsDamped', message };
+  }
   if (unresolved.length === 0 && refused.length > 0) {
     const message = listed(
       refused.map((one) => `node ${one.node}: ${one.message}`),

@@ -30,6 +30,7 @@ import {
 
 import { KEYS_CONFIG_MAP, planRelayKeys } from './relay-keys.plan.ts';
 import { planRelayConditions, type RelaySeen } from './relay-conditions.plan.ts';
+import { createReadiness } from './relay-readiness.ts';
 import {
   isOurs,
   LINKS_SECRET,
@@ -73,6 +74,8 @@ export interface RelayReconcilerOptions {
   readonly namespace: string;
   /** Undefined: we were not told which. */
   readonly image: RelayImage | undefined;
+  /** Milliseconds on a clock that only goes forward. */
+  readonly elapsed?: () => number;
 }
 
 const newSecret = (): string => randomBytes(SECRET_BYTES).toString('base64');
@@ -105,9 +108,6 @@ const itemsOf = ({
 
 const gatewaysOf = (pools: readonly GatewayPool[]) => pools.flatMap(({ status }) => status?.nodes ?? []);
 
-/** What says where a node port is reached; changes with nothing else. */
-export const relayNodeFingerprint = ({ status }: Node): string =>
-  status?.conditions?.find(({ type }) => type === 'Ready')?.status ?? '';
 export const relayPoolFingerprint = (pool: GatewayPool): string =>
   JSON.stringify([...publicAddresses(gatewaysOf([pool]))]);
 
@@ -156,7 +156,7 @@ const createRelay = ({ caches, clients, namespace, image }: RelayReconcilerOptio
     },
 
     /** Makes it as the Mesh says, unless something of it is not ours. */
-    async ensure(place: RelayPlace, gateways: readonly GatewayLike[]): Promise<RelaySeen> {
+    async ensure(place: RelayPlace, nodes: readonly Node[], gateways: readonly GatewayLike[]): Promise<RelaySeen> {
       const items = itemsOf(clients);
       const found = await Promise.all(items.map(look));
       const theirs = items.filter((_, index) => found[index] && !isOurs(found[index]));
@@ -182,7 +182,7 @@ const createRelay = ({ caches, clients, namespace, image }: RelayReconcilerOptio
       const deployment: Deployment | undefined =
         (await writes.apply(clients.deployments, planDeployment(place, image))) ?? foundOf(clients.deployments);
       const service = (await writes.apply(clients.services, outside)) ?? foundOf(clients.services);
-      const ways = waysToManaged({ service: service as ServiceLike | undefined, nodes: caches.nodes.list(), gateways });
+      const ways = waysToManaged({ service: service as ServiceLike | undefined, nodes, gateways });
       const { availableReplicas = 0 } = deployment?.status ?? {};
       const { omitted } = planRelayKeys(caches.slices.list(), caches.pools.list());
       const endpoints = ways.map(formatEndpoint);
@@ -192,10 +192,10 @@ const createRelay = ({ caches, clients, namespace, image }: RelayReconcilerOptio
 };
 
 /** One key stands for the relay: there is one Mesh that counts. */
-export const relayReconciler =
-  (options: RelayReconcilerOptions): Reconcile =>
-  async (_key, signal) => {
-    const { caches, clients, namespace, recorder } = options;
+export const relayReconciler = (options: RelayReconcilerOptions): Reconcile => {
+  const { caches, clients, namespace, recorder, elapsed = () => performance.now() } = options;
+  const readiness = createReadiness(elapsed);
+  return async (_key, signal) => {
     const relay = createRelay(options, signal);
     const meshes = caches.meshes.list();
     const mesh = meshOf(meshes);
@@ -205,7 +205,9 @@ export const relayReconciler =
     // Looked at once: relays stand where they are said to be found.
     const gateways = gatewaysOf(caches.pools.list());
     const publicNodes = [...publicAddresses(gateways).keys()];
-    const seen = isManaged && mesh ? await relay.ensure({ mesh, namespace, publicNodes }, gateways) : undefined;
+    const { standing, nextMs = Infinity } = readiness.accept(caches.nodes.list());
+    const seen =
+      isManaged && mesh ? await relay.ensure({ mesh, namespace, publicNodes }, standing, gateways) : undefined;
     for (const object of meshes) {
       const counts = object === mesh ? seen : undefined;
       const [relayEndpoint] = counts?.endpoints ?? [];
@@ -215,5 +217,6 @@ export const relayReconciler =
       if (conditions.length > 0)
         await applyStatus(clients.meshes, object, { fields, conditions }, by).catch(ignoreGone);
     }
-    return isManaged || linked ? again(LOOK_AGAIN_MS) : { kind: 'done' };
+    return isManaged || linked ? again(Math.min(LOOK_AGAIN_MS, Math.max(nextMs, 1))) : { kind: 'done' };
   };
+};

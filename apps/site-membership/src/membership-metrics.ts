@@ -3,7 +3,7 @@ import { type Metrics } from '@unbounded/telemetry';
 import { type MembershipPlan } from './membership.plan.ts';
 
 export interface MembershipMetrics {
-  state(plan: MembershipPlan): void;
+  state(plan: MembershipPlan, dampedCount: number): void;
 }
 
 const PREFIX = 'unbounded_net_controller_site';
@@ -26,8 +26,13 @@ export const membershipMetrics = (metrics: Metrics): MembershipMetrics => {
     help: 'Nodes with a rejected fact, by reason; such a Node has the condition UnboundedNodeAccepted=False.',
     labels: ['reason'],
   });
+  const damped = metrics.gauge({
+    name: 'unbounded_net_controller_damped_nodes',
+    help: 'Nodes that change too often: their changes are taken over late, at most one a minute.',
+  });
   return {
-    state: ({ sites, homelessCount, findings }) => {
+    state: ({ sites, homelessCount, findings }, dampedCount) => {
+      damped.set(dampedCount);
       homeless.set(homelessCount);
       problems.reset();
       for (const finding of findings) {

@@ -18,7 +18,7 @@ import {
   setFinalizer,
 } from '@unbounded/kube';
 
-import { nodeFacts } from '@unbounded/membership';
+import { createFactsDamper, nodeFacts } from '@unbounded/membership';
 import { type Logger } from '@unbounded/telemetry';
 
 import {
@@ -61,6 +61,8 @@ export interface MembershipReconcilerOptions {
   readonly recorder: EventRecorder;
   readonly logger: Logger;
   readonly writes: ObjectWrites;
+  /** Milliseconds on a clock that only goes forward. */
+  readonly elapsed?: () => number;
 }
 
 const createApply = (
@@ -129,19 +131,24 @@ const createApply = (
 };
 
 /** One key stands for the cluster: a node that changes its site changes two sites. */
-export const membershipReconciler =
-  (options: MembershipReconcilerOptions): Reconcile =>
-  async (_key, signal) => {
-    const { caches, metrics, writes } = options;
+export const membershipReconciler = (options: MembershipReconcilerOptions): Reconcile => {
+  const { caches, metrics, writes, elapsed = () => performance.now() } = options;
+  const damper = createFactsDamper(elapsed);
+  return async (_key, signal) => {
     const nodes = caches.nodes.list();
+    const pools = caches.pools.list();
+    const { standing, damped, nextMs } = damper.accept(
+      nodes.map((node) => ({ facts: nodeFacts(node) })),
+      pools,
+    );
     const plan = planMembership({
       sites: caches.sites.list(),
-      pools: caches.pools.list(),
+      pools,
       peerings: caches.peerings.list(),
       slices: caches.slices.list(),
-      nodes: nodes.map(nodeFacts),
+      nodes: standing.map(({ facts }) => facts),
     });
-    metrics.state(plan);
+    metrics.state(plan, damped.size);
     const apply = createApply(options, new Map(nodes.map((node) => [node.metadata.name, node])), signal);
     // Protection first: a site must not vanish while its nodes are being recorded.
     await inParallel(
@@ -159,5 +166,6 @@ export const membershipReconciler =
       PARALLEL_WRITES,
       apply.finalizer,
     );
-    return writes.verdict();
+    return writes.verdict(nextMs);
   };
+};

@@ -291,6 +291,46 @@ test('a newcomer that announces the key of a listed node is listed without it, u
   await until('the condition turns good', async () => (await nodeCondition('a-evil'))?.status === 'True');
 });
 
+test('a node that changes its key too often is told, its neighbour is listed at once, and its last key in the end', async () => {
+  await sites().create(siteObject('a'));
+  for (const [name, ip] of [
+    ['loud', '10.1.0.1'],
+    ['quiet', '10.1.0.2'],
+  ] as const)
+    await createNode(nodes(), {
+      name,
+      internalIPs: [ip],
+      annotations: { [annotations.wireGuardPublicKey]: publicKeyFor(name) },
+    });
+  start();
+  const listed = async (name: string) =>
+    (await slices().listAll())[0]?.nodes?.find((entry) => entry.name === name)?.wireGuardPublicKey;
+  const announce = async (name: string, seed: string): Promise<string> => {
+    const key = publicKeyFor(seed);
+    await nodes().mergePatch(name, { metadata: { annotations: { [annotations.wireGuardPublicKey]: key } } });
+    return key;
+  };
+  await until('the first key', async () => (await listed('loud')) === publicKeyFor('loud'));
+  let last = '';
+  for (let change = 1; change <= 5; change++) {
+    last = await announce('loud', `loud ${change}`);
+    await until(`change ${change}`, async () => (await listed('loud')) === last);
+  }
+  const late = await announce('loud', 'loud 6');
+  const condition = await until('the condition', () => nodeCondition('loud'));
+  expect(condition).toMatchObject({ status: 'False', reason: 'FactsDamped' });
+  const told = async () =>
+    (await coreClients(api.cluster).events.listAll()).filter(
+      ({ reason, regarding }) => reason === 'FactsDamped' && regarding?.kind === 'Node',
+    );
+  await until('the Event', async () => (await told()).length > 0);
+  const other = await announce('quiet', 'quiet 1');
+  await until('the neighbour', async () => (await listed('quiet')) === other);
+  await until('the last key', async () => (await listed('loud')) === late);
+  expect(await told()).toHaveLength(1);
+  expect(await nodeCondition('quiet')).toBeUndefined();
+});
+
 test('a policy that refuses one slice, one status and one label stops no other, and they follow when it goes', async () => {
   api.apply(`
 apiVersion: admissionregistration.k8s.io/v1

@@ -1,4 +1,7 @@
 export { tryParseAddress } from './external-address.ts';
+export { createFactsDamper } from './damped-facts.ts';
+export { createDamper, type Damped, type Damper } from './damping.ts';
+export { MOST_AT_ONCE, SLOWEST_MS } from './damping-allowance.ts';
 export { listed } from './listed.ts';
 export { keyRotationOf, type NodeFacts, nodeFacts, nodeFingerprint, type NodeObject } from './node-facts.ts';
 export { type NodeProblem, type NodeProblemReason, quote } from './node-problem.ts';

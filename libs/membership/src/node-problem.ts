@@ -23,7 +23,8 @@ export type NodeProblemReason =
   | 'PodCIDRsOutsideSite'
   | 'WireGuardKeyTaken'
   | 'AddressTaken'
-  | 'PodCIDRTaken';
+  | 'PodCIDRTaken'
+  | 'FactsDamped';
 
 const LONGEST_VALUE = 64;
 

@@ -28,7 +28,7 @@ const KUBELET_LABELS: ReadonlySet<string> = new Set([
 ]);
 
 /** Whether a kubelet may set the label on its own Node (admission plugin NodeRestriction of Kubernetes). */
-const canKubeletSet = (label: string): boolean => {
+export const canKubeletSet = (label: string): boolean => {
   const slash = label.indexOf('/');
   const domain = slash < 0 ? '' : label.slice(0, slash);
   if (domain === 'node-restriction.kubernetes.io' || domain.endsWith('.node-restriction.kubernetes.io')) return false;
