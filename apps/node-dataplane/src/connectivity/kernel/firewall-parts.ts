@@ -18,6 +18,8 @@ export const COUNTERS = {
   injectedTunnelPacket: 'injected_tunnel_packet',
   /** A packet to the overlay that was about to leave outside of it. */
   overlayLeak: 'overlay_leak',
+  /** An ICMP error about a tunnel of ours. */
+  tunnelIcmpError: 'tunnel_icmp_error',
   /** A tunnel packet whose inner source is not its sender's (netlink data path). */
   forgedInnerSource: 'forged_inner_source',
 } as const;

@@ -6,6 +6,7 @@ import type { KernelPlan } from '../../data-path/kernel-plan.ts';
 import { planRelayWays, type RelayWays } from '../relay/relay-ways.plan.ts';
 import type { TableContent } from '../../kernel/section-table.ts';
 import { COUNTERS, type FirewallPart, ofFamily } from './firewall-parts.ts';
+import { planIcmpErrors } from './icmp-errors.plan.ts';
 import { planInjection } from './injection.plan.ts';
 import { planLeaks } from './leaks.plan.ts';
 import { planNodeAddresses } from './node-addresses.plan.ts';
@@ -13,7 +14,7 @@ import { tunnelPeerSets, tunnelSourceRules } from './tunnel-sources.plan.ts';
 import { planSenders, type Tunnel } from '../../data-path/netlink/senders.plan.ts';
 
 /**
- * Connectivity's nftables table: no pod's address from where that pod is not, no tunnel packets from pods to nodes, nothing for the
+ * Connectivity's nftables table: no pod's address from where that pod is not, no tunnel packets from pods to nodes, no ICMP errors about tunnels, nothing for the
  * overlay outside of it, masquerading, the clamp of TCP segments, and the way to the managed relay. It accepts nothing on behalf of others: a verdict of "accept" ends only our own chain, so the NetworkPolicy of another
  * table still decides.
  */
@@ -168,6 +169,12 @@ export const planFirewall = (
   relayWays: RelayWays = { ways: [], isKubeProxyNft: false },
   present: readonly string[] = [],
 ): TableContent => {
-  const parts = [planInjection(plan), planLeaks(plan), planNodeAddresses(plan), planSenders(plan, tunnels)];
+  const parts = [
+    planInjection(plan),
+    planIcmpErrors(plan),
+    planLeaks(plan),
+    planNodeAddresses(plan),
+    planSenders(plan, tunnels),
+  ];
   return contentOf(plan, parts, { relayWays, present });
 };
