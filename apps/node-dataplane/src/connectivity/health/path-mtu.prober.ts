@@ -50,10 +50,11 @@ export interface PathMtuOptions {
 
 const isHealthy = ({ verdict }: Session): boolean => verdict.state === 'Healthy' || verdict.state === 'Degraded';
 
+const searchFor = ({ plan }: Session, bytes: number) => startMtuSearch(bytes, SMALLEST_MTU_BYTES[plan.family]);
+
 export const createPathMtuProber = ({ session, ceilingBytes, onFound }: PathMtuOptions): PathMtuProber => {
   const headers = HEADERS[session.plan.family];
-  const smallestBytes = SMALLEST_MTU_BYTES[session.plan.family];
-  let search = startMtuSearch(ceilingBytes, smallestBytes);
+  let search = searchFor(session, ceilingBytes);
   let settledMs = performance.now();
   let raiseMs = FIRST_RAISE_MS;
   let waiting: { padded: bigint; control: bigint; sizeBytes: number; controlCame: boolean } | undefined;
@@ -105,8 +106,7 @@ export const createPathMtuProber = ({ session, ceilingBytes, onFound }: PathMtuO
       return mtuLimit(search);
     },
     setCeiling(bytes) {
-      if (bytes !== search.ceilingBytes)
-        take({ ...startMtuSearch(bytes, smallestBytes), foundBytes: search.foundBytes });
+      if (bytes !== search.ceilingBytes) take({ ...searchFor(session, bytes), foundBytes: search.foundBytes });
     },
     onAnswer({ purpose, sequence, sizeReceived, rttMs }) {
       if (!waiting) return;

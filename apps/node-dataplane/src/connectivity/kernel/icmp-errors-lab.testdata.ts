@@ -27,7 +27,7 @@ const BRIDGES = { pod: ['100.65.20.1', 'fd64:65:20::1'], overlay: ['100.66.20.1'
 const ROUTER = ['203.0.113.1', '2001:db8:113::1'] as const;
 export const INTERNET = ['198.51.100.9', '2001:db8:51::9'] as const;
 
-export const planOfGateway = (): KernelPlan => {
+const planOfGateway = (): KernelPlan => {
   const { transitRoutes: _, ...own } = planFor('g1', 'WireGuard');
   const { sources, exceptTo } = own.masquerade;
   const pods = ['fd64:65::/32', 'fd64:66::/32'];
@@ -58,15 +58,8 @@ while (my ($to, $bytes) = splice @shots, 0, 2) { send($s, pack("H*", $bytes), 0,
 
 type Shot = readonly [to: string, bytes: Uint8Array];
 
-export const openLab = async () => {
-  const ns: Record<Namespace, Netns> = {
-    node: createNetns(),
-    lan: createNetns(),
-    pod: createNetns(),
-    overlay: createNetns(),
-    beyond: createNetns(),
-  };
-  const nft = createNftables({ netnsFd: ns.node.fd });
+/** Commands in the namespaces. */
+const openTools = (ns: Record<Namespace, Netns>) => {
   const children: ChildProcess[] = [];
   const within = (name: Namespace, ...argv: string[]): string =>
     execFileSync('nsenter', [`--net=${ns[name].path}`, ...argv], { encoding: 'utf8' });
@@ -78,20 +71,16 @@ export const openLab = async () => {
     children.push(child);
     return child;
   };
+  return { ns, children, within, ip, perl };
+};
+type Tools = ReturnType<typeof openTools>;
+
+const connectAll = ({ ns, ip }: Tools): void => {
   const wire = (a: Namespace, nameA: string, b: Namespace, nameB: string): void => {
     ip(a, `link add ${nameA} type veth peer name ${nameB} netns ${ns[b].path}`);
     ip(a, `link set ${nameA} up`);
     ip(b, `link set ${nameB} up`);
   };
-  const add = (name: Namespace, device: string, [v4, v6]: readonly [string, string]): void => {
-    ip(name, `addr add ${v4}/24 dev ${device}`);
-    ip(name, `addr add ${v6}/64 dev ${device} nodad`);
-  };
-  const by = (name: Namespace, [v4, v6]: readonly [string, string]): void => {
-    ip(name, `route add default via ${v4}`);
-    ip(name, `-6 route add default via ${v6}`);
-  };
-
   wire('node', 'eth0', 'lan', 'eth0');
   wire('node', 'veth1', 'pod', 'eth0');
   wire('node', 'wg51822', 'overlay', 'eth0');
@@ -102,6 +91,18 @@ export const openLab = async () => {
   ip('node', 'link set cbr0 up');
   ip('node', 'link add vxlan0 type vxlan external dstport 4789');
   ip('node', 'link set vxlan0 up');
+};
+
+const addressAll = ({ ns, within, ip }: Tools): void => {
+  const add = (name: Namespace, device: string, [v4, v6]: readonly [string, string]): void => {
+    ip(name, `addr add ${v4}/24 dev ${device}`);
+    ip(name, `addr add ${v6}/64 dev ${device} nodad`);
+  };
+  const by = (name: Namespace, [v4, v6]: readonly [string, string]): void => {
+    ip(name, `route add default via ${v4}`);
+    ip(name, `-6 route add default via ${v6}`);
+  };
+
   for (const name of ['node', 'lan'] as const)
     for (const key of ['net.ipv4.ip_forward', 'net.ipv6.conf.all.forwarding'])
       within(name, 'sysctl', '-qw', `${key}=1`);
@@ -117,6 +118,21 @@ export const openLab = async () => {
   by('beyond', ROUTER);
   ip('lan', `route add 198.51.100.0/24 dev eth1`);
   ip('lan', `-6 route add 2001:db8:51::/64 dev eth1`);
+};
+
+export const openLab = async () => {
+  const ns: Record<Namespace, Netns> = {
+    node: createNetns(),
+    lan: createNetns(),
+    pod: createNetns(),
+    overlay: createNetns(),
+    beyond: createNetns(),
+  };
+  const tools = openTools(ns);
+  const { children, within, ip, perl } = tools;
+  connectAll(tools);
+  addressAll(tools);
+  const nft = createNftables({ netnsFd: ns.node.fd });
   await nft.replaceTable(tableSpec(CONNECTIVITY, planFirewall(planOfGateway())));
   await once(perl('node', SOCKETS).stdout!, 'data');
 
@@ -124,7 +140,6 @@ export const openLab = async () => {
     within,
     ip,
     perl,
-    add,
     /** Sends errors, or packets of another protocol, from an address of the namespace. */
     send(name: Namespace, from: string, shots: readonly Shot[], protocol = from.includes(':') ? 58 : 1): void {
       const words = shots.flatMap(([to, bytes]) => [to, Buffer.from(bytes).toString('hex')]);

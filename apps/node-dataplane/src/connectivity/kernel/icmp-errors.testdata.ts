@@ -4,7 +4,7 @@ import { addressToBytes, parseAddress } from '@unbounded/ip';
 
 export type Version = 4 | 6;
 
-export const bytesOf = (address: string): Uint8Array => addressToBytes(parseAddress(address));
+const bytesOf = (address: string): Uint8Array => addressToBytes(parseAddress(address));
 const join = (...parts: readonly Uint8Array[]): Uint8Array => Uint8Array.from(parts.flatMap((part) => [...part]));
 const be16 = (...numbers: readonly number[]): Uint8Array =>
   Uint8Array.from(numbers.flatMap((number) => [number >> 8, number & 0xff]));
