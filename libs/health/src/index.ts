@@ -24,7 +24,7 @@ export {
   type ProbeEvent,
   resumed,
 } from './state.ts';
-export { mtuAnswered, mtuLimit, mtuLost, raiseMtu, startMtuSearch } from './path-mtu.ts';
+export { mtuAnswered, mtuLimit, mtuLost, raiseMtu, SMALLEST_MTU_BYTES, startMtuSearch } from './path-mtu.ts';
 export {
   choosePath,
   heardPeer,

@@ -164,6 +164,19 @@ describe('rules', () => {
       [{ match: 'raw', field: { base: 'transport', offsetBytes: 0, lengthBytes: 1 }, op: '==', value: 256 }, drop],
     ],
     [
+      'a raw field that is shorter than its mask',
+      [
+        {
+          match: 'raw',
+          field: { base: 'transport', offsetBytes: 0, lengthBytes: 1 },
+          op: '==',
+          value: 0,
+          mask: 0x100,
+        },
+        drop,
+      ],
+    ],
+    [
       'a pair whose second half begins within a word',
       [{ match: 'pair', fields: ['th.dport', 'ip.saddr'], op: '==', set: 'a' }, drop],
     ],

@@ -137,8 +137,7 @@ class RuleCompiler {
         this.#lookUp(expression.set, expression.op);
         break;
       case 'raw':
-        this.#load(expression.field);
-        this.#push(compare(expression.op, networkOrder('raw field', expression.value, fieldLength(expression.field))));
+        this.#matchRaw(expression);
         break;
       case 'pair':
         this.#matchPair(expression);
@@ -187,6 +186,13 @@ class RuleCompiler {
           compare('==', hostOrder('route', expression.found ? 1 : 0, 4)),
         );
     }
+  }
+
+  #matchRaw({ field, op, value: wanted, mask }: Extract<Expression, { readonly match: 'raw' }>): void {
+    const length = fieldLength(field);
+    this.#load(field);
+    if (mask !== undefined) this.#push(bitwise(networkOrder('raw field mask', mask, length), new Uint8Array(length)));
+    this.#push(compare(op, networkOrder('raw field', wanted, length)));
   }
 
   #matchPair({ fields: [first, second], set, op }: Extract<Expression, { readonly match: 'pair' }>): void {

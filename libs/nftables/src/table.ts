@@ -115,8 +115,14 @@ export type Expression =
       readonly value: string | number;
       readonly mask?: number;
     }
-  /** Bytes equal a number in network order; of at most 6 bytes. A packet that ends before them does not match, nor does `!=`. */
-  | { readonly match: 'raw'; readonly field: RawField; readonly op: Comparison; readonly value: number }
+  /** Bytes equal a number in network order, or do so masked; of at most 6 bytes. A packet that ends before them does not match, nor does `!=`. */
+  | {
+      readonly match: 'raw';
+      readonly field: RawField;
+      readonly op: Comparison;
+      readonly value: number;
+      readonly mask?: number;
+    }
   /** Two fields, the first one as long as the first of the set's type, are a pair of the named set. */
   | {
       readonly match: 'pair';
@@ -131,8 +137,8 @@ export type Expression =
       readonly op: Comparison;
       readonly set: string;
     }
-  /** A header field is in a named set of the table. */
-  | { readonly match: 'set'; readonly field: PayloadField; readonly op: Comparison; readonly set: string }
+  /** A header field is in a named set of the table. Bytes without a name must be as many as a key of the set has. */
+  | { readonly match: 'set'; readonly field: PayloadField | RawField; readonly op: Comparison; readonly set: string }
   /** The name of the device is in a named set of type `ifname`. */
   | { readonly match: 'device'; readonly key: 'iifname' | 'oifname'; readonly op: Comparison; readonly set: string }
   /** Connection tracking state is one of these. */

@@ -135,6 +135,26 @@ describe('rules, as the real nft reads them back', () => {
         { do: 'drop' },
       ],
     ],
+    [
+      '@th,64,8 & 0xf == 0x5 drop',
+      [
+        {
+          match: 'raw',
+          field: { base: 'transport', offsetBytes: 8, lengthBytes: 1 },
+          op: '==',
+          value: 5,
+          mask: 0x0f,
+        },
+        { do: 'drop' },
+      ],
+    ],
+    [
+      '@th,256,128 @bad drop',
+      [
+        { match: 'set', field: { base: 'transport', offsetBytes: 32, lengthBytes: 16 }, op: '==', set: 'bad' },
+        { do: 'drop' },
+      ],
+    ],
     ['iifname @own drop', [{ match: 'device', key: 'iifname', op: '==', set: 'own' }, { do: 'drop' }]],
     ['oifname != @own drop', [{ match: 'device', key: 'oifname', op: '!=', set: 'own' }, { do: 'drop' }]],
     ['counter name "forged" drop', [{ do: 'counter', name: 'forged' }, { do: 'drop' }]],

@@ -43,6 +43,8 @@ export const CONNECTIVITY_CHAINS = {
   /** Among the filters: masquerading changes sources only. */
   leaks: inet('leaks', 'postrouting', FILTER),
   tunnels: inet('tunnels', 'input', MANGLE),
+  /** Behind connection tracking, which tells errors about connections of the node from others. */
+  icmpErrors: inet('icmp_errors', 'input', MANGLE),
   sources: inet('sources', 'prerouting', BEFORE_CONNTRACK),
   postrouting: inet('postrouting', 'postrouting', AFTER_KUBE_PROXY, 'nat'),
   forward: inet('forward', 'forward', MANGLE),

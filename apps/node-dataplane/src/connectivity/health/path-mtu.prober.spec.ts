@@ -47,6 +47,14 @@ test('a black hole is found within ten seconds, to the byte', async () => {
   expect(prober.limitBytes).toBe(1300);
 });
 
+test('a path that carries hardly anything is found too, within twenty seconds', async () => {
+  const { path, prober } = pathOf();
+  await pass(10);
+  path.carriesBytes = 600;
+  await pass(20);
+  expect(prober.limitBytes).toBe(600);
+});
+
 test('a moment in which nothing large passes is no black hole', async () => {
   const { path, found } = pathOf();
   await pass(1.5);

@@ -1,4 +1,12 @@
-import { mtuAnswered, mtuLimit, mtuLost, PROBE_BYTES, raiseMtu, startMtuSearch } from '@unbounded/health';
+import {
+  mtuAnswered,
+  mtuLimit,
+  mtuLost,
+  PROBE_BYTES,
+  raiseMtu,
+  SMALLEST_MTU_BYTES,
+  startMtuSearch,
+} from '@unbounded/health';
 import type { Family } from './messages.ts';
 import type { Answer, Session } from './session.ts';
 
@@ -17,7 +25,7 @@ export interface PathMtuProber {
 /** IP and UDP headers, bytes. */
 const HEADERS: Readonly<Record<Family, number>> = { 4: 28, 6: 48 };
 
-/** A found size is confirmed this often: a black hole is found within it, and the search below it ends within 10 s. */
+/** A found size is confirmed this often: a black hole is found within it, and the search below it ends within 10 s, below 1200 bytes within 20 s. */
 const CONFIRM_EVERY_MS = 5000;
 /**
  * What is found below the ceiling is doubted: larger sizes are tried again after this, then after twice as long each time, up
@@ -42,9 +50,11 @@ export interface PathMtuOptions {
 
 const isHealthy = ({ verdict }: Session): boolean => verdict.state === 'Healthy' || verdict.state === 'Degraded';
 
+const searchFor = ({ plan }: Session, bytes: number) => startMtuSearch(bytes, SMALLEST_MTU_BYTES[plan.family]);
+
 export const createPathMtuProber = ({ session, ceilingBytes, onFound }: PathMtuOptions): PathMtuProber => {
   const headers = HEADERS[session.plan.family];
-  let search = startMtuSearch(ceilingBytes);
+  let search = searchFor(session, ceilingBytes);
   let settledMs = performance.now();
   let raiseMs = FIRST_RAISE_MS;
   let waiting: { padded: bigint; control: bigint; sizeBytes: number; controlCame: boolean } | undefined;
@@ -96,7 +106,7 @@ export const createPathMtuProber = ({ session, ceilingBytes, onFound }: PathMtuO
       return mtuLimit(search);
     },
     setCeiling(bytes) {
-      if (bytes !== search.ceilingBytes) take({ ...startMtuSearch(bytes), foundBytes: search.foundBytes });
+      if (bytes !== search.ceilingBytes) take({ ...searchFor(session, bytes), foundBytes: search.foundBytes });
     },
     onAnswer({ purpose, sequence, sizeReceived, rttMs }) {
       if (!waiting) return;

@@ -8,6 +8,7 @@ import type { TableContent } from '../../kernel/section-table.ts';
 import type { BoundaryAdditions } from '../../kernel/boundary-additions.ts';
 import { planBoundaryRules } from './boundary.plan.ts';
 import { COUNTERS, ofFamily } from './firewall-parts.ts';
+import { planIcmpErrors } from './icmp-errors.plan.ts';
 import { planInjection } from './injection.plan.ts';
 import { planLeaks } from './leaks.plan.ts';
 import { planNodeAddresses } from './node-addresses.plan.ts';
@@ -15,7 +16,7 @@ import { tunnelPeerSets, tunnelSourceRules } from './tunnel-sources.plan.ts';
 import { planSenders, type Tunnel } from '../../data-path/netlink/senders.plan.ts';
 
 /**
- * Connectivity's nftables table: no pod's address from where that pod is not, no tunnel packets from pods to nodes, nothing for the
+ * Connectivity's nftables table: no pod's address from where that pod is not, no tunnel packets from pods to nodes, no ICMP errors about tunnels, nothing for the
  * overlay outside of it, masquerading, the clamp of TCP segments, and the way to the managed relay. It accepts nothing on behalf of others: a verdict of "accept" ends only our own chain, so the NetworkPolicy of another
  * table still decides.
  */
@@ -148,6 +149,7 @@ export const planFirewall = (
   const devices = [...new Set([...overlayDevices(plan), ...present])].sort();
   const parts = [
     planInjection(plan),
+    planIcmpErrors(plan),
     planLeaks(plan),
     planBoundaryRules(plan, devices, additions),
     planNodeAddresses(plan),
