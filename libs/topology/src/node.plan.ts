@@ -9,6 +9,7 @@ import { outsideSite } from './world/members.ts';
 import { answeredSites } from './routing/node-addresses.plan.ts';
 import { type Path, planPaths } from './routing/paths.plan.ts';
 import type { MasqueradePlan, NodePlan, WireGuardInterfacePlan } from './plan.ts';
+import { fromNode } from './routing/node-source.plan.ts';
 import { planProbes } from './links/probes.plan.ts';
 import { overheadBytes } from './links/protocol.ts';
 import { servedSites } from './routing/distances.ts';
@@ -104,7 +105,11 @@ export const planNode = (objects: World, local: LocalNode): NodePlan => {
     wireGuard: wireGuard.interfaces,
     ...relayOf(world.relay, wireGuard.interfaces),
     tunnels: sources.tunnels(),
-    ...planForwarding(local, paths, { mtuBytes, isAnswered: answeredSites(world, local) }),
+    ...planForwarding(local, paths, {
+      mtuBytes,
+      isAnswered: answeredSites(world, local),
+      isFromNode: fromNode(objects, local, links),
+    }),
     ...planContainment(world, local),
     masquerade: planMasquerade(world, local, { paths, withheld }),
     boundary: planBoundary(world, local, links),

@@ -67,6 +67,8 @@ export interface BlockPlan {
    * the overlay goes there, the node's own packets go by the LAN. accepted: packets may come from there, and go by the LAN. Absent: routed.
    */
   readonly use?: 'unrouted' | 'transit' | 'accepted';
+  /** node: packets of the node itself to the block have its InternalIP as their source. Absent: its overlay address. */
+  readonly source?: 'node';
   /** Where packets from the block may come from as well: while its link changes its protocol. */
   readonly alsoFrom?: Destination;
 }

@@ -64,6 +64,7 @@ const block = z.object({
   to: destination,
   mtuBytes: bytes,
   use: z.enum(['unrouted', 'transit', 'accepted']).exactOptional(),
+  source: z.literal('node').exactOptional(),
   alsoFrom: destination.exactOptional(),
 } satisfies Fields<BlockPlan>);
 

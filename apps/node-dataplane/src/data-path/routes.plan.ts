@@ -4,6 +4,7 @@ import {
   firstAddress,
   formatAddress,
   formatPrefix,
+  parseAddress,
   parsePrefix,
   type Prefix,
 } from '@unbounded/ip';
@@ -25,13 +26,14 @@ interface Route {
   readonly prefix: Prefix;
   readonly via: RouteVia;
   readonly mtuBytes: number;
+  readonly source?: BlockPlan['source'];
 }
 
 /** Routes in the order of their prefixes, one a prefix, without those that say what the next wider one says already. */
 const withoutRepeats = (routes: readonly Route[]): Route[] => {
   const covering: Route[] = [];
   const isSame = (a: Route, b: Route): boolean =>
-    typeof a.via === 'string' && a.via === b.via && a.mtuBytes === b.mtuBytes;
+    typeof a.via === 'string' && a.via === b.via && a.mtuBytes === b.mtuBytes && a.source === b.source;
   const sorted = routes.toSorted((a, b) => comparePrefixes(a.prefix, b.prefix));
   return sorted.filter((route, index) => {
     const previous = sorted[index - 1];
@@ -51,7 +53,10 @@ export const renderRoutes = (plan: NodePlan, { viaOf, nowhere, isBeforeMain }: R
   const { mtuBytes } = plan;
   const routed = plan.blocks
     .filter(({ use }) => use === undefined)
-    .map((block): Route => ({ prefix: parsePrefix(block.prefix), via: viaOf(block), mtuBytes: block.mtuBytes }));
+    .map((block): Route => ({
+      ...{ prefix: parsePrefix(block.prefix), via: viaOf(block), mtuBytes: block.mtuBytes },
+      ...(block.source === undefined ? {} : { source: block.source }),
+    }));
   const contained = plan.contained.map((text): Route => ({ prefix: parsePrefix(text), via: nowhere, mtuBytes }));
   const wanted = [...routed, ...contained].filter(
     ({ prefix }) => families.has(prefix.family) && !own.has(formatPrefix(prefix)),
@@ -60,9 +65,17 @@ export const renderRoutes = (plan: NodePlan, { viaOf, nowhere, isBeforeMain }: R
     .map(parsePrefix)
     .filter((block) => wanted.some(({ prefix }) => containsPrefix(prefix, block)))
     .map((prefix): Route => ({ prefix, via: 'main', mtuBytes }));
-  return withoutRepeats([...direct, ...wanted]).map(({ prefix, via, mtuBytes: bytes }) => {
-    const source = podCidrs.find(({ family }) => family === prefix.family);
-    const prefSrc = source && via !== 'unreachable' && via !== 'main' ? formatAddress(firstAddress(source)) : undefined;
+  const overlayAddresses = podCidrs.map((block) => ({
+    family: block.family,
+    text: formatAddress(firstAddress(block)),
+  }));
+  const addressesOf = (source: Route['source']) =>
+    source === 'node'
+      ? plan.ownAddresses.map((text) => ({ family: parseAddress(text).family, text }))
+      : overlayAddresses;
+  return withoutRepeats([...direct, ...wanted]).map(({ prefix, via, mtuBytes: bytes, source }) => {
+    const own = addressesOf(source).find(({ family }) => family === prefix.family);
+    const prefSrc = own && via !== 'unreachable' && via !== 'main' ? own.text : undefined;
     return { prefix: formatPrefix(prefix), via, ...(prefSrc === undefined ? {} : { prefSrc }), mtuBytes: bytes };
   });
 };

@@ -87,7 +87,9 @@ export const createApiAddresses = (
   return {
     list() {
       look();
-      return [...known.keys()].sort().map((address) => ({ address, role: 'an address of the API server' }));
+      return [...known.keys()]
+        .sort()
+        .map((address) => ({ address, role: 'an address of the API server', isEveryNodes: true }));
     },
     async refresh() {
       await learn('name', () => resolveAll(name));

@@ -16,6 +16,8 @@ export interface ForwardingOptions {
   readonly mtuBytes: number;
   /** Whether what came out of the overlay for nodes of a site on the node's own network goes on by a tunnel: its answers arrive. */
   readonly isAnswered: (site: string) => boolean;
+  /** Whether the node's own packets have its InternalIP as their source. */
+  readonly isFromNode: (path: Path) => boolean;
 }
 
 const membersOf = (local: LocalNode, { members, family }: Way): GroupMember[] =>
@@ -53,7 +55,7 @@ const isTunnel = (to: Destination): boolean => typeof to === 'object' && !('gate
 export const planForwarding = (
   local: LocalNode,
   paths: readonly Path[],
-  { mtuBytes, isAnswered }: ForwardingOptions,
+  { mtuBytes, isAnswered, isFromNode }: ForwardingOptions,
 ): Forwarding => {
   const groups = new Map<string, GroupPlan>();
   const narrowest = new Map<Way, number>();
@@ -77,7 +79,14 @@ export const planForwarding = (
     const { prefix, via } = path;
     const to = 'direct' in via ? directly(local, via.direct, prefix) : throughGateways(via.way);
     if ('way' in via && typeof to === 'object' && 'group' in to) addGroup(via.way);
-    return { prefix: formatPrefix(prefix), to, mtuBytes: Math.min(mtuBytes, linkMtu(path)), ...useOf(path, to) };
+    const source = isFromNode(path) ? { source: 'node' as const } : {};
+    return {
+      prefix: formatPrefix(prefix),
+      to,
+      mtuBytes: Math.min(mtuBytes, linkMtu(path)),
+      ...useOf(path, to),
+      ...source,
+    };
   });
   return { blocks, groups: [...groups.values()].sort((a, b) => (a.name < b.name ? -1 : 1)) };
 };

@@ -9,7 +9,7 @@ import { servingPools } from './distances.ts';
  */
 
 /** Whether an agent takes a node's own address out of the node's tunnel. */
-const takesNodeAddresses = ({ features }: Member): boolean => features.includes('node-addresses');
+export const takesNodeAddresses = ({ features }: Member): boolean => features.includes('node-addresses');
 
 /**
  * Whether the answers arrive whatever gateway they go by: of a pool that serves the node's site, of our own, where one hands them

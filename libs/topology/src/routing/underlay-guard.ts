@@ -67,7 +67,7 @@ const relayAddresses = ({ relay }: World, links: readonly PeerLink[]): Protected
 const PRIVATE = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10', 'fc00::/7'].map((text) =>
   tryParsePrefix(text)!,
 );
-const isPublic = (address: string): boolean => {
+export const isPublic = (address: string): boolean => {
   const host = hostPrefix(parseAddress(address));
   return !PRIVATE.some((block) => containsPrefix(block, host));
 };

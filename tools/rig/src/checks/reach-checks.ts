@@ -1,11 +1,12 @@
 import { familyOf, hostOf } from '../layout/addresses.ts';
+import { NODE_ECHO_PORT } from './node-echo.ts';
 import { attempt, type Check, mapLimited, matrixChecks, type Target } from './checks.ts';
 import type { LabLayout, LabNode } from '../layout/layout.ts';
 import { isImpaired } from '../layout/options.ts';
 import type { Pod } from './test-pod.ts';
 import { inNodeNetwork } from './probe.ts';
 
-/** Checks that every lab has: pods to pods and nodes, nodes to pods, and streams. */
+/** Checks that every lab has: pods and nodes to pods and nodes, and streams. */
 
 const ECHO_PORT = 9000;
 const SINK_PORT = 9001;
@@ -17,12 +18,10 @@ const podTargets = (pod: Pod): Target[] =>
 const nodeTargets = ({ layout, nodePort }: Ground, node: LabNode): Target[] =>
   node.internalIps
     .filter((address) => layout.families.includes(familyOf(address)))
-    .map((address) => ({
-      name: node.name,
-      address,
-      port: nodePort,
-      checks: ['icmp', 'connect'],
-    }));
+    .flatMap((address): Target[] => [
+      { name: node.name, address, port: nodePort, checks: ['icmp', 'connect'] },
+      { name: node.name, address, port: NODE_ECHO_PORT, checks: ['udp'] },
+    ]);
 
 /** What every check of a lab needs to know. */
 export interface Ground {
@@ -54,11 +53,15 @@ export const podMatrix = (ground: Ground, more: readonly Target[] = []): Promise
   }).then((lists) => lists.flat());
 };
 
-export const nodeMatrix = ({ layout, pods, mtu }: Ground): Promise<Check[]> =>
-  mapLimited(layout.nodes, ({ name }) => {
+/** A node reaches itself, too, by each of its addresses. */
+export const nodeMatrix = (ground: Ground): Promise<Check[]> => {
+  const { layout, pods, mtu } = ground;
+  const targets = [...pods.flatMap(podTargets), ...layout.nodes.flatMap((node) => nodeTargets(ground, node))];
+  return mapLimited(layout.nodes, ({ name }) => {
     const probe = (input: string): Promise<string> => inNodeNetwork(name, ['matrix', String(mtu)], input);
-    return matrixChecks({ from: name, rounds: roundsOf(layout) }, pods.flatMap(podTargets), probe);
+    return matrixChecks({ from: name, rounds: roundsOf(layout) }, targets, probe);
   }).then((lists) => lists.flat());
+};
 
 type PathClass = 'same node' | 'same site' | 'cross-site';
 const pathClass = (a: Pod, b: Pod): PathClass =>

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { type Check, printResults, reachabilityTable } from '../checks/checks.ts';
+import { openNodeEchoes } from '../checks/node-echo.ts';
 import type { Pod } from '../checks/test-pod.ts';
 import { FEATURES } from '../features/features.ts';
 import { type LabLayout, namespaceOf } from '../layout/layout.ts';
@@ -43,6 +44,7 @@ export const verify = async (layout: LabLayout): Promise<boolean> => {
   const { pods: access, proof } = substrateOf(layout);
   const mtu = access.mtu(layout, await deviceMtu(layout.nodes[0]!.name));
   console.log(`${pods.length} test pods on ${layout.nodes.length} nodes, pod MTU ${mtu}`);
+  using _echoes = await openNodeEchoes(layout);
   const seen = await proof.checks({
     ...{ layout, pods, mtu, nodePort: proof.nodePort, streamMebibytes: proof.streamMebibytes },
     inPod: (pod, args, input) => inPod(layout, pod, args, input),

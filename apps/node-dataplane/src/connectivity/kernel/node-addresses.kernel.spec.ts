@@ -71,6 +71,17 @@ die $problem if $problem;
 socket(my $socket, $at->{family}, SOCK_DGRAM, 17) or die $!;
 send($socket, pack("H*", $bytes), 0, $at->{addr}) or die $!;`;
 
+/** Answers three datagrams to port 5353 of any address, each from where the kernel chooses; says first that it listens. */
+const UDP_SERVER = `use IO::Socket::IP;
+my $s = IO::Socket::IP->new(LocalHost => "::", LocalPort => 5353, Proto => "udp", V6Only => 0) or die $@;
+if (fork) { exit; } alarm 30;
+open STDOUT, ">", "/dev/null"; open STDERR, ">", "/dev/null";
+for (1 .. 3) { $s->recv(my $question, 99); $s->send("answer"); }`;
+/** Connected: it takes an answer from whom it asked alone. */
+const UDP_CLIENT = `use IO::Socket::IP;
+my $s = IO::Socket::IP->new(PeerHost => $ARGV[0], PeerPort => 5353, Proto => "udp") or die $@;
+alarm 10; $s->send("question"); $s->recv(my $answer, 99); print $answer;`;
+
 describe.each(['ebpf', 'netlink'] as const)('%s', (dataplane) => {
   let lab: Lab;
   const nft = (place: Place, input: string): void =>
@@ -146,10 +157,21 @@ describe.each(['ebpf', 'netlink'] as const)('%s', (dataplane) => {
     test('nodes see the sender’s own address, and the LAN tunnel packets alone', () => {
       for (const { family, ofPod, ofNode } of preserved) {
         expect(ofPod.sources).toEqual(Array(FLOWS).fill(POD[family]));
-        expect(ofNode.sources).toEqual(Array(FLOWS).fill(OVERLAY.w2[family]));
+        expect(ofNode.sources).toEqual(Array(FLOWS).fill(addressOf('w2', family)));
       }
       expect(preserved).toHaveLength(4);
       expect(nativeAfter).toBe(nativeBefore);
+    });
+
+    test.each(FAMILIES)('a UDP server on all addresses answers from the one at which it is asked, IPv%i', (family) => {
+      for (const server of ['w1', 'x1', 'g1', 'h1'] as const) {
+        lab.within(server, 'perl', '-e', UDP_SERVER);
+        for (const client of ['pod2', 'w2', 'g2'] as const)
+          expect(
+            lab.within(client, 'perl', '-e', UDP_CLIENT, addressOf(server, family)),
+            `${client} asks ${server}`,
+          ).toBe('answer');
+      }
     });
 
     test.each(FAMILIES)('a packet is in one tunnel packet: none leads into the tunnel again, IPv%i', (family) => {

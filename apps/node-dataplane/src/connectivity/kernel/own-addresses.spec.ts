@@ -22,6 +22,15 @@ describe('the node’s own addresses', () => {
     ]);
   });
 
+  test('one that is none of the node’s is not the source of routes either: the overlay address stands in', () => {
+    const routes = [{ prefix: '100.66.0.0/16', via: 'anchor' as const, prefSrc: '10.1.0.30', mtuBytes: 1400 }];
+    const overlay = { ...plan, overlayAddresses: ['100.65.30.1/32'], routes };
+    expect(withLocalAddresses(overlay, [address('10.1.0.30/24'), address('fd00:1::30/64')]).plan.routes).toEqual(
+      routes,
+    );
+    expect(withLocalAddresses(overlay, []).plan.routes).toEqual([{ ...routes[0], prefSrc: '100.65.30.1' }]);
+  });
+
   test('matter to unencrypted tunnels only', () => {
     expect(withLocalAddresses({ ...plan, tunnels: [] }, []).problems).toEqual([]);
   });

@@ -21,7 +21,24 @@ export const withLocalAddresses = (
     reason: 'InternalIPNotLocal',
     message: `InternalIP ${address} is no address of this node: peers drop what its unencrypted tunnels send, because it comes from another; let kubelet report an address that the node has (--node-ip), or use WireGuard`,
   }));
-  return { plan: { ...plan, ownAddresses }, problems };
+  return { plan: { ...plan, ownAddresses, routes: withLocalSources(plan, local) }, problems };
+};
+
+/** No route can prefer a source that the node does not have: it is the overlay address then, which comes with our own devices. */
+const withLocalSources = (
+  { routes, ownAddresses, overlayAddresses }: KernelPlan,
+  local: ReadonlySet<string | undefined>,
+) => {
+  const missing = new Set(ownAddresses.filter((address) => !local.has(address)));
+  if (missing.size === 0) return routes;
+  return routes.map((route) => {
+    if (route.prefSrc === undefined || !missing.has(route.prefSrc)) return route;
+    const { prefSrc, ...rest } = route;
+    const overlay = overlayAddresses
+      .map((text) => text.split('/')[0]!)
+      .find((text) => familyOf(text) === familyOf(prefSrc));
+    return overlay === undefined ? rest : { ...rest, prefSrc: overlay };
+  });
 };
 
 /** The address from which packets go to a far end; undefined: the kernel chooses. */

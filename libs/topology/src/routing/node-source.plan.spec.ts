@@ -1,0 +1,134 @@
+import { NODE_FEATURES } from '@unbounded/crds';
+import { containsPrefix, firstAddress, hostPrefix, parseAddress, parsePrefix, type Prefix } from '@unbounded/ip';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { failureOf, type Network, networkOf } from '../explain/forwarding-simulation.ts';
+import { planIn } from '../explain/plan-table.ts';
+import { anyConnectedCluster } from '../random-cluster.testdata.ts';
+import { cluster, inFamilies, join } from '../testdata.ts';
+import type { NodePlan } from '../plan.ts';
+import type { TopologyObjects } from '../world/world.ts';
+
+/** With agents of this version on the gateways, or on some. */
+const withFeatures = (objects: TopologyObjects, isNew: (gateway: string) => boolean = () => true): TopologyObjects => ({
+  ...objects,
+  gatewayPools: objects.gatewayPools.map((one) => ({
+    ...one,
+    status: {
+      nodes: (one.status?.nodes ?? []).map((node) =>
+        isNew(node.name) ? { ...node, features: [...NODE_FEATURES] } : node,
+      ),
+    },
+  })),
+});
+const twoSites = withFeatures(cluster({ sites: 2, gateways: 2, workers: 2, protocol: 'VXLAN' }));
+const sourcesOf = ({ blocks }: NodePlan): string[] =>
+  blocks.filter(({ source }) => source === 'node').map(({ prefix }) => prefix);
+
+describe('a node’s own packets to another site come from its InternalIP', () => {
+  test.each(['s1-w1', 's1-g1'])('to its pods and its nodes: %s', (node) => {
+    expect(sourcesOf(planIn(twoSites, node))).toEqual(['10.2.0.0/24', '100.66.0.0/16']);
+  });
+
+  test('in each family that the node has', () => {
+    expect(sourcesOf(planIn(inFamilies(twoSites, '46', '46'), 's1-w1'))).toEqual([
+      ...['10.2.0.0/24', '100.66.0.0/16'],
+      ...['fd00:2::/64', 'fd64:66::/32'],
+    ]);
+    expect(sourcesOf(planIn(inFamilies(twoSites, '46', '4'), 's1-w1'))).toEqual(['10.2.0.0/24', '100.66.0.0/16']);
+  });
+});
+
+describe('they come from its overlay address', () => {
+  test('inside its site, and between sites that share a network', () => {
+    const blocks = planIn(twoSites, 's1-w1').blocks.filter(({ prefix }) => prefix.startsWith('100.65.'));
+    expect(blocks.map(({ source }) => source)).toEqual(blocks.map(() => undefined));
+    const shared = { ...twoSites, sitePeerings: [join('sitePeerings', 'lan', { sites: ['s1', 's2'] })] };
+    expect(sourcesOf(planIn(shared, 's1-w1'))).toEqual([]);
+  });
+
+  test('while a gateway of an earlier version would drop them', () => {
+    expect(
+      sourcesOf(
+        planIn(
+          withFeatures(cluster({ sites: 2, gateways: 2, workers: 2, protocol: 'VXLAN' }), (name) => name === 's1-g1'),
+          's1-w1',
+        ),
+      ),
+    ).toEqual([]);
+  });
+
+  test('where others do not route the block that its address is in', () => {
+    const api = { address: '10.1.0.7', role: 'an address of the API server' };
+    const sources = (isEveryNodes: boolean) =>
+      sourcesOf(
+        planIn(twoSites, 's1-w1', { protectedAddresses: [{ ...api, ...(isEveryNodes ? { isEveryNodes } : {}) }] }),
+      );
+    expect(sources(true)).toEqual([]);
+    expect(sources(false)).toEqual(['10.2.0.0/24', '100.66.0.0/16']);
+    const external = {
+      ...twoSites,
+      gatewayPools: twoSites.gatewayPools.map((one) => ({
+        ...one,
+        status: {
+          nodes: one.status!.nodes!.map((node) =>
+            node.name === 's1-g1' ? { ...node, externalIPs: ['10.1.0.99'] } : node,
+          ),
+        },
+      })),
+    };
+    expect(sourcesOf(planIn(external, 's1-w1'))).toEqual([]);
+  });
+
+  test('where another site, or what a pool routes, has the same addresses', () => {
+    const routed = {
+      ...twoSites,
+      gatewayPools: twoSites.gatewayPools.map((one, index) => ({
+        ...one,
+        spec: { ...one.spec, ...(index === 1 ? { routedCidrs: ['10.0.0.0/8'] } : {}) },
+      })),
+    };
+    expect(sourcesOf(planIn(routed, 's1-w1'))).toEqual([]);
+  });
+});
+
+const hostOf = (text: string): Prefix => hostPrefix(parseAddress(text));
+
+/** Each node with an address from which it sends to a pod of another. */
+const flowsOf = ({ members, plans }: Network) =>
+  [...members.values()].flatMap((from) =>
+    plans
+      .get(from.name)!
+      .blocks.filter(({ source }) => source === 'node')
+      .flatMap(({ prefix }) => {
+        const block = parsePrefix(prefix);
+        const address = from.internalIps.map(hostOf).find(({ family }) => family === block.family)!;
+        return [...members.values()].flatMap((to) =>
+          to.podCidrs
+            .filter((pods) => containsPrefix(block, pods) && pods.family === block.family)
+            .map((pods) => ({ from, to, address, pod: hostPrefix(firstAddress(pods)) })),
+        );
+      }),
+  );
+
+test('in any cluster they arrive, and so do the answers', () => {
+  let seen = 0;
+  const check = (objects: TopologyObjects): void => {
+    const network = networkOf(withFeatures(objects));
+    for (const { from, to, address, pod } of flowsOf(network)) {
+      // A pod that does not meet the node's overlay address either says nothing of the source.
+      const block = from.podCidrs.find(({ family }) => family === pod.family);
+      if (!block) continue;
+      const overlay = hostPrefix(firstAddress(block));
+      const meets = [failureOf(network, [from.name], pod, overlay), failureOf(network, [to.name], overlay, pod)];
+      if (meets.some((failure) => failure !== undefined)) continue;
+      seen++;
+      const name = `${from.name} (${address.address}) to ${to.name}`;
+      expect(failureOf(network, [from.name], pod, address), name).toBeUndefined();
+      expect(failureOf(network, [to.name], address, pod), `${name}: answers`).toBeUndefined();
+    }
+  };
+  fc.assert(fc.property(anyConnectedCluster, check), { numRuns: 100 });
+  check(twoSites);
+  expect(seen).toBeGreaterThan(50);
+}, 60_000);

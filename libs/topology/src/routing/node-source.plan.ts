@@ -1,0 +1,83 @@
+import {
+  containsPrefix,
+  type Family,
+  hostPrefix,
+  overlaps,
+  parseAddress,
+  type Prefix,
+  tryParsePrefix,
+} from '@unbounded/ip';
+import type { PeerLink } from '../links/links.plan.ts';
+import type { LocalNode } from '../links/local-node.ts';
+import { networkSites } from '../world/reach.ts';
+import type { World } from '../world/world.ts';
+import { servedSites, servingPools } from './distances.ts';
+import { takesNodeAddresses } from './node-addresses.plan.ts';
+import type { Path } from './paths.plan.ts';
+import { isPublic } from './underlay-guard.ts';
+
+/**
+ * From which address a node's own packets go to other sites. Who asks a node there asks its InternalIP, and drops an answer from any other
+ * address; a UDP server that listens on all addresses leaves the choice to the kernel, which takes the preferred source of the route. So it
+ * is the InternalIP, but where that would not arrive or could not be answered: there it is the overlay address.
+ */
+
+const hostsIn = (addresses: readonly string[]): Prefix[] =>
+  addresses.flatMap((text) => tryParsePrefix(`${text}/${text.includes(':') ? 128 : 32}`) ?? []);
+
+/** What every node reaches without the overlay: none routes a block of nodes that holds it. A relay may be called by a name. */
+const neededByAll = (world: World, { protectedAddresses = [] }: LocalNode): Prefix[] => {
+  const gateways = [...world.pools.values()].flatMap((pool) => pool.gateways);
+  const relays = world.relay?.node.provider === 'external' ? [world.relay.node.endpoint] : [];
+  return hostsIn([
+    ...gateways.flatMap(({ externalIps }) => externalIps),
+    ...relays.map((endpoint) => endpoint.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1')),
+    ...protectedAddresses.filter(({ isEveryNodes }) => isEveryNodes).map(({ address }) => address),
+  ]);
+};
+
+/** The node's first InternalIP of a family, if every other site can route the block that it is in. */
+const answerableAddress = (world: World, local: LocalNode, family: Family): string | undefined => {
+  const { site, internalIps, nodeAddresses } = local.member;
+  const own = internalIps.find((text) => parseAddress(text).family === family);
+  if (own === undefined || !nodeAddresses.includes(own)) return undefined;
+  const block = world.sites.get(site)?.nodeCidrs.find((range) => containsPrefix(range, hostPrefix(parseAddress(own))));
+  const network = networkSites(world, site);
+  const others = [...world.sites.values()].filter(({ name }) => !network.has(name));
+  const elsewhere = [
+    ...others.flatMap(({ nodeCidrs }) => nodeCidrs),
+    ...[...world.pools.values()].flatMap(({ routedCidrs }) => routedCidrs),
+  ];
+  if (!block || elsewhere.some((range) => overlaps(range, block))) return undefined;
+  return neededByAll(world, local).some((host) => containsPrefix(block, host)) ? undefined : own;
+};
+
+/** Whether the peer takes a packet with the node's own address out of the link. */
+const takes = ({ role, protocol, external, peer }: PeerLink, own: string): boolean => {
+  if (protocol === 'None' || role === 'toWorker') return true;
+  return takesNodeAddresses(peer) && !(external && role === 'toGateway' && isPublic(own));
+};
+
+/** From a gateway without a link only the LAN leads to the node, and what comes by it is the gateway's. */
+const meetsItsGateways = (world: World, { member }: LocalNode, links: readonly PeerLink[]): boolean => {
+  const linked = new Set([member.name, ...links.map(({ peer }) => peer.name)]);
+  return servingPools(world, member.site).every((name) =>
+    world.pools.get(name)!.gateways.every((gateway) => linked.has(gateway.name)),
+  );
+};
+
+/** Of paths to sites with which the node shares no network: inside one its packets go by the LAN. */
+export const fromNode = (world: World, local: LocalNode, links: readonly PeerLink[]): ((path: Path) => boolean) => {
+  const { site, pool } = local.member;
+  const network = networkSites(world, site);
+  const isServed = pool === undefined || servedSites(world, pool).includes(site);
+  const isAnswered = isServed && meetsItsGateways(world, local, links);
+  const addresses = new Map(([4, 6] as const).map((family) => [family, answerableAddress(world, local, family)]));
+  return ({ prefix, via, routed, onlyTransit }) => {
+    const own = addresses.get(prefix.family);
+    if (own === undefined || !isAnswered || !routed || onlyTransit) return false;
+    if ('direct' in via) return via.direct.role === 'toWorker' && !network.has(via.direct.peer.site);
+    const { site: target, members } = via.way;
+    return target !== undefined && !network.has(target) && members.every(({ link }) => takes(link, own));
+  };
+};
