@@ -89,6 +89,13 @@ export const gratuitousArp = ({ mac, ip }: ArpSender): Bytes =>
     joinBytes(be16(1, 0x0800, 0x0604, 2), macBytes(mac), bytesOf(ip), macBytes(BROADCAST_MAC), bytesOf(ip)),
   );
 
+/** An ICMP error (RFC 792, RFC 1191): the quoted packet is too big for a link of this MTU. */
+export const icmpTooBig = (ends: Ends, mtuBytes: number, quoted: Uint8Array): Bytes => {
+  const message = (sum: number): Bytes =>
+    joinBytes(Uint8Array.of(3, 4), be16(sum, 0, mtuBytes), quoted.subarray(0, 28));
+  return ipPacket(ends, 1, message(checksum(message(0))));
+};
+
 /** An ICMPv6 message (RFC 4443) in its packet; the hop limit is 255, as neighbor discovery demands. */
 const icmpv6 = (ends: Ends, type: number, body: Uint8Array): Bytes => {
   const message = (sum: number): Bytes => joinBytes(Uint8Array.of(type, 0), be16(sum), body);

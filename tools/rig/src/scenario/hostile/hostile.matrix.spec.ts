@@ -11,6 +11,7 @@ import { DATAPLANES } from '../../layout/options.ts';
 import { allHealthy } from '../outages.ts';
 import { podOn } from '../scenario.ts';
 import { up } from '../../substrate/up.ts';
+import { boundaryAttempts, podTunnelAttempts } from './boundary.attempts.ts';
 import { agentOf, kubeletOf } from './identity.ts';
 import { annotationAttempts, objectAttempts, kubeletAttempts, type Targets } from './node-objects.attempts.ts';
 import { packetAttempts } from './node-packets.attempts.ts';
@@ -74,8 +75,9 @@ describe.each(DATAPLANES)('data path %s', (dataplane) => {
       ...objectAttempts(targets),
       ...kubeletAttempts(targets),
       ...packetAttempts({ ...targets, victim, farVictim, bystander }),
+      ...boundaryAttempts({ ...targets, victim, farVictim, bystander }),
     ];
-    expect(attempts.length).toBeGreaterThanOrEqual(40);
+    expect(attempts.length).toBeGreaterThanOrEqual(50);
     const beside = { layout, flows: FLOWS, victims: [victim, farVictim], folder: work };
     expect(judged(await whileFlowing(attempts, beside))).toEqual(IN_VAIN);
   });
@@ -84,7 +86,7 @@ describe.each(DATAPLANES)('data path %s', (dataplane) => {
     const home = nodeNamed('s2-w1');
     const [attacker, beside] = (await probePods(layout)).filter(({ node }) => node === home.name);
     const [victim, farVictim] = [await podOn(layout, 's2-w2'), await podOn(layout, 's1-w2')];
-    const attempts = podAttempts({
+    const targets = {
       attacker: attacker!,
       beside: beside!,
       home,
@@ -94,8 +96,9 @@ describe.each(DATAPLANES)('data path %s', (dataplane) => {
       farGateway: nodeNamed('s1-g1'),
       victim,
       farVictim,
-    });
-    expect(attempts.length).toBeGreaterThanOrEqual(25);
+    };
+    const attempts = [...podAttempts(targets), ...podTunnelAttempts(targets)];
+    expect(attempts.length).toBeGreaterThanOrEqual(27);
     const others = { layout, flows: FLOWS, victims: [beside!, victim, farVictim], folder: work };
     expect(judged(await whileFlowing(attempts, others))).toEqual(IN_VAIN);
   });

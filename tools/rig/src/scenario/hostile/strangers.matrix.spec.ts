@@ -13,6 +13,7 @@ import { allHealthy } from '../outages.ts';
 import { blockUdp, peersByPath, RELAY_DAEMON, relayChecks } from '../../features/relay/relay.ts';
 import { podOn, timeUntil } from '../scenario.ts';
 import { up } from '../../substrate/up.ts';
+import { routerAttempts } from './boundary.attempts.ts';
 import { documentedPorts, openPorts, openPortsOf, type OpenPort } from './open-ports.ts';
 import {
   innerRelayAttempts,
@@ -169,6 +170,7 @@ test('a stranger on the WAN harms no flow, and gets in nowhere', { timeout: 900_
     }),
     ...spoofAttempts(plain, { victim, bystander }),
     ...ownNameAttempts(plain, behind),
+    ...routerAttempts(plain, [bystander.ip, nodeNamed('s2-w2').internalIp]),
   ];
   console.log(`${attempts.length} attempts`);
   expect(attempts.length).toBeGreaterThanOrEqual(20);
@@ -196,6 +198,7 @@ test('a stranger on a site’s LAN harms no flow, and gets in nowhere', { timeou
     ...tunnelAttempts(stranger, targets),
     ...spoofAttempts(plain, targets),
     ...ownNameAttempts(plain, [bystander]),
+    ...routerAttempts({ ...plain, by: nodeNamed('s1-g1') }, [bystander.ip, nodeNamed('s2-w2').internalIp]),
     ...lanAttempts(stranger, targets),
   ];
   console.log(`${attempts.length} attempts`);
