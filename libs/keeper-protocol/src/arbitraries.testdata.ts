@@ -8,7 +8,7 @@ import type { TunnelUnit } from './tunnel-unit.ts';
 
 const key = fc.uint8Array({ minLength: 32, maxLength: 32 }).map((bytes) => Buffer.from(bytes).toString('base64'));
 const port = fc.integer({ min: 1, max: 65_535 });
-const keyFile = fc.stringMatching(/^[\w.-]{1,40}$/).map((name) => `/etc/wireguard/${name}`);
+const keyFile = fc.stringMatching(/^[.-]{0,3}\w[\w.-]{0,36}$/).map((name) => `/etc/wireguard/${name}`);
 const address = fc.oneof(fc.ipV4(), fc.ipV6());
 const endpoint = fc
   .tuple(address, port)

@@ -23,7 +23,7 @@ export const port = z.int().min(1).max(65_535);
 export const keyFile = z
   .string()
   .max(255)
-  .regex(/^\/etc\/wireguard\/[\w.-]+$/, 'must be a file in /etc/wireguard');
+  .regex(/^\/etc\/wireguard\/[.-]*\w[\w.-]*$/, 'must be a file in /etc/wireguard');
 export const wireGuardEndpoint = z
   .string()
   .max(64)

@@ -51,6 +51,7 @@ describe('a unit is refused, with the reason', () => {
     ['a key that is none', withIdentity({ publicKey: 'x' }), 'must be a WireGuard key in base64'],
     ['a key file elsewhere', withIdentity({ privateKeyFile: '/etc/shadow' }), 'must be a file in /etc/wireguard'],
     ['a key file out of the folder', withIdentity({ privateKeyFile: '/etc/wireguard/../shadow' }), 'must be a file'],
+    ['the folder above as a key file', withIdentity({ privateKeyFile: '/etc/wireguard/..' }), 'must be a file'],
     ['no JSON', '{"services":', 'JSON'],
     ['nothing', 'null', 'expected object'],
   ];

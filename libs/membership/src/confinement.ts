@@ -1,4 +1,4 @@
-import { annotations, type Site } from '@unbounded/crds';
+import { annotations, type GatewayPool, type Site } from '@unbounded/crds';
 import { type Address, formatAddress, formatPrefix, type Prefix } from '@unbounded/ip';
 
 import { createExternalConfinement } from './external-confinement.ts';
@@ -123,9 +123,9 @@ export type Confine = (
   isGateway: boolean,
 ) => Confined;
 
-export const createConfinement = (sites: readonly Site[]): Confine => {
+export const createConfinement = (sites: readonly Site[], pools: readonly GatewayPool[]): Confine => {
   const pods = createPodAddresses(sites);
-  const confineExternal = createExternalConfinement(sites, pods);
+  const confineExternal = createExternalConfinement(sites, pools, pods);
   return (facts, site, record, isGateway) => {
     const addresses = confineAddresses(facts, site, pods, record);
     const external = isGateway

@@ -42,6 +42,19 @@ describe('an external address that a kubelet states or a DNS server answers', ()
     );
   });
 
+  test('is not used inside what a pool routes, unless an administrator wrote it or it was listed before', () => {
+    const pools = [{ ...pool(), spec: { ...pool().spec, routedCidrs: ['198.51.100.0/24'] } }];
+    const settled = settle([named('g', ['198.51.100.7', '192.0.2.1'], { ip: ['10.1.0.9'] })], pools).get('g')!;
+    expect(settled.facts.externalIPs).toEqual(['192.0.2.1']);
+    expect(settled.problems[0]!.message).toContain('198.51.100.7 (routedCidrs of GatewayPool p)');
+    const written = gateway('g', { ip: ['10.1.0.9'], annotated: '198.51.100.7' });
+    expect(settle([written], pools).get('g')!.facts.externalIPs).toEqual(['198.51.100.7']);
+    const [before] = [{ ...listed('g', ['198.51.100.7']), spec: pools[0]!.spec }];
+    expect(settle([named('g', ['198.51.100.7'], { ip: ['10.1.0.9'] })], [before]).get('g')!.facts.externalIPs).toEqual([
+      '198.51.100.7',
+    ]);
+  });
+
   test('is used inside the nodeCidrs of its own Site: nodes can have public addresses', () => {
     const settled = settle([gateway('g', { ip: ['10.1.0.9'], external: ['10.1.0.9', '10.1.0.10'] })]).get('g')!;
     expect(settled.facts.externalIPs).toEqual(['10.1.0.9', '10.1.0.10']);

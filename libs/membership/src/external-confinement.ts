@@ -1,5 +1,5 @@
-import { annotations, type Site } from '@unbounded/crds';
-import { type Address, AddressSet } from '@unbounded/ip';
+import { annotations, type GatewayPool, type Site } from '@unbounded/crds';
+import { type Address, AddressSet, containsAddress, tryParsePrefix } from '@unbounded/ip';
 
 import { tryParseAddress } from './external-address.ts';
 import { listed } from './listed.ts';
@@ -14,10 +14,20 @@ type Whose = (address: Address, own: Site | undefined) => string | undefined;
 
 /**
  * Peers send to an external address past the overlay, so they route no block that holds one: with an address of another
- * Site's a node would take that Site's block from everybody. In the nodeCidrs of its own Site it may have one: nodes can have
+ * Site's, or of what a pool routes, a node would take that block from everybody. In the nodeCidrs of its own Site it may have one: nodes can have
  * public addresses.
  */
-const whoseOf = (sites: readonly Site[], pods: PodAddresses): Whose => {
+const whoseOf = (sites: readonly Site[], pools: readonly GatewayPool[], pods: PodAddresses): Whose => {
+  const routed = pools.flatMap(({ metadata, spec }) =>
+    (spec.routedCidrs ?? []).flatMap((text) => {
+      const prefix = tryParsePrefix(text);
+      return prefix ? [{ prefix, pool: metadata.name }] : [];
+    }),
+  );
+  const routedBy = (address: Address): string | undefined => {
+    const found = routed.find(({ prefix }) => containsAddress(prefix, address));
+    return found && `routedCidrs of GatewayPool ${found.pool}`;
+  };
   const nodes = AddressSet.of(sites.flatMap((site) => siteBlocks(site).nodePrefixes));
   return (address, own) => {
     if (own && siteBlocks(own).nodes.has(address)) {
@@ -28,7 +38,7 @@ const whoseOf = (sites: readonly Site[], pods: PodAddresses): Whose => {
       const site = sites.find((one) => siteBlocks(one).pods.has(address))!;
       return `cidrBlocks of Site ${site.metadata.name}`;
     }
-    if (!nodes.has(address)) return undefined;
+    if (!nodes.has(address)) return routedBy(address);
     const site = sites.find((one) => siteBlocks(one).nodes.has(address))!;
     return `nodeCidrs of Site ${site.metadata.name}`;
   };
@@ -43,11 +53,15 @@ const problemOf = ({ isExternalAnnotated }: NodeFacts, refused: readonly string[
 };
 
 /**
- * External addresses that the kubelet states or a DNS server answers count outside of all other Sites. An administrator's
+ * External addresses that the kubelet states or a DNS server answers count outside of all other Sites and routed blocks. An administrator's
  * count anywhere, and so do those that were listed for the node before: the Site's block came later.
  */
-export const createExternalConfinement = (sites: readonly Site[], pods: PodAddresses) => {
-  const whose = whoseOf(sites, pods);
+export const createExternalConfinement = (
+  sites: readonly Site[],
+  pools: readonly GatewayPool[],
+  pods: PodAddresses,
+) => {
+  const whose = whoseOf(sites, pools, pods);
   return (
     facts: NodeFacts,
     site: Site | undefined,

@@ -85,7 +85,7 @@ const groupByNode = (losses: readonly PrefixLoss[]): ReadonlyMap<string, readonl
 export const settleNodes = ({ nodes, sites, pools, slices }: SettlementWorld): readonly SettledNode[] => {
   const index = indexSites(sites);
   const recordOf = readRecords(slices, pools);
-  const confine = createConfinement(sites);
+  const confine = createConfinement(sites, pools);
   const settled = nodes.map((facts): SettledNode => {
     const site = index.siteOf(facts);
     const record = recordOf(facts.name);
