@@ -111,9 +111,10 @@ export type TunnelProtocol = (typeof TUNNEL_PROTOCOLS)[number];
 
 /**
  * What agents tell of themselves so that their peers can rely on it while versions are mixed. `node-addresses`: a gateway that
- * takes packets from a node's own addresses out of that node's tunnel.
+ * takes packets from a node's own addresses out of that node's tunnel. `node-cidrs`: a gateway that routes the nodeCidrs of all other
+ * networks into the overlay, so that what a node there sends from its InternalIP is answered.
  */
-export const NODE_FEATURES = ['node-addresses'] as const;
+export const NODE_FEATURES = ['node-addresses', 'node-cidrs'] as const;
 
 /** What a node can do, and so what the other end may choose. */
 export const capabilities = () =>

@@ -14,6 +14,7 @@ import { planProbes } from './links/probes.plan.ts';
 import { overheadBytes } from './links/protocol.ts';
 import { servedSites } from './routing/distances.ts';
 import type { NodeRelay, RelayModel } from './world/relay-model.ts';
+import { routesNodes } from './routing/routes-nodes.ts';
 import { planSources } from './routing/sources.plan.ts';
 import { planTunnelEnds } from './links/tunnel-ends.plan.ts';
 import { ownAddresses } from './links/own-addresses.ts';
@@ -117,6 +118,7 @@ export const planNode = (objects: World, local: LocalNode): NodePlan => {
     probes: planProbes(local, links),
     servedSites: member.pool === undefined ? [] : servedSites(world, member.pool),
     holdings: holdingsIn(objects, member, new Set(links.map(({ peer }) => peer.name))),
+    ...(routesNodes(objects, world, local) ? { routesNodes: true as const } : {}),
     tunnelEnds: planTunnelEnds(objects, member.site),
     problems: once([
       ...world.problems,

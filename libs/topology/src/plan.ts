@@ -199,6 +199,8 @@ export interface NodePlan {
   readonly alsoPlain?: readonly string[];
   /** What gateways and the peers of the node hold. */
   readonly holdings: readonly Holding[];
+  /** It routes the nodeCidrs of all sites of other networks. Absent: not all. */
+  readonly routesNodes?: true;
   /** What pods may not send tunnel packets to. */
   readonly tunnelEnds: TunnelEnds;
   readonly problems: readonly Problem[];

@@ -14,6 +14,7 @@ import { bridgeInUse, ensurePorts } from '../kernel/bridge-ports.ts';
 import { ensureDevices, staleDevices } from './kernel/devices.ts';
 import { removeDevice } from '../kernel/links.ts';
 import { planDevices } from './kernel/devices.plan.ts';
+import { planBridgeRoutes } from './kernel/bridge-routes.plan.ts';
 import { ensureFirewall, type FirewallParts } from './kernel/firewall.ts';
 import { removeUnit } from './kernel/keeper-units.ts';
 import { withLocalAddresses } from './kernel/own-addresses.ts';
@@ -130,7 +131,8 @@ export const applyPlan = async (dataplane: Dataplane, wanted: KernelPlan): Promi
   const wireGuard = await ensureWireGuard(plan.wireGuard, links, { ...context, endpointOf });
   const pathProblems = await paths.apply(plan, links);
   const forwarded = await ensureForwarding(dataplane, plan, links);
-  const routes = await ensureRoutes(net, path.routes(plan, links), ROUTE_PROTOCOL);
+  const wantedRoutes = [...path.routes(plan, links), ...planBridgeRoutes(plan, links)];
+  const routes = await ensureRoutes(net, wantedRoutes, ROUTE_PROTOCOL);
   const problems = [
     ...plan.problems,
     ...sysctlProblems,

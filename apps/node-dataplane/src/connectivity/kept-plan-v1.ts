@@ -168,6 +168,7 @@ const fields = z.object({
   servedSites: texts,
   alsoPlain: prefixes.exactOptional(),
   holdings: z.array(holding),
+  routesNodes: z.literal(true).exactOptional(),
   tunnelEnds: z.object({ addresses: prefixes, wireGuardPorts: z.array(port), allowed: prefixes.exactOptional() }),
   problems: z.array(problem),
 } satisfies Fields<Omit<NodePlan, 'boundary'>>);

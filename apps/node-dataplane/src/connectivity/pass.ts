@@ -111,6 +111,7 @@ export const createConnectivity = (parts: ConnectivityParts): Section => {
         ...ownKeys(rotation),
         tunnelMtuBytes: underlay && underlay.mtuBytes - WIREGUARD_OVERHEAD_BYTES,
         protocols: parts.protocols,
+        routesNodes: planner.plan?.routesNodes ?? false,
         networkReady: isReady,
         problems,
         paths: summarize(dataplane.paths.states()),

@@ -12,6 +12,8 @@ export interface ConnectivityState {
   /** Undefined: the node's own network is not known; what was told last stands. */
   readonly tunnelMtuBytes: number | undefined;
   readonly protocols: readonly string[];
+  /** It routes the nodes of all other networks: the feature node-cidrs. */
+  readonly routesNodes: boolean;
   /** A plan has been applied: pods have a network. */
   readonly networkReady: boolean;
   readonly problems: readonly Problem[];
@@ -62,7 +64,7 @@ const annotationsOf = (state: ConnectivityState): Record<string, string | null> 
   [annotations.wireGuardNextPublicKey]: state.nextPublicKey ?? null,
   ...(state.tunnelMtuBytes === undefined ? {} : { [annotations.tunnelMtu]: String(state.tunnelMtuBytes) }),
   [annotations.tunnelProtocols]: state.protocols.join(','),
-  [annotations.features]: NODE_FEATURES.join(','),
+  [annotations.features]: NODE_FEATURES.filter((feature) => feature !== 'node-cidrs' || state.routesNodes).join(','),
 });
 
 const eventsOf = ({ moves }: ConnectivityState): NodeEvent[] => [

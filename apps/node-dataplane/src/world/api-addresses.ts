@@ -87,9 +87,7 @@ export const createApiAddresses = (
   return {
     list() {
       look();
-      return [...known.keys()]
-        .sort()
-        .map((address) => ({ address, role: 'an address of the API server', isEveryNodes: true }));
+      return [...known.keys()].sort().map((address) => ({ address, role: 'an address of the API server' }));
     },
     async refresh() {
       await learn('name', () => resolveAll(name));

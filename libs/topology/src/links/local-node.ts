@@ -3,8 +3,6 @@ import type { Member } from '../world/world.ts';
 /** An address that the node must reach without the overlay. */
 export interface ProtectedAddress {
   readonly address: string;
-  /** Every node of the cluster needs it; absent: this one. */
-  readonly isEveryNodes?: true;
   /** What is there, to follow "holds 192.0.2.1,": `an address of the API server`. */
   readonly role: string;
 }

@@ -26,8 +26,11 @@ const sourcesOf = ({ blocks }: NodePlan): string[] =>
   blocks.filter(({ source }) => source === 'node').map(({ prefix }) => prefix);
 
 describe('a node’s own packets to another site come from its InternalIP', () => {
-  test.each(['s1-w1', 's1-g1'])('to its pods and its nodes: %s', (node) => {
-    expect(sourcesOf(planIn(twoSites, node))).toEqual(['10.2.0.0/24', '100.66.0.0/16']);
+  test.each([
+    ['s1-w1', []],
+    ['s1-g1', ['100.66.21.0/24', '100.66.22.0/24']],
+  ])('to its pods and its nodes: %s', (node, direct) => {
+    expect(sourcesOf(planIn(twoSites, node))).toEqual(['10.2.0.0/24', '100.66.0.0/16', ...direct]);
   });
 
   test('in each family that the node has', () => {
@@ -59,13 +62,19 @@ describe('they come from its overlay address', () => {
   });
 
   test('where others do not route the block that its address is in', () => {
-    const api = { address: '10.1.0.7', role: 'an address of the API server' };
-    const sources = (isEveryNodes: boolean) =>
-      sourcesOf(
-        planIn(twoSites, 's1-w1', { protectedAddresses: [{ ...api, ...(isEveryNodes ? { isEveryNodes } : {}) }] }),
-      );
-    expect(sources(true)).toEqual([]);
-    expect(sources(false)).toEqual(['10.2.0.0/24', '100.66.0.0/16']);
+    const without = (gateway: string): TopologyObjects => ({
+      ...twoSites,
+      gatewayPools: twoSites.gatewayPools.map((one) => ({
+        ...one,
+        status: {
+          nodes: one.status!.nodes!.map((node) =>
+            node.name === gateway ? { ...node, features: ['node-addresses'] } : node,
+          ),
+        },
+      })),
+    });
+    expect(sourcesOf(planIn(without('s2-g2'), 's1-w1'))).toEqual([]);
+    expect(sourcesOf(planIn(without('s1-g2'), 's1-w1'))).toEqual(['10.2.0.0/24', '100.66.0.0/16']);
     const external = {
       ...twoSites,
       gatewayPools: twoSites.gatewayPools.map((one) => ({
@@ -132,3 +141,22 @@ test('in any cluster they arrive, and so do the answers', () => {
   check(twoSites);
   expect(seen).toBeGreaterThan(50);
 }, 60_000);
+
+describe('a node routes the nodes of other networks', () => {
+  const routes = (objects: TopologyObjects, local: object = {}): boolean | undefined =>
+    planIn(objects, 's2-g1', local).routesNodes;
+
+  test('but for a block that holds what it must reach without the overlay', () => {
+    expect(routes(twoSites)).toBe(true);
+    const protectedAddresses = [{ address: '10.1.0.7', role: 'an address of the API server' }];
+    expect(routes(twoSites, { protectedAddresses })).toBeUndefined();
+    expect(routes(twoSites, { protectedAddresses: [{ ...protectedAddresses[0]!, address: '10.2.0.7' }] })).toBe(true);
+  });
+
+  test('but for a block that its own pool routes', () => {
+    const gatewayPools = twoSites.gatewayPools.map((one, index) =>
+      index === 1 ? { ...one, spec: { ...one.spec, routedCidrs: ['10.1.0.128/25'] } } : one,
+    );
+    expect(routes({ ...twoSites, gatewayPools })).toBeUndefined();
+  });
+});

@@ -25,14 +25,13 @@ import { isPublic } from './underlay-guard.ts';
 const hostsIn = (addresses: readonly string[]): Prefix[] =>
   addresses.flatMap((text) => tryParsePrefix(`${text}/${text.includes(':') ? 128 : 32}`) ?? []);
 
-/** What every node reaches without the overlay: none routes a block of nodes that holds it. A relay may be called by a name. */
-const neededByAll = (world: World, { protectedAddresses = [] }: LocalNode): Prefix[] => {
+/** What nodes everywhere reach without the overlay: they route no block of nodes that holds it. A relay may be called by a name. */
+const neededByAll = (world: World): Prefix[] => {
   const gateways = [...world.pools.values()].flatMap((pool) => pool.gateways);
   const relays = world.relay?.node.provider === 'external' ? [world.relay.node.endpoint] : [];
   return hostsIn([
     ...gateways.flatMap(({ externalIps }) => externalIps),
     ...relays.map((endpoint) => endpoint.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1')),
-    ...protectedAddresses.filter(({ isEveryNodes }) => isEveryNodes).map(({ address }) => address),
   ]);
 };
 
@@ -49,14 +48,27 @@ const answerableAddress = (world: World, local: LocalNode, family: Family): stri
     ...[...world.pools.values()].flatMap(({ routedCidrs }) => routedCidrs),
   ];
   if (!block || elsewhere.some((range) => overlaps(range, block))) return undefined;
-  return neededByAll(world, local).some((host) => containsPrefix(block, host)) ? undefined : own;
+  return neededByAll(world).some((host) => containsPrefix(block, host)) ? undefined : own;
 };
+
+/** To the pods of another gateway by its own link: the answer may go by any pool that serves a Site, and that takes them from there alone. */
+const isOnlyWay = (world: World, { member }: LocalNode, { peer }: PeerLink): boolean =>
+  peer.pool === undefined ||
+  (servingPools(world, peer.site).every((name) => name === peer.pool) &&
+    servingPools(world, peer.site).length > 0 &&
+    servingPools(world, member.site).every((name) => name === member.pool));
 
 /** Whether the peer takes a packet with the node's own address out of the link. */
 const takes = ({ role, protocol, external, peer }: PeerLink, own: string): boolean => {
   if (protocol === 'None' || role === 'toWorker') return true;
   return takesNodeAddresses(peer) && !(external && role === 'toGateway' && isPublic(own));
 };
+
+/** Whether pods of the site can answer: its gateways say so, and its workers know the same addresses of API servers. */
+const isAnsweredFrom = (world: World, site: string): boolean =>
+  servingPools(world, site).every((name) =>
+    world.pools.get(name)!.gateways.every(({ features }) => features.includes('node-cidrs')),
+  );
 
 /** From a gateway without a link only the LAN leads to the node, and what comes by it is the gateway's. */
 const meetsItsGateways = (world: World, { member }: LocalNode, links: readonly PeerLink[]): boolean => {
@@ -71,13 +83,15 @@ export const fromNode = (world: World, local: LocalNode, links: readonly PeerLin
   const { site, pool } = local.member;
   const network = networkSites(world, site);
   const isServed = pool === undefined || servedSites(world, pool).includes(site);
-  const isAnswered = isServed && meetsItsGateways(world, local, links);
+  const isReached = isServed && meetsItsGateways(world, local, links);
   const addresses = new Map(([4, 6] as const).map((family) => [family, answerableAddress(world, local, family)]));
   return ({ prefix, via, routed, onlyTransit }) => {
     const own = addresses.get(prefix.family);
-    if (own === undefined || !isAnswered || !routed || onlyTransit) return false;
-    if ('direct' in via) return via.direct.role === 'toWorker' && !network.has(via.direct.peer.site);
-    const { site: target, members } = via.way;
-    return target !== undefined && !network.has(target) && members.every(({ link }) => takes(link, own));
+    if (own === undefined || !isReached || !routed || onlyTransit) return false;
+    const target = 'direct' in via ? via.direct.peer.site : via.way.site;
+    if (target === undefined || network.has(target) || !isAnsweredFrom(world, target)) return false;
+    if ('direct' in via && !isOnlyWay(world, local, via.direct)) return false;
+    const over = 'direct' in via ? [via.direct] : via.way.members.map(({ link }) => link);
+    return over.every((link) => takes(link, own));
   };
 };
