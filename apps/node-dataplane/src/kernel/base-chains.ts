@@ -37,6 +37,7 @@ const inet = (
 export const CONNECTIVITY_CHAINS = {
   injection: inet('injection', 'prerouting', AFTER_SERVICES),
   transit: inet('transit', 'prerouting', AFTER_SERVICES),
+  arriving: inet('arriving', 'prerouting', MANGLE),
   boundary: inet('boundary', 'forward', MANGLE),
   entering: inet('entering', 'postrouting', AFTER_TRANSLATION),
   transitForward: inet('transit_forward', 'forward', MANGLE),

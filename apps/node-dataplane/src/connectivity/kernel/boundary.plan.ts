@@ -106,16 +106,24 @@ const fromOutside: readonly RuleSpec[] = [
   ...FAMILIES.map(isOverlayAddress),
 ];
 
-/** Whether it enters is decided behind the translation of sources; whether it came by the way back is known here alone. */
-const markEntries: readonly RuleSpec[] = perFamily((family) => ({
-  comment: `${family}: may enter, and came by the way back`,
-  expressions: [
-    device('oifname', 'tunnel_devices'),
-    isIn(family, 'saddr', 'entries'),
-    { match: 'route-back', found: true },
-    { set: 'mark', value: ENTERED_MARK, mask: MARK_MASK },
-  ],
-}));
+const hasEntered: Expression = { match: 'meta', key: 'mark', op: '==', value: ENTERED_MARK, mask: MARK_MASK };
+const withoutMark: Expression = { set: 'mark', value: 0, mask: MARK_MASK };
+
+/**
+ * Whether it enters is decided behind the translation of sources. Whether it came by the way back is known before: kernels before 5.19
+ * look up a way back at no later hook.
+ */
+const arriving: readonly RuleSpec[] = [
+  { comment: 'from the overlay', expressions: [device('iifname', 'overlay_devices'), { do: 'return' }] },
+  ...perFamily((family) => ({
+    comment: `${family}: may enter, and came by the way back`,
+    expressions: [
+      isIn(family, 'saddr', 'entries'),
+      { match: 'route-back', found: true },
+      { set: 'mark', value: ENTERED_MARK, mask: MARK_MASK },
+    ],
+  })),
+];
 
 const nativePods: readonly RuleSpec[] = ['plain', 'also_plain'].flatMap((set) =>
   perFamily((family) => ({
@@ -127,8 +135,11 @@ const nativePods: readonly RuleSpec[] = ['plain', 'also_plain'].flatMap((set) =>
 const crossing: readonly RuleSpec[] = [
   { comment: 'out of a tunnel', expressions: [device('iifname', 'tunnel_devices'), { do: 'goto', chain: OUT }] },
   { comment: 'from the bridge', expressions: [device('iifname', 'overlay_devices'), { do: 'return' }] },
+  {
+    comment: 'may enter, and does not',
+    expressions: [hasEntered, device('oifname', 'tunnel_devices', '!='), withoutMark],
+  },
   { comment: 'from outside', expressions: [{ do: 'jump', chain: OUTSIDE }] },
-  ...markEntries,
   ...nativePods,
 ];
 
@@ -139,14 +150,7 @@ const entering: readonly RuleSpec[] = [
     comment: 'of this node: it came by no device',
     expressions: [{ match: 'meta', key: 'iif', op: '==', value: 0 }, { do: 'return' }],
   },
-  {
-    comment: 'may enter',
-    expressions: [
-      { match: 'meta', key: 'mark', op: '==', value: ENTERED_MARK, mask: MARK_MASK },
-      { set: 'mark', value: 0, mask: MARK_MASK },
-      { do: 'return' },
-    ],
-  },
+  { comment: 'may enter', expressions: [hasEntered, withoutMark, { do: 'return' }] },
   {
     comment: 'with an address of this node',
     expressions: [{ match: 'fib-type', address: 'saddr', op: '==', type: 'local' }, { do: 'return' }],
@@ -172,6 +176,7 @@ export const planBoundaryRules = (
   chains: [
     { name: OUT, rules: outOfOverlay(plan) },
     { name: OUTSIDE, rules: fromOutside },
+    { name: 'arriving', base: baseOf(CONNECTIVITY_CHAINS.arriving), rules: arriving },
     { name: 'boundary', base: baseOf(CONNECTIVITY_CHAINS.boundary), rules: crossing },
     { name: 'entering', base: baseOf(CONNECTIVITY_CHAINS.entering), rules: entering },
   ],
