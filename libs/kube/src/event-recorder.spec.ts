@@ -65,3 +65,43 @@ test.each([-3_600_000, 3_600_000])(
     expect(calls).toEqual(['create', 'patch', 'create']);
   },
 );
+
+test('a program with an allowance sends so many events at once and then one after the other, whatever happens', async () => {
+  let elapsedMs = 0;
+  const written: string[] = [];
+  const recorder = createEventRecorder({
+    events: { create: async ({ note }: Event) => void written.push(note ?? '') } as unknown as ResourceClient<Event>,
+    controller: 'unbounded/test',
+    logger: silentLogger,
+    allowance: { most: 25, everyMs: 60_000 },
+    elapsed: () => elapsedMs,
+  });
+  const burst = async (): Promise<number> => {
+    const before = written.length;
+    for (let index = 0; index < 100; index++) recorder.record(event(`${elapsedMs} ${index}`));
+    await recorder.flush();
+    return written.length - before;
+  };
+  expect(await burst()).toBe(25);
+  elapsedMs = 59_999;
+  expect(await burst()).toBe(0);
+  elapsedMs = 180_000;
+  expect(await burst()).toBe(3);
+  elapsedMs = 24 * 3_600_000;
+  expect(await burst()).toBe(25);
+  expect(recorder.dropped).toBe(400 - 25 - 3 - 25);
+});
+
+test('the texts of an event are cut to what the API server and the chart’s policies take', async () => {
+  const written: Event[] = [];
+  const recorder = createEventRecorder({
+    events: { create: async (created: Event) => void written.push(created) } as unknown as ResourceClient<Event>,
+    controller: `unbounded/${'c'.repeat(300)}`,
+    logger: silentLogger,
+  });
+  const long = 'x'.repeat(60_000);
+  recorder.record({ ...event(long), reason: long, action: long });
+  await recorder.flush();
+  const { reason, action, note, reportingInstance } = written[0] as unknown as Record<string, string>;
+  expect([reason, action, reportingInstance, note].map((text) => text?.length)).toEqual([128, 128, 128, 1024]);
+});

@@ -8,6 +8,9 @@ import { createFileSource } from '../world/file-source.ts';
 import type { Reporter } from '../world/reporter.port.ts';
 import type { WorldSource } from '../world/source.port.ts';
 
+/** Of one agent: an hour, which Events live, has at most 25 + 60 of them. */
+const EVENT_ALLOWANCE = { most: 25, everyMs: 60_000 } as const;
+
 /** Where objects come from and reports go to: the cluster, or a directory. */
 export interface World {
   readonly reporter: Reporter;
@@ -41,6 +44,7 @@ export const openWorld = (config: AgentConfig, services: HostServices): World =>
     controller: 'unbounded/node-dataplane',
     logger,
     metrics,
+    allowance: EVENT_ALLOWANCE,
   });
   return {
     reporter: createClusterReporter({ cluster, nodeName, node: () => own.node(), events }),
