@@ -1,6 +1,7 @@
 import { createLogger, createMetrics, silentLogger } from '@unbounded/telemetry';
 import { expect, test } from 'vitest';
 
+import { ApiError } from './api-error.ts';
 import { type ResourceClient } from './client.ts';
 import { createEventRecorder, type EventRecord } from './event-recorder.ts';
 import { type Event } from './objects.ts';
@@ -104,4 +105,26 @@ test('the texts of an event are cut to what the API server and the chart’s pol
   await recorder.flush();
   const { reason, action, note, reportingInstance } = written[0] as unknown as Record<string, string>;
   expect([reason, action, reportingInstance, note].map((text) => text?.length)).toEqual([128, 128, 128, 1024]);
+});
+
+test('events of a program with an allowance have one of so many names, and another when one is taken', async () => {
+  const taken = new Set<string>();
+  let conflicts = 0;
+  const create = async ({ metadata: { name } }: Event): Promise<void> => {
+    if (taken.has(name) || conflicts < 3) {
+      conflicts++;
+      throw new ApiError('POST', 409, { reason: 'AlreadyExists' });
+    }
+    taken.add(name);
+  };
+  const recorder = createEventRecorder({
+    events: { create } as unknown as ResourceClient<Event>,
+    controller: 'unbounded/test',
+    logger: silentLogger,
+    allowance: { most: 1000, everyMs: 60_000 },
+  });
+  for (let index = 0; index < 50; index++) recorder.record(event(`${index}`));
+  await recorder.flush();
+  expect(taken.size).toBe(50);
+  for (const name of taken) expect(name).toMatch(/^n\.[0-9a-f]{3}$/);
 });

@@ -2,9 +2,9 @@ import { hostname } from 'node:os';
 
 import { type Logger, type Metrics } from '@unbounded/telemetry';
 
-import { isNotFound } from './api-error.ts';
+import { isConflict, isNotFound } from './api-error.ts';
 import { type ResourceClient } from './client.ts';
-import { createEventBudget, type EventAllowance } from './event-allowance.ts';
+import { createEventBudget, type EventAllowance, eventName } from './event-allowance.ts';
 import { type Event, type KubeObject } from './objects.ts';
 import { cutTexts, EVENT_BOUNDS } from './text-bounds.ts';
 
@@ -32,6 +32,8 @@ export interface EventRecorder {
 /** A repeat within this time is counted in the first event's series, as events.k8s.io/v1 intends. */
 const SERIES_MS = 6 * 60_000;
 const MAX_SERIES = 1000;
+/** While a quarter of them is taken, all of these are once in 65,536 times. */
+const MOST_NAMES_TRIED = 8;
 /** Events that wait while the API server is slow or away: older ones are of less interest than memory. */
 const MAX_WAITING = 100;
 
@@ -71,14 +73,26 @@ export const createEventRecorder = ({
   const instance = `${controller.replaceAll('/', '-')}-${hostname()}`;
   const known = new Map<string, Series>();
 
+  /** @param event with the name of what it is about @returns its own */
+  const createNamed = async (event: Event): Promise<string> => {
+    for (let attempt = 1; ; attempt++) {
+      const name = eventName(event.metadata.name, now(), allowance);
+      try {
+        await events.create({ ...event, metadata: { ...event.metadata, name } });
+        return name;
+      } catch (error) {
+        if (!isConflict(error) || attempt === MOST_NAMES_TRIED) throw error;
+      }
+    }
+  };
+
   const first = async (key: string, { about, type, reason, action, note }: EventRecord, at: number): Promise<void> => {
     const namespace = about.metadata.namespace ?? 'default';
-    const name = `${about.metadata.name.slice(0, 200)}.${at.toString(16)}${Math.floor(Math.random() * 0xff_ffff).toString(16)}`;
     const texts = cutTexts({ reason, action, note, reportingInstance: instance }, EVENT_BOUNDS);
-    await events.create({
+    const name = await createNamed({
       apiVersion: 'events.k8s.io/v1',
       kind: 'Event',
-      metadata: { name, namespace },
+      metadata: { name: about.metadata.name, namespace },
       eventTime: microTime(at),
       reportingController: controller,
       ...texts,

@@ -34,7 +34,8 @@ const LONG = 'x'.repeat(60_000);
 const of = (length: number): string => 'x'.repeat(length);
 
 const told = (who: Who, more: object = {}, about: object = regarding.node('mine')): Write => event(who, about, more);
-const marked = (marks: object) => ({ metadata: { name: 'e-marked', namespace: 'default', ...marks } });
+const marked = (marks: object) => ({ metadata: { name: 'mine.0ae', namespace: 'default', ...marks } });
+const named = (name: string): Write => told(AGENT, { metadata: { name, namespace: 'default' } });
 const fieldsOf = (fieldsV1: object, apiVersion = 'events.k8s.io/v1') => ({
   manager: 'unbounded',
   operation: 'Update',
@@ -100,6 +101,8 @@ export const smallAllowed: readonly Allowed[] = [
     node(annotate(name, value)),
   ]),
   ...Object.keys(AGENT_ANNOTATIONS).map((name): Allowed => [AGENT, `no ${name}`, node(annotate(name, null))]),
+  [AGENT, 'its first Event by name', named('mine.000')],
+  [AGENT, 'its last Event by name', named('mine.fff')],
   [AGENT, 'all of its annotations at once', node({ metadata: { annotations: longestAnnotations } })],
   [AGENT, 'the longest conditions', conditions(longest('NetworkUnavailable'), longest(`Unbounded${of(55)}`))],
   [AGENT, 'as many conditions as it may have', conditions(...numbered(MOST_NODE_CONDITIONS))],
@@ -132,6 +135,12 @@ const ofAgents: readonly Row[] = [
     onlyListed,
   ],
   [AGENT, 'a core/v1 Event', coreEvent({}), RBAC],
+  ...['mine', 'mine.1000', 'mine.00g', 'mine.a.000', 'mine.0af0', 'other.000', 'mine000'].map((name): Row => [
+    AGENT,
+    `an Event of the name ${name}`,
+    named(name),
+    'may write only Events of the names mine.000 to mine.fff',
+  ]),
   ...(['type', 'reason', 'message'] as const).map((field): Row => [
     AGENT,
     `a condition with a long ${field}`,

@@ -52,7 +52,7 @@ export const regarding = {
 export const eventObject = (by: string, about: object, more: object = {}) => ({
   apiVersion: 'events.k8s.io/v1',
   kind: 'Event',
-  metadata: { name: `e-${by}`, namespace: 'default' },
+  metadata: { name: by === AGENT ? 'mine.0af' : `e-${by}`, namespace: 'default' },
   eventTime: '2026-01-01T00:00:00.000000Z',
   reportingController: `unbounded/${by}`,
   reportingInstance: 'i',

@@ -1,5 +1,5 @@
 import { annotations } from '@unbounded/crds';
-import { createEventRecorder, type Cluster, coreClients, openCluster } from '@unbounded/kube';
+import { type Cluster, coreClients, openCluster } from '@unbounded/kube';
 import { createMetrics, silentLogger } from '@unbounded/telemetry';
 import {
   type ApiServer,
@@ -13,6 +13,7 @@ import {
 } from '@unbounded/testing';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { NodeCondition } from '../section.port.ts';
+import { createAgentEvents } from '../world/agent-events.ts';
 import { createClusterReporter } from '../world/cluster-reporter.ts';
 import { createNodeSource } from '../world/cluster-source.ts';
 import { createReporting } from './reporting.ts';
@@ -47,12 +48,7 @@ const startAgent = async (types: readonly { readonly name: string; readonly isEs
   const cluster: Cluster = openCluster({ kubeconfig: await kubeconfigOf(api, 'node-dataplane', 'mine') });
   const own = createNodeSource(cluster, 'mine', silentLogger);
   await until('the Node is known', () => own.node() !== undefined);
-  const events = createEventRecorder({
-    events: coreClients(cluster).events,
-    controller: 'unbounded/node-dataplane',
-    logger: silentLogger,
-    metrics: createMetrics(),
-  });
+  const events = createAgentEvents(cluster, { logger: silentLogger, metrics: createMetrics() });
   const reporter = createClusterReporter({ cluster, nodeName: 'mine', node: () => own.node(), events });
   let taken = 0;
   const counted: typeof reporter = { report: (...given) => reporter.report(...given).then(() => void taken++) };

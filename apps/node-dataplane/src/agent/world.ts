@@ -1,15 +1,13 @@
 import type { KindTable } from '@unbounded/crds';
-import { type Cluster, coreClients, createEventRecorder, openCluster } from '@unbounded/kube';
+import { type Cluster, openCluster } from '@unbounded/kube';
 import type { HostServices } from '@unbounded/host';
 import type { AgentConfig } from '../agent.config.ts';
+import { createAgentEvents } from '../world/agent-events.ts';
 import { createClusterReporter } from '../world/cluster-reporter.ts';
 import { createClusterSource, createNodeSource } from '../world/cluster-source.ts';
 import { createFileSource } from '../world/file-source.ts';
 import type { Reporter } from '../world/reporter.port.ts';
 import type { WorldSource } from '../world/source.port.ts';
-
-/** Of one agent: an hour, which Events live, has at most 25 + 60 of them. */
-const EVENT_ALLOWANCE = { most: 25, everyMs: 60_000 } as const;
 
 /** Where objects come from and reports go to: the cluster, or a directory. */
 export interface World {
@@ -39,13 +37,7 @@ export const openWorld = (config: AgentConfig, services: HostServices): World =>
   const { logger, metrics } = services;
   const cluster = openCluster({ kubeconfig, metrics });
   const own = createNodeSource(cluster, nodeName, logger);
-  const events = createEventRecorder({
-    events: coreClients(cluster).events,
-    controller: 'unbounded/node-dataplane',
-    logger,
-    metrics,
-    allowance: EVENT_ALLOWANCE,
-  });
+  const events = createAgentEvents(cluster, { logger, metrics });
   return {
     reporter: createClusterReporter({ cluster, nodeName, node: () => own.node(), events }),
     cluster,
