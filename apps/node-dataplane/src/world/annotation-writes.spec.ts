@@ -39,7 +39,7 @@ test('what differs is written in one patch, and not again', async () => {
 
 test('one that is refused keeps the others from nothing, and is a problem with its name and the answer', async () => {
   refused.add(LATER);
-  const [problem] = await open()(wanted);
+  const [problem = ''] = await open()(wanted);
   expect(problem).toMatch(/^AnnotationRefused .*net\.unbounded-cloud\.io\/later of this Node: .*403 not .*later/);
   expect(present).toMatchObject({ [annotations.wireGuardPublicKey]: 'k', [annotations.tunnelMtu]: '1400' });
 });
