@@ -2,9 +2,10 @@ import { hostname } from 'node:os';
 
 import { type Logger, type Metrics } from '@unbounded/telemetry';
 
-import { isConflict, isNotFound } from './api-error.ts';
+import { isNotFound } from './api-error.ts';
 import { type ResourceClient } from './client.ts';
-import { createEventBudget, type EventAllowance, eventName } from './event-allowance.ts';
+import { createEventBudget, type EventAllowance } from './event-allowance.ts';
+import { createNamed, eventName } from './event-names.ts';
 import { type Event, type KubeObject } from './objects.ts';
 import { cutTexts, EVENT_BOUNDS } from './text-bounds.ts';
 
@@ -32,8 +33,6 @@ export interface EventRecorder {
 /** A repeat within this time is counted in the first event's series, as events.k8s.io/v1 intends. */
 const SERIES_MS = 6 * 60_000;
 const MAX_SERIES = 1000;
-/** While a quarter of them is taken, all of these are once in 65,536 times. */
-const MOST_NAMES_TRIED = 8;
 /** Events that wait while the API server is slow or away: older ones are of less interest than memory. */
 const MAX_WAITING = 100;
 
@@ -73,26 +72,13 @@ export const createEventRecorder = ({
   const instance = `${controller.replaceAll('/', '-')}-${hostname()}`;
   const known = new Map<string, Series>();
 
-  /** @param event with the name of what it is about @returns its own */
-  const createNamed = async (event: Event): Promise<string> => {
-    for (let attempt = 1; ; attempt++) {
-      const name = eventName(event.metadata.name, now(), allowance);
-      try {
-        await events.create({ ...event, metadata: { ...event.metadata, name } });
-        return name;
-      } catch (error) {
-        if (!isConflict(error) || attempt === MOST_NAMES_TRIED) throw error;
-      }
-    }
-  };
-
   const first = async (key: string, { about, type, reason, action, note }: EventRecord, at: number): Promise<void> => {
     const namespace = about.metadata.namespace ?? 'default';
     const texts = cutTexts({ reason, action, note, reportingInstance: instance }, EVENT_BOUNDS);
-    const name = await createNamed({
+    const created = {
       apiVersion: 'events.k8s.io/v1',
       kind: 'Event',
-      metadata: { name: about.metadata.name, namespace },
+      metadata: { name: '', namespace },
       eventTime: microTime(at),
       reportingController: controller,
       ...texts,
@@ -107,7 +93,8 @@ export const createEventRecorder = ({
           ? {}
           : { uid: about.kind === 'Node' ? about.metadata.name : about.metadata.uid }),
       },
-    });
+    };
+    const name = await createNamed(events, created, () => eventName(about.metadata.name, at, allowance));
     known.set(key, { name, namespace, count: 1, lastMs: elapsed() });
     if (known.size > MAX_SERIES) known.delete(known.keys().next().value!);
   };
