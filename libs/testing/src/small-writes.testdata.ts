@@ -21,13 +21,16 @@ import {
   regarding,
   type Row,
   slice,
-  TOO_LONG,
-  VALUE,
   type Who,
 } from './stolen-token.testdata.ts';
 import { ourPath, type Write } from './write.ts';
 
 /** What a stolen token writes is small: with few writes nobody fills the store of the API server or the memory of its readers. */
+
+/** What the API server itself says. */
+export const TOO_LONG = 'can have at most';
+/** What the policy takes for invalid, not for forbidden. */
+export const VALUE = 'must be 32 bytes in base64';
 
 const SOME = 'x';
 const LONG = 'x'.repeat(60_000);

@@ -17,7 +17,7 @@ import {
   startApiServer,
   until,
 } from './index.ts';
-import { coreEvents, smallAllowed, smallForbidden } from './small-writes.testdata.ts';
+import { coreEvents, smallAllowed, smallForbidden, TOO_LONG, VALUE } from './small-writes.testdata.ts';
 import {
   CONTROLLERS,
   AGENT,
@@ -35,8 +35,6 @@ import {
   FIXED,
   ONCE,
   RBAC,
-  TOO_LONG,
-  VALUE,
 } from './stolen-token.testdata.ts';
 
 /** What somebody can do with the token of one of our programs, write by write, with the chart's own roles and policies. */

@@ -22,9 +22,6 @@ export const RBAC = 'cannot';
 const REFUSED = 'is forbidden';
 /** What the API server lets nobody do. */
 export const FIXED = 'field is immutable';
-export const TOO_LONG = 'can have at most';
-/** What the policy takes for invalid, not for forbidden. */
-export const VALUE = 'must be 32 bytes in base64';
 export const ONCE = 'may not change podCIDR except from "" to valid';
 export const merge = (path: string, body: object): Write => ({ verb: 'merge', path, body });
 export const create = (path: string, body: object): Write => ({ verb: 'create', path, body });
