@@ -28,6 +28,14 @@ object.metadata.?labels.orValue({}) == oldObject.metadata.?labels.orValue({})
 && object.metadata.?ownerReferences.orValue([]) == oldObject.metadata.?ownerReferences.orValue([])
 {{- end }}
 
+{{/*
+CEL: a condition of a Node that our program writes is no longer than our programs write it (NODE_CONDITION_BOUNDS of libs/kube). The
+API server bounds none of these texts. Called with the name of the variable that has the conditions of before: they are not looked at.
+*/}}
+{{- define "unbounded.cel.smallConditions" -}}
+all(c, c in {{ . }} || (c.type.size() <= 64 && c.?reason.orValue('').size() <= 128 && c.?message.orValue('').size() <= 4096))
+{{- end }}
+
 {{/* A controller that protects objects of a kind changes one finalizer of them. Called with (list scope PLURAL KIND). */}}
 {{- define "unbounded.protectorPolicy" -}}
 {{- $scope := index . 0 -}}
@@ -86,6 +94,14 @@ spec:
       messageExpression: >-
         '{{ .Chart.Name }} may write only the Lease {{ .Release.Namespace }}/{{ .Chart.Name }}, not ' + object.metadata.namespace + '/' + object.metadata.name
       reason: Forbidden
+    # Marks that an administrator made may stay.
+    - expression: >-
+        (request.operation == 'CREATE'
+        ? !has(object.metadata.labels) && !has(object.metadata.annotations) && !has(object.metadata.ownerReferences) && !has(object.metadata.finalizers)
+        : {{ include "unbounded.cel.sameMarks" . | nindent 8 }})
+        && object.?spec.?holderIdentity.orValue('').size() <= 512 && object.?spec.?preferredHolder.orValue('') == ''
+      message: '{{ .Chart.Name }} may write a Lease without labels, annotations, owners and finalizers, and a holder of at most 512 characters'
+      reason: Forbidden
 ---
 {{ include "unbounded.bind" $name }}
 {{- end }}
@@ -93,6 +109,11 @@ spec:
 {{/*
 Events are told in the name of the account, about nodes and our kinds: all of these are without a namespace, and their Events
 in "default". An agent tells of its own Node alone. What an Event says Kubernetes lets nobody change.
+
+Events are small, so that a stolen token does not fill the store of the API server with few of them; the rate no policy sees (see
+docs/operations.md). Reason, action, reportingInstance and note the API server bounds itself in events.k8s.io (EVENT_BOUNDS of libs/kube), but not
+in core/v1: requests there come here too, by the match policy Equivalent, which is the default. managedFields count, as a request may bring
+its own.
 */}}
 {{- define "unbounded.eventPolicy" -}}
 {{- $name := printf "unbounded-%s-events" .Chart.Name -}}
@@ -116,7 +137,16 @@ spec:
     - name: node
       expression: >-
         request.userInfo.?extra['authentication.kubernetes.io/node-name'].orValue(['']).join('')
+    {{- if eq .Chart.Name "node-dataplane" }}
+    # What the names of its Events begin with, as libs/kube cuts it.
+    - name: subject
+      expression: >-
+        variables.node.size() <= 200 ? variables.node : variables.node.substring(0, 200)
+    {{- end }}
   validations:
+    - expression: request.requestResource.group == 'events.k8s.io'
+      message: '{{ .Chart.Name }} may write Events by events.k8s.io only, where the API server bounds their texts'
+      reason: Forbidden
     - expression: >-
         object.?reportingController.orValue('') == '{{ $controller }}'
         && (request.operation == 'CREATE' || oldObject.?reportingController.orValue('') == '{{ $controller }}')
@@ -130,6 +160,13 @@ spec:
         'the node agent of ' + variables.node + ' may write Events only about its own Node, not about '
         + variables.regarding.?kind.orValue('') + ' ' + variables.regarding.?name.orValue('')
       reason: Forbidden
+    # No policy sees how many Events there are, but names are unique: one agent has 4,096 of them at a time.
+    - expression: >-
+        request.operation == 'UPDATE'
+        || (object.metadata.name.startsWith(variables.subject + '.') && object.metadata.name.substring(variables.subject.size() + 1).matches('^[0-9a-f]{3}$'))
+      messageExpression: >-
+        'the node agent of ' + variables.node + ' may write only Events of the names ' + variables.subject + '.000 to ' + variables.subject + '.fff'
+      reason: Forbidden
     {{- else }}
     - expression: >-
         (variables.regarding.?kind.orValue('') == 'Node' && variables.regarding.?apiVersion.orValue('') == 'v1')
@@ -141,6 +178,23 @@ spec:
     {{- end }}
     - expression: variables.regarding.?namespace.orValue('') == '' && !has(object.related)
       message: '{{ .Chart.Name }} may write Events only about one object without a namespace'
+      reason: Forbidden
+    - expression: >-
+        !has(object.metadata.labels) && !has(object.metadata.annotations) && !has(object.metadata.ownerReferences) && !has(object.metadata.finalizers)
+      message: '{{ .Chart.Name }} may write only Events without labels, annotations, owners and finalizers'
+      reason: Forbidden
+    - expression: >-
+        variables.regarding.?fieldPath.orValue('') == '' && variables.regarding.?resourceVersion.orValue('') == ''
+        && variables.regarding.?uid.orValue('').size() <= 253 && variables.regarding.?name.orValue('').size() <= 253
+        && variables.regarding.?kind.orValue('').size() <= 64 && variables.regarding.?apiVersion.orValue('').size() <= 128
+      message: '{{ .Chart.Name }} may write only Events that name their object by apiVersion, kind, name and uid'
+      reason: Forbidden
+    - expression: >-
+        object.metadata.?managedFields.orValue([]).size() <= 4
+        && object.metadata.?managedFields.orValue([]).all(m, m.?fieldsV1.orValue({}).all(k,
+          k in ['f:action', 'f:eventTime', 'f:note', 'f:reason', 'f:regarding', 'f:reportingController', 'f:reportingInstance', 'f:series', 'f:type']
+          && m.fieldsV1[k].all(l, l in ['.', 'f:apiVersion', 'f:count', 'f:kind', 'f:lastObservedTime', 'f:name', 'f:uid'] && m.fieldsV1[k][l].size() == 0)))
+      message: '{{ .Chart.Name }} may write only Events whose managedFields name their fields'
       reason: Forbidden
 ---
 {{ include "unbounded.bind" $name }}

@@ -1,3 +1,4 @@
+export * from './agent-annotations.ts';
 export {
   type Condition,
   MAX_NODE_ADDRESSES,

@@ -21,7 +21,7 @@ export const annotations = {
   wireGuardKeyGeneration: `${API_GROUP}/wg-key-generation`,
   /** During key rotation: the public key that follows it, base64. Written by the node agent. */
   wireGuardNextPublicKey: `${API_GROUP}/wg-next-pubkey`,
-  /** Asks the node agent for a new key. Any text; each is honoured once. Written by people. */
+  /** Asks the node agent for a new key. Any text of at most 256 characters; each is honoured once. Written by people. */
   rotateWireGuardKey: `${API_GROUP}/rotate-wireguard-key`,
   /** The UDP port on which this gateway's dedicated interfaces meet. Written by gateway-health. */
   wireGuardPort: `${API_GROUP}/wireguard-port`,

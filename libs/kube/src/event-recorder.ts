@@ -4,7 +4,10 @@ import { type Logger, type Metrics } from '@unbounded/telemetry';
 
 import { isNotFound } from './api-error.ts';
 import { type ResourceClient } from './client.ts';
+import { createEventBudget, type EventAllowance } from './event-allowance.ts';
+import { createNamed, eventName } from './event-names.ts';
 import { type Event, type KubeObject } from './objects.ts';
+import { cutTexts, EVENT_BOUNDS } from './text-bounds.ts';
 
 export interface EventRecord {
   /** What the event is about. */
@@ -14,7 +17,7 @@ export interface EventRecord {
   readonly reason: string;
   /** What the controller was doing, one CamelCase word. */
   readonly action: string;
-  /** A sentence; at most 1 kB is kept. */
+  /** A sentence; at most 1,024 characters are kept. */
   readonly note: string;
 }
 
@@ -23,14 +26,13 @@ export interface EventRecorder {
   record(event: EventRecord): void;
   /** Resolves when everything recorded so far is written or given up. */
   flush(): Promise<void>;
-  /** Events that were never written because too many waited. */
+  /** Events that were never written because there were too many. */
   readonly dropped: number;
 }
 
 /** A repeat within this time is counted in the first event's series, as events.k8s.io/v1 intends. */
 const SERIES_MS = 6 * 60_000;
 const MAX_SERIES = 1000;
-const MAX_NOTE = 1000;
 /** Events that wait while the API server is slow or away: older ones are of less interest than memory. */
 const MAX_WAITING = 100;
 
@@ -48,6 +50,8 @@ export interface EventRecorderOptions {
   readonly controller: string;
   readonly logger: Logger;
   readonly metrics?: Metrics;
+  /** Not set: as many as there are. */
+  readonly allowance?: EventAllowance;
   /** Wall clock, milliseconds: what events show. */
   readonly now?: () => number;
   /** A clock that only goes forward, milliseconds. */
@@ -61,6 +65,7 @@ export const createEventRecorder = ({
   controller,
   logger,
   metrics,
+  allowance,
   now = Date.now,
   elapsed = () => performance.now(),
 }: EventRecorderOptions): EventRecorder => {
@@ -69,18 +74,15 @@ export const createEventRecorder = ({
 
   const first = async (key: string, { about, type, reason, action, note }: EventRecord, at: number): Promise<void> => {
     const namespace = about.metadata.namespace ?? 'default';
-    const name = `${about.metadata.name.slice(0, 200)}.${at.toString(16)}${Math.floor(Math.random() * 0xff_ffff).toString(16)}`;
-    await events.create({
+    const texts = cutTexts({ reason, action, note, reportingInstance: instance }, EVENT_BOUNDS);
+    const created = {
       apiVersion: 'events.k8s.io/v1',
       kind: 'Event',
-      metadata: { name, namespace },
+      metadata: { name: '', namespace },
       eventTime: microTime(at),
       reportingController: controller,
-      reportingInstance: instance.slice(0, 128),
-      action,
-      reason,
+      ...texts,
       type,
-      note: note.slice(0, MAX_NOTE),
       regarding: {
         ...(about.apiVersion === undefined ? {} : { apiVersion: about.apiVersion }),
         ...(about.kind === undefined ? {} : { kind: about.kind }),
@@ -91,7 +93,8 @@ export const createEventRecorder = ({
           ? {}
           : { uid: about.kind === 'Node' ? about.metadata.name : about.metadata.uid }),
       },
-    });
+    };
+    const name = await createNamed(events, created, () => eventName(about.metadata.name, at, allowance));
     known.set(key, { name, namespace, count: 1, lastMs: elapsed() });
     if (known.size > MAX_SERIES) known.delete(known.keys().next().value!);
   };
@@ -120,9 +123,26 @@ export const createEventRecorder = ({
 
   const drops = metrics?.counter({
     name: 'unbounded_events_dropped_total',
-    help: 'Events dropped because the queue to the API server was full.',
+    help: 'Events dropped because too many waited for the API server, or came faster than the program may send them.',
   });
-  return boundedQueue(write, logger, () => drops?.inc());
+  const queue = boundedQueue(write, logger, () => drops?.inc());
+  return allowance ? rationed(queue, createEventBudget(allowance, elapsed), () => drops?.inc()) : queue;
+};
+
+/** Drops what is beyond the allowance; repeats count too, as each is a request. */
+const rationed = (queue: EventRecorder, take: () => boolean, onDrop: () => void): EventRecorder => {
+  let dropped = 0;
+  return {
+    record: (event) => {
+      if (take()) return queue.record(event);
+      dropped++;
+      onDrop();
+    },
+    flush: () => queue.flush(),
+    get dropped() {
+      return dropped + queue.dropped;
+    },
+  };
 };
 
 /** Writes one event after the other; at most so many wait. */

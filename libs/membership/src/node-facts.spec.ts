@@ -162,6 +162,18 @@ test.each<[string, NodeObject, Partial<NodeFacts>, string[]]>([
     ['InvalidKeyGeneration'],
   ],
   [
+    'a request for a new key at any length is none',
+    node({ notes: { [annotations.rotateWireGuardKey]: 'x'.repeat(257) } }),
+    {},
+    ['InvalidRotationRequest'],
+  ],
+  [
+    'a request for a new key is taken as it is',
+    node({ notes: { [annotations.rotateWireGuardKey]: 'x'.repeat(256) } }),
+    { rotateKey: 'x'.repeat(256) },
+    [],
+  ],
+  [
     'a port that no gateway has counts as absent',
     node({ notes: { [annotations.wireGuardPort]: '51820' } }),
     {},

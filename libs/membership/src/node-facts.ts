@@ -1,7 +1,10 @@
 import {
+  AGENT_ANNOTATIONS,
   annotations,
   FIRST_GATEWAY_WIREGUARD_PORT,
   labels,
+  LONGEST_AGENT_ANNOTATION,
+  LONGEST_ROTATION_REQUEST,
   LAST_GATEWAY_WIREGUARD_PORT,
   MAX_NODE_ADDRESSES,
   NODE_FEATURES,
@@ -77,10 +80,9 @@ export interface NodeFacts {
 
 /** Entries of `status.addresses` and `spec.podCIDRs` that are looked at. */
 const MOST_ENTRIES = 256;
-const LONGEST_PROTOCOLS = 512;
-const LONGEST_FEATURES = 512;
 
 const WIREGUARD_KEY = new RegExp(WIREGUARD_KEY_PATTERN);
+const KEY_GENERATION = new RegExp(AGENT_ANNOTATIONS[annotations.wireGuardKeyGeneration]!);
 /** All zero: what a file of zero bytes decodes to, and a point of low order on Curve25519 (RFC 7748 6.1). */
 const ZERO_KEY = `${'A'.repeat(43)}=`;
 
@@ -99,8 +101,8 @@ const parseKey = (node: NodeObject, name: string, file: string, problems: NodePr
 };
 
 const parseGeneration = (text: string | undefined, problems: NodeProblem[]): number | undefined => {
-  if (text === undefined || text === '0') return undefined;
-  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
+  if (text === undefined) return undefined;
+  if (KEY_GENERATION.test(text)) return Number(text) || undefined;
   const field = annotationField(annotations.wireGuardKeyGeneration);
   const message = `${quote(text)} is not a key generation: it must be an integer from 0 to 999999999; restart the node's agent, which writes it`;
   problems.push({ reason: 'InvalidKeyGeneration', field, message });
@@ -119,7 +121,7 @@ const parsePort = (text: string | undefined, problems: NodeProblem[]): number | 
 
 const parseProtocols = (text: string | undefined, problems: NodeProblem[]): readonly string[] | undefined => {
   if (text === undefined) return undefined;
-  const given = text.length > LONGEST_PROTOCOLS ? [text] : [...new Set(text.split(',').filter(Boolean))];
+  const given = text.length > LONGEST_AGENT_ANNOTATION ? [text] : [...new Set(text.split(',').filter(Boolean))];
   const known = given.filter((name) => TUNNEL_PROTOCOLS.some((protocol) => protocol === name)).sort();
   const unknown = given.filter((name) => !known.includes(name));
   if (unknown.length > 0) {
@@ -132,9 +134,17 @@ const parseProtocols = (text: string | undefined, problems: NodeProblem[]): read
 
 /** Of a newer agent there may be more, on which nobody relies yet: no problem. */
 const parseFeatures = (text: string | undefined): readonly string[] => {
-  if (text === undefined || text.length > LONGEST_FEATURES) return [];
+  if (text === undefined || text.length > LONGEST_AGENT_ANNOTATION) return [];
   const given = new Set(text.split(','));
   return NODE_FEATURES.filter((feature) => given.has(feature)).sort();
+};
+
+const parseRotationRequest = (text: string | undefined, problems: NodeProblem[]): string | undefined => {
+  if (text === undefined || text.length <= LONGEST_ROTATION_REQUEST) return text;
+  const field = annotationField(annotations.rotateWireGuardKey);
+  const message = `${quote(text)} does not ask for a new key: write a text of at most ${LONGEST_ROTATION_REQUEST} characters`;
+  problems.push({ reason: 'InvalidRotationRequest', field, message });
+  return undefined;
 };
 
 const parseAddresses = (node: NodeObject, type: string, problems: NodeProblem[]): readonly Address[] => {
@@ -231,7 +241,7 @@ const readFacts = (node: NodeObject): NodeFacts => {
   const given = givenBlocks(node);
   const podPrefixes = parseBlocks(given, problems);
   const port = parsePort(notes[annotations.wireGuardPort], problems);
-  const rotateKey = notes[annotations.rotateWireGuardKey];
+  const rotateKey = parseRotationRequest(notes[annotations.rotateWireGuardKey], problems);
   const protocols = parseProtocols(notes[annotations.tunnelProtocols], problems);
   const features = parseFeatures(notes[annotations.features]);
   const site = nodeLabels[labels.site];

@@ -10,6 +10,7 @@ export interface NodeProblem {
 export type NodeProblemReason =
   | 'InvalidWireGuardKey'
   | 'InvalidKeyGeneration'
+  | 'InvalidRotationRequest'
   | 'UnknownTunnelProtocol'
   | 'InvalidWireGuardPort'
   | 'InvalidExternalAddress'

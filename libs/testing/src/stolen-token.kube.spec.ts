@@ -1,8 +1,9 @@
-import { annotations } from '@unbounded/crds';
+import { AGENT_ANNOTATIONS, annotations, LONGEST_AGENT_ANNOTATION } from '@unbounded/crds';
 import { type Cluster, openCluster } from '@unbounded/kube';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import { NAMESPACE } from './chart.ts';
+import { longestAnnotations } from './agent-writes.testdata.ts';
+import { NAMESPACE, renderChart } from './chart.ts';
 import {
   answerTo,
   type ApiServer,
@@ -14,7 +15,9 @@ import {
   resetCluster,
   siteObject,
   startApiServer,
+  until,
 } from './index.ts';
+import { coreEvents, smallAllowed, smallForbidden, TOO_LONG, VALUE } from './small-writes.testdata.ts';
 import {
   CONTROLLERS,
   AGENT,
@@ -31,6 +34,7 @@ import {
   forbidden,
   FIXED,
   ONCE,
+  RBAC,
 } from './stolen-token.testdata.ts';
 
 /** What somebody can do with the token of one of our programs, write by write, with the chart's own roles and policies. */
@@ -44,7 +48,8 @@ beforeAll(async () => {
   api = await startApiServer();
   await resetCluster(api.cluster);
   await installAccessRules(api);
-  const nodes = { name: 'mine', labels: { zone: 'z' }, annotations: { [annotations.wireGuardPort]: '51821' } };
+  const notes = { [annotations.wireGuardPort]: '51821', [annotations.rotateWireGuardKey]: 'now' };
+  const nodes = { name: 'mine', labels: { zone: 'z' }, annotations: notes };
   await post('/api/v1/nodes', nodeObject(nodes));
   await post('/api/v1/nodes', nodeObject({ name: 'other' }));
   await post('/api/v1/nodes', nodeObject({ name: 'settled', podCIDRs: ['10.9.0.0/24'] }));
@@ -79,12 +84,12 @@ afterAll(async () => {
   await api?.stop();
 });
 
-test.each(allowed)('%s may write %s', async (who, _, write) => {
+test.each([...allowed, ...smallAllowed])('%s may write %s', async (who, _, write) => {
   expect(await answerTo(thieves.get(who)!, write)).toBe('taken');
 });
 
-test.each(forbidden)('%s may not write %s', async (who, _, write, refusal) => {
-  const status = refusal === FIXED || refusal === ONCE ? 422 : 403;
+test.each([...forbidden, ...smallForbidden])('%s may not write %s', async (who, _, write, refusal) => {
+  const status = [FIXED, ONCE, TOO_LONG, VALUE].includes(refusal) ? 422 : 403;
   const message: unknown = expect.stringContaining(refusal);
   expect(await answerTo(thieves.get(who)!, write)).toEqual({ status, message });
 });
@@ -95,4 +100,33 @@ test.each([
   ['a Lease', lease('kube-scheduler')],
 ])('other users are not affected: they write %s', async (_, write) => {
   expect(await answerTo(api.cluster, write)).toBe('taken');
+});
+
+test('the chart’s list of annotations is the one of the code, and its patterns take no value that is longer', () => {
+  const policy = renderChart().find(
+    ({ kind, metadata }) => kind === 'ValidatingAdmissionPolicy' && metadata.name === 'unbounded-node-agent-node',
+  ) as unknown as { spec: { variables: { name: string; expression: string }[] } };
+  const { expression } = policy.spec.variables.find(({ name }) => name === 'patterns')!;
+  const listed = [...expression.matchAll(/'([^']+)': '([^']+)'/g)].map(([, name, pattern]) => [name, pattern]);
+  expect(Object.fromEntries(listed)).toEqual(AGENT_ANNOTATIONS);
+  expect(Object.keys(longestAnnotations).toSorted()).toEqual(Object.keys(AGENT_ANNOTATIONS).toSorted());
+  for (const [name, value] of Object.entries(longestAnnotations)) {
+    expect(value, name).toMatch(new RegExp(AGENT_ANNOTATIONS[name]!));
+    expect(value.length, name).toBeLessThanOrEqual(LONGEST_AGENT_ANNOTATION);
+  }
+});
+
+test('an agent writes no core/v1 Events, also where a role of the cluster would let it', async () => {
+  const agent = thieves.get(AGENT)!;
+  const answers = (): Promise<unknown[]> =>
+    Promise.all(coreEvents.map(async ([what, write]) => [what, await answerTo(agent, write)]));
+  const refused = (text: string): unknown[] =>
+    coreEvents.map(([what]) => [what, { status: 403, message: expect.stringContaining(text) as unknown }]);
+  expect(await answers()).toEqual(refused(RBAC));
+  const names = ['core-events', '--namespace=default'];
+  api.kubectl('create', 'role', ...names, '--verb=create', '--resource=events');
+  api.kubectl('create', 'rolebinding', ...names, '--role=core-events', `--serviceaccount=${NAMESPACE}:${AGENT}`);
+  await until('the role is known', async () => !JSON.stringify(await answers()).includes(RBAC));
+  expect(await answers()).toEqual(refused('may write Events by events.k8s.io only'));
+  api.kubectl('delete', 'role,rolebinding', ...names);
 });

@@ -6,27 +6,30 @@ import { nodePath, ourPath, type Write } from './write.ts';
 
 /**
  * What somebody can do with the token of one of our programs: the table says what each may write and what it may not.
- * gateway-health's right to run a relay has a table of its own, beside its plan.
+ * gateway-health's right to run a relay has a table of its own, beside its plan; how long the writes may be is in
+ * small-writes.testdata.ts.
  */
 
 export const CONTROLLERS = ['cidr-allocator', 'site-membership', 'gateway-health'] as const;
 /** Its token says that it is on the Node `mine`. */
 export const AGENT = 'node-dataplane';
 export type Who = (typeof CONTROLLERS)[number] | typeof AGENT;
-type Row = readonly [who: Who, what: string, write: Write, refusal: string];
-type Allowed = readonly [who: Who, what: string, write: Write];
+export type Row = readonly [who: Who, what: string, write: Write, refusal: string];
+export type Allowed = readonly [who: Who, what: string, write: Write];
 
-const RBAC = 'cannot';
+export const RBAC = 'cannot';
 /** The same; of a server-side apply that would create Kubernetes 1.31 does not say what. */
 const REFUSED = 'is forbidden';
 /** What the API server lets nobody do. */
 export const FIXED = 'field is immutable';
 export const ONCE = 'may not change podCIDR except from "" to valid';
 export const merge = (path: string, body: object): Write => ({ verb: 'merge', path, body });
-const create = (path: string, body: object): Write => ({ verb: 'create', path, body });
+export const create = (path: string, body: object): Write => ({ verb: 'create', path, body });
 const remove = (path: string): Write => ({ verb: 'delete', path });
-const node = (body: object, name = 'mine', subresource = ''): Write => merge(nodePath(name, subresource), body);
-const annotate = (name: string, value: string | null = '51821') => ({ metadata: { annotations: { [name]: value } } });
+export const node = (body: object, name = 'mine', subresource = ''): Write => merge(nodePath(name, subresource), body);
+export const annotate = (name: string, value: string | null = '51821') => ({
+  metadata: { annotations: { [name]: value } },
+});
 const finalizers = (...names: string[]) => ({ metadata: { finalizers: names } });
 const podCidrs = { spec: { podCIDR: '10.0.0.0/24', podCIDRs: ['10.0.0.0/24'] } };
 const site = { metadata: { labels: { [labels.site]: 'a' } } };
@@ -46,7 +49,7 @@ export const regarding = {
 export const eventObject = (by: string, about: object, more: object = {}) => ({
   apiVersion: 'events.k8s.io/v1',
   kind: 'Event',
-  metadata: { name: `e-${by}`, namespace: 'default' },
+  metadata: { name: by === AGENT ? 'mine.0af' : `e-${by}`, namespace: 'default' },
   eventTime: '2026-01-01T00:00:00.000000Z',
   reportingController: `unbounded/${by}`,
   reportingInstance: 'i',
@@ -72,13 +75,13 @@ export const poolNode = (name: string, more: object = {}) => ({
   ...more,
 });
 const owned = (name: string, ...ownerReferences: object[]) => ({ metadata: { name, ownerReferences } });
-const owner = (kind: string, name: string, apiVersion: string = GROUP_VERSION) => ({
+export const owner = (kind: string, name: string, apiVersion: string = GROUP_VERSION) => ({
   apiVersion,
   kind,
   name,
   uid: 'u',
 });
-const slice = (more: object = {}) => ({
+export const slice = (more: object = {}) => ({
   apiVersion: GROUP_VERSION,
   kind: 'SiteNodeSlice',
   metadata: { name: 'a-0' },
@@ -298,7 +301,7 @@ const otherKinds = (who: Who): Row[] => [
   ],
 ];
 
-const everyone: readonly Who[] = [...CONTROLLERS, AGENT];
+export const everyone: readonly Who[] = [...CONTROLLERS, AGENT];
 const everybody = everyone.flatMap((who): Row[] => [
   ...leasesOfOthers(who),
   ...eventsOfOthers(who),

@@ -1,16 +1,19 @@
-import { createEventRecorder, type Cluster, coreClients, openCluster } from '@unbounded/kube';
+import { annotations } from '@unbounded/crds';
+import { type Cluster, coreClients, openCluster } from '@unbounded/kube';
 import { createMetrics, silentLogger } from '@unbounded/telemetry';
 import {
   type ApiServer,
   createNode,
   installAccessRules,
   kubeconfigOf,
+  publicKeyFor,
   resetCluster,
   startApiServer,
   until,
 } from '@unbounded/testing';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { NodeCondition } from '../section.port.ts';
+import { createAgentEvents } from '../world/agent-events.ts';
 import { createClusterReporter } from '../world/cluster-reporter.ts';
 import { createNodeSource } from '../world/cluster-source.ts';
 import { createReporting } from './reporting.ts';
@@ -45,12 +48,7 @@ const startAgent = async (types: readonly { readonly name: string; readonly isEs
   const cluster: Cluster = openCluster({ kubeconfig: await kubeconfigOf(api, 'node-dataplane', 'mine') });
   const own = createNodeSource(cluster, 'mine', silentLogger);
   await until('the Node is known', () => own.node() !== undefined);
-  const events = createEventRecorder({
-    events: coreClients(cluster).events,
-    controller: 'unbounded/node-dataplane',
-    logger: silentLogger,
-    metrics: createMetrics(),
-  });
+  const events = createAgentEvents(cluster, { logger: silentLogger, metrics: createMetrics() });
   const reporter = createClusterReporter({ cluster, nodeName: 'mine', node: () => own.node(), events });
   let taken = 0;
   const counted: typeof reporter = { report: (...given) => reporter.report(...given).then(() => void taken++) };
@@ -137,6 +135,49 @@ test('an agent without a section removes the condition that the section left, an
   agent.section('connectivity').submit({ problems: [], conditions: [network] });
   await until('it is gone', async () => !(await typesOf()).includes('UnboundedExample'));
   expect(await typesOf()).toEqual(['NetworkUnavailable', 'UnboundedNetworkDegraded', 'UnboundedNodeAccepted']);
+});
+
+test('an annotation that the chart does not know is a problem and an Event; conditions and all others are written', async () => {
+  const agent = await startAgent();
+  const later = { 'net.unbounded-cloud.io/of-a-later-version': 'x' };
+  agent.section('example').submit({ problems: [], annotations: later });
+  agent.section('connectivity').submit({
+    problems: [{ reason: 'ForeignLink', message: 'a link named vxlan0' }],
+    annotations: {
+      [annotations.wireGuardPublicKey]: publicKeyFor('mine'),
+      [annotations.wireGuardNextPublicKey]: publicKeyFor('next'),
+      [annotations.wireGuardKeyGeneration]: '1',
+      [ANNOTATION]: '1400',
+    },
+    conditions: [network, relayed],
+  });
+  await until('the refusal is told', async () => (await degraded()).includes('of-a-later-version'));
+  expect(await degraded()).toMatch(/^a link named vxlan0; .*of-a-later-version of this Node: .*that it writes itself/);
+  expect(await typesOf()).toEqual(['NetworkUnavailable', 'UnboundedNetworkDegraded', 'UnboundedRelayed']);
+  expect((await standing()).annotations).toEqual({
+    [annotations.wireGuardPublicKey]: publicKeyFor('mine'),
+    [annotations.wireGuardNextPublicKey]: publicKeyFor('next'),
+    [annotations.wireGuardKeyGeneration]: '1',
+    [ANNOTATION]: '1400',
+  });
+  await until('the Event', async () => {
+    const { items } = await coreClients(api.cluster).events.list({ namespace: 'default' });
+    return items.some(({ reason }) => reason === 'AnnotationRefused');
+  });
+  agent.section('connectivity').submit({ problems: [], annotations: { [ANNOTATION]: '1380' }, conditions: [network] });
+  await until('a later change is written too', async () => (await standing()).annotations[ANNOTATION] === '1380');
+});
+
+test('a condition of any length is written, cut to what the chart takes', async () => {
+  const agent = await startAgent();
+  const message = 'x'.repeat(60_000);
+  agent.section('connectivity').submit({
+    problems: [{ reason: 'ForeignLink', message }],
+    conditions: [network, condition('UnboundedExample', message)],
+  });
+  await until('it is told', async () => (await degraded()) !== '');
+  for (const { type, message: written } of (await standing()).conditions)
+    if (type !== 'NetworkUnavailable') expect(written, type).toHaveLength(4096);
 });
 
 test('a write that is forbidden is a problem on the Node, beside all that others report', async () => {

@@ -1,7 +1,8 @@
 import type { KindTable } from '@unbounded/crds';
-import { type Cluster, coreClients, createEventRecorder, openCluster } from '@unbounded/kube';
+import { type Cluster, openCluster } from '@unbounded/kube';
 import type { HostServices } from '@unbounded/host';
 import type { AgentConfig } from '../agent.config.ts';
+import { createAgentEvents } from '../world/agent-events.ts';
 import { createClusterReporter } from '../world/cluster-reporter.ts';
 import { createClusterSource, createNodeSource } from '../world/cluster-source.ts';
 import { createFileSource } from '../world/file-source.ts';
@@ -36,12 +37,7 @@ export const openWorld = (config: AgentConfig, services: HostServices): World =>
   const { logger, metrics } = services;
   const cluster = openCluster({ kubeconfig, metrics });
   const own = createNodeSource(cluster, nodeName, logger);
-  const events = createEventRecorder({
-    events: coreClients(cluster).events,
-    controller: 'unbounded/node-dataplane',
-    logger,
-    metrics,
-  });
+  const events = createAgentEvents(cluster, { logger, metrics });
   return {
     reporter: createClusterReporter({ cluster, nodeName, node: () => own.node(), events }),
     cluster,

@@ -1,5 +1,7 @@
-import { type Cluster, type EventRecorder, type Node, nodes } from '@unbounded/kube';
+import { type Cluster, cutTexts, type EventRecorder, type Node, NODE_CONDITION_BOUNDS, nodes } from '@unbounded/kube';
+import type { Problem } from '@unbounded/topology';
 import type { NodeCondition } from '../section.port.ts';
+import { createAnnotationWrites } from './annotation-writes.ts';
 import type { AgentReport, Reporter } from './reporter.port.ts';
 
 /** Tells the API server about our node: annotations that peers need, conditions and Events for operators. */
@@ -19,18 +21,15 @@ const degradedOf = ({ problems }: AgentReport): NodeCondition =>
         type: DEGRADED,
         status: 'True',
         reason: problems[0]!.reason,
-        message: problems
-          .map(({ message }) => message)
-          .join('; ')
-          .slice(0, 4000),
+        message: problems.map(({ message }) => message).join('; '),
       }
     : { type: DEGRADED, status: 'False', reason: 'InSync', message: 'kernel state matches the plan' };
 
 /** That all is well nobody can say while a section has not reported. */
-const conditionsOf = (report: AgentReport): NodeCondition[] => [
-  ...report.conditions,
-  ...(report.awaiting && report.problems.length === 0 ? [] : [degradedOf(report)]),
-];
+const conditionsOf = (report: AgentReport): NodeCondition[] =>
+  [...report.conditions, ...(report.awaiting && report.problems.length === 0 ? [] : [degradedOf(report)])].map(
+    (condition) => cutTexts(condition, NODE_CONDITION_BOUNDS),
+  );
 
 type Abort = { readonly signal?: AbortSignal };
 
@@ -67,16 +66,26 @@ const createStaleConditions = () => {
   };
 };
 
+/** Of problems those that were not there the last time. */
+const createNews = () => {
+  let told = new Set<string>();
+  return (problems: readonly Problem[]): readonly Problem[] => {
+    const news = problems.filter(({ message }) => !told.has(message));
+    told = new Set(problems.map(({ message }) => message));
+    return news;
+  };
+};
+
 export const createClusterReporter = ({ cluster, nodeName, node, events }: ClusterReporterOptions): Reporter => {
   const client = cluster.client(nodes);
   const stale = createStaleConditions();
-  let toldProblems = new Set<string>();
+  const [ofSections, ofRefusals] = [createNews(), createNews()];
 
-  const reportAnnotations = async ({ annotations }: AgentReport, seen: Node, signal: Abort): Promise<void> => {
-    const present = seen.metadata.annotations ?? {};
-    if (Object.entries(annotations).some(([name, value]) => (present[name] ?? null) !== value))
-      await client.mergePatch(nodeName, { metadata: { annotations } }, signal);
-  };
+  const annotationWrites = createAnnotationWrites();
+  const reportAnnotations = ({ annotations: wanted }: AgentReport, seen: Node, signal: Abort): Promise<Problem[]> =>
+    annotationWrites.write({ wanted, present: seen.metadata.annotations ?? {} }, (annotations) =>
+      client.mergePatch(nodeName, { metadata: { annotations } }, signal),
+    );
 
   const reportConditions = async (report: AgentReport, seen: Node, signal: Abort): Promise<void> => {
     const present = seen.status?.conditions ?? [];
@@ -103,12 +112,8 @@ export const createClusterReporter = ({ cluster, nodeName, node, events }: Clust
     stale.applied(types);
   };
 
-  const recordNewProblems = ({ problems }: AgentReport, seen: Node): void => {
-    for (const { reason, message } of problems) {
-      if (!toldProblems.has(message))
-        events.record({ about: seen, type: 'Warning', reason, action: 'ApplyPlan', note: message });
-    }
-    toldProblems = new Set(problems.map(({ message }) => message));
+  const tell = (problems: readonly Problem[], action: string, about: Node): void => {
+    for (const { reason, message: note } of problems) events.record({ about, type: 'Warning', reason, action, note });
   };
 
   return {
@@ -116,12 +121,13 @@ export const createClusterReporter = ({ cluster, nodeName, node, events }: Clust
       const signal: Abort = abort ? { signal: abort } : {};
       const seen = node();
       if (!seen) return;
-      recordNewProblems(report, seen);
+      tell(ofSections(report.problems), 'ApplyPlan', seen);
       for (const event of report.events) events.record({ about: seen, ...event });
       // Without what an essential section has to say, an apply would take its conditions off the Node.
       if (report.awaiting === 'essential') return;
-      await reportAnnotations(report, seen, signal);
-      await reportConditions(report, seen, signal);
+      const refused = await reportAnnotations(report, seen, signal);
+      tell(ofRefusals(refused), 'Report', seen);
+      await reportConditions({ ...report, problems: [...report.problems, ...refused] }, seen, signal);
     },
   };
 };

@@ -9,7 +9,7 @@ export interface AgentReport {
    */
   readonly awaiting: 'essential' | 'others' | undefined;
   readonly problems: readonly Problem[];
-  /** null: not there. They change together, in one patch. */
+  /** null: not there. They change in one patch; those that the API server refuses keep none of the others from being written. */
   readonly annotations: Readonly<Record<string, string | null>>;
   readonly conditions: readonly NodeCondition[];
   /** Since the last report. */
