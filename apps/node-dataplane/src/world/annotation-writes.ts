@@ -37,7 +37,7 @@ const pick = (annotations: Annotations, names: readonly string[]): Annotations =
   Object.fromEntries(names.map((name) => [name, annotations[name] ?? null]));
 
 /** By a policy, or by a webhook, which has a status of its own choice. */
-const REFUSED: readonly number[] = [400, 403, 422];
+const REFUSED: ReadonlySet<number> = new Set([400, 403, 422]);
 
 const refusedProblem = (names: readonly string[], error: Error): Problem => ({
   reason: 'AnnotationRefused',
@@ -48,7 +48,7 @@ const whyRefused = (patched: Promise<unknown>): Promise<Error | undefined> =>
   patched.then(
     () => undefined,
     (error: unknown) => {
-      if (error instanceof ApiError && REFUSED.includes(error.status)) return error;
+      if (error instanceof ApiError && REFUSED.has(error.status)) return error;
       throw error;
     },
   );
@@ -61,8 +61,8 @@ export const createAnnotationWrites = (elapsed: () => number = () => performance
   return {
     async write({ wanted, present }, patch) {
       const groups = groupsOf(wanted).filter((group) => group.some((name) => (present[name] ?? null) !== wanted[name]));
-      const firsts = groups.map(([first]) => first!);
-      for (const name of refusals.keys()) if (!firsts.includes(name)) refusals.delete(name);
+      const firsts = new Set(groups.map(([first]) => first!));
+      for (const name of refusals.keys()) if (!firsts.has(name)) refusals.delete(name);
       const due = groups.filter((group) => {
         const refusal = refusals.get(group[0]!);
         return refusal?.text !== JSON.stringify(pick(wanted, group)) || elapsed() - refusal.atMs >= TRY_AGAIN_MS;

@@ -12,7 +12,7 @@ export const NODE_ECHO_PORT = 9002;
 
 const startEcho = async (node: string): Promise<Disposable> => {
   const [program, ...argv] = [...inNamespace(namespaceOf(node)), binary('probe'), 'peer', String(NODE_ECHO_PORT)];
-  const child = spawn(program!, argv, { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(program, argv, { stdio: ['ignore', 'pipe', 'inherit'] });
   const ended = once(child, 'exit').then(([status]) => {
     throw new Error(`the UDP server on node ${node} ended (${status})`);
   });
