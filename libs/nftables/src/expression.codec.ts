@@ -15,6 +15,7 @@ import {
   FIB,
   FIB_ADDRESS_TYPE,
   FIB_DEVICE,
+  FIB_DEVICE_NAME,
   FIB_FLAG,
   FIELDS,
   FULLY_RANDOM,
@@ -170,7 +171,7 @@ class RuleCompiler {
             w
               .attributeBe32(FIB.destination, REGISTER.first)
               .attributeBe32(FIB.result, FIB_ADDRESS_TYPE)
-              .attributeBe32(FIB.flags, FIB_FLAG[expression.address]),
+              .attributeBe32(FIB.flags, FIB_FLAG[expression.address] | (expression.atDevice ? FIB_FLAG.iif : 0)),
           ),
           compare(expression.op, hostOrder('address type', ADDRESS_TYPES[expression.type], 4)),
         );
@@ -185,6 +186,17 @@ class RuleCompiler {
           ),
           compare('==', hostOrder('route', expression.found ? 1 : 0, 4)),
         );
+        break;
+      case 'route-device':
+        this.#push(
+          instruction('fib', (w) =>
+            w
+              .attributeBe32(FIB.destination, REGISTER.first)
+              .attributeBe32(FIB.result, FIB_DEVICE_NAME)
+              .attributeBe32(FIB.flags, FIB_FLAG.saddr),
+          ),
+        );
+        this.#lookUp(expression.set, '==');
     }
   }
 

@@ -72,6 +72,7 @@ export const CT_STATES = { invalid: 1, established: 2, related: 4, new: 8, untra
 export const ADDRESS_TYPES = { unicast: 1, local: 2, broadcast: 3, multicast: 5 } as const; // RTN_*
 export const FIB_FLAG = { saddr: 1, daddr: 2, iif: 8, present: 32 } as const;
 export const FIB_DEVICE = 1;
+export const FIB_DEVICE_NAME = 2;
 export const FIB_ADDRESS_TYPE = 3;
 export const VERDICTS = { drop: 0, accept: 1, continue: -1, jump: -3, goto: -4, return: -5 } as const;
 export const FULLY_RANDOM = 16; // NF_NAT_RANGE_PROTO_RANDOM_FULLY

@@ -159,15 +159,24 @@ export type Expression =
   /** Address translation has changed the destination of the connection that the packet belongs to, or its source. */
   | { readonly match: 'ct-translated'; readonly of: 'daddr' | 'saddr' }
   | { readonly match: 'ct-mark'; readonly op: Comparison; readonly value: number; readonly mask?: number }
-  /** Type of the source or destination address (`fib daddr type local`). */
+  /**
+   * Type of the source or destination address (`fib daddr type local`); of the device that the packet came in by alone
+   * (`fib daddr . iif type local`).
+   */
   | {
       readonly match: 'fib-type';
       readonly address: 'saddr' | 'daddr';
+      readonly atDevice?: boolean;
       readonly op: Comparison;
       readonly type: 'local' | 'unicast' | 'broadcast' | 'multicast';
     }
   /** Whether the routes lead back to the source by the device that the packet came in by (`fib saddr . iif oif`). */
   | { readonly match: 'route-back'; readonly found: boolean }
+  /**
+   * The device by which the routes lead back to the source is in a named set of type `ifname` (`fib saddr oifname`). Of several devices for
+   * one destination it is one.
+   */
+  | { readonly match: 'route-device'; readonly set: string }
   /** mark = (mark & ~mask) | value. */
   | { readonly set: 'mark' | 'ct-mark'; readonly value: number; readonly mask?: number }
   /** Copies the packet's mark to the connection or back. */

@@ -42,6 +42,7 @@ export const CONNECTIVITY_CHAINS = {
   transitForward: inet('transit_forward', 'forward', MANGLE),
   /** Among the filters: masquerading changes sources only. */
   leaks: inet('leaks', 'postrouting', FILTER),
+  tunnelWays: inet('tunnel_ways', 'input', MANGLE),
   tunnels: inet('tunnels', 'input', MANGLE),
   /** Behind connection tracking, which tells errors about connections of the node from others. */
   icmpErrors: inet('icmp_errors', 'input', MANGLE),

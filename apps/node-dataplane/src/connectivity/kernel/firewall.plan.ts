@@ -12,8 +12,11 @@ import { planIcmpErrors } from './icmp-errors.plan.ts';
 import { planInjection } from './injection.plan.ts';
 import { planLeaks } from './leaks.plan.ts';
 import { planNodeAddresses } from './node-addresses.plan.ts';
+import { NO_NETWORK, type OwnNetwork } from './own-network.ts';
+import { takenPackets, type Tunnel } from './taken-packets.plan.ts';
 import { tunnelPeerSets, tunnelSourceRules } from './tunnel-sources.plan.ts';
-import { planSenders, type Tunnel } from '../../data-path/netlink/senders.plan.ts';
+import { planTunnelWays } from './tunnel-ways.plan.ts';
+import { planSenders } from '../../data-path/netlink/senders.plan.ts';
 
 /**
  * Connectivity's nftables table: no pod's address from where that pod is not, no tunnel packets from pods to nodes, no ICMP errors about tunnels, nothing for the
@@ -135,6 +138,7 @@ export interface Surroundings {
   readonly relayWays?: RelayWays;
   /** Names of our devices that are there, also those that the plan no longer wants: routes may lead to them still. */
   readonly present?: readonly string[];
+  readonly network?: OwnNetwork;
   /** Of other sections, to the boundary. */
   readonly additions?: readonly BoundaryAdditions[];
 }
@@ -144,22 +148,31 @@ const NO_WAYS: RelayWays = { ways: [], isKubeProxyNft: false };
 /** Connectivity's table as the plan asks for it. */
 export const planFirewall = (
   plan: KernelPlan,
-  { tunnels = plan.tunnels, relayWays = NO_WAYS, present = [], additions = [] }: Surroundings = {},
+  {
+    tunnels = plan.tunnels,
+    relayWays = NO_WAYS,
+    present = [],
+    network = NO_NETWORK,
+    additions = [],
+  }: Surroundings = {},
 ): TableContent => {
   const devices = [...new Set([...overlayDevices(plan), ...present])].sort();
+  const packets = takenPackets(tunnels);
   const parts = [
     planInjection(plan),
     planIcmpErrors(plan),
     planLeaks(plan),
     planBoundaryRules(plan, devices, additions),
     planNodeAddresses(plan),
-    planSenders(plan, tunnels),
+    planTunnelWays(plan, packets, network),
+    planSenders(plan, packets),
   ];
   return {
     drops: Object.values(COUNTERS),
     sets: [
       { name: 'overlay_devices', type: 'ifname', elements: devices },
       ...setsOf(plan),
+      ...packets.flatMap(({ sets }) => sets),
       ...parts.flatMap(({ sets }) => sets),
       ...tunnelPeerSets(plan),
     ],

@@ -9,6 +9,7 @@ import { planFirewall } from './firewall.plan.ts';
 import type { BoundaryAdditions } from '../../kernel/boundary-additions.ts';
 import type { SectionTable, TableState } from '../../kernel/section-table.ts';
 import { familyOf } from './nft-family.ts';
+import type { OwnNetwork } from './own-network.ts';
 
 /** Connectivity's nftables table, in force as planned or reported. */
 
@@ -40,7 +41,7 @@ const failed = (state: TableState, error: Error): FirewallOutcome => {
 export const ensureFirewall = async (
   { nft, table, relayWays, additions = () => [] }: FirewallParts,
   plan: KernelPlan,
-  { tunnels, names }: Pick<DeviceState, 'tunnels' | 'names'>,
+  { tunnels, names, network }: Pick<DeviceState, 'tunnels' | 'names'> & { readonly network?: OwnNetwork },
 ): Promise<FirewallOutcome> => {
   let ways: RelayWays;
   try {
@@ -49,7 +50,13 @@ export const ensureFirewall = async (
     return failed('unknown', error as Error);
   }
   const { state, error } = await table.replace(
-    planFirewall(plan, { tunnels, relayWays: ways, present: names, additions: additions() }),
+    planFirewall(plan, {
+      tunnels,
+      relayWays: ways,
+      present: names,
+      additions: additions(),
+      ...(network && { network }),
+    }),
   );
   return error ? failed(state, error) : { state, problems: [] };
 };
