@@ -44,6 +44,7 @@ export const CONNECTIVITY_CHAINS = {
   leaks: inet('leaks', 'postrouting', FILTER),
   tunnelWays: inet('tunnel_ways', 'input', MANGLE),
   tunnels: inet('tunnels', 'input', MANGLE),
+  listeners: inet('listeners', 'input', MANGLE),
   /** Behind connection tracking, which tells errors about connections of the node from others. */
   icmpErrors: inet('icmp_errors', 'input', MANGLE),
   sources: inet('sources', 'prerouting', BEFORE_CONNTRACK),

@@ -24,6 +24,8 @@ export const COUNTERS = {
   unlistedEntry: 'unlisted_entry',
   /** A tunnel packet to another address than peers use, or by a device that does not lead to its sender. */
   strayTunnelPacket: 'stray_tunnel_packet',
+  /** For metrics, at an internal address, by a device that has not that address. */
+  strayScrape: 'stray_scrape',
   /** An ICMP error about a tunnel of ours. */
   tunnelIcmpError: 'tunnel_icmp_error',
   /** A tunnel packet whose inner source is not its sender's (netlink data path). */

@@ -1,3 +1,4 @@
+import { METRICS_PORTS } from '@unbounded/config/ownership';
 import { baseOf, CONNECTIVITY_CHAINS } from '../../kernel/base-chains.ts';
 import type { Expression, RuleSpec, SetSpec } from '@unbounded/nftables';
 import { DEVICES } from '../../data-path/devices.ts';
@@ -10,6 +11,7 @@ import { planBoundaryRules } from './boundary.plan.ts';
 import { COUNTERS, ofFamily } from './firewall-parts.ts';
 import { planIcmpErrors } from './icmp-errors.plan.ts';
 import { planInjection } from './injection.plan.ts';
+import { planListeners } from './listeners.plan.ts';
 import { planLeaks } from './leaks.plan.ts';
 import { planNodeAddresses } from './node-addresses.plan.ts';
 import { NO_NETWORK, type OwnNetwork } from './own-network.ts';
@@ -31,6 +33,16 @@ const overlayDevices = (plan: KernelPlan): string[] =>
     ...plan.tunnels.map(({ device }) => device),
     ...plan.wireGuard.map(({ name }) => name),
   ].sort();
+
+/** The node's own addresses: those by which others know it, and those that packets reach by any device. */
+const ownAddressSets = ({ ownAddresses }: KernelPlan, { floating }: OwnNetwork): SetSpec[] =>
+  (['ip', 'ip6'] as const).flatMap((family): SetSpec[] => {
+    const type = family === 'ip' ? 'ipv4' : 'ipv6';
+    return [
+      { name: `internal_addresses_${family}`, type, elements: ofFamily(family, ownAddresses) },
+      { name: `floating_addresses_${family}`, type, elements: ofFamily(family, floating) },
+    ];
+  });
 
 const setsOf = (plan: KernelPlan): SetSpec[] =>
   (['ip', 'ip6'] as const).flatMap((family): SetSpec[] => {
@@ -139,6 +151,8 @@ export interface Surroundings {
   /** Names of our devices that are there, also those that the plan no longer wants: routes may lead to them still. */
   readonly present?: readonly string[];
   readonly network?: OwnNetwork;
+  /** TCP ports of metrics; absent: those that are so by default. */
+  readonly metricsPorts?: readonly number[];
   /** Of other sections, to the boundary. */
   readonly additions?: readonly BoundaryAdditions[];
 }
@@ -153,6 +167,7 @@ export const planFirewall = (
     relayWays = NO_WAYS,
     present = [],
     network = NO_NETWORK,
+    metricsPorts = METRICS_PORTS,
     additions = [],
   }: Surroundings = {},
 ): TableContent => {
@@ -164,6 +179,7 @@ export const planFirewall = (
     planLeaks(plan),
     planBoundaryRules(plan, devices, additions),
     planNodeAddresses(plan),
+    planListeners(network, metricsPorts),
     planTunnelWays(plan, packets, network),
     planSenders(plan, packets),
   ];
@@ -172,6 +188,7 @@ export const planFirewall = (
     sets: [
       { name: 'overlay_devices', type: 'ifname', elements: devices },
       ...setsOf(plan),
+      ...ownAddressSets(plan, network),
       ...packets.flatMap(({ sets }) => sets),
       ...parts.flatMap(({ sets }) => sets),
       ...tunnelPeerSets(plan),

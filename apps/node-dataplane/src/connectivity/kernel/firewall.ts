@@ -1,4 +1,4 @@
-import { NFT_TABLE } from '@unbounded/config/ownership';
+import { METRICS_PORTS, NFT_TABLE } from '@unbounded/config/ownership';
 import type { Nftables } from '@unbounded/nftables';
 import type { Endpoint } from '@unbounded/relay-client';
 import type { Problem } from '@unbounded/topology';
@@ -23,6 +23,8 @@ export interface FirewallParts {
   readonly table: Pick<SectionTable, 'replace'>;
   /** Where the relay of a plan is, when it is the managed one and has been found. */
   readonly relayWays: (plan: KernelPlan) => readonly Endpoint[];
+  /** TCP, of the node's listeners for metrics; absent: the default ones. */
+  readonly metricsPorts?: readonly number[];
   /** What sections add to the boundary of the overlay; not set: nothing. */
   readonly additions?: () => readonly BoundaryAdditions[];
 }
@@ -39,7 +41,7 @@ const failed = (state: TableState, error: Error): FirewallOutcome => {
 };
 
 export const ensureFirewall = async (
-  { nft, table, relayWays, additions = () => [] }: FirewallParts,
+  { nft, table, relayWays, metricsPorts = METRICS_PORTS, additions = () => [] }: FirewallParts,
   plan: KernelPlan,
   { tunnels, names, network }: Pick<DeviceState, 'tunnels' | 'names'> & { readonly network?: OwnNetwork },
 ): Promise<FirewallOutcome> => {
@@ -55,6 +57,7 @@ export const ensureFirewall = async (
       relayWays: ways,
       present: names,
       additions: additions(),
+      metricsPorts,
       ...(network && { network }),
     }),
   );

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { KernelPlan, TunnelDevice } from '../../data-path/kernel-plan.ts';
 import { FAMILIES, planOf } from './boundary-lab.testdata.ts';
 import { NO_NETWORK } from './own-network.ts';
-import { ADDRESSES, openWaysLab, type Shot, type WaysLab } from './tunnel-ways-lab.testdata.ts';
+import { ADDRESSES, openMultihomedLab, type Shot, type MultihomedLab } from './multihomed-lab.testdata.ts';
 
 /** By which way tunnel packets come, packet by packet. What a row names is sent once in each family. */
 
@@ -48,17 +48,17 @@ const TAKEN: readonly Row[] = [
 
 describe.each(['eth0', 'lo'] as const)('the InternalIP is on %s', (place) => {
   describe.each(['ebpf', 'netlink'] as const)('%s', (dataplane) => {
-    let lab: WaysLab;
+    let lab: MultihomedLab;
     beforeAll(async () => {
-      lab = await openWaysLab(place);
+      lab = await openMultihomedLab(place);
     });
     afterAll(() => lab.close());
 
     describe.each([
-      ['VXLAN', 4789],
-      ['GENEVE', 6081],
-      ['IPIP', 'ipip'],
-    ] as const)('%s', (protocol, port) => {
+      ['VXLAN', { port: 4789 }],
+      ['GENEVE', { port: 6081 }],
+      ['IPIP', { type: 'ipip' }],
+    ] as const)('%s', (protocol, kind) => {
       const families = protocol === 'IPIP' ? ([4] as const) : FAMILIES;
       // The senders' check of the netlink data path would drop what the lab sends, which has nothing inside.
       const { senders: _, ...plan } = planWith(dataplane, protocol);
@@ -68,11 +68,11 @@ describe.each(['eth0', 'lo'] as const)('the InternalIP is on %s', (place) => {
         // A tunnel to one far end leaves packets of others to whom they belong.
         const isLeft = shot.source === 'internet' && plan.tunnels.every(({ remoteIp }) => remoteIp !== undefined);
         for (const family of families)
-          expect(await lab.shoot({ ...shot, port }, family), `IPv${family}`).toBe(isLeft ? 'passed' : 'dropped');
+          expect(await lab.shoot({ ...shot, ...kind }, family), `IPv${family}`).toBe(isLeft ? 'passed' : 'dropped');
       });
       test.each(TAKEN)('%s: passes', async (_, shot) => {
         for (const family of families)
-          expect(await lab.shoot({ ...shot, port }, family), `IPv${family}`).toBe('passed');
+          expect(await lab.shoot({ ...shot, ...kind }, family), `IPv${family}`).toBe('passed');
       });
     });
 
@@ -103,7 +103,7 @@ describe.each(['eth0', 'lo'] as const)('the InternalIP is on %s', (place) => {
         expect(await lab.shoot({ ...shot, by: 'eth0', to: 'internal' }, family), `IPv${family}`).toBe('passed');
       }
       await lab.apply(vxlan, { tunnels: [{ kind: 'IPIP' }] });
-      expect(await lab.shoot({ ...shot, port: 'ipip' }, 6), 'IPv4 in IPv6 is nothing of ours').toBe('passed');
+      expect(await lab.shoot({ ...shot, type: 'ipip' }, 6), 'IPv4 in IPv6 is nothing of ours').toBe('passed');
     });
 
     test('where the InternalIP is that of a NAT, peers are taken at the address of the device', async () => {

@@ -32,18 +32,12 @@ const isIn = (family: Family, address: 'saddr' | 'daddr', set: string): Expressi
 
 const alternativesSet = (index: number): string => `alternatives_${index}`;
 
-const setsOf = (plan: KernelPlan, { floating, alternatives }: OwnNetwork): SetSpec[] => [
-  ...Object.entries({
-    tunnel_addresses: plan.ownAddresses,
-    external_peers: plan.externalTunnelPeers,
-    floating_addresses: floating,
-  }).flatMap(([name, addresses]) =>
-    FAMILIES.map((family): SetSpec => ({
-      name: `${name}_${family}`,
-      type: family === 'ip' ? 'ipv4' : 'ipv6',
-      elements: ofFamily(family, addresses),
-    })),
-  ),
+const setsOf = ({ externalTunnelPeers }: KernelPlan, { alternatives }: OwnNetwork): SetSpec[] => [
+  ...FAMILIES.map((family): SetSpec => ({
+    name: `external_peers_${family}`,
+    type: family === 'ip' ? 'ipv4' : 'ipv6',
+    elements: ofFamily(family, externalTunnelPeers),
+  })),
   ...alternatives.map((elements, index): SetSpec => ({ name: alternativesSet(index), type: 'ifname', elements })),
 ];
 
@@ -60,7 +54,7 @@ const atAddress = ({ ownAddresses }: KernelPlan): RuleSpec[] =>
     const peers = isKnown ? [isIn(family, 'saddr', 'external_peers')] : [];
     const who = isKnown ? 'a peer by external addresses' : 'the address is that of a NAT';
     return [
-      taken(`${family}: at the address that peers use`, isIn(family, 'daddr', 'tunnel_addresses')),
+      taken(`${family}: at the address that peers use`, isIn(family, 'daddr', 'internal_addresses')),
       taken(`${family}: ${who}; of the device`, HAS_FAMILY[family], ...peers, atDevice),
       taken(`${family}: ${who}; of no device`, ...peers, isIn(family, 'daddr', 'floating_addresses')),
     ];
