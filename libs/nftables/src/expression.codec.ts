@@ -12,7 +12,6 @@ import {
   DYNSET_UPDATE,
   ETHERTYPE,
   EXTHDR,
-  FIB,
   FIB_ADDRESS_TYPE,
   FIB_DEVICE,
   FIB_DEVICE_NAME,
@@ -37,6 +36,7 @@ import {
   immediate,
   instruction,
   loadCt,
+  loadFib,
   loadField,
   loadMeta,
   networkOrder,
@@ -167,35 +167,18 @@ class RuleCompiler {
         break;
       case 'fib-type':
         this.#push(
-          instruction('fib', (w) =>
-            w
-              .attributeBe32(FIB.destination, REGISTER.first)
-              .attributeBe32(FIB.result, FIB_ADDRESS_TYPE)
-              .attributeBe32(FIB.flags, FIB_FLAG[expression.address] | (expression.atDevice ? FIB_FLAG.iif : 0)),
-          ),
+          loadFib(FIB_ADDRESS_TYPE, FIB_FLAG[expression.address] | (expression.atDevice ? FIB_FLAG.iif : 0)),
           compare(expression.op, hostOrder('address type', ADDRESS_TYPES[expression.type], 4)),
         );
         break;
       case 'route-back':
         this.#push(
-          instruction('fib', (w) =>
-            w
-              .attributeBe32(FIB.destination, REGISTER.first)
-              .attributeBe32(FIB.result, FIB_DEVICE)
-              .attributeBe32(FIB.flags, FIB_FLAG.saddr | FIB_FLAG.iif | FIB_FLAG.present),
-          ),
+          loadFib(FIB_DEVICE, FIB_FLAG.saddr | FIB_FLAG.iif | FIB_FLAG.present),
           compare('==', hostOrder('route', expression.found ? 1 : 0, 4)),
         );
         break;
       case 'route-device':
-        this.#push(
-          instruction('fib', (w) =>
-            w
-              .attributeBe32(FIB.destination, REGISTER.first)
-              .attributeBe32(FIB.result, FIB_DEVICE_NAME)
-              .attributeBe32(FIB.flags, FIB_FLAG.saddr),
-          ),
-        );
+        this.#push(loadFib(FIB_DEVICE_NAME, FIB_FLAG.saddr));
         this.#lookUp(expression.set, '==');
     }
   }

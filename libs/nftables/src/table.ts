@@ -1,6 +1,7 @@
 /** One nftables table as a value: what `nft list table` shows, restricted to what our rules need. */
 
-export type TableFamily = 'ip' | 'ip6' | 'inet' | 'netdev' | 'bridge';
+export type TableFamily = 'ip' | 'ip6' | 'inet' | 'arp' | 'netdev' | 'bridge';
+/** The arp family has input and output alone. */
 export type Hook = 'prerouting' | 'input' | 'forward' | 'output' | 'postrouting' | 'ingress';
 
 export interface TableSpec {
@@ -80,7 +81,7 @@ export type PayloadField =
   | 'ether.daddr'
   | 'ether.saddr'
   | 'ether.type'
-  /** Of ARP for Ethernet and IPv4 (RFC 826); the type of the frame is not looked at. */
+  /** Of ARP for Ethernet and IPv4 (RFC 826), in the arp, bridge and netdev families; the type of the frame is not looked at. */
   | 'arp.operation'
   | 'arp.sha'
   | 'arp.spa'

@@ -14,7 +14,7 @@ import { bridgeInUse, ensurePorts } from '../kernel/bridge-ports.ts';
 import { ensureDevices, staleDevices } from './kernel/devices.ts';
 import { removeDevice } from '../kernel/links.ts';
 import { planDevices } from './kernel/devices.plan.ts';
-import { ensureFirewall, type FirewallParts } from './kernel/firewall.ts';
+import { ensureArpTable, ensureFirewall, type FirewallParts } from './kernel/firewall.ts';
 import { removeUnit } from './kernel/keeper-units.ts';
 import { findNetwork } from './kernel/own-network.ts';
 import { withLocalAddresses } from './kernel/own-addresses.ts';
@@ -130,6 +130,7 @@ export const applyPlan = async (dataplane: Dataplane, wanted: KernelPlan): Promi
     ...devices,
     network,
   });
+  const arpProblems = await ensureArpTable(dataplane, plan, { ...devices, network });
   const guard = path.guard(plan, new Map([...links, ...devices.unsettled]));
   const tunnelProblems = await settleTunnels(net, { specs, ...devices }, firewall.state, guard);
   const endpointOf: EndpointOf = (device, peer) => paths.endpointOf(device, peer);
@@ -148,6 +149,7 @@ export const applyPlan = async (dataplane: Dataplane, wanted: KernelPlan): Promi
     ...(forwarded ?? []),
     ...healthProblems(health.states()),
     ...firewall.problems,
+    ...arpProblems,
     ...guard.problems,
     ...tunnelProblems,
     ...routes.problems,

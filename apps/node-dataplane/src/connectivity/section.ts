@@ -99,6 +99,7 @@ const openDataplane = (
   return {
     ...{ net, nft, path, logger },
     table: table('inet'),
+    arpTable: table('arp'),
     additions: () => boundary.all(),
     metricsPorts: [...new Set([...METRICS_PORTS, config.healthPort])].filter((port) => port > 0), // 0: a free one, for tests
     // After the maps: it opens that of the groups by its pin.

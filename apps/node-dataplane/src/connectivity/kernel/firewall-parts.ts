@@ -26,6 +26,8 @@ export const COUNTERS = {
   strayTunnelPacket: 'stray_tunnel_packet',
   /** For metrics, at an internal address, by a device that has not that address. */
   strayScrape: 'stray_scrape',
+  /** ARP or neighbor discovery about an address of the overlay, by a device that is not of it. */
+  overlayNeighbor: 'overlay_neighbor',
   /** An ICMP error about a tunnel of ours. */
   tunnelIcmpError: 'tunnel_icmp_error',
   /** A tunnel packet whose inner source is not its sender's (netlink data path). */

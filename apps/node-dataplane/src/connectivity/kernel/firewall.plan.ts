@@ -11,6 +11,7 @@ import { planBoundaryRules } from './boundary.plan.ts';
 import { COUNTERS, ofFamily } from './firewall-parts.ts';
 import { planIcmpErrors } from './icmp-errors.plan.ts';
 import { planInjection } from './injection.plan.ts';
+import { planArp, planNeighbors } from './neighbors.plan.ts';
 import { planListeners } from './listeners.plan.ts';
 import { planLeaks } from './leaks.plan.ts';
 import { planNodeAddresses } from './node-addresses.plan.ts';
@@ -159,6 +160,15 @@ export interface Surroundings {
 
 const NO_WAYS: RelayWays = { ways: [], isKubeProxyNft: false };
 
+const devicesOf = (plan: KernelPlan, present: readonly string[]): string[] =>
+  [...new Set([...overlayDevices(plan), ...present])].sort();
+
+/** Connectivity's table of the family arp. */
+export const planArpTable = (
+  plan: KernelPlan,
+  { present = [], network = NO_NETWORK }: Pick<Surroundings, 'present' | 'network'> = {},
+): TableContent => planArp(plan, devicesOf(plan, present), network);
+
 /** Connectivity's table as the plan asks for it. */
 export const planFirewall = (
   plan: KernelPlan,
@@ -171,7 +181,7 @@ export const planFirewall = (
     additions = [],
   }: Surroundings = {},
 ): TableContent => {
-  const devices = [...new Set([...overlayDevices(plan), ...present])].sort();
+  const devices = devicesOf(plan, present);
   const packets = takenPackets(tunnels);
   const parts = [
     planInjection(plan),
@@ -179,6 +189,7 @@ export const planFirewall = (
     planLeaks(plan),
     planBoundaryRules(plan, devices, additions),
     planNodeAddresses(plan),
+    planNeighbors(plan, network),
     planListeners(network, metricsPorts),
     planTunnelWays(plan, packets, network),
     planSenders(plan, packets),

@@ -5,7 +5,7 @@ import type { Problem } from '@unbounded/topology';
 import type { KernelPlan } from '../../data-path/kernel-plan.ts';
 import { KUBE_PROXY_TABLE, type RelayWays } from '../relay/relay-ways.plan.ts';
 import type { DeviceState } from './devices.ts';
-import { planFirewall } from './firewall.plan.ts';
+import { planArpTable, planFirewall } from './firewall.plan.ts';
 import type { BoundaryAdditions } from '../../kernel/boundary-additions.ts';
 import type { SectionTable, TableState } from '../../kernel/section-table.ts';
 import { familyOf } from './nft-family.ts';
@@ -21,6 +21,8 @@ export interface FirewallOutcome {
 export interface FirewallParts {
   readonly nft: Nftables;
   readonly table: Pick<SectionTable, 'replace'>;
+  /** The one of ARP. */
+  readonly arpTable: Pick<SectionTable, 'replace'>;
   /** Where the relay of a plan is, when it is the managed one and has been found. */
   readonly relayWays: (plan: KernelPlan) => readonly Endpoint[];
   /** TCP, of the node's listeners for metrics; absent: the default ones. */
@@ -41,7 +43,7 @@ const failed = (state: TableState, error: Error): FirewallOutcome => {
 };
 
 export const ensureFirewall = async (
-  { nft, table, relayWays, metricsPorts = METRICS_PORTS, additions = () => [] }: FirewallParts,
+  { nft, table, relayWays, metricsPorts = METRICS_PORTS, additions = () => [] }: Omit<FirewallParts, 'arpTable'>,
   plan: KernelPlan,
   { tunnels, names, network }: Pick<DeviceState, 'tunnels' | 'names'> & { readonly network?: OwnNetwork },
 ): Promise<FirewallOutcome> => {
@@ -62,6 +64,18 @@ export const ensureFirewall = async (
     }),
   );
   return error ? failed(state, error) : { state, problems: [] };
+};
+
+/** Not essential: without it ARP leaves entries that no route uses. */
+export const ensureArpTable = async (
+  { arpTable }: Pick<FirewallParts, 'arpTable'>,
+  plan: KernelPlan,
+  { names, network }: Pick<DeviceState, 'names'> & { readonly network?: OwnNetwork },
+): Promise<readonly Problem[]> => {
+  const { error } = await arpTable.replace(planArpTable(plan, { present: names, ...(network && { network }) }));
+  if (!error) return [];
+  const message = `nftables table ${NFT_TABLE} of the family arp: ${error.message}; the node answers and believes ARP about addresses of the overlay: has the kernel CONFIG_NF_TABLES_ARP?`;
+  return [{ reason: 'FirewallFailed', message }];
 };
 
 const CONSEQUENCE: Readonly<Record<TableState, string>> = {

@@ -33,10 +33,10 @@ export const ADDRESSES = {
   /** Of the node, on loopback. */
   loopback: ['192.0.2.129', '2001:db8:3::1'],
 } as const;
-export type Address = keyof typeof ADDRESSES;
-export const addressOf = (name: Address, family: Family): string => ADDRESSES[name][family === 4 ? 0 : 1];
+type Address = keyof typeof ADDRESSES;
+const addressOf = (name: Address, family: Family): string => ADDRESSES[name][family === 4 ? 0 : 1];
 /** `vxlan0` is a veth in the place of a tunnel, `cni0` one in that of a bridge of another CNI plugin. */
-export type Device = 'eth0' | 'eth1' | 'eth2' | 'eth3' | 'vxlan0' | 'cni0';
+type Device = 'eth0' | 'eth1' | 'eth2' | 'eth3' | 'vxlan0' | 'cni0';
 /** Of the node, and of who is beside it. */
 const ENDS: Readonly<Record<Device, readonly [own: readonly string[], router: readonly string[]]>> = {
   eth0: [ADDRESSES.another, ['10.1.0.254', 'fd00:1::254']],

@@ -34,6 +34,11 @@ describe('what the table must know of the node’s network', () => {
     expect(networkOf(addresses, ['10.1.0.30']).besideOwn).toEqual(['blue', 'eth0', 'eth1']);
   });
 
+  test('subnets of interfaces are on link; those of loopback and of our own devices are not', () => {
+    const addresses = [at(1, '127.0.0.1/8'), at(2, '10.1.0.30/24'), at(3, 'fd00:1::30/64'), at(6, '100.65.30.1/24')];
+    expect(networkOf(addresses).onLink).toEqual(['10.1.0.0/24', 'fd00:1::/64']);
+  });
+
   test('the interfaces of a multipath route are alternatives, and those of routes that differ in the interface only', () => {
     const routes = [
       route('::/0', { nexthops: [{ link: 2 }, { link: 3 }] }),

@@ -10,11 +10,13 @@ export interface OwnNetwork {
   readonly floating: readonly string[];
   /** Devices besides the one of an own address that stand in its subnet, and the VRF of that: they take packets for it as well. */
   readonly besideOwn: readonly string[];
+  /** Subnets of devices that are not ours, loopback aside. */
+  readonly onLink: readonly string[];
   /** Devices among which the kernel chooses for an IPv6 destination. */
   readonly alternatives: readonly (readonly string[])[];
 }
 
-export const NO_NETWORK: OwnNetwork = { floating: [], besideOwn: [], alternatives: [] };
+export const NO_NETWORK: OwnNetwork = { floating: [], besideOwn: [], onLink: [], alternatives: [] };
 
 export interface Listed {
   readonly links: readonly Link[];
@@ -79,11 +81,13 @@ export const describeNetwork = (listed: Listed, ownAddresses: readonly string[])
   const { links, addresses, routes } = listed;
   const names = new Map(links.map(({ index, name }) => [index, name]));
   const floating = new Set(links.filter(isFloating).map(({ index }) => index));
+  const foreign = new Set(links.filter((link) => !isOurs(link) && !isFloating(link)).map(({ index }) => index));
   return {
     floating: [...new Set(addresses.filter(({ link }) => floating.has(link)).map(bare))]
       .filter((address) => !isLoopbackOrLinkLocal(address))
       .sort(),
     besideOwn: [...new Set(devicesBesideOwn(listed, ownAddresses))].sort(),
+    onLink: [...new Set(addresses.filter(({ link }) => foreign.has(link)).map(subnetOf))].sort(),
     alternatives: joined(choices(routes))
       .map((indexes) => [...indexes].flatMap((index) => names.get(index) ?? []).sort())
       .sort((a, b) => (a.join() < b.join() ? -1 : 1)),
