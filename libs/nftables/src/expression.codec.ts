@@ -12,9 +12,9 @@ import {
   DYNSET_UPDATE,
   ETHERTYPE,
   EXTHDR,
-  FIB,
   FIB_ADDRESS_TYPE,
   FIB_DEVICE,
+  FIB_DEVICE_NAME,
   FIB_FLAG,
   FIELDS,
   FULLY_RANDOM,
@@ -36,6 +36,7 @@ import {
   immediate,
   instruction,
   loadCt,
+  loadFib,
   loadField,
   loadMeta,
   networkOrder,
@@ -166,25 +167,19 @@ class RuleCompiler {
         break;
       case 'fib-type':
         this.#push(
-          instruction('fib', (w) =>
-            w
-              .attributeBe32(FIB.destination, REGISTER.first)
-              .attributeBe32(FIB.result, FIB_ADDRESS_TYPE)
-              .attributeBe32(FIB.flags, FIB_FLAG[expression.address]),
-          ),
+          loadFib(FIB_ADDRESS_TYPE, FIB_FLAG[expression.address] | (expression.atDevice ? FIB_FLAG.iif : 0)),
           compare(expression.op, hostOrder('address type', ADDRESS_TYPES[expression.type], 4)),
         );
         break;
       case 'route-back':
         this.#push(
-          instruction('fib', (w) =>
-            w
-              .attributeBe32(FIB.destination, REGISTER.first)
-              .attributeBe32(FIB.result, FIB_DEVICE)
-              .attributeBe32(FIB.flags, FIB_FLAG.saddr | FIB_FLAG.iif | FIB_FLAG.present),
-          ),
+          loadFib(FIB_DEVICE, FIB_FLAG.saddr | FIB_FLAG.iif | FIB_FLAG.present),
           compare('==', hostOrder('route', expression.found ? 1 : 0, 4)),
         );
+        break;
+      case 'route-device':
+        this.#push(loadFib(FIB_DEVICE_NAME, FIB_FLAG.saddr));
+        this.#lookUp(expression.set, '==');
     }
   }
 

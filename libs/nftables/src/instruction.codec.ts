@@ -17,7 +17,7 @@ const BITWISE = { source: 1, destination: 2, length: 3, mask: 4, xor: 5 } as con
 export const LOOKUP = { set: 1, source: 2, flags: 5 } as const;
 const IMMEDIATE = { destination: 1, data: 2 } as const;
 export const CT = { destination: 1, key: 2, direction: 3, source: 4 } as const;
-export const FIB = { destination: 1, result: 2, flags: 3 } as const;
+const FIB = { destination: 1, result: 2, flags: 3 } as const;
 export const RT = { destination: 1, key: 2 } as const;
 export const BYTEORDER = { source: 1, destination: 2, op: 3, length: 4, size: 5 } as const;
 export const EXTHDR = { type: 2, offset: 3, length: 4, op: 6, source: 7 } as const;
@@ -72,6 +72,7 @@ export const CT_STATES = { invalid: 1, established: 2, related: 4, new: 8, untra
 export const ADDRESS_TYPES = { unicast: 1, local: 2, broadcast: 3, multicast: 5 } as const; // RTN_*
 export const FIB_FLAG = { saddr: 1, daddr: 2, iif: 8, present: 32 } as const;
 export const FIB_DEVICE = 1;
+export const FIB_DEVICE_NAME = 2;
 export const FIB_ADDRESS_TYPE = 3;
 export const VERDICTS = { drop: 0, accept: 1, continue: -1, jump: -3, goto: -4, return: -5 } as const;
 export const FULLY_RANDOM = 16; // NF_NAT_RANGE_PROTO_RANDOM_FULLY
@@ -164,6 +165,12 @@ export const verdict = (code: number, chain?: string): Instruction =>
       }),
     );
   });
+
+/** What the routes say of an address of the packet. */
+export const loadFib = (result: number, flags: number): Instruction =>
+  instruction('fib', (w) =>
+    w.attributeBe32(FIB.destination, REGISTER.first).attributeBe32(FIB.result, result).attributeBe32(FIB.flags, flags),
+  );
 
 export const storeMark = (): Instruction =>
   instruction('meta', (w) => w.attributeBe32(META.key, META_KEYS.mark.code).attributeBe32(META.source, REGISTER.first));

@@ -37,6 +37,8 @@ const HOOKS: Readonly<Record<Exclude<Hook, 'ingress'>, number>> = {
   postrouting: 4,
 };
 const INET_INGRESS = 5;
+/** NF_ARP_*. */
+const ARP_HOOKS: Partial<Record<Hook, number>> = { input: 0, output: 1 };
 /** Elements of one message: an attribute holds 64 KiB, an element takes at most 84 bytes. */
 const ELEMENTS_PER_MESSAGE = 700;
 const CREATE = FLAG.create;
@@ -46,8 +48,13 @@ interface Place {
   readonly name: string;
 }
 
-export const hookNumber = (family: TableFamily, hook: Hook): number =>
-  hook === 'ingress' ? (family === 'inet' ? INET_INGRESS : 0) : HOOKS[hook];
+/** @throws RangeError where the family has no such hook */
+export const hookNumber = (family: TableFamily, hook: Hook): number => {
+  if (family !== 'arp') return hook === 'ingress' ? (family === 'inet' ? INET_INGRESS : 0) : HOOKS[hook];
+  const number = ARP_HOOKS[hook];
+  if (number === undefined) throw new RangeError(`the arp family has no hook ${hook}`);
+  return number;
+};
 
 const tableRequest = (type: number, flags: number, { family, name }: Place): Request => ({
   type,

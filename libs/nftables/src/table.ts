@@ -1,6 +1,7 @@
 /** One nftables table as a value: what `nft list table` shows, restricted to what our rules need. */
 
-export type TableFamily = 'ip' | 'ip6' | 'inet' | 'netdev' | 'bridge';
+export type TableFamily = 'ip' | 'ip6' | 'inet' | 'arp' | 'netdev' | 'bridge';
+/** The arp family has input and output alone. */
 export type Hook = 'prerouting' | 'input' | 'forward' | 'output' | 'postrouting' | 'ingress';
 
 export interface TableSpec {
@@ -80,7 +81,7 @@ export type PayloadField =
   | 'ether.daddr'
   | 'ether.saddr'
   | 'ether.type'
-  /** Of ARP for Ethernet and IPv4 (RFC 826); the type of the frame is not looked at. */
+  /** Of ARP for Ethernet and IPv4 (RFC 826), in the arp, bridge and netdev families; the type of the frame is not looked at. */
   | 'arp.operation'
   | 'arp.sha'
   | 'arp.spa'
@@ -159,15 +160,24 @@ export type Expression =
   /** Address translation has changed the destination of the connection that the packet belongs to, or its source. */
   | { readonly match: 'ct-translated'; readonly of: 'daddr' | 'saddr' }
   | { readonly match: 'ct-mark'; readonly op: Comparison; readonly value: number; readonly mask?: number }
-  /** Type of the source or destination address (`fib daddr type local`). */
+  /**
+   * Type of the source or destination address (`fib daddr type local`); of the device that the packet came in by alone
+   * (`fib daddr . iif type local`).
+   */
   | {
       readonly match: 'fib-type';
       readonly address: 'saddr' | 'daddr';
+      readonly atDevice?: boolean;
       readonly op: Comparison;
       readonly type: 'local' | 'unicast' | 'broadcast' | 'multicast';
     }
   /** Whether the routes lead back to the source by the device that the packet came in by (`fib saddr . iif oif`). */
   | { readonly match: 'route-back'; readonly found: boolean }
+  /**
+   * The device by which the routes lead back to the source is in a named set of type `ifname` (`fib saddr oifname`). Of several devices for
+   * one destination it is one.
+   */
+  | { readonly match: 'route-device'; readonly set: string }
   /** mark = (mark & ~mask) | value. */
   | { readonly set: 'mark' | 'ct-mark'; readonly value: number; readonly mask?: number }
   /** Copies the packet's mark to the connection or back. */

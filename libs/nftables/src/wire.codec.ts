@@ -33,7 +33,7 @@ export const MESSAGE = {
 } as const;
 
 /** NFPROTO_*. */
-export const FAMILY: Readonly<Record<TableFamily, number>> = { inet: 1, ip: 2, netdev: 5, bridge: 7, ip6: 10 };
+export const FAMILY: Readonly<Record<TableFamily, number>> = { inet: 1, ip: 2, arp: 3, netdev: 5, bridge: 7, ip6: 10 };
 
 export const TABLE = { name: 1 } as const;
 export const CHAIN = { table: 1, name: 3, hook: 4, policy: 5, type: 7 } as const;

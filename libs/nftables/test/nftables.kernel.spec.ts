@@ -127,6 +127,11 @@ describe('rules, as the real nft reads them back', () => {
       'fib saddr type != unicast drop',
       [{ match: 'fib-type', address: 'saddr', op: '!=', type: 'unicast' }, { do: 'drop' }],
     ],
+    [
+      'fib daddr . iif type local drop',
+      [{ match: 'fib-type', address: 'daddr', atDevice: true, op: '==', type: 'local' }, { do: 'drop' }],
+    ],
+    ['fib saddr oifname @own drop', [{ match: 'route-device', set: 'own' }, { do: 'drop' }]],
     ['fib saddr . iif oif missing drop', [{ match: 'route-back', found: false }, { do: 'drop' }]],
     [
       '@th,96,24 0x1 drop',

@@ -18,7 +18,13 @@ export interface Report {
 const config = readConfig(agentOptions, { argv: ['--node-name', 'w1'], env: {} });
 
 const make = (): void => {
-  for (const argv of ['inet unbounded', 'inet unbounded_egress', 'bridge unbounded_pods', 'inet others'])
+  for (const argv of [
+    'inet unbounded',
+    'arp unbounded',
+    'inet unbounded_egress',
+    'bridge unbounded_pods',
+    'inet others',
+  ])
     run('nft', 'add', 'table', ...argv.split(' '));
   run('ip', 'link', 'set', 'lo', 'up');
   for (const protocol of [ROUTE_PROTOCOL, ROUTE_PROTOCOL + 1, 130])

@@ -15,8 +15,9 @@ import { ensureDevices, staleDevices } from './kernel/devices.ts';
 import { removeDevice } from '../kernel/links.ts';
 import { planDevices } from './kernel/devices.plan.ts';
 import { planBridgeRoutes } from './kernel/bridge-routes.plan.ts';
-import { ensureFirewall, type FirewallParts } from './kernel/firewall.ts';
+import { ensureArpTable, ensureFirewall, type FirewallParts } from './kernel/firewall.ts';
 import { removeUnit } from './kernel/keeper-units.ts';
+import { findNetwork } from './kernel/own-network.ts';
 import { withLocalAddresses } from './kernel/own-addresses.ts';
 import { ensureRoutes } from '../kernel/routes.ts';
 import { ensureRules, hasTransitRules } from './kernel/rules.ts';
@@ -111,7 +112,9 @@ const withoutTransit = (plan: KernelPlan): KernelPlan => {
  */
 export const applyPlan = async (dataplane: Dataplane, wanted: KernelPlan): Promise<ApplyOutcome> => {
   const { net, path, health, paths, sysctls, wireGuard: context } = dataplane;
-  const { plan, problems: addressProblems } = withLocalAddresses(wanted, await net.addresses.list());
+  const addresses = await net.addresses.list();
+  const { plan, problems: addressProblems } = withLocalAddresses(wanted, addresses);
+  const network = await findNetwork(net, addresses, plan.ownAddresses);
   const families = {
     v4: plan.podCidrs.some((block) => !block.includes(':')),
     v6: plan.podCidrs.some((block) => block.includes(':')),
@@ -124,7 +127,11 @@ export const applyPlan = async (dataplane: Dataplane, wanted: KernelPlan): Promi
   const podProblems = await ensurePods(dataplane, links);
   // New before old: packets get the mark of those in transit only when the routes for them stand.
   const isTransitReady = await hasTransitRules(net, plan);
-  const firewall = await ensureFirewall(dataplane, isTransitReady ? plan : withoutTransit(plan), devices);
+  const firewall = await ensureFirewall(dataplane, isTransitReady ? plan : withoutTransit(plan), {
+    ...devices,
+    network,
+  });
+  const arpProblems = await ensureArpTable(dataplane, plan, { ...devices, network });
   const guard = path.guard(plan, new Map([...links, ...devices.unsettled]));
   const tunnelProblems = await settleTunnels(net, { specs, ...devices }, firewall.state, guard);
   const endpointOf: EndpointOf = (device, peer) => paths.endpointOf(device, peer);
@@ -144,6 +151,7 @@ export const applyPlan = async (dataplane: Dataplane, wanted: KernelPlan): Promi
     ...(forwarded ?? []),
     ...healthProblems(health.states()),
     ...firewall.problems,
+    ...arpProblems,
     ...guard.problems,
     ...tunnelProblems,
     ...routes.problems,

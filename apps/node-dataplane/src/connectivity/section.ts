@@ -2,6 +2,7 @@ import { basename, dirname, join } from 'node:path';
 import {
   CONNECTIVITY,
   LINK_ALIAS,
+  METRICS_PORTS,
   PORTS,
   RELAY_STATE,
   RELAY_TALLIES,
@@ -98,7 +99,9 @@ const openDataplane = (
   return {
     ...{ net, nft, path, logger },
     table: table('inet'),
+    arpTable: table('arp'),
     additions: () => boundary.all(),
+    metricsPorts: [...new Set([...METRICS_PORTS, config.healthPort])].filter((port) => port > 0), // 0: a free one, for tests
     // After the maps: it opens that of the groups by its pin.
     health: startHealth({
       keys: probeKeys(ring),

@@ -43,7 +43,10 @@ export const CONNECTIVITY_CHAINS = {
   transitForward: inet('transit_forward', 'forward', MANGLE),
   /** Among the filters: masquerading changes sources only. */
   leaks: inet('leaks', 'postrouting', FILTER),
+  tunnelWays: inet('tunnel_ways', 'input', MANGLE),
   tunnels: inet('tunnels', 'input', MANGLE),
+  listeners: inet('listeners', 'input', MANGLE),
+  neighbors: inet('neighbors', 'input', MANGLE),
   /** Behind connection tracking, which tells errors about connections of the node from others. */
   icmpErrors: inet('icmp_errors', 'input', MANGLE),
   sources: inet('sources', 'prerouting', BEFORE_CONNTRACK),
@@ -53,7 +56,8 @@ export const CONNECTIVITY_CHAINS = {
   /** Where kube-proxy translates in nftables, packets to the relay go without connection tracking. */
   relayWaysUntracked: inet('relay_ways', 'output', BEFORE_CONNTRACK),
   relayAnswers: inet('relay_answers', 'prerouting', BEFORE_CONNTRACK),
-} as const;
+  arp: { family: 'arp', name: 'arp', type: 'filter', hook: 'input', priority: FILTER },
+} as const satisfies Record<string, BaseChain>;
 
 /** Of the table of what pods may send. */
 export const GUARD_CHAINS = {

@@ -79,7 +79,12 @@ test('what peers need and how the network is are written once', async () => {
   const reporter = open();
   await reporter.report(fine);
   expect(writes).toEqual(['annotations', 'conditions']);
-  expect(Object.values(node!.metadata.annotations!)).toEqual(['k', '1420', 'VXLAN,WireGuard', 'node-addresses,node-cidrs']);
+  expect(Object.values(node!.metadata.annotations!)).toEqual([
+    'k',
+    '1420',
+    'VXLAN,WireGuard',
+    'node-addresses,node-cidrs',
+  ]);
   expect(condition('NetworkUnavailable')?.status).toBe('False');
   expect(condition('Ready')?.status).toBe('True');
   await reporter.report(fine);

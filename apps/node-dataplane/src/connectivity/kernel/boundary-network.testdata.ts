@@ -43,7 +43,7 @@ export const addressOf = (host: Host, family: Family): string => HOSTS[host][fam
 export const NODE_PORTS = { local: 30_001, far: 30_002, near: 30_003 } as const;
 export const PORT = 7000;
 
-export type Pair = Readonly<Record<Family, string>>;
+type Pair = Readonly<Record<Family, string>>;
 export interface OwnAddresses {
   readonly node: Pair;
   readonly pod: Pair;

@@ -11,7 +11,7 @@ import {
 import { type Problem } from '@unbounded/topology';
 import { TUNNEL_VNI } from '../../data-path/devices.ts';
 import { type DeviceSpec, isTunnel } from './devices.plan.ts';
-import type { Tunnel } from '../../data-path/netlink/senders.plan.ts';
+import type { Tunnel } from './taken-packets.plan.ts';
 
 /** Devices: made, brought to their settings, and taken away. Only links that carry our alias are ever touched. */
 

@@ -22,6 +22,12 @@ export const COUNTERS = {
   unlistedExit: 'unlisted_exit',
   /** A packet into the overlay from a source outside of it that is not listed. */
   unlistedEntry: 'unlisted_entry',
+  /** A tunnel packet to another address than peers use, or by a device that does not lead to its sender. */
+  strayTunnelPacket: 'stray_tunnel_packet',
+  /** For metrics, at an internal address, by a device that has not that address. */
+  strayScrape: 'stray_scrape',
+  /** ARP or neighbor discovery about an address of the overlay, by a device that is not of it. */
+  overlayNeighbor: 'overlay_neighbor',
   /** An ICMP error about a tunnel of ours. */
   tunnelIcmpError: 'tunnel_icmp_error',
   /** A tunnel packet whose inner source is not its sender's (netlink data path). */

@@ -15,7 +15,7 @@ describe('the table', () => {
     expect(JSON.stringify(table)).not.toMatch(/"do":"accept"/);
   });
 
-  test('drops only addresses of the overlay that come in by no tunnel, pods’ tunnel packets to nodes, and what crosses the boundary unlisted, ICMP errors aside', () => {
+  test('drops only addresses of the overlay that come in by no tunnel, pods’ tunnel packets to nodes, others’ that come by a wrong way, and what crosses the boundary unlisted, ICMP errors aside', () => {
     const dropping = (plan: Parameters<typeof planFirewall>[0]): string[] =>
       planFirewall(plan).chains.flatMap(({ name, rules }) =>
         rules
@@ -38,6 +38,10 @@ describe('the table', () => {
       'out_of_overlay: : unlisted_exit',
       ...['overlay_ip', 'overlay_ip6'].map((set) => `from_outside: ${set}: forged_source`),
       'entering: : unlisted_entry',
+      ...['no_neighbors_ip6', '', '', '', ''].map((what) => `neighbor_discovery: ${what}: overlay_neighbor`),
+      ...['ip', 'ip6'].map((family) => `listeners_at_address: internal_addresses_${family}: stray_scrape`),
+      'tunnel_packets_way_back: : stray_tunnel_packet',
+      'tunnel_packets_at_address: : stray_tunnel_packet',
     ];
     const sources = ['ip', 'ip6'].flatMap((family) => [
       `sources: pods_${family}: forged_source`,
@@ -100,6 +104,15 @@ describe('the table', () => {
     expect(Object.fromEntries(sets!.map(({ name, elements }) => [name, elements]))).toEqual({
       pods_ip: ['100.65.0.0/16'],
       pods_ip6: ['fd00::/48'],
+      external_peers_ip: [],
+      external_peers_ip6: [],
+      floating_addresses_ip: [],
+      floating_addresses_ip6: [],
+      internal_addresses_ip: ['10.1.0.30'],
+      internal_addresses_ip6: [],
+      metrics_ports: ['9998', '9991', '9992', '9993', '9994', '9999'],
+      devices_beside_own: [],
+      no_neighbors_ip6: [],
       own_address_ip: [],
       own_address_ip6: ['fd01::/48'],
       plain_ip: [],

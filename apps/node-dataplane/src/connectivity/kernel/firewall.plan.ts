@@ -1,3 +1,4 @@
+import { METRICS_PORTS } from '@unbounded/config/ownership';
 import { baseOf, CONNECTIVITY_CHAINS } from '../../kernel/base-chains.ts';
 import type { Expression, RuleSpec, SetSpec } from '@unbounded/nftables';
 import { DEVICES } from '../../data-path/devices.ts';
@@ -10,10 +11,15 @@ import { planBoundaryRules } from './boundary.plan.ts';
 import { COUNTERS, ofFamily } from './firewall-parts.ts';
 import { planIcmpErrors } from './icmp-errors.plan.ts';
 import { planInjection } from './injection.plan.ts';
+import { planArp, planNeighbors } from './neighbors.plan.ts';
+import { planListeners } from './listeners.plan.ts';
 import { planLeaks } from './leaks.plan.ts';
 import { planNodeAddresses } from './node-addresses.plan.ts';
+import { NO_NETWORK, type OwnNetwork } from './own-network.ts';
+import { takenPackets, type Tunnel } from './taken-packets.plan.ts';
 import { tunnelPeerSets, tunnelSourceRules } from './tunnel-sources.plan.ts';
-import { planSenders, type Tunnel } from '../../data-path/netlink/senders.plan.ts';
+import { planTunnelWays } from './tunnel-ways.plan.ts';
+import { planSenders } from '../../data-path/netlink/senders.plan.ts';
 
 /**
  * Connectivity's nftables table: no pod's address from where that pod is not, no tunnel packets from pods to nodes, no ICMP errors about tunnels, nothing for the
@@ -28,6 +34,16 @@ const overlayDevices = (plan: KernelPlan): string[] =>
     ...plan.tunnels.map(({ device }) => device),
     ...plan.wireGuard.map(({ name }) => name),
   ].sort();
+
+/** The node's own addresses: those by which others know it, and those that packets reach by any device. */
+const ownAddressSets = ({ ownAddresses }: KernelPlan, { floating }: OwnNetwork): SetSpec[] =>
+  (['ip', 'ip6'] as const).flatMap((family): SetSpec[] => {
+    const type = family === 'ip' ? 'ipv4' : 'ipv6';
+    return [
+      { name: `internal_addresses_${family}`, type, elements: ofFamily(family, ownAddresses) },
+      { name: `floating_addresses_${family}`, type, elements: ofFamily(family, floating) },
+    ];
+  });
 
 const setsOf = (plan: KernelPlan): SetSpec[] =>
   (['ip', 'ip6'] as const).flatMap((family): SetSpec[] => {
@@ -135,31 +151,56 @@ export interface Surroundings {
   readonly relayWays?: RelayWays;
   /** Names of our devices that are there, also those that the plan no longer wants: routes may lead to them still. */
   readonly present?: readonly string[];
+  readonly network?: OwnNetwork;
+  /** TCP ports of metrics; absent: those that are so by default. */
+  readonly metricsPorts?: readonly number[];
   /** Of other sections, to the boundary. */
   readonly additions?: readonly BoundaryAdditions[];
 }
 
 const NO_WAYS: RelayWays = { ways: [], isKubeProxyNft: false };
 
+const devicesOf = (plan: KernelPlan, present: readonly string[]): string[] =>
+  [...new Set([...overlayDevices(plan), ...present])].sort();
+
+/** Connectivity's table of the family arp. */
+export const planArpTable = (
+  plan: KernelPlan,
+  { present = [], network = NO_NETWORK }: Pick<Surroundings, 'present' | 'network'> = {},
+): TableContent => planArp(plan, devicesOf(plan, present), network);
+
 /** Connectivity's table as the plan asks for it. */
 export const planFirewall = (
   plan: KernelPlan,
-  { tunnels = plan.tunnels, relayWays = NO_WAYS, present = [], additions = [] }: Surroundings = {},
+  {
+    tunnels = plan.tunnels,
+    relayWays = NO_WAYS,
+    present = [],
+    network = NO_NETWORK,
+    metricsPorts = METRICS_PORTS,
+    additions = [],
+  }: Surroundings = {},
 ): TableContent => {
-  const devices = [...new Set([...overlayDevices(plan), ...present])].sort();
+  const devices = devicesOf(plan, present);
+  const packets = takenPackets(tunnels);
   const parts = [
     planInjection(plan),
     planIcmpErrors(plan),
     planLeaks(plan),
     planBoundaryRules(plan, devices, additions),
     planNodeAddresses(plan),
-    planSenders(plan, tunnels),
+    planNeighbors(plan, network),
+    planListeners(network, metricsPorts),
+    planTunnelWays(plan, packets, network),
+    planSenders(plan, packets),
   ];
   return {
     drops: Object.values(COUNTERS),
     sets: [
       { name: 'overlay_devices', type: 'ifname', elements: devices },
       ...setsOf(plan),
+      ...ownAddressSets(plan, network),
+      ...packets.flatMap(({ sets }) => sets),
       ...parts.flatMap(({ sets }) => sets),
       ...tunnelPeerSets(plan),
     ],

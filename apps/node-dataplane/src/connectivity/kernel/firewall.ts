@@ -1,14 +1,15 @@
-import { NFT_TABLE } from '@unbounded/config/ownership';
+import { METRICS_PORTS, NFT_TABLE } from '@unbounded/config/ownership';
 import type { Nftables } from '@unbounded/nftables';
 import type { Endpoint } from '@unbounded/relay-client';
 import type { Problem } from '@unbounded/topology';
 import type { KernelPlan } from '../../data-path/kernel-plan.ts';
 import { KUBE_PROXY_TABLE, type RelayWays } from '../relay/relay-ways.plan.ts';
 import type { DeviceState } from './devices.ts';
-import { planFirewall } from './firewall.plan.ts';
+import { planArpTable, planFirewall } from './firewall.plan.ts';
 import type { BoundaryAdditions } from '../../kernel/boundary-additions.ts';
 import type { SectionTable, TableState } from '../../kernel/section-table.ts';
 import { familyOf } from './nft-family.ts';
+import type { OwnNetwork } from './own-network.ts';
 
 /** Connectivity's nftables table, in force as planned or reported. */
 
@@ -20,8 +21,12 @@ export interface FirewallOutcome {
 export interface FirewallParts {
   readonly nft: Nftables;
   readonly table: Pick<SectionTable, 'replace'>;
+  /** The one of ARP. */
+  readonly arpTable: Pick<SectionTable, 'replace'>;
   /** Where the relay of a plan is, when it is the managed one and has been found. */
   readonly relayWays: (plan: KernelPlan) => readonly Endpoint[];
+  /** TCP, of the node's listeners for metrics; absent: the default ones. */
+  readonly metricsPorts?: readonly number[];
   /** What sections add to the boundary of the overlay; not set: nothing. */
   readonly additions?: () => readonly BoundaryAdditions[];
 }
@@ -38,9 +43,9 @@ const failed = (state: TableState, error: Error): FirewallOutcome => {
 };
 
 export const ensureFirewall = async (
-  { nft, table, relayWays, additions = () => [] }: FirewallParts,
+  { nft, table, relayWays, metricsPorts = METRICS_PORTS, additions = () => [] }: Omit<FirewallParts, 'arpTable'>,
   plan: KernelPlan,
-  { tunnels, names }: Pick<DeviceState, 'tunnels' | 'names'>,
+  { tunnels, names, network }: Pick<DeviceState, 'tunnels' | 'names'> & { readonly network?: OwnNetwork },
 ): Promise<FirewallOutcome> => {
   let ways: RelayWays;
   try {
@@ -49,9 +54,28 @@ export const ensureFirewall = async (
     return failed('unknown', error as Error);
   }
   const { state, error } = await table.replace(
-    planFirewall(plan, { tunnels, relayWays: ways, present: names, additions: additions() }),
+    planFirewall(plan, {
+      tunnels,
+      relayWays: ways,
+      present: names,
+      additions: additions(),
+      metricsPorts,
+      ...(network && { network }),
+    }),
   );
   return error ? failed(state, error) : { state, problems: [] };
+};
+
+/** Not essential: without it ARP leaves entries that no route uses. */
+export const ensureArpTable = async (
+  { arpTable }: Pick<FirewallParts, 'arpTable'>,
+  plan: KernelPlan,
+  { names, network }: Pick<DeviceState, 'names'> & { readonly network?: OwnNetwork },
+): Promise<readonly Problem[]> => {
+  const { error } = await arpTable.replace(planArpTable(plan, { present: names, ...(network && { network }) }));
+  if (!error) return [];
+  const message = `nftables table ${NFT_TABLE} of the family arp: ${error.message}; the node answers and believes ARP about addresses of the overlay: has the kernel CONFIG_NF_TABLES_ARP?`;
+  return [{ reason: 'FirewallFailed', message }];
 };
 
 const CONSEQUENCE: Readonly<Record<TableState, string>> = {

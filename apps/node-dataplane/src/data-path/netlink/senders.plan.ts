@@ -1,19 +1,15 @@
 import { baseOf, CONNECTIVITY_CHAINS } from '../../kernel/base-chains.ts';
-import { PORTS } from '@unbounded/config/ownership';
 import type { ChainSpec, Expression, PayloadField, RawField, RuleSpec, SetSpec } from '@unbounded/nftables';
-import type { KernelPlan, TunnelDevice, TunnelKind } from '../kernel-plan.ts';
-import { TUNNEL_VNI } from '../devices.ts';
-import { COUNTERS } from '../../connectivity/kernel/firewall-parts.ts';
+import type { KernelPlan } from '../kernel-plan.ts';
+import { COUNTERS, type FirewallPart } from '../../connectivity/kernel/firewall-parts.ts';
 import { familyOf } from '../../connectivity/kernel/nft-family.ts';
+import { type PacketKind, rulesFor, type TakenPackets } from '../../connectivity/kernel/taken-packets.plan.ts';
 
 /**
  * The netlink data path's check that the inner source of a tunnel packet belongs to the peer that sent it. It stands where
  * packets are whole again but still have both of their headers: at hook input, before the tunnel device takes the outer
  * one off. Only what a device of ours would take is looked at.
  */
-
-const UDP = 17;
-const IPIP = 4; // IP protocol number
 
 type Family = 'ip' | 'ip6';
 const FAMILIES = ['ip', 'ip6'] as const;
@@ -43,20 +39,7 @@ const pairSets = ({ senders = [] }: KernelPlan): SetSpec[] =>
     }),
   );
 
-/** A device that takes tunnel packets: of its far end or, without one, of everybody. */
-export type Tunnel = Pick<TunnelDevice, 'kind' | 'remoteIp'>;
-
-/** Far ends of the devices: other tunnels of the same kind may be somebody else's. */
-const farEndSet = (kind: Kind, family: Family): string => `${kind}_peers_${family}`;
-
-const farEndSets = (kind: Kind, tunnels: readonly Tunnel[]): SetSpec[] =>
-  FAMILIES.map((family) => ({
-    name: farEndSet(kind, family),
-    type: SET_TYPE[family],
-    elements: tunnels.flatMap(({ remoteIp }) => (remoteIp && familyOf(remoteIp) === family ? [remoteIp] : [])),
-  }));
-
-const ownRule = (kind: Kind, [outer, inner]: readonly [Family, Family], packetAt: number): RuleSpec => {
+const ownRule = (kind: PacketKind, [outer, inner]: readonly [Family, Family], packetAt: number): RuleSpec => {
   const { offsetBytes, lengthBytes } = SOURCE[inner];
   const isFramed = packetAt === PACKET_AT;
   return {
@@ -95,29 +78,7 @@ const framedChain = (kind: 'vxlan' | 'geneve', ...first: readonly RuleSpec[]): C
   rules: [...first, ...PAIRS.map((pair) => ownRule(kind, pair, PACKET_AT)), dropRule(`${kind}: not of its sender`)],
 });
 
-const isUdpTo = (port: number): Expression[] => [
-  { match: 'meta', key: 'l4proto', op: '==', value: UDP },
-  { match: 'payload', field: 'th.dport', op: '==', value: port },
-];
-
-const fromFarEnd = (kind: Kind, family: Family): Expression => ({
-  match: 'set',
-  field: saddr(family),
-  op: '==',
-  set: farEndSet(kind, family),
-});
-
-type Kind = 'vxlan' | 'geneve' | 'ipip';
-
-/** What the packets of a kind are known by. */
-const SIGNS: Readonly<Record<Kind, readonly Expression[]>> = {
-  vxlan: isUdpTo(PORTS.vxlan),
-  geneve: isUdpTo(PORTS.geneve),
-  ipip: [{ match: 'meta', key: 'l4proto', op: '==', value: IPIP }],
-};
-const OUR_GENEVE: Expression = { match: 'raw', field: raw(UDP_BYTES + 4, 3), op: '==', value: TUNNEL_VNI };
-
-const CHAINS: Readonly<Record<Kind, ChainSpec>> = {
+const CHAINS: Readonly<Record<PacketKind, ChainSpec>> = {
   vxlan: framedChain('vxlan'),
   // The first byte is the version, 0, and the length of options, which would move the source from where it is looked at.
   geneve: framedChain(
@@ -127,48 +88,20 @@ const CHAINS: Readonly<Record<Kind, ChainSpec>> = {
   ipip: { name: 'ipip', rules: [ownRule('ipip', ['ip', 'ip'], 0), dropRule('ipip: not of its sender')] },
 };
 
-/** Which packets our devices of a kind would take. */
-const choosing = (kind: Kind, takesAll: boolean): Expression[][] => {
-  if (takesAll) return [[...SIGNS[kind]]];
-  const own = kind === 'geneve' ? [...SIGNS.geneve, OUR_GENEVE] : SIGNS[kind];
-  return FAMILIES.map((family) => [...own, fromFarEnd(kind, family)]);
-};
-
-const KINDS: Readonly<Record<TunnelKind, Kind>> = { VXLAN: 'vxlan', GENEVE: 'geneve', IPIP: 'ipip' };
-
-interface Checks {
-  readonly sets: readonly SetSpec[];
-  readonly chains: readonly ChainSpec[];
-}
-
-const checksOf = (name: TunnelKind, tunnels: readonly Tunnel[]): Checks & { readonly rules: readonly RuleSpec[] } => {
-  const kind = KINDS[name];
-  const own = tunnels.filter((tunnel) => tunnel.kind === name);
-  if (own.length === 0) return { sets: [], chains: [], rules: [] };
-  const takesAll = own.some(({ remoteIp }) => remoteIp === undefined);
-  const rules = choosing(kind, takesAll).map((matches): RuleSpec => ({
-    comment: `${kind}: for a device of ours`,
-    expressions: [...matches, { do: 'goto', chain: CHAINS[kind].name }],
-  }));
-  return { sets: takesAll ? [] : farEndSets(kind, own), chains: [CHAINS[kind]], rules };
-};
-
 /**
- * Sets and chains; none under the eBPF data path, whose programs check.
- * @param tunnels the devices that are there and ours, also those that the plan no longer wants: they take packets until
- * they are gone. Where one could not be made its port is another's.
+ * Chains; none under the eBPF data path, whose programs check.
+ * @param taken what our devices take
  */
-export const planSenders = (plan: KernelPlan, tunnels: readonly Tunnel[]): Checks => {
-  const all = (['VXLAN', 'GENEVE', 'IPIP'] as const).map((kind) => checksOf(kind, tunnels));
-  if (plan.senders === undefined || tunnels.length === 0) return { sets: [], chains: [] };
+export const planSenders = (plan: KernelPlan, taken: readonly TakenPackets[]): FirewallPart => {
+  if (plan.senders === undefined || taken.length === 0) return { sets: [], chains: [] };
   return {
-    sets: [...pairSets(plan), ...all.flatMap(({ sets }) => sets)],
+    sets: pairSets(plan),
     chains: [
-      ...all.flatMap(({ chains }) => chains),
+      ...taken.map(({ kind }) => CHAINS[kind]),
       {
         name: 'tunnels',
         base: baseOf(CONNECTIVITY_CHAINS.tunnels),
-        rules: all.flatMap(({ rules }) => rules),
+        rules: rulesFor(taken, ({ kind }) => CHAINS[kind].name),
       },
     ],
   };

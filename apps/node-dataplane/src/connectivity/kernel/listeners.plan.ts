@@ -1,0 +1,79 @@
+import type { Expression, RuleSpec } from '@unbounded/nftables';
+import { baseOf, CONNECTIVITY_CHAINS } from '../../kernel/base-chains.ts';
+import { COUNTERS, type FirewallPart } from './firewall-parts.ts';
+import type { OwnNetwork } from './own-network.ts';
+
+/**
+ * Our listeners for metrics answer at the node's internal address, which the kernel takes at any device: to whoever on the WAN routes that
+ * address to the node, too. So it is answered by the device that has it, by those of its subnet (a host sends to whichever answered its ARP
+ * request), and to the overlay and the node's pods. On loopback or a dummy device an address is one of the whole node.
+ */
+
+const FAMILIES = ['ip', 'ip6'] as const;
+const TCP = 6;
+const AT_ADDRESS = 'listeners_at_address';
+
+const passing = (comment: string, ...match: Expression[]): RuleSpec => ({
+  comment,
+  expressions: [...match, { do: 'return' }],
+});
+const byDevice = (set: string): Expression => ({ match: 'device', key: 'iifname', op: '==', set });
+
+const atAddress: readonly RuleSpec[] = [
+  passing('from pods or the overlay', byDevice('overlay_devices')),
+  passing('from the node itself', { match: 'meta', key: 'iifname', op: '==', value: 'lo' }),
+  passing('the device has the address', {
+    match: 'fib-type',
+    address: 'daddr',
+    atDevice: true,
+    op: '==',
+    type: 'local',
+  }),
+  passing('of the subnet of the address', byDevice('devices_beside_own')),
+  ...FAMILIES.flatMap((family): RuleSpec[] => [
+    passing(`${family}: an address of the whole node`, {
+      match: 'set',
+      field: `${family}.daddr`,
+      op: '==',
+      set: `floating_addresses_${family}`,
+    }),
+    passing(
+      `${family}: from a pod, by a device that leads to it`,
+      { match: 'set', field: `${family}.saddr`, op: '==', set: `pods_${family}` },
+      { match: 'route-back', found: true },
+    ),
+    {
+      comment: `${family}: at an internal address, by a device that has not got it`,
+      expressions: [
+        { match: 'set', field: `${family}.daddr`, op: '==', set: `internal_addresses_${family}` },
+        { do: 'counter', name: COUNTERS.strayScrape },
+        { do: 'drop' },
+      ],
+    },
+  ]),
+];
+
+/** @param ports of metrics, TCP */
+export const planListeners = ({ besideOwn }: OwnNetwork, ports: readonly number[]): FirewallPart => ({
+  sets: [
+    { name: 'metrics_ports', type: 'port', elements: ports.map(String) },
+    { name: 'devices_beside_own', type: 'ifname', elements: besideOwn },
+  ],
+  chains: [
+    { name: AT_ADDRESS, rules: atAddress },
+    {
+      name: 'listeners',
+      base: baseOf(CONNECTIVITY_CHAINS.listeners),
+      rules: [
+        {
+          comment: 'metrics',
+          expressions: [
+            { match: 'meta', key: 'l4proto', op: '==', value: TCP },
+            { match: 'set', field: 'th.dport', op: '==', set: 'metrics_ports' },
+            { do: 'goto', chain: AT_ADDRESS },
+          ],
+        },
+      ],
+    },
+  ],
+});

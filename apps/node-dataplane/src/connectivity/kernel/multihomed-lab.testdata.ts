@@ -1,0 +1,184 @@
+import { execFileSync } from 'node:child_process';
+import { CONNECTIVITY } from '@unbounded/config/ownership';
+import { createNetns, createRouteSocket, type Netns } from '@unbounded/netlink';
+import { createNftables } from '@unbounded/nftables';
+import type { KernelPlan } from '../../data-path/kernel-plan.ts';
+import { tableSpec } from '../../kernel/section-table.ts';
+import { type Family, planOf } from './boundary-lab.testdata.ts';
+import { findNetwork } from './own-network.ts';
+import { COUNTERS } from './firewall-parts.ts';
+import { planFirewall, type Surroundings } from './firewall.plan.ts';
+
+/**
+ * The gateway g1 with our table and no more. What passes our table is counted where a tunnel device or a listener would take it. On its
+ * LAN it has `eth0`, `eth1` and, in the subnet of the first, `eth3`; on the WAN, to which the default route leads, `eth2`.
+ */
+
+/** Of both families. */
+export const ADDRESSES = {
+  /** By `eth0` alone. */
+  nearNode: ['10.1.0.31', 'fd00:1::31'],
+  /** By both interfaces of the LAN. */
+  twiceNear: ['10.1.0.32', 'fd00:1::32'],
+  /** A node of the other site, which is reached through the overlay. */
+  farNode: ['10.2.0.31', 'fd00:2::31'],
+  externalPeer: ['203.0.113.2', '2001:db8:113::2'],
+  internet: ['198.51.100.9', '2001:db8:51::9'],
+  /** Of the node: its InternalIP, another on `eth0`, and one on `eth2`. */
+  internal: ['10.1.0.20', 'fd00:1::20'],
+  another: ['10.1.0.253', 'fd00:1::253'],
+  external: ['192.0.2.20', '2001:db8:2::20'],
+  ownPod: ['100.65.20.9', 'fd64:65:20::9'],
+  farPod: ['100.66.20.9', 'fd64:66:20::9'],
+  /** Of the node, on loopback. */
+  loopback: ['192.0.2.129', '2001:db8:3::1'],
+} as const;
+type Address = keyof typeof ADDRESSES;
+const addressOf = (name: Address, family: Family): string => ADDRESSES[name][family === 4 ? 0 : 1];
+/** `vxlan0` is a veth in the place of a tunnel, `cni0` one in that of a bridge of another CNI plugin. */
+type Device = 'eth0' | 'eth1' | 'eth2' | 'eth3' | 'vxlan0' | 'cni0';
+/** Of the node, and of who is beside it. */
+const ENDS: Readonly<Record<Device, readonly [own: readonly string[], router: readonly string[]]>> = {
+  eth0: [ADDRESSES.another, ['10.1.0.254', 'fd00:1::254']],
+  eth1: [
+    ['10.1.1.253', 'fd00:1:1::253'],
+    ['10.1.1.254', 'fd00:1:1::254'],
+  ],
+  eth2: [ADDRESSES.external, ['192.0.2.1', '2001:db8:2::1']],
+  eth3: [
+    ['10.1.0.252', 'fd00:1::252'],
+    ['10.1.0.251', 'fd00:1::251'],
+  ],
+  vxlan0: [
+    ['100.66.255.1', 'fd64:66:ff::1'],
+    ['100.66.255.2', 'fd64:66:ff::2'],
+  ],
+  cni0: [
+    ['100.65.20.1', 'fd64:65:20::1'],
+    ['100.65.20.254', 'fd64:65:20::254'],
+  ],
+};
+const DEVICES = Object.keys(ENDS) as Device[];
+const FAMILIES = [4, 6] as const;
+
+/** A TCP segment that opens a connection; or a packet of UDP or IP protocol 4, with a header of GENEVE that has our VNI. */
+const SEND = `use Socket qw(:all); use Fcntl;
+my ($device, $type, $to, $port, $from, $bytes) = @ARGV;
+my @of = @{{ tcp => [SOCK_STREAM, 6], udp => [SOCK_DGRAM, 17], ipip => [SOCK_RAW, 4] }->{$type}};
+my $hints = { flags => AI_NUMERICHOST, socktype => SOCK_DGRAM };
+my ($x, $at) = getaddrinfo($to, $type eq "ipip" ? 0 : $port, $hints); my ($y, $own) = getaddrinfo($from, 0, $hints);
+socket(my $s, $at->{family}, $of[0], $of[1]) or die $!;
+my @any = $at->{family} == AF_INET ? (0, 19) : (41, 75);
+setsockopt($s, $any[0], $any[1], 1) or die $!; # IP_TRANSPARENT, IPV6_TRANSPARENT
+$device eq "lo" or setsockopt($s, SOL_SOCKET, 25, pack("Z*", $device)) or die "$device: $!"; # SO_BINDTODEVICE
+bind($s, $own->{addr}) or die "$from: $!";
+if ($type eq "tcp") { fcntl($s, F_SETFL, O_NONBLOCK); connect($s, $at->{addr}); exit; }
+send($s, pack("H*", "0000655800000100") . "x" x $bytes, 0, $at->{addr}) or die $!;`;
+
+const WATCH = `table inet watch {
+  counter passed { }
+  chain c {
+    type filter hook input priority 0;
+    udp dport { 4789, 6081 } counter name passed
+    meta l4proto 4 counter name passed
+    tcp flags & (syn | ack) == syn counter name passed
+  }
+}`;
+
+export interface Shot {
+  /** lo: from the node itself. */
+  readonly by: Device | 'lo';
+  readonly source: Address;
+  readonly to: Address;
+  readonly type?: 'tcp' | 'udp' | 'ipip';
+  readonly port?: number;
+  readonly bytes?: number;
+}
+
+export interface MultihomedLab {
+  readonly plan: KernelPlan;
+  apply(plan: KernelPlan, surroundings?: Surroundings): Promise<void>;
+  /** One packet; whether it passed, or was counted as a stray. */
+  shoot(shot: Shot, family: Family): Promise<'passed' | 'dropped' | 'neither'>;
+  close(): void;
+}
+
+const STRAYS = [COUNTERS.strayTunnelPacket, COUNTERS.strayScrape] as const;
+
+const addressNode = (
+  add: (device: string, name: Address, lengths?: readonly [number, number]) => void,
+  place: string,
+) => {
+  add(place, 'internal', place === 'lo' ? [32, 128] : [24, 64]);
+  add('lo', 'loopback', [32, 128]);
+};
+
+/** @param place where the InternalIP is: on its interface or, with BGP to the host, on loopback */
+export const openMultihomedLab = async (
+  place: 'eth0' | 'lo',
+  plan = planOf({ role: 'gateway', protocol: 'VXLAN', dataplane: 'ebpf' }),
+): Promise<MultihomedLab> => {
+  const [node, outside]: [Netns, Netns] = [createNetns(), createNetns()];
+  const within = (ns: Netns, ...argv: string[]): string =>
+    execFileSync('nsenter', [`--net=${ns.path}`, ...argv], { encoding: 'utf8' });
+  const ip = (ns: Netns, line: string): void => void within(ns, 'ip', ...line.split(' '));
+  const add = (ns: Netns, device: string, addresses: readonly string[], lengths: readonly number[] = [24, 64]): void =>
+    addresses.forEach((address, index) =>
+      ip(ns, `addr add ${address}/${lengths[index]} dev ${device}${index === 1 ? ' nodad' : ''}`),
+    );
+  for (const ns of [node, outside]) {
+    ip(ns, 'link set lo up');
+    for (const key of ['all', 'default']) within(ns, 'sysctl', '-qw', `net.ipv4.conf.${key}.rp_filter=0`);
+  }
+  for (const device of DEVICES) {
+    const [own, router] = ENDS[device];
+    ip(node, `link add ${device} type veth peer name ${device} netns ${outside.path}`);
+    for (const ns of [node, outside]) ip(ns, `link set ${device} up`);
+    add(node, device, own);
+    add(outside, device, router, [32, 128]);
+  }
+  addressNode((device, name, lengths) => add(node, device, ADDRESSES[name], lengths), place);
+  FAMILIES.forEach((family, index) => {
+    const way = (device: Device): string => `via ${ENDS[device][1][index]} dev ${device}`;
+    for (const [metric, device] of DEVICES.entries()) {
+      const [own, router] = ENDS[device].map((addresses) => addresses[index]!);
+      ip(node, `-${family} route add ${router} dev ${device}`);
+      ip(outside, `-${family} route add ${own} dev ${device}`);
+      ip(outside, `-${family} route add default via ${own} dev ${device} metric ${100 + metric}`);
+      within(outside, 'ping', '-c', '1', '-w', '5', '-i', '0.05', own!); // no packet waits for a neighbor
+    }
+    ip(node, `-${family} route add default ${way('eth2')}`);
+    ip(node, `-${family} route add ${ADDRESSES.nearNode[index]} ${way('eth0')}`);
+    ip(node, `-${family} route add ${ADDRESSES.twiceNear[index]} nexthop ${way('eth0')} nexthop ${way('eth1')}`);
+    ip(node, `-${family} route add ${ADDRESSES.farPod[index]} ${way('vxlan0')}`);
+  });
+  execFileSync('nsenter', [`--net=${node.path}`, 'nft', '-f', '-'], { input: WATCH });
+  const nft = createNftables({ netnsFd: node.fd });
+  const net = createRouteSocket({ netnsFd: node.fd });
+  const network = await findNetwork(net, await net.addresses.list(), plan.ownAddresses);
+  net.close();
+  const counted = async (table: string, counter: string): Promise<number> =>
+    (await nft.readCounters('inet', table)).find(({ name }) => name === counter)!.packets;
+  const counts = (): Promise<number[]> =>
+    Promise.all([counted('watch', 'passed'), ...STRAYS.map((reason) => counted('unbounded', reason))]);
+  const apply: MultihomedLab['apply'] = (wanted, surroundings) =>
+    nft.replaceTable(tableSpec(CONNECTIVITY, planFirewall(wanted, { network, ...surroundings })));
+  await apply(plan);
+  return {
+    plan,
+    apply,
+    async shoot({ by, source, to, type = 'udp', port = 4789, bytes = 100 }, family) {
+      const [passed, ...dropped] = await counts();
+      const words = [by, type, addressOf(to, family), port, addressOf(source, family), bytes].map(String);
+      within(by === 'lo' ? node : outside, 'perl', '-e', SEND, ...words);
+      const [passedNow, ...droppedNow] = await counts();
+      if (passedNow! > passed!) return 'passed';
+      return droppedNow.some((count, index) => count > dropped[index]!) ? 'dropped' : 'neither';
+    },
+    close() {
+      nft.close();
+      node.close();
+      outside.close();
+    },
+  };
+};
