@@ -60,7 +60,7 @@ const inBothFamilies = (objects: TopologyObjects, protocol: Protocol, site: obje
   };
 };
 
-const planOf = ({ role, protocol, dataplane, site = {} }: LabOptions): KernelPlan => {
+export const planOf = ({ role, protocol, dataplane, site = {} }: LabOptions): KernelPlan => {
   const world = parseWorld(inBothFamilies(objectsFor(protocol), protocol, site));
   const member = findMember(world, ROLES[role].name)!;
   return renderPlan(dataplane, planNode(world, { member, underlayMtuBytes: 1500 }));

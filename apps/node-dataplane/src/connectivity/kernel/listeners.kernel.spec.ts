@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { METRICS_PORTS } from '@unbounded/config/ownership';
-import { FAMILIES, planOf } from './boundary-lab.testdata.ts';
+import { planOf } from './boundary-lab.testdata.ts';
+import { FAMILIES } from './boundary-network.testdata.ts';
 import { type MultihomedLab, openMultihomedLab, type Shot } from './multihomed-lab.testdata.ts';
 
 /** By which devices the listeners for metrics are reached. What a row names is sent once in each family. */
