@@ -21,6 +21,7 @@ const makePod = (): readonly PodAttachment[] => {
   run('ip', 'link', 'set', 'veth7', 'master', 'cbr0', 'up');
   run('ip', '-n', 'pod', 'addr', 'add', `${POD}/24`, 'dev', 'eth0');
   run('ip', '-n', 'pod', 'link', 'set', 'eth0', 'up');
+  run('ip', '-n', 'pod', 'route', 'add', 'default', 'via', '100.65.30.1');
   const known = { namespace: 'default', name: 'web', uid: 'u', containerId: 'c', interface: 'eth0' };
   return [{ ...known, netns: '/run/netns/pod', hostVeth: 'veth7', addresses: [`${POD}/24`] }];
 };

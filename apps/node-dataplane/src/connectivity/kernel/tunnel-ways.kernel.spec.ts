@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { KernelPlan, TunnelDevice } from '../../data-path/kernel-plan.ts';
+import { planOf } from './boundary-lab.testdata.ts';
 import { FAMILIES } from './boundary-network.testdata.ts';
 import { NO_NETWORK } from './own-network.ts';
 import { ADDRESSES, openMultihomedLab, type Shot, type MultihomedLab } from './multihomed-lab.testdata.ts';
