@@ -19,7 +19,6 @@ const planWith = (dataplane: 'ebpf' | 'netlink', kind: TunnelDevice['kind']): Ke
 const ofFarEnds = (kind: TunnelDevice['kind']): TunnelDevice[] =>
   (['nearNode', 'twiceNear', 'externalPeer', 'farNode'] as const)
     .flatMap((name) => ADDRESSES[name])
-
     .map((remoteIp, index) => ({ kind, device: `x${index}`, mtuBytes: 1400, remoteIp }));
 
 const STRAYS: readonly Row[] = [
@@ -47,76 +46,75 @@ const TAKEN: readonly Row[] = [
   ['an external peer, to whom a NAT gave the InternalIP', { by: 'eth2', source: 'externalPeer', to: 'internal' }],
 ];
 
-describe.each(['eth0', 'lo'] as const)('the InternalIP is on %s', (place) => {
-  describe.each(['ebpf', 'netlink'] as const)('%s', (dataplane) => {
-    let lab: MultihomedLab;
-    beforeAll(async () => {
-      lab = await openMultihomedLab(place);
-    });
-    afterAll(() => lab.close());
+describe.each([
+  ['eth0', 'ebpf'],
+  ['lo', 'netlink'],
+] as const)('the InternalIP is on %s, %s', (place, dataplane) => {
+  let lab: MultihomedLab;
+  beforeAll(async () => {
+    lab = await openMultihomedLab(place);
+  });
+  afterAll(() => lab.close());
 
-    describe.each([
-      ['VXLAN', { port: 4789 }],
-      ['GENEVE', { port: 6081 }],
-      ['IPIP', { type: 'ipip' }],
-    ] as const)('%s', (protocol, kind) => {
-      const families = protocol === 'IPIP' ? ([4] as const) : FAMILIES;
-      // The senders' check of the netlink data path would drop what the lab sends, which has nothing inside.
-      const { senders: _, ...plan } = planWith(dataplane, protocol);
-      beforeAll(() => lab.apply(plan));
+  describe.each([
+    ['VXLAN', { port: 4789 }],
+    ['GENEVE', { port: 6081 }],
+    ['IPIP', { type: 'ipip' }],
+  ] as const)('%s', (protocol, kind) => {
+    const families = protocol === 'IPIP' ? ([4] as const) : FAMILIES;
+    // The senders' check of the netlink data path would drop what the lab sends, which has nothing inside.
+    const { senders: _, ...plan } = planWith(dataplane, protocol);
+    beforeAll(() => lab.apply(plan));
 
-      test.each(STRAYS)('%s: dropped', async (_, shot) => {
-        // A tunnel to one far end leaves packets of others to whom they belong.
-        const isLeft = shot.source === 'internet' && plan.tunnels.every(({ remoteIp }) => remoteIp !== undefined);
-        for (const family of families)
-          expect(await lab.shoot({ ...shot, ...kind }, family), `IPv${family}`).toBe(isLeft ? 'passed' : 'dropped');
-      });
-      test.each(TAKEN)('%s: passes', async (_, shot) => {
-        for (const family of families)
-          expect(await lab.shoot({ ...shot, ...kind }, family), `IPv${family}`).toBe('passed');
-      });
+    test.each(STRAYS)('%s: dropped', async (_, shot) => {
+      // A tunnel to one far end leaves packets of others to whom they belong.
+      const isLeft = shot.source === 'internet' && plan.tunnels.every(({ remoteIp }) => remoteIp !== undefined);
+      for (const family of families)
+        expect(await lab.shoot({ ...shot, ...kind }, family), `IPv${family}`).toBe(isLeft ? 'passed' : 'dropped');
     });
+    test.each(TAKEN)('%s: passes', async (_, shot) => {
+      for (const family of families)
+        expect(await lab.shoot({ ...shot, ...kind }, family), `IPv${family}`).toBe('passed');
+    });
+  });
 
-    test('a near node’s name by the other interface of the LAN: dropped; of IPv6 where that is no alternative to the first', async () => {
-      const shot: Shot = { by: 'eth1', source: 'nearNode', to: 'internal' };
-      const plan = planWith('ebpf', 'VXLAN');
-      await lab.apply(plan);
-      expect(await lab.shoot(shot, 4)).toBe('dropped');
-      expect(await lab.shoot(shot, 6)).toBe('passed'); // other destinations have a route by both
-      await lab.apply(plan, { network: NO_NETWORK });
-      expect(await lab.shoot(shot, 6)).toBe('dropped');
-    });
+  test('a near node’s name by the other interface of the LAN: dropped; of IPv6 where that is no alternative to the first', async () => {
+    const shot: Shot = { by: 'eth1', source: 'nearNode', to: 'internal' };
+    const plan = planWith('ebpf', 'VXLAN');
+    await lab.apply(plan);
+    expect(await lab.shoot(shot, 4)).toBe('dropped');
+    expect(await lab.shoot(shot, 6)).toBe('passed'); // other destinations have a route by both
+    await lab.apply(plan, { network: NO_NETWORK });
+    expect(await lab.shoot(shot, 6)).toBe('dropped');
+  });
 
-    test('an external peer is taken at an address on loopback, which a NAT or a router may lead to', async () => {
-      await lab.apply(planWith('ebpf', 'VXLAN'));
-      for (const family of FAMILIES)
-        expect(await lab.shoot({ by: 'eth2', source: 'externalPeer', to: 'loopback' }, family)).toBe('passed');
-    });
+  test('an external peer is taken at an address on loopback, which a NAT or a router may lead to', async () => {
+    await lab.apply(planWith('ebpf', 'VXLAN'));
+    for (const family of FAMILIES)
+      expect(await lab.shoot({ by: 'eth2', source: 'externalPeer', to: 'loopback' }, family)).toBe('passed');
+  });
 
-    test('packets of a kind of which there is no device are left to others, and to a device until it is gone', async () => {
-      const shot: Shot = { by: 'eth2', source: 'nearNode', to: 'external', port: 6081 };
-      const vxlan = planWith('ebpf', 'VXLAN');
-      for (const family of FAMILIES) {
-        await lab.apply(vxlan);
-        expect(await lab.shoot(shot, family), `IPv${family}`).toBe('passed');
-        await lab.apply(vxlan, { tunnels: [{ kind: 'GENEVE' }] });
-        expect(await lab.shoot(shot, family), `IPv${family}`).toBe('dropped');
-        expect(await lab.shoot({ ...shot, by: 'eth0', to: 'internal' }, family), `IPv${family}`).toBe('passed');
-      }
-      await lab.apply(vxlan, { tunnels: [{ kind: 'IPIP' }] });
-      expect(await lab.shoot({ ...shot, type: 'ipip' }, 6), 'IPv4 in IPv6 is nothing of ours').toBe('passed');
-    });
+  test('packets of a kind of which there is no device are left to others, and to a device until it is gone', async () => {
+    const shot: Shot = { by: 'eth2', source: 'nearNode', to: 'external', port: 6081 };
+    const vxlan = planWith('ebpf', 'VXLAN');
+    for (const family of FAMILIES) {
+      await lab.apply(vxlan);
+      expect(await lab.shoot(shot, family), `IPv${family}`).toBe('passed');
+      await lab.apply(vxlan, { tunnels: [{ kind: 'GENEVE' }] });
+      expect(await lab.shoot(shot, family), `IPv${family}`).toBe('dropped');
+      expect(await lab.shoot({ ...shot, by: 'eth0', to: 'internal' }, family), `IPv${family}`).toBe('passed');
+    }
+    await lab.apply(vxlan, { tunnels: [{ kind: 'IPIP' }] });
+    expect(await lab.shoot({ ...shot, type: 'ipip' }, 6), 'IPv4 in IPv6 is nothing of ours').toBe('passed');
+  });
 
-    test('where the InternalIP is that of a NAT, peers are taken at the address of the device', async () => {
-      await lab.apply({ ...planWith('ebpf', 'VXLAN'), ownAddresses: [] });
-      for (const family of FAMILIES) {
-        expect(await lab.shoot({ by: 'eth0', source: 'nearNode', to: 'another' }, family), `IPv${family}`).toBe(
-          'passed',
-        );
-        expect(await lab.shoot({ by: 'eth2', source: 'nearNode', to: 'another' }, family), `IPv${family}`).toBe(
-          'dropped',
-        );
-      }
-    });
+  test('where the InternalIP is that of a NAT, peers are taken at the address of the device', async () => {
+    await lab.apply({ ...planWith('ebpf', 'VXLAN'), ownAddresses: [] });
+    for (const family of FAMILIES) {
+      expect(await lab.shoot({ by: 'eth0', source: 'nearNode', to: 'another' }, family), `IPv${family}`).toBe('passed');
+      expect(await lab.shoot({ by: 'eth2', source: 'nearNode', to: 'another' }, family), `IPv${family}`).toBe(
+        'dropped',
+      );
+    }
   });
 });
