@@ -1,16 +1,17 @@
 import { layoutOf } from './set.codec.ts';
 import type { Expression, SetSpec, TableSpec } from './table.ts';
+import { SET_INTERVAL } from './wire.codec.ts';
 
 /**
- * The kernel looks up sets of pairs (nft_set_pipapo) in a copy that it shows only at the very end of a transaction, after the
- * transaction's rules are in force. A rule that comes together with such a set finds it empty for as long as the transaction is being
- * worked off, some milliseconds. So these sets come in a transaction of their own before, beside those that are in use: under
- * another of their names.
+ * The kernel looks up sets of intervals in a copy that it shows only at the very end of a transaction, after the transaction's rules are
+ * in force: those of pairs (nft_set_pipapo) in every version, those of addresses (nft_set_rbtree) in newer ones; seen on 6.18. A rule that
+ * comes together with such a set finds it empty for as long as the transaction is being worked off, some milliseconds. So these sets come
+ * in a transaction of their own before, beside those that are in use: under another of their names.
  */
 
 const SUFFIXES = ['', '_b', '_c'] as const;
 
-export const isShownLate = (set: SetSpec): boolean => layoutOf(set).fields.length > 0;
+export const isShownLate = (set: SetSpec): boolean => (layoutOf(set).flags & SET_INTERVAL) !== 0;
 
 const lateSets = ({ sets = [] }: TableSpec): SetSpec[] => sets.filter(isShownLate);
 
@@ -18,7 +19,7 @@ const lateSets = ({ sets = [] }: TableSpec): SetSpec[] => sets.filter(isShownLat
 export type SetNames = ReadonlyMap<string, string>;
 
 const rename = (expression: Expression, names: SetNames): Expression =>
-  'match' in expression && expression.match === 'pair'
+  'match' in expression && (expression.match === 'pair' || expression.match === 'set')
     ? { ...expression, set: names.get(expression.set) ?? expression.set }
     : expression;
 

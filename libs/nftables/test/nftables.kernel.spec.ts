@@ -311,6 +311,9 @@ describe('a table', () => {
     await nft.replaceTable(masquerade);
     const before = realNft('list', 'ruleset');
     await nft.replaceTable(masquerade);
+    // Sets that the kernel shows late come beside those in use.
+    expect(realNft('list', 'ruleset').replaceAll(/\bpods(6?)_b\b/g, 'pods$1')).toBe(before);
+    await nft.replaceTable(masquerade);
     expect(realNft('list', 'ruleset')).toBe(before);
   });
 

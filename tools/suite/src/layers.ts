@@ -35,12 +35,12 @@ const [CI, NEEDS_TEST] = ['ci', ['test']] as const;
 /** In the order in which they run: what fails soonest comes first. */
 export const LAYERS: readonly Layer[] = [
   { name: 'unit', tier: CI, roles: '', workers: 2, needs: ['base'], budgetSeconds: 70, cachedBy: 'checkout' },
-  { name: 'bpf', tier: CI, roles: '.bpf', workers: 2, needs: NEEDS_TEST, budgetSeconds: 6 },
-  { name: 'fuzz', tier: CI, roles: '.fuzz', workers: 1, needs: ['fuzz'], budgetSeconds: 40 },
+  { name: 'bpf', tier: CI, roles: '.bpf', workers: 2, needs: NEEDS_TEST, budgetSeconds: 5 },
+  { name: 'fuzz', tier: CI, roles: '.fuzz', workers: 1, needs: ['fuzz'], budgetSeconds: 34 },
   { name: 'kernel', tier: CI, roles: '.kernel', workers: 4, needs: NEEDS_TEST, budgetSeconds: 235 },
-  { name: 'kube', tier: CI, roles: '.kube', workers: 3, needs: NEEDS_TEST, budgetSeconds: 104 },
+  { name: 'kube', tier: CI, roles: '.kube', workers: 3, needs: NEEDS_TEST, budgetSeconds: 100 },
   { name: 'lab', tier: CI, roles: '.lab', workers: 1, needs: NEEDS_TEST, budgetSeconds: 90, hasLabs: true },
-  { name: 'vm', tier: CI, roles: '.vm', workers: 2, needs: ['vm'], budgetSeconds: 140, cachedBy: 'machine' },
+  { name: 'vm', tier: CI, roles: '.vm', workers: 2, needs: ['vm'], budgetSeconds: 151, cachedBy: 'machine' },
   { name: 'lab-full', tier: 'full', roles: '.full.lab', workers: 1, needs: NEEDS_TEST, hasLabs: true },
   {
     ...{ name: 'matrix', tier: 'matrix', roles: '.matrix', workers: 1, needs: ['vm', 'fuzz', 'conformance'] },

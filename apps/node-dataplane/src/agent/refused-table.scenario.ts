@@ -19,6 +19,7 @@ import type { AgentReport } from '../world/reporter.port.ts';
 import { makeNode, NAMESPACES, run, startAgent, until, writeObjects } from './agent-node.testdata.ts';
 import { example } from './example-section.testdata.ts';
 import { sectionsOf } from './sections.ts';
+import { printReport } from '../printed-report.testdata.ts';
 
 export interface Report {
   readonly flow: readonly FlowCount[];
@@ -188,7 +189,7 @@ const main = async (): Promise<Report> => {
 };
 
 try {
-  process.stdout.write(`\n${JSON.stringify(await main())}\n`);
+  await printReport(await main());
   process.exitCode = 0;
 } catch (error) {
   console.error(error, last);

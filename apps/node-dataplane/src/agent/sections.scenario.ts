@@ -22,6 +22,7 @@ import {
 } from './agent-node.testdata.ts';
 import { example, type Trouble } from './example-section.testdata.ts';
 import { sectionsOf } from './sections.ts';
+import { printReport } from '../printed-report.testdata.ts';
 
 interface Made {
   readonly routes: readonly string[];
@@ -172,7 +173,7 @@ const main = async (): Promise<Report> => {
 };
 
 try {
-  process.stdout.write(`\n${JSON.stringify(await main())}\n`);
+  await printReport(await main());
   process.exit(0);
 } catch (error) {
   console.error(error, last);

@@ -8,6 +8,7 @@ import { type AgentCluster, GATEWAY, GATEWAY_ADDRESS, startCluster } from './age
 import { addPod, lines, makeNode, run, startAgent, until } from './agent-node.testdata.ts';
 import { example, type Trouble } from './example-section.testdata.ts';
 import { sectionsOf } from './sections.ts';
+import { printReport } from '../printed-report.testdata.ts';
 
 /** What must stay as it is whatever the second section does. */
 interface Connectivity {
@@ -150,7 +151,7 @@ const main = async (): Promise<Report> => {
 };
 
 try {
-  process.stdout.write(`\n${JSON.stringify(await main())}\n`);
+  await printReport(await main());
   process.exit(0);
 } catch (error) {
   console.error(error);

@@ -28,6 +28,7 @@ import { createSysctls } from '../kernel/sysctls.ts';
 import { withoutSettings, withoutWriting } from './refusals.testdata.ts';
 import { planFor } from '../testdata.ts';
 import { openFirewall } from './kernel/firewall.testdata.ts';
+import { printReport } from '../printed-report.testdata.ts';
 
 /**
  * Applies a plan in namespaces of its own (dataplane.kernel.spec.ts starts it in them), disturbs what is there in every
@@ -395,5 +396,5 @@ const main = async (): Promise<Report> => {
   };
 };
 
-process.stdout.write(`\n${JSON.stringify(await main())}\n`);
+await printReport(await main());
 process.exit(0);

@@ -19,6 +19,7 @@ import {
   writeObjects,
   writeUnreachableCluster,
 } from '../agent/agent-node.testdata.ts';
+import { printReport } from '../printed-report.testdata.ts';
 
 interface Forwarding {
   readonly routes: readonly string[];
@@ -124,7 +125,7 @@ const main = async (): Promise<Report> => {
 };
 
 try {
-  process.stdout.write(`\n${JSON.stringify(await main())}\n`);
+  await printReport(await main());
   process.exit(0);
 } catch (error) {
   if (error instanceof NotSo) {

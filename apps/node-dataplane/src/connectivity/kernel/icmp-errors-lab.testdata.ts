@@ -35,6 +35,7 @@ const planOfGateway = (): KernelPlan => {
   return {
     ...own,
     masquerade: { sources: [...sources, ...pods], exceptTo: [...exceptTo, ...pods] },
+    boundary: { ...own.boundary, ownPods: [...own.boundary.ownPods, pods[0]!] },
     tunnelEnds: { addresses: [...addresses, 'fd00:1::/64', '2001:db8:113::2/128'], wireGuardPorts },
   };
 };

@@ -23,6 +23,7 @@ import { COUNTERS } from '../../connectivity/kernel/firewall-parts.ts';
 import { openNetlinkPath } from './netlink-path.ts';
 import { datagram, geneve, vxlan } from './packets.testdata.ts';
 import { openFirewall } from '../../connectivity/kernel/firewall.testdata.ts';
+import { printReport } from '../../printed-report.testdata.ts';
 
 /**
  * The worker w1 under the netlink data path, and peers on its LAN that send it what they like (senders.kernel.spec.ts
@@ -394,5 +395,5 @@ const main = async (): Promise<Report> => {
   return { problems, outcomes, delivering: [...delivering], ...bulk, outerSources, listing, secondWrote };
 };
 
-process.stdout.write(`\n${JSON.stringify(await main())}\n`);
+await printReport(await main());
 process.exit(0);
