@@ -45,7 +45,10 @@ const state = (): string => {
   type Shown = { ifname: string; ifalias?: string; mtu: number; address: string; linkinfo?: { info_kind?: string } };
   const links = (json('ip', '-d', '-j', 'link') as Shown[]).filter(({ ifalias }) => ifalias === LINK_ALIAS);
   // Without what counters say; by family: a table that was written anew is listed last.
-  const tables = ['inet', 'arp', 'bridge'].map((family) => run('nft', '-s', 'list', 'ruleset', family)).join('');
+  // Sets of intervals come beside those that are in use, under names that take turns.
+  const tables = ['inet', 'arp', 'bridge']
+    .map((family) => run('nft', '-s', 'list', 'ruleset', family).replaceAll(/\b(\w+_ip6?)_[bc]\b/g, '$1'))
+    .join('');
   return [
     ...links
       .map(({ ifname, mtu, address, linkinfo }) => {
@@ -103,7 +106,10 @@ const DRIFTS: Readonly<Record<string, () => unknown>> = {
   'a tunnel device is down': () => run('ip', 'link', 'set', 'vxlan0', 'down'),
   'a chain is flushed': () => run('nft', 'flush', 'chain', 'inet', 'unbounded', 'leaks'),
   'a chain is deleted': () => run('nft', 'delete', 'chain', 'inet', 'unbounded', 'injection'),
-  'a set is emptied': () => run('nft', 'flush', 'set', 'inet', 'unbounded', 'overlay_ip'),
+  'a set is emptied': () => {
+    const [, name] = /set (overlay_ip(?:_[bc])?) \{/.exec(run('nft', 'list', 'table', 'inet', 'unbounded'))!;
+    run('nft', 'flush', 'set', 'inet', 'unbounded', name!);
+  },
   'the table of ARP is deleted': () => run('nft', 'delete', 'table', 'arp', 'unbounded'),
   'the ruleset is flushed': () => {
     run('nft', 'flush', 'ruleset');
