@@ -25,12 +25,15 @@ const marked = (source: string, destination: string) =>
 const ownPod = ({ name }: LabNode): string =>
   onNode(name, 'ip', '-4', '-o', 'addr', 'show', 'cbr0').match(/inet (\d+\.\d+\.\d+)\./)![1]! + '.250';
 
+const macOf = (node: LabNode, device: string): string =>
+  (JSON.parse(onNode(node.name, 'ip', '-j', 'link', 'show', device)) as [{ address: string }])[0].address;
+
 /** In its own name, by the tunnel of another node, to what is outside of the network. */
 const exitAttempts = (targets: PacketTargets): Attempt[] => {
   const { hostile, neighbour, gateway, farVictim } = targets;
   const source = ownPod(hostile);
   const by = (node: LabNode, where: string, destination: string): Attempt => {
-    const inner = ethernet({ to: ANY_MAC, from: '02:00:00:00:00:02' }, marked(source, destination));
+    const inner = ethernet({ to: macOf(node, 'vxlan0'), from: ANY_MAC }, marked(source, destination));
     const ends = { source: hostile.internalIp, destination: node.internalIp };
     return {
       name: `by the tunnel of ${node.name} to ${where}`,
@@ -70,9 +73,6 @@ const pathMtuAttempts = ({ hostile, neighbour, gateway }: PacketTargets): Attemp
     },
   }));
 };
-
-const macOf = (node: LabNode, device: string): string =>
-  (JSON.parse(onNode(node.name, 'ip', '-j', 'link', 'show', device)) as [{ address: string }])[0].address;
 
 /** Plainly on the LAN, in the name of nodes that are reached by a tunnel. */
 const farNodeAttempts = ({ hostile, neighbour, farWorker, victim, farVictim }: PacketTargets): Attempt[] => {
