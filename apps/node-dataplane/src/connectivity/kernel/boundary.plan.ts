@@ -5,7 +5,8 @@ import type { KernelPlan } from '../../data-path/kernel-plan.ts';
 import { nativePrefixes } from '../../data-path/routes.plan.ts';
 import type { BoundaryAdditions } from '../../kernel/boundary-additions.ts';
 import { baseOf, CONNECTIVITY_CHAINS } from '../../kernel/base-chains.ts';
-import { COUNTERS, type FirewallPart, ofFamily } from './firewall-parts.ts';
+import { addressSets, COUNTERS, type FirewallPart, isIn } from './firewall-parts.ts';
+import { FAMILIES, type Family } from './nft-family.ts';
 
 /**
  * The boundary of the overlay, for forwarded packets. Out of a tunnel, or natively from somebody else's pod: to this node's pods, at a
@@ -13,17 +14,9 @@ import { COUNTERS, type FirewallPart, ofFamily } from './firewall-parts.ts';
  * ours: with a source of the list that comes by the way back to it, with this node's address, or as an answer. Nothing else.
  */
 
-type Family = 'ip' | 'ip6';
-const FAMILIES = ['ip', 'ip6'] as const;
 const OUT = 'out_of_overlay';
 const OUTSIDE = 'from_outside';
 
-const isIn = (family: Family, address: 'saddr' | 'daddr', set: string): Expression => ({
-  match: 'set',
-  field: `${family}.${address}`,
-  op: '==',
-  set: `${set}_${family}`,
-});
 const device = (key: 'iifname' | 'oifname', set: string, op: '==' | '!=' = '=='): Expression => ({
   match: 'device',
   key,
@@ -37,22 +30,13 @@ const setsOf = (plan: KernelPlan, devices: readonly string[], additions: readonl
   const { boundary } = plan;
   const added = (name: keyof BoundaryAdditions): string[] => additions.flatMap((one) => one[name] ?? []);
   const native = [...nativePrefixes(plan), ...(plan.alsoPlain ?? [])];
-  const blocks: Readonly<Record<string, readonly string[]>> = {
-    own_pods: boundary.ownPods,
-    // A gateway hands packets on to whom it is linked with natively.
-    exits: [...boundary.exits, ...(plan.role === 'gateway' ? native : []), ...added('exits')],
-    exit_sources: added('exitSources'),
-    entries: [...boundary.entries, ...native, ...added('entries')],
-  };
   return [
     { name: 'tunnel_devices', type: 'ifname', elements: devices.filter((name) => name !== DEVICES.bridge) },
-    ...Object.entries(blocks).flatMap(([name, prefixes]) =>
-      FAMILIES.map((family): SetSpec => ({
-        name: `${name}_${family}`,
-        type: family === 'ip' ? 'ipv4' : 'ipv6',
-        elements: ofFamily(family, prefixes),
-      })),
-    ),
+    ...addressSets('own_pods', boundary.ownPods),
+    // A gateway hands packets on to whom it is linked with natively.
+    ...addressSets('exits', [...boundary.exits, ...(plan.role === 'gateway' ? native : []), ...added('exits')]),
+    ...addressSets('exit_sources', added('exitSources')),
+    ...addressSets('entries', [...boundary.entries, ...native, ...added('entries')]),
   ];
 };
 

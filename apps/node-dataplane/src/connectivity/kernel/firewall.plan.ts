@@ -8,23 +8,26 @@ import { planRelayWays, type RelayWays } from '../relay/relay-ways.plan.ts';
 import type { TableContent } from '../../kernel/section-table.ts';
 import type { BoundaryAdditions } from '../../kernel/boundary-additions.ts';
 import { planBoundaryRules } from './boundary.plan.ts';
-import { COUNTERS, ofFamily } from './firewall-parts.ts';
+import { addressSets, COUNTERS, isIn } from './firewall-parts.ts';
 import { planIcmpErrors } from './icmp-errors.plan.ts';
 import { planInjection } from './injection.plan.ts';
 import { planArp, planNeighbors } from './neighbors.plan.ts';
 import { planListeners } from './listeners.plan.ts';
 import { planLeaks } from './leaks.plan.ts';
+import { FAMILIES } from './nft-family.ts';
 import { planNodeAddresses } from './node-addresses.plan.ts';
 import { NO_NETWORK, type OwnNetwork } from './own-network.ts';
+import { TCP } from './protocol-numbers.ts';
 import { takenPackets, type Tunnel } from './taken-packets.plan.ts';
 import { tunnelPeerSets, tunnelSourceRules } from './tunnel-sources.plan.ts';
 import { planTunnelWays } from './tunnel-ways.plan.ts';
 import { planSenders } from '../../data-path/netlink/senders.plan.ts';
 
 /**
- * Connectivity's nftables table: no pod's address from where that pod is not, no tunnel packets from pods to nodes, no ICMP errors about tunnels, nothing for the
- * overlay outside of it, masquerading, the clamp of TCP segments, and the way to the managed relay. It accepts nothing on behalf of others: a verdict of "accept" ends only our own chain, so the NetworkPolicy of another
- * table still decides.
+ * Connectivity's nftables table: no pod's address from where that pod is not, no tunnel packets from pods to nodes, no ICMP errors about
+ * tunnels, nothing for the overlay outside of it, nothing over its boundary that is not listed, masquerading, the clamp of TCP segments,
+ * and the way to the managed relay. It accepts nothing on behalf of others: a verdict of "accept" ends only our own chain, so the
+ * NetworkPolicy of another table still decides.
  */
 
 const overlayDevices = (plan: KernelPlan): string[] =>
@@ -36,26 +39,17 @@ const overlayDevices = (plan: KernelPlan): string[] =>
   ].sort();
 
 /** The node's own addresses: those by which others know it, and those that packets reach by any device. */
-const ownAddressSets = ({ ownAddresses }: KernelPlan, { floating }: OwnNetwork): SetSpec[] =>
-  (['ip', 'ip6'] as const).flatMap((family): SetSpec[] => {
-    const type = family === 'ip' ? 'ipv4' : 'ipv6';
-    return [
-      { name: `internal_addresses_${family}`, type, elements: ofFamily(family, ownAddresses) },
-      { name: `floating_addresses_${family}`, type, elements: ofFamily(family, floating) },
-    ];
-  });
+const ownAddressSets = ({ ownAddresses }: KernelPlan, { floating }: OwnNetwork): SetSpec[] => [
+  ...addressSets('internal_addresses', ownAddresses),
+  ...addressSets('floating_addresses', floating),
+];
 
-const setsOf = (plan: KernelPlan): SetSpec[] =>
-  (['ip', 'ip6'] as const).flatMap((family): SetSpec[] => {
-    const type = family === 'ip' ? 'ipv4' : 'ipv6';
-    const own = (prefixes: readonly string[]): string[] => ofFamily(family, prefixes);
-    return [
-      { name: `pods_${family}`, type, elements: own(plan.masquerade.sources) },
-      { name: `own_address_${family}`, type, elements: own(plan.masquerade.exceptTo) },
-      { name: `plain_${family}`, type, elements: own(nativePrefixes(plan)) },
-      { name: `also_plain_${family}`, type, elements: own(plan.alsoPlain ?? []) },
-    ];
-  });
+const setsOf = (plan: KernelPlan): SetSpec[] => [
+  ...addressSets('pods', plan.masquerade.sources),
+  ...addressSets('own_address', plan.masquerade.exceptTo),
+  ...addressSets('plain', nativePrefixes(plan)),
+  ...addressSets('also_plain', plan.alsoPlain ?? []),
+];
 
 /**
  * A pod's address comes out of a tunnel, before whose end it was checked, or from the bridge; from the underlay only where plain
@@ -70,13 +64,13 @@ const sourceRules = (plan: KernelPlan): RuleSpec[] => [
     comment: 'our own',
     expressions: [{ match: 'meta', key: 'iifname', op: '==', value: 'lo' }, { do: 'return' }],
   },
-  ...(['ip', 'ip6'] as const).flatMap((family): RuleSpec[] => [
+  ...FAMILIES.flatMap((family): RuleSpec[] => [
     {
       comment: `${family}: a pod's address that comes in by no tunnel is forged`,
       expressions: [
-        { match: 'set', field: `${family}.saddr`, op: '==', set: `pods_${family}` },
-        { match: 'set', field: `${family}.saddr`, op: '!=', set: `plain_${family}` },
-        { match: 'set', field: `${family}.saddr`, op: '!=', set: `also_plain_${family}` },
+        isIn(family, 'saddr', 'pods'),
+        isIn(family, 'saddr', 'plain', '!='),
+        isIn(family, 'saddr', 'also_plain', '!='),
         { do: 'counter', name: COUNTERS.forgedSource },
         { do: 'drop' },
       ],
@@ -84,8 +78,8 @@ const sourceRules = (plan: KernelPlan): RuleSpec[] => [
     {
       comment: `${family}: plain routing, but not from there`,
       expressions: [
-        { match: 'set', field: `${family}.saddr`, op: '==', set: `plain_${family}` },
-        { match: 'set', field: `${family}.saddr`, op: '!=', set: `also_plain_${family}` }, // their routes are about to follow
+        isIn(family, 'saddr', 'plain'),
+        isIn(family, 'saddr', 'also_plain', '!='), // their routes are about to follow
         { match: 'route-back', found: false },
         { do: 'counter', name: COUNTERS.noRouteBack },
         { do: 'drop' },
@@ -104,21 +98,21 @@ const masqueradeRules = (plan: KernelPlan): RuleSpec[] => [
     comment: 'local destinations',
     expressions: [{ match: 'fib-type', address: 'daddr', op: '==', type: 'local' }, { do: 'return' }],
   },
-  ...(['ip', 'ip6'] as const).flatMap((family): RuleSpec[] => [
+  ...FAMILIES.flatMap((family): RuleSpec[] => [
     {
       comment: `${family}: the node's pods leave the network as their node`,
       expressions: [
-        { match: 'set', field: `${family}.saddr`, op: '==', set: `own_pods_${family}` },
-        { match: 'set', field: `${family}.daddr`, op: '!=', set: `own_address_${family}` },
+        isIn(family, 'saddr', 'own_pods'),
+        isIn(family, 'daddr', 'own_address', '!='),
         { do: 'masquerade' },
       ],
     },
     {
       comment: `${family}: others' pods leave it here towards the exits of this node alone`,
       expressions: [
-        { match: 'set', field: `${family}.saddr`, op: '==', set: `pods_${family}` },
-        { match: 'set', field: `${family}.daddr`, op: '==', set: `exits_${family}` },
-        { match: 'set', field: `${family}.daddr`, op: '!=', set: `own_address_${family}` },
+        isIn(family, 'saddr', 'pods'),
+        isIn(family, 'daddr', 'exits'),
+        isIn(family, 'daddr', 'own_address', '!='),
         { do: 'masquerade' },
       ],
     },
@@ -127,7 +121,7 @@ const masqueradeRules = (plan: KernelPlan): RuleSpec[] => [
 
 /** SYN set, RST not: the first segments of either side, which carry the maximum segment size. */
 const onlySyn: Expression[] = [
-  { match: 'meta', key: 'l4proto', op: '==', value: 6 },
+  { match: 'meta', key: 'l4proto', op: '==', value: TCP },
   { match: 'payload', field: 'tcp.flags', op: '==', value: 0x02, mask: 0x06 },
 ];
 

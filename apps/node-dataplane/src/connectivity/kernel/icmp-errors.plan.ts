@@ -3,10 +3,12 @@ import { PORTS } from '@unbounded/config/ownership';
 import type { ChainSpec, RuleSpec, SetSpec } from '@unbounded/nftables';
 import { parseEndpoint } from '@unbounded/wireguard';
 import type { KernelHop, KernelPlan } from '../../data-path/kernel-plan.ts';
-import { type FirewallPart, ofFamily } from './firewall-parts.ts';
+import { addressSets, type FirewallPart, setName } from './firewall-parts.ts';
+import type { Family } from './nft-family.ts';
+import { ICMP, ICMPV6 } from './protocol-numbers.ts';
 import { QUOTED_IP, quotedIpChains } from './quoted-ip.plan.ts';
 import { QUOTED_IP6, quotedIp6Chains } from './quoted-ip6.plan.ts';
-import { dropError, errorField, type Family, hasType, SETS } from './quoted-packet.ts';
+import { dropError, errorField, hasType, SETS } from './quoted-packet.ts';
 
 /**
  * No ICMP error teaches the node anything about its tunnels. The kernel believes one from whomever, if a socket or a device has
@@ -17,9 +19,6 @@ import { dropError, errorField, type Family, hasType, SETS } from './quoted-pack
  *
  * Fragments: as in injection.plan.ts, errors are whole here.
  */
-
-const ICMP = 1;
-const ICMPV6 = 58;
 
 const TYPES = {
   /** RFC 792: unreachable, source quench, redirect, time exceeded, parameter problem. */
@@ -33,7 +32,7 @@ const redirectIp6: RuleSpec = dropError('redirect of a far end', hasType(137), {
   match: 'set',
   field: errorField(24, 16),
   op: '==',
-  set: SETS.farEnds.ip6,
+  set: setName(SETS.farEnds, 'ip6'),
 });
 
 const errorsOf = (family: Family, quoted: string, ...more: readonly RuleSpec[]): ChainSpec => ({
@@ -78,12 +77,10 @@ const farEndsOf = (plan: KernelPlan): string[] => [
 const setsOf = (plan: KernelPlan): SetSpec[] => {
   const own = plan.wireGuard.map(({ listenPort }) => listenPort);
   const ports = [PORTS.vxlan, PORTS.geneve, ...plan.tunnelEnds.wireGuardPorts, ...own];
-  const farEnds = [...new Set(farEndsOf(plan))];
   return [
     { name: SETS.ownWireGuardPorts, type: 'port', elements: own.map(String) },
     { name: SETS.tunnelPorts, type: 'port', elements: [...new Set(ports)].map(String) },
-    { name: SETS.farEnds.ip, type: 'ipv4', elements: ofFamily('ip', farEnds) },
-    { name: SETS.farEnds.ip6, type: 'ipv6', elements: ofFamily('ip6', farEnds) },
+    ...addressSets(SETS.farEnds, [...new Set(farEndsOf(plan))]),
   ];
 };
 

@@ -2,7 +2,9 @@ import { baseOf, CONNECTIVITY_CHAINS } from '../../kernel/base-chains.ts';
 import { PORTS } from '@unbounded/config/ownership';
 import type { ChainSpec, Expression, RuleSpec, SetSpec } from '@unbounded/nftables';
 import type { KernelPlan } from '../../data-path/kernel-plan.ts';
-import { COUNTERS, type FirewallPart, ofFamily } from './firewall-parts.ts';
+import { addressSets, COUNTERS, type FirewallPart, isIn } from './firewall-parts.ts';
+import { FAMILIES } from './nft-family.ts';
+import { TUNNEL_PROTOCOLS, UDP } from './protocol-numbers.ts';
 
 /**
  * Tunnel packets of pods go to pods only. A node sends such a packet on with its own address (masquerading), by which the receiver knows
@@ -14,10 +16,6 @@ import { COUNTERS, type FirewallPart, ofFamily } from './firewall-parts.ts';
  * priority -400, so that each has its ports here.
  */
 
-const FAMILIES = ['ip', 'ip6'] as const;
-const UDP = 17;
-/** IP protocol numbers: IPv4 and IPv6 in IP (RFC 2003, 4213), and GRE. */
-const TUNNEL_PROTOCOLS = [4, 41, 47] as const;
 /** Nobody's alone: a node's tunnel devices take these as well. */
 const TO_MANY = ['224.0.0.0/4', '255.255.255.255/32', 'ff00::/8'];
 
@@ -30,17 +28,12 @@ const wireGuardPorts = (plan: KernelPlan): number[] => [
   ...new Set([...plan.tunnelEnds.wireGuardPorts, ...plan.wireGuard.map(({ listenPort }) => listenPort)]),
 ];
 
-const setsOf = (plan: KernelPlan): SetSpec[] => {
-  const ends = [...plan.tunnelEnds.addresses, ...TO_MANY];
-  return [
-    { name: 'tunnel_ports', type: 'port', elements: [PORTS.vxlan, PORTS.geneve].map(String) },
-    { name: 'wireguard_ports', type: 'port', elements: wireGuardPorts(plan).map(String) },
-    { name: 'tunnel_ends_ip', type: 'ipv4', elements: ofFamily('ip', ends) },
-    { name: 'tunnel_ends_ip6', type: 'ipv6', elements: ofFamily('ip6', ends) },
-    { name: 'pod_tunnels_ip', type: 'ipv4', elements: ofFamily('ip', plan.tunnelEnds.allowed ?? []) },
-    { name: 'pod_tunnels_ip6', type: 'ipv6', elements: ofFamily('ip6', plan.tunnelEnds.allowed ?? []) },
-  ];
-};
+const setsOf = (plan: KernelPlan): SetSpec[] => [
+  { name: 'tunnel_ports', type: 'port', elements: [PORTS.vxlan, PORTS.geneve].map(String) },
+  { name: 'wireguard_ports', type: 'port', elements: wireGuardPorts(plan).map(String) },
+  ...addressSets('tunnel_ends', [...plan.tunnelEnds.addresses, ...TO_MANY]),
+  ...addressSets('pod_tunnels', plan.tunnelEnds.allowed ?? []),
+];
 
 const isUdpTo = (set: string): Expression[] => [
   { match: 'meta', key: 'l4proto', op: '==', value: UDP },
@@ -77,10 +70,7 @@ const ofPods = (chain: string): RuleSpec[] => [
   },
   ...FAMILIES.map((family): RuleSpec => ({
     comment: `${family}: from pods`,
-    expressions: [
-      { match: 'set', field: `${family}.saddr`, op: '==', set: `pods_${family}` },
-      { do: 'goto', chain },
-    ],
+    expressions: [isIn(family, 'saddr', 'pods'), { do: 'goto', chain }],
   })),
 ];
 
@@ -90,9 +80,7 @@ const drop = (comment: string, ...match: Expression[]): RuleSpec => ({
 });
 
 const toNodes: readonly RuleSpec[] = [
-  ...FAMILIES.map((family) =>
-    drop(`${family}: to a node`, { match: 'set', field: `${family}.daddr`, op: '==', set: `tunnel_ends_${family}` }),
-  ),
+  ...FAMILIES.map((family) => drop(`${family}: to a node`, isIn(family, 'daddr', 'tunnel_ends'))),
   ...(['local', 'broadcast'] as const).map((type) =>
     drop(`to this node: ${type}`, { match: 'fib-type', address: 'daddr', op: '==', type }),
   ),
@@ -104,7 +92,7 @@ const toOthers: readonly RuleSpec[] = [
   ...(['pods', 'pod_tunnels'] as const).flatMap((set) =>
     FAMILIES.map((family): RuleSpec => ({
       comment: `${family}: to ${set === 'pods' ? 'a pod' : 'where pods may have tunnels'}`,
-      expressions: [{ match: 'set', field: `${family}.daddr`, op: '==', set: `${set}_${family}` }, { do: 'return' }],
+      expressions: [isIn(family, 'daddr', set), { do: 'return' }],
     })),
   ),
   drop('to what is no pod'),

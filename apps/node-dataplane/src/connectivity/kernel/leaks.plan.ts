@@ -2,7 +2,8 @@ import { baseOf, CONNECTIVITY_CHAINS } from '../../kernel/base-chains.ts';
 import { AddressSet, formatPrefix, parsePrefix, type Prefix } from '@unbounded/ip';
 import type { RuleSpec } from '@unbounded/nftables';
 import type { KernelPlan, RoutePlan } from '../../data-path/kernel-plan.ts';
-import { COUNTERS, type FirewallPart, ofFamily } from './firewall-parts.ts';
+import { addressSets, COUNTERS, type FirewallPart, isIn } from './firewall-parts.ts';
+import { FAMILIES } from './nft-family.ts';
 
 /**
  * What is for the overlay leaves by devices of ours or not at all: also while the anchor or a route is missing, when the
@@ -43,36 +44,30 @@ export const overlayOnly = (plan: KernelPlan): Prefix[] => {
     .toPrefixes();
 };
 
-export const planLeaks = (plan: KernelPlan): FirewallPart => {
-  const overlay = overlayOnly(plan).map(formatPrefix);
-  return {
-    sets: [
-      { name: 'overlay_ip', type: 'ipv4', elements: ofFamily('ip', overlay) },
-      { name: 'overlay_ip6', type: 'ipv6', elements: ofFamily('ip6', overlay) },
-    ],
-    chains: [
-      {
-        name: 'leaks',
-        base: baseOf(CONNECTIVITY_CHAINS.leaks),
-        rules: [
-          {
-            comment: 'by a device of the overlay',
-            expressions: [{ match: 'device', key: 'oifname', op: '==', set: 'overlay_devices' }, { do: 'return' }],
-          },
-          {
-            comment: 'it stays here',
-            expressions: [{ match: 'meta', key: 'oifname', op: '==', value: 'lo' }, { do: 'return' }],
-          },
-          ...(['ip', 'ip6'] as const).map((family): RuleSpec => ({
-            comment: `${family}: for the overlay, but not by it`,
-            expressions: [
-              { match: 'set', field: `${family}.daddr`, op: '==', set: `overlay_${family}` },
-              { do: 'counter', name: COUNTERS.overlayLeak },
-              { do: 'drop' },
-            ],
-          })),
-        ],
-      },
-    ],
-  };
-};
+export const planLeaks = (plan: KernelPlan): FirewallPart => ({
+  sets: addressSets('overlay', overlayOnly(plan).map(formatPrefix)),
+  chains: [
+    {
+      name: 'leaks',
+      base: baseOf(CONNECTIVITY_CHAINS.leaks),
+      rules: [
+        {
+          comment: 'by a device of the overlay',
+          expressions: [{ match: 'device', key: 'oifname', op: '==', set: 'overlay_devices' }, { do: 'return' }],
+        },
+        {
+          comment: 'it stays here',
+          expressions: [{ match: 'meta', key: 'oifname', op: '==', value: 'lo' }, { do: 'return' }],
+        },
+        ...FAMILIES.map((family): RuleSpec => ({
+          comment: `${family}: for the overlay, but not by it`,
+          expressions: [
+            isIn(family, 'daddr', 'overlay'),
+            { do: 'counter', name: COUNTERS.overlayLeak },
+            { do: 'drop' },
+          ],
+        })),
+      ],
+    },
+  ],
+});

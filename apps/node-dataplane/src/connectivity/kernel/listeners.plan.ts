@@ -1,7 +1,9 @@
 import type { Expression, RuleSpec } from '@unbounded/nftables';
 import { baseOf, CONNECTIVITY_CHAINS } from '../../kernel/base-chains.ts';
-import { COUNTERS, type FirewallPart } from './firewall-parts.ts';
+import { COUNTERS, type FirewallPart, isIn } from './firewall-parts.ts';
+import { FAMILIES } from './nft-family.ts';
 import type { OwnNetwork } from './own-network.ts';
+import { TCP } from './protocol-numbers.ts';
 
 /**
  * Our listeners for metrics answer at the node's internal address, which the kernel takes at any device: to whoever on the WAN routes that
@@ -9,8 +11,6 @@ import type { OwnNetwork } from './own-network.ts';
  * request), and to the overlay and the node's pods. On loopback or a dummy device an address is one of the whole node.
  */
 
-const FAMILIES = ['ip', 'ip6'] as const;
-const TCP = 6;
 const AT_ADDRESS = 'listeners_at_address';
 
 const passing = (comment: string, ...match: Expression[]): RuleSpec => ({
@@ -31,21 +31,15 @@ const atAddress: readonly RuleSpec[] = [
   }),
   passing('of the subnet of the address', byDevice('devices_beside_own')),
   ...FAMILIES.flatMap((family): RuleSpec[] => [
-    passing(`${family}: an address of the whole node`, {
-      match: 'set',
-      field: `${family}.daddr`,
-      op: '==',
-      set: `floating_addresses_${family}`,
+    passing(`${family}: an address of the whole node`, isIn(family, 'daddr', 'floating_addresses')),
+    passing(`${family}: from a pod, by a device that leads to it`, isIn(family, 'saddr', 'pods'), {
+      match: 'route-back',
+      found: true,
     }),
-    passing(
-      `${family}: from a pod, by a device that leads to it`,
-      { match: 'set', field: `${family}.saddr`, op: '==', set: `pods_${family}` },
-      { match: 'route-back', found: true },
-    ),
     {
       comment: `${family}: at an internal address, by a device that has not got it`,
       expressions: [
-        { match: 'set', field: `${family}.daddr`, op: '==', set: `internal_addresses_${family}` },
+        isIn(family, 'daddr', 'internal_addresses'),
         { do: 'counter', name: COUNTERS.strayScrape },
         { do: 'drop' },
       ],

@@ -3,8 +3,9 @@ import type { Expression, PayloadField, RawField, RuleSpec, SetSpec } from '@unb
 import type { KernelPlan } from '../../data-path/kernel-plan.ts';
 import { baseOf, CONNECTIVITY_CHAINS } from '../../kernel/base-chains.ts';
 import type { TableContent } from '../../kernel/section-table.ts';
-import { COUNTERS, type FirewallPart, ofFamily } from './firewall-parts.ts';
+import { addressSet, COUNTERS, type FirewallPart } from './firewall-parts.ts';
 import { overlayOnly } from './leaks.plan.ts';
+import type { Family } from './nft-family.ts';
 import type { OwnNetwork } from './own-network.ts';
 
 /**
@@ -29,11 +30,8 @@ const elsewhere = (plan: KernelPlan, { onLink }: OwnNetwork): string[] =>
     .toPrefixes()
     .map(formatPrefix);
 
-const setOf = (family: 'ip' | 'ip6', plan: KernelPlan, network: OwnNetwork): SetSpec => ({
-  name: `no_neighbors_${family}`,
-  type: family === 'ip' ? 'ipv4' : 'ipv6',
-  elements: ofFamily(family, elsewhere(plan, network)),
-});
+const setOf = (family: Family, plan: KernelPlan, network: OwnNetwork): SetSpec =>
+  addressSet('no_neighbors', family, elsewhere(plan, network));
 
 const ofOurDevices: RuleSpec = {
   comment: 'by a device of ours',

@@ -3,7 +3,8 @@ import { MARK_MASK, TRANSIT_MARK } from '@unbounded/config/ownership';
 import type { Expression, RuleSpec } from '@unbounded/nftables';
 import { DEVICES } from '../../data-path/devices.ts';
 import type { KernelPlan } from '../../data-path/kernel-plan.ts';
-import { COUNTERS, type FirewallPart, ofFamily } from './firewall-parts.ts';
+import { addressSets, COUNTERS, type FirewallPart, isIn, ofFamily } from './firewall-parts.ts';
+import { FAMILIES, type Family } from './nft-family.ts';
 
 /**
  * At a gateway: what came out of the overlay for a node of its own network goes on by that node's tunnel. The mark leads it to
@@ -11,16 +12,9 @@ import { COUNTERS, type FirewallPart, ofFamily } from './firewall-parts.ts';
  */
 
 const MARK_CHAIN = 'transit_mark';
-const FAMILIES = ['ip', 'ip6'] as const;
-type Family = (typeof FAMILIES)[number];
+const TO_NODES = 'transit_to';
 
-const nodesSet = (family: Family): string => `transit_to_${family}`;
-const isToNode = (family: Family): Expression => ({
-  match: 'set',
-  field: `${family}.daddr`,
-  op: '==',
-  set: nodesSet(family),
-});
+const isToNode = (family: Family): Expression => isIn(family, 'daddr', TO_NODES);
 const hasMark: Expression = { match: 'meta', key: 'mark', op: '==', value: TRANSIT_MARK, mask: MARK_MASK };
 const isOverlay = (key: 'iifname' | 'oifname', op: '==' | '!='): Expression => ({
   match: 'device',
@@ -95,11 +89,7 @@ export const planNodeAddresses = (plan: KernelPlan): FirewallPart => {
   const nodes = (plan.transitRoutes ?? []).map(({ prefix }) => prefix);
   if (nodes.length === 0) return { sets: [], chains: [] };
   return {
-    sets: FAMILIES.map((family) => ({
-      name: nodesSet(family),
-      type: family === 'ip' ? 'ipv4' : 'ipv6',
-      elements: ofFamily(family, nodes),
-    })),
+    sets: addressSets(TO_NODES, nodes),
     chains: [
       {
         name: 'transit',

@@ -1,14 +1,12 @@
 import type { ChainSpec, Expression, RuleSpec } from '@unbounded/nftables';
+import { ICMPV6, TCP, TUNNEL_PROTOCOLS, UDP } from './protocol-numbers.ts';
 import {
   comparesSequence,
   dropError,
   farEndRules,
   hasProtocol,
   quotedField,
-  TCP,
   toFarEnd,
-  TUNNEL_PROTOCOLS,
-  UDP,
   udpChain,
 } from './quoted-packet.ts';
 
@@ -19,7 +17,6 @@ import {
  */
 
 const FRAGMENT = 44;
-const ICMPV6 = 58;
 /** Hop-by-Hop Options, Routing, Authentication, Destination Options: of different lengths. */
 const EXTENSIONS = [0, 43, 51, 60] as const;
 

@@ -1,17 +1,12 @@
 import type { ChainSpec, Expression, RawField, RuleSpec } from '@unbounded/nftables';
-import { COUNTERS } from './firewall-parts.ts';
+import { COUNTERS, setName } from './firewall-parts.ts';
+import type { Family } from './nft-family.ts';
+import { ICMP, ICMPV6, TUNNEL_PROTOCOLS } from './protocol-numbers.ts';
 
 /**
  * The packet that an ICMP error quotes, as rules look at it: behind the error's header of 8 bytes (RFC 792, RFC 4443). A packet
  * that ends before a field matches no rule about it; the kernel takes no error that quotes less than 8 bytes of transport.
  */
-
-export type Family = 'ip' | 'ip6';
-
-export const TCP = 6;
-export const UDP = 17;
-/** IP protocol numbers: IPv4 and IPv6 in IP (RFC 2003, 4213), and GRE. */
-export const TUNNEL_PROTOCOLS = [4, 41, 47] as const;
 
 const ERROR_BYTES = 8;
 
@@ -38,7 +33,7 @@ export const SETS = {
   /** Of this node: whatever is sent from these ports is WireGuard's, wherever it goes, as peers may roam. */
   ownWireGuardPorts: 'own_wireguard_ports',
   tunnelPorts: 'far_end_ports',
-  farEnds: { ip: 'far_ends_ip', ip6: 'far_ends_ip6' },
+  farEnds: 'far_ends',
 } as const;
 
 const DESTINATION = { ip: quotedField(16, 4), ip6: quotedField(24, 16) } as const;
@@ -46,7 +41,7 @@ export const toFarEnd = (family: Family, op: '==' | '!='): Expression => ({
   match: 'set',
   field: DESTINATION[family],
   op,
-  set: SETS.farEnds[family],
+  set: setName(SETS.farEnds, family),
 });
 
 export const dropError = (comment: string, ...matches: readonly Expression[]): RuleSpec => ({
@@ -83,11 +78,11 @@ const LEARNED_FROM_ICMP: Readonly<
   Record<Family, { readonly protocol: number; readonly types: readonly Expression[] }>
 > = {
   ip: {
-    protocol: 1,
+    protocol: ICMP,
     // Unreachable: fragmentation needed; redirect.
     types: [{ match: 'raw', field: errorField(0, 2), op: '==', value: 0x03_04 }, hasType(5)],
   },
-  ip6: { protocol: 58, types: [hasType(2)] },
+  ip6: { protocol: ICMPV6, types: [hasType(2)] },
 };
 
 /** What follows the look at ports. */

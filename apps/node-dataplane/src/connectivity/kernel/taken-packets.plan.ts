@@ -2,7 +2,9 @@ import { PORTS } from '@unbounded/config/ownership';
 import type { Expression, RuleSpec, SetSpec } from '@unbounded/nftables';
 import { TUNNEL_VNI } from '../../data-path/devices.ts';
 import type { TunnelDevice, TunnelKind } from '../../data-path/kernel-plan.ts';
-import { familyOf } from './nft-family.ts';
+import { addressSets, isIn } from './firewall-parts.ts';
+import { FAMILIES } from './nft-family.ts';
+import { IPIP, UDP } from './protocol-numbers.ts';
 
 /**
  * Which packets at the node itself our unencrypted tunnels would take. Others of the same ports and protocols belong to tunnels of
@@ -22,10 +24,6 @@ export interface TakenPackets {
   readonly matches: readonly (readonly Expression[])[];
 }
 
-type Family = 'ip' | 'ip6';
-const FAMILIES = ['ip', 'ip6'] as const;
-const UDP = 17;
-const IPIP = 4; // IP protocol number
 const NFPROTO_IPV4 = 2;
 /** Bytes from the transport header: that of UDP, and into the header of GENEVE (RFC 8926). */
 const VNI_AT = 8 + 4;
@@ -53,19 +51,18 @@ const SIGNS: Readonly<Record<PacketKind, readonly Expression[]>> = {
 
 const KINDS: Readonly<Record<TunnelKind, PacketKind>> = { VXLAN: 'vxlan', GENEVE: 'geneve', IPIP: 'ipip' };
 
-const farEndSet = (kind: PacketKind, family: Family): string => `${kind}_peers_${family}`;
+const farEndSets = (kind: PacketKind): string => `${kind}_peers`;
 
 const ofFarEnds = (kind: PacketKind, tunnels: readonly Tunnel[]): TakenPackets => ({
   kind,
-  sets: FAMILIES.map((family) => ({
-    name: farEndSet(kind, family),
-    type: family === 'ip' ? 'ipv4' : 'ipv6',
-    elements: tunnels.flatMap(({ remoteIp }) => (remoteIp && familyOf(remoteIp) === family ? [remoteIp] : [])),
-  })),
+  sets: addressSets(
+    farEndSets(kind),
+    tunnels.flatMap(({ remoteIp }) => remoteIp ?? []),
+  ),
   matches: FAMILIES.filter((family) => family === 'ip' || kind !== 'ipip').map((family) => [
     ...SIGNS[kind],
     ...(kind === 'geneve' ? [ourVni] : []),
-    { match: 'set', field: `${family}.saddr`, op: '==', set: farEndSet(kind, family) },
+    isIn(family, 'saddr', farEndSets(kind)),
   ]),
 });
 

@@ -1,30 +1,24 @@
 import { PORTS } from '@unbounded/config/ownership';
 import type { RuleSpec, SetSpec } from '@unbounded/nftables';
 import type { KernelPlan } from '../../data-path/kernel-plan.ts';
-import { ofFamily } from './firewall-parts.ts';
+import { addressSets, isIn, ofFamily } from './firewall-parts.ts';
+import { FAMILIES } from './nft-family.ts';
 import { sourceTowards } from './own-addresses.ts';
+import { UDP } from './protocol-numbers.ts';
 
 /**
  * The netlink data path's GENEVE devices take no local address, so their packets get the node's own one where they leave.
  * All others say it themselves: routes of VXLAN, IPIP's devices, programs of the eBPF data path.
  */
 
-const UDP = 17;
-
-const FAMILIES = ['ip', 'ip6'] as const;
-const peersSet = (family: 'ip' | 'ip6'): string => `geneve_sent_to_${family}`;
+const PEERS = 'geneve_sent_to';
 
 const peersOf = (plan: KernelPlan): string[] =>
   plan.tunnels.flatMap(({ kind, remoteIp }) =>
     kind === 'GENEVE' && remoteIp !== undefined && sourceTowards(plan, remoteIp) ? [remoteIp] : [],
   );
 
-export const tunnelPeerSets = (plan: KernelPlan): SetSpec[] =>
-  FAMILIES.map((family) => ({
-    name: peersSet(family),
-    type: family === 'ip' ? 'ipv4' : 'ipv6',
-    elements: ofFamily(family, peersOf(plan)),
-  }));
+export const tunnelPeerSets = (plan: KernelPlan): SetSpec[] => addressSets(PEERS, peersOf(plan));
 
 /** For the chain that translates sources. */
 export const tunnelSourceRules = (plan: KernelPlan): RuleSpec[] =>
@@ -35,7 +29,7 @@ export const tunnelSourceRules = (plan: KernelPlan): RuleSpec[] =>
       {
         comment: `${family}: GENEVE comes from the address by which peers know the node`,
         expressions: [
-          { match: 'set', field: `${family}.daddr`, op: '==', set: peersSet(family) },
+          isIn(family, 'daddr', PEERS),
           { match: 'meta', key: 'l4proto', op: '==', value: UDP },
           { match: 'payload', field: 'th.dport', op: '==', value: PORTS.geneve },
           { match: 'payload', field: `${family}.saddr`, op: '!=', value: own },

@@ -1,7 +1,8 @@
 import type { Expression, RuleSpec, SetSpec } from '@unbounded/nftables';
 import type { KernelPlan } from '../../data-path/kernel-plan.ts';
 import { baseOf, CONNECTIVITY_CHAINS } from '../../kernel/base-chains.ts';
-import { COUNTERS, type FirewallPart, ofFamily } from './firewall-parts.ts';
+import { addressSets, COUNTERS, type FirewallPart, isIn, ofFamily } from './firewall-parts.ts';
+import { FAMILIES } from './nft-family.ts';
 import type { OwnNetwork } from './own-network.ts';
 import { rulesFor, type TakenPackets } from './taken-packets.plan.ts';
 
@@ -13,8 +14,6 @@ import { rulesFor, type TakenPackets } from './taken-packets.plan.ts';
  * the device has by which they come, or that is on no device with a cable. So may all where the NAT has the address that peers know.
  */
 
-type Family = 'ip' | 'ip6';
-const FAMILIES = ['ip', 'ip6'] as const;
 const AT_ADDRESS = 'tunnel_packets_at_address';
 const WAY_BACK = 'tunnel_packets_way_back';
 
@@ -23,21 +22,10 @@ const HAS_FAMILY = {
   ip6: { match: 'meta', key: 'nfproto', op: '==', value: 10 },
 } as const;
 
-const isIn = (family: Family, address: 'saddr' | 'daddr', set: string): Expression => ({
-  match: 'set',
-  field: `${family}.${address}`,
-  op: '==',
-  set: `${set}_${family}`,
-});
-
 const alternativesSet = (index: number): string => `alternatives_${index}`;
 
 const setsOf = ({ externalTunnelPeers }: KernelPlan, { alternatives }: OwnNetwork): SetSpec[] => [
-  ...FAMILIES.map((family): SetSpec => ({
-    name: `external_peers_${family}`,
-    type: family === 'ip' ? 'ipv4' : 'ipv6',
-    elements: ofFamily(family, externalTunnelPeers),
-  })),
+  ...addressSets('external_peers', externalTunnelPeers),
   ...alternatives.map((elements, index): SetSpec => ({ name: alternativesSet(index), type: 'ifname', elements })),
 ];
 

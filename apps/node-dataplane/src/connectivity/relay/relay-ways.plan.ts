@@ -2,6 +2,7 @@ import type { ChainSpec, Expression, RuleSpec } from '@unbounded/nftables';
 import type { Endpoint } from '@unbounded/relay-client';
 import { baseOf, CONNECTIVITY_CHAINS } from '../../kernel/base-chains.ts';
 import { familyOf } from '../kernel/nft-family.ts';
+import { TCP } from '../kernel/protocol-numbers.ts';
 
 /**
  * The managed relay's external addresses are led by kube-proxy, on every node, to any of the relay's pods: over the very mesh
@@ -20,8 +21,6 @@ export interface RelayWays {
    */
   readonly isKubeProxyNft: boolean;
 }
-
-const TCP = 6;
 
 /** At a node that has the address itself nobody but kube-proxy knows where it leads. */
 const towards = ({ host, port }: Endpoint): Expression[] => [

@@ -2,7 +2,7 @@ import { baseOf, CONNECTIVITY_CHAINS } from '../../kernel/base-chains.ts';
 import type { ChainSpec, Expression, PayloadField, RawField, RuleSpec, SetSpec } from '@unbounded/nftables';
 import type { KernelPlan } from '../kernel-plan.ts';
 import { COUNTERS, type FirewallPart } from '../../connectivity/kernel/firewall-parts.ts';
-import { familyOf } from '../../connectivity/kernel/nft-family.ts';
+import { ADDRESS_TYPE, FAMILIES, type Family, familyOf } from '../../connectivity/kernel/nft-family.ts';
 import { type PacketKind, rulesFor, type TakenPackets } from '../../connectivity/kernel/taken-packets.plan.ts';
 
 /**
@@ -11,9 +11,6 @@ import { type PacketKind, rulesFor, type TakenPackets } from '../../connectivity
  * one off. Only what a device of ours would take is looked at.
  */
 
-type Family = 'ip' | 'ip6';
-const FAMILIES = ['ip', 'ip6'] as const;
-const SET_TYPE = { ip: 'ipv4', ip6: 'ipv6' } as const;
 const ETHERTYPE = { ip: 0x0800, ip6: 0x86dd } as const;
 const SOURCE = { ip: { offsetBytes: 12, lengthBytes: 4 }, ip6: { offsetBytes: 8, lengthBytes: 16 } } as const;
 
@@ -35,7 +32,7 @@ const pairSets = ({ senders = [] }: KernelPlan): SetSpec[] =>
         .flatMap(({ remoteIp, sources }) =>
           sources.filter((block) => familyOf(block) === inner).map((block) => `${remoteIp} . ${block}`),
         );
-      return { name: pairSet(outer, inner), type: `${SET_TYPE[outer]} . ${SET_TYPE[inner]}`, elements };
+      return { name: pairSet(outer, inner), type: `${ADDRESS_TYPE[outer]} . ${ADDRESS_TYPE[inner]}`, elements };
     }),
   );
 
