@@ -4,10 +4,8 @@ import {
   CNI_CONF_FOLDER,
   CNI_SOCKET,
   KEEPER_UNITS,
-  LINK_ALIAS,
   PIN_FOLDER,
   PORTS,
-  ROUTE_PROTOCOL,
   STATE_FOLDER,
 } from '@unbounded/config/ownership';
 import { openPinnedLink } from '@unbounded/libbpf-ts';
@@ -15,11 +13,12 @@ import { createRouteSocket } from '@unbounded/netlink';
 import { createLogger, createMetrics } from '@unbounded/telemetry';
 import type { KernelPlan } from '../data-path/kernel-plan.ts';
 import { generatePrivateKey } from '@unbounded/wireguard';
-import { DETACHMENTS, detachPinned, hasProgram, json, pinOf, run, VIA } from './attached-programs.testdata.ts';
+import { detachPinned, hasProgram, json, pinOf, run, VIA } from './attached-programs.testdata.ts';
 import { cleanUp } from '../agent/cleanup.ts';
 import type { PodAttachment } from '../attachment/pods.ts';
 import { type PodsReport, tryPods } from './dataplane-pods.testdata.ts';
 import { applyPlan, type Dataplane } from './dataplane.ts';
+import { anchorHasProgram, DRIFTS, entryCount, FORWARD, state } from './drifts.testdata.ts';
 import { openEbpfPath } from '../data-path/ebpf/ebpf-path.ts';
 import { startHealth } from './health/health.ts';
 import { groupMapPin } from '../data-path/ebpf/forwarding-maps.ts';
@@ -34,90 +33,6 @@ import { printReport } from '../printed-report.testdata.ts';
  * Applies a plan in namespaces of its own (dataplane.kernel.spec.ts starts it in them), disturbs what is there in every
  * way, cleans up, and prints what it saw as JSON: the agent works on the namespace of its process.
  */
-
-const FORWARD = '/proc/sys/net/ipv4/ip_forward';
-const map = (name: string): string => join(PIN_FOLDER, 'maps', name);
-
-const anchorHasProgram = (): boolean => hasProgram('unbounded0', 'egress');
-
-/** Everything of ours as text that is the same for the same state; indexes of devices are none of it. */
-const state = (): string => {
-  type Shown = { ifname: string; ifalias?: string; mtu: number; address: string; linkinfo?: { info_kind?: string } };
-  const links = (json('ip', '-d', '-j', 'link') as Shown[]).filter(({ ifalias }) => ifalias === LINK_ALIAS);
-  // Without what counters say; by family: a table that was written anew is listed last.
-  // Sets of intervals come beside those that are in use, under names that take turns.
-  const tables = ['inet', 'arp', 'bridge']
-    .map((family) => run('nft', '-s', 'list', 'ruleset', family).replaceAll(/\b(\w+_ip6?)_[bc]\b/g, '$1'))
-    .join('');
-  return [
-    ...links
-      .map(({ ifname, mtu, address, linkinfo }) => {
-        const isGiven = ifname === 'vxlan0'; // the MAC of the others is the kernel's choice
-        return `${ifname} ${linkinfo?.info_kind} ${mtu} ${isGiven ? address : ''}`;
-      })
-      .sort(),
-    ...run('ip', '-br', '-4', 'addr')
-      .split('\n')
-      .map((line) => line.replace(/@\S+/, ''))
-      .sort(),
-    ...run('ip', 'route', 'show', 'proto', String(ROUTE_PROTOCOL)).split('\n').sort(),
-    tables,
-    `forwarding ${readFileSync(FORWARD, 'utf8').trim()}`,
-    existsSync(map('unbounded_endpoints_v4'))
-      ? String((json('bpftool', '-j', 'map', 'dump', 'pinned', map('unbounded_endpoints_v4')) as unknown[]).length)
-      : 'no map',
-    links.some(({ ifname }) => ifname === 'unbounded0') ? `program ${anchorHasProgram()}` : 'no anchor',
-    links.some(({ ifname }) => ifname === 'vxlan0') ? `source check ${hasProgram('vxlan0', 'ingress')}` : 'no tunnel',
-  ].join('\n');
-};
-
-/** Each way in which somebody may change what is ours. */
-const DRIFTS: Readonly<Record<string, () => unknown>> = {
-  'a route is deleted': () => run('ip', 'route', 'del', '100.66.0.0/16'),
-  'a route of ours leads elsewhere': () =>
-    run('ip', 'route', 'replace', '100.66.0.0/16', 'via', '10.1.0.1', 'proto', String(ROUTE_PROTOCOL)),
-  'an address is deleted': () => run('ip', 'addr', 'del', '100.65.30.1/32', 'dev', 'vxlan0'),
-  'an address is added': () => run('ip', 'addr', 'add', '192.0.2.9/32', 'dev', 'vxlan0'),
-  'an MTU is changed': () => run('ip', 'link', 'set', 'unbounded0', 'mtu', '1000'),
-  'a MAC is changed': () => run('ip', 'link', 'set', 'vxlan0', 'address', '02:00:00:00:00:01'),
-  'a device is down': () => run('ip', 'link', 'set', 'unbounded0', 'down'),
-  'an agent died before a device had its alias': () => run('ip', 'link', 'set', 'dev', 'vxlan0', 'alias', ''),
-  'a tunnel device is deleted': () => run('ip', 'link', 'del', 'vxlan0'),
-  'the anchor is deleted': () => run('ip', 'link', 'del', 'unbounded0'),
-  'the table is deleted': () => run('nft', 'delete', 'table', 'inet', 'unbounded'),
-  'a rule is added to the table': () => run('nft', 'add', 'rule', 'inet', 'unbounded', 'postrouting', 'drop'),
-  'a map entry is deleted': () =>
-    run(
-      'bpftool',
-      'map',
-      'delete',
-      'pinned',
-      map('unbounded_endpoints_v4'),
-      'key',
-      '24',
-      '0',
-      '0',
-      '0',
-      '100',
-      '65',
-      '31',
-      '0',
-    ),
-  'a tunnel device is down': () => run('ip', 'link', 'set', 'vxlan0', 'down'),
-  'a chain is flushed': () => run('nft', 'flush', 'chain', 'inet', 'unbounded', 'leaks'),
-  'a chain is deleted': () => run('nft', 'delete', 'chain', 'inet', 'unbounded', 'injection'),
-  'a set is emptied': () => {
-    const [, name] = /set (overlay_ip(?:_[bc])?) \{/.exec(run('nft', 'list', 'table', 'inet', 'unbounded'))!;
-    run('nft', 'flush', 'set', 'inet', 'unbounded', name!);
-  },
-  'the table of ARP is deleted': () => run('nft', 'delete', 'table', 'arp', 'unbounded'),
-  'the ruleset is flushed': () => {
-    run('nft', 'flush', 'ruleset');
-    run('nft', 'add', 'table', 'inet', 'somebody');
-  },
-  ...DETACHMENTS,
-  'forwarding is off': () => writeFileSync(FORWARD, '0'),
-};
 
 /** vxlan0 as things fail that keep forged packets out. */
 interface FailClosed {
@@ -230,22 +145,20 @@ const makeUnderlay = (): void => {
 
 /** Ends the agent's part and starts it anew, as an upgrade does. */
 const restart = async (former: Dataplane): Promise<{ dataplane: Dataplane; taken: Report['taken'] }> => {
-  const entries = (): number =>
-    (json('bpftool', '-j', 'map', 'dump', 'pinned', map('unbounded_endpoints_v4')) as unknown[]).length;
   const linkId = (): number | undefined => {
     const pin = pinOf('unbounded0');
     if (!existsSync(pin)) return undefined;
     using link = openPinnedLink(pin);
     return link.info.id;
   };
-  const before = { entries: entries(), link: linkId() };
+  const before = { entryCount: entryCount(), link: linkId() };
   await former.health.stop();
   former.path.close();
   const { dataplane } = open();
   return {
     dataplane,
     taken: {
-      entries: before.entries > 0 && entries() === before.entries,
+      entries: before.entryCount > 0 && entryCount() === before.entryCount,
       link: VIA === 'clsact' || (before.link !== undefined && linkId() === before.link),
       program: anchorHasProgram(),
     },
