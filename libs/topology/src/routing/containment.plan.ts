@@ -3,7 +3,7 @@ import type { LocalNode } from '../links/local-node.ts';
 import type { NodePlan } from '../plan.ts';
 import type { World } from '../world/world.ts';
 import { servedSites } from './distances.ts';
-import { nearBlocks } from './near.ts';
+import { nearBlocks, ownRoutedBlocks } from './near.ts';
 
 /** What never leaves by the default route, and what is reached past the overlay. */
 
@@ -25,7 +25,7 @@ const containedBlocks = (world: World, local: LocalNode): Prefix[] => {
 const directBlocks = (world: World, local: LocalNode): Prefix[] => [
   ...local.member.podCidrs,
   ...nearBlocks(world, local),
-  ...(world.pools.get(local.member.pool ?? '')?.routedCidrs ?? []),
+  ...ownRoutedBlocks(world, local),
 ];
 
 const textsOf = (prefixes: readonly Prefix[]): string[] => [

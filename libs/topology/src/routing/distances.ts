@@ -11,18 +11,10 @@ import type { Join, PoolModel, World } from '../world/world.ts';
 const canServe = (world: World, { gateways }: PoolModel, site: string): boolean =>
   gateways.some((gateway) => canBeCalledFrom(world, gateway, site) || isServedByRelay(world, site, gateway));
 
-/** Pools that serve a site, by name: assigned to it, and able to link with its nodes. */
-export const servingPools = (world: World, site: string): string[] =>
-  poolsOfSite(world, site).filter((name) => canServe(world, world.pools.get(name)!, site));
-
-/** Sites that a pool serves, by name. */
-export const servedSites = (world: World, name: string): string[] => {
-  const pool = world.pools.get(name);
-  return pool ? [...assignedSites(world, name)].filter((site) => canServe(world, pool, site)).sort() : [];
-};
-
 /** What is worked out once for a world and asked for again and again; a world never changes. */
 interface Known {
+  /** Of {@link servingPools}, by site. */
+  readonly serving: Map<string, readonly string[]>;
   /** By family and name; undefined: no gateway of the pool carries the family. */
   readonly meetings: Map<string, Meeting | undefined>;
   readonly distances: Map<string, ReadonlyMap<string, number>>;
@@ -31,9 +23,25 @@ interface Known {
 const remembered = new WeakMap<World, Known>();
 
 const knownOf = (world: World): Known => {
-  const known = remembered.get(world) ?? { meetings: new Map(), distances: new Map() };
+  const known = remembered.get(world) ?? { serving: new Map(), meetings: new Map(), distances: new Map() };
   remembered.set(world, known);
   return known;
+};
+
+/** Pools that serve a site, by name: assigned to it, and able to link with its nodes. */
+export const servingPools = (world: World, site: string): readonly string[] => {
+  const { serving } = knownOf(world);
+  const known = serving.get(site);
+  if (known) return known;
+  const pools = poolsOfSite(world, site).filter((name) => canServe(world, world.pools.get(name)!, site));
+  serving.set(site, pools);
+  return pools;
+};
+
+/** Sites that a pool serves, by name. */
+export const servedSites = (world: World, name: string): string[] => {
+  const pool = world.pools.get(name);
+  return pool ? [...assignedSites(world, name)].filter((site) => canServe(world, pool, site)).sort() : [];
 };
 
 const meetingOfPool = (world: World, name: string, family: Family): Meeting | undefined => {

@@ -1,6 +1,7 @@
 import { containsPrefix, formatPrefix, parsePrefix } from '@unbounded/ip';
 import type { ProtectedAddress } from '../links/local-node.ts';
 import type { BlockPlan, NodePlan } from '../plan.ts';
+import { hostOf } from './endpoint-hosts.ts';
 import { describeConflict, hostsIn } from './underlay-guard.ts';
 import { withheldOf } from './withheld.ts';
 
@@ -14,7 +15,7 @@ const endpointsOf = ({ underlayIp, wireGuard, tunnels, groups, blocks }: NodePla
   const remotes = [
     ...hops.flatMap((hop) => ('remoteIp' in hop ? [hop.remoteIp] : [])),
     ...tunnels.map(({ remoteIp }) => remoteIp),
-    ...peers.map((endpoint) => endpoint.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1')),
+    ...peers.map(hostOf),
   ];
   return [
     ...(underlayIp === '' ? [] : [{ address: underlayIp, role: 'an address of this node' }]),

@@ -1,17 +1,10 @@
-import {
-  containsPrefix,
-  type Family,
-  hostPrefix,
-  overlaps,
-  parseAddress,
-  type Prefix,
-  tryParsePrefix,
-} from '@unbounded/ip';
+import { containsPrefix, type Family, hostPrefix, overlaps, parseAddress, type Prefix } from '@unbounded/ip';
 import type { PeerLink } from '../links/links.plan.ts';
 import type { LocalNode } from '../links/local-node.ts';
 import { networkSites } from '../world/reach.ts';
 import type { World } from '../world/world.ts';
 import { servedSites, servingPools } from './distances.ts';
+import { relayAddress } from './endpoint-hosts.ts';
 import { takesNodeAddresses } from './node-addresses.plan.ts';
 import type { Path } from './paths.plan.ts';
 import { isPublic } from './underlay-guard.ts';
@@ -22,21 +15,20 @@ import { isPublic } from './underlay-guard.ts';
  * is the InternalIP, but where that would not arrive or could not be answered: there it is the overlay address.
  */
 
-const hostsIn = (addresses: readonly string[]): Prefix[] =>
-  addresses.flatMap((text) => tryParsePrefix(`${text}/${text.includes(':') ? 128 : 32}`) ?? []);
-
-/** What nodes everywhere reach without the overlay: they route no block of nodes that holds it. A relay may be called by a name. */
+/** What nodes everywhere reach without the overlay: they route no block of nodes that holds it. */
 const neededByAll = (world: World): Prefix[] => {
   const gateways = [...world.pools.values()].flatMap((pool) => pool.gateways);
-  const relays = world.relay?.node.provider === 'external' ? [world.relay.node.endpoint] : [];
-  return hostsIn([
-    ...gateways.flatMap(({ externalIps }) => externalIps),
-    ...relays.map((endpoint) => endpoint.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1')),
-  ]);
+  const relay = relayAddress(world);
+  const addresses = [...gateways.flatMap(({ externalIps }) => externalIps), ...(relay === undefined ? [] : [relay])];
+  return addresses.map((text) => hostPrefix(parseAddress(text)));
 };
 
 /** The node's first InternalIP of a family, if every other site can route the block that it is in. */
-const answerableAddress = (world: World, local: LocalNode, family: Family): string | undefined => {
+const answerableAddress = (
+  world: World,
+  local: LocalNode,
+  { family, needed }: { readonly family: Family; readonly needed: readonly Prefix[] },
+): string | undefined => {
   const { site, internalIps, nodeAddresses } = local.member;
   const own = internalIps.find((text) => parseAddress(text).family === family);
   if (own === undefined || !nodeAddresses.includes(own)) return undefined;
@@ -48,7 +40,7 @@ const answerableAddress = (world: World, local: LocalNode, family: Family): stri
     ...[...world.pools.values()].flatMap(({ routedCidrs }) => routedCidrs),
   ];
   if (!block || elsewhere.some((range) => overlaps(range, block))) return undefined;
-  return neededByAll(world).some((host) => containsPrefix(block, host)) ? undefined : own;
+  return needed.some((host) => containsPrefix(block, host)) ? undefined : own;
 };
 
 /** To the pods of another gateway by its own link: the answer may go by any pool that serves a Site, and that takes them from there alone. */
@@ -84,7 +76,10 @@ export const fromNode = (world: World, local: LocalNode, links: readonly PeerLin
   const network = networkSites(world, site);
   const isServed = pool === undefined || servedSites(world, pool).includes(site);
   const isReached = isServed && meetsItsGateways(world, local, links);
-  const addresses = new Map(([4, 6] as const).map((family) => [family, answerableAddress(world, local, family)]));
+  const needed = neededByAll(world);
+  const addresses = new Map(
+    ([4, 6] as const).map((family) => [family, answerableAddress(world, local, { family, needed })]),
+  );
   return ({ prefix, via, routed, onlyTransit }) => {
     const own = addresses.get(prefix.family);
     if (own === undefined || !isReached || !routed || onlyTransit) return false;

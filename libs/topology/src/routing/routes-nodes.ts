@@ -1,8 +1,7 @@
-import { overlaps } from '@unbounded/ip';
 import type { LocalNode } from '../links/local-node.ts';
 import { networkSites } from '../world/reach.ts';
 import type { World } from '../world/world.ts';
-import { nearBlocks } from './near.ts';
+import { blocksHere } from './near.ts';
 
 /**
  * Whether a node routes the nodeCidrs of all sites of other networks into the overlay: none is left out for an address in it, and none
@@ -10,14 +9,13 @@ import { nearBlocks } from './near.ts';
  * @param guarded the world without the blocks that must not be routed
  */
 export const routesNodes = (objects: World, guarded: World, local: LocalNode): boolean => {
-  const { site, pool } = local.member;
-  const network = networkSites(objects, site);
-  const here = [...nearBlocks(objects, local), ...(objects.pools.get(pool ?? '')?.routedCidrs ?? [])];
+  const network = networkSites(objects, local.member.site);
+  const here = blocksHere(objects, local);
   return [...objects.sites.values()]
     .filter(({ name }) => !network.has(name))
     .every(
       ({ name, nodeCidrs }) =>
         guarded.sites.get(name)?.nodeCidrs.length === nodeCidrs.length &&
-        !nodeCidrs.some((block) => here.some((own) => overlaps(own, block))),
+        !nodeCidrs.some((block) => here.overlaps(block)),
     );
 };

@@ -12,6 +12,7 @@ import {
 } from '@unbounded/ip';
 import type { PeerLink } from '../links/links.plan.ts';
 import type { LocalNode, ProtectedAddress } from '../links/local-node.ts';
+import { relayAddress } from './endpoint-hosts.ts';
 import { nearBlocks } from './near.ts';
 import { networkSites } from '../world/reach.ts';
 import { withheldOf } from './withheld.ts';
@@ -56,12 +57,10 @@ export const describeConflict = (block: Prefix, find: ReturnType<typeof hostsIn>
   return host && `holds ${formatAddress({ family: host.prefix.family, value: host.prefix.address })}, ${host.role}`;
 };
 
-/** Where packets go that go by a relay, if the Mesh gives it by an address: a name stands for different ones over time. */
-const relayAddresses = ({ relay }: World, links: readonly PeerLink[]): ProtectedAddress[] => {
-  if (relay?.node.provider !== 'external' || !links.some(({ external }) => external)) return [];
-  const host = relay.node.endpoint.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1');
-  const isAddress = tryParsePrefix(host.includes(':') ? `${host}/128` : `${host}/32`) !== undefined;
-  return isAddress ? [{ address: host, role: 'the address of the relay' }] : [];
+/** Where packets go that go by a relay. */
+const relayAddresses = (world: World, links: readonly PeerLink[]): ProtectedAddress[] => {
+  const address = links.some(({ external }) => external) ? relayAddress(world) : undefined;
+  return address === undefined ? [] : [{ address, role: 'the address of the relay' }];
 };
 
 const PRIVATE = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10', 'fc00::/7'].map((text) =>

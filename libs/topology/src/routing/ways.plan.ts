@@ -3,7 +3,7 @@ import { isBefore, poolDistances, servedSites, servingPools } from './distances.
 import { carries } from '../world/usable.ts';
 import type { PeerLink } from '../links/links.plan.ts';
 import type { LocalNode } from '../links/local-node.ts';
-import { nearBlocks } from './near.ts';
+import { blocksHere } from './near.ts';
 import { meshSites, networkSites, peeredPools } from '../world/reach.ts';
 import type { World } from '../world/world.ts';
 
@@ -91,13 +91,6 @@ const gatewayTiers = (
   const asNear = next.filter((name) => distances.get(name) === own);
   return [nearer, asNear.slice(0, ALTERNATE_POOLS), [pool]];
 };
-
-/**
- * Addresses that leave by routes of the node's own, also where a wider block lies behind gateways: nodes that are near,
- * and what a gateway's own pool routes.
- */
-const blocksHere = (world: World, local: LocalNode): AddressSet =>
-  AddressSet.of([...nearBlocks(world, local), ...(world.pools.get(local.member.pool ?? '')?.routedCidrs ?? [])]);
 
 /** Cuts out of every way's block what is here; pods are told apart from the nodes among whose addresses theirs may be. */
 const withoutHere = (world: World, local: LocalNode, ways: readonly WayTo[]): WayTo[] => {
