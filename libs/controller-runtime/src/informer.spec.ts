@@ -1,5 +1,12 @@
-import { ApiError, type KubeObject, type ResourceClient, TransportError, type WatchEvent } from '@unbounded/kube';
-import { silentLogger } from '@unbounded/telemetry';
+import {
+  ApiError,
+  IdleError,
+  type KubeObject,
+  type ResourceClient,
+  TransportError,
+  type WatchEvent,
+} from '@unbounded/kube';
+import { createLogger, silentLogger } from '@unbounded/telemetry';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 
 import { createInformer } from './informer.ts';
@@ -20,7 +27,7 @@ afterEach(() => {
 });
 
 /** What each watch ends with; after the last one it goes on for ever. */
-const follow = (ends: readonly Error[], listEnds: readonly Error[] = []) => {
+const follow = (ends: readonly Error[], { listEnds = [] as readonly Error[], logger = silentLogger } = {}) => {
   const lists: (string | undefined)[] = [];
   const watches: { readonly from: string; readonly atMs: number }[] = [];
   const client = {
@@ -40,12 +47,15 @@ const follow = (ends: readonly Error[], listEnds: readonly Error[] = []) => {
       watches.push({ from, atMs: performance.now() });
       const failure = ends[watches.length - 1];
       if (!failure) return await new Promise<never>(() => undefined);
+      if (failure === idle) await new Promise((resolve) => setTimeout(resolve, IDLE_MS));
       throw failure;
     },
   } as unknown as ResourceClient<KubeObject>;
-  void createInformer({ client, logger: silentLogger }).run(stop.signal);
+  void createInformer({ client, logger }).run(stop.signal);
   return { lists, watches };
 };
+const IDLE_MS = 150_000;
+const idle = new IdleError('nothing more');
 const away = new TransportError('connect ECONNREFUSED');
 const expired = new ApiError('watch things', 410, { reason: 'Expired' });
 
@@ -63,6 +73,17 @@ test('while the server is away a watch is tried at least every two seconds, from
   const gaps = watches.slice(1).map(({ atMs }, index) => atMs - watches[index]!.atMs);
   expect(Math.max(...gaps)).toBeLessThanOrEqual(2000);
   expect(watches).toHaveLength(31);
+});
+
+test('a watch of a resource without objects, which nothing is sent to, is renewed at once and without a warning', async () => {
+  const said: string[] = [];
+  const logger = createLogger({ name: 'test', destination: { write: (line) => void said.push(line) } });
+  const { lists, watches } = follow([idle, idle], { logger });
+  await vi.advanceTimersByTimeAsync(2 * IDLE_MS);
+  expect(lists).toEqual(['0']);
+  expect(watches.map(({ from }) => from)).toEqual(['100', '100', '100']);
+  expect(watches.map(({ atMs }) => atMs - watches[0]!.atMs)).toEqual([0, IDLE_MS, 2 * IDLE_MS]);
+  expect(said).toEqual([]);
 });
 
 test('a server that refuses is asked ever more rarely', async () => {
@@ -90,7 +111,7 @@ test('after an expired version the newest is listed, at a moment of each clientâ
 test('a memory of the server that is behind what is known is given up for its store', async () => {
   const behind = new ApiError('GET things', 504, { reason: 'Timeout', message: 'Too large resource version' });
   const forbidden = new ApiError('watch things', 403, { reason: 'Forbidden' });
-  const { lists } = follow([forbidden], [undefined as unknown as Error, behind]);
+  const { lists } = follow([forbidden], { listEnds: [undefined as unknown as Error, behind] });
   await vi.advanceTimersByTimeAsync(60_000);
   expect(lists).toEqual(['0', '100', undefined]);
 });

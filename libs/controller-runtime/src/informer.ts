@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import {
   ApiError,
+  IdleError,
   isExpired,
   type KubeObject,
   type ListOptions,
@@ -192,7 +193,8 @@ const follow = async <T extends KubeObject>(
     }
     return { resourceVersion: at };
   } catch (error) {
-    return { resourceVersion: at, error };
+    // As if the server had ended the watch: a new one shows whether it is still there.
+    return error instanceof IdleError ? { resourceVersion: at } : { resourceVersion: at, error };
   }
 };
 

@@ -30,6 +30,12 @@ export class TransportError extends Error {
   override readonly name = 'TransportError';
 }
 
+/**
+ * An answer that had begun, and of which no byte came for the idle timeout. A watch may be as silent as that beside a healthy server, which
+ * sends no bookmark to a watch of a resource that has no objects: it goes on from the same version.
+ */
+export class IdleError extends TransportError {}
+
 const hasStatus =
   (...statuses: readonly number[]) =>
   (error: unknown): boolean =>

@@ -1,5 +1,6 @@
 export {
   ApiError,
+  IdleError,
   isConflict,
   isExpired,
   isForbidden,

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
 
-import { ApiError, isNotFound, TransportError } from './api-error.ts';
+import { ApiError, IdleError, isNotFound, TransportError } from './api-error.ts';
 import { connect, ConnectionError } from './connection.ts';
 import { createTransport, type RequestObserver } from './transport.ts';
 
@@ -81,6 +81,16 @@ test('a server that is away is a transport error, and counted', async () => {
 test('a server that says nothing is given up', async () => {
   const transport = await serve(() => {});
   await expect(transport.send({ ...get, idleTimeoutMs: 30 })).rejects.toThrow('no answer for 30 ms');
+});
+
+test('a stream on which nothing more comes is told from one that breaks off', async () => {
+  const transport = await serve((_, response) => void response.write('{"a":1}\n'));
+  const seen: unknown[] = [];
+  const read = async () => {
+    for await (const line of transport.stream({ ...get, idleTimeoutMs: 30 })) seen.push(line);
+  };
+  await expect(read()).rejects.toThrow(new IdleError('GET /x: nothing more for 30 ms'));
+  expect(seen).toEqual([{ a: 1 }]);
 });
 
 test('lines are parsed however they are cut, and a stream that breaks off is an error after what came', async () => {

@@ -3,7 +3,7 @@ import { request as httpsRequest, type RequestOptions } from 'node:https';
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { ApiError, type Status, TransportError } from './api-error.ts';
+import { ApiError, IdleError, type Status, TransportError } from './api-error.ts';
 import { type Connection } from './connection.ts';
 
 export interface ApiRequest {
@@ -94,7 +94,13 @@ const open = async ({ connection, peers }: Link, call: ApiRequest): Promise<Inco
   };
   const url = new URL(server.pathname.replace(/\/$/, '') + call.path + queryText(call.query), server);
   return new Promise((resolve, reject) => {
-    const outgoing = (url.protocol === 'http:' ? httpRequest : httpsRequest)(url, options, resolve);
+    const outgoing = (url.protocol === 'http:' ? httpRequest : httpsRequest)(url, options);
+    outgoing.once('response', (response) => {
+      outgoing.once('timeout', () =>
+        response.destroy(new IdleError(`${describe(call)}: nothing more for ${options.timeout} ms`)),
+      );
+      resolve(response);
+    });
     outgoing.once('socket', (socket) => {
       socket.setKeepAlive(true, KEEP_ALIVE_PROBE_MS);
       notePeer(socket, peers);
@@ -105,12 +111,15 @@ const open = async ({ connection, peers }: Link, call: ApiRequest): Promise<Inco
   });
 };
 
+const brokenOff = (call: ApiRequest, cause: unknown): TransportError =>
+  cause instanceof IdleError ? cause : new TransportError(`${describe(call)}: the answer broke off`, { cause });
+
 const readAll = async (call: ApiRequest, response: IncomingMessage): Promise<string> => {
   const chunks: Buffer[] = [];
   try {
     for await (const chunk of response) chunks.push(chunk as Buffer);
   } catch (cause) {
-    throw new TransportError(`${describe(call)}: the answer broke off`, { cause });
+    throw brokenOff(call, cause);
   }
   return Buffer.concat(chunks).toString('utf8');
 };
@@ -161,7 +170,7 @@ async function* readLines(call: ApiRequest, response: IncomingMessage): AsyncGen
   let rest = '';
   for (;;) {
     const next = await chunks.next().catch((cause: unknown) => {
-      throw new TransportError(`${describe(call)}: the answer broke off`, { cause });
+      throw brokenOff(call, cause);
     });
     if (next.done) break;
     const lines = (rest + next.value).split('\n');
