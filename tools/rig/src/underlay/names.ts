@@ -12,7 +12,7 @@ export type Zone = Readonly<Record<string, readonly string[]>>;
 
 const zoneFile = join(state, 'names.json');
 const DAEMON = 'name-server';
-const PORT = 53;
+export const NAME_SERVER_PORT = 53;
 
 export const readZone = (): Zone => (existsSync(zoneFile) ? (JSON.parse(readFileSync(zoneFile, 'utf8')) as Zone) : {});
 
@@ -22,29 +22,27 @@ export const writeZone = (zone: Zone): void => {
   renameSync(`${zoneFile}.new`, zoneFile);
 };
 
-const isNeeded = ({ options }: LabLayout): boolean => options.topology === 'mapped';
+/** Addresses of the server, in the outside world; none where no name is used. */
+export const nameServers = (layout: LabLayout): string[] =>
+  layout.options.topology === 'mapped' ? worldIps(layout) : [];
 
 /** What the program that resolves names has to be told. */
-export const dnsFlags = (layout: LabLayout): string[] =>
-  isNeeded(layout)
-    ? [
-        `--dns-servers=${worldIps(layout)
-          .map((ip) => `${hostOf(ip)}:${PORT}`)
-          .join(',')}`,
-      ]
-    : [];
+export const dnsFlags = (layout: LabLayout): string[] => {
+  const servers = nameServers(layout).map((ip) => `${hostOf(ip)}:${NAME_SERVER_PORT}`);
+  return servers.length > 0 ? [`--dns-servers=${servers.join(',')}`] : [];
+};
 
 /** Every gateway has a name, whether its annotation uses it or not. */
 export const startNameServer = (layout: LabLayout): void => {
-  if (!isNeeded(layout) || pidOf(DAEMON) !== undefined) return;
+  const [address] = nameServers(layout);
+  if (address === undefined || pidOf(DAEMON) !== undefined) return;
   const gateways = layout.nodes.filter(({ role }) => role === 'gateway');
   writeZone(Object.fromEntries(gateways.map(({ name, external }) => [gatewayName(name), external?.ips ?? []])));
-  const [address = ''] = worldIps(layout);
   startDaemon(DAEMON, [
     ...inNamespace(namespaceOf(WAN.worldName)),
     nodeJs,
     join(checkout, 'tools/rig/src/underlay/name-server.ts'),
     address,
-    String(PORT),
+    String(NAME_SERVER_PORT),
   ]);
 };

@@ -20,6 +20,16 @@ test('a LAN is no border', () => {
   for (const { table } of bordersOf(layoutOf({ blockUdp: 'all' }))) expect(table).not.toContain('lan0');
 });
 
+test('a border that drops UDP lets through the DNS of gateways with names, and nothing else', () => {
+  const accepted = (topology: 'mapped' | 'pools') =>
+    bordersOf(layoutOf({ topology, blockUdp: 'all' }))[0]!.table.match(/.*accept$/gm) ?? [];
+  expect(accepted('mapped').map((rule) => rule.trim())).toEqual([
+    'ip daddr 203.0.113.250 udp dport 53 accept',
+    'ip saddr 203.0.113.250 udp sport 53 accept',
+  ]);
+  expect(accepted('pools')).toEqual([]);
+});
+
 test.each([[[]], [['some']], [['all', 'none']]])('block-udp %j says what would be right', (words) => {
   expect(() => blockUdpFrom(words)).toThrow(`tools/lab block-udp ${words.join(' ')}: must be one of all, none`);
 });

@@ -5,6 +5,7 @@ import { relayState } from '@unbounded/keeper-protocol';
 import type { Check } from '../../checks/checks.ts';
 import { inNamespace, run } from '../../machine/command.ts';
 import { pidOf, startDaemon } from '../../machine/daemon.ts';
+import { NAME_SERVER_PORT, nameServers } from '../../underlay/names.ts';
 import { switchPort } from '../../underlay/underlay.ts';
 import { type LabLayout, namespaceOf, routerName, WAN } from '../../layout/layout.ts';
 import { readPlans } from '../../checks/links.ts';
@@ -35,10 +36,20 @@ export const startRelay = (layout: LabLayout): void => {
 
 const TABLE = 'block_udp';
 
+/** A site whose border drops UDP has a DNS resolver all the same: the lab's is in the outside world. */
+const resolverRules = (layout: LabLayout): string =>
+  nameServers(layout)
+    .map((address) => [address.includes(':') ? 'ip6' : 'ip', address])
+    .flatMap(([family, address]) => [
+      `    ${family} daddr ${address} udp dport ${NAME_SERVER_PORT} accept\n`,
+      `    ${family} saddr ${address} udp sport ${NAME_SERVER_PORT} accept\n`,
+    ])
+    .join('');
+
 /** Of a site: what its router passes on between LAN and WAN. What stays in the LAN is bridged, and never comes by here. */
-const routerTable = `table inet ${TABLE} {
+const routerTable = (layout: LabLayout): string => `table inet ${TABLE} {
   chain forward { type filter hook forward priority filter - 10
-    iifname wan0 meta l4proto udp drop
+${resolverRules(layout)}    iifname wan0 meta l4proto udp drop
     oifname wan0 meta l4proto udp drop
   }
 }
@@ -66,7 +77,7 @@ export const bordersOf = (layout: LabLayout): Border[] => {
     .filter(({ external }) => external?.by === 'interface')
     .map(({ name }) => switchPort(layout, name, 'eth1').port);
   const routers = layout.sites.map(({ name }): Border => {
-    return { namespace: namespaceOf(routerName(name)), family: 'inet', table: routerTable };
+    return { namespace: namespaceOf(routerName(name)), family: 'inet', table: routerTable(layout) };
   });
   const atSwitch: Border = { namespace: namespaceOf(WAN.name), family: 'bridge', table: switchTable(ports) };
   return ports.length === 0 ? routers : [...routers, atSwitch];
