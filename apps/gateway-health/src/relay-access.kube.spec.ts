@@ -1,4 +1,5 @@
-import { type Cluster, openCluster } from '@unbounded/kube';
+import type { Cluster } from '@unbounded/kube';
+import { openCluster } from '@unbounded/kube/open-cluster';
 import {
   answerTo,
   type ApiServer,

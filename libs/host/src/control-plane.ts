@@ -16,9 +16,9 @@ import {
   createEventRecorder,
   type EventRecorder,
   type KubeObject,
-  openCluster,
   type Resource,
 } from '@unbounded/kube';
+import { openCluster } from '@unbounded/kube/open-cluster';
 
 import { type HostServices } from './host.ts';
 import { type HostPart } from './part.ts';

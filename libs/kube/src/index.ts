@@ -10,7 +10,7 @@ export {
   TransportError,
 } from './api-error.ts';
 export { type ListOptions, type ResourceClient, type WatchEvent } from './client.ts';
-export { type Cluster, clientOf, coreClients, openCluster } from './cluster.ts';
+export { type Cluster, clientOf, coreClients } from './cluster.ts';
 export { applyStatus } from './apply-status.ts';
 export { type NewCondition, withCondition } from './conditions.ts';
 export { type Connection } from './connection.ts';

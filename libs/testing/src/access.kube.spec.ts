@@ -8,7 +8,8 @@ import {
   siteGatewayPoolAssignmentKind,
   siteKind,
 } from '@unbounded/crds';
-import { type Cluster, clientOf, coreClients, isForbidden, openCluster } from '@unbounded/kube';
+import { type Cluster, clientOf, coreClients, isForbidden } from '@unbounded/kube';
+import { openCluster } from '@unbounded/kube/open-cluster';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 
 import { NAMESPACE } from './chart.ts';

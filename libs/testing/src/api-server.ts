@@ -6,7 +6,7 @@ import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { type Cluster, openCluster } from '@unbounded/kube';
+import type { Cluster } from '@unbounded/kube';
 
 /** A real kube-apiserver with its etcd, on loopback. Everything dies with the process that started it. */
 export interface ApiServer extends AsyncDisposable {
@@ -190,6 +190,7 @@ export const startApiServer = async ({ flags = [] }: ApiServerOptions = {}): Pro
     join(directory, 'etcd.log'),
   );
   const kubeconfig = writeKubeconfig(directory, 'admin.kubeconfig', address, ADMIN_TOKEN);
+  const { openCluster } = await import('@unbounded/kube/open-cluster'); // it takes half a second, which most specs need not
   const cluster = openCluster({ kubeconfig });
   let server: ChildProcess | undefined;
   const start = async (): Promise<void> => {

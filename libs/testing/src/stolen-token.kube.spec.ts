@@ -1,5 +1,6 @@
 import { AGENT_ANNOTATIONS, annotations, LONGEST_AGENT_ANNOTATION } from '@unbounded/crds';
-import { type Cluster, openCluster } from '@unbounded/kube';
+import type { Cluster } from '@unbounded/kube';
+import { openCluster } from '@unbounded/kube/open-cluster';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import { longestAnnotations } from './agent-writes.testdata.ts';

@@ -35,7 +35,7 @@ const openShared = async (
   const names = types.map(({ name }) => name);
   const net = createRouteSocket();
   const faults = createStateFaults(services);
-  const world = openWorld(config, services);
+  const world = await openWorld(config, services);
   const hooks = types.flatMap(({ name, hook }) => (hook ? [{ ...hook, section: name }] : []));
   const metadataOf = createPodMetadataReader(world.cluster);
   return {

@@ -1,5 +1,6 @@
 import { annotations } from '@unbounded/crds';
-import { type Cluster, coreClients, openCluster } from '@unbounded/kube';
+import { type Cluster, coreClients } from '@unbounded/kube';
+import { openCluster } from '@unbounded/kube/open-cluster';
 import { createMetrics, silentLogger } from '@unbounded/telemetry';
 import {
   type ApiServer,

@@ -1,5 +1,5 @@
 import type { KindTable } from '@unbounded/crds';
-import { type Cluster, openCluster } from '@unbounded/kube';
+import type { Cluster } from '@unbounded/kube';
 import type { HostServices } from '@unbounded/host';
 import type { AgentConfig } from '../agent.config.ts';
 import { createAgentEvents } from '../world/agent-events.ts';
@@ -31,10 +31,11 @@ const openFiles = (folder: string, nodeName: string, { logger }: HostServices): 
   close: async () => undefined,
 });
 
-export const openWorld = (config: AgentConfig, services: HostServices): World => {
+export const openWorld = async (config: AgentConfig, services: HostServices): Promise<World> => {
   const { nodeName, manifestsDir, kubeconfig } = config;
   if (manifestsDir !== undefined) return openFiles(manifestsDir, nodeName, services);
   const { logger, metrics } = services;
+  const { openCluster } = await import('@unbounded/kube/open-cluster'); // files need nothing of it
   const cluster = openCluster({ kubeconfig, metrics });
   const own = createNodeSource(cluster, nodeName, logger);
   const events = createAgentEvents(cluster, { logger, metrics });
