@@ -2,7 +2,7 @@ import { inParallel, type ObjectWrites } from '@unbounded/controller-runtime';
 import { isConflict, isNotFound, type Node, type ResourceClient } from '@unbounded/kube';
 import { nodeFacts } from '@unbounded/membership';
 
-import { type Allocation } from './allocation.plan.ts';
+import type { Allocation } from './allocation.plan.ts';
 
 /** Patches under way at the same time: the API server's latency is what limits a large batch. */
 const PARALLEL_PATCHES = 8;

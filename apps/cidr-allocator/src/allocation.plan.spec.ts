@@ -1,4 +1,4 @@
-import { type Site } from '@unbounded/crds';
+import type { Site } from '@unbounded/crds';
 import { containsPrefix, overlaps, parseAddress, parsePrefix } from '@unbounded/ip';
 import { type NodeFacts, nodeFacts } from '@unbounded/membership';
 import fc from 'fast-check';

@@ -1,4 +1,4 @@
-import { type GatewayPool, type Site, type SiteNodeSlice } from '@unbounded/crds';
+import type { GatewayPool, Site, SiteNodeSlice } from '@unbounded/crds';
 import { AddressSet, type Family, formatPrefix, hostPrefix, type Prefix, tryParsePrefix } from '@unbounded/ip';
 import { type NodeFacts, recordsByNode, type SettledNode, settleNodes } from '@unbounded/membership';
 

@@ -1,6 +1,6 @@
 import { createObjectWrites, type Informer } from '@unbounded/controller-runtime';
 import { GROUP_VERSION, type GatewayPool, type Site, type SiteNodeSlice } from '@unbounded/crds';
-import { type KubeObject, type Node, type ResourceClient } from '@unbounded/kube';
+import type { KubeObject, Node, ResourceClient } from '@unbounded/kube';
 import { MOST_AT_ONCE, SLOWEST_MS } from '@unbounded/membership';
 import { createMetrics, silentLogger } from '@unbounded/telemetry';
 import { nodeObject, objectStore } from '@unbounded/testing';

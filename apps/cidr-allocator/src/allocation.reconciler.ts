@@ -1,16 +1,16 @@
-import { type GatewayPool, type Site, type SiteNodeSlice } from '@unbounded/crds';
+import type { GatewayPool, Site, SiteNodeSlice } from '@unbounded/crds';
 import { inParallel, type Informer, type ObjectWrites, type Reconcile } from '@unbounded/controller-runtime';
 import { applyStatus, type EventRecorder, ignoreGone, type Node, type ResourceClient } from '@unbounded/kube';
 import { createFactsDamper, nodeFacts } from '@unbounded/membership';
-import { type Logger } from '@unbounded/telemetry';
+import type { Logger } from '@unbounded/telemetry';
 
 import { applyAllocations } from './allocation.apply.ts';
 import { type AllocationPlan, type Exhaustion, planAllocations } from './allocation.plan.ts';
-import { type AllocatorMetrics } from './allocator-metrics.ts';
+import type { AllocatorMetrics } from './allocator-metrics.ts';
 import { MAX_AGE_MS } from './cluster-addresses.ts';
-import { type Cooldown } from './cooldown.ts';
+import type { Cooldown } from './cooldown.ts';
 import { planSiteConditions } from './site-conditions.plan.ts';
-import { type ClusterAddresses } from './underlay.plan.ts';
+import type { ClusterAddresses } from './underlay.plan.ts';
 
 const PARALLEL_WRITES = 8;
 const FIELD_MANAGER = 'unbounded-cidr-allocator';

@@ -1,6 +1,6 @@
-import { type Metrics } from '@unbounded/telemetry';
+import type { Metrics } from '@unbounded/telemetry';
 
-import { type Exhaustion } from './allocation.plan.ts';
+import type { Exhaustion } from './allocation.plan.ts';
 
 export interface AllocatorMetrics {
   allocated(): void;

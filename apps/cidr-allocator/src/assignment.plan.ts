@@ -1,4 +1,4 @@
-import { type PodCidrAssignment, type Site } from '@unbounded/crds';
+import type { PodCidrAssignment, Site } from '@unbounded/crds';
 import { addressBits, type Family, type Prefix, tryParsePrefix } from '@unbounded/ip';
 import { RE2JS } from 're2js';
 

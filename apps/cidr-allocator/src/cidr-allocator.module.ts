@@ -14,7 +14,7 @@ import { nodeFacts, nodeFingerprint } from '@unbounded/membership';
 
 import { allocationReconciler } from './allocation.reconciler.ts';
 import { allocatorMetrics } from './allocator-metrics.ts';
-import { type CidrAllocatorConfig } from './cidr-allocator.config.ts';
+import type { CidrAllocatorConfig } from './cidr-allocator.config.ts';
 import { createClusterAddresses } from './cluster-addresses.ts';
 import { createCooldown } from './cooldown.ts';
 import { poolFingerprint } from './underlay.plan.ts';

@@ -7,9 +7,9 @@ import {
   type Service,
   type ServiceCidr,
 } from '@unbounded/kube';
-import { type Logger } from '@unbounded/telemetry';
+import type { Logger } from '@unbounded/telemetry';
 
-import { type ClusterAddresses } from './underlay.plan.ts';
+import type { ClusterAddresses } from './underlay.plan.ts';
 
 export interface ClusterAddressesOptions {
   readonly endpointSlices: ResourceClient<EndpointSlice>;

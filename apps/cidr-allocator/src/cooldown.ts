@@ -1,4 +1,4 @@
-import { type Prefix } from '@unbounded/ip';
+import type { Prefix } from '@unbounded/ip';
 
 /**
  * Blocks of Nodes that were deleted a moment ago: peers may still route them to the old node, and connections of its pods are

@@ -1,4 +1,4 @@
-import { type Site } from '@unbounded/crds';
+import type { Site } from '@unbounded/crds';
 import { nodeFacts } from '@unbounded/membership';
 import { expect, test } from 'vitest';
 

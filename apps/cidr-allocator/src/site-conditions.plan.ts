@@ -1,7 +1,7 @@
-import { type Site } from '@unbounded/crds';
+import type { Site } from '@unbounded/crds';
 import { listed } from '@unbounded/membership';
 
-import { type AllocationPlan } from './allocation.plan.ts';
+import type { AllocationPlan } from './allocation.plan.ts';
 
 interface SiteCondition {
   readonly type: 'PodCIDRsAvailable' | 'PodCIDRsValid';

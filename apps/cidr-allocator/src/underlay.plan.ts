@@ -1,4 +1,4 @@
-import { type GatewayPool, type Site } from '@unbounded/crds';
+import type { GatewayPool, Site } from '@unbounded/crds';
 import {
   type Address,
   AddressSet,

@@ -1,5 +1,5 @@
 import { MAX_NODE_ADDRESSES } from '@unbounded/crds';
-import { type NodeFacts, type NodeProblemReason, type SettledNode } from '@unbounded/membership';
+import type { NodeFacts, NodeProblemReason, SettledNode } from '@unbounded/membership';
 
 /** What a DNS name stands for, as far as is known. */
 export interface Resolved {

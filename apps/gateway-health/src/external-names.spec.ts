@@ -1,4 +1,4 @@
-import { type Family } from '@unbounded/ip';
+import type { Family } from '@unbounded/ip';
 import { expect, test } from 'vitest';
 
 import { createExternalNames } from './external-names.ts';

@@ -1,6 +1,6 @@
-import { type Metrics } from '@unbounded/telemetry';
+import type { Metrics } from '@unbounded/telemetry';
 
-import { type PoolPlan } from './gateways.plan.ts';
+import type { PoolPlan } from './gateways.plan.ts';
 
 export interface GatewayMetrics {
   state(pools: readonly PoolPlan[], dampedCount: number): void;

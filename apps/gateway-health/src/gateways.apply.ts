@@ -18,8 +18,8 @@ import {
   setFinalizer,
 } from '@unbounded/kube';
 
-import { type PoolPlan, type RoleChange } from './gateways.plan.ts';
-import { type PoolCondition } from './pool-conditions.plan.ts';
+import type { PoolPlan, RoleChange } from './gateways.plan.ts';
+import type { PoolCondition } from './pool-conditions.plan.ts';
 
 const FIELD_MANAGER = 'unbounded-gateway-health';
 const PARALLEL_WRITES = 8;

@@ -1,22 +1,22 @@
 import { inParallel, type Informer, type ObjectWrites, type Reconcile } from '@unbounded/controller-runtime';
-import {
-  type GatewayPool,
-  type GatewayPoolNode,
-  type GatewayPoolPeering,
-  type Mesh,
-  type Site,
-  type SiteGatewayPoolAssignment,
-  type SiteNodeSlice,
-  type SitePeering,
+import type {
+  GatewayPool,
+  GatewayPoolNode,
+  GatewayPoolPeering,
+  Mesh,
+  Site,
+  SiteGatewayPoolAssignment,
+  SiteNodeSlice,
+  SitePeering,
 } from '@unbounded/crds';
-import { type EventRecord, type EventRecorder, type Node } from '@unbounded/kube';
+import type { EventRecord, EventRecorder, Node } from '@unbounded/kube';
 import { createFactsDamper, nodeFacts, nodeFingerprint } from '@unbounded/membership';
 
-import { type ExternalNames } from './external-names.ts';
+import type { ExternalNames } from './external-names.ts';
 import { createGatewayWrites, type GatewayClients, isGatewayTaint } from './gateways.apply.ts';
-import { type ExternalPlan } from './external-addresses.plan.ts';
+import type { ExternalPlan } from './external-addresses.plan.ts';
 import { type GatewayNode, planGateways, resolveNodes } from './gateways.plan.ts';
-import { type GatewayMetrics } from './gateway-metrics.ts';
+import type { GatewayMetrics } from './gateway-metrics.ts';
 import { planPoolConditions } from './pool-conditions.plan.ts';
 import { createReportWatch } from './report-watch.ts';
 import { missingNames } from './reachability.plan.ts';

@@ -1,7 +1,7 @@
 import { annotations, type GatewayPoolNode } from '@unbounded/crds';
 import { type Ineligible, isSelectorProtected, listed, quote } from '@unbounded/membership';
 
-import { type Outsider, type PoolPlan } from './gateways.plan.ts';
+import type { Outsider, PoolPlan } from './gateways.plan.ts';
 
 export interface PoolCondition {
   readonly type:

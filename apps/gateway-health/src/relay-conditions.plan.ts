@@ -1,5 +1,5 @@
 import { type Mesh, MESH_NAME } from '@unbounded/crds';
-import { type NewCondition } from '@unbounded/kube';
+import type { NewCondition } from '@unbounded/kube';
 
 import { MOST_KEYS } from './relay-keys.plan.ts';
 import { managedRelay } from './relay.plan.ts';

@@ -1,4 +1,4 @@
-import { type Mesh, type RelaySpec } from '@unbounded/crds';
+import type { Mesh, RelaySpec } from '@unbounded/crds';
 import type { Deployment } from '@unbounded/kube';
 import { describe, expect, test } from 'vitest';
 

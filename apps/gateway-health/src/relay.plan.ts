@@ -1,5 +1,5 @@
 import { RELAY_SERVICE } from '@unbounded/config/ownership';
-import { type Deployment } from '@unbounded/kube';
+import type { Deployment } from '@unbounded/kube';
 import { GATEWAY_TAINT, GROUP_VERSION, labels, type Mesh, MESH_NAME, type RelaySpec } from '@unbounded/crds';
 
 import { KEYS_CONFIG_MAP, KEYS_FILE } from './relay-keys.plan.ts';

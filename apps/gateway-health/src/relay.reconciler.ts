@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 
 import { again, type Informer, type Reconcile } from '@unbounded/controller-runtime';
 import { RELAY_SERVICE } from '@unbounded/config/ownership';
-import { type GatewayPool, type Mesh, type SiteNodeSlice } from '@unbounded/crds';
+import type { GatewayPool, Mesh, SiteNodeSlice } from '@unbounded/crds';
 import {
   applyStatus,
   type ConfigMap,

@@ -1,4 +1,4 @@
-import { type GatewayPoolNode } from '@unbounded/crds';
+import type { GatewayPoolNode } from '@unbounded/crds';
 
 /**
  * Since when a gateway's report has been as it is, by our own clock that only goes forward. What the report says of its time is

@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from 'node:fs';
 
-import { type Logger } from '@unbounded/telemetry';
+import type { Logger } from '@unbounded/telemetry';
 
 import { LARGEST_LIST_BYTES, parseAllowedKeys } from './allowed-keys.codec.ts';
 

@@ -1,15 +1,15 @@
-import { type BlockPool } from '@unbounded/relay-protocol';
+import type { BlockPool } from '@unbounded/relay-protocol';
 
-import { type Admission } from './admission.ts';
-import { type AllowedKeys } from './allowed-keys.ts';
-import { type Client } from './client.ts';
-import { type AuthPolicy, type Directory } from './directory.ts';
-import { type Verifier } from './handshake.ts';
-import { type Holds } from './holds.ts';
-import { type ReadSlab } from './memory.ts';
-import { type OutboxShared } from './outbox.ts';
-import { type Round } from './round.ts';
-import { type Tallies } from './tallies.ts';
+import type { Admission } from './admission.ts';
+import type { AllowedKeys } from './allowed-keys.ts';
+import type { Client } from './client.ts';
+import type { AuthPolicy, Directory } from './directory.ts';
+import type { Verifier } from './handshake.ts';
+import type { Holds } from './holds.ts';
+import type { ReadSlab } from './memory.ts';
+import type { OutboxShared } from './outbox.ts';
+import type { Round } from './round.ts';
+import type { Tallies } from './tallies.ts';
 
 export interface ClientLimits {
   readonly registerDeadlineMs: number;

@@ -1,4 +1,4 @@
-import { type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 
 import {
   CAPABILITY,
@@ -21,15 +21,15 @@ import {
   REGISTER_LENGTH,
 } from '@unbounded/relay-protocol';
 
-import { type Guest, type Place } from './admission.ts';
-import { type ClientContext } from './client-context.ts';
-import { type Entry } from './directory.ts';
-import { type Pending } from './handshake.ts';
+import type { Guest, Place } from './admission.ts';
+import type { ClientContext } from './client-context.ts';
+import type { Entry } from './directory.ts';
+import type { Pending } from './handshake.ts';
 import { HEADROOM } from './memory.ts';
 import { Intake } from './intake.ts';
 import { Outbox } from './outbox.ts';
 import { REFUSALS } from './refusals.ts';
-import { type CloseReason } from './tallies.ts';
+import type { CloseReason } from './tallies.ts';
 import { Tokens } from './tokens.ts';
 
 /** Time that an Error frame gets to reach a client before its connection is cut. */

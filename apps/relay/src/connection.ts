@@ -2,11 +2,11 @@ import { Socket } from 'node:net';
 import { type SecureContext, TLSSocket } from 'node:tls';
 
 import { type Guest, limitedAs, type Place } from './admission.ts';
-import { type ClientContext } from './client-context.ts';
+import type { ClientContext } from './client-context.ts';
 import { Client } from './client.ts';
 import { HEADROOM } from './memory.ts';
 import { decodeProxyHeader, MAX_PROXY_HEADER_BYTES } from './proxy-protocol.codec.ts';
-import { type CloseReason } from './tallies.ts';
+import type { CloseReason } from './tallies.ts';
 
 /** Whatever a connection's bytes are given to: first its opening, then its client. */
 export interface Reader {

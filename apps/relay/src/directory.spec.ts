@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 
-import { type Client } from './client.ts';
+import type { Client } from './client.ts';
 import { type AuthPolicy, Directory, type KeyHash, seededHash } from './directory.ts';
-import { type Replica } from './links/replica.ts';
+import type { Replica } from './links/replica.ts';
 
 const NOBODY = { registered: () => {}, left: () => {} };
 const viewOf = (name: number): DataView => new DataView(new Uint8Array(32).fill(name).buffer);

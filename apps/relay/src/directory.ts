@@ -1,7 +1,7 @@
 import { KEY_BYTES } from '@unbounded/relay-protocol';
 
-import { type Client } from './client.ts';
-import { type Replica } from './links/replica.ts';
+import type { Client } from './client.ts';
+import type { Replica } from './links/replica.ts';
 
 export type AuthPolicy = 'off' | 'prefer' | 'require';
 

@@ -1,5 +1,5 @@
-import { type Outbox } from './outbox.ts';
-import { type Tallies } from './tallies.ts';
+import type { Outbox } from './outbox.ts';
+import type { Tallies } from './tallies.ts';
 
 /** A connection that can be left unread for a while, so that TCP holds its sender back. */
 export interface Holdable {

@@ -1,6 +1,6 @@
 import { LENGTH_BYTES, lengthAt } from '@unbounded/relay-protocol';
 
-import { type Holder, type Memory } from './memory.ts';
+import type { Holder, Memory } from './memory.ts';
 
 /** Whole frames one after the other, from `from` to `to`. */
 export interface Block {

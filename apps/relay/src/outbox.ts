@@ -1,11 +1,11 @@
-import { type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 
 import { frameEnd, MAX_LINK_LENGTH } from '@unbounded/relay-protocol';
 
 import { type Block, Lane, type Span } from './lane.ts';
 import { type Holder, MAX_LINK_FRAME_BYTES, type Memory } from './memory.ts';
 import { Progress } from './progress.ts';
-import { type Tallies } from './tallies.ts';
+import type { Tallies } from './tallies.ts';
 
 /** What is the same for all outboxes of a kind. */
 export interface OutboxShared {

@@ -1,4 +1,4 @@
-import { type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 
 /** A client that takes less than this, while something waits for it, takes nothing to speak of. */
 const LEAST_BYTES_PER_SECOND = 1024;

@@ -1,6 +1,6 @@
-import { type Metrics } from '@unbounded/telemetry';
+import type { Metrics } from '@unbounded/telemetry';
 
-import { type RelayState } from './relay.ts';
+import type { RelayState } from './relay.ts';
 
 /** Seconds that packets waited for a client that did not read fast enough. */
 const AGE_BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];

@@ -2,7 +2,7 @@ import { choice, type ConfigOf, duration, option, path, port, whole } from '@unb
 import { isIP } from 'node:net';
 import { z } from 'zod';
 
-import { type HostAndPort } from './links/links.ts';
+import type { HostAndPort } from './links/links.ts';
 
 /** `:3478`, `192.0.2.1:3478`, `[2001:db8::1]:3478`, `relay.example:3478`; undefined when it is none of these. */
 const parseHostAndPort = (text: string): HostAndPort | undefined => {

@@ -7,7 +7,7 @@ import { followAllowedKeys } from './allowed-keys.ts';
 import { certificateSource } from './certificate.ts';
 import { linkSecret } from './links/link-secret.ts';
 import { readKeyPair } from './platform-crypto.ts';
-import { type RelayConfig } from './relay.config.ts';
+import type { RelayConfig } from './relay.config.ts';
 import { relayMetrics } from './relay-metrics.ts';
 import { Relay, type RelayOptions } from './relay.ts';
 

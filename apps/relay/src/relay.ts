@@ -1,14 +1,14 @@
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
-import { type SecureContext } from 'node:tls';
+import type { SecureContext } from 'node:tls';
 
 import { BlockPool, DATA_HEAD_BYTES, FORWARD_HEAD_BYTES } from '@unbounded/relay-protocol';
-import { type Logger } from '@unbounded/telemetry';
+import type { Logger } from '@unbounded/telemetry';
 
 import { Admission, type AdmissionLimits } from './admission.ts';
-import { type AllowedKeys } from './allowed-keys.ts';
-import { type ClientContext, type ClientLimits } from './client-context.ts';
+import type { AllowedKeys } from './allowed-keys.ts';
+import type { ClientContext, ClientLimits } from './client-context.ts';
 import { Client } from './client.ts';
 import { type ConnectionContext, type Reader, takeConnection } from './connection.ts';
 import { type AuthPolicy, Directory, seededHash } from './directory.ts';
@@ -16,7 +16,7 @@ import { createVerifier } from './handshake.ts';
 import { Holds } from './holds.ts';
 import { type HostAndPort, Links, type LinksOptions, newRelayId } from './links/links.ts';
 import { Memory, ReadSlab } from './memory.ts';
-import { type KeyPair } from './platform-crypto.ts';
+import type { KeyPair } from './platform-crypto.ts';
 import { Round } from './round.ts';
 import { newTallies, type Tallies } from './tallies.ts';
 

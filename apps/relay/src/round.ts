@@ -1,7 +1,7 @@
 import { DATA_HEAD_BYTES } from '@unbounded/relay-protocol';
 
 import { HEADROOM, MAX_LINK_FRAME_BYTES, type Memory, READ_BYTES, type ReadSlab } from './memory.ts';
-import { type Outbox } from './outbox.ts';
+import type { Outbox } from './outbox.ts';
 
 /** A segment has a frame at least, and a frame a key. */
 const MOST_SEGMENTS = Math.ceil((HEADROOM + READ_BYTES) / DATA_HEAD_BYTES);

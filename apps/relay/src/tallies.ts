@@ -1,4 +1,4 @@
-import { type Refusal } from './admission.ts';
+import type { Refusal } from './admission.ts';
 
 /**
  * Why a connection ended. `no-register`: its first bytes were no Register; `not-registered`: none came in time;

@@ -1,6 +1,6 @@
-import { type Metrics } from '@unbounded/telemetry';
+import type { Metrics } from '@unbounded/telemetry';
 
-import { type MembershipPlan } from './membership.plan.ts';
+import type { MembershipPlan } from './membership.plan.ts';
 
 export interface MembershipMetrics {
   state(plan: MembershipPlan, dampedCount: number): void;

@@ -1,4 +1,4 @@
-import { type GatewayPool, type Site, type SiteNodeSlice } from '@unbounded/crds';
+import type { GatewayPool, Site, SiteNodeSlice } from '@unbounded/crds';
 import { type NodeFacts, nodeFacts, poolOf } from '@unbounded/membership';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-import { type GatewayPool, type Site, type SiteNodeSlice, type SitePeering } from '@unbounded/crds';
+import type { GatewayPool, Site, SiteNodeSlice, SitePeering } from '@unbounded/crds';
 import {
   indexSites,
   type NodeFacts,

@@ -19,7 +19,7 @@ import {
 } from '@unbounded/kube';
 
 import { createFactsDamper, nodeFacts } from '@unbounded/membership';
-import { type Logger } from '@unbounded/telemetry';
+import type { Logger } from '@unbounded/telemetry';
 
 import {
   type LabelChange,
@@ -28,7 +28,7 @@ import {
   planMembership,
   type SitePlan,
 } from './membership.plan.ts';
-import { type MembershipMetrics } from './membership-metrics.ts';
+import type { MembershipMetrics } from './membership-metrics.ts';
 import { type NodeConditionChange, planNodeConditions } from './node-conditions.plan.ts';
 import { peeringCondition, planSiteConditions } from './site-conditions.plan.ts';
 import { diffSlices } from './slices.plan.ts';

@@ -1,7 +1,7 @@
 import { cutTexts, type NewCondition, type Node, NODE_CONDITION_BOUNDS } from '@unbounded/kube';
 import { listed } from '@unbounded/membership';
 
-import { type NodeFinding } from './membership.plan.ts';
+import type { NodeFinding } from './membership.plan.ts';
 
 /** On a Node: whether everything that it states about itself is used. True is good, and absent says the same. */
 export const NODE_CONDITION = 'UnboundedNodeAccepted';

@@ -1,7 +1,7 @@
-import { type Site, type SitePeering } from '@unbounded/crds';
+import type { Site, SitePeering } from '@unbounded/crds';
 import { listed } from '@unbounded/membership';
 
-import { type NodeFinding, type PeeringPlan, type SitePlan } from './membership.plan.ts';
+import type { NodeFinding, PeeringPlan, SitePlan } from './membership.plan.ts';
 import { NODE_CONDITION } from './node-conditions.plan.ts';
 
 const observed = ({ metadata }: Site | SitePeering) =>

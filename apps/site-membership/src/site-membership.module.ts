@@ -1,4 +1,4 @@
-import { type ConfigOf, type controlPlaneOptions } from '@unbounded/config';
+import type { ConfigOf, controlPlaneOptions } from '@unbounded/config';
 import { createController, createObjectWrites, watches } from '@unbounded/controller-runtime';
 import { gatewayPoolKind, siteKind, siteNodeSliceKind, sitePeeringKind } from '@unbounded/crds';
 import { hostModule, type HostPart, type HostServices, openControlPlane } from '@unbounded/host';

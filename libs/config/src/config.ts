@@ -1,4 +1,4 @@
-import { type z } from 'zod';
+import type { z } from 'zod';
 
 /** One setting of a program. Its key in camelCase gives the flag (`--health-port`) and the variable (`UNBOUNDED_HEALTH_PORT`). */
 export interface Option<T> {

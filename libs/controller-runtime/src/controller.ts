@@ -1,10 +1,10 @@
 import { isConflict, type KubeObject } from '@unbounded/kube';
 import { type Logger, type Metrics, traced } from '@unbounded/telemetry';
 
-import { type BackoffOptions } from './backoff.ts';
-import { type Informer } from './informer.ts';
+import type { BackoffOptions } from './backoff.ts';
+import type { Informer } from './informer.ts';
 import { queueMetrics, reconcileMetrics, type ReconcileResult } from './runtime-metrics.ts';
-import { type Verdict } from './verdict.ts';
+import type { Verdict } from './verdict.ts';
 import { WorkQueue } from './work-queue.ts';
 
 /** Brings one key to its desired state. It gets a key, never an event: the state is read from the caches. */

@@ -9,7 +9,7 @@ import {
   type ResourceClient,
   type WatchEvent,
 } from '@unbounded/kube';
-import { type Logger } from '@unbounded/telemetry';
+import type { Logger } from '@unbounded/telemetry';
 
 import { backoffDelay, type BackoffOptions } from './backoff.ts';
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { isConflict, isNotFound, type Lease, type ResourceClient } from '@unbounded/kube';
-import { type Logger } from '@unbounded/telemetry';
+import type { Logger } from '@unbounded/telemetry';
 
 export interface ElectionOptions {
   readonly leases: ResourceClient<Lease>;

@@ -1,9 +1,9 @@
-import { type KubeObject } from '@unbounded/kube';
-import { type Logger } from '@unbounded/telemetry';
+import type { KubeObject } from '@unbounded/kube';
+import type { Logger } from '@unbounded/telemetry';
 
-import { type Controller } from './controller.ts';
-import { type Informer } from './informer.ts';
-import { type Election } from './leader-election.ts';
+import type { Controller } from './controller.ts';
+import type { Informer } from './informer.ts';
+import type { Election } from './leader-election.ts';
 
 export interface ManagerOptions {
   readonly informers: readonly Pick<Informer<KubeObject>, 'name' | 'isSynced' | 'synced' | 'run'>[];

@@ -1,5 +1,5 @@
 import { type EventRecorder, isConflict, type KubeObject, TransportError } from '@unbounded/kube';
-import { type Logger, type Metrics } from '@unbounded/telemetry';
+import type { Logger, Metrics } from '@unbounded/telemetry';
 
 import { backoffDelay, type BackoffOptions } from './backoff.ts';
 import { again, done, type Verdict } from './verdict.ts';

@@ -1,6 +1,6 @@
-import { type Metrics } from '@unbounded/telemetry';
+import type { Metrics } from '@unbounded/telemetry';
 
-import { type QueueObserver } from './work-queue.ts';
+import type { QueueObserver } from './work-queue.ts';
 
 /** Metric names as operators know them from client-go and controller-runtime. */
 export const queueMetrics = (metrics: Metrics, name: string): QueueObserver => {

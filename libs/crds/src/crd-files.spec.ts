@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 
 import { crdFiles } from './crd-files.ts';
-import { type JsonSchema } from './schema.ts';
+import type { JsonSchema } from './schema.ts';
 import { kinds } from './kinds.ts';
 
 const directory = new URL('../../../deploy/crds/', import.meta.url);

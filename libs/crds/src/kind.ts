@@ -1,5 +1,5 @@
 import { API_GROUP, API_VERSION, type GROUP_VERSION } from './names.ts';
-import { type Infer, type JsonSchema, type Schema } from './schema.ts';
+import type { Infer, JsonSchema, Schema } from './schema.ts';
 
 /** The part of metav1.ObjectMeta that our code reads or writes, as it is on the wire (times are RFC 3339 text). */
 export interface ObjectMeta {

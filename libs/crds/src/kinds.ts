@@ -1,4 +1,4 @@
-import { type KindDefinition, type ObjectOf } from './kind.ts';
+import type { KindDefinition, ObjectOf } from './kind.ts';
 import { gatewayPoolKind, gatewayPoolNodeKind } from './kinds/gateway-pool.ts';
 import { meshKind } from './kinds/mesh.ts';
 import { gatewayPoolPeeringKind, siteGatewayPoolAssignmentKind, sitePeeringKind } from './kinds/peering.ts';

@@ -1,4 +1,4 @@
-import { type Server, type Socket } from 'node:net';
+import type { Server, Socket } from 'node:net';
 
 import { Crowd } from './crowd.ts';
 

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 
-import { type ConfigOf, type controlPlaneOptions } from '@unbounded/config';
+import type { ConfigOf, controlPlaneOptions } from '@unbounded/config';
 import {
   type Controller,
   createElection,
@@ -20,8 +20,8 @@ import {
 } from '@unbounded/kube';
 import { openCluster } from '@unbounded/kube/open-cluster';
 
-import { type HostServices } from './host.ts';
-import { type HostPart } from './part.ts';
+import type { HostServices } from './host.ts';
+import type { HostPart } from './part.ts';
 
 export interface ControlPlaneOptions {
   /** The program's name, also of its Lease. */

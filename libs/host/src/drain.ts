@@ -1,6 +1,6 @@
-import { type Logger } from '@unbounded/telemetry';
+import type { Logger } from '@unbounded/telemetry';
 
-import { type HostPart } from './part.ts';
+import type { HostPart } from './part.ts';
 
 /**
  * Stops the parts one after the other, the last started first. A part that takes longer than what is left of the time

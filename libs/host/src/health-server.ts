@@ -1,7 +1,7 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
-import { type AddressInfo } from 'node:net';
+import type { AddressInfo } from 'node:net';
 
-import { type Metrics } from '@unbounded/telemetry';
+import type { Metrics } from '@unbounded/telemetry';
 
 import { limitConnections } from './connection-limit.ts';
 

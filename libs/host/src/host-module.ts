@@ -1,6 +1,6 @@
-import { type DynamicModule } from '@nestjs/common';
+import type { DynamicModule } from '@nestjs/common';
 
-import { type HostPart } from './part.ts';
+import type { HostPart } from './part.ts';
 
 /** Nest injection token: the program's parts, in the order in which they start. */
 export const HOST_PARTS = Symbol('HOST_PARTS');

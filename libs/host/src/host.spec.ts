@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 
 import { drainParts } from './drain.ts';
 import { startHealthServer } from './health-server.ts';
-import { type HostPart } from './part.ts';
+import type { HostPart } from './part.ts';
 
 const part = (name: string, stop: () => Promise<void> | void): HostPart => ({ name, start: () => {}, stop });
 

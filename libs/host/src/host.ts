@@ -1,4 +1,4 @@
-import { type DynamicModule } from '@nestjs/common';
+import type { DynamicModule } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import {
   createLogger,
@@ -12,7 +12,7 @@ import {
 import { drainParts } from './drain.ts';
 import { type Check, type HealthServer, type ListenerState, startHealthServer } from './health-server.ts';
 import { HOST_PARTS } from './host-module.ts';
-import { type HostPart } from './part.ts';
+import type { HostPart } from './part.ts';
 
 /** What the host gives to the module. */
 export interface HostServices {

@@ -1,4 +1,4 @@
-import { type Address, type Family } from './address.ts';
+import type { Address, Family } from './address.ts';
 import { containsAddress, overlaps, parsePrefix, type Prefix } from './prefix.ts';
 
 /** Why an address or block cannot be a unicast destination in a routed network (IANA special-purpose registries). */

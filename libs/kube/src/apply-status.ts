@@ -1,9 +1,9 @@
 import { type Condition, sameJson } from '@unbounded/crds';
 
-import { type ResourceClient } from './client.ts';
+import type { ResourceClient } from './client.ts';
 import { changedConditions, type NewCondition, withCondition } from './conditions.ts';
-import { type EventRecorder } from './event-recorder.ts';
-import { type KubeObject } from './objects.ts';
+import type { EventRecorder } from './event-recorder.ts';
+import type { KubeObject } from './objects.ts';
 
 interface StatusUpdate {
   /** Fields of the status besides conditions; all that this program owns. */

@@ -1,5 +1,5 @@
-import { type KubeObject, type Resource } from './objects.ts';
-import { type ApiRequest, type Transport } from './transport.ts';
+import type { KubeObject, Resource } from './objects.ts';
+import type { ApiRequest, Transport } from './transport.ts';
 
 export interface ListOptions {
   readonly namespace?: string;

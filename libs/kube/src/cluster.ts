@@ -1,9 +1,9 @@
-import { type KindDefinition } from '@unbounded/crds';
+import type { KindDefinition } from '@unbounded/crds';
 
-import { type ResourceClient } from './client.ts';
-import { type KubeObject, type Resource } from './objects.ts';
+import type { ResourceClient } from './client.ts';
+import type { KubeObject, Resource } from './objects.ts';
 import { crds, events, leases, nodes, resourceOf } from './resources.ts';
-import { type Transport } from './transport.ts';
+import type { Transport } from './transport.ts';
 
 /** One API server and clients for what it serves. */
 export interface Cluster {

@@ -1,4 +1,4 @@
-import { type Condition } from '@unbounded/crds';
+import type { Condition } from '@unbounded/crds';
 
 export type NewCondition = Omit<Condition, 'lastTransitionTime'>;
 

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { type KindDefinition, toCustomResourceDefinition } from '@unbounded/crds';
 
-import { type ResourceClient } from './client.ts';
-import { type Crd } from './objects.ts';
+import type { ResourceClient } from './client.ts';
+import type { Crd } from './objects.ts';
 
 const FIELD_MANAGER = 'unbounded-crds';
 const POLL_MS = 100;

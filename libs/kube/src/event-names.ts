@@ -1,7 +1,7 @@
 import { isConflict } from './api-error.ts';
-import { type ResourceClient } from './client.ts';
-import { type EventAllowance } from './event-allowance.ts';
-import { type Event } from './objects.ts';
+import type { ResourceClient } from './client.ts';
+import type { EventAllowance } from './event-allowance.ts';
+import type { Event } from './objects.ts';
 
 /** What Events are called: each by another name, of which a program with an allowance has only so many. */
 

@@ -2,9 +2,9 @@ import { createLogger, createMetrics, silentLogger } from '@unbounded/telemetry'
 import { expect, test } from 'vitest';
 
 import { ApiError } from './api-error.ts';
-import { type ResourceClient } from './client.ts';
+import type { ResourceClient } from './client.ts';
 import { createEventRecorder, type EventRecord } from './event-recorder.ts';
-import { type Event } from './objects.ts';
+import type { Event } from './objects.ts';
 
 const event = (note: string): EventRecord => ({
   about: { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n' } },

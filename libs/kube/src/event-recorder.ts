@@ -1,12 +1,12 @@
 import { hostname } from 'node:os';
 
-import { type Logger, type Metrics } from '@unbounded/telemetry';
+import type { Logger, Metrics } from '@unbounded/telemetry';
 
 import { isNotFound } from './api-error.ts';
-import { type ResourceClient } from './client.ts';
+import type { ResourceClient } from './client.ts';
 import { createEventBudget, type EventAllowance } from './event-allowance.ts';
 import { createNamed, eventName } from './event-names.ts';
-import { type Event, type KubeObject } from './objects.ts';
+import type { Event, KubeObject } from './objects.ts';
 import { cutTexts, EVENT_BOUNDS } from './text-bounds.ts';
 
 export interface EventRecord {

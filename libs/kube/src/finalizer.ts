@@ -1,5 +1,5 @@
-import { type ResourceClient } from './client.ts';
-import { type KubeObject } from './objects.ts';
+import type { ResourceClient } from './client.ts';
+import type { KubeObject } from './objects.ts';
 
 export interface FinalizerOptions {
   readonly name: string;

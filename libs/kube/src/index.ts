@@ -9,11 +9,11 @@ export {
   isNotFound,
   TransportError,
 } from './api-error.ts';
-export { type ListOptions, type ResourceClient, type WatchEvent } from './client.ts';
+export type { ListOptions, ResourceClient, WatchEvent } from './client.ts';
 export { type Cluster, clientOf, coreClients } from './cluster.ts';
 export { applyStatus } from './apply-status.ts';
 export { type NewCondition, withCondition } from './conditions.ts';
-export { type Connection } from './connection.ts';
+export type { Connection } from './connection.ts';
 export { ensureCrds } from './ensure-crds.ts';
 export { setFinalizer } from './finalizer.ts';
 export { createEventRecorder, type EventRecord, type EventRecorder } from './event-recorder.ts';

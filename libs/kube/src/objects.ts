@@ -1,20 +1,20 @@
-import {
-  type EventsV1Event,
-  type V1CustomResourceDefinition,
-  type V1Deployment,
-  type V1EndpointSlice,
-  type V1Lease,
-  type V1Namespace,
-  type V1NetworkPolicy,
-  type V1Node,
-  type V1Pod,
-  type V1PodDisruptionBudget,
-  type V1ConfigMap,
-  type V1Secret,
-  type V1Service,
-  type V1ServiceAccount,
+import type {
+  EventsV1Event,
+  V1CustomResourceDefinition,
+  V1Deployment,
+  V1EndpointSlice,
+  V1Lease,
+  V1Namespace,
+  V1NetworkPolicy,
+  V1Node,
+  V1Pod,
+  V1PodDisruptionBudget,
+  V1ConfigMap,
+  V1Secret,
+  V1Service,
+  V1ServiceAccount,
 } from '@kubernetes/client-node';
-import { type ObjectMeta } from '@unbounded/crds';
+import type { ObjectMeta } from '@unbounded/crds';
 
 /** A type of client-node as it is on the wire: times are RFC 3339 text. */
 type Wire<T> = T extends Date

@@ -1,7 +1,7 @@
-import { type Metrics } from '@unbounded/telemetry';
+import type { Metrics } from '@unbounded/telemetry';
 
 import { createClient } from './client.ts';
-import { type Cluster } from './cluster.ts';
+import type { Cluster } from './cluster.ts';
 import { type Connection, connect } from './connection.ts';
 import { createTransport, type RequestObserver } from './transport.ts';
 

@@ -1,23 +1,23 @@
 import { API_GROUP, API_VERSION, type KindDefinition, type ObjectOf } from '@unbounded/crds';
 
-import {
-  type ConfigMap,
-  type Crd,
-  type Deployment,
-  type EndpointSlice,
-  type Event,
-  type KubeObject,
-  type Lease,
-  type Namespace,
-  type NetworkPolicy,
-  type Node,
-  type Pod,
-  type PodDisruptionBudget,
-  type Resource,
-  type Secret,
-  type Service,
-  type ServiceAccount,
-  type ServiceCidr,
+import type {
+  ConfigMap,
+  Crd,
+  Deployment,
+  EndpointSlice,
+  Event,
+  KubeObject,
+  Lease,
+  Namespace,
+  NetworkPolicy,
+  Node,
+  Pod,
+  PodDisruptionBudget,
+  Resource,
+  Secret,
+  Service,
+  ServiceAccount,
+  ServiceCidr,
 } from './objects.ts';
 
 const resource = <T extends KubeObject>(

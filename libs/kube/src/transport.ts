@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { ApiError, IdleError, type Status, TransportError } from './api-error.ts';
-import { type Connection } from './connection.ts';
+import type { Connection } from './connection.ts';
 
 export interface ApiRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';

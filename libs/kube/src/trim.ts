@@ -1,4 +1,4 @@
-import { type Node } from './objects.ts';
+import type { Node } from './objects.ts';
 
 /** A Node without the list of images that its kubelet has pulled: the larger part of it, read by the scheduler only. */
 export const withoutImages = (node: Node): Node => {

@@ -4,7 +4,7 @@ import { ageOf } from './age.ts';
 import { type Claim, isStronger, strongestOf } from './claims.ts';
 import { withAddresses } from './confinement.ts';
 import { annotationField } from './node-facts.ts';
-import { type NodeProblem } from './node-problem.ts';
+import type { NodeProblem } from './node-problem.ts';
 import type { SettledNode } from './settled-node.ts';
 
 /**

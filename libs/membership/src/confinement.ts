@@ -3,10 +3,10 @@ import { type Address, formatAddress, formatPrefix, type Prefix } from '@unbound
 
 import { createExternalConfinement } from './external-confinement.ts';
 import { listed } from './listed.ts';
-import { type NodeFacts } from './node-facts.ts';
-import { type NodeProblem } from './node-problem.ts';
+import type { NodeFacts } from './node-facts.ts';
+import type { NodeProblem } from './node-problem.ts';
 import { createPodAddresses, type PodAddresses } from './pod-addresses.ts';
-import { type NodeRecord } from './records.ts';
+import type { NodeRecord } from './records.ts';
 import { siteBlocks } from './site-blocks.ts';
 
 /** A node's addresses and blocks that lie where its Site says; the rest is told. */

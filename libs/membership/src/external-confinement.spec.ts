@@ -1,4 +1,4 @@
-import { type GatewayPool, type SiteNodeSlice } from '@unbounded/crds';
+import type { GatewayPool, SiteNodeSlice } from '@unbounded/crds';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 

@@ -4,9 +4,9 @@ import { type Address, AddressSet, containsAddress, tryParsePrefix } from '@unbo
 import { tryParseAddress } from './external-address.ts';
 import { listed } from './listed.ts';
 import { annotationField, type NodeFacts } from './node-facts.ts';
-import { type NodeProblem } from './node-problem.ts';
-import { type PodAddresses } from './pod-addresses.ts';
-import { type NodeRecord } from './records.ts';
+import type { NodeProblem } from './node-problem.ts';
+import type { PodAddresses } from './pod-addresses.ts';
+import type { NodeRecord } from './records.ts';
 import { siteBlocks } from './site-blocks.ts';
 
 /** Where an external address lies that cannot be the node's; undefined: it can be. */

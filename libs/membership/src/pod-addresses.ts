@@ -1,4 +1,4 @@
-import { type Site } from '@unbounded/crds';
+import type { Site } from '@unbounded/crds';
 import { type Address, AddressSet, containsAddress, containsPrefix, type Prefix } from '@unbounded/ip';
 
 import { siteBlocks } from './site-blocks.ts';

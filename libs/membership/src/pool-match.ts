@@ -1,6 +1,6 @@
-import { type GatewayPool } from '@unbounded/crds';
+import type { GatewayPool } from '@unbounded/crds';
 
-import { type NodeFacts } from './node-facts.ts';
+import type { NodeFacts } from './node-facts.ts';
 
 /** Why a node that a pool selects is not its gateway (yet). */
 export type Ineligible = 'NoPublicKey' | 'NoExternalIP' | 'InOtherPool';

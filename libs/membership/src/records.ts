@@ -1,4 +1,4 @@
-import { type Gateway, type GatewayPool, type SiteNode, type SiteNodeSlice } from '@unbounded/crds';
+import type { Gateway, GatewayPool, SiteNode, SiteNodeSlice } from '@unbounded/crds';
 import { formatAddress, formatPrefix, tryParsePrefix } from '@unbounded/ip';
 
 import { tryParseAddress } from './external-address.ts';

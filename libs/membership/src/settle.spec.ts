@@ -1,4 +1,4 @@
-import { type GatewayPool, type SiteNodeSlice } from '@unbounded/crds';
+import type { GatewayPool, SiteNodeSlice } from '@unbounded/crds';
 import { overlaps, parsePrefix } from '@unbounded/ip';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';

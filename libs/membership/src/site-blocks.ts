@@ -1,4 +1,4 @@
-import { type Site } from '@unbounded/crds';
+import type { Site } from '@unbounded/crds';
 import { AddressSet, type Prefix, tryParsePrefix } from '@unbounded/ip';
 
 /** A Site's addresses, parsed once for each version of the object. */

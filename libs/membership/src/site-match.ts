@@ -1,7 +1,7 @@
-import { type Site } from '@unbounded/crds';
+import type { Site } from '@unbounded/crds';
 import { containsAddress, overlaps, type Prefix, tryParsePrefix } from '@unbounded/ip';
 
-import { type NodeFacts } from './node-facts.ts';
+import type { NodeFacts } from './node-facts.ts';
 
 interface SiteEntry {
   readonly site: Site;

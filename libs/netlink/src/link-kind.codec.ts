@@ -1,4 +1,4 @@
-import { type Attribute, type Attributes, type MessageWriter } from './attribute.codec.ts';
+import type { Attribute, Attributes, MessageWriter } from './attribute.codec.ts';
 import { addressBytes, addressText, macBytes } from './address.codec.ts';
 import type {
   BridgeKind,

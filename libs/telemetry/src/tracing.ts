@@ -1,4 +1,4 @@
-import { type Attributes, type Span, type SpanStatusCode, type Tracer } from '@opentelemetry/api';
+import type { Attributes, Span, SpanStatusCode, Tracer } from '@opentelemetry/api';
 
 /** Set while tracing runs; without it `traced` only calls the function. */
 let active: { readonly tracer: Tracer; readonly errorCode: SpanStatusCode } | undefined;

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 
 import { isForbidden } from '@unbounded/kube';
 
-import { type ApiServer } from './api-server.ts';
+import type { ApiServer } from './api-server.ts';
 import { accessRules, NAMESPACE, namespaceFile, yamlOf } from './chart.ts';
 import { until } from './until.ts';
 import { tryWrite } from './write.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 
-import { type GatewayPool, type Site } from '@unbounded/crds';
-import { type Node, type ResourceClient } from '@unbounded/kube';
+import type { GatewayPool, Site } from '@unbounded/crds';
+import type { Node, ResourceClient } from '@unbounded/kube';
 
 const apiVersion = 'net.unbounded-cloud.io/v1alpha1';
 

@@ -1,6 +1,6 @@
 import { createServer, type ServerResponse } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
-import { type Connection, type EventRecorder, type Node } from '@unbounded/kube';
+import type { Connection, EventRecorder, Node } from '@unbounded/kube';
 import { openCluster } from '@unbounded/kube/open-cluster';
 import { silentLogger } from '@unbounded/telemetry';
 import { until } from '@unbounded/testing';

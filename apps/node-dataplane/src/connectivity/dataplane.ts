@@ -2,7 +2,7 @@ import { ROUTE_PROTOCOL } from '@unbounded/config/ownership';
 import { unitDevices } from '@unbounded/keeper-protocol';
 import type { Link, RouteSocket } from '@unbounded/netlink';
 import type { Logger } from '@unbounded/telemetry';
-import { type Problem } from '@unbounded/topology';
+import type { Problem } from '@unbounded/topology';
 import { DEVICES } from '../data-path/devices.ts';
 import type { KernelPlan } from '../data-path/kernel-plan.ts';
 import type { PodAttachment } from '../attachment/pods.ts';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-import { type Logger } from '@unbounded/telemetry';
+import type { Logger } from '@unbounded/telemetry';
 
 const LEAST_BYTES = 32;
 

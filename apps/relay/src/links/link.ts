@@ -1,4 +1,4 @@
-import { type TLSSocket } from 'node:tls';
+import type { TLSSocket } from 'node:tls';
 
 import {
   type BlockPool,
@@ -17,12 +17,12 @@ import {
   MAX_LINK_LENGTH,
 } from '@unbounded/relay-protocol';
 
-import { type Directory } from '../directory.ts';
+import type { Directory } from '../directory.ts';
 import { Intake } from '../intake.ts';
 import { HEADROOM, READ_BYTES, type ReadSlab } from '../memory.ts';
 import { Outbox, type OutboxShared } from '../outbox.ts';
-import { type Round } from '../round.ts';
-import { type Tallies } from '../tallies.ts';
+import type { Round } from '../round.ts';
+import type { Tallies } from '../tallies.ts';
 
 /** Both ends say that they are there this often, and end a link that was silent for three times as long. */
 const KEEPALIVE_MS = 10_000;

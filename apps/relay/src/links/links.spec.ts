@@ -6,8 +6,8 @@ import { once } from 'node:events';
 import { encodeData, encodeRegister, PEER_GONE } from '@unbounded/relay-protocol';
 import { expect, test } from 'vitest';
 
-import { type RelayOptions } from '../relay.ts';
-import { type HostAndPort } from './links.ts';
+import type { RelayOptions } from '../relay.ts';
+import type { HostAndPort } from './links.ts';
 import { dial, join, keyOf, newKeys, prove, TestPeer } from '@unbounded/relay-testing/peer';
 import { startRelay } from '../test/test-relay.ts';
 

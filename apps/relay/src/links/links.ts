@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
-import { type AddressInfo } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { connect, createServer, type TlsOptions, type TLSSocket } from 'node:tls';
 
 import {
@@ -12,11 +12,11 @@ import {
   type Presence,
 } from '@unbounded/relay-protocol';
 import { limitConnections } from '@unbounded/host/connection-limit';
-import { type Logger } from '@unbounded/telemetry';
+import type { Logger } from '@unbounded/telemetry';
 
-import { type Client } from '../client.ts';
-import { type Entry } from '../directory.ts';
-import { type Memory } from '../memory.ts';
+import type { Client } from '../client.ts';
+import type { Entry } from '../directory.ts';
+import type { Memory } from '../memory.ts';
 import { Link, type LinkContext } from './link.ts';
 import { Replica } from './replica.ts';
 

@@ -8,10 +8,10 @@ import {
   writeForwardHead,
 } from '@unbounded/relay-protocol';
 
-import { type Entry } from '../directory.ts';
+import type { Entry } from '../directory.ts';
 import { type Memory, READ_BYTES } from '../memory.ts';
-import { type Outbox } from '../outbox.ts';
-import { type Gatherer, type Round, type RoundSender } from '../round.ts';
+import type { Outbox } from '../outbox.ts';
+import type { Gatherer, Round, RoundSender } from '../round.ts';
 
 /** A Data frame in the read buffer, and who sends it. */
 export interface Departure {

@@ -1,5 +1,5 @@
 import type { Link, RouteSocket } from '@unbounded/netlink';
-import { type Problem } from '@unbounded/topology';
+import type { Problem } from '@unbounded/topology';
 import { POD_BRIDGE } from '../pod-bridge.ts';
 import type { PodAttachment, PodRegistry } from '../pods.ts';
 import { type PodPort, podPort } from './pod-port.ts';

@@ -1,4 +1,4 @@
-import { type RouteSocket } from '@unbounded/netlink';
+import type { RouteSocket } from '@unbounded/netlink';
 import {
   elementsOf,
   findDrift,

@@ -8,7 +8,7 @@ import {
   NetlinkError,
   type RouteSocket,
 } from '@unbounded/netlink';
-import { type Problem } from '@unbounded/topology';
+import type { Problem } from '@unbounded/topology';
 import { TUNNEL_VNI } from '../../data-path/devices.ts';
 import { type DeviceSpec, isTunnel } from './devices.plan.ts';
 import type { Tunnel } from './taken-packets.plan.ts';

@@ -1,5 +1,5 @@
 import type { Link } from '@unbounded/netlink';
-import { type Problem } from '@unbounded/topology';
+import type { Problem } from '@unbounded/topology';
 import { DEVICES } from '../devices.ts';
 import { type AttachmentOptions, createAttachments, type Loaded } from './attachments.ts';
 import { PLACES } from './places.ts';

@@ -5,7 +5,7 @@ import {
   type NextHop as NextHopRecord,
   type Protocol,
 } from '@unbounded/bpf-maps';
-import { type Problem } from '@unbounded/topology';
+import type { Problem } from '@unbounded/topology';
 import type { KernelGroup, KernelHop, KernelPlan } from '../kernel-plan.ts';
 import { TUNNEL_VNI } from '../devices.ts';
 import type { HealthGroup } from '../../connectivity/health/messages.ts';
