@@ -1,6 +1,7 @@
 import { createController, createObjectWrites, watches } from '@unbounded/controller-runtime';
 import { gatewayPoolKind, siteKind, siteNodeSliceKind } from '@unbounded/crds';
-import { hostModule, type HostPart, type HostServices, openControlPlane } from '@unbounded/host';
+import { hostModule, type HostPart, type HostServices } from '@unbounded/host';
+import { openControlPlane } from '@unbounded/host/control-plane';
 import { tryParsePrefix } from '@unbounded/ip';
 import {
   endpointSlices,

@@ -20,7 +20,8 @@ import {
   type SiteNodeSlice,
   sitePeeringKind,
 } from '@unbounded/crds';
-import { type ControlPlane, hostModule, type HostPart, type HostServices, openControlPlane } from '@unbounded/host';
+import { hostModule, type HostPart, type HostServices } from '@unbounded/host';
+import { type ControlPlane, openControlPlane } from '@unbounded/host/control-plane';
 import {
   clientOf,
   configMaps,

@@ -1,7 +1,8 @@
 import type { ConfigOf, controlPlaneOptions } from '@unbounded/config';
 import { createController, createObjectWrites, watches } from '@unbounded/controller-runtime';
 import { gatewayPoolKind, siteKind, siteNodeSliceKind, sitePeeringKind } from '@unbounded/crds';
-import { hostModule, type HostPart, type HostServices, openControlPlane } from '@unbounded/host';
+import { hostModule, type HostPart, type HostServices } from '@unbounded/host';
+import { openControlPlane } from '@unbounded/host/control-plane';
 import { clientOf, nodes as nodeResource, resourceOf, withoutImages } from '@unbounded/kube';
 import { nodeFingerprint } from '@unbounded/membership';
 
