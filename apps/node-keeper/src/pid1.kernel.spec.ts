@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, w
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { nodeCommand } from '@unbounded/config/node-command';
-import { until } from '@unbounded/testing';
+import { appEntry, until } from '@unbounded/testing';
 import { generatePrivateKey, publicKeyOf } from '@unbounded/wireguard';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
@@ -46,7 +46,7 @@ const ask = (device: string): void => {
 const running = (device: string): Promise<number> => until(`${device} runs`, () => tunnels().get(device));
 
 const start = async (disk: 'roomy' | 'full'): Promise<void> => {
-  const main = [...nodeCommand, join(import.meta.dirname, 'main.ts'), '--units-dir', units()];
+  const main = [...nodeCommand, appEntry('node-keeper'), '--units-dir', units()];
   const flags = ['--pids-dir', join(folder, 'pids'), '--wireguard-go', join(folder, 'wireguard-go')];
   const isolate = [
     '--pid',

@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { encodeData } from '@unbounded/relay-protocol';
 import { expect, test } from 'vitest';
 
-import { type Program, startProgram } from './test/program.ts';
+import { type Program, startProgram } from './test/program.testdata.ts';
 import { dial, join, keyOf, newKeys, prove, TestPeer } from '@unbounded/relay-testing/peer';
 
 const metric = async ({ healthPort }: Program, name: string): Promise<number> => {

@@ -7,7 +7,7 @@ import { join as pathJoin } from 'node:path';
 import { encodeData } from '@unbounded/relay-protocol';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import { type Program, startProgram } from './test/program.ts';
+import { type Program, startProgram } from './test/program.testdata.ts';
 import { strangerAttempts, type StrangerTarget } from '@unbounded/relay-testing/strangers';
 import { dial, newKeys, prove, type TestPeer } from '@unbounded/relay-testing/peer';
 

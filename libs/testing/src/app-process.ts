@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { appEntry } from './app-entry.ts';
 
 /** A program of this repository as a process of its own. */
 export interface AppProcess extends AsyncDisposable {
@@ -16,8 +16,6 @@ export interface AppProcess extends AsyncDisposable {
   stop(signal?: NodeJS.Signals): Promise<number | null>;
 }
 
-const root = fileURLToPath(new URL('../../../', import.meta.url));
-
 const collectLines = (child: ChildProcess, onLine: (line: string) => void): void => {
   let rest = '';
   child.stdout?.setEncoding('utf8').on('data', (chunk: string) => {
@@ -27,12 +25,12 @@ const collectLines = (child: ChildProcess, onLine: (line: string) => void): void
   });
 };
 
-/** Starts `apps/<app>`: its bundle when `bundled`, else its sources. It dies with this process. */
-export const startApp = (app: string, args: readonly string[], { bundled = false } = {}): AppProcess => {
-  const entry = `${root}apps/${app}/${bundled ? 'dist/main.mjs' : 'src/main.ts'}`;
-  if (!existsSync(entry)) throw new Error(`${entry} does not exist${bundled ? `: run tools/build ${app}` : ''}`);
-  const child = spawn('setpriv', ['--pdeathsig', 'KILL', `${root}tools/node`, entry, '--health-port', '0', ...args], {
-    cwd: root,
+const node = fileURLToPath(new URL('../../../tools/node', import.meta.url));
+
+/** Starts `apps/<app>` ({@link appEntry}). It dies with this process. */
+export const startApp = (app: string, args: readonly string[]): AppProcess => {
+  const argv = ['--pdeathsig', 'KILL', node, appEntry(app), '--health-port', '0', ...args];
+  const child = spawn('setpriv', argv, {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { PATH: process.env['PATH'], HOME: '/nonexistent', NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] },
   });

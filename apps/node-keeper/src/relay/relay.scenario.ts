@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { nodeCommand } from '@unbounded/config/node-command';
+import { appEntry } from '@unbounded/testing';
 import {
   rejections,
   relayState,
@@ -50,8 +51,6 @@ const openStandIn = async (): Promise<StandIn & { readonly socket: Socket }> => 
   };
 };
 
-const program = new URL('../main.ts', import.meta.url).pathname;
-
 export class RelayNode {
   readonly name: string;
   readonly folder = mkdtempSync(join(tmpdir(), 'relay-'));
@@ -86,7 +85,7 @@ export class RelayNode {
   startKeeper(): void {
     const folders = ['--units-dir', join(this.folder, 'units'), '--pids-dir', join(this.folder, 'pids')];
     const [node, ...options] = nodeCommand;
-    const child = spawn(node, [...options, program, ...folders], {
+    const child = spawn(node, [...options, appEntry('node-keeper'), ...folders], {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { PATH: process.env['PATH'], KUBECONFIG: '/nonexistent', SECRET_TOKEN: 'do not pass on' },
     });

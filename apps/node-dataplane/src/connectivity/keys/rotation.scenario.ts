@@ -4,6 +4,7 @@ import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { nodeCommand } from '@unbounded/config/node-command';
+import { appEntry } from '@unbounded/testing';
 import { createNetns, type Netns } from '@unbounded/netlink';
 import type { FlowCount, FlowSettings } from './flow.scenario.ts';
 import type { RotationTimes } from './rotation.ts';
@@ -21,7 +22,6 @@ export interface Shape {
 
 const TIMES: RotationTimes = { quietMs: 2500, aliveMs: 180_000, previousMs: 3000, tellMs: 4000 };
 
-const REPOSITORY = join(import.meta.dirname, '../../../../..');
 const cache = process.env['UNBOUNDED_CACHE'] ?? join(homedir(), '.cache/unbounded');
 const wireguardGo = join(process.env['UNBOUNDED_ASSETS'] ?? cache, 'bin/wireguard-go');
 const API = { apiVersion: 'net.unbounded-cloud.io/v1alpha1' } as const;
@@ -138,7 +138,7 @@ export const enterNode = async (folder: string, netns: Netns, undo: AsyncDisposa
     enter,
     inNode: (...argv: string[]): string => run('nsenter', ...enter, ...argv),
     program: (file: string, ...argv: string[]): ChildProcess =>
-      spawn('nsenter', [...enter, ...nodeCommand, join(REPOSITORY, file), ...argv], {
+      spawn('nsenter', [...enter, ...nodeCommand, file, ...argv], {
         stdio: ['ignore', 'pipe', 'inherit'],
         env: { ...process.env, ROTATION_TIMES: JSON.stringify(TIMES) },
       }),
@@ -179,7 +179,7 @@ const makeNode = async (
     rotate: () => void (made.asked = `request ${performance.now()}`),
     startAgent() {
       const options = ['--node-name', name, '--manifests-dir', join(folder, 'objects'), '--dataplane', dataplane];
-      agent = program('apps/node-dataplane/src/connectivity/keys/agent.scenario.ts', ...options);
+      agent = program(join(import.meta.dirname, 'agent.scenario.ts'), ...options);
       agent.stdout!.on('data', (text: Buffer) => log.push(...text.toString().trim().split('\n')));
     },
     async killAgent() {
@@ -190,7 +190,7 @@ const makeNode = async (
       agent = undefined;
     },
   };
-  program('apps/node-keeper/src/main.ts', '--wireguard-go', wireguardGo).stdout!.resume();
+  program(appEntry('node-keeper'), '--wireguard-go', wireguardGo).stdout!.resume();
   return made;
 };
 

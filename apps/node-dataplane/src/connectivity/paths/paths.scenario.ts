@@ -4,6 +4,7 @@ import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { nodeCommand } from '@unbounded/config/node-command';
+import { appEntry } from '@unbounded/testing';
 import type { Path } from '@unbounded/health';
 import { createNetns, type Netns } from '@unbounded/netlink';
 import type { FlowCount, FlowSettings } from '../keys/flow.scenario.ts';
@@ -27,7 +28,6 @@ import {
  *                                  relay
  */
 
-const REPOSITORY = join(import.meta.dirname, '../../../../..');
 const cache = process.env['UNBOUNDED_CACHE'] ?? join(homedir(), '.cache/unbounded');
 const wireguardGo = join(process.env['UNBOUNDED_ASSETS'] ?? cache, 'bin/wireguard-go');
 const API = { apiVersion: 'net.unbounded-cloud.io/v1alpha1' } as const;
@@ -128,7 +128,7 @@ const makeGateway = async (
   const { inNode, program } = await enterNode(folder, netns, undo);
   const log: string[] = [];
   let agent: ChildProcess | undefined;
-  program('apps/node-keeper/src/main.ts', '--wireguard-go', wireguardGo).stdout!.resume();
+  program(appEntry('node-keeper'), '--wireguard-go', wireguardGo).stdout!.resume();
   const made: Made = {
     name,
     number,
@@ -152,7 +152,7 @@ const makeGateway = async (
     startAgent() {
       const options = ['--node-name', name, '--manifests-dir', join(folder, 'objects')];
       log.length = 0;
-      agent = program('apps/node-dataplane/src/connectivity/keys/agent.scenario.ts', ...options);
+      agent = program(join(import.meta.dirname, '../keys/agent.scenario.ts'), ...options);
       agent.stdout!.on('data', (text: Buffer) => log.push(...text.toString().trim().split('\n')));
     },
     async killAgent() {
@@ -221,8 +221,16 @@ const publish = (gateways: readonly Made[]): void => {
 };
 
 const startRelay = (hub: Netns, undo: AsyncDisposableStack): void => {
-  const program = join(REPOSITORY, 'apps/relay/src/main.ts');
-  const argv = [`--net=${hub.path}`, 'setpriv', '--pdeathsig', 'KILL', ...nodeCommand, program, '--health-port', '0'];
+  const argv = [
+    `--net=${hub.path}`,
+    'setpriv',
+    '--pdeathsig',
+    'KILL',
+    ...nodeCommand,
+    appEntry('relay'),
+    '--health-port',
+    '0',
+  ];
   const relay = spawn('nsenter', argv, { stdio: ['ignore', 'ignore', 'inherit'] });
   undo.defer(async () => {
     const ended = new Promise((resolve) => relay.once('exit', resolve));

@@ -2,8 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { nodeCommand } from '@unbounded/config/node-command';
-
-const MAIN = new URL('../main.ts', import.meta.url).pathname;
+import { appEntry } from '@unbounded/testing';
 
 export interface Program extends AsyncDisposable {
   readonly child: ChildProcess;
@@ -16,7 +15,7 @@ export interface Program extends AsyncDisposable {
 export const startProgram = async (descriptors: number, flags: readonly string[] = []): Promise<Program> => {
   const nobody = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'];
   const privileges = ['--inh-caps=-all', '--bounding-set=-all', '--no-new-privs'];
-  const relay = [...nodeCommand, MAIN, '--addr', '127.0.0.1:0', '--health-port', '0', ...flags];
+  const relay = [...nodeCommand, appEntry('relay'), '--addr', '127.0.0.1:0', '--health-port', '0', ...flags];
   const child = spawn('prlimit', [`--nofile=${descriptors}`, ...nobody, ...privileges, ...relay], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
