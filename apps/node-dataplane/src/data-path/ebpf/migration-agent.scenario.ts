@@ -16,7 +16,7 @@ import { PLACES } from './places.ts';
 import { createSysctls } from '../../kernel/sysctls.ts';
 import { openFirewall } from '../../connectivity/kernel/firewall.testdata.ts';
 
-/** An agent's data path as a process of its own (migration.kernel.spec.ts starts and kills it): one pass, and what there is then. */
+/** An agent's data path as a process of its own (migration.testdata.ts starts and kills it): one pass, and what there is then. */
 
 export interface AgentOptions {
   readonly name: NodeName;

@@ -1,0 +1,6 @@
+import { describe } from 'vitest';
+import { testMigration } from './migration.testdata.ts';
+
+describe('programs attached by clsact', () => {
+  testMigration('clsact');
+});
