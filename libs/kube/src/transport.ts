@@ -94,18 +94,19 @@ const open = async ({ connection, peers }: Link, call: ApiRequest): Promise<Inco
   };
   const url = new URL(server.pathname.replace(/\/$/, '') + call.path + queryText(call.query), server);
   return new Promise((resolve, reject) => {
-    const outgoing = (url.protocol === 'http:' ? httpRequest : httpsRequest)(url, options);
-    outgoing.once('response', (response) => {
-      outgoing.once('timeout', () =>
-        response.destroy(new IdleError(`${describe(call)}: nothing more for ${options.timeout} ms`)),
-      );
+    let answer: IncomingMessage | undefined;
+    const outgoing = (url.protocol === 'http:' ? httpRequest : httpsRequest)(url, options, (response) => {
+      answer = response;
       resolve(response);
     });
     outgoing.once('socket', (socket) => {
       socket.setKeepAlive(true, KEEP_ALIVE_PROBE_MS);
       notePeer(socket, peers);
     });
-    outgoing.once('timeout', () => outgoing.destroy(new Error(`no answer for ${options.timeout} ms`)));
+    outgoing.once('timeout', () => {
+      if (answer) answer.destroy(new IdleError(`${describe(call)}: nothing more for ${options.timeout} ms`));
+      else outgoing.destroy(new Error(`no answer for ${options.timeout} ms`));
+    });
     outgoing.once('error', (cause) => reject(new TransportError(`${describe(call)}: ${cause.message}`, { cause })));
     outgoing.end(body);
   });
