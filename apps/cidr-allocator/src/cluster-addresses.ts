@@ -1,4 +1,4 @@
-import { formatAddress, hostPrefix, parseAddress, tryParsePrefix, type Address, type Prefix } from '@unbounded/ip';
+import { formatAddress, hostPrefix, tryParseAddress, tryParsePrefix, type Address, type Prefix } from '@unbounded/ip';
 import {
   ApiError,
   type EndpointSlice,
@@ -27,7 +27,7 @@ export const MAX_AGE_MS = 30_000;
 const OWN_SERVICE = { name: 'kubernetes', namespace: 'default' } as const;
 
 const addressesOf = (texts: readonly string[]): readonly Address[] =>
-  texts.flatMap((text) => (tryParsePrefix(`${text}/${text.includes(':') ? 128 : 32}`) ? [parseAddress(text)] : []));
+  texts.flatMap((text) => tryParseAddress(text) ?? []);
 
 /**
  * Addresses of API servers (EndpointSlice `default/kubernetes`) and of Services: ServiceCIDRs where they are served, the

@@ -8,6 +8,7 @@ import {
   addressToBytes,
   formatAddress,
   parseAddress,
+  tryParseAddress,
 } from './address.ts';
 
 const anyAddress: fc.Arbitrary<Address> = fc.oneof(
@@ -47,6 +48,7 @@ describe('addresses', () => {
   ])('%j is refused unless node:net takes it too', (text) => {
     if (isIPv6(text) && !text.includes('%')) return expect(() => parseAddress(text)).not.toThrow();
     expect(() => parseAddress(text)).toThrow(AddressSyntaxError);
+    expect(tryParseAddress(text)).toBeUndefined();
   });
 
   test('text, bytes and value say the same address', () => {

@@ -67,6 +67,15 @@ export const parseAddress = (text: string): Address => {
   return { family, value };
 };
 
+/** Like {@link parseAddress}, but undefined instead of an error: for text that may be a name. */
+export const tryParseAddress = (text: string): Address | undefined => {
+  try {
+    return parseAddress(text);
+  } catch {
+    return undefined;
+  }
+};
+
 const formatV6 = (value: bigint): string => {
   const groups = Array.from({ length: 8 }, (_, index) => Number((value >> BigInt(112 - 16 * index)) & 0xffffn));
   let [bestStart, bestLength] = [-1, 1]; // RFC 5952 4.2.2: a single zero group is not shortened

@@ -7,6 +7,7 @@ export {
   type Family,
   formatAddress,
   parseAddress,
+  tryParseAddress,
 } from './address.ts';
 export { AddressSet } from './address-set.ts';
 export {

@@ -1,4 +1,4 @@
-import { tryParsePrefix } from '@unbounded/ip';
+import { tryParseAddress } from '@unbounded/ip';
 import type { World } from '../world/world.ts';
 
 /** Of an endpoint like `192.0.2.1:51820`, `[2001:db8::1]:51820` or `relay.example:443`: an address without brackets, or a name. */
@@ -8,5 +8,5 @@ export const hostOf = (endpoint: string): string => endpoint.replace(/:\d+$/, ''
 export const relayAddress = ({ relay }: World): string | undefined => {
   if (relay?.node.provider !== 'external') return undefined;
   const host = hostOf(relay.node.endpoint);
-  return tryParsePrefix(`${host}/${host.includes(':') ? 128 : 32}`) && host;
+  return tryParseAddress(host) && host;
 };

@@ -23,11 +23,15 @@ const neededByAll = (world: World): Prefix[] => {
   return addresses.map((text) => hostPrefix(parseAddress(text)));
 };
 
-/** The node's first InternalIP of a family, if every other site can route the block that it is in. */
+/**
+ * The node's first InternalIP of a family, if every other site can route the block that it is in.
+ * @param needed of {@link neededByAll}
+ */
 const answerableAddress = (
   world: World,
   local: LocalNode,
-  { family, needed }: { readonly family: Family; readonly needed: readonly Prefix[] },
+  family: Family,
+  needed: readonly Prefix[],
 ): string | undefined => {
   const { site, internalIps, nodeAddresses } = local.member;
   const own = internalIps.find((text) => parseAddress(text).family === family);
@@ -78,7 +82,7 @@ export const fromNode = (world: World, local: LocalNode, links: readonly PeerLin
   const isReached = isServed && meetsItsGateways(world, local, links);
   const needed = neededByAll(world);
   const addresses = new Map(
-    ([4, 6] as const).map((family) => [family, answerableAddress(world, local, { family, needed })]),
+    ([4, 6] as const).map((family) => [family, answerableAddress(world, local, family, needed)]),
   );
   return ({ prefix, via, routed, onlyTransit }) => {
     const own = addresses.get(prefix.family);
