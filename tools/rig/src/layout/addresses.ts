@@ -59,5 +59,8 @@ export const PLANS: Readonly<Record<Family, Plan>> = {
 
 export const familyOf = (address: string): Family => (address.includes(':') ? 6 : 4);
 
+/** How nftables names the family of an address. */
+export const nftFamilyOf = (address: string): 'ip' | 'ip6' => (familyOf(address) === 6 ? 'ip6' : 'ip');
+
 /** An address as it stands before a port. */
 export const hostOf = (address: string): string => (address.includes(':') ? `[${address}]` : address);

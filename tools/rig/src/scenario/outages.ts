@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { inNamespace, run } from '../machine/command.ts';
 import { kubectl } from '../kubernetes/control-plane.ts';
 import { switchPort } from '../underlay/underlay.ts';
+import { nftFamilyOf } from '../layout/addresses.ts';
 import { type LabLayout, type LabNode, namespaceOf, routerName } from '../layout/layout.ts';
 import { linkCounters, timeUntil } from './scenario.ts';
 import { onNode } from '../node/node.ts';
@@ -76,7 +77,7 @@ export const blackHole = (layout: LabLayout, site: string, largestBytes: number)
 export const cutLink = (node: LabNode, peer: LabNode, { oneWay = false } = {}): Outage => {
   const addresses = [...peer.internalIps, ...(peer.external?.ips ?? [])];
   const rule = (direction: 'saddr' | 'daddr', address: string): string =>
-    `${address.includes(':') ? 'ip6' : 'ip'} ${direction} ${address} drop`;
+    `${nftFamilyOf(address)} ${direction} ${address} drop`;
   const chain = (hook: string, direction: 'saddr' | 'daddr'): string =>
     `chain ${hook} { type filter hook ${hook} priority -400; ${addresses.map((each) => rule(direction, each)).join('; ')}; }`;
   const chains = [chain('prerouting', 'saddr'), ...(oneWay ? [] : [chain('output', 'daddr')])];

@@ -7,6 +7,7 @@ import { inNamespace, run } from '../../machine/command.ts';
 import { pidOf, startDaemon } from '../../machine/daemon.ts';
 import { NAME_SERVER_PORT, nameServers } from '../../underlay/names.ts';
 import { switchPort } from '../../underlay/underlay.ts';
+import { nftFamilyOf } from '../../layout/addresses.ts';
 import { type LabLayout, namespaceOf, routerName, WAN } from '../../layout/layout.ts';
 import { readPlans } from '../../checks/links.ts';
 import { initPid, tryOnNode } from '../../node/node.ts';
@@ -39,10 +40,9 @@ const TABLE = 'block_udp';
 /** A site whose border drops UDP has a DNS resolver all the same: the lab's is in the outside world. */
 const resolverRules = (layout: LabLayout): string =>
   nameServers(layout)
-    .map((address) => [address.includes(':') ? 'ip6' : 'ip', address])
-    .flatMap(([family, address]) => [
-      `    ${family} daddr ${address} udp dport ${NAME_SERVER_PORT} accept\n`,
-      `    ${family} saddr ${address} udp sport ${NAME_SERVER_PORT} accept\n`,
+    .flatMap((address) => [
+      `    ${nftFamilyOf(address)} daddr ${address} udp dport ${NAME_SERVER_PORT} accept\n`,
+      `    ${nftFamilyOf(address)} saddr ${address} udp sport ${NAME_SERVER_PORT} accept\n`,
     ])
     .join('');
 
