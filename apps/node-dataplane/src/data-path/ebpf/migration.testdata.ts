@@ -21,9 +21,9 @@ const programsOf = ({ attached }: AgentReport) => Object.values(attached).map(({
 /** A node on which agents of both layouts follow each other. */
 interface Bed {
   readonly via: 'clsact' | undefined;
-  readonly network: MigrationNetwork;
+  network: MigrationNetwork;
   /** What the first agent left. */
-  readonly first: AgentReport;
+  first: AgentReport;
 }
 
 /** What an agent of the layout leaves whose work is done: its own folder, the links that were there, and everything of others. */
@@ -153,7 +153,7 @@ const testKills = (bed: Bed): void => {
 
 /** The tests, for one way in which programs are attached; each has a spec of its own, since one takes minutes. */
 export const testMigration = (via: 'clsact' | undefined): void => {
-  const bed = { via } as { -readonly [K in keyof Bed]: Bed[K] };
+  const bed = { via } as Bed; // the rest before the first test
   beforeAll(async () => {
     bed.network = await makeMigrationNetwork(via);
     bed.first = bed.network.agent('now');
