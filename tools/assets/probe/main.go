@@ -20,7 +20,8 @@ const usage = `usage: probe serve
        probe fetch URL | probe resolve NAME
        probe peer PORT                      answers the next two until it is killed
        probe roundtrip HOST:PORT COUNT      echoes of 64 bytes over UDP: median and 99th percentile
-       probe bulk HOST:PORT MILLISECONDS    one TCP connection, as fast as it goes`
+       probe bulk HOST:PORT MILLISECONDS    one TCP connection, as fast as it goes
+PROBE_CHECK_TIME: how long an answer may take, as in "10s"; 2s unless it is set`
 
 func main() {
 	commands := map[string]func([]string) error{

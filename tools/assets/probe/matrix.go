@@ -32,7 +32,6 @@ type result struct {
 
 const (
 	attempts    = 2 // one lost packet is no verdict on a path; the flow command counts losses
-	checkTime   = 2 * time.Second
 	inParallel  = 24
 	smallSize   = 32
 	ipv4Header  = 20
@@ -41,6 +40,21 @@ const (
 	udpHeader   = 8
 	tcpFullSize = 4 // a TCP check sends this many MTUs
 )
+
+// checkTime is how long an answer may take: PROBE_CHECK_TIME (a duration as in "10s") where machines are slow.
+var checkTime = checkTimeOf(os.Getenv("PROBE_CHECK_TIME"))
+
+func checkTimeOf(text string) time.Duration {
+	if text == "" {
+		return 2 * time.Second
+	}
+	value, err := time.ParseDuration(text)
+	if err != nil || value <= 0 {
+		fmt.Fprintf(os.Stderr, "probe: PROBE_CHECK_TIME %q is no duration above 0, as in \"10s\"\n", text)
+		os.Exit(2)
+	}
+	return value
+}
 
 func matrix(args []string) error {
 	if len(args) != 1 {

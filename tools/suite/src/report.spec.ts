@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { failureCounts } from './flaky.ts';
-import { REFERENCE_MS, slownessOf } from './machine-speed.ts';
+import { REFERENCE, slownessOf } from './machine-speed.ts';
 import { parseChildrenSeconds } from './processor-time.ts';
 import { failureLines, isOverBudget, slowestLines, table } from './report.ts';
 import type { LayerResult, SpecResult } from './results.ts';
@@ -44,9 +44,13 @@ test('half as long again as its budget is still within it; more fails, with its 
 
 test('on a machine that is half as fast a layer may take twice as long', () => {
   expect(isOverBudget({ ...kernel, wallSeconds: 230, slowness: 2 })).toBe(false);
-  expect(slownessOf(REFERENCE_MS * 2, 2)).toBe(2);
-  expect(slownessOf(REFERENCE_MS, 1)).toBe(2);
-  expect(slownessOf(REFERENCE_MS / 3, 64)).toBe(1);
+  expect(slownessOf({ ...REFERENCE, computingMs: REFERENCE.computingMs * 2 }, 2)).toBe(2);
+  expect(slownessOf(REFERENCE, 1)).toBe(2);
+  expect(slownessOf({ computingMs: 1, readingMs: 1 }, 64)).toBe(1);
+});
+
+test('one that computes as fast and reads memory half as fast is half as fast', () => {
+  expect(slownessOf({ ...REFERENCE, readingMs: REFERENCE.readingMs * 2 }, 2)).toBe(2);
 });
 
 test('tests that failed are named, and so is a layer that failed without one', () => {

@@ -164,6 +164,8 @@ const main = async (only: readonly string[]): Promise<void> => {
 };
 
 if (import.meta.main) {
+  // An emulated processor answers late, and a path that is slow is not broken.
+  process.env['PROBE_CHECK_TIME'] ??= '15s';
   try {
     await main(process.argv.slice(2));
   } catch (error) {

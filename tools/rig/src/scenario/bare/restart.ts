@@ -20,7 +20,7 @@ export interface RestartReport {
   readonly devicesKept: boolean;
 }
 
-const DEADLINE_MS = 180_000;
+const DEADLINE_MS = 360_000;
 
 interface Flow {
   readonly answered: ReadonlySet<number>;
