@@ -49,7 +49,8 @@ const NETLINK = { dataplane: 'netlink' } as const;
 
 /** In the order in which they are tried: what needs the agents restarted stands together. */
 export const CASES = {
-  'GENEVE, both families': { options: over('GENEVE'), wire: true, restart: true },
+  'GENEVE, both families': { options: over('GENEVE'), wire: true },
+  'GENEVE, agents replaced under traffic': { options: over('GENEVE'), restart: true },
   'GENEVE over bad links': { options: over('GENEVE', BAD_LINKS) },
   'WireGuard over bad links': { options: over('WireGuard', BAD_LINKS) },
   'WireGuard, both families': { options: over('WireGuard'), wire: true, restart: true },

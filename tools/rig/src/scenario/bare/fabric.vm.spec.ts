@@ -3,7 +3,7 @@ import { type Case, CASES } from './cases.ts';
 import { expectCases } from './expectations.ts';
 import { layoutOf } from '../../layout/layout.ts';
 
-/** What this machine's kernel may lack: the longest case. Two are in fabric-underlay.vm.spec.ts, all in fabric.matrix.spec.ts. */
+/** What this machine's kernel may lack: the case with most checks. Two are in fabric-underlay.vm.spec.ts, all in fabric.matrix.spec.ts. */
 
 expectCases(['GENEVE, both families']);
 
