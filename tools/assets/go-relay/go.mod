@@ -1,3 +1,0 @@
-module unbounded.local/go-relay
-
-go 1.26.0

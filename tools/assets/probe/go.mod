@@ -1,3 +1,0 @@
-module unbounded.local/probe
-
-go 1.26.0
