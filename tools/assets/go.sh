@@ -71,18 +71,24 @@ accepted_flags() {
   rm -rf "$folder"
 }
 
+# The end-to-end suite is the tests of a package, which "go build" does not build.
+build_suite() { # FOLDER FLAG...
+  local made=$1 log=$cache/e2e.test.compiled; shift
+  (run_go programs test -c -p "$(nproc)" "$@" -ldflags "$(link_flags e2e.test)" -o "$made/e2e.test" "$(package_of e2e.test)") >"$log" 2>&1 &
+  follow $! "$log" "compiling e2e.test"
+  rm -f "$log"
+}
+
 compile() { # GROUP FOLDER PROGRAM...
   local group=$1 made=$2 name=$3 log=$cache/$1.compiled flags; shift 2
   mapfile -t flags < <(accepted_flags)
-  follow "${fetching[$group]}" "$cache/$group.fetched"
+  follow "${fetching[$group]}" "$cache/$group.fetched" "fetching Go modules"
   case $group in kube-apiserver-*) made=$made/$name ;; esac # its package has another name
   # What an interrupted build has compiled stays in the log, as it does in Go's cache.
   # shellcheck disable=SC2046
   (run_go "$group" build -v $(modfile_of "$group") -p "$(nproc)" "${flags[@]}" -ldflags "$(link_flags "$name")" -o "$made" \
     $(packages_of "$@")) >>"$log" 2>&1 &
-  follow $! "$log" "$(wc -l <"$cache/$group.packages")"
-  # "go build" has compiled what the suite needs; its tests are a program of their own.
-  [[ " $* " != *" e2e.test "* ]] || (run_go "$group" test -c -p "$(nproc)" "${flags[@]}" -ldflags "$(link_flags "$name")" \
-    -o "$made/e2e.test" "$(package_of e2e.test)")
+  follow $! "$log" "compiling $*" "$(wc -l <"$cache/$group.packages")"
+  [[ " $* " != *" e2e.test "* ]] || build_suite "$made" "${flags[@]}"
   rm -f "$log" "$cache/$group".{fetched,packages}
 }
