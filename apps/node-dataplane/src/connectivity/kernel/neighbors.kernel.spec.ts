@@ -151,6 +151,16 @@ describe('a neighbor of the LAN is believed', () => {
   });
 });
 
+test('a neighbor is found by a packet whose source is the own address in the overlay, as plain routing sends them', () => {
+  const own = '100.65.20.1';
+  ip(outside, `addr replace ${NEAR[0]}/24 dev eth0`);
+  ip(outside, `route replace ${own}/32 via ${OWN[0]}`);
+  ip(node, `addr add ${own}/32 dev lo`);
+  ip(node, 'neigh flush all');
+  // The kernel asks for the neighbor with the source of the packet (ip-sysctl, arp_announce 0): the answer has it as its target.
+  expect(within(node, 'ping', '-c', '1', '-w', '5', '-i', '0.05', '-I', own, NEAR[0])).toContain('1 received');
+});
+
 test('a far node in a subnet that it shares with this one is found there', async () => {
   ip(node, 'addr add 10.2.0.20/24 dev eth0');
   const plan = planOf({ role: 'gateway', protocol: 'VXLAN', dataplane: 'ebpf' });

@@ -7,6 +7,7 @@ import { addressSet, COUNTERS, type FirewallPart } from './firewall-parts.ts';
 import { overlayOnly } from './leaks.plan.ts';
 import type { Family } from './nft-family.ts';
 import type { OwnNetwork } from './own-network.ts';
+import { ICMPV6 } from './protocol-numbers.ts';
 
 /**
  * Nobody on a device that is not ours is believed to have, or asked about, an address that is routed into the overlay: neither ARP nor
@@ -15,6 +16,9 @@ import type { OwnNetwork } from './own-network.ts';
  */
 
 const DISCOVERY = 'neighbor_discovery';
+const TYPES_OF_DISCOVERY = 'neighbor_discovery_types';
+/** Operation of ARP (RFC 826). */
+const ARP_REQUEST = 1;
 /** Of ICMPv6. */
 const [ROUTER_SOLICITATION, ROUTER_ADVERTISEMENT, SOLICITATION, ADVERTISEMENT, REDIRECT] = [
   133, 134, 135, 136, 137,
@@ -49,6 +53,8 @@ const refused = (comment: string, field: PayloadField | RawField, set: string, .
 });
 const hasType = (type: number): Expression => ({ match: 'payload', field: 'icmpv6.type', op: '==', value: type });
 
+const isRequest: Expression = { match: 'payload', field: 'arp.operation', op: '==', value: ARP_REQUEST };
+
 /** Neighbor discovery. */
 export const planNeighbors = (plan: KernelPlan, network: OwnNetwork): FirewallPart => ({
   sets: [setOf('ip6', plan, network)],
@@ -65,12 +71,25 @@ export const planNeighbors = (plan: KernelPlan, network: OwnNetwork): FirewallPa
       ],
     },
     {
-      name: 'neighbors',
-      base: baseOf(CONNECTIVITY_CHAINS.neighbors),
+      name: TYPES_OF_DISCOVERY,
       rules: TYPES.map((type) => ({
         comment: `neighbor discovery: type ${type}`,
         expressions: [hasType(type), { do: 'goto', chain: DISCOVERY }],
       })),
+    },
+    {
+      name: 'neighbors',
+      base: baseOf(CONNECTIVITY_CHAINS.neighbors),
+      // Every packet to this node comes here: it is asked once.
+      rules: [
+        {
+          comment: 'ICMPv6',
+          expressions: [
+            { match: 'meta', key: 'l4proto', op: '==', value: ICMPV6 },
+            { do: 'goto', chain: TYPES_OF_DISCOVERY },
+          ],
+        },
+      ],
     },
   ],
 });
@@ -86,7 +105,8 @@ export const planArp = (plan: KernelPlan, devices: readonly string[], network: O
       rules: [
         ofOurDevices,
         refused('its sender lives in the overlay', 'arp.spa', 'no_neighbors_ip'),
-        refused('its target lives in the overlay', 'arp.tpa', 'no_neighbors_ip'),
+        // A reply to the node's own request has this target where the packet that asked for it had an address of the overlay as source.
+        refused('it asks for an address that lives in the overlay', 'arp.tpa', 'no_neighbors_ip', isRequest),
       ],
     },
   ],
