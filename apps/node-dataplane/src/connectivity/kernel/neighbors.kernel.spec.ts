@@ -155,6 +155,7 @@ test('a neighbor is found by a packet whose source is the own address in the ove
   const own = '100.65.20.1';
   ip(outside, `addr replace ${NEAR[0]}/24 dev eth0`);
   ip(outside, `route replace ${own}/32 via ${OWN[0]}`);
+  ip(outside, `neigh replace ${OWN[0]} lladdr ${mac} dev eth0 nud permanent`); // its own requests would tell the node where it is
   ip(node, `addr add ${own}/32 dev lo`);
   ip(node, 'neigh flush all');
   // The kernel asks for the neighbor with the source of the packet (ip-sysctl, arp_announce 0): the answer has it as its target.
