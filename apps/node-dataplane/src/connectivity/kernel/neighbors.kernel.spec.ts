@@ -151,15 +151,20 @@ describe('a neighbor of the LAN is believed', () => {
   });
 });
 
-test('a neighbor is found by a packet whose source is the own address in the overlay, as plain routing sends them', () => {
-  const own = '100.65.20.1';
+test('with plain routing a node finds a neighbor by a packet between their addresses in the overlay', async () => {
+  const [own, other] = ['100.65.20.1', '100.65.31.1'];
+  const plain = planOf({ role: 'gateway', protocol: 'None', dataplane: 'ebpf' });
+  await nft.replaceTable(tableSpec(CONNECTIVITY, planFirewall(plain)));
+  await nft.replaceTable(tableSpec(CONNECTIVITY, planArpTable(plain), 'arp'));
   ip(outside, `addr replace ${NEAR[0]}/24 dev eth0`);
+  ip(outside, `addr replace ${other}/32 dev eth0`);
   ip(outside, `route replace ${own}/32 via ${OWN[0]}`);
   ip(outside, `neigh replace ${OWN[0]} lladdr ${mac} dev eth0 nud permanent`); // its own requests would tell the node where it is
-  ip(node, `addr add ${own}/32 dev lo`);
+  ip(node, `addr replace ${own}/32 dev lo`);
+  ip(node, `route replace ${other}/32 via ${NEAR[0]} src ${own}`);
   ip(node, 'neigh flush all');
   // The kernel asks for the neighbor with the source of the packet (ip-sysctl, arp_announce 0): the answer has it as its target.
-  expect(within(node, 'ping', '-c', '1', '-w', '5', '-i', '0.05', '-I', own, NEAR[0])).toContain('1 received');
+  expect(within(node, 'ping', '-c', '1', '-w', '3', '-i', '0.2', other)).toContain('1 received');
 });
 
 test('a far node in a subnet that it shares with this one is found there', async () => {
