@@ -164,7 +164,7 @@ test('with plain routing a node finds a neighbor by a packet between their addre
   ip(node, `route replace ${other}/32 via ${NEAR[0]} src ${own}`);
   ip(node, 'neigh flush all');
   // The kernel asks for the neighbor with the source of the packet (ip-sysctl, arp_announce 0): the answer has it as its target.
-  expect(within(node, 'ping', '-c', '1', '-w', '3', '-i', '0.2', other)).toContain('1 received');
+  expect(within(node, 'sh', '-c', `ping -c 1 -w 3 -i 0.2 ${other} || true`)).toContain('1 received');
 });
 
 test('a far node in a subnet that it shares with this one is found there', async () => {
