@@ -16,14 +16,15 @@ import {
   until,
 } from '@unbounded/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { addressOf, inBatches, nodeName, nodeNames } from './many-nodes.testdata.ts';
 
 /** A node that changes its facts as fast as an API server takes them, beside 999 others: the program and the API server are real. */
 
 const NODES = 1000;
 /** In the second of two full slices, as its neighbors are. */
-const LOUD = 'n0700';
+const LOUD = nodeName(700);
 /** Each changes once beside a quiet node and once beside a loud one: nobody but the loud node is slowed. */
-const NEIGHBORS = Array.from({ length: 12 }, (_, index) => `n0${800 + index}`);
+const NEIGHBORS = Array.from({ length: 12 }, (_, index) => nodeName(800 + index));
 const BETWEEN_MS = 10_000;
 const MINUTES = (NEIGHBORS.length * BETWEEN_MS) / SLOWEST_MS;
 
@@ -35,18 +36,13 @@ beforeAll(async () => {
   await installAccessRules(api);
   const kubeconfig = await kubeconfigOf(api, 'site-membership');
   await clientOf(api.cluster, siteKind).create(siteObject('a', { nodeCidrs: ['10.0.0.0/8'] }));
-  const names = Array.from({ length: NODES }, (_, index) => `n${String(index).padStart(4, '0')}`);
-  for (let at = 0; at < NODES; at += 50)
-    await Promise.all(
-      names.slice(at, at + 50).map((name) => {
-        const index = Number(name.slice(1));
-        return createNode(nodes(), {
-          name,
-          internalIPs: [`10.1.${index >> 8}.${index & 255}`],
-          annotations: { [annotations.wireGuardPublicKey]: publicKeyFor(name) },
-        });
-      }),
-    );
+  await inBatches(nodeNames(NODES), (name) =>
+    createNode(nodes(), {
+      name,
+      internalIPs: [addressOf(name)],
+      annotations: { [annotations.wireGuardPublicKey]: publicKeyFor(name) },
+    }),
+  );
   app = startApp('site-membership', ['--kubeconfig', kubeconfig]);
   await until('both slices', async () => (await secondSlice()).nodes?.length === NODES / 2, 60_000);
 }, 120_000);

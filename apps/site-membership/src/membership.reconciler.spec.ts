@@ -14,6 +14,7 @@ import { createMetrics, silentLogger } from '@unbounded/telemetry';
 import { nodeObject, objectStore, publicKeyFor, siteObject } from '@unbounded/testing';
 import { expect, test } from 'vitest';
 
+import { addressOf, nodeNames } from './many-nodes.testdata.ts';
 import { membershipReconciler } from './membership.reconciler.ts';
 import { membershipMetrics } from './membership-metrics.ts';
 import { NODE_CONDITION } from './node-conditions.plan.ts';
@@ -24,12 +25,10 @@ const NODES = 1000;
 const [HOSTILE, NEIGHBOR] = ['n0700', 'n0800'];
 const STEP_MS = 500;
 
-const nameOf = (index: number): string => `n${String(index).padStart(4, '0')}`;
-const addressOf = (index: number): string => `10.1.${index >> 8}.${index & 255}`;
 const plain = (name: string, key = name): Node =>
   nodeObject({
     name,
-    internalIPs: [addressOf(Number(name.slice(1)))],
+    internalIPs: [addressOf(name)],
     annotations: { [annotations.wireGuardPublicKey]: publicKeyFor(key) },
   });
 const hostile = (step: number): Node =>
@@ -50,8 +49,7 @@ const hostile = (step: number): Node =>
 
 const cluster = () => {
   let nowMs = 0;
-  const names = Array.from({ length: NODES }, (_, index) => nameOf(index));
-  const nodes = objectStore<Node>(...names.map((name) => plain(name)));
+  const nodes = objectStore<Node>(...nodeNames(NODES).map((name) => plain(name)));
   const sites = objectStore<Site>(siteObject('a'));
   const slices = objectStore<SiteNodeSlice>();
   const [pools, peerings] = [objectStore<GatewayPool>(), objectStore<SitePeering>()];

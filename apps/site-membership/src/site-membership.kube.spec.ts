@@ -23,6 +23,7 @@ import {
   until,
 } from '@unbounded/testing';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { addressOf, inBatches, nodeNames } from './many-nodes.testdata.ts';
 
 let api: ApiServer;
 /** With the program's own rights, and no other. */
@@ -413,14 +414,8 @@ test('a peering counts sites and nodes and names a site that does not exist', as
 
 test('1,250 nodes make slices of 500, 500 and 250, and 600 of them two', async () => {
   await sites().create(siteObject('a', { nodeCidrs: ['10.0.0.0/8'] }));
-  const names = Array.from({ length: 1250 }, (_, index) => `n${String(index).padStart(4, '0')}`);
-  const inBatches = async (all: readonly string[], work: (name: string) => Promise<unknown>) => {
-    for (let at = 0; at < all.length; at += 50) await Promise.all(all.slice(at, at + 50).map(work));
-  };
-  await inBatches(names, (name) => {
-    const index = Number(name.slice(1));
-    return createNode(nodes(), { name, internalIPs: [`10.1.${index >> 8}.${index & 255}`] });
-  });
+  const names = nodeNames(1250);
+  await inBatches(names, (name) => createNode(nodes(), { name, internalIPs: [addressOf(name)] }));
   start();
   await until(
     'three slices',
