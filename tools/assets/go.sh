@@ -8,15 +8,16 @@
 compile_flags=(-trimpath '-gcflags=all=-dwarf=false -l -d=ssa/prove/off')
 for pattern in std golang.org/... golang.zx2c4.com/... unbounded.local/...; do compile_flags+=("-gcflags=$pattern=-dwarf=false"); done
 
+pinned() { sed -n "s|^\t$1 \(v[^ ]*\).*|\1|p" "$here/go.mod"; }
 # What programs say of their version.
 link_flags() { # PROGRAM
-  local version=1.36.3 minor variable
+  local version minor variable; version=$(pinned k8s.io/kubernetes) version=${version#v}
   case $1 in kube-apiserver-*) version=${1#kube-apiserver-}.0 ;; esac
   minor=${version#1.} minor=${minor%%.*}
   printf -- '-s -w'
   for variable in k8s.io/{component-base/version,client-go/pkg/version}.gitVersion=v$version \
     {k8s.io/component-base/version.git,helm.sh/helm/v3/pkg/{lint/rules,chartutil}.k8sVersion}{Major=1,Minor=$minor} \
-    helm.sh/helm/v3/internal/version.version=v3.21.4; do printf -- ' -X %s' "$variable"; done
+    helm.sh/helm/v3/internal/version.version=$(pinned helm.sh/helm/v3); do printf -- ' -X %s' "$variable"; done
 }
 
 # Go as the modules ask for it. Debian's own is too old to build them, but fetches the right one as a module.
