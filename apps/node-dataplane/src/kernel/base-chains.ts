@@ -52,6 +52,9 @@ export const CONNECTIVITY_CHAINS = {
   sources: inet('sources', 'prerouting', BEFORE_CONNTRACK),
   postrouting: inet('postrouting', 'postrouting', AFTER_KUBE_PROXY, 'nat'),
   forward: inet('forward', 'forward', MANGLE),
+  passingForward: inet('passing_forward', 'forward', MANGLE),
+  passingInput: inet('passing_input', 'input', MANGLE),
+  passed: inet('passed', 'postrouting', FILTER),
   relayWays: inet('relay_ways', 'output', BEFORE_KUBE_PROXY, 'nat'),
   /** Where kube-proxy translates in nftables, packets to the relay go without connection tracking. */
   relayWaysUntracked: inet('relay_ways', 'output', BEFORE_CONNTRACK),
@@ -64,6 +67,21 @@ export const GUARD_CHAINS = {
   frames: { family: 'bridge', name: 'frames', type: 'filter', hook: 'prerouting', priority: FRAMES },
   bridgeGroup: { family: 'bridge', name: 'bridge_group', type: 'filter', hook: 'input', priority: FRAMES },
 } as const satisfies Record<string, BaseChain>;
+
+const PRIORITY_NAMES: ReadonlyMap<number, string> = new Map([
+  [FRAMES, 'first'],
+  [BEFORE_CONNTRACK, 'before_conntrack'],
+  [MANGLE, 'mangle'],
+  [BEFORE_KUBE_PROXY, 'before_kube_proxy'],
+  [AFTER_SERVICES, 'after_services'],
+  [FILTER, 'filter'],
+  [AFTER_KUBE_PROXY, 'after_kube_proxy'],
+  [AFTER_TRANSLATION, 'after_translation'],
+]);
+
+/** For the one base chain of several that stand there: `input_mangle`. */
+export const placeNameOf = ({ hook, priority }: Pick<Base, 'hook' | 'priority'>): string =>
+  `${hook}_${PRIORITY_NAMES.get(priority) ?? priority}`;
 
 /** What a chain's plan says of its hook. */
 export const baseOf = ({ type, hook, priority }: BaseChain): Base => ({ type, hook, priority, policy: 'accept' });

@@ -4,6 +4,7 @@ import type { Logger } from '@unbounded/telemetry';
 import type { BaseChain } from './base-chains.ts';
 import type { TableDrops } from './drop-metrics.ts';
 import { createQueue } from './in-turn.ts';
+import { joinBaseChains } from './joined-chains.ts';
 
 /**
  * The nftables table of a section in one family. It is replaced as a whole, in one transaction; what the kernel refuses leaves the
@@ -16,7 +17,7 @@ export interface TableContent {
   readonly drops?: readonly string[];
   /** Named counters besides. */
   readonly counters?: readonly string[];
-  /** Those with a base are chains that the section has registered (base-chains.ts). */
+  /** Those with a base are chains that the section has registered (base-chains.ts); several of one place are joined (joined-chains.ts). */
   readonly chains: readonly ChainSpec[];
 }
 
@@ -53,10 +54,20 @@ export const tableSpec = (
   section: string,
   { sets = [], drops = [], counters = [], chains }: TableContent,
   family: TableFamily = 'inet',
-): TableSpec => ({ family, name: nftTableOf(section), counters: [...drops, ...counters], sets, chains });
+): TableSpec => ({
+  family,
+  name: nftTableOf(section),
+  counters: [...drops, ...counters],
+  sets,
+  chains: joinBaseChains(chains),
+});
 
 /** @throws RangeError naming a base chain that is not registered as it is */
-const checkBases = ({ family, name: table, chains }: TableSpec, registered: readonly BaseChain[]): void => {
+const checkBases = (
+  { chains }: TableContent,
+  { family, name: table }: Pick<TableSpec, 'family' | 'name'>,
+  registered: readonly BaseChain[],
+): void => {
   for (const { name, base } of chains) {
     if (!base) continue;
     const isKnown = registered.some(
@@ -82,8 +93,8 @@ export const createSectionTable = (parts: SectionTableParts): SectionTable => {
   let accepted: TableContent | undefined;
 
   const write = async (content: TableContent): Promise<void> => {
+    checkBases(content, place, baseChains);
     const table = tableSpec(section, content, family);
-    checkBases(table, baseChains);
     drops?.observe(await nft.readCounters(family, place.name), content.drops ?? []); // a new table counts from zero
     if (await nft.matches(table)) return;
     await nft.replaceTable(table);

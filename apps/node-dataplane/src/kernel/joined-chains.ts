@@ -1,0 +1,45 @@
+import type { ChainSpec } from '@unbounded/nftables';
+import { placeNameOf } from './base-chains.ts';
+
+/**
+ * Chains of one table at one place of a hook, called from one base chain. For every base chain the kernel walks the packet's headers anew
+ * and enters its interpreter (nft_do_chain_inet), which costs more than the few rules that most packets meet there; a jump costs next to
+ * nothing. The order stays: that in which the chains are listed.
+ */
+
+type Base = NonNullable<ChainSpec['base']>;
+type BaseChainSpec = ChainSpec & { readonly base: Base };
+
+const hasBase = (chain: ChainSpec): chain is BaseChainSpec => chain.base !== undefined;
+const placeOf = ({ base }: BaseChainSpec): string =>
+  [base.type, base.hook, base.priority, base.policy ?? 'accept', ...(base.devices ?? [])].join(' ');
+
+const accepts = ({ rules }: ChainSpec): boolean =>
+  rules.some(({ expressions }) => expressions.some((part) => 'do' in part && part.do === 'accept'));
+
+/** @throws RangeError naming a chain whose "accept" would keep the packet from the chains that follow */
+const joined = (members: readonly BaseChainSpec[]): ChainSpec[] => {
+  const [{ base }] = members as [BaseChainSpec];
+  const accepting = members.find(accepts);
+  if (accepting)
+    throw new RangeError(
+      `chain ${accepting.name} must end with "return" instead of "accept": others follow at ${placeNameOf(base)}`,
+    );
+  return [
+    ...members.map(({ name, rules }) => ({ name, rules })),
+    {
+      name: placeNameOf(base),
+      base,
+      rules: members.map(({ name }) => ({ expressions: [{ do: 'jump', chain: name }] })),
+    },
+  ];
+};
+
+/** The same rules with one base chain at each place. A chain that is alone at its place stays as it is. */
+export const joinBaseChains = (chains: readonly ChainSpec[]): ChainSpec[] => {
+  const places = Map.groupBy(chains.filter(hasBase), placeOf);
+  return [
+    ...chains.filter((chain) => !hasBase(chain)),
+    ...[...places.values()].flatMap((members) => (members.length === 1 ? members : joined(members))),
+  ];
+};
