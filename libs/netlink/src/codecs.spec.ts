@@ -9,6 +9,7 @@ import { HEADER_BYTES, NetlinkDecodeError, readMessages, writeMessage } from './
 import type { CreatableKind } from './model/link.ts';
 import type { NexthopSpec, RouteSpec, RuleSpec } from './model/route.ts';
 import { decodeEvent } from './monitor.ts';
+import { decodeNetconf } from './netconf.codec.ts';
 import { decodeNeighbour, encodeNeighbour } from './neighbour.codec.ts';
 import { decodeNexthop, encodeNexthop } from './nexthop.codec.ts';
 import { decodeRoute, encodeRoute } from './route.codec.ts';
@@ -275,11 +276,12 @@ describe('decoders', () => {
     ['nexthops', decodeNexthop],
     ['rules', decodeRule],
     ['neighbours', decodeNeighbour],
+    ['settings', decodeNetconf],
     ['qdiscs', decodeQdisc],
     ['filters', decodeFilter],
     ['generic families', decodeFamily],
     ['generic messages', readGenericAttributes],
-    ['events', (body) => events.map((type) => decodeEvent({ type, body }))],
+    ['events', (body) => events.map((type) => decodeEvent({ type, body, port: 0 }))],
   ])('of %s read any bytes, or refuse them with NetlinkDecodeError', (_, decode) => {
     fc.assert(
       fc.property(hostile, (bytes) => {
@@ -299,6 +301,6 @@ describe('decoders', () => {
     writeMessage(bytes, 0, { type: 24, flags: 5, body }, 77);
     const seen: unknown[] = [];
     readMessages(bytes, (message) => seen.push(message));
-    expect(seen).toEqual([{ type: 24, flags: 5, seq: 77, body }]);
+    expect(seen).toEqual([{ type: 24, flags: 5, seq: 77, port: 0, body }]);
   });
 });

@@ -9,6 +9,7 @@ export {
 export { createGenericSocket, type GenericFamily, readGenericAttributes } from './generic-socket.ts';
 export { FLAG, type Message, NetlinkDecodeError, type Request } from './message.codec.ts';
 export type * from './model/link.ts';
+export type * from './model/netconf.ts';
 export * from './model/route.ts';
 export type * from './model/traffic-control.ts';
 export { isAbsent, NetlinkError } from './netlink-error.ts';

@@ -37,6 +37,8 @@ export interface Message {
   readonly type: number;
   readonly flags: number;
   readonly seq: number;
+  /** `nlmsg_pid`: of a notification, the port of the socket that asked for the change; 0: the kernel itself. */
+  readonly port: number;
   readonly body: Uint8Array;
 }
 
@@ -80,6 +82,7 @@ export const readMessages = (bytes: Uint8Array, each: (message: Message) => void
       type: view.getUint16(at + 4, true),
       flags: view.getUint16(at + 6, true),
       seq: view.getUint32(at + 8, true),
+      port: view.getUint32(at + 12, true),
       body: bytes.subarray(at + HEADER_BYTES, at + length),
     });
     at += align(length);

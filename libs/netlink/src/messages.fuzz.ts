@@ -5,6 +5,7 @@ import { decodeAddress } from './link-address.codec.ts';
 import { decodeLink } from './link.codec.ts';
 import { NetlinkDecodeError, readMessages } from './message.codec.ts';
 import { decodeEvent } from './monitor.ts';
+import { decodeNetconf } from './netconf.codec.ts';
 import { decodeNeighbour } from './neighbour.codec.ts';
 import { decodeNexthop } from './nexthop.codec.ts';
 import { decodeRoute } from './route.codec.ts';
@@ -24,6 +25,7 @@ const decoders: readonly ((body: Uint8Array) => unknown)[] = [
   decodeNexthop,
   decodeQdisc,
   decodeFilter,
+  decodeNetconf,
 ];
 
 const refused = (read: () => unknown): void => {

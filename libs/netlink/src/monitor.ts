@@ -1,8 +1,9 @@
 import { ADDRESS_MESSAGE } from './link-address.codec.ts';
 import { decodeLink, LINK_MESSAGE } from './link.codec.ts';
 import type { Message } from './message.codec.ts';
-import { NetlinkSocket, PROTOCOL } from './netlink-socket.ts';
+import { decodeNetconf, isIpNetconf, NETCONF_MESSAGE } from './netconf.codec.ts';
 import { NEIGHBOUR_MESSAGE } from './neighbour.codec.ts';
+import { NetlinkSocket, PROTOCOL } from './netlink-socket.ts';
 import { NEXTHOP_MESSAGE } from './nexthop.codec.ts';
 import { ROUTE_MESSAGE } from './route.codec.ts';
 import type { Monitor, MonitorGroup, MonitorHandlers, RouteEvent } from './route-socket.port.ts';
@@ -17,6 +18,7 @@ const GROUPS: Readonly<Record<MonitorGroup, readonly number[]>> = {
   route: [7, 11],
   rule: [8, 19],
   nexthop: [32],
+  netconf: [24, 25],
 };
 
 const AF_BRIDGE = 7;
@@ -37,25 +39,26 @@ const SUBJECTS: readonly (readonly [
   ['nexthop', NEXTHOP_MESSAGE, NEXTHOPS.decode],
   ['rule', RULE_MESSAGE, RULES.decode],
   ['neighbour', NEIGHBOUR_MESSAGE, NEIGHBOURS.decode],
+  ['netconf', NETCONF_MESSAGE, (body) => (isIpNetconf(body) ? decodeNetconf(body) : undefined)],
 ];
 
-type EventDecoder = (body: Uint8Array) => RouteEvent | undefined;
+type EventDecoder = (message: Pick<Message, 'body' | 'port'>) => RouteEvent | undefined;
 
 const DECODERS = new Map<number, EventDecoder>(
   SUBJECTS.flatMap(([subject, messages, decode]) =>
     (['new', 'delete'] as const).map((verb): [number, EventDecoder] => [
       messages[verb],
-      (body) => {
+      ({ body, port }) => {
         const value = decode(body);
-        return value && ({ subject, change: verb === 'new' ? 'new' : 'deleted', value } as RouteEvent);
+        return value && ({ subject, change: verb === 'new' ? 'new' : 'deleted', value, port } as RouteEvent);
       },
     ]),
   ),
 );
 
 /** The event that a multicast message tells; undefined for one of a kind that is not ours. @throws NetlinkDecodeError */
-export const decodeEvent = (message: Pick<Message, 'type' | 'body'>): RouteEvent | undefined =>
-  DECODERS.get(message.type)?.(message.body);
+export const decodeEvent = (message: Pick<Message, 'type' | 'body' | 'port'>): RouteEvent | undefined =>
+  DECODERS.get(message.type)?.(message);
 
 export interface MonitorOptions {
   /** An own socket is opened in this namespace, so that an overflow of events loses no reply. */

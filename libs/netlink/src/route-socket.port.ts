@@ -1,4 +1,5 @@
 import type { Link, LinkChanges, LinkRef, LinkSpec } from './model/link.ts';
+import type { Netconf } from './model/netconf.ts';
 import type {
   IpFamily,
   LinkAddress,
@@ -53,15 +54,21 @@ export interface RouteFilter {
   readonly link?: number;
 }
 
-export type RouteEvent =
+export type RouteEvent = RouteChange & {
+  /** Of the netlink socket that asked for it; the first one of a process has its pid. 0: the kernel itself, or not told. */
+  readonly port: number;
+};
+
+type RouteChange =
   | { readonly subject: 'link'; readonly change: 'new' | 'deleted'; readonly value: Link }
   | { readonly subject: 'address'; readonly change: 'new' | 'deleted'; readonly value: LinkAddress }
   | { readonly subject: 'route'; readonly change: 'new' | 'deleted'; readonly value: Route }
   | { readonly subject: 'nexthop'; readonly change: 'new' | 'deleted'; readonly value: Nexthop }
   | { readonly subject: 'rule'; readonly change: 'new' | 'deleted'; readonly value: Rule }
-  | { readonly subject: 'neighbour'; readonly change: 'new' | 'deleted'; readonly value: Neighbour };
+  | { readonly subject: 'neighbour'; readonly change: 'new' | 'deleted'; readonly value: Neighbour }
+  | { readonly subject: 'netconf'; readonly change: 'new' | 'deleted'; readonly value: Netconf };
 
-/** What to hear of. `route` and `rule` and `address` mean both families; `neighbour` includes FDB entries. */
+/** What to hear of. `route`, `rule`, `address` and `netconf` mean both families; `neighbour` includes FDB entries. */
 export type MonitorGroup = RouteEvent['subject'];
 
 export interface MonitorHandlers {

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { Worker } from 'node:worker_threads';
 import { join } from 'node:path';
 
+import { until } from '@unbounded/testing';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
 import {
@@ -285,6 +286,43 @@ describe('the monitor', () => {
       { subject: 'route', change: 'new', value: { dst: '10.1.0.0/16', link } },
       { subject: 'route', change: 'deleted', value: { dst: '10.1.0.0/16' } },
     ]);
+  });
+
+  test('tells of settings that change, of one device and of all, in both families', async () => {
+    const link = await pair();
+    const seen: string[] = [];
+    using monitor = net.monitor(['netconf'], {
+      onEvent: ({ value }) => void seen.push(JSON.stringify(value)),
+      onResync: () => undefined,
+    });
+    void monitor;
+    const { name } = (await net.links.get(link))!;
+    for (const setting of [
+      `net.ipv4.conf.${name}.rp_filter=1`,
+      `net.ipv4.conf.${name}.forwarding=1`,
+      'net.ipv4.ip_forward=1',
+      'net.ipv6.conf.all.forwarding=1',
+    ])
+      execFileSync('nsenter', [`--net=${ns.path}`, 'sysctl', '-qw', setting]);
+    const wanted = [
+      { family: 4, link, rpFilter: 1 },
+      { family: 4, link, forwarding: true },
+      { family: 4, link: 'all', forwarding: true },
+      { family: 6, link: 'all', forwarding: true },
+    ].map((value) => JSON.stringify(value));
+    await until('all are told', () => wanted.every((text) => seen.includes(text)));
+    expect(seen).toEqual(expect.arrayContaining(wanted));
+  });
+
+  test('names the socket that asked for a change; the kernel itself has none', async () => {
+    const link = await pair();
+    const ports: number[] = [];
+    using monitor = net.monitor(['rule'], { onEvent: ({ port }) => void ports.push(port), onResync: () => undefined });
+    void monitor;
+    await net.rules.create({ family: 4, priority: 99, table: 77 });
+    await until('it is told', () => ports.length > 0);
+    expect(ports[0]).toBeGreaterThan(0);
+    await net.links.delete(link);
   });
 
   test('survives an overflow: it asks for a resync, and goes on to hear', async () => {
