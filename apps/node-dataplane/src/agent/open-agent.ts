@@ -57,7 +57,7 @@ const watchKernel = (net: RouteSocket, sections: readonly RunningSection[]): Dis
   const triggerAll = (): void => {
     for (const section of sections) section.trigger();
   };
-  const monitor = net.monitor(['link', 'address', 'route'], {
+  const monitor = net.monitor(['link', 'address', 'route', 'rule', 'netconf'], {
     onEvent: (event) => {
       for (const section of sections) section.onKernelEvent(event);
     },

@@ -13,14 +13,15 @@ import { isUndecided } from './health/undecided.ts';
 import { bridgeInUse, ensurePorts } from '../kernel/bridge-ports.ts';
 import { ensureDevices, staleDevices } from './kernel/devices.ts';
 import { removeDevice } from '../kernel/links.ts';
-import { planDevices } from './kernel/devices.plan.ts';
+import { type DeviceSpec, planDevices } from './kernel/devices.plan.ts';
 import { planBridgeRoutes } from './kernel/bridge-routes.plan.ts';
 import { ensureArpTable, ensureFirewall, type FirewallParts } from './kernel/firewall.ts';
 import { removeUnit } from './kernel/keeper-units.ts';
 import { findNetwork } from './kernel/own-network.ts';
 import { withLocalAddresses } from './kernel/own-addresses.ts';
 import { ensureRoutes } from '../kernel/routes.ts';
-import { ensureRules, hasTransitRules } from './kernel/rules.ts';
+import { ensureRules, hasTransitRules, rulesOf } from './kernel/rules.ts';
+import type { Wanted } from './kernel/swift-repairs.ts';
 import { advertisementDevices } from './kernel/router-advertisements.ts';
 import type { Sysctls } from '../kernel/sysctls.ts';
 import { settleTunnels } from './kernel/tunnel-gate.ts';
@@ -39,6 +40,8 @@ export interface Dataplane extends FirewallParts {
   readonly wireGuard: WireGuardContext;
   /** The pods of the node, as the CNI plugin registered them. */
   readonly pods: () => readonly PodAttachment[];
+  /** Told what a pass wants before it removes anything. Absent: nobody asks. */
+  readonly onWanted?: (wanted: Wanted) => void;
 }
 
 export interface ApplyOutcome {
@@ -106,6 +109,14 @@ const withoutTransit = (plan: KernelPlan): KernelPlan => {
   return rest;
 };
 
+const byIndex = (specs: readonly DeviceSpec[], links: ReadonlyMap<string, Link>): Wanted['devices'] =>
+  new Map(specs.flatMap((spec) => (links.has(spec.name) ? [[links.get(spec.name)!.index, spec] as const] : [])));
+
+const familiesOf = ({ podCidrs }: KernelPlan): { readonly v4: boolean; readonly v6: boolean } => ({
+  v4: podCidrs.some((block) => !block.includes(':')),
+  v6: podCidrs.some((block) => block.includes(':')),
+});
+
 /**
  * One pass. The order is make before break: devices, tunnels, map entries and routes come into being first; what is no
  * longer wanted goes last, and only when everything before it worked.
@@ -115,11 +126,7 @@ export const applyPlan = async (dataplane: Dataplane, wanted: KernelPlan): Promi
   const addresses = await net.addresses.list();
   const { plan, problems: addressProblems } = withLocalAddresses(wanted, addresses);
   const network = await findNetwork(net, addresses, plan.ownAddresses);
-  const families = {
-    v4: plan.podCidrs.some((block) => !block.includes(':')),
-    v6: plan.podCidrs.some((block) => block.includes(':')),
-  };
-  const sysctlProblems = await sysctls.ensure(families, () => advertisementDevices(net));
+  const sysctlProblems = await sysctls.ensure(familiesOf(plan), () => advertisementDevices(net));
   const specs = planDevices(plan);
   const devices = await ensureDevices(net, specs);
   const links: ReadonlyMap<string, Link> = devices.links;
@@ -139,6 +146,7 @@ export const applyPlan = async (dataplane: Dataplane, wanted: KernelPlan): Promi
   const pathProblems = await paths.apply(plan, links);
   const forwarded = await ensureForwarding(dataplane, plan, links);
   const wantedRoutes = [...path.routes(plan, links), ...planBridgeRoutes(plan, links)];
+  dataplane.onWanted?.({ routes: wantedRoutes, rules: rulesOf(plan), devices: byIndex(specs, links) });
   const routes = await ensureRoutes(net, wantedRoutes, ROUTE_PROTOCOL);
   const problems = [
     ...plan.problems,

@@ -9,6 +9,7 @@ import { applyPlan, type ApplyOutcome, type Dataplane } from './dataplane.ts';
 import type { Advanced, KeyRotation } from './keys/rotation.ts';
 import type { StateFaults } from '../state/state-faults.ts';
 import type { Underlay, UnderlayWatch } from './kernel/underlay.ts';
+import type { SwiftRepairs } from './kernel/swift-repairs.ts';
 import { summarize } from './paths/moves.ts';
 import { readWireGuard } from './kernel/wireguard.ts';
 import type { NodePlanner } from './node-planner.ts';
@@ -33,6 +34,7 @@ export interface ConnectivityParts {
   readonly faults: StateFaults;
   /** Ports of health and metrics that cannot be had. */
   readonly listenerProblems: () => Problems;
+  readonly repairs: Pick<SwiftRepairs, 'takeEvents' | 'problems'>;
   readonly protocols: readonly string[];
   readonly underlay: UnderlayWatch;
   /** Addresses that the node must reach without the overlay, whatever the objects list. */
@@ -116,6 +118,7 @@ export const createConnectivity = (parts: ConnectivityParts): Section => {
         problems,
         paths: summarize(dataplane.paths.states()),
         moves: dataplane.paths.takeMoves(),
+        repairs: parts.repairs.takeEvents(),
         routes: planner.advertised,
       },
       gateway && ((routes, signal) => gateway.report(routes, { signal })),
@@ -130,7 +133,7 @@ export const createConnectivity = (parts: ConnectivityParts): Section => {
       const { underlay, problems: unknown } = await parts.underlay.look(planner.internalIps);
       await rotating.replan(underlay, isReady);
       const { plan } = planner;
-      const fromNode = (): Problems => [...unknown, ...parts.listenerProblems()];
+      const fromNode = (): Problems => [...unknown, ...parts.listenerProblems(), ...parts.repairs.problems()];
       if (!plan) return { nextPassMs: REPAIR_EVERY_MS, report: report(underlay, [...planner.problems, ...fromNode()]) };
       const outcome = await applyPlan(dataplane, render(plan));
       if (outcome.isContained) attachment.gate.open();

@@ -21,6 +21,8 @@ export interface ConnectivityState {
   readonly paths: PathSummary | undefined;
   /** Moves between direct and relay since the last report, in words. */
   readonly moves: readonly string[];
+  /** What others changed in the kernel and was put back since the last report. */
+  readonly repairs: readonly NodeEvent[];
   /** Of a gateway: what lies behind it. */
   readonly routes: Readonly<Record<string, AdvertisedRoute>> | undefined;
 }
@@ -67,7 +69,8 @@ const annotationsOf = (state: ConnectivityState): Record<string, string | null> 
   [annotations.features]: NODE_FEATURES.filter((feature) => feature !== 'node-cidrs' || state.routesNodes).join(','),
 });
 
-const eventsOf = ({ moves }: ConnectivityState): NodeEvent[] => [
+const eventsOf = ({ moves, repairs }: ConnectivityState): NodeEvent[] => [
+  ...repairs,
   ...(moves.length === 0
     ? []
     : [{ type: 'Normal', reason: 'PathMoved', action: 'ChoosePath', note: listed(moves, '; ') } as const]),

@@ -21,8 +21,10 @@ import type { Dataplane } from './dataplane.ts';
 import { startHealth } from './health/health.ts';
 import type { NodeKeys } from './health/probe-keys.ts';
 import { CONNECTIVITY_CHAINS } from '../kernel/base-chains.ts';
+import { ensureDeviceSettings } from './kernel/device-settings.ts';
 import { findDefaultGateways } from './kernel/protected-addresses.ts';
-import { createSysctls } from '../kernel/sysctls.ts';
+import { createSysctls, type Sysctls } from '../kernel/sysctls.ts';
+import { createSwiftRepairs, type SwiftRepairs } from './kernel/swift-repairs.ts';
 import { createUnderlayWatch, findProtocols, findUnderlay } from './kernel/underlay.ts';
 import { type KeyRing, openKeyRing } from './keys/key-ring.ts';
 import { createKeyRotation, ROTATION_TIMES, type RotationTimes } from './keys/rotation.ts';
@@ -42,9 +44,12 @@ import { createConnectivity } from './pass.ts';
 
 /** Connectivity: pods and nodes of all sites reach one another. Links, keys, probes, relays, routes. */
 
-/** Whether a change in the kernel may be one that we must repair. Our own additions come back as events too; they change nothing. */
+/**
+ * Whether a change in the kernel may be one that we must repair. Our own additions come back as events too; they change nothing. What is
+ * repaired at once is not asked for here.
+ */
 const concernsUs = (event: RouteEvent): boolean => {
-  if (event.subject === 'route') return event.change === 'deleted' && event.value.protocol === ROUTE_PROTOCOL;
+  if (event.subject === 'route' || event.subject === 'rule' || event.subject === 'netconf') return false;
   if (event.subject === 'link') return event.change === 'deleted' || event.value.alias === LINK_ALIAS;
   return event.change === 'deleted';
 };
@@ -88,9 +93,16 @@ const openManagedRelay = (
   return managedRelaySource(cluster, { namespace, nodeName, gateways, logger });
 };
 
+interface DataplaneParts {
+  readonly ring: KeyRing;
+  readonly relay: RelayProxies;
+  readonly sysctls: Sysctls;
+  readonly repairs: SwiftRepairs;
+}
+
 const openDataplane = (
   config: AgentConfig,
-  { ring, relay }: { readonly ring: KeyRing; readonly relay: RelayProxies },
+  { ring, relay, sysctls, repairs }: DataplaneParts,
   context: SectionContext,
 ): Dataplane => {
   const { stateDir, unitsDir } = config;
@@ -113,7 +125,8 @@ const openDataplane = (
       onChange,
     }),
     paths: createPaths({ relays: relay, keyOf: (generation) => ring.of(generation), logger, metrics, onChange }),
-    sysctls: createSysctls(join(stateDir, 'sysctls.json'), faults),
+    sysctls,
+    onWanted: (wanted) => repairs.expect(wanted),
     wireGuard: { keyOf: (generation) => ring.of(generation), unitsDir, faults },
     relayWays: (plan) => relay.waysOf(plan),
     pods: () => attachment.bridgePods.list(),
@@ -169,7 +182,14 @@ export const connectivity = (
     const source = context.openInputs(topologyKinds);
     const managed = cluster && openManagedRelay(config, cluster, { source, logger });
     const relay = openRelay(config, { ring, managed }, context);
-    const dataplane = openDataplane(config, { ring, relay }, context);
+    const sysctls = createSysctls(join(config.stateDir, 'sysctls.json'), faults);
+    const repairs = createSwiftRepairs({
+      net,
+      forward: (family) => sysctls.again(family),
+      settle: ensureDeviceSettings,
+      logger,
+    });
+    const dataplane = openDataplane(config, { ring, relay, sysctls, repairs }, context);
     const protocols = await findProtocols(net);
     const onKeys = (): void => dataplane.health.setKeys(probeKeys(ring));
     const maxAgeMs = config.keyMaxAgeHours * MS_PER_HOUR;
@@ -177,7 +197,7 @@ export const connectivity = (
       dataplane.paths.refresh();
       context.trigger();
     });
-    context.onKernelChange(concernsUs);
+    context.onKernelChange((event) => repairs.onEvent(event) || concernsUs(event));
     context.boundary.onChange(context.trigger);
     return createConnectivity({
       planner: createNodePlanner({
@@ -194,6 +214,7 @@ export const connectivity = (
       cniFolders: { configurations: config.cniConfDir, volatile: dirname(config.cniSocket) },
       faults,
       listenerProblems,
+      repairs,
       protocols,
       underlay: createUnderlayWatch((internalIps) => findUnderlay(net, internalIps)),
       protectedAddresses: protectAddresses(config, context),

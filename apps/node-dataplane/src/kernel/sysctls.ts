@@ -9,8 +9,7 @@ import type { StateFaults } from '../state/state-faults.ts';
  */
 
 const root = '/proc/sys/';
-const FORWARDING_V4 = 'net/ipv4/ip_forward';
-const FORWARDING_V6 = 'net/ipv6/conf/all/forwarding';
+const FORWARDING = { 4: 'net/ipv4/ip_forward', 6: 'net/ipv6/conf/all/forwarding' } as const;
 const acceptRa = (device: string): string => `net/ipv6/conf/${device}/accept_ra`;
 
 const ACCEPT_RA = /^net\/ipv6\/conf\/[^/]+\/accept_ra$/;
@@ -28,6 +27,12 @@ export interface Sysctls {
     families: { readonly v4: boolean; readonly v6: boolean },
     learners?: () => Promise<readonly string[]>,
   ): Promise<readonly Problem[]>;
+  /**
+   * Forwarding of a family that `ensure` was last asked for, on again at once. Of IPv6 only if `ensure` has turned it on: else a pass
+   * must look at router advertisements first.
+   * @returns whether it was off. @throws Error when it cannot be written
+   */
+  again(family: 4 | 6): boolean;
   /** Puts back what was there before us. */
   restore(): void;
 }
@@ -63,18 +68,33 @@ export const createSysctls = (recordPath: string, faults?: StateFaults): Sysctls
       }
     });
 
+  const ensureV6 = async (learners: () => Promise<readonly string[]>): Promise<Problem[]> => {
+    // Where others turned it on, whether such a router learns from advertisements is their choice.
+    const isOn = (read(FORWARDING[6]) ?? '1') === '1';
+    if (isOn && recorded()[FORWARDING[6]] === undefined) return [];
+    const known = Object.keys(recorded()).filter((key) => ACCEPT_RA.test(key));
+    const keys = new Set([...(await learners()).map(acceptRa), ...known]);
+    const kept = setAll([...keys].filter((key) => read(key) === UNLESS_FORWARDING).map((key) => [key, ALWAYS]));
+    // Without its default route the node would lose the API server: rather no forwarding yet.
+    return [...kept, ...(kept.length > 0 ? [] : setAll([[FORWARDING[6], '1']]))];
+  };
+
+  /** Families whose forwarding may be turned on again without a further thought. */
+  const forwarding = new Set<4 | 6>();
+
   return {
     async ensure({ v4, v6 }, learners = async () => []) {
-      const problems = v4 ? setAll([[FORWARDING_V4, '1']]) : [];
-      if (!v6) return problems;
-      // Where others turned it on, whether such a router learns from advertisements is their choice.
-      const isOn = (read(FORWARDING_V6) ?? '1') === '1';
-      if (isOn && recorded()[FORWARDING_V6] === undefined) return problems;
-      const known = Object.keys(recorded()).filter((key) => ACCEPT_RA.test(key));
-      const keys = new Set([...(await learners()).map(acceptRa), ...known]);
-      const kept = setAll([...keys].filter((key) => read(key) === UNLESS_FORWARDING).map((key) => [key, ALWAYS]));
-      // Without its default route the node would lose the API server: rather no forwarding yet.
-      return [...problems, ...kept, ...(kept.length > 0 ? [] : setAll([[FORWARDING_V6, '1']]))];
+      const problems = [...(v4 ? setAll([[FORWARDING[4], '1']]) : []), ...(v6 ? await ensureV6(learners) : [])];
+      forwarding.clear();
+      if (v4) forwarding.add(4);
+      // Where others turned it on, nothing is known of who learns from advertisements.
+      if (v6 && recorded()[FORWARDING[6]] !== undefined) forwarding.add(6);
+      return problems;
+    },
+    again(family) {
+      if (!forwarding.has(family) || read(FORWARDING[family]) !== '0') return false;
+      writeFileSync(root + FORWARDING[family], '1');
+      return true;
     },
     restore() {
       // accept_ra last: while forwarding is on, 1 means that advertisements are not taken.

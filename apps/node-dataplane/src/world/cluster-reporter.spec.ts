@@ -61,6 +61,7 @@ const fine: ConnectivityState = {
   problems: [],
   paths: undefined,
   moves: [],
+  repairs: [],
   routes: undefined,
 };
 const problem = { reason: 'ForeignLink', message: 'a link named vxlan0' };

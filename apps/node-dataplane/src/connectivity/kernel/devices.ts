@@ -1,4 +1,3 @@
-import { readFileSync, writeFileSync } from 'node:fs';
 import { LINK_ALIAS, PORTS, ROUTE_PROTOCOL, VXLAN_SOURCE_PORTS } from '@unbounded/config/ownership';
 import {
   type CreatableKind,
@@ -10,6 +9,7 @@ import {
 } from '@unbounded/netlink';
 import type { Problem } from '@unbounded/topology';
 import { TUNNEL_VNI } from '../../data-path/devices.ts';
+import { enableIpv6, ensureDeviceSettings, isIpv6, prepareDevice } from './device-settings.ts';
 import { type DeviceSpec, isTunnel } from './devices.plan.ts';
 import type { Tunnel } from './taken-packets.plan.ts';
 
@@ -113,39 +113,11 @@ const createDevice = async (net: RouteSocket, spec: DeviceSpec): Promise<Link> =
   return (await net.links.get(spec.name))!;
 };
 
-const writeSysctl = ({ name }: DeviceSpec, family: 'ipv4' | 'ipv6', key: string, value: string): void => {
-  try {
-    writeFileSync(`/proc/sys/net/${family}/conf/${name}/${key}`, value);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error; // a kernel without IPv6
-  }
-};
-
 /** Old kernels do not tell of all settings: what is not told is not there. */
 const isBridgeChanged = ({ kind }: Link): boolean => {
   if (kind?.kind !== 'bridge') return false;
   const { stp, multicastSnooping, linkLocalLearning, groupForwardMask = BRIDGE.groupForwardMask } = kind;
   return [stp, multicastSnooping, linkLocalLearning].includes(true) || groupForwardMask !== BRIDGE.groupForwardMask;
-};
-
-/** A pod's or a peer's router advertisement must not give the node routes; forwarding alone does not refuse them where the default is 2. */
-const refuseAdvertisements = (spec: DeviceSpec): void => {
-  const path = `/proc/sys/net/ipv6/conf/${spec.name}/accept_ra`;
-  try {
-    if (readFileSync(path, 'utf8').trim() === '0') return;
-  } catch {
-    return; // a kernel without IPv6
-  }
-  writeSysctl(spec, 'ipv6', 'accept_ra', '0');
-};
-
-const isIpv6 = (address: string): boolean => address.includes(':');
-
-/** Settings that live and die with the device. Loose reverse-path filtering: replies may come by another tunnel. */
-const writeDeviceSysctls = (spec: DeviceSpec): void => {
-  if (spec.purpose === 'bridge') return;
-  writeSysctl(spec, 'ipv4', 'rp_filter', '2');
-  if (!spec.addresses.some(isIpv6)) writeSysctl(spec, 'ipv6', 'disable_ipv6', '1');
 };
 
 const settle = async (net: RouteSocket, spec: DeviceSpec, link: Link): Promise<void> => {
@@ -157,12 +129,12 @@ const settle = async (net: RouteSocket, spec: DeviceSpec, link: Link): Promise<v
     await net.links.modify(link.index, settingsOf(spec));
   if (link.kind?.kind === 'ipip' && spec.remoteIp !== undefined && link.kind.local !== spec.localIp)
     await net.links.modify(link.index, { kind: ipipTo(spec.remoteIp, spec.localIp) });
-  refuseAdvertisements(spec);
+  ensureDeviceSettings(spec);
   if (!link.up && !isTunnel(spec)) await bringUp(net, spec, link);
 };
 
 export const bringUp = async (net: RouteSocket, spec: DeviceSpec, link: Link): Promise<void> => {
-  writeDeviceSysctls(spec);
+  prepareDevice(spec);
   await net.links.modify(link.index, { up: true });
 };
 
@@ -175,7 +147,7 @@ const settleAddresses = async (
   const own = present.filter((entry) => entry.link === link.index && !IPV6_LINK_LOCAL.test(entry.address));
   const missing = spec.addresses.filter((wanted) => !own.some((entry) => entry.address === wanted));
   // The node may have had IPv4 blocks alone when the device came up.
-  if (missing.some(isIpv6)) writeSysctl(spec, 'ipv6', 'disable_ipv6', '0');
+  if (missing.some(isIpv6)) enableIpv6(spec);
   for (const address of missing)
     await net.addresses.replace({ link: link.index, address, flags: isIpv6(address) ? 0x02 : 0 });
   for (const entry of own.filter(({ address }) => !spec.addresses.includes(address))) await net.addresses.delete(entry);

@@ -26,7 +26,8 @@ const transitRules = ({ transitRoutes = [] }: KernelPlan): RuleSpec[] =>
     protocol: ROUTE_PROTOCOL,
   }));
 
-const rulesOf = (plan: KernelPlan): RuleSpec[] => [
+/** That the plan needs. */
+export const rulesOf = (plan: KernelPlan): RuleSpec[] => [
   ...(plan.dataplane === 'netlink'
     ? FAMILIES.map((family) => ({
         family,
@@ -38,7 +39,7 @@ const rulesOf = (plan: KernelPlan): RuleSpec[] => [
   ...transitRules(plan),
 ];
 
-const isSame = (a: RuleSpec, b: RuleSpec): boolean =>
+export const isSameRule = (a: RuleSpec, b: RuleSpec): boolean =>
   a.family === b.family &&
   a.priority === b.priority &&
   a.table === b.table &&
@@ -53,7 +54,7 @@ export const hasTransitRules = async (net: RouteSocket, plan: KernelPlan): Promi
   const wanted = transitRules(plan);
   if (wanted.length === 0) return true;
   const present = await ownRules(net);
-  return wanted.every((rule) => present.some((seen) => isSame(rule, seen)));
+  return wanted.every((rule) => present.some((seen) => isSameRule(rule, seen)));
 };
 
 const foreignRule = ({ family, priority, table }: RuleSpec): Problem => ({
@@ -66,7 +67,7 @@ export const ensureRules = async (net: RouteSocket, plan: KernelPlan | undefined
   const present = await ownRules(net);
   const wanted = plan ? rulesOf(plan) : [];
   const problems: Problem[] = [];
-  for (const rule of wanted.filter((candidate) => !present.some((seen) => isSame(candidate, seen)))) {
+  for (const rule of wanted.filter((candidate) => !present.some((seen) => isSameRule(candidate, seen)))) {
     try {
       await net.rules.create(rule);
     } catch (error) {
@@ -74,7 +75,7 @@ export const ensureRules = async (net: RouteSocket, plan: KernelPlan | undefined
       problems.push(foreignRule(rule)); // kernels that do not tell rules apart by their protocol
     }
   }
-  for (const rule of present.filter((seen) => !wanted.some((candidate) => isSame(candidate, seen))))
+  for (const rule of present.filter((seen) => !wanted.some((candidate) => isSameRule(candidate, seen))))
     await net.rules.delete(rule);
   return problems;
 };

@@ -1,0 +1,62 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import type { DeviceSpec } from './devices.plan.ts';
+
+/**
+ * Settings of our devices below /proc/sys/net that live and die with them. udev and systemd-sysctl write some of these after a device
+ * appears, so they are looked at in every pass, and when the kernel tells of a change.
+ */
+
+type Setting = readonly [family: 'ipv4' | 'ipv6', key: string, value: string];
+
+export const isIpv6 = (address: string): boolean => address.includes(':');
+
+const fileOf = ({ name }: Pick<DeviceSpec, 'name'>, [family, key]: Setting): string =>
+  `/proc/sys/net/${family}/conf/${name}/${key}`;
+
+/** Undefined: a kernel without IPv6, or the device is gone. */
+const read = (file: string): string | undefined => {
+  try {
+    return readFileSync(file, 'utf8').trim();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    return undefined;
+  }
+};
+
+/** @returns whether it was another before */
+const write = (spec: Pick<DeviceSpec, 'name'>, setting: Setting): boolean => {
+  const file = fileOf(spec, setting);
+  const present = read(file);
+  if (present === undefined || present === setting[2]) return false;
+  writeFileSync(file, setting[2]);
+  return true;
+};
+
+/** Loose reverse-path filtering: replies may come by another tunnel. The kernel takes the larger of this and the one of all devices. */
+const LOOSE: Setting = ['ipv4', 'rp_filter', '2'];
+/** A pod's or a peer's router advertisement must not give the node routes; forwarding alone does not refuse them where the default is 2. */
+const NO_ADVERTISEMENTS: Setting = ['ipv6', 'accept_ra', '0'];
+/** Of a device alone it can be off, too. */
+const FORWARDING: Setting = ['ipv4', 'forwarding', '1'];
+
+const settingsOf = ({ purpose, addresses }: Pick<DeviceSpec, 'purpose' | 'addresses'>): Setting[] => [
+  NO_ADVERTISEMENTS,
+  ...(purpose === 'bridge' ? [] : [LOOSE]),
+  ...(addresses.some((address) => !isIpv6(address)) && read('/proc/sys/net/ipv4/ip_forward') === '1'
+    ? [FORWARDING]
+    : []),
+];
+
+/** @returns names of the settings that were others: `net.ipv4.conf.vxlan0.rp_filter`. @throws Error when one cannot be written */
+export const ensureDeviceSettings = (spec: Pick<DeviceSpec, 'name' | 'purpose' | 'addresses'>): string[] =>
+  settingsOf(spec)
+    .filter((setting) => write(spec, setting))
+    .map(([family, key]) => `net.${family}.conf.${spec.name}.${key}`);
+
+/** Before it comes up. */
+export const prepareDevice = (spec: DeviceSpec): void => {
+  ensureDeviceSettings(spec);
+  if (spec.purpose !== 'bridge' && !spec.addresses.some(isIpv6)) write(spec, ['ipv6', 'disable_ipv6', '1']);
+};
+
+export const enableIpv6 = (spec: DeviceSpec): void => void write(spec, ['ipv6', 'disable_ipv6', '0']);
