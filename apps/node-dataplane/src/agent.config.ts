@@ -42,6 +42,10 @@ export const agentOptions = {
   cniBinDir: option(text('/opt/cni/bin'), 'Directory of CNI plugins, into which ours is copied.'),
   cniPlugin: option(text(beside('apps/cni/build/unbounded-cni')), 'CNI plugin of this project.'),
   cniSocket: option(text(CNI_SOCKET), 'Socket on which the CNI plugin connects to the agent.'),
+  hostFirewall: option(
+    choice(['Accept', 'Report'], 'Accept'),
+    'What belongs to the overlay and iptables would drop: Accept lets it pass by a rule of ours, Report only says so.',
+  ),
   bpfObject: option(text(beside('bpf/build/unbounded_encap.bpf.o')), 'The compiled eBPF programs.'),
   logLevel: option(choice(['trace', 'debug', 'info', 'warn', 'error'], 'info'), 'Lowest level that is logged.'),
 } as const;

@@ -48,6 +48,20 @@ describe('the image', () => {
     expect(bash(`chroot ${root} /usr/bin/node -e '${script}'`)).toBe('loaded\n');
   });
 
+  test.each(['nft', 'legacy'])('reads and writes rules of iptables-%s with what they match', (backend) => {
+    const script = `mount -t proc proc ${root}/proc
+      printf '*filter\n%s\nCOMMIT\n' "$2" | chroot ${root} /usr/sbin/$1-restore -w 5
+      chroot ${root} /usr/sbin/$1-save -t filter`;
+    const matches = '-p tcp -m conntrack --ctstate NEW -m comment --comment here -j REJECT --reject-with';
+    for (const [program, rule] of [
+      ['iptables', `-A FORWARD -s 192.0.2.0/24 ${matches} icmp-port-unreachable`],
+      ['ip6tables', `-A FORWARD -s 2001:db8::/32 ${matches} icmp6-port-unreachable`],
+    ] as const) {
+      const argv = ['--mount', '--net', '--pid', '--fork', 'bash', '-ec', script, '-', `${program}-${backend}`, rule];
+      expect(execFileSync('unshare', argv, { encoding: 'utf8', stdio: 'pipe' })).toContain(rule);
+    }
+  });
+
   test('holds the parts of the agent where it looks for them, and no shell', () => {
     for (const file of [
       'unbounded/apps/cni/build/unbounded-cni',
@@ -56,6 +70,7 @@ describe('the image', () => {
     ])
       expect(existsSync(join(root, file)), file).toBe(true);
     expect(readdirSync(join(root, 'usr/bin')).sort()).toEqual(['agent-start', 'node', 'wireguard-go']);
+    for (const name of readdirSync(join(root, 'usr/sbin'))) expect(name).toMatch(/tables/);
     expect(existsSync(join(root, 'bin'))).toBe(false);
   });
 

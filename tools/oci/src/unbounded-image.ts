@@ -1,5 +1,14 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { V8_OPTIONS } from '@unbounded/config/node-command';
@@ -7,7 +16,7 @@ import { type ImageSpec, imageTar } from './oci.ts';
 import { librariesOf } from './libraries.ts';
 
 /**
- * The one image of all our programs: Node and the shared libraries it needs in a layer that changes with Node only; in a
+ * The one image of all our programs: Node, iptables' own programs and the shared libraries they need in a layer that seldom changes; in a
  * second one the bundles, addons, eBPF programs, the CNI plugin, wireguard-go and agent-start. No shell, no package
  * manager. The folders below /unbounded are those of the checkout, which is how the agent finds its parts in both.
  */
@@ -106,6 +115,31 @@ const programFiles = (version: Version): Record<string, string> => {
   };
 };
 
+/** Of iptables-save and iptables-restore: one program for nf_tables and one for x_tables, each under the names of all that it does. */
+const IPTABLES_BACKENDS = ['nft', 'legacy'] as const;
+const iptablesProgram = (backend: string): string => `/usr/sbin/xtables-${backend}-multi`;
+const iptablesLinks = Object.fromEntries(
+  IPTABLES_BACKENDS.flatMap((backend) =>
+    ['iptables', 'ip6tables'].flatMap((name) =>
+      ['save', 'restore'].map((action) => [`/usr/sbin/${name}-${backend}-${action}`, iptablesProgram(backend)]),
+    ),
+  ),
+);
+
+/** Matches and targets that iptables' programs load: all of them, since rules of others are printed, too. */
+const iptablesExtensions = (): string[] => {
+  const folder = ['/usr/lib', ...readdirSync('/usr/lib').map((name) => `/usr/lib/${name}`), '/usr/lib64']
+    .map((parent) => join(parent, 'xtables'))
+    .find((candidate) => existsSync(join(candidate, 'libxt_mark.so')));
+  if (!folder) throw new Error('the extensions of iptables are missing: run tools/setup');
+  return readdirSync(folder)
+    .filter((file) => file.endsWith('.so'))
+    .map((file) => join(folder, file));
+};
+
+/** At the paths where they are on this machine. */
+const iptablesFiles = (): string[] => [...IPTABLES_BACKENDS.map(iptablesProgram), ...iptablesExtensions()];
+
 /** Names are known in files only: glibc asks no service. */
 const systemFiles = {
   '/etc/passwd': 'root:x:0:0:root:/:/sbin/nologin\nunbounded:x:65532:65532:unbounded:/:/sbin/nologin\n',
@@ -116,12 +150,17 @@ const systemFiles = {
 const specOf = (version: Version, files: Readonly<Record<string, string>>): ImageSpec => {
   const node = nodeProgram();
   const addons = Object.values(files).filter((file) => file.endsWith('.node'));
+  const iptables = iptablesFiles();
   return {
     reference: referenceOf(version),
     layers: [
       {
-        files: { '/usr/bin/node': node, ...librariesOf([node, ...addons]) },
-        links: { '/var/run': '/run' },
+        files: {
+          '/usr/bin/node': node,
+          ...Object.fromEntries(iptables.map((file) => [file, realpathSync(file)])),
+          ...librariesOf([node, ...addons, ...iptables]),
+        },
+        links: { '/var/run': '/run', ...iptablesLinks },
         texts: systemFiles,
         folders: ['/tmp', '/run', '/proc', '/sys', '/dev'],
       },

@@ -16,7 +16,7 @@ export interface Layer {
   /** Spec files at a time. More than processors where specs wait for timers most of the time. */
   readonly workers: number;
   /** What `tools/setup` prepares for it. */
-  readonly needs: readonly ('base' | 'fuzz' | 'test' | 'vm' | 'conformance')[];
+  readonly needs: readonly ('base' | 'fuzz' | 'test' | 'vm' | 'conformance' | 'hosts')[];
   /** Wall time on a machine of reference (machine-speed.ts) with two processors and warm caches. */
   readonly budgetSeconds?: number;
   /** Its specs install packages of former versions: they keep the machine's network. */
@@ -43,7 +43,7 @@ export const LAYERS: readonly Layer[] = [
   { name: 'vm', tier: CI, roles: '.vm', workers: 2, needs: ['vm'], budgetSeconds: 211, cachedBy: 'machine' },
   { name: 'lab-full', tier: 'full', roles: '.full.lab', workers: 1, needs: NEEDS_TEST, hasLabs: true },
   {
-    ...{ name: 'matrix', tier: 'matrix', roles: '.matrix', workers: 1, needs: ['vm', 'fuzz', 'conformance'] },
+    ...{ name: 'matrix', tier: 'matrix', roles: '.matrix', workers: 1, needs: ['vm', 'fuzz', 'conformance', 'hosts'] },
     ...{ onHostNetwork: true, hasLabs: true },
   },
 ];

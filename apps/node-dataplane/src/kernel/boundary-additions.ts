@@ -8,6 +8,8 @@ export interface BoundaryAdditions {
   readonly exitSources?: readonly string[];
   /** Sources outside of the overlay whose packets may go into it here, if they come by the device that leads back to them. */
   readonly entries?: readonly string[];
+  /** What belongs to the overlay has PASSING_MARK where firewalls of the host see it. */
+  readonly marksPassing?: boolean;
 }
 
 /** As a section sees it. */

@@ -1,5 +1,12 @@
-import type { LabOptions, Shot } from './boundary-lab.testdata.ts';
-import { type Host, type Namespace, NODE_PORTS, type Place } from './boundary-network.testdata.ts';
+import type { BoundaryLab, LabOptions, Shot } from './boundary-lab.testdata.ts';
+import {
+  addressOf,
+  type Family,
+  type Host,
+  type Namespace,
+  NODE_PORTS,
+  type Place,
+} from './boundary-network.testdata.ts';
 
 /** What is tried at the boundary of the overlay, and what comes of it, by what the node is. */
 
@@ -159,3 +166,13 @@ export const questionsOf = (options: LabOptions): Question[] => [
     { what: 'a far pod asks what the pool routes', ...far, to: 'routed', sees: 'node' },
   ]),
 ];
+
+export const placeOf = ({ own }: BoundaryLab, name: Name, family: Family): string => {
+  if (name === 'ownPod') return own.pod[family];
+  return name === 'node' || name === 'external' ? own[name][family] : addressOf(name, family);
+};
+export const shotOf = (lab: BoundaryLab, attempt: Omit<Attempt, 'what'>, family: Family): Shot => ({
+  ...attempt,
+  source: placeOf(lab, attempt.source, family),
+  to: placeOf(lab, attempt.to, family),
+});

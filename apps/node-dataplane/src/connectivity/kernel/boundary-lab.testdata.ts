@@ -1,4 +1,5 @@
 import { CONNECTIVITY } from '@unbounded/config/ownership';
+import type { Netns } from '@unbounded/netlink';
 import { createNftables } from '@unbounded/nftables';
 import { serveTcp } from '@unbounded/testing/tcp-flows';
 import { findMember, parseWorld, planNode, type TopologyObjects } from '@unbounded/topology';
@@ -94,6 +95,7 @@ export interface Shot {
 
 export interface BoundaryLab {
   readonly plan: KernelPlan;
+  readonly ns: Readonly<Record<Namespace, Netns>>;
   /** The node's own addresses, of its pod and, for those who are beside it, at its interfaces. */
   readonly own: OwnAddresses;
   apply(plan: KernelPlan, additions?: readonly BoundaryAdditions[]): Promise<void>;
@@ -127,6 +129,7 @@ export const openBoundaryLab = async (options: LabOptions): Promise<BoundaryLab>
   const arrivals = (): Promise<number[]> => Promise.all(NAMESPACES.map((place) => counted(place, 'arrived')));
   return {
     plan,
+    ns,
     own,
     apply,
     async shoot({ from, source, to, port = PORT, type = 'udp', bytes = 100 }) {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Attempt, type Name, passagesOf, questionsOf, refusalsOf } from './boundary-attempts.testdata.ts';
-import { type BoundaryLab, type LabOptions, openBoundaryLab, type Shot } from './boundary-lab.testdata.ts';
-import { addressOf, FAMILIES, type Family } from './boundary-network.testdata.ts';
+import { type Attempt, passagesOf, placeOf, questionsOf, refusalsOf, shotOf } from './boundary-attempts.testdata.ts';
+import { type BoundaryLab, type LabOptions, openBoundaryLab } from './boundary-lab.testdata.ts';
+import { FAMILIES } from './boundary-network.testdata.ts';
 
 /** The boundary of the overlay, packet by packet: what a row names is tried in each family. */
 
@@ -12,15 +12,6 @@ const GATEWAY: LabOptions = { role: 'gateway', protocol: 'WireGuard', dataplane:
 const NATIVE_WORKER: LabOptions = { role: 'worker', protocol: 'None', dataplane: 'netlink', site };
 const NATIVE_GATEWAY: LabOptions = { role: 'gateway', protocol: 'None', dataplane: 'ebpf', site };
 
-const placeOf = ({ own }: BoundaryLab, name: Name, family: Family): string => {
-  if (name === 'ownPod') return own.pod[family];
-  return name === 'node' || name === 'external' ? own[name][family] : addressOf(name, family);
-};
-const shotOf = (lab: BoundaryLab, attempt: Omit<Attempt, 'what'>, family: Family): Shot => ({
-  ...attempt,
-  source: placeOf(lab, attempt.source, family),
-  to: placeOf(lab, attempt.to, family),
-});
 const named = <T extends Attempt>(rows: readonly T[]): [string, T][] => rows.map((row) => [row.what, row]);
 
 describe.each([WORKER, GATEWAY, NATIVE_WORKER, NATIVE_GATEWAY])(

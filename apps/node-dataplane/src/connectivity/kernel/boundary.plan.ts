@@ -28,7 +28,7 @@ const perFamily = (rule: (family: Family) => RuleSpec): RuleSpec[] => FAMILIES.m
 
 const setsOf = (plan: KernelPlan, devices: readonly string[], additions: readonly BoundaryAdditions[]): SetSpec[] => {
   const { boundary } = plan;
-  const added = (name: keyof BoundaryAdditions): string[] => additions.flatMap((one) => one[name] ?? []);
+  const added = (name: 'exits' | 'exitSources' | 'entries'): string[] => additions.flatMap((one) => one[name] ?? []);
   const native = [...nativePrefixes(plan), ...(plan.alsoPlain ?? [])];
   return [
     { name: 'tunnel_devices', type: 'ifname', elements: devices.filter((name) => name !== DEVICES.bridge) },
@@ -90,7 +90,7 @@ const fromOutside: readonly RuleSpec[] = [
   ...FAMILIES.map(isOverlayAddress),
 ];
 
-const hasEntered: Expression = { match: 'meta', key: 'mark', op: '==', value: ENTERED_MARK, mask: MARK_MASK };
+export const hasEntered: Expression = { match: 'meta', key: 'mark', op: '==', value: ENTERED_MARK, mask: MARK_MASK };
 const withoutMark: Expression = { set: 'mark', value: 0, mask: MARK_MASK };
 
 /**

@@ -14,6 +14,7 @@ import { planInjection } from './injection.plan.ts';
 import { planArp, planNeighbors } from './neighbors.plan.ts';
 import { planListeners } from './listeners.plan.ts';
 import { planLeaks } from './leaks.plan.ts';
+import { planPassing } from './passing.plan.ts';
 import { FAMILIES } from './nft-family.ts';
 import { planNodeAddresses } from './node-addresses.plan.ts';
 import { NO_NETWORK, type OwnNetwork } from './own-network.ts';
@@ -187,6 +188,7 @@ export const planFirewall = (
     planListeners(network, metricsPorts),
     planTunnelWays(plan, packets, network),
     planSenders(plan, packets),
+    ...(additions.some(({ marksPassing }) => marksPassing) ? [planPassing(plan, packets)] : []),
   ];
   return {
     drops: Object.values(COUNTERS),

@@ -1,0 +1,72 @@
+import { silentLogger as logger } from '@unbounded/telemetry';
+import { expect, test } from 'vitest';
+import type { BoundaryAdditions } from '../kernel/boundary-additions.ts';
+import type { SectionContext, VersionedPlan } from '../section.port.ts';
+import type { Iptables } from './iptables.ts';
+import { parseFilterTable } from './iptables-save.codec.ts';
+import { hostFirewall, type HostFirewallMode } from './section.ts';
+
+/** The section over a filter table that a test changes; what it says of the marks, in order. */
+
+const DROPS = ':FORWARD DROP [0:0]';
+const OPEN = `${DROPS}\n-A FORWARD -m mark --mark 0x80/0x80 -m comment --comment "unbounded: belongs to the overlay" -j ACCEPT`;
+
+const openSection = async (mode: HostFirewallMode, { chains, kept }: { chains: string; kept?: VersionedPlan }) => {
+  const state = { chains: chains as string | Error, kept, marks: [] as unknown[], changes: 0 };
+  const iptables: Iptables = {
+    find: async () => [{ family: 'ip', backend: 'nft' }],
+    read: async () => {
+      if (state.chains instanceof Error) throw state.chains;
+      return parseFilterTable(`*filter\n${state.chains}\nCOMMIT\n`)!;
+    },
+    change: async () => void state.changes++,
+  };
+  const context = {
+    nft: { monitor: () => ({ close: () => undefined }) },
+    boundary: { set: ({ marksPassing }: BoundaryAdditions) => void state.marks.push(marksPassing) },
+    kept: { read: () => state.kept, write: (plan: VersionedPlan) => void (state.kept = plan) },
+    trigger: () => undefined,
+    logger,
+  } as unknown as SectionContext;
+  return { state, section: await hostFirewall({ hostFirewall: mode }, () => iptables).open(context) };
+};
+
+test('the marks are there before the first pass, if the agent before had them: its rule is in force', async () => {
+  const first = await openSection('Accept', { chains: DROPS });
+  await first.section.pass();
+  expect(first.state.marks).toEqual([false, true]);
+  const next = await openSection('Accept', { chains: OPEN, kept: first.state.kept! });
+  expect(next.state.marks).toEqual([true]);
+  await next.section.pass();
+  expect([next.state.marks, next.state.changes]).toEqual([[true], 0]);
+});
+
+test('what is kept of a later version, or is no plan of ours, counts as nothing', async () => {
+  for (const kept of [
+    { version: 2, plan: { marksPassing: true } },
+    { version: 1, plan: null },
+    { version: 1, plan: { marksPassing: 'yes' } },
+  ])
+    expect((await openSection('Accept', { chains: OPEN, kept })).state.marks).toEqual([false]);
+});
+
+test('a table that cannot be read is reported, and the marks stay', async () => {
+  const { state, section } = await openSection('Accept', { chains: DROPS });
+  await section.pass();
+  state.chains = new Error('iptables-nft-save: no memory');
+  const { report } = await section.pass();
+  expect(report.problems.map(({ reason }) => reason)).toEqual(['HostFirewallNotManaged']);
+  expect(state.marks).toEqual([false, true]);
+});
+
+test('a firewall that stops dropping, or that the operator wants untouched, ends the marks', async () => {
+  const { state, section } = await openSection('Accept', { chains: DROPS });
+  await section.pass();
+  state.chains = ':FORWARD ACCEPT [0:0]';
+  await section.pass();
+  expect(state.marks).toEqual([false, true, false]);
+  const report = await openSection('Report', { chains: OPEN, kept: { version: 1, plan: { marksPassing: true } } });
+  const { problems } = (await report.section.pass()).report;
+  expect(problems.map(({ reason }) => reason)).toEqual(['HostFirewallBlocks']);
+  expect([report.state.marks, report.state.changes]).toEqual([[false], 1]);
+});
