@@ -18,6 +18,8 @@ export type HostFirewallMode = AgentConfig['hostFirewall'];
 
 /** Milliseconds. Changes of nf_tables are heard at once; x_tables say nothing. */
 const LEGACY_EVERY_MS = 5000;
+/** After a failure: most often another program wrote the table between our look and our change. */
+const RETRY_MS = 1000;
 const EVERY_MS = 60_000;
 /** Who changes a table in a loop gets so many repairs, and then one in this time. */
 const REPAIRS = { burst: 10, everyMs: 2000 };
@@ -53,11 +55,15 @@ const opened = (id: FilterTableId, { insertions }: Changes): NodeEvent => ({
   note: `a rule in ${insertions.map(({ chain }) => chain).join(' and ')} of ${nameOf(id)} accepts what belongs to the overlay`,
 });
 
+interface Looked extends Outcome {
+  /** Changes of the tables that are there do not go unheard. */
+  readonly isHeard: boolean;
+  /** A table could not be read or changed. */
+  readonly hasFailed: boolean;
+}
+
 /** @param mode Report takes away what Accept made */
-export const ensureOpenings = async (
-  iptables: Iptables,
-  mode: HostFirewallMode,
-): Promise<Outcome & { /** Changes of the tables that are there do not go unheard. */ readonly isHeard: boolean }> => {
+export const ensureOpenings = async (iptables: Iptables, mode: HostFirewallMode): Promise<Looked> => {
   const ids = await iptables.find();
   const outcomes = ids.map(async (id): Promise<Outcome> => {
     try {
@@ -78,6 +84,7 @@ export const ensureOpenings = async (
     refuses:
       all.some(({ refuses }) => refuses) || (all.every(({ refuses }) => refuses !== undefined) ? false : undefined),
     isHeard: ids.every(({ backend }) => backend === 'nft'),
+    hasFailed: all.some(({ refuses }) => refuses === undefined),
     problems: all.flatMap(({ problems }) => problems),
     events: all.flatMap(({ events }) => events),
   };
@@ -118,7 +125,7 @@ export const hostFirewall = (
     const watch = watchFilters(nft, trigger, logger);
     return {
       async pass() {
-        const { refuses, isHeard, problems, events } = await ensureOpenings(iptables, mode);
+        const { refuses, isHeard, hasFailed, problems, events } = await ensureOpenings(iptables, mode);
         logProblems(problems);
         const wanted = mode === 'Accept' && (refuses ?? marksPassing);
         if (marksPassing !== wanted) {
@@ -126,7 +133,8 @@ export const hostFirewall = (
           kept.write({ version: VERSION, plan: { marksPassing } });
           boundary.set({ marksPassing });
         }
-        return { nextPassMs: isHeard ? EVERY_MS : LEGACY_EVERY_MS, report: { problems, events } };
+        const regularMs = isHeard ? EVERY_MS : LEGACY_EVERY_MS;
+        return { nextPassMs: hasFailed ? RETRY_MS : regularMs, report: { problems, events } };
       },
       async stop() {
         watch[Symbol.dispose]();

@@ -10,18 +10,19 @@ import type { TakenPackets } from './taken-packets.plan.ts';
 
 /**
  * Which packets a firewall of the host must not drop: they get a mark before its filters, at forward and input, behind our own drops.
- * Forwarded: what comes out of the overlay or from a pod of the node, what may enter the overlay, and answers. To the node: what comes out
- * of the overlay, and tunnel packets of peers. What a stranger sends to a pod (a NodePort) is not among it: the firewall decides.
+ * Forwarded: what comes out of the overlay or from a pod of the node, what may enter the overlay, answers, and what a node that has a tunnel
+ * to this one sends to a Service here, by the LAN. To the node: what comes out of the overlay, and tunnel packets of peers. What a stranger
+ * sends to a pod (a NodePort) is not among it: the firewall decides.
  */
 
-const PEERS = 'tunnel_peers';
+const PEERS = 'linked_nodes';
 
 const endpointAddress = (endpoint: string): string => {
   const host = endpoint.slice(0, endpoint.lastIndexOf(':'));
   return host.startsWith('[') ? host.slice(1, -1) : host;
 };
 
-/** Addresses from which tunnel packets come, encrypted or not. */
+/** Addresses of nodes that are linked with this one: from there tunnel packets come, encrypted or not, or packets of pods, natively. */
 const peerAddresses = (plan: KernelPlan): string[] => {
   const hops = [
     ...plan.endpoints.flatMap(({ via }) => ('nextHop' in via ? via.nextHop : [])),
@@ -34,6 +35,7 @@ const peerAddresses = (plan: KernelPlan): string[] => {
       ...hops.flatMap(({ remoteIp }) => remoteIp ?? []),
       ...plan.forwarders,
       ...plan.externalTunnelPeers,
+      ...plan.routes.flatMap(({ via }) => (typeof via === 'object' && 'gateways' in via ? via.gateways : [])),
       ...plan.wireGuard.flatMap(({ peers }) => peers.flatMap(({ endpoint }) => endpoint ?? [])).map(endpointAddress),
     ]),
   ];
@@ -66,6 +68,8 @@ const isUdpTo = (set: string): Expression[] => [
   { match: 'set', field: 'th.dport', op: '==', set },
 ];
 
+const isOfPeer = FAMILIES.map((family) => isIn(family, 'saddr', PEERS));
+
 const forwarded: readonly RuleSpec[] = [
   unmarked,
   passes('from a pod or out of the overlay', fromOverlay),
@@ -76,14 +80,13 @@ const forwarded: readonly RuleSpec[] = [
   passes('may enter', hasEntered),
   passes('an answer', { match: 'ct-direction', op: '==', value: 'reply' }),
   passes('an error about a connection', { match: 'ct-state', states: ['related'] }),
+  ...isOfPeer.map((ofPeer) => passes('of a node, to a Service', ofPeer, { match: 'ct-translated', of: 'daddr' })),
   ...['plain', 'also_plain'].flatMap((set) =>
     FAMILIES.map((family) =>
       passes(`${family}: somebody else's pod, natively`, isIn(family, 'saddr', 'pods'), isIn(family, 'saddr', set)),
     ),
   ),
 ];
-
-const isOfPeer = FAMILIES.map((family) => isIn(family, 'saddr', PEERS));
 
 /** Devices that take packets of everybody have no set of far ends. */
 const tunnelPackets = (packets: readonly TakenPackets[]): Expression[][] =>
