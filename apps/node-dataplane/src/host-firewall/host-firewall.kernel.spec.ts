@@ -171,9 +171,7 @@ describe.each([
   test('a node that is linked with this one reaches Services here by the LAN, and a stranger does not', async () => {
     const to = { what: 'a Service', from: 'lan', to: 'node', port: NODE_PORTS.local } as const;
     expect(await arrivals({ ...to, source: 'stranger' })).toEqual([]);
-    // Tunnels end at addresses of IPv4 here; native routes lead to both.
-    const byBoth = options.protocol === 'None';
-    expect(await arrivals({ ...to, source: 'nearNode' })).toEqual(byBoth ? ['pod', 'pod'] : ['pod']);
+    expect(await arrivals({ ...to, source: 'nearNode' })).toEqual(['pod', 'pod']);
   });
 
   test('a mark of somebody else opens nothing', async () => {

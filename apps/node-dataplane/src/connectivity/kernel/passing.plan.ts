@@ -22,7 +22,7 @@ const endpointAddress = (endpoint: string): string => {
   return host.startsWith('[') ? host.slice(1, -1) : host;
 };
 
-/** Addresses of nodes that are linked with this one: from there tunnel packets come, encrypted or not, or packets of pods, natively. */
+/** Addresses of nodes that are linked with this one, of both families, and those from which their tunnel packets come, encrypted or not. */
 const peerAddresses = (plan: KernelPlan): string[] => {
   const hops = [
     ...plan.endpoints.flatMap(({ via }) => ('nextHop' in via ? via.nextHop : [])),
@@ -35,7 +35,7 @@ const peerAddresses = (plan: KernelPlan): string[] => {
       ...hops.flatMap(({ remoteIp }) => remoteIp ?? []),
       ...plan.forwarders,
       ...plan.externalTunnelPeers,
-      ...plan.routes.flatMap(({ via }) => (typeof via === 'object' && 'gateways' in via ? via.gateways : [])),
+      ...plan.holdings.flatMap(({ node, addresses }) => (node === plan.node ? [] : addresses)),
       ...plan.wireGuard.flatMap(({ peers }) => peers.flatMap(({ endpoint }) => endpoint ?? [])).map(endpointAddress),
     ]),
   ];
