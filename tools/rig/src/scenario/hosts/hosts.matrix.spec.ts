@@ -105,10 +105,12 @@ describe.each<Partial<LabOptions>>([
     async () => {
       const node = layout.nodes.find(({ name }) => name === worker)!;
       await stopAgent(worker, 'node-dataplane', 'SIGTERM');
-      docker.disturbances['a restart of its daemon']!(worker);
-      expect(isOpen(worker)).toBe(true); // its rule was inserted by an earlier agent, and has stayed
+      docker.disturbances['a flush of all rules']!(worker);
+      docker.begin(worker);
+      expect(isOpen(worker)).toBe(false);
       await startAgent(layout, node, 'node-dataplane');
       await timeUntil('the agent is ready', () => agentReady(worker), 30_000);
+      await opened(worker);
       expect(await verify(layout)).toBe(true);
     },
   );

@@ -11,7 +11,7 @@ import { flowDuring, type FlowReport, podOn, timeUntil } from '../scenario.ts';
 
 const REPETITIONS = 20;
 /** Between them, milliseconds: the agent must not take them for a fight. */
-const EVERY_MS = 6000;
+const EVERY_MS = 3000;
 const LONGEST_GAP_MS = 250;
 
 const sh = (node: string, script: string): void => void onNode(node, 'sh', '-ec', script);
