@@ -23,7 +23,10 @@ export const MARK_MASK = 0x0000_00f0;
 export const TRANSIT_MARK = 0x0000_0010;
 /** In our part: came from outside of the overlay with a source that may enter it. It goes before the packet leaves the node. */
 export const ENTERED_MARK = 0x0000_0020;
-/** A bit of our part, beside the others: a firewall of the host lets the packet pass. It is there from our chains to the end of the hook's filters. */
+/**
+ * A bit of our part, beside the others: a firewall of the host lets the packet pass. It is there from our chains to the end of the hook's
+ * filters alone, and packets that come with it (the VPC plugin of AWS uses it before routing) lose it there.
+ */
 export const PASSING_MARK = 0x0000_0080;
 /** Comment of our rules in chains of others, by which they are known. */
 export const FIREWALL_RULE_COMMENT = 'unbounded: belongs to the overlay';

@@ -57,6 +57,8 @@ export interface Nftables extends AsyncDisposable {
   listTables(): Promise<readonly Pick<TableSpec, 'family' | 'name'>[]>;
   /** undefined when there is none. */
   readTable(family: TableFamily, name: string): Promise<ObservedTable | undefined>;
+  /** Names of a table's chains, sets and counters, without what is in them; undefined when there is no such table. */
+  listNames(family: TableFamily, name: string): Promise<TableNames | undefined>;
   /** Named counters of a table; none when there is no such table. */
   readCounters(family: TableFamily, name: string): Promise<readonly ObservedCounter[]>;
   /** Tells of every transaction that changed the table, of whomever, this process too; and when some may have been missed. */
@@ -268,6 +270,7 @@ export const createNftables = (options: { readonly netnsFd?: number } = {}): Nft
     hasTable: (family, name) => exists(socket, family, name),
     listTables: () => listTables(socket),
     readTable: (family, name) => readTable(socket, family, name),
+    listNames: (family, name) => readNames(socket, { family, name }),
     readCounters: (family, name) => listCounters(socket, family, name),
     monitor: (family, name, handlers) =>
       socket.withNetns((netnsFd) => openTableMonitor(netnsFd, [family, name], handlers)),

@@ -146,8 +146,8 @@ export const applyPlan = async (dataplane: Dataplane, wanted: KernelPlan): Promi
   const pathProblems = await paths.apply(plan, links);
   const forwarded = await ensureForwarding(dataplane, plan, links);
   const wantedRoutes = [...path.routes(plan, links), ...planBridgeRoutes(plan, links)];
-  dataplane.onWanted?.({ routes: wantedRoutes, rules: rulesOf(plan), devices: byIndex(specs, links) });
   const routes = await ensureRoutes(net, wantedRoutes, ROUTE_PROTOCOL);
+  dataplane.onWanted?.({ routes: routes.standing, rules: rulesOf(plan), devices: byIndex(specs, links) });
   const problems = [
     ...plan.problems,
     ...sysctlProblems,

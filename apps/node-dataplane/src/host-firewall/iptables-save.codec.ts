@@ -17,8 +17,12 @@ const WORD = /"((?:[^"\\]|\\.)*)"|(\S+)/g;
 const wordsOf = (line: string): string[] =>
   [...line.matchAll(WORD)].map(([, quoted, plain]) => quoted?.replaceAll(/\\(.)/g, '$1') ?? plain!);
 
-/** Undefined: the text has no filter table. Lines of no known form are left out: packet counters, comments. */
+/** As iptables-nft-save says that the kernel's table has chains or rules which it cannot print: what it prints then is not what is in force. */
+const INCOMPATIBLE = /^# Table [`']filter' .*incompatible/m;
+
+/** Undefined: the text has no filter table, or not all of it. Lines of no known form are left out: comments. */
 export const parseFilterTable = (text: string): FilterTable | undefined => {
+  if (INCOMPATIBLE.test(text)) return undefined;
   const lines = text.split('\n');
   const begin = lines.indexOf('*filter');
   if (begin < 0) return undefined;
@@ -37,13 +41,24 @@ export const parseFilterTable = (text: string): FilterTable | undefined => {
   return chains;
 };
 
-const valueOf = (rule: FilterRule, ...options: readonly string[]): string | undefined => {
-  const at = rule.findIndex((word, index) => options.includes(word) && rule[index - 1] !== '--comment');
+/** Where the target begins: `-j` or `-g`, and not as the text of a comment. */
+const targetAt = (rule: FilterRule): number =>
+  rule.findIndex((word, index) => (word === '-j' || word === '-g') && rule[index - 1] !== '--comment');
+
+/** Where a rule sends a packet: a verdict or another chain. Undefined: it only counts. */
+export const targetOf = (rule: FilterRule): string | undefined => {
+  const at = targetAt(rule);
   return at < 0 ? undefined : rule[at + 1];
 };
 
-/** Where a rule sends a packet: a verdict or another chain. Undefined: it only counts. */
-export const targetOf = (rule: FilterRule): string | undefined => valueOf(rule, '-j', '-g');
+/** It does not come back from the chain to the next rule. */
+export const isGoto = (rule: FilterRule): boolean => rule[targetAt(rule)] === '-g';
+
+/** What it matches; iptables-save prints the target and its options last. */
+export const withoutTarget = (rule: FilterRule): FilterRule => {
+  const at = targetAt(rule);
+  return at < 0 ? rule : rule.slice(0, at);
+};
 
 export const commentOf = (rule: FilterRule): string | undefined => {
   const at = rule.indexOf('--comment');

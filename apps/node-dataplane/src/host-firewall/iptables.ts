@@ -32,7 +32,7 @@ export interface Iptables {
 }
 
 export interface IptablesOptions {
-  readonly nft: Pick<Nftables, 'hasTable'>;
+  readonly nft: Pick<Nftables, 'hasTable' | 'listNames'>;
   /** Before a program and its arguments: where it runs. */
   readonly prefix?: readonly string[];
   /** Names of the tables that x_tables has for a family, a line each; '' without x_tables. */
@@ -107,8 +107,11 @@ export const createIptables = ({ nft, prefix = [], legacyTables = readLegacyTabl
       return IDS.filter((_, index) => there[index]);
     },
     async read(id) {
+      // iptables makes no sets, and prints a rule that looks into one as if it took every packet.
+      if (id.backend === 'nft' && (await nft.listNames(id.family, 'filter'))?.sets.length)
+        throw new Error(`${nameOf(id)} has sets in its filter table, so rules that iptables does not know`);
       const table = parseFilterTable(await run([...program(id, 'save'), '-t', 'filter']));
-      if (!table) throw new Error(`${nameOf(id)} has rules in its filter table that iptables does not know`);
+      if (!table) throw new Error(`${nameOf(id)} has chains or rules in its filter table that iptables does not know`);
       return table;
     },
     async change(id, changes) {

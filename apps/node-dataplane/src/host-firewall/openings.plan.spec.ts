@@ -11,6 +11,7 @@ const forward = (policy: 'ACCEPT' | 'DROP', ...rules: string[]): FilterTable =>
     `:FORWARD ${policy} [0:0]`,
     ':DOCKER-USER - [0:0]',
     ':cali-FORWARD - [0:0]',
+    ':WEAVE-NPC - [0:0]',
     ':KUBE-FIREWALL - [0:0]',
     ...rules.map((rule) => `-A ${rule}`),
   );
@@ -18,6 +19,7 @@ const OURS = `FORWARD -m mark --mark 0x80/0x80 -m comment --comment "unbounded: 
 const DOCKER = 'FORWARD -j DOCKER-USER';
 const REJECT = 'FORWARD -j REJECT --reject-with icmp-port-unreachable';
 const CALICO = 'FORWARD -m comment --comment "cali:abc" -j cali-FORWARD';
+const NEW = 'FORWARD -m conntrack --ctstate NEW,RELATED -m comment --comment "the rest" -j DROP';
 const KUBERNETES = ['FORWARD -j KUBE-FIREWALL', 'KUBE-FIREWALL -d 127.0.0.0/8 -j DROP'];
 
 const inserted = (of: FilterTable): (number | string)[] =>
@@ -30,31 +32,58 @@ test('what refuses nothing gets no rule, and loses the one that it had', () => {
     forward('ACCEPT', DOCKER, 'DOCKER-USER -j RETURN'),
     forward('ACCEPT', ...KUBERNETES),
     forward('ACCEPT', 'FORWARD -i eth0', 'FORWARD -j LOG --log-prefix "-j DROP"'),
+    forward('ACCEPT', 'FORWARD -j RETURN'),
   ])
     expect(planOpenings(of)).toEqual({ refusals: [], blocked: [], removals: [], insertions: [] });
   expect(planOpenings(forward('ACCEPT', OURS)).removals).toEqual([{ chain: 'FORWARD', rule: OPENING }]);
 });
 
 test.each([
-  ['a policy of DROP', forward('DROP'), 'policy DROP'],
-  ['a rule that rejects', forward('ACCEPT', REJECT), 'rule "-j REJECT'],
-  ['a rule of a chain that it leads to', forward('ACCEPT', DOCKER, 'DOCKER-USER -j DROP'), 'rule "-j DOCKER-USER"'],
-  ['a target that nobody knows', forward('ACCEPT', 'FORWARD -j NFQUEUE --queue-num 1'), 'rule "-j NFQUEUE'],
-])('%s is opened by a rule at the head', (_, of, why) => {
+  ['a destination', 'FORWARD -d 169.254.169.254/32 -j DROP'],
+  ['a source', 'FORWARD -s 100.65.0.0/16 ! -d 10.0.0.0/8 -j REJECT --reject-with icmp-port-unreachable'],
+  ['a port', 'INPUT -p tcp -m tcp --dport 22 -j DROP'],
+  ['a set', 'INPUT -m set --match-set f2b-sshd src -j DROP'],
+  ['devices', 'FORWARD -i docker0 -o eth0 -j DROP'],
+  ['belonging to no connection', 'FORWARD -m conntrack --ctstate INVALID -j DROP'],
+  ['what a chain says that only some reach', 'FORWARD -o weave -j DOCKER-USER'],
+  ['what a program behind a queue says', 'FORWARD -j NFQUEUE --queue-num 1'],
+])('what is refused for %s stays refused', (_, rule) => {
+  const drops = 'DOCKER-USER -j DROP';
+  expect(planOpenings(forward('ACCEPT', rule, drops)).insertions).toEqual([]);
+  // Where the policy refuses the rest our rule stands behind it.
+  if (rule.startsWith('FORWARD')) expect(inserted(forward('DROP', rule, drops))).toEqual([2]);
+});
+
+test.each([
+  ['a policy of DROP', forward('DROP', 'FORWARD -i eth0 -j ACCEPT'), 'policy DROP', 2],
+  ['a rule that rejects', forward('ACCEPT', 'FORWARD -i eth0', REJECT), 'rule "-j REJECT', 2],
+  ['one for new connections', forward('ACCEPT', NEW), 'rule "-m conntrack', 1],
+  ['a rule of a chain that all reach', forward('DROP', DOCKER, 'DOCKER-USER -j DROP'), 'rule "-j DOCKER-USER"', 1],
+  ['leaving the chain for its policy', forward('DROP', 'FORWARD -j RETURN', REJECT), 'rule "-j RETURN"', 1],
+  ['going on in another chain for good', forward('DROP', 'FORWARD -g DOCKER-USER'), 'rule "-g DOCKER-USER"', 1],
+])('%s refuses what nobody has accepted, and our rule goes before it', (_, of, why, position) => {
   const { refusals, blocked, insertions } = planOpenings(of);
   expect(refusals).toEqual([{ chain: 'FORWARD', why: expect.stringContaining(why) }]);
-  expect([blocked, insertions]).toEqual([[], [{ chain: 'FORWARD', position: 1 }]]);
+  expect([blocked, insertions]).toEqual([[], [{ chain: 'FORWARD', position }]]);
   expect(planClosings(of)).toMatchObject({ blocked: refusals, removals: [], insertions: [] });
+});
+
+test('of what comes to the node, the device by which it comes is no reason', () => {
+  const of = table(':INPUT ACCEPT [0:0]', '-A INPUT -i lo -j ACCEPT', '-A INPUT -i eth0 -j DROP');
+  expect(planOpenings(of).insertions).toEqual([{ chain: 'INPUT', position: 2 }]);
 });
 
 test('chains that lead into each other have an end', () => {
   expect(planOpenings(forward('ACCEPT', DOCKER, 'DOCKER-USER -j DOCKER-USER')).refusals).toEqual([]);
 });
 
-test('network policies decide before our rule: also when they come later', () => {
-  expect(inserted(forward('DROP', CALICO, DOCKER))).toEqual([2]);
+test('network policies, kube-proxy and kubelet decide before our rule: also when they come later', () => {
+  expect(inserted(forward('DROP', CALICO, DOCKER))).toEqual([3]);
   expect(inserted(forward('DROP', CALICO, OURS))).toEqual([]);
   expect(inserted(forward('DROP', OURS, CALICO))).toEqual([2]);
+  expect(inserted(forward('ACCEPT', CALICO, REJECT))).toEqual([2]);
+  expect(inserted(forward('DROP', 'FORWARD -o weave -j WEAVE-NPC', 'FORWARD -o weave -j DROP'))).toEqual([3]);
+  expect(inserted(forward('DROP', OURS, ...KUBERNETES))).toEqual([2]);
 });
 
 test('what refuses before a network policy is told, and our rule stays where it is', () => {
@@ -63,8 +92,9 @@ test('what refuses before a network policy is told, and our rule stays where it 
   expect(insertions).toEqual([]);
 });
 
-test('our rule may stand behind what refuses nothing: nobody fights for the first place', () => {
+test('our rule may stand anywhere before what refuses: nobody fights for a place', () => {
   expect(inserted(forward('DROP', DOCKER, OURS))).toEqual([]);
+  expect(inserted(forward('DROP', OURS, DOCKER))).toEqual([]);
   expect(inserted(forward('DROP', DOCKER, 'DOCKER-USER -j DROP', OURS))).toEqual([1]);
 });
 

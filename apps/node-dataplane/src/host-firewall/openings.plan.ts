@@ -1,10 +1,18 @@
 import { FIREWALL_RULE_COMMENT, PASSING_MARK } from '@unbounded/config/ownership';
-import { commentOf, type FilterRule, type FilterTable, targetOf } from './iptables-save.codec.ts';
+import {
+  commentOf,
+  type FilterRule,
+  type FilterTable,
+  isGoto,
+  targetOf,
+  withoutTarget,
+} from './iptables-save.codec.ts';
 
 /**
- * What a filter table of iptables needs so that it lets the overlay pass: our rule in FORWARD and in INPUT, before the first that may
- * refuse a packet. It takes only packets with our mark, which our own table sets; all others meet the chain as it was. Rules of network
- * policies stay before it: what they refuse is refused.
+ * What a filter table of iptables needs so that it lets the overlay pass: our rule in FORWARD and in INPUT, before the first that refuses
+ * whatever nobody has accepted, or at the end where the policy alone does so. It takes only packets with our mark, which our own table sets;
+ * all others meet the chain as it was. What is refused for what it is (its addresses, ports, devices or state) stays refused, and so does
+ * what a network policy denies: our rule stands behind these.
  */
 
 export const OPENED_CHAINS = ['FORWARD', 'INPUT'] as const;
@@ -19,41 +27,63 @@ export const OPENING: FilterRule = [
   ...['-j', 'ACCEPT'],
 ];
 
-/** Chains of those that enforce NetworkPolicy in iptables: Calico, kube-router, Weave, Azure, Antrea. */
-const POLICY_CHAIN = /^(?:cali-|KUBE-ROUTER-|KUBE-NWPLCY-|KUBE-POD-FW-|WEAVE-NPC|AZURE-NPM|ANTREA-)/;
-/** Of kube-proxy and kubelet: they drop what belongs to no Service, and packets to 127.0.0.0/8 from elsewhere. */
-const KUBERNETES_CHAIN = /^KUBE-/;
-const HARMLESS_TARGETS = new Set(['ACCEPT', 'RETURN', 'LOG', 'NFLOG', 'MARK', 'CONNMARK', 'SET', 'TCPMSS']);
+/** Chains of those that enforce NetworkPolicy in iptables, and of kube-proxy and kubelet. */
+const POLICY_CHAIN = /^(?:cali-|KUBE-|WEAVE-NPC|AZURE-NPM|ANTREA-)/;
 
 const isOurs = (rule: FilterRule): boolean => commentOf(rule) === FIREWALL_RULE_COMMENT;
 const isOpening = (rule: FilterRule): boolean =>
   rule.length === OPENING.length && rule.every((word, index) => word === OPENING[index]);
 const isPolicy = (rule: FilterRule): boolean => POLICY_CHAIN.test(targetOf(rule) ?? '');
 
-/** Whether a packet may come to its end by the rule, also in chains that it leads to. A target that is not known may do anything. */
-const mayRefuse = (table: FilterTable, rule: FilterRule, before: ReadonlySet<string> = new Set()): boolean => {
-  const target = targetOf(rule);
-  if (target === undefined || HARMLESS_TARGETS.has(target) || before.has(target)) return false;
-  if (POLICY_CHAIN.test(target) || KUBERNETES_CHAIN.test(target)) return false;
-  const chain = table.get(target);
-  if (!chain) return true;
-  const seen = new Set([...before, target]);
-  return chain.rules.some((one) => mayRefuse(table, one, seen));
+/** States of new connections; who refuses INVALID alone refuses what belongs to none. */
+const isOfNew = (states: string): boolean => states.split(',').includes('NEW');
+
+/** How many words of a match say nothing about a packet but that it is one of many; undefined: they choose it for what it is. */
+const broadWords = (words: readonly string[], chain: OpenedChain): number | undefined => {
+  const [first, second, third = '', fourth = ''] = words;
+  if (first === '-m' && second === 'comment') return 4;
+  if (first === '-m' && second === 'conntrack' && third === '--ctstate' && isOfNew(fourth)) return 4;
+  if (first === '-m' && second === 'state' && third === '--state' && isOfNew(fourth)) return 4;
+  // By which device it came to the node. What is forwarded between two devices is chosen by them.
+  return chain === 'INPUT' && first === '-i' ? 2 : undefined;
 };
 
-/** A chain that may drop what belongs to the overlay. */
-export interface Refusal {
+/** Whether the rule takes packets whatever they are. */
+const isBroad = (rule: FilterRule, chain: OpenedChain): boolean => {
+  let words = withoutTarget(rule);
+  while (words.length > 0) {
+    const count = broadWords(words, chain);
+    if (count === undefined) return false;
+    words = words.slice(count);
+  }
+  return true;
+};
+
+interface Place {
+  readonly table: FilterTable;
   readonly chain: OpenedChain;
-  /** Its policy, or the first rule that may refuse. */
-  readonly why: string;
+  /** Where a RETURN leads to the policy. */
+  readonly isBase: boolean;
+  readonly seen: ReadonlySet<string>;
 }
 
-const findRefusal = (table: FilterTable, chain: OpenedChain): Refusal | undefined => {
-  const { policy, rules } = table.get(chain) ?? { rules: [] };
-  const rule = rules.find((one) => mayRefuse(table, one));
-  if (rule) return { chain, why: `rule "${rule.join(' ')}"` };
-  return policy === 'DROP' ? { chain, why: 'policy DROP' } : undefined;
+/** Whether it ends a packet that nobody has accepted, also in a chain that it leads to. Targets that are not known decide for themselves. */
+const refusesAll = (rule: FilterRule, { table, chain, isBase, seen }: Place): boolean => {
+  const target = targetOf(rule);
+  if (target === undefined || isPolicy(rule) || seen.has(target) || !isBroad(rule, chain)) return false;
+  if (target === 'DROP' || target === 'REJECT') return true;
+  const fallsToPolicy = isBase && table.get(chain)?.policy === 'DROP';
+  if (fallsToPolicy && (target === 'RETURN' || isGoto(rule))) return true;
+  const next: Place = { table, chain, isBase: false, seen: new Set([...seen, target]) };
+  return table.get(target)?.rules.some((one) => refusesAll(one, next)) ?? false;
 };
+
+/** A chain that refuses what nobody has accepted, and so what belongs to the overlay. */
+export interface Refusal {
+  readonly chain: OpenedChain;
+  /** Its policy, or the first rule that does so. */
+  readonly why: string;
+}
 
 export interface Changes {
   readonly removals: readonly { readonly chain: OpenedChain; readonly rule: FilterRule }[];
@@ -68,36 +98,52 @@ export interface Openings extends Changes {
   readonly blocked: readonly Refusal[];
 }
 
-const removalsOf = (table: FilterTable, chain: OpenedChain): Changes['removals'] =>
-  (table.get(chain)?.rules ?? []).filter(isOurs).map((rule) => ({ chain, rule }));
+const rulesOf = (table: FilterTable, chain: OpenedChain): readonly FilterRule[] => table.get(chain)?.rules ?? [];
 
-/** It stands once, behind policies and before refusals, wherever else others have moved it. */
-const isInPlace = (table: FilterTable, rules: readonly FilterRule[], at: number): boolean => {
-  const [first, ...further] = rules.flatMap((rule, index) => (isOurs(rule) ? [index] : []));
-  if (first === undefined || further.length > 0 || !isOpening(rules[first]!)) return false;
-  return first === at || (first > at && !rules.slice(at, first).some((rule) => mayRefuse(table, rule)));
+const removalsOf = (table: FilterTable, chain: OpenedChain): Changes['removals'] =>
+  rulesOf(table, chain)
+    .filter(isOurs)
+    .map((rule) => ({ chain, rule }));
+
+/** Index of the first of others' rules that refuses what nobody has accepted; their number: the policy does. Undefined: nothing does. */
+const refusedAt = (table: FilterTable, chain: OpenedChain): number | undefined => {
+  const others = rulesOf(table, chain).filter((rule) => !isOurs(rule));
+  const at = others.findIndex((rule) => refusesAll(rule, { table, chain, isBase: true, seen: new Set() }));
+  if (at >= 0) return at;
+  return table.get(chain)?.policy === 'DROP' ? others.length : undefined;
 };
 
-const openChain = (table: FilterTable, refusal: Refusal): Openings => {
-  const { chain } = refusal;
-  const { rules } = table.get(chain)!;
+const describe = (chain: OpenedChain, rule: FilterRule | undefined): Refusal => ({
+  chain,
+  why: rule ? `rule "${rule.join(' ')}"` : 'policy DROP',
+});
+
+/** It stands once, behind the last network policy and before the refusal; where else does not matter. */
+const isInPlace = (rules: readonly FilterRule[], first: number, last: number): boolean => {
+  const own = rules.flatMap((rule, index) => (isOurs(rule) ? [index] : []));
+  return own.length === 1 && isOpening(rules[own[0]!]!) && own[0]! >= first && own[0]! <= last;
+};
+
+const openChain = (table: FilterTable, chain: OpenedChain, refused: number): Openings => {
+  const rules = rulesOf(table, chain);
   const others = rules.filter((rule) => !isOurs(rule));
-  const at = others.findLastIndex(isPolicy) + 1;
-  const before = others.slice(0, at).find((rule) => mayRefuse(table, rule));
+  const refusal = describe(chain, others[refused]);
+  const behind = others.findLastIndex(isPolicy) + 1;
+  const at = Math.max(behind, refused);
+  const stands = isInPlace(rules, behind, at);
   return {
     refusals: [refusal],
-    blocked: before ? [{ chain, why: `rule "${before.join(' ')}" stands before rules of a network policy` }] : [],
-    ...(isInPlace(table, rules, at)
-      ? { removals: [], insertions: [] }
-      : { removals: removalsOf(table, chain), insertions: [{ chain, position: at + 1 }] }),
+    blocked: behind > refused ? [{ chain, why: `${refusal.why} stands before rules of a network policy` }] : [],
+    removals: stands ? [] : removalsOf(table, chain),
+    insertions: stands ? [] : [{ chain, position: at + 1 }],
   };
 };
 
 /** A chain that refuses nothing needs no rule of ours. */
 export const planOpenings = (table: FilterTable): Openings => {
   const chains = OPENED_CHAINS.map((chain): Openings => {
-    const refusal = findRefusal(table, chain);
-    if (refusal) return openChain(table, refusal);
+    const refused = refusedAt(table, chain);
+    if (refused !== undefined) return openChain(table, chain, refused);
     return { refusals: [], blocked: [], removals: removalsOf(table, chain), insertions: [] };
   });
   return {
@@ -110,7 +156,7 @@ export const planOpenings = (table: FilterTable): Openings => {
 
 /** Without any rule of ours. */
 export const planClosings = (table: FilterTable): Openings => {
-  const refusals = OPENED_CHAINS.flatMap((chain) => findRefusal(table, chain) ?? []);
+  const { refusals } = planOpenings(table);
   const removals = OPENED_CHAINS.flatMap((chain) => removalsOf(table, chain));
   return { refusals, blocked: refusals, removals, insertions: [] };
 };

@@ -4,7 +4,8 @@ import type { BoundaryAdditions } from '../kernel/boundary-additions.ts';
 import type { SectionContext, VersionedPlan } from '../section.port.ts';
 import type { Iptables } from './iptables.ts';
 import { parseFilterTable } from './iptables-save.codec.ts';
-import { hostFirewall, type HostFirewallMode } from './section.ts';
+import type { HostFirewallMode } from './openings.ts';
+import { hostFirewall } from './section.ts';
 
 /** The section over a filter table that a test changes; what it says of the marks, in order. */
 
@@ -13,6 +14,12 @@ const OPEN = `${DROPS}\n-A FORWARD -m mark --mark 0x80/0x80 -m comment --comment
 
 const openSection = async (mode: HostFirewallMode, { chains, kept }: { chains: string; kept?: VersionedPlan }) => {
   const state = { chains: chains as string | Error, kept, marks: [] as unknown[], changes: 0 };
+  const heard: (() => void)[] = [];
+  /** The kernel tells of it. */
+  const change = (chains: string | Error): void => {
+    state.chains = chains;
+    for (const onChange of heard) onChange();
+  };
   const iptables: Iptables = {
     find: async () => [{ family: 'ip', backend: 'nft' }],
     read: async () => {
@@ -22,13 +29,18 @@ const openSection = async (mode: HostFirewallMode, { chains, kept }: { chains: s
     change: async () => void state.changes++,
   };
   const context = {
-    nft: { monitor: () => ({ close: () => undefined }) },
+    nft: {
+      monitor: (_family: string, _table: string, { onChange }: { onChange: () => void }) => {
+        heard.push(onChange);
+        return { close: () => undefined };
+      },
+    },
     boundary: { set: ({ marksPassing }: BoundaryAdditions) => void state.marks.push(marksPassing) },
     kept: { read: () => state.kept, write: (plan: VersionedPlan) => void (state.kept = plan) },
     trigger: () => undefined,
     logger,
   } as unknown as SectionContext;
-  return { state, section: await hostFirewall({ hostFirewall: mode }, () => iptables).open(context) };
+  return { state, change, section: await hostFirewall({ hostFirewall: mode }, () => iptables).open(context) };
 };
 
 test('the marks are there before the first pass, if the agent before had them: its rule is in force', async () => {
@@ -51,22 +63,50 @@ test('what is kept of a later version, or is no plan of ours, counts as nothing'
 });
 
 test('a table that cannot be read is reported, and the marks stay', async () => {
-  const { state, section } = await openSection('Accept', { chains: DROPS });
+  const { state, change, section } = await openSection('Accept', { chains: DROPS });
   await section.pass();
-  state.chains = new Error('iptables-nft-save: no memory');
+  change(new Error('iptables-nft-save: no memory'));
   const { report } = await section.pass();
   expect(report.problems.map(({ reason }) => reason)).toEqual(['HostFirewallNotManaged']);
   expect(state.marks).toEqual([false, true]);
 });
 
 test('a firewall that stops dropping, or that the operator wants untouched, ends the marks', async () => {
-  const { state, section } = await openSection('Accept', { chains: DROPS });
+  const { state, change, section } = await openSection('Accept', { chains: DROPS });
   await section.pass();
-  state.chains = ':FORWARD ACCEPT [0:0]';
+  change(':FORWARD ACCEPT [0:0]');
   await section.pass();
   expect(state.marks).toEqual([false, true, false]);
   const report = await openSection('Report', { chains: OPEN, kept: { version: 1, plan: { marksPassing: true } } });
   const { problems } = (await report.section.pass()).report;
   expect(problems.map(({ reason }) => reason)).toEqual(['HostFirewallBlocks']);
   expect([report.state.marks, report.state.changes]).toEqual([[false], 1]);
+});
+
+test('at rest nothing is read; what changes is looked at, also while somebody looks', async () => {
+  const { state, change, section } = await openSection('Accept', { chains: DROPS });
+  await section.pass();
+  state.chains = new Error('nobody may read now');
+  const { nextPassMs, report } = await section.pass();
+  expect([report.problems, nextPassMs]).toEqual([[], expect.any(Number)]);
+  expect(nextPassMs).toBeGreaterThan(4000);
+  change(DROPS);
+  const looking = section.pass();
+  change(':FORWARD ACCEPT [0:0]'); // read before or after: it is asked for once more
+  await looking;
+  await section.pass();
+  expect(state.marks.at(-1)).toBe(false);
+});
+
+test('what fails is tried again soon, and ever more rarely', async () => {
+  const { section } = await openSection('Accept', { chains: '' });
+  const broken = await openSection('Accept', { chains: DROPS });
+  broken.change(new Error('iptables-nft-save is not installed'));
+  const waits: number[] = [];
+  for (let attempt = 0; attempt < 4; attempt++) {
+    waits.push(Math.round((await broken.section.pass()).nextPassMs / 1000));
+    broken.change(new Error('iptables-nft-save is not installed'));
+  }
+  expect(waits).toEqual([1, 2, 4, 5]); // and no pass is later than 5 s: the tables are looked for
+  await section.stop();
 });

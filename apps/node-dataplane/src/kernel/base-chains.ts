@@ -19,6 +19,8 @@ const BEFORE_KUBE_PROXY = -110;
 /** Behind the translation of Services, which may lead to a node. */
 const AFTER_SERVICES = -90;
 const FILTER = 0;
+/** Before IPVS (98), which sends some packets on from the input hook. */
+const AFTER_FILTERS = 50;
 /** kube-proxy's own masquerading comes first. */
 const AFTER_KUBE_PROXY = 105;
 /** Behind every translation of sources. */
@@ -55,6 +57,7 @@ export const CONNECTIVITY_CHAINS = {
   passingForward: inet('passing_forward', 'forward', MANGLE),
   passingInput: inet('passing_input', 'input', MANGLE),
   passed: inet('passed', 'postrouting', FILTER),
+  passedInput: inet('passed_input', 'input', AFTER_FILTERS),
   relayWays: inet('relay_ways', 'output', BEFORE_KUBE_PROXY, 'nat'),
   /** Where kube-proxy translates in nftables, packets to the relay go without connection tracking. */
   relayWaysUntracked: inet('relay_ways', 'output', BEFORE_CONNTRACK),
@@ -75,6 +78,7 @@ const PRIORITY_NAMES: ReadonlyMap<number, string> = new Map([
   [BEFORE_KUBE_PROXY, 'before_kube_proxy'],
   [AFTER_SERVICES, 'after_services'],
   [FILTER, 'filter'],
+  [AFTER_FILTERS, 'after_filters'],
   [AFTER_KUBE_PROXY, 'after_kube_proxy'],
   [AFTER_TRANSLATION, 'after_translation'],
 ]);

@@ -6,7 +6,8 @@ export interface RouteDiff {
   readonly remove: readonly RouteSpec[];
 }
 
-const keyOf = (route: RouteSpec): string =>
+/** What tells routes apart. */
+export const routeKey = (route: RouteSpec): string =>
   `${route.table ?? 254} ${route.dst} ${route.metric ?? (route.dst.includes(':') ? 1024 : 0)}`;
 
 /** With the outer source: peers drop what comes from another address of ours. */
@@ -45,13 +46,13 @@ const sameRoute = (wanted: RouteSpec, seen: Route): boolean => {
 };
 
 export const diffRoutes = (observed: readonly Route[], desired: readonly RouteSpec[]): RouteDiff => {
-  const seen = new Map(observed.map((route) => [keyOf(route), route]));
-  const wanted = new Set(desired.map(keyOf));
+  const seen = new Map(observed.map((route) => [routeKey(route), route]));
+  const wanted = new Set(desired.map(routeKey));
   return {
     replace: desired.filter((route) => {
-      const present = seen.get(keyOf(route));
+      const present = seen.get(routeKey(route));
       return !present || !sameRoute(route, present);
     }),
-    remove: observed.filter((route) => !wanted.has(keyOf(route))),
+    remove: observed.filter((route) => !wanted.has(routeKey(route))),
   };
 };

@@ -16,6 +16,8 @@ export interface RouteOutcome {
   readonly ofPeers: readonly Problem[];
   /** Routes of others to the same destinations, which are kept: ours are not installed. */
   readonly foreign: readonly Problem[];
+  /** Wanted routes that are there now. */
+  readonly standing: readonly RouteSpec[];
   /** Takes away what is no longer wanted; called when everything new is in place. */
   removeStale(): Promise<number>;
 }
@@ -99,6 +101,7 @@ export const ensureRoutes = async (
     problems,
     ofPeers,
     foreign,
+    standing,
     removeStale: async () => {
       const stale = [...new Set([...diff.remove, ...outdated])];
       const removed = await net.routes.apply(stale.map((value) => ({ op: 'delete' as const, value })));

@@ -15,14 +15,19 @@ import type { TakenPackets } from './taken-packets.plan.ts';
  * sends to a pod (a NodePort) is not among it: the firewall decides.
  */
 
-const PEERS = 'linked_nodes';
+const PEERS = 'tunnel_peers';
+const NODES = 'linked_nodes';
 
 const endpointAddress = (endpoint: string): string => {
   const host = endpoint.slice(0, endpoint.lastIndexOf(':'));
   return host.startsWith('[') ? host.slice(1, -1) : host;
 };
 
-/** Addresses of nodes that are linked with this one, of both families, and those from which their tunnel packets come, encrypted or not. */
+/** Own addresses of the nodes that are linked with this one, of both families. */
+const nodeAddresses = ({ node: own, holdings }: KernelPlan): string[] =>
+  holdings.flatMap(({ node, addresses }) => (node === own ? [] : addresses));
+
+/** Addresses from which tunnel packets come, encrypted or not; also that of a NAT, behind which others are as well. */
 const peerAddresses = (plan: KernelPlan): string[] => {
   const hops = [
     ...plan.endpoints.flatMap(({ via }) => ('nextHop' in via ? via.nextHop : [])),
@@ -35,7 +40,7 @@ const peerAddresses = (plan: KernelPlan): string[] => {
       ...hops.flatMap(({ remoteIp }) => remoteIp ?? []),
       ...plan.forwarders,
       ...plan.externalTunnelPeers,
-      ...plan.holdings.flatMap(({ node, addresses }) => (node === plan.node ? [] : addresses)),
+      ...nodeAddresses(plan),
       ...plan.wireGuard.flatMap(({ peers }) => peers.flatMap(({ endpoint }) => endpoint ?? [])).map(endpointAddress),
     ]),
   ];
@@ -49,6 +54,7 @@ const portsOfAnybody = ({ wireGuard }: KernelPlan): number[] =>
 
 const setsOf = (plan: KernelPlan): SetSpec[] => [
   ...addressSets(PEERS, peerAddresses(plan)),
+  ...addressSets(NODES, nodeAddresses(plan)),
   { name: 'wireguard_ports_of_anybody', type: 'port', elements: portsOfAnybody(plan).map(String) },
 ];
 
@@ -57,6 +63,7 @@ const unmarked: RuleSpec = {
   comment: 'nobody else says that it passes',
   expressions: [hasMark, { set: 'mark', value: 0, mask: PASSING_MARK }],
 };
+const behindFilters: RuleSpec = { ...unmarked, comment: 'behind the filters' };
 const passes = (comment: string, ...matches: Expression[]): RuleSpec => ({
   comment,
   expressions: [...matches, { set: 'mark', value: PASSING_MARK, mask: PASSING_MARK }, { do: 'return' }],
@@ -70,6 +77,11 @@ const isUdpTo = (set: string): Expression[] => [
 
 const isOfPeer = FAMILIES.map((family) => isIn(family, 'saddr', PEERS));
 
+/** By the LAN: translated here, to a pod or to a program of this node. */
+const toServices = FAMILIES.map((family) =>
+  passes('of a node, to a Service', isIn(family, 'saddr', NODES), { match: 'ct-translated', of: 'daddr' }),
+);
+
 const forwarded: readonly RuleSpec[] = [
   unmarked,
   passes('from a pod or out of the overlay', fromOverlay),
@@ -80,7 +92,7 @@ const forwarded: readonly RuleSpec[] = [
   passes('may enter', hasEntered),
   passes('an answer', { match: 'ct-direction', op: '==', value: 'reply' }),
   passes('an error about a connection', { match: 'ct-state', states: ['related'] }),
-  ...isOfPeer.map((ofPeer) => passes('of a node, to a Service', ofPeer, { match: 'ct-translated', of: 'daddr' })),
+  ...toServices,
   ...['plain', 'also_plain'].flatMap((set) =>
     FAMILIES.map((family) =>
       passes(`${family}: somebody else's pod, natively`, isIn(family, 'saddr', 'pods'), isIn(family, 'saddr', set)),
@@ -96,7 +108,12 @@ const tunnelPackets = (packets: readonly TakenPackets[]): Expression[][] =>
 
 const toNode = (packets: readonly TakenPackets[]): RuleSpec[] => [
   unmarked,
+  {
+    comment: 'to the loopback of the node, by another way', // where route_localnet is on (CVE-2020-8558)
+    expressions: [{ match: 'payload', field: 'ip.daddr', op: '==', value: '127.0.0.0/8' }, { do: 'return' }],
+  },
   passes('from a pod or out of the overlay', fromOverlay),
+  ...toServices,
   ...isOfPeer.map((ofPeer) => passes('WireGuard of a peer', ofPeer, ...isUdpTo('own_wireguard_ports'))),
   passes('WireGuard of a peer that finds the node', ...isUdpTo('wireguard_ports_of_anybody')),
   ...tunnelPackets(packets).map((match) => passes('a tunnel of a peer', ...match)),
@@ -108,10 +125,8 @@ export const planPassing = (plan: KernelPlan, packets: readonly TakenPackets[]):
   chains: [
     { name: 'passing_forward', base: baseOf(CONNECTIVITY_CHAINS.passingForward), rules: forwarded },
     { name: 'passing_input', base: baseOf(CONNECTIVITY_CHAINS.passingInput), rules: toNode(packets) },
-    {
-      name: 'passed',
-      base: baseOf(CONNECTIVITY_CHAINS.passed),
-      rules: [{ comment: 'behind the filters', expressions: [hasMark, { set: 'mark', value: 0, mask: PASSING_MARK }] }],
-    },
+    // Also at input: a tunnel's packet gives its mark to the one inside.
+    { name: 'passed', base: baseOf(CONNECTIVITY_CHAINS.passed), rules: [behindFilters] },
+    { name: 'passed_input', base: baseOf(CONNECTIVITY_CHAINS.passedInput), rules: [behindFilters] },
   ],
 });

@@ -5,11 +5,13 @@
 
 /** For each thing: so many repairs at once, and then one in this time. */
 const [BURST, EVERY_MS] = [10, 5000];
+const SPENT_MS = 1000;
 /** So long after its last change a thing that was changed too often is contested. */
 const CONTESTED_MS = 60_000;
 interface Allowance {
   tokens: number;
   lastMs: number;
+  spentMs: number;
   /** Since when there was none left. */
   contestedMs: number;
 }
@@ -20,7 +22,12 @@ export const createPatience = (elapsed: () => number) => {
   return {
     allows(thing: string): boolean {
       const now = elapsed();
-      const allowance = allowances.get(thing) ?? { tokens: BURST, lastMs: now, contestedMs: -Infinity };
+      const allowance = allowances.get(thing) ?? {
+        tokens: BURST,
+        lastMs: now,
+        spentMs: -Infinity,
+        contestedMs: -Infinity,
+      };
       allowances.set(thing, allowance);
       allowance.tokens = Math.min(BURST, allowance.tokens + (now - allowance.lastMs) / EVERY_MS);
       allowance.lastMs = now;
@@ -30,8 +37,13 @@ export const createPatience = (elapsed: () => number) => {
       }
       return true;
     },
-    /** After `allows`, when something had to be repaired. */
-    spend: (thing: string): void => void (allowances.get(thing)!.tokens -= 1),
+    /** After `allows`, when something had to be repaired. What goes on and on counts once a second: a program may need some to remove all. */
+    spend(thing: string): void {
+      const allowance = allowances.get(thing)!;
+      if (elapsed() - allowance.spentMs < SPENT_MS) return;
+      allowance.spentMs = elapsed();
+      allowance.tokens -= 1;
+    },
     contested: () =>
       [...allowances].filter(([, { contestedMs }]) => elapsed() - contestedMs < CONTESTED_MS).map(([thing]) => thing),
   };

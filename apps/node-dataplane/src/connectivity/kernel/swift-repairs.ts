@@ -1,9 +1,8 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, readlinkSync } from 'node:fs';
 import { ROUTE_PROTOCOL } from '@unbounded/config/ownership';
 import {
   type Netconf,
   NetlinkError,
-  ROUTE_TABLES,
   type RouteEvent,
   type RouteSocket,
   type RouteSpec,
@@ -13,6 +12,7 @@ import type { Logger } from '@unbounded/telemetry';
 import type { Problem } from '@unbounded/topology';
 import type { NodeEvent } from '../../section.port.ts';
 import type { DeviceSpec } from './devices.plan.ts';
+import { routeKey } from '../../kernel/routes.diff.ts';
 import { createPatience } from './patience.ts';
 import { isSameRule } from './rules.ts';
 
@@ -49,6 +49,8 @@ export interface SwiftRepairParts {
   readonly logger: Logger;
   /** Milliseconds, of a clock that does not step. */
   readonly elapsed?: () => number;
+  /** Of the process that has the netlink port; undefined: not known. */
+  readonly nameOf?: (port: number) => string | undefined;
 }
 
 /** Milliseconds. `ip route flush` looks again until nothing is left: what comes back at once is removed once more. */
@@ -60,18 +62,27 @@ const [ROUTES, RULES] = ['routes of protocol 117', 'rules of protocol 117'] as c
 /** Names of processes are asked for by this; a port above it is no process id. */
 const MAX_PID = 4_194_304;
 
+/** The initial namespace of processes (PROC_PID_INIT_INO, linux/proc_ns.h): elsewhere a port is the number of another process. */
+const seesAllProcesses = (): boolean => readlinkSync('/proc/self/ns/pid') === 'pid:[4026531836]';
+
 /** The command of the process, if its id is the port of the netlink socket and the agent sees it. */
-const nameOfPort = (port: number): string => {
-  if (port === 0) return '';
+const nameOfPort = (port: number): string | undefined => {
+  if (port > MAX_PID || !seesAllProcesses()) return undefined;
   try {
-    if (port <= MAX_PID) return ` by ${readFileSync(`/proc/${port}/comm`, 'utf8').trim()} (pid ${port})`;
+    return readFileSync(`/proc/${port}/comm`, 'utf8').trim();
   } catch {
-    // not in the agent's own process namespace, or gone
+    return undefined; // gone
   }
-  return ` by the netlink port ${port}`;
 };
 
-const keyOf = ({ dst, table = ROUTE_TABLES.main }: RouteSpec): string => `${table} ${dst}`;
+/** Who asked for a change, in words. */
+const describePort =
+  (nameOf: NonNullable<SwiftRepairParts['nameOf']>) =>
+  (port: number): string => {
+    const name = port === 0 ? undefined : nameOf(port);
+    if (name !== undefined) return ` by ${name} (pid ${port})`;
+    return port === 0 ? '' : ` by the netlink port ${port}`;
+  };
 
 const isThere = (error: unknown): boolean => error instanceof NetlinkError && error.code === 'EEXIST';
 
@@ -114,7 +125,7 @@ const createBatch = ({ routes: ofRoutes, rules: ofRules }: SwiftRepairParts['net
     hasRoutes: () => routes.size > 0,
     hasRules: () => rules.size > 0,
     addRoute(route: RouteSpec): void {
-      routes.set(keyOf(route), route);
+      routes.set(routeKey(route), route);
       begin();
     },
     addRule(rule: RuleSpec): void {
@@ -132,7 +143,8 @@ const isRemovalOfOurs = ({ change, value }: EventOf<'route' | 'rule'>): boolean 
 const isAsWanted = ({ forwarding = true, rpFilter = 2 }: Netconf): boolean => forwarding && rpFilter === 2;
 
 export const createSwiftRepairs = (parts: SwiftRepairParts): SwiftRepairs => {
-  const { net, forward, settle, logger, elapsed = () => performance.now() } = parts;
+  const { net, forward, settle, logger, elapsed = () => performance.now(), nameOf = nameOfPort } = parts;
+  const by = describePort(nameOf);
   const failed: LogFailure = (what) => (error) => {
     if (!isThere(error))
       logger.warn({ error: (error as Error).message }, `cannot put back ${what}; the next pass tries`);
@@ -148,11 +160,11 @@ export const createSwiftRepairs = (parts: SwiftRepairParts): SwiftRepairs => {
   };
   const onRoute = (event: EventOf<'route'>): boolean => {
     if (!isRemovalOfOurs(event)) return false;
-    const route = routesByKey.get(keyOf(event.value));
+    const route = routesByKey.get(routeKey(event.value));
     if (!route || event.port === 0) return true; // of a device that went, for one
     if (!batch.hasRoutes() && !mayRepair(ROUTES)) return false;
     batch.addRoute(route);
-    notes.add(`routes were removed${nameOfPort(event.port)} and put back`);
+    notes.add(`routes were removed${by(event.port)} and put back`);
     return true;
   };
   const onRule = (event: EventOf<'rule'>): boolean => {
@@ -161,7 +173,7 @@ export const createSwiftRepairs = (parts: SwiftRepairParts): SwiftRepairs => {
     if (!rule) return true;
     if (!batch.hasRules() && !mayRepair(RULES)) return false;
     batch.addRule(rule);
-    notes.add(`rules were removed${nameOfPort(event.port)} and put back`);
+    notes.add(`rules were removed${by(event.port)} and put back`);
     return true;
   };
   /** @param repair says which settings it had to write */
@@ -182,14 +194,15 @@ export const createSwiftRepairs = (parts: SwiftRepairParts): SwiftRepairs => {
       const setting = FORWARDING[family];
       return forwarding === false && onSetting(setting, () => (forward(family) ? [setting] : []));
     }
-    const device = link === 'default' ? undefined : wanted.devices.get(link);
+    // Of IPv6 the setting of all devices decides.
+    const device = link === 'default' || family === 6 ? undefined : wanted.devices.get(link);
     return device !== undefined && !isAsWanted(value) && onSetting(`settings of ${device.name}`, () => settle(device));
   };
 
   return {
     expect(now) {
       wanted = now;
-      routesByKey = new Map(now.routes.map((route) => [keyOf(route), route]));
+      routesByKey = new Map(now.routes.map((route) => [routeKey(route), route]));
     },
     onEvent(event) {
       if (event.subject === 'route') return onRoute(event);

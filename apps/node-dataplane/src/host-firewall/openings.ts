@@ -1,0 +1,77 @@
+import type { Problem } from '@unbounded/topology';
+import type { AgentConfig } from '../agent.config.ts';
+import type { NodeEvent } from '../section.port.ts';
+import { type FilterTableId, type Iptables, nameOf } from './iptables.ts';
+import { type Changes, planClosings, planOpenings, type Refusal } from './openings.plan.ts';
+
+/** Our rules in the filter tables of iptables, as the mode wants them, and what is to say about it. */
+
+/** Accept: our rule in the tables that may refuse. Report: a condition that says what they refuse. */
+export type HostFirewallMode = AgentConfig['hostFirewall'];
+
+interface Outcome {
+  /** The table may refuse what belongs to the overlay, but for a rule of ours; undefined: it cannot be told. */
+  readonly refuses: boolean | undefined;
+  /** It was read, and then could not be changed. */
+  readonly isStuck: boolean;
+  readonly problems: readonly Problem[];
+  readonly events: readonly NodeEvent[];
+}
+
+const ADVICE: Readonly<Record<HostFirewallMode, string>> = {
+  Accept: 'behind which our rule must stay',
+  Report: '--host-firewall=Accept (chart: node-dataplane.hostFirewall) lets them pass',
+};
+
+const blocked = (id: FilterTableId, { chain, why }: Refusal, mode: HostFirewallMode): Problem => ({
+  reason: 'HostFirewallBlocks',
+  message: `chain ${chain} of ${nameOf(id)} may drop packets of the overlay: ${why}; ${ADVICE[mode]}`,
+});
+
+const notManaged = (id: FilterTableId, error: unknown): Problem => ({
+  reason: 'HostFirewallNotManaged',
+  message: `${nameOf(id)}: ${(error as Error).message}; what it drops of the overlay stays dropped`,
+});
+
+const opened = (id: FilterTableId, { insertions }: Changes): NodeEvent[] => {
+  const chains = insertions.map(({ chain }) => chain).join(' and ');
+  if (chains === '') return [];
+  const note = `a rule in ${chains} of ${nameOf(id)} accepts what belongs to the overlay`;
+  return [{ type: 'Normal', reason: 'HostFirewallOpened', action: 'OpenFirewall', note }];
+};
+
+const ensureTable = async (iptables: Iptables, id: FilterTableId, mode: HostFirewallMode): Promise<Outcome> => {
+  let isStuck = false;
+  try {
+    const table = await iptables.read(id);
+    const plan = mode === 'Accept' ? planOpenings(table) : planClosings(table);
+    isStuck = true;
+    if (plan.removals.length + plan.insertions.length > 0) await iptables.change(id, plan);
+    return {
+      refuses: plan.refusals.length > 0,
+      isStuck: false,
+      problems: plan.blocked.map((refusal) => blocked(id, refusal, mode)),
+      events: opened(id, plan),
+    };
+  } catch (error) {
+    return { refuses: undefined, isStuck, problems: [notManaged(id, error)], events: [] };
+  }
+};
+
+export interface Look extends Outcome {
+  readonly tables: readonly FilterTableId[];
+}
+
+/** @param mode Report takes away what Accept made */
+export const ensureOpenings = async (iptables: Iptables, mode: HostFirewallMode): Promise<Look> => {
+  const tables = await iptables.find();
+  const all = await Promise.all(tables.map((id) => ensureTable(iptables, id, mode)));
+  const isKnown = all.every(({ refuses }) => refuses !== undefined);
+  return {
+    tables,
+    refuses: all.some(({ refuses }) => refuses) || (isKnown ? false : undefined),
+    isStuck: all.some(({ isStuck }) => isStuck),
+    problems: all.flatMap(({ problems }) => problems),
+    events: all.flatMap(({ events }) => events),
+  };
+};
