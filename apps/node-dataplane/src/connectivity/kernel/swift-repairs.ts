@@ -102,6 +102,11 @@ const createNotes = () => {
   };
 };
 
+const contested = (thing: string): Problem => ({
+  reason: 'SettingContested',
+  message: `${thing}: somebody changes them over and over; they are restored every few seconds only, and packets are lost meanwhile: end what changes them (docs/requirements.md)`,
+});
+
 type LogFailure = (what: string) => (error: unknown) => void;
 
 /** What one program removes comes as one event each, and goes back in one batch. */
@@ -210,10 +215,6 @@ export const createSwiftRepairs = (parts: SwiftRepairParts): SwiftRepairs => {
       return event.subject === 'netconf' && onNetconf(event);
     },
     takeEvents: () => notes.takeEvents(),
-    problems: () =>
-      patience.contested().map((thing) => ({
-        reason: 'SettingContested',
-        message: `${thing}: somebody changes them over and over; they are restored every few seconds only, and packets are lost meanwhile: end what changes them (docs/requirements.md)`,
-      })),
+    problems: () => patience.contested().map(contested),
   };
 };
