@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { ROUTE_TABLE } from '@unbounded/config/ownership';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { layoutOf } from '../../layout/layout.ts';
 import { DATAPLANES } from '../../layout/options.ts';
@@ -20,7 +21,13 @@ const DISTURBANCES: Readonly<Record<string, (node: string) => void>> = {
   'ip_forward is 0': (node) => sh(node, 'sysctl -qw net.ipv4.ip_forward=0'),
   'rp_filter is 1, of all devices and each': (node) =>
     sh(node, 'for file in /proc/sys/net/ipv4/conf/*/rp_filter; do echo 1 >$file; done'),
-  'routes of protocol 117 are flushed': (node) => sh(node, 'ip route flush table all proto 117'),
+  // `ip route flush` itself cannot take away routes with next-hop objects.
+  'routes of protocol 117 are deleted': (node) =>
+    sh(
+      node,
+      `for table in main ${ROUTE_TABLE}; do ip route show table $table proto 117 |
+        sed -E "s/^((unreachable|throw|blackhole) )?([^ ]+).*/route del \\1\\3 table $table proto 117/"; done | ip -batch -`,
+    ),
   // The netlink calls of systemd-networkd at a restart: rules of protocols that it does not know, one by one.
   'rules of protocol 117 are deleted': (node) => sh(node, 'ip rule flush protocol 117; ip -6 rule flush protocol 117'),
 };
