@@ -1,5 +1,5 @@
 import { silentLogger as logger } from '@unbounded/telemetry';
-import { expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { BoundaryAdditions } from '../kernel/boundary-additions.ts';
 import type { SectionContext, VersionedPlan } from '../section.port.ts';
 import type { Iptables } from './iptables.ts';
@@ -14,11 +14,13 @@ const OPEN = `${DROPS}\n-A FORWARD -m mark --mark 0x80/0x80 -m comment --comment
 
 const openSection = async (mode: HostFirewallMode, { chains, kept }: { chains: string; kept?: VersionedPlan }) => {
   const state = { chains: chains as string | Error, kept, marks: [] as unknown[], changes: 0 };
+  let asked = 0;
   const heard: (() => void)[] = [];
   /** The kernel tells of it. */
   const change = (chains: string | Error): void => {
     state.chains = chains;
     for (const onChange of heard) onChange();
+    vi.advanceTimersByTime(20);
   };
   const iptables: Iptables = {
     find: async () => [{ family: 'ip', backend: 'nft' }],
@@ -37,11 +39,20 @@ const openSection = async (mode: HostFirewallMode, { chains, kept }: { chains: s
     },
     boundary: { set: ({ marksPassing }: BoundaryAdditions) => void state.marks.push(marksPassing) },
     kept: { read: () => state.kept, write: (plan: VersionedPlan) => void (state.kept = plan) },
-    trigger: () => undefined,
+    trigger: () => void (asked += 1),
     logger,
   } as unknown as SectionContext;
-  return { state, change, section: await hostFirewall({ hostFirewall: mode }, () => iptables).open(context) };
+  return {
+    state,
+    change,
+    asked: () => asked,
+    heardOf: () => heard[0]!(),
+    section: await hostFirewall({ hostFirewall: mode }, () => iptables).open(context),
+  };
 };
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }));
+afterEach(() => void vi.useRealTimers());
 
 test('the marks are there before the first pass, if the agent before had them: its rule is in force', async () => {
   const first = await openSection('Accept', { chains: DROPS });
@@ -109,4 +120,12 @@ test('what fails is tried again soon, and ever more rarely', async () => {
   }
   expect(waits).toEqual([1, 2, 4, 5]); // and no pass is later than 5 s: the tables are looked for
   await section.stop();
+});
+
+test('a firewall that comes up in many transactions is looked at once', async () => {
+  const { asked, heardOf, section } = await openSection('Accept', { chains: DROPS });
+  await section.pass();
+  for (let transaction = 0; transaction < 100; transaction++) heardOf();
+  vi.advanceTimersByTime(20);
+  expect(asked()).toBe(1);
 });

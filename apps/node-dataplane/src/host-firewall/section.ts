@@ -16,23 +16,33 @@ const EVERY_MS = 5000;
 const [HEARD_MS, UNHEARD_MS] = [60_000, EVERY_MS];
 /** After a failure, and twice as long after each further one: most often another program wrote the table between our look and our change. */
 const RETRY = { firstMs: 1000, longestMs: 60_000 } as const;
-/** Who changes a table in a loop gets so many repairs, and then one in this time. */
-const REPAIRS = { burst: 10, everyMs: 2000 };
+/** Who changes a table in a loop gets so many looks, and then one in this time. */
+const REPAIRS = { burst: 30, everyMs: 1000 };
+/** Milliseconds: a firewall that comes up writes its rules in many transactions, and each is told. */
+const COLLECT_MS = 20;
 /** Of what is kept: whether there was a table that refuses. */
 const VERSION = 1;
 
 /** Hears of every change of the filter tables of nf_tables. */
 const watchFilters = (nft: Pick<Nftables, 'monitor'>, onChange: () => void, logger: Logger): Disposable => {
   const { ask, stop } = rateLimited(onChange, REPAIRS);
+  let timer: NodeJS.Timeout | undefined;
+  const collect = (): void => {
+    timer ??= setTimeout(() => {
+      timer = undefined;
+      ask();
+    }, COLLECT_MS);
+  };
   const monitors = (['ip', 'ip6'] as const).map((family) =>
     nft.monitor(family, 'filter', {
-      onChange: ask,
+      onChange: collect,
       onError: ({ message: error }) => logger.warn({ family, error }, 'cannot watch the filter table of iptables'),
     }),
   );
   return {
     [Symbol.dispose]() {
       for (const monitor of monitors) monitor.close();
+      clearTimeout(timer);
       stop();
     },
   };

@@ -2,9 +2,9 @@ import type { ChainSpec } from '@unbounded/nftables';
 import { placeNameOf } from './base-chains.ts';
 
 /**
- * Chains of one table at one place of a hook, called from one base chain. For every base chain the kernel walks the packet's headers anew
- * and enters its interpreter (nft_do_chain_inet), which costs more than the few rules that most packets meet there; a jump costs next to
- * nothing. The order stays: that in which the chains are listed.
+ * Chains of one table at one place of a hook, called from one base chain in the order in which they are listed. Of several base chains the
+ * kernel runs the one first that was registered last (nf_hook_entries_grow), which is no order to rely on. A jump costs no more than a base
+ * chain: a packet took as long either way.
  */
 
 type Base = NonNullable<ChainSpec['base']>;

@@ -7,6 +7,9 @@ import { tableSpec } from '../../kernel/section-table.ts';
 const rulesOf = (node: string, chain: string, protocol?: Parameters<typeof planFor>[1]) =>
   planFirewall(planFor(node, protocol)).chains.find(({ name }) => name === chain)!.rules;
 
+const devicesIn = (node: string, set: string, protocol?: Parameters<typeof planFor>[1]) =>
+  planFirewall(planFor(node, protocol)).sets!.find(({ name }) => name === set)!.elements;
+
 describe('the table', () => {
   test('is ours alone, and its chains accept by default: others decide after them', () => {
     const table = tableSpec(CONNECTIVITY, planFirewall(planFor('w1')));
@@ -74,25 +77,22 @@ describe('the table', () => {
     );
   });
 
-  test('what goes into the overlay is never masqueraded: each of its devices returns first', () => {
-    const devices = rulesOf('g1', 'postrouting', 'WireGuard').flatMap(({ expressions }) =>
-      expressions.flatMap((part) =>
-        'key' in part && part.match === 'meta' && part.key === 'oifname' ? [part.value] : [],
-      ),
-    );
-    expect(devices).toEqual(['cbr0', 'unbounded0', 'wg51820', 'wg51822']);
-    const last = rulesOf('g1', 'postrouting').findLastIndex(({ comment }) =>
-      comment?.startsWith('stays in the overlay'),
-    );
-    const first = rulesOf('g1', 'postrouting').findIndex(({ expressions }) =>
+  test('what goes into the overlay is never masqueraded: its devices return first', () => {
+    const rules = rulesOf('g1', 'postrouting', 'WireGuard');
+    const first = rules.findIndex(({ expressions }) =>
       expressions.some((part) => 'do' in part && part.do === 'masquerade'),
     );
-    expect(first).toBeGreaterThan(last);
+    const stays = rules.findIndex(({ comment }) => comment === 'stays in the overlay');
+    expect(stays).toBeGreaterThanOrEqual(0);
+    expect(stays).toBeLessThan(first);
+    expect(devicesIn('g1', 'planned_devices', 'WireGuard')).toEqual(['cbr0', 'unbounded0', 'wg51820', 'wg51822']);
   });
 
   test('segments are clamped on every device that makes packets larger, and not on the bridge', () => {
-    const comments = rulesOf('w1', 'forward', 'GENEVE').map(({ comment }) => comment);
-    expect(comments).toEqual(['segments fit the path: geneve0', 'segments fit the path: unbounded0']);
+    expect(rulesOf('w1', 'forward', 'GENEVE')[0]!.expressions).toContainEqual({
+      ...{ match: 'device', key: 'oifname', op: '==', set: 'narrow_devices' },
+    });
+    expect(devicesIn('w1', 'narrow_devices', 'GENEVE')).toEqual(['geneve0', 'unbounded0']);
   });
 
   test('sets hold the blocks of their family only', () => {
@@ -135,6 +135,8 @@ describe('the table', () => {
       geneve_sent_to_ip: [],
       geneve_sent_to_ip6: [],
       overlay_devices: ['cbr0', 'unbounded0', 'vxlan0'],
+      planned_devices: ['cbr0', 'unbounded0', 'vxlan0'],
+      narrow_devices: ['unbounded0', 'vxlan0'],
       overlay_ip: ['10.2.0.0/24', '100.65.0.0/16'],
       overlay_ip6: [],
       tunnel_ends_ip: [

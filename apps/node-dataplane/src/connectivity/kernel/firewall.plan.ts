@@ -39,6 +39,9 @@ const overlayDevices = (plan: KernelPlan): string[] =>
     ...plan.wireGuard.map(({ name }) => name),
   ].sort();
 
+/** Devices of the plan; without the bridge, those whose packets get larger. */
+const [PLANNED, NARROW] = ['planned_devices', 'narrow_devices'] as const;
+
 /** The node's own addresses: those by which others know it, and those that packets reach by any device. */
 const ownAddressSets = ({ ownAddresses }: KernelPlan, { floating }: OwnNetwork): SetSpec[] => [
   ...addressSets('internal_addresses', ownAddresses),
@@ -56,11 +59,11 @@ const setsOf = (plan: KernelPlan): SetSpec[] => [
  * A pod's address comes out of a tunnel, before whose end it was checked, or from the bridge; from the underlay only where plain
  * routing leads back to it by the same device.
  */
-const sourceRules = (plan: KernelPlan): RuleSpec[] => [
-  ...overlayDevices(plan).map((device): RuleSpec => ({
-    comment: `checked where it came in: ${device}`,
-    expressions: [{ match: 'meta', key: 'iifname', op: '==', value: device }, { do: 'return' }],
-  })),
+const sourceRules: readonly RuleSpec[] = [
+  {
+    comment: 'checked where it came in',
+    expressions: [{ match: 'device', key: 'iifname', op: '==', set: PLANNED }, { do: 'return' }],
+  },
   {
     comment: 'our own',
     expressions: [{ match: 'meta', key: 'iifname', op: '==', value: 'lo' }, { do: 'return' }],
@@ -91,10 +94,10 @@ const sourceRules = (plan: KernelPlan): RuleSpec[] => [
 
 const masqueradeRules = (plan: KernelPlan): RuleSpec[] => [
   ...tunnelSourceRules(plan),
-  ...overlayDevices(plan).map((device): RuleSpec => ({
-    comment: `stays in the overlay: ${device}`,
-    expressions: [{ match: 'meta', key: 'oifname', op: '==', value: device }, { do: 'return' }],
-  })),
+  {
+    comment: 'stays in the overlay',
+    expressions: [{ match: 'device', key: 'oifname', op: '==', set: PLANNED }, { do: 'return' }],
+  },
   {
     comment: 'local destinations',
     expressions: [{ match: 'fib-type', address: 'daddr', op: '==', type: 'local' }, { do: 'return' }],
@@ -126,17 +129,17 @@ const onlySyn: Expression[] = [
   { match: 'payload', field: 'tcp.flags', op: '==', value: 0x02, mask: 0x06 },
 ];
 
-const clampRules = (plan: KernelPlan): RuleSpec[] =>
-  overlayDevices(plan)
-    .filter((device) => device !== DEVICES.bridge)
-    .map((device) => ({
-      comment: `segments fit the path: ${device}`,
-      expressions: [
-        { match: 'meta', key: 'oifname', op: '==', value: device },
-        ...onlySyn,
-        { set: 'tcp-mss', to: 'route-mtu' },
-      ],
-    }));
+/** Most packets are none of these: what they are is asked before where they go. */
+const clampRules: readonly RuleSpec[] = [
+  {
+    comment: 'segments fit the path',
+    expressions: [
+      ...onlySyn,
+      { match: 'device', key: 'oifname', op: '==', set: NARROW },
+      { set: 'tcp-mss', to: 'route-mtu' },
+    ],
+  },
+];
 
 /** What a table depends on besides the plan. */
 export interface Surroundings {
@@ -194,6 +197,8 @@ export const planFirewall = (
     drops: Object.values(COUNTERS),
     sets: [
       { name: 'overlay_devices', type: 'ifname', elements: devices },
+      { name: PLANNED, type: 'ifname', elements: overlayDevices(plan) },
+      { name: NARROW, type: 'ifname', elements: overlayDevices(plan).filter((name) => name !== DEVICES.bridge) },
       ...setsOf(plan),
       ...ownAddressSets(plan, network),
       ...packets.flatMap(({ sets }) => sets),
@@ -204,10 +209,10 @@ export const planFirewall = (
       ...parts.flatMap(({ chains }) => chains),
       // Where another plug-in manages the pods, their addresses come in by devices that only it knows.
       ...(plan.manageCni
-        ? [{ name: 'sources', base: baseOf(CONNECTIVITY_CHAINS.sources), rules: sourceRules(plan) } as const]
+        ? [{ name: 'sources', base: baseOf(CONNECTIVITY_CHAINS.sources), rules: sourceRules } as const]
         : []),
       { name: 'postrouting', base: baseOf(CONNECTIVITY_CHAINS.postrouting), rules: masqueradeRules(plan) },
-      { name: 'forward', base: baseOf(CONNECTIVITY_CHAINS.forward), rules: clampRules(plan) },
+      { name: 'forward', base: baseOf(CONNECTIVITY_CHAINS.forward), rules: clampRules },
       ...planRelayWays(relayWays),
     ],
   };

@@ -4,7 +4,7 @@ import type { ChainSpec, Expression, RuleSpec, SetSpec } from '@unbounded/nftabl
 import type { KernelPlan } from '../../data-path/kernel-plan.ts';
 import { addressSets, COUNTERS, type FirewallPart, isIn } from './firewall-parts.ts';
 import { FAMILIES } from './nft-family.ts';
-import { TUNNEL_PROTOCOLS, UDP } from './protocol-numbers.ts';
+import { TCP, TUNNEL_PROTOCOLS, UDP } from './protocol-numbers.ts';
 
 /**
  * Tunnel packets of pods go to pods only. A node sends such a packet on with its own address (masquerading), by which the receiver knows
@@ -41,6 +41,10 @@ const isUdpTo = (set: string): Expression[] => [
 ];
 
 const isTunnelPacket: readonly RuleSpec[] = [
+  {
+    comment: 'no tunnel, and most packets are such', // each of the rules below costs every packet its part
+    expressions: [{ match: 'meta', key: 'l4proto', op: '==', value: TCP }, { do: 'return' }],
+  },
   { comment: 'VXLAN, GENEVE', expressions: [...isUdpTo('tunnel_ports'), { do: 'goto', chain: CHECK }] },
   {
     comment: 'WireGuard; an answer to a port that the node has for a moment is none',
