@@ -183,8 +183,15 @@ export const connectivity = (
     const managed = cluster && openManagedRelay(config, cluster, { source, logger });
     const relay = openRelay(config, { ring, managed }, context);
     const sysctls = createSysctls(join(config.stateDir, 'sysctls.json'), faults);
+    const restored = metrics.counter({
+      name: 'unbounded_agent_restorations_total',
+      help: 'Routes, rules and kernel settings that others changed and that were put back at once.',
+      labels: ['what'],
+    });
+    for (const what of ['route', 'rule', 'setting']) restored.inc({ what }, 0);
     const repairs = createSwiftRepairs({
       net,
+      onRestored: (what) => restored.inc({ what }),
       forward: (family) => sysctls.again(family),
       settle: ensureDeviceSettings,
       logger,

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { createNftables } from '@unbounded/nftables';
-import { silentLogger as logger } from '@unbounded/telemetry';
+import { createMetrics, silentLogger as logger } from '@unbounded/telemetry';
 import { until } from '@unbounded/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Attempt, passagesOf, questionsOf, shotOf } from '../connectivity/kernel/boundary-attempts.testdata.ts';
@@ -88,6 +88,7 @@ const openNode = async (options: LabOptions, backend: Backend) => {
       kept: { read: () => kept, write: (plan: VersionedPlan) => void (kept = plan) },
       trigger: () => void (running = running.then(runPass)),
       logger,
+      metrics: createMetrics(),
     } as Partial<SectionContext> as SectionContext;
     section = await hostFirewall(
       { hostFirewall: mode },
@@ -263,7 +264,15 @@ test('a node without iptables gets no table of it', async () => {
   const before = await nft.listTables();
   const prefix = ['nsenter', `--net=${lab.ns.node.path}`];
   const outcome = await ensureOpenings(createIptables({ nft, prefix, legacyTables: () => '' }), 'Accept');
-  expect(outcome).toEqual({ tables: [], refuses: false, isStuck: false, problems: [], events: [] });
+  expect(outcome).toEqual({
+    tables: [],
+    refuses: false,
+    isStuck: false,
+    refusing: 0,
+    blocking: 0,
+    problems: [],
+    events: [],
+  });
   expect(await nft.listTables()).toEqual(before);
   nft.close();
   lab.close();

@@ -14,6 +14,9 @@ interface Outcome {
   readonly refuses: boolean | undefined;
   /** It was read, and then could not be changed. */
   readonly isStuck: boolean;
+  /** Chains that refuse whatever nobody has accepted, and of these those that refuse the overlay, too. */
+  readonly refusing: number;
+  readonly blocking: number;
   readonly problems: readonly Problem[];
   readonly events: readonly NodeEvent[];
 }
@@ -50,11 +53,13 @@ const ensureTable = async (iptables: Iptables, id: FilterTableId, mode: HostFire
     return {
       refuses: plan.refusals.length > 0,
       isStuck: false,
+      refusing: plan.refusals.length,
+      blocking: plan.blocked.length,
       problems: plan.blocked.map((refusal) => blocked(id, refusal, mode)),
       events: opened(id, plan),
     };
   } catch (error) {
-    return { refuses: undefined, isStuck, problems: [notManaged(id, error)], events: [] };
+    return { refuses: undefined, isStuck, refusing: 0, blocking: 0, problems: [notManaged(id, error)], events: [] };
   }
 };
 
@@ -71,6 +76,8 @@ export const ensureOpenings = async (iptables: Iptables, mode: HostFirewallMode)
     tables,
     refuses: all.some(({ refuses }) => refuses) || (isKnown ? false : undefined),
     isStuck: all.some(({ isStuck }) => isStuck),
+    refusing: all.reduce((sum, { refusing }) => sum + refusing, 0),
+    blocking: all.reduce((sum, { blocking }) => sum + blocking, 0),
     problems: all.flatMap(({ problems }) => problems),
     events: all.flatMap(({ events }) => events),
   };

@@ -1,4 +1,4 @@
-import { silentLogger as logger } from '@unbounded/telemetry';
+import { createMetrics, silentLogger as logger } from '@unbounded/telemetry';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { BoundaryAdditions } from '../kernel/boundary-additions.ts';
 import type { SectionContext, VersionedPlan } from '../section.port.ts';
@@ -15,6 +15,7 @@ const OPEN = `${DROPS}\n-A FORWARD -m mark --mark 0x80/0x80 -m comment --comment
 const openSection = async (mode: HostFirewallMode, { chains, kept }: { chains: string; kept?: VersionedPlan }) => {
   const state = { chains: chains as string | Error, kept, marks: [] as unknown[], changes: 0 };
   let asked = 0;
+  const metrics = createMetrics();
   const heard: (() => void)[] = [];
   /** The kernel tells of it. */
   const change = (chains: string | Error): void => {
@@ -41,9 +42,11 @@ const openSection = async (mode: HostFirewallMode, { chains, kept }: { chains: s
     kept: { read: () => state.kept, write: (plan: VersionedPlan) => void (state.kept = plan) },
     trigger: () => void (asked += 1),
     logger,
+    metrics,
   } as unknown as SectionContext;
   return {
     state,
+    metrics,
     change,
     asked: () => asked,
     heardOf: () => heard[0]!(),
@@ -58,6 +61,7 @@ test('the marks are there before the first pass, if the agent before had them: i
   const first = await openSection('Accept', { chains: DROPS });
   await first.section.pass();
   expect(first.state.marks).toEqual([false, true]);
+  expect(await first.metrics.render()).toContain('unbounded_host_firewall_chains{overlay="accepted"} 1');
   const next = await openSection('Accept', { chains: OPEN, kept: first.state.kept! });
   expect(next.state.marks).toEqual([true]);
   await next.section.pass();
@@ -92,6 +96,7 @@ test('a firewall that stops dropping, or that the operator wants untouched, ends
   const { problems } = (await report.section.pass()).report;
   expect(problems.map(({ reason }) => reason)).toEqual(['HostFirewallBlocks']);
   expect([report.state.marks, report.state.changes]).toEqual([[false], 1]);
+  expect(await report.metrics.render()).toContain('unbounded_host_firewall_chains{overlay="refused"} 1');
 });
 
 test('at rest nothing is read; what changes is looked at, also while somebody looks', async () => {

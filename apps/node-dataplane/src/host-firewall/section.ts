@@ -85,10 +85,15 @@ export const hostFirewall = (
   elapsed = (): number => performance.now(),
 ): SectionType => ({
   name: 'hostfirewall',
-  async open({ nft, boundary, kept, trigger, logger }) {
+  async open({ nft, boundary, kept, trigger, logger, metrics }) {
     let marksPassing = mode === 'Accept' && wasMarking(kept.read());
     boundary.set({ marksPassing });
     const iptables = openIptables(nft);
+    const chains = metrics.gauge({
+      name: 'unbounded_host_firewall_chains',
+      help: 'Chains of iptables that refuse whatever nobody has accepted: those that let the overlay pass, and those that do not.',
+      labels: ['overlay'],
+    });
     const schedule = createSchedule(elapsed);
     const logProblems = createProblemLog(logger);
     let last: Pick<Look, 'problems'> = { problems: [] };
@@ -102,6 +107,8 @@ export const hostFirewall = (
       const before = schedule.asked();
       const seen = await ensureOpenings(iptables, mode);
       last = seen;
+      chains.set({ overlay: 'accepted' }, seen.refusing - seen.blocking);
+      chains.set({ overlay: 'refused' }, seen.blocking);
       schedule.looked(seen, before);
       logProblems(seen.problems);
       const wanted = mode === 'Accept' && (seen.refuses ?? marksPassing);

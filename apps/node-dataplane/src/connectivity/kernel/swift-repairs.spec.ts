@@ -16,6 +16,7 @@ const VXLAN: DeviceSpec = { name: 'vxlan0', purpose: 'vxlan', mtuBytes: 1450, ar
 
 const open = () => {
   const made: unknown[] = [];
+  const restored: string[] = [];
   const clock = { ms: 0 };
   const forwarding = { 4: true, 6: true };
   const repairs = createSwiftRepairs({
@@ -31,10 +32,11 @@ const open = () => {
     settle: ({ name }) => (made.push(name), [`net.ipv4.conf.${name}.rp_filter`]),
     logger,
     elapsed: () => clock.ms,
+    onRestored: (what) => void restored.push(what),
     nameOf: (port) => (port === 712 ? 'systemd-network' : undefined),
   });
   repairs.expect({ routes: ROUTES, rules: [RULE], devices: new Map([[9, VXLAN]]) });
-  return { repairs, made, clock, forwarding };
+  return { repairs, made, restored, clock, forwarding };
 };
 const deleted = (subject: 'route' | 'rule', value: object, port = 4711_0000): RouteEvent =>
   ({ subject, change: 'deleted', value: { protocol: ROUTE_PROTOCOL, ...value }, port }) as unknown as RouteEvent;
@@ -45,13 +47,14 @@ beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 test('routes and rules that somebody removed go back in one batch, and an Event says who', async () => {
-  const { repairs, made } = open();
+  const { repairs, made, restored } = open();
   for (const route of ROUTES)
     expect(repairs.onEvent(deleted('route', { ...route, table: route.table ?? 254 }))).toBe(true);
   expect(repairs.onEvent(deleted('rule', RULE))).toBe(true);
   expect(made).toEqual([]); // who removes them looks for more
   await vi.advanceTimersByTimeAsync(20);
   expect(made).toEqual([...ROUTES, RULE]);
+  expect(restored).toEqual(['route', 'route', 'rule']);
   expect(repairs.takeEvents()).toEqual([
     {
       type: 'Warning',

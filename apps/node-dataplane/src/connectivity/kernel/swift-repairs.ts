@@ -49,6 +49,8 @@ export interface SwiftRepairParts {
   readonly logger: Logger;
   /** Milliseconds, of a clock that does not step. */
   readonly elapsed?: () => number;
+  /** Called for each thing that is put back. */
+  readonly onRestored?: (what: 'route' | 'rule' | 'setting') => void;
   /** Of the process that has the netlink port; undefined: not known. */
   readonly nameOf?: (port: number) => string | undefined;
 }
@@ -87,10 +89,11 @@ const describePort =
 const isThere = (error: unknown): boolean => error instanceof NetlinkError && error.code === 'EEXIST';
 
 /** What was put back, in words that are the same for the same thing, each with its count. */
-const createNotes = () => {
+const createNotes = (onRestored: SwiftRepairParts['onRestored']) => {
   const notes = new Map<string, number>();
   return {
-    add(text: string): void {
+    add(what: 'route' | 'rule' | 'setting', text: string): void {
+      onRestored?.(what);
       if (notes.size < MAX_NOTES || notes.has(text)) notes.set(text, (notes.get(text) ?? 0) + 1);
     },
     takeEvents(): NodeEvent[] {
@@ -148,13 +151,13 @@ const isRemovalOfOurs = ({ change, value }: EventOf<'route' | 'rule'>): boolean 
 const isAsWanted = ({ forwarding = true, rpFilter = 2 }: Netconf): boolean => forwarding && rpFilter === 2;
 
 export const createSwiftRepairs = (parts: SwiftRepairParts): SwiftRepairs => {
-  const { net, forward, settle, logger, elapsed = () => performance.now(), nameOf = nameOfPort } = parts;
+  const { net, forward, settle, logger, elapsed = () => performance.now(), nameOf = nameOfPort, onRestored } = parts;
   const by = describePort(nameOf);
   const failed: LogFailure = (what) => (error) => {
     if (!isThere(error))
       logger.warn({ error: (error as Error).message }, `cannot put back ${what}; the next pass tries`);
   };
-  const [patience, notes, batch] = [createPatience(elapsed), createNotes(), createBatch(net, failed)];
+  const [patience, notes, batch] = [createPatience(elapsed), createNotes(onRestored), createBatch(net, failed)];
   let wanted: Wanted = { routes: [], rules: [], devices: new Map() };
   let routesByKey = new Map<string, RouteSpec>();
 
@@ -169,7 +172,7 @@ export const createSwiftRepairs = (parts: SwiftRepairParts): SwiftRepairs => {
     if (!route || event.port === 0) return true; // of a device that went, for one
     if (!batch.hasRoutes() && !mayRepair(ROUTES)) return false;
     batch.addRoute(route);
-    notes.add(`routes were removed${by(event.port)} and put back`);
+    notes.add('route', `routes were removed${by(event.port)} and put back`);
     return true;
   };
   const onRule = (event: EventOf<'rule'>): boolean => {
@@ -178,7 +181,7 @@ export const createSwiftRepairs = (parts: SwiftRepairParts): SwiftRepairs => {
     if (!rule) return true;
     if (!batch.hasRules() && !mayRepair(RULES)) return false;
     batch.addRule(rule);
-    notes.add(`rules were removed${by(event.port)} and put back`);
+    notes.add('rule', `rules were removed${by(event.port)} and put back`);
     return true;
   };
   /** @param repair says which settings it had to write */
@@ -187,7 +190,7 @@ export const createSwiftRepairs = (parts: SwiftRepairParts): SwiftRepairs => {
     try {
       const settings = repair();
       if (settings.length > 0) patience.spend(thing);
-      for (const setting of settings) notes.add(`${setting} was changed and set again`);
+      for (const setting of settings) notes.add('setting', `${setting} was changed and set again`);
     } catch (error) {
       failed(thing)(error);
     }
