@@ -141,7 +141,7 @@ describe.each([
   const passages = passagesOf(options).filter(isForwarded);
   let node: Node;
   let before: string[];
-  let section: Section;
+  let section: Section | undefined;
   beforeAll(async () => {
     node = await openNode(options, backend);
     before = node.saved();
@@ -169,13 +169,19 @@ describe.each([
     expect(node.saved()).toEqual(before);
   });
 
-  test('with it what belongs to the overlay passes, and what strangers send to pods and Services stays dropped', async () => {
+  /** With the section in force; each test can be the first. */
+  const openNow = async (): Promise<void> => {
+    if (section) return;
     section = await node.open('Accept');
     const { report } = await section.pass();
     expect(report.problems).toEqual([]);
     expect(report.events!.map(({ reason }) => reason)).toEqual(['HostFirewallOpened', 'HostFirewallOpened']);
     expect(node.additions()).toEqual({ marksPassing: true });
     await node.lab.apply(node.lab.plan, [node.additions()]);
+  };
+
+  test('with it what belongs to the overlay passes, and what strangers send to pods and Services stays dropped', async () => {
+    await openNow();
     expect(passages.filter(isStranger).length).toBeGreaterThan(0);
     for (const { arrives, ...attempt } of passages)
       expect(await arrivals(attempt), attempt.what).toEqual(isStranger(attempt) ? [] : [arrives, arrives]);
@@ -183,25 +189,29 @@ describe.each([
   });
 
   test('a node that is linked with this one reaches Services here by the LAN, and a stranger does not', async () => {
+    await openNow();
     const to = { what: 'a Service', from: 'lan', to: 'node', port: NODE_PORTS.local } as const;
     expect(await arrivals({ ...to, source: 'stranger' })).toEqual([]);
     expect(await arrivals({ ...to, source: 'nearNode' })).toEqual(['pod', 'pod']);
   });
 
   test('a mark of somebody else opens nothing', async () => {
+    await openNow();
     node.run(['nft', '-f', '-'], MARKS_ALL);
     for (const attempt of passages.filter(isStranger)) expect(await arrivals(attempt), attempt.what).toEqual([]);
     expect(await reached({ from: 'lan', source: 'stranger' })).toBe(0);
     node.run(['nft', 'delete', 'table', 'inet', 'marks']);
   });
 
-  test('pods reach what is outside, and get its answers', () => {
+  test('pods reach what is outside, and get its answers', async () => {
+    await openNow();
     for (const question of questionsOf(options).filter(({ from }) => from === 'pod'))
       for (const family of FAMILIES)
         expect(node.lab.ask(shotOf(node.lab, question, family)), question.what).not.toBe('');
   });
 
   test('the node itself is reached from pods and out of the overlay, and by tunnel packets of peers alone', async () => {
+    await openNow();
     expect(await reached({ from: 'pod', source: 'ownPod' })).toBe(2);
     expect(await reached({ from: 'lan', source: 'stranger' })).toBe(0);
     expect(await reached({ from: 'lan', source: 'stranger', port: 4789 })).toBe(0);
@@ -220,6 +230,7 @@ describe.each([
   };
 
   test('another rule before ours, a flush, and a reload without it are mended at once', async () => {
+    await openNow();
     const rule = passages.find(({ from }) => from === 'pod')!;
     for (const disturb of [
       () => node.run([`iptables-${backend}`, '-I', 'FORWARD', '1', '-j', 'REJECT']),
@@ -232,7 +243,7 @@ describe.each([
       if (backend === 'legacy') {
         expect(await isOpen()).toBe(false);
         node.skip(5000);
-        await section.pass();
+        await section!.pass();
       }
       await until('our rule is back', isOpen, 5000);
       expect(await arrivals(rule), rule.what).toEqual([rule.arrives, rule.arrives]);
@@ -240,6 +251,7 @@ describe.each([
   });
 
   test('uninstall leaves the firewall as it was', async () => {
+    await openNow();
     await node.stop();
     await node.cleanUp();
     expect(node.saved()).toEqual(before);

@@ -12,10 +12,11 @@ const devicesIn = (node: string, set: string, protocol?: Parameters<typeof planF
 
 describe('the table', () => {
   test('is ours alone, and its chains accept by default: others decide after them', () => {
-    const table = tableSpec(CONNECTIVITY, planFirewall(planFor('w1')));
+    const content = planFirewall(planFor('w1'));
+    expect(JSON.stringify(content)).not.toMatch(/"do":"accept"/);
+    const table = tableSpec(CONNECTIVITY, content);
     expect([table.family, table.name]).toEqual(['inet', 'unbounded']);
     expect(new Set(table.chains.map(({ base }) => base?.policy ?? 'accept'))).toEqual(new Set(['accept']));
-    expect(JSON.stringify(table)).not.toMatch(/"do":"accept"/);
   });
 
   test('drops only addresses of the overlay that come in by no tunnel, pods’ tunnel packets to nodes, others’ that come by a wrong way, and what crosses the boundary unlisted, ICMP errors aside', () => {
