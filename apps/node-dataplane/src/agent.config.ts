@@ -44,7 +44,7 @@ export const agentOptions = {
   cniSocket: option(text(CNI_SOCKET), 'Socket on which the CNI plugin connects to the agent.'),
   hostFirewall: option(
     choice(['Accept', 'Report'], 'Accept'),
-    'What belongs to the overlay and iptables would drop: Accept lets it pass by a rule of ours, Report only says so.',
+    'What belongs to the overlay and iptables would drop: Accept lets it pass by a rule of ours, Report only reports it.',
   ),
   bpfObject: option(text(beside('bpf/build/unbounded_encap.bpf.o')), 'The compiled eBPF programs.'),
   logLevel: option(choice(['trace', 'debug', 'info', 'warn', 'error'], 'info'), 'Lowest level that is logged.'),
