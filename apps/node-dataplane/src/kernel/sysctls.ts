@@ -1,5 +1,6 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import type { Problem } from '@unbounded/topology';
+import { readSetting, writeSetting } from './proc-sys.ts';
 import { isRecordOf, isString, type StateFile, stateFile } from '../state/state-file.ts';
 import type { StateFaults } from '../state/state-faults.ts';
 
@@ -37,9 +38,6 @@ export interface Sysctls {
   restore(): void;
 }
 
-const read = (key: string): string | undefined =>
-  existsSync(root + key) ? readFileSync(root + key, 'utf8').trim() : undefined;
-
 const failed = (key: string, error: unknown): Problem => ({
   reason: 'SysctlFailed',
   message: `${key.replaceAll('/', '.')} cannot be set: ${(error as Error).message}; set it by hand, or let the agent write /proc/sys`,
@@ -51,7 +49,7 @@ export const createSysctls = (recordPath: string, faults?: StateFaults): Sysctls
 
   const recorded = (): Record<string, string> => (record ??= file.read() ?? {});
   const set = (key: string, value: string): void => {
-    const present = read(key);
+    const present = readSetting(key);
     if (present === undefined || present === value) return;
     const before = recorded();
     before[key] ??= present; // also when the file cannot be written: forwarding matters more
@@ -70,11 +68,11 @@ export const createSysctls = (recordPath: string, faults?: StateFaults): Sysctls
 
   const ensureV6 = async (learners: () => Promise<readonly string[]>): Promise<Problem[]> => {
     // Where others turned it on, whether such a router learns from advertisements is their choice.
-    const isOn = (read(FORWARDING[6]) ?? '1') === '1';
+    const isOn = (readSetting(FORWARDING[6]) ?? '1') === '1';
     if (isOn && recorded()[FORWARDING[6]] === undefined) return [];
     const known = Object.keys(recorded()).filter((key) => ACCEPT_RA.test(key));
     const keys = new Set([...(await learners()).map(acceptRa), ...known]);
-    const kept = setAll([...keys].filter((key) => read(key) === UNLESS_FORWARDING).map((key) => [key, ALWAYS]));
+    const kept = setAll([...keys].filter((key) => readSetting(key) === UNLESS_FORWARDING).map((key) => [key, ALWAYS]));
     // Without its default route the node would lose the API server: rather no forwarding yet.
     return [...kept, ...(kept.length > 0 ? [] : setAll([[FORWARDING[6], '1']]))];
   };
@@ -92,9 +90,7 @@ export const createSysctls = (recordPath: string, faults?: StateFaults): Sysctls
       return problems;
     },
     again(family) {
-      if (!forwarding.has(family) || read(FORWARDING[family]) !== '0') return false;
-      writeFileSync(root + FORWARDING[family], '1');
-      return true;
+      return forwarding.has(family) && writeSetting(FORWARDING[family], '1');
     },
     restore() {
       // accept_ra last: while forwarding is on, 1 means that advertisements are not taken.

@@ -1,5 +1,6 @@
 import type { Nftables, TableMonitor, TableSpec } from '@unbounded/nftables';
 import type { Logger } from '@unbounded/telemetry';
+import { createTokenBucket, type RateLimit } from './token-bucket.ts';
 
 /**
  * Hears of changes to one of our nftables tables (`nft flush ruleset` of others, too) and asks for a repair at once. Somebody who
@@ -7,34 +8,24 @@ import type { Logger } from '@unbounded/telemetry';
  * table has its own limit: who changes one in a loop delays the repair of no other.
  */
 
-export interface RateLimit {
-  /** Calls that are passed on at once. */
-  readonly burst: number;
-  /** Then one in this time. */
-  readonly everyMs: number;
-}
-
 /** A repair is a change, too. */
 const REPAIRS: RateLimit = { burst: 10, everyMs: 2000 };
 
 /** Calls `act`, but no more often than that; what is asked for in between is one call at the end of the time. */
 export const rateLimited = (
   act: () => void,
-  { burst, everyMs }: RateLimit,
+  limit: RateLimit,
 ): { readonly ask: () => void; readonly stop: () => void } => {
-  let tokens = burst;
-  let lastMs = performance.now();
+  const bucket = createTokenBucket(limit);
   let timer: NodeJS.Timeout | undefined;
   const run = (): void => {
     timer = undefined;
-    const now = performance.now();
-    tokens = Math.min(burst, tokens + (now - lastMs) / everyMs);
-    lastMs = now;
-    if (tokens < 1) {
-      timer = setTimeout(run, Math.ceil((1 - tokens) * everyMs)).unref();
+    const waitMs = bucket.waitMs();
+    if (waitMs > 0) {
+      timer = setTimeout(run, waitMs).unref();
       return;
     }
-    tokens -= 1;
+    bucket.take();
     act();
   };
   return { ask: () => void (timer ?? run()), stop: () => clearTimeout(timer) };

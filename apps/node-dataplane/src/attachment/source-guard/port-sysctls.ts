@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { writeSetting } from '../../kernel/proc-sys.ts';
 
 /**
  * A port hands nothing to the node's own IP stack: pods reach it by the bridge, past the guard. Frames come to the stack by the port itself
@@ -8,9 +8,5 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 const SETTINGS = { 'ipv4/conf/%/rp_filter': '1', 'ipv6/conf/%/disable_ipv6': '1' } as const;
 
 export const closePort = (device: string): void => {
-  for (const [name, value] of Object.entries(SETTINGS)) {
-    const file = `/proc/sys/net/${name.replace('%', device)}`;
-    // Missing: a kernel without IPv6, or a port that went this moment.
-    if (existsSync(file) && readFileSync(file, 'utf8').trim() !== value) writeFileSync(file, value);
-  }
+  for (const [name, value] of Object.entries(SETTINGS)) writeSetting(`net/${name.replace('%', device)}`, value);
 };

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readSetting, writeSetting } from '../../kernel/proc-sys.ts';
 import type { DeviceSpec } from './devices.plan.ts';
 
 /**
@@ -10,27 +10,9 @@ type Setting = readonly [family: 'ipv4' | 'ipv6', key: string, value: string];
 
 export const isIpv6 = (address: string): boolean => address.includes(':');
 
-const fileOf = ({ name }: Pick<DeviceSpec, 'name'>, [family, key]: Setting): string =>
-  `/proc/sys/net/${family}/conf/${name}/${key}`;
-
-/** Undefined: a kernel without IPv6, or the device is gone. */
-const read = (file: string): string | undefined => {
-  try {
-    return readFileSync(file, 'utf8').trim();
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-    return undefined;
-  }
-};
-
 /** @returns whether it was another before */
-const write = (spec: Pick<DeviceSpec, 'name'>, setting: Setting): boolean => {
-  const file = fileOf(spec, setting);
-  const present = read(file);
-  if (present === undefined || present === setting[2]) return false;
-  writeFileSync(file, setting[2]);
-  return true;
-};
+const write = ({ name }: Pick<DeviceSpec, 'name'>, [family, key, value]: Setting): boolean =>
+  writeSetting(`net/${family}/conf/${name}/${key}`, value);
 
 /** Loose reverse-path filtering: replies may come by another tunnel. The kernel takes the larger of this and the one of all devices. */
 const LOOSE: Setting = ['ipv4', 'rp_filter', '2'];
@@ -42,9 +24,7 @@ const FORWARDING: Setting = ['ipv4', 'forwarding', '1'];
 const settingsOf = ({ purpose, addresses }: Pick<DeviceSpec, 'purpose' | 'addresses'>): Setting[] => [
   NO_ADVERTISEMENTS,
   ...(purpose === 'bridge' ? [] : [LOOSE]),
-  ...(addresses.some((address) => !isIpv6(address)) && read('/proc/sys/net/ipv4/ip_forward') === '1'
-    ? [FORWARDING]
-    : []),
+  ...(addresses.some((address) => !isIpv6(address)) && readSetting('net/ipv4/ip_forward') === '1' ? [FORWARDING] : []),
 ];
 
 /** @returns names of the settings that were others: `net.ipv4.conf.vxlan0.rp_filter`. @throws Error when one cannot be written */

@@ -50,7 +50,7 @@ export interface SwiftRepairParts {
   /** Milliseconds, of a clock that does not step. */
   readonly elapsed?: () => number;
   /** Called for each thing that is put back. */
-  readonly onRestored?: (what: 'route' | 'rule' | 'setting') => void;
+  readonly onRestored?: (what: Restored) => void;
   /** Of the process that has the netlink port; undefined: not known. */
   readonly nameOf?: (port: number) => string | undefined;
 }
@@ -88,17 +88,25 @@ const describePort =
 
 const isThere = (error: unknown): boolean => error instanceof NetlinkError && error.code === 'EEXIST';
 
-/** What was put back, in words that are the same for the same thing, each with its count. */
-const createNotes = (onRestored: SwiftRepairParts['onRestored']) => {
-  const notes = new Map<string, number>();
+type Restored = 'route' | 'rule' | 'setting';
+
+/** What was put back, with its count; who took it away is looked up once, and not for each of thousands of routes. */
+const createNotes = ({ onRestored, nameOf = nameOfPort }: Pick<SwiftRepairParts, 'onRestored' | 'nameOf'>) => {
+  const by = describePort(nameOf);
+  const notes = new Map<string, { readonly text: string; count: number }>();
+  const add = (what: Restored, key: string, text: () => string): void => {
+    onRestored?.(what);
+    const known = notes.get(key);
+    if (known) known.count += 1;
+    else if (notes.size < MAX_NOTES) notes.set(key, { text: text(), count: 1 });
+  };
   return {
-    add(what: 'route' | 'rule' | 'setting', text: string): void {
-      onRestored?.(what);
-      if (notes.size < MAX_NOTES || notes.has(text)) notes.set(text, (notes.get(text) ?? 0) + 1);
-    },
+    removed: (what: 'route' | 'rule', port: number): void =>
+      add(what, `${what} ${port}`, () => `${what}s were removed${by(port)} and put back`),
+    changed: (setting: string): void => add('setting', setting, () => `${setting} was changed and set again`),
     takeEvents(): NodeEvent[] {
       if (notes.size === 0) return [];
-      const note = [...notes].map(([what, count]) => (count === 1 ? what : `${what} (${count})`)).join('; ');
+      const note = [...notes.values()].map(({ text, count }) => (count === 1 ? text : `${text} (${count})`)).join('; ');
       notes.clear();
       return [{ type: 'Warning', reason: 'SettingRestored', action: 'RestoreSettings', note }];
     },
@@ -151,13 +159,12 @@ const isRemovalOfOurs = ({ change, value }: EventOf<'route' | 'rule'>): boolean 
 const isAsWanted = ({ forwarding = true, rpFilter = 2 }: Netconf): boolean => forwarding && rpFilter === 2;
 
 export const createSwiftRepairs = (parts: SwiftRepairParts): SwiftRepairs => {
-  const { net, forward, settle, logger, elapsed = () => performance.now(), nameOf = nameOfPort, onRestored } = parts;
-  const by = describePort(nameOf);
+  const { net, forward, settle, logger, elapsed = () => performance.now() } = parts;
   const failed: LogFailure = (what) => (error) => {
     if (!isThere(error))
       logger.warn({ error: (error as Error).message }, `cannot put back ${what}; the next pass tries`);
   };
-  const [patience, notes, batch] = [createPatience(elapsed), createNotes(onRestored), createBatch(net, failed)];
+  const [patience, notes, batch] = [createPatience(elapsed), createNotes(parts), createBatch(net, failed)];
   let wanted: Wanted = { routes: [], rules: [], devices: new Map() };
   let routesByKey = new Map<string, RouteSpec>();
 
@@ -172,7 +179,7 @@ export const createSwiftRepairs = (parts: SwiftRepairParts): SwiftRepairs => {
     if (!route || event.port === 0) return true; // of a device that went, for one
     if (!batch.hasRoutes() && !mayRepair(ROUTES)) return false;
     batch.addRoute(route);
-    notes.add('route', `routes were removed${by(event.port)} and put back`);
+    notes.removed('route', event.port);
     return true;
   };
   const onRule = (event: EventOf<'rule'>): boolean => {
@@ -181,7 +188,7 @@ export const createSwiftRepairs = (parts: SwiftRepairParts): SwiftRepairs => {
     if (!rule) return true;
     if (!batch.hasRules() && !mayRepair(RULES)) return false;
     batch.addRule(rule);
-    notes.add('rule', `rules were removed${by(event.port)} and put back`);
+    notes.removed('rule', event.port);
     return true;
   };
   /** @param repair says which settings it had to write */
@@ -190,7 +197,7 @@ export const createSwiftRepairs = (parts: SwiftRepairParts): SwiftRepairs => {
     try {
       const settings = repair();
       if (settings.length > 0) patience.spend(thing);
-      for (const setting of settings) notes.add('setting', `${setting} was changed and set again`);
+      for (const setting of settings) notes.changed(setting);
     } catch (error) {
       failed(thing)(error);
     }
