@@ -15,6 +15,7 @@ export interface Flow {
   readonly extensions?: readonly (readonly [number, Uint8Array])[];
 }
 
+const ETHERNET = 14;
 const UDP = 17;
 const PAYLOAD = 32;
 
@@ -71,3 +72,44 @@ export const frame = (flow: Flow): Uint8Array => {
   const type = isIpv6(flow.destination) ? [0x86, 0xdd] : [0x08, 0x00];
   return join(ANCHOR_MACS, Uint8Array.from(type), ip(flow));
 };
+
+/** RFC 1071, over words of the given parts. */
+const checksum = (...parts: readonly Uint8Array[]): number => {
+  const bytes = join(...parts);
+  let sum = 0;
+  for (let at = 0; at < bytes.length; at += 2) sum += bytes[at]! * 256 + (bytes[at + 1] ?? 0);
+  while (sum > 0xffff) sum = (sum >>> 16) + (sum & 0xffff);
+  return ~sum & 0xffff;
+};
+
+interface Summed {
+  /** Where the checksum stands in the frame. */
+  readonly at: number;
+  /** What it covers. */
+  readonly parts: readonly Uint8Array[];
+}
+
+/** The checksums of a frame with UDP and without options or extension headers: of the IPv4 header, and of UDP. */
+const sumsOf = (bytes: Uint8Array): Summed[] => {
+  const is4 = bytes[ETHERNET]! >> 4 === 4;
+  const [header, addresses] = is4 ? [20, 12] : [40, 8];
+  const udp = bytes.subarray(ETHERNET + header);
+  const pseudo = [
+    bytes.subarray(ETHERNET + addresses, ETHERNET + header),
+    Uint8Array.of(0, UDP, udp.length >> 8, udp.length & 0xff),
+  ];
+  return [
+    ...(is4 ? [{ at: ETHERNET + 10, parts: [bytes.subarray(ETHERNET, ETHERNET + header)] }] : []),
+    { at: ETHERNET + header + 6, parts: [...pseudo, udp] },
+  ];
+};
+
+/** The frame with the checksums that it lacks. */
+export const withChecksums = (bytes: Uint8Array): Uint8Array => {
+  const summed = Uint8Array.from(bytes);
+  for (const { at, parts } of sumsOf(summed)) new DataView(summed.buffer).setUint16(at, checksum(...parts));
+  return summed;
+};
+
+/** Whether all of its checksums are right. */
+export const isSummed = (bytes: Uint8Array): boolean => sumsOf(bytes).every(({ parts }) => checksum(...parts) === 0);

@@ -17,6 +17,7 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
+#include "include/echo.h"
 #include "include/endpoints.h"
 #include "include/flow.h"
 #include "include/nexthop.h"
@@ -66,14 +67,23 @@ static __always_inline int lookup_v6(struct __sk_buff *skb, __u32 offset, struct
 	return 0;
 }
 
-/* Finds the next hop of the packet whose IP header is at offset. Returns 0 or the reason for which it is dropped. */
-static __always_inline int find_hop(struct __sk_buff *skb, __u32 offset, struct hop *hop)
+static __always_inline int lookup(struct __sk_buff *skb, __u32 offset, struct hop *hop)
 {
 	if (skb->protocol == bpf_htons(ETH_P_IP))
 		return lookup_v4(skb, offset, hop);
 	if (skb->protocol == bpf_htons(ETH_P_IPV6))
 		return lookup_v6(skb, offset, hop);
 	return STAT_DROP_NOT_IP;
+}
+
+/* Finds the next hop of the packet whose IP header is at offset. Returns 0 or the reason for which it is dropped. */
+static __always_inline int find_hop(struct __sk_buff *skb, __u32 offset, struct hop *hop)
+{
+	int problem = lookup(skb, offset, hop);
+
+	if (!problem && hop->flags & HOP_ECHO && turn_round(skb, offset))
+		return STAT_DROP_MALFORMED;
+	return problem;
 }
 
 static __always_inline int write_macs(struct __sk_buff *skb, const struct hop *hop)
@@ -134,6 +144,7 @@ int unbounded_encap_l3(struct __sk_buff *skb)
 	return send(skb, &hop);
 }
 
+/* An own echo that came back has an own source, which nobody else may bring. What is inside it, its agent checks. */
 static __always_inline int find_source_problem(struct __sk_buff *skb, __u32 offset)
 {
 	struct forwarder_key sender = {};
@@ -141,18 +152,22 @@ static __always_inline int find_source_problem(struct __sk_buff *skb, __u32 offs
 	if (read_sender(skb, &sender))
 		return STAT_DROP_KEY;
 	if (skb->protocol == bpf_htons(ETH_P_IP)) {
-		__be32 source;
+		__be32 ends[2];
+		int problem;
 
-		if (bpf_skb_load_bytes(skb, offset + offsetof(struct iphdr, saddr), &source, sizeof(source)))
+		if (bpf_skb_load_bytes(skb, offset + offsetof(struct iphdr, saddr), ends, sizeof(ends)))
 			return STAT_DROP_MALFORMED;
-		return source_problem_v4(source, &sender);
+		problem = source_problem_v4(ends[0], &sender);
+		return problem && ends[0] == ends[1] && is_echo_v4(echo_addresses(), ends[0]) ? 0 : problem;
 	}
 	if (skb->protocol == bpf_htons(ETH_P_IPV6)) {
-		__be32 source[4];
+		__be32 ends[8];
+		int problem;
 
-		if (bpf_skb_load_bytes(skb, offset + offsetof(struct ipv6hdr, saddr), source, sizeof(source)))
+		if (bpf_skb_load_bytes(skb, offset + offsetof(struct ipv6hdr, saddr), ends, sizeof(ends)))
 			return STAT_DROP_MALFORMED;
-		return source_problem_v6(source, &sender);
+		problem = source_problem_v6(ends, &sender);
+		return problem && is_echo_v6(echo_addresses(), ends) && is_echo_v6(echo_addresses(), ends + 4) ? 0 : problem;
 	}
 	return STAT_DROP_NOT_IP;
 }

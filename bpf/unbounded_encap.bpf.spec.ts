@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import {
   configKey,
   counter,
+  echoAddresses,
   encapConfig,
   type Endpoint,
   endpointV4,
@@ -23,7 +24,7 @@ import { type BpfMap, type BpfObject, loadObject, readObject, type TestRunResult
 import * as fc from 'fast-check';
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 
-import { ANCHOR_MACS, type Flow, frame, ip } from './packets.ts';
+import { ANCHOR_MACS, type Flow, frame, ip, isSummed, withChecksums } from './packets.ts';
 
 /** The kernel runs no program on a packet that is shorter than the IP header which its type promises. */
 const SHORTEST = 14 + 40;
@@ -81,6 +82,65 @@ describe('layouts', () => {
       .map(([, name = '']) => name.toLowerCase())
       .filter((name) => name !== 'count');
     expect(names).toEqual([...STATS]);
+  });
+});
+
+describe('an echo', () => {
+  const OWN = { ipv4: '100.64.1.0', ipv6: 'fd00:1::ff' };
+  const EACH = [
+    ['v4', { source: OWN.ipv4, destination: '100.64.2.0' }, '100.64.2.0/32'],
+    ['v6', { source: OWN.ipv6, destination: 'fd00:2::ff' }, 'fd00:2::ff/128'],
+  ] as const;
+  const returnTo = (family: 'v4' | 'v6', prefix: string): void => {
+    (family === 'v4' ? v4 : v6).set(prefix, { ...vxlan, echo: true });
+    object.map('unbounded_echo', configKey, echoAddresses).set(0, OWN);
+  };
+  const sent = (flow: Flow): Uint8Array => encapsulated(withChecksums(frame(flow))).data;
+  const encapsulated = (data: Uint8Array): TestRunResult => run('unbounded_encap', data);
+
+  test.each(EACH)(
+    '%s: of the node goes to the node itself by the gateway, with right checksums',
+    (family, flow, prefix) => {
+      returnTo(family, prefix);
+      const data = sent(flow);
+      const wanted = withChecksums(frame({ ...flow, destination: flow.source }));
+      wanted.set(macBytes(innerMac(vxlan.remote)), 0);
+      expect(data).toEqual(wanted);
+      expect(isSummed(data)).toBe(true);
+    },
+  );
+
+  test.each(EACH)('%s: nobody else’s packet to that address is turned round', (family, flow, prefix) => {
+    returnTo(family, prefix);
+    for (const other of [
+      { ...flow, source: family === 'v4' ? '100.64.1.2' : 'fd00:1::2' },
+      { ...flow, protocol: 6 },
+    ]) {
+      const wanted = frame(other);
+      wanted.set(macBytes(innerMac(vxlan.remote)), 0);
+      expect(encap(other).data).toEqual(wanted);
+    }
+  });
+
+  test.each(EACH)(
+    '%s: without an own address, or by another entry, nothing is turned round',
+    (family, flow, prefix) => {
+      returnTo(family, prefix);
+      object.map('unbounded_echo', configKey, echoAddresses).set(0, {});
+      const unchanged = withChecksums(frame(flow));
+      unchanged.set(macBytes(innerMac(vxlan.remote)), 0);
+      expect(sent(flow)).toEqual(unchanged);
+      (family === 'v4' ? v4 : v6).set(prefix, vxlan);
+      object.map('unbounded_echo', configKey, echoAddresses).set(0, OWN);
+      expect(sent(flow)).toEqual(unchanged);
+    },
+  );
+
+  test('through a member of a group it goes as well', () => {
+    groups.set(1, [{ ...vxlan, remote: '2001:db8::7', echo: true, weight: 1 }]);
+    v4.set('100.64.2.0/32', { ...vxlan, group: 1 });
+    object.map('unbounded_echo', configKey, echoAddresses).set(0, OWN);
+    expect(Array.from(sent({ source: OWN.ipv4, destination: '100.64.2.0' }).subarray(30, 34))).toEqual([100, 64, 1, 0]);
   });
 });
 

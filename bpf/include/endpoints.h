@@ -14,6 +14,7 @@
 #define HOP_IPV6_UNDERLAY 0x04	/* remote is an IPv6 address */
 #define HOP_GROUP 0x08		/* the group whose number is in the upper 16 bits decides instead */
 #define HOP_OWN_SOURCE 0x20	/* the outer source is the address of unbounded_locals, by which the peer knows us */
+#define HOP_ECHO 0x40		/* what comes from the echo address of the node goes back to it: see unbounded_echo */
 #define HOP_GROUP_SHIFT 16
 /*
  * The inner destination MAC does not follow from remote: its four middle bytes are in the upper halves of flags and
@@ -154,3 +155,19 @@ struct {
 	__type(key, __u32);
 	__type(value, struct local_addresses);
 } unbounded_locals SEC(".maps");
+
+/*
+ * 20 bytes, one record: the node's addresses of echoes, as on the wire; zero: none. An echo is sent to an address of a gateway, by
+ * which it finds its hop, and becomes a packet to its own source there.
+ */
+struct echo_addresses {
+	__be32 ipv4;
+	__be32 ipv6[4];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct echo_addresses);
+} unbounded_echo SEC(".maps");

@@ -25,6 +25,7 @@ export const FLAGS = {
   group: 0x08,
   mac: 0x10,
   ownSource: 0x20,
+  echo: 0x40,
 } as const;
 const GROUP_SHIFT = 16;
 const LARGEST_GROUP_INDEX = 0xffff;
@@ -43,6 +44,8 @@ export interface NextHop {
   readonly mac?: string;
   /** The outer source is the node's own address of `unbounded_locals`. */
   readonly ownSource?: boolean;
+  /** What comes from the echo address of the node goes back to it from there. */
+  readonly echo?: boolean;
 }
 
 /** What stands in an endpoint map: a next hop, and possibly the group that decides instead. */
@@ -93,6 +96,7 @@ const flagsOf = (hop: Endpoint, isIpv6Underlay: boolean): number => {
     (hop.healthy ? FLAGS.healthy : 0) |
     (isIpv6Underlay ? FLAGS.ipv6Underlay : 0) |
     (hop.ownSource ? FLAGS.ownSource : 0) |
+    (hop.echo ? FLAGS.echo : 0) |
     (group === undefined ? 0 : FLAGS.group);
   return (bits | ((group ?? macWord(hop.mac) >>> HALF) << GROUP_SHIFT)) >>> 0;
 };
@@ -125,6 +129,7 @@ const readTail = (view: DataView, at: number): Omit<Endpoint, 'remote'> & { read
     healthy: (flags & FLAGS.healthy) !== 0,
     isIpv6: (flags & FLAGS.ipv6Underlay) !== 0,
     ...(flags & FLAGS.ownSource ? { ownSource: true } : {}),
+    ...(flags & FLAGS.echo ? { echo: true } : {}),
     ...(flags & FLAGS.group ? { group: flags >>> GROUP_SHIFT } : {}),
     ...(flags & FLAGS.mac && !(flags & FLAGS.group)
       ? { mac: macText(((flags & ~LOW_HALF) | (protocol >>> HALF)) >>> 0) }

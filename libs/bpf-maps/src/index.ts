@@ -1,4 +1,5 @@
 export { type Codec, decode, encode } from './codec.ts';
+export { type EchoAddresses, echoAddresses } from './echo.ts';
 export {
   type Endpoint,
   endpointV4,

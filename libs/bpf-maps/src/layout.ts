@@ -1,5 +1,6 @@
 import { LAYOUT_VERSION, LEADING_BYTES } from '#shape';
 import { type Codec, encode } from './codec.ts';
+import { echoAddresses } from './echo.ts';
 import { type Endpoint, endpointV4, endpointV6, FLAGS, lpmKeyV4, lpmKeyV6, PROTOCOLS } from './endpoints.ts';
 import { forwarderKey } from './forwarders.ts';
 import { nexthopGroup } from './groups.ts';
@@ -14,6 +15,7 @@ export const MAPS = {
   unbounded_forwarders: { keyBytes: 20, valueBytes: 4, maxEntries: 1024 },
   unbounded_config: { keyBytes: 4, valueBytes: 12, maxEntries: 1 },
   unbounded_locals: { keyBytes: 4, valueBytes: 20, maxEntries: 1 },
+  unbounded_echo: { keyBytes: 4, valueBytes: 20, maxEntries: 1 },
   unbounded_stats: { keyBytes: 4, valueBytes: 8, maxEntries: STATS.length },
 } as const;
 
@@ -49,6 +51,7 @@ const identity = (): unknown => [
   bytesOf(forwarderKey, '192.0.2.7', '2001:db8::7'),
   bytesOf(encapConfig, { anySource: true, ownMac: '02:0a:01:00:15:ff' }),
   bytesOf(localAddresses, { ipv4: '192.0.2.7', ipv6: '2001:db8::7' }),
+  bytesOf(echoAddresses, { ipv4: '100.64.1.0', ipv6: 'fd00:1::ff' }),
 ];
 
 const [FNV_OFFSET, FNV_PRIME] = [0x811c_9dc5, 0x0100_0193];

@@ -5,6 +5,8 @@ import {
   type Codec,
   counter,
   decode,
+  type EchoAddresses,
+  echoAddresses,
   encapConfig,
   encode,
   type Endpoint,
@@ -40,6 +42,7 @@ const hop = (remote: fc.Arbitrary<string>) =>
     setKey: fc.boolean(),
     healthy: fc.boolean(),
     ownSource: fc.constantFrom(true, undefined),
+    echo: fc.constantFrom(true, undefined),
   });
 const mac = fc.option(
   ipv4.map((address) => innerMac(address)),
@@ -64,6 +67,19 @@ test('a forwarder is known by its underlay address, in either family', () => {
   expect(hex(encode(forwarderKey, '192.0.2.7'))).toBe('070200c0' + '00'.repeat(16));
   expect(hex(encode(forwarderKey, '2001:db8::7'))).toBe('20010db800000000000000000000000701000000');
   roundTrips(forwarderKey, fc.oneof(ipv4, ipv6));
+});
+
+test('addresses of echoes stand as on the wire; one that is absent is zero', () => {
+  expect(hex(encode(echoAddresses, { ipv4: '100.64.1.0', ipv6: 'fd00:1::ff' }))).toBe(
+    '64400100fd0000010000000000000000000000ff',
+  );
+  expect(encode(echoAddresses, {})).toEqual(new Uint8Array(20));
+  expect(() => encode(echoAddresses, { ipv4: 'fd00::1' })).toThrow(/ipv4 is fd00::1/);
+  const optional = (address: fc.Arbitrary<string>) => fc.option(address, { nil: undefined });
+  roundTrips(
+    echoAddresses,
+    fc.record({ ipv4: optional(ipv4), ipv6: optional(ipv6) }).map((value) => without(value) as EchoAddresses),
+  );
 });
 
 describe('records', () => {

@@ -1,9 +1,12 @@
+export { decodeEcho, ECHO_PORTS, EchoError, encodeEcho } from './echo.codec.ts';
 export {
   type Authenticate,
   decodeProbe,
   encodeProbe,
   MAC_BYTES,
   MAX_SITES,
+  type MissedEchoes,
+  NOTICE_BYTES,
   type Probe,
   PROBE_BYTES,
   ProbeError,

@@ -1,6 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { decodeProbe, encodeProbe, MAX_PROBE_BYTES, type Probe, PROBE_BYTES, ProbeError } from './probe.codec.ts';
+import {
+  decodeProbe,
+  encodeProbe,
+  MAX_PROBE_BYTES,
+  NOTICE_BYTES,
+  type Probe,
+  PROBE_BYTES,
+  ProbeError,
+} from './probe.codec.ts';
 import { siteHash } from './site-hash.ts';
 
 /** Not a code that protects anything: a sum that depends on every byte and its place. */
@@ -29,7 +37,13 @@ const reply = fc.record(
   },
   { requiredKeys: ['type', 'nonce', 'sequence', 'timeNs', 'sizeReceived'] },
 );
-const probes: fc.Arbitrary<Probe> = fc.oneof(request, reply);
+const telling = fc.record({
+  type: fc.constant('request' as const),
+  ...identity,
+  size: fc.integer({ min: PROBE_BYTES + NOTICE_BYTES, max: MAX_PROBE_BYTES }),
+  missesEchoes: fc.constantFrom('here' as const, 'all' as const),
+});
+const probes: fc.Arbitrary<Probe> = fc.oneof(request, telling, reply);
 
 test('what is encoded is decoded to the same', () => {
   fc.assert(
@@ -51,6 +65,17 @@ test('the bytes of a request and of a reply', () => {
       '00000001' +
       '0'.repeat(32),
   );
+});
+
+test('a notice stands where versions that do not know it see padding', () => {
+  const asked = { type: 'request', nonce: 1n, sequence: 2n, timeNs: 3n, size: PROBE_BYTES + NOTICE_BYTES } as const;
+  const [silent, telling] = [asked, { ...asked, missesEchoes: 'here' } as const].map((probe) =>
+    encodeProbe(probe, zero),
+  );
+  expect(hex(silent!.subarray(36, 40))).toBe('00000000');
+  expect(hex(telling!.subarray(36, 40))).toBe('00000001');
+  expect(hex(telling!.subarray(0, 36))).toBe(hex(silent!.subarray(0, 36)));
+  expect(() => encodeProbe({ ...asked, size: PROBE_BYTES, missesEchoes: 'all' }, zero)).toThrow('size is 52');
 });
 
 test('a name of a site has the FNV-1a number that others compute', () => {

@@ -11,7 +11,8 @@
  *     32  u16  reply: bytes of the request as received; request: 0
  *     34  u16  number of sites that follow, at most 256; request: 0
  *     36  u32  each: hash of a reached site's name ({@link siteHash})
- *          …   request only: padding, ignored
+ *     36  u32  request with room for it: my echoes through you do not come back, 1 while others do, 2 nor do any; then
+ *          …   request only: padding, ignored (as notices are by versions that do not know them)
  *    last 16   message authentication code over everything before it
  */
 
@@ -22,7 +23,12 @@ export interface ProbeRequest {
   readonly timeNs: bigint;
   /** The whole payload, bytes: at least {@link PROBE_BYTES}. */
   readonly size: number;
+  /** Echoes of the sender that do not come back. Takes {@link NOTICE_BYTES} more. */
+  readonly missesEchoes?: MissedEchoes;
 }
+
+/** here: those through the receiver, while some through others come back. all: none, so that the sender may be at fault. */
+export type MissedEchoes = 'here' | 'all';
 
 /** What a gateway says about sites behind it; workers say nothing. */
 export interface ReachedSites {
@@ -63,6 +69,10 @@ const TYPES = { request: 1, reply: 2 } as const;
 const FLAG = { sites: 1, truncated: 2 } as const;
 const HEADER_BYTES = 36;
 export const MAC_BYTES = 16;
+/** Of a request that says something. */
+export const NOTICE_BYTES = 4;
+const MISSED = { here: 1, all: 2 } as const satisfies Record<MissedEchoes, number>;
+const MISSED_NAMES = new Map(Object.entries(MISSED).map(([name, code]) => [code as number, name as MissedEchoes]));
 /** A request without padding, or a reply that says nothing of sites. */
 export const PROBE_BYTES = HEADER_BYTES + MAC_BYTES;
 /** Bounds of what is sent and read: a jumbo frame. */
@@ -101,6 +111,10 @@ export const encodeProbe = (probe: Probe, authenticate: Authenticate): Uint8Arra
   view.setBigUint64(8, checkedU64('nonce', probe.nonce));
   view.setBigUint64(16, checkedU64('sequence', probe.sequence));
   view.setBigUint64(24, checkedU64('timeNs', probe.timeNs));
+  if (probe.type === 'request' && probe.missesEchoes) {
+    checked('size', size, PROBE_BYTES + NOTICE_BYTES, MAX_PROBE_BYTES);
+    view.setUint32(HEADER_BYTES, MISSED[probe.missesEchoes]);
+  }
   if (probe.type === 'reply') {
     view.setUint16(32, checked('sizeReceived', probe.sizeReceived, 0, 0xffff));
     if (probe.sites) writeSites(view, probe.sites);
@@ -121,7 +135,8 @@ const malformed = (message: string): ProbeError => new ProbeError('malformed', m
 const readRequest = (view: DataView, size: number): ProbeRequest => {
   if (view.getUint16(6) !== 0 || view.getUint32(32) !== 0)
     throw malformed('a request has flags, a received size or sites: they must be 0');
-  return { type: 'request', ...readIdentity(view), size };
+  const missesEchoes = size < PROBE_BYTES + NOTICE_BYTES ? undefined : MISSED_NAMES.get(view.getUint32(HEADER_BYTES));
+  return { type: 'request', ...readIdentity(view), size, ...(missesEchoes ? { missesEchoes } : {}) };
 };
 
 const readIdentity = (view: DataView) => ({

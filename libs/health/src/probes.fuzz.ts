@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import type { FuzzTarget } from '@unbounded/testing';
+import { decodeEcho, EchoError, encodeEcho } from './echo.codec.ts';
 import { decodePathProbe, encodePathProbe, PAIR_NAME_BYTES, pairNameOf, splitPathProbes } from './path-probe.codec.ts';
 import { decodeProbe, encodeProbe, MAC_BYTES, PROBE_BYTES, ProbeError } from './probe.codec.ts';
 
 /**
  * What comes to the probes' port. The authentication code is left out (it is all zeros, and the input's own is replaced by
- * it), so that the search reaches what a peer with a key may send. Input: a byte of which the lowest bit says which of the
- * two probes it is, then the packet.
+ * it), so that the search reaches what a peer with a key may send. Input: a byte of which the lowest bits say whether it is a
+ * probe, one of a path or an echo, then the packet.
  */
 const authenticate = (): Uint8Array => new Uint8Array(MAC_BYTES);
 
@@ -37,6 +38,20 @@ const runPathProbes = (packet: Uint8Array): void => {
   }
 };
 
+const OWN = { 4: '100.64.1.0', 6: 'fd00:1::ff' } as const;
+
+const runEcho = (packet: Uint8Array): void => {
+  const address = OWN[(packet[0] ?? 0) >> 4 === 4 ? 4 : 6];
+  try {
+    const echo = decodeEcho(packet, address, authenticate);
+    const written = encodeEcho(echo, { source: address, destination: address }, authenticate);
+    assert.equal(written.length, packet.length);
+    assert.deepEqual(decodeEcho(written, address, authenticate), echo);
+  } catch (error) {
+    if (!(error instanceof EchoError)) throw error;
+  }
+};
+
 const withoutCode = (packet: Uint8Array): Uint8Array => {
   const copy = packet.slice();
   copy.fill(0, Math.max(0, copy.length - MAC_BYTES));
@@ -45,8 +60,10 @@ const withoutCode = (packet: Uint8Array): Uint8Array => {
 
 const run = (input: Uint8Array): void => {
   const packet = withoutCode(input.subarray(1));
-  if (((input[0] ?? 0) & 1) === 0) runProbe(packet);
-  else runPathProbes(packet);
+  const kind = (input[0] ?? 0) & 3;
+  if (kind === 0) runProbe(packet);
+  else if (kind === 1) runPathProbes(packet);
+  else runEcho(packet);
 };
 
 const identity = { nonce: 3n, sequence: 9n, timeNs: 7n };
@@ -56,6 +73,10 @@ const name = new Uint8Array(PAIR_NAME_BYTES).fill(5);
 export const target: FuzzTarget = {
   run,
   seeds: [
+    ...[OWN[4], OWN[6]].map((address) =>
+      of(2, encodeEcho({ id: 7, sequence: 9n }, { source: address, destination: address }, authenticate)),
+    ),
+    of(0, encodeProbe({ type: 'request', ...identity, size: 90, missesEchoes: 'here' }, authenticate)),
     of(0, encodeProbe({ type: 'request', ...identity, size: PROBE_BYTES }, authenticate)),
     of(0, encodeProbe({ type: 'request', ...identity, size: 90 }, authenticate)),
     of(0, encodeProbe({ type: 'reply', ...identity, sizeReceived: 52 }, authenticate)),

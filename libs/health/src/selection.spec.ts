@@ -13,6 +13,8 @@ const member = (state: Candidate['state'], more: Partial<Candidate> = {}): Candi
 });
 const denies = { reaches: false };
 const far = { tier: 1 };
+/** Answers probes, returns no echo. */
+const deaf = { forwards: false };
 const inGrace = { inGrace: true };
 const young = { ...inGrace, ...denies };
 
@@ -48,6 +50,15 @@ describe('who carries', () => {
     [
       'a way round that denies the site never carries',
       [member('New'), member('Healthy', { ...far, ...denies })],
+      [1, 0],
+    ],
+    ['one that returns no echo leaves to the others', [member('Healthy', deaf), member('Healthy')], [0, 1]],
+    ['one that returns no echo leaves to a farther tier', [member('Healthy', deaf), member('Healthy', far)], [0, 1]],
+    ['where none returns an echo nothing changes', [member('Healthy', deaf), member('Degraded', deaf)], [1, 1]],
+    ['the last one carries, echo or not', [member('Healthy', deaf), member('Unhealthy')], [1, 0]],
+    [
+      'one that answers and returns no echo comes before a new one',
+      [member('Healthy', deaf), member('New', inGrace)],
       [1, 0],
     ],
     ['nobody', [], []],

@@ -13,6 +13,8 @@ export interface Candidate {
   readonly reaches: boolean | undefined;
   /** Whether a peer that is New may still be given the benefit of the doubt. */
   readonly inGrace: boolean;
+  /** false: it answers probes, but returns no echo. Undefined: none is sent through it. */
+  readonly forwards?: boolean | undefined;
 }
 
 const isProven = ({ state }: Candidate): boolean => state === undefined || state === 'Healthy' || state === 'Degraded';
@@ -20,7 +22,10 @@ const isProven = ({ state }: Candidate): boolean => state === undefined || state
 const isYoung = ({ state, inGrace }: Candidate): boolean => state === 'New' && inGrace;
 
 /** Proven, and does not deny that it reaches the site. */
-export const isUsable = (member: Candidate): boolean => isProven(member) && member.reaches !== false;
+const isAnswering = (member: Candidate): boolean => isProven(member) && member.reaches !== false;
+
+/** And returns echoes. */
+export const isUsable = (member: Candidate): boolean => isAnswering(member) && member.forwards !== false;
 
 /**
  * From best to worst; the first kind that any member is of carries, in its lowest tier. Unhealthy and Recovering peers were
@@ -29,6 +34,7 @@ export const isUsable = (member: Candidate): boolean => isProven(member) && memb
  */
 const KINDS: readonly ((member: Candidate) => boolean)[] = [
   isUsable,
+  isAnswering, // no echo comes back by any: what does not forward may be this node
   (member) => isYoung(member) && member.reaches !== false,
   isProven, // it denies the site, but may go round through a gateway of its pool
   isYoung, // it denies the site, perhaps only as its own peers are as young

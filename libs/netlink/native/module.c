@@ -3,6 +3,7 @@
 #include "netns.h"
 #include "path_socket.h"
 #include "socket.h"
+#include "tun.h"
 #include "udp.h"
 
 #define EXPORT(js_name, function) { js_name, NULL, function, NULL, NULL, NULL, napi_enumerable, NULL }
@@ -17,6 +18,8 @@ NAPI_MODULE_INIT()
 		EXPORT("openUdp", open_udp),             EXPORT("openPathSocket", open_path_socket),
 		EXPORT("setPathPorts", set_path_ports),  EXPORT("sendPathProbe", send_path_probe),
 		EXPORT("closePathSocket", close_path_socket),
+		EXPORT("openTun", open_tun),             EXPORT("injectPacket", inject_packet),
+		EXPORT("closeTun", close_tun),
 	};
 
 	napi_define_properties(env, exports, sizeof(functions) / sizeof(functions[0]), functions);

@@ -5,12 +5,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/if.h>
-#include <linux/if_tun.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -59,33 +56,4 @@ napi_value create_netns(napi_env env, napi_callback_info info)
 		return throw_errno(env, -fd, "create network namespace");
 	napi_create_int32(env, fd, &result);
 	return result;
-}
-
-static int new_tun(void *argument)
-{
-	struct ifreq request = { .ifr_flags = IFF_TUN | IFF_NO_PI | IFF_VNET_HDR };
-	int error = 0;
-	int fd = open("/dev/net/tun", O_RDWR | O_CLOEXEC);
-
-	if (fd < 0)
-		return -errno;
-	memcpy(request.ifr_name, argument, IFNAMSIZ);
-	if (ioctl(fd, TUNSETIFF, &request) || ioctl(fd, TUNSETPERSIST, 1))
-		error = -errno;
-	close(fd);
-	return error;
-}
-
-napi_value create_tun(napi_env env, napi_callback_info info)
-{
-	char name[IFNAMSIZ] = "";
-	napi_value args[2];
-	int64_t netns_fd;
-	int error;
-
-	if (!take_args(env, info, 2, args) || !string_arg(env, args[0], "name", name, sizeof(name)) ||
-	    !int_arg(env, args[1], "netnsFd", -1, INT_MAX, &netns_fd))
-		return NULL;
-	error = in_netns((int)netns_fd, new_tun, name);
-	return error < 0 ? throw_errno(env, -error, "create TUN") : NULL;
 }

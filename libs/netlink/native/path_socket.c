@@ -4,6 +4,7 @@
 #include "path_filter.h"
 #include "path_record.h"
 #include "path_send.h"
+#include "reader.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -13,14 +14,9 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include <uv.h>
 
 enum {
 	LONGEST_PACKET = 60 + sizeof(struct udphdr) + LONGEST_PAYLOAD,
-	/* What one callback may carry, some 200 of the longest; the rest comes at the next turn of the loop. */
-	BATCH = 1 << 16,
-	/* Datagrams read in one callback, also those that are passed over: a flood must not keep the thread from its timers. */
-	MOST_READS = 256,
 	RECEIVE_BUFFER = 1 << 20,
 	/* AF41, as the kernel's WireGuard marks its handshakes. Also: cards join only packets of equal marks, and data that is
 	 * joined with a probe would hide it from the filter. */
@@ -28,64 +24,20 @@ enum {
 };
 
 struct path_socket {
-	uv_poll_t poll;
-	int fd;
+	struct reader reader;
 	int route; /* IPv4: a UDP socket that is asked for the source address towards a destination */
 	bool is_v4;
 	uint32_t magic;
-	int references; /* the JavaScript handle and the poll handle: the last one frees */
-	bool closing;
-	napi_env env;
-	napi_ref callback;
-	napi_async_context async;
-	napi_async_cleanup_hook_handle hook;
-	uint8_t *buffer;
 };
 
 static const napi_type_tag PATH_TAG = { 0x7061746870726f62ULL, 0x756e626f756e6465ULL };
 
-static void release(struct path_socket *sock)
+static void on_close(struct reader *reader)
 {
-	if (--sock->references)
-		return;
-	free(sock->buffer);
-	free(sock);
-}
+	const struct path_socket *sock = (struct path_socket *)reader;
 
-static void on_closed(uv_handle_t *handle)
-{
-	struct path_socket *sock = handle->data;
-
-	close(sock->fd);
 	if (sock->route >= 0)
 		close(sock->route);
-	napi_remove_async_cleanup_hook(sock->hook);
-	release(sock);
-}
-
-static void begin_close(struct path_socket *sock)
-{
-	if (sock->closing)
-		return;
-	sock->closing = true;
-	uv_poll_stop(&sock->poll);
-	uv_close((uv_handle_t *)&sock->poll, on_closed);
-	napi_delete_reference(sock->env, sock->callback);
-	napi_async_destroy(sock->env, sock->async);
-}
-
-static void on_environment_end(napi_async_cleanup_hook_handle hook, void *pointer)
-{
-	(void)hook;
-	begin_close(pointer);
-}
-
-static void on_collected(napi_env env, void *pointer, void *hint)
-{
-	(void)env;
-	(void)hint;
-	begin_close(pointer);
-	release(pointer);
 }
 
 /* The address that a datagram came to, from the control message that IPV6_RECVPKTINFO brings. */
@@ -115,70 +67,37 @@ static size_t write_record(struct path_socket *sock, struct msghdr *message, siz
 	return local_v6(message, local) ? path_record_v6(packet, got, from->sin6_addr.s6_addr, local, record) : 0;
 }
 
-static size_t drain(struct path_socket *sock)
+static size_t drain(struct reader *reader)
 {
+	struct path_socket *sock = (struct path_socket *)reader;
 	uint8_t packet[LONGEST_PACKET], control[CMSG_SPACE(sizeof(struct in6_pktinfo))];
 	size_t used = 0;
 
-	for (int reads = 0; reads < MOST_READS && BATCH - used >= LONGEST_RECORD; reads++) {
+	for (int reads = 0; reads < READER_MOST_READS && READER_BATCH - used >= LONGEST_RECORD; reads++) {
 		struct sockaddr_in6 from = { 0 };
 		struct iovec part = { .iov_base = packet, .iov_len = sizeof(packet) };
 		struct msghdr message = { .msg_name = &from, .msg_namelen = sizeof(from), .msg_iov = &part, .msg_iovlen = 1,
 					  .msg_control = control, .msg_controllen = sizeof(control) };
-		ssize_t got = recvmsg(sock->fd, &message, MSG_DONTWAIT);
+		ssize_t got = recvmsg(reader->fd, &message, MSG_DONTWAIT);
 
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got < 0)
 			break; /* empty; errors of the network are told by what is not answered */
 		if (!(message.msg_flags & MSG_TRUNC))
-			used += write_record(sock, &message, (size_t)got, sock->buffer + used);
+			used += write_record(sock, &message, (size_t)got, reader->buffer + used);
 	}
 	return used;
 }
 
-static void call_back(struct path_socket *sock, size_t length)
+/* libuv stopped watching for a pending error, which is read here and so is gone. */
+static bool recovers(struct reader *reader)
 {
-	napi_env env = sock->env;
-	napi_callback_scope scope;
-	napi_value bytes, callback, receiver, resource;
-	bool thrown = false;
+	int error;
+	socklen_t size = sizeof(error);
 
-	if (napi_create_buffer_copy(env, length, sock->buffer, NULL, &bytes) != napi_ok)
-		return;
-	napi_get_reference_value(env, sock->callback, &callback);
-	napi_get_global(env, &receiver);
-	napi_create_object(env, &resource);
-	napi_open_callback_scope(env, resource, sock->async, &scope);
-	napi_call_function(env, receiver, callback, 1, &bytes, NULL);
-	if (napi_is_exception_pending(env, &thrown) == napi_ok && thrown) {
-		napi_value exception;
-
-		napi_get_and_clear_last_exception(env, &exception);
-		napi_fatal_exception(env, exception);
-	}
-	napi_close_callback_scope(env, scope);
-}
-
-static void on_poll(uv_poll_t *poll, int status, int events)
-{
-	struct path_socket *sock = poll->data;
-	napi_handle_scope scope;
-	size_t length;
-
-	(void)events;
-	napi_open_handle_scope(sock->env, &scope);
-	length = drain(sock);
-	if (status < 0) { /* libuv stopped watching for a pending error, which is read here and so is gone */
-		int error;
-		socklen_t size = sizeof(error);
-
-		getsockopt(sock->fd, SOL_SOCKET, SO_ERROR, &error, &size);
-		uv_poll_start(&sock->poll, UV_READABLE, on_poll);
-	}
-	if (length)
-		call_back(sock, length);
-	napi_close_handle_scope(sock->env, scope);
+	getsockopt(reader->fd, SOL_SOCKET, SO_ERROR, &error, &size);
+	return true;
 }
 
 static int configure(int fd, bool is_v4)
@@ -224,42 +143,32 @@ static int new_path_socket(void *argument)
 	return error;
 }
 
-/* Takes over the descriptors, also when it fails. */
+/* Takes over the descriptors, also when it fails: NULL with a pending exception. */
 static struct path_socket *on_loop(napi_env env, int fd, struct path_request request, napi_value callback)
 {
 	struct path_socket *sock = calloc(1, sizeof(*sock));
-	uv_loop_t *loop;
-	napi_value name;
 
-	if (!sock || !(sock->buffer = malloc(BATCH)) || napi_get_uv_event_loop(env, &loop) != napi_ok ||
-	    uv_poll_init(loop, &sock->poll, fd)) {
-		if (sock)
-			free(sock->buffer);
-		free(sock);
+	if (!sock) {
 		close(fd);
 		if (request.route >= 0)
 			close(request.route);
+		throw_errno(env, ENOMEM, "watch raw UDP socket");
 		return NULL;
 	}
-	sock->fd = fd;
+	sock->reader.fd = fd;
+	sock->reader.drain = drain;
+	sock->reader.recovers = recovers;
+	sock->reader.on_close = on_close;
 	sock->route = request.route;
 	sock->is_v4 = request.is_v4;
 	sock->magic = request.magic;
-	sock->env = env;
-	sock->references = 2;
-	sock->poll.data = sock;
-	napi_create_reference(env, callback, 1, &sock->callback);
-	napi_create_string_utf8(env, "path", NAPI_AUTO_LENGTH, &name);
-	napi_async_init(env, NULL, name, &sock->async);
-	napi_add_async_cleanup_hook(env, on_environment_end, sock, &sock->hook);
-	uv_poll_start(&sock->poll, UV_READABLE, on_poll);
-	return sock;
+	return start_reader(env, &sock->reader, "watch raw UDP socket", callback) ? sock : NULL;
 }
 
 napi_value open_path_socket(napi_env env, napi_callback_info info)
 {
 	struct path_request request = { .route = -1 };
-	napi_value args[4], handle;
+	napi_value args[4];
 	int64_t family, netns_fd, magic;
 	struct path_socket *sock;
 	int fd;
@@ -274,30 +183,12 @@ napi_value open_path_socket(napi_env env, napi_callback_info info)
 	if (fd < 0)
 		return throw_errno(env, -fd, "open raw UDP socket");
 	sock = on_loop(env, fd, request, args[3]);
-	if (!sock)
-		return throw_errno(env, ENOMEM, "watch raw UDP socket");
-	napi_create_external(env, sock, on_collected, NULL, &handle);
-	napi_type_tag_object(env, handle, &PATH_TAG);
-	return handle;
+	return sock ? reader_handle(env, &sock->reader, &PATH_TAG) : NULL;
 }
 
-/* The socket behind a handle, or NULL with an exception. */
 static struct path_socket *path_arg(napi_env env, napi_value value, bool may_be_closed)
 {
-	napi_valuetype type;
-	bool ours = false;
-	void *sock = NULL;
-
-	if (napi_typeof(env, value, &type) != napi_ok || type != napi_external ||
-	    napi_check_object_type_tag(env, value, &PATH_TAG, &ours) != napi_ok || !ours) {
-		napi_throw_type_error(env, "ERR_INVALID_ARG_TYPE", "handle must come from openPathSocket");
-		return NULL;
-	}
-	napi_get_value_external(env, value, &sock);
-	if (may_be_closed || !((struct path_socket *)sock)->closing)
-		return sock;
-	napi_throw_error(env, "ERR_SOCKET_CLOSED", "the path socket is closed");
-	return NULL;
+	return (struct path_socket *)reader_arg(env, value, &PATH_TAG, "openPathSocket", may_be_closed);
 }
 
 napi_value set_path_ports(napi_env env, napi_callback_info info)
@@ -311,7 +202,7 @@ napi_value set_path_ports(napi_env env, napi_callback_info info)
 	if (!take_args(env, info, 2, args) || !(sock = path_arg(env, args[0], false)) ||
 	    !bytes_arg(env, args[1], "ports", &ports, &length))
 		return NULL;
-	error = attach_path_filter(sock->fd, sock->is_v4, sock->magic, ports, length / 2);
+	error = attach_path_filter(sock->reader.fd, sock->is_v4, sock->magic, ports, length / 2);
 	return error ? throw_errno(env, -error, "filter by ports") : NULL;
 }
 
@@ -341,7 +232,7 @@ napi_value send_path_probe(napi_env env, napi_callback_info info)
 	datagram[4] = (uint8_t)(probe.length >> 8);
 	datagram[5] = (uint8_t)probe.length;
 	memcpy(datagram + sizeof(struct udphdr), payload, length);
-	napi_create_int32(env, sock->is_v4 ? send_probe_v4(sock->fd, sock->route, &probe) : send_probe_v6(sock->fd, &probe),
+	napi_create_int32(env, sock->is_v4 ? send_probe_v4(sock->reader.fd, sock->route, &probe) : send_probe_v6(sock->reader.fd, &probe),
 			  &result);
 	return result;
 }
@@ -352,6 +243,6 @@ napi_value close_path_socket(napi_env env, napi_callback_info info)
 	napi_value args[1];
 
 	if (take_args(env, info, 1, args) && (sock = path_arg(env, args[0], true)))
-		begin_close(sock);
+		end_reader(&sock->reader);
 	return NULL;
 }

@@ -9,6 +9,9 @@ export type SocketHandle = { readonly __socket: unique symbol };
 /** A raw UDP socket of the addon. */
 type PathSocketHandle = { readonly __pathSocket: unique symbol };
 
+/** The addon's end of a TUN. */
+type TunHandle = { readonly __tun: unique symbol };
+
 /** What `native/module.c` exports; the comments there say what each does. */
 interface NetlinkAddon {
   openSocket(
@@ -40,6 +43,9 @@ interface NetlinkAddon {
     payload: Uint8Array,
   ): number;
   closePathSocket(socket: PathSocketHandle): void;
+  openTun(name: string, netnsFd: number, callback: (bytes: Uint8Array) => void): TunHandle;
+  injectPacket(tun: TunHandle, packet: Uint8Array): number;
+  closeTun(tun: TunHandle): void;
 }
 
 const load = (): NetlinkAddon => {

@@ -24,12 +24,3 @@ const held = (fd: number): Netns => {
  * that file, which must not exist (unmount and remove it to end it). @throws Error with `code` EPERM, EEXIST, …
  */
 export const createNetns = (path = ''): Netns => held(addon().createNetns(path));
-
-/**
- * Makes a persistent TUN with IFF_NO_PI and IFF_VNET_HDR, or adopts one of the same flags that nobody holds. It outlives
- * the processes that attach to it; `links.delete` ends it. The thread that runs this never changes its namespace.
- * @throws Error with `code` EBUSY (a process is attached), EINVAL (a device of another kind has the name), ENOENT (no
- * /dev/net/tun), …
- */
-export const createTun = (options: { readonly name: string; readonly netnsFd?: number }): void =>
-  addon().createTun(options.name, options.netnsFd ?? -1);

@@ -181,6 +181,7 @@ describe('rules', () => {
       [{ match: 'pair', fields: ['th.dport', 'ip.saddr'], op: '==', set: 'a' }, drop],
     ],
     ['a port past 16 bits', [{ match: 'payload', field: 'th.dport', op: '==', value: 70_000 }, drop]],
+    ['a destination of the other family', [{ set: 'ip.daddr', to: 'fd00::1' }]],
     ['a mark outside its mask', [{ set: 'mark', value: 0x1200, mask: 0xf00 }]],
   ])('%s is refused', (_, expressions) => {
     expect(() => compileRule('inet', expressions)).toThrow(RangeError);

@@ -41,8 +41,10 @@ import {
   loadMeta,
   networkOrder,
   registerAt,
+  storeAddress,
   storeCtMark,
   storeMark,
+  storeTrace,
   useCounter,
   verdict,
   type Instruction,
@@ -268,10 +270,21 @@ class RuleCompiler {
   }
 
   #set(expression: Extract<Expression, { readonly set: string; readonly match?: never }>): void {
-    if (expression.set === 'tcp-mss') {
-      this.#setMss(expression.to);
-      return;
-    }
+    if (expression.set === 'tcp-mss') this.#setMss(expression.to);
+    else if (expression.set === 'nftrace') this.#push(immediate(REGISTER.first, Uint8Array.of(1)), storeTrace());
+    else if ('to' in expression) this.#setAddress(expression);
+    else this.#setMark(expression);
+  }
+
+  #setAddress({ set: field, to }: Extract<Expression, { readonly set: 'ip.daddr' | 'ip6.daddr' }>): void {
+    const address = parseAddress(to);
+    const family = field === 'ip.daddr' ? 'ip' : 'ip6';
+    if ((family === 'ip') !== (address.family === 4)) throw new RangeError(`${field} ${to} is of the wrong family`);
+    this.#need(family);
+    this.#push(immediate(REGISTER.first, addressToBytes(address)), storeAddress(field));
+  }
+
+  #setMark(expression: Extract<Expression, { readonly set: 'mark' | 'ct-mark' }>): void {
     const { value: bits, mask } = expression;
     const isCt = expression.set === 'ct-mark';
     if (mask === undefined) this.#push(immediate(REGISTER.first, hostOrder('mark', bits, 4)));

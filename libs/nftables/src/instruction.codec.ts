@@ -11,7 +11,21 @@ export interface Instruction {
 
 /** NFTA_* of linux/netfilter/nf_tables.h, by instruction. */
 const META = { destination: 1, key: 2, source: 3 } as const;
-const PAYLOAD = { destination: 1, base: 2, offset: 3, length: 4 } as const;
+const PAYLOAD = {
+  destination: 1,
+  base: 2,
+  offset: 3,
+  length: 4,
+  source: 5,
+  checksumType: 6,
+  checksumOffset: 7,
+  checksumFlags: 8,
+} as const;
+/** Of the IPv4 header, NFT_PAYLOAD_CSUM_INET; IPv6 has none. */
+const CHECKSUM = { ip: { type: 1, offset: 10 }, ip6: { type: 0, offset: 0 } } as const;
+/** NFT_PAYLOAD_L4CSUM_PSEUDOHDR: the checksum of TCP and UDP, which covers the addresses, follows. */
+const PSEUDO_HEADER = 1;
+const NFTRACE = 12;
 const CMP = { source: 1, op: 2, data: 3 } as const;
 const BITWISE = { source: 1, destination: 2, length: 3, mask: 4, xor: 5 } as const;
 export const LOOKUP = { set: 1, source: 2, flags: 5 } as const;
@@ -172,6 +186,23 @@ export const loadFib = (result: number, flags: number): Instruction =>
     w.attributeBe32(FIB.destination, REGISTER.first).attributeBe32(FIB.result, result).attributeBe32(FIB.flags, flags),
   );
 
+/** Writes an address of the header; attributes in the order in which the kernel shows them. */
+export const storeAddress = (field: 'ip.daddr' | 'ip6.daddr'): Instruction => {
+  const { base, offset, length } = placeOf(field);
+  const checksum = CHECKSUM[field === 'ip.daddr' ? 'ip' : 'ip6'];
+  return instruction('payload', (w) =>
+    w
+      .attributeBe32(PAYLOAD.source, REGISTER.first)
+      .attributeBe32(PAYLOAD.base, base)
+      .attributeBe32(PAYLOAD.offset, offset)
+      .attributeBe32(PAYLOAD.length, length)
+      .attributeBe32(PAYLOAD.checksumType, checksum.type)
+      .attributeBe32(PAYLOAD.checksumOffset, checksum.offset)
+      .attributeBe32(PAYLOAD.checksumFlags, PSEUDO_HEADER),
+  );
+};
+export const storeTrace = (): Instruction =>
+  instruction('meta', (w) => w.attributeBe32(META.key, NFTRACE).attributeBe32(META.source, REGISTER.first));
 export const storeMark = (): Instruction =>
   instruction('meta', (w) => w.attributeBe32(META.key, META_KEYS.mark.code).attributeBe32(META.source, REGISTER.first));
 export const loadCt = (key: keyof typeof CT_KEYS): Instruction =>

@@ -27,6 +27,7 @@ import {
   type TableNames,
 } from './table.codec.ts';
 import { freeNames, inParts, isShownLate, withSetNames } from './staging.ts';
+import { readTracedDrop, type TracedDrop } from './trace.codec.ts';
 import type { ElementsSpec, SetSpec, TableFamily, TableSpec } from './table.ts';
 import { ELEMENT_LIST, FAMILY, MESSAGE, OBJECT, RULE, startBody } from './wire.codec.ts';
 
@@ -63,6 +64,13 @@ export interface Nftables extends AsyncDisposable {
   readCounters(family: TableFamily, name: string): Promise<readonly ObservedCounter[]>;
   /** Tells of every transaction that changed the table, of whomever, this process too; and when some may have been missed. */
   monitor(family: TableFamily, name: string, handlers: TableMonitorHandlers): TableMonitor;
+  /**
+   * Tells of packets that are traced (`nftrace`) and dropped, by any table of any family but netdev; iptables of the legacy kind
+   * have no such trace. What comes too fast is lost.
+   */
+  traceDrops(onDrop: (drop: TracedDrop) => void): TableMonitor;
+  /** The comment of a rule; undefined when it has none, or is not there any more. */
+  ruleComment(drop: Required<TracedDrop>): Promise<string | undefined>;
   /** In what the kernel's table differs, in words; undefined when it is as wanted. */
   drift(table: TableSpec): Promise<string | undefined>;
   /** Is the kernel's table exactly this? What counters say does not count. */
@@ -88,6 +96,9 @@ export interface TableMonitor extends Disposable {
 
 /** NFNLGRP_NFTABLES (linux/netfilter/nfnetlink.h). */
 const NFTABLES_GROUP = 7;
+
+/** NFNLGRP_NFTRACE. */
+const TRACE_GROUP = 9;
 
 const ECANCELED = 'ECANCELED';
 
@@ -149,6 +160,40 @@ const openTableMonitor = (
   socket.join(NFTABLES_GROUP);
   socket.unref();
   return { close: () => socket.close(), [Symbol.dispose]: () => socket.close() };
+};
+
+const openTrace = (netnsFd: number, onDrop: (drop: TracedDrop) => void): TableMonitor => {
+  const socket = new NetlinkSocket({
+    protocol: PROTOCOL.netfilter,
+    netnsFd,
+    onEvent(message) {
+      const drop = readTracedDrop(message);
+      if (drop) onDrop(drop);
+    },
+    onOverflow: () => undefined,
+  });
+  socket.join(TRACE_GROUP);
+  socket.unref();
+  return { close: () => socket.close(), [Symbol.dispose]: () => socket.close() };
+};
+
+const readComment = async (
+  socket: NetlinkSocket,
+  { family, table, chain, handle }: Required<TracedDrop>,
+): Promise<string | undefined> => {
+  const body = startBody(FAMILY[family])
+    .attributeText(RULE.table, table)
+    .attributeText(RULE.chain, chain)
+    .attributeBe64(RULE.handle, BigInt(handle))
+    .bytes();
+  const what = `read rule ${handle} of chain ${chain} in table ${family} ${table}`;
+  try {
+    const [answer] = await socket.request({ type: MESSAGE.getRule, flags: 0, body, what });
+    return answer && readRule(readBody(answer.body)).comment;
+  } catch (error) {
+    if (isAbsent(error)) return undefined;
+    throw error;
+  }
 };
 
 const readOnce = async (
@@ -274,6 +319,8 @@ export const createNftables = (options: { readonly netnsFd?: number } = {}): Nft
     readCounters: (family, name) => listCounters(socket, family, name),
     monitor: (family, name, handlers) =>
       socket.withNetns((netnsFd) => openTableMonitor(netnsFd, [family, name], handlers)),
+    traceDrops: (onDrop) => socket.withNetns((netnsFd) => openTrace(netnsFd, onDrop)),
+    ruleComment: (rule) => readComment(socket, rule),
     drift,
     matches: async (table) => (await drift(table)) === undefined,
     close: () => socket.close(),

@@ -184,6 +184,10 @@ export type Expression =
   | { readonly copy: 'mark-to-ct' | 'ct-to-mark' }
   /** TCP maximum segment size to the MTU of the route (clamp to path MTU). */
   | { readonly set: 'tcp-mss'; readonly to: 'route-mtu' | number }
+  /** The destination becomes another, statelessly; checksums follow. Of the address's family. */
+  | { readonly set: 'ip.daddr' | 'ip6.daddr'; readonly to: string }
+  /** The kernel tells who traces what becomes of the packet (`meta nftrace set 1`). */
+  | { readonly set: 'nftrace' }
   /** Without a name: a counter of this rule. */
   | { readonly do: 'counter'; readonly name?: string }
   /** Counts the packet at its interface's element of a dynamic set of interfaces, which comes into being. */

@@ -24,6 +24,7 @@ export const MESSAGE = {
   getElement: 0xa0d,
   deleteElement: 0xa0e,
   newGeneration: 0xa0f,
+  trace: 0xa11,
   newObject: 0xa12,
   getObject: 0xa13,
   deleteObject: 0xa14,
@@ -39,7 +40,7 @@ export const TABLE = { name: 1 } as const;
 export const CHAIN = { table: 1, name: 3, hook: 4, policy: 5, type: 7 } as const;
 export const HOOK = { number: 1, priority: 2, devices: 4 } as const;
 export const DEVICE_NAME = 1;
-export const RULE = { table: 1, chain: 2, expressions: 4, userData: 7 } as const;
+export const RULE = { table: 1, chain: 2, handle: 3, expressions: 4, userData: 7 } as const;
 export const SET = {
   table: 1,
   name: 2,

@@ -122,6 +122,9 @@ describe('rules, as the real nft reads them back', () => {
       ],
     ],
     ['tcp option maxseg size set 1360', [{ set: 'tcp-mss', to: 1360 }]],
+    ['ip daddr set 192.0.2.1', [{ set: 'ip.daddr', to: '192.0.2.1' }]],
+    ['ip6 daddr set 2001:db8::1', [{ set: 'ip6.daddr', to: '2001:db8::1' }]],
+    ['meta nftrace set 1', [{ set: 'nftrace' }]],
     ['counter packets 0 bytes 0 jump other', [{ do: 'counter' }, { do: 'jump', chain: 'other' }]],
     [
       'fib saddr type != unicast drop',

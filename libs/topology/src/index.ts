@@ -3,6 +3,7 @@ export { competingLanes, type LaneSeen, type ProbeSeen, rotationWaits, type Wait
 export { type PoolReach, reachOfPools } from './routing/pool-reach.ts';
 export type { Holding } from './world/holdings.ts';
 export type { LocalNode, ProtectedAddress } from './links/local-node.ts';
+export { echoAddress } from './links/echoes.plan.ts';
 export { laneId } from './links/lanes.ts';
 export { withoutProtected } from './routing/kept-plan.ts';
 export { findMember, planNode } from './node.plan.ts';
@@ -11,6 +12,7 @@ export type {
   BlockPlan,
   BoundaryPlan,
   Destination,
+  EchoPlan,
   GroupPlan,
   NextHop,
   NodePlan,

@@ -128,8 +128,8 @@ describe('the plan of a gateway', () => {
     });
   });
 
-  test('the other site’s pods and nodes may come from there', () => {
-    expect(plan.wireGuard[0]?.peers[0]?.allowedIps).toEqual(['10.2.0.0/24', '100.66.0.0/16']);
+  test('the other site’s pods and nodes may come from there, and our own echo', () => {
+    expect(plan.wireGuard[0]?.peers[0]?.allowedIps).toEqual(['10.2.0.0/24', '100.65.21.0/32', '100.66.0.0/16']);
   });
 
   test('blocks routed by its own pool are left to its own routes', () => {

@@ -2,6 +2,7 @@ import { comparePrefixes, firstAddress, formatPrefix, hostPrefix, type Prefix, w
 import { planBoundary } from './routing/boundary.plan.ts';
 import { planContainment } from './routing/containment.plan.ts';
 import { planForwarding } from './routing/forwarding.plan.ts';
+import { planEchoes } from './links/echoes.plan.ts';
 import { holdingsIn } from './routing/holdings-in.ts';
 import { type PeerLink, planLinks } from './links/links.plan.ts';
 import type { LocalNode } from './links/local-node.ts';
@@ -90,7 +91,8 @@ export const planNode = (objects: World, local: LocalNode): NodePlan => {
   const linked = planLinks(objects, local);
   const { world, links, withheld, problems: guardProblems } = guardUnderlay(objects, local, linked.links);
   const { paths, problems } = planPaths(world, local, links);
-  const sources = planSources(world, local, links, paths);
+  const echoes = planEchoes(world, local, links);
+  const sources = planSources(world, local, { links, paths, echoes });
   const wireGuard = planWireGuard(local, links, { allowedOver: (link) => sources.over(link), relay: world.relay });
   const mtuBytes = podMtu(local, links);
   return {
@@ -116,6 +118,7 @@ export const planNode = (objects: World, local: LocalNode): NodePlan => {
     boundary: planBoundary(world, local, links),
     ...(withheld.length === 0 ? {} : { withheld: withoutCovered(withheld).map(formatPrefix) }),
     probes: planProbes(local, links),
+    ...(echoes.plans.length === 0 ? {} : { echoes: echoes.plans }),
     servedSites: member.pool === undefined ? [] : servedSites(world, member.pool),
     holdings: holdingsIn(objects, member, new Set(links.map(({ peer }) => peer.name))),
     ...(routesNodes(objects, world, local) ? { routesNodes: true as const } : {}),

@@ -109,6 +109,20 @@ export interface ProbePlan {
   readonly detectMultiplier: number;
 }
 
+/**
+ * An echo through a gateway, in one family (RFC 5880 6.4): a packet of the node to itself, which the gateway's forwarding returns and
+ * its agent never sees. The node's routes know the address of the gateway's that it is sent to; on its way out that becomes the node's own.
+ */
+export interface EchoPlan {
+  readonly node: string;
+  readonly family: Family;
+  /** The node's own: in its block, and no pod's. */
+  readonly localAddress: string;
+  /** In the gateway's block. */
+  readonly address: string;
+  readonly via: NextHop;
+}
+
 export interface WireGuardPeerPlan {
   readonly node: string;
   readonly publicKey: string;
@@ -193,6 +207,8 @@ export interface NodePlan {
    */
   readonly withheld?: readonly string[];
   readonly probes: readonly ProbePlan[];
+  /** Through the gateways among the probed peers. Absent: none, or a kept plan of before. */
+  readonly echoes?: readonly EchoPlan[];
   /** Of a gateway: the sites that it serves itself, which it reports as reached to whoever asks. */
   readonly servedSites: readonly string[];
   /** Blocks whose packets may come without a tunnel although they leave through one: only while a link changes its protocol. */

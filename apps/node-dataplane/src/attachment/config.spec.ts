@@ -42,6 +42,15 @@ describe('the CNI configuration', () => {
     expect(readdirSync(folder)).toEqual(['10-unbounded.conflist']);
   });
 
+  test('keeps the last IPv6 address of a block from pods', () => {
+    ensureCniConfig(folders, { ...planFor('w1'), podCidrs: ['fd00:1::/64', 'fd00:2::/127'] });
+    const { plugins } = JSON.parse(readFileSync(file(), 'utf8')) as { plugins: { ipam: { ranges: unknown } }[] };
+    expect(plugins[0]!.ipam.ranges).toEqual([
+      [{ subnet: 'fd00:1::/64', rangeEnd: 'fd00:1::ffff:ffff:ffff:fffe' }],
+      [{ subnet: 'fd00:2::/127' }],
+    ]);
+  });
+
   test('is written once, and again when the plan or the file changed', () => {
     ensureCniConfig(folders, planFor('w1'));
     const inodes = (): number[] => [lstatSync(file()).ino, statSync(file()).ino];

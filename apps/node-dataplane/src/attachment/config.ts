@@ -1,8 +1,9 @@
 import { existsSync, readdirSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { CNI_CONF_NAME } from '@unbounded/config/ownership';
+import { formatAddress, lastAddress, parsePrefix } from '@unbounded/ip';
 import { holds, removeFile, replaceFile, replaceLink } from '@unbounded/state-files';
-import type { NodePlan, Problem } from '@unbounded/topology';
+import { echoAddress, type NodePlan, type Problem } from '@unbounded/topology';
 import { createStateFaults, type StateFaults } from '../state/state-faults.ts';
 import { POD_BRIDGE } from './pod-bridge.ts';
 
@@ -12,6 +13,14 @@ import { POD_BRIDGE } from './pod-bridge.ts';
 export const CNI_PLUGIN = 'unbounded-cni';
 
 type PodsPlan = Pick<NodePlan, 'manageCni' | 'mtuBytes' | 'podCidrs'>;
+
+/** host-local leaves out the first and the last address with IPv4; with IPv6 the last one, which echoes have, must be said. */
+const rangeOf = (subnet: string): object => {
+  const block = parsePrefix(subnet);
+  if (block.family === 4 || !echoAddress(block)) return { subnet };
+  const { family, value } = lastAddress(block);
+  return { subnet, rangeEnd: formatAddress({ family, value: value - 1n }) };
+};
 
 /** The list (CNI 1.0.0). host-local owns the addresses; ours is the last, where it learns of the pod. */
 const cniConfig = (plan: PodsPlan): object => ({
@@ -27,7 +36,7 @@ const cniConfig = (plan: PodsPlan): object => ({
       ipMasq: false,
       hairpinMode: true,
       mtu: plan.mtuBytes,
-      ipam: { type: 'host-local', ranges: plan.podCidrs.map((subnet) => [{ subnet }]) },
+      ipam: { type: 'host-local', ranges: plan.podCidrs.map((subnet) => [rangeOf(subnet)]) },
     },
     { type: 'portmap', capabilities: { portMappings: true } },
     { type: CNI_PLUGIN },

@@ -15,6 +15,7 @@ import { ensureDevices, staleDevices } from './kernel/devices.ts';
 import { removeDevice } from '../kernel/links.ts';
 import { type DeviceSpec, planDevices } from './kernel/devices.plan.ts';
 import { planBridgeRoutes } from './kernel/bridge-routes.plan.ts';
+import { planEchoRoutes } from './kernel/echo-routes.plan.ts';
 import { ensureArpTable, ensureFirewall, type FirewallParts } from './kernel/firewall.ts';
 import { removeUnit } from './kernel/keeper-units.ts';
 import { findNetwork } from './kernel/own-network.ts';
@@ -93,10 +94,18 @@ const ensureForwarding = async (
   plan: KernelPlan,
   links: ReadonlyMap<string, Link>,
 ): Promise<Problem[] | undefined> => {
-  const { probes, role, servedSites, mtuBytes } = plan;
+  const { probes, echoes, role, servedSites, mtuBytes } = plan;
+  const echo = links.get(DEVICES.echo);
+  const echoing = echoes && echo ? { echoes, echoDevice: { name: echo.name, index: echo.index } } : {};
   const { groups, problems } = await path.prepare(plan, links);
   try {
-    const found = await health.apply({ probes, groups, mtuBytes, ...(role === 'gateway' ? { servedSites } : {}) });
+    const found = await health.apply({
+      probes,
+      ...echoing,
+      groups,
+      mtuBytes,
+      ...(role === 'gateway' ? { servedSites } : {}),
+    });
     return [...problems, ...found, ...(await path.apply())];
   } catch (error) {
     logger.error({ err: error }, 'cannot write next-hop groups; keeping current kernel state');
@@ -145,7 +154,7 @@ export const applyPlan = async (dataplane: Dataplane, wanted: KernelPlan): Promi
   const wireGuard = await ensureWireGuard(plan.wireGuard, links, { ...context, endpointOf });
   const pathProblems = await paths.apply(plan, links);
   const forwarded = await ensureForwarding(dataplane, plan, links);
-  const wantedRoutes = [...path.routes(plan, links), ...planBridgeRoutes(plan, links)];
+  const wantedRoutes = [...path.routes(plan, links), ...planBridgeRoutes(plan, links), ...planEchoRoutes(plan, links)];
   const routes = await ensureRoutes(net, wantedRoutes, ROUTE_PROTOCOL);
   dataplane.onWanted?.({ routes: routes.standing, rules: rulesOf(plan), devices: byIndex(specs, links) });
   const problems = [

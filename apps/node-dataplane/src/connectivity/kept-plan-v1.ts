@@ -3,6 +3,7 @@ import type {
   BlockPlan,
   BoundaryPlan,
   Destination,
+  EchoPlan,
   GroupPlan,
   Holding,
   NodePlan,
@@ -96,6 +97,14 @@ const probe = z.object({
   detectMultiplier: z.int().min(1),
 } satisfies Fields<ProbePlan>);
 
+const echo = z.object({
+  node: z.string(),
+  family,
+  localAddress: address,
+  address,
+  via: nextHop,
+} satisfies Fields<EchoPlan>);
+
 const relayedPeer = z.object({
   mode: z.enum(['auto', 'always']),
   intervalMs: z.number().positive(),
@@ -165,6 +174,7 @@ const fields = z.object({
   masquerade: z.object({ sources: prefixes, exceptTo: prefixes }),
   withheld: prefixes.exactOptional(),
   probes: z.array(probe),
+  echoes: z.array(echo).exactOptional(),
   servedSites: texts,
   alsoPlain: prefixes.exactOptional(),
   holdings: z.array(holding),

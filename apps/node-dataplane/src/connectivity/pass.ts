@@ -10,6 +10,7 @@ import type { Advanced, KeyRotation } from './keys/rotation.ts';
 import type { StateFaults } from '../state/state-faults.ts';
 import type { Underlay, UnderlayWatch } from './kernel/underlay.ts';
 import type { SwiftRepairs } from './kernel/swift-repairs.ts';
+import type { ForwardingWatch } from './health/forwarding-watch.ts';
 import { summarize } from './paths/moves.ts';
 import { readWireGuard } from './kernel/wireguard.ts';
 import type { NodePlanner } from './node-planner.ts';
@@ -35,6 +36,7 @@ export interface ConnectivityParts {
   /** Ports of health and metrics that cannot be had. */
   readonly listenerProblems: () => Problems;
   readonly repairs: Pick<SwiftRepairs, 'takeEvents' | 'problems'>;
+  readonly forwarding: ForwardingWatch;
   readonly protocols: readonly string[];
   readonly underlay: UnderlayWatch;
   /** Addresses that the node must reach without the overlay, whatever the objects list. */
@@ -118,7 +120,7 @@ export const createConnectivity = (parts: ConnectivityParts): Section => {
         problems,
         paths: summarize(dataplane.paths.states()),
         moves: dataplane.paths.takeMoves(),
-        repairs: parts.repairs.takeEvents(),
+        repairs: [...parts.repairs.takeEvents(), ...parts.forwarding.takeEvents()],
         routes: planner.advertised,
       },
       gateway && ((routes, signal) => gateway.report(routes, { signal })),
@@ -135,7 +137,8 @@ export const createConnectivity = (parts: ConnectivityParts): Section => {
       const { plan } = planner;
       const fromNode = (): Problems => [...unknown, ...parts.listenerProblems(), ...parts.repairs.problems()];
       if (!plan) return { nextPassMs: REPAIR_EVERY_MS, report: report(underlay, [...planner.problems, ...fromNode()]) };
-      const outcome = await applyPlan(dataplane, render(plan));
+      const rendered = render(plan);
+      const outcome = await applyPlan(dataplane, rendered);
       if (outcome.isContained) attachment.gate.open();
       // Once the firewall leads to the relays: a connection stays with what it was led to first.
       const relayed = parts.relay.apply(plan);
@@ -144,7 +147,8 @@ export const createConnectivity = (parts: ConnectivityParts): Section => {
       // Without a bridge of ours no pod may be plugged in: a foreign one of that name would get our addresses.
       const takesPods = outcome.devices.has(DEVICES.bridge) && (isReady || !outcome.isUndecided);
       const cni = takesPods ? ensureCniConfig(parts.cniFolders, plan, faults) : [];
-      const problems = [...outcome.problems, ...relayed, ...cni, ...advanced.problems, ...fromNode()];
+      const forwarding = parts.forwarding.look(rendered, dataplane.health.states());
+      const problems = [...outcome.problems, ...forwarding, ...relayed, ...cni, ...advanced.problems, ...fromNode()];
       if (!again && !isReady) {
         isReady = true;
         const { site, role, blocks, wireGuard } = plan;
@@ -157,6 +161,7 @@ export const createConnectivity = (parts: ConnectivityParts): Section => {
     },
     async stop() {
       parts.relay.stop();
+      parts.forwarding.stop();
       await dataplane.health.stop();
       await dataplane.paths.stop();
       dataplane.path.close();

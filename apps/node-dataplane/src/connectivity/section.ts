@@ -18,6 +18,7 @@ import type { AgentConfig } from '../agent.config.ts';
 import { checkPinFolder } from '../data-path/ebpf/pin-folder.ts';
 import { openDataPath } from '../data-path/open.ts';
 import type { Dataplane } from './dataplane.ts';
+import { createForwardingWatch } from './health/forwarding-watch.ts';
 import { startHealth } from './health/health.ts';
 import type { NodeKeys } from './health/probe-keys.ts';
 import { CONNECTIVITY_CHAINS } from '../kernel/base-chains.ts';
@@ -222,6 +223,7 @@ export const connectivity = (
       faults,
       listenerProblems,
       repairs,
+      forwarding: createForwardingWatch({ nft: context.nft, metrics, logger, onFound: context.trigger }),
       protocols,
       underlay: createUnderlayWatch((internalIps) => findUnderlay(net, internalIps)),
       protectedAddresses: protectAddresses(config, context),

@@ -6,6 +6,8 @@ import type { TunnelKind } from './kernel-plan.ts';
 export const DEVICES = {
   anchor: 'unbounded0',
   bridge: POD_BRIDGE,
+  /** A TUN by which the node's own echoes come in, as packets of pods do, and leave. */
+  echo: 'unbounded-echo',
   VXLAN: 'vxlan0',
   GENEVE: 'geneve0',
   IPIP: 'ipip0',

@@ -13,52 +13,62 @@ describe('two sites with two gateways each', () => {
 
   test('a worker', () =>
     expect(renderedTable(renderedIn(objects, 's1-w1'))).toMatchInlineSnapshot(`
-    "worker s1-w1 mtu 1420
-    device vxlan0 1442 to all
-    entry 10.2.0.0/24: group site s2 IPv4
-    entry 100.65.21.0/24: s1-g1 vxlan0 10.1.0.21
-    entry 100.65.22.0/24: s1-g2 vxlan0 10.1.0.22
-    entry 100.65.32.0/24: s1-w2 vxlan0 10.1.0.32
-    entry 100.66.0.0/16: group site s2 IPv4
-    group site s2 IPv4: 0 s1-g1 vxlan0 10.1.0.21
-    group site s2 IPv4: 0 s1-g2 vxlan0 10.1.0.22
-    route 10.2.0.0/24: anchor mtu 1420
-    route 100.65.0.0/16: anchor mtu 1420
-    route 100.66.0.0/16: anchor mtu 1420
-    probe s1-g1: 100.65.31.1 > 100.65.21.1
-    probe s1-g2: 100.65.31.1 > 100.65.22.1
-    probe s1-w2: 100.65.31.1 > 100.65.32.1"
-  `));
+      "worker s1-w1 mtu 1420
+      device vxlan0 1442 to all
+      entry 10.2.0.0/24: group site s2 IPv4
+      entry 100.65.21.0/24: s1-g1 vxlan0 10.1.0.21
+      entry 100.65.22.0/24: s1-g2 vxlan0 10.1.0.22
+      entry 100.65.32.0/24: s1-w2 vxlan0 10.1.0.32
+      entry 100.66.0.0/16: group site s2 IPv4
+      entry 100.65.21.0/32: s1-g1 vxlan0 10.1.0.21 and back
+      entry 100.65.22.0/32: s1-g2 vxlan0 10.1.0.22 and back
+      group site s2 IPv4: 0 s1-g1 vxlan0 10.1.0.21
+      group site s2 IPv4: 0 s1-g2 vxlan0 10.1.0.22
+      route 10.2.0.0/24: anchor mtu 1420
+      route 100.65.0.0/16: anchor mtu 1420
+      route 100.66.0.0/16: anchor mtu 1420
+      probe s1-g1: 100.65.31.1 > 100.65.21.1
+      probe s1-g2: 100.65.31.1 > 100.65.22.1
+      probe s1-w2: 100.65.31.1 > 100.65.32.1
+      echo s1-g1: 100.65.31.0 > 100.65.21.0
+      echo s1-g2: 100.65.31.0 > 100.65.22.0"
+    `));
   test('a gateway', () =>
     expect(renderedTable(renderedIn(objects, 's1-g1'))).toMatchInlineSnapshot(`
-    "gateway s1-g1 mtu 1420
-    device vxlan0 1442 to all
-    wg51841 1420 s2-g1 at 203.0.113.121:51831: 10.2.0.0/24 100.66.0.0/16
-    wg51842 1420 s2-g2 at 203.0.113.122:51831: 10.2.0.0/24 100.66.0.0/16
-    entry 10.1.0.22/32: s1-g2 vxlan0 10.1.0.22
-    entry 10.1.0.31/32: s1-w1 vxlan0 10.1.0.31
-    entry 10.1.0.32/32: s1-w2 vxlan0 10.1.0.32
-    entry 10.2.0.0/24: group site s2 IPv4
-    entry 100.65.22.0/24: s1-g2 vxlan0 10.1.0.22
-    entry 100.65.31.0/24: s1-w1 vxlan0 10.1.0.31
-    entry 100.65.32.0/24: s1-w2 vxlan0 10.1.0.32
-    entry 100.66.0.0/16: group site s2 IPv4
-    entry 100.66.21.0/24: s2-g1 wg51841
-    entry 100.66.22.0/24: s2-g2 wg51842
-    group site s2 IPv4: 0 s2-g1 wg51841
-    group site s2 IPv4: 0 s2-g2 wg51842
-    group site s2 IPv4: 1 s1-g2 vxlan0 10.1.0.22
-    route 10.2.0.0/24: anchor mtu 1420
-    route 100.65.0.0/16: anchor mtu 1420
-    route 100.66.0.0/16: anchor mtu 1420
-    probe s1-g2: 100.65.21.1 > 100.65.22.1
-    probe s1-w1: 100.65.21.1 > 100.65.31.1
-    probe s1-w2: 100.65.21.1 > 100.65.32.1
-    probe s2-g1: 100.65.21.1 > 100.66.21.1
-    probe s2-g2: 100.65.21.1 > 100.66.22.1
-    serves s1
-    forwarder 10.1.0.22"
-  `));
+      "gateway s1-g1 mtu 1420
+      device vxlan0 1442 to all
+      wg51841 1420 s2-g1 at 203.0.113.121:51831: 10.2.0.0/24 100.65.21.0/32 100.66.0.0/16
+      wg51842 1420 s2-g2 at 203.0.113.122:51831: 10.2.0.0/24 100.65.21.0/32 100.66.0.0/16
+      entry 10.1.0.22/32: s1-g2 vxlan0 10.1.0.22
+      entry 10.1.0.31/32: s1-w1 vxlan0 10.1.0.31
+      entry 10.1.0.32/32: s1-w2 vxlan0 10.1.0.32
+      entry 10.2.0.0/24: group site s2 IPv4
+      entry 100.65.22.0/24: s1-g2 vxlan0 10.1.0.22
+      entry 100.65.31.0/24: s1-w1 vxlan0 10.1.0.31
+      entry 100.65.32.0/24: s1-w2 vxlan0 10.1.0.32
+      entry 100.66.0.0/16: group site s2 IPv4
+      entry 100.66.21.0/24: s2-g1 wg51841
+      entry 100.66.22.0/24: s2-g2 wg51842
+      entry 100.65.22.0/32: s1-g2 vxlan0 10.1.0.22 and back
+      entry 100.66.21.0/32: s2-g1 wg51841 and back
+      entry 100.66.22.0/32: s2-g2 wg51842 and back
+      group site s2 IPv4: 0 s2-g1 wg51841
+      group site s2 IPv4: 0 s2-g2 wg51842
+      group site s2 IPv4: 1 s1-g2 vxlan0 10.1.0.22
+      route 10.2.0.0/24: anchor mtu 1420
+      route 100.65.0.0/16: anchor mtu 1420
+      route 100.66.0.0/16: anchor mtu 1420
+      probe s1-g2: 100.65.21.1 > 100.65.22.1
+      probe s1-w1: 100.65.21.1 > 100.65.31.1
+      probe s1-w2: 100.65.21.1 > 100.65.32.1
+      probe s2-g1: 100.65.21.1 > 100.66.21.1
+      probe s2-g2: 100.65.21.1 > 100.66.22.1
+      echo s1-g2: 100.65.21.0 > 100.65.22.0
+      echo s2-g1: 100.65.21.0 > 100.66.21.0
+      echo s2-g2: 100.65.21.0 > 100.66.22.0
+      serves s1
+      forwarder 10.1.0.22"
+    `));
   test('a worker, with the kernel’s own routes', () =>
     expect(renderedTable(renderedIn(objects, 's1-w1', { dataplane: 'netlink' }))).toMatchInlineSnapshot(`
       "worker s1-w1 mtu 1420
@@ -74,7 +84,9 @@ describe('two sites with two gateways each', () => {
       route 100.66.0.0/16: group site s2 IPv4 mtu 1420
       probe s1-g1: 100.65.31.1 > 100.65.21.1
       probe s1-g2: 100.65.31.1 > 100.65.22.1
-      probe s1-w2: 100.65.31.1 > 100.65.32.1"
+      probe s1-w2: 100.65.31.1 > 100.65.32.1
+      echo s1-g1: 100.65.31.0 > 100.65.21.0
+      echo s1-g2: 100.65.31.0 > 100.65.22.0"
     `));
   test('a gateway whose pool’s other gateway is linked by WireGuard', () => {
     const encrypted = cluster({ sites: 2, gateways: 2, workers: 1, protocol: 'WireGuard' });
@@ -82,8 +94,8 @@ describe('two sites with two gateways each', () => {
       "gateway s1-g1 mtu 1420
       wg51820 1420 s1-w1 at 10.1.0.31:51831: 10.1.0.31/32 100.65.31.0/24
       wg51832 1420 s1-g2 at 10.1.0.22:51831: 10.1.0.0/24 10.2.0.0/24 100.65.0.0/16 100.66.0.0/16
-      wg51841 1420 s2-g1 at 203.0.113.121:51831: 10.2.0.0/24 100.66.0.0/16
-      wg51842 1420 s2-g2 at 203.0.113.122:51831: 10.2.0.0/24 100.66.0.0/16
+      wg51841 1420 s2-g1 at 203.0.113.121:51831: 10.2.0.0/24 100.65.21.0/32 100.66.0.0/16
+      wg51842 1420 s2-g2 at 203.0.113.122:51831: 10.2.0.0/24 100.65.21.0/32 100.66.0.0/16
       entry 10.1.0.22/32: s1-g2 wg51832
       entry 10.1.0.31/32: s1-w1 wg51820
       entry 10.2.0.0/24: group site s2 IPv4
@@ -92,6 +104,9 @@ describe('two sites with two gateways each', () => {
       entry 100.66.0.0/16: group site s2 IPv4
       entry 100.66.21.0/24: s2-g1 wg51841
       entry 100.66.22.0/24: s2-g2 wg51842
+      entry 100.65.22.0/32: s1-g2 wg51832 and back
+      entry 100.66.21.0/32: s2-g1 wg51841 and back
+      entry 100.66.22.0/32: s2-g2 wg51842 and back
       group site s2 IPv4: 0 s2-g1 wg51841
       group site s2 IPv4: 0 s2-g2 wg51842
       group site s2 IPv4: 1 s1-g2 wg51832
@@ -102,6 +117,9 @@ describe('two sites with two gateways each', () => {
       probe s1-w1: 100.65.21.1 > 100.65.31.1
       probe s2-g1: 100.65.21.1 > 100.66.21.1
       probe s2-g2: 100.65.21.1 > 100.66.22.1
+      echo s1-g2: 100.65.21.0 > 100.65.22.0
+      echo s2-g1: 100.65.21.0 > 100.66.21.0
+      echo s2-g2: 100.65.21.0 > 100.66.22.0
       serves s1"
     `);
   });
@@ -118,55 +136,61 @@ describe('a chain of three pools', () => {
 
   test('its end', () =>
     expect(renderedTable(renderedIn(chain, 's1-g1'))).toMatchInlineSnapshot(`
-    "gateway s1-g1 mtu 1420
-    device vxlan0 1442 to all
-    wg51841 1420 s2-g1 at 203.0.113.121:51831: 10.2.0.0/24 10.3.0.0/24 100.66.0.0/16 100.67.0.0/16
-    entry 10.1.0.31/32: s1-w1 vxlan0 10.1.0.31
-    entry 10.2.0.0/24: group site s2 IPv4
-    entry 10.3.0.0/24: group site s3 IPv4
-    entry 100.65.31.0/24: s1-w1 vxlan0 10.1.0.31
-    entry 100.66.0.0/16: group site s2 IPv4
-    entry 100.66.21.0/24: s2-g1 wg51841
-    entry 100.67.0.0/16: group site s3 IPv4
-    group site s2 IPv4: 0 s2-g1 wg51841
-    group site s3 IPv4: 0 s2-g1 wg51841
-    route 10.2.0.0/24: anchor mtu 1420
-    route 10.3.0.0/24: anchor mtu 1420
-    route 100.65.0.0/16: anchor mtu 1420
-    route 100.66.0.0/16: anchor mtu 1420
-    route 100.67.0.0/16: anchor mtu 1420
-    transit 10.1.0.31/32: anchor mtu 1420
-    probe s1-w1: 100.65.21.1 > 100.65.31.1
-    probe s2-g1: 100.65.21.1 > 100.66.21.1
-    serves s1"
-  `));
+      "gateway s1-g1 mtu 1420
+      device vxlan0 1442 to all
+      wg51841 1420 s2-g1 at 203.0.113.121:51831: 10.2.0.0/24 10.3.0.0/24 100.65.21.0/32 100.66.0.0/16 100.67.0.0/16
+      entry 10.1.0.31/32: s1-w1 vxlan0 10.1.0.31
+      entry 10.2.0.0/24: group site s2 IPv4
+      entry 10.3.0.0/24: group site s3 IPv4
+      entry 100.65.31.0/24: s1-w1 vxlan0 10.1.0.31
+      entry 100.66.0.0/16: group site s2 IPv4
+      entry 100.66.21.0/24: s2-g1 wg51841
+      entry 100.67.0.0/16: group site s3 IPv4
+      entry 100.66.21.0/32: s2-g1 wg51841 and back
+      group site s2 IPv4: 0 s2-g1 wg51841
+      group site s3 IPv4: 0 s2-g1 wg51841
+      route 10.2.0.0/24: anchor mtu 1420
+      route 10.3.0.0/24: anchor mtu 1420
+      route 100.65.0.0/16: anchor mtu 1420
+      route 100.66.0.0/16: anchor mtu 1420
+      route 100.67.0.0/16: anchor mtu 1420
+      transit 10.1.0.31/32: anchor mtu 1420
+      probe s1-w1: 100.65.21.1 > 100.65.31.1
+      probe s2-g1: 100.65.21.1 > 100.66.21.1
+      echo s2-g1: 100.65.21.0 > 100.66.21.0
+      serves s1"
+    `));
   test('its middle carries what passes', () =>
     expect(renderedTable(renderedIn(chain, 's2-g1'))).toMatchInlineSnapshot(`
-    "gateway s2-g1 mtu 1420
-    device vxlan0 1442 to all
-    wg51831 1420 s1-g1 at 203.0.113.111:51841: 10.1.0.0/24 100.65.0.0/16
-    wg51851 1420 s3-g1 at 203.0.113.131:51841: 10.3.0.0/24 100.67.0.0/16
-    entry 10.1.0.0/24: group site s1 IPv4
-    entry 10.2.0.31/32: s2-w1 vxlan0 10.2.0.31
-    entry 10.3.0.0/24: group site s3 IPv4
-    entry 100.65.0.0/16: group site s1 IPv4
-    entry 100.65.21.0/24: s1-g1 wg51831
-    entry 100.66.31.0/24: s2-w1 vxlan0 10.2.0.31
-    entry 100.67.0.0/16: group site s3 IPv4
-    entry 100.67.21.0/24: s3-g1 wg51851
-    group site s1 IPv4: 0 s1-g1 wg51831
-    group site s3 IPv4: 0 s3-g1 wg51851
-    route 10.1.0.0/24: anchor mtu 1420
-    route 10.3.0.0/24: anchor mtu 1420
-    route 100.65.0.0/16: anchor mtu 1420
-    route 100.66.0.0/16: anchor mtu 1420
-    route 100.67.0.0/16: anchor mtu 1420
-    transit 10.2.0.31/32: anchor mtu 1420
-    probe s1-g1: 100.66.21.1 > 100.65.21.1
-    probe s2-w1: 100.66.21.1 > 100.66.31.1
-    probe s3-g1: 100.66.21.1 > 100.67.21.1
-    serves s2"
-  `));
+      "gateway s2-g1 mtu 1420
+      device vxlan0 1442 to all
+      wg51831 1420 s1-g1 at 203.0.113.111:51841: 10.1.0.0/24 100.65.0.0/16 100.66.21.0/32
+      wg51851 1420 s3-g1 at 203.0.113.131:51841: 10.3.0.0/24 100.66.21.0/32 100.67.0.0/16
+      entry 10.1.0.0/24: group site s1 IPv4
+      entry 10.2.0.31/32: s2-w1 vxlan0 10.2.0.31
+      entry 10.3.0.0/24: group site s3 IPv4
+      entry 100.65.0.0/16: group site s1 IPv4
+      entry 100.65.21.0/24: s1-g1 wg51831
+      entry 100.66.31.0/24: s2-w1 vxlan0 10.2.0.31
+      entry 100.67.0.0/16: group site s3 IPv4
+      entry 100.67.21.0/24: s3-g1 wg51851
+      entry 100.65.21.0/32: s1-g1 wg51831 and back
+      entry 100.67.21.0/32: s3-g1 wg51851 and back
+      group site s1 IPv4: 0 s1-g1 wg51831
+      group site s3 IPv4: 0 s3-g1 wg51851
+      route 10.1.0.0/24: anchor mtu 1420
+      route 10.3.0.0/24: anchor mtu 1420
+      route 100.65.0.0/16: anchor mtu 1420
+      route 100.66.0.0/16: anchor mtu 1420
+      route 100.67.0.0/16: anchor mtu 1420
+      transit 10.2.0.31/32: anchor mtu 1420
+      probe s1-g1: 100.66.21.1 > 100.65.21.1
+      probe s2-w1: 100.66.21.1 > 100.66.31.1
+      probe s3-g1: 100.66.21.1 > 100.67.21.1
+      echo s1-g1: 100.66.21.0 > 100.65.21.0
+      echo s3-g1: 100.66.21.0 > 100.67.21.0
+      serves s2"
+    `));
   test('cut by a disabled peering', () => {
     const [a, b] = chain.poolPeerings;
     const cut = { ...chain, poolPeerings: [a!, { ...b!, spec: { ...b!.spec, enabled: false } }] };
@@ -183,42 +207,46 @@ describe('an Internal pool', () => {
 
   test('calls the gateways of others', () =>
     expect(renderedTable(renderedIn(objects, 's1-g1'))).toMatchInlineSnapshot(`
-    "gateway s1-g1 mtu 1420
-    device geneve0 1442 to all
-    wg51841 1420 s2-g1 at 203.0.113.121:51831 every 25 s: 10.2.0.0/24 100.66.0.0/16
-    entry 10.1.0.31/32: s1-w1 geneve0 10.1.0.31
-    entry 10.2.0.0/24: group site s2 IPv4
-    entry 100.65.31.0/24: s1-w1 geneve0 10.1.0.31
-    entry 100.66.0.0/16: group site s2 IPv4
-    entry 100.66.21.0/24: s2-g1 wg51841
-    group site s2 IPv4: 0 s2-g1 wg51841
-    route 10.2.0.0/24: anchor mtu 1420
-    route 100.65.0.0/16: anchor mtu 1420
-    route 100.66.0.0/16: anchor mtu 1420
-    transit 10.1.0.31/32: anchor mtu 1420
-    probe s1-w1: 100.65.21.1 > 100.65.31.1
-    probe s2-g1: 100.65.21.1 > 100.66.21.1
-    serves s1"
-  `));
+      "gateway s1-g1 mtu 1420
+      device geneve0 1442 to all
+      wg51841 1420 s2-g1 at 203.0.113.121:51831 every 25 s: 10.2.0.0/24 100.65.21.0/32 100.66.0.0/16
+      entry 10.1.0.31/32: s1-w1 geneve0 10.1.0.31
+      entry 10.2.0.0/24: group site s2 IPv4
+      entry 100.65.31.0/24: s1-w1 geneve0 10.1.0.31
+      entry 100.66.0.0/16: group site s2 IPv4
+      entry 100.66.21.0/24: s2-g1 wg51841
+      entry 100.66.21.0/32: s2-g1 wg51841 and back
+      group site s2 IPv4: 0 s2-g1 wg51841
+      route 10.2.0.0/24: anchor mtu 1420
+      route 100.65.0.0/16: anchor mtu 1420
+      route 100.66.0.0/16: anchor mtu 1420
+      transit 10.1.0.31/32: anchor mtu 1420
+      probe s1-w1: 100.65.21.1 > 100.65.31.1
+      probe s2-g1: 100.65.21.1 > 100.66.21.1
+      echo s2-g1: 100.65.21.0 > 100.66.21.0
+      serves s1"
+    `));
   test('is found by them', () =>
     expect(renderedTable(renderedIn(objects, 's2-g1'))).toMatchInlineSnapshot(`
-    "gateway s2-g1 mtu 1420
-    device geneve0 1442 to all
-    wg51831 1420 s1-g1 at ?: 10.1.0.0/24 100.65.0.0/16
-    entry 10.1.0.0/24: group site s1 IPv4
-    entry 10.2.0.31/32: s2-w1 geneve0 10.2.0.31
-    entry 100.65.0.0/16: group site s1 IPv4
-    entry 100.65.21.0/24: s1-g1 wg51831
-    entry 100.66.31.0/24: s2-w1 geneve0 10.2.0.31
-    group site s1 IPv4: 0 s1-g1 wg51831
-    route 10.1.0.0/24: anchor mtu 1420
-    route 100.65.0.0/16: anchor mtu 1420
-    route 100.66.0.0/16: anchor mtu 1420
-    transit 10.2.0.31/32: anchor mtu 1420
-    probe s1-g1: 100.66.21.1 > 100.65.21.1
-    probe s2-w1: 100.66.21.1 > 100.66.31.1
-    serves s2"
-  `));
+      "gateway s2-g1 mtu 1420
+      device geneve0 1442 to all
+      wg51831 1420 s1-g1 at ?: 10.1.0.0/24 100.65.0.0/16 100.66.21.0/32
+      entry 10.1.0.0/24: group site s1 IPv4
+      entry 10.2.0.31/32: s2-w1 geneve0 10.2.0.31
+      entry 100.65.0.0/16: group site s1 IPv4
+      entry 100.65.21.0/24: s1-g1 wg51831
+      entry 100.66.31.0/24: s2-w1 geneve0 10.2.0.31
+      entry 100.65.21.0/32: s1-g1 wg51831 and back
+      group site s1 IPv4: 0 s1-g1 wg51831
+      route 10.1.0.0/24: anchor mtu 1420
+      route 100.65.0.0/16: anchor mtu 1420
+      route 100.66.0.0/16: anchor mtu 1420
+      transit 10.2.0.31/32: anchor mtu 1420
+      probe s1-g1: 100.66.21.1 > 100.65.21.1
+      probe s2-w1: 100.66.21.1 > 100.66.31.1
+      echo s1-g1: 100.66.21.0 > 100.65.21.0
+      serves s2"
+    `));
 
   test('cannot serve a site on another network, and says so', () => {
     const far = { ...objects, assignments: [assign('a', ['s1', 's2'], ['p1'])] };
@@ -241,32 +269,35 @@ describe('routed blocks', () => {
 
   test('a worker', () =>
     expect(renderedTable(renderedIn(objects, 's2-w1'))).toMatchInlineSnapshot(`
-    "worker s2-w1 mtu 1420
-    device vxlan0 1442 to all
-    entry 10.1.0.0/24: group site s1 IPv4
-    entry 100.65.0.0/16: group site s1 IPv4
-    entry 100.66.21.0/24: s2-g1 vxlan0 10.2.0.21
-    entry 192.168.0.0/16: group routed by p1 IPv4
-    entry 192.168.7.0/24: group routed by p2 IPv4
-    group routed by p1 IPv4: 0 s2-g1 vxlan0 10.2.0.21
-    group routed by p2 IPv4: 0 s2-g1 vxlan0 10.2.0.21
-    group site s1 IPv4: 0 s2-g1 vxlan0 10.2.0.21
-    route 10.1.0.0/24: anchor mtu 1420
-    route 100.65.0.0/16: anchor mtu 1420
-    route 100.66.0.0/16: anchor mtu 1420
-    route 192.168.0.0/16: anchor mtu 1420
-    probe s2-g1: 100.66.31.1 > 100.66.21.1"
-  `));
+      "worker s2-w1 mtu 1420
+      device vxlan0 1442 to all
+      entry 10.1.0.0/24: group site s1 IPv4
+      entry 100.65.0.0/16: group site s1 IPv4
+      entry 100.66.21.0/24: s2-g1 vxlan0 10.2.0.21
+      entry 192.168.0.0/16: group routed by p1 IPv4
+      entry 192.168.7.0/24: group routed by p2 IPv4
+      entry 100.66.21.0/32: s2-g1 vxlan0 10.2.0.21 and back
+      group routed by p1 IPv4: 0 s2-g1 vxlan0 10.2.0.21
+      group routed by p2 IPv4: 0 s2-g1 vxlan0 10.2.0.21
+      group site s1 IPv4: 0 s2-g1 vxlan0 10.2.0.21
+      route 10.1.0.0/24: anchor mtu 1420
+      route 100.65.0.0/16: anchor mtu 1420
+      route 100.66.0.0/16: anchor mtu 1420
+      route 192.168.0.0/16: anchor mtu 1420
+      probe s2-g1: 100.66.31.1 > 100.66.21.1
+      echo s2-g1: 100.66.31.0 > 100.66.21.0"
+    `));
   test('a gateway leaves its own pool’s to its own routes', () =>
     expect(renderedTable(renderedIn(objects, 's1-g1'))).toMatchInlineSnapshot(`
       "gateway s1-g1 mtu 1420
       device vxlan0 1442 to all
-      wg51841 1420 s2-g1 at 203.0.113.121:51831: 10.2.0.0/24 100.66.0.0/16 192.168.7.0/24
+      wg51841 1420 s2-g1 at 203.0.113.121:51831: 10.2.0.0/24 100.65.21.0/32 100.66.0.0/16 192.168.7.0/24
       entry 10.1.0.31/32: s1-w1 vxlan0 10.1.0.31
       entry 10.2.0.0/24: group site s2 IPv4
       entry 100.65.31.0/24: s1-w1 vxlan0 10.1.0.31
       entry 100.66.0.0/16: group site s2 IPv4
       entry 100.66.21.0/24: s2-g1 wg51841
+      entry 100.66.21.0/32: s2-g1 wg51841 and back
       group site s2 IPv4: 0 s2-g1 wg51841
       route 10.2.0.0/24: anchor mtu 1420
       route 100.65.0.0/16: anchor mtu 1420
@@ -274,6 +305,7 @@ describe('routed blocks', () => {
       transit 10.1.0.31/32: anchor mtu 1420
       probe s1-w1: 100.65.21.1 > 100.65.31.1
       probe s2-g1: 100.65.21.1 > 100.66.21.1
+      echo s2-g1: 100.65.21.0 > 100.66.21.0
       serves s1"
     `));
   test('a wider block of another pool does not take its own pool’s with it, nor the nodes that are near', () => {

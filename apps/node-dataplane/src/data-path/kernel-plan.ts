@@ -26,6 +26,8 @@ export interface KernelHop {
   /** Devices with Ethernet headers only: the peer's own address, from which it derives their MAC. Absent: `remoteIp`. */
   readonly peerIp?: string;
   readonly node: string;
+  /** eBPF data path: what the node's echo address sends there goes back to it. */
+  readonly isEcho?: true;
 }
 
 export interface KernelGroup {

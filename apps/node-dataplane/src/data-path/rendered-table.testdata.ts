@@ -11,8 +11,8 @@ import { renderPlan } from './render.ts';
 
 /** A rendered plan as a table that a person can check, for golden tests. */
 
-const hopText = ({ node, device, remoteIp, gatewayIp }: KernelHop): string =>
-  [node, device, ...(remoteIp ? [remoteIp] : []), ...(gatewayIp ? [`via ${gatewayIp}`] : [])].join(' ');
+const hopText = ({ node, device, remoteIp, gatewayIp, isEcho }: KernelHop): string =>
+  [node, device, remoteIp, gatewayIp && `via ${gatewayIp}`, isEcho && 'and back'].filter(Boolean).join(' ');
 
 const viaText = (via: RouteVia): string => {
   if (typeof via === 'string') return via;
@@ -53,6 +53,7 @@ export const renderedTable = (plan: KernelPlan): string =>
       ({ prefix, via, mtuBytes }) => `transit ${prefix}: ${viaText(via)} mtu ${mtuBytes}`,
     ),
     ...plan.probes.map(({ node, localAddress, address }) => `probe ${node}: ${localAddress} > ${address}`),
+    ...(plan.echoes ?? []).map(({ node, localAddress, address }) => `echo ${node}: ${localAddress} > ${address}`),
     ...(plan.servedSites.length > 0 ? [`serves ${plan.servedSites.join(' ')}`] : []),
     ...plan.forwarders.map((address) => `forwarder ${address}`),
     ...plan.problems.map(({ reason }) => `problem ${reason}`),

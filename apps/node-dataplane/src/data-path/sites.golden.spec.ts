@@ -46,10 +46,12 @@ describe('sites on one routed network', () => {
       device geneve0 1442 to all
       entry 100.65.0.0/16: group site s1 IPv4
       entry 100.65.21.0/24: s1-g1 geneve0 10.1.0.21
+      entry 100.65.21.0/32: s1-g1 geneve0 10.1.0.21 and back
       group site s1 IPv4: 0 s1-g1 geneve0 10.1.0.21
       route 100.65.0.0/16: anchor mtu 1420
       route 100.66.0.0/16: anchor mtu 1420
-      probe s1-g1: 100.66.31.1 > 100.65.21.1"
+      probe s1-g1: 100.66.31.1 > 100.65.21.1
+      echo s1-g1: 100.66.31.0 > 100.65.21.0"
     `);
   });
 });
@@ -69,6 +71,8 @@ describe('families', () => {
       entry fd64:65:21::/64: s1-g1 geneve0 10.1.0.21
       entry fd64:65:32::/64: s1-w2 geneve0 10.1.0.32
       entry fd64:66::/32: group site s2 IPv6
+      entry 100.65.21.0/32: s1-g1 geneve0 10.1.0.21 and back
+      entry fd64:65:21:0:ffff:ffff:ffff:ffff/128: s1-g1 geneve0 10.1.0.21 and back
       group site s2 IPv4: 0 s1-g1 geneve0 10.1.0.21
       group site s2 IPv6: 0 s1-g1 geneve0 10.1.0.21
       route 10.2.0.0/24: anchor mtu 1420
@@ -80,43 +84,48 @@ describe('families', () => {
       probe s1-g1: 100.65.31.1 > 100.65.21.1
       probe s1-g1: fd64:65:31::1 > fd64:65:21::1
       probe s1-w2: 100.65.31.1 > 100.65.32.1
-      probe s1-w2: fd64:65:31::1 > fd64:65:32::1"
+      probe s1-w2: fd64:65:31::1 > fd64:65:32::1
+      echo s1-g1: 100.65.31.0 > 100.65.21.0
+      echo s1-g1: fd64:65:31:0:ffff:ffff:ffff:ffff > fd64:65:21:0:ffff:ffff:ffff:ffff"
     `));
   test('IPv6 alone', () =>
     expect(renderedTable(renderedIn(inFamilies(objects, '6', '6'), 's1-w1'))).toMatchInlineSnapshot(`
-    "worker s1-w1 mtu 1420
-    device geneve0 1422 to all
-    entry fd00:2::/64: group site s2 IPv6
-    entry fd64:65:21::/64: s1-g1 geneve0 fd00:1::21
-    entry fd64:65:32::/64: s1-w2 geneve0 fd00:1::32
-    entry fd64:66::/32: group site s2 IPv6
-    group site s2 IPv6: 0 s1-g1 geneve0 fd00:1::21
-    route fd00:2::/64: anchor mtu 1420
-    route fd64:65::/32: anchor mtu 1420
-    route fd64:66::/32: anchor mtu 1420
-    probe s1-g1: fd64:65:31::1 > fd64:65:21::1
-    probe s1-w2: fd64:65:31::1 > fd64:65:32::1"
-  `));
+      "worker s1-w1 mtu 1420
+      device geneve0 1422 to all
+      entry fd00:2::/64: group site s2 IPv6
+      entry fd64:65:21::/64: s1-g1 geneve0 fd00:1::21
+      entry fd64:65:32::/64: s1-w2 geneve0 fd00:1::32
+      entry fd64:66::/32: group site s2 IPv6
+      entry fd64:65:21:0:ffff:ffff:ffff:ffff/128: s1-g1 geneve0 fd00:1::21 and back
+      group site s2 IPv6: 0 s1-g1 geneve0 fd00:1::21
+      route fd00:2::/64: anchor mtu 1420
+      route fd64:65::/32: anchor mtu 1420
+      route fd64:66::/32: anchor mtu 1420
+      probe s1-g1: fd64:65:31::1 > fd64:65:21::1
+      probe s1-w2: fd64:65:31::1 > fd64:65:32::1
+      echo s1-g1: fd64:65:31:0:ffff:ffff:ffff:ffff > fd64:65:21:0:ffff:ffff:ffff:ffff"
+    `));
   test('IPv4 pods over an IPv6 underlay, with the kernel’s own routes', () =>
     expect(renderedTable(renderedIn(inFamilies(objects, '4', '6'), 's1-w1', { dataplane: 'netlink' })))
       .toMatchInlineSnapshot(`
-      "worker s1-w1 mtu 1420
-      device gn6f384cae3208d 1422 fd00:1::21
-      device gn6f3884de32090 1422 fd00:1::32
-      group site s2 IPv4: 0 s1-g1 gn6f384cae3208d fd00:1::21 via 100.65.21.1
-      route 100.65.0.0/16: unreachable mtu 1420
-      route 100.65.21.0/24: gn6f384cae3208d fd00:1::21 via 100.65.21.1 mtu 1420
-      route 100.65.31.0/24: main mtu 1420
-      route 100.65.32.0/24: gn6f3884de32090 fd00:1::32 via 100.65.32.1 mtu 1420
-      route 100.66.0.0/16: group site s2 IPv4 mtu 1420
-      probe s1-g1: 100.65.31.1 > 100.65.21.1
-      probe s1-w2: 100.65.31.1 > 100.65.32.1"
-    `));
+        "worker s1-w1 mtu 1420
+        device gn6f384cae3208d 1422 fd00:1::21
+        device gn6f3884de32090 1422 fd00:1::32
+        group site s2 IPv4: 0 s1-g1 gn6f384cae3208d fd00:1::21 via 100.65.21.1
+        route 100.65.0.0/16: unreachable mtu 1420
+        route 100.65.21.0/24: gn6f384cae3208d fd00:1::21 via 100.65.21.1 mtu 1420
+        route 100.65.31.0/24: main mtu 1420
+        route 100.65.32.0/24: gn6f3884de32090 fd00:1::32 via 100.65.32.1 mtu 1420
+        route 100.66.0.0/16: group site s2 IPv4 mtu 1420
+        probe s1-g1: 100.65.31.1 > 100.65.21.1
+        probe s1-w2: 100.65.31.1 > 100.65.32.1
+        echo s1-g1: 100.65.31.0 > 100.65.21.0"
+      `));
   test('a gateway of each, over IPv6', () =>
     expect(renderedTable(renderedIn(inFamilies(objects, '46', '6'), 's1-g1'))).toMatchInlineSnapshot(`
       "gateway s1-g1 mtu 1420
       device geneve0 1422 to all
-      wg51841 1420 s2-g1 at [2001:db8::121]:51831: 100.66.0.0/16 fd00:2::/64 fd64:66::/32
+      wg51841 1420 s2-g1 at [2001:db8::121]:51831: 100.65.21.0/32 100.66.0.0/16 fd00:2::/64 fd64:65:21:0:ffff:ffff:ffff:ffff/128 fd64:66::/32
       entry 100.65.31.0/24: group node s1-w1 IPv4
       entry 100.65.32.0/24: group node s1-w2 IPv4
       entry 100.66.0.0/16: group site s2 IPv4
@@ -128,6 +137,8 @@ describe('families', () => {
       entry fd64:65:32::/64: s1-w2 geneve0 fd00:1::32
       entry fd64:66::/32: group site s2 IPv6
       entry fd64:66:21::/64: s2-g1 wg51841
+      entry 100.66.21.0/32: s2-g1 wg51841 and back
+      entry fd64:66:21:0:ffff:ffff:ffff:ffff/128: s2-g1 wg51841 and back
       group node s1-w1 IPv4: 0 s1-w1 geneve0 fd00:1::31
       group node s1-w2 IPv4: 0 s1-w2 geneve0 fd00:1::32
       group site s2 IPv4: 0 s2-g1 wg51841
@@ -145,6 +156,8 @@ describe('families', () => {
       probe s1-w2: fd64:65:21::1 > fd64:65:32::1
       probe s2-g1: 100.65.21.1 > 100.66.21.1
       probe s2-g1: fd64:65:21::1 > fd64:66:21::1
+      echo s2-g1: 100.65.21.0 > 100.66.21.0
+      echo s2-g1: fd64:65:21:0:ffff:ffff:ffff:ffff > fd64:66:21:0:ffff:ffff:ffff:ffff
       serves s1"
     `));
 });

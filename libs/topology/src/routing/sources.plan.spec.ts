@@ -15,11 +15,12 @@ describe('who may bring what out of an unencrypted tunnel', () => {
   const objects = cluster({ sites: 2, gateways: 2, workers: 2, protocol: 'VXLAN' });
   const behind = ['10.2.0.0/24', '100.66.0.0/16'];
 
-  test('a worker its own pods, and every gateway of its site its own and the far site’s', () => {
+  test('a worker its own pods, and every gateway of its site its own, the far site’s and our echo', () => {
+    const echo = '100.65.31.0/32';
     expect(sendersTo(objects, 's1-w1')).toEqual({
       '10.1.0.32': ['100.65.32.0/24'],
-      '10.1.0.21': [behind[0], '100.65.21.0/24', behind[1]],
-      '10.1.0.22': [behind[0], '100.65.22.0/24', behind[1]],
+      '10.1.0.21': [behind[0], '100.65.21.0/24', behind[1], echo],
+      '10.1.0.22': [behind[0], '100.65.22.0/24', behind[1], echo],
     });
   });
 

@@ -1,5 +1,6 @@
 import { AddressSet, containsPrefix, formatPrefix, type Prefix } from '@unbounded/ip';
 import { isBefore, poolDistances, servedSites } from './distances.ts';
+import type { Echoes } from '../links/echoes.plan.ts';
 import type { PeerLink } from '../links/links.plan.ts';
 import type { LocalNode } from '../links/local-node.ts';
 import type { Path } from './paths.plan.ts';
@@ -71,12 +72,13 @@ const ownBlocks = (paths: readonly Path[], links: readonly PeerLink[]): Readonly
 
 const isUnencrypted = ({ protocol }: PeerLink): boolean => protocol !== 'WireGuard' && protocol !== 'None';
 
-export const planSources = (
-  world: World,
-  local: LocalNode,
-  links: readonly PeerLink[],
-  paths: readonly Path[],
-): Sources => {
+interface SourceWays {
+  readonly links: readonly PeerLink[];
+  readonly paths: readonly Path[];
+  readonly echoes: Pick<Echoes, 'over'>;
+}
+
+export const planSources = (world: World, local: LocalNode, { links, paths, echoes }: SourceWays): Sources => {
   const leading = new Map<string, Prefix[]>(links.map(({ peer }) => [peer.name, []]));
   for (const { prefix, via } of paths) {
     if ('direct' in via) leading.get(via.direct.peer.name)!.push(prefix);
@@ -94,17 +96,17 @@ export const planSources = (
     return more(link).some((prefix) => !back.has(formatPrefix(prefix)));
   };
   const isTransit = (link: PeerLink): boolean => link.role === 'pool' || bringsMore(link);
-  const over = (link: PeerLink): Prefix[] => [...leading.get(link.peer.name)!, ...more(link)];
+  const over = (link: PeerLink): Prefix[] => [...leading.get(link.peer.name)!, ...more(link), ...echoes.over(link)];
   const tunnels = (): TunnelPeer[] => {
     const open = links.filter(isUnencrypted);
     const blocks = ownBlocks(paths, open);
-    const home = AddressSet.of(local.member.podCidrs); // what is here comes from nobody
+    const home = AddressSet.of(local.member.podCidrs); // what is here comes from nobody, but for echoes
     const found = open.map((link): TunnelPeer => {
       const { peer, protocol, mtuBytes, external: isExternal } = link;
       const sources = AddressSet.of(isTransit(link) ? over(link) : blocks.get(link)!).subtract(home);
       return {
         ...{ node: peer.name, protocol: protocol as UnencryptedTunnel, remoteIp: link.remoteIp!, mtuBytes },
-        sources: sources.toPrefixes().map(formatPrefix),
+        sources: [...sources.toPrefixes(), ...echoes.over(link)].map(formatPrefix),
         ...{ isTransit: isTransit(link), isExternal },
       };
     });

@@ -93,9 +93,11 @@ export const planTransition = (before: NodePlan, after: NodePlan, step: Transiti
     // Native routing says nothing of whose packets may come out of a tunnel: then the other plan does.
     return isNative(sent.to) ? { ...sent, alsoFrom: takes.get(block.prefix)!.to } : sent;
   });
+  const { echoes: _, ...rest } = after;
   const native = [...nativePrefixes(before), ...nativePrefixes(after)].filter((prefix) => changed.has(prefix));
   return {
-    ...after,
+    ...rest,
+    ...(sending.echoes === undefined ? {} : { echoes: sending.echoes }),
     blocks,
     groups: groupsFor(blocks, sending, after, before),
     tunnels: tunnelsOf(before, after),

@@ -2,6 +2,7 @@ import {
   type Authenticate,
   decodeProbe,
   encodeProbe,
+  type MissedEchoes,
   type Probe,
   ProbeError,
   type ProbeReply,
@@ -23,8 +24,8 @@ interface Correspondent {
   readonly pathMtu: PathMtuProber;
   /** Undefined: the peer's public key is of no use; nothing is sent to it, and nothing it sends is believed. */
   readonly keys: ProbeKeys | undefined;
-  /** A new request came that was made with our next key, or with another. */
-  onRequest(isOurNext: boolean): void;
+  /** A new request came: whether it was made with our next key, and what it says. */
+  onRequest(said: { readonly knowsNextKey: boolean; readonly missesEchoes: MissedEchoes | undefined }): void;
 }
 
 export interface Exchange {
@@ -66,7 +67,7 @@ export const createExchange = ({ settings, measuring, peerAt, reached }: Exchang
     const { nonce, sequence, timeNs, size } = request;
     if (!peer.session.accepts(request)) return measuring.rejected('replayed');
     measuring.received();
-    peer.onRequest(keys.isOurNext);
+    peer.onRequest({ knowsNextKey: keys.isOurNext, missesEchoes: request.missesEchoes });
     const sites = reached(peer.session.plan.family);
     const reply = { type: 'reply' as const, nonce, sequence, timeNs, sizeReceived: size, ...(sites ? { sites } : {}) };
     transmit(reply, keys.own, from, peer);

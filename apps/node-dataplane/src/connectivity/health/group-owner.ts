@@ -46,6 +46,7 @@ export const createGroupOwner = (
       state: verdict?.state,
       reaches: reachesSite(verdict?.sites, group.site),
       inGrace: verdict?.graceOver === false,
+      forwards: verdict?.forwards,
     };
   };
   const candidates = (group: HealthGroup): Candidate[] => group.members.map((member) => candidate(group, member));

@@ -41,6 +41,7 @@ const levelOf = ({ previous, state }: PeerReport): 'warn' | 'info' | 'debug' => 
 
 const logChange = (logger: Logger, report: PeerReport, known: PeerReport | undefined): void => {
   const { node, family, previous, state, pathMtuBytes } = report;
+  logEcho(logger, report, known);
   if (previous !== undefined && previous !== state)
     logger[levelOf(report)]({ node, family, previous, state }, 'the health of a peer changed');
   if (pathMtuBytes !== known?.pathMtuBytes)
@@ -51,11 +52,20 @@ const logChange = (logger: Logger, report: PeerReport, known: PeerReport | undef
 const verdictOf = (report: PeerReport | undefined): string | undefined =>
   report?.state === 'Degraded' ? 'Healthy' : report?.state;
 
+const logEcho = (logger: Logger, { node, family, forwards }: PeerReport, known: PeerReport | undefined): void => {
+  if (forwards === known?.forwards || forwards === undefined) return;
+  if (forwards) {
+    if (known?.forwards === false) logger.info({ node, family }, 'echoes through a gateway come back again');
+  } else logger.warn({ node, family }, 'echoes through a gateway do not come back');
+};
+
 /** Whether a report may change what is planned or told to people. */
 const isNotable = (report: PeerReport, known: PeerReport | undefined): boolean =>
   verdictOf(report) !== verdictOf(known) ||
   report.pathMtuBytes !== known?.pathMtuBytes ||
   report.graceOver !== known?.graceOver ||
+  report.forwards !== known?.forwards ||
+  report.missesEchoes !== known?.missesEchoes ||
   report.knowsNextKey !== known?.knowsNextKey;
 
 /** The narrowest path of each node that has one narrower than its device. */

@@ -1,6 +1,6 @@
 import type { NextHop } from '@unbounded/bpf-maps';
-import type { PeerState } from '@unbounded/health';
-import type { ProbePlan } from '@unbounded/topology';
+import type { MissedEchoes, PeerState } from '@unbounded/health';
+import type { EchoPlan, ProbePlan } from '@unbounded/topology';
 import type { GroupStore } from '../../data-path/group-store.ts';
 import type { NodeKeys } from './probe-keys.ts';
 
@@ -26,8 +26,18 @@ export interface HealthGroup {
   readonly members: readonly HealthMember[];
 }
 
+/** A device that is made anew has another index. */
+export interface EchoDevice {
+  readonly name: string;
+  readonly index: number;
+}
+
 export interface HealthPlan {
   readonly probes: readonly ProbePlan[];
+  /** Through peers that are probed, at the interval of their probes. Absent: none. */
+  readonly echoes?: readonly EchoPlan[];
+  /** The TUN by which they come in; absent: there is none. */
+  readonly echoDevice?: EchoDevice;
   readonly groups: readonly HealthGroup[];
   /** A gateway: the sites that it serves itself. Undefined: the node tells nobody which sites it reaches. */
   readonly servedSites?: readonly string[];
@@ -63,6 +73,10 @@ export interface PeerReport {
   readonly graceOver: boolean;
   /** The peer has heard of the key that follows our current one: its requests are made with it. */
   readonly knowsNextKey: boolean;
+  /** What the peer says of its echoes through this node; absent: they come back, or it sends none. */
+  readonly missesEchoes?: MissedEchoes;
+  /** Whether echoes through the peer come back; absent: none are sent. */
+  readonly forwards?: boolean;
   /** The last round trip; undefined before the first reply. */
   readonly rttMs?: number;
   /** What the path to the peer was found to carry, where that is less than the device allows. */
@@ -73,6 +87,8 @@ export interface PeerReport {
 export interface Measurements {
   readonly sent: number;
   readonly received: number;
+  readonly echoesSent: number;
+  readonly echoesReturned: number;
   readonly rejected: Readonly<Record<string, number>>;
   /** Seconds; a sample of the round trips where there were very many. */
   readonly roundTrips: readonly number[];

@@ -29,6 +29,19 @@ export const createHealthMetrics = (metrics: Metrics): HealthMetrics => {
     name: 'unbounded_health_probes_received_total',
     help: 'Authenticated probe requests and replies received.',
   });
+  const echoesSent = metrics.counter({
+    name: 'unbounded_health_echoes_sent_total',
+    help: 'Echoes sent through gateways.',
+  });
+  const echoesReturned = metrics.counter({
+    name: 'unbounded_health_echoes_returned_total',
+    help: 'Authenticated echoes that gateways returned.',
+  });
+  const gateways = metrics.gauge({
+    name: 'unbounded_health_echo_gateways',
+    help: 'Gateways through which echoes are sent, by address family and whether the echoes return.',
+    labels: ['family', 'returned'],
+  });
   const rejected = metrics.counter({
     name: 'unbounded_health_probes_rejected_total',
     help: 'Probe packets rejected, or not sent, by reason.',
@@ -40,7 +53,8 @@ export const createHealthMetrics = (metrics: Metrics): HealthMetrics => {
     buckets: ROUND_TRIP_BUCKETS,
   });
   return {
-    changed(reports, all) {
+    changed(reports, peersNow) {
+      const all = [...peersNow];
       for (const { previous, state } of reports)
         if (previous !== undefined && previous !== state) transitions.inc({ from: previous, to: state });
       const counts = new Map<string, number>();
@@ -49,10 +63,18 @@ export const createHealthMetrics = (metrics: Metrics): HealthMetrics => {
       for (const family of [4, 6])
         for (const state of PEER_STATES)
           peers.set({ family: String(family), state }, counts.get(`${family} ${state}`) ?? 0);
+      for (const family of [4, 6])
+        for (const returned of [true, false])
+          gateways.set(
+            { family: String(family), returned: String(returned) },
+            all.filter((peer) => peer.family === family && peer.forwards === returned).length,
+          );
     },
     measured(measurements) {
       sent.inc(measurements.sent);
       received.inc(measurements.received);
+      echoesSent.inc(measurements.echoesSent);
+      echoesReturned.inc(measurements.echoesReturned);
       for (const [reason, count] of Object.entries(measurements.rejected)) rejected.inc({ reason }, count);
       for (const seconds of measurements.roundTrips) roundTrips.observe(seconds);
     },

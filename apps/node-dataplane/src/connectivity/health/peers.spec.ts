@@ -1,4 +1,4 @@
-import { NEW_PEER, PROBE_BYTES } from '@unbounded/health';
+import { type MissedEchoes, NEW_PEER, NOTICE_BYTES, PROBE_BYTES } from '@unbounded/health';
 import type { ProbePlan } from '@unbounded/topology';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { peerId } from './messages.ts';
@@ -18,11 +18,12 @@ const probe = (changes: Partial<ProbePlan> = {}): ProbePlan => ({
 let sentBytes: number[];
 let derivedFrom: string[];
 let heard: boolean[];
+let misses: MissedEchoes | undefined;
 let peers: Peers;
 
 beforeEach(() => {
   vi.useFakeTimers();
-  [sentBytes, derivedFrom, heard] = [[], [], []];
+  [sentBytes, derivedFrom, heard, misses] = [[], [], [], undefined];
   peers = createPeers({
     file: { known: new Map(), nonce: 1n, save: () => undefined, problems: () => [], settled: async () => undefined },
     deriveKeys: ({ publicKey, nextPublicKey }) => {
@@ -32,7 +33,8 @@ beforeEach(() => {
     transmit: ({ size }) => void sentBytes.push(size),
     onVerdict: () => undefined,
     onPathMtu: () => undefined,
-    onKnowsNextKey: (_, { knowsNextKey }) => void heard.push(knowsNextKey),
+    onTold: (_, { knowsNextKey, missesEchoes }) => void heard.push(knowsNextKey || missesEchoes !== undefined),
+    missesEchoes: () => misses,
   });
 });
 afterEach(() => {
@@ -79,7 +81,23 @@ test('keys are derived anew when those of the peer change, or our own, and never
 test('that a peer has heard of our next key is told once, and no more when our keys are others', () => {
   peers.ensure([probe()], 1500);
   const peer = peers.get('g1/IPv4')!;
-  for (const isOurNext of [false, true, true]) peer.onRequest(isOurNext);
+  for (const isOurNext of [false, true, true]) peer.onRequest({ knowsNextKey: isOurNext, missesEchoes: undefined });
   peers.renewKeys();
+  expect(heard).toEqual([true, false]);
+});
+
+test('a peer is told, with every probe, that no echo through it comes back', () => {
+  peers.ensure([probe()], 1500);
+  expect(probesIn(3)).toBeGreaterThanOrEqual(2);
+  misses = 'all';
+  probesIn(3);
+  expect(sentBytes.filter((bytes) => bytes === PROBE_BYTES + NOTICE_BYTES).length).toBeGreaterThanOrEqual(2);
+});
+
+test('what a peer misses is told once, also that it does not any more', () => {
+  peers.ensure([probe()], 1500);
+  const peer = peers.get('g1/IPv4')!;
+  for (const missesEchoes of [undefined, 'here', 'here', undefined] as const)
+    peer.onRequest({ knowsNextKey: false, missesEchoes });
   expect(heard).toEqual([true, false]);
 });

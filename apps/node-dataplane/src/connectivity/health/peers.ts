@@ -1,4 +1,4 @@
-import type { ProbeRequest } from '@unbounded/health';
+import type { MissedEchoes, ProbeRequest } from '@unbounded/health';
 import type { ProbePlan, Problem } from '@unbounded/topology';
 import { peerId } from './messages.ts';
 import { createPathMtuProber, type PathMtuProber } from './path-mtu.prober.ts';
@@ -15,7 +15,9 @@ export interface Peer {
   keys: ProbeKeys | undefined;
   /** Its last request was made with our next key. */
   knowsNextKey: boolean;
-  onRequest(isOurNext: boolean): void;
+  /** What its last request said of its echoes through this node; undefined: they come back. */
+  missesEchoes: MissedEchoes | undefined;
+  onRequest(said: Pick<Peer, 'knowsNextKey' | 'missesEchoes'>): void;
 }
 
 export interface Peers {
@@ -39,8 +41,10 @@ export interface PeersOptions {
   /** State, grace or reached sites of a peer are others than before. */
   readonly onVerdict: (id: string, peer: Peer) => void;
   readonly onPathMtu: (id: string, peer: Peer) => void;
-  /** The peer heard of our next key, or there is none any more. */
-  readonly onKnowsNextKey: (id: string, peer: Peer) => void;
+  /** The peer heard of our next key, or there is none any more; or it began or ceased to miss its echoes. */
+  readonly onTold: (id: string, peer: Peer) => void;
+  /** Whether echoes through a peer are lost. */
+  readonly missesEchoes: (id: string) => MissedEchoes | undefined;
 }
 
 /** Everything of a plan that keys are derived from. */
@@ -80,7 +84,7 @@ const createStart = () => {
 };
 
 export const createPeers = (options: PeersOptions): Peers => {
-  const { file, deriveKeys, transmit, onVerdict, onPathMtu, onKnowsNextKey } = options;
+  const { file, deriveKeys, transmit, onVerdict, onPathMtu, onTold, missesEchoes } = options;
   const known = new Map(file.known);
   const start = createStart();
   const peers = new Map<string, Peer>();
@@ -94,6 +98,7 @@ export const createPeers = (options: PeersOptions): Peers => {
       nonce: file.nonce,
       ...(before ? { known: before, ...start.watch() } : {}),
       transmit: (request) => transmit(request, peer),
+      missesEchoes: () => missesEchoes(id),
       onVerdict: () => onVerdict(id, peer),
     });
     const pathMtu = createPathMtuProber({ session, ceilingBytes, onFound: () => onPathMtu(id, peer) });
@@ -102,10 +107,10 @@ export const createPeers = (options: PeersOptions): Peers => {
       pathMtu,
       keys: undefined,
       knowsNextKey: false,
-      onRequest(isOurNext) {
-        if (isOurNext === peer.knowsNextKey) return;
-        peer.knowsNextKey = isOurNext;
-        onKnowsNextKey(id, peer);
+      missesEchoes: undefined,
+      onRequest(said) {
+        const isKnown = said.knowsNextKey === peer.knowsNextKey && said.missesEchoes === peer.missesEchoes;
+        if (!isKnown) onTold(id, Object.assign(peer, said));
       },
     };
     peers.set(id, peer);
@@ -141,7 +146,7 @@ export const createPeers = (options: PeersOptions): Peers => {
     renewKeys() {
       for (const peer of peers.values()) {
         ensureKeys(peer, peer.session.plan, deriveKeys); // who gave useless ones is told of with the plan
-        peer.onRequest(false);
+        peer.onRequest({ knowsNextKey: false, missesEchoes: peer.missesEchoes });
       }
     },
     verdicts: () => new Map([...peers].map(([id, { session }]) => [id, session.verdict])),

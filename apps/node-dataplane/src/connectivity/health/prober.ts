@@ -1,13 +1,15 @@
 import { MAX_SITES, type ReachedSites, siteHash } from '@unbounded/health';
 import type { Problem } from '@unbounded/topology';
+import { createEchoes, type Echoes } from './echoes.ts';
 import { createExchange } from './exchange.ts';
 import type { GroupKernel } from './group-kernel.port.ts';
 import { createGroupOwner } from './group-owner.ts';
 import { createMeasuring } from './measuring.ts';
 import type { Family, HealthPlan, Measurements, PeerReport, WorkerSettings } from './messages.ts';
-import { createPeers, type Peer } from './peers.ts';
+import { createPeers, type Peer, type Peers } from './peers.ts';
 import { createProbeKeys, type NodeKeys } from './probe-keys.ts';
-import { openVerdictFile } from './verdict-file.ts';
+import type { ProbeSockets } from './sockets.ts';
+import { openVerdictFile, type Verdict } from './verdict-file.ts';
 
 /** Probes every peer of the plan, and writes next-hop groups as the verdicts say. */
 export interface Prober {
@@ -43,14 +45,20 @@ const createReachedCache = (compute: (family: Family) => readonly string[] | und
 const createReporter = (onChanged: OnChanged) => {
   const told = new Map<string, PeerReport>();
   return {
-    report(id: string, { session: { plan, verdict, rttMs }, pathMtu: { limitBytes }, knowsNextKey }: Peer): void {
+    report(
+      id: string,
+      { session: { plan, verdict, rttMs }, pathMtu: { limitBytes }, knowsNextKey, missesEchoes }: Peer,
+      forwards: boolean | undefined,
+    ): void {
       const before = told.get(id);
       const { state, graceOver } = verdict;
       const isTold =
         before?.state === state &&
         before.pathMtuBytes === limitBytes &&
         before.graceOver === graceOver &&
-        before.knowsNextKey === knowsNextKey;
+        before.forwards === forwards &&
+        before.knowsNextKey === knowsNextKey &&
+        before.missesEchoes === missesEchoes;
       if (isTold) return;
       const now = {
         node: plan.node,
@@ -58,7 +66,9 @@ const createReporter = (onChanged: OnChanged) => {
         state,
         graceOver,
         knowsNextKey,
+        ...(missesEchoes ? { missesEchoes } : {}),
         ...(before ? { previous: before.state } : {}),
+        ...(forwards === undefined ? {} : { forwards }),
         ...(rttMs === undefined ? {} : { rttMs }),
         ...(limitBytes === undefined ? {} : { pathMtuBytes: limitBytes }),
       };
@@ -72,6 +82,27 @@ const createReporter = (onChanged: OnChanged) => {
   };
 };
 
+/** Of probes and echoes together. */
+const createVerdicts = (peers: Peers, echoes: Pick<Echoes, 'forwards'>) => {
+  const whole = (id: string, verdict: Verdict): Verdict =>
+    echoes.forwards(id) === false ? { ...verdict, forwards: false } : verdict;
+  return {
+    of(id: string): Verdict | undefined {
+      const verdict = peers.get(id)?.session.verdict;
+      return verdict && whole(id, verdict);
+    },
+    all: () => new Map([...peers.verdicts()].map(([id, verdict]) => [id, whole(id, verdict)])),
+  };
+};
+
+const ensureSockets = (sockets: ProbeSockets, { probes }: HealthPlan, port: number): Problem[] => {
+  const addresses = new Map(probes.map(({ localAddress, family }) => [localAddress, family]));
+  return [...sockets.ensure(addresses)].map(([address, why]) => ({
+    reason: 'ProbeFailed',
+    message: `probes cannot use UDP port ${port} of ${address}: ${why}`,
+  }));
+};
+
 export const createProber = (
   settings: WorkerSettings,
   kernel: GroupKernel | undefined,
@@ -82,22 +113,32 @@ export const createProber = (
   const reporter = createReporter(onChanged);
   let plan: HealthPlan = { probes: [], groups: [], mtuBytes: 0 };
 
-  const { port } = settings;
+  const { port, netnsFd } = settings;
+  const onVerdict = (id: string, peer: Peer): void => {
+    groups.refresh(id); // before everything else: this is the failover
+    reached.forget();
+    report(id, peer);
+    file.save(() => verdicts.all());
+  };
   let deriveKeys = createProbeKeys(settings.keys);
   const peers = createPeers({
     file,
     deriveKeys: (keys) => deriveKeys(keys),
     transmit: (request, peer) => exchange.request(request, { address: peer.session.plan.address, port }, peer),
-    onVerdict(id, peer) {
-      groups.refresh(id); // before everything else: this is the failover
-      reached.forget();
-      reporter.report(id, peer);
-      file.save(() => peers.verdicts());
-    },
-    onPathMtu: (id, peer) => reporter.report(id, peer),
-    onKnowsNextKey: (id, peer) => reporter.report(id, peer),
+    onVerdict,
+    onPathMtu: (id, peer) => report(id, peer),
+    onTold: (id, peer) => report(id, peer),
+    missesEchoes: (id) => echoes.missed(id),
   });
-  const groups = createGroupOwner(kernel, (id) => peers.get(id)?.session.verdict);
+  const echoes = createEchoes({
+    ...(netnsFd === undefined ? {} : { netnsFd }),
+    measuring,
+    known: file.known,
+    onChange: (id) => onVerdict(id, peers.get(id)!),
+  });
+  const report = (id: string, peer: Peer): void => reporter.report(id, peer, echoes.forwards(id));
+  const verdicts = createVerdicts(peers, echoes);
+  const groups = createGroupOwner(kernel, (id) => verdicts.of(id));
   const reached = createReachedCache((family) => plan.servedSites && groups.reached(plan.servedSites, family));
   const exchange = createExchange({
     settings,
@@ -106,25 +147,18 @@ export const createProber = (
     reached: (family) => reached.of(family),
   });
 
-  const ensureSockets = (): Problem[] => {
-    const addresses = new Map(plan.probes.map(({ localAddress, family }) => [localAddress, family]));
-    return [...exchange.sockets.ensure(addresses)].map(([address, why]) => ({
-      reason: 'ProbeFailed',
-      message: `probes cannot use UDP port ${port} of ${address}: ${why}`,
-    }));
-  };
-
   return {
     async apply(next) {
       plan = next;
-      const fromSockets = ensureSockets();
+      const fromSockets = ensureSockets(exchange.sockets, plan, port);
       const { gone, problems } = peers.ensure(plan.probes, plan.mtuBytes);
+      const fromEchoes = echoes.ensure(plan.echoes ?? [], (id) => peers.get(id)?.session.plan, plan.echoDevice);
       reporter.forget(gone);
-      for (const [id, peer] of peers.entries()) reporter.report(id, peer);
+      for (const [id, peer] of peers.entries()) report(id, peer);
       const fromGroups = await groups.apply(plan.groups);
       reached.forget();
-      file.save(() => peers.verdicts());
-      return [...fromSockets, ...problems, ...fromGroups, ...file.problems()];
+      file.save(() => verdicts.all());
+      return [...fromSockets, ...problems, ...fromEchoes, ...fromGroups, ...file.problems()];
     },
     removeStale: () => groups.removeStale(),
     setKeys(keys) {
@@ -134,6 +168,7 @@ export const createProber = (
     measured: () => measuring.take(),
     async stop() {
       peers.stop();
+      echoes.stop();
       exchange.sockets.close();
       await file.settled();
     },

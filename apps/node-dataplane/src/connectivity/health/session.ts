@@ -1,7 +1,9 @@
 import {
   createOutstanding,
   type Health,
+  type MissedEchoes,
   NEW_PEER,
+  NOTICE_BYTES,
   nextHealth,
   type ProbeEvent,
   type ProbeReply,
@@ -53,6 +55,8 @@ export interface SessionOptions {
   readonly isStarting?: () => boolean;
   /** The first reply to this process. */
   readonly onFirstReply?: () => void;
+  /** Whether echoes through the peer are lost, which its own agent cannot know: requests tell it. */
+  readonly missesEchoes?: () => MissedEchoes | undefined;
   readonly transmit: (request: ProbeRequest, plan: ProbePlan) => void;
   /** The state, the grace or the reached sites are others than before. */
   readonly onVerdict: () => void;
@@ -86,9 +90,12 @@ export const createSession = ({ plan, nonce, known, transmit, onVerdict, ...opti
     health = nextHealth(health, event, settings.detectMultiplier);
     if (health.state !== state) onVerdict();
   };
-  const send = (purpose: Purpose, size: number): bigint => {
+  const send = (purpose: Purpose, bytes: number): bigint => {
+    const missesEchoes = options.missesEchoes?.();
+    const size = Math.max(bytes, missesEchoes ? PROBE_BYTES + NOTICE_BYTES : 0);
     outstanding.add(++sequence, purpose);
-    transmit({ type: 'request', nonce, sequence, timeNs: nowNs(), size }, settings);
+    const request = { type: 'request' as const, nonce, sequence, timeNs: nowNs(), size };
+    transmit({ ...request, ...(missesEchoes ? { missesEchoes } : {}) }, settings);
     return sequence;
   };
   const tick = (): void => {

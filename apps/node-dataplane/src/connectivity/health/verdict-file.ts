@@ -12,6 +12,8 @@ export interface Verdict {
   /** The peer may not carry on credit any more. */
   readonly graceOver: boolean;
   readonly sites?: ReachedSites;
+  /** Echoes through the peer do not come back. Absent: they do, or none are sent. */
+  readonly forwards?: false;
 }
 
 interface Saved {
@@ -45,6 +47,7 @@ const isVerdict = (value: unknown): value is Verdict => {
     verdict !== null &&
     PEER_STATES.includes(verdict.state!) &&
     typeof verdict.graceOver === 'boolean' &&
+    [undefined, false].includes(verdict.forwards) &&
     (verdict.sites === undefined || (Array.isArray(verdict.sites.hashes) && verdict.sites.hashes.every(isNumber)))
   );
 };

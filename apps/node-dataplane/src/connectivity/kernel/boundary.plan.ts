@@ -5,8 +5,9 @@ import type { KernelPlan } from '../../data-path/kernel-plan.ts';
 import { nativePrefixes } from '../../data-path/routes.plan.ts';
 import type { BoundaryAdditions } from '../../kernel/boundary-additions.ts';
 import { baseOf, CONNECTIVITY_CHAINS } from '../../kernel/base-chains.ts';
-import { addressSets, COUNTERS, type FirewallPart, isIn } from './firewall-parts.ts';
-import { FAMILIES, type Family } from './nft-family.ts';
+import { addressSets, COUNTERS, ENDS, type FirewallPart, isIn } from './firewall-parts.ts';
+import { FAMILIES, type Family, familyOf } from './nft-family.ts';
+import { ICMP, ICMPV6 } from './protocol-numbers.ts';
 
 /**
  * The boundary of the overlay, for forwarded packets. Out of a tunnel, or natively from somebody else's pod: to this node's pods, at a
@@ -26,13 +27,18 @@ const device = (key: 'iifname' | 'oifname', set: string, op: '==' | '!=' = '==')
 const isAnswer: Expression = { match: 'ct-direction', op: '==', value: 'reply' };
 const perFamily = (rule: (family: Family) => RuleSpec): RuleSpec[] => FAMILIES.map(rule);
 
+const ownEchoes = ({ echoes = [] }: KernelPlan): string[] => [
+  ...new Set(echoes.map(({ localAddress }) => localAddress)),
+];
+
 const setsOf = (plan: KernelPlan, devices: readonly string[], additions: readonly BoundaryAdditions[]): SetSpec[] => {
   const { boundary } = plan;
   const added = (name: 'exits' | 'exitSources' | 'entries'): string[] => additions.flatMap((one) => one[name] ?? []);
   const native = [...nativePrefixes(plan), ...(plan.alsoPlain ?? [])];
   return [
-    { name: 'tunnel_devices', type: 'ifname', elements: devices.filter((name) => name !== DEVICES.bridge) },
+    { name: 'tunnel_devices', type: 'ifname', elements: devices.filter((name) => !ENDS.has(name)) },
     ...addressSets('own_pods', boundary.ownPods),
+    ...(plan.echoes === undefined ? [] : addressSets('echo_address', ownEchoes(plan))),
     // A gateway hands packets on to whom it is linked with natively.
     ...addressSets('exits', [...boundary.exits, ...(plan.role === 'gateway' ? native : []), ...added('exits')]),
     ...addressSets('exit_sources', added('exitSources')),
@@ -51,9 +57,17 @@ const translated: readonly RuleSpec[] = [
   },
 ];
 
-const outOfOverlay = ({ role }: KernelPlan): RuleSpec[] => [
+const toEchoes: Expression = { match: 'meta', key: 'oifname', op: '==', value: DEVICES.echo };
+/** ICMP and ICMPv6: the kernel tells who may not need it for that, and cannot be told not to for a device alone. */
+const REDIRECTS = [ICMP, ICMPV6];
+const strayEcho: RuleSpec = {
+  comment: 'no echo of this node',
+  expressions: [toEchoes, { do: 'counter', name: COUNTERS.strayEcho }, { do: 'drop' }],
+};
+
+const outOfOverlay = (plan: KernelPlan): RuleSpec[] => [
   { comment: 'to a pod of this node', expressions: [toBridge, { do: 'return' }] },
-  ...(role === 'gateway'
+  ...(plan.role === 'gateway'
     ? [
         {
           comment: 'on by the overlay',
@@ -61,6 +75,19 @@ const outOfOverlay = ({ role }: KernelPlan): RuleSpec[] => [
         } as RuleSpec,
       ]
     : []),
+  ...(plan.echoes === undefined
+    ? []
+    : [
+        ...perFamily((family) => ({
+          comment: `${family}: an echo that came back`,
+          expressions: [toEchoes, isIn(family, 'saddr', 'echo_address'), { do: 'return' }],
+        })),
+        ...REDIRECTS.map((protocol): RuleSpec => ({
+          comment: 'of a gateway that returned one by the way it came',
+          expressions: [toEchoes, { match: 'meta', key: 'l4proto', op: '==', value: protocol }, { do: 'drop' }],
+        })),
+        strayEcho,
+      ]),
   ...perFamily((family) => ({
     comment: `${family}: to an exit`,
     expressions: [isIn(family, 'daddr', 'exits'), { do: 'return' }],
@@ -116,8 +143,9 @@ const nativePods: readonly RuleSpec[] = ['plain', 'also_plain'].flatMap((set) =>
   })),
 );
 
-const crossing: readonly RuleSpec[] = [
+const crossing = ({ echoes }: KernelPlan): RuleSpec[] => [
   { comment: 'out of a tunnel', expressions: [device('iifname', 'tunnel_devices'), { do: 'goto', chain: OUT }] },
+  ...(echoes === undefined ? [] : [strayEcho]),
   { comment: 'from the bridge', expressions: [device('iifname', 'overlay_devices'), { do: 'return' }] },
   {
     comment: 'may enter, and does not',
@@ -127,8 +155,25 @@ const crossing: readonly RuleSpec[] = [
   ...nativePods,
 ];
 
-const entering: readonly RuleSpec[] = [
+/** The eBPF programs do this themselves, behind this hook, since they go by the destination. */
+const turnRound = ({ dataplane, echoes = [] }: KernelPlan): RuleSpec[] => {
+  const own = new Map(
+    dataplane === 'ebpf' ? [] : echoes.map(({ localAddress }) => [localAddress, familyOf(localAddress)]),
+  );
+  return [...own].map(([address, family]): RuleSpec => ({
+    comment: `${family}: an echo is to come back`,
+    expressions: [
+      { match: 'meta', key: 'iifname', op: '==', value: DEVICES.echo },
+      { match: 'payload', field: `${family}.saddr`, op: '==', value: address },
+      { set: `${family}.daddr` as const, to: address },
+      { do: 'return' },
+    ],
+  }));
+};
+
+const entering = (plan: KernelPlan): RuleSpec[] => [
   { comment: 'not into the overlay', expressions: [device('oifname', 'tunnel_devices', '!='), { do: 'return' }] },
+  ...turnRound(plan),
   { comment: 'from the overlay', expressions: [device('iifname', 'overlay_devices'), { do: 'return' }] },
   {
     comment: 'of this node: it came by no device',
@@ -161,7 +206,7 @@ export const planBoundaryRules = (
     { name: OUT, rules: outOfOverlay(plan) },
     { name: OUTSIDE, rules: fromOutside },
     { name: 'arriving', base: baseOf(CONNECTIVITY_CHAINS.arriving), rules: arriving },
-    { name: 'boundary', base: baseOf(CONNECTIVITY_CHAINS.boundary), rules: crossing },
-    { name: 'entering', base: baseOf(CONNECTIVITY_CHAINS.entering), rules: entering },
+    { name: 'boundary', base: baseOf(CONNECTIVITY_CHAINS.boundary), rules: crossing(plan) },
+    { name: 'entering', base: baseOf(CONNECTIVITY_CHAINS.entering), rules: entering(plan) },
   ],
 });

@@ -21,10 +21,14 @@ const NO_ADVERTISEMENTS: Setting = ['ipv6', 'accept_ra', '0'];
 /** Of a device alone it can be off, too. */
 const FORWARDING: Setting = ['ipv4', 'forwarding', '1'];
 
-const settingsOf = ({ purpose, addresses }: Pick<DeviceSpec, 'purpose' | 'addresses'>): Setting[] => [
+/** What comes in by it is forwarded, though it has no addresses. */
+const carriesIpv4 = ({ purpose, addresses }: Pick<DeviceSpec, 'purpose' | 'addresses'>): boolean =>
+  purpose === 'echo' || addresses.some((address) => !isIpv6(address));
+
+const settingsOf = (spec: Pick<DeviceSpec, 'purpose' | 'addresses'>): Setting[] => [
   NO_ADVERTISEMENTS,
-  ...(purpose === 'bridge' ? [] : [LOOSE]),
-  ...(addresses.some((address) => !isIpv6(address)) && readSetting('net/ipv4/ip_forward') === '1' ? [FORWARDING] : []),
+  ...(spec.purpose === 'bridge' ? [] : [LOOSE]),
+  ...(carriesIpv4(spec) && readSetting('net/ipv4/ip_forward') === '1' ? [FORWARDING] : []),
 ];
 
 /** @returns names of the settings that were others: `net.ipv4.conf.vxlan0.rp_filter`. @throws Error when one cannot be written */
@@ -33,10 +37,12 @@ export const ensureDeviceSettings = (spec: Pick<DeviceSpec, 'name' | 'purpose' |
     .filter((setting) => write(spec, setting))
     .map(([family, key]) => `net.${family}.conf.${spec.name}.${key}`);
 
+const KEEPS_IPV6: ReadonlySet<DeviceSpec['purpose']> = new Set(['bridge', 'echo']);
+
 /** Before it comes up. */
 export const prepareDevice = (spec: DeviceSpec): void => {
   ensureDeviceSettings(spec);
-  if (spec.purpose !== 'bridge' && !spec.addresses.some(isIpv6)) write(spec, ['ipv6', 'disable_ipv6', '1']);
+  if (!KEEPS_IPV6.has(spec.purpose) && !spec.addresses.some(isIpv6)) write(spec, ['ipv6', 'disable_ipv6', '1']);
 };
 
 export const enableIpv6 = (spec: DeviceSpec): void => void write(spec, ['ipv6', 'disable_ipv6', '0']);

@@ -3,12 +3,13 @@ import { planFor } from '../../testdata.ts';
 import { planDevices } from './devices.plan.ts';
 
 describe('the devices of a plan', () => {
-  test('a bridge for pods, a device for each protocol in use, and the anchor last', () => {
+  test('a bridge for pods, a device for each protocol in use, the anchor, and one for echoes', () => {
     const specs = planDevices(planFor('w1', 'VXLAN'));
     expect(specs.map(({ name, purpose }) => [name, purpose])).toEqual([
       ['cbr0', 'bridge'],
       ['vxlan0', 'vxlan'],
       ['unbounded0', 'anchor'],
+      ['unbounded-echo', 'echo'],
     ]);
   });
 
@@ -46,7 +47,7 @@ describe('the devices of a plan', () => {
 
   test('a gateway has an interface for its workers and one for each gateway elsewhere', () => {
     const names = planDevices(planFor('g1', 'WireGuard')).map(({ name }) => name);
-    expect(names).toEqual(['cbr0', 'wg51820', 'wg51822', 'unbounded0']);
+    expect(names).toEqual(['cbr0', 'wg51820', 'wg51822', 'unbounded0', 'unbounded-echo']);
   });
 
   test('where others manage CNI there is no bridge of ours', () => {

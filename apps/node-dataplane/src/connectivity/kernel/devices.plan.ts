@@ -6,10 +6,11 @@ import { sourceTowards } from './own-addresses.ts';
 
 /** The devices that a plan needs, as values. */
 
-type DevicePurpose = 'anchor' | 'bridge' | 'vxlan' | 'geneve' | 'ipip' | 'wireguard';
+type DevicePurpose = 'anchor' | 'bridge' | 'echo' | 'vxlan' | 'geneve' | 'ipip' | 'wireguard';
 
 /** Takes packets from peers: it comes up only once those are checked. */
-export const isTunnel = ({ purpose }: DeviceSpec): boolean => purpose !== 'anchor' && purpose !== 'bridge';
+export const isTunnel = ({ purpose }: DeviceSpec): boolean =>
+  purpose !== 'anchor' && purpose !== 'bridge' && purpose !== 'echo';
 
 export interface DeviceSpec {
   readonly name: string;
@@ -78,5 +79,8 @@ export const planDevices = (plan: KernelPlan): DeviceSpec[] => {
     ...(plan.dataplane === 'ebpf'
       ? [{ name: DEVICES.anchor, purpose: 'anchor' as const, mtuBytes: plan.mtuBytes, ...overlay }]
       : []),
+    ...(plan.echoes === undefined
+      ? []
+      : [{ name: DEVICES.echo, purpose: 'echo' as const, mtuBytes: plan.mtuBytes, arp: false, addresses: [] }]),
   ];
 };

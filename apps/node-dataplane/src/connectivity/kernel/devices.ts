@@ -79,6 +79,8 @@ const kindsFor = ({ purpose, remoteIp, localIp }: DeviceSpec): CreatableKind[] =
       return [remoteIp === undefined ? { kind: 'ipip', external: true } : ipipTo(remoteIp, localIp)];
     case 'wireguard':
       return [{ kind: 'wireguard' }];
+    case 'echo':
+      return []; // a TUN
   }
 };
 
@@ -92,6 +94,8 @@ const settingsOf = (spec: DeviceSpec) => ({
   ...(spec.mac === undefined ? {} : { mac: spec.mac }),
 });
 
+const TUNS: ReadonlySet<DeviceSpec['purpose']> = new Set(['wireguard', 'echo']);
+
 /** Makes the device in the first kind that the kernel knows; WireGuard last falls back to a TUN for wireguard-go. */
 const createDevice = async (net: RouteSocket, spec: DeviceSpec): Promise<Link> => {
   for (const kind of kindsFor(spec)) {
@@ -101,7 +105,7 @@ const createDevice = async (net: RouteSocket, spec: DeviceSpec): Promise<Link> =
       if (!isUnknownKind(error)) throw error;
     }
   }
-  if (spec.purpose !== 'wireguard') {
+  if (!TUNS.has(spec.purpose)) {
     throw new Error(
       `the kernel has no ${kindsFor(spec)
         .map(({ kind }) => kind)

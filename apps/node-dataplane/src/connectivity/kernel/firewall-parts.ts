@@ -1,3 +1,4 @@
+import { DEVICES } from '../../data-path/devices.ts';
 import type { ChainSpec, Expression, SetSpec } from '@unbounded/nftables';
 import { ADDRESS_TYPE, FAMILIES, type Family, familyOf } from './nft-family.ts';
 
@@ -28,11 +29,16 @@ export const COUNTERS = {
   strayScrape: 'stray_scrape',
   /** ARP or neighbor discovery about an address of the overlay, by a device that is not of it. */
   overlayNeighbor: 'overlay_neighbor',
+  /** A packet to the address of the node's echoes that is none of them. */
+  strayEcho: 'stray_echo',
   /** An ICMP error about a tunnel of ours. */
   tunnelIcmpError: 'tunnel_icmp_error',
   /** A tunnel packet whose inner source is not its sender's (netlink data path). */
   forgedInnerSource: 'forged_inner_source',
 } as const;
+
+/** Devices of the overlay behind which its packets are not in a tunnel. */
+export const ENDS: ReadonlySet<string> = new Set([DEVICES.bridge, DEVICES.echo]);
 
 export const ofFamily = (family: Family, prefixes: readonly string[]): string[] =>
   prefixes.filter((prefix) => familyOf(prefix) === family);

@@ -39,8 +39,12 @@ describe('the table', () => {
         (what) => `tunnel_packets_to_nodes: ${what}: injected_tunnel_packet`,
       ),
       ...['overlay_ip', 'overlay_ip6'].map((set) => `leaks: ${set}: overlay_leak`),
+      'out_of_overlay: : not counted', // ICMP and ICMPv6 to the address of echoes
+      'out_of_overlay: : not counted',
+      'out_of_overlay: : stray_echo',
       'out_of_overlay: : unlisted_exit',
       ...['overlay_ip', 'overlay_ip6'].map((set) => `from_outside: ${set}: forged_source`),
+      'boundary: : stray_echo',
       'entering: : unlisted_entry',
       ...['no_neighbors_ip6', '', '', '', ''].map((what) => `neighbor_discovery: ${what}: overlay_neighbor`),
       ...['ip', 'ip6'].map((family) => `listeners_at_address: internal_addresses_${family}: stray_scrape`),
@@ -86,7 +90,13 @@ describe('the table', () => {
     const stays = rules.findIndex(({ comment }) => comment === 'stays in the overlay');
     expect(stays).toBeGreaterThanOrEqual(0);
     expect(stays).toBeLessThan(first);
-    expect(devicesIn('g1', 'planned_devices', 'WireGuard')).toEqual(['cbr0', 'unbounded0', 'wg51820', 'wg51822']);
+    expect(devicesIn('g1', 'planned_devices', 'WireGuard')).toEqual([
+      'cbr0',
+      'unbounded-echo',
+      'unbounded0',
+      'wg51820',
+      'wg51822',
+    ]);
   });
 
   test('segments are clamped on every device that makes packets larger, and not on the bridge', () => {
@@ -128,6 +138,8 @@ describe('the table', () => {
       exit_sources_ip6: [],
       entries_ip: [],
       entries_ip6: [],
+      echo_address_ip: ['100.65.30.0'],
+      echo_address_ip6: [],
       tunnel_devices: ['unbounded0', 'vxlan0'],
       far_end_ports: ['4789', '6081', '51820', '51821', '51822'],
       far_ends_ip: expect.arrayContaining(['10.1.0.0/24', '10.2.0.0/24', '203.0.113.1/32', '203.0.113.2/32']),
@@ -135,8 +147,8 @@ describe('the table', () => {
       own_wireguard_ports: expect.any(Array),
       geneve_sent_to_ip: [],
       geneve_sent_to_ip6: [],
-      overlay_devices: ['cbr0', 'unbounded0', 'vxlan0'],
-      planned_devices: ['cbr0', 'unbounded0', 'vxlan0'],
+      overlay_devices: ['cbr0', 'unbounded-echo', 'unbounded0', 'vxlan0'],
+      planned_devices: ['cbr0', 'unbounded-echo', 'unbounded0', 'vxlan0'],
       narrow_devices: ['unbounded0', 'vxlan0'],
       overlay_ip: ['10.2.0.0/24', '100.65.0.0/16'],
       overlay_ip6: [],

@@ -8,7 +8,7 @@ import { planRelayWays, type RelayWays } from '../relay/relay-ways.plan.ts';
 import type { TableContent } from '../../kernel/section-table.ts';
 import type { BoundaryAdditions } from '../../kernel/boundary-additions.ts';
 import { planBoundaryRules } from './boundary.plan.ts';
-import { addressSets, COUNTERS, isIn } from './firewall-parts.ts';
+import { addressSets, COUNTERS, ENDS, isIn } from './firewall-parts.ts';
 import { planIcmpErrors } from './icmp-errors.plan.ts';
 import { planInjection } from './injection.plan.ts';
 import { planArp, planNeighbors } from './neighbors.plan.ts';
@@ -35,6 +35,7 @@ const overlayDevices = (plan: KernelPlan): string[] =>
   [
     DEVICES.anchor,
     DEVICES.bridge,
+    ...(plan.echoes === undefined ? [] : [DEVICES.echo]),
     ...plan.tunnels.map(({ device }) => device),
     ...plan.wireGuard.map(({ name }) => name),
   ].sort();
@@ -198,7 +199,7 @@ export const planFirewall = (
     sets: [
       { name: 'overlay_devices', type: 'ifname', elements: devices },
       { name: PLANNED, type: 'ifname', elements: overlayDevices(plan) },
-      { name: NARROW, type: 'ifname', elements: overlayDevices(plan).filter((name) => name !== DEVICES.bridge) },
+      { name: NARROW, type: 'ifname', elements: overlayDevices(plan).filter((name) => !ENDS.has(name)) },
       ...setsOf(plan),
       ...ownAddressSets(plan, network),
       ...packets.flatMap(({ sets }) => sets),

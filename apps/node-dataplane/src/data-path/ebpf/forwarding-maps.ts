@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import {
   configKey,
   counter,
+  type EchoAddresses,
+  echoAddresses,
   encapConfig,
   type EncapConfig,
   endpointV4,
@@ -80,6 +82,7 @@ const openMaps = (object: BpfObject) => ({
   forwarders: object.map('unbounded_forwarders', forwarderKey, present),
   config: object.map('unbounded_config', configKey, encapConfig),
   locals: object.map('unbounded_locals', configKey, localAddresses),
+  echo: object.map('unbounded_echo', configKey, echoAddresses),
   stats: object.perCpuMap('unbounded_stats', statsKey, counter),
 });
 
@@ -92,10 +95,16 @@ const localsOf = ({ ownAddresses }: KernelPlan): LocalAddresses => {
   return { ...(ipv4 === undefined ? {} : { ipv4 }), ...(ipv6 === undefined ? {} : { ipv6 }) };
 };
 
+const echoOf = ({ echoes = [] }: KernelPlan): EchoAddresses => {
+  const [ipv4, ipv6] = ([4, 6] as const).map((family) => echoes.find((echo) => echo.family === family)?.localAddress);
+  return { ...(ipv4 === undefined ? {} : { ipv4 }), ...(ipv6 === undefined ? {} : { ipv6 }) };
+};
+
 /** What the maps are to hold for a plan. */
 interface Prepared {
   readonly config: EncapConfig;
   readonly locals: LocalAddresses;
+  readonly echo: EchoAddresses;
   readonly tables: ForwardingTables;
   readonly links: ReadonlyMap<string, Link>;
 }
@@ -148,6 +157,7 @@ export const openForwardingMaps = (options: ForwardingOptions): ForwardingMaps =
       prepared = {
         config: configOf(plan),
         locals: localsOf(plan),
+        echo: echoOf(plan),
         tables: planForwardingTables(plan, ifindexes, indexes),
         links,
       };
@@ -156,11 +166,12 @@ export const openForwardingMaps = (options: ForwardingOptions): ForwardingMaps =
     },
     apply() {
       if (!prepared) return [];
-      const { config, locals, tables, links } = prepared;
+      const { config, locals, echo, tables, links } = prepared;
       // All entries before the programs that read them.
       const results = [
         writeEntries<0, EncapConfig>('unbounded_config', maps.config, new Map([[0, config]])),
         writeEntries<0, LocalAddresses>('unbounded_locals', maps.locals, new Map([[0, locals]])),
+        writeEntries<0, EchoAddresses>('unbounded_echo', maps.echo, new Map([[0, echo]])),
         writeEntries<string, 1>('unbounded_forwarders', maps.forwarders, tables.forwarders),
         writeEntries('unbounded_endpoints_v4', maps.v4, tables.v4),
         writeEntries('unbounded_endpoints_v6', maps.v6, tables.v6),

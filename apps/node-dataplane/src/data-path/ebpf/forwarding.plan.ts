@@ -51,6 +51,7 @@ const recordOf = (plan: KernelPlan, hop: KernelHop, ifindexes: ReadonlyMap<strin
     setKey: isTunnel,
     healthy: true,
     ...macOf(hop),
+    ...(hop.isEcho ? { echo: true } : {}),
     ...(isTunnel && hop.remoteIp !== undefined && sourceTowards(plan, hop.remoteIp) ? { ownSource: true } : {}),
   };
 };

@@ -1,5 +1,5 @@
-import { parsePrefix } from '@unbounded/ip';
-import type { BlockPlan, Destination, GroupPlan, NextHop, NodePlan } from '@unbounded/topology';
+import { addressBits, parsePrefix } from '@unbounded/ip';
+import type { BlockPlan, Destination, EchoPlan, GroupPlan, NextHop, NodePlan } from '@unbounded/topology';
 import { DEVICES } from '../devices.ts';
 import type { EndpointPlan, KernelGroup, KernelHop, Rendering, TunnelDevice } from '../kernel-plan.ts';
 import { renderNodeAddresses, renderRoutes } from '../routes.plan.ts';
@@ -24,21 +24,37 @@ const groupOf = ({ members, ...group }: GroupPlan): KernelGroup => ({
  * An entry of an IPv4 block has room for an IPv4 underlay address only: over an IPv6 underlay a group of one stands in, whose
  * members have room for either.
  */
-const groupOfOne = (prefix: string, hop: NextHop): KernelGroup | undefined => {
+const groupOfOne = (
+  prefix: string,
+  hop: KernelHop,
+  what: 'node' | 'echo' = 'node',
+): { endpoint: EndpointPlan; group: KernelGroup } | undefined => {
   const { family } = parsePrefix(prefix);
-  if (family !== 4 || !('remoteIp' in hop) || !hop.remoteIp.includes(':')) return undefined;
-  return { name: `node ${hop.node} IPv${family}`, family, members: [{ ...hopOf(hop), tier: 0 }] };
+  if (family !== 4 || !hop.remoteIp?.includes(':')) return undefined;
+  const name = `${what} ${hop.node} IPv${family}`;
+  return { endpoint: { prefix, via: { group: name } }, group: { name, family, members: [{ ...hop, tier: 0 }] } };
 };
 
+interface Entry {
+  readonly endpoint: EndpointPlan;
+  readonly group?: KernelGroup;
+}
+
 /** What says whose packets may come from there: natively routed blocks have no entry. */
-const entryOf = ({ prefix, to, alsoFrom }: BlockPlan): { endpoint: EndpointPlan; group?: KernelGroup }[] => {
+const entryOf = ({ prefix, to, alsoFrom }: BlockPlan): Entry[] => {
   const isEntry = (end: Destination | undefined) => typeof end === 'object' && !('gateways' in end);
   const end = isEntry(to) ? to : alsoFrom;
   if (typeof end !== 'object' || 'gateways' in end) return [];
   if ('group' in end) return [{ endpoint: { prefix, via: end } }];
-  const group = groupOfOne(prefix, end.nextHop);
-  if (group) return [{ endpoint: { prefix, via: { group: group.name } }, group }];
-  return [{ endpoint: { prefix, via: { nextHop: hopOf(end.nextHop) } } }];
+  const hop = hopOf(end.nextHop);
+  return [groupOfOne(prefix, hop) ?? { endpoint: { prefix, via: { nextHop: hop } } }];
+};
+
+/** By the address that an echo is sent to the program knows through whom. */
+const echoEntry = ({ address, family, via }: EchoPlan): Entry => {
+  const prefix = `${address}/${addressBits(family)}`;
+  const hop = { ...hopOf(via), isEcho: true } as const;
+  return groupOfOne(prefix, hop, 'echo') ?? { endpoint: { prefix, via: { nextHop: hop } } };
 };
 
 const devicesOf = ({ tunnels }: NodePlan): TunnelDevice[] =>
@@ -48,7 +64,7 @@ const devicesOf = ({ tunnels }: NodePlan): TunnelDevice[] =>
   });
 
 export const renderEbpf = (plan: NodePlan): Rendering => {
-  const entries = plan.blocks.flatMap(entryOf);
+  const entries = [...plan.blocks.flatMap(entryOf), ...(plan.echoes ?? []).map(echoEntry)];
   const single = new Map(entries.flatMap(({ group }) => (group ? [[group.name, group] as const] : [])));
   const viaOf = ({ to }: BlockPlan) => (typeof to === 'object' && 'gateways' in to ? to : 'anchor');
   return {

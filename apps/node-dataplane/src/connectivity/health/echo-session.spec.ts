@@ -1,0 +1,80 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { createEchoSession } from './echo-session.ts';
+
+const SETTINGS = { intervalMs: 100, detectMultiplier: 3 };
+
+beforeEach(
+  () =>
+    void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setImmediate', 'clearImmediate', 'performance'] }),
+);
+afterEach(() => void vi.useRealTimers());
+
+/** A gateway that returns echoes while it forwards. */
+const through = (gateway: { forwards: boolean }, found = true) => {
+  const changes: boolean[] = [];
+  const sent: bigint[] = [];
+  const session = createEchoSession({
+    settings: SETTINGS,
+    forwards: found,
+    transmit(sequence) {
+      sent.push(sequence);
+      if (gateway.forwards) setTimeout(() => session.onReturned(sequence), 5);
+    },
+    onChange: () => changes.push(session.forwards),
+  });
+  return { session, changes, sent };
+};
+
+describe('echoes through a gateway', () => {
+  test('that come back say that it forwards, and change nothing', async () => {
+    const { session, changes, sent } = through({ forwards: true });
+    await vi.advanceTimersByTimeAsync(1000);
+    expect(sent.length).toBeGreaterThanOrEqual(9);
+    expect(session.forwards).toBe(true);
+    expect(changes).toEqual([]);
+    session.stop();
+  });
+
+  test('that are lost say so after as many intervals as the multiplier, and at most one more', async () => {
+    const gateway = { forwards: true };
+    const { session, changes } = through(gateway);
+    await vi.advanceTimersByTimeAsync(500);
+    gateway.forwards = false;
+    await vi.advanceTimersByTimeAsync(290);
+    expect(session.forwards).toBe(true);
+    await vi.advanceTimersByTimeAsync(120);
+    expect(changes).toEqual([false]);
+    session.stop();
+  });
+
+  test('have to come back as often before it counts as forwarding again', async () => {
+    const gateway = { forwards: false };
+    const { session, changes } = through(gateway, false);
+    await vi.advanceTimersByTimeAsync(500);
+    expect(session.forwards).toBe(false);
+    gateway.forwards = true;
+    await vi.advanceTimersByTimeAsync(200);
+    expect(session.forwards).toBe(false);
+    await vi.advanceTimersByTimeAsync(220);
+    expect(changes).toEqual([true]);
+    session.stop();
+  });
+
+  test('count once each, and only if they were sent', async () => {
+    const { session, sent } = through({ forwards: false });
+    await vi.advanceTimersByTimeAsync(150);
+    expect(session.onReturned(sent[0]!)).toBe(true);
+    expect(session.onReturned(sent[0]!)).toBe(false);
+    expect(session.onReturned(999n)).toBe(false);
+    session.stop();
+  });
+
+  test('end with the session', async () => {
+    const { session, sent } = through({ forwards: true });
+    await vi.advanceTimersByTimeAsync(300);
+    session.stop();
+    const before = sent.length;
+    await vi.advanceTimersByTimeAsync(1000);
+    expect(sent.length).toBe(before);
+  });
+});

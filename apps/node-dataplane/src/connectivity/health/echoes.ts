@@ -1,0 +1,175 @@
+import { createHmac, randomBytes } from 'node:crypto';
+import { type Authenticate, decodeEcho, EchoError, encodeEcho, MAC_BYTES, type MissedEchoes } from '@unbounded/health';
+import { openTun, type Tun } from '@unbounded/netlink';
+import type { EchoPlan, Problem } from '@unbounded/topology';
+import { createEchoSession, type EchoSession, type EchoSettings } from './echo-session.ts';
+import type { Measuring } from './measuring.ts';
+import { type EchoDevice, type Family, peerId } from './messages.ts';
+
+/**
+ * Echoes through gateways: packets of the node to itself, which come in by a TUN as those of pods come in by the bridge, and come back by
+ * it. They take every step that a pod's packet takes, here and at the gateway, and no agent but this one reads them.
+ */
+
+export interface Echoes {
+  /** Sends as planned; settings are those of the peers' probes. @param device absent: there is none, and nothing is sent */
+  ensure(
+    plans: readonly EchoPlan[],
+    settingsOf: (id: string) => EchoSettings | undefined,
+    device: EchoDevice | undefined,
+  ): Problem[];
+  /** Whether what is sent through a peer comes back; undefined: nothing is sent. */
+  forwards(id: string): boolean | undefined;
+  /** What the peer is to be told; undefined: nothing is missed. */
+  missed(id: string): MissedEchoes | undefined;
+  stop(): void;
+}
+
+export interface EchoesOptions {
+  readonly netnsFd?: number;
+  readonly measuring: Pick<Measuring, 'echoSent' | 'echoReturned' | 'rejected'>;
+  /** What an earlier process found, by peer. */
+  readonly known: ReadonlyMap<string, { readonly forwards?: false }>;
+  readonly onChange: (id: string) => void;
+}
+
+const IP_VERSION_SHIFT = 4;
+
+interface Entry {
+  plan: EchoPlan;
+  readonly session: EchoSession;
+  /** By which a packet says whose it is. */
+  readonly number: number;
+}
+
+/** Nobody but this process makes or reads them: a key of its own, for as long as it lives. */
+const createCode = (): Authenticate => {
+  const key = randomBytes(32);
+  return (bytes) => createHmac('sha256', key).update(bytes).digest().subarray(0, MAC_BYTES);
+};
+
+/** The device of echoes, opened when there is one, and anew after it could not be or was made anew. */
+const createDevice = (netnsFd: number | undefined, onPacket: (packet: Uint8Array) => void) => {
+  let open: (EchoDevice & { readonly tun: Tun }) | undefined;
+  const close = (): void => {
+    open?.tun.close();
+    open = undefined;
+  };
+  return {
+    close,
+    /** The errno; undefined: there is no device. */
+    inject(packet: Uint8Array): number | undefined {
+      return open?.tun.inject(packet);
+    },
+    ensure(wanted: EchoDevice | undefined): Problem[] {
+      if (wanted?.index !== open?.index) close();
+      if (!wanted || open) return [];
+      const { name } = wanted;
+      try {
+        open = { ...wanted, tun: openTun({ name, ...(netnsFd === undefined ? {} : { netnsFd }), onPacket }) };
+        return [];
+      } catch (error) {
+        const message = `no echoes are sent through gateways: device ${name}: ${(error as Error).message}`;
+        return [{ reason: 'EchoFailed', message }];
+      }
+    },
+  };
+};
+
+interface EntriesOptions extends Pick<EchoesOptions, 'known' | 'onChange'> {
+  readonly transmit: (entry: Entry, sequence: bigint) => void;
+}
+
+/** The sessions, by peer and by number. */
+const createEntries = ({ known, transmit, onChange }: EntriesOptions) => {
+  const before = new Map(known);
+  const entries = new Map<string, Entry>();
+  const byNumber = new Map<number, Entry>();
+  let last = 0;
+  const add = (id: string, plan: EchoPlan, settings: EchoSettings): void => {
+    const entry: Entry = {
+      plan,
+      number: ++last,
+      session: createEchoSession({
+        settings,
+        forwards: before.get(id)?.forwards ?? true,
+        transmit: (sequence) => transmit(entry, sequence),
+        onChange: () => onChange(id),
+      }),
+    };
+    before.delete(id);
+    entries.set(id, entry);
+    byNumber.set(entry.number, entry);
+  };
+  return {
+    get: (id: string) => entries.get(id),
+    at: (number: number) => byNumber.get(number),
+    all: () => [...entries.values()],
+    ensure(id: string, plan: EchoPlan, settings: EchoSettings): void {
+      const entry = entries.get(id);
+      if (!entry) return add(id, plan, settings);
+      entry.plan = plan;
+      entry.session.update(settings);
+    },
+    keepOnly(ids: { has(id: string): boolean }): void {
+      for (const [id, { session, number }] of entries) {
+        if (ids.has(id)) continue;
+        session.stop();
+        entries.delete(id);
+        byNumber.delete(number);
+      }
+    },
+  };
+};
+
+export const createEchoes = ({ netnsFd, measuring, ...options }: EchoesOptions): Echoes => {
+  const code = createCode();
+  let addresses = new Map<Family, string>();
+
+  const onPacket = (packet: Uint8Array): void => {
+    const address = addresses.get((packet[0] ?? 0) >> IP_VERSION_SHIFT === 4 ? 4 : 6);
+    if (address === undefined) return measuring.rejected('echo_address');
+    try {
+      const { id, sequence } = decodeEcho(packet, address, code);
+      if (entries.at(id)?.session.onReturned(sequence)) return measuring.echoReturned();
+      measuring.rejected('echo_unexpected');
+    } catch (error) {
+      if (!(error instanceof EchoError)) throw error;
+      measuring.rejected(`echo_${error.fault}`);
+    }
+  };
+  const device = createDevice(netnsFd, onPacket);
+  const transmit = ({ plan, number }: Entry, sequence: bigint): void => {
+    const route = { source: plan.localAddress, destination: plan.address };
+    const errno = device.inject(encodeEcho({ id: number, sequence }, route, code));
+    if (errno === 0) measuring.echoSent();
+    else if (errno !== undefined) measuring.rejected('send_echo');
+  };
+  const entries = createEntries({ ...options, transmit });
+
+  return {
+    ensure(plans, settingsOf, wantedDevice) {
+      const problems = device.ensure(plans.length > 0 ? wantedDevice : undefined);
+      const isSending = wantedDevice !== undefined && problems.length === 0;
+      addresses = new Map(plans.map(({ family, localAddress }) => [family, localAddress]));
+      const wanted = new Map(isSending ? plans.map((plan) => [peerId(plan), plan]) : []);
+      entries.keepOnly(wanted);
+      for (const [id, plan] of wanted) {
+        const settings = settingsOf(id);
+        if (settings) entries.ensure(id, plan, settings);
+      }
+      return problems;
+    },
+    forwards: (id) => entries.get(id)?.session.forwards,
+    missed(id) {
+      const entry = entries.get(id);
+      if (!entry || entry.session.forwards) return undefined;
+      const { family } = entry.plan;
+      return entries.all().some(({ plan, session }) => plan.family === family && session.forwards) ? 'here' : 'all';
+    },
+    stop() {
+      entries.keepOnly(new Set());
+      device.close();
+    },
+  };
+};

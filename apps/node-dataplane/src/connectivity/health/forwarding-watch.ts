@@ -1,0 +1,176 @@
+import { nftTableOf } from '@unbounded/config/ownership';
+import { parsePrefix } from '@unbounded/ip';
+import { ECHO_PORTS } from '@unbounded/health';
+import type { Nftables, TableSpec, TracedDrop } from '@unbounded/nftables';
+import type { Logger, Metrics } from '@unbounded/telemetry';
+import { echoAddress, type Problem } from '@unbounded/topology';
+import { formatAddress } from '@unbounded/ip';
+import type { KernelPlan } from '../../data-path/kernel-plan.ts';
+import type { NodeEvent } from '../../section.port.ts';
+import { type Blocker, faultProblems, type ForwardingFault, forwardingFault } from './forwarding-faults.ts';
+import type { PeerReport } from './messages.ts';
+
+/**
+ * Whether this node forwards, as its own echoes and those of its peers show; and where it does not, who drops them: the kernel traces
+ * echoes through its nftables until one is dropped. Nothing is traced while echoes come back.
+ */
+export interface ForwardingWatch {
+  /** What is wrong by now; traces where that says more. */
+  look(plan: KernelPlan, peers: readonly PeerReport[]): Problem[];
+  takeEvents(): NodeEvent[];
+  stop(): void;
+}
+
+export interface ForwardingWatchOptions {
+  readonly nft: Pick<Nftables, 'replaceTable' | 'deleteTable' | 'traceDrops' | 'ruleComment'>;
+  readonly metrics: Metrics;
+  readonly logger: Logger;
+  /** A trace has ended: what it found is told by the next look. */
+  readonly onFound: () => void;
+}
+
+const TRACE = { family: 'inet', name: nftTableOf('trace') } as const;
+/** Before everything else that sees packets, at a place that no other table of ours has. */
+const FIRST = -310;
+/** A trace makes the kernel write dozens of messages a packet: of a few senders, for a moment, every now and then. */
+const SENDERS = 4;
+const TRACE_MS = 3500;
+const AGAIN_MS = 30_000;
+
+const traceTable = (senders: readonly string[]): TableSpec => ({
+  ...TRACE,
+  chains: [
+    {
+      name: 'echoes',
+      base: { type: 'filter', hook: 'prerouting', priority: FIRST, policy: 'accept' },
+      rules: senders.map((sender) => ({
+        comment: 'who drops it',
+        expressions: [
+          {
+            match: 'payload',
+            field: sender.includes(':') ? ('ip6.saddr' as const) : ('ip.saddr' as const),
+            op: '==',
+            value: sender,
+          },
+          { match: 'meta', key: 'l4proto', op: '==', value: 17 },
+          { match: 'payload', field: 'th.dport', op: '==', value: ECHO_PORTS.destination },
+          { set: 'nftrace' },
+        ],
+      })),
+    },
+  ],
+});
+
+/** Whose echoes are lost here: this node's own, and those of peers that say so, by the blocks that these hold. */
+const sendersOf = (plan: KernelPlan, { families, deaf }: ForwardingFault): string[] => {
+  const own = (plan.echoes ?? [])
+    .filter(({ family }) => families.includes(family))
+    .map(({ localAddress }) => localAddress);
+  const others = deaf.flatMap(({ node, family }) =>
+    (plan.holdings.find((holding) => holding.node === node)?.blocks ?? [])
+      .map(parsePrefix)
+      .filter((block) => block.family === family)
+      .flatMap((block) => {
+        const host = echoAddress(block);
+        return host ? [formatAddress({ family: host.family, value: host.address })] : [];
+      }),
+  );
+  return [...new Set([...own, ...others])].slice(0, SENDERS);
+};
+
+/** Traces until a packet is dropped by a table that is not ours, at most for a while. */
+const trace = async (
+  { nft }: ForwardingWatchOptions,
+  senders: readonly string[],
+  ended: AbortSignal,
+): Promise<Blocker | undefined> => {
+  const found = Promise.withResolvers<TracedDrop | undefined>();
+  const monitor = nft.traceDrops((drop) => found.resolve(drop));
+  const timer = setTimeout(() => found.resolve(undefined), TRACE_MS).unref();
+  const onEnd = (): void => found.resolve(undefined);
+  ended.addEventListener('abort', onEnd);
+  try {
+    await nft.replaceTable(traceTable(senders));
+    const drop = await found.promise;
+    if (!drop) return undefined;
+    const { handle } = drop;
+    const comment = handle === undefined ? undefined : await nft.ruleComment({ ...drop, handle });
+    return { ...drop, ...(comment === undefined ? {} : { comment }) };
+  } finally {
+    clearTimeout(timer);
+    ended.removeEventListener('abort', onEnd);
+    monitor.close();
+    await nft.deleteTable(TRACE.family, TRACE.name);
+  }
+};
+
+const textOf = ({ family, table, chain }: Blocker): string => `${family} ${table} ${chain}`;
+
+export const createForwardingWatch = (options: ForwardingWatchOptions): ForwardingWatch => {
+  const { logger, metrics, onFound } = options;
+  const blocked = metrics.gauge({
+    name: 'unbounded_forwarding_blocked',
+    help: 'Whether echoes showed that a chain of the host drops packets of the overlay, by table and chain.',
+    labels: ['family', 'table', 'chain'],
+  });
+  const ended = new AbortController();
+  let state: 'unknown' | 'tracing' | 'traced' = 'unknown';
+  let blocker: Blocker | undefined;
+  let tracedMs = -Infinity;
+  let events: NodeEvent[] = [];
+
+  const show = (next: Blocker | undefined): void => {
+    if (blocker && (!next || textOf(next) !== textOf(blocker))) {
+      const { family, table, chain } = blocker;
+      blocked.set({ family, table, chain }, 0);
+    }
+    if (next) {
+      const { family, table, chain } = next;
+      blocked.set({ family, table, chain }, 1);
+    }
+    blocker = next;
+  };
+  const onTraced = (fault: ForwardingFault, devices: readonly string[], found: Blocker | undefined): void => {
+    const isNews = found !== undefined && (!blocker || textOf(found) !== textOf(blocker));
+    show(found);
+    state = 'traced';
+    const [problem] = faultProblems(fault, { blocker: found, isTraced: true, devices });
+    if (isNews && problem) {
+      const { reason, message: note } = problem;
+      events.push({ type: 'Warning', reason, action: 'TraceEchoes', note });
+    }
+    onFound();
+  };
+  const begin = (plan: KernelPlan, fault: ForwardingFault): void => {
+    const devices = [...plan.tunnels.map(({ device }) => device), ...plan.wireGuard.map(({ name }) => name)];
+    tracedMs = performance.now();
+    const before = state;
+    state = 'tracing';
+    trace(options, sendersOf(plan, fault), ended.signal)
+      .then((found) => onTraced(fault, devices, found))
+      .catch((error: unknown) => {
+        state = before;
+        logger.warn({ err: error }, 'cannot trace who drops what is forwarded');
+      });
+  };
+
+  return {
+    look(plan, peers) {
+      const fault = forwardingFault(peers);
+      if (!fault) {
+        show(undefined);
+        if (state === 'traced') [state, tracedMs] = ['unknown', -Infinity];
+        return [];
+      }
+      if (state !== 'tracing' && performance.now() - tracedMs > AGAIN_MS) begin(plan, fault);
+      const devices = [...plan.tunnels.map(({ device }) => device), ...plan.wireGuard.map(({ name }) => name)];
+      return faultProblems(fault, { blocker, isTraced: state === 'traced', devices });
+    },
+    takeEvents() {
+      const taken = events;
+      events = [];
+      return taken;
+    },
+    stop: () => ended.abort(),
+  };
+};

@@ -1,0 +1,158 @@
+import { createSocket, type Socket } from 'node:dgram';
+import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import {
+  createNetns,
+  createRouteSocket,
+  createTun,
+  type Netns,
+  openTun,
+  openUdp,
+  type RouteSocket,
+} from '../src/index.ts';
+
+const NAME = 'tun-test';
+const [NODE, BEHIND] = ['192.0.2.1', '192.0.2.9'];
+
+let ns: Netns;
+let net: RouteSocket;
+let socket: Socket;
+beforeEach(async () => {
+  ns = createNetns();
+  net = createRouteSocket({ netnsFd: ns.fd });
+  createTun({ name: NAME, netnsFd: ns.fd });
+  const link = (await net.links.get(NAME))!;
+  await net.links.modify('lo', { up: true });
+  await net.links.modify(link.index, { up: true });
+  await net.addresses.replace({ link: link.index, address: `${NODE}/24` });
+  socket = createSocket('udp4');
+  socket.bind({ fd: openUdp({ address: NODE, port: 4000, netnsFd: ns.fd }) });
+});
+afterEach(async () => {
+  socket.close();
+  net.close();
+  ns.close();
+});
+
+/** UDP without a checksum, from behind the device to the node. */
+const datagram = (text: string): Uint8Array => {
+  const payload = Buffer.from(text);
+  const packet = Buffer.alloc(28 + payload.length);
+  packet.set([
+    0x45,
+    0,
+    0,
+    packet.length,
+    0,
+    0,
+    0x40,
+    0,
+    64,
+    17,
+    0,
+    0,
+    ...[BEHIND, NODE].flatMap((ip) => ip.split('.').map(Number)),
+  ]);
+  let sum = 0;
+  for (let at = 0; at < 20; at += 2) sum += packet.readUInt16BE(at);
+  packet.writeUInt16BE(~((sum & 0xffff) + (sum >>> 16)) & 0xffff, 10);
+  packet.writeUInt16BE(5000, 20);
+  packet.writeUInt16BE(4000, 22);
+  packet.writeUInt16BE(8 + payload.length, 24);
+  packet.set(payload, 28);
+  return packet;
+};
+
+const until = async (holds: () => boolean): Promise<void> => {
+  for (const end = performance.now() + 3000; performance.now() < end && !holds();) await delay(5);
+  expect(holds()).toBe(true);
+};
+
+const attach = () => {
+  const packets: Uint8Array[] = [];
+  const tun = openTun({ name: NAME, netnsFd: ns.fd, onPacket: (packet) => void packets.push(packet.slice()) });
+  /** UDP payloads that left by the device. */
+  const texts = (): string[] =>
+    packets
+      .filter((packet) => packet[0] === 0x45 && packet[9] === 17)
+      .map((packet) => Buffer.from(packet.subarray(28)).toString());
+  return { tun, texts, [Symbol.dispose]: () => tun.close() };
+};
+
+describe('a TUN', () => {
+  test('takes packets in as if they came by the device', async () => {
+    using end = attach();
+    const received = once(socket, 'message') as Promise<[Buffer, { address: string }]>;
+    expect(end.tun.inject(datagram('in'))).toBe(0);
+    const [bytes, from] = await received;
+    expect([bytes.toString(), from.address]).toEqual(['in', BEHIND]);
+  });
+
+  test('gives what the kernel sends out by it, whole and in order, but nothing that is too long', async () => {
+    using end = attach();
+    for (const text of ['a', 'b'.repeat(484), 'c'.repeat(485), 'd'.repeat(1400), 'e']) socket.send(text, 5000, BEHIND);
+    await until(() => end.texts().at(-1) === 'e');
+    expect(end.texts()).toEqual(['a', 'b'.repeat(484), 'e']);
+  });
+
+  test('gives bursts that are longer than one reading', async () => {
+    await net.links.modify(NAME, { txQueuePackets: 2000 });
+    using end = attach();
+    const sent = Array.from({ length: 1000 }, (_, index) => String(index));
+    for (const text of sent) socket.send(text, 5000, BEHIND);
+    await until(() => end.texts().length === sent.length);
+    expect(end.texts()).toEqual(sent);
+  });
+
+  test('refuses what is no packet by name', () => {
+    using end = attach();
+    expect(() => end.tun.inject(new Uint8Array(0))).toThrow('packet must have 1 to 512 bytes');
+    expect(() => end.tun.inject(new Uint8Array(513))).toThrow('packet must have 1 to 512 bytes');
+    expect(end.tun.inject(new Uint8Array(1))).not.toBe(0);
+  });
+
+  test('has one process attached at a time, and stays when it leaves', () => {
+    using first = attach();
+    expect(attach).toThrow(expect.objectContaining({ code: 'EBUSY' }));
+    first.tun.close();
+    first.tun.close();
+    expect(() => first.tun.inject(datagram('late'))).toThrow('is closed');
+  });
+
+  test('can be attached to again after it was closed', async () => {
+    attach().tun.close();
+    await delay(50);
+    using end = attach();
+    expect(end.tun.inject(datagram('again'))).toBe(0);
+  });
+
+  test('is not made by attaching to it', async () => {
+    for (const name of ['absent', 'lo'])
+      expect(() => openTun({ name, netnsFd: ns.fd, onPacket: () => undefined })).toThrow('attach to TUN');
+    expect((await net.links.list()).map(({ name }) => name).sort()).toEqual(['lo', NAME]);
+  });
+
+  test('that is deleted says so, and keeps no processor busy', async () => {
+    using end = attach();
+    await net.links.delete(NAME);
+    const before = process.cpuUsage();
+    await delay(300);
+    const { user, system } = process.cpuUsage(before);
+    expect(user + system).toBeLessThan(150_000);
+    expect(end.tun.inject(datagram('gone'))).not.toBe(0);
+  });
+
+  test('is given up by a thread that ends without closing it', async () => {
+    const code = `import { openTun } from '${new URL('../src/index.ts', import.meta.url).href}';
+      globalThis.tun = openTun({ name: '${NAME}', netnsFd: ${ns.fd}, onPacket() {} });
+      const { parentPort } = await import('node:worker_threads'); parentPort.postMessage('open');`;
+    const worker = new Worker(new URL(`data:text/javascript,${encodeURIComponent(code)}`));
+    await once(worker, 'message');
+    expect(attach).toThrow(expect.objectContaining({ code: 'EBUSY' }));
+    await worker.terminate();
+    using end = attach();
+    expect(end.tun.inject(datagram('mine'))).toBe(0);
+  });
+});
