@@ -11,11 +11,11 @@ import { decodeProbe, encodeProbe, MAC_BYTES, PROBE_BYTES, ProbeError } from './
  */
 const authenticate = (): Uint8Array => new Uint8Array(MAC_BYTES);
 
-const refused = <T>(read: () => T): T | undefined => {
+const refused = <T>(read: () => T, by: typeof ProbeError | typeof EchoError = ProbeError): T | undefined => {
   try {
     return read();
   } catch (error) {
-    if (error instanceof ProbeError) return undefined;
+    if (error instanceof by) return undefined;
     throw error;
   }
 };
@@ -38,18 +38,18 @@ const runPathProbes = (packet: Uint8Array): void => {
   }
 };
 
+/** None of them means nothing; gateways change what stands before them. */
+const ECHO_PAYLOAD_BYTES = 40;
 const OWN = { 4: '100.64.1.0', 6: 'fd00:1::ff' } as const;
 
 const runEcho = (packet: Uint8Array): void => {
   const address = OWN[(packet[0] ?? 0) >> 4 === 4 ? 4 : 6];
-  try {
-    const echo = decodeEcho(packet, address, authenticate);
-    const written = encodeEcho(echo, { source: address, destination: address }, authenticate);
-    assert.equal(written.length, packet.length);
-    assert.deepEqual(decodeEcho(written, address, authenticate), echo);
-  } catch (error) {
-    if (!(error instanceof EchoError)) throw error;
-  }
+  const echo = refused(() => decodeEcho(packet, address, authenticate), EchoError);
+  if (!echo) return;
+  const written = encodeEcho(echo, { source: address, destination: address }, authenticate);
+  assert.equal(written.length, packet.length);
+  assert.deepEqual(written.subarray(-ECHO_PAYLOAD_BYTES), packet.subarray(-ECHO_PAYLOAD_BYTES));
+  assert.deepEqual(decodeEcho(written, address, authenticate), echo);
 };
 
 const withoutCode = (packet: Uint8Array): Uint8Array => {

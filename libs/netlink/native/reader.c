@@ -24,7 +24,6 @@ static void on_closed(uv_handle_t *handle)
 {
 	struct reader *reader = handle->data;
 
-	close_fds(reader);
 	napi_remove_async_cleanup_hook(reader->hook);
 	release(reader);
 }
@@ -34,7 +33,8 @@ void end_reader(struct reader *reader)
 	if (reader->closing)
 		return;
 	reader->closing = true;
-	uv_poll_stop(&reader->poll);
+	uv_poll_stop(&reader->poll); /* from here on nobody watches the descriptor */
+	close_fds(reader);
 	uv_close((uv_handle_t *)&reader->poll, on_closed);
 	napi_delete_reference(reader->env, reader->callback);
 	napi_async_destroy(reader->env, reader->async);

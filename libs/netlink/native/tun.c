@@ -57,18 +57,35 @@ static int new_tun(void *argument)
 }
 
 /* TUNSETIFF makes a device where there is none: such a one goes with its descriptor. */
-static int known_tun(void *argument)
+static bool is_persistent(int fd)
 {
 	struct ifreq request = { 0 };
-	int fd;
+
+	return !ioctl(fd, TUNGETIFF, &request) && request.ifr_flags & IFF_PERSIST;
+}
+
+/* What an earlier process set stays with the device: a header of another size, and checksums and segments left to whoever reads. */
+static int reset(int fd)
+{
+	int header = sizeof(struct virtio_net_hdr);
+
+	return ioctl(fd, TUNSETVNETHDRSZ, &header) || ioctl(fd, TUNSETOFFLOAD, 0) ? -errno : 0;
+}
+
+static int known_tun(void *argument)
+{
+	int error, fd;
 
 	if (!if_nametoindex(argument))
 		return -ENODEV;
 	fd = attach(argument, O_NONBLOCK);
-	if (fd < 0 || (!ioctl(fd, TUNGETIFF, &request) && request.ifr_flags & IFF_PERSIST))
+	if (fd < 0)
+		return fd;
+	error = is_persistent(fd) ? reset(fd) : -ENODEV;
+	if (!error)
 		return fd;
 	close(fd);
-	return -ENODEV;
+	return error;
 }
 
 napi_value create_tun(napi_env env, napi_callback_info info)

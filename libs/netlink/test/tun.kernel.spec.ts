@@ -1,5 +1,7 @@
+import { execFileSync } from 'node:child_process';
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
+import { constants } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -65,6 +67,28 @@ const datagram = (text: string): Uint8Array => {
   return packet;
 };
 
+const isUdp = (packet: Uint8Array): boolean => packet[0] === 0x45 && packet[9] === 17;
+
+/** Over the addresses, the protocol and UDP with its checksum: 0xffff when that is right. */
+const udpSum = (packet: Uint8Array): number => {
+  const padded = Buffer.concat([
+    packet.subarray(12),
+    new Uint8Array(packet.length % 2),
+    Uint8Array.of(0, 17, 0, packet.length - 20),
+  ]);
+  let sum = 0;
+  for (let at = 0; at < padded.length; at += 2) sum += padded.readUInt16BE(at);
+  return (sum & 0xffff) + (sum >>> 16);
+};
+
+/** TUNSETIFF as we do; TUNSETVNETHDRSZ 12; TUNSETOFFLOAD TUN_F_CSUM. */
+const LEAVE_SETTINGS = String.raw`
+  my ($device, $size) = (pack('a16 S x22', $ARGV[0], 0x5001), pack('i', 12));
+  open(my $tun, '+<', '/dev/net/tun') or die $!;
+  ioctl($tun, 0x400454ca, $device) or die $!;
+  ioctl($tun, 0x400454d8, $size) or die $!;
+  ioctl($tun, 0x400454d0, 1) or die $!;`;
+
 const until = async (holds: () => boolean): Promise<void> => {
   for (const end = performance.now() + 3000; performance.now() < end && !holds();) await delay(5);
   expect(holds()).toBe(true);
@@ -74,11 +98,8 @@ const attach = () => {
   const packets: Uint8Array[] = [];
   const tun = openTun({ name: NAME, netnsFd: ns.fd, onPacket: (packet) => void packets.push(packet.slice()) });
   /** UDP payloads that left by the device. */
-  const texts = (): string[] =>
-    packets
-      .filter((packet) => packet[0] === 0x45 && packet[9] === 17)
-      .map((packet) => Buffer.from(packet.subarray(28)).toString());
-  return { tun, texts, [Symbol.dispose]: () => tun.close() };
+  const texts = (): string[] => packets.filter(isUdp).map((packet) => Buffer.from(packet.subarray(28)).toString());
+  return { tun, packets, texts, [Symbol.dispose]: () => tun.close() };
 };
 
 describe('a TUN', () => {
@@ -121,11 +142,44 @@ describe('a TUN', () => {
     expect(() => first.tun.inject(datagram('late'))).toThrow('is closed');
   });
 
-  test('can be attached to again after it was closed', async () => {
+  test('can be attached to again as soon as it was closed, also by who is being given a packet', async () => {
     attach().tun.close();
-    await delay(50);
-    using end = attach();
+    let again: ReturnType<typeof attach> | undefined;
+    const first = openTun({
+      name: NAME,
+      netnsFd: ns.fd,
+      onPacket() {
+        first.close();
+        again ??= attach();
+      },
+    });
+    socket.send('out', 5000, BEHIND);
+    await until(() => again !== undefined);
+    using end = again!;
     expect(end.tun.inject(datagram('again'))).toBe(0);
+    socket.send('and out', 5000, BEHIND);
+    await until(() => end.texts().includes('and out'));
+  });
+
+  test('takes nothing in while it is down', async () => {
+    using end = attach();
+    await net.links.modify(NAME, { up: false });
+    expect(end.tun.inject(datagram('down'))).toBe(constants.errno.EIO);
+    await net.links.modify(NAME, { up: true });
+    const received = once(socket, 'message') as Promise<[Buffer]>;
+    expect(end.tun.inject(datagram('up'))).toBe(0);
+    expect((await received)[0].toString()).toBe('up');
+  });
+
+  test('is read as it was made, whatever an earlier process has set', async () => {
+    execFileSync('nsenter', [`--net=${ns.path}`, 'perl', '-e', LEAVE_SETTINGS, NAME]);
+    using end = attach();
+    socket.send('out', 5000, BEHIND);
+    await until(() => end.texts().includes('out'));
+    expect(end.packets.filter(isUdp).map(udpSum)).toEqual([0xffff]);
+    const received = once(socket, 'message') as Promise<[Buffer]>;
+    expect(end.tun.inject(datagram('in'))).toBe(0);
+    expect((await received)[0].toString()).toBe('in');
   });
 
   test('is not made by attaching to it', async () => {

@@ -135,6 +135,19 @@ describe('pairs of an address and a prefix', () => {
   });
 });
 
+const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
+
+/** Netlink attributes of 4 bytes in network order: a type, then its number, and so on. */
+const attributes = (...numbers: readonly number[]): string => {
+  const bytes = Buffer.alloc(4 * numbers.length);
+  for (let at = 0; at < numbers.length; at += 2) {
+    bytes.writeUInt16LE(8, 4 * at);
+    bytes.writeUInt16LE(numbers[at]!, 4 * at + 2);
+    bytes.writeUInt32BE(numbers[at + 1]!, 4 * at + 4);
+  }
+  return hex(bytes);
+};
+
 describe('rules', () => {
   const drop: Expression = { do: 'drop' };
   test.each<[string, Expression[]]>([
@@ -181,10 +194,38 @@ describe('rules', () => {
       [{ match: 'pair', fields: ['th.dport', 'ip.saddr'], op: '==', set: 'a' }, drop],
     ],
     ['a port past 16 bits', [{ match: 'payload', field: 'th.dport', op: '==', value: 70_000 }, drop]],
-    ['a destination of the other family', [{ set: 'ip.daddr', to: 'fd00::1' }]],
     ['a mark outside its mask', [{ set: 'mark', value: 0x1200, mask: 0xf00 }]],
   ])('%s is refused', (_, expressions) => {
     expect(() => compileRule('inet', expressions)).toThrow(RangeError);
+  });
+
+  test.each<[string, Expression, string[]]>([
+    [
+      'IPv4, with the checksum of its header',
+      { set: 'ip.daddr', to: '192.0.2.1' },
+      ['meta', 'cmp', 'immediate', `payload ${attributes(5, 1, 2, 1, 3, 16, 4, 4, 6, 1, 7, 10, 8, 1)}`],
+    ],
+    [
+      'IPv6, whose header has none',
+      { set: 'ip6.daddr', to: '2001:db8::1' },
+      ['meta', 'cmp', 'immediate', `payload ${attributes(5, 1, 2, 1, 3, 24, 4, 16, 6, 0, 7, 0, 8, 1)}`],
+    ],
+  ])('a destination is written to packets of %s', (_, expression, wanted) => {
+    const written = compileRule('inet', [expression]);
+    const shown = written.map(({ name, data }) => (name === 'payload' ? `${name} ${hex(data)}` : name));
+    expect(shown).toEqual(wanted);
+  });
+
+  test.each([
+    { set: 'ip.daddr', to: '2001:db8::1' },
+    { set: 'ip6.daddr', to: '192.0.2.1' },
+  ] as const)('a destination of the other family is refused by name: $to', (expression) => {
+    const text = `${expression.set} ${expression.to} is of the wrong family`;
+    expect(() => compileRule('inet', [expression])).toThrow(new RangeError(text));
+  });
+
+  test('a destination is not written in a table of the other family', () => {
+    expect(() => compileRule('ip6', [{ set: 'ip.daddr', to: '192.0.2.1' }])).toThrow('a rule for ip6 packets');
   });
 
   test('differ when one flag differs', () => {

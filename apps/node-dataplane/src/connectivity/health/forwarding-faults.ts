@@ -2,7 +2,7 @@ import type { TracedDrop } from '@unbounded/nftables';
 import type { Problem } from '@unbounded/topology';
 import { DEVICES } from '../../data-path/devices.ts';
 import type { Family, PeerReport } from './messages.ts';
-import { isSilent, namesOf } from './problems.ts';
+import { isAnswering, namesOf } from './problems.ts';
 
 /** What echoes say of this node's own forwarding. */
 
@@ -18,7 +18,7 @@ export interface ForwardingFault {
 
 /** undefined: nothing is known to be wrong. */
 export const forwardingFault = (peers: readonly PeerReport[]): ForwardingFault | undefined => {
-  const answering = peers.filter((peer) => !isSilent(peer));
+  const answering = peers.filter(isAnswering);
   const gateways = answering.filter(({ forwards }) => forwards !== undefined);
   const families = ([4, 6] as const).filter((family) => {
     const ofFamily = gateways.filter((peer) => peer.family === family);

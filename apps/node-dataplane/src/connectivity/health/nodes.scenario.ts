@@ -30,6 +30,8 @@ export interface TestNode {
   /** Waits until it is so; the time that took, ms. */
   until(isSo: (health: Health) => boolean): Promise<number>;
   run(...argv: string[]): string;
+  /** With this as its standard input. */
+  feed(input: string, ...argv: string[]): string;
   /** Drops what comes in and matches. */
   block(...match: string[]): void;
   unblock(): void;
@@ -40,8 +42,9 @@ export interface TestNodes extends AsyncDisposable {
   readonly nodes: readonly TestNode[];
 }
 
-const runIn = (netns: Netns, ...argv: string[]): string =>
-  execFileSync('nsenter', [`--net=${netns.path}`, ...argv], { encoding: 'utf8' });
+const feedIn = (netns: Netns, input: string, argv: readonly string[]): string =>
+  execFileSync('nsenter', [`--net=${netns.path}`, ...argv], { encoding: 'utf8', input });
+const runIn = (netns: Netns, ...argv: string[]): string => feedIn(netns, '', argv);
 
 /** Of waits that a test left unfinished. */
 const stopLooking = new Set<() => void>();
@@ -86,6 +89,7 @@ const makeNode = (name: string, number: number, folder: string): TestNode => {
       return promise;
     },
     run: (...argv) => runIn(netns, ...argv),
+    feed: (input, ...argv) => feedIn(netns, input, argv),
     block: (...match) => void runIn(netns, 'nft', 'add', 'rule', 'inet', 't', 'in', ...match, 'drop'),
     unblock: () => void runIn(netns, 'nft', 'flush', 'chain', 'inet', 't', 'in'),
   };

@@ -168,9 +168,9 @@ export const createProber = (
     measured: () => measuring.take(),
     async stop() {
       peers.stop();
-      echoes.stop();
       exchange.sockets.close();
-      await file.settled();
+      await file.settled(); // it asks echoes for what they know
+      echoes.stop();
     },
   };
 };

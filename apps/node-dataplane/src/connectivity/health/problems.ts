@@ -5,8 +5,11 @@ import type { PeerReport } from './messages.ts';
 
 const LISTED = 5;
 
-export const isSilent = ({ state, graceOver }: PeerReport): boolean =>
+const isSilent = ({ state, graceOver }: PeerReport): boolean =>
   state === 'Unhealthy' || state === 'Recovering' || (state === 'New' && graceOver);
+
+/** Its agent lives, and the path carries its answers. */
+export const isAnswering = ({ state }: PeerReport): boolean => state === 'Healthy' || state === 'Degraded';
 
 export const namesOf = (peers: readonly PeerReport[]): string => {
   const names = peers.map(({ node, family }) => `${node} (IPv${family})`).sort();
@@ -23,7 +26,7 @@ const silentProblems = (peers: readonly PeerReport[]): Problem[] => {
 
 /** Some echoes come back, so this node forwards; through the others' gateways they do not. */
 const echoProblems = (peers: readonly PeerReport[]): Problem[] => {
-  const gateways = peers.filter((peer) => peer.forwards !== undefined && !isSilent(peer));
+  const gateways = peers.filter((peer) => peer.forwards !== undefined && isAnswering(peer));
   const forwards = new Set(gateways.filter((peer) => peer.forwards).map(({ family }) => family));
   const lost = gateways.filter((peer) => !peer.forwards && forwards.has(peer.family)); // of none: see forwarding-faults.ts
   if (lost.length === 0) return [];

@@ -10,7 +10,7 @@ import {
 
 /** What is tried at the boundary of the overlay, and what comes of it, by what the node is. */
 
-export type Name = Host | 'ownPod' | 'node' | 'external';
+export type Name = Host | 'ownPod' | 'ownEcho' | 'node' | 'external';
 
 export interface Attempt extends Pick<Shot, 'type' | 'bytes' | 'port'> {
   readonly what: string;
@@ -19,7 +19,7 @@ export interface Attempt extends Pick<Shot, 'type' | 'bytes' | 'port'> {
   readonly to: Name;
 }
 export interface Refusal extends Attempt {
-  readonly reason: 'unlisted_exit' | 'unlisted_entry' | 'forged_source' | 'no_route_back';
+  readonly reason: 'unlisted_exit' | 'unlisted_entry' | 'forged_source' | 'no_route_back' | 'stray_echo';
 }
 export interface Passage extends Attempt {
   readonly arrives: Namespace;
@@ -103,8 +103,30 @@ const livesInOverlay = (options: LabOptions): Refusal[] =>
     ]),
   ]);
 
+const toEchoes: readonly Refusal[] = because('stray_echo', 'to the address of echoes', [
+  { what: 'out of a tunnel, of a far pod', ...far, to: 'ownEcho' },
+  { what: 'out of a tunnel, of a far node', ...far, source: 'farNode', to: 'ownEcho' },
+  { what: 'of a pod of the node', from: 'pod', source: 'ownPod', to: 'ownEcho' },
+  { what: 'of a pod of the node, over TCP', from: 'pod', source: 'ownPod', to: 'ownEcho', type: 'tcp' },
+  { what: 'of a host of the LAN', from: 'lan', source: 'stranger', to: 'ownEcho' },
+  { what: 'of a host of the WAN', from: 'wan', source: 'internet', to: 'ownEcho' },
+]);
+
+/** Not out of a tunnel: nobody beside the node may say that it is the node's echo. */
+const forgedEchoes: readonly Refusal[] = because('forged_source', 'with the address of echoes', [
+  { what: 'a host of the LAN', from: 'lan', source: 'ownEcho', to: 'ownEcho' },
+  { what: 'a host of the WAN', from: 'wan', source: 'ownEcho', to: 'ownEcho' },
+  { what: 'a host of the LAN, to a far pod', from: 'lan', source: 'ownEcho', to: 'farPod' },
+]);
+
 export const refusalsOf = (options: LabOptions): Refusal[] => [
-  ...when(hasTunnels(options), [...outOfTunnel(options), ...intoTunnel(options), ...livesInOverlay(options)]),
+  ...when(hasTunnels(options), [
+    ...outOfTunnel(options),
+    ...intoTunnel(options),
+    ...livesInOverlay(options),
+    ...toEchoes,
+    ...forgedEchoes,
+  ]),
   ...when(isNative(options), natively(options)),
 ];
 
@@ -115,6 +137,8 @@ const throughTunnels = (options: LabOptions): Passage[] => [
   { what: 'to a Service here, its pod beyond', ...far, to: 'node', port: NODE_PORTS.far, arrives: 'far' },
   { what: 'into a tunnel: a host that the Site lists', ...lan, source: 'listed', arrives: 'far' },
   { what: 'into a tunnel: the same, to a node', ...lan, source: 'listed', to: 'farNode', arrives: 'far' },
+  { what: 'an echo into the tunnel', from: 'echo', source: 'ownEcho', to: 'farPod', arrives: 'far' },
+  { what: 'an echo that came back', from: 'far', source: 'ownEcho', to: 'ownEcho', arrives: 'echo' },
   { what: 'into a tunnel: a pod of the node', from: 'pod', source: 'ownPod', to: 'farPod', arrives: 'far' },
   { what: 'a far node, past the overlay to the node', from: 'wan', source: 'farNode', to: 'node', arrives: 'node' },
   {
@@ -168,7 +192,7 @@ export const questionsOf = (options: LabOptions): Question[] => [
 ];
 
 export const placeOf = ({ own }: BoundaryLab, name: Name, family: Family): string => {
-  if (name === 'ownPod') return own.pod[family];
+  if (name === 'ownPod' || name === 'ownEcho') return own[name === 'ownPod' ? 'pod' : 'echo'][family];
   return name === 'node' || name === 'external' ? own[name][family] : addressOf(name, family);
 };
 export const shotOf = (lab: BoundaryLab, attempt: Omit<Attempt, 'what'>, family: Family): Shot => ({

@@ -3,6 +3,7 @@ import type { Netns } from '@unbounded/netlink';
 import { createNftables } from '@unbounded/nftables';
 import { serveTcp } from '@unbounded/testing/tcp-flows';
 import { findMember, parseWorld, planNode, type TopologyObjects } from '@unbounded/topology';
+import { DEVICES } from '../../data-path/devices.ts';
 import type { DataPathKind, KernelPlan } from '../../data-path/kernel-plan.ts';
 import { renderPlan } from '../../data-path/render.ts';
 import type { BoundaryAdditions } from '../../kernel/boundary-additions.ts';
@@ -120,7 +121,7 @@ export const openBoundaryLab = async (options: LabOptions): Promise<BoundaryLab>
   const servers = await Promise.all(PLACES.map((place) => serveTcp(['nsenter', `--net=${ns[place].path}`], PORT)));
   const nfts = new Map(NAMESPACES.map((place) => [place, createNftables({ netnsFd: ns[place].fd })]));
   const nft = nfts.get('node')!;
-  const present = Object.values(devices);
+  const present = [...Object.values(devices), DEVICES.echo];
   const apply: BoundaryLab['apply'] = (wanted, additions = []) =>
     nft.replaceTable(tableSpec(CONNECTIVITY, planFirewall(wanted, { additions, present })));
   await apply(plan);

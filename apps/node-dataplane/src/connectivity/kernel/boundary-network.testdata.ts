@@ -1,16 +1,17 @@
 import { execFileSync } from 'node:child_process';
 import { MARK_MASK } from '@unbounded/config/ownership';
 import { createNetns, type Netns } from '@unbounded/netlink';
+import { DEVICES } from '../../data-path/devices.ts';
 import type { KernelPlan } from '../../data-path/kernel-plan.ts';
 
 /**
  * The network of boundary-lab.testdata.ts: a node between a LAN (`eth0`), the WAN (`eth1`, the default route), its pod and the other site,
- * which is behind a veth in the place of a tunnel.
+ * which is behind a veth in the place of a tunnel. Behind another, in the place of the TUN, is what reads the node's own echoes.
  */
 
-export type Place = 'pod' | 'lan' | 'wan' | 'far';
+export type Place = 'pod' | 'lan' | 'wan' | 'far' | 'echo';
 export type Namespace = Place | 'node';
-export const PLACES = ['pod', 'lan', 'wan', 'far'] as const;
+export const PLACES = ['pod', 'lan', 'wan', 'far', 'echo'] as const;
 export const NAMESPACES = [...PLACES, 'node'] as const;
 
 /** Of both families. */
@@ -47,12 +48,14 @@ type Pair = Readonly<Record<Family, string>>;
 export interface OwnAddresses {
   readonly node: Pair;
   readonly pod: Pair;
+  readonly echo: Pair;
   readonly external: Pair;
 }
 /** @param host the last number of the node's address, and the third of its pods' */
 export const ownAddresses = (host: number): OwnAddresses => ({
   node: { 4: `10.1.0.${host}`, 6: `fd00:1::${host}` },
   pod: { 4: `100.65.${host}.9`, 6: `fd64:65:${host}::9` },
+  echo: { 4: `100.65.${host}.0`, 6: `fd64:65:${host}:0:ffff:ffff:ffff:ffff` },
   external: { 4: '203.0.113.30', 6: '2001:db8:113::30' },
 });
 
@@ -111,6 +114,13 @@ const TRANSFER = [
   { node: ['192.0.2.1', '2001:db8:f:1::1'], far: ['192.0.2.2', '2001:db8:f:1::2'] },
   { node: ['192.0.2.5', '2001:db8:f:2::1'], far: ['192.0.2.6', '2001:db8:f:2::2'] },
 ] as const;
+/** Of the one in the place of the TUN. */
+const TO_ECHO: { readonly node: Texts; readonly end: Texts } = {
+  node: ['192.0.2.9', '2001:db8:f:3::1'],
+  end: ['192.0.2.10', '2001:db8:f:3::2'],
+};
+
+const BRIDGE_MAC = '02:00:00:00:00:01';
 
 export interface Devices {
   /** By which packets of the other site come in. */
@@ -134,11 +144,13 @@ const linksOf = (devices: Devices, own: OwnAddresses): Line[] => {
     ...NAMESPACES.map((place): Line => [place, 'link set lo up']),
     ...wire('eth0', 'lan', 'eth0'),
     ...wire('eth1', 'wan', 'eth0'),
-    ['node', 'link add cbr0 up type bridge mcast_snooping 0'],
+    ['node', `link add cbr0 address ${BRIDGE_MAC} up type bridge mcast_snooping 0`],
     ...wire('veth1', 'pod', 'eth0'),
     ['node', 'link set veth1 master cbr0'],
     ...addresses('node', 'cbr0', gateway),
     ...addresses('pod', 'eth0', texts(own.pod)),
+    // To every pod it is on link, where nobody has it: one that gets it to the node all the same has to make that up.
+    ...texts(own.echo).map((text): Line => ['pod', `neigh add ${text} lladdr ${BRIDGE_MAC} dev eth0`]),
     ...addresses('node', 'eth0', texts(own.node)),
     ...addresses('lan', 'eth0', LAN_ROUTER),
     ...addresses('node', 'eth1', texts(own.external)),
@@ -148,6 +160,9 @@ const linksOf = (devices: Devices, own: OwnAddresses): Line[] => {
       ...addresses('node', device, TRANSFER[index]!.node, [30, 64]),
       ...addresses('far', device, TRANSFER[index]!.far, [30, 64]),
     ]),
+    ...wire(DEVICES.echo, 'echo', 'eth0'),
+    ...addresses('node', DEVICES.echo, TO_ECHO.node, [30, 64]),
+    ...addresses('echo', 'eth0', TO_ECHO.end, [30, 64]),
     ...(['lan', 'wan', 'far'] as const).flatMap((place) =>
       BEHIND[place].flatMap((name) => addresses(place, 'lo', HOSTS[name], [32, 128])),
     ),
@@ -170,6 +185,8 @@ const routesOf = (plan: KernelPlan, devices: Devices, own: OwnAddresses): Line[]
     ...routes('lan', EVERYWHERE, texts(own.node)),
     ...routes('wan', EVERYWHERE, texts(own.external)),
     ...routes('far', EVERYWHERE, TRANSFER[0].node),
+    ...routes('node', [texts(own.echo)], TO_ECHO.end),
+    ...routes('echo', EVERYWHERE, TO_ECHO.node),
   ];
 };
 
@@ -197,7 +214,13 @@ export const makeBoundaryNetwork = (plan: KernelPlan, devices: Devices, own: Own
   apply([...linksOf(devices, own), ...routesOf(plan, devices, own)]);
   // Until everybody beside the node answers: no shot waits for a neighbor.
   const transfer = devices.tunnel === devices.anchor ? TRANSFER.slice(0, 1) : TRANSFER;
-  const neighbors = [...texts(own.pod), ...LAN_ROUTER, ...WAN_ROUTER, ...transfer.flatMap(({ far }) => far)];
+  const neighbors = [
+    ...texts(own.pod),
+    ...LAN_ROUTER,
+    ...WAN_ROUTER,
+    ...TO_ECHO.end,
+    ...transfer.flatMap(({ far }) => far),
+  ];
   for (const address of neighbors) inside('node', ['ping', '-c', '1', '-w', '5', '-i', '0.05', address]);
   for (const place of NAMESPACES) inside(place, ['nft', '-f', '-'], watchAt(place));
   inside('node', ['nft', '-f', '-'], serviceRules(texts(own.pod)));
