@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import {
   configKey,
   counter,
+  echoAddresses,
   encapConfig,
   endpointV4,
   endpointV6,
@@ -16,8 +17,11 @@ import {
   statsKey,
 } from '@unbounded/bpf-maps';
 import { type Attachment, attachProgram, type BpfObject, loadObject } from '@unbounded/libbpf-ts';
-import { createNetns, createRouteSocket, type Netns, type RouteSocket } from '@unbounded/netlink';
+import { createNetns, createRouteSocket, createTun, type Netns, openTun, type RouteSocket } from '@unbounded/netlink';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+
+import { frame, withChecksums } from './packets.ts';
 
 /** Two nodes and a VXLAN between them, as the agent sets them up: anchor, tunnel device, programs, maps. */
 interface Node extends Disposable {
@@ -193,6 +197,68 @@ test('a forwarder brings what is of others, but nothing of nobody', async () => 
   forwarders.delete(OWN.a.underlay);
   ping(a, OWN.b.overlay[0], '-I', '100.64.9.9');
   expect(counted(b, 'drop_forged_source')).toBe(1);
+});
+
+describe('echoes of a node', () => {
+  const ECHO = [
+    ['IPv4', '100.64.1.0', '100.64.2.0'],
+    ['IPv6', 'fd00:1::ff', 'fd00:2::ff'],
+  ] as const;
+  const records = (node: Node, family: string) =>
+    family === 'IPv4'
+      ? node.object.map('unbounded_endpoints_v4', lpmKeyV4, endpointV4)
+      : node.object.map('unbounded_endpoints_v6', lpmKeyV6, endpointV6);
+  const bits = (address: string): number => (address.includes(':') ? 128 : 32);
+
+  beforeEach(async () => {
+    createTun({ name: 'echo0', netnsFd: a.ns.fd });
+    await a.net.links.modify('echo0', { up: true });
+    const { index: link } = (await a.net.links.get('echo0'))!;
+    for (const node of [a, b])
+      execFileSync('nsenter', [
+        `--net=${node.ns.path}`,
+        'sysctl',
+        '-qw',
+        'net.ipv4.ip_forward=1',
+        'net.ipv6.conf.all.forwarding=1',
+        'net.ipv4.conf.all.rp_filter=0',
+        'net.ipv4.conf.vxlan0.rp_filter=0',
+      ]);
+    for (const [family, own, far] of ECHO) {
+      await a.net.routes.replace({ dst: `${own}/${bits(own)}`, link });
+      const hop = {
+        remote: OWN.b.underlay,
+        vni: 1,
+        ifindex: a.tunnel,
+        protocol: 'vxlan',
+        setKey: true,
+        healthy: true,
+      } as const;
+      records(a, family).set(`${far}/${bits(far)}`, { ...hop, echo: true });
+      know(b, `${own}/${bits(own)}`, OWN.a.underlay);
+    }
+    a.object.map('unbounded_echo', configKey, echoAddresses).set(0, { ipv4: ECHO[0][1], ipv6: ECHO[1][1] });
+  });
+
+  test.each(ECHO)('%s: come back by the other node', async (_, own, far) => {
+    const returned: Uint8Array[] = [];
+    using tun = openTun({ name: 'echo0', netnsFd: a.ns.fd, onPacket: (packet) => void returned.push(packet) });
+    const inside = (destination: string): Uint8Array => withChecksums(frame({ source: own, destination })).subarray(14);
+    const isEcho = (packet: Uint8Array): boolean => packet.length === inside(own).length && packet.at(-1) === 0;
+    for (const end = performance.now() + 5000; performance.now() < end && !returned.some(isEcho); await delay(50))
+      expect(tun.inject(inside(far))).toBe(0);
+    const hops = own.includes(':') ? [7] : [8, 10, 11]; // and the checksum over them
+    const beyond = (packet: Uint8Array): number[] => [...packet].filter((_byte, at) => !hops.includes(at));
+    expect(returned.filter(isEcho).map(beyond)[0]).toEqual(beyond(inside(own)));
+    expect(counted(a, 'drop_unknown_source')).toBe(0);
+  });
+
+  test.each(ECHO)('%s: their address as the source of anything else is nobody’s', async (_, own) => {
+    await b.net.addresses.replace({ link: b.tunnel, address: `${own}/${bits(own)}`, flags: own.includes(':') ? 2 : 0 });
+    const [to, before] = [OWN.a.overlay[own.includes(':') ? 1 : 0], counted(a, 'drop_unknown_source')];
+    expect(ping(b, to, '-I', own)).toBe(false);
+    expect(counted(a, 'drop_unknown_source')).toBeGreaterThan(before);
+  });
 });
 
 test('sources are not looked at where the configuration says so', async () => {

@@ -11,7 +11,7 @@ import { nodeFacts } from '@unbounded/membership';
 import { expect, test } from 'vitest';
 
 import { type GatewayNode, type GatewayWorld, planGateways } from './gateways.plan.ts';
-import { planPoolConditions } from './pool-conditions.plan.ts';
+import { type ObservedReport, planPoolConditions } from './pool-conditions.plan.ts';
 import { createReportWatch } from './report-watch.ts';
 import { planReach, type ReachObjects } from './reachability.plan.ts';
 
@@ -240,6 +240,7 @@ test('a gateway that fell silent stays a gateway with its port: only its report 
 });
 
 /** What a watcher of these objects knows of them, on a clock of its own. */
+const seen = (observed: ObservedReport, notForwarding = new Map<string, string>()) => ({ observed, notForwarding });
 const watching = () => {
   let clockMs = 5000;
   const watch = createReportWatch(() => clockMs);
@@ -264,7 +265,7 @@ test('conditions say who is missing, who is silent, and what helps', () => {
   see([poolNodeOf('g', '2026-01-01T00:00:17Z')]);
   const reported = poolNodeOf('g', '2026-01-01T00:00:30Z');
   see([reported], 13_000);
-  expect(planPoolConditions(plan!, [reported], observed)).toMatchObject([
+  expect(planPoolConditions(plan!, [reported], seen(observed))).toMatchObject([
     { type: 'GatewaysAvailable', status: 'True', observedGeneration: 3 },
     {
       type: 'NodesEligible',
@@ -274,11 +275,27 @@ test('conditions say who is missing, who is silent, and what helps', () => {
         'waiting has no usable WireGuard key (the node agent writes it; see the Node’s condition UnboundedNodeAccepted)',
     },
     { type: 'GatewaysReporting', status: 'True' },
+    { type: 'GatewaysForwarding', status: 'True' },
     { type: 'SelectorProtected', status: 'False', reason: 'KubeletCanSetLabels' },
     { type: 'ExternalNamesResolved', status: 'True' },
   ]);
   pass(40_000);
-  expect(planPoolConditions(plan!, [reported], observed)[2]).toMatchObject({ status: 'False', reason: 'ReportStale' });
+  expect(planPoolConditions(plan!, [reported], seen(observed))[2]).toMatchObject({
+    status: 'False',
+    reason: 'ReportStale',
+  });
+});
+
+test('a pool names its gateways that say that they do not forward, and nobody else', () => {
+  const [plan] = planGateways(world({ nodes: [node('g1', { gateway: 'p' })], pools: [pool('p')] })).pools;
+  const said = new Map([
+    ['g1', 'HostFirewallBlocks'],
+    ['worker', 'NotForwarding'],
+  ]);
+  expect(planPoolConditions(plan!, [], seen(watching().observed, said))[3]).toMatchObject({
+    ...{ type: 'GatewaysForwarding', status: 'False', reason: 'NotForwarding' },
+    message: '1 of 1 gateways do not forward: g1 (HostFirewallBlocks)',
+  });
 });
 
 test.each(['1970-01-01T00:00:00Z', '2026-01-01T00:00:00Z', '2099-01-01T00:00:00Z'])(
@@ -288,7 +305,7 @@ test.each(['1970-01-01T00:00:00Z', '2026-01-01T00:00:00Z', '2099-01-01T00:00:00Z
     const { observed, see, pass } = watching();
     const report = (second: number): GatewayPoolNode =>
       poolNodeOf('g', new Date(Date.parse(start) + second * 1000).toISOString());
-    const reporting = (subject: GatewayPoolNode) => planPoolConditions(plan!, [subject], observed)[2];
+    const reporting = (subject: GatewayPoolNode) => planPoolConditions(plan!, [subject], seen(observed))[2];
     see([report(0)]);
     see([report(13)], 13_000);
     expect(reporting(report(13))).toMatchObject({ status: 'True' });
@@ -310,17 +327,20 @@ test('a new watcher neither calls a gateway silent for an old report, nor takes 
   const { observed, see, pass } = watching();
   const old = poolNodeOf('g', '2020-01-01T00:00:00Z');
   see([old]);
-  expect(planPoolConditions(planned(), [old], observed)[2]).toMatchObject({ status: 'True' });
-  expect(planPoolConditions(planned({ conditions: [silent] }), [old], observed)[2]).toMatchObject(silent);
+  expect(planPoolConditions(planned(), [old], seen(observed))[2]).toMatchObject({ status: 'True' });
+  expect(planPoolConditions(planned({ conditions: [silent] }), [old], seen(observed))[2]).toMatchObject(silent);
   pass(40_000);
-  expect(planPoolConditions(planned(), [old], observed)[2]).toMatchObject({ status: 'False', reason: 'ReportStale' });
+  expect(planPoolConditions(planned(), [old], seen(observed))[2]).toMatchObject({
+    status: 'False',
+    reason: 'ReportStale',
+  });
 });
 
 test('a gateway that joined a moment ago has not reported yet; after 40 s it is silent', () => {
   const [plan] = planGateways(world({ nodes: [node('g', { gateway: 'p' })], pools: [pool('p')] })).pools;
   const { observed, see, pass } = watching();
   const poolNode = poolNodeOf('g');
-  const reporting = (objects: readonly GatewayPoolNode[]) => planPoolConditions(plan!, objects, observed)[2];
+  const reporting = (objects: readonly GatewayPoolNode[]) => planPoolConditions(plan!, objects, seen(observed))[2];
   expect(reporting([])).toMatchObject({ status: 'Unknown', reason: 'AwaitingFirstReport' });
   see([poolNode]);
   pass(39_000);
@@ -342,7 +362,7 @@ test('a deleted pool says which gateways keep it; one that is not deleted says n
   const deleted = { ...alive, metadata: { ...alive.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } };
   const deletable = (subject: GatewayPool) => {
     const [plan] = planGateways(world({ nodes: [node('g', { gateway: 'p' })], pools: [subject] })).pools;
-    return planPoolConditions(plan!, [], watching().observed).find(({ type }) => type === 'Deletable');
+    return planPoolConditions(plan!, [], seen(watching().observed)).find(({ type }) => type === 'Deletable');
   };
   expect(deletable(alive)).toBeUndefined();
   expect(deletable(deleted)).toMatchObject({
@@ -354,7 +374,7 @@ test('a deleted pool says which gateways keep it; one that is not deleted says n
 
 test('an empty pool says that no node can be a gateway', () => {
   const [plan] = planGateways(world({ pools: [pool('p')] })).pools;
-  expect(planPoolConditions(plan!, [], watching().observed)[0]).toMatchObject({
+  expect(planPoolConditions(plan!, [], seen(watching().observed))[0]).toMatchObject({
     status: 'False',
     reason: 'NoGateways',
   });
@@ -363,7 +383,7 @@ test('an empty pool says that no node can be a gateway', () => {
 test('a pool that selects by a label that kubelets cannot set, or names its nodes, is protected', () => {
   const protection = (spec: Partial<GatewayPool['spec']>) => {
     const [plan] = planGateways(world({ pools: [pool('p', spec)] })).pools;
-    return planPoolConditions(plan!, [], watching().observed).find(({ type }) => type === 'SelectorProtected');
+    return planPoolConditions(plan!, [], seen(watching().observed)).find(({ type }) => type === 'SelectorProtected');
   };
   expect(protection({ nodeSelector: { 'node-restriction.kubernetes.io/gateway-of': 'p' } })).toMatchObject({
     status: 'True',
@@ -438,7 +458,7 @@ test('a name that cannot be resolved is told with its node and what is used mean
     }),
   ).pools;
   expect(
-    planPoolConditions(plan!, [], watching().observed).find(({ type }) => type === 'ExternalNamesResolved'),
+    planPoolConditions(plan!, [], seen(watching().observed)).find(({ type }) => type === 'ExternalNamesResolved'),
   ).toMatchObject({
     status: 'False',
     reason: 'NameNotResolved',
@@ -455,7 +475,7 @@ test('a name with an address of one family is resolved, and the message has the 
     }),
   ).pools;
   expect(
-    planPoolConditions(plan!, [], watching().observed).find(({ type }) => type === 'ExternalNamesResolved'),
+    planPoolConditions(plan!, [], seen(watching().observed)).find(({ type }) => type === 'ExternalNamesResolved'),
   ).toMatchObject({
     status: 'True',
     message: expect.stringContaining('gw.example.com of node g (AAAA: ESERVFAIL)') as string,
@@ -483,7 +503,7 @@ test('an address of a name that lies in a Site’s blocks, or is another node’
   ).pools[0]!;
   expect(plan.gateways[0]!.externalIPs).toEqual(['198.51.100.1']);
   expect(
-    planPoolConditions(plan, [], watching().observed).find(({ type }) => type === 'ExternalNamesResolved'),
+    planPoolConditions(plan, [], seen(watching().observed)).find(({ type }) => type === 'ExternalNamesResolved'),
   ).toMatchObject({
     status: 'False',
     reason: 'AddressNotUsed',

@@ -17,7 +17,7 @@ import { createGatewayWrites, type GatewayClients, isGatewayTaint } from './gate
 import type { ExternalPlan } from './external-addresses.plan.ts';
 import { type GatewayNode, planGateways, resolveNodes } from './gateways.plan.ts';
 import type { GatewayMetrics } from './gateway-metrics.ts';
-import { planPoolConditions } from './pool-conditions.plan.ts';
+import { type NotForwarding, planPoolConditions } from './pool-conditions.plan.ts';
 import { createReportWatch } from './report-watch.ts';
 import { missingNames } from './reachability.plan.ts';
 
@@ -62,9 +62,23 @@ const toGatewayNode = (node: Node): GatewayNode => ({
   isTainted: node.spec?.taints?.some(isGatewayTaint) ?? false,
 });
 
+/** As the node's agent says of itself: its reason, since the whole text is its own condition's. */
+const whyNotForwarding = ({ status }: Node): string | undefined => {
+  const said = status?.conditions?.find(({ type }) => type === 'UnboundedForwarding');
+  return said?.status === 'False' ? said.reason : undefined;
+};
+
+const notForwarding = (nodes: readonly Node[]): NotForwarding =>
+  new Map(
+    nodes.flatMap((node) => {
+      const why = whyNotForwarding(node);
+      return why === undefined ? [] : [[node.metadata.name, why] as const];
+    }),
+  );
+
 /** Changes only with what this controller reads of a Node. */
 export const gatewayNodeFingerprint = (node: Node): string =>
-  `${nodeFingerprint(node)} ${annotatedPort(node)} ${JSON.stringify(node.spec?.taints ?? [])}`;
+  `${nodeFingerprint(node)} ${annotatedPort(node)} ${JSON.stringify(node.spec?.taints ?? [])} ${whyNotForwarding(node)}`;
 
 /** Of a gateway with DNS names: what changes may be their answers, of which site-membership knows nothing. */
 const dampedEvent = (about: Node): EventRecord => ({
@@ -123,7 +137,10 @@ export const gatewaysReconciler = ({
     await inParallel(plan.pools, PARALLEL_WRITES, (pool) =>
       write.poolStatus(
         pool,
-        planPoolConditions(pool, world.poolNodes, (name) => reports.of(name)),
+        planPoolConditions(pool, world.poolNodes, {
+          observed: (name) => reports.of(name),
+          notForwarding: notForwarding(world.nodes),
+        }),
       ),
     );
     await inParallel(plan.roles, PARALLEL_WRITES, (role) => write.role(nodes.get(role.node)!, role));

@@ -8,6 +8,7 @@ export interface PoolCondition {
     | 'GatewaysAvailable'
     | 'NodesEligible'
     | 'GatewaysReporting'
+    | 'GatewaysForwarding'
     | 'SelectorProtected'
     | 'ExternalNamesResolved'
     | 'Deletable';
@@ -100,6 +101,21 @@ const reporting = (
   return { type, status: 'True', reason: 'Reporting', message: 'every gateway has reported' };
 };
 
+/** Gateways that say of themselves that echoes are dropped at them, each with why. */
+export type NotForwarding = ReadonlyMap<string, string>;
+
+/** The nodes find out for themselves, and use the others: nothing depends on this. */
+const forwarding = ({ gateways }: PoolPlan, notForwarding: NotForwarding): PoolCondition => {
+  const type = 'GatewaysForwarding';
+  const texts = gateways.flatMap(({ name }) => {
+    const why = notForwarding.get(name);
+    return why === undefined ? [] : [`${name} (${why})`];
+  });
+  if (texts.length === 0) return { type, status: 'True', reason: 'Forwarding', message: 'no gateway says otherwise' };
+  const message = `${texts.length} of ${gateways.length} gateways do not forward: ${listed(texts, '; ')}`;
+  return { type, status: 'False', reason: 'NotForwarding', message };
+};
+
 /** Whether a node can make itself a gateway, by labels that its own kubelet may set. */
 const protection = ({ pool }: PoolPlan): PoolCondition => {
   const type = 'SelectorProtected';
@@ -150,7 +166,7 @@ const deletability = ({ pool, gateways }: PoolPlan): PoolCondition[] => {
 export const planPoolConditions = (
   plan: PoolPlan,
   poolNodes: readonly GatewayPoolNode[],
-  observed: ObservedReport,
+  { observed, notForwarding }: { readonly observed: ObservedReport; readonly notForwarding: NotForwarding },
 ): readonly PoolCondition[] => {
   const { generation } = plan.pool.metadata;
   const objects = new Map(poolNodes.map((object) => [object.metadata.name, object]));
@@ -158,6 +174,7 @@ export const planPoolConditions = (
     availability(plan),
     eligibility(plan),
     reporting(plan, objects, observed),
+    forwarding(plan, notForwarding),
     protection(plan),
     resolution(plan),
     ...deletability(plan),

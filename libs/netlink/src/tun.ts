@@ -41,7 +41,8 @@ const readPackets = (bytes: Uint8Array): Uint8Array[] => {
 };
 
 /**
- * Of a device that {@link createTun} made: none is made here.
+ * Of a device that {@link createTun} made: none is made here. What the kernel sends out in the first moment is lost, until the link's
+ * `operState` is `up`.
  * @throws Error with `code` EBUSY (a process is attached), ENODEV (there is none), EINVAL (it is of another kind), ENOENT (no /dev/net/tun)
  */
 export const openTun = ({ name, netnsFd = -1, onPacket }: TunOptions): Tun => {

@@ -102,6 +102,16 @@ const attach = () => {
   return { tun, packets, texts, [Symbol.dispose]: () => tun.close() };
 };
 
+/** A moment after somebody attaches the kernel sees it; until then it drops what it would send out. */
+const attached = async () => {
+  const end = attach();
+  await sends();
+  return end;
+};
+const sends = async (): Promise<void> => {
+  while ((await net.links.get(NAME))?.operState !== 'up') await delay(1);
+};
+
 describe('a TUN', () => {
   test('takes packets in as if they came by the device', async () => {
     using end = attach();
@@ -112,7 +122,7 @@ describe('a TUN', () => {
   });
 
   test('gives what the kernel sends out by it, whole and in order, but nothing that is too long', async () => {
-    using end = attach();
+    using end = await attached();
     for (const text of ['a', 'b'.repeat(484), 'c'.repeat(485), 'd'.repeat(1400), 'e']) socket.send(text, 5000, BEHIND);
     await until(() => end.texts().at(-1) === 'e');
     expect(end.texts()).toEqual(['a', 'b'.repeat(484), 'e']);
@@ -120,7 +130,7 @@ describe('a TUN', () => {
 
   test('gives bursts that are longer than one reading', async () => {
     await net.links.modify(NAME, { txQueuePackets: 2000 });
-    using end = attach();
+    using end = await attached();
     const sent = Array.from({ length: 1000 }, (_, index) => String(index));
     for (const text of sent) socket.send(text, 5000, BEHIND);
     await until(() => end.texts().length === sent.length);
@@ -153,9 +163,11 @@ describe('a TUN', () => {
         again ??= attach();
       },
     });
+    await sends();
     socket.send('out', 5000, BEHIND);
     await until(() => again !== undefined);
     using end = again!;
+    await sends();
     expect(end.tun.inject(datagram('again'))).toBe(0);
     socket.send('and out', 5000, BEHIND);
     await until(() => end.texts().includes('and out'));
@@ -173,7 +185,7 @@ describe('a TUN', () => {
 
   test('is read as it was made, whatever an earlier process has set', async () => {
     execFileSync('nsenter', [`--net=${ns.path}`, 'perl', '-e', LEAVE_SETTINGS, NAME]);
-    using end = attach();
+    using end = await attached();
     socket.send('out', 5000, BEHIND);
     await until(() => end.texts().includes('out'));
     expect(end.packets.filter(isUdp).map(udpSum)).toEqual([0xffff]);

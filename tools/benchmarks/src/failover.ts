@@ -9,6 +9,7 @@ import {
   cutLink,
   cutWan,
   deliveringGateway,
+  noForwarding,
   type Outage,
   partition,
   powerOff,
@@ -53,6 +54,11 @@ const farGateway = (layout: LabLayout): Promise<LabNode> => deliveringGateway(ga
 
 const CASES: readonly Case[] = [
   { name: 'a gateway is off', runs: 60, disturb: (layout, gateway) => during(powerOff(layout, gateway)) },
+  {
+    name: 'a gateway does not forward',
+    runs: 20,
+    disturb: (_, gateway) => during(noForwarding(gateway.name)),
+  },
   { name: "a gateway's WAN link is cut", runs: 60, disturb: (layout, gateway) => during(cutWan(layout, gateway)) },
   {
     name: 'the link between two gateways is cut',

@@ -16,7 +16,7 @@ import { readWireGuard } from './kernel/wireguard.ts';
 import type { NodePlanner } from './node-planner.ts';
 import type { OwnKeys } from './measured.ts';
 import type { RelayProxies } from './relay/relay-proxies.ts';
-import type { Section, SectionReport } from '../section.port.ts';
+import type { NodeCondition, Section, SectionReport } from '../section.port.ts';
 import { createProblemLog } from '../world/problem-log.ts';
 import type { GatewayReporter } from './gateway-reporter.ts';
 import { connectivityReport } from './report.ts';
@@ -108,7 +108,7 @@ export const createConnectivity = (parts: ConnectivityParts): Section => {
 
   const tellProblems = createProblemLog(logger);
 
-  const report = (underlay: Underlay | undefined, problems: Problems): SectionReport => {
+  const report = (underlay: Underlay | undefined, problems: Problems, forwarding?: NodeCondition): SectionReport => {
     tellProblems(problems);
     return connectivityReport(
       {
@@ -121,6 +121,7 @@ export const createConnectivity = (parts: ConnectivityParts): Section => {
         paths: summarize(dataplane.paths.states()),
         moves: dataplane.paths.takeMoves(),
         repairs: [...parts.repairs.takeEvents(), ...parts.forwarding.takeEvents()],
+        forwarding,
         routes: planner.advertised,
       },
       gateway && ((routes, signal) => gateway.report(routes, { signal })),
@@ -148,7 +149,14 @@ export const createConnectivity = (parts: ConnectivityParts): Section => {
       const takesPods = outcome.devices.has(DEVICES.bridge) && (isReady || !outcome.isUndecided);
       const cni = takesPods ? ensureCniConfig(parts.cniFolders, plan, faults) : [];
       const forwarding = parts.forwarding.look(rendered, dataplane.health.states());
-      const problems = [...outcome.problems, ...forwarding, ...relayed, ...cni, ...advanced.problems, ...fromNode()];
+      const problems = [
+        ...outcome.problems,
+        ...forwarding.problems,
+        ...relayed,
+        ...cni,
+        ...advanced.problems,
+        ...fromNode(),
+      ];
       if (!again && !isReady) {
         isReady = true;
         const { site, role, blocks, wireGuard } = plan;
@@ -157,7 +165,7 @@ export const createConnectivity = (parts: ConnectivityParts): Section => {
       const nextPassMs = again
         ? SOON_MS
         : Math.min(REPAIR_EVERY_MS, planner.nextStepMs ?? REPAIR_EVERY_MS, advanced.nextPassMs ?? REPAIR_EVERY_MS);
-      return { nextPassMs, report: report(underlay, problems) };
+      return { nextPassMs, report: report(underlay, problems, forwarding.condition) };
     },
     async stop() {
       parts.relay.stop();

@@ -23,6 +23,8 @@ export interface ConnectivityState {
   readonly moves: readonly string[];
   /** What others changed in the kernel and was put back since the last report. */
   readonly repairs: readonly NodeEvent[];
+  /** Whether the node forwards, where that is known. */
+  readonly forwarding: NodeCondition | undefined;
   /** Of a gateway: what lies behind it. */
   readonly routes: Readonly<Record<string, AdvertisedRoute>> | undefined;
 }
@@ -83,7 +85,7 @@ export const connectivityReport = (
 ): SectionReport => ({
   problems: state.problems,
   annotations: annotationsOf(state),
-  conditions: [networkOf(state), ...relayedOf(state)],
+  conditions: [networkOf(state), ...relayedOf(state), ...(state.forwarding ? [state.forwarding] : [])],
   events: eventsOf(state),
   ...(write && { write: (signal: AbortSignal) => write(state.routes, signal) }),
 });

@@ -62,6 +62,7 @@ const fine: ConnectivityState = {
   paths: undefined,
   moves: [],
   repairs: [],
+  forwarding: undefined,
   routes: undefined,
 };
 const problem = { reason: 'ForeignLink', message: 'a link named vxlan0' };

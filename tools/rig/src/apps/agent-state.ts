@@ -7,12 +7,13 @@ export const agentReady = (node: string): boolean =>
 
 const METRICS = ['curl', '-s', '--max-time', '2', 'http://127.0.0.1:9998/metrics'];
 
+/** Everything that an agent measures; nothing while it does not answer. */
+export const metricsOn = (node: string): string => tryOnNode(node, ...METRICS) ?? '';
+
 /** Peers of a node by the state in which it sees them; none while its agent does not answer. */
 export const peerStates = (node: string): Record<string, number> => {
   const states: Record<string, number> = {};
-  for (const [, state = '', count] of (tryOnNode(node, ...METRICS) ?? '').matchAll(
-    /^unbounded_health_peers\{.*state="(\w+)"\} (\d+)/gm,
-  ))
+  for (const [, state = '', count] of metricsOn(node).matchAll(/^unbounded_health_peers\{.*state="(\w+)"\} (\d+)/gm))
     states[state] = (states[state] ?? 0) + Number(count);
   return states;
 };

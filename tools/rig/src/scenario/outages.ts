@@ -5,7 +5,7 @@ import { switchPort } from '../underlay/underlay.ts';
 import { nftFamilyOf } from '../layout/addresses.ts';
 import { type LabLayout, type LabNode, namespaceOf, routerName } from '../layout/layout.ts';
 import { linkCounters, timeUntil } from './scenario.ts';
-import { onNode } from '../node/node.ts';
+import { onNode, tryOnNode } from '../node/node.ts';
 import { peerStates } from '../apps/agent-state.ts';
 
 /** Ways in which a network breaks, and the way back. */
@@ -41,6 +41,19 @@ export const powerOff = (layout: LabLayout, node: LabNode): Outage => {
   const cables = devicesOf(node).map((device) => cable(layout, node.name, device));
   return { begin: () => cables.forEach((each) => each.begin()), end: () => cables.forEach((each) => each.end()) };
 };
+
+/** Its agents live, and a table of the administrator drops what it forwards. */
+export const noForwarding = (node: string): Outage => ({
+  begin() {
+    for (const line of [
+      'add table inet admin',
+      'add chain inet admin forward { type filter hook forward priority 5; }',
+      'add rule inet admin forward drop comment "no routing"',
+    ])
+      onNode(node, 'nft', line);
+  },
+  end: () => void tryOnNode(node, 'nft', 'delete table inet admin'),
+});
 
 /** The node is up and reaches its site, but not the WAN. */
 export const cutWan = (layout: LabLayout, node: LabNode): Outage =>

@@ -69,6 +69,24 @@ describe('echoes through a gateway', () => {
     session.stop();
   });
 
+  test('are not missed while none can have come back yet', async () => {
+    const changes: boolean[] = [];
+    let isStarting = true;
+    const session = createEchoSession({
+      settings: SETTINGS,
+      forwards: true,
+      isStarting: () => isStarting,
+      transmit: () => undefined,
+      onChange: () => changes.push(session.forwards),
+    });
+    await vi.advanceTimersByTimeAsync(1000);
+    expect(changes).toEqual([]);
+    isStarting = false;
+    await vi.advanceTimersByTimeAsync(500);
+    expect(changes).toEqual([false]);
+    session.stop();
+  });
+
   test('end with the session', async () => {
     const { session, sent } = through({ forwards: true });
     await vi.advanceTimersByTimeAsync(300);

@@ -21,6 +21,8 @@ export interface EchoSessionOptions {
   readonly settings: EchoSettings;
   /** What an earlier process found. */
   readonly forwards: boolean;
+  /** Whether none can have come back yet. */
+  readonly isStarting?: () => boolean;
   readonly transmit: (sequence: bigint) => void;
   readonly onChange: () => void;
 }
@@ -28,12 +30,7 @@ export interface EchoSessionOptions {
 const SUSPECTED = new Set(['Unhealthy', 'Recovering']);
 
 /** A gateway forwards until it is shown that it does not: its agent takes no part, so there is no time in which it is new. */
-export const createEchoSession = ({
-  settings: first,
-  forwards,
-  transmit,
-  onChange,
-}: EchoSessionOptions): EchoSession => {
+export const createEchoSession = ({ settings: first, forwards, ...options }: EchoSessionOptions): EchoSession => {
   let settings = first;
   let health: Health = resumed(forwards ? 'Healthy' : 'Unhealthy');
   let sequence = 0n;
@@ -44,13 +41,13 @@ export const createEchoSession = ({
   const happened = (event: 'success' | 'failure'): void => {
     const before = doesForward();
     health = nextHealth(health, event, settings.detectMultiplier);
-    if (doesForward() !== before) onChange();
+    if (doesForward() !== before) options.onChange();
   };
   const tick = (): void => {
-    if (!returned) happened('failure');
+    if (!returned && !options.isStarting?.()) happened('failure');
     returned = false;
     outstanding.add(++sequence, true);
-    transmit(sequence);
+    options.transmit(sequence);
   };
   const stop = startTicking(() => settings.intervalMs, tick);
 

@@ -33,6 +33,8 @@ export interface EchoesOptions {
   readonly onChange: (id: string) => void;
 }
 
+/** At most. */
+const SETTLING_MS = 2000;
 const IP_VERSION_SHIFT = 4;
 
 interface Entry {
@@ -51,12 +53,16 @@ const createCode = (): Authenticate => {
 /** The device of echoes, opened when there is one, and anew after it could not be or was made anew. */
 const createDevice = (netnsFd: number | undefined, onPacket: (packet: Uint8Array) => void) => {
   let open: (EchoDevice & { readonly tun: Tun }) | undefined;
+  let settledMs = -Infinity;
   const close = (): void => {
     open?.tun.close();
     open = undefined;
   };
   return {
     close,
+    /** The kernel sends nothing out by it until it has seen that somebody is attached, which may take a second. */
+    isSettling: () => performance.now() < settledMs,
+    settled: () => void (settledMs = -Infinity),
     /** The errno; undefined: there is no device. */
     inject(packet: Uint8Array): number | undefined {
       return open?.tun.inject(packet);
@@ -67,6 +73,7 @@ const createDevice = (netnsFd: number | undefined, onPacket: (packet: Uint8Array
       const { name } = wanted;
       try {
         open = { ...wanted, tun: openTun({ name, ...(netnsFd === undefined ? {} : { netnsFd }), onPacket }) };
+        settledMs = performance.now() + SETTLING_MS;
         return [];
       } catch (error) {
         const message = `no echoes are sent through gateways: device ${name}: ${(error as Error).message}`;
@@ -77,11 +84,12 @@ const createDevice = (netnsFd: number | undefined, onPacket: (packet: Uint8Array
 };
 
 interface EntriesOptions extends Pick<EchoesOptions, 'known' | 'onChange'> {
+  readonly isStarting: () => boolean;
   readonly transmit: (entry: Entry, sequence: bigint) => void;
 }
 
 /** The sessions, by peer and by number. */
-const createEntries = ({ known, transmit, onChange }: EntriesOptions) => {
+const createEntries = ({ known, isStarting, transmit, onChange }: EntriesOptions) => {
   const before = new Map(known);
   const entries = new Map<string, Entry>();
   const byNumber = new Map<number, Entry>();
@@ -93,6 +101,7 @@ const createEntries = ({ known, transmit, onChange }: EntriesOptions) => {
       session: createEchoSession({
         settings,
         forwards: before.get(id)?.forwards ?? true,
+        isStarting,
         transmit: (sequence) => transmit(entry, sequence),
         onChange: () => onChange(id),
       }),
@@ -131,8 +140,9 @@ export const createEchoes = ({ netnsFd, measuring, ...options }: EchoesOptions):
     if (address === undefined) return measuring.rejected('echo_address');
     try {
       const { id, sequence } = decodeEcho(packet, address, code);
-      if (entries.at(id)?.session.onReturned(sequence)) return measuring.echoReturned();
-      measuring.rejected('echo_unexpected');
+      if (!entries.at(id)?.session.onReturned(sequence)) return measuring.rejected('echo_unexpected');
+      device.settled();
+      measuring.echoReturned();
     } catch (error) {
       if (!(error instanceof EchoError)) throw error;
       measuring.rejected(`echo_${error.fault}`);
@@ -145,7 +155,7 @@ export const createEchoes = ({ netnsFd, measuring, ...options }: EchoesOptions):
     if (errno === 0) measuring.echoSent();
     else if (errno !== undefined) measuring.rejected('send_echo');
   };
-  const entries = createEntries({ ...options, transmit });
+  const entries = createEntries({ ...options, isStarting: () => device.isSettling(), transmit });
 
   return {
     ensure(plans, settingsOf, wantedDevice) {

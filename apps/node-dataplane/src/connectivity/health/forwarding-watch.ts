@@ -6,7 +6,7 @@ import type { Logger, Metrics } from '@unbounded/telemetry';
 import { echoAddress, type Problem } from '@unbounded/topology';
 import { formatAddress } from '@unbounded/ip';
 import type { KernelPlan } from '../../data-path/kernel-plan.ts';
-import type { NodeEvent } from '../../section.port.ts';
+import type { NodeCondition, NodeEvent } from '../../section.port.ts';
 import { type Blocker, faultProblems, type ForwardingFault, forwardingFault } from './forwarding-faults.ts';
 import type { PeerReport } from './messages.ts';
 
@@ -15,11 +15,31 @@ import type { PeerReport } from './messages.ts';
  * echoes through its nftables until one is dropped. Nothing is traced while echoes come back.
  */
 export interface ForwardingWatch {
-  /** What is wrong by now; traces where that says more. */
-  look(plan: KernelPlan, peers: readonly PeerReport[]): Problem[];
+  /** What is wrong by now, and the condition of the Node; traces where that says more. */
+  look(plan: KernelPlan, peers: readonly PeerReport[]): Forwarding;
   takeEvents(): NodeEvent[];
   stop(): void;
 }
+
+export interface Forwarding {
+  readonly problems: readonly Problem[];
+  /** undefined: no echoes are sent, and nobody misses any. */
+  readonly condition: NodeCondition | undefined;
+}
+
+/** Condition of a Node: whether it forwards what belongs to the overlay. */
+const TYPE = 'UnboundedForwarding';
+
+const told = (problems: readonly Problem[], peers: readonly PeerReport[]): Forwarding => {
+  const [problem] = problems;
+  if (problem) return { problems, condition: { type: TYPE, status: 'False', ...problem } };
+  const message = 'its echoes come back, and no peer misses its own through this node';
+  const isShown = peers.some(({ forwards }) => forwards === true);
+  return {
+    problems,
+    condition: isShown ? { type: TYPE, status: 'True', reason: 'EchoesReturn', message } : undefined,
+  };
+};
 
 export interface ForwardingWatchOptions {
   readonly nft: Pick<Nftables, 'replaceTable' | 'deleteTable' | 'traceDrops' | 'ruleComment'>;
@@ -160,11 +180,11 @@ export const createForwardingWatch = (options: ForwardingWatchOptions): Forwardi
       if (!fault) {
         show(undefined);
         if (state === 'traced') [state, tracedMs] = ['unknown', -Infinity];
-        return [];
+        return told([], peers);
       }
       if (state !== 'tracing' && performance.now() - tracedMs > AGAIN_MS) begin(plan, fault);
       const devices = [...plan.tunnels.map(({ device }) => device), ...plan.wireGuard.map(({ name }) => name)];
-      return faultProblems(fault, { blocker, isTraced: state === 'traced', devices });
+      return told(faultProblems(fault, { blocker, isTraced: state === 'traced', devices }), peers);
     },
     takeEvents() {
       const taken = events;
