@@ -1,5 +1,5 @@
 import { addressToBytes, parseAddress } from '@unbounded/ip';
-import { areEqual, type Authenticate, MAC_BYTES } from './probe.codec.ts';
+import { areEqual } from './probe.codec.ts';
 
 /**
  * The echo packet (RFC 5880 6.4, RFC 9747): an IP packet that a node sends through a gateway to itself. Nobody else reads it. IPv4
@@ -11,13 +11,15 @@ import { areEqual, type Authenticate, MAC_BYTES } from './probe.codec.ts';
  *      8  u32  id: which of the sender's echoes it is, and so its family too
  *     12  u32  zero
  *     16  u64  sequence
- *     24  16   message authentication code over everything before it
+ *     24  16   token: random, made for this packet alone; only who has seen the packet knows it
  */
 
 export interface Echo {
   /** Of the session, which is of one gateway and family. */
   readonly id: number;
   readonly sequence: bigint;
+  /** {@link TOKEN_BYTES}. */
+  readonly token: Uint8Array;
 }
 
 export interface EchoRoute {
@@ -28,7 +30,7 @@ export interface EchoRoute {
 }
 
 /** Why a packet is no echo; also the label of a metric. */
-export type EchoFault = 'length' | 'address' | 'ports' | 'magic' | 'version' | 'mac' | 'malformed';
+export type EchoFault = 'length' | 'address' | 'ports' | 'magic' | 'version' | 'malformed';
 
 export class EchoError extends Error {
   readonly fault: EchoFault;
@@ -44,8 +46,9 @@ export const ECHO_PORTS = { source: 9997, destination: 9998 } as const;
 
 const MAGIC = 0x55424543;
 const VERSION = 1;
-const CODE_AT = 24;
-const PAYLOAD_BYTES = CODE_AT + MAC_BYTES;
+const TOKEN_AT = 24;
+export const TOKEN_BYTES = 16;
+const PAYLOAD_BYTES = TOKEN_AT + TOKEN_BYTES;
 const UDP = 17;
 const UDP_BYTES = 8;
 /** A packet that goes round ends soon; it crosses the node itself and a gateway. */
@@ -93,15 +96,17 @@ const writeUdp = (packet: Uint8Array, view: DataView, family: 4 | 6): void => {
   view.setUint16(bytes + 6, sumOf(packet.subarray(source, bytes), pseudo, datagram) || 0xffff); // 0 would say that there is none
 };
 
-const checkEcho = ({ id, sequence }: Echo): void => {
+const checkEcho = ({ id, sequence, token }: Echo): void => {
   if (!Number.isInteger(id) || id < 0 || id > LARGEST_U32)
     throw new RangeError(`id is ${id}: it must be an integer within 0..${LARGEST_U32}`);
   if (sequence < 0n || sequence > LARGEST_U64)
     throw new RangeError(`sequence is ${sequence}: it must fit into 64 bits without a sign`);
+  if (token.length !== TOKEN_BYTES)
+    throw new RangeError(`token has ${token.length} bytes: it must have ${TOKEN_BYTES}`);
 };
 
-/** The whole IP packet. @throws RangeError, AddressSyntaxError naming the field that is not valid */
-export const encodeEcho = (echo: Echo, route: EchoRoute, authenticate: Authenticate): Uint8Array => {
+/** The whole IP packet. @throws RangeError naming the field that is not valid; AddressSyntaxError */
+export const encodeEcho = (echo: Echo, route: EchoRoute): Uint8Array => {
   checkEcho(echo);
   const [source, destination] = [parseAddress(route.source), parseAddress(route.destination)];
   if (source.family !== destination.family)
@@ -117,7 +122,7 @@ export const encodeEcho = (echo: Echo, route: EchoRoute, authenticate: Authentic
   view.setUint8(at + 4, VERSION);
   view.setUint32(at + 8, echo.id);
   view.setBigUint64(at + 16, echo.sequence);
-  payload.set(authenticate(payload.subarray(0, CODE_AT)), CODE_AT);
+  payload.set(echo.token, TOKEN_AT);
   writeHeader(packet, view, source.family);
   writeUdp(packet, view, source.family);
   return packet;
@@ -142,11 +147,12 @@ const checkEnds = (packet: Uint8Array, view: DataView, family: 4 | 6, address: U
 };
 
 /**
- * Reads a packet from outside. The checksums of IP and UDP are not looked at: the code protects what is read.
+ * Reads a packet from outside. The checksums of IP and UDP are not looked at: the token is right, or it is none of ours.
  * @param address the node's echo address of the packet's family
+ * @returns with a view of the packet's token
  * @throws EchoError
  */
-export const decodeEcho = (packet: Uint8Array, address: string, authenticate: Authenticate): Echo => {
+export const decodeEcho = (packet: Uint8Array, address: string): Echo => {
   const own = parseAddress(address);
   const version = (packet[0] ?? 0) >> 4;
   if (version !== own.family || packet.length < HEADER[own.family].bytes)
@@ -158,9 +164,7 @@ export const decodeEcho = (packet: Uint8Array, address: string, authenticate: Au
   const payload = packet.subarray(at);
   if (view.getUint32(at) !== MAGIC) throw new EchoError('magic', 'the packet does not begin as an echo');
   if (payload[4] !== VERSION) throw new EchoError('version', `echo version ${payload[4]}: this is version ${VERSION}`);
-  if (!areEqual(authenticate(payload.subarray(0, CODE_AT)), payload.subarray(CODE_AT)))
-    throw new EchoError('mac', 'the authentication code is wrong: it is not of this process');
   if (payload[5] !== 0 || view.getUint16(at + 6) !== 0 || view.getUint32(at + 12) !== 0)
     throw new EchoError('malformed', 'bytes that must be 0 are not');
-  return { id: view.getUint32(at + 8), sequence: view.getBigUint64(at + 16) };
+  return { id: view.getUint32(at + 8), sequence: view.getBigUint64(at + 16), token: payload.subarray(TOKEN_AT) };
 };

@@ -1,5 +1,6 @@
-export { decodeEcho, ECHO_PORTS, EchoError, encodeEcho } from './echo.codec.ts';
+export { decodeEcho, ECHO_PORTS, EchoError, encodeEcho, TOKEN_BYTES } from './echo.codec.ts';
 export {
+  areEqual,
   type Authenticate,
   decodeProbe,
   encodeProbe,

@@ -13,6 +13,8 @@ export const isNewer = (seen: Newest | undefined, { nonce, sequence }: Newest): 
 /** Requests without a reply yet, oldest forgotten first: a reply counts once, and only for a request that was sent. */
 export interface Outstanding<T> {
   add(sequence: bigint, request: T): void;
+  /** What was sent with this number and not answered yet; it goes on waiting. */
+  get(sequence: bigint): T | undefined;
   /** What was sent with this number; undefined when nothing was, or it is answered already. */
   take(sequence: bigint): T | undefined;
   readonly size: number;
@@ -27,6 +29,7 @@ export const createOutstanding = <T>(limit = 64): Outstanding<T> => {
       const [oldest] = sent.keys();
       if (sent.size > limit && oldest !== undefined) sent.delete(oldest);
     },
+    get: (sequence) => sent.get(sequence),
     take(sequence) {
       const request = sent.get(sequence);
       sent.delete(sequence);

@@ -96,7 +96,7 @@ const until = async (holds: () => boolean): Promise<void> => {
 
 const attach = () => {
   const packets: Uint8Array[] = [];
-  const tun = openTun({ name: NAME, netnsFd: ns.fd, onPacket: (packet) => void packets.push(packet.slice()) });
+  const tun = openTun({ name: NAME, netnsFd: ns.fd, onPacket: (packet) => void packets.push(Uint8Array.from(packet)) });
   /** UDP payloads that left by the device. */
   const texts = (): string[] => packets.filter(isUdp).map((packet) => Buffer.from(packet.subarray(28)).toString());
   return { tun, packets, texts, [Symbol.dispose]: () => tun.close() };

@@ -12,13 +12,13 @@ afterEach(() => void vi.useRealTimers());
 /** A gateway that returns echoes while it forwards. */
 const through = (gateway: { forwards: boolean }, found = true) => {
   const changes: boolean[] = [];
-  const sent: bigint[] = [];
+  const sent: { sequence: bigint; token: Uint8Array }[] = [];
   const session = createEchoSession({
     settings: SETTINGS,
     forwards: found,
-    transmit(sequence) {
-      sent.push(sequence);
-      if (gateway.forwards) setTimeout(() => session.onReturned(sequence), 5);
+    transmit(sequence, token) {
+      sent.push({ sequence, token });
+      if (gateway.forwards) setTimeout(() => session.onReturned({ sequence, token }), 5);
     },
     onChange: () => changes.push(session.forwards),
   });
@@ -63,9 +63,26 @@ describe('echoes through a gateway', () => {
   test('count once each, and only if they were sent', async () => {
     const { session, sent } = through({ forwards: false });
     await vi.advanceTimersByTimeAsync(150);
-    expect(session.onReturned(sent[0]!)).toBe(true);
-    expect(session.onReturned(sent[0]!)).toBe(false);
-    expect(session.onReturned(999n)).toBe(false);
+    expect(session.onReturned(sent[0]!)).toBe('returned');
+    expect(session.onReturned(sent[0]!)).toBe('unexpected');
+    expect(session.onReturned({ ...sent[0]!, sequence: 999n })).toBe('unexpected');
+    session.stop();
+  });
+
+  test('that are forged do not stand for those that were sent, nor keep these from counting', async () => {
+    const { session, sent } = through({ forwards: false }, false);
+    await vi.advanceTimersByTimeAsync(150);
+    const forged = { ...sent[0]!, token: sent[0]!.token.map((byte) => byte ^ 1) };
+    for (let attempt = 0; attempt < 10; attempt++) expect(session.onReturned(forged)).toBe('token');
+    expect(session.forwards).toBe(false);
+    expect(session.onReturned(sent[0]!)).toBe('returned');
+    session.stop();
+  });
+
+  test('have tokens that do not repeat', async () => {
+    const { session, sent } = through({ forwards: true });
+    await vi.advanceTimersByTimeAsync(2000);
+    expect(new Set(sent.map(({ token }) => Buffer.from(token).toString('hex'))).size).toBe(sent.length);
     session.stop();
   });
 

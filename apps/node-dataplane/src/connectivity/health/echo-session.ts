@@ -1,4 +1,5 @@
-import { createOutstanding, type Health, nextHealth, resumed } from '@unbounded/health';
+import { randomBytes } from 'node:crypto';
+import { areEqual, createOutstanding, type Health, nextHealth, resumed, TOKEN_BYTES } from '@unbounded/health';
 import { startTicking } from '../../thread/ticking.ts';
 
 /** The echoes through one gateway in one family: whether they come back. */
@@ -12,8 +13,8 @@ export interface EchoSession {
   /** false: as many in a row were lost as make a path Unhealthy, and not as many have come back since. */
   readonly forwards: boolean;
   update(settings: EchoSettings): void;
-  /** @returns whether it was one that is waited for */
-  onReturned(sequence: bigint): boolean;
+  /** Whether it was one that is waited for; one with another token is forged, and the own one goes on being waited for. */
+  onReturned(echo: { readonly sequence: bigint; readonly token: Uint8Array }): 'returned' | 'unexpected' | 'token';
   stop(): void;
 }
 
@@ -23,7 +24,7 @@ export interface EchoSessionOptions {
   readonly forwards: boolean;
   /** Whether none can have come back yet. */
   readonly isStarting?: () => boolean;
-  readonly transmit: (sequence: bigint) => void;
+  readonly transmit: (sequence: bigint, token: Uint8Array) => void;
   readonly onChange: () => void;
 }
 
@@ -35,7 +36,7 @@ export const createEchoSession = ({ settings: first, forwards, ...options }: Ech
   let health: Health = resumed(forwards ? 'Healthy' : 'Unhealthy');
   let sequence = 0n;
   let returned = true; // before the first one nothing can be lost
-  const outstanding = createOutstanding<true>();
+  const outstanding = createOutstanding<Uint8Array>();
   const doesForward = (): boolean => !SUSPECTED.has(health.state);
 
   const happened = (event: 'success' | 'failure'): void => {
@@ -46,8 +47,9 @@ export const createEchoSession = ({ settings: first, forwards, ...options }: Ech
   const tick = (): void => {
     if (!returned && !options.isStarting?.()) happened('failure');
     returned = false;
-    outstanding.add(++sequence, true);
-    options.transmit(sequence);
+    const token = randomBytes(TOKEN_BYTES);
+    outstanding.add(++sequence, token);
+    options.transmit(sequence, token);
   };
   const stop = startTicking(() => settings.intervalMs, tick);
 
@@ -56,13 +58,16 @@ export const createEchoSession = ({ settings: first, forwards, ...options }: Ech
       return doesForward();
     },
     update: (changed) => void (settings = changed),
-    onReturned(number) {
-      if (!outstanding.take(number)) return false;
+    onReturned({ sequence: number, token }) {
+      const sent = outstanding.get(number);
+      if (!sent) return 'unexpected';
+      if (!areEqual(sent, token)) return 'token';
+      outstanding.take(number);
       if (!returned) {
         returned = true;
         happened('success');
       }
-      return true;
+      return 'returned';
     },
     stop,
   };

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ECHO_PORTS, encodeEcho, MAC_BYTES } from '@unbounded/health';
+import { ECHO_PORTS, encodeEcho, TOKEN_BYTES } from '@unbounded/health';
 import { groupKey, nexthopGroup } from '@unbounded/bpf-maps';
 import { type BpfObject, loadObject, mountBpffs, unmountBpffs } from '@unbounded/libbpf-ts';
 import { createRouteSocket, createTun } from '@unbounded/netlink';
@@ -171,34 +171,61 @@ test('the device is taken up again when it was made anew, and echoes end without
 });
 
 describe('a gateway that forges echoes', () => {
-  /** To the worker, as if it came back. */
-  const shoot = (from: TestNode, packets: readonly Uint8Array[]): void => {
-    const code = `use Socket; socket(my $s, AF_INET, SOCK_RAW, 255) or die $!;
-      while (my $line = <STDIN>) { chomp $line; send($s, pack('H*', $line), 0, pack_sockaddr_in(0, inet_aton('${OWN[4]}'))) or die $!; }`;
-    from.feed(packets.map((packet) => Buffer.from(packet).toString('hex')).join('\n'), 'perl', '-e', code);
-  };
+  /** Raw IPv4 packets from standard input, in hexadecimal, to the worker. */
+  const SEND = `use Socket; socket(my $s, AF_INET, SOCK_RAW, 255) or die $!;
+    while (my $line = <STDIN>) { chomp $line; send($s, pack('H*', $line), 0, pack_sockaddr_in(0, inet_aton('${OWN[4]}'))) or die $!; }`;
+  /** The first echo of IPv4 that comes by, as it came. */
+  const TAKE_ONE = `socket(my $s, 17, 3, 0x0008) or die $!;
+    while (1) { recv($s, my $frame, 2000, 0); my $ip = substr($frame, 14);
+      if (length($ip) == 68 && substr($ip, 22, 2) eq pack('n', ${ECHO_PORTS.destination})) { print unpack('H*', $ip); exit } }`;
+  const shoot = (from: TestNode, packets: readonly Uint8Array[]): void =>
+    void from.feed(packets.map((packet) => Buffer.from(packet).toString('hex')).join('\n'), 'perl', '-e', SEND);
   const forged = (id: number, sequence: bigint): Uint8Array =>
-    encodeEcho({ id, sequence }, { source: OWN[4], destination: OWN[4] }, () => new Uint8Array(MAC_BYTES));
+    encodeEcho({ id, sequence, token: new Uint8Array(TOKEN_BYTES) }, { source: OWN[4], destination: OWN[4] });
+  const rejected = (why: string): Promise<number> =>
+    metric(`unbounded_health_probes_rejected_total{reason="echo_${why}"}`);
+  const untilRejected = async (why: string, count: number): Promise<void> => {
+    while ((await rejected(why)) < count) await worker.until(() => true);
+  };
 
   test('is not believed, and what it sends is counted', async () => {
     await startAll();
     forward(g1, false);
     await worker.until(forwardsAre({ g1: false, g2: true }));
-    const guesses = Array.from({ length: 200 }, (_, index) => forged(1 + (index % 4), BigInt(index >> 2)));
+    // Of each of the four sessions all sequences that it can have used by now.
+    const guesses = Array.from({ length: 400 }, (_, index) => forged(1 + (index % 4), BigInt(index >> 2)));
     const otherPorts = forged(1, 1n);
     otherPorts[23] = ECHO_PORTS.source & 0xff;
-    shoot(g1, [...guesses, otherPorts, forged(1, 1n).subarray(0, 40)]);
-    while ((await metric('unbounded_health_probes_rejected_total{reason="echo_mac"}')) < 200)
-      await worker.until(() => true);
-    expect(await metric('unbounded_health_probes_rejected_total{reason="echo_ports"}')).toBe(1);
+    shoot(g1, [...guesses, otherPorts, forged(1, 1n).subarray(0, 60), forged(9, 1n)]);
+    await untilRejected('token', 4);
+    await untilRejected('ports', 1);
+    expect((await rejected('token')) + (await rejected('unexpected'))).toBeGreaterThan(100);
     expect(forwardsAre({ g1: false, g2: true })(worker.health)).toBe(true);
     expect(weightsAre(0, 1)()).toBe(true);
   });
 
+  test('gains nothing by sending one again that it has returned', async () => {
+    await startAll();
+    const taken = Buffer.from(g1.run('perl', '-e', TAKE_ONE), 'hex');
+    forward(g1, false);
+    await worker.until(forwardsAre({ g1: false, g2: true }));
+    for (let round = 0; round < 5; round++) {
+      shoot(
+        g1,
+        Array.from({ length: 20 }, () => taken),
+      );
+      await worker.until(() => true);
+    }
+    await untilRejected('unexpected', 99);
+    expect(forwardsAre({ g1: false, g2: true })(worker.health)).toBe(true);
+  });
+
   test('keeps the worker from nothing when it floods', async () => {
     await startAll();
-    const flood = Array.from({ length: 20_000 }, () => forged(1, 1n));
-    shoot(g1, flood);
+    shoot(
+      g1,
+      Array.from({ length: 20_000 }, () => forged(1, 1n)),
+    );
     expect(are('Healthy')(worker.health)).toBe(true);
     expect(weightsAre(1, 1)()).toBe(true);
   });

@@ -1,5 +1,4 @@
-import { createHmac, randomBytes } from 'node:crypto';
-import { type Authenticate, decodeEcho, EchoError, encodeEcho, MAC_BYTES, type MissedEchoes } from '@unbounded/health';
+import { decodeEcho, EchoError, encodeEcho, type MissedEchoes } from '@unbounded/health';
 import { openTun, type Tun } from '@unbounded/netlink';
 import type { EchoPlan, Problem } from '@unbounded/topology';
 import { createEchoSession, type EchoSession, type EchoSettings } from './echo-session.ts';
@@ -44,12 +43,6 @@ interface Entry {
   readonly number: number;
 }
 
-/** Nobody but this process makes or reads them: a key of its own, for as long as it lives. */
-const createCode = (): Authenticate => {
-  const key = randomBytes(32);
-  return (bytes) => createHmac('sha256', key).update(bytes).digest().subarray(0, MAC_BYTES);
-};
-
 /** The device of echoes, opened when there is one, and anew after it could not be or was made anew. */
 const createDevice = (netnsFd: number | undefined, onPacket: (packet: Uint8Array) => void) => {
   let open: (EchoDevice & { readonly tun: Tun }) | undefined;
@@ -85,7 +78,7 @@ const createDevice = (netnsFd: number | undefined, onPacket: (packet: Uint8Array
 
 interface EntriesOptions extends Pick<EchoesOptions, 'known' | 'onChange'> {
   readonly isStarting: () => boolean;
-  readonly transmit: (entry: Entry, sequence: bigint) => void;
+  readonly transmit: (entry: Entry, sequence: bigint, token: Uint8Array) => void;
 }
 
 /** The sessions, by peer and by number. */
@@ -102,7 +95,7 @@ const createEntries = ({ known, isStarting, transmit, onChange }: EntriesOptions
         settings,
         forwards: before.get(id)?.forwards ?? true,
         isStarting,
-        transmit: (sequence) => transmit(entry, sequence),
+        transmit: (sequence, token) => transmit(entry, sequence, token),
         onChange: () => onChange(id),
       }),
     };
@@ -132,15 +125,15 @@ const createEntries = ({ known, isStarting, transmit, onChange }: EntriesOptions
 };
 
 export const createEchoes = ({ netnsFd, measuring, ...options }: EchoesOptions): Echoes => {
-  const code = createCode();
   let addresses = new Map<Family, string>();
 
   const onPacket = (packet: Uint8Array): void => {
     const address = addresses.get((packet[0] ?? 0) >> IP_VERSION_SHIFT === 4 ? 4 : 6);
     if (address === undefined) return measuring.rejected('echo_address');
     try {
-      const { id, sequence } = decodeEcho(packet, address, code);
-      if (!entries.at(id)?.session.onReturned(sequence)) return measuring.rejected('echo_unexpected');
+      const echo = decodeEcho(packet, address);
+      const what = entries.at(echo.id)?.session.onReturned(echo) ?? 'unexpected';
+      if (what !== 'returned') return measuring.rejected(`echo_${what}`);
       device.settled();
       measuring.echoReturned();
     } catch (error) {
@@ -149,9 +142,9 @@ export const createEchoes = ({ netnsFd, measuring, ...options }: EchoesOptions):
     }
   };
   const device = createDevice(netnsFd, onPacket);
-  const transmit = ({ plan, number }: Entry, sequence: bigint): void => {
+  const transmit = ({ plan, number }: Entry, sequence: bigint, token: Uint8Array): void => {
     const route = { source: plan.localAddress, destination: plan.address };
-    const errno = device.inject(encodeEcho({ id: number, sequence }, route, code));
+    const errno = device.inject(encodeEcho({ id: number, sequence, token }, route));
     if (errno === 0) measuring.echoSent();
     else if (errno !== undefined) measuring.rejected('send_echo');
   };

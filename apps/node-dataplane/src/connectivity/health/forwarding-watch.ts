@@ -21,7 +21,7 @@ export interface ForwardingWatch {
   stop(): void;
 }
 
-export interface Forwarding {
+interface Forwarding {
   readonly problems: readonly Problem[];
   /** undefined: no echoes are sent, and nobody misses any. */
   readonly condition: NodeCondition | undefined;
