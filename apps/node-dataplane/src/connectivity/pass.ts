@@ -149,14 +149,8 @@ export const createConnectivity = (parts: ConnectivityParts): Section => {
       const takesPods = outcome.devices.has(DEVICES.bridge) && (isReady || !outcome.isUndecided);
       const cni = takesPods ? ensureCniConfig(parts.cniFolders, plan, faults) : [];
       const forwarding = parts.forwarding.look(rendered, dataplane.health.states());
-      const problems = [
-        ...outcome.problems,
-        ...forwarding.problems,
-        ...relayed,
-        ...cni,
-        ...advanced.problems,
-        ...fromNode(),
-      ];
+      const others = [...forwarding.problems, ...relayed, ...cni, ...advanced.problems, ...fromNode()];
+      const problems = [...outcome.problems, ...others];
       if (!again && !isReady) {
         isReady = true;
         const { site, role, blocks, wireGuard } = plan;

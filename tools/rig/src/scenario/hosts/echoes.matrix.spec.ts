@@ -143,6 +143,7 @@ describe.each(DATAPLANES)('data path %s', (dataplane) => {
     const command = /to let them pass: (nft '[^']+')/.exec(await conditions('s1-g1'))![1]!;
     onNode('s1-g1', 'sh', '-c', command);
     for (const node of ['s1-g1', 's1-w1']) await isWell(node);
+    expect(onNode('s1-g1', 'nft', 'list table inet admin')).toMatch(/accept\n.*drop/);
     unblock('s1-g1');
   });
 
