@@ -27,7 +27,7 @@ import {
   type TableNames,
 } from './table.codec.ts';
 import { freeNames, inParts, isShownLate, withSetNames } from './staging.ts';
-import { readTracedDrop, type TracedDrop } from './trace.codec.ts';
+import { readTraceStep, type TracedDrop } from './trace.codec.ts';
 import type { ElementsSpec, SetSpec, TableFamily, TableSpec } from './table.ts';
 import { ELEMENT_LIST, FAMILY, MESSAGE, OBJECT, RULE, startBody } from './wire.codec.ts';
 
@@ -65,10 +65,10 @@ export interface Nftables extends AsyncDisposable {
   /** Tells of every transaction that changed the table, of whomever, this process too; and when some may have been missed. */
   monitor(family: TableFamily, name: string, handlers: TableMonitorHandlers): TableMonitor;
   /**
-   * Tells of packets that are traced (`nftrace`) and dropped, by any table of any family but netdev; iptables of the legacy kind
-   * have no such trace. What comes too fast is lost.
+   * Tells of packets that a rule of this table traces (`nftrace`) and that any table drops later; iptables of the legacy kind have no
+   * such trace, and what others trace is passed over. What comes too fast is lost.
    */
-  traceDrops(onDrop: (drop: TracedDrop) => void): TableMonitor;
+  traceDrops(tracing: Pick<TableSpec, 'family' | 'name'>, onDrop: (drop: TracedDrop) => void): TableMonitor;
   /** The comment of a rule; undefined when it has none, or is not there any more. */
   ruleComment(drop: Required<TracedDrop>): Promise<string | undefined>;
   /** In what the kernel's table differs, in words; undefined when it is as wanted. */
@@ -162,13 +162,26 @@ const openTableMonitor = (
   return { close: () => socket.close(), [Symbol.dispose]: () => socket.close() };
 };
 
-const openTrace = (netnsFd: number, onDrop: (drop: TracedDrop) => void): TableMonitor => {
+/** Packets that are kept in mind: of the oldest the rest is not told. */
+const MOST_TRACED = 1000;
+
+const openTrace = (
+  netnsFd: number,
+  tracing: Pick<TableSpec, 'family' | 'name'>,
+  onDrop: (drop: TracedDrop) => void,
+): TableMonitor => {
+  const ours = new Set<number>();
   const socket = new NetlinkSocket({
     protocol: PROTOCOL.netfilter,
     netnsFd,
     onEvent(message) {
-      const drop = readTracedDrop(message);
-      if (drop) onDrop(drop);
+      const step = readTraceStep(message);
+      if (!step) return;
+      const { packet, at, isDrop } = step;
+      if (at.family === tracing.family && at.table === tracing.name) ours.add(packet);
+      else if (isDrop && ours.has(packet)) onDrop(at);
+      const [oldest] = ours;
+      if (ours.size > MOST_TRACED && oldest !== undefined) ours.delete(oldest);
     },
     onOverflow: () => undefined,
   });
@@ -319,7 +332,7 @@ export const createNftables = (options: { readonly netnsFd?: number } = {}): Nft
     readCounters: (family, name) => listCounters(socket, family, name),
     monitor: (family, name, handlers) =>
       socket.withNetns((netnsFd) => openTableMonitor(netnsFd, [family, name], handlers)),
-    traceDrops: (onDrop) => socket.withNetns((netnsFd) => openTrace(netnsFd, onDrop)),
+    traceDrops: (tracing, onDrop) => socket.withNetns((netnsFd) => openTrace(netnsFd, tracing, onDrop)),
     ruleComment: (rule) => readComment(socket, rule),
     drift,
     matches: async (table) => (await drift(table)) === undefined,

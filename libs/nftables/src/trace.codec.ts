@@ -3,7 +3,7 @@ import { readBody } from './observed.codec.ts';
 import type { TableFamily } from './table.ts';
 import { FAMILY, MESSAGE } from './wire.codec.ts';
 
-/** What the kernel tells of a packet whose path through the tables it traces (NFT_MSG_TRACE, linux/netfilter/nf_tables.h). */
+/** What the kernel tells of packets whose path through the tables it traces (NFT_MSG_TRACE, linux/netfilter/nf_tables.h). */
 
 /** Where a traced packet met its end. */
 export interface TracedDrop {
@@ -14,7 +14,15 @@ export interface TracedDrop {
   readonly handle?: number;
 }
 
-const TRACE = { table: 1, chain: 2, handle: 3, type: 4, verdict: 5, policy: 16 } as const;
+/** One step of a packet. */
+export interface TraceStep {
+  /** The same in all steps of a packet. */
+  readonly packet: number;
+  readonly at: TracedDrop;
+  readonly isDrop: boolean;
+}
+
+const TRACE = { table: 1, chain: 2, handle: 3, type: 4, verdict: 5, id: 6, policy: 16 } as const;
 const VERDICT_CODE = 1;
 /** NFT_TRACETYPE_* */
 const [POLICY, RULE] = [1, 3];
@@ -23,19 +31,19 @@ const DROP = 0;
 
 const FAMILIES = new Map(Object.entries(FAMILY).map(([family, number]) => [number, family as TableFamily]));
 
-/** undefined: the packet went on, or the message is of another kind. @throws NetlinkDecodeError */
-export const readTracedDrop = ({ type, body }: Message): TracedDrop | undefined => {
+/** undefined: a message of another kind. @throws NetlinkDecodeError */
+export const readTraceStep = ({ type, body }: Message): TraceStep | undefined => {
   if (type !== MESSAGE.trace) return undefined;
   const attributes = readBody(body);
   const family = FAMILIES.get(body[0]!);
   const [table, chain] = [attributes.get(TRACE.table)?.text, attributes.get(TRACE.chain)?.text];
-  if (!family || table === undefined || chain === undefined) return undefined;
-  const where = { family, table, chain };
+  const packet = attributes.get(TRACE.id)?.be32;
+  if (!family || table === undefined || chain === undefined || packet === undefined) return undefined;
   const kind = attributes.get(TRACE.type)?.be32;
-  if (kind === POLICY) return attributes.get(TRACE.policy)?.be32 === DROP ? where : undefined;
-  const verdict = attributes.get(TRACE.verdict)?.nested().get(VERDICT_CODE)?.be32;
-  if (kind !== RULE || verdict !== DROP) return undefined;
+  if (kind === POLICY)
+    return { packet, at: { family, table, chain }, isDrop: attributes.get(TRACE.policy)?.be32 === DROP };
   const handle = Number(attributes.get(TRACE.handle)?.be64 ?? 0n);
   if (!Number.isSafeInteger(handle)) throw new NetlinkDecodeError(`rule handle ${handle} is no safe integer`);
-  return { ...where, handle };
+  const verdict = attributes.get(TRACE.verdict)?.nested().get(VERDICT_CODE)?.be32;
+  return { packet, at: { family, table, chain, handle }, isDrop: kind === RULE && verdict === DROP };
 };

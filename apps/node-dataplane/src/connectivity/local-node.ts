@@ -1,4 +1,5 @@
-import { containsPrefix, formatPrefix, hostPrefix, parseAddress, tryParsePrefix } from '@unbounded/ip';
+import { release } from 'node:os';
+import { containsPrefix, type Family, formatPrefix, hostPrefix, parseAddress, tryParsePrefix } from '@unbounded/ip';
 import { findMember, type LocalNode, type NodePlan, type Problem, type World } from '@unbounded/topology';
 import type { Measured } from './measured.ts';
 import type { Snapshot } from '../world/source.port.ts';
@@ -9,6 +10,12 @@ interface Parts extends Measured {
   readonly nodeName: string;
   readonly protocols: readonly string[];
 }
+
+/** Before Linux 5.14 the first address of a subnet is a broadcast address, which nobody forwards to. */
+export const echoFamiliesOf = (kernelRelease: string): readonly Family[] => {
+  const [major = 0, minor = 0] = kernelRelease.split('.').map((part) => Number.parseInt(part, 10));
+  return major > 5 || (major === 5 && minor >= 14) ? [4, 6] : [6];
+};
 
 const STAYS = 'pods start only with a plan, and the last one, if there is any, stays';
 
@@ -53,7 +60,10 @@ export const findLocalNode = (
   const usable = node.internalIps.filter((address) => world.confinement.hasAddress(listed, address));
   const internalIps = usable.length > 0 ? usable : node.internalIps;
   const member = { ...listed, podCidrs, internalIps, protocols, ...keys };
-  return { member, underlayMtuBytes: underlay.mtuBytes, pathMtuBytes, established, protectedAddresses };
+  return {
+    ...{ member, underlayMtuBytes: underlay.mtuBytes, pathMtuBytes, established, protectedAddresses },
+    echoFamilies: echoFamiliesOf(release()),
+  };
 };
 
 /** Why objects that are there are no reason for another plan: to plan from half a description would take pods off the network. */

@@ -51,5 +51,6 @@ describe('echoes', () => {
     const off = <T extends { readonly spec: object }>(those: readonly T[]): T[] =>
       those.map((one) => ({ ...one, spec: { ...one.spec, healthCheckSettings: { enabled: false } } }));
     expect(through('s1-w1', { ...objects, assignments: off(objects.assignments) })).toEqual([]);
+    expect(planIn(objects, 's1-w1', { echoFamilies: [6] }).echoes).toBeUndefined();
   });
 });

@@ -48,7 +48,7 @@ export const planEchoes = (world: World, local: LocalNode, links: readonly PeerL
   const found = links
     .filter((link) => isManaged && leadsToGateway(link))
     .flatMap((link) =>
-      ([4, 6] as const).flatMap((family) => {
+      (local.echoFamilies ?? [4, 6]).flatMap((family) => {
         const [own, far] = [echoOf(local.member, family), echoOf(link.peer, family)];
         const via = nextHopOf(local, link, family);
         if (!own || !far || !via) return [];

@@ -1,3 +1,4 @@
+import type { Family } from '@unbounded/ip';
 import type { Member } from '../world/world.ts';
 
 /** An address that the node must reach without the overlay. */
@@ -18,4 +19,6 @@ export interface LocalNode {
   readonly protectedAddresses?: readonly ProtectedAddress[];
   /** Lanes on which there was a handshake ({@link laneId}); of links with one lane it says nothing. */
   readonly established?: ReadonlySet<string>;
+  /** Families whose packets to an echo address the kernel forwards. Absent: both. */
+  readonly echoFamilies?: readonly Family[];
 }

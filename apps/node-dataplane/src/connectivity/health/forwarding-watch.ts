@@ -105,7 +105,7 @@ const trace = async (
   ended: AbortSignal,
 ): Promise<Blocker | undefined> => {
   const found = Promise.withResolvers<TracedDrop | undefined>();
-  const monitor = nft.traceDrops((drop) => found.resolve(drop));
+  const monitor = nft.traceDrops(TRACE, (drop) => found.resolve(drop));
   const timer = setTimeout(() => found.resolve(undefined), TRACE_MS).unref();
   const onEnd = (): void => found.resolve(undefined);
   ended.addEventListener('abort', onEnd);

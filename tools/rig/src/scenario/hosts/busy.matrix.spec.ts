@@ -49,7 +49,11 @@ const visitors = (first: number): string =>
 const comeAndGo = async (): Promise<void> => {
   for (let first = 0; first < NODES; first += AT_A_TIME) {
     await kubectl(layout, ['apply', '--server-side', '-f', '-'], visitors(first));
-    await kubectl(layout, ['apply', '--server-side', '--subresource=status', '-f', '-'], visitors(first));
+    await kubectl(
+      layout,
+      ['apply', '--server-side', '--force-conflicts', '--subresource=status', '-f', '-'],
+      visitors(first),
+    );
     if (first > 0) {
       const names = Array.from({ length: AT_A_TIME }, (_, index) => `visitor-${first - AT_A_TIME + index}`);
       await kubectl(layout, ['delete', 'node', '--wait=false', ...names]);
