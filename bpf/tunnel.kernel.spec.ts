@@ -2,6 +2,8 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
 import {
+  type Brought,
+  brought,
   configKey,
   counter,
   echoAddresses,
@@ -13,7 +15,6 @@ import {
   localAddresses,
   lpmKeyV4,
   lpmKeyV6,
-  present,
   statsKey,
 } from '@unbounded/bpf-maps';
 import { type Attachment, attachProgram, type BpfObject, loadObject } from '@unbounded/libbpf-ts';
@@ -184,8 +185,8 @@ test('an inner source of another node is dropped as forged, one of nobody as unk
 
 test('a forwarder brings what is of others, but nothing of nobody', async () => {
   await a.net.addresses.replace({ link: a.tunnel, address: '100.64.9.9/32' });
-  using forwarders = b.object.map('unbounded_forwarders', forwarderKey, present);
-  forwarders.set(OWN.a.underlay, 1);
+  using forwarders = b.object.map('unbounded_forwarders', forwarderKey, brought);
+  forwarders.set(OWN.a.underlay, { others: true });
   expect(ping(a, OWN.b.overlay[0], '-I', '100.64.9.9')).toBe(false);
   expect(counted(b, 'drop_unknown_source')).toBe(1);
   // The answer goes where the address lives: the request is what arrives here.
@@ -209,6 +210,9 @@ describe('echoes of a node', () => {
       ? node.object.map('unbounded_endpoints_v4', lpmKeyV4, endpointV4)
       : node.object.map('unbounded_endpoints_v6', lpmKeyV6, endpointV6);
   const bits = (address: string): number => (address.includes(':') ? 128 : 32);
+
+  const mayBring = (what: Brought): void =>
+    a.object.map('unbounded_forwarders', forwarderKey, brought).set(OWN.b.underlay, what);
 
   beforeEach(async () => {
     createTun({ name: 'echo0', netnsFd: a.ns.fd });
@@ -238,6 +242,7 @@ describe('echoes of a node', () => {
       know(b, `${own}/${bits(own)}`, OWN.a.underlay);
     }
     a.object.map('unbounded_echo', configKey, echoAddresses).set(0, { ipv4: ECHO[0][1], ipv6: ECHO[1][1] });
+    mayBring({ echoes: true });
   });
 
   test.each(ECHO)('%s: come back by the other node', async (_, own, far) => {
@@ -251,6 +256,21 @@ describe('echoes of a node', () => {
     const beyond = (packet: Uint8Array): number[] => [...packet].filter((_byte, at) => !hops.includes(at));
     expect(returned.filter(isEcho).map(beyond)[0]).toEqual(beyond(inside(own)));
     expect(counted(a, 'drop_unknown_source')).toBe(0);
+  });
+
+  test.each(ECHO)('%s: from a node that is no gateway of this one are nobody’s', async (_, own, far) => {
+    mayBring({ others: true });
+    const returned: Uint8Array[] = [];
+    using tun = openTun({ name: 'echo0', netnsFd: a.ns.fd, onPacket: (packet) => void returned.push(packet) });
+    const packet = withChecksums(frame({ source: own, destination: far })).subarray(14);
+    for (
+      const end = performance.now() + 5000;
+      performance.now() < end && counted(a, 'drop_unknown_source') < 3;
+      await delay(50)
+    )
+      tun.inject(packet);
+    expect(counted(a, 'drop_unknown_source')).toBeGreaterThanOrEqual(3);
+    expect(returned.filter(({ length }) => length === packet.length)).toEqual([]);
   });
 
   test.each(ECHO)('%s: their address as the source of anything else is nobody’s', async (_, own) => {

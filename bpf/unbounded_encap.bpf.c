@@ -144,7 +144,7 @@ int unbounded_encap_l3(struct __sk_buff *skb)
 	return send(skb, &hop);
 }
 
-/* An own echo that came back has an own source, which nobody else may bring. What is inside it, its agent checks. */
+/* An own echo that a gateway returned has an own source, which nobody else may bring. What is inside it, its agent checks. */
 static __always_inline int find_source_problem(struct __sk_buff *skb, __u32 offset)
 {
 	struct forwarder_key sender = {};
@@ -158,7 +158,9 @@ static __always_inline int find_source_problem(struct __sk_buff *skb, __u32 offs
 		if (bpf_skb_load_bytes(skb, offset + offsetof(struct iphdr, saddr), ends, sizeof(ends)))
 			return STAT_DROP_MALFORMED;
 		problem = source_problem_v4(ends[0], &sender);
-		return problem && ends[0] == ends[1] && is_echo_v4(echo_addresses(), ends[0]) ? 0 : problem;
+		if (problem && ends[0] == ends[1] && is_echo_v4(echo_addresses(), ends[0]) && brings(&sender, BRINGS_ECHOES))
+			return 0;
+		return problem;
 	}
 	if (skb->protocol == bpf_htons(ETH_P_IPV6)) {
 		__be32 ends[8];
@@ -167,7 +169,10 @@ static __always_inline int find_source_problem(struct __sk_buff *skb, __u32 offs
 		if (bpf_skb_load_bytes(skb, offset + offsetof(struct ipv6hdr, saddr), ends, sizeof(ends)))
 			return STAT_DROP_MALFORMED;
 		problem = source_problem_v6(ends, &sender);
-		return problem && is_echo_v6(echo_addresses(), ends) && is_echo_v6(echo_addresses(), ends + 4) ? 0 : problem;
+		if (problem && is_echo_v6(echo_addresses(), ends) && is_echo_v6(echo_addresses(), ends + 4) &&
+		    brings(&sender, BRINGS_ECHOES))
+			return 0;
+		return problem;
 	}
 	return STAT_DROP_NOT_IP;
 }

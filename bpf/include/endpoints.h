@@ -127,7 +127,9 @@ struct forwarder_key {
 	__u32 is_ipv6;
 };
 
-/* Peers that bring packets of others: gateways of our own pool, which pass on what their workers sent. */
+/* Peers that bring more than what is sent back to them; the value has bits. */
+#define BRINGS_OTHERS 0x01	/* packets of others: gateways of our own pool, which pass on what their workers sent */
+#define BRINGS_ECHOES 0x02	/* echoes of this node: gateways */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1024);

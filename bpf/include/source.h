@@ -47,10 +47,17 @@ static __always_inline int is_member(__u32 group_index, const struct forwarder_k
 	return 0;
 }
 
+static __always_inline int brings(const struct forwarder_key *sender, __u32 what)
+{
+	__u32 *bits = bpf_map_lookup_elem(&unbounded_forwarders, sender);
+
+	return bits && *bits & what;
+}
+
 /* What a peer brings that is not its own: right for a forwarder, a forgery otherwise. */
 static __always_inline int foreign_source(const struct forwarder_key *sender)
 {
-	return bpf_map_lookup_elem(&unbounded_forwarders, sender) ? 0 : STAT_DROP_FORGED_SOURCE;
+	return brings(sender, BRINGS_OTHERS) ? 0 : STAT_DROP_FORGED_SOURCE;
 }
 
 /*

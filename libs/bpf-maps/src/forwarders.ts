@@ -15,9 +15,25 @@ export const forwarderKey: Codec<string> = {
   read: (view, offset) => readRemote(view, offset, view.getUint32(offset + REMOTE, LITTLE) !== 0).remote ?? '0.0.0.0',
 };
 
-/** The value says nothing: the key's presence does. */
-export const present: Codec<1> = {
+/** What a peer may bring besides its own packets; bits of the value. */
+export const BRINGS = { others: 1, echoes: 2 } as const;
+
+export interface Brought {
+  /** Packets of others. */
+  readonly others?: boolean;
+  /** Echoes of this node. */
+  readonly echoes?: boolean;
+}
+
+export const brought: Codec<Brought> = {
   size: 4,
-  write: (_value, view, offset) => view.setUint32(offset, 1, LITTLE),
-  read: () => 1,
+  write: ({ others, echoes }, view, offset) =>
+    view.setUint32(offset, (others ? BRINGS.others : 0) | (echoes ? BRINGS.echoes : 0), LITTLE),
+  read(view, offset) {
+    const bits = view.getUint32(offset, LITTLE);
+    return {
+      ...(bits & BRINGS.others ? { others: true } : {}),
+      ...(bits & BRINGS.echoes ? { echoes: true } : {}),
+    };
+  },
 };

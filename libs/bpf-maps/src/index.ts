@@ -10,7 +10,7 @@ export {
   type NextHop,
   type Protocol,
 } from './endpoints.ts';
-export { forwarderKey, present } from './forwarders.ts';
+export { type Brought, brought, forwarderKey } from './forwarders.ts';
 export { GROUP_MEMBERS, type GroupMember, groupKey, nexthopGroup } from './groups.ts';
 export { LAYOUT_VERSION } from '#shape';
 export { layoutFingerprint, MAPS } from './layout.ts';

@@ -2,7 +2,7 @@ import { LAYOUT_VERSION, LEADING_BYTES } from '#shape';
 import { type Codec, encode } from './codec.ts';
 import { echoAddresses } from './echo.ts';
 import { type Endpoint, endpointV4, endpointV6, FLAGS, lpmKeyV4, lpmKeyV6, PROTOCOLS } from './endpoints.ts';
-import { forwarderKey } from './forwarders.ts';
+import { brought, forwarderKey } from './forwarders.ts';
 import { nexthopGroup } from './groups.ts';
 import { localAddresses } from './locals.ts';
 import { encapConfig, STATS } from './stats.ts';
@@ -49,6 +49,7 @@ const identity = (): unknown => [
     { ...V6, weight: 2 },
   ]),
   bytesOf(forwarderKey, '192.0.2.7', '2001:db8::7'),
+  bytesOf(brought, { others: true }, { echoes: true }),
   bytesOf(encapConfig, { anySource: true, ownMac: '02:0a:01:00:15:ff' }),
   bytesOf(localAddresses, { ipv4: '192.0.2.7', ipv6: '2001:db8::7' }),
   bytesOf(echoAddresses, { ipv4: '100.64.1.0', ipv6: 'fd00:1::ff' }),

@@ -61,14 +61,15 @@ export const reachesSite = (said: ReachedSites | undefined, site: string | undef
 
 /**
  * The sites that a gateway says it reaches: those it serves, and those with a usable member of the nearest tier. Ways
- * round do not count, or two gateways would send their workers' packets to each other.
+ * round do not count, or two gateways would send their workers' packets to each other. Nor do echoes: those who use it find out for
+ * themselves, and a gateway whose own device of echoes is at fault must not drive everybody away.
  */
 export const reachedSites = (
   servedSites: readonly string[],
   groups: readonly { readonly site?: string; readonly members: readonly Candidate[] }[],
 ): string[] => {
   const behind = groups.flatMap(({ site, members }) =>
-    site !== undefined && members.some((member) => member.tier === 0 && isUsable(member)) ? [site] : [],
+    site !== undefined && members.some((member) => member.tier === 0 && isAnswering(member)) ? [site] : [],
   );
   return [...new Set([...servedSites, ...behind])].sort();
 };

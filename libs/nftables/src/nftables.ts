@@ -177,8 +177,8 @@ const openTrace = (
     onEvent(message) {
       const step = readTraceStep(message);
       if (!step) return;
-      const { packet, at, isDrop } = step;
-      if (at.family === tracing.family && at.table === tracing.name) ours.add(packet);
+      const { packet, at, isRule, isDrop } = step;
+      if (isRule && at.family === tracing.family && at.table === tracing.name) ours.add(packet);
       else if (isDrop && ours.has(packet)) onDrop(at);
       const [oldest] = ours;
       if (ours.size > MOST_TRACED && oldest !== undefined) ours.delete(oldest);

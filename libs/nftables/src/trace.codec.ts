@@ -19,6 +19,8 @@ export interface TraceStep {
   /** The same in all steps of a packet. */
   readonly packet: number;
   readonly at: TracedDrop;
+  /** A rule matched; else a chain came to its end. */
+  readonly isRule: boolean;
   readonly isDrop: boolean;
 }
 
@@ -41,9 +43,10 @@ export const readTraceStep = ({ type, body }: Message): TraceStep | undefined =>
   if (!family || table === undefined || chain === undefined || packet === undefined) return undefined;
   const kind = attributes.get(TRACE.type)?.be32;
   if (kind === POLICY)
-    return { packet, at: { family, table, chain }, isDrop: attributes.get(TRACE.policy)?.be32 === DROP };
+    return { packet, at: { family, table, chain }, isRule: false, isDrop: attributes.get(TRACE.policy)?.be32 === DROP };
   const handle = Number(attributes.get(TRACE.handle)?.be64 ?? 0n);
   if (!Number.isSafeInteger(handle)) throw new NetlinkDecodeError(`rule handle ${handle} is no safe integer`);
   const verdict = attributes.get(TRACE.verdict)?.nested().get(VERDICT_CODE)?.be32;
-  return { packet, at: { family, table, chain, handle }, isDrop: kind === RULE && verdict === DROP };
+  const isRule = kind === RULE && handle > 0; // 0: the end of a chain, which newer kernels tell like a rule
+  return { packet, at: { family, table, chain, handle }, isRule, isDrop: isRule && verdict === DROP };
 };

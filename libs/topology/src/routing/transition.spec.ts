@@ -42,6 +42,34 @@ describe('from one tunnel to another', () => {
   });
 });
 
+describe('echoes', () => {
+  const waysOf = ({ echoes = [] }: NodePlan): string[] =>
+    echoes.map(({ node, via }) => `${node} ${'remoteIp' in via ? via.protocol : via.device}`);
+  const [vxlan, geneve, native] = [planWith('VXLAN'), planWith('GENEVE'), planWith('None')];
+
+  test('go by the way that is sent by', () => {
+    expect(waysOf(planTransition(vxlan, geneve, 'receive'))).toEqual(['s1-g1 VXLAN', 's1-g2 VXLAN']);
+    expect(waysOf(planTransition(vxlan, geneve, 'send'))).toEqual(['s1-g1 GENEVE', 's1-g2 GENEVE']);
+  });
+
+  test('are not sent while it is a native one', () => {
+    expect(waysOf(planTransition(native, vxlan, 'receive'))).toEqual([]);
+    expect(waysOf(planTransition(native, vxlan, 'send'))).toEqual(['s1-g1 VXLAN', 's1-g2 VXLAN']);
+    expect(waysOf(planTransition(vxlan, native, 'receive'))).toEqual([]);
+  });
+
+  test('are sent through gateways of the new plan alone, like its probes', () => {
+    const without = (plan: NodePlan, gone: string): NodePlan => ({
+      ...plan,
+      echoes: plan.echoes!.filter(({ node }) => node !== gone),
+      probes: plan.probes.filter(({ node }) => node !== gone),
+    });
+    const step = planTransition(vxlan, without(geneve, 's1-g2'), 'receive');
+    expect(waysOf(step)).toEqual(['s1-g1 VXLAN']);
+    expect(step.probes.map(({ node }) => node)).not.toContain('s1-g2');
+  });
+});
+
 describe('from a tunnel to plain routing', () => {
   const [before, after] = [planWith('VXLAN'), planWith('None')];
   test('plain packets are taken before any are sent, and tunnelled ones after none are', () => {

@@ -1,4 +1,4 @@
-import type { BlockPlan, Destination, GroupPlan, NextHop, NodePlan, TunnelPeer } from '../plan.ts';
+import type { BlockPlan, Destination, EchoPlan, GroupPlan, NextHop, NodePlan, TunnelPeer } from '../plan.ts';
 
 /**
  * From one plan to the next without a packet lost: links between which nothing is encrypted go from one protocol to
@@ -81,6 +81,27 @@ const groupsFor = (blocks: readonly BlockPlan[], ...plans: readonly NodePlan[]):
   return [...names].sort().flatMap((name) => known.get(name) ?? []);
 };
 
+/** To the nodes whose blocks change their way. */
+const changedNodes = ({ blocks }: NodePlan, changed: ReadonlySet<string>): string[] =>
+  blocks.flatMap(({ prefix, to }) =>
+    changed.has(prefix) && typeof to === 'object' && 'nextHop' in to ? [to.nextHop.node] : [],
+  );
+
+/** Through the gateways of the new plan, by the way that is sent by in this step; none to who is reached natively in it. */
+const echoesOf = (
+  sending: NodePlan,
+  after: NodePlan,
+  changed: ReadonlySet<string>,
+): { readonly echoes?: readonly EchoPlan[] } => {
+  const nodes = new Set([...changedNodes(sending, changed), ...changedNodes(after, changed)]);
+  const echoes = (after.echoes ?? []).flatMap((echo) =>
+    nodes.has(echo.node)
+      ? (sending.echoes ?? []).filter(({ node, family }) => node === echo.node && family === echo.family)
+      : [echo],
+  );
+  return echoes.length === 0 ? {} : { echoes };
+};
+
 /** A plan for a step between two; `after` itself where nothing unencrypted changes its way. */
 export const planTransition = (before: NodePlan, after: NodePlan, step: TransitionStep): NodePlan => {
   const changed = changedPrefixes(before, after);
@@ -97,7 +118,7 @@ export const planTransition = (before: NodePlan, after: NodePlan, step: Transiti
   const native = [...nativePrefixes(before), ...nativePrefixes(after)].filter((prefix) => changed.has(prefix));
   return {
     ...rest,
-    ...(sending.echoes === undefined ? {} : { echoes: sending.echoes }),
+    ...echoesOf(sending, after, changed),
     blocks,
     groups: groupsFor(blocks, sending, after, before),
     tunnels: tunnelsOf(before, after),

@@ -19,6 +19,7 @@ const through = (gateway: { forwards: boolean }, found = true) => {
     transmit(sequence, token) {
       sent.push({ sequence, token });
       if (gateway.forwards) setTimeout(() => session.onReturned({ sequence, token }), 5);
+      return true;
     },
     onChange: () => changes.push(session.forwards),
   });
@@ -93,7 +94,7 @@ describe('echoes through a gateway', () => {
       settings: SETTINGS,
       forwards: true,
       isStarting: () => isStarting,
-      transmit: () => undefined,
+      transmit: () => true,
       onChange: () => changes.push(session.forwards),
     });
     await vi.advanceTimersByTimeAsync(1000);
@@ -101,6 +102,19 @@ describe('echoes through a gateway', () => {
     isStarting = false;
     await vi.advanceTimersByTimeAsync(500);
     expect(changes).toEqual([false]);
+    session.stop();
+  });
+
+  test('that could not be sent are not lost', async () => {
+    const changes: boolean[] = [];
+    const session = createEchoSession({
+      settings: SETTINGS,
+      forwards: true,
+      transmit: () => false,
+      onChange: () => changes.push(session.forwards),
+    });
+    await vi.advanceTimersByTimeAsync(2000);
+    expect(changes).toEqual([]);
     session.stop();
   });
 

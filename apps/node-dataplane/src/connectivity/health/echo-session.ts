@@ -12,6 +12,10 @@ export interface EchoSettings {
 export interface EchoSession {
   /** false: as many in a row were lost as make a path Unhealthy, and not as many have come back since. */
   readonly forwards: boolean;
+  readonly settings: EchoSettings;
+  /** When the first of those that are missed was sent, and when one came back last, on the clock of `performance`. */
+  readonly lostMs: number;
+  readonly returnedMs: number;
   update(settings: EchoSettings): void;
   /** Whether it was one that is waited for; one with another token is forged, and the own one goes on being waited for. */
   onReturned(echo: { readonly sequence: bigint; readonly token: Uint8Array }): 'returned' | 'unexpected' | 'token';
@@ -24,7 +28,8 @@ export interface EchoSessionOptions {
   readonly forwards: boolean;
   /** Whether none can have come back yet. */
   readonly isStarting?: () => boolean;
-  readonly transmit: (sequence: bigint, token: Uint8Array) => void;
+  /** @returns whether it was sent: what was not cannot be lost */
+  readonly transmit: (sequence: bigint, token: Uint8Array) => boolean;
   readonly onChange: () => void;
 }
 
@@ -36,6 +41,7 @@ export const createEchoSession = ({ settings: first, forwards, ...options }: Ech
   let health: Health = resumed(forwards ? 'Healthy' : 'Unhealthy');
   let sequence = 0n;
   let returned = true; // before the first one nothing can be lost
+  let [lostMs, returnedMs] = [performance.now(), -Infinity];
   const outstanding = createOutstanding<Uint8Array>();
   const doesForward = (): boolean => !SUSPECTED.has(health.state);
 
@@ -48,8 +54,12 @@ export const createEchoSession = ({ settings: first, forwards, ...options }: Ech
     if (!returned && !options.isStarting?.()) happened('failure');
     returned = false;
     const token = randomBytes(TOKEN_BYTES);
-    outstanding.add(++sequence, token);
-    options.transmit(sequence, token);
+    if (!options.transmit(++sequence, token)) {
+      returned = true;
+      return;
+    }
+    outstanding.add(sequence, token);
+    if (health.state === 'Healthy') lostMs = performance.now();
   };
   const stop = startTicking(() => settings.intervalMs, tick);
 
@@ -57,12 +67,22 @@ export const createEchoSession = ({ settings: first, forwards, ...options }: Ech
     get forwards() {
       return doesForward();
     },
+    get settings() {
+      return settings;
+    },
+    get lostMs() {
+      return lostMs;
+    },
+    get returnedMs() {
+      return returnedMs;
+    },
     update: (changed) => void (settings = changed),
     onReturned({ sequence: number, token }) {
       const sent = outstanding.get(number);
       if (!sent) return 'unexpected';
       if (!areEqual(sent, token)) return 'token';
       outstanding.take(number);
+      returnedMs = performance.now();
       if (!returned) {
         returned = true;
         happened('success');

@@ -171,6 +171,18 @@ test('the device is taken up again when it was made anew, and echoes end without
   while ((await metric('unbounded_health_echoes_returned_total')) < before + 4) await worker.until(() => true);
 });
 
+test('a gateway that is planned no more, but for its echoes, is nobody’s concern', async () => {
+  await startAll();
+  await worker.health.apply(planOf(worker, [g2], { groups: [group], echoes: echoes(), echoDevice: device }));
+  forward(g1, false);
+  await delay(1000);
+  expect(worker.health.states().map(({ node, forwards }) => [node, forwards])).toEqual([
+    ['g2', true],
+    ['g2', true],
+  ]);
+  expect(await worker.health.apply(planOf(worker, [g2], { groups: [group] }))).toEqual([]);
+});
+
 describe('a gateway that forges echoes', () => {
   /** Raw IPv4 packets from standard input, in hexadecimal, to the worker. */
   const SEND = `use Socket; socket(my $s, AF_INET, SOCK_RAW, 255) or die $!;

@@ -53,6 +53,7 @@ const createDevice = (netnsFd: number | undefined, onPacket: (packet: Uint8Array
   };
   return {
     close,
+    isOpen: () => open !== undefined,
     /** The kernel sends nothing out by it until it has seen that somebody is attached, which may take a second. */
     isSettling: () => performance.now() < settledMs,
     settled: () => void (settledMs = -Infinity),
@@ -78,7 +79,7 @@ const createDevice = (netnsFd: number | undefined, onPacket: (packet: Uint8Array
 
 interface EntriesOptions extends Pick<EchoesOptions, 'known' | 'onChange'> {
   readonly isStarting: () => boolean;
-  readonly transmit: (entry: Entry, sequence: bigint, token: Uint8Array) => void;
+  readonly transmit: (entry: Entry, sequence: bigint, token: Uint8Array) => boolean;
 }
 
 /** The sessions, by peer and by number. */
@@ -142,33 +143,42 @@ export const createEchoes = ({ netnsFd, measuring, ...options }: EchoesOptions):
     }
   };
   const device = createDevice(netnsFd, onPacket);
-  const transmit = ({ plan, number }: Entry, sequence: bigint, token: Uint8Array): void => {
+  const transmit = ({ plan, number }: Entry, sequence: bigint, token: Uint8Array): boolean => {
     const route = { source: plan.localAddress, destination: plan.address };
     const errno = device.inject(encodeEcho({ id: number, sequence, token }, route));
     if (errno === 0) measuring.echoSent();
     else if (errno !== undefined) measuring.rejected('send_echo');
+    return errno === 0;
   };
   const entries = createEntries({ ...options, isStarting: () => device.isSettling(), transmit });
 
   return {
     ensure(plans, settingsOf, wantedDevice) {
       const problems = device.ensure(plans.length > 0 ? wantedDevice : undefined);
-      const isSending = wantedDevice !== undefined && problems.length === 0;
       addresses = new Map(plans.map(({ family, localAddress }) => [family, localAddress]));
-      const wanted = new Map(isSending ? plans.map((plan) => [peerId(plan), plan]) : []);
-      entries.keepOnly(wanted);
-      for (const [id, plan] of wanted) {
-        const settings = settingsOf(id);
-        if (settings) entries.ensure(id, plan, settings);
+      const wanted = new Map<string, { readonly plan: EchoPlan; readonly settings: EchoSettings }>();
+      for (const plan of plans) {
+        const settings = settingsOf(peerId(plan));
+        if (settings) wanted.set(peerId(plan), { plan, settings });
       }
+      entries.keepOnly(wanted);
+      for (const [id, { plan, settings }] of wanted) entries.ensure(id, plan, settings);
       return problems;
     },
-    forwards: (id) => entries.get(id)?.session.forwards,
+    forwards(id) {
+      const forwards = entries.get(id)?.session.forwards;
+      // What was found stands while the device is away: nothing new can be.
+      return forwards && !device.isOpen() ? undefined : forwards;
+    },
     missed(id) {
       const entry = entries.get(id);
       if (!entry || entry.session.forwards) return undefined;
-      const { family } = entry.plan;
-      return entries.all().some(({ plan, session }) => plan.family === family && session.forwards) ? 'here' : 'all';
+      const { lostMs, settings } = entry.session;
+      // One that came back before may be about to be missed, too.
+      const isAfter = ({ returnedMs }: EchoSession): boolean =>
+        returnedMs > lostMs + settings.intervalMs * settings.detectMultiplier;
+      const others = entries.all().filter(({ plan }) => plan.family === entry.plan.family);
+      return others.some(({ session }) => session.forwards && isAfter(session)) ? 'here' : 'all';
     },
     stop() {
       entries.keepOnly(new Set());

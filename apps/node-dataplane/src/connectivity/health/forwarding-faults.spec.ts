@@ -28,9 +28,10 @@ describe('the node’s own forwarding', () => {
     expect(forwardingFault([peer('g1', { ...lost, state: 'Unhealthy' })])).toBeUndefined();
   });
 
-  test('is in doubt where a peer misses its echoes through here alone, or several miss all of theirs', () => {
+  test('is in doubt where several peers miss their echoes, but one alone may say what it likes', () => {
     const doubt = (...peers: PeerReport[]): boolean | undefined => forwardingFault(peers)?.isDoubtful;
-    expect(doubt(peer('w1', { missesEchoes: 'here' }), peer('w2'))).toBe(false);
+    expect(doubt(peer('w1', { missesEchoes: 'here' }), peer('w2'))).toBe(true);
+    expect(doubt(peer('w1', { missesEchoes: 'here' }), peer('w2', { missesEchoes: 'all' }))).toBe(false);
     expect(doubt(peer('w1', { missesEchoes: 'all' }), peer('w2', { missesEchoes: 'all' }))).toBe(false);
     expect(doubt(peer('w1', { missesEchoes: 'all' }), peer('w1', { missesEchoes: 'all', family: 6 }))).toBe(true);
     expect(doubt(peer('w1', { missesEchoes: 'here', state: 'Unhealthy' }))).toBeUndefined();
@@ -46,8 +47,18 @@ describe('what is told', () => {
     expect(rest).toEqual([]);
     expect(problem!.reason).toBe('HostFirewallBlocks');
     expect(problem!.message).toBe(
-      'rule 7 ("no routing") in chain forward of nftables table inet admin drops packets of the overlay: echoes of w1 (IPv4) do not come back through this node; none of its own comes back through g1 (IPv4); to let them pass: nft \'insert rule inet admin forward iifname { "cbr0", "unbounded-echo", "vxlan0" } oifname { "cbr0", "unbounded-echo", "unbounded0", "vxlan0" } accept\'',
+      'rule 7 ("no routing") in chain forward of nftables table inet admin drops packets of the overlay: echoes of w1 (IPv4) do not come back through this node; none of its own comes back through g1 (IPv4); to let them pass, where chain forward sees what is forwarded: nft \'insert rule inet admin forward iifname { "cbr0", "unbounded-echo", "vxlan0" } oifname { "cbr0", "unbounded-echo", "unbounded0", "vxlan0" } accept\'',
     );
+  });
+
+  test.each([
+    ['ip', 'filter', /let them pass in iptables, or set node-dataplane.hostFirewall=Accept/],
+    ['ip6', 'filter', /let them pass in ip6tables, or set/],
+    ['inet', 'firewalld', /let them pass in firewalld$/],
+    ['inet', 'filter', /: nft 'insert rule inet filter forward/],
+  ] as const)('says what to do about table %s %s', (family, table, remedy) => {
+    const told = faultProblems(fault, { blocker: { ...blocker, family, table }, isTraced: true, devices });
+    expect(told[0]!.message).toMatch(remedy);
   });
 
   test('names the policy where no rule dropped it', () => {

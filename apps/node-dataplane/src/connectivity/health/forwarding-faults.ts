@@ -26,8 +26,7 @@ export const forwardingFault = (peers: readonly PeerReport[]): ForwardingFault |
   });
   const deaf = answering.filter(({ missesEchoes }) => missesEchoes !== undefined);
   if (families.length === 0 && deaf.length === 0) return undefined;
-  const isSure =
-    deaf.some(({ missesEchoes }) => missesEchoes === 'here') || new Set(deaf.map(({ node }) => node)).size > 1;
+  const isSure = new Set(deaf.map(({ node }) => node)).size > 1; // one alone may say what it likes
   return {
     isDoubtful: families.length === 0 && !isSure,
     families,
@@ -61,6 +60,19 @@ const ruleText = ({ family, table, chain, handle, comment }: Blocker): string =>
   return `rule ${handle}${comment === undefined ? '' : ` ("${comment}")`} in ${place}`;
 };
 
+/** Tables that iptables writes and reads, which takes no rules of others in them. */
+const IPTABLES: ReadonlySet<string> = new Set(['filter', 'mangle', 'nat', 'raw', 'security']);
+/** Tables of programs that write them anew, and may keep others out. */
+const MANAGED: ReadonlySet<string> = new Set(['firewalld']);
+
+const remedyFor = (blocker: Blocker, devices: readonly string[]): string => {
+  const { family, table, chain } = blocker;
+  if ((family === 'ip' || family === 'ip6') && IPTABLES.has(table))
+    return `let them pass in ${family === 'ip' ? 'iptables' : 'ip6tables'}, or set node-dataplane.hostFirewall=Accept, which does`;
+  if (MANAGED.has(table)) return `let them pass in ${table}`;
+  return `to let them pass, where chain ${chain} sees what is forwarded: ${commandFor(blocker, devices)}`;
+};
+
 /** Lets pass what belongs to the overlay: what of it may, our own table decides. */
 const commandFor = ({ family, table, chain }: Blocker, devices: readonly string[]): string => {
   const from = [DEVICES.bridge, DEVICES.echo, ...devices];
@@ -73,7 +85,7 @@ const commandFor = ({ family, table, chain }: Blocker, devices: readonly string[
 export const faultProblems = (fault: ForwardingFault, { blocker, isTraced, devices }: TraceResult): Problem[] => {
   const effect = effectOf(fault);
   if (blocker) {
-    const message = `${ruleText(blocker)} drops packets of the overlay: ${effect}; to let them pass: ${commandFor(blocker, devices)}`;
+    const message = `${ruleText(blocker)} drops packets of the overlay: ${effect}; ${remedyFor(blocker, devices)}`;
     return [{ reason: 'HostFirewallBlocks', message }];
   }
   if (fault.isDoubtful) return [];

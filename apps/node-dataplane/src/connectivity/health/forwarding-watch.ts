@@ -1,10 +1,11 @@
-import { nftTableOf } from '@unbounded/config/ownership';
+import { isNftTable, nftTableOf } from '@unbounded/config/ownership';
 import { parsePrefix } from '@unbounded/ip';
 import { ECHO_PORTS } from '@unbounded/health';
 import type { Nftables, TableSpec, TracedDrop } from '@unbounded/nftables';
 import type { Logger, Metrics } from '@unbounded/telemetry';
 import { echoAddress, type Problem } from '@unbounded/topology';
 import { formatAddress } from '@unbounded/ip';
+import { DEVICES } from '../../data-path/devices.ts';
 import type { KernelPlan } from '../../data-path/kernel-plan.ts';
 import type { NodeCondition, NodeEvent } from '../../section.port.ts';
 import { type Blocker, faultProblems, type ForwardingFault, forwardingFault } from './forwarding-faults.ts';
@@ -54,11 +55,13 @@ const TRACE = { family: 'inet', name: nftTableOf('trace') } as const;
 const FIRST = -310;
 /** A trace makes the kernel write dozens of messages a packet: of a few senders, for a moment, every now and then. */
 const SENDERS = 4;
-const TRACE_MS = 3500;
-const AGAIN_MS = 30_000;
+const [SHORTEST_TRACE_MS, LONGEST_TRACE_MS] = [3500, 60_000];
+/** Between traces; while nothing else comes of them ever longer. */
+const [AGAIN_MS, AGAIN_AT_LAST_MS] = [30_000, 600_000];
 
-const traceTable = (senders: readonly string[]): TableSpec => ({
+const traceTable = (senders: readonly string[], devices: readonly string[]): TableSpec => ({
   ...TRACE,
+  sets: [{ name: 'devices', type: 'ifname', elements: devices }],
   chains: [
     {
       name: 'echoes',
@@ -66,6 +69,7 @@ const traceTable = (senders: readonly string[]): TableSpec => ({
       rules: senders.map((sender) => ({
         comment: 'who drops it',
         expressions: [
+          { match: 'device', key: 'iifname', op: '==', set: 'devices' },
           {
             match: 'payload',
             field: sender.includes(':') ? ('ip6.saddr' as const) : ('ip.saddr' as const),
@@ -73,6 +77,7 @@ const traceTable = (senders: readonly string[]): TableSpec => ({
             value: sender,
           },
           { match: 'meta', key: 'l4proto', op: '==', value: 17 },
+          { match: 'payload', field: 'th.sport', op: '==', value: ECHO_PORTS.source },
           { match: 'payload', field: 'th.dport', op: '==', value: ECHO_PORTS.destination },
           { set: 'nftrace' },
         ],
@@ -101,16 +106,21 @@ const sendersOf = (plan: KernelPlan, { families, deaf }: ForwardingFault): strin
 /** Traces until a packet is dropped by a table that is not ours, at most for a while. */
 const trace = async (
   { nft }: ForwardingWatchOptions,
-  senders: readonly string[],
+  {
+    senders,
+    devices,
+    forMs,
+  }: { readonly senders: readonly string[]; readonly devices: readonly string[]; readonly forMs: number },
   ended: AbortSignal,
 ): Promise<Blocker | undefined> => {
   const found = Promise.withResolvers<TracedDrop | undefined>();
-  const monitor = nft.traceDrops(TRACE, (drop) => found.resolve(drop));
-  const timer = setTimeout(() => found.resolve(undefined), TRACE_MS).unref();
+  // What our own table drops is no echo.
+  const monitor = nft.traceDrops(TRACE, (drop) => void (isNftTable(drop.table) || found.resolve(drop)));
+  const timer = setTimeout(() => found.resolve(undefined), forMs).unref();
   const onEnd = (): void => found.resolve(undefined);
   ended.addEventListener('abort', onEnd);
   try {
-    await nft.replaceTable(traceTable(senders));
+    await nft.replaceTable(traceTable(senders, devices));
     const drop = await found.promise;
     if (!drop) return undefined;
     const { handle } = drop;
@@ -124,6 +134,11 @@ const trace = async (
   }
 };
 
+const tunnelsOf = ({ tunnels, wireGuard }: KernelPlan): string[] => [
+  ...tunnels.map(({ device }) => device),
+  ...wireGuard.map(({ name }) => name),
+];
+
 const textOf = ({ family, table, chain }: Blocker): string => `${family} ${table} ${chain}`;
 
 export const createForwardingWatch = (options: ForwardingWatchOptions): ForwardingWatch => {
@@ -134,7 +149,8 @@ export const createForwardingWatch = (options: ForwardingWatchOptions): Forwardi
     labels: ['family', 'table', 'chain'],
   });
   const ended = new AbortController();
-  let state: 'unknown' | 'tracing' | 'traced' = 'unknown';
+  let [isTracing, isTraced] = [false, false];
+  let againMs = AGAIN_MS;
   let blocker: Blocker | undefined;
   let tracedMs = -Infinity;
   let events: NodeEvent[] = [];
@@ -152,8 +168,9 @@ export const createForwardingWatch = (options: ForwardingWatchOptions): Forwardi
   };
   const onTraced = (fault: ForwardingFault, devices: readonly string[], found: Blocker | undefined): void => {
     const isNews = found !== undefined && (!blocker || textOf(found) !== textOf(blocker));
+    againMs = isNews || !isTraced ? AGAIN_MS : Math.min(2 * againMs, AGAIN_AT_LAST_MS);
     show(found);
-    state = 'traced';
+    [isTracing, isTraced] = [false, true];
     const [problem] = faultProblems(fault, { blocker: found, isTraced: true, devices });
     if (isNews && problem) {
       const { reason, message: note } = problem;
@@ -162,14 +179,15 @@ export const createForwardingWatch = (options: ForwardingWatchOptions): Forwardi
     onFound();
   };
   const begin = (plan: KernelPlan, fault: ForwardingFault): void => {
-    const devices = [...plan.tunnels.map(({ device }) => device), ...plan.wireGuard.map(({ name }) => name)];
+    const devices = tunnelsOf(plan);
+    const longestMs = Math.max(0, ...plan.probes.map(({ intervalMs }) => intervalMs));
+    const forMs = Math.min(Math.max(SHORTEST_TRACE_MS, 3 * longestMs), LONGEST_TRACE_MS);
     tracedMs = performance.now();
-    const before = state;
-    state = 'tracing';
-    trace(options, sendersOf(plan, fault), ended.signal)
+    isTracing = true;
+    trace(options, { senders: sendersOf(plan, fault), devices: [DEVICES.echo, ...devices], forMs }, ended.signal)
       .then((found) => onTraced(fault, devices, found))
       .catch((error: unknown) => {
-        state = before;
+        isTracing = false;
         logger.warn({ err: error }, 'cannot trace who drops what is forwarded');
       });
   };
@@ -179,12 +197,11 @@ export const createForwardingWatch = (options: ForwardingWatchOptions): Forwardi
       const fault = forwardingFault(peers);
       if (!fault) {
         show(undefined);
-        if (state === 'traced') [state, tracedMs] = ['unknown', -Infinity];
+        if (!isTracing) [isTraced, tracedMs, againMs] = [false, -Infinity, AGAIN_MS];
         return told([], peers);
       }
-      if (state !== 'tracing' && performance.now() - tracedMs > AGAIN_MS) begin(plan, fault);
-      const devices = [...plan.tunnels.map(({ device }) => device), ...plan.wireGuard.map(({ name }) => name)];
-      return told(faultProblems(fault, { blocker, isTraced: state === 'traced', devices }), peers);
+      if (!isTracing && performance.now() - tracedMs > againMs) begin(plan, fault);
+      return told(faultProblems(fault, { blocker, isTraced, devices: tunnelsOf(plan) }), peers);
     },
     takeEvents() {
       const taken = events;

@@ -114,7 +114,8 @@ export const createProber = (
   let plan: HealthPlan = { probes: [], groups: [], mtuBytes: 0 };
 
   const { port, netnsFd } = settings;
-  const onVerdict = (id: string, peer: Peer): void => {
+  const onVerdict = (id: string, peer = peers.get(id)): void => {
+    if (!peer) return;
     groups.refresh(id); // before everything else: this is the failover
     reached.forget();
     report(id, peer);
@@ -134,7 +135,7 @@ export const createProber = (
     ...(netnsFd === undefined ? {} : { netnsFd }),
     measuring,
     known: file.known,
-    onChange: (id) => onVerdict(id, peers.get(id)!),
+    onChange: (id) => onVerdict(id),
   });
   const report = (id: string, peer: Peer): void => reporter.report(id, peer, echoes.forwards(id));
   const verdicts = createVerdicts(peers, echoes);

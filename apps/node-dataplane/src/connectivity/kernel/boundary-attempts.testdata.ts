@@ -1,3 +1,4 @@
+import { ECHO_PORTS } from '@unbounded/health';
 import type { BoundaryLab, LabOptions, Shot } from './boundary-lab.testdata.ts';
 import {
   addressOf,
@@ -106,6 +107,11 @@ const livesInOverlay = (options: LabOptions): Refusal[] =>
 const toEchoes: readonly Refusal[] = because('stray_echo', 'to the address of echoes', [
   { what: 'out of a tunnel, of a far pod', ...far, to: 'ownEcho' },
   { what: 'out of a tunnel, of a far node', ...far, source: 'farNode', to: 'ownEcho' },
+  { what: 'out of a tunnel, from itself to another port', from: 'far', source: 'ownEcho', to: 'ownEcho' },
+  {
+    ...{ what: 'out of a tunnel, from itself over TCP', from: 'far', source: 'ownEcho', to: 'ownEcho' },
+    ...{ type: 'tcp', port: ECHO_PORTS.destination },
+  },
   { what: 'of a pod of the node', from: 'pod', source: 'ownPod', to: 'ownEcho' },
   { what: 'of a pod of the node, over TCP', from: 'pod', source: 'ownPod', to: 'ownEcho', type: 'tcp' },
   { what: 'of a host of the LAN', from: 'lan', source: 'stranger', to: 'ownEcho' },
@@ -138,7 +144,10 @@ const throughTunnels = (options: LabOptions): Passage[] => [
   { what: 'into a tunnel: a host that the Site lists', ...lan, source: 'listed', arrives: 'far' },
   { what: 'into a tunnel: the same, to a node', ...lan, source: 'listed', to: 'farNode', arrives: 'far' },
   { what: 'an echo into the tunnel', from: 'echo', source: 'ownEcho', to: 'farPod', arrives: 'far' },
-  { what: 'an echo that came back', from: 'far', source: 'ownEcho', to: 'ownEcho', arrives: 'echo' },
+  {
+    ...{ what: 'an echo that came back', from: 'far', source: 'ownEcho', to: 'ownEcho' },
+    ...{ port: ECHO_PORTS.destination, arrives: 'echo' },
+  },
   { what: 'into a tunnel: a pod of the node', from: 'pod', source: 'ownPod', to: 'farPod', arrives: 'far' },
   { what: 'a far node, past the overlay to the node', from: 'wan', source: 'farNode', to: 'node', arrives: 'node' },
   {

@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { MARK_MASK } from '@unbounded/config/ownership';
+import { ECHO_PORTS } from '@unbounded/health';
 import { createNetns, type Netns } from '@unbounded/netlink';
 import { DEVICES } from '../../data-path/devices.ts';
 import type { KernelPlan } from '../../data-path/kernel-plan.ts';
@@ -70,7 +71,7 @@ const watchAt = (place: Namespace): string => `table inet watch {
   chain out { type filter hook postrouting priority 350; meta l4proto { tcp, udp } meta mark & ${MARK_MASK} != 0 counter name marked; }
   chain c {
     type filter hook ${place === 'node' ? 'input' : 'prerouting'} priority -350;
-    meta l4proto { tcp, udp } th dport ${PORT} counter name arrived
+    meta l4proto { tcp, udp } th dport { ${PORT}, ${ECHO_PORTS.destination} } counter name arrived
     icmp type destination-unreachable counter name errors
     icmpv6 type destination-unreachable counter name errors
   }

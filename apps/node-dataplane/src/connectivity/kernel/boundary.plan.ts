@@ -1,4 +1,5 @@
 import { ENTERED_MARK, MARK_MASK } from '@unbounded/config/ownership';
+import { ECHO_PORTS } from '@unbounded/health';
 import type { Expression, RuleSpec, SetSpec } from '@unbounded/nftables';
 import { DEVICES } from '../../data-path/devices.ts';
 import type { KernelPlan } from '../../data-path/kernel-plan.ts';
@@ -7,7 +8,7 @@ import type { BoundaryAdditions } from '../../kernel/boundary-additions.ts';
 import { baseOf, CONNECTIVITY_CHAINS } from '../../kernel/base-chains.ts';
 import { addressSets, COUNTERS, ENDS, type FirewallPart, isIn } from './firewall-parts.ts';
 import { FAMILIES, type Family, familyOf } from './nft-family.ts';
-import { ICMP, ICMPV6 } from './protocol-numbers.ts';
+import { ICMP, ICMPV6, UDP } from './protocol-numbers.ts';
 
 /**
  * The boundary of the overlay, for forwarded packets. Out of a tunnel, or natively from somebody else's pod: to this node's pods, at a
@@ -58,6 +59,10 @@ const translated: readonly RuleSpec[] = [
 ];
 
 const toEchoes: Expression = { match: 'meta', key: 'oifname', op: '==', value: DEVICES.echo };
+const isEcho: Expression[] = [
+  { match: 'meta', key: 'l4proto', op: '==', value: UDP },
+  { match: 'payload', field: 'th.dport', op: '==', value: ECHO_PORTS.destination },
+];
 /** ICMP and ICMPv6: the kernel tells who may not need it for that, and cannot be told not to for a device alone. */
 const REDIRECTS = [ICMP, ICMPV6];
 const strayEcho: RuleSpec = {
@@ -80,7 +85,7 @@ const outOfOverlay = (plan: KernelPlan): RuleSpec[] => [
     : [
         ...perFamily((family) => ({
           comment: `${family}: an echo that came back`,
-          expressions: [toEchoes, isIn(family, 'saddr', 'echo_address'), { do: 'return' }],
+          expressions: [toEchoes, isIn(family, 'saddr', 'echo_address'), ...isEcho, { do: 'return' }],
         })),
         ...REDIRECTS.map((protocol): RuleSpec => ({
           comment: 'of a gateway that returned one by the way it came',

@@ -25,7 +25,14 @@ const FORWARDING: Setting = ['ipv4', 'forwarding', '1'];
 const carriesIpv4 = ({ purpose, addresses }: Pick<DeviceSpec, 'purpose' | 'addresses'>): boolean =>
   purpose === 'echo' || addresses.some((address) => !isIpv6(address));
 
+/** It has no address, and its routes need IPv6; nor is it to have one of its own, by which the kernel would speak to it. */
+const OF_ECHOES: readonly Setting[] = [
+  ['ipv6', 'disable_ipv6', '0'],
+  ['ipv6', 'addr_gen_mode', '1'],
+];
+
 const settingsOf = (spec: Pick<DeviceSpec, 'purpose' | 'addresses'>): Setting[] => [
+  ...(spec.purpose === 'echo' ? OF_ECHOES : []),
   NO_ADVERTISEMENTS,
   ...(spec.purpose === 'bridge' ? [] : [LOOSE]),
   ...(carriesIpv4(spec) && readSetting('net/ipv4/ip_forward') === '1' ? [FORWARDING] : []),

@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
+  type Brought,
+  brought,
   configKey,
   counter,
   type EchoAddresses,
@@ -19,7 +21,6 @@ import {
   lpmKeyV6,
   MAPS,
   nexthopGroup,
-  present,
   type Stat,
   STATS,
   statsKey,
@@ -79,7 +80,7 @@ const openMaps = (object: BpfObject) => ({
   v4: object.map('unbounded_endpoints_v4', lpmKeyV4, endpointV4),
   v6: object.map('unbounded_endpoints_v6', lpmKeyV6, endpointV6),
   groups: object.map('unbounded_nexthop_groups', groupKey, nexthopGroup),
-  forwarders: object.map('unbounded_forwarders', forwarderKey, present),
+  forwarders: object.map('unbounded_forwarders', forwarderKey, brought),
   config: object.map('unbounded_config', configKey, encapConfig),
   locals: object.map('unbounded_locals', configKey, localAddresses),
   echo: object.map('unbounded_echo', configKey, echoAddresses),
@@ -172,7 +173,7 @@ export const openForwardingMaps = (options: ForwardingOptions): ForwardingMaps =
         writeEntries<0, EncapConfig>('unbounded_config', maps.config, new Map([[0, config]])),
         writeEntries<0, LocalAddresses>('unbounded_locals', maps.locals, new Map([[0, locals]])),
         writeEntries<0, EchoAddresses>('unbounded_echo', maps.echo, new Map([[0, echo]])),
-        writeEntries<string, 1>('unbounded_forwarders', maps.forwarders, tables.forwarders),
+        writeEntries<string, Brought>('unbounded_forwarders', maps.forwarders, tables.forwarders),
         writeEntries('unbounded_endpoints_v4', maps.v4, tables.v4),
         writeEntries('unbounded_endpoints_v6', maps.v6, tables.v6),
       ];

@@ -1,4 +1,5 @@
 import {
+  type Brought,
   type Endpoint,
   GROUP_MEMBERS,
   innerMac,
@@ -19,8 +20,8 @@ export interface ForwardingTables {
   readonly v6: ReadonlyMap<string, Endpoint>;
   /** Without weights: those are for the health of the members to say. */
   readonly groups: readonly HealthGroup[];
-  /** Underlay addresses of peers that bring packets of others. */
-  readonly forwarders: ReadonlyMap<string, 1>;
+  /** Underlay addresses of peers that bring more than their own packets. */
+  readonly forwarders: ReadonlyMap<string, Brought>;
   readonly problems: readonly Problem[];
 }
 
@@ -96,6 +97,17 @@ const tooMany = ({ name, members }: HealthGroup): Problem[] =>
         },
       ];
 
+const bringers = ({ forwarders, echoes = [] }: KernelPlan): Map<string, Brought> => {
+  const others = new Set(forwarders);
+  const returning = new Set(echoes.flatMap(({ via }) => ('remoteIp' in via ? [via.remoteIp] : [])));
+  return new Map(
+    [...others.union(returning)].map((address) => [
+      address,
+      { ...(others.has(address) ? { others: true } : {}), ...(returning.has(address) ? { echoes: true } : {}) },
+    ]),
+  );
+};
+
 export const planForwardingTables = (
   plan: KernelPlan,
   ifindexes: ReadonlyMap<string, number>,
@@ -112,7 +124,7 @@ export const planForwardingTables = (
         : { ...firstHops.get(via.group)!, group: indexes.indexOf(via.group) };
     if (record) (prefix.includes(':') ? v6 : v4).set(prefix, record);
   }
-  const forwarders = new Map(plan.forwarders.map((address) => [address, 1] as const));
+  const forwarders = bringers(plan);
   return {
     v4,
     v6,

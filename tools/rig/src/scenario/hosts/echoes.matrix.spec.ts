@@ -139,8 +139,8 @@ describe.each(DATAPLANES)('data path %s', (dataplane) => {
 
   test('the command of the condition lets packets pass', { timeout: 120_000 }, async () => {
     block('s1-g1');
-    await tells('s1-g1', /to let them pass: nft '/);
-    const command = /to let them pass: (nft '[^']+')/.exec(await conditions('s1-g1'))![1]!;
+    await tells('s1-g1', /sees what is forwarded: nft '/);
+    const command = /sees what is forwarded: (nft '[^']+')/.exec(await conditions('s1-g1'))![1]!;
     onNode('s1-g1', 'sh', '-c', command);
     for (const node of ['s1-g1', 's1-w1']) await isWell(node);
     expect(onNode('s1-g1', 'nft', 'list table inet admin')).toMatch(/accept\n.*drop/);
