@@ -16,7 +16,7 @@ export const forwarderKey: Codec<string> = {
 };
 
 /** What a peer may bring besides its own packets; bits of the value. */
-export const BRINGS = { others: 1, echoes: 2 } as const;
+const BRINGS = { others: 1, echoes: 2 } as const;
 
 export interface Brought {
   /** Packets of others. */

@@ -154,8 +154,9 @@ export const applyPlan = async (dataplane: Dataplane, wanted: KernelPlan): Promi
   const wireGuard = await ensureWireGuard(plan.wireGuard, links, { ...context, endpointOf });
   const pathProblems = await paths.apply(plan, links);
   const forwarded = await ensureForwarding(dataplane, plan, links);
-  const wantedRoutes = [...path.routes(plan, links), ...planBridgeRoutes(plan, links), ...planEchoRoutes(plan, links)];
-  const routes = await ensureRoutes(net, wantedRoutes, ROUTE_PROTOCOL);
+  const echoRoutes = planEchoRoutes(plan, links);
+  const wantedRoutes = [...path.routes(plan, links), ...planBridgeRoutes(plan, links), ...echoRoutes];
+  const routes = await ensureRoutes(net, wantedRoutes, ROUTE_PROTOCOL, (route) => echoRoutes.includes(route));
   dataplane.onWanted?.({ routes: routes.standing, rules: rulesOf(plan), devices: byIndex(specs, links) });
   const problems = [
     ...plan.problems,

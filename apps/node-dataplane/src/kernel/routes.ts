@@ -65,11 +65,13 @@ const peerProblem = (route: RouteSpec, { message }: Error): Problem => ({
  * Adds and corrects routes at once, whatever their table; removals wait for the caller, so that nothing is taken before its
  * successor stands. A route is made only where no other one leads to its destination; corrected is only what is ours.
  * @param protocol of the section's routes
+ * @param isOptional nothing leaves outside of the overlay without it
  */
 export const ensureRoutes = async (
   net: RouteSocket,
   wanted: readonly RouteSpec[],
   protocol: number,
+  isOptional: (route: RouteSpec) => boolean = () => false,
 ): Promise<RouteOutcome> => {
   const observed = await net.routes.list({ protocol });
   const diff = diffRoutes(observed, wanted);
@@ -91,7 +93,7 @@ export const ensureRoutes = async (
     if (result.ok) continue;
     const route = free[index]!;
     if (result.error.code === 'EEXIST') foreign.push(foreignProblem(route, undefined)); // made since we looked
-    else if (isContainedWithout(route, standing)) ofPeers.push(peerProblem(route, result.error));
+    else if (isOptional(route) || isContainedWithout(route, standing)) ofPeers.push(peerProblem(route, result.error));
     else problems.push({ reason: 'RouteFailed', message: `route ${route.dst}: ${result.error.message}` });
   }
   // Of ours beside another's: ours would have to change, and only theirs is left.

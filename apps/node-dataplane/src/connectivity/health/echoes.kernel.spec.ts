@@ -180,7 +180,7 @@ test('a gateway that is planned no more, but for its echoes, is nobody’s conce
     ['g2', true],
     ['g2', true],
   ]);
-  expect(await worker.health.apply(planOf(worker, [g2], { groups: [group] }))).toEqual([]);
+  await expect(worker.health.apply(planOf(worker, [g2], { groups: [group] }))).resolves.toEqual([]);
 });
 
 describe('a gateway that forges echoes', () => {
