@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { startTicking } from '../../thread/ticking.ts';
 import { createEchoSession } from './echo-session.ts';
 
 const SETTINGS = { intervalMs: 100, detectMultiplier: 3 };
@@ -23,34 +24,42 @@ const through = (gateway: { forwards: boolean }, found = true) => {
     },
     onChange: () => changes.push(session.forwards),
   });
-  return { session, changes, sent };
+  return {
+    session,
+    changes,
+    sent,
+    stop: startTicking(
+      () => SETTINGS.intervalMs,
+      () => session.tick(),
+    ),
+  };
 };
 
 describe('echoes through a gateway', () => {
   test('that come back say that it forwards, and change nothing', async () => {
-    const { session, changes, sent } = through({ forwards: true });
+    const { session, changes, sent, stop } = through({ forwards: true });
     await vi.advanceTimersByTimeAsync(1000);
     expect(sent.length).toBeGreaterThanOrEqual(9);
     expect(session.forwards).toBe(true);
     expect(changes).toEqual([]);
-    session.stop();
+    stop();
   });
 
   test('that are lost say so after as many intervals as the multiplier, and at most one more', async () => {
     const gateway = { forwards: true };
-    const { session, changes } = through(gateway);
+    const { session, changes, stop } = through(gateway);
     await vi.advanceTimersByTimeAsync(500);
     gateway.forwards = false;
     await vi.advanceTimersByTimeAsync(290);
     expect(session.forwards).toBe(true);
     await vi.advanceTimersByTimeAsync(120);
     expect(changes).toEqual([false]);
-    session.stop();
+    stop();
   });
 
   test('have to come back as often before it counts as forwarding again', async () => {
     const gateway = { forwards: false };
-    const { session, changes } = through(gateway, false);
+    const { session, changes, stop } = through(gateway, false);
     await vi.advanceTimersByTimeAsync(500);
     expect(session.forwards).toBe(false);
     gateway.forwards = true;
@@ -58,33 +67,33 @@ describe('echoes through a gateway', () => {
     expect(session.forwards).toBe(false);
     await vi.advanceTimersByTimeAsync(220);
     expect(changes).toEqual([true]);
-    session.stop();
+    stop();
   });
 
   test('count once each, and only if they were sent', async () => {
-    const { session, sent } = through({ forwards: false });
+    const { session, sent, stop } = through({ forwards: false });
     await vi.advanceTimersByTimeAsync(150);
     expect(session.onReturned(sent[0]!)).toBe('returned');
     expect(session.onReturned(sent[0]!)).toBe('unexpected');
     expect(session.onReturned({ ...sent[0]!, sequence: 999n })).toBe('unexpected');
-    session.stop();
+    stop();
   });
 
   test('that are forged do not stand for those that were sent, nor keep these from counting', async () => {
-    const { session, sent } = through({ forwards: false }, false);
+    const { session, sent, stop } = through({ forwards: false }, false);
     await vi.advanceTimersByTimeAsync(150);
     const forged = { ...sent[0]!, token: sent[0]!.token.map((byte) => byte ^ 1) };
     for (let attempt = 0; attempt < 10; attempt++) expect(session.onReturned(forged)).toBe('token');
     expect(session.forwards).toBe(false);
     expect(session.onReturned(sent[0]!)).toBe('returned');
-    session.stop();
+    stop();
   });
 
   test('have tokens that do not repeat', async () => {
-    const { session, sent } = through({ forwards: true });
+    const { sent, stop } = through({ forwards: true });
     await vi.advanceTimersByTimeAsync(2000);
     expect(new Set(sent.map(({ token }) => Buffer.from(token).toString('hex'))).size).toBe(sent.length);
-    session.stop();
+    stop();
   });
 
   test('are not missed while none can have come back yet', async () => {
@@ -97,12 +106,16 @@ describe('echoes through a gateway', () => {
       transmit: () => true,
       onChange: () => changes.push(session.forwards),
     });
+    const stop = startTicking(
+      () => SETTINGS.intervalMs,
+      () => session.tick(),
+    );
     await vi.advanceTimersByTimeAsync(1000);
     expect(changes).toEqual([]);
     isStarting = false;
     await vi.advanceTimersByTimeAsync(500);
     expect(changes).toEqual([false]);
-    session.stop();
+    stop();
   });
 
   test('that could not be sent are not lost', async () => {
@@ -113,15 +126,19 @@ describe('echoes through a gateway', () => {
       transmit: () => false,
       onChange: () => changes.push(session.forwards),
     });
+    const stop = startTicking(
+      () => SETTINGS.intervalMs,
+      () => session.tick(),
+    );
     await vi.advanceTimersByTimeAsync(2000);
     expect(changes).toEqual([]);
-    session.stop();
+    stop();
   });
 
   test('end with the session', async () => {
-    const { session, sent } = through({ forwards: true });
+    const { sent, stop } = through({ forwards: true });
     await vi.advanceTimersByTimeAsync(300);
-    session.stop();
+    stop();
     const before = sent.length;
     await vi.advanceTimersByTimeAsync(1000);
     expect(sent.length).toBe(before);

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { areEqual, createOutstanding, type Health, nextHealth, resumed, TOKEN_BYTES } from '@unbounded/health';
-import { startTicking } from '../../thread/ticking.ts';
 
 /** The echoes through one gateway in one family: whether they come back. */
 
@@ -19,7 +18,8 @@ export interface EchoSession {
   update(settings: EchoSettings): void;
   /** Whether it was one that is waited for; one with another token is forged, and the own one goes on being waited for. */
   onReturned(echo: { readonly sequence: bigint; readonly token: Uint8Array }): 'returned' | 'unexpected' | 'token';
-  stop(): void;
+  /** An interval is over: what was sent before it is lost if it has not come back, and the next one is sent. */
+  tick(): void;
 }
 
 export interface EchoSessionOptions {
@@ -61,7 +61,6 @@ export const createEchoSession = ({ settings: first, forwards, ...options }: Ech
     outstanding.add(sequence, token);
     if (health.state === 'Healthy') lostMs = performance.now();
   };
-  const stop = startTicking(() => settings.intervalMs, tick);
 
   return {
     get forwards() {
@@ -89,6 +88,6 @@ export const createEchoSession = ({ settings: first, forwards, ...options }: Ech
       }
       return 'returned';
     },
-    stop,
+    tick,
   };
 };

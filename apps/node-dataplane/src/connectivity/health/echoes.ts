@@ -1,6 +1,7 @@
 import { decodeEcho, EchoError, encodeEcho, type MissedEchoes } from '@unbounded/health';
 import { openTun, type Tun } from '@unbounded/netlink';
 import type { EchoPlan, Problem } from '@unbounded/topology';
+import { startTicking } from '../../thread/ticking.ts';
 import { createEchoSession, type EchoSession, type EchoSettings } from './echo-session.ts';
 import type { Measuring } from './measuring.ts';
 import { type EchoDevice, type Family, peerId } from './messages.ts';
@@ -87,6 +88,7 @@ const createEntries = ({ known, isStarting, transmit, onChange }: EntriesOptions
   const before = new Map(known);
   const entries = new Map<string, Entry>();
   const byNumber = new Map<number, Entry>();
+  const tickers = new Map<number, () => void>();
   let last = 0;
   const add = (id: string, plan: EchoPlan, settings: EchoSettings): void => {
     const entry: Entry = {
@@ -104,23 +106,44 @@ const createEntries = ({ known, isStarting, transmit, onChange }: EntriesOptions
     entries.set(id, entry);
     byNumber.set(entry.number, entry);
   };
+  /** One for each interval: who wakes up sends for all gateways, and what comes back comes together. */
+  const ensureTickers = (): void => {
+    const wanted = new Set([...entries.values()].map(({ session }) => session.settings.intervalMs));
+    for (const [intervalMs, stop] of tickers) {
+      if (wanted.has(intervalMs)) continue;
+      stop();
+      tickers.delete(intervalMs);
+    }
+    for (const intervalMs of wanted) {
+      if (tickers.has(intervalMs)) continue;
+      const tick = (): void => {
+        for (const { session } of entries.values()) if (session.settings.intervalMs === intervalMs) session.tick();
+      };
+      tickers.set(
+        intervalMs,
+        startTicking(() => intervalMs, tick),
+      );
+    }
+  };
   return {
     get: (id: string) => entries.get(id),
     at: (number: number) => byNumber.get(number),
     all: () => [...entries.values()],
     ensure(id: string, plan: EchoPlan, settings: EchoSettings): void {
       const entry = entries.get(id);
-      if (!entry) return add(id, plan, settings);
-      entry.plan = plan;
-      entry.session.update(settings);
+      if (entry) {
+        entry.plan = plan;
+        entry.session.update(settings);
+      } else add(id, plan, settings);
+      ensureTickers();
     },
     keepOnly(ids: { has(id: string): boolean }): void {
-      for (const [id, { session, number }] of entries) {
+      for (const [id, { number }] of entries) {
         if (ids.has(id)) continue;
-        session.stop();
         entries.delete(id);
         byNumber.delete(number);
       }
+      ensureTickers();
     },
   };
 };
