@@ -2,7 +2,7 @@
 /*
  * The data path's programs in user space, under AddressSanitizer. Input:
  *
- *      0  u8   program: 0 encap, 1 encap_l3, 2 tunnel_ingress, 3 tunnel_ingress_l3
+ *      0  u8   program: 0 encap, 1 encap_l3, 2 tunnel_ingress, 3 tunnel_ingress_l3; its upper bits: HAS_ECHO, BRINGS
  *      1  u8   the packet's protocol: 0 IPv4, 1 IPv6, 2 another (modulo 3); its upper bits: HAS_LOCALS, …
  *      2  u8   what there is: bits of HAS_…
  *      3  16   outer source of the sender
@@ -18,10 +18,12 @@
 enum { HAS_ENDPOINT = 1, HAS_GROUP = 2, HAS_FORWARDER = 4, HAS_CONFIG = 8, HAS_KEY = 16, HAS_KEY_V6 = 32, ANY_SOURCE = 64, HAS_MAC = 128 };
 /* Of the second byte. The kernel takes no tunnel key with a local address, or none at all. */
 enum { HAS_LOCALS = 128, REFUSES_LOCAL = 64, REFUSES_KEY = 32 };
+/* Of the first byte: the packet's source is the address of the node's echoes; the forwarder brings echoes alone. */
+enum { HAS_ECHO = 128, BRINGS = 64 };
 enum { AT_SENDER = 3, AT_ENDPOINT = 19, AT_GROUP = 51, GROUP_BYTES = 37, AT_PACKET = 88 };
 
 struct run run;
-static uint8_t *endpoint, *group, *forwarder, *config, *locals;
+static uint8_t *endpoint, *group, *forwarder, *config, *locals, *echo;
 static uint64_t counters[STAT_COUNT];
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -40,6 +42,8 @@ void *find_entry(const void *map, const void *key)
 		return config;
 	if (map == &unbounded_locals)
 		return locals;
+	if (map == &unbounded_echo)
+		return echo;
 	assert(map == &unbounded_stats);
 	memcpy(&index, key, sizeof(index));
 	assert(index < STAT_COUNT);
@@ -68,6 +72,16 @@ static uint8_t *make_group(int there, const uint8_t *bytes)
 	return copy_of(there, &made, sizeof(made));
 }
 
+/* The addresses of echoes are the source of the packet, if it has one there. */
+static uint8_t *make_echo(int there, uint32_t source_at)
+{
+	struct echo_addresses own = { 0 };
+
+	bpf_skb_load_bytes(NULL, source_at + offsetof(struct iphdr, saddr), &own.ipv4, sizeof(own.ipv4));
+	bpf_skb_load_bytes(NULL, source_at + offsetof(struct ipv6hdr, saddr), own.ipv6, sizeof(own.ipv6));
+	return copy_of(there, &own, sizeof(own));
+}
+
 static void set_up(const uint8_t *data, size_t size, struct __sk_buff *skb)
 {
 	static const uint16_t protocols[] = { ETH_P_IP, ETH_P_IPV6, ETH_P_ARP };
@@ -82,7 +96,8 @@ static void set_up(const uint8_t *data, size_t size, struct __sk_buff *skb)
 	memcpy(run.sender, data + AT_SENDER, sizeof(run.sender));
 	endpoint = copy_of(has & HAS_ENDPOINT, data + AT_ENDPOINT, is_v6 ? sizeof(struct endpoint_v6) : sizeof(struct endpoint_v4));
 	group = make_group(has & HAS_GROUP, data + AT_GROUP);
-	forwarder = copy_of(has & HAS_FORWARDER, "\1\0\0", 4);
+	forwarder = copy_of(has & HAS_FORWARDER, data[0] & BRINGS ? "\2\0\0" : "\1\0\0", 4);
+	echo = make_echo(data[0] & HAS_ECHO, data[0] % 2 ? 0 : ETH_HLEN);
 	locals = copy_of(data[1] & HAS_LOCALS, data + AT_SENDER, sizeof(struct local_addresses));
 	config = copy_of(has & HAS_CONFIG, &settings, sizeof(settings));
 	*skb = (struct __sk_buff){ .len = run.length, .protocol = bpf_htons(protocols[data[1] % 3]), .pkt_type = PACKET_OTHERHOST };
@@ -128,7 +143,8 @@ static void check_received(const uint8_t *data, size_t length, int action, const
 	assert(action == TC_ACT_UNSPEC && counters[STAT_RECEIVED] == 1 && skb->pkt_type == PACKET_HOST);
 	if (config && data[2] & ANY_SOURCE)
 		return;
-	assert(endpoint && run.has_key && data[1] % 3 != 2 && length >= 16);
+	assert(endpoint || (echo && forwarder && forwarder[0] == BRINGS_ECHOES));
+	assert(run.has_key && data[1] % 3 != 2 && length >= 16);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -154,5 +170,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	free(forwarder);
 	free(config);
 	free(locals);
+	free(echo);
 	return 0;
 }

@@ -62,6 +62,54 @@ static inline long bpf_skb_store_bytes(struct __sk_buff *skb, uint32_t offset, c
 	return 0;
 }
 
+static inline uint16_t fold(uint64_t sum)
+{
+	while (sum >> 16)
+		sum = (sum & 0xffff) + (sum >> 16);
+	return (uint16_t)sum;
+}
+
+/* RFC 1624, eqn. 3, over words in the order of this machine, as the packet has them. */
+static inline long replace_checksum(uint32_t offset, uint64_t difference, int may_be_absent)
+{
+	uint16_t checksum;
+
+	if (!is_inside(offset, sizeof(checksum)))
+		return -14;
+	memcpy(&checksum, run.packet + offset, sizeof(checksum));
+	if (may_be_absent && !checksum)
+		return 0;
+	checksum = (uint16_t)~fold((uint16_t)~checksum + difference);
+	if (may_be_absent && !checksum)
+		checksum = 0xffff;
+	memcpy(run.packet + offset, &checksum, sizeof(checksum));
+	return 0;
+}
+
+static inline int64_t bpf_csum_diff(const __be32 *from, uint32_t from_size, const __be32 *to, uint32_t to_size, uint32_t seed)
+{
+	uint64_t sum = seed;
+
+	for (uint32_t i = 0; i < from_size / 4; i++)
+		sum += (uint32_t)~from[i];
+	for (uint32_t i = 0; i < to_size / 4; i++)
+		sum += to[i];
+	return fold(sum);
+}
+
+static inline long bpf_l3_csum_replace(struct __sk_buff *skb, uint32_t offset, uint64_t from, uint64_t to, uint64_t size)
+{
+	(void)skb, (void)size;
+	return replace_checksum(offset, (uint64_t)(uint32_t)~from + (uint32_t)to, 0);
+}
+
+/* With a difference in the place of what is new, and nothing in that of what is old. */
+static inline long bpf_l4_csum_replace(struct __sk_buff *skb, uint32_t offset, uint64_t from, uint64_t difference, uint64_t flags)
+{
+	(void)skb, (void)from;
+	return replace_checksum(offset, (uint32_t)difference, !!(flags & BPF_F_MARK_MANGLED_0));
+}
+
 static inline long bpf_skb_change_head(struct __sk_buff *skb, uint32_t length, uint64_t flags)
 {
 	uint8_t *grown = calloc(1, run.length + length);
