@@ -181,6 +181,14 @@ const foreign = (spec: DeviceSpec): Problem => ({
   message: `a link named ${spec.name} exists that is not ours (its alias is not "${LINK_ALIAS}"): it is left alone; rename or remove it, or what needs it stays off`,
 });
 
+const failed = ({ name, purpose }: DeviceSpec, { message }: Error): Problem =>
+  purpose === 'echo'
+    ? {
+        reason: 'EchoFailed',
+        message: `no echoes are sent through gateways: device ${name}: ${message}: is the module tun loaded?`,
+      }
+    : { reason: 'DeviceFailed', message: `device ${name}: ${message}` };
+
 /** Brings every device of the list into being, tunnels down; a device that cannot be had is a problem and the others go on. */
 export const ensureDevices = async (net: RouteSocket, specs: readonly DeviceSpec[]): Promise<DeviceState> => {
   const [present, addresses] = await Promise.all([net.links.list(), net.addresses.list()]);
@@ -202,7 +210,7 @@ export const ensureDevices = async (net: RouteSocket, specs: readonly DeviceSpec
       unsettled.delete(spec.name);
       links.set(spec.name, link);
     } catch (error) {
-      problems.push({ reason: 'DeviceFailed', message: `device ${spec.name}: ${(error as Error).message}` });
+      problems.push(failed(spec, error as Error));
     }
   }
   const names = new Set([...present.filter(isOurs).map(({ name }) => name), ...links.keys(), ...unsettled.keys()]);
