@@ -101,7 +101,7 @@ const isSettled = (layout: LabLayout, carrier: Carrier): boolean =>
     .every(({ name }) => {
       const anchor = layout.options.dataplane === 'ebpf' ? ['dummy'] : [];
       const kinds = new Set(Object.values(ourDevices(name)));
-      const wanted = new Set(['bridge', ...anchor, KINDS[carrier]!]);
+      const wanted = new Set(['bridge', 'tun', ...anchor, KINDS[carrier]!]); // a TUN for echoes
       return kinds.symmetricDifference(wanted).size === 0;
     });
 

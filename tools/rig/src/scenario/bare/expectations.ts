@@ -25,7 +25,7 @@ const DEVICES: Readonly<Record<Carrier, Readonly<Record<string, string>>>> = {
  * from the port of a pod, which the bridge plugin makes, to the plugin that registers the pod.
  */
 const EXPECTED_WARNINGS =
-  /CleartextOverExternal|ProtocolUnsupported|PeersUnhealthy|UnknownBridgePort|the health of a peer changed|NodeNotListed.* InternalIP of the node \(\),/;
+  /CleartextOverExternal|ProtocolUnsupported|PeersUnhealthy|UnknownBridgePort|the health of a peer changed|NotForwarding|echoes through a gateway|NodeNotListed.* InternalIP of the node \(\),/;
 
 const carrierOf = ({ options, carrier }: Case): string => carrier ?? options.protocol ?? 'Auto';
 
@@ -90,9 +90,12 @@ export const expectCases = (names: readonly CaseName[]): void => {
   });
 
   describe.each(all.filter(({ tried }) => tried.options.dataplane !== 'netlink'))('$name', ({ name, tried }) => {
-    test('the worker has the kernel’s devices of this protocol only, and a dummy as anchor', () => {
+    test('the worker has the kernel’s devices of this protocol only, a dummy as anchor and a TUN for echoes', () => {
       const carrier = carrierOf(tried) as Carrier;
-      expect(seen(name).devices).toEqual({ cbr0: 'bridge', unbounded0: 'dummy', ...DEVICES[carrier] });
+      expect(seen(name).devices).toEqual({
+        ...{ cbr0: 'bridge', unbounded0: 'dummy', 'unbounded-echo': 'tun' },
+        ...DEVICES[carrier],
+      });
     });
   });
 
