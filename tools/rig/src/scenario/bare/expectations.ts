@@ -27,6 +27,9 @@ const DEVICES: Readonly<Record<Carrier, Readonly<Record<string, string>>>> = {
 const EXPECTED_WARNINGS =
   /CleartextOverExternal|ProtocolUnsupported|PeersUnhealthy|UnknownBridgePort|the health of a peer changed|NotForwarding|echoes through a gateway|NodeNotListed.* InternalIP of the node \(\),/;
 
+/** Of the eBPF data path. */
+const OF_EVERY_PLAN = { cbr0: 'bridge', unbounded0: 'dummy', 'unbounded-echo': 'tun' };
+
 const carrierOf = ({ options, carrier }: Case): string => carrier ?? options.protocol ?? 'Auto';
 
 /** Runs the cases in the machine. @throws Error with what it printed, when it did not come to its end */
@@ -92,10 +95,7 @@ export const expectCases = (names: readonly CaseName[]): void => {
   describe.each(all.filter(({ tried }) => tried.options.dataplane !== 'netlink'))('$name', ({ name, tried }) => {
     test('the worker has the kernel’s devices of this protocol only, a dummy as anchor and a TUN for echoes', () => {
       const carrier = carrierOf(tried) as Carrier;
-      expect(seen(name).devices).toEqual({
-        ...{ cbr0: 'bridge', unbounded0: 'dummy', 'unbounded-echo': 'tun' },
-        ...DEVICES[carrier],
-      });
+      expect(seen(name).devices).toEqual({ ...OF_EVERY_PLAN, ...DEVICES[carrier] });
     });
   });
 
