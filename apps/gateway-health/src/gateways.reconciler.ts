@@ -1,13 +1,14 @@
 import { inParallel, type Informer, type ObjectWrites, type Reconcile } from '@unbounded/controller-runtime';
-import type {
-  GatewayPool,
-  GatewayPoolNode,
-  GatewayPoolPeering,
-  Mesh,
-  Site,
-  SiteGatewayPoolAssignment,
-  SiteNodeSlice,
-  SitePeering,
+import {
+  type GatewayPool,
+  type GatewayPoolNode,
+  type GatewayPoolPeering,
+  type Mesh,
+  nodeConditions,
+  type Site,
+  type SiteGatewayPoolAssignment,
+  type SiteNodeSlice,
+  type SitePeering,
 } from '@unbounded/crds';
 import type { EventRecord, EventRecorder, Node } from '@unbounded/kube';
 import { createFactsDamper, nodeFacts, nodeFingerprint } from '@unbounded/membership';
@@ -64,7 +65,7 @@ const toGatewayNode = (node: Node): GatewayNode => ({
 
 /** As the node's agent says of itself: its reason, since the whole text is its own condition's. */
 const whyNotForwarding = ({ status }: Node): string | undefined => {
-  const said = status?.conditions?.find(({ type }) => type === 'UnboundedForwarding');
+  const said = status?.conditions?.find(({ type }) => type === nodeConditions.forwarding);
   return said?.status === 'False' ? said.reason : undefined;
 };
 
@@ -133,13 +134,14 @@ export const gatewaysReconciler = ({
       PARALLEL_WRITES,
       write.poolFinalizer,
     );
+    const unableToForward = notForwarding(world.nodes);
     // The status comes before the annotations: it is what keeps a port given when a round ends half-way.
     await inParallel(plan.pools, PARALLEL_WRITES, (pool) =>
       write.poolStatus(
         pool,
         planPoolConditions(pool, world.poolNodes, {
           observed: (name) => reports.of(name),
-          notForwarding: notForwarding(world.nodes),
+          notForwarding: unableToForward,
         }),
       ),
     );

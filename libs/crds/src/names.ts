@@ -38,6 +38,12 @@ export const annotations = {
   externalAddress: `${API_GROUP}/external-address`,
 } as const;
 
+/** Types of conditions of a Node on which another component acts. Written by the node agent. */
+export const nodeConditions = {
+  /** Whether the node forwards what belongs to the overlay, as echoes show. */
+  forwarding: 'UnboundedForwarding',
+} as const;
+
 /** On Site and GatewayPool while nodes depend on them: a delete waits until the last one is gone. */
 export const PROTECTION_FINALIZER = `${API_GROUP}/protection`;
 

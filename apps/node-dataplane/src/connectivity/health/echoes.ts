@@ -1,6 +1,7 @@
 import { decodeEcho, EchoError, encodeEcho, type MissedEchoes } from '@unbounded/health';
 import { openTun, type Tun } from '@unbounded/netlink';
 import type { EchoPlan, Problem } from '@unbounded/topology';
+import { ownEchoAddresses } from '../../data-path/echo-addresses.ts';
 import { startTicking } from '../../thread/ticking.ts';
 import { createEchoSession, type EchoSession, type EchoSettings } from './echo-session.ts';
 import type { Measuring } from './measuring.ts';
@@ -178,7 +179,7 @@ export const createEchoes = ({ netnsFd, measuring, ...options }: EchoesOptions):
   return {
     ensure(plans, settingsOf, wantedDevice) {
       const problems = device.ensure(plans.length > 0 ? wantedDevice : undefined);
-      addresses = new Map(plans.map(({ family, localAddress }) => [family, localAddress]));
+      addresses = ownEchoAddresses(plans);
       const wanted = new Map<string, { readonly plan: EchoPlan; readonly settings: EchoSettings }>();
       for (const plan of plans) {
         const settings = settingsOf(peerId(plan));

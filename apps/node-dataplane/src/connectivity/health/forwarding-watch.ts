@@ -1,13 +1,15 @@
 import { isNftTable, nftTableOf } from '@unbounded/config/ownership';
-import { parsePrefix } from '@unbounded/ip';
+import { nodeConditions } from '@unbounded/crds';
 import { ECHO_PORTS } from '@unbounded/health';
+import { formatAddress, parsePrefix } from '@unbounded/ip';
 import type { Nftables, TableSpec, TracedDrop } from '@unbounded/nftables';
 import type { Logger, Metrics } from '@unbounded/telemetry';
 import { echoAddress, type Problem } from '@unbounded/topology';
-import { formatAddress } from '@unbounded/ip';
 import { DEVICES } from '../../data-path/devices.ts';
+import { ownEchoAddresses } from '../../data-path/echo-addresses.ts';
 import type { KernelPlan } from '../../data-path/kernel-plan.ts';
 import type { NodeCondition, NodeEvent } from '../../section.port.ts';
+import { UDP } from '../kernel/protocol-numbers.ts';
 import { type Blocker, faultProblems, type ForwardingFault, forwardingFault } from './forwarding-faults.ts';
 import type { PeerReport } from './messages.ts';
 
@@ -28,17 +30,16 @@ interface Forwarding {
   readonly condition: NodeCondition | undefined;
 }
 
-/** Condition of a Node: whether it forwards what belongs to the overlay. */
-const TYPE = 'UnboundedForwarding';
-
 const told = (problems: readonly Problem[], peers: readonly PeerReport[]): Forwarding => {
   const [problem] = problems;
-  if (problem) return { problems, condition: { type: TYPE, status: 'False', ...problem } };
+  if (problem) return { problems, condition: { type: nodeConditions.forwarding, status: 'False', ...problem } };
   const message = 'its echoes come back, and no peer misses its own through this node';
   const isShown = peers.some(({ forwards }) => forwards === true);
   return {
     problems,
-    condition: isShown ? { type: TYPE, status: 'True', reason: 'EchoesReturn', message } : undefined,
+    condition: isShown
+      ? { type: nodeConditions.forwarding, status: 'True', reason: 'EchoesReturn', message }
+      : undefined,
   };
 };
 
@@ -76,7 +77,7 @@ const traceTable = (senders: readonly string[], devices: readonly string[]): Tab
             op: '==',
             value: sender,
           },
-          { match: 'meta', key: 'l4proto', op: '==', value: 17 },
+          { match: 'meta', key: 'l4proto', op: '==', value: UDP },
           { match: 'payload', field: 'th.sport', op: '==', value: ECHO_PORTS.source },
           { match: 'payload', field: 'th.dport', op: '==', value: ECHO_PORTS.destination },
           { set: 'nftrace' },
@@ -88,9 +89,9 @@ const traceTable = (senders: readonly string[], devices: readonly string[]): Tab
 
 /** Whose echoes are lost here: this node's own, and those of peers that say so, by the blocks that these hold. */
 const sendersOf = (plan: KernelPlan, { families, deaf }: ForwardingFault): string[] => {
-  const own = (plan.echoes ?? [])
-    .filter(({ family }) => families.includes(family))
-    .map(({ localAddress }) => localAddress);
+  const own = [...ownEchoAddresses(plan.echoes)].flatMap(([family, address]) =>
+    families.includes(family) ? [address] : [],
+  );
   const others = deaf.flatMap(({ node, family }) =>
     (plan.holdings.find((holding) => holding.node === node)?.blocks ?? [])
       .map(parsePrefix)

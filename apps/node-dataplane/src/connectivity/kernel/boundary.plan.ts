@@ -2,6 +2,7 @@ import { ENTERED_MARK, MARK_MASK } from '@unbounded/config/ownership';
 import { ECHO_PORTS } from '@unbounded/health';
 import type { Expression, RuleSpec, SetSpec } from '@unbounded/nftables';
 import { DEVICES } from '../../data-path/devices.ts';
+import { ownEchoAddresses } from '../../data-path/echo-addresses.ts';
 import type { KernelPlan } from '../../data-path/kernel-plan.ts';
 import { nativePrefixes } from '../../data-path/routes.plan.ts';
 import type { BoundaryAdditions } from '../../kernel/boundary-additions.ts';
@@ -28,10 +29,6 @@ const device = (key: 'iifname' | 'oifname', set: string, op: '==' | '!=' = '==')
 const isAnswer: Expression = { match: 'ct-direction', op: '==', value: 'reply' };
 const perFamily = (rule: (family: Family) => RuleSpec): RuleSpec[] => FAMILIES.map(rule);
 
-const ownEchoes = ({ echoes = [] }: KernelPlan): string[] => [
-  ...new Set(echoes.map(({ localAddress }) => localAddress)),
-];
-
 const setsOf = (plan: KernelPlan, devices: readonly string[], additions: readonly BoundaryAdditions[]): SetSpec[] => {
   const { boundary } = plan;
   const added = (name: 'exits' | 'exitSources' | 'entries'): string[] => additions.flatMap((one) => one[name] ?? []);
@@ -39,7 +36,7 @@ const setsOf = (plan: KernelPlan, devices: readonly string[], additions: readonl
   return [
     { name: 'tunnel_devices', type: 'ifname', elements: devices.filter((name) => !ENDS.has(name)) },
     ...addressSets('own_pods', boundary.ownPods),
-    ...(plan.echoes === undefined ? [] : addressSets('echo_address', ownEchoes(plan))),
+    ...(plan.echoes === undefined ? [] : addressSets('echo_address', [...ownEchoAddresses(plan.echoes).values()])),
     // A gateway hands packets on to whom it is linked with natively.
     ...addressSets('exits', [...boundary.exits, ...(plan.role === 'gateway' ? native : []), ...added('exits')]),
     ...addressSets('exit_sources', added('exitSources')),
@@ -161,19 +158,20 @@ const crossing = ({ echoes }: KernelPlan): RuleSpec[] => [
 ];
 
 /** The eBPF programs do this themselves, behind this hook, since they go by the destination. */
-const turnRound = ({ dataplane, echoes = [] }: KernelPlan): RuleSpec[] => {
-  const own = new Map(
-    dataplane === 'ebpf' ? [] : echoes.map(({ localAddress }) => [localAddress, familyOf(localAddress)]),
-  );
-  return [...own].map(([address, family]): RuleSpec => ({
-    comment: `${family}: an echo is to come back`,
-    expressions: [
-      { match: 'meta', key: 'iifname', op: '==', value: DEVICES.echo },
-      { match: 'payload', field: `${family}.saddr`, op: '==', value: address },
-      { set: `${family}.daddr` as const, to: address },
-      { do: 'return' },
-    ],
-  }));
+const turnRound = ({ dataplane, echoes }: KernelPlan): RuleSpec[] => {
+  if (dataplane === 'ebpf') return [];
+  return [...ownEchoAddresses(echoes).values()].map((address): RuleSpec => {
+    const family = familyOf(address);
+    return {
+      comment: `${family}: an echo is to come back`,
+      expressions: [
+        { match: 'meta', key: 'iifname', op: '==', value: DEVICES.echo },
+        { match: 'payload', field: `${family}.saddr`, op: '==', value: address },
+        { set: `${family}.daddr` as const, to: address },
+        { do: 'return' },
+      ],
+    };
+  });
 };
 
 const entering = (plan: KernelPlan): RuleSpec[] => [

@@ -28,6 +28,7 @@ import {
 import { type BpfObject, loadObject, type ObjectSpec, readObject } from '@unbounded/libbpf-ts';
 import type { Link } from '@unbounded/netlink';
 import type { Problem } from '@unbounded/topology';
+import { ownEchoAddresses } from '../echo-addresses.ts';
 import type { KernelPlan } from '../kernel-plan.ts';
 import type { HealthGroup } from '../../connectivity/health/messages.ts';
 import type { AttachmentOptions, Loaded } from './attachments.ts';
@@ -96,8 +97,9 @@ const localsOf = ({ ownAddresses }: KernelPlan): LocalAddresses => {
   return { ...(ipv4 === undefined ? {} : { ipv4 }), ...(ipv6 === undefined ? {} : { ipv6 }) };
 };
 
-const echoOf = ({ echoes = [] }: KernelPlan): EchoAddresses => {
-  const [ipv4, ipv6] = ([4, 6] as const).map((family) => echoes.find((echo) => echo.family === family)?.localAddress);
+const echoOf = ({ echoes }: KernelPlan): EchoAddresses => {
+  const own = ownEchoAddresses(echoes);
+  const [ipv4, ipv6] = ([4, 6] as const).map((family) => own.get(family));
   return { ...(ipv4 === undefined ? {} : { ipv4 }), ...(ipv6 === undefined ? {} : { ipv6 }) };
 };
 
