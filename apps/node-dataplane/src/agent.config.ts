@@ -44,8 +44,9 @@ export const agentOptions = {
   cniSocket: option(text(CNI_SOCKET), 'Socket on which the CNI plugin connects to the agent.'),
   hostFirewall: option(
     choice(['Accept', 'Report'], 'Accept'),
-    'What belongs to the overlay and iptables would drop: Accept lets it pass by a rule of ours, Report only reports it.',
+    'What belongs to the overlay and a firewall of the host would drop: Accept lets it pass, Report only reports it.',
   ),
+  dbusSocket: option(text('/run/dbus/system_bus_socket'), 'Socket of the D-Bus system bus, on which firewalld is.'),
   bpfObject: option(text(beside('bpf/build/unbounded_encap.bpf.o')), 'The compiled eBPF programs.'),
   logLevel: option(choice(['trace', 'debug', 'info', 'warn', 'error'], 'info'), 'Lowest level that is logged.'),
 } as const;

@@ -8,6 +8,7 @@ import type { Attachment } from './attachment/attachment.ts';
 import type { HookHandlers, HookType } from './attachment/hook.port.ts';
 import type { BaseChain } from './kernel/base-chains.ts';
 import type { SectionBoundary } from './kernel/boundary-additions.ts';
+import type { SharedTraffic } from './kernel/overlay-traffic.ts';
 import type { SectionTable } from './kernel/section-table.ts';
 import type { StateFaults } from './state/state-faults.ts';
 import type { WorldSource } from './world/source.port.ts';
@@ -86,6 +87,8 @@ export interface SectionContext {
   readonly nft: Nftables;
   /** What the section adds to where packets may leave and enter the overlay at this node. */
   readonly boundary: SectionBoundary;
+  /** What belongs to the overlay at this node. */
+  readonly traffic: SharedTraffic;
   /** The section's own nftables table of a family; the section gets a pass when anybody changes it. */
   readonly table: (family: TableFamily) => SectionTable;
   readonly kept: KeptSection;

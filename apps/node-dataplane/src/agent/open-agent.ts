@@ -6,6 +6,7 @@ import type { AgentConfig } from '../agent.config.ts';
 import { openAttachment } from '../attachment/attachment.ts';
 import { createBoundary } from '../kernel/boundary-additions.ts';
 import { createDropMetrics } from '../kernel/drop-metrics.ts';
+import { createSharedTraffic } from '../kernel/overlay-traffic.ts';
 import type { SectionType } from '../section.port.ts';
 import { createStateFaults } from '../state/state-faults.ts';
 import { createPodMetadataReader } from '../world/pod-metadata.ts';
@@ -45,6 +46,7 @@ const openShared = async (
     nft,
     newDrops: createDropMetrics(metrics),
     boundary: createBoundary(),
+    traffic: createSharedTraffic(),
     faults,
     kept: openKeptSections(config.stateDir, names, faults),
     world,

@@ -6,6 +6,7 @@ import type { Attachment } from '../attachment/attachment.ts';
 import { withDeadline } from '../deadline.ts';
 import type { Boundary } from '../kernel/boundary-additions.ts';
 import type { TableDrops } from '../kernel/drop-metrics.ts';
+import type { SharedTraffic } from '../kernel/overlay-traffic.ts';
 import type { Section, SectionContext, SectionReport, SectionType } from '../section.port.ts';
 import type { StateFaults } from '../state/state-faults.ts';
 import type { WorldSource } from '../world/source.port.ts';
@@ -24,6 +25,7 @@ export interface Shared {
   readonly nft: Nftables;
   readonly newDrops: () => TableDrops;
   readonly boundary: Boundary;
+  readonly traffic: SharedTraffic;
   readonly faults: StateFaults;
   readonly kept: KeptSections;
   readonly world: World;
@@ -39,7 +41,7 @@ interface Taken {
 }
 
 const take = (type: SectionType, shared: Shared, trigger: () => void): Taken => {
-  const { config, services, net, nft, newDrops, boundary, faults, kept, world, attachment } = shared;
+  const { config, services, net, nft, newDrops, boundary, traffic, faults, kept, world, attachment } = shared;
   const { logger, metrics } = services;
   const tables = createSectionTables(type, { nft, newDrops, onChange: trigger, logger });
   const filters: Filter[] = [];
@@ -49,6 +51,7 @@ const take = (type: SectionType, shared: Shared, trigger: () => void): Taken => 
     net,
     nft,
     boundary: boundary.of(type.name),
+    traffic,
     table: (family) => tables.of(family),
     kept: kept.of(type.name),
     openInputs: (kinds) => {

@@ -107,13 +107,14 @@ const openDataplane = (
   context: SectionContext,
 ): Dataplane => {
   const { stateDir, unitsDir } = config;
-  const { net, nft, table, boundary, attachment, faults, logger, metrics, trigger: onChange } = context;
+  const { net, nft, table, boundary, traffic, attachment, faults, logger, metrics, trigger: onChange } = context;
   const path = openDataPath(config, { net, faults, metrics });
   return {
     ...{ net, nft, path, logger },
     table: table('inet'),
     arpTable: table('arp'),
     additions: () => boundary.all(),
+    onTraffic: traffic.set,
     metricsPorts: [...new Set([...METRICS_PORTS, config.healthPort])].filter((port) => port > 0), // 0: a free one, for tests
     // After the maps: it opens that of the groups by its pin.
     health: startHealth({

@@ -7,10 +7,12 @@ import { type Attempt, passagesOf, questionsOf, shotOf } from '../connectivity/k
 import { type BoundaryLab, type LabOptions, openBoundaryLab } from '../connectivity/kernel/boundary-lab.testdata.ts';
 import { FAMILIES, NODE_PORTS } from '../connectivity/kernel/boundary-network.testdata.ts';
 import type { BoundaryAdditions } from '../kernel/boundary-additions.ts';
+import { createSharedTraffic } from '../kernel/overlay-traffic.ts';
 import type { Section, SectionContext, VersionedPlan } from '../section.port.ts';
-import { type Backend, createIptables } from './iptables.ts';
-import { planOpenings } from './openings.plan.ts';
-import { ensureOpenings, type HostFirewallMode } from './openings.ts';
+import { type Backend, createIptables } from './iptables/iptables.ts';
+import { planOpenings } from './iptables/openings.plan.ts';
+import { ensureOpenings } from './iptables/openings.ts';
+import type { HostFirewallMode } from './mode.ts';
 import { hostFirewall } from './section.ts';
 
 /** A firewall of the host that drops what is forwarded and what comes in, by iptables' own programs, at the node of the boundary's network. */
@@ -41,6 +43,7 @@ const PASSED = `table inet passed {
 const MARKS_ALL = 'table inet marks { chain c { type filter hook prerouting priority -300; meta mark set 0x80; }\n}';
 
 const IPS = ['ip', 'ip6'] as const;
+const NO_BUS = '/nowhere';
 
 const openNode = async (options: LabOptions, backend: Backend) => {
   const lab: BoundaryLab = await openBoundaryLab(options);
@@ -85,13 +88,14 @@ const openNode = async (options: LabOptions, backend: Backend) => {
         all: () => [additions],
         onChange: () => undefined,
       },
+      traffic: createSharedTraffic(),
       kept: { read: () => kept, write: (plan: VersionedPlan) => void (kept = plan) },
       trigger: () => void (running = running.then(runPass)),
       logger,
       metrics: createMetrics(),
     } as Partial<SectionContext> as SectionContext;
     section = await hostFirewall(
-      { hostFirewall: mode },
+      { hostFirewall: mode, dbusSocket: NO_BUS },
       () => iptables,
       () => performance.now() + skippedMs,
     ).open(context);
@@ -113,7 +117,10 @@ const openNode = async (options: LabOptions, backend: Backend) => {
     skip: (ms: number) => void (skippedMs += ms),
     additions: () => additions,
     cleanUp: () =>
-      hostFirewall({ hostFirewall: 'Accept' }, () => iptables).cleanUp!({ nft, say: () => undefined } as never),
+      hostFirewall({ hostFirewall: 'Accept', dbusSocket: NO_BUS }, () => iptables).cleanUp!({
+        nft,
+        say: () => undefined,
+      } as never),
     saved: () =>
       IPS.map((ip) => run([`${ip}tables-${backend}-save`, '-t', 'filter']).replaceAll(/^#.*\n|\[.*\]/gm, '')),
     counted: async (counter: 'passed' | 'marked') =>

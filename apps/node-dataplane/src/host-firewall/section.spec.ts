@@ -1,10 +1,11 @@
 import { createMetrics, silentLogger as logger } from '@unbounded/telemetry';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { BoundaryAdditions } from '../kernel/boundary-additions.ts';
+import { createSharedTraffic } from '../kernel/overlay-traffic.ts';
 import type { SectionContext, VersionedPlan } from '../section.port.ts';
-import type { Iptables } from './iptables.ts';
-import { parseFilterTable } from './iptables-save.codec.ts';
-import type { HostFirewallMode } from './openings.ts';
+import type { Iptables } from './iptables/iptables.ts';
+import { parseFilterTable } from './iptables/iptables-save.codec.ts';
+import type { HostFirewallMode } from './mode.ts';
 import { hostFirewall } from './section.ts';
 
 /** The section over a filter table that a test changes; what it says of the marks, in order. */
@@ -39,6 +40,7 @@ const openSection = async (mode: HostFirewallMode, { chains, kept }: { chains: s
       },
     },
     boundary: { set: ({ marksPassing }: BoundaryAdditions) => void state.marks.push(marksPassing) },
+    traffic: createSharedTraffic(),
     kept: { read: () => state.kept, write: (plan: VersionedPlan) => void (state.kept = plan) },
     trigger: () => void (asked += 1),
     logger,
@@ -50,7 +52,7 @@ const openSection = async (mode: HostFirewallMode, { chains, kept }: { chains: s
     change,
     asked: () => asked,
     heardOf: () => heard[0]!(),
-    section: await hostFirewall({ hostFirewall: mode }, () => iptables).open(context),
+    section: await hostFirewall({ hostFirewall: mode, dbusSocket: '/nowhere' }, () => iptables).open(context),
   };
 };
 

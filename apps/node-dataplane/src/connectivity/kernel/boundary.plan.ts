@@ -9,6 +9,7 @@ import type { BoundaryAdditions } from '../../kernel/boundary-additions.ts';
 import { baseOf, CONNECTIVITY_CHAINS } from '../../kernel/base-chains.ts';
 import { addressSets, COUNTERS, ENDS, type FirewallPart, isIn } from './firewall-parts.ts';
 import { FAMILIES, type Family, familyOf } from './nft-family.ts';
+import { entriesOf } from './overlay-traffic.plan.ts';
 import { ICMP, ICMPV6, UDP } from './protocol-numbers.ts';
 
 /**
@@ -31,7 +32,7 @@ const perFamily = (rule: (family: Family) => RuleSpec): RuleSpec[] => FAMILIES.m
 
 const setsOf = (plan: KernelPlan, devices: readonly string[], additions: readonly BoundaryAdditions[]): SetSpec[] => {
   const { boundary } = plan;
-  const added = (name: 'exits' | 'exitSources' | 'entries'): string[] => additions.flatMap((one) => one[name] ?? []);
+  const added = (name: 'exits' | 'exitSources'): string[] => additions.flatMap((one) => one[name] ?? []);
   const native = [...nativePrefixes(plan), ...(plan.alsoPlain ?? [])];
   return [
     { name: 'tunnel_devices', type: 'ifname', elements: devices.filter((name) => !ENDS.has(name)) },
@@ -40,7 +41,7 @@ const setsOf = (plan: KernelPlan, devices: readonly string[], additions: readonl
     // A gateway hands packets on to whom it is linked with natively.
     ...addressSets('exits', [...boundary.exits, ...(plan.role === 'gateway' ? native : []), ...added('exits')]),
     ...addressSets('exit_sources', added('exitSources')),
-    ...addressSets('entries', [...boundary.entries, ...native, ...added('entries')]),
+    ...addressSets('entries', entriesOf(plan, additions)),
   ];
 };
 

@@ -159,7 +159,7 @@ export interface Surroundings {
 
 const NO_WAYS: RelayWays = { ways: [], isKubeProxyNft: false };
 
-const devicesOf = (plan: KernelPlan, present: readonly string[]): string[] =>
+export const devicesOf = (plan: KernelPlan, present: readonly string[]): string[] =>
   [...new Set([...overlayDevices(plan), ...present])].sort();
 
 /** Connectivity's table of the family arp. */

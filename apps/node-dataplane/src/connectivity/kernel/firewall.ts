@@ -5,10 +5,12 @@ import type { Problem } from '@unbounded/topology';
 import type { KernelPlan } from '../../data-path/kernel-plan.ts';
 import { KUBE_PROXY_TABLE, type RelayWays } from '../relay/relay-ways.plan.ts';
 import type { DeviceState } from './devices.ts';
-import { planArpTable, planFirewall } from './firewall.plan.ts';
+import { devicesOf, planArpTable, planFirewall } from './firewall.plan.ts';
 import type { BoundaryAdditions } from '../../kernel/boundary-additions.ts';
+import type { OverlayTraffic } from '../../kernel/overlay-traffic.ts';
 import type { SectionTable, TableState } from '../../kernel/section-table.ts';
 import { familyOf } from './nft-family.ts';
+import { overlayTraffic } from './overlay-traffic.plan.ts';
 import type { OwnNetwork } from './own-network.ts';
 
 /** Connectivity's nftables table, in force as planned or reported. */
@@ -29,6 +31,8 @@ export interface FirewallParts {
   readonly metricsPorts?: readonly number[];
   /** What sections add to the boundary of the overlay; not set: nothing. */
   readonly additions?: () => readonly BoundaryAdditions[];
+  /** Told what belongs to the overlay once the table is in force. Not set: nobody asks. */
+  readonly onTraffic?: (traffic: OverlayTraffic) => void;
 }
 
 const findRelayWays = async (nft: FirewallParts['nft'], ways: readonly Endpoint[]): Promise<RelayWays> => {
@@ -43,7 +47,14 @@ const failed = (state: TableState, error: Error): FirewallOutcome => {
 };
 
 export const ensureFirewall = async (
-  { nft, table, relayWays, metricsPorts = METRICS_PORTS, additions = () => [] }: Omit<FirewallParts, 'arpTable'>,
+  {
+    nft,
+    table,
+    relayWays,
+    metricsPorts = METRICS_PORTS,
+    additions = () => [],
+    onTraffic,
+  }: Omit<FirewallParts, 'arpTable'>,
   plan: KernelPlan,
   { tunnels, names, network }: Pick<DeviceState, 'tunnels' | 'names'> & { readonly network?: OwnNetwork },
 ): Promise<FirewallOutcome> => {
@@ -63,7 +74,9 @@ export const ensureFirewall = async (
       ...(network && { network }),
     }),
   );
-  return error ? failed(state, error) : { state, problems: [] };
+  if (error) return failed(state, error);
+  onTraffic?.(overlayTraffic(plan, { tunnels, devices: devicesOf(plan, names), additions: additions() }));
+  return { state, problems: [] };
 };
 
 /** Not essential: without it ARP leaves entries that no route uses. */

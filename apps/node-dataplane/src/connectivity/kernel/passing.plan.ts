@@ -6,6 +6,7 @@ import { hasEntered } from './boundary.plan.ts';
 import { addressSets, type FirewallPart, isIn } from './firewall-parts.ts';
 import { FAMILIES } from './nft-family.ts';
 import { UDP } from './protocol-numbers.ts';
+import { nodeAddresses, peerAddresses, portsOfAnybody } from './overlay-traffic.plan.ts';
 import type { TakenPackets } from './taken-packets.plan.ts';
 
 /**
@@ -17,40 +18,6 @@ import type { TakenPackets } from './taken-packets.plan.ts';
 
 const PEERS = 'tunnel_peers';
 const NODES = 'linked_nodes';
-
-const endpointAddress = (endpoint: string): string => {
-  const host = endpoint.slice(0, endpoint.lastIndexOf(':'));
-  return host.startsWith('[') ? host.slice(1, -1) : host;
-};
-
-/** Own addresses of the nodes that are linked with this one, of both families. */
-const nodeAddresses = ({ node: own, holdings }: KernelPlan): string[] =>
-  holdings.flatMap(({ node, addresses }) => (node === own ? [] : addresses));
-
-/** Addresses from which tunnel packets come, encrypted or not; also that of a NAT, behind which others are as well. */
-const peerAddresses = (plan: KernelPlan): string[] => {
-  const hops = [
-    ...plan.endpoints.flatMap(({ via }) => ('nextHop' in via ? via.nextHop : [])),
-    ...plan.groups.flatMap(({ members }) => members),
-    ...plan.tunnels,
-    ...(plan.senders ?? []),
-  ];
-  return [
-    ...new Set([
-      ...hops.flatMap(({ remoteIp }) => remoteIp ?? []),
-      ...plan.forwarders,
-      ...plan.externalTunnelPeers,
-      ...nodeAddresses(plan),
-      ...plan.wireGuard.flatMap(({ peers }) => peers.flatMap(({ endpoint }) => endpoint ?? [])).map(endpointAddress),
-    ]),
-  ];
-};
-
-/** Ports of interfaces with a peer that finds us: it may come from any address, and its key says who it is. */
-const portsOfAnybody = ({ wireGuard }: KernelPlan): number[] =>
-  wireGuard
-    .filter(({ peers }) => peers.some(({ endpoint }) => endpoint === undefined))
-    .map(({ listenPort }) => listenPort);
 
 const setsOf = (plan: KernelPlan): SetSpec[] => [
   ...addressSets(PEERS, peerAddresses(plan)),

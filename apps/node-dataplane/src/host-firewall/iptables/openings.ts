@@ -1,13 +1,10 @@
 import type { Problem } from '@unbounded/topology';
-import type { AgentConfig } from '../agent.config.ts';
-import type { NodeEvent } from '../section.port.ts';
+import type { NodeEvent } from '../../section.port.ts';
+import type { HostFirewallMode } from '../mode.ts';
 import { type FilterTableId, type Iptables, nameOf } from './iptables.ts';
 import { type Changes, planClosings, planOpenings, type Refusal } from './openings.plan.ts';
 
 /** Our rules in the filter tables of iptables, as the mode wants them, and what is to say about it. */
-
-/** Accept: our rule in the tables that may refuse. Report: a condition that says what they refuse. */
-export type HostFirewallMode = AgentConfig['hostFirewall'];
 
 interface Outcome {
   /** The table may refuse what belongs to the overlay, but for a rule of ours; undefined: it cannot be told. */
