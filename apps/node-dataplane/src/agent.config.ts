@@ -46,6 +46,10 @@ export const agentOptions = {
     choice(['Accept', 'Report'], 'Accept'),
     'What belongs to the overlay and iptables would drop: Accept lets it pass by a rule of ours, Report only reports it.',
   ),
+  hostEtcDir: option(
+    path,
+    'The host’s /etc, for files by which systemd-networkd and NetworkManager leave the overlay alone; not set: none are written.',
+  ),
   bpfObject: option(text(beside('bpf/build/unbounded_encap.bpf.o')), 'The compiled eBPF programs.'),
   logLevel: option(choice(['trace', 'debug', 'info', 'warn', 'error'], 'info'), 'Lowest level that is logged.'),
 } as const;
