@@ -25,7 +25,7 @@ export const DROP_IN_MARK = '# Of Unbounded: ';
 /** `wg` and a port from 51820 on. */
 const WIREGUARD_DEVICES = 'wg5*';
 /** Names, and patterns of names, of the devices that NetworkManager is to leave unmanaged. */
-const UNMANAGED_DEVICES: readonly string[] = [
+export const UNMANAGED_DEVICES: readonly string[] = [
   DEVICES.bridge,
   DEVICES.anchor,
   DEVICES.echo,
@@ -36,7 +36,11 @@ const UNMANAGED_DEVICES: readonly string[] = [
 ];
 
 /** Of `[Network]` in networkd.conf: without them it removes routes, rules and nexthops of others. The last is known since systemd 256. */
-const FOREIGN_SETTINGS = ['ManageForeignRoutes', 'ManageForeignRoutingPolicyRules', 'ManageForeignNextHops'] as const;
+export const FOREIGN_SETTINGS = [
+  'ManageForeignRoutes',
+  'ManageForeignRoutingPolicyRules',
+  'ManageForeignNextHops',
+] as const;
 
 const header = (manager: string, command: string): string => `${DROP_IN_MARK}${manager} leaves the overlay alone.
 # Where the value node-dataplane.networkManagerDropIns of the chart is true, the agent writes this file, also over changes.
