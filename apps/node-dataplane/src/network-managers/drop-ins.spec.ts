@@ -135,8 +135,9 @@ describe('what is not ours stays as it is, is reported with a remedy, and keeps 
   test('a foreign file keeps its content', () => {
     write(NETWORKD, other);
     ensureDropIns(etc);
-    removed();
     expect(read(NETWORKD)).toBe(other);
+    removed();
+    expect(existsSync(at(NETWORKD))).toBe(true);
   });
 
   test('a link elsewhere leads to no file of ours', () => {
