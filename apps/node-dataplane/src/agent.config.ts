@@ -47,6 +47,10 @@ export const agentOptions = {
     'What belongs to the overlay and a firewall of the host would drop: Accept lets it pass, Report only reports it.',
   ),
   dbusSocket: option(text('/run/dbus/system_bus_socket'), 'Socket of the D-Bus system bus, on which firewalld is.'),
+  hostEtcDir: option(
+    path,
+    'The host’s /etc, for files by which systemd-networkd and NetworkManager leave the overlay alone; not set: none are written.',
+  ),
   bpfObject: option(text(beside('bpf/build/unbounded_encap.bpf.o')), 'The compiled eBPF programs.'),
   logLevel: option(choice(['trace', 'debug', 'info', 'warn', 'error'], 'info'), 'Lowest level that is logged.'),
 } as const;

@@ -9,6 +9,18 @@ import { LAYOUT_VERSION } from '@unbounded/bpf-maps';
 /** `ip link` shows it as alias; on every device that we make. */
 export const LINK_ALIAS = 'unbounded';
 
+/** Names of the devices that carry the overlay; those of WireGuard are `wg` and their port. */
+export const DEVICES = {
+  anchor: 'unbounded0',
+  /** Its ports are the pods. */
+  bridge: 'cbr0',
+  /** A TUN by which the node's own echoes come in, as packets of pods do, and leave. */
+  echo: 'unbounded-echo',
+  VXLAN: 'vxlan0',
+  GENEVE: 'geneve0',
+  IPIP: 'ipip0',
+} as const;
+
 /** Route, rule and nexthop protocol number (`ip route` shows `proto 117`); below 256, in nobody's rt_protos. */
 export const ROUTE_PROTOCOL = 117;
 /** Sections of the agent besides connectivity each have one of these for their routes and rules; a section that is no more is known by it. */

@@ -29,6 +29,7 @@ interface Container {
   readonly image: string;
   readonly args?: readonly string[];
   readonly env?: readonly { readonly name: string; readonly value?: string }[];
+  readonly volumeMounts?: readonly { readonly name: string; readonly mountPath: string }[];
   readonly securityContext: {
     readonly privileged?: boolean;
     readonly readOnlyRootFilesystem?: boolean;
@@ -93,6 +94,7 @@ const everything = {
   'node-dataplane': {
     maxUnavailable: '10%',
     seLinuxOptions: { type: 'spc_t' },
+    networkManagerDropIns: true,
     cniPlugins: { image: 'r.example/cni', command: ['cp', '-r', '/plugins/.', '/host/opt/cni/bin'] },
   },
   'node-keeper': { seLinuxOptions: { type: 'spc_t' }, affinity: { nodeAffinity: {} } },
@@ -273,6 +275,37 @@ test('cleaning up runs once on each node, and what stays has no right at all', (
   expect(containers[0]!.securityContext.capabilities).toEqual({ drop: ['ALL'] });
 });
 
+describe('files for the hosts’ network managers', () => {
+  const ETC = '/etc';
+  const flag = '--host-etc-dir=/host/etc';
+  const agent = (values: object) => {
+    const pod = podOf('node-dataplane', { 'node-dataplane': values });
+    return { ...pod, paths: pod.volumes!.map(({ hostPath }) => hostPath?.path), agent: pod.containers[0]! };
+  };
+
+  test('are not written unless somebody asks for them: the pod sees no /etc of the host', () => {
+    for (const values of [{}, { networkManagerDropIns: false }, { cleanup: true }]) {
+      const { paths, ...pod } = agent(values);
+      expect(paths).not.toContain(ETC);
+      expect(yamlOf([pod as unknown as Manifest])).not.toContain('host-etc');
+    }
+  });
+
+  test('are written by the agent, which has the host’s /etc then', () => {
+    const { paths, agent: container } = agent({ networkManagerDropIns: true });
+    expect(paths).toContain(ETC);
+    expect(container.args).toContain(flag);
+    expect(container.volumeMounts).toContainEqual({ name: 'host-etc', mountPath: '/host/etc' });
+  });
+
+  test('are taken away by the clean-up alone', () => {
+    const { initContainers, agent: rest } = agent({ networkManagerDropIns: true, cleanup: true });
+    expect(initContainers![0]).toMatchObject({ name: 'cleanup', args: [expect.anything(), 'cleanup', flag] });
+    expect(initContainers![0]!.volumeMounts).toContainEqual({ name: 'host-etc', mountPath: '/host/etc' });
+    expect([rest.args?.includes(flag), rest.volumeMounts]).toEqual([false, undefined]);
+  });
+});
+
 test('a part can be left out', () => {
   const objects = renderChart({ values: { 'node-keeper': { enabled: false }, crds: { enabled: false } } });
   expect(objects.filter((object) => isKind(object) || object.metadata.name === 'node-keeper')).toEqual([]);
@@ -282,6 +315,7 @@ test.each([
   [{ 'cidr-allocator': { replica: 3 } }, "at '/cidr-allocator': additional properties 'replica' not allowed"],
   [{ 'cidr-alocator': { replicas: 3 } }, "additional properties 'cidr-alocator' not allowed"],
   [{ 'gateway-health': { logLevel: 'loud' } }, "value must be one of 'trace', 'debug', 'info', 'warn', 'error'"],
+  [{ 'node-dataplane': { networkManagerDropIns: 'yes' } }, "at '/node-dataplane/networkManagerDropIns'"],
   [{ 'node-dataplane': { maxUnavailable: 'all' } }, "at '/node-dataplane/maxUnavailable'"],
   [{ global: { apiServer: { host: 'https://api.example.com' } } }, "at '/global/apiServer/host'"],
   [{ global: { image: { digest: 'latest' } } }, "at '/global/image/digest'"],

@@ -2,10 +2,15 @@ import type { HostServices } from '@unbounded/host';
 import type { AgentConfig } from '../agent.config.ts';
 import { connectivity } from '../connectivity/section.ts';
 import { hostFirewall } from '../host-firewall/section.ts';
+import { networkManagers } from '../network-managers/section.ts';
 import type { SectionType } from '../section.port.ts';
 
 /** What the agent does, in the order in which it is opened. */
 export const sectionsOf = (
   config: AgentConfig,
   services: Pick<HostServices, 'listenerProblems'> = {},
-): SectionType[] => [hostFirewall(config), connectivity(config, services)];
+): SectionType[] => [
+  hostFirewall(config),
+  connectivity(config, services),
+  ...(config.hostEtcDir === undefined ? [] : [networkManagers(config.hostEtcDir)]),
+];

@@ -1,17 +1,6 @@
-import { POD_BRIDGE } from '../attachment/pod-bridge.ts';
 import type { TunnelKind } from './kernel-plan.ts';
 
-/** Names of the devices that carry the overlay. */
-
-export const DEVICES = {
-  anchor: 'unbounded0',
-  bridge: POD_BRIDGE,
-  /** A TUN by which the node's own echoes come in, as packets of pods do, and leave. */
-  echo: 'unbounded-echo',
-  VXLAN: 'vxlan0',
-  GENEVE: 'geneve0',
-  IPIP: 'ipip0',
-} as const;
+export { DEVICES } from '@unbounded/config/ownership';
 
 /** The virtual network identifier of all our tunnels. */
 export const TUNNEL_VNI = 1;
