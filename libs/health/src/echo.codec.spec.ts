@@ -1,6 +1,16 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { decodeEcho, type Echo, EchoError, encodeEcho, TOKEN_BYTES } from './echo.codec.ts';
+import {
+  createEchoDecoder,
+  createEchoEncoder,
+  type Echo,
+  EchoError,
+  type EchoRoute,
+  TOKEN_BYTES,
+} from './echo.codec.ts';
+
+const encodeEcho = (echo: Echo, route: EchoRoute): Uint8Array => createEchoEncoder(route)(echo);
+const decodeEcho = (packet: Uint8Array, address: string): Echo => createEchoDecoder(address)(packet);
 
 const zeros = new Uint8Array(TOKEN_BYTES);
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
@@ -37,6 +47,15 @@ test('its checksums are right', () => {
     if (header === 20) expect(words(packet.subarray(0, 20))).toBe(0xffffn);
     const pseudo = Uint8Array.of(0, 17, 0, 48);
     expect(words(packet.subarray(addresses, header), pseudo, packet.subarray(header))).toBe(0xffffn);
+  }
+});
+
+test('an echo has nothing of the one before it by the same route', () => {
+  const other: Echo = { id: 0xffff_ffff, sequence: 2n ** 64n - 1n, token: new Uint8Array(TOKEN_BYTES).fill(0xff) };
+  for (const source of OWN) {
+    const encode = createEchoEncoder(toItself(source));
+    encode(other);
+    expect(hex(encode(echo))).toBe(hex(good(source)));
   }
 });
 

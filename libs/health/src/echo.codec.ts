@@ -1,5 +1,4 @@
 import { addressToBytes, parseAddress } from '@unbounded/ip';
-import { areEqual } from './probe.codec.ts';
 
 /**
  * The echo packet (RFC 5880 6.4, RFC 9747): an IP packet that a node sends through a gateway to itself. Nobody else reads it. IPv4
@@ -46,6 +45,8 @@ export const ECHO_PORTS = { source: 9997, destination: 9998 } as const;
 
 const MAGIC = 0x55424543;
 const VERSION = 1;
+/** Of the payload, what differs between the echoes by a route. */
+const CHANGES_AT = 8;
 const TOKEN_AT = 24;
 export const TOKEN_BYTES = 16;
 const PAYLOAD_BYTES = TOKEN_AT + TOKEN_BYTES;
@@ -55,19 +56,21 @@ const UDP_BYTES = 8;
 const HOPS = 8;
 const DONT_FRAGMENT = 0x4000;
 const HEADER = {
-  4: { bytes: 20, source: 12, destination: 16, addressBytes: 4, protocol: 9 },
-  6: { bytes: 40, source: 8, destination: 24, addressBytes: 16, protocol: 6 },
+  4: { bytes: 20, source: 12, destination: 16, protocol: 9 },
+  6: { bytes: 40, source: 8, destination: 24, protocol: 6 },
 } as const;
 const LARGEST_U32 = 0xffff_ffff;
 const LARGEST_U64 = 0xffff_ffff_ffff_ffffn;
 
-/** RFC 1071. */
-const sumOf = (...parts: readonly Uint8Array[]): number => {
+/** The bytes as numbers of 32 bits, added up: of any such sum {@link checksumOf} makes the checksum. */
+const sumOf = (view: DataView, from: number, end: number): number => {
   let sum = 0;
-  for (const part of parts) for (let at = 0; at < part.length; at += 2) sum += part[at]! * 256 + (part[at + 1] ?? 0);
-  while (sum > 0xffff) sum = (sum >>> 16) + (sum & 0xffff);
-  return ~sum & 0xffff;
+  for (let at = from; at < end; at += 4) sum += view.getUint32(at);
+  return sum;
 };
+
+/** RFC 1071: a sum of words of 32 bits has the remainder that one of words of 16 bits has. Never 0, which would say that there is none. */
+const checksumOf = (sum: number): number => 0xffff - (sum % 0xffff);
 
 const writeHeader = (packet: Uint8Array, view: DataView, family: 4 | 6): void => {
   const { bytes } = HEADER[family];
@@ -83,17 +86,14 @@ const writeHeader = (packet: Uint8Array, view: DataView, family: 4 | 6): void =>
   view.setUint16(6, DONT_FRAGMENT);
   view.setUint8(8, HOPS);
   view.setUint8(9, UDP);
-  view.setUint16(10, sumOf(packet.subarray(0, bytes)));
+  view.setUint16(10, checksumOf(sumOf(view, 0, bytes)));
 };
 
 const writeUdp = (packet: Uint8Array, view: DataView, family: 4 | 6): void => {
-  const { bytes, source } = HEADER[family];
-  const datagram = packet.subarray(bytes);
+  const { bytes } = HEADER[family];
   view.setUint16(bytes, ECHO_PORTS.source);
   view.setUint16(bytes + 2, ECHO_PORTS.destination);
-  view.setUint16(bytes + 4, datagram.length);
-  const pseudo = Uint8Array.of(0, UDP, datagram.length >> 8, datagram.length & 0xff);
-  view.setUint16(bytes + 6, sumOf(packet.subarray(source, bytes), pseudo, datagram) || 0xffff); // 0 would say that there is none
+  view.setUint16(bytes + 4, packet.length - bytes);
 };
 
 const checkEcho = ({ id, sequence, token }: Echo): void => {
@@ -105,27 +105,42 @@ const checkEcho = ({ id, sequence, token }: Echo): void => {
     throw new RangeError(`token has ${token.length} bytes: it must have ${TOKEN_BYTES}`);
 };
 
-/** The whole IP packet. @throws RangeError naming the field that is not valid; AddressSyntaxError */
-export const encodeEcho = (echo: Echo, route: EchoRoute): Uint8Array => {
-  checkEcho(echo);
+/** What all packets by a route have in common, and its sum. */
+const layOut = (route: EchoRoute) => {
   const [source, destination] = [parseAddress(route.source), parseAddress(route.destination)];
-  if (source.family !== destination.family)
+  const { family } = source;
+  if (family !== destination.family)
     throw new RangeError(`destination is ${route.destination}: it must be of the family of source ${route.source}`);
-  const layout = HEADER[source.family];
-  const packet = new Uint8Array(layout.bytes + UDP_BYTES + PAYLOAD_BYTES);
+  const layout = HEADER[family];
+  const at = layout.bytes + UDP_BYTES;
+  const packet = new Uint8Array(at + PAYLOAD_BYTES);
   const view = new DataView(packet.buffer);
-  const payload = packet.subarray(layout.bytes + UDP_BYTES);
   packet.set(addressToBytes(source), layout.source);
   packet.set(addressToBytes(destination), layout.destination);
-  const at = layout.bytes + UDP_BYTES;
   view.setUint32(at, MAGIC);
   view.setUint8(at + 4, VERSION);
-  view.setUint32(at + 8, echo.id);
-  view.setBigUint64(at + 16, echo.sequence);
-  payload.set(echo.token, TOKEN_AT);
-  writeHeader(packet, view, source.family);
-  writeUdp(packet, view, source.family);
-  return packet;
+  writeHeader(packet, view, family);
+  writeUdp(packet, view, family);
+  // With the pseudo header, of which protocol and length are no words of the packet.
+  const sum = UDP + packet.length - layout.bytes + sumOf(view, layout.source, at + CHANGES_AT);
+  return { packet, view, at, sum };
+};
+
+/**
+ * For the echoes by one route, which are many: what they have in common is written and added up once.
+ * @returns what writes the whole IP packet, each time over the one before; it throws a RangeError that names the field that is not valid
+ * @throws RangeError when the families differ; AddressSyntaxError
+ */
+export const createEchoEncoder = (route: EchoRoute): ((echo: Echo) => Uint8Array) => {
+  const { packet, view, at, sum } = layOut(route);
+  return (echo) => {
+    checkEcho(echo);
+    view.setUint32(at + 8, echo.id);
+    view.setBigUint64(at + 16, echo.sequence);
+    packet.set(echo.token, at + TOKEN_AT);
+    view.setUint16(at - 2, checksumOf(sum + sumOf(view, at + CHANGES_AT, packet.length)));
+    return packet;
+  };
 };
 
 const checkHeader = (packet: Uint8Array, view: DataView, family: 4 | 6): void => {
@@ -137,34 +152,44 @@ const checkHeader = (packet: Uint8Array, view: DataView, family: 4 | 6): void =>
     throw new EchoError('length', `${packet.length} bytes: an echo of IPv${family} has ${wanted}, with a plain header`);
 };
 
-const checkEnds = (packet: Uint8Array, view: DataView, family: 4 | 6, address: Uint8Array): void => {
-  const { bytes, source, destination, addressBytes } = HEADER[family];
-  for (const at of [source, destination])
-    if (!areEqual(packet.subarray(at, at + addressBytes), address))
+/** @param own the address as words of 32 bits */
+const checkEnds = (view: DataView, family: 4 | 6, own: readonly number[]): void => {
+  const { bytes, source, destination } = HEADER[family];
+  for (let index = 0; index < own.length; index++)
+    if (view.getUint32(source + 4 * index) !== own[index] || view.getUint32(destination + 4 * index) !== own[index])
       throw new EchoError('address', 'the packet is not from the echo address to itself');
   if (view.getUint16(bytes) !== ECHO_PORTS.source || view.getUint16(bytes + 2) !== ECHO_PORTS.destination)
     throw new EchoError('ports', 'the packet has other UDP ports than an echo');
 };
 
+const wordsOf = (bytes: Uint8Array): number[] => {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  return Array.from({ length: bytes.length / 4 }, (_, index) => view.getUint32(4 * index));
+};
+
 /**
- * Reads a packet from outside. The checksums of IP and UDP are not looked at: the token is right, or it is none of ours.
- * @param address the node's echo address of the packet's family
- * @returns with a view of the packet's token
- * @throws EchoError
+ * Reads packets from outside. Their checksums of IP and UDP are not looked at: the token is right, or it is none of ours.
+ * @param address the node's echo address, in whose family packets have to be
+ * @returns what reads one, with a view of the packet's token; it throws an EchoError
+ * @throws AddressSyntaxError
  */
-export const decodeEcho = (packet: Uint8Array, address: string): Echo => {
-  const own = parseAddress(address);
-  const version = (packet[0] ?? 0) >> 4;
-  if (version !== own.family || packet.length < HEADER[own.family].bytes)
-    throw new EchoError('length', `${packet.length} bytes are no packet of IPv${own.family}`);
-  const view = new DataView(packet.buffer, packet.byteOffset, packet.length);
-  checkHeader(packet, view, own.family);
-  checkEnds(packet, view, own.family, addressToBytes(own));
-  const at = HEADER[own.family].bytes + UDP_BYTES;
-  const payload = packet.subarray(at);
-  if (view.getUint32(at) !== MAGIC) throw new EchoError('magic', 'the packet does not begin as an echo');
-  if (payload[4] !== VERSION) throw new EchoError('version', `echo version ${payload[4]}: this is version ${VERSION}`);
-  if (payload[5] !== 0 || view.getUint16(at + 6) !== 0 || view.getUint32(at + 12) !== 0)
-    throw new EchoError('malformed', 'bytes that must be 0 are not');
-  return { id: view.getUint32(at + 8), sequence: view.getBigUint64(at + 16), token: payload.subarray(TOKEN_AT) };
+export const createEchoDecoder = (address: string): ((packet: Uint8Array) => Echo) => {
+  const { family, value } = parseAddress(address);
+  const own = wordsOf(addressToBytes({ family, value }));
+  const { bytes } = HEADER[family];
+  const at = bytes + UDP_BYTES;
+  return (packet) => {
+    if ((packet[0] ?? 0) >> 4 !== family || packet.length < bytes)
+      throw new EchoError('length', `${packet.length} bytes are no packet of IPv${family}`);
+    const view = new DataView(packet.buffer, packet.byteOffset, packet.length);
+    checkHeader(packet, view, family);
+    checkEnds(view, family, own);
+    if (view.getUint32(at) !== MAGIC) throw new EchoError('magic', 'the packet does not begin as an echo');
+    const version = view.getUint8(at + 4);
+    if (version !== VERSION) throw new EchoError('version', `echo version ${version}: this is version ${VERSION}`);
+    if (view.getUint8(at + 5) !== 0 || view.getUint16(at + 6) !== 0 || view.getUint32(at + 12) !== 0)
+      throw new EchoError('malformed', 'bytes that must be 0 are not');
+    const token = packet.subarray(at + TOKEN_AT);
+    return { id: view.getUint32(at + 8), sequence: view.getBigUint64(at + 16), token };
+  };
 };

@@ -1,4 +1,4 @@
-export { decodeEcho, ECHO_PORTS, EchoError, encodeEcho, TOKEN_BYTES } from './echo.codec.ts';
+export { createEchoDecoder, createEchoEncoder, ECHO_PORTS, EchoError, TOKEN_BYTES } from './echo.codec.ts';
 export {
   areEqual,
   type Authenticate,

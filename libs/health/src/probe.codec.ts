@@ -126,7 +126,7 @@ export const encodeProbe = (probe: Probe, authenticate: Authenticate): Uint8Arra
 /** Takes the same time wherever they differ. */
 export const areEqual = (a: Uint8Array, b: Uint8Array): boolean => {
   let difference = a.length ^ b.length;
-  for (const [index, byte] of a.entries()) difference |= byte ^ (b[index] ?? 0);
+  for (let index = 0; index < a.length; index++) difference |= a[index]! ^ (b[index] ?? 0);
   return difference === 0;
 };
 

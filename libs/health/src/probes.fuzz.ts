@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { FuzzTarget } from '@unbounded/testing';
-import { decodeEcho, EchoError, encodeEcho, TOKEN_BYTES } from './echo.codec.ts';
+import { createEchoDecoder, createEchoEncoder, EchoError, TOKEN_BYTES } from './echo.codec.ts';
 import { decodePathProbe, encodePathProbe, PAIR_NAME_BYTES, pairNameOf, splitPathProbes } from './path-probe.codec.ts';
 import { decodeProbe, encodeProbe, MAC_BYTES, PROBE_BYTES, ProbeError } from './probe.codec.ts';
 
@@ -41,15 +41,18 @@ const runPathProbes = (packet: Uint8Array): void => {
 /** None of them means nothing; gateways change what stands before them. */
 const ECHO_PAYLOAD_BYTES = 40;
 const OWN = { 4: '100.64.1.0', 6: 'fd00:1::ff' } as const;
+const encoderOf = (address: string) => createEchoEncoder({ source: address, destination: address });
+const DECODERS = { 4: createEchoDecoder(OWN[4]), 6: createEchoDecoder(OWN[6]) } as const;
+const ENCODERS = { 4: encoderOf(OWN[4]), 6: encoderOf(OWN[6]) } as const;
 
 const runEcho = (packet: Uint8Array): void => {
-  const address = OWN[(packet[0] ?? 0) >> 4 === 4 ? 4 : 6];
-  const echo = refused(() => decodeEcho(packet, address), EchoError);
+  const family = (packet[0] ?? 0) >> 4 === 4 ? 4 : 6;
+  const echo = refused(() => DECODERS[family](packet), EchoError);
   if (!echo) return;
-  const written = encodeEcho(echo, { source: address, destination: address });
+  const written = ENCODERS[family](echo);
   assert.equal(written.length, packet.length);
   assert.deepEqual(written.subarray(-ECHO_PAYLOAD_BYTES), packet.subarray(-ECHO_PAYLOAD_BYTES));
-  assert.deepEqual(decodeEcho(written, address), echo);
+  assert.deepEqual(DECODERS[family](written), echo);
 };
 
 const withoutCode = (packet: Uint8Array): Uint8Array => {
@@ -74,13 +77,7 @@ export const target: FuzzTarget = {
   run,
   seeds: [
     ...[OWN[4], OWN[6]].map((address) =>
-      of(
-        2,
-        encodeEcho(
-          { id: 7, sequence: 9n, token: new Uint8Array(TOKEN_BYTES).fill(3) },
-          { source: address, destination: address },
-        ),
-      ),
+      of(2, encoderOf(address)({ id: 7, sequence: 9n, token: new Uint8Array(TOKEN_BYTES).fill(3) })),
     ),
     of(0, encodeProbe({ type: 'request', ...identity, size: 90, missesEchoes: 'here' }, authenticate)),
     of(0, encodeProbe({ type: 'request', ...identity, size: PROBE_BYTES }, authenticate)),

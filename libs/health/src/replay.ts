@@ -26,8 +26,7 @@ export const createOutstanding = <T>(limit = 64): Outstanding<T> => {
   return {
     add(sequence, request) {
       sent.set(sequence, request);
-      const [oldest] = sent.keys();
-      if (sent.size > limit && oldest !== undefined) sent.delete(oldest);
+      if (sent.size > limit) sent.delete(sent.keys().next().value!);
     },
     get: (sequence) => sent.get(sequence),
     take(sequence) {

@@ -54,7 +54,9 @@ export const resumed = (state: PeerState): Health => ({ state, run: 0, last: und
 /** @param multiplier at least 1: the detect multiplier of the link */
 export const nextHealth = (health: Health, event: ProbeEvent, multiplier: number): Health => {
   const run = Math.min(health.last === event ? health.run + 1 : 1, multiplier);
-  const taken = HEALTH_TABLE[health.state][event].find(({ after }) => run >= (after === 'N' ? multiplier : after));
+  const transitions = HEALTH_TABLE[health.state][event];
+  if (transitions.length === 0 && health.last === event && health.run === run) return health; // as nearly always
+  const taken = transitions.find(({ after }) => run >= (after === 'N' ? multiplier : after));
   return { state: taken?.to ?? health.state, run, last: event };
 };
 

@@ -29,15 +29,12 @@ export interface TunOptions {
 
 const LENGTH_BYTES = 2;
 
-const readPackets = (bytes: Uint8Array): Uint8Array[] => {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-  const packets: Uint8Array[] = [];
+const forEachPacket = (bytes: Uint8Array, onPacket: (packet: Uint8Array) => void): void => {
   for (let at = 0; at < bytes.length;) {
-    const end = at + LENGTH_BYTES + view.getUint16(at);
-    packets.push(bytes.subarray(at + LENGTH_BYTES, end));
+    const end = at + LENGTH_BYTES + bytes[at]! * 256 + bytes[at + 1]!;
+    onPacket(bytes.subarray(at + LENGTH_BYTES, end));
     at = (end + 3) & ~3;
   }
-  return packets;
 };
 
 /**
@@ -47,9 +44,7 @@ const readPackets = (bytes: Uint8Array): Uint8Array[] => {
  */
 export const openTun = ({ name, netnsFd = -1, onPacket }: TunOptions): Tun => {
   const native = addon();
-  const handle = native.openTun(name, netnsFd, (bytes) => {
-    for (const packet of readPackets(bytes)) onPacket(packet);
-  });
+  const handle = native.openTun(name, netnsFd, (bytes) => forEachPacket(bytes, onPacket));
   const close = (): void => native.closeTun(handle);
   return { inject: (packet) => native.injectPacket(handle, packet), close, [Symbol.dispose]: close };
 };

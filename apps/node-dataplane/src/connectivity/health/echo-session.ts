@@ -1,5 +1,5 @@
-import { randomBytes } from 'node:crypto';
-import { areEqual, createOutstanding, type Health, nextHealth, resumed, TOKEN_BYTES } from '@unbounded/health';
+import { areEqual, createOutstanding, type Health, nextHealth, resumed } from '@unbounded/health';
+import { nextToken } from './echo-tokens.ts';
 
 /** The echoes through one gateway in one family: whether they come back. */
 
@@ -39,21 +39,22 @@ const SUSPECTED = new Set(['Unhealthy', 'Recovering']);
 export const createEchoSession = ({ settings: first, forwards, ...options }: EchoSessionOptions): EchoSession => {
   let settings = first;
   let health: Health = resumed(forwards ? 'Healthy' : 'Unhealthy');
+  let doesForward = forwards;
   let sequence = 0n;
   let returned = true; // before the first one nothing can be lost
   let [lostMs, returnedMs] = [performance.now(), -Infinity];
   const outstanding = createOutstanding<Uint8Array>();
-  const doesForward = (): boolean => !SUSPECTED.has(health.state);
 
   const happened = (event: 'success' | 'failure'): void => {
-    const before = doesForward();
     health = nextHealth(health, event, settings.detectMultiplier);
-    if (doesForward() !== before) options.onChange();
+    const before = doesForward;
+    doesForward = !SUSPECTED.has(health.state);
+    if (doesForward !== before) options.onChange();
   };
   const tick = (): void => {
     if (!returned && !options.isStarting?.()) happened('failure');
     returned = false;
-    const token = randomBytes(TOKEN_BYTES);
+    const token = nextToken();
     if (!options.transmit(++sequence, token)) {
       returned = true;
       return;
@@ -64,7 +65,7 @@ export const createEchoSession = ({ settings: first, forwards, ...options }: Ech
 
   return {
     get forwards() {
-      return doesForward();
+      return doesForward;
     },
     get settings() {
       return settings;

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { join } from 'node:path';
-import { ECHO_PORTS, encodeEcho, TOKEN_BYTES } from '@unbounded/health';
+import { createEchoEncoder, ECHO_PORTS, TOKEN_BYTES } from '@unbounded/health';
 import { groupKey, nexthopGroup } from '@unbounded/bpf-maps';
 import { type BpfObject, loadObject, mountBpffs, unmountBpffs } from '@unbounded/libbpf-ts';
 import { createRouteSocket, createTun } from '@unbounded/netlink';
@@ -194,7 +194,7 @@ describe('a gateway that forges echoes', () => {
   const shoot = (from: TestNode, packets: readonly Uint8Array[]): void =>
     void from.feed(packets.map((packet) => Buffer.from(packet).toString('hex')).join('\n'), 'perl', '-e', SEND);
   const forged = (id: number, sequence: bigint): Uint8Array =>
-    encodeEcho({ id, sequence, token: new Uint8Array(TOKEN_BYTES) }, { source: OWN[4], destination: OWN[4] });
+    createEchoEncoder({ source: OWN[4], destination: OWN[4] })({ id, sequence, token: new Uint8Array(TOKEN_BYTES) });
   const rejected = (why: string): Promise<number> =>
     metric(`unbounded_health_probes_rejected_total{reason="echo_${why}"}`);
   const untilRejected = async (why: string, count: number): Promise<void> => {

@@ -1,4 +1,4 @@
-import { decodeEcho, EchoError, encodeEcho, type MissedEchoes } from '@unbounded/health';
+import { createEchoDecoder, createEchoEncoder, EchoError, type MissedEchoes } from '@unbounded/health';
 import { openTun, type Tun } from '@unbounded/netlink';
 import type { EchoPlan, Problem } from '@unbounded/topology';
 import { ownEchoAddresses } from '../../data-path/echo-addresses.ts';
@@ -40,6 +40,7 @@ const IP_VERSION_SHIFT = 4;
 
 interface Entry {
   plan: EchoPlan;
+  encode: ReturnType<typeof createEchoEncoder>;
   readonly session: EchoSession;
   /** By which a packet says whose it is. */
   readonly number: number;
@@ -79,70 +80,91 @@ const createDevice = (netnsFd: number | undefined, onPacket: (packet: Uint8Array
   };
 };
 
+const encoderOf = ({ localAddress: source, address: destination }: EchoPlan) =>
+  createEchoEncoder({ source, destination });
+
 interface EntriesOptions extends Pick<EchoesOptions, 'known' | 'onChange'> {
   readonly isStarting: () => boolean;
   readonly transmit: (entry: Entry, sequence: bigint, token: Uint8Array) => boolean;
 }
+
+/** One for each interval: who wakes up sends for all gateways, and what comes back comes together. */
+const createTickers = (tick: (intervalMs: number) => void) => {
+  const tickers = new Map<number, () => void>();
+  return {
+    ensure(wanted: ReadonlySet<number>): void {
+      for (const [intervalMs, stop] of tickers) {
+        if (wanted.has(intervalMs)) continue;
+        stop();
+        tickers.delete(intervalMs);
+      }
+      for (const intervalMs of wanted) {
+        if (tickers.has(intervalMs)) continue;
+        const onTime = (): void => tick(intervalMs);
+        tickers.set(
+          intervalMs,
+          startTicking(() => intervalMs, onTime),
+        );
+      }
+    },
+  };
+};
 
 /** The sessions, by peer and by number. */
 const createEntries = ({ known, isStarting, transmit, onChange }: EntriesOptions) => {
   const before = new Map(known);
   const entries = new Map<string, Entry>();
   const byNumber = new Map<number, Entry>();
-  const tickers = new Map<number, () => void>();
+  const missed = new Set<Entry>();
   let last = 0;
+  const noteForwards = (entry: Entry): void => void (entry.session.forwards ? missed.delete(entry) : missed.add(entry));
   const add = (id: string, plan: EchoPlan, settings: EchoSettings): void => {
     const entry: Entry = {
       plan,
+      encode: encoderOf(plan),
       number: ++last,
       session: createEchoSession({
         settings,
         forwards: before.get(id)?.forwards ?? true,
         isStarting,
         transmit: (sequence, token) => transmit(entry, sequence, token),
-        onChange: () => onChange(id),
+        onChange() {
+          noteForwards(entry);
+          onChange(id);
+        },
       }),
     };
+    noteForwards(entry);
     before.delete(id);
     entries.set(id, entry);
     byNumber.set(entry.number, entry);
   };
-  /** One for each interval: who wakes up sends for all gateways, and what comes back comes together. */
-  const ensureTickers = (): void => {
-    const wanted = new Set([...entries.values()].map(({ session }) => session.settings.intervalMs));
-    for (const [intervalMs, stop] of tickers) {
-      if (wanted.has(intervalMs)) continue;
-      stop();
-      tickers.delete(intervalMs);
-    }
-    for (const intervalMs of wanted) {
-      if (tickers.has(intervalMs)) continue;
-      const tick = (): void => {
-        for (const { session } of entries.values()) if (session.settings.intervalMs === intervalMs) session.tick();
-      };
-      tickers.set(
-        intervalMs,
-        startTicking(() => intervalMs, tick),
-      );
-    }
-  };
+  const tickers = createTickers((intervalMs) => {
+    for (const { session } of entries.values()) if (session.settings.intervalMs === intervalMs) session.tick();
+  });
+  const ensureTickers = (): void =>
+    tickers.ensure(new Set([...entries.values()].map(({ session }) => session.settings.intervalMs)));
   return {
     get: (id: string) => entries.get(id),
     at: (number: number) => byNumber.get(number),
     all: () => [...entries.values()],
+    /** Every probe asks, and hardly ever are there any. */
+    isAnyMissed: () => missed.size > 0,
     ensure(id: string, plan: EchoPlan, settings: EchoSettings): void {
       const entry = entries.get(id);
       if (entry) {
         entry.plan = plan;
+        entry.encode = encoderOf(plan);
         entry.session.update(settings);
       } else add(id, plan, settings);
       ensureTickers();
     },
     keepOnly(ids: { has(id: string): boolean }): void {
-      for (const [id, { number }] of entries) {
+      for (const [id, entry] of entries) {
         if (ids.has(id)) continue;
         entries.delete(id);
-        byNumber.delete(number);
+        byNumber.delete(entry.number);
+        missed.delete(entry);
       }
       ensureTickers();
     },
@@ -150,13 +172,13 @@ const createEntries = ({ known, isStarting, transmit, onChange }: EntriesOptions
 };
 
 export const createEchoes = ({ netnsFd, measuring, ...options }: EchoesOptions): Echoes => {
-  let addresses = new Map<Family, string>();
+  let decoders = new Map<Family, ReturnType<typeof createEchoDecoder>>();
 
   const onPacket = (packet: Uint8Array): void => {
-    const address = addresses.get((packet[0] ?? 0) >> IP_VERSION_SHIFT === 4 ? 4 : 6);
-    if (address === undefined) return measuring.rejected('echo_address');
+    const decode = decoders.get((packet[0] ?? 0) >> IP_VERSION_SHIFT === 4 ? 4 : 6);
+    if (decode === undefined) return measuring.rejected('echo_address');
     try {
-      const echo = decodeEcho(packet, address);
+      const echo = decode(packet);
       const what = entries.at(echo.id)?.session.onReturned(echo) ?? 'unexpected';
       if (what !== 'returned') return measuring.rejected(`echo_${what}`);
       device.settled();
@@ -167,9 +189,8 @@ export const createEchoes = ({ netnsFd, measuring, ...options }: EchoesOptions):
     }
   };
   const device = createDevice(netnsFd, onPacket);
-  const transmit = ({ plan, number }: Entry, sequence: bigint, token: Uint8Array): boolean => {
-    const route = { source: plan.localAddress, destination: plan.address };
-    const errno = device.inject(encodeEcho({ id: number, sequence, token }, route));
+  const transmit = ({ encode, number }: Entry, sequence: bigint, token: Uint8Array): boolean => {
+    const errno = device.inject(encode({ id: number, sequence, token }));
     if (errno === 0) measuring.echoSent();
     else if (errno !== undefined) measuring.rejected('send_echo');
     return errno === 0;
@@ -179,7 +200,7 @@ export const createEchoes = ({ netnsFd, measuring, ...options }: EchoesOptions):
   return {
     ensure(plans, settingsOf, wantedDevice) {
       const problems = device.ensure(plans.length > 0 ? wantedDevice : undefined);
-      addresses = ownEchoAddresses(plans);
+      decoders = new Map([...ownEchoAddresses(plans)].map(([family, own]) => [family, createEchoDecoder(own)]));
       const wanted = new Map<string, { readonly plan: EchoPlan; readonly settings: EchoSettings }>();
       for (const plan of plans) {
         const settings = settingsOf(peerId(plan));
@@ -195,7 +216,7 @@ export const createEchoes = ({ netnsFd, measuring, ...options }: EchoesOptions):
       return forwards && !device.isOpen() ? undefined : forwards;
     },
     missed(id) {
-      const entry = entries.get(id);
+      const entry = entries.isAnyMissed() ? entries.get(id) : undefined;
       if (!entry || entry.session.forwards) return undefined;
       const { lostMs, settings } = entry.session;
       // One that came back before may be about to be missed, too.
