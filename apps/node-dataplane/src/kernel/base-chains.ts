@@ -39,6 +39,8 @@ const inet = (
 export const CONNECTIVITY_CHAINS = {
   injection: inet('injection', 'prerouting', AFTER_SERVICES),
   transit: inet('transit', 'prerouting', AFTER_SERVICES),
+  /** Behind connection tracking, and before whoever drops what it calls invalid. */
+  oneSided: inet('one_sided', 'prerouting', MANGLE),
   arriving: inet('arriving', 'prerouting', MANGLE),
   boundary: inet('boundary', 'forward', MANGLE),
   entering: inet('entering', 'postrouting', AFTER_TRANSLATION),

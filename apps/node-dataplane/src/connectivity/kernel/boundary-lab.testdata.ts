@@ -71,13 +71,22 @@ export const planOf = ({ role, protocol, dataplane, site = {} }: LabOptions): Ke
 /** PROTOCOL TO PORT FROM BYTES; from any address. */
 const SEND = `use Socket qw(:all);
 my ($type, $to, $port, $from, $bytes) = @ARGV;
-my @of = $type eq "tcp" ? (SOCK_STREAM, 6) : (SOCK_DGRAM, 17);
-my $hints = { flags => AI_NUMERICHOST, socktype => $of[0] };
+my @of = $type eq "tcp" ? (SOCK_STREAM, 6) : $type eq "udp" ? (SOCK_DGRAM, 17) : (SOCK_RAW, 6);
+my $hints = { flags => AI_NUMERICHOST, socktype => $type eq "tcp" ? SOCK_STREAM : SOCK_DGRAM };
 my ($x, $at) = getaddrinfo($to, $port, $hints); my ($y, $own) = getaddrinfo($from, 0, $hints);
 socket(my $s, $at->{family}, $of[0], $of[1]) or die $!;
 my @any = $at->{family} == AF_INET ? (0, 19) : (41, 75);
 setsockopt($s, $any[0], $any[1], 1) or die $!; # IP_TRANSPARENT, IPV6_TRANSPARENT
 bind($s, $own->{addr}) or die "$from: $!";
+if ($type eq "syn-ack") {
+  my @ends = map { $at->{family} == AF_INET ? (unpack_sockaddr_in($_))[1] : (unpack_sockaddr_in6($_))[1] } $own->{addr}, $at->{addr};
+  my $segment = pack("n2N2C2n3", 40000, $port, 1, 1, 0x50, 0x12, 1000, 0, 0);
+  my $sum = 0; $sum += $_ for unpack("n*", join("", @ends) . pack("N2", length $segment, 6) . $segment);
+  $sum = ($sum >> 16) + ($sum & 0xffff) while $sum > 0xffff;
+  substr($segment, 16, 2) = pack("n", ~$sum & 0xffff);
+  my $to = $at->{family} == AF_INET ? pack_sockaddr_in(0, $ends[1]) : pack_sockaddr_in6(0, $ends[1]);
+  send($s, $segment, 0, $to) or $!{EPERM} or die $!; exit;
+}
 if ($type eq "tcp") { use Fcntl; fcntl($s, F_SETFL, O_NONBLOCK); connect($s, $at->{addr}); exit; }
 send($s, "x" x $bytes, 0, $at->{addr}) or $!{EPERM} or die $!;`;
 /** Prints the address from which the server sees it come. */
@@ -90,7 +99,8 @@ export interface Shot {
   readonly source: string;
   readonly to: string;
   readonly port?: number;
-  readonly type?: 'udp' | 'tcp';
+  /** Of a connection of TCP its first segment, or an answer to one that nobody saw. */
+  readonly type?: 'udp' | 'tcp' | 'syn-ack';
   readonly bytes?: number;
 }
 

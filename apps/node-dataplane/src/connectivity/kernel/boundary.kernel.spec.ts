@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Attempt, passagesOf, placeOf, questionsOf, refusalsOf, shotOf } from './boundary-attempts.testdata.ts';
 import { type BoundaryLab, type LabOptions, openBoundaryLab } from './boundary-lab.testdata.ts';
@@ -86,3 +87,44 @@ describe('at a gateway', () => {
     expect(await lab.marked()).toBe(0);
   });
 });
+
+/** As kube-proxy's iptables mode and firewalld do. */
+const DROPS_INVALID = 'table inet drops { chain f { type filter hook forward priority 10; ct state invalid drop; }\n}';
+
+describe.each([GATEWAY, NATIVE_GATEWAY])(
+  'at a $role, $protocol inside the site, that drops what connection tracking calls invalid',
+  (options) => {
+    const answer = { type: 'syn-ack' } as const;
+    const through = passagesOf(options).filter(
+      ({ to, arrives }) => to !== 'node' && arrives !== 'pod' && arrives !== 'echo',
+    );
+    let lab: BoundaryLab;
+    beforeAll(async () => {
+      lab = await openBoundaryLab(options);
+      execFileSync('nsenter', [`--net=${lab.ns.node.path}`, 'nft', '-f', '-'], { input: DROPS_INVALID });
+    });
+    afterAll(() => lab.close());
+
+    test.each(named(through.filter(({ from }) => from !== 'pod' && from !== 'echo')))(
+      'the answers of a connection whose other direction another gateway carries pass: %s',
+      async (what, { arrives, ...attempt }) => {
+        for (const family of FAMILIES)
+          expect(await lab.shoot(shotOf(lab, { ...attempt, ...answer }, family)), `${what}, IPv${family}`).toEqual([
+            arrives,
+          ]);
+      },
+    );
+
+    test('those to its own pods, and of anybody else, do not', async () => {
+      const attempts: Omit<Attempt, 'what'>[] = [
+        { from: 'far', source: 'farPod', to: 'ownPod' },
+        { from: 'lan', source: 'stranger', to: 'ownPod' },
+        { from: 'lan', source: 'stranger', to: 'farPod' },
+        { from: 'lan', source: 'stranger', to: 'internet' },
+      ];
+      for (const attempt of attempts)
+        for (const family of FAMILIES)
+          expect(await lab.shoot(shotOf(lab, { ...attempt, ...answer }, family))).toEqual([]);
+    });
+  },
+);

@@ -14,6 +14,7 @@ import { planInjection } from './injection.plan.ts';
 import { planArp, planNeighbors } from './neighbors.plan.ts';
 import { planListeners } from './listeners.plan.ts';
 import { planLeaks } from './leaks.plan.ts';
+import { planOneSided } from './one-sided.plan.ts';
 import { planPassing } from './passing.plan.ts';
 import { FAMILIES } from './nft-family.ts';
 import { planNodeAddresses } from './node-addresses.plan.ts';
@@ -186,6 +187,7 @@ export const planFirewall = (
     planInjection(plan),
     planIcmpErrors(plan),
     planLeaks(plan),
+    planOneSided(plan),
     planBoundaryRules(plan, devices, additions),
     planNodeAddresses(plan),
     planNeighbors(plan, network),

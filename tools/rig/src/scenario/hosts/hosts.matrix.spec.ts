@@ -7,41 +7,57 @@ import { applyChart, restartPods } from '../../apps/chart.ts';
 import { NAMESPACE } from '../../apps/tokens.ts';
 import { verify } from '../../cli/verify.ts';
 import { kubectl } from '../../kubernetes/control-plane.ts';
-import { layoutOf } from '../../layout/layout.ts';
+import { NODE_ECHO_PORT } from '../../checks/node-echo.ts';
+import { PLANS } from '../../layout/addresses.ts';
+import { layoutOf, namespaceOf, routerName, WAN } from '../../layout/layout.ts';
 import type { LabOptions } from '../../layout/options.ts';
 import { startAgent } from '../../substrate/agents.ts';
+import { onNode } from '../../node/node.ts';
 import { down } from '../../substrate/down.ts';
 import { up } from '../../substrate/up.ts';
 import { flowDuring, killAgent, nodeCondition, podOn, timeUntil } from '../scenario.ts';
-import { docker, savedRules, ufw } from './firewalls.ts';
+import { makeStranger } from '../hostile/strangers.ts';
+import { firewalld } from './firewalld.ts';
+import { docker, type HostFirewall, ufw } from './firewalls.ts';
+import { reach, type Target } from './reach.ts';
 
 /** Nodes with firewalls of their own that drop what is forwarded: everything reaches everything, as without them. */
 
 const OPENED_WITHIN_MS = 10_000;
 
-describe.each<Partial<LabOptions>>([
-  { workers: 1, gateways: 2 },
-  { workers: 1, ip: 'dual', dataplane: 'netlink' },
-  { workers: 1, ip: 'dual', agents: 'pods' },
-])('%o', (options) => {
+interface Case {
+  readonly options: Partial<LabOptions>;
+  /** On a worker and on a gateway. */
+  readonly on: readonly ['Docker' | 'ufw' | 'firewalld', 'Docker' | 'ufw' | 'firewalld'];
+}
+
+describe.each<Case>([
+  { options: { workers: 1, gateways: 2 }, on: ['Docker', 'ufw'] },
+  { options: { workers: 1, gateways: 2 }, on: ['firewalld', 'firewalld'] },
+  { options: { workers: 1, ip: 'dual', dataplane: 'netlink' }, on: ['ufw', 'firewalld'] },
+  { options: { workers: 1, ip: 'dual', agents: 'pods' }, on: ['firewalld', 'Docker'] },
+])('$options, $on', ({ options, on }) => {
   const layout = layoutOf(options);
   const { agents } = layout.options;
-  const firewalls = [docker, ufw(layout)] as const;
-  const [worker, gateway, ...others] = [
-    's1-w1',
-    's2-g1',
-    ...layout.nodes.map(({ name }) => name).filter((name) => name !== 's1-w1' && name !== 's2-g1'),
-  ] as const;
-  const all = [worker, gateway, ...others];
-
+  const all = [docker, ufw(layout), firewalld(layout)];
+  const [ofWorker, ofGateway] = on.map((name) => all.find((firewall) => firewall.name === name)!) as [
+    HostFirewall,
+    HostFirewall,
+  ];
+  const [worker, gateway] = ['s1-w1', 's2-g1'] as const;
+  // The control plane's own comes first: what it takes from other sites comes by NAT, so it refuses nothing that comes in.
+  const others = layout.nodes.map(({ name }) => name).filter((name) => name !== worker && name !== gateway);
+  const firewalls = new Map([
+    [worker, ofWorker],
+    [gateway, ofGateway],
+    ...others.map((node, index) => [node, all[index % all.length]!] as const),
+  ]);
+  const nodeNamed = (name: string) => layout.nodes.find((node) => node.name === name)!;
+  const firewallOf = (node: string): HostFirewall => firewalls.get(node)!;
   const asProcesses = agents === 'process' ? [worker] : [];
 
-  const isOpen = (node: string): boolean => {
-    const rules = savedRules(node);
-    const refusing = [...rules.matchAll(/^:(FORWARD|INPUT) DROP/gm)].length;
-    return [...rules.matchAll(/^-A (FORWARD|INPUT) .*unbounded/gm)].length === refusing;
-  };
-  const opened = (node: string): Promise<number> => timeUntil(`${node} is open`, () => isOpen(node), OPENED_WITHIN_MS);
+  const opened = (node: string): Promise<number> =>
+    timeUntil(`${node} is open`, () => firewallOf(node).isOpen(node), OPENED_WITHIN_MS);
   const across = async () => ({ from: await podOn(layout, 's1-w1'), to: await podOn(layout, 's2-w1') });
   const restartAgent = async (node: string, env: NodeJS.ProcessEnv = {}): Promise<void> => {
     if (agents === 'pods') return restartPods(layout, 'node-dataplane', node);
@@ -55,15 +71,15 @@ describe.each<Partial<LabOptions>>([
   }, 300_000);
   afterAll(down, 60_000);
 
-  test('Docker on a worker', { timeout: 240_000 }, async () => {
-    docker.begin(worker);
+  test(`${on[0]} on a worker`, { timeout: 240_000 }, async () => {
+    ofWorker.begin(worker);
     await opened(worker);
     await delay(1000); // the marks come with connectivity's next pass
     expect(await verify(layout)).toBe(true);
   });
 
-  test('ufw on a gateway', { timeout: 240_000 }, async () => {
-    firewalls[1].begin(gateway);
+  test(`${on[1]} on a gateway`, { timeout: 240_000 }, async () => {
+    ofGateway.begin(gateway);
     await opened(gateway);
     await delay(1000);
     expect(await verify(layout)).toBe(true);
@@ -71,24 +87,25 @@ describe.each<Partial<LabOptions>>([
   });
 
   test('one of them on every node', { timeout: 240_000 }, async () => {
-    for (const [index, node] of others.entries()) firewalls[index % 2]!.begin(node);
+    for (const node of others) firewallOf(node).begin(node);
     for (const node of others) await opened(node);
     await delay(1000);
     expect(await verify(layout)).toBe(true);
   });
 
   test.each(
-    firewalls.flatMap(({ name, disturbances }) =>
-      Object.entries(disturbances).map(([what, act]) => [what, name, act] as const),
+    [worker, gateway].flatMap((node) =>
+      Object.entries(firewallOf(node).disturbances).map(
+        ([what, act]) => [what, firewallOf(node).name, node, act] as const,
+      ),
     ),
-  )('%s of %s: our rule is back at once', { timeout: 120_000 }, async (what, name, act) => {
-    const node = name === 'ufw' ? gateway : worker;
+  )('%s of %s on %s: what lets us pass is back at once', { timeout: 120_000 }, async (what, name, node, act) => {
     const { largestGapMillis, lost } = await flowDuring({ ...(await across()), seconds: 20 }, async () => {
       act(node);
       await opened(node);
     });
     console.log(`${name}, ${what}: ${lost} lost, longest gap ${largestGapMillis.toFixed(0)} ms`);
-    expect(isOpen(node)).toBe(true);
+    expect(firewallOf(node).isOpen(node)).toBe(true);
     expect(largestGapMillis).toBeLessThan(1000);
   });
 
@@ -103,11 +120,10 @@ describe.each<Partial<LabOptions>>([
     'a firewall that comes on %s while the agent is away is opened when it is back',
     { timeout: 240_000 },
     async () => {
-      const node = layout.nodes.find(({ name }) => name === worker)!;
+      const node = nodeNamed(worker);
       await stopAgent(worker, 'node-dataplane', 'SIGTERM');
-      docker.disturbances['a flush of all rules']!(worker);
-      docker.begin(worker);
-      expect(isOpen(worker)).toBe(false);
+      ofWorker.takeOurs(worker);
+      expect(ofWorker.isOpen(worker)).toBe(false);
       await startAgent(layout, node, 'node-dataplane');
       await timeUntil('the agent is ready', () => agentReady(worker), 30_000);
       await opened(worker);
@@ -115,36 +131,76 @@ describe.each<Partial<LabOptions>>([
     },
   );
 
+  /** Strangers on the worker's LAN and on the WAN; the one on the LAN has the worker as its router to pods. */
+  const plugStrangers = async () => {
+    const [site] = layout.sites;
+    const plan = PLANS[4];
+    const onLan = makeStranger({
+      name: 'stranger-lan',
+      bridge: { namespace: namespaceOf(routerName(site!.name)), name: 'lan0' },
+      address: `${plan.lanHost(1, 66)}/${plan.lanLength}`,
+      gateway: nodeNamed(worker).internalIp,
+    });
+    const onWan = makeStranger({
+      name: 'stranger-wan',
+      bridge: { namespace: namespaceOf(WAN.name), name: 'wan0' },
+      address: `${plan.wanHost(66)}/${plan.wanLength}`,
+    });
+    const pod = await podOn(layout, worker);
+    const atNode = (host: string): Target[] => [
+      ...[22, 9998, 10_250, 10_256].map((port) => ({ protocol: 'tcp', host, port }) as const),
+      { protocol: 'udp', host, port: NODE_ECHO_PORT },
+    ];
+    const atPod: Target[] = [9000, 9001].flatMap((port) => [
+      { protocol: 'tcp', host: pod.ip, port },
+      { protocol: 'udp', host: pod.ip, port },
+    ]);
+    return async (): Promise<string[]> => [
+      ...(await reach(onLan.name, [...atNode(nodeNamed(worker).internalIp), ...atPod])),
+      ...(await reach(onWan.name, atNode(nodeNamed(gateway).external!.ip))),
+    ];
+  };
+
   test.each(asProcesses)(
-    '%s, which is only to report, says which chain drops, and takes its rule away',
-    { timeout: 120_000 },
+    '%s, which is only to report, says what drops, and has nothing of ours; strangers reach no more with it',
+    { timeout: 180_000 },
     async () => {
-      await restartAgent(worker, { UNBOUNDED_HOST_FIREWALL: 'Report' });
+      const reachedByStrangers = await plugStrangers();
+      for (const node of [worker, gateway]) await restartAgent(node, { UNBOUNDED_HOST_FIREWALL: 'Report' });
       await timeUntil(
         'the condition',
         async () => {
           const { message } = (await nodeCondition(layout, worker, 'UnboundedNetworkDegraded'))!;
-          return /chain FORWARD of iptables \(nf_tables\) may drop packets of the overlay: policy DROP/.test(message);
+          return ofWorker.reported.test(message);
         },
         20_000,
       );
-      expect(savedRules(worker)).not.toContain('unbounded');
-      await restartAgent(worker);
-      await opened(worker);
+      expect(ofWorker.saved(worker)).not.toContain('unbounded');
+      const before = await reachedByStrangers();
+      for (const node of [worker, gateway]) {
+        await restartAgent(node);
+        await opened(node);
+      }
+      await delay(1000);
+      expect(await reachedByStrangers()).toEqual(before);
+      console.log(before.join('; '));
     },
   );
 
-  test.each(agents === 'pods' ? [all] : [])(
-    'a clean-up by the chart leaves the firewalls of %s and all others as they were',
+  test.each(agents === 'pods' ? [{ nodes: [...firewalls.keys()] }] : [])(
+    'a clean-up by the chart leaves the firewalls of $nodes as they were',
     { timeout: 120_000 },
-    async () => {
-      const before = new Map(all.map((node) => [node, savedRules(node)]));
+    async ({ nodes }) => {
+      const before = new Map(nodes.map((node) => [node, firewallOf(node).saved(node)]));
       const values = { 'node-dataplane': { cleanup: true, maxUnavailable: '100%' }, 'node-keeper': { enabled: false } };
       await applyChart(layout, VERSION, { values });
       await kubectl(layout, ['rollout', 'status', 'daemonset/node-dataplane', '-n', NAMESPACE, '--timeout=90s']);
       for (const [node, rules] of before) {
+        const { saved, withoutOurs } = firewallOf(node);
         expect(rules, node).toContain('unbounded');
-        expect(savedRules(node), node).toBe(rules.replaceAll(/^-A (FORWARD|INPUT) .*unbounded: belongs.*\n/gm, ''));
+        expect(withoutOurs(saved(node)), node).toBe(withoutOurs(rules));
+        expect(saved(node), node).not.toContain('unbounded');
+        expect(onNode(node, 'nft', 'list', 'ruleset'), node).not.toContain('unbounded');
       }
     },
   );
