@@ -35,6 +35,7 @@ import {
   hostOrder,
   immediate,
   instruction,
+  limit,
   loadCt,
   loadFib,
   loadField,
@@ -182,6 +183,9 @@ class RuleCompiler {
       case 'route-device':
         this.#push(loadFib(FIB_DEVICE_NAME, FIB_FLAG.saddr));
         this.#lookUp(expression.set, '==');
+        break;
+      case 'rate-below':
+        this.#push(limit(expression));
     }
   }
 

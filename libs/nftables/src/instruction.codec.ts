@@ -94,6 +94,8 @@ export const NFPROTO = { ip: 2, ip6: 10 } as const;
 export const ETHERTYPE = { ip: 0x0800, ip6: 0x86dd } as const;
 export const TCP = 6;
 export const ICMPV6 = 58;
+const LIMIT = { rate: 1, unit: 2, burst: 3, type: 4, flags: 5 } as const;
+const LIMIT_OF_PACKETS = 0;
 export const DYNSET = { set: 1, op: 3, key: 4, expression: 7 } as const;
 export const DYNSET_UPDATE = 1;
 
@@ -169,6 +171,17 @@ export const immediate = (register: number, bytes: Uint8Array): Instruction =>
     w.attributeBe32(IMMEDIATE.destination, register);
     value(w, IMMEDIATE.data, bytes);
   });
+
+/** A token bucket of the rule. */
+export const limit = ({ perSecond, burst }: { readonly perSecond: number; readonly burst: number }): Instruction =>
+  instruction('limit', (w) =>
+    w
+      .attributeBe64(LIMIT.rate, BigInt(perSecond))
+      .attributeBe64(LIMIT.unit, 1n)
+      .attributeBe32(LIMIT.burst, burst)
+      .attributeBe32(LIMIT.type, LIMIT_OF_PACKETS)
+      .attributeBe32(LIMIT.flags, 0),
+  );
 
 export const verdict = (code: number, chain?: string): Instruction =>
   instruction('immediate', (w) => {

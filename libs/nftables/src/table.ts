@@ -178,6 +178,8 @@ export type Expression =
    * one destination it is one.
    */
   | { readonly match: 'route-device'; readonly set: string }
+  /** So many packets in a second match, and `burst` at once after a pause (`limit rate`, by a token bucket); each that matches takes a token. */
+  | { readonly match: 'rate-below'; readonly perSecond: number; readonly burst: number }
   /** mark = (mark & ~mask) | value. */
   | { readonly set: 'mark' | 'ct-mark'; readonly value: number; readonly mask?: number }
   /** Copies the packet's mark to the connection or back. */

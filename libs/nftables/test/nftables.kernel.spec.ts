@@ -92,6 +92,7 @@ describe('rules, as the real nft reads them back', () => {
       [{ match: 'ct-direction', op: '==', value: 'reply' }, { match: 'ct-translated', of: 'daddr' }, { do: 'return' }],
     ],
     ['ct status snat drop', [{ match: 'ct-translated', of: 'saddr' }, { do: 'drop' }]],
+    ['limit rate 50/second burst 20 packets drop', [{ match: 'rate-below', perSecond: 50, burst: 20 }, { do: 'drop' }]],
     ['ct state invalid drop', [{ match: 'ct-state', states: ['invalid'] }, { do: 'drop' }]],
     [
       'ct state established,related accept',

@@ -60,6 +60,9 @@ const [SHORTEST_TRACE_MS, LONGEST_TRACE_MS] = [3500, 60_000];
 /** Between traces; while nothing else comes of them ever longer. */
 const [AGAIN_MS, AGAIN_AT_LAST_MS] = [30_000, 600_000];
 
+/** Of each sender, also where somebody floods the node in its name. */
+const TRACED = { perSecond: 20, burst: 20 } as const;
+
 const traceTable = (senders: readonly string[], devices: readonly string[]): TableSpec => ({
   ...TRACE,
   sets: [{ name: 'devices', type: 'ifname', elements: devices }],
@@ -80,6 +83,7 @@ const traceTable = (senders: readonly string[], devices: readonly string[]): Tab
           { match: 'meta', key: 'l4proto', op: '==', value: UDP },
           { match: 'payload', field: 'th.sport', op: '==', value: ECHO_PORTS.source },
           { match: 'payload', field: 'th.dport', op: '==', value: ECHO_PORTS.destination },
+          { match: 'rate-below', ...TRACED },
           { set: 'nftrace' },
         ],
       })),
