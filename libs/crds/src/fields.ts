@@ -14,8 +14,8 @@ import {
 /** Fields that several kinds share. */
 
 /** Longest textual IPv6 prefix: 45 characters of address (INET6_ADDRSTRLEN less its NUL), a slash and 3 digits. */
-const LONGEST_CIDR = 49;
-const LONGEST_ADDRESS = 45;
+export const LONGEST_CIDR = 49;
+export const LONGEST_ADDRESS = 45;
 /** Names of Sites and GatewayPools are label values too (RFC 1123 label). */
 const LONGEST_NAME = 63;
 /** Names of Nodes (RFC 1123 subdomain). */
@@ -55,7 +55,7 @@ const routableRules: readonly CelRule[] = [
 ];
 
 /** An address block with no host bits set. */
-const cidr = (description: string, rules: readonly CelRule[] = cidrRules): Schema<string> =>
+export const cidr = (description: string, rules: readonly CelRule[] = cidrRules): Schema<string> =>
   string({ description, maxLength: LONGEST_CIDR, rules });
 
 interface CidrListOptions {

@@ -42,6 +42,8 @@ export interface KindDefinition<K extends string = string, Body = unknown> {
   readonly singular: string;
   readonly shortNames: readonly string[];
   readonly description: string;
+  /** Absent: the objects belong to the cluster. */
+  readonly scope?: 'Namespaced';
   /** Everything besides apiVersion, kind and metadata: `spec` and `status`, or root fields. */
   readonly body: Schema<Body>;
   /** `/status` is a subresource of its own, with its own permissions. */
@@ -82,7 +84,7 @@ const rootSchema = ({ description, body }: KindDefinition): JsonSchema => ({
 
 /** What is applied to a cluster so that the API server knows the kind. */
 export const toCustomResourceDefinition = (definition: KindDefinition): CustomResourceDefinition => {
-  const { kind, plural, singular, shortNames, hasStatus, columns } = definition;
+  const { kind, plural, singular, shortNames, scope = 'Cluster', hasStatus, columns } = definition;
   return {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
@@ -90,7 +92,7 @@ export const toCustomResourceDefinition = (definition: KindDefinition): CustomRe
     spec: {
       group: API_GROUP,
       names: { kind, listKind: `${kind}List`, plural, singular, shortNames, categories: ['unbounded'] },
-      scope: 'Cluster',
+      scope,
       versions: [
         {
           name: API_VERSION,

@@ -1,10 +1,13 @@
 import type { KindDefinition, ObjectOf } from './kind.ts';
+import { egressIpPoolKind } from './kinds/egress-ip-pool.ts';
+import { egressNodeSliceKind } from './kinds/egress-node-slice.ts';
 import { gatewayPoolKind, gatewayPoolNodeKind } from './kinds/gateway-pool.ts';
 import { meshKind } from './kinds/mesh.ts';
 import { gatewayPoolPeeringKind, siteGatewayPoolAssignmentKind, sitePeeringKind } from './kinds/peering.ts';
 import { siteKind, siteNodeSliceKind } from './kinds/site.ts';
+import { clusterStaticEgressIpKind, staticEgressIpKind } from './kinds/static-egress-ip.ts';
 
-/** Every kind of the API group, in the order in which they are installed. */
+/** Every kind of the API group that the chart installs, in the order in which they are installed. */
 export const kinds: readonly KindDefinition[] = [
   siteKind,
   siteNodeSliceKind,
@@ -14,6 +17,17 @@ export const kinds: readonly KindDefinition[] = [
   siteGatewayPoolAssignmentKind,
   gatewayPoolPeeringKind,
   meshKind,
+];
+
+/**
+ * The kinds of static egress. A cluster gets a kind together with the program that enforces it: an object that is accepted and does
+ * nothing would let pods out with the address of their node. They move to `kinds` with that program.
+ */
+export const egressKinds: readonly KindDefinition[] = [
+  egressIpPoolKind,
+  staticEgressIpKind,
+  clusterStaticEgressIpKind,
+  egressNodeSliceKind,
 ];
 
 /** Kinds under the names of the lists in which a program holds their objects. */

@@ -38,6 +38,15 @@ export const annotations = {
   externalAddress: `${API_GROUP}/external-address`,
 } as const;
 
+/** On Node. */
+export const egressAnnotations = {
+  /**
+   * States that the node is off or cut off from every network, so that it holds no egress address. Its value is free text, the reason.
+   * It counts while the node's agent does not answer. Written by people; neither the node agent nor the kubelet may write it.
+   */
+  fenced: `${API_GROUP}/egress-fenced`,
+} as const;
+
 /** Types of conditions of a Node on which another component acts. Written by the node agent. */
 export const nodeConditions = {
   /** Whether the node forwards what belongs to the overlay, as echoes show. */
@@ -63,6 +72,15 @@ export const LAST_GATEWAY_WIREGUARD_PORT = MESH_WIREGUARD_PORT + KEY_GENERATION_
 
 /** Entries of one SiteNodeSlice: keeps the object well under etcd's 1.5 MiB. */
 export const MAX_SLICE_NODES = 500;
+
+/** Pods of one EgressNodeSlice, those that send and those whose packets are translated together. */
+export const MAX_EGRESS_SLICE_PODS = 500;
+/** Egress addresses of one EgressNodeSlice. */
+export const MAX_EGRESS_SLICE_ADDRESSES = 500;
+/** Rules that one pod can be subject to. */
+export const MAX_EGRESS_POD_ROUTES = 64;
+/** Entries of the table of routes of one EgressNodeSlice. */
+export const MAX_EGRESS_SLICE_ROUTES = 2048;
 
 /** Namespace of the control plane, unless the installation says otherwise. */
 export const DEFAULT_NAMESPACE = 'unbounded-system';

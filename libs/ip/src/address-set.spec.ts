@@ -17,6 +17,19 @@ const membersOf = (set: AddressSet): boolean[] =>
   Array.from({ length: 256 }, (_, low) => set.has({ family: 4, value: BASE + BigInt(low) }));
 
 describe('AddressSet', () => {
+  test('holds a range from its first address to its last', () => {
+    const at = (low: number) => ({ family: 4, value: BASE + BigInt(low) }) as const;
+    fc.assert(
+      fc.property(fc.nat(255), fc.nat(255), (a, b) => {
+        const [first, last] = a < b ? [a, b] : [b, a];
+        const inside = Array.from({ length: 256 }, (_, low) => first <= low && low <= last);
+        expect(membersOf(AddressSet.between(at(first), at(last)))).toEqual(inside);
+      }),
+    );
+    expect(() => AddressSet.between(at(2), at(1))).toThrow(RangeError);
+    expect(() => AddressSet.between(at(1), { family: 6, value: BASE + 2n })).toThrow(RangeError);
+  });
+
   test('agrees with a list of addresses in union, subtraction and queries', () => {
     fc.assert(
       fc.property(fc.array(smallPrefix, { maxLength: 12 }), fc.array(smallPrefix, { maxLength: 12 }), (a, b) => {

@@ -59,6 +59,14 @@ export class AddressSet {
     return new AddressSet(family(4), family(6));
   }
 
+  /** The addresses from the first to the last, both included. @throws RangeError for two families, or a last one below the first */
+  static between(first: Address, last: Address): AddressSet {
+    if (first.family !== last.family || last.value < first.value) {
+      throw new RangeError('a range must go from an address to one of the same family that is not below it');
+    }
+    return AddressSet.empty.#with(first.family, [{ from: first.value, to: last.value }]);
+  }
+
   #intervals(family: Family): readonly Interval[] {
     return family === 4 ? this.#v4 : this.#v6;
   }

@@ -63,5 +63,5 @@ export const crds = resource<Crd>(
 );
 
 /** One of our own kinds. */
-export const resourceOf = <D extends KindDefinition>({ kind, plural }: D): Resource<ObjectOf<D>> =>
-  resource(kind, `${API_GROUP}/${API_VERSION}`, plural, false);
+export const resourceOf = <D extends KindDefinition>({ kind, plural, scope }: D): Resource<ObjectOf<D>> =>
+  resource(kind, `${API_GROUP}/${API_VERSION}`, plural, scope === 'Namespaced');

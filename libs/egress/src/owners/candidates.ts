@@ -1,0 +1,35 @@
+import type { RuleAddress } from '../addresses/rule-address.ts';
+import type { Pool } from '../pools/pool.ts';
+import { matchesLabels } from '../selector.ts';
+import type { EgressNode } from '../snapshot.ts';
+import { type AttachedSubnet, nodesAttachedTo } from './subnets.ts';
+
+export interface Candidates {
+  /** Nodes that the pool selects; all for an address outside of every pool. */
+  readonly selected: readonly EgressNode[];
+  /** Of these, the ones that can answer for the address. */
+  readonly attached: readonly EgressNode[];
+  /** Of these, the ones that are alive and not fenced. */
+  readonly live: readonly EgressNode[];
+}
+
+/** Which nodes can own an address. Whoever asks for many addresses asks one of these: selectors are compared once for each pool. */
+export const createCandidates = (
+  nodes: readonly EgressNode[],
+  subnets: readonly AttachedSubnet[],
+): ((address: RuleAddress) => Candidates) => {
+  const selectedBy = new Map<Pool | undefined, readonly EgressNode[]>();
+  const select = (pool: Pool | undefined): readonly EgressNode[] => {
+    const known = selectedBy.get(pool);
+    if (known) return known;
+    const selected = nodes.filter(({ labels }) => matchesLabels(pool?.nodeSelector, labels));
+    selectedBy.set(pool, selected);
+    return selected;
+  };
+  return ({ address, pool }) => {
+    const selected = select(pool);
+    const near = nodesAttachedTo(subnets, address, pool?.interface);
+    const attached = pool?.announce === 'None' ? selected : selected.filter(({ name }) => near.has(name));
+    return { selected, attached, live: attached.filter(({ isAlive, isFenced }) => isAlive && !isFenced) };
+  };
+};

@@ -1,0 +1,36 @@
+import { egressAnnotations } from '@unbounded/crds';
+
+import type { RuleAddress } from '../addresses/rule-address.ts';
+import type { EgressProblem } from '../problem.ts';
+import type { Rule } from '../rules/rule.ts';
+import type { OwnerTrouble, Ownership } from './owners.plan.ts';
+
+const remedyOf = (trouble: OwnerTrouble, { pool }: RuleAddress, node: string | undefined): string => {
+  const nodes = pool ? `nodes that nodeSelector of EgressIPPool ${pool.name} selects` : 'nodes';
+  switch (trouble) {
+    case 'NoCandidate':
+      return `there are no ${nodes}: label a node, or change nodeSelector`;
+    case 'OutsideSubnets':
+      return `is outside of the networks of all ${nodes}: take an address of such a network, or a pool with announce None and a route to its owner`;
+    case 'NoLiveCandidate':
+      return `none of the ${nodes} that could own it answers: start the agent of one of them`;
+    case 'OwnerSilent':
+      return `its owner ${node} does not answer and may still hold it: restore it, delete its Node, or, when it is off, annotate the Node with ${egressAnnotations.fenced}`;
+    case 'AwaitingRelease':
+      return `node ${node} has not confirmed yet that it released it: wait, or, when it is off, annotate the Node with ${egressAnnotations.fenced}`;
+  }
+};
+
+/** Why an address of the rule has no owner that answers. */
+export const ownerProblem = (
+  rule: Rule,
+  address: RuleAddress,
+  { trouble, blockedBy }: Ownership,
+): EgressProblem | undefined =>
+  trouble && {
+    condition: 'OwnersElected',
+    reason: trouble,
+    field: `${rule.path}.${rule.source.field}`,
+    value: address.text,
+    remedy: remedyOf(trouble, address, blockedBy),
+  };

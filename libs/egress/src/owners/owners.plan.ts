@@ -1,0 +1,131 @@
+import type { OwnedAddress } from '@unbounded/crds';
+import { formatAddress } from '@unbounded/ip';
+
+import type { RuleAddress } from '../addresses/rule-address.ts';
+import { compareTexts } from '../order.ts';
+import { preferred } from '../rendezvous.ts';
+import type { EgressNode } from '../snapshot.ts';
+import type { Candidates } from './candidates.ts';
+import type { Grant, GrantBook } from './grants.ts';
+
+/** Why an address has no owner, or one that does not answer. */
+export type OwnerTrouble = 'NoCandidate' | 'OutsideSubnets' | 'NoLiveCandidate' | 'OwnerSilent' | 'AwaitingRelease';
+
+/** Who owns an address. */
+export interface Ownership {
+  /** Undefined: nobody, and no node may use it. */
+  readonly owner: string | undefined;
+  readonly epoch: number;
+  readonly trouble: OwnerTrouble | undefined;
+  /** The node that must release the address before another one can own it, or the owner that does not answer. */
+  readonly blockedBy: string | undefined;
+}
+
+export interface OwnerPlan {
+  /** By the canonical text of the address. */
+  readonly ownerships: ReadonlyMap<string, Ownership>;
+  /** What the slices of each node say that it owns or releases. */
+  readonly owned: ReadonlyMap<string, readonly OwnedAddress[]>;
+}
+
+interface OwnerContext {
+  readonly book: GrantBook;
+  readonly candidatesOf: (address: RuleAddress) => Candidates;
+  readonly nodes: readonly EgressNode[];
+}
+
+/** What becomes of one address: its owner, and grants that are to end. */
+interface Decision {
+  readonly ownership: Ownership;
+  readonly releases: readonly Grant[];
+}
+
+const troubleOf = ({ selected, attached, live }: Candidates): OwnerTrouble | undefined => {
+  if (live.length > 0) return undefined;
+  if (attached.length > 0) return 'NoLiveCandidate';
+  return selected.length > 0 ? 'OutsideSubnets' : 'NoCandidate';
+};
+
+const waitFor = (releases: readonly Grant[], epoch: number): Decision => ({
+  ownership: { owner: undefined, epoch, trouble: 'AwaitingRelease', blockedBy: releases[0]!.node },
+  releases,
+});
+
+/**
+ * The first candidate by hash. Another node that may hold the address is asked to release it and has to confirm that; one that
+ * does not answer keeps it: its data path may work on, and nobody can know that it does not.
+ */
+const decide = (
+  text: string,
+  candidates: Candidates,
+  book: GrantBook,
+  isAlive: (node: string) => boolean,
+): Decision => {
+  const grants = book.grants.get(text) ?? [];
+  const epoch = book.epochOf(text);
+  const first = preferred(
+    text,
+    candidates.live.map(({ name }) => name),
+  );
+  const [grant, ...others] = grants;
+  if (!grant) {
+    const ownership = { owner: first, epoch: first === undefined ? epoch : epoch + 1, trouble: troubleOf(candidates) };
+    return { ownership: { ...ownership, blockedBy: undefined }, releases: [] };
+  }
+  // More than one grant was not written by a plan: nobody may go on.
+  if (others.length > 0) return waitFor(grants, epoch);
+  if (grant.isReleasing && grant.node !== first) return waitFor(grants, epoch);
+  if (grant.isReleasing) {
+    return { ownership: { owner: first, epoch: epoch + 1, trouble: undefined, blockedBy: undefined }, releases: [] };
+  }
+  if (!isAlive(grant.node)) {
+    return {
+      ownership: { owner: grant.node, epoch: grant.epoch, trouble: 'OwnerSilent', blockedBy: grant.node },
+      releases: [],
+    };
+  }
+  if (grant.node !== first) return waitFor(grants, epoch);
+  return { ownership: { owner: first, epoch: grant.epoch, trouble: undefined, blockedBy: undefined }, releases: [] };
+};
+
+const entryOf = ({ text, pool }: RuleAddress, epoch: number): OwnedAddress => {
+  const nextHops = (pool?.nextHops ?? []).filter(({ family }) => (family === 6) === text.includes(':'));
+  return {
+    address: text,
+    epoch,
+    ...(pool?.interface === undefined ? {} : { interface: pool.interface }),
+    ...(nextHops.length === 0 ? {} : { nextHops: nextHops.map(formatAddress) }),
+    announce: pool?.announce ?? 'L2',
+  };
+};
+
+const releaseOf = (address: string, { epoch }: Grant): OwnedAddress => ({
+  address,
+  epoch,
+  release: true,
+  announce: 'None',
+});
+
+/** Owners of the addresses, and the release of those that no rule has any more. An address has one owner or none, never two. */
+export const planOwners = (
+  addresses: readonly RuleAddress[],
+  { book, candidatesOf, nodes }: OwnerContext,
+): OwnerPlan => {
+  const alive = new Set(nodes.filter(({ isAlive }) => isAlive).map(({ name }) => name));
+  const usable = new Map(addresses.filter(({ isUsable }) => isUsable).map((address) => [address.text, address]));
+  const ownerships = new Map<string, Ownership>();
+  const owned = new Map<string, OwnedAddress[]>();
+  const give = (node: string, entry: OwnedAddress): void => {
+    owned.set(node, [...(owned.get(node) ?? []), entry]);
+  };
+  for (const [text, address] of [...usable].toSorted(([a], [b]) => compareTexts(a, b))) {
+    const { ownership, releases } = decide(text, candidatesOf(address), book, (node) => alive.has(node));
+    ownerships.set(text, ownership);
+    if (ownership.owner !== undefined) give(ownership.owner, entryOf(address, ownership.epoch));
+    for (const grant of releases) give(grant.node, releaseOf(text, grant));
+  }
+  for (const [text, grants] of [...book.grants].toSorted(([a], [b]) => compareTexts(a, b))) {
+    if (!usable.has(text)) for (const grant of grants) give(grant.node, releaseOf(text, grant));
+  }
+  return { ownerships, owned };
+};

@@ -1,0 +1,93 @@
+import type { EgressNodeSlice, EgressNodeSliceSpec, OwnedAddress } from '@unbounded/crds';
+import { expect, test } from 'vitest';
+import { type EgressSnapshot, planEgress, planSliceChanges } from '../index.ts';
+import { node, reportingSlice, snapshot, staticEgress } from '../testdata.ts';
+
+/** Steps of a release that random histories reach too seldom. */
+
+const ADDRESS = '192.0.2.210';
+const rules = [staticEgress([{ podSelector: {}, egressip: ADDRESS }])];
+const entry = (epoch: number, release = false): OwnedAddress =>
+  release ? { address: ADDRESS, epoch, release, announce: 'None' } : { address: ADDRESS, epoch, announce: 'L2' };
+const sliceWith = (number: number, owned: OwnedAddress[], releasedEpochs: number[] = []): EgressNodeSlice => {
+  const slice = reportingSlice(node(number));
+  const released = releasedEpochs.map((epoch) => ({ address: ADDRESS, epoch }));
+  return {
+    ...slice,
+    spec: { ...slice.spec, ...(owned.length > 0 && { owned }) },
+    status: { ...slice.status, released },
+  };
+};
+/** The node that the address prefers, and another one; both answer. */
+const preferredNumber = Number(planEgress(snapshot({ rules })).ownerships.get(ADDRESS)!.owner!.slice(1));
+const otherNumber = (preferredNumber % 3) + 1;
+const given = (...slices: EgressNodeSlice[]): EgressSnapshot => {
+  const names = new Set(slices.map(({ metadata }) => metadata.name));
+  const rest = [1, 2, 3].map((number) => sliceWith(number, [])).filter(({ metadata }) => !names.has(metadata.name));
+  return snapshot({ rules, slices: [...slices, ...rest] });
+};
+const ownershipIn = (one: EgressSnapshot) => planEgress(one).ownerships.get(ADDRESS)!;
+
+test('a release that was confirmed for an earlier epoch does not count', () => {
+  const stale = given(sliceWith(otherNumber, [entry(2, true)], [1]));
+  expect(ownershipIn(stale)).toMatchObject({
+    owner: undefined,
+    trouble: 'AwaitingRelease',
+    blockedBy: `n${otherNumber}`,
+  });
+  const current = given(sliceWith(otherNumber, [entry(2, true)], [2]));
+  expect(ownershipIn(current)).toMatchObject({ owner: `n${preferredNumber}`, epoch: 3 });
+});
+
+test('a node that gets back what it was to release gets it with a new epoch, which its confirmation on the way does not end', () => {
+  const { owner, epoch } = ownershipIn(given(sliceWith(preferredNumber, [entry(4, true)])));
+  expect({ owner, epoch }).toEqual({ owner: `n${preferredNumber}`, epoch: 5 });
+});
+
+test('an address without a grant gets an epoch above all that were ever seen of it', () => {
+  expect(ownershipIn(given(sliceWith(otherNumber, [], [8]))).epoch).toBe(9);
+});
+
+test('two grants that nobody planned are both released, and nobody owns the address meanwhile', () => {
+  const both = given(sliceWith(1, [entry(1)]), sliceWith(2, [entry(2)]));
+  const plan = planEgress(both);
+  expect(plan.ownerships.get(ADDRESS)).toMatchObject({ owner: undefined, trouble: 'AwaitingRelease' });
+  const releases = [...plan.slices.values()].flatMap(({ owned = [] }) => owned.map(({ release }) => release));
+  expect(releases).toEqual([true, true]);
+});
+
+const spec = (name: string, owned: OwnedAddress[]): EgressNodeSliceSpec => ({
+  nodeName: name,
+  nodeUID: `uid-${name}`,
+  index: 0,
+  ...(owned.length > 0 && { owned }),
+});
+const object = (name: string, owned: OwnedAddress[]): EgressNodeSlice => ({
+  ...sliceWith(1, []),
+  metadata: { name: `${name}-0` },
+  spec: spec(name, owned),
+});
+const other: OwnedAddress = { address: '192.0.2.211', epoch: 1, announce: 'L2' };
+
+test('where an address ends is written before where it begins, and one slice twice if it does both', () => {
+  const former = [object('a', [other]), object('z', [entry(1)])];
+  const wanted = new Map([
+    ['a-0', spec('a', [entry(2)])],
+    ['z-0', spec('z', [{ ...other, epoch: 2 }])],
+  ]);
+  expect(planSliceChanges(former, wanted)).toEqual([
+    { name: 'a-0', spec: spec('a', []) },
+    { name: 'z-0', spec: spec('z', []) },
+    { name: 'a-0', spec: spec('a', [entry(2)]) },
+    { name: 'z-0', spec: spec('z', [{ ...other, epoch: 2 }]) },
+  ]);
+});
+
+test('a release that becomes a grant again stays a release in between, so that no record of the holder is missing', () => {
+  const changes = planSliceChanges([object('a', [entry(1, true), other])], new Map([['a-0', spec('a', [entry(2)])]]));
+  expect(changes.map((change) => change.spec?.owned)).toEqual([[entry(1, true)], [entry(2)]]);
+});
+
+test('at rest nothing is written', () => {
+  expect(planSliceChanges([object('a', [other])], new Map([['a-0', spec('a', [other])]]))).toEqual([]);
+});

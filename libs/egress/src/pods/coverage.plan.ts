@@ -1,0 +1,78 @@
+import { groupBy } from '../order.ts';
+import type { EgressProblem } from '../problem.ts';
+import type { Rule } from '../rules/rule.ts';
+import type { SelectedPod } from './pod.plan.ts';
+
+export interface Coverage {
+  /** Pods that leave by one of its rules, by the key of the object. */
+  readonly podsOf: ReadonlyMap<string, number>;
+  /** By the key of the rule. */
+  readonly problems: ReadonlyMap<string, readonly EgressProblem[]>;
+}
+
+/** Pods that a message names; the rest is counted. */
+const NAMED_PODS = 5;
+
+const namesOf = (pods: readonly SelectedPod[]): string => {
+  const names = pods.map(({ pod }) => `${pod.namespace}/${pod.name}`).toSorted();
+  const more = names.length > NAMED_PODS ? ` and ${names.length - NAMED_PODS} more` : '';
+  return names.slice(0, NAMED_PODS).join(', ') + more;
+};
+
+const hostNetworkProblems = (rule: Rule, pods: readonly SelectedPod[]): EgressProblem[] => {
+  const onHost = pods.filter(({ pod }) => pod.isHostNetwork);
+  if (onHost.length === 0) return [];
+  const remedy =
+    'these pods have the network of their node (hostNetwork) and leave with its address: leave them out of the selection';
+  return [{ condition: 'PodsCovered', reason: 'HostNetwork', field: rule.path, value: namesOf(onHost), remedy }];
+};
+
+/** A rule that never serves any of its pods is not in force; one that serves some says which it does not. */
+const shadowProblems = (rule: Rule, pods: readonly SelectedPod[]): EgressProblem[] => {
+  const covered = pods.filter(({ pod }) => !pod.isHostNetwork);
+  const shadows = covered.flatMap((selected) => {
+    const by = selected.effective.shadowed.find((shadow) => shadow.rule === rule)?.by;
+    return by ? [{ selected, by }] : [];
+  });
+  const isComplete = shadows.length > 0 && shadows.length === covered.length;
+  return [...groupBy(shadows, ({ by }) => by.key)].map(([key, found]) => ({
+    condition: isComplete ? 'Accepted' : 'PodsCovered',
+    reason: 'Shadowed',
+    field: rule.path,
+    value: namesOf(found.map(({ selected }) => selected)),
+    remedy: `${key} takes precedence for all destinations of the rule: change priority or the selection of one of them`,
+  }));
+};
+
+const excessProblems = (rule: Rule, pods: readonly SelectedPod[]): EgressProblem[] => {
+  const beyond = pods.filter(({ effective }) => effective.excess.includes(rule));
+  if (beyond.length === 0) return [];
+  const remedy = 'these pods have too many rules; what no earlier one matches is dropped: select them by fewer rules';
+  return [{ condition: 'PodsCovered', reason: 'TooManyRules', field: rule.path, value: namesOf(beyond), remedy }];
+};
+
+/** Which of the selected pods rules do serve, and why not the others. */
+export const planCoverage = (selected: Iterable<SelectedPod>): Coverage => {
+  const byRule = new Map<Rule, SelectedPod[]>();
+  const served = new Map<string, Set<string>>();
+  for (const entry of selected) {
+    for (const rule of entry.selectedBy) {
+      const pods = byRule.get(rule);
+      if (pods) pods.push(entry);
+      else byRule.set(rule, [entry]);
+    }
+    for (const { object } of entry.pod.isHostNetwork ? [] : entry.effective.rules) {
+      const pods = served.get(object.key) ?? new Set();
+      served.set(object.key, pods.add(entry.pod.uid));
+    }
+  }
+  return {
+    podsOf: new Map([...served].map(([key, pods]) => [key, pods.size])),
+    problems: new Map(
+      [...byRule].map(([rule, pods]) => [
+        rule.key,
+        [...hostNetworkProblems(rule, pods), ...shadowProblems(rule, pods), ...excessProblems(rule, pods)],
+      ]),
+    ),
+  };
+};

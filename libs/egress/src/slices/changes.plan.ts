@@ -1,0 +1,44 @@
+import { type EgressNodeSlice, type EgressNodeSliceSpec, type OwnedAddress, sameJson } from '@unbounded/crds';
+
+/** One write of a slice: without a spec it is deleted. */
+export interface SliceChange {
+  readonly name: string;
+  readonly spec: EgressNodeSliceSpec | undefined;
+}
+
+const isGranted = (entry: OwnedAddress | undefined): boolean => entry !== undefined && entry.release !== true;
+
+/** What a slice is to own, without addresses that it did not own before; what it was to release of these it still is. */
+const withoutGains = (before: readonly OwnedAddress[], after: readonly OwnedAddress[]): readonly OwnedAddress[] => {
+  const former = new Map(before.map((entry) => [entry.address, entry]));
+  return after.flatMap((entry) => {
+    const own = former.get(entry.address);
+    return isGranted(entry) && !isGranted(own) ? (own ?? []) : entry;
+  });
+};
+
+/**
+ * The writes that lead to the wanted slices, none at rest. They must be made in this order, each only after the one before has
+ * succeeded, and with the resourceVersion that the plan was made from: where an address ends comes before where it begins, so that
+ * a controller that stops in between leaves it without an owner.
+ */
+export const planSliceChanges = (
+  former: readonly EgressNodeSlice[],
+  wanted: ReadonlyMap<string, EgressNodeSliceSpec>,
+): readonly SliceChange[] => {
+  const specs = new Map(former.map(({ metadata, spec }) => [metadata.name, spec]));
+  const changes = [...new Set([...specs.keys(), ...wanted.keys()])]
+    .toSorted()
+    .filter((name) => !sameJson(specs.get(name), wanted.get(name)))
+    .map((name) => ({ name, spec: wanted.get(name) }));
+  // A slice can give one address up and gain another: it is written twice, first with what it gains as it was before.
+  const endsOf = ({ name, spec }: SliceChange): SliceChange => {
+    const owned = withoutGains(specs.get(name)?.owned ?? [], spec?.owned ?? []);
+    if (!spec || sameJson(owned, spec.owned ?? [])) return { name, spec };
+    const { owned: _, ...rest } = spec;
+    return { name, spec: owned.length === 0 ? rest : { ...rest, owned } };
+  };
+  const ends = changes.map(endsOf);
+  const begins = changes.filter((change, index) => !sameJson(ends[index]!.spec, change.spec));
+  return [...ends.filter(({ name, spec }) => !sameJson(specs.get(name), spec)), ...begins];
+};

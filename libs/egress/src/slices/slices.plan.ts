@@ -1,0 +1,56 @@
+import type { EgressNodeSlice, EgressNodeSliceSpec, OwnedAddress } from '@unbounded/crds';
+
+import { compareTexts, groupBy } from '../order.ts';
+import type { EgressNode } from '../snapshot.ts';
+import { planNodeSlices, type RoutedPod } from './node-slices.plan.ts';
+import { sliceName } from './slice-name.ts';
+
+/** What all slices together hold. */
+export interface SliceContents {
+  readonly nodes: readonly EgressNode[];
+  readonly pods: readonly RoutedPod[];
+  readonly owned: ReadonlyMap<string, readonly OwnedAddress[]>;
+  /** Nodes that can own an address: they get a slice to report in. */
+  readonly reporters: ReadonlySet<string>;
+  readonly former: readonly EgressNodeSlice[];
+}
+
+/** For each owner the pods whose packets it translates, with the routes that lead to it. */
+const sourcesByOwner = (pods: readonly RoutedPod[]): ReadonlyMap<string, readonly RoutedPod[]> => {
+  const byOwner = new Map<string, RoutedPod[]>();
+  for (const { pod, routes } of pods) {
+    const owners = new Set(routes.flatMap(({ route }) => (route.egress ?? []).flatMap(({ node }) => node ?? [])));
+    for (const owner of owners) {
+      const toOwner = routes.filter(({ route }) => (route.egress ?? []).some(({ node }) => node === owner));
+      const sources = byOwner.get(owner);
+      if (sources) sources.push({ pod, routes: toOwner });
+      else byOwner.set(owner, [{ pod, routes: toOwner }]);
+    }
+  }
+  return byOwner;
+};
+
+/** The slices of all nodes by name. A node without pods, addresses and the prospect of some has none. */
+export const planSlices = (contents: SliceContents): ReadonlyMap<string, EgressNodeSliceSpec> => {
+  const { nodes, pods, owned, reporters, former } = contents;
+  const podsOn = groupBy(pods, ({ pod }) => pod.node);
+  const sources = sourcesByOwner(pods);
+  const formerOf = groupBy(
+    former.map(({ spec }) => spec),
+    ({ nodeName }) => nodeName,
+  );
+  const slices = nodes
+    .toSorted((a, b) => compareTexts(a.name, b.name))
+    .filter(({ name }) => podsOn.has(name) || sources.has(name) || owned.has(name) || reporters.has(name))
+    .flatMap((node) => {
+      const { name } = node;
+      const content = {
+        node,
+        pods: podsOn.get(name) ?? [],
+        sources: sources.get(name) ?? [],
+        owned: owned.get(name) ?? [],
+      };
+      return planNodeSlices(content, formerOf.get(name) ?? []);
+    });
+  return new Map(slices.map((slice) => [sliceName(slice.nodeName, slice.index), slice]));
+};
