@@ -231,7 +231,7 @@ describe('rights', () => {
   test('the agents have these capabilities and no more', () => {
     const added = (name: string) => podOf(name).containers[0]!.securityContext.capabilities.add;
     expect(added('node-keeper')).toEqual(['NET_ADMIN']);
-    expect(added('node-dataplane')).toEqual(['NET_ADMIN', 'NET_RAW', 'BPF', 'PERFMON', 'SYS_ADMIN']);
+    expect(added('node-dataplane')).toEqual(['NET_ADMIN', 'NET_RAW', 'BPF', 'PERFMON', 'SYS_NICE', 'SYS_ADMIN']);
   });
 
   test('the keeper has no token, and is replaced only when somebody deletes it', () => {

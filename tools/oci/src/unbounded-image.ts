@@ -16,7 +16,7 @@ import { type ImageSpec, imageTar } from './oci.ts';
 import { librariesOf } from './libraries.ts';
 
 /**
- * The one image of all our programs: Node, iptables' own programs and the shared libraries they need in a layer that seldom changes; in a
+ * The one image of all our programs: Node, iptables' own programs, chrt and the shared libraries they need in a layer that seldom changes; in a
  * second one the bundles, addons, eBPF programs, the CNI plugin, wireguard-go and agent-start. No shell, no package
  * manager. The folders below /unbounded are those of the checkout, which is how the agent finds its parts in both.
  */
@@ -140,6 +140,9 @@ const iptablesExtensions = (): string[] => {
 /** At the paths where they are on this machine. */
 const iptablesFiles = (): string[] => [...IPTABLES_BACKENDS.map(iptablesProgram), ...iptablesExtensions()];
 
+/** By which a thread of the agent gets its priority; of util-linux. */
+const CHRT = '/usr/bin/chrt';
+
 /** Names are known in files only: glibc asks no service. */
 const systemFiles = {
   '/etc/passwd': 'root:x:0:0:root:/:/sbin/nologin\nunbounded:x:65532:65532:unbounded:/:/sbin/nologin\n',
@@ -157,8 +160,9 @@ const specOf = (version: Version, files: Readonly<Record<string, string>>): Imag
       {
         files: {
           '/usr/bin/node': node,
+          [CHRT]: CHRT,
           ...Object.fromEntries(iptables.map((file) => [file, realpathSync(file)])),
-          ...librariesOf([node, ...addons, ...iptables]),
+          ...librariesOf([node, CHRT, ...addons, ...iptables]),
         },
         links: { '/var/run': '/run', ...iptablesLinks },
         texts: systemFiles,

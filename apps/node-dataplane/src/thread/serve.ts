@@ -1,7 +1,7 @@
-import { setPriority } from 'node:os';
 import { type MessagePort, parentPort } from 'node:worker_threads';
 import type { Problem } from '@unbounded/topology';
-import type { Answer, Numbered, StopCall } from './thread.ts';
+import { schedule, type Wish } from './scheduling.ts';
+import type { Answer, Numbered, ScheduledThread, StopCall } from './thread.ts';
 
 /** A thread of the agent, from inside: takes calls one after the other, and tells the agent what happens. */
 export interface ThreadService<Call> {
@@ -23,17 +23,13 @@ export const tell = (message: object): void => {
   (parentPort as MessagePort).postMessage(message);
 };
 
-/** @param niceness of this thread alone (Linux); without the privilege it shares the processor with everybody */
+/** @param wish how soon the thread gets a processor; without the privilege it shares it with everybody */
 export const serveThread = <Call extends { readonly type: string }>(
-  niceness: number,
+  wish: Wish,
   { handle, flush, measure, stop }: ThreadService<Call>,
 ): void => {
   const port = parentPort as MessagePort;
-  try {
-    setPriority(0, niceness);
-  } catch {
-    // As niceness allows.
-  }
+  tell({ type: 'scheduled', ...schedule(wish) } satisfies ScheduledThread);
   const measuring = measure && setInterval(measure, MEASURE_EVERY_MS);
   const isStop = (message: Numbered<Call | StopCall>): message is Numbered<StopCall> => message.type === 'stop';
 

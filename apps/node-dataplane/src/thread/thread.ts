@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import type { Logger } from '@unbounded/telemetry';
 import type { Problem } from '@unbounded/topology';
+import type { Scheduled } from './scheduling.ts';
 
 /** A thread of the agent, from outside: calls with answers, and a new start when it ends. */
 export interface AgentThread<Call> {
@@ -18,6 +19,9 @@ export type Answer =
   | { readonly type: 'done'; readonly id: number; readonly problems: readonly Problem[] }
   | { readonly type: 'failed'; readonly id: number; readonly error: string };
 
+/** The first that a thread says. */
+export type ScheduledThread = { readonly type: 'scheduled' } & Scheduled;
+
 /** A call as the thread gets it. */
 export type Numbered<Call> = Call & { readonly id: number };
 
@@ -31,6 +35,8 @@ export interface ThreadOptions<Told> {
   readonly settings: unknown;
   readonly logger: Logger;
   readonly onTold: (message: Told) => void;
+  /** How soon it gets a processor. */
+  readonly onScheduled?: (scheduled: Scheduled) => void;
   /** The thread had ended and is there again: it knows nothing. */
   readonly onRestart: () => void;
 }
@@ -47,8 +53,13 @@ export const startThread = <Call extends { readonly type: string }, Told extends
   let isStopping = false;
   let restart: NodeJS.Timeout | undefined;
 
-  const onMessage = (message: Answer | Told): void => {
-    if (!('id' in message)) return onTold(message);
+  const onScheduled = ({ scheduling, error }: Scheduled): void => {
+    if (scheduling === 'shared') logger.warn({ error }, `${what} has no priority: it is late where the node is busy`);
+    options.onScheduled?.({ scheduling, ...(error !== undefined && { error }) });
+  };
+  const isScheduled = (message: Told | ScheduledThread): message is ScheduledThread => message.type === 'scheduled';
+  const onMessage = (message: Answer | Told | ScheduledThread): void => {
+    if (!('id' in message)) return isScheduled(message) ? onScheduled(message) : onTold(message);
     const answer = message;
     const call = waiting.get(answer.id);
     waiting.delete(answer.id);

@@ -53,13 +53,13 @@ test('every pod reaches every pod, node and Service, and the outside world', { t
   expect(await verify(layout)).toBe(true);
 });
 
-test('the agent runs with four capabilities', () => {
+test('the agent runs with five capabilities', () => {
   const [pid = ''] = onNode('s1-w1', 'pgrep', '-f', '^/usr/bin/node .*/unbounded/apps/node-dataplane')
     .trim()
     .split('\n');
   const status = onNode('s1-w1', 'cat', `/proc/${pid}/status`);
-  const [NET_ADMIN, NET_RAW, PERFMON, BPF] = [12n, 13n, 38n, 39n];
-  const capabilities = (1n << NET_ADMIN) | (1n << NET_RAW) | (1n << PERFMON) | (1n << BPF);
+  const [NET_ADMIN, NET_RAW, SYS_NICE, PERFMON, BPF] = [12n, 13n, 23n, 38n, 39n];
+  const capabilities = [NET_ADMIN, NET_RAW, SYS_NICE, PERFMON, BPF].reduce((all, one) => all | (1n << one), 0n);
   expect(status).toContain(`CapPrm:\t${capabilities.toString(16).padStart(16, '0')}`);
   expect(status).toContain('NoNewPrivs:\t1');
 });

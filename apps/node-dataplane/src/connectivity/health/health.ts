@@ -107,6 +107,7 @@ export const startHealth = ({ logger, metrics, onChange, ...settings }: HealthOp
     settings,
     logger,
     onTold,
+    onScheduled: counted.scheduled,
     onRestart() {
       if (lastKeys) thread.call({ type: 'setKeys', keys: lastKeys }).catch(() => undefined);
       if (lastPlan) thread.call({ type: 'apply', plan: lastPlan }).catch(() => undefined); // the next pass will tell

@@ -7,8 +7,8 @@ import { createProber } from './prober.ts';
 
 /** A thread of its own for probes: whatever the agent is busy with, their timers are not late. */
 
-/** Ahead of everything that is not as urgent; on Linux this is the priority of the calling thread alone. */
-const NICENESS = -20;
+/** Ahead of everything that is not as urgent. */
+const WISH = { isRealtime: true, niceness: -20 } as const;
 
 const settings = workerData as WorkerSettings;
 
@@ -42,7 +42,7 @@ const kernel: GroupKernel | undefined = settings.groups && openGroupStore(settin
 const changes = createChangeQueue();
 const prober = createProber(settings, kernel, (peers, gone) => changes.add(peers, gone));
 
-serveThread<Call>(NICENESS, {
+serveThread<Call>(WISH, {
   async handle(call) {
     if (call.type === 'apply') return await prober.apply(call.plan);
     if (call.type === 'removeStale') await prober.removeStale();

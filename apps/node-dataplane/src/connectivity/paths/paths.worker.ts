@@ -9,7 +9,7 @@ import { createWatcher } from './watcher.ts';
  * Ahead of everything that is not as urgent, and behind the thread of health probes: datagrams from outside come here, and
  * a flood of them must not make gateways look dead. On Linux this is the priority of the calling thread alone.
  */
-const NICENESS = -10;
+const WISH = { niceness: -10 } as const;
 
 /** Changes of one turn of the loop, in one message, in their order. */
 const createChangeQueue = () => {
@@ -43,7 +43,7 @@ const watcher = createWatcher({
   onGone: (id) => changes.gone(id),
 });
 
-serveThread<Call>(NICENESS, {
+serveThread<Call>(WISH, {
   handle: async ({ plan }) => await watcher.apply(plan),
   flush: () => changes.flush(),
   measure() {
