@@ -1,5 +1,4 @@
 import { addressToBytes, parseAddress, parsePrefix } from '@unbounded/ip';
-
 import {
   ADDRESS_TYPES,
   BYTEORDER,
@@ -306,8 +305,7 @@ class RuleCompiler {
   /** Writes 2 bytes at offset 2 of TCP option 2; packets without that option pass unchanged. */
   #setMss(to: 'route-mtu' | number): void {
     if (to === 'route-mtu') {
-      const RT_TCPMSS = 3;
-      const HTON = 1;
+      const [RT_TCPMSS, HTON] = [3, 1];
       this.#push(
         instruction('rt', (w) => w.attributeBe32(RT.destination, REGISTER.first).attributeBe32(RT.key, RT_TCPMSS)),
         instruction('byteorder', (w) =>
