@@ -69,7 +69,7 @@ describe('the image', () => {
       'usr/bin/wireguard-go',
     ])
       expect(existsSync(join(root, file)), file).toBe(true);
-    expect(readdirSync(join(root, 'usr/bin')).sort()).toEqual(['agent-start', 'node', 'wireguard-go']);
+    expect(readdirSync(join(root, 'usr/bin')).sort()).toEqual(['agent-start', 'chrt', 'node', 'wireguard-go']);
     for (const name of readdirSync(join(root, 'usr/sbin'))) expect(name).toMatch(/tables/);
     expect(existsSync(join(root, 'bin'))).toBe(false);
   });
