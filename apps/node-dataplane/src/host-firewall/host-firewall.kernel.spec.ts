@@ -1,19 +1,18 @@
 import { execFileSync } from 'node:child_process';
 import { createNftables } from '@unbounded/nftables';
-import { createMetrics, silentLogger as logger } from '@unbounded/telemetry';
 import { until } from '@unbounded/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Attempt, passagesOf, questionsOf, shotOf } from '../connectivity/kernel/boundary-attempts.testdata.ts';
 import { type BoundaryLab, type LabOptions, openBoundaryLab } from '../connectivity/kernel/boundary-lab.testdata.ts';
 import { FAMILIES, NODE_PORTS } from '../connectivity/kernel/boundary-network.testdata.ts';
 import type { BoundaryAdditions } from '../kernel/boundary-additions.ts';
-import { createSharedTraffic } from '../kernel/overlay-traffic.ts';
-import type { Section, SectionContext, VersionedPlan } from '../section.port.ts';
+import type { Section, VersionedPlan } from '../section.port.ts';
 import { type Backend, createIptables } from './iptables/iptables.ts';
 import { planOpenings } from './iptables/openings.plan.ts';
 import { ensureOpenings } from './iptables/openings.ts';
-import type { HostFirewallMode } from './mode.ts';
+import type { HostFirewallMode } from './host-firewall.port.ts';
 import { hostFirewall } from './section.ts';
+import { sectionsInForce } from './section-in-force.testdata.ts';
 
 /** A firewall of the host that drops what is forwarded and what comes in, by iptables' own programs, at the node of the boundary's network. */
 
@@ -44,6 +43,8 @@ const MARKS_ALL = 'table inet marks { chain c { type filter hook prerouting prio
 
 const IPS = ['ip', 'ip6'] as const;
 const NO_BUS = '/nowhere';
+/** Looks without a change are made by the tests that want one. */
+const LONGEST_TIMER_MS = 1000;
 
 const openNode = async (options: LabOptions, backend: Backend) => {
   const lab: BoundaryLab = await openBoundaryLab(options);
@@ -65,54 +66,23 @@ const openNode = async (options: LabOptions, backend: Backend) => {
   let additions: BoundaryAdditions = {};
   let kept: VersionedPlan | undefined;
   let skippedMs = 0;
-  const ends: (() => Promise<void>)[] = [];
-  /** As the agent ends: with the passes that were asked for. */
-  const stop = async (): Promise<void> => {
-    for (const end of ends.splice(0)) await end();
+  const boundary = {
+    set: (added: BoundaryAdditions) => void (additions = added),
+    all: () => [additions],
+    onChange: () => undefined,
   };
-
-  /** The section in force, as the agent runs it: a pass when it asks for one. */
-  const open = async (mode: HostFirewallMode): Promise<Section> => {
-    let section: Section | undefined;
-    let running = Promise.resolve();
-    let isOver = false;
-    const runPass = async (): Promise<void> => {
-      if (isOver) return;
-      const { nextPassMs } = await section!.pass();
-      if (nextPassMs <= 1000) setTimeout(context.trigger, nextPassMs).unref();
-    };
-    const context = {
-      nft,
-      boundary: {
-        set: (added: BoundaryAdditions) => void (additions = added),
-        all: () => [additions],
-        onChange: () => undefined,
-      },
-      traffic: createSharedTraffic(),
-      kept: { read: () => kept, write: (plan: VersionedPlan) => void (kept = plan) },
-      trigger: () => void (running = running.then(runPass)),
-      logger,
-      metrics: createMetrics(),
-    } as Partial<SectionContext> as SectionContext;
-    section = await hostFirewall(
-      { hostFirewall: mode, dbusSocket: NO_BUS },
-      () => iptables,
-      () => performance.now() + skippedMs,
-    ).open(context);
-    ends.push(async () => {
-      isOver = true;
-      await section?.stop();
-      await running;
-    });
-    return section;
-  };
+  const keptHere = { read: () => kept, write: (plan: VersionedPlan) => void (kept = plan) };
+  const sections = sectionsInForce({ nft, boundary, kept: keptHere }, LONGEST_TIMER_MS);
+  const elapsed = (): number => performance.now() + skippedMs;
+  const open = (mode: HostFirewallMode): Promise<Section> =>
+    sections.open(hostFirewall({ hostFirewall: mode, dbusSocket: NO_BUS }, () => iptables, elapsed));
   return {
     lab,
     iptables,
     run,
     restore,
     open,
-    stop,
+    stop: () => sections.stop(),
     /** That much later. */
     skip: (ms: number) => void (skippedMs += ms),
     additions: () => additions,
@@ -126,7 +96,7 @@ const openNode = async (options: LabOptions, backend: Backend) => {
     counted: async (counter: 'passed' | 'marked') =>
       (await nft.readCounters('inet', 'passed')).find(({ name }) => name === counter)!.packets,
     async close() {
-      await stop();
+      await sections.stop();
       nft.close();
       lab.close();
     },

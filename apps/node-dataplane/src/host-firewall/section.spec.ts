@@ -5,7 +5,7 @@ import { createSharedTraffic } from '../kernel/overlay-traffic.ts';
 import type { SectionContext, VersionedPlan } from '../section.port.ts';
 import type { Iptables } from './iptables/iptables.ts';
 import { parseFilterTable } from './iptables/iptables-save.codec.ts';
-import type { HostFirewallMode } from './mode.ts';
+import type { HostFirewallMode } from './host-firewall.port.ts';
 import { hostFirewall } from './section.ts';
 
 /** The section over a filter table that a test changes; what it says of the marks, in order. */

@@ -53,9 +53,10 @@ export const startThread = <Call extends { readonly type: string }, Told extends
   let isStopping = false;
   let restart: NodeJS.Timeout | undefined;
 
-  const onScheduled = ({ scheduling, error }: Scheduled): void => {
-    if (scheduling === 'shared') logger.warn({ error }, `${what} has no priority: it is late where the node is busy`);
-    options.onScheduled?.({ scheduling, ...(error !== undefined && { error }) });
+  const onScheduled = (scheduled: Scheduled): void => {
+    if (scheduled.scheduling === 'shared')
+      logger.warn({ error: scheduled.error }, `${what} has no priority: it is late where the node is busy`);
+    options.onScheduled?.(scheduled);
   };
   const isScheduled = (message: Told | ScheduledThread): message is ScheduledThread => message.type === 'scheduled';
   const onMessage = (message: Answer | Told | ScheduledThread): void => {

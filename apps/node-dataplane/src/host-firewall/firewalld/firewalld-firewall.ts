@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { NodeEvent, SectionContext } from '../../section.port.ts';
-import type { HostFirewall, HostFirewallMode } from '../mode.ts';
+import type { HostFirewall, HostFirewallMode } from '../host-firewall.port.ts';
 import { collected, createSchedule, EVERY_MS } from '../schedule.ts';
 import { createFirewalld, FIREWALLD_NAME, type Firewalld } from './firewalld.ts';
 import { createFirewalldOpenings, type FirewalldLook } from './openings.ts';

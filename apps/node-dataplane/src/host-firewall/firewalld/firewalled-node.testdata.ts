@@ -1,6 +1,5 @@
 import { execFileSync } from 'node:child_process';
 import { createNftables } from '@unbounded/nftables';
-import { createMetrics, silentLogger as logger } from '@unbounded/telemetry';
 import { type Attempt, shotOf } from '../../connectivity/kernel/boundary-attempts.testdata.ts';
 import { type BoundaryLab, type LabOptions, openBoundaryLab } from '../../connectivity/kernel/boundary-lab.testdata.ts';
 import { devicesOf as devicesOfBed, FAMILIES } from '../../connectivity/kernel/boundary-network.testdata.ts';
@@ -8,9 +7,10 @@ import { devicesOf } from '../../connectivity/kernel/firewall.plan.ts';
 import { overlayTraffic } from '../../connectivity/kernel/overlay-traffic.plan.ts';
 import { DEVICES } from '../../data-path/devices.ts';
 import { createSharedTraffic } from '../../kernel/overlay-traffic.ts';
-import type { Section, SectionContext } from '../../section.port.ts';
-import type { HostFirewallMode } from '../mode.ts';
+import type { Section } from '../../section.port.ts';
+import type { HostFirewallMode } from '../host-firewall.port.ts';
 import { hostFirewall } from '../section.ts';
+import { sectionsInForce } from '../section-in-force.testdata.ts';
 import { openFirewalld, type RealFirewalld } from './firewalld.testdata.ts';
 
 /** The node of the boundary's network behind the real firewalld, with the section that opens it. */
@@ -36,39 +36,13 @@ export const openFirewalledNode = async (options: LabOptions, reversePath: 'yes'
   const traffic = createSharedTraffic();
   const devices = devicesOf(lab.plan, [...Object.values(devicesOfBed(lab.plan)), DEVICES.echo]);
   traffic.set(overlayTraffic(lab.plan, { tunnels: lab.plan.tunnels, devices, additions: [] }));
-  const ends: (() => Promise<void>)[] = [];
-
-  /** The section in force, as the agent runs it: a pass when it asks for one. */
-  const open = async (mode: HostFirewallMode): Promise<Section> => {
-    let section: Section | undefined;
-    let running = Promise.resolve();
-    let isOver = false;
-    const runPass = async (): Promise<void> => {
-      if (isOver) return;
-      const { nextPassMs } = await section!.pass();
-      setTimeout(context.trigger, nextPassMs).unref();
-    };
-    const context = {
-      ...{ nft, traffic, logger, metrics: createMetrics() },
-      boundary: { set: () => undefined, all: () => [], onChange: () => undefined },
-      kept: { read: () => undefined, write: () => undefined },
-      trigger: () => void (running = running.then(runPass)),
-    } as Partial<SectionContext> as SectionContext;
-    section = await hostFirewall({ hostFirewall: mode, dbusSocket: firewalld.socketPath }).open(context);
-    ends.push(async () => {
-      isOver = true;
-      await section?.stop();
-      await running;
-    });
-    return section;
-  };
-  const stop = async (): Promise<void> => {
-    for (const end of ends.splice(0)) await end();
-  };
+  const sections = sectionsInForce({ nft, traffic });
+  const open = (mode: HostFirewallMode): Promise<Section> =>
+    sections.open(hostFirewall({ hostFirewall: mode, dbusSocket: firewalld.socketPath }));
   const passed = async (): Promise<number> =>
     (await nft.readCounters('inet', 'passed')).find(({ name }) => name === 'passed')!.packets;
   return {
-    ...{ lab, run, firewalld, traffic, open, stop },
+    ...{ lab, run, firewalld, traffic, open, stop: () => sections.stop() },
     cleanUp: () =>
       hostFirewall({ hostFirewall: 'Accept', dbusSocket: firewalld.socketPath }).cleanUp!({
         nft,
@@ -92,7 +66,7 @@ export const openFirewalledNode = async (options: LabOptions, reversePath: 'yes'
       return (await passed()) - count;
     },
     async close() {
-      await stop();
+      await sections.stop();
       firewalld.close();
       nft.close();
       lab.close();

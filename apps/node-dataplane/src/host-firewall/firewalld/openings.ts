@@ -2,7 +2,7 @@ import { FIREWALL_RULE_COMMENT } from '@unbounded/config/ownership';
 import type { Problem } from '@unbounded/topology';
 import type { OverlayTraffic } from '../../kernel/overlay-traffic.ts';
 import type { NodeEvent } from '../../section.port.ts';
-import type { HostFirewallMode } from '../mode.ts';
+import type { HostFirewallMode } from '../host-firewall.port.ts';
 import type { Firewalld } from './firewalld.ts';
 import {
   foreignObjects,

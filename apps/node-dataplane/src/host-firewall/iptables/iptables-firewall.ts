@@ -1,7 +1,7 @@
 import type { Nftables } from '@unbounded/nftables';
 import type { Logger } from '@unbounded/telemetry';
 import type { SectionContext, VersionedPlan } from '../../section.port.ts';
-import type { HostFirewall, HostFirewallMode } from '../mode.ts';
+import type { HostFirewall, HostFirewallMode } from '../host-firewall.port.ts';
 import { collected, createSchedule, EVERY_MS } from '../schedule.ts';
 import type { Iptables } from './iptables.ts';
 import { ensureOpenings, type Look } from './openings.ts';

@@ -1,6 +1,6 @@
 import type { Problem } from '@unbounded/topology';
 import type { NodeEvent } from '../../section.port.ts';
-import type { HostFirewallMode } from '../mode.ts';
+import type { HostFirewallMode } from '../host-firewall.port.ts';
 import { type FilterTableId, type Iptables, nameOf } from './iptables.ts';
 import { type Changes, planClosings, planOpenings, type Refusal } from './openings.plan.ts';
 
