@@ -163,6 +163,9 @@ export const createElection = (options: ElectionOptions): Election => {
       } catch (error) {
         if (!signal.aborted) logger.warn({ lease: name, err: error }, 'lease not renewed');
       }
+      // At once, not after another pause: a process that was suspended must not write on.
+      if (performance.now() >= renewedMs + deadlineMs)
+        return logger.error({ lease: name }, 'lease not renewed in time');
     }
   };
 

@@ -18,6 +18,8 @@ export interface ApplyStatusOptions {
   readonly signal?: AbortSignal;
   /** Gets an Event for every condition that turns bad, says something else of what is bad, or turns good again. */
   readonly recorder?: EventRecorder;
+  /** Refused as a conflict if the object has changed since it was read: for a status that says what its own next one depends on. */
+  readonly onlyIfUnchanged?: boolean;
 }
 
 type HasStatus = KubeObject & { readonly status?: { readonly conditions?: readonly Condition[] } };
@@ -51,7 +53,7 @@ export const applyStatus = async <T extends HasStatus>(
   client: ResourceClient<T>,
   object: T,
   { fields = {}, conditions }: StatusUpdate,
-  { fieldManager, signal, recorder }: ApplyStatusOptions,
+  { fieldManager, signal, recorder, onlyIfUnchanged = false }: ApplyStatusOptions,
 ): Promise<boolean> => {
   const existing = object.status?.conditions;
   const changed = changedConditions(existing, conditions);
@@ -59,13 +61,15 @@ export const applyStatus = async <T extends HasStatus>(
   const now = new Date();
   const owned = conditions.map((next) => withCondition(existing, next, now).find(({ type }) => type === next.type)!);
   const { apiVersion, kind, metadata } = object;
-  const { name, uid } = metadata;
+  const { name, namespace, uid, resourceVersion } = metadata;
+  // The uid makes it fail rather than write to a namesake that was created meanwhile.
+  const identity = { name, ...(namespace === undefined ? {} : { namespace }), ...(uid ? { uid } : {}) };
+  const precondition = onlyIfUnchanged && resourceVersion !== undefined ? { resourceVersion } : {};
   await client.apply(
-    // The uid makes it fail rather than write to a namesake that was created meanwhile.
     {
       apiVersion,
       kind,
-      metadata: { name, ...(uid ? { uid } : {}) },
+      metadata: { ...identity, ...precondition },
       status: { ...fields, conditions: owned },
     } as KubeObject,
     { fieldManager, force: true, subresource: 'status', ...(signal ? { signal } : {}) },

@@ -13,6 +13,7 @@ export const LONG: readonly (readonly [file: string, seconds: number])[] = [
   ['apps/node-dataplane/src/connectivity/paths/paths.kernel.spec.ts', 85],
   ['apps/node-keeper/src/relay/relay.kernel.spec.ts', 75],
   ['apps/node-dataplane/src/agent/troubled-section.kernel.spec.ts', 65],
+  ['apps/static-egress/src/ownership.kube.spec.ts', 35],
   ['apps/cidr-allocator/src/cidr-allocator.kube.spec.ts', 45],
   ['apps/gateway-health/src/relay.kube.spec.ts', 40],
   ['apps/site-membership/src/site-membership.kube.spec.ts', 35],

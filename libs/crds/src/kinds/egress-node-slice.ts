@@ -143,6 +143,11 @@ export const egressNodeSliceKind = defineKind({
       object(
         {
           observedGeneration: optional(count('The metadata.generation that the kernel of the node enforces.')),
+          heartbeat: optional(
+            count(
+              'In slice 0: a number that the agent changes every 5 s. While it does, the agent counts as alive; no clock of the node matters.',
+            ),
+          ),
           held: grants('Addresses of this slice that the node holds.'),
           released: grants('Addresses that it was to release, and does not answer for any more.'),
           subnets: optional(

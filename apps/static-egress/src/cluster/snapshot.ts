@@ -1,0 +1,103 @@
+import { egressAnnotations, type Site } from '@unbounded/crds';
+import type { EgressNode, EgressPod, EgressSnapshot } from '@unbounded/egress';
+import { type Address, hostPrefix, type Prefix, tryParseAddress, tryParsePrefix, withoutCovered } from '@unbounded/ip';
+import type { Node, Pod, Service } from '@unbounded/kube';
+import { nodeFacts } from '@unbounded/membership';
+
+import type { EgressObjects } from './egress-objects.ts';
+
+/** What no object says. */
+export interface SnapshotContext {
+  /** Whether the agent of a node works, by the UID of the Node. */
+  readonly isAgentAlive: (nodeUid: string) => boolean;
+  /** Ranges of Services that the operator gave. */
+  readonly serviceCidrs: readonly Prefix[];
+  /** RFC 3339. */
+  readonly now: string;
+}
+
+const addressesOf = (texts: readonly (string | undefined)[]): readonly Address[] =>
+  texts.flatMap((text) => (text === undefined ? [] : (tryParseAddress(text) ?? [])));
+
+const isReady = ({ status }: Node): boolean =>
+  (status?.conditions ?? []).some((condition) => condition.type === 'Ready' && condition.status === 'True');
+
+const egressNode = (node: Node, isAgentAlive: SnapshotContext['isAgentAlive']): EgressNode => {
+  const { name, uid, labels, internalAddresses, externalIPs } = nodeFacts(node);
+  return {
+    name,
+    uid,
+    labels,
+    addresses: [...internalAddresses, ...addressesOf(externalIPs)],
+    isAlive: isReady(node) && isAgentAlive(uid),
+    isFenced: node.metadata.annotations?.[egressAnnotations.fenced] !== undefined,
+  };
+};
+
+/** Objects of a cache do not change, so neither do their addresses: thousands of pods are read once, not for every plan. */
+const knownPods = new WeakMap<Pod, EgressPod>();
+
+const readPod = ({ metadata, spec, status }: Pod): EgressPod => ({
+  uid: metadata.uid ?? '',
+  namespace: metadata.namespace ?? '',
+  name: metadata.name,
+  node: spec?.nodeName ?? '',
+  labels: metadata.labels ?? {},
+  addresses: addressesOf((status?.podIPs ?? []).map(({ ip }) => ip)),
+  isHostNetwork: spec?.hostNetwork === true,
+  isFinished: status?.phase === 'Succeeded' || status?.phase === 'Failed',
+});
+
+const egressPod = (pod: Pod): EgressPod => {
+  const read = knownPods.get(pod) ?? readPod(pod);
+  knownPods.set(pod, read);
+  return read;
+};
+
+/** Those outside of the cluster too: packets to them are answered by pods, and packets from them would be taken for answers. */
+const serviceAddresses = ({ spec, status }: Service): readonly Address[] =>
+  addressesOf([
+    ...(spec?.clusterIPs ?? []),
+    ...(spec?.externalIPs ?? []),
+    ...(status?.loadBalancer?.ingress ?? []).map(({ ip }) => ip),
+  ]);
+
+const podBlocks = (sites: readonly Site[], nodes: readonly Node[]): readonly Prefix[] => [
+  ...sites.flatMap(({ spec }) =>
+    (spec.podCidrAssignments ?? []).flatMap(({ cidrBlocks }) =>
+      (cidrBlocks ?? []).flatMap((text) => tryParsePrefix(text) ?? []),
+    ),
+  ),
+  ...nodes.flatMap((node) => nodeFacts(node).podPrefixes),
+];
+
+/**
+ * What a plan is made from. Blocks of pods are those of the Sites and of the Nodes. The `nodeCidrs` of Sites are not inside the
+ * cluster: egress addresses are of the networks that nodes are attached to, and each node's own addresses are known.
+ */
+export const snapshotOf = (
+  { rules, clusterRules, pools, slices, nodes, pods, services, namespaces, sites }: EgressObjects,
+  { isAgentAlive, serviceCidrs, now }: SnapshotContext,
+): EgressSnapshot => ({
+  rules,
+  clusterRules,
+  pools,
+  slices,
+  nodes: nodes.map((node) => egressNode(node, isAgentAlive)),
+  pods: pods.filter(({ spec }) => spec?.nodeName !== undefined).map(egressPod),
+  services: services.map(({ metadata, spec }) => ({
+    namespace: metadata.namespace ?? '',
+    name: metadata.name,
+    selector: spec?.selector,
+  })),
+  namespaces: namespaces.map(({ metadata }) => ({ name: metadata.name, labels: metadata.labels ?? {} })),
+  cluster: {
+    pods: withoutCovered(podBlocks(sites, nodes)),
+    services: withoutCovered([...serviceCidrs, ...services.flatMap(serviceAddresses).map(hostPrefix)]),
+  },
+  now,
+});
+
+/** A comma-separated list of blocks; what is none is left out. */
+export const parseServiceCidrs = (texts: string | undefined): readonly Prefix[] =>
+  (texts ?? '').split(',').flatMap((text) => tryParsePrefix(text.trim()) ?? []);

@@ -1,0 +1,201 @@
+import { createObjectWrites } from '@unbounded/controller-runtime';
+import { type EgressIPPool, type EgressNodeSlice, GROUP_VERSION, type StaticEgressIP } from '@unbounded/crds';
+import type { EventRecord, Node, Pod } from '@unbounded/kube';
+import { createMetrics, silentLogger } from '@unbounded/telemetry';
+import { beforeEach, expect, test } from 'vitest';
+
+import { snapshotOf } from './cluster/snapshot.ts';
+import { egressMetrics } from './egress-metrics.ts';
+import { egressReconciler } from './egress.reconciler.ts';
+import { conflict, type LaggingStore, laggingStore } from './lagging-store.testdata.ts';
+import { createOwnWrites } from './writes/own-writes.ts';
+
+const CREATED = '2026-01-01T00:00:00Z';
+const node = (name: string, ip: string): Node => ({
+  metadata: { name, uid: `uid-${name}`, creationTimestamp: CREATED },
+  status: { addresses: [{ type: 'InternalIP', address: ip }], conditions: [{ type: 'Ready', status: 'True' }] },
+});
+const pod = {
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name: 'p1', namespace: 'shop', uid: 'uid-p1', labels: { app: 'web' } },
+  spec: { nodeName: 'n1', containers: [] },
+  status: { phase: 'Running', podIPs: [{ ip: '10.244.1.7' }] },
+} as Pod;
+const rule: StaticEgressIP = {
+  apiVersion: GROUP_VERSION,
+  kind: 'StaticEgressIP',
+  metadata: { name: 'partner', namespace: 'shop', uid: 'uid-partner', creationTimestamp: CREATED, generation: 1 },
+  spec: { rules: [{ podSelector: {}, egressip: '192.0.2.200', cidr: '0.0.0.0/0' }] },
+};
+const pool: EgressIPPool = {
+  apiVersion: GROUP_VERSION,
+  kind: 'EgressIPPool',
+  metadata: { name: 'public', creationTimestamp: CREATED },
+  spec: { blocks: ['192.0.2.208/28'] },
+};
+const SUBNETS = [{ interface: 'eth0', cidr: '192.0.2.0/24' }];
+
+let slices: LaggingStore<EgressNodeSlice>;
+let rules: LaggingStore<StaticEgressIP>;
+let pods: readonly Pod[];
+let events: EventRecord[];
+let untilKnownMs: number;
+let nowMs: number;
+let term: AbortController;
+let round: () => Promise<unknown>;
+
+beforeEach(() => {
+  slices = laggingStore('EgressNodeSlice');
+  // A rule is known by its name alone here: its namespace is no part of the key of the store.
+  rules = laggingStore('StaticEgressIP', rule);
+  const pools = laggingStore<EgressIPPool>('EgressIPPool');
+  [pods, events, untilKnownMs, nowMs, term] = [[pod], [], 0, 0, new AbortController()];
+  const recorder = { record: (event: EventRecord) => void events.push(event), flush: async () => {}, dropped: 0 };
+  const ownWrites = createOwnWrites([slices, { ...rules, cache: byNamespace(rules) }]);
+  const metrics = createMetrics();
+  const reconcile = egressReconciler({
+    objects: () => ({
+      rules: rules.cache.list(),
+      clusterRules: [],
+      pools: [pool],
+      slices: slices.cache.list(),
+      nodes: [node('n1', '192.0.2.1'), node('n2', '192.0.2.2')],
+      pods,
+      services: [],
+      namespaces: [],
+      sites: [],
+    }),
+    podOf: () => pods[0],
+    snapshotOf: (objects) => snapshotOf(objects, { isAgentAlive: () => true, serviceCidrs: [], now: CREATED }),
+    untilKnownMs: () => untilKnownMs,
+    ownWrites,
+    clients: {
+      slices: ownWrites.noting(slices),
+      rules: ownWrites.noting({ client: rules.client, cache: byNamespace(rules) }),
+      clusterRules: laggingStore<never>('ClusterStaticEgressIP').client,
+      pools: pools.client,
+    },
+    pace: async (signal) => signal.throwIfAborted(),
+    writes: createObjectWrites({ recorder, logger: silentLogger, metrics }),
+    recorder,
+    metrics: egressMetrics(metrics),
+    logger: silentLogger,
+    elapsed: () => nowMs,
+  });
+  round = () => reconcile('cluster', term.signal);
+});
+
+const byNamespace = (store: LaggingStore<StaticEgressIP>) => ({
+  ...store.cache,
+  get: (key: string) => store.cache.get(key.slice(key.indexOf('/') + 1)),
+});
+const catchUp = (): void => {
+  slices.catchUp();
+  rules.catchUp();
+};
+/** Agents report their networks, and rounds go on until one writes nothing. */
+const settle = async (): Promise<void> => {
+  for (let count = -1; count !== slices.writes.length + rules.writes.length;) {
+    count = slices.writes.length + rules.writes.length;
+    await round();
+    for (const slice of slices.objects.values()) {
+      if (!slice.status) slices.put({ ...slice, status: { subnets: SUBNETS } });
+    }
+    catchUp();
+  }
+};
+
+test('slices are written before statuses, and at rest nothing is', async () => {
+  await settle();
+  expect(rules.objects.get('partner')?.status?.addresses).toMatchObject([{ address: '192.0.2.200', epoch: 1 }]);
+  const before = [...slices.writes, ...rules.writes];
+  expect(await round()).toEqual({ kind: 'done' });
+  expect([...slices.writes, ...rules.writes]).toEqual(before);
+});
+
+test('no plan is made before the caches show what the last one wrote', async () => {
+  await round();
+  const written = slices.writes.length;
+  expect(written).toBeGreaterThan(0);
+  expect(await round()).toEqual({ kind: 'again', afterMs: 100 });
+  expect(slices.writes).toHaveLength(written);
+  catchUp();
+  expect(await round()).toEqual({ kind: 'done' });
+});
+
+test('a leader begins with what the leader before it wrote, not with an older cache', async () => {
+  await settle();
+  slices.put({ ...slices.objects.get('n1-0')!, status: { subnets: [] } });
+  term = new AbortController();
+  expect(await round()).toEqual({ kind: 'again', afterMs: 100 });
+  catchUp();
+  expect(await round()).toEqual({ kind: 'done' });
+});
+
+test('an object that is gone before the cache has shown it is asked for after a while', async () => {
+  await round();
+  for (const name of [...slices.objects.keys()]) await slices.client.delete(name);
+  rules.catchUp();
+  await round();
+  nowMs += 5001;
+  expect(await round()).toEqual({ kind: 'done' });
+});
+
+test('while it is not known which agents are alive nothing is planned', async () => {
+  untilKnownMs = 700;
+  expect(await round()).toEqual({ kind: 'again', afterMs: 700 });
+  expect(slices.writes).toEqual([]);
+});
+
+test('a conflict in the middle ends the round without statuses; the next one goes on from what is there', async () => {
+  slices.onWrite = (name) => {
+    if (name === 'n2-0') throw conflict();
+  };
+  await expect(round()).rejects.toThrow('conflict');
+  expect([slices.writes, rules.writes]).toEqual([['create n1-0'], []]);
+  slices.onWrite = () => {};
+  expect(await round()).toEqual({ kind: 'again', afterMs: 100 });
+  await catchUpAnd(round);
+  expect(slices.writes).toEqual(['create n1-0', 'create n2-0']);
+  expect(rules.writes).toEqual(['apply partner']);
+});
+
+const catchUpAnd = (next: () => Promise<unknown>): Promise<unknown> => {
+  catchUp();
+  return next();
+};
+
+test('what a pool has given to a rule stays with it after a round that did not reach the statuses', async () => {
+  rules.put({ ...rule, spec: { rules: [{ podSelector: {}, pool: 'public', cidr: '0.0.0.0/0' }] } });
+  catchUp();
+  slices.onWrite = (name) => {
+    if (name === 'n2-0') throw conflict();
+  };
+  await expect(round()).rejects.toThrow('conflict');
+  const { addresses } = rules.objects.get('partner')!.status!;
+  expect(addresses).toMatchObject([{ address: '192.0.2.208', rule: 0, pool: 'public' }]);
+  expect(addresses?.[0]?.node).toBeUndefined();
+  slices.onWrite = () => {};
+  catchUp();
+  await settle();
+  expect(rules.objects.get('partner')?.status?.addresses).toMatchObject([{ address: '192.0.2.208', epoch: 1 }]);
+});
+
+test('a pod is told once that it cannot be covered, and not what was so before the term', async () => {
+  const onHost = { ...pod, spec: { ...pod.spec, hostNetwork: true } } as Pod;
+  const told = () => events.filter(({ reason }) => reason === 'EgressNotCovered').length;
+  await settle();
+  pods = [onHost];
+  await settle();
+  expect(told()).toBe(1);
+  term = new AbortController();
+  await settle();
+  expect(told()).toBe(1);
+});
+
+test('a lost Lease ends the round', async () => {
+  slices.onWrite = () => term.abort(new Error('no longer leader'));
+  await expect(round()).rejects.toThrow('no longer leader');
+  expect([slices.writes, rules.writes]).toEqual([['create n1-0'], []]);
+});
