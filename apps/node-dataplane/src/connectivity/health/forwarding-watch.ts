@@ -9,7 +9,7 @@ import { DEVICES } from '../../data-path/devices.ts';
 import { ownEchoAddresses } from '../../data-path/echo-addresses.ts';
 import type { KernelPlan } from '../../data-path/kernel-plan.ts';
 import type { NodeCondition, NodeEvent } from '../../section.port.ts';
-import { UDP } from '../kernel/protocol-numbers.ts';
+import { UDP } from '../../kernel/protocol-numbers.ts';
 import { type Blocker, faultProblems, type ForwardingFault, forwardingFault } from './forwarding-faults.ts';
 import type { PeerReport } from './messages.ts';
 

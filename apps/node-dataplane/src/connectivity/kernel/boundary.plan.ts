@@ -7,10 +7,11 @@ import type { KernelPlan } from '../../data-path/kernel-plan.ts';
 import { nativePrefixes } from '../../data-path/routes.plan.ts';
 import type { BoundaryAdditions } from '../../kernel/boundary-additions.ts';
 import { baseOf, CONNECTIVITY_CHAINS } from '../../kernel/base-chains.ts';
-import { addressSets, COUNTERS, ENDS, type FirewallPart, isIn } from './firewall-parts.ts';
-import { FAMILIES, type Family, familyOf } from './nft-family.ts';
+import { addressSets, isIn } from '../../kernel/address-sets.ts';
+import { COUNTERS, ENDS, type FirewallPart } from './firewall-parts.ts';
+import { FAMILIES, type Family, familyOf } from '../../kernel/nft-family.ts';
 import { entriesOf } from './overlay-traffic.plan.ts';
-import { ICMP, ICMPV6, UDP } from './protocol-numbers.ts';
+import { ICMP, ICMPV6, UDP } from '../../kernel/protocol-numbers.ts';
 
 /**
  * The boundary of the overlay, for forwarded packets. Out of a tunnel, or natively from somebody else's pod: to this node's pods, at a

@@ -3,7 +3,7 @@ import { addressBits, formatPrefix, parsePrefix, type Prefix } from '@unbounded/
 import type { Link, RouteSpec } from '@unbounded/netlink';
 import { DEVICES } from '../../data-path/devices.ts';
 import type { KernelPlan } from '../../data-path/kernel-plan.ts';
-import { familyOf } from './nft-family.ts';
+import { familyOf } from '../../kernel/nft-family.ts';
 
 /**
  * The node's own pods ask it at its InternalIP (status.hostIP) as others do, so its answers have that source. The kernel's own route of the

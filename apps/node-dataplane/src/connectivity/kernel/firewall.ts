@@ -9,7 +9,7 @@ import { devicesOf, planArpTable, planFirewall } from './firewall.plan.ts';
 import type { BoundaryAdditions } from '../../kernel/boundary-additions.ts';
 import type { OverlayTraffic } from '../../kernel/overlay-traffic.ts';
 import type { SectionTable, TableState } from '../../kernel/section-table.ts';
-import { familyOf } from './nft-family.ts';
+import { familyOf } from '../../kernel/nft-family.ts';
 import { overlayTraffic } from './overlay-traffic.plan.ts';
 import type { OwnNetwork } from './own-network.ts';
 

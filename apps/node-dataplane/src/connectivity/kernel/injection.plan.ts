@@ -2,9 +2,10 @@ import { baseOf, CONNECTIVITY_CHAINS } from '../../kernel/base-chains.ts';
 import { PORTS } from '@unbounded/config/ownership';
 import type { ChainSpec, Expression, RuleSpec, SetSpec } from '@unbounded/nftables';
 import type { KernelPlan } from '../../data-path/kernel-plan.ts';
-import { addressSets, COUNTERS, type FirewallPart, isIn } from './firewall-parts.ts';
-import { FAMILIES } from './nft-family.ts';
-import { TCP, TUNNEL_PROTOCOLS, UDP } from './protocol-numbers.ts';
+import { addressSets, isIn } from '../../kernel/address-sets.ts';
+import { COUNTERS, type FirewallPart } from './firewall-parts.ts';
+import { FAMILIES } from '../../kernel/nft-family.ts';
+import { TCP, TUNNEL_PROTOCOLS, UDP } from '../../kernel/protocol-numbers.ts';
 
 /**
  * Tunnel packets of pods go to pods only. A node sends such a packet on with its own address (masquerading), by which the receiver knows

@@ -2,8 +2,9 @@ import { baseOf, CONNECTIVITY_CHAINS } from '../../kernel/base-chains.ts';
 import { AddressSet, formatPrefix, parsePrefix, type Prefix } from '@unbounded/ip';
 import type { RuleSpec } from '@unbounded/nftables';
 import type { KernelPlan, RoutePlan } from '../../data-path/kernel-plan.ts';
-import { addressSets, COUNTERS, type FirewallPart, isIn } from './firewall-parts.ts';
-import { FAMILIES } from './nft-family.ts';
+import { addressSets, isIn } from '../../kernel/address-sets.ts';
+import { COUNTERS, type FirewallPart } from './firewall-parts.ts';
+import { FAMILIES } from '../../kernel/nft-family.ts';
 
 /**
  * What is for the overlay leaves by devices of ours or not at all: also while the anchor or a route is missing, when the

@@ -1,9 +1,10 @@
 import type { Expression, RuleSpec } from '@unbounded/nftables';
 import { baseOf, CONNECTIVITY_CHAINS } from '../../kernel/base-chains.ts';
-import { COUNTERS, type FirewallPart, isIn } from './firewall-parts.ts';
-import { FAMILIES } from './nft-family.ts';
+import { isIn } from '../../kernel/address-sets.ts';
+import { COUNTERS, type FirewallPart } from './firewall-parts.ts';
+import { FAMILIES } from '../../kernel/nft-family.ts';
 import type { OwnNetwork } from './own-network.ts';
-import { TCP } from './protocol-numbers.ts';
+import { TCP } from '../../kernel/protocol-numbers.ts';
 
 /**
  * Our listeners for metrics answer at the node's internal address, which the kernel takes at any device: to whoever on the WAN routes that

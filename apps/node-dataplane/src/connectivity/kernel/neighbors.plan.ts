@@ -3,11 +3,12 @@ import type { Expression, PayloadField, RawField, RuleSpec, SetSpec } from '@unb
 import type { KernelPlan } from '../../data-path/kernel-plan.ts';
 import { baseOf, CONNECTIVITY_CHAINS } from '../../kernel/base-chains.ts';
 import type { TableContent } from '../../kernel/section-table.ts';
-import { addressSet, COUNTERS, type FirewallPart } from './firewall-parts.ts';
+import { addressSet } from '../../kernel/address-sets.ts';
+import { COUNTERS, type FirewallPart } from './firewall-parts.ts';
 import { overlayOnly } from './leaks.plan.ts';
-import type { Family } from './nft-family.ts';
+import type { Family } from '../../kernel/nft-family.ts';
 import type { OwnNetwork } from './own-network.ts';
-import { ICMPV6 } from './protocol-numbers.ts';
+import { ICMPV6 } from '../../kernel/protocol-numbers.ts';
 
 /**
  * Nobody on a device that is not ours is believed to have, or asked about, an address that is routed into the overlay: neither ARP nor

@@ -3,8 +3,9 @@ import { MARK_MASK, TRANSIT_MARK } from '@unbounded/config/ownership';
 import type { Expression, RuleSpec } from '@unbounded/nftables';
 import { DEVICES } from '../../data-path/devices.ts';
 import type { KernelPlan } from '../../data-path/kernel-plan.ts';
-import { addressSets, COUNTERS, type FirewallPart, isIn, ofFamily } from './firewall-parts.ts';
-import { FAMILIES, type Family } from './nft-family.ts';
+import { addressSets, isIn, ofFamily } from '../../kernel/address-sets.ts';
+import { COUNTERS, type FirewallPart } from './firewall-parts.ts';
+import { FAMILIES, type Family } from '../../kernel/nft-family.ts';
 
 /**
  * At a gateway: what came out of the overlay for a node of its own network goes on by that node's tunnel. The mark leads it to

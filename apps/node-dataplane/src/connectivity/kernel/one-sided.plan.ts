@@ -1,8 +1,9 @@
 import type { Expression, RuleSpec } from '@unbounded/nftables';
 import type { KernelPlan } from '../../data-path/kernel-plan.ts';
 import { baseOf, CONNECTIVITY_CHAINS } from '../../kernel/base-chains.ts';
-import { type FirewallPart, isIn } from './firewall-parts.ts';
-import { FAMILIES } from './nft-family.ts';
+import { isIn } from '../../kernel/address-sets.ts';
+import type { FirewallPart } from './firewall-parts.ts';
+import { FAMILIES } from '../../kernel/nft-family.ts';
 
 /**
  * Of a connection between other nodes a gateway may see one direction alone, where another gateway carries the answers. Connection tracking

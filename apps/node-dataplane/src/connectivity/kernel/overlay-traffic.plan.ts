@@ -3,7 +3,7 @@ import type { KernelPlan, TunnelKind } from '../../data-path/kernel-plan.ts';
 import { nativePrefixes } from '../../data-path/routes.plan.ts';
 import type { BoundaryAdditions } from '../../kernel/boundary-additions.ts';
 import type { OverlayTraffic } from '../../kernel/overlay-traffic.ts';
-import { IPIP } from './protocol-numbers.ts';
+import { IPIP } from '../../kernel/protocol-numbers.ts';
 import type { Tunnel } from './taken-packets.plan.ts';
 
 /** By what a firewall of the host knows the packets of the overlay. */

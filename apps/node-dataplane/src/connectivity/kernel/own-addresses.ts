@@ -1,7 +1,7 @@
 import type { LinkAddress } from '@unbounded/netlink';
 import type { Problem } from '@unbounded/topology';
 import type { KernelPlan } from '../../data-path/kernel-plan.ts';
-import { familyOf } from './nft-family.ts';
+import { familyOf } from '../../kernel/nft-family.ts';
 
 /**
  * From which address tunnel packets leave. Peers know the node by its InternalIP; the kernel would choose another where the

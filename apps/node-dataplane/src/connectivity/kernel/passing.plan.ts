@@ -3,9 +3,10 @@ import type { Expression, RuleSpec, SetSpec } from '@unbounded/nftables';
 import type { KernelPlan } from '../../data-path/kernel-plan.ts';
 import { baseOf, CONNECTIVITY_CHAINS } from '../../kernel/base-chains.ts';
 import { hasEntered } from './boundary.plan.ts';
-import { addressSets, type FirewallPart, isIn } from './firewall-parts.ts';
-import { FAMILIES } from './nft-family.ts';
-import { UDP } from './protocol-numbers.ts';
+import { addressSets, isIn } from '../../kernel/address-sets.ts';
+import type { FirewallPart } from './firewall-parts.ts';
+import { FAMILIES } from '../../kernel/nft-family.ts';
+import { UDP } from '../../kernel/protocol-numbers.ts';
 import { nodeAddresses, peerAddresses, portsOfAnybody } from './overlay-traffic.plan.ts';
 import type { TakenPackets } from './taken-packets.plan.ts';
 

@@ -1,5 +1,5 @@
 import type { ChainSpec, Expression, RuleSpec } from '@unbounded/nftables';
-import { TCP, UDP } from './protocol-numbers.ts';
+import { TCP, UDP } from '../../kernel/protocol-numbers.ts';
 import { comparesSequence, farEndRules, hasProtocol, quotedField, udpChain } from './quoted-packet.ts';
 
 /** Errors that quote an IPv4 packet. Its header has 5 to 15 words, with options behind the first five (RFC 791). */

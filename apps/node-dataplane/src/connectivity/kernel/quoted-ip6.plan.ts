@@ -1,5 +1,5 @@
 import type { ChainSpec, Expression, RuleSpec } from '@unbounded/nftables';
-import { ICMPV6, TCP, TUNNEL_PROTOCOLS, UDP } from './protocol-numbers.ts';
+import { ICMPV6, TCP, TUNNEL_PROTOCOLS, UDP } from '../../kernel/protocol-numbers.ts';
 import {
   comparesSequence,
   dropError,

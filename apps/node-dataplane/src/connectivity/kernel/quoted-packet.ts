@@ -1,7 +1,8 @@
 import type { ChainSpec, Expression, RawField, RuleSpec } from '@unbounded/nftables';
-import { COUNTERS, setName } from './firewall-parts.ts';
-import type { Family } from './nft-family.ts';
-import { ICMP, ICMPV6, TUNNEL_PROTOCOLS } from './protocol-numbers.ts';
+import { setName } from '../../kernel/address-sets.ts';
+import { COUNTERS } from './firewall-parts.ts';
+import type { Family } from '../../kernel/nft-family.ts';
+import { ICMP, ICMPV6, TUNNEL_PROTOCOLS } from '../../kernel/protocol-numbers.ts';
 
 /**
  * The packet that an ICMP error quotes, as rules look at it: behind the error's header of 8 bytes (RFC 792, RFC 4443). A packet

@@ -9,7 +9,7 @@ import {
 import { NetlinkError, type RouteSocket, type RuleSpec } from '@unbounded/netlink';
 import type { Problem } from '@unbounded/topology';
 import type { KernelPlan } from '../../data-path/kernel-plan.ts';
-import { familyOf } from './nft-family.ts';
+import { familyOf } from '../../kernel/nft-family.ts';
 
 /** The rules that lead into tables of ours: of the netlink data path all packets, and at gateways those in transit to a node. */
 

@@ -2,9 +2,9 @@ import { PORTS } from '@unbounded/config/ownership';
 import type { Expression, RuleSpec, SetSpec } from '@unbounded/nftables';
 import { TUNNEL_VNI } from '../../data-path/devices.ts';
 import type { TunnelDevice, TunnelKind } from '../../data-path/kernel-plan.ts';
-import { addressSets, isIn } from './firewall-parts.ts';
-import { FAMILIES } from './nft-family.ts';
-import { IPIP, UDP } from './protocol-numbers.ts';
+import { addressSets, isIn } from '../../kernel/address-sets.ts';
+import { FAMILIES } from '../../kernel/nft-family.ts';
+import { IPIP, UDP } from '../../kernel/protocol-numbers.ts';
 
 /**
  * Which packets at the node itself our unencrypted tunnels would take. Others of the same ports and protocols belong to tunnels of

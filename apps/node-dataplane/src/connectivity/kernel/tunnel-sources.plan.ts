@@ -1,10 +1,10 @@
 import { PORTS } from '@unbounded/config/ownership';
 import type { RuleSpec, SetSpec } from '@unbounded/nftables';
 import type { KernelPlan } from '../../data-path/kernel-plan.ts';
-import { addressSets, isIn, ofFamily } from './firewall-parts.ts';
-import { FAMILIES } from './nft-family.ts';
+import { addressSets, isIn, ofFamily } from '../../kernel/address-sets.ts';
+import { FAMILIES } from '../../kernel/nft-family.ts';
 import { sourceTowards } from './own-addresses.ts';
-import { UDP } from './protocol-numbers.ts';
+import { UDP } from '../../kernel/protocol-numbers.ts';
 
 /**
  * The netlink data path's GENEVE devices take no local address, so their packets get the node's own one where they leave.

@@ -1,8 +1,9 @@
 import type { Expression, RuleSpec, SetSpec } from '@unbounded/nftables';
 import type { KernelPlan } from '../../data-path/kernel-plan.ts';
 import { baseOf, CONNECTIVITY_CHAINS } from '../../kernel/base-chains.ts';
-import { addressSets, COUNTERS, type FirewallPart, isIn, ofFamily } from './firewall-parts.ts';
-import { FAMILIES } from './nft-family.ts';
+import { addressSets, isIn, ofFamily } from '../../kernel/address-sets.ts';
+import { COUNTERS, type FirewallPart } from './firewall-parts.ts';
+import { FAMILIES } from '../../kernel/nft-family.ts';
 import type { OwnNetwork } from './own-network.ts';
 import { rulesFor, type TakenPackets } from './taken-packets.plan.ts';
 

@@ -1,8 +1,8 @@
 import type { ChainSpec, Expression, RuleSpec } from '@unbounded/nftables';
 import type { Endpoint } from '@unbounded/relay-client';
 import { baseOf, CONNECTIVITY_CHAINS } from '../../kernel/base-chains.ts';
-import { familyOf } from '../kernel/nft-family.ts';
-import { TCP } from '../kernel/protocol-numbers.ts';
+import { familyOf } from '../../kernel/nft-family.ts';
+import { TCP } from '../../kernel/protocol-numbers.ts';
 
 /**
  * The managed relay's external addresses are led by kube-proxy, on every node, to any of the relay's pods: over the very mesh

@@ -2,7 +2,7 @@ import { baseOf, CONNECTIVITY_CHAINS } from '../../kernel/base-chains.ts';
 import type { ChainSpec, Expression, PayloadField, RawField, RuleSpec, SetSpec } from '@unbounded/nftables';
 import type { KernelPlan } from '../kernel-plan.ts';
 import { COUNTERS, type FirewallPart } from '../../connectivity/kernel/firewall-parts.ts';
-import { ADDRESS_TYPE, FAMILIES, type Family, familyOf } from '../../connectivity/kernel/nft-family.ts';
+import { ADDRESS_TYPE, FAMILIES, type Family, familyOf } from '../../kernel/nft-family.ts';
 import { type PacketKind, rulesFor, type TakenPackets } from '../../connectivity/kernel/taken-packets.plan.ts';
 
 /**
