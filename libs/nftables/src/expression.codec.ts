@@ -163,6 +163,10 @@ class RuleCompiler {
       case 'ct-address':
         this.#matchConnection(expression);
         break;
+      case 'ct-address-set':
+        this.#loadConnection(expression.family, expression);
+        this.#lookUp(expression.set, expression.op);
+        break;
       case 'ct-mark':
         this.#push(loadCt('mark'));
         this.#masked('ct mark', expression);
@@ -257,9 +261,16 @@ class RuleCompiler {
     );
   }
 
-  #matchConnection({ direction, address, op, value }: Extract<Expression, { readonly match: 'ct-address' }>): void {
-    const wanted = parseAddress(value);
-    const family = wanted.family === 4 ? 'ip' : 'ip6';
+  #matchConnection(expression: Extract<Expression, { readonly match: 'ct-address' }>): void {
+    const wanted = parseAddress(expression.value);
+    this.#loadConnection(wanted.family === 4 ? 'ip' : 'ip6', expression);
+    this.#push(compare(expression.op, addressToBytes(wanted)));
+  }
+
+  #loadConnection(
+    family: 'ip' | 'ip6',
+    { direction, address }: Pick<Extract<Expression, { readonly match: 'ct-address' }>, 'direction' | 'address'>,
+  ): void {
     this.#need(family);
     this.#push(
       instruction('ct', (w) =>
@@ -268,7 +279,6 @@ class RuleCompiler {
           .attributeBe32(CT.key, CT_ADDRESSES[family][address])
           .attributeU8(CT.direction, CT_DIRECTIONS[direction]),
       ),
-      compare(op, addressToBytes(wanted)),
     );
   }
 

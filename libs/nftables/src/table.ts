@@ -155,6 +155,15 @@ export type Expression =
       readonly op: Comparison;
       readonly value: string;
     }
+  /** The same, in a named set of addresses of one family. */
+  | {
+      readonly match: 'ct-address-set';
+      readonly direction: 'original' | 'reply';
+      readonly family: 'ip' | 'ip6';
+      readonly address: 'saddr' | 'daddr';
+      readonly op: Comparison;
+      readonly set: string;
+    }
   /** Which way the packet goes, as seen from who opened its connection; a packet without a connection does not match. */
   | { readonly match: 'ct-direction'; readonly op: Comparison; readonly value: 'original' | 'reply' }
   /** Address translation has changed the destination of the connection that the packet belongs to, or its source. */

@@ -88,6 +88,13 @@ describe('rules, as the real nft reads them back', () => {
       ],
     ],
     [
+      'meta nfproto ipv6 ct reply ip6 daddr @bad drop',
+      [
+        { match: 'ct-address-set', direction: 'reply', family: 'ip6', address: 'daddr', op: '==', set: 'bad' },
+        { do: 'drop' },
+      ],
+    ],
+    [
       'ct direction reply ct status dnat return',
       [{ match: 'ct-direction', op: '==', value: 'reply' }, { match: 'ct-translated', of: 'daddr' }, { do: 'return' }],
     ],
