@@ -19,6 +19,8 @@ export const DEVICES = {
   VXLAN: 'vxlan0',
   GENEVE: 'geneve0',
   IPIP: 'ipip0',
+  /** Of the egress section: packets of pods to the owners of their egress addresses, and the answers. */
+  egress: 'egress0',
 } as const;
 
 /** Route, rule and nexthop protocol number (`ip route` shows `proto 117`); below 256, in nobody's rt_protos. */
@@ -36,6 +38,12 @@ export const TRANSIT_MARK = 0x0000_0010;
 /** In our part: came from outside of the overlay with a source that may enter it. It goes before the packet leaves the node. */
 export const ENTERED_MARK = 0x0000_0020;
 /**
+ * In our part, without the bit below: what the egress section has decided about a packet. steer: to the owner of its egress address.
+ * pass: as any packet. translate: it leaves here with an egress address. answer: back to the node of its pod. Gone behind postrouting.
+ */
+export const EGRESS_MARKS = { steer: 0x30, pass: 0x40, translate: 0x50, answer: 0x60 } as const;
+export const EGRESS_MARK_MASK = 0x0000_0070;
+/**
  * A bit of our part, beside the others: a firewall of the host lets the packet pass. It is there from our chains to the end of the hook's
  * filters alone, and packets that come with it (the VPC plugin of AWS uses it before routing) lose it there.
  */
@@ -50,6 +58,19 @@ export const RULE_PRIORITY = 32765;
 export const TRANSIT_ROUTE_TABLE = 251;
 export const TRANSIT_RULE_PRIORITY = 32764;
 
+/**
+ * Of the egress section. Rules, before all of ours: packets with the mark steer of each pod to the table of its routes, answers to that of
+ * the nodes of pods; and what has no mark, from pods that are selected, to the table of destinations in the cluster, and from the tunnel nowhere.
+ */
+export const EGRESS_RULE_PRIORITIES = {
+  steer: 32756,
+  answer: 32757,
+  unmarkedPods: 32758,
+  unmarkedTunnel: 32759,
+} as const;
+export const EGRESS_TABLES = { answers: 250, cluster: 249, firstOfPods: 0x7500_0000, lastOfPods: 0x75ff_ffff } as const;
+export const EGRESS_ROUTE_PROTOCOL = 118;
+
 /** The agent's section without which a node has no network. */
 export const CONNECTIVITY = 'connectivity';
 /** nftables table of connectivity (family inet). That of each other section is in nftTableOf. */
@@ -63,7 +84,7 @@ export const nftTableOf = (section: string): string => (section === CONNECTIVITY
 export const isNftTable = (name: string): boolean => name === NFT_TABLE || name.startsWith(NFT_PREFIX);
 
 /** UDP. */
-export const PORTS = { vxlan: 4789, geneve: 6081, health: 9997 } as const;
+export const PORTS = { vxlan: 4789, geneve: 6081, health: 9997, egress: 9996 } as const;
 /** TCP: of metrics and health, unless an option says another. Agent; cidr-allocator, site-membership, gateway-health; relay; outside of the chart. */
 export const METRICS_PORTS = [9998, 9991, 9992, 9993, 9994, 9999] as const;
 /** UDP source ports of VXLAN. */

@@ -6,7 +6,9 @@ import { scopeName } from './route-scope.codec.ts';
 
 /** RTM_* and IFA_* (linux/if_addr.h). */
 export const ADDRESS_MESSAGE = { new: 20, delete: 21, get: 22 } as const;
-const IFA = { address: 1, local: 2, label: 3, broadcast: 4, flags: 8 } as const;
+const IFA = { address: 1, local: 2, label: 3, broadcast: 4, cacheInfo: 6, flags: 8, protocol: 11 } as const;
+const FOREVER = 0xffff_ffff;
+const DEPRECATED = 0x20; // IFA_F_DEPRECATED
 const IFADDRMSG_BYTES = 8;
 
 /** struct ifaddrmsg: u8 family, u8 prefix length, u8 flags, u8 scope, u32 link. */
@@ -29,6 +31,9 @@ export const encodeAddress = (value: LinkAddress): Uint8Array => {
   if (bytes.length === 4 && length < 31 && value.peer === undefined)
     writer.attribute(IFA.broadcast, broadcast(bytes, length));
   if (value.label !== undefined) writer.attributeText(IFA.label, value.label);
+  // struct ifa_cacheinfo: preferred and valid lifetime in seconds, created, updated.
+  if (value.deprecated) writer.attribute(IFA.cacheInfo, new MessageWriter(16).u32(0).u32(FOREVER).zeros(8).bytes());
+  if (value.protocol !== undefined) writer.attributeU8(IFA.protocol, value.protocol);
   if (flags > 0xff) writer.attributeU32(IFA.flags, flags);
   return writer.bytes();
 };
@@ -50,13 +55,16 @@ export const decodeAddress = (body: Uint8Array): LinkAddress => {
   const remote = attributes.get(IFA.address) ?? attributes.get(IFA.local);
   if (!remote) throw new NetlinkDecodeError('address message without IFA_ADDRESS and IFA_LOCAL');
   const [local, peer] = [addressText((attributes.get(IFA.local) ?? remote).bytes), addressText(remote.bytes)];
-  const label = attributes.get(IFA.label);
+  const [label, protocol] = [attributes.get(IFA.label), attributes.get(IFA.protocol)];
+  const flags = attributes.get(IFA.flags)?.u32 ?? view.getUint8(2);
   return {
     link: view.getUint32(4, true),
     address: `${local}/${view.getUint8(1)}`,
     ...(peer !== local && { peer }),
     scope: scopeName(view.getUint8(3)),
     ...(label && { label: label.text }),
-    flags: attributes.get(IFA.flags)?.u32 ?? view.getUint8(2),
+    ...((flags & DEPRECATED) !== 0 && { deprecated: true }),
+    ...(protocol && { protocol: protocol.u8 }),
+    flags,
   };
 };

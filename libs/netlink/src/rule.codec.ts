@@ -90,7 +90,8 @@ export const decodeRule = (body: Uint8Array): Rule => {
     priority: attributes.get(FRA.priority)?.u32 ?? 0,
     table: attributes.get(FRA.table)?.u32 ?? view.getUint8(4),
     action: actionName(view.getUint8(7)),
-    ...(mark && { mark: { value: mark.u32, mask: mask?.u32 ?? ANY_MASK } }),
+    // A mark of 0 it does not say, with a mask.
+    ...((mark ?? mask) && { mark: { value: mark?.u32 ?? 0, mask: mask?.u32 ?? ANY_MASK } }),
     ...(src !== undefined && { src }),
     ...(dst !== undefined && { dst }),
     ...(iif && { iif: iif.text }),

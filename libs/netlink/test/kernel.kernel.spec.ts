@@ -221,6 +221,31 @@ describe('what can be listed', () => {
     expect((await net.routes.list({ family: 4, table: 254 })).some(({ dst }) => dst === '10.9.0.0/16')).toBe(false);
   });
 
+  test('a rule for packets without a mark is read as it was written', async () => {
+    const rule = {
+      family: 4,
+      priority: 101,
+      table: 1001,
+      mark: { value: 0, mask: 0x70 },
+      src: '192.0.2.9/32',
+    } as const;
+    await net.rules.create(rule);
+    expect(await net.rules.list({ family: 4 })).toContainEqual(expect.objectContaining(rule));
+    await net.rules.delete(rule);
+  });
+
+  test.each(['192.0.2.99/32', '2001:db8::99/128'])(
+    'an address with a maker, and no source for anybody: %s',
+    async (address) => {
+      const link = await pair();
+      const own = { link, address, deprecated: true, protocol: 118 } as const;
+      await net.addresses.replace(own);
+      expect(await net.addresses.list({ link })).toContainEqual(expect.objectContaining(own));
+      await net.addresses.delete(own);
+      expect((await net.addresses.list({ link })).map((entry) => entry.address)).not.toContain(address);
+    },
+  );
+
   test('rules, neighbours, FDB entries and clsact', async () => {
     const link = await pair();
     const rule = {

@@ -19,7 +19,8 @@ const lateSets = ({ sets = [] }: TableSpec): SetSpec[] => sets.filter(isShownLat
 export type SetNames = ReadonlyMap<string, string>;
 
 const rename = (expression: Expression, names: SetNames): Expression =>
-  'match' in expression && (expression.match === 'pair' || expression.match === 'set')
+  'match' in expression &&
+  (expression.match === 'pair' || expression.match === 'set' || expression.match === 'ct-address-set')
     ? { ...expression, set: names.get(expression.set) ?? expression.set }
     : expression;
 

@@ -18,6 +18,12 @@ const MANGLE = -150;
 const BEFORE_KUBE_PROXY = -110;
 /** Behind the translation of Services, which may lead to a node. */
 const AFTER_SERVICES = -90;
+/** Behind what connectivity drops and marks there. */
+const AFTER_ARRIVAL = -85;
+/** Behind what connectivity drops at forward and input. */
+const AFTER_MANGLE = -149;
+/** Before kube-proxy, so that nobody else translates the source. */
+const BEFORE_MASQUERADING = 95;
 const FILTER = 0;
 /** Before IPVS (98), which sends some packets on from the input hook. */
 const AFTER_FILTERS = 50;
@@ -25,6 +31,10 @@ const AFTER_FILTERS = 50;
 const AFTER_KUBE_PROXY = 105;
 /** Behind every translation of sources. */
 const AFTER_TRANSLATION = 110;
+/** Behind connectivity's own there. */
+const LAST = 115;
+/** Before it, in a table of its own whose elements expire. */
+const FENCE = 114;
 /** Before br_netfilter (0) shows frames to the IP hooks. */
 const FRAMES = -300;
 
@@ -67,6 +77,18 @@ export const CONNECTIVITY_CHAINS = {
   arp: { family: 'arp', name: 'arp', type: 'filter', hook: 'input', priority: FILTER },
 } as const satisfies Record<string, BaseChain>;
 
+/** Of the tables of the egress section. Those of the families ip and ip6 hold what expires, and are never replaced for that. */
+export const EGRESS_CHAINS = {
+  decide: inet('decide', 'prerouting', AFTER_ARRIVAL),
+  arriving: inet('arriving', 'input', AFTER_MANGLE),
+  way: inet('way', 'forward', AFTER_MANGLE),
+  errors: inet('errors', 'output', AFTER_MANGLE),
+  translate: inet('translate', 'postrouting', BEFORE_MASQUERADING, 'nat'),
+  leaving: inet('leaving', 'postrouting', LAST),
+  fence: { family: 'ip', name: 'fence', type: 'filter', hook: 'postrouting', priority: FENCE },
+  fence6: { family: 'ip6', name: 'fence', type: 'filter', hook: 'postrouting', priority: FENCE },
+} as const satisfies Record<string, BaseChain>;
+
 /** Of the table of what pods may send. */
 export const GUARD_CHAINS = {
   frames: { family: 'bridge', name: 'frames', type: 'filter', hook: 'prerouting', priority: FRAMES },
@@ -79,10 +101,15 @@ const PRIORITY_NAMES: ReadonlyMap<number, string> = new Map([
   [MANGLE, 'mangle'],
   [BEFORE_KUBE_PROXY, 'before_kube_proxy'],
   [AFTER_SERVICES, 'after_services'],
+  [AFTER_ARRIVAL, 'after_arrival'],
+  [AFTER_MANGLE, 'after_mangle'],
   [FILTER, 'filter'],
   [AFTER_FILTERS, 'after_filters'],
+  [BEFORE_MASQUERADING, 'before_masquerading'],
   [AFTER_KUBE_PROXY, 'after_kube_proxy'],
   [AFTER_TRANSLATION, 'after_translation'],
+  [FENCE, 'fence'],
+  [LAST, 'last'],
 ]);
 
 /** For the one base chain of several that stand there: `input_mangle`. */

@@ -8,6 +8,11 @@ export interface BoundaryAdditions {
   readonly exitSources?: readonly string[];
   /** Sources outside of the overlay whose packets may go into it here, if they come by the device that leads back to them. */
   readonly entries?: readonly string[];
+  /**
+   * Devices of the section's own that carry packets of pods between nodes. What comes in by them and leaves by them is the section's to
+   * check: here they count as the overlay's, beside its tunnels.
+   */
+  readonly devices?: readonly string[];
   /** What belongs to the overlay has PASSING_MARK where firewalls of the host see it. */
   readonly marksPassing?: boolean;
 }

@@ -11,6 +11,10 @@ export interface LinkAddress {
   readonly peer?: string;
   readonly scope?: RouteScope;
   readonly label?: string;
+  /** It works, but nothing that may choose its source chooses it (RFC 4862 5.5.4); of IPv6: in IPv4 it changes nothing. */
+  readonly deprecated?: boolean;
+  /** Who made it (IFA_PROTO, Linux 5.18; earlier kernels do not keep it); numbers as those of routes. */
+  readonly protocol?: number;
   /** IFA_F_* bits (linux/if_addr.h). New IPv6 addresses on tunnels should carry IFA_F_NODAD (0x02). */
   readonly flags?: number;
 }

@@ -34,9 +34,10 @@ const perFamily = (rule: (family: Family) => RuleSpec): RuleSpec[] => FAMILIES.m
 const setsOf = (plan: KernelPlan, devices: readonly string[], additions: readonly BoundaryAdditions[]): SetSpec[] => {
   const { boundary } = plan;
   const added = (name: 'exits' | 'exitSources'): string[] => additions.flatMap((one) => one[name] ?? []);
+  const notTunnels = new Set([...ENDS, ...additions.flatMap((one) => one.devices ?? [])]);
   const native = [...nativePrefixes(plan), ...(plan.alsoPlain ?? [])];
   return [
-    { name: 'tunnel_devices', type: 'ifname', elements: devices.filter((name) => !ENDS.has(name)) },
+    { name: 'tunnel_devices', type: 'ifname', elements: devices.filter((name) => !notTunnels.has(name)) },
     ...addressSets('own_pods', boundary.ownPods),
     ...(plan.echoes === undefined ? [] : addressSets('echo_address', [...ownEchoAddresses(plan.echoes).values()])),
     // A gateway hands packets on to whom it is linked with natively.

@@ -159,6 +159,9 @@ export interface Surroundings {
   readonly additions?: readonly BoundaryAdditions[];
 }
 
+const devicesOfSections = (additions: readonly BoundaryAdditions[]): string[] =>
+  additions.flatMap(({ devices }) => devices ?? []);
+
 const NO_WAYS: RelayWays = { ways: [], isKubeProxyNft: false };
 
 export const devicesOf = (plan: KernelPlan, present: readonly string[]): string[] =>
@@ -182,7 +185,9 @@ export const planFirewall = (
     additions = [],
   }: Surroundings = {},
 ): TableContent => {
-  const devices = devicesOf(plan, present);
+  const ofSections = devicesOfSections(additions);
+  const devices = devicesOf(plan, [...present, ...ofSections]);
+  const planned = [...overlayDevices(plan), ...ofSections].sort();
   const packets = takenPackets(tunnels);
   const parts = [
     planInjection(plan),
@@ -201,8 +206,8 @@ export const planFirewall = (
     drops: Object.values(COUNTERS),
     sets: [
       { name: 'overlay_devices', type: 'ifname', elements: devices },
-      { name: PLANNED, type: 'ifname', elements: overlayDevices(plan) },
-      { name: NARROW, type: 'ifname', elements: overlayDevices(plan).filter((name) => !ENDS.has(name)) },
+      { name: PLANNED, type: 'ifname', elements: planned },
+      { name: NARROW, type: 'ifname', elements: planned.filter((name) => !ENDS.has(name)) },
       ...setsOf(plan),
       ...ownAddressSets(plan, network),
       ...packets.flatMap(({ sets }) => sets),

@@ -75,7 +75,9 @@ export const ensureFirewall = async (
     }),
   );
   if (error) return failed(state, error);
-  onTraffic?.(overlayTraffic(plan, { tunnels, devices: devicesOf(plan, names), additions: additions() }));
+  const ofSections = additions().flatMap(({ devices }) => devices ?? []);
+  const devices = devicesOf(plan, [...names, ...ofSections]);
+  onTraffic?.(overlayTraffic(plan, { tunnels, devices, additions: additions() }));
   return { state, problems: [] };
 };
 

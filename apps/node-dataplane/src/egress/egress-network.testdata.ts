@@ -1,0 +1,231 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { DEVICES, NFT_TABLE } from '@unbounded/config/ownership';
+import { createNetns, createRouteSocket, type Netns, type RouteSocket } from '@unbounded/netlink';
+import { createNftables, type Nftables } from '@unbounded/nftables';
+import { silentLogger as logger } from '@unbounded/telemetry';
+import { planOf } from '../connectivity/kernel/boundary-lab.testdata.ts';
+import { planFirewall } from '../connectivity/kernel/firewall.plan.ts';
+import type { KernelPlan } from '../data-path/kernel-plan.ts';
+import { EGRESS_CHAINS } from '../kernel/base-chains.ts';
+import { createSectionTable, type SectionTable, tableSpec } from '../kernel/section-table.ts';
+
+/**
+ * A worker with two pods, a gateway with one, and a partner on their LAN. Connectivity's tables are those of real plans; a veth is in the
+ * place of the tunnel between the nodes.
+ */
+
+export type Place = 'pod' | 'other' | 'worker' | 'gateway' | 'gatewayPod' | 'partner';
+const PLACES = ['pod', 'other', 'worker', 'gateway', 'gatewayPod', 'partner'] as const;
+type Pair = readonly [v4: string, v6: string];
+
+export const ADDRESSES = {
+  pod: ['100.65.30.9', 'fd64:65:30::9'],
+  other: ['100.65.30.8', 'fd64:65:30::8'],
+  worker: ['10.1.0.30', 'fd00:1::30'],
+  gateway: ['10.1.0.20', 'fd00:1::20'],
+  gatewayPod: ['100.65.20.9', 'fd64:65:20::9'],
+  partner: ['10.1.0.99', 'fd00:1::99'],
+  /** Of the partner, too. */
+  elsewhere: ['198.51.100.7', '2001:db8:51::7'],
+  /** That the worker and the gateway have in the overlay. */
+  workerOverlay: ['100.65.30.1', 'fd64:65:30::1'],
+  gatewayOverlay: ['100.65.20.1', 'fd64:65:20::1'],
+  /** Egress addresses. */
+  first: ['10.1.0.200', 'fd00:1::200'],
+  second: ['10.1.0.201', 'fd00:1::201'],
+} as const satisfies Record<string, Pair>;
+export type Host = keyof typeof ADDRESSES;
+export const FAMILIES = [4, 6] as const;
+export type Family = (typeof FAMILIES)[number];
+export const addressOf = (host: Host, family: Family): string => ADDRESSES[host][family === 4 ? 0 : 1];
+
+const TRANSFER = {
+  worker: ['192.0.2.1', '2001:db8:f::1'],
+  gateway: ['192.0.2.2', '2001:db8:f::2'],
+} as const satisfies Record<string, Pair>;
+
+export const PORT = 7000;
+const LENGTHS = [24, 64] as const;
+
+type Line = readonly [place: Place, line: string];
+
+const has = (place: Place, device: string, pair: Pair, lengths: readonly [number, number] = LENGTHS): Line[] =>
+  pair.map((text, index) => [place, `addr add ${text}/${lengths[index]} dev ${device}${index === 1 ? ' nodad' : ''}`]);
+const route = (place: Place, to: Pair, via: Pair): Line[] =>
+  to.map((text, index) => [place, `route add ${text} via ${via[index]}`]);
+
+const EVERYWHERE: Pair = ['default', 'default'];
+/** Port of a bridge. */
+const port = (place: Place, bridge: string, name: string, to: Place): Line[] => [
+  [place, `link add ${name} type veth peer name eth0 netns ${to}`],
+  [place, `link set ${name} master ${bridge} up`],
+  [to, 'link set eth0 up'],
+];
+
+/** The partner is the switch of the LAN. */
+const LINES: readonly Line[] = [
+  ...PLACES.map((place): Line => [place, 'link set lo up']),
+  ['partner', 'link add lan address 02:00:00:00:00:99 up type bridge mcast_snooping 0'],
+  ...port('partner', 'lan', 'to-worker', 'worker'),
+  ...port('partner', 'lan', 'to-gateway', 'gateway'),
+  ...has('partner', 'lan', ADDRESSES.partner),
+  ...has('partner', 'lo', ADDRESSES.elsewhere, [32, 128]),
+  ['partner', `route add 100.65.0.0/16 via ${ADDRESSES.gateway[0]}`],
+  ...has('worker', 'eth0', ADDRESSES.worker),
+  ...has('gateway', 'eth0', ADDRESSES.gateway),
+  ['worker', `link add ${DEVICES.VXLAN} mtu 1450 type veth peer name ${DEVICES.VXLAN} netns gateway`],
+  ...(['worker', 'gateway'] as const).flatMap((node): Line[] => [
+    [node, `link set ${DEVICES.VXLAN} mtu 1450 up`],
+    ...has(node, DEVICES.VXLAN, TRANSFER[node], [30, 64]),
+    ...has(node, DEVICES.VXLAN, ADDRESSES[`${node}Overlay`], [32, 128]),
+    [node, `link add ${DEVICES.bridge} address 02:00:00:00:00:01 mtu 1450 up type bridge mcast_snooping 0`],
+    ...has(node, DEVICES.bridge, ADDRESSES[`${node}Overlay`]),
+    ...route(node, EVERYWHERE, ADDRESSES.partner),
+  ]),
+  ...route('worker', ['100.65.20.0/24', 'fd64:65:20::/64'], TRANSFER.gateway),
+  ...route('gateway', ['100.65.30.0/24', 'fd64:65:30::/64'], TRANSFER.worker),
+  ...port('worker', DEVICES.bridge, 'veth1', 'pod'),
+  ...port('worker', DEVICES.bridge, 'veth2', 'other'),
+  ...port('gateway', DEVICES.bridge, 'veth1', 'gatewayPod'),
+  ...(['pod', 'other'] as const).flatMap((pod) => [
+    ...has(pod, 'eth0', ADDRESSES[pod]),
+    ...route(pod, EVERYWHERE, ADDRESSES.workerOverlay),
+  ]),
+  ...has('gatewayPod', 'eth0', ADDRESSES.gatewayPod),
+  ...route('gatewayPod', EVERYWHERE, ADDRESSES.gatewayOverlay),
+  ...(['pod', 'other', 'gatewayPod'] as const).map((pod): Line => [pod, 'link set eth0 mtu 1450']),
+];
+
+/** Packets as they leave a node, by their sources, and those with a mark of ours. */
+const WATCH = `table netdev watch {
+  set sources { type ipv4_addr; flags dynamic; }
+  set sources6 { type ipv6_addr; flags dynamic; }
+  counter marked { }
+  chain out {
+    type filter hook egress device eth0 priority 0;
+    meta mark & 0xf0 != 0 counter name marked
+    ip protocol { tcp, udp, icmp } add @sources { ip saddr }
+    ip6 nexthdr { tcp, udp } add @sources6 { ip6 saddr }
+    icmpv6 type echo-request add @sources6 { ip6 saddr }
+  }
+}`;
+
+/** The node's address by which a server answers which client it sees. */
+const ASK = `use IO::Socket::IP;
+my $s = IO::Socket::IP->new(PeerHost => $ARGV[0], PeerPort => $ARGV[1], Timeout => $ARGV[2]) or do { print "none"; exit };
+print scalar <$s>;`;
+
+/** One datagram from a port of its own, so that a second one is of the same connection. */
+const SEND = `use IO::Socket::IP;
+my $s = IO::Socket::IP->new(PeerHost => $ARGV[0], PeerPort => $ARGV[1], LocalPort => $ARGV[2], Proto => "udp", Type => SOCK_DGRAM) or die $@;
+$s->send("x");`;
+
+interface EgressNode {
+  readonly plan: KernelPlan;
+  readonly net: RouteSocket;
+  readonly nft: Nftables;
+  readonly table: (family: 'inet' | 'ip' | 'ip6') => SectionTable;
+  /** Dropped by egress, by reason. */
+  drops(family?: 'inet' | 'ip' | 'ip6'): Promise<Readonly<Record<string, number>>>;
+}
+
+export interface EgressNetwork {
+  readonly ns: Readonly<Record<Place, Netns>>;
+  readonly nodes: Readonly<Record<'worker' | 'gateway', EgressNode>>;
+  run(place: Place, ...argv: string[]): string;
+  /** What it prints, however it ends. */
+  output(place: Place, ...argv: string[]): string;
+  input(place: Place, argv: readonly string[], text: string): string;
+  /** Whom a server of TCP sees; 'none' without an answer within the time. */
+  ask(from: Place, to: string, timeoutSeconds?: number): string;
+  /** A datagram from this port. */
+  send(from: Place, to: string, sourcePort: number): void;
+  /** Sources of what has left the node by its uplink since the last call. */
+  sources(node: 'worker' | 'gateway'): string[];
+  /** Packets that left the node with a mark of ours. */
+  marked(node: 'worker' | 'gateway'): number;
+  close(): Promise<void>;
+}
+
+const openNode = async (ns: Netns, role: 'worker' | 'gateway'): Promise<EgressNode> => {
+  const plan = planOf({ role, protocol: 'VXLAN', dataplane: 'netlink' });
+  const [net, nft] = [createRouteSocket({ netnsFd: ns.fd }), createNftables({ netnsFd: ns.fd })];
+  const additions = [{ devices: [DEVICES.egress] }];
+  await nft.replaceTable(tableSpec('connectivity', planFirewall(plan, { additions, present: [DEVICES.VXLAN] })));
+  const baseChains = Object.values(EGRESS_CHAINS);
+  const tables = new Map(
+    (['inet', 'ip', 'ip6'] as const).map((family) => [
+      family,
+      createSectionTable({ nft, section: 'egress', family, baseChains, logger }),
+    ]),
+  );
+  return {
+    plan,
+    net,
+    nft,
+    table: (family) => tables.get(family)!,
+    async drops(family = 'inet') {
+      const counters = await nft.readCounters(family, `${NFT_TABLE}_egress`);
+      return Object.fromEntries(
+        counters.filter(({ packets }) => packets > 0).map(({ name, packets }) => [name, packets]),
+      );
+    },
+  };
+};
+
+const applyLines = (ns: Readonly<Record<Place, Netns>>, input: EgressNetwork['input']): void => {
+  for (const [index, [place]] of LINES.entries()) {
+    if (LINES[index - 1]?.[0] === place) continue;
+    const end = LINES.findIndex(([other], at) => at > index && other !== place);
+    const batch = LINES.slice(index, end < 0 ? undefined : end).map(([, line]) => line);
+    const named = batch.map((line) => line.replace(/ netns (\w+)$/, (_, name: Place) => ` netns ${ns[name].path}`));
+    input(place, ['ip', '-batch', '-'], `${named.join('\n')}\n`);
+  }
+};
+
+export const openEgressNetwork = async (): Promise<EgressNetwork> => {
+  const ns = Object.fromEntries(PLACES.map((name) => [name, createNetns()])) as Record<Place, Netns>;
+  const input: EgressNetwork['input'] = (place, argv, text) =>
+    execFileSync('nsenter', [`--net=${ns[place].path}`, ...argv], { encoding: 'utf8', input: text });
+  const run: EgressNetwork['run'] = (place, ...argv) => input(place, argv, '');
+  applyLines(ns, input);
+  for (const node of ['worker', 'gateway'] as const) {
+    for (const key of ['net.ipv4.ip_forward', 'net.ipv6.conf.all.forwarding']) run(node, 'sysctl', '-qw', `${key}=1`);
+    input(node, ['nft', '-f', '-'], WATCH);
+    // Its neighbors are known before anything is sent: no test waits for one.
+    for (const host of ['partner', node === 'worker' ? 'gatewayOverlay' : 'workerOverlay'] as const)
+      for (const address of ADDRESSES[host]) run(node, 'ping', '-qc1', '-w5', address);
+  }
+  const nodes = { worker: await openNode(ns.worker, 'worker'), gateway: await openNode(ns.gateway, 'gateway') };
+  return {
+    ns,
+    nodes,
+    run,
+    output: (place, ...argv) => {
+      const { stdout, stderr } = spawnSync('nsenter', [`--net=${ns[place].path}`, ...argv], { encoding: 'utf8' });
+      return stdout + stderr;
+    },
+    input,
+    ask: (from, to, timeoutSeconds = 2) =>
+      run(from, 'perl', '-e', ASK, to, String(PORT), String(timeoutSeconds)).trim(),
+    send: (from, to, sourcePort) => void run(from, 'perl', '-e', SEND, to, String(PORT), String(sourcePort)),
+    sources(node) {
+      const seen = ['sources', 'sources6'].flatMap((set) => {
+        const text = run(node, 'nft', '-j', 'list', 'set', 'netdev', 'watch', set);
+        const { nftables } = JSON.parse(text) as { nftables: { set?: { elem?: string[] } }[] };
+        return nftables.flatMap((entry) => entry.set?.elem ?? []);
+      });
+      for (const set of ['sources', 'sources6']) run(node, 'nft', 'flush', 'set', 'netdev', 'watch', set);
+      return seen.filter((address) => !address.startsWith('fe80:')).sort();
+    },
+    marked: (node) =>
+      Number(/packets (\d+)/.exec(run(node, 'nft', 'list', 'counter', 'netdev', 'watch', 'marked'))![1]),
+    async close() {
+      for (const { net, nft } of Object.values(nodes)) {
+        net.close();
+        nft.close();
+      }
+      for (const one of Object.values(ns)) one.close();
+    },
+  };
+};

@@ -1,0 +1,73 @@
+import { EGRESS_ROUTE_PROTOCOL } from '@unbounded/config/ownership';
+import type { RouteSocket } from '@unbounded/netlink';
+import type { Problem } from '@unbounded/topology';
+import { FAMILIES } from '../../kernel/nft-family.ts';
+import { ensureRoutes } from '../../kernel/routes.ts';
+import type { SectionTable } from '../../kernel/section-table.ts';
+import type { EgressPlan } from '../plan/egress-plan.ts';
+import { planRouting } from '../plan/routing.plan.ts';
+import { planEgressTable, planFence } from '../plan/tables.plan.ts';
+import { planFarEnds, planTunnel } from '../plan/tunnel.plan.ts';
+import { ensureEgressRules } from './rules.ts';
+import { ensureFarEnds, ensureTunnel } from './tunnel-device.ts';
+
+/** The kernel's state of egress, but for the addresses themselves. */
+
+export interface EgressKernelParts {
+  readonly net: RouteSocket;
+  readonly table: (family: 'inet' | 'ip' | 'ip6') => Pick<SectionTable, 'replace'>;
+}
+
+export interface EgressOutcome {
+  readonly problems: readonly Problem[];
+  /** Whether the kernel enforces the whole plan. */
+  readonly isInForce: boolean;
+}
+
+const failed = (what: string, { message }: Error): Problem => ({
+  reason: 'EgressFailed',
+  message: `egress addresses: ${what}: ${message}`,
+});
+
+const ensureTables = async (
+  { table }: EgressKernelParts,
+  plan: EgressPlan,
+  overlayDevices: readonly string[],
+): Promise<Problem[]> => {
+  const outcomes = [
+    ...(await Promise.all(FAMILIES.map((family) => table(family).replace(planFence(family))))),
+    await table('inet').replace(planEgressTable(plan, overlayDevices)),
+  ];
+  return outcomes.flatMap(({ error }) => (error ? [failed('nftables', error)] : []));
+};
+
+/**
+ * New before old: far ends and routes, then the marks that lead to them, then each pod's rules; what no plan wants goes last. What is
+ * between these steps drops packets and lets none out: marks without routes, routes without marks.
+ */
+export const applyEgress = async (
+  parts: EgressKernelParts,
+  plan: EgressPlan,
+  overlayDevices: readonly string[],
+): Promise<EgressOutcome> => {
+  const { net } = parts;
+  const spec = planTunnel(plan);
+  if (!spec) {
+    const message = 'the node has no address in the overlay yet: pods with egress addresses reach the cluster alone';
+    return { problems: [{ reason: 'EgressFailed', message }], isInForce: false };
+  }
+  const tunnel = await ensureTunnel(net, spec);
+  // Without the device the rest is in force all the same: it drops.
+  const link = tunnel.link?.index ?? 0;
+  const ends = tunnel.link && (await ensureFarEnds(net, link, planFarEnds(plan, link)));
+  const { routes, rules } = planRouting(plan, link);
+  const outcome = await ensureRoutes(net, tunnel.link ? routes : [], EGRESS_ROUTE_PROTOCOL);
+  const tableProblems = await ensureTables(parts, plan, overlayDevices);
+  await ensureEgressRules(net, rules);
+  const problems = [...tunnel.problems, ...outcome.problems, ...outcome.ofPeers, ...outcome.foreign, ...tableProblems];
+  if (problems.length === 0) {
+    await outcome.removeStale();
+    await ends?.removeStale();
+  }
+  return { problems, isInForce: problems.length === 0 };
+};

@@ -1,0 +1,24 @@
+import { EGRESS_ROUTE_PROTOCOL } from '@unbounded/config/ownership';
+import { isAbsent, type RouteSocket, type RuleSpec } from '@unbounded/netlink';
+
+/** Rules of egress, told apart from others by their protocol. */
+
+const keyOf = ({ family, priority, table, action = 'lookup', mark, src, iif }: RuleSpec): string =>
+  JSON.stringify([family, priority, action === 'lookup' ? table : action, mark?.value, mark?.mask, src, iif]);
+
+/**
+ * New before old: of two rules of one pod the older counts as long as it is there, and there is no moment without one.
+ * @throws NetlinkError
+ */
+export const ensureEgressRules = async (net: RouteSocket, wanted: readonly RuleSpec[]): Promise<void> => {
+  const present = (await net.rules.list()).filter(({ protocol }) => protocol === EGRESS_ROUTE_PROTOCOL);
+  const known = new Set(present.map(keyOf));
+  const kept = new Set(wanted.map(keyOf));
+  const added = await net.rules.apply(
+    wanted.filter((rule) => !known.has(keyOf(rule))).map((value) => ({ op: 'create' as const, value })),
+  );
+  for (const result of added) if (!result.ok && result.error.code !== 'EEXIST') throw result.error;
+  const stale = present.filter((rule) => !kept.has(keyOf(rule)));
+  const removed = await net.rules.apply(stale.map((value) => ({ op: 'delete' as const, value })));
+  for (const result of removed) if (!result.ok && !isAbsent(result.error)) throw result.error;
+};

@@ -1,0 +1,146 @@
+import { DEVICES } from '@unbounded/config/ownership';
+import type { ChainSpec, Expression, RuleSpec } from '@unbounded/nftables';
+import { isIn, setName } from '../../kernel/address-sets.ts';
+import { baseOf, EGRESS_CHAINS } from '../../kernel/base-chains.ts';
+import { FAMILIES, type Family } from '../../kernel/nft-family.ts';
+import type { EgressPlan, PodRoute } from './egress-plan.ts';
+import { decide, drop, fromDevice, isAnswer, rule, SETS } from './names.ts';
+import { classChains, classJumps, namedClasses, routeRules, targetOf } from './route-rules.plan.ts';
+
+/**
+ * What becomes of a packet, behind the translation of Services and before it is routed: its mark says so. Of selected pods each one gets a
+ * mark or is dropped; routes of its own let what has none reach the cluster alone (routing.plan.ts).
+ */
+
+const FROM_PODS = 'from_pods';
+const FROM_TUNNEL = 'from_tunnel';
+const FROM_OUTSIDE = 'from_outside';
+const TO_OWNER = 'to_owner';
+const ownChain = (plan: EgressPlan, address: string): string =>
+  `by_address_${plan.addresses.findIndex((own) => own.address === address)}`;
+
+/** Multicast, link-local, loopback: no address of a network beyond. */
+export const NOT_ROUTED: Readonly<Record<Family, readonly string[]>> = {
+  ip: ['224.0.0.0/4', '169.254.0.0/16', '127.0.0.0/8', '255.255.255.255/32'],
+  ip6: ['ff00::/8', 'fe80::/10', '::1/128'],
+};
+
+const isInvalid: Expression = { match: 'ct-state', states: ['invalid'] };
+const isOfNode: Expression = { match: 'fib-type', address: 'daddr', op: '==', type: 'local' };
+
+const actionAt =
+  (plan: EgressPlan, family: Family) =>
+  (route: PodRoute): readonly Expression[] => {
+    const target = targetOf(plan, family, route);
+    switch (target.to) {
+      case 'anywhere':
+        return decide('pass');
+      case 'nobody':
+        return drop('unavailable');
+      case 'owner':
+        return [{ do: 'goto', chain: TO_OWNER }];
+      case 'here':
+        return [{ do: 'goto', chain: ownChain(plan, target.address) }];
+    }
+  };
+
+const steeringRules =
+  (plan: EgressPlan, family: Family) =>
+  (own: Parameters<typeof routeRules>[0]): RuleSpec[] => [
+    rule('to the cluster', isIn(family, 'daddr', SETS.cluster), ...decide('pass')),
+    rule('to this node', isOfNode, ...decide('pass')),
+    rule('of no connection', isInvalid, ...drop('invalid')),
+    ...routeRules(own, family, actionAt(plan, family)),
+    rule('no rule is about it', ...decide('pass')),
+  ];
+
+const servingRules =
+  (plan: EgressPlan, family: Family) =>
+  (own: Parameters<typeof routeRules>[0]): RuleSpec[] => [
+    rule('to the cluster', isIn(family, 'daddr', SETS.cluster), ...drop('stray')),
+    rule('to this node', isOfNode, ...drop('stray')),
+    rule('of no connection', isInvalid, ...drop('invalid')),
+    ...routeRules(own, family, (route) => {
+      const target = targetOf(plan, family, route);
+      return target.to === 'here' ? [{ do: 'goto', chain: ownChain(plan, target.address) }] : undefined;
+    }),
+    rule('not by this node', ...drop('stray')),
+  ];
+
+const fromPods = (plan: EgressPlan): RuleSpec[] => [
+  rule('an answer to who came in', isAnswer, ...decide('pass')),
+  ...FAMILIES.flatMap((family) => classJumps(namedClasses('steered', plan.steered), family, (name) => name)),
+];
+
+const fromTunnel = (plan: EgressPlan): RuleSpec[] => [
+  ...FAMILIES.map((family) =>
+    rule(
+      `${family}: an answer to a pod of this node`,
+      isAnswer,
+      isIn(family, 'daddr', SETS.selected),
+      ...decide('pass'),
+    ),
+  ),
+  ...FAMILIES.flatMap((family) => classJumps(namedClasses('translated', plan.translated), family, (name) => name)),
+  rule('of nobody who leaves here', ...drop('stray')),
+];
+
+/** To pods of other nodes; those to pods of this one find their way. */
+const fromOutside: readonly RuleSpec[] = FAMILIES.map((family) =>
+  rule(
+    `${family}: an answer to a pod that left with an address of this node`,
+    isAnswer,
+    {
+      match: 'ct-address-set',
+      direction: 'reply',
+      family,
+      address: 'daddr',
+      op: '==',
+      set: setName(SETS.owned, family),
+    },
+    isIn(family, 'daddr', SETS.remote),
+    ...decide('answer'),
+  ),
+);
+
+const toOwner: readonly RuleSpec[] = [
+  rule('translated here before the rule', { match: 'ct-translated', of: 'saddr' }, ...drop('predates')),
+  rule('to the owner', ...decide('steer')),
+];
+
+const byAddress = (address: string): RuleSpec[] => [
+  rule(
+    'translated to another before',
+    { match: 'ct-translated', of: 'saddr' },
+    { match: 'ct-address', direction: 'reply', address: 'daddr', op: '!=', value: address },
+    ...drop('predates'),
+  ),
+  rule('translated here', ...decide('translate')),
+];
+
+export const planDecisions = (plan: EgressPlan): ChainSpec[] => [
+  {
+    name: EGRESS_CHAINS.decide.name,
+    base: baseOf(EGRESS_CHAINS.decide),
+    rules: [
+      rule('from pods', fromDevice(DEVICES.bridge), { do: 'goto', chain: FROM_PODS }),
+      rule('from other nodes', fromDevice(DEVICES.egress), { do: 'goto', chain: FROM_TUNNEL }),
+      rule('from elsewhere', { do: 'goto', chain: FROM_OUTSIDE }),
+    ],
+  },
+  { name: FROM_PODS, rules: fromPods(plan) },
+  { name: FROM_TUNNEL, rules: fromTunnel(plan) },
+  { name: FROM_OUTSIDE, rules: fromOutside },
+  { name: TO_OWNER, rules: toOwner },
+  ...plan.addresses.map(({ address }) => ({ name: ownChain(plan, address), rules: byAddress(address) })),
+  ...FAMILIES.flatMap((family) => [
+    ...classChains(namedClasses('steered', plan.steered), family, {
+      chainOf: (name) => name,
+      rulesOf: steeringRules(plan, family),
+    }),
+    ...classChains(namedClasses('translated', plan.translated), family, {
+      chainOf: (name) => name,
+      rulesOf: servingRules(plan, family),
+    }),
+  ]),
+];

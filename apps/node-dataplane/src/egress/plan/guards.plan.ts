@@ -1,0 +1,97 @@
+import { DEVICES, EGRESS_MARK_MASK } from '@unbounded/config/ownership';
+import type { ChainSpec, Expression, RuleSpec } from '@unbounded/nftables';
+import { isIn, setName } from '../../kernel/address-sets.ts';
+import { baseOf, EGRESS_CHAINS } from '../../kernel/base-chains.ts';
+import { FAMILIES } from '../../kernel/nft-family.ts';
+import { byDevice, decide, type Decision, drop, fromDevice, isMarked, rule, SETS } from './names.ts';
+
+/**
+ * What was decided is what happens: the routes lead where the mark says, and nothing leaves with a source that is not its own, whatever
+ * became of routes, rules and connections.
+ */
+
+const stop: Expression = { do: 'return' };
+const byOverlay: Expression = { match: 'device', key: 'oifname', op: '==', set: SETS.overlay };
+const notByOverlay: Expression = { match: 'device', key: 'oifname', op: '!=', set: SETS.overlay };
+
+const way: readonly RuleSpec[] = [
+  ...(['steer', 'answer'] as const).map((decision) =>
+    rule(`${decision}: by the tunnel alone`, isMarked(decision), byDevice(DEVICES.egress, '!='), ...drop('wrongWay')),
+  ),
+  rule(
+    'nothing else by the tunnel',
+    byDevice(DEVICES.egress),
+    isMarked('steer', '!='),
+    isMarked('answer', '!='),
+    ...drop('wrongWay'),
+  ),
+  rule('out of the cluster alone', isMarked('translate'), byOverlay, ...drop('wrongWay')),
+  rule('out of the tunnel, on with an egress address', isMarked('translate'), stop),
+  rule('out of the tunnel, to a pod', fromDevice(DEVICES.egress), isMarked('pass'), byDevice(DEVICES.bridge), stop),
+  rule('out of the tunnel to nobody', fromDevice(DEVICES.egress), ...drop('wrongWay')),
+];
+
+/**
+ * Of the node itself, to a partner about an answer, which is too large for the tunnel for example: connection tracking gives it the
+ * egress address as its source, behind this hook.
+ */
+const errors: readonly RuleSpec[] = FAMILIES.map((family) =>
+  rule(
+    `${family}: an error about a connection that leaves here`,
+    { match: 'ct-state', states: ['related'] },
+    {
+      match: 'ct-address-set',
+      direction: 'reply',
+      family,
+      address: 'daddr',
+      op: '==',
+      set: setName(SETS.owned, family),
+    },
+    ...decide('translate'),
+  ),
+);
+
+const withoutMark = (decision: Decision): RuleSpec =>
+  rule('decided and done', isMarked(decision), { set: 'mark', value: 0, mask: EGRESS_MARK_MASK });
+
+/** ICMPv6, types of neighbor discovery (RFC 4861): the kernel answers for an address from that address. */
+const NEIGHBOR_SOLICITATION = 135;
+const NEIGHBOR_ADVERTISEMENT = 136;
+const neighborDiscovery = [NEIGHBOR_SOLICITATION, NEIGHBOR_ADVERTISEMENT].map((type) =>
+  rule('neighbor discovery', { match: 'payload', field: 'icmpv6.type', op: '==', value: type }, stop),
+);
+
+const leaving: readonly RuleSpec[] = [
+  ...FAMILIES.map((family) =>
+    rule(
+      `${family}: not translated`,
+      isMarked('translate'),
+      isIn(family, 'saddr', SETS.owned, '!='),
+      ...drop('wrongSource'),
+    ),
+  ),
+  rule('translated', isMarked('translate'), { set: 'mark', value: 0, mask: EGRESS_MARK_MASK }, stop),
+  ...neighborDiscovery,
+  ...FAMILIES.flatMap((family) => [
+    rule(
+      `${family}: an egress address, for who may not have it`,
+      isIn(family, 'saddr', SETS.owned),
+      ...drop('wrongSource'),
+    ),
+    rule(
+      `${family}: a pod's own address, of a connection that nobody translates`,
+      fromDevice(DEVICES.bridge),
+      notByOverlay,
+      isIn(family, 'saddr', SETS.podBlocks),
+      isIn(family, 'daddr', SETS.cluster, '!='),
+      ...drop('wrongSource'),
+    ),
+  ]),
+  ...(['steer', 'pass', 'answer'] as const).map(withoutMark),
+];
+
+export const planGuards = (): ChainSpec[] => [
+  { name: EGRESS_CHAINS.way.name, base: baseOf(EGRESS_CHAINS.way), rules: way },
+  { name: EGRESS_CHAINS.errors.name, base: baseOf(EGRESS_CHAINS.errors), rules: errors },
+  { name: EGRESS_CHAINS.leaving.name, base: baseOf(EGRESS_CHAINS.leaving), rules: leaving },
+];

@@ -1,0 +1,86 @@
+import type { ChainSpec, Expression, RuleSpec, SetSpec } from '@unbounded/nftables';
+import { isIn, ofFamily, setName } from '../../kernel/address-sets.ts';
+import { ADDRESS_TYPE, type Family } from '../../kernel/nft-family.ts';
+import type { EgressPlan, PodClass, PodRoute, RouteEgress } from './egress-plan.ts';
+import { rule } from './names.ts';
+
+/** The routes of a class of pods as rules: the first one that matches a packet counts. */
+
+/** Where a route leads in one family. */
+export type RouteTarget =
+  | { readonly to: 'nobody' | 'anywhere' }
+  | { readonly to: 'owner'; readonly egress: RouteEgress }
+  | { readonly to: 'here'; readonly address: string };
+
+export const targetOf = (
+  { node, addresses }: Pick<EgressPlan, 'node' | 'addresses'>,
+  family: Family,
+  route: PodRoute,
+): RouteTarget => {
+  const egress = route.egress.find(({ address }) => ofFamily(family, [address]).length > 0);
+  if (!egress) return { to: route.unavailable === 'drop' ? 'nobody' : 'anywhere' };
+  if (egress.owner !== node) return { to: 'owner', egress };
+  // Named as its owner before it was told so, or after it gave the address up.
+  const isOwned = addresses.some(({ address }) => address === egress.address);
+  return isOwned ? { to: 'here', address: egress.address } : { to: 'nobody' };
+};
+
+/** Where the pods of a class are, and what they are called in names of sets and chains. */
+export interface NamedClass extends PodClass {
+  readonly name: string;
+}
+
+export const namedClasses = (kind: 'steered' | 'translated', classes: readonly PodClass[]): NamedClass[] =>
+  classes.map((own, index) => ({ ...own, name: `${kind}_${index}` }));
+
+const exceptSet = ({ name }: NamedClass, index: number): string => `${name}_except_${index}`;
+
+/** Of pods, and of exceptions. */
+export const classSets = (own: NamedClass, family: Family): SetSpec[] => {
+  const type = ADDRESS_TYPE[family];
+  const sets = own.routes.map(({ except }, index) => ({
+    name: setName(exceptSet(own, index), family),
+    type,
+    elements: ofFamily(family, except),
+  }));
+  const pods = own.pods.flatMap(({ addresses }) => ofFamily(family, addresses));
+  return [{ name: setName(own.name, family), type, elements: pods }, ...sets.filter(({ elements }) => elements.length)];
+};
+
+/** @param actionOf what is done with a packet of the route; undefined: it goes on to the next one */
+export const routeRules = (
+  own: NamedClass,
+  family: Family,
+  actionOf: (route: PodRoute) => readonly Expression[] | undefined,
+): RuleSpec[] =>
+  own.routes.flatMap((route, index) => {
+    const action = actionOf(route);
+    if (!action) return [];
+    const hasExceptions = ofFamily(family, route.except).length > 0;
+    return ofFamily(family, route.destinations).map((destination) =>
+      rule(
+        route.rule.slice(0, 100),
+        { match: 'payload', field: `${family}.daddr`, op: '==', value: destination },
+        ...(hasExceptions ? [isIn(family, 'daddr', exceptSet(own, index), '!=')] : []),
+        ...action,
+      ),
+    );
+  });
+
+/** Leads the packets of each class to its chain. */
+export const classJumps = (classes: readonly NamedClass[], family: Family, chainOf: (name: string) => string) =>
+  classes.map((own) =>
+    rule(`${family}: pods of ${own.name}`, isIn(family, 'saddr', own.name), {
+      do: 'goto',
+      chain: setName(chainOf(own.name), family),
+    }),
+  );
+
+export const classChains = (
+  classes: readonly NamedClass[],
+  family: Family,
+  {
+    chainOf,
+    rulesOf,
+  }: { readonly chainOf: (name: string) => string; readonly rulesOf: (own: NamedClass) => RuleSpec[] },
+): ChainSpec[] => classes.map((own) => ({ name: setName(chainOf(own.name), family), rules: rulesOf(own) }));

@@ -1,0 +1,48 @@
+import { containsPrefix, formatPrefix, parsePrefix, type Prefix } from '@unbounded/ip';
+import { type Family, familyOf } from '../../kernel/nft-family.ts';
+import type { PodRoute } from './egress-plan.ts';
+
+/**
+ * The routes of a class of pods as a routing table. First match by destinations less exceptions becomes longest match: a packet's longest
+ * prefix among all that the routes name lies in the same destinations and exceptions as the packet itself.
+ */
+
+/** To an owner by the tunnel; nowhere; or as if there was no rule. */
+export type TableWay = { readonly owner: string } | 'nowhere' | 'main';
+
+export interface TableRoute {
+  readonly prefix: string;
+  readonly via: TableWay;
+}
+
+const EVERYTHING: Readonly<Record<Family, Prefix>> = { ip: parsePrefix('0.0.0.0/0'), ip6: parsePrefix('::/0') };
+
+const prefixesOf = (family: Family, texts: readonly string[]): Prefix[] =>
+  texts.filter((text) => familyOf(text) === family).map(parsePrefix);
+
+interface ParsedRoute {
+  readonly destinations: readonly Prefix[];
+  readonly except: readonly Prefix[];
+  readonly via: TableWay;
+}
+
+const wayOf = (family: Family, { egress, unavailable }: PodRoute, node: string): TableWay => {
+  const own = egress.find(({ address }) => familyOf(address) === family);
+  if (!own) return unavailable === 'drop' ? 'nowhere' : 'main';
+  return own.owner === node ? 'main' : { owner: own.owner };
+};
+
+/** @param node that the pods are on: what it owns itself leaves by the main table */
+export const planRouteTable = (family: Family, routes: readonly PodRoute[], node: string): TableRoute[] => {
+  const parsed = routes.map((route): ParsedRoute => ({
+    destinations: prefixesOf(family, route.destinations),
+    except: prefixesOf(family, route.except),
+    via: wayOf(family, route, node),
+  }));
+  const holds = (outer: readonly Prefix[], inner: Prefix): boolean => outer.some((one) => containsPrefix(one, inner));
+  const viaOf = (prefix: Prefix): TableWay =>
+    parsed.find(({ destinations, except }) => holds(destinations, prefix) && !holds(except, prefix))?.via ?? 'main';
+  const named = parsed.flatMap(({ destinations, except }) => [...destinations, ...except]);
+  const unique = new Map([EVERYTHING[family], ...named].map((prefix) => [formatPrefix(prefix), prefix]));
+  return [...unique].map(([prefix, parsedPrefix]) => ({ prefix, via: viaOf(parsedPrefix) }));
+};

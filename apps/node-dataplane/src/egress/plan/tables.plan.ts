@@ -1,0 +1,82 @@
+import { DEVICES } from '@unbounded/config/ownership';
+import type { SetSpec } from '@unbounded/nftables';
+import { addressSets } from '../../kernel/address-sets.ts';
+import { baseOf, EGRESS_CHAINS } from '../../kernel/base-chains.ts';
+import { ADDRESS_TYPE, FAMILIES, type Family } from '../../kernel/nft-family.ts';
+import type { TableContent } from '../../kernel/section-table.ts';
+import { NOT_ROUTED, planDecisions } from './decisions.plan.ts';
+import type { EgressPlan } from './egress-plan.ts';
+import { planGuards } from './guards.plan.ts';
+import { EGRESS_DROPS, FENCE_DROP, isMarked, rule, SETS } from './names.ts';
+import { classSets, namedClasses } from './route-rules.plan.ts';
+import { planTranslation } from './translation.plan.ts';
+import { planTunnelPackets, tunnelPacketSets } from './tunnel-packets.plan.ts';
+
+/** The nftables tables of egress. */
+
+const addressesOf = (classes: EgressPlan['steered']): string[] =>
+  classes.flatMap(({ pods }) => pods.flatMap(({ addresses }) => addresses));
+
+/**
+ * The table of the family inet.
+ * @param overlayDevices of the overlay at this node, the bridge of the pods too
+ */
+export const planEgressTable = (plan: EgressPlan, overlayDevices: readonly string[]): TableContent => {
+  const classes = [...namedClasses('steered', plan.steered), ...namedClasses('translated', plan.translated)];
+  const devices = [...new Set([...overlayDevices, DEVICES.bridge, DEVICES.egress])].sort();
+  return {
+    drops: Object.values(EGRESS_DROPS),
+    sets: [
+      ...addressSets(SETS.cluster, [...plan.cluster, ...FAMILIES.flatMap((family) => NOT_ROUTED[family])]),
+      ...addressSets(SETS.podBlocks, plan.podCidrs),
+      ...addressSets(SETS.selected, addressesOf(plan.steered)),
+      ...addressSets(SETS.remote, addressesOf(plan.translated)),
+      ...addressSets(
+        SETS.owned,
+        plan.addresses.map(({ address }) => address),
+      ),
+      { name: SETS.overlay, type: 'ifname', elements: devices },
+      ...FAMILIES.flatMap((family) => classes.flatMap((own) => classSets(own, family))),
+      ...tunnelPacketSets(plan),
+    ],
+    chains: [...planDecisions(plan), ...planTranslation(plan), ...planGuards(), ...planTunnelPackets(plan)],
+  };
+};
+
+/** So many addresses can a node own. */
+const MAX_LIVE = 1024;
+
+/** Of the addresses that the node may use right now; each leaves it by itself. */
+export const liveSet = (family: Family): SetSpec => ({
+  name: SETS.live,
+  type: ADDRESS_TYPE[family],
+  elements: [],
+  timed: { maxElements: MAX_LIVE },
+});
+
+/**
+ * The fence of one family: only while an address is an element of its set, which expires, does anything leave with it. A table of its own,
+ * because one that is replaced loses such elements.
+ */
+export const planFence = (family: Family): TableContent => {
+  const { [family === 'ip' ? 'fence' : 'fence6']: chain } = EGRESS_CHAINS;
+  return {
+    drops: [FENCE_DROP],
+    sets: [liveSet(family)],
+    chains: [
+      {
+        name: chain.name,
+        base: baseOf(chain),
+        rules: [
+          rule(
+            'owned no more, or by an agent that stands still',
+            isMarked('translate'),
+            { match: 'set', field: `${family}.saddr`, op: '!=', set: SETS.live },
+            { do: 'counter', name: FENCE_DROP },
+            { do: 'drop' },
+          ),
+        ],
+      },
+    ],
+  };
+};
