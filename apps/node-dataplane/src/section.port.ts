@@ -8,10 +8,11 @@ import type { Attachment } from './attachment/attachment.ts';
 import type { HookHandlers, HookType } from './attachment/hook.port.ts';
 import type { BaseChain } from './kernel/base-chains.ts';
 import type { SectionBoundary } from './kernel/boundary-additions.ts';
+import type { SharedPeers } from './kernel/overlay-peers.ts';
 import type { SharedTraffic } from './kernel/overlay-traffic.ts';
 import type { SectionTable } from './kernel/section-table.ts';
 import type { StateFaults } from './state/state-faults.ts';
-import type { WorldSource } from './world/source.port.ts';
+import type { InputFilters, WorldSource } from './world/source.port.ts';
 
 /**
  * A section is one system of the node: it has its own inputs, plan, kernel state, report and kept plan, and its own loop. The agent
@@ -89,11 +90,13 @@ export interface SectionContext {
   readonly boundary: SectionBoundary;
   /** What belongs to the overlay at this node. */
   readonly traffic: SharedTraffic;
+  /** This node and others in the overlay. */
+  readonly peers: SharedPeers;
   /** The section's own nftables table of a family; the section gets a pass when anybody changes it. */
   readonly table: (family: TableFamily) => SectionTable;
   readonly kept: KeptSection;
   /** Objects of these kinds, and the node's own; the section gets a pass when any of them changes. */
-  readonly openInputs: <T extends KindTable>(kinds: T) => WorldSource<T>;
+  readonly openInputs: <T extends KindTable>(kinds: T, filters?: InputFilters<T>) => WorldSource<T>;
   /** Undefined: objects come from a directory. */
   readonly cluster: Cluster | undefined;
   /** The pods of the node. */

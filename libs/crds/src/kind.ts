@@ -48,6 +48,8 @@ export interface KindDefinition<K extends string = string, Body = unknown> {
   readonly body: Schema<Body>;
   /** `/status` is a subresource of its own, with its own permissions. */
   readonly hasStatus: boolean;
+  /** JSON paths that a field selector may name (Kubernetes 1.31 and later). */
+  readonly selectableFields?: readonly string[];
   readonly columns: readonly PrinterColumn[];
 }
 
@@ -84,7 +86,7 @@ const rootSchema = ({ description, body }: KindDefinition): JsonSchema => ({
 
 /** What is applied to a cluster so that the API server knows the kind. */
 export const toCustomResourceDefinition = (definition: KindDefinition): CustomResourceDefinition => {
-  const { kind, plural, singular, shortNames, scope = 'Cluster', hasStatus, columns } = definition;
+  const { kind, plural, singular, shortNames, scope = 'Cluster', hasStatus, columns, selectableFields } = definition;
   return {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
@@ -99,6 +101,7 @@ export const toCustomResourceDefinition = (definition: KindDefinition): CustomRe
           served: true,
           storage: true,
           ...(hasStatus ? { subresources: { status: {} } } : {}),
+          ...(selectableFields ? { selectableFields: selectableFields.map((jsonPath) => ({ jsonPath })) } : {}),
           additionalPrinterColumns: [...columns, age],
           schema: { openAPIV3Schema: rootSchema(definition) },
         },

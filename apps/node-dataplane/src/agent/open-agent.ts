@@ -6,6 +6,7 @@ import type { AgentConfig } from '../agent.config.ts';
 import { openAttachment } from '../attachment/attachment.ts';
 import { createBoundary } from '../kernel/boundary-additions.ts';
 import { createDropMetrics } from '../kernel/drop-metrics.ts';
+import { createSharedPeers } from '../kernel/overlay-peers.ts';
 import { createSharedTraffic } from '../kernel/overlay-traffic.ts';
 import type { SectionType } from '../section.port.ts';
 import { createStateFaults } from '../state/state-faults.ts';
@@ -47,6 +48,7 @@ const openShared = async (
     newDrops: createDropMetrics(metrics),
     boundary: createBoundary(),
     traffic: createSharedTraffic(),
+    peers: createSharedPeers(),
     faults,
     kept: openKeptSections(config.stateDir, names, faults),
     world,

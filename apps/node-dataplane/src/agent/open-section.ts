@@ -6,6 +6,7 @@ import type { Attachment } from '../attachment/attachment.ts';
 import { withDeadline } from '../deadline.ts';
 import type { Boundary } from '../kernel/boundary-additions.ts';
 import type { TableDrops } from '../kernel/drop-metrics.ts';
+import type { SharedPeers } from '../kernel/overlay-peers.ts';
 import type { SharedTraffic } from '../kernel/overlay-traffic.ts';
 import type { Section, SectionContext, SectionReport, SectionType } from '../section.port.ts';
 import type { StateFaults } from '../state/state-faults.ts';
@@ -26,6 +27,7 @@ export interface Shared {
   readonly newDrops: () => TableDrops;
   readonly boundary: Boundary;
   readonly traffic: SharedTraffic;
+  readonly peers: SharedPeers;
   readonly faults: StateFaults;
   readonly kept: KeptSections;
   readonly world: World;
@@ -41,7 +43,7 @@ interface Taken {
 }
 
 const take = (type: SectionType, shared: Shared, trigger: () => void): Taken => {
-  const { config, services, net, nft, newDrops, boundary, traffic, faults, kept, world, attachment } = shared;
+  const { config, services, net, nft, newDrops, boundary, traffic, peers, faults, kept, world, attachment } = shared;
   const { logger, metrics } = services;
   const tables = createSectionTables(type, { nft, newDrops, onChange: trigger, logger });
   const filters: Filter[] = [];
@@ -52,10 +54,11 @@ const take = (type: SectionType, shared: Shared, trigger: () => void): Taken => 
     nft,
     boundary: boundary.of(type.name),
     traffic,
+    peers,
     table: (family) => tables.of(family),
     kept: kept.of(type.name),
-    openInputs: (kinds) => {
-      const source: WorldSource<typeof kinds> = world.inputs(kinds);
+    openInputs: (kinds, filters) => {
+      const source: WorldSource<typeof kinds> = world.inputs(kinds, filters);
       source.onChange(trigger);
       taken.push(() => source.stop());
       return source;

@@ -7,14 +7,14 @@ import { createClusterReporter } from '../world/cluster-reporter.ts';
 import { createClusterSource, createNodeSource } from '../world/cluster-source.ts';
 import { createFileSource } from '../world/file-source.ts';
 import type { Reporter } from '../world/reporter.port.ts';
-import type { WorldSource } from '../world/source.port.ts';
+import type { InputFilters, WorldSource } from '../world/source.port.ts';
 
 /** Where objects come from and reports go to: the cluster, or a directory. */
 export interface World {
   readonly reporter: Reporter;
   /** Undefined: a directory. */
   readonly cluster: Cluster | undefined;
-  inputs<T extends KindTable>(kinds: T): WorldSource<T>;
+  inputs<T extends KindTable>(kinds: T, filters?: InputFilters<T>): WorldSource<T>;
   close(): Promise<void>;
 }
 
@@ -42,7 +42,7 @@ export const openWorld = async (config: AgentConfig, services: HostServices): Pr
   return {
     reporter: createClusterReporter({ cluster, nodeName, node: () => own.node(), events }),
     cluster,
-    inputs: (kinds) => createClusterSource(cluster, kinds, { own, logger }),
+    inputs: (kinds, filters) => createClusterSource(cluster, kinds, { own, logger, ...(filters && { filters }) }),
     close: async () => {
       await own.stop();
       cluster.close();

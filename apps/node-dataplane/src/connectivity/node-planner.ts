@@ -11,11 +11,15 @@ import {
   planTransition,
   type Problem,
   type LocalNode,
+  nodeAddresses,
+  type NodeAddresses,
+  type World,
   withoutProtected,
 } from '@unbounded/topology';
 import { keepPlan, readKeptPlan } from './kept-plan.ts';
 import { findLocalNode, missingSite } from './local-node.ts';
 import type { Measured, OwnKeys } from './measured.ts';
+import type { OverlayPeers } from '../kernel/overlay-peers.ts';
 import type { NodeFacts } from '../world/object-files.ts';
 import type { KeptSection } from '../section.port.ts';
 import type { Snapshot, WorldSource } from '../world/source.port.ts';
@@ -32,6 +36,8 @@ export interface NodePlanner {
   readonly isCurrent: boolean;
   /** Why the objects as they are give no plan; the last one, if there is any, stays and has them too. */
   readonly problems: readonly Problem[];
+  /** The overlay as other sections may know it; undefined: no objects have been read, the plan is a kept one. */
+  readonly peers: OverlayPeers | undefined;
   /** What the Node says, as of the last `replan`; undefined: it is not there, or the objects are away. */
   readonly node: NodeFacts | undefined;
   /** Addresses of the Node as the objects say now, else that of the kept plan. */
@@ -103,7 +109,20 @@ const createTransitions = (now: () => number) => {
 interface Made {
   readonly plan: NodePlan;
   readonly advertised: NodePlanner['advertised'];
+  readonly peers: OverlayPeers;
 }
+
+const overlayPeers = (plan: NodePlan, world: World): OverlayPeers => {
+  let nodes: readonly NodeAddresses[] | undefined;
+  const { podCidrs, mtuBytes, masquerade } = plan;
+  return {
+    overlayAddresses: plan.overlayAddresses.map((text) => text.slice(0, text.indexOf('/'))),
+    mtuBytes,
+    podCidrs,
+    keepsSource: [...masquerade.sources, ...masquerade.exceptTo],
+    nodes: () => (nodes ??= nodeAddresses(world)),
+  };
+};
 
 const PLAN_FAILED = 'PlanFailed';
 
@@ -122,7 +141,11 @@ const makePlan = (
     const missing = 'reason' in local ? local : missingSite(before, local, world);
     if (missing) return missing;
     const plan = planNode(world, local as LocalNode);
-    return { plan, advertised: plan.role === 'gateway' ? advertisedRoutes(world, nodeName) : undefined };
+    return {
+      plan,
+      advertised: plan.role === 'gateway' ? advertisedRoutes(world, nodeName) : undefined,
+      peers: overlayPeers(plan, world),
+    };
   } catch (error) {
     logger.debug({ err: error }, 'planning failed');
     const message = `planning failed: ${(error as Error).message}: the last plan stays in effect; the agent retries`;
@@ -143,6 +166,7 @@ export const createNodePlanner = (parts: PlannerParts): NodePlanner => {
     if (plan) transitions.to({ ...plan, problems: [...plan.problems, problem] });
   };
   let advertised: NodePlanner['advertised'];
+  let peers: OverlayPeers | undefined;
   let plannedFrom = '';
   let problems: readonly Problem[] = [];
   let [isThere, isListed] = [false, false];
@@ -162,6 +186,9 @@ export const createNodePlanner = (parts: PlannerParts): NodePlanner => {
     },
     get problems() {
       return problems;
+    },
+    get peers() {
+      return peers;
     },
     get node() {
       return node;
@@ -185,7 +212,7 @@ export const createNodePlanner = (parts: PlannerParts): NodePlanner => {
       const made = makePlan(parts, snapshot, measured, plan);
       plannedFrom = 'reason' in made && made.reason === PLAN_FAILED ? '' : from;
       if ('reason' in made) return hold(made);
-      ({ plan, advertised } = made);
+      ({ plan, advertised, peers } = made);
       [isListed, problems, isKept] = [true, [], false];
       transitions.to(plan);
       keepPlan(kept, plan);

@@ -5,6 +5,7 @@ import type { KernelPlan } from '../data-path/kernel-plan.ts';
 import { DEVICES } from '../data-path/devices.ts';
 import { type CniConfigFolders, ensureCniConfig } from '../attachment/config.ts';
 import type { Attachment } from '../attachment/attachment.ts';
+import type { OverlayPeers } from '../kernel/overlay-peers.ts';
 import { applyPlan, type ApplyOutcome, type Dataplane } from './dataplane.ts';
 import type { Advanced, KeyRotation } from './keys/rotation.ts';
 import type { StateFaults } from '../state/state-faults.ts';
@@ -28,6 +29,8 @@ type Problems = readonly { readonly reason: string; readonly message: string }[]
 export interface ConnectivityParts {
   readonly planner: NodePlanner;
   readonly dataplane: Dataplane;
+  /** Told who is in the overlay. */
+  readonly onPeers: (peers: OverlayPeers | undefined) => void;
   readonly rotation: KeyRotation;
   readonly relay: RelayProxies;
   readonly attachment: Pick<Attachment, 'gate'>;
@@ -140,6 +143,7 @@ export const createConnectivity = (parts: ConnectivityParts): Section => {
       if (!plan) return { nextPassMs: REPAIR_EVERY_MS, report: report(underlay, [...planner.problems, ...fromNode()]) };
       const rendered = render(plan);
       const outcome = await applyPlan(dataplane, rendered);
+      parts.onPeers(planner.peers);
       if (outcome.isContained) attachment.gate.open();
       // Once the firewall leads to the relays: a connection stays with what it was led to first.
       const relayed = parts.relay.apply(plan);

@@ -22,7 +22,7 @@ export const route = (egress: EgressHost | undefined, owner: NodeName, more: Par
 
 export const pods = (host: Host, node: NodeName, routes: readonly PodRoute[]): PodClass => ({
   routes,
-  pods: [{ node, addresses: ADDRESSES[host] }],
+  pods: [{ uid: `uid-${host}`, node, addresses: ADDRESSES[host] }],
 });
 
 export const planFor = (node: NodeName, more: Partial<EgressPlan> = {}): EgressPlan => ({

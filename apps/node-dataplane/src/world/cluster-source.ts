@@ -3,7 +3,7 @@ import type { KindTable, ObjectsOf } from '@unbounded/crds';
 import { type Cluster, clientOf, type KubeObject, type Node, nodes } from '@unbounded/kube';
 import type { Logger } from '@unbounded/telemetry';
 import { nodeFactsOf } from './object-files.ts';
-import type { Snapshot, WorldSource } from './source.port.ts';
+import type { InputFilters, Snapshot, WorldSource } from './source.port.ts';
 
 /** Objects from the API server, followed by informers; the Node is only our own. */
 
@@ -76,12 +76,18 @@ export const createNodeSource = (cluster: Cluster, nodeName: string, logger: Log
 export const createClusterSource = <T extends KindTable>(
   cluster: Cluster,
   kinds: T,
-  { own, logger }: { readonly own: NodeSource; readonly logger: Logger },
+  {
+    own,
+    logger,
+    filters = {},
+  }: { readonly own: NodeSource; readonly logger: Logger; readonly filters?: InputFilters<T> },
 ): WorldSource<T> => {
   const { follow, isSynced, version, onChange, stop } = createFollower();
-  const lists = Object.entries(kinds).map(
-    ([name, definition]) => [name, follow(createInformer({ client: clientOf(cluster, definition), logger }))] as const,
-  );
+  const lists = Object.entries(kinds).map(([name, definition]) => {
+    const filter = filters[name];
+    const informer = createInformer({ client: clientOf(cluster, definition), logger, ...(filter && { filter }) });
+    return [name, follow(informer)] as const;
+  });
   return {
     snapshot: (): Snapshot<T> | undefined => {
       if (!isSynced() || !own.isSynced) return undefined;

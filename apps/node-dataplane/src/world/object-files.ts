@@ -10,6 +10,8 @@ import { parseAllDocuments } from 'yaml';
  */
 
 export interface NodeFacts {
+  /** Absent: there is no Node, or it comes from a file that does not say it. */
+  readonly uid?: string;
   readonly internalIps: readonly string[];
   readonly externalIps: readonly string[];
   readonly podCidrs: readonly string[];
@@ -25,8 +27,9 @@ interface AnyObject {
 /** What the agent needs of its own Node, validated like every other Node's. */
 export const nodeFactsOf = (node: NodeObject | undefined): NodeFacts => {
   if (!node) return { internalIps: [], externalIps: [], podCidrs: [] };
-  const { internalIPs, externalIPs, podCIDRs, rotateKey } = nodeFacts(node);
+  const { uid, internalIPs, externalIPs, podCIDRs, rotateKey } = nodeFacts(node);
   return {
+    ...(uid === '' ? {} : { uid }),
     internalIps: internalIPs,
     externalIps: externalIPs,
     podCidrs: podCIDRs,

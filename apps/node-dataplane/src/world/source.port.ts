@@ -10,6 +10,11 @@ export interface Snapshot<T extends KindTable = typeof topologyKinds> {
   readonly version: number;
 }
 
+/** Which objects of a kind are asked for, as the API server filters them; from a directory come all. */
+export type InputFilters<T extends KindTable> = {
+  readonly [Name in keyof T]?: { readonly fieldSelector: string };
+};
+
 /** Where a section's objects come from. */
 export interface WorldSource<T extends KindTable = typeof topologyKinds> {
   /** Undefined until everything has been read once. */

@@ -130,6 +130,7 @@ export const egressNodeSliceKind = defineKind({
   description:
     'Up to 500 pods that one node steers to an egress address or translates to one. Written by static-egress; the agent of the node reads it and confirms it.',
   hasStatus: true,
+  selectableFields: ['.spec.nodeName'],
   columns: [
     { name: 'Node', type: 'string', jsonPath: '.spec.nodeName' },
     { name: 'Index', type: 'integer', jsonPath: '.spec.index' },

@@ -34,7 +34,8 @@ export interface PodClass {
   readonly pods: readonly PlannedPod[];
 }
 
-interface PlannedPod {
+export interface PlannedPod {
+  readonly uid: string;
   readonly node: string;
   /** At most one of each family. */
   readonly addresses: readonly string[];
@@ -62,6 +63,6 @@ type Unavailable = 'drop' | 'pass';
 
 interface PlannedAddress {
   readonly address: string;
-  /** Device that it is announced on. */
-  readonly device: string;
+  /** Device that has it and is announced on; undefined: routes lead to the node, and no device has it. */
+  readonly device: string | undefined;
 }

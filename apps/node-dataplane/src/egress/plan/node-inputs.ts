@@ -1,0 +1,23 @@
+import type { EgressNodeSlice } from '@unbounded/crds';
+import type { OverlayPeers } from '../../kernel/overlay-peers.ts';
+
+/** What the plan of a node is made from. */
+export interface NodeInputs {
+  readonly node: string;
+  readonly nodeUid: string;
+  /** Of this node; those of a Node that had its name before are not. */
+  readonly slices: readonly EgressNodeSlice[];
+  /** Of this node, at the pod bridge. */
+  readonly pods: readonly LocalPod[];
+  readonly peers: OverlayPeers;
+  /** Device with the subnet of an address; undefined: there is none. */
+  readonly deviceOf: (address: string) => string | undefined;
+}
+
+export interface LocalPod {
+  readonly uid: string;
+  /** Without prefix length, as the CNI plugin gave them. */
+  readonly addresses: readonly string[];
+  /** Whether any rule selects it; unknown: it reaches the cluster alone. */
+  readonly selection: 'none' | 'selected' | 'unknown';
+}

@@ -1,0 +1,154 @@
+import type { EgressNodeSlice, EgressRoute, OwnedAddress } from '@unbounded/crds';
+import { tryParseAddress } from '@unbounded/ip';
+import type { Problem } from '@unbounded/topology';
+import type { OverlayPeers } from '../../kernel/overlay-peers.ts';
+import type { EgressPlan, PlannedPod, PodClass, PodRoute } from './egress-plan.ts';
+import type { LocalPod, NodeInputs } from './node-inputs.ts';
+import { tunnelMtuBytes } from './tunnel.plan.ts';
+
+/** From a node's slices, pods and peers to its plan. */
+
+const routeOf = ({ rule, destinations, except = [], egress = [], whenUnavailable }: EgressRoute): PodRoute => ({
+  rule,
+  destinations,
+  except,
+  egress: egress.flatMap(({ address, node }) => (node === undefined ? [] : [{ address, owner: node }])),
+  unavailable: whenUnavailable === 'Node' ? 'pass' : 'drop',
+});
+
+/** Of a pod that a rule selects, or may select, and whose routes are not known yet. */
+const NOT_YET: PodRoute = {
+  rule: 'not known yet',
+  destinations: ['0.0.0.0/0', '::/0'],
+  except: [],
+  egress: [],
+  unavailable: 'drop',
+};
+
+interface RoutedPod {
+  readonly pod: PlannedPod;
+  readonly routes: readonly PodRoute[];
+}
+
+/** Pods with the same routes together. */
+const classesOf = (routed: readonly RoutedPod[]): PodClass[] => {
+  const classes = Map.groupBy(routed, ({ routes }) => JSON.stringify(routes));
+  return [...classes.entries()]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([, members]) => ({
+      routes: members[0]!.routes,
+      pods: members.map(({ pod }) => pod).sort((a, b) => (a.uid < b.uid ? -1 : 1)),
+    }));
+};
+
+type SliceEntry<Kind extends 'pods' | 'sources'> = NonNullable<EgressNodeSlice['spec'][Kind]>[number];
+
+const entriesOf = <Kind extends 'pods' | 'sources'>(
+  slices: readonly EgressNodeSlice[],
+  kind: Kind,
+): readonly { readonly entry: SliceEntry<Kind>; readonly routes: readonly PodRoute[] }[] =>
+  slices.flatMap(({ spec }) =>
+    ((spec[kind] ?? []) as readonly SliceEntry<Kind>[]).map((entry) => ({
+      entry,
+      routes: entry.routes.map((place) => {
+        const route = spec.routes?.[place];
+        return route ? routeOf(route) : NOT_YET;
+      }),
+    })),
+  );
+
+/** Where its addresses are is the CNI plugin's word: those of a slice may be of a pod that is no more. */
+const steeredOf = ({ node, slices, pods }: NodeInputs): PodClass[] => {
+  const listed = new Map(entriesOf(slices, 'pods').map(({ entry, routes }) => [entry.uid, routes]));
+  const routesOf = ({ uid, selection }: LocalPod): readonly PodRoute[] | undefined =>
+    listed.get(uid) ?? (selection === 'none' ? undefined : [NOT_YET]);
+  return classesOf(
+    pods.flatMap((pod) => {
+      const routes = routesOf(pod);
+      return routes ? [{ pod: { uid: pod.uid, node, addresses: pod.addresses }, routes }] : [];
+    }),
+  );
+};
+
+const translatedOf = ({ node, slices }: NodeInputs): PodClass[] =>
+  classesOf(
+    entriesOf(slices, 'sources').flatMap(({ entry, routes }) => {
+      if (entry.node === node) return []; // among its own pods
+      const addresses = entry.addresses.filter((text) => tryParseAddress(text) !== undefined);
+      return [{ pod: { uid: entry.uid, node: entry.node, addresses }, routes }];
+    }),
+  );
+
+/** Addresses that the slices give to the node. */
+export const grantedAddresses = (slices: readonly EgressNodeSlice[]): readonly OwnedAddress[] =>
+  slices.flatMap(({ spec }) => spec.owned ?? []).filter(({ release }) => release !== true);
+
+const noDevice = ({ address }: OwnedAddress): Problem => ({
+  reason: 'EgressAddressUnreachable',
+  message: `egress address ${address}: the node has no device with a subnet that holds it: give the pool an interface that the node has, or announce: None where a route leads to the node`,
+});
+
+const addressesOf = ({
+  slices,
+  deviceOf,
+}: NodeInputs): Pick<NodePlanned, 'problems'> & Pick<EgressPlan, 'addresses'> => {
+  const problems: Problem[] = [];
+  const addresses = grantedAddresses(slices).flatMap((owned): EgressPlan['addresses'] => {
+    const { address, interface: device = deviceOf(address), announce } = owned;
+    if (announce === 'None') return [{ address, device: undefined }];
+    if (device !== undefined) return [{ address, device }];
+    problems.push(noDevice(owned));
+    return [];
+  });
+  return { addresses, problems };
+};
+
+const namesOf = (classes: readonly PodClass[], of: (own: PodClass) => readonly string[]): string[] =>
+  classes.flatMap(of);
+
+const peersOf = (peers: OverlayPeers, node: string, steered: readonly PodClass[], translated: readonly PodClass[]) => {
+  const names = new Set([
+    ...namesOf(steered, ({ routes }) => routes.flatMap(({ egress }) => egress.map(({ owner }) => owner))),
+    ...namesOf(translated, ({ pods }) => pods.map((pod) => pod.node)),
+  ]);
+  names.delete(node);
+  const known = new Map(names.size === 0 ? [] : peers.nodes().map((one) => [one.node, one.overlayAddresses]));
+  return [...names].sort().map((name) => ({ node: name, overlayAddresses: known.get(name) ?? [] }));
+};
+
+const unknownPeer = (node: string): Problem => ({
+  reason: 'EgressPeerUnknown',
+  message: `egress: node ${node} has no address in the overlay: packets of pods to it are dropped until it has one`,
+});
+
+export interface NodePlanned {
+  readonly plan: EgressPlan;
+  readonly problems: readonly Problem[];
+}
+
+export const planNodeEgress = (inputs: NodeInputs): NodePlanned => {
+  const { node, peers } = inputs;
+  const { overlayAddresses, podCidrs, keepsSource } = peers;
+  const [steered, translated] = [steeredOf(inputs), translatedOf(inputs)];
+  const far = peersOf(peers, node, steered, translated);
+  const { addresses, problems } = addressesOf(inputs);
+  const isIdle = steered.length + translated.length + addresses.length === 0;
+  const nodeAddresses = isIdle ? [] : peers.nodes().flatMap((one) => one.addresses);
+  return {
+    plan: {
+      node,
+      overlayAddresses,
+      mtuBytes: tunnelMtuBytes(peers, peers.mtuBytes),
+      podCidrs,
+      cluster: [...new Set([...keepsSource, ...nodeAddresses])].sort(),
+      peers: far,
+      steered,
+      translated,
+      addresses,
+    },
+    problems: [
+      ...problems,
+      ...far.filter((peer) => peer.overlayAddresses.length === 0).map((peer) => unknownPeer(peer.node)),
+    ],
+  };
+};

@@ -1,0 +1,43 @@
+/** What other sections may know of the overlay: read-only, as the plan in force has it. */
+export interface OverlayPeers {
+  /** Of this node, at most one of each family. */
+  readonly overlayAddresses: readonly string[];
+  /** Of packets in the overlay, bytes: what the narrowest way leaves. */
+  readonly mtuBytes: number;
+  /** Blocks of this node's own pods. */
+  readonly podCidrs: readonly string[];
+  /** What pods see with their own address: pods and nodes of other sites, and what Sites name besides. Prefixes. */
+  readonly keepsSource: readonly string[];
+  /** All that are known. Computed when it is first called. */
+  nodes(): readonly OverlayNode[];
+}
+
+export interface OverlayNode {
+  readonly node: string;
+  /** At most one of each family. */
+  readonly overlayAddresses: readonly string[];
+  /** By which its peers know it, internal and external. */
+  readonly addresses: readonly string[];
+}
+
+/** Connectivity sets it; other sections read it. */
+export interface SharedPeers {
+  /** Undefined: there is no plan yet, or only a kept one. */
+  current(): OverlayPeers | undefined;
+  readonly set: (peers: OverlayPeers | undefined) => void;
+  onChange(listener: () => void): void;
+}
+
+export const createSharedPeers = (): SharedPeers => {
+  let current: OverlayPeers | undefined;
+  const listeners: (() => void)[] = [];
+  return {
+    current: () => current,
+    set(peers) {
+      if (peers === current) return;
+      current = peers;
+      for (const listener of listeners) listener();
+    },
+    onChange: (listener) => void listeners.push(listener),
+  };
+};
