@@ -21,7 +21,7 @@ export interface EgressReconcilerOptions {
   readonly objects: () => EgressObjects;
   readonly podOf: (key: string) => Pod | undefined;
   readonly snapshotOf: (objects: EgressObjects) => EgressSnapshot;
-  /** Milliseconds until it is known which agents are alive; 0: it is. */
+  /** Milliseconds until it is known which agents are alive and which blocks Services have; 0: it is. */
   readonly untilKnownMs: () => number;
   readonly ownWrites: OwnWrites;
   /** Clients whose writes `ownWrites` notes. */

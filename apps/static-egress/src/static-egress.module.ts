@@ -1,6 +1,7 @@
 import { createController, createObjectWrites, type Source, watches } from '@unbounded/controller-runtime';
 import { hostModule, type HostPart, type HostServices } from '@unbounded/host';
 import { type ControlPlane, openControlPlane } from '@unbounded/host/control-plane';
+import { serviceCidrs } from '@unbounded/kube';
 
 import { createAgentLife } from './agents/agent-life.ts';
 import { createKnownSubnets } from './agents/known-subnets.ts';
@@ -9,7 +10,8 @@ import { EGRESS_RESOURCES, SENDING_PODS } from './cluster/egress-objects.ts';
 import { namespacePrint, nodePrint, podPrint, rulePrint, servicePrint, slicePrint } from './cluster/fingerprints.ts';
 import { keptNamespace, keptNode, keptPod, keptService } from './cluster/kept-fields.ts';
 import { listObjects } from './cluster/listed-objects.ts';
-import { parseServiceCidrs, snapshotOf } from './cluster/snapshot.ts';
+import { createServiceCidrs } from './cluster/service-cidrs.ts';
+import { snapshotOf } from './cluster/snapshot.ts';
 import { egressMetrics } from './egress-metrics.ts';
 import { egressReconciler } from './egress.reconciler.ts';
 import type { StaticEgressConfig } from './static-egress.config.ts';
@@ -22,6 +24,8 @@ const CLUSTER = 'cluster';
 const GATHER_MS = 50;
 /** New pods wait for a plan: an API server that answers again is heard soon. */
 const BACKOFF = { baseMs: 20, maxMs: 5000 } as const;
+/** Until the API server has said which blocks Services have. */
+const LOOK_AGAIN_MS = 100;
 /** Of the duration of a Lease: a leader stops at two thirds of it, and a write that began after a shorter break ends before the rest. */
 const LONGEST_BREAK = 1 / 5;
 
@@ -78,10 +82,10 @@ const createParts = (config: StaticEgressConfig, services: HostServices): readon
   const life = createAgentLife({ timeoutMs: config.agentTimeout });
   const lifeWatch = createLifeWatch(life, { slices: informers.slices, nodes: informers.nodes, key: CLUSTER });
   const subnets = createKnownSubnets();
-  const serviceCidrs = parseServiceCidrs(config.serviceCidrs);
+  const served = createServiceCidrs({ client: plane.cluster.client(serviceCidrs), key: CLUSTER, logger: plane.logger });
   const controller = createController({
     name: 'static-egress',
-    sources: [...sourcesOf(informers), lifeWatch.source],
+    sources: [...sourcesOf(informers), lifeWatch.source, served.source],
     gatherMs: GATHER_MS,
     backoff: BACKOFF,
     reconcile: egressReconciler({
@@ -90,10 +94,16 @@ const createParts = (config: StaticEgressConfig, services: HostServices): readon
       podOf: (key) => informers.pods.get(key),
       snapshotOf: (objects) => {
         const slices = subnets.complete(objects.slices, objects.nodes);
-        const context = { isAgentAlive: (uid: string) => life.isAlive(uid), serviceCidrs, now: wallTime() };
-        return snapshotOf({ ...objects, slices }, context);
+        return snapshotOf(
+          { ...objects, slices },
+          {
+            isAgentAlive: (uid: string) => life.isAlive(uid),
+            serviceCidrs: [...config.serviceCidrs, ...(served.list() ?? [])],
+            now: wallTime(),
+          },
+        );
       },
-      untilKnownMs: () => life.untilKnownMs(informers.nodes.list()),
+      untilKnownMs: () => (served.list() ? life.untilKnownMs(informers.nodes.list()) : LOOK_AGAIN_MS),
       pace: createWritePace({ longestBreakMs: config.leaseDuration * LONGEST_BREAK }),
       writes: createObjectWrites(plane),
       recorder: plane.recorder,
@@ -103,7 +113,7 @@ const createParts = (config: StaticEgressConfig, services: HostServices): readon
     logger: plane.logger,
     metrics: plane.metrics,
   });
-  return [lifeWatch.part, plane.part([controller])];
+  return [lifeWatch.part, served.part, plane.part([controller])];
 };
 
 export const staticEgressModule = (config: StaticEgressConfig) => (services: HostServices) =>

@@ -10,7 +10,7 @@ import type { EgressObjects } from './egress-objects.ts';
 export interface SnapshotContext {
   /** Whether the agent of a node works, by the UID of the Node. */
   readonly isAgentAlive: (nodeUid: string) => boolean;
-  /** Ranges of Services that the operator gave. */
+  /** Ranges of Services that the operator gave, and that the API server names. */
   readonly serviceCidrs: readonly Prefix[];
   /** RFC 3339. */
   readonly now: string;
@@ -97,7 +97,3 @@ export const snapshotOf = (
   },
   now,
 });
-
-/** A comma-separated list of blocks; what is none is left out. */
-export const parseServiceCidrs = (texts: string | undefined): readonly Prefix[] =>
-  (texts ?? '').split(',').flatMap((text) => tryParsePrefix(text.trim()) ?? []);
