@@ -7,7 +7,7 @@ import { beforeEach, expect, test } from 'vitest';
 import { snapshotOf } from './cluster/snapshot.ts';
 import { egressMetrics } from './egress-metrics.ts';
 import { egressReconciler } from './egress.reconciler.ts';
-import { conflict, type LaggingStore, laggingStore } from './lagging-store.testdata.ts';
+import { conflict, invalid, type LaggingStore, laggingStore } from './lagging-store.testdata.ts';
 import { createOwnWrites } from './writes/own-writes.ts';
 
 const CREATED = '2026-01-01T00:00:00Z';
@@ -165,6 +165,24 @@ const catchUpAnd = (next: () => Promise<unknown>): Promise<unknown> => {
   catchUp();
   return next();
 };
+
+test('a slice that is refused for good holds up no other slice, and no status of a rule that it does not concern', async () => {
+  const other = { ...rule, metadata: { ...rule.metadata, name: 'other', uid: 'uid-other' } };
+  rules.put({
+    ...other,
+    spec: { rules: [{ podSelector: { matchLabels: { app: 'none' } }, egressip: '192.0.2.201' }] },
+  });
+  catchUp();
+  slices.onWrite = (name) => {
+    if (name === 'n1-0') throw invalid();
+  };
+  expect(await round()).toMatchObject({ kind: 'again' });
+  expect(slices.writes).toEqual(['create n2-0']);
+  expect(rules.writes).toEqual(['apply other']);
+  expect(events.filter(({ reason }) => reason === 'WriteRefused')).toMatchObject([
+    { reason: 'WriteRefused', about: { kind: 'EgressNodeSlice', metadata: { name: 'n1-0' } } },
+  ]);
+});
 
 test('what a pool has given to a rule stays with it after a round that did not reach the statuses', async () => {
   rules.put({ ...rule, spec: { rules: [{ podSelector: {}, pool: 'public', cidr: '0.0.0.0/0' }] } });
