@@ -41,6 +41,7 @@ let rules: LaggingStore<StaticEgressIP>;
 let pods: readonly Pod[];
 let events: EventRecord[];
 let untilKnownMs: number;
+let hasNews: boolean;
 let nowMs: number;
 let term: AbortController;
 let round: () => Promise<unknown>;
@@ -51,6 +52,7 @@ beforeEach(() => {
   rules = laggingStore('StaticEgressIP', rule);
   const pools = laggingStore<EgressIPPool>('EgressIPPool');
   [pods, events, untilKnownMs, nowMs, term] = [[pod], [], 0, 0, new AbortController()];
+  hasNews = true;
   const recorder = { record: (event: EventRecord) => void events.push(event), flush: async () => {}, dropped: 0 };
   const ownWrites = createOwnWrites([slices, { ...rules, cache: byNamespace(rules) }]);
   const metrics = createMetrics();
@@ -69,6 +71,7 @@ beforeEach(() => {
     podOf: () => pods[0],
     snapshotOf: (objects) => snapshotOf(objects, { isAgentAlive: () => true, serviceCidrs: [], now: CREATED }),
     untilKnownMs: () => untilKnownMs,
+    news: { take: () => hasNews },
     ownWrites,
     clients: {
       slices: ownWrites.noting(slices),
@@ -112,6 +115,25 @@ test('slices are written before statuses, and at rest nothing is', async () => {
   const before = [...slices.writes, ...rules.writes];
   expect(await round()).toEqual({ kind: 'done' });
   expect([...slices.writes, ...rules.writes]).toEqual(before);
+});
+
+test('without news there is no plan, unless the last one is not all written', async () => {
+  hasNews = false;
+  slices.onWrite = (name) => {
+    if (name === 'n2-0') throw conflict();
+  };
+  await expect(round()).rejects.toThrow('conflict');
+  slices.onWrite = () => {};
+  catchUp();
+  await round();
+  catchUp();
+  expect(slices.writes).toEqual(['create n1-0', 'create n2-0']);
+  pods = [];
+  expect(await round()).toEqual({ kind: 'done' });
+  expect(slices.writes).toHaveLength(2);
+  hasNews = true;
+  await round();
+  expect(slices.writes.length).toBeGreaterThan(2);
 });
 
 test('no plan is made before the caches show what the last one wrote', async () => {

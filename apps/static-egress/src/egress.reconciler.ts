@@ -1,10 +1,11 @@
-import { again, type Reconcile } from '@unbounded/controller-runtime';
+import { again, done, type Reconcile } from '@unbounded/controller-runtime';
 import { type EgressPlan, type EgressSnapshot, planEgress } from '@unbounded/egress';
 import type { Pod } from '@unbounded/kube';
 
 import type { EgressObjects } from './cluster/egress-objects.ts';
 import type { EgressMetrics } from './egress-metrics.ts';
 import { createPodEvents } from './pod-events.ts';
+import type { News } from './writes/news.ts';
 import type { OwnWrites } from './writes/own-writes.ts';
 import { type PlanWriteOptions, writePlan } from './writes/plan-writes.ts';
 
@@ -22,6 +23,7 @@ export interface EgressReconcilerOptions extends PlanWriteOptions {
   /** Milliseconds until it is known which agents are alive and which blocks Services have; 0: it is. */
   readonly untilKnownMs: () => number;
   readonly ownWrites: OwnWrites;
+  readonly news: Pick<News, 'take'>;
   readonly metrics: EgressMetrics;
   /** Monotonic, milliseconds. */
   readonly elapsed?: () => number;
@@ -59,10 +61,13 @@ const createGate = ({ ownWrites, untilKnownMs, elapsed = () => performance.now()
 
 /** One key stands for the cluster: an address has one owner only with a view of all nodes. */
 export const egressReconciler = (options: EgressReconcilerOptions): Reconcile => {
-  const { objects, snapshotOf, writes, recorder, metrics } = options;
+  const { objects, snapshotOf, news, writes, recorder, metrics } = options;
   const { elapsed = () => performance.now() } = options;
   const gate = createGate(options);
   const podEvents = createPodEvents(recorder, options.podOf);
+
+  /** A plan was begun that is not all written yet. */
+  let isOwed = true;
 
   const plan = (current: EgressObjects): EgressPlan => {
     const startedMs = elapsed();
@@ -75,11 +80,16 @@ export const egressReconciler = (options: EgressReconcilerOptions): Reconcile =>
   return async (_key, signal) => {
     const { waitMs, isNewTerm } = await gate.open(signal);
     if (isNewTerm) podEvents.beginTerm();
+    isOwed ||= isNewTerm;
     if (waitMs > 0) return again(waitMs);
+    isOwed = news.take() || isOwed;
+    if (!isOwed) return done;
     const current = objects();
     const planned = plan(current);
     await gate.during(() => writePlan(current, planned, { ...options, signal }));
     podEvents.tell(planned);
-    return writes.verdict();
+    const verdict = writes.verdict();
+    isOwed = verdict.kind !== 'done';
+    return verdict;
   };
 };

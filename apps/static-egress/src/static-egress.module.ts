@@ -16,6 +16,7 @@ import { egressMetrics } from './egress-metrics.ts';
 import { egressReconciler } from './egress.reconciler.ts';
 import type { StaticEgressConfig } from './static-egress.config.ts';
 import { wallTime } from './wall-time.ts';
+import { createNews, type News } from './writes/news.ts';
 import { createOwnWrites } from './writes/own-writes.ts';
 import { createWritePace } from './writes/write-pace.ts';
 
@@ -42,36 +43,37 @@ const openInformers = (plane: ControlPlane) => ({
 });
 type EgressInformers = ReturnType<typeof openInformers>;
 
-const sourcesOf = (informers: EgressInformers): readonly Source[] => {
+const sourcesOf = (informers: EgressInformers, news: News): readonly Source[] => {
   const keysOf = () => [CLUSTER];
   return [
-    // At least once after we became the leader, also in a cluster without any object.
-    { connect: () => {}, keys: keysOf },
-    watches(informers.rules, { keysOf, fingerprint: rulePrint }),
-    watches(informers.clusterRules, { keysOf, fingerprint: rulePrint }),
-    watches(informers.pools, { keysOf, fingerprint: rulePrint }),
-    watches(informers.slices, { keysOf, fingerprint: slicePrint }),
-    watches(informers.nodes, { keysOf, fingerprint: nodePrint }),
-    watches(informers.pods, { keysOf, fingerprint: podPrint }),
-    watches(informers.services, { keysOf, fingerprint: servicePrint }),
-    watches(informers.namespaces, { keysOf, fingerprint: namespacePrint }),
-    watches(informers.sites, { keysOf, fingerprint: ({ metadata }) => String(metadata.generation) }),
+    // At least once after we became the leader, also in a cluster without any object; and at every resync.
+    news.all({ connect: () => {}, keys: keysOf }),
+    news.ofOthers(informers.rules, CLUSTER, rulePrint),
+    news.ofOthers(informers.clusterRules, CLUSTER, rulePrint),
+    news.ofOthers(informers.pools, CLUSTER, rulePrint),
+    news.ofOthers(informers.slices, CLUSTER, slicePrint),
+    news.all(watches(informers.nodes, { keysOf, fingerprint: nodePrint })),
+    news.all(watches(informers.pods, { keysOf, fingerprint: podPrint })),
+    news.all(watches(informers.services, { keysOf, fingerprint: servicePrint })),
+    news.all(watches(informers.namespaces, { keysOf, fingerprint: namespacePrint })),
+    news.all(watches(informers.sites, { keysOf, fingerprint: ({ metadata }) => String(metadata.generation) })),
   ];
 };
 
-/** The kinds that say what the next plan depends on, with clients that take note of what is written. */
-const createWriters = ({ cluster }: ControlPlane, { rules, clusterRules, slices }: EgressInformers) => {
+/** The kinds that we write, with clients that take note of it. */
+const createWriters = ({ cluster }: ControlPlane, { rules, clusterRules, pools, slices }: EgressInformers) => {
   const kinds = {
     rules: { client: cluster.client(EGRESS_RESOURCES.rules), cache: rules },
     clusterRules: { client: cluster.client(EGRESS_RESOURCES.clusterRules), cache: clusterRules },
+    pools: { client: cluster.client(EGRESS_RESOURCES.pools), cache: pools },
     slices: { client: cluster.client(EGRESS_RESOURCES.slices), cache: slices },
   };
   const ownWrites = createOwnWrites(Object.values(kinds));
   const clients = {
     rules: ownWrites.noting(kinds.rules),
     clusterRules: ownWrites.noting(kinds.clusterRules),
+    pools: ownWrites.noting(kinds.pools),
     slices: ownWrites.noting(kinds.slices),
-    pools: cluster.client(EGRESS_RESOURCES.pools),
   };
   return { ownWrites, clients };
 };
@@ -83,13 +85,16 @@ const createParts = (config: StaticEgressConfig, services: HostServices): readon
   const lifeWatch = createLifeWatch(life, { slices: informers.slices, nodes: informers.nodes, key: CLUSTER });
   const subnets = createKnownSubnets();
   const served = createServiceCidrs({ client: plane.cluster.client(serviceCidrs), key: CLUSTER, logger: plane.logger });
+  const writers = createWriters(plane, informers);
+  const news = createNews((version) => writers.ownWrites.isOwn(version));
   const controller = createController({
     name: 'static-egress',
-    sources: [...sourcesOf(informers), lifeWatch.source, served.source],
+    sources: [...sourcesOf(informers, news), news.all(lifeWatch.source), news.all(served.source)],
     gatherMs: GATHER_MS,
     backoff: BACKOFF,
     reconcile: egressReconciler({
-      ...createWriters(plane, informers),
+      ...writers,
+      news,
       objects: () => listObjects(informers),
       podOf: (key) => informers.pods.get(key),
       snapshotOf: (objects) => {

@@ -59,11 +59,16 @@ export const createTestController = (api: ApiServer) => {
   };
 };
 
-/** Slices that a replica has written. */
-export const sliceWritesOf = async (app: AppProcess): Promise<number> => {
+const countOf = async (app: AppProcess, metric: string): Promise<number> => {
   const { body } = await app.health('/metrics');
-  return Number(/^unbounded_net_controller_egress_slice_writes_total (\d+)/m.exec(body)?.[1] ?? 0);
+  return Number(new RegExp(`^unbounded_net_controller_egress_${metric} (\\d+)`, 'm').exec(body)?.[1] ?? 0);
 };
+
+/** Slices that a replica has written. */
+export const sliceWritesOf = (app: AppProcess): Promise<number> => countOf(app, 'slice_writes_total');
+
+/** Plans that it has made. */
+export const plansOf = (app: AppProcess): Promise<number> => countOf(app, 'plan_duration_seconds_count');
 
 export const leads = (app: AppProcess): boolean => {
   const last = app.log.findLast(({ msg }) => msg === 'became leader' || msg === 'no longer leader');

@@ -85,10 +85,12 @@ test('of a pod is kept what a plan reads, and a change of anything else asks for
   expect(Object.keys(kept.metadata).toSorted()).toEqual(['name', 'namespace', 'resourceVersion', 'uid']);
   expect(read({ pods: [kept] }).pods).toEqual(read({ pods: [pod({})] }).pods);
   expect(podPrint(pod({}, { containerStatuses: [{}, {}] }))).toBe(podPrint(kept));
+  expect(podPrint(pod({}, { phase: 'Pending' }))).toBe(podPrint(kept));
   expect(podPrint(pod({}, { podIPs: [] }))).not.toBe(podPrint(kept));
+  expect(podPrint(pod({}, { phase: 'Succeeded' }))).not.toBe(podPrint(kept));
 });
 
-test('a heartbeat asks for no plan, a released address does', () => {
+test('a heartbeat and a confirmed generation ask for no plan, a released address does', () => {
   const slice = (status: object) => ({
     apiVersion: GROUP_VERSION,
     kind: 'EgressNodeSlice' as const,
@@ -96,6 +98,6 @@ test('a heartbeat asks for no plan, a released address does', () => {
     spec: { nodeName: 'n1', nodeUID: 'u1', index: 0 },
     status,
   });
-  expect(slicePrint(slice({ heartbeat: 1 }))).toBe(slicePrint(slice({ heartbeat: 2 })));
+  expect(slicePrint(slice({ heartbeat: 1, observedGeneration: 7 }))).toBe(slicePrint(slice({ heartbeat: 2 })));
   expect(slicePrint(slice({ released: [{ address: '192.0.2.9', epoch: 1 }] }))).not.toBe(slicePrint(slice({})));
 });

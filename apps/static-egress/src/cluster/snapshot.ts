@@ -5,6 +5,7 @@ import type { Node, Pod, Service } from '@unbounded/kube';
 import { nodeFacts } from '@unbounded/membership';
 
 import type { EgressObjects } from './egress-objects.ts';
+import { isFinished } from './kept-fields.ts';
 
 /** What no object says. */
 export interface SnapshotContext {
@@ -37,16 +38,19 @@ const egressNode = (node: Node, isAgentAlive: SnapshotContext['isAgentAlive']): 
 /** Objects of a cache do not change, so neither do their addresses: thousands of pods are read once, not for every plan. */
 const knownPods = new WeakMap<Pod, EgressPod>();
 
-const readPod = ({ metadata, spec, status }: Pod): EgressPod => ({
-  uid: metadata.uid ?? '',
-  namespace: metadata.namespace ?? '',
-  name: metadata.name,
-  node: spec?.nodeName ?? '',
-  labels: metadata.labels ?? {},
-  addresses: addressesOf((status?.podIPs ?? []).map(({ ip }) => ip)),
-  isHostNetwork: spec?.hostNetwork === true,
-  isFinished: status?.phase === 'Succeeded' || status?.phase === 'Failed',
-});
+const readPod = (pod: Pod): EgressPod => {
+  const { metadata, spec, status } = pod;
+  return {
+    uid: metadata.uid ?? '',
+    namespace: metadata.namespace ?? '',
+    name: metadata.name,
+    node: spec?.nodeName ?? '',
+    labels: metadata.labels ?? {},
+    addresses: addressesOf((status?.podIPs ?? []).map(({ ip }) => ip)),
+    isHostNetwork: spec?.hostNetwork === true,
+    isFinished: isFinished(pod),
+  };
+};
 
 const egressPod = (pod: Pod): EgressPod => {
   const read = knownPods.get(pod) ?? readPod(pod);
