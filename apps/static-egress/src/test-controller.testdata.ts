@@ -18,7 +18,7 @@ export const createTestController = (api: ApiServer) => {
     clients,
     rule,
     condition,
-    /** With all rights: the chart has no account for it before agents enforce what it plans. */
+    /** With all rights; access.kube.spec.ts says what it does with its own. */
     start: (...args: string[]): AppProcess => {
       const app = startApp('static-egress', ['--kubeconfig', api.kubeconfig, '--agent-timeout', '2s', ...args]);
       apps.push(app);
