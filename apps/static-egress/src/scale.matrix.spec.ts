@@ -53,8 +53,9 @@ const watchSlices = (controller: ReturnType<typeof createTestController>) => {
     const watch = slices.watch({ resourceVersion: listed.resourceVersion, timeoutSeconds: 600, signal: ended.signal });
     for await (const event of watch) if (event.type === 'ADDED' || event.type === 'MODIFIED') note(event.object);
   };
+  let failure: unknown;
   const following = follow().catch((error: unknown) => {
-    if (!ended.signal.aborted) throw error;
+    if (!ended.signal.aborted) failure = error;
   });
   return {
     count: () => [...steered.keys()].filter((uid) => translated.has(uid)).length,
@@ -62,6 +63,7 @@ const watchSlices = (controller: ReturnType<typeof createTestController>) => {
     stop: async () => {
       ended.abort();
       await following;
+      if (failure !== undefined) throw failure as Error;
     },
   };
 };
@@ -81,8 +83,8 @@ test(`${RULES} rules and ${PODS} pods settle in 60 s, and a new pod is with its 
   const watch = watchSlices(controller);
   const startedMs = performance.now();
   const app = controller.start('--agent-timeout', '15s');
-  await controller.settled(app, NODES);
-  await until('all pods are in the slices', async () => watch.count() >= PODS);
+  await controller.settled(app, NODES, SETTLED_WITHIN_MS);
+  await until('all pods are in the slices', () => watch.count() >= PODS, SETTLED_WITHIN_MS);
   const settledMs = performance.now() - startedMs;
 
   const plansBefore = await plansOf(app);
@@ -92,7 +94,7 @@ test(`${RULES} rules and ${PODS} pods settle in 60 s, and a new pod is with its 
     created.push({ uid, atMs: performance.now() });
     await sleep(PAUSE_MS);
   }
-  await until('all new pods are in the slices', async () => watch.count() >= PODS + NEW_PODS);
+  await until('all new pods are in the slices', () => watch.count() >= PODS + NEW_PODS);
   const delays = created.map(({ uid, atMs }) => watch.seenMs(uid) - atMs).toSorted((a, b) => a - b);
   const at = (share: number): number => Math.round(delays[Math.ceil(delays.length * share) - 1]!);
   const plans = ((await plansOf(app)) - plansBefore) / NEW_PODS;

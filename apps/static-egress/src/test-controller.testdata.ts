@@ -30,17 +30,18 @@ export const createTestController = (api: ApiServer) => {
     ready: (name?: string) =>
       until(`${name ?? 'the rule'} is ready`, async () => (await condition('Ready', name))?.status === 'True'),
     /** All agents count, and every rule is ready with them: addresses are where they stay. */
-    settled: async (app: AppProcess, agents = 3): Promise<void> => {
+    settled: async (app: AppProcess, agents = 3, timeoutMs?: number): Promise<void> => {
       const prefix = 'unbounded_net_controller_egress';
-      await until('all is settled', async () => {
+      const isPlanned = async (): Promise<boolean> => {
         const { body } = await app.health('/metrics');
         return body.includes(`${prefix}_live_agents ${agents}\n`) && !body.includes(`${prefix}_rules{ready="false"}`);
-      });
-      await until('the rules say so', async () =>
+      };
+      const isSaid = async (): Promise<boolean> =>
         (await clients.rules.listAll()).every(({ status }) =>
           status?.conditions?.some((entry) => entry.type === 'Ready' && entry.status === 'True'),
-        ),
-      );
+        );
+      await until('all is settled', isPlanned, timeoutMs);
+      await until('the rules say so', isSaid, timeoutMs);
     },
     owner: async (address: string) => ownerIn(await clients.slices.listAll(), address),
     /** What only this program writes: specs of slices, statuses of rules and pools. */
