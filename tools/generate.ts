@@ -1,17 +1,16 @@
 /** Writes what is derived from code; `--check` only says what has drifted, and fails. */
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { crdFolders } from '@unbounded/crds/files';
+import { crdFiles } from '@unbounded/crds/files';
 import { healthTable, pathTable } from '@unbounded/health';
 
-const deploy = new URL('../deploy/', import.meta.url);
+const crds = new URL('../deploy/crds/', import.meta.url);
 const pages = [
   [new URL('../docs/health.md', import.meta.url), healthTable()],
   [new URL('../docs/relay.md', import.meta.url), pathTable()],
 ] as const;
 const isCheck = process.argv.includes('--check');
 const drifted: string[] = [];
-for (const folder of crdFolders().keys()) mkdirSync(new URL(folder, deploy), { recursive: true });
 
 /** The page with the part between its marks written anew. */
 const withPart = (page: URL, part: string): string => {
@@ -23,9 +22,7 @@ const withPart = (page: URL, part: string): string => {
 };
 
 const files: (readonly [URL, string])[] = [
-  ...[...crdFolders()].flatMap(([folder, crds]) =>
-    [...crds].map(([name, text]) => [new URL(`${folder}/${name}`, deploy), text] as const),
-  ),
+  ...[...crdFiles()].map(([name, text]) => [new URL(name, crds), text] as const),
   ...pages.map(([page, table]) => [page, withPart(page, table)] as const),
 ];
 for (const [file, text] of files) {

@@ -10,16 +10,7 @@ import {
   staticEgressIpKind,
   type StaticEgressRule,
 } from '@unbounded/crds';
-import {
-  type Cluster,
-  clientOf,
-  coreClients,
-  ensureCrds,
-  namespaces,
-  pods,
-  serviceAccounts,
-  services,
-} from '@unbounded/kube';
+import { type Cluster, clientOf, coreClients, namespaces, pods, serviceAccounts, services } from '@unbounded/kube';
 import { type ApiServer, createNode, resetCluster } from '@unbounded/testing';
 
 export const SHOP = 'shop';
@@ -48,7 +39,6 @@ const clearEgress = async (cluster: Cluster): Promise<void> => {
 /** Three ready nodes n1 to n3 in 192.0.2.0/24, and the namespace shop; nothing else is left of a test before. */
 export const prepareEgressCluster = async ({ cluster }: ApiServer): Promise<void> => {
   await resetCluster(cluster);
-  await ensureCrds(coreClients(cluster).crds, egressKinds);
   await clearEgress(cluster);
   await cluster
     .client(namespaces)

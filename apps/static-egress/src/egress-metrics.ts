@@ -4,6 +4,8 @@ import type { Metrics } from '@unbounded/telemetry';
 export interface EgressMetrics {
   planned(plan: EgressPlan, nodes: EgressSnapshot['nodes'], seconds: number): void;
   sliceWritten(): void;
+  /** Slices that are not as planned, because the API server refuses them or others that come first. */
+  slicesRefused(count: number): void;
 }
 
 const PREFIX = 'unbounded_net_controller_egress';
@@ -44,6 +46,10 @@ export const egressMetrics = (metrics: Metrics): EgressMetrics => {
     name: `${PREFIX}_slice_writes_total`,
     help: 'EgressNodeSlices that were created, changed or deleted.',
   });
+  const refused = metrics.gauge({
+    name: `${PREFIX}_refused_slices`,
+    help: 'EgressNodeSlices that are not as planned, because the API server refuses them: Events WriteRefused say why.',
+  });
   const duration = metrics.histogram({
     name: `${PREFIX}_plan_duration_seconds`,
     help: 'Time that a plan takes.',
@@ -51,6 +57,7 @@ export const egressMetrics = (metrics: Metrics): EgressMetrics => {
   });
   return {
     sliceWritten: () => sliceWrites.inc(),
+    slicesRefused: (count) => refused.set(count),
     planned: (plan, nodes, seconds) => {
       agents.set(nodes.filter(({ isAlive }) => isAlive).length);
       duration.observe(seconds);

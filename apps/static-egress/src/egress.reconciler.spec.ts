@@ -7,7 +7,7 @@ import { beforeEach, expect, test } from 'vitest';
 import { snapshotOf } from './cluster/snapshot.ts';
 import { egressMetrics } from './egress-metrics.ts';
 import { egressReconciler } from './egress.reconciler.ts';
-import { conflict, type LaggingStore, laggingStore } from './lagging-store.testdata.ts';
+import { conflict, invalid, type LaggingStore, laggingStore } from './lagging-store.testdata.ts';
 import { createOwnWrites } from './writes/own-writes.ts';
 
 const CREATED = '2026-01-01T00:00:00Z';
@@ -41,6 +41,7 @@ let rules: LaggingStore<StaticEgressIP>;
 let pods: readonly Pod[];
 let events: EventRecord[];
 let untilKnownMs: number;
+let hasNews: boolean;
 let nowMs: number;
 let term: AbortController;
 let round: () => Promise<unknown>;
@@ -51,6 +52,7 @@ beforeEach(() => {
   rules = laggingStore('StaticEgressIP', rule);
   const pools = laggingStore<EgressIPPool>('EgressIPPool');
   [pods, events, untilKnownMs, nowMs, term] = [[pod], [], 0, 0, new AbortController()];
+  hasNews = true;
   const recorder = { record: (event: EventRecord) => void events.push(event), flush: async () => {}, dropped: 0 };
   const ownWrites = createOwnWrites([slices, { ...rules, cache: byNamespace(rules) }]);
   const metrics = createMetrics();
@@ -69,6 +71,7 @@ beforeEach(() => {
     podOf: () => pods[0],
     snapshotOf: (objects) => snapshotOf(objects, { isAgentAlive: () => true, serviceCidrs: [], now: CREATED }),
     untilKnownMs: () => untilKnownMs,
+    news: { take: () => hasNews },
     ownWrites,
     clients: {
       slices: ownWrites.noting(slices),
@@ -112,6 +115,25 @@ test('slices are written before statuses, and at rest nothing is', async () => {
   const before = [...slices.writes, ...rules.writes];
   expect(await round()).toEqual({ kind: 'done' });
   expect([...slices.writes, ...rules.writes]).toEqual(before);
+});
+
+test('without news there is no plan, unless the last one is not all written', async () => {
+  hasNews = false;
+  slices.onWrite = (name) => {
+    if (name === 'n2-0') throw conflict();
+  };
+  await expect(round()).rejects.toThrow('conflict');
+  slices.onWrite = () => {};
+  catchUp();
+  await round();
+  catchUp();
+  expect(slices.writes).toEqual(['create n1-0', 'create n2-0']);
+  pods = [];
+  expect(await round()).toEqual({ kind: 'done' });
+  expect(slices.writes).toHaveLength(2);
+  hasNews = true;
+  await round();
+  expect(slices.writes.length).toBeGreaterThan(2);
 });
 
 test('no plan is made before the caches show what the last one wrote', async () => {
@@ -165,6 +187,24 @@ const catchUpAnd = (next: () => Promise<unknown>): Promise<unknown> => {
   catchUp();
   return next();
 };
+
+test('a slice that is refused for good holds up no other slice, and no status of a rule that it does not concern', async () => {
+  const other = { ...rule, metadata: { ...rule.metadata, name: 'other', uid: 'uid-other' } };
+  rules.put({
+    ...other,
+    spec: { rules: [{ podSelector: { matchLabels: { app: 'none' } }, egressip: '192.0.2.201' }] },
+  });
+  catchUp();
+  slices.onWrite = (name) => {
+    if (name === 'n1-0') throw invalid();
+  };
+  expect(await round()).toMatchObject({ kind: 'again' });
+  expect(slices.writes).toEqual(['create n2-0']);
+  expect(rules.writes).toEqual(['apply other']);
+  expect(events.filter(({ reason }) => reason === 'WriteRefused')).toMatchObject([
+    { reason: 'WriteRefused', about: { kind: 'EgressNodeSlice', metadata: { name: 'n1-0' } } },
+  ]);
+});
 
 test('what a pool has given to a rule stays with it after a round that did not reach the statuses', async () => {
   rules.put({ ...rule, spec: { rules: [{ podSelector: {}, pool: 'public', cidr: '0.0.0.0/0' }] } });

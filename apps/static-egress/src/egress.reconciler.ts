@@ -1,36 +1,30 @@
-import { again, type ObjectWrites, type Reconcile } from '@unbounded/controller-runtime';
-import type { EgressNodeSlice } from '@unbounded/crds';
-import { type EgressPlan, type EgressSnapshot, planEgress, planSliceChanges } from '@unbounded/egress';
-import { type EventRecorder, isConflict, type Pod, type ResourceClient } from '@unbounded/kube';
-import type { Logger } from '@unbounded/telemetry';
+import { again, done, type Reconcile } from '@unbounded/controller-runtime';
+import { type EgressPlan, type EgressSnapshot, planEgress } from '@unbounded/egress';
+import type { Pod } from '@unbounded/kube';
 
 import type { EgressObjects } from './cluster/egress-objects.ts';
 import type { EgressMetrics } from './egress-metrics.ts';
 import { createPodEvents } from './pod-events.ts';
+import type { News } from './writes/news.ts';
 import type { OwnWrites } from './writes/own-writes.ts';
-import { writeSlices } from './writes/slice-writes.ts';
-import { type StatusWriteOptions, writeAllocations, writeStatuses } from './writes/status-writes.ts';
+import { type PlanWriteOptions, writePlan } from './writes/plan-writes.ts';
 
 /** A write is in the caches after some milliseconds, and its event asks for a plan; this is for an event that nobody hears. */
 const LOOK_AGAIN_MS = 100;
 /** After this the API server is asked what it has: an object can be gone before the cache has shown it. */
 const LONGEST_WAIT_MS = 5000;
 
-export interface EgressReconcilerOptions {
+/** `clients`: those whose writes `ownWrites` notes. */
+export interface EgressReconcilerOptions extends PlanWriteOptions {
   /** What the caches hold. */
   readonly objects: () => EgressObjects;
   readonly podOf: (key: string) => Pod | undefined;
   readonly snapshotOf: (objects: EgressObjects) => EgressSnapshot;
-  /** Milliseconds until it is known which agents are alive; 0: it is. */
+  /** Milliseconds until it is known which agents are alive and which blocks Services have; 0: it is. */
   readonly untilKnownMs: () => number;
   readonly ownWrites: OwnWrites;
-  /** Clients whose writes `ownWrites` notes. */
-  readonly clients: StatusWriteOptions['clients'] & { readonly slices: ResourceClient<EgressNodeSlice> };
-  readonly pace: (signal: AbortSignal) => Promise<void>;
-  readonly writes: ObjectWrites;
-  readonly recorder: EventRecorder;
+  readonly news: Pick<News, 'take'>;
   readonly metrics: EgressMetrics;
-  readonly logger: Logger;
   /** Monotonic, milliseconds. */
   readonly elapsed?: () => number;
 }
@@ -65,18 +59,15 @@ const createGate = ({ ownWrites, untilKnownMs, elapsed = () => performance.now()
   };
 };
 
-const reportRefusal = (error: unknown, changed: EgressNodeSlice | undefined, recorder: EventRecorder): void => {
-  if (!changed || isConflict(error) || !(error instanceof Error) || error.name === 'AbortError') return;
-  const note = `the slice was refused, and no later one is written until it is not: ${error.message.slice(0, 500)}`;
-  recorder.record({ about: changed, type: 'Warning', reason: 'WriteRefused', action: 'Write', note });
-};
-
 /** One key stands for the cluster: an address has one owner only with a view of all nodes. */
 export const egressReconciler = (options: EgressReconcilerOptions): Reconcile => {
-  const { objects, snapshotOf, clients, pace, writes, recorder, metrics, logger } = options;
+  const { objects, snapshotOf, news, writes, recorder, metrics } = options;
   const { elapsed = () => performance.now() } = options;
   const gate = createGate(options);
   const podEvents = createPodEvents(recorder, options.podOf);
+
+  /** A plan was begun that is not all written yet. */
+  let isOwed = true;
 
   const plan = (current: EgressObjects): EgressPlan => {
     const startedMs = elapsed();
@@ -86,40 +77,19 @@ export const egressReconciler = (options: EgressReconcilerOptions): Reconcile =>
     return planned;
   };
 
-  const write = async (current: EgressObjects, planned: EgressPlan, signal: AbortSignal): Promise<void> => {
-    const changes = planSliceChanges(current.slices, planned.slices);
-    let written = 0;
-    const onWritten = (): void => {
-      written++;
-      metrics.sliceWritten();
-    };
-    const statusOptions = { clients, writes, recorder, pace, signal };
-    try {
-      await writeSlices(changes, current.slices, { client: clients.slices, pace, signal, onWritten });
-    } catch (error) {
-      const failed = changes[written]?.name;
-      reportRefusal(
-        error,
-        current.slices.find(({ metadata }) => metadata.name === failed),
-        recorder,
-      );
-      // The failure of the slices is what counts; this is tried again with the next round.
-      await writeAllocations(current, planned, statusOptions).catch(() => undefined);
-      throw error;
-    } finally {
-      if (changes.length > 0) logger.debug({ slices: written, of: changes.length }, 'slices written');
-    }
-    await writeStatuses(current, planned, statusOptions);
-  };
-
   return async (_key, signal) => {
     const { waitMs, isNewTerm } = await gate.open(signal);
     if (isNewTerm) podEvents.beginTerm();
+    isOwed ||= isNewTerm;
     if (waitMs > 0) return again(waitMs);
+    isOwed = news.take() || isOwed;
+    if (!isOwed) return done;
     const current = objects();
     const planned = plan(current);
-    await gate.during(() => write(current, planned, signal));
+    await gate.during(() => writePlan(current, planned, { ...options, signal }));
     podEvents.tell(planned);
-    return writes.verdict();
+    const verdict = writes.verdict();
+    isOwed = verdict.kind !== 'done';
+    return verdict;
   };
 };

@@ -20,6 +20,7 @@ export interface LaggingStore<T extends KubeObject> {
 }
 
 export const conflict = (): ApiError => new ApiError('test', 409, { reason: 'Conflict', message: 'conflict' });
+export const invalid = (): ApiError => new ApiError('test', 422, { reason: 'Invalid', message: 'invalid' });
 
 let version = 0;
 

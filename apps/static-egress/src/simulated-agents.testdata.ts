@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type EgressNodeSlice, egressNodeSliceKind } from '@unbounded/crds';
 import { type Cluster, clientOf } from '@unbounded/kube';
 
-const LOOK_MS = 50;
+const LOOK_MS = 100;
 /** Of the heartbeats; real agents send one every 5 s. */
 const HEARTBEAT_MS = 500;
 const SUBNETS = [
@@ -36,14 +36,24 @@ const doublesIn = (slices: readonly EgressNodeSlice[]): readonly string[] => {
   return [...owners].filter(([, nodes]) => nodes.size > 1).map(([address]) => address);
 };
 
-export const simulateAgents = (cluster: Cluster): SimulatedAgents => {
+export interface SimulationOptions {
+  readonly heartbeatMs?: number;
+}
+
+export const simulateAgents = (
+  cluster: Cluster,
+  { heartbeatMs = HEARTBEAT_MS }: SimulationOptions = {},
+): SimulatedAgents => {
   const client = clientOf(cluster, egressNodeSliceKind);
   const ended = new AbortController();
+  const { signal } = ended;
   const silent = new Set<string>();
   const doubleOwners: string[] = [];
+  const slices = new Map<string, EgressNodeSlice>();
   const written = new Map<string, string>();
-  const report = async (slice: EgressNodeSlice, heartbeat: number): Promise<void> => {
+  const report = async (slice: EgressNodeSlice): Promise<void> => {
     const { metadata, spec } = slice;
+    const heartbeat = Math.floor(performance.now() / heartbeatMs);
     const status = {
       observedGeneration: metadata.generation,
       held: grants(slice, false),
@@ -52,25 +62,42 @@ export const simulateAgents = (cluster: Cluster): SimulatedAgents => {
     };
     const text = JSON.stringify([metadata.uid, status]);
     if (silent.has(spec.nodeName) || written.get(metadata.name) === text) return;
-    await client.mergePatch(metadata.name, { status }, { subresource: 'status' });
     written.set(metadata.name, text);
+    await client
+      .mergePatch(metadata.name, { status }, { subresource: 'status' })
+      .catch(() => written.delete(metadata.name));
   };
-  const work = async (): Promise<void> => {
-    while (!ended.signal.aborted) {
-      const heartbeat = Math.floor(performance.now() / HEARTBEAT_MS);
-      const slices = await client.listAll().catch(() => []);
-      doubleOwners.push(...doublesIn(slices));
-      await Promise.all(slices.map((slice) => report(slice, heartbeat).catch(() => undefined)));
+  const note = (slice: EgressNodeSlice): void => {
+    slices.set(slice.metadata.name, slice);
+    doubleOwners.push(...doublesIn([...slices.values()]));
+    void report(slice);
+  };
+  const follow = async (): Promise<void> => {
+    const { items, resourceVersion } = await client.list({ signal });
+    slices.clear();
+    items.forEach(note);
+    for await (const event of client.watch({ resourceVersion, timeoutSeconds: 600, signal })) {
+      if (event.type === 'ADDED' || event.type === 'MODIFIED') note(event.object);
+      else if (event.type === 'DELETED') slices.delete(event.object.metadata.name);
+      else if (event.type === 'ERROR') return;
+    }
+  };
+  const followAll = async (): Promise<void> => {
+    while (!signal.aborted) {
+      await follow().catch(() => undefined);
       await sleep(LOOK_MS);
     }
   };
-  const working = work();
+  const following = followAll();
+  // Heartbeats, what could not be written, and agents that are not silent any more.
+  const beating = setInterval(() => slices.values().forEach((slice) => void report(slice)), LOOK_MS);
   return {
     silent,
     doubleOwners,
     [Symbol.asyncDispose]: async () => {
+      clearInterval(beating);
       ended.abort();
-      await working;
+      await following;
       if (doubleOwners.length > 0)
         throw new Error(`addresses with two owners: ${[...new Set(doubleOwners)].join(', ')}`);
     },

@@ -109,7 +109,7 @@ test('what is wrong is told with field, value and remedy, and changes nothing el
   await clients.pools.create(egressPool('foreign', { blocks: ['192.0.2.216/29'], namespaceSelector: labels }));
   await clients.pools.create(egressPool('nodeless', { blocks: ['192.0.2.224/29'], nodeSelector: labels }));
   await clients.rules.create(staticEgress('good', { ...labelled('good'), egressip: ADDRESS }));
-  await controller.settled(controller.start('--service-cidrs', '10.96.0.0/16'));
+  await controller.settled(controller.start());
   const before = (await controller.rule('good')).status;
   for (const [name, [spec]] of Object.entries(BAD)) await clients.rules.create(staticEgress(name, spec));
   await clients.pools.create(egressPool('overlapping', { blocks: ['192.0.2.208/29'] }));

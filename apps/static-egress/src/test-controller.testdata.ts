@@ -18,7 +18,7 @@ export const createTestController = (api: ApiServer) => {
     clients,
     rule,
     condition,
-    /** With all rights: the chart has no account for it before agents enforce what it plans. */
+    /** With all rights; access.kube.spec.ts says what it does with its own. */
     start: (...args: string[]): AppProcess => {
       const app = startApp('static-egress', ['--kubeconfig', api.kubeconfig, '--agent-timeout', '2s', ...args]);
       apps.push(app);
@@ -30,17 +30,18 @@ export const createTestController = (api: ApiServer) => {
     ready: (name?: string) =>
       until(`${name ?? 'the rule'} is ready`, async () => (await condition('Ready', name))?.status === 'True'),
     /** All agents count, and every rule is ready with them: addresses are where they stay. */
-    settled: async (app: AppProcess, agents = 3): Promise<void> => {
+    settled: async (app: AppProcess, agents = 3, timeoutMs?: number): Promise<void> => {
       const prefix = 'unbounded_net_controller_egress';
-      await until('all is settled', async () => {
+      const isPlanned = async (): Promise<boolean> => {
         const { body } = await app.health('/metrics');
         return body.includes(`${prefix}_live_agents ${agents}\n`) && !body.includes(`${prefix}_rules{ready="false"}`);
-      });
-      await until('the rules say so', async () =>
+      };
+      const isSaid = async (): Promise<boolean> =>
         (await clients.rules.listAll()).every(({ status }) =>
           status?.conditions?.some((entry) => entry.type === 'Ready' && entry.status === 'True'),
-        ),
-      );
+        );
+      await until('all is settled', isPlanned, timeoutMs);
+      await until('the rules say so', isSaid, timeoutMs);
     },
     owner: async (address: string) => ownerIn(await clients.slices.listAll(), address),
     /** What only this program writes: specs of slices, statuses of rules and pools. */
@@ -59,11 +60,16 @@ export const createTestController = (api: ApiServer) => {
   };
 };
 
-/** Slices that a replica has written. */
-export const sliceWritesOf = async (app: AppProcess): Promise<number> => {
+const countOf = async (app: AppProcess, metric: string): Promise<number> => {
   const { body } = await app.health('/metrics');
-  return Number(/^unbounded_net_controller_egress_slice_writes_total (\d+)/m.exec(body)?.[1] ?? 0);
+  return Number(new RegExp(`^unbounded_net_controller_egress_${metric} (\\d+)`, 'm').exec(body)?.[1] ?? 0);
 };
+
+/** Slices that a replica has written. */
+export const sliceWritesOf = (app: AppProcess): Promise<number> => countOf(app, 'slice_writes_total');
+
+/** Plans that it has made. */
+export const plansOf = (app: AppProcess): Promise<number> => countOf(app, 'plan_duration_seconds_count');
 
 export const leads = (app: AppProcess): boolean => {
   const last = app.log.findLast(({ msg }) => msg === 'became leader' || msg === 'no longer leader');

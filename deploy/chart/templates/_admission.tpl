@@ -108,7 +108,8 @@ spec:
 
 {{/*
 Events are told in the name of the account, about nodes and our kinds: all of these are without a namespace, and their Events
-in "default". An agent tells of its own Node alone. What an Event says Kubernetes lets nobody change.
+in "default". An agent tells of its own Node alone, static-egress of pods and of rules in namespaces as well. What an Event says Kubernetes
+lets nobody change.
 
 Events are small, so that a stolen token does not fill the store of the API server with few of them; the rate no policy sees (see
 docs/operations.md). Reason, action, reportingInstance and note the API server bounds itself in events.k8s.io (EVENT_BOUNDS of libs/kube), but not
@@ -167,6 +168,14 @@ spec:
       messageExpression: >-
         'the node agent of ' + variables.node + ' may write only Events of the names ' + variables.subject + '.000 to ' + variables.subject + '.fff'
       reason: Forbidden
+    {{- else if eq .Chart.Name "static-egress" }}
+    - expression: >-
+        (variables.regarding.?kind.orValue('') == 'Pod' && variables.regarding.?apiVersion.orValue('') == 'v1')
+        || variables.regarding.?apiVersion.orValue('').startsWith('net.unbounded-cloud.io/')
+      messageExpression: >-
+        '{{ .Chart.Name }} may write Events only about Pods and kinds of net.unbounded-cloud.io, not about '
+        + variables.regarding.?kind.orValue('') + ' ' + variables.regarding.?name.orValue('')
+      reason: Forbidden
     {{- else }}
     - expression: >-
         (variables.regarding.?kind.orValue('') == 'Node' && variables.regarding.?apiVersion.orValue('') == 'v1')
@@ -176,9 +185,16 @@ spec:
         + variables.regarding.?kind.orValue('') + ' ' + variables.regarding.?name.orValue('')
       reason: Forbidden
     {{- end }}
+    {{- if eq .Chart.Name "static-egress" }}
+    # The API server sees to it that an Event is in the namespace of its object.
+    - expression: '!has(object.related)'
+      message: '{{ .Chart.Name }} may write Events only about one object'
+      reason: Forbidden
+    {{- else }}
     - expression: variables.regarding.?namespace.orValue('') == '' && !has(object.related)
       message: '{{ .Chart.Name }} may write Events only about one object without a namespace'
       reason: Forbidden
+    {{- end }}
     - expression: >-
         !has(object.metadata.labels) && !has(object.metadata.annotations) && !has(object.metadata.ownerReferences) && !has(object.metadata.finalizers)
       message: '{{ .Chart.Name }} may write only Events without labels, annotations, owners and finalizers'
@@ -193,7 +209,7 @@ spec:
         object.metadata.?managedFields.orValue([]).size() <= 4
         && object.metadata.?managedFields.orValue([]).all(m, m.?fieldsV1.orValue({}).all(k,
           k in ['f:action', 'f:eventTime', 'f:note', 'f:reason', 'f:regarding', 'f:reportingController', 'f:reportingInstance', 'f:series', 'f:type']
-          && m.fieldsV1[k].all(l, l in ['.', 'f:apiVersion', 'f:count', 'f:kind', 'f:lastObservedTime', 'f:name', 'f:uid'] && m.fieldsV1[k][l].size() == 0)))
+          && m.fieldsV1[k].all(l, l in ['.', 'f:apiVersion', 'f:count', 'f:kind', 'f:lastObservedTime', 'f:name', {{ if eq .Chart.Name "static-egress" }}'f:namespace', {{ end }}'f:uid'] && m.fieldsV1[k][l].size() == 0)))
       message: '{{ .Chart.Name }} may write only Events whose managedFields name their fields'
       reason: Forbidden
 ---

@@ -4,6 +4,6 @@ export { createInformer, type Informer, type InformerOptions } from './informer.
 export { createElection } from './leader-election.ts';
 export { createManager } from './manager.ts';
 export { leaderMetric } from './runtime-metrics.ts';
-export { again } from './verdict.ts';
+export { again, done } from './verdict.ts';
 export { inParallel } from './in-parallel.ts';
 export { createObjectWrites, type ObjectWrites } from './object-writes.ts';

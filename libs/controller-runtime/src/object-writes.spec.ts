@@ -57,6 +57,22 @@ test('a conflict is retried soon, however long the rest of the round takes, and 
   expect(events).toEqual([]);
 });
 
+test('what concerns other writes as well is thrown, and is no refusal of the object', async () => {
+  const { events, writes } = setUp();
+  const conflict = new ApiError('PUT', 409, { reason: 'Conflict' });
+  const attempt = (error: Error) =>
+    writes.attempt(
+      object('a'),
+      'the slice',
+      () => Promise.reject(error),
+      (reason) => reason === conflict,
+    );
+  await expect(attempt(conflict)).rejects.toThrow(conflict);
+  expect(writes.verdict()).toEqual({ kind: 'done' });
+  await attempt(refusal);
+  expect(events).toHaveLength(1);
+});
+
 test('what is not wanted any more is forgotten', async () => {
   const { writes } = setUp();
   await writes.attempt(object('a'), 'the status', () => Promise.reject(refusal));

@@ -9,8 +9,16 @@ import { again, done, type Verdict } from './verdict.ts';
  * retried by itself, and the round goes on with the others. Only what concerns all writes ends a round: no connection.
  */
 export interface ObjectWrites {
-  /** Does the write unless the object rests after a failure. @throws TransportError */
-  attempt(about: KubeObject, what: string, write: () => Promise<unknown>): Promise<void>;
+  /**
+   * Does the write unless the object rests after a failure. `endsRound` says which errors concern other writes as well, and are
+   * thrown: by default none. @throws TransportError
+   */
+  attempt(
+    about: KubeObject,
+    what: string,
+    write: () => Promise<unknown>,
+    endsRound?: (error: Error) => boolean,
+  ): Promise<void>;
   /** Ends the round: comes back when the first resting object may be tried again, at the latest after `latestMs`. */
   verdict(latestMs?: number): Verdict;
 }
@@ -67,7 +75,7 @@ export const createObjectWrites = ({
   };
 
   return {
-    attempt: async (about, what, write) => {
+    attempt: async (about, what, write, endsRound = () => false) => {
       const key = `${about.kind} ${about.metadata.uid ?? about.metadata.name} ${what}`;
       wanted.add(key);
       if ((failures.get(key)?.untilMs ?? 0) > now()) return;
@@ -76,6 +84,7 @@ export const createObjectWrites = ({
         failures.delete(key);
       } catch (error) {
         if (!(error instanceof Error) || error instanceof TransportError || error.name === 'AbortError') throw error;
+        if (endsRound(error)) throw error;
         fail(key, about, what, error);
       }
     },

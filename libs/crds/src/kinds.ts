@@ -7,7 +7,15 @@ import { gatewayPoolPeeringKind, siteGatewayPoolAssignmentKind, sitePeeringKind 
 import { siteKind, siteNodeSliceKind } from './kinds/site.ts';
 import { clusterStaticEgressIpKind, staticEgressIpKind } from './kinds/static-egress-ip.ts';
 
-/** Every kind of the API group that the chart installs, in the order in which they are installed. */
+/** The kinds of static egress. */
+export const egressKinds: readonly KindDefinition[] = [
+  egressIpPoolKind,
+  staticEgressIpKind,
+  clusterStaticEgressIpKind,
+  egressNodeSliceKind,
+];
+
+/** Every kind of the API group, in the order in which they are installed. */
 export const kinds: readonly KindDefinition[] = [
   siteKind,
   siteNodeSliceKind,
@@ -17,17 +25,7 @@ export const kinds: readonly KindDefinition[] = [
   siteGatewayPoolAssignmentKind,
   gatewayPoolPeeringKind,
   meshKind,
-];
-
-/**
- * The kinds of static egress. A cluster gets a kind together with the program that enforces it: an object that is accepted and does
- * nothing would let pods out with the address of their node. They move to `kinds` with that program.
- */
-export const egressKinds: readonly KindDefinition[] = [
-  egressIpPoolKind,
-  staticEgressIpKind,
-  clusterStaticEgressIpKind,
-  egressNodeSliceKind,
+  ...egressKinds,
 ];
 
 /** Kinds under the names of the lists in which a program holds their objects. */

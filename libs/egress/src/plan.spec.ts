@@ -51,6 +51,25 @@ test('a plan that is written and confirmed leads to no further write', () => {
   );
 });
 
+test('what a plan writes changes no plan: the writer needs none until others have written', () => {
+  fc.assert(
+    fc.property(anySnapshot, (given) => {
+      const known = new Set(given.slices.map(({ metadata }) => metadata.name));
+      const after = written(given, planEgress(given));
+      // No agent has reported yet in what is new.
+      const slices = after.slices.map((slice) => (known.has(slice.metadata.name) ? slice : { ...slice, status: {} }));
+      const once = { ...after, slices };
+      const plan = planEgress(once);
+      expect(planSliceChanges(once.slices, plan.slices)).toEqual([]);
+      for (const { kind, metadata, status } of [...once.rules, ...once.clusterRules]) {
+        const key = [kind, ...(metadata.namespace === undefined ? [] : [metadata.namespace]), metadata.name].join('/');
+        const planned = plan.ruleStatuses.get(key)!;
+        expect(planned.addresses).toEqual(status!.addresses);
+      }
+    }),
+  );
+});
+
 /** Addresses and their owners. */
 const owners = (given: EgressSnapshot): ReadonlyMap<string, string | undefined> =>
   new Map([...planEgress(given).ownerships].map(([address, { owner }]) => [address, owner]));

@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => api?.stop());
 
-test.each(['cidr-allocator', 'site-membership', 'gateway-health'])(
+test.each(['cidr-allocator', 'site-membership', 'gateway-health', 'static-egress'])(
   'the bundle of %s starts, works and ends cleanly',
   async (name) => {
     expect(appEntry(name), 'no bundle, or an old one: run tools/build').toContain('/dist/');

@@ -61,7 +61,7 @@ const workloads = (values: object = {}): Map<string, Workload> =>
       .map((object) => [object.metadata.name, object as Workload]),
   );
 const podOf = (name: string, values?: object) => workloads(values).get(name)!.spec.template.spec;
-const controllers = ['cidr-allocator', 'site-membership', 'gateway-health'];
+const controllers = ['cidr-allocator', 'site-membership', 'gateway-health', 'static-egress'];
 
 const helm = (...args: string[]): string =>
   execFileSync(helmProgram(), args, {
@@ -91,6 +91,7 @@ const everything = {
       },
     ],
   },
+  'static-egress': { extraArgs: ['--service-cidrs=10.96.0.0/12'], podDisruptionBudget: { enabled: false } },
   'node-dataplane': {
     maxUnavailable: '10%',
     seLinuxOptions: { type: 'spc_t' },
@@ -266,7 +267,11 @@ test('a single replica has no disruption budget, which would keep its node from 
   const budgets = renderChart({ values: { 'gateway-health': { replicas: 1 } } }).filter(
     ({ kind }) => kind === 'PodDisruptionBudget',
   );
-  expect(budgets.map(({ metadata }) => metadata.name).sort()).toEqual(['cidr-allocator', 'site-membership']);
+  expect(budgets.map(({ metadata }) => metadata.name).sort()).toEqual([
+    'cidr-allocator',
+    'site-membership',
+    'static-egress',
+  ]);
 });
 
 test('cleaning up runs once on each node, and what stays has no right at all', () => {
@@ -321,6 +326,7 @@ test.each([
   [{ global: { image: { digest: 'latest' } } }, "at '/global/image/digest'"],
   [{ 'node-keeper': { image: { digest: 'sha256:1' } } }, "at '/node-keeper/image/digest'"],
   [{ 'cidr-allocator': { relayImage: { tag: 'a' } } }, "at '/cidr-allocator'"],
+  [{ 'static-egress': { relayImage: { tag: 'a' } } }, "at '/static-egress'"],
   [{ global: { host: { keys: 'wireguard' } } }, "at '/global/host/keys'"],
   [{ global: { apiServer: { port: 70_000 } } }, "at '/global/apiServer/port': maximum: got 70,000, want 65,535"],
 ])('%j is refused: %s', (values, message) => {
@@ -336,7 +342,7 @@ test('an upgrade brings new kinds along; an uninstall takes everything but the k
   helm('upgrade', RELEASE, chartFolder, ...where);
   expect(kinds()).toHaveLength(readdirSync(`${chartFolder}/charts/crds/files`).length);
   helm('uninstall', RELEASE, ...where);
-  expect(kinds()).toHaveLength(8);
+  expect(kinds()).toHaveLength(12);
   const left = api.kubectl('get', 'clusterrole,clusterrolebinding,validatingadmissionpolicy', '-o', 'name');
   expect(left).not.toContain('unbounded');
   expect(api.kubectl('get', 'all,serviceaccount,role,secret,resourcequota', ...where, '-o', 'name')).toBe('');

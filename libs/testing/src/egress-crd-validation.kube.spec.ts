@@ -1,13 +1,12 @@
 import {
   clusterStaticEgressIpKind,
   egressIpPoolKind,
-  egressKinds,
   egressNodeSliceKind,
   GROUP_VERSION,
   type KindDefinition,
   staticEgressIpKind,
 } from '@unbounded/crds';
-import { clientOf, coreClients, ensureCrds, type KubeObject, resourceOf } from '@unbounded/kube';
+import { clientOf, type KubeObject, resourceOf } from '@unbounded/kube';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import { type ApiServer, resetCluster, startApiServer } from './index.ts';
@@ -16,14 +15,8 @@ let api: ApiServer;
 beforeAll(async () => {
   api = await startApiServer();
   await resetCluster(api.cluster);
-  await ensureCrds(coreClients(api.cluster).crds, egressKinds);
 });
-afterAll(async () => {
-  for (const kind of egressKinds) {
-    await coreClients(api.cluster).crds.delete(`${kind.plural}.${GROUP_VERSION.split('/')[0]}`);
-  }
-  await api?.stop();
-});
+afterAll(() => api?.stop());
 
 let created = 0;
 const create = (kind: KindDefinition, spec: object): Promise<KubeObject> => {

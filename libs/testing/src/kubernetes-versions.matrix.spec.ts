@@ -29,6 +29,7 @@ const SPECS = [
   'apps/site-membership/src',
   'apps/gateway-health/src',
   'apps/relay/src/chart.kube.spec.ts',
+  'apps/static-egress/src/access.kube.spec.ts',
 ];
 
 const programOf = (version: string): string => {

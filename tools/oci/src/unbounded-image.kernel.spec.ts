@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { imageFileOf, makeUnboundedImage, NEXT_VERSION, VERSION, type Version } from './unbounded-image.ts';
+import { APPS, imageFileOf, makeUnboundedImage, NEXT_VERSION, VERSION, type Version } from './unbounded-image.ts';
 
 /** What is in the image runs there: its layers are unpacked and entered, in namespaces of their own. */
 
@@ -35,12 +35,14 @@ beforeAll(async () => {
 afterAll(() => rmSync(work, { recursive: true, force: true }));
 
 describe('the image', () => {
-  test.each(['cidr-allocator', 'site-membership', 'gateway-health', 'node-dataplane', 'node-keeper'])(
-    'holds all that %s needs to start',
-    (app) => {
-      expect(bash(`chroot ${root} /usr/bin/node /unbounded/apps/${app}/dist/main.mjs --help`)).toContain('Usage:');
-    },
-  );
+  test.each(APPS)('holds all that %s needs to start', (app) => {
+    expect(bash(`chroot ${root} /usr/bin/node /unbounded/apps/${app}/dist/main.mjs --help`)).toContain('Usage:');
+  });
+
+  test('explains what becomes of the packets of a pod, for kubectl exec', () => {
+    const explain = `chroot ${root} /usr/bin/node /unbounded/apps/static-egress/dist/main.mjs explain --help`;
+    expect(bash(explain)).toContain('Usage: static-egress explain NAMESPACE/POD DESTINATION');
+  });
 
   test('holds the libraries of the addons', () => {
     const script =

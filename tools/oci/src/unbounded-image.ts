@@ -27,7 +27,14 @@ const wireguardGo = join(process.env['UNBOUNDED_ASSETS'] ?? cache, 'bin/wireguar
 const buildFolder = join(cache, 'image');
 
 const REPOSITORY = 'unbounded.local/unbounded';
-export const APPS = ['cidr-allocator', 'site-membership', 'gateway-health', 'node-dataplane', 'node-keeper'] as const;
+export const APPS = [
+  'cidr-allocator',
+  'site-membership',
+  'gateway-health',
+  'static-egress',
+  'node-dataplane',
+  'node-keeper',
+] as const;
 /** In the image too, for whoever turns them on: the chart does not run them by itself. */
 const OPTIONAL_APPS = ['relay'] as const;
 

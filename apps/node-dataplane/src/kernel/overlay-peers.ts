@@ -12,7 +12,7 @@ export interface OverlayPeers {
   nodes(): readonly OverlayNode[];
 }
 
-export interface OverlayNode {
+interface OverlayNode {
   readonly node: string;
   /** At most one of each family. */
   readonly overlayAddresses: readonly string[];

@@ -1,7 +1,7 @@
 import type { EgressNodeSlice } from '@unbounded/crds';
 import type { KubeObject, Namespace, Node, Pod, Service } from '@unbounded/kube';
 
-import { keptNode, keptPod, keptService } from './kept-fields.ts';
+import { isFinished, keptNode, keptPod, keptService } from './kept-fields.ts';
 
 /** What of an object a plan depends on, as text: an update that leaves it as it was needs no plan. */
 
@@ -10,16 +10,19 @@ const withoutVersion = (kept: KubeObject): string => {
   return JSON.stringify({ ...kept, metadata });
 };
 
-export const podPrint = (pod: Pod): string => withoutVersion(keptPod(pod));
+/** From its creation to its end a pod goes through phases that change nothing. */
+export const podPrint = (pod: Pod): string => {
+  const kept = keptPod(pod);
+  const phase = isFinished(pod) ? 'finished' : 'sending';
+  return withoutVersion({ ...kept, status: { ...kept.status, phase } } as Pod);
+};
 export const servicePrint = (service: Service): string => withoutVersion(keptService(service));
 export const nodePrint = (node: Node): string => withoutVersion(keptNode(node));
 export const namespacePrint = ({ metadata }: Namespace): string => JSON.stringify(metadata.labels ?? {});
 
-/** All but the heartbeat of the agent. */
-export const slicePrint = ({ metadata, spec, status }: EgressNodeSlice): string => {
-  const { heartbeat: _, ...rest } = status ?? {};
-  return JSON.stringify([metadata.uid, spec, rest]);
-};
+/** Without the heartbeat of the agent, and without the generation that it enforces, which follows each of our writes. */
+export const slicePrint = ({ metadata, spec, status: { held, released, subnets } = {} }: EgressNodeSlice): string =>
+  JSON.stringify([metadata.uid, spec, held, released, subnets]);
 
 /** The spec by its generation, the status as it is. */
 export const rulePrint = ({ metadata, status }: KubeObject & { readonly status?: unknown }): string =>

@@ -25,6 +25,9 @@ export const keptPod = (pod: Pod): Pod =>
     status: { phase: pod.status?.phase, podIPs: pod.status?.podIPs },
   }) as Pod;
 
+/** It sends no more. */
+export const isFinished = ({ status }: Pod): boolean => status?.phase === 'Succeeded' || status?.phase === 'Failed';
+
 export const keptService = (service: Service): Service =>
   ({
     ...typeOf(service),

@@ -1,12 +1,12 @@
 import { egressAnnotations, GROUP_VERSION } from '@unbounded/crds';
-import { formatAddress, formatPrefix, parsePrefix } from '@unbounded/ip';
+import { formatAddress, formatPrefix, parsePrefix, type Prefix } from '@unbounded/ip';
 import type { Node, Pod, Service } from '@unbounded/kube';
 import { expect, test } from 'vitest';
 
 import type { EgressObjects } from './egress-objects.ts';
 import { podPrint, slicePrint } from './fingerprints.ts';
 import { keptPod } from './kept-fields.ts';
-import { parseServiceCidrs, snapshotOf } from './snapshot.ts';
+import { snapshotOf } from './snapshot.ts';
 
 const EMPTY: EgressObjects = {
   rules: [],
@@ -19,12 +19,12 @@ const EMPTY: EgressObjects = {
   namespaces: [],
   sites: [],
 };
-const read = (objects: Partial<EgressObjects>, serviceCidrs = '') =>
+const read = (objects: Partial<EgressObjects>, serviceCidrs: readonly Prefix[] = []) =>
   snapshotOf(
     { ...EMPTY, ...objects },
     {
       isAgentAlive: (uid) => uid === 'u1',
-      serviceCidrs: parseServiceCidrs(serviceCidrs),
+      serviceCidrs,
       now: '2026-01-01T00:00:00Z',
     },
   );
@@ -64,13 +64,11 @@ test('inside the cluster are blocks of Sites and Nodes, and all addresses that S
     metadata: { name: 'a' },
     spec: { nodeCidrs: ['192.0.2.0/24'], podCidrAssignments: [{ cidrBlocks: ['100.64.0.0/16'] }] },
   };
-  const { pods, services } = read(
-    { services: [service], sites: [site], nodes: [node('u1', 'True')] },
-    '10.96.0.0/12, x',
-  ).cluster;
+  const { pods, services } = read({ services: [service], sites: [site], nodes: [node('u1', 'True')] }, [
+    parsePrefix('10.96.0.0/12'),
+  ]).cluster;
   expect(pods.map(formatPrefix).toSorted()).toEqual(['10.244.1.0/24', '100.64.0.0/16']);
   expect(services.map(formatPrefix).toSorted()).toEqual(['10.96.0.0/12', '198.51.100.7/32', '198.51.100.8/32']);
-  expect(parseServiceCidrs('10.96.0.0/12')).toEqual([parsePrefix('10.96.0.0/12')]);
 });
 
 const pod = (rest: object, status: object = {}): Pod =>
@@ -87,10 +85,12 @@ test('of a pod is kept what a plan reads, and a change of anything else asks for
   expect(Object.keys(kept.metadata).toSorted()).toEqual(['name', 'namespace', 'resourceVersion', 'uid']);
   expect(read({ pods: [kept] }).pods).toEqual(read({ pods: [pod({})] }).pods);
   expect(podPrint(pod({}, { containerStatuses: [{}, {}] }))).toBe(podPrint(kept));
+  expect(podPrint(pod({}, { phase: 'Pending' }))).toBe(podPrint(kept));
   expect(podPrint(pod({}, { podIPs: [] }))).not.toBe(podPrint(kept));
+  expect(podPrint(pod({}, { phase: 'Succeeded' }))).not.toBe(podPrint(kept));
 });
 
-test('a heartbeat asks for no plan, a released address does', () => {
+test('a heartbeat and a confirmed generation ask for no plan, a released address does', () => {
   const slice = (status: object) => ({
     apiVersion: GROUP_VERSION,
     kind: 'EgressNodeSlice' as const,
@@ -98,6 +98,6 @@ test('a heartbeat asks for no plan, a released address does', () => {
     spec: { nodeName: 'n1', nodeUID: 'u1', index: 0 },
     status,
   });
-  expect(slicePrint(slice({ heartbeat: 1 }))).toBe(slicePrint(slice({ heartbeat: 2 })));
+  expect(slicePrint(slice({ heartbeat: 1, observedGeneration: 7 }))).toBe(slicePrint(slice({ heartbeat: 2 })));
   expect(slicePrint(slice({ released: [{ address: '192.0.2.9', epoch: 1 }] }))).not.toBe(slicePrint(slice({})));
 });

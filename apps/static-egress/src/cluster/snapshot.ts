@@ -5,12 +5,13 @@ import type { Node, Pod, Service } from '@unbounded/kube';
 import { nodeFacts } from '@unbounded/membership';
 
 import type { EgressObjects } from './egress-objects.ts';
+import { isFinished } from './kept-fields.ts';
 
 /** What no object says. */
 export interface SnapshotContext {
   /** Whether the agent of a node works, by the UID of the Node. */
   readonly isAgentAlive: (nodeUid: string) => boolean;
-  /** Ranges of Services that the operator gave. */
+  /** Ranges of Services that the operator gave, and that the API server names. */
   readonly serviceCidrs: readonly Prefix[];
   /** RFC 3339. */
   readonly now: string;
@@ -37,16 +38,19 @@ const egressNode = (node: Node, isAgentAlive: SnapshotContext['isAgentAlive']): 
 /** Objects of a cache do not change, so neither do their addresses: thousands of pods are read once, not for every plan. */
 const knownPods = new WeakMap<Pod, EgressPod>();
 
-const readPod = ({ metadata, spec, status }: Pod): EgressPod => ({
-  uid: metadata.uid ?? '',
-  namespace: metadata.namespace ?? '',
-  name: metadata.name,
-  node: spec?.nodeName ?? '',
-  labels: metadata.labels ?? {},
-  addresses: addressesOf((status?.podIPs ?? []).map(({ ip }) => ip)),
-  isHostNetwork: spec?.hostNetwork === true,
-  isFinished: status?.phase === 'Succeeded' || status?.phase === 'Failed',
-});
+const readPod = (pod: Pod): EgressPod => {
+  const { metadata, spec, status } = pod;
+  return {
+    uid: metadata.uid ?? '',
+    namespace: metadata.namespace ?? '',
+    name: metadata.name,
+    node: spec?.nodeName ?? '',
+    labels: metadata.labels ?? {},
+    addresses: addressesOf((status?.podIPs ?? []).map(({ ip }) => ip)),
+    isHostNetwork: spec?.hostNetwork === true,
+    isFinished: isFinished(pod),
+  };
+};
 
 const egressPod = (pod: Pod): EgressPod => {
   const read = knownPods.get(pod) ?? readPod(pod);
@@ -97,7 +101,3 @@ export const snapshotOf = (
   },
   now,
 });
-
-/** A comma-separated list of blocks; what is none is left out. */
-export const parseServiceCidrs = (texts: string | undefined): readonly Prefix[] =>
-  (texts ?? '').split(',').flatMap((text) => tryParsePrefix(text.trim()) ?? []);

@@ -1,9 +1,11 @@
-import { ConfigError, describeConfig, readConfig } from '@unbounded/config';
+import { ConfigError, type ConfigOf, describeConfig, readConfig } from '@unbounded/config';
 import { explain, planEgress } from '@unbounded/egress';
 import { tryParseAddress } from '@unbounded/ip';
+import { serviceCidrs } from '@unbounded/kube';
 import { openCluster } from '@unbounded/kube/open-cluster';
 
-import { parseServiceCidrs, snapshotOf } from '../cluster/snapshot.ts';
+import { readServiceCidrs } from '../cluster/service-cidrs.ts';
+import { snapshotOf } from '../cluster/snapshot.ts';
 import { clusterOptions } from '../static-egress.config.ts';
 import { wallTime } from '../wall-time.ts';
 import { explanationText } from './explanation-text.ts';
@@ -18,7 +20,7 @@ interface Question {
   readonly namespace: string;
   readonly name: string;
   readonly destination: NonNullable<ReturnType<typeof tryParseAddress>>;
-  readonly config: { readonly kubeconfig: string | undefined; readonly serviceCidrs: string | undefined };
+  readonly config: ConfigOf<typeof clusterOptions>;
 }
 
 /** @throws ConfigError */
@@ -43,7 +45,7 @@ const answer = async ({
     const owners = recordedOwners(objects);
     const snapshot = snapshotOf(objects, {
       isAgentAlive: (nodeUid) => owners.has(nodeUid),
-      serviceCidrs: parseServiceCidrs(config.serviceCidrs),
+      serviceCidrs: [...config.serviceCidrs, ...(await readServiceCidrs(cluster.client(serviceCidrs)))],
       now: wallTime(),
     });
     const explanation = explain({ plan: planEgress(snapshot), snapshot }, pod, destination);

@@ -29,6 +29,14 @@ test.each([
   expect(own.areSeen()).toBe(true);
 });
 
+test('a version is known as ours once, that of somebody else never', async () => {
+  const { metadata } = await own.noting(store).update(store.objects.get('a')!);
+  store.put(object('a'));
+  const others = store.objects.get('a')!.metadata.resourceVersion!;
+  const version = metadata.resourceVersion!;
+  expect([own.isOwn(others), own.isOwn(version), own.isOwn(version)]).toEqual([false, true, false]);
+});
+
 test('a newer write by somebody else shows ours, too', async () => {
   await own.noting(store).update(store.objects.get('a')!);
   store.put(object('a'));

@@ -18,6 +18,8 @@ export interface OwnWrites {
   noting<T extends KubeObject>(kind: OwnKind<T>): ResourceClient<T>;
   /** The caches are as new as all writes. */
   areSeen(): boolean;
+  /** Whether an object of this version was written by us: told once. */
+  isOwn(version: string): boolean;
   /** Expects what the API server has now: what another leader wrote, too, and writes whose answer was lost. */
   refresh(signal: AbortSignal): Promise<void>;
 }
@@ -51,8 +53,12 @@ const gone = <T extends KubeObject>({ cache }: OwnKind<T>, key: string, uid: str
   isMetBy: () => false,
 });
 
+/** Versions that nobody has asked for; one that is forgotten costs a plan. */
+const MOST_VERSIONS = 10_000;
+
 export const createOwnWrites = (kinds: readonly OwnKind<KubeObject>[]): OwnWrites => {
   const expected = new Map<string, Expectation>();
+  const versions = new Set<string>();
   const idOf = (kind: OwnKind<KubeObject>, key: string): string => `${kind.client.resource.kind} ${key}`;
 
   // An object that is deleted right after our write was in the cache for a moment.
@@ -68,6 +74,8 @@ export const createOwnWrites = (kinds: readonly OwnKind<KubeObject>[]): OwnWrite
     const anyKind = kind as unknown as OwnKind<KubeObject>;
     const note = (object: T): T => {
       expected.set(idOf(anyKind, keyOf(object)), shown(kind, object));
+      if (versions.size >= MOST_VERSIONS) versions.clear();
+      versions.add(object.metadata.resourceVersion ?? '');
       return object;
     };
     return {
@@ -100,6 +108,7 @@ export const createOwnWrites = (kinds: readonly OwnKind<KubeObject>[]): OwnWrite
       for (const [id, expectation] of expected) if (expectation.isMet()) expected.delete(id);
       return expected.size === 0;
     },
+    isOwn: (version) => versions.delete(version),
     refresh: async (signal) => {
       const listed = await Promise.all(kinds.map(({ client }) => client.listAll({ signal })));
       expected.clear();

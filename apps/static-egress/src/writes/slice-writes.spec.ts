@@ -1,7 +1,10 @@
+import { createObjectWrites } from '@unbounded/controller-runtime';
 import { type EgressNodeSlice, GROUP_VERSION } from '@unbounded/crds';
+import { ApiError, type EventRecord } from '@unbounded/kube';
+import { createMetrics, silentLogger } from '@unbounded/telemetry';
 import { beforeEach, expect, test } from 'vitest';
 
-import { conflict, type LaggingStore, laggingStore } from '../lagging-store.testdata.ts';
+import { conflict, invalid, type LaggingStore, laggingStore } from '../lagging-store.testdata.ts';
 import { writeSlices } from './slice-writes.ts';
 
 const slice = (node: string, status: EgressNodeSlice['status'] = {}): EgressNodeSlice => ({
@@ -18,7 +21,9 @@ const owning = (node: string) => ({
 
 let store: LaggingStore<EgressNodeSlice>;
 let term: AbortController;
+let events: EventRecord[];
 beforeEach(() => {
+  events = [];
   store = laggingStore('EgressNodeSlice', slice('a'), slice('b'), slice('c'));
   term = new AbortController();
 });
@@ -29,13 +34,25 @@ const CHANGES = [
   { name: 'd', spec: owning('d') },
   { name: 'a', spec: slice('a').spec },
 ];
-const write = () =>
-  writeSlices(CHANGES, store.cache.list(), {
+const objectWrites = () =>
+  createObjectWrites({
+    recorder: { record: (event) => void events.push(event), flush: async () => {}, dropped: 0 },
+    logger: silentLogger,
+    metrics: createMetrics(),
+  });
+const write = (changes: Parameters<typeof writeSlices>[0] = CHANGES, writes = objectWrites()) =>
+  writeSlices(changes, store.cache.list(), {
     client: store.client,
     pace: async (signal) => signal.throwIfAborted(),
     signal: term.signal,
     onWritten: () => {},
+    writes,
   });
+const refuse = (refused: string): void => {
+  store.onWrite = (name) => {
+    if (name === refused) throw invalid();
+  };
+};
 
 test('changes are made in their order, two of one slice on top of each other', async () => {
   await write();
@@ -43,12 +60,64 @@ test('changes are made in their order, two of one slice on top of each other', a
   expect(store.objects.get('a')?.spec).toEqual(slice('a').spec);
 });
 
-test('the first that is refused ends it', async () => {
+test('a conflict ends it', async () => {
   store.onWrite = (name) => {
     if (name === 'd') throw conflict();
   };
   await expect(write()).rejects.toThrow('conflict');
   expect(store.writes).toEqual(['delete c', 'update a']);
+});
+
+test('a server that does not work ends it', async () => {
+  store.onWrite = () => {
+    throw new ApiError('PUT', 503, { message: 'overloaded' });
+  };
+  await expect(write()).rejects.toThrow('overloaded');
+  expect([store.writes, events]).toEqual([[], []]);
+});
+
+test('a slice that is refused for good is told of, and holds up no other one', async () => {
+  refuse('d');
+  expect(await write()).toEqual(new Set(['d']));
+  expect(store.writes).toEqual(['delete c', 'update a', 'update a']);
+  expect(events).toMatchObject([{ reason: 'WriteRefused', about: { metadata: { name: 'd' } } }]);
+});
+
+test('a refused slice rests, and the others are written meanwhile', async () => {
+  const writes = objectWrites();
+  refuse('d');
+  await write(CHANGES, writes);
+  store.catchUp();
+  const tried: string[] = [];
+  store.onWrite = (name) => void tried.push(name);
+  expect(await write(CHANGES.slice(1), writes)).toEqual(new Set(['d']));
+  expect(tried).toEqual(['a', 'a']);
+  expect(writes.verdict()).toMatchObject({ kind: 'again' });
+});
+
+test('an address that a refused slice still has gets no second owner; the rest of the slice is written', async () => {
+  store = laggingStore('EgressNodeSlice', { ...slice('a'), spec: owning('a') }, slice('b'));
+  const route = { rule: 'r', destinations: ['::/0'], whenUnavailable: 'Drop' as const };
+  refuse('a');
+  const unwritten = await write([
+    { name: 'a', spec: slice('a').spec },
+    { name: 'b', spec: { ...slice('b').spec, routes: [route] } },
+    { name: 'b', spec: { ...owning('b'), routes: [route] } },
+  ]);
+  expect(unwritten).toEqual(new Set(['a', 'b']));
+  expect(store.writes).toEqual(['update b']);
+  expect(store.objects.get('b')?.spec).toEqual({ ...slice('b').spec, routes: [route] });
+});
+
+test('a slice that cannot be deleted keeps its addresses from others', async () => {
+  store = laggingStore('EgressNodeSlice', { ...slice('gone'), spec: owning('gone') });
+  refuse('gone');
+  const changes = [
+    { name: 'gone', spec: undefined },
+    { name: 'b', spec: owning('b') },
+  ];
+  expect(await write(changes)).toEqual(new Set(['gone', 'b']));
+  expect(store.objects.get('b')?.spec.owned).toBeUndefined();
 });
 
 test('a slice whose spec has changed since the plan is left as it is', async () => {

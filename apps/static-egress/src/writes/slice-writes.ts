@@ -1,8 +1,7 @@
+import type { ObjectWrites } from '@unbounded/controller-runtime';
 import { type EgressNodeSlice, type EgressNodeSliceSpec, GROUP_VERSION, sameJson } from '@unbounded/crds';
-import type { planSliceChanges } from '@unbounded/egress';
-import { isConflict, isNotFound, type ResourceClient } from '@unbounded/kube';
-
-type SliceChange = ReturnType<typeof planSliceChanges>[number];
+import { type SliceChange, withoutGainsOf } from '@unbounded/egress';
+import { ApiError, isConflict, isNotFound, type ResourceClient } from '@unbounded/kube';
 
 export interface SliceWriteOptions {
   readonly client: ResourceClient<EgressNodeSlice>;
@@ -10,6 +9,8 @@ export interface SliceWriteOptions {
   readonly pace: (signal: AbortSignal) => Promise<void>;
   readonly signal: AbortSignal;
   readonly onWritten: () => void;
+  /** Tells of slices that are refused, and lets them rest. */
+  readonly writes: ObjectWrites;
 }
 
 /** Reports of an agent that may be faster than one write. */
@@ -76,17 +77,64 @@ const write = async (
   }
 };
 
-/** All changes in their order; the first that fails ends it, so that an address gets an owner only after the former one lost it. */
+/**
+ * Says of an error whether other slices have to wait as well. They do not where the API server will never take this one as it is: by its
+ * schema, a policy, its size. Everything else is about the state that the plan was made from (404, 409), or about the server.
+ */
+const isAboutOthers = (error: Error): boolean =>
+  !(error instanceof ApiError) || error.status >= 500 || [404, 408, 409, 410, 429].includes(error.status);
+
+/** Whether the API server took it; false: it is refused, or rests because it was. */
+const isTaken = async (
+  change: SliceChange,
+  former: EgressNodeSlice | undefined,
+  options: SliceWriteOptions,
+  onTaken: (slice: EgressNodeSlice | undefined) => void,
+): Promise<boolean> => {
+  const about = former ?? created(change.name, change.spec!);
+  let taken = false;
+  await options.writes.attempt(
+    about,
+    'the slice',
+    async () => {
+      onTaken(await write(change, former, options));
+      taken = true;
+    },
+    isAboutOthers,
+  );
+  return taken;
+};
+
+/**
+ * All changes in their order, so that an address gets an owner only after the former one lost it. An error that concerns others ends it.
+ * A slice that is refused holds up nothing but the gain of addresses that it still has. Returns the slices that are not as planned.
+ */
 export const writeSlices = async (
   changes: readonly SliceChange[],
   former: readonly EgressNodeSlice[],
   options: SliceWriteOptions,
-): Promise<void> => {
+): Promise<ReadonlySet<string>> => {
   const known = new Map(former.map((slice) => [slice.metadata.name, slice]));
+  const refused = new Set<string>();
+  const heldBack = new Set<string>();
+  const stuck = new Set<string>();
   for (const change of changes) {
-    const written = await write(change, known.get(change.name), options);
-    if (written) known.set(change.name, written);
-    else known.delete(change.name);
-    options.onWritten();
+    const { name } = change;
+    if (refused.has(name)) continue;
+    const before = known.get(name);
+    const safe = withoutGainsOf(stuck, change, before?.spec);
+    if (safe !== change) heldBack.add(name);
+    if (before && sameJson(before.spec, safe.spec)) continue;
+    const taken = await isTaken(safe, before, options, (slice) => {
+      if (slice) known.set(name, slice);
+      else known.delete(name);
+    });
+    if (taken) {
+      options.onWritten();
+      continue;
+    }
+    refused.add(name);
+    for (const { address } of before?.spec.owned ?? []) stuck.add(address);
   }
+  return refused.union(heldBack);
 };

@@ -69,6 +69,16 @@ const withAllocations = ({ status }: RuleOfAnyKind, { addresses, pods }: RuleSta
   return { ...fields, conditions };
 };
 
+const writeAllocation = async <T extends RuleOfAnyKind>(
+  client: ResourceClient<T>,
+  object: T,
+  plan: EgressPlan,
+  options: StatusWriteOptions,
+): Promise<void> => {
+  const planned = withAllocations(object, plan.ruleStatuses.get(keyOf(object))!);
+  if (planned) await writeStatus(client, object, planned, options);
+};
+
 /**
  * After a round that did not reach the statuses. What a pool has given to a rule stands there alone: without it the next plan would find
  * the addresses in slices, as of nobody, and give others.
@@ -78,28 +88,27 @@ export const writeAllocations = async (
   plan: EgressPlan,
   options: StatusWriteOptions,
 ): Promise<void> => {
-  const write = <T extends RuleOfAnyKind>(client: ResourceClient<T>, objects: readonly T[]) =>
-    inParallel(objects, PARALLEL_WRITES, async (object) => {
-      const planned = withAllocations(object, plan.ruleStatuses.get(keyOf(object))!);
-      if (planned) await writeStatus(client, object, planned, options);
-    });
-  await write(options.clients.rules, rules);
-  await write(options.clients.clusterRules, clusterRules);
+  const { clients } = options;
+  await inParallel(rules, PARALLEL_WRITES, (rule) => writeAllocation(clients.rules, rule, plan, options));
+  await inParallel(clusterRules, PARALLEL_WRITES, (rule) => writeAllocation(clients.clusterRules, rule, plan, options));
 };
 
 /** The statuses of all rules and pools, each on its own; those that are as planned cost nothing. */
 export const writeStatuses = async (
   { rules, clusterRules, pools }: Pick<EgressObjects, 'rules' | 'clusterRules' | 'pools'>,
   plan: EgressPlan,
-  options: StatusWriteOptions,
+  { isWritten, ...options }: StatusWriteOptions & { readonly isWritten: (rule: string) => boolean },
 ): Promise<void> => {
   const { clients } = options;
-  const write = <T extends HasStatus>(
-    client: ResourceClient<T>,
-    objects: readonly T[],
-    of: (object: T) => PlannedStatus,
-  ) => inParallel(objects, PARALLEL_WRITES, (object) => writeStatus(client, object, of(object), options));
-  await write(clients.rules, rules, (rule) => plan.ruleStatuses.get(keyOf(rule))!);
-  await write(clients.clusterRules, clusterRules, (rule) => plan.ruleStatuses.get(keyOf(rule))!);
-  await write(clients.pools, pools, ({ metadata }) => plan.poolStatuses.get(metadata.name)!);
+  const writeRules = <T extends RuleOfAnyKind>(client: ResourceClient<T>, objects: readonly T[]) =>
+    inParallel(objects, PARALLEL_WRITES, (rule) =>
+      isWritten(keyOf(rule))
+        ? writeStatus(client, rule, plan.ruleStatuses.get(keyOf(rule))!, options)
+        : writeAllocation(client, rule, plan, options),
+    );
+  await writeRules(clients.rules, rules);
+  await writeRules(clients.clusterRules, clusterRules);
+  await inParallel(pools, PARALLEL_WRITES, (pool) =>
+    writeStatus(clients.pools, pool, plan.poolStatuses.get(pool.metadata.name)!, options),
+  );
 };

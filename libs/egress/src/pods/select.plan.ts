@@ -1,9 +1,9 @@
-import { groupBy } from '../order.ts';
 import type { EgressProblem } from '../problem.ts';
 import { comparePrecedence } from '../rules/precedence.ts';
 import type { Rule } from '../rules/rule.ts';
 import { matchesLabels } from '../selector.ts';
 import type { EgressPod, EgressService, EgressSnapshot } from '../snapshot.ts';
+import { indexPods, type LabelledPods } from './labelled-pods.ts';
 
 /** Which pods rules select. */
 export interface PodSelections {
@@ -12,8 +12,6 @@ export interface PodSelections {
   /** By the key of the rule. */
   readonly problems: ReadonlyMap<string, readonly EgressProblem[]>;
 }
-
-type PodsByNamespace = ReadonlyMap<string, readonly EgressPod[]>;
 
 const problemOf = (rule: Rule, reason: string, value: string, remedy: string): EgressProblem => ({
   condition: 'Accepted',
@@ -37,22 +35,19 @@ const serviceProblem = (rule: Rule, name: string, service: EgressService | undef
   );
 };
 
-const podsOfLabels = (rule: Rule, snapshot: EgressSnapshot, pods: PodsByNamespace): readonly EgressPod[] => {
+const podsOfLabels = (rule: Rule, snapshot: EgressSnapshot, pods: LabelledPods): readonly EgressPod[] => {
   const { selection, object } = rule;
   if (selection.by !== 'labels') return [];
   const namespaces =
     object.namespace === undefined
       ? snapshot.namespaces.filter(({ labels }) => matchesLabels(selection.namespaces, labels)).map(({ name }) => name)
       : [object.namespace];
-  return namespaces.flatMap((name) =>
-    (pods.get(name) ?? []).filter(({ labels }) => matchesLabels(selection.pods, labels)),
-  );
+  return namespaces.flatMap((name) => pods.select(name, selection.pods));
 };
 
 /** Pods by the labels of a Service count ready or not: a pod sends before it is ready. */
 export const planSelections = (rules: readonly Rule[], snapshot: EgressSnapshot): PodSelections => {
-  const running = snapshot.pods.filter(({ isFinished }) => !isFinished);
-  const pods = groupBy(running, ({ namespace }) => namespace);
+  const pods = indexPods(snapshot.pods.filter(({ isFinished }) => !isFinished));
   const services = new Map(snapshot.services.map((service) => [`${service.namespace}/${service.name}`, service]));
   const rulesOf = new Map<string, Rule[]>();
   const problems = new Map<string, readonly EgressProblem[]>();
@@ -63,8 +58,7 @@ export const planSelections = (rules: readonly Rule[], snapshot: EgressSnapshot)
     const problem = serviceProblem(rule, selection.service, service);
     if (problem) problems.set(rule.key, [problem]);
     if (problem || !service) return [];
-    const matchLabels = service.selector ?? {};
-    return (pods.get(service.namespace) ?? []).filter(({ labels }) => matchesLabels({ matchLabels }, labels));
+    return pods.select(service.namespace, { matchLabels: service.selector ?? {} });
   };
   for (const rule of rules.toSorted(comparePrecedence)) {
     for (const { uid } of podsOf(rule)) {

@@ -8,13 +8,34 @@ export interface SliceChange {
 
 const isGranted = (entry: OwnedAddress | undefined): boolean => entry !== undefined && entry.release !== true;
 
-/** What a slice is to own, without addresses that it did not own before; what it was to release of these it still is. */
-const withoutGains = (before: readonly OwnedAddress[], after: readonly OwnedAddress[]): readonly OwnedAddress[] => {
-  const former = new Map(before.map((entry) => [entry.address, entry]));
-  return after.flatMap((entry) => {
+/** A slice that is to be, without addresses that it did not own before: what it was to release of these it still is. */
+const withoutGains = (
+  before: EgressNodeSliceSpec | undefined,
+  after: EgressNodeSliceSpec,
+  isGain: (address: string) => boolean = () => true,
+): EgressNodeSliceSpec => {
+  const former = new Map((before?.owned ?? []).map((entry) => [entry.address, entry]));
+  const owned = (after.owned ?? []).flatMap((entry) => {
     const own = former.get(entry.address);
-    return isGranted(entry) && !isGranted(own) ? (own ?? []) : entry;
+    return isGranted(entry) && !isGranted(own) && isGain(entry.address) ? (own ?? []) : entry;
   });
+  if (sameJson(owned, after.owned ?? [])) return after;
+  const { owned: _, ...rest } = after;
+  return owned.length === 0 ? rest : { ...rest, owned };
+};
+
+/**
+ * What of a change can be written while a slice that has these addresses could not be: all but the gain of one of them, which could
+ * give it a second owner. The very change, if it gains none.
+ */
+export const withoutGainsOf = (
+  addresses: ReadonlySet<string>,
+  change: SliceChange,
+  before: EgressNodeSliceSpec | undefined,
+): SliceChange => {
+  if (!change.spec) return change;
+  const spec = withoutGains(before, change.spec, (address) => addresses.has(address));
+  return spec === change.spec ? change : { ...change, spec };
 };
 
 /**
@@ -32,12 +53,10 @@ export const planSliceChanges = (
     .filter((name) => !sameJson(specs.get(name), wanted.get(name)))
     .map((name) => ({ name, spec: wanted.get(name) }));
   // A slice can give one address up and gain another: it is written twice, first with what it gains as it was before.
-  const endsOf = ({ name, spec }: SliceChange): SliceChange => {
-    const owned = withoutGains(specs.get(name)?.owned ?? [], spec?.owned ?? []);
-    if (!spec || sameJson(owned, spec.owned ?? [])) return { name, spec };
-    const { owned: _, ...rest } = spec;
-    return { name, spec: owned.length === 0 ? rest : { ...rest, owned } };
-  };
+  const endsOf = ({ name, spec }: SliceChange): SliceChange => ({
+    name,
+    spec: spec && withoutGains(specs.get(name), spec),
+  });
   const ends = changes.map(endsOf);
   const begins = changes.filter((change, index) => !sameJson(ends[index]!.spec, change.spec));
   return [...ends.filter(({ name, spec }) => !sameJson(specs.get(name), spec)), ...begins];

@@ -140,9 +140,16 @@ export const waitForPodsOf = async (layout: LabLayout, { app, count, node, versi
 const countOf = (layout: LabLayout, app: PodApp): number =>
   app === 'node-dataplane' || app === 'node-keeper' ? layout.nodes.length : Math.min(2, layout.nodes.length);
 
+/** What of our apps is installed: the chart of a former version has not all of them. */
+const installedApps = async (layout: LabLayout): Promise<readonly PodApp[]> => {
+  const names = ['-o', 'jsonpath={.items[*].metadata.name}'];
+  const found = await kubectl(layout, ['get', 'deployments,daemonsets', '-n', NAMESPACE, ...names]);
+  return POD_APPS.filter((app) => found.split(' ').includes(app));
+};
+
 /** Waits for everything that the chart runs. node-keeper keeps its version until its pods are deleted. */
 export const waitForChart = async (layout: LabLayout, version: Version = VERSION): Promise<void> => {
-  for (const app of POD_APPS)
+  for (const app of await installedApps(layout))
     await waitForPodsOf(layout, { app, count: countOf(layout, app), ...(app === 'node-keeper' ? {} : { version }) });
 };
 

@@ -12,7 +12,7 @@ export interface TokenSpec {
 }
 
 export const NAMESPACE = 'unbounded-system';
-export const CONTROLLERS = ['cidr-allocator', 'site-membership', 'gateway-health'] as const;
+export const CONTROLLERS = ['cidr-allocator', 'site-membership', 'gateway-health', 'static-egress'] as const;
 export const NODE_AGENT = 'node-dataplane';
 
 export const controllerTokenFile = (app: string): string => join(controlPlaneDir, 'tokens', app);

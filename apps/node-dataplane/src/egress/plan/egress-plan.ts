@@ -34,7 +34,7 @@ export interface PodClass {
   readonly pods: readonly PlannedPod[];
 }
 
-export interface PlannedPod {
+interface PlannedPod {
   readonly uid: string;
   readonly node: string;
   /** At most one of each family. */

@@ -2,7 +2,7 @@ import type { EgressNodeSlice, EgressRoute, OwnedAddress } from '@unbounded/crds
 import { tryParseAddress } from '@unbounded/ip';
 import type { Problem } from '@unbounded/topology';
 import type { OverlayPeers } from '../../kernel/overlay-peers.ts';
-import type { EgressPlan, PlannedPod, PodClass, PodRoute } from './egress-plan.ts';
+import type { EgressPlan, PodClass, PodRoute } from './egress-plan.ts';
 import type { LocalPod, NodeInputs } from './node-inputs.ts';
 import { tunnelMtuBytes } from './tunnel.plan.ts';
 
@@ -26,7 +26,7 @@ const NOT_YET: PodRoute = {
 };
 
 interface RoutedPod {
-  readonly pod: PlannedPod;
+  readonly pod: PodClass['pods'][number];
   readonly routes: readonly PodRoute[];
 }
 
