@@ -10,28 +10,31 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-struct target {
+struct request {
 	union {
 		struct sockaddr any;
 		struct sockaddr_in v4;
 		struct sockaddr_in6 v6;
 	} address;
 	socklen_t length;
+	/* 0: as the kernel has it. */
+	int send_buffer;
+	bool shares_port;
 };
 
-static bool parse(const char *text, uint16_t port, struct target *target)
+static bool parse(const char *text, uint16_t port, struct request *request)
 {
-	memset(target, 0, sizeof(*target));
-	if (inet_pton(AF_INET, text, &target->address.v4.sin_addr) == 1) {
-		target->address.v4.sin_family = AF_INET;
-		target->address.v4.sin_port = htons(port);
-		target->length = sizeof(target->address.v4);
+	memset(request, 0, sizeof(*request));
+	if (inet_pton(AF_INET, text, &request->address.v4.sin_addr) == 1) {
+		request->address.v4.sin_family = AF_INET;
+		request->address.v4.sin_port = htons(port);
+		request->length = sizeof(request->address.v4);
 		return true;
 	}
-	target->address.v6.sin6_family = AF_INET6;
-	target->address.v6.sin6_port = htons(port);
-	target->length = sizeof(target->address.v6);
-	return inet_pton(AF_INET6, text, &target->address.v6.sin6_addr) == 1;
+	request->address.v6.sin6_family = AF_INET6;
+	request->address.v6.sin6_port = htons(port);
+	request->length = sizeof(request->address.v6);
+	return inet_pton(AF_INET6, text, &request->address.v6.sin6_addr) == 1;
 }
 
 /* The whole datagram or EMSGSIZE, whatever MTU the kernel believes the path to have; the address may come later. */
@@ -50,17 +53,34 @@ static int set_options(int fd, int family)
 	return 0;
 }
 
+/* Beyond net.core.wmem_max too; it is a limit, and nothing is allocated for it. */
+static int set_send_buffer(int fd, int bytes)
+{
+	return setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof(bytes)) ? -errno : 0;
+}
+
+static int set_sharing(int fd)
+{
+	int on = 1;
+
+	return setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on)) ? -errno : 0;
+}
+
 static int new_udp(void *argument)
 {
-	const struct target *target = argument;
-	int family = target->address.any.sa_family;
+	const struct request *request = argument;
+	int family = request->address.any.sa_family;
 	int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int error;
 
 	if (fd < 0)
 		return -errno;
 	error = set_options(fd, family);
-	if (!error && bind(fd, &target->address.any, target->length))
+	if (!error && request->send_buffer > 0)
+		error = set_send_buffer(fd, request->send_buffer);
+	if (!error && request->shares_port)
+		error = set_sharing(fd);
+	if (!error && bind(fd, &request->address.any, request->length))
 		error = -errno;
 	if (!error)
 		return fd;
@@ -71,19 +91,25 @@ static int new_udp(void *argument)
 napi_value open_udp(napi_env env, napi_callback_info info)
 {
 	char text[INET6_ADDRSTRLEN] = "";
-	struct target target;
-	napi_value args[3], result;
-	int64_t port, netns_fd;
+	struct request request;
+	napi_value args[5], result;
+	int64_t port, netns_fd, send_buffer;
+	bool shares_port;
 	int fd;
 
-	if (!take_args(env, info, 3, args) || !string_arg(env, args[0], "address", text, sizeof(text)) ||
-	    !int_arg(env, args[1], "port", 0, 65535, &port) || !int_arg(env, args[2], "netnsFd", -1, INT_MAX, &netns_fd))
+	if (!take_args(env, info, 5, args) || !string_arg(env, args[0], "address", text, sizeof(text)) ||
+	    !int_arg(env, args[1], "port", 0, 65535, &port) ||
+	    !int_arg(env, args[2], "netnsFd", -1, INT_MAX, &netns_fd) ||
+	    !int_arg(env, args[3], "sendBufferBytes", 0, INT_MAX / 2, &send_buffer) ||
+	    !bool_arg(env, args[4], "sharesPort", &shares_port))
 		return NULL;
-	if (!parse(text, (uint16_t)port, &target)) {
+	if (!parse(text, (uint16_t)port, &request)) {
 		napi_throw_type_error(env, "ERR_INVALID_ARG_VALUE", "address must be an IPv4 or IPv6 address");
 		return NULL;
 	}
-	fd = in_netns((int)netns_fd, new_udp, &target);
+	request.send_buffer = (int)send_buffer;
+	request.shares_port = shares_port;
+	fd = in_netns((int)netns_fd, new_udp, &request);
 	if (fd < 0)
 		return throw_errno(env, -fd, "open UDP socket");
 	napi_create_int32(env, fd, &result);

@@ -27,7 +27,7 @@ interface NetlinkAddon {
   closeSocket(socket: SocketHandle): void;
   createNetns(path: string): number;
   createTun(name: string, netnsFd: number): void;
-  openUdp(address: string, port: number, netnsFd: number): number;
+  openUdp(address: string, port: number, netnsFd: number, sendBufferBytes: number, sharesPort: boolean): number;
   openPathSocket(
     family: 4 | 6,
     netnsFd: number,

@@ -5,6 +5,10 @@ export interface UdpOptions {
   readonly address: string;
   readonly port: number;
   readonly netnsFd?: number;
+  /** What may wait in the kernel to be sent, also beyond `wmem_max`; it doubles this for its own overhead. Absent: its default. */
+  readonly sendBufferBytes?: number;
+  /** Others that say so too may be bound to the same address and port; each datagram comes to one of them. */
+  readonly sharesPort?: boolean;
 }
 
 /**
@@ -12,4 +16,5 @@ export interface UdpOptions {
  * with DF set, whatever path MTU the kernel has learned (IP_PMTUDISC_PROBE), or not at all: EMSGSIZE above the device's.
  * @throws Error with `code` EADDRINUSE, EAFNOSUPPORT, …; TypeError when the address is none
  */
-export const openUdp = ({ address, port, netnsFd = -1 }: UdpOptions): number => addon().openUdp(address, port, netnsFd);
+export const openUdp = ({ address, port, netnsFd = -1, sendBufferBytes = 0, sharesPort = false }: UdpOptions): number =>
+  addon().openUdp(address, port, netnsFd, sendBufferBytes, sharesPort);

@@ -32,6 +32,21 @@ test('a socket may be bound to an address that the node does not have yet', () =
   expect(() => openUdp({ address: '192.0.2.1', port: 9997, netnsFd: netns.fd })).toThrow('EADDRINUSE');
 });
 
+test('sockets that share a port are bound to it together, and with none that does not', () => {
+  using netns = createNetns();
+  const options = { address: '192.0.2.1', port: 9997, netnsFd: netns.fd };
+  const sharing = { ...options, sharesPort: true, sendBufferBytes: 64 << 20 }; // more than wmem_max lets others have
+  const first = createSocket('udp4').bind({ fd: openUdp(sharing) });
+  const second = createSocket('udp4').bind({ fd: openUdp(sharing) });
+  try {
+    expect(first.getSendBufferSize()).toBe(128 << 20); // the kernel counts its own overhead too
+    expect(() => openUdp(options)).toThrow('EADDRINUSE');
+  } finally {
+    first.close();
+    second.close();
+  }
+});
+
 test('what is no address is refused', () => {
   expect(() => openUdp({ address: 'localhost', port: 1 })).toThrow(TypeError);
   expect(() => openUdp({ address: '192.0.2.1', port: 70_000 })).toThrow('port must be an integer within 0..65535');

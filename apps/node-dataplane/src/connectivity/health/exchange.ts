@@ -58,7 +58,8 @@ const decodeWith = (
 export const createExchange = ({ settings, measuring, peerAt, reached }: ExchangeOptions): Exchange => {
   const transmit = (probe: Probe, code: Authenticate, to: Destination, { session, pathMtu }: Correspondent): void => {
     measuring.sent();
-    sockets.send(session.plan.localAddress, to, encodeProbe(probe, code), (fault) => {
+    const lane = session.isAnswering() ? 'answering' : 'silent';
+    sockets.send({ address: session.plan.localAddress, lane }, to, encodeProbe(probe, code), (fault) => {
       measuring.rejected(`send_${fault.toLowerCase()}`);
       if (fault === 'EMSGSIZE' && probe.type === 'request') pathMtu.onTooLarge(probe.sequence);
     });

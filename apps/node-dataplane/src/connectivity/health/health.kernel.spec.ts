@@ -2,6 +2,7 @@ import { createSocket } from 'node:dgram';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { openUdp } from '@unbounded/netlink';
+import { generatePrivateKey, publicKeyOf } from '@unbounded/wireguard';
 import { are, INTERVAL_MS, makeNodes, planOf, PORT, type TestNode, type TestNodes } from './nodes.scenario.ts';
 
 /** Two nodes that probe each other. */
@@ -70,6 +71,23 @@ test('a peer that never answers stays New, and one that is planned no more is fo
   expect(are('New')(a.health)).toBe(true);
   await a.health.apply(planOf(a, [b], { probes: [] }));
   expect(a.health.states()).toEqual([]);
+});
+
+test('peers that are off do not delay the probes of those that answer', async () => {
+  await startBoth();
+  const [probe] = planOf(a, [b]).probes;
+  // At addresses of the switch that nobody has: the kernel keeps their probes until it gives up asking for a MAC address.
+  const off = Array.from({ length: 40 }, (_, index) => ({
+    ...probe!,
+    node: `off-${index}`,
+    publicKey: publicKeyOf(generatePrivateKey()),
+    address: `10.9.0.${100 + index}`,
+  }));
+  await a.health.apply(planOf(a, [b], { probes: [...planOf(a, [b]).probes, ...off] }));
+  await delay(6000); // twice what the kernel asks
+  expect(are('Healthy', 'b')(a.health)).toBe(true);
+  expect(are('New', 'off-0', 'off-39')(a.health)).toBe(true);
+  expect(await a.metrics.render()).not.toMatch(/to="Unhealthy"\} [1-9]/);
 });
 
 test('a peer whose key is of no use is told of', async () => {

@@ -35,6 +35,8 @@ export interface Session {
   readonly plan: ProbePlan;
   readonly verdict: Verdict;
   readonly rttMs: number | undefined;
+  /** Its last probe was answered, or may yet be; false also before the first reply. */
+  isAnswering(): boolean;
   /** Takes new settings; health stays. */
   update(plan: ProbePlan): void;
   /** Sends a request now; returns its number. */
@@ -75,6 +77,9 @@ const areSame = (a: ReachedSites | undefined, b: ReachedSites | undefined): bool
     a?.hashes.length === b?.hashes.length &&
     (a?.hashes.every((hash, index) => hash === b?.hashes[index]) ?? false));
 
+const graceMsOf = ({ intervalMs, detectMultiplier }: ProbePlan): number =>
+  Math.max(GRACE_MS, GRACE_DETECTIONS * intervalMs * detectMultiplier);
+
 export const createSession = ({ plan, nonce, known, transmit, onVerdict, ...options }: SessionOptions): Session => {
   let settings = plan;
   let health: Health = known ? resumed(known.state) : NEW_PEER;
@@ -105,11 +110,10 @@ export const createSession = ({ plan, nonce, known, transmit, onVerdict, ...opti
     send('health', PROBE_BYTES);
   };
   const stopTicking = startTicking(() => settings.intervalMs, tick);
-  const graceMs = Math.max(GRACE_MS, GRACE_DETECTIONS * plan.intervalMs * plan.detectMultiplier);
   const grace = setTimeout(() => {
     graceOver = true;
     onVerdict();
-  }, graceMs);
+  }, graceMsOf(plan));
 
   return {
     get plan() {
@@ -121,6 +125,7 @@ export const createSession = ({ plan, nonce, known, transmit, onVerdict, ...opti
     get rttMs() {
       return rttMs;
     },
+    isAnswering: () => health.last === 'success',
     update: (changed) => void (settings = changed),
     send,
     onReply(reply) {
