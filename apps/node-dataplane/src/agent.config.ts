@@ -46,6 +46,10 @@ export const agentOptions = {
     choice(['Accept', 'Report'], 'Accept'),
     'What belongs to the overlay and a firewall of the host would drop: Accept lets it pass, Report only reports it.',
   ),
+  egress: option(
+    choice(['On', 'Off'], 'Off'),
+    'Egress addresses: On, and no pod starts before it is known whether it has one; Off, and what is left of them is taken away.',
+  ),
   dbusSocket: option(text('/run/dbus/system_bus_socket'), 'Socket of the D-Bus system bus, on which firewalld is.'),
   hostEtcDir: option(
     path,

@@ -53,10 +53,17 @@ static int set_options(int fd, int family)
 	return 0;
 }
 
-/* Beyond net.core.wmem_max too; it is a limit, and nothing is allocated for it. */
+/*
+ * Beyond net.core.wmem_max too; it is a limit, and nothing is allocated for it. In a user namespace of its own nobody may do that: there it
+ * is as much as the system allows.
+ */
 static int set_send_buffer(int fd, int bytes)
 {
-	return setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof(bytes)) ? -errno : 0;
+	if (!setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof(bytes)))
+		return 0;
+	if (errno != EPERM)
+		return -errno;
+	return setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes)) ? -errno : 0;
 }
 
 static int set_sharing(int fd)

@@ -10,7 +10,7 @@ const sectionAlias = (section: string): string => `${LINK_ALIAS}:${section}`;
 const POD_PORT = ':pod';
 
 /**
- * What sections left that the agent no longer has: routes and rules by their protocol number, devices by their alias
+ * What sections left that the agent no longer has: routes, rules and addresses by their protocol number, devices by their alias
  * (`unbounded:SECTION`; `unbounded:SECTION:pod`, a pod's port, goes with its pod or at uninstall), nftables tables by their names.
  * Their kept plans go with openKeptSections, their conditions as the other sections write theirs.
  */
@@ -36,6 +36,11 @@ export const removeUnlisted = async (
     for (const { dst } of routes) say(`removing route ${dst}`);
     const results = await net.routes.apply(routes.map((value) => ({ op: 'delete' as const, value })));
     for (const result of results) if (!result.ok && !isAbsent(result.error)) throw result.error;
+  }
+  for (const address of await net.addresses.list()) {
+    if (!isLeft(address.protocol)) continue;
+    say(`removing address ${address.address}`);
+    await net.addresses.delete(address);
   }
   const isUninstall = listed.length === 0;
   const aliases = new Set(listed.flatMap(({ name }) => [sectionAlias(name), sectionAlias(name) + POD_PORT]));

@@ -5,7 +5,7 @@ import type { KernelPlan } from '../data-path/kernel-plan.ts';
 import { DEVICES } from '../data-path/devices.ts';
 import { type CniConfigFolders, ensureCniConfig } from '../attachment/config.ts';
 import type { Attachment } from '../attachment/attachment.ts';
-import type { OverlayPeers } from '../kernel/overlay-peers.ts';
+import type { SharedPeers } from '../kernel/overlay-peers.ts';
 import { applyPlan, type ApplyOutcome, type Dataplane } from './dataplane.ts';
 import type { Advanced, KeyRotation } from './keys/rotation.ts';
 import type { StateFaults } from '../state/state-faults.ts';
@@ -30,7 +30,7 @@ export interface ConnectivityParts {
   readonly planner: NodePlanner;
   readonly dataplane: Dataplane;
   /** Told who is in the overlay. */
-  readonly onPeers: (peers: OverlayPeers | undefined) => void;
+  readonly peers: Pick<SharedPeers, 'set' | 'heard'>;
   readonly rotation: KeyRotation;
   readonly relay: RelayProxies;
   readonly attachment: Pick<Attachment, 'gate'>;
@@ -143,7 +143,8 @@ export const createConnectivity = (parts: ConnectivityParts): Section => {
       if (!plan) return { nextPassMs: REPAIR_EVERY_MS, report: report(underlay, [...planner.problems, ...fromNode()]) };
       const rendered = render(plan);
       const outcome = await applyPlan(dataplane, rendered);
-      parts.onPeers(planner.peers);
+      parts.peers.set(planner.peers);
+      if (dataplane.health.states().some(({ state }) => state === 'Healthy')) parts.peers.heard();
       if (outcome.isContained) attachment.gate.open();
       // Once the firewall leads to the relays: a connection stays with what it was led to first.
       const relayed = parts.relay.apply(plan);

@@ -217,7 +217,7 @@ export const connectivity = (
         logger,
       }),
       dataplane,
-      onPeers: context.peers.set,
+      peers: context.peers,
       rotation: createKeyRotation({ ring, nodeName, maxAgeMs, times, ...CLOCKS, metrics, logger, onKeys }),
       relay,
       attachment,

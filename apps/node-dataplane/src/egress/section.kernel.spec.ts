@@ -1,0 +1,291 @@
+import { DEVICES } from '@unbounded/config/ownership';
+import { type EgressNodeSlice, type EgressNodeSliceSpec, GROUP_VERSION } from '@unbounded/crds';
+import { createMetrics, silentLogger as logger } from '@unbounded/telemetry';
+import { serveTcp, type TcpServer } from '@unbounded/testing/tcp-flows';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import type { PodAttachment } from '../attachment/pods.ts';
+import type { BoundaryAdditions } from '../kernel/boundary-additions.ts';
+import { createSharedPeers } from '../kernel/overlay-peers.ts';
+import { createSharedTraffic } from '../kernel/overlay-traffic.ts';
+import type { Section, SectionContext, VersionedPlan } from '../section.port.ts';
+import {
+  ADDRESSES,
+  addressOf,
+  type EgressNetwork,
+  FAMILIES,
+  openEgressNetwork,
+  PORT,
+} from './egress-network.testdata.ts';
+import { egress } from './section.ts';
+
+/** The section on both nodes, from slices to packets. */
+
+type NodeName = 'worker' | 'gateway';
+
+let network: EgressNetwork;
+let server: TcpServer;
+beforeAll(async () => {
+  network = await openEgressNetwork();
+  server = await serveTcp(['nsenter', `--net=${network.ns.partner.path}`], PORT);
+}, 30_000);
+afterAll(async () => {
+  server.end();
+  await network.close();
+});
+
+/** What a node knows; a test changes it and asks for a pass. */
+interface World {
+  slices: readonly EgressNodeSlice[] | undefined;
+  pods: PodAttachment[];
+  kept: VersionedPlan | undefined;
+  additions: BoundaryAdditions | undefined;
+}
+let worlds: Record<NodeName, World>;
+const sections: Section[] = [];
+beforeEach(() => {
+  const empty = (): World => ({ slices: [], pods: [], kept: undefined, additions: undefined });
+  worlds = { worker: empty(), gateway: empty() };
+  network.run('partner', 'ip', 'neigh', 'flush', 'dev', 'lan');
+  for (const node of ['worker', 'gateway'] as const) network.sources(node);
+});
+afterEach(async () => {
+  for (const section of sections.splice(0)) await section.stop();
+  for (const node of ['worker', 'gateway'] as const) {
+    worlds[node].slices = [];
+    worlds[node].pods = [];
+    await (await open(node)).pass();
+  }
+  for (const section of sections.splice(0)) await section.stop();
+});
+
+const CLUSTER = ['100.65.0.0/16', '100.66.0.0/16', 'fd64:65::/32', 'fd64:66::/32'];
+
+const open = async (node: NodeName): Promise<Section> => {
+  const world = worlds[node];
+  const { net, nft, table } = network.nodes[node];
+  const [peers, traffic] = [createSharedPeers(), createSharedTraffic()];
+  traffic.set({
+    ...{ devices: [DEVICES.VXLAN], peers: [], peerPorts: [], peerProtocols: [], openPorts: [], entries: [] },
+    hasIpv6: true,
+  });
+  peers.set({
+    overlayAddresses: ADDRESSES[`${node}Overlay`],
+    mtuBytes: 1450,
+    podCidrs: node === 'worker' ? ['100.65.30.0/24', 'fd64:65:30::/64'] : ['100.65.20.0/24', 'fd64:65:20::/64'],
+    keepsSource: CLUSTER,
+    nodes: () =>
+      (['worker', 'gateway'] as const).map((name) => ({
+        node: name,
+        overlayAddresses: ADDRESSES[`${name}Overlay`],
+        addresses: ADDRESSES[name],
+      })),
+  });
+  const context = {
+    ...{ nodeName: node, net, nft, table, traffic, peers, logger, metrics: createMetrics(), cluster: undefined },
+    boundary: {
+      set: (added: BoundaryAdditions) => (world.additions = added),
+      all: () => [],
+      onChange: () => undefined,
+    },
+    kept: { read: () => world.kept, write: (kept: VersionedPlan) => (world.kept = structuredClone(kept)) },
+    attachment: { bridgePods: { list: () => world.pods } },
+    openInputs: () => ({
+      snapshot: () => world.slices && { objects: { slices: world.slices }, node: { uid: `uid-${node}` }, version: 1 },
+      onChange: () => undefined,
+      stop: async () => undefined,
+    }),
+    trigger: () => undefined,
+    onKernelChange: () => undefined,
+  } as unknown as SectionContext;
+  const section = await egress.open(context);
+  sections.push(section);
+  return section;
+};
+
+const pod = (name: 'pod' | 'other'): PodAttachment => ({
+  ...{
+    namespace: 'shop',
+    name,
+    uid: `uid-${name}`,
+    containerId: name,
+    netns: '',
+    interface: 'eth0',
+    hostVeth: undefined,
+  },
+  addresses: [`${ADDRESSES[name][0]}/24`, `${ADDRESSES[name][1]}/64`],
+});
+
+const slice = (node: NodeName, spec: Partial<EgressNodeSliceSpec>): EgressNodeSlice => ({
+  apiVersion: GROUP_VERSION,
+  kind: 'EgressNodeSlice',
+  metadata: { name: `${node}-0`, uid: `slice-${node}`, generation: 1 },
+  spec: { nodeName: node, nodeUID: `uid-${node}`, index: 0, ...spec },
+});
+const routes = (owner: NodeName, host: 'first' | 'second' = 'first'): NonNullable<EgressNodeSliceSpec['routes']> => [
+  {
+    rule: 'StaticEgressIP/shop/web/0',
+    destinations: ['0.0.0.0/0', '::/0'],
+    egress: ADDRESSES[host].map((address) => ({ address, node: owner })),
+    whenUnavailable: 'Drop',
+  },
+];
+const owned = (host: 'first' | 'second' = 'first', release = false): NonNullable<EgressNodeSliceSpec['owned']> =>
+  ADDRESSES[host].map((address) => ({ address, epoch: 1, announce: 'L2', ...(release && { release }) }));
+const asked = (from: 'pod' | 'other', timeoutSeconds = 2): string[] =>
+  FAMILIES.map((family) => network.ask(from, addressOf('partner', family), timeoutSeconds));
+const NONE = ['none', 'none'];
+
+const steered = (owner: NodeName): EgressNodeSlice =>
+  slice('worker', {
+    routes: routes(owner),
+    pods: [{ uid: 'uid-pod', namespace: 'shop', name: 'pod', addresses: [], routes: [0] }],
+  });
+const serving = (more: Partial<EgressNodeSliceSpec> = {}): EgressNodeSlice =>
+  slice('gateway', {
+    routes: routes('gateway'),
+    owned: owned(),
+    sources: [{ uid: 'uid-pod', node: 'worker', addresses: [...ADDRESSES.pod], routes: [0] }],
+    ...more,
+  });
+
+test('without slices and pods nothing is made', async () => {
+  const { report } = await (await open('worker')).pass();
+  expect(report).toEqual({ problems: [] });
+  expect(await network.nodes.worker.nft.listTables()).not.toContainEqual({ family: 'inet', name: 'unbounded_egress' });
+  expect(worlds.worker.additions).toBeUndefined();
+});
+
+test('a pod that a slice lists leaves with its address by another node, and both say so; without slices all is as it was', async () => {
+  worlds.worker = { ...worlds.worker, slices: [steered('gateway')], pods: [pod('pod'), pod('other')] };
+  worlds.gateway.slices = [serving()];
+  const [worker, gateway] = [await open('worker'), await open('gateway')];
+  const [first, second] = [await worker.pass(), await gateway.pass()];
+  expect(first.report).toMatchObject({
+    problems: [],
+    conditions: [{ type: 'UnboundedEgress', status: 'True', message: expect.stringContaining('1 pod of this node') }],
+  });
+  expect(second.report).toMatchObject({
+    problems: [],
+    conditions: [{ status: 'True', message: expect.stringContaining('the node has 2 egress addresses') }],
+  });
+  expect(worlds.worker.additions).toEqual({ devices: [DEVICES.egress] });
+  expect(asked('pod')).toEqual(ADDRESSES.first);
+  expect(asked('other')).toEqual(ADDRESSES.worker);
+  network.sources('worker');
+  worlds.worker.slices = [];
+  worlds.gateway.slices = [];
+  for (const section of [worker, gateway]) await section.pass(); // asks whether a rule selects it still
+  for (const section of [worker, gateway]) expect((await section.pass()).report).toEqual({ problems: [] });
+  for (const { net, nft } of Object.values(network.nodes)) {
+    expect((await nft.listTables()).filter(({ name }) => name === 'unbounded_egress')).toEqual([]);
+    expect(await net.routes.list({ protocol: 118 })).toEqual([]);
+    expect((await net.rules.list()).filter(({ protocol }) => protocol === 118)).toEqual([]);
+    expect((await net.addresses.list()).filter(({ protocol }) => protocol === 118)).toEqual([]);
+    expect(await net.links.get(DEVICES.egress)).toBeUndefined();
+  }
+});
+
+test('the address of a pod is where the CNI plugin put it, whatever a slice says', async () => {
+  const [entry] = steered('gateway').spec.pods!;
+  const forged = slice('worker', {
+    routes: routes('gateway'),
+    pods: [
+      { ...entry!, addresses: [...ADDRESSES.other] },
+      { ...entry!, uid: 'uid-gone', addresses: [...ADDRESSES.other] },
+    ],
+  });
+  worlds.worker = { ...worlds.worker, slices: [forged], pods: [pod('pod'), pod('other')] };
+  worlds.gateway.slices = [serving()];
+  for (const node of ['worker', 'gateway'] as const) await (await open(node)).pass();
+  expect(asked('pod')).toEqual(ADDRESSES.first);
+  expect(asked('other')).toEqual(ADDRESSES.worker);
+});
+
+test('slices of a Node that had the name before are not heeded', async () => {
+  const former = steered('gateway');
+  worlds.worker = {
+    ...worlds.worker,
+    slices: [{ ...former, spec: { ...former.spec, nodeUID: 'uid-former' } }],
+    pods: [pod('pod')],
+  };
+  expect((await (await open('worker')).pass()).report).toEqual({ problems: [] });
+});
+
+test('an agent that starts while the objects are away goes on with the last plan, for the pods that are there', async () => {
+  worlds.worker = { ...worlds.worker, slices: [steered('gateway')], pods: [pod('pod'), pod('other')] };
+  worlds.gateway.slices = [serving()];
+  for (const node of ['worker', 'gateway'] as const) await (await open(node)).pass();
+  for (const section of sections.splice(0)) await section.stop();
+  worlds.worker.slices = undefined;
+  worlds.gateway.slices = undefined;
+  for (const node of ['worker', 'gateway'] as const)
+    expect((await (await open(node)).pass()).report.problems).toEqual([]);
+  expect(asked('pod')).toEqual(ADDRESSES.first);
+  worlds.worker.pods = [pod('other')];
+  for (const section of sections) await section.pass();
+  expect(asked('pod')).toEqual(ADDRESSES.worker); // another may have its address now
+});
+
+test('a pod of which nothing is known reaches the cluster alone', async () => {
+  worlds.worker = { ...worlds.worker, slices: undefined, pods: [pod('other')] };
+  worlds.worker.slices = [steered('gateway')];
+  worlds.worker.pods = [pod('pod'), pod('other')];
+  await (await open('worker')).pass();
+  for (const section of sections.splice(0)) await section.stop();
+  worlds.worker.kept = undefined; // the disk was lost, and the kernel has the tables of before
+  await (await open('worker')).pass();
+  expect(asked('other', 0.5)).toEqual(NONE);
+  expect(network.sources('worker')).toEqual([]);
+});
+
+test('an address that is to be released is silent, and another owner takes it over', async () => {
+  worlds.worker = { ...worlds.worker, slices: [steered('gateway')], pods: [pod('pod')] };
+  worlds.gateway.slices = [serving()];
+  const [worker, gateway] = [await open('worker'), await open('gateway')];
+  for (const section of [worker, gateway]) await section.pass();
+  expect(asked('pod')).toEqual(ADDRESSES.first);
+  worlds.gateway.slices = [slice('gateway', { owned: owned('first', true) })];
+  await gateway.pass();
+  network.run('partner', 'ip', 'neigh', 'flush', 'dev', 'lan');
+  expect(
+    FAMILIES.map((family) => network.output('partner', 'ping', '-qc1', '-w1', addressOf('first', family))),
+  ).toEqual([4, 6].map(() => expect.stringContaining('100% packet loss')));
+  expect(network.run('partner', 'ip', 'neigh', 'show', ADDRESSES.first[0])).not.toContain('lladdr');
+  const own = steered('worker');
+  worlds.worker.slices = [{ ...own, spec: { ...own.spec, owned: owned() } }];
+  await worker.pass();
+  expect(asked('pod')).toEqual(ADDRESSES.first);
+  expect(network.sources('gateway')).toEqual([...ADDRESSES.first].sort());
+});
+
+test('what others change comes back with the next pass', async () => {
+  worlds.worker = { ...worlds.worker, slices: [steered('gateway')], pods: [pod('pod')] };
+  worlds.gateway.slices = [serving()];
+  const both = [await open('worker'), await open('gateway')];
+  for (const section of both) await section.pass();
+  const repaired = async (): Promise<void> => {
+    network.run('partner', 'ip', 'neigh', 'flush', 'dev', 'lan');
+    for (const section of both) expect((await section.pass()).report.problems).toEqual([]);
+    expect(asked('pod')).toEqual(ADDRESSES.first);
+  };
+  for (const damage of [
+    'for family in inet ip ip6; do nft delete table $family unbounded_egress; done',
+    'ip rule flush protocol 118; ip -6 rule flush protocol 118; ip route flush table all protocol 118',
+    'ip link del egress0',
+  ]) {
+    for (const node of ['worker', 'gateway'] as const) network.run(node, 'sh', '-c', damage);
+    expect(asked('pod', 0.3)).toEqual(NONE);
+    await repaired();
+  }
+  network.run('gateway', 'ip', 'addr', 'del', `${ADDRESSES.first[0]}/32`, 'dev', 'eth0');
+  await repaired();
+});
+
+test('an address outside of every network of the node is a problem that names it', async () => {
+  const far = { address: '192.0.2.77', epoch: 1, announce: 'L2' } as const;
+  worlds.gateway.slices = [serving({ owned: [far, { ...far, address: '192.0.2.78', announce: 'None' }] })];
+  const { report } = await (await open('gateway')).pass();
+  expect(report.problems).toEqual([
+    { reason: 'EgressAddressUnreachable', message: expect.stringContaining('192.0.2.77: the node has no device') },
+  ]);
+});

@@ -1,0 +1,77 @@
+import { type EgressNodeSlice, egressNodeSliceKind } from '@unbounded/crds';
+import { type Cluster, clientOf, isNotFound } from '@unbounded/kube';
+import type { AttachedNetwork } from './addresses.ts';
+
+/** What the node confirms in the status of its slices: who owns an address is decided by what is written here. */
+
+type Status = NonNullable<EgressNodeSlice['status']>;
+
+interface Confirmed {
+  /** The slices that the kernel enforces, as they were read. */
+  readonly slices: readonly EgressNodeSlice[];
+  /** Everything that they ask for is in force. */
+  readonly isInForce: boolean;
+  readonly held: ReadonlySet<string>;
+  readonly networks: readonly AttachedNetwork[];
+}
+
+/** The controller takes an agent for dead after 15 s without a change of it. */
+const HEARTBEAT_MS = 5000;
+
+const MAX_NETWORKS = 64;
+
+/** What is to be written of one slice. Nothing is confirmed of a slice whose content is not wholly in force, but for its networks. */
+export const statusOf = (slice: EgressNodeSlice, { isInForce, held, networks }: Confirmed, nowMs: number): Status => {
+  const { metadata, spec, status } = slice;
+  const grants = (isRelease: boolean) =>
+    (spec.owned ?? [])
+      .filter(({ address, release }) => (release === true) === isRelease && held.has(address) !== isRelease)
+      .map(({ address, epoch }) => ({ address, epoch }));
+  const confirmed = isInForce
+    ? {
+        ...(metadata.generation !== undefined && { observedGeneration: metadata.generation }),
+        held: grants(false),
+        released: grants(true),
+      }
+    : {
+        ...(status?.observedGeneration !== undefined && { observedGeneration: status.observedGeneration }),
+        held: status?.held ?? [],
+        released: status?.released ?? [],
+      };
+  return {
+    ...confirmed,
+    ...(spec.index === 0 && {
+      heartbeat: Math.floor(nowMs / HEARTBEAT_MS),
+      subnets: networks.slice(0, MAX_NETWORKS),
+    }),
+  };
+};
+
+export interface SliceReports {
+  /** Writes what has changed. @throws ApiError, TransportError */
+  write(confirmed: Confirmed, signal: AbortSignal): Promise<void>;
+}
+
+/** @param onHeard a write has reached the API server */
+export const createSliceReports = (cluster: Cluster, onHeard: () => void): SliceReports => {
+  const client = clientOf(cluster, egressNodeSliceKind);
+  /** What was written last, by the name and UID of the slice. */
+  const written = new Map<string, string>();
+  return {
+    async write(confirmed, signal) {
+      for (const slice of confirmed.slices) {
+        const { name, uid } = slice.metadata;
+        const status = statusOf(slice, confirmed, performance.now());
+        const text = JSON.stringify([uid, status]);
+        if (written.get(name) === text) continue;
+        try {
+          await client.mergePatch(name, { metadata: { uid }, status }, { subresource: 'status', signal });
+          written.set(name, text);
+          onHeard();
+        } catch (error) {
+          if (!isNotFound(error)) throw error; // deleted since
+        }
+      }
+    },
+  };
+};
