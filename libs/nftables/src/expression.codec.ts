@@ -1,7 +1,6 @@
 import { addressToBytes, parseAddress, parsePrefix } from '@unbounded/ip';
 import {
   ADDRESS_TYPES,
-  BYTEORDER,
   CT,
   CT_ADDRESSES,
   CT_DIRECTIONS,
@@ -10,7 +9,6 @@ import {
   DYNSET,
   DYNSET_UPDATE,
   ETHERTYPE,
-  EXTHDR,
   FIB_ADDRESS_TYPE,
   FIB_DEVICE,
   FIB_DEVICE_NAME,
@@ -25,7 +23,6 @@ import {
   NAT_FLAG,
   NFPROTO,
   REGISTER,
-  RT,
   TCP,
   VERDICTS,
   bitwise,
@@ -39,11 +36,13 @@ import {
   loadFib,
   loadField,
   loadMeta,
+  loadRouteMss,
   networkOrder,
   registerAt,
   storeAddress,
   storeCtMark,
   storeMark,
+  storeMss,
   storeTrace,
   useCounter,
   verdict,
@@ -314,30 +313,9 @@ class RuleCompiler {
 
   /** Writes 2 bytes at offset 2 of TCP option 2; packets without that option pass unchanged. */
   #setMss(to: 'route-mtu' | number): void {
-    if (to === 'route-mtu') {
-      const [RT_TCPMSS, HTON] = [3, 1];
-      this.#push(
-        instruction('rt', (w) => w.attributeBe32(RT.destination, REGISTER.first).attributeBe32(RT.key, RT_TCPMSS)),
-        instruction('byteorder', (w) =>
-          w
-            .attributeBe32(BYTEORDER.source, REGISTER.first)
-            .attributeBe32(BYTEORDER.destination, REGISTER.first)
-            .attributeBe32(BYTEORDER.op, HTON)
-            .attributeBe32(BYTEORDER.length, 2)
-            .attributeBe32(BYTEORDER.size, 2),
-        ),
-      );
-    } else this.#push(immediate(REGISTER.first, networkOrder('TCP MSS', to, 2)));
-    this.#push(
-      instruction('exthdr', (w) =>
-        w
-          .attributeBe32(EXTHDR.source, REGISTER.first)
-          .attributeU8(EXTHDR.type, 2)
-          .attributeBe32(EXTHDR.offset, 2)
-          .attributeBe32(EXTHDR.length, 2)
-          .attributeBe32(EXTHDR.op, 1),
-      ),
-    );
+    if (to === 'route-mtu') this.#push(...loadRouteMss());
+    else this.#push(immediate(REGISTER.first, networkOrder('TCP MSS', to, 2)));
+    this.#push(storeMss());
   }
 
   #copy(direction: 'mark-to-ct' | 'ct-to-mark'): void {

@@ -32,9 +32,9 @@ export const LOOKUP = { set: 1, source: 2, flags: 5 } as const;
 const IMMEDIATE = { destination: 1, data: 2 } as const;
 export const CT = { destination: 1, key: 2, direction: 3, source: 4 } as const;
 const FIB = { destination: 1, result: 2, flags: 3 } as const;
-export const RT = { destination: 1, key: 2 } as const;
-export const BYTEORDER = { source: 1, destination: 2, op: 3, length: 4, size: 5 } as const;
-export const EXTHDR = { type: 2, offset: 3, length: 4, op: 6, source: 7 } as const;
+const RT = { destination: 1, key: 2 } as const;
+const BYTEORDER = { source: 1, destination: 2, op: 3, length: 4, size: 5 } as const;
+const EXTHDR = { type: 2, offset: 3, length: 4, op: 6, source: 7 } as const;
 export const NAT = { type: 1, family: 2, address: 3, lastAddress: 4, port: 5, lastPort: 6, flags: 7 } as const;
 export const NAT_FLAG = { address: 1, port: 2 } as const; // NF_NAT_RANGE_MAP_IPS, NF_NAT_RANGE_PROTO_SPECIFIED
 export const MASQUERADE_FLAGS = 1;
@@ -245,3 +245,30 @@ export const writeInstructions = (writer: MessageWriter, type: number, instructi
     }
   });
 };
+
+/** The maximum segment size that the MTU of the packet's route leaves, in network order. */
+export const loadRouteMss = (): readonly Instruction[] => {
+  const [RT_TCPMSS, HTON] = [3, 1];
+  return [
+    instruction('rt', (w) => w.attributeBe32(RT.destination, REGISTER.first).attributeBe32(RT.key, RT_TCPMSS)),
+    instruction('byteorder', (w) =>
+      w
+        .attributeBe32(BYTEORDER.source, REGISTER.first)
+        .attributeBe32(BYTEORDER.destination, REGISTER.first)
+        .attributeBe32(BYTEORDER.op, HTON)
+        .attributeBe32(BYTEORDER.length, 2)
+        .attributeBe32(BYTEORDER.size, 2),
+    ),
+  ];
+};
+
+/** 2 bytes at offset 2 of TCP option 2. */
+export const storeMss = (): Instruction =>
+  instruction('exthdr', (w) =>
+    w
+      .attributeBe32(EXTHDR.source, REGISTER.first)
+      .attributeU8(EXTHDR.type, 2)
+      .attributeBe32(EXTHDR.offset, 2)
+      .attributeBe32(EXTHDR.length, 2)
+      .attributeBe32(EXTHDR.op, 1),
+  );
