@@ -191,6 +191,9 @@ export const openEgressNetwork = async (): Promise<EgressNetwork> => {
   applyLines(ns, input);
   for (const node of ['worker', 'gateway'] as const) {
     for (const key of ['net.ipv4.ip_forward', 'net.ipv6.conf.all.forwarding']) run(node, 'sysctl', '-qw', `${key}=1`);
+    // Of the tunnel, as the agent sets it.
+    for (const setting of ['rp_filter=2', 'src_valid_mark=1'])
+      run(node, 'sysctl', '-qw', `net.ipv4.conf.default.${setting}`);
     input(node, ['nft', '-f', '-'], WATCH);
     // Its neighbors are known before anything is sent: no test waits for one.
     for (const host of ['partner', node === 'worker' ? 'gatewayOverlay' : 'workerOverlay'] as const)

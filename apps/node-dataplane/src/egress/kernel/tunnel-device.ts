@@ -10,9 +10,13 @@ import type { TunnelSpec } from '../plan/tunnel.plan.ts';
 
 const EGRESS_ALIAS = `${LINK_ALIAS}:egress`;
 
-/** Answers may come from wherever the routes lead by another device; nobody behind the tunnel tells the node routes. */
+/**
+ * Answers come from where the routes lead by another device, so the reverse-path filter is loose; and it looks up the way back of an answer
+ * as a packet of its pod, which without its mark reaches the cluster alone. Nobody behind the tunnel tells the node routes.
+ */
 const settle = ({ name }: TunnelSpec): void => {
   writeSetting(`net/ipv4/conf/${name}/rp_filter`, '2');
+  writeSetting(`net/ipv4/conf/${name}/src_valid_mark`, '1');
   writeSetting(`net/ipv6/conf/${name}/disable_ipv6`, '0');
   writeSetting(`net/ipv6/conf/${name}/accept_ra`, '0');
   writeSetting(`net/ipv6/conf/${name}/addr_gen_mode`, '1');
@@ -27,6 +31,13 @@ const isAsWanted = ({ kind, mac }: Link, spec: TunnelSpec): boolean =>
 
 const create = async (net: RouteSocket, { name, mac, mtu, kind }: TunnelSpec): Promise<Link> =>
   net.links.create({ name, mac, mtu, kind, arp: false, alias: EGRESS_ALIAS });
+
+const ensureAddress = async (net: RouteSocket, link: number, wanted: string | undefined): Promise<void> => {
+  const present = (await net.addresses.list({ link })).filter(({ address }) => !address.includes(':'));
+  if (wanted !== undefined && !present.some(({ address }) => address === wanted))
+    await net.addresses.replace({ link, address: wanted });
+  for (const entry of present) if (entry.address !== wanted) await net.addresses.delete(entry);
+};
 
 const foreign = (name: string): Problem => ({
   reason: 'ForeignLink',
@@ -46,6 +57,7 @@ export const ensureTunnel = async (
   }
   const link = found ?? (await create(net, spec));
   settle(spec);
+  await ensureAddress(net, link.index, spec.address);
   if (!link.up || link.mtu !== spec.mtu) await net.links.modify(link.index, { up: true, mtu: spec.mtu });
   return { link, problems: [] };
 };

@@ -20,17 +20,23 @@ const OVERHEAD_BYTES = { ip: 20 + 8 + 8 + 14, ip6: 40 + 8 + 8 + 14 } as const;
 export const tunnelMtuBytes = (plan: Pick<EgressPlan, 'overlayAddresses'>, overlayMtuBytes: number): number =>
   overlayMtuBytes - OVERHEAD_BYTES[outerFamily(plan)];
 
-export type TunnelSpec = Required<Pick<LinkSpec, 'name' | 'mac' | 'mtu'>> & { readonly kind: VxlanKind };
+export type TunnelSpec = Required<Pick<LinkSpec, 'name' | 'mac' | 'mtu'>> & {
+  readonly kind: VxlanKind;
+  /** Of IPv4, with its length: without any the kernel's reverse-path filter takes nothing from the device, also where it is loose. */
+  readonly address: string | undefined;
+};
 
 /** Undefined: the node has no address in the overlay. */
 export const planTunnel = (plan: EgressPlan): TunnelSpec | undefined => {
   const local = outerAddress(plan.overlayAddresses, outerFamily(plan));
   if (local === undefined) return undefined;
+  const own = outerAddress(plan.overlayAddresses, 'ip');
   return {
     name: DEVICES.egress,
     mac: innerMac(local),
     mtu: plan.mtuBytes,
     kind: { kind: 'vxlan', vni: VNI, local, port: PORTS.egress, learning: false },
+    address: own === undefined ? undefined : `${own}/32`,
   };
 };
 
