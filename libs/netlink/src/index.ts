@@ -20,3 +20,5 @@ export { openPathSocket, type PathDatagram, type PathSocket } from './path-socke
 export { createRouteSocket } from './route-socket.ts';
 export type * from './route-socket.port.ts';
 export { openUdp } from './udp.ts';
+export { type Conntrack, createConntrack } from './conntrack.ts';
+export type { Connection } from './conntrack.codec.ts';

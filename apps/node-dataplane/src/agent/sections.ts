@@ -1,7 +1,7 @@
 import type { HostServices } from '@unbounded/host';
 import type { AgentConfig } from '../agent.config.ts';
 import { connectivity } from '../connectivity/section.ts';
-import { egress } from '../egress/section.ts';
+import { egressSection } from '../egress/section.ts';
 import { hostFirewall } from '../host-firewall/section.ts';
 import { networkManagers } from '../network-managers/section.ts';
 import type { SectionType } from '../section.port.ts';
@@ -13,6 +13,6 @@ export const sectionsOf = (
 ): SectionType[] => [
   hostFirewall(config),
   connectivity(config, services),
-  ...(config.egress === 'On' ? [egress] : []),
+  ...(config.egress === 'On' ? [egressSection()] : []),
   ...(config.hostEtcDir === undefined ? [] : [networkManagers(config.hostEtcDir)]),
 ];

@@ -1,17 +1,19 @@
-import { nftTableOf } from '@unbounded/config/ownership';
+import { DEVICES, EGRESS_ROUTE_PROTOCOL, nftTableOf } from '@unbounded/config/ownership';
 import type { Problem } from '@unbounded/topology';
 import { removeDevice } from '../kernel/links.ts';
 import type { SectionContext } from '../section.port.ts';
 import { ensureAddresses } from './addresses.ts';
+import type { Connections } from './kernel/connections.ts';
 import type { Fence } from './fence.ts';
 import { applyEgress } from './kernel/egress-kernel.ts';
 import type { EgressPlan } from './plan/egress-plan.ts';
-import { EGRESS_ROUTE_PROTOCOL, DEVICES } from '@unbounded/config/ownership';
 
 /** A plan in force in the kernel, and gone without a trace when there is nothing to do. */
 
 export interface Enforced {
   readonly isInForce: boolean;
+  /** And no connection is left from before. */
+  readonly isSettled: boolean;
   readonly held: ReadonlySet<string>;
   readonly problems: readonly Problem[];
 }
@@ -44,36 +46,48 @@ const tearDown = async ({ net, nft, boundary }: Context): Promise<void> => {
 export const isInKernel = async ({ nft }: Pick<Context, 'nft'>): Promise<boolean> =>
   nft.hasTable('inet', nftTableOf('egress'));
 
-export const createEnforcement = (
-  context: Context,
-  {
-    fence,
-    wasActive,
-    former,
-  }: { readonly fence: Fence; readonly wasActive: boolean; readonly former: Iterable<string> },
-): Enforcement => {
+const connectionsStay = ({ message }: Error): Problem => ({
+  reason: 'EgressConnectionsStay',
+  message: `connections from before a rule cannot be ended (${message}): their packets are dropped, and no new one takes their ports until they expire; the agent tries again`,
+});
+
+export interface EnforcementParts {
+  readonly fence: Fence;
+  readonly connections: Connections;
+  /** An agent before this one has put something into the kernel. */
+  readonly wasActive: boolean;
+  /** Addresses that the node had. */
+  readonly former: Iterable<string>;
+}
+
+export const createEnforcement = (context: Context, parts: EnforcementParts): Enforcement => {
   const { net, table, boundary, traffic } = context;
-  let isActive = wasActive;
-  let held: ReadonlySet<string> = new Set(former);
+  const { fence, connections } = parts;
+  let isActive = parts.wasActive;
+  let held: ReadonlySet<string> = new Set(parts.former);
   return {
     async enforce(plan) {
-      if (isIdle(plan) && !isActive) return { isInForce: true, held: NOTHING_HELD, problems: [] };
+      if (isIdle(plan) && !isActive) return { isInForce: true, isSettled: true, held: NOTHING_HELD, problems: [] };
+      isActive = true;
       const wanted = new Set(plan.addresses.map(({ address }) => address));
       await fence.release([...held].filter((address) => !wanted.has(address)));
-      if (isIdle(plan)) {
-        await ensureAddresses(net, [], held);
-        await tearDown(context);
-        held = NOTHING_HELD;
-        isActive = false;
-        return { isInForce: true, held, problems: [] };
-      }
-      isActive = true;
       boundary.set({ devices: [DEVICES.egress] });
       const outcome = await applyEgress({ net, table }, plan, traffic.current()?.devices ?? []);
       const addresses = await ensureAddresses(net, plan.addresses, held);
       held = addresses.held;
       await fence.hold(held);
-      return { isInForce: outcome.isInForce, held, problems: [...outcome.problems, ...addresses.problems] };
+      const stuck = await connections.settle(plan).then(
+        () => [],
+        (error: Error) => [connectionsStay(error)],
+      );
+      const isSettled = outcome.isInForce && stuck.length === 0;
+      // Last: until every connection of before has ended the tables keep pods' own addresses from leaving.
+      if (isIdle(plan) && isSettled) {
+        await tearDown(context);
+        isActive = false;
+      }
+      const problems = [...outcome.problems, ...addresses.problems, ...stuck];
+      return { isInForce: outcome.isInForce, isSettled, held, problems };
     },
   };
 };

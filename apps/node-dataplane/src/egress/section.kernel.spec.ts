@@ -1,4 +1,5 @@
 import { DEVICES } from '@unbounded/config/ownership';
+import { createConntrack } from '@unbounded/netlink';
 import { type EgressNodeSlice, type EgressNodeSliceSpec, GROUP_VERSION } from '@unbounded/crds';
 import { createMetrics, silentLogger as logger } from '@unbounded/telemetry';
 import { serveTcp, type TcpServer } from '@unbounded/testing/tcp-flows';
@@ -16,7 +17,7 @@ import {
   openEgressNetwork,
   PORT,
 } from './egress-network.testdata.ts';
-import { egress } from './section.ts';
+import { egressSection } from './section.ts';
 
 /** The section on both nodes, from slices to packets. */
 
@@ -97,7 +98,7 @@ const open = async (node: NodeName): Promise<Section> => {
     trigger: () => undefined,
     onKernelChange: () => undefined,
   } as unknown as SectionContext;
-  const section = await egress.open(context);
+  const section = await egressSection(() => createConntrack({ netnsFd: network.ns[node].fd })).open(context);
   sections.push(section);
   return section;
 };
@@ -199,6 +200,30 @@ test('the address of a pod is where the CNI plugin put it, whatever a slice says
   for (const node of ['worker', 'gateway'] as const) await (await open(node)).pass();
   expect(asked('pod')).toEqual(ADDRESSES.first);
   expect(asked('other')).toEqual(ADDRESSES.worker);
+});
+
+test('a connection from before the rule goes on with the address of the rule, and with that of the node behind its end', async () => {
+  worlds.worker.pods = [pod('pod'), pod('other')];
+  const [worker, gateway] = [await open('worker'), await open('gateway')];
+  const send = (from: 'pod' | 'other', port: number): void => {
+    for (const family of FAMILIES) network.send(from, addressOf('partner', family), port);
+  };
+  const pass = async (): Promise<void> => {
+    for (const section of [worker, gateway, worker]) await section.pass();
+  };
+  const sources = (): string[] => [...network.sources('worker'), ...network.sources('gateway')].sort();
+  for (const from of ['pod', 'other'] as const) send(from, 5001);
+  expect(sources()).toEqual([...ADDRESSES.worker].sort());
+  worlds.worker.slices = [steered('gateway')];
+  worlds.gateway.slices = [serving()];
+  await pass();
+  send('pod', 5001);
+  expect(sources()).toEqual([...ADDRESSES.first].sort());
+  worlds.worker.slices = [];
+  worlds.gateway.slices = [];
+  await pass();
+  send('pod', 5001);
+  expect(sources()).toEqual([...ADDRESSES.worker].sort());
 });
 
 test('slices of a Node that had the name before are not heeded', async () => {

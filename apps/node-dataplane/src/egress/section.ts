@@ -3,6 +3,8 @@ import { egressNodeSliceKind, type EgressNodeSlice } from '@unbounded/crds';
 import type { PodAttachment } from '../attachment/pods.ts';
 import { EGRESS_CHAINS } from '../kernel/base-chains.ts';
 import { createQueue } from '../kernel/in-turn.ts';
+import { type Conntrack, createConntrack } from '@unbounded/netlink';
+import { createConnections } from './kernel/connections.ts';
 import type { Section, SectionContext, SectionPass, SectionType } from '../section.port.ts';
 import { createPodMetadataReader } from '../world/pod-metadata.ts';
 import { createProblemLog } from '../world/problem-log.ts';
@@ -108,14 +110,16 @@ const openDecisions = async (context: SectionContext, kept: KeptEgress | undefin
   });
 };
 
-const openEgress = async (context: SectionContext): Promise<Section> => {
+const openEgress = async (context: SectionContext, conntrack: Conntrack): Promise<Section> => {
   const { attachment, cluster, peers, table, logger, trigger } = context;
   const kept = readKeptEgress(context.kept, logger);
   const decisions = await openDecisions(context, kept);
   const contact = cluster ? createContact(() => peers.heardMs()) : ALWAYS;
   const fence = createFence({ table, ownership: contact, logger });
   const former = (kept?.plan.addresses ?? []).map(({ address }) => address);
-  const enforcement = createEnforcement(context, { fence, wasActive: await isInKernel(context), former });
+  const connections = createConnections(conntrack, kept?.plan);
+  const wasActive = await isInKernel(context);
+  const enforcement = createEnforcement(context, { fence, connections, wasActive, former });
   const reports = cluster && createSliceReports(cluster, () => contact.heard());
   const adding = new Set<string>();
   const plan = createPlanner(context, decisions, { kept, adding });
@@ -133,7 +137,7 @@ const openEgress = async (context: SectionContext): Promise<Section> => {
       const known = await plan();
       if (!known) return undefined;
       const enforced = await enforcement.enforce(known.plan);
-      if (enforced.isInForce) keep(known.plan);
+      if (enforced.isSettled) keep(known.plan);
       return { ...known, ...enforced, problems: [...known.problems, ...enforced.problems] };
     });
 
@@ -179,18 +183,20 @@ const openEgress = async (context: SectionContext): Promise<Section> => {
     },
     async stop() {
       fence.stop();
+      conntrack.close();
     },
   };
 };
 
-export const egress: SectionType = {
+/** @param openConntrack of the network namespace that the section is in */
+export const egressSection = (openConntrack: () => Conntrack = createConntrack): SectionType => ({
   name: 'egress',
   routeProtocol: EGRESS_ROUTE_PROTOCOL,
   baseChains: Object.values(EGRESS_CHAINS),
   hook: { order: 20, timeoutMs: ADD_WITHIN_MS, unavailable: 'refuse' },
-  open: openEgress,
+  open: (context) => openEgress(context, openConntrack()),
   async cleanUp({ net }) {
     const addresses = (await net.addresses.list()).filter(({ protocol }) => protocol === EGRESS_ROUTE_PROTOCOL);
     for (const address of addresses) await net.addresses.delete(address);
   },
-};
+});
