@@ -124,7 +124,7 @@ interface EgressNode {
   readonly plan: KernelPlan;
   readonly net: RouteSocket;
   readonly nft: Nftables;
-  readonly table: (family: 'inet' | 'ip' | 'ip6') => SectionTable;
+  readonly table: (family: 'inet' | 'ip' | 'ip6' | 'arp') => SectionTable;
   /** Dropped by egress, by reason. */
   drops(family?: 'inet' | 'ip' | 'ip6'): Promise<Readonly<Record<string, number>>>;
 }
@@ -154,7 +154,7 @@ const openNode = async (ns: Netns, role: 'worker' | 'gateway'): Promise<EgressNo
   await nft.replaceTable(tableSpec('connectivity', planFirewall(plan, { additions, present: [DEVICES.VXLAN] })));
   const baseChains = Object.values(EGRESS_CHAINS);
   const tables = new Map(
-    (['inet', 'ip', 'ip6'] as const).map((family) => [
+    (['inet', 'ip', 'ip6', 'arp'] as const).map((family) => [
       family,
       createSectionTable({ nft, section: 'egress', family, baseChains, logger }),
     ]),

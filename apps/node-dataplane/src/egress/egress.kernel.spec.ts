@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { innerMac } from '@unbounded/bpf-maps';
 import { DEVICES, PORTS } from '@unbounded/config/ownership';
+import { silentLogger as logger } from '@unbounded/telemetry';
 import { serveTcp, type TcpServer } from '@unbounded/testing/tcp-flows';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import {
@@ -14,7 +15,10 @@ import {
   PORT,
 } from './egress-network.testdata.ts';
 import { owns, planFor, pods, route } from './egress-plans.testdata.ts';
+import { ensureAddresses } from './addresses.ts';
+import { createFence } from './fence.ts';
 import { applyEgress } from './kernel/egress-kernel.ts';
+import { ALWAYS } from './ownership.ts';
 import { datagram, vxlan } from '../data-path/netlink/packets.testdata.ts';
 import type { EgressPlan, PodRoute } from './plan/egress-plan.ts';
 import { liveSet } from './plan/tables.plan.ts';
@@ -30,20 +34,12 @@ const apply = async (node: 'worker' | 'gateway', plan: EgressPlan): Promise<void
 };
 /** The addresses are on the node's device, and the fence lets them pass. */
 const hold = async (node: 'worker' | 'gateway', ...hosts: readonly ('first' | 'second')[]): Promise<void> => {
-  for (const [index, family] of (['ip', 'ip6'] as const).entries()) {
-    for (const host of hosts) {
-      const address = ADDRESSES[host][index]!;
-      await network.nodes[node].net.addresses.replace({
-        link: (await network.nodes[node].net.links.get('eth0'))!.index,
-        address: `${address}/${index === 0 ? 32 : 128}`,
-        deprecated: true,
-        flags: index === 0 ? 0 : 2, // IFA_F_NODAD
-      });
-      await network.nodes[node].table(family).changeElements({
-        add: [{ ...liveSet(family), elements: [address], timeoutMs: 60_000 }],
-      });
-    }
-  }
+  const { net, table } = network.nodes[node];
+  const addresses = hosts.flatMap((host) => ADDRESSES[host]);
+  await ensureAddresses(net, owns(...hosts), new Set());
+  const fence = createFence({ table, ownership: ALWAYS, logger, holdMs: 60_000 });
+  await fence.hold(new Set(addresses));
+  fence.stop();
 };
 const giveUp = (node: 'worker' | 'gateway', ...hosts: readonly ('first' | 'second')[]): void => {
   for (const host of hosts)
@@ -286,13 +282,12 @@ describe('an owner on the node of the pod', () => {
 });
 
 describe('routes of a pod', () => {
-  const here = (...routes: readonly PodRoute[]): Promise<void> =>
-    apply(
-      'worker',
-      planFor('worker', { steered: [pods('pod', 'worker', routes)], addresses: owns('first', 'second') }),
-    );
+  const here = async (...routes: readonly PodRoute[]): Promise<void> => {
+    const addresses = owns('first', 'second');
+    await apply('worker', planFor('worker', { steered: [pods('pod', 'worker', routes)], addresses }));
+    await hold('worker', 'first', 'second');
+  };
   const ELSEWHERE = ['198.51.100.0/24', '2001:db8:51::/64'];
-  beforeEach(() => hold('worker', 'first', 'second'));
 
   test('the first one whose destinations hold the packet counts', async () => {
     await here(route('first', 'worker', { destinations: ELSEWHERE }), route('second', 'worker'));

@@ -25,7 +25,7 @@ export interface Enforcement {
 export const isIdle = ({ steered, translated, addresses }: EgressPlan): boolean =>
   steered.length + translated.length + addresses.length === 0;
 
-const FAMILIES = ['inet', 'ip', 'ip6'] as const;
+const FAMILIES = ['inet', 'ip', 'ip6', 'arp'] as const;
 const NOTHING_HELD: ReadonlySet<string> = new Set();
 
 type Context = Pick<SectionContext, 'net' | 'nft' | 'table' | 'boundary' | 'traffic'>;

@@ -1,6 +1,6 @@
 import type { Logger } from '@unbounded/telemetry';
 import { NftablesError } from '@unbounded/nftables';
-import { FAMILIES as FENCES, familyOf } from '../kernel/nft-family.ts';
+import { familyOf } from '../kernel/nft-family.ts';
 import type { SectionTable } from '../kernel/section-table.ts';
 import { liveSet } from './plan/tables.plan.ts';
 
@@ -22,7 +22,7 @@ export interface Ownership {
 }
 
 export interface FenceParts {
-  readonly table: (family: 'ip' | 'ip6') => Pick<SectionTable, 'changeElements'>;
+  readonly table: (family: 'ip' | 'ip6' | 'arp') => Pick<SectionTable, 'changeElements'>;
   readonly ownership: Ownership;
   readonly logger: Logger;
   readonly renewMs?: number;
@@ -33,15 +33,22 @@ export interface FenceParts {
 const HOLD_MS = 8000;
 const RENEW_MS = 1000;
 
+/** Tables, and whose addresses stand in them. */
+const FENCES = [
+  ['ip', 'ip'],
+  ['arp', 'ip'],
+  ['ip6', 'ip6'],
+] as const;
+
 export const createFence = ({ table, ownership, logger, renewMs = RENEW_MS, holdMs = HOLD_MS }: FenceParts): Fence => {
   let held: ReadonlySet<string> = new Set();
   const change = async (addresses: readonly string[], isRenewal: boolean): Promise<void> => {
-    for (const family of FENCES) {
+    for (const [fence, family] of FENCES) {
       const elements = addresses.filter((text) => familyOf(text) === family);
       if (elements.length === 0) continue;
       const set = liveSet(family);
       // Removed and added in one transaction: one that is added again keeps its time on older kernels.
-      await table(family).changeElements({
+      await table(fence).changeElements({
         remove: [{ ...set, elements }],
         add: isRenewal ? [{ ...set, elements, timeoutMs: holdMs }] : [],
       });

@@ -2,6 +2,7 @@ import { DEVICES } from '@unbounded/config/ownership';
 import { createConntrack } from '@unbounded/netlink';
 import { type EgressNodeSlice, type EgressNodeSliceSpec, GROUP_VERSION } from '@unbounded/crds';
 import { createMetrics, silentLogger as logger } from '@unbounded/telemetry';
+import { until } from '@unbounded/testing';
 import { serveTcp, type TcpServer } from '@unbounded/testing/tcp-flows';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { PodAttachment } from '../attachment/pods.ts';
@@ -283,6 +284,26 @@ test('an address that is to be released is silent, and another owner takes it ov
   expect(network.sources('gateway')).toEqual([...ADDRESSES.first].sort());
 });
 
+test('an agent that stands still: its owner falls silent in ARP, in neighbor discovery and in what it forwards', async () => {
+  worlds.worker = { ...worlds.worker, slices: [steered('gateway')], pods: [pod('pod')] };
+  worlds.gateway.slices = [serving()];
+  for (const node of ['worker', 'gateway'] as const) await (await open(node)).pass();
+  expect(asked('pod')).toEqual(ADDRESSES.first);
+  // Neighbors ask, and are answered: what is sent to the address is not.
+  const neighbors = (): string[] => {
+    network.run('partner', 'ip', 'neigh', 'flush', 'dev', 'lan');
+    for (const family of FAMILIES) network.output('partner', 'ping', '-qc1', '-w1', addressOf('first', family));
+    return ADDRESSES.first.map((address) => network.run('partner', 'ip', 'neigh', 'show', address));
+  };
+  expect(neighbors()).toEqual([4, 6].map(() => expect.stringContaining('lladdr')));
+  for (const section of sections) await section.stop(); // nobody renews any more
+  await until('the fence is closed', () => network.ask('pod', addressOf('partner', 4), 0.3) === 'none', 12_000);
+  network.sources('gateway');
+  expect(asked('pod', 0.3)).toEqual(NONE);
+  expect(network.sources('gateway')).toEqual([]);
+  expect(neighbors()).toEqual([4, 6].map(() => expect.not.stringContaining('lladdr')));
+}, 30_000);
+
 test('what others change comes back with the next pass', async () => {
   worlds.worker = { ...worlds.worker, slices: [steered('gateway')], pods: [pod('pod')] };
   worlds.gateway.slices = [serving()];
@@ -294,7 +315,7 @@ test('what others change comes back with the next pass', async () => {
     expect(asked('pod')).toEqual(ADDRESSES.first);
   };
   for (const damage of [
-    'for family in inet ip ip6; do nft delete table $family unbounded_egress; done',
+    'for family in inet ip ip6 arp; do nft delete table $family unbounded_egress; done',
     'ip rule flush protocol 118; ip -6 rule flush protocol 118; ip route flush table all protocol 118',
     'ip link del egress0',
   ]) {

@@ -87,6 +87,10 @@ export const EGRESS_CHAINS = {
   leaving: inet('leaving', 'postrouting', LAST),
   fence: { family: 'ip', name: 'fence', type: 'filter', hook: 'postrouting', priority: FENCE },
   fence6: { family: 'ip6', name: 'fence', type: 'filter', hook: 'postrouting', priority: FENCE },
+  /** Behind the chain of the family inet that marks what is asked about egress addresses. */
+  solicited: { family: 'ip6', name: 'solicited', type: 'filter', hook: 'input', priority: AFTER_MANGLE + 1 },
+  /** Behind connectivity's. */
+  asked: { family: 'arp', name: 'asked', type: 'filter', hook: 'input', priority: FILTER + 1 },
 } as const satisfies Record<string, BaseChain>;
 
 /** Of the table of what pods may send. */

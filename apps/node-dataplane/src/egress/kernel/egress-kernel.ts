@@ -6,7 +6,7 @@ import { ensureRoutes } from '../../kernel/routes.ts';
 import type { SectionTable } from '../../kernel/section-table.ts';
 import type { EgressPlan } from '../plan/egress-plan.ts';
 import { planRouting } from '../plan/routing.plan.ts';
-import { planEgressTable, planFence } from '../plan/tables.plan.ts';
+import { planArpFence, planEgressTable, planFence } from '../plan/tables.plan.ts';
 import { planFarEnds, planTunnel } from '../plan/tunnel.plan.ts';
 import { ensureEgressRules } from './rules.ts';
 import { ensureFarEnds, ensureTunnel } from './tunnel-device.ts';
@@ -15,7 +15,7 @@ import { ensureFarEnds, ensureTunnel } from './tunnel-device.ts';
 
 export interface EgressKernelParts {
   readonly net: RouteSocket;
-  readonly table: (family: 'inet' | 'ip' | 'ip6') => Pick<SectionTable, 'replace'>;
+  readonly table: (family: 'inet' | 'ip' | 'ip6' | 'arp') => Pick<SectionTable, 'replace'>;
 }
 
 export interface EgressOutcome {
@@ -28,6 +28,12 @@ const failed = (what: string, { message }: Error): Problem => ({
   reason: 'EgressFailed',
   message: `egress addresses: ${what}: ${message}`,
 });
+
+/** Not essential: without it an owner that stands still answers ARP, and lets nothing leave all the same. */
+const ensureArpFence = async ({ table }: EgressKernelParts, plan: EgressPlan): Promise<Problem[]> => {
+  const { error } = await table('arp').replace(planArpFence(plan));
+  return error ? [failed('nftables of the family arp: has the kernel CONFIG_NF_TABLES_ARP?', error)] : [];
+};
 
 const ensureTables = async (
   { table }: EgressKernelParts,
@@ -63,11 +69,12 @@ export const applyEgress = async (
   const { routes, rules } = planRouting(plan, link);
   const outcome = await ensureRoutes(net, tunnel.link ? routes : [], EGRESS_ROUTE_PROTOCOL);
   const tableProblems = await ensureTables(parts, plan, overlayDevices);
+  const arpProblems = await ensureArpFence(parts, plan);
   await ensureEgressRules(net, rules);
   const problems = [...tunnel.problems, ...outcome.problems, ...outcome.ofPeers, ...outcome.foreign, ...tableProblems];
   if (problems.length === 0) {
     await outcome.removeStale();
     await ends?.removeStale();
   }
-  return { problems, isInForce: problems.length === 0 };
+  return { problems: [...problems, ...arpProblems], isInForce: problems.length === 0 };
 };

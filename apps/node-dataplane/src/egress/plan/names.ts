@@ -1,5 +1,5 @@
 import { EGRESS_MARK_MASK, EGRESS_MARKS } from '@unbounded/config/ownership';
-import type { Expression, RuleSpec } from '@unbounded/nftables';
+import type { Expression, RawField, RuleSpec } from '@unbounded/nftables';
 
 /** Names in the tables of egress, and the steps that its chains have in common. */
 
@@ -70,4 +70,7 @@ export const byDevice = (device: string, op: '==' | '!=' = '=='): Expression => 
   op,
   value: device,
 });
+/** The target of a neighbor solicitation, from the ICMPv6 header (RFC 4861 4.3). */
+export const SOLICITED: RawField = { base: 'transport', offsetBytes: 8, lengthBytes: 16 };
+
 export const isAnswer: Expression = { match: 'ct-direction', op: '==', value: 'reply' };

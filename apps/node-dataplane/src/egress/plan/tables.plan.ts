@@ -1,13 +1,13 @@
-import { DEVICES } from '@unbounded/config/ownership';
-import type { SetSpec } from '@unbounded/nftables';
-import { addressSets } from '../../kernel/address-sets.ts';
+import { DEVICES, EGRESS_MARK_MASK } from '@unbounded/config/ownership';
+import type { ChainSpec, Expression, SetSpec } from '@unbounded/nftables';
+import { addressSets, ofFamily } from '../../kernel/address-sets.ts';
 import { baseOf, EGRESS_CHAINS } from '../../kernel/base-chains.ts';
 import { ADDRESS_TYPE, FAMILIES, type Family } from '../../kernel/nft-family.ts';
 import type { TableContent } from '../../kernel/section-table.ts';
 import { NOT_ROUTED, planDecisions } from './decisions.plan.ts';
 import type { EgressPlan } from './egress-plan.ts';
 import { planGuards } from './guards.plan.ts';
-import { EGRESS_DROPS, FENCE_DROP, isMarked, rule, SETS } from './names.ts';
+import { EGRESS_DROPS, FENCE_DROP, isMarked, rule, SETS, SOLICITED } from './names.ts';
 import { classSets, namedClasses } from './route-rules.plan.ts';
 import { planTranslation } from './translation.plan.ts';
 import { planTunnelPackets, tunnelPacketSets } from './tunnel-packets.plan.ts';
@@ -54,12 +54,26 @@ export const liveSet = (family: Family): SetSpec => ({
   timed: { maxElements: MAX_LIVE },
 });
 
+const byWhoStandsStill = 'owned no more, or by an agent that stands still';
+const fenced: readonly Expression[] = [{ do: 'counter', name: FENCE_DROP }, { do: 'drop' }];
+
+/** Who is asked for an egress address of IPv6 answers only while it may use it. Marked by the table of the family inet. */
+const solicited: ChainSpec = {
+  name: EGRESS_CHAINS.solicited.name,
+  base: baseOf(EGRESS_CHAINS.solicited),
+  rules: [
+    rule('not about an egress address', isMarked('translate', '!='), { do: 'return' }),
+    rule(byWhoStandsStill, { match: 'set', field: SOLICITED, op: '!=', set: SETS.live }, ...fenced),
+    rule('decided and done', { set: 'mark', value: 0, mask: EGRESS_MARK_MASK }),
+  ],
+};
+
 /**
  * The fence of one family: only while an address is an element of its set, which expires, does anything leave with it. A table of its own,
  * because one that is replaced loses such elements.
  */
 export const planFence = (family: Family): TableContent => {
-  const { [family === 'ip' ? 'fence' : 'fence6']: chain } = EGRESS_CHAINS;
+  const chain = family === 'ip' ? EGRESS_CHAINS.fence : EGRESS_CHAINS.fence6;
   return {
     drops: [FENCE_DROP],
     sets: [liveSet(family)],
@@ -69,14 +83,44 @@ export const planFence = (family: Family): TableContent => {
         base: baseOf(chain),
         rules: [
           rule(
-            'owned no more, or by an agent that stands still',
+            byWhoStandsStill,
             isMarked('translate'),
             { match: 'set', field: `${family}.saddr`, op: '!=', set: SETS.live },
-            { do: 'counter', name: FENCE_DROP },
-            { do: 'drop' },
+            ...fenced,
           ),
         ],
       },
+      ...(family === 'ip6' ? [solicited] : []),
     ],
   };
 };
+
+/** The same for ARP: who is asked for an egress address of IPv4 answers only while it may use it. */
+export const planArpFence = ({ addresses }: Pick<EgressPlan, 'addresses'>): TableContent => ({
+  drops: [FENCE_DROP],
+  sets: [
+    liveSet('ip'),
+    {
+      name: SETS.owned,
+      type: 'ipv4',
+      elements: ofFamily(
+        'ip',
+        addresses.map(({ address }) => address),
+      ),
+    },
+  ],
+  chains: [
+    {
+      name: EGRESS_CHAINS.asked.name,
+      base: baseOf(EGRESS_CHAINS.asked),
+      rules: [
+        rule(
+          byWhoStandsStill,
+          { match: 'set', field: 'arp.tpa', op: '==', set: SETS.owned },
+          { match: 'set', field: 'arp.tpa', op: '!=', set: SETS.live },
+          ...fenced,
+        ),
+      ],
+    },
+  ],
+});
