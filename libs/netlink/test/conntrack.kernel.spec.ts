@@ -40,11 +40,8 @@ test('connections of an address are listed with what it was translated to, and t
   send('2001:db8::1', '2001:db8::1');
   const found = await conntrack.listFrom(['192.0.2.1']);
   expect(
-    found.map(({ protocol, original, reply }) => [protocol, original.destination, reply.destination]).sort(),
-  ).toEqual([
-    [17, '127.0.0.1', '192.0.2.1'],
-    [17, '192.0.2.9', '192.0.2.2'],
-  ]);
+    new Set(found.map(({ protocol, original, reply }) => `${protocol} ${original.destination} ${reply.destination}`)),
+  ).toEqual(new Set(['17 127.0.0.1 192.0.2.1', '17 192.0.2.9 192.0.2.2']));
   expect((await conntrack.listFrom(['2001:db8::1'])).map(({ family, reply }) => [family, reply.destination])).toEqual([
     [6, '2001:db8::1'],
   ]);
@@ -56,7 +53,7 @@ test('connections of an address are listed with what it was translated to, and t
 test('one that is deleted is gone, the others stay, and a second time is fine', async () => {
   send('192.0.2.1', '192.0.2.9');
   send('192.0.2.1', '127.0.0.1');
-  const [one] = (await conntrack.listFrom(['192.0.2.1'])).filter(({ reply }) => reply.destination === '192.0.2.2');
+  const one = (await conntrack.listFrom(['192.0.2.1'])).find(({ reply }) => reply.destination === '192.0.2.2');
   await conntrack.delete(one!);
   await conntrack.delete(one!);
   expect((await conntrack.listFrom(['192.0.2.1'])).map(({ original }) => original.destination)).toEqual(['127.0.0.1']);

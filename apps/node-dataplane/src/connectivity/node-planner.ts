@@ -22,6 +22,7 @@ import type { Measured, OwnKeys } from './measured.ts';
 import type { OverlayPeers } from '../kernel/overlay-peers.ts';
 import type { NodeFacts } from '../world/object-files.ts';
 import type { KeptSection } from '../section.port.ts';
+import { API_SERVER } from '../world/api-addresses.ts';
 import type { Snapshot, WorldSource } from '../world/source.port.ts';
 
 /** Keeps the node's plan: made anew when anything changed that it is made from, and the last good one otherwise. */
@@ -112,7 +113,7 @@ interface Made {
   readonly peers: OverlayPeers;
 }
 
-const overlayPeers = (plan: NodePlan, world: World): OverlayPeers => {
+const overlayPeers = (plan: NodePlan, world: World, { protectedAddresses }: Measured): OverlayPeers => {
   let nodes: readonly NodeAddresses[] | undefined;
   const { podCidrs, mtuBytes, masquerade } = plan;
   return {
@@ -120,6 +121,7 @@ const overlayPeers = (plan: NodePlan, world: World): OverlayPeers => {
     mtuBytes,
     podCidrs,
     keepsSource: [...masquerade.sources, ...masquerade.exceptTo],
+    apiServer: protectedAddresses.filter(({ role }) => role === API_SERVER).map(({ address }) => address),
     nodes: () => (nodes ??= nodeAddresses(world)),
   };
 };
@@ -144,7 +146,7 @@ const makePlan = (
     return {
       plan,
       advertised: plan.role === 'gateway' ? advertisedRoutes(world, nodeName) : undefined,
-      peers: overlayPeers(plan, world),
+      peers: overlayPeers(plan, world, measured),
     };
   } catch (error) {
     logger.debug({ err: error }, 'planning failed');

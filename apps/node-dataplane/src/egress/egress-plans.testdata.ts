@@ -34,6 +34,7 @@ export const planFor = (node: NodeName, more: Partial<EgressPlan> = {}): EgressP
     ...['100.65.0.0/16', '100.66.0.0/16', 'fd64:65::/32', 'fd64:66::/32'],
     ...FAMILIES.flatMap((_, index) => (['worker', 'gateway'] as const).map((host) => ADDRESSES[host][index]!)),
   ],
+  apiServices: [],
   peers: [{ node: PEER[node], overlayAddresses: overlayOf(PEER[node]) }],
   steered: [],
   translated: [],

@@ -133,6 +133,13 @@ describe('an owner on another node', () => {
     },
   );
 
+  test.each(FAMILIES)('a pod hears of every router of IPv%d on the way', (family) => {
+    for (const hops of ['1', '2'])
+      expect(network.output('pod', 'ping', '-c1', '-w1', '-t', hops, addressOf('partner', family))).toMatch(
+        /Time to live exceeded|Hop limit/,
+      );
+  });
+
   test.each(['worker', 'gateway'] as const)('without nftables at the %s nothing leaves', (node) => {
     nft(node, 'delete', 'table', 'inet', 'unbounded_egress');
     expect(answered('pod', 'partner')).toEqual(NONE);

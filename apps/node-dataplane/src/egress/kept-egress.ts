@@ -39,6 +39,7 @@ const plan: z.ZodType<EgressPlan> = z.object({
   mtuBytes: z.int().min(1),
   podCidrs: z.array(prefix),
   cluster: z.array(prefix),
+  apiServices: z.array(address),
   peers: z.array(z.object({ node: z.string(), overlayAddresses: z.array(address) })),
   steered: z.array(podClass),
   translated: z.array(podClass),

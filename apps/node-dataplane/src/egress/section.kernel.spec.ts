@@ -75,6 +75,7 @@ const open = async (node: NodeName): Promise<Section> => {
     mtuBytes: 1450,
     podCidrs: node === 'worker' ? ['100.65.30.0/24', 'fd64:65:30::/64'] : ['100.65.20.0/24', 'fd64:65:20::/64'],
     keepsSource: CLUSTER,
+    apiServer: [],
     nodes: () =>
       (['worker', 'gateway'] as const).map((name) => ({
         node: name,

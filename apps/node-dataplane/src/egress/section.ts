@@ -1,25 +1,23 @@
 import { EGRESS_ROUTE_PROTOCOL } from '@unbounded/config/ownership';
-import { egressNodeSliceKind, type EgressNodeSlice } from '@unbounded/crds';
-import type { PodAttachment } from '../attachment/pods.ts';
+import { type Conntrack, createConntrack } from '@unbounded/netlink';
 import { EGRESS_CHAINS } from '../kernel/base-chains.ts';
 import { createQueue } from '../kernel/in-turn.ts';
-import { type Conntrack, createConntrack } from '@unbounded/netlink';
-import { createConnections } from './kernel/connections.ts';
 import type { Section, SectionContext, SectionPass, SectionType } from '../section.port.ts';
 import { createPodMetadataReader } from '../world/pod-metadata.ts';
 import { createProblemLog } from '../world/problem-log.ts';
-import { type AttachedNetwork, attachedNetworks, deviceFor } from './addresses.ts';
+import { createApiService } from './api-service.ts';
 import { egressCondition } from './condition.ts';
+import { createEgressPlanner, type Known } from './egress-planner.ts';
 import { createEnforcement, type Enforced, isInKernel } from './enforcement.ts';
 import { createFence } from './fence.ts';
+import { addressesInUse, confirmAll, createConfirmGrants } from './grants.ts';
 import { keepEgress, type KeptEgress, readKeptEgress } from './kept-egress.ts';
+import { createConnections } from './kernel/connections.ts';
 import { ALWAYS, createContact } from './ownership.ts';
 import type { EgressPlan } from './plan/egress-plan.ts';
-import { planNodeEgress } from './plan/node.plan.ts';
-import type { LocalPod } from './plan/node-inputs.ts';
 import { createPodDecisions, type PodDecisions } from './pod-decisions.ts';
 import { createAskSelection } from './selection.ts';
-import { createSliceReports } from './slice-reports.ts';
+import { createSliceReports, type SliceReports } from './slice-reports.ts';
 
 /**
  * Static egress at this node: selected pods leave with their egress address, here or at the node that owns it, and never with another one.
@@ -28,62 +26,6 @@ import { createSliceReports } from './slice-reports.ts';
 
 const EVERY_MS = 5000;
 const ADD_WITHIN_MS = 15_000;
-
-const addressesOf = ({ addresses }: PodAttachment): string[] => addresses.map((text) => text.split('/')[0]!);
-
-/** Pods that are gone keep nothing, also while the objects are away: another may have their addresses. */
-const withoutGone = (plan: EgressPlan, pods: readonly LocalPod[]): EgressPlan => {
-  const there = new Map(pods.map((pod) => [pod.uid, pod]));
-  const steered = plan.steered
-    .map((one) => ({ ...one, pods: one.pods.filter(({ uid }) => there.has(uid)) }))
-    .filter((one) => one.pods.length > 0);
-  return { ...plan, steered };
-};
-
-interface Known {
-  readonly plan: EgressPlan;
-  readonly problems: SectionPass['report']['problems'];
-  /** Undefined: the plan is a kept one. */
-  readonly slices: readonly EgressNodeSlice[] | undefined;
-  readonly networks: readonly AttachedNetwork[];
-}
-
-/** @param adding UIDs of pods that cannot send yet, since their ADD has not been answered */
-const createPlanner = (
-  context: SectionContext,
-  decisions: PodDecisions,
-  { kept, adding }: { readonly kept: KeptEgress | undefined; readonly adding: ReadonlySet<string> },
-) => {
-  const { nodeName: node, net, peers, attachment } = context;
-  const source = context.openInputs(
-    { slices: egressNodeSliceKind },
-    { slices: { fieldSelector: `spec.nodeName=${node}` } },
-  );
-  peers.onChange(context.trigger);
-  const localPods = (): LocalPod[] =>
-    attachment.bridgePods
-      .list()
-      .filter(({ uid }) => !adding.has(uid))
-      .map((pod) => ({ uid: pod.uid, addresses: addressesOf(pod), selection: decisions.selectionOf(pod.uid) }));
-  let last = kept?.plan;
-  /** Undefined: nothing is known yet, and nothing was. */
-  return async (): Promise<Known | undefined> => {
-    const [snapshot, overlay] = [source.snapshot(), peers.current()];
-    if (!snapshot || !overlay) {
-      return last && { plan: withoutGone(last, localPods()), problems: [], slices: undefined, networks: [] };
-    }
-    const nodeUid = snapshot.node?.uid;
-    const slices = snapshot.objects.slices.filter(
-      ({ spec }) => spec.nodeName === node && (nodeUid === undefined || spec.nodeUID === nodeUid),
-    );
-    decisions.listed(new Set(slices.flatMap(({ spec }) => (spec.pods ?? []).map(({ uid }) => uid))));
-    const networks = slices.length === 0 ? [] : await attachedNetworks(net);
-    const inputs = { node, nodeUid: nodeUid ?? '', slices, pods: localPods(), peers: overlay };
-    const planned = planNodeEgress({ ...inputs, deviceOf: (address) => deviceFor(networks, address) });
-    last = planned.plan;
-    return { ...planned, slices, networks };
-  };
-};
 
 /** Writes the file when anything in it is another. */
 const createKeeper = ({ kept }: SectionContext, decisions: PodDecisions) => {
@@ -97,10 +39,14 @@ const createKeeper = ({ kept }: SectionContext, decisions: PodDecisions) => {
   };
 };
 
-const openDecisions = async (context: SectionContext, kept: KeptEgress | undefined): Promise<PodDecisions> => {
-  const { attachment, cluster, nft } = context;
+interface Opening {
+  readonly kept: KeptEgress | undefined;
+  /** An agent before this one has put something into the kernel. */
+  readonly wasActive: boolean;
+}
+
+const openDecisions = ({ attachment, cluster }: SectionContext, { kept, wasActive }: Opening): PodDecisions => {
   const metadataOf = createPodMetadataReader(cluster);
-  const wasActive = await isInKernel({ nft });
   // Pods of before the first agent that knows egress run as they did, until a rule selects them.
   const before = kept || wasActive ? [] : attachment.bridgePods.list().map(({ uid }) => uid);
   return createPodDecisions({
@@ -110,36 +56,85 @@ const openDecisions = async (context: SectionContext, kept: KeptEgress | undefin
   });
 };
 
-const openEgress = async (context: SectionContext, conntrack: Conntrack): Promise<Section> => {
-  const { attachment, cluster, peers, table, logger, trigger } = context;
+type State = Known & Enforced;
+
+interface Node {
+  readonly decisions: PodDecisions;
+  /** UIDs of pods that cannot send yet. */
+  readonly adding: Set<string>;
+  readonly reports: SliceReports | undefined;
+  /** As things are known now; passes and pods that are attached take turns. Undefined: nothing is known, and nothing was. */
+  enforce(): Promise<State | undefined>;
+  stop(): void;
+}
+
+const openNode = async (context: SectionContext, conntrack: Conntrack): Promise<Node> => {
+  const { attachment, cluster, nft, peers, table, logger } = context;
   const kept = readKeptEgress(context.kept, logger);
-  const decisions = await openDecisions(context, kept);
+  const wasActive = await isInKernel(context);
+  const decisions = openDecisions(context, { kept, wasActive });
   const contact = cluster ? createContact(() => peers.heardMs()) : ALWAYS;
   const fence = createFence({ table, ownership: contact, logger });
-  const former = (kept?.plan.addresses ?? []).map(({ address }) => address);
   const connections = createConnections(conntrack, kept?.plan);
-  const wasActive = await isInKernel(context);
+  const former = (kept?.plan.addresses ?? []).map(({ address }) => address);
   const enforcement = createEnforcement(context, { fence, connections, wasActive, former });
-  const reports = cluster && createSliceReports(cluster, () => contact.heard());
+  const apiService = createApiService(cluster, kept?.plan.apiServices ?? []);
   const adding = new Set<string>();
-  const plan = createPlanner(context, decisions, { kept, adding });
+  let held = await addressesInUse(nft);
+  const plan = createEgressPlanner(context, {
+    decisions,
+    kept: kept?.plan,
+    adding,
+    held: () => held,
+    confirm: cluster ? createConfirmGrants(cluster, logger) : confirmAll,
+    apiServices: () => apiService.addresses(),
+  });
   const keep = createKeeper(context, decisions);
   const inTurn = createQueue();
+  return {
+    decisions,
+    adding,
+    reports: cluster && createSliceReports(cluster, () => contact.heard()),
+    enforce: () =>
+      inTurn(async () => {
+        decisions.keepOnly(new Set(attachment.bridgePods.list().map(({ uid }) => uid)));
+        await apiService.refresh();
+        const known = await plan();
+        if (!known) return undefined;
+        const enforced = await enforcement.enforce(known.plan);
+        held = enforced.held;
+        if (enforced.isSettled) keep(known.plan);
+        return { ...known, ...enforced, problems: [...known.problems, ...enforced.problems] };
+      }),
+    stop() {
+      fence.stop();
+      conntrack.close();
+    },
+  };
+};
+
+const passOf = (state: State, reports: SliceReports | undefined): SectionPass => {
+  const { problems, slices = [], isInForce, held, networks } = state;
+  const condition = egressCondition(state);
+  const write = (signal: AbortSignal): Promise<void> | undefined =>
+    reports?.write({ slices, isInForce, held, networks }, signal);
+  return {
+    nextPassMs: EVERY_MS,
+    report: {
+      problems,
+      ...(condition && { conditions: [condition] }),
+      ...(reports && slices.length > 0 && { write: async (signal) => write(signal) }),
+    },
+  };
+};
+
+const openEgress = async (context: SectionContext, conntrack: Conntrack): Promise<Section> => {
+  const { attachment, logger, trigger } = context;
+  const { decisions, adding, reports, enforce, stop } = await openNode(context, conntrack);
   const logProblems = createProblemLog(logger);
   context.onKernelChange(
     ({ subject, value }) => subject === 'rule' || ('protocol' in value && value.protocol === EGRESS_ROUTE_PROTOCOL),
   );
-
-  /** As things are known now; passes and pods that are attached take turns. */
-  const enforce = (): Promise<(Known & Enforced) | undefined> =>
-    inTurn(async () => {
-      decisions.keepOnly(new Set(attachment.bridgePods.list().map(({ uid }) => uid)));
-      const known = await plan();
-      if (!known) return undefined;
-      const enforced = await enforcement.enforce(known.plan);
-      if (enforced.isSettled) keep(known.plan);
-      return { ...known, ...enforced, problems: [...known.problems, ...enforced.problems] };
-    });
 
   /** Pods that no slice lists, and of which it is not known that no rule selects them. */
   const askAgain = async (): Promise<void> => {
@@ -153,38 +148,23 @@ const openEgress = async (context: SectionContext, conntrack: Conntrack): Promis
       const state = await enforce();
       if (!state) return { nextPassMs: EVERY_MS, report: { problems: [] } };
       if (state.slices) void askAgain();
-      const { problems, slices = [], isInForce, held, networks } = state;
-      logProblems(problems);
-      const condition = egressCondition(state);
-      return {
-        nextPassMs: EVERY_MS,
-        report: {
-          problems,
-          ...(condition && { conditions: [condition] }),
-          ...(reports &&
-            slices.length > 0 && {
-              write: (signal: AbortSignal) => reports.write({ slices, isInForce, held, networks }, signal),
-            }),
-        },
-      };
+      logProblems(state.problems);
+      return passOf(state, reports);
     },
     hook: {
       async add(pod) {
-        adding.add(pod.uid);
-        const selection = await decisions.decide(pod).finally(() => adding.delete(pod.uid));
+        const { uid, namespace, name } = pod;
+        adding.add(uid);
+        const selection = await decisions.decide(pod).finally(() => adding.delete(uid));
         if (selection === 'none') return;
         const state = await enforce();
-        if (!state?.isInForce)
-          throw new Error(
-            `egress of pod ${pod.namespace}/${pod.name} is not in force: ${state?.problems[0]?.message ?? 'the node has no plan yet'}`,
-          );
+        if (state?.isInForce) return;
+        const reason = state?.problems[0]?.message ?? 'the node has no plan yet';
+        throw new Error(`egress of pod ${namespace}/${name} is not in force: ${reason}`);
       },
       remove: async () => trigger(),
     },
-    async stop() {
-      fence.stop();
-      conntrack.close();
-    },
+    stop: async () => stop(),
   };
 };
 
@@ -194,7 +174,15 @@ export const egressSection = (openConntrack: () => Conntrack = createConntrack):
   routeProtocol: EGRESS_ROUTE_PROTOCOL,
   baseChains: Object.values(EGRESS_CHAINS),
   hook: { order: 20, timeoutMs: ADD_WITHIN_MS, unavailable: 'refuse' },
-  open: (context) => openEgress(context, openConntrack()),
+  async open(context) {
+    const conntrack = openConntrack();
+    try {
+      return await openEgress(context, conntrack);
+    } catch (error) {
+      conntrack.close();
+      throw error;
+    }
+  },
   async cleanUp({ net }) {
     const addresses = (await net.addresses.list()).filter(({ protocol }) => protocol === EGRESS_ROUTE_PROTOCOL);
     for (const address of addresses) await net.addresses.delete(address);

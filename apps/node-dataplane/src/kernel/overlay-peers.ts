@@ -8,6 +8,8 @@ export interface OverlayPeers {
   readonly podCidrs: readonly string[];
   /** What pods see with their own address: pods and nodes of other sites, and what Sites name besides. Prefixes. */
   readonly keepsSource: readonly string[];
+  /** Addresses of the API server, which may be outside of the cluster. */
+  readonly apiServer: readonly string[];
   /** All that are known. Computed when it is first called. */
   nodes(): readonly OverlayNode[];
 }

@@ -5,6 +5,9 @@ import type { Logger } from '@unbounded/telemetry';
 import type { ProtectedAddress } from '@unbounded/topology';
 import type { StateFile } from '../state/state-file.ts';
 
+/** The role of protected addresses that are its own. */
+export const API_SERVER = 'an address of the API server';
+
 /**
  * Where this node finds the API server: what its configured name resolves to, and where connections lead. Not every address
  * that the server has: one that other nodes use may well lie behind gateways. Kept in a file, so that an agent that starts
@@ -87,7 +90,7 @@ export const createApiAddresses = (
   return {
     list() {
       look();
-      return [...known.keys()].sort().map((address) => ({ address, role: 'an address of the API server' }));
+      return [...known.keys()].sort().map((address) => ({ address, role: API_SERVER }));
     },
     async refresh() {
       await learn('name', () => resolveAll(name));

@@ -12,6 +12,8 @@ export interface EgressPlan {
   readonly podCidrs: readonly string[];
   /** Destinations in the cluster, of pods and nodes: never steered. Prefixes and addresses. */
   readonly cluster: readonly string[];
+  /** By which pods reach the API server: it may be outside of the cluster, and what goes there by these is not steered. */
+  readonly apiServices: readonly string[];
   /** Nodes at the other end of the tunnel: owners of addresses, and nodes of pods that leave here. */
   readonly peers: readonly EgressPeer[];
   /** Pods of this node, those of one class with the same routes. */

@@ -38,6 +38,7 @@ const way: readonly RuleSpec[] = [
 const errors: readonly RuleSpec[] = FAMILIES.map((family) =>
   rule(
     `${family}: an error about a connection that leaves here`,
+    notByOverlay, // to its pod it goes by the overlay, from the node
     { match: 'ct-state', states: ['related'] },
     {
       match: 'ct-address-set',

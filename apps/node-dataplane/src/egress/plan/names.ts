@@ -32,6 +32,7 @@ export const SETS = {
   /** Of pods of other nodes that leave here. */
   remote: 'remote',
   cluster: 'cluster',
+  apiServices: 'api_services',
   /** Egress addresses of this node. */
   owned: 'owned',
   podBlocks: 'pod_blocks',

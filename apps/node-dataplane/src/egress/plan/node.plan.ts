@@ -90,11 +90,13 @@ const noDevice = ({ address }: OwnedAddress): Problem => ({
 
 const addressesOf = ({
   slices,
+  granted,
   deviceOf,
 }: NodeInputs): Pick<NodePlanned, 'problems'> & Pick<EgressPlan, 'addresses'> => {
   const problems: Problem[] = [];
   const addresses = grantedAddresses(slices).flatMap((owned): EgressPlan['addresses'] => {
     const { address, interface: device = deviceOf(address), announce } = owned;
+    if (!granted.has(address)) return [];
     if (announce === 'None') return [{ address, device: undefined }];
     if (device !== undefined) return [{ address, device }];
     problems.push(noDevice(owned));
@@ -127,8 +129,8 @@ export interface NodePlanned {
 }
 
 export const planNodeEgress = (inputs: NodeInputs): NodePlanned => {
-  const { node, peers } = inputs;
-  const { overlayAddresses, podCidrs, keepsSource } = peers;
+  const { node, peers, apiServices } = inputs;
+  const { overlayAddresses, podCidrs, keepsSource, apiServer } = peers;
   const [steered, translated] = [steeredOf(inputs), translatedOf(inputs)];
   const far = peersOf(peers, node, steered, translated);
   const { addresses, problems } = addressesOf(inputs);
@@ -140,7 +142,8 @@ export const planNodeEgress = (inputs: NodeInputs): NodePlanned => {
       overlayAddresses,
       mtuBytes: tunnelMtuBytes(peers, peers.mtuBytes),
       podCidrs,
-      cluster: [...new Set([...keepsSource, ...nodeAddresses])].sort(),
+      cluster: [...new Set([...keepsSource, ...apiServer, ...nodeAddresses])].sort(),
+      apiServices,
       peers: far,
       steered,
       translated,

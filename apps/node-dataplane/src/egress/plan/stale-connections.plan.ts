@@ -39,10 +39,11 @@ export const changedSources = (before: EgressPlan | undefined, after: EgressPlan
 export const createStaleCheck = (plan: EgressPlan, formerlyOwned: ReadonlySet<string>) => {
   const classes = classesOf(plan);
   const inside = [...plan.cluster, ...NOT_ROUTED.ip, ...NOT_ROUTED.ip6];
+  const apiServices = new Set(plan.apiServices);
   const owned = new Set([...plan.addresses.map(({ address }) => address), ...formerlyOwned]);
   return ({ original, reply }: Pick<Connection, 'original' | 'reply'>): boolean => {
     // Of a Service the answers come from where its packets go.
-    if (contains(inside, reply.source)) return false;
+    if (contains(inside, reply.source) || apiServices.has(original.destination)) return false;
     const isOwn = reply.destination === original.source;
     const own = classes.get(original.source);
     const holds = (prefixes: readonly string[]): boolean => contains(prefixes, reply.source);

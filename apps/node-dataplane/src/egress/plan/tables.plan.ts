@@ -28,6 +28,7 @@ export const planEgressTable = (plan: EgressPlan, overlayDevices: readonly strin
     drops: Object.values(EGRESS_DROPS),
     sets: [
       ...addressSets(SETS.cluster, [...plan.cluster, ...FAMILIES.flatMap((family) => NOT_ROUTED[family])]),
+      ...addressSets(SETS.apiServices, plan.apiServices),
       ...addressSets(SETS.podBlocks, plan.podCidrs),
       ...addressSets(SETS.selected, addressesOf(plan.steered)),
       ...addressSets(SETS.remote, addressesOf(plan.translated)),

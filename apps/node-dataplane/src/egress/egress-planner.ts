@@ -1,0 +1,85 @@
+import { type EgressNodeSlice, egressNodeSliceKind } from '@unbounded/crds';
+import type { Problem } from '@unbounded/topology';
+import type { PodAttachment } from '../attachment/pods.ts';
+import type { SectionContext } from '../section.port.ts';
+import { type AttachedNetwork, attachedNetworks, deviceFor } from './addresses.ts';
+import type { ConfirmGrants } from './grants.ts';
+import type { EgressPlan } from './plan/egress-plan.ts';
+import { planNodeEgress } from './plan/node.plan.ts';
+import type { LocalPod } from './plan/node-inputs.ts';
+import type { PodDecisions } from './pod-decisions.ts';
+
+/** The plan of egress as things are known now. */
+
+const addressesOf = ({ addresses }: PodAttachment): string[] => addresses.map((text) => text.split('/')[0]!);
+
+/** An owner that was away may have been given up meanwhile: only what the kernel holds by right goes on without a word of the API server. */
+const withoutLost = (plan: EgressPlan, held: ReadonlySet<string>): EgressPlan => ({
+  ...plan,
+  addresses: plan.addresses.filter(({ address }) => held.has(address)),
+});
+
+/** Pods that are gone keep nothing, also while the objects are away: another may have their addresses. */
+const withoutGone = (plan: EgressPlan, pods: readonly LocalPod[]): EgressPlan => {
+  const there = new Map(pods.map((pod) => [pod.uid, pod]));
+  const steered = plan.steered
+    .map((one) => ({ ...one, pods: one.pods.filter(({ uid }) => there.has(uid)) }))
+    .filter((one) => one.pods.length > 0);
+  return { ...plan, steered };
+};
+
+export interface Known {
+  readonly plan: EgressPlan;
+  readonly problems: readonly Problem[];
+  /** Undefined: the plan is a kept one. */
+  readonly slices: readonly EgressNodeSlice[] | undefined;
+  readonly networks: readonly AttachedNetwork[];
+}
+
+export interface PlannerParts {
+  readonly decisions: PodDecisions;
+  readonly kept: EgressPlan | undefined;
+  /** UIDs of pods that cannot send yet, since their ADD has not been answered. */
+  readonly adding: ReadonlySet<string>;
+  /** Addresses that the node has, by right. */
+  readonly held: () => ReadonlySet<string>;
+  readonly confirm: ConfirmGrants;
+  readonly apiServices: () => readonly string[];
+}
+
+/** @returns undefined while nothing is known, and nothing was */
+export const createEgressPlanner = (
+  context: SectionContext,
+  { decisions, kept, adding, held, confirm, apiServices }: PlannerParts,
+): (() => Promise<Known | undefined>) => {
+  const { nodeName: node, net, peers, attachment } = context;
+  const source = context.openInputs(
+    { slices: egressNodeSliceKind },
+    { slices: { fieldSelector: `spec.nodeName=${node}` } },
+  );
+  peers.onChange(context.trigger);
+  const localPods = (): LocalPod[] =>
+    attachment.bridgePods
+      .list()
+      .filter(({ uid }) => !adding.has(uid))
+      .map((pod) => ({ uid: pod.uid, addresses: addressesOf(pod), selection: decisions.selectionOf(pod.uid) }));
+  let last = kept;
+  return async () => {
+    const [snapshot, overlay] = [source.snapshot(), peers.current()];
+    if (!snapshot || !overlay) {
+      const plan = last && withoutLost(withoutGone(last, localPods()), held());
+      return plan && { plan, problems: [], slices: undefined, networks: [] };
+    }
+    const nodeUid = snapshot.node?.uid;
+    const slices = snapshot.objects.slices.filter(
+      ({ spec }) => spec.nodeName === node && (nodeUid === undefined || spec.nodeUID === nodeUid),
+    );
+    decisions.listed(new Set(slices.flatMap(({ spec }) => (spec.pods ?? []).map(({ uid }) => uid))));
+    const networks = slices.length === 0 ? [] : await attachedNetworks(net);
+    const granted = await confirm(slices, held());
+    const inputs = { node, slices, granted, pods: localPods(), peers: overlay, apiServices: apiServices() };
+    const planned = planNodeEgress({ ...inputs, deviceOf: (address) => deviceFor(networks, address) });
+    last = planned.plan;
+    return { ...planned, slices, networks };
+  };
+};
