@@ -64,8 +64,8 @@ interface Node {
   readonly adding: Set<string>;
   readonly reports: SliceReports | undefined;
   /** As things are known now; passes and pods that are attached take turns. Undefined: nothing is known, and nothing was. */
-  enforce(): Promise<State | undefined>;
-  stop(): void;
+  readonly enforce: () => Promise<State | undefined>;
+  readonly stop: () => void;
 }
 
 const openNode = async (context: SectionContext, conntrack: Conntrack): Promise<Node> => {
