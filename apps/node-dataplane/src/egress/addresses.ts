@@ -16,9 +16,9 @@ const NO_DUPLICATE_DETECTION = 0x02;
 const withLength = (address: string): string => `${address}/${familyOf(address) === 'ip' ? 32 : 128}`;
 const keyOf = ({ link, address }: Pick<LinkAddress, 'link' | 'address'>): string => `${link} ${address}`;
 
-/** Kernels before 5.18 do not say who made an address: there those that are wanted, or were, are ours. */
-const isOurs = ({ protocol, address }: LinkAddress, former: ReadonlySet<string>): boolean =>
-  protocol === EGRESS_ROUTE_PROTOCOL || (protocol === undefined && former.has(address));
+/** Kernels before 5.18 do not say who made an address: there those that are deprecated and wanted, or were, are ours. */
+const isOurs = ({ protocol, address, deprecated = false }: LinkAddress, former: ReadonlySet<string>): boolean =>
+  protocol === EGRESS_ROUTE_PROTOCOL || (protocol === undefined && deprecated && former.has(address));
 
 const failed = (address: string, { message }: Error): Problem => ({
   reason: 'EgressAddressFailed',

@@ -71,9 +71,9 @@ export const createEgressPlanner = (
       return plan && { plan, problems: [], slices: undefined, networks: [] };
     }
     const nodeUid = snapshot.node?.uid;
-    const slices = snapshot.objects.slices.filter(
-      ({ spec }) => spec.nodeName === node && (nodeUid === undefined || spec.nodeUID === nodeUid),
-    );
+    // Files need not say which Node it is; a Node that the API server does not have owns nothing.
+    const isOfNode = (uid: string): boolean => uid === nodeUid || (nodeUid === undefined && !context.cluster);
+    const slices = snapshot.objects.slices.filter(({ spec }) => spec.nodeName === node && isOfNode(spec.nodeUID));
     decisions.listed(new Set(slices.flatMap(({ spec }) => (spec.pods ?? []).map(({ uid }) => uid))));
     const networks = slices.length === 0 ? [] : await attachedNetworks(net);
     const granted = await confirm(slices, held());

@@ -264,6 +264,23 @@ describe('an owner on another node', () => {
   });
 });
 
+test('nodes with IPv6 alone in the overlay carry IPv6', async () => {
+  const own = (node: 'worker' | 'gateway', more: Partial<EgressPlan>): EgressPlan => {
+    const plan = planFor(node, more);
+    const onlyV6 = (addresses: readonly string[]): string[] => addresses.filter((address) => address.includes(':'));
+    return {
+      ...plan,
+      overlayAddresses: onlyV6(plan.overlayAddresses),
+      peers: plan.peers.map((peer) => ({ ...peer, overlayAddresses: onlyV6(peer.overlayAddresses) })),
+    };
+  };
+  await apply('worker', own('worker', { steered: [pods('pod', 'worker', remote)] }));
+  await apply('gateway', own('gateway', { translated: [pods('pod', 'worker', remote)], addresses: owns('first') }));
+  await hold('gateway', 'first');
+  expect(network.ask('pod', addressOf('partner', 6))).toBe(addressOf('first', 6));
+  expect(network.ask('pod', addressOf('partner', 4), 0.3)).toBe('none'); // there is no such pod on such nodes
+});
+
 describe('an owner on the node of the pod', () => {
   const own = [route('first', 'worker')];
   beforeEach(async () => {
