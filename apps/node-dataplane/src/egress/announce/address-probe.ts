@@ -76,7 +76,8 @@ const questionFor = (text: string, mac: string): Question => {
 };
 
 /**
- * Whether anybody else on the LAN has the address, or probes for it at the same time: of two that do, neither is told that it is free.
+ * Whether anybody else on the LAN has the address, or probes for it at the same time: of two that do, at most one is told that it is
+ * free. That one has to announce it at once, for those whose probe began as this one ended.
  * @throws the signal's reason; Error of the socket (ENETDOWN, ENODEV, …): then nothing is known
  */
 export const probeAddress = async ({
