@@ -29,12 +29,14 @@ enum {
 struct packet_socket {
 	struct reader reader;
 	int link;
+	int member; /* of the group; -1 without one */
 };
 
 struct packet_request {
 	int link;
 	uint16_t ether_type;
 	const uint8_t *group;
+	int member;
 };
 
 static const napi_type_tag PACKET_TAG = { 0x7061636b65742065ULL, 0x74686572206c616eULL };
@@ -68,15 +70,29 @@ static int attach_filter(int fd, bool is_ipv6)
 	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter)) ? -errno : 0;
 }
 
-/* The device's filter of multicast: without it a card passes over what is sent to the group. Ends with the descriptor. */
-static int join(int fd, const struct packet_request *request)
+/*
+ * As IPv6 joins: the device lets the group in, and switches that forward multicast to members alone hear of it (MLD), which a membership of
+ * the packet socket itself would not tell them. Ends with the descriptor.
+ */
+static int join(struct packet_request *request)
 {
-	struct packet_mreq group = { .mr_ifindex = request->link, .mr_type = PACKET_MR_MULTICAST, .mr_alen = ETH_ALEN };
+	struct ipv6_mreq group = { .ipv6mr_interface = (unsigned int)request->link };
+	int fd, error = 0;
 
 	if (!request->group)
 		return 0;
-	memcpy(group.mr_address, request->group, ETH_ALEN);
-	return setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &group, sizeof(group)) ? -errno : 0;
+	fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	memcpy(&group.ipv6mr_multiaddr, request->group, sizeof(group.ipv6mr_multiaddr));
+	if (setsockopt(fd, IPPROTO_IPV6, IPV6_ADD_MEMBERSHIP, &group, sizeof(group)))
+		error = -errno;
+	if (!error) {
+		request->member = fd;
+		return 0;
+	}
+	close(fd);
+	return error;
 }
 
 /* Reading begins here, behind the filter. A device without Ethernet's addresses would be sent nonsense. */
@@ -93,7 +109,7 @@ static int bind_to(int fd, const struct packet_request *request)
 
 static int new_packet(void *argument)
 {
-	const struct packet_request *request = argument;
+	struct packet_request *request = argument;
 	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int error;
 
@@ -101,9 +117,9 @@ static int new_packet(void *argument)
 		return -errno;
 	error = attach_filter(fd, request->ether_type == ETH_P_IPV6);
 	if (!error)
-		error = join(fd, request);
-	if (!error)
 		error = bind_to(fd, request);
+	if (!error)
+		error = join(request);
 	if (!error)
 		return fd;
 	close(fd);
@@ -142,11 +158,40 @@ static bool recovers(struct reader *reader)
 	return true;
 }
 
+static void on_close(struct reader *reader)
+{
+	const struct packet_socket *sock = (struct packet_socket *)reader;
+
+	if (sock->member >= 0)
+		close(sock->member);
+}
+
+/* Takes over the descriptors, also when it fails: NULL with a pending exception. */
+static struct packet_socket *on_loop(napi_env env, int fd, const struct packet_request *request, napi_value callback)
+{
+	struct packet_socket *sock = calloc(1, sizeof(*sock));
+
+	if (!sock) {
+		close(fd);
+		if (request->member >= 0)
+			close(request->member);
+		throw_errno(env, ENOMEM, "watch packet socket");
+		return NULL;
+	}
+	sock->reader.fd = fd;
+	sock->reader.drain = drain;
+	sock->reader.recovers = recovers;
+	sock->reader.on_close = on_close;
+	sock->link = request->link;
+	sock->member = request->member;
+	return start_reader(env, &sock->reader, "watch packet socket", callback) ? sock : NULL;
+}
+
 napi_value open_packet(napi_env env, napi_callback_info info)
 {
+	struct packet_request request = { .member = -1 };
 	int64_t link, ether_type, netns_fd;
 	struct packet_socket *sock;
-	struct packet_request request;
 	napi_value args[5];
 	uint8_t *group;
 	size_t length;
@@ -157,24 +202,18 @@ napi_value open_packet(napi_env env, napi_callback_info info)
 	    !optional_bytes_arg(env, args[2], "group", &group, &length) ||
 	    !int_arg(env, args[3], "netnsFd", -1, INT_MAX, &netns_fd) || !function_arg(env, args[4], "callback"))
 		return NULL;
-	if (group && length != ETH_ALEN) {
-		napi_throw_range_error(env, "ERR_OUT_OF_RANGE", "group must have 6 bytes");
+	if (group && length != sizeof(struct in6_addr)) {
+		napi_throw_range_error(env, "ERR_OUT_OF_RANGE", "group must be an IPv6 multicast address");
 		return NULL;
 	}
-	request = (struct packet_request){ .link = (int)link, .ether_type = (uint16_t)ether_type, .group = group };
+	request.link = (int)link;
+	request.ether_type = (uint16_t)ether_type;
+	request.group = group;
 	fd = in_netns((int)netns_fd, new_packet, &request);
 	if (fd < 0)
 		return throw_errno(env, -fd, "open packet socket");
-	sock = calloc(1, sizeof(*sock));
-	if (!sock) {
-		close(fd);
-		return throw_errno(env, ENOMEM, "watch packet socket");
-	}
-	sock->reader.fd = fd;
-	sock->reader.drain = drain;
-	sock->reader.recovers = recovers;
-	sock->link = request.link;
-	return start_reader(env, &sock->reader, "watch packet socket", args[4]) ? reader_handle(env, &sock->reader, &PACKET_TAG) : NULL;
+	sock = on_loop(env, fd, &request, args[4]);
+	return sock ? reader_handle(env, &sock->reader, &PACKET_TAG) : NULL;
 }
 
 /* Without a carrier the kernel drops frames and calls that a success. */

@@ -1,4 +1,4 @@
-import { macBytes } from './address.codec.ts';
+import { addressBytes } from './address.codec.ts';
 import { addon } from './native.ts';
 import { forEachPacket } from './tun.ts';
 
@@ -23,14 +23,14 @@ export interface PacketSocketOptions {
    * VLAN is of another network and never read, nor what is for another host.
    */
   readonly etherType?: number;
-  /** A multicast MAC: what is sent to it passes the device's filter while the socket is open. */
+  /** An IPv6 multicast address: the device is a member of it while the socket is open, also for switches that ask for members. */
   readonly group?: string;
   readonly netnsFd?: number;
 }
 
 /**
  * @throws Error with `code` EPERM (it needs CAP_NET_RAW), ENODEV, EMEDIUMTYPE (it is not Ethernet), …; TypeError or RangeError
- * for what is no index, EtherType or MAC
+ * for what is no index, EtherType or group
  */
 export const openPacketSocket = ({ link, etherType = 0, group, netnsFd = -1 }: PacketSocketOptions): PacketSocket => {
   const native = addon();
@@ -38,7 +38,7 @@ export const openPacketSocket = ({ link, etherType = 0, group, netnsFd = -1 }: P
   const handle = native.openPacket(
     link,
     etherType,
-    group === undefined ? undefined : macBytes(group),
+    group === undefined ? undefined : addressBytes(group),
     netnsFd,
     (bytes) =>
       // One that closes the socket gets nothing more of the same batch.

@@ -6,7 +6,7 @@ import { createNetns, createRouteSocket, type Netns, openPacketSocket, type Rout
 
 const [ARP, IPV6] = [0x0806, 0x86dd];
 const [NEAR, FAR] = ['02:00:00:00:00:01', '02:00:00:00:00:02'];
-const GROUP = '33:33:ff:00:00:07';
+const GROUP = 'ff02::1:ff00:7';
 
 let here: Netns;
 let there: Netns;
@@ -147,12 +147,15 @@ describe('a packet socket', () => {
     socket.close();
   });
 
-  test('lets its group pass the filter of the device, while it is open', () => {
+  test('makes the device a member of its group, while it is open', () => {
+    run(here, 'sysctl', '-qw', 'net.ipv6.conf.eth0.disable_ipv6=0');
     const groups = (): string => run(here, 'ip', 'maddress', 'show', 'dev', 'eth0');
     const socket = open(IPV6, GROUP);
-    expect(groups()).toContain(GROUP);
+    expect(groups()).toContain(`inet6 ${GROUP}`);
+    expect(groups()).toContain('link  33:33:ff:00:00:07');
     socket.close();
     expect(groups()).not.toContain(GROUP);
+    expect(groups()).not.toContain('33:33:ff:00:00:07');
   });
 
   test('goes on when the device was down, and says while it is', async () => {
@@ -182,7 +185,8 @@ describe('a packet socket', () => {
     expect(() => openPacketSocket({ ...lo, etherType: 0x10000 })).toThrow(
       'etherType must be an integer within 0..65535',
     );
-    expect(() => open(ARP, 'ff')).toThrow('"ff" is not a MAC address');
+    expect(() => open(ARP, '192.0.2.1')).toThrow('group must be an IPv6 multicast address');
+    expect(refusal(() => open(ARP, '2001:db8::1'))).toBe('EINVAL');
     using socket = open();
     expect(() => socket.send(arp.subarray(0, 13))).toThrow('frame must have 14 to 2048 bytes');
     expect(() => socket.send(new Uint8Array(2049))).toThrow('frame must have 14 to 2048 bytes');

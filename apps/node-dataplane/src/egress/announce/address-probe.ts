@@ -2,16 +2,9 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 import { addressBytes, addressText, type PacketSocketOptions } from '@unbounded/netlink';
 import type { AnnouncedLink, OpenSocket } from './announced-link.ts';
 import { ARP, arpProbe, decodeArp, ETHERTYPE_ARP, NO_ADDRESS } from './arp.codec.ts';
-import {
-  decodeNeighborMessage,
-  ETHERTYPE_IPV6,
-  multicastMac,
-  neighborProbe,
-  solicitedNodeGroup,
-  UNSPECIFIED,
-} from './ndp.codec.ts';
+import { decodeNeighborMessage, ETHERTYPE_IPV6, neighborProbe, solicitedNodeGroup, UNSPECIFIED } from './ndp.codec.ts';
 
-export interface ProbeTimings {
+interface ProbeTimings {
   /** The first probe is sent at a random moment within: nodes that start together do not all speak at once. */
   readonly firstWithinMs: number;
   readonly betweenMs: number;
@@ -58,7 +51,7 @@ const arpQuestion = (address: string, mac: string): Question => ({
 
 /** RFC 4862, 5.4.3 and 5.4.4. */
 const neighborQuestion = (address: string, mac: string): Question => ({
-  reads: { etherType: ETHERTYPE_IPV6, group: multicastMac(solicitedNodeGroup(address)) },
+  reads: { etherType: ETHERTYPE_IPV6, group: solicitedNodeGroup(address) },
   frame: neighborProbe(address, mac),
   claimantIn: (frame) => {
     const message = decodeNeighborMessage(frame);

@@ -61,15 +61,16 @@ const opensIn = (place: Place) => (options: Parameters<typeof openPacketSocket>[
   openPacketSocket({ ...options, netnsFd: ns[place].fd });
 
 const announcers: Announcer[] = [];
-const problems: unknown[] = [];
 const announcerOf = (place: Place, offsetsMs: readonly number[]): Announcer => {
-  const one = createAnnouncer({ open: opensIn(place), offsetsMs, onProblem: (_, error) => void problems.push(error) });
+  const fail = (address: string, error: unknown): never => {
+    throw new Error(`${address} was not announced`, { cause: error });
+  };
+  const one = createAnnouncer({ open: opensIn(place), offsetsMs, onProblem: fail });
   announcers.push(one);
   return one;
 };
 afterEach(() => {
   for (const one of announcers.splice(0)) one.close();
-  expect(problems.splice(0)).toEqual([]);
 });
 
 const etherTypeOf = (address: string): number => (address.includes(':') ? 0x86dd : 0x0806);
@@ -265,4 +266,31 @@ describe.each(ADDRESSES)('a probe of %s', (address) => {
       return true;
     });
   });
+});
+
+test('a probe hears another one through a switch that forwards multicast to members alone', async () => {
+  const address = ADDRESSES[1];
+  // In hundredths of a second: it forwards to all until its first query could have been answered.
+  run(
+    'lan',
+    'ip link set lan type bridge mcast_query_response_interval 10; ip link set lan type bridge mcast_querier 1',
+  );
+  const heardWithout = async (): Promise<boolean> => {
+    using deaf = opensIn('owner')({ link: links.owner.index, etherType: 0x86dd });
+    using from: PacketSocket = opensIn('other')({ link: links.other.index });
+    let heard = false;
+    deaf.onFrame((frame) => {
+      heard ||= targetOf(frame) === address;
+    });
+    from.send(neighborProbe(address, links.other.mac));
+    await sleep(30);
+    return heard;
+  };
+  await until('the switch forwards to members alone', async () => !(await heardWithout()));
+  using from: PacketSocket = opensIn('other')({ link: links.other.index });
+  const outcome = probe('owner', address, { timings: { ...QUICK, listenMs: 500 } });
+  await sleep(100);
+  from.send(neighborProbe(address, links.other.mac));
+  expect(await outcome).toEqual({ isFree: false, mac: MACS.other });
+  run('lan', 'ip link set lan type bridge mcast_querier 0');
 });
