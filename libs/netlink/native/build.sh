@@ -12,6 +12,6 @@ mkdir -p "$(dirname "$file")"
 # Into a temporary name first: a process that loads the addon at this moment sees the old file or the new, never half.
 out=$(mktemp "$file.XXXXXX")
 gcc -std=gnu11 -O2 "${compile[@]}" -shared -fPIC -fvisibility=hidden -pthread -isystem "$include" \
-  args.c in_netns.c netns.c path_filter.c path_record.c path_send.c path_socket.c reader.c socket.c tun.c udp.c module.c -o "$out" "${link[@]}"
+  args.c in_netns.c netns.c packet.c path_filter.c path_record.c path_send.c path_socket.c reader.c socket.c tun.c udp.c module.c -o "$out" "${link[@]}"
 chmod 755 "$out"
 mv "$out" "$file"

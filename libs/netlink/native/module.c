@@ -1,6 +1,7 @@
 /* The addon's exports: netlink sockets and what needs another network namespace. */
 #include "args.h"
 #include "netns.h"
+#include "packet.h"
 #include "path_socket.h"
 #include "socket.h"
 #include "tun.h"
@@ -19,7 +20,8 @@ NAPI_MODULE_INIT()
 		EXPORT("setPathPorts", set_path_ports),  EXPORT("sendPathProbe", send_path_probe),
 		EXPORT("closePathSocket", close_path_socket),
 		EXPORT("openTun", open_tun),             EXPORT("injectPacket", inject_packet),
-		EXPORT("closeTun", close_tun),
+		EXPORT("closeTun", close_tun),           EXPORT("openPacket", open_packet),
+		EXPORT("sendFrame", send_frame),         EXPORT("closePacket", close_packet),
 	};
 
 	napi_define_properties(env, exports, sizeof(functions) / sizeof(functions[0]), functions);

@@ -1,4 +1,4 @@
-export { addressBytes, addressText, macBytes } from './address.codec.ts';
+export { addressBytes, addressText, macBytes, macText } from './address.codec.ts';
 export {
   type Attribute,
   type Attributes,
@@ -16,6 +16,7 @@ export { isAbsent, NetlinkError } from './netlink-error.ts';
 export { NetlinkSocket, PROTOCOL } from './netlink-socket.ts';
 export { createNetns, type Netns } from './netns.ts';
 export { createTun, openTun, type Tun } from './tun.ts';
+export { openPacketSocket, type PacketSocket, type PacketSocketOptions } from './packet-socket.ts';
 export { openPathSocket, type PathDatagram, type PathSocket } from './path-socket.ts';
 export { createRouteSocket } from './route-socket.ts';
 export type * from './route-socket.port.ts';

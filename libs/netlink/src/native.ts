@@ -12,6 +12,9 @@ type PathSocketHandle = { readonly __pathSocket: unique symbol };
 /** The addon's end of a TUN. */
 type TunHandle = { readonly __tun: unique symbol };
 
+/** A packet socket of the addon. */
+type PacketHandle = { readonly __packet: unique symbol };
+
 /** What `native/module.c` exports; the comments there say what each does. */
 interface NetlinkAddon {
   openSocket(
@@ -46,6 +49,15 @@ interface NetlinkAddon {
   openTun(name: string, netnsFd: number, callback: (bytes: Uint8Array) => void): TunHandle;
   injectPacket(tun: TunHandle, packet: Uint8Array): number;
   closeTun(tun: TunHandle): void;
+  openPacket(
+    link: number,
+    etherType: number,
+    group: Uint8Array | undefined,
+    netnsFd: number,
+    callback: (bytes: Uint8Array) => void,
+  ): PacketHandle;
+  sendFrame(socket: PacketHandle, frame: Uint8Array): void;
+  closePacket(socket: PacketHandle): void;
 }
 
 const load = (): NetlinkAddon => {

@@ -29,7 +29,8 @@ export interface TunOptions {
 
 const LENGTH_BYTES = 2;
 
-const forEachPacket = (bytes: Uint8Array, onPacket: (packet: Uint8Array) => void): void => {
+/** Packets or frames as the addon hands them over: each with its length, and zeros up to a multiple of 4. */
+export const forEachPacket = (bytes: Uint8Array, onPacket: (packet: Uint8Array) => void): void => {
   for (let at = 0; at < bytes.length;) {
     const end = at + LENGTH_BYTES + bytes[at]! * 256 + bytes[at + 1]!;
     onPacket(bytes.subarray(at + LENGTH_BYTES, end));
