@@ -3,6 +3,7 @@ import { containsAddress, formatPrefix, parseAddress, parsePrefix, type Prefix, 
 import { isAbsent, type Link, type LinkAddress, type RouteSocket } from '@unbounded/netlink';
 import type { Problem } from '@unbounded/topology';
 import { familyOf } from '../kernel/nft-family.ts';
+import type { Claims } from './claims.ts';
 import type { EgressPlan } from './plan/egress-plan.ts';
 
 /**
@@ -30,6 +31,11 @@ const missingDevice = (address: string, device: string): Problem => ({
   message: `egress address ${address}: the node has no device ${device}: correct the pool's interface, or its nodeSelector`,
 });
 
+const inUse = (address: string, usedBy: string): Problem => ({
+  reason: 'EgressAddressInUse',
+  message: `egress address ${address}: the host with MAC ${usedBy} has it: nothing leaves with it here; free it there, or take it out of the pool`,
+});
+
 export interface HeldAddresses {
   readonly held: ReadonlySet<string>;
   /** Taken by this pass. */
@@ -37,11 +43,15 @@ export interface HeldAddresses {
   readonly problems: readonly Problem[];
 }
 
-/** @param former addresses that this node may have had before */
+/**
+ * @param former addresses that this node may have had before
+ * @param claims who is asked before an address is taken
+ */
 export const ensureAddresses = async (
   net: RouteSocket,
   wanted: EgressPlan['addresses'],
   former: ReadonlySet<string>,
+  claims: Pick<Claims, 'stateOf'>,
 ): Promise<HeldAddresses> => {
   const [links, present] = await Promise.all([net.links.list(), net.addresses.list()]);
   const byName = new Map(links.map((link) => [link.name, link]));
@@ -60,6 +70,11 @@ export const ensureAddresses = async (
       const flags = familyOf(address) === 'ip' ? 0 : NO_DUPLICATE_DETECTION;
       try {
         if (!ours.has(keyOf(entry))) {
+          const state = claims.stateOf(address, link);
+          if (state !== 'free') {
+            if (state !== 'asked') problems.push(inUse(address, state.usedBy));
+            continue;
+          }
           await net.addresses.create({ ...entry, flags, deprecated: true, protocol: EGRESS_ROUTE_PROTOCOL });
           taken.push({ address, link });
         }

@@ -101,6 +101,7 @@ const WATCH = `table netdev watch {
   set sources { type ipv4_addr; flags dynamic; }
   set sources6 { type ipv6_addr; flags dynamic; }
   counter marked { }
+  chain tunnel { type filter hook egress device ${DEVICES.VXLAN} priority 0; meta mark & 0xf0 != 0 counter name marked; }
   chain out {
     type filter hook egress device eth0 priority 0;
     meta mark & 0xf0 != 0 counter name marked

@@ -36,7 +36,7 @@ const apply = async (node: 'worker' | 'gateway', plan: EgressPlan): Promise<void
 const hold = async (node: 'worker' | 'gateway', ...hosts: readonly ('first' | 'second')[]): Promise<void> => {
   const { net, table } = network.nodes[node];
   const addresses = hosts.flatMap((host) => ADDRESSES[host]);
-  await ensureAddresses(net, owns(...hosts), new Set());
+  await ensureAddresses(net, owns(...hosts), new Set(), { stateOf: () => 'free' });
   const fence = createFence({ table, ownership: ALWAYS, logger, holdMs: 60_000 });
   await fence.hold(new Set(addresses));
   fence.stop();

@@ -3,6 +3,7 @@ import type { Problem } from '@unbounded/topology';
 import { removeDevice } from '../kernel/links.ts';
 import type { SectionContext } from '../section.port.ts';
 import { ensureAddresses } from './addresses.ts';
+import type { Claims } from './claims.ts';
 import type { Connections } from './kernel/connections.ts';
 import type { Fence } from './fence.ts';
 import { applyEgress } from './kernel/egress-kernel.ts';
@@ -54,6 +55,7 @@ const connectionsStay = ({ message }: Error): Problem => ({
 export interface EnforcementParts {
   readonly fence: Fence;
   readonly connections: Connections;
+  readonly claims: Pick<Claims, 'stateOf' | 'taken' | 'released'>;
   /** An agent before this one has put something into the kernel. */
   readonly wasActive: boolean;
   /** Addresses that the node had. */
@@ -62,7 +64,7 @@ export interface EnforcementParts {
 
 export const createEnforcement = (context: Context, parts: EnforcementParts): Enforcement => {
   const { net, table, boundary, traffic } = context;
-  const { fence, connections } = parts;
+  const { fence, connections, claims } = parts;
   let isActive = parts.wasActive;
   let held: ReadonlySet<string> = new Set(parts.former);
   return {
@@ -70,12 +72,16 @@ export const createEnforcement = (context: Context, parts: EnforcementParts): En
       if (isIdle(plan) && !isActive) return { isInForce: true, isSettled: true, held: NOTHING_HELD, problems: [] };
       isActive = true;
       const wanted = new Set(plan.addresses.map(({ address }) => address));
-      await fence.release([...held].filter((address) => !wanted.has(address)));
+      const given = [...held].filter((address) => !wanted.has(address));
+      for (const address of given) claims.released(address);
+      await fence.release(given);
       boundary.set({ devices: [DEVICES.egress] });
       const outcome = await applyEgress({ net, table }, plan, traffic.current()?.devices ?? []);
-      const addresses = await ensureAddresses(net, plan.addresses, held);
+      const addresses = await ensureAddresses(net, plan.addresses, held, claims);
       held = addresses.held;
       await fence.hold(held);
+      // Behind the fence: what the announcement attracts may pass.
+      for (const { address, link } of addresses.taken) claims.taken(address, link);
       const stuck = await connections.settle(plan).then(
         () => [],
         (error: Error) => [connectionsStay(error)],

@@ -1,5 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { DEVICES } from '@unbounded/config/ownership';
-import { createConntrack } from '@unbounded/netlink';
+import { createConntrack, openPacketSocket, type PacketSocketOptions } from '@unbounded/netlink';
 import { type EgressNodeSlice, type EgressNodeSliceSpec, GROUP_VERSION } from '@unbounded/crds';
 import { createMetrics, silentLogger as logger } from '@unbounded/telemetry';
 import { until } from '@unbounded/testing';
@@ -9,7 +10,7 @@ import type { PodAttachment } from '../attachment/pods.ts';
 import type { BoundaryAdditions } from '../kernel/boundary-additions.ts';
 import { createSharedPeers } from '../kernel/overlay-peers.ts';
 import { createSharedTraffic } from '../kernel/overlay-traffic.ts';
-import type { Section, SectionContext, VersionedPlan } from '../section.port.ts';
+import type { Section, SectionContext, SectionPass, VersionedPlan } from '../section.port.ts';
 import {
   ADDRESSES,
   addressOf,
@@ -41,11 +42,14 @@ interface World {
   pods: PodAttachment[];
   kept: VersionedPlan | undefined;
   additions: BoundaryAdditions | undefined;
+  holdMs?: number;
+  /** The section wants another pass. */
+  asked: boolean;
 }
 let worlds: Record<NodeName, World>;
 const sections: Section[] = [];
 beforeEach(() => {
-  const empty = (): World => ({ slices: [], pods: [], kept: undefined, additions: undefined });
+  const empty = (): World => ({ slices: [], pods: [], kept: undefined, additions: undefined, asked: false });
   worlds = { worker: empty(), gateway: empty() };
   network.run('partner', 'ip', 'neigh', 'flush', 'dev', 'lan');
   for (const node of ['worker', 'gateway'] as const) network.sources(node);
@@ -59,6 +63,17 @@ afterEach(async () => {
   }
   for (const section of sections.splice(0)) await section.stop();
 });
+
+/** A pass, and another one when it is known whether the addresses are free. */
+const settle = async (node: NodeName, section: Section): Promise<SectionPass> => {
+  worlds[node].asked = false;
+  const first = await section.pass();
+  const isWaiting = (worlds[node].slices ?? []).some(({ spec }) => (spec.owned ?? []).some(({ release }) => !release));
+  if (!isWaiting) return first;
+  for (let looks = 0; looks < 20 && !worlds[node].asked; looks++) await sleep(50);
+  await sleep(150); // of the other family
+  return worlds[node].asked ? section.pass() : first;
+};
 
 const CLUSTER = ['100.65.0.0/16', '100.66.0.0/16', 'fd64:65::/32', 'fd64:66::/32'];
 
@@ -97,10 +112,17 @@ const open = async (node: NodeName): Promise<Section> => {
       onChange: () => undefined,
       stop: async () => undefined,
     }),
-    trigger: () => undefined,
+    trigger: () => (world.asked = true),
     onKernelChange: () => undefined,
   } as unknown as SectionContext;
-  const section = await egressSection(() => createConntrack({ netnsFd: network.ns[node].fd })).open(context);
+  const netnsFd = network.ns[node].fd;
+  const sockets = {
+    conntrack: createConntrack({ netnsFd }),
+    openSocket: (options: PacketSocketOptions) => openPacketSocket({ ...options, netnsFd }),
+    probeTimings: { firstWithinMs: 5, betweenMs: 10, listenMs: 50 },
+    ...(world.holdMs !== undefined && { holdMs: world.holdMs }),
+  };
+  const section = await egressSection(() => sockets).open(context);
   sections.push(section);
   return section;
 };
@@ -162,7 +184,7 @@ test('a pod that a slice lists leaves with its address by another node, and both
   worlds.worker = { ...worlds.worker, slices: [steered('gateway')], pods: [pod('pod'), pod('other')] };
   worlds.gateway.slices = [serving()];
   const [worker, gateway] = [await open('worker'), await open('gateway')];
-  const [first, second] = [await worker.pass(), await gateway.pass()];
+  const [first, second] = [await worker.pass(), await settle('gateway', gateway)];
   expect(first.report).toMatchObject({
     problems: [],
     conditions: [{ type: 'UnboundedEgress', status: 'True', message: expect.stringContaining('1 pod of this node') }],
@@ -199,7 +221,7 @@ test('the address of a pod is where the CNI plugin put it, whatever a slice says
   });
   worlds.worker = { ...worlds.worker, slices: [forged], pods: [pod('pod'), pod('other')] };
   worlds.gateway.slices = [serving()];
-  for (const node of ['worker', 'gateway'] as const) await (await open(node)).pass();
+  for (const node of ['worker', 'gateway'] as const) await settle(node, await open(node));
   expect(asked('pod')).toEqual(ADDRESSES.first);
   expect(asked('other')).toEqual(ADDRESSES.worker);
 });
@@ -211,7 +233,9 @@ test('a connection from before the rule goes on with the address of the rule, an
     for (const family of FAMILIES) network.send(from, addressOf('partner', family), port);
   };
   const pass = async (): Promise<void> => {
-    for (const section of [worker, gateway, worker]) await section.pass();
+    await worker.pass();
+    await settle('gateway', gateway);
+    await worker.pass();
   };
   const sources = (): string[] => [...network.sources('worker'), ...network.sources('gateway')].sort();
   for (const from of ['pod', 'other'] as const) send(from, 5001);
@@ -241,7 +265,7 @@ test('slices of a Node that had the name before are not heeded', async () => {
 test('an agent that starts while the objects are away goes on with the last plan, for the pods that are there', async () => {
   worlds.worker = { ...worlds.worker, slices: [steered('gateway')], pods: [pod('pod'), pod('other')] };
   worlds.gateway.slices = [serving()];
-  for (const node of ['worker', 'gateway'] as const) await (await open(node)).pass();
+  for (const node of ['worker', 'gateway'] as const) await settle(node, await open(node));
   for (const section of sections.splice(0)) await section.stop();
   worlds.worker.slices = undefined;
   worlds.gateway.slices = undefined;
@@ -269,7 +293,8 @@ test('an address that is to be released is silent, and another owner takes it ov
   worlds.worker = { ...worlds.worker, slices: [steered('gateway')], pods: [pod('pod')] };
   worlds.gateway.slices = [serving()];
   const [worker, gateway] = [await open('worker'), await open('gateway')];
-  for (const section of [worker, gateway]) await section.pass();
+  await worker.pass();
+  await settle('gateway', gateway);
   expect(asked('pod')).toEqual(ADDRESSES.first);
   worlds.gateway.slices = [slice('gateway', { owned: owned('first', true) })];
   await gateway.pass();
@@ -280,15 +305,16 @@ test('an address that is to be released is silent, and another owner takes it ov
   expect(network.run('partner', 'ip', 'neigh', 'show', ADDRESSES.first[0])).not.toContain('lladdr');
   const own = steered('worker');
   worlds.worker.slices = [{ ...own, spec: { ...own.spec, owned: owned() } }];
-  await worker.pass();
+  await settle('worker', worker);
   expect(asked('pod')).toEqual(ADDRESSES.first);
   expect(network.sources('gateway')).toEqual([...ADDRESSES.first].sort());
 });
 
 test('an agent that stands still: its owner falls silent in ARP, in neighbor discovery and in what it forwards', async () => {
   worlds.worker = { ...worlds.worker, slices: [steered('gateway')], pods: [pod('pod')] };
+  worlds.gateway.holdMs = 2000;
   worlds.gateway.slices = [serving()];
-  for (const node of ['worker', 'gateway'] as const) await (await open(node)).pass();
+  for (const node of ['worker', 'gateway'] as const) await settle(node, await open(node));
   expect(asked('pod')).toEqual(ADDRESSES.first);
   // Neighbors ask, and are answered: what is sent to the address is not.
   const neighbors = (): string[] => {
@@ -308,11 +334,13 @@ test('an agent that stands still: its owner falls silent in ARP, in neighbor dis
 test('what others change comes back with the next pass', async () => {
   worlds.worker = { ...worlds.worker, slices: [steered('gateway')], pods: [pod('pod')] };
   worlds.gateway.slices = [serving()];
-  const both = [await open('worker'), await open('gateway')];
-  for (const section of both) await section.pass();
+  const both = [await open('worker'), await open('gateway')] as const;
+  await both[0].pass();
+  await settle('gateway', both[1]);
   const repaired = async (): Promise<void> => {
     network.run('partner', 'ip', 'neigh', 'flush', 'dev', 'lan');
-    for (const section of both) expect((await section.pass()).report.problems).toEqual([]);
+    expect((await both[0].pass()).report.problems).toEqual([]);
+    expect((await settle('gateway', both[1])).report.problems).toEqual([]);
     expect(asked('pod')).toEqual(ADDRESSES.first);
   };
   for (const damage of [
@@ -326,6 +354,20 @@ test('what others change comes back with the next pass', async () => {
   }
   network.run('gateway', 'ip', 'addr', 'del', `${ADDRESSES.first[0]}/32`, 'dev', 'eth0');
   await repaired();
+});
+
+test('an address that another host has is not taken, and its MAC is said', async () => {
+  network.run('partner', 'ip', 'addr', 'add', `${ADDRESSES.first[0]}/32`, 'dev', 'lan');
+  worlds.gateway.slices = [serving()];
+  const { report } = await settle('gateway', await open('gateway'));
+  network.run('partner', 'ip', 'addr', 'del', `${ADDRESSES.first[0]}/32`, 'dev', 'lan');
+  expect(report.problems).toEqual([
+    {
+      reason: 'EgressAddressInUse',
+      message: expect.stringContaining('10.1.0.200: the host with MAC 02:00:00:00:00:99'),
+    },
+  ]);
+  expect(network.run('gateway', 'ip', '-br', 'addr', 'show', 'eth0')).not.toContain(ADDRESSES.first[0]);
 });
 
 test('an address outside of every network of the node is a problem that names it', async () => {

@@ -1,11 +1,14 @@
 import { EGRESS_ROUTE_PROTOCOL } from '@unbounded/config/ownership';
-import { type Conntrack, createConntrack } from '@unbounded/netlink';
+import { type Conntrack, createConntrack, openPacketSocket } from '@unbounded/netlink';
 import { EGRESS_CHAINS } from '../kernel/base-chains.ts';
 import { createQueue } from '../kernel/in-turn.ts';
 import type { Section, SectionContext, SectionPass, SectionType } from '../section.port.ts';
 import { createPodMetadataReader } from '../world/pod-metadata.ts';
 import { createProblemLog } from '../world/problem-log.ts';
 import { createApiService } from './api-service.ts';
+import type { ProbeTimings } from './announce/address-probe.ts';
+import type { OpenSocket } from './announce/announced-link.ts';
+import { createClaims } from './claims.ts';
 import { egressCondition } from './condition.ts';
 import { createEgressPlanner, type Known } from './egress-planner.ts';
 import { createEnforcement, type Enforced, isInKernel } from './enforcement.ts';
@@ -68,16 +71,23 @@ interface Node {
   readonly stop: () => void;
 }
 
-const openNode = async (context: SectionContext, conntrack: Conntrack): Promise<Node> => {
-  const { attachment, cluster, nft, peers, table, logger } = context;
+const openNode = async (
+  context: SectionContext,
+  { conntrack, openSocket, probeTimings, holdMs }: Sockets,
+): Promise<Node> => {
+  const { attachment, cluster, nft, peers, table, logger, trigger } = context;
   const kept = readKeptEgress(context.kept, logger);
   const wasActive = await isInKernel(context);
   const decisions = openDecisions(context, { kept, wasActive });
   const contact = cluster ? createContact(() => peers.heardMs()) : ALWAYS;
-  const fence = createFence({ table, ownership: contact, logger });
+  const fence = createFence({ table, ownership: contact, logger, ...(holdMs !== undefined && { holdMs }) });
   const connections = createConnections(conntrack, kept?.plan);
   const former = (kept?.plan.addresses ?? []).map(({ address }) => address);
-  const enforcement = createEnforcement(context, { fence, connections, wasActive, former });
+  const claims = createClaims({
+    ...{ open: openSocket, onAnswer: trigger, logger },
+    ...(probeTimings && { timings: probeTimings }),
+  });
+  const enforcement = createEnforcement(context, { fence, connections, claims, wasActive, former });
   const apiService = createApiService(cluster, kept?.plan.apiServices ?? []);
   const adding = new Set<string>();
   let held = await addressesInUse(nft);
@@ -107,6 +117,7 @@ const openNode = async (context: SectionContext, conntrack: Conntrack): Promise<
         return { ...known, ...enforced, problems: [...known.problems, ...enforced.problems] };
       }),
     stop() {
+      claims.close();
       fence.stop();
       conntrack.close();
     },
@@ -128,9 +139,9 @@ const passOf = (state: State, reports: SliceReports | undefined): SectionPass =>
   };
 };
 
-const openEgress = async (context: SectionContext, conntrack: Conntrack): Promise<Section> => {
+const openEgress = async (context: SectionContext, sockets: Sockets): Promise<Section> => {
   const { attachment, logger, trigger } = context;
-  const { decisions, adding, reports, enforce, stop } = await openNode(context, conntrack);
+  const { decisions, adding, reports, enforce, stop } = await openNode(context, sockets);
   const logProblems = createProblemLog(logger);
   context.onKernelChange(
     ({ subject, value }) => subject === 'rule' || ('protocol' in value && value.protocol === EGRESS_ROUTE_PROTOCOL),
@@ -168,18 +179,29 @@ const openEgress = async (context: SectionContext, conntrack: Conntrack): Promis
   };
 };
 
-/** @param openConntrack of the network namespace that the section is in */
-export const egressSection = (openConntrack: () => Conntrack = createConntrack): SectionType => ({
+/** Of the network namespace that the section is in, and what tests wait for less long. */
+export interface Sockets {
+  readonly conntrack: Conntrack;
+  readonly openSocket: OpenSocket;
+  /** Not set: about a second. */
+  readonly probeTimings?: ProbeTimings;
+  /** For how long an owner that stands still goes on; not set: 8 s. */
+  readonly holdMs?: number;
+}
+
+const openSockets = (): Sockets => ({ conntrack: createConntrack(), openSocket: openPacketSocket });
+
+export const egressSection = (open: () => Sockets = openSockets): SectionType => ({
   name: 'egress',
   routeProtocol: EGRESS_ROUTE_PROTOCOL,
   baseChains: Object.values(EGRESS_CHAINS),
   hook: { order: 20, timeoutMs: ADD_WITHIN_MS, unavailable: 'refuse' },
   async open(context) {
-    const conntrack = openConntrack();
+    const sockets = open();
     try {
-      return await openEgress(context, conntrack);
+      return await openEgress(context, sockets);
     } catch (error) {
-      conntrack.close();
+      sockets.conntrack.close();
       throw error;
     }
   },

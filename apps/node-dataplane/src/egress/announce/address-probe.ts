@@ -4,7 +4,7 @@ import type { AnnouncedLink, OpenSocket } from './announced-link.ts';
 import { ARP, arpProbe, decodeArp, ETHERTYPE_ARP, NO_ADDRESS } from './arp.codec.ts';
 import { decodeNeighborMessage, ETHERTYPE_IPV6, neighborProbe, solicitedNodeGroup, UNSPECIFIED } from './ndp.codec.ts';
 
-interface ProbeTimings {
+export interface ProbeTimings {
   /** The first probe is sent at a random moment within: nodes that start together do not all speak at once. */
   readonly firstWithinMs: number;
   readonly betweenMs: number;
