@@ -129,13 +129,14 @@ const mesh = (layout: LabLayout): object => ({
 
 export const relay: Feature = {
   manifests: (layout) => (hasRelay(layout) ? [mesh(layout)] : []),
+  labels: () => ({}),
   needsKeeper: hasRelay,
   start(layout) {
     blockUdp(layout);
     startRelay(layout);
   },
   daemons: (layout) => (hasRelay(layout) ? [RELAY_DAEMON] : []),
-  checks: (layout) => (hasRelay(layout) ? relayChecks(layout) : []),
+  checks: ({ layout }) => Promise.resolve(hasRelay(layout) ? relayChecks(layout) : []),
   commands: {
     'block-udp'(words, running) {
       const which = blockUdpFrom(words);

@@ -21,6 +21,7 @@ export const bare: Substrate = {
   objectSource,
   programs: { ofCluster: [], ofNode: [], stoppable: [] },
   daemons: () => [],
+  egressSlices: () => Promise.resolve([]),
   pods: {
     list: (layout) => Promise.resolve(podsOf(layout)),
     expected: (layout) => ({ count: podCount(layout), from: 'lab' }),
