@@ -2,7 +2,7 @@ import { familyOf, hostOf } from '../../layout/addresses.ts';
 import type { Check } from '../../checks/checks.ts';
 import type { Ground } from '../../checks/reach-checks.ts';
 import type { Pod } from '../../checks/test-pod.ts';
-import type { Seen } from './firewall.ts';
+import { newSince, type Seen } from './firewall.ts';
 import { PARTNER, PARTNER_PORTS, partnerIps } from './layout.ts';
 
 /** What the partner has to see: selected pods with their egress address, and nobody else let in. */
@@ -50,13 +50,6 @@ const askedOf = (ground: Ground, egressOf: EgressOf): Promise<Check[]> =>
     ),
   );
 
-/** Sources of which the partner has more packets than before. */
-const newSources = (before: readonly Seen[], after: readonly Seen[]): Seen[] =>
-  after.filter(({ source, protocol, packets, verdict }) => {
-    const former = before.find((one) => one.source === source && one.protocol === protocol && one.verdict === verdict);
-    return packets > (former?.packets ?? 0);
-  });
-
 const sourcesCheck = (what: string, sources: readonly string[], isFine: (source: string) => boolean): Check => {
   const wrong = sources.filter((source) => !isFine(source));
   return { from: PARTNER, to: 'sources', what, ok: wrong.length === 0, error: `there was ${wrong.join(', ')}` };
@@ -67,7 +60,7 @@ export const partnerChecks = async (ground: Ground, look: () => readonly Seen[])
   const egressOf = await readEgress(ground);
   const before = look();
   const asked = await askedOf(ground, egressOf);
-  const seen = newSources(before, look());
+  const seen = newSince(before, look());
   const of = (verdict: Seen['verdict']): string[] =>
     seen.filter((one) => one.verdict === verdict).map(({ source }) => source);
   const expected = new Set(partnerIps(ground.layout).flatMap((ip) => ground.pods.map((pod) => egressOf(pod, ip))));

@@ -90,6 +90,13 @@ export const seenIn = (printed: string): Seen[] =>
         a.protocol.localeCompare(b.protocol),
     );
 
+/** Sources of which the partner has more packets than before. */
+export const newSince = (before: readonly Seen[], after: readonly Seen[]): Seen[] =>
+  after.filter(({ source, protocol, packets, verdict }) => {
+    const former = before.find((one) => one.source === source && one.protocol === protocol && one.verdict === verdict);
+    return packets > (former?.packets ?? 0);
+  });
+
 export const seenAsTable = (seen: readonly Seen[]): string =>
   [
     ['SOURCE', 'PROTOCOL', 'PACKETS', 'VERDICT'],
