@@ -9,6 +9,8 @@ import type { LabLayout, LabNode } from '../layout/layout.ts';
 export interface Feature {
   /** Objects that a person applies, beside those of the sites. */
   readonly manifests: (layout: LabLayout) => readonly object[];
+  /** Objects that a person applies once the lab is up; one without kubectl has them at once. */
+  readonly examples: (layout: LabLayout) => readonly object[];
   /** Labels that a person puts on a node. */
   readonly labels: (layout: LabLayout, node: LabNode) => Readonly<Record<string, string>>;
   /** What nodes run: whether node-keeper has something to do. */

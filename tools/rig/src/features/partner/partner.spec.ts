@@ -1,6 +1,10 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { layoutOf } from '../../layout/layout.ts';
 import { FEATURES, labelsOf } from '../features.ts';
+import { checkout } from '../../machine/paths.ts';
+import { EXAMPLE_RULE } from './example.ts';
 import { firewall, seenAsTable, seenIn } from './firewall.ts';
 import { admittedBlocks, partnerIps } from './layout.ts';
 
@@ -83,4 +87,11 @@ test('what the firewall has counted is told by verdict, family, source and proto
       '203.0.113.1              udp                  1  refused',
     ].join('\n'),
   );
+});
+
+test('a lab without kubectl has the rule that the README applies', () => {
+  const text = readFileSync(join(checkout, 'docs/examples/static-egress.yaml'), 'utf8');
+  const [{ podSelector, pool }] = EXAMPLE_RULE.spec.rules;
+  expect(text).toContain(`podSelector: { matchLabels: { probe: ${podSelector.matchLabels.probe} } }`);
+  expect(text).toContain(`pool: ${pool}`);
 });

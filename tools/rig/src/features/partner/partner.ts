@@ -8,6 +8,7 @@ import { pidOf, startDaemon } from '../../machine/daemon.ts';
 import { binary } from '../../machine/paths.ts';
 import type { Feature } from '../feature.ts';
 import { partnerChecks } from './checks.ts';
+import { EXAMPLE_RULE } from './example.ts';
 import { firewall, LIST_SEEN, type Seen, seenAsTable, seenIn } from './firewall.ts';
 import { admittedBlocks, EGRESS_LABEL, hasPartner, isEligible, PARTNER, partnerIps } from './layout.ts';
 
@@ -20,8 +21,8 @@ const makeHost = (layout: LabLayout): void => {
   if (existsSync(`/run/netns/${namespace}`)) return;
   run(['ip', 'netns', 'add', namespace]);
   run(['ip', '-n', namespaceOf(WAN.name), '-batch', '-'], {
-    input: `link add ${PARTNER} type veth peer name eth0 netns ${namespace}
-link set ${PARTNER} master wan0 up
+    input: `link add ${WAN.partnerPort} type veth peer name eth0 netns ${namespace}
+link set ${WAN.partnerPort} master wan0 up
 `,
   });
   const addresses = partnerIps(layout).map((ip) => `addr add ${ip}/${PLANS[familyOf(ip)].wanLength} dev eth0 nodad\n`);
@@ -42,6 +43,7 @@ const pool = (layout: LabLayout): object => ({
 
 export const partner: Feature = {
   manifests: (layout) => (hasPartner(layout) ? [pool(layout)] : []),
+  examples: (layout) => (hasPartner(layout) ? [EXAMPLE_RULE] : []),
   labels: (layout, node) => (isEligible(layout, node) ? EGRESS_LABEL : {}),
   needsKeeper: () => false,
   start(layout) {
