@@ -14,15 +14,19 @@ import { exchange } from './traffic.ts';
 import { uplinksDuring } from './uplinks.ts';
 
 /**
- * Selected pods and a partner that admits their address alone. Four labs have every pair of data path, families and way between
- * the sites; in each the owner, a gateway of site s1, is on the pod's node, in its site and in another one.
+ * Selected pods and a partner that admits their address alone. Five labs have every pair of data path, families, way between the
+ * sites and form of the agents; in each the owner, a gateway of site s1, is on the pod's node, in its site and in another one.
  */
 
 const LABS: readonly [string, Partial<LabOptions>][] = [
-  ['eBPF, IPv4, WireGuard between the sites', {}],
-  ['kernel routes, both families, WireGuard between the sites', { dataplane: 'netlink', ip: 'dual' }],
-  ['eBPF, both families, over the relay', { ip: 'dual', blockUdp: 'all' }],
-  ['kernel routes, IPv4, over the relay', { dataplane: 'netlink', blockUdp: 'all' }],
+  ['eBPF, IPv4, agents as pods', { agents: 'pods' }],
+  ['kernel routes, IPv4', { dataplane: 'netlink' }],
+  ['eBPF, both families', { ip: 'dual' }],
+  ['eBPF, IPv4, over the relay', { blockUdp: 'all' }],
+  [
+    'kernel routes, both families, over the relay, agents as pods',
+    { dataplane: 'netlink', ip: 'dual', blockUdp: 'all', agents: 'pods' },
+  ],
 ];
 
 const PLACES = [
