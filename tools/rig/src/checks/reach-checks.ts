@@ -1,3 +1,4 @@
+import type { EgressNodeSlice } from '@unbounded/crds';
 import { familyOf, hostOf } from '../layout/addresses.ts';
 import { NODE_ECHO_PORT } from './node-echo.ts';
 import { attempt, type Check, mapLimited, matrixChecks, type Target } from './checks.ts';
@@ -34,6 +35,8 @@ export interface Ground {
   readonly streamMebibytes: number;
   /** Runs the probe inside a pod. */
   readonly inPod: (pod: Pod, args: readonly string[], input?: string) => Promise<string>;
+  /** What nodes are told about egress addresses. */
+  readonly egressSlices: () => Promise<readonly EgressNodeSlice[]>;
 }
 
 /** Where links lose packets, two lost attempts of a thousand are no verdict either. */

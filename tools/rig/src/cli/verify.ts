@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { type Check, printResults, reachabilityTable } from '../checks/checks.ts';
 import { openNodeEchoes } from '../checks/node-echo.ts';
+import type { Ground } from '../checks/reach-checks.ts';
 import type { Pod } from '../checks/test-pod.ts';
 import { FEATURES } from '../features/features.ts';
 import { type LabLayout, namespaceOf } from '../layout/layout.ts';
@@ -41,15 +42,18 @@ export const verify = async (layout: LabLayout): Promise<boolean> => {
   if (!existsSync(binary('probe'))) throw new Error(`${binary('probe')} is missing: run tools/setup lab`);
   initPid(layout.nodes[0]!.name); // a clear error when there is no lab
   const pods = await probePods(layout);
-  const { pods: access, proof } = substrateOf(layout);
+  const { pods: access, proof, egressSlices } = substrateOf(layout);
   const mtu = access.mtu(layout, await deviceMtu(layout.nodes[0]!.name));
   console.log(`${pods.length} test pods on ${layout.nodes.length} nodes, pod MTU ${mtu}`);
   using _echoes = await openNodeEchoes(layout);
-  const seen = await proof.checks({
+  const ground: Ground = {
     ...{ layout, pods, mtu, nodePort: proof.nodePort, streamMebibytes: proof.streamMebibytes },
     inPod: (pod, args, input) => inPod(layout, pod, args, input),
-  });
-  const checks = [countCheck(layout, pods), ...seen.checks, ...FEATURES.flatMap((feature) => feature.checks(layout))];
+    egressSlices: () => egressSlices(layout),
+  };
+  const seen = await proof.checks(ground);
+  const ofFeatures = await Promise.all(FEATURES.map((feature) => feature.checks(ground)));
+  const checks = [countCheck(layout, pods), ...seen.checks, ...ofFeatures.flat()];
   console.log(`\n${reachabilityTable(layout, pods, checks)}\n${LEGEND}\n`);
   printResults(layout, checks, seen.able);
   const failures = checks.filter(({ ok }) => !ok);

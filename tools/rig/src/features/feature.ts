@@ -1,5 +1,6 @@
 import type { Check } from '../checks/checks.ts';
-import type { LabLayout } from '../layout/layout.ts';
+import type { Ground } from '../checks/reach-checks.ts';
+import type { LabLayout, LabNode } from '../layout/layout.ts';
 
 /**
  * What a feature adds to a lab of either substrate. Every function is called for every lab: one that the layout's options
@@ -8,14 +9,18 @@ import type { LabLayout } from '../layout/layout.ts';
 export interface Feature {
   /** Objects that a person applies, beside those of the sites. */
   readonly manifests: (layout: LabLayout) => readonly object[];
+  /** Objects that a person applies once the lab is up; one without kubectl has them at once. */
+  readonly examples: (layout: LabLayout) => readonly object[];
+  /** Labels that a person puts on a node. */
+  readonly labels: (layout: LabLayout, node: LabNode) => Readonly<Record<string, string>>;
   /** What nodes run: whether node-keeper has something to do. */
   readonly needsKeeper: (layout: LabLayout) => boolean;
   /** Starts what stands beside the sites, once the underlay is made. What runs is left alone. */
   readonly start: (layout: LabLayout) => void;
   /** Names of the daemons that {@link start} starts. */
   readonly daemons: (layout: LabLayout) => readonly string[];
-  readonly checks: (layout: LabLayout) => readonly Check[];
-  /** Commands of tools/lab that change the running lab: each returns the layout that holds from now on. */
+  readonly checks: (ground: Ground) => Promise<readonly Check[]>;
+  /** Commands of tools/lab that change the running lab or tell of it: each returns the layout that holds from now on. */
   readonly commands: Readonly<Record<string, Command>>;
 }
 

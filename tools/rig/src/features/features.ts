@@ -1,5 +1,11 @@
+import type { LabLayout, LabNode } from '../layout/layout.ts';
 import type { Feature } from './feature.ts';
+import { partner } from './partner/partner.ts';
 import { relay } from './relay/relay.ts';
 
 /** All features: one line for each. */
-export const FEATURES: readonly Feature[] = [relay];
+export const FEATURES: readonly Feature[] = [relay, partner];
+
+/** All labels that features ask for on a node. */
+export const labelsOf = (layout: LabLayout, node: LabNode): Readonly<Record<string, string>> =>
+  Object.fromEntries(FEATURES.flatMap(({ labels }) => Object.entries(labels(layout, node))));

@@ -49,7 +49,7 @@ export const routerName = (site: string): string => `${site}-router`;
 
 /** Host numbers on the WAN. */
 const [WORLD, CONTROL_PLANE] = [250, 99];
-export const WAN = { worldName: 'world', name: 'wan' } as const;
+export const WAN = { worldName: 'world', name: 'wan', partnerPort: 'partner' } as const;
 export const worldIps = ({ underlayFamilies }: Pick<LabLayout, 'underlayFamilies'>): string[] =>
   underlayFamilies.map((family) => PLANS[family].wanHost(WORLD));
 

@@ -55,7 +55,12 @@ export const probeFrom = async (pod: Pod, args: readonly string[]): Promise<stri
 
 /** Numbered datagrams from one pod to another and back, while something happens. */
 export const flowDuring = async (
-  ends: { readonly from: Pod; readonly to: Pod; readonly seconds: number; readonly perSecond?: number },
+  ends: {
+    readonly from: Pod;
+    readonly to: Pick<Pod, 'ip'>;
+    readonly seconds: number;
+    readonly perSecond?: number;
+  },
   disturb: () => Promise<void>,
 ): Promise<FlowReport> => {
   const to = ends.to.ip.includes(':') ? `[${ends.to.ip}]` : ends.to.ip;
@@ -196,14 +201,21 @@ export const nodeCondition = async (
 
 /** Starts tcpdump in a namespace; the function that is returned ends it and gives the packets (pcap file, any size). */
 export const startCapture = (namespace: string, device: string, file: string): Promise<() => Promise<void>> =>
-  capture(inNamespace(namespace), device, file);
+  startTcpdump(namespace, ['-i', device, '-w', file, '-s', '0']);
+
+/** The same with other options, and a filter. */
+export const startTcpdump = (namespace: string, words: readonly string[]): Promise<() => Promise<void>> =>
+  capture(inNamespace(namespace), words);
 
 /** The same in the network of a pod. */
 export const captureInPod = (pod: Pod, file: string): Promise<() => Promise<void>> =>
-  capture(['nsenter', `--net=/proc/${initPid(pod.node)}/root/proc/${pidOfPod(pod)}/ns/net`, '--'], 'eth0', file);
+  capture(
+    ['nsenter', `--net=/proc/${initPid(pod.node)}/root/proc/${pidOfPod(pod)}/ns/net`, '--'],
+    ['-i', 'eth0', '-w', file, '-s', '0'],
+  );
 
-const capture = async (prefix: readonly string[], device: string, file: string): Promise<() => Promise<void>> => {
-  const [program, ...args] = [...prefix, 'tcpdump', '-i', device, '-w', file, '-s', '0', '-U', '-B', '16384'];
+const capture = async (prefix: readonly string[], words: readonly string[]): Promise<() => Promise<void>> => {
+  const [program = 'tcpdump', ...args] = [...prefix, 'tcpdump', '-U', '-B', '16384', ...words];
   const child = spawn(program, args, { stdio: ['ignore', 'ignore', 'pipe'] });
   await new Promise<void>((resolve, reject) => {
     child.once('error', reject);

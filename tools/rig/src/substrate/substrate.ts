@@ -1,3 +1,4 @@
+import type { EgressNodeSlice } from '@unbounded/crds';
 import type { NodeApp, ObjectSource } from '../apps/agents.ts';
 import type { Installation } from '../apps/chart.ts';
 import type { Check } from '../checks/checks.ts';
@@ -22,6 +23,8 @@ export interface Substrate {
   readonly programs: Programs;
   /** Daemons of the machine that should run; a feature's are not among them. */
   readonly daemons: (layout: LabLayout) => readonly string[];
+  /** What nodes are told about egress addresses. */
+  readonly egressSlices: (layout: LabLayout) => Promise<readonly EgressNodeSlice[]>;
   readonly pods: PodAccess;
   readonly proof: Proof;
   readonly hints: Hints;

@@ -55,9 +55,14 @@ ${resolverRules(layout)}    iifname wan0 meta l4proto udp drop
 }
 `;
 
-/** A gateway with an interface of its own on the WAN passes no router: the port of the switch is its border. */
+/**
+ * A gateway with an interface of its own on the WAN passes no router: the port of the switch is its border. A partner is no site,
+ * and what is said to it in UDP passes.
+ */
 const switchTable = (ports: readonly string[]): string => `table bridge ${TABLE} {
   chain forward { type filter hook forward priority filter
+    iifname ${WAN.partnerPort} accept
+    oifname ${WAN.partnerPort} accept
     iifname { ${ports.join(', ')} } meta l4proto udp drop
     oifname { ${ports.join(', ')} } meta l4proto udp drop
   }
@@ -129,13 +134,15 @@ const mesh = (layout: LabLayout): object => ({
 
 export const relay: Feature = {
   manifests: (layout) => (hasRelay(layout) ? [mesh(layout)] : []),
+  examples: () => [],
+  labels: () => ({}),
   needsKeeper: hasRelay,
   start(layout) {
     blockUdp(layout);
     startRelay(layout);
   },
   daemons: (layout) => (hasRelay(layout) ? [RELAY_DAEMON] : []),
-  checks: (layout) => (hasRelay(layout) ? relayChecks(layout) : []),
+  checks: ({ layout }) => Promise.resolve(hasRelay(layout) ? relayChecks(layout) : []),
   commands: {
     'block-udp'(words, running) {
       const which = blockUdpFrom(words);

@@ -5,7 +5,7 @@ import { kernelProtocols } from '../../machine/kernel.ts';
 import { startNode } from '../../node/node.ts';
 import type { Substrate } from '../substrate.ts';
 import { planChecks, sourceChecks } from './checks.ts';
-import { objectSource } from './objects.ts';
+import { egressSlices, objectSource } from './objects.ts';
 import { podCount, podsOf, probeCommand } from './pods.ts';
 import { nodeApps, up } from './up.ts';
 
@@ -21,6 +21,7 @@ export const bare: Substrate = {
   objectSource,
   programs: { ofCluster: [], ofNode: [], stoppable: [] },
   daemons: () => [],
+  egressSlices: (layout) => Promise.resolve(egressSlices(layout)),
   pods: {
     list: (layout) => Promise.resolve(podsOf(layout)),
     expected: (layout) => ({ count: podCount(layout), from: 'lab' }),

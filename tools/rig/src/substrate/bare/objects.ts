@@ -1,11 +1,16 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PUBLIC_KEY_FILE } from '@unbounded/config/ownership';
+import type { EgressNodeSlice } from '@unbounded/crds';
 import type { ObjectSource } from '../../apps/agents.ts';
+import { FEATURES } from '../../features/features.ts';
 import type { LabLayout } from '../../layout/layout.ts';
 import { kernelProtocols } from '../../machine/kernel.ts';
 import { state } from '../../machine/paths.ts';
+import { siteObjects } from '../site-objects.ts';
 import { nodeFile } from '../../node/node.ts';
+import { egressSlicesOf } from './egress-slices.ts';
+import { readPods } from './pods.ts';
 import { type Reports, worldObjects } from './world-objects.ts';
 
 /** The files that stand for an API server: objects that agents read, and what the agents report. */
@@ -27,10 +32,16 @@ export const readReports = (layout: LabLayout): Reports => {
   );
 };
 
+/** What nodes are told about egress addresses, for the pods that there are. */
+export const egressSlices = (layout: LabLayout): EgressNodeSlice[] => {
+  const applied = [...siteObjects(layout), ...FEATURES.flatMap(({ examples }) => examples(layout))];
+  return egressSlicesOf(layout, applied as { kind: string }[], readPods());
+};
+
 /** Gives all agents their objects, whole. */
 export const writeObjects = (layout: LabLayout, reports: Reports): void => {
   const file = join(objectsFolder, 'world.yaml');
-  const objects = worldObjects(layout, reports);
+  const objects = [...worldObjects(layout, reports), ...egressSlices(layout)];
   writeFileSync(`${file}.new`, objects.map((object) => JSON.stringify(object)).join('\n---\n'));
   renameSync(`${file}.new`, file);
 };

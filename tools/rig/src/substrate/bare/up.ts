@@ -1,6 +1,8 @@
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { keptPlanFile } from '@unbounded/config/ownership';
+import type { EgressNodeSlice } from '@unbounded/crds';
 import { agentLog, NODE_APPS, type NodeApp, startAgentsFrom } from '../../apps/agents.ts';
 import { NODE_AGENT } from '../../apps/tokens.ts';
 import { FEATURES } from '../../features/features.ts';
@@ -9,11 +11,11 @@ import { tryRun } from '../../machine/command.ts';
 import { logTail } from '../../machine/daemon.ts';
 import { hasWireGuard } from '../../machine/kernel.ts';
 import { nodeDir } from '../../machine/paths.ts';
-import { inNode, makeMountPoints, startNode } from '../../node/node.ts';
+import { inNode, makeMountPoints, nodeFile, startNode } from '../../node/node.ts';
 import { checkNetem, impair } from '../../underlay/netem.ts';
 import { makeUnderlay } from '../../underlay/underlay.ts';
 import { saveLayout, startWorld, step } from '../steps.ts';
-import { keyFile, objectsFolder, objectSource, readReports, writeObjects } from './objects.ts';
+import { egressSlices, keyFile, objectsFolder, objectSource, readReports, writeObjects } from './objects.ts';
 import { cniListFile, startPods } from './pods.ts';
 import { waitForPaths } from './proven-paths.ts';
 
@@ -41,6 +43,19 @@ const isReady = (node: string): boolean =>
   existsSync(cniListFile(node)) &&
   tryRun([...inNode(node), 'curl', '-sf', '--max-time', '5', 'http://127.0.0.1:9998/readyz']) !== undefined;
 
+/** Whether the node keeps a plan, as it does of what its kernel enforces, with every pod and address of its slices. */
+const isInForce = (node: string, slices: readonly EgressNodeSlice[]): boolean => {
+  const file = nodeFile(node, keptPlanFile('egress'));
+  const text = existsSync(file) ? readFileSync(file, 'utf8') : '';
+  return slices
+    .filter(({ spec }) => spec.nodeName === node)
+    .flatMap(({ spec }) => [
+      ...(spec.pods ?? []).map(({ uid }) => uid),
+      ...(spec.owned ?? []).map(({ address }) => address),
+    ])
+    .every((wanted) => text.includes(`"${wanted}"`));
+};
+
 /** Nothing that has nothing to do: an emulated machine feels each process. */
 export const nodeApps = (layout: LabLayout): readonly NodeApp[] =>
   hasWireGuard() && !FEATURES.some(({ needsKeeper }) => needsKeeper(layout)) ? [NODE_AGENT] : NODE_APPS;
@@ -67,5 +82,11 @@ export const up = async (layout: LabLayout): Promise<void> => {
     await waitForNodes(layout, 'plan applied', isReady);
   });
   await step('pods', () => startPods(layout));
+  const slices = egressSlices(layout);
+  if (slices.length > 0)
+    await step('egress addresses', async () => {
+      writeObjects(layout, readReports(layout)); // now that pods have addresses
+      await waitForNodes(layout, 'egress is in force', (node) => isInForce(node, slices));
+    });
   await step('every way proven', () => waitForPaths(layout));
 };

@@ -11,6 +11,7 @@ import { Agent, request } from 'node:https';
 import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { annotations } from '@unbounded/crds';
+import { labelsOf } from '../../features/features.ts';
 import { labPki } from '../../kubernetes/control-plane.ts';
 import { announcedAddress, apiServerUrl, type LabLayout, type LabNode } from '../../layout/layout.ts';
 import { tokensOf, type TokenSpec } from '../../apps/tokens.ts';
@@ -85,6 +86,7 @@ const provideNode = async (seen: KubeNode): Promise<void> => {
     const labels = {
       ...(node.role === 'control-plane' ? { [CONTROL_PLANE]: '' } : {}),
       ...(node.role === 'gateway' ? { [GATEWAY_OF]: node.site } : {}),
+      ...labelsOf(layout, node),
     };
     const announced = announcedAddress(layout, node);
     const notes = announced === undefined ? {} : { [annotations.externalAddress]: announced };

@@ -1,10 +1,11 @@
+import type { EgressNodeSlice } from '@unbounded/crds';
 import { NODE_APPS } from '../../apps/agents.ts';
 import { controllerDaemons } from '../../apps/controllers.ts';
 import { CONTROLLERS, NAMESPACE } from '../../apps/tokens.ts';
 import { timed } from '../../checks/checks.ts';
 import { nodeMatrix, podMatrix, streamChecks } from '../../checks/reach-checks.ts';
 import { PROBES } from '../../checks/test-pod.ts';
-import { kubectlCommand } from '../../kubernetes/control-plane.ts';
+import { kubectl, kubectlCommand } from '../../kubernetes/control-plane.ts';
 import type { Substrate } from '../substrate.ts';
 import { apiTarget, conditionChecks, kubectlChecks, serviceChecks } from './checks.ts';
 import { type ConditionsSeen, lookAtConditions } from './conditions.ts';
@@ -28,6 +29,10 @@ export const cluster: Substrate = {
     stoppable: ['kube-apiserver', ...CONTROLLERS],
   },
   daemons: ({ options }) => [...MACHINE_PROGRAMS, ...(options.agents === 'pods' ? [] : controllerDaemons())],
+  async egressSlices(layout) {
+    const printed = await kubectl(layout, ['get', 'egressnodeslices', '-o', 'json']);
+    return (JSON.parse(printed) as { readonly items: readonly EgressNodeSlice[] }).items;
+  },
   pods: {
     list: podsOf,
     expected: ({ nodes }) => ({ count: nodes.length * PROBES.length, from: 'kubernetes' }),

@@ -1,0 +1,65 @@
+import { existsSync } from 'node:fs';
+import { GROUP_VERSION } from '@unbounded/crds';
+import { familyOf, PLANS } from '../../layout/addresses.ts';
+import { type LabLayout, namespaceOf, WAN } from '../../layout/layout.ts';
+import { UsageError } from '../../layout/usage-error.ts';
+import { inNamespace, run } from '../../machine/command.ts';
+import { pidOf, startDaemon } from '../../machine/daemon.ts';
+import { binary } from '../../machine/paths.ts';
+import type { Feature } from '../feature.ts';
+import { partnerChecks } from './checks.ts';
+import { EXAMPLE_RULE } from './example.ts';
+import { firewall, LIST_SEEN, type Seen, seenAsTable, seenIn } from './firewall.ts';
+import { admittedBlocks, EGRESS_LABEL, hasPartner, isEligible, PARTNER, partnerIps } from './layout.ts';
+
+/** A host beyond the sites that admits listed addresses alone, and a pool of these for pods to leave with. */
+
+const namespace = namespaceOf(PARTNER);
+
+/** On the WAN, as the outside world is. */
+const makeHost = (layout: LabLayout): void => {
+  if (existsSync(`/run/netns/${namespace}`)) return;
+  run(['ip', 'netns', 'add', namespace]);
+  run(['ip', '-n', namespaceOf(WAN.name), '-batch', '-'], {
+    input: `link add ${WAN.partnerPort} type veth peer name eth0 netns ${namespace}
+link set ${WAN.partnerPort} master wan0 up
+`,
+  });
+  const addresses = partnerIps(layout).map((ip) => `addr add ${ip}/${PLANS[familyOf(ip)].wanLength} dev eth0 nodad\n`);
+  run(['ip', '-n', namespace, '-batch', '-'], { input: `${addresses.join('')}link set lo up\nlink set eth0 up\n` });
+  run([...inNamespace(namespace), 'nft', '-f', '-'], { input: firewall(admittedBlocks(layout)) });
+};
+
+/** Everyone who has sent something to the partner since it is there. */
+export const seenByPartner = (): Seen[] => seenIn(run([...inNamespace(namespace), ...LIST_SEEN]));
+
+/** What the administrator prepares; a rule that uses it is for whoever has pods. */
+const pool = (layout: LabLayout): object => ({
+  apiVersion: GROUP_VERSION,
+  kind: 'EgressIPPool',
+  metadata: { name: PARTNER },
+  spec: { blocks: admittedBlocks(layout), nodeSelector: { matchLabels: EGRESS_LABEL } },
+});
+
+export const partner: Feature = {
+  manifests: (layout) => (hasPartner(layout) ? [pool(layout)] : []),
+  examples: (layout) => (hasPartner(layout) ? [EXAMPLE_RULE] : []),
+  labels: (layout, node) => (isEligible(layout, node) ? EGRESS_LABEL : {}),
+  needsKeeper: () => false,
+  start(layout) {
+    if (!hasPartner(layout)) return;
+    makeHost(layout);
+    if (pidOf(PARTNER) === undefined) startDaemon(PARTNER, [...inNamespace(namespace), binary('probe'), 'serve']);
+  },
+  daemons: (layout) => (hasPartner(layout) ? [PARTNER] : []),
+  checks: (ground) => (hasPartner(ground.layout) ? partnerChecks(ground, seenByPartner) : Promise.resolve([])),
+  commands: {
+    partner(words, running) {
+      if (words.length > 0) throw new UsageError(`tools/lab partner takes nothing more, not "${words.join(' ')}"`);
+      const layout = running();
+      if (!hasPartner(layout)) throw new UsageError('this lab has no partner: tools/lab down, then up --partner');
+      console.log(seenAsTable(seenByPartner()));
+      return layout;
+    },
+  },
+};
