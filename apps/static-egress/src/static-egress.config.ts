@@ -34,5 +34,9 @@ export const staticEgressOptions = {
     duration('15s'),
     'Time without a new heartbeat of its agent after which a node counts as silent; agents send one every 5 s.',
   ),
+  ownerGrace: option(
+    duration('30s'),
+    'Time for which a node whose Node was deleted keeps its addresses: the machine may still run, and falls silent by itself after 23 s.',
+  ),
 };
 export type StaticEgressConfig = ConfigOf<typeof staticEgressOptions>;

@@ -4,6 +4,7 @@ import { type ControlPlane, openControlPlane } from '@unbounded/host/control-pla
 import { serviceCidrs } from '@unbounded/kube';
 
 import { createAgentLife } from './agents/agent-life.ts';
+import { createGoneNodes } from './agents/gone-nodes.ts';
 import { createKnownSubnets } from './agents/known-subnets.ts';
 import { createLifeWatch } from './agents/life-watch.ts';
 import { EGRESS_RESOURCES, SENDING_PODS } from './cluster/egress-objects.ts';
@@ -84,12 +85,18 @@ const createParts = (config: StaticEgressConfig, services: HostServices): readon
   const life = createAgentLife({ timeoutMs: config.agentTimeout });
   const lifeWatch = createLifeWatch(life, { slices: informers.slices, nodes: informers.nodes, key: CLUSTER });
   const subnets = createKnownSubnets();
+  const goneNodes = createGoneNodes({ graceMs: config.ownerGrace, key: CLUSTER });
   const served = createServiceCidrs({ client: plane.cluster.client(serviceCidrs), key: CLUSTER, logger: plane.logger });
   const writers = createWriters(plane, informers);
   const news = createNews((version) => writers.ownWrites.isOwn(version));
   const controller = createController({
     name: 'static-egress',
-    sources: [...sourcesOf(informers, news), news.all(lifeWatch.source), news.all(served.source)],
+    sources: [
+      ...sourcesOf(informers, news),
+      news.all(lifeWatch.source),
+      news.all(served.source),
+      news.all(goneNodes.source),
+    ],
     gatherMs: GATHER_MS,
     backoff: BACKOFF,
     reconcile: egressReconciler({
@@ -98,9 +105,10 @@ const createParts = (config: StaticEgressConfig, services: HostServices): readon
       objects: () => listObjects(informers),
       podOf: (key) => informers.pods.get(key),
       snapshotOf: (objects) => {
-        const slices = subnets.complete(objects.slices, objects.nodes);
+        const nodes = goneNodes.complete(objects.nodes, objects.slices);
+        const slices = subnets.complete(objects.slices, nodes);
         return snapshotOf(
-          { ...objects, slices },
+          { ...objects, nodes, slices },
           {
             isAgentAlive: (uid: string) => life.isAlive(uid),
             serviceCidrs: [...config.serviceCidrs, ...(served.list() ?? [])],
