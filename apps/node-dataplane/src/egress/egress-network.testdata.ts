@@ -112,8 +112,10 @@ const WATCH = `table netdev watch {
 }`;
 
 /** The node's address by which a server answers which client it sees. */
-const ASK = `use IO::Socket::IP;
-my $s = IO::Socket::IP->new(PeerHost => $ARGV[0], PeerPort => $ARGV[1], Timeout => $ARGV[2]) or do { print "none"; exit };
+const ASK = `use IO::Socket::IP; use Time::HiRes "ualarm";
+$SIG{ALRM} = sub { print "none"; exit };
+ualarm(1e6 * $ARGV[2]); # also where a connection is made and no answer comes
+my $s = IO::Socket::IP->new(PeerHost => $ARGV[0], PeerPort => $ARGV[1]) or do { print "none"; exit };
 print scalar <$s>;`;
 
 /** One datagram from a port of its own, so that a second one is of the same connection. */
