@@ -7,8 +7,11 @@ import { peersByPath } from '../../features/relay/relay.ts';
 import { familyOf } from '../../layout/addresses.ts';
 import { layoutOf } from '../../layout/layout.ts';
 import type { LabOptions } from '../../layout/options.ts';
+import { runAsync } from '../../machine/command.ts';
 import { down } from '../../substrate/down.ts';
+import { probePods } from '../../substrate/probes.ts';
 import { up } from '../../substrate/up.ts';
+import { inPodNetwork } from '../scenario.ts';
 import { applyRule, type Selected } from './rule.ts';
 import { exchange } from './traffic.ts';
 import { uplinksDuring } from './uplinks.ts';
@@ -74,6 +77,22 @@ describe.each(LABS)('%s', (_, options) => {
       const seen = newSince(before, seenByPartner());
       expect([...new Set(seen.map(({ source }) => source))].sort()).toEqual([...selected.addresses].sort());
       expect(seen.filter(({ verdict }) => verdict === 'refused')).toEqual([]);
+    },
+  );
+
+  test(
+    'the captures would see it: what another pod sends to the partner is on an uplink',
+    { timeout: 60_000 },
+    async () => {
+      const other = (await probePods(layout)).find(
+        ({ node, name }) => node === 's1-w1' && !name.startsWith('probe-a'),
+      )!;
+      const [ip = ''] = partnerIps(layout);
+      const carried = await uplinksDuring(layout, selected, async () => {
+        await runAsync([...inPodNetwork(other), 'ping', '-c3', '-i0.2', '-W1', ip]).catch(() => undefined);
+      });
+      expect(carried.improper).not.toEqual([]);
+      expect([...carried.proper.keys()]).toEqual([]);
     },
   );
 
