@@ -12,7 +12,7 @@ export const sectionsOf = (
   services: Pick<HostServices, 'listenerProblems'> = {},
 ): SectionType[] => [
   hostFirewall(config),
-  connectivity(config, services),
   ...(config.egress === 'On' ? [egressSection()] : []),
+  connectivity(config, services),
   ...(config.hostEtcDir === undefined ? [] : [networkManagers(config.hostEtcDir)]),
 ];

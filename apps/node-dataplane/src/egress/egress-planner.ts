@@ -52,12 +52,13 @@ export const createEgressPlanner = (
   context: SectionContext,
   { decisions, kept, adding, held, confirm, apiServices }: PlannerParts,
 ): (() => Promise<Known | undefined>) => {
-  const { nodeName: node, net, peers, attachment } = context;
+  const { nodeName: node, net, peers, traffic, attachment } = context;
   const source = context.openInputs(
     { slices: egressNodeSliceKind },
     { slices: { fieldSelector: `spec.nodeName=${node}` } },
   );
   peers.onChange(context.trigger);
+  traffic.onChange(context.trigger);
   const localPods = (): LocalPod[] =>
     attachment.bridgePods
       .list()
@@ -77,7 +78,17 @@ export const createEgressPlanner = (
     decisions.listed(new Set(slices.flatMap(({ spec }) => (spec.pods ?? []).map(({ uid }) => uid))));
     const networks = slices.length === 0 ? [] : await attachedNetworks(net);
     const granted = await confirm(slices, held());
-    const inputs = { node, slices, granted, pods: localPods(), peers: overlay, apiServices: apiServices() };
+    // Connectivity has not told yet right after a start: what it told an agent before this one is true still.
+    const overlayDevices = traffic.current()?.devices ?? last?.overlayDevices ?? [];
+    const inputs = {
+      node,
+      slices,
+      granted,
+      pods: localPods(),
+      peers: overlay,
+      overlayDevices,
+      apiServices: apiServices(),
+    };
     const planned = planNodeEgress({ ...inputs, deviceOf: (address) => deviceFor(networks, address) });
     last = planned.plan;
     return { ...planned, slices, networks };

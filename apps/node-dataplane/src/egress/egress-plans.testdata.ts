@@ -1,3 +1,4 @@
+import { DEVICES } from '@unbounded/config/ownership';
 import { ADDRESSES, FAMILIES, type Host } from './egress-network.testdata.ts';
 import type { EgressPlan, PodClass, PodRoute } from './plan/egress-plan.ts';
 import { tunnelMtuBytes } from './plan/tunnel.plan.ts';
@@ -34,6 +35,7 @@ export const planFor = (node: NodeName, more: Partial<EgressPlan> = {}): EgressP
     ...['100.65.0.0/16', '100.66.0.0/16', 'fd64:65::/32', 'fd64:66::/32'],
     ...FAMILIES.flatMap((_, index) => (['worker', 'gateway'] as const).map((host) => ADDRESSES[host][index]!)),
   ],
+  overlayDevices: [DEVICES.VXLAN],
   apiServices: [],
   peers: [{ node: PEER[node], overlayAddresses: overlayOf(PEER[node]) }],
   steered: [],

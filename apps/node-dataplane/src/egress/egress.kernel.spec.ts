@@ -29,7 +29,7 @@ let network: EgressNetwork;
 const servers: TcpServer[] = [];
 
 const apply = async (node: 'worker' | 'gateway', plan: EgressPlan): Promise<void> => {
-  const outcome = await applyEgress(network.nodes[node], plan, [DEVICES.VXLAN]);
+  const outcome = await applyEgress(network.nodes[node], plan);
   expect(outcome).toEqual({ problems: [], isInForce: true });
 };
 /** The addresses are on the node's device, and the fence lets them pass. */

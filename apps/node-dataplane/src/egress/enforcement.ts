@@ -29,7 +29,7 @@ export const isIdle = ({ steered, translated, addresses }: EgressPlan): boolean 
 const FAMILIES = ['inet', 'ip', 'ip6', 'arp'] as const;
 const NOTHING_HELD: ReadonlySet<string> = new Set();
 
-type Context = Pick<SectionContext, 'net' | 'nft' | 'table' | 'boundary' | 'traffic'>;
+type Context = Pick<SectionContext, 'net' | 'nft' | 'table' | 'boundary'>;
 
 /** Rules first: what they lead to goes after them. */
 const tearDown = async ({ net, nft, boundary }: Context): Promise<void> => {
@@ -63,7 +63,7 @@ export interface EnforcementParts {
 }
 
 export const createEnforcement = (context: Context, parts: EnforcementParts): Enforcement => {
-  const { net, table, boundary, traffic } = context;
+  const { net, table, boundary } = context;
   const { fence, connections, claims } = parts;
   let isActive = parts.wasActive;
   let held: ReadonlySet<string> = new Set(parts.former);
@@ -76,7 +76,7 @@ export const createEnforcement = (context: Context, parts: EnforcementParts): En
       for (const address of given) claims.released(address);
       await fence.release(given);
       boundary.set({ devices: [DEVICES.egress] });
-      const outcome = await applyEgress({ net, table }, plan, traffic.current()?.devices ?? []);
+      const outcome = await applyEgress({ net, table }, plan);
       const addresses = await ensureAddresses(net, plan.addresses, held, claims);
       held = addresses.held;
       await fence.hold(held);

@@ -38,6 +38,7 @@ const plan: z.ZodType<EgressPlan> = z.object({
   overlayAddresses: z.array(address),
   mtuBytes: z.int().min(1),
   podCidrs: z.array(prefix),
+  overlayDevices: texts,
   cluster: z.array(prefix),
   apiServices: z.array(address),
   peers: z.array(z.object({ node: z.string(), overlayAddresses: z.array(address) })),

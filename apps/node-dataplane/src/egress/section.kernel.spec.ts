@@ -43,6 +43,8 @@ interface World {
   kept: VersionedPlan | undefined;
   additions: BoundaryAdditions | undefined;
   holdMs?: number;
+  /** It has said neither who is in the overlay nor what its devices are. */
+  isConnectivitySilent?: boolean;
   /** The section wants another pass. */
   asked: boolean;
 }
@@ -81,23 +83,25 @@ const open = async (node: NodeName): Promise<Section> => {
   const world = worlds[node];
   const { net, nft, table } = network.nodes[node];
   const [peers, traffic] = [createSharedPeers(), createSharedTraffic()];
-  traffic.set({
-    ...{ devices: [DEVICES.VXLAN], peers: [], peerPorts: [], peerProtocols: [], openPorts: [], entries: [] },
-    hasIpv6: true,
-  });
-  peers.set({
-    overlayAddresses: ADDRESSES[`${node}Overlay`],
-    mtuBytes: 1450,
-    podCidrs: node === 'worker' ? ['100.65.30.0/24', 'fd64:65:30::/64'] : ['100.65.20.0/24', 'fd64:65:20::/64'],
-    keepsSource: CLUSTER,
-    apiServer: [],
-    nodes: () =>
-      (['worker', 'gateway'] as const).map((name) => ({
-        node: name,
-        overlayAddresses: ADDRESSES[`${name}Overlay`],
-        addresses: ADDRESSES[name],
-      })),
-  });
+  if (!world.isConnectivitySilent)
+    traffic.set({
+      ...{ devices: [DEVICES.VXLAN], peers: [], peerPorts: [], peerProtocols: [], openPorts: [], entries: [] },
+      hasIpv6: true,
+    });
+  if (!world.isConnectivitySilent)
+    peers.set({
+      overlayAddresses: ADDRESSES[`${node}Overlay`],
+      mtuBytes: 1450,
+      podCidrs: node === 'worker' ? ['100.65.30.0/24', 'fd64:65:30::/64'] : ['100.65.20.0/24', 'fd64:65:20::/64'],
+      keepsSource: CLUSTER,
+      apiServer: [],
+      nodes: () =>
+        (['worker', 'gateway'] as const).map((name) => ({
+          node: name,
+          overlayAddresses: ADDRESSES[`${name}Overlay`],
+          addresses: ADDRESSES[name],
+        })),
+    });
   const context = {
     ...{ nodeName: node, net, nft, table, traffic, peers, logger, metrics: createMetrics(), cluster: undefined },
     boundary: {
@@ -275,6 +279,27 @@ test('an agent that starts while the objects are away goes on with the last plan
   worlds.worker.pods = [pod('other')];
   for (const section of sections) await section.pass();
   expect(asked('pod')).toEqual(ADDRESSES.worker); // another may have its address now
+});
+
+test('an agent that starts before connectivity has told anything leaves the tables as they are', async () => {
+  worlds.worker = { ...worlds.worker, slices: [steered('gateway')], pods: [pod('pod')] };
+  worlds.gateway.slices = [serving()];
+  for (const node of ['worker', 'gateway'] as const) await settle(node, await open(node));
+  for (const section of sections.splice(0)) await section.stop();
+  const changed: string[] = [];
+  const watches = Object.values(network.nodes).map(({ nft }) =>
+    nft.monitor('inet', 'unbounded_egress', { onChange: () => void changed.push('inet') }),
+  );
+  for (const node of ['worker', 'gateway'] as const) {
+    worlds[node] = { ...worlds[node], additions: undefined, isConnectivitySilent: true };
+    const section = await open(node);
+    expect(worlds[node].additions).toEqual({ devices: [DEVICES.egress] });
+    await section.pass();
+  }
+  await sleep(100);
+  for (const watch of watches) watch.close();
+  expect(changed).toEqual([]);
+  expect(asked('pod')).toEqual(ADDRESSES.first);
 });
 
 test('a pod of which nothing is known reaches the cluster alone', async () => {

@@ -1,4 +1,4 @@
-import { EGRESS_ROUTE_PROTOCOL } from '@unbounded/config/ownership';
+import { DEVICES, EGRESS_ROUTE_PROTOCOL } from '@unbounded/config/ownership';
 import { type Conntrack, createConntrack, openPacketSocket } from '@unbounded/netlink';
 import { EGRESS_CHAINS } from '../kernel/base-chains.ts';
 import { createQueue } from '../kernel/in-turn.ts';
@@ -11,7 +11,7 @@ import type { OpenSocket } from './announce/announced-link.ts';
 import { createClaims } from './claims.ts';
 import { egressCondition } from './condition.ts';
 import { createEgressPlanner, type Known } from './egress-planner.ts';
-import { createEnforcement, type Enforced, isInKernel } from './enforcement.ts';
+import { createEnforcement, type Enforced, isIdle, isInKernel } from './enforcement.ts';
 import { createFence } from './fence.ts';
 import { addressesInUse, confirmAll, createConfirmGrants } from './grants.ts';
 import { keepEgress, type KeptEgress, readKeptEgress } from './kept-egress.ts';
@@ -77,6 +77,8 @@ const openNode = async (
 ): Promise<Node> => {
   const { attachment, cluster, nft, peers, table, logger, trigger } = context;
   const kept = readKeptEgress(context.kept, logger);
+  // Before anything is awaited: connectivity's first table has the tunnel, if the last one had it.
+  if (kept && !isIdle(kept.plan)) context.boundary.set({ devices: [DEVICES.egress] });
   const wasActive = await isInKernel(context);
   const decisions = openDecisions(context, { kept, wasActive });
   const contact = cluster ? createContact(() => peers.heardMs()) : ALWAYS;

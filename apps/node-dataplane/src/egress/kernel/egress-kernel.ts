@@ -35,14 +35,10 @@ const ensureArpFence = async ({ table }: EgressKernelParts, plan: EgressPlan): P
   return error ? [failed('nftables of the family arp: has the kernel CONFIG_NF_TABLES_ARP?', error)] : [];
 };
 
-const ensureTables = async (
-  { table }: EgressKernelParts,
-  plan: EgressPlan,
-  overlayDevices: readonly string[],
-): Promise<Problem[]> => {
+const ensureTables = async ({ table }: EgressKernelParts, plan: EgressPlan): Promise<Problem[]> => {
   const outcomes = [
     ...(await Promise.all(FAMILIES.map((family) => table(family).replace(planFence(family))))),
-    await table('inet').replace(planEgressTable(plan, overlayDevices)),
+    await table('inet').replace(planEgressTable(plan)),
   ];
   return outcomes.flatMap(({ error }) => (error ? [failed('nftables', error)] : []));
 };
@@ -51,11 +47,7 @@ const ensureTables = async (
  * New before old: far ends and routes, then the marks that lead to them, then each pod's rules; what no plan wants goes last. What is
  * between these steps drops packets and lets none out: marks without routes, routes without marks.
  */
-export const applyEgress = async (
-  parts: EgressKernelParts,
-  plan: EgressPlan,
-  overlayDevices: readonly string[],
-): Promise<EgressOutcome> => {
+export const applyEgress = async (parts: EgressKernelParts, plan: EgressPlan): Promise<EgressOutcome> => {
   const { net } = parts;
   const spec = planTunnel(plan);
   if (!spec) {
@@ -68,7 +60,7 @@ export const applyEgress = async (
   const ends = tunnel.link && (await ensureFarEnds(net, link, planFarEnds(plan, link)));
   const { routes, rules } = planRouting(plan, link);
   const outcome = await ensureRoutes(net, tunnel.link ? routes : [], EGRESS_ROUTE_PROTOCOL);
-  const tableProblems = await ensureTables(parts, plan, overlayDevices);
+  const tableProblems = await ensureTables(parts, plan);
   const arpProblems = await ensureArpFence(parts, plan);
   await ensureEgressRules(net, rules);
   const problems = [...tunnel.problems, ...outcome.problems, ...outcome.ofPeers, ...outcome.foreign, ...tableProblems];

@@ -10,6 +10,8 @@ export interface EgressPlan {
   readonly mtuBytes: number;
   /** Blocks of the node's own pods. */
   readonly podCidrs: readonly string[];
+  /** Of the overlay at this node, the bridge of the pods too: by these come packets of the tunnel, and nothing leaves by them with an egress address. */
+  readonly overlayDevices: readonly string[];
   /** Destinations in the cluster, of pods and nodes: never steered. Prefixes and addresses. */
   readonly cluster: readonly string[];
   /** By which pods reach the API server: it may be outside of the cluster, and what goes there by these is not steered. */

@@ -11,6 +11,7 @@ export interface NodeInputs {
   /** Of this node, at the pod bridge. */
   readonly pods: readonly LocalPod[];
   readonly peers: OverlayPeers;
+  readonly overlayDevices: readonly string[];
   /** Of the Service of the API server. */
   readonly apiServices: readonly string[];
   /** Device with the subnet of an address; undefined: there is none. */

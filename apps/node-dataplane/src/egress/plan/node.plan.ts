@@ -129,7 +129,7 @@ export interface NodePlanned {
 }
 
 export const planNodeEgress = (inputs: NodeInputs): NodePlanned => {
-  const { node, peers, apiServices } = inputs;
+  const { node, peers, overlayDevices, apiServices } = inputs;
   const { overlayAddresses, podCidrs, keepsSource, apiServer } = peers;
   const [steered, translated] = [steeredOf(inputs), translatedOf(inputs)];
   const far = peersOf(peers, node, steered, translated);
@@ -142,6 +142,7 @@ export const planNodeEgress = (inputs: NodeInputs): NodePlanned => {
       overlayAddresses,
       mtuBytes: tunnelMtuBytes(peers, peers.mtuBytes),
       podCidrs,
+      overlayDevices,
       cluster: [...new Set([...keepsSource, ...apiServer, ...nodeAddresses])].sort(),
       apiServices,
       peers: far,

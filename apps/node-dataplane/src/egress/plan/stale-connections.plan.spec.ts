@@ -15,6 +15,7 @@ const planOf = (...routes: readonly PodRoute[]): EgressPlan => ({
   overlayAddresses: ['100.64.1.1'],
   mtuBytes: 1370,
   podCidrs: ['100.64.1.0/24'],
+  overlayDevices: [],
   cluster: ['100.64.0.0/16', '10.0.0.7'],
   apiServices: ['10.96.0.1'],
   peers: [],

@@ -17,13 +17,10 @@ import { planTunnelPackets, tunnelPacketSets } from './tunnel-packets.plan.ts';
 const addressesOf = (classes: EgressPlan['steered']): string[] =>
   classes.flatMap(({ pods }) => pods.flatMap(({ addresses }) => addresses));
 
-/**
- * The table of the family inet.
- * @param overlayDevices of the overlay at this node, the bridge of the pods too
- */
-export const planEgressTable = (plan: EgressPlan, overlayDevices: readonly string[]): TableContent => {
+/** The table of the family inet. */
+export const planEgressTable = (plan: EgressPlan): TableContent => {
   const classes = [...namedClasses('steered', plan.steered), ...namedClasses('translated', plan.translated)];
-  const devices = [...new Set([...overlayDevices, DEVICES.bridge, DEVICES.egress])].sort();
+  const devices = [...new Set([...plan.overlayDevices, DEVICES.bridge, DEVICES.egress])].sort();
   return {
     drops: Object.values(EGRESS_DROPS),
     sets: [
