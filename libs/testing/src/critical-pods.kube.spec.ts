@@ -59,7 +59,7 @@ const pods = (): Write[] =>
 
 test('where critical pods are limited, the chart’s quota lets its own start', async () => {
   api.apply(yamlOf(renderChart().filter(({ kind }) => kind === 'ServiceAccount')));
-  expect(pods()).toHaveLength(5);
+  expect(pods()).toHaveLength(6);
   for (const pod of pods())
     await expect(tryWrite(api.cluster, pod)).rejects.toThrow('insufficient quota to match these scopes');
   const quota = renderChart().filter(({ kind }) => kind === 'ResourceQuota');
