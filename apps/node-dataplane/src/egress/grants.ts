@@ -1,10 +1,11 @@
-import { type EgressNodeSlice, egressNodeSliceKind, type OwnedAddress } from '@unbounded/crds';
+import { type EgressNodeSlice, egressNodeSliceKind } from '@unbounded/crds';
 import { addressFromBytes, formatAddress } from '@unbounded/ip';
 import { type Cluster, clientOf } from '@unbounded/kube';
 import { nftTableOf } from '@unbounded/config/ownership';
 import type { Nftables } from '@unbounded/nftables';
 import type { Logger } from '@unbounded/telemetry';
 import { SETS } from './plan/names.ts';
+import { grantsOf } from './plan/node.plan.ts';
 
 /**
  * Which addresses the node may take. What an agent has watched can be older than what the API server has: before it takes an address that it
@@ -14,9 +15,6 @@ export type ConfirmGrants = (
   slices: readonly EgressNodeSlice[],
   held: ReadonlySet<string>,
 ) => Promise<ReadonlySet<string>>;
-
-const grantsOf = ({ spec }: EgressNodeSlice): readonly OwnedAddress[] =>
-  (spec.owned ?? []).filter(({ release }) => release !== true);
 
 const isSame = (a: EgressNodeSlice, b: EgressNodeSlice): boolean =>
   a.metadata.uid === b.metadata.uid && a.metadata.generation === b.metadata.generation;

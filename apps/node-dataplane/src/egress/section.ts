@@ -129,14 +129,15 @@ const openNode = async (
 const passOf = (state: State, reports: SliceReports | undefined): SectionPass => {
   const { problems, slices = [], isInForce, held, networks } = state;
   const condition = egressCondition(state);
-  const write = (signal: AbortSignal): Promise<void> | undefined =>
-    reports?.write({ slices, isInForce, held, networks }, signal);
   return {
     nextPassMs: EVERY_MS,
     report: {
       problems,
       ...(condition && { conditions: [condition] }),
-      ...(reports && slices.length > 0 && { write: async (signal) => write(signal) }),
+      ...(reports &&
+        slices.length > 0 && {
+          write: (signal) => reports.write({ slices, isInForce, held, networks }, signal),
+        }),
     },
   };
 };
@@ -206,9 +207,5 @@ export const egressSection = (open: () => Sockets = openSockets): SectionType =>
       sockets.conntrack.close();
       throw error;
     }
-  },
-  async cleanUp({ net }) {
-    const addresses = (await net.addresses.list()).filter(({ protocol }) => protocol === EGRESS_ROUTE_PROTOCOL);
-    for (const address of addresses) await net.addresses.delete(address);
   },
 });

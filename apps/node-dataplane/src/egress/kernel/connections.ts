@@ -14,10 +14,12 @@ export const createConnections = (conntrack: Conntrack, before: EgressPlan | und
   const formerlyOwned = new Set((before?.addresses ?? []).map(({ address }) => address));
   return {
     async settle(plan) {
-      const isStale = createStaleCheck(plan, formerlyOwned);
       const changed = changedSources(settled, plan);
-      const found = changed.length === 0 ? [] : await conntrack.listFrom(changed);
-      for (const connection of found.filter(isStale)) await conntrack.delete(connection);
+      if (changed.length > 0) {
+        const found = await conntrack.listFrom(changed);
+        for (const connection of found.filter(createStaleCheck(plan, formerlyOwned)))
+          await conntrack.delete(connection);
+      }
       for (const { address } of plan.addresses) formerlyOwned.add(address);
       settled = plan;
     },

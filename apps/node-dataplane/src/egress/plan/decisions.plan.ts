@@ -1,11 +1,11 @@
 import { DEVICES } from '@unbounded/config/ownership';
 import type { ChainSpec, Expression, RuleSpec } from '@unbounded/nftables';
-import { isIn, setName } from '../../kernel/address-sets.ts';
+import { isIn } from '../../kernel/address-sets.ts';
 import { baseOf, EGRESS_CHAINS } from '../../kernel/base-chains.ts';
 import { FAMILIES, type Family } from '../../kernel/nft-family.ts';
 import type { EgressPlan, PodRoute } from './egress-plan.ts';
-import { decide, drop, fromDevice, isAnswer, rule, SETS } from './names.ts';
-import { classChains, classJumps, namedClasses, routeRules, targetOf } from './route-rules.plan.ts';
+import { decide, drop, fromDevice, isAnswer, leftFromHere, rule, SETS } from './names.ts';
+import { classChains, classJumps, type NamedClass, namedClasses, routeRules, targetOf } from './route-rules.plan.ts';
 
 /**
  * What becomes of a packet, behind the translation of Services and before it is routed: its mark says so. Of selected pods each one gets a
@@ -46,7 +46,7 @@ const actionAt =
 
 const steeringRules =
   (plan: EgressPlan, family: Family) =>
-  (own: Parameters<typeof routeRules>[0]): RuleSpec[] => [
+  (own: NamedClass): RuleSpec[] => [
     rule('to the cluster', isIn(family, 'daddr', SETS.cluster), ...decide('pass')),
     rule('to this node', isOfNode, ...decide('pass')),
     rule('of no connection', isInvalid, ...drop('invalid')),
@@ -56,7 +56,7 @@ const steeringRules =
 
 const servingRules =
   (plan: EgressPlan, family: Family) =>
-  (own: Parameters<typeof routeRules>[0]): RuleSpec[] => [
+  (own: NamedClass): RuleSpec[] => [
     rule('to the cluster', isIn(family, 'daddr', SETS.cluster), ...drop('stray')),
     rule('to this node', isOfNode, ...drop('stray')),
     rule('of no connection', isInvalid, ...drop('invalid')),
@@ -90,14 +90,7 @@ const fromOutside: readonly RuleSpec[] = FAMILIES.map((family) =>
   rule(
     `${family}: an answer to a pod that left with an address of this node`,
     isAnswer,
-    {
-      match: 'ct-address-set',
-      direction: 'reply',
-      family,
-      address: 'daddr',
-      op: '==',
-      set: setName(SETS.owned, family),
-    },
+    leftFromHere(family),
     isIn(family, 'daddr', SETS.remote),
     ...decide('answer'),
   ),

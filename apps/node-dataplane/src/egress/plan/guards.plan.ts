@@ -1,9 +1,21 @@
-import { DEVICES, EGRESS_MARK_MASK } from '@unbounded/config/ownership';
+import { DEVICES } from '@unbounded/config/ownership';
 import type { ChainSpec, Expression, RuleSpec } from '@unbounded/nftables';
-import { isIn, setName } from '../../kernel/address-sets.ts';
+import { isIn } from '../../kernel/address-sets.ts';
 import { baseOf, EGRESS_CHAINS } from '../../kernel/base-chains.ts';
 import { FAMILIES } from '../../kernel/nft-family.ts';
-import { byDevice, decide, type Decision, drop, fromDevice, isMarked, rule, SETS } from './names.ts';
+import {
+  byDevice,
+  clearMark,
+  decide,
+  type Decision,
+  drop,
+  fromDevice,
+  isMarked,
+  leftFromHere,
+  neighborDiscovery,
+  rule,
+  SETS,
+} from './names.ts';
 
 /**
  * What was decided is what happens: the routes lead where the mark says, and nothing leaves with a source that is not its own, whatever
@@ -40,27 +52,12 @@ const errors: readonly RuleSpec[] = FAMILIES.map((family) =>
     `${family}: an error about a connection that leaves here`,
     notByOverlay, // to its pod it goes by the overlay, from the node
     { match: 'ct-state', states: ['related'] },
-    {
-      match: 'ct-address-set',
-      direction: 'reply',
-      family,
-      address: 'daddr',
-      op: '==',
-      set: setName(SETS.owned, family),
-    },
+    leftFromHere(family),
     ...decide('translate'),
   ),
 );
 
-const withoutMark = (decision: Decision): RuleSpec =>
-  rule('decided and done', isMarked(decision), { set: 'mark', value: 0, mask: EGRESS_MARK_MASK });
-
-/** ICMPv6, types of neighbor discovery (RFC 4861): the kernel answers for an address from that address. */
-const NEIGHBOR_SOLICITATION = 135;
-const NEIGHBOR_ADVERTISEMENT = 136;
-const neighborDiscovery = [NEIGHBOR_SOLICITATION, NEIGHBOR_ADVERTISEMENT].map((type) =>
-  rule('neighbor discovery', { match: 'payload', field: 'icmpv6.type', op: '==', value: type }, stop),
-);
+const withoutMark = (decision: Decision): RuleSpec => rule('decided and done', isMarked(decision), clearMark);
 
 const leaving: readonly RuleSpec[] = [
   ...FAMILIES.map((family) =>
@@ -71,7 +68,7 @@ const leaving: readonly RuleSpec[] = [
       ...drop('wrongSource'),
     ),
   ),
-  rule('translated', isMarked('translate'), { set: 'mark', value: 0, mask: EGRESS_MARK_MASK }, stop),
+  rule('translated', isMarked('translate'), clearMark, stop),
   ...neighborDiscovery,
   ...FAMILIES.flatMap((family) => [
     rule(

@@ -1,5 +1,7 @@
 import { EGRESS_MARK_MASK, EGRESS_MARKS } from '@unbounded/config/ownership';
 import type { Expression, RawField, RuleSpec } from '@unbounded/nftables';
+import { setName } from '../../kernel/address-sets.ts';
+import type { Family } from '../../kernel/nft-family.ts';
 
 /** Names in the tables of egress, and the steps that its chains have in common. */
 
@@ -75,3 +77,24 @@ export const byDevice = (device: string, op: '==' | '!=' = '=='): Expression => 
 export const SOLICITED: RawField = { base: 'transport', offsetBytes: 8, lengthBytes: 16 };
 
 export const isAnswer: Expression = { match: 'ct-direction', op: '==', value: 'reply' };
+
+/** Of a connection that left with an address of this node, or an error about one. */
+export const leftFromHere = (family: Family): Expression => ({
+  match: 'ct-address-set',
+  direction: 'reply',
+  family,
+  address: 'daddr',
+  op: '==',
+  set: setName(SETS.owned, family),
+});
+
+export const clearMark: Expression = { set: 'mark', value: 0, mask: EGRESS_MARK_MASK };
+
+const isIcmpv6 = (type: number): Expression => ({ match: 'payload', field: 'icmpv6.type', op: '==', value: type });
+export const isSolicitation = isIcmpv6(135);
+const isAdvertisement = isIcmpv6(136);
+
+/** Neighbor discovery (RFC 4861) goes on: the kernel answers for an address from that address. */
+export const neighborDiscovery: readonly RuleSpec[] = [isSolicitation, isAdvertisement].map((match) =>
+  rule('neighbor discovery', match, { do: 'return' }),
+);

@@ -79,9 +79,9 @@ const translatedOf = ({ node, slices }: NodeInputs): PodClass[] =>
     }),
   );
 
-/** Addresses that the slices give to the node. */
-const grantedAddresses = (slices: readonly EgressNodeSlice[]): readonly OwnedAddress[] =>
-  slices.flatMap(({ spec }) => spec.owned ?? []).filter(({ release }) => release !== true);
+/** Addresses that a slice gives to the node. */
+export const grantsOf = ({ spec }: EgressNodeSlice): readonly OwnedAddress[] =>
+  (spec.owned ?? []).filter(({ release }) => release !== true);
 
 const noDevice = ({ address }: OwnedAddress): Problem => ({
   reason: 'EgressAddressUnreachable',
@@ -94,7 +94,7 @@ const addressesOf = ({
   deviceOf,
 }: NodeInputs): Pick<NodePlanned, 'problems'> & Pick<EgressPlan, 'addresses'> => {
   const problems: Problem[] = [];
-  const addresses = grantedAddresses(slices).flatMap((owned): EgressPlan['addresses'] => {
+  const addresses = slices.flatMap(grantsOf).flatMap((owned): EgressPlan['addresses'] => {
     const { address, interface: device = deviceOf(address), announce } = owned;
     if (!granted.has(address)) return [];
     if (announce === 'None') return [{ address, device: undefined }];

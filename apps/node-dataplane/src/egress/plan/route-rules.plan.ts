@@ -1,15 +1,15 @@
 import type { ChainSpec, Expression, RuleSpec, SetSpec } from '@unbounded/nftables';
 import { isIn, ofFamily, setName } from '../../kernel/address-sets.ts';
 import { ADDRESS_TYPE, type Family } from '../../kernel/nft-family.ts';
-import type { EgressPlan, PodClass, PodRoute, RouteEgress } from './egress-plan.ts';
+import type { EgressPlan, PodClass, PodRoute } from './egress-plan.ts';
 import { rule } from './names.ts';
+import { egressOf } from './route-table.plan.ts';
 
 /** The routes of a class of pods as rules: the first one that matches a packet counts. */
 
 /** Where a route leads in one family. */
 export type RouteTarget =
-  | { readonly to: 'nobody' | 'anywhere' }
-  | { readonly to: 'owner'; readonly egress: RouteEgress }
+  | { readonly to: 'nobody' | 'anywhere' | 'owner' }
   | { readonly to: 'here'; readonly address: string };
 
 export const targetOf = (
@@ -17,9 +17,9 @@ export const targetOf = (
   family: Family,
   route: PodRoute,
 ): RouteTarget => {
-  const egress = route.egress.find(({ address }) => ofFamily(family, [address]).length > 0);
+  const egress = egressOf(family, route);
   if (!egress) return { to: route.unavailable === 'drop' ? 'nobody' : 'anywhere' };
-  if (egress.owner !== node) return { to: 'owner', egress };
+  if (egress.owner !== node) return { to: 'owner' };
   // Named as its owner before it was told so, or after it gave the address up.
   const isOwned = addresses.some(({ address }) => address === egress.address);
   return isOwned ? { to: 'here', address: egress.address } : { to: 'nobody' };

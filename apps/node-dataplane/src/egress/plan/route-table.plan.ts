@@ -1,6 +1,6 @@
 import { containsPrefix, formatPrefix, parsePrefix, type Prefix } from '@unbounded/ip';
 import { type Family, familyOf } from '../../kernel/nft-family.ts';
-import type { PodRoute } from './egress-plan.ts';
+import type { PodRoute, RouteEgress } from './egress-plan.ts';
 
 /**
  * The routes of a class of pods as a routing table. First match by destinations less exceptions becomes longest match: a packet's longest
@@ -26,9 +26,12 @@ interface ParsedRoute {
   readonly via: TableWay;
 }
 
-const wayOf = (family: Family, { egress, unavailable }: PodRoute, node: string): TableWay => {
-  const own = egress.find(({ address }) => familyOf(address) === family);
-  if (!own) return unavailable === 'drop' ? 'nowhere' : 'main';
+export const egressOf = (family: Family, { egress }: PodRoute): RouteEgress | undefined =>
+  egress.find(({ address }) => familyOf(address) === family);
+
+const wayOf = (family: Family, route: PodRoute, node: string): TableWay => {
+  const own = egressOf(family, route);
+  if (!own) return route.unavailable === 'drop' ? 'nowhere' : 'main';
   return own.owner === node ? 'main' : { owner: own.owner };
 };
 

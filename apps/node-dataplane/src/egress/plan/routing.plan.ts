@@ -6,6 +6,7 @@ import {
   EGRESS_RULE_PRIORITIES,
   EGRESS_TABLES,
 } from '@unbounded/config/ownership';
+import { fingerprint } from '@unbounded/egress';
 import type { IpFamily, RouteSpec, RuleSpec } from '@unbounded/netlink';
 import { ofFamily } from '../../kernel/address-sets.ts';
 import { FAMILIES, type Family, familyOf } from '../../kernel/nft-family.ts';
@@ -21,7 +22,6 @@ import { planRouteTable, type TableRoute } from './route-table.plan.ts';
  */
 
 export interface EgressRouting {
-  /** Without the tunnel's device: routes of a `device` get its index. */
   readonly routes: readonly RouteSpec[];
   readonly rules: readonly RuleSpec[];
 }
@@ -31,13 +31,6 @@ const EVERYTHING: Readonly<Record<Family, string>> = { ip: '0.0.0.0/0', ip6: '::
 const PREFIX_BITS: Readonly<Record<Family, number>> = { ip: 32, ip6: 128 };
 const withLength = (text: string): string => (text.includes('/') ? text : `${text}/${PREFIX_BITS[familyOf(text)]}`);
 
-/** FNV-1a. */
-const hash = (text: string): number => {
-  let sum = 0x811c_9dc5;
-  for (let at = 0; at < text.length; at++) sum = Math.imul(sum ^ text.charCodeAt(at), 0x0100_0193);
-  return sum >>> 0;
-};
-
 const { firstOfPods, lastOfPods } = EGRESS_TABLES;
 
 /** The numbers of tables by their content; of two that would have the same one the second has the next. */
@@ -45,7 +38,7 @@ const tableNumbers = (contents: readonly string[]): ReadonlyMap<string, number> 
   const numbers = new Map<string, number>();
   const taken = new Set<number>();
   for (const content of [...new Set(contents)].sort()) {
-    let number = firstOfPods + (hash(content) % (lastOfPods - firstOfPods + 1));
+    let number = firstOfPods + (Number.parseInt(fingerprint(content), 16) % (lastOfPods - firstOfPods + 1));
     while (taken.has(number)) number = number === lastOfPods ? firstOfPods : number + 1;
     taken.add(number);
     numbers.set(content, number);
@@ -112,22 +105,19 @@ export const planRouting = (plan: EgressPlan, link: number): EgressRouting => {
   const routes: RouteSpec[] = [];
   const rules: RuleSpec[] = [];
   for (const family of FAMILIES) {
-    const contents = new Map(plan.steered.map((own) => [own, planRouteTable(family, own.routes, plan.node)] as const));
-    const textOf = (own: PodClass): string => JSON.stringify(contents.get(own));
-    const numbers = tableNumbers(plan.steered.map(textOf));
-    const tableOf = (own: PodClass): number => numbers.get(textOf(own))!;
-    const written = new Set<number>();
-    for (const own of plan.steered) {
-      if (written.has(tableOf(own))) continue;
-      written.add(tableOf(own));
-      routes.push(...contents.get(own)!.map((route) => byTunnel(routeOf(route, tableOf(own), gateways), link)));
-    }
+    const contents = plan.steered.map((own) => planRouteTable(family, own.routes, plan.node));
+    const texts = contents.map((content) => JSON.stringify(content));
+    const numbers = tableNumbers(texts);
+    const tables = new Map(plan.steered.map((own, index) => [own, numbers.get(texts[index]!)!]));
+    const byNumber = new Map(contents.map((content, index) => [numbers.get(texts[index]!)!, content]));
+    for (const [number, content] of byNumber)
+      routes.push(...content.map((route) => byTunnel(routeOf(route, number, gateways), link)));
     if (plan.steered.length > 0) routes.push(...clusterRoutes(plan, family));
     for (const { node, address } of addressesOf(plan.translated, family)) {
       const way = routeOf({ prefix: withLength(address), via: { owner: node } }, EGRESS_TABLES.answers, gateways);
       routes.push(byTunnel(way, link));
     }
-    rules.push(...rulesOf(plan, family, tableOf));
+    rules.push(...rulesOf(plan, family, (own) => tables.get(own)!));
   }
   return { routes, rules };
 };

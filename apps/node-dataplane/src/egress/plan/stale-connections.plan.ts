@@ -31,7 +31,9 @@ const classesOf = ({ steered, translated }: EgressPlan): Map<string, PodClass> =
 export const changedSources = (before: EgressPlan | undefined, after: EgressPlan): string[] => {
   const [former, wanted] = [before ? classesOf(before) : new Map<string, PodClass>(), classesOf(after)];
   const addresses = new Set([...former.keys(), ...wanted.keys()]);
-  const textOf = (own: PodClass | undefined): string => JSON.stringify(own?.routes);
+  const classes = new Set([...former.values(), ...wanted.values()]);
+  const texts = new Map([...classes].map((own) => [own, JSON.stringify(own.routes)]));
+  const textOf = (own: PodClass | undefined): string | undefined => own && texts.get(own);
   return [...addresses].filter((address) => textOf(former.get(address)) !== textOf(wanted.get(address))).sort();
 };
 

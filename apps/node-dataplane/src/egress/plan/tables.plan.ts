@@ -1,4 +1,4 @@
-import { DEVICES, EGRESS_MARK_MASK } from '@unbounded/config/ownership';
+import { DEVICES } from '@unbounded/config/ownership';
 import type { ChainSpec, Expression, SetSpec } from '@unbounded/nftables';
 import { addressSets, ofFamily } from '../../kernel/address-sets.ts';
 import { baseOf, EGRESS_CHAINS } from '../../kernel/base-chains.ts';
@@ -7,7 +7,7 @@ import type { TableContent } from '../../kernel/section-table.ts';
 import { NOT_ROUTED, planDecisions } from './decisions.plan.ts';
 import type { EgressPlan } from './egress-plan.ts';
 import { planGuards } from './guards.plan.ts';
-import { EGRESS_DROPS, FENCE_DROP, isMarked, rule, SETS, SOLICITED } from './names.ts';
+import { clearMark, EGRESS_DROPS, FENCE_DROP, isMarked, rule, SETS, SOLICITED } from './names.ts';
 import { classSets, namedClasses } from './route-rules.plan.ts';
 import { planTranslation } from './translation.plan.ts';
 import { planTunnelPackets, tunnelPacketSets } from './tunnel-packets.plan.ts';
@@ -62,7 +62,7 @@ const solicited: ChainSpec = {
   rules: [
     rule('not about an egress address', isMarked('translate', '!='), { do: 'return' }),
     rule(byWhoStandsStill, { match: 'set', field: SOLICITED, op: '!=', set: SETS.live }, ...fenced),
-    rule('decided and done', { set: 'mark', value: 0, mask: EGRESS_MARK_MASK }),
+    rule('decided and done', clearMark),
   ],
 };
 

@@ -3,7 +3,7 @@ import { baseOf, EGRESS_CHAINS } from '../../kernel/base-chains.ts';
 import { FAMILIES, type Family } from '../../kernel/nft-family.ts';
 import type { EgressPlan } from './egress-plan.ts';
 import { drop, isMarked, rule } from './names.ts';
-import { classChains, classJumps, namedClasses, routeRules, targetOf } from './route-rules.plan.ts';
+import { classChains, classJumps, type NamedClass, namedClasses, routeRules, targetOf } from './route-rules.plan.ts';
 
 /**
  * The first packet of a connection that leaves here gets its egress address; connection tracking does so with the others. Source ports
@@ -14,12 +14,11 @@ const chainOf = (name: string): string => `${name}_translation`;
 
 export const planTranslation = (plan: EgressPlan): ChainSpec[] => {
   const classes = [...namedClasses('steered', plan.steered), ...namedClasses('translated', plan.translated)];
-  const rulesOf = (family: Family) => (own: Parameters<typeof routeRules>[0]) => [
-    ...routeRules(own, family, (route) => {
+  const rulesOf = (family: Family) => (own: NamedClass) =>
+    routeRules(own, family, (route) => {
       const target = targetOf(plan, family, route);
       return target.to === 'here' ? [{ do: 'snat', to: target.address }] : drop('wrongSource');
-    }),
-  ];
+    });
   return [
     {
       name: EGRESS_CHAINS.translate.name,

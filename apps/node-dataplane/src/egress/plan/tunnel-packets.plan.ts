@@ -5,7 +5,7 @@ import { baseOf, EGRESS_CHAINS } from '../../kernel/base-chains.ts';
 import { ADDRESS_TYPE, FAMILIES, type Family, familyOf } from '../../kernel/nft-family.ts';
 import { UDP } from '../../kernel/protocol-numbers.ts';
 import type { EgressPlan } from './egress-plan.ts';
-import { decide, drop, rule, SETS, SOLICITED } from './names.ts';
+import { decide, drop, isSolicitation, neighborDiscovery, rule, SETS, SOLICITED } from './names.ts';
 
 /**
  * What the tunnel's device takes, while both headers are there: from the node of a pod that pod's packets, if it leaves here; from an owner
@@ -113,12 +113,11 @@ export const planTunnelPackets = (plan: EgressPlan): ChainSpec[] => {
         ),
         rule(
           'whether the node has an egress address',
-          { match: 'payload', field: 'icmpv6.type', op: '==', value: 135 },
+          isSolicitation,
           { match: 'set', field: SOLICITED, op: '==', set: setName(SETS.owned, 'ip6') },
           ...decide('translate'), // answered or not by the fence, behind this chain
         ),
-        rule('neighbor discovery', { match: 'payload', field: 'icmpv6.type', op: '==', value: 135 }, { do: 'return' }),
-        rule('neighbor discovery', { match: 'payload', field: 'icmpv6.type', op: '==', value: 136 }, { do: 'return' }),
+        ...neighborDiscovery,
         ...FAMILIES.map((family) =>
           rule(`${family}: to an egress address`, isIn(family, 'daddr', SETS.owned), ...drop('unsolicited')),
         ),
