@@ -9,10 +9,12 @@ import { liveSet } from './plan/tables.plan.ts';
  * by the kernel's clock, whatever becomes of this process.
  */
 export interface Fence {
-  /** From now on these are renewed, and no others. */
+  /** From now on these, of which it is known that the node has them, are renewed, and no others. */
   hold(addresses: ReadonlySet<string>): Promise<void>;
   /** Behind it nothing leaves with these. */
   release(addresses: readonly string[]): Promise<void>;
+  /** Of those that are held: whose time ran out. Another node may have them meanwhile: they are renewed when somebody says that they are held. */
+  lapsed(): ReadonlySet<string>;
   stop(): void;
 }
 
@@ -27,6 +29,7 @@ export interface FenceParts {
   readonly logger: Logger;
   readonly renewMs?: number;
   readonly holdMs?: number;
+  readonly now?: () => number;
 }
 
 /** Longer than an agent needs to start anew: its addresses stay, and no connection is reset. */
@@ -40,8 +43,17 @@ const FENCES = [
   ['ip6', 'ip6'],
 ] as const;
 
-export const createFence = ({ table, ownership, logger, renewMs = RENEW_MS, holdMs = HOLD_MS }: FenceParts): Fence => {
-  let held: ReadonlySet<string> = new Set();
+export const createFence = ({
+  table,
+  ownership,
+  logger,
+  renewMs = RENEW_MS,
+  holdMs = HOLD_MS,
+  now = () => performance.now(),
+}: FenceParts): Fence => {
+  /** When each of the addresses that are held was renewed last. */
+  let held = new Map<string, number>();
+  const isLapsed = (renewedMs: number): boolean => now() - renewedMs >= holdMs;
   const change = async (addresses: readonly string[], isRenewal: boolean): Promise<void> => {
     for (const [fence, family] of FENCES) {
       const elements = addresses.filter((text) => familyOf(text) === family);
@@ -54,11 +66,14 @@ export const createFence = ({ table, ownership, logger, renewMs = RENEW_MS, hold
       });
     }
   };
-  const renew = (): Promise<void> =>
-    change(
-      [...held].filter((address) => ownership.isOwner(address)),
-      true,
-    );
+  /** Who stood still for longer than the right lasts goes on with nothing by itself: it cannot know what was decided meanwhile. */
+  const renew = async (): Promise<void> => {
+    const renewedMs = now();
+    const due = [...held].filter(([address, last]) => !isLapsed(last) && ownership.isOwner(address));
+    const addresses = due.map(([address]) => address);
+    await change(addresses, true);
+    for (const address of addresses) if (held.has(address)) held.set(address, renewedMs);
+  };
   const timer = setInterval(() => {
     renew().catch((error: unknown) =>
       logger.warn({ error: (error as Error).message }, 'cannot renew the right to use egress addresses'),
@@ -67,12 +82,17 @@ export const createFence = ({ table, ownership, logger, renewMs = RENEW_MS, hold
   timer.unref();
   return {
     async hold(addresses) {
-      held = new Set(addresses);
+      const known = held;
+      const renewedMs = (address: string): number => {
+        const last = known.get(address);
+        return last === undefined || isLapsed(last) ? now() : last;
+      };
+      held = new Map([...addresses].map((address) => [address, renewedMs(address)]));
       await renew();
     },
     async release(addresses) {
       const given = new Set(addresses);
-      held = new Set([...held].filter((address) => !given.has(address)));
+      held = new Map([...held].filter(([address]) => !given.has(address)));
       try {
         await change(addresses, false);
       } catch (error) {
@@ -80,6 +100,7 @@ export const createFence = ({ table, ownership, logger, renewMs = RENEW_MS, hold
         if (!(error instanceof NftablesError && error.code === 'ENOENT')) throw error;
       }
     },
+    lapsed: () => new Set([...held].filter(([, last]) => isLapsed(last)).map(([address]) => address)),
     stop: () => clearInterval(timer),
   };
 };

@@ -97,7 +97,7 @@ const openNode = async (
     decisions,
     kept: kept?.plan,
     adding,
-    held: () => held,
+    held: () => held.difference(fence.lapsed()),
     confirm: cluster ? createConfirmGrants(cluster, logger) : confirmAll,
     apiServices: () => apiService.addresses(),
   });
