@@ -17,6 +17,7 @@ type Ownership = EgressPlan['ownerships'] extends ReadonlyMap<string, infer O> ?
 const stateOf = ({ owner, trouble }: Ownership): string => {
   if (trouble === 'OwnerSilent') return 'silent';
   if (trouble === 'AwaitingRelease') return 'releasing';
+  if (trouble === 'AddressNotHeld') return 'taking';
   return owner === undefined ? 'unowned' : 'owned';
 };
 
@@ -28,7 +29,7 @@ export const egressMetrics = (metrics: Metrics): EgressMetrics => {
   });
   const addresses = metrics.gauge({
     name: `${PREFIX}_addresses`,
-    help: 'Egress addresses of rules: owned, silent (the owner does not answer), releasing (a former owner has to confirm), unowned.',
+    help: 'Egress addresses of rules: owned, taking (its owner does not hold it yet), silent (the owner does not answer), releasing (a former owner has to confirm), unowned.',
     labels: ['state'],
   });
   const problems = metrics.gauge({

@@ -182,11 +182,17 @@ const clusterWith = ({ rules = [], services = [], ...rest }: Partial<EgressSnaps
   };
 };
 
+/** Agents have taken what they own. */
+const held = (before: EgressSnapshot): EgressSnapshot => {
+  const after = written(before, planEgress(before));
+  return { ...after, slices: after.slices.map(confirmed) };
+};
+
 test.each(table)(
   '%s: a condition with field, value and remedy, and nothing else is affected',
   (_, added, type, reason, message) => {
-    const plan = planEgress(clusterWith(added));
-    const conditions = plan.ruleStatuses.get('StaticEgressIP/shop/bad')!.conditions;
+    const cluster = clusterWith(added);
+    const conditions = planEgress(cluster).ruleStatuses.get('StaticEgressIP/shop/bad')!.conditions;
     const condition = conditions.find((one) => one.type === type)!;
     expect({ status: condition.status, reason: condition.reason, message: condition.message }).toEqual({
       status: 'False',
@@ -195,7 +201,8 @@ test.each(table)(
     });
     expect(conditions.find((one) => one.type === 'Ready')!.status).toBe('False');
 
-    const alone = planEgress(clusterWith({}));
+    const plan = planEgress(held(cluster));
+    const alone = planEgress(held(clusterWith({})));
     const good = 'StaticEgressIP/shop/good';
     expect(plan.ruleStatuses.get(good)).toEqual(alone.ruleStatuses.get(good));
     expect(plan.ruleStatuses.get(good)!.conditions.every(({ status }) => status === 'True')).toBe(true);
@@ -278,8 +285,30 @@ test('an owner that does not answer keeps its address, and the condition names t
     blockedBy: owner,
   });
   const moved = planEgress(withOwner({ isAlive: false, isFenced: true })).ownerships.get('192.0.2.210')!;
-  expect(moved.trouble).toBeUndefined();
+  expect(moved.trouble).toBe('AddressNotHeld');
   expect(moved.owner).not.toBe(owner);
+});
+
+test('until its owner has said that it holds an address a rule is not ready, and leads to it already', () => {
+  const first = snapshot({ rules: [staticEgress([{ ...served, egressip: '192.0.2.210' }])] });
+  const plan = planEgress(first);
+  const { owner } = plan.ownerships.get('192.0.2.210')!;
+  const conditions = (of: typeof plan) => of.ruleStatuses.get('StaticEgressIP/shop/partner')!.conditions;
+  expect(conditions(plan).find(({ type }) => type === 'OwnersElected')).toMatchObject({
+    status: 'False',
+    reason: 'AddressNotHeld',
+    message: expect.stringContaining(`its owner ${owner} has not taken it yet`),
+  });
+  expect(plan.routedPods.size).toBe(3);
+  const taken = planEgress({ ...first, slices: written(first, plan).slices.map(confirmed) });
+  expect(conditions(taken).map(({ status }) => status)).toEqual(Array(5).fill('True'));
+  // What another node says that it holds, or this one held of an earlier grant, does not count.
+  const slices = written(first, plan).slices.map((slice) =>
+    slice.spec.nodeName === owner
+      ? { ...slice, status: { ...slice.status, held: [{ address: '192.0.2.210', epoch: 0 }] } }
+      : { ...slice, status: { ...slice.status, held: [{ address: '192.0.2.210', epoch: 1 }] } },
+  );
+  expect(planEgress({ ...first, slices }).ownerships.get('192.0.2.210')!.trouble).toBe('AddressNotHeld');
 });
 
 test('without an agent that answers nobody owns an address', () => {

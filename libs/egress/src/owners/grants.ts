@@ -16,6 +16,8 @@ export interface GrantBook {
   readonly grants: ReadonlyMap<string, readonly Grant[]>;
   /** The highest epoch that is known of an address; 0 if none. */
   readonly epochOf: (address: string) => number;
+  /** The node has said that it has the address since it was made its owner. */
+  readonly isHeld: (address: string, grant: Pick<Grant, 'node' | 'epoch'>) => boolean;
 }
 
 interface GrantEntry extends Grant {
@@ -38,6 +40,16 @@ const ofSlice = ({ spec, status }: EgressNodeSlice, isGone: ReturnType<typeof cr
     const hasEnded = isGone(spec.nodeName, spec.nodeUID) || (release && isConfirmed);
     return { address, node: spec.nodeName, epoch, isReleasing: release, hasEnded };
   });
+
+const createIsHeld = (slices: readonly EgressNodeSlice[]): GrantBook['isHeld'] => {
+  const keyOf = (address: string, node: string, epoch: number): string => `${address} ${node} ${epoch}`;
+  const held = new Set(
+    slices.flatMap(({ spec, status }) =>
+      (status?.held ?? []).map(({ address, epoch }) => keyOf(address, spec.nodeName, epoch)),
+    ),
+  );
+  return (address, { node, epoch }) => held.has(keyOf(address, node, epoch));
+};
 
 /**
  * Who may hold which address. The slices say so; the status of the rules does for a slice that someone deleted, unless a higher
@@ -74,5 +86,5 @@ export const readGrants = (
     if (hasEnded || known.some((grant) => grant.node === node && grant.epoch === epoch)) continue;
     grants.set(address, [...known, { node, epoch, isReleasing }]);
   }
-  return { grants, epochOf: (address) => epochs.get(address) ?? 0 };
+  return { grants, epochOf: (address) => epochs.get(address) ?? 0, isHeld: createIsHeld(slices) };
 };

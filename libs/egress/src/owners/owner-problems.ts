@@ -18,6 +18,8 @@ const remedyOf = (trouble: OwnerTrouble, { pool }: RuleAddress, node: string | u
       return `its owner ${node} does not answer and may still hold it: restore it, delete its Node, or, when it is off, annotate the Node with ${egressAnnotations.fenced}`;
     case 'AwaitingRelease':
       return `node ${node} has not confirmed yet that it released it: wait, or, when it is off, annotate the Node with ${egressAnnotations.fenced}`;
+    case 'AddressNotHeld':
+      return `its owner ${node} has not taken it yet, and first asks on its network whether anybody has it: wait; if that lasts, the condition UnboundedEgress of the Node says why`;
   }
 };
 

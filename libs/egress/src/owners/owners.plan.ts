@@ -9,7 +9,13 @@ import type { Candidates } from './candidates.ts';
 import type { Grant, GrantBook } from './grants.ts';
 
 /** Why an address has no owner, or one that does not answer. */
-export type OwnerTrouble = 'NoCandidate' | 'OutsideSubnets' | 'NoLiveCandidate' | 'OwnerSilent' | 'AwaitingRelease';
+export type OwnerTrouble =
+  | 'NoCandidate'
+  | 'OutsideSubnets'
+  | 'NoLiveCandidate'
+  | 'OwnerSilent'
+  | 'AwaitingRelease'
+  | 'AddressNotHeld';
 
 /** Who owns an address. */
 export interface Ownership {
@@ -17,7 +23,7 @@ export interface Ownership {
   readonly owner: string | undefined;
   readonly epoch: number;
   readonly trouble: OwnerTrouble | undefined;
-  /** The node that must release the address before another one can own it, or the owner that does not answer. */
+  /** The node that must release the address before another one can own it, or the owner that does not answer or has not taken it. */
   readonly blockedBy: string | undefined;
 }
 
@@ -88,6 +94,13 @@ const decide = (
   return { ownership: { owner: first, epoch: grant.epoch, trouble: undefined, blockedBy: undefined }, releases: [] };
 };
 
+/** An owner asks the LAN whether anybody has the address before it takes it, and somebody may. */
+const untilHeld = (text: string, ownership: Ownership, book: GrantBook): Ownership => {
+  const { owner: node, epoch, trouble } = ownership;
+  if (node === undefined || trouble || book.isHeld(text, { node, epoch })) return ownership;
+  return { ...ownership, trouble: 'AddressNotHeld', blockedBy: node };
+};
+
 const entryOf = ({ text, pool }: RuleAddress, epoch: number): OwnedAddress => {
   const nextHops = (pool?.nextHops ?? []).filter(({ family }) => (family === 6) === text.includes(':'));
   return {
@@ -120,7 +133,7 @@ export const planOwners = (
   };
   for (const [text, address] of [...usable].toSorted(([a], [b]) => compareTexts(a, b))) {
     const { ownership, releases } = decide(text, candidatesOf(address), book, (node) => alive.has(node));
-    ownerships.set(text, ownership);
+    ownerships.set(text, untilHeld(text, ownership, book));
     if (ownership.owner !== undefined) give(ownership.owner, entryOf(address, ownership.epoch));
     for (const grant of releases) give(grant.node, releaseOf(text, grant));
   }

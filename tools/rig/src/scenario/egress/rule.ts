@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { EgressNodeSlice, StaticEgressIP } from '@unbounded/crds';
+import type { StaticEgressIP } from '@unbounded/crds';
 import type { Pod } from '../../checks/test-pod.ts';
 import { admittedBlocks } from '../../features/partner/layout.ts';
 import { kubectl } from '../../kubernetes/control-plane.ts';
@@ -27,16 +27,7 @@ const readRule = async (layout: LabLayout): Promise<StaticEgressIP> =>
 const isReady = ({ status }: StaticEgressIP): boolean =>
   status?.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True') ?? false;
 
-/** The owner has asked on the LAN whether the addresses are free, and has taken them. */
-const areHeld = async (layout: LabLayout, owner: string, addresses: readonly string[]): Promise<boolean> => {
-  const text = await kubectl(layout, ['get', 'egressnodeslices', '-o', 'json']);
-  const { items } = JSON.parse(text) as { readonly items: readonly EgressNodeSlice[] };
-  const own = items.filter(({ spec }) => spec.nodeName === owner);
-  const held = new Set(own.flatMap(({ status }) => (status?.held ?? []).map(({ address }) => address)));
-  return addresses.every((address) => held.has(address));
-};
-
-/** Applies the rule and waits until the controller says that it is enforced, and the owner that it has the addresses. */
+/** Applies the rule and waits until the controller says that it is enforced: its owner has the addresses. */
 export const applyRule = async (layout: LabLayout): Promise<Selected> => {
   await kubectl(layout, ['apply', '-f', RULE.file]);
   await timeUntil('the rule is ready', async () => isReady(await readRule(layout)), READY_MS);
@@ -46,7 +37,6 @@ export const applyRule = async (layout: LabLayout): Promise<Selected> => {
     throw new Error(`the rule must have an address of each family at one owner: ${JSON.stringify(assigned)}`);
   const [owner] = owners;
   const addresses = assigned.map(({ address }) => address);
-  await timeUntil('the owner has the addresses', () => areHeld(layout, owner, addresses), READY_MS);
   const pods = (await probePods(layout)).filter(({ name }) => name.startsWith(`${RULE.pods}-`));
   return { addresses, owner, pods };
 };
