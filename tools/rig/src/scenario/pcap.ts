@@ -65,14 +65,20 @@ export const parseFrame = (frame: Buffer): Packet => {
   };
 };
 
+export interface CapturedPacket extends Packet {
+  /** Since 1970. */
+  readonly atMs: number;
+}
+
 /** @throws Error for a file that is none */
-export const parsePcap = (file: Buffer): Packet[] => {
+export const parsePcap = (file: Buffer): CapturedPacket[] => {
   if (file.length < FILE_HEADER || !MAGICS.has(file.readUInt32LE(0)))
     throw new Error('this is no little-endian pcap file');
-  const packets: Packet[] = [];
+  const packets: CapturedPacket[] = [];
   for (let at = FILE_HEADER; at + PACKET_HEADER <= file.length;) {
     const length = file.readUInt32LE(at + 8);
-    packets.push(parseFrame(file.subarray(at + PACKET_HEADER, at + PACKET_HEADER + length)));
+    const packet = parseFrame(file.subarray(at + PACKET_HEADER, at + PACKET_HEADER + length));
+    packets.push({ ...packet, atMs: file.readUInt32LE(at) * 1000 + file.readUInt32LE(at + 4) / 1000 });
     at += PACKET_HEADER + length;
   }
   return packets;

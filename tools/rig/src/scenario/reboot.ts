@@ -15,9 +15,22 @@ import { substrateOf } from '../substrate/substrates.ts';
 
 const CABLES = new Set(['lo', 'eth0', 'eth1']);
 
+type Inside = (...argv: string[]) => string;
+
+/** ip(8) of Debian 12 does not say who made an address; no other ones are deprecated here. */
+const flushEgressAddresses = (inside: Inside): void => {
+  const links = JSON.parse(inside('ip', '-j', 'address')) as {
+    ifname: string;
+    addr_info: { local: string; prefixlen: number; deprecated?: boolean }[];
+  }[];
+  for (const { ifname, addr_info } of links)
+    for (const { local, prefixlen, deprecated } of addr_info)
+      if (deprecated) inside('ip', 'address', 'delete', `${local}/${prefixlen}`, 'dev', ifname);
+};
+
 /** Everything that programs have put into the node's network namespace. */
 const wipeNetwork = (node: LabNode): void => {
-  const inside = (...argv: string[]): string => run([...inNamespace(namespaceOf(node.name)), ...argv]);
+  const inside: Inside = (...argv) => run([...inNamespace(namespaceOf(node.name)), ...argv]);
   const links = JSON.parse(inside('ip', '-j', 'link')) as { ifname: string }[];
   for (const { ifname } of links.filter((link) => !CABLES.has(link.ifname))) {
     // The other end of a veth went with the first.
@@ -29,6 +42,7 @@ const wipeNetwork = (node: LabNode): void => {
     tryRun([...inNamespace(namespaceOf(node.name)), 'ip', family, 'rule', 'flush', 'proto', '117']);
     tryRun([...inNamespace(namespaceOf(node.name)), 'ip', family, 'nexthop', 'flush']);
   }
+  flushEgressAddresses(inside);
   inside('sysctl', '-qw', 'net.ipv4.ip_forward=0', 'net.ipv6.conf.all.forwarding=0');
   tryRun([...inNamespace(namespaceOf(node.name)), 'conntrack', '-F']);
 };

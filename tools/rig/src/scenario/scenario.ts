@@ -79,10 +79,14 @@ export interface RunningFlow {
 const LONGEST_FLOW_SECONDS = 3600;
 
 /** Numbered datagrams from one pod to another and back. Resolves once the flow is established. */
-export const startFlow = async (from: Pod, to: Pod, perSecond = PER_SECOND): Promise<RunningFlow> => {
+export const startFlow = async (
+  from: Pod,
+  to: { readonly ip: string; readonly port?: number },
+  perSecond = PER_SECOND,
+): Promise<RunningFlow> => {
   const host = to.ip.includes(':') ? `[${to.ip}]` : to.ip;
   const [program, ...args] = commandInPod(from, [
-    ...['flow', `${host}:9000`, String(perSecond), String(LONGEST_FLOW_SECONDS), 'until-eof'],
+    ...['flow', `${host}:${to.port ?? 9000}`, String(perSecond), String(LONGEST_FLOW_SECONDS), 'until-eof'],
   ]);
   const child = spawn(program!, args, { stdio: ['pipe', 'pipe', 'inherit'] });
   const chunks: Buffer[] = [];

@@ -14,7 +14,7 @@ import { up } from '../../substrate/up.ts';
 import { inPodNetwork } from '../scenario.ts';
 import { applyRule, type Selected } from './rule.ts';
 import { exchange } from './traffic.ts';
-import { uplinksDuring } from './uplinks.ts';
+import { selectedAlone, uplinksDuring } from './uplinks.ts';
 
 /**
  * Selected pods and a partner that admits their address alone. Five labs have every pair of data path, families, way between the
@@ -63,7 +63,7 @@ describe.each(LABS)('%s', (_, options) => {
     async (__, node) => {
       const pod = selected.pods.find((candidate) => candidate.node === node)!;
       const before = seenByPartner();
-      const carried = await uplinksDuring(layout, selected, async () => {
+      const carried = await uplinksDuring(layout, selectedAlone(layout, selected), async () => {
         for (const ip of partnerIps(layout)) {
           const { pathMtu, seenAs, failures } = await exchange(pod, ip);
           console.log(`${node} to ${ip}: path MTU ${pathMtu}, seen as ${seenAs}`);
@@ -88,7 +88,7 @@ describe.each(LABS)('%s', (_, options) => {
         ({ node, name }) => node === 's1-w1' && !name.startsWith('probe-a'),
       )!;
       const [ip = ''] = partnerIps(layout);
-      const carried = await uplinksDuring(layout, selected, async () => {
+      const carried = await uplinksDuring(layout, selectedAlone(layout, selected), async () => {
         await runAsync([...inPodNetwork(other), 'ping', '-c3', '-i0.2', '-W1', ip]).catch(() => undefined);
       });
       expect(carried.improper).not.toEqual([]);

@@ -14,7 +14,7 @@ import { down } from '../../substrate/down.ts';
 import { up } from '../../substrate/up.ts';
 import { type FlowReport, flowDuring, inPodNetwork, timeUntil } from '../scenario.ts';
 import { applyRule, type Selected } from './rule.ts';
-import { type Carried, uplinksDuring } from './uplinks.ts';
+import { type Carried, selectedAlone, uplinksDuring } from './uplinks.ts';
 
 /** The agent of the node that owns the egress address goes, and comes back, while a pod of the other site talks to the partner. */
 
@@ -62,7 +62,7 @@ interface Seen {
 const talkDuring = async (seconds: number, disturb: () => Promise<void>): Promise<Seen> => {
   const before = seenByPartner();
   let flow: FlowReport | undefined;
-  const carried = await uplinksDuring(layout, selected, async () => {
+  const carried = await uplinksDuring(layout, selectedAlone(layout, selected), async () => {
     const ends = { from: pod, to: { ip: partner }, seconds, perSecond: PER_SECOND };
     [flow] = await Promise.all([flowDuring(ends, disturb), converse(pod, seconds)]);
   });

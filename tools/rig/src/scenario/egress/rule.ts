@@ -27,10 +27,19 @@ const readRule = async (layout: LabLayout): Promise<StaticEgressIP> =>
 const isReady = ({ status }: StaticEgressIP): boolean =>
   status?.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True') ?? false;
 
+/** The controller says that it is enforced, and its owner that it has the addresses. */
+export const isRuleReady = async (layout: LabLayout): Promise<boolean> => isReady(await readRule(layout));
+
+/** Nodes that own its addresses. */
+export const ownersOfRule = async (layout: LabLayout): Promise<string[]> => {
+  const assigned = (await readRule(layout)).status?.addresses ?? [];
+  return [...new Set(assigned.flatMap(({ node }) => (node === undefined ? [] : [node])))];
+};
+
 /** Applies the rule and waits until the controller says that it is enforced: its owner has the addresses. */
 export const applyRule = async (layout: LabLayout): Promise<Selected> => {
   await kubectl(layout, ['apply', '-f', RULE.file]);
-  await timeUntil('the rule is ready', async () => isReady(await readRule(layout)), READY_MS);
+  await timeUntil('the rule is ready', () => isRuleReady(layout), READY_MS);
   const assigned = (await readRule(layout)).status?.addresses ?? [];
   const owners = [...new Set(assigned.map(({ node }) => node))];
   if (owners.length !== 1 || owners[0] === undefined || assigned.length !== admittedBlocks(layout).length)

@@ -2,17 +2,18 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { containsAddress, parseAddress, parsePrefix } from '@unbounded/ip';
 import { partnerIps } from '../../features/partner/layout.ts';
 import { type LabLayout, type LabNode, namespaceOf } from '../../layout/layout.ts';
 import { inWords } from '../cleartext.ts';
-import { type Packet, parsePcap } from '../pcap.ts';
+import { isNeighborDiscovery, type Packet, parsePcap } from '../pcap.ts';
 import { startTcpdump } from '../scenario.ts';
 import type { Selected } from './rule.ts';
 
-/** What the uplinks of all nodes carry while selected pods alone talk to the partner. */
+/** What the uplinks of all nodes carry while pods talk to the partner. */
 
 export interface Carried {
-  /** Packets to the partner with an egress address, by node. */
+  /** Packets to the partner with the source that they are to have, by node. */
   readonly proper: ReadonlyMap<string, number>;
   /** What no uplink may carry: "NODE DEVICE: SOURCE > DESTINATION …", each once. */
   readonly improper: readonly string[];
@@ -35,13 +36,56 @@ const isIcmpError = ({ protocol, frame }: Packet): boolean => {
   return protocol === ICMPV6 && frame[ICMPV6_AT]! < FIRST_ICMPV6_ECHO;
 };
 
-const isImproper =
-  (layout: LabLayout, { addresses, pods }: Selected): ((packet: Packet) => boolean) =>
-  (packet) => {
+/** What packets on an uplink are. */
+export interface Judge {
+  /** What tcpdump is to write down: outer headers alone count. */
+  readonly filter: string;
+  /** Undefined: nothing of interest. */
+  readonly verdictOf: (packet: Packet) => 'proper' | 'improper' | undefined;
+}
+
+/** Selected pods alone talk to the partner, with these addresses. */
+export const selectedAlone = (layout: LabLayout, { addresses, pods }: Selected): Judge => ({
+  filter: [...partnerIps(layout), ...pods.flatMap(({ ips }) => ips)].map((ip) => `host ${ip}`).join(' or '),
+  verdictOf(packet) {
     const { source = '', destination = '' } = packet;
-    if (pods.some(({ ips }) => ips.includes(source))) return true;
-    return partnerIps(layout).includes(destination) && !addresses.includes(source) && !isIcmpError(packet);
+    if (pods.some(({ ips }) => ips.includes(source))) return 'improper';
+    if (addresses.includes(source)) return 'proper';
+    const isOther = isIcmpError(packet) || isNeighborDiscovery(packet);
+    return partnerIps(layout).includes(destination) && !isOther ? 'improper' : undefined;
+  },
+});
+
+const holds = (blocks: readonly string[]): ((text: string) => boolean) => {
+  const prefixes = blocks.map(parsePrefix);
+  return (text) => {
+    const address = parseAddress(text);
+    return prefixes.some((prefix) => prefix.family === address.family && containsAddress(prefix, address));
   };
+};
+
+export interface Ports {
+  readonly selected: readonly number[];
+  readonly others: readonly number[];
+}
+
+/** Selected pods talk to some ports of the partner, other pods to other ones: who has which address comes and goes. */
+export const selectedByPort = (layout: LabLayout, blocks: readonly string[], ports: Ports): Judge => {
+  const [isEgress, isPod] = [holds(blocks), holds(layout.sites.flatMap(({ podPools }) => podPools))];
+  const nets = [...partnerIps(layout).map((ip) => `host ${ip}`), ...blocks.map((block) => `net ${block}`)];
+  return {
+    filter: nets.join(' or '),
+    verdictOf(packet) {
+      const { source, destination, destinationPort = 0 } = packet;
+      if (source === undefined || !partnerIps(layout).includes(destination ?? '')) return undefined;
+      if (isPod(source)) return 'improper';
+      const isSelected = ports.selected.includes(destinationPort);
+      if (isSelected || ports.others.includes(destinationPort))
+        return isEgress(source) === isSelected ? 'proper' : 'improper';
+      return undefined;
+    },
+  };
+};
 
 interface Uplink {
   readonly node: string;
@@ -49,29 +93,21 @@ interface Uplink {
   readonly file: string;
 }
 
-/** What tcpdump is to write down: outer headers alone count. */
-const filterOf = (layout: LabLayout, { pods }: Selected): string =>
-  [...partnerIps(layout), ...pods.flatMap(({ ips }) => ips)].map((ip) => `host ${ip}`).join(' or ');
-
-const look = (layout: LabLayout, selected: Selected, uplinks: readonly Uplink[]): Carried => {
+const look = (judge: Judge, uplinks: readonly Uplink[]): Carried => {
   const proper = new Map<string, number>();
   const improper = new Set<string>();
-  const isWrong = isImproper(layout, selected);
   for (const { node, device, file } of uplinks) {
     for (const packet of parsePcap(readFileSync(file))) {
-      if (isWrong(packet)) improper.add(`${node} ${device}: ${inWords(packet)}`);
-      else if (selected.addresses.includes(packet.source ?? '')) proper.set(node, (proper.get(node) ?? 0) + 1);
+      const verdict = judge.verdictOf(packet);
+      if (verdict === 'improper') improper.add(`${node} ${device}: ${inWords(packet)}`);
+      else if (verdict === 'proper') proper.set(node, (proper.get(node) ?? 0) + 1);
     }
   }
   return { proper, improper: [...improper] };
 };
 
 /** Captures on every uplink of every node while something happens. */
-export const uplinksDuring = async (
-  layout: LabLayout,
-  selected: Selected,
-  act: () => Promise<void>,
-): Promise<Carried> => {
+export const uplinksDuring = async (layout: LabLayout, judge: Judge, act: () => Promise<void>): Promise<Carried> => {
   const folder = mkdtempSync(join(tmpdir(), 'uplinks-'));
   const uplinks = layout.nodes.flatMap((node) =>
     uplinksOf(node).map((device) => ({ node: node.name, device, file: join(folder, `${node.name}-${device}.pcap`) })),
@@ -79,7 +115,7 @@ export const uplinksDuring = async (
   try {
     const stops = await Promise.all(
       uplinks.map(({ node, device, file }) =>
-        startTcpdump(namespaceOf(node), ['-i', device, '-w', file, '-s', SNAPLEN, filterOf(layout, selected)]),
+        startTcpdump(namespaceOf(node), ['-i', device, '-w', file, '-s', SNAPLEN, judge.filter]),
       ),
     );
     try {
@@ -88,7 +124,7 @@ export const uplinksDuring = async (
     } finally {
       await Promise.all(stops.map((stop) => stop()));
     }
-    return look(layout, selected, uplinks);
+    return look(judge, uplinks);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
