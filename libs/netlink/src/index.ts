@@ -22,4 +22,4 @@ export { createRouteSocket } from './route-socket.ts';
 export type * from './route-socket.port.ts';
 export { openUdp } from './udp.ts';
 export { type Conntrack, createConntrack } from './conntrack.ts';
-export type { Connection } from './conntrack.codec.ts';
+export type { Answers, Connection } from './conntrack.codec.ts';

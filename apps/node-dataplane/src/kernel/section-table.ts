@@ -1,5 +1,5 @@
 import { nftTableOf } from '@unbounded/config/ownership';
-import type { ChainSpec, ElementsChange, Nftables, SetSpec, TableFamily, TableSpec } from '@unbounded/nftables';
+import type { ChainSpec, ElementsChange, Nftables, ObservedCounter, SetSpec, TableFamily, TableSpec } from '@unbounded/nftables';
 import type { Logger } from '@unbounded/telemetry';
 import type { BaseChain } from './base-chains.ts';
 import type { TableDrops } from './drop-metrics.ts';
@@ -34,10 +34,20 @@ interface TableOutcome {
 }
 
 export interface SectionTable {
-  /** Never rejects. The same content again repairs what others changed in the table, and writes nothing otherwise. */
-  replace(content: TableContent): Promise<TableOutcome>;
+  /**
+   * Never rejects. The same content again repairs what others changed in the table, and writes nothing otherwise.
+   * @param counts is told what the counters of the former table say, at each call and before they are gone
+   */
+  replace(content: TableContent, counts?: TableCounts): Promise<TableOutcome>;
   /** Elements of a set of the table, which the next `replace` keeps in timed sets alone. @throws NftablesError, RangeError */
   changeElements(change: ElementsChange): Promise<void>;
+}
+
+/** What named counters of a table count, over all the tables that replaced one another. */
+export interface TableCounts {
+  observe(counters: readonly ObservedCounter[]): void;
+  /** The table was written anew: its counters begin at zero. */
+  restarted(): void;
 }
 
 export interface SectionTableParts {
@@ -92,20 +102,28 @@ export const createSectionTable = (parts: SectionTableParts): SectionTable => {
   /** What the kernel took last. */
   let accepted: TableContent | undefined;
 
-  const write = async (content: TableContent): Promise<void> => {
+  const observe = async (content: TableContent, counts: TableCounts | undefined): Promise<void> => {
+    const counters = await nft.readCounters(family, place.name);
+    drops?.observe(counters, content.drops ?? []);
+    counts?.observe(counters);
+  };
+
+  const write = async (content: TableContent, counts?: TableCounts): Promise<void> => {
     checkBases(content, place, baseChains);
     const table = tableSpec(section, content, family);
-    drops?.observe(await nft.readCounters(family, place.name), content.drops ?? []); // a new table counts from zero
+    await observe(content, counts);
     if (await nft.matches(table)) return;
+    await observe(content, counts); // a new table counts from zero: as little as can be is lost
     await nft.replaceTable(table);
     drops?.restarted();
+    counts?.restarted();
     logger.info({ section, table: place.name, family }, 'wrote the nftables table');
   };
 
   /** What others changed in the table is repaired also while the kernel refuses the next one. */
-  const keepAccepted = async (): Promise<void> => {
+  const keepAccepted = async (counts: TableCounts | undefined): Promise<void> => {
     if (!accepted) return;
-    await write(accepted).catch((error: unknown) =>
+    await write(accepted, counts).catch((error: unknown) =>
       logger.warn({ section, error: (error as Error).message }, 'cannot repair the nftables table'),
     );
   };
@@ -119,14 +137,14 @@ export const createSectionTable = (parts: SectionTableParts): SectionTable => {
   };
 
   return {
-    replace: (content) =>
+    replace: (content, counts) =>
       inTurn(async () => {
         try {
-          await write(content);
+          await write(content, counts);
           accepted = content;
           return { state: 'inSync' };
         } catch (error) {
-          await keepAccepted();
+          await keepAccepted(counts);
           return { state: await stateAfterFailure(), error: error as Error };
         }
       }),

@@ -3,7 +3,7 @@ import type { RouteSocket } from '@unbounded/netlink';
 import type { Problem } from '@unbounded/topology';
 import { FAMILIES } from '../../kernel/nft-family.ts';
 import { ensureRoutes } from '../../kernel/routes.ts';
-import type { SectionTable } from '../../kernel/section-table.ts';
+import type { SectionTable, TableCounts } from '../../kernel/section-table.ts';
 import type { EgressPlan } from '../plan/egress-plan.ts';
 import { planRouting } from '../plan/routing.plan.ts';
 import { planArpFence, planEgressTable, planFence } from '../plan/tables.plan.ts';
@@ -16,6 +16,8 @@ import { ensureFarEnds, ensureTunnel } from './tunnel-device.ts';
 export interface EgressKernelParts {
   readonly net: RouteSocket;
   readonly table: (family: 'inet' | 'ip' | 'ip6' | 'arp') => Pick<SectionTable, 'replace'>;
+  /** Of the table of the family inet; not set: nobody wants to know. */
+  readonly counts?: TableCounts;
 }
 
 export interface EgressOutcome {
@@ -35,10 +37,10 @@ const ensureArpFence = async ({ table }: EgressKernelParts, plan: EgressPlan): P
   return error ? [failed('nftables of the family arp: has the kernel CONFIG_NF_TABLES_ARP?', error)] : [];
 };
 
-const ensureTables = async ({ table }: EgressKernelParts, plan: EgressPlan): Promise<Problem[]> => {
+const ensureTables = async ({ table, counts }: EgressKernelParts, plan: EgressPlan): Promise<Problem[]> => {
   const outcomes = [
     ...(await Promise.all(FAMILIES.map((family) => table(family).replace(planFence(family))))),
-    await table('inet').replace(planEgressTable(plan)),
+    await table('inet').replace(planEgressTable(plan), counts),
   ];
   return outcomes.flatMap(({ error }) => (error ? [failed('nftables', error)] : []));
 };

@@ -3,6 +3,8 @@ import type { ChainSpec, Expression, RuleSpec } from '@unbounded/nftables';
 import { isIn } from '../../kernel/address-sets.ts';
 import { baseOf, EGRESS_CHAINS } from '../../kernel/base-chains.ts';
 import { FAMILIES, type Family } from '../../kernel/nft-family.ts';
+import { countAnswers, planAnswers } from './answers.plan.ts';
+import { countedBy, type CountedRoute } from './counted-routes.plan.ts';
 import type { EgressPlan, PodRoute } from './egress-plan.ts';
 import { decide, drop, fromDevice, isAnswer, leftFromHere, rule, SETS } from './names.ts';
 import { classChains, classJumps, type NamedClass, namedClasses, routeRules, targetOf } from './route-rules.plan.ts';
@@ -16,8 +18,10 @@ const FROM_PODS = 'from_pods';
 const FROM_TUNNEL = 'from_tunnel';
 const FROM_OUTSIDE = 'from_outside';
 const TO_OWNER = 'to_owner';
-const ownChain = (plan: EgressPlan, address: string): string =>
-  `by_address_${plan.addresses.findIndex((own) => own.address === address)}`;
+
+/** Of packets that leave here, by what they are counted as. */
+const chainNames = (routes: readonly CountedRoute[]): ReadonlyMap<CountedRoute, string> =>
+  new Map(routes.map((route, index) => [route, `by_rule_${index}`]));
 
 /** Multicast, link-local, loopback: no address of a network beyond. */
 export const NOT_ROUTED: Readonly<Record<Family, readonly string[]>> = {
@@ -28,8 +32,11 @@ export const NOT_ROUTED: Readonly<Record<Family, readonly string[]>> = {
 const isInvalid: Expression = { match: 'ct-state', states: ['invalid'] };
 const isOfNode: Expression = { match: 'fib-type', address: 'daddr', op: '==', type: 'local' };
 
+/** The chain of packets that leave here by a route. */
+type ChainOf = (route: PodRoute, address: string) => string;
+
 const actionAt =
-  (plan: EgressPlan, family: Family) =>
+  (plan: EgressPlan, family: Family, chainOf: ChainOf) =>
   (route: PodRoute): readonly Expression[] => {
     const target = targetOf(plan, family, route);
     switch (target.to) {
@@ -40,29 +47,29 @@ const actionAt =
       case 'owner':
         return [{ do: 'goto', chain: TO_OWNER }];
       case 'here':
-        return [{ do: 'goto', chain: ownChain(plan, target.address) }];
+        return [{ do: 'goto', chain: chainOf(route, target.address) }];
     }
   };
 
 const steeringRules =
-  (plan: EgressPlan, family: Family) =>
+  (plan: EgressPlan, family: Family, chainOf: ChainOf) =>
   (own: NamedClass): RuleSpec[] => [
     rule('to the cluster', isIn(family, 'daddr', SETS.cluster), ...decide('pass')),
     rule('to this node', isOfNode, ...decide('pass')),
     rule('of no connection', isInvalid, ...drop('invalid')),
-    ...routeRules(own, family, actionAt(plan, family)),
+    ...routeRules(own, family, actionAt(plan, family, chainOf)),
     rule('no rule is about it', ...decide('pass')),
   ];
 
 const servingRules =
-  (plan: EgressPlan, family: Family) =>
+  (plan: EgressPlan, family: Family, chainOf: ChainOf) =>
   (own: NamedClass): RuleSpec[] => [
     rule('to the cluster', isIn(family, 'daddr', SETS.cluster), ...drop('stray')),
     rule('to this node', isOfNode, ...drop('stray')),
     rule('of no connection', isInvalid, ...drop('invalid')),
     ...routeRules(own, family, (route) => {
       const target = targetOf(plan, family, route);
-      return target.to === 'here' ? [{ do: 'goto', chain: ownChain(plan, target.address) }] : undefined;
+      return target.to === 'here' ? [{ do: 'goto', chain: chainOf(route, target.address) }] : undefined;
     }),
     rule('not by this node', ...drop('stray')),
   ];
@@ -86,54 +93,63 @@ const fromTunnel = (plan: EgressPlan): RuleSpec[] => [
 ];
 
 /** To pods of other nodes; those to pods of this one find their way. */
-const fromOutside: readonly RuleSpec[] = FAMILIES.map((family) =>
-  rule(
-    `${family}: an answer to a pod that left with an address of this node`,
-    isAnswer,
-    leftFromHere(family),
-    isIn(family, 'daddr', SETS.remote),
-    ...decide('answer'),
+const fromOutside: readonly RuleSpec[] = [
+  ...countAnswers,
+  ...FAMILIES.map((family) =>
+    rule(
+      `${family}: an answer to a pod that left with an address of this node`,
+      isAnswer,
+      leftFromHere(family),
+      isIn(family, 'daddr', SETS.remote),
+      ...decide('answer'),
+    ),
   ),
-);
+];
 
 const toOwner: readonly RuleSpec[] = [
   rule('translated here before the rule', { match: 'ct-translated', of: 'saddr' }, ...drop('predates')),
   rule('to the owner', ...decide('steer')),
 ];
 
-const byAddress = (address: string): RuleSpec[] => [
+const byRule = ({ address, counters }: CountedRoute): RuleSpec[] => [
   rule(
     'translated to another before',
     { match: 'ct-translated', of: 'saddr' },
     { match: 'ct-address', direction: 'reply', address: 'daddr', op: '!=', value: address },
     ...drop('predates'),
   ),
-  rule('translated here', ...decide('translate')),
+  rule('translated here', { do: 'counter', name: counters.out }, ...decide('translate')),
 ];
 
-export const planDecisions = (plan: EgressPlan): ChainSpec[] => [
-  {
-    name: EGRESS_CHAINS.decide.name,
-    base: baseOf(EGRESS_CHAINS.decide),
-    rules: [
-      rule('from pods', fromDevice(DEVICES.bridge), { do: 'goto', chain: FROM_PODS }),
-      rule('from other nodes', fromDevice(DEVICES.egress), { do: 'goto', chain: FROM_TUNNEL }),
-      rule('from elsewhere', { do: 'goto', chain: FROM_OUTSIDE }),
-    ],
-  },
-  { name: FROM_PODS, rules: fromPods(plan) },
-  { name: FROM_TUNNEL, rules: fromTunnel(plan) },
-  { name: FROM_OUTSIDE, rules: fromOutside },
-  { name: TO_OWNER, rules: toOwner },
-  ...plan.addresses.map(({ address }) => ({ name: ownChain(plan, address), rules: byAddress(address) })),
-  ...FAMILIES.flatMap((family) => [
-    ...classChains(namedClasses('steered', plan.steered), family, {
-      chainOf: (name) => name,
-      rulesOf: steeringRules(plan, family),
-    }),
-    ...classChains(namedClasses('translated', plan.translated), family, {
-      chainOf: (name) => name,
-      rulesOf: servingRules(plan, family),
-    }),
-  ]),
-];
+export const planDecisions = (plan: EgressPlan, routes: readonly CountedRoute[]): ChainSpec[] => {
+  const names = chainNames(routes);
+  const find = countedBy(routes);
+  const chainOf: ChainOf = (route, address) => names.get(find(route, address))!;
+  return [
+    {
+      name: EGRESS_CHAINS.decide.name,
+      base: baseOf(EGRESS_CHAINS.decide),
+      rules: [
+        rule('from pods', fromDevice(DEVICES.bridge), { do: 'goto', chain: FROM_PODS }),
+        rule('from other nodes', fromDevice(DEVICES.egress), { do: 'goto', chain: FROM_TUNNEL }),
+        rule('from elsewhere', { do: 'goto', chain: FROM_OUTSIDE }),
+      ],
+    },
+    { name: FROM_PODS, rules: fromPods(plan) },
+    { name: FROM_TUNNEL, rules: fromTunnel(plan) },
+    { name: FROM_OUTSIDE, rules: fromOutside },
+    { name: TO_OWNER, rules: toOwner },
+    ...routes.map((route) => ({ name: names.get(route)!, rules: byRule(route) })),
+    ...planAnswers(plan, routes),
+    ...FAMILIES.flatMap((family) => [
+      ...classChains(namedClasses('steered', plan.steered), family, {
+        chainOf: (name) => name,
+        rulesOf: steeringRules(plan, family, chainOf),
+      }),
+      ...classChains(namedClasses('translated', plan.translated), family, {
+        chainOf: (name) => name,
+        rulesOf: servingRules(plan, family, chainOf),
+      }),
+    ]),
+  ];
+};

@@ -47,11 +47,15 @@ export const classSets = (own: NamedClass, family: Family): SetSpec[] => {
   return [{ name: setName(own.name, family), type, elements: pods }, ...sets.filter(({ elements }) => elements.length)];
 };
 
-/** @param actionOf what is done with a packet of the route; undefined: it goes on to the next one */
+/**
+ * @param actionOf what is done with a packet of the route; undefined: it goes on to the next one
+ * @param end where the packet has the destination of the route; an answer has it as its source
+ */
 export const routeRules = (
   own: NamedClass,
   family: Family,
   actionOf: (route: PodRoute) => readonly Expression[] | undefined,
+  end: 'saddr' | 'daddr' = 'daddr',
 ): RuleSpec[] =>
   own.routes.flatMap((route, index) => {
     const action = actionOf(route);
@@ -60,17 +64,25 @@ export const routeRules = (
     return ofFamily(family, route.destinations).map((destination) =>
       rule(
         route.rule.slice(0, 100),
-        { match: 'payload', field: `${family}.daddr`, op: '==', value: destination },
-        ...(hasExceptions ? [isIn(family, 'daddr', exceptSet(own, index), '!=')] : []),
+        { match: 'payload', field: `${family}.${end}`, op: '==', value: destination },
+        ...(hasExceptions ? [isIn(family, end, exceptSet(own, index), '!=')] : []),
         ...action,
       ),
     );
   });
 
-/** Leads the packets of each class to its chain. */
-export const classJumps = (classes: readonly NamedClass[], family: Family, chainOf: (name: string) => string) =>
+/**
+ * Leads the packets of each class to its chain.
+ * @param end where a packet has the address of the pod
+ */
+export const classJumps = (
+  classes: readonly NamedClass[],
+  family: Family,
+  chainOf: (name: string) => string,
+  end: 'saddr' | 'daddr' = 'saddr',
+): RuleSpec[] =>
   classes.map((own) =>
-    rule(`${family}: pods of ${own.name}`, isIn(family, 'saddr', own.name), {
+    rule(`${family}: pods of ${own.name}`, isIn(family, end, own.name), {
       do: 'goto',
       chain: setName(chainOf(own.name), family),
     }),

@@ -4,6 +4,7 @@ import { addressSets, ofFamily } from '../../kernel/address-sets.ts';
 import { baseOf, EGRESS_CHAINS } from '../../kernel/base-chains.ts';
 import { ADDRESS_TYPE, FAMILIES, type Family } from '../../kernel/nft-family.ts';
 import type { TableContent } from '../../kernel/section-table.ts';
+import { countedRoutes } from './counted-routes.plan.ts';
 import { NOT_ROUTED, planDecisions } from './decisions.plan.ts';
 import type { EgressPlan } from './egress-plan.ts';
 import { planGuards } from './guards.plan.ts';
@@ -20,9 +21,11 @@ const addressesOf = (classes: EgressPlan['steered']): string[] =>
 /** The table of the family inet. */
 export const planEgressTable = (plan: EgressPlan): TableContent => {
   const classes = [...namedClasses('steered', plan.steered), ...namedClasses('translated', plan.translated)];
+  const routes = countedRoutes(plan);
   const devices = [...new Set([...plan.overlayDevices, DEVICES.bridge, DEVICES.egress])].sort();
   return {
     drops: Object.values(EGRESS_DROPS),
+    counters: [...new Set(routes.flatMap(({ counters }) => Object.values(counters)))],
     sets: [
       ...addressSets(SETS.cluster, [...plan.cluster, ...FAMILIES.flatMap((family) => NOT_ROUTED[family])]),
       ...addressSets(SETS.apiServices, plan.apiServices),
@@ -37,7 +40,7 @@ export const planEgressTable = (plan: EgressPlan): TableContent => {
       ...FAMILIES.flatMap((family) => classes.flatMap((own) => classSets(own, family))),
       ...tunnelPacketSets(plan),
     ],
-    chains: [...planDecisions(plan), ...planTranslation(plan), ...planGuards(), ...planTunnelPackets(plan)],
+    chains: [...planDecisions(plan, routes), ...planTranslation(plan), ...planGuards(), ...planTunnelPackets(plan)],
   };
 };
 
