@@ -7,6 +7,8 @@ import type { Claims } from './claims.ts';
 import type { Connections } from './kernel/connections.ts';
 import type { Fence } from './fence.ts';
 import { applyEgress } from './kernel/egress-kernel.ts';
+import type { RuleTraffic } from './metrics/rule-traffic.ts';
+import { countedRoutes } from './plan/counted-routes.plan.ts';
 import type { EgressPlan } from './plan/egress-plan.ts';
 
 /** A plan in force in the kernel, and gone without a trace when there is nothing to do. */
@@ -56,6 +58,7 @@ export interface EnforcementParts {
   readonly fence: Fence;
   readonly connections: Connections;
   readonly claims: Pick<Claims, 'stateOf' | 'taken' | 'released'>;
+  readonly traffic: RuleTraffic;
   /** An agent before this one has put something into the kernel. */
   readonly wasActive: boolean;
   /** Addresses that the node had. */
@@ -64,11 +67,12 @@ export interface EnforcementParts {
 
 export const createEnforcement = (context: Context, parts: EnforcementParts): Enforcement => {
   const { net, table, boundary } = context;
-  const { fence, connections, claims } = parts;
+  const { fence, connections, claims, traffic } = parts;
   let isActive = parts.wasActive;
   let held: ReadonlySet<string> = new Set(parts.former);
   return {
     async enforce(plan) {
+      traffic.planned(countedRoutes(plan));
       if (isIdle(plan) && !isActive) return { isInForce: true, isSettled: true, held: NOTHING_HELD, problems: [] };
       isActive = true;
       const wanted = new Set(plan.addresses.map(({ address }) => address));
@@ -76,7 +80,7 @@ export const createEnforcement = (context: Context, parts: EnforcementParts): En
       for (const address of given) claims.released(address);
       await fence.release(given);
       boundary.set({ devices: [DEVICES.egress] });
-      const outcome = await applyEgress({ net, table }, plan);
+      const outcome = await applyEgress({ net, table, counts: traffic }, plan);
       const addresses = await ensureAddresses(net, plan.addresses, held, claims);
       held = addresses.held;
       await fence.hold(held);

@@ -16,6 +16,8 @@ import { createFence } from './fence.ts';
 import { addressesInUse, confirmAll, createConfirmGrants } from './grants.ts';
 import { keepEgress, type KeptEgress, readKeptEgress } from './kept-egress.ts';
 import { createConnections } from './kernel/connections.ts';
+import { createObservations } from './metrics/observations.ts';
+import type { PortWatchTimings } from './metrics/port-watch.ts';
 import { ALWAYS, createContact } from './ownership.ts';
 import type { EgressPlan } from './plan/egress-plan.ts';
 import { createPodDecisions, type PodDecisions } from './pod-decisions.ts';
@@ -73,7 +75,7 @@ interface Node {
 
 const openNode = async (
   context: SectionContext,
-  { conntrack, openSocket, probeTimings, holdMs }: Sockets,
+  { conntrack, openSocket, probeTimings, holdMs, portWatch }: Sockets,
 ): Promise<Node> => {
   const { attachment, cluster, nft, peers, table, logger, trigger } = context;
   const kept = readKeptEgress(context.kept, logger);
@@ -89,7 +91,9 @@ const openNode = async (
     ...{ open: openSocket, onAnswer: trigger, logger },
     ...(probeTimings && { timings: probeTimings }),
   });
-  const enforcement = createEnforcement(context, { fence, connections, claims, wasActive, former });
+  const observed = createObservations(context, { conntrack, ownership: contact, timings: portWatch });
+  const { traffic } = observed;
+  const enforcement = createEnforcement(context, { fence, connections, claims, traffic, wasActive, former });
   const apiService = createApiService(cluster, kept?.plan.apiServices ?? []);
   const adding = new Set<string>();
   let held = await addressesInUse(nft);
@@ -115,10 +119,12 @@ const openNode = async (
         if (!known) return undefined;
         const enforced = await enforcement.enforce(known.plan);
         held = enforced.held;
+        observed.passed(known.plan, held);
         if (enforced.isSettled) keep(known.plan);
-        return { ...known, ...enforced, problems: [...known.problems, ...enforced.problems] };
+        return { ...known, ...enforced, problems: [...known.problems, ...enforced.problems, ...observed.problems()] };
       }),
     stop() {
+      observed.stop();
       claims.close();
       fence.stop();
       conntrack.close();
@@ -190,6 +196,8 @@ export interface Sockets {
   readonly probeTimings?: ProbeTimings;
   /** For how long an owner that stands still goes on; not set: 8 s. */
   readonly holdMs?: number;
+  /** When ports of egress addresses are looked at; not set: every 30 s, and 80 % are a problem. */
+  readonly portWatch?: PortWatchTimings;
 }
 
 const openSockets = (): Sockets => ({ conntrack: createConntrack(), openSocket: openPacketSocket });
