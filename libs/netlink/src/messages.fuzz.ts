@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import type { FuzzTarget } from '@unbounded/testing';
+import { createAnswersDecoder, decodeConnection } from './conntrack.codec.ts';
 import { decodeAddress } from './link-address.codec.ts';
 import { decodeLink } from './link.codec.ts';
 import { NetlinkDecodeError, readMessages } from './message.codec.ts';
@@ -26,6 +27,8 @@ const decoders: readonly ((body: Uint8Array) => unknown)[] = [
   decodeQdisc,
   decodeFilter,
   decodeNetconf,
+  decodeConnection,
+  createAnswersDecoder(() => true),
 ];
 
 const refused = (read: () => unknown): void => {

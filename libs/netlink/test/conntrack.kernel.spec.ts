@@ -50,6 +50,23 @@ test('connections of an address are listed with what it was translated to, and t
   expect(await conntrack.listFrom(many)).toHaveLength(3);
 });
 
+test('connections are counted by who answers, at the addresses that they were translated to', async () => {
+  for (const to of ['192.0.2.9', '192.0.2.9', '127.0.0.1']) send('192.0.2.1', to);
+  send('2001:db8::1', '2001:db8::1');
+  const counted = async (...addresses: string[]): Promise<string[]> =>
+    [...(await conntrack.countAnsweredAt(addresses))]
+      .map(([{ protocol, address, peer, peerPort }, count]) => `${protocol} ${address} ${peer} ${peerPort}: ${count}`)
+      .sort();
+  expect(await counted('192.0.2.2')).toEqual(['17 192.0.2.2 192.0.2.9 7: 2']);
+  expect(await counted('192.0.2.1', '2001:db8::1')).toEqual([
+    '17 192.0.2.1 127.0.0.1 7: 1',
+    '17 2001:db8::1 2001:db8::1 7: 1',
+  ]);
+  const many = [71, 72, 73, 74].map((host) => `192.0.2.${host}`);
+  expect(await counted('192.0.2.2', ...many)).toEqual(['17 192.0.2.2 192.0.2.9 7: 2']);
+  expect(await counted('192.0.2.77')).toEqual([]);
+});
+
 test('one that is deleted is gone, the others stay, and a second time is fine', async () => {
   send('192.0.2.1', '192.0.2.9');
   send('192.0.2.1', '127.0.0.1');

@@ -170,7 +170,9 @@ const openNode = async (ns: Netns, role: 'worker' | 'gateway'): Promise<EgressNo
     async drops(family = 'inet') {
       const counters = await nft.readCounters(family, `${NFT_TABLE}_egress`);
       return Object.fromEntries(
-        counters.filter(({ name, packets }) => packets > 0 && !name.includes('/')).map(({ name, packets }) => [name, packets]),
+        counters
+          .filter(({ name, packets }) => packets > 0 && !name.includes('/'))
+          .map(({ name, packets }) => [name, packets]),
       );
     },
   };

@@ -91,7 +91,7 @@ const openNode = async (
     ...{ open: openSocket, onAnswer: trigger, logger },
     ...(probeTimings && { timings: probeTimings }),
   });
-  const observed = createObservations(context, { conntrack, ownership: contact, timings: portWatch });
+  const observed = createObservations(context, { conntrack, fence, timings: portWatch });
   const { traffic } = observed;
   const enforcement = createEnforcement(context, { fence, connections, claims, traffic, wasActive, former });
   const apiService = createApiService(cluster, kept?.plan.apiServices ?? []);

@@ -1,5 +1,13 @@
 import { nftTableOf } from '@unbounded/config/ownership';
-import type { ChainSpec, ElementsChange, Nftables, ObservedCounter, SetSpec, TableFamily, TableSpec } from '@unbounded/nftables';
+import type {
+  ChainSpec,
+  ElementsChange,
+  Nftables,
+  ObservedCounter,
+  SetSpec,
+  TableFamily,
+  TableSpec,
+} from '@unbounded/nftables';
 import type { Logger } from '@unbounded/telemetry';
 import type { BaseChain } from './base-chains.ts';
 import type { TableDrops } from './drop-metrics.ts';

@@ -1,7 +1,7 @@
 import type { Conntrack } from '@unbounded/netlink';
 import type { Problem } from '@unbounded/topology';
 import type { SectionContext } from '../../section.port.ts';
-import type { Ownership } from '../fence.ts';
+import type { Fence } from '../fence.ts';
 import type { EgressPlan } from '../plan/egress-plan.ts';
 import { createHeldAddresses } from './held-addresses.ts';
 import { createPortWatch, type PortWatchTimings } from './port-watch.ts';
@@ -19,22 +19,23 @@ export interface Observations {
 
 export interface ObservationsParts {
   readonly conntrack: Conntrack;
-  readonly ownership: Ownership;
+  readonly fence: Pick<Fence, 'lapsed'>;
   readonly timings: PortWatchTimings | undefined;
 }
 
 export const createObservations = (
   { metrics, logger, trigger }: Pick<SectionContext, 'metrics' | 'logger' | 'trigger'>,
-  { conntrack, ownership, timings }: ObservationsParts,
+  { conntrack, fence, timings }: ObservationsParts,
 ): Observations => {
   const showHeld = createHeldAddresses(metrics);
   const ports = createPortWatch({ conntrack, metrics, onChange: trigger, logger, ...(timings && { timings }) });
   return {
     traffic: createRuleTraffic(metrics),
     passed({ addresses }, held) {
+      const usable = held.difference(fence.lapsed());
       showHeld(
         addresses.map(({ address }) => address),
-        (address) => held.has(address) && ownership.isOwner(address),
+        usable,
       );
       ports.look(held);
     },

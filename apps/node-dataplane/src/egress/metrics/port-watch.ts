@@ -61,7 +61,8 @@ export const createPortWatch = ({
   };
   const lookNow = async (addresses: ReadonlySet<string>): Promise<void> => {
     try {
-      const counts = addresses.size === 0 ? new Map<Answers, number>() : await conntrack.countAnsweredAt([...addresses]);
+      const counts =
+        addresses.size === 0 ? new Map<Answers, number>() : await conntrack.countAnsweredAt([...addresses]);
       if (!isStopped) take(addresses, counts);
     } catch (error) {
       if (!isStopped)
