@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { DEVICES } from '@unbounded/config/ownership';
 import { createConntrack, openPacketSocket, type PacketSocketOptions } from '@unbounded/netlink';
 import { type EgressNodeSlice, type EgressNodeSliceSpec, GROUP_VERSION } from '@unbounded/crds';
-import { createMetrics, silentLogger as logger } from '@unbounded/telemetry';
+import { createMetrics, type Metrics, silentLogger as logger } from '@unbounded/telemetry';
 import { until } from '@unbounded/testing';
 import { serveTcp, type TcpServer } from '@unbounded/testing/tcp-flows';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
@@ -19,6 +19,7 @@ import {
   openEgressNetwork,
   PORT,
 } from './egress-network.testdata.ts';
+import type { PortWatchTimings } from './metrics/port-watch.ts';
 import { egressSection } from './section.ts';
 
 /** The section on both nodes, from slices to packets. */
@@ -43,6 +44,8 @@ interface World {
   kept: VersionedPlan | undefined;
   additions: BoundaryAdditions | undefined;
   holdMs?: number;
+  portWatch?: PortWatchTimings;
+  metrics?: Metrics;
   /** It has said neither who is in the overlay nor what its devices are. */
   isConnectivitySilent?: boolean;
   /** The section wants another pass. */
@@ -103,7 +106,7 @@ const open = async (node: NodeName): Promise<Section> => {
         })),
     });
   const context = {
-    ...{ nodeName: node, net, nft, table, traffic, peers, logger, metrics: createMetrics(), cluster: undefined },
+    ...{ nodeName: node, net, nft, table, traffic, peers, logger, metrics: (world.metrics = createMetrics()), cluster: undefined },
     boundary: {
       set: (added: BoundaryAdditions) => (world.additions = added),
       all: () => [],
@@ -125,6 +128,7 @@ const open = async (node: NodeName): Promise<Section> => {
     openSocket: (options: PacketSocketOptions) => openPacketSocket({ ...options, netnsFd }),
     probeTimings: { firstWithinMs: 5, betweenMs: 10, listenMs: 50 },
     ...(world.holdMs !== undefined && { holdMs: world.holdMs }),
+    ...(world.portWatch && { portWatch: world.portWatch }),
   };
   const section = await egressSection(() => sockets).open(context);
   sections.push(section);
@@ -211,6 +215,32 @@ test('a pod that a slice lists leaves with its address by another node, and both
     expect((await net.rules.list()).filter(({ protocol }) => protocol === 118)).toEqual([]);
     expect((await net.addresses.list()).filter(({ protocol }) => protocol === 118)).toEqual([]);
     expect(await net.links.get(DEVICES.egress)).toBeUndefined();
+  }
+});
+
+test('the owner shows its addresses, what leaves by each rule, and ports that run out', async () => {
+  worlds.worker = { ...worlds.worker, slices: [steered('gateway')], pods: [pod('pod')] };
+  worlds.gateway = { ...worlds.gateway, slices: [serving()], portWatch: { everyMs: 0, threshold: 1 / 64_512 } };
+  await (await open('worker')).pass();
+  const gateway = await open('gateway');
+  await settle('gateway', gateway);
+  expect(asked('pod')).toEqual(ADDRESSES.first);
+  let last: SectionPass | undefined;
+  await until('the node says so', async () => {
+    last = await gateway.pass();
+    return last.report.problems.length === ADDRESSES.first.length;
+  });
+  const message = expect.stringContaining('at least 1 of its 64512 ports are in use to TCP 10.1.0.99:7000');
+  expect(last?.report.conditions).toMatchObject([{ status: 'False', reason: 'EgressPortsExhausting', message }]);
+  const text = await worlds.gateway.metrics!.render();
+  for (const address of ADDRESSES.first) {
+    expect(text).toContain(`unbounded_egress_address_held{address="${address}"} 1\n`);
+    for (const direction of ['out', 'in'])
+      expect(text).toMatch(
+        new RegExp(
+          `rule_packets_total\\{rule="StaticEgressIP/shop/web/0",address="${address}",direction="${direction}"\\} [1-9]`,
+        ),
+      );
   }
 });
 

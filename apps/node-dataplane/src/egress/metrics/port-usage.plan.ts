@@ -9,7 +9,7 @@ import { TCP, UDP } from '../../kernel/protocol-numbers.ts';
 
 /**
  * The kernel keeps the port of the pod where it is free, and takes another one of 1024 to 65535 otherwise (nf_nat_l4proto_unique_tuple; those
- * below 1024 only for a pod's port below 1024). It looks at some 240 of them: of the last ones it may find none.
+ * below 1024 only for a pod's port below 1024). It looks at some 250 of them: of the last ones it may find none.
  */
 export const PORTS_OF_ADDRESS = 65_535 - 1024 + 1;
 
