@@ -106,7 +106,17 @@ const open = async (node: NodeName): Promise<Section> => {
         })),
     });
   const context = {
-    ...{ nodeName: node, net, nft, table, traffic, peers, logger, metrics: (world.metrics = createMetrics()), cluster: undefined },
+    ...{
+      nodeName: node,
+      net,
+      nft,
+      table,
+      traffic,
+      peers,
+      logger,
+      metrics: (world.metrics = createMetrics()),
+      cluster: undefined,
+    },
     boundary: {
       set: (added: BoundaryAdditions) => (world.additions = added),
       all: () => [],

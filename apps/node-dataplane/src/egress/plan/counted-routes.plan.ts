@@ -11,7 +11,7 @@ export interface CountedRoute {
   /** Names of the counters of packets to the destination, and of the answers. */
   readonly counters: Readonly<Record<Direction, string>>;
 }
-export type Direction = (typeof DIRECTIONS)[number];
+type Direction = (typeof DIRECTIONS)[number];
 export const DIRECTIONS = ['out', 'in'] as const;
 
 /** Of the others none is counted by itself: a node with very many rules does not flood who reads its metrics. */
