@@ -28,7 +28,7 @@ const decoders: readonly ((body: Uint8Array) => unknown)[] = [
   decodeFilter,
   decodeNetconf,
   decodeConnection,
-  createAnswersDecoder(() => true),
+  (body) => createAnswersDecoder(() => true)(body),
 ];
 
 const refused = (read: () => unknown): void => {
