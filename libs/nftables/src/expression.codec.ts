@@ -49,7 +49,7 @@ import {
   type Instruction,
 } from './instruction.codec.ts';
 import { fieldBytes, interfaceName, prefixMask } from './operand.codec.ts';
-import type { Expression, PayloadField, RawField, TableFamily } from './table.ts';
+import type { Expression, NatAddress, PayloadField, RawField, TableFamily } from './table.ts';
 import { EXPRESSION } from './wire.codec.ts';
 
 /** Turns typed expressions into instructions; keeps in mind what the rule has made sure of so far. */
@@ -340,8 +340,10 @@ class RuleCompiler {
         );
         break;
       case 'snat':
+        this.#nat(0, expression.to);
+        break;
       case 'dnat':
-        this.#nat(expression.do === 'snat' ? 0 : 1, expression.to, 'port' in expression ? expression.port : undefined);
+        this.#nat(1, expression.to, expression.port);
         break;
       case 'jump':
       case 'goto':
@@ -364,11 +366,21 @@ class RuleCompiler {
     );
   }
 
-  #nat(type: number, to: string, port: number | undefined): void {
+  /** Loads where a connection is translated to. */
+  #loadNatAddress(to: NatAddress): 'ip' | 'ip6' {
+    if (typeof to === 'object') {
+      this.#load(to.field);
+      return to.field === 'ip.saddr' ? 'ip' : 'ip6';
+    }
     const address = parseAddress(to);
     const family = address.family === 4 ? 'ip' : 'ip6';
     this.#need(family);
     this.#push(immediate(REGISTER.first, addressToBytes(address)));
+    return family;
+  }
+
+  #nat(type: number, to: NatAddress, port?: number): void {
+    const family = this.#loadNatAddress(to);
     if (port !== undefined) this.#push(immediate(REGISTER.second, networkOrder('port', port, 2)));
     // A range of one, with its flags: what the kernel would fill in, and what it tells back.
     this.#push(

@@ -98,6 +98,9 @@ export interface RawField {
 }
 type Comparison = '==' | '!=';
 
+/** An address, or the one that the packet has: then no chain of translation behind this one gives its connection another. */
+export type NatAddress = string | { readonly field: 'ip.saddr' | 'ip6.saddr' };
+
 /** One step of a rule; a match that fails ends the rule. */
 export type Expression =
   /** Meta data of the packet equals a value; names may end in `*`. */
@@ -204,7 +207,7 @@ export type Expression =
   /** Counts the packet at its interface's element of a dynamic set of interfaces, which comes into being. */
   | { readonly do: 'count-interface'; readonly at: string }
   | { readonly do: 'masquerade'; readonly fullyRandom?: boolean }
-  | { readonly do: 'snat'; readonly to: string }
+  | { readonly do: 'snat'; readonly to: NatAddress }
   | { readonly do: 'dnat'; readonly to: string; readonly port?: number }
   | { readonly do: 'notrack' }
   | { readonly do: 'accept' | 'drop' | 'return' | 'continue' }

@@ -200,6 +200,8 @@ describe('rules, as the real nft reads them back', () => {
       'postrouting',
     ],
     ['meta nfproto ipv6 snat ip6 to 2001:db8::9', [{ do: 'snat', to: '2001:db8::9' }], 'postrouting'],
+    ['snat ip to ip saddr', [{ do: 'snat', to: { field: 'ip.saddr' } }], 'postrouting'],
+    ['snat ip6 to ip6 saddr', [{ do: 'snat', to: { field: 'ip6.saddr' } }], 'postrouting'],
   ])('nat: %s', async (text, expressions, hook) => {
     const table: TableSpec = {
       family: 'inet',

@@ -1,31 +1,34 @@
-import { type Cluster, services } from '@unbounded/kube';
+import { type Cluster, endpointSlices, services } from '@unbounded/kube';
 
-/** Addresses of the Service by which pods reach the API server. */
+/** Addresses by which pods reach the API server: those of its Service, and where that leads, since some translate before a packet is sent. */
 export interface ApiService {
   addresses(): readonly string[];
   /** Never rejects: what was known stays. */
   refresh(): Promise<void>;
 }
 
-/** It changes with the cluster's range of Services alone. */
+/** They change with the cluster's range of Services, and with the machines that API servers run on. */
 const REFRESH_MS = 60_000;
+/** Of the Service and of its EndpointSlice; the API server makes both. */
+const [NAME, NAMESPACE] = ['kubernetes', 'default'];
 
 /** @param before as last known */
 export const createApiService = (cluster: Cluster | undefined, before: readonly string[]): ApiService => {
-  const client = cluster?.client(services);
   let known = before;
+  let endpoints: readonly string[] = [];
   let askedMs = -Infinity;
   return {
     addresses: () => known,
     async refresh() {
-      if (!client || performance.now() - askedMs < REFRESH_MS) return;
-      try {
-        const { spec } = await client.get('kubernetes', { namespace: 'default' });
-        known = spec?.clusterIPs ?? [];
-        askedMs = performance.now();
-      } catch {
-        // not now: the next pass asks again
-      }
+      if (!cluster || performance.now() - askedMs < REFRESH_MS) return;
+      const [service, slice] = await Promise.allSettled([
+        cluster.client(services).get(NAME, { namespace: NAMESPACE }),
+        cluster.client(endpointSlices).get(NAME, { namespace: NAMESPACE }),
+      ]);
+      if (service.status === 'rejected') return; // not now: the next pass asks again
+      if (slice.status === 'fulfilled') endpoints = (slice.value.endpoints ?? []).flatMap(({ addresses }) => addresses);
+      known = [...new Set([...(service.value.spec?.clusterIPs ?? []), ...endpoints])].sort();
+      askedMs = performance.now();
     },
   };
 };

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { innerMac } from '@unbounded/bpf-maps';
 import { DEVICES, PORTS } from '@unbounded/config/ownership';
-import { silentLogger as logger } from '@unbounded/telemetry';
 import { serveTcp, type TcpServer } from '@unbounded/testing/tcp-flows';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import {
@@ -14,11 +13,8 @@ import {
   type Place,
   PORT,
 } from './egress-network.testdata.ts';
+import { applyPlan, giveUpAddresses, holdAddresses } from './egress-bed.testdata.ts';
 import { owns, planFor, pods, route } from './egress-plans.testdata.ts';
-import { ensureAddresses } from './addresses.ts';
-import { createFence } from './fence.ts';
-import { applyEgress } from './kernel/egress-kernel.ts';
-import { ALWAYS } from './ownership.ts';
 import { datagram, vxlan } from '../data-path/netlink/packets.testdata.ts';
 import type { EgressPlan, PodRoute } from './plan/egress-plan.ts';
 import { liveSet } from './plan/tables.plan.ts';
@@ -28,24 +24,11 @@ import { liveSet } from './plan/tables.plan.ts';
 let network: EgressNetwork;
 const servers: TcpServer[] = [];
 
-const apply = async (node: 'worker' | 'gateway', plan: EgressPlan): Promise<void> => {
-  const outcome = await applyEgress(network.nodes[node], plan);
-  expect(outcome).toEqual({ problems: [], isInForce: true });
-};
-/** The addresses are on the node's device, and the fence lets them pass. */
-const hold = async (node: 'worker' | 'gateway', ...hosts: readonly ('first' | 'second')[]): Promise<void> => {
-  const { net, table } = network.nodes[node];
-  const addresses = hosts.flatMap((host) => ADDRESSES[host]);
-  await ensureAddresses(net, owns(...hosts), new Set(), { stateOf: () => 'free' });
-  const fence = createFence({ table, ownership: ALWAYS, logger, holdMs: 60_000 });
-  await fence.hold(new Set(addresses));
-  fence.stop();
-};
-const giveUp = (node: 'worker' | 'gateway', ...hosts: readonly ('first' | 'second')[]): void => {
-  for (const host of hosts)
-    for (const [index, address] of ADDRESSES[host].entries())
-      network.run(node, 'sh', '-c', `ip addr del ${address}/${index === 0 ? 32 : 128} dev eth0 2>/dev/null || true`);
-};
+const apply = (node: 'worker' | 'gateway', plan: EgressPlan): Promise<void> => applyPlan(network, node, plan);
+const hold = (node: 'worker' | 'gateway', ...hosts: readonly ('first' | 'second')[]): Promise<void> =>
+  holdAddresses(network, node, hosts);
+const giveUp = (node: 'worker' | 'gateway', ...hosts: readonly ('first' | 'second')[]): void =>
+  giveUpAddresses(network, node, hosts);
 const asked = (from: 'pod' | 'other' | 'gatewayPod', to: Host): string[] =>
   FAMILIES.map((family) => network.ask(from, addressOf(to, family)));
 /** A packet of the tunnel to the gateway, from this place and with these sources. */

@@ -6,7 +6,7 @@ import { FAMILIES, type Family } from '../../kernel/nft-family.ts';
 import { countAnswers, planAnswers } from './answers.plan.ts';
 import { countedBy, type CountedRoute } from './counted-routes.plan.ts';
 import type { EgressPlan, PodRoute } from './egress-plan.ts';
-import { decide, drop, fromDevice, isAnswer, leftFromHere, rule, SETS } from './names.ts';
+import { decide, drop, fromDevice, isAnswer, leftFromHere, openedTo, rule, SETS } from './names.ts';
 import { classChains, classJumps, type NamedClass, namedClasses, routeRules, targetOf } from './route-rules.plan.ts';
 
 /**
@@ -56,6 +56,7 @@ const steeringRules =
   (own: NamedClass): RuleSpec[] => [
     rule('to the cluster', isIn(family, 'daddr', SETS.cluster), ...decide('pass')),
     rule('to this node', isOfNode, ...decide('pass')),
+    rule('to the API server by its Service', openedTo(family, SETS.apiServices), ...decide('pass')),
     rule('of no connection', isInvalid, ...drop('invalid')),
     ...routeRules(own, family, actionAt(plan, family, chainOf)),
     rule('no rule is about it', ...decide('pass')),

@@ -10,9 +10,11 @@ import {
   type Decision,
   drop,
   fromDevice,
+  isAnswer,
   isMarked,
   leftFromHere,
   neighborDiscovery,
+  openedTo,
   rule,
   SETS,
 } from './names.ts';
@@ -27,6 +29,9 @@ const byOverlay: Expression = { match: 'device', key: 'oifname', op: '==', set: 
 const notByOverlay: Expression = { match: 'device', key: 'oifname', op: '!=', set: SETS.overlay };
 
 const way: readonly RuleSpec[] = [
+  ...FAMILIES.map((family) =>
+    rule(`${family}: to a pod by an egress address`, openedTo(family, SETS.owned), ...drop('unsolicited')),
+  ),
   ...(['steer', 'answer'] as const).map((decision) =>
     rule(`${decision}: by the tunnel alone`, isMarked(decision), byDevice(DEVICES.egress, '!='), ...drop('wrongWay')),
   ),
@@ -70,12 +75,16 @@ const leaving: readonly RuleSpec[] = [
   ),
   rule('translated', isMarked('translate'), clearMark, stop),
   ...neighborDiscovery,
-  ...FAMILIES.flatMap((family) => [
+  ...FAMILIES.map((family) =>
     rule(
       `${family}: an egress address, for who may not have it`,
       isIn(family, 'saddr', SETS.owned),
       ...drop('wrongSource'),
     ),
+  ),
+  ...(['steer', 'pass', 'answer'] as const).map(withoutMark),
+  rule('an answer to who came in', isAnswer, stop),
+  ...FAMILIES.map((family) =>
     rule(
       `${family}: a pod's own address, of a connection that nobody translates`,
       fromDevice(DEVICES.bridge),
@@ -84,8 +93,7 @@ const leaving: readonly RuleSpec[] = [
       isIn(family, 'daddr', SETS.cluster, '!='),
       ...drop('wrongSource'),
     ),
-  ]),
-  ...(['steer', 'pass', 'answer'] as const).map(withoutMark),
+  ),
 ];
 
 export const planGuards = (): ChainSpec[] => [

@@ -88,6 +88,16 @@ export const leftFromHere = (family: Family): Expression => ({
   set: setName(SETS.owned, family),
 });
 
+/** Of a connection that was opened to one of these addresses, wherever the translation of Services has led it. */
+export const openedTo = (family: Family, set: typeof SETS.owned | typeof SETS.apiServices): Expression => ({
+  match: 'ct-address-set',
+  direction: 'original',
+  family,
+  address: 'daddr',
+  op: '==',
+  set: setName(set, family),
+});
+
 export const clearMark: Expression = { set: 'mark', value: 0, mask: EGRESS_MARK_MASK };
 
 const isIcmpv6 = (type: number): Expression => ({ match: 'payload', field: 'icmpv6.type', op: '==', value: type });

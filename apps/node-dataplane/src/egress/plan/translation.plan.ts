@@ -24,6 +24,13 @@ export const planTranslation = (plan: EgressPlan): ChainSpec[] => {
       name: EGRESS_CHAINS.translate.name,
       base: baseOf(EGRESS_CHAINS.translate),
       rules: [
+        ...FAMILIES.map((family) =>
+          rule(
+            `${family}: to the owner with the address of the pod, whoever masquerades behind this`,
+            isMarked('steer'),
+            { do: 'snat', to: { field: `${family}.saddr` } },
+          ),
+        ),
         rule('not with an egress address', isMarked('translate', '!='), { do: 'return' }),
         ...FAMILIES.flatMap((family) => classJumps(classes, family, chainOf)),
       ],

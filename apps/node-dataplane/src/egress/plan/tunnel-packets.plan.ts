@@ -5,7 +5,7 @@ import { baseOf, EGRESS_CHAINS } from '../../kernel/base-chains.ts';
 import { ADDRESS_TYPE, FAMILIES, type Family, familyOf } from '../../kernel/nft-family.ts';
 import { UDP } from '../../kernel/protocol-numbers.ts';
 import type { EgressPlan } from './egress-plan.ts';
-import { decide, drop, isSolicitation, neighborDiscovery, rule, SETS, SOLICITED } from './names.ts';
+import { decide, drop, isSolicitation, neighborDiscovery, openedTo, rule, SETS, SOLICITED } from './names.ts';
 
 /**
  * What the tunnel's device takes, while both headers are there: from the node of a pod that pod's packets, if it leaves here; from an owner
@@ -120,6 +120,9 @@ export const planTunnelPackets = (plan: EgressPlan): ChainSpec[] => {
         ...neighborDiscovery,
         ...FAMILIES.map((family) =>
           rule(`${family}: to an egress address`, isIn(family, 'daddr', SETS.owned), ...drop('unsolicited')),
+        ),
+        ...FAMILIES.map((family) =>
+          rule(`${family}: to the node by an egress address`, openedTo(family, SETS.owned), ...drop('unsolicited')),
         ),
       ],
     },
