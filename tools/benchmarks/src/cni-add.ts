@@ -22,7 +22,17 @@ type Plugin = Readonly<Record<string, unknown>> & { readonly type: string };
 const readPlugins = (): Plugin[] =>
   (JSON.parse(readFileSync(join(CNI_CONF_FOLDER, CNI_CONF_NAME), 'utf8')) as { plugins: Plugin[] }).plugins;
 
-const call = (plugin: Plugin, command: 'ADD' | 'DEL', pod: string, prevResult: unknown): unknown => {
+interface BenchPod {
+  readonly name: string;
+  readonly namespace: string;
+  /** Absent: no object of the API server stands for it. */
+  readonly uid?: string;
+}
+
+const argumentsOf = ({ name, namespace, uid }: BenchPod): string =>
+  `IgnoreUnknown=1;K8S_POD_NAMESPACE=${namespace};K8S_POD_NAME=${name}${uid === undefined ? '' : `;K8S_POD_UID=${uid}`}`;
+
+const call = (plugin: Plugin, command: 'ADD' | 'DEL', pod: BenchPod, prevResult: unknown): unknown => {
   const config = {
     cniVersion: '1.0.0',
     name: 'unbounded',
@@ -34,11 +44,11 @@ const call = (plugin: Plugin, command: 'ADD' | 'DEL', pod: string, prevResult: u
     encoding: 'utf8',
     env: {
       CNI_COMMAND: command,
-      CNI_CONTAINERID: pod,
-      CNI_NETNS: `/run/netns/${pod}`,
+      CNI_CONTAINERID: pod.name,
+      CNI_NETNS: `/run/netns/${pod.name}`,
       CNI_IFNAME: 'eth0',
       CNI_PATH: CNI_BINARIES,
-      CNI_ARGS: `IgnoreUnknown=1;K8S_POD_NAMESPACE=default;K8S_POD_NAME=${pod}`,
+      CNI_ARGS: argumentsOf(pod),
       PATH: process.env['PATH'],
     },
   });
@@ -47,8 +57,8 @@ const call = (plugin: Plugin, command: 'ADD' | 'DEL', pod: string, prevResult: u
 };
 
 /** Milliseconds of one ADD. */
-const attach = (plugins: readonly Plugin[], pod: string): number => {
-  run(['ip', 'netns', 'add', pod]);
+const attach = (plugins: readonly Plugin[], pod: BenchPod): number => {
+  run(['ip', 'netns', 'add', pod.name]);
   try {
     const before = performance.now();
     let result: unknown;
@@ -57,25 +67,38 @@ const attach = (plugins: readonly Plugin[], pod: string): number => {
     for (const plugin of plugins.toReversed()) call(plugin, 'DEL', pod, result);
     return elapsed;
   } finally {
-    run(['ip', 'netns', 'del', pod]);
+    run(['ip', 'netns', 'del', pod.name]);
   }
 };
 
+/** For pods without objects. */
+const withoutObjects = (): BenchPod[] =>
+  Array.from({ length: WARM_UP + PODS }, (_, index) => ({ name: `bench-${index}`, namespace: 'default' }));
+
+const ON_NODE = '--on-node';
+
 /** On the node itself: prints the median. */
-const measure = (): void => {
+const measure = (given: string | undefined): void => {
   const plugins = readPlugins();
-  const times = Array.from({ length: WARM_UP + PODS }, (_, index) => attach(plugins, `bench-${index}`));
+  const pods = given === undefined ? withoutObjects() : (JSON.parse(readFileSync(given, 'utf8')) as BenchPod[]);
+  const times = pods.map((pod) => attach(plugins, pod));
   console.log(median(times.slice(WARM_UP)).toFixed(2));
 };
 
-const main = (): void => {
+/** A worker of the lab that is up. @throws Error when none is */
+export const readLab = (): { layout: LabLayout; node: string } => {
   const file = join(state, 'layout.json');
   if (!existsSync(file)) throw new Error('there is no lab: run tools/lab up');
-  const { nodes } = JSON.parse(readFileSync(file, 'utf8')) as LabLayout;
-  const node = nodes.find(({ role }) => role === 'worker') ?? nodes[0]!;
-  const printed = onNode(node.name, nodeJs, import.meta.filename, '--on-node');
-  console.log(`CNI ADD on ${node.name}, median of ${PODS} pods (ms): ${printed.trim()}`);
+  const layout = JSON.parse(readFileSync(file, 'utf8')) as LabLayout;
+  return { layout, node: (layout.nodes.find(({ role }) => role === 'worker') ?? layout.nodes[0]!).name };
 };
 
-if (process.argv.includes('--on-node')) measure();
-else main();
+/** Milliseconds of an ADD, the median of some. @param file of pods with objects (JSON); not given: without */
+export const measureAdd = (node: string, file?: string): number =>
+  Number(onNode(node, nodeJs, import.meta.filename, ON_NODE, ...(file === undefined ? [] : [file])).trim());
+
+if (process.argv[2] === ON_NODE) measure(process.argv[3]);
+else if (process.argv[1] === import.meta.filename) {
+  const { node } = readLab();
+  console.log(`CNI ADD on ${node}, median of ${PODS} pods (ms): ${measureAdd(node).toFixed(2)}`);
+}

@@ -12,6 +12,7 @@ const ca = readFileSync(authority);
 createServer({ cert: readFileSync(certificate), key: readFileSync(key) }, (incoming, outgoing) => {
   const { method, url: path = '/', headers } = incoming;
   const isWatch = new URL(path, 'https://server').searchParams.has('watch');
+  if (isWatch) console.log(`late: ${path}`);
   const late = (act: () => void): void => void setTimeout(act, isWatch ? Number(lateMs) : 0);
   const upstream = request({ host: '127.0.0.1', port: serverPort, ca, method, path, headers }, (answer) => {
     outgoing.writeHead(answer.statusCode ?? 502, answer.headers);

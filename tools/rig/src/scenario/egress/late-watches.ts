@@ -6,7 +6,7 @@ import { labPki } from '../../kubernetes/control-plane.ts';
 import { hostOf } from '../../layout/addresses.ts';
 import { API_SERVER_PORT, apiServerIp, type LabLayout, namespaceOf } from '../../layout/layout.ts';
 import { inNamespace } from '../../machine/command.ts';
-import { startDaemon, stopDaemon } from '../../machine/daemon.ts';
+import { logTail, startDaemon, stopDaemon } from '../../machine/daemon.ts';
 import { nodeDir, nodeJs } from '../../machine/paths.ts';
 import { startAgent } from '../../substrate/agents.ts';
 
@@ -16,6 +16,7 @@ const DAEMON = 'late-watches';
 const PORT = 6444;
 const STOP_MS = 3000;
 const TOKEN_MS = 10_000;
+const LOG_LINES = 1000;
 
 const kubeconfigOf = (node: string): string => join(nodeDir(node), 'late.kubeconfig');
 
@@ -50,6 +51,8 @@ export const withLateWatches = async (
   try {
     await restart(layout, nodes, (_, node, app) => startAgentFrom(late, layout, { node, app }));
     await act();
+    if (!logTail(DAEMON, LOG_LINES).includes('/egressnodeslices?'))
+      throw new Error('no agent has watched by the late way');
   } finally {
     await restart(layout, nodes, startAgent);
     await stopDaemon(DAEMON, STOP_MS);

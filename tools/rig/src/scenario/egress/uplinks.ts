@@ -71,17 +71,15 @@ export interface Ports {
 
 /** Selected pods talk to some ports of the partner, other pods to other ones: who has which address comes and goes. */
 export const selectedByPort = (layout: LabLayout, blocks: readonly string[], ports: Ports): Judge => {
-  const [isEgress, isPod] = [holds(blocks), holds(layout.sites.flatMap(({ podPools }) => podPools))];
+  const isEgress = holds(blocks);
   const nets = [...partnerIps(layout).map((ip) => `host ${ip}`), ...blocks.map((block) => `net ${block}`)];
   return {
     filter: nets.join(' or '),
     verdictOf(packet) {
       const { source, destination, destinationPort = 0 } = packet;
       if (source === undefined || !partnerIps(layout).includes(destination ?? '')) return undefined;
-      if (isPod(source)) return 'improper';
-      const isSelected = ports.selected.includes(destinationPort);
-      if (isSelected || ports.others.includes(destinationPort))
-        return isEgress(source) === isSelected ? 'proper' : 'improper';
+      if (ports.selected.includes(destinationPort)) return isEgress(source) ? 'proper' : 'improper';
+      if (ports.others.includes(destinationPort)) return isEgress(source) ? 'improper' : 'proper';
       return undefined;
     },
   };
