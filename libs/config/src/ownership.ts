@@ -59,10 +59,12 @@ export const TRANSIT_ROUTE_TABLE = 251;
 export const TRANSIT_RULE_PRIORITY = 32764;
 
 /**
- * Of the egress section. Rules, before all of ours: packets with the mark steer of each pod to the table of its routes, answers to that of
- * the nodes of pods; and what has no mark, from pods that are selected, to the table of destinations in the cluster, and from the tunnel nowhere.
+ * Of the egress section. Rules, before all of ours: what gets an egress address that has a router of its own, to that router; packets with
+ * the mark steer of each pod to the table of its routes, answers to that of the nodes of pods; and what has no mark, from pods that are
+ * selected, to the table of destinations in the cluster, and from the tunnel nowhere.
  */
 export const EGRESS_RULE_PRIORITIES = {
+  leave: 32755,
   steer: 32756,
   answer: 32757,
   unmarkedPods: 32758,

@@ -33,6 +33,7 @@ const podClass = z.object({
   routes: z.array(route),
   pods: z.array(z.object({ uid: z.string(), node: z.string(), addresses: z.array(address) })),
 });
+const nextHop = z.object({ router: address, device: z.string() });
 const plan: z.ZodType<EgressPlan> = z.object({
   node: z.string(),
   overlayAddresses: z.array(address),
@@ -44,7 +45,9 @@ const plan: z.ZodType<EgressPlan> = z.object({
   peers: z.array(z.object({ node: z.string(), overlayAddresses: z.array(address) })),
   steered: z.array(podClass),
   translated: z.array(podClass),
-  addresses: z.array(z.object({ address, device: z.string().optional() })) as z.ZodType<EgressPlan['addresses']>,
+  addresses: z.array(z.object({ address, device: z.string().optional(), nextHop: nextHop.optional() })) as z.ZodType<
+    EgressPlan['addresses']
+  >,
 });
 const form: z.ZodType<KeptEgress> = z.object({ plan, freePods: texts });
 

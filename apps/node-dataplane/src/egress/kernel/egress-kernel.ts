@@ -1,11 +1,11 @@
 import { EGRESS_ROUTE_PROTOCOL } from '@unbounded/config/ownership';
-import type { RouteSocket } from '@unbounded/netlink';
+import type { Link, RouteSocket } from '@unbounded/netlink';
 import type { Problem } from '@unbounded/topology';
 import { FAMILIES } from '../../kernel/nft-family.ts';
 import { ensureRoutes } from '../../kernel/routes.ts';
 import type { SectionTable, TableCounts } from '../../kernel/section-table.ts';
 import type { EgressPlan } from '../plan/egress-plan.ts';
-import { planRouting } from '../plan/routing.plan.ts';
+import { type Links, planRouting } from '../plan/routing.plan.ts';
 import { planArpFence, planEgressTable, planFence } from '../plan/tables.plan.ts';
 import { planFarEnds, planTunnel } from '../plan/tunnel.plan.ts';
 import { ensureEgressRules } from './rules.ts';
@@ -45,6 +45,13 @@ const ensureTables = async ({ table, counts }: EgressKernelParts, plan: EgressPl
   return outcomes.flatMap(({ error }) => (error ? [failed('nftables', error)] : []));
 };
 
+/** Of the tunnel, and to routers of addresses; all others are listed only where there are such. */
+const linksOf = async (net: RouteSocket, { addresses }: EgressPlan, tunnel: Link | undefined): Promise<Links> => {
+  const hasRouters = addresses.some(({ nextHop }) => nextHop !== undefined);
+  const links = hasRouters ? await net.links.list() : tunnel ? [tunnel] : [];
+  return new Map(links.map(({ name, index }) => [name, index]));
+};
+
 /**
  * New before old: far ends and routes, then the marks that lead to them, then each pod's rules; what no plan wants goes last. What is
  * between these steps drops packets and lets none out: marks without routes, routes without marks.
@@ -60,7 +67,7 @@ export const applyEgress = async (parts: EgressKernelParts, plan: EgressPlan): P
   // Without the device the rest is in force all the same: it drops.
   const link = tunnel.link?.index ?? 0;
   const ends = tunnel.link && (await ensureFarEnds(net, link, planFarEnds(plan, link)));
-  const { routes, rules } = planRouting(plan, link);
+  const { routes, rules } = planRouting(plan, await linksOf(net, plan, tunnel.link));
   const outcome = await ensureRoutes(net, tunnel.link ? routes : [], EGRESS_ROUTE_PROTOCOL);
   const tableProblems = await ensureTables(parts, plan);
   const arpProblems = await ensureArpFence(parts, plan);

@@ -69,4 +69,11 @@ interface PlannedAddress {
   readonly address: string;
   /** Device that has it and is announced on; undefined: routes lead to the node, and no device has it. */
   readonly device: string | undefined;
+  /** By which packets with the address leave; absent: as the routes of the node say. */
+  readonly nextHop?: NextHop | undefined;
+}
+
+export interface NextHop {
+  readonly router: string;
+  readonly device: string;
 }

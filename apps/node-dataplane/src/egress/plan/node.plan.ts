@@ -1,8 +1,9 @@
 import type { EgressNodeSlice, EgressRoute, OwnedAddress } from '@unbounded/crds';
 import { tryParseAddress } from '@unbounded/ip';
 import type { Problem } from '@unbounded/topology';
+import { familyOf } from '../../kernel/nft-family.ts';
 import type { OverlayPeers } from '../../kernel/overlay-peers.ts';
-import type { EgressPlan, PodClass, PodRoute } from './egress-plan.ts';
+import type { EgressPlan, NextHop, PodClass, PodRoute } from './egress-plan.ts';
 import type { LocalPod, NodeInputs } from './node-inputs.ts';
 import { tunnelMtuBytes } from './tunnel.plan.ts';
 
@@ -88,6 +89,22 @@ const noDevice = ({ address }: OwnedAddress): Problem => ({
   message: `egress address ${address}: the node has no device with a subnet that holds it: give the pool an interface that the node has, or announce: None where a route leads to the node`,
 });
 
+/** The router of the address's family, and the device to it; undefined: the node's routes decide. */
+const nextHopOf = (
+  { address, nextHops = [] }: OwnedAddress,
+  device: string | undefined,
+  deviceOf: NodeInputs['deviceOf'],
+): NextHop | Problem | undefined => {
+  const router = nextHops.find((text) => familyOf(text) === familyOf(address));
+  if (router === undefined) return undefined;
+  const found = deviceOf(router) ?? device;
+  if (found !== undefined) return { router, device: found };
+  return {
+    reason: 'EgressAddressUnreachable',
+    message: `egress address ${address}: the node has no device with a subnet that holds the next hop ${router}: correct nextHops of the pool, give the pool an interface that the node has, or take the node out of its nodeSelector`,
+  };
+};
+
 const addressesOf = ({
   slices,
   granted,
@@ -97,8 +114,14 @@ const addressesOf = ({
   const addresses = slices.flatMap(grantsOf).flatMap((owned): EgressPlan['addresses'] => {
     const { address, interface: device = deviceOf(address), announce } = owned;
     if (!granted.has(address)) return [];
-    if (announce === 'None') return [{ address, device: undefined }];
-    if (device !== undefined) return [{ address, device }];
+    const way = nextHopOf(owned, device, deviceOf);
+    if (way && 'reason' in way) {
+      problems.push(way);
+      return [];
+    }
+    const hop = way && { nextHop: way };
+    if (announce === 'None') return [{ address, device: undefined, ...hop }];
+    if (device !== undefined) return [{ address, device, ...hop }];
     problems.push(noDevice(owned));
     return [];
   });

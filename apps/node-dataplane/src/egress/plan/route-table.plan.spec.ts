@@ -2,7 +2,7 @@ import { containsAddress, parseAddress, parsePrefix } from '@unbounded/ip';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { PodRoute } from './egress-plan.ts';
-import { planRouteTable, type TableRoute, type TableWay } from './route-table.plan.ts';
+import { planRouteTable, type TablePlace, type TableRoute, type TableWay } from './route-table.plan.ts';
 
 const route = (more: Partial<PodRoute>): PodRoute => ({
   rule: 'StaticEgressIP/shop/web/0',
@@ -13,11 +13,19 @@ const route = (more: Partial<PodRoute>): PodRoute => ({
   ...more,
 });
 
+const at = (node: string): TablePlace => ({ node, addresses: [] });
+
 test('every table has a route for everything', () => {
-  expect(planRouteTable('ip', [], 'n1')).toEqual([{ prefix: '0.0.0.0/0', via: 'main' }]);
-  expect(planRouteTable('ip6', [route({})], 'n1')).toEqual([{ prefix: '::/0', via: 'nowhere' }]);
-  expect(planRouteTable('ip', [route({})], 'n1')).toEqual([{ prefix: '0.0.0.0/0', via: { owner: 'n2' } }]);
-  expect(planRouteTable('ip', [route({})], 'n2')).toEqual([{ prefix: '0.0.0.0/0', via: 'main' }]);
+  expect(planRouteTable('ip', [], at('n1'))).toEqual([{ prefix: '0.0.0.0/0', via: 'main' }]);
+  expect(planRouteTable('ip6', [route({})], at('n1'))).toEqual([{ prefix: '::/0', via: 'nowhere' }]);
+  expect(planRouteTable('ip', [route({})], at('n1'))).toEqual([{ prefix: '0.0.0.0/0', via: { owner: 'n2' } }]);
+  expect(planRouteTable('ip', [route({})], at('n2'))).toEqual([{ prefix: '0.0.0.0/0', via: 'main' }]);
+});
+
+test('what the node owns leaves by the router of its address, if that has one', () => {
+  const nextHop = { router: '192.0.2.254', device: 'eth1' };
+  const addresses = [{ address: '192.0.2.1', device: 'eth1', nextHop }];
+  expect(planRouteTable('ip', [route({})], { node: 'n2', addresses })).toEqual([{ prefix: '0.0.0.0/0', via: nextHop }]);
 });
 
 test('an exception inside of destinations is a route of its own, and what it excepts from it, too', () => {
@@ -25,7 +33,7 @@ test('an exception inside of destinations is a route of its own, and what it exc
     route({ destinations: ['198.51.100.0/24'], egress: [{ address: '192.0.2.2', owner: 'n3' }] }),
     route({ except: ['198.51.0.0/16'] }),
   ];
-  expect(planRouteTable('ip', routes, 'n1')).toEqual([
+  expect(planRouteTable('ip', routes, at('n1'))).toEqual([
     { prefix: '0.0.0.0/0', via: { owner: 'n2' } },
     { prefix: '198.51.100.0/24', via: { owner: 'n3' } },
     { prefix: '198.51.0.0/16', via: 'main' },
@@ -62,7 +70,7 @@ test('the longest match of the table is the first match of the routes', () => {
   fc.assert(
     fc.property(routes, address, (some, of) => {
       const all = some.map(route);
-      expect(longest(planRouteTable('ip', all, 'n1'), of)).toEqual(first(all, of));
+      expect(longest(planRouteTable('ip', all, at('n1')), of)).toEqual(first(all, of));
     }),
   );
 });

@@ -1,14 +1,14 @@
 import { containsPrefix, formatPrefix, parsePrefix, type Prefix } from '@unbounded/ip';
 import { type Family, familyOf } from '../../kernel/nft-family.ts';
-import type { PodRoute, RouteEgress } from './egress-plan.ts';
+import type { EgressPlan, NextHop, PodRoute, RouteEgress } from './egress-plan.ts';
 
 /**
  * The routes of a class of pods as a routing table. First match by destinations less exceptions becomes longest match: a packet's longest
  * prefix among all that the routes name lies in the same destinations and exceptions as the packet itself.
  */
 
-/** To an owner by the tunnel; nowhere; or as if there was no rule. */
-export type TableWay = { readonly owner: string } | 'nowhere' | 'main';
+/** To an owner by the tunnel; by the router of an address that this node owns; nowhere; or as if there was no rule. */
+export type TableWay = { readonly owner: string } | NextHop | 'nowhere' | 'main';
 
 export interface TableRoute {
   readonly prefix: string;
@@ -29,18 +29,21 @@ interface ParsedRoute {
 export const egressOf = (family: Family, { egress }: PodRoute): RouteEgress | undefined =>
   egress.find(({ address }) => familyOf(address) === family);
 
-const wayOf = (family: Family, route: PodRoute, node: string): TableWay => {
+/** Where the table is: what the node owns itself leaves by the routers of its addresses, or by the main table. */
+export type TablePlace = Pick<EgressPlan, 'node' | 'addresses'>;
+
+const wayOf = (family: Family, route: PodRoute, { node, addresses }: TablePlace): TableWay => {
   const own = egressOf(family, route);
   if (!own) return route.unavailable === 'drop' ? 'nowhere' : 'main';
-  return own.owner === node ? 'main' : { owner: own.owner };
+  if (own.owner !== node) return { owner: own.owner };
+  return addresses.find(({ address }) => address === own.address)?.nextHop ?? 'main';
 };
 
-/** @param node that the pods are on: what it owns itself leaves by the main table */
-export const planRouteTable = (family: Family, routes: readonly PodRoute[], node: string): TableRoute[] => {
+export const planRouteTable = (family: Family, routes: readonly PodRoute[], place: TablePlace): TableRoute[] => {
   const parsed = routes.map((route): ParsedRoute => ({
     destinations: prefixesOf(family, route.destinations),
     except: prefixesOf(family, route.except),
-    via: wayOf(family, route, node),
+    via: wayOf(family, route, place),
   }));
   const holds = (outer: readonly Prefix[], inner: Prefix): boolean => outer.some((one) => containsPrefix(one, inner));
   const viaOf = (prefix: Prefix): TableWay =>

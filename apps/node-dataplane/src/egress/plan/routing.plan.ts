@@ -50,15 +50,23 @@ const protocol = EGRESS_ROUTE_PROTOCOL;
 
 type Gateways = (node: string, family: Family) => string | undefined;
 
-const routeOf = ({ prefix, via }: TableRoute, table: number, gateways: Gateways): Omit<RouteSpec, 'link'> => {
-  const own = { dst: prefix, table, protocol };
-  if (via === 'main') return { ...own, type: 'throw' };
-  const gateway = via === 'nowhere' ? undefined : gateways(via.owner, familyOf(prefix));
-  return gateway === undefined ? { ...own, type: 'unreachable' } : { ...own, gateway, onlink: true };
-};
+/** Indices of devices by name. */
+export type Links = ReadonlyMap<string, number>;
 
-const byTunnel = (route: Omit<RouteSpec, 'link'>, link: number): RouteSpec =>
-  route.gateway === undefined ? route : { ...route, link };
+/** How a route of a table becomes one of the kernel: what leads to nobody is unreachable. */
+const createRouteOf =
+  (gateways: Gateways, links: Links) =>
+  ({ prefix, via }: TableRoute, table: number): RouteSpec => {
+    const own = { dst: prefix, table, protocol };
+    if (via === 'main') return { ...own, type: 'throw' };
+    if (via === 'nowhere') return { ...own, type: 'unreachable' };
+    const [gateway, device] =
+      'owner' in via ? [gateways(via.owner, familyOf(prefix)), DEVICES.egress] : [via.router, via.device];
+    const link = links.get(device);
+    return gateway === undefined || link === undefined
+      ? { ...own, type: 'unreachable' }
+      : { ...own, gateway, onlink: true, link };
+  };
 
 const addressesOf = (classes: readonly PodClass[], family: Family) =>
   classes.flatMap(({ pods }) =>
@@ -66,6 +74,23 @@ const addressesOf = (classes: readonly PodClass[], family: Family) =>
   );
 
 const mark = (value: number) => ({ value, mask: EGRESS_MARK_MASK });
+
+/** The table of a class, if it has any. */
+type TableOf = (own: PodClass) => number | undefined;
+
+/** Packets that get an egress address here, in pods' classes that leave by a router. */
+const leavingRules = (plan: EgressPlan, family: Family, tableOf: TableOf): RuleSpec[] => {
+  const rulesOf = (classes: readonly PodClass[], iif: string): RuleSpec[] =>
+    classes.flatMap((podClass) => {
+      const table = tableOf(podClass);
+      if (table === undefined) return [];
+      return addressesOf([podClass], family).map(({ address }) => ({
+        ...{ family: IP_FAMILY[family], protocol, priority: EGRESS_RULE_PRIORITIES.leave },
+        ...{ src: withLength(address), iif, mark: mark(EGRESS_MARKS.translate), table },
+      }));
+    });
+  return [...rulesOf(plan.steered, DEVICES.bridge), ...rulesOf(plan.translated, DEVICES.egress)];
+};
 
 const rulesOf = (plan: EgressPlan, family: Family, tableOf: (own: PodClass) => number): RuleSpec[] => {
   const own = { family: IP_FAMILY[family], protocol };
@@ -98,26 +123,40 @@ const clusterRoutes = (plan: EgressPlan, family: Family): RouteSpec[] => {
   ];
 };
 
-/** @param link index of the tunnel's device */
-export const planRouting = (plan: EgressPlan, link: number): EgressRouting => {
+const hasRouter = (content: readonly TableRoute[]): boolean =>
+  content.some(({ via }) => typeof via === 'object' && 'router' in via);
+
+/** The tables of one family, and which one each class has. */
+const planTables = (plan: EgressPlan, family: Family) => {
+  const contentOf = (own: PodClass): TableRoute[] => planRouteTable(family, own.routes, plan);
+  const steered = plan.steered.map((own) => [own, contentOf(own)] as const);
+  // Of pods elsewhere only where packets leave by a router: those of others leave by the main table.
+  const translated = plan.translated.map((own) => [own, contentOf(own)] as const).filter(([, own]) => hasRouter(own));
+  const texts = new Map([...steered, ...translated].map(([own, content]) => [own, JSON.stringify(content)]));
+  const numbers = tableNumbers([...texts.values()]);
+  const numberOf = (own: PodClass): number => numbers.get(texts.get(own)!)!;
+  const leaving = new Set([...steered, ...translated].filter(([, content]) => hasRouter(content)).map(([own]) => own));
+  return {
+    tables: new Map([...steered, ...translated].map(([own, content]) => [numberOf(own), content])),
+    numberOf,
+    leavingTableOf: (own: PodClass): number | undefined => (leaving.has(own) ? numberOf(own) : undefined),
+  };
+};
+
+/** @param links the tunnel's device among them, if it is there */
+export const planRouting = (plan: EgressPlan, links: Links): EgressRouting => {
   const peers = new Map(plan.peers.map(({ node, overlayAddresses }) => [node, overlayAddresses]));
   const gateways: Gateways = (node, family) => gatewayOf(peers.get(node) ?? [], family, outerFamily(plan));
+  const routeOf = createRouteOf(gateways, links);
   const routes: RouteSpec[] = [];
   const rules: RuleSpec[] = [];
   for (const family of FAMILIES) {
-    const contents = plan.steered.map((own) => planRouteTable(family, own.routes, plan.node));
-    const texts = contents.map((content) => JSON.stringify(content));
-    const numbers = tableNumbers(texts);
-    const tables = new Map(plan.steered.map((own, index) => [own, numbers.get(texts[index]!)!]));
-    const byNumber = new Map(contents.map((content, index) => [numbers.get(texts[index]!)!, content]));
-    for (const [number, content] of byNumber)
-      routes.push(...content.map((route) => byTunnel(routeOf(route, number, gateways), link)));
+    const { tables, numberOf, leavingTableOf } = planTables(plan, family);
+    for (const [number, content] of tables) routes.push(...content.map((route) => routeOf(route, number)));
     if (plan.steered.length > 0) routes.push(...clusterRoutes(plan, family));
-    for (const { node, address } of addressesOf(plan.translated, family)) {
-      const way = routeOf({ prefix: withLength(address), via: { owner: node } }, EGRESS_TABLES.answers, gateways);
-      routes.push(byTunnel(way, link));
-    }
-    rules.push(...rulesOf(plan, family, (own) => tables.get(own)!));
+    for (const { node, address } of addressesOf(plan.translated, family))
+      routes.push(routeOf({ prefix: withLength(address), via: { owner: node } }, EGRESS_TABLES.answers));
+    rules.push(...rulesOf(plan, family, numberOf), ...leavingRules(plan, family, leavingTableOf));
   }
   return { routes, rules };
 };

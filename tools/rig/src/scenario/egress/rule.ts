@@ -10,7 +10,11 @@ import { timeUntil } from '../scenario.ts';
 
 /** The rule of docs/examples, which selects one of the two test pods on every node. */
 
-const RULE = { file: join(checkout, 'docs/examples/static-egress.yaml'), name: 'partner', pods: 'probe-a' } as const;
+export const RULE = {
+  file: join(checkout, 'docs/examples/static-egress.yaml'),
+  name: 'partner',
+  pods: 'probe-a',
+} as const;
 const READY_MS = 60_000;
 
 export interface Selected {
