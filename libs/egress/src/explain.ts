@@ -28,10 +28,11 @@ export interface Explanation {
   readonly passedOver: readonly { readonly rule: string; readonly reason: string }[];
 }
 
-const isInside = ({ cluster, nodes }: EgressSnapshot, destination: Address): boolean =>
+const isInside = ({ cluster, claims, nodes }: EgressSnapshot, destination: Address): boolean =>
   AddressSet.of([
     ...cluster.pods,
     ...cluster.services,
+    ...claims.map(({ prefix }) => prefix),
     ...nodes.flatMap(({ addresses }) => addresses.map(hostPrefix)),
   ]).has(destination);
 

@@ -2,4 +2,4 @@ export { explain, type Explanation } from './explain.ts';
 export { type EgressPlan, planEgress } from './plan.ts';
 export { planSliceChanges, type SliceChange, withoutGainsOf } from './slices/changes.plan.ts';
 export { fingerprint } from './rendezvous.ts';
-export type { EgressNode, EgressPod, EgressSnapshot } from './snapshot.ts';
+export type { Claim, EgressNode, EgressPod, EgressSnapshot } from './snapshot.ts';

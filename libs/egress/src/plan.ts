@@ -2,10 +2,10 @@ import type { EgressNodeSliceSpec } from '@unbounded/crds';
 
 import { planAddresses } from './addresses/addresses.plan.ts';
 import type { RuleAddresses } from './addresses/named.plan.ts';
-import { createCandidates } from './owners/candidates.ts';
+import { createCandidates, createNodeSelection } from './owners/candidates.ts';
 import { readGrants } from './owners/grants.ts';
 import { type Ownership, planOwners } from './owners/owners.plan.ts';
-import { attachedSubnets } from './owners/subnets.ts';
+import { reportedSubnets } from './owners/subnets.ts';
 import { compareTexts } from './order.ts';
 import { planCoverage } from './pods/coverage.plan.ts';
 import { planSelectedPods, type SelectedPod } from './pods/pod.plan.ts';
@@ -54,16 +54,12 @@ export const planEgress = (given: EgressSnapshot): EgressPlan => {
   const parsed = parseObjects(snapshot);
   const rules = parsed.flatMap((own) => own.rules);
   const pools = parsePools(snapshot.pools, snapshot.cluster);
-  const subnets = attachedSubnets(slices);
-  const ruleAddresses = planAddresses(
-    rules,
-    pools,
-    snapshot,
-    subnets.map(({ prefix }) => prefix),
-  );
+  const { attached: subnets, ignored } = reportedSubnets(slices);
+  const select = createNodeSelection(nodes);
+  const ruleAddresses = planAddresses(rules, pools, snapshot, { subnets, candidatesOf: select });
   const addresses = [...ruleAddresses.values()].flatMap((own) => own.addresses);
 
-  const candidatesOf = createCandidates(nodes, subnets);
+  const candidatesOf = createCandidates(select, subnets);
   const book = readGrants(
     slices,
     parsed.map(({ object }) => object),
@@ -85,6 +81,7 @@ export const planEgress = (given: EgressSnapshot): EgressPlan => {
   const context = {
     addresses: ruleAddresses,
     ownerships,
+    ignoredSubnets: ignored,
     coverage,
     selectionProblems: selections.problems,
     now: given.now,

@@ -42,10 +42,18 @@ interface EgressNamespace {
   readonly labels: Labels;
 }
 
-/** Destinations that are inside: never steered, and no egress address may be one of them. */
+/** Destinations that are inside, as administrators say: never steered, and no egress address may be one of them. */
 export interface ClusterPrefixes {
   readonly pods: readonly Prefix[];
   readonly services: readonly Prefix[];
+}
+
+/** What others than administrators say that addresses are: no egress address is given anew there, and none is taken away for it. */
+export interface Claim {
+  readonly prefix: Prefix;
+  readonly usage: 'AddressOfNode' | 'AddressOfPod' | 'AddressOfService';
+  /** Who says so, for people: `Service shop/web` */
+  readonly by: string;
 }
 
 /**
@@ -62,6 +70,8 @@ export interface EgressSnapshot {
   readonly services: readonly EgressService[];
   readonly namespaces: readonly EgressNamespace[];
   readonly cluster: ClusterPrefixes;
+  /** Those of nodes' own addresses and subnets are not repeated here. */
+  readonly claims: readonly Claim[];
   /** RFC 3339: since when an owner that this plan names is one. */
   readonly now: string;
 }

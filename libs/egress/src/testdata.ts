@@ -103,6 +103,7 @@ export const snapshot = (rest: Partial<EgressSnapshot> = {}): EgressSnapshot => 
       pods: ['10.244.0.0/16', 'fd64::/32'].map(parsePrefix),
       services: ['10.96.0.0/12'].map(parsePrefix),
     },
+    claims: [],
     now: NOW,
     ...rest,
   };

@@ -15,7 +15,7 @@ interface PodIdentity {
   labels(): Promise<Readonly<Record<string, string>>>;
 }
 
-const NOTHING = { pools: [], slices: [], nodes: [], cluster: { pods: [], services: [] }, now: '' } as const;
+const NOTHING = { pools: [], slices: [], nodes: [], cluster: { pods: [], services: [] }, claims: [], now: '' } as const;
 
 /** Of a kind that the cluster does not have there are none. */
 const unlessAbsent = async <T>(work: Promise<readonly T[]>): Promise<readonly T[]> => {

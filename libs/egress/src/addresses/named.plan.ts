@@ -4,7 +4,7 @@ import type { Pool } from '../pools/pool.ts';
 import type { EgressProblem } from '../problem.ts';
 import type { Rule } from '../rules/rule.ts';
 import type { RuleAddress } from './rule-address.ts';
-import { type AddressUsage, usageRemedy } from './usage.ts';
+import { type AddressUsage, claimRemedy, usageRemedy } from './usage.ts';
 
 export interface NamedContext {
   readonly usage: AddressUsage;
@@ -13,12 +13,18 @@ export interface NamedContext {
   readonly isEligible: (rule: Rule, pool: Pool) => boolean;
   /** The rule that an address is allocated to, by the address. */
   readonly allocatedTo: ReadonlyMap<string, Rule>;
+  /** The rule has the address: by its status, or a node has it. */
+  readonly isAssigned: (rule: Rule, address: string) => boolean;
 }
 
 export interface RuleAddresses {
   readonly addresses: readonly RuleAddress[];
   readonly problems: readonly EgressProblem[];
 }
+
+/** Who claims an address that the rule does not have yet. */
+const claimOf = (rule: Rule, address: Address, pool: Pool | undefined, context: NamedContext) =>
+  context.isAssigned(rule, formatAddress(address)) ? undefined : context.usage.claimOf(address, pool);
 
 /** Why the rule cannot have the address: a reason and a remedy. */
 const refusalOf = (
@@ -27,7 +33,7 @@ const refusalOf = (
   pool: Pool | undefined,
   context: NamedContext,
 ): [string, string] | undefined => {
-  const usage = context.usage.of(address);
+  const usage = context.usage.fixed(address) ?? claimOf(rule, address, pool, context)?.usage;
   if (usage) return [usage, usageRemedy[usage]];
   if (pool && !context.isEligible(rule, pool)) {
     return [
@@ -65,11 +71,16 @@ export const planNamedAddresses = (rule: Rule, context: NamedContext): RuleAddre
     const text = formatAddress(address);
     const pool = context.pools.find(({ held }) => held.has(address));
     const refusal = refusalOf(rule, address, pool, context);
-    if (!refusal) return [{ address, text, pool, allocatedFrom: undefined, isUsable: true }];
-    const [reason, remedy] = refusal;
     const field = `${rule.path}.${source.field}${source.field === 'egressips' ? `[${index}]` : ''}`;
-    problems.push({ condition: 'Accepted', reason, field, value: text, remedy });
-    return [];
+    const tell = (reason: string, remedy: string): void =>
+      void problems.push({ condition: 'Accepted', reason, field, value: text, remedy });
+    if (refusal) {
+      tell(...refusal);
+      return [];
+    }
+    const claim = context.usage.claimOf(address, pool);
+    if (claim) tell('AddressClaimed', claimRemedy(claim));
+    return [{ address, text, pool, allocatedFrom: undefined, isUsable: true }];
   });
   return { addresses, problems };
 };

@@ -1,9 +1,11 @@
 import { egressAnnotations } from '@unbounded/crds';
+import { containsAddress, formatPrefix, SHORTEST_BLOCK } from '@unbounded/ip';
 
 import type { RuleAddress } from '../addresses/rule-address.ts';
 import type { EgressProblem } from '../problem.ts';
 import type { Rule } from '../rules/rule.ts';
 import type { OwnerTrouble, Ownership } from './owners.plan.ts';
+import type { AttachedSubnet } from './subnets.ts';
 
 const remedyOf = (trouble: OwnerTrouble, { pool }: RuleAddress, node: string | undefined): string => {
   const nodes = pool ? `nodes that nodeSelector of EgressIPPool ${pool.name} selects` : 'nodes';
@@ -23,16 +25,25 @@ const remedyOf = (trouble: OwnerTrouble, { pool }: RuleAddress, node: string | u
   }
 };
 
+/** Networks that hold the address, and are too large for it. */
+const ignoredText = ({ address }: RuleAddress, ignored: readonly AttachedSubnet[]): string => {
+  const subnet = ignored.find(({ prefix }) => containsAddress(prefix, address));
+  if (!subnet) return '';
+  const { prefix, nodes } = subnet;
+  return ` (node ${nodes[0]!.node} reports ${formatPrefix(prefix)}, which does not count: it is shorter than a /${SHORTEST_BLOCK[prefix.family]})`;
+};
+
 /** Why an address of the rule has no owner that answers. */
 export const ownerProblem = (
   rule: Rule,
   address: RuleAddress,
   { trouble, blockedBy }: Ownership,
+  ignored: readonly AttachedSubnet[],
 ): EgressProblem | undefined =>
   trouble && {
     condition: 'OwnersElected',
     reason: trouble,
     field: `${rule.path}.${rule.source.field}`,
     value: address.text,
-    remedy: remedyOf(trouble, address, blockedBy),
+    remedy: remedyOf(trouble, address, blockedBy) + (trouble === 'OutsideSubnets' ? ignoredText(address, ignored) : ''),
   };

@@ -3,6 +3,7 @@ import type { AssignedAddress } from '@unbounded/crds';
 import type { RuleAddresses } from '../addresses/named.plan.ts';
 import { ownerProblem } from '../owners/owner-problems.ts';
 import type { Ownership } from '../owners/owners.plan.ts';
+import type { AttachedSubnet } from '../owners/subnets.ts';
 import type { Coverage } from '../pods/coverage.plan.ts';
 import type { EgressProblem } from '../problem.ts';
 import type { ParsedRules } from '../rules/parse-rules.ts';
@@ -19,6 +20,7 @@ export interface RuleStatus {
 export interface StatusContext {
   readonly addresses: ReadonlyMap<string, RuleAddresses>;
   readonly ownerships: ReadonlyMap<string, Ownership>;
+  readonly ignoredSubnets: readonly AttachedSubnet[];
   readonly coverage: Coverage;
   /** Of Services, by the key of the rule. */
   readonly selectionProblems: ReadonlyMap<string, readonly EgressProblem[]>;
@@ -59,7 +61,7 @@ const problemsOf = (rule: Rule, context: StatusContext): EgressProblem[] => {
     ...(isUnexplained ? [without] : []),
     ...usable.flatMap((address) => {
       const ownership = context.ownerships.get(address.text);
-      return (ownership && ownerProblem(rule, address, ownership)) ?? [];
+      return (ownership && ownerProblem(rule, address, ownership, context.ignoredSubnets)) ?? [];
     }),
     ...(context.coverage.problems.get(rule.key) ?? []),
   ];

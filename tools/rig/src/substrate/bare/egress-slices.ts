@@ -67,6 +67,7 @@ export const egressSlicesOf = (
     services: [],
     namespaces: [{ name: NAMESPACE, labels: {} }],
     cluster: { pods: layout.sites.flatMap(({ podPools }) => podPools.map(parsePrefix)), services: [] },
+    claims: [],
     now: NOW,
   });
   return [...slices.values()].map((spec) => sliceOf(spec));
