@@ -75,14 +75,19 @@ const decide = (
   );
   const [grant, ...others] = grants;
   if (!grant) {
-    const ownership = { owner: first, epoch: first === undefined ? epoch : epoch + 1, trouble: troubleOf(candidates) };
+    const ownership = {
+      owner: first,
+      epoch: first === undefined ? epoch : book.nextEpoch(text, first),
+      trouble: troubleOf(candidates),
+    };
     return { ownership: { ...ownership, blockedBy: undefined }, releases: [] };
   }
   // More than one grant was not written by a plan: nobody may go on.
   if (others.length > 0) return waitFor(grants, epoch);
   if (grant.isReleasing && grant.node !== first) return waitFor(grants, epoch);
   if (grant.isReleasing) {
-    return { ownership: { owner: first, epoch: epoch + 1, trouble: undefined, blockedBy: undefined }, releases: [] };
+    const nextEpoch = book.nextEpoch(text, grant.node);
+    return { ownership: { owner: first, epoch: nextEpoch, trouble: undefined, blockedBy: undefined }, releases: [] };
   }
   if (!isAlive(grant.node)) {
     return {

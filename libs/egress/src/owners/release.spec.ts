@@ -44,8 +44,67 @@ test('a node that gets back what it was to release gets it with a new epoch, whi
   expect({ owner, epoch }).toEqual({ owner: `n${preferredNumber}`, epoch: 5 });
 });
 
-test('an address without a grant gets an epoch above all that were ever seen of it', () => {
-  expect(ownershipIn(given(sliceWith(otherNumber, [], [8]))).epoch).toBe(9);
+test('a release that was confirmed for a later epoch than was asked for does not count', () => {
+  const ahead = given(sliceWith(otherNumber, [entry(2, true)], [3, 7, Number.MAX_SAFE_INTEGER]));
+  expect(ownershipIn(ahead)).toMatchObject({ owner: undefined, trouble: 'AwaitingRelease' });
+});
+
+test('an address without a grant gets an epoch above all that its new owner has ever reported of it', () => {
+  expect(ownershipIn(given(sliceWith(preferredNumber, [], [8]))).epoch).toBe(9);
+});
+
+test('what another node reports of an address that it does not own changes no grant', () => {
+  for (const epoch of [8, Number.MAX_SAFE_INTEGER]) {
+    expect(ownershipIn(given(sliceWith(otherNumber, [], [epoch]))).epoch).toBe(1);
+    const moving = given(sliceWith(preferredNumber, [entry(4, true)], [4]), sliceWith(otherNumber, [], [epoch]));
+    expect(ownershipIn(moving)).toMatchObject({ owner: `n${preferredNumber}`, epoch: 5 });
+  }
+});
+
+test('an absurd epoch that a node reports of itself counts for nothing, and the next one fits the schema', () => {
+  const slice = sliceWith(preferredNumber, [], [Number.MAX_SAFE_INTEGER]);
+  expect(ownershipIn(given(slice)).epoch).toBe(1);
+});
+
+test('without anybody who could own the address the status of the rule keeps no epoch that a node made up, and loses one it has', () => {
+  const held = [{ address: ADDRESS, epoch: Number.MAX_SAFE_INTEGER }];
+  const poisoned = sliceWith(otherNumber, []);
+  const slices = [{ ...poisoned, status: { ...poisoned.status, held } }];
+  const nodes = [1, 2, 3].map((number) => node(number, { isAlive: false }));
+  const statusIn = (one: EgressSnapshot) => planEgress(one).ruleStatuses.get('StaticEgressIP/shop/partner')!.addresses;
+  expect(statusIn({ ...given(...slices), nodes })).toMatchObject([{ epoch: 0 }]);
+  const addresses = [{ address: ADDRESS, rule: 0, selection: '', epoch: Number.MAX_SAFE_INTEGER }];
+  const former = [staticEgress([{ podSelector: {}, egressip: ADDRESS }], {}, { addresses })];
+  expect(statusIn({ ...given(), rules: former })).toMatchObject([{ epoch: 1, node: `n${preferredNumber}` }]);
+});
+
+test('a silent owner whose slice was deleted keeps its address, whatever other nodes report of it', () => {
+  const owned = { address: ADDRESS, rule: 0, selection: '', node: `n${preferredNumber}`, epoch: 1 };
+  const recorded = [staticEgress([{ podSelector: {}, egressip: ADDRESS }], {}, { addresses: [owned] })];
+  const nodes = [1, 2, 3].map((number) => node(number, { isAlive: number !== preferredNumber }));
+  for (const epochs of [[], [5], [Number.MAX_SAFE_INTEGER]]) {
+    const slices = [sliceWith(otherNumber, [], epochs)];
+    expect(ownershipIn({ ...given(), rules: recorded, nodes, slices })).toEqual({
+      owner: `n${preferredNumber}`,
+      epoch: 1,
+      trouble: 'OwnerSilent',
+      blockedBy: `n${preferredNumber}`,
+    });
+  }
+});
+
+test('what an agent says that it holds counts for what its slice gives it alone', () => {
+  const held = [{ address: ADDRESS, epoch: 4 }];
+  const owner = sliceWith(preferredNumber, [entry(4)]);
+  const elsewhere = { ...owner.status, held };
+  const second: EgressNodeSlice = {
+    ...owner,
+    metadata: { name: `n${preferredNumber}-1` },
+    spec: { nodeName: `n${preferredNumber}`, nodeUID: `uid-n${preferredNumber}`, index: 1 },
+    status: { held },
+  };
+  expect(ownershipIn(given(owner, second)).trouble).toBe('AddressNotHeld');
+  expect(ownershipIn(given({ ...owner, status: elsewhere })).trouble).toBeUndefined();
 });
 
 test('two grants that nobody planned are both released, and nobody owns the address meanwhile', () => {

@@ -1,6 +1,7 @@
 import type { ClusterStaticEgressIP, ClusterStaticEgressRule, StaticEgressIP, StaticEgressRule } from '@unbounded/crds';
 import { AddressSet, type Family, parsePrefix, type Prefix, tryParseAddress, tryParsePrefix } from '@unbounded/ip';
 
+import { countedEpoch } from '../owners/epochs.ts';
 import type { EgressProblem } from '../problem.ts';
 import { fingerprint } from '../rendezvous.ts';
 import type { AddressSource, PodSelection, Rule, RuleObject } from './rule.ts';
@@ -25,7 +26,7 @@ const objectOf = ({ kind, metadata, status }: StaticEgressIP | ClusterStaticEgre
     name: metadata.name,
     key: [kind, ...(namespace === undefined ? [] : [namespace]), metadata.name].join('/'),
     createdAt: metadata.creationTimestamp ?? '',
-    assigned: status?.addresses ?? [],
+    assigned: (status?.addresses ?? []).map((entry) => ({ ...entry, epoch: countedEpoch(entry.epoch) })),
   };
 };
 
