@@ -6,7 +6,7 @@ import { matchesLabels } from '../selector.ts';
 import type { EgressSnapshot } from '../snapshot.ts';
 import { planAllocations } from './allocate.plan.ts';
 import { planKeptAddresses } from './kept.plan.ts';
-import { planNamedAddresses, type RuleAddresses } from './named.plan.ts';
+import { planHolders, planNamedAddresses, type RuleAddresses } from './named.plan.ts';
 import { type UsageContext, usageOf } from './usage.ts';
 
 const hostPrefixes = (texts: Iterable<string>): Prefix[] =>
@@ -50,9 +50,10 @@ export const planAddresses = (
   const isAssigned = ({ object }: Rule, text: string): boolean =>
     granted.has(text) || object.assigned.some(({ address }) => address === text);
   const context = { usage, pools: [...pools.values()], isEligible, allocatedTo, isAssigned };
+  const holders = planHolders(rules, context);
   const named = rules
     .filter(({ source }) => source.field !== 'pool')
-    .map((rule) => [rule.key, planNamedAddresses(rule, context)] as const);
+    .map((rule) => [rule.key, planNamedAddresses(rule, { ...context, holders })] as const);
   const reserved = [
     ...named.flatMap(([, { addresses }]) => addresses.map(({ address }) => hostPrefix(address))),
     ...hostPrefixes(ownedAddresses(snapshot)),
