@@ -8,6 +8,7 @@ import {
   parsePrefix,
 } from '@unbounded/ip';
 
+import { familyOf } from './addresses/rule-address.ts';
 import type { EgressPlan } from './plan.ts';
 import type { KeyedRoute } from './pods/routes.plan.ts';
 import type { SelectedPod } from './pods/pod.plan.ts';
@@ -61,8 +62,6 @@ const passedOverOf = (
     ...effective.excess.map(({ key }) => ({ rule: key, reason: 'the pod has too many rules' })),
   ];
 };
-
-const familyOf = (text: string): Family => (text.includes(':') ? 6 : 4);
 
 type Decision = Omit<Explanation, 'passedOver'>;
 

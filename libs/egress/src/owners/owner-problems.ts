@@ -5,6 +5,7 @@ import type { RuleAddress } from '../addresses/rule-address.ts';
 import type { EgressProblem } from '../problem.ts';
 import type { Rule } from '../rules/rule.ts';
 import type { OwnerTrouble, Ownership } from './owners.plan.ts';
+import { MOST_OF_NODE } from './room.ts';
 import type { AttachedSubnet } from './subnets.ts';
 
 const remedyOf = (trouble: OwnerTrouble, { pool }: RuleAddress, node: string | undefined): string => {
@@ -16,6 +17,8 @@ const remedyOf = (trouble: OwnerTrouble, { pool }: RuleAddress, node: string | u
       return `is outside of the networks of all ${nodes}: take an address of such a network, or a pool with announce None and a route to its owner`;
     case 'NoLiveCandidate':
       return `none of the ${nodes} that could own it answers: start the agent of one of them`;
+    case 'NodesFull':
+      return `each of the ${nodes} that could own it has ${MOST_OF_NODE} addresses of its family, the most of one node: add a node, or let rules have fewer addresses`;
     case 'OwnerSilent':
       return `its owner ${node} does not answer and may still hold it: restore it, delete its Node, or, when it is off, annotate the Node with ${egressAnnotations.fenced}`;
     case 'AwaitingRelease':
