@@ -77,7 +77,7 @@ export const planEgress = (given: EgressSnapshot): EgressPlan => {
     .filter(({ pod }) => !pod.isHostNetwork)
     .map(({ pod, effective }) => ({ pod, routes: routesOf(effective, pod.uid) }));
   const reporters = new Set(addresses.flatMap((address) => candidatesOf(address).selected.map(({ name }) => name)));
-  const coverage = planCoverage(selectedPods.values());
+  const coverage = planCoverage(selectedPods.values(), rules, selections.beyond);
   const context = {
     addresses: ruleAddresses,
     ownerships,

@@ -1,5 +1,5 @@
 import type { ClusterStaticEgressIP, ClusterStaticEgressRule, StaticEgressIP, StaticEgressRule } from '@unbounded/crds';
-import { AddressSet, type Family, parsePrefix, type Prefix, tryParseAddress, tryParsePrefix } from '@unbounded/ip';
+import { type Family, parsePrefix, type Prefix, tryParseAddress, tryParsePrefix } from '@unbounded/ip';
 
 import { countedEpoch } from '../owners/epochs.ts';
 import type { EgressProblem } from '../problem.ts';
@@ -30,7 +30,8 @@ const objectOf = ({ kind, metadata, status }: StaticEgressIP | ClusterStaticEgre
   };
 };
 
-const selectionOf = (rule: AnyRule): PodSelection => {
+/** Which pods a rule covers, as it stands in its object. */
+export const selectionOf = (rule: AnyRule): PodSelection => {
   if ('namespaceSelector' in rule) {
     return { by: 'labels', namespaces: rule.namespaceSelector, pods: rule.podSelector ?? {} };
   }
@@ -102,8 +103,7 @@ const destinationOf = ({ cidr, except = [] }: AnyRule) => {
   const destinations = parsed ? [parsed] : EVERYTHING;
   const excepted = except.flatMap((text) => tryParsePrefix(text) ?? []);
   const families: readonly Family[] = destinations.map(({ family }) => family);
-  const matched = AddressSet.of(destinations).subtract(AddressSet.of(excepted));
-  return { cidr: parsed, destinations, except: excepted, families, matched };
+  return { cidr: parsed, destinations, except: excepted, families };
 };
 
 const parseRule = (object: RuleObject, rule: AnyRule, index: number): Rule => {
