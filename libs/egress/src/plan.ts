@@ -7,6 +7,7 @@ import { readGrants } from './owners/grants.ts';
 import { type Ownership, planOwners } from './owners/owners.plan.ts';
 import { reportedSubnets } from './owners/subnets.ts';
 import { compareTexts } from './order.ts';
+import { confinePods } from './pods/confined-pods.ts';
 import { planCoverage } from './pods/coverage.plan.ts';
 import { planSelectedPods, type SelectedPod } from './pods/pod.plan.ts';
 import { createRoutes } from './pods/routes.plan.ts';
@@ -50,7 +51,8 @@ const parseObjects = ({ rules, clusterRules }: EgressSnapshot) =>
 /** From everything that is known to everything that is to be. Throws for no input; what is wrong becomes a condition. */
 export const planEgress = (given: EgressSnapshot): EgressPlan => {
   const snapshot = sorted(given);
-  const { nodes, pods, slices } = snapshot;
+  const { nodes, slices } = snapshot;
+  const { pods, foreign } = confinePods(snapshot.pods, nodes);
   const parsed = parseObjects(snapshot);
   const rules = parsed.flatMap((own) => own.rules);
   const pools = parsePools(snapshot.pools, snapshot.cluster);
@@ -67,7 +69,7 @@ export const planEgress = (given: EgressSnapshot): EgressPlan => {
   );
   const { ownerships, owned } = planOwners(addresses, { book, candidatesOf, nodes });
 
-  const selections = planSelections(rules, snapshot);
+  const selections = planSelections(rules, { ...snapshot, pods });
   const selectedPods = planSelectedPods(pods, selections);
   const routesOf = createRoutes({
     addressesOf: ({ key }) => ruleAddresses.get(key)?.addresses ?? [],
@@ -77,7 +79,7 @@ export const planEgress = (given: EgressSnapshot): EgressPlan => {
     .filter(({ pod }) => !pod.isHostNetwork)
     .map(({ pod, effective }) => ({ pod, routes: routesOf(effective, pod.uid) }));
   const reporters = new Set(addresses.flatMap((address) => candidatesOf(address).selected.map(({ name }) => name)));
-  const coverage = planCoverage(selectedPods.values(), rules, selections.beyond);
+  const coverage = planCoverage(selectedPods.values(), { rules, beyond: selections.beyond, foreign });
   const context = {
     addresses: ruleAddresses,
     ownerships,

@@ -10,6 +10,8 @@ export interface EgressNode {
   readonly labels: Labels;
   /** Internal and external ones. */
   readonly addresses: readonly Address[];
+  /** Blocks of the addresses that its pods have. */
+  readonly podBlocks: readonly Prefix[];
   /** Its agent and its Node object answer in time. Whoever makes the snapshot decides, and damps it. */
   readonly isAlive: boolean;
   /** An operator states that the machine is off (the annotation egress-fenced); counts while it is not alive. */

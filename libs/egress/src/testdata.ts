@@ -22,6 +22,7 @@ export const node = (number: number, rest: Partial<EgressNode> = {}): EgressNode
   uid: `uid-n${number}`,
   labels: {},
   addresses: [parseAddress(`192.0.2.${number}`), parseAddress(`2001:db8::${number}`)],
+  podBlocks: ['10.244.0.0/16', 'fd64::/32'].map(parsePrefix),
   isAlive: true,
   isFenced: false,
   ...rest,

@@ -24,12 +24,13 @@ const isReady = ({ status }: Node): boolean =>
   (status?.conditions ?? []).some((condition) => condition.type === 'Ready' && condition.status === 'True');
 
 const egressNode = (node: Node, isAgentAlive: SnapshotContext['isAgentAlive']): EgressNode => {
-  const { name, uid, labels, internalAddresses, externalIPs } = nodeFacts(node);
+  const { name, uid, labels, internalAddresses, externalIPs, podPrefixes } = nodeFacts(node);
   return {
     name,
     uid,
     labels,
     addresses: [...internalAddresses, ...addressesOf(externalIPs)],
+    podBlocks: podPrefixes,
     isAlive: isReady(node) && isAgentAlive(uid),
     isFenced: node.metadata.annotations?.[egressAnnotations.fenced] !== undefined,
   };

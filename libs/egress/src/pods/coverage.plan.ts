@@ -78,11 +78,30 @@ const excessProblems = (
   return [{ condition: 'PodsCovered', reason: 'TooManyRules', field: rule.path, value: namesOf(named, count), remedy }];
 };
 
+const foreignProblems = (
+  rule: Rule,
+  pods: readonly SelectedPod[],
+  foreign: CoverageContext['foreign'],
+): EgressProblem[] => {
+  const found = foreign.size === 0 ? [] : pods.filter(({ pod }) => foreign.has(pod.uid));
+  if (found.length === 0) return [];
+  const [{ pod }] = found as [SelectedPod];
+  const remedy = `status.podIPs has addresses that are not of the pods of their node (${foreign.get(pod.uid)!.join(', ')} of ${pod.name} on ${pod.node}), and that are not used: check that spec.podCIDRs of the Node holds them, and who writes the status`;
+  return [{ condition: 'PodsCovered', reason: 'ForeignPodAddress', field: rule.path, value: namesOf(found), remedy }];
+};
+
+export interface CoverageContext {
+  readonly rules: readonly Rule[];
+  /** By the key of the rule. */
+  readonly beyond: ReadonlyMap<string, FullPods>;
+  /** Addresses of pods that do not count, by the UID of the pod. */
+  readonly foreign: ReadonlyMap<string, readonly string[]>;
+}
+
 /** Which of the selected pods rules do serve, and why not the others. */
 export const planCoverage = (
   selected: Iterable<SelectedPod>,
-  rules: readonly Rule[],
-  beyond: ReadonlyMap<string, FullPods>,
+  { rules, beyond, foreign }: CoverageContext,
 ): Coverage => {
   const fateOf = createFates();
   const byRule = new Map<Rule, SelectedPod[]>();
@@ -106,6 +125,7 @@ export const planCoverage = (
         const problems = [
           ...hostNetworkProblems(rule, pods),
           ...shadowProblems(rule, pods, fateOf),
+          ...foreignProblems(rule, pods, foreign),
           ...excessProblems(rule, pods, fateOf, beyond.get(rule.key)),
         ];
         return [rule.key, problems];

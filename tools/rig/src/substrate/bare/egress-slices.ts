@@ -28,6 +28,7 @@ const podOf = (pod: Pod) => ({
 const nodeOf = (layout: LabLayout, node: LabNode) => ({
   ...{ name: node.name, uid: node.name, labels: labelsOf(layout, node), isAlive: true, isFenced: false },
   addresses: [...node.internalIps, ...(node.external?.ips ?? [])].map(parseAddress),
+  podBlocks: (layout.sites.find(({ name }) => name === node.site)?.podPools ?? []).map(parsePrefix),
 });
 
 const sliceOf = (spec: EgressNodeSlice['spec'], status?: EgressNodeSlice['status']): EgressNodeSlice => ({
