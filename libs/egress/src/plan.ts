@@ -65,7 +65,7 @@ export const planEgress = (given: EgressSnapshot): EgressPlan => {
   const book = readGrants(
     slices,
     parsed.map(({ object }) => object),
-    nodes,
+    snapshot,
   );
   const { ownerships, owned } = planOwners(addresses, { book, candidatesOf, nodes });
 

@@ -58,6 +58,13 @@ export interface Claim {
   readonly by: string;
 }
 
+/** An address of a Node that was made anew under its name, of before: whoever had it may have it still. */
+export interface FormerGrant {
+  readonly node: string;
+  readonly address: string;
+  readonly epoch: number;
+}
+
 /**
  * All that a plan depends on. It must be no older than what was last written from a plan: who owns an address stands in the
  * slices and in the status of the rules.
@@ -68,6 +75,8 @@ export interface EgressSnapshot {
   readonly pools: readonly EgressIPPool[];
   readonly slices: readonly EgressNodeSlice[];
   readonly nodes: readonly EgressNode[];
+  /** Those that no node can confirm to have released. Whoever makes the snapshot decides for how long. */
+  readonly formerGrants: readonly FormerGrant[];
   readonly pods: readonly EgressPod[];
   readonly services: readonly EgressService[];
   readonly namespaces: readonly EgressNamespace[];

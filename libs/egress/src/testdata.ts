@@ -97,6 +97,7 @@ export const snapshot = (rest: Partial<EgressSnapshot> = {}): EgressSnapshot => 
     pools: [],
     nodes,
     slices: nodes.map((one) => reportingSlice(one)),
+    formerGrants: [],
     pods: [pod(1), pod(2), pod(3)],
     services: [{ namespace: 'shop', name: 'web', selector: { app: 'web' } }],
     namespaces: [{ name: 'shop', labels: { team: 'shop' } }],

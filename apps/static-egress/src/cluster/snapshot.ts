@@ -1,5 +1,5 @@
 import { egressAnnotations, type Site } from '@unbounded/crds';
-import type { Claim, EgressNode, EgressPod, EgressSnapshot } from '@unbounded/egress';
+import type { Claim, EgressNode, EgressPod, EgressSnapshot, FormerGrant } from '@unbounded/egress';
 import { type Address, hostPrefix, type Prefix, tryParseAddress, tryParsePrefix, withoutCovered } from '@unbounded/ip';
 import type { Node, Pod, Service } from '@unbounded/kube';
 import { nodeFacts } from '@unbounded/membership';
@@ -13,6 +13,8 @@ export interface SnapshotContext {
   readonly isAgentAlive: (nodeUid: string) => boolean;
   /** Ranges of Services that the operator gave, and that the API server names. */
   readonly serviceCidrs: readonly Prefix[];
+  /** Of Nodes that were made anew, while these may be held; none for who has just begun to look. */
+  readonly formerGrants?: readonly FormerGrant[];
   /** RFC 3339. */
   readonly now: string;
 }
@@ -92,12 +94,13 @@ const nodeClaims = (node: Node): readonly Claim[] => {
  */
 export const snapshotOf = (
   { rules, clusterRules, pools, slices, nodes, pods, services, namespaces, sites }: EgressObjects,
-  { isAgentAlive, serviceCidrs, now }: SnapshotContext,
+  { isAgentAlive, serviceCidrs, formerGrants = [], now }: SnapshotContext,
 ): EgressSnapshot => ({
   rules,
   clusterRules,
   pools,
   slices,
+  formerGrants,
   nodes: nodes.map((node) => egressNode(node, isAgentAlive)),
   pods: pods.filter(({ spec }) => spec?.nodeName !== undefined).map(egressPod),
   services: services.map(({ metadata, spec }) => ({

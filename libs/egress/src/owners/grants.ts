@@ -1,7 +1,7 @@
 import type { EgressNodeSlice } from '@unbounded/crds';
 
 import type { RuleObject } from '../rules/rule.ts';
-import type { EgressNode } from '../snapshot.ts';
+import type { EgressNode, EgressSnapshot } from '../snapshot.ts';
 import { createReportedEpoch, highestEpochs } from './epochs.ts';
 
 /** That a node was made the owner of an address, and may hold it still. */
@@ -10,6 +10,8 @@ export interface Grant {
   readonly epoch: number;
   /** The node was asked to release it. */
   readonly isReleasing: boolean;
+  /** Of the Node that had this name before: nobody can be asked to release it. */
+  readonly isFormer: boolean;
 }
 
 export interface GrantBook {
@@ -42,7 +44,7 @@ const ofSlice = ({ spec, status }: EgressNodeSlice, isGone: ReturnType<typeof cr
   (spec.owned ?? []).map(({ address, epoch, release = false }) => {
     const isConfirmed = (status?.released ?? []).some((grant) => grant.address === address && grant.epoch === epoch);
     const hasEnded = isGone(spec.nodeName, spec.nodeUID) || (release && isConfirmed);
-    return { address, node: spec.nodeName, epoch, isReleasing: release, hasEnded };
+    return { address, node: spec.nodeName, epoch, isReleasing: release, isFormer: false, hasEnded };
   });
 
 const createIsHeld = (slices: readonly EgressNodeSlice[]): GrantBook['isHeld'] => {
@@ -71,13 +73,13 @@ const recordsOf = (objects: readonly RuleObject[]) =>
 export const readGrants = (
   slices: readonly EgressNodeSlice[],
   objects: readonly RuleObject[],
-  nodes: readonly EgressNode[],
+  { nodes, formerGrants }: Pick<EgressSnapshot, 'nodes' | 'formerGrants'>,
 ): GrantBook => {
   const isGone = createIsGone(nodes);
   const entries = slices.flatMap((slice) => ofSlice(slice, isGone));
   const records = recordsOf(objects);
   const ofSlices = highestEpochs(entries);
-  const epochs = highestEpochs([...entries, ...records]);
+  const epochs = highestEpochs([...entries, ...records, ...formerGrants]);
   const reported = createReportedEpoch(slices);
 
   const orphans = records.flatMap(({ address, node, epoch }): readonly GrantEntry[] => {
@@ -85,13 +87,19 @@ export const readGrants = (
     if (node === undefined || isKnown || epoch < epochs.get(address)!) return [];
     // The record may be older than a release that the agent still reports: with the same epoch that would end a grant of today.
     const isReleasing = reported(address, node) >= Math.max(epoch, 1);
-    return [{ address, node, epoch, isReleasing, hasEnded: isGone(node) }];
+    return [{ address, node, epoch, isReleasing, isFormer: false, hasEnded: isGone(node) }];
   });
+  const former = formerGrants.map((grant): GrantEntry => ({
+    ...grant,
+    isReleasing: false,
+    isFormer: true,
+    hasEnded: isGone(grant.node),
+  }));
   const grants = new Map<string, Grant[]>();
-  for (const { address, node, epoch, isReleasing, hasEnded } of [...entries, ...orphans]) {
+  for (const { address, hasEnded, ...grant } of [...former, ...entries, ...orphans]) {
     const known = grants.get(address) ?? [];
-    if (hasEnded || known.some((grant) => grant.node === node && grant.epoch === epoch)) continue;
-    grants.set(address, [...known, { node, epoch, isReleasing }]);
+    if (hasEnded || known.some(({ node, epoch }) => node === grant.node && epoch === grant.epoch)) continue;
+    grants.set(address, [...known, grant]);
   }
   const epochOf = (address: string): number => epochs.get(address) ?? 0;
   return {

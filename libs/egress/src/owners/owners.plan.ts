@@ -27,6 +27,8 @@ export interface Ownership {
   readonly trouble: OwnerTrouble | undefined;
   /** The node that must release the address before another one can own it, or the owner that does not answer or has not taken it. */
   readonly blockedBy: string | undefined;
+  /** That node is not the one of today's Node of its name: whoever takes that for the former owner would wait for its word. */
+  readonly isFormer?: true;
 }
 
 export interface OwnerPlan {
@@ -57,10 +59,16 @@ const troubleOf = ({ selected, attached, live }: Candidates): OwnerTrouble => {
   return selected.length > 0 ? 'OutsideSubnets' : 'NoCandidate';
 };
 
-const waitFor = (first: string | undefined, releases: readonly Grant[], epoch: number): Decision => ({
+const waitFor = (first: string | undefined, grants: readonly Grant[], epoch: number): Decision => ({
   first,
-  ownership: { owner: undefined, epoch, trouble: 'AwaitingRelease', blockedBy: releases[0]!.node },
-  releases,
+  ownership: {
+    owner: undefined,
+    epoch,
+    trouble: 'AwaitingRelease',
+    blockedBy: grants[0]!.node,
+    ...(grants[0]!.isFormer && { isFormer: true }),
+  },
+  releases: grants.filter(({ isFormer }) => !isFormer),
 });
 
 interface DecisionContext {
@@ -93,7 +101,7 @@ const decide = (text: string, candidates: Candidates, { book, room, isAlive }: D
   }
   // More than one grant was not written by a plan: nobody may go on.
   if (others.length > 0) return waitFor(first, grants, epoch);
-  if (grant.isReleasing && grant.node !== first) return waitFor(first, grants, epoch);
+  if (grant.isFormer || (grant.isReleasing && grant.node !== first)) return waitFor(first, grants, epoch);
   if (grant.isReleasing) return ofFirst(book.nextEpoch(text, grant.node));
   if (!isAlive(grant.node)) {
     return {
@@ -153,7 +161,8 @@ export const planOwners = (
     for (const grant of releases) give(grant.node, releaseOf(text, grant));
   }
   for (const [text, grants] of [...book.grants].toSorted(([a], [b]) => compareTexts(a, b))) {
-    if (!usable.has(text)) for (const grant of grants) give(grant.node, releaseOf(text, grant));
+    if (usable.has(text)) continue;
+    for (const grant of grants) if (!grant.isFormer) give(grant.node, releaseOf(text, grant));
   }
   return { ownerships, owned };
 };

@@ -1,7 +1,7 @@
 import type { EgressNodeSlice, EgressNodeSliceSpec, OwnedAddress } from '@unbounded/crds';
 import { expect, test } from 'vitest';
 import { type EgressSnapshot, planEgress, planSliceChanges } from '../index.ts';
-import { node, reportingSlice, snapshot, staticEgress } from '../testdata.ts';
+import { node, reportingSlice, snapshot, staticEgress, withConfirmations, written } from '../testdata.ts';
 
 /** Steps of a release that random histories reach too seldom. */
 
@@ -113,6 +113,38 @@ test('two grants that nobody planned are both released, and nobody owns the addr
   expect(plan.ownerships.get(ADDRESS)).toMatchObject({ owner: undefined, trouble: 'AwaitingRelease' });
   const releases = [...plan.slices.values()].flatMap(({ owned = [] }) => owned.map(({ release }) => release));
   expect(releases).toEqual([true, true]);
+});
+
+test('what a Node had before it was made anew waits for its time alone, is nobody’s until then, and is free afterwards', () => {
+  const name = `n${preferredNumber}`;
+  const formerGrants = [{ node: name, address: ADDRESS, epoch: 4 }];
+  const nodes = [1, 2, 3].map((number) => node(number, number === preferredNumber ? { uid: 'anew' } : {}));
+  const owned = { address: ADDRESS, rule: 0, selection: '', node: name, epoch: 4 };
+  const recorded = [staticEgress([{ podSelector: {}, egressip: ADDRESS }], {}, { addresses: [owned] })];
+  let current: EgressSnapshot = {
+    ...given(sliceWith(preferredNumber, [entry(4)])),
+    nodes,
+    formerGrants,
+    rules: recorded,
+  };
+  for (let round = 0; round < 3; round++) {
+    const plan = planEgress(current);
+    expect(plan.ownerships.get(ADDRESS)).toMatchObject({
+      owner: undefined,
+      trouble: 'AwaitingRelease',
+      blockedBy: name,
+    });
+    expect([...plan.slices.values()].flatMap((slice) => slice.owned ?? [])).toEqual([]);
+    current = withConfirmations(written(current, plan));
+  }
+  // The new machine may never answer: nobody waits for its word.
+  const silent = nodes.map((one) => (one.name === name ? { ...one, isAlive: false } : one));
+  const { owner, epoch } = ownershipIn({ ...current, formerGrants: [], nodes: silent });
+  expect([owner === undefined, owner === name, epoch]).toEqual([false, false, 5]);
+  expect(ownershipIn({ ...current, formerGrants: [] })).toMatchObject({ owner: name, epoch: 5 });
+  // An operator who knows that both are off need not wait.
+  const fenced = silent.map((one) => (one.name === name ? { ...one, isFenced: true } : one));
+  expect(ownershipIn({ ...current, nodes: fenced }).trouble).toBe('AddressNotHeld');
 });
 
 const spec = (name: string, owned: OwnedAddress[]): EgressNodeSliceSpec => ({

@@ -29,7 +29,7 @@ export interface StatusContext {
 
 const assignedOf = (rule: Rule, { addresses, ownerships, now }: StatusContext): AssignedAddress[] =>
   (addresses.get(rule.key)?.addresses ?? []).map(({ text, allocatedFrom }) => {
-    const { owner, epoch = 0, blockedBy } = ownerships.get(text) ?? {};
+    const { owner, epoch = 0, blockedBy, isFormer } = ownerships.get(text) ?? {};
     const former = rule.object.assigned.find(({ address }) => address === text);
     const isSame = former?.node === owner && former?.epoch === epoch;
     return {
@@ -38,7 +38,7 @@ const assignedOf = (rule: Rule, { addresses, ownerships, now }: StatusContext): 
       selection: rule.selectionPrint,
       ...(allocatedFrom === undefined ? {} : { pool: allocatedFrom }),
       ...(owner === undefined ? {} : { node: owner, since: (isSame ? former?.since : undefined) ?? now }),
-      ...(owner === undefined && blockedBy !== undefined ? { formerNode: blockedBy } : {}),
+      ...(owner === undefined && blockedBy !== undefined && !isFormer ? { formerNode: blockedBy } : {}),
       // Kept while nobody owns it: an epoch never counts twice.
       epoch: Math.max(epoch, former?.epoch ?? 0),
     };

@@ -64,6 +64,7 @@ export const egressSlicesOf = (
     clusterRules: [],
     slices: layout.nodes.map(reportOf),
     nodes: layout.nodes.map((node) => nodeOf(layout, node)),
+    formerGrants: [],
     pods: pods.map(podOf),
     services: [],
     namespaces: [{ name: NAMESPACE, labels: {} }],
