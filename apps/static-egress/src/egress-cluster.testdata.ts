@@ -55,7 +55,7 @@ export const prepareEgressCluster = async ({ cluster }: ApiServer): Promise<void
 export const createReadyNode = async (cluster: Cluster, number: number): Promise<void> => {
   const { nodes } = coreClients(cluster);
   const name = `n${number}`;
-  await createNode(nodes, { name, internalIPs: [`192.0.2.${number}`], podCIDRs: [`10.244.${number}.0/24`] });
+  await createNode(nodes, { name, internalIPs: [`192.0.2.${number}`], podCIDRs: [`10.${100 + number}.0.0/16`] });
   const condition = { type: 'Ready', status: 'True', reason: 'Test', message: '' };
   await nodes.mergePatch(name, { status: { conditions: [condition] } }, { subresource: 'status' });
 };
@@ -66,7 +66,7 @@ interface PodInit {
   readonly isHostNetwork?: boolean;
 }
 
-/** A pod of namespace shop that runs: 10.244.9.NUMBER or above. */
+/** A pod of namespace shop that runs, with an address of its node. */
 export const createPod = async (
   cluster: Cluster,
   number: number,
@@ -83,7 +83,7 @@ export const createPod = async (
       containers: [{ name: 'c', image: 'i' }],
     },
   });
-  const ip = `10.244.${9 + (number >> 8)}.${number & 255}`;
+  const ip = `10.${100 + Number(node.slice(1))}.${number >> 8}.${number & 255}`;
   await client.mergePatch(
     name,
     { status: { phase: 'Running', podIP: ip, podIPs: [{ ip }] } },

@@ -60,7 +60,7 @@ test('a rule settles: its address has an owner, its pods have routes; status, me
     `verdict:  leaves with an egress address\nrule:     StaticEgressIP/shop/partner/0\naddress:  ${ADDRESS}\nowner:    ${owner}\nreason:   it leaves from node ${owner}\n`,
   );
   expect(controller.explain(`${SHOP}/p3`, '198.51.100.1')).toContain('no rule selects the pod');
-  expect(controller.explain(`${SHOP}/p1`, '10.244.2.7')).toContain('stays in the cluster');
+  expect(controller.explain(`${SHOP}/p1`, '10.102.0.7')).toContain('stays in the cluster');
   expect(() => controller.explain('p1', '198.51.100.1')).toThrow('write NAMESPACE/POD');
 });
 
@@ -72,9 +72,9 @@ const BAD = {
     'spec.rules[0].egressip "192.0.2.1": is the address of a node: take one that no host has',
   ],
   'of-pod': [
-    { ...labelled('web'), egressip: '10.244.1.7' },
+    { ...labelled('web'), egressip: '10.101.0.7' },
     'Accepted',
-    'spec.rules[0].egressip "10.244.1.7": is inside a block of pods',
+    'spec.rules[0].egressip "10.101.0.7": is inside a block of pods',
   ],
   'of-service': [
     { ...labelled('web'), egressip: '10.96.7.7' },

@@ -111,6 +111,7 @@ const createParts = (config: StaticEgressConfig, services: HostServices): readon
           { ...objects, nodes, slices },
           {
             isAgentAlive: (uid: string) => life.isAlive(uid),
+            formerGrants: goneNodes.formerGrants(),
             serviceCidrs: [...config.serviceCidrs, ...(served.list() ?? [])],
             now: wallTime(),
           },

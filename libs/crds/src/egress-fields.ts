@@ -114,7 +114,7 @@ export const ruleFields = {
   whenUnavailable: optional(
     oneOf(['Drop', 'Node'], {
       description:
-        'While no node owns the address. Drop: packets are dropped. Node: they leave with the address of the pod’s node.',
+        'While no node owns the address that the rule has; without an address packets are dropped. Drop: packets are dropped. Node: they leave with the address of the pod’s node.',
     }),
     'Drop' as const,
   ),

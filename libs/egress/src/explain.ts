@@ -8,6 +8,7 @@ import {
   parsePrefix,
 } from '@unbounded/ip';
 
+import { familyOf } from './addresses/rule-address.ts';
 import type { EgressPlan } from './plan.ts';
 import type { KeyedRoute } from './pods/routes.plan.ts';
 import type { SelectedPod } from './pods/pod.plan.ts';
@@ -28,10 +29,11 @@ export interface Explanation {
   readonly passedOver: readonly { readonly rule: string; readonly reason: string }[];
 }
 
-const isInside = ({ cluster, nodes }: EgressSnapshot, destination: Address): boolean =>
+const isInside = ({ cluster, claims, nodes }: EgressSnapshot, destination: Address): boolean =>
   AddressSet.of([
     ...cluster.pods,
     ...cluster.services,
+    ...claims.map(({ prefix }) => prefix),
     ...nodes.flatMap(({ addresses }) => addresses.map(hostPrefix)),
   ]).has(destination);
 
@@ -60,8 +62,6 @@ const passedOverOf = (
     ...effective.excess.map(({ key }) => ({ rule: key, reason: 'the pod has too many rules' })),
   ];
 };
-
-const familyOf = (text: string): Family => (text.includes(':') ? 6 : 4);
 
 type Decision = Omit<Explanation, 'passedOver'>;
 

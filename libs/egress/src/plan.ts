@@ -2,11 +2,12 @@ import type { EgressNodeSliceSpec } from '@unbounded/crds';
 
 import { planAddresses } from './addresses/addresses.plan.ts';
 import type { RuleAddresses } from './addresses/named.plan.ts';
-import { createCandidates } from './owners/candidates.ts';
+import { createCandidates, createNodeSelection } from './owners/candidates.ts';
 import { readGrants } from './owners/grants.ts';
 import { type Ownership, planOwners } from './owners/owners.plan.ts';
-import { attachedSubnets } from './owners/subnets.ts';
+import { reportedSubnets } from './owners/subnets.ts';
 import { compareTexts } from './order.ts';
+import { confinePods } from './pods/confined-pods.ts';
 import { planCoverage } from './pods/coverage.plan.ts';
 import { planSelectedPods, type SelectedPod } from './pods/pod.plan.ts';
 import { createRoutes } from './pods/routes.plan.ts';
@@ -50,28 +51,25 @@ const parseObjects = ({ rules, clusterRules }: EgressSnapshot) =>
 /** From everything that is known to everything that is to be. Throws for no input; what is wrong becomes a condition. */
 export const planEgress = (given: EgressSnapshot): EgressPlan => {
   const snapshot = sorted(given);
-  const { nodes, pods, slices } = snapshot;
+  const { nodes, slices } = snapshot;
+  const { pods, foreign } = confinePods(snapshot.pods, nodes);
   const parsed = parseObjects(snapshot);
   const rules = parsed.flatMap((own) => own.rules);
   const pools = parsePools(snapshot.pools, snapshot.cluster);
-  const subnets = attachedSubnets(slices);
-  const ruleAddresses = planAddresses(
-    rules,
-    pools,
-    snapshot,
-    subnets.map(({ prefix }) => prefix),
-  );
+  const { attached: subnets, ignored } = reportedSubnets(slices);
+  const select = createNodeSelection(nodes);
+  const ruleAddresses = planAddresses(rules, pools, snapshot, { subnets, candidatesOf: select });
   const addresses = [...ruleAddresses.values()].flatMap((own) => own.addresses);
 
-  const candidatesOf = createCandidates(nodes, subnets);
+  const candidatesOf = createCandidates(select, subnets);
   const book = readGrants(
     slices,
     parsed.map(({ object }) => object),
-    nodes,
+    snapshot,
   );
   const { ownerships, owned } = planOwners(addresses, { book, candidatesOf, nodes });
 
-  const selections = planSelections(rules, snapshot);
+  const selections = planSelections(rules, { ...snapshot, pods });
   const selectedPods = planSelectedPods(pods, selections);
   const routesOf = createRoutes({
     addressesOf: ({ key }) => ruleAddresses.get(key)?.addresses ?? [],
@@ -81,10 +79,11 @@ export const planEgress = (given: EgressSnapshot): EgressPlan => {
     .filter(({ pod }) => !pod.isHostNetwork)
     .map(({ pod, effective }) => ({ pod, routes: routesOf(effective, pod.uid) }));
   const reporters = new Set(addresses.flatMap((address) => candidatesOf(address).selected.map(({ name }) => name)));
-  const coverage = planCoverage(selectedPods.values());
+  const coverage = planCoverage(selectedPods.values(), { rules, beyond: selections.beyond, foreign });
   const context = {
     addresses: ruleAddresses,
     ownerships,
+    ignoredSubnets: ignored,
     coverage,
     selectionProblems: selections.problems,
     now: given.now,

@@ -10,6 +10,8 @@ export interface EgressNode {
   readonly labels: Labels;
   /** Internal and external ones. */
   readonly addresses: readonly Address[];
+  /** Blocks of the addresses that its pods have. */
+  readonly podBlocks: readonly Prefix[];
   /** Its agent and its Node object answer in time. Whoever makes the snapshot decides, and damps it. */
   readonly isAlive: boolean;
   /** An operator states that the machine is off (the annotation egress-fenced); counts while it is not alive. */
@@ -42,10 +44,25 @@ interface EgressNamespace {
   readonly labels: Labels;
 }
 
-/** Destinations that are inside: never steered, and no egress address may be one of them. */
+/** Destinations that are inside, as administrators say: never steered, and no egress address may be one of them. */
 export interface ClusterPrefixes {
   readonly pods: readonly Prefix[];
   readonly services: readonly Prefix[];
+}
+
+/** What others than administrators say that addresses are: no egress address is given anew there, and none is taken away for it. */
+export interface Claim {
+  readonly prefix: Prefix;
+  readonly usage: 'AddressOfNode' | 'AddressOfPod' | 'AddressOfService';
+  /** Who says so, for people: `Service shop/web` */
+  readonly by: string;
+}
+
+/** An address of a Node that was made anew under its name, of before: whoever had it may have it still. */
+export interface FormerGrant {
+  readonly node: string;
+  readonly address: string;
+  readonly epoch: number;
 }
 
 /**
@@ -58,10 +75,14 @@ export interface EgressSnapshot {
   readonly pools: readonly EgressIPPool[];
   readonly slices: readonly EgressNodeSlice[];
   readonly nodes: readonly EgressNode[];
+  /** Those that no node can confirm to have released. Whoever makes the snapshot decides for how long. */
+  readonly formerGrants: readonly FormerGrant[];
   readonly pods: readonly EgressPod[];
   readonly services: readonly EgressService[];
   readonly namespaces: readonly EgressNamespace[];
   readonly cluster: ClusterPrefixes;
+  /** Those of nodes' own addresses and subnets are not repeated here. */
+  readonly claims: readonly Claim[];
   /** RFC 3339: since when an owner that this plan names is one. */
   readonly now: string;
 }

@@ -22,6 +22,7 @@ export const node = (number: number, rest: Partial<EgressNode> = {}): EgressNode
   uid: `uid-n${number}`,
   labels: {},
   addresses: [parseAddress(`192.0.2.${number}`), parseAddress(`2001:db8::${number}`)],
+  podBlocks: ['10.244.0.0/16', 'fd64::/32'].map(parsePrefix),
   isAlive: true,
   isFenced: false,
   ...rest,
@@ -96,6 +97,7 @@ export const snapshot = (rest: Partial<EgressSnapshot> = {}): EgressSnapshot => 
     pools: [],
     nodes,
     slices: nodes.map((one) => reportingSlice(one)),
+    formerGrants: [],
     pods: [pod(1), pod(2), pod(3)],
     services: [{ namespace: 'shop', name: 'web', selector: { app: 'web' } }],
     namespaces: [{ name: 'shop', labels: { team: 'shop' } }],
@@ -103,6 +105,7 @@ export const snapshot = (rest: Partial<EgressSnapshot> = {}): EgressSnapshot => 
       pods: ['10.244.0.0/16', 'fd64::/32'].map(parsePrefix),
       services: ['10.96.0.0/12'].map(parsePrefix),
     },
+    claims: [],
     now: NOW,
     ...rest,
   };

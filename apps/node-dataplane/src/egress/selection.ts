@@ -1,10 +1,10 @@
 import { clusterStaticEgressIpKind, staticEgressIpKind } from '@unbounded/crds';
-import { type EgressSnapshot, planEgress } from '@unbounded/egress';
+import { namedServices, selectsByLabels, serviceSelects } from '@unbounded/egress';
 import { type Cluster, clientOf, isNotFound, namespaces, services } from '@unbounded/kube';
 
 /**
  * Whether any rule selects a pod, as the API server has rules and labels at this moment: what an agent has watched may be older than the
- * pod. The same planner decides as the controller's.
+ * pod. The rules are read as the controller reads them.
  */
 export type AskSelection = (pod: PodIdentity) => Promise<'none' | 'selected'>;
 
@@ -15,7 +15,8 @@ interface PodIdentity {
   labels(): Promise<Readonly<Record<string, string>>>;
 }
 
-const NOTHING = { pools: [], slices: [], nodes: [], cluster: { pods: [], services: [] }, now: '' } as const;
+/** Rules of a namespace can name thousands. */
+const SERVICES_AT_ONCE = 16;
 
 /** Of a kind that the cluster does not have there are none. */
 const unlessAbsent = async <T>(work: Promise<readonly T[]>): Promise<readonly T[]> => {
@@ -35,37 +36,29 @@ export const createAskSelection = (cluster: Cluster): AskSelection => {
     services: cluster.client(services),
     namespaces: cluster.client(namespaces),
   };
-  const servicesOf = async (rules: EgressSnapshot['rules'], namespace: string): Promise<EgressSnapshot['services']> => {
-    const names = new Set(rules.flatMap(({ spec }) => spec.rules.flatMap((rule) => rule['service-name'] ?? [])));
-    const found = await Promise.all(
-      [...names].map((name) =>
-        unlessAbsent(
-          clients.services.get(name, { namespace }).then(({ spec }) => [{ namespace, name, selector: spec?.selector }]),
-        ),
-      ),
-    );
-    return found.flat();
+  const isSelectedBy = async (name: string, namespace: string, labels: Readonly<Record<string, string>>) => {
+    const found = await unlessAbsent(clients.services.get(name, { namespace }).then((service) => [service]));
+    return found.some(({ spec }) => serviceSelects(spec?.selector, labels));
   };
   return async (pod) => {
-    const { namespace, name, uid } = pod;
+    const { namespace } = pod;
     const [rules, clusterRules] = await Promise.all([
       unlessAbsent(clients.rules.listAll({ namespace })),
       unlessAbsent(clients.clusterRules.listAll()),
     ]);
     if (rules.length + clusterRules.length === 0) return 'none';
-    const [labels, ofNamespace, named] = await Promise.all([
+    const [labels, ofNamespace] = await Promise.all([
       pod.labels(),
       clusterRules.length === 0 ? undefined : clients.namespaces.get(namespace),
-      servicesOf(rules, namespace),
     ]);
-    const { selectedPods } = planEgress({
-      ...NOTHING,
-      rules,
-      clusterRules,
-      services: named,
-      namespaces: [{ name: namespace, labels: ofNamespace?.metadata.labels ?? {} }],
-      pods: [{ uid, namespace, name, labels, node: '', addresses: [], isHostNetwork: false, isFinished: false }],
-    });
-    return selectedPods.has(uid) ? 'selected' : 'none';
+    const namespaceLabels = ofNamespace?.metadata.labels ?? {};
+    if (selectsByLabels(rules, clusterRules, { labels, namespaceLabels })) return 'selected';
+    const names = [...namedServices(rules)];
+    for (let at = 0; at < names.length; at += SERVICES_AT_ONCE) {
+      const some = names.slice(at, at + SERVICES_AT_ONCE);
+      const answers = await Promise.all(some.map((name) => isSelectedBy(name, namespace, labels)));
+      if (answers.includes(true)) return 'selected';
+    }
+    return 'none';
   };
 };

@@ -30,10 +30,28 @@ test('an owner whose Node is gone counts as there for its time, silent, and no l
   expect(gone.complete([], [slice('n1')])).toEqual([]);
 });
 
-test('a Node without addresses, and one that is made anew, are gone at once', () => {
+test('a Node without addresses is gone at once', () => {
+  expect(open().complete([], [slice('n1', [])])).toEqual([]);
+});
+
+test('what a Node had that is made anew under its name is held for the same time, whatever its slices say then', () => {
   const gone = open();
-  expect(gone.complete([], [slice('n1', [])])).toEqual([]);
-  expect(gone.complete([node('n1', 'another')], [slice('n1')])).toEqual([node('n1', 'another')]);
+  const grant = { node: 'n1', address: '192.0.2.1', epoch: 1 };
+  gone.complete([node('n1')], [slice('n1')]);
+  expect(gone.formerGrants()).toEqual([]);
+  nowMs += 100;
+  expect(gone.complete([], [slice('n1')])).toEqual([node('n1')]);
+  nowMs += 400;
+  const anew = node('n1', 'another');
+  expect(gone.complete([anew], [slice('n1')])).toEqual([anew]);
+  expect(gone.formerGrants()).toEqual([grant]);
+  const own = { ...slice('n1', []), spec: { ...slice('n1', []).spec, nodeUID: 'another' } };
+  nowMs += 599;
+  expect(gone.complete([anew], [own])).toEqual([anew]);
+  expect(gone.formerGrants()).toEqual([grant]);
+  nowMs += 1;
+  gone.complete([anew], [own]);
+  expect(gone.formerGrants()).toEqual([]);
 });
 
 test('a Node that comes back with its UID has its time again when it goes again', () => {

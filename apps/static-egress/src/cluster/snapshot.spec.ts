@@ -52,7 +52,7 @@ test('a node has internal and external addresses, and is fenced by an annotation
   expect(one?.isFenced).toBe(true);
 });
 
-test('inside the cluster are blocks of Sites and Nodes, and all addresses that Services have', () => {
+test('inside the cluster is what administrators say: blocks of Sites, of Services, and ClusterIPs; all else is claimed', () => {
   const service = {
     metadata: { name: 's', namespace: 'd' },
     spec: { clusterIPs: ['10.96.0.10', 'None'], externalIPs: ['198.51.100.7'] },
@@ -64,11 +64,16 @@ test('inside the cluster are blocks of Sites and Nodes, and all addresses that S
     metadata: { name: 'a' },
     spec: { nodeCidrs: ['192.0.2.0/24'], podCidrAssignments: [{ cidrBlocks: ['100.64.0.0/16'] }] },
   };
-  const { pods, services } = read({ services: [service], sites: [site], nodes: [node('u1', 'True')] }, [
+  const { cluster, claims } = read({ services: [service], sites: [site], nodes: [node('u1', 'True')] }, [
     parsePrefix('10.96.0.0/12'),
-  ]).cluster;
-  expect(pods.map(formatPrefix).toSorted()).toEqual(['10.244.1.0/24', '100.64.0.0/16']);
-  expect(services.map(formatPrefix).toSorted()).toEqual(['10.96.0.0/12', '198.51.100.7/32', '198.51.100.8/32']);
+  ]);
+  expect(cluster.pods.map(formatPrefix)).toEqual(['100.64.0.0/16']);
+  expect(cluster.services.map(formatPrefix)).toEqual(['10.96.0.0/12']);
+  expect(claims.map(({ prefix, usage, by }) => [formatPrefix(prefix), usage, by])).toEqual([
+    ['198.51.100.7/32', 'AddressOfService', 'Service d/s'],
+    ['198.51.100.8/32', 'AddressOfService', 'Service d/s'],
+    ['10.244.1.0/24', 'AddressOfPod', 'Node n-u1'],
+  ]);
 });
 
 const pod = (rest: object, status: object = {}): Pod =>

@@ -1,5 +1,5 @@
 import { egressAnnotations, type Site } from '@unbounded/crds';
-import type { EgressNode, EgressPod, EgressSnapshot } from '@unbounded/egress';
+import type { Claim, EgressNode, EgressPod, EgressSnapshot, FormerGrant } from '@unbounded/egress';
 import { type Address, hostPrefix, type Prefix, tryParseAddress, tryParsePrefix, withoutCovered } from '@unbounded/ip';
 import type { Node, Pod, Service } from '@unbounded/kube';
 import { nodeFacts } from '@unbounded/membership';
@@ -13,6 +13,8 @@ export interface SnapshotContext {
   readonly isAgentAlive: (nodeUid: string) => boolean;
   /** Ranges of Services that the operator gave, and that the API server names. */
   readonly serviceCidrs: readonly Prefix[];
+  /** Of Nodes that were made anew, while these may be held; none for who has just begun to look. */
+  readonly formerGrants?: readonly FormerGrant[];
   /** RFC 3339. */
   readonly now: string;
 }
@@ -24,12 +26,13 @@ const isReady = ({ status }: Node): boolean =>
   (status?.conditions ?? []).some((condition) => condition.type === 'Ready' && condition.status === 'True');
 
 const egressNode = (node: Node, isAgentAlive: SnapshotContext['isAgentAlive']): EgressNode => {
-  const { name, uid, labels, internalAddresses, externalIPs } = nodeFacts(node);
+  const { name, uid, labels, internalAddresses, externalIPs, podPrefixes } = nodeFacts(node);
   return {
     name,
     uid,
     labels,
     addresses: [...internalAddresses, ...addressesOf(externalIPs)],
+    podBlocks: podPrefixes,
     isAlive: isReady(node) && isAgentAlive(uid),
     isFenced: node.metadata.annotations?.[egressAnnotations.fenced] !== undefined,
   };
@@ -58,35 +61,46 @@ const egressPod = (pod: Pod): EgressPod => {
   return read;
 };
 
-/** Those outside of the cluster too: packets to them are answered by pods, and packets from them would be taken for answers. */
-const serviceAddresses = ({ spec, status }: Service): readonly Address[] =>
-  addressesOf([
-    ...(spec?.clusterIPs ?? []),
-    ...(spec?.externalIPs ?? []),
-    ...(status?.loadBalancer?.ingress ?? []).map(({ ip }) => ip),
-  ]);
+/** Of the ranges that the API server has for them. */
+const clusterAddresses = ({ spec }: Service): readonly Address[] => addressesOf(spec?.clusterIPs ?? []);
 
-const podBlocks = (sites: readonly Site[], nodes: readonly Node[]): readonly Prefix[] => [
-  ...sites.flatMap(({ spec }) =>
+/** Addresses outside of the cluster that Services have: packets to them are answered by pods, and those from them would be taken for answers. */
+const serviceClaims = ({ metadata, spec, status }: Service): readonly Claim[] =>
+  addressesOf([...(spec?.externalIPs ?? []), ...(status?.loadBalancer?.ingress ?? []).map(({ ip }) => ip)]).map(
+    (address) => ({
+      prefix: hostPrefix(address),
+      usage: 'AddressOfService',
+      by: `Service ${metadata.namespace}/${metadata.name}`,
+    }),
+  );
+
+const podBlocks = (sites: readonly Site[]): readonly Prefix[] =>
+  sites.flatMap(({ spec }) =>
     (spec.podCidrAssignments ?? []).flatMap(({ cidrBlocks }) =>
       (cidrBlocks ?? []).flatMap((text) => tryParsePrefix(text) ?? []),
     ),
-  ),
-  ...nodes.flatMap((node) => nodeFacts(node).podPrefixes),
-];
+  );
+
+/** A kubelet can register its Node with any. */
+const nodeClaims = (node: Node): readonly Claim[] => {
+  const { name, podPrefixes } = nodeFacts(node);
+  return podPrefixes.map((prefix) => ({ prefix, usage: 'AddressOfPod', by: `Node ${name}` }));
+};
 
 /**
- * What a plan is made from. Blocks of pods are those of the Sites and of the Nodes. The `nodeCidrs` of Sites are not inside the
- * cluster: egress addresses are of the networks that nodes are attached to, and each node's own addresses are known.
+ * What a plan is made from. Blocks of pods are those of the Sites; what Nodes and Services say of themselves are claims, since others
+ * than administrators write them. The `nodeCidrs` of Sites are not inside the cluster: egress addresses are of the networks that nodes
+ * are attached to, and each node's own addresses are known.
  */
 export const snapshotOf = (
   { rules, clusterRules, pools, slices, nodes, pods, services, namespaces, sites }: EgressObjects,
-  { isAgentAlive, serviceCidrs, now }: SnapshotContext,
+  { isAgentAlive, serviceCidrs, formerGrants = [], now }: SnapshotContext,
 ): EgressSnapshot => ({
   rules,
   clusterRules,
   pools,
   slices,
+  formerGrants,
   nodes: nodes.map((node) => egressNode(node, isAgentAlive)),
   pods: pods.filter(({ spec }) => spec?.nodeName !== undefined).map(egressPod),
   services: services.map(({ metadata, spec }) => ({
@@ -96,8 +110,9 @@ export const snapshotOf = (
   })),
   namespaces: namespaces.map(({ metadata }) => ({ name: metadata.name, labels: metadata.labels ?? {} })),
   cluster: {
-    pods: withoutCovered(podBlocks(sites, nodes)),
-    services: withoutCovered([...serviceCidrs, ...services.flatMap(serviceAddresses).map(hostPrefix)]),
+    pods: withoutCovered(podBlocks(sites)),
+    services: withoutCovered([...serviceCidrs, ...services.flatMap(clusterAddresses).map(hostPrefix)]),
   },
+  claims: [...services.flatMap(serviceClaims), ...nodes.flatMap(nodeClaims)],
   now,
 });

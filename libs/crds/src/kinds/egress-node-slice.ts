@@ -27,7 +27,7 @@ const route = object({
   ),
   egress: optional(
     list(egress, {
-      description: 'One address of a family; a family of the destinations without an address is dropped.',
+      description: 'One address of a family; where a family of the destinations has none, whenUnavailable is Drop.',
       as: 'atomic',
       maxItems: 2,
     }),
@@ -150,7 +150,9 @@ export const egressNodeSliceKind = defineKind({
             ),
           ),
           held: grants('Addresses of this slice that the node holds.'),
-          released: grants('Addresses that it was to release, and does not answer for any more.'),
+          released: grants(
+            'Addresses that it was to release by this slice, with these epochs, and does not answer for any more.',
+          ),
           subnets: optional(
             list(object({ interface: device('The device.'), cidr: prefix }), {
               description:

@@ -13,12 +13,14 @@ import type { EgressProblem } from '../problem.ts';
 import type { Rule } from '../rules/rule.ts';
 import { compareAge, familiesOf, type KeptAddresses } from './kept.plan.ts';
 import type { RuleAddresses } from './named.plan.ts';
+import { type AddressUsage, claimRemedy } from './usage.ts';
 
 interface AllocationContext {
   readonly pools: ReadonlyMap<string, Pool>;
   readonly kept: KeptAddresses;
   readonly isEligible: (rule: Rule, pool: Pool) => boolean;
-  /** Addresses that are not given: of nodes and subnets, named by rules, or still held by a node. */
+  readonly usage: AddressUsage;
+  /** Addresses that are not given: named by rules, or still held by a node. */
   readonly reserved: readonly Prefix[];
 }
 
@@ -37,6 +39,21 @@ const takeFree = (pool: Pool, taken: AddressSet, family: Family, count: number):
   }
   return found;
 };
+
+/** What the rule keeps although others claim it. */
+const claimProblems = (
+  rule: Rule,
+  pool: Pool,
+  addresses: readonly Address[],
+  usage: AddressUsage,
+): readonly EgressProblem[] =>
+  addresses.flatMap((address) => {
+    const claim = usage.claimOf(address, pool);
+    if (!claim) return [];
+    const field = `${rule.path}.pool`;
+    const remedy = claimRemedy(claim);
+    return [{ condition: 'Accepted', reason: 'AddressClaimed', field, value: formatAddress(address), remedy }];
+  });
 
 const problemOf = (
   rule: Rule,
@@ -103,9 +120,9 @@ export const planAllocations = (
     const pool = pools.get(name);
     const refusal = refusalOf(rule, pool, isEligible);
     const addresses = [...(kept.get(rule.key) ?? [])];
-    const problems = refusal ? [refusal] : [];
+    const problems = refusal || !pool ? [refusal!] : [...claimProblems(rule, pool, addresses, context.usage)];
     for (const { family, count } of pool && !refusal ? missingOf(rule, pool, addresses) : []) {
-      const found = takeFree(pool!, taken, family, count);
+      const found = takeFree(pool!, taken.union(context.usage.claimedIn(pool!)), family, count);
       taken = taken.union(AddressSet.of(found.map(hostPrefix)));
       addresses.push(...found);
       const remedy = `has ${found.length} of ${count} further IPv${family} addresses free: add a block to it, or lower addresses`;

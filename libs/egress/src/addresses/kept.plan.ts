@@ -29,7 +29,7 @@ const createTaker = (taken: Set<string>, { pools, usage }: KeptContext) => {
     const address = tryParseAddress(text);
     if (rule.source.field !== 'pool' || from !== rule.source.pool || !address) return undefined;
     const pool = pools.get(from);
-    const isLost = (pool && !pool.given.has(address)) || usage.of(address) !== undefined;
+    const isLost = (pool && !pool.given.has(address)) || usage.fixed(address) !== undefined;
     const counter = `${rule.key} ${address.family}`;
     const count = counts.get(counter) ?? 0;
     const canonical = formatAddress(address);
@@ -44,7 +44,8 @@ const createTaker = (taken: Set<string>, { pools, usage }: KeptContext) => {
 /**
  * What is allocated stays: with the rule of the same selection and destination, wherever it stands now, else with the one at
  * the same place. It ends when the rule names another pool or fewer addresses, when the pool does not hold the address
- * any more (an exclusion alone ends nothing), and when a node or the cluster has it. A pool that is missing keeps them too.
+ * any more (an exclusion alone ends nothing), and when administrators give it to pods or Services. Nobody else's claim ends it, and a
+ * pool that is missing keeps them too.
  */
 export const planKeptAddresses = (rules: readonly Rule[], context: KeptContext): KeptAddresses => {
   const take = createTaker(new Set(), context);

@@ -1,6 +1,9 @@
-import type { Address } from '@unbounded/ip';
+import type { Address, Family } from '@unbounded/ip';
 
 import type { Pool } from '../pools/pool.ts';
+
+/** Of a canonical text. */
+export const familyOf = (text: string): Family => (text.includes(':') ? 6 : 4);
 
 /** One address of a rule. */
 export interface RuleAddress {

@@ -13,23 +13,29 @@ export interface Candidates {
   readonly live: readonly EgressNode[];
 }
 
-/** Which nodes can own an address. Whoever asks for many addresses asks one of these: selectors are compared once for each pool. */
-export const createCandidates = (
+/** The nodes that pools select: whoever asks often asks one of these, so that selectors are compared once for each pool. */
+export const createNodeSelection = (
   nodes: readonly EgressNode[],
-  subnets: readonly AttachedSubnet[],
-): ((address: RuleAddress) => Candidates) => {
+): ((pool: Pool | undefined) => readonly EgressNode[]) => {
   const selectedBy = new Map<Pool | undefined, readonly EgressNode[]>();
-  const select = (pool: Pool | undefined): readonly EgressNode[] => {
+  return (pool) => {
     const known = selectedBy.get(pool);
     if (known) return known;
     const selected = nodes.filter(({ labels }) => matchesLabels(pool?.nodeSelector, labels));
     selectedBy.set(pool, selected);
     return selected;
   };
-  return ({ address, pool }) => {
+};
+
+/** Which nodes can own an address. */
+export const createCandidates =
+  (
+    select: ReturnType<typeof createNodeSelection>,
+    subnets: readonly AttachedSubnet[],
+  ): ((address: RuleAddress) => Candidates) =>
+  ({ address, pool }) => {
     const selected = select(pool);
     const near = nodesAttachedTo(subnets, address, pool?.interface);
     const attached = pool?.announce === 'None' ? selected : selected.filter(({ name }) => near.has(name));
     return { selected, attached, live: attached.filter(({ isAlive, isFenced }) => isAlive && !isFenced) };
   };
-};

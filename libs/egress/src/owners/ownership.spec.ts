@@ -143,6 +143,18 @@ const machineEvents: Readonly<Record<string, (cluster: Cluster, machine: Machine
   isSelected: (_, machine) => {
     machine.isSelected = !machine.isSelected;
   },
+  // Whoever has its token writes what it likes into the status of its slices; the kernel of the machine is as honest as before.
+  lies: (cluster, machine) => {
+    const made = [0, 1, 2, 5, 9, Number.MAX_SAFE_INTEGER - 1, Number.MAX_SAFE_INTEGER];
+    const slice = cluster.slices.get(`n${machine.number}-0`);
+    if (!slice) return;
+    const own = new Set((slice.spec.owned ?? []).map(({ address }) => address));
+    const others = ADDRESSES.filter((address) => !own.has(address));
+    const grants = others.flatMap((address) => made.map((epoch) => ({ address, epoch })));
+    const { held = [], released = [] } = slice.status ?? {};
+    const status = { ...slice.status, held: [...held, ...grants], released: [...released, ...grants] };
+    cluster.slices.set(slice.metadata.name, { ...slice, status });
+  },
   sliceIsDeletedByHand: (cluster, machine) => {
     // The status of the rules knows what the slice said, if the plan before was written to its end.
     cluster.control(Number.MAX_SAFE_INTEGER);

@@ -1,5 +1,5 @@
 import type { EgressNodeSlice } from '@unbounded/crds';
-import { type Address, containsAddress, type Prefix, tryParsePrefix } from '@unbounded/ip';
+import { type Address, containsAddress, type Prefix, SHORTEST_BLOCK, tryParsePrefix } from '@unbounded/ip';
 
 /** A network, and the devices by which nodes are attached to it. */
 export interface AttachedSubnet {
@@ -7,8 +7,17 @@ export interface AttachedSubnet {
   readonly nodes: readonly { readonly node: string; readonly interface: string }[];
 }
 
+export interface ReportedSubnets {
+  readonly attached: readonly AttachedSubnet[];
+  /**
+   * Too large to be a network of hosts. A node that reports 0.0.0.0/0 would be attached to whatever address there is, and get addresses
+   * that it cannot answer for.
+   */
+  readonly ignored: readonly AttachedSubnet[];
+}
+
 /** What agents report, by network: nodes of a site share theirs, so there are few. */
-export const attachedSubnets = (slices: readonly EgressNodeSlice[]): readonly AttachedSubnet[] => {
+export const reportedSubnets = (slices: readonly EgressNodeSlice[]): ReportedSubnets => {
   const byCidr = new Map<string, { node: string; interface: string }[]>();
   for (const { spec, status } of slices) {
     for (const { cidr, interface: device } of status?.subnets ?? []) {
@@ -17,10 +26,12 @@ export const attachedSubnets = (slices: readonly EgressNodeSlice[]): readonly At
       nodes.push({ node: spec.nodeName, interface: device });
     }
   }
-  return [...byCidr].flatMap(([cidr, nodes]) => {
+  const all = [...byCidr].flatMap(([cidr, nodes]) => {
     const prefix = tryParsePrefix(cidr);
     return prefix ? [{ prefix, nodes }] : [];
   });
+  const isHeeded = ({ prefix: { family, length } }: AttachedSubnet): boolean => length >= SHORTEST_BLOCK[family];
+  return { attached: all.filter(isHeeded), ignored: all.filter((subnet) => !isHeeded(subnet)) };
 };
 
 /** Nodes that can answer for the address on a network of theirs, on this device only if one is given. */

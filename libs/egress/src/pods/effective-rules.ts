@@ -13,17 +13,24 @@ export interface EffectiveRules {
   readonly excess: readonly Rule[];
 }
 
+/** Rules of a pod that are looked at, in the order of precedence: what more of them are about is dropped. */
+export const MOST_SELECTING = 1024;
+
 const effectiveOf = (selected: readonly Rule[]): EffectiveRules => {
   const rules: Rule[] = [];
   const shadowed: { rule: Rule; by: Rule }[] = [];
-  for (const rule of selected) {
+  let looked = 0;
+  for (const rule of selected.slice(0, MOST_SELECTING)) {
+    if (rules.length > MAX_EGRESS_POD_ROUTES) break;
+    looked++;
     const by = rules.find((earlier) => takesAllOf(earlier, rule));
     if (by) shadowed.push({ rule, by });
     else rules.push(rule);
   }
-  if (rules.length <= MAX_EGRESS_POD_ROUTES) return { rules, shadowed, excess: [] };
+  const rest = selected.slice(looked);
+  if (rest.length === 0 && rules.length <= MAX_EGRESS_POD_ROUTES) return { rules, shadowed, excess: [] };
   const last = MAX_EGRESS_POD_ROUTES - 1; // the last route is the one that drops
-  return { rules: rules.slice(0, last), shadowed, excess: rules.slice(last) };
+  return { rules: rules.slice(0, last), shadowed, excess: [...rules.slice(last), ...rest] };
 };
 
 /** {@link EffectiveRules} of lists in the order of precedence; pods with the same list share the answer. */

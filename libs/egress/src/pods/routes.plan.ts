@@ -1,7 +1,7 @@
-import type { EgressRoute } from '@unbounded/crds';
-import { formatPrefix } from '@unbounded/ip';
+import { type EgressRoute, MAX_EGRESS_POD_ROUTES } from '@unbounded/crds';
+import { formatPrefix, type Prefix } from '@unbounded/ip';
 
-import type { RuleAddress } from '../addresses/rule-address.ts';
+import { familyOf, type RuleAddress } from '../addresses/rule-address.ts';
 import type { Ownership } from '../owners/owners.plan.ts';
 import { preferred } from '../rendezvous.ts';
 import type { Rule } from '../rules/rule.ts';
@@ -25,12 +25,25 @@ interface RouteContext {
   readonly ownershipOf: (address: string) => Ownership | undefined;
 }
 
-type RouteOf = (rule: Rule, podUid: string) => KeyedRoute;
+type RoutesOf = (rule: Rule, podUid: string) => readonly KeyedRoute[];
+
+/**
+ * whenUnavailable is for an address that nobody can send with at present. Where a rule has none, since it is written wrong or for the other
+ * family alone, no owner is awaited: such a family gets a route of its own, which drops.
+ */
+const byAvailability = (rule: Rule, chosen: readonly string[]): readonly (readonly Prefix[])[] => {
+  const families = new Set(chosen.map(familyOf));
+  if (rule.whenUnavailable === 'Drop' || families.size === 0) return [rule.destinations];
+  const [served, rest] = [true, false].map((isServed) =>
+    rule.destinations.filter(({ family }) => families.has(family) === isServed),
+  );
+  return [served!, rest!].filter((destinations) => destinations.length > 0);
+};
 
 /** A pod keeps one address of each family of a rule, whatever other pods, rules and owners do. */
-const createRouteOf = ({ addressesOf, ownershipOf }: RouteContext): RouteOf => {
+const createRoutesOf = ({ addressesOf, ownershipOf }: RouteContext): RoutesOf => {
   const choices = new Map<string, readonly (readonly string[])[]>();
-  const known = new Map<string, KeyedRoute>();
+  const known = new Map<string, readonly KeyedRoute[]>();
   const choicesOf = (rule: Rule): readonly (readonly string[])[] => {
     const found =
       choices.get(rule.key) ??
@@ -51,15 +64,20 @@ const createRouteOf = ({ addressesOf, ownershipOf }: RouteContext): RouteOf => {
       const owner = ownershipOf(address)?.owner;
       return { address, ...(owner === undefined ? {} : { node: owner }) };
     });
-    const route = {
-      rule: rule.key,
-      destinations: rule.destinations.map(formatPrefix),
-      ...(rule.except.length === 0 ? {} : { except: rule.except.map(formatPrefix) }),
-      ...(egress.length === 0 ? {} : { egress }),
-      whenUnavailable: rule.whenUnavailable,
-    };
-    known.set(key, { key, route });
-    return { key, route };
+    const routes = byAvailability(rule, chosen).map((destinations, index): KeyedRoute => {
+      const families = new Set(destinations.map(({ family }) => family));
+      const own = egress.filter(({ address }) => families.has(familyOf(address)));
+      const route = {
+        rule: rule.key,
+        destinations: destinations.map(formatPrefix),
+        ...(rule.except.length === 0 ? {} : { except: rule.except.map(formatPrefix) }),
+        ...(own.length === 0 ? {} : { egress: own }),
+        whenUnavailable: own.length === 0 ? ('Drop' as const) : rule.whenUnavailable,
+      };
+      return { key: index === 0 ? key : `${key} rest`, route };
+    });
+    known.set(key, routes);
+    return routes;
   };
 };
 
@@ -67,9 +85,10 @@ const createRouteOf = ({ addressesOf, ownershipOf }: RouteContext): RouteOf => {
 export const createRoutes = (
   context: RouteContext,
 ): ((effective: EffectiveRules, podUid: string) => readonly KeyedRoute[]) => {
-  const routeOf = createRouteOf(context);
-  return ({ rules, excess }, podUid) => [
-    ...rules.map((rule) => routeOf(rule, podUid)),
-    ...(excess.length > 0 ? [dropEverything()] : []),
-  ];
+  const routesOf = createRoutesOf(context);
+  return ({ rules, excess }, podUid) => {
+    const routes = rules.flatMap((rule) => routesOf(rule, podUid));
+    if (excess.length === 0 && routes.length <= MAX_EGRESS_POD_ROUTES) return routes;
+    return [...routes.slice(0, MAX_EGRESS_POD_ROUTES - 1), dropEverything()];
+  };
 };

@@ -1,6 +1,7 @@
 import type { ClusterStaticEgressIP, ClusterStaticEgressRule, StaticEgressIP, StaticEgressRule } from '@unbounded/crds';
-import { AddressSet, type Family, parsePrefix, type Prefix, tryParseAddress, tryParsePrefix } from '@unbounded/ip';
+import { type Family, parsePrefix, type Prefix, tryParseAddress, tryParsePrefix } from '@unbounded/ip';
 
+import { countedEpoch } from '../owners/epochs.ts';
 import type { EgressProblem } from '../problem.ts';
 import { fingerprint } from '../rendezvous.ts';
 import type { AddressSource, PodSelection, Rule, RuleObject } from './rule.ts';
@@ -25,11 +26,12 @@ const objectOf = ({ kind, metadata, status }: StaticEgressIP | ClusterStaticEgre
     name: metadata.name,
     key: [kind, ...(namespace === undefined ? [] : [namespace]), metadata.name].join('/'),
     createdAt: metadata.creationTimestamp ?? '',
-    assigned: status?.addresses ?? [],
+    assigned: (status?.addresses ?? []).map((entry) => ({ ...entry, epoch: countedEpoch(entry.epoch) })),
   };
 };
 
-const selectionOf = (rule: AnyRule): PodSelection => {
+/** Which pods a rule covers, as it stands in its object. */
+export const selectionOf = (rule: AnyRule): PodSelection => {
   if ('namespaceSelector' in rule) {
     return { by: 'labels', namespaces: rule.namespaceSelector, pods: rule.podSelector ?? {} };
   }
@@ -101,8 +103,7 @@ const destinationOf = ({ cidr, except = [] }: AnyRule) => {
   const destinations = parsed ? [parsed] : EVERYTHING;
   const excepted = except.flatMap((text) => tryParsePrefix(text) ?? []);
   const families: readonly Family[] = destinations.map(({ family }) => family);
-  const matched = AddressSet.of(destinations).subtract(AddressSet.of(excepted));
-  return { cidr: parsed, destinations, except: excepted, families, matched };
+  return { cidr: parsed, destinations, except: excepted, families };
 };
 
 const parseRule = (object: RuleObject, rule: AnyRule, index: number): Rule => {

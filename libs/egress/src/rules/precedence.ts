@@ -1,3 +1,5 @@
+import { AddressSet, containsPrefix } from '@unbounded/ip';
+
 import { compareTexts, firstDifference } from '../order.ts';
 import type { Rule } from './rule.ts';
 
@@ -19,6 +21,19 @@ export const comparePrecedence = (a: Rule, b: Rule): number =>
     a.index - b.index,
   );
 
+const exceptions = new WeakMap<Rule, AddressSet>();
+/** Most rules have none, and of most it is never asked. */
+const exceptionsOf = (rule: Rule): AddressSet => {
+  if (rule.except.length === 0) return AddressSet.empty;
+  const known = exceptions.get(rule) ?? AddressSet.of(rule.except);
+  exceptions.set(rule, known);
+  return known;
+};
+
 /** Whether the earlier rule takes all packets that the later one matches. */
 export const takesAllOf = (earlier: Rule, later: Rule): boolean =>
-  later.destinations.every((destination) => earlier.matched.covers(destination));
+  later.destinations.every(
+    (destination) =>
+      earlier.destinations.some((own) => containsPrefix(own, destination)) &&
+      !exceptionsOf(earlier).overlaps(destination),
+  );

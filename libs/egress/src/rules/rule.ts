@@ -1,5 +1,5 @@
 import type { AssignedAddress, LabelSelector } from '@unbounded/crds';
-import type { Address, AddressSet, Family, Prefix } from '@unbounded/ip';
+import type { Address, Family, Prefix } from '@unbounded/ip';
 
 /** A StaticEgressIP or a ClusterStaticEgressIP. */
 export interface RuleObject {
@@ -41,8 +41,6 @@ export interface Rule {
   /** The destination as it was given; undefined: everything outside of the cluster. */
   readonly cidr: Prefix | undefined;
   readonly except: readonly Prefix[];
-  /** Destinations less `except`. */
-  readonly matched: AddressSet;
   readonly families: readonly Family[];
   readonly priority: number;
   readonly source: AddressSource;

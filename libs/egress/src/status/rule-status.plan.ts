@@ -3,6 +3,7 @@ import type { AssignedAddress } from '@unbounded/crds';
 import type { RuleAddresses } from '../addresses/named.plan.ts';
 import { ownerProblem } from '../owners/owner-problems.ts';
 import type { Ownership } from '../owners/owners.plan.ts';
+import type { AttachedSubnet } from '../owners/subnets.ts';
 import type { Coverage } from '../pods/coverage.plan.ts';
 import type { EgressProblem } from '../problem.ts';
 import type { ParsedRules } from '../rules/parse-rules.ts';
@@ -19,6 +20,7 @@ export interface RuleStatus {
 export interface StatusContext {
   readonly addresses: ReadonlyMap<string, RuleAddresses>;
   readonly ownerships: ReadonlyMap<string, Ownership>;
+  readonly ignoredSubnets: readonly AttachedSubnet[];
   readonly coverage: Coverage;
   /** Of Services, by the key of the rule. */
   readonly selectionProblems: ReadonlyMap<string, readonly EgressProblem[]>;
@@ -27,7 +29,7 @@ export interface StatusContext {
 
 const assignedOf = (rule: Rule, { addresses, ownerships, now }: StatusContext): AssignedAddress[] =>
   (addresses.get(rule.key)?.addresses ?? []).map(({ text, allocatedFrom }) => {
-    const { owner, epoch = 0, blockedBy } = ownerships.get(text) ?? {};
+    const { owner, epoch = 0, blockedBy, isFormer } = ownerships.get(text) ?? {};
     const former = rule.object.assigned.find(({ address }) => address === text);
     const isSame = former?.node === owner && former?.epoch === epoch;
     return {
@@ -36,7 +38,7 @@ const assignedOf = (rule: Rule, { addresses, ownerships, now }: StatusContext): 
       selection: rule.selectionPrint,
       ...(allocatedFrom === undefined ? {} : { pool: allocatedFrom }),
       ...(owner === undefined ? {} : { node: owner, since: (isSame ? former?.since : undefined) ?? now }),
-      ...(owner === undefined && blockedBy !== undefined ? { formerNode: blockedBy } : {}),
+      ...(owner === undefined && blockedBy !== undefined && !isFormer ? { formerNode: blockedBy } : {}),
       // Kept while nobody owns it: an epoch never counts twice.
       epoch: Math.max(epoch, former?.epoch ?? 0),
     };
@@ -59,7 +61,7 @@ const problemsOf = (rule: Rule, context: StatusContext): EgressProblem[] => {
     ...(isUnexplained ? [without] : []),
     ...usable.flatMap((address) => {
       const ownership = context.ownerships.get(address.text);
-      return (ownership && ownerProblem(rule, address, ownership)) ?? [];
+      return (ownership && ownerProblem(rule, address, ownership, context.ignoredSubnets)) ?? [];
     }),
     ...(context.coverage.problems.get(rule.key) ?? []),
   ];

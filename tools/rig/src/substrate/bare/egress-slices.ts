@@ -28,6 +28,7 @@ const podOf = (pod: Pod) => ({
 const nodeOf = (layout: LabLayout, node: LabNode) => ({
   ...{ name: node.name, uid: node.name, labels: labelsOf(layout, node), isAlive: true, isFenced: false },
   addresses: [...node.internalIps, ...(node.external?.ips ?? [])].map(parseAddress),
+  podBlocks: (layout.sites.find(({ name }) => name === node.site)?.podPools ?? []).map(parsePrefix),
 });
 
 const sliceOf = (spec: EgressNodeSlice['spec'], status?: EgressNodeSlice['status']): EgressNodeSlice => ({
@@ -63,10 +64,12 @@ export const egressSlicesOf = (
     clusterRules: [],
     slices: layout.nodes.map(reportOf),
     nodes: layout.nodes.map((node) => nodeOf(layout, node)),
+    formerGrants: [],
     pods: pods.map(podOf),
     services: [],
     namespaces: [{ name: NAMESPACE, labels: {} }],
     cluster: { pods: layout.sites.flatMap(({ podPools }) => podPools.map(parsePrefix)), services: [] },
+    claims: [],
     now: NOW,
   });
   return [...slices.values()].map((spec) => sliceOf(spec));
