@@ -18,8 +18,31 @@ const withLength = (address: string): string => `${address}/${familyOf(address) 
 const keyOf = ({ link, address }: Pick<LinkAddress, 'link' | 'address'>): string => `${link} ${address}`;
 
 /** Kernels before 5.18 do not say who made an address: there those that are deprecated and wanted, or were, are ours. */
-const isOurs = ({ protocol, address, deprecated = false }: LinkAddress, former: ReadonlySet<string>): boolean =>
-  protocol === EGRESS_ROUTE_PROTOCOL || (protocol === undefined && deprecated && former.has(address));
+const ourAddresses = (present: readonly LinkAddress[], known: ReadonlySet<string>): LinkAddress[] => {
+  const isSaid = present.some(({ protocol }) => protocol !== undefined);
+  return present.filter(
+    ({ protocol, address, deprecated = false }) =>
+      protocol === EGRESS_ROUTE_PROTOCOL || (!isSaid && deprecated && known.has(address)),
+  );
+};
+
+/** Those of the wanted ones that the node has by another one's doing, and the device that has each. */
+export const foreignAddresses = async (
+  net: RouteSocket,
+  wanted: EgressPlan['addresses'],
+): Promise<ReadonlyMap<string, string>> => {
+  if (wanted.length === 0) return new Map();
+  const [links, present] = await Promise.all([net.links.list(), net.addresses.list()]);
+  const names = new Map(links.map(({ index, name }) => [index, name]));
+  const texts = new Set(wanted.map(({ address }) => address));
+  const ours = new Set(ourAddresses(present, new Set([...texts].map(withLength))));
+  return new Map(
+    present
+      .filter((entry) => !ours.has(entry))
+      .map(({ address, link }) => [address.split('/')[0]!, names.get(link) ?? `with index ${link}`] as const)
+      .filter(([address]) => texts.has(address)),
+  );
+};
 
 const failed = (address: string, { message }: Error): Problem => ({
   reason: 'EgressAddressFailed',
@@ -56,7 +79,7 @@ export const ensureAddresses = async (
   const [links, present] = await Promise.all([net.links.list(), net.addresses.list()]);
   const byName = new Map(links.map((link) => [link.name, link]));
   const known = new Set([...former, ...wanted.map(({ address }) => address)].map(withLength));
-  const ours = new Map(present.filter((entry) => isOurs(entry, known)).map((entry) => [keyOf(entry), entry]));
+  const ours = new Map(ourAddresses(present, known).map((entry) => [keyOf(entry), entry]));
   const held = new Set<string>();
   const kept = new Set<string>();
   const taken: { address: string; link: Link }[] = [];

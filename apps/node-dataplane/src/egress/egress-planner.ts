@@ -2,11 +2,12 @@ import { type EgressNodeSlice, egressNodeSliceKind } from '@unbounded/crds';
 import type { Problem } from '@unbounded/topology';
 import type { PodAttachment } from '../attachment/pods.ts';
 import type { SectionContext } from '../section.port.ts';
-import { type AttachedNetwork, attachedNetworks, deviceFor } from './addresses.ts';
+import { type AttachedNetwork, attachedNetworks, deviceFor, foreignAddresses } from './addresses.ts';
 import type { ConfirmGrants } from './grants.ts';
 import type { EgressPlan } from './plan/egress-plan.ts';
 import { planNodeEgress } from './plan/node.plan.ts';
 import type { LocalPod } from './plan/node-inputs.ts';
+import { usableAddresses } from './plan/usable-addresses.plan.ts';
 import type { PodDecisions } from './pod-decisions.ts';
 
 /** The plan of egress as things are known now. */
@@ -36,6 +37,11 @@ export interface Known {
   readonly networks: readonly AttachedNetwork[];
 }
 
+export interface Planned extends Known {
+  /** Addresses that the node may have; those of the plan it can. */
+  readonly given: EgressPlan['addresses'];
+}
+
 export interface PlannerParts {
   readonly decisions: PodDecisions;
   readonly kept: EgressPlan | undefined;
@@ -51,7 +57,7 @@ export interface PlannerParts {
 export const createEgressPlanner = (
   context: SectionContext,
   { decisions, kept, adding, held, confirm, apiServices }: PlannerParts,
-): (() => Promise<Known | undefined>) => {
+): (() => Promise<Planned | undefined>) => {
   const { nodeName: node, net, peers, traffic, attachment } = context;
   const source = context.openInputs(
     { slices: egressNodeSliceKind },
@@ -65,7 +71,7 @@ export const createEgressPlanner = (
       .filter(({ uid }) => !adding.has(uid))
       .map((pod) => ({ uid: pod.uid, addresses: addressesOf(pod), selection: decisions.selectionOf(pod.uid) }));
   let last = kept;
-  return async () => {
+  const known = async (): Promise<Known | undefined> => {
     const [snapshot, overlay] = [source.snapshot(), peers.current()];
     if (!snapshot || !overlay) {
       const plan = last && withoutLost(withoutGone(last, localPods()), held());
@@ -92,5 +98,17 @@ export const createEgressPlanner = (
     const planned = planNodeEgress({ ...inputs, deviceOf: (address) => deviceFor(networks, address) });
     last = planned.plan;
     return { ...planned, slices, networks };
+  };
+  return async () => {
+    const now = await known();
+    if (!now) return undefined;
+    const { plan, problems } = now;
+    const usable = usableAddresses(plan.addresses, { foreign: await foreignAddresses(net, plan.addresses) });
+    return {
+      ...now,
+      plan: { ...plan, addresses: usable.addresses },
+      problems: [...problems, ...usable.problems],
+      given: plan.addresses,
+    };
   };
 };

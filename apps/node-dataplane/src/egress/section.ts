@@ -10,7 +10,7 @@ import type { ProbeTimings } from './announce/address-probe.ts';
 import type { OpenSocket } from './announce/announced-link.ts';
 import { createClaims } from './claims.ts';
 import { egressCondition } from './condition.ts';
-import { createEgressPlanner, type Known } from './egress-planner.ts';
+import { createEgressPlanner, type Planned } from './egress-planner.ts';
 import { createEnforcement, type Enforced, isIdle, isInKernel } from './enforcement.ts';
 import { createFence } from './fence.ts';
 import { addressesInUse, confirmAll, createConfirmGrants } from './grants.ts';
@@ -61,7 +61,7 @@ const openDecisions = ({ attachment, cluster }: SectionContext, { kept, wasActiv
   });
 };
 
-type State = Known & Enforced;
+type State = Planned & Enforced;
 
 interface Node {
   readonly decisions: PodDecisions;
@@ -97,6 +97,7 @@ const openNode = async (
   const apiService = createApiService(cluster, kept?.plan.apiServices ?? []);
   const adding = new Set<string>();
   let held = await addressesInUse(nft);
+  let given: ReadonlySet<string> = new Set();
   const plan = createEgressPlanner(context, {
     decisions,
     kept: kept?.plan,
@@ -107,6 +108,13 @@ const openNode = async (
   });
   const keep = createKeeper(context, decisions);
   const inTurn = createQueue();
+  // Addresses by whomever: it may be one that was given to this node.
+  context.onKernelChange(
+    ({ subject, value }) =>
+      subject === 'rule' ||
+      ('protocol' in value && value.protocol === EGRESS_ROUTE_PROTOCOL) ||
+      (subject === 'address' && given.has(value.address.split('/')[0]!)),
+  );
   return {
     decisions,
     adding,
@@ -119,7 +127,8 @@ const openNode = async (
         if (!known) return undefined;
         const enforced = await enforcement.enforce(known.plan);
         held = enforced.held;
-        observed.passed(known.plan, held);
+        given = new Set(known.given.map(({ address }) => address));
+        observed.passed({ addresses: known.given }, held);
         if (enforced.isSettled) keep(known.plan);
         return { ...known, ...enforced, problems: [...known.problems, ...enforced.problems, ...observed.problems()] };
       }),
@@ -152,10 +161,6 @@ const openEgress = async (context: SectionContext, sockets: Sockets): Promise<Se
   const { attachment, logger, trigger } = context;
   const { decisions, adding, reports, enforce, stop } = await openNode(context, sockets);
   const logProblems = createProblemLog(logger);
-  context.onKernelChange(
-    ({ subject, value }) => subject === 'rule' || ('protocol' in value && value.protocol === EGRESS_ROUTE_PROTOCOL),
-  );
-
   /** Pods that no slice lists, and of which it is not known that no rule selects them. */
   const askAgain = async (): Promise<void> => {
     const open = decisions.open(attachment.bridgePods.list().filter(({ uid }) => !adding.has(uid)));
