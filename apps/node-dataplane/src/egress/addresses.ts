@@ -49,6 +49,11 @@ const failed = (address: string, { message }: Error): Problem => ({
   message: `egress address ${address}: ${message}: nothing leaves with it here`,
 });
 
+const stays = (address: string, { message }: Error): Problem => ({
+  reason: 'EgressAddressFailed',
+  message: `egress address ${address}: cannot take it off its device (${message}): it is not this node's any more, and no other gets it before; the agent tries again`,
+});
+
 const missingDevice = (address: string, device: string): Problem => ({
   reason: 'EgressAddressUnreachable',
   message: `egress address ${address}: the node has no device ${device}: correct the pool's interface, or its nodeSelector`,
@@ -61,13 +66,15 @@ const inUse = (address: string, usedBy: string): Problem => ({
 
 export interface HeldAddresses {
   readonly held: ReadonlySet<string>;
+  /** Wanted no more, and still there. */
+  readonly staying: ReadonlySet<string>;
   /** Taken by this pass. */
   readonly taken: readonly { readonly address: string; readonly link: Link }[];
   readonly problems: readonly Problem[];
 }
 
 /**
- * @param former addresses that this node may have had before
+ * @param former addresses that an agent of this node may have made
  * @param claims who is asked before an address is taken
  */
 export const ensureAddresses = async (
@@ -108,13 +115,17 @@ export const ensureAddresses = async (
       }
     }
   }
+  const staying = new Set<string>();
   for (const [key, entry] of ours) {
     if (kept.has(key)) continue;
-    await net.addresses.delete(entry).catch((error: unknown) => {
-      if (!isAbsent(error)) throw error;
+    await net.addresses.delete(entry).catch((error: Error) => {
+      if (isAbsent(error)) return;
+      const [address = ''] = entry.address.split('/');
+      problems.push(stays(address, error));
+      if (!held.has(address)) staying.add(address);
     });
   }
-  return { held, taken, problems };
+  return { held, staying, taken, problems };
 };
 
 /** Networks that the node is attached to by devices that are not ours, the loopback left out. */

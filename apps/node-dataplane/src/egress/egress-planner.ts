@@ -40,6 +40,8 @@ export interface Known {
 export interface Planned extends Known {
   /** Addresses that the node may have; those of the plan it can. */
   readonly given: EgressPlan['addresses'];
+  /** Those that slices name, to be released or not. */
+  readonly assigned: ReadonlySet<string>;
 }
 
 export interface PlannerParts {
@@ -109,6 +111,7 @@ export const createEgressPlanner = (
       plan: { ...plan, addresses: usable.addresses },
       problems: [...problems, ...usable.problems],
       given: plan.addresses,
+      assigned: new Set(now.slices?.flatMap(({ spec }) => (spec.owned ?? []).map(({ address }) => address))),
     };
   };
 };

@@ -11,11 +11,12 @@ import type { OpenSocket } from './announce/announced-link.ts';
 import { createClaims } from './claims.ts';
 import { egressCondition } from './condition.ts';
 import { createEgressPlanner, type Planned } from './egress-planner.ts';
-import { createEnforcement, type Enforced, isIdle, isInKernel } from './enforcement.ts';
+import { createEnforcement, type Enforced, isIdle } from './enforcement.ts';
 import { createFence } from './fence.ts';
 import { addressesInUse, confirmAll, createConfirmGrants } from './grants.ts';
 import { keepEgress, type KeptEgress, readKeptEgress } from './kept-egress.ts';
 import { createConnections } from './kernel/connections.ts';
+import { isInKernel } from './kernel/traces.ts';
 import { createObservations } from './metrics/observations.ts';
 import type { PortWatchTimings } from './metrics/port-watch.ts';
 import { ALWAYS, createContact } from './ownership.ts';
@@ -81,7 +82,7 @@ const openNode = async (
   const kept = readKeptEgress(context.kept, logger);
   // Before anything is awaited: connectivity's first table has the tunnel, if the last one had it.
   if (kept && !isIdle(kept.plan)) context.boundary.set({ devices: [DEVICES.egress] });
-  const wasActive = await isInKernel(context);
+  const wasActive = (kept !== undefined && !isIdle(kept.plan)) || (await isInKernel(context));
   const decisions = openDecisions(context, { kept, wasActive });
   const contact = cluster ? createContact(() => peers.heardMs()) : ALWAYS;
   const fence = createFence({ table, ownership: contact, logger, ...(holdMs !== undefined && { holdMs }) });
@@ -125,7 +126,7 @@ const openNode = async (
         await apiService.refresh();
         const known = await plan();
         if (!known) return undefined;
-        const enforced = await enforcement.enforce(known.plan);
+        const enforced = await enforcement.enforce(known.plan, known.assigned);
         held = enforced.held;
         given = new Set(known.given.map(({ address }) => address));
         observed.passed({ addresses: known.given }, held);
@@ -142,7 +143,7 @@ const openNode = async (
 };
 
 const passOf = (state: State, reports: SliceReports | undefined): SectionPass => {
-  const { problems, slices = [], isInForce, held, networks } = state;
+  const { problems, slices = [], isInForce, held, staying, networks } = state;
   const condition = egressCondition(state);
   return {
     nextPassMs: EVERY_MS,
@@ -151,7 +152,7 @@ const passOf = (state: State, reports: SliceReports | undefined): SectionPass =>
       ...(condition && { conditions: [condition] }),
       ...(reports &&
         slices.length > 0 && {
-          write: (signal) => reports.write({ slices, isInForce, held, networks }, signal),
+          write: (signal) => reports.write({ slices, isInForce, held, staying, networks }, signal),
         }),
     },
   };

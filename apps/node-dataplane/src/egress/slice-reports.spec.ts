@@ -18,7 +18,7 @@ const slice: EgressNodeSlice = {
   status: { observedGeneration: 6, held: [{ address: '192.0.2.9', epoch: 1 }] },
 };
 const networks = [{ interface: 'eth0', cidr: '192.0.2.0/24' }];
-const confirmed = { slices: [slice], isInForce: true, networks };
+const confirmed = { slices: [slice], isInForce: true, staying: new Set<string>(), networks };
 
 test('what the node has is held, and what it was to release and has no more is released', () => {
   expect(statusOf(slice, { ...confirmed, held: new Set(['192.0.2.1']) }, 12_000)).toEqual({
@@ -31,7 +31,10 @@ test('what the node has is held, and what it was to release and has no more is r
 });
 
 test('an address that is to be released and is still there is neither; one that is not there yet is not held', () => {
-  expect(statusOf(slice, { ...confirmed, held: new Set(['192.0.2.2']) }, 0)).toMatchObject({ held: [], released: [] });
+  const nothing = { held: [], released: [] };
+  const there = new Set(['192.0.2.2']);
+  expect(statusOf(slice, { ...confirmed, held: there }, 0)).toMatchObject(nothing);
+  expect(statusOf(slice, { ...confirmed, held: new Set(), staying: there }, 0)).toMatchObject(nothing);
 });
 
 test('of what is not wholly in force nothing new is confirmed, but that the agent lives', () => {

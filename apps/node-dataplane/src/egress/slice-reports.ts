@@ -12,6 +12,8 @@ interface Confirmed {
   /** Everything that they ask for is in force. */
   readonly isInForce: boolean;
   readonly held: ReadonlySet<string>;
+  /** Addresses that are on a device still, and that the node is not to have any more. */
+  readonly staying: ReadonlySet<string>;
   readonly networks: readonly AttachedNetwork[];
 }
 
@@ -21,11 +23,17 @@ const HEARTBEAT_MS = 5000;
 const MAX_NETWORKS = 64;
 
 /** What is to be written of one slice. Nothing is confirmed of a slice whose content is not wholly in force, but for its networks. */
-export const statusOf = (slice: EgressNodeSlice, { isInForce, held, networks }: Confirmed, nowMs: number): Status => {
+export const statusOf = (
+  slice: EgressNodeSlice,
+  { isInForce, held, staying, networks }: Confirmed,
+  nowMs: number,
+): Status => {
   const { metadata, spec, status } = slice;
+  const isThere = (address: string): boolean => held.has(address) || staying.has(address);
   const grants = (isRelease: boolean) =>
     (spec.owned ?? [])
-      .filter(({ address, release }) => (release === true) === isRelease && held.has(address) !== isRelease)
+      .filter(({ release = false }) => release === isRelease)
+      .filter(({ address }) => (isRelease ? !isThere(address) : held.has(address)))
       .map(({ address, epoch }) => ({ address, epoch }));
   const confirmed = isInForce
     ? {

@@ -1,5 +1,6 @@
 import { EGRESS_ROUTE_PROTOCOL } from '@unbounded/config/ownership';
-import { isAbsent, type RouteSocket, type RuleSpec } from '@unbounded/netlink';
+import type { RouteSocket, RuleSpec } from '@unbounded/netlink';
+import { deleteAll } from './delete-all.ts';
 
 /** Rules of egress, told apart from others by their protocol. */
 
@@ -19,6 +20,5 @@ export const ensureEgressRules = async (net: RouteSocket, wanted: readonly RuleS
   );
   for (const result of added) if (!result.ok && result.error.code !== 'EEXIST') throw result.error;
   const stale = present.filter((rule) => !kept.has(keyOf(rule)));
-  const removed = await net.rules.apply(stale.map((value) => ({ op: 'delete' as const, value })));
-  for (const result of removed) if (!result.ok && !isAbsent(result.error)) throw result.error;
+  await deleteAll(net.rules, stale);
 };
