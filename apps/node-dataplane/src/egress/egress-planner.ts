@@ -105,7 +105,8 @@ export const createEgressPlanner = (
     const now = await known();
     if (!now) return undefined;
     const { plan, problems } = now;
-    const usable = usableAddresses(plan.addresses, { foreign: await foreignAddresses(net, plan.addresses) });
+    const foreign = await foreignAddresses(net, plan.addresses);
+    const usable = usableAddresses(plan.addresses, { foreign, had: held() });
     return {
       ...now,
       plan: { ...plan, addresses: usable.addresses },

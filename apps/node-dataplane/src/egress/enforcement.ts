@@ -33,6 +33,13 @@ export const isIdle = ({ steered, translated, addresses }: EgressPlan): boolean 
 
 const NOTHING: ReadonlySet<string> = new Set();
 
+/** By what the kernel said. */
+const notRenewed = (refused: ReadonlyMap<string, Error>): Problem[] =>
+  [...Map.groupBy(refused, ([, { message }]) => message)].map(([message, [[first] = [''], ...others]]) => ({
+    reason: 'EgressAddressFailed',
+    message: `egress address ${first}${others.length > 0 ? ` and ${others.length} more` : ''}: cannot renew the right to use it (${message}): nothing leaves with it here`,
+  }));
+
 const connectionsStay = ({ message }: Error): Problem => ({
   reason: 'EgressConnectionsStay',
   message: `connections from before a rule cannot be ended (${message}): their packets are dropped, and no new one takes their ports until they expire; the agent tries again`,
@@ -90,7 +97,7 @@ export const createEnforcement = (context: Context, parts: EnforcementParts): En
         claims,
       );
       had = held.union(staying);
-      await fence.hold(held);
+      const refused = await fence.hold(held);
       // Behind the fence: what the announcement attracts may pass.
       for (const { address, link } of taken) claims.taken(address, link);
       const stuck = await connections.settle(plan).then(
@@ -102,7 +109,7 @@ export const createEnforcement = (context: Context, parts: EnforcementParts): En
       const left = isIdle(plan) && isSettled && staying.size === 0 ? await tearDown() : [];
       return {
         ...{ isInForce: outcome.isInForce, isSettled, held, staying },
-        problems: [...outcome.problems, ...problems, ...stuck, ...left],
+        problems: [...outcome.problems, ...problems, ...notRenewed(refused), ...stuck, ...left],
       };
     },
   };
