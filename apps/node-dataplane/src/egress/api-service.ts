@@ -10,22 +10,35 @@ export interface ApiService {
 /** It changes with the cluster's range of Services alone. */
 const REFRESH_MS = 60_000;
 
-/** @param before as last known */
-export const createApiService = (cluster: Cluster | undefined, before: readonly string[]): ApiService => {
+export interface ApiServiceParts {
+  readonly cluster: Cluster | undefined;
+  /** As last known. */
+  readonly before: readonly string[];
+  /** The API server has answered. */
+  readonly onHeard: () => void;
+}
+
+export const createApiService = ({ cluster, before, onHeard }: ApiServiceParts): ApiService => {
   const client = cluster?.client(services);
   let known = before;
   let askedMs = -Infinity;
+  let asking: Promise<void> | undefined;
+  const ask = async (): Promise<void> => {
+    try {
+      const answer = await client?.get('kubernetes', { namespace: 'default' });
+      known = answer?.spec?.clusterIPs ?? [];
+      askedMs = performance.now();
+      onHeard();
+    } catch {
+      // not now: the next pass asks again
+    }
+  };
   return {
     addresses: () => known,
     async refresh() {
       if (!client || performance.now() - askedMs < REFRESH_MS) return;
-      try {
-        const { spec } = await client.get('kubernetes', { namespace: 'default' });
-        known = spec?.clusterIPs ?? [];
-        askedMs = performance.now();
-      } catch {
-        // not now: the next pass asks again
-      }
+      asking ??= ask().finally(() => (asking = undefined));
+      await asking;
     },
   };
 };

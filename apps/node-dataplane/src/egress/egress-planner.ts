@@ -53,18 +53,21 @@ export interface PlannerParts {
   readonly held: () => ReadonlySet<string>;
   readonly confirm: ConfirmGrants;
   readonly apiServices: () => readonly string[];
+  /** Objects have come from the API server. */
+  readonly onHeard: () => void;
 }
 
 /** @returns undefined while nothing is known, and nothing was */
 export const createEgressPlanner = (
   context: SectionContext,
-  { decisions, kept, adding, held, confirm, apiServices }: PlannerParts,
+  { decisions, kept, adding, held, confirm, apiServices, onHeard }: PlannerParts,
 ): (() => Promise<Planned | undefined>) => {
   const { nodeName: node, net, peers, traffic, attachment } = context;
   const source = context.openInputs(
     { slices: egressNodeSliceKind },
     { slices: { fieldSelector: `spec.nodeName=${node}` } },
   );
+  source.onChange(onHeard);
   peers.onChange(context.trigger);
   traffic.onChange(context.trigger);
   const localPods = (): LocalPod[] =>

@@ -77,6 +77,16 @@ test('the same for one that heard of nobody until then', async () => {
   expect(fence.lapsed()).toEqual(new Set([FIRST]));
 });
 
+test('one that starts and hears of somebody before the right is over goes on without a gap', async () => {
+  isOwner = false;
+  await fence.hold(new Set([FIRST]));
+  expect(fence.mayUse(FIRST)).toBe(false);
+  expect(await pass(HOLD_MS - 2 * RENEW_MS)).toEqual([]);
+  isOwner = true;
+  expect(await pass(RENEW_MS)).toEqual([FIRST]);
+  expect(fence.mayUse(FIRST)).toBe(true);
+});
+
 test('and for one that the kernel refused until then', async () => {
   await fence.hold(new Set([FIRST]));
   isBroken = true;

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DEVICES } from '@unbounded/config/ownership';
 import { type EgressNodeSlice, type EgressNodeSliceSpec, GROUP_VERSION } from '@unbounded/crds';
+import type { Cluster } from '@unbounded/kube';
 import { createConntrack, openPacketSocket, type PacketSocketOptions } from '@unbounded/netlink';
 import { createMetrics, type Metrics, silentLogger as logger } from '@unbounded/telemetry';
 import { serveTcp, type TcpServer } from '@unbounded/testing/tcp-flows';
@@ -34,6 +35,8 @@ interface World {
   additions: BoundaryAdditions | undefined;
   holdMs?: number;
   portWatch?: PortWatchTimings;
+  /** Not set: objects come from files, and whatever is in them holds. */
+  cluster?: Cluster | undefined;
   metrics?: Metrics;
   /** It has said neither who is in the overlay nor what its devices are. */
   isConnectivitySilent?: boolean;
@@ -81,7 +84,7 @@ const contextOf = (node: NodeName, world: World, network: EgressNetwork): Sectio
         })),
     });
   return {
-    ...{ nodeName: node, net, nft, table, traffic, peers, logger, cluster: undefined },
+    ...{ nodeName: node, net, nft, table, traffic, peers, logger, cluster: world.cluster },
     metrics: (world.metrics = createMetrics()),
     boundary: {
       set: (added: BoundaryAdditions) => (world.additions = added),

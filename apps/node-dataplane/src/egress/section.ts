@@ -83,8 +83,9 @@ const openNode = async (
   // Before anything is awaited: connectivity's first table has the tunnel, if the last one had it.
   if (kept && !isIdle(kept.plan)) context.boundary.set({ devices: [DEVICES.egress] });
   const wasActive = (kept !== undefined && !isIdle(kept.plan)) || (await isInKernel(context));
-  const decisions = openDecisions(context, { kept, wasActive });
   const contact = cluster ? createContact(() => peers.heardMs()) : ALWAYS;
+  const onHeard = (): void => contact.heard();
+  const decisions = openDecisions(context, { kept, wasActive });
   const fence = createFence({ table, ownership: contact, logger, ...(holdMs !== undefined && { holdMs }) });
   const connections = createConnections(conntrack, kept?.plan);
   const former = (kept?.plan.addresses ?? []).map(({ address }) => address);
@@ -95,7 +96,7 @@ const openNode = async (
   const observed = createObservations(context, { conntrack, fence, timings: portWatch });
   const { traffic } = observed;
   const enforcement = createEnforcement(context, { fence, connections, claims, traffic, wasActive, former });
-  const apiService = createApiService(cluster, kept?.plan.apiServices ?? []);
+  const apiService = createApiService({ cluster, before: kept?.plan.apiServices ?? [], onHeard });
   const adding = new Set<string>();
   let held = await addressesInUse(nft);
   let given: ReadonlySet<string> = new Set();
@@ -104,8 +105,9 @@ const openNode = async (
     kept: kept?.plan,
     adding,
     held: () => held.difference(fence.lapsed()),
-    confirm: cluster ? createConfirmGrants(cluster, logger) : confirmAll,
+    confirm: cluster ? createConfirmGrants(cluster, logger, onHeard) : confirmAll,
     apiServices: () => apiService.addresses(),
+    onHeard,
   });
   const keep = createKeeper(context, decisions);
   const inTurn = createQueue();
@@ -119,11 +121,13 @@ const openNode = async (
   return {
     decisions,
     adding,
-    reports: cluster && createSliceReports(cluster, () => contact.heard()),
+    reports: cluster && createSliceReports(cluster, onHeard),
     enforce: () =>
       inTurn(async () => {
         decisions.keepOnly(new Set(attachment.bridgePods.list().map(({ uid }) => uid)));
-        await apiService.refresh();
+        // An API server that does not answer keeps no right from being renewed.
+        const refreshed = apiService.refresh();
+        if (apiService.addresses().length === 0) await refreshed;
         const known = await plan();
         if (!known) return undefined;
         const enforced = await enforcement.enforce(known.plan, known.assigned);
