@@ -44,6 +44,18 @@ const pass = async (ms: number, { standsStill = false } = {}): Promise<string[]>
   return [...new Set(renewed)].sort();
 };
 
+test('it may use what is held and renewed, and neither what is held no more nor what has lapsed', async () => {
+  await fence.hold(new Set([FIRST, SECOND]));
+  expect([fence.mayUse(FIRST), fence.mayUse(SECOND)]).toEqual([true, true]);
+  await fence.hold(new Set([SECOND]));
+  expect([fence.mayUse(FIRST), fence.mayUse(SECOND)]).toEqual([false, true]);
+  isOwner = false;
+  await pass(HOLD_MS - RENEW_MS);
+  expect(fence.mayUse(SECOND)).toBe(true);
+  await pass(RENEW_MS);
+  expect(fence.mayUse(SECOND)).toBe(false);
+});
+
 test('what is held is renewed, in every family, and what is released is not', async () => {
   await fence.hold(new Set([FIRST, SECOND]));
   expect(await pass(20_000)).toEqual([FIRST, SECOND]);

@@ -90,7 +90,7 @@ const openNode = async (
   const connections = createConnections(conntrack, kept?.plan);
   const former = (kept?.plan.addresses ?? []).map(({ address }) => address);
   const claims = createClaims({
-    ...{ open: openSocket, onAnswer: trigger, logger },
+    ...{ open: openSocket, onAnswer: trigger, logger, mayAnnounce: (address) => fence.mayUse(address) },
     ...(probeTimings && { timings: probeTimings }),
   });
   const observed = createObservations(context, { conntrack, fence, timings: portWatch });
