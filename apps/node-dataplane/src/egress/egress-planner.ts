@@ -12,7 +12,8 @@ import type { PodDecisions } from './pod-decisions.ts';
 
 /** The plan of egress as things are known now. */
 
-const addressesOf = ({ addresses }: PodAttachment): string[] => addresses.map((text) => text.split('/')[0]!);
+/** Without the lengths of their subnets. */
+export const addressesOf = ({ addresses }: PodAttachment): string[] => addresses.map((text) => text.split('/')[0]!);
 
 /** An owner that was away may have been given up meanwhile: only what the kernel holds by right goes on without a word of the API server. */
 const withoutLost = (plan: EgressPlan, held: ReadonlySet<string>): EgressPlan => ({

@@ -10,12 +10,13 @@ import type { ProbeTimings } from './announce/address-probe.ts';
 import type { OpenSocket } from './announce/announced-link.ts';
 import { createClaims } from './claims.ts';
 import { egressCondition } from './condition.ts';
-import { createEgressPlanner, type Planned } from './egress-planner.ts';
+import { addressesOf, createEgressPlanner, type Planned } from './egress-planner.ts';
 import { createEnforcement, type Enforced, isIdle } from './enforcement.ts';
 import { createFence } from './fence.ts';
 import { addressesInUse, confirmAll, createConfirmGrants } from './grants.ts';
 import { keepEgress, type KeptEgress, readKeptEgress } from './kept-egress.ts';
 import { createConnections } from './kernel/connections.ts';
+import { ruledAddresses } from './kernel/rules.ts';
 import { isInKernel } from './kernel/traces.ts';
 import { createObservations } from './metrics/observations.ts';
 import type { PortWatchTimings } from './metrics/port-watch.ts';
@@ -23,6 +24,7 @@ import { ALWAYS, createContact } from './ownership.ts';
 import type { EgressPlan } from './plan/egress-plan.ts';
 import { createPodDecisions, type PodDecisions } from './pod-decisions.ts';
 import { createAskSelection } from './selection.ts';
+import { createSteeredAddresses, type SteeredAddresses } from './steered-addresses.ts';
 import { createSliceReports, type SliceReports } from './slice-reports.ts';
 
 /**
@@ -68,6 +70,7 @@ interface Node {
   readonly decisions: PodDecisions;
   /** UIDs of pods that cannot send yet. */
   readonly adding: Set<string>;
+  readonly steered: SteeredAddresses;
   readonly reports: SliceReports | undefined;
   /** As things are known now; passes and pods that are attached take turns. Undefined: nothing is known, and nothing was. */
   readonly enforce: () => Promise<State | undefined>;
@@ -98,6 +101,7 @@ const openNode = async (
   const enforcement = createEnforcement(context, { fence, connections, claims, traffic, wasActive, former });
   const apiService = createApiService({ cluster, before: kept?.plan.apiServices ?? [], onHeard });
   const adding = new Set<string>();
+  const steered = createSteeredAddresses(await ruledAddresses(context.net));
   let held = await addressesInUse(nft);
   let given: ReadonlySet<string> = new Set();
   const plan = createEgressPlanner(context, {
@@ -121,6 +125,7 @@ const openNode = async (
   return {
     decisions,
     adding,
+    steered,
     reports: cluster && createSliceReports(cluster, onHeard),
     enforce: () =>
       inTurn(async () => {
@@ -130,7 +135,9 @@ const openNode = async (
         if (apiService.addresses().length === 0) await refreshed;
         const known = await plan();
         if (!known) return undefined;
+        steered.begins(known.plan);
         const enforced = await enforcement.enforce(known.plan, known.assigned);
+        if (enforced.isInForce) steered.inForce(known.plan);
         held = enforced.held;
         given = new Set(known.given.map(({ address }) => address));
         observed.passed({ addresses: known.given }, held);
@@ -164,7 +171,7 @@ const passOf = (state: State, reports: SliceReports | undefined): SectionPass =>
 
 const openEgress = async (context: SectionContext, sockets: Sockets): Promise<Section> => {
   const { attachment, logger, trigger } = context;
-  const { decisions, adding, reports, enforce, stop } = await openNode(context, sockets);
+  const { decisions, adding, steered, reports, enforce, stop } = await openNode(context, sockets);
   const logProblems = createProblemLog(logger);
   /** Pods that no slice lists, and of which it is not known that no rule selects them. */
   const askAgain = async (): Promise<void> => {
@@ -186,7 +193,8 @@ const openEgress = async (context: SectionContext, sockets: Sockets): Promise<Se
         const { uid, namespace, name } = pod;
         adding.add(uid);
         const selection = await decisions.decide(pod).finally(() => adding.delete(uid));
-        if (selection === 'none') return;
+        // Its address may have been that of a pod that was selected.
+        if (selection === 'none' && !steered.holds(addressesOf(pod))) return;
         const state = await enforce();
         if (state?.isInForce) return;
         const reason = state?.problems[0]?.message ?? 'the node has no plan yet';
