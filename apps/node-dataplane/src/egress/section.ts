@@ -175,9 +175,8 @@ const openEgress = async (context: SectionContext, sockets: Sockets): Promise<Se
   const logProblems = createProblemLog(logger);
   /** Pods that no slice lists, and of which it is not known that no rule selects them. */
   const askAgain = async (): Promise<void> => {
-    const open = decisions.open(attachment.bridgePods.list().filter(({ uid }) => !adding.has(uid)));
-    const answers = await Promise.allSettled(open.map((pod) => decisions.decide(pod)));
-    if (answers.some((answer) => answer.status === 'fulfilled' && answer.value === 'none')) trigger();
+    const pods = attachment.bridgePods.list().filter(({ uid }) => !adding.has(uid));
+    if (await decisions.decideOpen(pods)) trigger();
   };
 
   return {
