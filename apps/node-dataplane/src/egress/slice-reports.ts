@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { type EgressNodeSlice, egressNodeSliceKind } from '@unbounded/crds';
 import { type Cluster, clientOf, isNotFound } from '@unbounded/kube';
 import type { AttachedNetwork } from './addresses.ts';
@@ -55,6 +56,22 @@ export const statusOf = (
   };
 };
 
+interface Written {
+  readonly text: string;
+  /** The version of the slice that it was made from. */
+  readonly over: string | undefined;
+}
+
+/** Whether it was written, and nobody has taken it away since: the slice is the one that it was made from, or has it. */
+const stands = (
+  last: Written | undefined,
+  { metadata, status: seen }: EgressNodeSlice,
+  wanted: { readonly text: string; readonly status: Status },
+): boolean =>
+  last?.text === wanted.text &&
+  (last.over === metadata.resourceVersion ||
+    Object.entries(wanted.status).every(([field, value]) => isDeepStrictEqual(seen?.[field as keyof Status], value)));
+
 export interface SliceReports {
   /** Writes what has changed. @throws ApiError, TransportError */
   write(confirmed: Confirmed, signal: AbortSignal): Promise<void>;
@@ -63,18 +80,18 @@ export interface SliceReports {
 /** @param onHeard a write has reached the API server */
 export const createSliceReports = (cluster: Cluster, onHeard: () => void): SliceReports => {
   const client = clientOf(cluster, egressNodeSliceKind);
-  /** What was written last, by the name and UID of the slice. */
-  const written = new Map<string, string>();
+  /** What was written last, and of which version of the slice that was, by its name. */
+  const written = new Map<string, Written>();
   return {
     async write(confirmed, signal) {
       for (const slice of confirmed.slices) {
         const { name, uid } = slice.metadata;
         const status = statusOf(slice, confirmed, performance.now());
         const text = JSON.stringify([uid, status]);
-        if (written.get(name) === text) continue;
+        if (stands(written.get(name), slice, { text, status })) continue;
         try {
           await client.mergePatch(name, { metadata: { uid }, status }, { subresource: 'status', signal });
-          written.set(name, text);
+          written.set(name, { text, over: slice.metadata.resourceVersion });
           onHeard();
         } catch (error) {
           if (!isNotFound(error)) throw error; // deleted since
