@@ -30,7 +30,7 @@ const withoutGone = (plan: EgressPlan, pods: readonly LocalPod[]): EgressPlan =>
   return { ...plan, steered };
 };
 
-export interface Known {
+interface Known {
   readonly plan: EgressPlan;
   readonly problems: readonly Problem[];
   /** Undefined: the plan is a kept one. */

@@ -1,8 +1,5 @@
 import type { Logger } from '@unbounded/telemetry';
-import { NftablesError } from '@unbounded/nftables';
-import { FAMILIES, type Family, familyOf } from '../kernel/nft-family.ts';
-import type { SectionTable } from '../kernel/section-table.ts';
-import { liveSet } from './plan/tables.plan.ts';
+import { createLiveElements, inChunks, type LiveElementsParts } from './kernel/live-elements.ts';
 
 /**
  * Renews, in the kernel, the right to use addresses: elements of sets that expire. Who stands still, or may not renew, becomes silent
@@ -29,7 +26,7 @@ export interface Ownership {
 }
 
 export interface FenceParts {
-  readonly table: (family: 'ip' | 'ip6' | 'arp') => Pick<SectionTable, 'changeElements'>;
+  readonly table: LiveElementsParts['table'];
   readonly ownership: Ownership;
   readonly logger: Logger;
   readonly renewMs?: number;
@@ -40,14 +37,6 @@ export interface FenceParts {
 /** Longer than an agent needs to start anew: its addresses stay, and no connection is reset. */
 const HOLD_MS = 8000;
 const RENEW_MS = 1000;
-
-/** So many in one transaction: one that the kernel refuses silences these alone. */
-const AT_ONCE = 512;
-
-/** In which tables the addresses of a family stand. */
-const FENCES = { ip: ['ip', 'arp'], ip6: ['ip6'] } as const;
-
-const isWithoutTable = (error: unknown): boolean => error instanceof NftablesError && error.code === 'ENOENT';
 
 interface Held {
   /** When it was renewed last, or was said to be held. */
@@ -63,46 +52,21 @@ export const createFence = ({
   holdMs = HOLD_MS,
   now = () => performance.now(),
 }: FenceParts): Fence => {
+  const elements = createLiveElements({ table, holdMs });
   let held = new Map<string, Held>();
   const isLapsed = ({ atMs }: Held): boolean => now() - atMs >= holdMs;
-  const changeChunk = async (family: Family, elements: readonly string[], isRenewal: boolean): Promise<void> => {
-    const set = liveSet(family);
-    for (const fence of FENCES[family])
-      try {
-        // Removed and added in one transaction: one that is added again keeps its time on older kernels.
-        await table(fence).changeElements({
-          remove: [{ ...set, elements }],
-          add: isRenewal ? [{ ...set, elements, timeoutMs: holdMs }] : [],
-        });
-      } catch (error) {
-        // Without the table there is none that could be taken back; that of ARP is not essential.
-        if (!isWithoutTable(error) || (isRenewal && fence !== 'arp')) throw error;
-      }
-  };
-  const change = async (addresses: readonly string[], isRenewal: boolean): Promise<Map<string, Error>> => {
-    const refused = new Map<string, Error>();
-    for (const family of FAMILIES) {
-      const elements = addresses.filter((text) => familyOf(text) === family);
-      for (let at = 0; at < elements.length; at += AT_ONCE) {
-        const chunk = elements.slice(at, at + AT_ONCE);
-        const atMs = now();
-        try {
-          await changeChunk(family, chunk, isRenewal);
-          if (isRenewal) for (const one of chunk) if (held.has(one)) held.set(one, { atMs, isRenewed: true });
-        } catch (error) {
-          for (const one of chunk) refused.set(one, error as Error);
-        }
-      }
-    }
-    return refused;
-  };
   /** Who stood still for longer than the right lasts goes on with nothing by itself: it cannot know what was decided meanwhile. */
   const renew = async (): Promise<ReadonlyMap<string, Error>> => {
     const due = [...held].filter(([address, last]) => !isLapsed(last) && ownership.isOwner(address));
-    return change(
-      due.map(([address]) => address),
-      true,
-    );
+    const refused = new Map<string, Error>();
+    for (const chunk of inChunks(due.map(([address]) => address))) {
+      const atMs = now();
+      const error = await elements.renew(chunk);
+      for (const address of chunk)
+        if (error) refused.set(address, error);
+        else if (held.has(address)) held.set(address, { atMs, isRenewed: true });
+    }
+    return refused;
   };
   const timer = setInterval(() => {
     void renew().then((refused) => {
@@ -128,8 +92,9 @@ export const createFence = ({
     async release(addresses) {
       const given = new Set(addresses);
       held = new Map([...held].filter(([address]) => !given.has(address)));
-      const [error] = (await change(addresses, false)).values();
-      if (error) throw error;
+      const errors: (Error | undefined)[] = [];
+      for (const chunk of inChunks(addresses)) errors.push(await elements.remove(chunk));
+      for (const error of errors) if (error) throw error;
     },
     lapsed: () => new Set([...held].filter(([, last]) => isLapsed(last)).map(([address]) => address)),
     mayUse(address) {

@@ -49,7 +49,7 @@ test.each([
   },
 );
 
-const LEFTOVERS: Readonly<Record<string, () => Promise<unknown> | unknown>> = {
+const LEFTOVERS: Readonly<Record<string, () => unknown>> = {
   'a rule': () => bed.network.run('gateway', 'ip', 'rule', 'add', 'pref', '999', 'table', '999', 'protocol', '118'),
   'a route': () =>
     bed.network.run('gateway', 'ip', 'route', 'add', 'unreachable', '192.0.2.9', 'table', '999', 'proto', '118'),

@@ -50,11 +50,11 @@ export interface SectionBed {
   readonly worlds: Record<NodeName, World>;
   /** That are open; a test that stops one takes it out. */
   readonly sections: Section[];
-  open(node: NodeName): Promise<Section>;
+  readonly open: (node: NodeName) => Promise<Section>;
   /** A pass, and another one when it is known whether the addresses are free. */
-  settle(node: NodeName, section: Section): Promise<SectionPass>;
+  readonly settle: (node: NodeName, section: Section) => Promise<SectionPass>;
   /** Whom the partner sees, by family. */
-  asked(from: 'pod' | 'other', timeoutSeconds?: number): string[];
+  readonly asked: (from: 'pod' | 'other', timeoutSeconds?: number) => string[];
 }
 
 export const NONE = ['none', 'none'];

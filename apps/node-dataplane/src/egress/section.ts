@@ -1,5 +1,5 @@
 import { DEVICES, EGRESS_ROUTE_PROTOCOL } from '@unbounded/config/ownership';
-import { type Conntrack, createConntrack, openPacketSocket } from '@unbounded/netlink';
+import { type Conntrack, createConntrack, openPacketSocket, type RouteEvent } from '@unbounded/netlink';
 import { EGRESS_CHAINS } from '../kernel/base-chains.ts';
 import { createQueue } from '../kernel/in-turn.ts';
 import type { Section, SectionContext, SectionPass, SectionType } from '../section.port.ts';
@@ -77,6 +77,12 @@ interface Node {
   readonly stop: () => void;
 }
 
+/** Addresses by whomever made them: it may be one that was given to this node. */
+const concernsEgress = ({ subject, value }: RouteEvent, given: ReadonlySet<string>): boolean =>
+  subject === 'rule' ||
+  ('protocol' in value && value.protocol === EGRESS_ROUTE_PROTOCOL) ||
+  (subject === 'address' && given.has(value.address.split('/')[0]!));
+
 const openNode = async (
   context: SectionContext,
   { conntrack, openSocket, probeTimings, holdMs, portWatch }: Sockets,
@@ -115,13 +121,7 @@ const openNode = async (
   });
   const keep = createKeeper(context, decisions);
   const inTurn = createQueue();
-  // Addresses by whomever: it may be one that was given to this node.
-  context.onKernelChange(
-    ({ subject, value }) =>
-      subject === 'rule' ||
-      ('protocol' in value && value.protocol === EGRESS_ROUTE_PROTOCOL) ||
-      (subject === 'address' && given.has(value.address.split('/')[0]!)),
-  );
+  context.onKernelChange((event) => concernsEgress(event, given));
   return {
     decisions,
     adding,
