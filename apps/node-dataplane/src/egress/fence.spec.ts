@@ -64,6 +64,21 @@ test('what is held is renewed, in every family, and what is released is not', as
   expect(fence.lapsed()).toEqual(new Set());
 });
 
+test('what is released while it is being renewed is gone behind that', async () => {
+  const steps: string[] = [];
+  const changeElements = async ({ add = [] }: ElementsChange): Promise<void> => {
+    await Promise.resolve();
+    steps.push(add.length > 0 ? 'renewed' : 'removed');
+  };
+  const own = createFence({ logger, table: () => ({ changeElements }), ownership: { isOwner: () => true } });
+  const renewal = own.hold(new Set([FIRST]));
+  while (steps.length === 0) await Promise.resolve();
+  await own.release([FIRST]);
+  await renewal;
+  expect(steps).toEqual(['renewed', 'renewed', 'removed', 'removed']); // its own fence, and that of ARP
+  own.stop();
+});
+
 test('a process that stood still for a moment goes on', async () => {
   await fence.hold(new Set([FIRST]));
   expect(await pass(HOLD_MS - 2 * RENEW_MS, { standsStill: true })).toEqual([FIRST]);

@@ -1,4 +1,5 @@
 import type { Logger } from '@unbounded/telemetry';
+import { createQueue } from '../kernel/in-turn.ts';
 import { createLiveElements, inChunks, type LiveElementsParts } from './kernel/live-elements.ts';
 
 /**
@@ -56,7 +57,7 @@ export const createFence = ({
   let held = new Map<string, Held>();
   const isLapsed = ({ atMs }: Held): boolean => now() - atMs >= holdMs;
   /** Who stood still for longer than the right lasts goes on with nothing by itself: it cannot know what was decided meanwhile. */
-  const renew = async (): Promise<ReadonlyMap<string, Error>> => {
+  const renewNow = async (): Promise<ReadonlyMap<string, Error>> => {
     const due = [...held].filter(([address, last]) => !isLapsed(last) && ownership.isOwner(address));
     const refused = new Map<string, Error>();
     for (const chunk of inChunks(due.map(([address]) => address))) {
@@ -68,8 +69,15 @@ export const createFence = ({
     }
     return refused;
   };
+  // In turn: what is released is not renewed by who began before.
+  const inTurn = createQueue();
+  const renew = (): Promise<ReadonlyMap<string, Error>> => inTurn(renewNow);
+  let isRenewing = false;
   const timer = setInterval(() => {
+    if (isRenewing) return;
+    isRenewing = true;
     void renew().then((refused) => {
+      isRenewing = false;
       const [error] = refused.values();
       if (error)
         logger.warn(
@@ -93,7 +101,9 @@ export const createFence = ({
       const given = new Set(addresses);
       held = new Map([...held].filter(([address]) => !given.has(address)));
       const errors: (Error | undefined)[] = [];
-      for (const chunk of inChunks(addresses)) errors.push(await elements.remove(chunk));
+      await inTurn(async () => {
+        for (const chunk of inChunks(addresses)) errors.push(await elements.remove(chunk));
+      });
       for (const error of errors) if (error) throw error;
     },
     lapsed: () => new Set([...held].filter(([, last]) => isLapsed(last)).map(([address]) => address)),

@@ -15,8 +15,8 @@ export interface LiveElementsParts {
   readonly holdMs: number;
 }
 
-/** So many in one transaction: one that the kernel refuses silences these alone. */
-const AT_ONCE = 512;
+/** So many in one transaction: one that the kernel refuses silences these alone. Not fewer: each interrupts who lists a table meanwhile. */
+const AT_ONCE = 1024;
 
 /** In which tables the addresses of a family stand. */
 const FENCES = { ip: ['ip', 'arp'], ip6: ['ip6'] } as const;
