@@ -18,12 +18,40 @@ const withLength = (address: string): string => `${address}/${familyOf(address) 
 const keyOf = ({ link, address }: Pick<LinkAddress, 'link' | 'address'>): string => `${link} ${address}`;
 
 /** Kernels before 5.18 do not say who made an address: there those that are deprecated and wanted, or were, are ours. */
-const isOurs = ({ protocol, address, deprecated = false }: LinkAddress, former: ReadonlySet<string>): boolean =>
-  protocol === EGRESS_ROUTE_PROTOCOL || (protocol === undefined && deprecated && former.has(address));
+const ourAddresses = (present: readonly LinkAddress[], known: ReadonlySet<string>): LinkAddress[] => {
+  const isSaid = present.some(({ protocol }) => protocol !== undefined);
+  return present.filter(
+    ({ protocol, address, deprecated = false }) =>
+      protocol === EGRESS_ROUTE_PROTOCOL || (!isSaid && deprecated && known.has(address)),
+  );
+};
+
+/** Those of the wanted ones that the node has by another one's doing, and the device that has each. */
+export const foreignAddresses = async (
+  net: RouteSocket,
+  wanted: EgressPlan['addresses'],
+): Promise<ReadonlyMap<string, string>> => {
+  if (wanted.length === 0) return new Map();
+  const [links, present] = await Promise.all([net.links.list(), net.addresses.list()]);
+  const names = new Map(links.map(({ index, name }) => [index, name]));
+  const texts = new Set(wanted.map(({ address }) => address));
+  const ours = new Set(ourAddresses(present, new Set([...texts].map(withLength))));
+  return new Map(
+    present
+      .filter((entry) => !ours.has(entry))
+      .map(({ address, link }) => [address.split('/')[0]!, names.get(link) ?? `with index ${link}`] as const)
+      .filter(([address]) => texts.has(address)),
+  );
+};
 
 const failed = (address: string, { message }: Error): Problem => ({
   reason: 'EgressAddressFailed',
   message: `egress address ${address}: ${message}: nothing leaves with it here`,
+});
+
+const stays = (address: string, { message }: Error): Problem => ({
+  reason: 'EgressAddressFailed',
+  message: `egress address ${address}: cannot take it off its device (${message}): it is not this node's any more, and no other gets it before; the agent tries again`,
 });
 
 const missingDevice = (address: string, device: string): Problem => ({
@@ -38,13 +66,15 @@ const inUse = (address: string, usedBy: string): Problem => ({
 
 export interface HeldAddresses {
   readonly held: ReadonlySet<string>;
+  /** Wanted no more, and still there. */
+  readonly staying: ReadonlySet<string>;
   /** Taken by this pass. */
   readonly taken: readonly { readonly address: string; readonly link: Link }[];
   readonly problems: readonly Problem[];
 }
 
 /**
- * @param former addresses that this node may have had before
+ * @param former addresses that an agent of this node may have made
  * @param claims who is asked before an address is taken
  */
 export const ensureAddresses = async (
@@ -56,7 +86,7 @@ export const ensureAddresses = async (
   const [links, present] = await Promise.all([net.links.list(), net.addresses.list()]);
   const byName = new Map(links.map((link) => [link.name, link]));
   const known = new Set([...former, ...wanted.map(({ address }) => address)].map(withLength));
-  const ours = new Map(present.filter((entry) => isOurs(entry, known)).map((entry) => [keyOf(entry), entry]));
+  const ours = new Map(ourAddresses(present, known).map((entry) => [keyOf(entry), entry]));
   const held = new Set<string>();
   const kept = new Set<string>();
   const taken: { address: string; link: Link }[] = [];
@@ -85,13 +115,17 @@ export const ensureAddresses = async (
       }
     }
   }
+  const staying = new Set<string>();
   for (const [key, entry] of ours) {
     if (kept.has(key)) continue;
-    await net.addresses.delete(entry).catch((error: unknown) => {
-      if (!isAbsent(error)) throw error;
+    await net.addresses.delete(entry).catch((error: Error) => {
+      if (isAbsent(error)) return;
+      const [address = ''] = entry.address.split('/');
+      problems.push(stays(address, error));
+      if (!held.has(address)) staying.add(address);
     });
   }
-  return { held, taken, problems };
+  return { held, staying, taken, problems };
 };
 
 /** Networks that the node is attached to by devices that are not ours, the loopback left out. */

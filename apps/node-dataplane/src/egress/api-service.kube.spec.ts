@@ -23,7 +23,7 @@ test('with the rights of an agent: addresses of the Service, and of what it lead
   });
   const agent = openCluster({ kubeconfig: await kubeconfigOf(api, 'node-dataplane', 'n1') });
   try {
-    const service = createApiService(agent, ['192.0.2.1']);
+    const service = createApiService({ cluster: agent, before: ['192.0.2.1'], onHeard: () => undefined });
     expect(service.addresses()).toEqual(['192.0.2.1']);
     await service.refresh();
     expect(service.addresses()).toEqual([...spec!.clusterIPs!, '198.51.100.7'].sort());

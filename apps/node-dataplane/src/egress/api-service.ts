@@ -12,23 +12,36 @@ const REFRESH_MS = 60_000;
 /** Of the Service and of its EndpointSlice; the API server makes both. */
 const [NAME, NAMESPACE] = ['kubernetes', 'default'];
 
-/** @param before as last known */
-export const createApiService = (cluster: Cluster | undefined, before: readonly string[]): ApiService => {
+export interface ApiServiceParts {
+  readonly cluster: Cluster | undefined;
+  /** As last known. */
+  readonly before: readonly string[];
+  /** The API server has answered. */
+  readonly onHeard: () => void;
+}
+
+export const createApiService = ({ cluster, before, onHeard }: ApiServiceParts): ApiService => {
   let known = before;
   let endpoints: readonly string[] = [];
   let askedMs = -Infinity;
+  let asking: Promise<void> | undefined;
+  const ask = async (from: Cluster): Promise<void> => {
+    const [service, slice] = await Promise.allSettled([
+      from.client(services).get(NAME, { namespace: NAMESPACE }),
+      from.client(endpointSlices).get(NAME, { namespace: NAMESPACE }),
+    ]);
+    if (service.status === 'rejected') return; // not now: the next pass asks again
+    if (slice.status === 'fulfilled') endpoints = (slice.value.endpoints ?? []).flatMap(({ addresses }) => addresses);
+    known = [...new Set([...(service.value.spec?.clusterIPs ?? []), ...endpoints])].sort();
+    askedMs = performance.now();
+    onHeard();
+  };
   return {
     addresses: () => known,
     async refresh() {
       if (!cluster || performance.now() - askedMs < REFRESH_MS) return;
-      const [service, slice] = await Promise.allSettled([
-        cluster.client(services).get(NAME, { namespace: NAMESPACE }),
-        cluster.client(endpointSlices).get(NAME, { namespace: NAMESPACE }),
-      ]);
-      if (service.status === 'rejected') return; // not now: the next pass asks again
-      if (slice.status === 'fulfilled') endpoints = (slice.value.endpoints ?? []).flatMap(({ addresses }) => addresses);
-      known = [...new Set([...(service.value.spec?.clusterIPs ?? []), ...endpoints])].sort();
-      askedMs = performance.now();
+      asking ??= ask(cluster).finally(() => (asking = undefined));
+      await asking;
     },
   };
 };

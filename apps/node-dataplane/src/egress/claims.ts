@@ -20,6 +20,8 @@ export interface ClaimsParts {
   /** An answer has come, or none. */
   readonly onAnswer: () => void;
   readonly logger: Logger;
+  /** Whether the node may use it at this moment: frames of one's own pass the fence. */
+  readonly mayAnnounce: (address: string) => boolean;
   readonly announcer?: Announcer;
   /** Not set: about a second. */
   readonly timings?: ProbeTimings;
@@ -36,7 +38,7 @@ interface Answer extends Partial<Record<'mac', string>> {
 const isCurrent = ({ isFree, atMs }: Answer): boolean =>
   performance.now() - atMs < (isFree ? COUNTS_MS.free : COUNTS_MS.used);
 
-export const createClaims = ({ open, onAnswer, logger, ...parts }: ClaimsParts): Claims => {
+export const createClaims = ({ open, onAnswer, logger, mayAnnounce, ...parts }: ClaimsParts): Claims => {
   const timed = parts.timings ? { timings: parts.timings } : {};
   const answers = new Map<string, Answer>();
   const asking = new Set<string>();
@@ -45,6 +47,7 @@ export const createClaims = ({ open, onAnswer, logger, ...parts }: ClaimsParts):
     parts.announcer ??
     createAnnouncer({
       open,
+      mayAnnounce,
       onProblem: (address, error) =>
         logger.warn({ address, error: (error as Error).message }, 'cannot announce an egress address'),
     });

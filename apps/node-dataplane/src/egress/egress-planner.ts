@@ -2,16 +2,18 @@ import { type EgressNodeSlice, egressNodeSliceKind } from '@unbounded/crds';
 import type { Problem } from '@unbounded/topology';
 import type { PodAttachment } from '../attachment/pods.ts';
 import type { SectionContext } from '../section.port.ts';
-import { type AttachedNetwork, attachedNetworks, deviceFor } from './addresses.ts';
+import { type AttachedNetwork, attachedNetworks, deviceFor, foreignAddresses } from './addresses.ts';
 import type { ConfirmGrants } from './grants.ts';
 import type { EgressPlan } from './plan/egress-plan.ts';
 import { planNodeEgress } from './plan/node.plan.ts';
 import type { LocalPod } from './plan/node-inputs.ts';
+import { usableAddresses } from './plan/usable-addresses.plan.ts';
 import type { PodDecisions } from './pod-decisions.ts';
 
 /** The plan of egress as things are known now. */
 
-const addressesOf = ({ addresses }: PodAttachment): string[] => addresses.map((text) => text.split('/')[0]!);
+/** Without the lengths of their subnets. */
+export const addressesOf = ({ addresses }: PodAttachment): string[] => addresses.map((text) => text.split('/')[0]!);
 
 /** An owner that was away may have been given up meanwhile: only what the kernel holds by right goes on without a word of the API server. */
 const withoutLost = (plan: EgressPlan, held: ReadonlySet<string>): EgressPlan => ({
@@ -28,12 +30,19 @@ const withoutGone = (plan: EgressPlan, pods: readonly LocalPod[]): EgressPlan =>
   return { ...plan, steered };
 };
 
-export interface Known {
+interface Known {
   readonly plan: EgressPlan;
   readonly problems: readonly Problem[];
   /** Undefined: the plan is a kept one. */
   readonly slices: readonly EgressNodeSlice[] | undefined;
   readonly networks: readonly AttachedNetwork[];
+}
+
+export interface Planned extends Known {
+  /** Addresses that the node may have; those of the plan it can. */
+  readonly given: EgressPlan['addresses'];
+  /** Those that slices name, to be released or not. */
+  readonly assigned: ReadonlySet<string>;
 }
 
 export interface PlannerParts {
@@ -45,18 +54,21 @@ export interface PlannerParts {
   readonly held: () => ReadonlySet<string>;
   readonly confirm: ConfirmGrants;
   readonly apiServices: () => readonly string[];
+  /** Objects have come from the API server. */
+  readonly onHeard: () => void;
 }
 
 /** @returns undefined while nothing is known, and nothing was */
 export const createEgressPlanner = (
   context: SectionContext,
-  { decisions, kept, adding, held, confirm, apiServices }: PlannerParts,
-): (() => Promise<Known | undefined>) => {
+  { decisions, kept, adding, held, confirm, apiServices, onHeard }: PlannerParts,
+): (() => Promise<Planned | undefined>) => {
   const { nodeName: node, net, peers, traffic, attachment } = context;
   const source = context.openInputs(
     { slices: egressNodeSliceKind },
     { slices: { fieldSelector: `spec.nodeName=${node}` } },
   );
+  source.onChange(onHeard);
   peers.onChange(context.trigger);
   traffic.onChange(context.trigger);
   const localPods = (): LocalPod[] =>
@@ -65,7 +77,7 @@ export const createEgressPlanner = (
       .filter(({ uid }) => !adding.has(uid))
       .map((pod) => ({ uid: pod.uid, addresses: addressesOf(pod), selection: decisions.selectionOf(pod.uid) }));
   let last = kept;
-  return async () => {
+  const known = async (): Promise<Known | undefined> => {
     const [snapshot, overlay] = [source.snapshot(), peers.current()];
     if (!snapshot || !overlay) {
       const plan = last && withoutLost(withoutGone(last, localPods()), held());
@@ -92,5 +104,19 @@ export const createEgressPlanner = (
     const planned = planNodeEgress({ ...inputs, deviceOf: (address) => deviceFor(networks, address) });
     last = planned.plan;
     return { ...planned, slices, networks };
+  };
+  return async () => {
+    const now = await known();
+    if (!now) return undefined;
+    const { plan, problems } = now;
+    const foreign = await foreignAddresses(net, plan.addresses);
+    const usable = usableAddresses(plan.addresses, { foreign, had: held() });
+    return {
+      ...now,
+      plan: { ...plan, addresses: usable.addresses },
+      problems: [...problems, ...usable.problems],
+      given: plan.addresses,
+      assigned: new Set(now.slices?.flatMap(({ spec }) => (spec.owned ?? []).map(({ address }) => address))),
+    };
   };
 };

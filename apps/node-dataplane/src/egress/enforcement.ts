@@ -1,12 +1,12 @@
-import { DEVICES, EGRESS_ROUTE_PROTOCOL, nftTableOf } from '@unbounded/config/ownership';
+import { DEVICES } from '@unbounded/config/ownership';
 import type { Problem } from '@unbounded/topology';
-import { removeDevice } from '../kernel/links.ts';
 import type { SectionContext } from '../section.port.ts';
 import { ensureAddresses } from './addresses.ts';
 import type { Claims } from './claims.ts';
 import type { Connections } from './kernel/connections.ts';
 import type { Fence } from './fence.ts';
 import { applyEgress } from './kernel/egress-kernel.ts';
+import { removeTraces } from './kernel/traces.ts';
 import type { RuleTraffic } from './metrics/rule-traffic.ts';
 import { countedRoutes } from './plan/counted-routes.plan.ts';
 import type { EgressPlan } from './plan/egress-plan.ts';
@@ -18,41 +18,39 @@ export interface Enforced {
   /** And no connection is left from before. */
   readonly isSettled: boolean;
   readonly held: ReadonlySet<string>;
+  /** Addresses that the node is to have no more, and that a device has still. */
+  readonly staying: ReadonlySet<string>;
   readonly problems: readonly Problem[];
 }
 
 export interface Enforcement {
-  enforce(plan: EgressPlan): Promise<Enforced>;
+  /** @param assigned addresses that slices name, those that are to be released too */
+  enforce(plan: EgressPlan, assigned: ReadonlySet<string>): Promise<Enforced>;
 }
 
 export const isIdle = ({ steered, translated, addresses }: EgressPlan): boolean =>
   steered.length + translated.length + addresses.length === 0;
 
-const FAMILIES = ['inet', 'ip', 'ip6', 'arp'] as const;
-const NOTHING_HELD: ReadonlySet<string> = new Set();
+const NOTHING: ReadonlySet<string> = new Set();
 
-type Context = Pick<SectionContext, 'net' | 'nft' | 'table' | 'boundary'>;
-
-/** Rules first: what they lead to goes after them. */
-const tearDown = async ({ net, nft, boundary }: Context): Promise<void> => {
-  const rules = (await net.rules.list()).filter(({ protocol }) => protocol === EGRESS_ROUTE_PROTOCOL);
-  await net.rules.apply(rules.map((value) => ({ op: 'delete' as const, value })));
-  for (const family of FAMILIES) await nft.deleteTable(family, nftTableOf('egress'));
-  const routes = await net.routes.list({ protocol: EGRESS_ROUTE_PROTOCOL });
-  await net.routes.apply(routes.map((value) => ({ op: 'delete' as const, value })));
-  const link = await net.links.get(DEVICES.egress);
-  if (link?.alias?.startsWith('unbounded:')) await removeDevice(net, link);
-  boundary.set({});
-};
-
-/** Whether an agent before this one, or this one, has put anything there. */
-export const isInKernel = async ({ nft }: Pick<Context, 'nft'>): Promise<boolean> =>
-  nft.hasTable('inet', nftTableOf('egress'));
+/** By what the kernel said. */
+const notRenewed = (refused: ReadonlyMap<string, Error>): Problem[] =>
+  [...Map.groupBy(refused, ([, { message }]) => message)].map(([message, [[first] = [''], ...others]]) => ({
+    reason: 'EgressAddressFailed',
+    message: `egress address ${first}${others.length > 0 ? ` and ${others.length} more` : ''}: cannot renew the right to use it (${message}): nothing leaves with it here`,
+  }));
 
 const connectionsStay = ({ message }: Error): Problem => ({
   reason: 'EgressConnectionsStay',
   message: `connections from before a rule cannot be ended (${message}): their packets are dropped, and no new one takes their ports until they expire; the agent tries again`,
 });
+
+const tracesStay = ({ message }: Error): Problem => ({
+  reason: 'EgressFailed',
+  message: `egress addresses: nothing is to be done any more, and what was done cannot be taken away (${message}): the agent tries again`,
+});
+
+type Context = Pick<SectionContext, 'net' | 'nft' | 'table' | 'boundary'>;
 
 export interface EnforcementParts {
   readonly fence: Fence;
@@ -69,35 +67,50 @@ export const createEnforcement = (context: Context, parts: EnforcementParts): En
   const { net, table, boundary } = context;
   const { fence, connections, claims, traffic } = parts;
   let isActive = parts.wasActive;
-  let held: ReadonlySet<string> = new Set(parts.former);
+  let had: ReadonlySet<string> = new Set(parts.former);
+  const tearDown = async (): Promise<Problem[]> => {
+    try {
+      await removeTraces(context);
+    } catch (error) {
+      return [tracesStay(error as Error)];
+    }
+    boundary.set({});
+    isActive = false;
+    return [];
+  };
   return {
-    async enforce(plan) {
+    async enforce(plan, assigned) {
       traffic.planned(countedRoutes(plan));
-      if (isIdle(plan) && !isActive) return { isInForce: true, isSettled: true, held: NOTHING_HELD, problems: [] };
+      if (isIdle(plan) && !isActive)
+        return { isInForce: true, isSettled: true, held: NOTHING, staying: NOTHING, problems: [] };
       isActive = true;
       const wanted = new Set(plan.addresses.map(({ address }) => address));
-      const given = [...held].filter((address) => !wanted.has(address));
+      const given = [...had].filter((address) => !wanted.has(address));
       for (const address of given) claims.released(address);
       await fence.release(given);
       boundary.set({ devices: [DEVICES.egress] });
       const outcome = await applyEgress({ net, table, counts: traffic }, plan);
-      const addresses = await ensureAddresses(net, plan.addresses, held, claims);
-      held = addresses.held;
-      await fence.hold(held);
+      const { held, staying, taken, problems } = await ensureAddresses(
+        net,
+        plan.addresses,
+        had.union(assigned),
+        claims,
+      );
+      had = held.union(staying);
+      const refused = await fence.hold(held);
       // Behind the fence: what the announcement attracts may pass.
-      for (const { address, link } of addresses.taken) claims.taken(address, link);
+      for (const { address, link } of taken) claims.taken(address, link);
       const stuck = await connections.settle(plan).then(
         () => [],
         (error: Error) => [connectionsStay(error)],
       );
       const isSettled = outcome.isInForce && stuck.length === 0;
       // Last: until every connection of before has ended the tables keep pods' own addresses from leaving.
-      if (isIdle(plan) && isSettled) {
-        await tearDown(context);
-        isActive = false;
-      }
-      const problems = [...outcome.problems, ...addresses.problems, ...stuck];
-      return { isInForce: outcome.isInForce, isSettled, held, problems };
+      const left = isIdle(plan) && isSettled && staying.size === 0 ? await tearDown() : [];
+      return {
+        ...{ isInForce: outcome.isInForce, isSettled, held, staying },
+        problems: [...outcome.problems, ...problems, ...notRenewed(refused), ...stuck, ...left],
+      };
     },
   };
 };

@@ -44,12 +44,39 @@ const pass = async (ms: number, { standsStill = false } = {}): Promise<string[]>
   return [...new Set(renewed)].sort();
 };
 
+test('it may use what is held and renewed, and neither what is held no more nor what has lapsed', async () => {
+  await fence.hold(new Set([FIRST, SECOND]));
+  expect([fence.mayUse(FIRST), fence.mayUse(SECOND)]).toEqual([true, true]);
+  await fence.hold(new Set([SECOND]));
+  expect([fence.mayUse(FIRST), fence.mayUse(SECOND)]).toEqual([false, true]);
+  isOwner = false;
+  await pass(HOLD_MS - RENEW_MS);
+  expect(fence.mayUse(SECOND)).toBe(true);
+  await pass(RENEW_MS);
+  expect(fence.mayUse(SECOND)).toBe(false);
+});
+
 test('what is held is renewed, in every family, and what is released is not', async () => {
   await fence.hold(new Set([FIRST, SECOND]));
   expect(await pass(20_000)).toEqual([FIRST, SECOND]);
   await fence.release([FIRST]);
   expect(await pass(20_000)).toEqual([SECOND]);
   expect(fence.lapsed()).toEqual(new Set());
+});
+
+test('what is released while it is being renewed is gone behind that', async () => {
+  const steps: string[] = [];
+  const changeElements = async ({ add = [] }: ElementsChange): Promise<void> => {
+    await Promise.resolve();
+    steps.push(add.length > 0 ? 'renewed' : 'removed');
+  };
+  const own = createFence({ logger, table: () => ({ changeElements }), ownership: { isOwner: () => true } });
+  const renewal = own.hold(new Set([FIRST]));
+  while (steps.length === 0) await Promise.resolve();
+  await own.release([FIRST]);
+  await renewal;
+  expect(steps).toEqual(['renewed', 'renewed', 'removed', 'removed']); // its own fence, and that of ARP
+  own.stop();
 });
 
 test('a process that stood still for a moment goes on', async () => {
@@ -75,6 +102,16 @@ test('the same for one that heard of nobody until then', async () => {
   isOwner = true;
   expect(await pass(2000)).toEqual([]);
   expect(fence.lapsed()).toEqual(new Set([FIRST]));
+});
+
+test('one that starts and hears of somebody before the right is over goes on without a gap', async () => {
+  isOwner = false;
+  await fence.hold(new Set([FIRST]));
+  expect(fence.mayUse(FIRST)).toBe(false);
+  expect(await pass(HOLD_MS - 2 * RENEW_MS)).toEqual([]);
+  isOwner = true;
+  expect(await pass(RENEW_MS)).toEqual([FIRST]);
+  expect(fence.mayUse(FIRST)).toBe(true);
 });
 
 test('and for one that the kernel refused until then', async () => {

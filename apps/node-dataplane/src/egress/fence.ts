@@ -1,20 +1,23 @@
 import type { Logger } from '@unbounded/telemetry';
-import { NftablesError } from '@unbounded/nftables';
-import { familyOf } from '../kernel/nft-family.ts';
-import type { SectionTable } from '../kernel/section-table.ts';
-import { liveSet } from './plan/tables.plan.ts';
+import { createQueue } from '../kernel/in-turn.ts';
+import { createLiveElements, inChunks, type LiveElementsParts } from './kernel/live-elements.ts';
 
 /**
  * Renews, in the kernel, the right to use addresses: elements of sets that expire. Who stands still, or may not renew, becomes silent
  * by the kernel's clock, whatever becomes of this process.
  */
 export interface Fence {
-  /** From now on these, of which it is known that the node has them, are renewed, and no others. */
-  hold(addresses: ReadonlySet<string>): Promise<void>;
+  /**
+   * From now on these, of which it is known that the node has them, are renewed, and no others.
+   * @returns those of which the kernel refused it, and why; never rejects
+   */
+  hold(addresses: ReadonlySet<string>): Promise<ReadonlyMap<string, Error>>;
   /** Behind it nothing leaves with these. */
   release(addresses: readonly string[]): Promise<void>;
   /** Of those that are held: whose time ran out. Another node may have them meanwhile: they are renewed when somebody says that they are held. */
   lapsed(): ReadonlySet<string>;
+  /** It is held, was renewed by this process, and its time is not over. */
+  mayUse(address: string): boolean;
   stop(): void;
 }
 
@@ -24,7 +27,7 @@ export interface Ownership {
 }
 
 export interface FenceParts {
-  readonly table: (family: 'ip' | 'ip6' | 'arp') => Pick<SectionTable, 'changeElements'>;
+  readonly table: LiveElementsParts['table'];
   readonly ownership: Ownership;
   readonly logger: Logger;
   readonly renewMs?: number;
@@ -36,12 +39,11 @@ export interface FenceParts {
 const HOLD_MS = 8000;
 const RENEW_MS = 1000;
 
-/** Tables, and whose addresses stand in them. */
-const FENCES = [
-  ['ip', 'ip'],
-  ['arp', 'ip'],
-  ['ip6', 'ip6'],
-] as const;
+interface Held {
+  /** When it was renewed last, or was said to be held. */
+  readonly atMs: number;
+  readonly isRenewed: boolean;
+}
 
 export const createFence = ({
   table,
@@ -51,56 +53,64 @@ export const createFence = ({
   holdMs = HOLD_MS,
   now = () => performance.now(),
 }: FenceParts): Fence => {
-  /** When each of the addresses that are held was renewed last. */
-  let held = new Map<string, number>();
-  const isLapsed = (renewedMs: number): boolean => now() - renewedMs >= holdMs;
-  const change = async (addresses: readonly string[], isRenewal: boolean): Promise<void> => {
-    for (const [fence, family] of FENCES) {
-      const elements = addresses.filter((text) => familyOf(text) === family);
-      if (elements.length === 0) continue;
-      const set = liveSet(family);
-      // Removed and added in one transaction: one that is added again keeps its time on older kernels.
-      await table(fence).changeElements({
-        remove: [{ ...set, elements }],
-        add: isRenewal ? [{ ...set, elements, timeoutMs: holdMs }] : [],
-      });
-    }
-  };
+  const elements = createLiveElements({ table, holdMs });
+  let held = new Map<string, Held>();
+  const isLapsed = ({ atMs }: Held): boolean => now() - atMs >= holdMs;
   /** Who stood still for longer than the right lasts goes on with nothing by itself: it cannot know what was decided meanwhile. */
-  const renew = async (): Promise<void> => {
-    const renewedMs = now();
+  const renewNow = async (): Promise<ReadonlyMap<string, Error>> => {
     const due = [...held].filter(([address, last]) => !isLapsed(last) && ownership.isOwner(address));
-    const addresses = due.map(([address]) => address);
-    await change(addresses, true);
-    for (const address of addresses) if (held.has(address)) held.set(address, renewedMs);
+    const refused = new Map<string, Error>();
+    for (const chunk of inChunks(due.map(([address]) => address))) {
+      const atMs = now();
+      const error = await elements.renew(chunk);
+      for (const address of chunk)
+        if (error) refused.set(address, error);
+        else if (held.has(address)) held.set(address, { atMs, isRenewed: true });
+    }
+    return refused;
   };
+  // In turn: what is released is not renewed by who began before.
+  const inTurn = createQueue();
+  const renew = (): Promise<ReadonlyMap<string, Error>> => inTurn(renewNow);
+  let isRenewing = false;
   const timer = setInterval(() => {
-    renew().catch((error: unknown) =>
-      logger.warn({ error: (error as Error).message }, 'cannot renew the right to use egress addresses'),
-    );
+    if (isRenewing) return;
+    isRenewing = true;
+    void renew().then((refused) => {
+      isRenewing = false;
+      const [error] = refused.values();
+      if (error)
+        logger.warn(
+          { error: error.message, addresses: refused.size },
+          'cannot renew the right to use egress addresses',
+        );
+    });
   }, renewMs);
   timer.unref();
   return {
     async hold(addresses) {
       const known = held;
-      const renewedMs = (address: string): number => {
+      const lastOf = (address: string): Held => {
         const last = known.get(address);
-        return last === undefined || isLapsed(last) ? now() : last;
+        return last === undefined || isLapsed(last) ? { atMs: now(), isRenewed: false } : last;
       };
-      held = new Map([...addresses].map((address) => [address, renewedMs(address)]));
-      await renew();
+      held = new Map([...addresses].map((address) => [address, lastOf(address)]));
+      return renew();
     },
     async release(addresses) {
       const given = new Set(addresses);
       held = new Map([...held].filter(([address]) => !given.has(address)));
-      try {
-        await change(addresses, false);
-      } catch (error) {
-        // Without the table there is none that could be taken back.
-        if (!(error instanceof NftablesError && error.code === 'ENOENT')) throw error;
-      }
+      const errors: (Error | undefined)[] = [];
+      await inTurn(async () => {
+        for (const chunk of inChunks(addresses)) errors.push(await elements.remove(chunk));
+      });
+      for (const error of errors) if (error) throw error;
     },
     lapsed: () => new Set([...held].filter(([, last]) => isLapsed(last)).map(([address]) => address)),
+    mayUse(address) {
+      const last = held.get(address);
+      return last !== undefined && last.isRenewed && !isLapsed(last);
+    },
     stop: () => clearInterval(timer),
   };
 };

@@ -19,7 +19,12 @@ export type ConfirmGrants = (
 const isSame = (a: EgressNodeSlice, b: EgressNodeSlice): boolean =>
   a.metadata.uid === b.metadata.uid && a.metadata.generation === b.metadata.generation;
 
-export const createConfirmGrants = (cluster: Cluster, logger: Logger): ConfirmGrants => {
+/** @param onHeard the API server has answered */
+export const createConfirmGrants = (
+  cluster: Cluster,
+  logger: Logger,
+  onHeard: () => void = () => undefined,
+): ConfirmGrants => {
   const client = clientOf(cluster, egressNodeSliceKind);
   return async (slices, held) => {
     const granted = new Set<string>();
@@ -29,7 +34,10 @@ export const createConfirmGrants = (cluster: Cluster, logger: Logger): ConfirmGr
       const isCurrent =
         !isNew ||
         (await client.get(slice.metadata.name).then(
-          (stored) => isSame(stored, slice),
+          (stored) => {
+            onHeard();
+            return isSame(stored, slice);
+          },
           (error: Error) => {
             logger.warn({ slice: slice.metadata.name, error: error.message }, 'cannot read who owns egress addresses');
             return false;

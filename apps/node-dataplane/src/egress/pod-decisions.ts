@@ -11,8 +11,11 @@ export interface PodDecisions {
   listed(uids: ReadonlySet<string>): void;
   /** Asks about one. @throws Error: it is not known now */
   decide(pod: PodAttachment): Promise<'none' | 'selected'>;
-  /** Pods that are not listed, and not known to be free. */
-  open(pods: readonly PodAttachment[]): readonly PodAttachment[];
+  /**
+   * Asks about those of which it is not known; while that goes on it does nothing. Never rejects.
+   * @returns whether any of them turned out to be free
+   */
+  decideOpen(pods: readonly PodAttachment[]): Promise<boolean>;
   /** Those that are gone are forgotten. */
   keepOnly(uids: ReadonlySet<string>): void;
   /** Pods of which no rule selects any, to be kept. */
@@ -30,19 +33,27 @@ export interface PodDecisionsParts {
 export const createPodDecisions = ({ ask, labelsOf, free }: PodDecisionsParts): PodDecisions => {
   const known = new Map<string, 'none' | 'selected'>([...free].map((uid) => [uid, 'none']));
   let inSlices: ReadonlySet<string> = new Set();
+  let isAsking = false;
+  const decide = async (pod: PodAttachment): Promise<'none' | 'selected'> => {
+    const { namespace, name, uid } = pod;
+    const selection = ask ? await ask({ namespace, name, uid, labels: () => labelsOf(pod) }) : 'none';
+    known.set(uid, selection);
+    return selection;
+  };
   return {
     selectionOf: (uid) => (inSlices.has(uid) ? 'selected' : (known.get(uid) ?? 'unknown')),
     listed(uids) {
       for (const uid of uids) known.set(uid, 'selected');
       inSlices = uids;
     },
-    async decide(pod) {
-      const { namespace, name, uid } = pod;
-      const selection = ask ? await ask({ namespace, name, uid, labels: () => labelsOf(pod) }) : 'none';
-      known.set(uid, selection);
-      return selection;
+    decide,
+    async decideOpen(pods) {
+      if (isAsking) return false;
+      isAsking = true;
+      const open = pods.filter(({ uid }) => !inSlices.has(uid) && known.get(uid) !== 'none');
+      const answers = await Promise.allSettled(open.map(decide)).finally(() => (isAsking = false));
+      return answers.some((answer) => answer.status === 'fulfilled' && answer.value === 'none');
     },
-    open: (pods) => pods.filter(({ uid }) => !inSlices.has(uid) && known.get(uid) !== 'none'),
     keepOnly(uids) {
       for (const uid of known.keys()) if (!uids.has(uid)) known.delete(uid);
     },

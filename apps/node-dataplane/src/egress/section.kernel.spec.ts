@@ -1,200 +1,23 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DEVICES } from '@unbounded/config/ownership';
-import { createConntrack, openPacketSocket, type PacketSocketOptions } from '@unbounded/netlink';
-import { type EgressNodeSlice, type EgressNodeSliceSpec, GROUP_VERSION } from '@unbounded/crds';
-import { createMetrics, type Metrics, silentLogger as logger } from '@unbounded/telemetry';
 import { until } from '@unbounded/testing';
-import { serveTcp, type TcpServer } from '@unbounded/testing/tcp-flows';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import type { PodAttachment } from '../attachment/pods.ts';
-import type { BoundaryAdditions } from '../kernel/boundary-additions.ts';
-import { createSharedPeers } from '../kernel/overlay-peers.ts';
-import { createSharedTraffic } from '../kernel/overlay-traffic.ts';
-import type { Section, SectionContext, SectionPass, VersionedPlan } from '../section.port.ts';
-import {
-  ADDRESSES,
-  addressOf,
-  type EgressNetwork,
-  FAMILIES,
-  openEgressNetwork,
-  PORT,
-} from './egress-network.testdata.ts';
-import type { PortWatchTimings } from './metrics/port-watch.ts';
-import { egressSection } from './section.ts';
+import { expect, test } from 'vitest';
+import type { SectionPass } from '../section.port.ts';
+import { ADDRESSES, addressOf, FAMILIES } from './egress-network.testdata.ts';
+import { NONE, openSectionBed, owned, pod, routes, serving, slice, steered } from './section-bed.testdata.ts';
 
 /** The section on both nodes, from slices to packets. */
 
-type NodeName = 'worker' | 'gateway';
-
-let network: EgressNetwork;
-let server: TcpServer;
-beforeAll(async () => {
-  network = await openEgressNetwork();
-  server = await serveTcp(['nsenter', `--net=${network.ns.partner.path}`], PORT);
-}, 30_000);
-afterAll(async () => {
-  server.end();
-  await network.close();
-});
-
-/** What a node knows; a test changes it and asks for a pass. */
-interface World {
-  slices: readonly EgressNodeSlice[] | undefined;
-  pods: PodAttachment[];
-  kept: VersionedPlan | undefined;
-  additions: BoundaryAdditions | undefined;
-  holdMs?: number;
-  portWatch?: PortWatchTimings;
-  metrics?: Metrics;
-  /** It has said neither who is in the overlay nor what its devices are. */
-  isConnectivitySilent?: boolean;
-  /** The section wants another pass. */
-  asked: boolean;
-}
-let worlds: Record<NodeName, World>;
-const sections: Section[] = [];
-beforeEach(() => {
-  const empty = (): World => ({ slices: [], pods: [], kept: undefined, additions: undefined, asked: false });
-  worlds = { worker: empty(), gateway: empty() };
-  network.run('partner', 'ip', 'neigh', 'flush', 'dev', 'lan');
-  for (const node of ['worker', 'gateway'] as const) network.sources(node);
-});
-afterEach(async () => {
-  for (const section of sections.splice(0)) await section.stop();
-  for (const node of ['worker', 'gateway'] as const) {
-    worlds[node].slices = [];
-    worlds[node].pods = [];
-    await (await open(node)).pass();
-  }
-  for (const section of sections.splice(0)) await section.stop();
-});
-
-/** A pass, and another one when it is known whether the addresses are free. */
-const settle = async (node: NodeName, section: Section): Promise<SectionPass> => {
-  worlds[node].asked = false;
-  const first = await section.pass();
-  const isWaiting = (worlds[node].slices ?? []).some(({ spec }) => (spec.owned ?? []).some(({ release }) => !release));
-  if (!isWaiting) return first;
-  for (let looks = 0; looks < 20 && !worlds[node].asked; looks++) await sleep(50);
-  await sleep(150); // of the other family
-  return worlds[node].asked ? section.pass() : first;
-};
-
-const CLUSTER = ['100.65.0.0/16', '100.66.0.0/16', 'fd64:65::/32', 'fd64:66::/32'];
-
-const open = async (node: NodeName): Promise<Section> => {
-  const world = worlds[node];
-  const { net, nft, table } = network.nodes[node];
-  const [peers, traffic] = [createSharedPeers(), createSharedTraffic()];
-  if (!world.isConnectivitySilent)
-    traffic.set({
-      ...{ devices: [DEVICES.VXLAN], peers: [], peerPorts: [], peerProtocols: [], openPorts: [], entries: [] },
-      hasIpv6: true,
-    });
-  if (!world.isConnectivitySilent)
-    peers.set({
-      overlayAddresses: ADDRESSES[`${node}Overlay`],
-      mtuBytes: 1450,
-      podCidrs: node === 'worker' ? ['100.65.30.0/24', 'fd64:65:30::/64'] : ['100.65.20.0/24', 'fd64:65:20::/64'],
-      keepsSource: CLUSTER,
-      apiServer: [],
-      nodes: () =>
-        (['worker', 'gateway'] as const).map((name) => ({
-          node: name,
-          overlayAddresses: ADDRESSES[`${name}Overlay`],
-          addresses: ADDRESSES[name],
-        })),
-    });
-  const context = {
-    ...{
-      nodeName: node,
-      net,
-      nft,
-      table,
-      traffic,
-      peers,
-      logger,
-      metrics: (world.metrics = createMetrics()),
-      cluster: undefined,
-    },
-    boundary: {
-      set: (added: BoundaryAdditions) => (world.additions = added),
-      all: () => [],
-      onChange: () => undefined,
-    },
-    kept: { read: () => world.kept, write: (kept: VersionedPlan) => (world.kept = structuredClone(kept)) },
-    attachment: { bridgePods: { list: () => world.pods } },
-    openInputs: () => ({
-      snapshot: () => world.slices && { objects: { slices: world.slices }, node: { uid: `uid-${node}` }, version: 1 },
-      onChange: () => undefined,
-      stop: async () => undefined,
-    }),
-    trigger: () => (world.asked = true),
-    onKernelChange: () => undefined,
-  } as unknown as SectionContext;
-  const netnsFd = network.ns[node].fd;
-  const sockets = {
-    conntrack: createConntrack({ netnsFd }),
-    openSocket: (options: PacketSocketOptions) => openPacketSocket({ ...options, netnsFd }),
-    probeTimings: { firstWithinMs: 5, betweenMs: 10, listenMs: 50 },
-    ...(world.holdMs !== undefined && { holdMs: world.holdMs }),
-    ...(world.portWatch && { portWatch: world.portWatch }),
-  };
-  const section = await egressSection(() => sockets).open(context);
-  sections.push(section);
-  return section;
-};
-
-const pod = (name: 'pod' | 'other'): PodAttachment => ({
-  ...{
-    namespace: 'shop',
-    name,
-    uid: `uid-${name}`,
-    containerId: name,
-    netns: '',
-    interface: 'eth0',
-    hostVeth: undefined,
-  },
-  addresses: [`${ADDRESSES[name][0]}/24`, `${ADDRESSES[name][1]}/64`],
-});
-
-const slice = (node: NodeName, spec: Partial<EgressNodeSliceSpec>): EgressNodeSlice => ({
-  apiVersion: GROUP_VERSION,
-  kind: 'EgressNodeSlice',
-  metadata: { name: `${node}-0`, uid: `slice-${node}`, generation: 1 },
-  spec: { nodeName: node, nodeUID: `uid-${node}`, index: 0, ...spec },
-});
-const routes = (owner: NodeName, host: 'first' | 'second' = 'first'): NonNullable<EgressNodeSliceSpec['routes']> => [
-  {
-    rule: 'StaticEgressIP/shop/web/0',
-    destinations: ['0.0.0.0/0', '::/0'],
-    egress: ADDRESSES[host].map((address) => ({ address, node: owner })),
-    whenUnavailable: 'Drop',
-  },
-];
-const owned = (host: 'first' | 'second' = 'first', release = false): NonNullable<EgressNodeSliceSpec['owned']> =>
-  ADDRESSES[host].map((address) => ({ address, epoch: 1, announce: 'L2', ...(release && { release }) }));
-const asked = (from: 'pod' | 'other', timeoutSeconds = 2): string[] =>
-  FAMILIES.map((family) => network.ask(from, addressOf('partner', family), timeoutSeconds));
-const NONE = ['none', 'none'];
-
-const steered = (owner: NodeName): EgressNodeSlice =>
-  slice('worker', {
-    routes: routes(owner),
-    pods: [{ uid: 'uid-pod', namespace: 'shop', name: 'pod', addresses: [], routes: [0] }],
-  });
-const serving = (more: Partial<EgressNodeSliceSpec> = {}): EgressNodeSlice =>
-  slice('gateway', {
-    routes: routes('gateway'),
-    owned: owned(),
-    sources: [{ uid: 'uid-pod', node: 'worker', addresses: [...ADDRESSES.pod], routes: [0] }],
-    ...more,
-  });
+const bed = openSectionBed();
+const { worlds, sections, open, settle, asked } = bed;
 
 test('without slices and pods nothing is made', async () => {
   const { report } = await (await open('worker')).pass();
   expect(report).toEqual({ problems: [] });
-  expect(await network.nodes.worker.nft.listTables()).not.toContainEqual({ family: 'inet', name: 'unbounded_egress' });
+  expect(await bed.network.nodes.worker.nft.listTables()).not.toContainEqual({
+    family: 'inet',
+    name: 'unbounded_egress',
+  });
   expect(worlds.worker.additions).toBeUndefined();
 });
 
@@ -214,12 +37,12 @@ test('a pod that a slice lists leaves with its address by another node, and both
   expect(worlds.worker.additions).toEqual({ devices: [DEVICES.egress] });
   expect(asked('pod')).toEqual(ADDRESSES.first);
   expect(asked('other')).toEqual(ADDRESSES.worker);
-  network.sources('worker');
+  bed.network.sources('worker');
   worlds.worker.slices = [];
   worlds.gateway.slices = [];
   for (const section of [worker, gateway]) await section.pass(); // asks whether a rule selects it still
   for (const section of [worker, gateway]) expect((await section.pass()).report).toEqual({ problems: [] });
-  for (const { net, nft } of Object.values(network.nodes)) {
+  for (const { net, nft } of Object.values(bed.network.nodes)) {
     expect((await nft.listTables()).filter(({ name }) => name === 'unbounded_egress')).toEqual([]);
     expect(await net.routes.list({ protocol: 118 })).toEqual([]);
     expect((await net.rules.list()).filter(({ protocol }) => protocol === 118)).toEqual([]);
@@ -274,14 +97,14 @@ test('a connection from before the rule goes on with the address of the rule, an
   worlds.worker.pods = [pod('pod'), pod('other')];
   const [worker, gateway] = [await open('worker'), await open('gateway')];
   const send = (from: 'pod' | 'other', port: number): void => {
-    for (const family of FAMILIES) network.send(from, addressOf('partner', family), port);
+    for (const family of FAMILIES) bed.network.send(from, addressOf('partner', family), port);
   };
   const pass = async (): Promise<void> => {
     await worker.pass();
     await settle('gateway', gateway);
     await worker.pass();
   };
-  const sources = (): string[] => [...network.sources('worker'), ...network.sources('gateway')].sort();
+  const sources = (): string[] => [...bed.network.sources('worker'), ...bed.network.sources('gateway')].sort();
   for (const from of ['pod', 'other'] as const) send(from, 5001);
   expect(sources()).toEqual([...ADDRESSES.worker].sort());
   worlds.worker.slices = [steered('gateway')];
@@ -327,7 +150,7 @@ test('an agent that starts before connectivity has told anything leaves the tabl
   for (const node of ['worker', 'gateway'] as const) await settle(node, await open(node));
   for (const section of sections.splice(0)) await section.stop();
   const changed: string[] = [];
-  const watches = Object.values(network.nodes).map(({ nft }) =>
+  const watches = Object.values(bed.network.nodes).map(({ nft }) =>
     nft.monitor('inet', 'unbounded_egress', { onChange: () => void changed.push('inet') }),
   );
   for (const node of ['worker', 'gateway'] as const) {
@@ -351,7 +174,7 @@ test('a pod of which nothing is known reaches the cluster alone', async () => {
   worlds.worker.kept = undefined; // the disk was lost, and the kernel has the tables of before
   await (await open('worker')).pass();
   expect(asked('other', 0.5)).toEqual(NONE);
-  expect(network.sources('worker')).toEqual([]);
+  expect(bed.network.sources('worker')).toEqual([]);
 });
 
 test('an address that is to be released is silent, and another owner takes it over', async () => {
@@ -363,16 +186,16 @@ test('an address that is to be released is silent, and another owner takes it ov
   expect(asked('pod')).toEqual(ADDRESSES.first);
   worlds.gateway.slices = [slice('gateway', { owned: owned('first', true) })];
   await gateway.pass();
-  network.run('partner', 'ip', 'neigh', 'flush', 'dev', 'lan');
+  bed.network.run('partner', 'ip', 'neigh', 'flush', 'dev', 'lan');
   expect(
-    FAMILIES.map((family) => network.output('partner', 'ping', '-qc1', '-w1', addressOf('first', family))),
+    FAMILIES.map((family) => bed.network.output('partner', 'ping', '-qc1', '-w1', addressOf('first', family))),
   ).toEqual([4, 6].map(() => expect.stringContaining('100% packet loss')));
-  expect(network.run('partner', 'ip', 'neigh', 'show', ADDRESSES.first[0])).not.toContain('lladdr');
+  expect(bed.network.run('partner', 'ip', 'neigh', 'show', ADDRESSES.first[0])).not.toContain('lladdr');
   const own = steered('worker');
   worlds.worker.slices = [{ ...own, spec: { ...own.spec, owned: owned() } }];
   await settle('worker', worker);
   expect(asked('pod')).toEqual(ADDRESSES.first);
-  expect(network.sources('gateway')).toEqual([...ADDRESSES.first].sort());
+  expect(bed.network.sources('gateway')).toEqual([...ADDRESSES.first].sort());
 });
 
 test('an agent that stands still: its owner falls silent in ARP, in neighbor discovery and in what it forwards', async () => {
@@ -383,16 +206,16 @@ test('an agent that stands still: its owner falls silent in ARP, in neighbor dis
   expect(asked('pod')).toEqual(ADDRESSES.first);
   // Neighbors ask, and are answered: what is sent to the address is not.
   const neighbors = (): string[] => {
-    network.run('partner', 'ip', 'neigh', 'flush', 'dev', 'lan');
-    for (const family of FAMILIES) network.output('partner', 'ping', '-qc1', '-w1', addressOf('first', family));
-    return ADDRESSES.first.map((address) => network.run('partner', 'ip', 'neigh', 'show', address));
+    bed.network.run('partner', 'ip', 'neigh', 'flush', 'dev', 'lan');
+    for (const family of FAMILIES) bed.network.output('partner', 'ping', '-qc1', '-w1', addressOf('first', family));
+    return ADDRESSES.first.map((address) => bed.network.run('partner', 'ip', 'neigh', 'show', address));
   };
   expect(neighbors()).toEqual([4, 6].map(() => expect.stringContaining('lladdr')));
   for (const section of sections) await section.stop(); // nobody renews any more
-  await until('the fence is closed', () => network.ask('pod', addressOf('partner', 4), 0.3) === 'none', 12_000);
-  network.sources('gateway');
+  await until('the fence is closed', () => bed.network.ask('pod', addressOf('partner', 4), 0.3) === 'none', 12_000);
+  bed.network.sources('gateway');
   expect(asked('pod', 0.3)).toEqual(NONE);
-  expect(network.sources('gateway')).toEqual([]);
+  expect(bed.network.sources('gateway')).toEqual([]);
   expect(neighbors()).toEqual([4, 6].map(() => expect.not.stringContaining('lladdr')));
 }, 30_000);
 
@@ -403,7 +226,7 @@ test('what others change comes back with the next pass', async () => {
   await both[0].pass();
   await settle('gateway', both[1]);
   const repaired = async (): Promise<void> => {
-    network.run('partner', 'ip', 'neigh', 'flush', 'dev', 'lan');
+    bed.network.run('partner', 'ip', 'neigh', 'flush', 'dev', 'lan');
     expect((await both[0].pass()).report.problems).toEqual([]);
     expect((await settle('gateway', both[1])).report.problems).toEqual([]);
     expect(asked('pod')).toEqual(ADDRESSES.first);
@@ -413,26 +236,26 @@ test('what others change comes back with the next pass', async () => {
     'ip rule flush protocol 118; ip -6 rule flush protocol 118; ip route flush table all protocol 118',
     'ip link del egress0',
   ]) {
-    for (const node of ['worker', 'gateway'] as const) network.run(node, 'sh', '-c', damage);
+    for (const node of ['worker', 'gateway'] as const) bed.network.run(node, 'sh', '-c', damage);
     expect(asked('pod', 0.3)).toEqual(NONE);
     await repaired();
   }
-  network.run('gateway', 'ip', 'addr', 'del', `${ADDRESSES.first[0]}/32`, 'dev', 'eth0');
+  bed.network.run('gateway', 'ip', 'addr', 'del', `${ADDRESSES.first[0]}/32`, 'dev', 'eth0');
   await repaired();
 });
 
 test('an address that another host has is not taken, and its MAC is said', async () => {
-  network.run('partner', 'ip', 'addr', 'add', `${ADDRESSES.first[0]}/32`, 'dev', 'lan');
+  bed.network.run('partner', 'ip', 'addr', 'add', `${ADDRESSES.first[0]}/32`, 'dev', 'lan');
   worlds.gateway.slices = [serving()];
   const { report } = await settle('gateway', await open('gateway'));
-  network.run('partner', 'ip', 'addr', 'del', `${ADDRESSES.first[0]}/32`, 'dev', 'lan');
+  bed.network.run('partner', 'ip', 'addr', 'del', `${ADDRESSES.first[0]}/32`, 'dev', 'lan');
   expect(report.problems).toEqual([
     {
       reason: 'EgressAddressInUse',
       message: expect.stringContaining('10.1.0.200: the host with MAC 02:00:00:00:00:99'),
     },
   ]);
-  expect(network.run('gateway', 'ip', '-br', 'addr', 'show', 'eth0')).not.toContain(ADDRESSES.first[0]);
+  expect(bed.network.run('gateway', 'ip', '-br', 'addr', 'show', 'eth0')).not.toContain(ADDRESSES.first[0]);
 });
 
 test('an address outside of every network of the node is a problem that names it', async () => {

@@ -1,5 +1,5 @@
 import { DEVICES, EGRESS_ROUTE_PROTOCOL } from '@unbounded/config/ownership';
-import { type Conntrack, createConntrack, openPacketSocket } from '@unbounded/netlink';
+import { type Conntrack, createConntrack, openPacketSocket, type RouteEvent } from '@unbounded/netlink';
 import { EGRESS_CHAINS } from '../kernel/base-chains.ts';
 import { createQueue } from '../kernel/in-turn.ts';
 import type { Section, SectionContext, SectionPass, SectionType } from '../section.port.ts';
@@ -10,18 +10,21 @@ import type { ProbeTimings } from './announce/address-probe.ts';
 import type { OpenSocket } from './announce/announced-link.ts';
 import { createClaims } from './claims.ts';
 import { egressCondition } from './condition.ts';
-import { createEgressPlanner, type Known } from './egress-planner.ts';
-import { createEnforcement, type Enforced, isIdle, isInKernel } from './enforcement.ts';
+import { addressesOf, createEgressPlanner, type Planned } from './egress-planner.ts';
+import { createEnforcement, type Enforced, isIdle } from './enforcement.ts';
 import { createFence } from './fence.ts';
 import { addressesInUse, confirmAll, createConfirmGrants } from './grants.ts';
 import { keepEgress, type KeptEgress, readKeptEgress } from './kept-egress.ts';
 import { createConnections } from './kernel/connections.ts';
+import { ruledAddresses } from './kernel/rules.ts';
+import { isInKernel } from './kernel/traces.ts';
 import { createObservations } from './metrics/observations.ts';
 import type { PortWatchTimings } from './metrics/port-watch.ts';
 import { ALWAYS, createContact } from './ownership.ts';
 import type { EgressPlan } from './plan/egress-plan.ts';
 import { createPodDecisions, type PodDecisions } from './pod-decisions.ts';
 import { createAskSelection } from './selection.ts';
+import { createSteeredAddresses, type SteeredAddresses } from './steered-addresses.ts';
 import { createSliceReports, type SliceReports } from './slice-reports.ts';
 
 /**
@@ -61,17 +64,24 @@ const openDecisions = ({ attachment, cluster }: SectionContext, { kept, wasActiv
   });
 };
 
-type State = Known & Enforced;
+type State = Planned & Enforced;
 
 interface Node {
   readonly decisions: PodDecisions;
   /** UIDs of pods that cannot send yet. */
   readonly adding: Set<string>;
+  readonly steered: SteeredAddresses;
   readonly reports: SliceReports | undefined;
   /** As things are known now; passes and pods that are attached take turns. Undefined: nothing is known, and nothing was. */
   readonly enforce: () => Promise<State | undefined>;
   readonly stop: () => void;
 }
+
+/** Addresses by whomever made them: it may be one that was given to this node. */
+const concernsEgress = ({ subject, value }: RouteEvent, given: ReadonlySet<string>): boolean =>
+  subject === 'rule' ||
+  ('protocol' in value && value.protocol === EGRESS_ROUTE_PROTOCOL) ||
+  (subject === 'address' && given.has(value.address.split('/')[0]!));
 
 const openNode = async (
   context: SectionContext,
@@ -81,45 +91,56 @@ const openNode = async (
   const kept = readKeptEgress(context.kept, logger);
   // Before anything is awaited: connectivity's first table has the tunnel, if the last one had it.
   if (kept && !isIdle(kept.plan)) context.boundary.set({ devices: [DEVICES.egress] });
-  const wasActive = await isInKernel(context);
-  const decisions = openDecisions(context, { kept, wasActive });
+  const wasActive = (kept !== undefined && !isIdle(kept.plan)) || (await isInKernel(context));
   const contact = cluster ? createContact(() => peers.heardMs()) : ALWAYS;
+  const onHeard = (): void => contact.heard();
+  const decisions = openDecisions(context, { kept, wasActive });
   const fence = createFence({ table, ownership: contact, logger, ...(holdMs !== undefined && { holdMs }) });
   const connections = createConnections(conntrack, kept?.plan);
   const former = (kept?.plan.addresses ?? []).map(({ address }) => address);
   const claims = createClaims({
-    ...{ open: openSocket, onAnswer: trigger, logger },
+    ...{ open: openSocket, onAnswer: trigger, logger, mayAnnounce: (address) => fence.mayUse(address) },
     ...(probeTimings && { timings: probeTimings }),
   });
   const observed = createObservations(context, { conntrack, fence, timings: portWatch });
   const { traffic } = observed;
   const enforcement = createEnforcement(context, { fence, connections, claims, traffic, wasActive, former });
-  const apiService = createApiService(cluster, kept?.plan.apiServices ?? []);
+  const apiService = createApiService({ cluster, before: kept?.plan.apiServices ?? [], onHeard });
   const adding = new Set<string>();
+  const steered = createSteeredAddresses(await ruledAddresses(context.net));
   let held = await addressesInUse(nft);
+  let given: ReadonlySet<string> = new Set();
   const plan = createEgressPlanner(context, {
     decisions,
     kept: kept?.plan,
     adding,
     held: () => held.difference(fence.lapsed()),
-    confirm: cluster ? createConfirmGrants(cluster, logger) : confirmAll,
+    confirm: cluster ? createConfirmGrants(cluster, logger, onHeard) : confirmAll,
     apiServices: () => apiService.addresses(),
+    onHeard,
   });
   const keep = createKeeper(context, decisions);
   const inTurn = createQueue();
+  context.onKernelChange((event) => concernsEgress(event, given));
   return {
     decisions,
     adding,
-    reports: cluster && createSliceReports(cluster, () => contact.heard()),
+    steered,
+    reports: cluster && createSliceReports(cluster, onHeard),
     enforce: () =>
       inTurn(async () => {
         decisions.keepOnly(new Set(attachment.bridgePods.list().map(({ uid }) => uid)));
-        await apiService.refresh();
+        // An API server that does not answer keeps no right from being renewed.
+        const refreshed = apiService.refresh();
+        if (apiService.addresses().length === 0) await refreshed;
         const known = await plan();
         if (!known) return undefined;
-        const enforced = await enforcement.enforce(known.plan);
+        steered.begins(known.plan);
+        const enforced = await enforcement.enforce(known.plan, known.assigned);
+        if (enforced.isInForce) steered.inForce(known.plan);
         held = enforced.held;
-        observed.passed(known.plan, held);
+        given = new Set(known.given.map(({ address }) => address));
+        observed.passed({ addresses: known.given }, held);
         if (enforced.isSettled) keep(known.plan);
         return { ...known, ...enforced, problems: [...known.problems, ...enforced.problems, ...observed.problems()] };
       }),
@@ -133,7 +154,7 @@ const openNode = async (
 };
 
 const passOf = (state: State, reports: SliceReports | undefined): SectionPass => {
-  const { problems, slices = [], isInForce, held, networks } = state;
+  const { problems, slices = [], isInForce, held, staying, networks } = state;
   const condition = egressCondition(state);
   return {
     nextPassMs: EVERY_MS,
@@ -142,7 +163,7 @@ const passOf = (state: State, reports: SliceReports | undefined): SectionPass =>
       ...(condition && { conditions: [condition] }),
       ...(reports &&
         slices.length > 0 && {
-          write: (signal) => reports.write({ slices, isInForce, held, networks }, signal),
+          write: (signal) => reports.write({ slices, isInForce, held, staying, networks }, signal),
         }),
     },
   };
@@ -150,17 +171,12 @@ const passOf = (state: State, reports: SliceReports | undefined): SectionPass =>
 
 const openEgress = async (context: SectionContext, sockets: Sockets): Promise<Section> => {
   const { attachment, logger, trigger } = context;
-  const { decisions, adding, reports, enforce, stop } = await openNode(context, sockets);
+  const { decisions, adding, steered, reports, enforce, stop } = await openNode(context, sockets);
   const logProblems = createProblemLog(logger);
-  context.onKernelChange(
-    ({ subject, value }) => subject === 'rule' || ('protocol' in value && value.protocol === EGRESS_ROUTE_PROTOCOL),
-  );
-
   /** Pods that no slice lists, and of which it is not known that no rule selects them. */
   const askAgain = async (): Promise<void> => {
-    const open = decisions.open(attachment.bridgePods.list().filter(({ uid }) => !adding.has(uid)));
-    const answers = await Promise.allSettled(open.map((pod) => decisions.decide(pod)));
-    if (answers.some((answer) => answer.status === 'fulfilled' && answer.value === 'none')) trigger();
+    const pods = attachment.bridgePods.list().filter(({ uid }) => !adding.has(uid));
+    if (await decisions.decideOpen(pods)) trigger();
   };
 
   return {
@@ -176,7 +192,8 @@ const openEgress = async (context: SectionContext, sockets: Sockets): Promise<Se
         const { uid, namespace, name } = pod;
         adding.add(uid);
         const selection = await decisions.decide(pod).finally(() => adding.delete(uid));
-        if (selection === 'none') return;
+        // Its address may have been that of a pod that was selected.
+        if (selection === 'none' && !steered.holds(addressesOf(pod))) return;
         const state = await enforce();
         if (state?.isInForce) return;
         const reason = state?.problems[0]?.message ?? 'the node has no plan yet';

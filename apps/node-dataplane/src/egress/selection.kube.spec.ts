@@ -114,7 +114,7 @@ test('an agent gets the slices of its own node alone, and confirms them', async 
   let heard = 0;
   const reports = createSliceReports(api.cluster, () => heard++);
   const networks = [{ interface: 'eth0', cidr: '192.0.2.0/24' }];
-  const confirmed = { slices, isInForce: true, held: new Set(['192.0.2.1']), networks };
+  const confirmed = { slices, isInForce: true, held: new Set(['192.0.2.1']), staying: new Set<string>(), networks };
   await reports.write(confirmed, AbortSignal.timeout(5000));
   await reports.write(confirmed, AbortSignal.timeout(5000));
   expect((await client.get('n1-0')).status).toMatchObject({

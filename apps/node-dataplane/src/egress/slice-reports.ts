@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { type EgressNodeSlice, egressNodeSliceKind } from '@unbounded/crds';
 import { type Cluster, clientOf, isNotFound } from '@unbounded/kube';
 import type { AttachedNetwork } from './addresses.ts';
@@ -12,6 +13,8 @@ interface Confirmed {
   /** Everything that they ask for is in force. */
   readonly isInForce: boolean;
   readonly held: ReadonlySet<string>;
+  /** Addresses that are on a device still, and that the node is not to have any more. */
+  readonly staying: ReadonlySet<string>;
   readonly networks: readonly AttachedNetwork[];
 }
 
@@ -21,11 +24,17 @@ const HEARTBEAT_MS = 5000;
 const MAX_NETWORKS = 64;
 
 /** What is to be written of one slice. Nothing is confirmed of a slice whose content is not wholly in force, but for its networks. */
-export const statusOf = (slice: EgressNodeSlice, { isInForce, held, networks }: Confirmed, nowMs: number): Status => {
+export const statusOf = (
+  slice: EgressNodeSlice,
+  { isInForce, held, staying, networks }: Confirmed,
+  nowMs: number,
+): Status => {
   const { metadata, spec, status } = slice;
+  const isThere = (address: string): boolean => held.has(address) || staying.has(address);
   const grants = (isRelease: boolean) =>
     (spec.owned ?? [])
-      .filter(({ address, release }) => (release === true) === isRelease && held.has(address) !== isRelease)
+      .filter(({ release = false }) => release === isRelease)
+      .filter(({ address }) => (isRelease ? !isThere(address) : held.has(address)))
       .map(({ address, epoch }) => ({ address, epoch }));
   const confirmed = isInForce
     ? {
@@ -47,6 +56,22 @@ export const statusOf = (slice: EgressNodeSlice, { isInForce, held, networks }: 
   };
 };
 
+interface Written {
+  readonly text: string;
+  /** The version of the slice that it was made from. */
+  readonly over: string | undefined;
+}
+
+/** Whether it was written, and nobody has taken it away since: the slice is the one that it was made from, or has it. */
+const stands = (
+  last: Written | undefined,
+  { metadata, status: seen }: EgressNodeSlice,
+  wanted: { readonly text: string; readonly status: Status },
+): boolean =>
+  last?.text === wanted.text &&
+  (last.over === metadata.resourceVersion ||
+    Object.entries(wanted.status).every(([field, value]) => isDeepStrictEqual(seen?.[field as keyof Status], value)));
+
 export interface SliceReports {
   /** Writes what has changed. @throws ApiError, TransportError */
   write(confirmed: Confirmed, signal: AbortSignal): Promise<void>;
@@ -55,18 +80,18 @@ export interface SliceReports {
 /** @param onHeard a write has reached the API server */
 export const createSliceReports = (cluster: Cluster, onHeard: () => void): SliceReports => {
   const client = clientOf(cluster, egressNodeSliceKind);
-  /** What was written last, by the name and UID of the slice. */
-  const written = new Map<string, string>();
+  /** What was written last, and of which version of the slice that was, by its name. */
+  const written = new Map<string, Written>();
   return {
     async write(confirmed, signal) {
       for (const slice of confirmed.slices) {
         const { name, uid } = slice.metadata;
         const status = statusOf(slice, confirmed, performance.now());
         const text = JSON.stringify([uid, status]);
-        if (written.get(name) === text) continue;
+        if (stands(written.get(name), slice, { text, status })) continue;
         try {
           await client.mergePatch(name, { metadata: { uid }, status }, { subresource: 'status', signal });
-          written.set(name, text);
+          written.set(name, { text, over: slice.metadata.resourceVersion });
           onHeard();
         } catch (error) {
           if (!isNotFound(error)) throw error; // deleted since

@@ -71,6 +71,23 @@ test('cancelled, it is silent, however the address is written, and others are no
   expect(times()).toEqual([0, 150, 300, 5_000, 30_000]);
 });
 
+test('what may not be announced at the moment is not, and others are', () => {
+  const lapsed = new Set([SECOND]);
+  const one = createAnnouncer({ open, onProblem: () => {}, mayAnnounce: (address) => !lapsed.has(address) });
+  const isSecond = ({ frame }: { readonly frame: Uint8Array }): boolean => decodeArp(frame) === undefined;
+  one.announce(SECOND, LINK);
+  one.announce(FIRST, LINK);
+  expect(sent.filter(isSecond)).toEqual([]);
+  lapsed.clear();
+  vi.advanceTimersByTime(1_000);
+  lapsed.add(SECOND);
+  vi.advanceTimersByTime(10_000);
+  lapsed.clear();
+  vi.advanceTimersByTime(600_000);
+  expect(sent.filter(isSecond).map(({ atMs }) => atMs)).toEqual([150, 300, 30_000]);
+  expect(times()).toEqual([0, 150, 300, 5_000, 30_000]);
+});
+
 test('closed, it is silent for good', () => {
   const one = announcer();
   one.announce(FIRST, LINK);

@@ -20,6 +20,8 @@ export interface AnnouncerOptions {
   readonly open: OpenSocket;
   /** When each announcement is sent, from the first. */
   readonly offsetsMs?: readonly number[];
+  /** Asked before each: what is not this node's any more is not announced, though nobody has cancelled it yet. Not set: it always may. */
+  readonly mayAnnounce?: (address: string) => boolean;
   /** One announcement was not sent; the later ones are tried all the same. */
   readonly onProblem: (address: string, error: unknown) => void;
 }
@@ -32,7 +34,12 @@ const framesOf = (address: string, mac: string): readonly Uint8Array[] =>
 
 const canonical = (address: string): string => addressText(addressBytes(address));
 
-export const createAnnouncer = ({ open, offsetsMs = OFFSETS_MS, onProblem }: AnnouncerOptions): Announcer => {
+export const createAnnouncer = ({
+  open,
+  offsetsMs = OFFSETS_MS,
+  mayAnnounce = () => true,
+  onProblem,
+}: AnnouncerOptions): Announcer => {
   const pending = new Map<string, NodeJS.Timeout[]>();
   let isClosed = false;
 
@@ -43,6 +50,7 @@ export const createAnnouncer = ({ open, offsetsMs = OFFSETS_MS, onProblem }: Ann
 
   /** By a socket of its own: the link may be another device of the same name, or down, half a minute later. */
   const send = (address: string, link: number, frames: readonly Uint8Array[]): void => {
+    if (!mayAnnounce(address)) return;
     try {
       using socket = open({ link });
       for (const frame of frames) socket.send(frame);

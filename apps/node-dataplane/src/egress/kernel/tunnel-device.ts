@@ -1,10 +1,10 @@
 import { LINK_ALIAS } from '@unbounded/config/ownership';
 import type { Link, Neighbour, NeighbourSpec, RouteSocket } from '@unbounded/netlink';
-import { isAbsent } from '@unbounded/netlink';
 import type { Problem } from '@unbounded/topology';
 import { removeDevice } from '../../kernel/links.ts';
 import { writeSetting } from '../../kernel/proc-sys.ts';
 import type { TunnelSpec } from '../plan/tunnel.plan.ts';
+import { deleteAll } from './delete-all.ts';
 
 /** The device of the tunnel, and its far ends. */
 
@@ -83,8 +83,7 @@ export const ensureFarEnds = async (
     async removeStale() {
       const kept = new Set(wanted.map(keyOf));
       const stale = present.filter((entry) => !kept.has(keyOf(entry)));
-      const removed = await net.neighbours.apply(stale.map((value) => ({ op: 'delete' as const, value })));
-      for (const result of removed) if (!result.ok && !isAbsent(result.error)) throw result.error;
+      await deleteAll(net.neighbours, stale);
     },
   };
 };

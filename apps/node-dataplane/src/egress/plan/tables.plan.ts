@@ -44,8 +44,8 @@ export const planEgressTable = (plan: EgressPlan): TableContent => {
   };
 };
 
-/** So many addresses can a node own. */
-const MAX_LIVE = 1024;
+/** So many addresses of a family can a node own. */
+export const MAX_LIVE = 4096;
 
 /** Of the addresses that the node may use right now; each leaves it by itself. */
 export const liveSet = (family: Family): SetSpec => ({

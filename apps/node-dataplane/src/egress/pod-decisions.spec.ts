@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest';
+import type { PodAttachment } from '../attachment/pods.ts';
+import { createPodDecisions } from './pod-decisions.ts';
+
+const pod = (uid: string) => ({ namespace: 'shop', name: uid, uid, addresses: [] }) as unknown as PodAttachment;
+const labelsOf = async () => ({});
+
+test('pods of which it is not known are asked about once at a time, however often that is called for', async () => {
+  const asked: string[] = [];
+  let answer: (selection: 'none' | 'selected') => void = () => undefined;
+  const ask = ({ uid }: { readonly uid: string }): Promise<'none' | 'selected'> => {
+    asked.push(uid);
+    return new Promise((resolve) => (answer = resolve));
+  };
+  const decisions = createPodDecisions({ ask, labelsOf, free: ['free'] });
+  decisions.listed(new Set(['listed']));
+  const pods = ['free', 'listed', 'open'].map(pod);
+  const first = decisions.decideOpen(pods);
+  expect(await decisions.decideOpen(pods)).toBe(false);
+  expect(asked).toEqual(['open']);
+  answer('none');
+  expect(await first).toBe(true);
+  expect(decisions.selectionOf('open')).toBe('none');
+  expect(await decisions.decideOpen(pods)).toBe(false);
+  expect(asked).toEqual(['open']);
+});
+
+test('where the API server does not answer, they are asked about again', async () => {
+  let asked = 0;
+  const ask = async (): Promise<never> => {
+    asked++;
+    throw new Error('away');
+  };
+  const decisions = createPodDecisions({ ask, labelsOf, free: [] });
+  expect([await decisions.decideOpen([pod('a')]), await decisions.decideOpen([pod('a')])]).toEqual([false, false]);
+  expect(asked).toBe(2);
+  expect(decisions.selectionOf('a')).toBe('unknown');
+});

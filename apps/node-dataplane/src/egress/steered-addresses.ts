@@ -1,0 +1,28 @@
+import type { EgressPlan } from './plan/egress-plan.ts';
+
+/** Addresses of pods of this node that the kernel steers, or may steer: another pod can have one before a pass has seen that its own is gone. */
+export interface SteeredAddresses {
+  /** Whether any of them is. */
+  holds(addresses: readonly string[]): boolean;
+  /** The kernel is about to be changed to the plan. */
+  begins(plan: EgressPlan): void;
+  /** It holds the plan, and nothing of those before it. */
+  inForce(plan: EgressPlan): void;
+}
+
+const addressesOf = ({ steered }: EgressPlan): string[] =>
+  steered.flatMap(({ pods }) => pods.flatMap(({ addresses }) => addresses));
+
+/** @param before those that an agent before this one left in the kernel */
+export const createSteeredAddresses = (before: Iterable<string>): SteeredAddresses => {
+  let all: ReadonlySet<string> = new Set(before);
+  return {
+    holds: (addresses) => addresses.some((address) => all.has(address)),
+    begins(plan) {
+      all = all.union(new Set(addressesOf(plan)));
+    },
+    inForce(plan) {
+      all = new Set(addressesOf(plan));
+    },
+  };
+};
