@@ -13,7 +13,7 @@ import { startTcpdump } from '../scenario.ts';
 /** Which node has an egress address: as the partner sees it by the MACs on its wire, and as the rules say. */
 
 /** Without an interruption by another one. */
-export interface Holding {
+interface Holding {
   readonly node: string;
   readonly fromMs: number;
   toMs: number;
