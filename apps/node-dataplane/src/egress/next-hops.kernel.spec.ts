@@ -31,6 +31,7 @@ afterAll(async () => {
   await network.close();
 });
 beforeEach(async () => {
+  network.run('partner', 'ip', 'neigh', 'flush', 'dev', 'lan'); // it may have the address of another owner
   for (const node of NODES) {
     giveUpAddresses(network, node, ['first']);
     await applyPlan(network, node, planFor(node));
@@ -40,7 +41,9 @@ beforeEach(async () => {
 /** The partner is the router. */
 const withRouter = (device = 'eth0'): EgressPlan['addresses'] =>
   owns('first').map((one, index) => ({ ...one, nextHop: { router: ADDRESSES.partner[index]!, device } }));
-const ask = (): string[] => FAMILIES.map((family) => network.ask('pod', addressOf('elsewhere', family), 0.5));
+const answered = (): string[] => FAMILIES.map((family) => network.ask('pod', addressOf('elsewhere', family), 0.3));
+const asked = (): string[] => FAMILIES.map((family) => network.ask('pod', addressOf('elsewhere', family)));
+const isElsewhere = (text: string): boolean => (ADDRESSES.elsewhere as readonly string[]).includes(text);
 const NONE = ['none', 'none'];
 
 const places = [
@@ -66,16 +69,18 @@ const places = [
 
 test.each(places)('packets leave by the router of their address: the owner is %s', async (_, own) => {
   await own(owns('first'));
-  expect(ask()).toEqual(NONE);
+  expect(answered()).toEqual(NONE);
   await own(withRouter());
-  expect(ask()).toEqual(ADDRESSES.first);
+  expect(asked()).toEqual(ADDRESSES.first);
   await own(owns('first'));
-  expect(ask()).toEqual(NONE);
+  expect(answered()).toEqual(NONE);
 });
 
 test.each(places)('without the device of the router nothing leaves: the owner is %s', async (_, own) => {
   await own(withRouter('eth9'));
   for (const node of NODES) network.sources(node);
-  expect(ask()).toEqual(NONE);
-  for (const node of NODES) expect(network.sources(node)).toEqual([]);
+  expect(answered()).toEqual(NONE);
+  // Answers to the tests before are sent again, and find nobody.
+  const sources = NODES.flatMap((node) => network.sources(node)).filter((text) => !isElsewhere(text));
+  expect(sources).toEqual([]);
 });
