@@ -24,8 +24,11 @@ export interface Enforced {
 }
 
 export interface Enforcement {
-  /** @param assigned addresses that slices name, those that are to be released too */
-  enforce(plan: EgressPlan, assigned: ReadonlySet<string>): Promise<Enforced>;
+  /**
+   * @param assigned addresses that slices name, those that are to be released too
+   * @param onInForce packets go as the plan says from now on; connections of before have not ended yet
+   */
+  enforce(plan: EgressPlan, assigned: ReadonlySet<string>, onInForce?: () => void): Promise<Enforced>;
 }
 
 export const isIdle = ({ steered, translated, addresses }: EgressPlan): boolean =>
@@ -79,7 +82,7 @@ export const createEnforcement = (context: Context, parts: EnforcementParts): En
     return [];
   };
   return {
-    async enforce(plan, assigned) {
+    async enforce(plan, assigned, onInForce) {
       traffic.planned(countedRoutes(plan));
       if (isIdle(plan) && !isActive)
         return { isInForce: true, isSettled: true, held: NOTHING, staying: NOTHING, problems: [] };
@@ -90,6 +93,7 @@ export const createEnforcement = (context: Context, parts: EnforcementParts): En
       await fence.release(given);
       boundary.set({ devices: [DEVICES.egress] });
       const outcome = await applyEgress({ net, table, counts: traffic }, plan);
+      if (outcome.isInForce) onInForce?.();
       const { held, staying, taken, problems } = await ensureAddresses(
         net,
         plan.addresses,

@@ -72,8 +72,11 @@ interface Node {
   readonly adding: Set<string>;
   readonly steered: SteeredAddresses;
   readonly reports: SliceReports | undefined;
-  /** As things are known now; passes and pods that are attached take turns. Undefined: nothing is known, and nothing was. */
-  readonly enforce: () => Promise<State | undefined>;
+  /**
+   * As things are known now; passes and pods that are attached take turns. Undefined: nothing is known, and nothing was.
+   * @param onInForce as of Enforcement
+   */
+  readonly enforce: (onInForce?: () => void) => Promise<State | undefined>;
   readonly stop: () => void;
 }
 
@@ -127,7 +130,7 @@ const openNode = async (
     adding,
     steered,
     reports: cluster && createSliceReports(cluster, onHeard),
-    enforce: () =>
+    enforce: (onInForce) =>
       inTurn(async () => {
         decisions.keepOnly(new Set(attachment.bridgePods.list().map(({ uid }) => uid)));
         // An API server that does not answer keeps no right from being renewed.
@@ -136,7 +139,7 @@ const openNode = async (
         const known = await plan();
         if (!known) return undefined;
         steered.begins(known.plan);
-        const enforced = await enforcement.enforce(known.plan, known.assigned);
+        const enforced = await enforcement.enforce(known.plan, known.assigned, onInForce);
         if (enforced.isInForce) steered.inForce(known.plan);
         held = enforced.held;
         given = new Set(known.given.map(({ address }) => address));
@@ -179,6 +182,12 @@ const openEgress = async (context: SectionContext, sockets: Sockets): Promise<Se
     if (await decisions.decideOpen(pods)) trigger();
   };
 
+  /** A pod that begins to send need not wait until connections of before have ended: their packets are dropped. */
+  const isInForce = (): Promise<Pick<State, 'isInForce' | 'problems'> | undefined> =>
+    new Promise((resolve, reject) => {
+      enforce(() => resolve({ isInForce: true, problems: [] })).then(resolve, reject);
+    });
+
   return {
     async pass() {
       const state = await enforce();
@@ -194,7 +203,7 @@ const openEgress = async (context: SectionContext, sockets: Sockets): Promise<Se
         const selection = await decisions.decide(pod).finally(() => adding.delete(uid));
         // Its address may have been that of a pod that was selected.
         if (selection === 'none' && !steered.holds(addressesOf(pod))) return;
-        const state = await enforce();
+        const state = await isInForce();
         if (state?.isInForce) return;
         const reason = state?.problems[0]?.message ?? 'the node has no plan yet';
         throw new Error(`egress of pod ${namespace}/${name} is not in force: ${reason}`);

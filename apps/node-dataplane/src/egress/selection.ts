@@ -40,15 +40,20 @@ export const createAskSelection = (cluster: Cluster): AskSelection => {
     const found = await unlessAbsent(clients.services.get(name, { namespace }).then((service) => [service]));
     return found.some(({ spec }) => serviceSelects(spec?.selector, labels));
   };
+  /** Of the pod before: then labels are asked for beside the rules, and not behind them. */
+  let hadRules = false;
   return async (pod) => {
     const { namespace } = pod;
+    const early = hadRules ? pod.labels() : undefined;
+    early?.catch(() => undefined); // told where they are needed
     const [rules, clusterRules] = await Promise.all([
       unlessAbsent(clients.rules.listAll({ namespace })),
       unlessAbsent(clients.clusterRules.listAll()),
     ]);
-    if (rules.length + clusterRules.length === 0) return 'none';
+    hadRules = rules.length + clusterRules.length > 0;
+    if (!hadRules) return 'none';
     const [labels, ofNamespace] = await Promise.all([
-      pod.labels(),
+      early ?? pod.labels(),
       clusterRules.length === 0 ? undefined : clients.namespaces.get(namespace),
     ]);
     const namespaceLabels = ofNamespace?.metadata.labels ?? {};
