@@ -54,9 +54,14 @@ const ON_MS = 30_000;
 export const turnOff = async (node: LabNode): Promise<void> => {
   const pid = initPid(node.name);
   process.kill(pid, 'SIGKILL'); // of the node's pid namespace the first: all others go with it
-  const isOff = (): boolean =>
-    pidOf(`node-${node.name}`) === undefined && NODE_APPS.every((app) => agentPids(node.name, app).length === 0);
-  await timeUntil(`${node.name} is off`, isOff, OFF_MS);
+  const left = (): number[] => [
+    ...[pidOf(`node-${node.name}`)].filter((daemon) => daemon !== undefined),
+    ...NODE_APPS.flatMap((app) => agentPids(node.name, app)),
+  ];
+  await timeUntil(`${node.name} is off`, () => left().length === 0, OFF_MS).catch((error: unknown) => {
+    const looks = tryRun(['ps', '-o', 'pid,ppid,stat,wchan:32,args', '-p', left().join()]);
+    throw new Error(`${(error as Error).message}: what is left of it:\n${looks}`);
+  });
   wipeNetwork(node);
 };
 
