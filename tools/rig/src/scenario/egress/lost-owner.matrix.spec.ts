@@ -136,7 +136,11 @@ test('its agent stands still', { timeout: 240_000 }, async () => {
   };
   const seen = await loses(owner, {
     lose: async () => signal('SIGSTOP'),
-    comeBack: async () => signal('SIGCONT'),
+    async comeBack() {
+      signal('SIGCONT');
+      await delay(200);
+      signal('SIGCONT'); // nsenter, which the agent runs behind, stops when that has stopped
+    },
   });
   await settle(owner);
   expect(harmOf(seen)).toEqual([]);
