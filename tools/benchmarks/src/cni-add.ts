@@ -58,7 +58,7 @@ const call = (plugin: Plugin, command: 'ADD' | 'DEL', pod: BenchPod, prevResult:
 
 interface Attached {
   readonly elapsedMs: number;
-  detach(): void;
+  readonly detach: () => void;
 }
 
 const attach = (plugins: readonly Plugin[], pod: BenchPod): Attached => {
@@ -68,7 +68,7 @@ const attach = (plugins: readonly Plugin[], pod: BenchPod): Attached => {
   for (const plugin of plugins) result = call(plugin, 'ADD', pod, result) ?? result;
   return {
     elapsedMs: performance.now() - before,
-    detach() {
+    detach: () => {
       for (const plugin of plugins.toReversed()) call(plugin, 'DEL', pod, result);
       run(['ip', 'netns', 'del', pod.name]);
     },
