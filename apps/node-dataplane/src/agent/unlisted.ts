@@ -1,6 +1,7 @@
 import { isNftTable, LINK_ALIAS, NFT_GUARD_TABLE, nftTableOf, ROUTE_PROTOCOLS } from '@unbounded/config/ownership';
-import { isAbsent, type RouteSocket } from '@unbounded/netlink';
+import type { RouteSocket } from '@unbounded/netlink';
 import type { Nftables } from '@unbounded/nftables';
+import { deleteAll } from '../kernel/delete-all.ts';
 import { removeDevice } from '../kernel/links.ts';
 import type { SectionType } from '../section.port.ts';
 
@@ -34,8 +35,7 @@ export const removeUnlisted = async (
     if (!isLeft(protocol)) continue;
     const routes = await net.routes.list({ protocol });
     for (const { dst } of routes) say(`removing route ${dst}`);
-    const results = await net.routes.apply(routes.map((value) => ({ op: 'delete' as const, value })));
-    for (const result of results) if (!result.ok && !isAbsent(result.error)) throw result.error;
+    await deleteAll(net.routes, routes);
   }
   for (const address of await net.addresses.list()) {
     if (!isLeft(address.protocol)) continue;

@@ -1,6 +1,7 @@
 import { ROUTE_PROTOCOL } from '@unbounded/config/ownership';
-import { isAbsent, type Route, ROUTE_TABLES, type RouteSocket, type RouteSpec } from '@unbounded/netlink';
+import { type Route, ROUTE_TABLES, type RouteSocket, type RouteSpec } from '@unbounded/netlink';
 import type { Problem } from '@unbounded/topology';
+import { deleteAll } from './delete-all.ts';
 import { isContainedWithout, isPlain } from './route-containment.ts';
 import { diffRoutes } from './routes.diff.ts';
 
@@ -106,8 +107,7 @@ export const ensureRoutes = async (
     standing,
     removeStale: async () => {
       const stale = [...new Set([...diff.remove, ...outdated])];
-      const removed = await net.routes.apply(stale.map((value) => ({ op: 'delete' as const, value })));
-      for (const result of removed) if (!result.ok && !isAbsent(result.error)) throw result.error;
+      await deleteAll(net.routes, stale);
       return stale.length;
     },
   };

@@ -1,6 +1,5 @@
 import { NEXTHOP_IDS, ROUTE_PROTOCOL } from '@unbounded/config/ownership';
 import {
-  isAbsent,
   type IpFamily,
   type Nexthop,
   type NexthopMember,
@@ -8,6 +7,7 @@ import {
   type RouteSocket,
 } from '@unbounded/netlink';
 import type { Problem } from '@unbounded/topology';
+import { deleteAll } from '../../kernel/delete-all.ts';
 import type { GroupKernel, WeightedGroup } from '../../connectivity/health/group-kernel.port.ts';
 
 /**
@@ -77,8 +77,7 @@ export const createNexthopGroups = (net: RouteSocket): GroupKernel => {
     write: (group) => void net.nexthops.replace(specOf(group)).catch(() => undefined),
     async keepOnly(indexes) {
       const stale = (await list()).filter(({ id }) => !indexes.has(id));
-      const results = await net.nexthops.apply(stale.map((value) => ({ op: 'delete' as const, value })));
-      for (const result of results) if (!result.ok && !isAbsent(result.error)) throw result.error;
+      await deleteAll(net.nexthops, stale);
     },
     close: async () => net.close(),
   };

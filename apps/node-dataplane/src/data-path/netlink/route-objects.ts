@@ -1,6 +1,5 @@
 import { NEXTHOP_IDS, ROUTE_PROTOCOL } from '@unbounded/config/ownership';
 import {
-  isAbsent,
   type Neighbour,
   type NeighbourSpec,
   type Nexthop,
@@ -8,6 +7,7 @@ import {
   type RouteSocket,
 } from '@unbounded/netlink';
 import type { Problem } from '@unbounded/topology';
+import { deleteAll } from '../../kernel/delete-all.ts';
 
 /** Brings next hops and neighbours of the netlink data path into the kernel; groups belong to the thread that probes. */
 
@@ -32,8 +32,7 @@ export const removeStaleNexthops = async (net: RouteSocket, wanted: ReadonlySet<
   const stale = (await net.nexthops.list()).filter(
     (hop) => isOurs(hop) && hop.group === undefined && !hop.blackhole && !wanted.has(hop.id),
   );
-  const results = await net.nexthops.apply(stale.map((value) => ({ op: 'delete' as const, value })));
-  for (const result of results) if (!result.ok && !isAbsent(result.error)) throw result.error;
+  await deleteAll(net.nexthops, stale);
 };
 
 const isSame = (wanted: NeighbourSpec, seen: Neighbour): boolean =>
@@ -85,6 +84,5 @@ export const ensureNeighbours = async (net: RouteSocket, wanted: readonly Neighb
 export const removeNetlinkPath = async (net: RouteSocket): Promise<void> => {
   const ours = (await net.nexthops.list()).filter(isOurs);
   const groupsFirst = ours.toSorted((a, b) => Number(a.group === undefined) - Number(b.group === undefined));
-  const results = await net.nexthops.apply(groupsFirst.map((value) => ({ op: 'delete' as const, value })));
-  for (const result of results) if (!result.ok && !isAbsent(result.error)) throw result.error;
+  await deleteAll(net.nexthops, groupsFirst);
 };

@@ -1,6 +1,6 @@
 import { EGRESS_ROUTE_PROTOCOL } from '@unbounded/config/ownership';
 import type { RouteSocket, RuleSpec } from '@unbounded/netlink';
-import { deleteAll } from './delete-all.ts';
+import { deleteAll } from '../../kernel/delete-all.ts';
 
 /** Rules of egress, told apart from others by their protocol. */
 

@@ -2,7 +2,7 @@ import { DEVICES, EGRESS_ROUTE_PROTOCOL, LINK_ALIAS, nftTableOf } from '@unbound
 import type { Link } from '@unbounded/netlink';
 import { removeDevice } from '../../kernel/links.ts';
 import type { SectionContext } from '../../section.port.ts';
-import { deleteAll } from './delete-all.ts';
+import { deleteAll } from '../../kernel/delete-all.ts';
 
 /** What egress has in the kernel, whoever of its agents made it. Addresses besides go with the plan (addresses.ts). */
 

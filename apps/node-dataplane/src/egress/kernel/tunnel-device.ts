@@ -4,7 +4,7 @@ import type { Problem } from '@unbounded/topology';
 import { removeDevice } from '../../kernel/links.ts';
 import { writeSetting } from '../../kernel/proc-sys.ts';
 import type { TunnelSpec } from '../plan/tunnel.plan.ts';
-import { deleteAll } from './delete-all.ts';
+import { deleteAll } from '../../kernel/delete-all.ts';
 
 /** The device of the tunnel, and its far ends. */
 

@@ -2,7 +2,7 @@ import { isAbsent, type NetlinkError } from '@unbounded/netlink';
 
 type Outcome = { readonly ok: true } | { readonly ok: false; readonly error: NetlinkError };
 
-/** Of rules, routes or neighbors; one that is gone already is fine. @throws NetlinkError of the first that the kernel does not give up */
+/** Of rules, routes, next hops or neighbors; one that is gone already is fine. @throws NetlinkError of the first that the kernel does not give up */
 export const deleteAll = async <T>(
   kind: { apply(changes: readonly { readonly op: 'delete'; readonly value: T }[]): Promise<readonly Outcome[]> },
   values: readonly T[],
