@@ -26,13 +26,22 @@ const ourAddresses = (present: readonly LinkAddress[], known: ReadonlySet<string
   );
 };
 
-/** Those of the wanted ones that the node has by another one's doing, and the device that has each. */
-export const foreignAddresses = async (
-  net: RouteSocket,
-  wanted: EgressPlan['addresses'],
-): Promise<ReadonlyMap<string, string>> => {
-  if (wanted.length === 0) return new Map();
+/** The devices of the node and their addresses, at one moment. */
+export interface PresentAddresses {
+  readonly links: readonly Link[];
+  readonly present: readonly LinkAddress[];
+}
+
+export const listAddresses = async (net: RouteSocket): Promise<PresentAddresses> => {
   const [links, present] = await Promise.all([net.links.list(), net.addresses.list()]);
+  return { links, present };
+};
+
+/** Those of the wanted ones that the node has by another one's doing, and the device that has each. */
+export const foreignAddresses = (
+  { links, present }: PresentAddresses,
+  wanted: EgressPlan['addresses'],
+): ReadonlyMap<string, string> => {
   const names = new Map(links.map(({ index, name }) => [index, name]));
   const texts = new Set(wanted.map(({ address }) => address));
   const ours = new Set(ourAddresses(present, new Set([...texts].map(withLength))));
@@ -83,7 +92,7 @@ export const ensureAddresses = async (
   former: ReadonlySet<string>,
   claims: Pick<Claims, 'stateOf'>,
 ): Promise<HeldAddresses> => {
-  const [links, present] = await Promise.all([net.links.list(), net.addresses.list()]);
+  const { links, present } = await listAddresses(net);
   const byName = new Map(links.map((link) => [link.name, link]));
   const known = new Set([...former, ...wanted.map(({ address }) => address)].map(withLength));
   const ours = new Map(ourAddresses(present, known).map((entry) => [keyOf(entry), entry]));
@@ -148,10 +157,9 @@ const networkOf = (text: string): Prefix | undefined => {
   return prefixOf(address, length);
 };
 
-export const attachedNetworks = async (net: RouteSocket): Promise<AttachedNetwork[]> => {
-  const [links, addresses] = await Promise.all([net.links.list(), net.addresses.list()]);
+export const attachedNetworks = ({ links, present }: PresentAddresses): AttachedNetwork[] => {
   const names = new Map(links.filter(isForeign).map(({ index, name }) => [index, name]));
-  const networks = addresses.flatMap(({ link, address, protocol }) => {
+  const networks = present.flatMap(({ link, address, protocol }) => {
     const name = names.get(link);
     const network = name === undefined || protocol === EGRESS_ROUTE_PROTOCOL ? undefined : networkOf(address);
     return name !== undefined && network ? [{ interface: name, cidr: formatPrefix(network) }] : [];

@@ -2,7 +2,14 @@ import { type EgressNodeSlice, egressNodeSliceKind } from '@unbounded/crds';
 import type { Problem } from '@unbounded/topology';
 import type { PodAttachment } from '../attachment/pods.ts';
 import type { SectionContext } from '../section.port.ts';
-import { type AttachedNetwork, attachedNetworks, deviceFor, foreignAddresses } from './addresses.ts';
+import {
+  type AttachedNetwork,
+  attachedNetworks,
+  deviceFor,
+  foreignAddresses,
+  listAddresses,
+  type PresentAddresses,
+} from './addresses.ts';
 import type { ConfirmGrants } from './grants.ts';
 import type { EgressPlan } from './plan/egress-plan.ts';
 import { planNodeEgress } from './plan/node.plan.ts';
@@ -58,6 +65,8 @@ export interface PlannerParts {
   readonly onHeard: () => void;
 }
 
+const NONE: ReadonlyMap<string, string> = new Map();
+
 /** @returns undefined while nothing is known, and nothing was */
 export const createEgressPlanner = (
   context: SectionContext,
@@ -77,7 +86,7 @@ export const createEgressPlanner = (
       .filter(({ uid }) => !adding.has(uid))
       .map((pod) => ({ uid: pod.uid, addresses: addressesOf(pod), selection: decisions.selectionOf(pod.uid) }));
   let last = kept;
-  const known = async (): Promise<Known | undefined> => {
+  const known = async (list: () => Promise<PresentAddresses>): Promise<Known | undefined> => {
     const [snapshot, overlay] = [source.snapshot(), peers.current()];
     if (!snapshot || !overlay) {
       const plan = last && withoutLost(withoutGone(last, localPods()), held());
@@ -88,8 +97,8 @@ export const createEgressPlanner = (
     const isOfNode = (uid: string): boolean => uid === nodeUid || (nodeUid === undefined && !context.cluster);
     const slices = snapshot.objects.slices.filter(({ spec }) => spec.nodeName === node && isOfNode(spec.nodeUID));
     decisions.listed(new Set(slices.flatMap(({ spec }) => (spec.pods ?? []).map(({ uid }) => uid))));
-    const networks = slices.length === 0 ? [] : await attachedNetworks(net);
     const granted = await confirm(slices, held());
+    const networks = slices.length === 0 ? [] : attachedNetworks(await list());
     // Connectivity has not told yet right after a start: what it told an agent before this one is true still.
     const overlayDevices = traffic.current()?.devices ?? last?.overlayDevices ?? [];
     const inputs = {
@@ -106,10 +115,12 @@ export const createEgressPlanner = (
     return { ...planned, slices, networks };
   };
   return async () => {
-    const now = await known();
+    let listed: Promise<PresentAddresses> | undefined;
+    const list = (): Promise<PresentAddresses> => (listed ??= listAddresses(net));
+    const now = await known(list);
     if (!now) return undefined;
     const { plan, problems } = now;
-    const foreign = await foreignAddresses(net, plan.addresses);
+    const foreign = plan.addresses.length === 0 ? NONE : foreignAddresses(await list(), plan.addresses);
     const usable = usableAddresses(plan.addresses, { foreign, had: held() });
     return {
       ...now,

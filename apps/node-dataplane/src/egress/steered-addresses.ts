@@ -1,4 +1,5 @@
 import type { EgressPlan } from './plan/egress-plan.ts';
+import { podAddresses } from './plan/route-rules.plan.ts';
 
 /** Addresses of pods of this node that the kernel steers, or may steer: another pod can have one before a pass has seen that its own is gone. */
 export interface SteeredAddresses {
@@ -10,19 +11,16 @@ export interface SteeredAddresses {
   inForce(plan: EgressPlan): void;
 }
 
-const addressesOf = ({ steered }: EgressPlan): string[] =>
-  steered.flatMap(({ pods }) => pods.flatMap(({ addresses }) => addresses));
-
 /** @param before those that an agent before this one left in the kernel */
 export const createSteeredAddresses = (before: Iterable<string>): SteeredAddresses => {
   let all: ReadonlySet<string> = new Set(before);
   return {
     holds: (addresses) => addresses.some((address) => all.has(address)),
     begins(plan) {
-      all = all.union(new Set(addressesOf(plan)));
+      all = all.union(new Set(podAddresses(plan.steered)));
     },
     inForce(plan) {
-      all = new Set(addressesOf(plan));
+      all = new Set(podAddresses(plan.steered));
     },
   };
 };

@@ -7,19 +7,19 @@ import { deleteAll } from '../../kernel/delete-all.ts';
 const keyOf = ({ family, priority, table, action = 'lookup', mark, src, iif }: RuleSpec): string =>
   JSON.stringify([family, priority, action === 'lookup' ? table : action, mark?.value, mark?.mask, src, iif]);
 
-const ofEgress = async (net: RouteSocket) =>
+export const egressRules = async (net: RouteSocket) =>
   (await net.rules.list()).filter(({ protocol }) => protocol === EGRESS_ROUTE_PROTOCOL);
 
 /** Addresses of pods of this node that rules are about, whoever made them. */
 export const ruledAddresses = async (net: RouteSocket): Promise<string[]> =>
-  (await ofEgress(net)).flatMap(({ src }) => src?.split('/')[0] ?? []);
+  (await egressRules(net)).flatMap(({ src }) => src?.split('/')[0] ?? []);
 
 /**
  * New before old: of two rules of one pod the older counts as long as it is there, and there is no moment without one.
  * @throws NetlinkError
  */
 export const ensureEgressRules = async (net: RouteSocket, wanted: readonly RuleSpec[]): Promise<void> => {
-  const present = await ofEgress(net);
+  const present = await egressRules(net);
   const known = new Set(present.map(keyOf));
   const kept = new Set(wanted.map(keyOf));
   const added = await net.rules.apply(

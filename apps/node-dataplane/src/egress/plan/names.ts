@@ -78,25 +78,22 @@ export const SOLICITED: RawField = { base: 'transport', offsetBytes: 8, lengthBy
 
 export const isAnswer: Expression = { match: 'ct-direction', op: '==', value: 'reply' };
 
-/** Of a connection that left with an address of this node, or an error about one. */
-export const leftFromHere = (family: Family): Expression => ({
+/** Where the packets of a connection go in one direction, as connection tracking has it. */
+const isConnectionTo = (direction: 'original' | 'reply', family: Family, set: string): Expression => ({
   match: 'ct-address-set',
-  direction: 'reply',
-  family,
-  address: 'daddr',
-  op: '==',
-  set: setName(SETS.owned, family),
-});
-
-/** Of a connection that was opened to one of these addresses, wherever the translation of Services has led it. */
-export const openedTo = (family: Family, set: typeof SETS.owned | typeof SETS.apiServices): Expression => ({
-  match: 'ct-address-set',
-  direction: 'original',
+  direction,
   family,
   address: 'daddr',
   op: '==',
   set: setName(set, family),
 });
+
+/** Of a connection that left with an address of this node, or an error about one. */
+export const leftFromHere = (family: Family): Expression => isConnectionTo('reply', family, SETS.owned);
+
+/** Of a connection that was opened to one of these addresses, wherever the translation of Services has led it. */
+export const openedTo = (family: Family, set: typeof SETS.owned | typeof SETS.apiServices): Expression =>
+  isConnectionTo('original', family, set);
 
 export const clearMark: Expression = { set: 'mark', value: 0, mask: EGRESS_MARK_MASK };
 

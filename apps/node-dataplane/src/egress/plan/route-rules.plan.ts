@@ -25,6 +25,9 @@ export const targetOf = (
   return isOwned ? { to: 'here', address: egress.address } : { to: 'nobody' };
 };
 
+export const podAddresses = (classes: readonly PodClass[]): string[] =>
+  classes.flatMap(({ pods }) => pods.flatMap(({ addresses }) => addresses));
+
 /** Where the pods of a class are, and what they are called in names of sets and chains. */
 export interface NamedClass extends PodClass {
   readonly name: string;
@@ -43,7 +46,7 @@ export const classSets = (own: NamedClass, family: Family): SetSpec[] => {
     type,
     elements: ofFamily(family, except),
   }));
-  const pods = own.pods.flatMap(({ addresses }) => ofFamily(family, addresses));
+  const pods = ofFamily(family, podAddresses([own]));
   return [{ name: setName(own.name, family), type, elements: pods }, ...sets.filter(({ elements }) => elements.length)];
 };
 

@@ -128,18 +128,20 @@ const hasRouter = (content: readonly TableRoute[]): boolean =>
 
 /** The tables of one family, and which one each class has. */
 const planTables = (plan: EgressPlan, family: Family) => {
-  const contentOf = (own: PodClass): TableRoute[] => planRouteTable(family, own.routes, plan);
-  const steered = plan.steered.map((own) => [own, contentOf(own)] as const);
-  // Of pods elsewhere only where packets leave by a router: those of others leave by the main table.
-  const translated = plan.translated.map((own) => [own, contentOf(own)] as const).filter(([, own]) => hasRouter(own));
-  const texts = new Map([...steered, ...translated].map(([own, content]) => [own, JSON.stringify(content)]));
+  const withContent = (own: PodClass) => [own, planRouteTable(family, own.routes, plan)] as const;
+  const contents = new Map([
+    ...plan.steered.map(withContent),
+    // Of pods elsewhere only where packets leave by a router: those of others leave by the main table.
+    ...plan.translated.map(withContent).filter(([, content]) => hasRouter(content)),
+  ]);
+  const texts = new Map([...contents].map(([own, content]) => [own, JSON.stringify(content)]));
   const numbers = tableNumbers([...texts.values()]);
   const numberOf = (own: PodClass): number => numbers.get(texts.get(own)!)!;
-  const leaving = new Set([...steered, ...translated].filter(([, content]) => hasRouter(content)).map(([own]) => own));
   return {
-    tables: new Map([...steered, ...translated].map(([own, content]) => [numberOf(own), content])),
+    tables: new Map([...contents].map(([own, content]) => [numberOf(own), content])),
     numberOf,
-    leavingTableOf: (own: PodClass): number | undefined => (leaving.has(own) ? numberOf(own) : undefined),
+    leavingTableOf: (own: PodClass): number | undefined =>
+      hasRouter(contents.get(own) ?? []) ? numberOf(own) : undefined,
   };
 };
 

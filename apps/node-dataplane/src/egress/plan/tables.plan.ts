@@ -9,14 +9,11 @@ import { NOT_ROUTED, planDecisions } from './decisions.plan.ts';
 import type { EgressPlan } from './egress-plan.ts';
 import { planGuards } from './guards.plan.ts';
 import { clearMark, EGRESS_DROPS, FENCE_DROP, isMarked, rule, SETS, SOLICITED } from './names.ts';
-import { classSets, namedClasses } from './route-rules.plan.ts';
+import { classSets, namedClasses, podAddresses } from './route-rules.plan.ts';
 import { planTranslation } from './translation.plan.ts';
 import { planTunnelPackets, tunnelPacketSets } from './tunnel-packets.plan.ts';
 
 /** The nftables tables of egress. */
-
-const addressesOf = (classes: EgressPlan['steered']): string[] =>
-  classes.flatMap(({ pods }) => pods.flatMap(({ addresses }) => addresses));
 
 /** The table of the family inet. */
 export const planEgressTable = (plan: EgressPlan): TableContent => {
@@ -30,8 +27,8 @@ export const planEgressTable = (plan: EgressPlan): TableContent => {
       ...addressSets(SETS.cluster, [...plan.cluster, ...FAMILIES.flatMap((family) => NOT_ROUTED[family])]),
       ...addressSets(SETS.apiServices, plan.apiServices),
       ...addressSets(SETS.podBlocks, plan.podCidrs),
-      ...addressSets(SETS.selected, addressesOf(plan.steered)),
-      ...addressSets(SETS.remote, addressesOf(plan.translated)),
+      ...addressSets(SETS.selected, podAddresses(plan.steered)),
+      ...addressSets(SETS.remote, podAddresses(plan.translated)),
       ...addressSets(
         SETS.owned,
         plan.addresses.map(({ address }) => address),
