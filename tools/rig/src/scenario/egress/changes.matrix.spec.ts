@@ -7,12 +7,12 @@ import { layoutOf } from '../../layout/layout.ts';
 import { onNode } from '../../node/node.ts';
 import { down } from '../../substrate/down.ts';
 import { probePods } from '../../substrate/probes.ts';
-import { up } from '../../substrate/up.ts';
 import { restartEverything } from '../restarts.ts';
-import { probeFrom, startFlow, timeUntil } from '../scenario.ts';
+import { startFlow, timeUntil } from '../scenario.ts';
 import { beginChanges, changeSomething, endChanges, type Ground, randomNumbers, secondBlocks } from './changes.ts';
 import { doubleHolders, holdersDuring } from './holders.ts';
-import { applyRule, isRuleReady } from './rule.ts';
+import { isRuleReady, upWithRule } from './rule.ts';
+import { seenByPartnerAs } from './traffic.ts';
 import { type Carried, selectedByPort, uplinksDuring } from './uplinks.ts';
 
 /**
@@ -31,9 +31,7 @@ const OWNERS = ['s1-g1', 's1-g2'];
 let ground: Ground;
 
 beforeAll(async () => {
-  await down();
-  await up(layout);
-  const { pods } = await applyRule(layout);
+  const { pods } = await upWithRule(layout);
   ground = { layout, pods, owners: OWNERS, partner: partnerIps(layout)[0]! };
   await beginChanges(ground);
   await settled();
@@ -44,12 +42,6 @@ const SETTLED_MS = 60_000;
 const settled = async (): Promise<void> => {
   await timeUntil('the rule is ready', () => isRuleReady(layout), SETTLED_MS);
 };
-
-const ask = (pod: Ground['pods'][number], ip: string): Promise<string | undefined> =>
-  probeFrom(pod, ['fetch', `http://${ip.includes(':') ? `[${ip}]` : ip}:${PARTNER_PORTS.http}/client`]).then(
-    (text) => text.trim(),
-    () => undefined,
-  );
 
 interface Observed {
   readonly carried: Carried;
@@ -88,7 +80,9 @@ const expectNoHarm = ({ carried, doubles }: Observed): void => {
 /** Within this traffic goes on when its cause is over. */
 const HEALED_MS = 10_000;
 const everybodyIsAdmitted = async (): Promise<boolean> => {
-  const asked = await Promise.all(ground.pods.flatMap((pod) => partnerIps(layout).map((ip) => ask(pod, ip))));
+  const asked = await Promise.all(
+    ground.pods.flatMap((pod) => partnerIps(layout).map((ip) => seenByPartnerAs(pod, ip))),
+  );
   return asked.every((seen) => seen !== undefined);
 };
 
@@ -103,7 +97,7 @@ test('fifty random changes of rules, labels, pools and owners', { timeout: 600_0
       said.push(`${new Date().toISOString()} ${await changeSomething(ground, random)}`);
       await delay(200 + random(2000));
       await Promise.all(
-        [0, 1].map(() => ask(ground.pods[random(ground.pods.length)]!, partnerIps(layout)[random(2)]!)),
+        [0, 1].map(() => seenByPartnerAs(ground.pods[random(ground.pods.length)]!, partnerIps(layout)[random(2)]!)),
       );
     }
   });

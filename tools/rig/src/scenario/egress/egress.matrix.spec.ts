@@ -10,9 +10,8 @@ import type { LabOptions } from '../../layout/options.ts';
 import { runAsync } from '../../machine/command.ts';
 import { down } from '../../substrate/down.ts';
 import { probePods } from '../../substrate/probes.ts';
-import { up } from '../../substrate/up.ts';
 import { inPodNetwork } from '../scenario.ts';
-import { applyRule, type Selected } from './rule.ts';
+import { type Selected, upWithRule } from './rule.ts';
 import { exchange } from './traffic.ts';
 import { selectedAlone, uplinksDuring } from './uplinks.ts';
 
@@ -47,9 +46,7 @@ describe.each(LABS)('%s', (_, options) => {
   let selected: Selected;
 
   beforeAll(async () => {
-    await down();
-    await up(layout);
-    selected = await applyRule(layout);
+    selected = await upWithRule(layout);
   }, 400_000);
   afterAll(down, 60_000);
 

@@ -5,21 +5,20 @@ import { NODE_APPS, stopAgent } from '../../apps/agents.ts';
 import { agentReady } from '../../apps/agent-state.ts';
 import { NODE_AGENT } from '../../apps/tokens.ts';
 import type { Pod } from '../../checks/test-pod.ts';
-import { admittedBlocks, EGRESS_LABEL, PARTNER, PARTNER_PORTS, partnerIps } from '../../features/partner/layout.ts';
+import { admittedBlocks, EGRESS_LABEL, PARTNER, partnerIps } from '../../features/partner/layout.ts';
 import { kubectl } from '../../kubernetes/control-plane.ts';
-import { hostOf } from '../../layout/addresses.ts';
 import { type LabNode, layoutOf, namespaceOf, WAN } from '../../layout/layout.ts';
 import { agentPids } from '../../machine/cgroups.ts';
 import { inNamespace, run, tryRun } from '../../machine/command.ts';
 import { startAgent } from '../../substrate/agents.ts';
 import { down } from '../../substrate/down.ts';
-import { up } from '../../substrate/up.ts';
 import { switchPort } from '../../underlay/underlay.ts';
 import type { Outage } from '../outages.ts';
 import { turnOff, turnOn } from '../reboot.ts';
-import { probeFrom, type RunningFlow, startFlow, timeUntil } from '../scenario.ts';
+import { type RunningFlow, startFlow, timeUntil } from '../scenario.ts';
 import { doubleHolders, holdersDuring } from './holders.ts';
-import { applyRule, isRuleReady, ownersOfRule, type Selected } from './rule.ts';
+import { isRuleReady, ownersOfRule, type Selected, upWithRule } from './rule.ts';
+import { seenByPartnerAs } from './traffic.ts';
 import { type Carried, selectedAlone, uplinksDuring } from './uplinks.ts';
 
 /**
@@ -33,9 +32,7 @@ let selected: Selected;
 let pod: Pod;
 
 beforeAll(async () => {
-  await down();
-  await up(layout);
-  selected = await applyRule(layout);
+  selected = await upWithRule(layout);
   pod = selected.pods.find(({ node }) => node === 's2-w1')!;
   const [[key, value] = ['', '']] = Object.entries(EGRESS_LABEL);
   await kubectl(layout, ['label', 'node', ...OWNERS, `${key}=${value}`, '--overwrite']);
@@ -50,14 +47,7 @@ const MOVED_MS = 30_000;
 const PER_SECOND = 50;
 
 const seenAs = (): Promise<(string | undefined)[]> =>
-  Promise.all(
-    partnerIps(layout).map((ip) =>
-      probeFrom(pod, ['fetch', `http://${hostOf(ip)}:${PARTNER_PORTS.http}/client`]).then(
-        (text) => text.trim(),
-        () => undefined,
-      ),
-    ),
-  );
+  Promise.all(partnerIps(layout).map((ip) => seenByPartnerAs(pod, ip)));
 const isAdmitted = async (): Promise<boolean> =>
   (await seenAs()).every((seen) => selected.addresses.includes(seen ?? ''));
 

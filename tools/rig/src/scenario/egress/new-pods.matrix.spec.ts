@@ -10,11 +10,10 @@ import { familyOf, hostOf } from '../../layout/addresses.ts';
 import { layoutOf, namespaceOf } from '../../layout/layout.ts';
 import { images } from '../../substrate/cluster/images.ts';
 import { down } from '../../substrate/down.ts';
-import { up } from '../../substrate/up.ts';
 import { parsePcap } from '../pcap.ts';
 import { startTcpdump, timeUntil } from '../scenario.ts';
 import { withLateWatches } from './late-watches.ts';
-import { applyRule, type Selected } from './rule.ts';
+import { type Selected, upWithRule } from './rule.ts';
 import { selectedByPort, uplinksDuring } from './uplinks.ts';
 
 /** A hundred pods that send as soon as they run, on every node, half of them where the agent hears of them five seconds late. */
@@ -26,9 +25,7 @@ const PER_SECOND = 5;
 let selected: Selected;
 
 beforeAll(async () => {
-  await down();
-  await up(layout);
-  selected = await applyRule(layout);
+  selected = await upWithRule(layout);
 }, 400_000);
 afterAll(down, 60_000);
 

@@ -11,9 +11,8 @@ import { seenByPartner } from '../../features/partner/partner.ts';
 import { layoutOf } from '../../layout/layout.ts';
 import { startAgent } from '../../substrate/agents.ts';
 import { down } from '../../substrate/down.ts';
-import { up } from '../../substrate/up.ts';
 import { type FlowReport, flowDuring, inPodNetwork, timeUntil } from '../scenario.ts';
-import { applyRule, type Selected } from './rule.ts';
+import { type Selected, upWithRule } from './rule.ts';
 import { type Carried, selectedAlone, uplinksDuring } from './uplinks.ts';
 
 /** The agent of the node that owns the egress address goes, and comes back, while a pod of the other site talks to the partner. */
@@ -24,9 +23,7 @@ let selected: Selected;
 let pod: Pod;
 
 beforeAll(async () => {
-  await down();
-  await up(layout);
-  selected = await applyRule(layout);
+  selected = await upWithRule(layout);
   pod = selected.pods.find(({ node }) => node === 's2-w1')!;
 }, 300_000);
 afterAll(down, 60_000);

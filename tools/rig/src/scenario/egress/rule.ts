@@ -5,7 +5,9 @@ import { admittedBlocks } from '../../features/partner/layout.ts';
 import { kubectl } from '../../kubernetes/control-plane.ts';
 import type { LabLayout } from '../../layout/layout.ts';
 import { checkout } from '../../machine/paths.ts';
+import { down } from '../../substrate/down.ts';
 import { probePods } from '../../substrate/probes.ts';
+import { up } from '../../substrate/up.ts';
 import { timeUntil } from '../scenario.ts';
 
 /** The rule of docs/examples, which selects one of the two test pods on every node. */
@@ -38,6 +40,13 @@ export const isRuleReady = async (layout: LabLayout): Promise<boolean> => isRead
 export const ownersOfRule = async (layout: LabLayout): Promise<string[]> => {
   const assigned = (await readRule(layout)).status?.addresses ?? [];
   return [...new Set(assigned.flatMap(({ node }) => (node === undefined ? [] : [node])))];
+};
+
+/** A fresh lab in which the rule is in force. */
+export const upWithRule = async (layout: LabLayout): Promise<Selected> => {
+  await down();
+  await up(layout);
+  return applyRule(layout);
 };
 
 /** Applies the rule and waits until the controller says that it is enforced: its owner has the addresses. */

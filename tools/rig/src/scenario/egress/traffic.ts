@@ -12,6 +12,14 @@ const STREAM_MEBIBYTES = 16;
 const FRAGMENTED_BYTES = 4000;
 const HEADERS = { 4: 28, 6: 48 } as const;
 
+/** Asks the partner which address it sees. @throws CommandError without an answer */
+const askPartner = async (pod: Pod, ip: string): Promise<string> =>
+  (await probeFrom(pod, ['fetch', `http://${hostOf(ip)}:${PARTNER_PORTS.http}/client`])).trim();
+
+/** The same; undefined without an answer. */
+export const seenByPartnerAs = (pod: Pod, ip: string): Promise<string | undefined> =>
+  askPartner(pod, ip).catch(() => undefined);
+
 export interface Exchange {
   readonly pathMtu: number;
   /** Which address the partner saw. */
@@ -64,8 +72,6 @@ export const exchange = async (pod: Pod, address: string): Promise<Exchange> => 
       probeFrom(pod, ['stream', `${host}:${PARTNER_PORTS.sink}`, String(STREAM_MEBIBYTES)]),
     )),
   ];
-  const seenAs = await probeFrom(pod, ['fetch', `http://${host}:${PARTNER_PORTS.http}/client`]).catch(
-    (error: Error) => error.message,
-  );
-  return { pathMtu: mtu, seenAs: seenAs.trim(), failures };
+  const seenAs = await askPartner(pod, address).catch((error: Error) => error.message.trim());
+  return { pathMtu: mtu, seenAs, failures };
 };

@@ -1,15 +1,14 @@
 import { formerTree } from '@unbounded/oci/former-tree';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { applyChart, CURRENT, type Installation, importImage, rollbackPods, waitForChart } from '../../apps/chart.ts';
-import type { Pod } from '../../checks/test-pod.ts';
-import { PARTNER_PORTS, partnerIps } from '../../features/partner/layout.ts';
-import { hostOf } from '../../layout/addresses.ts';
+import { partnerIps } from '../../features/partner/layout.ts';
 import { layoutOf } from '../../layout/layout.ts';
 import { down } from '../../substrate/down.ts';
 import { up } from '../../substrate/up.ts';
 import { allHealthy } from '../outages.ts';
-import { probeFrom, type RunningFlow, startFlow, timeUntil } from '../scenario.ts';
+import { type RunningFlow, startFlow, timeUntil } from '../scenario.ts';
 import { applyRule, isRuleReady, type Selected } from './rule.ts';
+import { seenByPartnerAs } from './traffic.ts';
 import { type Carried, selectedAlone, uplinksDuring } from './uplinks.ts';
 
 /** From an earlier version with egress to this one and back, while selected pods talk to the partner. UNBOUNDED_UPGRADE_FROM names the commit. */
@@ -35,14 +34,11 @@ afterAll(down, 60_000);
 const ADMITTED_MS = 30_000;
 const PER_SECOND = 50;
 
-const seenAs = (pod: Pod, ip: string): Promise<string> =>
-  probeFrom(pod, ['fetch', `http://${hostOf(ip)}:${PARTNER_PORTS.http}/client`]).then(
-    (text) => text.trim(),
-    () => 'no answer',
-  );
 const everybodyIsAdmitted = async (): Promise<boolean> => {
-  const seen = await Promise.all(selected.pods.flatMap((pod) => partnerIps(layout).map((ip) => seenAs(pod, ip))));
-  return seen.every((text) => selected.addresses.includes(text));
+  const seen = await Promise.all(
+    selected.pods.flatMap((pod) => partnerIps(layout).map((ip) => seenByPartnerAs(pod, ip))),
+  );
+  return seen.every((text) => text !== undefined && selected.addresses.includes(text));
 };
 
 /** Datagrams of every selected pod, in each family, while something happens. */
