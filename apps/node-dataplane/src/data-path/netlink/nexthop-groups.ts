@@ -1,11 +1,5 @@
 import { NEXTHOP_IDS, ROUTE_PROTOCOL } from '@unbounded/config/ownership';
-import {
-  type IpFamily,
-  type Nexthop,
-  type NexthopMember,
-  type NexthopSpec,
-  type RouteSocket,
-} from '@unbounded/netlink';
+import type { IpFamily, Nexthop, NexthopMember, NexthopSpec, RouteSocket } from '@unbounded/netlink';
 import type { Problem } from '@unbounded/topology';
 import { deleteAll } from '../../kernel/delete-all.ts';
 import type { GroupKernel, WeightedGroup } from '../../connectivity/health/group-kernel.port.ts';

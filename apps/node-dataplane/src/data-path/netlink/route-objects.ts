@@ -1,11 +1,5 @@
 import { NEXTHOP_IDS, ROUTE_PROTOCOL } from '@unbounded/config/ownership';
-import {
-  type Neighbour,
-  type NeighbourSpec,
-  type Nexthop,
-  type NexthopSpec,
-  type RouteSocket,
-} from '@unbounded/netlink';
+import type { Neighbour, NeighbourSpec, Nexthop, NexthopSpec, RouteSocket } from '@unbounded/netlink';
 import type { Problem } from '@unbounded/topology';
 import { deleteAll } from '../../kernel/delete-all.ts';
 
