@@ -8,7 +8,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 /** Seconds on the machine of the budgets (build/test/report.json), of those that take longer than half a minute. */
 export const LONG: readonly (readonly [file: string, seconds: number])[] = [
   ['apps/node-dataplane/src/connectivity/keys/rotation.kernel.spec.ts', 110],
-  ['apps/node-dataplane/src/data-path/ebpf/migration-clsact.kernel.spec.ts', 90],
+  ['apps/node-dataplane/src/data-path/ebpf/migration-clsact.kernel.spec.ts', 40],
   ['apps/node-dataplane/src/data-path/ebpf/migration-tcx.kernel.spec.ts', 90],
   ['apps/node-dataplane/src/connectivity/paths/paths.kernel.spec.ts', 85],
   ['apps/node-keeper/src/relay/relay.kernel.spec.ts', 75],

@@ -123,9 +123,10 @@ const testLeftovers = (bed: Bed): void => {
   });
 };
 
-const testKills = (bed: Bed): void => {
+const testKills = (bed: Bed, every: number): void => {
+  const which = every === 1 ? 'any' : `every ${every}th`;
   test(
-    'an agent that is killed before any of its steps leaves a node that forwards, and either version goes on from there',
+    `an agent that is killed before ${which} of its steps leaves a node that forwards, and either version goes on from there`,
     { timeout: 900_000 },
     () => {
       const { steps } = bed.network.agent('next');
@@ -133,7 +134,7 @@ const testKills = (bed: Bed): void => {
       expect(steps).toBeGreaterThan(15);
       const kills: string[] = [];
       let from: Layout = 'now';
-      for (let step = 0; step < steps; step++) {
+      for (let step = 0; step < steps; step += every) {
         kills.push(bed.network.crash(OTHER[from], step));
         // The agent goes on before every other step, and for the other kind of attachment before the rest; else it goes back.
         if ((step % 2 === 0) === (bed.via === undefined)) from = OTHER[from];
@@ -151,8 +152,11 @@ const testKills = (bed: Bed): void => {
   });
 };
 
-/** The tests, for one way in which programs are attached; each has a spec of its own, since one takes minutes. */
-export const testMigration = (via: 'clsact' | undefined): void => {
+/**
+ * The tests, for one way in which programs are attached; each has a spec of its own, since one takes minutes.
+ * @param killEvery before so many steps of an agent it is killed once; each time takes seconds
+ */
+export const testMigration = (via: 'clsact' | undefined, { killEvery = 1 } = {}): void => {
   const bed = { via } as Bed; // the rest before the first test
   beforeAll(async () => {
     bed.network = await makeMigrationNetwork(via);
@@ -163,5 +167,5 @@ export const testMigration = (via: 'clsact' | undefined): void => {
   });
   testVersions(bed);
   testLeftovers(bed);
-  testKills(bed);
+  testKills(bed, killEvery);
 };
