@@ -38,6 +38,7 @@ export interface SetLayout {
 
 const isInterface = (type: SetSpec['type']): type is InterfaceType => type.startsWith('iif');
 const isPair = (type: SetSpec['type']): type is PairType => type.includes(' . ') && !isInterface(type);
+const isAddress = (type: SetSpec['type']): type is AddressType => type === 'ipv4' || type === 'ipv6';
 const partsOf = (type: PairType): [AddressType, AddressType] => type.split(' . ') as [AddressType, AddressType];
 
 type Part = keyof typeof SINGLE_TYPES;
@@ -56,24 +57,21 @@ const interfaceLayout = (type: InterfaceType): SetLayout => {
   };
 };
 
-/** Sets of addresses hold intervals. */
-export const layoutOf = ({ name, type, dynamic, timed }: Omit<SetSpec, 'elements'>): SetLayout => {
+/** Sets of addresses hold intervals, unless they say otherwise. */
+export const layoutOf = ({ name, type, dynamic, timed, single: isSingle }: Omit<SetSpec, 'elements'>): SetLayout => {
   if (isInterface(type)) {
     const layout = interfaceLayout(type);
     return { ...layout, flags: dynamic ? SET_TIMEOUT | SET_DYNAMIC : timed ? SET_TIMEOUT : 0 };
   }
   if (!isPair(type)) {
-    const isAddress = type === 'ipv4' || type === 'ipv6';
-    return { ...SINGLE_TYPES[type], flags: timed ? SET_TIMEOUT : isAddress ? SET_INTERVAL : 0, fields: [] };
+    const hasIntervals = isAddress(type) && !isSingle;
+    return { ...SINGLE_TYPES[type], flags: timed ? SET_TIMEOUT : hasIntervals ? SET_INTERVAL : 0, fields: [] };
   }
   if (timed) throw new RangeError(`set ${name} of type "${type}" must not be timed: pairs are intervals`);
   const [first, second] = partsOf(type).map((part) => SINGLE_TYPES[part]) as [SingleType, SingleType];
-  return {
-    type: (first.type << TYPE_BITS) | second.type,
-    length: first.length + second.length,
-    flags: SET_INTERVAL | SET_CONCATENATION,
-    fields: [first.length, second.length],
-  };
+  const own = { type: (first.type << TYPE_BITS) | second.type, length: first.length + second.length };
+  if (isSingle) return { ...own, flags: 0, fields: [] };
+  return { ...own, flags: SET_INTERVAL | SET_CONCATENATION, fields: [first.length, second.length] };
 };
 type SingleType = (typeof SINGLE_TYPES)[AddressType];
 
@@ -129,6 +127,14 @@ const intervals = (texts: readonly string[], family: Family): Element[] => {
 };
 
 const familyOf = (type: AddressType): Family => (type === 'ipv4' ? 4 : 6);
+
+/** A pair of addresses. */
+const pairKey = (text: string, type: PairType): Uint8Array => {
+  const [parts, texts] = [partsOf(type), text.split(' . ')];
+  if (texts.length !== parts.length)
+    throw new RangeError(`set element "${text}" must be two addresses: "192.0.2.1 . 198.51.100.1"`);
+  return Uint8Array.of(...parts.flatMap((part, index) => [...partBytes(part, texts[index]!)]));
+};
 
 /** A pair's interval has the address in both of its keys, and the first and last address of the prefix. */
 const pairs = (texts: readonly string[], type: PairType): Element[] => {
@@ -200,8 +206,15 @@ const interfaceKey = (type: InterfaceType, text: string): Uint8Array => {
 };
 
 /** The elements of a set as the kernel keeps them. @throws RangeError, AddressSyntaxError */
-export const elementsOf = ({ type, elements, timed }: Omit<SetSpec, 'name' | 'dynamic'>): Element[] => {
-  if (timed && (type === 'ipv4' || type === 'ipv6'))
+export const elementsOf = ({
+  type,
+  elements,
+  timed,
+  single: isSingle,
+}: Omit<SetSpec, 'name' | 'dynamic'>): Element[] => {
+  if (isSingle && isPair(type))
+    return [...new Set(elements)].map((text) => ({ key: pairKey(text, type), isEnd: false }));
+  if ((timed || isSingle) && isAddress(type))
     return [...new Set(elements)].map((text) => ({ key: partBytes(type, text), isEnd: false }));
   if (type === 'ipv4') return intervals(elements, 4);
   if (type === 'ipv6') return intervals(elements, 6);

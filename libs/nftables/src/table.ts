@@ -36,6 +36,11 @@ export interface SetSpec {
    * drift. Addresses, no prefixes; no pairs. A table that is replaced loses them.
    */
   readonly timed?: { readonly maxElements: number };
+  /**
+   * Of addresses or pairs: no prefixes. Elements can come and go one by one (`changeElements`), and a lookup takes as long however many there
+   * are.
+   */
+  readonly single?: true;
 }
 
 /** Elements for a set; those of a timed one leave it by themselves after the time-out. */

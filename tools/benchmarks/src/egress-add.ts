@@ -7,9 +7,10 @@ import { GROUP_VERSION } from '@unbounded/crds';
 import { measureAdd, readLab } from './cni-add.ts';
 import { row, type Round } from './rounds.ts';
 
-/** How long a node of the lab takes to attach a pod with egress rules in its namespace, next to the same without any, in turns. */
+/** How long a node of the lab takes to attach a pod with egress rules in the cluster, next to the same without any, in turns. */
 
 const NAMESPACE = 'bench';
+const OTHERS = 'bench-others';
 const PODS = 65;
 const RULES = 200;
 const TURNS = Number(process.env['ROUNDS'] ?? 5);
@@ -31,28 +32,48 @@ const podObjects = Array.from({ length: PODS }, (_, index) => ({
 const EGRESS_ADDRESS = '198.51.100.9';
 const RULES_OF_AN_OBJECT = 25;
 
-const ruleOf = (number: number, selected: string): object => ({
+interface Placed {
+  /** Rules in the namespace of the pod; the others are in another. */
+  readonly here: number;
+  /** Pods that the first rule selects; the other rules select none. */
+  readonly selected: 'bench' | 'others';
+}
+
+const ruleOf = (number: number, { selected }: Placed): object => ({
   egressip: EGRESS_ADDRESS,
   cidr: `192.0.2.${number}/32`,
   podSelector: { matchLabels: { app: number === 0 ? selected : 'others' } },
 });
 
-const ruleObjects = (selected: string): object[] =>
-  Array.from({ length: RULES / RULES_OF_AN_OBJECT }, (_, object) => ({
-    apiVersion: GROUP_VERSION,
-    kind: 'StaticEgressIP',
-    metadata: { name: `bench-${object}`, namespace: NAMESPACE },
-    spec: {
-      rules: Array.from({ length: RULES_OF_AN_OBJECT }, (__, index) =>
-        ruleOf(object * RULES_OF_AN_OBJECT + index, selected),
-      ),
-    },
-  }));
+const ruleObjects = (placed: Placed): object[] => {
+  const numbers = Array.from({ length: RULES }, (_, number) => number);
+  const objectsIn = (namespace: string, own: readonly number[]): object[] =>
+    Array.from({ length: Math.ceil(own.length / RULES_OF_AN_OBJECT) }, (_, object) => ({
+      apiVersion: GROUP_VERSION,
+      kind: 'StaticEgressIP',
+      metadata: { name: `bench-${object}`, namespace },
+      spec: {
+        rules: own
+          .slice(object * RULES_OF_AN_OBJECT, (object + 1) * RULES_OF_AN_OBJECT)
+          .map((number) => ruleOf(number, placed)),
+      },
+    }));
+  return [...objectsIn(NAMESPACE, numbers.slice(0, placed.here)), ...objectsIn(OTHERS, numbers.slice(placed.here))];
+};
 
-const withoutRules = (): Promise<string> => kubectl(layout, ['delete', 'staticegressips', '--all', '-n', NAMESPACE]);
+const withoutRules = async (): Promise<void> => {
+  for (const namespace of [NAMESPACE, OTHERS])
+    await kubectl(layout, ['delete', 'staticegressips', '--all', '-n', namespace]);
+};
+
+/** The second is the worst that can be: an agent asks for the rules of one namespace, and for those of the cluster. */
+const CASES: readonly Placed[] = [10, RULES].flatMap((here) =>
+  (['others', 'bench'] as const).map((selected) => ({ here, selected })),
+);
 
 const main = async (file: string): Promise<void> => {
-  await applyManifests(layout, json([{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } }]));
+  const namespaces = [NAMESPACE, OTHERS].map((name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } }));
+  await applyManifests(layout, json(namespaces));
   await applyManifests(layout, json(podObjects));
   const { items } = JSON.parse(await kubectl(layout, ['get', 'pods', '-n', NAMESPACE, '-o', 'json'])) as {
     items: { metadata: { name: string; uid: string } }[];
@@ -61,21 +82,23 @@ const main = async (file: string): Promise<void> => {
     file,
     JSON.stringify(items.map(({ metadata: { name, uid } }) => ({ name, uid, namespace: NAMESPACE }))),
   );
-  const rounds: Record<'others' | 'bench', Round[]> = { others: [], bench: [] };
+  const rounds = CASES.map((): Round[] => []);
   for (let turn = 0; turn < TURNS; turn++) {
-    for (const selected of ['others', 'bench'] as const) {
+    for (const [index, placed] of CASES.entries()) {
       await withoutRules();
       await delay(HEARD_MS);
       const theirs = measureAdd(node, file);
-      await applyManifests(layout, json(ruleObjects(selected)));
+      await applyManifests(layout, json(ruleObjects(placed)));
       await delay(HEARD_MS);
-      rounds[selected].push({ ours: measureAdd(node, file), theirs });
+      rounds[index]!.push({ ours: measureAdd(node, file), theirs });
     }
   }
-  console.log(`CNI ADD on ${node}, with ${RULES} rules in the namespace of the pod, next to none (ms)\n`);
-  console.log('| | with | without | ratio | least - greatest | target |\n|---|---|---|---|---|---|');
-  console.log(row('of a pod that no rule selects', rounds.others, '1.30'));
-  console.log(row('of a pod that a rule selects', rounds.bench, '1.30'));
+  console.log(`CNI ADD on ${node}, with ${RULES} rules in the cluster, next to none (ms)\n`);
+  console.log(
+    '| pod, rules in its namespace | with | without | ratio | least - greatest | target |\n|---|---|---|---|---|---|',
+  );
+  for (const [index, { here, selected }] of CASES.entries())
+    console.log(row(`${selected === 'bench' ? 'selected' : 'not selected'}, ${here}`, rounds[index]!, '1.30'));
 };
 
 const folder = mkdtempSync(join(tmpdir(), 'egress-add-'));
@@ -83,5 +106,5 @@ try {
   await main(join(folder, 'pods.json'));
 } finally {
   rmSync(folder, { recursive: true, force: true });
-  await kubectl(layout, ['delete', 'namespace', NAMESPACE, '--wait=false', '--ignore-not-found']);
+  await kubectl(layout, ['delete', 'namespace', NAMESPACE, OTHERS, '--wait=false', '--ignore-not-found']);
 }

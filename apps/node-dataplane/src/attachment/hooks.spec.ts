@@ -67,6 +67,20 @@ test('hooks run in their order on ADD, behind the port, and in the reverse order
   expect(bed.calls).toEqual(['attach a', 'add 1', 'add 2', 'remove 2', 'remove 1', 'detach a']);
 });
 
+test('hooks begin before the port is made, and one that breaks there keeps no pod from its port', async () => {
+  const bed = openPods(
+    { begin: () => void bed.calls.push('begin'), add: async () => void bed.calls.push('add') },
+    {
+      begin: () => {
+        throw new Error('broken');
+      },
+    },
+    { begin: () => void bed.calls.push('of others'), concerns: () => false },
+  );
+  await bed.pods.attach(pod('a'));
+  expect(bed.calls).toEqual(['begin', 'attach a', 'add']);
+});
+
 test('a hook has to do with the pods that it names', async () => {
   const add = vi.fn(async () => undefined);
   const { pods } = openPods({ add, concerns: ({ namespace }) => namespace === 'example' });

@@ -37,6 +37,13 @@ const once = <T>(work: () => Promise<T>): (() => Promise<T>) => {
 const createCalls = ({ hooks, ports, metadataOf, logger }: HookedPodsParts) => {
   const open = new Map<string, HookHandlers>();
   const choice = createHookChoice(hooks, { isOpen: (section) => open.has(section), logger });
+  const begin = ({ section }: SectionHook, pod: PodAttachment): void => {
+    try {
+      open.get(section)?.begin?.(pod);
+    } catch (error) {
+      logger.error({ section, pod: podName(pod), error: (error as Error).message }, 'a hook for pods is broken');
+    }
+  };
   return {
     open,
     choice,
@@ -47,6 +54,7 @@ const createCalls = ({ hooks, ports, metadataOf, logger }: HookedPodsParts) => {
       late: Promise<void>[],
     ): Promise<readonly ResultAddition[]> {
       const owner = portOwner(pod, asked);
+      for (const hook of asked) begin(hook, pod);
       await ports.attach(owner === undefined ? pod : { ...pod, portOf: owner });
       const added = { ...pod, metadata: once(() => metadataOf(pod)) };
       const additions: ResultAddition[] = [];

@@ -4,7 +4,7 @@ import { ensureAddresses } from './addresses.ts';
 import { ADDRESSES, type EgressNetwork } from './egress-network.testdata.ts';
 import { owns } from './egress-plans.testdata.ts';
 import { createFence } from './fence.ts';
-import { applyEgress } from './kernel/egress-kernel.ts';
+import { createEgressKernel } from './kernel/egress-kernel.ts';
 import { ALWAYS } from './ownership.ts';
 import type { EgressPlan } from './plan/egress-plan.ts';
 
@@ -14,7 +14,7 @@ type NodeName = 'worker' | 'gateway';
 type EgressHost = 'first' | 'second';
 
 export const applyPlan = async (network: EgressNetwork, node: NodeName, plan: EgressPlan): Promise<void> => {
-  const outcome = await applyEgress(network.nodes[node], plan);
+  const outcome = await createEgressKernel(network.nodes[node]).apply(plan);
   expect(outcome).toEqual({ problems: [], isInForce: true });
 };
 

@@ -5,7 +5,7 @@ import { ensureAddresses } from './addresses.ts';
 import type { Claims } from './claims.ts';
 import type { Connections } from './kernel/connections.ts';
 import type { Fence } from './fence.ts';
-import { applyEgress } from './kernel/egress-kernel.ts';
+import { createEgressKernel } from './kernel/egress-kernel.ts';
 import { removeTraces } from './kernel/traces.ts';
 import type { RuleTraffic } from './metrics/rule-traffic.ts';
 import { countedRoutes } from './plan/counted-routes.plan.ts';
@@ -15,8 +15,6 @@ import type { EgressPlan } from './plan/egress-plan.ts';
 
 export interface Enforced {
   readonly isInForce: boolean;
-  /** And no connection is left from before. */
-  readonly isSettled: boolean;
   readonly held: ReadonlySet<string>;
   /** Addresses that the node is to have no more, and that a device has still. */
   readonly staying: ReadonlySet<string>;
@@ -26,9 +24,16 @@ export interface Enforced {
 export interface Enforcement {
   /**
    * @param assigned addresses that slices name, those that are to be released too
-   * @param onInForce packets go as the plan says from now on; connections of before have not ended yet
+   * Connections of before have not ended yet: their packets are dropped.
+   * @param onInForce packets go as the plan says from now on
    */
   enforce(plan: EgressPlan, assigned: ReadonlySet<string>, onInForce?: () => void): Promise<Enforced>;
+  /** Where pods alone have come or gone since the plan that is in force. @returns false: it is more than that: `enforce` it */
+  changePods(plan: EgressPlan): Promise<boolean>;
+  /** Ends connections from before what is in force. @returns why some are left */
+  settle(): Promise<readonly Problem[]>;
+  /** Nothing is to be done any more. @returns why traces are left */
+  tearDown(): Promise<readonly Problem[]>;
 }
 
 export const isIdle = ({ steered, translated, addresses }: EgressPlan): boolean =>
@@ -69,30 +74,22 @@ export interface EnforcementParts {
 export const createEnforcement = (context: Context, parts: EnforcementParts): Enforcement => {
   const { net, table, boundary } = context;
   const { fence, connections, claims, traffic } = parts;
+  const kernel = createEgressKernel({ net, table, counts: traffic });
   let isActive = parts.wasActive;
   let had: ReadonlySet<string> = new Set(parts.former);
-  const tearDown = async (): Promise<Problem[]> => {
-    try {
-      await removeTraces(context);
-    } catch (error) {
-      return [tracesStay(error as Error)];
-    }
-    boundary.set({});
-    isActive = false;
-    return [];
-  };
   return {
     async enforce(plan, assigned, onInForce) {
       traffic.planned(countedRoutes(plan));
-      if (isIdle(plan) && !isActive)
-        return { isInForce: true, isSettled: true, held: NOTHING, staying: NOTHING, problems: [] };
+      if (isIdle(plan) && !isActive) return { isInForce: true, held: NOTHING, staying: NOTHING, problems: [] };
       isActive = true;
+      connections.begins(plan);
       const wanted = new Set(plan.addresses.map(({ address }) => address));
       const given = [...had].filter((address) => !wanted.has(address));
       for (const address of given) claims.released(address);
       await fence.release(given);
       boundary.set({ devices: [DEVICES.egress] });
-      const outcome = await applyEgress({ net, table, counts: traffic }, plan);
+      const outcome = await kernel.apply(plan);
+      connections.inForce(plan);
       if (outcome.isInForce) onInForce?.();
       const { held, staying, taken, problems } = await ensureAddresses(
         net,
@@ -104,17 +101,33 @@ export const createEnforcement = (context: Context, parts: EnforcementParts): En
       const refused = await fence.hold(held);
       // Behind the fence: what the announcement attracts may pass.
       for (const { address, link } of taken) claims.taken(address, link);
-      const stuck = await connections.settle(plan).then(
+      return {
+        ...{ isInForce: outcome.isInForce, held, staying },
+        problems: [...outcome.problems, ...problems, ...notRenewed(refused)],
+      };
+    },
+    async changePods(plan) {
+      connections.begins(plan);
+      const isDone = await kernel.changePods(plan);
+      if (isDone) connections.inForce(plan);
+      return isDone;
+    },
+    settle: () =>
+      connections.settle().then(
         () => [],
         (error: Error) => [connectionsStay(error)],
-      );
-      const isSettled = outcome.isInForce && stuck.length === 0;
-      // Last: until every connection of before has ended the tables keep pods' own addresses from leaving.
-      const left = isIdle(plan) && isSettled && staying.size === 0 ? await tearDown() : [];
-      return {
-        ...{ isInForce: outcome.isInForce, isSettled, held, staying },
-        problems: [...outcome.problems, ...problems, ...notRenewed(refused), ...stuck, ...left],
-      };
+      ),
+    async tearDown() {
+      if (!isActive) return [];
+      kernel.forget();
+      try {
+        await removeTraces(context);
+      } catch (error) {
+        return [tracesStay(error as Error)];
+      }
+      boundary.set({});
+      isActive = false;
+      return [];
     },
   };
 };

@@ -36,3 +36,20 @@ test('where the API server does not answer, they are asked about again', async (
   expect(asked).toBe(2);
   expect(decisions.selectionOf('a')).toBe('unknown');
 });
+
+test('one that a rule selects is asked about once a second, and at once when slices list it no more', async () => {
+  let nowMs = 0;
+  const asked: number[] = [];
+  const ask = async (): Promise<'selected'> => {
+    asked.push(nowMs);
+    return 'selected';
+  };
+  const decisions = createPodDecisions({ ask, labelsOf, free: [], now: () => nowMs });
+  await decisions.decide(pod('a'));
+  for (nowMs = 100; nowMs <= 1500; nowMs += 100) await decisions.decideOpen([pod('a')]);
+  expect(asked).toEqual([0, 1000]);
+  decisions.listed(new Set(['a']));
+  decisions.listed(new Set());
+  await decisions.decideOpen([pod('a')]);
+  expect(asked).toEqual([0, 1000, 1600]);
+});

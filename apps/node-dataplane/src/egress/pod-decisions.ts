@@ -9,10 +9,17 @@ export interface PodDecisions {
   selectionOf(uid: string): 'none' | 'selected' | 'unknown';
   /** The slices list these; a pod that they list no more is asked about again before it leaves as its node. */
   listed(uids: ReadonlySet<string>): void;
-  /** Asks about one. @throws Error: it is not known now */
-  decide(pod: PodAttachment): Promise<'none' | 'selected'>;
+  /** Asks about one, and remembers nothing. @throws Error: it is not known now */
+  ask(pod: PodAttachment): Promise<'none' | 'selected'>;
   /**
-   * Asks about those of which it is not known; while that goes on it does nothing. Never rejects.
+   * Remembers the answer.
+   * @param answer not set: it is asked for
+   * @throws Error: it is not known now
+   */
+  decide(pod: PodAttachment, answer?: Promise<'none' | 'selected'>): Promise<'none' | 'selected'>;
+  /**
+   * Asks about those of which it is not known; while that goes on it does nothing. One that a rule selects and that no slice lists yet is
+   * asked about every second at most. Never rejects.
    * @returns whether any of them turned out to be free
    */
   decideOpen(pods: readonly PodAttachment[]): Promise<boolean>;
@@ -22,40 +29,63 @@ export interface PodDecisions {
   free(): readonly string[];
 }
 
+/** Between two questions about a pod that was selected: each of them is a list of rules. */
+const SELECTED_MS = 1000;
+
 export interface PodDecisionsParts {
   /** Undefined: there is no API server, and slices alone decide. */
   readonly ask: AskSelection | undefined;
   readonly labelsOf: (pod: PodAttachment) => Promise<Readonly<Record<string, string>>>;
   /** UIDs of pods that no rule selected when it was last known. */
   readonly free: Iterable<string>;
+  /** Milliseconds of a clock that never steps. */
+  readonly now?: () => number;
 }
 
-export const createPodDecisions = ({ ask, labelsOf, free }: PodDecisionsParts): PodDecisions => {
+export const createPodDecisions = ({
+  ask: askSelection,
+  labelsOf,
+  free,
+  now = () => performance.now(),
+}: PodDecisionsParts): PodDecisions => {
   const known = new Map<string, 'none' | 'selected'>([...free].map((uid) => [uid, 'none']));
   let inSlices: ReadonlySet<string> = new Set();
+  /** When it was last known that a rule selects a pod that no slice lists. */
+  const selectedMs = new Map<string, number>();
   let isAsking = false;
-  const decide = async (pod: PodAttachment): Promise<'none' | 'selected'> => {
+  const ask = async (pod: PodAttachment): Promise<'none' | 'selected'> => {
     const { namespace, name, uid } = pod;
-    const selection = ask ? await ask({ namespace, name, uid, labels: () => labelsOf(pod) }) : 'none';
-    known.set(uid, selection);
+    return askSelection ? askSelection({ namespace, name, uid, labels: () => labelsOf(pod) }) : 'none';
+  };
+  const decide = async (pod: PodAttachment, answer = ask(pod)): Promise<'none' | 'selected'> => {
+    const selection = await answer;
+    known.set(pod.uid, selection);
+    if (selection === 'selected') selectedMs.set(pod.uid, now());
+    else selectedMs.delete(pod.uid);
     return selection;
   };
+  const isOpen = ({ uid }: PodAttachment): boolean =>
+    !inSlices.has(uid) && known.get(uid) !== 'none' && now() - (selectedMs.get(uid) ?? -Infinity) >= SELECTED_MS;
   return {
     selectionOf: (uid) => (inSlices.has(uid) ? 'selected' : (known.get(uid) ?? 'unknown')),
     listed(uids) {
-      for (const uid of uids) known.set(uid, 'selected');
+      for (const uid of uids) {
+        known.set(uid, 'selected');
+        selectedMs.delete(uid); // as soon as it is listed no more
+      }
       inSlices = uids;
     },
+    ask,
     decide,
     async decideOpen(pods) {
       if (isAsking) return false;
       isAsking = true;
-      const open = pods.filter(({ uid }) => !inSlices.has(uid) && known.get(uid) !== 'none');
-      const answers = await Promise.allSettled(open.map(decide)).finally(() => (isAsking = false));
+      const open = pods.filter(isOpen);
+      const answers = await Promise.allSettled(open.map((pod) => decide(pod))).finally(() => (isAsking = false));
       return answers.some((answer) => answer.status === 'fulfilled' && answer.value === 'none');
     },
     keepOnly(uids) {
-      for (const uid of known.keys()) if (!uids.has(uid)) known.delete(uid);
+      for (const memory of [known, selectedMs]) for (const uid of memory.keys()) if (!uids.has(uid)) memory.delete(uid);
     },
     free: () =>
       [...known]

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { PodAttachment } from '../attachment/pods.ts';
 import type { Section } from '../section.port.ts';
 import { ADDRESSES } from './egress-network.testdata.ts';
@@ -50,4 +50,57 @@ test('the start of a pod with another address waits for nothing', async () => {
   worlds.worker.slices = [];
   await add(worker, pod('other'));
   expect(asked('pod')).toEqual(ADDRESSES.first); // no pass has been
+});
+
+describe('beside another pod that goes on with the address', () => {
+  /** Numbers of all that is in the table, but for elements: what is made anew has another one. */
+  const handles = (): string[] =>
+    bed.network
+      .run('worker', 'nft', '-a', 'list', 'table', 'inet', 'unbounded_egress')
+      .match(/# handle \d+/g)!
+      .sort();
+
+  const serveBoth = async () => {
+    const both = steered('gateway');
+    const [entry] = both.spec.pods!;
+    const pods = [entry!, { ...entry!, uid: 'uid-other', name: 'other' }];
+    worlds.worker = { ...worlds.worker, slices: [{ ...both, spec: { ...both.spec, pods } }] };
+    worlds.worker.pods = [pod('pod'), pod('other')];
+    const [source] = serving().spec.sources!;
+    worlds.gateway.slices = [
+      serving({ sources: [source!, { ...source!, uid: 'uid-other', addresses: [...ADDRESSES.other] }] }),
+    ];
+    const worker = await open('worker');
+    await worker.pass();
+    await settle('gateway', await open('gateway'));
+    expect([asked('pod'), asked('other')]).toEqual([ADDRESSES.first, ADDRESSES.first]);
+    return worker;
+  };
+
+  test('a pod comes and goes by elements of sets alone, and a pass finds all as it is to be', async () => {
+    const worker = await serveBoth();
+    const before = handles();
+    worlds.worker.pods = [newcomer, pod('other')];
+    await add(worker, newcomer);
+    expect([asked('pod'), asked('other')]).toEqual([ADDRESSES.worker, ADDRESSES.first]);
+    await worker.pass();
+    expect(handles()).toEqual(before);
+    worlds.worker.pods = [pod('pod'), pod('other')];
+    await worker.pass();
+    expect([asked('pod'), asked('other')]).toEqual([ADDRESSES.first, ADDRESSES.first]);
+    expect(handles()).toEqual(before);
+  });
+
+  test.each([
+    ['the table is gone', ['nft', 'delete', 'table', 'inet', 'unbounded_egress']],
+    ['a set lost its elements', ['nft', 'flush', 'set', 'inet', 'unbounded_egress', 'steered_0_ip']],
+  ])('where %s, the pod that starts is decided about all the same', async (_, damage) => {
+    const worker = await serveBoth();
+    bed.network.run('worker', ...damage);
+    worlds.worker.pods = [newcomer, pod('other')];
+    await add(worker, newcomer);
+    expect(asked('pod')).toEqual(ADDRESSES.worker);
+    await worker.pass();
+    expect([asked('pod'), asked('other')]).toEqual([ADDRESSES.worker, ADDRESSES.first]);
+  });
 });

@@ -1,17 +1,18 @@
 import { DEVICES, EGRESS_ROUTE_PROTOCOL } from '@unbounded/config/ownership';
 import { type Conntrack, createConntrack, openPacketSocket, type RouteEvent } from '@unbounded/netlink';
 import { EGRESS_CHAINS } from '../kernel/base-chains.ts';
-import { createQueue } from '../kernel/in-turn.ts';
+import { gathered } from '../kernel/gathered.ts';
 import type { Section, SectionContext, SectionPass, SectionType } from '../section.port.ts';
 import { createPodMetadataReader } from '../world/pod-metadata.ts';
 import { createProblemLog } from '../world/problem-log.ts';
 import { createApiService } from './api-service.ts';
 import type { ProbeTimings } from './announce/address-probe.ts';
 import type { OpenSocket } from './announce/announced-link.ts';
+import { createBegunQuestions } from './begun-questions.ts';
 import { createClaims } from './claims.ts';
 import { egressCondition } from './condition.ts';
 import { addressesOf, createEgressPlanner, type Planned } from './egress-planner.ts';
-import { createEnforcement, type Enforced, isIdle } from './enforcement.ts';
+import { createEnforcement, isIdle } from './enforcement.ts';
 import { createFence } from './fence.ts';
 import { addressesInUse, confirmAll, createConfirmGrants } from './grants.ts';
 import { keepEgress, type KeptEgress, readKeptEgress } from './kept-egress.ts';
@@ -26,6 +27,7 @@ import { createPodDecisions, type PodDecisions } from './pod-decisions.ts';
 import { createAskSelection } from './selection.ts';
 import { createSteeredAddresses, type SteeredAddresses } from './steered-addresses.ts';
 import { createSliceReports, type SliceReports } from './slice-reports.ts';
+import { createTurns, type State, type Turns } from './turns.ts';
 
 /**
  * Static egress at this node: selected pods leave with their egress address, here or at the node that owns it, and never with another one.
@@ -34,6 +36,8 @@ import { createSliceReports, type SliceReports } from './slice-reports.ts';
 
 const EVERY_MS = 5000;
 const ADD_WITHIN_MS = 15_000;
+/** Pods go many at once. Who gets the address of one before the pass does not wait for it: its ADD sees to that. */
+const DETACHED_WITHIN_MS = 200;
 
 /** Writes the file when anything in it is another. */
 const createKeeper = ({ kept }: SectionContext, decisions: PodDecisions) => {
@@ -64,19 +68,13 @@ const openDecisions = ({ attachment, cluster }: SectionContext, { kept, wasActiv
   });
 };
 
-type State = Planned & Enforced;
-
 interface Node {
+  readonly turns: Turns;
   readonly decisions: PodDecisions;
   /** UIDs of pods that cannot send yet. */
   readonly adding: Set<string>;
   readonly steered: SteeredAddresses;
   readonly reports: SliceReports | undefined;
-  /**
-   * As things are known now; passes and pods that are attached take turns. Undefined: nothing is known, and nothing was.
-   * @param onInForce as of Enforcement
-   */
-  readonly enforce: (onInForce?: () => void) => Promise<State | undefined>;
   readonly stop: () => void;
 }
 
@@ -122,31 +120,23 @@ const openNode = async (
     apiServices: () => apiService.addresses(),
     onHeard,
   });
-  const keep = createKeeper(context, decisions);
-  const inTurn = createQueue();
+  const planNow = async (): Promise<Planned | undefined> => {
+    decisions.keepOnly(new Set(attachment.bridgePods.list().map(({ uid }) => uid)));
+    // An API server that does not answer keeps no right from being renewed.
+    const refreshed = apiService.refresh();
+    if (apiService.addresses().length === 0) await refreshed;
+    return plan();
+  };
   context.onKernelChange((event) => concernsEgress(event, given));
+  const turns = createTurns({
+    ...{ plan: planNow, enforcement, steered, observed, keep: createKeeper(context, decisions) },
+    onEnforced(state) {
+      held = state.held;
+      given = new Set(state.given.map(({ address }) => address));
+    },
+  });
   return {
-    decisions,
-    adding,
-    steered,
-    reports: cluster && createSliceReports(cluster, onHeard),
-    enforce: (onInForce) =>
-      inTurn(async () => {
-        decisions.keepOnly(new Set(attachment.bridgePods.list().map(({ uid }) => uid)));
-        // An API server that does not answer keeps no right from being renewed.
-        const refreshed = apiService.refresh();
-        if (apiService.addresses().length === 0) await refreshed;
-        const known = await plan();
-        if (!known) return undefined;
-        steered.begins(known.plan);
-        const enforced = await enforcement.enforce(known.plan, known.assigned, onInForce);
-        if (enforced.isInForce) steered.inForce(known.plan);
-        held = enforced.held;
-        given = new Set(known.given.map(({ address }) => address));
-        observed.passed({ addresses: known.given }, held);
-        if (enforced.isSettled) keep(known.plan);
-        return { ...known, ...enforced, problems: [...known.problems, ...enforced.problems, ...observed.problems()] };
-      }),
+    ...{ turns, decisions, adding, steered, reports: cluster && createSliceReports(cluster, onHeard) },
     stop() {
       observed.stop();
       claims.close();
@@ -174,33 +164,40 @@ const passOf = (state: State, reports: SliceReports | undefined): SectionPass =>
 
 const openEgress = async (context: SectionContext, sockets: Sockets): Promise<Section> => {
   const { attachment, logger, trigger } = context;
-  const { decisions, adding, steered, reports, enforce, stop } = await openNode(context, sockets);
+  const { decisions, adding, steered, reports, turns, stop } = await openNode(context, sockets);
   const logProblems = createProblemLog(logger);
+  const detached = gathered(trigger, DETACHED_WITHIN_MS);
+  const asked = createBegunQuestions((pod) => decisions.ask(pod));
   /** Pods that no slice lists, and of which it is not known that no rule selects them. */
   const askAgain = async (): Promise<void> => {
     const pods = attachment.bridgePods.list().filter(({ uid }) => !adding.has(uid));
     if (await decisions.decideOpen(pods)) trigger();
   };
 
-  /** A pod that begins to send need not wait until connections of before have ended: their packets are dropped. */
+  /** What is left then, connections of before too, is for the next pass: it is asked for. */
   const isInForce = (): Promise<Pick<State, 'isInForce' | 'problems'> | undefined> =>
     new Promise((resolve, reject) => {
-      enforce(() => resolve({ isInForce: true, problems: [] })).then(resolve, reject);
+      void turns
+        .admit(() => resolve({ isInForce: true, problems: [] }))
+        .then(resolve, reject)
+        .finally(trigger);
     });
 
   return {
     async pass() {
-      const state = await enforce();
+      const state = await turns.enforce();
       if (!state) return { nextPassMs: EVERY_MS, report: { problems: [] } };
       if (state.slices) void askAgain();
-      logProblems(state.problems);
-      return passOf(state, reports);
+      const problems = [...state.problems, ...(await turns.settle(state))];
+      logProblems(problems);
+      return passOf({ ...state, problems }, reports);
     },
     hook: {
+      begin: (pod) => asked.begin(pod),
       async add(pod) {
         const { uid, namespace, name } = pod;
         adding.add(uid);
-        const selection = await decisions.decide(pod).finally(() => adding.delete(uid));
+        const selection = await decisions.decide(pod, asked.take(pod)).finally(() => adding.delete(uid));
         // Its address may have been that of a pod that was selected.
         if (selection === 'none' && !steered.holds(addressesOf(pod))) return;
         const state = await isInForce();
@@ -208,9 +205,12 @@ const openEgress = async (context: SectionContext, sockets: Sockets): Promise<Se
         const reason = state?.problems[0]?.message ?? 'the node has no plan yet';
         throw new Error(`egress of pod ${namespace}/${name} is not in force: ${reason}`);
       },
-      remove: async () => trigger(),
+      remove: async () => detached.ask(),
     },
-    stop: async () => stop(),
+    async stop() {
+      detached.stop();
+      stop();
+    },
   };
 };
 

@@ -18,6 +18,16 @@ export const addressSet = (name: string, family: Family, prefixes: readonly stri
 export const addressSets = (name: string, prefixes: readonly string[]): SetSpec[] =>
   FAMILIES.map((family) => addressSet(name, family, prefixes));
 
+/** Addresses alone, which come and go. */
+export const singleSet = (name: string, family: Family, addresses: readonly string[]): SetSpec => ({
+  ...addressSet(name, family, addresses),
+  single: true,
+});
+
+/** Of both families. */
+export const singleSets = (name: string, addresses: readonly string[]): SetSpec[] =>
+  FAMILIES.map((family) => singleSet(name, family, addresses));
+
 /** Whether an address of the packet is in the set of its family. */
 export const isIn = (family: Family, address: 'saddr' | 'daddr', name: string, op: '==' | '!=' = '=='): Expression => ({
   match: 'set',

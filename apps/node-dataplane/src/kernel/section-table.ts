@@ -11,6 +11,7 @@ import type {
 import type { Logger } from '@unbounded/telemetry';
 import type { BaseChain } from './base-chains.ts';
 import type { TableDrops } from './drop-metrics.ts';
+import { elementChange } from './element-change.ts';
 import { createQueue } from './in-turn.ts';
 import { joinBaseChains } from './joined-chains.ts';
 
@@ -47,6 +48,12 @@ export interface SectionTable {
    * @param counts is told what the counters of the former table say, at each call and before they are gone
    */
   replace(content: TableContent, counts?: TableCounts): Promise<TableOutcome>;
+  /**
+   * Makes the table this content where that is a change of elements of sets of single addresses alone, without a look at what is there: what
+   * others changed meanwhile is for the next `replace`.
+   * @returns false: it is more than that, or the kernel refused it; nothing has changed
+   */
+  changeSingles(content: TableContent): Promise<boolean>;
   /** Elements of a set of the table, which the next `replace` keeps in timed sets alone. @throws NftablesError, RangeError */
   changeElements(change: ElementsChange): Promise<void>;
 }
@@ -116,11 +123,20 @@ export const createSectionTable = (parts: SectionTableParts): SectionTable => {
     counts?.observe(counters);
   };
 
+  /** Of a table that is as it was left. */
+  const changeElementsAlone = async (content: TableContent): Promise<boolean> => {
+    const change = accepted && elementChange(accepted, content);
+    if (!accepted || !change || !(await nft.matches(tableSpec(section, accepted, family)))) return false;
+    await nft.changeElements(place, change);
+    return true;
+  };
+
   const write = async (content: TableContent, counts?: TableCounts): Promise<void> => {
     checkBases(content, place, baseChains);
     const table = tableSpec(section, content, family);
     await observe(content, counts);
     if (await nft.matches(table)) return;
+    if (await changeElementsAlone(content)) return;
     await observe(content, counts); // a new table counts from zero: as little as can be is lost
     await nft.replaceTable(table);
     drops?.restarted();
@@ -155,6 +171,18 @@ export const createSectionTable = (parts: SectionTableParts): SectionTable => {
           await keepAccepted(counts);
           return { state: await stateAfterFailure(), error: error as Error };
         }
+      }),
+    changeSingles: (content) =>
+      inTurn(async () => {
+        const change = accepted && elementChange(accepted, content);
+        if (!change) return false;
+        try {
+          if (change.add.length + change.remove.length > 0) await nft.changeElements(place, change);
+        } catch {
+          return false;
+        }
+        accepted = content;
+        return true;
       }),
     changeElements: (change) => inTurn(() => nft.changeElements(place, change)),
   };

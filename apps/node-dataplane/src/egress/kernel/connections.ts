@@ -1,27 +1,55 @@
 import type { Conntrack } from '@unbounded/netlink';
+import { createQueue } from '../../kernel/in-turn.ts';
 import type { EgressPlan } from '../plan/egress-plan.ts';
 import { changedSources, createStaleCheck } from '../plan/stale-connections.plan.ts';
 
 /** Ends connections of pods whose packets leave in another way than before. */
 export interface Connections {
-  /** Behind it every connection of the pods has the source that the plan wants. @throws NetlinkError: the next pass tries again */
-  settle(plan: EgressPlan): Promise<void>;
+  /** The kernel is about to follow the plan: connections are judged by it from now on. */
+  begins(plan: EgressPlan): void;
+  /** Packets go by the plan: connections of pods that it changes are looked at by the next `settle`. */
+  inForce(plan: EgressPlan): void;
+  /**
+   * Behind it every connection of the pods that were changed before has the source that new ones get. Tables and pods that are attached need
+   * not wait for it: a list of connections takes the longer the more there can be.
+   * @throws NetlinkError: the next call tries again
+   */
+  settle(): Promise<void>;
 }
 
 /** @param before the plan that connections are of which are there at the start; undefined: nobody knows, and all pods are looked at */
 export const createConnections = (conntrack: Conntrack, before: EgressPlan | undefined): Connections => {
-  let settled = before;
+  const inTurn = createQueue();
   const formerlyOwned = new Set((before?.addresses ?? []).map(({ address }) => address));
+  let last = before;
+  let changed: ReadonlySet<string> = new Set();
+  let judged: EgressPlan | undefined;
+  let isStale: ReturnType<typeof createStaleCheck> | undefined;
   return {
-    async settle(plan) {
-      const changed = changedSources(settled, plan);
-      if (changed.length > 0) {
-        const found = await conntrack.listFrom(changed);
-        for (const connection of found.filter(createStaleCheck(plan, formerlyOwned)))
-          await conntrack.delete(connection);
-      }
-      for (const { address } of plan.addresses) formerlyOwned.add(address);
-      settled = plan;
+    begins(plan) {
+      [judged, isStale] = [plan, undefined];
     },
+    inForce(plan) {
+      changed = changed.union(new Set(changedSources(last, plan)));
+      for (const { address } of plan.addresses) formerlyOwned.add(address);
+      last = plan;
+    },
+    settle: () =>
+      inTurn(async () => {
+        const looked = changed;
+        if (looked.size === 0) return;
+        changed = new Set();
+        try {
+          for (const connection of await conntrack.listFrom([...looked])) {
+            if (!judged) return;
+            // Another plan may have begun meanwhile.
+            isStale ??= createStaleCheck(judged, formerlyOwned);
+            if (isStale(connection)) await conntrack.delete(connection);
+          }
+        } catch (error) {
+          changed = changed.union(looked);
+          throw error;
+        }
+      }),
   };
 };

@@ -14,7 +14,7 @@ import {
 } from '../egress-network.testdata.ts';
 import { owns, planFor, pods, route } from '../egress-plans.testdata.ts';
 import { createFence } from '../fence.ts';
-import { applyEgress } from '../kernel/egress-kernel.ts';
+import { createEgressKernel } from '../kernel/egress-kernel.ts';
 import { ALWAYS } from '../ownership.ts';
 import { countedRoutes } from '../plan/counted-routes.plan.ts';
 import type { EgressPlan, PodClass, PodRoute } from '../plan/egress-plan.ts';
@@ -64,7 +64,7 @@ const serve = async (remote: readonly PodRoute[], own: readonly PodRoute[] = [])
   });
   observations.traffic.planned(countedRoutes(plan));
   const { net, table } = network.nodes.gateway;
-  const outcome = await applyEgress({ net, table, counts: observations.traffic }, plan);
+  const outcome = await createEgressKernel({ net, table, counts: observations.traffic }).apply(plan);
   expect(outcome).toEqual({ problems: [], isInForce: true });
   await ensureAddresses(net, plan.addresses, new Set(), { stateOf: () => 'free' });
   const fence = createFence({ table, ownership: ALWAYS, logger, holdMs: 60_000 });
@@ -74,7 +74,7 @@ const serve = async (remote: readonly PodRoute[], own: readonly PodRoute[] = [])
 };
 const steer = async (routes: readonly PodRoute[]): Promise<void> => {
   const { net, table } = network.nodes.worker;
-  await applyEgress({ net, table }, planFor('worker', { steered: [pods('pod', 'worker', routes)] }));
+  await createEgressKernel({ net, table }).apply(planFor('worker', { steered: [pods('pod', 'worker', routes)] }));
 };
 
 type Kind = 'packets' | 'bytes';

@@ -1,5 +1,5 @@
 import type { ChainSpec, Expression, RuleSpec, SetSpec } from '@unbounded/nftables';
-import { isIn, ofFamily, setName } from '../../kernel/address-sets.ts';
+import { isIn, ofFamily, setName, singleSet } from '../../kernel/address-sets.ts';
 import { ADDRESS_TYPE, type Family } from '../../kernel/nft-family.ts';
 import type { EgressPlan, PodClass, PodRoute } from './egress-plan.ts';
 import { rule } from './names.ts';
@@ -46,8 +46,7 @@ export const classSets = (own: NamedClass, family: Family): SetSpec[] => {
     type,
     elements: ofFamily(family, except),
   }));
-  const pods = ofFamily(family, podAddresses([own]));
-  return [{ name: setName(own.name, family), type, elements: pods }, ...sets.filter(({ elements }) => elements.length)];
+  return [singleSet(own.name, family, podAddresses([own])), ...sets.filter(({ elements }) => elements.length)];
 };
 
 /**

@@ -1,6 +1,6 @@
 import { DEVICES } from '@unbounded/config/ownership';
 import type { ChainSpec, Expression, SetSpec } from '@unbounded/nftables';
-import { addressSets, ofFamily } from '../../kernel/address-sets.ts';
+import { addressSets, ofFamily, singleSets } from '../../kernel/address-sets.ts';
 import { baseOf, EGRESS_CHAINS } from '../../kernel/base-chains.ts';
 import { ADDRESS_TYPE, FAMILIES, type Family } from '../../kernel/nft-family.ts';
 import type { TableContent } from '../../kernel/section-table.ts';
@@ -27,8 +27,8 @@ export const planEgressTable = (plan: EgressPlan): TableContent => {
       ...addressSets(SETS.cluster, [...plan.cluster, ...FAMILIES.flatMap((family) => NOT_ROUTED[family])]),
       ...addressSets(SETS.apiServices, plan.apiServices),
       ...addressSets(SETS.podBlocks, plan.podCidrs),
-      ...addressSets(SETS.selected, podAddresses(plan.steered)),
-      ...addressSets(SETS.remote, podAddresses(plan.translated)),
+      ...singleSets(SETS.selected, podAddresses(plan.steered)),
+      ...singleSets(SETS.remote, podAddresses(plan.translated)),
       ...addressSets(
         SETS.owned,
         plan.addresses.map(({ address }) => address),

@@ -73,6 +73,7 @@ export const tunnelPacketSets = (plan: EgressPlan): SetSpec[] => {
       return {
         name: setName(name, inner),
         type: `${ADDRESS_TYPE[outer]} . ${ADDRESS_TYPE[inner]}`,
+        single: true,
         elements: [...new Set(elements)],
       };
     }),
