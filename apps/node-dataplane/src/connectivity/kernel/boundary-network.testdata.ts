@@ -63,7 +63,10 @@ export const ownAddresses = (host: number): OwnAddresses => ({
 /** By which packets of the other site come in. */
 const tunnelOf = (plan: KernelPlan): string => plan.tunnels[0]?.device ?? plan.wireGuard[0]?.name ?? 'vxlan0';
 
-/** Packets of shots, and errors about them, before anything of ours sees them; at the node those for itself. */
+/**
+ * Packets of shots, and errors about them, before anything of ours sees them; at the node those for itself. Of TCP a shot is a first segment or
+ * an answer to one: the end of a connection of before may come late.
+ */
 const watchAt = (place: Namespace): string => `table inet watch {
   counter arrived { }
   counter errors { }
@@ -71,7 +74,8 @@ const watchAt = (place: Namespace): string => `table inet watch {
   chain out { type filter hook postrouting priority 350; meta l4proto { tcp, udp } meta mark & ${MARK_MASK} != 0 counter name marked; }
   chain c {
     type filter hook ${place === 'node' ? 'input' : 'prerouting'} priority -350;
-    meta l4proto { tcp, udp } th dport { ${PORT}, ${ECHO_PORTS.destination} } counter name arrived
+    udp dport { ${PORT}, ${ECHO_PORTS.destination} } counter name arrived
+    tcp dport { ${PORT}, ${ECHO_PORTS.destination} } tcp flags & syn != 0 counter name arrived
     icmp type destination-unreachable counter name errors
     icmpv6 type destination-unreachable counter name errors
   }
