@@ -73,6 +73,10 @@ export const applyChart = async (
   );
 };
 
+/** Takes all objects of the chart away, as a user does; what pods left in kernels stays. */
+export const uninstallChart = (layout: LabLayout): Promise<string> =>
+  helm(layout, ['uninstall', RELEASE, '--wait', '--timeout=120s']);
+
 interface PodItem {
   readonly metadata: { readonly name: string; readonly uid: string; readonly deletionTimestamp?: string };
   readonly spec: { readonly nodeName?: string; readonly containers: readonly { readonly image: string }[] };
