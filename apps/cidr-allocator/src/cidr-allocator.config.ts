@@ -1,4 +1,4 @@
-import { choice, type ConfigOf, controlPlaneOptions, duration, option, path } from '@unbounded/config';
+import { blocks, choice, type ConfigOf, controlPlaneOptions, duration, option } from '@unbounded/config';
 
 export const cidrAllocatorOptions = {
   ...controlPlaneOptions,
@@ -11,7 +11,7 @@ export const cidrAllocatorOptions = {
     'Time for which the pod CIDRs of a deleted Node are not reassigned, unless no other block is free.',
   ),
   serviceCidrs: option(
-    path,
+    blocks,
     'Service CIDRs, comma-separated, from which no pod CIDR is allocated; in addition to those of the API server (ServiceCIDRs, the Service default/kubernetes).',
   ),
 };

@@ -2,7 +2,6 @@ import { createController, createObjectWrites, watches } from '@unbounded/contro
 import { gatewayPoolKind, siteKind, siteNodeSliceKind } from '@unbounded/crds';
 import { hostModule, type HostPart, type HostServices } from '@unbounded/host';
 import { openControlPlane } from '@unbounded/host/control-plane';
-import { tryParsePrefix } from '@unbounded/ip';
 import {
   endpointSlices,
   nodes as nodeResource,
@@ -53,7 +52,7 @@ const createParts = (config: CidrAllocatorConfig, services: HostServices): reado
         endpointSlices: plane.cluster.client(endpointSlices),
         services: plane.cluster.client(serviceResource),
         serviceCidrs: plane.cluster.client(serviceCidrs),
-        given: (config.serviceCidrs ?? '').split(',').flatMap((text) => tryParsePrefix(text.trim()) ?? []),
+        given: config.serviceCidrs,
         logger: plane.logger,
       }),
       cooldown,

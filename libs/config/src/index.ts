@@ -1,2 +1,13 @@
 export { ConfigError, type ConfigOf, describeConfig, loadConfig, option, readConfig } from './config.ts';
-export { choice, controlPlaneOptions, duration, flag, healthAddress, path, port, text, whole } from './schemas.ts';
+export {
+  blocks,
+  choice,
+  controlPlaneOptions,
+  duration,
+  flag,
+  healthAddress,
+  path,
+  port,
+  text,
+  whole,
+} from './schemas.ts';

@@ -1,3 +1,4 @@
+import { type Prefix, tryParsePrefix } from '@unbounded/ip';
 import { z } from 'zod';
 
 import { option } from './config.ts';
@@ -35,6 +36,23 @@ export const text = (defaultValue: string): z.ZodType<string> =>
     .min(1, 'must not be empty')
     .optional()
     .transform((given) => given ?? defaultValue);
+
+const VALID_BLOCKS =
+  'must be blocks like 10.96.0.0/12 or fd00:10:96::/112, comma-separated, without bits after their length';
+
+/** Blocks, comma-separated; none when it is not set. One that is none is refused: what was meant would not be heeded. */
+export const blocks: z.ZodType<readonly Prefix[]> = z
+  .string()
+  .optional()
+  .transform((given, context) => {
+    const texts = given === undefined ? [] : given.split(',').map((text) => text.trim());
+    const prefixes = texts.map(tryParsePrefix);
+    const wrong = texts.filter((_, index) => prefixes[index] === undefined);
+    if (wrong.length === 0) return prefixes as Prefix[];
+    const reason = `${wrong.map((text) => `"${text}"`).join(', ')} ${wrong.length === 1 ? 'is no block' : 'are no blocks'}`;
+    context.issues.push({ code: 'custom', message: `${reason}: ${VALID_BLOCKS}`, input: given });
+    return z.NEVER;
+  });
 
 /** May stay unset. */
 export const path: z.ZodType<string | undefined> = z.string().min(1, 'must not be empty').optional();

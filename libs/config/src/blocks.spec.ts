@@ -1,12 +1,12 @@
-import { readConfig } from '@unbounded/config';
 import { formatPrefix } from '@unbounded/ip';
 import { expect, test } from 'vitest';
 
-import { clusterOptions } from './static-egress.config.ts';
+import { blocks, option, readConfig } from './index.ts';
 
-const read = (...argv: string[]) => readConfig(clusterOptions, { argv, env: {} }).serviceCidrs.map(formatPrefix);
+const options = { serviceCidrs: option(blocks, 'Service CIDRs.') };
+const read = (...argv: string[]) => readConfig(options, { argv, env: {} }).serviceCidrs.map(formatPrefix);
 
-test('blocks of Services are read, of both families', () => {
+test('blocks are read, of both families', () => {
   expect(read()).toEqual([]);
   expect(read('--service-cidrs', '10.96.0.0/12, fd00:10:96::/112')).toEqual(['10.96.0.0/12', 'fd00:10:96::/112']);
 });
