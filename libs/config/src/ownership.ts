@@ -8,6 +8,8 @@ import { LAYOUT_VERSION } from '@unbounded/bpf-maps';
 
 /** `ip link` shows it as alias; on every device that we make. */
 export const LINK_ALIAS = 'unbounded';
+/** On those of a section of the agent besides connectivity. */
+export const sectionAlias = (section: string): string => `${LINK_ALIAS}:${section}`;
 
 /** Names of the devices that carry the overlay; those of WireGuard are `wg` and their port. */
 export const DEVICES = {

@@ -1,12 +1,10 @@
-import { isNftTable, LINK_ALIAS, NFT_GUARD_TABLE, nftTableOf, ROUTE_PROTOCOLS } from '@unbounded/config/ownership';
+import { isNftTable, NFT_GUARD_TABLE, nftTableOf, ROUTE_PROTOCOLS, sectionAlias } from '@unbounded/config/ownership';
 import type { RouteSocket } from '@unbounded/netlink';
 import type { Nftables } from '@unbounded/nftables';
 import { deleteAll } from '../kernel/delete-all.ts';
 import { removeDevice } from '../kernel/links.ts';
 import type { SectionType } from '../section.port.ts';
 
-/** Of the devices of a section, besides connectivity. */
-const sectionAlias = (section: string): string => `${LINK_ALIAS}:${section}`;
 /** Behind it: the node's end of a pod's link. */
 const POD_PORT = ':pod';
 

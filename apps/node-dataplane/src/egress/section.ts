@@ -17,7 +17,6 @@ import { createFence } from './fence.ts';
 import { addressesInUse, confirmAll, createConfirmGrants } from './grants.ts';
 import { keepEgress, type KeptEgress, readKeptEgress } from './kept-egress.ts';
 import { createConnections } from './kernel/connections.ts';
-import { ruledAddresses } from './kernel/rules.ts';
 import { isInKernel } from './kernel/traces.ts';
 import { createObservations } from './metrics/observations.ts';
 import type { PortWatchTimings } from './metrics/port-watch.ts';
@@ -25,7 +24,7 @@ import { ALWAYS, createContact } from './ownership.ts';
 import type { EgressPlan } from './plan/egress-plan.ts';
 import { createPodDecisions, type PodDecisions } from './pod-decisions.ts';
 import { createAskSelection } from './selection.ts';
-import { createSteeredAddresses, type SteeredAddresses } from './steered-addresses.ts';
+import { createSteeredAddresses, ruledAddresses, type SteeredAddresses } from './steered-addresses.ts';
 import { createSliceReports, type SliceReports } from './slice-reports.ts';
 import { createTurns, type State, type Turns } from './turns.ts';
 

@@ -1,3 +1,6 @@
+import { EGRESS_ROUTE_PROTOCOL } from '@unbounded/config/ownership';
+import type { RouteSocket } from '@unbounded/netlink';
+import { listRules } from '../kernel/routing-rules.ts';
 import type { EgressPlan } from './plan/egress-plan.ts';
 import { podAddresses } from './plan/route-rules.plan.ts';
 
@@ -24,3 +27,7 @@ export const createSteeredAddresses = (before: Iterable<string>): SteeredAddress
     },
   };
 };
+
+/** Of the pods of this node that the kernel has rules about, whoever made them. */
+export const ruledAddresses = async (net: RouteSocket): Promise<string[]> =>
+  (await listRules(net, EGRESS_ROUTE_PROTOCOL)).flatMap(({ src }) => src?.split('/')[0] ?? []);

@@ -6,10 +6,11 @@ import {
   TRANSIT_ROUTE_TABLE,
   TRANSIT_RULE_PRIORITY,
 } from '@unbounded/config/ownership';
-import { NetlinkError, type RouteSocket, type RuleSpec } from '@unbounded/netlink';
+import type { RouteSocket, RuleSpec } from '@unbounded/netlink';
 import type { Problem } from '@unbounded/topology';
 import type { KernelPlan } from '../../data-path/kernel-plan.ts';
 import { familyOf } from '../../kernel/nft-family.ts';
+import { changeRules, isSameRule, listRules } from '../../kernel/routing-rules.ts';
 
 /** The rules that lead into tables of ours: of the netlink data path all packets, and at gateways those in transit to a node. */
 
@@ -39,21 +40,11 @@ export const rulesOf = (plan: KernelPlan): RuleSpec[] => [
   ...transitRules(plan),
 ];
 
-export const isSameRule = (a: RuleSpec, b: RuleSpec): boolean =>
-  a.family === b.family &&
-  a.priority === b.priority &&
-  a.table === b.table &&
-  a.mark?.value === b.mark?.value &&
-  a.mark?.mask === b.mark?.mask;
-
-const ownRules = async (net: RouteSocket): Promise<RuleSpec[]> =>
-  (await net.rules.list()).filter(({ protocol }) => protocol === ROUTE_PROTOCOL);
-
 /** Whether packets in transit find their routes: before that none may be told to look for them. */
 export const hasTransitRules = async (net: RouteSocket, plan: KernelPlan): Promise<boolean> => {
   const wanted = transitRules(plan);
   if (wanted.length === 0) return true;
-  const present = await ownRules(net);
+  const present = await listRules(net, ROUTE_PROTOCOL);
   return wanted.every((rule) => present.some((seen) => isSameRule(rule, seen)));
 };
 
@@ -64,18 +55,6 @@ const foreignRule = ({ family, priority, table }: RuleSpec): Problem => ({
 
 /** The rules that the plan needs, and none without one. Those of others are kept. */
 export const ensureRules = async (net: RouteSocket, plan: KernelPlan | undefined): Promise<Problem[]> => {
-  const present = await ownRules(net);
-  const wanted = plan ? rulesOf(plan) : [];
-  const problems: Problem[] = [];
-  for (const rule of wanted.filter((candidate) => !present.some((seen) => isSameRule(candidate, seen)))) {
-    try {
-      await net.rules.create(rule);
-    } catch (error) {
-      if (!(error instanceof NetlinkError && error.code === 'EEXIST')) throw error;
-      problems.push(foreignRule(rule)); // kernels that do not tell rules apart by their protocol
-    }
-  }
-  for (const rule of present.filter((seen) => !wanted.some((candidate) => isSameRule(candidate, seen))))
-    await net.rules.delete(rule);
-  return problems;
+  const present = await listRules(net, ROUTE_PROTOCOL);
+  return (await changeRules(net, present, plan ? rulesOf(plan) : [])).map(foreignRule);
 };

@@ -13,8 +13,8 @@ import type { Problem } from '@unbounded/topology';
 import type { NodeEvent } from '../../section.port.ts';
 import type { DeviceSpec } from './devices.plan.ts';
 import { routeKey } from '../../kernel/routes.diff.ts';
+import { isSameRule } from '../../kernel/routing-rules.ts';
 import { createPatience } from './patience.ts';
-import { isSameRule } from './rules.ts';
 
 /**
  * What others take away and no pass needs to think about is put back within milliseconds of the kernel's word: routes and rules (network

@@ -3,12 +3,12 @@ import type { Link, RouteSocket, RouteSpec, RuleSpec } from '@unbounded/netlink'
 import type { Problem } from '@unbounded/topology';
 import { FAMILIES } from '../../kernel/nft-family.ts';
 import { ensureRoutes } from '../../kernel/routes.ts';
+import { changeRules, listRules } from '../../kernel/routing-rules.ts';
 import type { SectionTable, TableCounts } from '../../kernel/section-table.ts';
 import type { EgressPlan } from '../plan/egress-plan.ts';
 import { type Links, planRouting } from '../plan/routing.plan.ts';
 import { planArpFence, planEgressTable, planFence } from '../plan/tables.plan.ts';
 import { planFarEnds, planTunnel } from '../plan/tunnel.plan.ts';
-import { changeEgressRules, ensureEgressRules } from './rules.ts';
 import { ensureFarEnds, ensureTunnel } from './tunnel-device.ts';
 
 /** The kernel's state of egress, but for the addresses themselves. */
@@ -83,7 +83,7 @@ const changePods = async (
   const { routes, rules } = planRouting(plan, before.links);
   const after = { ...before, rules, common: commonOf(plan, routes) };
   if (after.common !== before.common || !(await table('inet').changeSingles(planEgressTable(plan)))) return undefined;
-  await changeEgressRules(net, before.rules, rules);
+  await changeRules(net, before.rules, rules);
   return after;
 };
 
@@ -110,7 +110,8 @@ const applyAll = async (
   const outcome = await ensureRoutes(net, tunnel.link ? routes : [], EGRESS_ROUTE_PROTOCOL);
   const tableProblems = await ensureTables(parts, plan);
   const arpProblems = await ensureArpFence(parts, plan);
-  await ensureEgressRules(net, rules);
+  // One of somebody else that is the same does the same; when it goes a pass is told.
+  await changeRules(net, await listRules(net, EGRESS_ROUTE_PROTOCOL), rules);
   const problems = [...tunnel.problems, ...outcome.problems, ...outcome.ofPeers, ...outcome.foreign, ...tableProblems];
   const all = [...problems, ...arpProblems];
   if (problems.length > 0) return { problems: all };

@@ -3,7 +3,7 @@ import type { Link } from '@unbounded/netlink';
 import { removeDevice } from '../../kernel/links.ts';
 import type { SectionContext } from '../../section.port.ts';
 import { deleteAll } from '../../kernel/delete-all.ts';
-import { egressRules } from './rules.ts';
+import { listRules } from '../../kernel/routing-rules.ts';
 
 /** What egress has in the kernel, whoever of its agents made it. Addresses besides go with the plan (addresses.ts). */
 
@@ -23,7 +23,7 @@ export const isInKernel = async (kernel: Kernel): Promise<boolean> => {
   return (
     (await tablesOf(kernel)).length > 0 ||
     (await deviceOf(kernel)) !== undefined ||
-    (await egressRules(net)).length > 0 ||
+    (await listRules(net, EGRESS_ROUTE_PROTOCOL)).length > 0 ||
     (await net.addresses.list()).some(({ protocol }) => protocol === EGRESS_ROUTE_PROTOCOL) ||
     (await net.routes.list({ protocol: EGRESS_ROUTE_PROTOCOL })).length > 0
   );
@@ -32,7 +32,7 @@ export const isInKernel = async (kernel: Kernel): Promise<boolean> => {
 /** Rules first: what they lead to goes after them. @throws NetlinkError, NftablesError: what is behind it is there still */
 export const removeTraces = async (kernel: Kernel): Promise<void> => {
   const { net, nft } = kernel;
-  await deleteAll(net.rules, await egressRules(net));
+  await deleteAll(net.rules, await listRules(net, EGRESS_ROUTE_PROTOCOL));
   for (const { family, name } of await tablesOf(kernel)) await nft.deleteTable(family, name);
   await deleteAll(net.routes, await net.routes.list({ protocol: EGRESS_ROUTE_PROTOCOL }));
   const link = await deviceOf(kernel);

@@ -1,4 +1,4 @@
-import { LINK_ALIAS } from '@unbounded/config/ownership';
+import { sectionAlias } from '@unbounded/config/ownership';
 import type { Link, Neighbour, NeighbourSpec, RouteSocket } from '@unbounded/netlink';
 import type { Problem } from '@unbounded/topology';
 import { removeDevice } from '../../kernel/links.ts';
@@ -8,7 +8,7 @@ import { deleteAll } from '../../kernel/delete-all.ts';
 
 /** The device of the tunnel, and its far ends. */
 
-const EGRESS_ALIAS = `${LINK_ALIAS}:egress`;
+const EGRESS_ALIAS = sectionAlias('egress');
 
 /**
  * Answers come from where the routes lead by another device, so the reverse-path filter is loose; and it looks up the way back of an answer

@@ -12,6 +12,14 @@ export type RouteTarget =
   | { readonly to: 'nobody' | 'anywhere' | 'owner' }
   | { readonly to: 'here'; readonly address: string };
 
+const known = new WeakMap<EgressPlan['addresses'], ReadonlySet<string>>();
+/** A plan asks it of each of its routes, and can have a thousand addresses. */
+const textsOf = (addresses: EgressPlan['addresses']): ReadonlySet<string> => {
+  const found = known.get(addresses) ?? new Set(addresses.map(({ address }) => address));
+  known.set(addresses, found);
+  return found;
+};
+
 export const targetOf = (
   { node, addresses }: Pick<EgressPlan, 'node' | 'addresses'>,
   family: Family,
@@ -21,8 +29,7 @@ export const targetOf = (
   if (!egress) return { to: route.unavailable === 'drop' ? 'nobody' : 'anywhere' };
   if (egress.owner !== node) return { to: 'owner' };
   // Named as its owner before it was told so, or after it gave the address up.
-  const isOwned = addresses.some(({ address }) => address === egress.address);
-  return isOwned ? { to: 'here', address: egress.address } : { to: 'nobody' };
+  return textsOf(addresses).has(egress.address) ? { to: 'here', address: egress.address } : { to: 'nobody' };
 };
 
 export const podAddresses = (classes: readonly PodClass[]): string[] =>
