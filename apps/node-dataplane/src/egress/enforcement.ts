@@ -23,8 +23,8 @@ export interface Enforced {
 
 export interface Enforcement {
   /**
+   * Connections of before have not ended behind it: their packets are dropped.
    * @param assigned addresses that slices name, those that are to be released too
-   * Connections of before have not ended yet: their packets are dropped.
    * @param onInForce packets go as the plan says from now on
    */
   enforce(plan: EgressPlan, assigned: ReadonlySet<string>, onInForce?: () => void): Promise<Enforced>;
