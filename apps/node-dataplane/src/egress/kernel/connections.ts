@@ -17,17 +17,24 @@ export interface Connections {
   settle(): Promise<void>;
 }
 
+type IsStale = ReturnType<typeof createStaleCheck>;
+
+/** Most plans change nothing that a connection is judged by. */
+const whenAsked = (make: () => IsStale): IsStale => {
+  let made: IsStale | undefined;
+  return (connection) => (made ??= make())(connection);
+};
+
 /** @param before the plan that connections are of which are there at the start; undefined: nobody knows, and all pods are looked at */
 export const createConnections = (conntrack: Conntrack, before: EgressPlan | undefined): Connections => {
   const inTurn = createQueue();
   const formerlyOwned = new Set((before?.addresses ?? []).map(({ address }) => address));
   let last = before;
   let changed: ReadonlySet<string> = new Set();
-  let judged: EgressPlan | undefined;
-  let isStale: ReturnType<typeof createStaleCheck> | undefined;
+  let isStale: IsStale = () => false;
   return {
     begins(plan) {
-      [judged, isStale] = [plan, undefined];
+      isStale = whenAsked(() => createStaleCheck(plan, formerlyOwned));
     },
     inForce(plan) {
       changed = changed.union(new Set(changedSources(last, plan)));
@@ -40,12 +47,9 @@ export const createConnections = (conntrack: Conntrack, before: EgressPlan | und
         if (looked.size === 0) return;
         changed = new Set();
         try {
-          for (const connection of await conntrack.listFrom([...looked])) {
-            if (!judged) return;
-            // Another plan may have begun meanwhile.
-            isStale ??= createStaleCheck(judged, formerlyOwned);
+          // Another plan may begin meanwhile: each connection is judged by the latest.
+          for (const connection of await conntrack.listFrom([...looked]))
             if (isStale(connection)) await conntrack.delete(connection);
-          }
         } catch (error) {
           changed = changed.union(looked);
           throw error;
