@@ -71,8 +71,8 @@ export const createTurns = ({ plan, enforcement, steered, observed, keep, onEnfo
       }),
     async settle({ plan: settled, isInForce, staying }) {
       const stuck = await enforcement.settle();
-      if (stuck.length > 0 || !isInForce || settled !== latest) return stuck;
-      keep(settled);
+      if (stuck.length > 0 || !isInForce) return stuck;
+      keep(settled); // also where pods have come since: the next pass keeps what is of them
       if (!isIdle(settled) || staying.size > 0) return [];
       return inTurn(async () => (settled === latest ? enforcement.tearDown() : []));
     },
