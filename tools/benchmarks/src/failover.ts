@@ -36,8 +36,10 @@ interface Case {
   readonly runs: number;
   /** Of the flow, where the usual ones are not enough. */
   readonly seconds?: number;
+  /** Breaks something before the flow begins, for `disturb` to mend. */
+  readonly before?: (layout: LabLayout) => Promise<Outage>;
   /** Breaks something for a while; the flow passes by `gateway`. */
-  readonly disturb: (layout: LabLayout, gateway: LabNode) => Promise<void>;
+  readonly disturb: (layout: LabLayout, gateway: LabNode, broken?: Outage) => Promise<void>;
 }
 
 const during = async (outage: Outage): Promise<void> => {
@@ -54,6 +56,20 @@ const farGateway = (layout: LabLayout): Promise<LabNode> => deliveringGateway(ga
 
 const CASES: readonly Case[] = [
   { name: 'a gateway is off', runs: 60, disturb: (layout, gateway) => during(powerOff(layout, gateway)) },
+  {
+    name: 'a gateway is back again',
+    runs: 20,
+    before: async (layout) => {
+      const outage = powerOff(layout, gatewaysOf(layout, 's1')[0]!);
+      outage.begin();
+      await delay(OUTAGE_MS);
+      return outage;
+    },
+    disturb: async (_layout, _gateway, broken) => {
+      broken?.end();
+      await delay(OUTAGE_MS);
+    },
+  },
   {
     name: 'a gateway does not forward',
     runs: 20,
@@ -99,10 +115,11 @@ const percentile = (values: readonly number[], share: number): number => {
   return sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * share) - 1)] ?? 0;
 };
 
-const runOnce = async (layout: LabLayout, { disturb, seconds = FLOW_SECONDS }: Case): Promise<FlowReport> => {
+const runOnce = async (layout: LabLayout, { before, disturb, seconds = FLOW_SECONDS }: Case): Promise<FlowReport> => {
   await allHealthy(layout, 60_000);
+  const broken = await before?.(layout);
   const ends = { from: await podOn(layout, 's1-w1'), to: await podOn(layout, 's2-w1'), seconds };
-  return await flowDuring(ends, async () => disturb(layout, await busiestGateway(gatewaysOf(layout, 's1'))));
+  return await flowDuring(ends, async () => disturb(layout, await busiestGateway(gatewaysOf(layout, 's1')), broken));
 };
 
 const main = async ([only = '', count = '']: string[]): Promise<void> => {
