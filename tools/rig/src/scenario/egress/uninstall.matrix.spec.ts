@@ -40,6 +40,9 @@ test(
   { timeout: 180_000 },
   async () => {
     await uninstallChart(layout);
+    const protectedOnes = (await kubectl(layout, ['get', 'sites,gatewaypools', '-o', 'name'])).trim().split('\n');
+    for (const name of protectedOnes)
+      await kubectl(layout, ['patch', name, '--type=merge', '-p', '{"metadata":{"finalizers":null}}']);
     await kubectl(layout, ['delete', '-f', join(checkout, 'deploy/crds/'), '--timeout=60s']);
     expect(await kubectl(layout, ['get', 'crds', '-o', 'name'])).not.toContain('unbounded-cloud.io');
   },
