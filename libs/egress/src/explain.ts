@@ -71,7 +71,7 @@ const decisionOf = ({ route }: KeyedRoute, family: Family): Decision => {
   if (!egress) return { verdict: 'Dropped', rule, reason: `the rule has no IPv${family} address that it can use` };
   const { address, node: owner } = egress;
   if (owner !== undefined) return { verdict: 'Egress', rule, address, owner, reason: `it leaves from node ${owner}` };
-  const reason = `no node that answers owns ${address} at present, and whenUnavailable is ${whenUnavailable}`;
+  const reason = `no node owns ${address} at present, and whenUnavailable is ${whenUnavailable}`;
   return { verdict: whenUnavailable === 'Node' ? 'NodeAddress' : 'Dropped', rule, address, reason };
 };
 

@@ -8,13 +8,13 @@ import { recordedOwners } from './recorded-owners.ts';
 test('an explanation has a line for each thing that is known', () => {
   const passedOver = [{ rule: 'StaticEgressIP/shop/b/0', reason: 'another rule takes precedence' }];
   const rule = 'StaticEgressIP/shop/a/0';
-  const reason = 'no node that answers owns 192.0.2.9 at present, and whenUnavailable is Drop';
+  const reason = 'no node owns 192.0.2.9 at present, and whenUnavailable is Drop';
   expect(explanationText({ verdict: 'Dropped', rule, address: '192.0.2.9', reason, passedOver })).toBe(
     [
       'verdict:  is dropped',
       'rule:     StaticEgressIP/shop/a/0',
       'address:  192.0.2.9',
-      'reason:   no node that answers owns 192.0.2.9 at present, and whenUnavailable is Drop',
+      'reason:   no node owns 192.0.2.9 at present, and whenUnavailable is Drop',
       'not used: StaticEgressIP/shop/b/0: another rule takes precedence',
       '',
     ].join('\n'),

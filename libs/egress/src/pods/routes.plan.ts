@@ -40,13 +40,6 @@ const byAvailability = (rule: Rule, chosen: readonly string[]): readonly (readon
   return [served!, rest!].filter((destinations) => destinations.length > 0);
 };
 
-/**
- * The node that packets go to. An owner whose agent is silent may work on, so they go there still, and are dropped if it does not; unless the
- * rule has them leave with the address of the pod's node then. The owner has the address all the same: nobody else gets it.
- */
-const serverOf = ({ whenUnavailable }: Rule, ownership: Ownership | undefined): string | undefined =>
-  whenUnavailable === 'Node' && ownership?.trouble === 'OwnerSilent' ? undefined : ownership?.owner;
-
 /** A pod keeps one address of each family of a rule, whatever other pods, rules and owners do. */
 const createRoutesOf = ({ addressesOf, ownershipOf }: RouteContext): RoutesOf => {
   const choices = new Map<string, readonly (readonly string[])[]>();
@@ -68,7 +61,7 @@ const createRoutesOf = ({ addressesOf, ownershipOf }: RouteContext): RoutesOf =>
     const found = known.get(key);
     if (found) return found;
     const egress = chosen.map((address) => {
-      const owner = serverOf(rule, ownershipOf(address));
+      const owner = ownershipOf(address)?.owner;
       return { address, ...(owner === undefined ? {} : { node: owner }) };
     });
     const routes = byAvailability(rule, chosen).map((destinations, index): KeyedRoute => {

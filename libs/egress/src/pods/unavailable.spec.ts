@@ -4,9 +4,9 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { type EgressSnapshot, explain, planEgress } from '../index.ts';
 import { anySnapshot } from '../random-egress.testdata.ts';
-import { egressPool, node, snapshot, staticEgress, withConfirmations, written } from '../testdata.ts';
+import { egressPool, node, snapshot, staticEgress } from '../testdata.ts';
 
-/** When pods leave with the address of their node: while nobody who answers owns an address that the rule has, and never else. */
+/** When pods leave with the address of their node: while nobody owns an address that the rule has, and never else. */
 
 const web = { podSelector: {}, whenUnavailable: 'Node' } as const;
 const routesOf = (rule: Partial<StaticEgressRule>, rest: Partial<EgressSnapshot> = {}) =>
@@ -37,33 +37,6 @@ test('a family without an address is dropped, while the other one leaves with th
     { destinations: ['0.0.0.0/0', '::/0'], whenUnavailable: 'Node' },
   ]);
 });
-
-test.each(['Node', 'Drop'] as const)(
-  'while the owner is silent it keeps the address, and with whenUnavailable %s packets go where that says',
-  (whenUnavailable) => {
-    const rules = [staticEgress([{ ...web, egressip: '192.0.2.210', whenUnavailable }])];
-    const before = snapshot({ rules });
-    const owned = withConfirmations(written(before, planEgress(before)));
-    const routeOf = (given: EgressSnapshot) => planEgress(given).routedPods.get('uid-p1')!.routes[0]!.route;
-    const owner = routeOf(owned).egress![0]!.node;
-    const silent = {
-      ...owned,
-      nodes: owned.nodes.map((one) => (one.name === owner ? { ...one, isAlive: false } : one)),
-    };
-    const plan = planEgress(silent);
-    expect(plan.ownerships.get('192.0.2.210')).toMatchObject({ owner, trouble: 'OwnerSilent' });
-    expect(routeOf(silent).egress).toEqual([
-      { address: '192.0.2.210', ...(whenUnavailable === 'Drop' && { node: owner }) },
-    ]);
-    expect(plan.slices.get(`${owner}-0`)?.owned).toMatchObject([{ address: '192.0.2.210' }]);
-    const { verdict } = explain(
-      { plan, snapshot: silent },
-      { namespace: 'shop', name: 'p1' },
-      parseAddress('198.51.100.7'),
-    );
-    expect(verdict).toBe(whenUnavailable === 'Node' ? 'NodeAddress' : 'Egress');
-  },
-);
 
 test('a pod never has more routes than fit: what is beyond is dropped', () => {
   const rules = Array.from({ length: 2 }, (_, object) =>
