@@ -33,8 +33,18 @@ test('what cannot be answered is told by who takes it, and by nobody before', as
 });
 
 test('of pods that got no port the newest questions are kept', async () => {
-  const questions = createBegunQuestions(async ({ uid }) => uid, 2);
+  const questions = createBegunQuestions(async ({ uid }) => uid, { most: 2 });
   for (const name of ['a', 'b', 'c']) questions.begin(pod(name));
   expect(questions.take(pod('a'))).toBeUndefined();
   await expect(questions.take(pod('c'))).resolves.toBe('c');
+});
+
+test('an answer that was begun long ago does not count', () => {
+  let nowMs = 0;
+  const questions = createBegunQuestions(async ({ uid }) => uid, { now: () => nowMs });
+  for (const name of ['a', 'b']) questions.begin(pod(name));
+  nowMs = 999;
+  expect(questions.take(pod('a'))).toBeDefined();
+  nowMs = 1000;
+  expect(questions.take(pod('b'))).toBeUndefined();
 });

@@ -12,7 +12,7 @@ import {
 } from './addresses.ts';
 import type { ConfirmGrants } from './grants.ts';
 import type { EgressPlan } from './plan/egress-plan.ts';
-import { planNodeEgress } from './plan/node.plan.ts';
+import { planNodeEgress, withPods } from './plan/node.plan.ts';
 import type { LocalPod } from './plan/node-inputs.ts';
 import { usableAddresses } from './plan/usable-addresses.plan.ts';
 import type { PodDecisions } from './pod-decisions.ts';
@@ -27,15 +27,6 @@ const withoutLost = (plan: EgressPlan, held: ReadonlySet<string>): EgressPlan =>
   ...plan,
   addresses: plan.addresses.filter(({ address }) => held.has(address)),
 });
-
-/** Pods that are gone keep nothing, also while the objects are away: another may have their addresses. */
-const withoutGone = (plan: EgressPlan, pods: readonly LocalPod[]): EgressPlan => {
-  const there = new Map(pods.map((pod) => [pod.uid, pod]));
-  const steered = plan.steered
-    .map((one) => ({ ...one, pods: one.pods.filter(({ uid }) => there.has(uid)) }))
-    .filter((one) => one.pods.length > 0);
-  return { ...plan, steered };
-};
 
 interface Known {
   readonly plan: EgressPlan;
@@ -89,7 +80,7 @@ export const createEgressPlanner = (
   const known = async (list: () => Promise<PresentAddresses>): Promise<Known | undefined> => {
     const [snapshot, overlay] = [source.snapshot(), peers.current()];
     if (!snapshot || !overlay) {
-      const plan = last && withoutLost(withoutGone(last, localPods()), held());
+      const plan = last && withoutLost(withPods(last, localPods()), held());
       return plan && { plan, problems: [], slices: undefined, networks: [] };
     }
     const nodeUid = snapshot.node?.uid;

@@ -75,6 +75,21 @@ export const createEnforcement = (context: Context, parts: EnforcementParts): En
   const { net, table, boundary } = context;
   const { fence, connections, claims, traffic } = parts;
   const kernel = createEgressKernel({ net, table, counts: traffic });
+  /** Whatever becomes of it: pods whose connections may have come to be otherwise are looked at. */
+  const watched = async <T extends { readonly isWhole: boolean }>(
+    plan: EgressPlan,
+    change: () => Promise<T>,
+  ): Promise<T> => {
+    connections.begins(plan);
+    let isWhole = false;
+    try {
+      const outcome = await change();
+      ({ isWhole } = outcome);
+      return outcome;
+    } finally {
+      connections.inForce(plan, isWhole);
+    }
+  };
   let isActive = parts.wasActive;
   let had: ReadonlySet<string> = new Set(parts.former);
   return {
@@ -82,14 +97,15 @@ export const createEnforcement = (context: Context, parts: EnforcementParts): En
       traffic.planned(countedRoutes(plan));
       if (isIdle(plan) && !isActive) return { isInForce: true, held: NOTHING, staying: NOTHING, problems: [] };
       isActive = true;
-      connections.begins(plan);
       const wanted = new Set(plan.addresses.map(({ address }) => address));
       const given = [...had].filter((address) => !wanted.has(address));
       for (const address of given) claims.released(address);
       await fence.release(given);
       boundary.set({ devices: [DEVICES.egress] });
-      const outcome = await kernel.apply(plan);
-      connections.inForce(plan);
+      const outcome = await watched(plan, async () => {
+        const applied = await kernel.apply(plan);
+        return { ...applied, isWhole: applied.isInForce };
+      });
       if (outcome.isInForce) onInForce?.();
       const { held, staying, taken, problems } = await ensureAddresses(
         net,
@@ -106,12 +122,7 @@ export const createEnforcement = (context: Context, parts: EnforcementParts): En
         problems: [...outcome.problems, ...problems, ...notRenewed(refused)],
       };
     },
-    async changePods(plan) {
-      connections.begins(plan);
-      const isDone = await kernel.changePods(plan);
-      if (isDone) connections.inForce(plan);
-      return isDone;
-    },
+    changePods: async (plan) => (await watched(plan, async () => ({ isWhole: await kernel.changePods(plan) }))).isWhole,
     settle: () =>
       connections.settle().then(
         () => [],

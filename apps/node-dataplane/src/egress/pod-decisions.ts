@@ -59,6 +59,7 @@ export const createPodDecisions = ({
   };
   const decide = async (pod: PodAttachment, answer = ask(pod)): Promise<'none' | 'selected'> => {
     const selection = await answer;
+    if (selection === 'none' && inSlices.has(pod.uid)) return selection; // the slices are newer
     known.set(pod.uid, selection);
     if (selection === 'selected') selectedMs.set(pod.uid, now());
     else selectedMs.delete(pod.uid);

@@ -104,4 +104,12 @@ describe('beside another pod that goes on with the address', () => {
     await worker.pass();
     expect([asked('pod'), asked('other')]).toEqual([ADDRESSES.worker, ADDRESSES.first]);
   });
+
+  test('a pod that is in the tables already starts only when they are there', async () => {
+    const worker = await serveBoth();
+    bed.network.run('worker', 'nft', 'delete', 'table', 'inet', 'unbounded_egress');
+    // The API server said that no rule selects it; the slices, which came meanwhile, list it.
+    await add(worker, pod('pod'));
+    expect([asked('pod'), asked('other')]).toEqual([ADDRESSES.first, ADDRESSES.first]);
+  });
 });

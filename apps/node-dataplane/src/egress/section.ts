@@ -35,8 +35,8 @@ import { createTurns, type State, type Turns } from './turns.ts';
 
 const EVERY_MS = 5000;
 const ADD_WITHIN_MS = 15_000;
-/** Pods go many at once. Who gets the address of one before the pass does not wait for it: its ADD sees to that. */
-const DETACHED_WITHIN_MS = 200;
+/** Pods come and go many at once. Who gets the address of one before the pass does not wait for it: its ADD sees to that. */
+const CHANGED_WITHIN_MS = 200;
 
 /** Writes the file when anything in it is another. */
 const createKeeper = ({ kept }: SectionContext, decisions: PodDecisions) => {
@@ -165,7 +165,7 @@ const openEgress = async (context: SectionContext, sockets: Sockets): Promise<Se
   const { attachment, logger, trigger } = context;
   const { decisions, adding, steered, reports, turns, stop } = await openNode(context, sockets);
   const logProblems = createProblemLog(logger);
-  const detached = gathered(trigger, DETACHED_WITHIN_MS);
+  const changed = gathered(trigger, CHANGED_WITHIN_MS);
   const asked = createBegunQuestions((pod) => decisions.ask(pod));
   /** Pods that no slice lists, and of which it is not known that no rule selects them. */
   const askAgain = async (): Promise<void> => {
@@ -196,18 +196,21 @@ const openEgress = async (context: SectionContext, sockets: Sockets): Promise<Se
       async add(pod) {
         const { uid, namespace, name } = pod;
         adding.add(uid);
-        const selection = await decisions.decide(pod, asked.take(pod)).finally(() => adding.delete(uid));
+        await decisions.decide(pod, asked.take(pod)).finally(() => adding.delete(uid));
         // Its address may have been that of a pod that was selected.
-        if (selection === 'none' && !steered.holds(addressesOf(pod))) return;
+        if (decisions.selectionOf(uid) === 'none' && !steered.holds(addressesOf(pod))) {
+          changed.ask(); // so that it is kept that no rule selects it
+          return;
+        }
         const state = await isInForce();
         if (state?.isInForce) return;
         const reason = state?.problems[0]?.message ?? 'the node has no plan yet';
         throw new Error(`egress of pod ${namespace}/${name} is not in force: ${reason}`);
       },
-      remove: async () => detached.ask(),
+      remove: async () => changed.ask(),
     },
     async stop() {
-      detached.stop();
+      changed.stop();
       stop();
     },
   };

@@ -51,7 +51,7 @@ export interface SectionTable {
   /**
    * Makes the table this content where that is a change of elements of sets of single addresses alone, without a look at what is there: what
    * others changed meanwhile is for the next `replace`.
-   * @returns false: it is more than that, or the kernel refused it; nothing has changed
+   * @returns false: it is more than that, or nothing at all, or the kernel refused it; nothing has changed
    */
   changeSingles(content: TableContent): Promise<boolean>;
   /** Elements of a set of the table, which the next `replace` keeps in timed sets alone. @throws NftablesError, RangeError */
@@ -123,12 +123,18 @@ export const createSectionTable = (parts: SectionTableParts): SectionTable => {
     counts?.observe(counters);
   };
 
+  /** Where it is refused, the whole table may be taken. */
+  const tryChange = (change: ElementsChange): Promise<boolean> =>
+    nft.changeElements(place, change).then(
+      () => true,
+      () => false,
+    );
+
   /** Of a table that is as it was left. */
   const changeElementsAlone = async (content: TableContent): Promise<boolean> => {
     const change = accepted && elementChange(accepted, content);
     if (!accepted || !change || !(await nft.matches(tableSpec(section, accepted, family)))) return false;
-    await nft.changeElements(place, change);
-    return true;
+    return tryChange(change);
   };
 
   const write = async (content: TableContent, counts?: TableCounts): Promise<void> => {
@@ -175,12 +181,9 @@ export const createSectionTable = (parts: SectionTableParts): SectionTable => {
     changeSingles: (content) =>
       inTurn(async () => {
         const change = accepted && elementChange(accepted, content);
-        if (!change) return false;
-        try {
-          if (change.add.length + change.remove.length > 0) await nft.changeElements(place, change);
-        } catch {
-          return false;
-        }
+        // Where nothing is written nothing says that the table is there.
+        if (!change || change.add.length + change.remove.length === 0) return false;
+        if (!(await tryChange(change))) return false;
         accepted = content;
         return true;
       }),

@@ -46,7 +46,7 @@ const openBed = (before: EgressPlan | undefined, there: Connection[]) => {
 
 const follow = (bed: ReturnType<typeof openBed>, plan: EgressPlan): void => {
   bed.connections.begins(plan);
-  bed.connections.inForce(plan);
+  bed.connections.inForce(plan, true);
 };
 
 test('of pods that a plan changes, connections of before end; without a change nothing is listed', async () => {
@@ -67,12 +67,34 @@ test('a pod that is changed there and back has no connection of the time between
   expect(bed.there).toEqual([SELECTED]);
 });
 
-test('what begins while connections are listed decides which of them end', async () => {
+test('of a plan that begins while connections are listed, none ends; those from before it end behind it', async () => {
   const bed = openBed(own('first'), [SELECTED, AS_ITS_NODE]);
   follow(bed, own(undefined));
   bed.meanwhile = () => bed.connections.begins(own('first'));
   await bed.connections.settle();
+  expect(bed.there).toEqual([SELECTED, AS_ITS_NODE]);
+  bed.connections.inForce(own('first'), true);
+  await bed.connections.settle();
   expect(bed.there).toEqual([SELECTED]);
+});
+
+test('a plan that the kernel did not take wholly is followed by another look', async () => {
+  const bed = openBed(own(undefined), [AS_ITS_NODE]);
+  const half = (): void => {
+    bed.connections.begins(own('first'));
+    bed.connections.inForce(own('first'), false);
+  };
+  half();
+  await bed.connections.settle();
+  bed.there.push(AS_ITS_NODE); // packets went on as before
+  follow(bed, own('first'));
+  await bed.connections.settle();
+  expect(bed.there).toEqual([]);
+  half();
+  bed.there.push(SELECTED);
+  follow(bed, own(undefined)); // given up
+  await bed.connections.settle();
+  expect(bed.there).toEqual([]);
 });
 
 test('what could not be listed is looked at the next time', async () => {

@@ -5,10 +5,13 @@ import { changedSources, createStaleCheck } from '../plan/stale-connections.plan
 
 /** Ends connections of pods whose packets leave in another way than before. */
 export interface Connections {
-  /** The kernel is about to follow the plan: connections are judged by it from now on. */
+  /** The kernel is about to follow the plan: until it does, only those end that neither this plan nor the one before has. */
   begins(plan: EgressPlan): void;
-  /** Packets go by the plan: connections of pods that it changes are looked at by the next `settle`. */
-  inForce(plan: EgressPlan): void;
+  /**
+   * The kernel has been changed to the plan: connections of pods that it changes are looked at by the next `settle`.
+   * @param isWhole false: packets may still go by the plan before, or by either; the same pods are looked at again behind the next whole one
+   */
+  inForce(plan: EgressPlan, isWhole: boolean): void;
   /**
    * Behind it every connection of the pods that were changed before has the source that new ones get. Tables and pods that are attached need
    * not wait for it: a list of connections takes the longer the more there can be.
@@ -31,15 +34,21 @@ export const createConnections = (conntrack: Conntrack, before: EgressPlan | und
   const formerlyOwned = new Set((before?.addresses ?? []).map(({ address }) => address));
   let last = before;
   let changed: ReadonlySet<string> = new Set();
-  let isStale: IsStale = () => false;
+  /** Of plans that did not come into force wholly. */
+  let unsure: ReadonlySet<string> = new Set();
+  let judges: readonly IsStale[] = [];
   return {
     begins(plan) {
-      isStale = whenAsked(() => createStaleCheck(plan, formerlyOwned));
+      judges = [...judges.slice(0, 1), whenAsked(() => createStaleCheck(plan, formerlyOwned))];
     },
-    inForce(plan) {
-      changed = changed.union(new Set(changedSources(last, plan)));
+    inForce(plan, isWhole) {
+      const own = unsure.union(new Set(changedSources(last, plan)));
+      changed = changed.union(own);
+      unsure = isWhole ? new Set() : own;
       for (const { address } of plan.addresses) formerlyOwned.add(address);
+      if (!isWhole) return;
       last = plan;
+      judges = judges.slice(-1);
     },
     settle: () =>
       inTurn(async () => {
@@ -47,9 +56,9 @@ export const createConnections = (conntrack: Conntrack, before: EgressPlan | und
         if (looked.size === 0) return;
         changed = new Set();
         try {
-          // Another plan may begin meanwhile: each connection is judged by the latest.
+          // Another plan may begin meanwhile.
           for (const connection of await conntrack.listFrom([...looked]))
-            if (isStale(connection)) await conntrack.delete(connection);
+            if (judges.every((isStale) => isStale(connection))) await conntrack.delete(connection);
         } catch (error) {
           changed = changed.union(looked);
           throw error;

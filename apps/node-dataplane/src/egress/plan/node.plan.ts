@@ -58,9 +58,10 @@ const entriesOf = <Kind extends 'pods' | 'sources'>(
     })),
   );
 
+type RoutesByPod = ReadonlyMap<string, readonly PodRoute[]>;
+
 /** Where its addresses are is the CNI plugin's word: those of a slice may be of a pod that is no more. */
-const steeredOf = ({ node, slices, pods }: NodeInputs): PodClass[] => {
-  const listed = new Map(entriesOf(slices, 'pods').map(({ entry, routes }) => [entry.uid, routes]));
+const steeredOf = (node: string, pods: readonly LocalPod[], listed: RoutesByPod): PodClass[] => {
   const routesOf = ({ uid, selection }: LocalPod): readonly PodRoute[] | undefined =>
     listed.get(uid) ?? (selection === 'none' ? undefined : [NOT_YET]);
   return classesOf(
@@ -69,6 +70,15 @@ const steeredOf = ({ node, slices, pods }: NodeInputs): PodClass[] => {
       return routes ? [{ pod: { uid: pod.uid, node, addresses: pod.addresses }, routes }] : [];
     }),
   );
+};
+
+/**
+ * A plan of before, for the pods that are there now: those that are gone keep nothing, since others may have their addresses, and one that
+ * came later reaches the cluster alone unless it is known that no rule selects it.
+ */
+export const withPods = (plan: EgressPlan, pods: readonly LocalPod[]): EgressPlan => {
+  const known = plan.steered.flatMap(({ routes, pods: own }) => own.map(({ uid }) => [uid, routes] as const));
+  return { ...plan, steered: steeredOf(plan.node, pods, new Map(known)) };
 };
 
 const translatedOf = ({ node, slices }: NodeInputs): PodClass[] =>
@@ -154,7 +164,8 @@ export interface NodePlanned {
 export const planNodeEgress = (inputs: NodeInputs): NodePlanned => {
   const { node, peers, overlayDevices, apiServices } = inputs;
   const { overlayAddresses, podCidrs, keepsSource, apiServer } = peers;
-  const [steered, translated] = [steeredOf(inputs), translatedOf(inputs)];
+  const listed = new Map(entriesOf(inputs.slices, 'pods').map(({ entry, routes }) => [entry.uid, routes]));
+  const [steered, translated] = [steeredOf(node, inputs.pods, listed), translatedOf(inputs)];
   const far = peersOf(peers, node, steered, translated);
   const { addresses, problems } = addressesOf(inputs);
   const isIdle = steered.length + translated.length + addresses.length === 0;
