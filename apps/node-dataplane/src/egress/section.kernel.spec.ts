@@ -200,14 +200,14 @@ test('an address that is to be released is silent, and another owner takes it ov
 
 test('an agent that stands still: its owner falls silent in ARP, in neighbor discovery and in what it forwards', async () => {
   worlds.worker = { ...worlds.worker, slices: [steered('gateway')], pods: [pod('pod')] };
-  worlds.gateway.holdMs = 2000;
+  worlds.gateway.holdMs = 3000; // the agents of this process renew nothing while it waits for neighbors
   worlds.gateway.slices = [serving()];
   for (const node of ['worker', 'gateway'] as const) await settle(node, await open(node));
   expect(asked('pod')).toEqual(ADDRESSES.first);
   // Neighbors ask, and are answered: what is sent to the address is not.
   const neighbors = (): string[] => {
     bed.network.run('partner', 'ip', 'neigh', 'flush', 'dev', 'lan');
-    for (const family of FAMILIES) bed.network.output('partner', 'ping', '-qc1', '-w1', addressOf('first', family));
+    for (const family of FAMILIES) bed.network.output('partner', 'ping', '-qc1', '-W0.5', addressOf('first', family));
     return ADDRESSES.first.map((address) => bed.network.run('partner', 'ip', 'neigh', 'show', address));
   };
   expect(neighbors()).toEqual([4, 6].map(() => expect.stringContaining('lladdr')));
