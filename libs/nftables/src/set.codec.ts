@@ -133,7 +133,7 @@ const pairKey = (text: string, type: PairType): Uint8Array => {
   const [parts, texts] = [partsOf(type), text.split(' . ')];
   if (texts.length !== parts.length)
     throw new RangeError(`set element "${text}" must be two addresses: "192.0.2.1 . 198.51.100.1"`);
-  return Uint8Array.of(...parts.flatMap((part, index) => [...partBytes(part, texts[index]!)]));
+  return Uint8Array.from(parts.flatMap((part, index) => [...partBytes(part, texts[index]!)]));
 };
 
 /** A pair's interval has the address in both of its keys, and the first and last address of the prefix. */
@@ -212,13 +212,13 @@ export const elementsOf = ({
   timed,
   single: isSingle,
 }: Omit<SetSpec, 'name' | 'dynamic'>): Element[] => {
-  if (isSingle && isPair(type))
-    return [...new Set(elements)].map((text) => ({ key: pairKey(text, type), isEnd: false }));
-  if ((timed || isSingle) && isAddress(type))
-    return [...new Set(elements)].map((text) => ({ key: partBytes(type, text), isEnd: false }));
+  const keys = (keyOf: (text: string) => Uint8Array): Element[] =>
+    [...new Set(elements)].map((text) => ({ key: keyOf(text), isEnd: false }));
+  if (isSingle && isPair(type)) return keys((text) => pairKey(text, type));
+  if ((timed || isSingle) && isAddress(type)) return keys((text) => partBytes(type, text));
   if (type === 'ipv4') return intervals(elements, 4);
   if (type === 'ipv6') return intervals(elements, 6);
-  if (isInterface(type)) return [...new Set(elements)].map((text) => ({ key: interfaceKey(type, text), isEnd: false }));
+  if (isInterface(type)) return keys((text) => interfaceKey(type, text));
   if (isPair(type)) return pairs(elements, type);
-  return [...new Set(elements)].map((text) => ({ key: single(type, text), isEnd: false }));
+  return keys((text) => single(type, text));
 };

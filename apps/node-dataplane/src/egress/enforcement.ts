@@ -3,7 +3,7 @@ import type { Problem } from '@unbounded/topology';
 import type { SectionContext } from '../section.port.ts';
 import { ensureAddresses } from './addresses.ts';
 import type { Claims } from './claims.ts';
-import type { Connections } from './kernel/connections.ts';
+import { changeFollowed, type Connections } from './kernel/connections.ts';
 import type { Fence } from './fence.ts';
 import { createEgressKernel } from './kernel/egress-kernel.ts';
 import { removeTraces } from './kernel/traces.ts';
@@ -75,21 +75,6 @@ export const createEnforcement = (context: Context, parts: EnforcementParts): En
   const { net, table, boundary } = context;
   const { fence, connections, claims, traffic } = parts;
   const kernel = createEgressKernel({ net, table, counts: traffic });
-  /** Whatever becomes of it: pods whose connections may have come to be otherwise are looked at. */
-  const watched = async <T extends { readonly isWhole: boolean }>(
-    plan: EgressPlan,
-    change: () => Promise<T>,
-  ): Promise<T> => {
-    connections.begins(plan);
-    let isWhole = false;
-    try {
-      const outcome = await change();
-      ({ isWhole } = outcome);
-      return outcome;
-    } finally {
-      connections.inForce(plan, isWhole);
-    }
-  };
   let isActive = parts.wasActive;
   let had: ReadonlySet<string> = new Set(parts.former);
   return {
@@ -102,10 +87,12 @@ export const createEnforcement = (context: Context, parts: EnforcementParts): En
       for (const address of given) claims.released(address);
       await fence.release(given);
       boundary.set({ devices: [DEVICES.egress] });
-      const outcome = await watched(plan, async () => {
-        const applied = await kernel.apply(plan);
-        return { ...applied, isWhole: applied.isInForce };
-      });
+      const outcome = await changeFollowed(
+        connections,
+        plan,
+        () => kernel.apply(plan),
+        ({ isInForce }) => isInForce,
+      );
       if (outcome.isInForce) onInForce?.();
       const { held, staying, taken, problems } = await ensureAddresses(
         net,
@@ -122,7 +109,13 @@ export const createEnforcement = (context: Context, parts: EnforcementParts): En
         problems: [...outcome.problems, ...problems, ...notRenewed(refused)],
       };
     },
-    changePods: async (plan) => (await watched(plan, async () => ({ isWhole: await kernel.changePods(plan) }))).isWhole,
+    changePods: (plan) =>
+      changeFollowed(
+        connections,
+        plan,
+        () => kernel.changePods(plan),
+        (isDone) => isDone,
+      ),
     settle: () =>
       connections.settle().then(
         () => [],

@@ -32,6 +32,14 @@ export interface PodDecisions {
 /** Between two questions about a pod that was selected: each of them is a list of rules. */
 const SELECTED_MS = 1000;
 
+interface Known {
+  readonly selection: 'none' | 'selected';
+  /** Not set: nobody was asked; a pod that the slices list no more is asked about at once. */
+  readonly askedMs?: number;
+}
+const NONE: Known = { selection: 'none' };
+const LISTED: Known = { selection: 'selected' };
+
 export interface PodDecisionsParts {
   /** Undefined: there is no API server, and slices alone decide. */
   readonly ask: AskSelection | undefined;
@@ -48,10 +56,8 @@ export const createPodDecisions = ({
   free,
   now = () => performance.now(),
 }: PodDecisionsParts): PodDecisions => {
-  const known = new Map<string, 'none' | 'selected'>([...free].map((uid) => [uid, 'none']));
+  const known = new Map<string, Known>([...free].map((uid) => [uid, NONE]));
   let inSlices: ReadonlySet<string> = new Set();
-  /** When it was last known that a rule selects a pod that no slice lists. */
-  const selectedMs = new Map<string, number>();
   let isAsking = false;
   const ask = async (pod: PodAttachment): Promise<'none' | 'selected'> => {
     const { namespace, name, uid } = pod;
@@ -60,20 +66,17 @@ export const createPodDecisions = ({
   const decide = async (pod: PodAttachment, answer = ask(pod)): Promise<'none' | 'selected'> => {
     const selection = await answer;
     if (selection === 'none' && inSlices.has(pod.uid)) return selection; // the slices are newer
-    known.set(pod.uid, selection);
-    if (selection === 'selected') selectedMs.set(pod.uid, now());
-    else selectedMs.delete(pod.uid);
+    known.set(pod.uid, selection === 'none' ? NONE : { selection, askedMs: now() });
     return selection;
   };
-  const isOpen = ({ uid }: PodAttachment): boolean =>
-    !inSlices.has(uid) && known.get(uid) !== 'none' && now() - (selectedMs.get(uid) ?? -Infinity) >= SELECTED_MS;
+  const isOpen = ({ uid }: PodAttachment): boolean => {
+    const { selection, askedMs = -Infinity } = known.get(uid) ?? {};
+    return !inSlices.has(uid) && selection !== 'none' && now() - askedMs >= SELECTED_MS;
+  };
   return {
-    selectionOf: (uid) => (inSlices.has(uid) ? 'selected' : (known.get(uid) ?? 'unknown')),
+    selectionOf: (uid) => (inSlices.has(uid) ? 'selected' : (known.get(uid)?.selection ?? 'unknown')),
     listed(uids) {
-      for (const uid of uids) {
-        known.set(uid, 'selected');
-        selectedMs.delete(uid); // as soon as it is listed no more
-      }
+      for (const uid of uids) known.set(uid, LISTED);
       inSlices = uids;
     },
     ask,
@@ -86,11 +89,11 @@ export const createPodDecisions = ({
       return answers.some((answer) => answer.status === 'fulfilled' && answer.value === 'none');
     },
     keepOnly(uids) {
-      for (const memory of [known, selectedMs]) for (const uid of memory.keys()) if (!uids.has(uid)) memory.delete(uid);
+      for (const uid of known.keys()) if (!uids.has(uid)) known.delete(uid);
     },
     free: () =>
       [...known]
-        .filter(([, selection]) => selection === 'none')
+        .filter(([, { selection }]) => selection === 'none')
         .map(([uid]) => uid)
         .sort(),
   };

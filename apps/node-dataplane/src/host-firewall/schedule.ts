@@ -1,3 +1,4 @@
+import { gathered } from '../kernel/gathered.ts';
 import { rateLimited } from '../kernel/table-watch.ts';
 
 /** When the tables of a firewall are to be looked at again. */
@@ -54,18 +55,13 @@ export const createSchedule = (elapsed: () => number): Schedule => {
 
 /** Many changes in a moment are one. */
 export const collected = (onChange: () => void): { readonly hear: () => void; readonly stop: () => void } => {
-  const { ask, stop } = rateLimited(onChange, REPAIRS);
-  let timer: NodeJS.Timeout | undefined;
+  const repairs = rateLimited(onChange, REPAIRS);
+  const changes = gathered(repairs.ask, COLLECT_MS);
   return {
-    hear() {
-      timer ??= setTimeout(() => {
-        timer = undefined;
-        ask();
-      }, COLLECT_MS);
-    },
+    hear: changes.ask,
     stop() {
-      clearTimeout(timer);
-      stop();
+      changes.stop();
+      repairs.stop();
     },
   };
 };

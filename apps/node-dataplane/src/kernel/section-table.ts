@@ -110,6 +110,12 @@ const checkBases = (
   }
 };
 
+/** Undefined: it is more than elements, or nothing. */
+const changeBetween = (before: TableContent | undefined, content: TableContent): ElementsChange | undefined => {
+  const change = before && elementChange(before, content);
+  return change && change.add.length + change.remove.length > 0 ? change : undefined;
+};
+
 export const createSectionTable = (parts: SectionTableParts): SectionTable => {
   const { nft, section, family, baseChains, drops, logger } = parts;
   const inTurn = createQueue();
@@ -132,7 +138,7 @@ export const createSectionTable = (parts: SectionTableParts): SectionTable => {
 
   /** Of a table that is as it was left. */
   const changeElementsAlone = async (content: TableContent): Promise<boolean> => {
-    const change = accepted && elementChange(accepted, content);
+    const change = changeBetween(accepted, content);
     if (!accepted || !change || !(await nft.matches(tableSpec(section, accepted, family)))) return false;
     return tryChange(change);
   };
@@ -180,10 +186,9 @@ export const createSectionTable = (parts: SectionTableParts): SectionTable => {
       }),
     changeSingles: (content) =>
       inTurn(async () => {
-        const change = accepted && elementChange(accepted, content);
-        // Where nothing is written nothing says that the table is there.
-        if (!change || change.add.length + change.remove.length === 0) return false;
-        if (!(await tryChange(change))) return false;
+        // Where nothing is written nothing shows that the table is there.
+        const change = changeBetween(accepted, content);
+        if (!change || !(await tryChange(change))) return false;
         accepted = content;
         return true;
       }),

@@ -73,6 +73,13 @@ export const applyChart = async (
   );
 };
 
+/** The agents take away what they made on every node, as docs/operations.md has it; pods lose their network. */
+export const cleanUpByChart = async (layout: LabLayout): Promise<void> => {
+  const values = { 'node-dataplane': { cleanup: true, maxUnavailable: '100%' }, 'node-keeper': { enabled: false } };
+  await applyChart(layout, VERSION, { values });
+  await kubectl(layout, ['rollout', 'status', 'daemonset/node-dataplane', '-n', NAMESPACE, '--timeout=90s']);
+};
+
 /** Takes all objects of the chart away, as a user does; what pods left in kernels stays. */
 export const uninstallChart = (layout: LabLayout): Promise<string> =>
   helm(layout, ['uninstall', RELEASE, '--wait', '--timeout=120s']);

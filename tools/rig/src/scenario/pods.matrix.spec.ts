@@ -3,12 +3,10 @@ import { NEXT_VERSION, VERSION } from '@unbounded/oci/unbounded';
 import { PIN_FOLDER } from '@unbounded/config/ownership';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { down } from '../substrate/down.ts';
-import { kubectl } from '../kubernetes/control-plane.ts';
 import { layoutOf } from '../layout/layout.ts';
 import { checkout, nodeJs } from '../machine/paths.ts';
-import { applyChart, podsOf, restartPods, rollbackPods, upgradePods } from '../apps/chart.ts';
+import { cleanUpByChart, podsOf, restartPods, rollbackPods, upgradePods } from '../apps/chart.ts';
 import { flowDuring, machineState, podOn } from './scenario.ts';
-import { NAMESPACE } from '../apps/tokens.ts';
 import { up } from '../substrate/up.ts';
 import { verify } from '../cli/verify.ts';
 import { onNode } from '../node/node.ts';
@@ -109,9 +107,7 @@ test(
 );
 
 test('a clean-up by the chart leaves nothing of ours on any node', { timeout: 120_000 }, async () => {
-  const values = { 'node-dataplane': { cleanup: true, maxUnavailable: '100%' }, 'node-keeper': { enabled: false } };
-  await applyChart(layout, VERSION, { values });
-  await kubectl(layout, ['rollout', 'status', 'daemonset/node-dataplane', '-n', NAMESPACE, '--timeout=90s']);
+  await cleanUpByChart(layout);
   for (const { name } of layout.nodes) {
     expect(onNode(name, 'ip', 'route', 'show', 'proto', '117'), name).toBe('');
     expect(onNode(name, 'ip', '-br', 'link'), name).not.toMatch(/^(unbounded0|vxlan0|wg)/m);

@@ -66,3 +66,24 @@ export const createConnections = (conntrack: Conntrack, before: EgressPlan | und
       }),
   };
 };
+
+/**
+ * Changes the kernel to the plan. Whatever becomes of it, pods whose connections it may have made others are looked at.
+ * @param isWhole whether the outcome is the whole plan in force
+ */
+export const changeFollowed = async <T>(
+  connections: Pick<Connections, 'begins' | 'inForce'>,
+  plan: EgressPlan,
+  change: () => Promise<T>,
+  isWhole: (outcome: T) => boolean,
+): Promise<T> => {
+  connections.begins(plan);
+  let wasWhole = false;
+  try {
+    const outcome = await change();
+    wasWhole = isWhole(outcome);
+    return outcome;
+  } finally {
+    connections.inForce(plan, wasWhole);
+  }
+};

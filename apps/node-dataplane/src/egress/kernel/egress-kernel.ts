@@ -81,10 +81,10 @@ const changePods = async (
   before: InForce,
 ): Promise<InForce | undefined> => {
   const { routes, rules } = planRouting(plan, before.links);
-  const after = { ...before, rules, common: commonOf(plan, routes) };
-  if (after.common !== before.common || !(await table('inet').changeSingles(planEgressTable(plan)))) return undefined;
+  if (commonOf(plan, routes) !== before.common) return undefined;
+  if (!(await table('inet').changeSingles(planEgressTable(plan)))) return undefined;
   await changeRules(net, before.rules, rules);
-  return after;
+  return { ...before, rules };
 };
 
 /**

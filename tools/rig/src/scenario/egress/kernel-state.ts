@@ -31,6 +31,7 @@ export const kernelOf = (node: string): Record<string, string[]> =>
   Object.fromEntries(
     Object.entries(LOOKS).map(([what, command]) => [what, onNode(node, 'sh', '-c', command).split('\n').sort()]),
   );
+
 /** What is there of egress, and what is not there any more of others. */
 export const remainsOf = (node: string, before: Readonly<Record<string, string[]>>): string[] => {
   const now = kernelOf(node);

@@ -1,8 +1,6 @@
 import { join } from 'node:path';
-import { VERSION } from '@unbounded/oci/unbounded';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { applyChart, uninstallChart } from '../../apps/chart.ts';
-import { NAMESPACE } from '../../apps/tokens.ts';
+import { cleanUpByChart, uninstallChart } from '../../apps/chart.ts';
 import { kubectl } from '../../kubernetes/control-plane.ts';
 import { layoutOf } from '../../layout/layout.ts';
 import { checkout } from '../../machine/paths.ts';
@@ -28,9 +26,7 @@ test(
     const before = new Map(names.map((node) => [node, kernelOf(node)]));
     for (const [node, { tables }] of before)
       expect(tables, node).toContainEqual(expect.stringContaining('unbounded_egress'));
-    const values = { 'node-dataplane': { cleanup: true, maxUnavailable: '100%' }, 'node-keeper': { enabled: false } };
-    await applyChart(layout, VERSION, { values });
-    await kubectl(layout, ['rollout', 'status', 'daemonset/node-dataplane', '-n', NAMESPACE, '--timeout=120s']);
+    await cleanUpByChart(layout);
     for (const [node, state] of before) expect(remainsOf(node, state), node).toEqual([]);
   },
 );

@@ -1,12 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { VERSION } from '@unbounded/oci/unbounded';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { stopAgent } from '../../apps/agents.ts';
 import { agentReady } from '../../apps/agent-state.ts';
-import { applyChart, restartPods } from '../../apps/chart.ts';
-import { NAMESPACE } from '../../apps/tokens.ts';
+import { cleanUpByChart, restartPods } from '../../apps/chart.ts';
 import { verify } from '../../cli/verify.ts';
-import { kubectl } from '../../kubernetes/control-plane.ts';
 import { NODE_ECHO_PORT } from '../../checks/node-echo.ts';
 import { PLANS } from '../../layout/addresses.ts';
 import { layoutOf, namespaceOf, routerName, WAN } from '../../layout/layout.ts';
@@ -192,9 +189,7 @@ describe.each<Case>([
     { timeout: 120_000 },
     async ({ nodes }) => {
       const before = new Map(nodes.map((node) => [node, firewallOf(node).saved(node)]));
-      const values = { 'node-dataplane': { cleanup: true, maxUnavailable: '100%' }, 'node-keeper': { enabled: false } };
-      await applyChart(layout, VERSION, { values });
-      await kubectl(layout, ['rollout', 'status', 'daemonset/node-dataplane', '-n', NAMESPACE, '--timeout=90s']);
+      await cleanUpByChart(layout);
       for (const [node, rules] of before) {
         const { saved, withoutOurs } = firewallOf(node);
         expect(rules, node).toContain('unbounded');
