@@ -1,0 +1,33 @@
+import type { ClusterView, NodeReport, Push } from '@unbounded/status';
+
+/** Between the edge (HTTP, WebSocket) and what holds reports and view; a replica of its own and several over Redis are behind it alike. */
+
+/** What becomes of a push. resync: it is a difference from a report that is not known here; the node sends all of it next. */
+export type Accepted = 'accepted' | 'resync';
+
+/** Takes the reports of nodes. The name is that of the token, never that in the body. */
+export interface ReportIntake {
+  accept(node: string, push: Push): Promise<Accepted>;
+}
+
+/** The cluster's view after one more change. */
+export interface ViewUpdate {
+  /** Of the view that results. Positions of one history have an order; see `ViewStream.since`. */
+  readonly position: string;
+  /** JSON Merge Patch (RFC 7396) of the view before. */
+  readonly patch: unknown;
+}
+
+export interface ViewStream {
+  /** Undefined: nothing has been composed yet. */
+  current(): { readonly position: string; readonly view: ClusterView } | undefined;
+  /** What followed a position, oldest first; undefined: that is not known any more, or is of another history. */
+  since(position: string): readonly ViewUpdate[] | undefined;
+  /** Called after each update, also after the first view. */
+  subscribe(onUpdate: (update: ViewUpdate) => void): Disposable;
+}
+
+/** What a node reported last, and how old that is. */
+export interface NodeReports {
+  report(node: string): { readonly report: NodeReport; readonly ageMs: number } | undefined;
+}
