@@ -1,0 +1,26 @@
+import { z } from 'zod';
+import { message, name } from './bounds.ts';
+import { connectivityStatus } from './connectivity-status.ts';
+import { egressStatus } from './egress-status.ts';
+
+/** A section or the agent itself could not do all that it should. */
+const nodeProblem = z.object({ reason: name, message });
+export type NodeProblem = z.infer<typeof nodeProblem>;
+
+const MOST_PROBLEMS = 200;
+
+/**
+ * All that a node's agent observes. It does not name the node: that is the token's to say. A later version may add members, which this one
+ * passes over; a member that is absent is not known.
+ */
+export const nodeReport = z.object({
+  /** Of the agent: version of the product. */
+  agentVersion: z.string().max(64),
+  /** Sections that have not reported since the agent started; what they are for is not known. */
+  isComplete: z.boolean(),
+  problems: z.array(nodeProblem).max(MOST_PROBLEMS),
+  connectivity: connectivityStatus.optional(),
+  egress: egressStatus.optional(),
+});
+
+export type NodeReport = z.infer<typeof nodeReport>;
