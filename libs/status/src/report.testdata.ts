@@ -20,7 +20,6 @@ export const connectivityOf = ({
   role: 'worker',
   dataplane: 'ebpf',
   groups: {},
-  drops: {},
   ...over,
   peers: Array.isArray(peers)
     ? Object.fromEntries((peers as readonly string[]).map((node) => [node, peerOf()]))
@@ -31,5 +30,6 @@ export const reportOf = (over: Partial<NodeReport> = {}): NodeReport => ({
   agentVersion: '0.1.0',
   isComplete: true,
   problems: [],
+  drops: {},
   ...over,
 });

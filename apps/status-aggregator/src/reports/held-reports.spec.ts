@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Push } from '@unbounded/status';
 import { createHeldReports } from './held-reports.ts';
 
-const report = { agentVersion: '0.1.0', isComplete: true, problems: [] };
+const report = { agentVersion: '0.1.0', isComplete: true, problems: [], drops: {} };
 const full = (epoch = 'e1'): Push => ({ epoch, revision: 1, report });
 
 const bed = () => {
@@ -35,7 +35,9 @@ describe('the last report of a node', () => {
     const { reports } = bed();
     await reports.accept('n1', full());
     const bad = { epoch: 'e1', revision: 2, base: 1, patch: { agentVersion: 7 } };
-    expect(await reports.accept('n1', bad)).toMatchObject({ error: expect.stringMatching(/^agentVersion: 7: /) as string });
+    expect(await reports.accept('n1', bad)).toMatchObject({
+      error: expect.stringMatching(/^agentVersion: 7: /) as string,
+    });
     expect(reports.report('n1')?.report.agentVersion).toBe('0.1.0');
   });
 

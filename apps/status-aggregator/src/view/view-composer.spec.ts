@@ -41,7 +41,7 @@ describe('the view', () => {
   it('follows the reports', async () => {
     const { reports, history, part } = bed(objects);
     await part.start();
-    const report = { agentVersion: '0.1.0', isComplete: true, problems: [] };
+    const report = { agentVersion: '0.1.0', isComplete: true, problems: [], drops: {} };
     await reports.accept('n1', { epoch: 'e', revision: 1, report });
     await until('the view follows', () => history.current()?.view.nodes['n1']?.state === 'Healthy');
     await reports.accept('stranger', { epoch: 'e', revision: 1, report });

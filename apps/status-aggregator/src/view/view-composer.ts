@@ -25,7 +25,9 @@ export const createViewComposer = (options: ViewComposerOptions): HostPart => {
     if (!inputs) return;
     const names = new Set(inputs.nodes.map(({ name }) => name));
     reports.forget((name) => names.has(name));
-    history.append(composeView({ ...inputs, reports: reports.received() }, history.current()?.view, now().toISOString()));
+    history.append(
+      composeView({ ...inputs, reports: reports.received() }, history.current()?.view, now().toISOString()),
+    );
   };
   const composeSafely = (): void => {
     try {

@@ -8,7 +8,6 @@ const MOST_PEERS = 10_000;
 const MOST_GROUPS = 2_000;
 const MOST_MEMBERS = 256;
 const MOST_DEVICES = 1_024;
-const MOST_REASONS = 256;
 
 /** Of the probes of one address family. */
 const peerHealth = z.object({
@@ -26,8 +25,8 @@ const peerHealth = z.object({
 /** A WireGuard session, on one interface of ours. */
 const wireGuardPeer = z.object({
   endpoint: z.string().max(64).optional(),
-  /** Absent: there was no handshake. */
-  latestHandshakeAgeMs: milliseconds.optional(),
+  /** By the node's clock, RFC 3339. Absent: there was no handshake. */
+  latestHandshakeTime: z.string().max(40).optional(),
   rxBytes: bytes,
   txBytes: bytes,
   /** Where there is a relay: which way packets go. */
@@ -47,8 +46,8 @@ const peer = z.object({
 const group = z.object({
   site: name.optional(),
   family: word(['IPv4', 'IPv6']),
-  /** By node. isActive: packets go there now. */
-  members: byName(z.object({ tier: count, isActive: z.boolean() }), MOST_MEMBERS),
+  /** By node. isActive: packets go there now. reachesSite: what the gateway itself says; absent: nothing. */
+  members: byName(z.object({ tier: count, isActive: z.boolean(), reachesSite: z.boolean().optional() }), MOST_MEMBERS),
 });
 
 export const connectivityStatus = z.object({
@@ -59,8 +58,6 @@ export const connectivityStatus = z.object({
   peers: byName(peer, MOST_PEERS),
   /** By name. */
   groups: byName(group, MOST_GROUPS),
-  /** Packets since the agent's start, by reason. */
-  drops: byName(count, MOST_REASONS),
 });
 
 export type ConnectivityStatus = z.infer<typeof connectivityStatus>;

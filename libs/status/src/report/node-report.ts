@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { message, name } from './bounds.ts';
+import { byName, count, message, name } from './bounds.ts';
 import { connectivityStatus } from './connectivity-status.ts';
 import { egressStatus } from './egress-status.ts';
 
@@ -8,6 +8,7 @@ const nodeProblem = z.object({ reason: name, message });
 export type NodeProblem = z.infer<typeof nodeProblem>;
 
 const MOST_PROBLEMS = 200;
+const MOST_REASONS = 256;
 
 /**
  * All that a node's agent observes. It does not name the node: that is the token's to say. A later version may add members, which this one
@@ -16,9 +17,11 @@ const MOST_PROBLEMS = 200;
 export const nodeReport = z.object({
   /** Of the agent: version of the product. */
   agentVersion: z.string().max(64),
-  /** Sections that have not reported since the agent started; what they are for is not known. */
+  /** Every section has reported since the agent started; what others are for is not known. */
   isComplete: z.boolean(),
   problems: z.array(nodeProblem).max(MOST_PROBLEMS),
+  /** Packets that tables of ours dropped since the agent's start, by reason. */
+  drops: byName(count, MOST_REASONS),
   connectivity: connectivityStatus.optional(),
   egress: egressStatus.optional(),
 });

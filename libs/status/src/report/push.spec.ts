@@ -73,7 +73,7 @@ describe('a push', () => {
       { connectivity: { peers: { a: { health: { ipv4: { state: 'Healthy', rttMs: -1 } } } } } },
       'connectivity.peers.a.health.ipv4.rttMs: -1: ',
     ],
-    [{ connectivity: { drops: { spoofed: 1.5 } } }, 'connectivity.drops.spoofed: 1.5: '],
+    [{ drops: { spoofed: 1.5 } }, 'drops.spoofed: 1.5: '],
     [{ connectivity: null, problems: null }, 'problems: '],
   ])('that makes the report invalid (%j) is refused, with field and value', (patch, error) => {
     const held = accepted(

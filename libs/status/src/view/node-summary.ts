@@ -64,9 +64,10 @@ const summarizePeer = ({ health, wireGuard }: PeerStatus): PeerSummary => {
 
 /** A member that packets go to is no proof of a way: the last one of a group stays although it does not answer. */
 const isReachedBy = ({ members, family }: GroupStatus, { peers }: ConnectivityStatus): boolean =>
-  Object.entries(members).some(([node, { isActive }]) => {
+  Object.entries(members).some(([node, { isActive, reachesSite }]) => {
     const health = peers[node]?.health[family === 'IPv6' ? 'ipv6' : 'ipv4'];
-    return isActive && (health?.state === 'Healthy' || health?.state === 'Degraded') && health.forwards !== false;
+    const answers = health?.state === 'Healthy' || health?.state === 'Degraded';
+    return isActive && reachesSite !== false && answers && health.forwards !== false;
   });
 
 const summarizeRoutes = (status: ConnectivityStatus): Map<string, RouteSummary> => {
