@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:https';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { type Cluster, configMaps, endpointSlices } from '@unbounded/kube';
+import { type Cluster, configMaps, endpointSlices, ignoreGone } from '@unbounded/kube';
 import type { Push } from '@unbounded/status';
-import type { PushAnswer, SendPush } from './push.port.ts';
+import { NoAggregatorError, type PushAnswer, type SendPush } from './push.port.ts';
 
 /**
  * Pushes to one of the replicas: straight to an endpoint of the Service, which needs neither the cluster's DNS nor kube-proxy at this node.
@@ -41,8 +41,9 @@ const find = async (cluster: Cluster, { namespace, service }: AggregatorPlace, s
   const labelSelector = `kubernetes.io/service-name=${service}`;
   const [slices, bundle] = await Promise.all([
     cluster.client(endpointSlices).listAll({ namespace, labelSelector, signal }),
-    cluster.client(configMaps).get(`${service}-ca`, { namespace, signal }),
+    cluster.client(configMaps).get(`${service}-ca`, { namespace, signal }).catch(ignoreGone),
   ]);
+  if (slices.length === 0 || !bundle) throw new NoAggregatorError(`there is no Service ${namespace}/${service}`);
   const endpoints = slices.flatMap(({ endpoints = [], ports = [] }) => {
     const port = ports.find(({ name }) => name === PORT_NAME)?.port;
     if (port === undefined) return [];

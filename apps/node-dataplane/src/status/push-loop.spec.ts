@@ -3,7 +3,7 @@ import { createLogger } from '@unbounded/telemetry';
 import { until } from '@unbounded/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createPushLoop, type PushLoop, type PushTimings } from './push-loop.ts';
-import type { SendPush } from './push.port.ts';
+import { NoAggregatorError, type SendPush } from './push.port.ts';
 
 const TIMINGS: PushTimings = {
   everyMs: 40,
@@ -11,6 +11,7 @@ const TIMINGS: PushTimings = {
   lookMs: 1,
   deadlineMs: 200,
   backoff: { baseMs: 5, maxMs: 10 },
+  absentBackoff: { baseMs: 60_000, maxMs: 60_000 },
 };
 const logger = createLogger({ name: 'test', level: 'silent' as 'error' });
 
@@ -120,6 +121,16 @@ describe('the report of a node', () => {
       { deadlineMs: 20 },
     );
     await until('three attempts', () => asked >= 3);
+  });
+
+  it('is not offered again and again where there is no aggregator', async () => {
+    let asked = 0;
+    start(async () => {
+      asked++;
+      throw new NoAggregatorError('none');
+    });
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(asked).toBe(1);
   });
 
   it('ends at once, also while a push is under way', async () => {

@@ -3,7 +3,7 @@ import { backoffDelay, type BackoffOptions } from '@unbounded/controller-runtime
 import { createMergePatch, type JsonObject, type NodeReport, type Push } from '@unbounded/status';
 import type { Logger } from '@unbounded/telemetry';
 import { withDeadline } from '../deadline.ts';
-import type { SendPush } from './push.port.ts';
+import { NoAggregatorError, type SendPush } from './push.port.ts';
 
 /**
  * Pushes the node's report every 10 s, and soon when anything notable changed. One push at a time, always of the latest state: an aggregator
@@ -23,6 +23,8 @@ export interface PushTimings {
   readonly lookMs: number;
   readonly deadlineMs: number;
   readonly backoff: BackoffOptions;
+  /** While there is no aggregator. */
+  readonly absentBackoff: BackoffOptions;
 }
 
 export interface PushLoopOptions {
@@ -39,7 +41,8 @@ const TIMINGS: PushTimings = {
   spacingMs: 1000,
   lookMs: 500,
   deadlineMs: 10_000,
-  backoff: { baseMs: 1000, maxMs: 30_000 },
+  backoff: { baseMs: 1000, maxMs: 10_000 },
+  absentBackoff: { baseMs: 5000, maxMs: 120_000 },
 };
 
 /** What changes from moment to moment, and is no reason to push before its time. */
@@ -75,6 +78,7 @@ export const createPushLoop = (options: PushLoopOptions): PushLoop => {
   const stopping = new AbortController();
   const revisions = createRevisions();
   let failures = 0;
+  let isAbsent = false;
   let pushing: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
   let earliestMs = -Infinity;
@@ -104,6 +108,7 @@ export const createPushLoop = (options: PushLoopOptions): PushLoop => {
       revisions.lost(); // whether it arrived is not known
       if (stopping.signal.aborted) return;
       failures++;
+      isAbsent = error instanceof NoAggregatorError;
       onPushed('failed');
       const level = failures === 1 ? 'warn' : 'debug';
       logger[level](
@@ -117,10 +122,9 @@ export const createPushLoop = (options: PushLoopOptions): PushLoop => {
     timer = undefined;
     pushing ??= pushSafely().finally(() => {
       pushing = undefined;
-      const waitMs =
-        failures > 0 ? Math.max(timings.spacingMs, backoffDelay(failures, timings.backoff)) : timings.spacingMs;
-      earliestMs = performance.now() + waitMs;
-      if (!stopping.signal.aborted) schedule(Math.max(timings.everyMs, waitMs));
+      earliestMs = performance.now() + timings.spacingMs;
+      const backoff = isAbsent ? timings.absentBackoff : timings.backoff;
+      if (!stopping.signal.aborted) schedule(failures > 0 ? backoffDelay(failures, backoff) : timings.everyMs);
     });
   };
   const schedule = (inMs: number): void => {
