@@ -43,7 +43,9 @@ const find = async (cluster: Cluster, { namespace, service }: AggregatorPlace, s
     cluster.client(endpointSlices).listAll({ namespace, labelSelector, signal }),
     cluster.client(configMaps).get(`${service}-ca`, { namespace, signal }).catch(ignoreGone),
   ]);
-  if (slices.length === 0 || !bundle) throw new NoAggregatorError(`there is no Service ${namespace}/${service}`);
+  if (slices.length === 0) throw new NoAggregatorError(`there is no Service ${namespace}/${service}`);
+  const authority = bundle?.data?.['ca.crt'];
+  if (authority === undefined) throw new Error(`ConfigMap ${namespace}/${service}-ca has no ca.crt yet`);
   const endpoints = slices.flatMap(({ endpoints = [], ports = [] }) => {
     const port = ports.find(({ name }) => name === PORT_NAME)?.port;
     if (port === undefined) return [];
@@ -52,7 +54,7 @@ const find = async (cluster: Cluster, { namespace, service }: AggregatorPlace, s
       .flatMap(({ addresses }) => addresses.map((host) => ({ host, port })));
   });
   if (endpoints.length === 0) throw new Error(`Service ${namespace}/${service} has no ready endpoint`);
-  return { endpoints, authority: bundle.data?.['ca.crt'] ?? '' };
+  return { endpoints, authority };
 };
 
 interface Target {
