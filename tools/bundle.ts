@@ -1,5 +1,5 @@
 /** Bundles apps into one ESM file each, and one for each of their threads (`*.worker.ts`) and further processes (`*.process.ts`). Usage: bundle.ts APP... (tools/build calls it for those that are not up to date); with --next-layout into dist/next-layout, for the stand-in for the next layout of the maps (libs/bpf-maps shape-next.ts) */
-import { copyFileSync, globSync, mkdirSync, renameSync, statSync } from 'node:fs';
+import { copyFileSync, globSync, mkdirSync, readFileSync, renameSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Plugin, rolldown } from 'rolldown';
@@ -8,8 +8,21 @@ const root = resolve(import.meta.dirname, '..');
 const { values, positionals } = parseArgs({ options: { 'next-layout': { type: 'boolean' } }, allowPositionals: true });
 const [dist, conditions] = values['next-layout'] ? ['dist/next-layout', ['next-layout']] : ['dist', []];
 
-/** Parts of Nest that it loads only when they are installed; none of ours uses them. */
-const optional = [/^@nestjs\/(websockets|microservices|platform-.*)/, /^class-(validator|transformer)/];
+/** Parts of Nest that it loads only when they are installed: they stay out of the bundle of an app that does not depend on them. */
+const optional =
+  /^(@nestjs\/(?:websockets|microservices|platform-[^/]+)|@fastify\/[^/]+|class-(?:validator|transformer))(?:\/|$)/;
+
+/** Packages that an app's package.json names are bundled, those parts of Nest too. */
+const externalOf = (folder: string): ((id: string) => boolean) => {
+  const { dependencies = {} } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as {
+    readonly dependencies?: Readonly<Record<string, string>>;
+  };
+  return (id) => {
+    const name = optional.exec(id)?.[1];
+    return name !== undefined && !(name in dependencies);
+  };
+};
+
 /** client-node's generated API classes: unused exports may go, although their files say nothing about effects. */
 const withoutEffects = /node_modules\/@kubernetes\/client-node\//;
 
@@ -40,10 +53,10 @@ const bundleFile = async (folder: string, input: string, name: string): Promise<
     input,
     platform: 'node',
     tsconfig: join(root, 'tsconfig.json'),
-    external: optional,
+    external: externalOf(folder),
     treeshake: { moduleSideEffects: (id) => !withoutEffects.test(id) },
     plugins: [addonsBeside(join(folder, dist))],
-    resolve: { conditionNames: [...conditions, 'node', 'import'] },
+    resolve: { conditionNames: [...conditions, 'node'] }, // import or require: as each asks
     onLog: (level, log, print) => {
       // Nest's use of eval is its own; the addons' paths move no line.
       if (level === 'warn' && log.code !== 'EVAL' && log.code !== 'SOURCEMAP_BROKEN') print(level, log);

@@ -5,11 +5,11 @@ import { tmpdir } from 'node:os';
 import { join as pathJoin } from 'node:path';
 import { connect as connectTls } from 'node:tls';
 
+import { certificateSource } from '@unbounded/host/certificate';
 import { encodeData, encodeRegister } from '@unbounded/relay-protocol';
 import { silentLogger } from '@unbounded/telemetry';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import { certificateSource } from './certificate.ts';
 import { dial, join, keyOf, newKeys, prove, TestPeer } from '@unbounded/relay-testing/peer';
 import { startRelay } from './test/test-relay.ts';
 
@@ -24,7 +24,10 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const certificate = () => certificateSource({ cert: file('cert'), key: file('key') }, silentLogger);
+const certificate = () => {
+  const source = certificateSource({ cert: file('cert'), key: file('key') }, silentLogger);
+  return () => source().secureContext;
+};
 
 const dialTls = async (port: number): Promise<TestPeer> => {
   const socket = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false });

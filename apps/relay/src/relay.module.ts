@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { BlockList, isIP } from 'node:net';
 
 import { hostModule, type HostPart, type HostServices } from '@unbounded/host';
+import { type CertificateFiles, certificateSource } from '@unbounded/host/certificate';
 
 import { followAllowedKeys } from './allowed-keys.ts';
-import { certificateSource } from './certificate.ts';
 import { linkSecret } from './links/link-secret.ts';
 import { readKeyPair } from './platform-crypto.ts';
 import type { RelayConfig } from './relay.config.ts';
@@ -45,6 +45,11 @@ const connectionLimits = (config: RelayConfig, { logger }: HostServices) => {
   return { maxConnections: Math.min(maxConnections, possible - pending), maxPending: pending };
 };
 
+const secureContextOf = (files: CertificateFiles, { logger }: HostServices): RelayOptions['secureContext'] => {
+  const source = certificateSource(files, logger);
+  return () => source().secureContext;
+};
+
 const optionsOf = (config: RelayConfig, services: HostServices, queueAge: (ms: number) => void): RelayOptions => {
   const { keyFile, tlsCert, tlsKey, allowedKeys } = config;
   if (allowedKeys !== undefined && config.auth !== 'require')
@@ -67,8 +72,7 @@ const optionsOf = (config: RelayConfig, services: HostServices, queueAge: (ms: n
     queueBytes: config.peerQueue,
     memoryBytes: config.queueMemory,
     staticKey: keyFile === undefined ? undefined : readKeyPair(readFileSync(keyFile, 'utf8'), keyFile),
-    secureContext:
-      tlsCert && tlsKey ? certificateSource({ cert: tlsCert, key: tlsKey }, services.logger) : () => undefined,
+    secureContext: tlsCert && tlsKey ? secureContextOf({ cert: tlsCert, key: tlsKey }, services) : () => undefined,
     allowed: allowedKeys === undefined ? undefined : followAllowedKeys(allowedKeys, services.logger),
     isProxy: proxies(config.proxyProtocol),
     links: linksOf(config, services),

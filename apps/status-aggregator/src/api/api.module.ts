@@ -1,0 +1,48 @@
+import type { DynamicModule } from '@nestjs/common';
+import { APP_FILTER } from '@nestjs/core';
+
+import type { ApiOptions } from './api.options.ts';
+import * as tokens from './api.tokens.ts';
+import { edgeMetrics } from './edge-metrics.ts';
+import { RefusalFilter } from './refusal.filter.ts';
+import { createBodyReader } from './report-body.ts';
+import { ReportsController } from './reports.controller.ts';
+import { createSerializer } from './serialized-view.ts';
+import { createStreamAdmission } from './stream-admission.ts';
+import { StreamHub } from './stream-hub.ts';
+import { StreamGateway } from './stream.gateway.ts';
+import { STREAM_LIMITS } from './stream.limits.ts';
+import { ViewController } from './view.controller.ts';
+
+// oxlint-disable-next-line typescript/no-extraneous-class -- Nest knows a module by a class
+class ApiModule {}
+
+const value = (provide: symbol, useValue: unknown) => ({ provide, useValue });
+
+/** Controllers, guards and the gateway of the edge, with what they are given. */
+export const apiModule = (options: ApiOptions): DynamicModule => {
+  const { view, viewerAccess: access, logger, now = () => new Date() } = options;
+  const limits = { ...STREAM_LIMITS, ...options.streamLimits };
+  const metrics = edgeMetrics(options.metrics);
+  const serializer = createSerializer(view);
+  const admission = createStreamAdmission({ access, ...limits });
+  return {
+    module: ApiModule,
+    controllers: [ReportsController, ViewController],
+    providers: [
+      StreamGateway,
+      { provide: APP_FILTER, useClass: RefusalFilter },
+      value(tokens.AGENT_ACCESS, options.agentAccess),
+      value(tokens.VIEWER_ACCESS, access),
+      value(tokens.PARSE_PUSH, options.parsePush),
+      value(tokens.REPORT_INTAKE, options.intake),
+      value(tokens.NODE_REPORTS, options.reports),
+      value(tokens.READ_BODY, createBodyReader(options.bodyLimits)),
+      value(tokens.SERIALIZED_VIEW, serializer),
+      value(tokens.ADMIT_STREAM, admission),
+      value(tokens.STREAM_HUB, new StreamHub({ view, serializer, admission, access, limits, metrics, logger, now })),
+      value(tokens.EDGE_METRICS, metrics),
+      value(tokens.EDGE_LOGGER, logger),
+    ],
+  };
+};

@@ -1,0 +1,42 @@
+import type { Push } from '@unbounded/status';
+import type { Logger, Metrics } from '@unbounded/telemetry';
+
+import type { AgentAccess } from '../access/agent-access.ts';
+import type { ViewerAccess } from '../access/viewer-access.ts';
+import type { NodeReports, ReportIntake, ViewStream } from '../intake.port.ts';
+import type { BodyLimits } from './report-body.ts';
+import type { StreamLimits } from './stream.limits.ts';
+
+/** What is a report, of whatever came as JSON. */
+export type ParsePush = (
+  value: unknown,
+) => { readonly ok: true; readonly push: Push } | { readonly ok: false; readonly error: string };
+
+/** PEM. */
+export interface ServedCertificate {
+  readonly cert: string;
+  readonly key: string;
+}
+
+export interface ApiOptions {
+  /** TCP port at each of the addresses; 0 takes a free one. */
+  readonly port: number;
+  /** Every address of the host when not set. */
+  readonly addresses?: readonly string[];
+  /** Asked at each connection; another object than before is served from then on. */
+  readonly certificate: () => ServedCertificate;
+  readonly agentAccess: AgentAccess;
+  readonly viewerAccess: ViewerAccess;
+  readonly parsePush: ParsePush;
+  readonly intake: ReportIntake;
+  readonly view: ViewStream;
+  readonly reports: NodeReports;
+  /** JSON Schemas by name, of /openapi.json; routes refer to Push, NodeReport and ClusterView. */
+  readonly schemas: Readonly<Record<string, object>>;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly bodyLimits?: Partial<BodyLimits>;
+  readonly streamLimits?: Partial<StreamLimits>;
+  /** The wall clock; for the end of tokens. */
+  readonly now?: () => Date;
+}

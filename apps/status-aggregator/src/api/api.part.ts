@@ -1,0 +1,79 @@
+import type { Server as HttpsServer } from 'node:https';
+import type { AddressInfo, Server } from 'node:net';
+
+import 'reflect-metadata';
+import { loadPackage } from '@nestjs/common/internal';
+import { NestFactory } from '@nestjs/core';
+import { ExpressAdapter, type NestExpressApplication } from '@nestjs/platform-express';
+import type { HostPart } from '@unbounded/host';
+import type { Express, Request, Response } from 'express';
+
+import { apiModule } from './api.module.ts';
+import type { ApiOptions } from './api.options.ts';
+import { ADMIT_STREAM, EDGE_METRICS } from './api.tokens.ts';
+import { openApiOf } from './openapi.ts';
+import { securityHeaders } from './security-headers.ts';
+import { StreamAdapter } from './stream.adapter.ts';
+import { followCertificate, listenAlso, serverOptions } from './tls-server.ts';
+
+/** For requests that are being answered; then connections are cut. */
+const FINISH_MS = 5000;
+
+const createApplication = async (options: ApiOptions): Promise<NestExpressApplication> => {
+  // Into Nest's cache: WsAdapter would look for it by `require`, which finds nothing beside a bundle.
+  await loadPackage('ws', 'StreamAdapter', () => import('ws'));
+  const app = await NestFactory.create<NestExpressApplication>(apiModule(options), new ExpressAdapter(), {
+    bodyParser: false,
+    logger: false,
+    abortOnError: false,
+    httpsOptions: serverOptions(options.certificate()),
+  });
+  app.disable('x-powered-by');
+  app.set('etag', false);
+  app.use(securityHeaders);
+  const { logger } = options;
+  app.useWebSocketAdapter(
+    new StreamAdapter({ app, admission: app.get(ADMIT_STREAM), metrics: app.get(EDGE_METRICS), logger }),
+  );
+  const document = openApiOf(app, options.schemas);
+  const answer = (_: Request, response: Response) => void response.json(document);
+  (app.getHttpAdapter().getInstance() as Express).get('/openapi.json', answer);
+  return app;
+};
+
+export interface ApiPart extends HostPart {
+  /** The TCP port that was taken. */
+  readonly port: number;
+}
+
+/** The network edge: the Nest application, from its creation to its end. */
+export const createApiPart = (options: ApiOptions): ApiPart => {
+  const { port, addresses = [], certificate, logger } = options;
+  const [first, ...more] = addresses;
+  let app: NestExpressApplication | undefined;
+  let server: HttpsServer | undefined;
+  let others: readonly Server[] = [];
+  return {
+    name: 'api',
+    get port() {
+      return (server?.address() as AddressInfo | null | undefined)?.port ?? 0;
+    },
+    get isReady() {
+      return server?.listening ?? false;
+    },
+    start: async () => {
+      app = await createApplication(options);
+      server = app.getHttpServer() as unknown as HttpsServer;
+      followCertificate(server, certificate, logger);
+      await (first === undefined ? app.listen(port) : app.listen(port, first));
+      others = await listenAlso(server, more);
+      logger.info({ addresses, port: (server.address() as AddressInfo).port }, 'serving the API');
+    },
+    stop: async () => {
+      for (const other of others) other.close();
+      const cut = setTimeout(() => server?.closeAllConnections(), FINISH_MS);
+      await app?.close();
+      clearTimeout(cut);
+    },
+  };
+};

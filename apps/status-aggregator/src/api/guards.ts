@@ -1,0 +1,47 @@
+import { type CanActivate, createParamDecorator, type ExecutionContext, Inject, Injectable } from '@nestjs/common';
+import type { Request } from 'express';
+
+import type { AgentAccess } from '../access/agent-access.ts';
+import { bearerOf } from '../access/bearer.ts';
+import type { ViewerAccess } from '../access/viewer-access.ts';
+import { AGENT_ACCESS, VIEWER_ACCESS } from './api.tokens.ts';
+import { authorized } from './authorized.ts';
+
+const nodes = new WeakMap<Request, string>();
+
+/** Lets agents in: their token says for which node they report. */
+@Injectable()
+export class AgentGuard implements CanActivate {
+  readonly #access: AgentAccess;
+
+  constructor(@Inject(AGENT_ACCESS) access: AgentAccess) {
+    this.#access = access;
+  }
+
+  async canActivate(context: ExecutionContext): Promise<boolean> {
+    const request = context.switchToHttp().getRequest<Request>();
+    nodes.set(request, await authorized(bearerOf(request.headers.authorization), this.#access));
+    return true;
+  }
+}
+
+/** Parameter of a handler behind {@link AgentGuard}: the node that its token is bound to. */
+export const BoundNode = createParamDecorator((_: unknown, context: ExecutionContext) =>
+  nodes.get(context.switchToHttp().getRequest<Request>()),
+);
+
+/** Lets in who may see the status of the cluster. */
+@Injectable()
+export class ViewerGuard implements CanActivate {
+  readonly #access: ViewerAccess;
+
+  constructor(@Inject(VIEWER_ACCESS) access: ViewerAccess) {
+    this.#access = access;
+  }
+
+  async canActivate(context: ExecutionContext): Promise<boolean> {
+    const request = context.switchToHttp().getRequest<Request>();
+    await authorized(bearerOf(request.headers.authorization), this.#access);
+    return true;
+  }
+}

@@ -1,0 +1,104 @@
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+
+import { Controller, Get, Inject, Param, Req, Res, UseGuards } from '@nestjs/common';
+import { ApiBearerAuth, ApiOperation, ApiParam, ApiResponse } from '@nestjs/swagger';
+import type { Request, Response } from 'express';
+
+import type { NodeReports } from '../intake.port.ts';
+import { NODE_REPORTS, SERIALIZED_VIEW } from './api.tokens.ts';
+import { etagOf, isUnchanged } from './etag.ts';
+import { ViewerGuard } from './guards.ts';
+import { schemaRef } from './openapi.ts';
+import { Refusal } from './refusal.ts';
+import type { Serializer } from './serialized-view.ts';
+
+const compress = promisify(gzip);
+/** Less than this is not worth compressing: it is one packet either way. */
+const COMPRESS_FROM_BYTES = 1024;
+
+/** RFC 1123 subdomain, as names of Nodes are. */
+const NODE_NAME = /^(?=.{1,253}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+
+const sendJson = async (
+  request: Request,
+  response: Response,
+  json: Buffer,
+  gzipped: () => Promise<Buffer> = () => compress(json),
+): Promise<void> => {
+  const isGzip = json.length >= COMPRESS_FROM_BYTES && request.acceptsEncodings(['gzip', 'identity']) === 'gzip';
+  if (isGzip) response.setHeader('Content-Encoding', 'gzip');
+  response.setHeader('Vary', 'Accept-Encoding, Authorization');
+  response.setHeader('Content-Type', 'application/json; charset=utf-8');
+  response.end(isGzip ? await gzipped() : json);
+};
+
+/** For who may see the status of the cluster. */
+@Controller('v1alpha1')
+@UseGuards(ViewerGuard)
+@ApiBearerAuth()
+export class ViewController {
+  readonly #serializer: Serializer;
+  readonly #reports: NodeReports;
+
+  constructor(@Inject(SERIALIZED_VIEW) serializer: Serializer, @Inject(NODE_REPORTS) reports: NodeReports) {
+    this.#serializer = serializer;
+    this.#reports = reports;
+  }
+
+  @Get('view')
+  @ApiOperation({ operationId: 'view', summary: 'The view of the cluster, with the position to stream from.' })
+  @ApiResponse({
+    status: 200,
+    description: 'The view.',
+    schema: {
+      type: 'object',
+      required: ['position', 'view'],
+      properties: { position: { type: 'string' }, view: schemaRef('ClusterView') },
+    },
+  })
+  @ApiResponse({ status: 304, description: 'The position is still that of If-None-Match.' })
+  @ApiResponse({ status: 503, description: 'NotYetComposed' })
+  async view(@Req() request: Request, @Res() response: Response): Promise<void> {
+    const view = this.#serializer.view();
+    if (view === undefined) {
+      const message = 'the view has not been composed yet';
+      throw new Refusal({ status: 503, reason: 'NotYetComposed', message, retryAfterS: 1 });
+    }
+    const etag = etagOf(view.position);
+    response.setHeader('ETag', etag);
+    if (isUnchanged(request.headers['if-none-match'], etag)) {
+      response.status(304).end();
+      return;
+    }
+    await sendJson(request, response, view.json, () => view.gzip());
+  }
+
+  @Get('nodes/:name')
+  @ApiOperation({ operationId: 'node', summary: 'What a node reported last, and how old that is.' })
+  @ApiParam({ name: 'name', schema: { type: 'string', maxLength: 253 } })
+  @ApiResponse({
+    status: 200,
+    description: 'The report.',
+    schema: {
+      type: 'object',
+      required: ['report', 'ageMs'],
+      properties: { report: schemaRef('NodeReport'), ageMs: { type: 'number' } },
+    },
+  })
+  @ApiResponse({ status: 404, description: 'NodeUnknown' })
+  async node(@Param('name') name: string, @Req() request: Request, @Res() response: Response): Promise<void> {
+    if (!NODE_NAME.test(name)) {
+      throw new Refusal({
+        status: 400,
+        reason: 'InvalidName',
+        message: 'this is no name of a Node (RFC 1123 subdomain)',
+      });
+    }
+    const found = this.#reports.report(name);
+    if (found === undefined) {
+      throw new Refusal({ status: 404, reason: 'NodeUnknown', message: `node ${name} has not reported` });
+    }
+    await sendJson(request, response, Buffer.from(JSON.stringify({ report: found.report, ageMs: found.ageMs })));
+  }
+}
