@@ -1,12 +1,11 @@
-import { type ConfigOf, controlPlaneOptions, healthAddress, option, path, port, text, whole } from '@unbounded/config';
+import { type ConfigOf, controlPlaneOptions, option, path, port, text, whole } from '@unbounded/config';
 import { DEFAULT_NAMESPACE } from '@unbounded/crds';
 
 const { kubeconfig, healthPort, logLevel } = controlPlaneOptions;
 
 export const statusAggregatorOptions = {
-  ...{ kubeconfig, healthPort, healthAddress, logLevel },
+  ...{ kubeconfig, healthPort, logLevel },
   port: option(port(9443), 'TCP port of reports, view and updates (HTTPS); 0 takes a free one.'),
-  address: option(text('::'), 'Address to listen on; :: is every one, of both families.'),
   namespace: option(
     text(process.env['POD_NAMESPACE'] ?? DEFAULT_NAMESPACE),
     'Namespace of the Service, of the certificate and of the agents’ ServiceAccount; POD_NAMESPACE when not given.',

@@ -12,3 +12,4 @@ export type { EgressStatus } from './report/egress-status.ts';
 export { createMergePatch, type JsonObject } from './report/merge-patch.ts';
 export { type NodeReport, nodeReport } from './report/node-report.ts';
 export { acceptPush, type HeldReport, type Parsed, parsePush, type Push } from './report/push.ts';
+export { statusSchemas } from './schemas.ts';

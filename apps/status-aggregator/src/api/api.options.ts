@@ -1,4 +1,4 @@
-import type { Push } from '@unbounded/status';
+import type { Parsed, Push } from '@unbounded/status';
 import type { Logger, Metrics } from '@unbounded/telemetry';
 
 import type { AgentAccess } from '../access/agent-access.ts';
@@ -8,9 +8,7 @@ import type { BodyLimits } from './report-body.ts';
 import type { StreamLimits } from './stream.limits.ts';
 
 /** What is a report, of whatever came as JSON. */
-export type ParsePush = (
-  value: unknown,
-) => { readonly ok: true; readonly push: Push } | { readonly ok: false; readonly error: string };
+export type ParsePush = (value: unknown) => Parsed<Push>;
 
 /** PEM. */
 export interface ServedCertificate {

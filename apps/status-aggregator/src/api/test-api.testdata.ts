@@ -67,7 +67,7 @@ export const startTestApi = async (options: Partial<ApiOptions> = {}) => {
       token.startsWith('agent.') ? { isGranted: true, value: token.slice(6) } : unauthenticated,
     viewerAccess: async (token) =>
       token.startsWith('viewer.') ? { isGranted: true, value: { username: token.slice(7) } } : unauthenticated,
-    parsePush: (value) => ({ ok: true, push: value as Push }),
+    parsePush: (value) => ({ ok: true, value: value as Push }),
     intake: {
       accept: async (node, push) => {
         accepted.push([node, push]);

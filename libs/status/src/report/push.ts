@@ -11,7 +11,7 @@ const document = z.custom<JsonObject>(isJsonObject, { error: 'must be an object'
 const epoch = z.string().min(1).max(64);
 const revision = z.number().int().min(1).max(Number.MAX_SAFE_INTEGER);
 
-const push = z
+export const push = z
   .object({ epoch, revision, report: document.optional(), base: revision.optional(), patch: document.optional() })
   .refine(({ report, base, patch }) => (report === undefined) === (base !== undefined && patch !== undefined), {
     error: 'must have either report, or base and patch',
