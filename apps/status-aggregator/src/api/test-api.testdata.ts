@@ -4,7 +4,7 @@ import { request as httpsRequest, type RequestOptions } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import type { ClusterView, NodeReport, Push } from '@unbounded/status';
+import type { ClusterView, NodeReport } from '@unbounded/status';
 import { createMetrics, silentLogger } from '@unbounded/telemetry';
 import { WebSocket } from 'ws';
 
@@ -33,7 +33,7 @@ export const unauthenticated = { isGranted: false, status: 401, reason: 'Unauthe
 export const denied = { isGranted: false, status: 403, reason: 'Forbidden', message: 'no' } as const;
 
 /** A view that the test moves on. */
-export const testView = () => {
+const testView = () => {
   const subscribers = new Set<(update: ViewUpdate) => void>();
   const updates: ViewUpdate[] = [];
   let view: unknown;
@@ -67,7 +67,7 @@ export const startTestApi = async (options: Partial<ApiOptions> = {}) => {
       token.startsWith('agent.') ? { isGranted: true, value: token.slice(6) } : unauthenticated,
     viewerAccess: async (token) =>
       token.startsWith('viewer.') ? { isGranted: true, value: { username: token.slice(7) } } : unauthenticated,
-    parsePush: (value) => ({ ok: true, push: value as Push }),
+    parsePush: (value) => ({ ok: true, push: value }),
     intake: {
       accept: async (node, push) => {
         accepted.push([node, push]);
