@@ -9,7 +9,7 @@ import { createReviews } from './access/reviews.ts';
 import { createViewerAccess } from './access/viewer-access.ts';
 import type { ApiOptions } from './api/api.options.ts';
 import { createApiPart } from './api/api.part.ts';
-import { reviewMetrics } from './access/review-metrics.ts';
+import { edgeMetrics } from './api/edge-metrics.ts';
 import { followCluster } from './cluster/cluster-part.ts';
 import { createHeldReports } from './reports/held-reports.ts';
 import type { StatusAggregatorConfig } from './status-aggregator.config.ts';
@@ -42,8 +42,9 @@ const certificateOf = (config: StatusAggregatorConfig, cluster: Cluster, { logge
 };
 
 const createParts = (config: StatusAggregatorConfig, services: HostServices): readonly HostPart[] => {
-  const { logger, metrics } = services;
-  const cluster = openCluster({ kubeconfig: config.kubeconfig, metrics });
+  const { logger } = services;
+  const metrics = edgeMetrics(services.metrics);
+  const cluster = openCluster({ kubeconfig: config.kubeconfig, metrics: services.metrics });
   const objects = followCluster(cluster, logger);
   const reports = createHeldReports(CLOCKS);
   const history = createViewHistory(randomUUID().slice(0, 8));
@@ -52,7 +53,7 @@ const createParts = (config: StatusAggregatorConfig, services: HostServices): re
     ...{ reports, history, now: CLOCKS.now, logger },
   });
   const certificate = certificateOf(config, cluster, services);
-  const access = { reviews: createReviews({ cluster, logger }), now: CLOCKS.now, count: reviewMetrics(metrics) };
+  const access = { reviews: createReviews({ cluster, logger }), now: CLOCKS.now, count: metrics.reviewed };
   const account = { namespace: config.namespace, name: config.agentServiceAccount };
   const api = createApiPart({
     port: config.port,

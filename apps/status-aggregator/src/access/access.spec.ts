@@ -20,7 +20,7 @@ const agentOf = (node?: string, username = 'system:serviceaccount:system:agent')
 /** Answers by hand, and counts. */
 const fakeReviews = (identify: (token: string) => Identity | undefined | Promise<Identity | undefined>) => {
   const asked = { tokens: 0, accesses: 0 };
-  const world = { identify, mayView: (_: Identity): boolean => true, isDown: false };
+  const world = { identify, mayView: ((): boolean => true) as (identity: Identity) => boolean, isDown: false };
   const reviews: Reviews = {
     identify: async (token) => {
       asked.tokens++;
@@ -148,8 +148,8 @@ test('what the API server says of a token is neither thrown nor logged', async (
   const failing = (error: Error): Pick<Cluster, 'transport'> =>
     ({ transport: { send: () => Promise.reject(error) } }) as unknown as Cluster;
   for (const error of [new ApiError('POST', 500, { message: 'token s3cret' }), new TransportError('s3cret')]) {
-    const { identify } = createReviews({ cluster: failing(error), logger });
-    const thrown = await identify('s3cret').catch((reason: unknown) => reason);
+    const reviews = createReviews({ cluster: failing(error), logger });
+    const thrown = await reviews.identify('s3cret').catch((reason: unknown) => reason);
     expect(thrown).toBeInstanceOf(ReviewUnavailable);
     expect(String((thrown as Error).stack)).not.toContain('s3cret');
     expect((thrown as Error).cause).toBeUndefined();

@@ -1,9 +1,10 @@
 import type { Parsed, Push } from '@unbounded/status';
-import type { Logger, Metrics } from '@unbounded/telemetry';
+import type { Logger } from '@unbounded/telemetry';
 
 import type { AgentAccess } from '../access/agent-access.ts';
 import type { ViewerAccess } from '../access/viewer-access.ts';
 import type { NodeReports, ReportIntake, ViewStream } from '../intake.port.ts';
+import type { EdgeMetrics } from './edge-metrics.ts';
 import type { BodyLimits } from './report-body.ts';
 import type { StreamLimits } from './stream.limits.ts';
 
@@ -32,7 +33,7 @@ export interface ApiOptions {
   /** JSON Schemas by name, of /openapi.json; routes refer to Push, NodeReport and ClusterView. */
   readonly schemas: Readonly<Record<string, object>>;
   readonly logger: Logger;
-  readonly metrics: Metrics;
+  readonly metrics: EdgeMetrics;
   readonly bodyLimits?: Partial<BodyLimits>;
   readonly streamLimits?: Partial<StreamLimits>;
   /** The wall clock; for the end of tokens. */

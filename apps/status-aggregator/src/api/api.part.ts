@@ -1,12 +1,13 @@
 import type { Server as HttpsServer } from 'node:https';
 import type { AddressInfo, Server } from 'node:net';
 
+// oxlint-disable-next-line import/no-unassigned-import -- Nest's decorators ask for it when they are loaded
 import 'reflect-metadata';
 import { loadPackage } from '@nestjs/common/internal';
 import { NestFactory } from '@nestjs/core';
 import { ExpressAdapter, type NestExpressApplication } from '@nestjs/platform-express';
 import type { HostPart } from '@unbounded/host';
-import type { Express, Request, Response } from 'express';
+import type { Request, Response } from 'express';
 
 import { apiModule } from './api.module.ts';
 import type { ApiOptions } from './api.options.ts';
@@ -37,7 +38,7 @@ const createApplication = async (options: ApiOptions): Promise<NestExpressApplic
   );
   const document = openApiOf(app, options.schemas);
   const answer = (_: Request, response: Response) => void response.json(document);
-  (app.getHttpAdapter().getInstance() as Express).get('/openapi.json', answer);
+  app.getHttpAdapter().getInstance().get('/openapi.json', answer);
   return app;
 };
 

@@ -3,7 +3,7 @@ import { malformed } from './refusal.ts';
 const [QUOTE, BACKSLASH, OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE] = [0x22, 0x5c, 0x5b, 0x5d, 0x7b, 0x7d];
 
 /** Whether JSON nests deeper than that. Looks at brackets outside of strings: right for JSON, and harmless for what is none. */
-export const isDeeperThan = (json: Uint8Array, most: number): boolean => {
+const isDeeperThan = (json: Uint8Array, most: number): boolean => {
   let depth = 0;
   let isString = false;
   for (let at = 0; at < json.length; at++) {

@@ -1,33 +1,31 @@
 import { HttpException } from '@nestjs/common';
 
 /** Words of `reason` in answers and metrics: a bounded set, whatever clients send. */
-export const REFUSAL_REASONS = [
-  'Unauthenticated',
-  'Forbidden',
-  'NotAnAgent',
-  'NotBoundToNode',
-  'ReviewUnavailable',
-  'TooManyReviews',
-  'UnsupportedEncoding',
-  'TooLarge',
-  'BodyTimeout',
-  'TooManyBodies',
-  'MalformedBody',
-  'InvalidReport',
-  'ResyncRequired',
-  'NotYetComposed',
-  'NodeUnknown',
-  'InvalidName',
-  'ForeignOrigin',
-  'UnknownSubprotocol',
-  'TooManyClients',
-  'TooManyClientsOfUser',
-  'ShuttingDown',
-  'NotFound',
-  'BadRequest',
-  'InternalError',
-] as const;
-export type RefusalReason = (typeof REFUSAL_REASONS)[number];
+export type RefusalReason =
+  | 'Unauthenticated'
+  | 'Forbidden'
+  | 'NotAnAgent'
+  | 'NotBoundToNode'
+  | 'ReviewUnavailable'
+  | 'TooManyReviews'
+  | 'UnsupportedEncoding'
+  | 'TooLarge'
+  | 'BodyTimeout'
+  | 'TooManyBodies'
+  | 'MalformedBody'
+  | 'InvalidReport'
+  | 'ResyncRequired'
+  | 'NotYetComposed'
+  | 'NodeUnknown'
+  | 'InvalidName'
+  | 'ForeignOrigin'
+  | 'UnknownSubprotocol'
+  | 'TooManyClients'
+  | 'TooManyClientsOfUser'
+  | 'ShuttingDown'
+  | 'NotFound'
+  | 'BadRequest'
+  | 'InternalError';
 
 export interface RefusalInit {
   readonly status: number;

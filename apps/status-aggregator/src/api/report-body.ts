@@ -19,7 +19,7 @@ export interface BodyLimits {
   readonly atOnce: number;
 }
 
-export const BODY_LIMITS: BodyLimits = {
+const BODY_LIMITS: BodyLimits = {
   encodedBytes: 1 << 20,
   decodedBytes: 4 << 20,
   readMs: 10_000,

@@ -1,4 +1,4 @@
-import { createGzip, gzipSync } from 'node:zlib';
+import { gzipSync } from 'node:zlib';
 
 import { expect, test } from 'vitest';
 
@@ -75,22 +75,15 @@ test('other encodings are refused', async () => {
     );
 });
 
-/** A GiB of zeros, as gzip. */
-const bomb = async (): Promise<Buffer> => {
-  const gzip = createGzip({ level: 9 });
-  const chunks: Buffer[] = [];
-  gzip.on('data', (chunk: Buffer) => chunks.push(chunk));
-  const zeros = Buffer.alloc(1 << 24);
-  for (let count = 0; count < 64; count++)
-    if (!gzip.write(zeros)) await new Promise((resolve) => gzip.once('drain', resolve));
-  gzip.end();
-  await new Promise((resolve) => gzip.once('end', resolve));
-  return Buffer.concat(chunks);
+/** A GiB of zeros, as gzip of 64 members (RFC 1952 2.2). */
+const bomb = (): Buffer => {
+  const member = gzipSync(Buffer.alloc(1 << 24), { level: 9 });
+  return Buffer.concat(Array.from({ length: 64 }, () => member));
 };
 
 test('a gzip bomb ends at the bound, and is not held', async () => {
   await using api = await startTestApi();
-  const body = await bomb();
+  const body = bomb();
   expect(body.length).toBeLessThan(1 << 20);
   expect(await report(api.port, body, gzipped)).toMatchObject(
     refused(413, 'TooLarge', 'the decompressed body is larger than 4194304 bytes'),

@@ -6,7 +6,7 @@ import type { ViewStream, ViewUpdate } from '../intake.port.ts';
 const compress = promisify(gzip);
 
 /** The view at one position, as it goes to clients. */
-export interface SerializedView {
+interface SerializedView {
   readonly position: string;
   readonly json: Buffer;
   /** Of `json`; compressed when somebody asks for the first time. */

@@ -7,7 +7,7 @@ import type { WebSocket } from 'ws';
 import { STREAM_HUB } from './api.tokens.ts';
 import type { StreamHub } from './stream-hub.ts';
 
-export const STREAM_PATH = '/v1alpha1/stream';
+const STREAM_PATH = '/v1alpha1/stream';
 
 /** The live view: the view once, then every update. Clients were admitted by `StreamAdapter`, before the upgrade. */
 @WebSocketGateway({ path: STREAM_PATH })

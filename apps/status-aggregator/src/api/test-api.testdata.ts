@@ -11,6 +11,7 @@ import { WebSocket } from 'ws';
 import type { Verdict } from '../access/verdict.ts';
 import type { ViewUpdate } from '../intake.port.ts';
 import type { ApiOptions, ServedCertificate } from './api.options.ts';
+import { edgeMetrics } from './edge-metrics.ts';
 import { createApiPart } from './api.part.ts';
 
 /** An edge on loopback, with ports and reviewers of the test. */
@@ -33,7 +34,7 @@ export const unauthenticated = { isGranted: false, status: 401, reason: 'Unauthe
 export const denied = { isGranted: false, status: 403, reason: 'Forbidden', message: 'no' } as const;
 
 /** A view that the test moves on. */
-export const testView = () => {
+const testView = () => {
   const subscribers = new Set<(update: ViewUpdate) => void>();
   const updates: ViewUpdate[] = [];
   let view: unknown;
@@ -80,7 +81,7 @@ export const startTestApi = async (options: Partial<ApiOptions> = {}) => {
     },
     schemas: { Push: { type: 'object' }, NodeReport: { type: 'object' }, ClusterView: { type: 'object' } },
     logger: silentLogger,
-    metrics,
+    metrics: edgeMetrics(metrics),
     ...options,
   });
   await part.start();

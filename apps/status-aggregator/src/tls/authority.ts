@@ -1,5 +1,6 @@
 import type { webcrypto } from 'node:crypto';
 
+// oxlint-disable-next-line import/no-unassigned-import -- @peculiar/x509 asks for it when it is loaded
 import 'reflect-metadata';
 import {
   AuthorityKeyIdentifierExtension,

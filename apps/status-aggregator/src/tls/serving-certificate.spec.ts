@@ -20,7 +20,7 @@ const cluster = () => {
   const configMaps = versionedStore<ConfigMap>();
   let now = START;
   const parts: { stop(): unknown }[] = [];
-  const start = async (service = 'status', at: Date | undefined = undefined) => {
+  const start = async (service = 'status', at?: Date) => {
     const part = servingCertificate({
       secrets: secrets.client,
       configMaps: configMaps.client,

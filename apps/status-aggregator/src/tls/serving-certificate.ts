@@ -30,7 +30,7 @@ export interface ServingCertificatePart extends HostPart {
 }
 
 /** DNS names of the certificate. */
-export const servingNames = (service: string, namespace: string): readonly string[] => [
+const servingNames = (service: string, namespace: string): readonly string[] => [
   service,
   `${service}.${namespace}`,
   `${service}.${namespace}.svc`,
