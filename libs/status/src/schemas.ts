@@ -7,7 +7,11 @@ import { clusterView } from './view/cluster-view.ts';
 export const statusSchemas = (): Readonly<Record<string, object>> =>
   Object.fromEntries(
     Object.entries({ Push: push, NodeReport: nodeReport, ClusterView: clusterView }).map(([name, schema]) => {
-      const { $schema: _, ...described } = z.toJSONSchema(schema, { target: 'openapi-3.0', io: 'input', unrepresentable: 'any' });
+      const { $schema: _, ...described } = z.toJSONSchema(schema, {
+        target: 'openapi-3.0',
+        io: 'input',
+        unrepresentable: 'any',
+      });
       return [name, described];
     }),
   );

@@ -40,7 +40,12 @@ export const startAggregator = async (layout: LabLayout): Promise<void> => {
     tokenFile: controllerTokenFile(AGGREGATOR),
     deadlineMs: TOKEN_DEADLINE_MS,
   });
-  await applyManifests(layout, serviceObjects(layout).map((object) => JSON.stringify(object)).join('\n---\n'));
+  await applyManifests(
+    layout,
+    serviceObjects(layout)
+      .map((object) => JSON.stringify(object))
+      .join('\n---\n'),
+  );
   startDaemon(AGGREGATOR, [
     ...inNamespace(namespaceOf(layout.controlPlane.name)),
     ...[nodeJs, appBundle(AGGREGATOR), '--kubeconfig', kubeconfig],

@@ -30,7 +30,11 @@ export const tokensOf = (layout: LabLayout): TokenSpec[] =>
   layout.options.agents === 'pods' ? [] : processTokens(layout);
 
 const processTokens = (layout: LabLayout): TokenSpec[] => [
-  ...[...CONTROLLERS, AGGREGATOR].map((app) => ({ namespace: NAMESPACE, serviceAccount: app, file: controllerTokenFile(app) })),
+  ...[...CONTROLLERS, AGGREGATOR].map((app) => ({
+    namespace: NAMESPACE,
+    serviceAccount: app,
+    file: controllerTokenFile(app),
+  })),
   ...layout.nodes.flatMap(({ name: node }) => {
     const token = { namespace: NAMESPACE, serviceAccount: NODE_AGENT, node };
     return [

@@ -28,7 +28,10 @@ export const cluster: Substrate = {
     ofNode: ['kubelet', 'containerd', 'kube-proxy'],
     stoppable: ['kube-apiserver', ...CONTROLLERS, AGGREGATOR],
   },
-  daemons: ({ options }) => [...MACHINE_PROGRAMS, ...(options.agents === 'pods' ? [] : [...controllerDaemons(), AGGREGATOR])],
+  daemons: ({ options }) => [
+    ...MACHINE_PROGRAMS,
+    ...(options.agents === 'pods' ? [] : [...controllerDaemons(), AGGREGATOR]),
+  ],
   async egressSlices(layout) {
     const printed = await kubectl(layout, ['get', 'egressnodeslices', '-o', 'json']);
     return (JSON.parse(printed) as { readonly items: readonly EgressNodeSlice[] }).items;
