@@ -92,6 +92,7 @@ const everything = {
     ],
   },
   'static-egress': { extraArgs: ['--service-cidrs=10.96.0.0/12'], podDisruptionBudget: { enabled: false } },
+  'status-aggregator': { tls: { secretName: 'status-tls' }, maxClients: 20, aggregateToView: false },
   'node-dataplane': {
     maxUnavailable: '10%',
     seLinuxOptions: { type: 'spc_t' },
@@ -280,6 +281,19 @@ test('cleaning up runs once on each node, and what stays has no right at all', (
   expect(containers[0]!.securityContext.capabilities).toEqual({ drop: ['ALL'] });
 });
 
+test('agents report by a token of its own audience, unless nobody takes reports', () => {
+  const agent = (values: object) => {
+    const { volumes, containers } = podOf('node-dataplane', { 'node-dataplane': values });
+    return { args: containers[0]!.args ?? [], names: volumes!.map(({ name }) => name) };
+  };
+  expect(agent({}).args).toContain('--status-service=status-aggregator');
+  expect(agent({}).names).toContain('status-token');
+  for (const values of [{ statusReports: false }, { cleanup: true }]) {
+    expect(agent(values).args.join(' ')).not.toContain('--status-service');
+    expect(agent(values).names).not.toContain('status-token');
+  }
+});
+
 describe('files for the hosts’ network managers', () => {
   const ETC = '/etc';
   const flag = '--host-etc-dir=/host/etc';
@@ -327,6 +341,8 @@ test.each([
   [{ 'node-keeper': { image: { digest: 'sha256:1' } } }, "at '/node-keeper/image/digest'"],
   [{ 'cidr-allocator': { relayImage: { tag: 'a' } } }, "at '/cidr-allocator'"],
   [{ 'static-egress': { relayImage: { tag: 'a' } } }, "at '/static-egress'"],
+  [{ 'status-aggregator': { maxClients: 0 } }, "at '/status-aggregator/maxClients'"],
+  [{ 'status-aggregator': { replicas: 2 } }, 'status-aggregator.replicas: 2: must be 0 or 1'],
   [{ global: { host: { keys: 'wireguard' } } }, "at '/global/host/keys'"],
   [{ global: { apiServer: { port: 70_000 } } }, "at '/global/apiServer/port': maximum: got 70,000, want 65,535"],
 ])('%j is refused: %s', (values, message) => {

@@ -107,7 +107,7 @@ const start = async (
     reporter: overrides.reporter ?? world.reporter,
     logger,
     onProblems: (problems) => faults.measure(problems),
-    onReport: status.submit,
+    onReport: (report) => status.submit(report),
   });
   const sections: RunningSection[] = [];
   for (const type of types) sections.push(await startSection(type, shared, reporting));

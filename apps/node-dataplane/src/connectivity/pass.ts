@@ -106,20 +106,21 @@ const createRenderer = (path: DataPath): ((plan: NodePlan) => KernelPlan) => {
   };
 };
 
+const statusOf = (
+  { planner: { plan }, dataplane: { health, paths }, dataplaneKind }: ConnectivityParts,
+  wireGuard: ApplyOutcome['wireGuard'],
+): SectionStatus => {
+  if (!plan) return {};
+  const observed = { peers: health.states(), groups: health.groups(), paths: paths.states(), wireGuard };
+  return { connectivity: connectivityStatus(plan, { dataplane: dataplaneKind, ...observed }) };
+};
+
 export const createConnectivity = (parts: ConnectivityParts): Section => {
   const { planner, dataplane, rotation, attachment, faults, gateway, logger } = parts;
   const rotating = createRotatingPlanner(parts);
   const render = createRenderer(dataplane.path);
   let isReady = false;
   let wireGuard: ApplyOutcome['wireGuard'] = new Map();
-
-  const status = (): SectionStatus => {
-    const { plan } = planner;
-    if (!plan) return {};
-    const { health, paths } = dataplane;
-    const observed = { peers: health.states(), groups: health.groups(), paths: paths.states(), wireGuard };
-    return { connectivity: connectivityStatus(plan, { dataplane: parts.dataplaneKind, ...observed }) };
-  };
 
   const tellProblems = createProblemLog(logger);
 
@@ -141,7 +142,7 @@ export const createConnectivity = (parts: ConnectivityParts): Section => {
       },
       gateway && ((routes, signal) => gateway.report(routes, { signal })),
     );
-    return { ...reported, status };
+    return { ...reported, status: () => statusOf(parts, wireGuard) };
   };
 
   return {

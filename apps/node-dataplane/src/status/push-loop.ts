@@ -3,7 +3,7 @@ import { backoffDelay, type BackoffOptions } from '@unbounded/controller-runtime
 import { createMergePatch, type JsonObject, type NodeReport, type Push } from '@unbounded/status';
 import type { Logger } from '@unbounded/telemetry';
 import { withDeadline } from '../deadline.ts';
-import { NoAggregatorError, type SendPush } from './push.port.ts';
+import { NoAggregatorError, type PushAnswer, type SendPush } from './push.port.ts';
 
 /**
  * Pushes the node's report every 10 s, and soon when anything notable changed. One push at a time, always of the latest state: an aggregator
@@ -73,78 +73,91 @@ const createRevisions = () => {
   };
 };
 
-export const createPushLoop = (options: PushLoopOptions): PushLoop => {
-  const { report, send, logger, onPushed = () => undefined, timings = TIMINGS } = options;
-  const stopping = new AbortController();
+/** One push, whole where the other end asks for that; what came of it until now. */
+const createPusher = (
+  { send, logger, onPushed = () => undefined }: PushLoopOptions,
+  { deadlineMs }: PushTimings,
+  stopping: AbortSignal,
+) => {
   const revisions = createRevisions();
   let failures = 0;
   let isAbsent = false;
+  const pushOnce = async (document: JsonObject): Promise<PushAnswer> => {
+    const next = revisions.next(document);
+    const answer = await withDeadline((signal) => send(next, signal), { deadlineMs, stopping });
+    onPushed(answer);
+    if (answer === 'accepted') revisions.accepted(next, document);
+    else revisions.lost();
+    return answer;
+  };
+  const fail = (error: Error): void => {
+    revisions.lost(); // whether it arrived is not known
+    if (stopping.aborted) return;
+    failures++;
+    isAbsent = error instanceof NoAggregatorError;
+    onPushed('failed');
+    const level = failures === 1 ? 'warn' : 'debug';
+    logger[level]({ error: error.message, failures }, 'cannot push the status report; forwarding continues');
+  };
+  return {
+    /** Never rejects. */
+    async push(document: JsonObject): Promise<void> {
+      try {
+        if ((await pushOnce(document)) === 'resync') await pushOnce(document);
+        if (failures > 0) logger.info('status reports are accepted again');
+        failures = 0;
+      } catch (error) {
+        fail(error as Error);
+      }
+    },
+    changeOf: revisions.changeOf,
+    /** Until the next attempt after failures; undefined: the last push arrived. */
+    retryMs: ({ backoff, absentBackoff }: PushTimings): number | undefined =>
+      failures === 0 ? undefined : backoffDelay(failures, isAbsent ? absentBackoff : backoff),
+  };
+};
+
+export const createPushLoop = (options: PushLoopOptions): PushLoop => {
+  const { report, timings = TIMINGS } = options;
+  const stopping = new AbortController();
+  const pusher = createPusher(options, timings, stopping.signal);
   let pushing: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
+  let looking: NodeJS.Timeout | undefined;
   let earliestMs = -Infinity;
 
   // As it goes over the wire: members that are undefined are not there.
   const documentNow = (): JsonObject => JSON.parse(JSON.stringify(report())) as JsonObject;
 
-  const push = async (): Promise<void> => {
-    const document = documentNow();
-    const next = revisions.next(document);
-    const limits = { deadlineMs: timings.deadlineMs, stopping: stopping.signal };
-    const answer = await withDeadline((signal) => send(next, signal), limits);
-    onPushed(answer);
-    if (answer === 'accepted') return revisions.accepted(next, document);
-    revisions.lost();
-    const whole = revisions.next(document);
-    const second = await withDeadline((signal) => send(whole, signal), limits);
-    onPushed(second);
-    if (second === 'accepted') revisions.accepted(whole, document);
-  };
-  const pushSafely = async (): Promise<void> => {
-    try {
-      await push();
-      if (failures > 0) logger.info('status reports are accepted again');
-      failures = 0;
-    } catch (error) {
-      revisions.lost(); // whether it arrived is not known
-      if (stopping.signal.aborted) return;
-      failures++;
-      isAbsent = error instanceof NoAggregatorError;
-      onPushed('failed');
-      const level = failures === 1 ? 'warn' : 'debug';
-      logger[level](
-        { error: (error as Error).message, failures },
-        'cannot push the status report; forwarding continues',
-      );
-    }
-  };
-  const begin = (): void => {
-    clearTimeout(timer);
-    timer = undefined;
-    pushing ??= pushSafely().finally(() => {
-      pushing = undefined;
-      earliestMs = performance.now() + timings.spacingMs;
-      const backoff = isAbsent ? timings.absentBackoff : timings.backoff;
-      if (!stopping.signal.aborted) schedule(failures > 0 ? backoffDelay(failures, backoff) : timings.everyMs);
-    });
-  };
   const schedule = (inMs: number): void => {
     clearTimeout(timer);
     timer = setTimeout(begin, inMs);
   };
-  schedule(0);
-  let looking: NodeJS.Timeout | undefined;
+  const onEnd = (): void => {
+    pushing = undefined;
+    earliestMs = performance.now() + timings.spacingMs;
+    if (stopping.signal.aborted) return;
+    const retryMs = pusher.retryMs(timings);
+    schedule(retryMs ?? timings.everyMs);
+    if (retryMs === undefined) look(); // it may have changed meanwhile
+  };
+  const begin = (): void => {
+    pushing ??= pusher.push(documentNow()).finally(onEnd);
+  };
   const compare = (): void => {
     looking = undefined;
-    if (pushing || failures > 0) return; // the next push is due anyway
-    const patch = revisions.changeOf(documentNow());
+    if (pushing) return; // at its end
+    const patch = pusher.changeOf(documentNow());
     if (patch && isNotable(patch)) schedule(Math.max(0, earliestMs - performance.now()));
   };
+  /** A report of thousands of peers is not compared at each of many changes. */
+  const look = (): void => {
+    if (!stopping.signal.aborted) looking ??= setTimeout(compare, timings.lookMs);
+  };
+  schedule(0);
 
   return {
-    look() {
-      // A report of thousands of peers is not compared at each of many changes.
-      if (!stopping.signal.aborted) looking ??= setTimeout(compare, timings.lookMs);
-    },
+    look,
     async stop() {
       stopping.abort(new Error('the agent ends'));
       clearTimeout(timer);

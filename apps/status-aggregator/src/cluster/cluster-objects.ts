@@ -21,7 +21,7 @@ const readyOf = (conditions: readonly Condition[]): ClusterNode['ready'] => {
   return status === 'True' || status === 'False' ? status : 'Unknown';
 };
 
-export const clusterNode = ({ metadata, status }: Node): ClusterNode => {
+const clusterNode = ({ metadata, status }: Node): ClusterNode => {
   const conditions = status?.conditions ?? [];
   const site = metadata.labels?.[labels.site];
   return {
@@ -32,9 +32,9 @@ export const clusterNode = ({ metadata, status }: Node): ClusterNode => {
   };
 };
 
-export const clusterSite = ({ metadata }: Site): ClusterSite => ({ name: metadata.name });
+const clusterSite = ({ metadata }: Site): ClusterSite => ({ name: metadata.name });
 
-export const clusterPool = ({ metadata, status }: GatewayPool): ClusterPool => ({
+const clusterPool = ({ metadata, status }: GatewayPool): ClusterPool => ({
   name: metadata.name,
   gateways: (status?.nodes ?? []).map(({ name }) => name).sort(),
   connectedSites: [...(status?.connectedSites ?? [])].sort(),
@@ -56,8 +56,13 @@ export const clusterInputs = ({ nodes, sites, pools }: ClusterObjects) => ({
 });
 
 /** Of a Node what is read here; the rest of 5,000 of them would cost memory. */
-export const keptNode = (node: Node): Node => ({
-  ...node,
-  metadata: { name: node.metadata.name, labels: node.metadata.labels } as Node['metadata'],
-  status: { conditions: node.status?.conditions ?? [] } as NonNullable<Node['status']>,
-});
+export const keptNode = ({ metadata, status }: Node): Node => {
+  const { name, uid, resourceVersion, labels: all = {} } = metadata;
+  const site = all[labels.site];
+  return {
+    metadata: { name, uid, resourceVersion, labels: site === undefined ? {} : { [labels.site]: site } },
+    status: {
+      conditions: (status?.conditions ?? []).filter(({ type }) => type === 'Ready' || type.startsWith(OWN_PREFIX)),
+    },
+  } as Node;
+};

@@ -1,4 +1,4 @@
-import { createLogger } from '@unbounded/telemetry';
+import { silentLogger as logger } from '@unbounded/telemetry';
 import { until } from '@unbounded/testing';
 import type { ViewInputs } from '@unbounded/status';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -21,7 +21,6 @@ const bed = (objectsOf: () => Omit<ViewInputs, 'reports'> | undefined) => {
   const clocks = { elapsed: () => performance.now(), now: () => new Date() };
   const reports = createHeldReports(clocks);
   const history = createViewHistory('h');
-  const logger = createLogger({ name: 'test', level: 'silent' as 'error' });
   const part = createViewComposer({ objects: objectsOf, reports, history, now: clocks.now, logger, everyMs: 10 });
   stops.push(() => void part.stop());
   return { reports, history, part };
@@ -56,6 +55,6 @@ describe('the view', () => {
     });
     await part.start();
     isBroken = false;
-    await until('the view follows', () => history.current() !== undefined);
+    expect(await until('the view', () => history.current())).toMatchObject({ position: 'h-1' });
   });
 });

@@ -9,7 +9,6 @@ export const message = z.string().max(2048);
 /** Of a whole number of things; sums of a cluster's stay exact. */
 export const count = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
 export const milliseconds = z.number().min(0).max(1e9);
-export const bytes = count;
 
 /** By name, at most so many: a report with more is refused, since nobody knows which of them count. */
 export const byName = <T extends z.ZodType>(value: T, most: number) =>

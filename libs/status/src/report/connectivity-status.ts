@@ -1,6 +1,6 @@
 import { PEER_STATES } from '@unbounded/health';
 import { z } from 'zod';
-import { byName, bytes, count, milliseconds, name, word } from './bounds.ts';
+import { byName, count, milliseconds, name, word } from './bounds.ts';
 
 /** What connectivity at a node observes: of its peers, of the ways to other sites, and of what it drops. */
 
@@ -17,7 +17,7 @@ const peerHealth = z.object({
   /** Of the last probes, how many were not answered in time: 0 to 1. */
   lossRatio: z.number().min(0).max(1).optional(),
   /** Where the path carries less than its device. */
-  pathMtuBytes: bytes.optional(),
+  pathMtuBytes: count.optional(),
   /** Of a gateway: whether echoes through it return. */
   forwards: z.boolean().optional(),
 });
@@ -27,8 +27,8 @@ const wireGuardPeer = z.object({
   endpoint: z.string().max(64).optional(),
   /** By the node's clock, RFC 3339. Absent: there was no handshake. */
   latestHandshakeTime: z.string().max(40).optional(),
-  rxBytes: bytes,
-  txBytes: bytes,
+  rxBytes: count,
+  txBytes: count,
   /** Where there is a relay: which way packets go. */
   path: word(['Direct', 'Relayed']).optional(),
   /** Why they go that way, in words. */

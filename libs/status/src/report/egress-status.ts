@@ -13,5 +13,3 @@ export const egressStatus = z.object({
   /** Pods of this node that leave with egress addresses. */
   steeredPods: count,
 });
-
-export type EgressStatus = z.infer<typeof egressStatus>;

@@ -5,7 +5,6 @@ import { egressStatus } from './egress-status.ts';
 
 /** A section or the agent itself could not do all that it should. */
 const nodeProblem = z.object({ reason: name, message });
-export type NodeProblem = z.infer<typeof nodeProblem>;
 
 const MOST_PROBLEMS = 200;
 const MOST_REASONS = 256;

@@ -30,7 +30,7 @@ export interface HeldReport {
 }
 
 /** Characters of JSON: more than a gateway of 5,000 peers needs. A node could otherwise let its report grow by deltas without end. */
-export const LARGEST_REPORT = 4 * 1024 * 1024;
+const LARGEST_REPORT = 4 * 1024 * 1024;
 
 export type Parsed<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: string };
 

@@ -8,7 +8,6 @@ const whole = z.number().int();
 const time = z.string();
 
 export const SEVERITIES = ['critical', 'warning', 'info'] as const;
-export type Severity = (typeof SEVERITIES)[number];
 
 const problem = z.object({
   severity: z.enum(SEVERITIES),
@@ -30,7 +29,7 @@ export type Problem = z.infer<typeof problem>;
  * Healthy: it reports, its peers answer and nothing is wrong. Degraded: something is. Unreachable: it does not report, and its peers get no
  * answer. Unknown: it does not report, and nobody can say.
  */
-export const NODE_STATES = ['Healthy', 'Degraded', 'Unreachable', 'Unknown'] as const;
+const NODE_STATES = ['Healthy', 'Degraded', 'Unreachable', 'Unknown'] as const;
 export type NodeState = (typeof NODE_STATES)[number];
 
 const node = z.object({
@@ -69,7 +68,7 @@ const pool = z.object({
 });
 export type PoolView = z.infer<typeof pool>;
 
-export const REACH_STATES = ['Reachable', 'Partial', 'Unreachable', 'Unknown'] as const;
+const REACH_STATES = ['Reachable', 'Partial', 'Unreachable', 'Unknown'] as const;
 
 /** From the nodes of one site to another one, by the probes of the nodes themselves. */
 const reach = z.object({

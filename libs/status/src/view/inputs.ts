@@ -37,7 +37,7 @@ export interface ViewInputs {
 }
 
 /** Three pushes of 10 s were missed. */
-export const STALE_MS = 30_000;
+const STALE_MS = 30_000;
 
 /** A report that counts. */
 export const freshReport = ({ reports }: ViewInputs, node: string): NodeReport | undefined => {

@@ -17,7 +17,7 @@ export interface PeerSummary {
 }
 
 /** A site behind gateways. */
-export interface RouteSummary {
+interface RouteSummary {
   /** In every family that has a way, packets go to a gateway that answers. */
   readonly isReached: boolean;
   /** Gateways that packets go to. */

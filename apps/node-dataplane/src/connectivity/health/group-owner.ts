@@ -30,6 +30,16 @@ const weighted = ({ index, family, members }: HealthGroup, weights: readonly num
   members: members.map(({ record }, at) => ({ record, weight: weights[at]! })),
 });
 
+const reportOf = ({ group, weights }: Held, candidates: readonly Candidate[]): GroupReport => ({
+  name: group.name,
+  family: group.family,
+  ...(group.site === undefined ? {} : { site: group.site }),
+  members: group.members.map(({ node, tier }, at) => {
+    const { reaches } = candidates[at]!;
+    return { node, tier, isActive: weights[at] !== 0, ...(reaches === undefined ? {} : { reachesSite: reaches }) };
+  }),
+});
+
 /**
  * @param kernel undefined where there is no data plane to write
  * @param verdictOf what is known of a peer; undefined: it is not probed
@@ -51,18 +61,6 @@ export const createGroupOwner = (
       forwards: verdict?.forwards,
     };
   };
-  const reportOf = ({ group, weights }: Held): GroupReport => ({
-    name: group.name,
-    family: group.family,
-    ...(group.site === undefined ? {} : { site: group.site }),
-    members: group.members.map((member, at) => {
-      const { reaches } = candidate(group, member);
-      return {
-        ...{ node: member.node, tier: member.tier, isActive: weights[at] !== 0 },
-        ...(reaches === undefined ? {} : { reachesSite: reaches }),
-      };
-    }),
-  });
   const candidates = (group: HealthGroup): Candidate[] => group.members.map((member) => candidate(group, member));
   const weightsOf = (group: HealthGroup): number[] => selectMembers(candidates(group));
 
@@ -94,7 +92,7 @@ export const createGroupOwner = (
         kernel?.write(weighted(entry.group, weights));
       }
     },
-    reports: () => [...held.values()].map(reportOf),
+    reports: () => [...held.values()].map((entry) => reportOf(entry, candidates(entry.group))),
     reached(servedSites, family) {
       const ofFamily = [...held.values()].filter(({ group }) => group.family === family);
       return reachedSites(

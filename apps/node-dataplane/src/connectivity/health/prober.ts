@@ -97,6 +97,26 @@ const createVerdicts = (peers: Peers, echoes: Pick<Echoes, 'forwards'>) => {
   };
 };
 
+/** Groups when they are others than at the last call. */
+const createGroupNews = () => {
+  let told = '[]';
+  return (reports: readonly GroupReport[]): readonly GroupReport[] | undefined => {
+    const text = JSON.stringify(reports);
+    if (text === told) return undefined;
+    told = text;
+    return reports;
+  };
+};
+
+/** Keys of probes, and the peers that get others with them. */
+const createRenewableKeys = (keys: NodeKeys) => {
+  let derive = createProbeKeys(keys);
+  return {
+    derive: (peerKeys: Parameters<typeof derive>[0]) => derive(peerKeys),
+    renew: (next: NodeKeys) => void (derive = createProbeKeys(next)),
+  };
+};
+
 const ensureSockets = (sockets: ProbeSockets, { probes }: HealthPlan, port: number): Problem[] => {
   const addresses = new Map(probes.map(({ localAddress, family }) => [localAddress, family]));
   return [...sockets.ensure(addresses)].map(([address, why]) => ({
@@ -114,7 +134,7 @@ export const createProber = (
   const measuring = createMeasuring();
   const reporter = createReporter(onChanged);
   let plan: HealthPlan = { probes: [], groups: [], mtuBytes: 0 };
-  let toldGroups = '[]';
+  const changedGroups = createGroupNews();
 
   const { port, netnsFd } = settings;
   const onVerdict = (id: string, peer = peers.get(id)): void => {
@@ -124,22 +144,18 @@ export const createProber = (
     report(id, peer);
     file.save(() => verdicts.all());
   };
-  let deriveKeys = createProbeKeys(settings.keys);
+  const probeKeys = createRenewableKeys(settings.keys);
   const peers = createPeers({
     file,
-    deriveKeys: (keys) => deriveKeys(keys),
+    deriveKeys: probeKeys.derive,
     transmit: (request, peer) => exchange.request(request, { address: peer.session.plan.address, port }, peer),
     onVerdict,
     onPathMtu: (id, peer) => report(id, peer),
     onTold: (id, peer) => report(id, peer),
     missesEchoes: (id) => echoes.missed(id),
   });
-  const echoes = createEchoes({
-    ...(netnsFd === undefined ? {} : { netnsFd }),
-    measuring,
-    known: file.known,
-    onChange: (id) => onVerdict(id),
-  });
+  const inNamespace = netnsFd === undefined ? {} : { netnsFd };
+  const echoes = createEchoes({ ...inNamespace, measuring, known: file.known, onChange: (id) => onVerdict(id) });
   const report = (id: string, peer: Peer): void => reporter.report(id, peer, echoes.forwards(id));
   const verdicts = createVerdicts(peers, echoes);
   const groups = createGroupOwner(kernel, (id) => verdicts.of(id));
@@ -166,17 +182,11 @@ export const createProber = (
     },
     removeStale: () => groups.removeStale(),
     setKeys(keys) {
-      deriveKeys = createProbeKeys(keys);
+      probeKeys.renew(keys);
       peers.renewKeys();
     },
     measured: () => measuring.take(),
-    changedGroups() {
-      const reports = groups.reports();
-      const text = JSON.stringify(reports);
-      if (text === toldGroups) return undefined;
-      toldGroups = text;
-      return reports;
-    },
+    changedGroups: () => changedGroups(groups.reports()),
     async stop() {
       peers.stop();
       exchange.sockets.close();
