@@ -31,21 +31,16 @@ const ADMIN_TOKEN = 'test-admin-token';
 const START_TIMEOUT_MS = 60_000;
 const POLL_MS = 50;
 
-const asset = (candidates: readonly string[], what: string): string => {
-  const found = candidates.find((path) => existsSync(path));
-  if (found === undefined) throw new Error(`${what}: none of ${candidates.join(', ')} exists; run tools/setup`);
-  return found;
+const asset = (program: string): string => {
+  const path = join(process.env['UNBOUNDED_ASSETS'] ?? join(homedir(), '.cache/unbounded'), 'bin', program);
+  if (!existsSync(path)) throw new Error(`${program} is not built: there is no ${path}; run tools/setup test`);
+  return path;
 };
 
-const kubernetesBinary = (): string => {
-  const assets = process.env['UNBOUNDED_ASSETS'] ?? join(homedir(), '.cache/unbounded');
-  return asset([join(assets, 'bin/kubernetes')], 'the kubernetes binary is not built');
-};
+const kubernetesBinary = (): string => asset('kubernetes');
 
 /** UNBOUNDED_KUBE_APISERVER is the API server of another version: see kubernetes-versions.matrix.spec.ts. */
 const apiServerBinary = (): string => process.env['UNBOUNDED_KUBE_APISERVER'] ?? kubernetesBinary();
-
-const etcdBinary = (): string => asset(['/usr/bin/etcd', '/usr/local/bin/etcd'], 'etcd is not installed');
 
 const API_PORT = 6443;
 const ETCD_PORT = 2379;
@@ -175,7 +170,7 @@ export const startApiServer = async ({ flags = [] }: ApiServerOptions = {}): Pro
   writePki(directory, address);
   const etcdUrls = (flag: string, at: number) => [`--listen-${flag}-urls=http://${address}:${at}`];
   const etcd = spawnOwned(
-    etcdBinary(),
+    asset('etcd'),
     [
       '--name=test',
       `--data-dir=${join(directory, 'etcd')}`,

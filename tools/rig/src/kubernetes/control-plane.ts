@@ -5,7 +5,7 @@ import { inNamespace, runAsync, tryRun } from '../machine/command.ts';
 import { logTail, pidOf, startDaemon, stopDaemon } from '../machine/daemon.ts';
 import { PLANS } from '../layout/addresses.ts';
 import { API_SERVER_NAME, apiServerUrl, type LabLayout, namespaceOf, servicesOf } from '../layout/layout.ts';
-import { binary, controlPlaneDir, etcd, state } from '../machine/paths.ts';
+import { binary, controlPlaneDir, state } from '../machine/paths.ts';
 import { kubeconfigOf, openPki, type Pki, signCertificate } from './pki.ts';
 
 /** etcd, kube-apiserver, kube-controller-manager and kube-scheduler, in the network namespace of the control-plane node. */
@@ -69,7 +69,7 @@ const makeCredentials = (layout: LabLayout): Pki => {
 const inControlPlane = (layout: LabLayout): string[] => inNamespace(namespaceOf(layout.controlPlane.name));
 
 const etcdArguments = (): string[] => [
-  etcd,
+  binary('etcd'),
   '--name',
   'lab',
   '--data-dir',
@@ -191,7 +191,9 @@ export const stopApiServer = (): Promise<void> => stopDaemon('kube-apiserver', 3
 
 /** Prepares what nodes need to start (programs, certificates), before the API server answers. */
 export const prepareControlPlane = (layout: LabLayout): void => {
-  if (!existsSync(binary('kubernetes'))) throw new Error(`${binary('kubernetes')} is missing: run tools/setup lab`);
+  for (const program of ['kubernetes', 'etcd'].map(binary)) {
+    if (!existsSync(program)) throw new Error(`${program} is missing: run tools/setup lab`);
+  }
   mkdirSync(controlPlaneDir, { recursive: true });
   linkPrograms();
   makeCredentials(layout);

@@ -19,7 +19,6 @@ export const nodeDir = (node: string): string => join(state, 'nodes', node);
 export const logFile = (name: string): string => join(state, 'logs', `${name}.log`);
 
 /** The distribution's programs (Debian). */
-export const etcd = '/usr/bin/etcd';
 export const cniPlugins = '/usr/lib/cni';
 
 export const nodeJs = join(checkout, 'tools/node');
