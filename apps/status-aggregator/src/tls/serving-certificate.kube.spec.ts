@@ -39,7 +39,7 @@ afterAll(async () => {
 
 test('replicas that start and renew at once have one certificate, and publish one CA', async () => {
   const replicas = Array.from({ length: 4 }, () => replica('status-tls'));
-  await Promise.all(replicas.map((part) => part.start()));
+  await Promise.all(replicas.map(async (part) => part.start()));
   const inUse = (): Set<string> => new Set(replicas.map((part) => part.certificate().cert));
   expect(inUse().size).toBe(1);
   const [before = ''] = inUse();
