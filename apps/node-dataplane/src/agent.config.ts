@@ -36,7 +36,15 @@ export const agentOptions = {
   unitsDir: option(text(KEEPER_UNITS), 'Directory of the units that node-keeper runs.'),
   relayNamespace: option(
     text(process.env['POD_NAMESPACE'] ?? DEFAULT_NAMESPACE),
-    'Namespace of the managed relay’s Service; POD_NAMESPACE when not given.',
+    'Namespace of the Services of the managed relay and of the status aggregator; POD_NAMESPACE when not given.',
+  ),
+  statusService: option(
+    text(''),
+    'Service of the status aggregator, in the same namespace; empty: the node reports to none.',
+  ),
+  statusTokenFile: option(
+    text('/var/run/secrets/unbounded/status/token'),
+    'Token by which the status aggregator knows the node; read for each report.',
   ),
   cniConfDir: option(text(CNI_CONF_FOLDER), 'Directory of CNI configurations.'),
   cniBinDir: option(text('/opt/cni/bin'), 'Directory of CNI plugins, into which ours is copied.'),

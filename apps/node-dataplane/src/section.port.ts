@@ -2,6 +2,7 @@ import type { KindTable } from '@unbounded/crds';
 import type { Cluster } from '@unbounded/kube';
 import type { RouteEvent, RouteSocket } from '@unbounded/netlink';
 import type { Nftables, TableFamily } from '@unbounded/nftables';
+import type { NodeReport } from '@unbounded/status';
 import type { Logger, Metrics } from '@unbounded/telemetry';
 import type { Problem } from '@unbounded/topology';
 import type { Attachment } from './attachment/attachment.ts';
@@ -63,9 +64,11 @@ export interface SectionReport {
   readonly events?: readonly NodeEvent[];
   /** Other objects that the section keeps up to date: runs at most once, apart from the reports and writes of others. */
   readonly write?: (signal: AbortSignal) => Promise<void>;
-  /** A JSON value for the node's own status object. */
-  readonly status?: unknown;
+  /** Its part of the node's report to the status aggregator, as things are when it is called. */
+  readonly status?: () => SectionStatus;
 }
+
+export type SectionStatus = Pick<NodeReport, 'connectivity' | 'egress'>;
 
 export interface NodeCondition {
   readonly type: string;

@@ -2,8 +2,11 @@ import type { ClusterView, NodeReport, Push } from '@unbounded/status';
 
 /** Between the edge (HTTP, WebSocket) and what holds reports and view; a replica of its own and several over Redis are behind it alike. */
 
-/** What becomes of a push. resync: it is a difference from a report that is not known here; the node sends all of it next. */
-export type Accepted = 'accepted' | 'resync';
+/**
+ * What becomes of a push. resync: it is a delta from a report that is not held here; the node sends all of it next. error: the report is not
+ * valid, and names field, value and what is; what was held stays.
+ */
+export type Accepted = 'accepted' | 'resync' | { readonly error: string };
 
 /** Takes the reports of nodes. The name is that of the token, never that in the body. */
 export interface ReportIntake {

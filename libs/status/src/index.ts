@@ -1,3 +1,15 @@
-export type ClusterView = { readonly nodes: Readonly<Record<string, unknown>> };
-export type NodeReport = { readonly node: string };
-export type Push = unknown;
+export { type ClusterView, clusterView } from './view/cluster-view.ts';
+export { composeView } from './view/compose.ts';
+export type { ClusterNode, ClusterPool, ClusterSite, ReceivedReport, ViewInputs } from './view/inputs.ts';
+export type {
+  ConnectivityStatus,
+  GroupStatus,
+  PeerHealthStatus,
+  PeerStatus,
+  WireGuardPeerStatus,
+} from './report/connectivity-status.ts';
+export type { EgressStatus } from './report/egress-status.ts';
+export { createMergePatch, type JsonObject } from './report/merge-patch.ts';
+export { type NodeReport, nodeReport } from './report/node-report.ts';
+export { acceptPush, type HeldReport, type Parsed, parsePush, type Push } from './report/push.ts';
+export { statusSchemas } from './schemas.ts';

@@ -32,6 +32,7 @@ export const APPS = [
   'site-membership',
   'gateway-health',
   'static-egress',
+  'status-aggregator',
   'node-dataplane',
   'node-keeper',
 ] as const;

@@ -10,6 +10,7 @@ import { createSharedPeers } from '../kernel/overlay-peers.ts';
 import { createSharedTraffic } from '../kernel/overlay-traffic.ts';
 import type { SectionType } from '../section.port.ts';
 import { createStateFaults } from '../state/state-faults.ts';
+import { createStatusReporter, type StatusReporter } from '../status/status-reporter.ts';
 import { createPodMetadataReader } from '../world/pod-metadata.ts';
 import type { Reporter } from '../world/reporter.port.ts';
 import { checkSections } from './check-sections.ts';
@@ -32,7 +33,7 @@ const openShared = async (
   services: HostServices,
   types: readonly SectionType[],
   { nft = createNftables() }: AgentOverrides,
-): Promise<Shared> => {
+): Promise<Shared & { readonly status: StatusReporter }> => {
   const { logger, metrics } = services;
   const names = types.map(({ name }) => name);
   const net = createRouteSocket();
@@ -40,12 +41,19 @@ const openShared = async (
   const world = await openWorld(config, services);
   const hooks = types.flatMap(({ name, hook }) => (hook ? [{ ...hook, section: name }] : []));
   const metadataOf = createPodMetadataReader(world.cluster);
+  const status = createStatusReporter({
+    cluster: world.cluster,
+    ...{ service: config.statusService, namespace: config.relayNamespace, tokenFile: config.statusTokenFile },
+    logger,
+    metrics,
+  });
   return {
     config,
     services,
+    status,
     net,
     nft,
-    newDrops: createDropMetrics(metrics),
+    newDrops: createDropMetrics(metrics, (reason, packets) => status.dropped(reason, packets)),
     boundary: createBoundary(),
     traffic: createSharedTraffic(),
     peers: createSharedPeers(),
@@ -90,7 +98,7 @@ const start = async (
   const types = [...sectionTypes, nodeSection];
   checkSections(types);
   const shared = await openShared(config, services, types, overrides);
-  const { net, nft, world, attachment, faults } = shared;
+  const { net, nft, world, attachment, faults, status } = shared;
   const { logger } = services;
   await removeUnlisted({ net, nft }, types, (line) => logger.info(line)).catch((error: unknown) =>
     logger.error({ error: (error as Error).message }, 'cannot remove what former sections left; it stays'),
@@ -99,6 +107,7 @@ const start = async (
     reporter: overrides.reporter ?? world.reporter,
     logger,
     onProblems: (problems) => faults.measure(problems),
+    onReport: status.submit,
   });
   const sections: RunningSection[] = [];
   for (const type of types) sections.push(await startSection(type, shared, reporting));
@@ -115,7 +124,7 @@ const start = async (
     stop: async () => {
       await attachment.stopListening(); // first: no pod is attached without its sections
       watch[Symbol.dispose]();
-      await reporting.stop();
+      await Promise.all([reporting.stop(), status.stop()]);
       await Promise.all(sections.map((section) => section.stop(STOP_WITHIN_MS)));
       await world.close();
       await attachment.close();

@@ -21,7 +21,7 @@ const report = (name = 'a', ...notes: string[]): AgentReport => ({
   annotations: { name },
   conditions: [],
   events: notes.map((note) => ({ type: 'Normal', reason: 'Moved', action: 'Move', note })),
-  status: {},
+  status: () => ({}),
 });
 const backoff = { baseMs: 5, maxMs: 20 };
 const open = (reporter: Reporter, deadlineMs = 10_000): ReportLoop => {

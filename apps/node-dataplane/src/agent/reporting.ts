@@ -1,7 +1,7 @@
 import type { Logger } from '@unbounded/telemetry';
 import type { Problem } from '@unbounded/topology';
 import type { SectionReport, SectionType } from '../section.port.ts';
-import type { Reporter } from '../world/reporter.port.ts';
+import type { AgentReport, Reporter } from '../world/reporter.port.ts';
 import { createReportLoop } from './report-loop.ts';
 import { createReports } from './reports.ts';
 import { createWriteLoop, type WriteLoop } from './write-loop.ts';
@@ -25,6 +25,8 @@ export interface ReportingOptions {
   readonly logger: Logger;
   /** Told of the problems of all sections whenever one reports. */
   readonly onProblems?: (problems: readonly Problem[]) => void;
+  /** Told of each report of all sections. */
+  readonly onReport?: (report: AgentReport) => void;
 }
 
 const reportFailed = (section: string, message: string): Problem => ({
@@ -34,23 +36,27 @@ const reportFailed = (section: string, message: string): Problem => ({
 
 export const createReporting = (
   types: readonly Pick<SectionType, 'name' | 'isEssential'>[],
-  { reporter, logger, onProblems }: ReportingOptions,
+  { reporter, logger, onProblems, onReport = () => undefined }: ReportingOptions,
 ): Reporting => {
   const reports = createReports(types, onProblems);
   const loop = createReportLoop({ reporter, logger });
   const writers: WriteLoop[] = [];
+  const submit = (report: AgentReport): void => {
+    loop.submit(report);
+    onReport(report);
+  };
   return {
     of(section, trigger) {
       const onError = (message: string | undefined): void =>
-        loop.submit(reports.wrote(section, message === undefined ? undefined : reportFailed(section, message)));
+        submit(reports.wrote(section, message === undefined ? undefined : reportFailed(section, message)));
       const writer = createWriteLoop({ section, trigger, onError, logger });
       writers.push(writer);
       return {
         submit(report) {
-          loop.submit(reports.reported(section, report));
+          submit(reports.reported(section, report));
           writer.submit(report.write);
         },
-        fail: (problem) => loop.submit(reports.failed(section, problem)),
+        fail: (problem) => submit(reports.failed(section, problem)),
       };
     },
     async stop() {

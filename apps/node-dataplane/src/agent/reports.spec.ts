@@ -44,15 +44,17 @@ test('a failed write is a problem until one succeeds, whatever passes say', () =
   expect(reasonsOf(reports.wrote('example', undefined))).toEqual([]);
 });
 
-test('the status of each section is there under its name, as it was last', () => {
+test('the status of each section is there, as it is when asked for', () => {
   const reports = open();
-  reports.reported('connectivity', { problems: [], status: { peers: 3 } });
-  expect(reports.reported('example', { problems: [], status: 0 }).status).toEqual({
-    connectivity: { peers: 3 },
-    example: 0,
-  });
-  expect(reports.failed('connectivity', failure).status).toHaveProperty('connectivity');
-  expect(reports.reported('connectivity', fine).status).toEqual({ example: 0 });
+  let steeredPods = 1;
+  const egress = () => ({ egress: { isInForce: true, heldAddresses: [], steeredPods } });
+  const connectivity = { site: 's', role: 'worker', dataplane: 'ebpf', peers: {}, groups: {} } as const;
+  reports.reported('connectivity', { problems: [], status: () => ({ connectivity }) });
+  const { status } = reports.reported('example', { problems: [], status: egress });
+  steeredPods = 2;
+  expect(status()).toEqual({ connectivity, egress: { isInForce: true, heldAddresses: [], steeredPods: 2 } });
+  expect(reports.failed('connectivity', failure).status()).toHaveProperty('connectivity');
+  expect(reports.reported('connectivity', fine).status()).not.toHaveProperty('connectivity');
 });
 
 test('events are told once', () => {

@@ -1,5 +1,5 @@
 import type { Problem } from '@unbounded/topology';
-import type { SectionReport, SectionType } from '../section.port.ts';
+import type { SectionReport, SectionStatus, SectionType } from '../section.port.ts';
 import type { AgentReport } from '../world/reporter.port.ts';
 
 interface Reported {
@@ -36,9 +36,7 @@ export const createReports = (
   };
   const merge = (events: AgentReport['events'] = []): AgentReport => {
     const states = entries.flatMap(({ last }) => last.state ?? []);
-    const statuses = entries.flatMap(({ name, last: { state } }) =>
-      state?.status === undefined ? [] : [[name, state.status] as const],
-    );
+    const statuses = states.flatMap(({ status }) => status ?? []);
     const problems = entries.flatMap(({ last: { state, failure, writeFailure } }) => [
       ...(state?.problems ?? []),
       ...(failure ? [failure] : []),
@@ -51,7 +49,7 @@ export const createReports = (
       annotations: Object.assign({}, ...states.map(({ annotations }) => annotations)) as AgentReport['annotations'],
       conditions: states.flatMap(({ conditions = [] }) => conditions),
       events,
-      status: Object.fromEntries(statuses),
+      status: () => Object.assign({}, ...statuses.map((status) => status())) as SectionStatus,
     };
   };
   return {

@@ -1,3 +1,4 @@
+import type { ConnectivityStatus } from '@unbounded/status';
 import type { Logger } from '@unbounded/telemetry';
 import type { NodePlan, ProtectedAddress } from '@unbounded/topology';
 import type { DataPath } from '../data-path/port.ts';
@@ -17,10 +18,11 @@ import { readWireGuard } from './kernel/wireguard.ts';
 import type { NodePlanner } from './node-planner.ts';
 import type { OwnKeys } from './measured.ts';
 import type { RelayProxies } from './relay/relay-proxies.ts';
-import type { NodeCondition, Section, SectionReport } from '../section.port.ts';
+import type { NodeCondition, Section, SectionReport, SectionStatus } from '../section.port.ts';
 import { createProblemLog } from '../world/problem-log.ts';
 import type { GatewayReporter } from './gateway-reporter.ts';
 import { connectivityReport } from './report.ts';
+import { connectivityStatus } from './status.ts';
 
 /** Observe, plan, diff, apply, report: a pass of connectivity. */
 
@@ -41,6 +43,7 @@ export interface ConnectivityParts {
   readonly repairs: Pick<SwiftRepairs, 'takeEvents' | 'problems'>;
   readonly forwarding: ForwardingWatch;
   readonly protocols: readonly string[];
+  readonly dataplaneKind: ConnectivityStatus['dataplane'];
   readonly underlay: UnderlayWatch;
   /** Addresses that the node must reach without the overlay, whatever the objects list. */
   readonly protectedAddresses: () => Promise<readonly ProtectedAddress[]>;
@@ -108,12 +111,21 @@ export const createConnectivity = (parts: ConnectivityParts): Section => {
   const rotating = createRotatingPlanner(parts);
   const render = createRenderer(dataplane.path);
   let isReady = false;
+  let wireGuard: ApplyOutcome['wireGuard'] = new Map();
+
+  const status = (): SectionStatus => {
+    const { plan } = planner;
+    if (!plan) return {};
+    const { health, paths } = dataplane;
+    const observed = { peers: health.states(), groups: health.groups(), paths: paths.states(), wireGuard };
+    return { connectivity: connectivityStatus(plan, { dataplane: parts.dataplaneKind, ...observed }) };
+  };
 
   const tellProblems = createProblemLog(logger);
 
   const report = (underlay: Underlay | undefined, problems: Problems, forwarding?: NodeCondition): SectionReport => {
     tellProblems(problems);
-    return connectivityReport(
+    const reported = connectivityReport(
       {
         ...ownKeys(rotation),
         tunnelMtuBytes: underlay && underlay.mtuBytes - WIREGUARD_OVERHEAD_BYTES,
@@ -129,6 +141,7 @@ export const createConnectivity = (parts: ConnectivityParts): Section => {
       },
       gateway && ((routes, signal) => gateway.report(routes, { signal })),
     );
+    return { ...reported, status };
   };
 
   return {
@@ -143,6 +156,7 @@ export const createConnectivity = (parts: ConnectivityParts): Section => {
       if (!plan) return { nextPassMs: REPAIR_EVERY_MS, report: report(underlay, [...planner.problems, ...fromNode()]) };
       const rendered = render(plan);
       const outcome = await applyPlan(dataplane, rendered);
+      ({ wireGuard } = outcome);
       parts.peers.set(planner.peers);
       if (dataplane.health.states().some(({ state }) => state === 'Healthy')) parts.peers.heard();
       if (outcome.isContained) attachment.gate.open();
@@ -158,8 +172,8 @@ export const createConnectivity = (parts: ConnectivityParts): Section => {
       const problems = [...outcome.problems, ...others];
       if (!again && !isReady) {
         isReady = true;
-        const { site, role, blocks, wireGuard } = plan;
-        logger.info({ site, role, blocks: blocks.length, wireGuard: wireGuard.length }, 'plan applied');
+        const { site, role, blocks } = plan;
+        logger.info({ site, role, blocks: blocks.length, wireGuard: plan.wireGuard.length }, 'plan applied');
       }
       const nextPassMs = again
         ? SOON_MS

@@ -227,6 +227,7 @@ export const connectivity = (
       repairs,
       forwarding: createForwardingWatch({ nft: context.nft, metrics, logger, onFound: context.trigger }),
       protocols,
+      dataplaneKind: config.dataplane,
       underlay: createUnderlayWatch((internalIps) => findUnderlay(net, internalIps)),
       protectedAddresses: protectAddresses(config, context),
       gateway: cluster && createGatewayReporter(cluster, nodeName),

@@ -3,7 +3,7 @@ import type { Enforced } from './enforcement.ts';
 import { isIdle } from './enforcement.ts';
 import type { EgressPlan, PodClass } from './plan/egress-plan.ts';
 
-const podsOf = (classes: readonly PodClass[]): number => classes.reduce((sum, { pods }) => sum + pods.length, 0);
+export const podsOf = (classes: readonly PodClass[]): number => classes.reduce((sum, { pods }) => sum + pods.length, 0);
 const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;
 
 /** Of the Node; undefined: it has nothing to do with egress addresses. */

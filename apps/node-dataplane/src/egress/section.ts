@@ -2,7 +2,7 @@ import { DEVICES, EGRESS_ROUTE_PROTOCOL } from '@unbounded/config/ownership';
 import { type Conntrack, createConntrack, openPacketSocket, type RouteEvent } from '@unbounded/netlink';
 import { EGRESS_CHAINS } from '../kernel/base-chains.ts';
 import { gathered } from '../kernel/gathered.ts';
-import type { Section, SectionContext, SectionPass, SectionType } from '../section.port.ts';
+import type { Section, SectionContext, SectionPass, SectionStatus, SectionType } from '../section.port.ts';
 import { createPodMetadataReader } from '../world/pod-metadata.ts';
 import { createProblemLog } from '../world/problem-log.ts';
 import { createApiService } from './api-service.ts';
@@ -10,7 +10,7 @@ import type { ProbeTimings } from './announce/address-probe.ts';
 import type { OpenSocket } from './announce/announced-link.ts';
 import { createBegunQuestions } from './begun-questions.ts';
 import { createClaims } from './claims.ts';
-import { egressCondition } from './condition.ts';
+import { egressCondition, podsOf } from './condition.ts';
 import { addressesOf, createEgressPlanner, type Planned } from './egress-planner.ts';
 import { createEnforcement, isIdle } from './enforcement.ts';
 import { createFence } from './fence.ts';
@@ -146,12 +146,16 @@ const openNode = async (
 };
 
 const passOf = (state: State, reports: SliceReports | undefined): SectionPass => {
-  const { problems, slices = [], isInForce, held, staying, networks } = state;
+  const { plan, problems, slices = [], isInForce, held, staying, networks } = state;
+  const status = (): SectionStatus => ({
+    egress: { isInForce, heldAddresses: [...held].sort(), steeredPods: podsOf(plan.steered) },
+  });
   const condition = egressCondition(state);
   return {
     nextPassMs: EVERY_MS,
     report: {
       problems,
+      ...(isIdle(plan) ? {} : { status }),
       ...(condition && { conditions: [condition] }),
       ...(reports &&
         slices.length > 0 && {

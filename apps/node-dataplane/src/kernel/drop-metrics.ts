@@ -10,8 +10,14 @@ export interface TableDrops {
   restarted(): void;
 }
 
-/** @returns a table's own, into the one metric of all tables */
-export const createDropMetrics = (metrics: Metrics): (() => TableDrops) => {
+/**
+ * @param onDropped told of what is added to the metric
+ * @returns a table's own, into the one metric of all tables
+ */
+export const createDropMetrics = (
+  metrics: Metrics,
+  onDropped: (reason: string, packets: number) => void = () => undefined,
+): (() => TableDrops) => {
   const dropped = metrics.counter({
     name: 'unbounded_firewall_dropped_packets_total',
     help: 'Packets that our nftables tables dropped, by reason.',
@@ -21,8 +27,12 @@ export const createDropMetrics = (metrics: Metrics): (() => TableDrops) => {
     const increases = createIncreases<string>();
     return {
       observe(counters, drops) {
-        for (const { name, packets } of counters)
-          if (drops.includes(name)) dropped.inc({ reason: name }, increases.of(name, packets));
+        for (const { name, packets } of counters) {
+          if (!drops.includes(name)) continue;
+          const increase = increases.of(name, packets);
+          dropped.inc({ reason: name }, increase);
+          onDropped(name, increase);
+        }
       },
       restarted: () => increases.restarted(),
     };

@@ -1,5 +1,5 @@
 import type { Problem } from '@unbounded/topology';
-import type { NodeCondition, NodeEvent } from '../section.port.ts';
+import type { NodeCondition, NodeEvent, SectionStatus } from '../section.port.ts';
 
 /** What the agent tells the world about its node: the reports of all sections. */
 export interface AgentReport {
@@ -14,8 +14,8 @@ export interface AgentReport {
   readonly conditions: readonly NodeCondition[];
   /** Since the last report. */
   readonly events: readonly NodeEvent[];
-  /** By section, of those that have one. */
-  readonly status: Readonly<Record<string, unknown>>;
+  /** Of the sections that have one. */
+  readonly status: () => SectionStatus;
 }
 
 export interface Reporter {

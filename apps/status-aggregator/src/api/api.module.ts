@@ -3,7 +3,6 @@ import { APP_FILTER } from '@nestjs/core';
 
 import type { ApiOptions, LetIn } from './api.options.ts';
 import * as tokens from './api.tokens.ts';
-import { edgeMetrics } from './edge-metrics.ts';
 import { RefusalFilter } from './refusal.filter.ts';
 import { createBodyReader } from './report-body.ts';
 import { ReportsController } from './reports.controller.ts';
@@ -21,9 +20,8 @@ const value = (provide: symbol, useValue: unknown) => ({ provide, useValue });
 
 /** Controllers, guards and the gateway of the edge, with what they are given. */
 export const apiModule = (options: ApiOptions, letIn: LetIn): DynamicModule => {
-  const { view, viewerAccess: access, logger, now = () => new Date() } = options;
+  const { view, viewerAccess: access, metrics, logger, now = () => new Date() } = options;
   const limits = { ...STREAM_LIMITS, ...options.streamLimits };
-  const metrics = edgeMetrics(options.metrics);
   const serializer = createSerializer(view);
   const admission = createStreamAdmission({ access, letIn, ...limits });
   return {

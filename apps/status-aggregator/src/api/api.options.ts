@@ -1,18 +1,17 @@
 import type { Socket } from 'node:net';
 
-import type { Push } from '@unbounded/status';
-import type { Logger, Metrics } from '@unbounded/telemetry';
+import type { Parsed, Push } from '@unbounded/status';
+import type { Logger } from '@unbounded/telemetry';
 
 import type { AgentAccess } from '../access/agent-access.ts';
 import type { ViewerAccess } from '../access/viewer-access.ts';
 import type { NodeReports, ReportIntake, ViewStream } from '../intake.port.ts';
+import type { EdgeMetrics } from './edge-metrics.ts';
 import type { BodyLimits } from './report-body.ts';
 import type { StreamLimits } from './stream.limits.ts';
 
 /** What is a report, of whatever came as JSON. */
-export type ParsePush = (
-  value: unknown,
-) => { readonly ok: true; readonly push: Push } | { readonly ok: false; readonly error: string };
+export type ParsePush = (value: unknown) => Parsed<Push>;
 
 /** PEM. */
 export interface ServedCertificate {
@@ -39,7 +38,7 @@ export interface ApiOptions {
   /** JSON Schemas by name, of /openapi.json; routes refer to Push, NodeReport and ClusterView. */
   readonly schemas: Readonly<Record<string, object>>;
   readonly logger: Logger;
-  readonly metrics: Metrics;
+  readonly metrics: EdgeMetrics;
   /** Connections that have proven nothing yet; beyond it the oldest of the address with the most is cut. */
   readonly mostStrangers?: number;
   readonly bodyLimits?: Partial<BodyLimits>;

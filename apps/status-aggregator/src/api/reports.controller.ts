@@ -45,10 +45,14 @@ export class ReportsController {
       this.#metrics.pushed('invalid');
       throw new Refusal({ status: 400, reason: 'InvalidReport', message: parsed.error });
     }
-    const accepted = await this.#intake.accept(node, parsed.push).catch((error: unknown) => {
+    const accepted = await this.#intake.accept(node, parsed.value).catch((error: unknown) => {
       this.#metrics.pushed('failed');
       throw error;
     });
+    if (typeof accepted === 'object') {
+      this.#metrics.pushed('invalid');
+      throw new Refusal({ status: 400, reason: 'InvalidReport', message: accepted.error });
+    }
     this.#metrics.pushed(accepted);
     if (accepted === 'accepted') return;
     const message = 'the report that this one is a difference from is not known here: send a whole one';

@@ -4,13 +4,14 @@ import { request as httpsRequest, type RequestOptions } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import type { ClusterView, NodeReport } from '@unbounded/status';
+import type { ClusterView, NodeReport, Push } from '@unbounded/status';
 import { createMetrics, silentLogger } from '@unbounded/telemetry';
 import { WebSocket } from 'ws';
 
 import type { Verdict } from '../access/verdict.ts';
 import type { ViewUpdate } from '../intake.port.ts';
 import type { ApiOptions, ServedCertificate } from './api.options.ts';
+import { edgeMetrics } from './edge-metrics.ts';
 import { createApiPart } from './api.part.ts';
 
 /** An edge on loopback, with ports and reviewers of the test. */
@@ -67,7 +68,7 @@ export const startTestApi = async (options: Partial<ApiOptions> = {}) => {
       token.startsWith('agent.') ? { isGranted: true, value: token.slice(6) } : unauthenticated,
     viewerAccess: async (token) =>
       token.startsWith('viewer.') ? { isGranted: true, value: { username: token.slice(7) } } : unauthenticated,
-    parsePush: (value) => ({ ok: true, push: value }),
+    parsePush: (value) => ({ ok: true, value: value as Push }),
     intake: {
       accept: async (node, push) => {
         accepted.push([node, push]);
@@ -80,7 +81,7 @@ export const startTestApi = async (options: Partial<ApiOptions> = {}) => {
     },
     schemas: { Push: { type: 'object' }, NodeReport: { type: 'object' }, ClusterView: { type: 'object' } },
     logger: silentLogger,
-    metrics,
+    metrics: edgeMetrics(metrics),
     ...options,
   });
   await part.start();

@@ -5,7 +5,7 @@ import { agentPids, makeAgentCgroup } from '../machine/cgroups.ts';
 import { startDaemon } from '../machine/daemon.ts';
 import { appBundle, binary, nodeJs } from '../machine/paths.ts';
 import { inNode } from '../node/node.ts';
-import { NODE_AGENT } from './tokens.ts';
+import { AGGREGATOR, NODE_AGENT, statusTokenFile } from './tokens.ts';
 
 /** The agents, our apps on every node, as processes inside it. */
 
@@ -32,6 +32,11 @@ const agentFlags = (source: ObjectSource, { dataplane }: LabOptions, node: LabNo
   ...(dataplane === 'ebpf' ? [] : ['--dataplane', dataplane]),
 ];
 
+const reporting = ({ name }: LabNode): NodeJS.ProcessEnv => ({
+  UNBOUNDED_STATUS_SERVICE: AGGREGATOR,
+  UNBOUNDED_STATUS_TOKEN_FILE: statusTokenFile(name),
+});
+
 interface Start {
   readonly node: LabNode;
   readonly app: NodeApp;
@@ -52,8 +57,8 @@ export const startAgentFrom = async (
   const group = makeAgentCgroup(node.name, app);
   const command = [...inNode(node.name), nodeJs, appBundle(app), ...flags];
   startDaemon(agentDaemon(node.name, app), ['bash', '-c', `echo $$ >${group}; exec "$@"`, app, ...command], {
-    // By environment: versions that know no egress addresses pass over it.
-    env: { ...process.env, UNBOUNDED_EGRESS: 'On', ...env },
+    // By environment: versions that know no egress addresses, or report to nobody, pass over it.
+    env: { ...process.env, UNBOUNDED_EGRESS: 'On', ...reporting(node), ...env },
   });
 };
 

@@ -148,8 +148,10 @@ export const waitForPodsOf = async (layout: LabLayout, { app, count, node, versi
   }
 };
 
-const countOf = (layout: LabLayout, app: PodApp): number =>
-  app === 'node-dataplane' || app === 'node-keeper' ? layout.nodes.length : Math.min(2, layout.nodes.length);
+const countOf = (layout: LabLayout, app: PodApp): number => {
+  if (app === 'node-dataplane' || app === 'node-keeper') return layout.nodes.length;
+  return app === 'status-aggregator' ? 1 : Math.min(2, layout.nodes.length);
+};
 
 /** What of our apps is installed: the chart of a former version has not all of them. */
 const installedApps = async (layout: LabLayout): Promise<readonly PodApp[]> => {

@@ -8,26 +8,38 @@ export interface TokenSpec {
   readonly serviceAccount: string;
   /** Node to which the token is bound. */
   readonly node?: string;
+  /** For whom it is; absent: the API server. */
+  readonly audience?: string;
   readonly file: string;
 }
 
 export const NAMESPACE = 'unbounded-system';
 export const CONTROLLERS = ['cidr-allocator', 'site-membership', 'gateway-health', 'static-egress'] as const;
 export const NODE_AGENT = 'node-dataplane';
+export const AGGREGATOR = 'status-aggregator';
+const STATUS_AUDIENCE = 'status-aggregator.net.unbounded-cloud.io';
 
 export const controllerTokenFile = (app: string): string => join(controlPlaneDir, 'tokens', app);
 export const agentTokenFile = (node: string): string => join(nodeDir(node), 'tokens', NODE_AGENT);
+
+/** By which the aggregator knows the node. */
+export const statusTokenFile = (node: string): string => join(nodeDir(node), 'tokens', 'status');
 
 /** None where our apps are pods: their kubelets ask for their tokens. */
 export const tokensOf = (layout: LabLayout): TokenSpec[] =>
   layout.options.agents === 'pods' ? [] : processTokens(layout);
 
 const processTokens = (layout: LabLayout): TokenSpec[] => [
-  ...CONTROLLERS.map((app) => ({ namespace: NAMESPACE, serviceAccount: app, file: controllerTokenFile(app) })),
-  ...layout.nodes.map((node) => ({
+  ...[...CONTROLLERS, AGGREGATOR].map((app) => ({
     namespace: NAMESPACE,
-    serviceAccount: NODE_AGENT,
-    node: node.name,
-    file: agentTokenFile(node.name),
+    serviceAccount: app,
+    file: controllerTokenFile(app),
   })),
+  ...layout.nodes.flatMap(({ name: node }) => {
+    const token = { namespace: NAMESPACE, serviceAccount: NODE_AGENT, node };
+    return [
+      { ...token, file: agentTokenFile(node) },
+      { ...token, audience: STATUS_AUDIENCE, file: statusTokenFile(node) },
+    ];
+  }),
 ];

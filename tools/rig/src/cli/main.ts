@@ -19,12 +19,13 @@ import { checkout } from '../machine/paths.ts';
 import { drawTopology, whatNext } from './picture.ts';
 import { POD_APPS, type PodApp, restartPods, rollbackPods, upgradePods } from '../apps/chart.ts';
 import { readLayout, saveLayout } from '../substrate/steps.ts';
-import { CONTROLLERS } from '../apps/tokens.ts';
+import { AGGREGATOR, CONTROLLERS } from '../apps/tokens.ts';
 import { up } from '../substrate/up.ts';
 import { verify } from './verify.ts';
 import { nodeNamed, optionsFrom } from './arguments.ts';
 import { UsageError } from '../layout/usage-error.ts';
 import { probePods } from '../substrate/probes.ts';
+import { startAggregator } from '../apps/aggregator.ts';
 import { startController } from '../apps/controllers.ts';
 import { startAgent } from '../substrate/agents.ts';
 import { FEATURES } from '../features/features.ts';
@@ -125,6 +126,7 @@ const control = async (
   if (app === 'kube-apiserver') return verb === 'stop' ? stopApiServer() : startApiServer(layout);
   if (isPods(layout))
     throw new UsageError(`pods come back by themselves: tools/lab restart ${app ?? 'APP'} deletes them`);
+  if (app === AGGREGATOR) return verb === 'stop' ? stopDaemon(AGGREGATOR) : startAggregator(clusterLayout(verb));
   const controller = CONTROLLERS.find((known) => known === app);
   if (controller) {
     for (const replica of [1, 2])

@@ -1,7 +1,7 @@
 import { type Candidate, reachedSites, reachesSite, selectMembers } from '@unbounded/health';
 import type { Problem } from '@unbounded/topology';
 import type { GroupKernel, WeightedGroup } from './group-kernel.port.ts';
-import { type Family, type HealthGroup, type HealthMember, peerId } from './messages.ts';
+import { type Family, type GroupReport, type HealthGroup, type HealthMember, peerId } from './messages.ts';
 import type { Verdict } from './verdict-file.ts';
 
 /** The one writer of the kernel's next-hop groups: members as planned, weights as the health of the peers says. */
@@ -14,6 +14,8 @@ export interface GroupOwner {
   refresh(peer: string): void;
   /** The sites that groups of a family reach by the nearest way, and those served. */
   reached(servedSites: readonly string[], family: Family): string[];
+  /** The groups with their weights as they were last written. */
+  reports(): GroupReport[];
 }
 
 interface Held {
@@ -49,6 +51,18 @@ export const createGroupOwner = (
       forwards: verdict?.forwards,
     };
   };
+  const reportOf = ({ group, weights }: Held): GroupReport => ({
+    name: group.name,
+    family: group.family,
+    ...(group.site === undefined ? {} : { site: group.site }),
+    members: group.members.map((member, at) => {
+      const { reaches } = candidate(group, member);
+      return {
+        ...{ node: member.node, tier: member.tier, isActive: weights[at] !== 0 },
+        ...(reaches === undefined ? {} : { reachesSite: reaches }),
+      };
+    }),
+  });
   const candidates = (group: HealthGroup): Candidate[] => group.members.map((member) => candidate(group, member));
   const weightsOf = (group: HealthGroup): number[] => selectMembers(candidates(group));
 
@@ -80,6 +94,7 @@ export const createGroupOwner = (
         kernel?.write(weighted(entry.group, weights));
       }
     },
+    reports: () => [...held.values()].map(reportOf),
     reached(servedSites, family) {
       const ofFamily = [...held.values()].filter(({ group }) => group.family === family);
       return reachedSites(

@@ -1,7 +1,15 @@
 import type { Logger, Metrics } from '@unbounded/telemetry';
 import type { Problem } from '@unbounded/topology';
 import { startThread } from '../../thread/thread.ts';
-import { type Call, type HealthPlan, peerId, type PeerReport, type Told, type WorkerSettings } from './messages.ts';
+import {
+  type Call,
+  type GroupReport,
+  type HealthPlan,
+  peerId,
+  type PeerReport,
+  type Told,
+  type WorkerSettings,
+} from './messages.ts';
 import { createHealthMetrics } from './metrics.ts';
 import type { NodeKeys } from './probe-keys.ts';
 
@@ -21,6 +29,8 @@ export interface Health {
   setKeys(keys: NodeKeys): void;
   /** Every probed peer, by node and family. */
   states(): readonly PeerReport[];
+  /** The next-hop groups as the kernel has them, a second old at most. */
+  groups(): readonly GroupReport[];
   /** What the paths to nodes carry, where that is less than their devices allow, bytes. */
   pathMtuBytes(): ReadonlyMap<string, number>;
   /** Ends the thread; what the kernel holds stays. */
@@ -82,6 +92,7 @@ const file = new URL(import.meta.url.endsWith('.ts') ? './health.worker.ts' : '.
 export const startHealth = ({ logger, metrics, onChange, ...settings }: HealthOptions): Health => {
   const counted = createHealthMetrics(metrics);
   const peers = new Map<string, PeerReport>();
+  let groups: readonly GroupReport[] = [];
   let lastPlan: HealthPlan | undefined;
   let lastKeys: NodeKeys | undefined;
 
@@ -89,6 +100,10 @@ export const startHealth = ({ logger, metrics, onChange, ...settings }: HealthOp
     if (message.type === 'measured') {
       for (const [id, rttMs] of message.rttMs) if (peers.has(id)) peers.set(id, { ...peers.get(id)!, rttMs });
       return counted.measured(message);
+    }
+    if (message.type === 'groups') {
+      groups = message.groups;
+      return;
     }
     const concernsAgent =
       message.gone.length > 0 || message.peers.some((peer) => isNotable(peer, peers.get(peerId(peer))));
@@ -127,6 +142,7 @@ export const startHealth = ({ logger, metrics, onChange, ...settings }: HealthOp
       thread.call({ type: 'setKeys', keys }).catch(() => undefined); // a thread that has ended gets them when it is back
     },
     states: () => [...peers.values()],
+    groups: () => groups,
     pathMtuBytes: () => narrowestPaths(peers.values()),
     stop: () => thread.stop(),
   };

@@ -17,6 +17,7 @@ const createChangeQueue = () => {
   const peers = new Map<string, PeerReport>();
   const gone = new Set<string>();
   const flush = (): void => {
+    tellGroups(); // first: who hears of the peers reads them
     if (peers.size + gone.size > 0)
       tell({ type: 'changed', peers: [...peers.values()], gone: [...gone] } satisfies Told);
     peers.clear();
@@ -38,6 +39,11 @@ const createChangeQueue = () => {
   };
 };
 
+const tellGroups = (): void => {
+  const groups = prober.changedGroups();
+  if (groups) tell({ type: 'groups', groups } satisfies Told);
+};
+
 const kernel: GroupKernel | undefined = settings.groups && openGroupStore(settings.groups, settings.netnsFd);
 const changes = createChangeQueue();
 const prober = createProber(settings, kernel, (peers, gone) => changes.add(peers, gone));
@@ -53,6 +59,7 @@ serveThread<Call>(WISH, {
   measure() {
     const measured = prober.measured();
     if (measured) tell({ type: 'measured', ...measured } satisfies Told);
+    tellGroups();
   },
   async stop() {
     await prober.stop();

@@ -96,9 +96,25 @@ export interface Measurements {
   readonly rttMs: ReadonlyMap<string, number>;
 }
 
+/** A group as it is in the kernel. */
+export interface GroupReport {
+  readonly name: string;
+  readonly family: Family;
+  readonly site?: string;
+  readonly members: readonly {
+    readonly node: string;
+    readonly tier: number;
+    /** Packets go there. */
+    readonly isActive: boolean;
+    /** What the gateway itself says; absent: nothing. */
+    readonly reachesSite?: boolean;
+  }[];
+}
+
 /** What the thread tells without being asked. */
 export type Told =
   | { readonly type: 'changed'; readonly peers: readonly PeerReport[]; readonly gone: readonly string[] }
+  | { readonly type: 'groups'; readonly groups: readonly GroupReport[] }
   | ({ readonly type: 'measured' } & Measurements);
 
 /** A peer in one family. */

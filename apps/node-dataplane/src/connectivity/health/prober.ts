@@ -5,7 +5,7 @@ import { createExchange } from './exchange.ts';
 import type { GroupKernel } from './group-kernel.port.ts';
 import { createGroupOwner } from './group-owner.ts';
 import { createMeasuring } from './measuring.ts';
-import type { Family, HealthPlan, Measurements, PeerReport, WorkerSettings } from './messages.ts';
+import type { Family, GroupReport, HealthPlan, Measurements, PeerReport, WorkerSettings } from './messages.ts';
 import { createPeers, type Peer, type Peers } from './peers.ts';
 import { createProbeKeys, type NodeKeys } from './probe-keys.ts';
 import type { ProbeSockets } from './sockets.ts';
@@ -20,6 +20,8 @@ export interface Prober {
   setKeys(keys: NodeKeys): void;
   /** What there was since the last call; undefined: nothing. */
   measured(): Measurements | undefined;
+  /** The groups as they are written; undefined: as at the last call. */
+  changedGroups(): readonly GroupReport[] | undefined;
   stop(): Promise<void>;
 }
 
@@ -112,6 +114,7 @@ export const createProber = (
   const measuring = createMeasuring();
   const reporter = createReporter(onChanged);
   let plan: HealthPlan = { probes: [], groups: [], mtuBytes: 0 };
+  let toldGroups = '[]';
 
   const { port, netnsFd } = settings;
   const onVerdict = (id: string, peer = peers.get(id)): void => {
@@ -167,6 +170,13 @@ export const createProber = (
       peers.renewKeys();
     },
     measured: () => measuring.take(),
+    changedGroups() {
+      const reports = groups.reports();
+      const text = JSON.stringify(reports);
+      if (text === toldGroups) return undefined;
+      toldGroups = text;
+      return reports;
+    },
     async stop() {
       peers.stop();
       exchange.sockets.close();

@@ -13,6 +13,7 @@ const WHY: Readonly<Record<PathReason, string>> = {
   adopted: 'adopted from the previous agent',
   handshake: 'direct WireGuard handshake, not yet validated by probes',
 };
+export const pathReasonText = (reason: PathReason): string => WHY[reason];
 const NAMES = { direct: 'direct', relay: 'the relay' } as const;
 
 /** A move in words. */

@@ -108,7 +108,11 @@ const renewToken = async (token: TokenSpec, nodeUid: string | undefined): Promis
   const body = {
     apiVersion: 'authentication.k8s.io/v1',
     kind: 'TokenRequest',
-    spec: { expirationSeconds: TOKEN_LIFETIME_S, ...(boundObjectRef ? { boundObjectRef } : {}) },
+    spec: {
+      expirationSeconds: TOKEN_LIFETIME_S,
+      ...(boundObjectRef ? { boundObjectRef } : {}),
+      ...(token.audience === undefined ? {} : { audiences: [token.audience] }),
+    },
   };
   const answer = (await api('POST', path, body)) as { status: { token: string } };
   mkdirSync(dirname(token.file), { recursive: true });

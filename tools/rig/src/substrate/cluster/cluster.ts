@@ -1,7 +1,7 @@
 import type { EgressNodeSlice } from '@unbounded/crds';
 import { NODE_APPS } from '../../apps/agents.ts';
 import { controllerDaemons } from '../../apps/controllers.ts';
-import { CONTROLLERS, NAMESPACE } from '../../apps/tokens.ts';
+import { AGGREGATOR, CONTROLLERS, NAMESPACE } from '../../apps/tokens.ts';
 import { timed } from '../../checks/checks.ts';
 import { nodeMatrix, podMatrix, streamChecks } from '../../checks/reach-checks.ts';
 import { PROBES } from '../../checks/test-pod.ts';
@@ -24,11 +24,14 @@ export const cluster: Substrate = {
   nodeApps: () => NODE_APPS,
   objectSource,
   programs: {
-    ofCluster: [...CONTROLLERS, ...MACHINE_PROGRAMS],
+    ofCluster: [...CONTROLLERS, AGGREGATOR, ...MACHINE_PROGRAMS],
     ofNode: ['kubelet', 'containerd', 'kube-proxy'],
-    stoppable: ['kube-apiserver', ...CONTROLLERS],
+    stoppable: ['kube-apiserver', ...CONTROLLERS, AGGREGATOR],
   },
-  daemons: ({ options }) => [...MACHINE_PROGRAMS, ...(options.agents === 'pods' ? [] : controllerDaemons())],
+  daemons: ({ options }) => [
+    ...MACHINE_PROGRAMS,
+    ...(options.agents === 'pods' ? [] : [...controllerDaemons(), AGGREGATOR]),
+  ],
   async egressSlices(layout) {
     const printed = await kubectl(layout, ['get', 'egressnodeslices', '-o', 'json']);
     return (JSON.parse(printed) as { readonly items: readonly EgressNodeSlice[] }).items;

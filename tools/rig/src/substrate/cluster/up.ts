@@ -19,6 +19,7 @@ import { startNameServer } from '../../underlay/names.ts';
 import { saveLayout, startWorld, step } from '../steps.ts';
 import { agentReady, peerStates } from '../../apps/agent-state.ts';
 import { siteObjects } from '../site-objects.ts';
+import { startAggregator } from '../../apps/aggregator.ts';
 import { startControllers } from '../../apps/controllers.ts';
 import { inNamespace } from '../../machine/command.ts';
 import { pidOf, startDaemon } from '../../machine/daemon.ts';
@@ -113,7 +114,10 @@ export const up = async (
   if (asPods) await step('our chart', () => applyChart(layout, version, { chart: chartFolder }));
   else await step('CRDs, RBAC', () => applyManifests(layout, [crds(), rbac()].join('\n---\n')));
   startAttendant(layout);
-  if (!asPods) await step('controllers', () => startControllers(layout));
+  if (!asPods) {
+    await step('controllers', () => startControllers(layout));
+    await step('status aggregator', () => startAggregator(layout));
+  }
   await step('sites, gateway pools, DNS, test pods', async () => {
     await kubectl(layout, ['wait', '--for=condition=Established', 'crd', '--all', '--timeout=30s']);
     await applyManifests(layout, [yamlOf(siteObjects(layout)), dns(layout), probes()].join('---\n'));

@@ -1,0 +1,63 @@
+import { type GatewayPool, labels, nodeConditions, type Site } from '@unbounded/crds';
+import type { Node } from '@unbounded/kube';
+import type { ClusterNode, ClusterPool, ClusterSite } from '@unbounded/status';
+
+/** What of the cluster's objects the view is composed from. */
+
+/** Conditions that the agent sets on its Node; True means trouble, but for those that say that something works. */
+const OWN_PREFIX = 'Unbounded';
+/** Written by site-membership, and for those that are no fault. */
+const NO_FAULTS = new Set(['UnboundedNodeAccepted', 'UnboundedRelayed']);
+/** True when it is well. */
+const WELL_WHEN_TRUE = new Set<string>(['UnboundedEgress', nodeConditions.forwarding]);
+
+type Condition = NonNullable<NonNullable<Node['status']>['conditions']>[number];
+
+const isFault = ({ type, status }: Condition): boolean =>
+  type.startsWith(OWN_PREFIX) && !NO_FAULTS.has(type) && status === (WELL_WHEN_TRUE.has(type) ? 'False' : 'True');
+
+const readyOf = (conditions: readonly Condition[]): ClusterNode['ready'] => {
+  const status = conditions.find(({ type }) => type === 'Ready')?.status;
+  return status === 'True' || status === 'False' ? status : 'Unknown';
+};
+
+export const clusterNode = ({ metadata, status }: Node): ClusterNode => {
+  const conditions = status?.conditions ?? [];
+  const site = metadata.labels?.[labels.site];
+  return {
+    name: metadata.name,
+    ...(site === undefined ? {} : { site }),
+    ready: readyOf(conditions),
+    faults: conditions.filter(isFault).map(({ reason, message }) => ({ reason: reason ?? '', message: message ?? '' })),
+  };
+};
+
+export const clusterSite = ({ metadata }: Site): ClusterSite => ({ name: metadata.name });
+
+export const clusterPool = ({ metadata, status }: GatewayPool): ClusterPool => ({
+  name: metadata.name,
+  gateways: (status?.nodes ?? []).map(({ name }) => name).sort(),
+  connectedSites: [...(status?.connectedSites ?? [])].sort(),
+});
+
+const byName = <T extends { readonly name: string }>(all: readonly T[]): T[] =>
+  all.toSorted((a, b) => a.name.localeCompare(b.name));
+
+export interface ClusterObjects {
+  readonly nodes: readonly Node[];
+  readonly sites: readonly Site[];
+  readonly pools: readonly GatewayPool[];
+}
+
+export const clusterInputs = ({ nodes, sites, pools }: ClusterObjects) => ({
+  nodes: byName(nodes.map(clusterNode)),
+  sites: byName(sites.map(clusterSite)),
+  pools: byName(pools.map(clusterPool)),
+});
+
+/** Of a Node what is read here; the rest of 5,000 of them would cost memory. */
+export const keptNode = (node: Node): Node => ({
+  ...node,
+  metadata: { name: node.metadata.name, labels: node.metadata.labels } as Node['metadata'],
+  status: { conditions: node.status?.conditions ?? [] } as NonNullable<Node['status']>,
+});

@@ -1,0 +1,39 @@
+import { createInformer, createManager } from '@unbounded/controller-runtime';
+import { gatewayPoolKind, siteKind } from '@unbounded/crds';
+import type { HostPart } from '@unbounded/host';
+import { type Cluster, nodes, resourceOf } from '@unbounded/kube';
+import type { ViewInputs } from '@unbounded/status';
+import type { Logger } from '@unbounded/telemetry';
+import { clusterInputs, keptNode } from './cluster-objects.ts';
+
+/** Follows the objects of the cluster that the view is composed from. */
+export interface ClusterPart extends HostPart {
+  /** Undefined until all of them have been read once. */
+  objects(): Omit<ViewInputs, 'reports'> | undefined;
+}
+
+export const followCluster = (cluster: Cluster, logger: Logger): ClusterPart => {
+  const followed = {
+    nodes: createInformer({ client: cluster.client(nodes), logger, trim: keptNode }),
+    sites: createInformer({ client: cluster.client(resourceOf(siteKind)), logger }),
+    pools: createInformer({ client: cluster.client(resourceOf(gatewayPoolKind)), logger }),
+  };
+  const manager = createManager({ informers: Object.values(followed), controllers: [], logger });
+  return {
+    name: 'cluster',
+    failed: manager.failed,
+    get isReady() {
+      return manager.isReady;
+    },
+    start: () => manager.start(),
+    async stop() {
+      await manager.stop();
+      cluster.close();
+    },
+    objects() {
+      if (!manager.isReady) return undefined;
+      const { nodes: ofNodes, sites, pools } = followed;
+      return clusterInputs({ nodes: ofNodes.list(), sites: sites.list(), pools: pools.list() });
+    },
+  };
+};

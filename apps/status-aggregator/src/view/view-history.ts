@@ -1,0 +1,46 @@
+import type { ClusterView, JsonObject } from '@unbounded/status';
+import { createMergePatch } from '@unbounded/status';
+import type { ViewStream, ViewUpdate } from '../intake.port.ts';
+
+/** The view and how it came to be, for as long as a client may be away and go on from where it was. */
+export interface ViewHistory extends ViewStream {
+  /** Nothing is told when it is the same. */
+  append(view: ClusterView): void;
+}
+
+/** A client that was away for longer gets all of the view: an update is due every 3 s. */
+const MOST_UPDATES = 200;
+
+const SEPARATOR = '-';
+
+/** @param id of this history: a position of another one leads nowhere */
+export const createViewHistory = (id: string): ViewHistory => {
+  let view: ClusterView | undefined;
+  let sequence = 0;
+  let updates: ViewUpdate[] = [];
+  const listeners = new Set<(update: ViewUpdate) => void>();
+  const position = (): string => `${id}${SEPARATOR}${sequence}`;
+  return {
+    append(next) {
+      const patch = createMergePatch((view ?? {}) as unknown as JsonObject, next as unknown as JsonObject);
+      if (!patch) return;
+      view = next;
+      sequence++;
+      const update = { position: position(), patch };
+      updates = [...updates, update].slice(-MOST_UPDATES);
+      for (const listener of listeners) listener(update);
+    },
+    current: () => view && { position: position(), view },
+    since(known) {
+      const at = known.startsWith(`${id}${SEPARATOR}`) ? Number(known.slice(id.length + SEPARATOR.length)) : Number.NaN;
+      const missed = sequence - at;
+      if (!Number.isInteger(at) || at < 1 || missed < 0 || missed > updates.length) return undefined;
+      return missed === 0 ? [] : updates.slice(-missed);
+    },
+    subscribe(onUpdate) {
+      const listener = (update: ViewUpdate): void => onUpdate(update);
+      listeners.add(listener);
+      return { [Symbol.dispose]: () => void listeners.delete(listener) };
+    },
+  };
+};

@@ -1,0 +1,89 @@
+import { z } from 'zod';
+import { applyMergePatch, isJsonObject, type JsonObject } from './merge-patch.ts';
+import { type NodeReport, nodeReport } from './node-report.ts';
+
+/**
+ * What an agent sends: all of its report, or what changed since a revision. Revisions count within an epoch, which is one process of the
+ * agent. The documents stay as they came, so that a delta finds members that only a later version knows.
+ */
+
+const document = z.custom<JsonObject>(isJsonObject, { error: 'must be an object' });
+const epoch = z.string().min(1).max(64);
+const revision = z.number().int().min(1).max(Number.MAX_SAFE_INTEGER);
+
+export const push = z
+  .object({ epoch, revision, report: document.optional(), base: revision.optional(), patch: document.optional() })
+  .refine(({ report, base, patch }) => (report === undefined) === (base !== undefined && patch !== undefined), {
+    error: 'must have either report, or base and patch',
+  });
+
+export type Push = z.infer<typeof push>;
+
+/** A report as it is held: the document, and what this version reads in it. */
+export interface HeldReport {
+  readonly epoch: string;
+  readonly revision: number;
+  readonly document: JsonObject;
+  readonly report: NodeReport;
+  /** The document has at most so many characters of JSON. */
+  readonly size: number;
+}
+
+/** Characters of JSON: more than a gateway of 5,000 peers needs. A node could otherwise let its report grow by deltas without end. */
+export const LARGEST_REPORT = 4 * 1024 * 1024;
+
+export type Parsed<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: string };
+
+const LONGEST_VALUE = 60;
+
+const shown = (value: unknown): string => {
+  const text = JSON.stringify(value) ?? String(value);
+  return text.length > LONGEST_VALUE ? `${text.slice(0, LONGEST_VALUE)}…` : text;
+};
+
+const valueAt = (root: unknown, path: readonly PropertyKey[]): unknown =>
+  path.reduce<unknown>(
+    (value, step) =>
+      typeof value === 'object' && value !== null && Object.hasOwn(value, step)
+        ? (value as Record<PropertyKey, unknown>)[step]
+        : undefined,
+    root,
+  );
+
+const parse = <T>(schema: z.ZodType<T>, input: unknown): Parsed<T> => {
+  const { success, data, error } = schema.safeParse(input);
+  if (success) return { ok: true, value: data };
+  const { path, message } = error.issues[0]!;
+  const field = path.length === 0 ? 'the body' : path.map(String).join('.');
+  return { ok: false, error: `${field.slice(0, 256)}: ${shown(valueAt(input, path))}: ${message}` };
+};
+
+export const parsePush = (input: unknown): Parsed<Push> => parse(push, input);
+
+const sizeOf = (document: JsonObject): number => JSON.stringify(document).length;
+
+const documentOf = (
+  held: HeldReport | undefined,
+  { epoch, base, report, patch }: Push,
+): Pick<HeldReport, 'document' | 'size'> | undefined => {
+  if (report) return { document: report, size: sizeOf(report) };
+  if (held?.epoch !== epoch || held.revision !== base) return undefined;
+  const changed = applyMergePatch(held.document, patch!) as JsonObject;
+  // Counted whole only where the sum of the deltas gives reason to.
+  const atMost = held.size + sizeOf(patch!);
+  return { document: changed, size: atMost > LARGEST_REPORT ? sizeOf(changed) : atMost };
+};
+
+/**
+ * The report after a push. resync: the push is a delta from a report that is not held.
+ * @returns an error that names field, value and what is valid; what is held stays
+ */
+export const acceptPush = (held: HeldReport | undefined, push: Push): Parsed<HeldReport | 'resync'> => {
+  const changed = documentOf(held, push);
+  if (!changed) return { ok: true, value: 'resync' };
+  if (changed.size > LARGEST_REPORT)
+    return { ok: false, error: `the report: ${changed.size} characters: must have at most ${LARGEST_REPORT}` };
+  const read = parse(nodeReport, changed.document);
+  if (!read.ok) return read;
+  return { ok: true, value: { epoch: push.epoch, revision: push.revision, ...changed, report: read.value } };
+};

@@ -1,0 +1,119 @@
+import { z } from 'zod';
+
+/** What an operator sees of the whole cluster. Everything is by name, so that an update has what changed alone. */
+
+const text = z.string();
+const whole = z.number().int();
+/** Wall-clock time of the aggregator, RFC 3339. */
+const time = z.string();
+
+export const SEVERITIES = ['critical', 'warning', 'info'] as const;
+export type Severity = (typeof SEVERITIES)[number];
+
+const problem = z.object({
+  severity: z.enum(SEVERITIES),
+  /** A CamelCase word, as in Kubernetes conditions. */
+  reason: text,
+  kind: z.enum(['Site', 'GatewayPool', 'Node']),
+  name: text,
+  /** What was observed. */
+  message: text,
+  /** What that means for traffic, and what stands in. */
+  consequence: text,
+  /** Sites whose traffic is affected. */
+  sites: z.array(text),
+  since: time,
+});
+export type Problem = z.infer<typeof problem>;
+
+/**
+ * Healthy: it reports, its peers answer and nothing is wrong. Degraded: something is. Unreachable: it does not report, and its peers get no
+ * answer. Unknown: it does not report, and nobody can say.
+ */
+export const NODE_STATES = ['Healthy', 'Degraded', 'Unreachable', 'Unknown'] as const;
+export type NodeState = (typeof NODE_STATES)[number];
+
+const node = z.object({
+  /** Absent: in no Site. */
+  site: text.optional(),
+  /** Pools whose gateway it is. */
+  pools: z.array(text),
+  state: z.enum(NODE_STATES),
+  /** report: by the node itself, lately. api: by the conditions of its Node object. none: by nothing. */
+  source: z.enum(['report', 'api', 'none']),
+  /** Condition Ready of the Node. */
+  ready: z.enum(['True', 'False', 'Unknown']),
+  /** The last report's receipt, where that is too old to count. */
+  lastReportTime: time.optional(),
+  agentVersion: text.optional(),
+  /** Peers that it probes, and those of them that answer; without a report that counts there are none. */
+  peers: z.object({ total: whole, healthy: whole, relayed: whole }).optional(),
+  problems: whole,
+});
+export type NodeView = z.infer<typeof node>;
+
+const site = z.object({
+  state: z.enum(NODE_STATES),
+  nodes: whole,
+  reporting: whole,
+  gateways: whole,
+  problems: whole,
+});
+export type SiteView = z.infer<typeof site>;
+
+const pool = z.object({
+  state: z.enum(NODE_STATES),
+  /** By node: whether it carries traffic, and for how many sites. */
+  gateways: z.record(text, z.object({ state: z.enum(NODE_STATES), activeFor: z.array(text) })),
+  connectedSites: z.array(text),
+});
+export type PoolView = z.infer<typeof pool>;
+
+export const REACH_STATES = ['Reachable', 'Partial', 'Unreachable', 'Unknown'] as const;
+
+/** From the nodes of one site to another one, by the probes of the nodes themselves. */
+const reach = z.object({
+  state: z.enum(REACH_STATES),
+  /** Of the nodes that report: how many know of the other site, and how many have a way there that answers. */
+  nodes: whole,
+  reaching: whole,
+  /** Gateways that packets go to now. */
+  via: z.array(text),
+  /** How many of those ways go over the relay. */
+  relayed: whole,
+  /** Round trip to the next hop, median of the nodes, two digits. */
+  rttMs: z.number().optional(),
+  /** The least of the ways in use, where one is narrower than its device. */
+  pathMtuBytes: whole.optional(),
+  /** Of the last probes of the ways in use, the share that was not answered; the worst of the nodes. */
+  lossRatio: z.number().optional(),
+});
+export type ReachView = z.infer<typeof reach>;
+
+const address = z.object({
+  /** Nodes that answer for the address: more than one is a fault. */
+  owners: z.array(text),
+});
+
+export const clusterView = z.object({
+  summary: z.object({
+    state: z.enum(NODE_STATES),
+    sites: whole,
+    nodes: whole,
+    reporting: whole,
+    gateways: whole,
+    problems: z.object({ critical: whole, warning: whole, info: whole }),
+  }),
+  sites: z.record(text, site),
+  pools: z.record(text, pool),
+  nodes: z.record(text, node),
+  /** By source site, then by destination site. */
+  reach: z.record(text, z.record(text, reach)),
+  egress: z.record(text, address),
+  /** By id; in order of urgency in `order`. */
+  problems: z.record(text, problem),
+  order: z.array(text),
+  /** Problems that ended lately, the last one first. */
+  ended: z.array(problem.extend({ until: time })),
+});
+export type ClusterView = z.infer<typeof clusterView>;

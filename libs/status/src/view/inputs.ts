@@ -1,0 +1,46 @@
+import type { NodeReport } from '../report/node-report.ts';
+
+/** What a view is composed from: the objects of the cluster, and what nodes have reported. */
+
+export interface ClusterSite {
+  readonly name: string;
+}
+
+export interface ClusterPool {
+  readonly name: string;
+  readonly gateways: readonly string[];
+  readonly connectedSites: readonly string[];
+}
+
+export interface ClusterNode {
+  readonly name: string;
+  /** As site-membership labelled it. */
+  readonly site?: string;
+  readonly ready: 'True' | 'False' | 'Unknown';
+  /** Conditions by which its agent says that something is wrong: what is known of a node that cannot reach the aggregator. */
+  readonly faults: readonly { readonly reason: string; readonly message: string }[];
+}
+
+export interface ReceivedReport {
+  readonly report: NodeReport;
+  /** By a monotonic clock of the receiver. */
+  readonly ageMs: number;
+  /** RFC 3339. */
+  readonly time: string;
+}
+
+export interface ViewInputs {
+  readonly sites: readonly ClusterSite[];
+  readonly pools: readonly ClusterPool[];
+  readonly nodes: readonly ClusterNode[];
+  readonly reports: ReadonlyMap<string, ReceivedReport>;
+}
+
+/** Three pushes of 10 s were missed. */
+export const STALE_MS = 30_000;
+
+/** A report that counts. */
+export const freshReport = ({ reports }: ViewInputs, node: string): NodeReport | undefined => {
+  const received = reports.get(node);
+  return received && received.ageMs < STALE_MS ? received.report : undefined;
+};

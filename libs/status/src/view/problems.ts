@@ -1,0 +1,255 @@
+import type { ClusterView, Problem, ReachView } from './cluster-view.ts';
+import { SEVERITIES } from './cluster-view.ts';
+import { freshReport, type ViewInputs } from './inputs.ts';
+import { isMute, type Observed } from './nodes.ts';
+import { summarize } from './node-summary.ts';
+
+/** What is wrong, with what that means for traffic. A cause that explains others stands for them. */
+
+export type Found = Omit<Problem, 'since'>;
+
+export interface Findings {
+  readonly inputs: ViewInputs;
+  readonly observed: ReadonlyMap<string, Observed>;
+  readonly reach: ClusterView['reach'];
+}
+
+const LISTED = 5;
+const listed = (names: readonly string[]): string =>
+  names.length <= LISTED ? names.join(', ') : `${names.slice(0, LISTED).join(', ')} and ${names.length - LISTED} more`;
+const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;
+
+type Pair = { readonly from: string; readonly to: string; readonly reach: ReachView };
+
+const pairsOf = (reach: Findings['reach']): Pair[] =>
+  Object.entries(reach).flatMap(([from, ofSite]) =>
+    Object.entries(ofSite).map(([to, one]) => ({ from, to, reach: one })),
+  );
+
+/** Of a site that nobody outside of it reaches, and of pairs of others. */
+const findUnreachable = ({ reach }: Findings): Found[] => {
+  const known = pairsOf(reach).filter(({ from, to, reach: { state } }) => from !== to && state !== 'Unknown');
+  const lost = known.filter(({ reach: { state } }) => state === 'Unreachable');
+  const cutOff = new Set(
+    lost.flatMap(({ to }) => (known.every((pair) => pair.to !== to || pair.reach.state === 'Unreachable') ? [to] : [])),
+  );
+  const sites = [...cutOff].map((to): Found => {
+    const from = lost.flatMap((pair) => (pair.to === to ? [pair.from] : [])).sort();
+    return {
+      ...{ severity: 'critical', reason: 'SiteUnreachable', kind: 'Site', name: to },
+      message: `no node of ${listed(from)} reaches site ${to}`,
+      consequence: `pods of site ${to} and of ${listed(from)} cannot reach one another`,
+      sites: [to, ...from],
+    };
+  });
+  const pairs = lost
+    .filter(({ from, to }) => !cutOff.has(to) && !cutOff.has(from))
+    .map(({ from, to }): Found => {
+      return {
+        ...{ severity: 'critical', reason: `NoRouteTo-${to}`, kind: 'Site', name: from },
+        message: `no node of site ${from} reaches site ${to}, which others do reach`,
+        consequence: `pods of site ${from} cannot reach those of site ${to}`,
+        sites: [from, to],
+      };
+    });
+  return [...sites, ...pairs];
+};
+
+const findPartial = ({ reach }: Findings): Found[] =>
+  pairsOf(reach)
+    .filter(({ from, to, reach: { state } }) => from !== to && state === 'Partial')
+    .map(({ from, to, reach: { nodes, reaching } }): Found => {
+      return {
+        ...{ severity: 'warning', reason: `PartialRouteTo-${to}`, kind: 'Site', name: from },
+        message: `${nodes - reaching} of ${counted(nodes, 'node')} of site ${from} do not reach site ${to}`,
+        consequence: `pods of these nodes cannot reach those of site ${to}`,
+        sites: [from, to],
+      };
+    });
+
+/** Gateways that stand in, for the sites that a gateway served. */
+const replacement = (
+  { inputs, reach }: Findings,
+  pool: string,
+  gateway: string,
+): Pick<Found, 'consequence' | 'severity'> => {
+  const { connectedSites, gateways } = inputs.pools.find(({ name }) => name === pool)!;
+  const others = new Set(gateways.filter((name) => name !== gateway));
+  const used = new Set(
+    connectedSites.flatMap((site) => Object.values(reach[site] ?? {}).flatMap(({ via }) => via)),
+  ).intersection(others);
+  return used.size > 0
+    ? { severity: 'warning', consequence: `traffic goes by ${listed([...used].sort())} instead` }
+    : {
+        severity: 'critical',
+        consequence: `no other gateway of pool ${pool} carries traffic: sites behind it are cut off from one another`,
+      };
+};
+
+const findGateways = (findings: Findings): Found[] =>
+  findings.inputs.pools.flatMap(({ name: pool, gateways, connectedSites }) =>
+    gateways.flatMap((gateway): Found[] => {
+      const seen = findings.observed.get(gateway);
+      if (!seen || seen.probing === 0) return [];
+      const about: Pick<Found, 'kind' | 'name' | 'sites'> = { kind: 'Node', name: gateway, sites: [...connectedSites] };
+      if (isMute(seen))
+        return [
+          {
+            ...about,
+            reason: 'GatewayDown',
+            message: `gateway ${gateway} of pool ${pool} answers ${counted(seen.probing - seen.mute, 'node')} of ${seen.probing} that probe it`,
+            ...replacement(findings, pool, gateway),
+          },
+        ];
+      if (seen.notForwarding * 2 <= seen.probing) return [];
+      return [
+        {
+          ...about,
+          reason: 'GatewayDoesNotForward',
+          message: `gateway ${gateway} of pool ${pool} answers probes, but returns no echoes of ${counted(seen.notForwarding, 'node')}: a firewall or a setting there drops forwarded packets`,
+          ...replacement(findings, pool, gateway),
+        },
+      ];
+    }),
+  );
+
+/** A node, or where none of a site does, the site. */
+const findSilent = ({ inputs, observed }: Findings): Found[] => {
+  const gateways = new Set(inputs.pools.flatMap((pool) => pool.gateways));
+  // That a gateway is down says as much.
+  const isDown = (name: string): boolean => gateways.has(name) && isMute(observed.get(name)!);
+  const silent = inputs.nodes.filter(({ name }) => !freshReport(inputs, name) && !isDown(name));
+  const wholeSites = inputs.sites.flatMap(({ name: site }) => {
+    const own = inputs.nodes.filter((node) => node.site === site);
+    return own.length > 1 && own.every(({ name }) => !freshReport(inputs, name)) ? [{ site, own }] : [];
+  });
+  const ofSites = wholeSites.map(({ site, own }): Found => {
+    return {
+      ...{ severity: 'warning', reason: 'SiteNotReporting', kind: 'Site', name: site, sites: [site] },
+      message: `none of the ${counted(own.length, 'node')} of site ${site} reports`,
+      consequence: 'their state is not known but by their Node objects; forwarding goes on as last planned',
+    };
+  });
+  const covered = new Set(wholeSites.map(({ site }) => site));
+  const ofNodes = silent
+    .filter(({ site }) => site === undefined || !covered.has(site))
+    .map(({ name, site, ready }): Found => {
+      const received = inputs.reports.get(name);
+      const last = received ? `its last report was received at ${received.time}` : 'it has not reported yet';
+      return {
+        ...{ severity: 'warning', reason: 'NodeNotReporting', kind: 'Node', name },
+        message: `node ${name} does not report: ${last}; its condition Ready is ${ready}`,
+        consequence: 'its state is not known; forwarding goes on as last planned',
+        sites: site === undefined ? [] : [site],
+      };
+    });
+  return [...ofSites, ...ofNodes];
+};
+
+const MOST_OF_NODE = 20;
+
+/** What nodes say of themselves, and where they do not report, what their conditions say. */
+const findOfNodes = ({ inputs }: Findings): Found[] =>
+  inputs.nodes.flatMap((node) => {
+    const report = freshReport(inputs, node.name);
+    const problems = report ? report.problems : node.faults;
+    const byReason = Map.groupBy(problems, ({ reason }) => reason);
+    return [...byReason].slice(0, MOST_OF_NODE).map(([reason, same]): Found => {
+      const more = same.length > 1 ? `; and ${same.length - 1} more` : '';
+      return {
+        ...{ severity: 'warning', reason, kind: 'Node', name: node.name },
+        message: `${same[0]!.message}${more}`,
+        consequence: report
+          ? 'the node goes on with what its kernel holds'
+          : 'read from its Node object, since it does not report',
+        sites: node.site === undefined ? [] : [node.site],
+      };
+    });
+  });
+
+/** Peers that get no answer from each other, where neither is down as a whole. */
+const findPeers = ({ inputs, observed }: Findings): Found[] =>
+  inputs.nodes.flatMap(({ name, site }): Found[] => {
+    const report = freshReport(inputs, name);
+    if (!report) return [];
+    const mute = [...summarize(report).peers].flatMap(([peer, { verdict }]) => {
+      const seen = observed.get(peer);
+      return verdict === 'mute' && seen && !isMute(seen) ? [peer] : [];
+    });
+    if (mute.length === 0) return [];
+    return [
+      {
+        ...{ severity: 'warning', reason: 'PeersUnreachable', kind: 'Node', name },
+        message: `node ${name} gets no answer from ${listed(mute.sort())}, which ${mute.length === 1 ? 'answers' : 'answer'} others`,
+        consequence: `pods of ${name} and of ${mute.length === 1 ? 'that node' : 'those nodes'} cannot reach one another directly`,
+        sites: site === undefined ? [] : [site],
+      },
+    ];
+  });
+
+const findRelayed = ({ inputs }: Findings): Found[] =>
+  inputs.nodes.flatMap(({ name, site }): Found[] => {
+    const report = freshReport(inputs, name);
+    const relayed = report
+      ? [...summarize(report).peers].flatMap(([peer, { isRelayed }]) => (isRelayed ? [peer] : []))
+      : [];
+    if (relayed.length === 0) return [];
+    return [
+      {
+        ...{ severity: 'info', reason: 'Relayed', kind: 'Node', name },
+        message: `the WireGuard sessions of ${name} with ${listed(relayed.sort())} go over the TCP relay`,
+        consequence: 'traffic is carried, with a longer round trip; it becomes direct when UDP gets through',
+        sites: site === undefined ? [] : [site],
+      },
+    ];
+  });
+
+const findOwners = ({ inputs }: Findings): Found[] => {
+  const owners = ownersOf(inputs);
+  return [...owners].flatMap(([address, nodes]): Found[] => {
+    if (nodes.length < 2) return [];
+    return [
+      {
+        ...{ severity: 'critical', reason: `EgressAddressConflict-${address}`, kind: 'Node', name: nodes[0]! },
+        message: `nodes ${listed(nodes)} all report that they answer for egress address ${address}`,
+        consequence: 'connections with that address may be reset',
+        sites: [],
+      },
+    ];
+  });
+};
+
+/** By egress address, the nodes that report that they answer for it. */
+export const ownersOf = (inputs: ViewInputs): ReadonlyMap<string, readonly string[]> => {
+  const owners = new Map<string, string[]>();
+  for (const { name } of inputs.nodes)
+    for (const address of freshReport(inputs, name)?.egress?.heldAddresses ?? [])
+      owners.set(address, [...(owners.get(address) ?? []), name]);
+  return owners;
+};
+
+export const findProblems = (findings: Findings): Found[] => [
+  ...findUnreachable(findings),
+  ...findGateways(findings),
+  ...findOwners(findings),
+  ...findPartial(findings),
+  ...findSilent(findings),
+  ...findPeers(findings),
+  ...findOfNodes(findings),
+  ...findRelayed(findings),
+];
+
+export const problemId = ({ kind, name, reason }: Pick<Found, 'kind' | 'name' | 'reason'>): string =>
+  `${kind}/${name}/${reason}`;
+
+/** The most severe first, of these what affects most sites, of these the oldest. */
+export const inOrder = (problems: readonly (readonly [string, Problem])[]): string[] =>
+  problems
+    .toSorted(
+      ([idA, a], [idB, b]) =>
+        SEVERITIES.indexOf(a.severity) - SEVERITIES.indexOf(b.severity) ||
+        b.sites.length - a.sites.length ||
+        a.since.localeCompare(b.since) ||
+        idA.localeCompare(idB),
+    )
+    .map(([id]) => id);
