@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { ApiError, type Cluster, TransportError } from '@unbounded/kube';
-import { createLogger, silentLogger } from '@unbounded/telemetry';
+import { createLogger, createMetrics, silentLogger } from '@unbounded/telemetry';
 import { expect, test } from 'vitest';
 
+import { edgeMetrics } from '../api/edge-metrics.ts';
 import { type AgentAccessOptions, createAgentAccess } from './agent-access.ts';
 import { bearerOf, expiryOf } from './bearer.ts';
 import { RecentlyUsed } from './recently-used.ts';
@@ -111,6 +112,18 @@ test('while the API server does not answer, granted tokens go on for a time; oth
   await expect(access('good')).rejects.toThrow(ReviewUnavailable);
   world.isDown = false;
   expect(await access('good')).toMatchObject({ isGranted: true });
+});
+
+test('reviews are counted by kind and result, and what a cache answers is none', async () => {
+  const metrics = createMetrics();
+  const { reviews, world } = fakeReviews((token) => (token === 'good' ? agentOf('n1') : undefined));
+  const access = agents(reviews, { count: edgeMetrics(metrics).reviewed });
+  for (const token of ['good', 'good', 'bad']) await access(token);
+  world.isDown = true;
+  await expect(access('new')).rejects.toThrow(ReviewUnavailable);
+  const text = await metrics.render();
+  for (const result of ['granted', 'refused', 'unavailable'])
+    expect(text).toContain(`unbounded_status_token_reviews_total{kind="agent-token",result="${result}"} 1`);
 });
 
 test('so many reviews at once and no more', async () => {

@@ -1,7 +1,7 @@
 import type { DynamicModule } from '@nestjs/common';
 import { APP_FILTER } from '@nestjs/core';
 
-import type { ApiOptions } from './api.options.ts';
+import type { ApiOptions, LetIn } from './api.options.ts';
 import * as tokens from './api.tokens.ts';
 import { RefusalFilter } from './refusal.filter.ts';
 import { createBodyReader } from './report-body.ts';
@@ -19,11 +19,11 @@ class ApiModule {}
 const value = (provide: symbol, useValue: unknown) => ({ provide, useValue });
 
 /** Controllers, guards and the gateway of the edge, with what they are given. */
-export const apiModule = (options: ApiOptions): DynamicModule => {
+export const apiModule = (options: ApiOptions, letIn: LetIn): DynamicModule => {
   const { view, viewerAccess: access, metrics, logger, now = () => new Date() } = options;
   const limits = { ...STREAM_LIMITS, ...options.streamLimits };
   const serializer = createSerializer(view);
-  const admission = createStreamAdmission({ access, ...limits });
+  const admission = createStreamAdmission({ access, letIn, ...limits });
   return {
     module: ApiModule,
     controllers: [ReportsController, ViewController],
@@ -39,6 +39,7 @@ export const apiModule = (options: ApiOptions): DynamicModule => {
       value(tokens.SERIALIZED_VIEW, serializer),
       value(tokens.ADMIT_STREAM, admission),
       value(tokens.STREAM_HUB, new StreamHub({ view, serializer, admission, access, limits, metrics, logger, now })),
+      value(tokens.LET_IN, letIn),
       value(tokens.EDGE_METRICS, metrics),
       value(tokens.EDGE_LOGGER, logger),
     ],

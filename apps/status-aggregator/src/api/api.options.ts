@@ -1,3 +1,5 @@
+import type { Socket } from 'node:net';
+
 import type { Parsed, Push } from '@unbounded/status';
 import type { Logger } from '@unbounded/telemetry';
 
@@ -17,6 +19,9 @@ export interface ServedCertificate {
   readonly key: string;
 }
 
+/** Told that a connection has proven who it is: from then on it does not count as a stranger's. */
+export type LetIn = (connection: Socket) => void;
+
 export interface ApiOptions {
   /** TCP port at each of the addresses; 0 takes a free one. */
   readonly port: number;
@@ -34,6 +39,8 @@ export interface ApiOptions {
   readonly schemas: Readonly<Record<string, object>>;
   readonly logger: Logger;
   readonly metrics: EdgeMetrics;
+  /** Connections that have proven nothing yet; beyond it the oldest of the address with the most is cut. */
+  readonly mostStrangers?: number;
   readonly bodyLimits?: Partial<BodyLimits>;
   readonly streamLimits?: Partial<StreamLimits>;
   /** The wall clock; for the end of tokens. */

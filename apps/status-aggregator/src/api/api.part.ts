@@ -7,10 +7,11 @@ import { loadPackage } from '@nestjs/common/internal';
 import { NestFactory } from '@nestjs/core';
 import { ExpressAdapter, type NestExpressApplication } from '@nestjs/platform-express';
 import type { HostPart } from '@unbounded/host';
+import { limitConnections } from '@unbounded/host/connection-limit';
 import type { Request, Response } from 'express';
 
 import { apiModule } from './api.module.ts';
-import type { ApiOptions } from './api.options.ts';
+import type { ApiOptions, LetIn } from './api.options.ts';
 import { ADMIT_STREAM, EDGE_METRICS } from './api.tokens.ts';
 import { openApiOf } from './openapi.ts';
 import { securityHeaders } from './security-headers.ts';
@@ -20,10 +21,13 @@ import { followCertificate, listenAlso, serverOptions } from './tls-server.ts';
 /** For requests that are being answered; then connections are cut. */
 const FINISH_MS = 5000;
 
-const createApplication = async (options: ApiOptions): Promise<NestExpressApplication> => {
+/** Agents of some thousand nodes come back at once after a restart, and each is let in by one review. */
+const MOST_STRANGERS = 1024;
+
+const createApplication = async (options: ApiOptions, letIn: LetIn): Promise<NestExpressApplication> => {
   // Into Nest's cache: WsAdapter would look for it by `require`, which finds nothing beside a bundle.
   await loadPackage('ws', 'StreamAdapter', () => import('ws'));
-  const app = await NestFactory.create<NestExpressApplication>(apiModule(options), new ExpressAdapter(), {
+  const app = await NestFactory.create<NestExpressApplication>(apiModule(options, letIn), new ExpressAdapter(), {
     bodyParser: false,
     logger: false,
     abortOnError: false,
@@ -49,7 +53,7 @@ export interface ApiPart extends HostPart {
 
 /** The network edge: the Nest application, from its creation to its end. */
 export const createApiPart = (options: ApiOptions): ApiPart => {
-  const { port, addresses = [], certificate, logger } = options;
+  const { port, addresses = [], certificate, logger, mostStrangers = MOST_STRANGERS } = options;
   const [first, ...more] = addresses;
   let app: NestExpressApplication | undefined;
   let server: HttpsServer | undefined;
@@ -63,8 +67,10 @@ export const createApiPart = (options: ApiOptions): ApiPart => {
       return server?.listening ?? false;
     },
     start: async () => {
-      app = await createApplication(options);
+      let letIn: LetIn = () => {};
+      app = await createApplication(options, (connection) => letIn(connection));
       server = app.getHttpServer() as unknown as HttpsServer;
+      letIn = limitConnections(server, { most: mostStrangers });
       followCertificate(server, certificate, logger);
       await (first === undefined ? app.listen(port) : app.listen(port, first));
       others = await listenAlso(server, more);

@@ -8,5 +8,6 @@ export const READ_BODY = Symbol('READ_BODY');
 export const SERIALIZED_VIEW = Symbol('SERIALIZED_VIEW');
 export const STREAM_HUB = Symbol('STREAM_HUB');
 export const ADMIT_STREAM = Symbol('ADMIT_STREAM');
+export const LET_IN = Symbol('LET_IN');
 export const EDGE_METRICS = Symbol('EDGE_METRICS');
 export const EDGE_LOGGER = Symbol('EDGE_LOGGER');

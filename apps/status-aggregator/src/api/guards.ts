@@ -4,7 +4,8 @@ import type { Request } from 'express';
 import type { AgentAccess } from '../access/agent-access.ts';
 import { bearerOf } from '../access/bearer.ts';
 import type { ViewerAccess } from '../access/viewer-access.ts';
-import { AGENT_ACCESS, VIEWER_ACCESS } from './api.tokens.ts';
+import type { LetIn } from './api.options.ts';
+import { AGENT_ACCESS, LET_IN, VIEWER_ACCESS } from './api.tokens.ts';
 import { authorized } from './authorized.ts';
 
 const nodes = new WeakMap<Request, string>();
@@ -13,14 +14,17 @@ const nodes = new WeakMap<Request, string>();
 @Injectable()
 export class AgentGuard implements CanActivate {
   readonly #access: AgentAccess;
+  readonly #letIn: LetIn;
 
-  constructor(@Inject(AGENT_ACCESS) access: AgentAccess) {
+  constructor(@Inject(AGENT_ACCESS) access: AgentAccess, @Inject(LET_IN) letIn: LetIn) {
     this.#access = access;
+    this.#letIn = letIn;
   }
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
     const request = context.switchToHttp().getRequest<Request>();
     nodes.set(request, await authorized(bearerOf(request.headers.authorization), this.#access));
+    this.#letIn(request.socket);
     return true;
   }
 }
@@ -34,14 +38,17 @@ export const BoundNode = createParamDecorator((_: unknown, context: ExecutionCon
 @Injectable()
 export class ViewerGuard implements CanActivate {
   readonly #access: ViewerAccess;
+  readonly #letIn: LetIn;
 
-  constructor(@Inject(VIEWER_ACCESS) access: ViewerAccess) {
+  constructor(@Inject(VIEWER_ACCESS) access: ViewerAccess, @Inject(LET_IN) letIn: LetIn) {
     this.#access = access;
+    this.#letIn = letIn;
   }
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
     const request = context.switchToHttp().getRequest<Request>();
     await authorized(bearerOf(request.headers.authorization), this.#access);
+    this.#letIn(request.socket);
     return true;
   }
 }

@@ -74,7 +74,7 @@ const collect = (request: IncomingMessage, limits: BodyLimits, isGzip: boolean):
     reject(error);
   };
   const onClosed = (): void => {
-    if (!request.complete) fail(malformed('the connection ended within the body'));
+    if (!request.readableEnded) fail(malformed('the connection ended within the body'));
   };
   const message = `the body did not arrive within ${limits.readMs} ms`;
   const timer = setTimeout(() => fail(new Refusal({ status: 408, reason: 'BodyTimeout', message })), limits.readMs);
@@ -85,6 +85,7 @@ const collect = (request: IncomingMessage, limits: BodyLimits, isGzip: boolean):
     resolve(Buffer.concat(chunks, bytes));
   });
   if (decoder) request.pipe(decoder);
+  if (request.destroyed) onClosed(); // while its token was reviewed: no event comes any more
   return promise;
 };
 

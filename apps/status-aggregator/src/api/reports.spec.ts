@@ -1,8 +1,27 @@
+import type { ClientRequest } from 'node:http';
+import { request } from 'node:https';
 import { gzipSync } from 'node:zlib';
 
 import { expect, test } from 'vitest';
 
 import { ask, report, startTestApi } from './test-api.testdata.ts';
+
+/** A request whose body does not end. */
+const dialReport = (port: number): ClientRequest => {
+  const headers = { authorization: 'Bearer agent.n1', 'content-length': 100 };
+  const path = '/v1alpha1/reports';
+  const outgoing = request({
+    host: '127.0.0.1',
+    port,
+    path,
+    method: 'POST',
+    rejectUnauthorized: false,
+    agent: false,
+    headers,
+  });
+  outgoing.on('error', () => {}).write('{');
+  return outgoing;
+};
 
 const refused = (status: number, reason: string, message: unknown = expect.any(String)) => ({
   status,
@@ -110,6 +129,23 @@ test('a body of 100 MB is refused by its length, or at the bound when it tells n
     isOpen: true,
   });
   expect(chunked).toMatchObject(refused(413, 'TooLarge', 'the body is larger than 1048576 bytes'));
+});
+
+test('clients that leave before they have sent all free their place at once', async () => {
+  await using api = await startTestApi({
+    bodyLimits: { atOnce: 1 },
+    agentAccess: async () => {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      return { isGranted: true, value: 'n1' };
+    },
+  });
+  for (const afterMs of [10, 100]) {
+    const leaving = dialReport(api.port);
+    await new Promise((resolve) => setTimeout(resolve, afterMs));
+    leaving.destroy();
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect((await report(api.port, '{}')).status).toBe(204);
+  }
 });
 
 test('a slow body ends after its time, and so many are read at once and no more', async () => {

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 
 import { bearerOf } from '../access/bearer.ts';
 import type { Viewer, ViewerAccess } from '../access/viewer-access.ts';
+import type { LetIn } from './api.options.ts';
 import { authorized } from './authorized.ts';
 import { Refusal } from './refusal.ts';
 import { offeredProtocols, STREAM_PROTOCOL, tokenOf } from './subprotocol.ts';
@@ -26,6 +27,7 @@ export interface StreamAdmission {
 
 export interface StreamAdmissionOptions {
   readonly access: ViewerAccess;
+  readonly letIn: LetIn;
   readonly clients: number;
   readonly clientsOfUser: number;
 }
@@ -55,7 +57,12 @@ const tooMany = (reason: 'TooManyClients' | 'TooManyClientsOfUser'): Refusal => 
 };
 
 /** Lets clients in, so many of each user and of all. A place is held from before the upgrade until the connection closes. */
-export const createStreamAdmission = ({ access, clients, clientsOfUser }: StreamAdmissionOptions): StreamAdmission => {
+export const createStreamAdmission = ({
+  access,
+  letIn,
+  clients,
+  clientsOfUser,
+}: StreamAdmissionOptions): StreamAdmission => {
   const admissions = new WeakMap<IncomingMessage, Admission>();
   const places = new Map<string, number>();
   let taken = 0;
@@ -86,6 +93,7 @@ export const createStreamAdmission = ({ access, clients, clientsOfUser }: Stream
         add(viewer.username, 1);
         request.socket.once('close', () => add(viewer.username, -1));
       }
+      letIn(request.socket);
       admissions.set(request, admission);
       return admission;
     },

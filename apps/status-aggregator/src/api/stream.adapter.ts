@@ -1,4 +1,5 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
+import type { Duplex } from 'node:stream';
 
 import { HttpException, type INestApplication } from '@nestjs/common';
 import { WsAdapter } from '@nestjs/platform-ws';
@@ -7,7 +8,7 @@ import type { Logger } from '@unbounded/telemetry';
 import type { EdgeMetrics } from './edge-metrics.ts';
 import { Refusal } from './refusal.ts';
 import type { StreamAdmission } from './stream-admission.ts';
-import { MAX_PAYLOAD_BYTES } from './stream.limits.ts';
+import { MAX_PAYLOAD_BYTES, STREAM_PATH } from './stream.limits.ts';
 import { STREAM_PROTOCOL } from './subprotocol.ts';
 
 type Answer = (isAdmitted: boolean, status?: number, body?: string, headers?: Record<string, string>) => void;
@@ -29,6 +30,11 @@ export class StreamAdapter extends WsAdapter {
   constructor(options: StreamAdapterOptions) {
     super(options.app, { messageParser: () => undefined }); // clients have nothing to say
     this.#options = options;
+    const server = options.app.getHttpServer() as Server;
+    server.on('upgrade', (request: IncomingMessage, socket: Duplex) => {
+      socket.on('error', () => {}); // Nest answers what it does not understand on a socket that nobody else watches
+      if (!request.url?.startsWith(STREAM_PATH)) options.metrics.rejected('NotFound'); // which WsAdapter cuts
+    });
   }
 
   override create(port: number, options: object = {}): unknown {

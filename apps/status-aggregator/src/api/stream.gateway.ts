@@ -6,8 +6,7 @@ import type { WebSocket } from 'ws';
 
 import { STREAM_HUB } from './api.tokens.ts';
 import type { StreamHub } from './stream-hub.ts';
-
-const STREAM_PATH = '/v1alpha1/stream';
+import { STREAM_PATH } from './stream.limits.ts';
 
 /** The live view: the view once, then every update. Clients were admitted by `StreamAdapter`, before the upgrade. */
 @WebSocketGateway({ path: STREAM_PATH })

@@ -1,3 +1,5 @@
+export const STREAM_PATH = '/v1alpha1/stream';
+
 /** What clients of the live view may cost, and how long each may be silent. */
 export interface StreamLimits {
   readonly clients: number;
