@@ -9,12 +9,11 @@ const node = (
   name: string,
   conditions: readonly { readonly type: string; readonly status: string; readonly reason?: string }[] = [],
   labels: Readonly<Record<string, string>> = { [SITE]: 's1', other: 'x' },
-): Node =>
-  ({
-    metadata: { name, uid: `u-${name}`, resourceVersion: '7', labels },
-    spec: { podCIDR: '10.0.0.0/24' },
-    status: { conditions: conditions.map((one) => ({ message: `message of ${one.type}`, ...one })), images: [{}] },
-  }) as unknown as Node;
+): Node => ({
+  metadata: { name, uid: `u-${name}`, resourceVersion: '7', labels },
+  spec: { podCIDR: '10.0.0.0/24' },
+  status: { conditions: conditions.map((one) => ({ message: `message of ${one.type}`, ...one })), images: [{}] },
+});
 
 const inputsOf = (...nodes: Node[]) => clusterInputs({ nodes: nodes.map(keptNode), sites: [], pools: [] }).nodes;
 
