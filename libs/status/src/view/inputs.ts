@@ -19,6 +19,8 @@ export interface ClusterNode {
   readonly ready: 'True' | 'False' | 'Unknown';
   /** Conditions by which its agent says that something is wrong: what is known of a node that cannot reach the aggregator. */
   readonly faults: readonly { readonly reason: string; readonly message: string }[];
+  /** Since the observer saw it first, milliseconds: a node that has just come has had no time to report. */
+  readonly knownMs: number;
 }
 
 export interface ReceivedReport {
@@ -44,3 +46,7 @@ export const freshReport = ({ reports }: ViewInputs, node: string): NodeReport |
   const received = reports.get(node);
   return received && received.ageMs < STALE_MS ? received.report : undefined;
 };
+
+/** It had the time to report, and does not. */
+export const isOverdue = (inputs: ViewInputs, { name, knownMs }: ClusterNode): boolean =>
+  knownMs >= STALE_MS && !freshReport(inputs, name);
