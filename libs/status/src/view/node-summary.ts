@@ -20,7 +20,7 @@ export interface PeerSummary {
 }
 
 /** A site behind gateways, in one family. */
-export interface RouteSummary {
+interface RouteSummary {
   readonly site: string;
   /** Gateways that packets go to. */
   readonly via: readonly string[];

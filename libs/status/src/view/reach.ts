@@ -63,7 +63,7 @@ const addOwnSite = (tally: Tally, { peers }: NodeSummary, isOfSite: (node: strin
   if (own.length > 0)
     add(
       tally,
-      own.every(({ verdict }) => verdict === 'answers'),
+      own.every(({ verdict }) => verdict === 'answers' || verdict === 'returns'),
       own,
     );
 };
