@@ -128,7 +128,7 @@ describe('a gateway that answers nobody', () => {
 describe('a node that does not report', () => {
   it('is unknown while its peers have answers of it, and never healthy', () => {
     const inputs = clusterInputs();
-    inputs.reports.set('w11', { ...inputs.reports.get('w11')!, ageMs: 30_000 });
+    inputs.reports.set('w11', { ...inputs.reports.get('w11')!, ageMs: 25_000 });
     const composed = view(inputs);
     expect(composed.nodes['w11']).toMatchObject({ source: 'none' });
     expect(composed.nodes['w11']?.state).not.toBe('Healthy');
@@ -139,7 +139,7 @@ describe('a node that does not report', () => {
   it('is not missed before it had the time to report', () => {
     const inputs = clusterInputs();
     inputs.reports.delete('w11');
-    const nodes = inputs.nodes.map((node) => (node.name === 'w11' ? { ...node, knownMs: 29_999 } : node));
+    const nodes = inputs.nodes.map((node) => (node.name === 'w11' ? { ...node, knownMs: 24_999 } : node));
     const composed = view({ ...inputs, nodes });
     expect(reasons(composed)).toEqual([]);
     expect(composed.nodes['w11']).toMatchObject({ source: 'none' });

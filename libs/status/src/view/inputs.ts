@@ -38,8 +38,8 @@ export interface ViewInputs {
   readonly reports: ReadonlyMap<string, ReceivedReport>;
 }
 
-/** Three pushes of 10 s were missed. */
-const STALE_MS = 30_000;
+/** Two pushes of 10 s were missed, and the next one is late. */
+const STALE_MS = 25_000;
 
 /** A report that counts. */
 export const freshReport = ({ reports }: ViewInputs, node: string): NodeReport | undefined => {

@@ -102,6 +102,8 @@ export const startHealth = (options: HealthOptions): Health => {
   const onTold = (message: Told): void => {
     if (message.type === 'measured') {
       for (const [id, rttMs] of message.rttMs) if (peers.has(id)) peers.set(id, { ...peers.get(id)!, rttMs });
+      for (const [id, lossRatio] of message.lossRatios)
+        if (peers.has(id)) peers.set(id, { ...peers.get(id)!, lossRatio });
       return counted.measured(message);
     }
     if (message.type === 'groups') {
