@@ -12,12 +12,11 @@ import { up } from '../../substrate/up.ts';
 import { allHealthy, blockUdp, type Outage, powerOff } from '../outages.ts';
 import { withoutApiServer } from '../restarts.ts';
 import { flowDuring, podOn, timeUntil } from '../scenario.ts';
-import { createViewer, type Viewer } from './viewer.ts';
+import { createViewer, type Viewer } from '../../status/viewer.ts';
 
 /** What the view of the cluster shows while things break, next to what the network does. */
 
 const layout = layoutOf({ gateways: 2, workers: 1 });
-const PORT = 9443;
 /** Three probes of a second each. */
 const DETECTION_MS = 3000;
 const SHOWN_MS = 5000;
@@ -44,7 +43,7 @@ const shows = (what: string, holds: (view: ClusterView) => boolean, limitMs: num
 beforeAll(async () => {
   await down();
   await up(layout);
-  viewer = await createViewer(layout, `127.0.0.1:${PORT}`);
+  viewer = await createViewer(layout);
   await shows('all is well', isQuiet, 60_000);
 }, 300_000);
 afterEach(end);
