@@ -19,7 +19,7 @@ const startPassing = async (layout: LabLayout): Promise<void> => {
   const endpoint = await aggregatorEndpoint(layout);
   const at = endpoint.lastIndexOf(':');
   const [host, port] = [endpoint.slice(0, at).replace(/[[\]]/g, ''), endpoint.slice(at + 1)];
-  const [command = nodeJs, ...args] = [...inNode(layout.controlPlane.name), nodeJs, program, socket, host, port];
+  const [command, ...args] = [...inNode(layout.controlPlane.name), nodeJs, program, socket, host, port];
   const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'inherit'] });
   await once(child.stdout, 'data');
 };
