@@ -39,7 +39,7 @@ export interface PushLoopOptions {
 const TIMINGS: PushTimings = {
   everyMs: 10_000,
   spacingMs: 1000,
-  lookMs: 500,
+  lookMs: 200,
   deadlineMs: 10_000,
   backoff: { baseMs: 1000, maxMs: 10_000 },
   absentBackoff: { baseMs: 5000, maxMs: 120_000 },

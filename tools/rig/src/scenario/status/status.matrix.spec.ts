@@ -17,8 +17,8 @@ import { createViewer, type Viewer } from '../../status/viewer.ts';
 /** What the view of the cluster shows while things break, next to what the network does. */
 
 const layout = layoutOf({ gateways: 2, workers: 1 });
-/** Three probes of a second each. */
-const DETECTION_MS = 3000;
+/** Three probes of a second each, the first one up to a second after the last answer. */
+const DETECTION_MS = 4000;
 const SHOWN_MS = 5000;
 const SHOWN_BY_API_MS = 30_000;
 const AWAY_MS = 60_000;
