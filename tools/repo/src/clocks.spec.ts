@@ -8,6 +8,7 @@ import { files, root } from './tree.ts';
  * and what outlives the process; everything that measures time takes performance.now() or process.hrtime.
  */
 const MAY_READ_IT: Readonly<Record<string, string>> = {
+  'apps/dashboard/src/app/clock.ts': 'ages of times that the view states; those of the page itself are elapsed',
   'apps/node-dataplane/src/connectivity/section.ts':
     'ages of keys outlive the process; the ring corrects a key from the future',
   'apps/node-dataplane/src/connectivity/health/verdict-file.ts':
@@ -21,7 +22,8 @@ const MAY_READ_IT: Readonly<Record<string, string>> = {
   'apps/node-dataplane/src/connectivity/gateway-reporter.ts':
     'the time that a report shows; who watches takes it for a stamp only',
   'apps/status-aggregator/src/api/api.module.ts': 'the end of tokens, which a token states by that clock',
-  'apps/status-aggregator/src/status-aggregator.module.ts': 'times that the view shows, and those of certificates and tokens',
+  'apps/status-aggregator/src/status-aggregator.module.ts':
+    'times that the view shows, and those of certificates and tokens',
   'apps/static-egress/src/wall-time.ts': 'since when an owner is one, which a status shows',
   'libs/kube/src/apply-status.ts': 'times that conditions show',
   'libs/kube/src/event-recorder.ts': 'times that Events show',

@@ -25,7 +25,7 @@ export const connectStream =
     const url = urlOf('stream');
     url.protocol = url.protocol === 'http:' ? 'ws:' : 'wss:';
     if (position !== undefined) url.searchParams.set('position', position);
-    return new WebSocket(url, subprotocolsOf(token)) as Socket;
+    return new WebSocket(url, subprotocolsOf(token));
   };
 
 export const checkPosition =

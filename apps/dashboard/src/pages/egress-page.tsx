@@ -19,14 +19,34 @@ const stateOf = ({ owners }: Row): readonly [tone: string, text: string] => {
 };
 
 const COLUMNS: readonly Column<Row>[] = [
-  { id: 'address', title: 'Address', isHeader: true, width: 12, cell: ({ address }) => address, sortBy: ({ address }) => address },
+  {
+    id: 'address',
+    title: 'Address',
+    isHeader: true,
+    width: 12,
+    cell: ({ address }) => address,
+    sortBy: ({ address }) => address,
+  },
   {
     ...{ id: 'state', title: 'State', width: 9 },
     cell: (row) => <span className={`badge ${stateOf(row)[0]}`}>{stateOf(row)[1]}</span>,
     sortBy: ({ owners }) => (owners.length === 1 ? 2 : Number(owners.length === 0)),
   },
-  { id: 'count', title: 'Owners', width: 5, isNumber: true, cell: ({ owners }) => count(owners.length), sortBy: ({ owners }) => owners.length },
-  { id: 'owners', title: 'Nodes that answer for it', width: 18, cell: ({ owners }) => <Names names={owners} of={NodeLink} />, sortBy: ({ owners }) => owners[0] },
+  {
+    id: 'count',
+    title: 'Owners',
+    width: 5,
+    isNumber: true,
+    cell: ({ owners }) => count(owners.length),
+    sortBy: ({ owners }) => owners.length,
+  },
+  {
+    id: 'owners',
+    title: 'Nodes that answer for it',
+    width: 18,
+    cell: ({ owners }) => <Names names={owners} of={NodeLink} />,
+    sortBy: ({ owners }) => owners[0],
+  },
 ];
 const USUAL = { by: 'state', isDescending: false };
 const nameOf = ({ address }: Row): string => address;
@@ -35,8 +55,13 @@ const ONLY = [['conflict', 'conflicts']] as const;
 export const EgressPage = () => {
   const egress = useView((view) => view.egress);
   const [{ q, only }] = useQuery();
-  const all = useMemo(() => Object.entries(egress).map(([address, { owners }]): Row => ({ address, owners })), [egress]);
-  const rows = all.filter(({ address, owners }) => (only !== 'conflict' || owners.length > 1) && hasWords(q, [address, ...owners]));
+  const all = useMemo(
+    () => Object.entries(egress).map(([address, { owners }]): Row => ({ address, owners })),
+    [egress],
+  );
+  const rows = all.filter(
+    ({ address, owners }) => (only !== 'conflict' || owners.length > 1) && hasWords(q, [address, ...owners]),
+  );
   return (
     <Page title="Egress addresses">
       <p>By what nodes report: who answers for an address now. More than one owner is a fault.</p>

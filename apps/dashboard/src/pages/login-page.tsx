@@ -41,8 +41,8 @@ export const LoginPage = ({ farewell }: { readonly farewell?: string | undefined
       <pre>kubectl create token NAME</pre>
       <p>
         NAME is a ServiceAccount that may <code>get</code> the resource <code>status</code> of the group{' '}
-        <code>net.unbounded-cloud.io</code>, by the ClusterRole <code>unbounded:status-viewer</code> or <code>view</code>.
-        A token of a user (OIDC) will do as well.
+        <code>net.unbounded-cloud.io</code>, by the ClusterRole <code>unbounded:status-viewer</code> or{' '}
+        <code>view</code>. A token of a user (OIDC) will do as well.
       </p>
       <p>
         The token is kept in this tab until it is closed or you sign out. It is sent to this server alone, and forgotten

@@ -35,11 +35,20 @@ const Legend = () => (
   </p>
 );
 
-const Details = ({ from, to, reach }: { readonly from: string | undefined; readonly to: string | undefined; readonly reach: ReachView | undefined }) => {
+const Details = ({
+  from,
+  to,
+  reach,
+}: {
+  readonly from: string | undefined;
+  readonly to: string | undefined;
+  readonly reach: ReachView | undefined;
+}) => {
   if (from === undefined || to === undefined) return null;
   const facts = (reach ? reachTexts(reach) : []).map(([term, text]) => {
     if (term === 'State') return [term, <StateBadge key={term} state={text} />] as const;
-    if (term === 'Via' && reach!.via.length > 0) return [term, <Names key={term} names={reach!.via} of={NodeLink} />] as const;
+    if (term === 'Via' && reach!.via.length > 0)
+      return [term, <Names key={term} names={reach!.via} of={NodeLink} />] as const;
     return [term, text] as const;
   });
   return (

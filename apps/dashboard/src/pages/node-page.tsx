@@ -29,10 +29,15 @@ const ReportAge = ({ state: { answer, error, isLoading } }: { readonly state: No
       {error !== undefined && <p className="banner">The report cannot be read: {error}. Trying again every 10 s.</p>}
       {answer && isOld && (
         <p className="banner">
-          <strong>Stale.</strong> The node has not reported since: what follows is its last report, and may be wrong by now.
+          <strong>Stale.</strong> The node has not reported since: what follows is its last report, and may be wrong by
+          now.
         </p>
       )}
-      {answer ? <p>The report was received {text}.</p> : error === undefined && <p>The server holds no report of this node.</p>}
+      {answer ? (
+        <p>The report was received {text}.</p>
+      ) : (
+        error === undefined && <p>The server holds no report of this node.</p>
+      )}
     </>
   );
 };
@@ -41,7 +46,9 @@ const factsOf = (node: NodeView, report: NodeReport | undefined) =>
   [
     ['State', <StateBadge key="state" state={node.state} />],
     ['Known by', sourceText(node.source)],
-    ...(node.lastReportTime === undefined ? [] : [['Last report', <Age key="age" of={node.lastReportTime} />] as const]),
+    ...(node.lastReportTime === undefined
+      ? []
+      : [['Last report', <Age key="age" of={node.lastReportTime} />] as const]),
     ['Site', node.site === undefined ? 'none' : <SiteLink key="site" name={node.site} />],
     ['Gateway of pools', node.pools.join(', ') || 'none'],
     ['Node is Ready', node.ready],

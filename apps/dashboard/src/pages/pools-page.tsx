@@ -21,8 +21,21 @@ interface Row {
 }
 
 const COLUMNS: readonly Column<Row>[] = [
-  { id: 'name', title: 'Gateway', isHeader: true, width: 12, cell: ({ name }) => <NodeLink name={name} />, sortBy: ({ name }) => name },
-  { id: 'state', title: 'State', width: 8, cell: ({ gateway }) => <StateBadge state={gateway.state} />, sortBy: ({ gateway }) => urgencyOf(gateway.state) },
+  {
+    id: 'name',
+    title: 'Gateway',
+    isHeader: true,
+    width: 12,
+    cell: ({ name }) => <NodeLink name={name} />,
+    sortBy: ({ name }) => name,
+  },
+  {
+    id: 'state',
+    title: 'State',
+    width: 8,
+    cell: ({ gateway }) => <StateBadge state={gateway.state} />,
+    sortBy: ({ gateway }) => urgencyOf(gateway.state),
+  },
   {
     ...{ id: 'count', title: 'Active for', width: 8, isNumber: true },
     cell: ({ gateway, sites }) => `${count(gateway.activeFor.length)} of ${count(sites)} sites`,
@@ -55,7 +68,13 @@ const Pool = memo(function Pool({ name, pool }: { readonly name: string; readonl
           No gateway carries traffic for: <Names names={without} of={SiteLink} />
         </p>
       )}
-      <DataTable caption={`Gateways of pool ${name}`} columns={COLUMNS} usualSort={USUAL} empty="It has no gateways." {...{ rows, nameOf }} />
+      <DataTable
+        caption={`Gateways of pool ${name}`}
+        columns={COLUMNS}
+        usualSort={USUAL}
+        empty="It has no gateways."
+        {...{ rows, nameOf }}
+      />
     </section>
   );
 });
@@ -63,8 +82,12 @@ const Pool = memo(function Pool({ name, pool }: { readonly name: string; readonl
 export const PoolsPage = () => {
   const pools = useView((view) => view.pools);
   const [{ q, state }] = useQuery();
-  const names = Object.keys(pools).sort((a, b) => urgencyOf(pools[a]!.state) - urgencyOf(pools[b]!.state) || compareNames(a, b));
-  const shown = names.filter((name) => (!state || pools[name]!.state === state) && hasWords(q, [name, ...Object.keys(pools[name]!.gateways)]));
+  const names = Object.keys(pools).sort(
+    (a, b) => urgencyOf(pools[a]!.state) - urgencyOf(pools[b]!.state) || compareNames(a, b),
+  );
+  const shown = names.filter(
+    (name) => (!state || pools[name]!.state === state) && hasWords(q, [name, ...Object.keys(pools[name]!.gateways)]),
+  );
   return (
     <Page title="Pools and gateways">
       <form className="filters" role="search" onSubmit={(event) => event.preventDefault()}>

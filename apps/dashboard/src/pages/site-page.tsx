@@ -15,7 +15,10 @@ import { filterProblems, orderedProblems } from '../view/problems.ts';
 const SiteProblems = ({ name }: { readonly name: string }) => {
   const problems = useView((view) => view.problems);
   const order = useView((view) => view.order);
-  const found = useMemo(() => filterProblems(orderedProblems({ problems, order }), { site: name }), [problems, order, name]);
+  const found = useMemo(
+    () => filterProblems(orderedProblems({ problems, order }), { site: name }),
+    [problems, order, name],
+  );
   return (
     <section aria-labelledby="problems">
       <h2 id="problems">Problems that affect it ({count(found.length)})</h2>

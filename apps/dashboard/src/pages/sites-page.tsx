@@ -18,16 +18,50 @@ interface Row extends SiteView {
 export const STATES = ['Unreachable', 'Degraded', 'Unknown', 'Healthy'] as const;
 
 const COLUMNS: readonly Column<Row>[] = [
-  { id: 'name', title: 'Site', isHeader: true, width: 14, cell: ({ name }) => <SiteLink name={name} />, sortBy: ({ name }) => name },
-  { id: 'state', title: 'State', width: 9, cell: ({ state }) => <StateBadge state={state} />, sortBy: ({ state }) => urgencyOf(state) },
+  {
+    id: 'name',
+    title: 'Site',
+    isHeader: true,
+    width: 14,
+    cell: ({ name }) => <SiteLink name={name} />,
+    sortBy: ({ name }) => name,
+  },
+  {
+    id: 'state',
+    title: 'State',
+    width: 9,
+    cell: ({ state }) => <StateBadge state={state} />,
+    sortBy: ({ state }) => urgencyOf(state),
+  },
   {
     ...{ id: 'nodes', title: 'Nodes reporting', width: 9, isNumber: true },
     cell: ({ reporting, nodes }) => `${count(reporting)} of ${count(nodes)}`,
     sortBy: ({ nodes }) => nodes,
   },
-  { id: 'silent', title: 'Not reporting', width: 7, isNumber: true, cell: ({ reporting, nodes }) => count(nodes - reporting), sortBy: ({ reporting, nodes }) => nodes - reporting },
-  { id: 'gateways', title: 'Gateways', width: 6, isNumber: true, cell: ({ gateways }) => count(gateways), sortBy: ({ gateways }) => gateways },
-  { id: 'problems', title: 'Problems', width: 6, isNumber: true, cell: ({ problems }) => count(problems), sortBy: ({ problems }) => problems },
+  {
+    id: 'silent',
+    title: 'Not reporting',
+    width: 7,
+    isNumber: true,
+    cell: ({ reporting, nodes }) => count(nodes - reporting),
+    sortBy: ({ reporting, nodes }) => nodes - reporting,
+  },
+  {
+    id: 'gateways',
+    title: 'Gateways',
+    width: 6,
+    isNumber: true,
+    cell: ({ gateways }) => count(gateways),
+    sortBy: ({ gateways }) => gateways,
+  },
+  {
+    id: 'problems',
+    title: 'Problems',
+    width: 7,
+    isNumber: true,
+    cell: ({ problems }) => count(problems),
+    sortBy: ({ problems }) => problems,
+  },
 ];
 const USUAL = { by: 'state', isDescending: false };
 const nameOf = ({ name }: Row): string => name;

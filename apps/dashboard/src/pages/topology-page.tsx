@@ -46,7 +46,13 @@ const short = (id: string): string => id.replace('/', ' ');
 const COLUMNS: readonly Column<Link>[] = [
   { id: 'from', title: 'From', isHeader: true, width: 12, cell: ({ from }) => short(from), sortBy: ({ from }) => from },
   { id: 'to', title: 'To', width: 12, cell: ({ to }) => short(to), sortBy: ({ to }) => to },
-  { id: 'state', title: 'State', width: 9, cell: ({ state }) => <StateBadge state={state} />, sortBy: ({ state }) => urgencyOf(state) },
+  {
+    id: 'state',
+    title: 'State',
+    width: 9,
+    cell: ({ state }) => <StateBadge state={state} />,
+    sortBy: ({ state }) => urgencyOf(state),
+  },
   { id: 'text', title: 'What', width: 18, cell: ({ text }) => text, sortBy: ({ text }) => text },
 ];
 const USUAL = { by: 'state', isDescending: false };
@@ -77,8 +83,9 @@ export const TopologyPage = () => {
   return (
     <Page title="Topology">
       <p>
-        Pools stand in the middle, sites to their left and right. Lines between sites are those that do not work whole or go over the relay;
-        of a chosen site, all of its own. The same in text: the table below, and the <a href={hrefOf(['matrix'])}>matrix</a>.
+        Pools stand in the middle, sites to their left and right. Lines between sites are those that do not work whole
+        or go over the relay, except of sites that are out altogether; of a chosen site, all of its own. The same in
+        text: the table below, and the <a href={hrefOf(['matrix'])}>matrix</a>.
       </p>
       <form className="filters" onSubmit={(event) => event.preventDefault()}>
         <NameField label="Chosen site" name="site" names={names} />
@@ -102,7 +109,14 @@ export const TopologyPage = () => {
         </ReactFlow>
       </div>
       <h2>Lines</h2>
-      <DataTable caption="Lines of the picture" columns={COLUMNS} usualSort={USUAL} nameOf={idOf} rows={links.shown} empty="None." />
+      <DataTable
+        caption="Lines of the picture"
+        columns={COLUMNS}
+        usualSort={USUAL}
+        nameOf={idOf}
+        rows={links.shown}
+        empty="None."
+      />
     </Page>
   );
 };

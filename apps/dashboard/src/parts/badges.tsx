@@ -1,4 +1,4 @@
-import type { Severity, State } from '../view/types.ts';
+import type { Severity } from '../view/types.ts';
 
 /** States by shape, word and colour. */
 
@@ -10,7 +10,7 @@ const TONES: Readonly<Record<string, readonly [tone: string, shape: string]>> = 
 export const toneOf = (state: string): string => TONES[state]?.[0] ?? 'unknown';
 
 /** One of a later version is shown by its name, and looks like what is not known. */
-export const StateBadge = ({ state }: { readonly state: State | string }) => {
+export const StateBadge = ({ state }: { readonly state: string }) => {
   const [tone, shape] = TONES[state] ?? ['unknown', '?'];
   return (
     <span className={`badge ${tone}`}>

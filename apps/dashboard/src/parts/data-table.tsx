@@ -1,4 +1,4 @@
-import { type ReactNode, memo, useMemo, useRef } from 'react';
+import { type ReactNode, memo, useMemo, useState } from 'react';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useQuery } from '../app/address.ts';
 import { formatSort, nextSort, parseSort, type Sort, sortRows, type SortValue } from '../view/sort.ts';
@@ -28,7 +28,15 @@ interface DataTableProps<Row> {
   readonly empty: string;
 }
 
-const HeaderCell = <Row,>({ column, sort, onSort }: { readonly column: Column<Row>; readonly sort: Sort; readonly onSort: (sort: Sort) => void }) => {
+const HeaderCell = <Row,>({
+  column,
+  sort,
+  onSort,
+}: {
+  readonly column: Column<Row>;
+  readonly sort: Sort;
+  readonly onSort: (sort: Sort) => void;
+}) => {
   const isSorted = sort.by === column.id;
   const direction = sort.isDescending ? 'descending' : 'ascending';
   const arrow = sort.isDescending ? '▼' : '▲';
@@ -92,10 +100,15 @@ const WholeBody = <Row,>({ rows, columns, nameOf }: BodyProps<Row>) => (
   </tbody>
 );
 
-const WindowBody = <Row,>({ rows, columns, nameOf, region }: BodyProps<Row> & { readonly region: () => HTMLElement | null }) => {
+const WindowBody = <Row,>({
+  rows,
+  columns,
+  nameOf,
+  region,
+}: BodyProps<Row> & { readonly region: HTMLElement | null }) => {
   const virtualizer = useVirtualizer({
     count: rows.length,
-    getScrollElement: region,
+    getScrollElement: () => region,
     estimateSize: () => ROW_PX,
     getItemKey: (index) => nameOf(rows[index]!),
     overscan: 12,
@@ -118,7 +131,8 @@ const WindowBody = <Row,>({ rows, columns, nameOf, region }: BodyProps<Row> & { 
 export const DataTable = <Row,>(props: DataTableProps<Row>) => {
   const { caption, rows, columns, nameOf, usualSort, sortName = 'sort', empty } = props;
   const [query, change] = useQuery();
-  const region = useRef<HTMLDivElement>(null);
+  // A state: the body looks for it once it is there.
+  const [region, setRegion] = useState<HTMLElement | null>(null);
   const text = query[sortName];
   const sort = useMemo(() => parseSort(text, usualSort), [text, usualSort]);
   const sorted = useMemo(() => {
@@ -131,7 +145,13 @@ export const DataTable = <Row,>(props: DataTableProps<Row>) => {
   const onSort = (next: Sort): void => change({ [sortName]: formatSort(next) });
   return (
     // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- what scrolls must be reached by keyboard
-    <div ref={region} className={`table ${isWindow ? 'window' : ''}`} role="region" aria-label={caption} tabIndex={0}>
+    <div
+      ref={setRegion}
+      className={`table ${isWindow ? 'window' : ''}`}
+      role="region"
+      aria-label={caption}
+      tabIndex={0}
+    >
       <table style={{ minWidth: `${width}rem` }} aria-rowcount={rows.length + 1}>
         <caption className="unseen">{caption}</caption>
         <colgroup>
@@ -147,7 +167,7 @@ export const DataTable = <Row,>(props: DataTableProps<Row>) => {
           </tr>
         </thead>
         {isWindow ? (
-          <WindowBody rows={sorted} {...{ columns, nameOf }} region={() => region.current} />
+          <WindowBody rows={sorted} {...{ columns, nameOf }} region={region} />
         ) : (
           <WholeBody rows={sorted} {...{ columns, nameOf }} />
         )}

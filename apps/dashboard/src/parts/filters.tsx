@@ -44,7 +44,11 @@ export const Choice = ({ label, name, options, all = 'All' }: ChoiceProps) => {
 };
 
 /** A long list of names to choose from by typing. */
-export const NameField = ({ label, name, names }: Omit<ChoiceProps, 'options'> & { readonly names: readonly string[] }) => {
+export const NameField = ({
+  label,
+  name,
+  names,
+}: Omit<ChoiceProps, 'options'> & { readonly names: readonly string[] }) => {
   const [query, change] = useQuery();
   const list = useId();
   return (

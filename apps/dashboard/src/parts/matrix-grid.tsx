@@ -22,7 +22,17 @@ const placeOf = ({ target }: SyntheticEvent): Place | undefined => {
   return cell ? [Number(cell.dataset['row']), Number(cell.dataset['column'])] : undefined;
 };
 
-const Head = ({ names, columns, width, head }: { readonly names: readonly string[]; readonly columns: readonly number[]; readonly width: number; readonly head: Place }) => (
+const Head = ({
+  names,
+  columns,
+  width,
+  head,
+}: {
+  readonly names: readonly string[];
+  readonly columns: readonly number[];
+  readonly width: number;
+  readonly head: Place;
+}) => (
   <div role="row" aria-rowindex={1} className="matrix-head" style={{ height: head[1] }}>
     <div role="columnheader" aria-colindex={1} className="corner" style={{ width: head[0], height: head[1] }}>
       from ↓ to →
@@ -79,7 +89,10 @@ export const MatrixGrid = ({ names, reach, measure, active, onActive, onPoint }:
       onPointerOver={(event) => onPoint(placeOf(event))}
       onPointerLeave={() => onPoint(undefined)}
     >
-      <div role="presentation" style={{ position: 'relative', width: head[0] + size * width, height: head[1] + size * CELL_PX }}>
+      <div
+        role="presentation"
+        style={{ position: 'relative', width: head[0] + size * width, height: head[1] + size * CELL_PX }}
+      >
         <Head columns={shown.columns} {...{ names, width, head }} />
         {shown.rows.map((index) => (
           <MatrixRow

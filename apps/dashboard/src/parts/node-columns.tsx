@@ -26,10 +26,23 @@ const site: Column<NodeRow> = {
 };
 
 export const NODE_COLUMNS_OF_SITE: readonly Column<NodeRow>[] = [
-  { id: 'name', title: 'Node', isHeader: true, width: 14, cell: ({ name }) => <NodeLink name={name} />, sortBy: ({ name }) => name },
-  { id: 'state', title: 'State', width: 9, cell: ({ state }) => <StateBadge state={state} />, sortBy: ({ state }) => urgencyOf(state) },
   {
-    ...{ id: 'problems', title: 'Problems', width: 6, isNumber: true },
+    id: 'name',
+    title: 'Node',
+    isHeader: true,
+    width: 14,
+    cell: ({ name }) => <NodeLink name={name} />,
+    sortBy: ({ name }) => name,
+  },
+  {
+    id: 'state',
+    title: 'State',
+    width: 9,
+    cell: ({ state }) => <StateBadge state={state} />,
+    sortBy: ({ state }) => urgencyOf(state),
+  },
+  {
+    ...{ id: 'problems', title: 'Problems', width: 7, isNumber: true },
     cell: ({ problems }) => count(problems),
     sortBy: ({ problems }) => problems,
   },
@@ -46,7 +59,13 @@ export const NODE_COLUMNS_OF_SITE: readonly Column<NodeRow>[] = [
   },
   { id: 'source', title: 'Source', width: 9, cell: (row) => <Source row={row} />, sortBy: ({ source }) => source },
   { id: 'pools', title: 'Pools', width: 8, cell: ({ pools }) => pools.join(', '), sortBy: ({ pools }) => pools[0] },
-  { id: 'version', title: 'Agent', width: 6, cell: ({ agentVersion }) => agentVersion ?? UNKNOWN, sortBy: ({ agentVersion }) => agentVersion },
+  {
+    id: 'version',
+    title: 'Agent',
+    width: 6,
+    cell: ({ agentVersion }) => agentVersion ?? UNKNOWN,
+    sortBy: ({ agentVersion }) => agentVersion,
+  },
 ];
 
 export const NODE_COLUMNS: readonly Column<NodeRow>[] = NODE_COLUMNS_OF_SITE.toSpliced(1, 0, site);

@@ -5,7 +5,13 @@ import { Age } from './age.tsx';
 import { SeverityBadge } from './badges.tsx';
 import { Names, ObjectLink, SiteLink } from './links.tsx';
 
-const ProblemItem = memo(function ProblemItem({ problem, until }: { readonly problem: Problem; readonly until?: string }) {
+const ProblemItem = memo(function ProblemItem({
+  problem,
+  until,
+}: {
+  readonly problem: Problem;
+  readonly until?: string;
+}) {
   const { severity, kind, name, reason, message, consequence, sites, since } = problem;
   return (
     <li className={`problem ${until === undefined ? severity : 'ended'}`}>
@@ -27,7 +33,13 @@ const ProblemItem = memo(function ProblemItem({ problem, until }: { readonly pro
   );
 });
 
-export const ProblemList = ({ problems, empty }: { readonly problems: readonly ProblemRow[]; readonly empty: string }) =>
+export const ProblemList = ({
+  problems,
+  empty,
+}: {
+  readonly problems: readonly ProblemRow[];
+  readonly empty: string;
+}) =>
   problems.length === 0 ? (
     <p>{empty}</p>
   ) : (

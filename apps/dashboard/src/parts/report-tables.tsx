@@ -27,7 +27,10 @@ const BY_ACTIVE = { by: 'active', isDescending: false };
 
 const Connectivity = ({ report }: { readonly report: NodeReport }) => {
   const [{ q }] = useQuery();
-  const [peers, sessions, groups] = useMemo(() => [peerRows(report), sessionRows(report), groupRows(report)] as const, [report]);
+  const [peers, sessions, groups] = useMemo(
+    () => [peerRows(report), sessionRows(report), groupRows(report)] as const,
+    [report],
+  );
   const found = useMemo(() => peers.filter(({ name }) => hasWords(q, [name])), [peers, q]);
   const itsSessions = useMemo(() => sessions.filter(({ peer }) => hasWords(q, [peer])), [sessions, q]);
   return (
@@ -36,13 +39,36 @@ const Connectivity = ({ report }: { readonly report: NodeReport }) => {
         <SearchField label="Search peers" />
       </form>
       <Section title={`Peers (${ofAll(found.length, peers.length)})`}>
-        <DataTable caption="Peers" columns={PEER_COLUMNS} usualSort={BY_STATE} nameOf={peerName} rows={found} empty="None." />
+        <DataTable
+          caption="Peers"
+          columns={PEER_COLUMNS}
+          usualSort={BY_STATE}
+          nameOf={peerName}
+          rows={found}
+          empty="None."
+        />
       </Section>
       <Section title={`WireGuard sessions (${ofAll(itsSessions.length, sessions.length)})`}>
-        <DataTable caption="WireGuard sessions" columns={SESSION_COLUMNS} usualSort={BY_PEER} sortName="sessions" nameOf={sessionId} rows={itsSessions} empty="None." />
+        <DataTable
+          caption="WireGuard sessions"
+          columns={SESSION_COLUMNS}
+          usualSort={BY_PEER}
+          sortName="sessions"
+          nameOf={sessionId}
+          rows={itsSessions}
+          empty="None."
+        />
       </Section>
       <Section title={`Groups of gateways (${count(groups.length)})`}>
-        <DataTable caption="Groups of gateways" columns={GROUP_COLUMNS} usualSort={BY_ACTIVE} sortName="groups" nameOf={groupName} rows={groups} empty="None." />
+        <DataTable
+          caption="Groups of gateways"
+          columns={GROUP_COLUMNS}
+          usualSort={BY_ACTIVE}
+          sortName="groups"
+          nameOf={groupName}
+          rows={groups}
+          empty="None."
+        />
       </Section>
     </>
   );

@@ -28,9 +28,15 @@ const testClock = () => {
   };
 };
 
+interface TestSocket extends Socket {
+  readonly position: string | undefined;
+  readonly isClosed: boolean;
+  readonly tell: (type: string, event?: object) => void;
+}
+
 const start = (answer: Awaited<ReturnType<Check>> = 'current') => {
   const clock = testClock();
-  const sockets: (Socket & { readonly position: string | undefined; isClosed: boolean })[] = [];
+  const sockets: TestSocket[] = [];
   const states: StreamState[] = [];
   const checks: (string | undefined)[] = [];
   const server = { answer };
@@ -42,8 +48,14 @@ const start = (answer: Awaited<ReturnType<Check>> = 'current') => {
       return server.answer;
     },
     connect: (position) => {
-      const socket = { position, isClosed: false, onopen: null, onmessage: null, onclose: null, close: () => {} };
-      socket.close = () => void (socket.isClosed = true);
+      const heard = new Map<string, (event: never) => void>();
+      const socket = {
+        position,
+        isClosed: false,
+        addEventListener: (type: string, listener: (event: never) => void) => void heard.set(type, listener),
+        close: () => void (socket.isClosed = true),
+        tell: (type: string, event: object = {}) => heard.get(type)?.(event as never),
+      };
       sockets.push(socket);
       return socket;
     },
@@ -53,10 +65,10 @@ const start = (answer: Awaited<ReturnType<Check>> = 'current') => {
   const last = () => sockets.at(-1)!;
   return {
     ...{ clock, client, sockets, states, checks, server, last },
-    open: () => last().onopen?.(),
-    say: (message: object) => last().onmessage?.({ data: JSON.stringify(message) }),
+    open: () => last().tell('open'),
+    say: (message: object) => last().tell('message', { data: JSON.stringify(message) }),
     close: async (code: number, reason = '') => {
-      last().onclose?.({ code, reason });
+      last().tell('close', { code, reason });
       await new Promise(setImmediate);
     },
     get isStale() {
@@ -179,7 +191,7 @@ describe('the client of the stream', () => {
 
   it('asks for all of the view after a message that cannot be read', async () => {
     const { clock, client, sockets, last } = live();
-    last().onmessage?.({ data: '{"type":"upd' });
+    last().tell('message', { data: '{"type":"upd' });
     expect(client.state).toMatchObject({ phase: 'waiting', view: {} });
     await clock.pass(500);
     expect(sockets.at(-1)!.position).toBeUndefined();
@@ -199,6 +211,14 @@ describe('the client of the stream', () => {
     await close(1006);
     client.wake();
     expect(sockets).toHaveLength(2);
+  });
+
+  it('does not hear a socket that it has left', async () => {
+    const { client, sockets, clock } = live('moved');
+    await clock.pass(8000);
+    sockets[0]!.tell('close', { code: 4401, reason: '' });
+    sockets[0]!.tell('message', { data: JSON.stringify({ ...VIEW, position: 'old' }) });
+    expect(client.state).toMatchObject({ phase: 'connecting', position: 'a-1' });
   });
 
   it('says nothing more when it is stopped', async () => {

@@ -5,9 +5,9 @@ import type { StreamState } from './stream-state.ts';
 
 /** What of a WebSocket is used. */
 export interface Socket {
-  onopen: (() => void) | null;
-  onmessage: ((event: { readonly data: unknown }) => void) | null;
-  onclose: ((event: { readonly code: number; readonly reason: string }) => void) | null;
+  addEventListener(type: 'open', listener: () => void): void;
+  addEventListener(type: 'message', listener: (event: { readonly data: unknown }) => void): void;
+  addEventListener(type: 'close', listener: (event: { readonly code: number; readonly reason: string }) => void): void;
   close(): void;
 }
 
@@ -19,7 +19,7 @@ export type Check = (
   position: string | undefined,
 ) => Promise<'current' | 'moved' | 'unauthenticated' | 'forbidden' | 'failed'>;
 
-export interface Clock {
+interface Clock {
   /** Elapsed ms. */
   readonly now: () => number;
   /** @returns what cancels it */
@@ -92,16 +92,14 @@ export class StreamClient {
   #enter(phase: StreamState['phase'], change: Partial<StreamState> = {}): void {
     this.#since = this.#options.clock.now();
     const { retryAt: _, reason: __, ...kept } = this.#state;
-    this.#state = kept as StreamState;
+    this.#state = kept;
     this.#set({ phase, ...change });
   }
 
   #drop(): void {
     const socket = this.#socket;
-    if (!socket) return;
-    this.#socket = undefined;
-    socket.onopen = socket.onmessage = socket.onclose = null;
-    socket.close();
+    this.#socket = undefined; // what it still says is not heard
+    socket?.close();
   }
 
   #connect(): void {
@@ -110,12 +108,18 @@ export class StreamClient {
     this.#enter('connecting');
     const socket = this.#options.connect(this.#state.position);
     this.#socket = socket;
-    socket.onopen = () => {
+    const isOurs = (): boolean => this.#socket === socket;
+    socket.addEventListener('open', () => {
       // With a position: what was missed follows, or nothing was.
-      this.#enter('live', this.#state.view === undefined ? {} : { confirmedAt: this.#options.clock.now() });
-    };
-    socket.onmessage = ({ data }) => this.#take(data);
-    socket.onclose = ({ code, reason }) => this.#closed(code, reason);
+      const change = this.#state.view === undefined ? {} : { confirmedAt: this.#options.clock.now() };
+      if (isOurs()) this.#enter('live', change);
+    });
+    socket.addEventListener('message', ({ data }) => {
+      if (isOurs()) this.#take(data);
+    });
+    socket.addEventListener('close', ({ code, reason }) => {
+      if (isOurs()) this.#closed(code, reason);
+    });
   }
 
   #take(data: unknown): void {

@@ -1,6 +1,6 @@
 /** A browser cannot set Authorization on a WebSocket: the token goes as a subprotocol, as the Kubernetes API server takes it. */
 
-export const STREAM_PROTOCOL = 'v1.status.unbounded';
+const STREAM_PROTOCOL = 'v1.status.unbounded';
 const TOKEN_PREFIX = 'base64url.bearer.authorization.k8s.io.';
 
 const base64url = (text: string): string =>

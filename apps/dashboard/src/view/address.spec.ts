@@ -17,7 +17,9 @@ test('any text is some address', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (hash) => {
       const address = parseAddress(hash);
-      expect(parseAddress(formatAddress(address))).toEqual(parseAddress(formatAddress(parseAddress(formatAddress(address)))));
+      expect(parseAddress(formatAddress(address))).toEqual(
+        parseAddress(formatAddress(parseAddress(formatAddress(address)))),
+      );
     }),
   );
 });
@@ -35,6 +37,8 @@ test.each([
 
 test('a value of the query is set, changed and taken away', () => {
   const address = parseAddress('#/nodes?q=a&site=s1');
-  expect(formatAddress(withQuery(address, { q: 'b', site: undefined, state: 'Unknown' }))).toBe('#/nodes?q=b&state=Unknown');
+  expect(formatAddress(withQuery(address, { q: 'b', site: undefined, state: 'Unknown' }))).toBe(
+    '#/nodes?q=b&state=Unknown',
+  );
   expect(hrefOf(['sites', 'a/b'])).toBe('#/sites/a%2Fb');
 });

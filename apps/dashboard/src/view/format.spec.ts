@@ -19,7 +19,8 @@ describe('what people read', () => {
     [23 * H + 59 * MIN, '23 h 59 min'],
     [D + 3 * H + MIN, '1 d 3 h'],
     [100 * D, '100 d'],
-    [D + 5 * MIN, '1 d 5 min'],
+    [D + 5 * MIN, '1 d'],
+    [5 * H + 38 * S, '5 h'],
   ])('duration of %i ms is %s', (ms, text) => {
     expect(duration(ms)).toBe(text);
   });

@@ -19,19 +19,17 @@ const UNITS = [
   [1, 's'],
 ] as const;
 
-/** At most two units, the second only below a day's worth of the first: `2 h 5 min`. */
+/** At most two units, one beside the other: `2 h 5 min`, and `2 h` alone when what follows is seconds. */
 export const duration = (ms: number): string => {
-  let seconds = Math.max(0, Math.floor(ms / 1000));
-  const parts: string[] = [];
-  for (const [size, unit] of UNITS) {
-    const value = Math.floor(seconds / size);
-    if (value === 0 && parts.length === 0 && size > 1) continue;
-    if (value > 0 || parts.length === 0) parts.push(`${value} ${unit}`);
-    seconds -= value * size;
-    if (parts.length === 2 || size === UNITS.at(-1)![0]) break;
-    if (parts.length === 1 && size !== 3600 && size !== 86_400 && value >= 10) break;
-  }
-  return parts.join(' ');
+  const seconds = Math.max(0, Math.floor(ms / 1000));
+  const at = UNITS.findIndex(([size]) => seconds >= size);
+  const [size, unit] = UNITS[at] ?? UNITS.at(-1)!;
+  const value = Math.floor(seconds / size);
+  const [nextSize, nextUnit] = UNITS[at + 1] ?? [1, 's'];
+  const rest = size === 1 ? 0 : Math.floor((seconds % size) / nextSize);
+  // Of ten minutes or more nobody asks for the seconds.
+  const isExact = rest > 0 && !(unit === 'min' && value >= 10);
+  return isExact ? `${value} ${unit} ${rest} ${nextUnit}` : `${value} ${unit}`;
 };
 
 /** Three digits at most. */

@@ -15,7 +15,12 @@ test('a cell says what is asked for, and unknown as nothing but its shape', () =
   expect(cellText(reach({ relayed: 1 }), 'path')).toBe('D+R');
   const { rttMs: _, lossRatio: __, ...unknown } = reach({ state: 'Unknown', nodes: 0, reaching: 0, via: [] });
   expect(measures.map((measure) => cellText(unknown, measure))).toEqual(['', '', '', '', '']);
-  expect(Object.fromEntries(reachTexts(unknown))).toMatchObject({ Path: 'unknown', Via: 'unknown', State: 'Unknown' });
+  expect(Object.fromEntries(reachTexts(unknown))).toMatchObject({
+    Path: 'unknown',
+    'Path MTU': 'unknown',
+    Via: 'unknown',
+    State: 'Unknown',
+  });
 });
 
 test('the name of a cell has all of it', () => {

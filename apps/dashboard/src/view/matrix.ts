@@ -5,7 +5,7 @@ import type { ReachState, ReachView } from './types.ts';
 
 /** The matrix of sites: a row is a source, a column a destination. */
 
-export const MEASURES = ['state', 'rtt', 'loss', 'mtu', 'path'] as const;
+const MEASURES = ['state', 'rtt', 'loss', 'mtu', 'path'] as const;
 export type Measure = (typeof MEASURES)[number];
 
 export const measureOf = (text: string | undefined): Measure => MEASURES.find((measure) => measure === text) ?? 'state';
@@ -50,13 +50,19 @@ export const viaText = ({ via, nodes }: ReachView): string => {
   return nodes === 0 ? 'unknown' : 'no gateway';
 };
 
+/** Known only where something answers. */
+export const mtuText = ({ pathMtuBytes, reaching }: ReachView): string => {
+  if (pathMtuBytes !== undefined) return `${pathMtuBytes} bytes`;
+  return reaching === 0 ? 'unknown' : 'as the device';
+};
+
 /** All of a cell as pairs of term and text. */
 export const reachTexts = (reach: ReachView): [term: string, text: string][] => [
   ['State', reach.state],
   ['Nodes that reach it', `${reach.reaching} of ${reach.nodes} that know of it`],
   ['Round trip (median, next hop)', roundTrip(reach.rttMs)],
   ['Loss (worst node)', percent(reach.lossRatio)],
-  ['Path MTU', reach.pathMtuBytes === undefined ? 'as the device' : `${reach.pathMtuBytes} bytes`],
+  ['Path MTU', mtuText(reach)],
   ['Path', pathText(reach)],
   ['Via', viaText(reach)],
 ];

@@ -9,7 +9,10 @@ const REPORT: NodeReport = {
     peers: {
       a: {
         protocol: 'WireGuard',
-        health: { ipv4: { state: 'Healthy', rttMs: 1, pathMtuBytes: 1400 }, ipv6: { state: 'Unhealthy', rttMs: 9, pathMtuBytes: 1280, lossRatio: 1 } },
+        health: {
+          ipv4: { state: 'Healthy', rttMs: 1, pathMtuBytes: 1400 },
+          ipv6: { state: 'Unhealthy', rttMs: 9, pathMtuBytes: 1280, lossRatio: 1 },
+        },
         wireGuard: { wg0: { rxBytes: 1, txBytes: 2, path: 'Relayed' }, wg1: { rxBytes: 0, txBytes: 0 } },
       },
       b: { protocol: 'GENEVE', health: {}, wireGuard: {} },
@@ -30,7 +33,13 @@ const REPORT: NodeReport = {
 test('of both families the worse one counts, and what is not known stays so', () => {
   const [a, b] = peerRows(REPORT);
   expect([worstOf(a!), rttOf(a!), mtuOf(a!), lossOf(a!), pathsOf(a!)]).toEqual([0, 9, 1280, 1, 'Direct and Relayed']);
-  expect([worstOf(b!), rttOf(b!), mtuOf(b!), lossOf(b!), pathsOf(b!)]).toEqual([6, undefined, undefined, undefined, 'no session']);
+  expect([worstOf(b!), rttOf(b!), mtuOf(b!), lossOf(b!), pathsOf(b!)]).toEqual([
+    6,
+    undefined,
+    undefined,
+    undefined,
+    'no session',
+  ]);
 });
 
 test('sessions are one for each interface', () => {

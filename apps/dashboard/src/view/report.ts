@@ -13,7 +13,8 @@ export const peerRows = ({ connectivity }: NodeReport): PeerRow[] =>
 const STATES = ['Unhealthy', 'Degraded', 'Unknown', 'Recovering', 'New', 'Healthy'];
 export const peerUrgency = (state: string): number => STATES.indexOf(state);
 
-export const healths = ({ health: { ipv4, ipv6 } }: PeerRow): PeerHealthStatus[] => [ipv4, ipv6].filter((each) => each !== undefined);
+const healths = ({ health: { ipv4, ipv6 } }: PeerRow): PeerHealthStatus[] =>
+  [ipv4, ipv6].filter((each) => each !== undefined);
 
 /** Of both families the worse one; what is not probed is last. */
 export const worstOf = (peer: PeerRow): number =>
@@ -72,8 +73,11 @@ export const groupRows = ({ connectivity }: NodeReport): GroupRow[] =>
     const others = all.filter(([, { isActive }]) => !isActive);
     return {
       ...{ name, site, family, active: all.filter(([, { isActive }]) => isActive).map(([member]) => member) },
-      others: others.map(([member, { tier, reachesSite }]) => `${member} (tier ${tier}${reachesSite === false ? ', says no' : ''})`),
+      others: others.map(
+        ([member, { tier, reachesSite }]) => `${member} (tier ${tier}${reachesSite === false ? ', says no' : ''})`,
+      ),
     };
   });
 
-export const groupUrgency = ({ active }: GroupRow): number => urgencyOf(active.length > 0 ? 'Reachable' : 'Unreachable');
+export const groupUrgency = ({ active }: GroupRow): number =>
+  urgencyOf(active.length > 0 ? 'Reachable' : 'Unreachable');

@@ -37,7 +37,12 @@ test('sorting loses and changes nothing', () => {
   const row = fc.record({ name: fc.string(), rtt: fc.option(fc.float({ noNaN: true }), { nil: undefined }) });
   fc.assert(
     fc.property(fc.array(row), fc.boolean(), (some, isDescending) => {
-      const sorted = sortRows(some, ({ rtt }) => rtt, ({ name }) => name, isDescending);
+      const sorted = sortRows(
+        some,
+        ({ rtt }) => rtt,
+        ({ name }) => name,
+        isDescending,
+      );
       expect(new Set(sorted)).toEqual(new Set(some));
       expect(sorted).toHaveLength(some.length);
     }),

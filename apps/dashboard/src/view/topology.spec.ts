@@ -22,7 +22,11 @@ test('a site is linked to its pools, and to sites to which something is wrong', 
   const view = {
     sites: sitesOf(3),
     pools: { p: pool(['s0']), q: pool([], 'Unknown') },
-    reach: { s0: { s1: reach('Reachable'), s2: reach('Reachable', 1) }, s1: { s2: reach('Reachable') }, s2: { s1: reach('Partial') } },
+    reach: {
+      s0: { s1: reach('Reachable'), s2: reach('Reachable', 1) },
+      s1: { s2: reach('Reachable') },
+      s2: { s1: reach('Partial') },
+    },
   };
   const { shown, total } = linksOf(view, undefined);
   expect(shown.map(({ from, to, state, isRelayed }) => [from, to, state, isRelayed])).toEqual([
@@ -34,7 +38,17 @@ test('a site is linked to its pools, and to sites to which something is wrong', 
     ['site/s0', 'site/s2', 'Reachable', true],
   ]);
   expect(total).toBe(6);
-  expect(linksOf(view, 's0').shown.slice(4).map(({ id }) => id)).toEqual(['s0 s1', 's0 s2']);
+  expect(
+    linksOf(view, 's0')
+      .shown.slice(4)
+      .map(({ id }) => id),
+  ).toEqual(['s0 s1', 's0 s2']);
+});
+
+test('a site that is out altogether has no lines to others, unless it is chosen', () => {
+  const sites = { ...sitesOf(2), s1: { ...site, state: 'Unreachable' as const } };
+  const view = { sites, pools: {}, reach: { s0: { s1: reach('Unreachable') } } };
+  expect([linksOf(view, undefined).total, linksOf(view, 's1').total]).toEqual([0, 1]);
 });
 
 test('of too many links there is the number', () => {

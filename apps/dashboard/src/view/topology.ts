@@ -44,12 +44,10 @@ export const placesOf = ({ sites, pools }: Pick<ClusterView, 'sites' | 'pools'>)
   const step = (Math.max(rows, poolNames.length) * ROW) / Math.max(poolNames.length, 1);
   return [
     ...placed,
-    ...poolNames.map(
-      (name, index): Place => ({
-        ...{ id: poolId(name), kind: 'pool', name, state: pools[name]!.state, x: 0 },
-        y: index * step + (step - ROW) / 2,
-      }),
-    ),
+    ...poolNames.map((name, index): Place => ({
+      ...{ id: poolId(name), kind: 'pool', name, state: pools[name]!.state, x: 0 },
+      y: index * step + (step - ROW) / 2,
+    })),
   ];
 };
 
@@ -81,6 +79,9 @@ const pairLink = (from: string, to: string, reach: ClusterView['reach']): Link |
 
 const MOST_LINKS = 150;
 
+/** Its box says all: lines to everywhere would hide the others. */
+const isOut = ({ state }: SiteView): boolean => state === 'Unreachable' || state === 'Unknown';
+
 export interface Links {
   readonly shown: readonly Link[];
   /** Before they were cut. */
@@ -88,20 +89,22 @@ export interface Links {
 }
 
 /**
- * Between sites and the pools that connect them; between sites, all of the chosen site or, without one, those that do not work whole or go over the relay.
- * The worst come first, and so many.
+ * Between sites and the pools that connect them; between sites, all of the chosen site or, without one, those that do not
+ * work whole or go over the relay, except of sites that are out altogether. The worst come first, and so many.
  */
 export const linksOf = (view: Pick<ClusterView, 'sites' | 'pools' | 'reach'>, chosen: string | undefined): Links => {
-  const known = new Set(Object.keys(view.sites));
+  const { sites } = view;
+  const known = new Set(Object.keys(sites));
   const toPools = Object.entries(view.pools).flatMap(([name, pool]) =>
     pool.connectedSites.filter((site) => known.has(site)).map((site) => poolLink(site, name, pool)),
   );
   const names = [...known].sort(compareNames);
   const pairs = names.flatMap((from, index) =>
     names.slice(index + 1).flatMap((to) => {
-      const link = chosen === undefined || from === chosen || to === chosen ? pairLink(from, to, view.reach) : undefined;
-      if (!link || (chosen === undefined && link.state === 'Reachable' && !link.isRelayed)) return [];
-      return [link];
+      const link =
+        chosen === undefined || from === chosen || to === chosen ? pairLink(from, to, view.reach) : undefined;
+      const isPlain = (link?.state === 'Reachable' && !link.isRelayed) || isOut(sites[from]!) || isOut(sites[to]!);
+      return link && (chosen !== undefined || !isPlain) ? [link] : [];
     }),
   );
   const ofSites = pairs.sort((a, b) => urgencyOf(a.state) - urgencyOf(b.state) || compareNames(a.id, b.id));

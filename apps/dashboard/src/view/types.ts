@@ -8,4 +8,3 @@ export type ReachView = ClusterView['reach'][string][string];
 export type Problem = ClusterView['problems'][string];
 export type Severity = Problem['severity'];
 export type ReachState = ReachView['state'];
-export type State = NodeView['state'] | ReachState;

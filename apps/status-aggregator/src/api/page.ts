@@ -13,7 +13,8 @@ const POLICY = [
 
 const MISSING = {
   reason: 'NotFound',
-  message: 'the dashboard is not installed beside this program; the API is at /v1alpha1/ and described at /openapi.json',
+  message:
+    'the dashboard is not installed beside this program; the API is at /v1alpha1/ and described at /openapi.json',
 };
 
 const send = (request: Request, response: Response, file: PageFile): void => {
@@ -24,9 +25,9 @@ const send = (request: Request, response: Response, file: PageFile): void => {
     Vary: 'Accept-Encoding',
   });
   if (isUnchanged(request.headers['if-none-match'], file.etag)) return void response.status(304).end();
-  const isGzip = file.gzipped !== undefined && request.acceptsEncodings(['gzip', 'identity']) === 'gzip';
-  const body = isGzip ? file.gzipped! : file.plain;
-  if (isGzip) response.set('Content-Encoding', 'gzip');
+  const gzipped = request.acceptsEncodings(['gzip', 'identity']) === 'gzip' ? file.gzipped : undefined;
+  const body = gzipped ?? file.plain;
+  if (gzipped) response.set('Content-Encoding', 'gzip');
   response.set({ 'Content-Type': file.type, 'Content-Length': String(body.length) });
   response.end(request.method === 'HEAD' ? undefined : body);
 };
