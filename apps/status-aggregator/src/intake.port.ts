@@ -6,7 +6,7 @@ import type { ClusterView, NodeReport, Push } from '@unbounded/status';
  * What becomes of a push. resync: it is a delta from a report that is not held here; the node sends all of it next. error: the report is not
  * valid, and names field, value and what is; what was held stays.
  */
-type Accepted = 'accepted' | 'resync' | { readonly error: string };
+export type Accepted = 'accepted' | 'resync' | { readonly error: string };
 
 /** Takes the reports of nodes. The name is that of the token, never that in the body. */
 export interface ReportIntake {
