@@ -146,15 +146,16 @@ describe('the client of the stream', () => {
   });
 
   it.each([
-    ['unauthenticated', 'ended'],
-    ['forbidden', 'ended'],
-    ['failed', 'waiting'],
-    ['moved', 'waiting'],
-  ] as const)('asks why an upgrade is refused: %s', async (answer, phase) => {
+    ['unauthenticated', 'ended', /does not accept/],
+    ['forbidden', 'ended', /may not read/],
+    ['failed', 'waiting', /was lost/],
+    ['moved', 'waiting', /too many/],
+  ] as const)('asks why an upgrade is refused: %s', async (answer, phase, reason) => {
     const { close, client, checks } = start(answer);
     await close(1006);
     expect(checks).toEqual([undefined]);
     expect(client.state.phase).toBe(phase);
+    expect(client.state.reason).toMatch(reason);
   });
 
   it('asks when there is silence, so that what has not changed is not called stale', async () => {

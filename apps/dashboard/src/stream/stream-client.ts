@@ -45,6 +45,7 @@ const DEAD_AFTER_MS = 30_000;
 const SETTLED_MS = 10_000;
 
 const NOT_ACCEPTED = 'The server does not accept the token: it is not valid, or has expired.';
+const REFUSED = 'The server answers, and does not take the stream: it may have too many dashboards.';
 const NOT_ALLOWED = 'The token is valid, and may not read the status of the network.';
 
 /** Follows the live view for as long as the token lets it: from its position again after each break. */
@@ -183,6 +184,7 @@ export class StreamClient {
     if (this.#state.phase === 'ended') return;
     if (answer === 'unauthenticated') return this.#end(NOT_ACCEPTED);
     if (answer === 'forbidden') return this.#end(NOT_ALLOWED);
+    if (this.#state.phase === 'waiting' && answer !== 'failed') this.#set({ reason: REFUSED });
     if (this.#state.phase !== 'live' || position === undefined || position !== this.#state.position) return;
     if (answer === 'current') this.#set({ confirmedAt: this.#options.clock.now() });
     // The view went on, and the stream says nothing.

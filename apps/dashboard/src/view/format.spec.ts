@@ -78,8 +78,8 @@ describe('what people read', () => {
 
   test('no value is without a unit, or more than twelve characters long', () => {
     fc.assert(
-      fc.property(fc.double({ min: 0, max: Number.MAX_SAFE_INTEGER, noNaN: true }), (value) => {
-        expect(bytes(value)).toMatch(/^[\d.e-]{1,8} ([KMGTPE]i)?B$/);
+      fc.property(fc.maxSafeNat(), (value) => {
+        expect(bytes(value)).toMatch(/^\d[\d.]{0,3} ([KMGTPE]i)?B$/);
         expect(duration(value / 1000)).toMatch(/^\d+ (d|h|min|s)( \d+ (h|min|s))?$/);
       }),
     );
