@@ -45,7 +45,7 @@ const node = {
 export default [
   { ignores: ['**/dist/**', '**/build/**', '**/node_modules/**'] },
   {
-    files: ['{apps,libs,tools}/**/*.ts'],
+    files: ['{apps,libs,tools}/**/*.{ts,tsx}'],
     ignores: ['**/*.spec.ts', '**/*.fuzz.ts', '**/*.scenario.ts', '**/*.testdata.ts'],
     languageOptions: { parser },
     linterOptions: { reportUnusedDisableDirectives: 'off' },

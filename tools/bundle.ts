@@ -1,5 +1,5 @@
-/** Bundles apps into one ESM file each, and one for each of their threads (`*.worker.ts`) and further processes (`*.process.ts`). Usage: bundle.ts APP... (tools/build calls it for those that are not up to date); with --next-layout into dist/next-layout, for the stand-in for the next layout of the maps (libs/bpf-maps shape-next.ts) */
-import { copyFileSync, globSync, mkdirSync, readFileSync, renameSync, statSync } from 'node:fs';
+/** Bundles apps into one ESM file each (a web page into a folder, by Vite), and one for each of their threads (`*.worker.ts`) and further processes (`*.process.ts`). Usage: bundle.ts APP... (tools/build calls it for those that are not up to date); with --next-layout into dist/next-layout, for the stand-in for the next layout of the maps (libs/bpf-maps shape-next.ts) */
+import { copyFileSync, existsSync, globSync, mkdirSync, readFileSync, renameSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Plugin, rolldown } from 'rolldown';
@@ -70,9 +70,19 @@ const bundleFile = async (folder: string, input: string, name: string): Promise<
   console.log(`bundled ${relative(root, file)}: ${(statSync(file).size / 1e6).toFixed(1)} MB`);
 };
 
+/** A web page: its files are in dist with hashes in their names, and index.html names them. */
+const buildPage = async (folder: string): Promise<void> => {
+  const { build } = await import('vite'); // the others need none of it
+  await build({ configFile: join(folder, 'vite.config.ts'), logLevel: 'warn' });
+  const sizes = globSync('dist/assets/*', { cwd: folder }).map((file) => statSync(join(folder, file)).size);
+  const total = sizes.reduce((sum, size) => sum + size, 0);
+  console.log(`bundled ${relative(root, join(folder, dist))}: ${(total / 1e6).toFixed(1)} MB`);
+};
+
 /** Threads and further processes of an app find their bundles beside the app's own, under their own names. */
 const bundle = async (app: string): Promise<void> => {
   const folder = join(root, 'apps', app);
+  if (existsSync(join(folder, 'index.html'))) return buildPage(folder);
   const others = globSync('src/**/*.{worker,process}.ts', { cwd: folder });
   for (const source of others) await bundleFile(folder, join(folder, source), basename(source, '.ts'));
   // Last: tools/build goes by its time.

@@ -1,7 +1,11 @@
+import { join } from 'node:path';
 import { type ConfigOf, controlPlaneOptions, option, path, port, text, whole } from '@unbounded/config';
 import { DEFAULT_NAMESPACE } from '@unbounded/crds';
 
 const { kubeconfig, healthPort, logLevel } = controlPlaneOptions;
+
+/** Beside the bundle in the checkout and in the image. */
+const dashboard = join(import.meta.dirname, '../../dashboard/dist');
 
 export const statusAggregatorOptions = {
   ...{ kubeconfig, healthPort, logLevel },
@@ -15,6 +19,10 @@ export const statusAggregatorOptions = {
   tlsCert: option(path, 'Certificate chain in PEM, read again when it changes; not set: one of its own, in a Secret.'),
   tlsKey: option(path, 'Private key of the certificate, PEM.'),
   maxClients: option(whole({ min: 1, max: 10_000 }, 200), 'Dashboards that may follow the view at once.'),
+  dashboardDir: option(
+    text(dashboard),
+    'Directory of the web page, which is served at /; without it the API works alone.',
+  ),
 } as const;
 
 export type StatusAggregatorConfig = ConfigOf<typeof statusAggregatorOptions>;

@@ -62,6 +62,7 @@ const createParts = (config: StatusAggregatorConfig, services: HostServices): re
     viewerAccess: createViewerAccess(access),
     ...{ parsePush, intake: reports, view: history, reports, schemas: statusSchemas() },
     ...{ logger, metrics },
+    dashboardDir: config.dashboardDir,
     streamLimits: { clients: config.maxClients },
   });
   return [objects, ...certificate.parts, composer, api];

@@ -10,14 +10,14 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { homedir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, join, relative, resolve } from 'node:path';
 import { V8_OPTIONS } from '@unbounded/config/node-command';
 import { type ImageSpec, imageTar } from './oci.ts';
 import { librariesOf } from './libraries.ts';
 
 /**
  * The one image of all our programs: Node, iptables' own programs, chrt and the shared libraries they need in a layer that seldom changes; in a
- * second one the bundles, addons, eBPF programs, the CNI plugin, wireguard-go and agent-start. No shell, no package
+ * second one the bundles, the web page, addons, eBPF programs, the CNI plugin, wireguard-go and agent-start. No shell, no package
  * manager. The folders below /unbounded are those of the checkout, which is how the agent finds its parts in both.
  */
 
@@ -108,6 +108,15 @@ const bundleOf = (app: string, version: Version): [string, string][] => {
     .map((file) => [`/unbounded/apps/${app}/dist/${file}`, join(folder, file)]);
 };
 
+/** The web page, which status-aggregator finds beside its bundle. */
+const pageFiles = (): [string, string][] => {
+  const folder = join(checkout, 'apps/dashboard/dist');
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .map((file) => [`/unbounded/${relative(checkout, file)}`, file]);
+};
+
 const programFiles = (version: Version): Record<string, string> => {
   const bpf = bpfFolderOf(version);
   return {
@@ -117,6 +126,7 @@ const programFiles = (version: Version): Record<string, string> => {
         .filter((file) => file.endsWith('.bpf.o'))
         .map((file) => [`/unbounded/bpf/build/${file}`, join(bpf, file)]),
     ),
+    ...Object.fromEntries(pageFiles()),
     '/unbounded/apps/cni/build/unbounded-cni': join(checkout, 'apps/cni/build/unbounded-cni'),
     '/usr/bin/wireguard-go': wireguardGo,
     '/usr/bin/agent-start': buildAgentStart(),

@@ -8,6 +8,7 @@ import { files, root } from './tree.ts';
  * and what outlives the process; everything that measures time takes performance.now() or process.hrtime.
  */
 const MAY_READ_IT: Readonly<Record<string, string>> = {
+  'apps/dashboard/src/app/clock.ts': 'ages of times that the view states; those of the page itself are elapsed',
   'apps/node-dataplane/src/connectivity/section.ts':
     'ages of keys outlive the process; the ring corrects a key from the future',
   'apps/node-dataplane/src/connectivity/health/verdict-file.ts':

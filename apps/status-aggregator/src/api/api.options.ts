@@ -37,6 +37,8 @@ export interface ApiOptions {
   readonly reports: NodeReports;
   /** JSON Schemas by name, of /openapi.json; routes refer to Push, NodeReport and ClusterView. */
   readonly schemas: Readonly<Record<string, object>>;
+  /** Folder of the web page; not set, or not there: `/` says so. */
+  readonly dashboardDir?: string | undefined;
   readonly logger: Logger;
   readonly metrics: EdgeMetrics;
   /** Connections that have proven nothing yet; beyond it the oldest of the address with the most is cut. */

@@ -14,6 +14,8 @@ import { apiModule } from './api.module.ts';
 import type { ApiOptions, LetIn } from './api.options.ts';
 import { ADMIT_STREAM, EDGE_METRICS } from './api.tokens.ts';
 import { openApiOf } from './openapi.ts';
+import { servePage } from './page.ts';
+import { type PageFile, readPageFiles } from './page-files.ts';
 import { securityHeaders } from './security-headers.ts';
 import { StreamAdapter } from './stream.adapter.ts';
 import { followCertificate, listenAlso, serverOptions } from './tls-server.ts';
@@ -36,7 +38,10 @@ const createApplication = async (options: ApiOptions, letIn: LetIn): Promise<Nes
   app.disable('x-powered-by');
   app.set('etag', false);
   app.use(securityHeaders);
-  const { logger } = options;
+  const { logger, dashboardDir } = options;
+  const page = dashboardDir === undefined ? new Map<string, PageFile>() : await readPageFiles(dashboardDir);
+  if (!page.has('/index.html')) logger.info({ dashboardDir }, 'the dashboard is not there; serving the API alone');
+  app.use(servePage(page));
   app.useWebSocketAdapter(
     new StreamAdapter({ app, admission: app.get(ADMIT_STREAM), metrics: app.get(EDGE_METRICS), logger }),
   );
