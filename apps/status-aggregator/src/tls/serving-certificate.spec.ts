@@ -169,3 +169,29 @@ test('a ConfigMap of somebody else is left as it is', async () => {
   await expect(world.start()).rejects.toThrow('ConfigMap system/status-ca was not made by status-aggregator');
   expect(world.bundle()).toBe('theirs');
 });
+
+test('an API server that is away at the start is waited for, until it is back or the program ends', async () => {
+  const secrets = versionedStore<Secret>();
+  let isAway = true;
+  const get: typeof secrets.client.get = async (...words) => {
+    if (isAway) throw new Error('connection refused');
+    return secrets.client.get(...words);
+  };
+  const open = () =>
+    servingCertificate({
+      ...{ secrets: { ...secrets.client, get }, configMaps: versionedStore<ConfigMap>().client },
+      ...{ namespace: 'system', service: 'status', secretName: 'status-tls', configMapName: 'status-ca' },
+      ...{ now: () => START, logger: silentLogger },
+    });
+  const part = open();
+  const started = part.start();
+  const other = open();
+  const ended = other.start();
+  await other.stop();
+  await ended;
+  expect(() => part.certificate()).toThrow('there is no serving certificate yet');
+  isAway = false;
+  await started;
+  expect(part.certificate().cert).toContain('BEGIN CERTIFICATE');
+  await part.stop();
+});

@@ -1,12 +1,16 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import { backoffDelay } from '@unbounded/controller-runtime';
 import type { HostPart } from '@unbounded/host';
 import { type ConfigMap, isConflict, isNotFound, type ResourceClient, type Secret } from '@unbounded/kube';
 import type { Logger } from '@unbounded/telemetry';
 
 import { publishBundle } from './ca-bundle.ts';
 import { createMaterial, renewed } from './renewal.ts';
-import { materialOf, secretOf, type TlsMaterial } from './tls-secret.ts';
+import { ForeignObjectError, materialOf, secretOf, type TlsMaterial } from './tls-secret.ts';
 
 const CHECK_MS = 3_600_000;
+const RETRY = { baseMs: 200, maxMs: 5000 };
 /** Each conflict means that another replica has written. */
 const MOST_ATTEMPTS = 10;
 
@@ -73,11 +77,26 @@ const settle = async (options: ServingCertificateOptions): Promise<TlsMaterial> 
   throw new Error(`Secret ${namespace}/${name}: others write it without end`, { cause: conflict });
 };
 
+/** An API server that is away comes back: a process that ended over it would be started ever more rarely. */
+const untilChecked = async (check: () => Promise<void>, stopping: AbortSignal, logger: Logger): Promise<void> => {
+  for (let failures = 1; !stopping.aborted; failures++) {
+    try {
+      return await check();
+    } catch (error) {
+      if (error instanceof ForeignObjectError) throw error; // that is somebody's to mend
+      const level = failures === 1 ? 'warn' : 'debug';
+      logger[level]({ error: (error as Error).message, failures }, 'no serving certificate yet; retrying');
+      await sleep(backoffDelay(failures, RETRY), undefined, { signal: stopping }).catch(() => undefined);
+    }
+  }
+};
+
 /** A CA and a serving certificate that all replicas share, renewed while the program runs. */
 export const servingCertificate = (options: ServingCertificateOptions): ServingCertificatePart => {
   const { configMaps, namespace, secretName, configMapName, logger, checkMs = CHECK_MS } = options;
   let material: TlsMaterial | undefined;
   let timer: NodeJS.Timeout | undefined;
+  const stopping = new AbortController();
   const check = async (): Promise<void> => {
     const current = await settle(options);
     // The bundle first: clients know a CA before they meet it.
@@ -89,12 +108,16 @@ export const servingCertificate = (options: ServingCertificateOptions): ServingC
   return {
     name: 'serving-certificate',
     start: async () => {
-      await check();
+      await untilChecked(check, stopping.signal, logger);
+      if (stopping.signal.aborted) return;
       timer = setInterval(() => {
         check().catch((error: unknown) => logger.error({ err: error }, 'cannot renew the serving certificate'));
       }, checkMs);
     },
-    stop: () => clearInterval(timer),
+    stop: () => {
+      stopping.abort();
+      clearInterval(timer);
+    },
     certificate: () => {
       if (material === undefined) throw new Error('there is no serving certificate yet');
       return material.serving;

@@ -37,8 +37,9 @@ const end = (): void => {
 
 const isQuiet = ({ summary, order }: ClusterView): boolean =>
   summary.reporting === layout.nodes.length && order.length === 0;
+/** While there is no aggregator nothing is shown. */
 const shows = (what: string, holds: (view: ClusterView) => boolean, limitMs: number): Promise<number> =>
-  timeUntil(what, async () => holds(await viewer.view()), limitMs);
+  timeUntil(what, () => viewer.view().then(holds, () => false), limitMs);
 
 beforeAll(async () => {
   await down();
