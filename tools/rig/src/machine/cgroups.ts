@@ -70,23 +70,31 @@ const setWeight = (lab: string): void => {
 
 /**
  * Where the kernel has real-time scheduling by groups (RT_GROUP_SCHED, version 1), a new group has no time for it: nodes get theirs as a
- * machine of their own has it. Microseconds of each second; eight nodes and the command itself have to do with 950,000.
+ * machine of their own has it. Microseconds of each second; all nodes and the command itself have to do with 950,000, and the kernel refuses
+ * more than there is (EINVAL).
  */
-const RT_RUNTIME_US = { lab: 900_000, node: 110_000 } as const;
+const RT_RUNTIME_US = { lab: 900_000, mostOfNode: 110_000 } as const;
+
+/** What each of so many nodes gets. */
+export const realtimeOfNodeUs = (nodes: number): number =>
+  Math.min(RT_RUNTIME_US.mostOfNode, Math.floor(RT_RUNTIME_US.lab / nodes));
 
 const setRealtime = (folder: string, runtimeUs: number): void => {
   const path = join(folder, 'cpu.rt_runtime_us');
   if (existsSync(path)) writeFileSync(path, String(runtimeUs));
 };
 
-/** Makes the node's group in every hierarchy and returns the files into which its first process writes its pid. */
-export const makeNodeCgroup = (node: string): string[] =>
+/**
+ * Makes the node's group in every hierarchy and returns the files into which its first process writes its pid.
+ * @param nodes how many the lab has
+ */
+export const makeNodeCgroup = (node: string, nodes: number): string[] =>
   labFolders().map((lab) => {
     const folder = join(lab, node);
     mkdirSync(folder, { recursive: true });
     setWeight(lab);
     setRealtime(lab, RT_RUNTIME_US.lab);
-    setRealtime(folder, RT_RUNTIME_US.node);
+    setRealtime(folder, realtimeOfNodeUs(nodes));
     if (lab.includes('/cpuset/')) [lab, folder].forEach(inheritCpuset);
     if (isVersion2()) writeFileSync(join(lab, 'cgroup.subtree_control'), subtreeControl(lab));
     return join(folder, 'cgroup.procs');

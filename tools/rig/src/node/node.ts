@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { namespaceOf } from '../layout/layout.ts';
+import { type LabLayout, namespaceOf } from '../layout/layout.ts';
 import { makeNodeCgroup } from '../machine/cgroups.ts';
 import { run, tryRun } from '../machine/command.ts';
 import { logTail, pidOf, startDaemon } from '../machine/daemon.ts';
@@ -41,11 +41,11 @@ const daemonName = (node: string): string => `node-${node}`;
 
 export const isRunning = (node: string): boolean => pidOf(daemonName(node)) !== undefined;
 
-/** Starts the node; a running one is left alone. @param env what node-init.sh needs beside what every node has */
-export const startNode = (node: string, env: Readonly<Record<string, string>> = {}): void => {
+/** Starts a node of the lab; a running one is left alone. @param env what node-init.sh needs beside what every node has */
+export const startNode = ({ nodes }: LabLayout, node: string, env: Readonly<Record<string, string>> = {}): void => {
   if (isRunning(node)) return;
   mkdirSync(nodeDir(node), { recursive: true });
-  const joinGroup = makeNodeCgroup(node)
+  const joinGroup = makeNodeCgroup(node, nodes.length)
     .map((file) => `echo $$ >${file};`)
     .join(' ');
   const unshare = 'unshare --mount --uts --ipc --pid --cgroup --fork --kill-child --mount-proc';

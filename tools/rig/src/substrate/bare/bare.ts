@@ -16,7 +16,7 @@ import { nodeApps, up } from './up.ts';
 export const bare: Substrate = {
   hasKubernetes: false,
   up,
-  startNode: (_, { name }) => startNode(name),
+  startNode: (layout, { name }) => startNode(layout, name),
   nodeApps,
   objectSource,
   programs: { ofCluster: [], ofNode: [], stoppable: [] },

@@ -70,7 +70,7 @@ export const up = async (layout: LabLayout): Promise<void> => {
   makeMountPoints();
   mkdirSync(objectsFolder, { recursive: true });
   await step('nodes', async () => {
-    for (const node of layout.nodes) startNode(node.name);
+    for (const node of layout.nodes) startNode(layout, node.name);
     await waitForNodes(layout, 'the node is made', (node) => existsSync(join(nodeDir(node), 'made')));
   });
   await step('agents, and the keys that they make', async () => {

@@ -128,7 +128,7 @@ export const startClusterNode = (
 ): void => {
   if (isRunning(node.name)) return;
   writeNodeFiles(layout, node);
-  startNode(node.name, kubernetesEnvironment(node, ours));
+  startNode(layout, node.name, kubernetesEnvironment(node, ours));
 };
 
 /** Lets the nodes' kubelets start: the API server answers. */
