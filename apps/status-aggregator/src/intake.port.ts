@@ -6,7 +6,7 @@ import type { ClusterView, NodeReport, Push } from '@unbounded/status';
  * What becomes of a push. resync: it is a delta from a report that is not held here; the node sends all of it next. error: the report is not
  * valid, and names field, value and what is; what was held stays.
  */
-type Accepted = 'accepted' | 'resync' | { readonly error: string };
+export type Accepted = 'accepted' | 'resync' | { readonly error: string };
 
 /** Takes the reports of nodes. The name is that of the token, never that in the body. */
 export interface ReportIntake {
@@ -17,7 +17,7 @@ export interface ReportIntake {
 export interface ViewUpdate {
   /** Of the view that results. Positions of one history have an order; see `ViewStream.since`. */
   readonly position: string;
-  /** JSON Merge Patch (RFC 7396) of the view before. */
+  /** JSON Merge Patch (RFC 7396) of the view before. Undefined: the view does not follow from that one, and has to be sent whole. */
   readonly patch: unknown;
 }
 
@@ -28,6 +28,9 @@ export interface ViewStream {
   since(position: string): readonly ViewUpdate[] | undefined;
   /** Called after each update, also after the first view. */
   subscribe(onUpdate: (update: ViewUpdate) => void): Disposable;
+  /** What a reader should know of this replica, and not of the cluster: that its view stands still, for instance. Not part of the view, whose
+   * positions are those of all replicas. */
+  notices?(): readonly string[];
 }
 
 /** What a node reported last, and how old that is. */
