@@ -6,6 +6,8 @@
 /** The connection is of no use, or the command was not answered in time. */
 export class RedisAway extends Error {}
 
+export const NO_ANSWER = 'no answer in time';
+
 const KNOWN: readonly (readonly [pattern: RegExp, text: string])[] = [
   [/WRONGPASS|invalid password|invalid username-password/i, 'the password or the user is wrong (WRONGPASS)'],
   [/NOAUTH|Authentication required/i, 'a password is required (NOAUTH): --redis-password-file'],
@@ -25,7 +27,7 @@ const KNOWN: readonly (readonly [pattern: RegExp, text: string])[] = [
   ],
   [/ALTNAME|altnames/i, 'its certificate is for another name'],
   [/CERT_HAS_EXPIRED|certificate has expired/i, 'its certificate has expired'],
-  [/timed out|ETIMEDOUT/i, 'no answer in time'],
+  [/timed out|ETIMEDOUT/i, NO_ANSWER],
   [/ECONNREFUSED/, 'the connection is refused (ECONNREFUSED)'],
   [/ENOTFOUND|EAI_AGAIN/, 'its name does not resolve'],
 ];
@@ -40,6 +42,9 @@ export const redisErrorText = (error: unknown): string => {
   // The first word of an answer of Redis is its kind; what follows may repeat arguments.
   return known?.[1] ?? /^[A-Z]{3,20}\b/.exec(message)?.[0] ?? (code === '' ? NO_MORE : code);
 };
+
+/** Without its command. */
+export const refusalOf = (error: unknown): Error => new Error(`Redis: ${redisErrorText(error)}`);
 
 /** It was answered: the connection is good. */
 export const isAnswer = (error: unknown): boolean => error instanceof Error && error.name === 'ReplyError';

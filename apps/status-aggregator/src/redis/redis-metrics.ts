@@ -5,11 +5,11 @@ export type RedisOperation = 'connect' | 'load' | 'follow' | 'publish' | 'read' 
 export type SkipReason = 'report' | 'report-entry' | 'view' | 'view-entry';
 
 export interface RedisMetrics {
-  up(isUp: boolean): void;
-  failed(operation: RedisOperation): void;
-  skipped(reason: SkipReason): void;
-  loaded(): void;
-  composing(isComposer: boolean): void;
+  readonly up: (isUp: boolean) => void;
+  readonly failed: (operation: RedisOperation) => void;
+  readonly skipped: (kind: SkipReason) => void;
+  readonly loaded: () => void;
+  readonly composing: (isComposer: boolean) => void;
 }
 
 export const redisMetrics = (metrics: Metrics): RedisMetrics => {

@@ -7,7 +7,7 @@ import { MOST_UPDATES } from '../view/view-history.ts';
  * The view as another replica composed it, and its last updates, to be served as if it were composed here. applied: it is the next one. known:
  * it is part of what is here. gap: something is missing between, or it is of another history. invalid: it makes no view.
  */
-export type Relayed = 'applied' | 'known' | 'gap' | 'invalid';
+type Relayed = 'applied' | 'known' | 'gap' | 'invalid';
 
 export interface RelayedView extends ViewStream {
   apply(position: Position, patch: unknown): Relayed;

@@ -7,7 +7,7 @@ import { type ShareOptions, shareByRedis } from './share-by-redis.ts';
 
 /** A replica as the module makes it, with short times, and what its clients were told. */
 
-export const nodeNames = ['n1', 'n2', 'n3'];
+const nodeNames = ['n1', 'n2', 'n3'];
 
 export const inputsOf = (nodes: readonly string[] = nodeNames): Omit<ViewInputs, 'reports'> => ({
   sites: [{ name: 's1' }],

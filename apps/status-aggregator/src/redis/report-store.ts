@@ -1,6 +1,7 @@
 import { epochJson, fieldsOf, type HeldValue, parseHeldValue } from './report-entry.codec.ts';
 import type { RedisKeys } from './keys.ts';
-import type { RedisLink, Reply } from './redis-link.ts';
+import type { Reply } from './redis-client.ts';
+import type { RedisLink } from './redis-link.ts';
 import type { SkipReason } from './redis-metrics.ts';
 import {
   MOST_ENTRY_BYTES,
@@ -14,7 +15,7 @@ import { FOLLOW, FORGET, ONE, PAGE, PUBLISH } from './scripts.ts';
 
 /** Reports and the entries of both streams in Redis: calls of scripts, and their answers. */
 
-export interface Publication {
+interface Publication {
   readonly node: string;
   readonly epoch: string;
   readonly revision: number;
@@ -28,7 +29,7 @@ export interface Publication {
   readonly mode: 'push' | 'restore';
 }
 
-export interface StreamEntry {
+interface StreamEntry {
   readonly id: string;
   /** Undefined: it is too large for one of ours. */
   readonly fields: ReadonlyMap<string, Buffer> | undefined;
@@ -74,13 +75,13 @@ const FORGET_AT_ONCE = 100;
 const MOST_PAGES = 10_000;
 
 const pagesOf = async function* (
-  { run }: RedisLink,
+  link: RedisLink,
   keys: RedisKeys,
   skipped: (reason: SkipReason) => void,
 ): AsyncIterable<HeldPage> {
   let cursor = '0';
   for (let page = 0; page < MOST_PAGES; page++) {
-    const reply = await run('load', PAGE, [keys.held], [cursor, `${MOST_PACKED_REPORT_BYTES}`, `${PAGE_BYTES}`]);
+    const reply = await link.run('load', PAGE, [keys.held], [cursor, `${MOST_PACKED_REPORT_BYTES}`, `${PAGE_BYTES}`]);
     const [next, now, ...items] = listOf(reply);
     const found: [string, HeldValue | 'alone'][] = [];
     for (let at = 0; at + 1 < items.length; at += 2) {

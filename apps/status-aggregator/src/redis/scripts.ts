@@ -15,7 +15,7 @@ local function whole(number) return string.format('%.0f', number) end
 /**
  * KEYS held, reports, count. ARGV node, epoch, revision, base, packed report, packed change, age, mode, most entries.
  * A delta is taken where its base is what is held; a whole report unless a later one of its epoch is held; one that is restored where
- * what is held is older. Both the hash and the stream have it then, or neither.
+ * what is held is older: by its revision, since a server that was frozen takes what it was sent before only now. Both the hash and the stream have it then, or neither.
  */
 export const PUBLISH: Script = {
   lua: `${NOW}
@@ -24,7 +24,9 @@ local received = now - tonumber(ARGV[7])
 local held = redis.call('HGET', KEYS[1], node) or ''
 local heldAt, heldEpoch, heldRevision = string.match(held, '^v1\\n%d+\\n(%d+)\\n([^\\n]*)\\n(%d+)\\n')
 if mode == 'restore' then
-  if heldAt and tonumber(heldAt) >= received - 1000 then return {'known'} end
+  if heldEpoch == epoch then
+    if tonumber(heldRevision) >= tonumber(revision) then return {'known'} end
+  elseif heldAt and tonumber(heldAt) >= received - 1000 then return {'known'} end
 elseif base ~= '' then
   if heldEpoch ~= epoch or heldRevision ~= base then return {'resync'} end
 elseif heldEpoch == epoch and tonumber(heldRevision) > tonumber(revision) then

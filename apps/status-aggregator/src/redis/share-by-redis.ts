@@ -7,12 +7,12 @@ import { redisKeys } from './keys.ts';
 import { createRedisLink, type RedisLinkOptions } from './redis-link.ts';
 import { redisMetrics } from './redis-metrics.ts';
 import { createReportStore } from './report-store.ts';
-import { createSharedReports } from './shared-reports.ts';
-import { createSharedStatus, type SharedStatusOptions } from './shared-status.part.ts';
-import { createSharedView } from './shared-view.ts';
+import { createReplicatedReports } from './replicated-reports.ts';
+import { createReplication, type ReplicationOptions } from './replication.part.ts';
+import { createReplicatedView } from './replicated-view.ts';
 import { createViewStore } from './view-store.ts';
 
-export interface ShareOptions extends Pick<SharedStatusOptions, 'composeEveryMs' | 'followEveryMs'> {
+export interface ShareOptions extends Pick<ReplicationOptions, 'composeEveryMs' | 'followEveryMs'> {
   readonly connection: Pick<RedisLinkOptions, 'address' | 'passwordFile' | 'caFile' | 'commandTimeoutMs'>;
   /** Its name in Redis. */
   readonly cluster: string;
@@ -37,12 +37,12 @@ export const shareByRedis = (
   const keys = redisKeys(cluster);
   const ofReports = createReportStore(link, keys, metrics.skipped);
   const ofView = createViewStore(link, keys, { reports: ofReports, skipped: metrics.skipped });
-  const reports = createSharedReports({ clocks, store: ofReports, isUp: () => link.isUp, metrics });
-  const view = createSharedView({
+  const reports = createReplicatedReports({ clocks, store: ofReports, isUp: () => link.isUp, metrics });
+  const view = createReplicatedView({
     ...{ store: ofView, metrics, now: clocks.now, logger },
     ...(leaseMs === undefined ? {} : { leaseMs }),
   });
-  const part = createSharedStatus({
+  const part = createReplication({
     ...rest,
     ...{ link, stores: { reports: ofReports, view: ofView }, reports, view, clocks, metrics, logger },
   });

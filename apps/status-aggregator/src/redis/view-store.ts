@@ -12,7 +12,7 @@ import { APPEND, LEASE, RELEASE, TIP } from './scripts.ts';
 import { parseViewEntry } from './view-entry.codec.ts';
 
 /** What a composer appends. */
-export interface Composed {
+interface Composed {
   /** By which it holds the lease. */
   readonly token: string;
   readonly serverId: string;

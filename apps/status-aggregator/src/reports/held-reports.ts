@@ -19,17 +19,17 @@ export interface ReportClocks {
 
 /** Those of one replica, in memory. */
 export const createHeldReports = ({ elapsed, now }: ReportClocks): HeldReports => {
-  const { get, set, report, received, forget } = createReportTable(elapsed);
+  const table = createReportTable(elapsed);
   return {
     async accept(node, push) {
-      const accepted = acceptPush(get(node)?.held, push);
+      const accepted = acceptPush(table.get(node)?.held, push);
       if (!accepted.ok) return { error: accepted.error };
       if (accepted.value === 'resync') return 'resync';
-      set(node, { held: accepted.value, atMs: elapsed(), time: now().toISOString() });
+      table.set(node, { held: accepted.value, atMs: elapsed(), time: now().toISOString() });
       return 'accepted';
     },
-    report,
-    received,
-    forget: (isNode) => void forget(isNode),
+    report: (node) => table.report(node),
+    received: () => table.received(),
+    forget: (isNode) => void table.forget(isNode),
   };
 };

@@ -13,7 +13,7 @@ import type { Tip, ViewStore } from './view-store.ts';
  * The view of all replicas: one composes, all relay. An update that is appended comes back by the stream, to its composer as well, so that there is
  * one way by which it becomes a replica's. A new history its composer has at once; the others load it.
  */
-export interface SharedView {
+export interface ReplicatedView {
   readonly relayed: RelayedView;
   /** false: it does not follow from what is here; everything has to be loaded. */
   follow(entry: ViewEntry): Promise<boolean>;
@@ -24,7 +24,7 @@ export interface SharedView {
   release(): Promise<void>;
 }
 
-export interface SharedViewOptions {
+export interface ReplicatedViewOptions {
   readonly store: ViewStore;
   readonly metrics: Pick<RedisMetrics, 'skipped' | 'composing'>;
   readonly now: () => Date;
@@ -48,13 +48,13 @@ const patchFor = async (before: ClusterView | undefined, next: ClusterView): Pro
   return packed.length > MOST_PACKED_PATCH_BYTES ? Buffer.alloc(0) : packed;
 };
 
-export const createSharedView = ({
+export const createReplicatedView = ({
   store,
   metrics,
   now,
   logger,
   leaseMs = LEASE_MS,
-}: SharedViewOptions): SharedView => {
+}: ReplicatedViewOptions): ReplicatedView => {
   const relayed = createRelayedView();
   const token = randomUUID();
   let at: Position | undefined;

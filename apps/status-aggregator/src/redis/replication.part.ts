@@ -9,16 +9,16 @@ import type { RedisMetrics } from './redis-metrics.ts';
 import { PAGE_ENTRIES } from './redis.limits.ts';
 import { parseReportEntry } from './report-entry.codec.ts';
 import type { ReportStore } from './report-store.ts';
-import type { SharedReports } from './shared-reports.ts';
-import type { SharedView } from './shared-view.ts';
+import type { ReplicatedReports } from './replicated-reports.ts';
+import type { ReplicatedView } from './replicated-view.ts';
 import { parseViewEntry } from './view-entry.codec.ts';
 import type { ViewStore } from './view-store.ts';
 
-export interface SharedStatusOptions {
+export interface ReplicationOptions {
   readonly link: RedisLink;
   readonly stores: { readonly reports: ReportStore; readonly view: ViewStore };
-  readonly reports: SharedReports;
-  readonly view: SharedView;
+  readonly reports: ReplicatedReports;
+  readonly view: ReplicatedView;
   readonly objects: () => Omit<ViewInputs, 'reports'> | undefined;
   readonly clocks: ReportClocks;
   readonly metrics: RedisMetrics;
@@ -50,7 +50,7 @@ interface Place {
   readonly generation: number;
 }
 
-const load = async ({ link, stores, reports, view, metrics }: SharedStatusOptions): Promise<Place> => {
+const load = async ({ link, stores, reports, view, metrics }: ReplicationOptions): Promise<Place> => {
   const { generation } = link;
   const serverId = await link.serverId();
   // The ends of the streams first: what is written while the rest is read is followed as well, and known then.
@@ -62,7 +62,7 @@ const load = async ({ link, stores, reports, view, metrics }: SharedStatusOption
 };
 
 /** @returns whether there is more now; undefined: what came does not follow, and everything has to be loaded */
-const follow = async ({ stores, reports, view, metrics }: SharedStatusOptions, place: Place) => {
+const follow = async ({ stores, reports, view, metrics }: ReplicationOptions, place: Place) => {
   const page = await stores.reports.follow({ reports: place.reportsId, view: place.viewId });
   for (const { id, fields } of page.reports) {
     const entry = fields && parseReportEntry(fields);
@@ -83,16 +83,26 @@ const follow = async ({ stores, reports, view, metrics }: SharedStatusOptions, p
   return page.reports.length >= PAGE_ENTRIES || page.view.length >= PAGE_ENTRIES;
 };
 
+/** Whether a load is due, or has to wait. */
+const createPace = (elapsed: () => number) => {
+  let beganAtMs: readonly number[] = [];
+  return {
+    began: (): void => void (beganAtMs = [...beganAtMs, elapsed()].slice(-LOADS.most)),
+    waitMs: (): number => (beganAtMs.length < LOADS.most ? 0 : Math.max(0, beganAtMs[0]! + LOADS.withinMs - elapsed())),
+  };
+};
+
 /** Keeps this replica in step with the others, one thing after the other: load, follow, compose. */
-export const createSharedStatus = (options: SharedStatusOptions): HostPart => {
+export const createReplication = (options: ReplicationOptions): HostPart => {
   const { link, reports, view, objects, clocks, logger } = options;
   const { composeEveryMs = COMPOSE_EVERY_MS, followEveryMs = FOLLOW_EVERY_MS } = options;
   const stopping = new AbortController();
   let place: Place | undefined;
-  let loadedAtMs: readonly number[] = [];
+  const pace = createPace(clocks.elapsed);
   let composedAtMs = Number.NEGATIVE_INFINITY;
   let [startedAtMs, loop]: [number, Promise<void> | undefined] = [0, undefined];
-  const pause = (ms: number): Promise<unknown> => sleep(ms, undefined, { signal: stopping.signal }).catch(() => {});
+  const { signal } = stopping;
+  const pause = (ms: number): Promise<unknown> => sleep(ms, undefined, { signal }).catch(() => {});
   const composeIfDue = async (): Promise<void> => {
     if (clocks.elapsed() - composedAtMs < composeEveryMs) return;
     composedAtMs = clocks.elapsed();
@@ -102,30 +112,30 @@ export const createSharedStatus = (options: SharedStatusOptions): HostPart => {
     reports.forget((name) => names.has(name));
     if (!place) return;
     try {
+      await reports.restore();
       await view.compose({ ...inputs, reports: reports.received() });
     } catch (error) {
       if (error instanceof RedisAway) throw error;
-      logger.error({ err: error }, 'cannot compose the view; the previous one stands');
+      logger.error({ err: error }, 'cannot renew the view; the previous one stands');
     }
   };
   const step = async (): Promise<boolean> => {
     if (place && place.generation !== link.generation) place = undefined;
     if (!place && link.isUp) {
-      loadedAtMs = [...loadedAtMs, clocks.elapsed()].slice(-LOADS.most);
+      pace.began();
       place = await load(options);
     }
     const more = place ? await follow(options, place) : false;
     if (more === undefined) {
       place = undefined;
-      const first = loadedAtMs.length < LOADS.most ? Number.NEGATIVE_INFINITY : loadedAtMs[0]!;
-      await pause(Math.max(0, first + LOADS.withinMs - clocks.elapsed()));
+      await pause(pace.waitMs());
       return true;
     }
     if (!more) await composeIfDue();
     return more;
   };
   const run = async (): Promise<void> => {
-    while (!stopping.signal.aborted) {
+    while (!signal.aborted) {
       try {
         if (!(await step())) await pause(followEveryMs);
       } catch (error) {
@@ -137,7 +147,7 @@ export const createSharedStatus = (options: SharedStatusOptions): HostPart => {
     }
   };
   return {
-    name: 'shared-status',
+    name: 'replication',
     get isReady() {
       return view.relayed.current() !== undefined || clocks.elapsed() - startedAtMs > READY_WITHOUT_REDIS_MS;
     },

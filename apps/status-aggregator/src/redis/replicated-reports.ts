@@ -8,7 +8,7 @@ import { MOST_NODES, MOST_REPORT_BYTES } from './redis.limits.ts';
 import type { HeldValue, ReportEntry } from './report-entry.codec.ts';
 import type { ReportStore } from './report-store.ts';
 
-interface SharedEntry extends TableEntry {
+interface ReplicatedEntry extends TableEntry {
   /** Of its write to Redis; 0: it is here alone. */
   readonly order: number;
 }
@@ -17,14 +17,16 @@ interface SharedEntry extends TableEntry {
  * The last report of each node, of whichever replica it came to. A push is in Redis when it is answered, or, where Redis does not take it, in
  * memory alone: the next load writes it.
  */
-export interface SharedReports extends HeldReports {
+export interface ReplicatedReports extends HeldReports {
   /** What another replica (or this one) took. */
   follow(entry: ReportEntry, nowMs: number): Promise<void>;
   /** Reads all of Redis's, and writes what only this replica has. */
   load(): Promise<void>;
+  /** Writes what Redis did not take when it came. */
+  restore(): Promise<void>;
 }
 
-export interface SharedReportsOptions {
+export interface ReplicatedReportsOptions {
   readonly clocks: ReportClocks;
   readonly store: ReportStore;
   readonly isUp: () => boolean;
@@ -34,8 +36,8 @@ export interface SharedReportsOptions {
 /** Ages are known to so much: of two reports that differ by less the one in Redis stands. */
 const AGE_TOLERANCE_MS = 1000;
 
-interface Context extends SharedReportsOptions {
-  readonly table: ReportTable<SharedEntry>;
+interface Context extends ReplicatedReportsOptions {
+  readonly table: ReportTable<ReplicatedEntry>;
 }
 
 const heldFrom = async (
@@ -48,7 +50,7 @@ const heldFrom = async (
     base === undefined ? { epoch, revision, report: value } : { epoch, revision, base, patch: value },
   );
   const accepted = push.ok ? acceptPush(before, push.value) : push;
-  return accepted.ok && typeof accepted.value === 'object' ? (accepted.value as HeldReport) : undefined;
+  return accepted.ok && typeof accepted.value === 'object' ? accepted.value : undefined;
 };
 
 const put = (
@@ -74,9 +76,14 @@ const adopt = async (context: Context, node: string, value: HeldValue, nowMs: nu
   if (!mine && table.size >= MOST_NODES) return metrics.skipped('report');
   if (mine && mine.order >= value.order) return;
   const ageMs = Math.max(0, nowMs - value.receivedMs);
-  if (mine?.order === 0 && clocks.elapsed() - mine.atMs < ageMs - AGE_TOLERANCE_MS) return;
-  const isSame = mine?.held.epoch === value.epoch && mine.held.revision === value.revision;
-  const held = isSame ? mine.held : await heldFrom(undefined, { ...value, base: undefined });
+  const ofEpoch = mine?.held.epoch === value.epoch ? mine.held : undefined;
+  // A server that was frozen takes only then what it was sent before: the receipt is late, the revision is not.
+  const isLater = ofEpoch
+    ? ofEpoch.revision > value.revision
+    : mine !== undefined && clocks.elapsed() - mine.atMs < ageMs - AGE_TOLERANCE_MS;
+  if (mine?.order === 0 && isLater) return;
+  const held =
+    ofEpoch?.revision === value.revision ? ofEpoch : await heldFrom(undefined, { ...value, base: undefined });
   if (!held) return metrics.skipped('report');
   if ((table.get(node)?.order ?? 0) < value.order) put(context, node, held, { ...value, nowMs });
 };
@@ -91,6 +98,8 @@ const followEntry = async (context: Context, entry: ReportEntry, nowMs: number):
   const { node, base } = entry;
   const mine = table.get(node);
   if (mine && mine.order >= entry.order) return;
+  // Sent before the server was frozen, taken after: what is here is later, and not in Redis yet.
+  if (mine?.order === 0 && mine.held.epoch === entry.epoch && mine.held.revision > entry.revision) return;
   const hasBase = base === undefined || (mine?.held.epoch === entry.epoch && mine.held.revision === base);
   if (!hasBase || !mine || entry.packed.length === 0) return fetchOne(context, node);
   const held = await heldFrom(mine.held, entry);
@@ -144,19 +153,20 @@ const restore = async (context: Context): Promise<void> => {
   }
 };
 
-export const createSharedReports = (options: SharedReportsOptions): SharedReports => {
-  const table = createReportTable<SharedEntry>(options.clocks.elapsed);
+export const createReplicatedReports = (options: ReplicatedReportsOptions): ReplicatedReports => {
+  const table = createReportTable<ReplicatedEntry>(options.clocks.elapsed);
   const context: Context = { ...options, table };
   return {
     accept: (node, push) => accept(context, node, push),
-    report: table.report,
-    received: table.received,
+    report: (node) => table.report(node),
+    received: () => table.received(),
     forget(isNode) {
       const gone = table.forget(isNode);
       // What stays there is read by the next load, and forgotten then.
       if (gone.length > 0 && options.isUp()) void options.store.forget(gone).catch(() => {});
     },
     follow: (entry, nowMs) => followEntry(context, entry, nowMs),
+    restore: () => restore(context),
     async load() {
       // Another server counts anew.
       for (const [node, entry] of [...table.entries()]) table.set(node, { ...entry, order: 0 });
