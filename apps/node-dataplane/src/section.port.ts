@@ -106,6 +106,8 @@ export interface SectionContext {
   readonly attachment: Pick<Attachment, 'pods' | 'bridgePods' | 'guard' | 'gate'>;
   /** Asks for a pass soon. */
   readonly trigger: () => void;
+  /** What its status shows is another, and no pass is needed for it. */
+  readonly statusChanged: () => void;
   /** Changes of links, addresses and routes; the section gets a pass when one concerns it, when it cannot say, or when some were missed. */
   readonly onKernelChange: (concerns: (event: RouteEvent) => boolean) => void;
   readonly faults: StateFaults;

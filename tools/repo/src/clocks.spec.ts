@@ -21,7 +21,8 @@ const MAY_READ_IT: Readonly<Record<string, string>> = {
   'apps/node-dataplane/src/connectivity/gateway-reporter.ts':
     'the time that a report shows; who watches takes it for a stamp only',
   'apps/status-aggregator/src/api/api.module.ts': 'the end of tokens, which a token states by that clock',
-  'apps/status-aggregator/src/status-aggregator.module.ts': 'times that the view shows, and those of certificates and tokens',
+  'apps/status-aggregator/src/status-aggregator.module.ts':
+    'times that the view shows, and those of certificates and tokens',
   'apps/static-egress/src/wall-time.ts': 'since when an owner is one, which a status shows',
   'libs/kube/src/apply-status.ts': 'times that conditions show',
   'libs/kube/src/event-recorder.ts': 'times that Events show',

@@ -14,7 +14,19 @@ const SRC = 'tools/rig/src/';
 
 /** From below: a folder imports from itself and from those before it. `options` are the files of features that only say what can be asked for. */
 const LAYERS = [
-  ...['options', 'machine', 'layout', 'underlay', 'node', 'kubernetes', 'apps', 'checks', 'features', 'substrate'],
+  ...[
+    'options',
+    'machine',
+    'layout',
+    'underlay',
+    'node',
+    'kubernetes',
+    'apps',
+    'status',
+    'checks',
+    'features',
+    'substrate',
+  ],
   ...['cli', 'scenario'],
 ];
 

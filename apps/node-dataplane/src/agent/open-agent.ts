@@ -51,6 +51,7 @@ const openShared = async (
     config,
     services,
     status,
+    onStatus: () => status.look(),
     net,
     nft,
     newDrops: createDropMetrics(metrics, (reason, packets) => status.dropped(reason, packets)),

@@ -32,6 +32,8 @@ export interface Shared {
   readonly kept: KeptSections;
   readonly world: World;
   readonly attachment: Attachment;
+  /** Told when a section's status is another. */
+  readonly onStatus: () => void;
 }
 
 type Filter = (event: RouteEvent) => boolean;
@@ -66,6 +68,7 @@ const take = (type: SectionType, shared: Shared, trigger: () => void): Taken => 
     cluster: world.cluster,
     attachment,
     trigger,
+    statusChanged: shared.onStatus,
     onKernelChange: (filter) => void filters.push(filter),
     faults,
     logger,

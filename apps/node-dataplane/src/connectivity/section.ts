@@ -125,6 +125,7 @@ const openDataplane = (
       logger,
       metrics,
       onChange,
+      onGroups: context.statusChanged,
     }),
     paths: createPaths({ relays: relay, keyOf: (generation) => ring.of(generation), logger, metrics, onChange }),
     sysctls,

@@ -47,13 +47,13 @@ describe('the status of connectivity', () => {
 
   it('has the health of each family that is probed, and nothing of what is not known', () => {
     const peers = [
-      peer('g1', 4, { rttMs: 1.23456, forwards: false }),
+      peer('g1', 4, { rttMs: 1.23456, lossRatio: 1 / 32, forwards: false }),
       peer('g1', 6, { state: 'Unhealthy', pathMtuBytes: 1280 }),
       peer('gone', 4),
     ];
     const status = connectivityStatus(plan, observed({ peers }));
     expect(status.peers['g1']?.health).toEqual({
-      ipv4: { state: 'Healthy', rttMs: 1.2, forwards: false },
+      ipv4: { state: 'Healthy', rttMs: 1.2, lossRatio: 0.031, forwards: false },
       ipv6: { state: 'Unhealthy', pathMtuBytes: 1280 },
     });
     expect(status.peers['g2']?.health).toEqual({});

@@ -22,12 +22,13 @@ export interface Observed {
   readonly wireGuard: ReadonlyMap<string, DeviceState>;
 }
 
-/** A round trip has two digits of worth: with more, each report would have each of them anew. */
-const RTT_DIGITS = 2;
+/** What is measured has two digits of worth: with more, each report would have each of them anew. */
+const DIGITS = 2;
 
-const healthOf = ({ state, rttMs, pathMtuBytes, forwards }: PeerReport): PeerHealthStatus => ({
+const healthOf = ({ state, rttMs, lossRatio, pathMtuBytes, forwards }: PeerReport): PeerHealthStatus => ({
   state,
-  ...(rttMs === undefined ? {} : { rttMs: Number(rttMs.toPrecision(RTT_DIGITS)) }),
+  ...(rttMs === undefined ? {} : { rttMs: Number(rttMs.toPrecision(DIGITS)) }),
+  ...(lossRatio === undefined ? {} : { lossRatio: Number(lossRatio.toPrecision(DIGITS)) }),
   ...(pathMtuBytes === undefined ? {} : { pathMtuBytes }),
   ...(forwards === undefined ? {} : { forwards }),
 });

@@ -9,6 +9,8 @@ import { createPushLoop, type PushLoop } from './push-loop.ts';
 export interface StatusReporter {
   /** The sections report something else, or the same. */
   submit(report: AgentReport): void;
+  /** What sections would report is another. */
+  look(): void;
   /** What tables of ours dropped. */
   dropped(reason: string, packets: number): void;
   stop(): Promise<void>;
@@ -27,6 +29,7 @@ export interface StatusReporterOptions {
 
 const NONE: StatusReporter = {
   submit: () => undefined,
+  look: () => undefined,
   dropped: () => undefined,
   stop: async () => undefined,
 };
@@ -54,6 +57,7 @@ export const createStatusReporter = (options: StatusReporterOptions): StatusRepo
       });
       loop.look();
     },
+    look: () => loop?.look(),
     dropped: (reason, packets) => {
       if (packets > 0) drops.set(reason, (drops.get(reason) ?? 0) + packets);
     },

@@ -9,14 +9,14 @@ const node = (
   name: string,
   conditions: readonly { readonly type: string; readonly status: string; readonly reason?: string }[] = [],
   labels: Readonly<Record<string, string>> = { [SITE]: 's1', other: 'x' },
-): Node =>
-  ({
-    metadata: { name, uid: `u-${name}`, resourceVersion: '7', labels },
-    spec: { podCIDR: '10.0.0.0/24' },
-    status: { conditions: conditions.map((one) => ({ message: `message of ${one.type}`, ...one })), images: [{}] },
-  }) as unknown as Node;
+): Node => ({
+  metadata: { name, uid: `u-${name}`, resourceVersion: '7', labels },
+  spec: { podCIDR: '10.0.0.0/24' },
+  status: { conditions: conditions.map((one) => ({ message: `message of ${one.type}`, ...one })), images: [{}] },
+});
 
-const inputsOf = (...nodes: Node[]) => clusterInputs({ nodes: nodes.map(keptNode), sites: [], pools: [] }).nodes;
+const inputsOf = (...nodes: Node[]) =>
+  clusterInputs({ nodes: nodes.map(keptNode), sites: [], pools: [] }, () => 7).nodes;
 
 describe('a Node', () => {
   it('is kept with what is read of it, and with the version by which an informer tells updates apart', () => {
@@ -35,8 +35,8 @@ describe('a Node', () => {
 
   it('is in the site of its label, or in none', () => {
     expect(inputsOf(node('n1'), node('n2', [], {}))).toEqual([
-      { name: 'n1', site: 's1', ready: 'Unknown', faults: [] },
-      { name: 'n2', ready: 'Unknown', faults: [] },
+      { name: 'n1', site: 's1', ready: 'Unknown', faults: [], knownMs: 7 },
+      { name: 'n2', ready: 'Unknown', faults: [], knownMs: 7 },
     ]);
   });
 
@@ -59,11 +59,12 @@ describe('a Node', () => {
 it('sites, pools and gateways come in the order of their names', () => {
   const named = (name: string) => ({ metadata: { name } });
   const pool = { ...named('p'), status: { nodes: [{ name: 'g2' }, { name: 'g1' }], connectedSites: ['s2', 's1'] } };
-  const { sites, pools } = clusterInputs({
+  const objects = {
     nodes: [],
     sites: [named('s2'), named('s1')] as Site[],
     pools: [named('q'), pool] as unknown as GatewayPool[],
-  });
+  };
+  const { sites, pools } = clusterInputs(objects, () => 0);
   expect(sites).toEqual([{ name: 's1' }, { name: 's2' }]);
   expect(pools).toEqual([
     { name: 'p', gateways: ['g1', 'g2'], connectedSites: ['s1', 's2'] },

@@ -21,13 +21,14 @@ const readyOf = (conditions: readonly Condition[]): ClusterNode['ready'] => {
   return status === 'True' || status === 'False' ? status : 'Unknown';
 };
 
-const clusterNode = ({ metadata, status }: Node): ClusterNode => {
+const clusterNode = ({ metadata, status }: Node, knownMs: number): ClusterNode => {
   const conditions = status?.conditions ?? [];
   const site = metadata.labels?.[labels.site];
   return {
     name: metadata.name,
     ...(site === undefined ? {} : { site }),
     ready: readyOf(conditions),
+    knownMs,
     faults: conditions.filter(isFault).map(({ reason, message }) => ({ reason: reason ?? '', message: message ?? '' })),
   };
 };
@@ -49,8 +50,9 @@ export interface ClusterObjects {
   readonly pools: readonly GatewayPool[];
 }
 
-export const clusterInputs = ({ nodes, sites, pools }: ClusterObjects) => ({
-  nodes: byName(nodes.map(clusterNode)),
+/** @param knownMs since when a Node is known here */
+export const clusterInputs = ({ nodes, sites, pools }: ClusterObjects, knownMs: (node: string) => number) => ({
+  nodes: byName(nodes.map((node) => clusterNode(node, knownMs(node.metadata.name)))),
   sites: byName(sites.map(clusterSite)),
   pools: byName(pools.map(clusterPool)),
 });

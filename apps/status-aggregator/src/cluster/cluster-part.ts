@@ -18,6 +18,12 @@ export const followCluster = (cluster: Cluster, logger: Logger): ClusterPart => 
     sites: createInformer({ client: cluster.client(resourceOf(siteKind)), logger }),
     pools: createInformer({ client: cluster.client(resourceOf(gatewayPoolKind)), logger }),
   };
+  const seenMs = new Map<string, number>();
+  followed.nodes.on(({ type, object }) => {
+    if (type === 'added') seenMs.set(object.metadata.name, performance.now());
+    if (type === 'deleted') seenMs.delete(object.metadata.name);
+  });
+  const knownMs = (node: string): number => performance.now() - (seenMs.get(node) ?? performance.now());
   const manager = createManager({ informers: Object.values(followed), controllers: [], logger });
   return {
     name: 'cluster',
@@ -33,7 +39,7 @@ export const followCluster = (cluster: Cluster, logger: Logger): ClusterPart => 
     objects() {
       if (!manager.isReady) return undefined;
       const { nodes: ofNodes, sites, pools } = followed;
-      return clusterInputs({ nodes: ofNodes.list(), sites: sites.list(), pools: pools.list() });
+      return clusterInputs({ nodes: ofNodes.list(), sites: sites.list(), pools: pools.list() }, knownMs);
     },
   };
 };

@@ -14,7 +14,7 @@ afterEach(() => {
 const objects = (): Omit<ViewInputs, 'reports'> => ({
   sites: [{ name: 's1' }],
   pools: [],
-  nodes: [{ name: 'n1', site: 's1', ready: 'True', faults: [] }],
+  nodes: [{ name: 'n1', site: 's1', ready: 'True', faults: [], knownMs: 0 }],
 });
 
 const bed = (objectsOf: () => Omit<ViewInputs, 'reports'> | undefined) => {

@@ -67,6 +67,42 @@ describe('a gateway that answers nobody', () => {
     );
   });
 
+  it('but returns echoes cuts nothing off: its agent is away, and it goes on forwarding', () => {
+    const inputs = clusterInputs();
+    withoutGateway(inputs, 'g1');
+    withoutGateway(inputs, 'g2');
+    for (const node of ['w11', 'w12', 'w21', 'w22'])
+      withReport(inputs, node, (status) => ({
+        ...status,
+        peers: { ...status.peers, g2: peerOf({ state: 'Unhealthy', forwards: true }) },
+        groups: Object.fromEntries(
+          Object.entries(status.groups).map(([name, group]) => [
+            name,
+            { ...group, members: { ...group.members, g2: { tier: 0, isActive: true } } },
+          ]),
+        ),
+      }));
+    const composed = view(inputs);
+    expect(reasons(composed)).toEqual(['warning g1/GatewayDown', 'warning g2/GatewayNotAnswering']);
+    expect(composed.reach['s1']?.['s2']).toMatchObject({ state: 'Reachable', via: ['g2'] });
+    expect(composed.nodes['g2']?.state).toBe('Unknown');
+  });
+
+  it('that denies a site is believed by what it reports of its own routes there', () => {
+    const inputs = clusterInputs();
+    const denying = {
+      site: 's2',
+      family: 'IPv4',
+      members: { g1: { tier: 0, isActive: true, reachesSite: false } },
+    } as const;
+    for (const node of ['w11', 'w12'])
+      withReport(inputs, node, (status) => ({ ...status, groups: { 'site/s2/4': denying } }));
+    expect(view(inputs).reach['s1']?.['s2']?.state).toBe('Unreachable');
+    const own = { site: 's2', family: 'IPv4', members: { g2: { tier: 0, isActive: true } } } as const;
+    withReport(inputs, 'g1', (status) => ({ ...status, groups: { 'site/s2/4': own } }));
+    expect(view(inputs).reach['s1']?.['s2']?.state).toBe('Reachable');
+  });
+
   it('that one node alone does not hear is a problem of that node', () => {
     const inputs = clusterInputs();
     withReport(inputs, 'w11', (status) => ({
@@ -92,12 +128,21 @@ describe('a gateway that answers nobody', () => {
 describe('a node that does not report', () => {
   it('is unknown while its peers have answers of it, and never healthy', () => {
     const inputs = clusterInputs();
-    inputs.reports.set('w11', { ...inputs.reports.get('w11')!, ageMs: 30_000 });
+    inputs.reports.set('w11', { ...inputs.reports.get('w11')!, ageMs: 25_000 });
     const composed = view(inputs);
     expect(composed.nodes['w11']).toMatchObject({ source: 'none' });
     expect(composed.nodes['w11']?.state).not.toBe('Healthy');
     expect(composed.nodes['w11']?.peers).toBeUndefined();
     expect(reasons(composed)).toEqual(['warning w11/NodeNotReporting']);
+  });
+
+  it('is not missed before it had the time to report', () => {
+    const inputs = clusterInputs();
+    inputs.reports.delete('w11');
+    const nodes = inputs.nodes.map((node) => (node.name === 'w11' ? { ...node, knownMs: 24_999 } : node));
+    const composed = view({ ...inputs, nodes });
+    expect(reasons(composed)).toEqual([]);
+    expect(composed.nodes['w11']).toMatchObject({ source: 'none' });
   });
 
   it('is shown with what its Node object says', () => {
@@ -133,6 +178,15 @@ describe('a problem', () => {
     const after = view(clusterInputs(), first, LATER);
     expect(after.problems).toEqual({});
     expect(after.ended).toMatchObject([{ reason: 'GatewayDown', since: NOW, until: LATER }]);
+  });
+
+  it('of a node with its peers is told by the peers themselves', () => {
+    const inputs = clusterInputs();
+    const problems = [{ reason: 'PeersUnhealthy', message: '1 of 3 probed paths do not answer: g1 (IPv4)' }];
+    inputs.reports.set('w11', received({ ...inputs.reports.get('w11')!.report, problems }));
+    const composed = view(inputs);
+    expect(reasons(composed)).toEqual([]);
+    expect(composed.nodes['w11']?.state).toBe('Healthy');
   });
 
   it('of a node is one by reason, however many there are', () => {

@@ -19,6 +19,8 @@ export interface ClusterNode {
   readonly ready: 'True' | 'False' | 'Unknown';
   /** Conditions by which its agent says that something is wrong: what is known of a node that cannot reach the aggregator. */
   readonly faults: readonly { readonly reason: string; readonly message: string }[];
+  /** Since the observer saw it first, milliseconds: a node that has just come has had no time to report. */
+  readonly knownMs: number;
 }
 
 export interface ReceivedReport {
@@ -36,11 +38,15 @@ export interface ViewInputs {
   readonly reports: ReadonlyMap<string, ReceivedReport>;
 }
 
-/** Three pushes of 10 s were missed. */
-const STALE_MS = 30_000;
+/** Two pushes of 10 s were missed, and the next one is late. */
+const STALE_MS = 25_000;
 
 /** A report that counts. */
 export const freshReport = ({ reports }: ViewInputs, node: string): NodeReport | undefined => {
   const received = reports.get(node);
   return received && received.ageMs < STALE_MS ? received.report : undefined;
 };
+
+/** It had the time to report, and does not. */
+export const isOverdue = (inputs: ViewInputs, { name, knownMs }: ClusterNode): boolean =>
+  knownMs >= STALE_MS && !freshReport(inputs, name);

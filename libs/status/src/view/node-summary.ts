@@ -3,8 +3,11 @@ import type { NodeReport } from '../report/node-report.ts';
 
 /** What a report says, as the view needs it; computed once for each report. */
 
-/** answers: in every family that is probed. mute: in none. some: in some of them, or not known yet. */
-export type PeerVerdict = 'answers' | 'some' | 'mute' | 'unprobed';
+/**
+ * answers: in every family that is probed. returns: it answers no probe, but its kernel returns echoes: its agent is away, and it forwards.
+ * mute: neither. some: in some families, or not known yet.
+ */
+export type PeerVerdict = 'answers' | 'returns' | 'some' | 'mute' | 'unprobed';
 
 export interface PeerSummary {
   readonly verdict: PeerVerdict;
@@ -16,26 +19,30 @@ export interface PeerSummary {
   readonly lossRatio?: number;
 }
 
-/** A site behind gateways. */
+/** A site behind gateways, in one family. */
 interface RouteSummary {
-  /** In every family that has a way, packets go to a gateway that answers. */
-  readonly isReached: boolean;
+  readonly site: string;
   /** Gateways that packets go to. */
   readonly via: readonly string[];
+  /** Those of them that carry packets, as far as this node can see. */
+  readonly carrying: readonly string[];
+  /** Those that would, and deny the site: what they report themselves decides. */
+  readonly denying: readonly string[];
 }
 
 export interface NodeSummary {
   readonly peers: ReadonlyMap<string, PeerSummary>;
-  readonly routes: ReadonlyMap<string, RouteSummary>;
+  readonly routes: readonly RouteSummary[];
 }
+
+const isAnswering = ({ state }: PeerHealthStatus): boolean => state === 'Healthy' || state === 'Degraded';
+const isSilent = ({ state }: PeerHealthStatus): boolean => state === 'Unhealthy' || state === 'Recovering';
 
 const verdictOf = (families: readonly PeerHealthStatus[]): PeerVerdict => {
   if (families.length === 0) return 'unprobed';
-  const answering = families.filter(({ state }) => state === 'Healthy' || state === 'Degraded').length;
-  if (answering === families.length) return 'answers';
-  return answering === 0 && families.every(({ state }) => state === 'Unhealthy' || state === 'Recovering')
-    ? 'mute'
-    : 'some';
+  if (families.every(isAnswering)) return 'answers';
+  if (!families.every(isSilent)) return 'some';
+  return families.every(({ forwards }) => forwards === true) ? 'returns' : 'mute';
 };
 
 const least = (values: readonly (number | undefined)[]): number | undefined => {
@@ -63,25 +70,23 @@ const summarizePeer = ({ health, wireGuard }: PeerStatus): PeerSummary => {
 };
 
 /** A member that packets go to is no proof of a way: the last one of a group stays although it does not answer. */
-const isReachedBy = ({ members, family }: GroupStatus, { peers }: ConnectivityStatus): boolean =>
-  Object.entries(members).some(([node, { isActive, reachesSite }]) => {
+const summarizeRoute = (
+  { members, family }: GroupStatus,
+  site: string,
+  { peers }: ConnectivityStatus,
+): RouteSummary => {
+  const active = Object.entries(members).filter(([, { isActive }]) => isActive);
+  const ables = active.filter(([node]) => {
     const health = peers[node]?.health[family === 'IPv6' ? 'ipv6' : 'ipv4'];
-    const answers = health?.state === 'Healthy' || health?.state === 'Degraded';
-    return isActive && reachesSite !== false && answers && health.forwards !== false;
+    return health && health.forwards !== false && (isAnswering(health) || health.forwards === true);
   });
-
-const summarizeRoutes = (status: ConnectivityStatus): Map<string, RouteSummary> => {
-  const routes = new Map<string, RouteSummary>();
-  for (const group of Object.values(status.groups)) {
-    if (group.site === undefined) continue;
-    const known = routes.get(group.site);
-    const active = Object.entries(group.members).flatMap(([node, { isActive }]) => (isActive ? [node] : []));
-    routes.set(group.site, {
-      isReached: (known?.isReached ?? true) && isReachedBy(group, status),
-      via: [...new Set([...(known?.via ?? []), ...active])].sort(),
-    });
-  }
-  return routes;
+  const nodesOf = (entries: typeof active): string[] => entries.map(([node]) => node);
+  return {
+    site,
+    via: nodesOf(active),
+    carrying: nodesOf(ables.filter(([, { reachesSite }]) => reachesSite !== false)),
+    denying: nodesOf(ables.filter(([, { reachesSite }]) => reachesSite === false)),
+  };
 };
 
 const known = new WeakMap<NodeReport, NodeSummary>();
@@ -93,7 +98,9 @@ export const summarize = (report: NodeReport): NodeSummary => {
   const peers = Object.entries(connectivity?.peers ?? {});
   const summary: NodeSummary = {
     peers: new Map(peers.map(([node, status]) => [node, summarizePeer(status)])),
-    routes: connectivity ? summarizeRoutes(connectivity) : new Map(),
+    routes: Object.values(connectivity?.groups ?? {}).flatMap((group) =>
+      group.site === undefined ? [] : [summarizeRoute(group, group.site, connectivity!)],
+    ),
   };
   known.set(report, summary);
   return summary;

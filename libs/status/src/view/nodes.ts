@@ -10,6 +10,8 @@ export interface Observed {
   readonly probing: number;
   readonly answered: number;
   readonly mute: number;
+  /** Answers no probe, returns echoes. */
+  readonly returning: number;
   /** Echoes through it do not return. */
   readonly notForwarding: number;
   /** Sites of the peers that get no answer. */
@@ -20,6 +22,7 @@ interface Counted {
   probing: number;
   answered: number;
   mute: number;
+  returning: number;
   notForwarding: number;
   readonly muteSites: Set<string>;
 }
@@ -28,6 +31,7 @@ const countVerdict = (counted: Counted, verdict: PeerVerdict, site: string | und
   if (verdict === 'unprobed') return;
   counted.probing++;
   if (verdict === 'answers') counted.answered++;
+  if (verdict === 'returns') counted.returning++;
   if (verdict !== 'mute') return;
   counted.mute++;
   if (site !== undefined) counted.muteSites.add(site);
@@ -38,7 +42,7 @@ export const observeNodes = (inputs: ViewInputs): ReadonlyMap<string, Observed> 
   const observed = new Map<string, Counted>(
     inputs.nodes.map(({ name }) => [
       name,
-      { probing: 0, answered: 0, mute: 0, notForwarding: 0, muteSites: new Set<string>() },
+      { probing: 0, answered: 0, mute: 0, returning: 0, notForwarding: 0, muteSites: new Set<string>() },
     ]),
   );
   for (const { name, site } of inputs.nodes) {
@@ -57,24 +61,31 @@ export const observeNodes = (inputs: ViewInputs): ReadonlyMap<string, Observed> 
 /** More than half of those that probe it get no answer: one peer alone may be at fault itself. */
 export const isMute = ({ probing, mute }: Observed): boolean => mute * 2 > probing;
 
+/** Of those that probe it more than half get no answer, and of these more than half have their echoes back: it forwards. */
+export const isReturning = ({ probing, mute, returning }: Observed): boolean =>
+  returning > mute && (mute + returning) * 2 > probing;
+
 type AllObserved = ReadonlyMap<string, Observed>;
 
 /** A peer that is down as a whole is no fault of whoever probes it. */
 const isWellWith = (observed: AllObserved, peer: string, verdict: PeerVerdict): boolean => {
   if (verdict === 'answers' || verdict === 'unprobed') return true;
   const seen = observed.get(peer);
-  return seen !== undefined && isMute(seen);
+  return seen !== undefined && (isMute(seen) || isReturning(seen));
 };
+
+/** What a node says of its peers is in the view by the peers themselves. */
+export const OF_PEERS = 'PeersUnhealthy';
 
 const stateOf = (inputs: ViewInputs, { name, faults }: ClusterNode, observed: AllObserved): NodeState => {
   const report = freshReport(inputs, name);
   const seen = observed.get(name)!;
-  if (!report) return isMute(seen) ? 'Unreachable' : 'Unknown';
+  if (!report) return isMute(seen) && !isReturning(seen) ? 'Unreachable' : 'Unknown';
   const { peers } = summarize(report);
   const isWell =
     report.isComplete &&
-    report.problems.length === 0 &&
-    faults.length === 0 &&
+    report.problems.every(({ reason }) => reason === OF_PEERS) &&
+    faults.every(({ reason }) => reason === OF_PEERS) &&
     [...peers].every(([peer, { verdict }]) => isWellWith(observed, peer, verdict));
   return isWell && !isMute(seen) ? 'Healthy' : 'Degraded';
 };

@@ -1,7 +1,7 @@
 import type { ClusterView, Problem, ReachView } from './cluster-view.ts';
 import { SEVERITIES } from './cluster-view.ts';
-import { freshReport, type ViewInputs } from './inputs.ts';
-import { isMute, type Observed } from './nodes.ts';
+import { freshReport, isOverdue, type ViewInputs } from './inputs.ts';
+import { isMute, isReturning, type Observed, OF_PEERS } from './nodes.ts';
 import { summarize } from './node-summary.ts';
 
 /** What is wrong, with what that means for traffic. A cause that explains others stands for them. */
@@ -92,6 +92,17 @@ const findGateways = (findings: Findings): Found[] =>
       const seen = findings.observed.get(gateway);
       if (!seen || seen.probing === 0) return [];
       const about: Pick<Found, 'kind' | 'name' | 'sites'> = { kind: 'Node', name: gateway, sites: [...connectedSites] };
+      // Before anything else: while its kernel returns echoes nothing is cut off.
+      if (isReturning(seen))
+        return [
+          {
+            ...about,
+            severity: 'warning',
+            reason: 'GatewayNotAnswering',
+            message: `gateway ${gateway} of pool ${pool} answers no probes of ${counted(seen.mute + seen.returning, 'node')}, but returns echoes`,
+            consequence: 'its agent is away; its kernel forwards, and other gateways are preferred',
+          },
+        ];
       if (isMute(seen))
         return [
           {
@@ -116,12 +127,17 @@ const findGateways = (findings: Findings): Found[] =>
 /** A node, or where none of a site does, the site. */
 const findSilent = ({ inputs, observed }: Findings): Found[] => {
   const gateways = new Set(inputs.pools.flatMap((pool) => pool.gateways));
-  // That a gateway is down says as much.
-  const isDown = (name: string): boolean => gateways.has(name) && isMute(observed.get(name)!);
-  const silent = inputs.nodes.filter(({ name }) => !freshReport(inputs, name) && !isDown(name));
+  // That a gateway is down, or its agent away, says as much.
+  const isTold = (name: string): boolean => {
+    const seen = observed.get(name)!;
+    return gateways.has(name) && (isMute(seen) || isReturning(seen));
+  };
+  const silent = inputs.nodes.filter((node) => isOverdue(inputs, node) && !isTold(node.name));
   const wholeSites = inputs.sites.flatMap(({ name: site }) => {
     const own = inputs.nodes.filter((node) => node.site === site);
-    return own.length > 1 && own.every(({ name }) => !freshReport(inputs, name)) ? [{ site, own }] : [];
+    return own.length > 1 && own.every((node) => isOverdue(inputs, node)) && !own.every(({ name }) => isTold(name))
+      ? [{ site, own }]
+      : [];
   });
   const ofSites = wholeSites.map(({ site, own }): Found => {
     return {
@@ -152,7 +168,7 @@ const MOST_OF_NODE = 20;
 const findOfNodes = ({ inputs }: Findings): Found[] =>
   inputs.nodes.flatMap((node) => {
     const report = freshReport(inputs, node.name);
-    const problems = report ? report.problems : node.faults;
+    const problems = report ? report.problems.filter(({ reason }) => reason !== OF_PEERS) : node.faults;
     const byReason = Map.groupBy(problems, ({ reason }) => reason);
     return [...byReason].slice(0, MOST_OF_NODE).map(([reason, same]): Found => {
       const more = same.length > 1 ? `; and ${same.length - 1} more` : '';

@@ -63,19 +63,26 @@ const addOwnSite = (tally: Tally, { peers }: NodeSummary, isOfSite: (node: strin
   if (own.length > 0)
     add(
       tally,
-      own.every(({ verdict }) => verdict === 'answers'),
+      own.every(({ verdict }) => verdict === 'answers' || verdict === 'returns'),
       own,
     );
 };
 
-const addRoutes = (tallyOf: (site: string) => Tally, { peers, routes }: NodeSummary): void => {
-  for (const [site, { isReached, via }] of routes) {
+/** What a gateway reports of a site that it denies: it may forward there all the same, since its last gateway stays in use. */
+type Carries = (gateway: string, site: string) => boolean;
+
+const addRoutes = (tallyOf: (site: string) => Tally, { peers, routes }: NodeSummary, carries: Carries): void => {
+  for (const [site, ofFamilies] of Map.groupBy(routes, (route) => route.site)) {
     const tally = tallyOf(site);
+    const via = new Set(ofFamilies.flatMap((route) => route.via));
     for (const gateway of via) tally.via.add(gateway);
+    const isReached = ofFamilies.every(
+      ({ carrying, denying }) => carrying.length > 0 || denying.some((gateway) => carries(gateway, site)),
+    );
     add(
       tally,
       isReached,
-      via.flatMap((gateway) => peers.get(gateway) ?? []),
+      [...via].flatMap((gateway) => peers.get(gateway) ?? []),
     );
   }
 };
@@ -83,15 +90,16 @@ const addRoutes = (tallyOf: (site: string) => Tally, { peers, routes }: NodeSumm
 /** A site behind no gateway, since its nodes are peers themselves (peered sites that share a network, gateways that serve it). */
 const addDirect = (tallyOf: (site: string) => Tally, own: string, summary: NodeSummary, siteOf: SiteOf): void => {
   const bySite = new Map<string, PeerSummary[]>();
+  const routed = new Set(summary.routes.map((route) => route.site));
   for (const [node, peer] of summary.peers) {
     const site = siteOf(node);
-    if (site === undefined || site === own || summary.routes.has(site) || peer.verdict === 'unprobed') continue;
+    if (site === undefined || site === own || routed.has(site) || peer.verdict === 'unprobed') continue;
     bySite.set(site, [...(bySite.get(site) ?? []), peer]);
   }
   for (const [site, peers] of bySite)
     add(
       tallyOf(site),
-      peers.some(({ verdict }) => verdict === 'answers'),
+      peers.some(({ verdict }) => verdict === 'answers' || verdict === 'returns'),
       peers,
     );
 };
@@ -102,6 +110,11 @@ export const composeReach = (inputs: ViewInputs, before: Reach | undefined): Rea
   const sites = inputs.nodes.flatMap(({ name, site }) => (site === undefined ? [] : [[name, site] as const]));
   const siteByNode = new Map(sites);
   const siteOf: SiteOf = (node) => siteByNode.get(node);
+  const carries: Carries = (gateway, site) => {
+    const report = freshReport(inputs, gateway);
+    const routes = report ? summarize(report).routes.filter((route) => route.site === site) : [];
+    return routes.length > 0 && routes.every(({ carrying }) => carrying.length > 0);
+  };
   const names = new Set(inputs.sites.map(({ name }) => name));
   const tallies = new Map([...names].map((name) => [name, new Map<string, Tally>()]));
   for (const [node, own] of sites) {
@@ -116,7 +129,7 @@ export const composeReach = (inputs: ViewInputs, before: Reach | undefined): Rea
     };
     const summary = summarize(report);
     addOwnSite(tallyOf(own), summary, (other) => siteOf(other) === own);
-    addRoutes(tallyOf, summary);
+    addRoutes(tallyOf, summary, carries);
     addDirect(tallyOf, own, summary, siteOf);
   }
   return Object.fromEntries(

@@ -44,7 +44,7 @@ export const clusterInputs = (): ViewInputs & { readonly reports: Map<string, Re
   return {
     sites: ['s1', 's2', 'edge'].map((name) => ({ name })),
     pools: [{ name: 'p1', gateways: [...GATEWAYS], connectedSites: ['s1', 's2'] }],
-    nodes: [...workers, ...gateways].map((node) => ({ ...node, ready: 'True' as const, faults: [] })),
+    nodes: [...workers, ...gateways].map((node) => ({ ...node, ready: 'True' as const, faults: [], knownMs: 60_000 })),
     reports: new Map([
       ...workers.map(
         ({ name, site }) => [name, received(reportOf({ connectivity: workerStatus(site, name) }))] as const,

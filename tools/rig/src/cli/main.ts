@@ -29,6 +29,7 @@ import { startAggregator } from '../apps/aggregator.ts';
 import { startController } from '../apps/controllers.ts';
 import { startAgent } from '../substrate/agents.ts';
 import { FEATURES } from '../features/features.ts';
+import { serveDashboard } from '../status/dashboard.ts';
 import { substrateOf } from '../substrate/substrates.ts';
 
 const usage = (): string => readFileSync(join(checkout, 'tools/rig/usage.txt'), 'utf8');
@@ -212,6 +213,7 @@ const commands: Record<string, (argv: string[]) => Promise<void> | void> = {
   conformance: conformanceCommand,
   kubectl: (argv) => passThrough([...kubectlCommand(clusterLayout('kubectl')), ...argv]),
   exec: execCommand,
+  dashboard: alone('dashboard', () => serveDashboard(clusterLayout('dashboard'))),
   logs: (argv) => logsCommand(savedLayout(), argv),
   stop: ([app, node]) => control('stop', app, node),
   start: ([app, node]) => control('start', app, node),

@@ -39,6 +39,7 @@ export const whatNext = (
   const pod = pods.find(({ node }) => node === far.name)?.ip;
   const lines: (readonly [string, string])[] = [
     ['verify', hints.verify],
+    ...(hints.dashboard === undefined ? [] : [['dashboard', hints.dashboard] as const]),
     ...hints.more.map((command) => [command, ''] as const),
     [`exec ${from.name} -- ip route`, 'a command on a node'],
     ...(pod ? ([[`exec ${from.name} -- ping -c3 ${pod}`, `a pod on ${far.name}`]] as const) : []),

@@ -34,6 +34,9 @@ const routerDrop = (site: string, ...matches: string[]): Outage => {
   };
 };
 
+/** No UDP leaves or enters a site: no tunnel to others; TCP passes. */
+export const blockUdp = (site: string): Outage => routerDrop(site, 'meta l4proto udp');
+
 const devicesOf = (node: LabNode): string[] => (node.external?.by === 'interface' ? ['eth0', 'eth1'] : ['eth0']);
 
 /** The node is off: no cable of it carries anything. */

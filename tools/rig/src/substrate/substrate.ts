@@ -66,6 +66,8 @@ interface Seen {
 
 /** What a person may want to see of such a lab. */
 interface Hints {
+  /** Where there is a status aggregator: what its page shows. */
+  readonly dashboard?: string;
   /** What `verify` shows. */
   readonly verify: string;
   /** Commands of tools/lab. */

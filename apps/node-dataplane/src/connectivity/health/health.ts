@@ -42,6 +42,8 @@ export interface HealthOptions extends WorkerSettings {
   readonly metrics: Metrics;
   /** A peer went, came or was found for the first time, or its path MTU is another; a lost probe is no such change. */
   readonly onChange: () => void;
+  /** The groups are others. */
+  readonly onGroups?: () => void;
 }
 
 const levelOf = ({ previous, state }: PeerReport): 'warn' | 'info' | 'debug' => {
@@ -89,7 +91,8 @@ const narrowestPaths = (peers: Iterable<PeerReport>): Map<string, number> => {
 /** In the checkout the source itself, in the image the bundle beside the agent's. */
 const file = new URL(import.meta.url.endsWith('.ts') ? './health.worker.ts' : './health.worker.mjs', import.meta.url);
 
-export const startHealth = ({ logger, metrics, onChange, ...settings }: HealthOptions): Health => {
+export const startHealth = (options: HealthOptions): Health => {
+  const { logger, metrics, onChange, onGroups = () => undefined, ...settings } = options;
   const counted = createHealthMetrics(metrics);
   const peers = new Map<string, PeerReport>();
   let groups: readonly GroupReport[] = [];
@@ -99,11 +102,13 @@ export const startHealth = ({ logger, metrics, onChange, ...settings }: HealthOp
   const onTold = (message: Told): void => {
     if (message.type === 'measured') {
       for (const [id, rttMs] of message.rttMs) if (peers.has(id)) peers.set(id, { ...peers.get(id)!, rttMs });
+      for (const [id, lossRatio] of message.lossRatios)
+        if (peers.has(id)) peers.set(id, { ...peers.get(id)!, lossRatio });
       return counted.measured(message);
     }
     if (message.type === 'groups') {
       groups = message.groups;
-      return;
+      return onGroups();
     }
     const concernsAgent =
       message.gone.length > 0 || message.peers.some((peer) => isNotable(peer, peers.get(peerId(peer))));

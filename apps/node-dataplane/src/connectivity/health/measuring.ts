@@ -10,7 +10,7 @@ export interface Measuring {
   rejected(reason: string): void;
   roundTrip(peer: string, ms: number): void;
   /** What there was since the last reading; undefined: nothing. */
-  take(): Measurements | undefined;
+  take(): Omit<Measurements, 'lossRatios'> | undefined;
 }
 
 /** Round trips kept between readings: with more, the first ones stand for all. */

@@ -79,6 +79,8 @@ export interface PeerReport {
   readonly forwards?: boolean;
   /** The last round trip; undefined before the first reply. */
   readonly rttMs?: number;
+  /** Of the last probes, the share that was not answered in time. */
+  readonly lossRatio?: number;
   /** What the path to the peer was found to carry, where that is less than the device allows. */
   readonly pathMtuBytes?: number;
 }
@@ -94,6 +96,8 @@ export interface Measurements {
   readonly roundTrips: readonly number[];
   /** The last round trip of each peer that was heard, milliseconds, by id. */
   readonly rttMs: ReadonlyMap<string, number>;
+  /** Of each peer whose share of lost probes is another than at the last such message, by id. */
+  readonly lossRatios: ReadonlyMap<string, number>;
 }
 
 /** A group as it is in the kernel. */

@@ -4,7 +4,7 @@ import { createEchoes, type Echoes } from './echoes.ts';
 import { createExchange } from './exchange.ts';
 import type { GroupKernel } from './group-kernel.port.ts';
 import { createGroupOwner } from './group-owner.ts';
-import { createMeasuring } from './measuring.ts';
+import { createMeasuring, type Measuring } from './measuring.ts';
 import type { Family, GroupReport, HealthPlan, Measurements, PeerReport, WorkerSettings } from './messages.ts';
 import { createPeers, type Peer, type Peers } from './peers.ts';
 import { createProbeKeys, type NodeKeys } from './probe-keys.ts';
@@ -49,7 +49,7 @@ const createReporter = (onChanged: OnChanged) => {
   return {
     report(
       id: string,
-      { session: { plan, verdict, rttMs }, pathMtu: { limitBytes }, knowsNextKey, missesEchoes }: Peer,
+      { session: { plan, verdict, rttMs, lossRatio }, pathMtu: { limitBytes }, knowsNextKey, missesEchoes }: Peer,
       forwards: boolean | undefined,
     ): void {
       const before = told.get(id);
@@ -72,6 +72,7 @@ const createReporter = (onChanged: OnChanged) => {
         ...(before ? { previous: before.state } : {}),
         ...(forwards === undefined ? {} : { forwards }),
         ...(rttMs === undefined ? {} : { rttMs }),
+        ...(lossRatio === undefined ? {} : { lossRatio }),
         ...(limitBytes === undefined ? {} : { pathMtuBytes: limitBytes }),
       };
       told.set(id, now);
@@ -108,6 +109,26 @@ const createGroupNews = () => {
   };
 };
 
+/** Shares of lost probes that are others than at the last call. */
+const createLossNews = () => {
+  let told = new Map<string, number>();
+  return (peers: Iterable<readonly [string, Peer]>): Map<string, number> => {
+    const now = new Map(
+      [...peers].flatMap(
+        ([
+          id,
+          {
+            session: { lossRatio },
+          },
+        ]) => (lossRatio === undefined ? [] : [[id, lossRatio] as const]),
+      ),
+    );
+    const changed = new Map([...now].filter(([id, ratio]) => told.get(id) !== ratio));
+    told = now;
+    return changed;
+  };
+};
+
 /** Keys of probes, and the peers that get others with them. */
 const createRenewableKeys = (keys: NodeKeys) => {
   let derive = createProbeKeys(keys);
@@ -116,6 +137,9 @@ const createRenewableKeys = (keys: NodeKeys) => {
     renew: (next: NodeKeys) => void (derive = createProbeKeys(next)),
   };
 };
+
+const withLosses = (taken: ReturnType<Measuring['take']>, lossRatios: () => Measurements['lossRatios']) =>
+  taken && { ...taken, lossRatios: lossRatios() };
 
 const ensureSockets = (sockets: ProbeSockets, { probes }: HealthPlan, port: number): Problem[] => {
   const addresses = new Map(probes.map(({ localAddress, family }) => [localAddress, family]));
@@ -135,6 +159,7 @@ export const createProber = (
   const reporter = createReporter(onChanged);
   let plan: HealthPlan = { probes: [], groups: [], mtuBytes: 0 };
   const changedGroups = createGroupNews();
+  const changedLosses = createLossNews();
 
   const { port, netnsFd } = settings;
   const onVerdict = (id: string, peer = peers.get(id)): void => {
@@ -185,7 +210,7 @@ export const createProber = (
       probeKeys.renew(keys);
       peers.renewKeys();
     },
-    measured: () => measuring.take(),
+    measured: () => withLosses(measuring.take(), () => changedLosses(peers.entries())),
     changedGroups: () => changedGroups(groups.reports()),
     async stop() {
       peers.stop();

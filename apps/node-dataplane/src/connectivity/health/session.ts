@@ -15,6 +15,7 @@ import {
 import type { ProbePlan } from '@unbounded/topology';
 import { createRequestFilter } from '../../thread/request-filter.ts';
 import { startTicking } from '../../thread/ticking.ts';
+import { createLossWindow } from './loss-window.ts';
 import type { Verdict } from './verdict-file.ts';
 
 /** The probing of one peer in one family: requests at the interval of the link, and what their replies mean. */
@@ -35,6 +36,8 @@ export interface Session {
   readonly plan: ProbePlan;
   readonly verdict: Verdict;
   readonly rttMs: number | undefined;
+  /** Of the last health probes, at most 32, the share that was not answered in time; undefined before the first of them. */
+  readonly lossRatio: number | undefined;
   /** Its last probe was answered, or may yet be; false also before the first reply. */
   isAnswering(): boolean;
   /** Takes new settings; health stays. */
@@ -77,6 +80,42 @@ const areSame = (a: ReachedSites | undefined, b: ReachedSites | undefined): bool
     a?.hashes.length === b?.hashes.length &&
     (a?.hashes.every((hash, index) => hash === b?.hashes[index]) ?? false));
 
+/** Before the first probe none can have been lost, and none has been answered. */
+const createProbeLosses = () => {
+  const window = createLossWindow();
+  let isFirst = true;
+  return {
+    /** The interval of a probe is over. */
+    ended(isLost: boolean): void {
+      if (!isFirst) window.add(isLost);
+      isFirst = false;
+    },
+    ratio: () => window.ratio(),
+  };
+};
+
+/** Requests that are sent, and what each is for until it is answered. */
+const createRequests = ({
+  nonce,
+  transmit,
+  missesEchoes,
+}: Pick<SessionOptions, 'nonce' | 'transmit' | 'missesEchoes'>) => {
+  let sequence = 0n;
+  const outstanding = createOutstanding<Purpose>();
+  return {
+    send(purpose: Purpose, bytes: number, plan: ProbePlan): bigint {
+      const missed = missesEchoes?.();
+      const size = Math.max(bytes, missed ? PROBE_BYTES + NOTICE_BYTES : 0);
+      outstanding.add(++sequence, purpose);
+      const request = { type: 'request' as const, nonce, sequence, timeNs: nowNs(), size };
+      transmit({ ...request, ...(missed ? { missesEchoes: missed } : {}) }, plan);
+      return sequence;
+    },
+    purposeOf: (reply: ProbeReply): Purpose | undefined =>
+      reply.nonce === nonce ? outstanding.take(reply.sequence) : undefined,
+  };
+};
+
 const graceMsOf = ({ intervalMs, detectMultiplier }: ProbePlan): number =>
   Math.max(GRACE_MS, GRACE_DETECTIONS * intervalMs * detectMultiplier);
 
@@ -86,34 +125,40 @@ export const createSession = ({ plan, nonce, known, transmit, onVerdict, ...opti
   let graceOver = known?.graceOver ?? false;
   let sites = known?.sites;
   let rttMs: number | undefined;
-  let sequence = 0n;
   let heard = true; // before the first request nothing can have failed
-  const outstanding = createOutstanding<Purpose>();
+  const losses = createProbeLosses();
+  const requests = createRequests({ nonce, transmit, ...options });
 
   const happened = (event: ProbeEvent): void => {
     const { state } = health;
     health = nextHealth(health, event, settings.detectMultiplier);
     if (health.state !== state) onVerdict();
   };
-  const send = (purpose: Purpose, bytes: number): bigint => {
-    const missesEchoes = options.missesEchoes?.();
-    const size = Math.max(bytes, missesEchoes ? PROBE_BYTES + NOTICE_BYTES : 0);
-    outstanding.add(++sequence, purpose);
-    const request = { type: 'request' as const, nonce, sequence, timeNs: nowNs(), size };
-    transmit({ ...request, ...(missesEchoes ? { missesEchoes } : {}) }, settings);
-    return sequence;
+  const answered = (reply: ProbeReply, tookMs: number): void => {
+    if (rttMs === undefined) options.onFirstReply?.();
+    rttMs = tookMs;
+    const saidOther = !areSame(sites, reply.sites);
+    sites = reply.sites;
+    if (!heard) {
+      heard = true;
+      happened('success');
+    }
+    if (saidOther) onVerdict();
   };
+  const send = (purpose: Purpose, bytes: number): bigint => requests.send(purpose, bytes, settings);
   const tick = (): void => {
     const isExcused = rttMs === undefined && options.isStarting?.() === true;
     if (!heard && !isExcused) happened('failure');
+    if (!isExcused) losses.ended(!heard);
     heard = false;
     send('health', PROBE_BYTES);
   };
   const stopTicking = startTicking(() => settings.intervalMs, tick);
-  const grace = setTimeout(() => {
+  const endGrace = (): void => {
     graceOver = true;
     onVerdict();
-  }, graceMsOf(plan));
+  };
+  const grace = setTimeout(endGrace, graceMsOf(plan));
 
   return {
     get plan() {
@@ -125,24 +170,17 @@ export const createSession = ({ plan, nonce, known, transmit, onVerdict, ...opti
     get rttMs() {
       return rttMs;
     },
+    get lossRatio() {
+      return losses.ratio();
+    },
     isAnswering: () => health.last === 'success',
     update: (changed) => void (settings = changed),
     send,
     onReply(reply) {
-      const purpose = reply.nonce === nonce ? outstanding.take(reply.sequence) : undefined;
+      const purpose = requests.purposeOf(reply);
       if (purpose === undefined) return undefined;
       const tookMs = Number(nowNs() - reply.timeNs) / NS_PER_MS;
-      if (purpose === 'health') {
-        if (rttMs === undefined) options.onFirstReply?.();
-        rttMs = tookMs;
-        const saidOther = !areSame(sites, reply.sites);
-        sites = reply.sites;
-        if (!heard) {
-          heard = true;
-          happened('success');
-        }
-        if (saidOther) onVerdict();
-      }
+      if (purpose === 'health') answered(reply, tookMs);
       return { purpose, sequence: reply.sequence, sizeReceived: reply.sizeReceived, rttMs: tookMs };
     },
     accepts: createRequestFilter(),

@@ -63,6 +63,7 @@ export const cluster: Substrate = {
   },
   hints: {
     verify: 'every pod to every pod, node, Service and the outside world',
+    dashboard: 'the live status of all nodes, at https://localhost:9443',
     more: ['kubectl get nodes,sites,gatewaypools -o wide'],
     status: (layout) => [
       [...kubectlCommand(layout), 'get', 'nodes', '-o', 'wide'],

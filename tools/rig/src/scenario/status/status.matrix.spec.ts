@@ -1,0 +1,120 @@
+import { readFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { ClusterView } from '@unbounded/status';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { startAggregator } from '../../apps/aggregator.ts';
+import { AGGREGATOR } from '../../apps/tokens.ts';
+import { layoutOf } from '../../layout/layout.ts';
+import { stopDaemon } from '../../machine/daemon.ts';
+import { agentPids } from '../../machine/cgroups.ts';
+import { down } from '../../substrate/down.ts';
+import { up } from '../../substrate/up.ts';
+import { allHealthy, blockUdp, type Outage, powerOff } from '../outages.ts';
+import { withoutApiServer } from '../restarts.ts';
+import { flowDuring, podOn, timeUntil } from '../scenario.ts';
+import { createViewer, type Viewer } from '../../status/viewer.ts';
+
+/** What the view of the cluster shows while things break, next to what the network does. */
+
+const layout = layoutOf({ gateways: 2, workers: 1 });
+/** Three probes of a second each. */
+const DETECTION_MS = 3000;
+const SHOWN_MS = 5000;
+const SHOWN_BY_API_MS = 30_000;
+const AWAY_MS = 60_000;
+
+let viewer: Viewer;
+let outage: Outage | undefined;
+
+const begin = (one: Outage): void => {
+  outage = one;
+  one.begin();
+};
+const end = (): void => {
+  outage?.end();
+  outage = undefined;
+};
+
+const isQuiet = ({ summary, order }: ClusterView): boolean =>
+  summary.reporting === layout.nodes.length && order.length === 0;
+const shows = (what: string, holds: (view: ClusterView) => boolean, limitMs: number): Promise<number> =>
+  timeUntil(what, async () => holds(await viewer.view()), limitMs);
+
+beforeAll(async () => {
+  await down();
+  await up(layout);
+  viewer = await createViewer(layout);
+  await shows('all is well', isQuiet, 60_000);
+}, 300_000);
+afterEach(end);
+afterAll(down, 60_000);
+
+test('a gateway that is off is shown within 5 s of its detection, with what stands in; its return likewise', async () => {
+  const gateway = layout.nodes.find(({ name }) => name === 's2-g1')!;
+  const id = `Node/${gateway.name}/GatewayDown`;
+  begin(powerOff(layout, gateway));
+  const shownMs = await shows('the gateway is down', ({ problems }) => id in problems, DETECTION_MS + SHOWN_MS);
+  await shows(
+    'what stands in',
+    ({ problems, reach }) =>
+      problems[id]?.consequence === 'traffic goes by s2-g2 instead' && reach['s1']?.['s2']?.state === 'Reachable',
+    SHOWN_MS,
+  );
+  const { problems, nodes } = await viewer.view();
+  expect(problems[id]).toMatchObject({ severity: 'warning', sites: ['s2'] });
+  expect(nodes['s2-w1']?.state).toBe('Healthy');
+  end();
+  const backMs = await shows('the gateway is back', ({ problems: now }) => !(id in now), 30_000);
+  console.log(`shown after ${shownMs} ms, gone ${backMs} ms after its return`);
+  await allHealthy(layout, 60_000);
+  await shows('all is well', isQuiet, 30_000);
+}, 180_000);
+
+test('a site whose overlay is cut is unreachable within 30 s, and shows what its nodes write to the API server', async () => {
+  begin(blockUdp('s2'));
+  await shows('the site is unreachable', ({ problems }) => 'Site/s2/SiteUnreachable' in problems, SHOWN_BY_API_MS);
+  await shows(
+    'its nodes by the API server',
+    ({ nodes, problems }) =>
+      nodes['s2-w1']?.source === 'api' &&
+      problems['Node/s2-w1/PeersUnhealthy']?.consequence.includes('Node object') === true,
+    SHOWN_BY_API_MS,
+  );
+  end();
+  await allHealthy(layout, 60_000);
+  expect(await shows('all is well', isQuiet, 60_000)).toBeLessThan(60_000);
+}, 180_000);
+
+const residentKib = (pid: number): number =>
+  Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0);
+/** Of each node's agent. */
+const memoryKib = (): Map<string, number> =>
+  new Map(layout.nodes.map(({ name }) => [name, Math.max(...agentPids(name, 'node-dataplane').map(residentKib))]));
+/** What the garbage collector leaves lying about from moment to moment; the first outage makes room for what any outage needs. */
+const MOST_GROWTH_KIB = 24 * 1024;
+const FIRST_AWAY_MS = 20_000;
+
+test.each([
+  [
+    'the aggregator',
+    async (awayMs: number) => {
+      await stopDaemon(AGGREGATOR);
+      await delay(awayMs);
+      await startAggregator(layout);
+    },
+  ],
+  ['the API server', (awayMs: number) => withoutApiServer(layout, () => delay(awayMs))],
+])(
+  'without %s for a minute nothing is lost, and no agent grows',
+  async (_, disturb) => {
+    await disturb(FIRST_AWAY_MS);
+    await shows('all is well', isQuiet, 60_000);
+    const before = memoryKib();
+    const ends = { from: await podOn(layout, 's1-w1'), to: await podOn(layout, 's2-w1'), seconds: 80 };
+    const { sent, lost } = await flowDuring(ends, () => disturb(AWAY_MS));
+    expect({ lost, isSent: sent > 70_000 }).toEqual({ lost: 0, isSent: true });
+    await shows('all is well', isQuiet, 30_000);
+    for (const [node, kib] of memoryKib()) expect(kib - before.get(node)!, node).toBeLessThan(MOST_GROWTH_KIB);
+  },
+  240_000,
+);
