@@ -83,6 +83,11 @@ const follow = async ({ stores, reports, view, metrics }: ReplicationOptions, pl
   return page.reports.length >= PAGE_ENTRIES || page.view.length >= PAGE_ENTRIES;
 };
 
+const pauseUntil =
+  (signal: AbortSignal) =>
+  (ms: number): Promise<unknown> =>
+    sleep(ms, undefined, { signal }).catch(() => {});
+
 /** Whether a load is due, or has to wait. */
 const createPace = (elapsed: () => number) => {
   let beganAtMs: readonly number[] = [];
@@ -101,8 +106,7 @@ export const createReplication = (options: ReplicationOptions): HostPart => {
   const pace = createPace(clocks.elapsed);
   let composedAtMs = Number.NEGATIVE_INFINITY;
   let [startedAtMs, loop]: [number, Promise<void> | undefined] = [0, undefined];
-  const { signal } = stopping;
-  const pause = (ms: number): Promise<unknown> => sleep(ms, undefined, { signal }).catch(() => {});
+  const pause = pauseUntil(stopping.signal);
   const composeIfDue = async (): Promise<void> => {
     if (clocks.elapsed() - composedAtMs < composeEveryMs) return;
     composedAtMs = clocks.elapsed();
@@ -135,7 +139,7 @@ export const createReplication = (options: ReplicationOptions): HostPart => {
     return more;
   };
   const run = async (): Promise<void> => {
-    while (!signal.aborted) {
+    while (!stopping.signal.aborted) {
       try {
         if (!(await step())) await pause(followEveryMs);
       } catch (error) {
