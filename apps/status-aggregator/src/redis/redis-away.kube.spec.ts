@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -164,6 +164,24 @@ describe('what is wrong with the connection is named, and the secret is not', ()
     fileOf(folder, 'password', `${SECRET}\n`);
     await until('a view', () => a.view.current());
     expect(text()).not.toMatch(/staple|battery/);
+  });
+
+  it('a user with the rights that the guide names is enough', async () => {
+    await using redis = await startTestRedis();
+    const guide = readFileSync(join(import.meta.dirname, '../../../../docs/status.md'), 'utf8');
+    const rights = /`(~unbounded:status:\* [^`]+)`/.exec(guide)![1]!.split(' ');
+    await redis.client.call('ACL', 'SETUSER', 'status', 'on', `>${SECRET}`, ...rights);
+    await redis.client.call('ACL', 'SETUSER', 'default', 'off', 'nopass');
+    const passwordFile = fileOf(folder, 'of-user', SECRET);
+    const address = { ...addressOf(redis.port), username: 'status' };
+    const { logger, text } = recorder();
+    await using a = startReplica(redis.port, { connection: { passwordFile, address }, logger });
+    await until('a view', () => a.view.current());
+    await a.reports.accept('n1', whole());
+    await until('the view has it', () => a.view.current()!.view.nodes['n1']?.state === 'Healthy');
+    a.reports.forget(() => false);
+    expect(text()).not.toMatch(/NOPERM|battery/);
+    expect(await a.metric('unbounded_status_redis_errors_total{operation="publish"}')).toBe(0);
   });
 
   it('no password where one is required', async () => {

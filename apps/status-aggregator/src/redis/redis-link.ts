@@ -30,6 +30,7 @@ export interface RedisLink {
 
 /** A push beyond this is held in memory alone for now: answers have a bound, and so has what waits for them. */
 const MOST_IN_FLIGHT = 512;
+const OF_PUSHES: ReadonlySet<RedisOperation> = new Set(['publish', 'read']);
 
 /** Logs the first of a row of the same failures. */
 const createTeller = (logger: Logger, address: RedisAddress) => {
@@ -78,7 +79,7 @@ export const createRedisLink = (options: RedisLinkOptions): RedisLink => {
   });
   const guarded = async <T>(operation: RedisOperation, ask: () => Promise<T>): Promise<T> => {
     if (!isUp()) throw new RedisAway('Redis is away');
-    if (inFlight >= MOST_IN_FLIGHT) throw new RedisAway('Redis is too slow');
+    if (inFlight >= MOST_IN_FLIGHT && OF_PUSHES.has(operation)) throw new RedisAway('Redis is too slow');
     const asked = generation;
     inFlight++;
     try {

@@ -12,7 +12,7 @@ const nodeNames = ['n1', 'n2', 'n3'];
 export const inputsOf = (nodes: readonly string[] = nodeNames): Omit<ViewInputs, 'reports'> => ({
   sites: [{ name: 's1' }],
   pools: [],
-  nodes: nodes.map((name) => ({ name, site: 's1', ready: 'True' as const, faults: [] })),
+  nodes: nodes.map((name) => ({ name, site: 's1', ready: 'True' as const, faults: [], knownMs: 3_600_000 })),
 });
 
 export const addressOf = (port: number): RedisAddress => ({
