@@ -37,6 +37,17 @@ const LEASE_MS = 10_000;
 /** A composer that is refused as often does not follow what the snapshot says: somebody else wrote there. */
 const MOST_BEHIND = 3;
 
+/** Longer than a node may take to its first report. */
+const KNOWN_MS = 60_000;
+
+/** Nodes that another replica knew already: this one has just started, and their silence is not new. */
+const withKnown = (inputs: ViewInputs, names: ReadonlySet<string>): ViewInputs => ({
+  ...inputs,
+  nodes: inputs.nodes.map((node) =>
+    names.has(node.name) ? { ...node, knownMs: Math.max(node.knownMs, KNOWN_MS) } : node,
+  ),
+});
+
 const asDocument = (view: ClusterView): JsonObject => view as unknown as JsonObject;
 
 /** Undefined: nothing changed. An empty patch begins a history, where there is none to go on with or the difference is too large. */
@@ -60,11 +71,14 @@ export const createReplicatedView = ({
   let at: Position | undefined;
   let serverId = '';
   let mustBegin = true;
+  let known: ReadonlySet<string> = new Set();
   let behind = 0;
   const compose = async (inputs: ViewInputs) => {
     const before = relayed.current()?.view;
     // As it is read back: members that are undefined are none.
-    const next = JSON.parse(JSON.stringify(composeView(inputs, before, now().toISOString()))) as ClusterView;
+    const next = JSON.parse(
+      JSON.stringify(composeView(withKnown(inputs, known), before, now().toISOString())),
+    ) as ClusterView;
     const packedPatch = await patchFor(mustBegin || behind >= MOST_BEHIND ? undefined : before, next);
     if (!packedPatch) return 'same';
     const packedView = await packJson(next);
@@ -98,6 +112,7 @@ export const createReplicatedView = ({
       behind = 0;
       // A view of another server stands until the next history begins; it is better than none.
       if (!snapshot || (mustBegin && relayed.current())) return;
+      if (!relayed.current()) known = new Set(Object.keys(snapshot.view.nodes));
       relayed.load(snapshot, await store.updates());
       at = snapshot.position;
     },

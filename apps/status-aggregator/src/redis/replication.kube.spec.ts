@@ -189,6 +189,28 @@ describe('the view', () => {
     for (const replica of replicas) await replica.part.stop();
   });
 
+  it('keeps since when a node is silent, when the next composer has just started', async () => {
+    const problemsOf = ({ view }: { view: ViewStream }) => view.current()?.view.problems ?? {};
+    await using a = startReplica(redis.port);
+    await hasView(a);
+    await a.reports.accept('n1', whole());
+    await until('its report is there', () => a.view.current()!.view.nodes['n1']?.state === 'Healthy');
+    const before = problemsOf(a);
+    expect(Object.values(before).map(({ name }) => name)).toEqual(expect.arrayContaining(['n2', 'n3']));
+    const fresh = (): ReturnType<typeof inputsOf> => {
+      const inputs = inputsOf();
+      return { ...inputs, nodes: inputs.nodes.map((node) => ({ ...node, knownMs: 0 })) };
+    };
+    await using b = startReplica(redis.port, { objects: fresh });
+    await hasView(b);
+    await a.part.stop();
+    await until('the next one composes', async () => (await b.metric('unbounded_status_composer')) === 1);
+    await b.reports.accept('n1', whole(2, 'e', 'v2'));
+    await until('a view of its own', () => b.view.current()!.view.nodes['n1']?.agentVersion === 'v2');
+    expect(problemsOf(b)).toEqual(before);
+    expect(b.view.current()!.view.ended).toEqual(a.view.current()!.view.ended);
+  });
+
   it('is told to the clients of every replica in order', async () => {
     await using a = startReplica(redis.port);
     await using b = startReplica(redis.port);
