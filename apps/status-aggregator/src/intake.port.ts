@@ -17,7 +17,7 @@ export interface ReportIntake {
 export interface ViewUpdate {
   /** Of the view that results. Positions of one history have an order; see `ViewStream.since`. */
   readonly position: string;
-  /** JSON Merge Patch (RFC 7396) of the view before. */
+  /** JSON Merge Patch (RFC 7396) of the view before. Undefined: the view does not follow from that one, and has to be sent whole. */
   readonly patch: unknown;
 }
 
@@ -28,6 +28,9 @@ export interface ViewStream {
   since(position: string): readonly ViewUpdate[] | undefined;
   /** Called after each update, also after the first view. */
   subscribe(onUpdate: (update: ViewUpdate) => void): Disposable;
+  /** What a reader should know of this replica, and not of the cluster: that its view stands still, for instance. Not part of the view, whose
+   * positions are those of all replicas. */
+  notices?(): readonly string[];
 }
 
 /** What a node reported last, and how old that is. */

@@ -18,6 +18,13 @@ export const statusAggregatorOptions = {
   agentServiceAccount: option(text('node-dataplane'), 'ServiceAccount of the agents: nobody else may report.'),
   tlsCert: option(path, 'Certificate chain in PEM, read again when it changes; not set: one of its own, in a Secret.'),
   tlsKey: option(path, 'Private key of the certificate, PEM.'),
+  redisUrl: option(
+    path,
+    'Redis by which replicas share reports and the view: redis://[USER@]HOST[:PORT][/DATABASE], or rediss:// for TLS; not set: one replica, in memory.',
+  ),
+  redisPasswordFile: option(path, 'File with the password of Redis, read again at each connection.'),
+  redisCaFile: option(path, 'Authorities of the certificate of Redis, PEM; not set: those that Node trusts.'),
+  redisCluster: option(text('default'), 'Name of this cluster in Redis, where several share one.'),
   maxClients: option(whole({ min: 1, max: 10_000 }, 200), 'Dashboards that may follow the view at once.'),
   dashboardDir: option(
     text(dashboard),

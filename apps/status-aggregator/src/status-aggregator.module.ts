@@ -10,8 +10,11 @@ import { createViewerAccess } from './access/viewer-access.ts';
 import type { ApiOptions } from './api/api.options.ts';
 import { createApiPart } from './api/api.part.ts';
 import { edgeMetrics } from './api/edge-metrics.ts';
-import { followCluster } from './cluster/cluster-part.ts';
-import { createHeldReports } from './reports/held-reports.ts';
+import { type ClusterPart, followCluster } from './cluster/cluster-part.ts';
+import { createHeldReports, type HeldReports } from './reports/held-reports.ts';
+import type { ViewStream } from './intake.port.ts';
+import { shareByRedis } from './redis/share-by-redis.ts';
+import { parseRedisUrl } from './redis/redis-url.ts';
 import type { StatusAggregatorConfig } from './status-aggregator.config.ts';
 import { servingCertificate } from './tls/serving-certificate.ts';
 import { createViewComposer } from './view/view-composer.ts';
@@ -41,17 +44,33 @@ const certificateOf = (config: StatusAggregatorConfig, cluster: Cluster, { logge
   return { parts: [part], current: part.certificate };
 };
 
+interface Status {
+  readonly reports: HeldReports;
+  readonly view: ViewStream;
+  /** What keeps them up to date. */
+  readonly part: HostPart;
+}
+
+const statusOf = (config: StatusAggregatorConfig, cluster: ClusterPart, services: HostServices): Status => {
+  const { logger, metrics } = services;
+  const objects = () => cluster.objects();
+  const { redisUrl, redisPasswordFile: passwordFile, redisCaFile: caFile, redisCluster } = config;
+  if (redisUrl !== undefined) {
+    const connection = { address: parseRedisUrl(redisUrl), passwordFile, caFile };
+    return shareByRedis({ connection, cluster: redisCluster, objects, clocks: CLOCKS, logger, metrics });
+  }
+  const reports = createHeldReports(CLOCKS);
+  const history = createViewHistory(randomUUID().slice(0, 8));
+  const part = createViewComposer({ objects, reports, history, now: CLOCKS.now, logger });
+  return { reports, view: history, part };
+};
+
 const createParts = (config: StatusAggregatorConfig, services: HostServices): readonly HostPart[] => {
   const { logger } = services;
   const metrics = edgeMetrics(services.metrics);
   const cluster = openCluster({ kubeconfig: config.kubeconfig, metrics: services.metrics });
   const objects = followCluster(cluster, logger);
-  const reports = createHeldReports(CLOCKS);
-  const history = createViewHistory(randomUUID().slice(0, 8));
-  const composer = createViewComposer({
-    objects: () => objects.objects(),
-    ...{ reports, history, now: CLOCKS.now, logger },
-  });
+  const { reports, view, part } = statusOf(config, objects, services);
   const certificate = certificateOf(config, cluster, services);
   const access = { reviews: createReviews({ cluster, logger }), now: CLOCKS.now, count: metrics.reviewed };
   const account = { namespace: config.namespace, name: config.agentServiceAccount };
@@ -60,12 +79,12 @@ const createParts = (config: StatusAggregatorConfig, services: HostServices): re
     certificate: certificate.current,
     agentAccess: createAgentAccess({ ...access, account }),
     viewerAccess: createViewerAccess(access),
-    ...{ parsePush, intake: reports, view: history, reports, schemas: statusSchemas() },
+    ...{ parsePush, intake: reports, view, reports, schemas: statusSchemas() },
     ...{ logger, metrics },
     dashboardDir: config.dashboardDir,
     streamLimits: { clients: config.maxClients },
   });
-  return [objects, ...certificate.parts, composer, api];
+  return [objects, ...certificate.parts, part, api];
 };
 
 export const statusAggregatorModule = (config: StatusAggregatorConfig) => (services: HostServices) =>

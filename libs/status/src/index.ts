@@ -1,4 +1,4 @@
-export type { ClusterView } from './view/cluster-view.ts';
+export { type ClusterView, clusterView } from './view/cluster-view.ts';
 export { composeView } from './view/compose.ts';
 export type { ClusterNode, ClusterPool, ClusterSite, ReceivedReport, ViewInputs } from './view/inputs.ts';
 export type {
@@ -8,7 +8,7 @@ export type {
   PeerStatus,
   WireGuardPeerStatus,
 } from './report/connectivity-status.ts';
-export { createMergePatch, type JsonObject } from './report/merge-patch.ts';
+export { applyMergePatch, createMergePatch, isJsonObject, type JsonObject } from './report/merge-patch.ts';
 export { type NodeReport, nodeReport } from './report/node-report.ts';
 export { acceptPush, type HeldReport, type Parsed, parsePush, type Push } from './report/push.ts';
 export { statusSchemas } from './schemas.ts';

@@ -92,7 +92,10 @@ const everything = {
     ],
   },
   'static-egress': { extraArgs: ['--service-cidrs=10.96.0.0/12'], podDisruptionBudget: { enabled: false } },
-  'status-aggregator': { tls: { secretName: 'status-tls' }, maxClients: 20, aggregateToView: false },
+  'status-aggregator': {
+    ...{ tls: { secretName: 'status-tls' }, maxClients: 20, aggregateToView: false, autoscaling: { enabled: true } },
+    redis: { url: 'rediss://u@redis.example:6380/1', secretName: 'redis', caSecretName: 'redis-ca', cluster: 'c' },
+  },
   'node-dataplane': {
     maxUnavailable: '10%',
     seLinuxOptions: { type: 'spc_t' },
@@ -276,6 +279,63 @@ test('a single replica has no disruption budget, which would keep its node from 
   ]);
 });
 
+describe('several replicas of status-aggregator', () => {
+  const redis = { url: 'redis://redis.example', secretName: 'redis' };
+  const render = (values: object) =>
+    renderChart({ values: { 'status-aggregator': values } }).filter(
+      ({ metadata }) => metadata.name === 'status-aggregator',
+    );
+  const kindsOf = (values: object): string[] => render(values).map(({ kind }) => kind);
+  const podWith = (values: object) => podOf('status-aggregator', { 'status-aggregator': values });
+
+  test('share by Redis, whose password is a file', () => {
+    const { containers, volumes } = podWith({ replicas: 3, redis });
+    const { args, volumeMounts, env } = containers[0]!;
+    expect(args).toEqual(
+      expect.arrayContaining([
+        '--redis-url=redis://redis.example',
+        '--redis-cluster=default',
+        '--redis-password-file=/etc/status-aggregator/redis/password',
+      ]),
+    );
+    expect(volumeMounts).toEqual([{ name: 'redis', mountPath: '/etc/status-aggregator/redis', readOnly: true }]);
+    expect(volumes).toMatchObject([{ name: 'redis', secret: { secretName: 'redis' } }]);
+    expect(env!.map(({ name }) => name)).toEqual(['POD_NAMESPACE']);
+  });
+
+  test('have a disruption budget and go apart, one alone has neither', () => {
+    const budget = 'PodDisruptionBudget';
+    expect(kindsOf({ replicas: 2, redis })).toContain(budget);
+    expect(kindsOf({ replicas: 1, redis })).not.toContain(budget);
+    expect(kindsOf({ replicas: 2, redis, podDisruptionBudget: { enabled: false } })).not.toContain(budget);
+    expect(podWith({ replicas: 2, redis })).toMatchObject({
+      affinity: {
+        podAntiAffinity: {
+          preferredDuringSchedulingIgnoredDuringExecution: [
+            { podAffinityTerm: { topologyKey: 'kubernetes.io/hostname' } },
+          ],
+        },
+      },
+    });
+    expect(podWith({ replicas: 1 })).not.toHaveProperty('affinity');
+    const constraint = { maxSkew: 1, topologyKey: 'zone', whenUnsatisfiable: 'ScheduleAnyway' };
+    const own = { affinity: { nodeAffinity: {} }, topologySpreadConstraints: [constraint] };
+    expect(podWith({ replicas: 2, redis, ...own })).toMatchObject({ affinity: { nodeAffinity: {} } });
+    expect(podWith({ replicas: 2, redis, ...own })).not.toHaveProperty('affinity.podAntiAffinity');
+    expect(podWith({ replicas: 2, redis, ...own })).toMatchObject({ topologySpreadConstraints: [constraint] });
+  });
+
+  test('are as many as an autoscaler wants, where there is one', () => {
+    const values = { redis, autoscaling: { enabled: true, maxReplicas: 5 } };
+    expect(kindsOf(values)).toEqual(expect.arrayContaining(['HorizontalPodAutoscaler', 'PodDisruptionBudget']));
+    expect(workloads({ 'status-aggregator': values }).get('status-aggregator')!.spec).not.toHaveProperty('replicas');
+    expect(render(values).find(({ kind }) => kind === 'HorizontalPodAutoscaler')).toMatchObject({
+      spec: { minReplicas: 2, maxReplicas: 5, scaleTargetRef: { kind: 'Deployment', name: 'status-aggregator' } },
+    });
+    expect(kindsOf({})).not.toContain('HorizontalPodAutoscaler');
+  });
+});
+
 test('cleaning up runs once on each node, and what stays has no right at all', () => {
   const { initContainers, containers } = podOf('node-dataplane', { 'node-dataplane': { cleanup: true } });
   expect(initContainers).toMatchObject([{ name: 'cleanup', args: [expect.stringContaining('main.mjs'), 'cleanup'] }]);
@@ -344,6 +404,12 @@ test.each([
   [{ 'static-egress': { relayImage: { tag: 'a' } } }, "at '/static-egress'"],
   [{ 'status-aggregator': { maxClients: 0 } }, "at '/status-aggregator/maxClients'"],
   [{ 'status-aggregator': { replicas: 2 } }, 'status-aggregator.replicas: 2: must be 0 or 1'],
+  [
+    { 'status-aggregator': { autoscaling: { enabled: true } } },
+    'status-aggregator.autoscaling.enabled: true: must be false',
+  ],
+  [{ 'status-aggregator': { redis: { url: 'redis://:secret@host' } } }, "at '/status-aggregator/redis/url'"],
+  [{ 'status-aggregator': { redis: { url: 'http://host' } } }, "at '/status-aggregator/redis/url'"],
   [{ global: { host: { keys: 'wireguard' } } }, "at '/global/host/keys'"],
   [{ global: { apiServer: { port: 70_000 } } }, "at '/global/apiServer/port': maximum: got 70,000, want 65,535"],
 ])('%j is refused: %s', (values, message) => {

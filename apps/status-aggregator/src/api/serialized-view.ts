@@ -8,6 +8,8 @@ const compress = promisify(gzip);
 /** The view at one position, as it goes to clients. */
 interface SerializedView {
   readonly position: string;
+  /** Of `json`: another one has other content. */
+  readonly version: string;
   readonly json: Buffer;
   /** Of `json`; compressed when somebody asks for the first time. */
   gzip(): Promise<Buffer>;
@@ -21,16 +23,20 @@ export interface Serializer {
   update(update: ViewUpdate): Buffer;
 }
 
-const serialize = (position: string, view: unknown): SerializedView => {
+const versionOf = (position: string, notices: readonly string[]): string => [position, ...notices].join('\n');
+
+const serialize = (position: string, view: unknown, notices: readonly string[]): SerializedView => {
   let compressed: Promise<Buffer> | undefined;
   let message: Buffer | undefined;
-  const json = Buffer.from(JSON.stringify({ position, view }));
+  const plain = Buffer.from(JSON.stringify({ position, view }));
+  const json = notices.length === 0 ? plain : Buffer.from(JSON.stringify({ position, view, notices }));
   return {
     position,
+    version: versionOf(position, notices),
     json,
     gzip: () => (compressed ??= compress(json)),
     get message() {
-      return (message ??= Buffer.concat([Buffer.from('{"type":"view",'), json.subarray(1)]));
+      return (message ??= Buffer.concat([Buffer.from('{"type":"view",'), plain.subarray(1)]));
     },
   };
 };
@@ -43,7 +49,9 @@ export const createSerializer = (stream: ViewStream): Serializer => {
     view: () => {
       const current = stream.current();
       if (current === undefined) return undefined;
-      if (last?.position !== current.position) last = serialize(current.position, current.view);
+      const notices = stream.notices?.() ?? [];
+      if (last?.version !== versionOf(current.position, notices))
+        last = serialize(current.position, current.view, notices);
       return last;
     },
     update: (update) => {

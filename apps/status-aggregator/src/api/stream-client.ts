@@ -1,5 +1,6 @@
 import type { WebSocket } from 'ws';
 
+import { includes } from '../view/position.ts';
 import type { DisconnectReason } from './edge-metrics.ts';
 import { PacedSender } from './paced-sender.ts';
 import type { Admission } from './stream-admission.ts';
@@ -55,12 +56,19 @@ export class StreamClient {
   /** The view, or the updates that it missed. */
   begin(position: string, messages: readonly Buffer[]): void {
     for (const message of messages) this.#sender.send(message);
-    this.#firstBytes = this.#sender.unsentBytes;
+    this.#firstBytes = this.#sender.sentBytes + this.#sender.unsentBytes;
     this.position = position;
   }
 
+  /** The view once more, where what the client has leads nowhere. */
+  restart(position: string, message: Buffer): void {
+    if (!this.isOpen || (this.position !== undefined && includes(this.position, position))) return;
+    if (this.#sender.unsentBytes > this.#limits.bufferedBytes) return this.terminate('slow');
+    this.begin(position, [message]);
+  }
+
   update(position: string, message: Buffer): void {
-    if (!this.isOpen || position === this.position) return;
+    if (!this.isOpen || (this.position !== undefined && includes(this.position, position))) return;
     if (this.#sender.unsentBytes > this.#limits.bufferedBytes + this.#firstUnsentBytes()) return this.terminate('slow');
     this.position = position;
     this.#sender.send(message);

@@ -94,11 +94,19 @@ export class StreamHub {
   }
 
   #publish(update: ViewUpdate): void {
-    const message = this.#options.serializer.update(update);
+    const { serializer } = this.#options;
+    if (update.patch === undefined) return this.#restart();
+    const message = serializer.update(update);
     for (const client of this.#clients) {
       if (client.position === undefined) this.#begin(client);
       else client.update(update.position, message);
     }
+  }
+
+  #restart(): void {
+    const current = this.#options.serializer.view();
+    if (current === undefined) return;
+    for (const client of this.#clients) client.restart(current.position, current.message);
   }
 
   #tick(): void {

@@ -5,6 +5,8 @@ import { expect, test } from 'vitest';
 
 import { ReviewUnavailable, type Verdict } from '../access/verdict.ts';
 import type { Viewer } from '../access/viewer-access.ts';
+import type { ClusterView } from '@unbounded/status';
+import type { ViewUpdate } from '../intake.port.ts';
 import { denied, dialStream, startTestApi, unauthenticated } from './test-api.testdata.ts';
 
 const token = 'viewer.anna';
@@ -207,4 +209,37 @@ test('at the end of the program clients are told, and one that does not listen i
   await api.part.stop();
   expect(await client.closed).toBe(1001);
   expect(await api.metrics.render()).toContain('unbounded_status_client_disconnects_total{reason="shutdown"} 2');
+});
+
+test('a view that does not follow from the one before is sent whole, to whoever has not had it already', async () => {
+  let current = { position: 'h-2', view: { summary: { nodes: 2 } } as unknown as ClusterView };
+  const told = new Set<(update: ViewUpdate) => void>();
+  const tell = (position: string, nodes: number, patch: unknown): void => {
+    current = { position, view: { summary: { nodes } } as unknown as ClusterView };
+    for (const one of told) one({ position, patch });
+  };
+  await using api = await startTestApi({
+    view: {
+      current: () => current,
+      // Of a replica that is behind: who was further on is sent nothing for now.
+      since: (position) => (position === 'h-4' ? [] : undefined),
+      subscribe: (onUpdate) => {
+        told.add(onUpdate);
+        return { [Symbol.dispose]: () => void told.delete(onUpdate) };
+      },
+    },
+  });
+  using client = dialStream(api.port, { token: 'viewer.anna' });
+  using ahead = dialStream(api.port, { token: 'viewer.anna', query: '?position=h-4' });
+  await until('the view', () => client.messages[0]);
+  expect(await ahead.outcome).toBe('open');
+  tell('h-3', 3, { summary: { nodes: 3 } });
+  tell('h-4', 4, { summary: { nodes: 4 } });
+  tell('h-5', 5, { summary: { nodes: 5 } });
+  tell('g-1', 6, undefined);
+  tell('g-2', 7, { summary: { nodes: 7 } });
+  await until('both have the last', () => [client, ahead].every(({ messages }) => messages.at(-1)?.position === 'g-2'));
+  const of = ({ messages }: typeof client) => messages.map(({ type, position }) => `${type} ${position}`);
+  expect(of(client)).toEqual(['view h-2', 'update h-3', 'update h-4', 'update h-5', 'view g-1', 'update g-2']);
+  expect(of(ahead)).toEqual(['update h-5', 'view g-1', 'update g-2']);
 });

@@ -6,6 +6,7 @@ import { ApiBearerAuth, ApiOperation, ApiParam, ApiResponse } from '@nestjs/swag
 import type { Request, Response } from 'express';
 
 import type { NodeReports } from '../intake.port.ts';
+import { isNodeName } from '../reports/node-name.ts';
 import { NODE_REPORTS, SERIALIZED_VIEW } from './api.tokens.ts';
 import { etagOf, isUnchanged } from './etag.ts';
 import { ViewerGuard } from './guards.ts';
@@ -16,9 +17,6 @@ import type { Serializer } from './serialized-view.ts';
 const compress = promisify(gzip);
 /** Less than this is not worth compressing: it is one packet either way. */
 const COMPRESS_FROM_BYTES = 1024;
-
-/** RFC 1123 subdomain, as names of Nodes are. */
-const NODE_NAME = /^(?=.{1,253}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 
 const sendJson = async (
   request: Request,
@@ -54,7 +52,16 @@ export class ViewController {
     schema: {
       type: 'object',
       required: ['position', 'view'],
-      properties: { position: { type: 'string' }, view: schemaRef('ClusterView') },
+      properties: {
+        position: { type: 'string' },
+        view: schemaRef('ClusterView'),
+        notices: {
+          type: 'array',
+          items: { type: 'string' },
+          description:
+            'What is to be known of this replica: that its view stands still, for instance. Absent: nothing.',
+        },
+      },
     },
   })
   @ApiResponse({ status: 304, description: 'The position is still that of If-None-Match.' })
@@ -65,7 +72,7 @@ export class ViewController {
       const message = 'the view has not been composed yet';
       throw new Refusal({ status: 503, reason: 'NotYetComposed', message, retryAfterS: 1 });
     }
-    const etag = etagOf(view.position);
+    const etag = etagOf(view.version);
     response.setHeader('ETag', etag);
     if (isUnchanged(request.headers['if-none-match'], etag)) {
       response.status(304).end();
@@ -88,7 +95,7 @@ export class ViewController {
   })
   @ApiResponse({ status: 404, description: 'NodeUnknown' })
   async node(@Param('name') name: string, @Req() request: Request, @Res() response: Response): Promise<void> {
-    if (!NODE_NAME.test(name)) {
+    if (!isNodeName(name)) {
       throw new Refusal({
         status: 400,
         reason: 'InvalidName',

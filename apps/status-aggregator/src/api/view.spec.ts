@@ -1,7 +1,9 @@
 import { gunzipSync } from 'node:zlib';
 
 import { ReviewUnavailable } from '../access/verdict.ts';
-import { ask, denied, makeCertificate, startTestApi, testCertificate } from './test-api.testdata.ts';
+import type { ClusterView } from '@unbounded/status';
+import { until } from '@unbounded/testing';
+import { ask, denied, dialStream, makeCertificate, startTestApi, testCertificate } from './test-api.testdata.ts';
 import { connect } from 'node:tls';
 import { once } from 'node:events';
 import { expect, test } from 'vitest';
@@ -119,4 +121,27 @@ test('another certificate is served from the next connection on, one that is non
   const elsewhere = connect({ port: api.port, host: '127.0.0.2', rejectUnauthorized: false });
   await once(elsewhere, 'secureConnect');
   elsewhere.destroy();
+});
+
+test('what is to be known of this replica is told beside the view, and makes another answer of the same position', async () => {
+  let notices: readonly string[] = [];
+  const view = {
+    current: () => ({ position: 'h-3', view: { summary: {} } as unknown as ClusterView }),
+    since: () => undefined,
+    subscribe: () => ({ [Symbol.dispose]: () => {} }),
+    notices: () => notices,
+  };
+  await using api = await startTestApi({ view });
+  const plain = await ask(api.port, '/v1alpha1/view', { token });
+  expect(plain.json).toEqual({ position: 'h-3', view: { summary: {} } });
+  const again = { token, headers: { 'if-none-match': String(plain.headers['etag']) } };
+  expect(await ask(api.port, '/v1alpha1/view', again)).toMatchObject({ status: 304 });
+  notices = ['Redis is away'];
+  expect(await ask(api.port, '/v1alpha1/view', again)).toMatchObject({
+    status: 200,
+    json: { position: 'h-3', view: { summary: {} }, notices },
+  });
+  using client = dialStream(api.port, { token });
+  await until('the view, without them', () => client.messages[0]);
+  expect(client.messages).toEqual([{ type: 'view', position: 'h-3', view: { summary: {} } }]);
 });

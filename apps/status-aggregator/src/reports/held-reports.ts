@@ -1,7 +1,8 @@
-import { acceptPush, type HeldReport, type ReceivedReport } from '@unbounded/status';
+import { acceptPush, type ReceivedReport } from '@unbounded/status';
 import type { NodeReports, ReportIntake } from '../intake.port.ts';
+import { createReportTable } from './report-table.ts';
 
-/** The last report of each node, in memory. */
+/** The last report of each node. */
 export interface HeldReports extends ReportIntake, NodeReports {
   /** As of now. */
   received(): ReadonlyMap<string, ReceivedReport>;
@@ -16,38 +17,19 @@ export interface ReportClocks {
   readonly now: () => Date;
 }
 
-interface Entry {
-  readonly held: HeldReport;
-  readonly atMs: number;
-  readonly time: string;
-}
-
-/** A Node may be seen later than its agent's first report. */
-const FORGET_AFTER_MS = 60_000;
-
+/** Those of one replica, in memory. */
 export const createHeldReports = ({ elapsed, now }: ReportClocks): HeldReports => {
-  const entries = new Map<string, Entry>();
+  const table = createReportTable(elapsed);
   return {
     async accept(node, push) {
-      const accepted = acceptPush(entries.get(node)?.held, push);
+      const accepted = acceptPush(table.get(node)?.held, push);
       if (!accepted.ok) return { error: accepted.error };
       if (accepted.value === 'resync') return 'resync';
-      entries.set(node, { held: accepted.value, atMs: elapsed(), time: now().toISOString() });
+      table.set(node, { held: accepted.value, atMs: elapsed(), time: now().toISOString() });
       return 'accepted';
     },
-    report(node) {
-      const entry = entries.get(node);
-      return entry && { report: entry.held.report, ageMs: elapsed() - entry.atMs };
-    },
-    received() {
-      const nowMs = elapsed();
-      return new Map(
-        [...entries].map(([node, { held, atMs, time }]) => [node, { report: held.report, ageMs: nowMs - atMs, time }]),
-      );
-    },
-    forget(isNode) {
-      for (const [node, { atMs }] of entries)
-        if (!isNode(node) && elapsed() - atMs > FORGET_AFTER_MS) entries.delete(node);
-    },
+    report: (node) => table.report(node),
+    received: () => table.received(),
+    forget: (isNode) => void table.forget(isNode),
   };
 };

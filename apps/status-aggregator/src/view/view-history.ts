@@ -1,6 +1,7 @@
 import type { ClusterView, JsonObject } from '@unbounded/status';
 import { createMergePatch } from '@unbounded/status';
 import type { ViewStream, ViewUpdate } from '../intake.port.ts';
+import { parsePosition, positionText } from './position.ts';
 
 /** The view and how it came to be, for as long as a client may be away and go on from where it was. */
 export interface ViewHistory extends ViewStream {
@@ -9,9 +10,7 @@ export interface ViewHistory extends ViewStream {
 }
 
 /** A client that was away for longer gets all of the view: an update is due every 3 s. */
-const MOST_UPDATES = 200;
-
-const SEPARATOR = '-';
+export const MOST_UPDATES = 200;
 
 /** @param id of this history: a position of another one leads nowhere */
 export const createViewHistory = (id: string): ViewHistory => {
@@ -19,7 +18,7 @@ export const createViewHistory = (id: string): ViewHistory => {
   let sequence = 0;
   let updates: ViewUpdate[] = [];
   const listeners = new Set<(update: ViewUpdate) => void>();
-  const position = (): string => `${id}${SEPARATOR}${sequence}`;
+  const position = (): string => positionText({ history: id, sequence });
   return {
     append(next) {
       const patch = createMergePatch((view ?? {}) as unknown as JsonObject, next as unknown as JsonObject);
@@ -32,9 +31,9 @@ export const createViewHistory = (id: string): ViewHistory => {
     },
     current: () => view && { position: position(), view },
     since(known) {
-      const at = known.startsWith(`${id}${SEPARATOR}`) ? Number(known.slice(id.length + SEPARATOR.length)) : Number.NaN;
-      const missed = sequence - at;
-      if (!Number.isInteger(at) || at < 1 || missed < 0 || missed > updates.length) return undefined;
+      const at = parsePosition(known);
+      const missed = at?.history === id ? sequence - at.sequence : -1;
+      if (missed < 0 || missed > updates.length) return undefined;
       return missed === 0 ? [] : updates.slice(-missed);
     },
     subscribe(onUpdate) {
