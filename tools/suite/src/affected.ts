@@ -21,7 +21,7 @@ export const STARTED_BY_PATH: Readonly<Record<string, readonly string[]>> = {
   'tools/fuzz': [
     ...['apps/cni', 'apps/node-dataplane', 'apps/relay', 'bpf', 'libs/bpf-maps', 'libs/health', 'libs/keeper-protocol'],
     ...['libs/libbpf-ts', 'libs/membership', 'libs/netlink', 'libs/nftables', 'libs/relay-protocol', 'libs/topology'],
-    'libs/wireguard',
+    ...['apps/status-aggregator', 'libs/status', 'libs/wireguard'],
   ],
 };
 
