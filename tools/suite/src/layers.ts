@@ -16,7 +16,7 @@ export interface Layer {
   /** Spec files at a time. More than processors where specs wait for timers most of the time. */
   readonly workers: number;
   /** What `tools/setup` prepares for it. */
-  readonly needs: readonly ('base' | 'fuzz' | 'test' | 'vm' | 'conformance' | 'hosts')[];
+  readonly needs: readonly ('base' | 'browser' | 'fuzz' | 'test' | 'vm' | 'conformance' | 'hosts')[];
   /** Wall time on a machine of reference (machine-speed.ts) with two processors and warm caches. */
   readonly budgetSeconds?: number;
   /** Its specs install packages of former versions: they keep the machine's network. */
@@ -38,9 +38,10 @@ export const LAYERS: readonly Layer[] = [
   { name: 'bpf', tier: CI, roles: '.bpf', workers: 2, needs: NEEDS_TEST, budgetSeconds: 5 },
   { name: 'fuzz', tier: CI, roles: '.fuzz', workers: 1, needs: ['fuzz'], budgetSeconds: 34 },
   { name: 'kernel', tier: CI, roles: '.kernel', workers: 5, needs: NEEDS_TEST, budgetSeconds: 190 },
-  { name: 'kube', tier: CI, roles: '.kube', workers: 4, needs: NEEDS_TEST, budgetSeconds: 90 },
+  { name: 'kube', tier: CI, roles: '.kube', workers: 4, needs: NEEDS_TEST, budgetSeconds: 95 },
+  { name: 'browser', tier: CI, roles: '.browser', workers: 1, needs: ['browser'], budgetSeconds: 30 },
   { name: 'lab', tier: CI, roles: '.lab', workers: 1, needs: NEEDS_TEST, budgetSeconds: 85, hasLabs: true },
-  { name: 'vm', tier: CI, roles: '.vm', workers: 2, needs: ['vm'], budgetSeconds: 211, cachedBy: 'machine' },
+  { name: 'vm', tier: CI, roles: '.vm', workers: 2, needs: ['vm'], budgetSeconds: 176, cachedBy: 'machine' },
   { name: 'lab-full', tier: 'full', roles: '.full.lab', workers: 1, needs: NEEDS_TEST, hasLabs: true },
   {
     ...{ name: 'matrix', tier: 'matrix', roles: '.matrix', workers: 1, needs: ['vm', 'fuzz', 'conformance', 'hosts'] },

@@ -4,6 +4,7 @@ import { APPS, imageFileOf, makeUnboundedImage, NEXT_VERSION, type Version, VERS
 import { inNamespace, runAsync } from '../machine/command.ts';
 import { kubeconfigFile, kubectl } from '../kubernetes/control-plane.ts';
 import { API_SERVER_NAME, API_SERVER_PORT, type LabLayout, namespaceOf } from '../layout/layout.ts';
+import { hasRedis, redisUrl } from './shared-redis.ts';
 import { dnsFlags } from '../underlay/names.ts';
 import { inNode } from '../node/node.ts';
 
@@ -37,6 +38,7 @@ export const flagsOfPods = (layout: LabLayout): Readonly<Partial<Record<PodApp, 
 const valuesOf = (layout: LabLayout, version: Version): object => ({
   global: { image: { tag: version, pullPolicy: 'Never' }, apiServer: { host: API_SERVER_NAME, port: API_SERVER_PORT } },
   ...Object.fromEntries(Object.entries(flagsOfPods(layout)).map(([app, extraArgs]) => [app, { extraArgs }])),
+  ...(hasRedis(layout) ? { 'status-aggregator': { replicas: 2, redis: { url: redisUrl(layout) } } } : {}),
 });
 
 /** A chart, and the image that it runs. */
@@ -150,7 +152,8 @@ export const waitForPodsOf = async (layout: LabLayout, { app, count, node, versi
 
 const countOf = (layout: LabLayout, app: PodApp): number => {
   if (app === 'node-dataplane' || app === 'node-keeper') return layout.nodes.length;
-  return app === 'status-aggregator' ? 1 : Math.min(2, layout.nodes.length);
+  const isSingle = app === 'status-aggregator' && !hasRedis(layout);
+  return isSingle ? 1 : Math.min(2, layout.nodes.length);
 };
 
 /** What of our apps is installed: the chart of a former version has not all of them. */

@@ -5,7 +5,8 @@ import type { LabLayout } from '../layout/layout.ts';
 import { mergedLog } from './merged-log.ts';
 import { logFile, nodeDir } from '../machine/paths.ts';
 import { POD_APPS, type PodApp, podLogs } from '../apps/chart.ts';
-import { CONTROLLERS } from '../apps/tokens.ts';
+import { aggregatorDaemons } from '../apps/aggregator.ts';
+import { AGGREGATOR, CONTROLLERS } from '../apps/tokens.ts';
 import { nodeNamed } from './arguments.ts';
 import { UsageError } from '../layout/usage-error.ts';
 import { substrateOf } from '../substrate/substrates.ts';
@@ -23,6 +24,7 @@ const includes = (known: readonly string[], name: string): boolean => known.incl
 const logsOf = (layout: LabLayout, name: string, node: string | undefined): readonly Log[] => {
   const daemon = (label: string): Log => ({ label, file: logFile(label) });
   if (includes(CONTROLLERS, name)) return [1, 2].map((replica) => daemon(`${name}-${replica}`));
+  if (name === AGGREGATOR) return aggregatorDaemons(layout).map(daemon);
   const { ofCluster, ofNode } = substrateOf(layout).programs;
   if (includes(ofCluster, name)) return [daemon(name)];
   const agent = NODE_APPS.find((known) => known === name);

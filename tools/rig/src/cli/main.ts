@@ -25,7 +25,7 @@ import { verify } from './verify.ts';
 import { nodeNamed, optionsFrom } from './arguments.ts';
 import { UsageError } from '../layout/usage-error.ts';
 import { probePods } from '../substrate/probes.ts';
-import { startAggregator } from '../apps/aggregator.ts';
+import { startAggregator, stopAggregator } from '../apps/aggregator.ts';
 import { startController } from '../apps/controllers.ts';
 import { startAgent } from '../substrate/agents.ts';
 import { FEATURES } from '../features/features.ts';
@@ -127,7 +127,10 @@ const control = async (
   if (app === 'kube-apiserver') return verb === 'stop' ? stopApiServer() : startApiServer(layout);
   if (isPods(layout))
     throw new UsageError(`pods come back by themselves: tools/lab restart ${app ?? 'APP'} deletes them`);
-  if (app === AGGREGATOR) return verb === 'stop' ? stopDaemon(AGGREGATOR) : startAggregator(clusterLayout(verb));
+  if (app === AGGREGATOR) {
+    const cluster = clusterLayout(verb);
+    return verb === 'stop' ? stopAggregator(cluster) : startAggregator(cluster);
+  }
   const controller = CONTROLLERS.find((known) => known === app);
   if (controller) {
     for (const replica of [1, 2])

@@ -38,6 +38,13 @@ export const aggregatorEndpoint = async (layout: LabLayout): Promise<string> => 
 
 export interface Viewer {
   view(): Promise<ClusterView>;
+  /** What hinders the aggregator that answered. */
+  notices(): Promise<readonly string[]>;
+}
+
+interface Answer {
+  readonly view: ClusterView;
+  readonly notices?: readonly string[];
 }
 
 /** Reads by curl, by the authority of the ConfigMap. */
@@ -47,13 +54,12 @@ export const createViewer = async (layout: LabLayout): Promise<Viewer> => {
   writeFileSync(caFile, await kubectl(layout, authority));
   const curl = ['curl', '-sS', '--fail-with-body', '--max-time', '5', '--cacert', caFile, '--header', '@-'];
   const to = ['--connect-to', `${AGGREGATOR}::${await aggregatorEndpoint(layout)}`];
-  return {
-    async view() {
-      const printed = await runAsync(
-        [...inNode(layout.controlPlane.name), ...curl, ...to, `https://${AGGREGATOR}/v1alpha1/view`],
-        { input: `Authorization: Bearer ${token}\n` }, // not among the arguments, which every process may read
-      );
-      return (JSON.parse(printed) as { readonly view: ClusterView }).view;
-    },
+  const ask = async (): Promise<Answer> => {
+    const printed = await runAsync(
+      [...inNode(layout.controlPlane.name), ...curl, ...to, `https://${AGGREGATOR}/v1alpha1/view`],
+      { input: `Authorization: Bearer ${token}\n` }, // not among the arguments, which every process may read
+    );
+    return JSON.parse(printed) as Answer;
   };
+  return { view: async () => (await ask()).view, notices: async () => (await ask()).notices ?? [] };
 };

@@ -1,5 +1,6 @@
 import type { EgressNodeSlice } from '@unbounded/crds';
 import { NODE_APPS } from '../../apps/agents.ts';
+import { aggregatorDaemons } from '../../apps/aggregator.ts';
 import { controllerDaemons } from '../../apps/controllers.ts';
 import { AGGREGATOR, CONTROLLERS, NAMESPACE } from '../../apps/tokens.ts';
 import { timed } from '../../checks/checks.ts';
@@ -28,9 +29,9 @@ export const cluster: Substrate = {
     ofNode: ['kubelet', 'containerd', 'kube-proxy'],
     stoppable: ['kube-apiserver', ...CONTROLLERS, AGGREGATOR],
   },
-  daemons: ({ options }) => [
+  daemons: (layout) => [
     ...MACHINE_PROGRAMS,
-    ...(options.agents === 'pods' ? [] : [...controllerDaemons(), AGGREGATOR]),
+    ...(layout.options.agents === 'pods' ? [] : [...controllerDaemons(), ...aggregatorDaemons(layout)]),
   ],
   async egressSlices(layout) {
     const printed = await kubectl(layout, ['get', 'egressnodeslices', '-o', 'json']);

@@ -1,0 +1,51 @@
+import { connect } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import { applyMergePatch, type Json } from '@unbounded/status/merge-patch';
+import { WebSocket } from 'ws';
+
+/** A client of the live view: it goes from replica to replica with its position, as the dashboard does. */
+export interface Follower extends Disposable {
+  /** Of each update, in the order of their coming; `view` where all of it came. */
+  readonly steps: readonly { readonly type: 'view' | 'update'; readonly position: string }[];
+  view(): Json | undefined;
+  readonly isOpen: boolean;
+  /** Connects to a replica from where it is. */
+  go(socket: string): void;
+}
+
+interface Message {
+  readonly type: 'view' | 'update';
+  readonly position: string;
+  readonly view?: Json;
+  readonly patch?: Json;
+}
+
+export const createFollower = (token: string): Follower => {
+  const steps: { type: 'view' | 'update'; position: string }[] = [];
+  let view: Json | undefined;
+  let client: WebSocket | undefined;
+  const take = ({ type, position, view: whole, patch }: Message): void => {
+    view = type === 'view' ? whole : applyMergePatch(view, patch!);
+    steps.push({ type, position });
+  };
+  return {
+    steps,
+    view: () => view,
+    get isOpen() {
+      return client?.readyState === WebSocket.OPEN;
+    },
+    go(socket) {
+      client?.terminate();
+      const last = steps.at(-1)?.position;
+      const query = last === undefined ? '' : `?position=${encodeURIComponent(last)}`;
+      client = new WebSocket(`wss://status-aggregator/v1alpha1/stream${query}`, {
+        headers: { authorization: `Bearer ${token}` },
+        // The lab's own, whose authority the spec of the agent's client is about.
+        createConnection: () => connectTls({ socket: connect(socket), rejectUnauthorized: false }),
+      });
+      client.on('message', (data: Buffer) => take(JSON.parse(data.toString()) as Message));
+      client.on('error', () => undefined); // isOpen tells
+    },
+    [Symbol.dispose]: () => client?.terminate(),
+  };
+};
