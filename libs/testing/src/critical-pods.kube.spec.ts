@@ -47,11 +47,11 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** The pods of the chart's workloads, as their controllers would make them. */
+/** The critical pods of the chart's workloads, as their controllers would make them. */
 const pods = (): Write[] =>
   renderChart().flatMap((object) => {
-    const spec = (object as { spec?: { template?: { spec: object } } }).spec?.template?.spec;
-    if (!spec) return [];
+    const spec = (object as { spec?: { template?: { spec: { priorityClassName?: string } } } }).spec?.template?.spec;
+    if (!spec?.priorityClassName?.startsWith('system-')) return [];
     const { name, namespace } = object.metadata;
     const body = { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace }, spec };
     return [{ verb: 'create', path: `/api/v1/namespaces/${namespace}/pods`, body } as const];

@@ -206,11 +206,16 @@ describe('what a node says of itself', () => {
       ...status,
       site: 'elsewhere',
       peers: { ...status.peers, nobody: peerOf() },
-      groups: { ...status.groups, 'site/nowhere/4': { site: 'nowhere', family: 'IPv4', members: {} } },
+      groups: {
+        ...status.groups,
+        'site/nowhere/4': { site: 'nowhere', family: 'IPv4', members: {} },
+        'site/s2/6': { site: 's2', family: 'IPv6', members: { nobody: { tier: 0, isActive: true } } },
+      },
     }));
     const composed = view(inputs);
     expect(Object.keys(composed.sites)).toEqual(['s1', 's2', 'edge']);
     expect(composed.reach['s1']?.['nowhere']).toBeUndefined();
+    expect(composed.reach['s1']?.['s2']?.via).toEqual(['g1', 'g2']);
     expect(composed.nodes['nobody']).toBeUndefined();
     expect(composed.nodes['w11']?.site).toBe('s1');
   });

@@ -19,20 +19,34 @@ export interface PeerSummary {
   readonly lossRatio?: number;
 }
 
-/** A site behind gateways, in one family. */
-interface RouteSummary {
-  readonly site: string;
+/** What a way in use is like: of the peers that packets go to. */
+export interface UsedPeers {
+  readonly rttMs: readonly number[];
+  readonly pathMtuBytes?: number;
+  readonly lossRatio?: number;
+  readonly isRelayed: boolean;
+}
+
+/** The way to a site in one family. */
+interface FamilyRoute {
+  /** Some gateway that packets go to carries them, as far as this node can see. */
+  readonly isCarried: boolean;
+  /** Gateways that would, and deny the site: what they report themselves decides. */
+  readonly denying: readonly string[];
+}
+
+/** A site behind gateways. */
+export interface SiteRoute {
   /** Gateways that packets go to. */
   readonly via: readonly string[];
-  /** Those of them that carry packets, as far as this node can see. */
-  readonly carrying: readonly string[];
-  /** Those that would, and deny the site: what they report themselves decides. */
-  readonly denying: readonly string[];
+  readonly families: readonly FamilyRoute[];
+  readonly used: UsedPeers;
 }
 
 export interface NodeSummary {
   readonly peers: ReadonlyMap<string, PeerSummary>;
-  readonly routes: readonly RouteSummary[];
+  /** By site. */
+  readonly routes: ReadonlyMap<string, SiteRoute>;
 }
 
 const isAnswering = ({ state }: PeerHealthStatus): boolean => state === 'Healthy' || state === 'Degraded';
@@ -69,24 +83,41 @@ const summarizePeer = ({ health, wireGuard }: PeerStatus): PeerSummary => {
   };
 };
 
+export const usedPeers = (peers: readonly PeerSummary[]): UsedPeers => {
+  const pathMtuBytes = least(peers.map((peer) => peer.pathMtuBytes));
+  const lossRatio = greatest(peers.map((peer) => peer.lossRatio));
+  return {
+    rttMs: peers.flatMap(({ rttMs }) => rttMs ?? []),
+    isRelayed: peers.some(({ isRelayed }) => isRelayed),
+    ...(pathMtuBytes === undefined ? {} : { pathMtuBytes }),
+    ...(lossRatio === undefined ? {} : { lossRatio }),
+  };
+};
+
+const activeOf = ({ members }: GroupStatus) => Object.entries(members).filter(([, { isActive }]) => isActive);
+
 /** A member that packets go to is no proof of a way: the last one of a group stays although it does not answer. */
-const summarizeRoute = (
-  { members, family }: GroupStatus,
-  site: string,
-  { peers }: ConnectivityStatus,
-): RouteSummary => {
-  const active = Object.entries(members).filter(([, { isActive }]) => isActive);
-  const ables = active.filter(([node]) => {
-    const health = peers[node]?.health[family === 'IPv6' ? 'ipv6' : 'ipv4'];
+const familyRoute = (group: GroupStatus, { peers }: ConnectivityStatus): FamilyRoute => {
+  const able = activeOf(group).filter(([node]) => {
+    const health = peers[node]?.health[group.family === 'IPv6' ? 'ipv6' : 'ipv4'];
     return health && health.forwards !== false && (isAnswering(health) || health.forwards === true);
   });
-  const nodesOf = (entries: typeof active): string[] => entries.map(([node]) => node);
   return {
-    site,
-    via: nodesOf(active),
-    carrying: nodesOf(ables.filter(([, { reachesSite }]) => reachesSite !== false)),
-    denying: nodesOf(ables.filter(([, { reachesSite }]) => reachesSite === false)),
+    isCarried: able.some(([, { reachesSite }]) => reachesSite !== false),
+    denying: able.flatMap(([node, { reachesSite }]) => (reachesSite === false ? [node] : [])),
   };
+};
+
+const siteRoutes = (status: ConnectivityStatus, peers: NodeSummary['peers']): Map<string, SiteRoute> => {
+  const bySite = Map.groupBy(Object.values(status.groups), ({ site }) => site);
+  return new Map(
+    [...bySite].flatMap(([site, groups]): [string, SiteRoute][] => {
+      if (site === undefined) return [];
+      const via = [...new Set(groups.flatMap((group) => activeOf(group).map(([node]) => node)))];
+      const families = groups.map((group) => familyRoute(group, status));
+      return [[site, { via, families, used: usedPeers(via.flatMap((node) => peers.get(node) ?? [])) }]];
+    }),
+  );
 };
 
 const known = new WeakMap<NodeReport, NodeSummary>();
@@ -95,13 +126,10 @@ export const summarize = (report: NodeReport): NodeSummary => {
   const before = known.get(report);
   if (before) return before;
   const { connectivity } = report;
-  const peers = Object.entries(connectivity?.peers ?? {});
-  const summary: NodeSummary = {
-    peers: new Map(peers.map(([node, status]) => [node, summarizePeer(status)])),
-    routes: Object.values(connectivity?.groups ?? {}).flatMap((group) =>
-      group.site === undefined ? [] : [summarizeRoute(group, group.site, connectivity!)],
-    ),
-  };
+  const peers = new Map(
+    Object.entries(connectivity?.peers ?? {}).map(([node, status]) => [node, summarizePeer(status)]),
+  );
+  const summary: NodeSummary = { peers, routes: connectivity ? siteRoutes(connectivity, peers) : new Map() };
   known.set(report, summary);
   return summary;
 };

@@ -1,6 +1,6 @@
 import type { ReachView } from './cluster-view.ts';
 import { freshReport, type ViewInputs } from './inputs.ts';
-import { type NodeSummary, type PeerSummary, summarize } from './node-summary.ts';
+import { type NodeSummary, type PeerSummary, summarize, type UsedPeers, usedPeers } from './node-summary.ts';
 
 /** From which site which other is reached, as the nodes of the first one observe it. */
 
@@ -11,7 +11,9 @@ interface Tally {
   reaching: number;
   relayed: number;
   readonly via: Set<string>;
-  readonly used: PeerSummary[];
+  readonly rttMs: number[];
+  pathMtuBytes: number;
+  lossRatio: number;
 }
 
 const DIGITS = 2;
@@ -35,26 +37,31 @@ const stateOf = ({ nodes, reaching }: Tally): ReachView['state'] => {
 };
 
 const viewOf = (tally: Tally, before: ReachView | undefined): ReachView => {
-  const { nodes, reaching, relayed, via, used } = tally;
-  const rtt = median(used.flatMap(({ rttMs }) => rttMs ?? []));
+  const { nodes, reaching, relayed, via, pathMtuBytes, lossRatio } = tally;
+  const rtt = median(tally.rttMs);
   const rttMs = steadied(rtt === undefined ? undefined : rounded(rtt), before?.rttMs);
-  const mtus = used.flatMap(({ pathMtuBytes }) => pathMtuBytes ?? []);
-  const losses = used.flatMap(({ lossRatio }) => lossRatio ?? []);
   return {
     state: stateOf(tally),
     ...{ nodes, reaching, relayed },
     via: [...via].sort(),
     ...(rttMs === undefined ? {} : { rttMs }),
-    ...(mtus.length === 0 ? {} : { pathMtuBytes: Math.min(...mtus) }),
-    ...(losses.length === 0 ? {} : { lossRatio: rounded(Math.max(...losses)) }),
+    ...(pathMtuBytes === Infinity ? {} : { pathMtuBytes }),
+    ...(lossRatio < 0 ? {} : { lossRatio: rounded(lossRatio) }),
   };
 };
 
-const add = (tally: Tally, isReached: boolean, used: readonly PeerSummary[]): void => {
+const newTally = (): Tally => ({
+  ...{ nodes: 0, reaching: 0, relayed: 0, via: new Set<string>(), rttMs: [] },
+  ...{ pathMtuBytes: Infinity, lossRatio: -1 },
+});
+
+const add = (tally: Tally, isReached: boolean, used: UsedPeers): void => {
   tally.nodes++;
   if (isReached) tally.reaching++;
-  if (used.some(({ isRelayed }) => isRelayed)) tally.relayed++;
-  tally.used.push(...used);
+  if (used.isRelayed) tally.relayed++;
+  for (const value of used.rttMs) tally.rttMs.push(value);
+  tally.pathMtuBytes = Math.min(tally.pathMtuBytes, used.pathMtuBytes ?? Infinity);
+  tally.lossRatio = Math.max(tally.lossRatio, used.lossRatio ?? -1);
 };
 
 /** Peers within the site are reached directly: the site reaches itself as far as they answer. */
@@ -64,56 +71,62 @@ const addOwnSite = (tally: Tally, { peers }: NodeSummary, isOfSite: (node: strin
     add(
       tally,
       own.every(({ verdict }) => verdict === 'answers' || verdict === 'returns'),
-      own,
+      usedPeers(own),
     );
 };
 
-/** What a gateway reports of a site that it denies: it may forward there all the same, since its last gateway stays in use. */
-type Carries = (gateway: string, site: string) => boolean;
+type TallyOf = (site: string) => Tally;
 
-const addRoutes = (tallyOf: (site: string) => Tally, { peers, routes }: NodeSummary, carries: Carries): void => {
-  for (const [site, ofFamilies] of Map.groupBy(routes, (route) => route.site)) {
+interface Cluster {
+  /** Undefined: no node, or of no site. */
+  readonly siteOf: (node: string) => string | undefined;
+  /** What a gateway reports of a site that it denies: it may forward there all the same, since its last gateway stays in use. */
+  readonly carries: (gateway: string, site: string) => boolean;
+}
+
+const addRoutes = (tallyOf: TallyOf, { routes }: NodeSummary, { carries, siteOf }: Cluster): void => {
+  for (const [site, { via, families, used }] of routes) {
     const tally = tallyOf(site);
-    const via = new Set(ofFamilies.flatMap((route) => route.via));
-    for (const gateway of via) tally.via.add(gateway);
-    const isReached = ofFamilies.every(
-      ({ carrying, denying }) => carrying.length > 0 || denying.some((gateway) => carries(gateway, site)),
+    // Names that are no nodes are a node's own invention.
+    for (const gateway of via) if (siteOf(gateway) !== undefined) tally.via.add(gateway);
+    const isReached = families.every(
+      ({ isCarried, denying }) => isCarried || denying.some((gateway) => carries(gateway, site)),
     );
-    add(
-      tally,
-      isReached,
-      [...via].flatMap((gateway) => peers.get(gateway) ?? []),
-    );
+    add(tally, isReached, used);
   }
 };
 
 /** A site behind no gateway, since its nodes are peers themselves (peered sites that share a network, gateways that serve it). */
-const addDirect = (tallyOf: (site: string) => Tally, own: string, summary: NodeSummary, siteOf: SiteOf): void => {
+const addDirect = (tallyOf: TallyOf, own: string, summary: NodeSummary, { siteOf }: Cluster): void => {
   const bySite = new Map<string, PeerSummary[]>();
-  const routed = new Set(summary.routes.map((route) => route.site));
   for (const [node, peer] of summary.peers) {
     const site = siteOf(node);
-    if (site === undefined || site === own || routed.has(site) || peer.verdict === 'unprobed') continue;
+    if (site === undefined || site === own || summary.routes.has(site) || peer.verdict === 'unprobed') continue;
     bySite.set(site, [...(bySite.get(site) ?? []), peer]);
   }
   for (const [site, peers] of bySite)
     add(
       tallyOf(site),
       peers.some(({ verdict }) => verdict === 'answers' || verdict === 'returns'),
-      peers,
+      usedPeers(peers),
     );
 };
-
-type SiteOf = (node: string) => string | undefined;
 
 export const composeReach = (inputs: ViewInputs, before: Reach | undefined): Reach => {
   const sites = inputs.nodes.flatMap(({ name, site }) => (site === undefined ? [] : [[name, site] as const]));
   const siteByNode = new Map(sites);
-  const siteOf: SiteOf = (node) => siteByNode.get(node);
-  const carries: Carries = (gateway, site) => {
-    const report = freshReport(inputs, gateway);
-    const routes = report ? summarize(report).routes.filter((route) => route.site === site) : [];
-    return routes.length > 0 && routes.every(({ carrying }) => carrying.length > 0);
+  const cluster: Cluster = {
+    siteOf: (node) => siteByNode.get(node),
+    carries(gateway, site) {
+      const report = freshReport(inputs, gateway);
+      return (
+        (report &&
+          summarize(report)
+            .routes.get(site)
+            ?.families.every(({ isCarried }) => isCarried)) ??
+        false
+      );
+    },
   };
   const names = new Set(inputs.sites.map(({ name }) => name));
   const tallies = new Map([...names].map((name) => [name, new Map<string, Tally>()]));
@@ -121,16 +134,16 @@ export const composeReach = (inputs: ViewInputs, before: Reach | undefined): Rea
     const report = freshReport(inputs, node);
     const ofSite = tallies.get(own);
     if (!report || !ofSite) continue;
-    const tallyOf = (site: string): Tally => {
-      const tally = ofSite.get(site) ?? { nodes: 0, reaching: 0, relayed: 0, via: new Set(), used: [] };
+    const tallyOf: TallyOf = (site) => {
+      const tally = ofSite.get(site) ?? newTally();
       // What a node says of a site that is none goes nowhere.
       if (names.has(site)) ofSite.set(site, tally);
       return tally;
     };
     const summary = summarize(report);
-    addOwnSite(tallyOf(own), summary, (other) => siteOf(other) === own);
-    addRoutes(tallyOf, summary, carries);
-    addDirect(tallyOf, own, summary, siteOf);
+    addOwnSite(tallyOf(own), summary, (other) => cluster.siteOf(other) === own);
+    addRoutes(tallyOf, summary, cluster);
+    addDirect(tallyOf, own, summary, cluster);
   }
   return Object.fromEntries(
     [...tallies].map(([from, ofSite]) => [
