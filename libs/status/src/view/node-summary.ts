@@ -36,7 +36,7 @@ interface FamilyRoute {
 }
 
 /** A site behind gateways. */
-export interface SiteRoute {
+interface SiteRoute {
   /** Gateways that packets go to. */
   readonly via: readonly string[];
   readonly families: readonly FamilyRoute[];

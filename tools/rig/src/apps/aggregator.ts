@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { hasRedis, redisUrl } from './shared-redis.ts';
+import { hasRedis, redisUrl } from './redis-place.ts';
 import { apiServerUrl, type LabLayout, namespaceOf } from '../layout/layout.ts';
 import { applyManifests } from '../kubernetes/control-plane.ts';
 import { inNamespace } from '../machine/command.ts';

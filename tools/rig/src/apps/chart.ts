@@ -4,7 +4,7 @@ import { APPS, imageFileOf, makeUnboundedImage, NEXT_VERSION, type Version, VERS
 import { inNamespace, runAsync } from '../machine/command.ts';
 import { kubeconfigFile, kubectl } from '../kubernetes/control-plane.ts';
 import { API_SERVER_NAME, API_SERVER_PORT, type LabLayout, namespaceOf } from '../layout/layout.ts';
-import { hasRedis, redisUrl } from './shared-redis.ts';
+import { hasRedis, redisUrl } from './redis-place.ts';
 import { dnsFlags } from '../underlay/names.ts';
 import { inNode } from '../node/node.ts';
 

@@ -5,12 +5,6 @@ export interface RedisOptions {
   readonly redis: boolean;
 }
 
-/** @throws Error */
-const check = ({ redis, fabric }: RedisOptions & { readonly fabric: boolean }): void => {
-  if (redis && fabric)
-    throw new Error('--redis: a lab without Kubernetes has no status aggregator; leave out --fabric');
-};
-
 const defaults: RedisOptions = { redis: false };
 
-export const redisOptions = { defaults, choices: {}, check } as const;
+export const redisOptions = { defaults, choices: {}, check: (): void => undefined } as const;

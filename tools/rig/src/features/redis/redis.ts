@@ -2,7 +2,7 @@ import { type LabLayout, namespaceOf } from '../../layout/layout.ts';
 import { inNamespace } from '../../machine/command.ts';
 import { pidOf, startDaemon } from '../../machine/daemon.ts';
 import type { Feature } from '../feature.ts';
-import { hasRedis, REDIS_PORT } from '../../apps/shared-redis.ts';
+import { hasRedis, REDIS_PORT } from '../../apps/redis-place.ts';
 
 /** Debian's Redis on the node of the control plane. It keeps nothing on disk: after a restart it is empty. */
 
