@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ClusterView } from '@unbounded/status';
+import type { ClusterView, NodeReport } from '@unbounded/status';
 import { AGGREGATOR, NAMESPACE } from '../apps/tokens.ts';
 import { applyManifests, kubectl } from '../kubernetes/control-plane.ts';
 import type { LabLayout } from '../layout/layout.ts';
@@ -38,6 +38,8 @@ export const aggregatorEndpoint = async (layout: LabLayout): Promise<string> => 
 
 export interface Viewer {
   view(): Promise<ClusterView>;
+  /** What a node reported last. */
+  report(node: string): Promise<NodeReport>;
   /** What hinders the aggregator that answered. */
   notices(): Promise<readonly string[]>;
 }
@@ -54,12 +56,16 @@ export const createViewer = async (layout: LabLayout): Promise<Viewer> => {
   writeFileSync(caFile, await kubectl(layout, authority));
   const curl = ['curl', '-sS', '--fail-with-body', '--max-time', '5', '--cacert', caFile, '--header', '@-'];
   const to = ['--connect-to', `${AGGREGATOR}::${await aggregatorEndpoint(layout)}`];
-  const ask = async (): Promise<Answer> => {
+  const ask = async <T>(path: string): Promise<T> => {
     const printed = await runAsync(
-      [...inNode(layout.controlPlane.name), ...curl, ...to, `https://${AGGREGATOR}/v1alpha1/view`],
+      [...inNode(layout.controlPlane.name), ...curl, ...to, `https://${AGGREGATOR}/v1alpha1/${path}`],
       { input: `Authorization: Bearer ${token}\n` }, // not among the arguments, which every process may read
     );
-    return JSON.parse(printed) as Answer;
+    return JSON.parse(printed) as T;
   };
-  return { view: async () => (await ask()).view, notices: async () => (await ask()).notices ?? [] };
+  return {
+    view: async () => (await ask<Answer>('view')).view,
+    report: async (node) => (await ask<{ readonly report: NodeReport }>(`nodes/${node}`)).report,
+    notices: async () => (await ask<Answer>('view')).notices ?? [],
+  };
 };

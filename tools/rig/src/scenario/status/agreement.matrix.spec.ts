@@ -1,0 +1,111 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
+import type { ClusterView, NodeReport } from '@unbounded/status';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { metricsOn, peerStates } from '../../apps/agent-state.ts';
+import { layoutOf } from '../../layout/layout.ts';
+import { createViewer, type Viewer } from '../../status/viewer.ts';
+import { down } from '../../substrate/down.ts';
+import { up } from '../../substrate/up.ts';
+import { allHealthy, cutLink, cutWan, noForwarding, type Outage, powerOff } from '../outages.ts';
+import { killAgent, timeUntil } from '../scenario.ts';
+
+/** The view, the reports and the agents' own metrics say the same while the lab is disturbed. */
+
+const layout = layoutOf({ gateways: 2, workers: 1 });
+const MOMENTS = 20;
+/** A report is pushed within 10 s at rest, and composed into the view within 3 s. */
+const AGREE_MS = 20_000;
+
+let viewer: Viewer;
+beforeAll(async () => {
+  await down();
+  await up(layout);
+  viewer = await createViewer(layout);
+}, 300_000);
+afterAll(down, 60_000);
+
+/** The same sequence of disturbances at each run: a linear congruential generator (Numerical Recipes). */
+const createChoice = (seed: number) => {
+  let state = seed;
+  return <T>(from: readonly T[]): T => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return from[Math.floor((state / 2 ** 32) * from.length)]!;
+  };
+};
+const choose = createChoice(34);
+
+const gateways = layout.nodes.filter(({ role }) => role === 'gateway');
+const outages: readonly (() => Outage)[] = [
+  () => powerOff(layout, choose(gateways)),
+  () => cutWan(layout, choose(gateways)),
+  () => noForwarding(choose(gateways).name),
+  () => cutLink(gateways[0]!, gateways.at(-1)!),
+];
+
+const disturb = async (): Promise<Outage | undefined> => {
+  if (choose([true, false, false])) {
+    await killAgent(layout, choose(layout.nodes).name, 'node-dataplane');
+    return undefined;
+  }
+  const outage = choose(outages)();
+  outage.begin();
+  return outage;
+};
+
+const dropsOf = (node: string): Record<string, number> =>
+  Object.fromEntries(
+    [...metricsOn(node).matchAll(/^unbounded_firewall_dropped_packets_total\{reason="(\w+)"\} (\d+)/gm)]
+      .map(([, reason = '', count]) => [reason, Number(count)] as const)
+      .filter(([, count]) => count > 0),
+  );
+
+const healthOf = ({ connectivity }: NodeReport): Record<string, number> => {
+  const states: Record<string, number> = {};
+  for (const { health } of Object.values(connectivity?.peers ?? {}))
+    for (const { state } of [health.ipv4, health.ipv6].filter((family) => family !== undefined))
+      states[state] = (states[state] ?? 0) + 1;
+  return states;
+};
+const withoutNone = (counts: Record<string, number>): Record<string, number> =>
+  Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0));
+
+/** Where a node that reports differs from its metrics; undefined: nowhere. */
+const differenceOf = async (node: string, { nodes }: ClusterView): Promise<string | undefined> => {
+  if (nodes[node]?.source !== 'report') return undefined;
+  const [states, drops] = [withoutNone(peerStates(node)), dropsOf(node)];
+  const report = await viewer.report(node);
+  const reported = healthOf(report);
+  if (!isDeepStrictEqual(reported, states))
+    return `${node}: peers by the report ${JSON.stringify(reported)}, by metrics ${JSON.stringify(states)}`;
+  // Counters go on while a report is on its way.
+  const ahead = Object.entries(report.drops).find(([reason, count]) => count > (drops[reason] ?? 0));
+  if (ahead) return `${node}: ${ahead[0]}: ${ahead[1]} drops by the report, ${drops[ahead[0]] ?? 0} by metrics`;
+  const { Healthy = 0, Degraded = 0 } = reported;
+  // One family: a peer is healthy when its only probe is answered.
+  const shown = nodes[node].peers?.healthy;
+  return shown === Healthy + Degraded
+    ? undefined
+    : `${node}: view ${shown}, report ${Healthy + Degraded} healthy peers`;
+};
+
+test(`view, reports and metrics agree at ${MOMENTS} moments of a disturbed lab`, async () => {
+  for (let moment = 0; moment < MOMENTS; moment++) {
+    const outage = await disturb();
+    await delay(choose([500, 2000, 4000]));
+    let differences: (string | undefined)[] = [];
+    const agree = async (): Promise<boolean> => {
+      const view = await viewer.view().catch(() => undefined);
+      if (!view) return false;
+      const found = await Promise.all(layout.nodes.map(({ name }) => differenceOf(name, view)));
+      differences = found.filter((one) => one !== undefined);
+      return differences.length === 0;
+    };
+    await timeUntil(`moment ${moment}`, agree, AGREE_MS).catch((error: unknown) => {
+      throw new Error(`${(error as Error).message}: ${differences.join('; ')}`);
+    });
+    outage?.end();
+    if (moment % 5 === 4) await allHealthy(layout, 60_000);
+  }
+  expect(await allHealthy(layout, 60_000)).toBeGreaterThanOrEqual(0);
+}, 900_000);
