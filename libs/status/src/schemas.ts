@@ -9,7 +9,7 @@ export const statusSchemas = (): Readonly<Record<string, object>> =>
     Object.entries({ Push: push, NodeReport: nodeReport, ClusterView: clusterView }).map(([name, schema]) => {
       const { $schema: _, ...described } = z.toJSONSchema(schema, {
         target: 'openapi-3.0',
-        io: 'input',
+        io: 'output',
         unrepresentable: 'any',
       });
       return [name, described];

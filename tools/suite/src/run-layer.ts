@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { randomUUID } from 'node:crypto';
+import { randomInt, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism, homedir } from 'node:os';
@@ -53,11 +53,23 @@ const REPORTERS = ['--reporter=default', '--reporter=./tools/suite/src/spec-repo
 const HAS_LOCK = 'UNBOUNDED_TEST_LAB_LOCKED';
 
 /** Nx runs whole layers only: its cache knows nothing of arguments. */
-const commandOf = ({ name, cachedBy, hasLabs = false }: Layer, args: readonly string[]): string[] => {
-  if (cachedBy && args.length === 0) return [...NX, 'run', `unbounded:${name}`];
+const isByNx = ({ cachedBy }: Layer, args: readonly string[]): boolean => cachedBy !== undefined && args.length === 0;
+
+const commandOf = (layer: Layer, args: readonly string[]): string[] => {
+  const { name, hasLabs = false } = layer;
+  if (isByNx(layer, args)) return [...NX, 'run', `unbounded:${name}`];
   const vitest = ['tools/node', 'node_modules/vitest/vitest.mjs', 'run', '--project', name, ...REPORTERS, ...args];
   return hasLabs && !process.env[HAS_LOCK] ? ['flock', join(cache, 'test-lab.lock'), ...vitest] : vitest;
 };
+
+/** Pids are below it. */
+const MOST_PIDS = 2 ** 22;
+
+/**
+ * By which Nx finds tasks that start themselves: it notes the running ones by the pid of the first Nx, and a run that is killed leaves its
+ * note. In PID namespaces that number is the same at each run, and the next run would be taken for a part of the killed one.
+ */
+export const invocationRoot = (): string => String(randomInt(MOST_PIDS, 2 ** 31));
 
 /** Where Nx keeps what all checkouts of this machine share; else nx.json says it. */
 const MACHINE_CACHE = {
@@ -86,6 +98,7 @@ export const runLayer = async (
     runCommand(inSandbox(commandOf(layer, args), { ownNetwork: !layer.onHostNetwork }), {
       ...ENVIRONMENT,
       ...(layer.cachedBy === 'machine' && MACHINE_CACHE),
+      ...(isByNx(layer, args) && { NX_INVOCATION_ROOT_PID: invocationRoot() }),
       ...(layer.hasLabs && { [HAS_LOCK]: 'true' }),
       ...env,
       UNBOUNDED_SPEC_RESULTS: file,

@@ -37,6 +37,8 @@ const EVERY_MS = 5000;
 const ADD_WITHIN_MS = 15_000;
 /** Pods come and go many at once. Who gets the address of one before the pass does not wait for it: its ADD sees to that. */
 const CHANGED_WITHIN_MS = 200;
+/** As many addresses as a report may have. */
+const MOST_REPORTED = 1024;
 
 /** Writes the file when anything in it is another. */
 const createKeeper = ({ kept }: SectionContext, decisions: PodDecisions) => {
@@ -148,7 +150,7 @@ const openNode = async (
 const passOf = (state: State, reports: SliceReports | undefined): SectionPass => {
   const { plan, problems, slices = [], isInForce, held, staying, networks } = state;
   const status = (): SectionStatus => ({
-    egress: { isInForce, heldAddresses: [...held].sort(), steeredPods: podsOf(plan.steered) },
+    egress: { isInForce, heldAddresses: [...held].sort().slice(0, MOST_REPORTED), steeredPods: podsOf(plan.steered) },
   });
   const condition = egressCondition(state);
   return {

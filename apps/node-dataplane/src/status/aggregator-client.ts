@@ -39,11 +39,10 @@ interface Found {
 
 const find = async (cluster: Cluster, { namespace, service }: AggregatorPlace, signal: AbortSignal): Promise<Found> => {
   const labelSelector = `kubernetes.io/service-name=${service}`;
-  const [slices, bundle] = await Promise.all([
-    cluster.client(endpointSlices).listAll({ namespace, labelSelector, signal }),
-    cluster.client(configMaps).get(`${service}-ca`, { namespace, signal }).catch(ignoreGone),
-  ]);
+  const slices = await cluster.client(endpointSlices).listAll({ namespace, labelSelector, signal });
+  // First: where there is no aggregator there is no right to read its authority either.
   if (slices.length === 0) throw new NoAggregatorError(`there is no Service ${namespace}/${service}`);
+  const bundle = await cluster.client(configMaps).get(`${service}-ca`, { namespace, signal }).catch(ignoreGone);
   const authority = bundle?.data?.['ca.crt'];
   if (authority === undefined) throw new Error(`ConfigMap ${namespace}/${service}-ca has no ca.crt yet`);
   const endpoints = slices.flatMap(({ endpoints = [], ports = [] }) => {
@@ -73,6 +72,11 @@ const answerText = async (response: AsyncIterable<Buffer>): Promise<string> => {
   return Buffer.concat(chunks).toString('utf8');
 };
 
+/** It is there, and does not take the report. */
+class RefusedError extends Error {
+  override readonly name = 'RefusedError';
+}
+
 interface Posting {
   readonly target: Target;
   readonly serverName: string;
@@ -95,7 +99,7 @@ const post = ({ target, serverName, token, body }: Posting, signal: AbortSignal)
           .then((text) => {
             if (statusCode === 204) return resolve('accepted');
             if (statusCode === RESYNC_STATUS) return resolve('resync');
-            return reject(new Error(`the aggregator answers ${statusCode}: ${text}`));
+            return reject(new RefusedError(`the aggregator answers ${statusCode}: ${text}`));
           })
           .catch(reject);
       },
@@ -115,8 +119,15 @@ export const createAggregatorClient = (cluster: Cluster, place: AggregatorPlace)
     target?.agent.destroy();
     target = undefined;
   };
+  let found: Found | undefined;
   const connect = async (signal: AbortSignal): Promise<Target> => {
-    const { endpoints, authority } = await find(cluster, place, signal);
+    try {
+      found = await find(cluster, place, signal);
+    } catch (error) {
+      // Without an API server they are where they were.
+      if (!found || error instanceof NoAggregatorError) throw error;
+    }
+    const { endpoints, authority } = found;
     // Nodes spread over the replicas.
     const endpoint = endpoints[Math.floor(Math.random() * endpoints.length)]!;
     return { endpoint, agent: new Agent({ keepAlive: true, maxSockets: 1, ca: authority, minVersion: 'TLSv1.2' }) };
@@ -129,7 +140,8 @@ export const createAggregatorClient = (cluster: Cluster, place: AggregatorPlace)
       try {
         return await post({ target, serverName, token, body }, signal);
       } catch (error) {
-        giveUp(); // another replica may be there, with another certificate
+        // Else another replica may be there, with another certificate.
+        if (!(error instanceof RefusedError)) giveUp();
         throw error;
       }
     },

@@ -137,6 +137,20 @@ test('so many reviews at once and no more', async () => {
   expect(await access('c')).toMatchObject({ isGranted: true });
 });
 
+test('whoever was granted before goes on while a crowd of others is reviewed, and is not forgotten for them', async () => {
+  const gate = Promise.withResolvers<Identity>();
+  const { reviews } = fakeReviews((token) =>
+    token === 'known' ? agentOf('n1') : token.startsWith('x') ? undefined : gate.promise,
+  );
+  const access = agents(reviews, { limits: { mostInFlight: 1, grantedMs: 0, mostEntries: 3 } });
+  expect(await access('known')).toMatchObject({ isGranted: true });
+  for (const stranger of ['x1', 'x2', 'x3', 'x4']) expect(await access(stranger)).toMatchObject({ isGranted: false });
+  const waiting = access('slow');
+  expect(await access('known')).toMatchObject({ isGranted: true });
+  gate.resolve(agentOf('n2'));
+  await waiting;
+});
+
 test('permission to view is decided by name, groups and extra together', async () => {
   const identities: Record<string, Identity> = {
     admin: { username: 'anna', groups: ['a', 'ops'] },

@@ -35,14 +35,16 @@ interface Entry<T> {
 export class Decisions<T> {
   readonly #limits: DecisionLimits;
   readonly #now: () => Date;
-  readonly #entries: RecentlyUsed<Entry<T>>;
+  /** Apart: strangers with ever other tokens push no granted one out. */
+  readonly #granted: RecentlyUsed<Entry<T>>;
+  readonly #refused: RecentlyUsed<Entry<T>>;
   readonly #inFlight = new Map<string, Promise<Verdict<T>>>();
-  #isUnanswered = false;
 
   constructor(now: () => Date, limits: DecisionLimits) {
     this.#limits = limits;
     this.#now = now;
-    this.#entries = new RecentlyUsed(limits.mostEntries);
+    this.#granted = new RecentlyUsed(limits.mostEntries);
+    this.#refused = new RecentlyUsed(limits.mostEntries);
   }
 
   /** @throws ReviewUnavailable when there is neither an answer nor a verdict that may still be used */
@@ -52,7 +54,8 @@ export class Decisions<T> {
     const asked = this.#inFlight.get(key);
     if (asked) return asked;
     if (this.#inFlight.size >= this.#limits.mostInFlight) {
-      const stale = this.#isUnanswered ? this.#stale(entry) : undefined;
+      // Whoever was granted before does not wait behind a crowd.
+      const stale = this.#stale(entry);
       if (stale) return stale;
       throw new ReviewUnavailable('TooManyReviews');
     }
@@ -64,17 +67,13 @@ export class Decisions<T> {
   async #ask(key: string, ask: () => Promise<Verdict<T>>, before: Entry<T> | undefined): Promise<Verdict<T>> {
     try {
       const verdict = await ask();
-      this.#isUnanswered = false;
       const decidedAt = performance.now();
       const { grantedMs, refusedMs } = this.#limits;
-      this.#entries.set(key, {
-        verdict,
-        decidedAt,
-        freshUntil: decidedAt + (verdict.isGranted ? grantedMs : refusedMs),
-      });
+      const [to, from] = verdict.isGranted ? [this.#granted, this.#refused] : [this.#refused, this.#granted];
+      from.delete(key);
+      to.set(key, { verdict, decidedAt, freshUntil: decidedAt + (verdict.isGranted ? grantedMs : refusedMs) });
       return verdict;
     } catch (error) {
-      this.#isUnanswered = true;
       const stale = this.#stale(before);
       if (!before || !stale) throw error;
       before.freshUntil = Math.min(performance.now() + this.#limits.retryMs, before.decidedAt + this.#limits.staleMs);
@@ -83,9 +82,9 @@ export class Decisions<T> {
   }
 
   #known(key: string): Entry<T> | undefined {
-    const entry = this.#entries.get(key);
+    const entry = this.#granted.get(key) ?? this.#refused.get(key);
     if (entry && this.#hasExpired(entry)) {
-      this.#entries.delete(key);
+      this.#granted.delete(key);
       return undefined;
     }
     return entry;

@@ -12,6 +12,7 @@ export type RefusalReason =
   | 'TooLarge'
   | 'BodyTimeout'
   | 'TooManyBodies'
+  | 'TooManyReports'
   | 'MalformedBody'
   | 'InvalidReport'
   | 'ResyncRequired'

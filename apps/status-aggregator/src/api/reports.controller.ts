@@ -8,6 +8,7 @@ import { EDGE_METRICS, PARSE_PUSH, READ_BODY, REPORT_INTAKE } from './api.tokens
 import type { EdgeMetrics } from './edge-metrics.ts';
 import { AgentGuard, BoundNode } from './guards.ts';
 import { schemaRef } from './openapi.ts';
+import { createNodePace } from './node-pace.ts';
 import { Refusal } from './refusal.ts';
 import type { ReadBody } from './report-body.ts';
 
@@ -20,6 +21,7 @@ export class ReportsController {
   readonly #read: ReadBody;
   readonly #parse: ParsePush;
   readonly #metrics: EdgeMetrics;
+  readonly #pace = createNodePace();
 
   constructor(
     @Inject(REPORT_INTAKE) intake: ReportIntake,
@@ -40,6 +42,10 @@ export class ReportsController {
   @ApiResponse({ status: 204, description: 'Taken.' })
   @ApiResponse({ status: 409, description: 'ResyncRequired: the next report has to be a whole one.' })
   async report(@BoundNode() node: string, @Req() request: Request): Promise<void> {
+    await this.#pace.run(node, () => this.#take(node, request));
+  }
+
+  async #take(node: string, request: Request): Promise<void> {
     const parsed = this.#parse(await this.#read(request));
     if (!parsed.ok) {
       this.#metrics.pushed('invalid');

@@ -150,12 +150,14 @@ test('clients that leave before they have sent all free their place at once', as
 
 test('a slow body ends after its time, and so many are read at once and no more', async () => {
   await using api = await startTestApi({ bodyLimits: { readMs: 300, atOnce: 2 } });
-  const slow = { method: 'POST', token: 'agent.n1', body: '{"a":', isOpen: true };
-  const waiting = [ask(api.port, '/v1alpha1/reports', slow), ask(api.port, '/v1alpha1/reports', slow)];
+  const slow = { method: 'POST', body: '{"a":', isOpen: true };
+  const waiting = ['agent.n2', 'agent.n3'].map((token) => ask(api.port, '/v1alpha1/reports', { ...slow, token }));
   await new Promise((resolve) => setTimeout(resolve, 100));
   const more = await report(api.port, '{}');
   expect(more).toMatchObject(refused(429, 'TooManyBodies'));
   expect(more.headers['retry-after']).toBe('1');
+  // One node has one of these places, however many reports it begins.
+  expect(await report(api.port, '{}', {}, 'agent.n2')).toMatchObject(refused(429, 'TooManyReports'));
   for (const answer of await Promise.all(waiting)) expect(answer).toMatchObject(refused(408, 'BodyTimeout'));
   expect((await report(api.port, '{}')).status).toBe(204);
 });

@@ -4,7 +4,6 @@ const HEADERS = {
   'Content-Security-Policy': "default-src 'self'",
   'X-Content-Type-Options': 'nosniff',
   'Referrer-Policy': 'no-referrer',
-  'Strict-Transport-Security': 'max-age=31536000',
 } as const;
 
 /** On every answer; answers of the API are of one moment and one caller, and no cache may keep them. */

@@ -1,5 +1,5 @@
 import { type GatewayPool, labels, nodeConditions, type Site } from '@unbounded/crds';
-import type { Node } from '@unbounded/kube';
+import { cutTexts, MOST_NODE_CONDITIONS, type Node, NODE_CONDITION_BOUNDS } from '@unbounded/kube';
 import type { ClusterNode, ClusterPool, ClusterSite } from '@unbounded/status';
 
 /** What of the cluster's objects the view is composed from. */
@@ -57,14 +57,17 @@ export const clusterInputs = ({ nodes, sites, pools }: ClusterObjects, knownMs: 
   pools: byName(pools.map(clusterPool)),
 });
 
-/** Of a Node what is read here; the rest of 5,000 of them would cost memory. */
+/** Of a Node what is read here, and no more than our programs write: a kubelet may write conditions of any length; the rest of 5,000 of them would cost memory. */
 export const keptNode = ({ metadata, status }: Node): Node => {
   const { name, uid, resourceVersion, labels: all = {} } = metadata;
   const site = all[labels.site];
   return {
     metadata: { name, uid, resourceVersion, labels: site === undefined ? {} : { [labels.site]: site } },
     status: {
-      conditions: (status?.conditions ?? []).filter(({ type }) => type === 'Ready' || type.startsWith(OWN_PREFIX)),
+      conditions: (status?.conditions ?? [])
+        .filter(({ type }) => type === 'Ready' || type.startsWith(OWN_PREFIX))
+        .slice(0, MOST_NODE_CONDITIONS)
+        .map((condition) => cutTexts(condition, NODE_CONDITION_BOUNDS)),
     },
   } as Node;
 };

@@ -12,6 +12,9 @@ const SERVING_MS = 90 * DAY_MS;
 const endsWithin = (cert: string, ms: number, now: Date): boolean =>
   new X509Certificate(cert).validToDate.getTime() - now.getTime() < ms;
 
+/** Made by a replica whose clock was ahead: nobody takes it yet. */
+const isToCome = (cert: string, now: Date): boolean => new X509Certificate(cert).validFromDate > now;
+
 const hasNames = (cert: string, names: readonly string[]): boolean => {
   const certificate = new X509Certificate(cert);
   return names.every((name) => certificate.checkHost(name, { subject: 'never' }) !== undefined);
@@ -37,13 +40,14 @@ export const renewed = async (
   now: Date,
 ): Promise<TlsMaterial | undefined> => {
   const { ca, serving, bundle } = material;
-  const isCaOld = endsWithin(ca.cert, CA_RENEWAL_MS, now);
-  const isServingOld = endsWithin(serving.cert, SERVING_RENEWAL_MS, now) || !hasNames(serving.cert, names);
+  const isCaOld = endsWithin(ca.cert, CA_RENEWAL_MS, now) || isToCome(ca.cert, now);
+  const isServingOld =
+    endsWithin(serving.cert, SERVING_RENEWAL_MS, now) || isToCome(serving.cert, now) || !hasNames(serving.cert, names);
   const trusted = stillTrusted(bundle, now);
   if (!isCaOld && !isServingOld && trusted.length === certificatesOf(bundle).length) return undefined;
   const nextCa = isCaOld ? await createAuthority(names[0] ?? 'localhost', now) : ca;
   // Nobody has renewed for so long that the present CA ends before what it would sign.
-  const signer = endsWithin(ca.cert, SERVING_MS, now) ? nextCa : ca;
+  const signer = endsWithin(ca.cert, SERVING_MS, now) || isToCome(ca.cert, now) ? nextCa : ca;
   return {
     ca: nextCa,
     bundle: isCaOld ? [nextCa.cert, ...trusted].join('\n') : trusted.join('\n'),

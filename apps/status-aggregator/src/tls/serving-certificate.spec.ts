@@ -8,6 +8,7 @@ import { silentLogger } from '@unbounded/telemetry';
 import { until } from '@unbounded/testing';
 import { expect, test } from 'vitest';
 
+import { createMaterial, renewed } from './renewal.ts';
 import { servingCertificate } from './serving-certificate.ts';
 import { certificatesOf } from './tls-secret.ts';
 import { versionedStore } from './versioned-store.testdata.ts';
@@ -132,6 +133,14 @@ test('a new CA is published a year before the end of the old one, and signs from
   world.goTo(3651);
   await until('the old one is no longer trusted', () => certificatesOf(world.bundle()).length === 1);
   expect(world.bundle().trim()).toBe(next.trim());
+});
+
+test('a certificate that is not valid yet, of a replica whose clock was ahead, is replaced', async () => {
+  const material = await createMaterial(['status'], new Date(START.getTime() + 400 * DAY_MS));
+  const next = await renewed(material, ['status'], START);
+  expect(new X509Certificate(next!.serving.cert).validFromDate.getTime()).toBeLessThan(START.getTime());
+  expect(new X509Certificate(next!.serving.cert).checkIssued(new X509Certificate(next!.ca.cert))).toBe(true);
+  expect(await renewed(next!, ['status'], START)).toBeUndefined();
 });
 
 test('another name of the Service gets another certificate of the same CA', async () => {

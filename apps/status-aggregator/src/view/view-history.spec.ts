@@ -33,6 +33,14 @@ describe('the history of the view', () => {
     expect(history.current()).toMatchObject({ position: 'h-300', view: { summary: { sites: 300 } } });
   });
 
+  it('is bounded by the size of its updates as well', () => {
+    const history = createViewHistory('h');
+    const large = (at: number) => ({ summary: { text: String(at).repeat(3 * 1024 * 1024) } }) as unknown as ClusterView;
+    for (const at of [1, 2, 3, 4, 5, 6, 7, 8]) history.append(large(at));
+    expect(history.since('h-3')).toHaveLength(5);
+    expect(history.since('h-2')).toBeUndefined();
+  });
+
   it('tells nothing of a view that is the same', () => {
     const history = createViewHistory('h');
     const told: string[] = [];

@@ -10,11 +10,19 @@ export const message = z.string().max(2048);
 export const count = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
 export const milliseconds = z.number().min(0).max(1e9);
 
-/** By name, at most so many: a report with more is refused, since nobody knows which of them count. */
+const hasAtMost = (value: unknown, most: number): boolean =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length <= most;
+
+/**
+ * By name, at most so many: a report with more is refused, since nobody knows which of them count. They are counted before any of them is
+ * looked at: half a million bad ones would be as many errors.
+ */
 export const byName = <T extends z.ZodType>(value: T, most: number) =>
   z
-    .record(name, value)
-    .refine((all) => Object.keys(all).length <= most, { error: `must have at most ${most} entries` });
+    .custom<Record<string, unknown>>((all) => hasAtMost(all, most), {
+      error: `must be an object of at most ${most} entries`,
+    })
+    .pipe(z.record(name, value));
 
 /** A word of a list; one that a later version added is Unknown, and never taken for a good one. */
 export const word = <const T extends readonly string[]>(words: T) => z.enum([...words, 'Unknown']).catch('Unknown');

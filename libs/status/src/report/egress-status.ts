@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { count } from './bounds.ts';
 
-const MOST_ADDRESSES = 4_096;
-const address = z.string().max(64);
+const MOST_ADDRESSES = 1_024;
+/** Of IPv4 or IPv6, as far as its characters go. */
+const address = z.string().regex(/^[0-9a-f.:]{2,45}$/, { error: 'must be an IP address' });
 
 /** What egress at a node has in force. */
 export const egressStatus = z.object({

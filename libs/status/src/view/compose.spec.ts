@@ -153,7 +153,7 @@ describe('a node that does not report', () => {
     );
     const composed = view({ ...inputs, nodes });
     expect(composed.nodes['w11']?.source).toBe('api');
-    expect(composed.problems['Node/w11/RouteFailed']).toMatchObject({
+    expect(composed.problems['Node/w11/self/RouteFailed']).toMatchObject({
       message: 'no route',
       consequence: 'read from its Node object, since it does not report',
     });
@@ -194,12 +194,48 @@ describe('a problem', () => {
     const problems = Array.from({ length: 200 }, (_, at) => ({ reason: 'RouteFailed', message: `route ${at}` }));
     inputs.reports.set('w11', received({ ...inputs.reports.get('w11')!.report, problems }));
     const composed = view(inputs);
-    expect(reasons(composed)).toEqual(['warning w11/RouteFailed']);
-    expect(composed.problems['Node/w11/RouteFailed']?.message).toBe('route 0; and 199 more');
+    expect(reasons(composed)).toEqual(['warning w11/self/RouteFailed']);
+    expect(composed.problems['Node/w11/self/RouteFailed']?.message).toBe('route 0; and 199 more');
   });
 });
 
 describe('what a node says of itself', () => {
+  it('does not take the place of what others observe of it', () => {
+    const inputs = clusterInputs();
+    for (const node of ['w11', 'w12', 'w21', 'w22'])
+      withReport(inputs, node, (status) => ({
+        ...status,
+        peers: { ...status.peers, g1: peerOf({ forwards: false }) },
+      }));
+    const problems = [{ reason: 'GatewayDoesNotForward', message: 'planned: all is well' }];
+    inputs.reports.set('g1', received({ ...inputs.reports.get('g1')!.report, problems }));
+    expect(reasons(view(inputs))).toEqual([
+      'warning g1/GatewayDoesNotForward',
+      'warning g1/self/GatewayDoesNotForward',
+    ]);
+  });
+
+  it('breaks no view, whatever its members are called', () => {
+    const inputs = clusterInputs();
+    const members = { constructor: { tier: 0, isActive: true }, toString: { tier: 0, isActive: true } };
+    withReport(inputs, 'w11', (status) => ({
+      ...status,
+      groups: { g: { site: 's2', family: 'IPv4', members } },
+    }));
+    expect(view(inputs).reach['s1']?.['s2']).toMatchObject({ nodes: 2, reaching: 1, via: ['g1', 'g2'] });
+  });
+
+  it('fills no list of what ended lately', () => {
+    const inputs = clusterInputs();
+    let before: ClusterView | undefined;
+    for (let round = 0; round < 30; round++) {
+      const problems = Array.from({ length: 20 }, (_, at) => ({ reason: `R${round}x${at}`, message: 'm' }));
+      inputs.reports.set('w11', received({ ...inputs.reports.get('w11')!.report, problems }));
+      before = view(inputs, before);
+    }
+    expect(before?.ended).toHaveLength(5);
+  });
+
   it('does not put sites or nodes into the view that are none', () => {
     const inputs = clusterInputs();
     withReport(inputs, 'w11', (status) => ({

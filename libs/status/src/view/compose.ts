@@ -1,4 +1,12 @@
-import type { ClusterView, NodeState, NodeView, PoolView, Problem, SiteView } from './cluster-view.ts';
+import {
+  type ClusterView,
+  type NodeState,
+  type NodeView,
+  type PoolView,
+  type Problem,
+  SEVERITIES,
+  type SiteView,
+} from './cluster-view.ts';
 import { freshReport, type ViewInputs } from './inputs.ts';
 import { composeNodes, observeNodes } from './nodes.ts';
 import { findProblems, type Found, inOrder, ownersOf, problemId } from './problems.ts';
@@ -7,6 +15,21 @@ import { composeReach } from './reach.ts';
 /** The view of the whole cluster, from its objects, the reports of its nodes, and the view before (since when, and what ended). */
 
 const MOST_ENDED = 100;
+/** Of one object: a node whose problems come and go leaves room for others. */
+const MOST_ENDED_OF_ONE = 5;
+
+type Ended = ClusterView['ended'];
+
+const withEnded = (gone: Ended, before: Ended): Ended => {
+  const counts = new Map<string, number>();
+  return [...gone, ...before]
+    .filter(({ kind, name }) => {
+      const count = (counts.get(`${kind}/${name}`) ?? 0) + 1;
+      counts.set(`${kind}/${name}`, count);
+      return count <= MOST_ENDED_OF_ONE;
+    })
+    .slice(0, MOST_ENDED);
+};
 
 /** All healthy, or all unreachable, or all unknown; else degraded. Of nothing nothing is known. */
 const together = (states: readonly NodeState[]): NodeState => {
@@ -18,16 +41,19 @@ const together = (states: readonly NodeState[]): NodeState => {
 const ofEntries = <T>(entries: Iterable<readonly [string, T]>): Record<string, T> => Object.fromEntries(entries);
 
 const composeProblems = (found: readonly Found[], before: ClusterView | undefined, now: string) => {
-  const problems = new Map<string, Problem>(
-    found.map((one) => {
-      const id = problemId(one);
-      return [id, { ...one, since: before?.problems[id]?.since ?? now }];
-    }),
-  );
+  const problems = new Map<string, Problem>();
+  for (const finding of found) {
+    const { isOwn: _, ...one } = finding;
+    const id = problemId(finding);
+    const known = problems.get(id);
+    // Of two with one name, of a gateway of two pools for instance, the more severe one stays.
+    if (!known || SEVERITIES.indexOf(one.severity) < SEVERITIES.indexOf(known.severity))
+      problems.set(id, { ...one, since: before?.problems[id]?.since ?? now });
+  }
   const gone = Object.entries(before?.problems ?? {}).flatMap(([id, problem]) =>
     problems.has(id) ? [] : [{ ...problem, until: now }],
   );
-  const ended = gone.length === 0 ? (before?.ended ?? []) : [...gone, ...(before?.ended ?? [])].slice(0, MOST_ENDED);
+  const ended = gone.length === 0 ? (before?.ended ?? []) : withEnded(gone, before?.ended ?? []);
   return { problems, ended };
 };
 

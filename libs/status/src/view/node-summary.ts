@@ -98,8 +98,10 @@ const activeOf = ({ members }: GroupStatus) => Object.entries(members).filter(([
 
 /** A member that packets go to is no proof of a way: the last one of a group stays although it does not answer. */
 const familyRoute = (group: GroupStatus, { peers }: ConnectivityStatus): FamilyRoute => {
+  const family = group.family === 'IPv6' ? 'ipv6' : 'ipv4';
   const able = activeOf(group).filter(([node]) => {
-    const health = peers[node]?.health[group.family === 'IPv6' ? 'ipv6' : 'ipv4'];
+    // A name of Object's prototype is a name like any other.
+    const health = Object.hasOwn(peers, node) ? peers[node]!.health[family] : undefined;
     return health && health.forwards !== false && (isAnswering(health) || health.forwards === true);
   });
   return {

@@ -6,7 +6,10 @@ import { summarize } from './node-summary.ts';
 
 /** What is wrong, with what that means for traffic. A cause that explains others stands for them. */
 
-export type Found = Omit<Problem, 'since'>;
+export interface Found extends Omit<Problem, 'since'> {
+  /** A node says it of itself: it does not take the place of what others observe. */
+  readonly isOwn?: true;
+}
 
 export interface Findings {
   readonly inputs: ViewInputs;
@@ -163,6 +166,8 @@ const findSilent = ({ inputs, observed }: Findings): Found[] => {
 };
 
 const MOST_OF_NODE = 20;
+/** Characters: each change goes to every client. */
+const LONGEST_OWN = 512;
 
 /** What nodes say of themselves, and where they do not report, what their conditions say. */
 const findOfNodes = ({ inputs }: Findings): Found[] =>
@@ -173,8 +178,8 @@ const findOfNodes = ({ inputs }: Findings): Found[] =>
     return [...byReason].slice(0, MOST_OF_NODE).map(([reason, same]): Found => {
       const more = same.length > 1 ? `; and ${same.length - 1} more` : '';
       return {
-        ...{ severity: 'warning', reason, kind: 'Node', name: node.name },
-        message: `${same[0]!.message}${more}`,
+        ...{ severity: 'warning', reason, kind: 'Node', name: node.name, isOwn: true },
+        message: `${same[0]!.message.slice(0, LONGEST_OWN)}${more}`,
         consequence: report
           ? 'the node goes on with what its kernel holds'
           : 'read from its Node object, since it does not report',
@@ -255,8 +260,8 @@ export const findProblems = (findings: Findings): Found[] => [
   ...findRelayed(findings),
 ];
 
-export const problemId = ({ kind, name, reason }: Pick<Found, 'kind' | 'name' | 'reason'>): string =>
-  `${kind}/${name}/${reason}`;
+export const problemId = ({ kind, name, reason, isOwn }: Pick<Found, 'kind' | 'name' | 'reason' | 'isOwn'>): string =>
+  `${kind}/${name}/${isOwn ? 'self/' : ''}${reason}`;
 
 /** The most severe first, of these what affects most sites, of these the oldest. */
 export const inOrder = (problems: readonly (readonly [string, Problem])[]): string[] =>

@@ -94,6 +94,12 @@ const createProbeLosses = () => {
   };
 };
 
+interface Sent {
+  readonly purpose: Purpose;
+  /** By our clock: the time in a reply is whatever the peer makes it. */
+  readonly timeNs: bigint;
+}
+
 /** Requests that are sent, and what each is for until it is answered. */
 const createRequests = ({
   nonce,
@@ -101,17 +107,19 @@ const createRequests = ({
   missesEchoes,
 }: Pick<SessionOptions, 'nonce' | 'transmit' | 'missesEchoes'>) => {
   let sequence = 0n;
-  const outstanding = createOutstanding<Purpose>();
+  const outstanding = createOutstanding<Sent>();
   return {
     send(purpose: Purpose, bytes: number, plan: ProbePlan): bigint {
       const missed = missesEchoes?.();
       const size = Math.max(bytes, missed ? PROBE_BYTES + NOTICE_BYTES : 0);
-      outstanding.add(++sequence, purpose);
-      const request = { type: 'request' as const, nonce, sequence, timeNs: nowNs(), size };
+      const timeNs = nowNs();
+      outstanding.add(++sequence, { purpose, timeNs });
+      const request = { type: 'request' as const, nonce, sequence, timeNs, size };
       transmit({ ...request, ...(missed ? { missesEchoes: missed } : {}) }, plan);
       return sequence;
     },
-    purposeOf: (reply: ProbeReply): Purpose | undefined =>
+    /** The request that is answered; undefined: none of ours waits for it. */
+    answered: (reply: ProbeReply): Sent | undefined =>
       reply.nonce === nonce ? outstanding.take(reply.sequence) : undefined,
   };
 };
@@ -177,9 +185,10 @@ export const createSession = ({ plan, nonce, known, transmit, onVerdict, ...opti
     update: (changed) => void (settings = changed),
     send,
     onReply(reply) {
-      const purpose = requests.purposeOf(reply);
-      if (purpose === undefined) return undefined;
-      const tookMs = Number(nowNs() - reply.timeNs) / NS_PER_MS;
+      const sent = requests.answered(reply);
+      if (!sent) return undefined;
+      const { purpose } = sent;
+      const tookMs = Number(nowNs() - sent.timeNs) / NS_PER_MS;
       if (purpose === 'health') answered(reply, tookMs);
       return { purpose, sequence: reply.sequence, sizeReceived: reply.sizeReceived, rttMs: tookMs };
     },

@@ -77,7 +77,7 @@ test('a site whose overlay is cut is unreachable within 30 s, and shows what its
     'its nodes by the API server',
     ({ nodes, problems }) =>
       nodes['s2-w1']?.source === 'api' &&
-      problems['Node/s2-w1/PeersUnhealthy']?.consequence.includes('Node object') === true,
+      problems['Node/s2-w1/self/PeersUnhealthy']?.consequence.includes('Node object') === true,
     SHOWN_BY_API_MS,
   );
   end();
