@@ -158,7 +158,7 @@ test('the token of an agent is none of a viewer, and the other way round', async
 });
 
 test('while the API server is away known agents go on for a time, strangers get 503', async () => {
-  const pod = await createPod('agent-g', 'node-a');
+  const pod = await createPod('agent-g', 'node-c');
   const [known, unknown] = [await tokenOf({ pod }), await tokenOf({ pod })];
   expect((await report(api.port, '{}', {}, known)).status).toBe(204);
   await kube.kill();
