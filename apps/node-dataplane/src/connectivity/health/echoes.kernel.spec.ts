@@ -139,7 +139,9 @@ test('the last gateways stay in their groups when none of them forwards, and are
   for (const gateway of [g1, g2]) forward(gateway, false);
   await worker.until(forwardsAre({ g1: false, g2: false }));
   await g2.until((health) => health.states().every(({ missesEchoes }) => missesEchoes === 'all'));
-  expect(weightsAre(1, 1)()).toBe(true);
+  // Beside four other specs a probe may be lost at this very moment, and its gateway out for as long.
+  await worker.until(weightsAre(1, 1));
+  expect(forwardsAre({ g1: false, g2: false })(worker.health)).toBe(true);
 });
 
 test('a worker that does not forward itself loses all of its echoes, and no gateway', async () => {
