@@ -59,13 +59,14 @@ const createRevisions = () => {
   const epoch = randomUUID();
   let revision = 0;
   let base: { readonly revision: number; readonly document: JsonObject } | undefined;
+  const changeOf = (document: JsonObject): JsonObject | undefined =>
+    base && (createMergePatch(base.document, document) ?? {});
   return {
     /** Undefined: there is no report at the other end. */
-    changeOf: (document: JsonObject): JsonObject | undefined =>
-      base && (createMergePatch(base.document, document) ?? {}),
+    changeOf,
     next(document: JsonObject): Push {
       revision++;
-      const patch = base && (createMergePatch(base.document, document) ?? {});
+      const patch = changeOf(document);
       return patch ? { epoch, revision, base: base!.revision, patch } : { epoch, revision, report: document };
     },
     accepted: ({ revision: at }: Push, document: JsonObject) => void (base = { revision: at, document }),

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isJsonObject } from './merge-patch.ts';
 
 /** What a report may have of each: a node is not trusted to be modest. */
 
@@ -10,8 +11,7 @@ export const message = z.string().max(2048);
 export const count = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
 export const milliseconds = z.number().min(0).max(1e9);
 
-const hasAtMost = (value: unknown, most: number): boolean =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length <= most;
+const hasAtMost = (value: unknown, most: number): boolean => isJsonObject(value) && Object.keys(value).length <= most;
 
 /**
  * By name, at most so many: a report with more is refused, since nobody knows which of them count. They are counted before any of them is

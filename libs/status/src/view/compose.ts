@@ -135,7 +135,8 @@ const composeSummary = (
 export const composeView = (inputs: ViewInputs, before: ClusterView | undefined, now: string): ClusterView => {
   const observed = observeNodes(inputs);
   const reach = composeReach(inputs, before?.reach);
-  const found = findProblems({ inputs, observed, reach });
+  const owners = ownersOf(inputs);
+  const found = findProblems({ inputs, observed, reach, owners });
   const { problems, ended } = composeProblems(found, before, now);
   const all = [...problems.values()];
   const [ofNodes, ofSites] = [countByName(all, 'Node'), countByName(all, 'Site')];
@@ -148,7 +149,7 @@ export const composeView = (inputs: ViewInputs, before: ClusterView | undefined,
     pools: composePools(inputs, nodes, reach),
     nodes: ofEntries(nodes),
     reach,
-    egress: ofEntries([...ownersOf(inputs)].map(([address, owners]) => [address, { owners: [...owners] }])),
+    egress: ofEntries([...owners].map(([address, nodesOf]) => [address, { owners: [...nodesOf] }])),
     problems: ofEntries(problems),
     order: inOrder([...problems]),
     ended,

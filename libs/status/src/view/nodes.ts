@@ -5,53 +5,37 @@ import { type PeerVerdict, summarize } from './node-summary.ts';
 
 /** The state of each node: by its own report, and by what its peers observe of it. */
 
-/** What the peers of a node that report have of its answers. */
-export interface Observed {
-  readonly probing: number;
-  readonly answered: number;
-  readonly mute: number;
-  /** Answers no probe, returns echoes. */
-  readonly returning: number;
-  /** Echoes through it do not return. */
-  readonly notForwarding: number;
-  /** Sites of the peers that get no answer. */
-  readonly muteSites: ReadonlySet<string>;
-}
-
 interface Counted {
   probing: number;
-  answered: number;
   mute: number;
+  /** Answers no probe, returns echoes. */
   returning: number;
+  /** Echoes through it do not return. */
   notForwarding: number;
-  readonly muteSites: Set<string>;
 }
 
-const countVerdict = (counted: Counted, verdict: PeerVerdict, site: string | undefined): void => {
+/** What the peers of a node that report have of its answers. */
+export type Observed = Readonly<Counted>;
+
+const countVerdict = (counted: Counted, verdict: PeerVerdict): void => {
   if (verdict === 'unprobed') return;
   counted.probing++;
-  if (verdict === 'answers') counted.answered++;
   if (verdict === 'returns') counted.returning++;
-  if (verdict !== 'mute') return;
-  counted.mute++;
-  if (site !== undefined) counted.muteSites.add(site);
+  if (verdict === 'mute') counted.mute++;
 };
 
 /** By observed node. */
 export const observeNodes = (inputs: ViewInputs): ReadonlyMap<string, Observed> => {
   const observed = new Map<string, Counted>(
-    inputs.nodes.map(({ name }) => [
-      name,
-      { probing: 0, answered: 0, mute: 0, returning: 0, notForwarding: 0, muteSites: new Set<string>() },
-    ]),
+    inputs.nodes.map(({ name }) => [name, { probing: 0, mute: 0, returning: 0, notForwarding: 0 }]),
   );
-  for (const { name, site } of inputs.nodes) {
+  for (const { name } of inputs.nodes) {
     const report = freshReport(inputs, name);
     if (!report) continue;
     for (const [peer, { verdict, forwards }] of summarize(report).peers) {
       const counted = observed.get(peer);
       if (!counted) continue; // a node that is none any more
-      countVerdict(counted, verdict, site);
+      countVerdict(counted, verdict);
       if (!forwards) counted.notForwarding++;
     }
   }

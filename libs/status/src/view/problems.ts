@@ -15,6 +15,8 @@ export interface Findings {
   readonly inputs: ViewInputs;
   readonly observed: ReadonlyMap<string, Observed>;
   readonly reach: ClusterView['reach'];
+  /** By egress address, the nodes that report that they answer for it. */
+  readonly owners: ReadonlyMap<string, readonly string[]>;
 }
 
 const LISTED = 5;
@@ -33,11 +35,14 @@ const pairsOf = (reach: Findings['reach']): Pair[] =>
 const findUnreachable = ({ reach }: Findings): Found[] => {
   const known = pairsOf(reach).filter(({ from, to, reach: { state } }) => from !== to && state !== 'Unknown');
   const lost = known.filter(({ reach: { state } }) => state === 'Unreachable');
-  const cutOff = new Set(
-    lost.flatMap(({ to }) => (known.every((pair) => pair.to !== to || pair.reach.state === 'Unreachable') ? [to] : [])),
-  );
+  const reached = new Set(known.flatMap(({ to, reach: { state } }) => (state === 'Unreachable' ? [] : [to])));
+  const lostBySite = Map.groupBy(lost, ({ to }) => to);
+  const cutOff = new Set(lostBySite.keys()).difference(reached);
   const sites = [...cutOff].map((to): Found => {
-    const from = lost.flatMap((pair) => (pair.to === to ? [pair.from] : [])).sort();
+    const from = lostBySite
+      .get(to)!
+      .map((pair) => pair.from)
+      .sort();
     return {
       ...{ severity: 'critical', reason: 'SiteUnreachable', kind: 'Site', name: to },
       message: `no node of ${listed(from)} reaches site ${to}`,
@@ -136,8 +141,9 @@ const findSilent = ({ inputs, observed }: Findings): Found[] => {
     return gateways.has(name) && (isMute(seen) || isReturning(seen));
   };
   const silent = inputs.nodes.filter((node) => isOverdue(inputs, node) && !isTold(node.name));
+  const bySite = Map.groupBy(inputs.nodes, ({ site }) => site);
   const wholeSites = inputs.sites.flatMap(({ name: site }) => {
-    const own = inputs.nodes.filter((node) => node.site === site);
+    const own = bySite.get(site) ?? [];
     return own.length > 1 && own.every((node) => isOverdue(inputs, node)) && !own.every(({ name }) => isTold(name))
       ? [{ site, own }]
       : [];
@@ -225,9 +231,8 @@ const findRelayed = ({ inputs }: Findings): Found[] =>
     ];
   });
 
-const findOwners = ({ inputs }: Findings): Found[] => {
-  const owners = ownersOf(inputs);
-  return [...owners].flatMap(([address, nodes]): Found[] => {
+const findOwners = ({ owners }: Findings): Found[] =>
+  [...owners].flatMap(([address, nodes]): Found[] => {
     if (nodes.length < 2) return [];
     return [
       {
@@ -238,7 +243,6 @@ const findOwners = ({ inputs }: Findings): Found[] => {
       },
     ];
   });
-};
 
 /** By egress address, the nodes that report that they answer for it. */
 export const ownersOf = (inputs: ViewInputs): ReadonlyMap<string, readonly string[]> => {

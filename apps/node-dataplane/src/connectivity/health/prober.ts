@@ -113,16 +113,8 @@ const createGroupNews = () => {
 const createLossNews = () => {
   let told = new Map<string, number>();
   return (peers: Iterable<readonly [string, Peer]>): Map<string, number> => {
-    const now = new Map(
-      [...peers].flatMap(
-        ([
-          id,
-          {
-            session: { lossRatio },
-          },
-        ]) => (lossRatio === undefined ? [] : [[id, lossRatio] as const]),
-      ),
-    );
+    const now = new Map<string, number>();
+    for (const [id, { session }] of peers) if (session.lossRatio !== undefined) now.set(id, session.lossRatio);
     const changed = new Map([...now].filter(([id, ratio]) => told.get(id) !== ratio));
     told = now;
     return changed;
