@@ -34,6 +34,22 @@ describe('a push', () => {
     expect(held.report.connectivity?.peers['a']?.health.ipv4?.state).toBe('Healthy');
   });
 
+  it('that leaves the groups as they are leaves them the same object, and reads the rest anew', () => {
+    const groups = { g: { site: 's2', family: 'IPv4' as const, members: { a: { tier: 0, isActive: true } } } };
+    const held = accepted(
+      undefined,
+      full({ report: document(reportOf({ connectivity: connectivityOf({ groups }) })) }),
+    );
+    const next = accepted(held, delta({ agentVersion: '0.2.0', connectivity: { dataplane: 'netlink' } }));
+    expect(next.report.connectivity?.groups).toBe(held.report.connectivity?.groups);
+    expect(next.report).toMatchObject({ agentVersion: '0.2.0', connectivity: { dataplane: 'netlink' } });
+    const last = accepted(
+      next,
+      delta({ connectivity: { groups: { g: { members: { a: { isActive: false } } } } } }, { base: 2, revision: 3 }),
+    );
+    expect(last.report.connectivity?.groups['g']?.members['a']).toEqual({ tier: 0, isActive: false });
+  });
+
   it.each([
     ['of which nothing is held', undefined, delta({})],
     ['of another process of the agent', full(), delta({}, { epoch: 'e2' })],

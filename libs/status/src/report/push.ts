@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { applyMergePatch, isJsonObject, type JsonObject } from './merge-patch.ts';
+import { applyMergePatch, isJsonObject, type Json, type JsonObject } from './merge-patch.ts';
 import { type NodeReport, nodeReport } from './node-report.ts';
 
 /**
@@ -74,6 +74,23 @@ const documentOf = (
   return { document: changed, size: atMost > LARGEST_REPORT ? sizeOf(changed) : atMost };
 };
 
+type Document = HeldReport['document'];
+
+const groupsOf = ({ connectivity }: Document): Json | undefined =>
+  isJsonObject(connectivity) ? connectivity['groups'] : undefined;
+
+/** Groups are most of a report and seldom change: those that are the same object as before have been read before, and stay the same. */
+const readReport = (document: Document, held: HeldReport | undefined): Parsed<NodeReport> => {
+  const groups = groupsOf(document);
+  const known = held?.report.connectivity?.groups;
+  if (!known || groups === undefined || groups !== groupsOf(held.document)) return parse(nodeReport, document);
+  const others = { ...document, connectivity: { ...(document['connectivity'] as JsonObject), groups: {} } };
+  const read = parse(nodeReport, others);
+  return read.ok && read.value.connectivity
+    ? { ok: true, value: { ...read.value, connectivity: { ...read.value.connectivity, groups: known } } }
+    : read;
+};
+
 /**
  * The report after a push. resync: the push is a delta from a report that is not held.
  * @returns an error that names field, value and what is valid; what is held stays
@@ -83,7 +100,7 @@ export const acceptPush = (held: HeldReport | undefined, push: Push): Parsed<Hel
   if (!changed) return { ok: true, value: 'resync' };
   if (changed.size > LARGEST_REPORT)
     return { ok: false, error: `the report: ${changed.size} characters: must have at most ${LARGEST_REPORT}` };
-  const read = parse(nodeReport, changed.document);
+  const read = readReport(changed.document, held);
   if (!read.ok) return read;
   return { ok: true, value: { epoch: push.epoch, revision: push.revision, ...changed, report: read.value } };
 };

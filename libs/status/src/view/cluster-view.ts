@@ -73,18 +73,22 @@ const REACH_STATES = ['Reachable', 'Partial', 'Unreachable', 'Unknown'] as const
 /** From the nodes of one site to another one, by the probes of the nodes themselves. */
 const reach = z.object({
   state: z.enum(REACH_STATES),
+  /** Since when the state is this one, and the way is direct, or goes over the relay in part, or as a whole. Absent: an earlier version composed it. */
+  since: time.optional(),
   /** Of the nodes that report: how many know of the other site, and how many have a way there that answers. */
   nodes: whole,
   reaching: whole,
   /** Gateways that packets go to now. */
   via: z.array(text),
-  /** How many of those ways go over the relay. */
+  /** How many of those nodes have a way that goes over the relay, from them or from the gateway that they use. */
   relayed: whole,
-  /** Round trip to the next hop, median of the nodes, two digits. */
+  /** Why one of them does. */
+  relayedReason: text.optional(),
+  /** Round trip to the gateway in use and from there to the next one, medians of the nodes, two digits. */
   rttMs: z.number().optional(),
   /** The least of the ways in use, where one is narrower than its device. */
   pathMtuBytes: whole.optional(),
-  /** Of the last probes of the ways in use, the share that was not answered; the worst of the nodes. */
+  /** Of the last probes of the ways in use, the share that was not answered, on both hops; the worst of the nodes. */
   lossRatio: z.number().optional(),
 });
 export type ReachView = z.infer<typeof reach>;

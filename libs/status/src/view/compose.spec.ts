@@ -34,6 +34,58 @@ describe('the view of a cluster in which all is well', () => {
   });
 });
 
+describe('the way from site to site', () => {
+  /** Gateways with an RTT of 10 ms and a loss of one half to the workers of site s2. */
+  const withFarSite = (over: Partial<Parameters<typeof peerOf>[1]> = {}): ReturnType<typeof clusterInputs> => {
+    const inputs = clusterInputs();
+    for (const gateway of ['g1', 'g2'])
+      withReport(inputs, gateway, (status) => ({
+        ...status,
+        peers: {
+          ...status.peers,
+          w21: peerOf({ rttMs: 10, lossRatio: 0.5, pathMtuBytes: 1280 }, over),
+          w22: peerOf({ rttMs: 10, lossRatio: 0.5 }, over),
+        },
+      }));
+    return inputs;
+  };
+
+  it('is as long, as narrow and as lossy as its hops together', () => {
+    const inputs = withFarSite();
+    withReport(inputs, 'w12', (status) => ({ ...status, peers: { ...status.peers, g1: peerOf({ lossRatio: 0.5 }) } }));
+    expect(view(inputs).reach['s1']?.['s2']).toMatchObject({ rttMs: 11, lossRatio: 0.75, pathMtuBytes: 1280 });
+    expect(view(inputs).reach['edge']?.['s2']).toMatchObject({ rttMs: 10, lossRatio: 0.5 });
+    expect(view(inputs).reach['s2']?.['s1']).toMatchObject({ rttMs: 2 });
+  });
+
+  it('goes over the relay where that of the gateway in use does, for the same reason', () => {
+    const session = { rxBytes: 1, txBytes: 1, path: 'Relayed', pathReason: 'probes were not answered' } as const;
+    const composed = view(withFarSite({ wireGuard: { wg0: session } }));
+    const relayed = { nodes: 2, relayed: 2, relayedReason: 'probes were not answered' };
+    expect(composed.reach['s1']?.['s2']).toMatchObject(relayed);
+    expect(composed.reach['edge']?.['s2']).toMatchObject(relayed);
+    expect(composed.reach['s2']?.['s1']?.relayed).toBe(0);
+    expect(composed.problems['Node/g1/Relayed']?.message).toBe(
+      'the WireGuard sessions of g1 with w21, w22 go over the TCP relay: probes were not answered',
+    );
+  });
+
+  it('is what it is since its state changed, or it took to the relay', () => {
+    const inputs = withFarSite();
+    const before = view(inputs);
+    expect(before.reach['s1']?.['s2']?.since).toBe(NOW);
+    withReport(inputs, 'w11', (status) => ({ ...status, peers: { ...status.peers, g1: peerOf({ rttMs: 7 }) } }));
+    expect(view(inputs, before, LATER).reach['s1']?.['s2']?.since).toBe(NOW);
+    const relayed = withFarSite({ wireGuard: { wg0: { rxBytes: 1, txBytes: 1, path: 'Relayed' } } });
+    const after = view(relayed, before, LATER).reach;
+    expect(after['s1']?.['s2']).toMatchObject({ since: LATER, relayedReason: 'not reported' });
+    expect(after['s2']?.['s1']?.since).toBe(NOW);
+    withoutGateway(inputs, 'g1');
+    withoutGateway(inputs, 'g2');
+    expect(view(inputs, before, LATER).reach['s1']?.['s2']).toMatchObject({ state: 'Unreachable', since: LATER });
+  });
+});
+
 describe('a gateway that answers nobody', () => {
   it('is one problem, which names what stands in; the nodes that probe it stay healthy', () => {
     const inputs = clusterInputs();

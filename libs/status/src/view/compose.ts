@@ -134,7 +134,7 @@ const composeSummary = (
 /** @param now RFC 3339 */
 export const composeView = (inputs: ViewInputs, before: ClusterView | undefined, now: string): ClusterView => {
   const observed = observeNodes(inputs);
-  const reach = composeReach(inputs, before?.reach);
+  const reach = composeReach(inputs, before?.reach, now);
   const owners = ownersOf(inputs);
   const found = findProblems({ inputs, observed, reach, owners });
   const { problems, ended } = composeProblems(found, before, now);

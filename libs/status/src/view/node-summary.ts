@@ -11,7 +11,8 @@ export type PeerVerdict = 'answers' | 'returns' | 'some' | 'mute' | 'unprobed';
 
 export interface PeerSummary {
   readonly verdict: PeerVerdict;
-  readonly isRelayed: boolean;
+  /** Of a session that goes over the relay: why. */
+  readonly relayedReason?: string;
   /** false: echoes through it do not return, in some family. */
   readonly forwards: boolean;
   readonly rttMs?: number;
@@ -24,29 +25,35 @@ export interface UsedPeers {
   readonly rttMs: readonly number[];
   readonly pathMtuBytes?: number;
   readonly lossRatio?: number;
-  readonly isRelayed: boolean;
+  /** Some of it goes over the relay, for this reason. */
+  readonly relayedReason?: string;
 }
 
-/** The way to a site in one family. */
-interface FamilyRoute {
-  /** Some gateway that packets go to carries them, as far as this node can see. */
-  readonly isCarried: boolean;
-  /** Gateways that would, and deny the site: what they report themselves decides. */
-  readonly denying: readonly string[];
-}
+type HealthFamily = 'ipv4' | 'ipv6';
 
-/** A site behind gateways. */
-interface SiteRoute {
+/** What the groups of a node have of one site; it stays as it is while only the peers' answers change. */
+export interface SiteRoute {
+  readonly site: string;
   /** Gateways that packets go to. */
   readonly via: readonly string[];
-  readonly families: readonly FamilyRoute[];
-  readonly used: UsedPeers;
+  /** Of `NodeSummary.used`: routes with the same gateways share it. */
+  readonly usedAt: number;
+  readonly families: readonly {
+    readonly family: HealthFamily;
+    /** denies: it reports that it does not reach the site. */
+    readonly active: readonly { readonly node: string; readonly denies: boolean }[];
+  }[];
+  /** In each family some gateway that packets go to does not deny the site. */
+  readonly isUndenied: boolean;
 }
 
 export interface NodeSummary {
   readonly peers: ReadonlyMap<string, PeerSummary>;
-  /** By site. */
-  readonly routes: ReadonlyMap<string, SiteRoute>;
+  /** Sites behind gateways. */
+  readonly routes: readonly SiteRoute[];
+  readonly used: readonly UsedPeers[];
+  /** Gateways that packets go to and that carry none, as far as this node can see. */
+  readonly unable: Readonly<Record<HealthFamily, ReadonlySet<string>>>;
 }
 
 const isAnswering = ({ state }: PeerHealthStatus): boolean => state === 'Healthy' || state === 'Degraded';
@@ -73,10 +80,11 @@ const summarizePeer = ({ health, wireGuard }: PeerStatus): PeerSummary => {
   const rttMs = least(families.map((family) => family.rttMs));
   const pathMtuBytes = least(families.map((family) => family.pathMtuBytes));
   const lossRatio = greatest(families.map((family) => family.lossRatio));
+  const relayed = Object.values(wireGuard).find(({ path }) => path === 'Relayed');
   return {
     verdict: verdictOf(families),
-    isRelayed: Object.values(wireGuard).some(({ path }) => path === 'Relayed'),
     forwards: families.every(({ forwards }) => forwards !== false),
+    ...(relayed ? { relayedReason: relayed.pathReason ?? 'not reported' } : {}),
     ...(rttMs === undefined ? {} : { rttMs }),
     ...(pathMtuBytes === undefined ? {} : { pathMtuBytes }),
     ...(lossRatio === undefined ? {} : { lossRatio }),
@@ -86,41 +94,75 @@ const summarizePeer = ({ health, wireGuard }: PeerStatus): PeerSummary => {
 export const usedPeers = (peers: readonly PeerSummary[]): UsedPeers => {
   const pathMtuBytes = least(peers.map((peer) => peer.pathMtuBytes));
   const lossRatio = greatest(peers.map((peer) => peer.lossRatio));
+  const relayedReason = peers.find((peer) => peer.relayedReason !== undefined)?.relayedReason;
   return {
     rttMs: peers.flatMap(({ rttMs }) => rttMs ?? []),
-    isRelayed: peers.some(({ isRelayed }) => isRelayed),
+    ...(relayedReason === undefined ? {} : { relayedReason }),
     ...(pathMtuBytes === undefined ? {} : { pathMtuBytes }),
     ...(lossRatio === undefined ? {} : { lossRatio }),
   };
 };
 
-const activeOf = ({ members }: GroupStatus) => Object.entries(members).filter(([, { isActive }]) => isActive);
+/** Routes of a report's groups, and the distinct lists of gateways among them. */
+interface Routes {
+  readonly ofSites: readonly SiteRoute[];
+  readonly vias: readonly (readonly string[])[];
+}
+
+type Groups = ConnectivityStatus['groups'];
+
+const familyRoute = ({ family, members }: GroupStatus): SiteRoute['families'][number] => ({
+  family: family === 'IPv6' ? 'ipv6' : 'ipv4',
+  active: Object.entries(members).flatMap(([node, { isActive, reachesSite }]) =>
+    isActive ? [{ node, denies: reachesSite === false }] : [],
+  ),
+});
+
+const findRoutes = (groups: Groups): Routes => {
+  const vias = new Map<string, { readonly at: number; readonly via: readonly string[] }>();
+  const bySite = Map.groupBy(Object.values(groups), ({ site }) => site);
+  const ofSites = [...bySite].flatMap(([site, ofSite]): SiteRoute[] => {
+    if (site === undefined) return [];
+    const families = ofSite.map(familyRoute);
+    const via = [...new Set(families.flatMap(({ active }) => active.map(({ node }) => node)))];
+    const key = via.join('\0');
+    const shared = vias.get(key) ?? { at: vias.size, via };
+    vias.set(key, shared);
+    const isUndenied = families.every(({ active }) => active.some(({ denies }) => !denies));
+    return [{ site, via: shared.via, usedAt: shared.at, families, isUndenied }];
+  });
+  return { ofSites, vias: [...vias.values()].map(({ via }) => via) };
+};
+
+const knownRoutes = new WeakMap<Groups, Routes>();
+const NO_ROUTES: Routes = { ofSites: [], vias: [] };
+
+/** Once for each object: reports of a node that differ in something else share their groups. */
+const routesOf = (groups: Groups): Routes => {
+  const before = knownRoutes.get(groups);
+  if (before) return before;
+  const routes = findRoutes(groups);
+  knownRoutes.set(groups, routes);
+  return routes;
+};
 
 /** A member that packets go to is no proof of a way: the last one of a group stays although it does not answer. */
-const familyRoute = (group: GroupStatus, { peers }: ConnectivityStatus): FamilyRoute => {
-  const family = group.family === 'IPv6' ? 'ipv6' : 'ipv4';
-  const able = activeOf(group).filter(([node]) => {
-    // A name of Object's prototype is a name like any other.
-    const health = Object.hasOwn(peers, node) ? peers[node]!.health[family] : undefined;
-    return health && health.forwards !== false && (isAnswering(health) || health.forwards === true);
-  });
-  return {
-    isCarried: able.some(([, { reachesSite }]) => reachesSite !== false),
-    denying: able.flatMap(([node, { reachesSite }]) => (reachesSite === false ? [node] : [])),
-  };
+const isAble = ({ peers }: ConnectivityStatus, node: string, family: HealthFamily): boolean => {
+  // A name of Object's prototype is a name like any other.
+  const health = Object.hasOwn(peers, node) ? peers[node]!.health[family] : undefined;
+  return health !== undefined && health.forwards !== false && (isAnswering(health) || health.forwards === true);
 };
 
-const siteRoutes = (status: ConnectivityStatus, peers: NodeSummary['peers']): Map<string, SiteRoute> => {
-  const bySite = Map.groupBy(Object.values(status.groups), ({ site }) => site);
-  return new Map(
-    [...bySite].flatMap(([site, groups]): [string, SiteRoute][] => {
-      if (site === undefined) return [];
-      const via = [...new Set(groups.flatMap((group) => activeOf(group).map(([node]) => node)))];
-      const families = groups.map((group) => familyRoute(group, status));
-      return [[site, { via, families, used: usedPeers(via.flatMap((node) => peers.get(node) ?? [])) }]];
-    }),
-  );
+const unableOf = (status: ConnectivityStatus, { ofSites }: Routes): NodeSummary['unable'] => {
+  const active = { ipv4: new Set<string>(), ipv6: new Set<string>() };
+  for (const { families } of ofSites)
+    for (const { family, active: members } of families) for (const { node } of members) active[family].add(node);
+  const unable = (family: HealthFamily): Set<string> =>
+    new Set([...active[family]].filter((node) => !isAble(status, node, family)));
+  return { ipv4: unable('ipv4'), ipv6: unable('ipv6') };
 };
+
+const NONE_UNABLE: NodeSummary['unable'] = { ipv4: new Set(), ipv6: new Set() };
 
 const known = new WeakMap<NodeReport, NodeSummary>();
 
@@ -131,7 +173,25 @@ export const summarize = (report: NodeReport): NodeSummary => {
   const peers = new Map(
     Object.entries(connectivity?.peers ?? {}).map(([node, status]) => [node, summarizePeer(status)]),
   );
-  const summary: NodeSummary = { peers, routes: connectivity ? siteRoutes(connectivity, peers) : new Map() };
+  const routes = connectivity ? routesOf(connectivity.groups) : NO_ROUTES;
+  const summary: NodeSummary = {
+    peers,
+    routes: routes.ofSites,
+    used: routes.vias.map((via) => usedPeers(via.flatMap((node) => peers.get(node) ?? []))),
+    unable: connectivity ? unableOf(connectivity, routes) : NONE_UNABLE,
+  };
   known.set(report, summary);
   return summary;
+};
+
+/** @param carries of a gateway that denies the site: what it reports itself decides */
+export const isCarried = (
+  { unable }: NodeSummary,
+  { families, isUndenied }: SiteRoute,
+  carries: (gateway: string) => boolean = () => false,
+): boolean => {
+  if (isUndenied && unable.ipv4.size === 0 && unable.ipv6.size === 0) return true;
+  return families.every(({ family, active }) =>
+    active.some(({ node, denies }) => !unable[family].has(node) && (!denies || carries(node))),
+  );
 };

@@ -86,7 +86,7 @@ const peersOf = (inputs: ViewInputs, name: string): Pick<NodeView, 'peers'> => {
   if (!report) return {};
   const probed = [...summarize(report).peers.values()].filter(({ verdict }) => verdict !== 'unprobed');
   const healthy = probed.filter(({ verdict }) => verdict === 'answers').length;
-  const relayed = probed.filter(({ isRelayed }) => isRelayed).length;
+  const relayed = probed.filter(({ relayedReason }) => relayedReason !== undefined).length;
   return { peers: { total: probed.length, healthy, relayed } };
 };
 

@@ -218,13 +218,15 @@ const findRelayed = ({ inputs }: Findings): Found[] =>
   inputs.nodes.flatMap(({ name, site }): Found[] => {
     const report = freshReport(inputs, name);
     const relayed = report
-      ? [...summarize(report).peers].flatMap(([peer, { isRelayed }]) => (isRelayed ? [peer] : []))
+      ? [...summarize(report).peers].filter(([, { relayedReason }]) => relayedReason !== undefined)
       : [];
     if (relayed.length === 0) return [];
+    const reasons = [...new Set(relayed.map(([, { relayedReason }]) => relayedReason!))].sort();
+    const peers = relayed.map(([peer]) => peer).sort();
     return [
       {
         ...{ severity: 'info', reason: 'Relayed', kind: 'Node', name },
-        message: `the WireGuard sessions of ${name} with ${listed(relayed.sort())} go over the TCP relay`,
+        message: `the WireGuard sessions of ${name} with ${listed(peers)} go over the TCP relay: ${listed(reasons)}`,
         consequence: 'traffic is carried, with a longer round trip; it becomes direct when UDP gets through',
         sites: site === undefined ? [] : [site],
       },
