@@ -44,7 +44,13 @@ export const LAYERS: readonly Layer[] = [
   { name: 'vm', tier: CI, roles: '.vm', workers: 2, needs: ['vm'], budgetSeconds: 176, cachedBy: 'machine' },
   { name: 'lab-full', tier: 'full', roles: '.full.lab', workers: 1, needs: NEEDS_TEST, hasLabs: true },
   {
-    ...{ name: 'matrix', tier: 'matrix', roles: '.matrix', workers: 1, needs: ['vm', 'fuzz', 'conformance', 'hosts'] },
+    ...{
+      name: 'matrix',
+      tier: 'matrix',
+      roles: '.matrix',
+      workers: 1,
+      needs: ['vm', 'fuzz', 'conformance', 'hosts', 'browser'],
+    },
     ...{ onHostNetwork: true, hasLabs: true },
   },
 ];

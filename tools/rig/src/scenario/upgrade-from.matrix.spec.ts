@@ -1,4 +1,4 @@
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -15,6 +15,7 @@ import { layoutOf } from '../layout/layout.ts';
 import { DATAPLANES } from '../layout/options.ts';
 import { allHealthy } from './outages.ts';
 import { parsePcap } from './pcap.ts';
+import { agentsOnDelete } from '../apps/agents-on-delete.ts';
 import {
   applyChart,
   CURRENT,
@@ -160,13 +161,7 @@ describe.each(DATAPLANES)('data path %s', (dataplane) => {
     'controllers of this version, and agents of both: every second node of a path is new',
     { timeout: 400_000 },
     async () => {
-      // The agents wait for the test, which says when each is replaced.
-      const onDelete = join(folder, 'on-delete');
-      writeFileSync(
-        onDelete,
-        "#!/bin/sh\nexec sed 's/updateStrategy: { type: RollingUpdate,/updateStrategy: { type: OnDelete,/'\n",
-      );
-      chmodSync(onDelete, 0o755);
+      const onDelete = agentsOnDelete(folder);
       const lost = await lostDuring(async (begins) => {
         begins('the chart, agents stay');
         await applyChart(layout, VERSION, { postRenderer: onDelete });

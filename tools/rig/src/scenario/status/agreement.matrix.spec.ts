@@ -4,26 +4,33 @@ import type { ClusterView, NodeReport } from '@unbounded/status';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { metricsOn, peerStates } from '../../apps/agent-state.ts';
 import { layoutOf } from '../../layout/layout.ts';
+import { openDashboard, type OpenDashboard, showView, tableOn } from '../../status/page.ts';
 import { createViewer, type Viewer } from '../../status/viewer.ts';
 import { down } from '../../substrate/down.ts';
 import { up } from '../../substrate/up.ts';
-import { allHealthy, cutLink, cutWan, noForwarding, type Outage, powerOff } from '../outages.ts';
+import { allHealthy, blockUdp, cutLink, cutWan, noForwarding, type Outage, powerOff } from '../outages.ts';
 import { killAgent, timeUntil } from '../scenario.ts';
 
-/** The view, the reports and the agents' own metrics say the same while the lab is disturbed. */
+/** The page, the view, the reports and the agents' own metrics have the same while the lab is disturbed, also by a relay for WireGuard. */
 
-const layout = layoutOf({ gateways: 2, workers: 1 });
+const layout = layoutOf({ gateways: 2, workers: 1, blockUdp: 'none' });
 const MOMENTS = 20;
 /** A report is pushed within 10 s and composed into the view within 3 s; that of a node that is off counts for 25 s. */
 const AGREE_MS = 40_000;
 
 let viewer: Viewer;
+let dashboard: OpenDashboard | undefined;
 beforeAll(async () => {
   await down();
   await up(layout);
   viewer = await createViewer(layout);
+  dashboard = await openDashboard(layout);
+  await showView(dashboard.page, '#/nodes', 'Nodes');
 }, 300_000);
-afterAll(down, 60_000);
+afterAll(async () => {
+  await dashboard?.[Symbol.asyncDispose]();
+  await down();
+}, 60_000);
 
 /** The same sequence of disturbances at each run: a linear congruential generator (Numerical Recipes). */
 const createChoice = (seed: number) => {
@@ -41,6 +48,7 @@ const outages: readonly (() => Outage)[] = [
   () => cutWan(layout, choose(gateways)),
   () => noForwarding(choose(gateways).name),
   () => cutLink(gateways[0]!, gateways.at(-1)!),
+  () => blockUdp('s2'),
 ];
 
 const disturb = async (): Promise<Outage | undefined> => {
@@ -70,6 +78,10 @@ const healthOf = ({ connectivity }: NodeReport): Record<string, number> => {
 const withoutNone = (counts: Record<string, number>): Record<string, number> =>
   Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0));
 
+/** Relayed sessions by a node's metrics. */
+const relayedOn = (node: string): number =>
+  Number(/^unbounded_wireguard_peer_paths\{path="relay"\} (\d+)/m.exec(metricsOn(node))?.[1] ?? 0);
+
 /** Where a node that reports differs from its metrics; undefined: nowhere. */
 const differenceOf = async (node: string, { nodes }: ClusterView): Promise<string | undefined> => {
   if (nodes[node]?.source !== 'report') return undefined;
@@ -82,6 +94,9 @@ const differenceOf = async (node: string, { nodes }: ClusterView): Promise<strin
   const ahead = Object.entries(report.drops).find(([reason, count]) => count > (drops[reason] ?? 0));
   if (ahead) return `${node}: ${ahead[0]}: ${ahead[1]} drops by the report, ${drops[ahead[0]] ?? 0} by metrics`;
   const { Healthy = 0, Degraded = 0 } = reported;
+  const relayed = relayedOn(node);
+  if (nodes[node].peers?.relayed !== relayed)
+    return `${node}: relayed peers by the view ${nodes[node].peers?.relayed}, by metrics ${relayed}`;
   // One family: a peer is healthy when its only probe is answered.
   const shown = nodes[node].peers?.healthy;
   return shown === Healthy + Degraded
@@ -89,7 +104,24 @@ const differenceOf = async (node: string, { nodes }: ClusterView): Promise<strin
     : `${node}: view ${shown}, report ${Healthy + Degraded} healthy peers`;
 };
 
-test(`view, reports and metrics agree at ${MOMENTS} moments of a disturbed lab`, async () => {
+/** Where the page differs from the view. */
+const pageDifferences = async ({ nodes }: ClusterView): Promise<string[]> => {
+  const shown = await tableOn(dashboard!.page);
+  return Object.entries(nodes).flatMap(([name, { state, source, peers }]) => {
+    const row = shown.get(name);
+    const texts = [row?.['State'], row?.['Source']?.split(' ')[0], row?.['Peers healthy'], row?.['Relayed']].join();
+    const expected = [
+      state,
+      source,
+      peers ? `${peers.healthy} of ${peers.total}` : 'unknown',
+      peers?.relayed ?? 'unknown',
+    ].join();
+    return texts === expected ? [] : [`${name}: page ${texts}, view ${expected}`];
+  });
+};
+
+test(`page, view, reports and metrics agree at ${MOMENTS} moments of a disturbed lab`, async () => {
+  let relayed = 0;
   for (let moment = 0; moment < MOMENTS; moment++) {
     const outage = await disturb();
     await delay(choose([500, 2000, 4000]));
@@ -98,7 +130,8 @@ test(`view, reports and metrics agree at ${MOMENTS} moments of a disturbed lab`,
       const view = await viewer.view().catch(() => undefined);
       if (!view) return false;
       const found = await Promise.all(layout.nodes.map(({ name }) => differenceOf(name, view)));
-      differences = found.filter((one) => one !== undefined);
+      relayed = Math.max(relayed, ...Object.values(view.nodes).map(({ peers }) => peers?.relayed ?? 0));
+      differences = [...found.filter((one) => one !== undefined), ...(await pageDifferences(view))];
       return differences.length === 0;
     };
     await timeUntil(`moment ${moment}`, agree, AGREE_MS).catch((error: unknown) => {
@@ -108,4 +141,6 @@ test(`view, reports and metrics agree at ${MOMENTS} moments of a disturbed lab`,
     if (moment % 5 === 4) await allHealthy(layout, 60_000);
   }
   expect(await allHealthy(layout, 60_000)).toBeGreaterThanOrEqual(0);
-}, 900_000);
+  expect(relayed).toBeGreaterThan(0);
+  expect(dashboard!.complaints()).toEqual([]);
+}, 1_200_000);

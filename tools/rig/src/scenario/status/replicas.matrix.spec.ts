@@ -6,6 +6,7 @@ import { startRedis } from '../../features/redis/redis.ts';
 import { hostOf } from '../../layout/addresses.ts';
 import { layoutOf } from '../../layout/layout.ts';
 import { pidOf, stopDaemon } from '../../machine/daemon.ts';
+import { openDashboard } from '../../status/page.ts';
 import { openPassage } from '../../status/passage.ts';
 import { createViewer, type Viewer, viewerToken } from '../../status/viewer.ts';
 import { startAgent } from '../../substrate/agents.ts';
@@ -81,11 +82,18 @@ const numbersOf = ({ steps }: Follower): number[] => steps.map(({ position }) =>
 const historiesOf = ({ steps }: Follower): Set<string> => new Set(steps.map(({ position }) => position.split('-')[0]!));
 
 test('clients of a replica that is killed go on at the other, and miss no update', async () => {
+  await using dashboard = await openDashboard(layout);
+  const { page } = dashboard;
   const [moving, staying] = [await follow(FIRST), await follow(SECOND)];
   await disturb(async () => {
     process.kill(pidOf(FIRST)!, 'SIGKILL');
     await timeUntil('the connection is lost', () => !moving.isOpen, 5000);
   });
+  // Whichever replica it was at.
+  await page.getByText('Live', { exact: true }).waitFor({ timeout: SEEN_MS });
+  await page.getByRole('heading', { name: 'Problems (0)' }).waitFor({ timeout: SEEN_MS });
+  expect(await page.getByText('Ended lately (').innerText()).not.toContain('(0)');
+  expect(dashboard.complaints()).toEqual([]);
   // Only now: what was shown meanwhile it gets by its position.
   moving.go(sockets[SECOND]!);
   await timeUntil(
@@ -105,6 +113,7 @@ test('clients of a replica that is killed go on at the other, and miss no update
 test('while Redis is away both go on with a notice, and recover without a restart when it is back, empty', async () => {
   await quiet();
   const pids = [pidOf(FIRST), pidOf(SECOND)];
+  await using dashboard = await openDashboard(layout);
   const follower = await follow(FIRST);
   await stopDaemon('redis');
   await timeUntil(
@@ -116,6 +125,7 @@ test('while Redis is away both go on with a notice, and recover without a restar
       ),
     20_000,
   );
+  await dashboard.page.getByText(/Redis/).first().waitFor({ timeout: 20_000 });
   await delay(10_000);
   startRedis(layout);
   await timeUntil(
@@ -131,5 +141,7 @@ test('while Redis is away both go on with a notice, and recover without a restar
   const { length } = follower.steps;
   await disturb();
   await timeUntil('updates come again', () => follower.steps.length > length, 30_000);
+  await dashboard.page.getByText(/Redis/).first().waitFor({ state: 'hidden', timeout: 20_000 });
+  await dashboard.page.getByRole('heading', { name: 'Problems (0)' }).waitFor({ timeout: 20_000 });
   expect([pidOf(FIRST), pidOf(SECOND)]).toEqual(pids);
 }, 180_000);

@@ -11,6 +11,7 @@ import { up } from '../../substrate/up.ts';
 import { allHealthy, blockUdp, type Outage, powerOff } from '../outages.ts';
 import { withoutApiServer } from '../restarts.ts';
 import { flowDuring, podOn, timeUntil } from '../scenario.ts';
+import { openDashboard, showView, tableOn } from '../../status/page.ts';
 import { createViewer, type Viewer } from '../../status/viewer.ts';
 
 /** What the view of the cluster shows while things break, next to what the network does. */
@@ -52,8 +53,12 @@ afterAll(down, 60_000);
 test('a gateway that is off is shown within 5 s of its detection, with what stands in; its return likewise', async () => {
   const gateway = layout.nodes.find(({ name }) => name === 's2-g1')!;
   const id = `Node/${gateway.name}/GatewayDown`;
+  await using dashboard = await openDashboard(layout);
+  const onPage = dashboard.page.getByText('traffic goes by s2-g2 instead');
+  expect(await onPage.count()).toBe(0);
   begin(powerOff(layout, gateway));
   const shownMs = await shows('the gateway is down', ({ problems }) => id in problems, DETECTION_MS + SHOWN_MS);
+  await onPage.first().waitFor({ timeout: SHOWN_MS });
   await shows(
     'what stands in',
     ({ problems, reach }) =>
@@ -66,11 +71,15 @@ test('a gateway that is off is shown within 5 s of its detection, with what stan
   end();
   const backMs = await shows('the gateway is back', ({ problems: now }) => !(id in now), 30_000);
   console.log(`shown after ${shownMs} ms, gone ${backMs} ms after its return`);
+  const heading = dashboard.page.getByRole('heading', { name: /^Problems \(/ });
+  await timeUntil('the page has no problem either', async () => (await heading.innerText()) === 'Problems (0)', 30_000);
+  expect(dashboard.complaints()).toEqual([]);
   await allHealthy(layout, 60_000);
   await shows('all is well', isQuiet, 30_000);
 }, 180_000);
 
 test('a site whose overlay is cut is unreachable within 30 s, and shows what its nodes write to the API server', async () => {
+  await using dashboard = await openDashboard(layout);
   begin(blockUdp('s2'));
   await shows('the site is unreachable', ({ problems }) => 'Site/s2/SiteUnreachable' in problems, SHOWN_BY_API_MS);
   await shows(
@@ -80,6 +89,9 @@ test('a site whose overlay is cut is unreachable within 30 s, and shows what its
       problems['Node/s2-w1/self/PeersUnhealthy']?.consequence.includes('Node object') === true,
     SHOWN_BY_API_MS,
   );
+  await showView(dashboard.page, '#/nodes', 'Nodes');
+  const shown = await tableOn(dashboard.page);
+  expect(shown.get('s2-w1')?.['Source']).toMatch(/^api/);
   end();
   await allHealthy(layout, 60_000);
   expect(await shows('all is well', isQuiet, 60_000)).toBeLessThan(60_000);
