@@ -4,6 +4,7 @@ import type { DeviceState } from '@unbounded/wireguard';
 import { createEndpoints, type Endpoints } from './endpoints.ts';
 import type { Correspondent } from './exchange.ts';
 import type { PathDevice, PathPeer, PathReport } from './messages.ts';
+import { monotonicMs } from './path-times.ts';
 import { createPath, type Found, type Target, type WatchedPath } from './path.ts';
 import { derivePathKeys, type PathKeys } from './path-keys.ts';
 import type { Way } from './way.ts';
@@ -41,6 +42,8 @@ interface Lane extends Correspondent {
   readonly path: WatchedPath;
   /** What was told last. */
   told: Way | undefined;
+  /** Since when that is its path; of `monotonicMs`. */
+  takenAtMs: number;
 }
 
 /** How often an interface is looked at that has no peers. */
@@ -83,7 +86,9 @@ export const createDevicePaths = (options: DevicePathsOptions): DevicePaths => {
     if (lane.path.way.endpoint !== lane.told?.endpoint) endpoints.write(publicKey); // before everything else: this is the move
     const from = lane.told?.path;
     lane.told = lane.path.way;
-    onMoved({ device: plan.name, publicKey, node: lane.node, ...lane.told, ...(from === undefined ? {} : { from }) });
+    if (lane.told.path !== from) lane.takenAtMs = monotonicMs();
+    const { node, told, takenAtMs } = lane;
+    onMoved({ device: plan.name, publicKey, node, takenAtMs, ...told, ...(from === undefined ? {} : { from }) });
   };
   const add = (peer: PathPeer, keys: PathKeys, known: { readonly found: Found; readonly isRelayUp: boolean }): void => {
     const { node, publicKey } = peer;
@@ -97,7 +102,8 @@ export const createDevicePaths = (options: DevicePathsOptions): DevicePaths => {
       onWay: () => onWay(publicKey),
     });
     const { listenPort } = plan;
-    const lane: Lane = { node, listenPort, keys, path, told: undefined, onProbe: (...probe) => path.onProbe(...probe) };
+    const onProbe: Lane['onProbe'] = (...probe) => path.onProbe(...probe);
+    const lane: Lane = { node, listenPort, keys, path, told: undefined, takenAtMs: monotonicMs(), onProbe };
     lanes.set(publicKey, lane);
     onWay(publicKey);
   };
