@@ -20,6 +20,7 @@ import type { OwnKeys } from './measured.ts';
 import type { RelayProxies } from './relay/relay-proxies.ts';
 import type { NodeCondition, Section, SectionReport, SectionStatus } from '../section.port.ts';
 import { createProblemLog } from '../world/problem-log.ts';
+import { readForwarding } from './forwarding.ts';
 import type { GatewayReporter } from './gateway-reporter.ts';
 import { connectivityReport } from './report.ts';
 import { connectivityStatus } from './status.ts';
@@ -47,6 +48,8 @@ export interface ConnectivityParts {
   readonly underlay: UnderlayWatch;
   /** Addresses that the node must reach without the overlay, whatever the objects list. */
   readonly protectedAddresses: () => Promise<readonly ProtectedAddress[]>;
+  /** The wall clock, milliseconds: for times that people are shown. */
+  readonly now: () => number;
   /** Undefined: there is no API server. */
   readonly gateway: GatewayReporter | undefined;
   readonly logger: Logger;
@@ -121,6 +124,7 @@ export const createConnectivity = (parts: ConnectivityParts): Section => {
   const render = createRenderer(dataplane.path);
   let isReady = false;
   let wireGuard: ApplyOutcome['wireGuard'] = new Map();
+  let routes: ApplyOutcome['routes'] = [];
 
   const tellProblems = createProblemLog(logger);
 
@@ -142,7 +146,12 @@ export const createConnectivity = (parts: ConnectivityParts): Section => {
       },
       gateway && ((routes, signal) => gateway.report(routes, { signal })),
     );
-    return { ...reported, status: () => statusOf(parts, wireGuard) };
+    const about = { dataplane: parts.dataplaneKind, now: parts.now };
+    return {
+      ...reported,
+      status: () => statusOf(parts, wireGuard),
+      forwarding: () => readForwarding(dataplane, routes, about),
+    };
   };
 
   return {
@@ -157,7 +166,7 @@ export const createConnectivity = (parts: ConnectivityParts): Section => {
       if (!plan) return { nextPassMs: REPAIR_EVERY_MS, report: report(underlay, [...planner.problems, ...fromNode()]) };
       const rendered = render(plan);
       const outcome = await applyPlan(dataplane, rendered);
-      ({ wireGuard } = outcome);
+      ({ wireGuard, routes } = outcome);
       parts.peers.set(planner.peers);
       if (dataplane.health.states().some(({ state }) => state === 'Healthy')) parts.peers.heard();
       if (outcome.isContained) attachment.gate.open();

@@ -236,6 +236,7 @@ export const connectivity = (
       forwarding: createForwardingWatch({ nft: context.nft, metrics, logger, onFound: context.trigger }),
       protocols,
       dataplaneKind: config.dataplane,
+      now: CLOCKS.now,
       underlay: createUnderlayWatch((internalIps) => findUnderlay(net, internalIps)),
       protectedAddresses: protectAddresses(config, context),
       gateway: cluster && createGatewayReporter(cluster, nodeName),

@@ -37,6 +37,7 @@ import { type ForwardingTables, planForwardingTables } from './forwarding.plan.t
 import { createGroupIndexes } from '../group-indexes.ts';
 import { mapFolder, markLayout, prepareMaps } from './layout-folder.ts';
 import { removeStaleEntries, writeEntries } from './map-sync.ts';
+import type { MapContents } from './maps.diff.ts';
 import { isNumber, isRecordOf, stateFile } from '../../state/state-file.ts';
 import type { StateFaults } from '../../state/state-faults.ts';
 import type { Guard } from '../../connectivity/kernel/tunnel-gate.ts';
@@ -61,6 +62,8 @@ export interface ForwardingMaps {
    * device uses.
    */
   removeStale(): void;
+  /** What the plan prepared last wants and, read when it is asked for, what the maps have; undefined: no plan was prepared. */
+  tables(): { readonly wanted: ForwardingTables; present(): MapContents } | undefined;
   /** What the programs have counted since their maps were made. */
   counted(): ReadonlyMap<Stat, number>;
   /** Forgets a device that is about to go. */
@@ -194,6 +197,15 @@ export const openForwardingMaps = (options: ForwardingOptions): ForwardingMaps =
       numbers.write(indexes.toJSON());
       if (programs.removeOthers(links)) markLayout(pinFolder, layoutFingerprint());
     },
+    tables: () =>
+      prepared && {
+        wanted: prepared.tables,
+        present: () => ({
+          v4: new Map(maps.v4.entries()),
+          v6: new Map(maps.v6.entries()),
+          groups: new Map(maps.groups.entries()),
+        }),
+      },
     counted: () =>
       new Map(
         STATS.map((stat) => [stat, Number((maps.stats.get(stat) ?? []).reduce((sum, value) => sum + value, 0n))]),
