@@ -8,6 +8,8 @@ import { ForwardingController } from './forwarding.controller.ts';
 import { RefusalFilter } from './refusal.filter.ts';
 import { createBodyReader } from './report-body.ts';
 import { ReportsController } from './reports.controller.ts';
+import { createRequestPace, VIEWER_PACE } from './request-pace.ts';
+import { createJsonSender } from './send-json.ts';
 import { createSerializer } from './serialized-view.ts';
 import { createStreamAdmission } from './stream-admission.ts';
 import { StreamHub } from './stream-hub.ts';
@@ -39,6 +41,8 @@ export const apiModule = (options: ApiOptions, letIn: LetIn): DynamicModule => {
       value(tokens.NODE_REPORTS, options.reports),
       value(tokens.FORWARDING_EXCHANGE, options.forwarding),
       value(tokens.PARSE_FORWARDING, options.parseForwarding),
+      value(tokens.VIEWER_REQUESTS, createRequestPace(VIEWER_PACE)),
+      value(tokens.SEND_JSON, createJsonSender(options.sendLimits)),
       value(tokens.READ_BODY, createBodyReader(options.bodyLimits)),
       value(tokens.SERIALIZED_VIEW, serializer),
       value(tokens.ADMIT_STREAM, admission),

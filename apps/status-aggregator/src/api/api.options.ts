@@ -8,6 +8,7 @@ import type { ViewerAccess } from '../access/viewer-access.ts';
 import type { ForwardingExchange, NodeReports, ReportIntake, ViewStream } from '../intake.port.ts';
 import type { EdgeMetrics } from './edge-metrics.ts';
 import type { BodyLimits } from './report-body.ts';
+import type { SendLimits } from './send-json.ts';
 import type { StreamLimits } from './stream.limits.ts';
 
 /** What is a report, of whatever came as JSON. */
@@ -49,6 +50,7 @@ export interface ApiOptions {
   /** Connections that have proven nothing yet; beyond it the oldest of the address with the most is cut. */
   readonly mostStrangers?: number;
   readonly bodyLimits?: Partial<BodyLimits>;
+  readonly sendLimits?: Partial<SendLimits>;
   readonly streamLimits?: Partial<StreamLimits>;
   /** The wall clock; for the end of tokens. */
   readonly now?: () => Date;

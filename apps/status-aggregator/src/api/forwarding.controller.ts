@@ -4,12 +4,12 @@ import type { Request, Response } from 'express';
 
 import { SILENT_AFTER_MS } from '../forwarding/forwarding.limits.ts';
 import type { ForwardingExchange, NodeReports } from '../intake.port.ts';
-import { FORWARDING_EXCHANGE, NODE_REPORTS } from './api.tokens.ts';
-import { ViewerGuard } from './guards.ts';
+import { FORWARDING_EXCHANGE, NODE_REPORTS, SEND_JSON } from './api.tokens.ts';
+import { ViewerGuard, ViewerName } from './guards.ts';
 import { schemaRef } from './openapi.ts';
 import { Refusal } from './refusal.ts';
 import { reportedNode } from './reported-node.ts';
-import { sendJson } from './send-json.ts';
+import type { SendJson } from './send-json.ts';
 
 const MS_PER_S = 1000;
 
@@ -35,10 +35,16 @@ const REFUSALS = {
 export class ForwardingController {
   readonly #exchange: ForwardingExchange;
   readonly #reports: NodeReports;
+  readonly #send: SendJson;
 
-  constructor(@Inject(FORWARDING_EXCHANGE) exchange: ForwardingExchange, @Inject(NODE_REPORTS) reports: NodeReports) {
+  constructor(
+    @Inject(FORWARDING_EXCHANGE) exchange: ForwardingExchange,
+    @Inject(NODE_REPORTS) reports: NodeReports,
+    @Inject(SEND_JSON) send: SendJson,
+  ) {
     this.#exchange = exchange;
     this.#reports = reports;
+    this.#send = send;
   }
 
   /**
@@ -62,9 +68,14 @@ export class ForwardingController {
   })
   @ApiResponse({ status: 202, description: 'Requested: the node is asked. Ask again after Retry-After.' })
   @ApiResponse({ status: 404, description: 'NodeUnknown' })
-  @ApiResponse({ status: 429, description: 'TooManyNodesRequested' })
+  @ApiResponse({ status: 429, description: 'TooManyNodesRequested, TooManyRequests, TooManyBytesInFlight' })
   @ApiResponse({ status: 503, description: 'NodeNotReporting, RedisAway' })
-  async forwarding(@Param('name') name: string, @Req() request: Request, @Res() response: Response): Promise<void> {
+  async forwarding(
+    @Param('name') name: string,
+    @ViewerName() user: string,
+    @Req() request: Request,
+    @Res() response: Response,
+  ): Promise<void> {
     const { ageMs } = reportedNode(this.#reports, name);
     if (ageMs > SILENT_AFTER_MS) throw notReporting(name, ageMs);
     const wanted = await this.#exchange.want(name);
@@ -76,6 +87,6 @@ export class ForwardingController {
       return;
     }
     const head = Buffer.from(`{"ageMs":${Math.round(answer.ageMs)},"forwarding":`);
-    await sendJson(request, response, Buffer.concat([head, answer.json, Buffer.from('}')]));
+    await this.#send(request, response, { user, json: Buffer.concat([head, answer.json, Buffer.from('}')]) });
   }
 }

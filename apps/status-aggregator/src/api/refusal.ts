@@ -26,6 +26,8 @@ export type RefusalReason =
   | 'RedisAway'
   | 'ForeignOrigin'
   | 'UnknownSubprotocol'
+  | 'TooManyRequests'
+  | 'TooManyBytesInFlight'
   | 'TooManyClients'
   | 'TooManyClientsOfUser'
   | 'ShuttingDown'

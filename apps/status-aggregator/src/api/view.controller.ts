@@ -3,13 +3,13 @@ import { ApiBearerAuth, ApiOperation, ApiParam, ApiResponse } from '@nestjs/swag
 import type { Request, Response } from 'express';
 
 import type { NodeReports } from '../intake.port.ts';
-import { NODE_REPORTS, SERIALIZED_VIEW } from './api.tokens.ts';
+import { NODE_REPORTS, SEND_JSON, SERIALIZED_VIEW } from './api.tokens.ts';
 import { etagOf, isUnchanged } from './etag.ts';
-import { ViewerGuard } from './guards.ts';
+import { ViewerGuard, ViewerName } from './guards.ts';
 import { schemaRef } from './openapi.ts';
 import { Refusal } from './refusal.ts';
 import { reportedNode } from './reported-node.ts';
-import { sendJson } from './send-json.ts';
+import type { SendJson } from './send-json.ts';
 import type { Serializer } from './serialized-view.ts';
 
 /** For who may see the status of the cluster. */
@@ -19,10 +19,16 @@ import type { Serializer } from './serialized-view.ts';
 export class ViewController {
   readonly #serializer: Serializer;
   readonly #reports: NodeReports;
+  readonly #send: SendJson;
 
-  constructor(@Inject(SERIALIZED_VIEW) serializer: Serializer, @Inject(NODE_REPORTS) reports: NodeReports) {
+  constructor(
+    @Inject(SERIALIZED_VIEW) serializer: Serializer,
+    @Inject(NODE_REPORTS) reports: NodeReports,
+    @Inject(SEND_JSON) send: SendJson,
+  ) {
     this.#serializer = serializer;
     this.#reports = reports;
+    this.#send = send;
   }
 
   @Get('view')
@@ -46,8 +52,9 @@ export class ViewController {
     },
   })
   @ApiResponse({ status: 304, description: 'The position is still that of If-None-Match.' })
+  @ApiResponse({ status: 429, description: 'TooManyRequests, TooManyBytesInFlight' })
   @ApiResponse({ status: 503, description: 'NotYetComposed' })
-  async view(@Req() request: Request, @Res() response: Response): Promise<void> {
+  async view(@ViewerName() user: string, @Req() request: Request, @Res() response: Response): Promise<void> {
     const view = this.#serializer.view();
     if (view === undefined) {
       const message = 'the view has not been composed yet';
@@ -59,7 +66,7 @@ export class ViewController {
       response.status(304).end();
       return;
     }
-    await sendJson(request, response, view.json, () => view.gzip());
+    await this.#send(request, response, { user, json: view.json, gzipped: () => view.gzip() });
   }
 
   @Get('nodes/:name')
@@ -75,8 +82,15 @@ export class ViewController {
     },
   })
   @ApiResponse({ status: 404, description: 'NodeUnknown' })
-  async node(@Param('name') name: string, @Req() request: Request, @Res() response: Response): Promise<void> {
+  @ApiResponse({ status: 429, description: 'TooManyRequests, TooManyBytesInFlight' })
+  async node(
+    @Param('name') name: string,
+    @ViewerName() user: string,
+    @Req() request: Request,
+    @Res() response: Response,
+  ): Promise<void> {
     const found = reportedNode(this.#reports, name);
-    await sendJson(request, response, Buffer.from(JSON.stringify({ report: found.report, ageMs: found.ageMs })));
+    const json = Buffer.from(JSON.stringify({ report: found.report, ageMs: found.ageMs }));
+    await this.#send(request, response, { user, json });
   }
 }
