@@ -118,13 +118,27 @@ const statusOf = (
   return { connectivity: connectivityStatus(plan, { dataplane: dataplaneKind, ...observed }) };
 };
 
+/** Of the last pass. */
+type Applied = Pick<ApplyOutcome, 'wireGuard' | 'routes'>;
+
+/** What is read of the node when somebody asks for it. */
+const readersOf = (
+  parts: ConnectivityParts,
+  applied: () => Applied,
+): Required<Pick<SectionReport, 'status' | 'forwarding'>> => {
+  const about = { dataplane: parts.dataplaneKind, now: parts.now };
+  return {
+    status: () => statusOf(parts, applied().wireGuard),
+    forwarding: () => readForwarding(parts.dataplane, applied().routes, about),
+  };
+};
+
 export const createConnectivity = (parts: ConnectivityParts): Section => {
   const { planner, dataplane, rotation, attachment, faults, gateway, logger } = parts;
   const rotating = createRotatingPlanner(parts);
   const render = createRenderer(dataplane.path);
   let isReady = false;
-  let wireGuard: ApplyOutcome['wireGuard'] = new Map();
-  let routes: ApplyOutcome['routes'] = [];
+  let applied: Applied = { wireGuard: new Map(), routes: [] };
 
   const tellProblems = createProblemLog(logger);
 
@@ -146,12 +160,7 @@ export const createConnectivity = (parts: ConnectivityParts): Section => {
       },
       gateway && ((routes, signal) => gateway.report(routes, { signal })),
     );
-    const about = { dataplane: parts.dataplaneKind, now: parts.now };
-    return {
-      ...reported,
-      status: () => statusOf(parts, wireGuard),
-      forwarding: () => readForwarding(dataplane, routes, about),
-    };
+    return { ...reported, ...readersOf(parts, () => applied) };
   };
 
   return {
@@ -166,7 +175,7 @@ export const createConnectivity = (parts: ConnectivityParts): Section => {
       if (!plan) return { nextPassMs: REPAIR_EVERY_MS, report: report(underlay, [...planner.problems, ...fromNode()]) };
       const rendered = render(plan);
       const outcome = await applyPlan(dataplane, rendered);
-      ({ wireGuard, routes } = outcome);
+      applied = outcome;
       parts.peers.set(planner.peers);
       if (dataplane.health.states().some(({ state }) => state === 'Healthy')) parts.peers.heard();
       if (outcome.isContained) attachment.gate.open();

@@ -35,13 +35,13 @@ export interface DataPath {
   close(): void;
 }
 
-export interface ComparedWith {
+interface ComparedWith {
   /** Names of devices by their indexes. */
   readonly devices: ReadonlyMap<number, string>;
   readonly inUse: GroupsInUse;
 }
 
-export interface Compared {
+interface Compared {
   readonly entries: readonly ForwardingEntry[];
   /** Of the groups that routes point at. */
   readonly groupNames: ReadonlyMap<number, string>;

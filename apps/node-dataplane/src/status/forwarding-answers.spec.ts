@@ -60,6 +60,7 @@ test('what cannot be read or sent is tried again when it is asked for again', as
   fails = false;
   answers.wanted();
   await until('it is sent', () => sent.length === 1);
+  expect(reads()).toBe(2);
 });
 
 test('an agent whose sections have nothing to read sends nothing, and one that ends begins nothing', async () => {

@@ -31,9 +31,12 @@ export class AgentGuard implements CanActivate {
   }
 }
 
-/** Parameter of a handler behind {@link AgentGuard}: the node that its token is bound to. */
+/** The node that the token of a request behind {@link AgentGuard} is bound to. */
+export const boundNode = (request: Request): string | undefined => nodes.get(request);
+
+/** Parameter of a handler: {@link boundNode}. */
 export const BoundNode = createParamDecorator((_: unknown, context: ExecutionContext) =>
-  nodes.get(context.switchToHttp().getRequest<Request>()),
+  boundNode(context.switchToHttp().getRequest<Request>()),
 );
 
 /** Lets in who may see the status of the cluster, at a user's pace: the user counts, and not the token. */

@@ -1,19 +1,17 @@
-import { Controller, HttpCode, Inject, Post, Req, Res, UseGuards } from '@nestjs/common';
+import { Controller, HttpCode, Inject, Post, Req, UseGuards, UseInterceptors } from '@nestjs/common';
 import { ApiBearerAuth, ApiBody, ApiOperation, ApiResponse } from '@nestjs/swagger';
-import type { Request, Response } from 'express';
+import type { Request } from 'express';
 
-import type { ForwardingExchange, ReportIntake } from '../intake.port.ts';
+import type { ReportIntake } from '../intake.port.ts';
 import type { ParsePush } from './api.options.ts';
-import { EDGE_METRICS, FORWARDING_EXCHANGE, PARSE_PUSH, READ_BODY, REPORT_INTAKE } from './api.tokens.ts';
+import { EDGE_METRICS, PARSE_PUSH, READ_BODY, REPORT_INTAKE } from './api.tokens.ts';
 import type { EdgeMetrics } from './edge-metrics.ts';
 import { AgentGuard, BoundNode } from './guards.ts';
 import { schemaRef } from './openapi.ts';
 import { createNodePace } from './node-pace.ts';
 import { Refusal } from './refusal.ts';
 import type { ReadBody } from './report-body.ts';
-
-/** Of an answer: what the node should tell besides, words with commas between. An agent passes over those that it does not know. */
-const WANTS_HEADER = 'Unbounded-Wants';
+import { TellWants, WANTS_HEADER } from './tell-wants.ts';
 
 /** Where the agents of nodes report. */
 @Controller('v1alpha1/reports')
@@ -24,7 +22,6 @@ export class ReportsController {
   readonly #read: ReadBody;
   readonly #parse: ParsePush;
   readonly #metrics: EdgeMetrics;
-  readonly #forwarding: ForwardingExchange;
   readonly #pace = createNodePace();
 
   constructor(
@@ -32,17 +29,16 @@ export class ReportsController {
     @Inject(READ_BODY) read: ReadBody,
     @Inject(PARSE_PUSH) parse: ParsePush,
     @Inject(EDGE_METRICS) metrics: EdgeMetrics,
-    @Inject(FORWARDING_EXCHANGE) forwarding: ForwardingExchange,
   ) {
     this.#intake = intake;
     this.#read = read;
     this.#parse = parse;
     this.#metrics = metrics;
-    this.#forwarding = forwarding;
   }
 
   @Post()
   @HttpCode(204)
+  @UseInterceptors(TellWants)
   @ApiOperation({ operationId: 'report', summary: 'Takes the report of the node that the token is bound to.' })
   @ApiBody({ schema: schemaRef('Push') })
   @ApiResponse({
@@ -56,13 +52,8 @@ export class ReportsController {
     },
   })
   @ApiResponse({ status: 409, description: 'ResyncRequired: the next report has to be a whole one.' })
-  async report(
-    @BoundNode() node: string,
-    @Req() request: Request,
-    @Res({ passthrough: true }) response: Response,
-  ): Promise<void> {
+  async report(@BoundNode() node: string, @Req() request: Request): Promise<void> {
     await this.#pace.run(node, () => this.#take(node, request));
-    if (await this.#forwarding.isWanted(node)) response.setHeader(WANTS_HEADER, 'forwarding');
   }
 
   async #take(node: string, request: Request): Promise<void> {

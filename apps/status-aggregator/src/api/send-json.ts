@@ -24,7 +24,7 @@ const MIB = 1024 * 1024;
 /** The view of 5,000 nodes is some MiB compressed: ten dashboards of a user have it at once. */
 const SEND_LIMITS: SendLimits = { bytesOfUser: 64 * MIB, bytes: 256 * MIB, sendMs: 60_000 };
 
-export interface JsonAnswer {
+interface JsonAnswer {
   readonly user: string;
   readonly json: Buffer;
   /** Of `json`; compressed here when not set. */

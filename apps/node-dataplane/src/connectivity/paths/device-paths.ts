@@ -46,6 +46,15 @@ interface Lane extends Correspondent {
   takenAtMs: number;
 }
 
+/** Notes the way that a lane takes now. @returns what is told of it */
+const noteWay = (lane: Lane, way: Way, session: Pick<PathReport, 'device' | 'publicKey'>): PathReport => {
+  const from = lane.told?.path;
+  lane.told = way;
+  if (way.path !== from) lane.takenAtMs = monotonicMs();
+  const { node, takenAtMs } = lane;
+  return { ...session, node, takenAtMs, ...way, ...(from === undefined ? {} : { from }) };
+};
+
 /** How often an interface is looked at that has no peers. */
 const IDLE_MS = 10_000;
 
@@ -84,11 +93,7 @@ export const createDevicePaths = (options: DevicePathsOptions): DevicePaths => {
     const lane = lanes.get(publicKey);
     if (!lane?.path.way) return;
     if (lane.path.way.endpoint !== lane.told?.endpoint) endpoints.write(publicKey); // before everything else: this is the move
-    const from = lane.told?.path;
-    lane.told = lane.path.way;
-    if (lane.told.path !== from) lane.takenAtMs = monotonicMs();
-    const { node, told, takenAtMs } = lane;
-    onMoved({ device: plan.name, publicKey, node, takenAtMs, ...told, ...(from === undefined ? {} : { from }) });
+    onMoved(noteWay(lane, lane.path.way, { device: plan.name, publicKey }));
   };
   const add = (peer: PathPeer, keys: PathKeys, known: { readonly found: Found; readonly isRelayUp: boolean }): void => {
     const { node, publicKey } = peer;

@@ -91,6 +91,12 @@ const openMaps = (object: BpfObject) => ({
   stats: object.perCpuMap('unbounded_stats', statsKey, counter),
 });
 
+const contentsOf = ({ v4, v6, groups }: ReturnType<typeof openMaps>): MapContents => ({
+  v4: new Map(v4.entries()),
+  v6: new Map(v6.entries()),
+  groups: new Map(groups.entries()),
+});
+
 const configOf = (plan: KernelPlan): EncapConfig => {
   return { anySource: false, ...(plan.underlayIp === '' ? {} : { ownMac: innerMac(plan.underlayIp) }) };
 };
@@ -197,15 +203,7 @@ export const openForwardingMaps = (options: ForwardingOptions): ForwardingMaps =
       numbers.write(indexes.toJSON());
       if (programs.removeOthers(links)) markLayout(pinFolder, layoutFingerprint());
     },
-    tables: () =>
-      prepared && {
-        wanted: prepared.tables,
-        present: () => ({
-          v4: new Map(maps.v4.entries()),
-          v6: new Map(maps.v6.entries()),
-          groups: new Map(maps.groups.entries()),
-        }),
-      },
+    tables: () => prepared && { wanted: prepared.tables, present: () => contentsOf(maps) },
     counted: () =>
       new Map(
         STATS.map((stat) => [stat, Number((maps.stats.get(stat) ?? []).reduce((sum, value) => sum + value, 0n))]),

@@ -40,6 +40,11 @@ const groupSide = (records: readonly NextHop[], names: Names): Side => ({
   fingerprint: records.map(fingerprint).sort().join('\n'),
 });
 
+const recordOf = (member: GroupMember): NextHop => {
+  const { weight: _, ...record } = member;
+  return record;
+};
+
 const recordsOf = ({ name, members }: HealthGroup, inUse: GroupsInUse): NextHop[] => {
   const nodes = inUse.get(name);
   return members.flatMap(({ node, record }) =>
@@ -57,13 +62,7 @@ const groupEntries = (
   const seen = [...present].map(([index, members]) => {
     const name = groupName(index, names);
     const counted = inUse.has(name) ? members.filter(({ weight }) => weight > 0) : members;
-    return [
-      name,
-      groupSide(
-        counted.map(({ weight: _, ...record }) => record),
-        names,
-      ),
-    ] as const;
+    return [name, groupSide(counted.map(recordOf), names)] as const;
   });
   return compareSides('unbounded_nexthop_groups', new Map(wanted), new Map(seen));
 };
