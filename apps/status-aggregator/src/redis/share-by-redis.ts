@@ -12,7 +12,7 @@ import { createReportStore } from './report-store.ts';
 import { createReplicatedReports } from './replicated-reports.ts';
 import { createReplication, type ReplicationOptions } from './replication.part.ts';
 import { createReplicatedView } from './replicated-view.ts';
-import { createSharedForwarding } from './shared-forwarding.ts';
+import { createReplicatedForwarding } from './replicated-forwarding.ts';
 import { createViewStore } from './view-store.ts';
 
 export interface ShareOptions extends Pick<ReplicationOptions, 'composeEveryMs' | 'followEveryMs'> {
@@ -55,7 +55,7 @@ export const shareByRedis = (options: ShareOptions): SharedStatus => {
     ...{ link, stores: { reports: ofReports, view: ofView }, reports, view, clocks, metrics, logger },
   });
   const notices = (): readonly string[] => (link.isUp ? [] : [AWAY]);
-  const forwarding = createSharedForwarding({
+  const forwarding = createReplicatedForwarding({
     store: createForwardingStore(link, keys, metrics.skipped),
     local: createLocalForwarding(clocks.elapsed),
     isUp: () => link.isUp,

@@ -2,12 +2,12 @@ import { expect, test } from 'vitest';
 import { createLocalForwarding } from '../forwarding/local-forwarding.ts';
 import { forwardingOf } from '../forwarding/forwarding.testdata.ts';
 import type { ForwardingStore } from './forwarding-store.ts';
-import { createSharedForwarding } from './shared-forwarding.ts';
+import { createReplicatedForwarding } from './replicated-forwarding.ts';
 
 const bed = (store: Partial<ForwardingStore> = {}) => {
   const state = { isUp: true, nowMs: 0, asked: 0, put: [] as string[] };
   const elapsed = (): number => state.nowMs;
-  const exchange = createSharedForwarding({
+  const exchange = createReplicatedForwarding({
     store: {
       want: async () => ({}),
       wanted: async () => {

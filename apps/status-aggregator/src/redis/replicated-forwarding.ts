@@ -6,7 +6,7 @@ import type { ForwardingStore } from './forwarding-store.ts';
  * Who is wanted, and what was answered, at all replicas: a viewer asks one, and the node pushes to another. While Redis is away a replica can
  * ask for the nodes alone that push to itself.
  */
-export interface SharedForwardingOptions {
+export interface ReplicatedForwardingOptions {
   readonly store: ForwardingStore;
   /** While Redis is away. */
   readonly local: ForwardingExchange;
@@ -19,7 +19,7 @@ export interface SharedForwardingOptions {
 const WANTED_EVERY_MS = 1000;
 
 /** The nodes that are wanted, a second old at most; while Redis does not say, none. */
-const createWantedNodes = ({ store, elapsed }: SharedForwardingOptions) => {
+const createWantedNodes = ({ store, elapsed }: ReplicatedForwardingOptions) => {
   let [askedAtMs, asking]: [number, Promise<ReadonlySet<string>>] = [-Infinity, Promise.resolve(new Set())];
   return (): Promise<ReadonlySet<string>> => {
     if (elapsed() - askedAtMs >= WANTED_EVERY_MS) {
@@ -30,7 +30,7 @@ const createWantedNodes = ({ store, elapsed }: SharedForwardingOptions) => {
   };
 };
 
-export const createSharedForwarding = (options: SharedForwardingOptions): ForwardingExchange => {
+export const createReplicatedForwarding = (options: ReplicatedForwardingOptions): ForwardingExchange => {
   const { store, local, isUp, elapsed } = options;
   const wantedNodes = createWantedNodes(options);
   const pushedAtMs = new Map<string, number>();
