@@ -2,7 +2,7 @@ import type { KindTable } from '@unbounded/crds';
 import type { Cluster } from '@unbounded/kube';
 import type { RouteEvent, RouteSocket } from '@unbounded/netlink';
 import type { Nftables, TableFamily } from '@unbounded/nftables';
-import type { NodeReport } from '@unbounded/status';
+import type { Forwarding, NodeReport } from '@unbounded/status';
 import type { Logger, Metrics } from '@unbounded/telemetry';
 import type { Problem } from '@unbounded/topology';
 import type { Attachment } from './attachment/attachment.ts';
@@ -66,6 +66,8 @@ export interface SectionReport {
   readonly write?: (signal: AbortSignal) => Promise<void>;
   /** Its part of the node's report to the status aggregator, as things are when it is called. */
   readonly status?: () => SectionStatus;
+  /** Reads what the node forwards by, at somebody's request; of one section. @throws Error when it cannot be read */
+  readonly forwarding?: () => Promise<Forwarding>;
 }
 
 export type SectionStatus = Pick<NodeReport, 'connectivity' | 'egress'>;

@@ -1,4 +1,4 @@
-import type { ClusterView, NodeReport, Push } from '@unbounded/status';
+import type { ClusterView, Forwarding, NodeReport, Push } from '@unbounded/status';
 
 /** Between the edge (HTTP, WebSocket) and what holds reports and view; a replica of its own and several over Redis are behind it alike. */
 
@@ -36,4 +36,28 @@ export interface ViewStream {
 /** What a node reported last, and how old that is. */
 export interface NodeReports {
   report(node: string): { readonly report: NodeReport; readonly ageMs: number } | undefined;
+}
+
+/** What a node forwards by, as its agent answered. */
+export interface HeldForwarding {
+  /** A `Forwarding`. */
+  readonly json: Buffer;
+  /** Since it came. */
+  readonly ageMs: number;
+}
+
+/**
+ * Between viewers, who want what a node forwards by, and its agent, which is told so with its next push and answers then: nobody listens at
+ * the nodes.
+ */
+export interface ForwardingExchange {
+  /**
+   * Asks the node for a minute, or for another one. answer: the last one; absent: there is none yet. tooMany: others are being asked. away: the
+   * replica to which the node pushes cannot be told.
+   */
+  want(node: string): Promise<'tooMany' | 'away' | { readonly answer?: HeldForwarding }>;
+  /** Of a node that pushes: whether it is asked. Never rejects. */
+  isWanted(node: string): Promise<boolean>;
+  /** Kept for who wants it; when nobody does, not at all. */
+  answer(node: string, forwarding: Forwarding): Promise<void>;
 }

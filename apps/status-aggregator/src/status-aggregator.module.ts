@@ -3,7 +3,7 @@ import { hostModule, type HostPart, type HostServices } from '@unbounded/host';
 import { certificateSource } from '@unbounded/host/certificate';
 import { type Cluster, configMaps, secrets } from '@unbounded/kube';
 import { openCluster } from '@unbounded/kube/open-cluster';
-import { parsePush, statusSchemas } from '@unbounded/status';
+import { parseForwarding, parsePush, statusSchemas } from '@unbounded/status';
 import { createAgentAccess } from './access/agent-access.ts';
 import { createReviews } from './access/reviews.ts';
 import { createViewerAccess } from './access/viewer-access.ts';
@@ -11,8 +11,9 @@ import type { ApiOptions } from './api/api.options.ts';
 import { createApiPart } from './api/api.part.ts';
 import { edgeMetrics } from './api/edge-metrics.ts';
 import { type ClusterPart, followCluster } from './cluster/cluster-part.ts';
+import { createLocalForwarding } from './forwarding/local-forwarding.ts';
 import { createHeldReports, type HeldReports } from './reports/held-reports.ts';
-import type { ViewStream } from './intake.port.ts';
+import type { ForwardingExchange, ViewStream } from './intake.port.ts';
 import { shareByRedis } from './redis/share-by-redis.ts';
 import { parseRedisUrl } from './redis/redis-url.ts';
 import type { StatusAggregatorConfig } from './status-aggregator.config.ts';
@@ -47,6 +48,7 @@ const certificateOf = (config: StatusAggregatorConfig, cluster: Cluster, { logge
 interface Status {
   readonly reports: HeldReports;
   readonly view: ViewStream;
+  readonly forwarding: ForwardingExchange;
   /** What keeps them up to date. */
   readonly part: HostPart;
 }
@@ -62,7 +64,7 @@ const statusOf = (config: StatusAggregatorConfig, cluster: ClusterPart, services
   const reports = createHeldReports(CLOCKS);
   const history = createViewHistory(randomUUID().slice(0, 8));
   const part = createViewComposer({ objects, reports, history, now: CLOCKS.now, logger });
-  return { reports, view: history, part };
+  return { reports, view: history, forwarding: createLocalForwarding(CLOCKS.elapsed), part };
 };
 
 const createParts = (config: StatusAggregatorConfig, services: HostServices): readonly HostPart[] => {
@@ -70,7 +72,7 @@ const createParts = (config: StatusAggregatorConfig, services: HostServices): re
   const metrics = edgeMetrics(services.metrics);
   const cluster = openCluster({ kubeconfig: config.kubeconfig, metrics: services.metrics });
   const objects = followCluster(cluster, logger);
-  const { reports, view, part } = statusOf(config, objects, services);
+  const { reports, view, forwarding, part } = statusOf(config, objects, services);
   const certificate = certificateOf(config, cluster, services);
   const access = { reviews: createReviews({ cluster, logger }), now: CLOCKS.now, count: metrics.reviewed };
   const account = { namespace: config.namespace, name: config.agentServiceAccount };
@@ -80,6 +82,7 @@ const createParts = (config: StatusAggregatorConfig, services: HostServices): re
     agentAccess: createAgentAccess({ ...access, account }),
     viewerAccess: createViewerAccess(access),
     ...{ parsePush, intake: reports, view, reports, schemas: statusSchemas() },
+    ...{ forwarding, parseForwarding },
     ...{ logger, metrics },
     dashboardDir: config.dashboardDir,
     streamLimits: { clients: config.maxClients },

@@ -8,7 +8,16 @@ export type {
   PeerStatus,
   WireGuardPeerStatus,
 } from './report/connectivity-status.ts';
+export {
+  type Forwarding,
+  type ForwardingEntry,
+  type ForwardingWay,
+  LARGEST_FORWARDING_BYTES,
+  MOST_FORWARDING_ENTRIES,
+  parseForwarding,
+} from './report/forwarding.ts';
 export { applyMergePatch, createMergePatch, isJsonObject, type JsonObject } from './report/merge-patch.ts';
 export { type NodeReport, nodeReport } from './report/node-report.ts';
-export { acceptPush, type HeldReport, type Parsed, parsePush, type Push } from './report/push.ts';
+export type { Parsed } from './report/parse.ts';
+export { acceptPush, type HeldReport, parsePush, type Push } from './report/push.ts';
 export { statusSchemas } from './schemas.ts';

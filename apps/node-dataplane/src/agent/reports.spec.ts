@@ -57,6 +57,21 @@ test('the status of each section is there, as it is when asked for', () => {
   expect(reports.reported('connectivity', fine).status()).not.toHaveProperty('connectivity');
 });
 
+test('what the node forwards by is read by the section that can, and only when it is asked for', async () => {
+  const reports = open();
+  const forwarding = { readTime: 't', dataplane: 'ebpf', total: 0, different: 0, entries: [] } as const;
+  let reads = 0;
+  expect(reports.reported('example', fine).forwarding).toBeUndefined();
+  const read = async () => {
+    reads++;
+    return { ...forwarding, entries: [] };
+  };
+  const { forwarding: ask } = reports.reported('connectivity', { problems: [], forwarding: read });
+  expect(reads).toBe(0);
+  expect(await ask?.()).toEqual(forwarding);
+  expect(reads).toBe(1);
+});
+
 test('events are told once', () => {
   const reports = open();
   const event = { type: 'Normal', reason: 'Moved', action: 'Move', note: 'n' } as const;

@@ -49,6 +49,7 @@ export const createReports = (
       annotations: Object.assign({}, ...states.map(({ annotations }) => annotations)) as AgentReport['annotations'],
       conditions: states.flatMap(({ conditions = [] }) => conditions),
       events,
+      forwarding: states.flatMap(({ forwarding }) => forwarding ?? [])[0],
       status: () => Object.assign({}, ...statuses.map((status) => status())) as SectionStatus,
     };
   };

@@ -46,6 +46,15 @@ describe.each([
     });
   });
 
+  test('a route and a map entry that are taken away by hand show as wanted and not present, until they are repaired', () => {
+    const { before, taken, after } = report.forwarding;
+    expect([before, after]).toEqual([[], []]);
+    expect(taken).toEqual([
+      expect.stringMatching(/^routes 254 100\.66\.0\.0\/16 Missing: \[\[\{"device":"unbounded0",.*\],null\]$/),
+      expect.stringMatching(/^unbounded_endpoints_v4 100\.65\.31\.0\/24 Missing: \[\[\{"device":"vxlan0",.*\],null\]$/),
+    ]);
+  });
+
   test('the gateway of the pods keeps its MAC as pods come and go', () => {
     expect(new Set(report.bridgeMacs)).toEqual(new Set(['02:64:41:1e:01:ff']));
   });

@@ -20,6 +20,7 @@ import { type PodsReport, tryPods } from './dataplane-pods.testdata.ts';
 import { applyPlan, type Dataplane } from './dataplane.ts';
 import { anchorHasProgram, DRIFTS, entryCount, FORWARD, state } from './drifts.testdata.ts';
 import { openEbpfPath } from '../data-path/ebpf/ebpf-path.ts';
+import { readForwarding } from './forwarding.ts';
 import { startHealth } from './health/health.ts';
 import { groupMapPin } from '../data-path/ebpf/forwarding-maps.ts';
 import { noPaths } from './paths/paths.testdata.ts';
@@ -60,6 +61,8 @@ export interface Report {
   readonly applied: string;
   /** Drifts that a pass did not repair, with the state after it. */
   readonly unrepaired: Readonly<Record<string, string>>;
+  /** Of the entries and routes that were taken away by hand: state before, without them, and after the repair; and all that is not in sync. */
+  readonly forwarding: Readonly<Record<'before' | 'taken' | 'after', readonly string[]>>;
   /** What a successor finds before it has applied anything: as many entries and the same link as before, or not. */
   readonly taken: { readonly entries: boolean; readonly link: boolean; readonly program: boolean };
   readonly pods: PodsReport;
@@ -163,6 +166,23 @@ const restart = async (former: Dataplane): Promise<{ dataplane: Dataplane; taken
       program: anchorHasProgram(),
     },
   };
+};
+
+/** Reads what the node forwards by while a route and a map entry are missing. */
+const readTaken = async (dataplane: Dataplane, plan: KernelPlan): Promise<Report['forwarding']> => {
+  const { routes } = await applyPlan(dataplane, plan);
+  const differing = async (): Promise<string[]> => {
+    const { entries } = await readForwarding(dataplane, routes, { dataplane: 'ebpf', now: Date.now });
+    return entries.flatMap(({ table, key, state, wanted, present }) =>
+      state === 'InSync' ? [] : [`${table} ${key} ${state}: ${JSON.stringify([wanted, present])}`],
+    );
+  };
+  const before = await differing();
+  DRIFTS['a route is deleted']!();
+  DRIFTS['a map entry is deleted']!();
+  const taken = await differing();
+  await applyPlan(dataplane, plan);
+  return { before, taken, after: await differing() };
 };
 
 const bridgeMacsAsPodsComeAndGo = (): string[] => {
@@ -283,6 +303,7 @@ const main = async (): Promise<Report> => {
     await applyPlan(dataplane, plan);
     if (state() !== applied || disturbed === applied) unrepaired[name] = state();
   }
+  const forwarding = await readTaken(dataplane, plan);
   const seenPods = await tryPods(dataplane, plan, (now) => {
     pods = now;
   });
@@ -306,6 +327,7 @@ const main = async (): Promise<Report> => {
     applied,
     unrepaired,
     taken,
+    forwarding,
     pods: seenPods,
     closed,
     foreign,

@@ -1,6 +1,6 @@
 import { ROUTE_PROTOCOL } from '@unbounded/config/ownership';
 import { unitDevices } from '@unbounded/keeper-protocol';
-import type { Link, RouteSocket } from '@unbounded/netlink';
+import type { Link, RouteSocket, RouteSpec } from '@unbounded/netlink';
 import type { Logger } from '@unbounded/telemetry';
 import type { Problem } from '@unbounded/topology';
 import { DEVICES } from '../data-path/devices.ts';
@@ -54,6 +54,8 @@ export interface ApplyOutcome {
   readonly wireGuard: WireGuardOutcome['states'];
   /** Names of the devices that are there and ours. */
   readonly devices: ReadonlySet<string>;
+  /** Those that the kernel is to have, of ours. */
+  readonly routes: readonly RouteSpec[];
   /** Firewall, groups and routes are as planned: nothing for the overlay leaves outside of it. */
   readonly isContained: boolean;
 }
@@ -194,6 +196,7 @@ export const applyPlan = async (dataplane: Dataplane, wanted: KernelPlan): Promi
     isUndecided: isUndecided(plan.groups, health.states()),
     wireGuard: wireGuard.states,
     devices: new Set(links.keys()),
+    routes: wantedRoutes,
     isContained: firewall.state === 'inSync' && forwarded !== undefined && routes.problems.length === 0,
   };
 };

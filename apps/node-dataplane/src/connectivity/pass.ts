@@ -20,6 +20,7 @@ import type { OwnKeys } from './measured.ts';
 import type { RelayProxies } from './relay/relay-proxies.ts';
 import type { NodeCondition, Section, SectionReport, SectionStatus } from '../section.port.ts';
 import { createProblemLog } from '../world/problem-log.ts';
+import { readForwarding } from './forwarding.ts';
 import type { GatewayReporter } from './gateway-reporter.ts';
 import { connectivityReport } from './report.ts';
 import { connectivityStatus } from './status.ts';
@@ -47,6 +48,8 @@ export interface ConnectivityParts {
   readonly underlay: UnderlayWatch;
   /** Addresses that the node must reach without the overlay, whatever the objects list. */
   readonly protectedAddresses: () => Promise<readonly ProtectedAddress[]>;
+  /** The wall clock, milliseconds: for times that people are shown. */
+  readonly now: () => number;
   /** Undefined: there is no API server. */
   readonly gateway: GatewayReporter | undefined;
   readonly logger: Logger;
@@ -115,12 +118,27 @@ const statusOf = (
   return { connectivity: connectivityStatus(plan, { dataplane: dataplaneKind, ...observed }) };
 };
 
+/** Of the last pass. */
+type Applied = Pick<ApplyOutcome, 'wireGuard' | 'routes'>;
+
+/** What is read of the node when somebody asks for it. */
+const readersOf = (
+  parts: ConnectivityParts,
+  applied: () => Applied,
+): Required<Pick<SectionReport, 'status' | 'forwarding'>> => {
+  const about = { dataplane: parts.dataplaneKind, now: parts.now };
+  return {
+    status: () => statusOf(parts, applied().wireGuard),
+    forwarding: () => readForwarding(parts.dataplane, applied().routes, about),
+  };
+};
+
 export const createConnectivity = (parts: ConnectivityParts): Section => {
   const { planner, dataplane, rotation, attachment, faults, gateway, logger } = parts;
   const rotating = createRotatingPlanner(parts);
   const render = createRenderer(dataplane.path);
   let isReady = false;
-  let wireGuard: ApplyOutcome['wireGuard'] = new Map();
+  let applied: Applied = { wireGuard: new Map(), routes: [] };
 
   const tellProblems = createProblemLog(logger);
 
@@ -142,7 +160,7 @@ export const createConnectivity = (parts: ConnectivityParts): Section => {
       },
       gateway && ((routes, signal) => gateway.report(routes, { signal })),
     );
-    return { ...reported, status: () => statusOf(parts, wireGuard) };
+    return { ...reported, ...readersOf(parts, () => applied) };
   };
 
   return {
@@ -157,7 +175,7 @@ export const createConnectivity = (parts: ConnectivityParts): Section => {
       if (!plan) return { nextPassMs: REPAIR_EVERY_MS, report: report(underlay, [...planner.problems, ...fromNode()]) };
       const rendered = render(plan);
       const outcome = await applyPlan(dataplane, rendered);
-      ({ wireGuard } = outcome);
+      applied = outcome;
       parts.peers.set(planner.peers);
       if (dataplane.health.states().some(({ state }) => state === 'Healthy')) parts.peers.heard();
       if (outcome.isContained) attachment.gate.open();

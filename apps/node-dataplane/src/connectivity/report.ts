@@ -82,7 +82,7 @@ const eventsOf = ({ moves, repairs }: ConnectivityState): NodeEvent[] => [
 export const connectivityReport = (
   state: ConnectivityState,
   write?: (routes: ConnectivityState['routes'], signal: AbortSignal) => Promise<void>,
-): Omit<SectionReport, 'status'> => ({
+): Omit<SectionReport, 'status' | 'forwarding'> => ({
   problems: state.problems,
   annotations: annotationsOf(state),
   conditions: [networkOf(state), ...relayedOf(state), ...(state.forwarding ? [state.forwarding] : [])],

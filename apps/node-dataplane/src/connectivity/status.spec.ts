@@ -2,7 +2,7 @@ import { nodeReport } from '@unbounded/status';
 import type { NodePlan } from '@unbounded/topology';
 import { describe, expect, it } from 'vitest';
 import type { PeerReport } from './health/messages.ts';
-import type { PathReport } from './paths/messages.ts';
+import type { TimedPath } from './paths/path-times.ts';
 import { connectivityStatus, type Observed } from './status.ts';
 
 const KEY = 'a'.repeat(43) + '=';
@@ -76,15 +76,17 @@ describe('the status of connectivity', () => {
         },
       ],
     ]);
-    const path: PathReport = {
+    const path: TimedPath = {
       ...{ device: 'wg51820', publicKey: KEY, node: 'g1', path: 'relay' },
-      ...{ reason: 'unanswered', endpoint: '127.0.0.1:1' },
+      ...{ reason: 'unanswered', endpoint: '127.0.0.1:1', takenAtMs: 1 },
+      sinceTime: '2026-01-02T00:00:00.000Z',
     };
     const status = connectivityStatus(plan, observed({ wireGuard, paths: [path] }));
     expect(status.peers['g1']?.wireGuard).toEqual({
       wg51820: {
         ...{ endpoint: '192.0.2.1:51820', latestHandshakeTime: '2026-01-01T00:00:00.000Z', rxBytes: 7, txBytes: 9 },
         ...{ path: 'Relayed', pathReason: 'probes were not answered' },
+        pathSinceTime: '2026-01-02T00:00:00.000Z',
       },
     });
     expect(status.peers['g2']?.wireGuard).toEqual({});

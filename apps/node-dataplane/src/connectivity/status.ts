@@ -8,8 +8,9 @@ import type {
 import type { NodePlan } from '@unbounded/topology';
 import type { DeviceState, PeerState } from '@unbounded/wireguard';
 import type { GroupReport, PeerReport } from './health/messages.ts';
-import { pathId, type PathReport } from './paths/messages.ts';
+import { pathId } from './paths/messages.ts';
 import { pathReasonText } from './paths/moves.ts';
+import type { TimedPath } from './paths/path-times.ts';
 
 /** What is observed of peers, groups and sessions, as the node's report has it. */
 
@@ -17,7 +18,7 @@ export interface Observed {
   readonly dataplane: ConnectivityStatus['dataplane'];
   readonly peers: readonly PeerReport[];
   readonly groups: readonly GroupReport[];
-  readonly paths: readonly PathReport[];
+  readonly paths: readonly TimedPath[];
   /** By interface, as of the last pass. */
   readonly wireGuard: ReadonlyMap<string, DeviceState>;
 }
@@ -35,7 +36,7 @@ const healthOf = ({ state, rttMs, lossRatio, pathMtuBytes, forwards }: PeerRepor
 
 const sessionOf = (
   { endpoint, latestHandshakeMs, rxBytes, txBytes }: PeerState,
-  path: PathReport | undefined,
+  path: TimedPath | undefined,
 ): WireGuardPeerStatus => ({
   ...(endpoint === undefined ? {} : { endpoint }),
   ...(latestHandshakeMs === undefined ? {} : { latestHandshakeTime: new Date(latestHandshakeMs).toISOString() }),
@@ -43,6 +44,7 @@ const sessionOf = (
   ...(path && {
     path: path.path === 'direct' ? ('Direct' as const) : ('Relayed' as const),
     pathReason: pathReasonText(path.reason),
+    pathSinceTime: path.sinceTime,
   }),
 });
 

@@ -1,5 +1,7 @@
 import type { Link, RouteSpec } from '@unbounded/netlink';
+import type { ForwardingEntry } from '@unbounded/status';
 import type { NodePlan, Problem } from '@unbounded/topology';
+import type { GroupsInUse } from './forwarding.diff.ts';
 import type { KernelPlan } from './kernel-plan.ts';
 import type { GroupStore } from './group-store.ts';
 import type { HealthGroup } from '../connectivity/health/messages.ts';
@@ -25,10 +27,24 @@ export interface DataPath {
   removeStale(): Promise<void>;
   /** Groups of old are gone: takes away what they consisted of, and what the other data path left behind. */
   removeLeftovers(): Promise<void>;
+  /** Reads what the last plan wanted and what the kernel has, besides routes. */
+  compare(now: ComparedWith): Promise<Compared>;
   /** Forgets a device that is about to go. */
   detach(device: string): void;
   /** Lets go of everything; what the kernel holds stays. */
   close(): void;
+}
+
+interface ComparedWith {
+  /** Names of devices by their indexes. */
+  readonly devices: ReadonlyMap<number, string>;
+  readonly inUse: GroupsInUse;
+}
+
+interface Compared {
+  readonly entries: readonly ForwardingEntry[];
+  /** Of the groups that routes point at. */
+  readonly groupNames: ReadonlyMap<number, string>;
 }
 
 interface Prepared {

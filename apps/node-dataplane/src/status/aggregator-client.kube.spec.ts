@@ -1,8 +1,9 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { get } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Cluster, endpointSlices } from '@unbounded/kube';
-import type { Push } from '@unbounded/status';
+import type { Forwarding, Push } from '@unbounded/status';
 import { type ApiServer, type AppProcess, resetCluster, startApiServer, startApp, until } from '@unbounded/testing';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { type AggregatorClient, createAggregatorClient } from './aggregator-client.ts';
@@ -64,7 +65,7 @@ const startAggregator = async (): Promise<Aggregator> => {
 };
 
 /** Slices as they are for pods: the API server takes none of loopback addresses. @param port undefined: there is no Service */
-const clientOf = (port: () => number | undefined): AggregatorClient => {
+const clientOf = (port: () => number | undefined, onWants?: (words: readonly string[]) => void): AggregatorClient => {
   const listAll = async () => {
     const at = port();
     return at === undefined
@@ -75,7 +76,7 @@ const clientOf = (port: () => number | undefined): AggregatorClient => {
     client: (resource: unknown) =>
       resource === endpointSlices ? { listAll } : kube.cluster.client(resource as typeof endpointSlices),
   } as unknown as Cluster;
-  const client = createAggregatorClient(cluster, { namespace: NAMESPACE, service: SERVICE, tokenFile });
+  const client = createAggregatorClient(cluster, { namespace: NAMESPACE, service: SERVICE, tokenFile }, onWants);
   opened.push(client);
   return client;
 };
@@ -103,6 +104,41 @@ test('a report arrives over TLS, a delta follows it, and a restarted aggregator 
   aggregator = await startAggregator();
   expect(await client.send(delta(3), signal())).toBe('resync');
   expect(await client.send(whole(4), signal())).toBe('accepted');
+});
+
+/** What a person with a token of the API server's administrator is answered. */
+const ask = (port: number, path: string, token: string): Promise<{ status: number; json: unknown }> => {
+  const { promise, resolve, reject } = Promise.withResolvers<{ status: number; json: unknown }>();
+  const headers = { authorization: `Bearer ${token}` };
+  get({ host: '127.0.0.1', port, path, headers, rejectUnauthorized: false, agent: false }, (response) => {
+    let body = '';
+    response.on('data', (chunk: Buffer) => (body += chunk.toString()));
+    response.on('end', () => resolve({ status: response.statusCode ?? 0, json: JSON.parse(body) }));
+  }).on('error', reject);
+  return promise;
+};
+
+test('a viewer who wants to know what a node forwards by makes the agent hear of it, and has its answer', async () => {
+  kube.kubectl('create', 'serviceaccount', 'viewer', '-n', NAMESPACE);
+  const binding = ['--clusterrole=cluster-admin', `--serviceaccount=${NAMESPACE}:viewer`];
+  kube.kubectl('create', 'clusterrolebinding', 'viewer', ...binding);
+  const viewer = await kube.serviceAccountToken(NAMESPACE, 'viewer');
+  writeFileSync(tokenFile, await tokenFor(AUDIENCE));
+  const { port } = await startAggregator();
+  const heard: string[] = [];
+  const client = clientOf(
+    () => port,
+    (words) => heard.push(...words),
+  );
+  expect(await client.send(whole(), signal())).toBe('accepted');
+  expect(heard).toEqual([]);
+  const path = '/v1alpha1/nodes/n1/forwarding';
+  expect(await ask(port, path, viewer)).toMatchObject({ status: 202, json: { reason: 'Requested' } });
+  expect(await client.send(delta(2), signal())).toBe('accepted');
+  expect(heard).toEqual(['forwarding']);
+  const forwarding: Forwarding = { readTime: 't', dataplane: 'ebpf', total: 0, different: 0, entries: [] };
+  await client.sendForwarding(forwarding, signal());
+  expect(await ask(port, path, viewer)).toMatchObject({ status: 200, json: { forwarding } });
 });
 
 test('a token for somebody else is refused, and stands in no error', async () => {

@@ -3,7 +3,7 @@ import { Agent, request } from 'node:https';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { type Cluster, configMaps, endpointSlices, ignoreGone } from '@unbounded/kube';
-import type { Push } from '@unbounded/status';
+import type { Forwarding, Push } from '@unbounded/status';
 import { NoAggregatorError, type PushAnswer, type SendPush } from './push.port.ts';
 
 /**
@@ -20,7 +20,11 @@ export interface AggregatorPlace {
 
 /** Of the Service. */
 const PORT_NAME = 'https';
-const PATH = '/v1alpha1/reports';
+const REPORTS_PATH = '/v1alpha1/reports';
+const FORWARDING_PATH = `${REPORTS_PATH}/forwarding`;
+/** What somebody waits for at the aggregator, words with commas between; earlier agents pass over a header, and not over another status. */
+const WANTS_HEADER = 'unbounded-wants';
+const MOST_WANTS = 16;
 const RESYNC_STATUS = 409;
 /** Of an answer: what is wrong is said in a line. */
 const MOST_ANSWER_BYTES = 4096;
@@ -79,12 +83,26 @@ class RefusedError extends Error {
 
 interface Posting {
   readonly target: Target;
+  readonly path: string;
   readonly serverName: string;
   readonly token: string;
   readonly body: Buffer;
 }
 
-const post = ({ target, serverName, token, body }: Posting, signal: AbortSignal): Promise<PushAnswer> =>
+interface Posted {
+  readonly answer: PushAnswer;
+  readonly wants: readonly string[];
+}
+
+const wantsOf = (header: string | string[] | undefined): string[] =>
+  [header ?? []]
+    .flat()
+    .join()
+    .split(',', MOST_WANTS)
+    .map((word) => word.trim())
+    .filter((word) => word !== '');
+
+const post = ({ target, path, serverName, token, body }: Posting, signal: AbortSignal): Promise<Posted> =>
   new Promise((resolve, reject) => {
     const { endpoint, agent } = target;
     const headers = {
@@ -92,13 +110,14 @@ const post = ({ target, serverName, token, body }: Posting, signal: AbortSignal)
       ...{ 'content-type': 'application/json', 'content-encoding': 'gzip', 'content-length': body.length },
     };
     const sending = request(
-      { ...endpoint, agent, method: 'POST', path: PATH, servername: serverName, headers, signal },
+      { ...endpoint, agent, method: 'POST', path, servername: serverName, headers, signal },
       (response) => {
         const { statusCode = 0 } = response;
         answerText(response)
           .then((text) => {
-            if (statusCode === 204) return resolve('accepted');
-            if (statusCode === RESYNC_STATUS) return resolve('resync');
+            const wants = wantsOf(response.headers[WANTS_HEADER]);
+            if (statusCode === 204) return resolve({ answer: 'accepted', wants });
+            if (statusCode === RESYNC_STATUS) return resolve({ answer: 'resync', wants: [] });
             return reject(new RefusedError(`the aggregator answers ${statusCode}: ${text}`));
           })
           .catch(reject);
@@ -110,9 +129,16 @@ const post = ({ target, serverName, token, body }: Posting, signal: AbortSignal)
 
 export interface AggregatorClient extends Disposable {
   readonly send: SendPush;
+  /** To the replica that took the last push, where there still is one. @throws as `send` */
+  sendForwarding(forwarding: Forwarding, signal: AbortSignal): Promise<void>;
 }
 
-export const createAggregatorClient = (cluster: Cluster, place: AggregatorPlace): AggregatorClient => {
+/** @param onWants told of what somebody waits for (`forwarding`), with each push that is accepted meanwhile */
+export const createAggregatorClient = (
+  cluster: Cluster,
+  place: AggregatorPlace,
+  onWants: (words: readonly string[]) => void = () => undefined,
+): AggregatorClient => {
   const serverName = `${place.service}.${place.namespace}.svc`;
   let target: Target | undefined;
   const giveUp = (): void => {
@@ -132,18 +158,26 @@ export const createAggregatorClient = (cluster: Cluster, place: AggregatorPlace)
     const endpoint = endpoints[Math.floor(Math.random() * endpoints.length)]!;
     return { endpoint, agent: new Agent({ keepAlive: true, maxSockets: 1, ca: authority, minVersion: 'TLSv1.2' }) };
   };
+  const sendTo = async (path: string, document: unknown, signal: AbortSignal): Promise<Posted> => {
+    const token = readFileSync(place.tokenFile, 'utf8').trim();
+    const body = await compress(JSON.stringify(document));
+    target ??= await connect(signal);
+    try {
+      return await post({ target, path, serverName, token, body }, signal);
+    } catch (error) {
+      // Else another replica may be there, with another certificate.
+      if (!(error instanceof RefusedError)) giveUp();
+      throw error;
+    }
+  };
   return {
     async send(push: Push, signal: AbortSignal) {
-      const token = readFileSync(place.tokenFile, 'utf8').trim();
-      const body = await compress(JSON.stringify(push));
-      target ??= await connect(signal);
-      try {
-        return await post({ target, serverName, token, body }, signal);
-      } catch (error) {
-        // Else another replica may be there, with another certificate.
-        if (!(error instanceof RefusedError)) giveUp();
-        throw error;
-      }
+      const { answer, wants } = await sendTo(REPORTS_PATH, push, signal);
+      if (wants.length > 0) onWants(wants);
+      return answer;
+    },
+    async sendForwarding(forwarding, signal) {
+      await sendTo(FORWARDING_PATH, forwarding, signal);
     },
     [Symbol.dispose]: giveUp,
   };

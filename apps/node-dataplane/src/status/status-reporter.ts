@@ -2,6 +2,7 @@ import type { Cluster } from '@unbounded/kube';
 import type { Logger, Metrics } from '@unbounded/telemetry';
 import type { AgentReport } from '../world/reporter.port.ts';
 import { createAggregatorClient } from './aggregator-client.ts';
+import { createForwardingAnswers } from './forwarding-answers.ts';
 import { nodeReportOf } from './node-report.ts';
 import { createPushLoop, type PushLoop } from './push-loop.ts';
 
@@ -43,8 +44,15 @@ export const createStatusReporter = (options: StatusReporterOptions): StatusRepo
     labels: ['result'],
   });
   const drops = new Map<string, number>();
-  const client = createAggregatorClient(cluster, { namespace, service, tokenFile });
   let latest: AgentReport | undefined;
+  const answers = createForwardingAnswers({
+    read: () => latest?.forwarding?.(),
+    send: (forwarding, signal) => client.sendForwarding(forwarding, signal),
+    logger,
+  });
+  const client = createAggregatorClient(cluster, { namespace, service, tokenFile }, (words) => {
+    if (words.includes('forwarding')) answers.wanted();
+  });
   let loop: PushLoop | undefined;
   return {
     submit(report) {
@@ -62,7 +70,7 @@ export const createStatusReporter = (options: StatusReporterOptions): StatusRepo
       if (packets > 0) drops.set(reason, (drops.get(reason) ?? 0) + packets);
     },
     async stop() {
-      await loop?.stop();
+      await Promise.all([loop?.stop(), answers.stop()]);
       client[Symbol.dispose]();
     },
   };

@@ -1,3 +1,4 @@
+import type { Forwarding } from '@unbounded/status';
 import type { Problem } from '@unbounded/topology';
 import type { NodeCondition, NodeEvent, SectionStatus } from '../section.port.ts';
 
@@ -16,6 +17,8 @@ export interface AgentReport {
   readonly events: readonly NodeEvent[];
   /** Of the sections that have one. */
   readonly status: () => SectionStatus;
+  /** Reads what the node forwards by; undefined: no section has reported that it can. */
+  readonly forwarding?: (() => Promise<Forwarding>) | undefined;
 }
 
 export interface Reporter {

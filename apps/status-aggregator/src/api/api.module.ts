@@ -3,9 +3,13 @@ import { APP_FILTER } from '@nestjs/core';
 
 import type { ApiOptions, LetIn } from './api.options.ts';
 import * as tokens from './api.tokens.ts';
+import { ForwardingAnswersController } from './forwarding-answers.controller.ts';
+import { ForwardingController } from './forwarding.controller.ts';
 import { RefusalFilter } from './refusal.filter.ts';
 import { createBodyReader } from './report-body.ts';
 import { ReportsController } from './reports.controller.ts';
+import { createRequestPace, VIEWER_PACE } from './request-pace.ts';
+import { createJsonSender } from './send-json.ts';
 import { createSerializer } from './serialized-view.ts';
 import { createStreamAdmission } from './stream-admission.ts';
 import { StreamHub } from './stream-hub.ts';
@@ -26,7 +30,7 @@ export const apiModule = (options: ApiOptions, letIn: LetIn): DynamicModule => {
   const admission = createStreamAdmission({ access, letIn, ...limits });
   return {
     module: ApiModule,
-    controllers: [ReportsController, ViewController],
+    controllers: [ReportsController, ForwardingAnswersController, ViewController, ForwardingController],
     providers: [
       StreamGateway,
       { provide: APP_FILTER, useClass: RefusalFilter },
@@ -35,6 +39,10 @@ export const apiModule = (options: ApiOptions, letIn: LetIn): DynamicModule => {
       value(tokens.PARSE_PUSH, options.parsePush),
       value(tokens.REPORT_INTAKE, options.intake),
       value(tokens.NODE_REPORTS, options.reports),
+      value(tokens.FORWARDING_EXCHANGE, options.forwarding),
+      value(tokens.PARSE_FORWARDING, options.parseForwarding),
+      value(tokens.VIEWER_REQUESTS, createRequestPace(VIEWER_PACE)),
+      value(tokens.SEND_JSON, createJsonSender(options.sendLimits)),
       value(tokens.READ_BODY, createBodyReader(options.bodyLimits)),
       value(tokens.SERIALIZED_VIEW, serializer),
       value(tokens.ADMIT_STREAM, admission),

@@ -1,17 +1,21 @@
 import type { Socket } from 'node:net';
 
-import type { Parsed, Push } from '@unbounded/status';
+import type { Forwarding, Parsed, Push } from '@unbounded/status';
 import type { Logger } from '@unbounded/telemetry';
 
 import type { AgentAccess } from '../access/agent-access.ts';
 import type { ViewerAccess } from '../access/viewer-access.ts';
-import type { NodeReports, ReportIntake, ViewStream } from '../intake.port.ts';
+import type { ForwardingExchange, NodeReports, ReportIntake, ViewStream } from '../intake.port.ts';
 import type { EdgeMetrics } from './edge-metrics.ts';
 import type { BodyLimits } from './report-body.ts';
+import type { SendLimits } from './send-json.ts';
 import type { StreamLimits } from './stream.limits.ts';
 
 /** What is a report, of whatever came as JSON. */
 export type ParsePush = (value: unknown) => Parsed<Push>;
+
+/** What is an answer of what a node forwards by, of whatever came as JSON. */
+export type ParseForwarding = (value: unknown) => Parsed<Forwarding>;
 
 /** PEM. */
 export interface ServedCertificate {
@@ -35,7 +39,9 @@ export interface ApiOptions {
   readonly intake: ReportIntake;
   readonly view: ViewStream;
   readonly reports: NodeReports;
-  /** JSON Schemas by name, of /openapi.json; routes refer to Push, NodeReport and ClusterView. */
+  readonly forwarding: ForwardingExchange;
+  readonly parseForwarding: ParseForwarding;
+  /** JSON Schemas by name, of /openapi.json; routes refer to Push, NodeReport, Forwarding and ClusterView. */
   readonly schemas: Readonly<Record<string, object>>;
   /** Folder of the web page; not set, or not there: `/` says so. */
   readonly dashboardDir?: string | undefined;
@@ -44,6 +50,7 @@ export interface ApiOptions {
   /** Connections that have proven nothing yet; beyond it the oldest of the address with the most is cut. */
   readonly mostStrangers?: number;
   readonly bodyLimits?: Partial<BodyLimits>;
+  readonly sendLimits?: Partial<SendLimits>;
   readonly streamLimits?: Partial<StreamLimits>;
   /** The wall clock; for the end of tokens. */
   readonly now?: () => Date;

@@ -8,11 +8,11 @@ import { NestFactory } from '@nestjs/core';
 import { ExpressAdapter, type NestExpressApplication } from '@nestjs/platform-express';
 import type { HostPart } from '@unbounded/host';
 import { limitConnections } from '@unbounded/host/connection-limit';
-import type { Request, Response } from 'express';
 
 import { apiModule } from './api.module.ts';
 import type { ApiOptions, LetIn } from './api.options.ts';
 import { ADMIT_STREAM, EDGE_METRICS } from './api.tokens.ts';
+import { serveDocument } from './openapi-document.ts';
 import { openApiOf } from './openapi.ts';
 import { servePage } from './page.ts';
 import { type PageFile, readPageFiles } from './page-files.ts';
@@ -45,9 +45,8 @@ const createApplication = async (options: ApiOptions, letIn: LetIn): Promise<Nes
   app.useWebSocketAdapter(
     new StreamAdapter({ app, admission: app.get(ADMIT_STREAM), metrics: app.get(EDGE_METRICS), logger }),
   );
-  const document = openApiOf(app, options.schemas);
-  const answer = (_: Request, response: Response) => void response.json(document);
-  app.getHttpAdapter().getInstance().get('/openapi.json', answer);
+  const document = serveDocument(openApiOf(app, options.schemas), options.metrics);
+  app.getHttpAdapter().getInstance().get('/openapi.json', document);
   return app;
 };
 

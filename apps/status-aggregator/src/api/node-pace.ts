@@ -19,17 +19,23 @@ interface Entry {
 const refusal = (message: string): Refusal =>
   new Refusal({ status: 429, reason: 'TooManyReports', message, retryAfterS: 1 });
 
-/** @param elapsed milliseconds, monotonic. Entries are of nodes whose tokens the API server has issued: as many as there are. */
-export const createNodePace = (elapsed = (): number => performance.now()): NodePace => {
+export interface NodePaceOptions {
+  /** Milliseconds, monotonic. */
+  readonly elapsed?: () => number;
+  readonly pace?: { readonly burst: number; readonly perSecond: number };
+}
+
+/** Entries are of nodes whose tokens the API server has issued: as many as there are. */
+export const createNodePace = ({ elapsed = () => performance.now(), pace = PACE }: NodePaceOptions = {}): NodePace => {
   const entries = new Map<string, Entry>();
   const take = (node: string): Entry => {
     const nowMs = elapsed();
-    const entry = entries.get(node) ?? { tokens: PACE.burst, atMs: nowMs, isBusy: false };
+    const entry = entries.get(node) ?? { tokens: pace.burst, atMs: nowMs, isBusy: false };
     entries.set(node, entry);
     if (entry.isBusy) throw refusal('a report of this node is being read');
-    entry.tokens = Math.min(PACE.burst, entry.tokens + ((nowMs - entry.atMs) / MS_PER_S) * PACE.perSecond);
+    entry.tokens = Math.min(pace.burst, entry.tokens + ((nowMs - entry.atMs) / MS_PER_S) * pace.perSecond);
     entry.atMs = nowMs;
-    if (entry.tokens < 1) throw refusal(`this node reports more often than ${PACE.perSecond} times a second`);
+    if (entry.tokens < 1) throw refusal(`this node reports more often than ${pace.perSecond} times a second`);
     entry.tokens--;
     return entry;
   };

@@ -2,7 +2,9 @@ import type { INestApplication } from '@nestjs/common';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 
 /** A schema of `ApiOptions.schemas`. */
-export const schemaRef = (name: 'Push' | 'NodeReport' | 'ClusterView') => ({ $ref: `#/components/schemas/${name}` });
+export const schemaRef = (name: 'Push' | 'NodeReport' | 'Forwarding' | 'ClusterView') => ({
+  $ref: `#/components/schemas/${name}`,
+});
 
 /** OpenAPI 3 of the routes; schemas are those that the program also validates by. */
 export const openApiOf = (app: INestApplication, schemas: Readonly<Record<string, object>>): OpenAPIObject => {

@@ -1,4 +1,4 @@
-import { Controller, HttpCode, Inject, Post, Req, UseGuards } from '@nestjs/common';
+import { Controller, HttpCode, Inject, Post, Req, UseGuards, UseInterceptors } from '@nestjs/common';
 import { ApiBearerAuth, ApiBody, ApiOperation, ApiResponse } from '@nestjs/swagger';
 import type { Request } from 'express';
 
@@ -11,6 +11,7 @@ import { schemaRef } from './openapi.ts';
 import { createNodePace } from './node-pace.ts';
 import { Refusal } from './refusal.ts';
 import type { ReadBody } from './report-body.ts';
+import { TellWants, WANTS_HEADER } from './tell-wants.ts';
 
 /** Where the agents of nodes report. */
 @Controller('v1alpha1/reports')
@@ -37,9 +38,19 @@ export class ReportsController {
 
   @Post()
   @HttpCode(204)
+  @UseInterceptors(TellWants)
   @ApiOperation({ operationId: 'report', summary: 'Takes the report of the node that the token is bound to.' })
   @ApiBody({ schema: schemaRef('Push') })
-  @ApiResponse({ status: 204, description: 'Taken.' })
+  @ApiResponse({
+    status: 204,
+    description: 'Taken.',
+    headers: {
+      [WANTS_HEADER]: {
+        description: 'forwarding: somebody waits for what the node forwards by.',
+        schema: { type: 'string' },
+      },
+    },
+  })
   @ApiResponse({ status: 409, description: 'ResyncRequired: the next report has to be a whole one.' })
   async report(@BoundNode() node: string, @Req() request: Request): Promise<void> {
     await this.#pace.run(node, () => this.#take(node, request));

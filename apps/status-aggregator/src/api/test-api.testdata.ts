@@ -4,11 +4,12 @@ import { request as httpsRequest, type RequestOptions } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import type { ClusterView, NodeReport, Push } from '@unbounded/status';
+import { type ClusterView, type NodeReport, parseForwarding, type Push } from '@unbounded/status';
 import { createMetrics, silentLogger } from '@unbounded/telemetry';
 import { WebSocket } from 'ws';
 
 import type { Verdict } from '../access/verdict.ts';
+import { createLocalForwarding } from '../forwarding/local-forwarding.ts';
 import type { ViewUpdate } from '../intake.port.ts';
 import type { ApiOptions, ServedCertificate } from './api.options.ts';
 import { edgeMetrics } from './edge-metrics.ts';
@@ -76,6 +77,8 @@ export const startTestApi = async (options: Partial<ApiOptions> = {}) => {
       },
     },
     view,
+    forwarding: createLocalForwarding(() => performance.now()),
+    parseForwarding,
     reports: {
       report: (node) => (node === 'n1' ? { report: { name: node } as unknown as NodeReport, ageMs: 5 } : undefined),
     },

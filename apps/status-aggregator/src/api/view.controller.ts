@@ -1,35 +1,16 @@
-import { promisify } from 'node:util';
-import { gzip } from 'node:zlib';
-
 import { Controller, Get, Inject, Param, Req, Res, UseGuards } from '@nestjs/common';
 import { ApiBearerAuth, ApiOperation, ApiParam, ApiResponse } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 
 import type { NodeReports } from '../intake.port.ts';
-import { isNodeName } from '../reports/node-name.ts';
-import { NODE_REPORTS, SERIALIZED_VIEW } from './api.tokens.ts';
+import { NODE_REPORTS, SEND_JSON, SERIALIZED_VIEW } from './api.tokens.ts';
 import { etagOf, isUnchanged } from './etag.ts';
-import { ViewerGuard } from './guards.ts';
+import { ViewerGuard, ViewerName } from './guards.ts';
 import { schemaRef } from './openapi.ts';
 import { Refusal } from './refusal.ts';
+import { reportedNode } from './reported-node.ts';
+import type { SendJson } from './send-json.ts';
 import type { Serializer } from './serialized-view.ts';
-
-const compress = promisify(gzip);
-/** Less than this is not worth compressing: it is one packet either way. */
-const COMPRESS_FROM_BYTES = 1024;
-
-const sendJson = async (
-  request: Request,
-  response: Response,
-  json: Buffer,
-  gzipped: () => Promise<Buffer> = () => compress(json),
-): Promise<void> => {
-  const isGzip = json.length >= COMPRESS_FROM_BYTES && request.acceptsEncodings(['gzip', 'identity']) === 'gzip';
-  if (isGzip) response.setHeader('Content-Encoding', 'gzip');
-  response.setHeader('Vary', 'Accept-Encoding, Authorization');
-  response.setHeader('Content-Type', 'application/json; charset=utf-8');
-  response.end(isGzip ? await gzipped() : json);
-};
 
 /** For who may see the status of the cluster. */
 @Controller('v1alpha1')
@@ -38,10 +19,16 @@ const sendJson = async (
 export class ViewController {
   readonly #serializer: Serializer;
   readonly #reports: NodeReports;
+  readonly #send: SendJson;
 
-  constructor(@Inject(SERIALIZED_VIEW) serializer: Serializer, @Inject(NODE_REPORTS) reports: NodeReports) {
+  constructor(
+    @Inject(SERIALIZED_VIEW) serializer: Serializer,
+    @Inject(NODE_REPORTS) reports: NodeReports,
+    @Inject(SEND_JSON) send: SendJson,
+  ) {
     this.#serializer = serializer;
     this.#reports = reports;
+    this.#send = send;
   }
 
   @Get('view')
@@ -65,8 +52,9 @@ export class ViewController {
     },
   })
   @ApiResponse({ status: 304, description: 'The position is still that of If-None-Match.' })
+  @ApiResponse({ status: 429, description: 'TooManyRequests, TooManyBytesInFlight' })
   @ApiResponse({ status: 503, description: 'NotYetComposed' })
-  async view(@Req() request: Request, @Res() response: Response): Promise<void> {
+  async view(@ViewerName() user: string, @Req() request: Request, @Res() response: Response): Promise<void> {
     const view = this.#serializer.view();
     if (view === undefined) {
       const message = 'the view has not been composed yet';
@@ -78,7 +66,7 @@ export class ViewController {
       response.status(304).end();
       return;
     }
-    await sendJson(request, response, view.json, () => view.gzip());
+    await this.#send(request, response, { user, json: view.json, gzipped: () => view.gzip() });
   }
 
   @Get('nodes/:name')
@@ -94,18 +82,15 @@ export class ViewController {
     },
   })
   @ApiResponse({ status: 404, description: 'NodeUnknown' })
-  async node(@Param('name') name: string, @Req() request: Request, @Res() response: Response): Promise<void> {
-    if (!isNodeName(name)) {
-      throw new Refusal({
-        status: 400,
-        reason: 'InvalidName',
-        message: 'this is no name of a Node (RFC 1123 subdomain)',
-      });
-    }
-    const found = this.#reports.report(name);
-    if (found === undefined) {
-      throw new Refusal({ status: 404, reason: 'NodeUnknown', message: `node ${name} has not reported` });
-    }
-    await sendJson(request, response, Buffer.from(JSON.stringify({ report: found.report, ageMs: found.ageMs })));
+  @ApiResponse({ status: 429, description: 'TooManyRequests, TooManyBytesInFlight' })
+  async node(
+    @Param('name') name: string,
+    @ViewerName() user: string,
+    @Req() request: Request,
+    @Res() response: Response,
+  ): Promise<void> {
+    const found = reportedNode(this.#reports, name);
+    const json = Buffer.from(JSON.stringify({ report: found.report, ageMs: found.ageMs }));
+    await this.#send(request, response, { user, json });
   }
 }

@@ -12,6 +12,10 @@ export interface RedisKeys {
   readonly view: string;
   /** Hash: the view after the last entry of its stream. */
   readonly snapshot: string;
+  /** Sorted set: nodes of which somebody wants to know what they forward by, and until when. */
+  readonly wanted: string;
+  /** String: what a node answered. */
+  readonly forwarding: (node: string) => string;
 }
 
 export const redisKeys = (cluster: string): RedisKeys => {
@@ -19,5 +23,7 @@ export const redisKeys = (cluster: string): RedisKeys => {
   return {
     ...{ reports: key('reports'), held: key('held'), count: key('count') },
     ...{ lease: key('lease'), view: key('view'), snapshot: key('snapshot') },
+    wanted: key('wanted'),
+    forwarding: (node) => key(`forwarding:${node}`),
   };
 };

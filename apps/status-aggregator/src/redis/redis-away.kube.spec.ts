@@ -7,6 +7,7 @@ import type { Logger } from '@unbounded/telemetry';
 import { until } from '@unbounded/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JsonObject } from '@unbounded/status';
+import { forwardingOf } from '../forwarding/forwarding.testdata.ts';
 import { startTestRedis } from './redis-server.testdata.ts';
 import { addressOf, fileOf, reportOf, startReplica } from './replica.testdata.ts';
 
@@ -180,6 +181,10 @@ describe('what is wrong with the connection is named, and the secret is not', ()
     await a.reports.accept('n1', whole());
     await until('the view has it', () => a.view.current()!.view.nodes['n1']?.state === 'Healthy');
     a.reports.forget(() => false);
+    expect(await a.forwarding.want('n1')).toEqual({});
+    expect(await a.forwarding.isWanted('n1')).toBe(true);
+    await a.forwarding.answer('n1', forwardingOf());
+    expect(await a.forwarding.want('n1')).toHaveProperty('answer');
     expect(text()).not.toMatch(/NOPERM|battery/);
     expect(await a.metric('unbounded_status_redis_errors_total{operation="publish"}')).toBe(0);
   });

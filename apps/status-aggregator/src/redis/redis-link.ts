@@ -30,7 +30,7 @@ export interface RedisLink {
 
 /** A push beyond this is held in memory alone for now: answers have a bound, and so has what waits for them. */
 const MOST_IN_FLIGHT = 512;
-const OF_PUSHES: ReadonlySet<RedisOperation> = new Set(['publish', 'read']);
+const OF_PUSHES: ReadonlySet<RedisOperation> = new Set(['publish', 'read', 'request']);
 
 /** Logs the first of a row of the same failures. */
 const createTeller = (logger: Logger, address: RedisAddress) => {

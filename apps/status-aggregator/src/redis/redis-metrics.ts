@@ -1,8 +1,8 @@
 import type { Metrics } from '@unbounded/telemetry';
 
-export type RedisOperation = 'connect' | 'load' | 'follow' | 'publish' | 'read' | 'forget' | 'compose';
+export type RedisOperation = 'connect' | 'load' | 'follow' | 'publish' | 'read' | 'forget' | 'compose' | 'request';
 /** Why something in Redis was passed over. */
-export type SkipReason = 'report' | 'report-entry' | 'view' | 'view-entry';
+export type SkipReason = 'report' | 'report-entry' | 'view' | 'view-entry' | 'forwarding';
 
 export interface RedisMetrics {
   readonly up: (isUp: boolean) => void;

@@ -26,7 +26,7 @@ interface ReplicaInit extends Partial<Omit<ShareOptions, 'connection'>> {
 
 export const startReplica = (port: number, { connection, ...over }: ReplicaInit = {}) => {
   const metrics = createMetrics();
-  const { reports, view, part } = shareByRedis({
+  const { reports, view, forwarding, part } = shareByRedis({
     connection: {
       address: addressOf(port),
       passwordFile: undefined,
@@ -46,7 +46,7 @@ export const startReplica = (port: number, { connection, ...over }: ReplicaInit 
   view.subscribe((update) => void told.push(update));
   void part.start();
   return {
-    ...{ reports, view, part, metrics, told },
+    ...{ reports, view, forwarding, part, metrics, told },
     metric: async (name: string): Promise<number> => {
       const line = (await metrics.render()).split('\n').find((text) => text.startsWith(`${name} `));
       return Number(line?.split(' ').at(-1) ?? 0);

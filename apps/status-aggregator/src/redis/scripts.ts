@@ -145,3 +145,40 @@ redis.call('XADD', KEYS[2], 'MAXLEN', ARGV[7], '*', 'p', ARGV[4], 'd', ARGV[6])
 return 'ok'
 `,
 };
+
+/**
+ * KEYS wanted, answer. ARGV node, milliseconds, most nodes, most bytes. Answers full where as many others are wanted, or ok, the time and what the
+ * node answered; what is too large is none of ours.
+ */
+export const WANT_FORWARDING: Script = {
+  lua: `${NOW}
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', whole(now))
+if not redis.call('ZSCORE', KEYS[1], ARGV[1]) and redis.call('ZCARD', KEYS[1]) >= tonumber(ARGV[3]) then return {'full'} end
+redis.call('ZADD', KEYS[1], whole(now + tonumber(ARGV[2])), ARGV[1])
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+local size = redis.call('STRLEN', KEYS[2])
+if size == 0 or size > tonumber(ARGV[4]) then return {'ok', whole(now)} end
+return {'ok', whole(now), redis.call('GET', KEYS[2])}
+`,
+};
+
+/** KEYS wanted. ARGV most nodes. */
+export const WANTED_NODES: Script = {
+  lua: `${NOW}
+local names = {}
+for _, name in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. whole(now), '+inf', 'LIMIT', 0, ARGV[1])) do
+  if #name <= 253 then names[#names + 1] = name end
+end
+return names
+`,
+};
+
+/** KEYS wanted, answer. ARGV node, packed answer, milliseconds. */
+export const PUT_FORWARDING: Script = {
+  lua: `${NOW}
+local untilMs = redis.call('ZSCORE', KEYS[1], ARGV[1])
+if not untilMs or tonumber(untilMs) <= now then return 0 end
+redis.call('SET', KEYS[2], 'v1\\n' .. whole(now) .. '\\n' .. ARGV[2], 'PX', ARGV[3])
+return 1
+`,
+};

@@ -1,8 +1,10 @@
 import type { HostPart } from '@unbounded/host';
 import type { ViewInputs } from '@unbounded/status';
 import type { Logger, Metrics } from '@unbounded/telemetry';
-import type { ViewStream } from '../intake.port.ts';
+import { createLocalForwarding } from '../forwarding/local-forwarding.ts';
+import type { ForwardingExchange, ViewStream } from '../intake.port.ts';
 import type { HeldReports, ReportClocks } from '../reports/held-reports.ts';
+import { createForwardingStore } from './forwarding-store.ts';
 import { redisKeys } from './keys.ts';
 import { createRedisLink, type RedisLinkOptions } from './redis-link.ts';
 import { redisMetrics } from './redis-metrics.ts';
@@ -10,6 +12,7 @@ import { createReportStore } from './report-store.ts';
 import { createReplicatedReports } from './replicated-reports.ts';
 import { createReplication, type ReplicationOptions } from './replication.part.ts';
 import { createReplicatedView } from './replicated-view.ts';
+import { createReplicatedForwarding } from './replicated-forwarding.ts';
 import { createViewStore } from './view-store.ts';
 
 export interface ShareOptions extends Pick<ReplicationOptions, 'composeEveryMs' | 'followEveryMs'> {
@@ -25,10 +28,15 @@ export interface ShareOptions extends Pick<ReplicationOptions, 'composeEveryMs' 
 
 const AWAY = 'Redis is away: the view stands as it was, and reports are held until Redis is back';
 
+interface SharedStatus {
+  readonly reports: HeldReports;
+  readonly view: ViewStream;
+  readonly forwarding: ForwardingExchange;
+  readonly part: HostPart;
+}
+
 /** Reports and the view that all replicas have in common. */
-export const shareByRedis = (
-  options: ShareOptions,
-): { readonly reports: HeldReports; readonly view: ViewStream; readonly part: HostPart } => {
+export const shareByRedis = (options: ShareOptions): SharedStatus => {
   const { connection, cluster, clocks, logger, leaseMs, ...rest } = options;
   if (!/^[A-Za-z0-9._-]{1,64}$/.test(cluster))
     throw new Error('--redis-cluster: must have 1 to 64 letters, digits, dots, hyphens and underscores');
@@ -47,5 +55,11 @@ export const shareByRedis = (
     ...{ link, stores: { reports: ofReports, view: ofView }, reports, view, clocks, metrics, logger },
   });
   const notices = (): readonly string[] => (link.isUp ? [] : [AWAY]);
-  return { reports, view: { ...view.relayed, notices }, part };
+  const forwarding = createReplicatedForwarding({
+    store: createForwardingStore(link, keys, metrics.skipped),
+    local: createLocalForwarding(clocks.elapsed),
+    isUp: () => link.isUp,
+    elapsed: clocks.elapsed,
+  });
+  return { reports, view: { ...view.relayed, notices }, forwarding, part };
 };

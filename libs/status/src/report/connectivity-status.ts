@@ -33,6 +33,11 @@ const wireGuardPeer = z.object({
   path: word(['Direct', 'Relayed']).optional(),
   /** Why they go that way, in words. */
   pathReason: z.string().max(256).optional(),
+  /**
+   * When they began to go that way, by the node's clock, RFC 3339; changes with `path` alone. Of a path that an earlier process of the
+   * agent left as it is: when this process found it.
+   */
+  pathSinceTime: z.string().max(40).optional(),
 });
 
 const peer = z.object({

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { applyMergePatch, isJsonObject, type Json, type JsonObject } from './merge-patch.ts';
 import { type NodeReport, nodeReport } from './node-report.ts';
+import { parse, type Parsed } from './parse.ts';
 
 /**
  * What an agent sends: all of its report, or what changed since a revision. Revisions count within an epoch, which is one process of the
@@ -31,32 +32,6 @@ export interface HeldReport {
 
 /** Characters of JSON: more than a gateway of 5,000 peers needs. A node could otherwise let its report grow by deltas without end. */
 const LARGEST_REPORT = 4 * 1024 * 1024;
-
-export type Parsed<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: string };
-
-const LONGEST_VALUE = 60;
-
-const shown = (value: unknown): string => {
-  const text = JSON.stringify(value) ?? String(value);
-  return text.length > LONGEST_VALUE ? `${text.slice(0, LONGEST_VALUE)}…` : text;
-};
-
-const valueAt = (root: unknown, path: readonly PropertyKey[]): unknown =>
-  path.reduce<unknown>(
-    (value, step) =>
-      typeof value === 'object' && value !== null && Object.hasOwn(value, step)
-        ? (value as Record<PropertyKey, unknown>)[step]
-        : undefined,
-    root,
-  );
-
-const parse = <T>(schema: z.ZodType<T>, input: unknown): Parsed<T> => {
-  const { success, data, error } = schema.safeParse(input);
-  if (success) return { ok: true, value: data };
-  const { path, message } = error.issues[0]!;
-  const field = path.length === 0 ? 'the body' : path.map(String).join('.');
-  return { ok: false, error: `${field.slice(0, 256)}: ${shown(valueAt(input, path))}: ${message}` };
-};
 
 export const parsePush = (input: unknown): Parsed<Push> => parse(push, input);
 

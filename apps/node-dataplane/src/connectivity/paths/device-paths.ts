@@ -4,6 +4,7 @@ import type { DeviceState } from '@unbounded/wireguard';
 import { createEndpoints, type Endpoints } from './endpoints.ts';
 import type { Correspondent } from './exchange.ts';
 import type { PathDevice, PathPeer, PathReport } from './messages.ts';
+import { monotonicMs } from './path-times.ts';
 import { createPath, type Found, type Target, type WatchedPath } from './path.ts';
 import { derivePathKeys, type PathKeys } from './path-keys.ts';
 import type { Way } from './way.ts';
@@ -41,7 +42,18 @@ interface Lane extends Correspondent {
   readonly path: WatchedPath;
   /** What was told last. */
   told: Way | undefined;
+  /** Since when that is its path; of `monotonicMs`. */
+  takenAtMs: number;
 }
+
+/** Notes the way that a lane takes now. @returns what is told of it */
+const noteWay = (lane: Lane, way: Way, session: Pick<PathReport, 'device' | 'publicKey'>): PathReport => {
+  const from = lane.told?.path;
+  lane.told = way;
+  if (way.path !== from) lane.takenAtMs = monotonicMs();
+  const { node, takenAtMs } = lane;
+  return { ...session, node, takenAtMs, ...way, ...(from === undefined ? {} : { from }) };
+};
 
 /** How often an interface is looked at that has no peers. */
 const IDLE_MS = 10_000;
@@ -81,9 +93,7 @@ export const createDevicePaths = (options: DevicePathsOptions): DevicePaths => {
     const lane = lanes.get(publicKey);
     if (!lane?.path.way) return;
     if (lane.path.way.endpoint !== lane.told?.endpoint) endpoints.write(publicKey); // before everything else: this is the move
-    const from = lane.told?.path;
-    lane.told = lane.path.way;
-    onMoved({ device: plan.name, publicKey, node: lane.node, ...lane.told, ...(from === undefined ? {} : { from }) });
+    onMoved(noteWay(lane, lane.path.way, { device: plan.name, publicKey }));
   };
   const add = (peer: PathPeer, keys: PathKeys, known: { readonly found: Found; readonly isRelayUp: boolean }): void => {
     const { node, publicKey } = peer;
@@ -97,7 +107,8 @@ export const createDevicePaths = (options: DevicePathsOptions): DevicePaths => {
       onWay: () => onWay(publicKey),
     });
     const { listenPort } = plan;
-    const lane: Lane = { node, listenPort, keys, path, told: undefined, onProbe: (...probe) => path.onProbe(...probe) };
+    const onProbe: Lane['onProbe'] = (...probe) => path.onProbe(...probe);
+    const lane: Lane = { node, listenPort, keys, path, told: undefined, takenAtMs: monotonicMs(), onProbe };
     lanes.set(publicKey, lane);
     onWay(publicKey);
   };

@@ -66,6 +66,8 @@ export interface PathReport {
   /** The path before; absent: there was none. */
   readonly from?: Path;
   readonly reason: PathReason;
+  /** When the session took this path: milliseconds of the kernel's monotonic clock, which all threads share. */
+  readonly takenAtMs: number;
   /** What WireGuard was given as the peer's endpoint. */
   readonly endpoint: string;
 }

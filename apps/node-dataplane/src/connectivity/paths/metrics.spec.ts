@@ -10,6 +10,7 @@ const report: PathReport = {
   path: 'relay',
   reason: 'unvalidated',
   endpoint: '127.0.0.1:40000',
+  takenAtMs: 1,
 };
 
 test('moves are counted with their reason, first paths and other endpoints are no moves, and peers are counted by path', async () => {

@@ -10,6 +10,7 @@ const report: PathReport = {
   from: 'direct',
   reason: 'unanswered',
   endpoint: '127.0.0.1:40000',
+  takenAtMs: 1,
 };
 
 test('a move in words has peer, interface, both paths and the reason', () => {

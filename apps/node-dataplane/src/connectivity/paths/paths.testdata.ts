@@ -6,6 +6,7 @@ export const noPaths = (): Paths =>
   createPaths({
     relays: { endpointOf: () => undefined, isUp: () => false },
     keyOf: () => undefined,
+    now: Date.now,
     logger: silentLogger,
     metrics: createMetrics(),
     onChange: () => undefined,

@@ -6,6 +6,7 @@ import { startThread, type AgentThread } from '../../thread/thread.ts';
 import { type Call, type PathDevice, pathId, type PathReport, type PathWorkerSettings, type Told } from './messages.ts';
 import { createPathMetrics } from './metrics.ts';
 import { moveText } from './moves.ts';
+import { monotonicMs, type TimedPath, timedPath } from './path-times.ts';
 import type { RelayProxies } from '../relay/relay-proxies.ts';
 
 /**
@@ -19,7 +20,7 @@ export interface Paths {
   refresh(): void;
   /** What a peer that is new to WireGuard, or to its keeper, begins with: the endpoint chosen last, the proxy's, or the plan's. */
   endpointOf(device: WireGuardInterfacePlan, peer: WireGuardPeerPlan): string | undefined;
-  states(): readonly PathReport[];
+  states(): readonly TimedPath[];
   /** Moves since the last call, for people. */
   takeMoves(): readonly string[];
   /** Ends the thread; what the kernel holds stays. */
@@ -36,6 +37,8 @@ export interface PathsOptions extends PathWorkerSettings {
   readonly relays: Pick<RelayProxies, 'endpointOf' | 'isUp'>;
   /** The node's key of a generation; undefined: there is none (any more). */
   readonly keyOf: (generation: number) => PathKey | undefined;
+  /** The wall clock, milliseconds: for times that people are shown. */
+  readonly now: () => number;
   readonly logger: Logger;
   readonly metrics: Metrics;
   /** A path is another. */
@@ -74,9 +77,9 @@ const deviceOf = (device: WireGuardInterfacePlan, link: Link, sources: Sources):
   return [{ name, listenPort, isUserspace: link.kind?.kind === 'tun', privateKey: key.privateKey, peers }];
 };
 
-export const createPaths = ({ relays, keyOf, logger, metrics, onChange, ...settings }: PathsOptions): Paths => {
+export const createPaths = ({ relays, keyOf, now, logger, metrics, onChange, ...settings }: PathsOptions): Paths => {
   const counted = createPathMetrics(metrics);
-  const paths = new Map<string, PathReport>();
+  const paths = new Map<string, TimedPath>();
   let moves: string[] = [];
   let last: { readonly plan: NeutralPlan; readonly links: ReadonlyMap<string, Link> } | undefined;
   let thread: AgentThread<Call> | undefined;
@@ -94,7 +97,8 @@ export const createPaths = ({ relays, keyOf, logger, metrics, onChange, ...setti
     for (const id of message.gone) paths.delete(id);
     for (const report of message.paths) {
       noteMove(report);
-      paths.set(pathId(report), report);
+      const id = pathId(report);
+      paths.set(id, timedPath(paths.get(id), report, { wallMs: now(), elapsedMs: monotonicMs() }));
     }
     counted.paths(paths.values());
     onChange();

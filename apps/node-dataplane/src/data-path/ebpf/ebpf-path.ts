@@ -5,6 +5,7 @@ import type { KernelPlan, RoutePlan } from '../kernel-plan.ts';
 import { renderPlan } from '../render.ts';
 import type { DataPath } from '../port.ts';
 import { type ForwardingOptions, groupMapPin, openForwardingMaps } from './forwarding-maps.ts';
+import { compareMaps } from './maps.diff.ts';
 import type { OverlayMetrics } from './overlay-metrics.ts';
 import { plainWay } from '../../kernel/routes.ts';
 import { removeNetlinkPath } from '../netlink/route-objects.ts';
@@ -51,6 +52,13 @@ export const openEbpfPath = (net: RouteSocket, options: EbpfPathOptions): DataPa
       overlayMetrics?.observe(forwarding.counted());
     },
     removeLeftovers: () => removeNetlinkPath(net),
+    async compare(now) {
+      const tables = forwarding.tables();
+      return {
+        entries: tables ? compareMaps(tables.wanted, tables.present(), now) : [],
+        groupNames: new Map(),
+      };
+    },
     detach: (device) => forwarding.detach(device),
     close: () => forwarding.close(),
   };

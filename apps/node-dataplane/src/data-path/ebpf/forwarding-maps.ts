@@ -37,6 +37,7 @@ import { type ForwardingTables, planForwardingTables } from './forwarding.plan.t
 import { createGroupIndexes } from '../group-indexes.ts';
 import { mapFolder, markLayout, prepareMaps } from './layout-folder.ts';
 import { removeStaleEntries, writeEntries } from './map-sync.ts';
+import type { MapContents } from './maps.diff.ts';
 import { isNumber, isRecordOf, stateFile } from '../../state/state-file.ts';
 import type { StateFaults } from '../../state/state-faults.ts';
 import type { Guard } from '../../connectivity/kernel/tunnel-gate.ts';
@@ -61,6 +62,8 @@ export interface ForwardingMaps {
    * device uses.
    */
   removeStale(): void;
+  /** What the plan prepared last wants and, read when it is asked for, what the maps have; undefined: no plan was prepared. */
+  tables(): { readonly wanted: ForwardingTables; present(): MapContents } | undefined;
   /** What the programs have counted since their maps were made. */
   counted(): ReadonlyMap<Stat, number>;
   /** Forgets a device that is about to go. */
@@ -86,6 +89,12 @@ const openMaps = (object: BpfObject) => ({
   locals: object.map('unbounded_locals', configKey, localAddresses),
   echo: object.map('unbounded_echo', configKey, echoAddresses),
   stats: object.perCpuMap('unbounded_stats', statsKey, counter),
+});
+
+const contentsOf = ({ v4, v6, groups }: ReturnType<typeof openMaps>): MapContents => ({
+  v4: new Map(v4.entries()),
+  v6: new Map(v6.entries()),
+  groups: new Map(groups.entries()),
 });
 
 const configOf = (plan: KernelPlan): EncapConfig => {
@@ -194,6 +203,7 @@ export const openForwardingMaps = (options: ForwardingOptions): ForwardingMaps =
       numbers.write(indexes.toJSON());
       if (programs.removeOthers(links)) markLayout(pinFolder, layoutFingerprint());
     },
+    tables: () => prepared && { wanted: prepared.tables, present: () => contentsOf(maps) },
     counted: () =>
       new Map(
         STATS.map((stat) => [stat, Number((maps.stats.get(stat) ?? []).reduce((sum, value) => sum + value, 0n))]),

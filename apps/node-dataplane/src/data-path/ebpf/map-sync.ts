@@ -14,7 +14,7 @@ const isFull = (error: unknown): boolean =>
   error instanceof BpfError && (error.errno === E2BIG || error.errno === ENOSPC);
 
 /** Object fields in any order, undefined ones as absent. */
-const fingerprint = (value: unknown): string =>
+export const fingerprint = (value: unknown): string =>
   JSON.stringify(value, (_key, field: unknown) =>
     typeof field === 'object' && field !== null && !Array.isArray(field)
       ? Object.fromEntries(Object.entries(field).sort(([a], [b]) => (a < b ? -1 : 1)))

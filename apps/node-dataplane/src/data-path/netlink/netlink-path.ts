@@ -7,6 +7,7 @@ import { removePins } from '../ebpf/pin-folder.ts';
 import { isNumber, isRecordOf, stateFile } from '../../state/state-file.ts';
 import type { StateFaults } from '../../state/state-faults.ts';
 import type { Guard } from '../../connectivity/kernel/tunnel-gate.ts';
+import { compareNexthopGroups } from './nexthop-groups.diff.ts';
 import { ensureNeighbours, ensureNexthops, removeStaleNexthops } from './route-objects.ts';
 import { planRouteObjects, type RouteObjects } from './route-objects.plan.ts';
 
@@ -56,6 +57,13 @@ export const openNetlinkPath = (net: RouteSocket, { indexFile, pinFolder, faults
       indexes.keepOnly(objects.names);
       numbers.write(indexes.toJSON());
       removePins(pinFolder); // unpinned programs let go of their devices
+    },
+    async compare(now) {
+      const groups = objects?.groups ?? [];
+      return {
+        entries: objects ? compareNexthopGroups(objects, await net.nexthops.list(), now) : [],
+        groupNames: new Map(groups.map(({ id, name }) => [id, name])),
+      };
     },
     detach: () => undefined,
     close: () => undefined,

@@ -21,7 +21,7 @@ const nowhere = (family: IpFamily): NexthopSpec => ({
   blackhole: true,
 });
 
-const isOurGroup = ({ id, protocol, group }: Nexthop): boolean =>
+export const isOurGroup = ({ id, protocol, group }: Nexthop): boolean =>
   group !== undefined && protocol === ROUTE_PROTOCOL && id >= NEXTHOP_IDS.first && id <= NEXTHOP_IDS.last;
 
 /** The kernel takes far more; so many gateways behind one site would be another problem. */

@@ -9,14 +9,15 @@ const isOurs = ({ id, protocol }: Nexthop): boolean =>
   protocol === ROUTE_PROTOCOL && id >= NEXTHOP_IDS.first && id <= NEXTHOP_IDS.last;
 
 /** The fields that we set, in one order. */
-const shown = ({ id, link, gateway, encap }: NexthopSpec): string => JSON.stringify([id, link, gateway, encap]);
+export const nexthopText = ({ id, link, gateway, encap }: NexthopSpec): string =>
+  JSON.stringify([id, link, gateway, encap]);
 
 const failures = (what: string, results: readonly { ok: boolean; error?: Error }[]): Problem[] =>
   results.flatMap(({ ok, error }) => (ok ? [] : [{ reason: 'RouteFailed', message: `${what}: ${error?.message}` }]));
 
 export const ensureNexthops = async (net: RouteSocket, wanted: readonly NexthopSpec[]): Promise<Problem[]> => {
-  const present = new Set((await net.nexthops.list()).filter(isOurs).map(shown));
-  const changed = wanted.filter((hop) => !present.has(shown(hop)));
+  const present = new Set((await net.nexthops.list()).filter(isOurs).map(nexthopText));
+  const changed = wanted.filter((hop) => !present.has(nexthopText(hop)));
   const results = await net.nexthops.apply(changed.map((value) => ({ op: 'replace' as const, value })));
   return failures('next hop', results);
 };
