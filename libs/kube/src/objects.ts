@@ -43,7 +43,11 @@ export type ServiceAccount = Named<V1ServiceAccount>;
 export type Secret = Named<V1Secret>;
 export type ConfigMap = Named<V1ConfigMap>;
 export type Service = Named<V1Service>;
-export type EndpointSlice = Named<V1EndpointSlice>;
+/** Without ready pods the API server has null for both lists, whatever its description says. */
+export type EndpointSlice = Named<Omit<V1EndpointSlice, 'endpoints' | 'ports'>> & {
+  readonly endpoints: V1EndpointSlice['endpoints'] | null;
+  readonly ports?: V1EndpointSlice['ports'] | null;
+};
 export type Deployment = Named<V1Deployment>;
 export type NetworkPolicy = Named<V1NetworkPolicy>;
 export type PodDisruptionBudget = Named<V1PodDisruptionBudget>;

@@ -70,7 +70,11 @@ const clientOf = (port: () => number | undefined, onWants?: (words: readonly str
     const at = port();
     return at === undefined
       ? []
-      : [{ endpoints: [{ addresses: ['127.0.0.1'] }], ports: [{ name: 'https', port: at }] }];
+      : [
+          // As the controller of slices leaves one of a Service without pods.
+          { endpoints: null, ports: null },
+          { endpoints: [{ addresses: ['127.0.0.1'] }], ports: [{ name: 'https', port: at }] },
+        ];
   };
   const cluster = {
     client: (resource: unknown) =>

@@ -49,10 +49,10 @@ const find = async (cluster: Cluster, { namespace, service }: AggregatorPlace, s
   const bundle = await cluster.client(configMaps).get(`${service}-ca`, { namespace, signal }).catch(ignoreGone);
   const authority = bundle?.data?.['ca.crt'];
   if (authority === undefined) throw new Error(`ConfigMap ${namespace}/${service}-ca has no ca.crt yet`);
-  const endpoints = slices.flatMap(({ endpoints = [], ports = [] }) => {
-    const port = ports.find(({ name }) => name === PORT_NAME)?.port;
+  const endpoints = slices.flatMap(({ endpoints: all, ports }) => {
+    const port = ports?.find(({ name }) => name === PORT_NAME)?.port;
     if (port === undefined) return [];
-    return endpoints
+    return (all ?? [])
       .filter(({ conditions }) => conditions?.ready !== false)
       .flatMap(({ addresses }) => addresses.map((host) => ({ host, port })));
   });

@@ -38,10 +38,12 @@ const readManagedRelay = (cluster: Cluster, place: RelayPlace) => async (): Prom
   const isByNodes = externalIPs.length > 0 || ports.some(({ nodePort }) => nodePort);
   if (!isByNodes) return { service, nodes: [], gateways };
   const slices = await cluster.client(endpointSlices).listAll({ namespace, labelSelector: OF_RELAY });
-  const ready = slices.flatMap(({ endpoints = [], ports = [] }) =>
-    endpoints
+  const ready = slices.flatMap(({ endpoints, ports }) =>
+    (endpoints ?? [])
       .filter(({ conditions }) => conditions?.ready !== false)
-      .flatMap(({ nodeName: node, addresses }) => (node === undefined ? [] : [{ node, addresses, ports }])),
+      .flatMap(({ nodeName: node, addresses }) =>
+        node === undefined ? [] : [{ node, addresses, ports: ports ?? [] }],
+      ),
   );
   const addresses = publicAddresses(gateways);
   const names = [...new Set(ready.map(({ node }) => node))]
