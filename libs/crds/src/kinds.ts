@@ -2,7 +2,10 @@ import type { KindDefinition, ObjectOf } from './kind.ts';
 import { egressIpPoolKind } from './kinds/egress-ip-pool.ts';
 import { egressNodeSliceKind } from './kinds/egress-node-slice.ts';
 import { gatewayPoolKind, gatewayPoolNodeKind } from './kinds/gateway-pool.ts';
+import { fdbEntryKind, neighborKind } from './kinds/l2-entries.ts';
 import { meshKind } from './kinds/mesh.ts';
+import { networkEndpointKind } from './kinds/network-endpoint.ts';
+import { networkKind } from './kinds/network.ts';
 import { gatewayPoolPeeringKind, siteGatewayPoolAssignmentKind, sitePeeringKind } from './kinds/peering.ts';
 import { siteKind, siteNodeSliceKind } from './kinds/site.ts';
 import { clusterStaticEgressIpKind, staticEgressIpKind } from './kinds/static-egress-ip.ts';
@@ -14,6 +17,9 @@ export const egressKinds: readonly KindDefinition[] = [
   clusterStaticEgressIpKind,
   egressNodeSliceKind,
 ];
+
+/** The kinds of stretched L2. No program acts on them yet, so that they are not installed. */
+export const l2Kinds: readonly KindDefinition[] = [networkKind, networkEndpointKind, fdbEntryKind, neighborKind];
 
 /** Every kind of the API group, in the order in which they are installed. */
 export const kinds: readonly KindDefinition[] = [

@@ -82,5 +82,16 @@ export const MAX_EGRESS_POD_ROUTES = 64;
 /** Entries of the table of routes of one EgressNodeSlice. */
 export const MAX_EGRESS_SLICE_ROUTES = 2048;
 
+/** Addresses of one NetworkEndpoint. */
+export const MAX_L2_ENDPOINT_ADDRESSES = 16;
+export const MAX_L2_SEGMENTS = 64;
+/** 24 bits, as a VXLAN network identifier has (RFC 7348 5). */
+export const MAX_L2_NETWORK_NUMBER = 0xff_ffff;
+/** Nodes with endpoints of one Network: a frame that is replicated goes to each of them. */
+export const MAX_L2_NETWORK_NODES = 64;
+
+/** On NetworkEndpoint, by the agent of its node: it goes when nothing of the endpoint is left there. */
+export const L2_ENDPOINT_FINALIZER = `${API_GROUP}/endpoint`;
+
 /** Namespace of the control plane, unless the installation says otherwise. */
 export const DEFAULT_NAMESPACE = 'unbounded-system';

@@ -1,0 +1,73 @@
+import { formatAddress, parsePrefix } from '@unbounded/ip';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { fdbEntryName, isStationMac, localMac, macOctets, macText, neighborName, sidOf } from './index.ts';
+
+describe('a MAC address', () => {
+  const octets = fc.uint8Array({ minLength: 6, maxLength: 6 });
+
+  it('is read as it is written', () => {
+    fc.assert(
+      fc.property(octets, (some) => {
+        expect([...macOctets(macText(some))]).toEqual([...some]);
+      }),
+    );
+  });
+
+  it('that is chosen is one of a station, and administered locally', () => {
+    fc.assert(
+      fc.property(octets, (some) => {
+        const mac = localMac(some);
+        expect(isStationMac(mac)).toBe(true);
+        expect(macOctets(mac)[0]! & 0x02).toBe(0x02);
+      }),
+    );
+  });
+
+  it.each(['', '02:00:00:00:00', '02:00:00:00:00:0g', '02-00-00-00-00-01', '02:00:00:00:00:01 ', '02:00:00:00:00:0A'])(
+    '"%s" is refused with what would be right',
+    (text) => {
+      expect(() => macOctets(text)).toThrow(`"${text}" is no MAC address: must be six octets in lower case`);
+      expect(isStationMac(text)).toBe(false);
+    },
+  );
+
+  it.each(['01:00:5e:00:00:01', 'ff:ff:ff:ff:ff:ff', '00:00:00:00:00:00'])('%s is of no station', (text) =>
+    expect(isStationMac(text)).toBe(false),
+  );
+});
+
+describe('a name of an entry', () => {
+  const subdomain = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+
+  it('is one that Kubernetes takes, another for each key', () => {
+    const address = fc.oneof(
+      fc.ipV4(),
+      fc.ipV6().map((text) => formatAddressOf(text)),
+    );
+    fc.assert(
+      fc.property(address, address, (one, other) => {
+        expect(neighborName('lan', one)).toMatch(subdomain);
+        expect(neighborName('lan', one) === neighborName('lan', other)).toBe(one === other);
+      }),
+    );
+    expect(fdbEntryName('lan', '02:00:5e:10:00:01')).toBe('lan.02-00-5e-10-00-01');
+  });
+
+  const formatAddressOf = (text: string): string => {
+    const block = parsePrefix(`${text}/128`);
+    return formatAddress({ family: 6, value: block.address });
+  };
+});
+
+describe('a segment identifier', () => {
+  it('has the locator, the behavior and the number of the network', () => {
+    const locator = parsePrefix('fd53:0:1:2::/64');
+    expect(formatAddress(sidOf(locator, 'DT2U', 0x01_0203))).toBe('fd53:0:1:2:1:1:203:0');
+    expect(formatAddress(sidOf(locator, 'DT2M', 1))).toBe('fd53:0:1:2:2:0:1:0');
+  });
+
+  it.each(['192.0.2.0/24', '2001:db8::/48'])('needs a locator of 64 bits: %s is none', (text) =>
+    expect(() => sidOf(parsePrefix(text), 'DT2U', 1)).toThrow(`${text} is no locator: must be an IPv6 block of /64`),
+  );
+});

@@ -1,0 +1,75 @@
+import type { Network, NetworkEndpoint } from '@unbounded/crds';
+import { parseAddress, parsePrefix } from '@unbounded/ip';
+import { findBindings } from './bindings.ts';
+import type { L2Plan, PlannedNetwork, PlannedPort } from './planned.ts';
+import { endpointKey, type L2Snapshot } from './snapshot.ts';
+import { segmentNumbers, segmentPairs } from './segments.ts';
+import { sidOf } from './sid.ts';
+
+/** A Network that frames can be carried for: it has a number and an MTU. */
+interface Hosted {
+  readonly network: Network;
+  readonly number: number;
+  readonly mtu: number;
+  readonly endpoints: readonly NetworkEndpoint[];
+  readonly segments: ReadonlyMap<string | undefined, number>;
+}
+
+const hostedNetworks = ({ node, networks, endpoints }: L2Snapshot): Hosted[] => {
+  const byNetwork = Map.groupBy(endpoints, ({ spec }) => spec.network);
+  return networks.flatMap((network): Hosted[] => {
+    const { number, mtu } = network.status ?? {};
+    const own = byNetwork.get(network.metadata.name) ?? [];
+    if (number === undefined || mtu === undefined || !own.some(({ spec }) => spec.node === node)) return [];
+    return [{ network, number, mtu, endpoints: own, segments: segmentNumbers(network) }];
+  });
+};
+
+const devicesOf = ({ endpoints }: Hosted, { node, ports }: L2Snapshot): string[] =>
+  endpoints.flatMap((endpoint) => (endpoint.spec.node === node ? (ports.get(endpointKey(endpoint)) ?? []) : [])).sort();
+
+const planNetwork = (hosted: Hosted, snapshot: L2Snapshot): PlannedNetwork => {
+  const { network, number, mtu, endpoints, segments } = hosted;
+  const { unknownUnicast, broadcast, multicast } = network.spec;
+  const others = new Set(endpoints.map(({ spec }) => spec.node));
+  others.delete(snapshot.node);
+  const replicas = [...others].sort().flatMap((node) => {
+    const locator = snapshot.locators.get(node);
+    return locator ? [sidOf(locator, 'DT2M', number)] : [];
+  });
+  return {
+    ...{ number, mtu, replicas, name: network.metadata.name },
+    replicates: {
+      unknownUnicast: unknownUnicast === 'Replicate',
+      broadcast: broadcast === 'Replicate',
+      multicast: multicast === 'Replicate',
+    },
+    ports: devicesOf(hosted, snapshot),
+    segmentPairs: segmentPairs(network, segments),
+  };
+};
+
+const planPorts = ({ number, endpoints, segments }: Hosted, { node, ports }: L2Snapshot): PlannedPort[] =>
+  endpoints.flatMap((endpoint): PlannedPort[] => {
+    const { spec } = endpoint;
+    const device = spec.node === node ? ports.get(endpointKey(endpoint)) : undefined;
+    const segment = segments.get(spec.segment);
+    if (device === undefined || segment === undefined) return [];
+    const addresses = spec.addresses.map(parseAddress);
+    return [{ device, network: number, segment, mac: spec.mac, addresses, isTrusted: spec.isTrusted ?? false }];
+  });
+
+export const planL2 = (snapshot: L2Snapshot): L2Plan => {
+  const hosted = hostedNetworks(snapshot);
+  const plans = hosted.map((one) => {
+    const prefixes = one.network.spec.prefixes.map(parsePrefix);
+    return findBindings(snapshot, { ...one, name: one.network.metadata.name, prefixes });
+  });
+  return {
+    networks: hosted.map((one) => planNetwork(one, snapshot)),
+    ports: hosted.flatMap((one) => planPorts(one, snapshot)),
+    fdb: plans.flatMap(({ fdb }) => fdb),
+    neighbors: plans.flatMap(({ neighbors }) => neighbors),
+    problems: plans.flatMap(({ problems }) => problems),
+  };
+};

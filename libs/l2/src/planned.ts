@@ -1,0 +1,61 @@
+import type { Address } from '@unbounded/ip';
+import type { SegmentPair } from './segments.ts';
+
+/** What one node's kernel is to hold for the networks that it hosts. Numbers of segments count within the node alone. */
+export interface L2Plan {
+  readonly networks: readonly PlannedNetwork[];
+  readonly ports: readonly PlannedPort[];
+  readonly fdb: readonly PlannedStation[];
+  readonly neighbors: readonly PlannedNeighbor[];
+  readonly problems: readonly L2Problem[];
+}
+
+export interface PlannedNetwork {
+  readonly number: number;
+  readonly name: string;
+  /** Bytes of an IP packet. */
+  readonly mtu: number;
+  readonly replicates: { readonly unknownUnicast: boolean; readonly broadcast: boolean; readonly multicast: boolean };
+  /** Devices of this node's endpoints. */
+  readonly ports: readonly string[];
+  /** End.DT2M of the other nodes that host it. */
+  readonly replicas: readonly Address[];
+  /** Segments that talk with each other, besides each with itself. */
+  readonly segmentPairs: readonly SegmentPair[];
+}
+
+export interface PlannedPort {
+  readonly device: string;
+  readonly network: number;
+  readonly segment: number;
+  readonly mac: string;
+  readonly addresses: readonly Address[];
+  readonly isTrusted: boolean;
+}
+
+/** Where frames for a MAC address go: to a device of this node, or to another node. */
+export interface PlannedStation {
+  readonly network: number;
+  readonly mac: string;
+  readonly segment: number;
+  readonly to: { readonly device: string } | { readonly sid: Address };
+}
+
+export interface PlannedNeighbor {
+  readonly network: number;
+  readonly ip: Address;
+  readonly mac: string;
+}
+
+/** An object, or a part of it, that does not do what it says; it affects no other one. */
+export interface L2Problem {
+  readonly kind: 'FDBEntry' | 'Neighbor' | 'NetworkEndpoint';
+  readonly name: string;
+  /** CamelCase. */
+  readonly reason: 'NoSuchEndpoint' | 'NotOfEndpoint' | 'OutsidePrefixes' | 'NoSuchSegment' | 'NoLocator' | 'NoPort';
+  /** Path in the object. */
+  readonly field: string;
+  readonly value: string;
+  /** What is the matter and what to do: goes on after field and value. */
+  readonly remedy: string;
+}
