@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { L2_MAPS, L2_REASONS } from '@unbounded/bpf-maps/l2';
 import { readObject } from '@unbounded/libbpf-ts';
-import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { BROADCAST, ethernet, outer, packet, sid } from './l2-frames.ts';
 import {
   DEVICE,
@@ -28,12 +28,12 @@ import type { Flow } from './packets.ts';
 
 let l2: L2Switch;
 
-beforeAll(() => void execFileSync(new URL('build.sh', import.meta.url).pathname, { stdio: 'inherit' }));
-beforeEach(() => {
+beforeAll(() => {
+  execFileSync(new URL('build.sh', import.meta.url).pathname, { stdio: 'inherit' });
   l2 = loadSwitch();
-  populate(l2);
 });
-afterEach(() => l2[Symbol.dispose]());
+beforeEach(() => populate(l2));
+afterAll(() => l2[Symbol.dispose]());
 
 const flows = (to: { readonly ipv4: string; readonly ipv6: string }): readonly Flow[] => [
   { source: OWN.ipv4, destination: to.ipv4 },
@@ -137,18 +137,7 @@ describe('records that are missing', () => {
   test.each<[string, () => unknown, string]>([
     ['of the port', () => l2.ports.delete(PORT), 'drop_no_port'],
     ['of the network', () => l2.networks.delete(NETWORK), 'drop_no_network'],
-    [
-      'of the node',
-      () =>
-        l2.object
-          .map(
-            'unbounded_l2_config',
-            { size: 4, write: () => undefined, read: () => 0 },
-            { size: 32, write: () => undefined, read: () => 0 },
-          )
-          .set(0, 0),
-      'drop_no_network',
-    ],
+    ['of the node', () => l2.unconfigure(), 'drop_no_network'],
   ])('%s: nothing is carried', (_, remove, reason) => {
     remove();
     expect(runPort(l2, packet({ from: OWN.mac, to: FAR.mac }, flows(FAR)[0]!)).returnValue).toBe(SHOT);
@@ -159,7 +148,7 @@ describe('records that are missing', () => {
 describe('counters', () => {
   test('are the device’s own where it has an entry', () => {
     const key = { ifindex: PORT, reason: 'drop_unknown' } as const;
-    l2.counters.fill(key, 0n);
+    l2.counters.setAll(key, 0n);
     runPort(l2, unknownUnicast);
     expect(l2.counters.get(key)!.reduce((sum, value) => sum + value, 0n)).toBe(1n);
     expect(l2.counts()).toEqual({});

@@ -67,7 +67,7 @@ export interface PerCpuMap<K, V> extends Disposable {
   get(key: K): V[] | undefined;
   entries(): IterableIterator<[K, V[]]>;
   /** Gives every CPU that value. @throws BpfError E2BIG: no room */
-  fill(key: K, value: V): void;
+  setAll(key: K, value: V): void;
   /** False when there was none. */
   delete(key: K): boolean;
   pin(path: string): void;

@@ -183,7 +183,7 @@ class TypedPerCpuMap<K, V> implements PerCpuMap<K, V> {
     return this.#read(this.#key.write(key));
   }
 
-  fill(key: K, value: V): void {
+  setAll(key: K, value: V): void {
     const bytes = new Uint8Array(this.#values.length);
     for (let at = 0; at < bytes.length; at += this.#stride)
       this.#valueCodec.write(value, new DataView(bytes.buffer), at);
