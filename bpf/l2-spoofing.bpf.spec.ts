@@ -28,8 +28,8 @@ import {
   REDIRECT,
   runPort,
   SEGMENT,
+  segmented,
   SHOT,
-  superpacket,
 } from './l2-switch.ts';
 import type { Flow } from './packets.ts';
 
@@ -85,8 +85,12 @@ describe('frames', () => {
     );
   });
 
+  test('of TCP, which say that they are one segment, are none', () => {
+    expect(outcome(packet(unicast, { ...flow4, protocol: 6 }), segmented('segs', 1))).toEqual(FORWARDED);
+  });
+
   test.each(['segs', 'size'] as const)('that are superpackets (gso_%s) are dropped', (field) => {
-    expect(outcome(packet(unicast, flow4), superpacket(field))).toEqual(dropped('drop_superpacket'));
+    expect(outcome(packet(unicast, flow4), segmented(field, 2))).toEqual(dropped('drop_superpacket'));
   });
 });
 

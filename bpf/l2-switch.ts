@@ -121,10 +121,10 @@ const CONTEXT_BYTES = 192;
 /** Places in struct __sk_buff. */
 const [GSO_SEGS_AT, GSO_SIZE_AT] = [164, 176];
 
-/** The context of a superpacket. */
-export const superpacket = (field: 'segs' | 'size'): Uint8Array => {
+/** The context of a packet with that number of segments, or segments of that size. */
+export const segmented = (field: 'segs' | 'size', value: number): Uint8Array => {
   const context = new Uint8Array(CONTEXT_BYTES);
-  new DataView(context.buffer).setUint32(field === 'segs' ? GSO_SEGS_AT : GSO_SIZE_AT, 2, true);
+  new DataView(context.buffer).setUint32(field === 'segs' ? GSO_SEGS_AT : GSO_SIZE_AT, value, true);
   return context;
 };
 

@@ -39,15 +39,16 @@ static __always_inline __u32 sid_word_3(__u32 network)
 /* RFC 6437: so that next-hop groups and links spread what goes between two nodes. */
 static __noinline __u32 flow_of(struct __sk_buff *skb, struct l2_frame *frame)
 {
-	const __u8 *macs = (const __u8 *)&frame->ethernet;
 	struct ipv6hdr ip6;
 	struct iphdr ip;
+	__u32 macs[3];
 
 	if (frame->ethernet.h_proto == bpf_htons(ETH_P_IP) && !bpf_skb_load_bytes(skb, ETH_HLEN, &ip, sizeof(ip)))
 		return flow_hash_v4(skb, ETH_HLEN, &ip);
 	if (frame->ethernet.h_proto == bpf_htons(ETH_P_IPV6) && !bpf_skb_load_bytes(skb, ETH_HLEN, &ip6, sizeof(ip6)))
 		return flow_hash_v6(skb, ETH_HLEN, &ip6);
-	return mix(macs[2] << 24 | macs[3] << 16 | macs[4] << 8 | macs[5], macs[8] << 24 | macs[9] << 16 | macs[10] << 8 | macs[11], 0);
+	__builtin_memcpy(macs, &frame->ethernet, sizeof(macs));
+	return mix(macs[0], macs[1], macs[2]);
 }
 
 /* Puts the outer headers in front of the frame; the destination's locator is still missing. */

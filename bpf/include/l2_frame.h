@@ -82,7 +82,7 @@ static __always_inline int find_frame_problem(const struct __sk_buff *skb, const
 		return L2_DROP_BRIDGE_PROTOCOL;
 	if (bpf_ntohs(ethernet->h_proto) < ETH_P_802_3_MIN)
 		return L2_DROP_LLC;
-	if (skb->gso_segs || skb->gso_size)
+	if (skb->gso_segs > 1 || skb->gso_size) /* TCP says 1 of each of its packets */
 		return L2_DROP_SUPERPACKET;
 	return 0;
 }
