@@ -11,6 +11,7 @@
 #define DHCP_CLIENT 68
 #define DHCPV6_SERVER 547
 #define FRAGMENT_OFFSET 0x1fff
+#define MLD_REPORT 131
 #define MLDV2_REPORT 143
 #define L2_EXTENSION_HEADERS 6
 
@@ -92,7 +93,7 @@ static __noinline int find_icmpv6_problem(struct __sk_buff *skb, const struct ip
 	if (bpf_skb_load_bytes(skb, last->at, &type, sizeof(type)))
 		return L2_DROP_MALFORMED;
 	if (!is_nd(type)) /* RFC 3590: listeners report before their address is known to be theirs */
-		return is_unspecified(frame->source) && type != MLDV2_REPORT ? L2_DROP_FORGED_ADDRESS : 0;
+		return is_unspecified(frame->source) && type != MLD_REPORT && type != MLDV2_REPORT ? L2_DROP_FORGED_ADDRESS : 0;
 	if (last->has_extensions)
 		return L2_DROP_ND_EXTENSIONS;
 	if (ip->hop_limit != ND_HOP_LIMIT)
