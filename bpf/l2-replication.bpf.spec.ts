@@ -32,6 +32,7 @@ test.each<[string, Uint8Array, 'unknown' | 'broadcast' | 'multicast']>([
   ['an IPv4 group', to('01:00:5e:00:00:09', { destination: '224.0.0.9' }), 'multicast'],
   ['an IPv6 group', to6('33:33:00:01:00:02', 'ff02::1:2'), 'multicast'],
   ['an IPv6 group of a wider scope', to6('33:33:00:00:00:01', 'ff05::1'), 'multicast'],
+  ['a group without which IPv6 does not work, to everybody’s MAC', to6(BROADCAST, 'ff02::1'), 'broadcast'],
   ['unicast of IPv6 to a group’s MAC', to6('33:33:00:00:00:01', 'fd99::9'), 'multicast'],
 ])('%s is replicated where the network says so', (_, frame, flag) => {
   expect(outcome(frame)).toEqual([SHOT, { [`drop_${flag}`]: 1 }]);

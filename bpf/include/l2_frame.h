@@ -41,6 +41,12 @@ static __always_inline int is_broadcast_mac(const __u8 *mac)
 	return (mac[0] & mac[1] & mac[2] & mac[3] & mac[4] & mac[5]) == 0xff;
 }
 
+/* RFC 2464 7 */
+static __always_inline int is_ipv6_group_mac(const __u8 *mac)
+{
+	return mac[0] == 0x33 && mac[1] == 0x33;
+}
+
 /* 01:80:c2:00:00:0x: a bridge passes none of them on (802.1D 7.12.6). */
 static __always_inline int is_reserved_mac(const __u8 *mac)
 {

@@ -116,7 +116,7 @@ static __noinline int find_ipv6_problem(struct __sk_buff *skb, struct l2_port *p
 	last.protocol = ip.nexthdr;
 	if (find_last_header(skb, &last))
 		return L2_DROP_MALFORMED;
-	if (is_group_mac(frame->ethernet.h_dest) && is_own_group(ip.daddr.in6_u.u6_addr32))
+	if (is_ipv6_group_mac(frame->ethernet.h_dest) && is_own_group(ip.daddr.in6_u.u6_addr32))
 		frame->kind = L2_OWN_GROUP;
 	if (last.protocol == IPPROTO_UDP) {
 		if (bpf_skb_load_bytes(skb, last.at, &source_port, sizeof(source_port)))
