@@ -74,7 +74,7 @@ export const frame = (flow: Flow): Uint8Array => {
 };
 
 /** RFC 1071, over words of the given parts. */
-const checksum = (...parts: readonly Uint8Array[]): number => {
+export const checksum = (...parts: readonly Uint8Array[]): number => {
   const bytes = join(...parts);
   let sum = 0;
   for (let at = 0; at < bytes.length; at += 2) sum += bytes[at]! * 256 + (bytes[at + 1] ?? 0);

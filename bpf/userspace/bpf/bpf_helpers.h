@@ -17,6 +17,7 @@
 #define __type(name, value) __typeof__(value) *name
 #undef __always_inline
 #define __always_inline inline __attribute__((always_inline))
+#define __noinline __attribute__((noinline, unused))
 
 /* One run of a program. What is allocated has exactly the size that the program may touch. */
 struct run {
@@ -25,7 +26,7 @@ struct run {
 	int has_key, key_is_ipv6;	/* what bpf_skb_get_tunnel_key knows of the sender */
 	uint32_t sender[4];
 	uint32_t longest_key;		/* bytes of a tunnel key that bpf_skb_set_tunnel_key takes at most */
-	int written_keys, redirects;
+	int written_keys, redirects, clones;
 	uint32_t redirected_to;
 };
 extern struct run run;
@@ -121,6 +122,50 @@ static inline long bpf_skb_change_head(struct __sk_buff *skb, uint32_t length, u
 	run.length += length;
 	skb->len = run.length;
 	return 0;
+}
+
+/* Longer ones end in zeros. */
+static inline long bpf_skb_change_tail(struct __sk_buff *skb, uint32_t length, uint64_t flags)
+{
+	uint8_t *other = calloc(1, length);
+
+	(void)flags;
+	memcpy(other, run.packet, length < run.length ? length : run.length);
+	free(run.packet);
+	run.packet = other;
+	run.length = length;
+	skb->len = length;
+	return 0;
+}
+
+/* Takes bytes out behind the Ethernet header; the kernel leaves at least an IP header. */
+static inline long bpf_skb_adjust_room(struct __sk_buff *skb, int32_t difference, uint32_t mode, uint64_t flags)
+{
+	uint32_t less = (uint32_t)-difference;
+
+	(void)mode, (void)flags;
+	if (difference >= 0 || run.length < 14 + 20 + less)
+		return -22;
+	memmove(run.packet + 14, run.packet + 14 + less, run.length - 14 - less);
+	run.length -= less;
+	run.packet = realloc(run.packet, run.length);
+	skb->len = run.length;
+	return 0;
+}
+
+static inline long bpf_clone_redirect(struct __sk_buff *skb, uint32_t ifindex, uint64_t flags)
+{
+	(void)skb, (void)ifindex, (void)flags;
+	run.clones++;
+	return 0;
+}
+
+/* A nanosecond later each time. */
+static inline uint64_t bpf_ktime_get_ns(void)
+{
+	static uint64_t now = 1;
+
+	return now++;
 }
 
 static inline long bpf_skb_change_type(struct __sk_buff *skb, uint32_t type)

@@ -57,12 +57,15 @@ const identity = (): unknown => [
 
 const [FNV_OFFSET, FNV_PRIME] = [0x811c_9dc5, 0x0100_0193];
 
+/** 8 hex digits of a value: FNV-1a of its JSON. */
+export const fingerprintOf = (value: unknown): string => {
+  let hash = FNV_OFFSET;
+  for (const byte of new TextEncoder().encode(JSON.stringify(value))) hash = Math.imul(hash ^ byte, FNV_PRIME);
+  return (hash >>> 0).toString(16).padStart(8, '0');
+};
+
 /**
  * 8 hex digits by which a layout is recognized: another one has others, also when its number and its sizes are the same (two
  * branches that each made a next one).
  */
-export const layoutFingerprint = (): string => {
-  let hash = FNV_OFFSET;
-  for (const byte of new TextEncoder().encode(JSON.stringify(identity()))) hash = Math.imul(hash ^ byte, FNV_PRIME);
-  return (hash >>> 0).toString(16).padStart(8, '0');
-};
+export const layoutFingerprint = (): string => fingerprintOf(identity());

@@ -66,6 +66,10 @@ export interface PerCpuMap<K, V> extends Disposable {
   readonly info: MapInfo;
   get(key: K): V[] | undefined;
   entries(): IterableIterator<[K, V[]]>;
+  /** Gives every CPU that value. @throws BpfError E2BIG: no room */
+  setAll(key: K, value: V): void;
+  /** False when there was none. */
+  delete(key: K): boolean;
   pin(path: string): void;
   close(): void;
 }

@@ -183,6 +183,17 @@ class TypedPerCpuMap<K, V> implements PerCpuMap<K, V> {
     return this.#read(this.#key.write(key));
   }
 
+  setAll(key: K, value: V): void {
+    const bytes = new Uint8Array(this.#values.length);
+    for (let at = 0; at < bytes.length; at += this.#stride)
+      this.#valueCodec.write(value, new DataView(bytes.buffer), at);
+    attempt(`map ${this.info.name}`, () => addon().mapUpdate(this.#handle, this.#key.write(key), bytes, FLAGS.any));
+  }
+
+  delete(key: K): boolean {
+    return attempt(`map ${this.info.name}`, () => addon().mapDelete(this.#handle, this.#key.write(key)));
+  }
+
   #read(key: Uint8Array): V[] | undefined {
     if (!attempt(`map ${this.info.name}`, () => addon().mapLookup(this.#handle, key, this.#values))) return undefined;
     const view = new DataView(this.#values.buffer);

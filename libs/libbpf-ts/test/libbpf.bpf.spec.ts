@@ -186,6 +186,9 @@ describe('maps', () => {
     expect(counts.get(0)).toHaveLength(possibleCpus());
     expect(counts.get(0)?.reduce((sum, count) => sum + count, 0)).toBe(5);
     expect([...counts.entries()].map(([key]) => key)).toEqual([0, 1]);
+    counts.setAll(1, 7);
+    expect(counts.get(1)).toEqual(Array.from({ length: possibleCpus() }, () => 7));
+    expect(() => counts.delete(1)).toThrow(BpfError);
   });
 
   test.each<[string, () => unknown]>([

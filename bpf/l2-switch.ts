@@ -1,0 +1,134 @@
+import { readFileSync } from 'node:fs';
+import { configKey, counter } from '@unbounded/bpf-maps';
+import {
+  l2AddressKey,
+  l2Buckets,
+  l2Config,
+  l2CounterKey,
+  l2FdbEntry,
+  l2FdbKey,
+  l2Flood,
+  l2Neighbor,
+  l2NeighborKey,
+  l2Network,
+  l2NetworkKey,
+  l2Port,
+  l2PortKey,
+  l2Present,
+  type L2Reason,
+  L2_REASONS,
+  l2SegmentKey,
+  l2TotalKey,
+} from '@unbounded/bpf-maps/l2';
+import { type BpfObject, loadObject, type TestRunResult } from '@unbounded/libbpf-ts';
+
+/** The programs of stretched L2 with their maps, for tests. */
+
+export const L2_OBJECT = new URL('build/unbounded_l2.bpf.o', import.meta.url).pathname;
+
+/** An entry of an array cannot be removed: this one is all zero. */
+const NOTHING = { size: 32, write: () => undefined, read: () => undefined };
+
+const mapsOf = (object: BpfObject) => ({
+  ports: object.map('unbounded_l2_ports', l2PortKey, l2Port),
+  addresses: object.map('unbounded_l2_addresses', l2AddressKey, l2Present),
+  networks: object.map('unbounded_l2_networks', l2NetworkKey, l2Network),
+  fdb: object.map('unbounded_l2_fdb', l2FdbKey, l2FdbEntry),
+  neighbors: object.map('unbounded_l2_neighbors', l2NeighborKey, l2Neighbor),
+  segments: object.map('unbounded_l2_segments', l2SegmentKey, l2Present),
+  flood: object.map('unbounded_l2_flood', l2NetworkKey, l2Flood),
+  buckets: object.map('unbounded_l2_buckets', l2PortKey, l2Buckets),
+  config: object.map('unbounded_l2_config', configKey, l2Config),
+  counters: object.perCpuMap('unbounded_l2_counters', l2CounterKey, counter),
+  totals: object.perCpuMap('unbounded_l2_totals', l2TotalKey, counter),
+});
+
+export interface L2Switch extends ReturnType<typeof mapsOf>, Disposable {
+  readonly object: BpfObject;
+  /** Takes the node's own record away. */
+  unconfigure(): void;
+  /** What the programs counted without an entry for the device, by reason; only what is not zero. */
+  counts(): Partial<Record<L2Reason, number>>;
+}
+
+export const loadSwitch = (): L2Switch => {
+  const object = loadObject(readFileSync(L2_OBJECT), { name: 'l2' });
+  const maps = mapsOf(object);
+  const counts = (): Partial<Record<L2Reason, number>> =>
+    Object.fromEntries(
+      [...maps.totals.entries()]
+        .map(([reason, values]) => [reason, Number(values.reduce((sum, value) => sum + value, 0n))] as const)
+        .filter(([, count]) => count !== 0),
+    );
+  const unconfigure = (): void => object.map('unbounded_l2_config', configKey, NOTHING).set(0, undefined);
+  return { ...maps, object, counts, unconfigure, [Symbol.dispose]: () => object.close() };
+};
+
+/** What a test run returns. */
+export const [SHOT, REDIRECT] = [2, 7];
+
+/** The loopback device: a test run without a context comes from there. */
+export const PORT = 1;
+export const NETWORK = 0x0102_0304;
+export const MTU = 1366;
+export const LOCATOR = 'fd00:cafe:0:1::';
+export const FAR_LOCATOR = 'fd00:cafe:0:2::';
+export const OWN = { mac: '02:00:00:00:00:01', ipv4: '10.9.0.1', ipv6: 'fd99::1' } as const;
+/** At another port of the node. */
+export const NEAR = { ifindex: 4242, mac: '02:00:00:00:00:02', ipv4: '10.9.0.2', ipv6: 'fd99::2' } as const;
+/** At another node. */
+export const FAR = { mac: '02:00:00:00:00:03', ipv4: '10.9.0.3', ipv6: 'fd99::3' } as const;
+export const DEVICE = { ifindex: 4343, mac: '02:00:00:00:00:aa' } as const;
+export const SEGMENT = 7;
+
+/** Removes what is in the maps and counted: loading the programs for each test would take a quarter of a second. */
+const clear = (l2: L2Switch): void => {
+  for (const map of [
+    l2.ports,
+    l2.addresses,
+    l2.networks,
+    l2.fdb,
+    l2.neighbors,
+    l2.segments,
+    l2.flood,
+    l2.buckets,
+    l2.counters,
+  ])
+    for (const [key] of [...(map as { entries(): Iterable<[unknown, unknown]> }).entries()])
+      (map as { delete(key: unknown): boolean }).delete(key);
+  for (const reason of L2_REASONS) l2.totals.setAll(reason, 0n);
+};
+
+/** A network with our port, another one here, and an endpoint at another node; it replicates nothing but what every network does. */
+export const populate = (l2: L2Switch): void => {
+  clear(l2);
+  const port = { network: NETWORK, segment: SEGMENT, rate: 1000, burst: 100 };
+  l2.networks.set(NETWORK, { mtu: MTU });
+  l2.config.set(0, { locator: LOCATOR, ...DEVICE });
+  l2.ports.set(PORT, { ...port, mac: OWN.mac });
+  l2.ports.set(NEAR.ifindex, { ...port, mac: NEAR.mac });
+  l2.buckets.set(PORT, 'full');
+  for (const address of [OWN.ipv4, OWN.ipv6]) l2.addresses.set({ ifindex: PORT, address }, true);
+  const binding = { segment: SEGMENT, sequence: 0n };
+  l2.fdb.set({ network: NETWORK, mac: OWN.mac }, { ...binding, ifindex: PORT });
+  l2.fdb.set({ network: NETWORK, mac: NEAR.mac }, { ...binding, ifindex: NEAR.ifindex });
+  l2.fdb.set({ network: NETWORK, mac: FAR.mac }, { ...binding, locator: FAR_LOCATOR });
+  for (const { mac, ipv4, ipv6 } of [OWN, NEAR, FAR])
+    for (const address of [ipv4, ipv6]) l2.neighbors.set({ network: NETWORK, address }, { mac });
+};
+
+const CONTEXT_BYTES = 192;
+/** Places in struct __sk_buff. */
+const [GSO_SEGS_AT, GSO_SIZE_AT] = [164, 176];
+
+/** The context of a packet with that number of segments, or segments of that size. */
+export const segmented = (field: 'segs' | 'size', value: number): Uint8Array => {
+  const context = new Uint8Array(CONTEXT_BYTES);
+  new DataView(context.buffer).setUint32(field === 'segs' ? GSO_SEGS_AT : GSO_SIZE_AT, value, true);
+  return context;
+};
+
+export const runPort = (l2: L2Switch, data: Uint8Array, context?: Uint8Array): TestRunResult =>
+  l2.object.program('unbounded_l2_port').testRun({ data, ...(context ? { context } : {}) });
+export const runReceive = (l2: L2Switch, data: Uint8Array): TestRunResult =>
+  l2.object.program('unbounded_l2_receive').testRun({ data });

@@ -1,0 +1,87 @@
+import type { Codec } from '../codec.ts';
+import { checkU32 } from '../endpoints.ts';
+import { clear, LITTLE, readAddress, readMac, writeAddress, writeMac } from './fields.ts';
+
+/** Ports: the host sides of pods' veths (bpf/include/l2_maps.h). */
+
+export interface L2Port {
+  readonly network: number;
+  readonly segment: number;
+  /** May send DHCP replies, router advertisements and redirects. */
+  readonly trusted?: boolean;
+  /** A router: brings IP packets of others under its own MAC. */
+  readonly forwards?: boolean;
+  /** Frames a second that may be replicated, and how many at once. */
+  readonly rate: number;
+  readonly burst: number;
+  /** The only source that it may use. */
+  readonly mac: string;
+}
+
+export const L2_PORT_FLAGS = { trusted: 0x01, forwards: 0x02, learn: 0x04 } as const;
+
+/** ifindex of a port. */
+export const l2PortKey: Codec<number> = {
+  size: 4,
+  write: (value, view, offset) => view.setUint32(offset, checkU32('ifindex', value), LITTLE),
+  read: (view, offset) => view.getUint32(offset, LITTLE),
+};
+
+/** struct l2_port, 40 bytes. */
+export const l2Port: Codec<L2Port> = {
+  size: 40,
+  write(value, view, offset) {
+    const words = [
+      checkU32('network', value.network),
+      checkU32('segment', value.segment),
+      (value.trusted ? L2_PORT_FLAGS.trusted : 0) | (value.forwards ? L2_PORT_FLAGS.forwards : 0),
+      checkU32('rate', value.rate),
+      checkU32('burst', value.burst),
+    ];
+    writeMac(value.mac, view, offset + 20);
+    for (const [index, word] of words.entries()) view.setUint32(offset + index * 4, word, LITTLE);
+    clear(view, offset + 26, 14);
+  },
+  read(view, offset) {
+    const flags = view.getUint32(offset + 8, LITTLE);
+    return {
+      network: view.getUint32(offset, LITTLE),
+      segment: view.getUint32(offset + 4, LITTLE),
+      ...(flags & L2_PORT_FLAGS.trusted ? { trusted: true } : {}),
+      ...(flags & L2_PORT_FLAGS.forwards ? { forwards: true } : {}),
+      rate: view.getUint32(offset + 12, LITTLE),
+      burst: view.getUint32(offset + 16, LITTLE),
+      mac: readMac(view, offset + 20),
+    };
+  },
+};
+
+export interface L2Address {
+  readonly ifindex: number;
+  readonly address: string;
+}
+
+/** struct l2_address_key, 20 bytes: an address that the port may use. */
+export const l2AddressKey: Codec<L2Address> = {
+  size: 20,
+  write({ ifindex, address }, view, offset) {
+    checkU32('ifindex', ifindex);
+    writeAddress(address, view, offset + 4);
+    view.setUint32(offset, ifindex, LITTLE);
+  },
+  read: (view, offset) => ({ ifindex: view.getUint32(offset, LITTLE), address: readAddress(view, offset + 4) }),
+};
+
+/** The value of an entry that is there or not; its bits are reserved. */
+export const l2Present: Codec<true> = {
+  size: 4,
+  write: (_value, view, offset) => view.setUint32(offset, 0, LITTLE),
+  read: () => true,
+};
+
+/** struct l2_buckets, 32 bytes: user space writes full buckets with the port, and then nothing more. */
+export const l2Buckets: Codec<'full'> = {
+  size: 32,
+  write: (_value, view, offset) => clear(view, offset, 32),
+  read: () => 'full',
+};
