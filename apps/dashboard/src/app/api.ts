@@ -9,14 +9,32 @@ const REQUEST_MS = 10_000;
 
 const urlOf = (path: string): URL => new URL(`${API}${path}`, document.baseURI);
 
-const get = (path: string, token: string, headers: Record<string, string> = {}): Promise<Response> =>
+interface Asked {
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Of who asked, and may want it no more. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Ends after a while, and with what asks for it (`AbortSignal.any` is not in all of the browsers that we build for). */
+const endOf = (asker: AbortSignal | undefined): AbortSignal => {
+  const timeout = AbortSignal.timeout(REQUEST_MS);
+  if (!asker) return timeout;
+  const either = new AbortController();
+  for (const signal of [asker, timeout]) {
+    if (signal.aborted) either.abort(signal.reason);
+    signal.addEventListener('abort', () => either.abort(signal.reason), { once: true, signal: either.signal });
+  }
+  return either.signal;
+};
+
+const get = (path: string, token: string, { headers, signal }: Asked = {}): Promise<Response> =>
   fetch(urlOf(path), {
     headers: { ...headers, Authorization: `Bearer ${token}` },
     mode: 'same-origin',
     credentials: 'omit',
     redirect: 'error',
     cache: 'no-store',
-    signal: AbortSignal.timeout(REQUEST_MS),
+    signal: endOf(signal),
   });
 
 export const connectStream =
@@ -32,7 +50,7 @@ export const checkPosition =
   (token: string): Check =>
   async (position) => {
     const etag = `W/"${encodeURIComponent(position ?? '')}"`;
-    const response = await get('view', token, { 'If-None-Match': etag });
+    const response = await get('view', token, { headers: { 'If-None-Match': etag } });
     void response.body?.cancel();
     if (response.status === 304) return 'current';
     if (response.status === 401) return 'unauthenticated';
@@ -48,8 +66,8 @@ export interface NodeAnswer {
 }
 
 /** undefined: the aggregator holds no report of it. @throws Error in words */
-export const fetchNode = async (name: string, token: string): Promise<NodeAnswer | undefined> => {
-  const response = await get(`nodes/${encodeURIComponent(name)}`, token);
+export const fetchNode = async (name: string, token: string, signal?: AbortSignal): Promise<NodeAnswer | undefined> => {
+  const response = await get(`nodes/${encodeURIComponent(name)}`, token, { signal });
   if (response.status === 404) return undefined;
   if (!response.ok) throw new Error(`the server answers ${response.status}`);
   return { ...((await response.json()) as Omit<NodeAnswer, 'at'>), at: performance.now() };

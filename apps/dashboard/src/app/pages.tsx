@@ -1,6 +1,7 @@
-import { type ComponentType, lazy, Suspense } from 'react';
+import { type ComponentType, lazy, memo, Suspense } from 'react';
 import { EgressPage } from '../pages/egress-page.tsx';
 import { MatrixPage } from '../pages/matrix-page.tsx';
+import { NodeMatrixPage } from '../pages/node-matrix-page.tsx';
 import { NodePage } from '../pages/node-page.tsx';
 import { NodesPage } from '../pages/nodes-page.tsx';
 import { OverviewPage } from '../pages/overview-page.tsx';
@@ -30,16 +31,19 @@ const NotFound = () => (
   </Page>
 );
 
-const pageOf = (section: string | undefined, name: string | undefined) => {
+const pageOf = ([section, name, other]: readonly string[]) => {
   if (section === undefined) return <OverviewPage />;
   // Another object is another page, and nothing of the former one is kept.
   if (section === 'nodes' && name !== undefined) return <NodePage key={name} name={name} />;
   if (section === 'sites' && name !== undefined) return <SitePage key={name} name={name} />;
+  if (section === 'matrix' && name !== undefined && other !== undefined)
+    return <NodeMatrixPage key={JSON.stringify([name, other])} source={name} destination={other} />;
   const List = Object.hasOwn(LISTS, section) && name === undefined ? LISTS[section]! : NotFound;
   return <List />;
 };
 
-export const Pages = () => {
-  const [section, name] = useAddress().path;
-  return <Suspense fallback={<p role="status">Loading</p>}>{pageOf(section, name)}</Suspense>;
-};
+/** Drawn anew by what it shows, and not by each answer of the server that nothing has changed. */
+export const Pages = memo(function Pages() {
+  const { path } = useAddress();
+  return <Suspense fallback={<p role="status">Loading</p>}>{pageOf(path)}</Suspense>;
+});

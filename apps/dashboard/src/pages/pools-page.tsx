@@ -2,6 +2,7 @@ import { memo, useMemo } from 'react';
 import { useQuery } from '../app/address.ts';
 import { useView } from '../app/session.ts';
 import { StateBadge } from '../parts/badges.tsx';
+import { useCut } from '../parts/cut.ts';
 import { type Column, DataTable } from '../parts/data-table.tsx';
 import { Choice, SearchField } from '../parts/filters.tsx';
 import { Names, NodeLink, SiteLink } from '../parts/links.tsx';
@@ -79,15 +80,19 @@ const Pool = memo(function Pool({ name, pool }: { readonly name: string; readonl
   );
 });
 
+/** Each has a table of its own: those that something is wrong with come first, and the others are found by searching. */
+const MOST_POOLS = 20;
+
 export const PoolsPage = () => {
   const pools = useView((view) => view.pools);
   const [{ q, state }] = useQuery();
   const names = Object.keys(pools).sort(
     (a, b) => urgencyOf(pools[a]!.state) - urgencyOf(pools[b]!.state) || compareNames(a, b),
   );
-  const shown = names.filter(
+  const found = names.filter(
     (name) => (!state || pools[name]!.state === state) && hasWords(q, [name, ...Object.keys(pools[name]!.gateways)]),
   );
+  const { shown, isCut, showAll } = useCut(found, MOST_POOLS);
   return (
     <Page title="Pools and gateways">
       <form className="filters" role="search" onSubmit={(event) => event.preventDefault()}>
@@ -99,6 +104,11 @@ export const PoolsPage = () => {
       {shown.map((name) => (
         <Pool key={name} name={name} pool={pools[name]!} />
       ))}
+      {isCut && (
+        <button type="button" onClick={showAll}>
+          Show all {count(found.length)}
+        </button>
+      )}
     </Page>
   );
 };

@@ -8,13 +8,13 @@ const TONES: Readonly<Record<string, readonly [tone: string, shape: string]>> = 
 };
 
 export const toneOf = (state: string): string => TONES[state]?.[0] ?? 'unknown';
+export const shapeOf = (state: string): string => TONES[state]?.[1] ?? '?';
 
 /** One of a later version is shown by its name, and looks like what is not known. */
 export const StateBadge = ({ state }: { readonly state: string }) => {
-  const [tone, shape] = TONES[state] ?? ['unknown', '?'];
   return (
-    <span className={`badge ${tone}`}>
-      <span aria-hidden="true">{shape}</span> {state}
+    <span className={`badge ${toneOf(state)}`}>
+      <span aria-hidden="true">{shapeOf(state)}</span> {state}
     </span>
   );
 };

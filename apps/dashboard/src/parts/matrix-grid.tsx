@@ -1,17 +1,22 @@
 import { type KeyboardEvent, type SyntheticEvent, useEffect, useRef } from 'react';
 import { type Measure, moveInGrid } from '../view/matrix.ts';
-import type { ReachView } from '../view/types.ts';
-import { CELL_PX, cellWidth, MatrixRow } from './matrix-row.tsx';
+import { CELL_PX, type CellKind, cellWidth, MatrixRow } from './matrix-row.tsx';
 import { useMatrixWindow } from './matrix-window.ts';
 
 type Place = readonly [row: number, column: number];
 
-interface MatrixGridProps {
-  readonly names: readonly string[];
-  readonly reach: Readonly<Record<string, Readonly<Record<string, ReachView>>>>;
+interface MatrixGridProps<Value> {
+  readonly label: string;
+  /** Names of rows and of columns. */
+  readonly from: readonly string[];
+  readonly to: readonly string[];
+  readonly values: Readonly<Record<string, Readonly<Record<string, Value>>>>;
+  readonly kind: CellKind<Value>;
   readonly measure: Measure;
   readonly active: Place;
   readonly onActive: (place: Place) => void;
+  /** By Enter, and by a double click. */
+  readonly onOpen?: (place: Place) => void;
   readonly onPoint: (place: Place | undefined) => void;
 }
 
@@ -53,13 +58,14 @@ const Head = ({
 );
 
 /** The grid pattern of ARIA: one cell can be reached by Tab, arrows lead to the others. Only what is in sight is in the document. */
-export const MatrixGrid = ({ names, reach, measure, active, onActive, onPoint }: MatrixGridProps) => {
+export const MatrixGrid = <Value,>(props: MatrixGridProps<Value>) => {
+  const { label, from, to, values, kind, measure, active, onActive, onOpen, onPoint } = props;
   const region = useRef<HTMLDivElement>(null);
   const isFocusWanted = useRef(false);
   const head = headSize();
   const width = cellWidth(measure);
-  const size = names.length;
-  const shown = useMatrixWindow({ region: () => region.current, count: size, active, width, head });
+  const size = { rows: from.length, columns: to.length };
+  const shown = useMatrixWindow({ region: () => region.current, size, active, width, head });
   useEffect(() => {
     if (!isFocusWanted.current) return;
     const cell = region.current?.querySelector<HTMLElement>(`[data-row="${active[0]}"][data-column="${active[1]}"]`);
@@ -68,8 +74,9 @@ export const MatrixGrid = ({ names, reach, measure, active, onActive, onPoint }:
     cell.focus({ preventScroll: true });
   });
   const onKeyDown = (event: KeyboardEvent): void => {
+    if (event.key === 'Enter') onOpen?.(active);
     const page = Math.max(1, Math.floor((region.current!.clientHeight - head[1]) / CELL_PX) - 1);
-    const next = moveInGrid(event.key, event.ctrlKey || event.metaKey, active, { rows: size, columns: size, page });
+    const next = moveInGrid(event.key, event.ctrlKey || event.metaKey, active, { ...size, page });
     if (!next) return;
     event.preventDefault();
     isFocusWanted.current = true;
@@ -83,27 +90,31 @@ export const MatrixGrid = ({ names, reach, measure, active, onActive, onPoint }:
   return (
     <div
       {...{ ref: region, className: 'matrix', role: 'grid', onKeyDown, onFocus: take }}
-      aria-label="Reach by site: rows are sources, columns destinations"
-      aria-rowcount={size + 1}
-      aria-colcount={size + 1}
+      aria-label={label}
+      aria-rowcount={size.rows + 1}
+      aria-colcount={size.columns + 1}
+      onDoubleClick={(event) => {
+        const place = placeOf(event);
+        if (place) onOpen?.(place);
+      }}
       onPointerOver={(event) => onPoint(placeOf(event))}
       onPointerLeave={() => onPoint(undefined)}
     >
       <div
         role="presentation"
-        style={{ position: 'relative', width: head[0] + size * width, height: head[1] + size * CELL_PX }}
+        style={{ position: 'relative', width: head[0] + size.columns * width, height: head[1] + size.rows * CELL_PX }}
       >
-        <Head columns={shown.columns} {...{ names, width, head }} />
+        <Head names={to} columns={shown.columns} {...{ width, head }} />
         {shown.rows.map((index) => (
           <MatrixRow
-            key={names[index]}
-            from={names[index]!}
+            key={from[index]}
+            from={from[index]!}
             top={head[1] + index * CELL_PX}
             columns={shown.columns}
-            reach={reach[names[index]!]}
+            values={values[from[index]!]}
             activeColumn={active[0] === index ? active[1] : -1}
             headWidth={head[0]}
-            {...{ index, names, measure }}
+            {...{ index, to, kind, measure }}
           />
         ))}
       </div>

@@ -4,7 +4,7 @@ import { CELL_PX } from './matrix-row.tsx';
 
 interface WindowOptions {
   readonly region: () => HTMLElement | null;
-  readonly count: number;
+  readonly size: { readonly rows: number; readonly columns: number };
   /** The cell that has the focus, or would get it: always in the document, so that Tab finds it. */
   readonly active: readonly [row: number, column: number];
   readonly width: number;
@@ -27,19 +27,21 @@ const useSame = (indexes: readonly number[]): readonly number[] => {
 };
 
 /** Rows and columns of the matrix that are in sight. */
-export const useMatrixWindow = ({ region, count, active, width, head }: WindowOptions) => {
-  const shared = { count, getScrollElement: region, overscan: 4 };
+export const useMatrixWindow = ({ region, size, active, width, head }: WindowOptions) => {
+  const shared = { getScrollElement: region, overscan: 4 };
   const rows = useVirtualizer({
     ...shared,
+    count: size.rows,
     estimateSize: () => CELL_PX,
-    rangeExtractor: withIndex(active[0], count),
+    rangeExtractor: withIndex(active[0], size.rows),
     scrollPaddingStart: head[1],
   });
   const columns = useVirtualizer({
     ...shared,
     horizontal: true,
+    count: size.columns,
     estimateSize: () => width,
-    rangeExtractor: withIndex(active[1], count),
+    rangeExtractor: withIndex(active[1], size.columns),
     scrollPaddingStart: head[0],
   });
   return {

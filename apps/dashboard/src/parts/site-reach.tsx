@@ -13,6 +13,9 @@ import { Names, NodeLink, SiteLink } from './links.tsx';
 /** The row and the column of one site in the matrix, as a table. */
 
 interface Row {
+  /** The site of the page. */
+  readonly site: string;
+  /** The other one. */
   readonly name: string;
   readonly there: ReachView | undefined;
   readonly back: ReachView | undefined;
@@ -77,6 +80,20 @@ const COLUMNS: readonly Column<Row>[] = [
   },
   { id: 'via', title: 'Via', width: 12, cell: ({ there }) => <Via of={there} /> },
   ...columnsOf('back', 'From it'),
+  {
+    ...{ id: 'nodes', title: 'By node', width: 8 },
+    cell: ({ site, name }) => (
+      <>
+        <a href={hrefOf(['matrix', site, name])} aria-label={`to it, ${name}, by node`}>
+          to it
+        </a>
+        ,{' '}
+        <a href={hrefOf(['matrix', name, site])} aria-label={`from it, ${name}, by node`}>
+          from it
+        </a>
+      </>
+    ),
+  },
 ];
 const USUAL = { by: 'there', isDescending: false };
 const nameOf = ({ name }: Row): string => name;
@@ -88,7 +105,7 @@ export const SiteReach = ({ site }: { readonly site: string }) => {
     for (const to of Object.keys(reach[site] ?? {})) names.add(to);
     return [...names]
       .sort(compareNames)
-      .map((name): Row => ({ name, there: reach[site]?.[name], back: reach[name]?.[site] }));
+      .map((name): Row => ({ site, name, there: reach[site]?.[name], back: reach[name]?.[site] }));
   }, [reach, site]);
   return (
     <section aria-labelledby="reach">

@@ -1,56 +1,34 @@
 import { AxeBuilder } from '@axe-core/playwright';
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { type Look, openBrowser, type OpenPage, signIn as signInAt, type TestBrowser } from './browser.testdata.ts';
 import { type ReplayedCluster, replayCluster } from './replayed-cluster.testdata.ts';
 import { reportsOf, withoutPeer } from './reports.testdata.ts';
 
 /** The page in Debian's Chromium, of a real aggregator behind a real API server. */
 
 let cluster: ReplayedCluster;
-let browser: Browser;
-const contexts: BrowserContext[] = [];
+let browser: TestBrowser;
 
 beforeAll(async () => {
   cluster = await replayCluster();
-  browser = await chromium.launch({
-    executablePath: '/usr/bin/chromium',
-    // As root in namespaces of the test run there is no other sandbox, and /dev/shm is small.
-    args: ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu'],
-  });
+  browser = await openBrowser();
 });
-afterEach(async () => {
-  for (const context of contexts.splice(0)) await context.close();
-});
+afterEach(() => browser.closePages());
 afterAll(async () => {
-  await browser?.close();
+  await browser?.[Symbol.asyncDispose]();
   await cluster?.[Symbol.asyncDispose]();
 });
 
-type Look = Parameters<Browser['newContext']>[0];
-
-/** A page of its own, with whatever the console or the Content Security Policy complained of. */
-const openPage = async (look: Look = {}): Promise<{ readonly page: Page; readonly complaints: string[] }> => {
-  const context = await browser.newContext({ ignoreHTTPSErrors: true, ...look });
-  contexts.push(context);
-  const page = await context.newPage();
-  const complaints: string[] = [];
-  page.on('console', (message) => void (message.type() === 'error' && complaints.push(message.text())));
-  page.on('pageerror', (error) => void complaints.push(error.message));
-  return { page, complaints };
-};
-
-const signIn = async (page: Page, address = ''): Promise<void> => {
-  await page.goto(`${cluster.url}${address}`);
-  await page.getByLabel('Token of the Kubernetes API server').fill(cluster.viewerToken);
-  await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.getByText('Live', { exact: true }).waitFor();
-};
+const openPage = (look?: Look): Promise<OpenPage> => browser.openPage(look);
+const signIn = (page: Page, address?: string): Promise<void> => signInAt(page, cluster, address);
 
 const VIEWS = [
   ['', 'Overview'],
   ['#/sites', 'Sites'],
   ['#/sites/s1', 'Site s1'],
   ['#/matrix?show=rtt', 'Reach by site'],
+  ['#/matrix/s1/s2?show=path', 'Reach by node: s1 to s2'],
   ['#/pools', 'Gateways'],
   ['#/nodes', 'Nodes'],
   ['#/nodes/s1-w1', 'Node s1-w1'],
@@ -114,6 +92,38 @@ describe('every view', () => {
   });
 });
 
+describe('from the matrix of sites to that of nodes', () => {
+  const focused = (page: Page): Promise<string> => page.evaluate('document.activeElement.ariaLabel ?? ""');
+
+  test('Enter leads there, and arrows from node to node; the address restores the cell', async () => {
+    const { page } = await openPage();
+    await signIn(page, '#/matrix?show=rtt');
+    await page.getByRole('gridcell', { name: /^s1 to s1:/ }).focus();
+    await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('Enter');
+    await titleOf(page).filter({ hasText: 'Reach by node: s1 to s2' }).waitFor();
+    await page.getByRole('gridcell', { name: /^s1-w1 to s1-g1: Healthy; .*Round trip: 0.53 ms/ }).waitFor();
+    await page.getByRole('gridcell', { name: /^s1-g1 to s1-g1/ }).focus();
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('End');
+    const label = /^s1-g2 to s2-g2: Healthy; .*Loss: 3.1 %; .*Path: Direct/;
+    await expect.poll(() => focused(page)).toMatch(label);
+    const { page: other } = await openPage();
+    await signIn(other, new URL(page.url()).hash);
+    const chosen = other.locator('[role=gridcell][aria-selected=true]');
+    await expect.poll(() => chosen.getAttribute('aria-label')).toMatch(label);
+    expect(await other.getByLabel('Show').inputValue()).toBe('rtt');
+  });
+
+  test('it is reached from the page of a site too', async () => {
+    const { page } = await openPage();
+    await signIn(page, '#/sites/s1');
+    await page.getByRole('link', { name: 'from it, s2, by node' }).click();
+    await titleOf(page).filter({ hasText: 'Reach by node: s2 to s1' }).waitFor();
+    await expect.poll(() => page.locator('output').innerText()).toBe('4 nodes');
+  });
+});
+
 test('what breaks is on the page without a reload, with what stands in, and goes again', async () => {
   const { page } = await openPage();
   await signIn(page);
@@ -123,6 +133,8 @@ test('what breaks is on the page without a reload, with what stands in, and goes
   await page.getByText('traffic goes by s1-g2 instead').waitFor({ timeout: 8000 });
   await page.goto(`${cluster.url}#/nodes/s1-w1`);
   await page.getByRole('row', { name: /s1-g1/ }).first().getByText('Unhealthy').first().waitFor();
+  await page.goto(`${cluster.url}#/matrix/s1/s2`);
+  await page.getByRole('gridcell', { name: /^s1-w1 to s1-g1: Unhealthy; .*do not go there now/ }).waitFor();
   await page.goto(cluster.url);
   for (const [node, report] of reportsOf()) await cluster.report(node, report);
   await page.getByRole('heading', { name: 'Problems (0)' }).waitFor();

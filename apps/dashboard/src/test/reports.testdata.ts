@@ -1,13 +1,19 @@
 import type { ConnectivityStatus, NodeReport, PeerStatus } from '@unbounded/status';
 
-/** What the nodes of a lab of two sites report: `tools/lab up`, GET /v1alpha1/nodes/NAME of each. */
+/** What nodes report: as in a lab of two sites (`tools/lab up`, GET /v1alpha1/nodes/NAME of each), for as many sites as are asked for. */
 
-export const SITES = [
-  { name: 's1', workers: ['s1-w1', 's1-w2'], gateways: ['s1-g1', 's1-g2'] },
-  { name: 's2', workers: ['s2-w1', 's2-w2'], gateways: ['s2-g1', 's2-g2'] },
-] as const;
+export interface ReplayedSite {
+  readonly name: string;
+  readonly workers: readonly string[];
+  readonly gateways: readonly string[];
+}
 
-type Site = (typeof SITES)[number];
+const named = (count: number, prefix: string): string[] =>
+  Array.from({ length: count }, (_, index) => `${prefix}${index + 1}`);
+
+/** Sites s1, s2, … with nodes s1-w1, …, and two gateways s1-g1 and s1-g2 in each. */
+export const sitesOf = (count: number, workers: number): ReplayedSite[] =>
+  named(count, 's').map((name) => ({ name, workers: named(workers, `${name}-w`), gateways: named(2, `${name}-g`) }));
 
 const vxlan = (): PeerStatus => ({
   protocol: 'VXLAN',
@@ -37,27 +43,54 @@ const groupTo = (site: string, gateways: readonly string[]): ConnectivityStatus[
 const byName = (names: readonly string[], peer: (at: number) => PeerStatus): Record<string, PeerStatus> =>
   Object.fromEntries(names.map((name, at) => [name, peer(at)]));
 
-const reportOf = (node: string, { name: site, workers, gateways }: Site, other: Site): NodeReport => {
-  const isGateway = (gateways as readonly string[]).includes(node);
-  const near = [...workers, ...gateways].filter((name) => name !== node);
+interface OfSite {
+  readonly site: string;
+  readonly near: ConnectivityStatus['peers'];
+  readonly far: ConnectivityStatus['peers'];
+  readonly groups: Readonly<Record<'worker' | 'gateway', ConnectivityStatus['groups']>>;
+}
+
+/** What all nodes of a site share. */
+const ofSite = ({ name: site, workers, gateways }: ReplayedSite, others: readonly ReplayedSite[]): OfSite => ({
+  site,
+  near: byName([...workers, ...gateways], vxlan),
+  far: byName(
+    others.flatMap((other) => other.gateways),
+    (at) => wireGuard(`wg${51821 + at}`),
+  ),
+  groups: {
+    worker: Object.assign({}, ...others.map((other) => groupTo(other.name, gateways))),
+    gateway: Object.assign({}, ...others.map((other) => groupTo(other.name, other.gateways))),
+  },
+});
+
+const reportOf = (node: string, role: 'worker' | 'gateway', { site, near, far, groups }: OfSite): NodeReport => {
+  const { [node]: _, ...peers } = near;
   return {
     ...{ agentVersion: '0.1.0', isComplete: true, problems: [], drops: { tunnel_icmp_error: 1 } },
     connectivity: {
-      ...{ site, role: isGateway ? 'gateway' : 'worker', dataplane: 'ebpf' },
-      peers: {
-        ...byName(near, vxlan),
-        ...(isGateway ? byName(other.gateways, (at) => wireGuard(`wg5182${at + 1}`)) : {}),
-      },
-      groups: groupTo(other.name, isGateway ? other.gateways : gateways),
+      ...{ site, role, dataplane: 'ebpf', groups: groups[role] },
+      peers: role === 'gateway' ? { ...peers, ...far } : peers,
     },
   };
 };
 
-export const reportsOf = (): Map<string, NodeReport> =>
+/** Of the lab. */
+export const SITES = sitesOf(2, 2);
+
+export const reportsOf = (sites: readonly ReplayedSite[] = SITES): Map<string, NodeReport> =>
   new Map(
-    SITES.flatMap((site, at) =>
-      [...site.workers, ...site.gateways].map((node) => [node, reportOf(node, site, SITES[1 - at]!)] as const),
-    ),
+    sites.flatMap((site) => {
+      const { workers, gateways } = site;
+      const shared = ofSite(
+        site,
+        sites.filter((other) => other !== site),
+      );
+      return [
+        ...workers.map((node) => [node, reportOf(node, 'worker', shared)] as const),
+        ...gateways.map((node) => [node, reportOf(node, 'gateway', shared)] as const),
+      ];
+    }),
   );
 
 /** The same node once a gateway of its site answers no more. */

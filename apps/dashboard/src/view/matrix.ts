@@ -22,21 +22,29 @@ const pathOf = ({ relayed, nodes, reaching }: ReachView): string => {
 
 const number = (text: string): string => text.replace(/ (ms|%)$/, '').replace('unknown', '');
 
+interface Measured {
+  readonly rttMs?: number | undefined;
+  readonly lossRatio?: number | undefined;
+  readonly pathMtuBytes?: number | undefined;
+}
+
 /** What stands in a cell beside its shape; short. */
-export const cellText = (reach: ReachView, measure: Measure): string => {
+export const measureText = ({ rttMs, lossRatio, pathMtuBytes }: Measured, path: string, measure: Measure): string => {
   switch (measure) {
     case 'state':
       return '';
     case 'rtt':
-      return number(roundTrip(reach.rttMs));
+      return number(roundTrip(rttMs));
     case 'loss':
-      return number(percent(reach.lossRatio));
+      return number(percent(lossRatio));
     case 'mtu':
-      return reach.pathMtuBytes === undefined ? '' : String(reach.pathMtuBytes);
+      return pathMtuBytes === undefined ? '' : String(pathMtuBytes);
     case 'path':
-      return pathOf(reach);
+      return path;
   }
 };
+
+export const cellText = (reach: ReachView, measure: Measure): string => measureText(reach, pathOf(reach), measure);
 
 export const pathText = ({ relayed, nodes, reaching }: ReachView): string => {
   if (nodes === 0) return 'unknown';
@@ -70,11 +78,17 @@ export const reachTexts = (reach: ReachView): [term: string, text: string][] => 
 export const NO_REACH = 'no node of the source reports of it';
 
 /** The name of a cell, for who cannot see it. */
-export const cellLabel = (from: string, to: string, reach: ReachView | undefined): string => {
-  if (!reach) return `${from} to ${to}: ${NO_REACH}`;
-  const texts = reachTexts(reach).map(([term, text]) => (term === 'State' ? text : `${term}: ${text}`));
+export const labelOf = (
+  from: string,
+  to: string,
+  facts: readonly (readonly [term: string, text: string])[],
+): string => {
+  const texts = facts.map(([term, text]) => (term === 'State' ? text : `${term}: ${text}`));
   return `${from} to ${to}: ${texts.join('; ')}`;
 };
+
+export const cellLabel = (from: string, to: string, reach: ReachView | undefined): string =>
+  reach ? labelOf(from, to, reachTexts(reach)) : `${from} to ${to}: ${NO_REACH}`;
 
 const isAffected = (reach: ReachView): boolean => reach.state !== 'Reachable' || reach.relayed > 0;
 

@@ -13,7 +13,8 @@ export const peerRows = ({ connectivity }: NodeReport): PeerRow[] =>
 const STATES = ['Unhealthy', 'Degraded', 'Unknown', 'Recovering', 'New', 'Healthy'];
 export const peerUrgency = (state: string): number => STATES.indexOf(state);
 
-const healths = ({ health: { ipv4, ipv6 } }: PeerRow): PeerHealthStatus[] =>
+/** Of the families that are probed. */
+export const healths = ({ health: { ipv4, ipv6 } }: PeerStatus): PeerHealthStatus[] =>
   [ipv4, ipv6].filter((each) => each !== undefined);
 
 /** Of both families the worse one; what is not probed is last. */

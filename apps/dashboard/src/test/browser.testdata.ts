@@ -1,0 +1,50 @@
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import type { ReplayedCluster } from './replayed-cluster.testdata.ts';
+
+/** Debian's Chromium, with a page for each test. */
+
+export type Look = Parameters<Browser['newContext']>[0];
+
+export interface OpenPage {
+  readonly page: Page;
+  /** What the console or the Content Security Policy complained of. */
+  readonly complaints: readonly string[];
+}
+
+export interface TestBrowser extends AsyncDisposable {
+  openPage(look?: Look): Promise<OpenPage>;
+  closePages(): Promise<void>;
+}
+
+export const openBrowser = async (): Promise<TestBrowser> => {
+  const browser = await chromium.launch({
+    executablePath: '/usr/bin/chromium',
+    // As root in namespaces of the test run there is no other sandbox, and /dev/shm is small.
+    args: ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu'],
+  });
+  const contexts: BrowserContext[] = [];
+  return {
+    async openPage(look = {}) {
+      const context = await browser.newContext({ ignoreHTTPSErrors: true, ...look });
+      contexts.push(context);
+      const page = await context.newPage();
+      const complaints: string[] = [];
+      page.on('console', (message) => void (message.type() === 'error' && complaints.push(message.text())));
+      page.on('pageerror', (error) => void complaints.push(error.message));
+      return { page, complaints };
+    },
+    async closePages() {
+      for (const context of contexts.splice(0)) await context.close();
+    },
+    [Symbol.asyncDispose]: () => browser.close(),
+  };
+};
+
+type Served = Pick<ReplayedCluster, 'url' | 'viewerToken'>;
+
+export const signIn = async (page: Page, { url, viewerToken }: Served, address = ''): Promise<void> => {
+  await page.goto(`${url}${address}`);
+  await page.getByLabel('Token of the Kubernetes API server').fill(viewerToken);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByText('Live', { exact: true }).waitFor();
+};
