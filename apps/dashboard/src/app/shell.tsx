@@ -1,6 +1,6 @@
 import { useRef } from 'react';
 import { Announcer } from '../parts/announcer.tsx';
-import { Connection, StaleBanner } from '../parts/connection.tsx';
+import { Connection, Notices, StaleBanner } from '../parts/connection.tsx';
 import { ThemeChoice } from '../parts/theme-choice.tsx';
 import { hrefOf } from '../view/address.ts';
 import { useAddress } from './address.ts';
@@ -68,6 +68,7 @@ export const Shell = () => {
         </div>
       </header>
       <StaleBanner />
+      <Notices />
       <Announcer />
       <div ref={main} tabIndex={-1} className="content">
         {stream?.view ? <Pages /> : <Waiting />}

@@ -1,6 +1,7 @@
 import { useCallback, useMemo } from 'react';
 import { useQuery } from '../app/address.ts';
 import { useView } from '../app/session.ts';
+import { Age } from '../parts/age.tsx';
 import { StateBadge } from '../parts/badges.tsx';
 import { Facts } from '../parts/facts.tsx';
 import { Names, NodeLink, SiteLink } from '../parts/links.tsx';
@@ -33,6 +34,10 @@ interface DetailsProps {
   readonly reach: ReachView | undefined;
 }
 
+/** An aggregator of an earlier version does not say. */
+const sinceOf = ({ since }: ReachView) =>
+  since === undefined ? [] : [['In this state, by this kind of path', <Age key="since" of={since} />] as const];
+
 const Details = ({ from, to, reach }: DetailsProps) => {
   const [{ show }] = useQuery();
   if (from === undefined || to === undefined) return null;
@@ -47,7 +52,7 @@ const Details = ({ from, to, reach }: DetailsProps) => {
       <h2 id="details">
         <SiteLink name={from} /> to <SiteLink name={to} />
       </h2>
-      {reach ? <Facts facts={facts} /> : <p>Unknown: {NO_REACH}.</p>}
+      {reach ? <Facts facts={[...facts, ...sinceOf(reach)]} /> : <p>Unknown: {NO_REACH}.</p>}
       <p>
         <a href={nodesHref(from, to, show)}>By node: who of {from} reaches what</a> (Enter in the matrix)
       </p>

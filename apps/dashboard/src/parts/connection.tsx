@@ -47,3 +47,20 @@ export const StaleBanner = () => {
     </div>
   );
 };
+
+const NONE: readonly string[] = [];
+
+/** What hinders the server: what stands below is right, and may be late. */
+export const Notices = () => {
+  const { stream } = useSession();
+  const notices = stream?.notices ?? NONE;
+  return (
+    <div role="status" className="banner-place">
+      {notices.map((notice) => (
+        <div key={notice} className="banner">
+          <strong>Notice of the server.</strong> {notice}
+        </div>
+      ))}
+    </div>
+  );
+};

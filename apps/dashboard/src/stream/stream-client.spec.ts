@@ -101,6 +101,20 @@ describe('the client of the stream', () => {
     expect(client.state).toMatchObject({ phase: 'live', position: 'a-1' });
   });
 
+  it('has the notices of the server that it is at, and the view goes on beside them', async () => {
+    const { client, say, close, clock, open } = live();
+    say({ type: 'notices', notices: ['Redis is away'] });
+    expect(client.state).toMatchObject({ phase: 'live', position: 'a-1', notices: ['Redis is away'] });
+    say({ type: 'update', position: 'a-2', patch: { nodes: { n1: { problems: 2 } } } });
+    expect(client.state).toMatchObject({ position: 'a-2', notices: ['Redis is away'] });
+    await close(1006);
+    await clock.pass(500);
+    open();
+    expect(client.state.notices).toEqual([]);
+    say({ type: 'notices', notices: 7 });
+    expect(client.state).toMatchObject({ phase: 'live', notices: [] });
+  });
+
   it('goes on from its position after a break, and waits longer each time', async () => {
     const { clock, sockets, close, open, client } = live();
     await close(1006);

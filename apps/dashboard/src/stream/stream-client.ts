@@ -113,7 +113,8 @@ export class StreamClient {
     socket.addEventListener('open', () => {
       // With a position: what was missed follows, or nothing was.
       const change = this.#state.view === undefined ? {} : { confirmedAt: this.#options.clock.now() };
-      if (isOurs()) this.#enter('live', change);
+      // This server says so again, if it is hindered.
+      if (isOurs()) this.#enter('live', { ...change, notices: [] });
     });
     socket.addEventListener('message', ({ data }) => {
       if (isOurs()) this.#take(data);
@@ -128,7 +129,9 @@ export class StreamClient {
     const now = this.#options.clock.now();
     try {
       const held = view && position !== undefined ? { view, position } : undefined;
-      this.#set({ ...heldAfter(held, String(data)), updatedAt: now, confirmedAt: now });
+      const change = heldAfter(held, String(data));
+      const isNotice = change !== undefined && 'notices' in change;
+      this.#set({ ...change, ...(isNotice ? {} : { updatedAt: now }), confirmedAt: now });
     } catch (error) {
       // What is held may be wrong: all of it again.
       const { position: _, ...rest } = this.#state;

@@ -16,6 +16,8 @@ export interface StreamState {
   /** When the server last said, by a message or by an answer, that the view is the current one. */
   readonly confirmedAt?: number;
   readonly retryAt?: number;
+  /** What hinders the server, as it says itself. */
+  readonly notices?: readonly string[];
   /** Why it is down, or ended. */
   readonly reason?: string;
 }

@@ -1,7 +1,13 @@
 import { AxeBuilder } from '@axe-core/playwright';
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { type Look, openBrowser, type OpenPage, signIn as signInAt, type TestBrowser } from './browser.testdata.ts';
+import {
+  type Look,
+  openBrowser,
+  type OpenPage,
+  signIn as signInAt,
+  type TestBrowser,
+} from '@unbounded/testing/browser';
 import { type ReplayedCluster, replayCluster } from './replayed-cluster.testdata.ts';
 import { reportsOf, withoutPeer } from './reports.testdata.ts';
 

@@ -1,7 +1,7 @@
 import { AxeBuilder } from '@axe-core/playwright';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openBrowser, signIn, type TestBrowser } from './browser.testdata.ts';
+import { openBrowser, signIn, type TestBrowser } from '@unbounded/testing/browser';
 import { memoryOf } from './page-measures.testdata.ts';
 import { type ReplayedCluster, replayCluster } from './replayed-cluster.testdata.ts';
 import { sitesOf } from './reports.testdata.ts';

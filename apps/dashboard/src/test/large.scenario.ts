@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CDPSession, Page } from 'playwright-core';
-import { openBrowser, signIn } from './browser.testdata.ts';
+import { openBrowser, signIn } from '@unbounded/testing/browser';
 import { firstPaint, memoryOf } from './page-measures.testdata.ts';
 import { type ReplayedCluster, replayCluster } from './replayed-cluster.testdata.ts';
 import { sitesOf } from './reports.testdata.ts';

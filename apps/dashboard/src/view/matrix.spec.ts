@@ -25,7 +25,7 @@ test('a cell says what is asked for, and unknown as nothing but its shape', () =
 
 test('the name of a cell has all of it', () => {
   expect(cellLabel('s1', 's2', reach({ reaching: 3, state: 'Partial', relayed: 1 }))).toBe(
-    's1 to s2: Partial; Nodes that reach it: 3 of 4 that know of it; Round trip (median, next hop): 12.3 ms; ' +
+    's1 to s2: Partial; Nodes that reach it: 3 of 4 that know of it; Round trip (median, to the next gateway): 12.3 ms; ' +
       'Loss (worst node): 1 %; Path MTU: as the device; Path: direct, from 1 of 4 nodes over the relay; Via: g1',
   );
   expect(cellLabel('s1', 's2', undefined)).toMatch(/no node of the source reports/);

@@ -46,11 +46,12 @@ export const measureText = ({ rttMs, lossRatio, pathMtuBytes }: Measured, path: 
 
 export const cellText = (reach: ReachView, measure: Measure): string => measureText(reach, pathOf(reach), measure);
 
-export const pathText = ({ relayed, nodes, reaching }: ReachView): string => {
+export const pathText = ({ relayed, relayedReason, nodes, reaching }: ReachView): string => {
   if (nodes === 0) return 'unknown';
   if (reaching === 0) return 'none that answers';
   if (relayed === 0) return 'direct';
-  return relayed >= nodes ? 'over the relay' : `direct, from ${relayed} of ${nodes} nodes over the relay`;
+  const why = relayedReason === undefined ? '' : `: ${relayedReason}`;
+  return relayed >= nodes ? `over the relay${why}` : `direct, from ${relayed} of ${nodes} nodes over the relay${why}`;
 };
 
 export const viaText = ({ via, nodes }: ReachView): string => {
@@ -68,7 +69,7 @@ export const mtuText = ({ pathMtuBytes, reaching }: ReachView): string => {
 export const reachTexts = (reach: ReachView): [term: string, text: string][] => [
   ['State', reach.state],
   ['Nodes that reach it', `${reach.reaching} of ${reach.nodes} that know of it`],
-  ['Round trip (median, next hop)', roundTrip(reach.rttMs)],
+  ['Round trip (median, to the next gateway)', roundTrip(reach.rttMs)],
   ['Loss (worst node)', percent(reach.lossRatio)],
   ['Path MTU', mtuText(reach)],
   ['Path', pathText(reach)],

@@ -21,6 +21,8 @@ export interface Serializer {
   /** Undefined: nothing has been composed yet. */
   view(): SerializedView | undefined;
   update(update: ViewUpdate): Buffer;
+  /** What hinders the aggregator; empty: nothing any more. */
+  notices(notices: readonly string[]): Buffer;
 }
 
 const versionOf = (position: string, notices: readonly string[]): string => [position, ...notices].join('\n');
@@ -62,5 +64,6 @@ export const createSerializer = (stream: ViewStream): Serializer => {
       updates.set(update, message);
       return message;
     },
+    notices: (notices) => Buffer.from(JSON.stringify({ type: 'notices', notices })),
   };
 };

@@ -74,6 +74,13 @@ export class StreamClient {
     this.#sender.send(message);
   }
 
+  /** What is no part of the view, and has no position. One that has been sent nothing yet gets it with the view. */
+  notify(message: Buffer): void {
+    if (!this.isOpen || this.position === undefined) return;
+    if (this.#sender.unsentBytes > this.#limits.bufferedBytes + this.#firstUnsentBytes()) return this.terminate('slow');
+    this.#sender.send(message);
+  }
+
   /** Called every tick. */
   check(now: number): void {
     if (!this.isOpen) return;

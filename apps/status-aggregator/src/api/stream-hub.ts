@@ -38,6 +38,8 @@ export class StreamHub {
   readonly #options: StreamHubOptions;
   readonly #clients = new Set<StreamClient>();
   #subscription: Disposable | undefined;
+  /** What hinders the aggregator, as it was sent last. */
+  #notices: readonly string[] = [];
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: StreamHubOptions) {
@@ -82,15 +84,23 @@ export class StreamHub {
     const { view, serializer } = this.#options;
     const { position } = client.admission;
     const missed = position === undefined ? undefined : view.since(position);
+    const notices = this.#notices.length === 0 ? [] : [serializer.notices(this.#notices)];
     if (position !== undefined && missed !== undefined) {
-      client.begin(
-        missed.at(-1)?.position ?? position,
-        missed.map((update) => serializer.update(update)),
-      );
+      const messages = missed.map((update) => serializer.update(update));
+      client.begin(missed.at(-1)?.position ?? position, [...messages, ...notices]);
       return;
     }
     const current = serializer.view();
-    if (current !== undefined) client.begin(current.position, [current.message]);
+    if (current !== undefined) client.begin(current.position, [current.message, ...notices]);
+  }
+
+  #tellNotices(): void {
+    const { view, serializer } = this.#options;
+    const notices = view.notices?.() ?? [];
+    if (notices.join('\n') === this.#notices.join('\n')) return;
+    this.#notices = notices;
+    const message = serializer.notices(notices);
+    for (const client of this.#clients) client.notify(message);
   }
 
   #publish(update: ViewUpdate): void {
@@ -112,6 +122,7 @@ export class StreamHub {
   #tick(): void {
     const now = performance.now();
     const wallClock = this.#options.now();
+    this.#tellNotices();
     for (const client of this.#clients) {
       client.check(now);
       const { expiresAt } = client.admission.viewer;

@@ -27,6 +27,28 @@ test('a client has the view first, then every update', async () => {
   expect(late.messages).toEqual([{ type: 'view', position: '2', view: { a: 1, b: 2 } }]);
 });
 
+test('clients are told what hinders the aggregator, and that it does no more, wherever they are', async () => {
+  await using api = await startTestApi({ streamLimits: { tickMs: 20 } });
+  api.view.push({ a: 1 });
+  using early = dialStream(api.port, { token });
+  await until('the view is there', () => early.messages.length === 1);
+  api.view.hinder(['Redis is away']);
+  await until('it is told', () => early.messages.length === 2);
+  using late = dialStream(api.port, { token });
+  using back = dialStream(api.port, { token, query: '?position=1' });
+  await until('both are told', () => late.messages.length === 2 && back.messages.length === 1);
+  api.view.hinder([]);
+  await until('all are told', () => [early, late, back].every(({ messages }) => messages.at(-1)?.type === 'notices'));
+  await until('nothing hinders it', () => back.messages.length === 2);
+  const types = ({ messages }: typeof early) => messages.map(({ type }) => type);
+  expect([types(early), types(late), types(back)]).toEqual([
+    ['view', 'notices', 'notices'],
+    ['view', 'notices', 'notices'],
+    ['notices', 'notices'],
+  ]);
+  expect(back.messages).toMatchObject([{ notices: ['Redis is away'] }, { notices: [] }]);
+});
+
 test('a client that says its position has what it missed, or the view when that is not known', async () => {
   await using api = await startTestApi();
   for (const count of [1, 2, 3]) api.view.push({ count });

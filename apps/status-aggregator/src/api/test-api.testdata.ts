@@ -39,7 +39,10 @@ const testView = () => {
   const subscribers = new Set<(update: ViewUpdate) => void>();
   const updates: ViewUpdate[] = [];
   let view: unknown;
+  let notices: readonly string[] = [];
   return {
+    notices: () => notices,
+    hinder: (by: readonly string[]) => void (notices = by),
     current: () => (view === undefined ? undefined : { position: String(updates.length), view: view as ClusterView }),
     since: (position: string) => (/^\d+$/.test(position) ? updates.slice(Number(position)) : undefined),
     subscribe: (onUpdate: (update: ViewUpdate) => void): Disposable => {

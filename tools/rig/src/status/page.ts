@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { pipeline } from 'node:stream';
-import { launchBrowser, openPage, signIn } from '@unbounded/testing/browser';
+import { openBrowser, signIn } from '@unbounded/testing/browser';
 import type { Page } from 'playwright-core';
 import type { LabLayout } from '../layout/layout.ts';
 import { openPassage } from './passage.ts';
@@ -22,11 +22,10 @@ export const openDashboard = async (layout: LabLayout): Promise<OpenDashboard> =
   const server = createServer((client) => pipeline(client, connect(socket), client, () => undefined));
   opening.defer(() => void server.close());
   await once(server.listen(0, '127.0.0.1'), 'listening');
-  const browser = await launchBrowser();
-  opening.defer(() => browser.close());
-  const { page, complaints } = opening.use(await openPage(browser));
+  const browser = opening.use(await openBrowser());
+  const { page, complaints } = await browser.openPage();
   const { port } = server.address() as AddressInfo;
-  await signIn(page, `https://localhost:${port}/`, await viewerToken(layout));
+  await signIn(page, { url: `https://localhost:${port}/`, viewerToken: await viewerToken(layout) });
   const opened = opening.move();
   return {
     page,

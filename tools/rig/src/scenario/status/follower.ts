@@ -14,7 +14,7 @@ export interface Follower extends Disposable {
 }
 
 interface Message {
-  readonly type: 'view' | 'update';
+  readonly type: 'view' | 'update' | 'notices';
   readonly position: string;
   readonly view?: Json;
   readonly patch?: Json;
@@ -25,6 +25,7 @@ export const createFollower = (token: string): Follower => {
   let view: Json | undefined;
   let client: WebSocket | undefined;
   const take = ({ type, position, view: whole, patch }: Message): void => {
+    if (type === 'notices') return;
     view = type === 'view' ? whole : applyMergePatch(view, patch!);
     steps.push({ type, position });
   };
