@@ -1,4 +1,4 @@
-import type { NodeReport } from '@unbounded/status';
+import type { Forwarding, NodeReport } from '@unbounded/status';
 import type { Check, Socket } from '../stream/stream-client.ts';
 import { subprotocolsOf } from '../stream/subprotocols.ts';
 
@@ -71,4 +71,27 @@ export const fetchNode = async (name: string, token: string, signal?: AbortSigna
   if (response.status === 404) return undefined;
   if (!response.ok) throw new Error(`the server answers ${response.status}`);
   return { ...((await response.json()) as Omit<NodeAnswer, 'at'>), at: performance.now() };
+};
+
+export interface ForwardingAnswer {
+  readonly forwarding: Forwarding;
+  readonly ageMs: number;
+}
+
+/** What went wrong, as the server says it. */
+const refusalOf = async (response: Response): Promise<string> => {
+  const body = (await response.json().catch(() => ({}))) as { readonly message?: unknown };
+  return typeof body.message === 'string' ? body.message : `the server answers ${response.status}`;
+};
+
+/** undefined: the node is asked, and has not answered yet. @throws Error in words */
+export const fetchForwarding = async (
+  name: string,
+  token: string,
+  signal: AbortSignal,
+): Promise<ForwardingAnswer | undefined> => {
+  const response = await get(`nodes/${encodeURIComponent(name)}/forwarding`, token, { signal });
+  if (response.status === 202) return undefined;
+  if (!response.ok) throw new Error(await refusalOf(response));
+  return (await response.json()) as ForwardingAnswer;
 };

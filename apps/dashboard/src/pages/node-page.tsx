@@ -7,6 +7,7 @@ import { Age } from '../parts/age.tsx';
 import { StateBadge } from '../parts/badges.tsx';
 import { Facts } from '../parts/facts.tsx';
 import { SiteLink } from '../parts/links.tsx';
+import { NodeForwarding } from '../parts/node-forwarding.tsx';
 import { ReportTables } from '../parts/report-tables.tsx';
 import { Page } from '../parts/page.tsx';
 import { ProblemList } from '../parts/problem-list.tsx';
@@ -84,6 +85,7 @@ export const NodePage = ({ name }: { readonly name: string }) => {
       <h2>Report of the node</h2>
       <ReportAge state={state} />
       {report && <ReportTables report={report} />}
+      <NodeForwarding name={name} />
     </Page>
   );
 };

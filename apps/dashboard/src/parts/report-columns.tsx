@@ -81,6 +81,12 @@ export const SESSION_COLUMNS: readonly Column<SessionRow>[] = [
     sortBy: ({ pathReason }) => pathReason,
   },
   {
+    ...{ id: 'since', title: 'Path since', width: 8 },
+    cell: ({ path, pathSinceTime }) =>
+      pathSinceTime === undefined ? path === undefined ? '' : UNKNOWN : <Age of={pathSinceTime} />,
+    sortBy: ({ pathSinceTime }) => pathSinceTime,
+  },
+  {
     id: 'endpoint',
     title: 'Endpoint',
     width: 12,

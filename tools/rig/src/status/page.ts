@@ -42,8 +42,10 @@ export const showView = async (page: Page, address: string, title: string): Prom
 
 /** Rows of the table of a view as texts by column title, by the text of their first cell. */
 export const tableOn = async (page: Page): Promise<ReadonlyMap<string, Readonly<Record<string, string>>>> => {
-  const [titles = [], ...rows] = await page.evaluate<string[][]>(
+  const [headers = [], ...rows] = await page.evaluate<string[][]>(
     '[...document.querySelectorAll("table tr")].map((row) => [...row.children].map((cell) => cell.innerText.trim()))',
   );
+  // The header by which rows are sorted has an arrow.
+  const titles = headers.map((header) => header.replace(/\W+$/, ''));
   return new Map(rows.map((cells) => [cells[0]!, Object.fromEntries(cells.map((cell, at) => [titles[at]!, cell]))]));
 };

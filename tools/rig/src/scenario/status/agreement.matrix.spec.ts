@@ -109,7 +109,13 @@ const pageDifferences = async ({ nodes }: ClusterView): Promise<string[]> => {
   const shown = await tableOn(dashboard!.page);
   return Object.entries(nodes).flatMap(([name, { state, source, peers }]) => {
     const row = shown.get(name);
-    const texts = [row?.['State'], row?.['Source']?.split(' ')[0], row?.['Peers healthy'], row?.['Relayed']].join();
+    // A shape stands before the word.
+    const texts = [
+      row?.['State']?.split(' ').at(-1),
+      row?.['Source']?.split(' ')[0],
+      row?.['Peers healthy'],
+      row?.['Relayed'],
+    ].join();
     const expected = [
       state,
       source,

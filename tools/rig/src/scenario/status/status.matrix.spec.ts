@@ -78,6 +78,17 @@ test('a gateway that is off is shown within 5 s of its detection, with what stan
   await shows('all is well', isQuiet, 30_000);
 }, 180_000);
 
+test('the page has what a node forwards by, as planned and as its kernel has it', async () => {
+  await using dashboard = await openDashboard(layout);
+  const { page } = dashboard;
+  await showView(page, '#/nodes/s1-w1', 'Node s1-w1');
+  await page.getByRole('button', { name: 'Read from the node' }).click();
+  await page.getByText(/0 of \d+ differ from the plan/).waitFor({ timeout: 20_000 });
+  const entries = page.getByRole('region', { name: 'Entries and routes' });
+  expect(await entries.getByRole('row').count()).toBeGreaterThan(3);
+  expect(dashboard.complaints()).toEqual([]);
+}, 60_000);
+
 test('a site whose overlay is cut is unreachable within 30 s, and shows what its nodes write to the API server', async () => {
   await using dashboard = await openDashboard(layout);
   begin(blockUdp('s2'));
