@@ -26,6 +26,13 @@ export const networkEndpointKind = defineKind({
       {
         network: networkName,
         node: nodeName('The node that the pod runs on.'),
+        nodeUID: optional(
+          string({
+            description:
+              'metadata.uid of its Node: one that is made anew under the name does not keep the endpoint. Absent: the times of creation decide.',
+            maxLength: 64,
+          }),
+        ),
         pod: string({ description: 'Name of the Pod, in the same namespace.', minLength: 1, maxLength: 253 }),
         interface: string({
           description: 'Name of the interface in the pod.',
