@@ -1,3 +1,4 @@
+export { type Attachment, attachmentOf } from './attachment.ts';
 export type { L2ClusterSnapshot, Named } from './cluster-snapshot.ts';
 export { fdbEntryName, neighborName } from './entry-names.ts';
 export { isStationMac, localMac, macOctets, macText } from './mac.ts';

@@ -10,7 +10,7 @@ export const networkEndpointKind = defineKind({
   singular: 'networkendpoint',
   shortNames: ['nep'],
   description:
-    'An interface of a pod in a Network. Written by the agent of its node, which keeps a finalizer on it until nothing of it is left there; owned by the Pod.',
+    'An interface of a pod in a Network. Written by the agent of its node, which keeps a finalizer on it until nothing of it is left there; owned by the Pod. Of the feature l2-networks.',
   scope: 'Namespaced',
   hasStatus: false,
   columns: [
