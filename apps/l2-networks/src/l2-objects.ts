@@ -20,7 +20,7 @@ export const L2_RESOURCES = {
   pods,
 } as const;
 
-const identityOf = <T extends KubeObject>({ apiVersion, kind, metadata }: T): KubeObject => {
+const identityOf = ({ apiVersion, kind, metadata }: KubeObject): KubeObject => {
   const { name, namespace, uid, resourceVersion, creationTimestamp } = metadata;
   return {
     ...(apiVersion === undefined ? {} : { apiVersion }),

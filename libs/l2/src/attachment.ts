@@ -1,7 +1,7 @@
 import type { LabelSelector, Network } from '@unbounded/crds';
 
 /** What the labels of its namespace let a pod do in a Network. */
-export interface Attachment {
+interface Attachment {
   readonly mayAttach: boolean;
   /** It may send what routers and DHCP servers send. */
   readonly isTrusted: boolean;

@@ -2,7 +2,7 @@ import { address, labelSelector } from '../egress-fields.ts';
 import { conditions, nameFitsLabel, nodeName, objectName, routableCidrs, SPEC, STATUS } from '../fields.ts';
 import { defineKind, type ObjectOf } from '../kind.ts';
 import { MAX_L2_NETWORK_NODES, MAX_L2_NETWORK_NUMBER, MAX_L2_SEGMENTS } from '../names.ts';
-import { type CelRule, type Infer, integer, list, object, oneOf, optional } from '../schema.ts';
+import { type CelRule, integer, list, object, oneOf, optional } from '../schema.ts';
 
 /** One LAN across nodes and sites. */
 
@@ -20,7 +20,6 @@ const segment = object({
     }),
   ),
 });
-export type L2Segment = Infer<typeof segment>;
 
 const policy = (description: string) => optional(oneOf(['Drop', 'Replicate'], { description }), 'Drop' as const);
 
