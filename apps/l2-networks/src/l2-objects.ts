@@ -36,7 +36,7 @@ const identityOf = ({ apiVersion, kind, metadata }: KubeObject): KubeObject => {
 };
 
 /** That it is there. */
-export const keptPod = (pod: Pod): Pod => identityOf(pod) as Pod;
+export const keptPod = (pod: Pod): Pod => identityOf(pod);
 export const podPrint = ({ metadata }: Pod): string => metadata.uid ?? '';
 
 const tunnelMtu = ({ metadata }: Node): string | undefined => metadata.annotations?.[annotations.tunnelMtu];
