@@ -54,6 +54,10 @@ test('short names are what the documents say', () => {
     StaticEgressIP: 'seip',
     ClusterStaticEgressIP: 'cseip',
     EgressNodeSlice: 'ens',
+    Network: 'lan',
+    NetworkEndpoint: 'nep',
+    FDBEntry: 'fdb',
+    Neighbor: 'nbr',
   });
 });
 
@@ -62,5 +66,8 @@ test('a namespaced kind is installed as one, others belong to the cluster', () =
     const { spec } = toCustomResourceDefinition(definition);
     return { kind: definition.kind, scope: (spec as { scope: string }).scope };
   });
-  expect(scopes.filter(({ scope }) => scope !== 'Cluster')).toEqual([{ kind: 'StaticEgressIP', scope: 'Namespaced' }]);
+  expect(scopes.filter(({ scope }) => scope !== 'Cluster')).toEqual([
+    { kind: 'StaticEgressIP', scope: 'Namespaced' },
+    { kind: 'NetworkEndpoint', scope: 'Namespaced' },
+  ]);
 });

@@ -18,7 +18,7 @@ export const egressKinds: readonly KindDefinition[] = [
   egressNodeSliceKind,
 ];
 
-/** The kinds of stretched L2. No program acts on them yet, so that they are not installed. */
+/** The kinds of stretched L2: of the feature `l2-networks`, which is off unless somebody turns it on. */
 export const l2Kinds: readonly KindDefinition[] = [networkKind, networkEndpointKind, fdbEntryKind, neighborKind];
 
 /** Every kind of the API group, in the order in which they are installed. */
@@ -32,6 +32,7 @@ export const kinds: readonly KindDefinition[] = [
   gatewayPoolPeeringKind,
   meshKind,
   ...egressKinds,
+  ...l2Kinds,
 ];
 
 /** Kinds under the names of the lists in which a program holds their objects. */

@@ -11,6 +11,8 @@ export const labels = {
   gatewayPool: `${API_GROUP}/gateway-pool`,
   /** On GatewayPoolNode. */
   node: `${API_GROUP}/node`,
+  /** On FDBEntry and Neighbor: their Network, so that a node watches the entries of its networks alone. */
+  network: `${API_GROUP}/network`,
 } as const;
 
 /** On Node. */

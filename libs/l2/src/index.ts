@@ -1,9 +1,13 @@
+export { attachmentOf } from './attachment.ts';
+export type { L2ClusterSnapshot } from './cluster-snapshot.ts';
 export { fdbEntryName, neighborName } from './entry-names.ts';
 export { isStationMac, localMac, macOctets, macText } from './mac.ts';
-export { networkMtu, SRV6_OVERHEAD_BYTES } from './mtu.ts';
-export { assignNumbers, type NumberedNetwork } from './numbers.ts';
+export { networkMtu } from './mtu.ts';
+export { type NetworkPlan, planNetworks } from './network-plan.ts';
+export { assignNumbers } from './numbers.ts';
+export { isNodeGone, isPodGone, type L2Entry, planRemovals, type Removal } from './orphans.ts';
 export { planL2 } from './plan.ts';
-export type { L2Plan, L2Problem, PlannedNeighbor, PlannedNetwork, PlannedPort, PlannedStation } from './planned.ts';
+export type { L2Plan } from './planned.ts';
 export { chooseAddresses, type Pool, PoolExhaustedError } from './pool.ts';
-export { BEHAVIORS, type Behavior, checkLocator, sidOf } from './sid.ts';
-export { endpointKey, type L2Snapshot } from './snapshot.ts';
+export { sidOf } from './sid.ts';
+export type { L2Snapshot } from './snapshot.ts';

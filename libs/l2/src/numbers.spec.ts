@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { assignNumbers, networkMtu } from './index.ts';
 
-const entries = (map: ReadonlyMap<string, number>): [string, number][] => [...map].sort();
+const entries = (map: ReadonlyMap<string, number>): [string, number][] => [...map].sort(([a], [b]) => (a < b ? -1 : 1));
 
 describe('the number of a Network', () => {
   it('is kept, and a new one gets the lowest that nobody has and no frame on its way may bear', () => {

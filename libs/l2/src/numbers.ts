@@ -1,7 +1,7 @@
 import { MAX_L2_NETWORK_NUMBER } from '@unbounded/crds';
 
 /** A Network, as far as its number goes. */
-export interface NumberedNetwork {
+interface NumberedNetwork {
   readonly name: string;
   /** Of its status. */
   readonly number?: number;

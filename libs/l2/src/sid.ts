@@ -9,11 +9,11 @@ const LOCATOR_BITS = 64;
 const [FUNCTION_SHIFT, NUMBER_SHIFT] = [48n, 16n];
 
 /** End.DT2U (RFC 8986 4.11): one station's. End.DT2M (4.12): what is replicated. */
-export const BEHAVIORS = { DT2U: 1, DT2M: 2 } as const;
-export type Behavior = keyof typeof BEHAVIORS;
+const BEHAVIORS = { DT2U: 1, DT2M: 2 } as const;
+type Behavior = keyof typeof BEHAVIORS;
 
 /** @throws RangeError where the block is no locator */
-export const checkLocator = (locator: Prefix): Prefix => {
+const checkLocator = (locator: Prefix): Prefix => {
   if (locator.family !== 6 || locator.length !== LOCATOR_BITS)
     throw new RangeError(`${formatPrefix(locator)} is no locator: must be an IPv6 block of /${LOCATOR_BITS}`);
   return locator;

@@ -5,7 +5,7 @@ import { endpointKey, type L2Snapshot } from './snapshot.ts';
 
 /** Networks for tests: nodes n1, n2, …, with the locators fd53:0:0:N::/64. */
 
-export const locatorOf = (node: string): Prefix => parsePrefix(`fd53:0:0:${node.slice(1)}::/64`);
+const locatorOf = (node: string): Prefix => parsePrefix(`fd53:0:0:${node.slice(1)}::/64`);
 
 export const network = (
   name: string,

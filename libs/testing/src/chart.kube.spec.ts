@@ -92,6 +92,7 @@ const everything = {
     ],
   },
   'static-egress': { extraArgs: ['--service-cidrs=10.96.0.0/12'], podDisruptionBudget: { enabled: false } },
+  'l2-networks': { enabled: true, logLevel: 'debug' },
   'status-aggregator': {
     ...{ tls: { secretName: 'status-tls' }, maxClients: 20, aggregateToView: false, autoscaling: { enabled: true } },
     redis: { url: 'rediss://u@redis.example:6380/1', secretName: 'redis', caSecretName: 'redis-ca', cluster: 'c' },
@@ -227,9 +228,10 @@ describe('rights', () => {
   });
 
   test('controllers have a user of their own and no capability', () => {
-    for (const name of controllers) {
-      expect(podOf(name).securityContext.runAsNonRoot).toBe(true);
-      expect(podOf(name).containers[0]!.securityContext.capabilities.add).toBeUndefined();
+    for (const name of [...controllers, 'l2-networks']) {
+      const { securityContext, containers } = podOf(name, { 'l2-networks': { enabled: true } });
+      expect(securityContext.runAsNonRoot).toBe(true);
+      expect(containers[0]!.securityContext.capabilities.add).toBeUndefined();
     }
   });
 
@@ -386,6 +388,18 @@ describe('files for the hosts’ network managers', () => {
   });
 });
 
+test('stretched L2 is off unless it is turned on: no program, no right of an agent on its objects', () => {
+  const named = (values: object) =>
+    renderChart({ values }).filter(
+      (object) => !isKind(object) && /l2-networks|networkendpoints|fdbentries/.test(yamlOf([object])),
+    );
+  expect(named({})).toEqual([]);
+  expect(workloads({ 'l2-networks': { enabled: true } }).get('l2-networks')!.spec.replicas).toBe(2);
+  expect(named({ 'l2-networks': { enabled: true } }).map(({ metadata }) => metadata.name)).toEqual(
+    expect.arrayContaining(['unbounded:node-dataplane-l2', 'unbounded-node-agent-l2-entries']),
+  );
+});
+
 test('a part can be left out', () => {
   const objects = renderChart({ values: { 'node-keeper': { enabled: false }, crds: { enabled: false } } });
   expect(objects.filter((object) => isKind(object) || object.metadata.name === 'node-keeper')).toEqual([]);
@@ -402,6 +416,7 @@ test.each([
   [{ 'node-keeper': { image: { digest: 'sha256:1' } } }, "at '/node-keeper/image/digest'"],
   [{ 'cidr-allocator': { relayImage: { tag: 'a' } } }, "at '/cidr-allocator'"],
   [{ 'static-egress': { relayImage: { tag: 'a' } } }, "at '/static-egress'"],
+  [{ 'l2-networks': { relayImage: { tag: 'a' } } }, "at '/l2-networks'"],
   [{ 'status-aggregator': { maxClients: 0 } }, "at '/status-aggregator/maxClients'"],
   [{ 'status-aggregator': { replicas: 2 } }, 'status-aggregator.replicas: 2: must be 0 or 1'],
   [
@@ -425,7 +440,7 @@ test('an upgrade brings new kinds along; an uninstall takes everything but the k
   helm('upgrade', RELEASE, chartFolder, ...where);
   expect(kinds()).toHaveLength(readdirSync(`${chartFolder}/charts/crds/files`).length);
   helm('uninstall', RELEASE, ...where);
-  expect(kinds()).toHaveLength(12);
+  expect(kinds()).toHaveLength(16);
   const left = api.kubectl('get', 'clusterrole,clusterrolebinding,validatingadmissionpolicy', '-o', 'name');
   expect(left).not.toContain('unbounded');
   expect(api.kubectl('get', 'all,serviceaccount,role,secret,resourcequota', ...where, '-o', 'name')).toBe('');

@@ -36,7 +36,7 @@ export const fdbEntryKind = defineKind({
   singular: 'fdbentry',
   shortNames: ['fdb'],
   description:
-    'Where frames for a MAC address of a Network go. Written by the agent of the node that has the endpoint.',
+    'Where frames for a MAC address of a Network go. Written by the agent of the node that has the endpoint. Of the feature l2-networks.',
   hasStatus: true,
   columns: [
     { name: 'Network', type: 'string', jsonPath: '.spec.network' },
@@ -75,7 +75,7 @@ export const neighborKind = defineKind({
   singular: 'neighbor',
   shortNames: ['nbr'],
   description:
-    'Which MAC address an IP address of a Network has: ARP and NDP are answered by it. Creating it claims the address. Written by the agent of the node that has the endpoint.',
+    'Which MAC address an IP address of a Network has: ARP and NDP are answered by it. Creating it claims the address. Written by the agent of the node that has the endpoint. Of the feature l2-networks.',
   hasStatus: true,
   columns: [
     { name: 'Network', type: 'string', jsonPath: '.spec.network' },

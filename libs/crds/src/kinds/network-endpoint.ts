@@ -10,7 +10,7 @@ export const networkEndpointKind = defineKind({
   singular: 'networkendpoint',
   shortNames: ['nep'],
   description:
-    'An interface of a pod in a Network. Written by the agent of its node, which keeps a finalizer on it until nothing of it is left there; owned by the Pod.',
+    'An interface of a pod in a Network. Written by the agent of its node, which keeps a finalizer on it until nothing of it is left there; owned by the Pod. Of the feature l2-networks.',
   scope: 'Namespaced',
   hasStatus: false,
   columns: [
@@ -26,6 +26,13 @@ export const networkEndpointKind = defineKind({
       {
         network: networkName,
         node: nodeName('The node that the pod runs on.'),
+        nodeUID: optional(
+          string({
+            description:
+              'metadata.uid of its Node: one that is made anew under the name does not keep the endpoint. Absent: the times of creation decide.',
+            maxLength: 64,
+          }),
+        ),
         pod: string({ description: 'Name of the Pod, in the same namespace.', minLength: 1, maxLength: 253 }),
         interface: string({
           description: 'Name of the interface in the pod.',

@@ -2,7 +2,7 @@ import { address, labelSelector } from '../egress-fields.ts';
 import { conditions, nameFitsLabel, nodeName, objectName, routableCidrs, SPEC, STATUS } from '../fields.ts';
 import { defineKind, type ObjectOf } from '../kind.ts';
 import { MAX_L2_NETWORK_NODES, MAX_L2_NETWORK_NUMBER, MAX_L2_SEGMENTS } from '../names.ts';
-import { type CelRule, type Infer, integer, list, object, oneOf, optional } from '../schema.ts';
+import { type CelRule, integer, list, object, oneOf, optional } from '../schema.ts';
 
 /** One LAN across nodes and sites. */
 
@@ -20,15 +20,15 @@ const segment = object({
     }),
   ),
 });
-export type L2Segment = Infer<typeof segment>;
 
 const policy = (description: string) => optional(oneOf(['Drop', 'Replicate'], { description }), 'Drop' as const);
 
+/** Texts of unknown length are put in by format: the API server takes what is added to them for endless. */
 const rules: readonly CelRule[] = [
   {
     rule: `!has(self.gateways) || self.gateways.all(g, !isIP(g) || self.prefixes.exists(p, isCIDR(p) && cidr(p).containsIP(g)))`,
     message: 'must be addresses inside of spec.prefixes',
-    messageExpression: `'gateways ' + self.gateways.filter(g, isIP(g) && !self.prefixes.exists(p, isCIDR(p) && cidr(p).containsIP(g))).join(', ') + ': must be inside of the prefixes ' + self.prefixes.join(', ')`,
+    messageExpression: `'gateways %s: must be inside of the prefixes %s'.format([self.prefixes.exists(p, isCIDR(p) && cidr(p).containsIP(self.gateways[0])) ? self.gateways[1] : self.gateways[0], self.prefixes.join(', ')])`,
     fieldPath: '.gateways',
   },
   {
@@ -39,7 +39,7 @@ const rules: readonly CelRule[] = [
   {
     rule: `!has(self.mtu) || self.mtu >= ${LEAST_IPV6_MTU} || !self.prefixes.exists(p, isCIDR(p) && cidr(p).ip().family() == 6)`,
     message: `must be at least ${LEAST_IPV6_MTU} in a network with IPv6 (RFC 8200 5)`,
-    messageExpression: `'' + string(self.mtu) + ' is too small for IPv6: must be at least ${LEAST_IPV6_MTU} (RFC 8200 5)'`,
+    messageExpression: `'%d is too small for IPv6: must be at least ${LEAST_IPV6_MTU} (RFC 8200 5)'.format([self.mtu])`,
     fieldPath: '.mtu',
   },
   {
@@ -54,7 +54,7 @@ export const networkKind = defineKind({
   plural: 'networks',
   singular: 'network',
   shortNames: ['lan'],
-  description: 'One LAN, stretched over the nodes of all sites that host endpoints of it.',
+  description: 'One LAN, stretched over the nodes of all sites that host endpoints of it. Of the feature l2-networks.',
   hasStatus: true,
   columns: [
     { name: 'Prefixes', type: 'string', jsonPath: '.spec.prefixes' },

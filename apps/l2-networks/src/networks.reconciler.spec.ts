@@ -1,0 +1,130 @@
+import { createObjectWrites } from '@unbounded/controller-runtime';
+import {
+  type FDBEntry,
+  GROUP_VERSION,
+  L2_ENDPOINT_FINALIZER,
+  type Neighbor,
+  type NetworkEndpoint,
+} from '@unbounded/crds';
+import { ApiError, type KubeObject, type ResourceClient } from '@unbounded/kube';
+import type { L2ClusterSnapshot } from '@unbounded/l2';
+import { createMetrics, silentLogger } from '@unbounded/telemetry';
+import { expect, test } from 'vitest';
+
+import { l2Metrics } from './l2-metrics.ts';
+import { networksReconciler } from './networks.reconciler.ts';
+
+/** Order and conditions of removals; what they are for a real API server is in l2-networks.kube.spec.ts. */
+
+const status = { endpoint: 'shop/e1', managingNode: 'n1' };
+const [mac, ip] = ['02:00:00:00:00:01', '192.0.2.1'];
+const typed = { apiVersion: GROUP_VERSION } as const;
+const endpoint: NetworkEndpoint = {
+  ...{ ...typed, kind: 'NetworkEndpoint' },
+  metadata: {
+    namespace: 'shop',
+    name: 'e1',
+    uid: 'ue',
+    resourceVersion: '7',
+    finalizers: [L2_ENDPOINT_FINALIZER, 'a.b/c'],
+  },
+  spec: { network: 'lan', node: 'n1', pod: 'p1', interface: 'net1', mac, addresses: [ip] },
+};
+const fdb: FDBEntry = {
+  ...{ ...typed, kind: 'FDBEntry', metadata: { name: 'fdb', uid: 'uf', resourceVersion: '8' } },
+  ...{ spec: { network: 'lan', mac, source: 'static' }, status },
+};
+const neighbor: Neighbor = {
+  ...{ ...typed, kind: 'Neighbor', metadata: { name: 'nbr', uid: 'un', resourceVersion: '9' } },
+  ...{ spec: { network: 'lan', ip, source: 'static' }, status: { ...status, mac } },
+};
+
+const gone = (): ApiError => new ApiError('GET', 404, { reason: 'NotFound' });
+const conflict = (): ApiError => new ApiError('DELETE', 409, { reason: 'Conflict' });
+
+interface World extends Partial<L2ClusterSnapshot> {
+  /** What a look at the API server finds, by name. */
+  readonly found?: Readonly<Record<string, KubeObject>>;
+  /** Names whose removal is a conflict. */
+  readonly conflicts?: readonly string[];
+}
+
+const passOf = async ({ found = {}, conflicts = [], ...rest }: World) => {
+  const done: string[] = [];
+  const clientOf = <T extends KubeObject>(kind: string): ResourceClient<T> => {
+    const client: Partial<ResourceClient<T>> = {
+      listAll: async () => [],
+      get: async (name) => {
+        if (!found[name]) throw gone();
+        return found[name] as T;
+      },
+      mergePatch: async (name, patch) => {
+        done.push(`patch ${kind} ${name} ${JSON.stringify(patch)}`);
+        return { ...endpoint, metadata: { ...endpoint.metadata, resourceVersion: '70' } } as unknown as T;
+      },
+      delete: async (name, { resourceVersion } = {}) => {
+        if (conflicts.includes(name)) throw conflict();
+        done.push(`delete ${kind} ${name} at ${resourceVersion}`);
+      },
+    };
+    return client as ResourceClient<T>;
+  };
+  const recorder = { record: () => {}, flush: async () => {}, dropped: 0 };
+  const metrics = createMetrics();
+  const reconcile = networksReconciler({
+    snapshot: () => ({
+      ...{ isComplete: true, networks: [], nodes: [], pods: [] },
+      ...{ endpoints: [endpoint], fdbEntries: [fdb], neighbors: [neighbor], ...rest },
+    }),
+    clients: {
+      networks: clientOf('network'),
+      endpoints: clientOf('endpoint'),
+      fdbEntries: clientOf('fdb'),
+      neighbors: clientOf('neighbor'),
+      nodes: clientOf('node'),
+      pods: clientOf('pod'),
+    },
+    ...{ writes: createObjectWrites({ recorder, logger: silentLogger, metrics }), recorder, logger: silentLogger },
+    metrics: l2Metrics(metrics),
+  });
+  const verdict = await reconcile('cluster', new AbortController().signal);
+  return { done, verdict: verdict.kind };
+};
+const node = (rest: object = {}): KubeObject => ({ metadata: { name: 'n1', uid: 'u1', ...rest } });
+const ENTRIES = ['delete fdb fdb at 8', 'delete neighbor nbr at 9'];
+const RELEASE = 'patch endpoint e1 {"metadata":{"uid":"ue","resourceVersion":"7","finalizers":["a.b/c"]}}';
+
+test('of a Node that is gone the entries go first, then the finalizer, then the endpoint, each as it was seen', async () => {
+  expect(await passOf({})).toEqual({ done: [...ENTRIES, RELEASE, 'delete endpoint e1 at 70'], verdict: 'done' });
+});
+
+test('an endpoint that is being deleted loses its finalizer and nothing else', async () => {
+  const deleted = { ...endpoint, metadata: { ...endpoint.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } };
+  expect((await passOf({ endpoints: [deleted] })).done).toEqual([...ENTRIES, RELEASE]);
+});
+
+test('an entry that was changed meanwhile stays, and the endpoint with it, until the next look', async () => {
+  expect(await passOf({ conflicts: ['nbr'] })).toEqual({ done: ENTRIES.slice(0, 1), verdict: 'again' });
+});
+
+test.each<[string, World]>([
+  ['a Node that a cache lacks', { found: { n1: node() } }],
+  [
+    'a Pod that a cache lacks',
+    { nodes: [node()], found: { p1: { metadata: { name: 'p1', uid: 'x' } } }, fdbEntries: [], neighbors: [] },
+  ],
+  ['an endpoint that a cache lacks', { endpoints: [], found: { e1: endpoint } }],
+  ['everything while lists are not complete', { isComplete: false }],
+])('nothing is removed because of %s', async (_, world) => {
+  expect(await passOf(world)).toEqual({ done: [], verdict: 'done' });
+});
+
+test('a Node that was made anew keeps nothing of its predecessor', async () => {
+  const created = { ...endpoint, metadata: { ...endpoint.metadata, creationTimestamp: '2026-01-01T00:00:00Z' } };
+  const anew = node({ creationTimestamp: '2026-01-01T00:00:01Z' });
+  expect((await passOf({ endpoints: [created], nodes: [anew], found: { n1: anew } })).done).toHaveLength(4);
+});
+
+test('an endpoint whose Pod is gone is deleted on a living node, and nothing is done for its agent', async () => {
+  expect((await passOf({ nodes: [node()], found: { n1: node() } })).done).toEqual(['delete endpoint e1 at 7']);
+});

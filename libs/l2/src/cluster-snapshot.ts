@@ -1,0 +1,24 @@
+import type { FDBEntry, Neighbor, Network, NetworkEndpoint, ObjectMeta } from '@unbounded/crds';
+
+/** A Node or a Pod, as far as it is looked at here. */
+export interface Named {
+  readonly metadata: ObjectMeta;
+}
+
+/** What the controller of Networks knows of the cluster. */
+export interface L2ClusterSnapshot {
+  /** Every list below was read from its beginning to its end: what is missing in it is gone. */
+  readonly isComplete: boolean;
+  readonly networks: readonly Network[];
+  readonly endpoints: readonly NetworkEndpoint[];
+  readonly fdbEntries: readonly FDBEntry[];
+  readonly neighbors: readonly Neighbor[];
+  readonly nodes: readonly Named[];
+  readonly pods: readonly Named[];
+}
+
+/** Milliseconds since 1970; 0 where it is not known. */
+export const createdMs = ({ metadata }: Named): number => {
+  const ms = Date.parse(metadata.creationTimestamp ?? '');
+  return Number.isNaN(ms) ? 0 : ms;
+};

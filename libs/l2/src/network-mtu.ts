@@ -1,0 +1,75 @@
+import { annotations, type Network } from '@unbounded/crds';
+import { tryParsePrefix } from '@unbounded/ip';
+import type { Named } from './cluster-snapshot.ts';
+import { networkMtu, SRV6_OVERHEAD_BYTES } from './mtu.ts';
+import type { NetworkCondition } from './network-condition.ts';
+
+/** Bytes of an IP packet: RFC 791 3.1, RFC 8200 5. */
+const LEAST_MTU = { 4: 576, 6: 1280 } as const;
+/** Of an Ethernet frame as Network.status.mtu has it. */
+const MOST_MTU = 9000;
+const TYPE = 'MtuKnown';
+const SHOWN_NODES = 3;
+
+export interface StatedMtu {
+  readonly mtu?: number;
+  readonly condition: NetworkCondition;
+}
+
+/** Bytes that a node's underlay leaves for a tunnel, as its agent announces; undefined: it has not, or no number. */
+const tunnelMtu = (node: Named | undefined): number | undefined => {
+  const text = node?.metadata.annotations?.[annotations.tunnelMtu] ?? '';
+  return /^[0-9]{1,5}$/.test(text) ? Number(text) : undefined;
+};
+
+const leastOf = ({ spec }: Network): number =>
+  LEAST_MTU[spec.prefixes.some((prefix) => tryParsePrefix(prefix)?.family === 6) ? 6 : 4];
+
+const listed = (names: readonly string[]): string =>
+  names.length <= SHOWN_NODES
+    ? names.join(', ')
+    : `${names.slice(0, SHOWN_NODES).join(', ')} and ${names.length - SHOWN_NODES} more`;
+
+/** Where a number comes from. */
+const explain = (
+  mtu: number,
+  asked: number | undefined,
+  narrowest: readonly [node: string, bytes: number] | undefined,
+) => {
+  if (mtu === asked) return `${mtu}, of spec.mtu`;
+  if (mtu === MOST_MTU || !narrowest) return `${mtu}, the most that a Network has`;
+  return `${mtu}: ${narrowest[1]} bytes of node ${narrowest[0]} (annotation ${annotations.tunnelMtu}) less ${SRV6_OVERHEAD_BYTES} for SRv6`;
+};
+
+const unknown = (hosts: readonly string[]): StatedMtu => ({
+  condition:
+    hosts.length === 0
+      ? { type: TYPE, status: 'Unknown', reason: 'NoEndpoints', message: 'the first pod that attaches decides it' }
+      : {
+          ...{ type: TYPE, status: 'False', reason: 'NotAnnounced' },
+          message: `nodes ${listed(hosts)}: without the annotation ${annotations.tunnelMtu}, which their agents write; see their logs, or set spec.mtu`,
+        },
+});
+
+/** The MTU of a Network: what it asks for, or less where the underlay of a node that hosts it leaves less. */
+export const stateMtu = (network: Network, hosts: readonly string[], nodes: ReadonlyMap<string, Named>): StatedMtu => {
+  const stated = hosts.map((node) => [node, tunnelMtu(nodes.get(node))] as const);
+  const known = stated.flatMap(([node, bytes]) => (bytes === undefined ? [] : [[node, bytes] as const]));
+  const narrowest = known.toSorted((a, b) => a[1] - b[1] || (a[0] < b[0] ? -1 : 1))[0];
+  const left = networkMtu(
+    known.map(([, bytes]) => bytes),
+    network.spec.mtu,
+  );
+  if (left === undefined) return unknown(hosts);
+  const mtu = Math.min(left, MOST_MTU);
+  const least = leastOf(network);
+  if (mtu < least && narrowest) {
+    const [node, bytes] = narrowest;
+    const message = `annotation ${annotations.tunnelMtu} of node ${node} "${bytes}": leaves ${mtu} bytes, and a network with these prefixes needs ${least}: raise the MTU of its underlay until it leaves ${least + SRV6_OVERHEAD_BYTES} for a tunnel`;
+    return { condition: { type: TYPE, status: 'False', reason: 'UnderlayTooSmall', message } };
+  }
+  const silent = stated.flatMap(([node, bytes]) => (bytes === undefined ? [node] : []));
+  const rest = silent.length === 0 ? '' : `; not known of ${listed(silent)}`;
+  const message = `${explain(mtu, network.spec.mtu, narrowest)}${rest}`;
+  return { mtu, condition: { type: TYPE, status: 'True', reason: 'Known', message } };
+};
