@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
+import { nodeCommand } from '@unbounded/config/node-command';
 
 /** What the page costs with 5,000 nodes, beside the limits that it has. See ../README.md. */
 
@@ -25,7 +26,8 @@ const OLDEST_REPORT_MS = 25_000;
 const scenario = fileURLToPath(new URL('../../../apps/dashboard/src/test/large.scenario.ts', import.meta.url));
 
 const run = async (): Promise<Seen> => {
-  const child = spawn(process.execPath, [...process.execArgv, scenario], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const [program, ...options] = nodeCommand;
+  const child = spawn(program, [...options, scenario], { stdio: ['ignore', 'pipe', 'inherit'] });
   const [printed, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')]);
   if (code !== 0) throw new Error(`the page's own process ended with ${String(code)}`);
   return JSON.parse(printed) as Seen;
