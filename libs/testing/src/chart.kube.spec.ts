@@ -431,7 +431,7 @@ test.each([
   expect(() => renderChart({ values })).toThrow(message);
 });
 
-test('an upgrade brings new kinds along; an uninstall takes everything but the kinds', { timeout: 120_000 }, () => {
+test('an upgrade brings new kinds along; an uninstall takes everything but the kinds', { timeout: 240_000 }, () => {
   const where = ['--namespace', NAMESPACE];
   const kinds = (): string[] => api.kubectl('get', 'crd', '-o', 'name').trim().split('\n');
   api.kubectl('delete', 'crd', '--all');
