@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import type { L2Reason } from '@unbounded/bpf-maps/l2';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { arp, BROADCAST, ethernet, outer, type Outer, packet, sid, TYPE } from './l2-frames.ts';
@@ -6,7 +5,7 @@ import {
   FAR,
   FAR_LOCATOR,
   type L2Switch,
-  loadSwitch,
+  buildSwitch,
   LOCATOR,
   MTU,
   NEAR,
@@ -25,10 +24,7 @@ import type { Flow } from './packets.ts';
 
 let l2: L2Switch;
 
-beforeAll(() => {
-  execFileSync(new URL('build.sh', import.meta.url).pathname, { stdio: 'inherit' });
-  l2 = loadSwitch();
-});
+beforeAll(() => void (l2 = buildSwitch()));
 beforeEach(() => populate(l2));
 afterAll(() => l2[Symbol.dispose]());
 

@@ -1,25 +1,29 @@
-import { execFileSync } from 'node:child_process';
-import type { L2Reason } from '@unbounded/bpf-maps/l2';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { BROADCAST, ethernet, icmpv6, packet } from './l2-frames.ts';
-import { type L2Switch, loadSwitch, MTU, NETWORK, OWN, populate, PORT, runPort, SEGMENT, SHOT } from './l2-switch.ts';
+import {
+  type L2Switch,
+  buildSwitch,
+  MTU,
+  NETWORK,
+  outcomeAtPort,
+  OWN,
+  populate,
+  PORT,
+  runPort,
+  SEGMENT,
+  SHOT,
+} from './l2-switch.ts';
 import type { Flow } from './packets.ts';
 
 /** Which frames are replicated, and how many; that copies arrive is in l2.kernel.spec.ts. */
 
 let l2: L2Switch;
 
-beforeAll(() => {
-  execFileSync(new URL('build.sh', import.meta.url).pathname, { stdio: 'inherit' });
-  l2 = loadSwitch();
-});
+beforeAll(() => void (l2 = buildSwitch()));
 beforeEach(() => populate(l2));
 afterAll(() => l2[Symbol.dispose]());
 
-const outcome = (data: Uint8Array): [number, Partial<Record<L2Reason, number>>] => {
-  const { returnValue } = runPort(l2, data);
-  return [returnValue, l2.counts()];
-};
+const outcome = (data: Uint8Array) => outcomeAtPort(l2, data);
 const to = (mac: string, flow: Partial<Flow>): Uint8Array =>
   packet({ from: OWN.mac, to: mac }, { source: OWN.ipv4, destination: '10.9.0.255', ...flow });
 const to6 = (mac: string, destination: string): Uint8Array =>

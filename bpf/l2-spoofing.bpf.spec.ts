@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import type { L2Reason } from '@unbounded/bpf-maps/l2';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import {
@@ -19,9 +18,10 @@ import {
 import {
   FAR,
   type L2Switch,
-  loadSwitch,
+  buildSwitch,
   NEAR,
   NETWORK,
+  outcomeAtPort,
   OWN,
   populate,
   PORT,
@@ -37,10 +37,7 @@ import type { Flow } from './packets.ts';
 
 let l2: L2Switch;
 
-beforeAll(() => {
-  execFileSync(new URL('build.sh', import.meta.url).pathname, { stdio: 'inherit' });
-  l2 = loadSwitch();
-});
+beforeAll(() => void (l2 = buildSwitch()));
 beforeEach(() => populate(l2));
 afterAll(() => l2[Symbol.dispose]());
 
@@ -49,10 +46,7 @@ const unicast = { from: OWN.mac, to: NEAR.mac };
 const flow4: Flow = { source: OWN.ipv4, destination: NEAR.ipv4 };
 const flow6: Flow = { source: OWN.ipv6, destination: NEAR.ipv6 };
 
-const outcome = (data: Uint8Array, context?: Uint8Array): [number, Partial<Record<L2Reason, number>>] => {
-  const { returnValue } = runPort(l2, data, context);
-  return [returnValue, l2.counts()];
-};
+const outcome = (data: Uint8Array, context?: Uint8Array) => outcomeAtPort(l2, data, context);
 const FORWARDED = [REDIRECT, { forwarded: 1 }];
 const dropped = (reason: L2Reason): unknown => [SHOT, { [reason]: 1 }];
 const allow = (more: { readonly trusted?: boolean; readonly forwards?: boolean }): void =>

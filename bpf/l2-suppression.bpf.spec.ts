@@ -1,5 +1,3 @@
-import { execFileSync } from 'node:child_process';
-import type { L2Reason } from '@unbounded/bpf-maps/l2';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import {
   advertisement,
@@ -19,10 +17,11 @@ import {
 import {
   FAR,
   type L2Switch,
-  loadSwitch,
+  buildSwitch,
   MTU,
   NEAR,
   NETWORK,
+  outcomeAtPort,
   OWN,
   populate,
   PORT,
@@ -36,10 +35,7 @@ import { checksum, type Flow, ip } from './packets.ts';
 
 let l2: L2Switch;
 
-beforeAll(() => {
-  execFileSync(new URL('build.sh', import.meta.url).pathname, { stdio: 'inherit' });
-  l2 = loadSwitch();
-});
+beforeAll(() => void (l2 = buildSwitch()));
 beforeEach(() => populate(l2));
 afterAll(() => l2[Symbol.dispose]());
 
@@ -48,10 +44,7 @@ const answer = (data: Uint8Array): Uint8Array => {
   expect(result.returnValue).toBe(REDIRECT);
   return result.data;
 };
-const outcome = (data: Uint8Array): [number, Partial<Record<L2Reason, number>>] => {
-  const { returnValue } = runPort(l2, data);
-  return [returnValue, l2.counts()];
-};
+const outcome = (data: Uint8Array) => outcomeAtPort(l2, data);
 
 describe('ARP', () => {
   const everybody = { from: OWN.mac, to: BROADCAST };

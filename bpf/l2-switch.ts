@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { configKey, counter } from '@unbounded/bpf-maps';
 import {
@@ -62,6 +63,12 @@ export const loadSwitch = (): L2Switch => {
     );
   const unconfigure = (): void => object.map('unbounded_l2_config', configKey, NOTHING).set(0, undefined);
   return { ...maps, object, counts, unconfigure, [Symbol.dispose]: () => object.close() };
+};
+
+/** Of the programs as their sources are now. */
+export const buildSwitch = (): L2Switch => {
+  execFileSync(new URL('build.sh', import.meta.url).pathname, { stdio: 'inherit' });
+  return loadSwitch();
 };
 
 /** What a test run returns. */
@@ -130,5 +137,15 @@ export const segmented = (field: 'segs' | 'size', value: number): Uint8Array => 
 
 export const runPort = (l2: L2Switch, data: Uint8Array, context?: Uint8Array): TestRunResult =>
   l2.object.program('unbounded_l2_port').testRun({ data, ...(context ? { context } : {}) });
+
+/** What becomes of a frame of the port, and what was counted. */
+export const outcomeAtPort = (
+  l2: L2Switch,
+  data: Uint8Array,
+  context?: Uint8Array,
+): [returnValue: number, counts: Partial<Record<L2Reason, number>>] => {
+  const { returnValue } = runPort(l2, data, context);
+  return [returnValue, l2.counts()];
+};
 export const runReceive = (l2: L2Switch, data: Uint8Array): TestRunResult =>
   l2.object.program('unbounded_l2_receive').testRun({ data });

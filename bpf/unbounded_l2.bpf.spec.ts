@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { L2_MAPS, L2_REASONS } from '@unbounded/bpf-maps/l2';
 import { readObject } from '@unbounded/libbpf-ts';
@@ -10,7 +9,7 @@ import {
   FAR_LOCATOR,
   L2_OBJECT,
   type L2Switch,
-  loadSwitch,
+  buildSwitch,
   LOCATOR,
   NEAR,
   NETWORK,
@@ -28,10 +27,7 @@ import type { Flow } from './packets.ts';
 
 let l2: L2Switch;
 
-beforeAll(() => {
-  execFileSync(new URL('build.sh', import.meta.url).pathname, { stdio: 'inherit' });
-  l2 = loadSwitch();
-});
+beforeAll(() => void (l2 = buildSwitch()));
 beforeEach(() => populate(l2));
 afterAll(() => l2[Symbol.dispose]());
 

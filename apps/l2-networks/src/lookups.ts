@@ -1,5 +1,5 @@
 import type { NetworkEndpoint } from '@unbounded/crds';
-import { isNotFound, type KubeObject, type Node, type Pod, type ResourceClient } from '@unbounded/kube';
+import { ignoreGone, type Node, type Pod, type ResourceClient } from '@unbounded/kube';
 import { isNodeGone, isPodGone, type Removal } from '@unbounded/l2';
 
 export interface LookupClients {
@@ -8,16 +8,6 @@ export interface LookupClients {
   readonly endpoints: Pick<ResourceClient<NetworkEndpoint>, 'get'>;
 }
 
-const found = <T extends KubeObject>(
-  client: Pick<ResourceClient<T>, 'get'>,
-  name: string,
-  options: { readonly namespace?: string; readonly signal: AbortSignal },
-): Promise<T | undefined> =>
-  client.get(name, options).catch((error: unknown) => {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  });
-
 /**
  * Asks the API server whether what a removal is about is gone right now. Caches of several kinds are of different moments: an entry can be
  * there before the endpoint that it is for.
@@ -25,23 +15,23 @@ const found = <T extends KubeObject>(
  */
 export const createLookups = (clients: LookupClients, signal: AbortSignal) => {
   // Many endpoints are of one node.
-  const nodes = new Map<string, Promise<Node | undefined>>();
-  const nodeOf = (name: string): Promise<Node | undefined> => {
-    const known = nodes.get(name) ?? found(clients.nodes, name, { signal });
+  const nodes = new Map<string, Promise<Node | void>>();
+  const nodeOf = (name: string): Promise<Node | void> => {
+    const known = nodes.get(name) ?? clients.nodes.get(name, { signal }).catch(ignoreGone);
     nodes.set(name, known);
     return known;
   };
   return async (removal: Removal): Promise<boolean> => {
     if (removal.reason === 'NodeGone') {
-      const node = await nodeOf(removal.node);
+      const node = (await nodeOf(removal.node)) ?? undefined;
       return removal.endpoint ? isNodeGone(removal.endpoint, node) : node === undefined;
     }
     if (removal.reason === 'PodGone') {
       const { metadata, spec } = removal.endpoint;
       const place = { namespace: metadata.namespace ?? '', signal };
-      return isPodGone(removal.endpoint, await found(clients.pods, spec.pod, place));
+      return isPodGone(removal.endpoint, (await clients.pods.get(spec.pod, place).catch(ignoreGone)) ?? undefined);
     }
     const [namespace = '', name = ''] = removal.endpointKey.split('/');
-    return (await found(clients.endpoints, name, { namespace, signal })) === undefined;
+    return (await clients.endpoints.get(name, { namespace, signal }).catch(ignoreGone)) === undefined;
   };
 };

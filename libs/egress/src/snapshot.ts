@@ -1,7 +1,6 @@
 import type { ClusterStaticEgressIP, EgressIPPool, EgressNodeSlice, StaticEgressIP } from '@unbounded/crds';
+import type { Labels } from '@unbounded/label-selector';
 import type { Address, Prefix } from '@unbounded/ip';
-
-import type { Labels } from './selector.ts';
 
 /** A Node that exists. */
 export interface EgressNode {

@@ -20,4 +20,5 @@ export { createEventRecorder, type EventRecord, type EventRecorder } from './eve
 export { cutTexts, EVENT_BOUNDS, MOST_NODE_CONDITIONS, NODE_CONDITION_BOUNDS } from './text-bounds.ts';
 export type * from './objects.ts';
 export * from './resources.ts';
+export { readyEndpoints } from './ready-endpoints.ts';
 export { withoutImages } from './trim.ts';

@@ -1,4 +1,5 @@
-import type { LabelSelector, Network } from '@unbounded/crds';
+import type { Network } from '@unbounded/crds';
+import { type Labels, matchesLabels } from '@unbounded/label-selector';
 
 /** What the labels of its namespace let a pod do in a Network. */
 interface Attachment {
@@ -7,25 +8,10 @@ interface Attachment {
   readonly isTrusted: boolean;
 }
 
-type Labels = Readonly<Record<string, string>>;
-type Requirement = NonNullable<LabelSelector['matchExpressions']>[number];
-
-const meets = ({ key, operator, values = [] }: Requirement, labels: ReadonlyMap<string, string>): boolean => {
-  const value = labels.get(key);
-  const isListed = value !== undefined && values.includes(value);
-  // As in Kubernetes, a namespace without the label meets NotIn.
-  return { In: isListed, NotIn: !isListed, Exists: value !== undefined, DoesNotExist: value === undefined }[operator];
-};
-
-const selects = ({ matchLabels = {}, matchExpressions = [] }: LabelSelector, labels: ReadonlyMap<string, string>) =>
-  Object.entries(matchLabels).every(([key, value]) => labels.get(key) === value) &&
-  matchExpressions.every((requirement) => meets(requirement, labels));
-
 /** @param namespaceLabels those of the pod's namespace */
 export const attachmentOf = ({ spec }: Network, namespaceLabels: Labels): Attachment => {
-  const labels = new Map(Object.entries(namespaceLabels));
-  const { namespaceSelector, trustedNamespaceSelector } = spec;
-  const mayAttach = selects(namespaceSelector, labels);
-  const isTrusted = mayAttach && trustedNamespaceSelector !== undefined && selects(trustedNamespaceSelector, labels);
-  return { mayAttach, isTrusted };
+  const { namespaceSelector, trustedNamespaceSelector: trusted } = spec;
+  const mayAttach = matchesLabels(namespaceSelector, namespaceLabels);
+  // Absent: none, where an absent selector selects everything.
+  return { mayAttach, isTrusted: mayAttach && trusted !== undefined && matchesLabels(trusted, namespaceLabels) };
 };

@@ -1,5 +1,5 @@
 import type { FDBEntry, Neighbor, NetworkEndpoint } from '@unbounded/crds';
-import { AddressSet, parseAddress, type Prefix, tryParseAddress } from '@unbounded/ip';
+import { AddressSet, type Prefix, tryParseAddress } from '@unbounded/ip';
 import type { L2Problem, PlannedNeighbor, PlannedStation } from './planned.ts';
 import { sidOf } from './sid.ts';
 import { endpointKey, type L2Snapshot } from './snapshot.ts';
@@ -10,11 +10,12 @@ import { endpointKey, type L2Snapshot } from './snapshot.ts';
  */
 
 export interface BoundNetwork {
-  readonly name: string;
   readonly number: number;
   readonly prefixes: readonly Prefix[];
   readonly endpoints: readonly NetworkEndpoint[];
   readonly segments: ReadonlyMap<string | undefined, number>;
+  readonly fdbEntries: readonly FDBEntry[];
+  readonly neighbors: readonly Neighbor[];
 }
 
 export interface Bindings {
@@ -119,7 +120,7 @@ const neighborOf = (
     const value = `${ip} at ${status.mac}`;
     return { problem: { ...about, reason: 'NotOfEndpoint', field: 'status.mac', value, remedy } };
   }
-  return { found: { network: network.number, ip: parseAddress(ip), mac } };
+  return { found: { network: network.number, ip: address, mac } };
 };
 
 interface Context {
@@ -135,16 +136,11 @@ export const findBindings = (snapshot: L2Snapshot, network: BoundNetwork): Bindi
     ...{ network, snapshot, inside: AddressSet.of(network.prefixes) },
     endpoints: new Map(network.endpoints.map((endpoint) => [endpointKey(endpoint), endpoint])),
   };
-  const isOwn = ({ spec }: FDBEntry | Neighbor): boolean => spec.network === network.name;
   const stations = split(
-    snapshot.fdbEntries.flatMap((entry) =>
-      isOwn(entry) && entry.status ? [stationOf(entry, entry.status, context)] : [],
-    ),
+    network.fdbEntries.flatMap((entry) => (entry.status ? [stationOf(entry, entry.status, context)] : [])),
   );
   const neighbors = split(
-    snapshot.neighbors.flatMap((entry) =>
-      isOwn(entry) && entry.status ? [neighborOf(entry, entry.status, context)] : [],
-    ),
+    network.neighbors.flatMap((entry) => (entry.status ? [neighborOf(entry, entry.status, context)] : [])),
   );
   return { fdb: stations.all, neighbors: neighbors.all, problems: [...stations.problems, ...neighbors.problems] };
 };

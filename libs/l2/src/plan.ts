@@ -61,15 +61,18 @@ const planPorts = ({ number, endpoints, segments }: Hosted, { node, ports }: L2S
 
 export const planL2 = (snapshot: L2Snapshot): L2Plan => {
   const hosted = hostedNetworks(snapshot);
+  const fdbEntries = Map.groupBy(snapshot.fdbEntries, ({ spec }) => spec.network);
+  const neighbors = Map.groupBy(snapshot.neighbors, ({ spec }) => spec.network);
   const plans = hosted.map((one) => {
-    const prefixes = one.network.spec.prefixes.map(parsePrefix);
-    return findBindings(snapshot, { ...one, name: one.network.metadata.name, prefixes });
+    const { name } = one.network.metadata;
+    const entries = { fdbEntries: fdbEntries.get(name) ?? [], neighbors: neighbors.get(name) ?? [] };
+    return findBindings(snapshot, { ...one, ...entries, prefixes: one.network.spec.prefixes.map(parsePrefix) });
   });
   return {
     networks: hosted.map((one) => planNetwork(one, snapshot)),
     ports: hosted.flatMap((one) => planPorts(one, snapshot)),
     fdb: plans.flatMap(({ fdb }) => fdb),
-    neighbors: plans.flatMap(({ neighbors }) => neighbors),
+    neighbors: plans.flatMap((plan) => plan.neighbors),
     problems: plans.flatMap(({ problems }) => problems),
   };
 };

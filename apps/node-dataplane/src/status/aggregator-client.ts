@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:https';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { type Cluster, configMaps, endpointSlices, ignoreGone } from '@unbounded/kube';
+import { type Cluster, configMaps, endpointSlices, ignoreGone, readyEndpoints } from '@unbounded/kube';
 import type { Forwarding, Push } from '@unbounded/status';
 import { NoAggregatorError, type PushAnswer, type SendPush } from './push.port.ts';
 
@@ -49,12 +49,9 @@ const find = async (cluster: Cluster, { namespace, service }: AggregatorPlace, s
   const bundle = await cluster.client(configMaps).get(`${service}-ca`, { namespace, signal }).catch(ignoreGone);
   const authority = bundle?.data?.['ca.crt'];
   if (authority === undefined) throw new Error(`ConfigMap ${namespace}/${service}-ca has no ca.crt yet`);
-  const endpoints = slices.flatMap(({ endpoints: all, ports }) => {
-    const port = ports?.find(({ name }) => name === PORT_NAME)?.port;
-    if (port === undefined) return [];
-    return (all ?? [])
-      .filter(({ conditions }) => conditions?.ready !== false)
-      .flatMap(({ addresses }) => addresses.map((host) => ({ host, port })));
+  const endpoints = readyEndpoints(slices).flatMap(({ addresses, ports }) => {
+    const port = ports.find(({ name }) => name === PORT_NAME)?.port;
+    return port === undefined ? [] : addresses.map((host) => ({ host, port }));
   });
   if (endpoints.length === 0) throw new Error(`Service ${namespace}/${service} has no ready endpoint`);
   return { endpoints, authority };

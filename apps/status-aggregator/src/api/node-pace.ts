@@ -1,4 +1,5 @@
 import { Refusal } from './refusal.ts';
+import { type Pace, tokensNow } from './token-bucket.ts';
 
 /** How often a node may report, and how much of it may be on its way: one node takes no other's place. */
 export interface NodePace {
@@ -8,7 +9,6 @@ export interface NodePace {
 
 /** An agent pushes once in 10 s, and within a second after changes; twice where it is asked for the whole report. */
 const PACE = { burst: 10, perSecond: 2 } as const;
-const MS_PER_S = 1000;
 
 interface Entry {
   tokens: number;
@@ -22,7 +22,7 @@ const refusal = (message: string): Refusal =>
 export interface NodePaceOptions {
   /** Milliseconds, monotonic. */
   readonly elapsed?: () => number;
-  readonly pace?: { readonly burst: number; readonly perSecond: number };
+  readonly pace?: Pace;
 }
 
 /** Entries are of nodes whose tokens the API server has issued: as many as there are. */
@@ -33,7 +33,7 @@ export const createNodePace = ({ elapsed = () => performance.now(), pace = PACE 
     const entry = entries.get(node) ?? { tokens: pace.burst, atMs: nowMs, isBusy: false };
     entries.set(node, entry);
     if (entry.isBusy) throw refusal('a report of this node is being read');
-    entry.tokens = Math.min(pace.burst, entry.tokens + ((nowMs - entry.atMs) / MS_PER_S) * pace.perSecond);
+    entry.tokens = tokensNow(entry, pace, nowMs);
     entry.atMs = nowMs;
     if (entry.tokens < 1) throw refusal(`this node reports more often than ${pace.perSecond} times a second`);
     entry.tokens--;

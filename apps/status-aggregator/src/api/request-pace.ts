@@ -1,5 +1,6 @@
 import { RecentlyUsed } from '../access/recently-used.ts';
 import { Refusal } from './refusal.ts';
+import { type Bucket, type Pace, tokensNow } from './token-bucket.ts';
 
 /** How often one may ask: token buckets, one of each. */
 export interface RequestPace {
@@ -7,11 +8,7 @@ export interface RequestPace {
   take(key: string): void;
 }
 
-export interface RequestPaceOptions {
-  /** Requests at once. */
-  readonly burst: number;
-  /** Requests a second in the long run. */
-  readonly perSecond: number;
+export interface RequestPaceOptions extends Pace {
   /** Milliseconds, monotonic. */
   readonly elapsed?: () => number;
 }
@@ -21,19 +18,18 @@ export const VIEWER_PACE = { burst: 20, perSecond: 10 } as const;
 
 /** Of users at the same time; whoever was dropped for others begins with a full bucket. */
 const MOST_KEYS = 1000;
-const MS_PER_S = 1000;
 
 export const createRequestPace = ({
   burst,
   perSecond,
   elapsed = () => performance.now(),
 }: RequestPaceOptions): RequestPace => {
-  const buckets = new RecentlyUsed<{ tokens: number; atMs: number }>(MOST_KEYS);
+  const buckets = new RecentlyUsed<Bucket>(MOST_KEYS);
   return {
     take(key) {
       const nowMs = elapsed();
       const before = buckets.get(key) ?? { tokens: burst, atMs: nowMs };
-      const tokens = Math.min(burst, before.tokens + ((nowMs - before.atMs) / MS_PER_S) * perSecond);
+      const tokens = tokensNow(before, { burst, perSecond }, nowMs);
       buckets.set(key, { tokens: tokens < 1 ? tokens : tokens - 1, atMs: nowMs });
       if (tokens >= 1) return;
       const message = `more than ${perSecond} requests a second`;

@@ -1,8 +1,8 @@
+import { matchesLabels } from '@unbounded/label-selector';
 import { formatAddress, hostPrefix, type Prefix, tryParseAddress } from '@unbounded/ip';
 
 import type { Pool } from '../pools/pool.ts';
 import type { Rule } from '../rules/rule.ts';
-import { matchesLabels } from '../selector.ts';
 import type { EgressSnapshot } from '../snapshot.ts';
 import { planAllocations } from './allocate.plan.ts';
 import { planKeptAddresses } from './kept.plan.ts';

@@ -1,6 +1,6 @@
+import { matchesLabels } from '@unbounded/label-selector';
 import type { RuleAddress } from '../addresses/rule-address.ts';
 import type { Pool } from '../pools/pool.ts';
-import { matchesLabels } from '../selector.ts';
 import type { EgressNode } from '../snapshot.ts';
 import { type AttachedSubnet, nodesAttachedTo } from './subnets.ts';
 

@@ -1,7 +1,7 @@
+import { matchesLabels } from '@unbounded/label-selector';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 
-import { matchesLabels } from '../selector.ts';
 import { pod } from '../testdata.ts';
 import { indexPods } from './labelled-pods.ts';
 

@@ -1,6 +1,6 @@
 import type { LabelSelector } from '@unbounded/crds';
+import { matchesLabels } from '@unbounded/label-selector';
 
-import { matchesLabels } from '../selector.ts';
 import type { EgressPod } from '../snapshot.ts';
 
 /** Pods of namespaces by their labels: hundreds of rules do not look at thousands of pods each. */

@@ -1,7 +1,7 @@
+import { matchesLabels } from '@unbounded/label-selector';
 import type { EgressProblem } from '../problem.ts';
 import { comparePrecedence } from '../rules/precedence.ts';
 import type { Rule } from '../rules/rule.ts';
-import { matchesLabels } from '../selector.ts';
 import type { EgressPod, EgressService, EgressSnapshot } from '../snapshot.ts';
 import { MOST_SELECTING } from './effective-rules.ts';
 import { indexPods, type LabelledPods } from './labelled-pods.ts';

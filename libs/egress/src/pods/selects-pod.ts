@@ -1,7 +1,7 @@
 import type { ClusterStaticEgressIP, StaticEgressIP } from '@unbounded/crds';
+import { type Labels, matchesLabels } from '@unbounded/label-selector';
 
 import { selectionOf } from '../rules/parse-rules.ts';
-import { type Labels, matchesLabels } from '../selector.ts';
 
 /**
  * Whether a rule selects one pod: what planSelections says of it, in one look at each rule and up to the first that does. An agent asks

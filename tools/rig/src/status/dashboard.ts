@@ -1,8 +1,6 @@
 import { once } from 'node:events';
-import { connect, createServer } from 'node:net';
-import { pipeline } from 'node:stream';
 import type { LabLayout } from '../layout/layout.ts';
-import { openPassage } from './passage.ts';
+import { openPassage, serveOnLoopback } from './passage.ts';
 import { aggregatorEndpoint, viewerToken } from './viewer.ts';
 
 /** The page of the status aggregator on this machine's loopback, for a browser. */
@@ -12,12 +10,7 @@ const PORT = 9443;
 /** Serves until it is interrupted. @throws Error when the port is taken */
 export const serveDashboard = async (layout: LabLayout): Promise<void> => {
   const { socket } = await openPassage(layout, 'dashboard', await aggregatorEndpoint(layout));
-  const server = createServer((client) => {
-    pipeline(client, connect(socket), client, () => undefined);
-  });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject).listen(PORT, '127.0.0.1', resolve);
-  });
+  await serveOnLoopback(socket, PORT);
   const token = await viewerToken(layout);
   console.log(`https://localhost:${PORT}/    its certificate is the cluster's own: the browser warns of it
 

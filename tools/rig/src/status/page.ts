@@ -1,10 +1,8 @@
-import { once } from 'node:events';
-import { type AddressInfo, connect, createServer } from 'node:net';
-import { pipeline } from 'node:stream';
+import type { AddressInfo } from 'node:net';
 import { openBrowser, signIn } from '@unbounded/testing/browser';
 import type { Page } from 'playwright-core';
 import type { LabLayout } from '../layout/layout.ts';
-import { openPassage } from './passage.ts';
+import { openPassage, serveOnLoopback } from './passage.ts';
 import { aggregatorEndpoint, viewerToken } from './viewer.ts';
 
 /** The lab's dashboard, signed in to in Chromium. */
@@ -19,9 +17,8 @@ const OF_ABSENCE = /WebSocket connection|Failed to load resource/;
 export const openDashboard = async (layout: LabLayout): Promise<OpenDashboard> => {
   await using opening = new AsyncDisposableStack();
   const { socket } = opening.use(await openPassage(layout, 'page', await aggregatorEndpoint(layout)));
-  const server = createServer((client) => pipeline(client, connect(socket), client, () => undefined));
+  const server = await serveOnLoopback(socket, 0);
   opening.defer(() => void server.close());
-  await once(server.listen(0, '127.0.0.1'), 'listening');
   const browser = opening.use(await openBrowser());
   const { page, complaints } = await browser.openPage();
   const { port } = server.address() as AddressInfo;

@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { connect, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
+import { pipeline } from 'node:stream';
 import type { LabLayout } from '../layout/layout.ts';
 import { checkout, nodeJs, state } from '../machine/paths.ts';
 import { inNode } from '../node/node.ts';
@@ -22,4 +24,11 @@ export const openPassage = async (layout: LabLayout, name: string, endpoint: str
   const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'inherit'] });
   await once(child.stdout, 'data');
   return { socket, [Symbol.dispose]: () => child.stdin.end() };
+};
+
+/** Leads from a TCP port of this machine's loopback to the socket of a passage. @throws Error when the port is taken */
+export const serveOnLoopback = async (socket: string, port: number): Promise<Server> => {
+  const server = createServer((client) => pipeline(client, connect(socket), client, () => undefined));
+  await once(server.listen(port, '127.0.0.1'), 'listening');
+  return server;
 };

@@ -1,6 +1,15 @@
 import { RELAY_SERVICE } from '@unbounded/config/ownership';
 import { createInformer } from '@unbounded/controller-runtime';
-import { type Cluster, endpointSlices, ignoreGone, isNotFound, type Node, nodes, services } from '@unbounded/kube';
+import {
+  type Cluster,
+  endpointSlices,
+  readyEndpoints,
+  ignoreGone,
+  isNotFound,
+  type Node,
+  nodes,
+  services,
+} from '@unbounded/kube';
 import { type GatewayLike, type ManagedRelay, publicAddresses } from '@unbounded/relay-client';
 import type { Logger } from '@unbounded/telemetry';
 import type { ManagedRelaySource } from './relay-services.ts';
@@ -38,12 +47,8 @@ const readManagedRelay = (cluster: Cluster, place: RelayPlace) => async (): Prom
   const isByNodes = externalIPs.length > 0 || ports.some(({ nodePort }) => nodePort);
   if (!isByNodes) return { service, nodes: [], gateways };
   const slices = await cluster.client(endpointSlices).listAll({ namespace, labelSelector: OF_RELAY });
-  const ready = slices.flatMap(({ endpoints, ports }) =>
-    (endpoints ?? [])
-      .filter(({ conditions }) => conditions?.ready !== false)
-      .flatMap(({ nodeName: node, addresses }) =>
-        node === undefined ? [] : [{ node, addresses, ports: ports ?? [] }],
-      ),
+  const ready = readyEndpoints(slices).flatMap(({ nodeName: node, addresses, ports }) =>
+    node === undefined ? [] : [{ node, addresses, ports }],
   );
   const addresses = publicAddresses(gateways);
   const names = [...new Set(ready.map(({ node }) => node))]

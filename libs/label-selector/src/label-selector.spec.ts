@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { matchesLabels } from './selector.ts';
+import { matchesLabels } from './index.ts';
 
 const labels = { app: 'web', tier: 'front' };
 type Operator = 'In' | 'NotIn' | 'Exists' | 'DoesNotExist';
