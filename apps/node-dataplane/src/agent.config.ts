@@ -58,12 +58,17 @@ export const agentOptions = {
     choice(['On', 'Off'], 'Off'),
     'Egress addresses: On, and no pod starts before it is known whether it has one; Off, and what is left of them is taken away.',
   ),
+  l2: option(
+    choice(['On', 'Off'], 'Off'),
+    'Networks, which are LANs across nodes: On, and the node takes part in those of its pods; Off, and what is left of them is taken away.',
+  ),
   dbusSocket: option(text('/run/dbus/system_bus_socket'), 'Socket of the D-Bus system bus, on which firewalld is.'),
   hostEtcDir: option(
     path,
     'The host’s /etc, for files by which systemd-networkd and NetworkManager leave the overlay alone; not set: none are written.',
   ),
   bpfObject: option(text(beside('bpf/build/unbounded_encap.bpf.o')), 'The compiled eBPF programs.'),
+  l2BpfObject: option(text(beside('bpf/build/unbounded_l2.bpf.o')), 'The compiled eBPF programs of Networks.'),
   logLevel: option(choice(['trace', 'debug', 'info', 'warn', 'error'], 'info'), 'Lowest level that is logged.'),
 } as const;
 

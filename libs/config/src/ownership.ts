@@ -23,6 +23,9 @@ export const DEVICES = {
   IPIP: 'ipip0',
   /** Of the egress section: packets of pods to the owners of their egress addresses, and the answers. */
   egress: 'egress0',
+  /** Of the section of stretched L2: frames of its ports enter the node's forwarding here, and those for its ports come out there. */
+  l2Entry: 'l2in0',
+  l2Exit: 'l2out0',
 } as const;
 
 /** Route, rule and nexthop protocol number (`ip route` shows `proto 117`); below 256, in nobody's rt_protos. */
@@ -74,6 +77,8 @@ export const EGRESS_RULE_PRIORITIES = {
 } as const;
 export const EGRESS_TABLES = { answers: 250, cluster: 249, firstOfPods: 0x7500_0000, lastOfPods: 0x75ff_ffff } as const;
 export const EGRESS_ROUTE_PROTOCOL = 118;
+/** Of the section of stretched L2. */
+export const L2_ROUTE_PROTOCOL = 119;
 
 /** The agent's section without which a node has no network. */
 export const CONNECTIVITY = 'connectivity';

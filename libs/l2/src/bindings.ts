@@ -1,7 +1,6 @@
 import type { FDBEntry, Neighbor, NetworkEndpoint } from '@unbounded/crds';
 import { AddressSet, type Prefix, tryParseAddress } from '@unbounded/ip';
 import type { L2Problem, PlannedNeighbor, PlannedStation } from './planned.ts';
-import { sidOf } from './sid.ts';
 import { endpointKey, type L2Snapshot } from './snapshot.ts';
 
 /**
@@ -56,7 +55,7 @@ const endpointOf = (
 };
 
 /** Where an endpoint is, as seen from this node. */
-const placeOf = (endpoint: NetworkEndpoint, snapshot: L2Snapshot, number: number): Found<PlannedStation['to']> => {
+const placeOf = (endpoint: NetworkEndpoint, snapshot: L2Snapshot): Found<PlannedStation['to']> => {
   const about = { kind: 'NetworkEndpoint', name: endpointKey(endpoint) } as const;
   const { node } = endpoint.spec;
   if (node === snapshot.node) {
@@ -66,7 +65,7 @@ const placeOf = (endpoint: NetworkEndpoint, snapshot: L2Snapshot, number: number
     return { problem: { ...about, reason: 'NoPort', field: 'spec.interface', value: endpoint.spec.interface, remedy } };
   }
   const locator = snapshot.locators.get(node);
-  if (locator) return { found: { sid: sidOf(locator, 'DT2U', number) } };
+  if (locator) return { found: { locator } };
   const remedy = 'the node has no locator: frames for the endpoint are dropped until it has one';
   return { problem: { ...about, reason: 'NoLocator', field: 'spec.node', value: node, remedy } };
 };
@@ -96,7 +95,7 @@ const stationOf = (
       },
     };
   }
-  const to = placeOf(claimed.found, snapshot, network.number);
+  const to = placeOf(claimed.found, snapshot);
   return 'problem' in to ? to : { found: { network: network.number, mac: entry.spec.mac, segment, to: to.found } };
 };
 

@@ -1,7 +1,7 @@
 import { formatAddress, parsePrefix } from '@unbounded/ip';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { fdbEntryName, isStationMac, localMac, macOctets, macText, neighborName, sidOf } from './index.ts';
+import { fdbEntryName, isStationMac, localMac, macOctets, macText, neighborName } from './index.ts';
 
 describe('a MAC address', () => {
   const octets = fc.uint8Array({ minLength: 6, maxLength: 6 });
@@ -58,16 +58,4 @@ describe('a name of an entry', () => {
     const block = parsePrefix(`${text}/128`);
     return formatAddress({ family: 6, value: block.address });
   };
-});
-
-describe('a segment identifier', () => {
-  it('has the locator, the behavior and the number of the network', () => {
-    const locator = parsePrefix('fd53:0:1:2::/64');
-    expect(formatAddress(sidOf(locator, 'DT2U', 0x01_0203))).toBe('fd53:0:1:2:1:1:203:0');
-    expect(formatAddress(sidOf(locator, 'DT2M', 1))).toBe('fd53:0:1:2:2:0:1:0');
-  });
-
-  it.each(['192.0.2.0/24', '2001:db8::/48'])('needs a locator of 64 bits: %s is none', (text) =>
-    expect(() => sidOf(parsePrefix(text), 'DT2U', 1)).toThrow(`${text} is no locator: must be an IPv6 block of /64`),
-  );
 });

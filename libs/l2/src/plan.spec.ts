@@ -1,4 +1,4 @@
-import { formatAddress } from '@unbounded/ip';
+import { formatAddress, formatPrefix } from '@unbounded/ip';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type L2Plan, type L2Snapshot, planL2 } from './index.ts';
@@ -9,13 +9,12 @@ const [near, far] = [endpoint(1, 'n1'), endpoint(2, 'n2')];
 const plan = (rest: Partial<L2Snapshot> = {}): L2Plan => planL2({ ...snapshotOf('n1', [lan], [near, far]), ...rest });
 
 describe('the plan of a node', () => {
-  it('leads to a device of its own, and to the SID of the node that has the other endpoint', () => {
+  it('leads to a device of its own, and to the locator of the node that has the other endpoint', () => {
     const { fdb, neighbors, ports, networks, problems } = plan();
     expect(problems).toEqual([]);
-    expect(fdb.map(({ mac, to }) => [mac, 'device' in to ? to.device : formatAddress(to.sid)])).toEqual([
+    expect(fdb.map(({ mac, to }) => [mac, 'device' in to ? to.device : formatPrefix(to.locator)])).toEqual([
       ['02:00:00:00:00:01', 'l2-e1'],
-      // Locator, End.DT2U, network 7.
-      ['02:00:00:00:00:02', 'fd53::2:1:0:7:0'],
+      ['02:00:00:00:00:02', 'fd53:0:0:2::/64'],
     ]);
     expect(neighbors.map(({ ip, mac }) => `${formatAddress(ip)} ${mac}`)).toEqual([
       '192.0.2.1 02:00:00:00:00:01',
@@ -24,10 +23,8 @@ describe('the plan of a node', () => {
       '2001:db8::2 02:00:00:00:00:02',
     ]);
     expect(ports).toMatchObject([{ device: 'l2-e1', network: 7, segment: 0, isTrusted: false }]);
-    expect(networks).toMatchObject([
-      { number: 7, mtu: 1366, ports: ['l2-e1'], replicates: { broadcast: false, unknownUnicast: false } },
-    ]);
-    expect(networks[0]!.replicas.map(formatAddress)).toEqual(['fd53::2:2:0:7:0']);
+    expect(networks).toMatchObject([{ number: 7, mtu: 1366, replicates: { broadcast: false, unknownUnicast: false } }]);
+    expect(networks[0]!.replicas.map(formatPrefix)).toEqual(['fd53:0:0:2::/64']);
   });
 
   it('has nothing of a network without an endpoint on it, or without a number or an MTU', () => {
@@ -150,10 +147,9 @@ describe('plans of all nodes together', () => {
           const port = { node: to.node, device: to.device };
           if ('device' in first)
             return { network: from.network, port, deliveredAt: { number: from.network, node: from.node, ...first } };
-          const node = `n${(first.sid.value >> 64n) & 0xffffn}`;
-          const number = Number((first.sid.value >> 16n) & 0xffff_ffffn);
-          const last = entry(node, number);
-          return { network: from.network, port, deliveredAt: { number, node, ...last } };
+          const node = `n${(first.locator.address >> 64n) & 0xffffn}`;
+          const last = entry(node, from.network);
+          return { network: from.network, port, deliveredAt: { number: from.network, node, ...last } };
         }),
     );
   };

@@ -4,7 +4,6 @@ import { findBindings } from './bindings.ts';
 import type { L2Plan, PlannedNetwork, PlannedPort } from './planned.ts';
 import { endpointKey, type L2Snapshot } from './snapshot.ts';
 import { segmentNumbers, segmentPairs } from './segments.ts';
-import { sidOf } from './sid.ts';
 
 /** A Network that frames can be carried for: it has a number and an MTU. */
 interface Hosted {
@@ -25,18 +24,12 @@ const hostedNetworks = ({ node, networks, endpoints }: L2Snapshot): Hosted[] => 
   });
 };
 
-const devicesOf = ({ endpoints }: Hosted, { node, ports }: L2Snapshot): string[] =>
-  endpoints.flatMap((endpoint) => (endpoint.spec.node === node ? (ports.get(endpointKey(endpoint)) ?? []) : [])).sort();
-
 const planNetwork = (hosted: Hosted, snapshot: L2Snapshot): PlannedNetwork => {
   const { network, number, mtu, endpoints, segments } = hosted;
   const { unknownUnicast, broadcast, multicast } = network.spec;
   const others = new Set(endpoints.map(({ spec }) => spec.node));
   others.delete(snapshot.node);
-  const replicas = [...others].sort().flatMap((node) => {
-    const locator = snapshot.locators.get(node);
-    return locator ? [sidOf(locator, 'DT2M', number)] : [];
-  });
+  const replicas = [...others].sort().flatMap((node) => snapshot.locators.get(node) ?? []);
   return {
     ...{ number, mtu, replicas, name: network.metadata.name },
     replicates: {
@@ -44,7 +37,6 @@ const planNetwork = (hosted: Hosted, snapshot: L2Snapshot): PlannedNetwork => {
       broadcast: broadcast === 'Replicate',
       multicast: multicast === 'Replicate',
     },
-    ports: devicesOf(hosted, snapshot),
     segmentPairs: segmentPairs(network, segments),
   };
 };

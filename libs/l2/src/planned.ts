@@ -1,4 +1,4 @@
-import type { Address } from '@unbounded/ip';
+import type { Address, Prefix } from '@unbounded/ip';
 import type { SegmentPair } from './segments.ts';
 
 /** What one node's kernel is to hold for the networks that it hosts. Numbers of segments count within the node alone. */
@@ -16,10 +16,8 @@ export interface PlannedNetwork {
   /** Bytes of an IP packet. */
   readonly mtu: number;
   readonly replicates: { readonly unknownUnicast: boolean; readonly broadcast: boolean; readonly multicast: boolean };
-  /** Devices of this node's endpoints. */
-  readonly ports: readonly string[];
-  /** End.DT2M of the other nodes that host it. */
-  readonly replicas: readonly Address[];
+  /** Locators of the other nodes that host it. */
+  readonly replicas: readonly Prefix[];
   /** Segments that talk with each other, besides each with itself. */
   readonly segmentPairs: readonly SegmentPair[];
 }
@@ -33,12 +31,12 @@ export interface PlannedPort {
   readonly isTrusted: boolean;
 }
 
-/** Where frames for a MAC address go: to a device of this node, or to another node. */
+/** Where frames for a MAC address go: to a device of this node, or to another node by its locator. */
 export interface PlannedStation {
   readonly network: number;
   readonly mac: string;
   readonly segment: number;
-  readonly to: { readonly device: string } | { readonly sid: Address };
+  readonly to: { readonly device: string } | { readonly locator: Prefix };
 }
 
 export interface PlannedNeighbor {

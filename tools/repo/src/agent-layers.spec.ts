@@ -12,7 +12,7 @@ import { files, root } from './tree.ts';
 
 const SRC = 'apps/node-dataplane/src/';
 
-const SHARED = new Set(['agent', 'attachment', 'kernel', 'state', 'status', 'thread', 'world']);
+const SHARED = new Set(['agent', 'attachment', 'bpf', 'kernel', 'state', 'status', 'thread', 'world']);
 /** Folders of a section beside that of its name: data paths render connectivity's plans, and nobody else's. */
 const PARTS: ReadonlyMap<string, string> = new Map([['data-path', 'connectivity']]);
 /** They name the sections that there are. */

@@ -6,7 +6,7 @@ import { createNftables } from '@unbounded/nftables';
 import { removeUnlisted } from './unlisted.ts';
 import { removeCniPlugin } from '../attachment/install.ts';
 import { type ConnectivityFolders, createCleanUp } from '../connectivity/cleanup.ts';
-import { checkPinFolder } from '../data-path/ebpf/pin-folder.ts';
+import { checkPinFolder } from '../bpf/pin-folder.ts';
 import { runAll } from '../run-all.ts';
 import type { SectionType } from '../section.port.ts';
 

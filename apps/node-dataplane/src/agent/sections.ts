@@ -3,6 +3,7 @@ import type { AgentConfig } from '../agent.config.ts';
 import { connectivity } from '../connectivity/section.ts';
 import { egressSection } from '../egress/section.ts';
 import { hostFirewall } from '../host-firewall/section.ts';
+import { l2Section } from '../l2/section.ts';
 import { networkManagers } from '../network-managers/section.ts';
 import type { SectionType } from '../section.port.ts';
 
@@ -14,5 +15,6 @@ export const sectionsOf = (
   hostFirewall(config),
   ...(config.egress === 'On' ? [egressSection()] : []),
   connectivity(config, services),
+  ...(config.l2 === 'On' ? [l2Section(config)] : []),
   ...(config.hostEtcDir === undefined ? [] : [networkManagers(config.hostEtcDir)]),
 ];

@@ -2,7 +2,7 @@ import { dirname, join } from 'node:path';
 import { unitDevices } from '@unbounded/keeper-protocol';
 import type { RouteSocket } from '@unbounded/netlink';
 import { removeCniConfig } from '../attachment/config.ts';
-import { removePins } from '../data-path/ebpf/pin-folder.ts';
+import { removePins, removeSectionPins } from '../bpf/pin-folder.ts';
 import { removeNetlinkPath } from '../data-path/netlink/route-objects.ts';
 import { staleDevices } from './kernel/devices.ts';
 import { removeDevice } from '../kernel/links.ts';
@@ -47,6 +47,7 @@ export const createCleanUp =
       () => ensureRules(net, undefined),
       () => removeNetlinkPath(net),
       () => removeUnits(folders.unitsDir),
+      () => removeSectionPins(folders.bpffsDir),
       () => removePins(folders.bpffsDir),
       () => removeDevices(net, say),
       () => createSysctls(join(folders.stateDir, 'sysctls.json')).restore(),

@@ -122,6 +122,7 @@ const overlayPeers = (plan: NodePlan, world: World, { protectedAddresses }: Meas
     podCidrs,
     keepsSource: [...masquerade.sources, ...masquerade.exceptTo],
     apiServer: protectedAddresses.filter(({ role }) => role === API_SERVER).map(({ address }) => address),
+    locators: () => new Map(),
     nodes: () => (nodes ??= nodeAddresses(world)),
   };
 };

@@ -15,7 +15,7 @@ import type { Cluster } from '@unbounded/kube';
 import type { RouteEvent } from '@unbounded/netlink';
 import type { ProtectedAddress } from '@unbounded/topology';
 import type { AgentConfig } from '../agent.config.ts';
-import { checkPinFolder } from '../data-path/ebpf/pin-folder.ts';
+import { checkPinFolder } from '../bpf/pin-folder.ts';
 import { openDataPath } from '../data-path/open.ts';
 import type { Dataplane } from './dataplane.ts';
 import { createForwardingWatch } from './health/forwarding-watch.ts';

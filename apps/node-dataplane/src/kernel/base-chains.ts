@@ -22,6 +22,8 @@ const AFTER_SERVICES = -90;
 const AFTER_ARRIVAL = -85;
 /** Behind what connectivity drops at forward and input. */
 const AFTER_MANGLE = -149;
+/** Before what connectivity drops at forward and output. */
+const BEFORE_MANGLE = -151;
 /** Before kube-proxy, so that nobody else translates the source. */
 const BEFORE_MASQUERADING = 95;
 const FILTER = 0;
@@ -93,6 +95,13 @@ export const EGRESS_CHAINS = {
   asked: { family: 'arp', name: 'asked', type: 'filter', hook: 'input', priority: FILTER + 1 },
 } as const satisfies Record<string, BaseChain>;
 
+/** Of the table of stretched L2. */
+export const L2_CHAINS = {
+  forward: inet('locators', 'forward', BEFORE_MANGLE),
+  output: inet('own_packets', 'output', BEFORE_MANGLE),
+  input: inet('ports', 'input', BEFORE_MANGLE),
+} as const satisfies Record<string, BaseChain>;
+
 /** Of the table of what pods may send. */
 export const GUARD_CHAINS = {
   frames: { family: 'bridge', name: 'frames', type: 'filter', hook: 'prerouting', priority: FRAMES },
@@ -102,6 +111,7 @@ export const GUARD_CHAINS = {
 const PRIORITY_NAMES: ReadonlyMap<number, string> = new Map([
   [FRAMES, 'first'],
   [BEFORE_CONNTRACK, 'before_conntrack'],
+  [BEFORE_MANGLE, 'before_mangle'],
   [MANGLE, 'mangle'],
   [BEFORE_KUBE_PROXY, 'before_kube_proxy'],
   [AFTER_SERVICES, 'after_services'],

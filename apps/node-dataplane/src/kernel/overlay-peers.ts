@@ -10,6 +10,8 @@ export interface OverlayPeers {
   readonly keepsSource: readonly string[];
   /** Addresses of the API server, which may be outside of the cluster. */
   readonly apiServer: readonly string[];
+  /** By name of node, this one too: IPv6 /64 to which frames of Networks for its pods go. Computed when it is first called. */
+  locators(): ReadonlyMap<string, string>;
   /** All that are known. Computed when it is first called. */
   nodes(): readonly OverlayNode[];
 }

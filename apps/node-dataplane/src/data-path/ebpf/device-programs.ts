@@ -1,7 +1,7 @@
 import type { Link } from '@unbounded/netlink';
 import type { Problem } from '@unbounded/topology';
 import { DEVICES } from '../devices.ts';
-import { type AttachmentOptions, createAttachments, type Loaded } from './attachments.ts';
+import { type AttachmentOptions, createAttachments, type Loaded } from '../../bpf/attachments.ts';
 import { PLACES } from './places.ts';
 import type { Guard } from '../../connectivity/kernel/tunnel-gate.ts';
 
@@ -35,9 +35,9 @@ const notReplaced = ({ name }: Link, why: string): Problem => ({
   message: `device ${name}: ${why}: keeping the current program; the agent retries`,
 });
 
-export const createDevicePrograms = (loaded: Loaded, places: AttachmentOptions): DevicePrograms => {
+export const createDevicePrograms = (loaded: Loaded, places: Omit<AttachmentOptions, 'placeOf'>): DevicePrograms => {
   const { pinFolder } = places;
-  const attachments = createAttachments(loaded, places);
+  const attachments = createAttachments(loaded, { ...places, placeOf: (name) => PLACES[name] });
   let guarded: ReadonlySet<string> = new Set();
 
   const bringOne = (device: Link, isWhole: () => boolean): Problem[] => {

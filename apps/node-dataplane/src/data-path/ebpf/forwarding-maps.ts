@@ -31,12 +31,12 @@ import type { Problem } from '@unbounded/topology';
 import { ownEchoAddresses } from '../echo-addresses.ts';
 import type { KernelPlan } from '../kernel-plan.ts';
 import type { HealthGroup } from '../../connectivity/health/messages.ts';
-import type { AttachmentOptions, Loaded } from './attachments.ts';
+import type { AttachmentOptions, Loaded } from '../../bpf/attachments.ts';
 import { createDevicePrograms } from './device-programs.ts';
 import { type ForwardingTables, planForwardingTables } from './forwarding.plan.ts';
 import { createGroupIndexes } from '../group-indexes.ts';
-import { mapFolder, markLayout, prepareMaps } from './layout-folder.ts';
-import { removeStaleEntries, writeEntries } from './map-sync.ts';
+import { mapFolder, markLayout, prepareMaps } from '../../bpf/layout-folder.ts';
+import { removeStaleEntries, writeEntries } from '../../bpf/map-sync.ts';
 import type { MapContents } from './maps.diff.ts';
 import { isNumber, isRecordOf, stateFile } from '../../state/state-file.ts';
 import type { StateFaults } from '../../state/state-faults.ts';
@@ -72,7 +72,7 @@ export interface ForwardingMaps {
   close(): void;
 }
 
-export interface ForwardingOptions extends AttachmentOptions {
+export interface ForwardingOptions extends Omit<AttachmentOptions, 'placeOf'> {
   /** The compiled programs. */
   readonly objectPath: string;
   /** Where the numbers of groups are kept. */

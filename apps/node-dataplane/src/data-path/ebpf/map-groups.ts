@@ -1,6 +1,6 @@
 import { GROUP_MEMBERS, type GroupMember } from '@unbounded/bpf-maps';
 import type { BpfMap } from '@unbounded/libbpf-ts';
-import { removeStaleEntries, writeEntries } from './map-sync.ts';
+import { removeStaleEntries, writeEntries } from '../../bpf/map-sync.ts';
 import type { GroupKernel, WeightedGroup } from '../../connectivity/health/group-kernel.port.ts';
 
 export type GroupMap = BpfMap<number, readonly GroupMember[]>;

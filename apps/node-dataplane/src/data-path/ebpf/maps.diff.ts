@@ -3,7 +3,7 @@ import type { ForwardingEntry, ForwardingWay } from '@unbounded/status';
 import type { HealthGroup } from '../../connectivity/health/messages.ts';
 import { compareSides, type GroupsInUse, type Side } from '../forwarding.diff.ts';
 import type { ForwardingTables } from './forwarding.plan.ts';
-import { fingerprint } from './map-sync.ts';
+import { fingerprint } from '../../bpf/map-sync.ts';
 
 /** The forwarding maps of the eBPF programs: as the last plan has them, and as they are. */
 

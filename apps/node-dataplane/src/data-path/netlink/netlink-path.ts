@@ -3,7 +3,7 @@ import type { KernelPlan } from '../kernel-plan.ts';
 import { renderPlan } from '../render.ts';
 import type { DataPath } from '../port.ts';
 import { createGroupIndexes } from '../group-indexes.ts';
-import { removePins } from '../ebpf/pin-folder.ts';
+import { removePins } from '../../bpf/pin-folder.ts';
 import { isNumber, isRecordOf, stateFile } from '../../state/state-file.ts';
 import type { StateFaults } from '../../state/state-faults.ts';
 import type { Guard } from '../../connectivity/kernel/tunnel-gate.ts';

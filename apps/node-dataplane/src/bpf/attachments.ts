@@ -11,7 +11,7 @@ import {
 import { linkPin, programIds, programPin } from './layout-folder.ts';
 import { otherLayouts } from './pin-folder.ts';
 import { findLink, isNeeded, linkAt } from './pinned-links.ts';
-import { type Device, PLACES } from './places.ts';
+import type { Device, Place, PlaceOf } from './places.ts';
 
 /**
  * Programs at devices: by tcx links, which are pinned, or on a kernel without tcx (before 6.6) by clsact filters, which need no
@@ -24,6 +24,7 @@ export interface AttachmentOptions {
   readonly pinFolder: string;
   /** Absent: tcx where the kernel has it, else clsact. */
   readonly via?: NonNullable<AttachOptions['via']>;
+  readonly placeOf: PlaceOf;
 }
 
 /** The programs, whose maps are in the pin folder of their layout. */
@@ -58,9 +59,6 @@ interface Held {
   readonly link: BpfLink | undefined;
 }
 
-type Place = (typeof PLACES)[string];
-const placeOf = ({ name }: Device): Place => PLACES[name]!;
-
 /** The programs of this agent, each known as ours by its pin before it is attached anywhere. */
 const createPrograms = (object: BpfObject, pinFolder: string) => {
   const programs = new Map<string, BpfProgram>();
@@ -93,14 +91,16 @@ const pinAnew = (link: BpfLink, pin: string): void => {
 };
 
 /** The layout whose program stands at the device, whoever attached it. @throws BpfError */
-const findLayout = (pinFolder: string, device: Device): string | undefined => {
+const findLayout = (pinFolder: string, device: Device, { direction }: Place): string | undefined => {
   using link = findLink(pinFolder, device);
-  const id = link?.info.programId ?? filterProgramId({ ifindex: device.index, direction: placeOf(device).direction });
+  const id = link?.info.programId ?? filterProgramId({ ifindex: device.index, direction });
   if (id === undefined) return undefined;
   return [pinFolder, ...otherLayouts(pinFolder)].find((layout) => programIds(layout).has(id));
 };
 
-export const createAttachments = (loaded: Loaded, { pinFolder, via }: AttachmentOptions): Attachments => {
+export const createAttachments = (loaded: Loaded, options: AttachmentOptions): Attachments => {
+  const { pinFolder, via, placeOf: placeAt } = options;
+  const placeOf = ({ name }: Device): Place => placeAt(name)!;
   const { object, hasFormerMaps } = loaded;
   const programs = createPrograms(object, pinFolder);
   const held = new Map<string, Held>();
@@ -136,15 +136,16 @@ export const createAttachments = (loaded: Loaded, { pinFolder, via }: Attachment
 
   return {
     standingAt(device) {
-      if (!PLACES[device.name]) return undefined;
+      const place = placeAt(device.name);
+      if (!place) return undefined;
       if (stands(device)) return 'current';
-      const layout = findLayout(pinFolder, device);
+      const layout = findLayout(pinFolder, device, place);
       if (layout === undefined) return undefined;
       return layout === pinFolder && hasFormerMaps ? 'current' : 'other';
     },
     ensure(device) {
       const { name } = device;
-      if (!PLACES[name]) return;
+      if (!placeAt(name)) return;
       const known = held.get(name);
       if (stands(device)) {
         if (known?.link && !existsSync(pinOf(name))) pinAnew(known.link, pinOf(name));
@@ -160,7 +161,7 @@ export const createAttachments = (loaded: Loaded, { pinFolder, via }: Attachment
       rmSync(pinOf(device), { force: true });
     },
     removeOthers(devices) {
-      const places = devices.filter(({ name }) => PLACES[name]);
+      const places = devices.filter(({ name }) => placeAt(name));
       if (!places.every((device) => stands(device))) return false;
       for (const layout of otherLayouts(pinFolder))
         if (!isNeeded(layout, places)) rmSync(layout, { recursive: true, force: true });

@@ -18,6 +18,8 @@ export const checkPinFolder = (folder: string): void => {
   if (problem !== undefined) throw new Error(problem);
 };
 
+const parentOf = (folder: string): string => dirname(normalize(folder).replace(/\/$/, ''));
+
 /** The folders of other versions beside one. */
 export const otherLayouts = (folder: string): string[] => {
   const own = normalize(folder).replace(/\/$/, '');
@@ -31,9 +33,21 @@ export const otherLayouts = (folder: string): string[] => {
 /** Removes the layouts of all versions, and their folder when nothing else is in it. @throws Error for a folder that is not ours */
 export const removePins = (folder: string): void => {
   checkPinFolder(folder);
-  const parent = dirname(normalize(folder).replace(/\/$/, ''));
+  const parent = parentOf(folder);
   if (!existsSync(parent)) return;
   for (const name of readdirSync(parent))
     if (VERSION.test(name)) rmSync(join(parent, name), { recursive: true, force: true });
   if (readdirSync(parent).length === 0) rmdirSync(parent);
+};
+
+/** Uninstall: removes what sections other than connectivity have pinned, in folders beside, which hold versions and nothing else. */
+export const removeSectionPins = (folder: string): void => {
+  checkPinFolder(folder);
+  const parent = parentOf(folder);
+  if (!existsSync(parent)) return;
+  for (const { name } of readdirSync(parent, { withFileTypes: true }).filter((entry) => entry.isDirectory())) {
+    const section = join(parent, name);
+    if (!VERSION.test(name) && readdirSync(section).every((one) => VERSION.test(one)))
+      rmSync(section, { recursive: true, force: true });
+  }
 };

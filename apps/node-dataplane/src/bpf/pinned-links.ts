@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { type BpfLink, openPinnedLink } from '@unbounded/libbpf-ts';
-import { linkPin } from './layout-folder.ts';
+import { linkNames, linkPin } from './layout-folder.ts';
 import { otherLayouts } from './pin-folder.ts';
-import { type Device, PLACES } from './places.ts';
+import type { Device } from './places.ts';
 
 /** The tcx links that earlier processes pinned, in the folder of our layout or of another. */
 
@@ -38,7 +38,7 @@ export const findLink = (pinFolder: string, device: Device): BpfLink | undefined
 
 /** Whether by the pins of a layout a device has a program that is in none of `devices`: it may be about to go, and is up until then. */
 export const isNeeded = (layout: string, devices: readonly Device[]): boolean =>
-  Object.keys(PLACES).some((name) => {
+  linkNames(layout).some((name) => {
     using link = linkOfOther(linkPin(layout, name));
     const ifindex = link?.info.ifindex ?? 0;
     return ifindex !== 0 && !devices.some((device) => device.name === name && device.index === ifindex);

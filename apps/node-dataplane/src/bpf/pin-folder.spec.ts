@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { checkPinFolder, otherLayouts, pinFolderProblem, removePins } from './pin-folder.ts';
+import { checkPinFolder, otherLayouts, pinFolderProblem, removePins, removeSectionPins } from './pin-folder.ts';
 
 let root: string;
 beforeEach(() => {
@@ -38,6 +38,16 @@ test('other layouts are the versions beside one, and nothing else', () => {
     ['v1', 'v10'].map((name) => join(root, 'unbounded', name)),
   );
   expect(otherLayouts(join(root, 'no/unbounded/v1'))).toEqual([]);
+});
+
+test('what sections have pinned beside goes alone at uninstall, and nothing of others', () => {
+  for (const name of ['v1/maps', 'l2/v1/maps', 'notes/mine', 'notes/v1'])
+    mkdirSync(join(root, 'unbounded', name), { recursive: true });
+  removePins(join(root, 'unbounded/v1'));
+  expect(readdirSync(join(root, 'unbounded')).sort()).toEqual(['l2', 'notes']);
+  removeSectionPins(join(root, 'unbounded/v1'));
+  expect(readdirSync(join(root, 'unbounded'))).toEqual(['notes']);
+  removeSectionPins(join(root, 'no/unbounded/v1'));
 });
 
 test('all versions of ours are removed, and nothing beside them', () => {

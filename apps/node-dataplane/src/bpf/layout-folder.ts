@@ -18,6 +18,8 @@ export const programPin = (layout: string, name: string, id: number): string =>
 const MARK = /^layout-/;
 
 const listFolder = (folder: string): string[] => (existsSync(folder) ? readdirSync(folder) : []);
+/** Devices for which links are pinned. */
+export const linkNames = (layout: string): string[] => listFolder(join(layout, 'links'));
 
 type MapSpec = ObjectSpec['maps'][number];
 

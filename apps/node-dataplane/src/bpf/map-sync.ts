@@ -10,7 +10,7 @@ export interface SyncResult {
 const E2BIG = 7;
 const ENOSPC = 28;
 
-const isFull = (error: unknown): boolean =>
+export const isFull = (error: unknown): boolean =>
   error instanceof BpfError && (error.errno === E2BIG || error.errno === ENOSPC);
 
 /** Object fields in any order, undefined ones as absent. */
@@ -38,7 +38,7 @@ export const writeEntries = <K, V>(name: string, map: BpfMap<K, V>, wanted: Read
   return { written: changed.length - refused.length, problems };
 };
 
-const fullProblem = (name: string, maxEntries: number, refused: readonly unknown[]): Problem => ({
+export const fullProblem = (name: string, maxEntries: number, refused: readonly unknown[]): Problem => ({
   reason: 'MapFull',
   message: `map ${name} is full with ${maxEntries} entries: ${refused.length} more do not fit (the first is ${String(refused[0])})`,
 });

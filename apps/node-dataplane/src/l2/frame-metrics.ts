@@ -1,0 +1,40 @@
+import type { L2Reason } from '@unbounded/bpf-maps/l2';
+import type { Metrics } from '@unbounded/telemetry';
+import { createIncreases } from '../kernel/increases.ts';
+import type { L2Maps } from './maps.ts';
+
+/** What the programs counted at each port, as metrics: series end with their port. */
+
+/** By ifindex: of which network and endpoint a port is. */
+export type PortOwners = ReadonlyMap<number, { readonly network: string; readonly endpoint: string }>;
+
+export interface FrameMetrics {
+  observe(counters: L2Maps['counters'] | undefined, owners: PortOwners): void;
+}
+
+const sumOf = (values: readonly bigint[]): number => Number(values.reduce((sum, value) => sum + value, 0n));
+
+export const createFrameMetrics = (metrics: Metrics): FrameMetrics => {
+  const frames = metrics.counter({
+    name: 'unbounded_l2_port_frames_total',
+    help: 'Frames at the port of a pod in a Network, by what became of them; drop_… says why a frame was dropped.',
+    labels: ['network', 'endpoint', 'result'],
+  });
+  const increases = createIncreases<string>();
+  let labelled = new Map<string, { network: string; endpoint: string; result: L2Reason }>();
+  return {
+    observe(counters, owners) {
+      const now = new Map<string, { network: string; endpoint: string; result: L2Reason }>();
+      for (const [{ ifindex, reason }, values] of counters?.entries() ?? []) {
+        const owner = owners.get(ifindex);
+        if (!owner) continue;
+        const labels = { ...owner, result: reason };
+        const key = `${ifindex} ${reason} ${owner.network} ${owner.endpoint}`;
+        frames.inc(labels, increases.of(key, sumOf(values)));
+        now.set(key, labels);
+      }
+      for (const [key, labels] of labelled) if (!now.has(key)) frames.remove(labels);
+      labelled = now;
+    },
+  };
+};

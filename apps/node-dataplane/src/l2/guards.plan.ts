@@ -1,0 +1,76 @@
+import { DEVICES } from '@unbounded/config/ownership';
+import type { Expression, RuleSpec } from '@unbounded/nftables';
+import { isIn, addressSet } from '../kernel/address-sets.ts';
+import { baseOf, L2_CHAINS } from '../kernel/base-chains.ts';
+import type { TableContent } from '../kernel/section-table.ts';
+import { PORT_PREFIX } from './names.ts';
+
+/**
+ * Who may send to a locator: this node's ports, by the device of the section; and other nodes, by the overlay, whose sources connectivity has
+ * checked. Packets of pods and of strangers that carry frames of their own making are dropped, wherever they are going.
+ */
+
+const L2_DROPS = {
+  /** To a locator, from whom is neither a port nor the overlay. */
+  stranger: 'l2_from_outside',
+  /** Of a port without its program, which hands no frame to the node. */
+  port: 'l2_port',
+  /** Of a port, about to leave in the clear or to somewhere else than a node. */
+  leak: 'l2_leak',
+} as const;
+
+const SETS = { locators: 'locators', overlay: 'overlay_devices' } as const;
+
+const byName = (key: 'iifname' | 'oifname', op: '==' | '!=', value: string): Expression => ({
+  match: 'meta',
+  ...{ key, op, value },
+});
+const inOverlay = (key: 'iifname' | 'oifname', op: '==' | '!='): Expression => ({
+  match: 'device',
+  ...{ key, op, set: SETS.overlay },
+});
+const toLocator = (op: '==' | '!='): Expression => isIn('ip6', 'daddr', SETS.locators, op);
+const drop = (reason: keyof typeof L2_DROPS): readonly Expression[] => [
+  { do: 'counter', name: L2_DROPS[reason] },
+  { do: 'drop' },
+];
+const rule = (comment: string, ...expressions: readonly Expression[]): RuleSpec => ({ comment, expressions });
+const fromPorts = byName('iifname', '==', DEVICES.l2Entry);
+
+const ofPort = rule('of a port that no program keeps', byName('iifname', '==', `${PORT_PREFIX}*`), ...drop('port'));
+
+const forward: readonly RuleSpec[] = [
+  ofPort,
+  rule('of a port, to a node', fromPorts, toLocator('=='), inOverlay('oifname', '=='), { do: 'return' }),
+  rule('of a port, elsewhere', fromPorts, ...drop('leak')),
+  rule('to a node, from neither a port nor a node', toLocator('=='), inOverlay('iifname', '!='), ...drop('stranger')),
+  rule(
+    'to the ports, and to no locator',
+    byName('oifname', '==', DEVICES.l2Exit),
+    toLocator('!='),
+    ...drop('stranger'),
+  ),
+];
+
+/** Frames are forwarded: nothing of the node itself goes to a locator. */
+const output: readonly RuleSpec[] = [rule('of the node itself', toLocator('=='), ...drop('stranger'))];
+
+export interface L2Guards {
+  /** Blocks of locators, of this node too. */
+  readonly locators: readonly string[];
+  /** Devices by which nodes reach each other, without those of sections. */
+  readonly overlayDevices: readonly string[];
+}
+
+export const planL2Guards = ({ locators, overlayDevices }: L2Guards): TableContent => ({
+  drops: Object.values(L2_DROPS),
+  sets: [
+    addressSet(SETS.locators, 'ip6', locators),
+    { name: SETS.overlay, type: 'ifname', elements: [...overlayDevices].sort() },
+  ],
+  chains: [
+    { name: L2_CHAINS.forward.name, base: baseOf(L2_CHAINS.forward), rules: forward },
+    { name: L2_CHAINS.output.name, base: baseOf(L2_CHAINS.output), rules: output },
+    { name: L2_CHAINS.input.name, base: baseOf(L2_CHAINS.input), rules: [ofPort] },
+  ],
+});

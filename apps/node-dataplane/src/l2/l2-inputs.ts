@@ -1,0 +1,40 @@
+import { fdbEntryKind, neighborKind, networkEndpointKind, networkKind, type ObjectsOf } from '@unbounded/crds';
+import { parsePrefix, type Prefix } from '@unbounded/ip';
+import { endpointKey, type L2Snapshot } from '@unbounded/l2';
+import { portName } from './names.ts';
+
+/** From the objects of the cluster to what a node plans its part of the networks from. */
+
+export const l2NodeKinds = {
+  networks: networkKind,
+  endpoints: networkEndpointKind,
+  fdbEntries: fdbEntryKind,
+  neighbors: neighborKind,
+} as const;
+
+export interface L2Surroundings {
+  readonly node: string;
+  /** By node, as text. */
+  readonly locators: ReadonlyMap<string, string>;
+  /** Devices of ports that are there. */
+  readonly ports: ReadonlySet<string>;
+}
+
+export const l2SnapshotOf = (
+  objects: ObjectsOf<typeof l2NodeKinds>,
+  { node, locators, ports }: L2Surroundings,
+): L2Snapshot => {
+  const hosted = new Set(objects.endpoints.flatMap(({ spec }) => (spec.node === node ? [spec.network] : [])));
+  const isHosted = ({ spec }: { readonly spec: { readonly network: string } }): boolean => hosted.has(spec.network);
+  const endpoints = objects.endpoints.filter(isHosted);
+  const own = endpoints.filter(({ spec }) => spec.node === node).map(endpointKey);
+  return {
+    node,
+    networks: objects.networks.filter(({ metadata }) => hosted.has(metadata.name)),
+    endpoints,
+    fdbEntries: objects.fdbEntries.filter(isHosted),
+    neighbors: objects.neighbors.filter(isHosted),
+    locators: new Map([...locators].map(([name, text]): [string, Prefix] => [name, parsePrefix(text)])),
+    ports: new Map(own.map((key) => [key, portName(key)] as const).filter(([, device]) => ports.has(device))),
+  };
+};

@@ -1,0 +1,147 @@
+import { rmSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { DEVICES, L2_ROUTE_PROTOCOL, nftTableOf } from '@unbounded/config/ownership';
+import { formatPrefix, type Prefix } from '@unbounded/ip';
+import type { L2Plan } from '@unbounded/l2';
+import type { RouteSocket, RouteSpec } from '@unbounded/netlink';
+import type { Nftables } from '@unbounded/nftables';
+import type { Problem } from '@unbounded/topology';
+import { deleteAll } from '../kernel/delete-all.ts';
+import { ensureRoutes } from '../kernel/routes.ts';
+import type { SectionTable } from '../kernel/section-table.ts';
+import { ensureL2Devices, type L2Devices, listPorts, removeL2Devices } from './devices.ts';
+import { type L2Guards, planL2Guards } from './guards.plan.ts';
+import { type MapSync, syncEntries } from './map-entries.ts';
+import { type L2Maps, type LoadedL2, loadL2 } from './maps.ts';
+import { L2_ALIAS, L2_SECTION } from './names.ts';
+import { createL2Programs, type L2Programs } from './programs.ts';
+import { type L2Tables, planL2Tables } from './tables.plan.ts';
+
+/** The kernel's state of stretched L2. Guards come first and go last: nothing reaches a port that nobody checks. */
+
+export interface L2KernelParts {
+  readonly net: RouteSocket;
+  readonly nft: Nftables;
+  readonly table: SectionTable;
+  readonly objectPath: string;
+  /** Of this layout, in a folder of the section's own. */
+  readonly pinFolder: string;
+}
+
+/** What a node needs besides the plan. */
+interface L2Surroundings extends L2Guards {
+  /** This node's. */
+  readonly locator: Prefix;
+}
+
+export interface L2Kernel {
+  /** @returns what is not as planned; nothing: all of it is in force */
+  apply(plan: L2Plan, surroundings: L2Surroundings): Promise<readonly Problem[]>;
+  /** Takes all of it away, but for ports, which go with their pods. @throws NetlinkError, NftablesError: the rest is there still */
+  tearDown(): Promise<void>;
+  /** Something of ours is there, of whichever process. */
+  isInKernel(): Promise<boolean>;
+  /** By device and reason; undefined: there are no programs. */
+  counters(): L2Maps['counters'] | undefined;
+  close(): void;
+}
+
+const failed = (what: string, { message }: Error): Problem => ({ reason: 'L2Failed', message: `${what}: ${message}` });
+
+interface Open {
+  readonly loaded: LoadedL2;
+  readonly programs: L2Programs;
+}
+
+/** Adds and corrects, what is read first last. */
+const writeTables = (maps: L2Maps, tables: L2Tables): MapSync[] => [
+  syncEntries('unbounded_l2_counters', perCpu(maps.counters), tables.counters, { keepsValues: true }),
+  syncEntries('unbounded_l2_buckets', maps.buckets, tables.buckets, { keepsValues: true }),
+  syncEntries('unbounded_l2_addresses', maps.addresses, tables.addresses),
+  syncEntries('unbounded_l2_segments', maps.segments, tables.segments),
+  syncEntries('unbounded_l2_fdb', maps.fdb, tables.fdb),
+  syncEntries('unbounded_l2_neighbors', maps.neighbors, tables.neighbors),
+  syncEntries('unbounded_l2_flood', maps.flood, tables.flood),
+  syncEntries('unbounded_l2_networks', maps.networks, tables.networks),
+  syncEntries('unbounded_l2_config', maps.config, tables.config),
+  syncEntries('unbounded_l2_ports', maps.ports, tables.ports),
+];
+
+/** A counter is the same number on each CPU when it is made. */
+const perCpu = (counters: L2Maps['counters']) => ({
+  info: counters.info,
+  set: (key: Parameters<typeof counters.setAll>[0], value: bigint) => counters.setAll(key, value),
+  delete: (key: Parameters<typeof counters.setAll>[0]) => counters.delete(key),
+  *entries(): Generator<[Parameters<typeof counters.setAll>[0], bigint]> {
+    for (const [key] of counters.entries()) yield [key, 0n];
+  },
+});
+
+const ownRoute = ({ exit }: L2Devices, locator: Prefix): RouteSpec => ({
+  ...{ dst: formatPrefix(locator), link: exit.index, protocol: L2_ROUTE_PROTOCOL },
+});
+
+export const createL2Kernel = ({ net, nft, table, objectPath, pinFolder }: L2KernelParts): L2Kernel => {
+  let open: Open | undefined;
+  const opened = (): Open => {
+    if (open) return open;
+    const loaded = loadL2(objectPath, pinFolder);
+    return (open = { loaded, programs: createL2Programs(loaded, pinFolder) });
+  };
+  const close = (): void => {
+    open?.programs.close();
+    open?.loaded.object.close();
+    open = undefined;
+  };
+
+  const applyBehindGuards = async (
+    plan: L2Plan,
+    { locator }: L2Surroundings,
+    devices: L2Devices,
+  ): Promise<readonly Problem[]> => {
+    const ports = await listPorts(net);
+    const tables = planL2Tables(plan, {
+      locator,
+      entry: { index: devices.entry.index, mac: devices.entry.mac ?? '' },
+      ifindexes: new Map(ports.map(({ name, index }) => [name, index])),
+    });
+    const { loaded, programs } = opened();
+    const synced = writeTables(loaded.maps, tables);
+    // A port that no plan has keeps the program, which drops its frames.
+    const attached = programs.ensure([devices.exit, ...ports]);
+    const routes = await ensureRoutes(net, [ownRoute(devices, locator)], L2_ROUTE_PROTOCOL);
+    await routes.removeStale();
+    for (const one of synced.toReversed()) one.removeStale();
+    return [
+      ...tables.problems,
+      ...synced.flatMap(({ problems }) => problems),
+      ...attached,
+      ...routes.problems,
+      ...routes.foreign,
+    ];
+  };
+
+  return {
+    async apply(plan, surroundings) {
+      const { error } = await table.replace(planL2Guards(surroundings));
+      if (error) return [failed('nftables', error)];
+      const { devices, problems } = await ensureL2Devices(net);
+      if (!devices) return problems;
+      return applyBehindGuards(plan, surroundings, devices);
+    },
+    async tearDown() {
+      await deleteAll(net.routes, await net.routes.list({ protocol: L2_ROUTE_PROTOCOL }));
+      close();
+      rmSync(dirname(pinFolder), { recursive: true, force: true });
+      await removeL2Devices(net);
+      for (const { family, name } of await nft.listTables())
+        if (name === nftTableOf(L2_SECTION)) await nft.deleteTable(family, name);
+    },
+    async isInKernel() {
+      const device = await net.links.get(DEVICES.l2Entry);
+      return device?.alias === L2_ALIAS || (await nft.listTables()).some(({ name }) => name === nftTableOf(L2_SECTION));
+    },
+    counters: () => open?.loaded.maps.counters,
+    close,
+  };
+};

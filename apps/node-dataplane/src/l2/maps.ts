@@ -1,0 +1,67 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { configKey, counter } from '@unbounded/bpf-maps';
+import {
+  l2AddressKey,
+  l2Buckets,
+  l2Config,
+  l2CounterKey,
+  l2FdbEntry,
+  l2FdbKey,
+  l2Flood,
+  l2LayoutFingerprint,
+  L2_MAPS,
+  l2Neighbor,
+  l2NeighborKey,
+  l2Network,
+  l2NetworkKey,
+  l2Port,
+  l2PortKey,
+  l2Present,
+  l2SegmentKey,
+} from '@unbounded/bpf-maps/l2';
+import { type BpfObject, loadObject, readObject } from '@unbounded/libbpf-ts';
+import type { Loaded } from '../bpf/attachments.ts';
+import { mapFolder, prepareMaps } from '../bpf/layout-folder.ts';
+
+/** The maps of stretched L2: pinned, so that they outlive this process. */
+
+const openMaps = (object: BpfObject) => ({
+  config: object.map('unbounded_l2_config', configKey, l2Config),
+  networks: object.map('unbounded_l2_networks', l2NetworkKey, l2Network),
+  segments: object.map('unbounded_l2_segments', l2SegmentKey, l2Present),
+  addresses: object.map('unbounded_l2_addresses', l2AddressKey, l2Present),
+  ports: object.map('unbounded_l2_ports', l2PortKey, l2Port),
+  fdb: object.map('unbounded_l2_fdb', l2FdbKey, l2FdbEntry),
+  neighbors: object.map('unbounded_l2_neighbors', l2NeighborKey, l2Neighbor),
+  flood: object.map('unbounded_l2_flood', l2NetworkKey, l2Flood),
+  buckets: object.map('unbounded_l2_buckets', l2PortKey, l2Buckets),
+  counters: object.perCpuMap('unbounded_l2_counters', l2CounterKey, counter),
+});
+export type L2Maps = ReturnType<typeof openMaps>;
+
+export interface LoadedL2 extends Loaded {
+  readonly maps: L2Maps;
+}
+
+/**
+ * Makes the pin folder ready and opens what is in it.
+ * @throws TypeError when the programs and this agent were not built together; BpfError
+ */
+export const loadL2 = (objectPath: string, pinFolder: string): LoadedL2 => {
+  const bytes = readFileSync(objectPath);
+  const spec = readObject(bytes);
+  for (const [name, { keyBytes, valueBytes, maxEntries }] of Object.entries(L2_MAPS)) {
+    const declared = spec.maps.find((map) => map.name === name);
+    const has = [declared?.keySize, declared?.valueSize, declared?.maxEntries].join(', ');
+    const needs = [keyBytes, valueBytes, maxEntries].join(', ');
+    if (has !== needs)
+      throw new TypeError(
+        `${objectPath} is of another layout than this agent: map ${name} has key, value and entries ${has} there and must have ${needs}`,
+      );
+  }
+  const hasFormerMaps = prepareMaps(pinFolder, l2LayoutFingerprint(), spec.maps);
+  const pins = Object.keys(L2_MAPS).map((name) => [name, { pinPath: join(mapFolder(pinFolder), name) }]);
+  const object = loadObject(bytes, { name: 'unbounded_l2', maps: Object.fromEntries(pins) });
+  return { object, hasFormerMaps, maps: openMaps(object) };
+};

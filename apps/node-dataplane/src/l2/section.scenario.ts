@@ -1,0 +1,236 @@
+/**
+ * Two nodes with the section of Networks, each in namespaces of its own (section.kernel.spec.ts): this one, n1 with two pods, and n2 with
+ * one, which is this program with the argument "peer". Prints what it saw as JSON.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readdirSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import { DEVICES } from '@unbounded/config/ownership';
+import { createNetns } from '@unbounded/netlink';
+import { NAMESPACES } from '../agent/agent-node.testdata.ts';
+import { printReport } from '../printed-report.testdata.ts';
+import type { SectionPass } from '../section.port.ts';
+import {
+  createL2Node,
+  endpoints,
+  locatorOf,
+  nothing,
+  type Pod,
+  plugPod,
+  run,
+  runs,
+  settleWire,
+  WIRE,
+} from './l2-node.testdata.ts';
+
+interface Kernel {
+  readonly devices: readonly string[];
+  readonly routes: readonly string[];
+  readonly tables: readonly string[];
+  readonly pins: readonly string[];
+}
+
+export interface Report {
+  readonly idle: Kernel;
+  readonly conditions: readonly (string | undefined)[];
+  /** Between e1 and e3, by IPv4 and IPv6. */
+  readonly reached: readonly boolean[];
+  /** The MAC that e1 has of e3. */
+  readonly neighbor: string;
+  /** From e1 to e2, which is in another segment of the same node, and to e3 with a MAC of its own making. */
+  readonly apart: readonly boolean[];
+  /** ARP between the nodes while e1 asks for e3 anew. */
+  readonly arpOnWire: number;
+  /** Received and sent by e1 over two agents of n1, one after the other, and with the first one's programs between them. */
+  readonly restarted: { readonly sent: number; readonly lost: number };
+  /** Programs that are pinned, before and after. */
+  readonly programs: readonly [readonly string[], readonly string[]];
+  /** What a pass without changes wrote, by the kernel's notifications. */
+  readonly atRest: string;
+  /** Devices and tables that were taken away by hand, and what a pass reports of the repair. */
+  readonly repaired: { readonly reached: boolean; readonly problems: readonly string[] };
+  readonly dropped: Readonly<Record<string, number>>;
+  /** Of e1. */
+  readonly frames: readonly string[];
+  readonly additions: readonly (readonly string[])[];
+  readonly withoutLocator: string | undefined;
+  readonly left: Kernel;
+}
+
+const kernel = (): Kernel => ({
+  devices: [DEVICES.l2Entry, DEVICES.l2Exit].filter((name) => runs('ip', 'link', 'show', name)),
+  routes: run('ip', '-6', 'route', 'show', 'proto', '119').split('\n').filter(Boolean),
+  tables: run('nft', 'list', 'tables')
+    .split('\n')
+    .filter((line) => line.includes('l2')),
+  pins: existsSync('/sys/fs/bpf/unbounded') ? readdirSync('/sys/fs/bpf/unbounded') : [],
+});
+
+const conditionOf = ({ report }: SectionPass): string | undefined => {
+  const [condition] = report.conditions ?? [];
+  return condition && `${condition.status} ${condition.reason}: ${condition.message}`;
+};
+
+/** n2: until its standard input ends. */
+const servePeer = async (): Promise<void> => {
+  while (!runs('ip', 'link', 'show', WIRE)) await delay(20);
+  settleWire(2, 1);
+  plugPod(endpoints[2]);
+  const section = await createL2Node('n2').open();
+  console.log(JSON.stringify(conditionOf(await section.pass()) ?? null));
+  for await (const _ of process.stdin); // its end
+  process.exit();
+};
+
+const startPeer = async () => {
+  const child = spawn('setpriv', ['--pdeathsig', 'KILL', 'unshare', ...NAMESPACES, import.meta.filename, 'peer'], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  const namespace = `/proc/${child.pid}/ns/net`;
+  while (run('readlink', namespace) === run('readlink', '/proc/self/ns/net')) await delay(10);
+  run('ip', 'link', 'add', WIRE, 'type', 'veth', 'peer', 'name', WIRE, 'netns', `${child.pid}`);
+  settleWire(1, 2);
+  const [line] = (await once(child.stdout, 'data')) as [Buffer];
+  return { condition: JSON.parse(line.toString()) as string | undefined, end: () => child.kill('SIGKILL') };
+};
+
+const ping = (pod: Pod, to: string): boolean => pod.runs('ping', '-c2', '-i0.1', '-W1', to);
+
+/** A flow of e1 to e3, until it is asked to end. */
+const startFlow = (pod: Pod) => {
+  const child = spawn('nsenter', [`--net=${pod.ns.path}`, 'ping', '-i', '0.002', '-q', '192.0.2.3']);
+  let printed = '';
+  child.stdout.on('data', (data: Buffer) => (printed += data.toString()));
+  return async (): Promise<{ sent: number; lost: number }> => {
+    child.kill('SIGINT');
+    await once(child, 'close');
+    const [, sent, received] = /(\d+) packets transmitted, (\d+) received/.exec(printed) ?? [];
+    return { sent: Number(sent), lost: Number(sent) - Number(received) };
+  };
+};
+
+const countArp = async (act: () => unknown): Promise<number> => {
+  const capture = spawn('tcpdump', ['-lnqi', WIRE, 'arp or (ip6 proto 143 and ip6[52:2] = 0x0806)']);
+  let lines = 0;
+  capture.stdout.on('data', (data: Buffer) => (lines += data.toString().split('\n').filter(Boolean).length));
+  await once(capture.stderr, 'data'); // it listens
+  act();
+  await delay(300);
+  capture.kill('SIGINT');
+  await once(capture, 'close');
+  return lines;
+};
+
+/** What the kernel tells of. */
+const changesDuring = async (act: () => Promise<void>): Promise<string> => {
+  const commands = [
+    ['ip', 'monitor', 'link', 'address', 'route', 'rule'],
+    ['nft', 'monitor'],
+  ];
+  const monitors = commands.map((argv) =>
+    spawn('setpriv', ['--pdeathsig', 'KILL', ...argv], { stdio: ['ignore', 'pipe', 'inherit'] }),
+  );
+  let printed = '';
+  for (const { stdout } of monitors) stdout.on('data', (data: Buffer) => (printed += data.toString()));
+  await delay(300);
+  printed = '';
+  await act();
+  await delay(300);
+  for (const monitor of monitors) monitor.kill('SIGKILL');
+  return printed;
+};
+
+/** A host on a LAN of n1 sends to a locator of n1's, and to that of n2. */
+const attackFromLan = (): void => {
+  const stranger = createNetns();
+  run('ip', 'link', 'add', 'lan0', 'type', 'veth', 'peer', 'name', 'eth0', 'netns', stranger.path);
+  run('ip', 'link', 'set', 'lan0', 'up');
+  run('ip', 'addr', 'add', 'fd00:88::1/64', 'dev', 'lan0', 'nodad');
+  const there = (...argv: string[]): unknown => run('nsenter', `--net=${stranger.path}`, ...argv);
+  there('ip', 'link', 'set', 'eth0', 'up');
+  there('ip', 'addr', 'add', 'fd00:88::2/64', 'dev', 'eth0', 'nodad');
+  there('ip', 'route', 'add', 'default', 'via', 'fd00:88::1');
+  for (const number of [1, 2])
+    runs('nsenter', `--net=${stranger.path}`, 'ping', '-c1', '-W1', `fd53:0:0:${number}:1:0:7:0`);
+  stranger.close();
+};
+
+const programs = (): string[] => readdirSync('/sys/fs/bpf/unbounded/l2/v1/programs').sort();
+
+const main = async (): Promise<Report> => {
+  const peer = await startPeer();
+  const node = createL2Node('n1');
+  const first = await node.open();
+  node.objects = nothing;
+  await first.pass();
+  const idle = kernel();
+  node.objects = createL2Node('n1').objects;
+  const [one, two] = [plugPod(endpoints[0]), plugPod(endpoints[1])];
+  const inForce = await first.pass();
+  const additions = [node.additions()?.devices ?? []];
+  runs('ping', '-c2', '-i0.2', 'fd00:99::2'); // the nodes know each other's MACs
+  const reached = [ping(one, '192.0.2.3'), ping(one, '2001:db8::3')];
+  const neighbor = one.run('ip', 'neigh', 'show', '192.0.2.3').trim();
+  const arpOnWire = await countArp(() => {
+    one.run('ip', 'neigh', 'flush', 'dev', 'net1');
+    ping(one, '192.0.2.3');
+  });
+  const apart = [ping(one, '192.0.2.2')];
+  one.run('ip', 'link', 'set', 'net1', 'address', '02:00:00:00:00:77');
+  apart.push(ping(one, '192.0.2.3'));
+  one.run('ip', 'link', 'set', 'net1', 'address', endpoints[0].spec.mac);
+  ping(one, '192.0.2.3');
+
+  const before = programs();
+  const end = startFlow(one);
+  await delay(500);
+  await first.stop();
+  await delay(300);
+  const second = await node.open();
+  await second.pass();
+  await delay(500);
+  const restarted = await end();
+  const swapped = [before, programs()] as const;
+
+  const atRest = await changesDuring(async () => void (await second.pass()));
+
+  attackFromLan();
+  run('ip', 'link', 'del', DEVICES.l2Entry);
+  run('ip', 'link', 'del', DEVICES.l2Exit);
+  run('nft', 'flush', 'ruleset');
+  const { report } = await second.pass();
+  const repaired = { reached: ping(one, '192.0.2.3'), problems: report.problems.map(({ message }) => message) };
+  attackFromLan();
+  await second.pass();
+  const text = await node.metrics();
+  const dropped = Object.fromEntries(
+    [...text.matchAll(/unbounded_firewall_dropped_packets_total\{reason="(l2_\w+)"\} (\d+)/g)].map(
+      ([, reason, count]) => [reason!, Number(count)],
+    ),
+  );
+  const frames = text
+    .split('\n')
+    .filter((line) => line.startsWith('unbounded_l2_port_frames_total') && !line.endsWith(' 0'));
+  node.locators = new Map();
+  const withoutLocator = conditionOf(await second.pass());
+  node.locators = new Map([1, 2].map((number) => [`n${number}`, locatorOf(number)]));
+  node.objects = nothing;
+  for (const pod of [one, two]) pod.run('ip', 'link', 'del', 'net1');
+  await second.pass();
+  additions.push(node.additions()?.devices ?? []);
+  await second.stop();
+  peer.end();
+  const conditions = [peer.condition, conditionOf(inForce)];
+  const left = kernel();
+  return {
+    ...{ idle, conditions, reached, neighbor, apart, arpOnWire, restarted, programs: swapped, atRest, repaired },
+    ...{ dropped, frames, additions, withoutLocator, left },
+  };
+};
+
+if (process.argv[2] === 'peer') await servePeer();
+else {
+  await printReport(await main());
+  process.exit(); // sockets are open
+}

@@ -1,0 +1,146 @@
+import { dirname, join } from 'node:path';
+import { DEVICES, L2_ROUTE_PROTOCOL } from '@unbounded/config/ownership';
+import { L2_LAYOUT_VERSION } from '@unbounded/bpf-maps/l2';
+import { parsePrefix } from '@unbounded/ip';
+import { type L2Plan, planL2 } from '@unbounded/l2';
+import type { RouteEvent } from '@unbounded/netlink';
+import type { Problem } from '@unbounded/topology';
+import type { AgentConfig } from '../agent.config.ts';
+import { L2_CHAINS } from '../kernel/base-chains.ts';
+import type { Section, SectionContext, SectionPass, SectionType } from '../section.port.ts';
+import { createProblemLog } from '../world/problem-log.ts';
+import { l2Condition, problemOf } from './condition.ts';
+import { listPorts, removeL2Devices } from './devices.ts';
+import { createFrameMetrics, type PortOwners } from './frame-metrics.ts';
+import { createL2Kernel, type L2Kernel } from './l2-kernel.ts';
+import { l2NodeKinds, l2SnapshotOf } from './l2-inputs.ts';
+import { isPortName, L2_SECTION } from './names.ts';
+
+/**
+ * Stretched L2 at this node: Networks whose frames travel between nodes over the links of connectivity. What is in the kernel stays when the
+ * agent ends, and its successor goes on from there: there is no kept plan, since what is pinned is one.
+ */
+
+const EVERY_MS = 10_000;
+
+/** Not by which nodes reach each other: ends of pods, and what sections have besides. */
+const NOT_OVERLAY: ReadonlySet<string> = new Set([
+  DEVICES.bridge,
+  DEVICES.echo,
+  DEVICES.egress,
+  DEVICES.l2Entry,
+  DEVICES.l2Exit,
+]);
+
+/** Beside those of the overlay's own layouts. */
+const l2PinFolder = (bpffsDir: string): string => join(dirname(bpffsDir), L2_SECTION, `v${L2_LAYOUT_VERSION}`);
+
+const concernsL2 = ({ subject, value }: RouteEvent): boolean =>
+  (subject === 'link' && (isPortName(value.name) || value.name === DEVICES.l2Entry || value.name === DEVICES.l2Exit)) ||
+  (subject === 'route' && value.protocol === L2_ROUTE_PROTOCOL);
+
+const withoutLocator = (node: string): Problem => ({
+  reason: 'NoLocator',
+  message: `Node ${node} has no locator, so that its pods in Networks reach no other node and none reaches them: set spec.l2.locatorPrefix of Mesh default, and look at the conditions of the Site of the node`,
+});
+
+const ownersOf = (
+  plan: L2Plan,
+  devices: ReadonlyMap<string, number>,
+  endpoints: ReadonlyMap<string, string>,
+): PortOwners => {
+  const names = new Map(plan.networks.map(({ number, name }) => [number, name]));
+  return new Map(
+    plan.ports.flatMap(({ device, network }) => {
+      const [ifindex, endpoint] = [devices.get(device), endpoints.get(device)];
+      if (ifindex === undefined || endpoint === undefined) return [];
+      return [[ifindex, { network: names.get(network) ?? '', endpoint }] as const];
+    }),
+  );
+};
+
+const openL2 = async (context: SectionContext, kernel: L2Kernel): Promise<Section> => {
+  const { nodeName: node, net, peers, traffic, boundary, logger, metrics, trigger } = context;
+  const source = context.openInputs(l2NodeKinds);
+  const frames = createFrameMetrics(metrics);
+  const logProblems = createProblemLog(logger);
+  let isActive = await kernel.isInKernel();
+  // Before anything is awaited again: connectivity's first table has the devices, if the last one had them.
+  if (isActive) boundary.set({ devices: [DEVICES.l2Entry, DEVICES.l2Exit] });
+  peers.onChange(trigger);
+  traffic.onChange(trigger);
+  context.onKernelChange(concernsL2);
+
+  const tearDown = async (): Promise<readonly Problem[]> => {
+    if (!isActive) return [];
+    try {
+      await kernel.tearDown();
+      boundary.set({});
+      isActive = false;
+      return [];
+    } catch (error) {
+      const message = `nothing of Networks is to be done any more, and what was done cannot be taken away (${(error as Error).message}): the agent tries again`;
+      return [{ reason: 'L2Failed', message }];
+    }
+  };
+
+  const passOf = (plan: Pick<L2Plan, 'networks' | 'ports'>, problems: readonly Problem[]): SectionPass => {
+    logProblems(problems);
+    const condition = l2Condition(plan, problems);
+    return { nextPassMs: EVERY_MS, report: { problems, ...(condition && { conditions: [condition] }) } };
+  };
+
+  return {
+    async pass() {
+      const [snapshot, overlay, seen] = [source.snapshot(), peers.current(), traffic.current()];
+      // What is in the kernel goes on as it is.
+      if (!snapshot || !overlay || !seen) return { nextPassMs: EVERY_MS, report: { problems: [] } };
+      const ports = await listPorts(net);
+      const locators = overlay.locators();
+      const inputs = l2SnapshotOf(snapshot.objects, {
+        ...{ node, locators },
+        ports: new Set(ports.map(({ name }) => name)),
+      });
+      const plan = planL2(inputs);
+      if (plan.networks.length === 0 && ports.length === 0) return passOf(plan, await tearDown());
+      const locator = locators.get(node);
+      if (locator === undefined) return passOf(plan, [withoutLocator(node)]);
+      isActive = true;
+      boundary.set({ devices: [DEVICES.l2Entry, DEVICES.l2Exit] });
+      const unapplied = await kernel.apply(plan, {
+        locator: parsePrefix(locator),
+        locators: [...locators.values()],
+        overlayDevices: seen.devices.filter((name) => !NOT_OVERLAY.has(name)),
+      });
+      const endpoints = new Map([...inputs.ports].map(([endpoint, device]) => [device, endpoint]));
+      const indexes = new Map(ports.map(({ name, index }) => [name, index]));
+      frames.observe(kernel.counters(), ownersOf(plan, indexes, endpoints));
+      return passOf(plan, [...unapplied, ...plan.problems.map(problemOf)]);
+    },
+    async stop() {
+      kernel.close();
+    },
+  };
+};
+
+export const l2Section = ({ bpffsDir, l2BpfObject }: Pick<AgentConfig, 'bpffsDir' | 'l2BpfObject'>): SectionType => ({
+  name: L2_SECTION,
+  routeProtocol: L2_ROUTE_PROTOCOL,
+  baseChains: Object.values(L2_CHAINS),
+  async open(context) {
+    const { net, nft } = context;
+    const kernel = createL2Kernel({
+      ...{ net, nft, table: context.table('inet') },
+      ...{ objectPath: l2BpfObject, pinFolder: l2PinFolder(bpffsDir) },
+    });
+    try {
+      return await openL2(context, kernel);
+    } catch (error) {
+      kernel.close();
+      throw error;
+    }
+  },
+  async cleanUp({ net }) {
+    await removeL2Devices(net);
+  },
+});
