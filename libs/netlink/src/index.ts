@@ -6,6 +6,7 @@ export {
   readAttributeList,
   readAttributes,
 } from './attribute.codec.ts';
+export { createEthtool, type Ethtool } from './ethtool.ts';
 export { createGenericSocket, type GenericFamily, readGenericAttributes } from './generic-socket.ts';
 export { FLAG, type Message, NetlinkDecodeError, type Request } from './message.codec.ts';
 export type * from './model/link.ts';

@@ -44,6 +44,22 @@ interface CniResult {
   readonly ips: readonly { readonly address: string }[];
 }
 
+/** "Try again later" of the CNI specification (1.1.0, section "Error"), as the plugin prints it. */
+const TRY_AGAIN = '"code":11';
+/** Kubelet repeats without end. What is refused so often is refused for another reason than a slow machine. */
+const ATTEMPTS = 4;
+
+/** As a runtime does, a plugin that cannot yet is called again. @throws CommandError */
+const callPlugin = async (argv: readonly string[], input: string): Promise<string> => {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await runAsync(argv, { input });
+    } catch (error) {
+      if (attempt === ATTEMPTS || !(error as Error).message.includes(TRY_AGAIN)) throw error;
+    }
+  }
+};
+
 /** Calls every plugin of the list with the result of the one before. */
 const addToNetwork = async (node: string, pod: string): Promise<CniResult> => {
   const { cniVersion, name, plugins } = JSON.parse(readFileSync(cniListFile(node), 'utf8')) as CniList;
@@ -60,7 +76,7 @@ const addToNetwork = async (node: string, pod: string): Promise<CniResult> => {
   for (const plugin of plugins) {
     const input = JSON.stringify({ ...plugin, cniVersion, name, ...(prevResult && { prevResult }) });
     const argv = [...inNode(node), 'env', ...env, `/opt/cni/bin/${plugin.type}`];
-    prevResult = JSON.parse(await runAsync(argv, { input })) as CniResult;
+    prevResult = JSON.parse(await callPlugin(argv, input)) as CniResult;
   }
   return prevResult ?? { ips: [] };
 };
