@@ -49,6 +49,15 @@ export const egressAnnotations = {
   fenced: `${API_GROUP}/egress-fenced`,
 } as const;
 
+/** On Pod. */
+export const podAnnotations = {
+  /**
+   * The Networks that the pod joins when it starts: names, comma-separated, each with @ and the name of the interface where that is not
+   * net1, net2, … in their order; or a JSON list of objects with network, interface, mac, addresses and segment. Written by people.
+   */
+  networks: `${API_GROUP}/networks`,
+} as const;
+
 /** Types of conditions of a Node on which another component acts. Written by the node agent. */
 export const nodeConditions = {
   /** Whether the node forwards what belongs to the overlay, as echoes show. */

@@ -10,6 +10,10 @@ const reservedOf = (block: Prefix): Prefix[] => {
   return block.family === 4 ? [first, hostPrefix(lastAddress(block))] : [first];
 };
 
+/** Whether no station of the block that holds it may have it. */
+export const isReserved = (prefixes: readonly Prefix[], address: Address): boolean =>
+  AddressSet.of(prefixes.flatMap(reservedOf)).has(address);
+
 const sizeOf = ({ family, length }: Prefix): bigint => 1n << BigInt(addressBits(family) - length);
 
 /** The free address at a place that the seed decides. */

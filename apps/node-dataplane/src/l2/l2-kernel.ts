@@ -109,6 +109,8 @@ export const createL2Kernel = ({ net, nft, table, objectPath, pinFolder }: L2Ker
     const synced = writeTables(loaded.maps, tables);
     // A port that no plan has keeps the program, which drops its frames.
     const attached = programs.ensure([devices.exit, ...ports]);
+    if (attached.length === 0)
+      for (const { index } of ports.filter(({ up }) => !up)) await net.links.modify(index, { up: true });
     const routes = await ensureRoutes(net, [ownRoute(devices, locator)], L2_ROUTE_PROTOCOL);
     await routes.removeStale();
     for (const one of synced.toReversed()) one.removeStale();

@@ -1,20 +1,24 @@
 import { dirname, join } from 'node:path';
 import { DEVICES, L2_ROUTE_PROTOCOL } from '@unbounded/config/ownership';
 import { L2_LAYOUT_VERSION } from '@unbounded/bpf-maps/l2';
+import type { NetworkEndpoint, ObjectsOf } from '@unbounded/crds';
 import { parsePrefix } from '@unbounded/ip';
-import { type L2Plan, planL2 } from '@unbounded/l2';
-import type { RouteEvent } from '@unbounded/netlink';
+import { endpointKey, type L2Plan, planL2 } from '@unbounded/l2';
+import { createEthtool, type RouteEvent } from '@unbounded/netlink';
 import type { Problem } from '@unbounded/topology';
 import type { AgentConfig } from '../agent.config.ts';
 import { L2_CHAINS } from '../kernel/base-chains.ts';
 import type { Section, SectionContext, SectionPass, SectionType } from '../section.port.ts';
 import { createProblemLog } from '../world/problem-log.ts';
+import { createAttaching } from './attach.ts';
+import { createClaims } from './claims.ts';
 import { l2Condition, problemOf } from './condition.ts';
 import { listPorts, removeL2Devices } from './devices.ts';
 import { createFrameMetrics, type PortOwners } from './frame-metrics.ts';
+import { createTurns, isInPlan, type Turns } from './in-force.ts';
 import { createL2Kernel, type L2Kernel } from './l2-kernel.ts';
 import { l2NodeKinds, l2SnapshotOf } from './l2-inputs.ts';
-import { isPortName, L2_SECTION } from './names.ts';
+import { isPortName, L2_SECTION, portName } from './names.ts';
 
 /**
  * Stretched L2 at this node: Networks whose frames travel between nodes over the links of connectivity. What is in the kernel stays when the
@@ -22,6 +26,8 @@ import { isPortName, L2_SECTION } from './names.ts';
  */
 
 const EVERY_MS = 10_000;
+/** The controller has to number a new Network first. */
+const ADD_WITHIN_MS = 20_000;
 
 /** Not by which nodes reach each other: ends of pods, and what sections have besides. */
 const NOT_OVERLAY: ReadonlySet<string> = new Set([
@@ -31,6 +37,9 @@ const NOT_OVERLAY: ReadonlySet<string> = new Set([
   DEVICES.l2Entry,
   DEVICES.l2Exit,
 ]);
+
+type Objects = ObjectsOf<typeof l2NodeKinds>;
+const NO_OBJECTS: Objects = { networks: [], endpoints: [], fdbEntries: [], neighbors: [] };
 
 /** Beside those of the overlay's own layouts. */
 const l2PinFolder = (bpffsDir: string): string => join(dirname(bpffsDir), L2_SECTION, `v${L2_LAYOUT_VERSION}`);
@@ -59,13 +68,63 @@ const ownersOf = (
   );
 };
 
+const addressesIn = ({ neighbors, fdbEntries }: Objects, network: string): string[] => [
+  ...neighbors.flatMap(({ spec }) => (spec.network === network ? [spec.ip] : [])),
+  ...fdbEntries.flatMap(({ spec }) => (spec.network === network ? [spec.mac] : [])),
+];
+
+/** Pods that join Networks; undefined: there is no API server to say which. */
+const openAttaching = (
+  { nodeName: node, cluster, net, trigger }: SectionContext,
+  known: {
+    readonly objects: () => Objects | undefined;
+    readonly plan: () => L2Plan | undefined;
+    readonly turns: Turns;
+  },
+) => {
+  if (!cluster) return undefined;
+  const claims = createClaims(cluster, node);
+  const ethtool = createEthtool();
+  const own = (): readonly NetworkEndpoint[] =>
+    (known.objects()?.endpoints ?? []).filter(({ spec }) => spec.node === node);
+  const attaching = createAttaching({
+    ...{ cluster, claims, net, ethtool, trigger },
+    takenIn: (network) => addressesIn(known.objects() ?? NO_OBJECTS, network),
+    endpointsOf: (podUid) =>
+      own().filter(({ metadata }) => metadata.ownerReferences?.some(({ uid }) => uid === podUid)),
+    mtuOf(name) {
+      const { number, mtu } = known.objects()?.networks.find(({ metadata }) => metadata.name === name)?.status ?? {};
+      return number === undefined ? undefined : mtu;
+    },
+    isInForce(endpoint) {
+      const plan = known.plan();
+      return plan !== undefined && isInPlan(plan, endpoint);
+    },
+    until: (condition, signal) => known.turns.until(condition, signal),
+  });
+  return {
+    handlers: attaching.handlers,
+    /** Endpoints whose pods are gone: of agents before this one, or while the API server was away. */
+    leftovers: (ports: ReadonlySet<string>): readonly NetworkEndpoint[] =>
+      own().filter((one) => !attaching.underWay.has(endpointKey(one)) && !ports.has(portName(endpointKey(one)))),
+    release: (endpoint: NetworkEndpoint, signal: AbortSignal) => claims.release(endpoint, signal),
+    close: () => ethtool[Symbol.dispose](),
+  };
+};
+
 const openL2 = async (context: SectionContext, kernel: L2Kernel): Promise<Section> => {
   const { nodeName: node, net, peers, traffic, boundary, logger, metrics, trigger } = context;
   const source = context.openInputs(l2NodeKinds);
   const frames = createFrameMetrics(metrics);
   const logProblems = createProblemLog(logger);
+  const turns = createTurns();
+  /** In force, wholly. */
+  let enforced: L2Plan | undefined;
+  const attaching = openAttaching(context, {
+    ...{ objects: () => source.snapshot()?.objects, plan: () => enforced, turns },
+  });
   let isActive = await kernel.isInKernel();
-  // Before anything is awaited again: connectivity's first table has the devices, if the last one had them.
+  // Connectivity's first table has the devices, if the last one had them.
   if (isActive) boundary.set({ devices: [DEVICES.l2Entry, DEVICES.l2Exit] });
   peers.onChange(trigger);
   traffic.onChange(trigger);
@@ -84,40 +143,67 @@ const openL2 = async (context: SectionContext, kernel: L2Kernel): Promise<Sectio
     }
   };
 
-  const passOf = (plan: Pick<L2Plan, 'networks' | 'ports'>, problems: readonly Problem[]): SectionPass => {
+  const passOf = (
+    plan: Pick<L2Plan, 'networks' | 'ports'>,
+    problems: readonly Problem[],
+    ports: ReadonlySet<string>,
+  ): SectionPass => {
     logProblems(problems);
     const condition = l2Condition(plan, problems);
-    return { nextPassMs: EVERY_MS, report: { problems, ...(condition && { conditions: [condition] }) } };
+    const leftovers = attaching?.leftovers(ports) ?? [];
+    return {
+      nextPassMs: EVERY_MS,
+      report: {
+        problems,
+        ...(condition && { conditions: [condition] }),
+        ...(attaching &&
+          leftovers.length > 0 && {
+            async write(signal) {
+              for (const endpoint of leftovers) await attaching.release(endpoint, signal);
+            },
+          }),
+      },
+    };
+  };
+
+  const pass = async (): Promise<SectionPass> => {
+    const [snapshot, overlay, seen] = [source.snapshot(), peers.current(), traffic.current()];
+    // What is in the kernel goes on as it is.
+    if (!snapshot || !overlay || !seen) return { nextPassMs: EVERY_MS, report: { problems: [] } };
+    const links = await listPorts(net);
+    const ports = new Set(links.map(({ name }) => name));
+    const locators = overlay.locators();
+    const inputs = l2SnapshotOf(snapshot.objects, { node, locators, ports });
+    const plan = planL2(inputs);
+    enforced = undefined;
+    if (plan.networks.length === 0 && links.length === 0) return passOf(plan, await tearDown(), ports);
+    const locator = locators.get(node);
+    if (locator === undefined) return passOf(plan, [withoutLocator(node)], ports);
+    isActive = true;
+    boundary.set({ devices: [DEVICES.l2Entry, DEVICES.l2Exit] });
+    const unapplied = await kernel.apply(plan, {
+      locator: parsePrefix(locator),
+      locators: [...locators.values()],
+      overlayDevices: seen.devices.filter((name) => !NOT_OVERLAY.has(name)),
+    });
+    if (unapplied.length === 0) enforced = plan;
+    const endpoints = new Map([...inputs.ports].map(([endpoint, device]) => [device, endpoint]));
+    const indexes = new Map(links.map(({ name, index }) => [name, index]));
+    frames.observe(kernel.counters(), ownersOf(plan, indexes, endpoints));
+    return passOf(plan, [...unapplied, ...plan.problems.map(problemOf)], ports);
   };
 
   return {
     async pass() {
-      const [snapshot, overlay, seen] = [source.snapshot(), peers.current(), traffic.current()];
-      // What is in the kernel goes on as it is.
-      if (!snapshot || !overlay || !seen) return { nextPassMs: EVERY_MS, report: { problems: [] } };
-      const ports = await listPorts(net);
-      const locators = overlay.locators();
-      const inputs = l2SnapshotOf(snapshot.objects, {
-        ...{ node, locators },
-        ports: new Set(ports.map(({ name }) => name)),
-      });
-      const plan = planL2(inputs);
-      if (plan.networks.length === 0 && ports.length === 0) return passOf(plan, await tearDown());
-      const locator = locators.get(node);
-      if (locator === undefined) return passOf(plan, [withoutLocator(node)]);
-      isActive = true;
-      boundary.set({ devices: [DEVICES.l2Entry, DEVICES.l2Exit] });
-      const unapplied = await kernel.apply(plan, {
-        locator: parsePrefix(locator),
-        locators: [...locators.values()],
-        overlayDevices: seen.devices.filter((name) => !NOT_OVERLAY.has(name)),
-      });
-      const endpoints = new Map([...inputs.ports].map(([endpoint, device]) => [device, endpoint]));
-      const indexes = new Map(ports.map(({ name, index }) => [name, index]));
-      frames.observe(kernel.counters(), ownersOf(plan, indexes, endpoints));
-      return passOf(plan, [...unapplied, ...plan.problems.map(problemOf)]);
+      try {
+        return await pass();
+      } finally {
+        turns.done();
+      }
     },
+    ...(attaching && { hook: attaching.handlers }),
     async stop() {
+      attaching?.close();
       kernel.close();
     },
   };
@@ -127,6 +213,7 @@ export const l2Section = ({ bpffsDir, l2BpfObject }: Pick<AgentConfig, 'bpffsDir
   name: L2_SECTION,
   routeProtocol: L2_ROUTE_PROTOCOL,
   baseChains: Object.values(L2_CHAINS),
+  hook: { order: 30, timeoutMs: ADD_WITHIN_MS, unavailable: 'refuse' },
   async open(context) {
     const { net, nft } = context;
     const kernel = createL2Kernel({

@@ -1,0 +1,142 @@
+import { type Network, networkKind, type NetworkEndpoint, podAnnotations } from '@unbounded/crds';
+import { containsAddress, parseAddress, parsePrefix } from '@unbounded/ip';
+import { type Cluster, clientOf, isNotFound, namespaces } from '@unbounded/kube';
+import { type AskedNetwork, attachmentOf, endpointKey, parsePodNetworks } from '@unbounded/l2';
+import type { Ethtool, RouteSocket } from '@unbounded/netlink';
+import type { HookHandlers, ResultAddition } from '../attachment/hook.port.ts';
+import type { PodAttachment } from '../attachment/pods.ts';
+import type { Claims } from './claims.ts';
+import { portName } from './names.ts';
+import { createPort, removePort } from './ports.ts';
+
+/** Pods that join Networks by their annotation: an endpoint and a port for each, and ADD returns when the kernel enforces what they may do. */
+
+type AddedPod = Parameters<NonNullable<HookHandlers['add']>>[0];
+
+export interface AttachParts {
+  readonly cluster: Cluster;
+  readonly claims: Claims;
+  readonly net: RouteSocket;
+  readonly ethtool: Ethtool;
+  /** MACs and addresses of the network, as far as they are known here. */
+  readonly takenIn: (network: string) => Iterable<string>;
+  /** Of a pod of this node, as they are known here. */
+  readonly endpointsOf: (podUid: string) => readonly NetworkEndpoint[];
+  /** As the controller has numbered it; undefined: not yet. */
+  readonly mtuOf: (network: string) => number | undefined;
+  readonly isInForce: (endpoint: NetworkEndpoint) => boolean;
+  /** Behind the pass after which it holds. */
+  readonly until: (condition: () => boolean, signal: AbortSignal) => Promise<void>;
+  /** A pass is due. */
+  readonly trigger: () => void;
+}
+
+export interface Attaching {
+  readonly handlers: Required<Pick<HookHandlers, 'add' | 'remove'>>;
+  /** Keys of endpoints whose pods are being attached: without a port they are nobody's leftovers. */
+  readonly underWay: ReadonlySet<string>;
+}
+
+const prefixLengthOf = ({ spec }: Network, address: string): number => {
+  const parsed = parseAddress(address);
+  return spec.prefixes.map(parsePrefix).find((prefix) => containsAddress(prefix, parsed))?.length ?? 128;
+};
+
+const additionOf = (network: Network, { spec }: NetworkEndpoint, netns: string): ResultAddition => {
+  const addresses = spec.addresses.map((address) => `${address}/${prefixLengthOf(network, address)}`);
+  return {
+    interfaces: [{ name: spec.interface, mac: spec.mac, sandbox: netns }],
+    ips: addresses.map((address) => ({ address, interface: 0 })),
+    settle: [{ name: spec.interface, addresses }],
+  };
+};
+
+const joined = (additions: readonly ResultAddition[]): ResultAddition => ({
+  interfaces: additions.flatMap(({ interfaces = [] }) => interfaces),
+  ips: additions.flatMap(({ ips = [] }, at) => ips.map((ip) => ({ ...ip, interface: at }))),
+  settle: additions.flatMap(({ settle = [] }) => settle),
+});
+
+/** @throws Error that says why the pod may not */
+const createPermission = (cluster: Cluster) => {
+  const [networks, ofNamespaces] = [clientOf(cluster, networkKind), cluster.client(namespaces)];
+  return async ({ network: name }: AskedNetwork, namespace: string, signal: AbortSignal) => {
+    const [network, { metadata }] = await Promise.all([
+      networks.get(name, { signal }).catch((error: unknown) => {
+        if (isNotFound(error)) throw new Error(`annotation ${podAnnotations.networks}: there is no Network "${name}"`);
+        throw error;
+      }),
+      ofNamespaces.get(namespace, { signal }),
+    ]);
+    const { mayAttach, isTrusted } = attachmentOf(network, metadata.labels ?? {});
+    if (!mayAttach)
+      throw new Error(
+        `Network ${name}: spec.namespaceSelector does not select namespace "${namespace}": label the namespace, or change the selector`,
+      );
+    return { network, isTrusted };
+  };
+};
+
+export const createAttaching = (parts: AttachParts): Attaching => {
+  const { claims, net, ethtool, mtuOf, isInForce, until, trigger } = parts;
+  const permission = createPermission(parts.cluster);
+  const underWay = new Set<string>();
+  /** Of this process, by UID of the pod; those of an earlier one are found by their missing port. */
+  const made = new Map<string, NetworkEndpoint[]>();
+
+  const remember = (uid: string, endpoint: NetworkEndpoint): void => {
+    const others = (made.get(uid) ?? []).filter((one) => endpointKey(one) !== endpointKey(endpoint));
+    made.set(uid, [...others, endpoint]);
+  };
+
+  const join = async (pod: AddedPod, asked: AskedNetwork, signal: AbortSignal): Promise<ResultAddition> => {
+    const { namespace, name, uid, netns } = pod;
+    const { network, isTrusted } = await permission(asked, namespace, signal);
+    const taken = parts.takenIn(asked.network);
+    const endpoint = await claims.claim(
+      { namespace, pod: name, podUid: uid, asked, network, isTrusted, taken },
+      signal,
+    );
+    remember(uid, endpoint);
+    const key = endpointKey(endpoint);
+    trigger();
+    // The first endpoint of a node may make the MTU smaller.
+    await until(() => mtuOf(asked.network) !== undefined, signal);
+    const device = portName(key);
+    const mtuBytes = mtuOf(asked.network)!;
+    await createPort(net, ethtool, { device, netns, interface: asked.interface, mac: endpoint.spec.mac, mtuBytes });
+    trigger();
+    await until(() => isInForce(endpoint), signal);
+    return additionOf(network, endpoint, netns);
+  };
+
+  const remove = async ({ uid }: PodAttachment, signal?: AbortSignal): Promise<void> => {
+    const known = [...parts.endpointsOf(uid), ...(made.get(uid) ?? [])];
+    const endpoints = [...new Map(known.map((one) => [endpointKey(one), one])).values()];
+    made.delete(uid); // what cannot be released now has no port, and is found by that
+    for (const endpoint of endpoints) await removePort(net, portName(endpointKey(endpoint)));
+    for (const endpoint of endpoints) await claims.release(endpoint, signal);
+    trigger();
+  };
+
+  return {
+    underWay,
+    handlers: {
+      async add(pod, signal) {
+        const text = (await pod.metadata()).annotations[podAnnotations.networks];
+        if (text === undefined) return;
+        const asked = parsePodNetworks(text);
+        const keys = asked.map((one) => `${pod.namespace}/${pod.name}.${one.interface}`);
+        for (const key of keys) underWay.add(key);
+        try {
+          const additions: ResultAddition[] = [];
+          for (const one of asked) additions.push(await join(pod, one, signal));
+          return joined(additions);
+        } finally {
+          for (const key of keys) underWay.delete(key);
+        }
+      },
+      remove,
+    },
+  };
+};

@@ -1,0 +1,73 @@
+import { closeSync, openSync } from 'node:fs';
+import type { Ethtool, Link, RouteSocket } from '@unbounded/netlink';
+import { removeDevice } from '../kernel/links.ts';
+import { writeSetting } from '../kernel/proc-sys.ts';
+import { L2_PORT_ALIAS } from './names.ts';
+
+/** The link of a pod to a Network: a veth whose end on the node is the port. */
+
+export interface PortSpec {
+  /** Of the node's end. */
+  readonly device: string;
+  /** Path of the pod's network namespace. */
+  readonly netns: string;
+  /** Name of the pod's end. */
+  readonly interface: string;
+  readonly mac: string;
+  /** Of the network. */
+  readonly mtuBytes: number;
+}
+
+/** What is longer than the network's MTU is to come to the program, which answers it: the veth would drop it and say nothing. */
+const HOST_MTU_BYTES = 9000;
+/** Of the pod's end while it is still on the node. */
+const BORN_AS = /^l2p/;
+
+const openNamespace = (path: string): { readonly fd: number } & Disposable => {
+  const fd = openSync(path, 'r');
+  return { fd, [Symbol.dispose]: () => closeSync(fd) };
+};
+
+/** The node has nothing to say there: no address, no neighbor discovery. */
+const silence = (device: string): void => {
+  writeSetting(`net/ipv6/conf/${device}/disable_ipv6`, '1');
+  writeSetting(`net/ipv4/conf/${device}/arp_ignore`, '8');
+};
+
+/** Ours by the alias; in place of one of that name which is left of a pod before. */
+const createPair = async (net: RouteSocket, { device }: PortSpec, born: string): Promise<Link> => {
+  for (const name of [device, born]) {
+    const left = await net.links.get(name);
+    if (left) await removeDevice(net, left);
+  }
+  const kind = { kind: 'veth', peer: { name: born } } as const;
+  return net.links.create({ name: device, kind, mtu: HOST_MTU_BYTES, arp: false, alias: L2_PORT_ALIAS });
+};
+
+/**
+ * Makes the link, the pod's end with its MAC and MTU, down: the CNI plugin gives it its addresses and sets it up. The port is down, too,
+ * until its program stands there. @throws NetlinkError, Error: nothing is left then
+ */
+export const createPort = async (net: RouteSocket, ethtool: Ethtool, spec: PortSpec): Promise<Link> => {
+  using namespace = openNamespace(spec.netns);
+  const born = spec.device.replace(BORN_AS, 'l2n');
+  const port = await createPair(net, spec, born);
+  try {
+    silence(spec.device);
+    const inside = await net.links.get(born);
+    if (!inside) throw new Error(`the other end of ${spec.device} is gone`);
+    // Next header 143 cannot be segmented further on: the pod hands on no packet that has to be.
+    await ethtool.turnSegmentationOff(inside.index);
+    await net.links.modify(inside.index, { mac: spec.mac, mtu: spec.mtuBytes });
+    await net.links.modify(inside.index, { name: spec.interface, netnsFd: namespace.fd });
+    return port;
+  } catch (error) {
+    await removeDevice(net, port);
+    throw error;
+  }
+};
+
+export const removePort = async (net: RouteSocket, device: string): Promise<void> => {
+  const port = await net.links.get(device);
+  if (port?.alias === L2_PORT_ALIAS) await removeDevice(net, port);
+};
