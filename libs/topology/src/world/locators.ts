@@ -18,6 +18,8 @@ const readCanonical = (text: string, length: number): Prefix | undefined => {
 };
 
 const ALLOCATED = 'cidr-allocator writes it anew when it is removed';
+const PREFIX_APART =
+  'see to it that Mesh.spec.l2.locatorPrefix is apart from the cidrBlocks and nodeCidrs of all Sites, and that cidr-allocator runs';
 
 const conflictWith = (block: Prefix, own: string, all: readonly SiteModel[]): string | undefined => {
   for (const { name, podCidrs, nodeCidrs, locatorBlock } of all) {
@@ -46,7 +48,7 @@ export const withLocatorBlocks = (
     else
       problems.push({
         reason: block ? 'LocatorBlockOverlap' : 'InvalidLocatorBlock',
-        message: `${where} ${conflict ?? `must be a canonical IPv6 /${BLOCK_BITS}`}: frames of stretched L2 do not reach nodes of the Site; ${ALLOCATED}`,
+        message: `${where} ${conflict ?? `must be a canonical IPv6 /${BLOCK_BITS}`}: frames of stretched L2 do not reach nodes of the Site; ${block ? PREFIX_APART : ALLOCATED}`,
       });
   }
   return sites;
