@@ -84,6 +84,15 @@ export const addressTexts = (description: string) =>
 export const cidrTexts = (description: string) =>
   list(string({ maxLength: LONGEST_CIDR }), { description, as: 'atomic', maxItems: MAX_NODE_ADDRESSES });
 
+/** Of a node, for stretched L2. */
+export const l2Locator = () =>
+  optional(
+    string({
+      description: 'IPv6 /64 of the node inside its Site’s status.l2LocatorBlock: where frames of stretched L2 go.',
+      maxLength: LONGEST_CIDR,
+    }),
+  );
+
 /** 32 bytes in canonical base64 (RFC 4648 4): 44 characters, of which the last but one has its two low bits clear. */
 export const WIREGUARD_KEY_PATTERN = '^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$';
 export const wireGuardKey = (description: string): Schema<string> =>
@@ -112,9 +121,10 @@ export type TunnelProtocol = (typeof TUNNEL_PROTOCOLS)[number];
 /**
  * What agents tell of themselves so that their peers can rely on it while versions are mixed. `node-addresses`: a gateway that
  * takes packets from a node's own addresses out of that node's tunnel. `node-cidrs`: a gateway that routes the nodeCidrs of all other
- * networks into the overlay, so that what a node there sends from its InternalIP is answered.
+ * networks into the overlay, so that what a node there sends from its InternalIP is answered. `locators`: a gateway that forwards frames of
+ * stretched L2, whatever families its pods have.
  */
-export const NODE_FEATURES = ['node-addresses', 'node-cidrs'] as const;
+export const NODE_FEATURES = ['node-addresses', 'node-cidrs', 'locators'] as const;
 
 /** What a node can do, and so what the other end may choose. */
 export const capabilities = () =>

@@ -7,6 +7,7 @@ export { echoAddress } from './links/echoes.plan.ts';
 export { laneId } from './links/lanes.ts';
 export { withoutProtected } from './routing/kept-plan.ts';
 export { findMember, planNode } from './node.plan.ts';
+export { nodeLocators } from './world/node-locators.ts';
 export { nodeAddresses, type NodeAddresses } from './world/node-addresses.ts';
 export { parseWorld } from './world/parse-world.ts';
 export type {
@@ -15,6 +16,7 @@ export type {
   Destination,
   EchoPlan,
   GroupPlan,
+  LocatorPlan,
   NextHop,
   NodePlan,
   ProbePlan,

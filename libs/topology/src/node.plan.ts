@@ -9,7 +9,7 @@ import type { LocalNode } from './links/local-node.ts';
 import { outsideSite } from './world/members.ts';
 import { answeredSites } from './routing/node-addresses.plan.ts';
 import { type Path, planPaths } from './routing/paths.plan.ts';
-import type { MasqueradePlan, NodePlan, WireGuardInterfacePlan } from './plan.ts';
+import type { LocatorPlan, MasqueradePlan, NodePlan, WireGuardInterfacePlan } from './plan.ts';
 import { fromNode } from './routing/node-source.plan.ts';
 import { planProbes } from './links/probes.plan.ts';
 import { overheadBytes } from './links/protocol.ts';
@@ -38,7 +38,7 @@ interface Reached {
 const planMasquerade = (world: World, local: LocalNode, { paths, withheld }: Reached): MasqueradePlan => {
   const pods = [...[...world.sites.values()].flatMap(({ podCidrs }) => podCidrs), ...withheld];
   const site = world.sites.get(local.member.site);
-  const reached = paths.filter(({ onlyTransit }) => !onlyTransit).map(({ prefix }) => prefix);
+  const reached = paths.filter(({ onlyTransit, isLocator }) => !onlyTransit && !isLocator).map(({ prefix }) => prefix);
   return {
     sources: withoutCovered([...pods, ...local.member.podCidrs]).map(formatPrefix),
     exceptTo: withoutCovered([...pods, ...reached, ...(site?.nonMasqueradeCidrs ?? [])]).map(formatPrefix),
@@ -80,6 +80,16 @@ const relayOf = (
 ): { readonly relay?: NodeRelay } =>
   relay && interfaces.some(({ peers }) => peers.some((peer) => peer.relay !== undefined)) ? { relay: relay.node } : {};
 
+const locatorsOf = ({ locator }: Member, blocks: readonly Prefix[]): { readonly locators?: LocatorPlan } =>
+  blocks.length === 0 && !locator
+    ? {}
+    : {
+        locators: {
+          ...(locator ? { own: formatPrefix(locator) } : {}),
+          blocks: withoutCovered(blocks).map(formatPrefix),
+        },
+      };
+
 /** Each message once. */
 const once = (problems: readonly Problem[]): Problem[] => [
   ...new Map(problems.map((problem) => [problem.message, problem])).values(),
@@ -89,7 +99,7 @@ const once = (problems: readonly Problem[]): Problem[] => [
 export const planNode = (objects: World, local: LocalNode): NodePlan => {
   const { member } = local;
   const linked = planLinks(objects, local);
-  const { world, links, withheld, problems: guardProblems } = guardUnderlay(objects, local, linked.links);
+  const { world, links, withheld, locators, problems: guardProblems } = guardUnderlay(objects, local, linked.links);
   const { paths, problems } = planPaths(world, local, links);
   const echoes = planEchoes(world, local, links);
   const sources = planSources(world, local, { links, paths, echoes });
@@ -117,6 +127,7 @@ export const planNode = (objects: World, local: LocalNode): NodePlan => {
     masquerade: planMasquerade(world, local, { paths, withheld }),
     boundary: planBoundary(world, local, links),
     ...(withheld.length === 0 ? {} : { withheld: withoutCovered(withheld).map(formatPrefix) }),
+    ...locatorsOf(member, locators),
     probes: planProbes(local, links),
     ...(echoes.plans.length === 0 ? {} : { echoes: echoes.plans }),
     servedSites: member.pool === undefined ? [] : servedSites(world, member.pool),

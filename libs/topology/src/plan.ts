@@ -163,6 +163,14 @@ export interface BoundaryPlan {
   readonly entries: readonly string[];
 }
 
+/** Locators of stretched L2 (IPv6). */
+export interface LocatorPlan {
+  /** The node's own, which the section for stretched L2 routes. Absent: it has none, and takes no frames. */
+  readonly own?: string;
+  /** Of the blocks of all sites, all but what the node needs of the underlay: packets to and from these are frames between nodes alone. */
+  readonly blocks: readonly string[];
+}
+
 /** Where tunnels of the cluster's nodes end. */
 export interface TunnelEnds {
   /** Blocks of all nodes' addresses, and the addresses of gateways. */
@@ -206,6 +214,8 @@ export interface NodePlan {
    * no device that is not ours. Absent: none.
    */
   readonly withheld?: readonly string[];
+  /** Absent: no Site has a block of locators. */
+  readonly locators?: LocatorPlan;
   readonly probes: readonly ProbePlan[];
   /** Through the gateways among the probed peers. Absent: none, or a kept plan of before. */
   readonly echoes?: readonly EchoPlan[];

@@ -43,6 +43,8 @@ export interface ResultAddition {
   /** `interface` is the index among the interfaces above. */
   readonly ips?: readonly { readonly address: string; readonly gateway?: string; readonly interface?: number }[];
   readonly routes?: readonly { readonly dst: string; readonly gw?: string }[];
+  /** Interfaces that the section has put into the pod: the plugin gives them these addresses, with prefix lengths, and sets them up. */
+  readonly settle?: readonly { readonly name: string; readonly addresses: readonly string[] }[];
 }
 
 /** Of an open section. */

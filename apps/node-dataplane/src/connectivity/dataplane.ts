@@ -123,9 +123,9 @@ const withoutTransit = (plan: KernelPlan): KernelPlan => {
 const byIndex = (specs: readonly DeviceSpec[], links: ReadonlyMap<string, Link>): Wanted['devices'] =>
   new Map(specs.flatMap((spec) => (links.has(spec.name) ? [[links.get(spec.name)!.index, spec] as const] : [])));
 
-const familiesOf = ({ podCidrs }: KernelPlan): { readonly v4: boolean; readonly v6: boolean } => ({
+const familiesOf = ({ podCidrs, locators }: KernelPlan): { readonly v4: boolean; readonly v6: boolean } => ({
   v4: podCidrs.some((block) => !block.includes(':')),
-  v6: podCidrs.some((block) => block.includes(':')),
+  v6: locators?.own !== undefined || podCidrs.some((block) => block.includes(':')),
 });
 
 /**

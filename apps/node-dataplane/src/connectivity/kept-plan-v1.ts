@@ -6,6 +6,7 @@ import type {
   EchoPlan,
   GroupPlan,
   Holding,
+  LocatorPlan,
   NodePlan,
   NodeRelay,
   ProbePlan,
@@ -154,6 +155,11 @@ const boundary = z.object({
   entries: prefixes,
 } satisfies Fields<BoundaryPlan>);
 
+const locators = z.object({
+  own: prefix.exactOptional(),
+  blocks: prefixes,
+} satisfies Fields<LocatorPlan>);
+
 const fields = z.object({
   node: z.string(),
   site: z.string(),
@@ -173,6 +179,7 @@ const fields = z.object({
   direct: prefixes,
   masquerade: z.object({ sources: prefixes, exceptTo: prefixes }),
   withheld: prefixes.exactOptional(),
+  locators: locators.exactOptional(),
   probes: z.array(probe),
   echoes: z.array(echo).exactOptional(),
   servedSites: texts,

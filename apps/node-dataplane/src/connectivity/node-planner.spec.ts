@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CONNECTIVITY } from '@unbounded/config/ownership';
 import { silentLogger } from '@unbounded/telemetry';
-import type { NodePlan } from '@unbounded/topology';
+import type { NodePlan, TopologyObjects } from '@unbounded/topology';
 import { afterAll, expect, test } from 'vitest';
 import { openKeptSections } from '../agent/kept-sections.ts';
 import { renderPlan } from '../data-path/render.ts';
@@ -11,7 +11,7 @@ import { createNodePlanner } from './node-planner.ts';
 import type { Measured } from './measured.ts';
 import type { VersionedPlan } from '../section.port.ts';
 import { createStateFaults } from '../state/state-faults.ts';
-import { objectsFor } from '../testdata.ts';
+import { objectsFor, withLocators } from '../testdata.ts';
 import type { Snapshot } from '../world/source.port.ts';
 
 const PEER = '100.65.31.0/24';
@@ -19,14 +19,14 @@ const PEER = '100.65.31.0/24';
 const folder = mkdtempSync(join(tmpdir(), 'node-planner-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const open = (before?: VersionedPlan, hasObjects = true) => {
+const open = (before?: VersionedPlan, hasObjects = true, given = (objects: TopologyObjects) => objects) => {
   let [clockMs, version] = [0, 0];
   let protocol: Parameters<typeof objectsFor>[0] = 'VXLAN';
   const stateDir = mkdtempSync(join(folder, 'state-'));
   const kept = openKeptSections(stateDir, [CONNECTIVITY], createStateFaults()).of(CONNECTIVITY);
   if (before) kept.write(before);
   const snapshot = (): Snapshot => ({
-    objects: objectsFor(protocol),
+    objects: given(objectsFor(protocol)),
     node: { podCidrs: ['100.65.30.0/24'], internalIps: ['10.1.0.30'], externalIps: [] },
     version: version++, // every look finds something changed, as heartbeats do
   });
@@ -85,6 +85,19 @@ test('a change of protocol goes its steps by the clock, however often objects ch
   pass(20_000);
   expect([deviceTo(planner.plan), tunnels(planner.plan)]).toEqual(['geneve0', 'geneve0']);
   expect(planner.nextStepMs).toBeUndefined();
+});
+
+test('other sections learn the locators of all nodes, and that of this one', () => {
+  const { planner } = open(undefined, true, withLocators);
+  expect(planner.peers!.locator).toBe('fd4c:0:0:1001::/64');
+  expect([...planner.peers!.locators()]).toEqual([
+    ['g1', 'fd4c:0:0:100f::/64'],
+    ['g2', 'fd4c:0:0:200f::/64'],
+    ['w1', 'fd4c:0:0:1001::/64'],
+    ['x1', 'fd4c:0:0:1002::/64'],
+  ]);
+  const { planner: before } = open();
+  expect([before.peers!.locator, before.peers!.locators().size]).toEqual([undefined, 0]);
 });
 
 test('a change of mind amid the steps begins where they were', () => {

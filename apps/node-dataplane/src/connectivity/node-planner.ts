@@ -12,6 +12,7 @@ import {
   type Problem,
   type LocalNode,
   nodeAddresses,
+  nodeLocators,
   type NodeAddresses,
   type World,
   withoutProtected,
@@ -115,6 +116,7 @@ interface Made {
 
 const overlayPeers = (plan: NodePlan, world: World, { protectedAddresses }: Measured): OverlayPeers => {
   let nodes: readonly NodeAddresses[] | undefined;
+  let locators: ReadonlyMap<string, string> | undefined;
   const { podCidrs, mtuBytes, masquerade } = plan;
   return {
     overlayAddresses: plan.overlayAddresses.map((text) => text.slice(0, text.indexOf('/'))),
@@ -122,7 +124,8 @@ const overlayPeers = (plan: NodePlan, world: World, { protectedAddresses }: Meas
     podCidrs,
     keepsSource: [...masquerade.sources, ...masquerade.exceptTo],
     apiServer: protectedAddresses.filter(({ role }) => role === API_SERVER).map(({ address }) => address),
-    locators: () => new Map(),
+    locator: plan.locators?.own,
+    locators: () => (locators ??= nodeLocators(world)),
     nodes: () => (nodes ??= nodeAddresses(world)),
   };
 };

@@ -48,8 +48,9 @@ const withoutRepeats = (routes: readonly Route[]): Route[] => {
 /** A block behind a link that is narrower than the pods' MTU has a route with that link's. */
 export const renderRoutes = (plan: NodePlan, { viaOf, nowhere, isBeforeMain }: RouteRendering): RoutePlan[] => {
   const podCidrs = plan.podCidrs.map(parsePrefix);
-  const families = new Set(podCidrs.map(({ family }) => family));
-  const own = new Set(plan.podCidrs); // a node that has a whole pool has it on its bridge
+  const { own: locator } = plan.locators ?? {};
+  const families = new Set([...podCidrs.map(({ family }) => family), ...(locator === undefined ? [] : [6])]);
+  const own = new Set([...plan.podCidrs, ...(locator === undefined ? [] : [locator])]); // a node that has a whole pool has it on its bridge
   const { mtuBytes } = plan;
   const routed = plan.blocks
     .filter(({ use }) => use === undefined)

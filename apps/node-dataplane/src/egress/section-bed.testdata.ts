@@ -76,6 +76,7 @@ const contextOf = (node: NodeName, world: World, network: EgressNetwork): Sectio
       podCidrs: node === 'worker' ? ['100.65.30.0/24', 'fd64:65:30::/64'] : ['100.65.20.0/24', 'fd64:65:20::/64'],
       keepsSource: CLUSTER,
       apiServer: [],
+      locator: undefined,
       locators: () => new Map(),
       nodes: () =>
         NODES.map((name) => ({

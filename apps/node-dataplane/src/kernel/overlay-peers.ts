@@ -10,7 +10,9 @@ export interface OverlayPeers {
   readonly keepsSource: readonly string[];
   /** Addresses of the API server, which may be outside of the cluster. */
   readonly apiServer: readonly string[];
-  /** By name of node, this one too: IPv6 /64 to which frames of Networks for its pods go. Computed when it is first called. */
+  /** Of this node for stretched L2, an IPv6 /64; undefined: it has none. */
+  readonly locator: string | undefined;
+  /** Of all nodes that have one, also of those without a link to this one, by the node's name. Computed when it is first called. */
   locators(): ReadonlyMap<string, string>;
   /** All that are known. Computed when it is first called. */
   nodes(): readonly OverlayNode[];

@@ -66,7 +66,7 @@ class TakenError extends Error {
 /** Choices of others that were made at the same moment. */
 const ATTEMPTS = 16;
 
-export const endpointName = (pod: string, device: string): string => `${pod}.${device}`;
+const endpointName = (pod: string, device: string): string => `${pod}.${device}`;
 
 const seedOf = (key: string, attempt: number): Uint8Array =>
   new Uint8Array(createHash('sha256').update(`${key} ${attempt}`).digest());

@@ -96,6 +96,9 @@ export const createL2Node = (nodeName: string): L2Node => {
   });
   peers.set({
     ...{ overlayAddresses: [], mtuBytes: 1420, podCidrs: [], keepsSource: [], apiServer: [] },
+    get locator() {
+      return node.locators.get(nodeName);
+    },
     locators: () => node.locators,
     nodes: () => [],
   });

@@ -177,7 +177,7 @@ const openL2 = async (context: SectionContext, kernel: L2Kernel): Promise<Sectio
     const plan = planL2(inputs);
     enforced = undefined;
     if (plan.networks.length === 0 && links.length === 0) return passOf(plan, await tearDown(), ports);
-    const locator = locators.get(node);
+    const { locator } = overlay;
     if (locator === undefined) return passOf(plan, [withoutLocator(node)], ports);
     isActive = true;
     boundary.set({ devices: [DEVICES.l2Entry, DEVICES.l2Exit] });

@@ -85,7 +85,7 @@ test('what peers need and how the network is are written once', async () => {
     'k',
     '1420',
     'VXLAN,WireGuard',
-    'node-addresses,node-cidrs',
+    'node-addresses,node-cidrs,locators',
   ]);
   expect(condition('NetworkUnavailable')?.status).toBe('False');
   expect(condition('Ready')?.status).toBe('True');

@@ -5,6 +5,7 @@ import {
   conditions,
   features,
   keyRotation,
+  l2Locator,
   linkSettings,
   nameFitsLabel,
   nodeName,
@@ -37,6 +38,7 @@ const gateway = object({
     }),
   ),
   podCIDRs: optional(cidrTexts('The blocks of the node.')),
+  l2Locator: l2Locator(),
   tunnelProtocols: capabilities(),
   features: features(),
 });
@@ -129,7 +131,7 @@ export type RouteHop = Infer<typeof hop>;
 const path = (description: string) => list(hop, { description, as: 'atomic', maxItems: 32 });
 
 const advertisedRoute = object({
-  type: oneOf(['NodeCidr', 'PodCidr', 'RoutedCidr'], { description: 'What lives in the block.' }),
+  type: oneOf(['NodeCidr', 'PodCidr', 'RoutedCidr', 'L2LocatorBlock'], { description: 'What lives in the block.' }),
   source: optional(string({ description: 'The object that the block stands in.', maxLength: 253 })),
   intermediateHops: optional(path('Hops between the gateway and the source.')),
   paths: optional(

@@ -5,7 +5,9 @@ import {
   cidrTexts,
   conditions,
   keyRotation,
+  l2Locator,
   linkSettings,
+  LONGEST_CIDR,
   nameFitsLabel,
   nodeName,
   objectName,
@@ -166,6 +168,12 @@ export const siteKind = defineKind({
               }),
             ),
             sliceCount: optional(integer({ description: 'SiteNodeSlices of the site.', minimum: 0, maximum: 10_000 })),
+            l2LocatorBlock: optional(
+              string({
+                description: 'IPv6 /52 that the locators of the site’s nodes are cut from; routed to the site.',
+                maxLength: LONGEST_CIDR,
+              }),
+            ),
             conditions,
           },
           STATUS,
@@ -183,6 +191,7 @@ const siteNode = object({
   ...keyRotation,
   internalIPs: optional(addressTexts('Internal addresses in the order of the Node’s status.')),
   podCIDRs: optional(cidrTexts('The blocks of the node.')),
+  l2Locator: l2Locator(),
   tunnelProtocols: capabilities(),
 });
 /** A node as its peers need to know it. */

@@ -61,7 +61,8 @@ const isRouted = ({ use }: BlockPlan): boolean => use === undefined;
  */
 const nextNodes = (network: Network, node: string, target: Prefix, isTransit = false): string[] => {
   const plan = network.plans.get(node)!;
-  if (!plan.podCidrs.some((block) => parsePrefix(block).family === target.family)) return [];
+  const carried = [...plan.podCidrs, ...(plan.locators?.own === undefined ? [] : [plan.locators.own])];
+  if (!carried.some((block) => parsePrefix(block).family === target.family)) return [];
   const transit = isTransit ? plan.blocks.filter(({ use }) => use === 'transit') : [];
   const through = longestMatch(transit, target);
   if (through) return nodesAt(network, plan, through.to, target);
@@ -90,9 +91,10 @@ export const accepts = (network: Network, receiver: string, sender: string, sour
 /** Follows a packet along every choice from where it came `by`; the reason why it does not arrive on one, or undefined. */
 export const failureOf = (network: Network, by: readonly string[], to: Prefix, source: Prefix): string | undefined => {
   const arrives = (node: string): boolean => {
-    const { podCidrs, internalIps, site } = network.members.get(node)!;
+    const { podCidrs, locator, internalIps, site } = network.members.get(node)!;
     const addresses = internalIps.map((ip) => hostPrefix(parseAddress(ip)));
-    if ([...podCidrs, ...addresses].some((block) => containsPrefix(block, to))) return true;
+    if ([...podCidrs, ...(locator ? [locator] : []), ...addresses].some((block) => containsPrefix(block, to)))
+      return true;
     // Inside a site with another CNI plugin that one goes on from a node of the site.
     const own = network.world.sites.get(site);
     return own?.manageCni === false && own.podCidrs.some((block) => containsPrefix(block, to));

@@ -14,6 +14,14 @@ export const overlayAddress = (member: Member, family: Family): string | undefin
   return block && formatAddress(firstAddress(block));
 };
 
+/**
+ * The next hop on link behind a tunnel with Ethernet headers. For locators between nodes without IPv6 blocks it is an address of the
+ * peer's locator, which nobody has: it only names the peer's MAC.
+ */
+const onLinkAddress = (peer: Member, family: Family): string | undefined =>
+  overlayAddress(peer, family) ??
+  (family === 6 && peer.locator ? formatAddress(firstAddress(peer.locator)) : undefined);
+
 /** Where packets of a family for a link's peer go; undefined for native routing, and while the gateway has no port. */
 export const nextHopOf = (local: LocalNode, link: PeerLink, family: Family): NextHop | undefined => {
   const { protocol, peer } = link;
@@ -25,7 +33,7 @@ export const nextHopOf = (local: LocalNode, link: PeerLink, family: Family): Nex
   }
   const remoteIp = link.remoteIp!;
   if (protocol === 'IPIP') return { protocol, node, remoteIp };
-  const [peerIp, overlayIp] = [ownIp(peer), overlayAddress(peer, family)];
+  const [peerIp, overlayIp] = [ownIp(peer), onLinkAddress(peer, family)];
   return {
     ...{ protocol, node, remoteIp },
     ...(peerIp === undefined ? {} : { peerIp }),

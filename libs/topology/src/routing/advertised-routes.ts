@@ -19,11 +19,12 @@ interface Advertised {
 }
 
 const advertisedBlocks = (world: World): Advertised[] => {
-  const ofSites = [...world.sites.values()].flatMap(({ name, podCidrs, nodeCidrs }) => {
+  const ofSites = [...world.sites.values()].flatMap(({ name, podCidrs, nodeCidrs, locatorBlock }) => {
     const common = { source: name, site: name, pools: servingPools(world, name) };
     return [
       ...podCidrs.map((prefix): Advertised => ({ prefix, type: 'PodCidr', ...common })),
       ...nodeCidrs.map((prefix): Advertised => ({ prefix, type: 'NodeCidr', ...common })),
+      ...(locatorBlock ? [{ prefix: locatorBlock, type: 'L2LocatorBlock' as const, ...common }] : []),
     ];
   });
   const ofPools = [...world.pools.values()].flatMap(({ name, routedCidrs }) =>
@@ -75,8 +76,8 @@ const advertisedRoute = (block: Advertised, paths: readonly string[][]): Adverti
 export const advertisedRoutes = (world: World, gatewayName: string): Record<string, AdvertisedRoute> => {
   const pool = [...world.pools.values()].find(({ gateways }) => gateways.some(({ name }) => name === gatewayName));
   if (!pool) return {};
-  const distanceOf = (block: Advertised): ReadonlyMap<string, number> =>
-    poolDistances(world, block.pools, block.prefix.family);
+  const distanceOf = ({ pools, type, prefix }: Advertised): ReadonlyMap<string, number> =>
+    poolDistances(world, pools, type === 'L2LocatorBlock' ? 'locator' : prefix.family);
   const found = advertisedBlocks(world).flatMap((block) => {
     const distances = distanceOf(block);
     const distance = distances.get(pool.name);

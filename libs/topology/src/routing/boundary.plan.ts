@@ -33,7 +33,11 @@ const exitsOf = (world: World, local: LocalNode): Prefix[] => {
 const nativePeers = (links: readonly PeerLink[]): Prefix[] =>
   links
     .filter(({ protocol }) => protocol === 'None')
-    .flatMap(({ peer }) => [...peer.podCidrs, ...peer.internalIps.map((text) => hostPrefix(parseAddress(text)))]);
+    .flatMap(({ peer }) => [
+      ...peer.podCidrs,
+      ...(peer.locator ? [peer.locator] : []),
+      ...peer.internalIps.map((text) => hostPrefix(parseAddress(text))),
+    ]);
 
 const entriesOf = (world: World, local: LocalNode, links: readonly PeerLink[]): Prefix[] => {
   const { member } = local;

@@ -12,18 +12,20 @@ import { nearBlocks, ownRoutedBlocks } from './near.ts';
  */
 const containedBlocks = (world: World, local: LocalNode): Prefix[] => {
   const pods = [...world.sites.values()].filter(({ manageCni }) => manageCni).flatMap(({ podCidrs }) => podCidrs);
+  const locators = [...world.sites.values()].flatMap(({ locatorBlock }) => locatorBlock ?? []);
   const { pool } = local.member;
-  if (pool === undefined) return pods;
+  if (pool === undefined) return [...pods, ...locators];
   const near = nearBlocks(world, local);
   const nodes = servedSites(world, pool)
     .flatMap((name) => world.sites.get(name)?.nodeCidrs ?? [])
     .filter((block) => !near.some((own) => overlaps(own, block)));
-  return [...pods, ...nodes];
+  return [...pods, ...locators, ...nodes];
 };
 
 /** The node's own pods, the networks of nodes that it is in, and what it routes itself beyond the cluster. */
 const directBlocks = (world: World, local: LocalNode): Prefix[] => [
   ...local.member.podCidrs,
+  ...(local.member.locator ? [local.member.locator] : []), // where it goes the section for stretched L2 decides
   ...nearBlocks(world, local),
   ...ownRoutedBlocks(world, local),
 ];

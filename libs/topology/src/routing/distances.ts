@@ -1,6 +1,5 @@
-import type { Family } from '@unbounded/ip';
 import { assignedSites, peeringsOf, poolsOfSite } from '../world/reach.ts';
-import { carries } from '../world/usable.ts';
+import { type Carried, carries } from '../world/usable.ts';
 import { arePoolsRelayed, componentOf, isServedByRelay } from '../links/relayed.ts';
 import { canBeCalledFrom, canMeet, type Meeting, meetingOf } from '../links/underlay.ts';
 import type { Join, PoolModel, World } from '../world/world.ts';
@@ -15,7 +14,7 @@ const canServe = (world: World, { gateways }: PoolModel, site: string): boolean 
 interface Known {
   /** Of {@link servingPools}, by site. */
   readonly serving: Map<string, readonly string[]>;
-  /** By family and name; undefined: no gateway of the pool carries the family. */
+  /** By what is carried and name; undefined: no gateway of the pool carries it. */
   readonly meetings: Map<string, Meeting | undefined>;
   readonly distances: Map<string, ReadonlyMap<string, number>>;
 }
@@ -44,7 +43,7 @@ export const servedSites = (world: World, name: string): string[] => {
   return pool ? [...assignedSites(world, name)].filter((site) => canServe(world, pool, site)).sort() : [];
 };
 
-const meetingOfPool = (world: World, name: string, family: Family): Meeting | undefined => {
+const meetingOfPool = (world: World, name: string, family: Carried): Meeting | undefined => {
   const { meetings } = knownOf(world);
   const key = `${family} ${name}`;
   if (!meetings.has(key)) {
@@ -80,7 +79,7 @@ export const isBefore = (
 export const poolDistances = (
   world: World,
   targets: readonly string[],
-  family: Family,
+  family: Carried,
 ): ReadonlyMap<string, number> => {
   const known = knownOf(world).distances;
   const key = `${family} ${targets.join('+')}`;
@@ -118,13 +117,13 @@ interface Waiting {
   readonly far: Set<string>;
 }
 
-const waitingOf = (world: World, { members }: Join, family: Family): Waiting => {
+const waitingOf = (world: World, { members }: Join, family: Carried): Waiting => {
   const usable = [...members].filter((name) => meetingOfPool(world, name, family));
   const parts = Map.groupBy(usable, (name) => componentOf(world, name));
   return { near: new Map([...parts].map(([part, names]) => [part, new Set(names)])), far: new Set(usable) };
 };
 
-const spread = (world: World, targets: readonly string[], family: Family): Map<string, number> => {
+const spread = (world: World, targets: readonly string[], family: Carried): Map<string, number> => {
   const distances = new Map<string, number>();
   const offers = createOffers();
   const waiting = new Map<Join, Waiting>();

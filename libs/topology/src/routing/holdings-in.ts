@@ -2,10 +2,10 @@ import { formatPrefix } from '@unbounded/ip';
 import type { Holding } from '../world/holdings.ts';
 import type { Member, World } from '../world/world.ts';
 
-const holdingOf = ({ name, publicKey, nextPublicKey, podCidrs, nodeAddresses }: Member): Holding => ({
+const holdingOf = ({ name, publicKey, nextPublicKey, podCidrs, locator, nodeAddresses }: Member): Holding => ({
   node: name,
   keys: [publicKey, nextPublicKey].flatMap((key) => key ?? []),
-  blocks: podCidrs.map(formatPrefix),
+  blocks: [...podCidrs, ...(locator ? [locator] : [])].map(formatPrefix),
   addresses: nodeAddresses,
 });
 

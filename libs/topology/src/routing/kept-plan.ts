@@ -59,6 +59,7 @@ export const withoutProtected = (plan: NodePlan, addresses: readonly ProtectedAd
     podCidrs,
     overlayAddresses: plan.overlayAddresses.filter((address) => !isOfGone(address)),
     ...(plan.withheld ? { withheld } : {}),
+    ...(plan.locators ? { locators: { ...plan.locators, blocks: withoutHosts(plan.locators.blocks, needed) } } : {}),
     masquerade: { ...plan.masquerade, sources: [...sources, ...withheld] },
     problems: [
       ...plan.problems,

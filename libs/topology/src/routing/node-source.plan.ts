@@ -84,9 +84,9 @@ export const fromNode = (world: World, local: LocalNode, links: readonly PeerLin
   const addresses = new Map(
     ([4, 6] as const).map((family) => [family, answerableAddress(world, local, family, needed)]),
   );
-  return ({ prefix, via, routed, onlyTransit }) => {
+  return ({ prefix, via, routed, onlyTransit, isLocator }) => {
     const own = addresses.get(prefix.family);
-    if (own === undefined || !isReached || !routed || onlyTransit) return false;
+    if (own === undefined || !isReached || !routed || onlyTransit || isLocator) return false;
     const target = 'direct' in via ? via.direct.peer.site : via.way.site;
     if (target === undefined || network.has(target) || !isAnsweredFrom(world, target)) return false;
     if ('direct' in via && !isOnlyWay(world, local, via.direct)) return false;

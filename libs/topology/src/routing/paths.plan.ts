@@ -31,6 +31,8 @@ export interface Path {
    * reaching by the LAN.
    */
   readonly onlyTransit?: true;
+  /** A locator, or a block of them: no pod nor node has an address there. */
+  readonly isLocator?: true;
 }
 
 interface DirectPath extends Path {
@@ -54,7 +56,7 @@ const directPathsOf = (
   foreignCni: boolean,
   around: Parameters<typeof farAddressesOf>[1],
 ): DirectPath[] => {
-  const { podCidrs } = link.peer;
+  const { podCidrs, locator } = link.peer;
   const via = { direct: link };
   // Where another plugin connects the pods only the peer's own overlay address is routed, which carries probes.
   const own = podCidrs.flatMap((prefix) => {
@@ -62,7 +64,9 @@ const directPathsOf = (
     const routed = !(foreignCni && link.sameSite) || overlay.length === prefix.length;
     return [{ prefix, via, routed }, ...(routed ? [] : [{ prefix: overlay, via, routed: true }])];
   });
-  return [...own, ...farAddressesOf(link, around).map((prefix) => ({ prefix, via, routed: true }))];
+  // What connects the pods knows nothing of locators.
+  const locators = locator ? [{ prefix: locator, via, routed: true, isLocator: true as const }] : [];
+  return [...own, ...locators, ...farAddressesOf(link, around).map((prefix) => ({ prefix, via, routed: true }))];
 };
 
 /** Without those of addresses that the node has itself. */
@@ -101,11 +105,12 @@ export const planPaths = (
   const taken = new Set([...direct.map(({ prefix }) => prefix), ...local.member.podCidrs].map(formatPrefix));
   const behind = ways
     .filter(({ prefix }) => !taken.has(formatPrefix(prefix)))
-    .map(({ prefix, way, routed, onlyTransit }): Path => ({
+    .map(({ prefix, way, routed, onlyTransit, isLocator }): Path => ({
       prefix,
       via: { way },
       routed,
       ...(onlyTransit ? { onlyTransit } : {}),
+      ...(isLocator ? { isLocator } : {}),
     }));
   return { paths: [...direct, ...behind].sort((a, b) => comparePrefixes(a.prefix, b.prefix)), problems };
 };

@@ -6,13 +6,20 @@ import type { LocalNode } from '../links/local-node.ts';
 import type { Path } from './paths.plan.ts';
 import type { TunnelPeer, UnencryptedTunnel } from '../plan.ts';
 import { peeredPools } from '../world/reach.ts';
-import type { World } from '../world/world.ts';
+import type { SiteModel, World } from '../world/world.ts';
 
 /** Whose packets may come from which gateway: all that lead to it, and more, because ways there and back may differ. */
 
-/** Blocks that a pool brings into the network: of the sites it serves, and beyond. */
+const servedModels = (world: World, pool: string): SiteModel[] =>
+  servedSites(world, pool).flatMap((name) => world.sites.get(name) ?? []);
+
+/** Blocks of locators that a pool brings into the network. */
+const locatorsOf = (world: World, pool: string): Prefix[] =>
+  servedModels(world, pool).flatMap(({ locatorBlock }) => locatorBlock ?? []);
+
+/** Blocks of pods and nodes that a pool brings into the network: of the sites it serves, and beyond. */
 const blocksOf = (world: World, pool: string): Prefix[] => {
-  const sites = servedSites(world, pool).flatMap((name) => world.sites.get(name) ?? []);
+  const sites = servedModels(world, pool);
   const routed = world.pools.get(pool)?.routedCidrs ?? [];
   return [...sites.flatMap(({ podCidrs, nodeCidrs }) => [...podCidrs, ...nodeCidrs]), ...routed];
 };
@@ -27,8 +34,9 @@ const broughtByPools = (world: World, own: string): ReadonlyMap<string, Prefix[]
   const brought = new Map<string, Prefix[]>(peers.map((name) => [name, []]));
   for (const entry of [...world.pools.keys()].filter((name) => name !== own)) {
     const blocks = blocksOf(world, entry);
-    for (const family of [4, 6] as const) {
-      const ours = blocks.filter((prefix) => prefix.family === family);
+    for (const family of [4, 6, 'locator'] as const) {
+      const ours =
+        family === 'locator' ? locatorsOf(world, entry) : blocks.filter((prefix) => prefix.family === family);
       if (ours.length === 0) continue;
       const distances = poolDistances(world, [entry], family);
       for (const peer of peers)
@@ -86,7 +94,7 @@ export const planSources = (world: World, local: LocalNode, { links, paths, echo
   }
   const { pool } = local.member;
   const brought = pool === undefined ? new Map<string, Prefix[]>() : broughtByPools(world, pool);
-  const own = pool === undefined ? [] : blocksOf(world, pool); // what another gateway of the pool hands over
+  const own = pool === undefined ? [] : [...blocksOf(world, pool), ...locatorsOf(world, pool)]; // what another gateway of the pool hands over
   const more = ({ role, peer }: PeerLink): readonly Prefix[] => {
     if (role === 'pool') return own;
     return role === 'peered' ? brought.get(peer.pool!)! : [];
@@ -100,7 +108,8 @@ export const planSources = (world: World, local: LocalNode, { links, paths, echo
   const tunnels = (): TunnelPeer[] => {
     const open = links.filter(isUnencrypted);
     const blocks = ownBlocks(paths, open);
-    const home = AddressSet.of(local.member.podCidrs); // what is here comes from nobody, but for echoes
+    const { podCidrs, locator } = local.member;
+    const home = AddressSet.of([...podCidrs, ...(locator ? [locator] : [])]); // what is here comes from nobody, but for echoes
     const found = open.map((link): TunnelPeer => {
       const { peer, protocol, mtuBytes, external: isExternal } = link;
       const sources = AddressSet.of(isTransit(link) ? over(link) : blocks.get(link)!).subtract(home);

@@ -94,6 +94,8 @@ export interface Guarded {
   readonly links: readonly PeerLink[];
   /** Of the blocks of pods that are left out, all but what the node needs of the underlay: no packet leaves for them. */
   readonly withheld: readonly Prefix[];
+  /** Of all blocks of locators, also of those that are left out, all but what the node needs of the underlay. */
+  readonly locators: readonly Prefix[];
   readonly problems: readonly Problem[];
 }
 
@@ -110,8 +112,10 @@ const leftOut = (world: World, guarded: World['sites'], network: ReadonlySet<str
     });
 
 const countBlocks = ({ sites, pools }: Pick<World, 'sites' | 'pools'>): number =>
-  [...sites.values()].reduce((sum, { podCidrs, nodeCidrs }) => sum + podCidrs.length + nodeCidrs.length, 0) +
-  [...pools.values()].reduce((sum, { routedCidrs }) => sum + routedCidrs.length, 0);
+  [...sites.values()].reduce(
+    (sum, { podCidrs, nodeCidrs, locatorBlock }) => sum + podCidrs.length + nodeCidrs.length + (locatorBlock ? 1 : 0),
+    0,
+  ) + [...pools.values()].reduce((sum, { routedCidrs }) => sum + routedCidrs.length, 0);
 
 /** Leaves out of a node's world, and of what its peers have, every block that must not be routed into the overlay. */
 export const guardUnderlay = (world: World, local: LocalNode, links: readonly PeerLink[]): Guarded => {
@@ -136,8 +140,11 @@ export const guardUnderlay = (world: World, local: LocalNode, links: readonly Pe
         });
       return why === undefined;
     };
+  const guardLocator = (where: string, prefix: Prefix | undefined): Prefix | undefined =>
+    prefix && routable(where, anywhere)(prefix) ? prefix : undefined;
   const guardSite = (site: SiteModel): SiteModel => ({
     ...site,
+    locatorBlock: guardLocator(`Site ${site.name} status.l2LocatorBlock`, site.locatorBlock),
     podCidrs: site.podCidrs.filter(routable(`Site ${site.name} cidrBlocks`, anywhere)),
     nodeCidrs: network.has(site.name)
       ? site.nodeCidrs
@@ -161,11 +168,19 @@ export const guardUnderlay = (world: World, local: LocalNode, links: readonly Pe
       const host = hostPrefix(parseAddress(address));
       return isUsableNear(address, link) || (!sources(host) && !anywhere(host));
     });
-    const isSame = podCidrs.length === peer.podCidrs.length && nodeAddresses.length === peer.nodeAddresses.length;
-    return isSame ? peer : { ...peer, podCidrs, nodeAddresses };
+    const locator = guardLocator(`node ${peer.name} l2Locator`, peer.locator);
+    const isSame =
+      podCidrs.length === peer.podCidrs.length &&
+      nodeAddresses.length === peer.nodeAddresses.length &&
+      locator === peer.locator;
+    return isSame ? peer : { ...peer, podCidrs, nodeAddresses, locator };
   };
   const sites = new Map([...world.sites].map(([name, site]) => [name, guardSite(site)]));
   const pools = new Map([...world.pools].map(([name, pool]) => [name, guardPool(pool)]));
+  const needed = {
+    hosts: [...everything.map(({ address }) => address), ...links.flatMap(sourceAddresses)],
+    near,
+  };
   return {
     // What was worked out for a world is remembered with it: one that stays the same is the same object.
     world: countBlocks({ sites, pools }) === countBlocks(world) ? world : { ...world, sites, pools },
@@ -173,10 +188,11 @@ export const guardUnderlay = (world: World, local: LocalNode, links: readonly Pe
       const peer = guardPeer(link);
       return peer === link.peer ? link : { ...link, peer };
     }),
-    withheld: withheldOf(leftOut(world, sites, network), {
-      hosts: [...everything.map(({ address }) => address), ...links.flatMap(sourceAddresses)],
-      near,
-    }),
+    withheld: withheldOf(leftOut(world, sites, network), needed),
+    locators: withheldOf(
+      [...world.sites.values()].flatMap(({ locatorBlock }) => locatorBlock ?? []),
+      needed,
+    ),
     problems: [...problems.values()],
   };
 };

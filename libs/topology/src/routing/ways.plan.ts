@@ -1,6 +1,6 @@
 import { AddressSet, type Family, formatPrefix, type Prefix } from '@unbounded/ip';
 import { isBefore, poolDistances, servedSites, servingPools } from './distances.ts';
-import { carries } from '../world/usable.ts';
+import { type Carried, carries } from '../world/usable.ts';
 import type { PeerLink } from '../links/links.plan.ts';
 import type { LocalNode } from '../links/local-node.ts';
 import { blocksHere } from './near.ts';
@@ -32,6 +32,8 @@ export interface WayTo {
   readonly routed: boolean;
   /** Only for what came out of the overlay. */
   readonly onlyTransit?: true;
+  /** A block of locators. */
+  readonly isLocator?: true;
 }
 
 /** Blocks that the same pools lead to. */
@@ -42,6 +44,7 @@ interface Target {
   readonly prefixes: readonly Prefix[];
   readonly routed: boolean;
   readonly onlyTransit?: true;
+  readonly isLocator?: true;
 }
 
 /**
@@ -54,7 +57,7 @@ const ALTERNATE_POOLS = 2;
 /** The node's links to gateways, those of each pool by name. */
 type LinksByPool = ReadonlyMap<string, readonly PeerLink[]>;
 
-const linksByPool = (links: readonly PeerLink[], family: Family): LinksByPool => {
+const linksByPool = (links: readonly PeerLink[], family: Carried): LinksByPool => {
   const byPool = new Map<string, PeerLink[]>();
   for (const link of links) {
     const { pool } = link.peer;
@@ -96,8 +99,8 @@ const gatewayTiers = (
 const withoutHere = (world: World, local: LocalNode, ways: readonly WayTo[]): WayTo[] => {
   const here = blocksHere(world, local);
   const pods = new Set([...world.sites.values()].flatMap(({ podCidrs }) => podCidrs.map(formatPrefix)));
-  const partsOf = ({ prefix, onlyTransit }: WayTo): Prefix[] =>
-    onlyTransit || !here.overlaps(prefix) || pods.has(formatPrefix(prefix))
+  const partsOf = ({ prefix, onlyTransit, isLocator }: WayTo): Prefix[] =>
+    onlyTransit || isLocator || !here.overlaps(prefix) || pods.has(formatPrefix(prefix))
       ? [prefix]
       : AddressSet.of([prefix]).subtract(here).toPrefixes();
   const parts = new Map<string, WayTo>();
@@ -123,6 +126,30 @@ const siteTargets = (world: World, local: LocalNode): Target[] => {
     routed: manageCni || name !== ownSite,
     prefixes: [...(near.has(name) ? [] : podCidrs), ...(network.has(name) || served.has(name) ? [] : nodeCidrs)],
   }));
+};
+
+/**
+ * Locators of sites. Where another CNI plugin connects the pods of a site no links join its workers: between these the frames go by a
+ * gateway. Without a locator of its own a node sends and takes none.
+ */
+const locatorTargets = (world: World, { member: { site, pool, locator } }: LocalNode): Target[] => {
+  if (!locator) return [];
+  const near = pool === undefined ? meshSites(world, site) : new Set(servedSites(world, pool));
+  if (pool === undefined && world.sites.get(site)?.manageCni === false) near.delete(site);
+  return [...world.sites.values()].flatMap(({ name, locatorBlock }): Target[] =>
+    locatorBlock && !near.has(name)
+      ? [
+          {
+            name: `locators of site ${name}`,
+            site: name,
+            pools: servingPools(world, name),
+            routed: true,
+            prefixes: [locatorBlock],
+            isLocator: true,
+          },
+        ]
+      : [],
+  );
 };
 
 /**
@@ -168,13 +195,13 @@ const routedTargets = (world: World, local: LocalNode): Target[] => {
 interface Departure {
   readonly pool: string | undefined;
   readonly next: readonly string[];
-  readonly links: Readonly<Record<Family, LinksByPool>>;
+  readonly links: Readonly<Record<Carried, LinksByPool>>;
 }
 
 const departureOf = (world: World, { member }: LocalNode, links: readonly PeerLink[]): Departure => ({
   pool: member.pool,
   next: member.pool === undefined ? servingPools(world, member.site) : peeredPools(world, member.pool),
-  links: { 4: linksByPool(links, 4), 6: linksByPool(links, 6) },
+  links: { 4: linksByPool(links, 4), 6: linksByPool(links, 6), locator: linksByPool(links, 'locator') },
 });
 
 interface Candidate extends WayTo {
@@ -185,25 +212,50 @@ const waysTo = (world: World, from: Departure, target: Target): Candidate[] =>
   ([4, 6] as const).flatMap((family): Candidate[] => {
     const prefixes = target.prefixes.filter((prefix) => prefix.family === family);
     if (prefixes.length === 0) return [];
-    const distances = poolDistances(world, target.pools, family);
+    const carried = target.isLocator ? 'locator' : family;
+    const distances = poolDistances(world, target.pools, carried);
     const tiers =
       from.pool === undefined
         ? workerTiers(from.next, distances)
         : gatewayTiers(world, { ...from, pool: from.pool }, distances);
-    const members = tiersToMembers(tiers, from.links[family]);
+    const members = tiersToMembers(tiers, from.links[carried]);
     if (members.length === 0) return [];
     const distance = distances.get(from.pool ?? tiers[0]![0]!)!;
     const way: Way = { name: `${target.name} IPv${family}`, family, site: target.site, members };
-    const { routed, onlyTransit } = target;
-    return prefixes.map((prefix) => ({ prefix, way, distance, routed, ...(onlyTransit ? { onlyTransit } : {}) }));
+    const { routed, onlyTransit, isLocator } = target;
+    return prefixes.map((prefix) => ({
+      ...{ prefix, way, distance, routed },
+      ...(onlyTransit ? { onlyTransit } : {}),
+      ...(isLocator ? { isLocator } : {}),
+    }));
   });
+
+const isSameWay = (a: Way, b: Way): boolean =>
+  a.members.length === b.members.length &&
+  a.members.every(({ link, tier }, index) => b.members[index]!.link === link && b.members[index]!.tier === tier);
+
+/** Locators go by the group of their site's IPv6 where it has the same members: no group more. */
+const withSharedWays = (candidates: readonly Candidate[]): Candidate[] => {
+  const ipv6 = new Map(
+    candidates.filter(({ way, isLocator }) => way.family === 6 && !isLocator).map(({ way }) => [way.site, way]),
+  );
+  return candidates.map((candidate) => {
+    const way = candidate.isLocator && ipv6.get(candidate.way.site);
+    return way && isSameWay(way, candidate.way) ? { ...candidate, way } : candidate;
+  });
+};
 
 /** Every block behind gateways with the ways there; of two sites with the same block the nearer gets it. */
 export const planWays = (world: World, local: LocalNode, links: readonly PeerLink[]): WayTo[] => {
-  const targets = [...siteTargets(world, local), ...transitTargets(world, local), ...routedTargets(world, local)];
+  const targets = [
+    ...siteTargets(world, local),
+    ...transitTargets(world, local),
+    ...routedTargets(world, local),
+    ...locatorTargets(world, local),
+  ];
   const from = departureOf(world, local, links);
   const best = new Map<string, Candidate>();
-  for (const candidate of targets.flatMap((target) => waysTo(world, from, target))) {
+  for (const candidate of withSharedWays(targets.flatMap((target) => waysTo(world, from, target)))) {
     const key = formatPrefix(candidate.prefix);
     const known = best.get(key);
     if (!known || candidate.distance < known.distance) best.set(key, candidate);

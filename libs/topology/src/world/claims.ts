@@ -91,8 +91,20 @@ const conflicting = (sorted: readonly BlockClaim[]): Set<BlockClaim> => {
   return found;
 };
 
+const blockConflict: DescribeConflict = ({ member, prefix }, other, isOthers) => ({
+  reason: 'PodCIDROverlap',
+  message: `${formatPrefix(prefix)} of node ${member.name} overlaps ${formatPrefix(other.prefix)} of node ${other.member.name}, ${isOthers ? 'which keeps it' : 'and it cannot be decided whose it is: it is routed to neither'}: every node needs addresses of its own; delete and re-create the Node that got its addresses last`,
+});
+
+/** @param isOthers the other claim stands; false: neither does */
+type DescribeConflict = (claim: BlockClaim, other: BlockClaim, isOthers: boolean) => Problem;
+
 /** The claims that stand: none shares an address with one of another member. */
-export const settleBlocks = (claims: readonly BlockClaim[], problems: Problem[]): BlockClaim[] => {
+export const settleBlocks = (
+  claims: readonly BlockClaim[],
+  problems: Problem[],
+  describe: DescribeConflict = blockConflict,
+): BlockClaim[] => {
   const sorted = claims.toSorted(
     (a, b) => comparePrefixes(a.prefix, b.prefix) || (a.member.name < b.member.name ? -1 : 1),
   );
@@ -113,11 +125,7 @@ export const settleBlocks = (claims: readonly BlockClaim[], problems: Problem[])
     const shares = (other: BlockClaim): boolean => other.member.name !== member.name && overlaps(other.prefix, prefix);
     const owner = granted.find(shares);
     const other = owner ?? [...disputed].find(shares)!;
-    const outcome = owner ? 'which keeps it' : 'and it cannot be decided whose it is: it is routed to neither';
-    problems.push({
-      reason: 'PodCIDROverlap',
-      message: `${formatPrefix(prefix)} of node ${member.name} overlaps ${formatPrefix(other.prefix)} of node ${other.member.name}, ${outcome}: every node needs addresses of its own; delete and re-create the Node that got its addresses last`,
-    });
+    problems.push(describe(claim, other, owner !== undefined));
   }
   return sorted.filter((claim) => !lost.has(claim));
 };

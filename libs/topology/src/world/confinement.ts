@@ -27,6 +27,7 @@ export interface Confinement {
 interface SiteRanges {
   readonly nodeCidrs: readonly Prefix[];
   readonly podCidrs: readonly Prefix[];
+  readonly locatorBlock?: Prefix | undefined;
   readonly manageCni: boolean;
   readonly assignsBlocks: boolean;
 }
@@ -47,6 +48,7 @@ export const createConfinement = (
   const pods = AddressSet.of(all.flatMap(({ podCidrs }) => podCidrs));
   const nodes = AddressSet.of(all.flatMap(({ nodeCidrs }) => nodeCidrs));
   const routed = AddressSet.of(routedCidrs);
+  const locators = AddressSet.of(all.flatMap(({ locatorBlock }) => locatorBlock ?? []));
   /**
    * Whether the operator gave the address to pods: by a block inside the nodes' own range. Of a wider one, or one that came
    * after the node, the block is wrong. Another CNI plugin may give pods and nodes addresses of the same block.
@@ -66,12 +68,14 @@ export const createConfinement = (
     hasAddress({ name, site }, text) {
       const own = sites.get(site);
       const address = parseAddress(text);
-      if (isSpecial(text) || (isPods(own, address) && !holders.holdsAddress(name, text))) return false;
+      if (isSpecial(text) || locators.has(address) || (isPods(own, address) && !holders.holdsAddress(name, text)))
+        return false;
       return own ? own.nodeCidrs.some((range) => containsAddress(range, address)) : !nodes.has(address);
     },
     hasBlock({ name, site }, block) {
       const own = sites.get(site);
-      if (specialRangeIn(block) || block.length < SHORTEST_BLOCK[block.family]) return false;
+      if (specialRangeIn(block) || block.length < SHORTEST_BLOCK[block.family] || locators.overlaps(block))
+        return false;
       if (own?.podCidrs.some((outer) => containsPrefix(outer, block))) return true;
       const isHeld = holders.holdsBlock(name, formatPrefix(block));
       // A Site that is being corrected: who had the block keeps it.

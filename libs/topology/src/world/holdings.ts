@@ -4,7 +4,7 @@ export interface Holding {
   readonly node: string;
   /** WireGuard public keys, the current one and the next. */
   readonly keys: readonly string[];
-  /** Pod CIDRs. */
+  /** Pod CIDRs and the locator. */
   readonly blocks: readonly string[];
   /** Addresses of the node itself that were routed to it. */
   readonly addresses: readonly string[];

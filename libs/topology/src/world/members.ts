@@ -8,6 +8,7 @@ import {
 } from '@unbounded/crds';
 import { formatPrefix, hostPrefix, parseAddress, type Prefix } from '@unbounded/ip';
 import { type BlockClaim, settleBlocks, uniqueKeys } from './claims.ts';
+import { readLocator } from './locators.ts';
 import { type Confinement, isSpecial } from './confinement.ts';
 import type { Holders } from './holdings.ts';
 import type { ObjectReader } from './object-reader.ts';
@@ -38,6 +39,7 @@ const readKey = (where: string, key: string | undefined, { problems }: ObjectRea
 
 /** What is read of nodes, and where it may lie. */
 interface NodeReader {
+  readonly sites: ReadonlyMap<string, SiteModel>;
   readonly read: ObjectReader;
   readonly confinement: Confinement;
 }
@@ -56,10 +58,11 @@ export const outsideSite = (node: string, site: string, block: Prefix): Problem 
 });
 
 const memberOf = (node: SiteNode | Gateway, site: string, reader: NodeReader): Member => {
-  const { read, confinement } = reader;
+  const { read, confinement, sites } = reader;
   const where = `node ${node.name}`;
   const publicKey = readKey(`${where} wireGuardPublicKey`, node.wireGuardPublicKey, read);
   const nextKey = readKey(`${where} wireGuardNextPublicKey`, node.wireGuardNextPublicKey, read);
+  const locator = readLocator(node, sites.get(site), read.problems);
   const externalIps = 'externalIPs' in node ? read.addresses(`${where} externalIPs`, node.externalIPs) : [];
   return {
     name: node.name,
@@ -72,6 +75,7 @@ const memberOf = (node: SiteNode | Gateway, site: string, reader: NodeReader): M
       .filter((address) => confinement.hasAddress({ name: node.name, site }, address)),
     externalIps: externalIps.filter((address) => !isSpecial(address)),
     podCidrs: podCidrsOf(node, site, reader),
+    ...(locator === undefined ? {} : { locator }),
     nodeAddresses: [],
     protocols: node.tunnelProtocols,
     features: ('features' in node && node.features) || [],
@@ -116,6 +120,25 @@ const uniqueBlocks = (members: readonly Member[], { sites, holders }: MemberCont
   );
   const settled = bySettled(settleBlocks(claims, problems));
   return members.map((member) => ({ ...member, podCidrs: settled.get(member.name) ?? [] }));
+};
+
+const locatorConflict = ({ member, prefix }: BlockClaim, other: BlockClaim, isOthers: boolean): Problem => ({
+  reason: 'LocatorOverlap',
+  message: `l2Locator ${formatPrefix(prefix)} of node ${member.name} is that of node ${other.member.name}, ${isOthers ? 'which keeps it' : 'and it cannot be decided whose it is'}: frames of stretched L2 do not reach node ${member.name}; delete and re-create the Node that got its locator last`,
+});
+
+const uniqueLocators = (members: readonly Member[], { holders }: MemberContext, problems: Problem[]): Member[] => {
+  const claims = members.flatMap((member): BlockClaim[] => {
+    const { name, locator } = member;
+    if (!locator) return [];
+    return [{ member, prefix: locator, rank: rankOf(holders.holdsBlock(name, formatPrefix(locator)), true, member) }];
+  });
+  const settled = bySettled(settleBlocks(claims, problems, locatorConflict));
+  return members.map((member) => {
+    if (!member.locator || settled.has(member.name)) return member;
+    const { locator: _, ...rest } = member;
+    return rest;
+  });
 };
 
 /** Which of its addresses a node itself may be reached at through the overlay. */
@@ -189,13 +212,13 @@ export const parseMembers = (
   context: MemberContext,
   read: ObjectReader,
 ): { gateways: Member[]; workers: Member[] } => {
-  const reader = { read, confinement: context.confinement };
+  const reader = { read, confinement: context.confinement, sites: context.sites };
   const gateways = gatewaysOf(pools, reader);
   const workers = workersOf(slices, new Set(gateways.map(({ name }) => name)), reader);
   const { problems } = read;
   const keyed = uniqueKeys(byName([...gateways, ...workers]), context.holders, problems);
   const addressed = uniqueAddresses(uniqueBlocks(keyed, context, problems), context, problems);
-  const members = uniquePorts(addressed, problems);
+  const members = uniquePorts(uniqueLocators(addressed, context, problems), problems);
   return {
     gateways: members.filter(({ pool }) => pool !== undefined),
     workers: members.filter(({ pool }) => pool === undefined),

@@ -3,6 +3,7 @@ import { comparePrefixes, containsPrefix, formatPrefix, type Prefix, tryParsePre
 import { createConfinement } from './confinement.ts';
 import { type HealthSpec, parseHealth } from './health-settings.ts';
 import { createHolders, type Holding } from './holdings.ts';
+import { withLocatorBlocks } from './locators.ts';
 import { parseMembers } from './members.ts';
 import { type ObjectReader, objectReader } from './object-reader.ts';
 import { parseRelay } from './relay-model.ts';
@@ -99,7 +100,11 @@ export const parseWorld = (objects: TopologyObjects, held: readonly Holding[] = 
   const read = objectReader();
   const scope = (kind: LinkScope['kind'], { metadata, spec }: Named & { readonly spec: LinkSettings }): LinkScope =>
     scopeOf(kind, metadata.name, spec, read.problems);
-  const sites = byName(objects.sites).map((site) => siteModel(site, read));
+  const sites = withLocatorBlocks(
+    byName(objects.sites).map((site) => siteModel(site, read)),
+    objects.sites,
+    read.problems,
+  );
   const sitesByName = new Map(sites.map((one) => [one.name, one]));
   const holders = createHolders(held);
   const routed = objects.gatewayPools.flatMap(({ spec }) => spec.routedCidrs ?? []);

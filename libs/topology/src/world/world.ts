@@ -24,6 +24,8 @@ export interface SiteModel {
   readonly nodeCidrs: readonly Prefix[];
   /** Blocks from which the site's pods have their addresses: what is routed to the site. */
   readonly podCidrs: readonly Prefix[];
+  /** IPv6 /52 with the locators of the site's nodes. Undefined: none given, or one that cannot be used. */
+  readonly locatorBlock?: Prefix | undefined;
   readonly nonMasqueradeCidrs: readonly Prefix[];
   /** Sources on the networks of the site's nodes whose packets these forward into the overlay, though they are no nodes. */
   readonly allowedSourceCidrs: readonly Prefix[];
@@ -53,6 +55,8 @@ export interface Member {
   readonly nodeAddresses: readonly string[];
   readonly externalIps: readonly string[];
   readonly podCidrs: readonly Prefix[];
+  /** IPv6 /64 inside the locatorBlock of its Site: where frames of stretched L2 go. Undefined: none given, or another node's. */
+  readonly locator?: Prefix | undefined;
   /** Undefined: the node has not said what it can do. */
   readonly protocols: readonly string[] | undefined;
   /** What its agent supports of what peers rely on; of gateways only. */

@@ -7,7 +7,7 @@ import type { KernelPlan } from '../../data-path/kernel-plan.ts';
 import { nativePrefixes } from '../../data-path/routes.plan.ts';
 import type { BoundaryAdditions } from '../../kernel/boundary-additions.ts';
 import { baseOf, CONNECTIVITY_CHAINS } from '../../kernel/base-chains.ts';
-import { addressSets, isIn } from '../../kernel/address-sets.ts';
+import { addressSet, addressSets, isIn } from '../../kernel/address-sets.ts';
 import { COUNTERS, ENDS, type FirewallPart } from './firewall-parts.ts';
 import { FAMILIES, type Family, familyOf } from '../../kernel/nft-family.ts';
 import { entriesOf } from './overlay-traffic.plan.ts';
@@ -31,6 +31,14 @@ const device = (key: 'iifname' | 'oifname', set: string, op: '==' | '!=' = '==')
 const isAnswer: Expression = { match: 'ct-direction', op: '==', value: 'reply' };
 const perFamily = (rule: (family: Family) => RuleSpec): RuleSpec[] => FAMILIES.map(rule);
 
+const locatorSets = ({ locators }: KernelPlan): SetSpec[] =>
+  locators === undefined
+    ? []
+    : [
+        addressSet('locators', 'ip6', locators.blocks),
+        addressSet('own_locator', 'ip6', locators.own === undefined ? [] : [locators.own]),
+      ];
+
 const setsOf = (plan: KernelPlan, devices: readonly string[], additions: readonly BoundaryAdditions[]): SetSpec[] => {
   const { boundary } = plan;
   const added = (name: 'exits' | 'exitSources'): string[] => additions.flatMap((one) => one[name] ?? []);
@@ -44,6 +52,7 @@ const setsOf = (plan: KernelPlan, devices: readonly string[], additions: readonl
     ...addressSets('exits', [...boundary.exits, ...(plan.role === 'gateway' ? native : []), ...added('exits')]),
     ...addressSets('exit_sources', added('exitSources')),
     ...addressSets('entries', entriesOf(plan, additions)),
+    ...locatorSets(plan),
   ];
 };
 
@@ -70,7 +79,48 @@ const strayEcho: RuleSpec = {
   expressions: [toEchoes, { do: 'counter', name: COUNTERS.strayEcho }, { do: 'drop' }],
 };
 
+/** Only frames between nodes go to a locator: no pod, no peer with another source and no host beside the node reaches one. */
+const betweenLocators = (plan: KernelPlan): RuleSpec[] =>
+  plan.locators === undefined
+    ? []
+    : [
+        {
+          comment: 'to a locator, but not from one',
+          expressions: [
+            isIn('ip6', 'daddr', 'locators'),
+            isIn('ip6', 'saddr', 'locators', '!='),
+            { do: 'counter', name: COUNTERS.unlistedEntry },
+            { do: 'drop' },
+          ],
+        },
+      ];
+
+/** Its device is that of the section for stretched L2; without it the packet goes nowhere. */
+const toOwnLocator = (plan: KernelPlan): RuleSpec[] =>
+  plan.locators === undefined
+    ? []
+    : [
+        {
+          comment: 'frames for this node',
+          expressions: [
+            isIn('ip6', 'daddr', 'own_locator'),
+            device('oifname', 'tunnel_devices', '!='),
+            device('oifname', 'overlay_devices'),
+            { do: 'return' },
+          ],
+        },
+        {
+          comment: 'frames for this node, which takes none',
+          expressions: [
+            isIn('ip6', 'daddr', 'own_locator'),
+            { do: 'counter', name: COUNTERS.unlistedExit },
+            { do: 'drop' },
+          ],
+        },
+      ];
+
 const outOfOverlay = (plan: KernelPlan): RuleSpec[] => [
+  ...toOwnLocator(plan),
   { comment: 'to a pod of this node', expressions: [toBridge, { do: 'return' }] },
   ...(plan.role === 'gateway'
     ? [
@@ -148,9 +198,10 @@ const nativePods: readonly RuleSpec[] = ['plain', 'also_plain'].flatMap((set) =>
   })),
 );
 
-const crossing = ({ echoes }: KernelPlan): RuleSpec[] => [
+const crossing = (plan: KernelPlan): RuleSpec[] => [
+  ...betweenLocators(plan),
   { comment: 'out of a tunnel', expressions: [device('iifname', 'tunnel_devices'), { do: 'goto', chain: OUT }] },
-  ...(echoes === undefined ? [] : [strayEcho]),
+  ...(plan.echoes === undefined ? [] : [strayEcho]),
   { comment: 'from the bridge', expressions: [device('iifname', 'overlay_devices'), { do: 'return' }] },
   {
     comment: 'may enter, and does not',

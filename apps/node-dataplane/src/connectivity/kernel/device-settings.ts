@@ -25,21 +25,27 @@ const FORWARDING: Setting = ['ipv4', 'forwarding', '1'];
 const carriesIpv4 = ({ purpose, addresses }: Pick<DeviceSpec, 'purpose' | 'addresses'>): boolean =>
   purpose === 'echo' || addresses.some((address) => !isIpv6(address));
 
-/** It has no address, and its routes need IPv6; nor is it to have one of its own, by which the kernel would speak to it. */
-const OF_ECHOES: readonly Setting[] = [
-  ['ipv6', 'disable_ipv6', '0'],
+/** It has no address of IPv6, and its routes need it; nor is it to have one of its own, by which the kernel would speak to it. */
+const WITHOUT_ADDRESS: readonly Setting[] = [
   ['ipv6', 'addr_gen_mode', '1'],
+  ['ipv6', 'disable_ipv6', '0'],
 ];
 
-const settingsOf = (spec: Pick<DeviceSpec, 'purpose' | 'addresses'>): Setting[] => [
-  ...(spec.purpose === 'echo' ? OF_ECHOES : []),
+type Configured = Pick<DeviceSpec, 'name' | 'purpose' | 'addresses' | 'ipv6'>;
+
+/** The kernel's ipip devices have no IPv6. */
+const isWithoutAddress = ({ purpose, ipv6 }: Omit<Configured, 'name'>): boolean =>
+  purpose === 'echo' || (ipv6 === true && purpose !== 'ipip');
+
+const settingsOf = (spec: Omit<Configured, 'name'>): Setting[] => [
+  ...(isWithoutAddress(spec) ? WITHOUT_ADDRESS : []),
   NO_ADVERTISEMENTS,
   ...(spec.purpose === 'bridge' ? [] : [LOOSE]),
   ...(carriesIpv4(spec) && readSetting('net/ipv4/ip_forward') === '1' ? [FORWARDING] : []),
 ];
 
 /** @returns names of the settings that were others: `net.ipv4.conf.vxlan0.rp_filter`. @throws Error when one cannot be written */
-export const ensureDeviceSettings = (spec: Pick<DeviceSpec, 'name' | 'purpose' | 'addresses'>): string[] =>
+export const ensureDeviceSettings = (spec: Configured): string[] =>
   settingsOf(spec)
     .filter((setting) => write(spec, setting))
     .map(([family, key]) => `net.${family}.conf.${spec.name}.${key}`);
@@ -49,7 +55,8 @@ const KEEPS_IPV6: ReadonlySet<DeviceSpec['purpose']> = new Set(['bridge', 'echo'
 /** Before it comes up. */
 export const prepareDevice = (spec: DeviceSpec): void => {
   ensureDeviceSettings(spec);
-  if (!KEEPS_IPV6.has(spec.purpose) && !spec.addresses.some(isIpv6)) write(spec, ['ipv6', 'disable_ipv6', '1']);
+  if (!KEEPS_IPV6.has(spec.purpose) && !isWithoutAddress(spec) && !spec.addresses.some(isIpv6))
+    write(spec, ['ipv6', 'disable_ipv6', '1']);
 };
 
 export const enableIpv6 = (spec: DeviceSpec): void => void write(spec, ['ipv6', 'disable_ipv6', '0']);

@@ -23,6 +23,8 @@ export interface DeviceSpec {
   readonly remoteIp?: string;
   /** From which a tunnel to one peer sends, of the kinds that can be told; absent: the kernel chooses. */
   readonly localIp?: string;
+  /** It carries IPv6 though it has no address of it: locators in a cluster whose pods have IPv4 alone. */
+  readonly ipv6?: true;
   /** With prefix length. */
   readonly addresses: readonly string[];
 }
@@ -47,7 +49,8 @@ const localIpOf = (plan: KernelPlan, { kind, remoteIp }: KernelPlan['tunnels'][n
 const PURPOSES = { VXLAN: 'vxlan', GENEVE: 'geneve', IPIP: 'ipip' } as const;
 
 export const planDevices = (plan: KernelPlan): DeviceSpec[] => {
-  const overlay = { arp: false, addresses: plan.overlayAddresses };
+  const onlyLocators = plan.locators?.own !== undefined && !plan.overlayAddresses.some((text) => text.includes(':'));
+  const overlay = { arp: false, addresses: plan.overlayAddresses, ...(onlyLocators ? { ipv6: true as const } : {}) };
   const mac = plan.underlayIp === '' ? undefined : innerMac(plan.underlayIp); // what senders derive from that address
   return [
     ...(plan.manageCni && plan.podCidrs.length > 0

@@ -37,12 +37,22 @@ const routedIntoOverlay = (plan: KernelPlan): AddressSet => {
  */
 export const overlayOnly = (plan: KernelPlan): Prefix[] => {
   const routed = routedIntoOverlay(plan);
-  const kept = AddressSet.of([...plan.masquerade.sources, ...plan.tunnelEnds.addresses].map(parsePrefix));
+  const { own: locator, blocks: locators = [] } = plan.locators ?? {};
+  const kept = AddressSet.of([...plan.masquerade.sources, ...plan.tunnelEnds.addresses, ...locators].map(parsePrefix));
   const elsewhere = [...(plan.alsoPlain ?? []), ...(plan.manageCni ? [] : plan.podCidrs)];
-  return routed
-    .subtract(routed.subtract(kept))
-    .subtract(AddressSet.of(elsewhere.map(parsePrefix)))
-    .toPrefixes();
+  return (
+    routed
+      .subtract(routed.subtract(kept))
+      .subtract(AddressSet.of(elsewhere.map(parsePrefix)))
+      // Those without a route, and its own, which leaves by devices of the section for stretched L2 alone.
+      .union(
+        AddressSet.of(locators.map(parsePrefix)).subtract(
+          AddressSet.of(plan.routes.map((route) => parsePrefix(route.prefix))),
+        ),
+      )
+      .union(AddressSet.of(locator === undefined ? [] : [parsePrefix(locator)]))
+      .toPrefixes()
+  );
 };
 
 export const planLeaks = (plan: KernelPlan): FirewallPart => ({

@@ -172,7 +172,7 @@ const talkTo = <T>(child: ChildProcessWithoutNullStreams, what: string): Talk<T>
 type Applied = Extract<NodeAnswer, { problems: readonly string[] }>;
 type Seen = Extract<NodeAnswer, { healthy: readonly string[] }>;
 const isSeen = (told: NodeAnswer): told is Seen => 'healthy' in told;
-const isApplied = (told: NodeAnswer): told is Applied => 'problems' in told;
+export const isApplied = (told: NodeAnswer): told is Applied => 'problems' in told;
 
 export interface Lab {
   within(place: Place, ...argv: string[]): string;
@@ -223,7 +223,7 @@ const addPod = (ns: Record<Place, Netns>): void => {
   run('pod2', `ip -6 route add default via ${OVERLAY.w2[6]}`);
 };
 
-const startNode = (name: NodeName, netns: Netns, args: NodeArgs): Talk<NodeAnswer> => {
+export const startNode = (name: string, netns: Netns, args: NodeArgs): Talk<NodeAnswer> => {
   const scenario = join(import.meta.dirname, 'node-addresses.scenario.ts');
   const inside = ['unshare', '--mount', '--propagation', 'private', 'sh', '-c', ENTER, ...nodeCommand, scenario];
   return talkTo(spawn('nsenter', [`--net=${netns.path}`, ...inside, JSON.stringify(args)]), name);

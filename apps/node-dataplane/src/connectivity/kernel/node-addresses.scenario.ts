@@ -5,6 +5,7 @@ import { createRouteSocket } from '@unbounded/netlink';
 import { createMetrics, silentLogger } from '@unbounded/telemetry';
 import type { KernelPlan } from '../../data-path/kernel-plan.ts';
 import { cleanUp } from '../../agent/cleanup.ts';
+import type { BoundaryAdditions } from '../../kernel/boundary-additions.ts';
 import { applyPlan, type Dataplane } from '../dataplane.ts';
 import { openEbpfPath } from '../../data-path/ebpf/ebpf-path.ts';
 import { startHealth } from '../health/health.ts';
@@ -22,6 +23,8 @@ import { openFirewall } from './firewall.testdata.ts';
 export interface NodeArgs {
   readonly dataplane: 'ebpf' | 'netlink';
   readonly privateKey: string;
+  /** Of other sections, to the boundary. */
+  readonly additions?: readonly BoundaryAdditions[];
 }
 /** clean: as at an uninstall. */
 export type NodeRequest = { readonly plan: KernelPlan } | { readonly clean: true };
@@ -29,7 +32,7 @@ export type NodeAnswer =
   | { readonly problems: readonly string[]; readonly passes: number }
   | { readonly healthy: readonly string[]; readonly unhealthy: readonly string[] };
 
-const { dataplane, privateKey } = JSON.parse(process.argv[2]!) as NodeArgs;
+const { dataplane, privateKey, additions = [] } = JSON.parse(process.argv[2]!) as NodeArgs;
 const tell = (answer: NodeAnswer): void => void process.stdout.write(`${JSON.stringify(answer)}\n`);
 
 const net = createRouteSocket();
@@ -66,6 +69,7 @@ const parts: Dataplane = {
   sysctls: createSysctls(join(STATE_FOLDER, 'sysctls.json')),
   wireGuard: { keyOf: () => ({ privateKey, file: '' }), unitsDir: '/run/unbounded/keeper/units' },
   relayWays: () => [],
+  additions: () => additions,
   pods: () => [],
   logger: silentLogger,
 };

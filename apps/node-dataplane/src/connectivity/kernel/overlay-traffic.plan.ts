@@ -76,6 +76,6 @@ export const overlayTraffic = (
     peerProtocols: tunnels.some(({ kind }) => kind === 'IPIP') ? [IPIP] : [],
     openPorts: sorted(openPorts),
     entries: sorted(entriesOf(plan, additions)),
-    hasIpv6: plan.podCidrs.some((block) => block.includes(':')),
+    hasIpv6: plan.locators?.own !== undefined || plan.podCidrs.some((block) => block.includes(':')),
   };
 };

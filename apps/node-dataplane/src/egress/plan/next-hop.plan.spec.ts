@@ -19,6 +19,7 @@ const planned = (address: OwnedAddress) => {
     pods: [],
     peers: {
       ...{ overlayAddresses: ['100.64.1.1'], mtuBytes: 1450, podCidrs: [], keepsSource: [], apiServer: [] },
+      locator: undefined,
       locators: () => new Map(),
       nodes: () => [],
     },
