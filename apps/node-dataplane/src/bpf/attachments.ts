@@ -90,6 +90,13 @@ const pinAnew = (link: BpfLink, pin: string): void => {
   link.pin(pin);
 };
 
+/** The link of an earlier process, or of another layout, has this program from then on. */
+const adopt = (link: BpfLink, program: BpfProgram, pin: string, device: Device): void => {
+  link.update(program);
+  using own = linkAt(pin, device);
+  if (!own) pinAnew(link, pin);
+};
+
 /** The layout whose program stands at the device, whoever attached it. @throws BpfError */
 const findLayout = (pinFolder: string, device: Device, { direction }: Place): string | undefined => {
   using link = findLink(pinFolder, device);
@@ -122,9 +129,7 @@ export const createAttachments = (loaded: Loaded, options: AttachmentOptions): A
     const [program, pinPath, ifindex] = [programs.named(name), pinOf(device.name), device.index];
     const link = findLink(pinFolder, device);
     if (link) {
-      link.update(program);
-      using own = linkAt(pinPath, device);
-      if (!own) pinAnew(link, pinPath);
+      adopt(link, program, pinPath, device);
       return { ifindex, link };
     }
     mkdirSync(dirname(pinPath), { recursive: true });

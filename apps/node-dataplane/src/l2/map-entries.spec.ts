@@ -38,9 +38,9 @@ test('what is right is not written again, in whatever order its fields stand', (
 
 test('what is not wanted any more goes when that is called for', () => {
   const bed = openMap([entry('a', {}), entry('b', {})]);
-  const { removeStale } = syncEntries('fdb', bed.map, [entry('b', {})]);
+  const synced = syncEntries('fdb', bed.map, [entry('b', {})]);
   expect(bed.held().map(([mac]) => mac)).toEqual(['a', 'b']);
-  removeStale();
+  synced.removeStale();
   expect(bed.held().map(([mac]) => mac)).toEqual(['b']);
 });
 

@@ -10,6 +10,7 @@ import type { AgentConfig } from '../agent.config.ts';
 import { L2_CHAINS } from '../kernel/base-chains.ts';
 import type { Section, SectionContext, SectionPass, SectionType } from '../section.port.ts';
 import { createProblemLog } from '../world/problem-log.ts';
+import type { WorldSource } from '../world/source.port.ts';
 import { createAttaching } from './attach.ts';
 import { createClaims } from './claims.ts';
 import { l2Condition, problemOf } from './condition.ts';
@@ -112,91 +113,109 @@ const openAttaching = (
   };
 };
 
-const openL2 = async (context: SectionContext, kernel: L2Kernel): Promise<Section> => {
-  const { nodeName: node, net, peers, traffic, boundary, logger, metrics, trigger } = context;
-  const source = context.openInputs(l2NodeKinds);
-  const frames = createFrameMetrics(metrics);
-  const logProblems = createProblemLog(logger);
-  const turns = createTurns();
-  /** In force, wholly. */
-  let enforced: L2Plan | undefined;
-  const attaching = openAttaching(context, {
-    ...{ objects: () => source.snapshot()?.objects, plan: () => enforced, turns },
-  });
-  let isActive = await kernel.isInKernel();
+/** Whether anything of the section is in the kernel, and the end of that. */
+const createPresence = async ({ boundary }: SectionContext, kernel: L2Kernel) => {
+  let isThere = await kernel.isInKernel();
+  const begin = (): void => {
+    isThere = true;
+    boundary.set({ devices: [DEVICES.l2Entry, DEVICES.l2Exit] });
+  };
   // Connectivity's first table has the devices, if the last one had them.
-  if (isActive) boundary.set({ devices: [DEVICES.l2Entry, DEVICES.l2Exit] });
-  peers.onChange(trigger);
-  traffic.onChange(trigger);
-  context.onKernelChange(concernsL2);
-
-  const tearDown = async (): Promise<readonly Problem[]> => {
-    if (!isActive) return [];
-    try {
-      await kernel.tearDown();
-      boundary.set({});
-      isActive = false;
-      return [];
-    } catch (error) {
-      const message = `nothing of Networks is to be done any more, and what was done cannot be taken away (${(error as Error).message}): the agent tries again`;
-      return [{ reason: 'L2Failed', message }];
-    }
+  if (isThere) begin();
+  return {
+    begin,
+    async end(): Promise<readonly Problem[]> {
+      if (!isThere) return [];
+      try {
+        await kernel.tearDown();
+        boundary.set({});
+        isThere = false;
+        return [];
+      } catch (error) {
+        const message = `nothing of Networks is to be done any more, and what was done cannot be taken away (${(error as Error).message}): the agent tries again`;
+        return [{ reason: 'L2Failed', message }];
+      }
+    },
   };
+};
 
-  const passOf = (
-    plan: Pick<L2Plan, 'networks' | 'ports'>,
-    problems: readonly Problem[],
-    ports: ReadonlySet<string>,
-  ): SectionPass => {
-    logProblems(problems);
-    const condition = l2Condition(plan, problems);
-    const leftovers = attaching?.leftovers(ports) ?? [];
-    return {
-      nextPassMs: EVERY_MS,
-      report: {
-        problems,
-        ...(condition && { conditions: [condition] }),
-        ...(attaching &&
-          leftovers.length > 0 && {
-            async write(signal) {
-              for (const endpoint of leftovers) await attaching.release(endpoint, signal);
-            },
-          }),
-      },
-    };
+/** What a pass has come to. */
+interface Outcome {
+  readonly plan: L2Plan;
+  readonly problems: readonly Problem[];
+  /** Devices of ports that are there. */
+  readonly ports: ReadonlySet<string>;
+  readonly isInForce: boolean;
+}
+
+const passOf = ({ plan, problems, ports }: Outcome, attaching: ReturnType<typeof openAttaching>): SectionPass => {
+  const condition = l2Condition(plan, problems);
+  const leftovers = attaching?.leftovers(ports) ?? [];
+  const write = async (signal: AbortSignal): Promise<void> => {
+    for (const endpoint of leftovers) await attaching?.release(endpoint, signal);
   };
+  const report = { problems, ...(condition && { conditions: [condition] }), ...(leftovers.length > 0 && { write }) };
+  return { nextPassMs: EVERY_MS, report };
+};
 
-  const pass = async (): Promise<SectionPass> => {
+/** Observes, plans and applies; undefined: not enough is known, and what is in the kernel goes on as it is. */
+const createTurn = async (
+  context: SectionContext,
+  kernel: L2Kernel,
+  source: WorldSource<typeof l2NodeKinds>,
+): Promise<() => Promise<Outcome | undefined>> => {
+  const { nodeName: node, net, peers, traffic, metrics } = context;
+  const presence = await createPresence(context, kernel);
+  const frames = createFrameMetrics(metrics);
+  return async () => {
     const [snapshot, overlay, seen] = [source.snapshot(), peers.current(), traffic.current()];
-    // What is in the kernel goes on as it is.
-    if (!snapshot || !overlay || !seen) return { nextPassMs: EVERY_MS, report: { problems: [] } };
+    if (!snapshot || !overlay || !seen) return undefined;
     const links = await listPorts(net);
     const ports = new Set(links.map(({ name }) => name));
     const locators = overlay.locators();
     const inputs = l2SnapshotOf(snapshot.objects, { node, locators, ports });
     const plan = planL2(inputs);
-    enforced = undefined;
-    if (plan.networks.length === 0 && links.length === 0) return passOf(plan, await tearDown(), ports);
+    const nothing = { plan, ports, isInForce: false };
+    if (plan.networks.length === 0 && links.length === 0) return { ...nothing, problems: await presence.end() };
     const { locator } = overlay;
-    if (locator === undefined) return passOf(plan, [withoutLocator(node)], ports);
-    isActive = true;
-    boundary.set({ devices: [DEVICES.l2Entry, DEVICES.l2Exit] });
+    if (locator === undefined) return { ...nothing, problems: [withoutLocator(node)] };
+    presence.begin();
     const unapplied = await kernel.apply(plan, {
       locator: parsePrefix(locator),
       locators: [...locators.values()],
       overlayDevices: seen.devices.filter((name) => !NOT_OVERLAY.has(name)),
     });
-    if (unapplied.length === 0) enforced = plan;
     const endpoints = new Map([...inputs.ports].map(([endpoint, device]) => [device, endpoint]));
     const indexes = new Map(links.map(({ name, index }) => [name, index]));
     frames.observe(kernel.counters(), ownersOf(plan, indexes, endpoints));
-    return passOf(plan, [...unapplied, ...plan.problems.map(problemOf)], ports);
+    const problems = [...unapplied, ...plan.problems.map(problemOf)];
+    return { plan, ports, problems, isInForce: unapplied.length === 0 };
   };
+};
 
+const openL2 = async (context: SectionContext, kernel: L2Kernel): Promise<Section> => {
+  const { peers, traffic, logger, trigger } = context;
+  const source = context.openInputs(l2NodeKinds);
+  const logProblems = createProblemLog(logger);
+  const turns = createTurns();
+  const turn = await createTurn(context, kernel, source);
+  /** In force, wholly. */
+  let enforced: L2Plan | undefined;
+  const attaching = openAttaching(context, {
+    ...{ objects: () => source.snapshot()?.objects, plan: () => enforced, turns },
+  });
+  peers.onChange(trigger);
+  traffic.onChange(trigger);
+  context.onKernelChange(concernsL2);
   return {
     async pass() {
       try {
-        return await pass();
+        enforced = undefined;
+        const outcome = await turn();
+        if (!outcome) return { nextPassMs: EVERY_MS, report: { problems: [] } };
+        if (outcome.isInForce) enforced = outcome.plan;
+        logProblems(outcome.problems);
+        return passOf(outcome, attaching);
       } finally {
         turns.done();
       }

@@ -117,6 +117,18 @@ const countBlocks = ({ sites, pools }: Pick<World, 'sites' | 'pools'>): number =
     0,
   ) + [...pools.values()].reduce((sum, { routedCidrs }) => sum + routedCidrs.length, 0);
 
+const locatorBlocks = ({ sites }: World): Prefix[] =>
+  [...sites.values()].flatMap(({ locatorBlock }) => locatorBlock ?? []);
+
+/** The same object where nothing was left out. */
+const withLess = (peer: Member, left: Pick<Member, 'podCidrs' | 'nodeAddresses' | 'locator'>): Member => {
+  const isSame =
+    left.podCidrs.length === peer.podCidrs.length &&
+    left.nodeAddresses.length === peer.nodeAddresses.length &&
+    left.locator === peer.locator;
+  return isSame ? peer : { ...peer, ...left };
+};
+
 /** Leaves out of a node's world, and of what its peers have, every block that must not be routed into the overlay. */
 export const guardUnderlay = (world: World, local: LocalNode, links: readonly PeerLink[]): Guarded => {
   const problems = new Map<string, Problem>();
@@ -169,11 +181,7 @@ export const guardUnderlay = (world: World, local: LocalNode, links: readonly Pe
       return isUsableNear(address, link) || (!sources(host) && !anywhere(host));
     });
     const locator = guardLocator(`node ${peer.name} l2Locator`, peer.locator);
-    const isSame =
-      podCidrs.length === peer.podCidrs.length &&
-      nodeAddresses.length === peer.nodeAddresses.length &&
-      locator === peer.locator;
-    return isSame ? peer : { ...peer, podCidrs, nodeAddresses, locator };
+    return withLess(peer, { podCidrs, nodeAddresses, locator });
   };
   const sites = new Map([...world.sites].map(([name, site]) => [name, guardSite(site)]));
   const pools = new Map([...world.pools].map(([name, pool]) => [name, guardPool(pool)]));
@@ -189,10 +197,7 @@ export const guardUnderlay = (world: World, local: LocalNode, links: readonly Pe
       return peer === link.peer ? link : { ...link, peer };
     }),
     withheld: withheldOf(leftOut(world, sites, network), needed),
-    locators: withheldOf(
-      [...world.sites.values()].flatMap(({ locatorBlock }) => locatorBlock ?? []),
-      needed,
-    ),
+    locators: withheldOf(locatorBlocks(world), needed),
     problems: [...problems.values()],
   };
 };
