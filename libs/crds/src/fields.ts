@@ -21,18 +21,20 @@ const LONGEST_NAME = 63;
 /** Names of Nodes (RFC 1123 subdomain). */
 const LONGEST_NODE_NAME = 253;
 
+/** The address alone as a block, and whether it holds the block's first. Kubernetes 1.31 takes comparing with == for unbounded. */
+export const noHostBits: CelRule = {
+  rule: `!isCIDR(self) || cidr(self.substring(0, self.indexOf('/')) + (cidr(self).ip().family() == 4 ? '/32' : '/128')).containsIP(cidr(self).masked().ip())`,
+  message: 'must have no host bits set',
+  messageExpression: `'"' + self + '" has host bits set: all bits behind the prefix length must be zero, as in 10.1.0.0/16'`,
+};
+
 const cidrRules: readonly CelRule[] = [
   {
     rule: 'isCIDR(self)',
     message: 'must be an address block: write address/length like 192.0.2.0/24 or 2001:db8::/32',
     messageExpression: `'"' + self + '" is not a CIDR: write address/length like 192.0.2.0/24 or 2001:db8::/32'`,
   },
-  {
-    // The address alone as a block, and whether it holds the block's first. Kubernetes 1.31 takes comparing with == for unbounded.
-    rule: `!isCIDR(self) || cidr(self.substring(0, self.indexOf('/')) + (cidr(self).ip().family() == 4 ? '/32' : '/128')).containsIP(cidr(self).masked().ip())`,
-    message: 'must have no host bits set',
-    messageExpression: `'"' + self + '" has host bits set: all bits behind the prefix length must be zero, as in 10.1.0.0/16'`,
-  },
+  noHostBits,
 ];
 
 /**
