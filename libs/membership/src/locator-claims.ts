@@ -33,7 +33,7 @@ const confine = (node: SettledNode): SettledNode => {
   return without(node, {
     reason: 'L2LocatorOutsideSite',
     field: annotationField(annotations.l2Locator),
-    message: `${l2Locator} is not a locator of ${formatPrefix(block)}, the block of Site ${node.site!.metadata.name}, and is not used: cidr-allocator gives the node another; if it does not, see the condition L2LocatorsAllocated of the Site`,
+    message: `${l2Locator} is not a locator of ${formatPrefix(block)}, the block of Site ${node.site.metadata.name}, and is not used: cidr-allocator gives the node another; if it does not, see the condition L2LocatorsAllocated of the Site`,
   });
 };
 
