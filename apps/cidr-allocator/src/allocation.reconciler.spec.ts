@@ -1,5 +1,12 @@
 import { createObjectWrites, type Informer } from '@unbounded/controller-runtime';
-import { GROUP_VERSION, type GatewayPool, type Site, type SiteNodeSlice } from '@unbounded/crds';
+import {
+  annotations,
+  GROUP_VERSION,
+  type GatewayPool,
+  type Mesh,
+  type Site,
+  type SiteNodeSlice,
+} from '@unbounded/crds';
 import type { KubeObject, Node, ResourceClient } from '@unbounded/kube';
 import { MOST_AT_ONCE, SLOWEST_MS } from '@unbounded/membership';
 import { createMetrics, silentLogger } from '@unbounded/telemetry';
@@ -29,6 +36,7 @@ const round = async (...sites: readonly Site[]) => {
     sites: informerOf(...sites),
     pools: informerOf<GatewayPool>(),
     slices: informerOf<SiteNodeSlice>(),
+    meshes: informerOf<Mesh>(),
     clusterAddresses: async () => ({ apiServers: [], services: [] }),
     cooldown: createCooldown(60),
     writes: createObjectWrites({ recorder, logger: silentLogger, metrics }),
@@ -71,6 +79,7 @@ test('a node whose address is in a block of pods by turns changes the status of 
     sites: sites.cache,
     pools: informerOf<GatewayPool>(),
     slices: informerOf<SiteNodeSlice>(),
+    meshes: informerOf<Mesh>(),
     clusterAddresses: async () => ({ apiServers: [], services: [] }),
     cooldown: createCooldown(60),
     writes: createObjectWrites({ recorder, logger: silentLogger, metrics, now: () => nowMs }),
@@ -88,4 +97,46 @@ test('a node whose address is in a block of pods by turns changes the status of 
   }
   expect(sites.writes).toBeGreaterThan(2);
   expect(sites.writes).toBeLessThanOrEqual(1 + MOST_AT_ONCE + (300 * 1000) / SLOWEST_MS);
+});
+
+test('locators come with the prefix and go with it; without one no Node and no field of a Site is written for them', async () => {
+  const recorder = { record: () => {}, flush: async () => {}, dropped: 0 };
+  const metrics = createMetrics();
+  const nodes = objectStore<Node>(nodeObject({ name: 'n', internalIPs: ['10.1.0.1'], podCIDRs: ['100.64.0.0/24'] }));
+  const sites = objectStore<Site>(site);
+  const meshes = objectStore<Mesh>();
+  const reconcile = allocationReconciler({
+    nodes: nodes.cache,
+    sites: sites.cache,
+    pools: informerOf<GatewayPool>(),
+    slices: informerOf<SiteNodeSlice>(),
+    meshes: meshes.cache,
+    clusterAddresses: async () => ({ apiServers: [], services: [] }),
+    cooldown: createCooldown(60),
+    writes: createObjectWrites({ recorder, logger: silentLogger, metrics }),
+    nodeClient: nodes.client,
+    siteClient: sites.client,
+    recorder,
+    metrics: allocatorMetrics(metrics),
+    logger: silentLogger,
+  });
+  const run = () => reconcile('cluster', AbortSignal.timeout(60_000));
+  const shown = () => [
+    nodes.get('n')?.metadata.annotations?.[annotations.l2Locator],
+    sites.get('a')?.status?.l2LocatorBlock,
+    sites.get('a')?.status?.conditions?.find(({ type }) => type === 'L2LocatorsAllocated')?.status,
+  ];
+  await run();
+  expect([nodes.writes, sites.writes]).toEqual([0, 1]);
+  expect(shown()).toEqual([undefined, undefined, undefined]);
+  const mesh = { apiVersion: GROUP_VERSION, kind: 'Mesh', metadata: { name: 'default' } } as const;
+  meshes.put({ ...mesh, spec: { l2: { locatorPrefix: 'fd53:ab:cd::/48' } } });
+  await run();
+  expect(shown()).toEqual(['fd53:ab:cd:1::/64', 'fd53:ab:cd::/52', 'True']);
+  await run();
+  expect([nodes.writes, sites.writes]).toEqual([1, 2]);
+  meshes.put({ ...mesh, spec: {} });
+  await run();
+  expect(shown()[0]).toBeUndefined();
+  expect([nodes.writes, sites.writes]).toEqual([2, 3]);
 });

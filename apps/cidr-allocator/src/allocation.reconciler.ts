@@ -1,4 +1,4 @@
-import type { GatewayPool, Site, SiteNodeSlice } from '@unbounded/crds';
+import type { GatewayPool, Mesh, Site, SiteNodeSlice } from '@unbounded/crds';
 import { inParallel, type Informer, type ObjectWrites, type Reconcile } from '@unbounded/controller-runtime';
 import { applyStatus, type EventRecorder, ignoreGone, type Node, type ResourceClient } from '@unbounded/kube';
 import { createFactsDamper, nodeFacts } from '@unbounded/membership';
@@ -9,7 +9,10 @@ import { type AllocationPlan, type Exhaustion, planAllocations } from './allocat
 import type { AllocatorMetrics } from './allocator-metrics.ts';
 import { MAX_AGE_MS } from './cluster-addresses.ts';
 import type { Cooldown } from './cooldown.ts';
-import { planSiteConditions } from './site-conditions.plan.ts';
+import { locatorPrefixOf } from './locator-prefix.plan.ts';
+import { applyLocators } from './locators.apply.ts';
+import { type LocatorPlan, planLocators } from './locators.plan.ts';
+import { LOCATORS_ALLOCATED, planSiteConditions, shortageText } from './site-conditions.plan.ts';
 import type { ClusterAddresses } from './underlay.plan.ts';
 
 const PARALLEL_WRITES = 8;
@@ -20,6 +23,7 @@ export interface AllocationReconcilerOptions {
   readonly sites: Informer<Site>;
   readonly pools: Informer<GatewayPool>;
   readonly slices: Informer<SiteNodeSlice>;
+  readonly meshes: Informer<Mesh>;
   readonly clusterAddresses: (signal: AbortSignal) => Promise<ClusterAddresses>;
   readonly cooldown: Cooldown;
   readonly writes: ObjectWrites;
@@ -80,61 +84,112 @@ const createReport = ({ recorder, metrics, logger, onExhausted }: AllocationReco
   };
 };
 
-/** One key stands for the cluster: blocks of one node are free or taken only with a view of all. */
-export const allocationReconciler = (options: AllocationReconcilerOptions): Reconcile => {
-  const { nodes, sites, pools, slices, nodeClient, siteClient, recorder, metrics, logger, writes } = options;
-  const tell = createReport(options);
+/** Counts and logs the Sites that newly run out of locators; an Event comes with the condition. */
+const createLocatorReport = ({ metrics, logger }: AllocationReconcilerOptions) => {
+  const newlyShort = createNews();
+  return ({ prefix, shortages }: LocatorPlan): void => {
+    const short = newlyShort(shortages.map(({ site, block }) => `${site} ${block ?? ''}`));
+    for (const shortage of shortages) {
+      const { site, block, nodes } = shortage;
+      if (!short.has(`${site} ${block ?? ''}`)) continue;
+      metrics.locatorsExhausted(site);
+      logger.error({ site, block, nodes: nodes.length }, shortageText(shortage, prefix));
+    }
+    metrics.locatorState(shortages);
+  };
+};
+
+interface Plans {
+  readonly blocks: AllocationPlan;
+  readonly locators: LocatorPlan;
+  readonly nextMs: number;
+}
+
+/** The plans for these nodes and Sites; the rest comes from the caches. */
+const createPlanner = (options: AllocationReconcilerOptions) => {
+  const { pools, slices, meshes, cooldown } = options;
   // Which blocks hold nodes' addresses stands in the status of Sites: as often as the addresses are listed, and no more.
   const damper = createFactsDamper(options.elapsed ?? (() => performance.now()));
-  const plan = (objects: readonly Node[], cluster: ClusterAddresses): AllocationPlan & { readonly nextMs: number } => {
+  return (objects: readonly Node[], sites: readonly Site[], cluster: ClusterAddresses): Plans => {
     const stated = objects.map((node) => ({ facts: nodeFacts(node) }));
     const { standing, nextMs = Infinity } = damper.accept(stated, pools.list());
-    const planned = planAllocations({
-      sites: sites.list(),
+    const world = {
+      sites,
       nodes: standing.map(({ facts }) => facts),
       pools: pools.list(),
       slices: slices.list(),
-      cooling: options.cooldown.cooling(),
+      cooling: cooldown.cooling(),
       cluster,
-    });
-    return { ...planned, nextMs };
+    };
+    const prefix = locatorPrefixOf(meshes.list());
+    return { blocks: planAllocations(world), locators: planLocators({ ...world, prefix }), nextMs };
   };
+};
+
+/** One key stands for the cluster: blocks of one node are free or taken only with a view of all. */
+export const allocationReconciler = (options: AllocationReconcilerOptions): Reconcile => {
+  const { nodes, sites, nodeClient, siteClient, recorder, metrics, logger, writes } = options;
+  const tell = createReport(options);
+  const tellLocators = createLocatorReport(options);
+  const plan = createPlanner(options);
+
+  const writeBlocks = (current: Plans, byName: ReadonlyMap<string, Node>, signal: AbortSignal): Promise<void> =>
+    applyAllocations(current.blocks.allocations, {
+      client: nodeClient,
+      writes,
+      nodes: byName,
+      signal,
+      onAllocated: (about, { site, podCIDRs }) => {
+        metrics.allocated();
+        logger.info({ node: about.metadata.name, site, podCIDRs }, 'allocated');
+        const note = `got ${podCIDRs.join(', ')} of Site ${site}`;
+        recorder.record({ about, type: 'Normal', reason: 'PodCIDRsAllocated', action: 'Allocate', note });
+      },
+    });
+  const writeStatus = ({ blocks, locators }: Plans, site: Site, signal: AbortSignal): Promise<void> =>
+    writes.attempt(site, 'the status', () => {
+      const conditions = planSiteConditions(site, blocks, locators);
+      const fields = { l2LocatorBlock: locators.blocks.get(site.metadata.name) };
+      const withdrawn = locators.prefix === undefined ? [LOCATORS_ALLOCATED] : [];
+      return applyStatus(
+        siteClient,
+        site,
+        { fields, conditions, withdrawn },
+        { fieldManager: FIELD_MANAGER, signal, recorder },
+      ).catch(ignoreGone);
+    });
+  const writeLocators = ({ locators }: Plans, objects: readonly Node[], signal: AbortSignal): Promise<void> =>
+    applyLocators(locators, {
+      client: nodeClient,
+      writes,
+      nodes: objects,
+      signal,
+      onWritten: ({ metadata }, locator) => {
+        if (locator !== undefined) metrics.locatorGiven();
+        logger.info({ node: metadata.name, locator }, locator === undefined ? 'locator removed' : 'locator allocated');
+      },
+    });
 
   return async (_key, signal) => {
     const cluster = await options.clusterAddresses(signal);
     let objects = nodes.list();
-    let current = plan(objects, cluster);
-    if (current.allocations.length > 0) {
+    let siteObjects = sites.list();
+    let current = plan(objects, siteObjects, cluster);
+    if (current.blocks.allocations.length > 0 || current.locators.isGiving) {
       objects = await nodeClient.listAll({ signal }); // the cache may not know yet what the last round or leader gave away
-      current = plan(objects, cluster);
+      if (current.locators.isGiving) siteObjects = await siteClient.listAll({ signal }); // their blocks for locators
+      current = plan(objects, siteObjects, cluster);
     }
     const byName = new Map(objects.map((node) => [node.metadata.name, node]));
-    tell(current, byName);
+    tell(current.blocks, byName);
+    tellLocators(current.locators);
     try {
-      await applyAllocations(current.allocations, {
-        client: nodeClient,
-        writes,
-        nodes: byName,
-        signal,
-        onAllocated: (about, { site, podCIDRs }) => {
-          metrics.allocated();
-          logger.info({ node: about.metadata.name, site, podCIDRs }, 'allocated');
-          const note = `got ${podCIDRs.join(', ')} of Site ${site}`;
-          recorder.record({ about, type: 'Normal', reason: 'PodCIDRsAllocated', action: 'Allocate', note });
-        },
-      });
+      await writeBlocks(current, byName, signal);
     } finally {
-      await inParallel(sites.list(), PARALLEL_WRITES, (site) =>
-        writes.attempt(site, 'the status', () =>
-          applyStatus(
-            siteClient,
-            site,
-            { conditions: planSiteConditions(site, current) },
-            { fieldManager: FIELD_MANAGER, signal, recorder },
-          ).catch(ignoreGone),
-        ),
-      );
+      await inParallel(siteObjects, PARALLEL_WRITES, (site) => writeStatus(current, site, signal));
     }
+    // Last: a locator counts only inside of the block that its Site's status shows.
+    await writeLocators(current, objects, signal);
     // Nothing watches the addresses of API servers and Services: they are looked at again when they are due.
     return writes.verdict(sites.list().length === 0 ? undefined : Math.min(MAX_AGE_MS, current.nextMs));
   };

@@ -1,8 +1,9 @@
 import type { Metrics } from '@unbounded/telemetry';
 
 import type { Exhaustion } from './allocation.plan.ts';
+import { type LocatorMetrics, locatorMetrics } from './locator-metrics.ts';
 
-export interface AllocatorMetrics {
+export interface AllocatorMetrics extends LocatorMetrics {
   allocated(): void;
   exhausted(site: string): void;
   state(exhaustions: readonly Exhaustion[], conflicts: number): void;
@@ -34,5 +35,6 @@ export const allocatorMetrics = (metrics: Metrics): AllocatorMetrics => {
       for (const { site, nodes } of exhaustions) waiting.inc({ site }, nodes.length);
       conflicts.set(conflictCount);
     },
+    ...locatorMetrics(metrics),
   };
 };

@@ -1,4 +1,4 @@
-import { gatewayPoolKind, type Site, siteKind, siteNodeSliceKind } from '@unbounded/crds';
+import { annotations, gatewayPoolKind, meshKind, type Site, siteKind, siteNodeSliceKind } from '@unbounded/crds';
 import { parsePrefix } from '@unbounded/ip';
 import { clientOf, coreClients, endpointSlices, type Node, type ResourceClient } from '@unbounded/kube';
 import {
@@ -351,4 +351,50 @@ spec: { policyName: refuse-one, validationActions: [Deny] }
   }
   await until('the refused one follows', async () => (await blocks())['n1'], 40_000);
   await until('the refused status', () => condition('a', 'PodCIDRsAvailable'), 40_000);
+});
+
+test('with a prefix in the Mesh Sites get blocks and nodes locators, a hostile claim is put right; without it all goes', async () => {
+  const meshes = clientOf(api.cluster, meshKind);
+  const blockOf = async (name: string) => (await sites.get(name)).status?.l2LocatorBlock;
+  const locatorOf = async (name: string) => (await nodes.get(name)).metadata.annotations?.[annotations.l2Locator];
+  const note = (locator: string) => ({ metadata: { annotations: { [annotations.l2Locator]: locator } } });
+  await sites.create(siteObject('a'));
+  await createNode(nodes, { name: 'n1', internalIPs: ['10.1.0.1'], annotations: { team: 't' } });
+  await createNode(nodes, { name: 'elsewhere', internalIPs: ['10.9.0.1'] });
+  start();
+  await until('n1 has a block', async () => (await blocks())['n1']);
+  expect([await blockOf('a'), await locatorOf('n1'), await condition('a', 'L2LocatorsAllocated')]).toEqual([
+    undefined,
+    undefined,
+    undefined,
+  ]);
+  await meshes.create({
+    apiVersion: 'net.unbounded-cloud.io/v1alpha1',
+    kind: 'Mesh',
+    metadata: { name: 'default' },
+    spec: { l2: { locatorPrefix: 'fd53:ab:cd::/48' } },
+  });
+  expect(await until('a locator', () => locatorOf('n1'))).toBe('fd53:ab:cd:1::/64');
+  expect(await blockOf('a')).toBe('fd53:ab:cd::/52');
+  expect(await until('condition', () => condition('a', 'L2LocatorsAllocated'))).toMatchObject({ status: 'True' });
+  expect((await nodes.get('n1')).metadata.annotations).toMatchObject({ team: 't' });
+  await createNode(nodes, {
+    name: 'n2',
+    internalIPs: ['10.1.0.2'],
+    annotations: note('fd53:ab:cd:1::/64').metadata.annotations,
+  });
+  await until('n2 has another', async () => (await locatorOf('n2')) === 'fd53:ab:cd:2::/64');
+  await nodes.mergePatch('n2', note('x'));
+  await until('what is malformed goes', async () => (await locatorOf('n2')) === 'fd53:ab:cd:2::/64');
+  expect([await locatorOf('n1'), await locatorOf('elsewhere')]).toEqual(['fd53:ab:cd:1::/64', undefined]);
+  await meshes.mergePatch('default', { spec: { l2: { locatorPrefix: 'fd53:ab:cd::/40' } } }).then(
+    () => expect.unreachable('host bits are refused'),
+    (error: Error) => expect(error.message).toContain('has host bits set'),
+  );
+  await meshes.delete('default');
+  await until('all is taken away', async () => {
+    const stands = [await locatorOf('n1'), await locatorOf('n2'), await blockOf('a')];
+    return stands.every((value) => value === undefined) && !(await condition('a', 'L2LocatorsAllocated'));
+  });
+  expect(await condition('a', 'PodCIDRsAvailable')).toMatchObject({ status: 'True' });
 });

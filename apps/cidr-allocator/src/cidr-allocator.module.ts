@@ -1,5 +1,6 @@
 import { createController, createObjectWrites, watches } from '@unbounded/controller-runtime';
-import { gatewayPoolKind, siteKind, siteNodeSliceKind } from '@unbounded/crds';
+import { gatewayPoolKind, meshKind, type Site, siteKind, siteNodeSliceKind } from '@unbounded/crds';
+import { parsePrefix } from '@unbounded/ip';
 import { hostModule, type HostPart, type HostServices } from '@unbounded/host';
 import { openControlPlane } from '@unbounded/host/control-plane';
 import {
@@ -21,6 +22,10 @@ import { poolFingerprint } from './underlay.plan.ts';
 
 const WHOLE_CLUSTER = () => ['cluster'];
 
+/** A block for locators that somebody else writes or takes away is put right at once. */
+const siteFingerprint = ({ metadata, status }: Site): string =>
+  `${metadata.generation} ${status?.l2LocatorBlock ?? ''}`;
+
 const createParts = (config: CidrAllocatorConfig, services: HostServices): readonly HostPart[] => {
   const plane = openControlPlane({ name: 'cidr-allocator', config, services });
   const siteResource = resourceOf(siteKind);
@@ -28,9 +33,12 @@ const createParts = (config: CidrAllocatorConfig, services: HostServices): reado
   const sites = plane.informer(siteResource);
   const pools = plane.informer(resourceOf(gatewayPoolKind));
   const slices = plane.informer(resourceOf(siteNodeSliceKind));
+  const meshes = plane.informer(resourceOf(meshKind));
   const cooldown = createCooldown(config.blockCooldown);
   nodes.on((change) => {
-    if (change.type === 'deleted') cooldown.released(nodeFacts(change.object).podPrefixes);
+    if (change.type !== 'deleted') return;
+    const { podPrefixes, l2Locator } = nodeFacts(change.object);
+    cooldown.released([...podPrefixes, ...(l2Locator === undefined ? [] : [parsePrefix(l2Locator)])]);
   });
   const fatal = Promise.withResolvers<never>();
   fatal.promise.catch(() => undefined);
@@ -41,13 +49,15 @@ const createParts = (config: CidrAllocatorConfig, services: HostServices): reado
       watches(pools, { keysOf: WHOLE_CLUSTER, fingerprint: poolFingerprint }),
       // The records decide about conflicts and cooling only: a look at them by the way is enough, without a round for each.
       watches(slices, { keysOf: WHOLE_CLUSTER, fingerprint: () => '' }),
-      watches(sites, { keysOf: WHOLE_CLUSTER, fingerprint: ({ metadata }) => String(metadata.generation) }),
+      watches(sites, { keysOf: WHOLE_CLUSTER, fingerprint: siteFingerprint }),
+      watches(meshes, { keysOf: WHOLE_CLUSTER, fingerprint: ({ metadata }) => String(metadata.generation) }),
     ],
     reconcile: allocationReconciler({
       nodes,
       sites,
       pools,
       slices,
+      meshes,
       clusterAddresses: createClusterAddresses({
         endpointSlices: plane.cluster.client(endpointSlices),
         services: plane.cluster.client(serviceResource),

@@ -1,10 +1,14 @@
-import type { Site } from '@unbounded/crds';
+import { L2_LOCATOR_BITS, L2_LOCATOR_BLOCK_BITS, MESH_NAME, type Site } from '@unbounded/crds';
 import { listed } from '@unbounded/membership';
 
 import type { AllocationPlan } from './allocation.plan.ts';
+import type { LocatorPlan, LocatorShortage } from './locators.plan.ts';
+
+/** Only with stretched L2: without it the condition is withdrawn. */
+export const LOCATORS_ALLOCATED = 'L2LocatorsAllocated';
 
 interface SiteCondition {
-  readonly type: 'PodCIDRsAvailable' | 'PodCIDRsValid';
+  readonly type: 'PodCIDRsAvailable' | 'PodCIDRsValid' | typeof LOCATORS_ALLOCATED;
   readonly status: 'True' | 'False';
   readonly reason: string;
   readonly message: string;
@@ -59,9 +63,39 @@ const valid = ({ metadata }: Site, plan: AllocationPlan): Omit<SiteCondition, 'o
   return { type, status: 'False', reason: 'PodCIDROverlap', message: `${message}: use blocks of its own` };
 };
 
-/** What a Site's status says about its pod blocks. */
-export const planSiteConditions = (site: Site, plan: AllocationPlan): readonly SiteCondition[] => {
+export const shortageText = ({ block, nodes }: LocatorShortage, prefix: string | undefined): string => {
+  const waiting = nodes.length === 0 ? '' : `; waiting: ${listed(nodes)}`;
+  return block === undefined
+    ? `no free /${L2_LOCATOR_BLOCK_BITS} in ${prefix}, spec.l2.locatorPrefix of Mesh ${MESH_NAME}: write a shorter prefix that holds this one, and the other Sites keep their blocks${waiting}`
+    : `no free /${L2_LOCATOR_BITS} in ${block}, the block of this Site: make a second Site of a part of its nodeCidrs${waiting}`;
+};
+
+const locatorsAllocated = (
+  { metadata }: Site,
+  { prefix, blocks, shortages, refusal }: LocatorPlan,
+): readonly SiteCondition[] => {
+  if (prefix === undefined) return [];
+  const type = LOCATORS_ALLOCATED;
+  if (refusal) return [{ type, status: 'False', ...refusal }];
+  const shortage = shortages.find(({ site }) => site === metadata.name);
+  if (!shortage) {
+    const message = `no node waits for a locator of ${blocks.get(metadata.name)}`;
+    return [{ type, status: 'True', reason: 'Allocated', message }];
+  }
+  const reason = shortage.block === undefined ? 'LocatorPrefixExhausted' : 'L2LocatorsExhausted';
+  return [{ type, status: 'False', reason, message: shortageText(shortage, prefix) }];
+};
+
+/** What a Site's status says about its pod blocks and its locators. */
+export const planSiteConditions = (
+  site: Site,
+  plan: AllocationPlan,
+  locators: LocatorPlan,
+): readonly SiteCondition[] => {
   const generation = site.metadata.generation;
   const observed = generation === undefined ? {} : { observedGeneration: generation };
-  return [available(site, plan), valid(site, plan)].map((condition) => ({ ...condition, ...observed }));
+  return [available(site, plan), valid(site, plan), ...locatorsAllocated(site, locators)].map((condition) => ({
+    ...condition,
+    ...observed,
+  }));
 };

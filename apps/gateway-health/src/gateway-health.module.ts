@@ -17,6 +17,7 @@ import {
   siteNodeSliceKind,
   type GatewayPool,
   type Mesh,
+  type Site,
   type SiteNodeSlice,
   sitePeeringKind,
 } from '@unbounded/crds';
@@ -47,6 +48,10 @@ import { relayNodeFingerprint } from './relay-readiness.ts';
 import { relayPoolFingerprint, relayReconciler } from './relay.reconciler.ts';
 
 const GATHER_MS = 50;
+
+/** What a round depends on of a Site: its spec, and of its status the block that locators of its gateways count in. */
+const siteFingerprint = ({ metadata, status }: Site): string =>
+  `${metadata.generation} ${status?.l2LocatorBlock ?? ''}`;
 
 const imageOf = ({ relayImage, relayImagePullPolicy, relayImagePullSecrets = '' }: GatewayHealthConfig) =>
   relayImage === undefined
@@ -161,7 +166,7 @@ const createParts = (config: GatewayHealthConfig, services: HostServices): reado
     name: 'gateway-pools',
     sources: [
       watches(caches.nodes, { keysOf, fingerprint: gatewayNodeFingerprint }),
-      watches(caches.sites, { keysOf, fingerprint: ({ metadata }) => String(metadata.generation) }),
+      watches(caches.sites, { keysOf, fingerprint: siteFingerprint }),
       watches(caches.slices, { keysOf }),
       watches(caches.pools, { keysOf }),
       namesSource(names, 'cluster'),

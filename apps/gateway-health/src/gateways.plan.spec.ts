@@ -227,6 +227,18 @@ test('what a gateway’s agent supports is told to its peers', () => {
   });
 });
 
+test('a gateway’s locator is told to its peers if it is one of its Site’s block; without locators nothing is', () => {
+  const known = node('g', { gateway: 'p' });
+  const of = (l2LocatorBlock?: string, l2Locator?: string) => {
+    const facts = l2Locator === undefined ? known.facts : { ...known.facts, l2Locator };
+    const sites = [{ ...SITES[0]!, status: l2LocatorBlock === undefined ? {} : { l2LocatorBlock } }];
+    return planGateways(world({ nodes: [{ ...known, facts }], pools: [pool('p')], sites })).pools[0]!.gateways[0]!;
+  };
+  expect(of('fd53:ab:cd::/52', 'fd53:ab:cd:1::/64')).toMatchObject({ l2Locator: 'fd53:ab:cd:1::/64' });
+  for (const gateway of [of('fd53:ab:cd::/52', 'fd99::/64'), of('fd53:ab:cd::/52'), of(undefined, 'fd53:ab:cd:1::/64')])
+    expect(gateway).not.toHaveProperty('l2Locator');
+});
+
 test('a gateway that fell silent stays a gateway with its port: only its report is old, not its tunnel', () => {
   const poolNode = {
     ...object('GatewayPoolNode', 'g', { nodeName: 'g', gatewayPool: 'p' }),

@@ -118,6 +118,7 @@ const toGateway = (node: NodeFacts, siteName: string | undefined, port: number |
   podCIDRs: node.podCIDRs,
   ...(node.tunnelProtocols === undefined ? {} : { tunnelProtocols: node.tunnelProtocols }),
   ...(node.features === undefined ? {} : { features: node.features }),
+  ...(node.l2Locator === undefined ? {} : { l2Locator: node.l2Locator }),
 });
 
 const toPoolNode = (node: NodeFacts, pool: GatewayPool, site: string | undefined): GatewayPoolNode => {

@@ -134,3 +134,17 @@ test('a slice changed by hand is put right, with the version that was seen', () 
     { nodeCount: 2, metadata: { resourceVersion: '9' } },
   ]);
 });
+
+test('a slice carries the locators that its nodes may use, and without them is what it was', () => {
+  const facts = (name: string, l2Locator?: string): NodeFacts => ({
+    ...node({ name }),
+    ...(l2Locator === undefined ? {} : { l2Locator }),
+  });
+  const nodes = [facts('n1', 'fd53:ab:cd:1::/64'), facts('n2')];
+  const listedOf = (subject: Site) =>
+    planMembership({ sites: [subject], pools: [], peerings: [], slices: [], nodes }).sites[0]?.slices[0]?.nodes;
+  expect(JSON.stringify(listedOf(site('a')))).not.toContain('l2Locator');
+  const listed = listedOf({ ...site('a'), status: { l2LocatorBlock: 'fd53:ab:cd::/52' } });
+  expect(listed?.map(({ l2Locator }) => l2Locator)).toEqual(['fd53:ab:cd:1::/64', undefined]);
+  expect(listed?.[1]).not.toHaveProperty('l2Locator');
+});

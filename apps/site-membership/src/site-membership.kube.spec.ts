@@ -431,3 +431,26 @@ test('1,250 nodes make slices of 500, 500 and 250, and 600 of them two', async (
   );
   await until('status', async () => (await sites().get('a')).status?.sliceCount === 2);
 });
+
+test('a slice lists the locator of its Site’s block, told at once when the block comes; another’s is told on the Node', async () => {
+  await sites().create(siteObject('a'));
+  start();
+  const locator = 'fd53:ab:cd:1::/64';
+  const note = (l2Locator: string) => ({ [annotations.l2Locator]: l2Locator });
+  await createNode(nodes(), { name: 'n1', internalIPs: ['10.1.0.1'], annotations: note(locator) });
+  const listed = async () =>
+    Object.fromEntries(((await slices().get('a-0')).nodes ?? []).map((entry) => [entry.name, entry.l2Locator]));
+  await until('slice', () => slices().get('a-0'));
+  expect(await listed()).toEqual({ n1: undefined });
+  await sites().mergePatch('a', { status: { l2LocatorBlock: 'fd53:ab:cd::/52' } }, { subresource: 'status' });
+  await until('its locator', async () => (await listed())['n1'] === locator);
+  await createNode(nodes(), { name: 'n0', internalIPs: ['10.1.0.2'], annotations: note(locator) });
+  await createNode(nodes(), { name: 'n2', internalIPs: ['10.1.0.3'], annotations: note('fd53:ab:cd:1001::/64') });
+  const conditionOf = async (name: string) =>
+    (await nodes().get(name)).status?.conditions?.find(({ type }) => type === 'UnboundedNodeAccepted')?.message;
+  expect(await until('n0', () => conditionOf('n0'))).toContain(`${locator} is the locator of node n1`);
+  expect(await until('n2', () => conditionOf('n2'))).toContain(
+    'fd53:ab:cd:1001::/64 is not a locator of fd53:ab:cd::/52',
+  );
+  expect(await listed()).toEqual({ n0: undefined, n1: locator, n2: undefined });
+});

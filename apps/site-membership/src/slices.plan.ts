@@ -15,6 +15,7 @@ const toSiteNode = (node: NodeFacts): SiteNode => ({
   internalIPs: node.internalIPs,
   podCIDRs: node.podCIDRs,
   ...(node.tunnelProtocols === undefined ? {} : { tunnelProtocols: node.tunnelProtocols }),
+  ...(node.l2Locator === undefined ? {} : { l2Locator: node.l2Locator }),
 });
 
 const byName = (a: NodeFacts, b: NodeFacts): number => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0);

@@ -21,18 +21,20 @@ const LONGEST_NAME = 63;
 /** Names of Nodes (RFC 1123 subdomain). */
 const LONGEST_NODE_NAME = 253;
 
+/** The address alone as a block, and whether it holds the block's first. Kubernetes 1.31 takes comparing with == for unbounded. */
+export const noHostBits: CelRule = {
+  rule: `!isCIDR(self) || cidr(self.substring(0, self.indexOf('/')) + (cidr(self).ip().family() == 4 ? '/32' : '/128')).containsIP(cidr(self).masked().ip())`,
+  message: 'must have no host bits set',
+  messageExpression: `'"' + self + '" has host bits set: all bits behind the prefix length must be zero, as in 10.1.0.0/16'`,
+};
+
 const cidrRules: readonly CelRule[] = [
   {
     rule: 'isCIDR(self)',
     message: 'must be an address block: write address/length like 192.0.2.0/24 or 2001:db8::/32',
     messageExpression: `'"' + self + '" is not a CIDR: write address/length like 192.0.2.0/24 or 2001:db8::/32'`,
   },
-  {
-    // The address alone as a block, and whether it holds the block's first. Kubernetes 1.31 takes comparing with == for unbounded.
-    rule: `!isCIDR(self) || cidr(self.substring(0, self.indexOf('/')) + (cidr(self).ip().family() == 4 ? '/32' : '/128')).containsIP(cidr(self).masked().ip())`,
-    message: 'must have no host bits set',
-    messageExpression: `'"' + self + '" has host bits set: all bits behind the prefix length must be zero, as in 10.1.0.0/16'`,
-  },
+  noHostBits,
 ];
 
 /**
@@ -83,15 +85,6 @@ export const addressTexts = (description: string) =>
   list(string({ maxLength: LONGEST_ADDRESS }), { description, as: 'atomic', maxItems: MAX_NODE_ADDRESSES });
 export const cidrTexts = (description: string) =>
   list(string({ maxLength: LONGEST_CIDR }), { description, as: 'atomic', maxItems: MAX_NODE_ADDRESSES });
-
-/** Of a node, for stretched L2. */
-export const l2Locator = () =>
-  optional(
-    string({
-      description: 'IPv6 /64 of the node inside its Site’s status.l2LocatorBlock: where frames of stretched L2 go.',
-      maxLength: LONGEST_CIDR,
-    }),
-  );
 
 /** 32 bytes in canonical base64 (RFC 4648 4): 44 characters, of which the last but one has its two low bits clear. */
 export const WIREGUARD_KEY_PATTERN = '^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$';

@@ -1,5 +1,6 @@
-import { objectName } from './fields.ts';
-import { type CelRule, oneOf, type Schema, string } from './schema.ts';
+import { LONGEST_CIDR, noHostBits, objectName } from './fields.ts';
+import { L2_LOCATOR_PREFIX_BITS } from './names.ts';
+import { type CelRule, oneOf, optional, type OptionalSchema, type Schema, string } from './schema.ts';
 
 /** Fields that several kinds of stretched L2 share. */
 
@@ -56,3 +57,38 @@ export const immutableSpec: CelRule = {
 
 export const observedText = (description: string): Schema<string> =>
   string({ description, format: 'date-time', maxLength: 64 });
+
+const { shortest, longest } = L2_LOCATOR_PREFIX_BITS;
+const PREFIX_RIGHT = `write an IPv6 prefix of /${shortest} to /${longest} like fd53:ab:cd::/48`;
+
+/** Sites' blocks are cut from it. Its first address decides about every special range: all of them are wider than the prefix may be. */
+const locatorPrefixRules: readonly CelRule[] = [
+  {
+    rule: `isCIDR(self) && cidr(self).ip().family() == 6 && cidr(self).prefixLength() >= ${shortest} && cidr(self).prefixLength() <= ${longest}`,
+    message: `must be an IPv6 prefix of /${shortest} to /${longest}: ${PREFIX_RIGHT}`,
+    messageExpression: `'"' + self + '" is no IPv6 prefix of /${shortest} to /${longest}: ${PREFIX_RIGHT}'`,
+  },
+  {
+    rule: `!isCIDR(self) || ip.isCanonical(self.substring(0, self.indexOf('/')))`,
+    message: 'must be in its canonical form (RFC 5952) like fd53:ab:cd::/48',
+    messageExpression: `'"' + self + '" is not in its canonical form (RFC 5952): write it in lower case and as short as it can be, like fd53:ab:cd::/48'`,
+  },
+  noHostBits,
+  {
+    rule: '!isCIDR(self) || cidr(self).ip().isGlobalUnicast()',
+    message: `must hold unicast addresses only, no link-local, multicast or unspecified ones: ${PREFIX_RIGHT}`,
+    messageExpression: `'"' + self + '" holds link-local, multicast or unspecified addresses: ${PREFIX_RIGHT}'`,
+  },
+];
+
+export const locatorPrefix: Schema<string> = string({
+  description: `IPv6 prefix of /${shortest} to /${longest}, canonical. Each Site gets a /52 of it and each node a /64 of its Site's block, its locator: the source and the destination of packets that carry Ethernet frames between nodes. No other address of the network may be in it; a unique local prefix (RFC 4193) of its own is recommended. Another prefix gives all nodes other locators.`,
+  maxLength: LONGEST_CIDR,
+  rules: locatorPrefixRules,
+});
+
+/** A block that cidr-allocator or a controller wrote; not checked again. */
+export const locatorText = (description: string): OptionalSchema<string> =>
+  optional(string({ description, maxLength: LONGEST_CIDR }));
+/** In lists of nodes. */
+export const l2Locator = locatorText('The IPv6 /64 of the node for stretched L2; absent: none.');

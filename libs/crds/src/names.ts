@@ -38,6 +38,11 @@ export const annotations = {
    * ExternalIP in the Node's status. Written by people; neither the node agent nor the kubelet may write it.
    */
   externalAddress: `${API_GROUP}/external-address`,
+  /**
+   * The node's locator for stretched L2, an IPv6 block of /64. Written by cidr-allocator; neither the node agent nor the kubelet
+   * may write it.
+   */
+  l2Locator: `${API_GROUP}/l2-locator`,
 } as const;
 
 /** On Node. */
@@ -100,6 +105,13 @@ export const MAX_L2_SEGMENTS = 64;
 export const MAX_L2_NETWORK_NUMBER = 0xff_ffff;
 /** Nodes with endpoints of one Network: a frame that is replicated goes to each of them. */
 export const MAX_L2_NETWORK_NODES = 64;
+
+/** Bits of a node's locator: what is behind them is a SID's behavior and Network (RFC 8986 3.1). */
+export const L2_LOCATOR_BITS = 64;
+/** Bits of the block that the nodes of a Site get their locators from: 4,096 blocks of 64 bits. */
+export const L2_LOCATOR_BLOCK_BITS = 52;
+/** Bits of the prefix that the Sites get their blocks from: 16 Sites at the longest, a million at the shortest. */
+export const L2_LOCATOR_PREFIX_BITS = { shortest: 32, longest: 48 } as const;
 
 /** On NetworkEndpoint, by the agent of its node: it goes when nothing of the endpoint is left there. */
 export const L2_ENDPOINT_FINALIZER = `${API_GROUP}/endpoint`;

@@ -10,6 +10,8 @@ interface StatusUpdate {
   readonly fields?: object;
   /** The conditions that this program owns, all of them. */
   readonly conditions: readonly NewCondition[];
+  /** Types of conditions of this program that are to be gone. */
+  readonly withdrawn?: readonly string[];
 }
 
 export interface ApplyStatusOptions {
@@ -52,12 +54,13 @@ const recordChanges = (object: HasStatus, changed: readonly NewCondition[], reco
 export const applyStatus = async <T extends HasStatus>(
   client: ResourceClient<T>,
   object: T,
-  { fields = {}, conditions }: StatusUpdate,
+  { fields = {}, conditions, withdrawn = [] }: StatusUpdate,
   { fieldManager, signal, recorder, onlyIfUnchanged = false }: ApplyStatusOptions,
 ): Promise<boolean> => {
   const existing = object.status?.conditions;
   const changed = changedConditions(existing, conditions);
-  if (changed.length === 0 && hasFields(object.status, fields)) return false;
+  const isStale = existing?.some(({ type }) => withdrawn.includes(type)) ?? false;
+  if (changed.length === 0 && !isStale && hasFields(object.status, fields)) return false;
   const now = new Date();
   const owned = conditions.map((next) => withCondition(existing, next, now).find(({ type }) => type === next.type)!);
   const { apiVersion, kind, metadata } = object;

@@ -50,6 +50,15 @@ const damped = (facts: NodeFacts) => ({
   problems: [expect.objectContaining({ reason: 'FactsDamped' }), ...facts.problems],
 });
 
+test('a locator is the allocator’s: it stands at once while a node’s own changes wait', () => {
+  const { stands, exhaust } = damping();
+  const [one, other] = [node(), noted('tunnelProtocols', 'VXLAN')];
+  exhaust(one, other);
+  const given = noted('l2Locator', 'fd53:ab:cd:1::/64');
+  expect(stands(given)).toMatchObject({ l2Locator: 'fd53:ab:cd:1::/64', tunnelProtocols: ['VXLAN'] });
+  expect(stands(one)).not.toHaveProperty('l2Locator');
+});
+
 test.each<[string, NodeFacts]>([
   ['key', noted('wireGuardPublicKey', keyOf(2))],
   ['next key', noted('wireGuardNextPublicKey', keyOf(2))],

@@ -47,9 +47,9 @@ const besides = (stated: Stated): string => JSON.stringify({ ...stated, facts: u
 const labelsOf = ({ labels }: NodeFacts, isKubelets: boolean): Record<string, string> =>
   Object.fromEntries(Object.entries(labels).filter(([label]) => canKubeletSet(label) === isKubelets));
 
-/** An administrator takes a role away, the allocator gives a block: both at once, whatever the node does. */
+/** An administrator takes a role away, the allocator gives a block or a locator: all at once, whatever the node does. */
 const holdFacts = (accepted: NodeFacts, stated: NodeFacts): NodeFacts => {
-  const { siteLabel: _site, wireGuardPort: _port, rotateKey: _rotate, ...rest } = accepted;
+  const { siteLabel: _site, wireGuardPort: _port, rotateKey: _rotate, l2Locator: _locator, ...rest } = accepted;
   return {
     ...rest,
     labels: { ...labelsOf(accepted, true), ...labelsOf(stated, false) },
@@ -59,6 +59,7 @@ const holdFacts = (accepted: NodeFacts, stated: NodeFacts): NodeFacts => {
     ...(stated.siteLabel === undefined ? {} : { siteLabel: stated.siteLabel }),
     ...(stated.wireGuardPort === undefined ? {} : { wireGuardPort: stated.wireGuardPort }),
     ...(stated.rotateKey === undefined ? {} : { rotateKey: stated.rotateKey }),
+    ...(stated.l2Locator === undefined ? {} : { l2Locator: stated.l2Locator }),
   };
 };
 

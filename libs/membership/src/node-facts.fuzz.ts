@@ -41,12 +41,15 @@ const run = (input: Uint8Array): void => {
     internalIPs: facts.internalIPs,
     podCIDRs: facts.podCIDRs,
     ...(facts.tunnelProtocols && { tunnelProtocols: facts.tunnelProtocols }),
+    ...(facts.l2Locator !== undefined && { l2Locator: facts.l2Locator }),
   };
   assert.deepEqual(violations(sliceEntry, entry), []);
   assert.deepEqual(violations(poolEntry, { ...entry, externalIPs: facts.externalIPs }), []);
   for (const text of [...facts.internalIPs, ...facts.externalIPs])
     assert.equal(specialRangeOf(parseAddress(text)), undefined, text);
   for (const text of facts.podCIDRs) assert.equal(specialRangeIn(parsePrefix(text)), undefined, text);
+  if (facts.l2Locator !== undefined)
+    assert.equal(specialRangeIn(parsePrefix(facts.l2Locator)), undefined, facts.l2Locator);
   for (const { message } of facts.problems) assert.match(message, /^[^\n\r\0]{20,800}$/);
 };
 
@@ -62,6 +65,7 @@ export const target: FuzzTarget = {
     texts([annotations.wireGuardKeyGeneration, '3'], [annotations.wireGuardPort, '51820']),
     texts([annotations.tunnelProtocols, 'VXLAN,WireGuard,None'], [annotations.rotateWireGuardKey, 'now']),
     texts([annotations.features, 'node-addresses,later']),
+    texts([annotations.l2Locator, 'fd53:ab:cd:1::/64']),
     texts([annotations.externalAddress, '203.0.113.7, gw.example.com.']),
     texts(['InternalIP', '10.1.0.31'], ['InternalIP', 'fd00::1'], ['ExternalIP', '2001:db8::1']),
     texts(['podCIDR', '100.64.3.0/24'], ['podCIDR', 'fd64:1::/64']),

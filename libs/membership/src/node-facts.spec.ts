@@ -35,6 +35,7 @@ const entryOf = (facts: NodeFacts) => ({
   internalIPs: facts.internalIPs,
   podCIDRs: facts.podCIDRs,
   ...(facts.tunnelProtocols ? { tunnelProtocols: facts.tunnelProtocols } : {}),
+  ...(facts.l2Locator === undefined ? {} : { l2Locator: facts.l2Locator }),
 });
 /** And what the pool's alone has. */
 const poolEntryOf = (facts: NodeFacts) => ({
@@ -200,6 +201,35 @@ test.each<[string, NodeObject, Partial<NodeFacts>, string[]]>([
 ])('%s', (_, object, want, reasons) => {
   expect(nodeFacts(object)).toMatchObject(want);
   expect(reasonsOf(object)).toEqual(reasons);
+});
+
+test.each([
+  ['nothing', ''],
+  ['an address', 'fd53:ab:cd:1::'],
+  ['a longer block', 'fd53:ab:cd:1::/65'],
+  ['a shorter one', 'fd53:ab:cd::/48'],
+  ['an IPv4 block', '10.0.0.0/8'],
+  ['host bits', 'fd53:ab:cd:1::1/64'],
+  ['upper case', 'FD53:ab:cd:1::/64'],
+  ['zeros that the canonical form omits', 'fd53:00ab:cd:1::/64'],
+  ['link-local addresses', 'fe80::/64'],
+  ['multicast', 'ff02::/64'],
+  ['the unspecified address', '::/64'],
+  ['any length', `fd53:ab:cd:1::/64${'x'.repeat(5000)}`],
+])('%s is no locator, and the Node is told', (_, text) => {
+  const facts = nodeFacts(node({ notes: { [annotations.l2Locator]: text } }));
+  expect(facts).not.toHaveProperty('l2Locator');
+  expect(facts.problems).toMatchObject([
+    { reason: 'InvalidL2Locator', field: 'metadata.annotations[net.unbounded-cloud.io/l2-locator]' },
+  ]);
+  expect(facts.problems[0]!.message).toContain('it must be an IPv6 block of /64');
+});
+
+test('a locator is a fact, and changes the fingerprint; a Node without one has no such field', () => {
+  const one = node({ notes: { [annotations.l2Locator]: 'fd53:ab:cd:1::/64' } });
+  expect(nodeFacts(one)).toMatchObject({ l2Locator: 'fd53:ab:cd:1::/64', problems: [] });
+  expect(nodeFacts(node({}))).not.toHaveProperty('l2Locator');
+  expect(nodeFingerprint(one)).not.toBe(nodeFingerprint(node({})));
 });
 
 test('40 internal addresses are 32 and a problem; messages name value and remedy, and hold no control characters', () => {

@@ -2,6 +2,7 @@ import {
   AGENT_ANNOTATIONS,
   annotations,
   FIRST_GATEWAY_WIREGUARD_PORT,
+  L2_LOCATOR_BITS,
   labels,
   LONGEST_AGENT_ANNOTATION,
   LONGEST_ROTATION_REQUEST,
@@ -73,6 +74,8 @@ export interface NodeFacts {
   readonly tunnelProtocols?: readonly string[];
   /** What the node's agent supports of the features that we know, sorted. Absent: none. */
   readonly features?: readonly string[];
+  /** The annotation's IPv6 /64 of unicast addresses, canonical. Absent: the node has no part in stretched L2. */
+  readonly l2Locator?: string;
   /** The Site that the node is labelled with. */
   readonly siteLabel?: string;
   readonly problems: readonly NodeProblem[];
@@ -144,6 +147,17 @@ const parseRotationRequest = (text: string | undefined, problems: NodeProblem[])
   const field = annotationField(annotations.rotateWireGuardKey);
   const message = `${quote(text)} does not ask for a new key: write a text of at most ${LONGEST_ROTATION_REQUEST} characters`;
   problems.push({ reason: 'InvalidRotationRequest', field, message });
+  return undefined;
+};
+
+const parseLocator = (text: string | undefined, problems: NodeProblem[]): string | undefined => {
+  if (text === undefined) return undefined;
+  const prefix = tryParsePrefix(text);
+  const isUsable = prefix?.family === 6 && prefix.length === L2_LOCATOR_BITS && !specialRangeIn(prefix);
+  if (isUsable && formatPrefix(prefix) === text) return text;
+  const field = annotationField(annotations.l2Locator);
+  const message = `${quote(text)} is not a locator: it must be an IPv6 block of /${L2_LOCATOR_BITS} of unicast addresses in its canonical form like fd53:ab:cd:1::/64; remove the annotation, cidr-allocator gives the node another`;
+  problems.push({ reason: 'InvalidL2Locator', field, message });
   return undefined;
 };
 
@@ -244,6 +258,7 @@ const readFacts = (node: NodeObject): NodeFacts => {
   const rotateKey = parseRotationRequest(notes[annotations.rotateWireGuardKey], problems);
   const protocols = parseProtocols(notes[annotations.tunnelProtocols], problems);
   const features = parseFeatures(notes[annotations.features]);
+  const locator = parseLocator(notes[annotations.l2Locator], problems);
   const site = nodeLabels[labels.site];
   return {
     name,
@@ -261,6 +276,7 @@ const readFacts = (node: NodeObject): NodeFacts => {
     ...(rotateKey === undefined ? {} : { rotateKey }),
     ...(protocols === undefined ? {} : { tunnelProtocols: protocols }),
     ...(features.length === 0 ? {} : { features }),
+    ...(locator === undefined ? {} : { l2Locator: locator }),
     ...(site ? { siteLabel: site } : {}),
     problems,
   };

@@ -25,6 +25,9 @@ export type NodeProblemReason =
   | 'WireGuardKeyTaken'
   | 'AddressTaken'
   | 'PodCIDRTaken'
+  | 'InvalidL2Locator'
+  | 'L2LocatorOutsideSite'
+  | 'L2LocatorTaken'
   | 'FactsDamped';
 
 const LONGEST_VALUE = 64;

@@ -12,9 +12,17 @@ export interface NodeRecord {
   readonly externalIPs: readonly string[];
   /** Canonical. */
   readonly podCIDRs: ReadonlySet<string>;
+  /** Canonical. */
+  readonly l2Locators: ReadonlySet<string>;
 }
 
-const NOTHING: NodeRecord = { keys: new Set(), internalIPs: new Set(), externalIPs: [], podCIDRs: new Set() };
+const NOTHING: NodeRecord = {
+  keys: new Set(),
+  internalIPs: new Set(),
+  externalIPs: [],
+  podCIDRs: new Set(),
+  l2Locators: new Set(),
+};
 
 const canonicalAddresses = (texts: readonly string[]): string[] =>
   texts.flatMap((text) => {
@@ -38,6 +46,10 @@ const withEntry = (record: NodeRecord, entry: SiteNode | Gateway): NodeRecord =>
     internalIPs: new Set([...record.internalIPs, ...canonicalAddresses(entry.internalIPs ?? [])]),
     externalIPs: [...record.externalIPs, ...externalIPs],
     podCIDRs: new Set([...record.podCIDRs, ...canonicalBlocks(entry.podCIDRs ?? [])]),
+    l2Locators:
+      entry.l2Locator === undefined
+        ? record.l2Locators
+        : new Set([...record.l2Locators, ...canonicalBlocks([entry.l2Locator])]),
   };
 };
 

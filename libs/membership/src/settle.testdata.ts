@@ -22,10 +22,11 @@ export interface Init {
   readonly age?: number;
   readonly labels?: Record<string, string>;
   readonly annotated?: string;
+  readonly locator?: string;
 }
 export const node = (
   name: string,
-  { ip = [], external = [], key, next, pods = [], age = 5, labels = {}, annotated }: Init,
+  { ip = [], external = [], key, next, pods = [], age = 5, labels = {}, annotated, locator }: Init,
 ): NodeFacts =>
   nodeFacts({
     metadata: {
@@ -37,6 +38,7 @@ export const node = (
         ...(key === undefined ? {} : { [annotations.wireGuardPublicKey]: keyOf(key) }),
         ...(next === undefined ? {} : { [annotations.wireGuardNextPublicKey]: keyOf(next) }),
         ...(annotated === undefined ? {} : { [annotations.externalAddress]: annotated }),
+        ...(locator === undefined ? {} : { [annotations.l2Locator]: locator }),
       },
     },
     spec: { podCIDRs: pods },

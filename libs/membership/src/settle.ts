@@ -5,6 +5,7 @@ import { createAddressSettlement } from './address-claims.ts';
 import { ageOf } from './age.ts';
 import { type Claim, holdersOf, lostPrefixes, type PrefixLoss } from './claims.ts';
 import { createConfinement, withBlocks } from './confinement.ts';
+import { settleLocators } from './locator-claims.ts';
 import type { NodeFacts } from './node-facts.ts';
 import type { NodeProblem } from './node-problem.ts';
 import { isSelected } from './pool-match.ts';
@@ -78,7 +79,7 @@ const groupByNode = (losses: readonly PrefixLoss[]): ReadonlyMap<string, readonl
   Map.groupBy(losses, ({ node }) => node);
 
 /**
- * What each node may use. A key, an address or a block stays with the node that slices or pool status list with it, for as
+ * What each node may use. A key, an address, a block or a locator stays with the node that slices or pool status list with it, for as
  * long as that node claims it; of new claims the older Node's counts. A node that is in no Site and that no pool selects is
  * listed nowhere and claims nothing.
  */
@@ -109,9 +110,11 @@ export const settleNodes = ({ nodes, sites, pools, slices }: SettlementWorld): r
       ),
     ),
   );
-  return settled.map((node) =>
-    isListable(node)
-      ? settleBlocks(settleAddresses(settleKeys(node, keyHolders)), losses.get(node.facts.name) ?? [])
-      : node,
+  return settleLocators(
+    settled.map((node) =>
+      isListable(node)
+        ? settleBlocks(settleAddresses(settleKeys(node, keyHolders)), losses.get(node.facts.name) ?? [])
+        : node,
+    ),
   );
 };

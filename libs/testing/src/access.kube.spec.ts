@@ -96,6 +96,7 @@ test('an agent has any condition of the prefix Unbounded, and takes it away agai
   await expect(apply('NetworkUnavailable')).resolves.toEqual(['NetworkUnavailable']);
 });
 
+const LOCATOR = 'fd53:ab:cd:1::/64';
 const onlyOwn = 'a node agent may change only annotations net.unbounded-cloud.io/';
 test.each([
   [
@@ -127,6 +128,14 @@ test.each([
     annotate(annotations.externalAddress, '203.0.113.7'),
     '',
     'or external-address, which administrators set',
+  ],
+  ['its locator', 'mine', annotate(annotations.l2Locator, LOCATOR), '', onlyOwn],
+  [
+    'the locator of another node',
+    'other',
+    annotate(annotations.l2Locator, LOCATOR),
+    '',
+    'only its own Node, not other',
   ],
   [
     'a condition of another node that it may have itself',
@@ -202,6 +211,23 @@ test('a kubelet sets its own annotations but no external address; an administrat
   );
 });
 
+test('a kubelet does not set the locator that cidr-allocator gives, and takes none away', async () => {
+  const kubelet = ['--as=system:node:mine', '--as-group=system:nodes'];
+  const set = (value: string) =>
+    api.kubectl('annotate', 'node', 'mine', `${annotations.l2Locator}${value}`, ...kubelet);
+  const refusal = 'a kubelet may not set the annotation net.unbounded-cloud.io/l2-locator';
+  expect(() => set(`=${LOCATOR}`)).toThrow(refusal);
+  const { nodes } = await as('cidr-allocator');
+  await nodes.mergePatch('mine', annotate(annotations.l2Locator, LOCATOR));
+  api.kubectl('annotate', 'node', 'mine', 'csi.example.com/x=y', ...kubelet);
+  expect(() => set('-')).toThrow(refusal);
+  for (const text of ['x', '10.0.0.0/8', `${LOCATOR} `, 'fd53::/48'])
+    await expect(nodes.mergePatch('mine', annotate(annotations.l2Locator, text))).rejects.toThrow(
+      'only an IPv6 block of /64',
+    );
+  await nodes.mergePatch('mine', { metadata: { annotations: { [annotations.l2Locator]: null } } });
+});
+
 test('site-membership writes its condition on any Node and nothing else of the status', async () => {
   const { nodes } = await as('site-membership');
   const write = (patch: object) => nodes.mergePatch('other', patch, { subresource: 'status' });
@@ -264,8 +290,22 @@ const podCidrs = { spec: { podCIDR: '10.0.0.0/24', podCIDRs: ['10.0.0.0/24'] } }
 const site = { metadata: { labels: { [labels.site]: 'a' } } };
 const taint = { spec: { taints: [GATEWAY_TAINT] } };
 test.each([
-  ['cidr-allocator', [podCidrs], [site, taint, annotate(annotations.wireGuardPort), { spec: { unschedulable: true } }]],
-  ['site-membership', [site], [podCidrs, taint, annotate('a'), { metadata: { labels: { zone: 'y' } } }]],
+  [
+    'cidr-allocator',
+    [podCidrs, annotate(annotations.l2Locator, LOCATOR)],
+    [
+      site,
+      taint,
+      annotate(annotations.wireGuardPort),
+      { metadata: { annotations: { team: null, [annotations.l2Locator]: LOCATOR } } },
+      { spec: { unschedulable: true } },
+    ],
+  ],
+  [
+    'site-membership',
+    [site],
+    [podCidrs, taint, annotate('a'), annotate(annotations.l2Locator, LOCATOR), { metadata: { labels: { zone: 'y' } } }],
+  ],
   [
     'gateway-health',
     [taint, annotate(annotations.wireGuardPort, '51821')],

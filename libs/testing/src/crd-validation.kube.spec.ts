@@ -29,6 +29,7 @@ const assignment = (extra: object = {}) => ({ cidrBlocks: ['100.64.0.0/16'], ...
 const site = (spec: object = {}) => ({ nodeCidrs: ['10.1.0.0/16'], podCidrAssignments: [assignment()], ...spec });
 const withAssignment = (extra: object) => site({ podCidrAssignments: [assignment(extra)] });
 const pool = (spec: object = {}) => ({ nodeSelector: { gateway: 'yes' }, ...spec });
+const locators = (locatorPrefix: string) => ({ l2: { locatorPrefix } });
 const relay = (extra: object) => ({ relay: { provider: 'external', external: { endpoint: 'r:1' }, ...extra } });
 const endpoint = (text: string) => relay({ external: { endpoint: text } });
 const managed = (block: object) => ({ relay: { provider: 'managed', managed: block } });
@@ -348,6 +349,31 @@ const refused: [what: string, kind: KindDefinition, spec: object, ...texts: stri
     '"LoadBalancer", "NodePort"',
   ],
   ['a port of relays that is none', meshKind, managed({ port: 70000 }), 'spec.relay.managed.port', '65535'],
+  ['l2 without a prefix', meshKind, { l2: {} }, 'spec.l2.locatorPrefix: Required value'],
+  [
+    'an IPv4 prefix of locators',
+    meshKind,
+    locators('10.0.0.0/8'),
+    'spec.l2.locatorPrefix',
+    '"10.0.0.0/8" is no IPv6 prefix of /32 to /48',
+  ],
+  [
+    'one that is too long',
+    meshKind,
+    locators('fd53:ab:cd:1::/64'),
+    'write an IPv6 prefix of /32 to /48 like fd53:ab:cd::/48',
+  ],
+  ['one that is too short', meshKind, locators('fd00::/16'), '"fd00::/16" is no IPv6 prefix of /32 to /48'],
+  [
+    'one in another form',
+    meshKind,
+    locators('FD53:ab:cd::/48'),
+    '"FD53:ab:cd::/48" is not in its canonical form (RFC 5952)',
+  ],
+  ['one with host bits', meshKind, locators('fd53:ab:cd::/40'), '"fd53:ab:cd::/40" has host bits set'],
+  ['one of multicast', meshKind, locators('ff02::/48'), '"ff02::/48" holds link-local, multicast'],
+  ['one of link-local addresses', meshKind, locators('fe80::/48'), '"fe80::/48" holds link-local'],
+  ['one with the unspecified address', meshKind, locators('::/48'), 'unspecified addresses'],
   ['a probe too often', meshKind, probe({ intervalMilliseconds: 9 }), 'pathProbe.intervalMilliseconds', '10'],
   ['a multiplier of 0', meshKind, probe({ detectMultiplier: 0 }), 'pathProbe.detectMultiplier', '1'],
 ];
@@ -383,6 +409,8 @@ const accepted: [what: string, kind: KindDefinition, spec: object][] = [
   ['an empty pool type', gatewayPoolKind, pool({ type: '' })],
   ['every protocol', siteKind, site({ tunnelProtocol: 'Auto', tunnelMTU: 9000 })],
   ['a Mesh without a relay', meshKind, {}],
+  ['a unique local prefix of locators', meshKind, locators('fd53:ab:cd::/48')],
+  ['a global one', meshKind, locators('2001:db8::/32')],
   ['a relay by its name', meshKind, endpoint('relay-1.example.com:3478')],
   [
     'a relay by its address, with TLS',

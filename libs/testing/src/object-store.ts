@@ -55,6 +55,7 @@ export const objectStore = <T extends KubeObject>(...initial: readonly T[]): Obj
   const patch = (name: string, change: object) =>
     write(name, merged(objects.get(name), change as Json) as unknown as T);
   const client: Partial<ResourceClient<T>> = {
+    listAll: async () => [...objects.values()],
     create: (object) => write(object.metadata.name, object),
     update: (object) => write(object.metadata.name, object),
     mergePatch: (name, change) => patch(name, change),

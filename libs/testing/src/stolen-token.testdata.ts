@@ -94,6 +94,7 @@ export const slice = (more: object = {}) => ({
 
 export const allowed: readonly Allowed[] = [
   ['cidr-allocator', 'pod CIDRs of a Node without any', node(podCidrs)],
+  ['cidr-allocator', 'the locator of a Node', node(annotate(annotations.l2Locator, 'fd53:ab:cd:1::/64'))],
   ['cidr-allocator', 'the status of a Site', merge(ourPath('sites', 'a', 'status'), { status: { nodeCount: 1 } })],
   ['site-membership', 'the site of a Node', node(site)],
   ['site-membership', 'its condition of a Node', node(condition('UnboundedNodeAccepted'), 'mine', 'status')],

@@ -5,7 +5,6 @@ import {
   conditions,
   features,
   keyRotation,
-  l2Locator,
   linkSettings,
   nameFitsLabel,
   nodeName,
@@ -15,6 +14,7 @@ import {
   STATUS,
   wireGuardKey,
 } from '../fields.ts';
+import { l2Locator } from '../l2-fields.ts';
 import { defineKind, type ObjectOf } from '../kind.ts';
 import { LAST_GATEWAY_WIREGUARD_PORT, MESH_WIREGUARD_PORT } from '../names.ts';
 import { type Infer, integer, list, map, object, oneOf, optional, string } from '../schema.ts';
@@ -38,9 +38,9 @@ const gateway = object({
     }),
   ),
   podCIDRs: optional(cidrTexts('The blocks of the node.')),
-  l2Locator: l2Locator(),
   tunnelProtocols: capabilities(),
   features: features(),
+  l2Locator,
 });
 /** A gateway as its peers need to know it. */
 export type Gateway = Infer<typeof gateway>;

@@ -1,4 +1,5 @@
 import { conditions, SPEC, STATUS } from '../fields.ts';
+import { locatorPrefix } from '../l2-fields.ts';
 import { defineKind, type ObjectOf } from '../kind.ts';
 import { type CelRule, type Infer, integer, object, oneOf, optional, string } from '../schema.ts';
 
@@ -173,6 +174,11 @@ const relay = object(
 );
 export type RelaySpec = Infer<typeof relay>;
 
+const l2 = object(
+  { locatorPrefix },
+  { description: 'Stretched L2: Networks over nodes of all sites. Absent: no locators.' },
+);
+
 export const meshKind = defineKind({
   kind: 'Mesh',
   plural: 'meshes',
@@ -187,7 +193,7 @@ export const meshKind = defineKind({
     { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="RelayReady")].status' },
   ],
   body: object({
-    spec: object({ relay: optional(relay) }, SPEC),
+    spec: object({ relay: optional(relay), l2: optional(l2) }, SPEC),
     status: optional(
       object(
         {

@@ -5,9 +5,7 @@ import {
   cidrTexts,
   conditions,
   keyRotation,
-  l2Locator,
   linkSettings,
-  LONGEST_CIDR,
   nameFitsLabel,
   nodeName,
   objectName,
@@ -16,6 +14,7 @@ import {
   STATUS,
   wireGuardKey,
 } from '../fields.ts';
+import { l2Locator, locatorText } from '../l2-fields.ts';
 import { defineKind, type ObjectOf } from '../kind.ts';
 import { MAX_SLICE_NODES } from '../names.ts';
 import { boolean, type CelRule, type Infer, integer, list, object, optional, string } from '../schema.ts';
@@ -168,11 +167,8 @@ export const siteKind = defineKind({
               }),
             ),
             sliceCount: optional(integer({ description: 'SiteNodeSlices of the site.', minimum: 0, maximum: 10_000 })),
-            l2LocatorBlock: optional(
-              string({
-                description: 'IPv6 /52 that the locators of the site’s nodes are cut from; routed to the site.',
-                maxLength: LONGEST_CIDR,
-              }),
+            l2LocatorBlock: locatorText(
+              'The IPv6 /52 of Mesh.spec.l2.locatorPrefix that the nodes of the site get their locators from; absent: none.',
             ),
             conditions,
           },
@@ -191,8 +187,8 @@ const siteNode = object({
   ...keyRotation,
   internalIPs: optional(addressTexts('Internal addresses in the order of the Node’s status.')),
   podCIDRs: optional(cidrTexts('The blocks of the node.')),
-  l2Locator: l2Locator(),
   tunnelProtocols: capabilities(),
+  l2Locator,
 });
 /** A node as its peers need to know it. */
 export type SiteNode = Infer<typeof siteNode>;

@@ -1,12 +1,9 @@
-import type { Gateway, Site, SiteNode } from '@unbounded/crds';
+import { type Gateway, L2_LOCATOR_BITS, L2_LOCATOR_BLOCK_BITS, type Site, type SiteNode } from '@unbounded/crds';
 import { containsPrefix, formatPrefix, overlaps, type Prefix, specialRangeIn, tryParsePrefix } from '@unbounded/ip';
 import type { Problem } from './problem.ts';
 import type { SiteModel } from './world.ts';
 
 /** Locators of stretched L2: an IPv6 block of each Site, and one of each node in it. */
-
-/** Of a Site's block and of a node's locator: 4,096 nodes. */
-const [BLOCK_BITS, LOCATOR_BITS] = [52, 64] as const;
 
 const LONGEST_SHOWN = 50;
 
@@ -42,13 +39,13 @@ export const withLocatorBlocks = (
     const text = texts.get(site.name);
     if (text === undefined) continue;
     const where = `Site ${site.name} status.l2LocatorBlock: "${text.slice(0, LONGEST_SHOWN)}"`;
-    const block = readCanonical(text, BLOCK_BITS);
+    const block = readCanonical(text, L2_LOCATOR_BLOCK_BITS);
     const conflict = block && conflictWith(block, site.name, sites);
     if (block && conflict === undefined) sites[index] = { ...site, locatorBlock: block };
     else
       problems.push({
         reason: block ? 'LocatorBlockOverlap' : 'InvalidLocatorBlock',
-        message: `${where} ${conflict ?? `must be a canonical IPv6 /${BLOCK_BITS}`}: frames of stretched L2 do not reach nodes of the Site; ${block ? PREFIX_APART : ALLOCATED}`,
+        message: `${where} ${conflict ?? `must be a canonical IPv6 /${L2_LOCATOR_BLOCK_BITS}`}: frames of stretched L2 do not reach nodes of the Site; ${block ? PREFIX_APART : ALLOCATED}`,
       });
   }
   return sites;
@@ -61,12 +58,12 @@ export const readLocator = (
   problems: Problem[],
 ): Prefix | undefined => {
   if (text === undefined) return undefined;
-  const locator = readCanonical(text, LOCATOR_BITS);
+  const locator = readCanonical(text, L2_LOCATOR_BITS);
   if (locator && site?.locatorBlock && containsPrefix(site.locatorBlock, locator)) return locator;
   const block = site?.locatorBlock ? formatPrefix(site.locatorBlock) : 'none';
   problems.push({
     reason: locator ? 'LocatorOutsideSite' : 'InvalidLocator',
-    message: `node ${name} l2Locator: "${text.slice(0, LONGEST_SHOWN)}" must be a canonical IPv6 /${LOCATOR_BITS} inside the l2LocatorBlock of its Site ${site?.name ?? '(none)'} (${block}): frames of stretched L2 do not reach the node; ${ALLOCATED}`,
+    message: `node ${name} l2Locator: "${text.slice(0, LONGEST_SHOWN)}" must be a canonical IPv6 /${L2_LOCATOR_BITS} inside the l2LocatorBlock of its Site ${site?.name ?? '(none)'} (${block}): frames of stretched L2 do not reach the node; ${ALLOCATED}`,
   });
   return undefined;
 };
