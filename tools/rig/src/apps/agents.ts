@@ -58,7 +58,11 @@ export const startAgentFrom = async (
   const command = [...inNode(node.name), nodeJs, appBundle(app), ...flags];
   startDaemon(agentDaemon(node.name, app), ['bash', '-c', `echo $$ >${group}; exec "$@"`, app, ...command], {
     // By environment: versions that know no egress addresses, or report to nobody, pass over it.
-    env: { ...process.env, UNBOUNDED_EGRESS: 'On', ...reporting(node), ...env },
+    env: {
+      ...{ ...process.env, UNBOUNDED_EGRESS: 'On', ...reporting(node) },
+      ...(layout.options.lan ? { UNBOUNDED_L2: 'On' } : {}),
+      ...env,
+    },
   });
 };
 

@@ -35,9 +35,16 @@ export const flagsOfPods = (layout: LabLayout): Readonly<Partial<Record<PodApp, 
   ...(dnsFlags(layout).length === 0 ? {} : { 'gateway-health': dnsFlags(layout) }),
 });
 
+const valuesOfApps = (layout: LabLayout): object => {
+  const flags = Object.entries(flagsOfPods(layout)).map(([app, extraArgs]) => [app, { extraArgs }] as const);
+  const values = Object.fromEntries<object>(flags);
+  if (!layout.options.lan) return values;
+  return { ...values, 'l2-networks': { enabled: true }, 'node-dataplane': { ...values['node-dataplane'], l2: 'On' } };
+};
+
 const valuesOf = (layout: LabLayout, version: Version): object => ({
   global: { image: { tag: version, pullPolicy: 'Never' }, apiServer: { host: API_SERVER_NAME, port: API_SERVER_PORT } },
-  ...Object.fromEntries(Object.entries(flagsOfPods(layout)).map(([app, extraArgs]) => [app, { extraArgs }])),
+  ...valuesOfApps(layout),
   ...(hasRedis(layout) ? { 'status-aggregator': { replicas: 2, redis: { url: redisUrl(layout) } } } : {}),
 });
 

@@ -5,7 +5,7 @@ import { pidOf, startDaemon } from '../machine/daemon.ts';
 import { appBundle, controlPlaneDir, nodeJs } from '../machine/paths.ts';
 import { dnsFlags } from '../underlay/names.ts';
 import { writeTokenKubeconfig } from './token-kubeconfig.ts';
-import { CONTROLLERS, controllerTokenFile } from './tokens.ts';
+import { CONTROLLERS, controllersOf, controllerTokenFile } from './tokens.ts';
 
 /** The controllers, our apps beside the API server, as processes. */
 
@@ -16,8 +16,8 @@ const HEALTH_PORT_FIRST = 9101;
 const controllerName = (app: string, replica: number): string => `${app}-${replica}`;
 
 /** Log and process names of the controllers' replicas. */
-export const controllerDaemons = (): string[] =>
-  CONTROLLERS.flatMap((app) => REPLICAS.map((replica) => controllerName(app, replica)));
+export const controllerDaemons = (layout: LabLayout): string[] =>
+  controllersOf(layout).flatMap((app) => REPLICAS.map((replica) => controllerName(app, replica)));
 
 /** Starts one replica of a controller. */
 export const startController = async (
@@ -51,5 +51,5 @@ export const startController = async (
 };
 
 export const startControllers = async (layout: LabLayout): Promise<void> => {
-  for (const app of CONTROLLERS) for (const replica of REPLICAS) await startController(layout, app, replica);
+  for (const app of controllersOf(layout)) for (const replica of REPLICAS) await startController(layout, app, replica);
 };

@@ -14,7 +14,16 @@ export interface TokenSpec {
 }
 
 export const NAMESPACE = 'unbounded-system';
-export const CONTROLLERS = ['cidr-allocator', 'site-membership', 'gateway-health', 'static-egress'] as const;
+export const CONTROLLERS = [
+  'cidr-allocator',
+  'site-membership',
+  'gateway-health',
+  'static-egress',
+  'l2-networks',
+] as const;
+/** Those that the lab runs. */
+export const controllersOf = ({ options }: LabLayout): readonly (typeof CONTROLLERS)[number][] =>
+  CONTROLLERS.filter((app) => app !== 'l2-networks' || options.lan);
 export const NODE_AGENT = 'node-dataplane';
 export const AGGREGATOR = 'status-aggregator';
 const STATUS_AUDIENCE = 'status-aggregator.net.unbounded-cloud.io';
@@ -30,7 +39,7 @@ export const tokensOf = (layout: LabLayout): TokenSpec[] =>
   layout.options.agents === 'pods' ? [] : processTokens(layout);
 
 const processTokens = (layout: LabLayout): TokenSpec[] => [
-  ...[...CONTROLLERS, AGGREGATOR].map((app) => ({
+  ...[...controllersOf(layout), AGGREGATOR].map((app) => ({
     namespace: NAMESPACE,
     serviceAccount: app,
     file: controllerTokenFile(app),

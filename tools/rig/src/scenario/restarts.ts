@@ -4,7 +4,7 @@ import { kubectl, startApiServer, stopApiServer } from '../kubernetes/control-pl
 import { pidOf } from '../machine/daemon.ts';
 import type { LabLayout } from '../layout/layout.ts';
 import { killAgent, timeUntil } from './scenario.ts';
-import { CONTROLLERS, NAMESPACE } from '../apps/tokens.ts';
+import { type CONTROLLERS, controllersOf, NAMESPACE } from '../apps/tokens.ts';
 import { agentReady } from '../apps/agent-state.ts';
 import { startController } from '../apps/controllers.ts';
 
@@ -33,12 +33,12 @@ const leaderOf = async (layout: LabLayout, app: Controller): Promise<number | un
 
 /** Kills the leading replica of each controller, and waits until another one leads. */
 export const killLeaders = async (layout: LabLayout): Promise<void> => {
-  for (const app of CONTROLLERS) {
+  for (const app of controllersOf(layout)) {
     const leader = await leaderOf(layout, app);
     if (leader === undefined) throw new Error(`no replica of ${app} leads`);
     await killReplica(layout, app, leader);
   }
-  for (const app of CONTROLLERS)
+  for (const app of controllersOf(layout))
     await timeUntil(`a replica of ${app} leads`, async () => (await leaderOf(layout, app)) !== undefined, FOLLOWED_MS);
 };
 
@@ -58,7 +58,7 @@ const BETWEEN_MS = 1500;
 
 /** Kills and starts every process of ours, and the API server, one after the other. */
 export const restartEverything = async (layout: LabLayout): Promise<void> => {
-  for (const app of CONTROLLERS) for (const replica of REPLICAS) await killReplica(layout, app, replica);
+  for (const app of controllersOf(layout)) for (const replica of REPLICAS) await killReplica(layout, app, replica);
   for (const { name } of layout.nodes) {
     for (const app of NODE_APPS) {
       await killAgent(layout, name, app);

@@ -42,6 +42,22 @@ const poolPeerings = (layout: LabLayout): object[] => {
   return names.slice(1).map((name, index) => peering(`chain-${index + 1}`, [names[index], name]));
 };
 
+interface Named {
+  readonly kind: string;
+  readonly metadata: { readonly name: string };
+  readonly spec: object;
+}
+
+/** What several features ask for of one object, as one. */
+const joined = (objects: readonly object[]): object[] => [
+  ...Map.groupBy(objects as readonly Named[], ({ kind, metadata }) => `${kind}/${metadata.name}`)
+    .values()
+    .map(([first, ...others]) => ({
+      ...first!,
+      spec: Object.assign({}, first!.spec, ...others.map(({ spec }) => spec)) as object,
+    })),
+];
+
 /** The sites, their gateway pools, and what joins them. */
 export const siteObjects = (layout: LabLayout): object[] => {
   const { gateways, topology } = layout.options;
@@ -60,7 +76,7 @@ export const siteObjects = (layout: LabLayout): object[] => {
       kindOf('SiteGatewayPoolAssignment', name, { sites: [name], gatewayPools: [poolName(name)] }),
     ),
     ...(pools.length > 0 ? poolPeerings(layout) : []),
-    ...FEATURES.flatMap(({ manifests }) => manifests(layout)),
+    ...joined(FEATURES.flatMap(({ manifests }) => manifests(layout))),
     ...(isRouted(layout) && sites.length > 1
       ? [kindOf('SitePeering', 'routed', { sites, meshNodes: topology === 'mesh', ...between(layout) })]
       : []),

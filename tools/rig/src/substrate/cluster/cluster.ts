@@ -31,7 +31,7 @@ export const cluster: Substrate = {
   },
   daemons: (layout) => [
     ...MACHINE_PROGRAMS,
-    ...(layout.options.agents === 'pods' ? [] : [...controllerDaemons(), ...aggregatorDaemons(layout)]),
+    ...(layout.options.agents === 'pods' ? [] : [...controllerDaemons(layout), ...aggregatorDaemons(layout)]),
   ],
   async egressSlices(layout) {
     const printed = await kubectl(layout, ['get', 'egressnodeslices', '-o', 'json']);

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { accessRules, namespaceFile, yamlOf } from '@unbounded/testing/chart';
+import { lanAnnotations } from '../../features/lan/lan.ts';
 import { images } from './images.ts';
 import { type LabLayout, servicesOf } from '../../layout/layout.ts';
 import { checkout } from '../../machine/paths.ts';
@@ -17,18 +18,21 @@ const filesOf = (folder: string): string =>
 
 export const crds = (): string => filesOf('deploy/crds');
 /** What our apps may do, for those that run as processes; as pods they bring it along. */
-export const rbac = (): string => [readFileSync(namespaceFile, 'utf8'), yamlOf(accessRules())].join('\n---\n');
+export const rbac = ({ options }: LabLayout): string =>
+  [readFileSync(namespaceFile, 'utf8'), yamlOf(accessRules({ 'l2-networks': { enabled: options.lan } }))].join(
+    '\n---\n',
+  );
 
 const everywhere = [{ operator: 'Exists' }];
 
-const probeDaemonSet = (name: string): object => ({
+const probeDaemonSet = (name: string, annotations: object): object => ({
   apiVersion: 'apps/v1',
   kind: 'DaemonSet',
   metadata: { name, labels: { app: 'probe' } },
   spec: {
     selector: { matchLabels: { probe: name } },
     template: {
-      metadata: { labels: { app: 'probe', probe: name } },
+      metadata: { labels: { app: 'probe', probe: name }, annotations },
       spec: {
         tolerations: everywhere,
         terminationGracePeriodSeconds: 0,
@@ -50,9 +54,9 @@ const probeDaemonSet = (name: string): object => ({
 export const NODE_PORT = 30080;
 
 /** Two pods on every node, and a Service over all of them. */
-export const probes = (): string =>
+export const probes = (layout: LabLayout): string =>
   yamlOf([
-    ...PROBES.map(probeDaemonSet),
+    ...PROBES.map((name) => probeDaemonSet(name, lanAnnotations(layout))),
     {
       apiVersion: 'v1',
       kind: 'Service',

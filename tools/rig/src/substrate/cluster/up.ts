@@ -112,7 +112,7 @@ export const up = async (
   await step('etcd, API server', () => startControlPlane(layout));
   markReady();
   if (asPods) await step('our chart', () => applyChart(layout, version, { chart: chartFolder }));
-  else await step('CRDs, RBAC', () => applyManifests(layout, [crds(), rbac()].join('\n---\n')));
+  else await step('CRDs, RBAC', () => applyManifests(layout, [crds(), rbac(layout)].join('\n---\n')));
   startAttendant(layout);
   if (!asPods) {
     await step('controllers', () => startControllers(layout));
@@ -120,7 +120,7 @@ export const up = async (
   }
   await step('sites, gateway pools, DNS, test pods', async () => {
     await kubectl(layout, ['wait', '--for=condition=Established', 'crd', '--all', '--timeout=30s']);
-    await applyManifests(layout, [yamlOf(siteObjects(layout)), dns(layout), probes()].join('---\n'));
+    await applyManifests(layout, [yamlOf(siteObjects(layout)), dns(layout), probes(layout)].join('---\n'));
   });
   await step('agents', () =>
     asPods ? waitForChart(layout, version) : startAgentsFrom(objectSource, layout, NODE_APPS),

@@ -1,0 +1,44 @@
+import type { Network, NetworkEndpoint } from '@unbounded/crds';
+import { type Check, mapLimited, matrixChecks, type Target } from '../../checks/checks.ts';
+import type { Ground } from '../../checks/reach-checks.ts';
+import { kubectl } from '../../kubernetes/control-plane.ts';
+
+/** Every test pod reaches every other one by the LAN, with packets of its whole MTU. */
+
+/** Of the probe, on every address. */
+const ECHO_PORT = 9000;
+const CHECKED = 'lan';
+
+const objects = async <T>({ layout }: Ground, ...what: readonly string[]): Promise<readonly T[]> =>
+  (JSON.parse(await kubectl(layout, ['get', ...what, '-o', 'json'])) as { readonly items: readonly T[] }).items;
+
+const none = (what: string, error: string): Check => ({ from: CHECKED, to: CHECKED, what, ok: false, error });
+
+export const lanChecks = async (ground: Ground): Promise<Check[]> => {
+  const { pods, inPod } = ground;
+  const endpoints = await objects<NetworkEndpoint>(ground, 'networkendpoints', '--all-namespaces');
+  const [network] = await objects<Network>(ground, 'networks');
+  const mtu = network?.status?.mtu;
+  if (mtu === undefined) return [none('MTU', 'the Network has none')];
+  const addressesOf = new Map(endpoints.map(({ spec }) => [spec.pod, spec.addresses]));
+  const targets = pods.flatMap(({ name }): Target[] =>
+    (addressesOf.get(name) ?? []).map((address) => ({
+      name,
+      address,
+      port: ECHO_PORT,
+      checks: ['icmp', 'udp', 'tcp'],
+    })),
+  );
+  const missing = pods.filter(({ name }) => !addressesOf.has(name));
+  const checks = await mapLimited(pods, (pod) =>
+    matrixChecks(
+      { from: pod.name, rounds: 1 },
+      targets.filter((target) => target.name !== pod.name),
+      (input) => inPod(pod, ['matrix', String(mtu)], input),
+    ),
+  );
+  return [
+    ...missing.map(({ name }) => none('endpoint', `pod ${name} has none`)),
+    ...checks.flat().map((check) => ({ ...check, what: `lan ${check.what}` })),
+  ];
+};
