@@ -9,6 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "interfaces.h"
 #include "request.h"
 
 #define SOCKET_PATH "/run/unbounded/cni.sock"
@@ -108,6 +109,21 @@ static ssize_t read_answer(int fd)
 	}
 }
 
+/* Prints the answer, once the interfaces that it begins with have their addresses. */
+static int pass_on(const struct request *request, size_t length)
+{
+	const char *netns = getenv("CNI_NETNS");
+	char problem[SETTLE_PROBLEM];
+	struct settle settle;
+	ssize_t at = read_settle(answer, length, &settle);
+
+	if (at < 0)
+		return fail(request, CODE_TRY_AGAIN, "the agent's answer names interfaces in another layout than this plugin knows", "");
+	if (settle.count && settle_interfaces(netns ? netns : "", &settle, problem))
+		return fail(request, CODE_TRY_AGAIN, "an interface of the pod cannot be set up", problem);
+	return write_all(STDOUT_FILENO, answer + at + 1, length - (size_t)at - 1) ? 1 : answer[at];
+}
+
 static int exchange(const struct request *request, int is_del)
 {
 	int fd = connect_to_agent(is_del ? DEL_SECONDS : ANSWER_SECONDS);
@@ -116,7 +132,7 @@ static int exchange(const struct request *request, int is_del)
 	if (fd >= 0 && !write_all(fd, request->bytes, request->length) && !shutdown(fd, SHUT_WR))
 		length = read_answer(fd);
 	if (length > 0)
-		return write_all(STDOUT_FILENO, answer + 1, (size_t)length - 1) ? 1 : answer[0];
+		return pass_on(request, (size_t)length);
 	if (is_del)
 		return 0; /* the pod goes in any case; the agent forgets it when it is back */
 	return fail(request, CODE_TRY_AGAIN, "the unbounded agent (node-dataplane) does not answer on this node",

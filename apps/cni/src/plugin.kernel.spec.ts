@@ -5,7 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 
+import { createNetns, type Netns } from '@unbounded/netlink';
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+
+import { encodeAnswer } from '../../node-dataplane/src/attachment/answer.codec.ts';
 
 const folder = new URL('../', import.meta.url).pathname;
 const plugin = join(folder, 'build/unbounded-cni');
@@ -131,6 +134,70 @@ describe('without the agent', () => {
       const { output } = await run('ADD', `{"cniVersion": "${version}`);
       expect(JSON.parse(output)).toMatchObject({ code: 11 });
     }
+  });
+});
+
+describe('an answer that begins with interfaces of the pod', () => {
+  const settle = [{ name: 'net1', addresses: ['192.0.2.7/24', '2001:db8::7/64'] }];
+  const result = { exitCode: 0, output: '{"cniVersion":"0.4.0"}\n' };
+  const inside = (ns: Netns, ...argv: string[]): string =>
+    execFileSync('nsenter', [`--net=${ns.path}`, ...argv], { encoding: 'utf8' });
+  const pod = (): Netns => {
+    const ns = createNetns();
+    inside(ns, 'ip', 'link', 'add', 'net1', 'type', 'veth', 'peer', 'name', 'other');
+    inside(ns, 'ip', 'link', 'set', 'other', 'up');
+    return ns;
+  };
+
+  test('gives them their addresses and sets them up, before it prints the result', async () => {
+    using ns = pod();
+    await agent(answering(() => encodeAnswer({ ...result, settle })));
+    expect(await run('ADD', config, { CNI_NETNS: ns.path })).toEqual({ code: 0, output: result.output });
+    const shown = inside(ns, 'ip', 'addr', 'show', 'dev', 'net1');
+    expect(shown).toContain('state UP');
+    expect(shown).toContain('inet 192.0.2.7/24 ');
+    expect(shown).toMatch(/inet6 2001:db8::7\/64 scope global (nodad|\n)/);
+    expect(shown).not.toContain('2001:db8::7/64 scope global tentative');
+    // The runtime may ask once more.
+    expect(await run('ADD', config, { CNI_NETNS: ns.path })).toEqual({ code: 0, output: result.output });
+  });
+
+  test('asks to try again, and says of which interface, where one is not there', async () => {
+    using ns = pod();
+    await agent(answering(() => encodeAnswer({ ...result, settle: [{ name: 'net9', addresses: [] }] })));
+    const { code, output } = await run('ADD', config, { CNI_NETNS: ns.path });
+    expect(code).toBe(1);
+    expect(JSON.parse(output)).toMatchObject({ code: 11, details: 'no interface net9: No such device' });
+  });
+
+  test('asks to try again where the namespace is gone', async () => {
+    await agent(answering(() => encodeAnswer({ ...result, settle })));
+    const { output } = await run('ADD', config, { CNI_NETNS: '/run/netns/gone' });
+    expect(JSON.parse(output)).toMatchObject({ code: 11, details: expect.stringContaining('/run/netns/gone') });
+  });
+
+  test('that is cut off anywhere, or not as it must be, changes nothing and is an error', async () => {
+    using ns = pod();
+    const whole = encodeAnswer({ ...result, output: '', settle });
+    const changed = (at: number, value: number): Buffer => {
+      const bytes = Buffer.from(whole);
+      bytes[at] = value;
+      return bytes;
+    };
+    const [COUNT, NAME, FAMILY, LENGTH] = [1, 2, 19, 20];
+    const cut = [1, 2, 10, 18, 19, 30, 40, whole.length - 1].map((length) => whole.subarray(0, length));
+    const wrong = [changed(COUNT, 0), changed(COUNT, 17), changed(NAME, 0), changed(FAMILY, 5), changed(LENGTH, 33)];
+    let next = Buffer.alloc(0);
+    await agent(answering(() => next));
+    for (const answer of [...cut, ...wrong]) {
+      next = Buffer.from(answer);
+      const { code, output } = await run('ADD', config, { CNI_NETNS: ns.path });
+      expect([code, JSON.parse(output)]).toMatchObject([
+        1,
+        { code: 11, msg: expect.stringContaining('another layout') },
+      ]);
+    }
+    expect(inside(ns, 'ip', 'addr', 'show', 'dev', 'net1')).not.toContain('192.0.2.7');
   });
 });
 

@@ -1,3 +1,4 @@
+import type { SettledInterface } from './answer.codec.ts';
 import { type CniResult, extendResult } from './cni-result.ts';
 import type { PlanGate } from './plan-gate.ts';
 import { HookError, type PodNetwork } from './pod-network.ts';
@@ -27,6 +28,8 @@ interface CniConfig {
 export interface Answer {
   readonly exitCode: number;
   readonly output: string;
+  /** Interfaces to which the plugin gives their addresses before it prints the output. */
+  readonly settle?: readonly SettledInterface[];
 }
 
 const SUCCESS: Answer = { exitCode: 0, output: '' };
@@ -95,7 +98,8 @@ const add = async (request: Parsed, { pods, gate }: Commands): Promise<Answer> =
   try {
     const additions = await pods.attach(attachmentOf(request, cni));
     const result = { cniVersion: version, ...extendResult(cni.prevResult, additions) };
-    return { exitCode: 0, output: `${JSON.stringify(result)}\n` };
+    const settle = additions.flatMap((addition) => addition.settle ?? []);
+    return { exitCode: 0, output: `${JSON.stringify(result)}\n`, ...(settle.length > 0 && { settle }) };
   } catch (error) {
     const { message: cause } = error as Error;
     const message =

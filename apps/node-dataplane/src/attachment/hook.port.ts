@@ -1,3 +1,4 @@
+import type { SettledInterface } from './answer.codec.ts';
 import type { PodAttachment } from './pods.ts';
 
 /** What a section has to do with pods that come and go, besides what every pod needs. */
@@ -43,8 +44,8 @@ export interface ResultAddition {
   /** `interface` is the index among the interfaces above. */
   readonly ips?: readonly { readonly address: string; readonly gateway?: string; readonly interface?: number }[];
   readonly routes?: readonly { readonly dst: string; readonly gw?: string }[];
-  /** Interfaces that the section has put into the pod: the plugin gives them these addresses, with prefix lengths, and sets them up. */
-  readonly settle?: readonly { readonly name: string; readonly addresses: readonly string[] }[];
+  /** Interfaces that the section has put into the pod: the plugin gives them their addresses, and sets them up. */
+  readonly settle?: readonly SettledInterface[];
 }
 
 /** Of an open section. */
