@@ -5,13 +5,13 @@ import { lanChecks } from './checks.ts';
 
 /** One LAN over all sites, on which the test pods have a second interface. */
 
-export const LAN = 'lan';
+const LAN = 'lan';
 /** Of its own: what pods have besides does not matter to it. */
 const PREFIXES = ['192.168.77.0/24', 'fd77::/64'];
 /** Of nodes (README of apps/l2-networks). */
 const LOCATORS = 'fd53::/40';
 
-export const hasLan = ({ options }: LabLayout): boolean => options.lan;
+const hasLan = ({ options }: LabLayout): boolean => options.lan;
 
 const object = (kind: string, name: string, spec: object): object => ({
   ...{ apiVersion: GROUP_VERSION, kind, metadata: { name } },
