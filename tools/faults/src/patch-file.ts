@@ -8,7 +8,7 @@ import { basename } from 'node:path';
  *     caught by: unit:libs/health/src/selection.spec.ts -t "one that never answered carries nothing while anyone else ever did"
  */
 export interface Fault {
-  /** The number of the fault, for example W-05, H-C7 or H-8; several patches may put parts of one fault back. */
+  /** The number of the fault, for example W-05, H-C7, H-8 or L-2; several patches may put parts of one fault back. */
   readonly id: string;
   /** The patch's name without its ending. */
   readonly name: string;
@@ -26,7 +26,7 @@ export interface Catcher {
   readonly test: string;
 }
 
-const NAME = /^(W-\d\d|H-[A-Z]?\d+)-[a-z0-9-]+$/;
+const NAME = /^(W-\d\d|H-[A-Z]?\d+|L-\d+)-[a-z0-9-]+$/;
 const CATCHER = /^([a-z-]+):(\S+) -t "(.+)"$/;
 
 const parseCatcher = (name: string, text: string): Catcher => {

@@ -38,7 +38,10 @@ const silence = (device: string): void => {
 const createPair = async (net: RouteSocket, { device }: PortSpec, born: string): Promise<Link> => {
   for (const name of [device, born]) {
     const left = await net.links.get(name);
-    if (left) await removeDevice(net, left);
+    if (!left) continue;
+    if (left.alias !== L2_PORT_ALIAS && left.name === device)
+      throw new Error(`a link named ${name} exists that is not ours (its alias is not "${L2_PORT_ALIAS}"): remove it`);
+    await removeDevice(net, left);
   }
   const kind = { kind: 'veth', peer: { name: born } } as const;
   return net.links.create({ name: device, kind, mtu: HOST_MTU_BYTES, arp: false, alias: L2_PORT_ALIAS });

@@ -1,0 +1,111 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { verify } from '../../cli/verify.ts';
+import { kubectl } from '../../kubernetes/control-plane.ts';
+import { layoutOf, namespaceOf } from '../../layout/layout.ts';
+import { inNamespace, runAsync } from '../../machine/command.ts';
+import { down } from '../../substrate/down.ts';
+import { up } from '../../substrate/up.ts';
+import { withoutApiServer } from '../restarts.ts';
+import { inPodNetwork, killAgent, onNodeFor, startFlow, timeUntil, tryInPod } from '../scenario.ts';
+import { endpointsOf, onLan } from './place.ts';
+
+/** A LAN over two sites while what makes it is disturbed. */
+
+const layout = layoutOf({ workers: 1, lan: true });
+const AWAY_MS = 60_000;
+
+beforeAll(async () => {
+  await down();
+  await up(layout);
+}, 300_000);
+afterAll(down, 60_000);
+
+test(
+  'no frame is lost while every agent is killed and the API server is away for a minute',
+  { timeout: 300_000 },
+  async () => {
+    const [from, to] = [await onLan(layout, 's1-w1'), await onLan(layout, 's2-w1')];
+    const flow = await startFlow(from.pod, { ip: to.ipv4 });
+    for (const { name } of layout.nodes) await killAgent(layout, name, 'node-dataplane');
+    await delay(5000);
+    await withoutApiServer(layout, async () => {
+      await killAgent(layout, 's1-w1', 'node-dataplane');
+      await delay(AWAY_MS);
+    });
+    const { sent, lost } = await flow.end();
+    expect(sent).toBeGreaterThan(60_000);
+    expect(lost).toBe(0);
+    expect(await verify(layout)).toBe(true);
+  },
+);
+
+/** What is no IP in the frames, and what is for everybody, inside of SRv6 (next header 143); and bare ARP for addresses of the LAN. */
+const FLOODED =
+  '(ip6 proto 143 and (ip6[40:4] = 0xffffffff or ip6[52:2] = 0x0806)) or (arp and (arp[14:2] = 0xc0a8 or arp[24:2] = 0xc0a8))';
+
+test(
+  'nodes exchange neither ARP nor broadcasts while pods look for each other anew',
+  { timeout: 120_000 },
+  async () => {
+    const [from, to] = [await onLan(layout, 's1-w1'), await onLan(layout, 's2-w1')];
+    const devices = ['eth0', 'vxlan0', 'unbounded0'];
+    const captures = devices.map((device) => onNodeFor('s2-w1', 12, 'tcpdump', '-lnqi', device, FLOODED));
+    await delay(1000);
+    for (let turn = 0; turn < 5; turn++) {
+      tryInPod(from.pod, 'ip', 'neigh', 'flush', 'dev', 'net1');
+      for (const ip of [to.ipv4, to.ipv6]) expect(tryInPod(from.pod, 'ping', '-c1', '-W2', ip)).toBeDefined();
+      await delay(1000);
+    }
+    expect((await Promise.all(captures)).join('')).toBe('');
+  },
+);
+
+test(
+  'a pod that goes, also by force, leaves no endpoint, entry or device; its successor joins',
+  { timeout: 180_000 },
+  async () => {
+    const { pod } = await onLan(layout, 's1-w1');
+    const ports = (): Promise<string> =>
+      runAsync([...inNamespace(namespaceOf('s1-w1')), 'sh', '-c', 'ls /sys/class/net | grep -c ^l2p || true']);
+    const before = await ports();
+    await kubectl(layout, ['delete', 'pod', pod.name, '--force', '--grace-period=0']);
+    await timeUntil(
+      'endpoints are those of pods again',
+      async () => {
+        const [endpoints, names] = [await endpointsOf(layout), await kubectl(layout, ['get', 'pods', '-o', 'name'])];
+        return (
+          endpoints.length === names.trim().split('\n').length && !endpoints.some(({ spec }) => spec.pod === pod.name)
+        );
+      },
+      60_000,
+    );
+    const entries = await kubectl(layout, ['get', 'fdbentries,neighbors', '-o', 'name']);
+    expect(entries.trim().split('\n')).toHaveLength(3 * (await endpointsOf(layout)).length);
+    expect(await ports()).toBe(before);
+    expect(await verify(layout)).toBe(true);
+  },
+);
+
+test('a service bound to a multicast group is found by pods of the other site', { timeout: 60_000 }, async () => {
+  const [from, to] = [await onLan(layout, 's1-w1'), await onLan(layout, 's2-w1')];
+  const listen = `python3 - <<'END'
+import socket, struct
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(('239.1.2.3', 5000))
+s.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, socket.inet_aton('239.1.2.3') + socket.inet_aton('${to.ipv4}'))
+s.settimeout(10)
+print(s.recvfrom(100)[1][0])
+END`;
+  const send = `python3 - <<'END'
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton('${from.ipv4}'))
+s.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, 4)
+s.sendto(b'x', ('239.1.2.3', 5000))
+END`;
+  const heard = runAsync([...inPodNetwork(to.pod), 'sh', '-c', listen]);
+  await delay(1000);
+  await runAsync([...inPodNetwork(from.pod), 'sh', '-c', send]);
+  expect((await heard).trim()).toBe(from.ipv4);
+});
