@@ -9,12 +9,12 @@ import { kubectl } from '../../kubernetes/control-plane.ts';
 const ECHO_PORT = 9000;
 const CHECKED = 'lan';
 
-const objects = async <T>({ layout }: Ground, ...what: readonly string[]): Promise<readonly T[]> =>
+const objects = async <T>({ layout }: Pick<Ground, 'layout'>, ...what: readonly string[]): Promise<readonly T[]> =>
   (JSON.parse(await kubectl(layout, ['get', ...what, '-o', 'json'])) as { readonly items: readonly T[] }).items;
 
 const none = (what: string, error: string): Check => ({ from: CHECKED, to: CHECKED, what, ok: false, error });
 
-export const lanChecks = async (ground: Ground): Promise<Check[]> => {
+export const lanChecks = async (ground: Pick<Ground, 'layout' | 'pods' | 'inPod'>): Promise<Check[]> => {
   const { pods, inPod } = ground;
   const endpoints = await objects<NetworkEndpoint>(ground, 'networkendpoints', '--all-namespaces');
   const [network] = await objects<Network>(ground, 'networks');

@@ -1,7 +1,10 @@
 import type { NetworkEndpoint } from '@unbounded/crds';
+import type { Check } from '../../checks/checks.ts';
 import type { Pod } from '../../checks/test-pod.ts';
 import { kubectl } from '../../kubernetes/control-plane.ts';
 import type { LabLayout } from '../../layout/layout.ts';
+import { lanChecks } from '../../features/lan/checks.ts';
+import { inPod, probePods } from '../../substrate/probes.ts';
 import { podOn } from '../scenario.ts';
 
 /** Test pods by their addresses on the LAN. */
@@ -9,6 +12,15 @@ import { podOn } from '../scenario.ts';
 export const endpointsOf = async (layout: LabLayout): Promise<readonly NetworkEndpoint[]> => {
   const printed = await kubectl(layout, ['get', 'networkendpoints', '--all-namespaces', '-o', 'json']);
   return (JSON.parse(printed) as { readonly items: readonly NetworkEndpoint[] }).items;
+};
+
+/** What one test pod does not reach of another by the LAN. */
+export const problemsOn = async (layout: LabLayout): Promise<readonly Check[]> => {
+  const pods = await probePods(layout);
+  const checks = await lanChecks({ layout, pods, inPod: (pod, args, input) => inPod(layout, pod, args, input) });
+  if (checks.length < pods.length * (pods.length - 1))
+    throw new Error(`${checks.length} checks among ${pods.length} pods`);
+  return checks.filter(({ ok }) => !ok);
 };
 
 /** A pod of the node, and where others find it. */
