@@ -19,7 +19,7 @@ export interface AttachParts {
   readonly net: RouteSocket;
   readonly ethtool: Ethtool;
   /** MACs and addresses of the network, as far as they are known here. */
-  readonly takenIn: (network: string) => Iterable<string>;
+  readonly takenIn: (network: string, signal: AbortSignal) => Promise<Iterable<string>>;
   /** Of a pod of this node, as they are known here. */
   readonly endpointsOf: (podUid: string) => readonly NetworkEndpoint[];
   /** As the controller has numbered it; undefined: not yet. */
@@ -92,7 +92,7 @@ export const createAttaching = (parts: AttachParts): Attaching => {
   const join = async (pod: AddedPod, asked: AskedNetwork, signal: AbortSignal): Promise<ResultAddition> => {
     const { namespace, name, uid, netns } = pod;
     const { network, isTrusted } = await permission(asked, namespace, signal);
-    const taken = parts.takenIn(asked.network);
+    const taken = await parts.takenIn(asked.network, signal);
     const endpoint = await claims.claim(
       { namespace, pod: name, podUid: uid, asked, network, isTrusted, taken },
       signal,

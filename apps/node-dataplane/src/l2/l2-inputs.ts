@@ -1,16 +1,9 @@
-import { fdbEntryKind, neighborKind, networkEndpointKind, networkKind, type ObjectsOf } from '@unbounded/crds';
 import { parsePrefix, type Prefix } from '@unbounded/ip';
 import { endpointKey, type L2Snapshot } from '@unbounded/l2';
+import type { L2Objects } from './l2-source.ts';
 import { portName } from './names.ts';
 
 /** From the objects of the cluster to what a node plans its part of the networks from. */
-
-export const l2NodeKinds = {
-  networks: networkKind,
-  endpoints: networkEndpointKind,
-  fdbEntries: fdbEntryKind,
-  neighbors: neighborKind,
-} as const;
 
 export interface L2Surroundings {
   readonly node: string;
@@ -20,10 +13,7 @@ export interface L2Surroundings {
   readonly ports: ReadonlySet<string>;
 }
 
-export const l2SnapshotOf = (
-  objects: ObjectsOf<typeof l2NodeKinds>,
-  { node, locators, ports }: L2Surroundings,
-): L2Snapshot => {
+export const l2SnapshotOf = (objects: L2Objects, { node, locators, ports }: L2Surroundings): L2Snapshot => {
   const hosted = new Set(objects.endpoints.flatMap(({ spec }) => (spec.node === node ? [spec.network] : [])));
   const isHosted = ({ spec }: { readonly spec: { readonly network: string } }): boolean => hosted.has(spec.network);
   const endpoints = objects.endpoints.filter(isHosted);

@@ -1,5 +1,4 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import type { ObjectsOf } from '@unbounded/crds';
 import { endpointKey } from '@unbounded/l2';
 import { endpoint, fdbEntry, neighbor, network } from '@unbounded/l2/testdata';
 import { createNetns, createRouteSocket, type Netns } from '@unbounded/netlink';
@@ -12,7 +11,7 @@ import { createSharedPeers } from '../kernel/overlay-peers.ts';
 import { createSharedTraffic } from '../kernel/overlay-traffic.ts';
 import { createSectionTable } from '../kernel/section-table.ts';
 import type { Section, SectionContext } from '../section.port.ts';
-import type { l2NodeKinds } from './l2-inputs.ts';
+import type { L2Objects } from './l2-source.ts';
 import { L2_PORT_ALIAS, portName } from './names.ts';
 import { l2Section } from './section.ts';
 
@@ -29,14 +28,13 @@ const wireAddress = (number: number): string => `fd00:99::${number}`;
 /** Endpoints e1 and e2 on node n1, e3 on n2: e2 is in the other segment. */
 const lan = network('lan', { segments: [{ name: 'office' }] });
 export const endpoints = [endpoint(1, 'n1'), endpoint(2, 'n1', { segment: 'office' }), endpoint(3, 'n2')] as const;
-type Objects = ObjectsOf<typeof l2NodeKinds>;
-const objects: Objects = {
+const objects: L2Objects = {
   networks: [lan],
   endpoints,
   fdbEntries: endpoints.map((one) => fdbEntry(one)),
   neighbors: endpoints.flatMap((one) => one.spec.addresses.map((ip) => neighbor(one, ip))),
 };
-export const nothing: Objects = { networks: [], endpoints: [], fdbEntries: [], neighbors: [] };
+export const nothing: L2Objects = { networks: [], endpoints: [], fdbEntries: [], neighbors: [] };
 
 export interface Pod {
   readonly ns: Netns;
@@ -69,7 +67,7 @@ export const settleWire = (own: number, other: number): void => {
 
 export interface L2Node {
   readonly open: () => Promise<Section>;
-  objects: Objects;
+  objects: L2Objects;
   /** Of all nodes, by name. */
   locators: ReadonlyMap<string, string>;
   readonly additions: () => BoundaryAdditions | undefined;

@@ -1,8 +1,9 @@
 import { dirname, join } from 'node:path';
 import { DEVICES, L2_ROUTE_PROTOCOL } from '@unbounded/config/ownership';
 import { L2_LAYOUT_VERSION } from '@unbounded/bpf-maps/l2';
-import type { NetworkEndpoint, ObjectsOf } from '@unbounded/crds';
+import { fdbEntryKind, labels, neighborKind, type NetworkEndpoint } from '@unbounded/crds';
 import { parsePrefix } from '@unbounded/ip';
+import { type Cluster, clientOf } from '@unbounded/kube';
 import { endpointKey, type L2Plan, planL2 } from '@unbounded/l2';
 import { createEthtool, type RouteEvent } from '@unbounded/netlink';
 import type { Problem } from '@unbounded/topology';
@@ -10,7 +11,6 @@ import type { AgentConfig } from '../agent.config.ts';
 import { L2_CHAINS } from '../kernel/base-chains.ts';
 import type { Section, SectionContext, SectionPass, SectionType } from '../section.port.ts';
 import { createProblemLog } from '../world/problem-log.ts';
-import type { WorldSource } from '../world/source.port.ts';
 import { createAttaching } from './attach.ts';
 import { createClaims } from './claims.ts';
 import { l2Condition, problemOf } from './condition.ts';
@@ -18,7 +18,8 @@ import { listPorts, removeL2Devices } from './devices.ts';
 import { createFrameMetrics, type PortOwners } from './frame-metrics.ts';
 import { createTurns, isInPlan, type Turns } from './in-force.ts';
 import { createL2Kernel, type L2Kernel } from './l2-kernel.ts';
-import { l2NodeKinds, l2SnapshotOf } from './l2-inputs.ts';
+import { l2SnapshotOf } from './l2-inputs.ts';
+import { createL2Source, type L2Objects, type L2Source } from './l2-source.ts';
 import { isPortName, L2_SECTION, portName } from './names.ts';
 
 /**
@@ -38,9 +39,6 @@ const NOT_OVERLAY: ReadonlySet<string> = new Set([
   DEVICES.l2Entry,
   DEVICES.l2Exit,
 ]);
-
-type Objects = ObjectsOf<typeof l2NodeKinds>;
-const NO_OBJECTS: Objects = { networks: [], endpoints: [], fdbEntries: [], neighbors: [] };
 
 /** Beside those of the overlay's own layouts. */
 const l2PinFolder = (bpffsDir: string): string => join(dirname(bpffsDir), L2_SECTION, `v${L2_LAYOUT_VERSION}`);
@@ -69,16 +67,28 @@ const ownersOf = (
   );
 };
 
-const addressesIn = ({ neighbors, fdbEntries }: Objects, network: string): string[] => [
-  ...neighbors.flatMap(({ spec }) => (spec.network === network ? [spec.ip] : [])),
-  ...fdbEntries.flatMap(({ spec }) => (spec.network === network ? [spec.mac] : [])),
-];
+/** MACs and addresses of a Network: of one that the node hosts as it has them, of another as the API server has them. */
+const createTaken = (cluster: Cluster, objects: () => L2Objects | undefined, node: string) => {
+  const [stations, neighbors] = [clientOf(cluster, fdbEntryKind), clientOf(cluster, neighborKind)];
+  const keysOf = (some: Pick<L2Objects, 'fdbEntries' | 'neighbors'>, network: string): string[] => [
+    ...some.neighbors.flatMap(({ spec }) => (spec.network === network ? [spec.ip] : [])),
+    ...some.fdbEntries.flatMap(({ spec }) => (spec.network === network ? [spec.mac] : [])),
+  ];
+  return async (network: string, signal: AbortSignal): Promise<string[]> => {
+    const known = objects();
+    if (known?.endpoints.some(({ spec }) => spec.network === network && spec.node === node))
+      return keysOf(known, network);
+    const selection = { labelSelector: `${labels.network}=${network}`, signal };
+    const [fdbEntries, found] = await Promise.all([stations.listAll(selection), neighbors.listAll(selection)]);
+    return keysOf({ fdbEntries, neighbors: found }, network);
+  };
+};
 
 /** Pods that join Networks; undefined: there is no API server to say which. */
 const openAttaching = (
   { nodeName: node, cluster, net, trigger }: SectionContext,
   known: {
-    readonly objects: () => Objects | undefined;
+    readonly objects: () => L2Objects | undefined;
     readonly plan: () => L2Plan | undefined;
     readonly turns: Turns;
   },
@@ -90,7 +100,7 @@ const openAttaching = (
     (known.objects()?.endpoints ?? []).filter(({ spec }) => spec.node === node);
   const attaching = createAttaching({
     ...{ cluster, claims, net, ethtool, trigger },
-    takenIn: (network) => addressesIn(known.objects() ?? NO_OBJECTS, network),
+    takenIn: createTaken(cluster, () => known.objects(), node),
     endpointsOf: (podUid) =>
       own().filter(({ metadata }) => metadata.ownerReferences?.some(({ uid }) => uid === podUid)),
     mtuOf(name) {
@@ -162,7 +172,7 @@ const passOf = ({ plan, problems, ports }: Outcome, attaching: ReturnType<typeof
 const createTurn = async (
   context: SectionContext,
   kernel: L2Kernel,
-  source: WorldSource<typeof l2NodeKinds>,
+  source: L2Source,
 ): Promise<() => Promise<Outcome | undefined>> => {
   const { nodeName: node, net, peers, traffic, metrics } = context;
   const presence = await createPresence(context, kernel);
@@ -173,7 +183,7 @@ const createTurn = async (
     const links = await listPorts(net);
     const ports = new Set(links.map(({ name }) => name));
     const locators = overlay.locators();
-    const inputs = l2SnapshotOf(snapshot.objects, { node, locators, ports });
+    const inputs = l2SnapshotOf(snapshot, { node, locators, ports });
     const plan = planL2(inputs);
     const nothing = { plan, ports, isInForce: false };
     if (plan.networks.length === 0 && links.length === 0) return { ...nothing, problems: await presence.end() };
@@ -195,14 +205,14 @@ const createTurn = async (
 
 const openL2 = async (context: SectionContext, kernel: L2Kernel): Promise<Section> => {
   const { peers, traffic, logger, trigger } = context;
-  const source = context.openInputs(l2NodeKinds);
+  const source = createL2Source(context);
   const logProblems = createProblemLog(logger);
   const turns = createTurns();
   const turn = await createTurn(context, kernel, source);
   /** In force, wholly. */
   let enforced: L2Plan | undefined;
   const attaching = openAttaching(context, {
-    ...{ objects: () => source.snapshot()?.objects, plan: () => enforced, turns },
+    ...{ objects: () => source.snapshot(), plan: () => enforced, turns },
   });
   peers.onChange(trigger);
   traffic.onChange(trigger);

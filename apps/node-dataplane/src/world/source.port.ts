@@ -12,7 +12,7 @@ export interface Snapshot<T extends KindTable = typeof topologyKinds> {
 
 /** Which objects of a kind are asked for, as the API server filters them; from a directory come all. */
 export type InputFilters<T extends KindTable> = {
-  readonly [Name in keyof T]?: { readonly fieldSelector: string };
+  readonly [Name in keyof T]?: { readonly fieldSelector: string } | { readonly labelSelector: string };
 };
 
 /** Where a section's objects come from. */

@@ -13,6 +13,7 @@ export const networkEndpointKind = defineKind({
     'An interface of a pod in a Network. Written by the agent of its node, which keeps a finalizer on it until nothing of it is left there; owned by the Pod. Of the feature l2-networks.',
   scope: 'Namespaced',
   hasStatus: false,
+  selectableFields: ['.spec.node'],
   columns: [
     { name: 'Network', type: 'string', jsonPath: '.spec.network' },
     { name: 'Pod', type: 'string', jsonPath: '.spec.pod' },
