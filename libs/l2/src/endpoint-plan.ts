@@ -1,7 +1,7 @@
 import type { Network } from '@unbounded/crds';
 import { type Address, AddressSet, formatAddress, parsePrefix, tryParseAddress } from '@unbounded/ip';
 import { isStationMac, localMac } from './mac.ts';
-import type { AskedNetwork } from './pod-networks.ts';
+import type { AskedNetwork } from './asked-network.ts';
 import { chooseAddresses, isReserved } from './pool.ts';
 
 /** The MAC and the addresses of an endpoint that is about to be made. */

@@ -1,3 +1,4 @@
+export { type AskedNetwork, readAskedNetwork } from './asked-network.ts';
 export { attachmentOf } from './attachment.ts';
 export type { L2ClusterSnapshot } from './cluster-snapshot.ts';
 export { type EndpointWish, planEndpoint, type PlannedEndpoint } from './endpoint-plan.ts';
@@ -9,6 +10,6 @@ export { assignNumbers } from './numbers.ts';
 export { isNodeGone, isPodGone, type L2Entry, planRemovals, type Removal } from './orphans.ts';
 export { planL2 } from './plan.ts';
 export type { L2Plan, L2Problem } from './planned.ts';
-export { type AskedNetwork, parsePodNetworks } from './pod-networks.ts';
+export { parsePodNetworks } from './pod-networks.ts';
 export { chooseAddresses, type Pool, PoolExhaustedError } from './pool.ts';
 export { endpointKey, type L2Snapshot } from './snapshot.ts';

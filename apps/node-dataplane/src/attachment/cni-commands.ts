@@ -2,7 +2,7 @@ import type { SettledInterface } from './answer.codec.ts';
 import { type CniResult, extendResult } from './cni-result.ts';
 import type { PlanGate } from './plan-gate.ts';
 import { HookError, type PodNetwork } from './pod-network.ts';
-import type { PodAttachment } from './pods.ts';
+import type { JoinedNetwork, PodAttachment } from './pods.ts';
 import type { CniRequest } from './request.codec.ts';
 
 /** The commands of the CNI specification (1.1.0): pods are let in once a plan is applied, attached on ADD, and detached on DEL and GC. */
@@ -21,6 +21,11 @@ const VALID_ATTACHMENTS = 'cni.dev/valid-attachments';
 
 interface CniConfig {
   readonly cniVersion?: string;
+  readonly name?: string;
+  /** A Network: the plugin makes the interface, and needs no other before it. */
+  readonly network?: unknown;
+  readonly segment?: unknown;
+  readonly runtimeConfig?: { readonly mac?: unknown; readonly ips?: unknown };
   readonly prevResult?: CniResult;
   readonly [VALID_ATTACHMENTS]?: unknown;
 }
@@ -54,6 +59,16 @@ const macOf = (config: CniConfig, interfaceName: string): string | undefined => 
   return mac !== undefined && MAC.test(mac) ? mac : undefined;
 };
 
+const joinedNetwork = ({ name = '', network, segment, runtimeConfig = {} }: CniConfig): JoinedNetwork => {
+  const { mac, ips } = runtimeConfig;
+  return {
+    ...{ configuration: name, network },
+    ...(segment === undefined ? {} : { segment }),
+    ...(mac === undefined ? {} : { mac }),
+    ...(ips === undefined ? {} : { ips }),
+  };
+};
+
 const attachmentOf = ({ environment }: CniRequest, config: CniConfig): PodAttachment => {
   const pod = argumentsOf(environment['CNI_ARGS'] ?? '');
   return {
@@ -66,6 +81,7 @@ const attachmentOf = ({ environment }: CniRequest, config: CniConfig): PodAttach
     hostVeth: config.prevResult?.interfaces?.find(isHostEnd)?.name,
     mac: macOf(config, environment['CNI_IFNAME'] ?? ''),
     addresses: (config.prevResult?.ips ?? []).flatMap(({ address }) => address ?? []),
+    ...(config.network === undefined ? {} : { joins: joinedNetwork(config) }),
   };
 };
 
@@ -93,11 +109,15 @@ export interface Commands {
 const add = async (request: Parsed, { pods, gate }: Commands): Promise<Answer> => {
   const { cni, version } = request;
   if (!gate.isOpen) return failure(version, TRY_AGAIN_LATER, NO_PLAN_YET);
-  if (!cni.prevResult)
-    return failure(version, INVALID_CONFIG, 'prevResult is missing: this plugin stands after bridge in the list');
+  if (!cni.prevResult && cni.network === undefined)
+    return failure(
+      version,
+      INVALID_CONFIG,
+      'prevResult is missing: this plugin stands after bridge in the list, or names a Network in "network"',
+    );
   try {
     const additions = await pods.attach(attachmentOf(request, cni));
-    const result = { cniVersion: version, ...extendResult(cni.prevResult, additions) };
+    const result = { cniVersion: version, ...extendResult(cni.prevResult ?? {}, additions) };
     const settle = additions.flatMap((addition) => addition.settle ?? []);
     return { exitCode: 0, output: `${JSON.stringify(result)}\n`, ...(settle.length > 0 && { settle }) };
   } catch (error) {
@@ -139,7 +159,7 @@ const collect = async ({ cni, version }: Parsed, pods: PodNetwork): Promise<Answ
       INVALID_CONFIG,
       `${VALID_ATTACHMENTS} must be a list of objects with containerID and ifname`,
     );
-  const failed = await pods.keepOnly(valid);
+  const failed = await pods.keepOnly(valid, cni.network === undefined ? undefined : (cni.name ?? ''));
   return failed.length === 0 ? SUCCESS : failure(version, NOT_ALL_DETACHED, failed.join('; '));
 };
 

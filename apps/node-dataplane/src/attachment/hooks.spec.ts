@@ -252,3 +252,36 @@ test('GC detaches the pods that are not named, by their hooks too, and says whic
   expect(attached.map(({ name }) => name)).toEqual(['b']);
   expect(removed.sort()).toEqual(['a', 'c']);
 });
+
+test('an interface of a Network is for the section that makes it, and refused where none does', async () => {
+  const joins = { configuration: 'lan', network: 'lan' };
+  const asked: string[] = [];
+  const makes: TestHook = {
+    port: ({ joins: own }) => (own ? 'own' : 'bridge'),
+    add: async () => void asked.push('l2'),
+  };
+  const other: TestHook = {
+    concerns: ({ joins: own }) => own === undefined,
+    add: async () => void asked.push('egress'),
+  };
+  const bed = openPods(other, makes);
+  await bed.pods.attach({ ...pod('a'), interface: 'net1', joins });
+  expect(asked).toEqual(['l2']);
+  expect(bed.attached).toMatchObject([{ portOf: 's1', joins }]);
+  const without = openPods(other);
+  await expect(without.pods.attach({ ...pod('a'), interface: 'net1', joins })).rejects.toThrow('Networks are off');
+  expect(without.attached).toEqual([]);
+});
+
+test('GC of one configuration takes away nothing of another', async () => {
+  const joins = (configuration: string) => ({ configuration, network: 'lan' });
+  const bed = openPods({ port: ({ joins: own }) => (own ? 'own' : 'bridge') });
+  await bed.pods.attach(pod('a'));
+  await bed.pods.attach({ ...pod('b'), joins: joins('lan') });
+  await bed.pods.attach({ ...pod('c'), joins: joins('office') });
+  const names = (): string[] => bed.attached.map(({ name }) => name);
+  await bed.pods.keepOnly([], 'lan');
+  expect(names()).toEqual(['a', 'c']);
+  await bed.pods.keepOnly([]);
+  expect(names()).toEqual(['c']);
+});

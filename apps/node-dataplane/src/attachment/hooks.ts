@@ -3,7 +3,7 @@ import { createContainerQueue } from './container-queue.ts';
 import { callHook, settleWithin } from './hook-call.ts';
 import { createHookChoice, podName, portOwner, type SectionHook } from './hook-choice.ts';
 import type { HookHandlers, PodMetadata, ResultAddition } from './hook.port.ts';
-import type { PodNetwork, PodPorts } from './pod-network.ts';
+import { HookError, type PodNetwork, type PodPorts } from './pod-network.ts';
 import type { PodAttachment } from './pods.ts';
 
 /** Pods at their ports, and what sections do with them. */
@@ -54,6 +54,8 @@ const createCalls = ({ hooks, ports, metadataOf, logger }: HookedPodsParts) => {
       late: Promise<void>[],
     ): Promise<readonly ResultAddition[]> {
       const owner = portOwner(pod, asked);
+      if (pod.joins && owner === undefined)
+        throw new HookError('Networks are off on this node: see node-dataplane.l2 of the chart');
       for (const hook of asked) begin(hook, pod);
       await ports.attach(owner === undefined ? pod : { ...pod, portOf: owner });
       const added = { ...pod, metadata: once(() => metadataOf(pod)) };
@@ -147,9 +149,11 @@ export const hookedPods = (parts: HookedPodsParts): HookedPods => {
       return answer.promise;
     },
     detach,
-    async keepOnly(valid) {
+    async keepOnly(valid, configuration) {
       const kept = new Set(valid.map(({ containerId, interfaceName }) => `${containerId}/${interfaceName}`));
-      const gone = registered().filter((pod) => !kept.has(`${pod.containerId}/${pod.interface}`));
+      const gone = registered()
+        .filter(({ joins }) => joins?.configuration === configuration)
+        .filter((pod) => !kept.has(`${pod.containerId}/${pod.interface}`));
       const results = await Promise.allSettled(gone.map((pod) => detach(pod.containerId, pod.interface)));
       return results.flatMap((result, index) =>
         result.status === 'rejected' ? `pod ${podName(gone[index]!)}: ${(result.reason as Error).message}` : [],

@@ -17,8 +17,14 @@ export interface PodNetwork extends Omit<PodPorts, 'attach'> {
   attach(pod: PodAttachment): Promise<readonly ResultAddition[]>;
   /** Why no pod could be attached now, in words. */
   status(): string | undefined;
-  /** Detaches all but these. @returns those whose detachment failed, in words */
-  keepOnly(valid: readonly { readonly containerId: string; readonly interfaceName: string }[]): Promise<string[]>;
+  /**
+   * Detaches all but these: of those that a configuration of that name made, where it names a Network, else of those that joined none.
+   * @returns those whose detachment failed, in words
+   */
+  keepOnly(
+    valid: readonly { readonly containerId: string; readonly interfaceName: string }[],
+    configuration?: string,
+  ): Promise<string[]>;
 }
 
 /** A section refused a pod. */

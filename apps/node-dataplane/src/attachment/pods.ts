@@ -18,6 +18,19 @@ export interface PodAttachment {
   readonly addresses: readonly string[];
   /** The section whose network the port on the node is of; not set: it is a port of the pod bridge, under the source guard. */
   readonly portOf?: string;
+  /** Set where the plugin was called as the main one of a configuration that names a Network: it has to make the interface. */
+  readonly joins?: JoinedNetwork;
+}
+
+/** What a CNI configuration says of a Network; not validated. */
+export interface JoinedNetwork {
+  /** `name` of the configuration: GC is about its attachments alone. */
+  readonly configuration: string;
+  readonly network: unknown;
+  readonly segment?: unknown;
+  /** Of the capabilities `mac` and `ips`. */
+  readonly mac?: unknown;
+  readonly ips?: unknown;
 }
 
 const isAttachment = (value: unknown): value is PodAttachment =>

@@ -240,7 +240,7 @@ export const egressSection = (open: () => Sockets = openSockets): SectionType =>
   name: 'egress',
   routeProtocol: EGRESS_ROUTE_PROTOCOL,
   baseChains: Object.values(EGRESS_CHAINS),
-  hook: { order: 20, timeoutMs: ADD_WITHIN_MS, unavailable: 'refuse' },
+  hook: { order: 20, timeoutMs: ADD_WITHIN_MS, unavailable: 'refuse', concerns: ({ joins }) => joins === undefined },
   async open(context) {
     const sockets = open();
     try {

@@ -1,7 +1,7 @@
 import { type Network, networkKind, type NetworkEndpoint, podAnnotations } from '@unbounded/crds';
 import { containsAddress, parseAddress, parsePrefix } from '@unbounded/ip';
 import { type Cluster, clientOf, isNotFound, namespaces } from '@unbounded/kube';
-import { type AskedNetwork, attachmentOf, endpointKey, parsePodNetworks } from '@unbounded/l2';
+import { type AskedNetwork, attachmentOf, endpointKey, parsePodNetworks, readAskedNetwork } from '@unbounded/l2';
 import type { Ethtool, RouteSocket } from '@unbounded/netlink';
 import type { HookHandlers, ResultAddition } from '../attachment/hook.port.ts';
 import type { PodAttachment } from '../attachment/pods.ts';
@@ -32,7 +32,7 @@ export interface AttachParts {
 }
 
 export interface Attaching {
-  readonly handlers: Required<Pick<HookHandlers, 'add' | 'remove'>>;
+  readonly handlers: Required<Pick<HookHandlers, 'add' | 'remove' | 'check'>>;
   /** Keys of endpoints whose pods are being attached: without a port they are nobody's leftovers. */
   readonly underWay: ReadonlySet<string>;
 }
@@ -40,6 +40,22 @@ export interface Attaching {
 const prefixLengthOf = ({ spec }: Network, address: string): number => {
   const parsed = parseAddress(address);
   return spec.prefixes.map(parsePrefix).find((prefix) => containsAddress(prefix, parsed))?.length ?? 128;
+};
+
+/** Of an interface that a configuration of its own makes; the pod's first one may be such. */
+const NOT_LOOPBACK: ReadonlySet<string> = new Set(['lo']);
+
+const withoutLength = (ips: unknown): unknown =>
+  Array.isArray(ips) ? ips.map((ip: unknown) => (typeof ip === 'string' ? ip.split('/')[0] : ip)) : ips;
+
+/** By the configuration that made it, or by its annotation. @throws RangeError, ApiError, TransportError */
+const askedBy = async ({ joins, interface: device, metadata }: AddedPod): Promise<readonly AskedNetwork[]> => {
+  if (!joins) return parsePodNetworks((await metadata()).annotations[podAnnotations.networks] ?? '');
+  const { configuration, network, segment, mac, ips } = joins;
+  const fields = { network, segment, mac, addresses: withoutLength(ips), interface: device };
+  const given = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+  const where = `CNI configuration "${configuration}"`;
+  return [readAskedNetwork(given, { where, takenInterfaces: NOT_LOOPBACK })];
 };
 
 const additionOf = (network: Network, { spec }: NetworkEndpoint, netns: string): ResultAddition => {
@@ -110,10 +126,17 @@ export const createAttaching = (parts: AttachParts): Attaching => {
     return additionOf(network, endpoint, netns);
   };
 
-  const remove = async ({ uid }: PodAttachment, signal?: AbortSignal): Promise<void> => {
+  /** Of one interface, where a configuration of its own made it; else of all that the pod has by its annotation. */
+  const remove = async ({ uid, joins, interface: device }: PodAttachment, signal?: AbortSignal): Promise<void> => {
+    const isOfThis = ({ spec }: NetworkEndpoint): boolean => (joins === undefined) !== (spec.interface === device);
     const known = [...parts.endpointsOf(uid), ...(made.get(uid) ?? [])];
-    const endpoints = [...new Map(known.map((one) => [endpointKey(one), one])).values()];
-    made.delete(uid); // what cannot be released now has no port, and is found by that
+    const endpoints = [...new Map(known.map((one) => [endpointKey(one), one])).values()].filter(isOfThis);
+    // What cannot be released now has no port, and is found by that.
+    made.set(
+      uid,
+      (made.get(uid) ?? []).filter((one) => !isOfThis(one)),
+    );
+    if (made.get(uid)?.length === 0) made.delete(uid);
     for (const endpoint of endpoints) await removePort(net, portName(endpointKey(endpoint)));
     for (const endpoint of endpoints) await claims.release(endpoint, signal);
     trigger();
@@ -123,9 +146,8 @@ export const createAttaching = (parts: AttachParts): Attaching => {
     underWay,
     handlers: {
       async add(pod, signal) {
-        const text = (await pod.metadata()).annotations[podAnnotations.networks];
-        if (text === undefined) return;
-        const asked = parsePodNetworks(text);
+        const asked = await askedBy(pod);
+        if (asked.length === 0) return;
         const keys = asked.map((one) => `${pod.namespace}/${pod.name}.${one.interface}`);
         for (const key of keys) underWay.add(key);
         try {
@@ -137,6 +159,11 @@ export const createAttaching = (parts: AttachParts): Attaching => {
         }
       },
       remove,
+      async check({ namespace, name, interface: device, joins }) {
+        if (!joins) return undefined;
+        const port = await net.links.get(portName(`${namespace}/${name}.${device}`));
+        return port?.up ? undefined : `interface ${device}: its port is ${port ? 'down' : 'gone'}`;
+      },
     },
   };
 };

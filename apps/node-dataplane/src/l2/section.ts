@@ -242,7 +242,10 @@ export const l2Section = ({ bpffsDir, l2BpfObject }: Pick<AgentConfig, 'bpffsDir
   name: L2_SECTION,
   routeProtocol: L2_ROUTE_PROTOCOL,
   baseChains: Object.values(L2_CHAINS),
-  hook: { order: 30, timeoutMs: ADD_WITHIN_MS, unavailable: 'refuse' },
+  hook: {
+    ...{ order: 30, timeoutMs: ADD_WITHIN_MS, unavailable: 'refuse' },
+    port: ({ joins }) => (joins ? 'own' : 'bridge'),
+  },
   async open(context) {
     const { net, nft } = context;
     const kernel = createL2Kernel({

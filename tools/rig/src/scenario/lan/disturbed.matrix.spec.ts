@@ -3,10 +3,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { kubectl } from '../../kubernetes/control-plane.ts';
 import { layoutOf, namespaceOf } from '../../layout/layout.ts';
 import { inNamespace, runAsync } from '../../machine/command.ts';
+import { inNode } from '../../node/node.ts';
 import { down } from '../../substrate/down.ts';
 import { up } from '../../substrate/up.ts';
 import { withoutApiServer } from '../restarts.ts';
-import { inPodNetwork, killAgent, onNodeFor, startFlow, timeUntil, tryInPod } from '../scenario.ts';
+import { inPodNetwork, killAgent, onNodeFor, podNetns, startFlow, timeUntil, tryInPod } from '../scenario.ts';
 import { endpointsOf, onLan, problemsOn } from './place.ts';
 
 /** A LAN over two sites while what makes it is disturbed. */
@@ -110,3 +111,44 @@ END`;
   await runAsync([...inPodNetwork(from.pod), 'sh', '-c', send]);
   expect((await heard).trim()).toBe(from.ipv4);
 });
+
+test(
+  'a second interface by a CNI configuration, as Multus calls it: ADD, CHECK, GC of others, DEL',
+  { timeout: 60_000 },
+  async () => {
+    const [{ pod }, far] = [await onLan(layout, 's1-w1'), await onLan(layout, 's2-w1')];
+    const uid = await kubectl(layout, ['get', 'pod', pod.name, '-o', 'jsonpath={.metadata.uid}']);
+    const config = { cniVersion: '1.0.0', name: 'multus-lan', type: 'unbounded-cni', network: 'lan' };
+    const mac = '02:00:00:00:77:07';
+    const call = (command: string, more: object = {}): Promise<string> =>
+      runAsync(
+        [
+          ...inNode(pod.node),
+          'env',
+          ...[`CNI_COMMAND=${command}`, 'CNI_CONTAINERID=multus-test', `CNI_NETNS=${podNetns(pod)}`, 'CNI_IFNAME=lan0'],
+          `CNI_ARGS=IgnoreUnknown=1;K8S_POD_NAMESPACE=default;K8S_POD_NAME=${pod.name};K8S_POD_UID=${uid}`,
+          '/opt/cni/bin/unbounded-cni',
+        ],
+        { input: JSON.stringify({ ...config, ...more }) },
+      );
+    const runtimeConfig = { mac, ips: ['192.168.77.251/24'] };
+    expect(JSON.parse(await call('ADD', { runtimeConfig }))).toMatchObject({
+      interfaces: [{ name: 'lan0', mac }],
+      ips: [{ address: '192.168.77.251/24', interface: 0 }],
+    });
+    expect(tryInPod(far.pod, 'ping', '-c2', '-i0.2', '-W1', '192.168.77.251')).toBeDefined();
+    expect(await call('CHECK')).toBe('');
+    // Another configuration's, and one that keeps it.
+    for (const gc of [
+      { name: 'multus-other' },
+      { 'cni.dev/valid-attachments': [{ containerID: 'multus-test', ifname: 'lan0' }] },
+    ])
+      expect(await call('GC', { 'cni.dev/valid-attachments': [], ...gc })).toBe('');
+    expect(tryInPod(far.pod, 'ping', '-c1', '-W1', '192.168.77.251')).toBeDefined();
+    await expect(call('ADD', { network: 'none' })).rejects.toThrow('there is no Network');
+    expect(await call('DEL')).toBe('');
+    expect(await call('DEL')).toBe('');
+    expect((await endpointsOf(layout)).some(({ spec }) => spec.interface === 'lan0')).toBe(false);
+    expect(await problemsOn(layout)).toEqual([]);
+  },
+);
