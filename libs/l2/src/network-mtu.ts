@@ -1,11 +1,10 @@
 import { annotations, type Network } from '@unbounded/crds';
-import { tryParsePrefix } from '@unbounded/ip';
 import type { Named } from './cluster-snapshot.ts';
 import { networkMtu, SRV6_OVERHEAD_BYTES } from './mtu.ts';
 import type { NetworkCondition } from './network-condition.ts';
 
-/** Bytes of an IP packet: RFC 791 3.1, RFC 8200 5. */
-const LEAST_MTU = { 4: 576, 6: 1280 } as const;
+/** Bytes of an IP packet (RFC 8200 5): of Networks of IPv4 alone too, so that one can get a prefix of IPv6. */
+const LEAST_MTU = 1280;
 /** Of an Ethernet frame as Network.status.mtu has it. */
 const MOST_MTU = 9000;
 const TYPE = 'MtuKnown';
@@ -21,9 +20,6 @@ const tunnelMtu = (node: Named | undefined): number | undefined => {
   const text = node?.metadata.annotations?.[annotations.tunnelMtu] ?? '';
   return /^[0-9]{1,5}$/.test(text) ? Number(text) : undefined;
 };
-
-const leastOf = ({ spec }: Network): number =>
-  LEAST_MTU[spec.prefixes.some((prefix) => tryParsePrefix(prefix)?.family === 6) ? 6 : 4];
 
 const listed = (names: readonly string[]): string =>
   names.length <= SHOWN_NODES
@@ -62,10 +58,9 @@ export const stateMtu = (network: Network, hosts: readonly string[], nodes: Read
   );
   if (left === undefined) return unknown(hosts);
   const mtu = Math.min(left, MOST_MTU);
-  const least = leastOf(network);
-  if (mtu < least && narrowest) {
+  if (mtu < LEAST_MTU && narrowest) {
     const [node, bytes] = narrowest;
-    const message = `annotation ${annotations.tunnelMtu} of node ${node} "${bytes}": leaves ${mtu} bytes, and a network with these prefixes needs ${least}: raise the MTU of its underlay until it leaves ${least + SRV6_OVERHEAD_BYTES} for a tunnel`;
+    const message = `annotation ${annotations.tunnelMtu} of node ${node} "${bytes}": leaves ${mtu} bytes, and a network needs ${LEAST_MTU}: raise the MTU of its underlay until it leaves ${LEAST_MTU + SRV6_OVERHEAD_BYTES} for a tunnel`;
     return { condition: { type: TYPE, status: 'False', reason: 'UnderlayTooSmall', message } };
   }
   const silent = stated.flatMap(([node, bytes]) => (bytes === undefined ? [node] : []));

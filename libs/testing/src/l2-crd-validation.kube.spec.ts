@@ -81,14 +81,7 @@ const refused: [what: string, kind: KindDefinition, spec: object, ...texts: stri
     'at most one address of each IP family',
   ],
   ['a gateway that is no address', networkKind, lan({ gateways: ['router'] }), '"router" is not an IP address'],
-  [
-    'an MTU below that of IPv6',
-    networkKind,
-    lan({ prefixes: ['2001:db8::/64'], mtu: 1200 }),
-    'spec.mtu',
-    '1200 is too small for IPv6: must be at least 1280',
-  ],
-  ['an MTU below that of IPv4', networkKind, lan({ mtu: 500 }), 'spec.mtu'],
+  ['an MTU below 1280', networkKind, lan({ mtu: 1279 }), 'spec.mtu', 'greater than or equal to 1280'],
   [
     'a segment that reaches one that is none',
     networkKind,

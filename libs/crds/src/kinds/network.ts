@@ -6,9 +6,8 @@ import { type CelRule, integer, list, object, oneOf, optional } from '../schema.
 
 /** One LAN across nodes and sites. */
 
-const LEAST_MTU = 576;
-/** RFC 8200 5. */
-const LEAST_IPV6_MTU = 1280;
+/** RFC 8200 5: what every network carries that IPv6 may be used in. */
+const LEAST_MTU = 1280;
 
 const segment = object({
   name: objectName('Name of the segment.'),
@@ -35,12 +34,6 @@ const rules: readonly CelRule[] = [
     rule: `!has(self.gateways) || size(self.gateways) < 2 || !isIP(self.gateways[0]) || !isIP(self.gateways[1]) || ip(self.gateways[0]).family() != ip(self.gateways[1]).family()`,
     message: 'must have at most one address of each IP family',
     fieldPath: '.gateways',
-  },
-  {
-    rule: `!has(self.mtu) || self.mtu >= ${LEAST_IPV6_MTU} || !self.prefixes.exists(p, isCIDR(p) && cidr(p).ip().family() == 6)`,
-    message: `must be at least ${LEAST_IPV6_MTU} in a network with IPv6 (RFC 8200 5)`,
-    messageExpression: `'%d is too small for IPv6: must be at least ${LEAST_IPV6_MTU} (RFC 8200 5)'.format([self.mtu])`,
-    fieldPath: '.mtu',
   },
   {
     rule: `!has(self.segments) || self.segments.all(s, !has(s.reaches) || s.reaches.all(r, self.segments.exists(o, o.name == r)))`,
