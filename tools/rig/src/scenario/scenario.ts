@@ -125,9 +125,6 @@ export const commandInPod = (pod: Pod, args: readonly string[]): string[] =>
     ? podCommand(pod, [binary('probe'), ...args])
     : [...inNode(pod.node), 'nsenter', '-t', pidOfPod(pod), '-n', '-m', '--', '/probe', ...args];
 
-/** A pod's network namespace, as its node sees it. */
-export const podNetns = (pod: Pod): string => `/proc/${pidOfPod(pod)}/ns/net`;
-
 /** What enters a pod's network for a program of the machine. */
 export const inPodNetwork = (pod: Pod): string[] => [...inNode(pod.node), 'nsenter', '-t', pidOfPod(pod), '-n'];
 

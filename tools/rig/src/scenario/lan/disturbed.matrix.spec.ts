@@ -7,7 +7,7 @@ import { inNode } from '../../node/node.ts';
 import { down } from '../../substrate/down.ts';
 import { up } from '../../substrate/up.ts';
 import { withoutApiServer } from '../restarts.ts';
-import { inPodNetwork, killAgent, onNodeFor, podNetns, startFlow, timeUntil, tryInPod } from '../scenario.ts';
+import { inPodNetwork, killAgent, onNodeFor, startFlow, timeUntil, tryInPod } from '../scenario.ts';
 import { endpointsOf, onLan, problemsOn } from './place.ts';
 
 /** A LAN over two sites while what makes it is disturbed. */
@@ -112,6 +112,8 @@ END`;
   expect((await heard).trim()).toBe(from.ipv4);
 });
 
+const NAMESPACE = 'multus-test';
+
 test(
   'a second interface by a CNI configuration, as Multus calls it: ADD, CHECK, GC of others, DEL',
   { timeout: 60_000 },
@@ -120,12 +122,19 @@ test(
     const uid = await kubectl(layout, ['get', 'pod', pod.name, '-o', 'jsonpath={.metadata.uid}']);
     const config = { cniVersion: '1.0.0', name: 'multus-lan', type: 'unbounded-cni', network: 'lan' };
     const mac = '02:00:00:00:77:07';
+    // Of its own: the pod has an interface on this LAN already, by which its answers would leave.
+    await runAsync([...inNode(pod.node), 'ip', 'netns', 'add', NAMESPACE]);
     const call = (command: string, more: object = {}): Promise<string> =>
       runAsync(
         [
           ...inNode(pod.node),
           'env',
-          ...[`CNI_COMMAND=${command}`, 'CNI_CONTAINERID=multus-test', `CNI_NETNS=${podNetns(pod)}`, 'CNI_IFNAME=lan0'],
+          ...[
+            `CNI_COMMAND=${command}`,
+            'CNI_CONTAINERID=multus-test',
+            `CNI_NETNS=/run/netns/${NAMESPACE}`,
+            'CNI_IFNAME=lan0',
+          ],
           `CNI_ARGS=IgnoreUnknown=1;K8S_POD_NAMESPACE=default;K8S_POD_NAME=${pod.name};K8S_POD_UID=${uid}`,
           '/opt/cni/bin/unbounded-cni',
         ],
