@@ -1,3 +1,4 @@
+import type { Answer } from './answer.codec.ts';
 import { type CniResult, extendResult } from './cni-result.ts';
 import type { PlanGate } from './plan-gate.ts';
 import { HookError, type PodNetwork } from './pod-network.ts';
@@ -22,11 +23,6 @@ interface CniConfig {
   readonly cniVersion?: string;
   readonly prevResult?: CniResult;
   readonly [VALID_ATTACHMENTS]?: unknown;
-}
-
-export interface Answer {
-  readonly exitCode: number;
-  readonly output: string;
 }
 
 const SUCCESS: Answer = { exitCode: 0, output: '' };
@@ -95,7 +91,8 @@ const add = async (request: Parsed, { pods, gate }: Commands): Promise<Answer> =
   try {
     const additions = await pods.attach(attachmentOf(request, cni));
     const result = { cniVersion: version, ...extendResult(cni.prevResult, additions) };
-    return { exitCode: 0, output: `${JSON.stringify(result)}\n` };
+    const settle = additions.flatMap((addition) => addition.settle ?? []);
+    return { exitCode: 0, output: `${JSON.stringify(result)}\n`, ...(settle.length > 0 && { settle }) };
   } catch (error) {
     const { message: cause } = error as Error;
     const message =

@@ -2,6 +2,7 @@ import { chmodSync, mkdirSync, rmSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
 import { dirname } from 'node:path';
 import type { Logger } from '@unbounded/telemetry';
+import { encodeAnswer } from './answer.codec.ts';
 import { answerRequest, type Commands } from './cni-commands.ts';
 import { type CniRequest, decodeRequest } from './request.codec.ts';
 
@@ -19,10 +20,11 @@ export interface CniServerParts extends Commands {
 }
 
 const answer = async (socket: Socket, request: CniRequest, parts: CniServerParts): Promise<void> => {
-  const { exitCode, output } = await answerRequest(request, parts);
+  const answered = await answerRequest(request, parts);
+  const bytes = encodeAnswer(answered);
   const { CNI_COMMAND: command, CNI_CONTAINERID: container } = request.environment;
-  parts.logger.info({ command, container, exitCode }, 'CNI request');
-  socket.end(Buffer.concat([Buffer.from([exitCode]), Buffer.from(output)]));
+  parts.logger.info({ command, container, exitCode: answered.exitCode }, 'CNI request');
+  socket.end(bytes);
 };
 
 const serve = (socket: Socket, parts: CniServerParts): void => {
