@@ -8,7 +8,7 @@ cd "$(dirname "$0")"
 command -v musl-gcc >/dev/null || { echo "build.sh: musl-gcc is missing: apt-get install musl-tools" >&2; exit 1; }
 mkdir -p "$(dirname "$file")"
 out=$(mktemp "$file.XXXXXX")
-# The kernel's headers (linux-libc-dev), behind those of musl.
-kernel=(-idirafter /usr/include -idirafter "/usr/include/$(uname -m)-linux-gnu")
-musl-gcc -std=gnu11 -Os "${kernel[@]}" "${compile[@]}" src/main.c src/request.c src/request_layout.c src/answer_layout.c src/interfaces.c "${musl_program[@]}" -o "$out" "${link[@]}"
+# linux/rtnetlink.h is the kernel's, which musl does not bring.
+musl-gcc -std=gnu11 -Os "${compile[@]}" -idirafter "/usr/include/$(uname -m)-linux-gnu" -idirafter /usr/include \
+  src/main.c src/request.c src/request_layout.c src/answer_layout.c src/interfaces.c "${musl_program[@]}" -o "$out" "${link[@]}"
 chmod 755 "$out"; mv "$out" "$file"

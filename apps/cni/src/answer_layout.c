@@ -2,57 +2,113 @@
 
 #include <string.h>
 
-struct reader {
-	const unsigned char *at;
-	const unsigned char *end;
+/* What is left to be read. */
+struct cursor {
+	const unsigned char *at, *end;
 };
 
-static int take(struct reader *reader, void *to, size_t size)
+/* Returns the next bytes, or NULL where there are not as many. */
+static const unsigned char *take(struct cursor *cursor, size_t length)
 {
-	if ((size_t)(reader->end - reader->at) < size)
+	const unsigned char *at = cursor->at;
+
+	if ((size_t)(cursor->end - at) < length)
+		return NULL;
+	cursor->at += length;
+	return at;
+}
+
+/* Returns the next byte, or -1 where there is none. */
+static int take_byte(struct cursor *cursor)
+{
+	const unsigned char *at = take(cursor, 1);
+
+	return at ? *at : -1;
+}
+
+static int is_zero(const unsigned char *bytes, size_t length)
+{
+	while (length)
+		if (bytes[--length])
+			return 0;
+	return 1;
+}
+
+/* Printable ASCII only: the name stands in the JSON of an error too. */
+static int take_name(struct cursor *cursor, char name[NAME_SIZE])
+{
+	const unsigned char *bytes = take(cursor, NAME_SIZE);
+	size_t length = 0;
+
+	if (!bytes)
 		return -1;
-	memcpy(to, reader->at, size);
-	reader->at += size;
+	while (length < NAME_SIZE && bytes[length] > ' ' && bytes[length] < 0x7f)
+		length++;
+	if (!length || length == NAME_SIZE || !is_zero(bytes + length, NAME_SIZE - length))
+		return -1;
+	memcpy(name, bytes, NAME_SIZE);
 	return 0;
 }
 
-static int take_address(struct reader *reader, struct settle_address *address)
+static int take_address(struct cursor *cursor, struct pod_address *address)
 {
-	if (take(reader, &address->family, 1) || take(reader, &address->length, 1) ||
-	    take(reader, address->bytes, sizeof(address->bytes)))
+	int family = take_byte(cursor), prefix_length = take_byte(cursor);
+	const unsigned char *bytes = take(cursor, ADDRESS_SIZE);
+
+	if (!bytes || (family != 4 && family != 6) || prefix_length > (family == 4 ? 32 : 128))
 		return -1;
-	if (address->family == 4)
-		return address->length <= 32 ? 0 : -1;
-	return address->family == 6 && address->length <= 128 ? 0 : -1;
+	if (family == 4 && !is_zero(bytes + 4, ADDRESS_SIZE - 4))
+		return -1;
+	address->family = (unsigned char)family;
+	address->prefix_length = (unsigned char)prefix_length;
+	memcpy(address->bytes, bytes, ADDRESS_SIZE);
+	return 0;
 }
 
-static int take_interface(struct reader *reader, struct settle_interface *interface)
+static int take_interface(struct cursor *cursor, struct pod_interface *interface)
 {
-	if (take(reader, interface->name, sizeof(interface->name)) || !interface->name[0] ||
-	    !memchr(interface->name, 0, sizeof(interface->name)))
+	int count;
+
+	if (take_name(cursor, interface->name))
 		return -1;
-	if (take(reader, &interface->count, 1) || interface->count > SETTLE_ADDRESSES)
+	count = take_byte(cursor);
+	if (count < 0 || count > MOST_ADDRESSES)
 		return -1;
-	for (int i = 0; i < interface->count; i++)
-		if (take_address(reader, &interface->addresses[i]))
+	interface->address_count = (size_t)count;
+	for (int i = 0; i < count; i++)
+		if (take_address(cursor, &interface->addresses[i]))
 			return -1;
 	return 0;
 }
 
-ssize_t read_settle(const unsigned char *answer, size_t length, struct settle *settle)
+static int take_interfaces(struct cursor *cursor, struct answer *answer)
 {
-	struct reader reader = {answer, answer + length};
+	int count = take_byte(cursor);
 
-	memset(settle, 0, sizeof(*settle));
-	if (!length)
+	if (count < 1 || count > MOST_INTERFACES)
 		return -1;
-	if (answer[0] != SETTLE_MARK)
-		return 0;
-	reader.at++;
-	if (take(&reader, &settle->count, 1) || !settle->count || settle->count > SETTLE_INTERFACES)
-		return -1;
-	for (int i = 0; i < settle->count; i++)
-		if (take_interface(&reader, &settle->interfaces[i]))
+	answer->interface_count = (size_t)count;
+	for (int i = 0; i < count; i++)
+		if (take_interface(cursor, &answer->interfaces[i]))
 			return -1;
-	return reader.at < reader.end ? reader.at - answer : -1;
+	return 0;
+}
+
+int parse_answer(const unsigned char *bytes, size_t length, struct answer *answer)
+{
+	struct cursor cursor = {bytes, bytes + length};
+
+	answer->interface_count = 0;
+	answer->exit_code = take_byte(&cursor);
+	if (answer->exit_code == SETTLE_MARK) {
+		if (take_interfaces(&cursor, answer))
+			return -1;
+		answer->exit_code = take_byte(&cursor);
+		/* A pod that is refused gets no interfaces. */
+		if (answer->exit_code)
+			return -1;
+	}
+	answer->output = cursor.at;
+	answer->output_length = (size_t)(cursor.end - cursor.at);
+	return answer->exit_code < 0 ? -1 : 0;
 }

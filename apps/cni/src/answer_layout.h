@@ -1,32 +1,39 @@
-/* The interfaces that an answer may begin with, without reading or writing any: see README.md for the layout. */
+/* The bytes of the agent's answer, without doing anything that it wants: see README.md for the layout. */
 #pragma once
 
 #include <stddef.h>
-#include <sys/types.h>
 
-/* The first byte of an answer that begins with interfaces: no exit code. */
+/* Begins an answer with interfaces: no exit code. */
 #define SETTLE_MARK 0xff
-#define SETTLE_INTERFACES 16
-#define SETTLE_ADDRESSES 16
-#define SETTLE_NAME 16
-#define SETTLE_ADDRESS_BYTES 16
+#define MOST_INTERFACES 16
+#define MOST_ADDRESSES 16
+/* With its NUL: IFNAMSIZ. */
+#define NAME_SIZE 16
+#define ADDRESS_SIZE 16
 
-struct settle_address {
-	unsigned char family;	/* 4 or 6 */
-	unsigned char length;	/* of the prefix, bits */
-	unsigned char bytes[SETTLE_ADDRESS_BYTES];	/* IPv4 in the first four */
+struct pod_address {
+	/* 4 or 6 */
+	unsigned char family;
+	unsigned char prefix_length;
+	/* In network order; of IPv4 the first four. */
+	unsigned char bytes[ADDRESS_SIZE];
 };
 
-struct settle_interface {
-	char name[SETTLE_NAME];	/* with a NUL */
-	unsigned char count;
-	struct settle_address addresses[SETTLE_ADDRESSES];
+/* To be given its addresses and set up. */
+struct pod_interface {
+	char name[NAME_SIZE];
+	size_t address_count;
+	struct pod_address addresses[MOST_ADDRESSES];
 };
 
-struct settle {
-	unsigned char count;
-	struct settle_interface interfaces[SETTLE_INTERFACES];
+struct answer {
+	size_t interface_count;
+	struct pod_interface interfaces[MOST_INTERFACES];
+	int exit_code;
+	/* Standard output: within the bytes that were parsed. */
+	const unsigned char *output;
+	size_t output_length;
 };
 
-/* Returns where the exit code is, or -1 for an answer that is none. */
-ssize_t read_settle(const unsigned char *answer, size_t length, struct settle *settle);
+/* Returns 0, or -1 for bytes that are no answer; then nothing in it means anything. */
+int parse_answer(const unsigned char *bytes, size_t length, struct answer *answer);

@@ -1,9 +1,16 @@
-/* Interfaces that the agent has put into a pod get their addresses there: it may not enter the pod's namespace, this program may. */
+/*
+ * Interfaces that the agent has put into a pod. It may not enter the pod's network namespace (that takes CAP_SYS_ADMIN); this
+ * program may.
+ */
 #pragma once
 
 #include "answer_layout.h"
 
-#define SETTLE_PROBLEM 192
+/* Holds every problem: a path of a namespace may be long. */
+#define PROBLEM_SIZE 512
 
-/* Enters the namespace and stays there. Returns 0, or -1 with what is wrong in words. */
-int settle_interfaces(const char *netns, const struct settle *settle, char problem[SETTLE_PROBLEM]);
+/*
+ * Gives the interfaces of the answer their addresses and sets them up, one after the other. The process is in the pod's
+ * network namespace from then on. Returns 0, or -1 and what failed.
+ */
+int settle_interfaces(const char *netns, const struct answer *answer, char problem[PROBLEM_SIZE]);

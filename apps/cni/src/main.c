@@ -9,6 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "answer_layout.h"
 #include "interfaces.h"
 #include "request.h"
 
@@ -22,7 +23,7 @@
 #define CODE_IO 5
 #define CODE_TRY_AGAIN 11
 
-static unsigned char answer[REQUEST_MAX];
+static unsigned char received[REQUEST_MAX];
 
 static int write_all(int fd, const void *bytes, size_t length)
 {
@@ -93,7 +94,7 @@ static ssize_t read_answer(int fd)
 	size_t length = 0;
 
 	for (;;) {
-		ssize_t n = read(fd, answer + length, sizeof(answer) - length);
+		ssize_t n = read(fd, received + length, sizeof(received) - length);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -102,37 +103,40 @@ static ssize_t read_answer(int fd)
 		if (!n)
 			return (ssize_t)length;
 		length += (size_t)n;
-		if (length == sizeof(answer)) {
+		if (length == sizeof(received)) {
 			errno = EMSGSIZE;
 			return -1;
 		}
 	}
 }
 
-/* Prints the answer, once the interfaces that it begins with have their addresses. */
-static int pass_on(const struct request *request, size_t length)
+/* Does what the answer wants, and prints its output once all of that is done. */
+static int take_answer(const struct request *request, const char *command, size_t length)
 {
-	const char *netns = getenv("CNI_NETNS");
-	char problem[SETTLE_PROBLEM];
-	struct settle settle;
-	ssize_t at = read_settle(answer, length, &settle);
+	static struct answer answer;
+	char problem[PROBLEM_SIZE];
 
-	if (at < 0)
-		return fail(request, CODE_TRY_AGAIN, "the agent's answer names interfaces in another layout than this plugin knows", "");
-	if (settle.count && settle_interfaces(netns ? netns : "", &settle, problem))
+	/* Interfaces are of pods that are attached, and of no others. */
+	if (parse_answer(received, length, &answer) || (answer.interface_count && strcmp(command, "ADD"))) {
+		if (!strcmp(command, "DEL"))
+			return 0; /* as without the agent */
+		return fail(request, CODE_TRY_AGAIN, "the answer of the unbounded agent (node-dataplane) cannot be read",
+			    "agent and plugin are not of one version");
+	}
+	if (answer.interface_count && settle_interfaces(getenv("CNI_NETNS"), &answer, problem))
 		return fail(request, CODE_TRY_AGAIN, "an interface of the pod cannot be set up", problem);
-	return write_all(STDOUT_FILENO, answer + at + 1, length - (size_t)at - 1) ? 1 : answer[at];
+	return write_all(STDOUT_FILENO, answer.output, answer.output_length) ? 1 : answer.exit_code;
 }
 
-static int exchange(const struct request *request, int is_del)
+static int exchange(const struct request *request, const char *command)
 {
-	int fd = connect_to_agent(is_del ? DEL_SECONDS : ANSWER_SECONDS);
+	int is_del = !strcmp(command, "DEL"), fd = connect_to_agent(is_del ? DEL_SECONDS : ANSWER_SECONDS);
 	ssize_t length = -1;
 
 	if (fd >= 0 && !write_all(fd, request->bytes, request->length) && !shutdown(fd, SHUT_WR))
 		length = read_answer(fd);
 	if (length > 0)
-		return pass_on(request, (size_t)length);
+		return take_answer(request, command, (size_t)length);
 	if (is_del)
 		return 0; /* the pod goes in any case; the agent forgets it when it is back */
 	return fail(request, CODE_TRY_AGAIN, "the unbounded agent (node-dataplane) does not answer on this node",
@@ -153,5 +157,5 @@ int main(void)
 		return fail(&request, CODE_IO, problem, "");
 	if (!strcmp(command, "VERSION"))
 		return print_version(&request);
-	return exchange(&request, !strcmp(command, "DEL"));
+	return exchange(&request, command);
 }

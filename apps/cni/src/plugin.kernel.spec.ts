@@ -1,14 +1,12 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 
-import { createNetns, type Netns } from '@unbounded/netlink';
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-
-import { encodeAnswer } from '../../node-dataplane/src/attachment/answer.codec.ts';
 
 const folder = new URL('../', import.meta.url).pathname;
 const plugin = join(folder, 'build/unbounded-cni');
@@ -137,67 +135,165 @@ describe('without the agent', () => {
   });
 });
 
-describe('an answer that begins with interfaces of the pod', () => {
-  const settle = [{ name: 'net1', addresses: ['192.0.2.7/24', '2001:db8::7/64'] }];
-  const result = { exitCode: 0, output: '{"cniVersion":"0.4.0"}\n' };
-  const inside = (ns: Netns, ...argv: string[]): string =>
-    execFileSync('nsenter', [`--net=${ns.path}`, ...argv], { encoding: 'utf8' });
-  const pod = (): Netns => {
-    const ns = createNetns();
-    inside(ns, 'ip', 'link', 'add', 'net1', 'type', 'veth', 'peer', 'name', 'other');
-    inside(ns, 'ip', 'link', 'set', 'other', 'up');
-    return ns;
+/** A pod's network namespace, which lives as long as this process. */
+const openNamespace = async (): Promise<{ readonly holder: ChildProcess; readonly path: string }> => {
+  const holder = spawn(
+    'setpriv',
+    ['--pdeathsig', 'KILL', 'unshare', '--net', 'sh', '-c', 'echo there; exec sleep infinity'],
+    {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  );
+  await once(holder.stdout, 'data');
+  return { holder, path: `/proc/${holder.pid}/ns/net` };
+};
+
+const bytesOf = (name: string, count: number, ...addresses: readonly (readonly number[])[]): Buffer =>
+  Buffer.concat([
+    Buffer.from(name.padEnd(16, '\0')),
+    Buffer.of(count),
+    ...addresses.map((address) => Buffer.from([...address, ...Array<number>(18 - address.length).fill(0)])),
+  ]);
+
+const V4 = [4, 24, 192, 0, 2, 7];
+const V6 = [6, 64, 0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7];
+const NET1 = bytesOf('net1', 2, V4, V6);
+const RESULT = '{"cniVersion":"0.4.0"}';
+/** An answer with these interfaces. */
+const settling = (...interfaces: readonly Buffer[]): Buffer =>
+  Buffer.concat([Buffer.of(0xff, interfaces.length), ...interfaces, Buffer.from(`\0${RESULT}`)]);
+
+interface Link {
+  readonly flags: readonly string[];
+  readonly addr_info: readonly {
+    readonly local: string;
+    readonly prefixlen: number;
+    readonly scope: string;
+    readonly tentative?: boolean;
+  }[];
+}
+
+describe('interfaces of an answer', () => {
+  let holder: ChildProcess;
+  let netns: string;
+  const inPod = (...argv: string[]): string =>
+    execFileSync('nsenter', [`--net=${netns}`, ...argv], { encoding: 'utf8' });
+  const linkOf = (name: string): Link =>
+    (JSON.parse(inPod('ip', '-json', 'address', 'show', 'dev', name)) as [Link])[0];
+  /** Up or not, and its addresses but for those that the kernel gives it. */
+  const stateOf = (name: string) => {
+    const { flags, addr_info } = linkOf(name);
+    const addresses = addr_info.filter(({ scope }) => scope === 'global');
+    return {
+      isUp: flags.includes('UP'),
+      addresses: addresses.map(
+        ({ local, prefixlen, tentative }) => `${local}/${prefixlen}${tentative ? ' tentative' : ''}`,
+      ),
+    };
+  };
+  const UNTOUCHED = { isUp: false, addresses: [] };
+  const SETTLED = { isUp: true, addresses: ['192.0.2.7/24', '2001:db8::7/64'] };
+  const runWith = async (
+    answer: Buffer,
+    command = 'ADD',
+    environment: Record<string, string> = { CNI_NETNS: netns },
+  ) => {
+    await agent(answering(() => answer));
+    const result = await run(command, config, environment);
+    await new Promise((resolve) => server!.close(resolve));
+    return result;
+  };
+  /** The error object of a command that failed. */
+  const errorOf = async (...argv: Parameters<typeof runWith>): Promise<{ code: number; details: string }> => {
+    const { code, output } = await runWith(...argv);
+    expect(code).toBe(1);
+    return JSON.parse(output) as { code: number; details: string };
   };
 
-  test('gives them their addresses and sets them up, before it prints the result', async () => {
-    using ns = pod();
-    await agent(answering(() => encodeAnswer({ ...result, settle })));
-    expect(await run('ADD', config, { CNI_NETNS: ns.path })).toEqual({ code: 0, output: result.output });
-    const shown = inside(ns, 'ip', 'addr', 'show', 'dev', 'net1');
-    expect(shown).toContain('state UP');
-    expect(shown).toContain('inet 192.0.2.7/24 ');
-    expect(shown).toMatch(/inet6 2001:db8::7\/64 scope global (nodad|\n)/);
-    expect(shown).not.toContain('2001:db8::7/64 scope global tentative');
-    // The runtime may ask once more.
-    expect(await run('ADD', config, { CNI_NETNS: ns.path })).toEqual({ code: 0, output: result.output });
+  beforeEach(async () => {
+    ({ holder, path: netns } = await openNamespace());
+    inPod('ip', 'link', 'add', 'net1', 'type', 'veth', 'peer', 'name', 'port1');
+    inPod('ip', 'link', 'set', 'port1', 'up');
+  });
+  afterEach(async () => {
+    const exit = once(holder, 'exit');
+    holder.kill('SIGKILL');
+    await exit;
   });
 
-  test('asks to try again, and says of which interface, where one is not there', async () => {
-    using ns = pod();
-    await agent(answering(() => encodeAnswer({ ...result, settle: [{ name: 'net9', addresses: [] }] })));
-    const { code, output } = await run('ADD', config, { CNI_NETNS: ns.path });
-    expect(code).toBe(1);
-    expect(JSON.parse(output)).toMatchObject({ code: 11, details: 'no interface net9: No such device' });
+  test('are up with their addresses, which can be used at once, when the result is printed; also twice', async () => {
+    expect(await runWith(settling(NET1))).toEqual({ code: 0, output: RESULT });
+    expect(stateOf('net1')).toEqual(SETTLED);
+    expect(await runWith(settling(NET1))).toEqual({ code: 0, output: RESULT });
+    expect(stateOf('net1')).toEqual(SETTLED);
+    expect(linkOf('net1').addr_info[0]).not.toHaveProperty('broadcast');
   });
 
-  test('asks to try again where the namespace is gone', async () => {
-    await agent(answering(() => encodeAnswer({ ...result, settle })));
-    const { output } = await run('ADD', config, { CNI_NETNS: '/run/netns/gone' });
-    expect(JSON.parse(output)).toMatchObject({ code: 11, details: expect.stringContaining('/run/netns/gone') });
+  test('may be several, some without an address', async () => {
+    inPod('ip', 'link', 'add', 'a23456789012345', 'type', 'veth', 'peer', 'name', 'port2');
+    expect((await runWith(settling(NET1, bytesOf('a23456789012345', 0)))).code).toBe(0);
+    expect([stateOf('net1'), stateOf('a23456789012345')]).toEqual([SETTLED, { isUp: true, addresses: [] }]);
   });
 
-  test('that is cut off anywhere, or not as it must be, changes nothing and is an error', async () => {
-    using ns = pod();
-    const whole = encodeAnswer({ ...result, output: '', settle });
-    const changed = (at: number, value: number): Buffer => {
-      const bytes = Buffer.from(whole);
-      bytes[at] = value;
-      return bytes;
-    };
-    const [COUNT, NAME, FAMILY, LENGTH] = [1, 2, 19, 20];
-    const cut = [1, 2, 10, 18, 19, 30, 40, whole.length - 1].map((length) => whole.subarray(0, length));
-    const wrong = [changed(COUNT, 0), changed(COUNT, 17), changed(NAME, 0), changed(FAMILY, 5), changed(LENGTH, 33)];
-    let next = Buffer.alloc(0);
-    await agent(answering(() => next));
-    for (const answer of [...cut, ...wrong]) {
-      next = Buffer.from(answer);
-      const { code, output } = await run('ADD', config, { CNI_NETNS: ns.path });
-      expect([code, JSON.parse(output)]).toMatchObject([
-        1,
-        { code: 11, msg: expect.stringContaining('another layout') },
-      ]);
-    }
-    expect(inside(ns, 'ip', 'addr', 'show', 'dev', 'net1')).not.toContain('192.0.2.7');
+  test('that are not there are named, and ADD is to be tried again', async () => {
+    const error = await errorOf(settling(NET1, bytesOf('net2', 0)));
+    expect(error).toMatchObject({ code: 11, details: 'interface net2: No such device' });
+  });
+
+  test('an address that the kernel refuses is named, and the interface stays down', async () => {
+    const multicast = [6, 64, 0xff, 0x02, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
+    const error = await errorOf(settling(bytesOf('net1', 1, multicast)));
+    expect(error).toMatchObject({ code: 11, details: expect.stringMatching(/^interface net1, address ff02::1\/64: /) });
+    expect(stateOf('net1')).toEqual(UNTOUCHED);
+  });
+
+  test.each([
+    ['that is not there', { CNI_NETNS: '/run/netns/"none"' }, 'network namespace /run/netns/"none": No such file'],
+    ['that is none', { CNI_NETNS: '/proc/self/ns/uts' }, 'network namespace /proc/self/ns/uts: Invalid argument'],
+    ['that is not given', {}, 'CNI_NETNS is not set'],
+  ])('a network namespace %s is an error', async (_, environment: Record<string, string>, details) => {
+    const error = await errorOf(settling(NET1), 'ADD', environment);
+    expect(error).toMatchObject({ code: 11, details: expect.stringContaining(details) });
+  });
+
+  const start = settling(NET1).subarray(0, 2 + NET1.length + 1);
+  const malformed: readonly (readonly [string, Buffer])[] = [
+    ...Array.from(
+      { length: start.length - 1 },
+      (_, index) => [`${index + 1} bytes`, start.subarray(0, index + 1)] as const,
+    ),
+    ['no interface', settling()],
+    ['17 interfaces', settling(...Array<Buffer>(17).fill(NET1))],
+    ['17 addresses', settling(bytesOf('net1', 17, ...Array.from({ length: 17 }, () => V4)))],
+    ['family 5', settling(NET1, bytesOf('net1', 1, [5, 24, 192, 0, 2, 7]))],
+    ['length 33', settling(NET1, bytesOf('net1', 1, [4, 33, 192, 0, 2, 7]))],
+    ['length 129', settling(NET1, bytesOf('net1', 1, [6, 129]))],
+    ['a byte behind an IPv4 address', settling(NET1, bytesOf('net1', 1, [...V4, 1]))],
+    ['a name without end', settling(NET1, bytesOf('net1'.padEnd(16, 'x'), 0))],
+    ['no name', settling(NET1, bytesOf('', 0))],
+    ['a name with a byte behind its end', settling(NET1, bytesOf('net1\0x', 0))],
+    ['a name that is no text', settling(NET1, bytesOf('net\x01', 0))],
+    ['an exit code that is not 0', Buffer.concat([start.subarray(0, -1), Buffer.of(1)])],
+    ['interfaces twice', Buffer.concat([start.subarray(0, -1), settling(NET1)])],
+  ];
+
+  test('that are malformed are an error and change nothing', async () => {
+    for (const [name, answer] of malformed)
+      expect(await errorOf(answer), name).toMatchObject({ code: 11, msg: expect.stringContaining('cannot be read') });
+    expect(stateOf('net1')).toEqual(UNTOUCHED);
+  });
+
+  test('belong to ADD: for CHECK they are an error, and DEL succeeds', async () => {
+    expect(await errorOf(settling(NET1), 'CHECK')).toMatchObject({ code: 11 });
+    expect(await runWith(settling(NET1), 'DEL')).toEqual({ code: 0, output: '' });
+    expect(stateOf('net1')).toEqual(UNTOUCHED);
+  });
+
+  test('none: the namespace is not touched', async () => {
+    expect(await runWith(Buffer.from(`\0${RESULT}`), 'ADD', { CNI_NETNS: '/run/netns/none' })).toEqual({
+      code: 0,
+      output: RESULT,
+    });
   });
 });
 

@@ -1,51 +1,78 @@
-import { addressToBytes, parseAddress } from '@unbounded/ip';
+import { addressBits, addressToBytes, tryParseAddress } from '@unbounded/ip';
+import type { SettledInterface } from './hook.port.ts';
 
 /**
- * What the CNI binary gets (apps/cni/README.md): an exit code and a standard output, and before these interfaces of the pod to which it gives
- * their addresses. The binary may enter the pod's network namespace, the agent may not.
+ * What the CNI binary is answered (apps/cni/README.md): the exit code and the standard output; before them the interfaces
+ * that it gives their addresses and sets up, if there are any.
  */
-
-export interface SettledInterface {
-  readonly name: string;
-  /** With prefix lengths. */
-  readonly addresses: readonly string[];
-}
-
-const MARK = 0xff;
-const [NAME_BYTES, ADDRESS_BYTES, MOST_INTERFACES, MOST_ADDRESSES] = [16, 16, 16, 16];
-
-const encodeAddress = (text: string): Buffer => {
-  const [address, length] = [parseAddress(text.split('/')[0]!), Number(text.split('/')[1])];
-  const most = address.family === 4 ? 32 : 128;
-  if (!Number.isInteger(length) || length < 0 || length > most)
-    throw new RangeError(`address "${text}": must have a prefix length of at most ${most}`);
-  const bytes = Buffer.alloc(2 + ADDRESS_BYTES);
-  bytes.set([address.family, length]);
-  bytes.set(addressToBytes(address), 2);
-  return bytes;
-};
-
-const encodeInterface = ({ name, addresses }: SettledInterface): Buffer => {
-  const length = Buffer.byteLength(name);
-  if (length === 0 || length >= NAME_BYTES || name.includes('\0'))
-    throw new RangeError(`interface "${name}": must have 1 to ${NAME_BYTES - 1} bytes, none of them zero`);
-  if (addresses.length > MOST_ADDRESSES)
-    throw new RangeError(`interface ${name} has ${addresses.length} addresses: must be at most ${MOST_ADDRESSES}`);
-  const head = Buffer.alloc(NAME_BYTES + 1);
-  head.write(name);
-  head[NAME_BYTES] = addresses.length;
-  return Buffer.concat([head, ...addresses.map(encodeAddress)]);
-};
-
-/** @throws RangeError that names field and value */
-export const encodeAnswer = (answer: {
+export interface Answer {
   readonly exitCode: number;
   readonly output: string;
   readonly settle?: readonly SettledInterface[];
-}): Buffer => {
-  const { exitCode, output, settle = [] } = answer;
-  if (settle.length > MOST_INTERFACES)
-    throw new RangeError(`${settle.length} interfaces to settle: must be at most ${MOST_INTERFACES}`);
-  const interfaces = settle.length === 0 ? [] : [Buffer.of(MARK, settle.length), ...settle.map(encodeInterface)];
-  return Buffer.concat([...interfaces, Buffer.of(exitCode), Buffer.from(output)]);
+}
+
+const SETTLE_MARK = 0xff;
+const MOST_INTERFACES = 16;
+const MOST_ADDRESSES = 16;
+/** IFNAMSIZ, with the NUL at the end. */
+const NAME_SIZE = 16;
+const ADDRESS_SIZE = 16;
+
+/** Printable ASCII, but what the kernel (dev_valid_name) refuses in a name. */
+const NAME = /^(?!\.{1,2}$)[!-.0-9;-~]{1,15}$/;
+const LENGTH = /^(0|[1-9][0-9]{0,2})$/;
+
+const invalid = (field: string, value: unknown, valid: string): RangeError =>
+  new RangeError(`${field} is ${JSON.stringify(value)}: it must be ${valid}`);
+
+const padded = (bytes: Uint8Array, size: number): Uint8Array => {
+  const out = new Uint8Array(size);
+  out.set(bytes);
+  return out;
+};
+
+const countOf = ({ length }: readonly unknown[], field: string, most: number): Uint8Array => {
+  if (length > most) throw invalid(`the length of ${field}`, length, `at most ${most}`);
+  return Uint8Array.of(length);
+};
+
+/** No prefix: the bits of the host count. */
+const encodeAddress = (text: string, field: string): Uint8Array => {
+  const [addressText = '', lengthText = '', ...rest] = text.split('/');
+  const address = tryParseAddress(addressText);
+  const isLength = LENGTH.test(lengthText) && address && Number(lengthText) <= addressBits(address.family);
+  if (!address || !isLength || rest.length > 0)
+    throw invalid(field, text, 'an address with its prefix length, like 192.0.2.7/24 or 2001:db8::7/64');
+  return Buffer.concat([
+    Uint8Array.of(address.family, Number(lengthText)),
+    padded(addressToBytes(address), ADDRESS_SIZE),
+  ]);
+};
+
+const encodeInterface = ({ name, addresses }: SettledInterface, field: string): Uint8Array => {
+  if (!NAME.test(name)) throw invalid(`${field}.name`, name, 'the name of an interface, 1 to 15 characters');
+  return Buffer.concat([
+    padded(Buffer.from(name), NAME_SIZE),
+    countOf(addresses, `${field}.addresses`, MOST_ADDRESSES),
+    ...addresses.map((address, index) => encodeAddress(address, `${field}.addresses[${index}]`)),
+  ]);
+};
+
+const encodeInterfaces = (settle: readonly SettledInterface[]): Uint8Array =>
+  Buffer.concat([
+    Uint8Array.of(SETTLE_MARK),
+    countOf(settle, 'settle', MOST_INTERFACES),
+    ...settle.map((one, index) => encodeInterface(one, `settle[${index}]`)),
+  ]);
+
+/** @throws RangeError for what the binary would refuse */
+export const encodeAnswer = ({ exitCode, output, settle = [] }: Answer): Uint8Array => {
+  const most = settle.length > 0 ? 0 : SETTLE_MARK - 1;
+  if (!Number.isInteger(exitCode) || exitCode < 0 || exitCode > most)
+    throw invalid('exitCode', exitCode, most === 0 ? '0 where interfaces are settled' : `an integer from 0 to ${most}`);
+  return Buffer.concat([
+    ...(settle.length > 0 ? [encodeInterfaces(settle)] : []),
+    Uint8Array.of(exitCode),
+    Buffer.from(output),
+  ]);
 };

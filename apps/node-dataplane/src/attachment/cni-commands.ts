@@ -1,4 +1,4 @@
-import type { SettledInterface } from './answer.codec.ts';
+import type { Answer } from './answer.codec.ts';
 import { type CniResult, extendResult } from './cni-result.ts';
 import type { PlanGate } from './plan-gate.ts';
 import { HookError, type PodNetwork } from './pod-network.ts';
@@ -28,13 +28,6 @@ interface CniConfig {
   readonly runtimeConfig?: { readonly mac?: unknown; readonly ips?: unknown };
   readonly prevResult?: CniResult;
   readonly [VALID_ATTACHMENTS]?: unknown;
-}
-
-export interface Answer {
-  readonly exitCode: number;
-  readonly output: string;
-  /** Interfaces to which the plugin gives their addresses before it prints the output. */
-  readonly settle?: readonly SettledInterface[];
 }
 
 const SUCCESS: Answer = { exitCode: 0, output: '' };

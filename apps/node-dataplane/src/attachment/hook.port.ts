@@ -1,4 +1,3 @@
-import type { SettledInterface } from './answer.codec.ts';
 import type { PodAttachment } from './pods.ts';
 
 /** What a section has to do with pods that come and go, besides what every pod needs. */
@@ -38,13 +37,23 @@ interface AddedPod extends PodAttachment {
   metadata(): Promise<PodMetadata>;
 }
 
+/** An interface that a section has put into the pod. */
+export interface SettledInterface {
+  readonly name: string;
+  /** With prefix lengths: `192.0.2.7/24`. */
+  readonly addresses: readonly string[];
+}
+
 /** What a hook adds to the result of ADD (CNI specification 1.1.0, section "ADD Success"). */
 export interface ResultAddition {
   readonly interfaces?: readonly { readonly name: string; readonly mac?: string; readonly sandbox?: string }[];
   /** `interface` is the index among the interfaces above. */
   readonly ips?: readonly { readonly address: string; readonly gateway?: string; readonly interface?: number }[];
   readonly routes?: readonly { readonly dst: string; readonly gw?: string }[];
-  /** Interfaces that the section has put into the pod: the plugin gives them their addresses, and sets them up. */
+  /**
+   * Not in the result: the CNI plugin gives these their addresses and sets them up before ADD succeeds, since it may enter the pod's
+   * network namespace, and the agent may not. At most 16 of all sections, with at most 16 addresses each.
+   */
   readonly settle?: readonly SettledInterface[];
 }
 

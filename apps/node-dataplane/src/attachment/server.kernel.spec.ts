@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { once } from 'node:events';
@@ -54,13 +54,13 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-const call = async (command: string, config: object | string, container = 'c1') => {
+const call = async (command: string, config: object | string, container = 'c1', netns = '/run/netns/p1') => {
   const environment = {
     UNBOUNDED_CNI_SOCKET: socket,
     CNI_COMMAND: command,
     CNI_CONTAINERID: container,
     CNI_IFNAME: 'eth0',
-    CNI_NETNS: '/run/netns/p1',
+    CNI_NETNS: netns,
     CNI_ARGS: 'IgnoreUnknown=1;K8S_POD_NAMESPACE=default;K8S_POD_NAME=web;K8S_POD_UID=u-1',
   };
   const child = spawn(plugin, { env: environment, stdio: ['pipe', 'pipe', 'inherit'] });
@@ -130,6 +130,32 @@ describe('the hook of a section', () => {
     network.handle('example', { add: async () => ({ interfaces: [{ name: 'ts0' }] }) });
     const { output } = await call('ADD', add);
     expect((JSON.parse(output) as typeof add.prevResult).interfaces.at(-1)).toEqual({ name: 'ts0' });
+  });
+
+  test('has the plug-in settle interfaces of the pod, and they are not in the result', async () => {
+    const argv = ['--pdeathsig', 'KILL', 'unshare', '--net', 'sh', '-c', 'echo there; exec sleep infinity'];
+    const holder = spawn('setpriv', argv, { stdio: ['ignore', 'pipe', 'inherit'] });
+    await once(holder.stdout, 'data');
+    const netns = `/proc/${holder.pid}/ns/net`;
+    const inPod = (...words: string[]): string =>
+      execFileSync('nsenter', [`--net=${netns}`, 'ip', ...words], { encoding: 'utf8' });
+    inPod('link', 'add', 'net1', 'type', 'veth', 'peer', 'name', 'port1');
+    const settle = [{ name: 'net1', addresses: ['192.0.2.7/24', '2001:db8::7/64'] }];
+    network.handle('example', { add: async () => ({ settle }) });
+    const { code, output } = await call('ADD', add, 'c1', netns);
+    expect(code).toBe(0);
+    expect(JSON.parse(output)).toEqual({ cniVersion: '1.0.0', ...prevResult });
+    const shown = inPod('-brief', 'address', 'show', 'dev', 'net1');
+    expect(shown).toContain('192.0.2.7/24 2001:db8::7/64');
+    holder.kill('SIGKILL');
+  });
+
+  test('that wants what cannot be settled has its pod tried again later', async () => {
+    network.handle('example', { add: async () => ({ settle: [{ name: 'net1', addresses: ['192.0.2.7'] }] }) });
+    const { code, output } = await call('ADD', add);
+    expect([code, JSON.parse(output)]).toMatchObject([1, { code: 11 }]);
+    network.handle('example', {});
+    expect((await call('ADD', add)).code).toBe(0);
   });
 
   test('may take longer than a client may be silent', async () => {

@@ -21,10 +21,10 @@ export interface CniServerParts extends Commands {
 
 const answer = async (socket: Socket, request: CniRequest, parts: CniServerParts): Promise<void> => {
   const answered = await answerRequest(request, parts);
-  const { exitCode } = answered;
+  const bytes = encodeAnswer(answered);
   const { CNI_COMMAND: command, CNI_CONTAINERID: container } = request.environment;
-  parts.logger.info({ command, container, exitCode }, 'CNI request');
-  socket.end(encodeAnswer(answered));
+  parts.logger.info({ command, container, exitCode: answered.exitCode }, 'CNI request');
+  socket.end(bytes);
 };
 
 const serve = (socket: Socket, parts: CniServerParts): void => {
