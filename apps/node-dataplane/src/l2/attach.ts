@@ -49,8 +49,9 @@ const withoutLength = (ips: unknown): unknown =>
   Array.isArray(ips) ? ips.map((ip: unknown) => (typeof ip === 'string' ? ip.split('/')[0] : ip)) : ips;
 
 /** By the configuration that made it, or by its annotation. @throws RangeError, ApiError, TransportError */
-const askedBy = async ({ joins, interface: device, metadata }: AddedPod): Promise<readonly AskedNetwork[]> => {
-  if (!joins) return parsePodNetworks((await metadata()).annotations[podAnnotations.networks] ?? '');
+const askedBy = async (pod: AddedPod): Promise<readonly AskedNetwork[]> => {
+  const { joins, interface: device } = pod;
+  if (!joins) return parsePodNetworks((await pod.metadata()).annotations[podAnnotations.networks] ?? '');
   const { configuration, network, segment, mac, ips } = joins;
   const fields = { network, segment, mac, addresses: withoutLength(ips), interface: device };
   const given = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));

@@ -83,6 +83,6 @@ describe('the objects of a node', () => {
     source.snapshot();
     opened[1]!.objects = { endpoints: [own, endpoint(9, 'n1'), other], fdbEntries: [], neighbors: [] };
     const { endpoints } = source.snapshot()!;
-    expect(endpoints.map(({ spec }) => spec.addresses[0]).sort()).toEqual(['192.0.2.2', '192.0.2.99']);
+    expect(endpoints.map(({ spec }) => spec.addresses[0]!).sort()).toEqual(['192.0.2.2', '192.0.2.99']);
   });
 });

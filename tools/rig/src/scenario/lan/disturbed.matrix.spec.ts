@@ -122,6 +122,10 @@ test(
     const uid = await kubectl(layout, ['get', 'pod', pod.name, '-o', 'jsonpath={.metadata.uid}']);
     const config = { cniVersion: '1.0.0', name: 'multus-lan', type: 'unbounded-cni', network: 'lan' };
     const mac = '02:00:00:00:77:07';
+    const taken = new Set((await endpointsOf(layout)).flatMap(({ spec }) => spec.addresses));
+    const free = Array.from({ length: 100 }, (_, at) => `192.168.77.${250 - at}`).find(
+      (address) => !taken.has(address),
+    )!;
     // Of its own: the pod has an interface on this LAN already, by which its answers would leave.
     await runAsync([...inNode(pod.node), 'ip', 'netns', 'add', NAMESPACE]);
     const call = (command: string, more: object = {}): Promise<string> =>
@@ -140,12 +144,12 @@ test(
         ],
         { input: JSON.stringify({ ...config, ...more }) },
       );
-    const runtimeConfig = { mac, ips: ['192.168.77.251/24'] };
+    const runtimeConfig = { mac, ips: [`${free}/24`] };
     expect(JSON.parse(await call('ADD', { runtimeConfig }))).toMatchObject({
       interfaces: [{ name: 'lan0', mac }],
-      ips: [{ address: '192.168.77.251/24', interface: 0 }],
+      ips: [{ address: `${free}/24`, interface: 0 }],
     });
-    expect(tryInPod(far.pod, 'ping', '-c2', '-i0.2', '-W1', '192.168.77.251')).toBeDefined();
+    expect(tryInPod(far.pod, 'ping', '-c2', '-i0.2', '-W1', free)).toBeDefined();
     expect(await call('CHECK')).toBe('');
     // Another configuration's, and one that keeps it.
     for (const gc of [
@@ -153,7 +157,7 @@ test(
       { 'cni.dev/valid-attachments': [{ containerID: 'multus-test', ifname: 'lan0' }] },
     ])
       expect(await call('GC', { 'cni.dev/valid-attachments': [], ...gc })).toBe('');
-    expect(tryInPod(far.pod, 'ping', '-c1', '-W1', '192.168.77.251')).toBeDefined();
+    expect(tryInPod(far.pod, 'ping', '-c1', '-W1', free)).toBeDefined();
     await expect(call('ADD', { network: 'none' })).rejects.toThrow('there is no Network');
     expect(await call('DEL')).toBe('');
     expect(await call('DEL')).toBe('');
