@@ -126,6 +126,34 @@ export const vxlanByHand = ([from, to]: readonly [LabNode, LabNode], mtu: number
     ]);
   });
 
+/** One subnet on both nodes: the pods' MACs are theirs, and known to the other bridge. */
+const LAN_PREFIX = '172.31.103';
+const lanMac = (side: Side): string => side.mac.replace('02:', '06:');
+const lanIp = (side: Side): string => `${LAN_PREFIX}.${side.prefix.slice(-1)}`;
+
+/** A bridge over kernel VXLAN with static forwarding entries, between nodes of one LAN. */
+export const bridgeByHand = async ([from, to]: readonly [LabNode, LabNode], mtu: number): Promise<Path> => {
+  const sides = [sideOf(from, 0, from.internalIp), sideOf(to, 1, to.internalIp)] as const;
+  const path = await makePath(sides, mtu, (near, far) => {
+    ipBatch(near.namespace, [
+      `addr flush dev ${BRIDGE}`,
+      `link add ${TUNNEL} mtu ${mtu} type vxlan id 9 dstport ${VXLAN_PORT} local ${near.underlay} dev eth0 nolearning`,
+      `link set ${TUNNEL} master ${BRIDGE} up`,
+    ]);
+    const fdb = (...words: string[]): string => run(['bridge', '-n', near.namespace, 'fdb', 'replace', ...words]);
+    fdb(lanMac(far), 'dev', TUNNEL, 'dst', far.underlay, 'self', 'permanent');
+    fdb(lanMac(far), 'dev', TUNNEL, 'master', 'static');
+    ipBatch(near.pod, [
+      'addr flush dev eth0',
+      `link set eth0 address ${lanMac(near)}`,
+      `addr add ${lanIp(near)}/24 dev eth0`,
+      `neigh replace ${lanIp(far)} lladdr ${lanMac(far)} dev eth0 nud permanent`,
+    ]);
+  });
+  const ends = sides.map((side) => ({ enter: inNamespace(side.pod), ip: lanIp(side) }));
+  return { ...path, ends: [ends[0]!, ends[1]!] };
+};
+
 /** @returns what ends it */
 const startWireguardGo = async (side: Side, sockets: string): Promise<() => void> => {
   const [program, ...args] = [...inNamespace(side.namespace), binary('wireguard-go'), '-f', side.wireguard];

@@ -1,0 +1,42 @@
+import type { NetworkEndpoint } from '@unbounded/crds';
+import { run } from '@unbounded/rig/command';
+import { kubectl } from '@unbounded/rig/control-plane';
+import type { LabLayout, LabNode } from '@unbounded/rig/layout';
+import { probePods } from '@unbounded/rig/verify';
+import { bridgeByHand, type End } from './by-hand.ts';
+import { enterPod, METHOD, printComparison, runningLab } from './paths.ts';
+
+/** Compares a Network with a Linux bridge over VXLAN with static entries, between two workers of a site. See ../README.md. */
+
+const INTERFACE = 'net1';
+
+const addressesOn = async (layout: LabLayout, nodes: readonly LabNode[]): Promise<End[]> => {
+  const pods = await probePods(layout);
+  const { items } = JSON.parse(await kubectl(layout, ['get', 'networkendpoints', '-o', 'json'])) as {
+    readonly items: readonly NetworkEndpoint[];
+  };
+  return nodes.map((node) => {
+    const pod = pods.find((candidate) => candidate.node === node.name);
+    const endpoint = items.find(({ spec }) => spec.pod === pod?.name);
+    const ip = endpoint?.spec.addresses.find((address) => !address.includes(':'));
+    if (!pod || ip === undefined) throw new Error(`no pod on ${node.name} is in a Network: run tools/lab up --lan`);
+    return { enter: enterPod(pod.ip), ip };
+  });
+};
+
+const mtuAt = ({ enter }: End): number =>
+  (JSON.parse(run([...enter, 'ip', '-j', 'link', 'show', INTERFACE])) as { mtu: number }[])[0]!.mtu;
+
+const main = async (): Promise<void> => {
+  const layout = runningLab();
+  const [first, second] = layout.sites[0]!.nodes.filter(({ role }) => role === 'worker');
+  if (!first || !second) throw new Error('the first site has no two workers: tools/lab up --lan makes them');
+  const ours = await addressesOn(layout, [first, second]);
+  const mtu = mtuAt(ours[0]!);
+  await using path = await bridgeByHand([first, second], mtu);
+  console.log(METHOD);
+  const title = `One LAN, by VXLAN: ${first.name} to ${second.name}, MTU ${mtu}; by hand: a bridge and VXLAN with static entries`;
+  await printComparison({ title, node: first }, ours, path.ends);
+};
+
+await main();
