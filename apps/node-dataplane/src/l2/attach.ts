@@ -2,12 +2,11 @@ import { type Network, networkKind, type NetworkEndpoint, podAnnotations } from 
 import { containsAddress, parseAddress, parsePrefix } from '@unbounded/ip';
 import { type Cluster, clientOf, isNotFound, namespaces } from '@unbounded/kube';
 import { type AskedNetwork, attachmentOf, endpointKey, parsePodNetworks, readAskedNetwork } from '@unbounded/l2';
-import type { Ethtool, RouteSocket } from '@unbounded/netlink';
 import type { HookHandlers, ResultAddition } from '../attachment/hook.port.ts';
 import type { PodAttachment } from '../attachment/pods.ts';
 import type { Claims } from './claims.ts';
 import { portName } from './names.ts';
-import { createPort, removePort } from './ports.ts';
+import type { Ports } from './ports.ts';
 
 /** Pods that join Networks by their annotation: an endpoint and a port for each, and ADD returns when the kernel enforces what they may do. */
 
@@ -16,10 +15,11 @@ type AddedPod = Parameters<NonNullable<HookHandlers['add']>>[0];
 export interface AttachParts {
   readonly cluster: Cluster;
   readonly claims: Claims;
-  readonly net: RouteSocket;
-  readonly ethtool: Ethtool;
+  readonly ports: Ports;
   /** MACs and addresses of the network, as far as they are known here. */
   readonly takenIn: (network: string, signal: AbortSignal) => Promise<Iterable<string>>;
+  /** Whether the same pod is attached by another container, too. */
+  readonly hasSuccessor: (pod: PodAttachment) => boolean;
   /** Of a pod of this node, as they are known here. */
   readonly endpointsOf: (podUid: string) => readonly NetworkEndpoint[];
   /** As the controller has numbered it; undefined: not yet. */
@@ -80,7 +80,8 @@ const createPermission = (cluster: Cluster) => {
   return async ({ network: name }: AskedNetwork, namespace: string, signal: AbortSignal) => {
     const [network, { metadata }] = await Promise.all([
       networks.get(name, { signal }).catch((error: unknown) => {
-        if (isNotFound(error)) throw new Error(`annotation ${podAnnotations.networks}: there is no Network "${name}"`);
+        if (isNotFound(error))
+          throw new Error(`there is no Network "${name}": name one of those that there are, or make it`);
         throw error;
       }),
       ofNamespaces.get(namespace, { signal }),
@@ -95,7 +96,7 @@ const createPermission = (cluster: Cluster) => {
 };
 
 export const createAttaching = (parts: AttachParts): Attaching => {
-  const { claims, net, ethtool, mtuOf, isInForce, until, trigger } = parts;
+  const { claims, ports, mtuOf, isInForce, until, trigger } = parts;
   const permission = createPermission(parts.cluster);
   const underWay = new Set<string>();
   /** Of this process, by UID of the pod; those of an earlier one are found by their missing port. */
@@ -108,6 +109,7 @@ export const createAttaching = (parts: AttachParts): Attaching => {
 
   const join = async (pod: AddedPod, asked: AskedNetwork, signal: AbortSignal): Promise<ResultAddition> => {
     const { namespace, name, uid, netns } = pod;
+    if (uid === '') throw new Error('CNI_ARGS has no K8S_POD_UID: an endpoint is owned by its pod');
     const { network, isTrusted } = await permission(asked, namespace, signal);
     const taken = await parts.takenIn(asked.network, signal);
     const endpoint = await claims.claim(
@@ -121,14 +123,17 @@ export const createAttaching = (parts: AttachParts): Attaching => {
     await until(() => mtuOf(asked.network) !== undefined, signal);
     const device = portName(key);
     const mtuBytes = mtuOf(asked.network)!;
-    await createPort(net, ethtool, { device, netns, interface: asked.interface, mac: endpoint.spec.mac, mtuBytes });
+    await ports.create({ device, netns, interface: asked.interface, mac: endpoint.spec.mac, mtuBytes });
     trigger();
     await until(() => isInForce(endpoint), signal);
     return additionOf(network, endpoint, netns);
   };
 
   /** Of one interface, where a configuration of its own made it; else of all that the pod has by its annotation. */
-  const remove = async ({ uid, joins, interface: device }: PodAttachment, signal?: AbortSignal): Promise<void> => {
+  const remove = async (pod: PodAttachment, signal?: AbortSignal): Promise<void> => {
+    const { uid, joins, interface: device } = pod;
+    // A pod whose sandbox was made anew: what it has now is that of the later container.
+    if (parts.hasSuccessor(pod)) return;
     const isOfThis = ({ spec }: NetworkEndpoint): boolean => (joins === undefined) !== (spec.interface === device);
     const known = [...parts.endpointsOf(uid), ...(made.get(uid) ?? [])];
     const endpoints = [...new Map(known.map((one) => [endpointKey(one), one])).values()].filter(isOfThis);
@@ -138,7 +143,7 @@ export const createAttaching = (parts: AttachParts): Attaching => {
       (made.get(uid) ?? []).filter((one) => !isOfThis(one)),
     );
     if (made.get(uid)?.length === 0) made.delete(uid);
-    for (const endpoint of endpoints) await removePort(net, portName(endpointKey(endpoint)));
+    for (const endpoint of endpoints) await ports.remove(portName(endpointKey(endpoint)));
     for (const endpoint of endpoints) await claims.release(endpoint, signal);
     trigger();
   };
@@ -162,8 +167,8 @@ export const createAttaching = (parts: AttachParts): Attaching => {
       remove,
       async check({ namespace, name, interface: device, joins }) {
         if (!joins) return undefined;
-        const port = await net.links.get(portName(`${namespace}/${name}.${device}`));
-        return port?.up ? undefined : `interface ${device}: its port is ${port ? 'down' : 'gone'}`;
+        const state = await ports.stateOf(portName(`${namespace}/${name}.${device}`));
+        return state === 'up' ? undefined : `interface ${device}: its port is ${state}`;
       },
     },
   };

@@ -1,5 +1,5 @@
 import { closeSync, openSync } from 'node:fs';
-import type { Ethtool, Link, RouteSocket } from '@unbounded/netlink';
+import { createEthtool, type Ethtool, type Link, type RouteSocket } from '@unbounded/netlink';
 import { removeDevice } from '../kernel/links.ts';
 import { writeSetting } from '../kernel/proc-sys.ts';
 import { L2_PORT_ALIAS } from './names.ts';
@@ -73,4 +73,25 @@ export const createPort = async (net: RouteSocket, ethtool: Ethtool, spec: PortS
 export const removePort = async (net: RouteSocket, device: string): Promise<void> => {
   const port = await net.links.get(device);
   if (port?.alias === L2_PORT_ALIAS) await removeDevice(net, port);
+};
+
+export interface Ports extends Disposable {
+  /** @throws NetlinkError, Error: nothing is left then */
+  create(spec: PortSpec): Promise<void>;
+  /** One that is gone is fine. */
+  remove(device: string): Promise<void>;
+  stateOf(device: string): Promise<'up' | 'down' | 'gone'>;
+}
+
+export const openPorts = (net: RouteSocket): Ports => {
+  const ethtool = createEthtool();
+  return {
+    create: async (spec) => void (await createPort(net, ethtool, spec)),
+    remove: (device) => removePort(net, device),
+    async stateOf(device) {
+      const port = await net.links.get(device);
+      return port ? (port.up ? 'up' : 'down') : 'gone';
+    },
+    [Symbol.dispose]: () => ethtool[Symbol.dispose](),
+  };
 };

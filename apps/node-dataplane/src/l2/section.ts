@@ -5,7 +5,7 @@ import { fdbEntryKind, labels, neighborKind, type NetworkEndpoint } from '@unbou
 import { parsePrefix } from '@unbounded/ip';
 import { type Cluster, clientOf } from '@unbounded/kube';
 import { endpointKey, type L2Plan, planL2 } from '@unbounded/l2';
-import { createEthtool, type RouteEvent } from '@unbounded/netlink';
+import type { RouteEvent } from '@unbounded/netlink';
 import type { Problem } from '@unbounded/topology';
 import type { AgentConfig } from '../agent.config.ts';
 import { L2_CHAINS } from '../kernel/base-chains.ts';
@@ -21,6 +21,7 @@ import { createL2Kernel, type L2Kernel } from './l2-kernel.ts';
 import { l2SnapshotOf } from './l2-inputs.ts';
 import { createL2Source, type L2Objects, type L2Source } from './l2-source.ts';
 import { isPortName, L2_SECTION, portName } from './names.ts';
+import { openPorts } from './ports.ts';
 
 /**
  * Stretched L2 at this node: Networks whose frames travel between nodes over the links of connectivity. What is in the kernel stays when the
@@ -86,7 +87,7 @@ const createTaken = (cluster: Cluster, objects: () => L2Objects | undefined, nod
 
 /** Pods that join Networks; undefined: there is no API server to say which. */
 const openAttaching = (
-  { nodeName: node, cluster, net, trigger }: SectionContext,
+  { nodeName: node, cluster, net, attachment, trigger }: SectionContext,
   known: {
     readonly objects: () => L2Objects | undefined;
     readonly plan: () => L2Plan | undefined;
@@ -95,11 +96,15 @@ const openAttaching = (
 ) => {
   if (!cluster) return undefined;
   const claims = createClaims(cluster, node);
-  const ethtool = createEthtool();
+  const ports = openPorts(net);
   const own = (): readonly NetworkEndpoint[] =>
     (known.objects()?.endpoints ?? []).filter(({ spec }) => spec.node === node);
   const attaching = createAttaching({
-    ...{ cluster, claims, net, ethtool, trigger },
+    ...{ cluster, claims, ports, trigger },
+    hasSuccessor: ({ uid, containerId, interface: device }) =>
+      attachment.pods
+        .list()
+        .some((pod) => pod.uid === uid && pod.interface === device && pod.containerId !== containerId),
     takenIn: createTaken(cluster, () => known.objects(), node),
     endpointsOf: (podUid) =>
       own().filter(({ metadata }) => metadata.ownerReferences?.some(({ uid }) => uid === podUid)),
@@ -116,10 +121,10 @@ const openAttaching = (
   return {
     handlers: attaching.handlers,
     /** Endpoints whose pods are gone: of agents before this one, or while the API server was away. */
-    leftovers: (ports: ReadonlySet<string>): readonly NetworkEndpoint[] =>
-      own().filter((one) => !attaching.underWay.has(endpointKey(one)) && !ports.has(portName(endpointKey(one)))),
+    leftovers: (devices: ReadonlySet<string>): readonly NetworkEndpoint[] =>
+      own().filter((one) => !attaching.underWay.has(endpointKey(one)) && !devices.has(portName(endpointKey(one)))),
     release: (endpoint: NetworkEndpoint, signal: AbortSignal) => claims.release(endpoint, signal),
-    close: () => ethtool[Symbol.dispose](),
+    close: () => ports[Symbol.dispose](),
   };
 };
 
