@@ -1,0 +1,49 @@
+/**
+ * A node with so many Networks, and so many endpoints in each, of which one is its own: what the first pass takes, what one without changes
+ * takes, and the memory of the process. For tools/bench l2-scale; prints it as JSON.
+ */
+import { endpointKey } from '@unbounded/l2';
+import { endpoint, fdbEntry, neighbor, network } from '@unbounded/l2/testdata';
+import { printReport } from '../printed-report.testdata.ts';
+import { createL2Node, run } from './l2-node.testdata.ts';
+import { L2_PORT_ALIAS, portName } from './names.ts';
+
+const [networks, perNetwork] = process.argv.slice(2).map(Number) as [number, number];
+const NODES = 20;
+
+const endpoints = Array.from({ length: networks }, (_, net) =>
+  Array.from({ length: perNetwork }, (__, at) => {
+    const one = endpoint(at + 1, at === 0 ? 'n1' : `n${(at % NODES) + 2}`, { network: `lan${net}` });
+    return { ...one, metadata: { namespace: 'shop', name: `e${net}-${at}` } };
+  }),
+).flat();
+const node = createL2Node('n1');
+node.objects = {
+  networks: Array.from({ length: networks }, (_, net) => network(`lan${net}`, {}, { number: net + 1, mtu: 1366 })),
+  endpoints,
+  fdbEntries: endpoints.map((one) => fdbEntry(one)),
+  neighbors: endpoints.flatMap((one) => one.spec.addresses.map((ip) => neighbor(one, ip))),
+};
+node.locators = new Map(Array.from({ length: NODES + 2 }, (_, at) => [`n${at + 1}`, `fd53:0:0:${at + 1}::/64`]));
+for (const one of endpoints.filter(({ spec }) => spec.node === 'n1')) {
+  const device = portName(endpointKey(one));
+  run('ip', 'link', 'add', device, 'type', 'veth', 'peer', 'name', device.replace('l2p', 'l2n'));
+  run('ip', 'link', 'set', device, 'alias', L2_PORT_ALIAS);
+}
+
+const section = await node.open();
+const timed = async (): Promise<number> => {
+  const start = performance.now();
+  const { report } = await section.pass();
+  if (report.problems.length > 0) throw new Error(report.problems[0]!.message);
+  return performance.now() - start;
+};
+const firstPassMs = await timed();
+const restPassMs = Math.min(await timed(), await timed(), await timed());
+globalThis.gc?.();
+await printReport({
+  ...{ networks, firstPassMs, restPassMs },
+  entries: node.objects.fdbEntries.length + node.objects.neighbors.length,
+  residentMebibytes: process.memoryUsage().rss / (1 << 20),
+});
+process.exit();
