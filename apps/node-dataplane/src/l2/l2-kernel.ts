@@ -15,7 +15,7 @@ import { type MapSync, syncEntries } from './map-entries.ts';
 import { type L2Maps, type LoadedL2, loadL2 } from './maps.ts';
 import { L2_ALIAS, L2_SECTION } from './names.ts';
 import { createL2Programs, type L2Programs } from './programs.ts';
-import { type L2Tables, planL2Tables } from './tables.plan.ts';
+import { type L2Place, type L2Tables, planL2Tables } from './tables.plan.ts';
 
 /** The kernel's state of stretched L2. Guards come first and go last: nothing reaches a port that nobody checks. */
 
@@ -35,7 +35,10 @@ interface L2Surroundings extends L2Guards {
 }
 
 export interface L2Kernel {
-  /** @returns what is not as planned; nothing: all of it is in force */
+  /**
+   * What is in the maps is read again only for another plan or other ports, and once a minute: nobody but this agent writes there.
+   * @returns what is not as planned; nothing: all of it is in force
+   */
   apply(plan: L2Plan, surroundings: L2Surroundings): Promise<readonly Problem[]>;
   /** Takes all of it away, but for ports, which go with their pods. @throws NetlinkError, NftablesError: the rest is there still */
   tearDown(): Promise<void>;
@@ -45,6 +48,8 @@ export interface L2Kernel {
   counters(): L2Maps['counters'] | undefined;
   close(): void;
 }
+
+const MAPS_READ_EVERY_MS = 60_000;
 
 const failed = (what: string, { message }: Error): Problem => ({ reason: 'L2Failed', message: `${what}: ${message}` });
 
@@ -67,6 +72,37 @@ const writeTables = (maps: L2Maps, tables: L2Tables): MapSync[] => [
   syncEntries('unbounded_l2_ports', maps.ports, tables.ports),
 ];
 
+/** Adds and corrects; what is too much goes when that is called for. */
+const syncMaps = (maps: L2Maps, tables: L2Tables): MapSync => {
+  const synced = writeTables(maps, tables);
+  return {
+    problems: [...tables.problems, ...synced.flatMap(({ problems }) => problems)],
+    removeStale() {
+      for (const one of synced.toReversed()) one.removeStale();
+    },
+  };
+};
+
+/** Which plan the maps were last compared with, and when. */
+const createReadMaps = () => {
+  let last: { readonly plan: L2Plan; readonly place: string; readonly atMs: number } | undefined;
+  let problems: readonly Problem[] = [];
+  const textOf = ({ locator, entry, ifindexes }: L2Place): string =>
+    JSON.stringify([formatPrefix(locator), entry, [...ifindexes]]);
+  return {
+    isRead: (plan: L2Plan, place: L2Place): boolean =>
+      last?.plan === plan && last.place === textOf(place) && performance.now() - last.atMs < MAPS_READ_EVERY_MS,
+    read(plan: L2Plan, place: L2Place, found: readonly Problem[]): void {
+      last = { plan, place: textOf(place), atMs: performance.now() };
+      problems = found;
+    },
+    problems: () => problems,
+    forget(): void {
+      [last, problems] = [undefined, []];
+    },
+  };
+};
+
 /** A counter is the same number on each CPU when it is made. */
 const perCpu = (counters: L2Maps['counters']) => ({
   info: counters.info,
@@ -83,6 +119,7 @@ const ownRoute = ({ exit }: L2Devices, locator: Prefix): RouteSpec => ({
 
 export const createL2Kernel = ({ net, nft, table, objectPath, pinFolder }: L2KernelParts): L2Kernel => {
   let open: Open | undefined;
+  const maps = createReadMaps();
   const opened = (): Open => {
     if (open) return open;
     const loaded = loadL2(objectPath, pinFolder);
@@ -92,6 +129,7 @@ export const createL2Kernel = ({ net, nft, table, objectPath, pinFolder }: L2Ker
     open?.programs.close();
     open?.loaded.object.close();
     open = undefined;
+    maps.forget();
   };
 
   const applyBehindGuards = async (
@@ -100,27 +138,22 @@ export const createL2Kernel = ({ net, nft, table, objectPath, pinFolder }: L2Ker
     devices: L2Devices,
   ): Promise<readonly Problem[]> => {
     const ports = await listPorts(net);
-    const tables = planL2Tables(plan, {
+    const { loaded, programs } = opened();
+    const place: L2Place = {
       locator,
       entry: { index: devices.entry.index, mac: devices.entry.mac ?? '' },
       ifindexes: new Map(ports.map(({ name, index }) => [name, index])),
-    });
-    const { loaded, programs } = opened();
-    const synced = writeTables(loaded.maps, tables);
+    };
+    const synced = maps.isRead(plan, place) ? undefined : syncMaps(loaded.maps, planL2Tables(plan, place));
     // A port that no plan has keeps the program, which drops its frames.
     const attached = programs.ensure([devices.exit, ...ports]);
     if (attached.length === 0)
       for (const { index } of ports.filter(({ up }) => !up)) await net.links.modify(index, { up: true });
     const routes = await ensureRoutes(net, [ownRoute(devices, locator)], L2_ROUTE_PROTOCOL);
     await routes.removeStale();
-    for (const one of synced.toReversed()) one.removeStale();
-    return [
-      ...tables.problems,
-      ...synced.flatMap(({ problems }) => problems),
-      ...attached,
-      ...routes.problems,
-      ...routes.foreign,
-    ];
+    synced?.removeStale();
+    if (synced) maps.read(plan, place, synced.problems);
+    return [...maps.problems(), ...attached, ...routes.problems, ...routes.foreign];
   };
 
   return {

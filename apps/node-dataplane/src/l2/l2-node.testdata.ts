@@ -108,7 +108,7 @@ export const createL2Node = (nodeName: string): L2Node => {
       createSectionTable({ nft, section: 'l2', family, baseChains, drops: newDrops(), logger }),
     boundary: { set: (added: BoundaryAdditions) => (additions = added), all: () => [], onChange: () => undefined },
     openInputs: () => ({
-      snapshot: () => ({ objects: node.objects, node: undefined, version: 1 }),
+      snapshot: () => ({ objects: node.objects, node: undefined, version: node.objects }), // another with each change
       onChange: () => undefined,
       stop: async () => undefined,
     }),

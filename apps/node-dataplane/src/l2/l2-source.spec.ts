@@ -22,7 +22,7 @@ beforeEach(() => {
     const one: Opened = { filters, objects: undefined, isStopped: false };
     opened.push(one);
     return {
-      snapshot: () => one.objects && { objects: one.objects },
+      snapshot: () => one.objects && { objects: one.objects, version: one.objects }, // another with each change
       stop: async () => void (one.isStopped = true),
     };
   };
@@ -75,6 +75,16 @@ describe('the objects of a node', () => {
     opened[0]!.objects = { networks: [lan], endpoints: [] };
     expect(source.snapshot()!.endpoints).toEqual([]);
     expect(running()).toBe(1);
+  });
+
+  test('are the same object while nothing changes', () => {
+    opened[0]!.objects = { networks: [lan], endpoints: [own] };
+    source.snapshot();
+    opened[1]!.objects = { endpoints: [own, other], fdbEntries: [], neighbors: [] };
+    const seen = source.snapshot();
+    expect(source.snapshot()).toBe(seen);
+    opened[1]!.objects = { endpoints: [own], fdbEntries: [], neighbors: [] };
+    expect(source.snapshot()!.endpoints).toHaveLength(1);
   });
 
   test('of its own are what it has read of them itself', () => {

@@ -22,7 +22,7 @@ const sharedKinds = { endpoints: networkEndpointKind, fdbEntries: fdbEntryKind, 
 export type L2Objects = ObjectsOf<typeof ownKinds> & ObjectsOf<typeof sharedKinds>;
 
 export interface L2Source {
-  /** Undefined until everything has been read once. */
+  /** Undefined until everything has been read once. The same object while nothing in it has changed. */
   snapshot(): L2Objects | undefined;
 }
 
@@ -30,6 +30,9 @@ interface Followed {
   readonly selector: string;
   readonly source: WorldSource<typeof sharedKinds>;
 }
+
+const versionOf = (one: Followed | WorldSource<typeof ownKinds> | undefined): number | undefined =>
+  one && ('source' in one ? one.source : one).snapshot()?.version;
 
 const selectorOf = (endpoints: readonly NetworkEndpoint[]): string | undefined => {
   const networks = [...new Set(endpoints.map(({ spec }) => spec.network))].sort();
@@ -71,24 +74,38 @@ export const createL2Source = ({
     [current, next] = [undefined, undefined];
   };
 
+  const read = (mine: ObjectsOf<typeof ownKinds>): L2Objects | undefined => {
+    const { networks } = mine;
+    const endpoints = mine.endpoints.filter(({ spec }) => spec.node === node); // a directory has all
+    const selector = selectorOf(endpoints);
+    if (selector === undefined) {
+      unfollow();
+      return { networks, endpoints, fdbEntries: [], neighbors: [] };
+    }
+    follow(selector);
+    if (next?.source.snapshot()) {
+      stop(current);
+      [current, next] = [next, undefined];
+    }
+    const shared = current?.source.snapshot()?.objects;
+    return shared && { networks, ...shared, endpoints: merged(endpoints, shared.endpoints, node) };
+  };
+  /** What was read last, and of which versions of which sources. */
+  let last: { readonly of: readonly unknown[]; readonly objects: L2Objects | undefined } = {
+    of: [],
+    objects: undefined,
+  };
+  const versions = (): readonly unknown[] => [own, current, next].flatMap((one) => [one, versionOf(one)]);
+
   return {
     snapshot() {
       const mine = own.snapshot()?.objects;
       if (!mine) return undefined;
-      const { networks } = mine;
-      const endpoints = mine.endpoints.filter(({ spec }) => spec.node === node); // a directory has all
-      const selector = selectorOf(endpoints);
-      if (selector === undefined) {
-        unfollow();
-        return { networks, endpoints, fdbEntries: [], neighbors: [] };
-      }
-      follow(selector);
-      if (next?.source.snapshot()) {
-        stop(current);
-        [current, next] = [next, undefined];
-      }
-      const shared = current?.source.snapshot()?.objects;
-      return shared && { networks, ...shared, endpoints: merged(endpoints, shared.endpoints, node) };
+      const before = versions();
+      if (last.objects && last.of.every((value, at) => value === before[at])) return last.objects;
+      const objects = read(mine);
+      last = { of: versions(), objects };
+      return objects;
     },
   };
 };

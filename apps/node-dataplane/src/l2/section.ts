@@ -4,7 +4,7 @@ import { L2_LAYOUT_VERSION } from '@unbounded/bpf-maps/l2';
 import { fdbEntryKind, labels, neighborKind, type NetworkEndpoint } from '@unbounded/crds';
 import { parsePrefix } from '@unbounded/ip';
 import { type Cluster, clientOf } from '@unbounded/kube';
-import { endpointKey, type L2Plan, planL2 } from '@unbounded/l2';
+import { endpointKey, type L2Plan, type L2Snapshot, planL2 } from '@unbounded/l2';
 import type { RouteEvent } from '@unbounded/netlink';
 import type { Problem } from '@unbounded/topology';
 import type { AgentConfig } from '../agent.config.ts';
@@ -173,6 +173,23 @@ const passOf = ({ plan, problems, ports }: Outcome, attaching: ReturnType<typeof
   return { nextPassMs: EVERY_MS, report };
 };
 
+interface Planned {
+  readonly inputs: L2Snapshot;
+  readonly plan: L2Plan;
+}
+
+/** The same plan, and the same object, while nothing that it depends on has changed. */
+const createPlanner = (node: string) => {
+  let last: { readonly of: readonly unknown[]; readonly planned: Planned } | undefined;
+  return (objects: L2Objects, locators: ReadonlyMap<string, string>, ports: ReadonlySet<string>): Planned => {
+    const of = [objects, locators, [...ports].sort().join()];
+    if (last?.of.every((value, at) => value === of[at])) return last.planned;
+    const inputs = l2SnapshotOf(objects, { node, locators, ports });
+    last = { of, planned: { inputs, plan: planL2(inputs) } };
+    return last.planned;
+  };
+};
+
 /** Observes, plans and applies; undefined: not enough is known, and what is in the kernel goes on as it is. */
 const createTurn = async (
   context: SectionContext,
@@ -181,6 +198,7 @@ const createTurn = async (
 ): Promise<() => Promise<Outcome | undefined>> => {
   const { nodeName: node, net, peers, traffic, metrics } = context;
   const presence = await createPresence(context, kernel);
+  const planned = createPlanner(node);
   const frames = createFrameMetrics(metrics);
   return async () => {
     const [snapshot, overlay, seen] = [source.snapshot(), peers.current(), traffic.current()];
@@ -188,8 +206,7 @@ const createTurn = async (
     const links = await listPorts(net);
     const ports = new Set(links.map(({ name }) => name));
     const locators = overlay.locators();
-    const inputs = l2SnapshotOf(snapshot, { node, locators, ports });
-    const plan = planL2(inputs);
+    const { inputs, plan } = planned(snapshot, locators, ports);
     const nothing = { plan, ports, isInForce: false };
     if (plan.networks.length === 0 && links.length === 0) return { ...nothing, problems: await presence.end() };
     const { locator } = overlay;
