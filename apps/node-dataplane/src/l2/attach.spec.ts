@@ -95,10 +95,10 @@ describe('a pod', () => {
   test('by a configuration of its own gets that interface alone, with what the runtime says of it', async () => {
     const joins = { configuration: 'lan', network: 'lan', mac: '02:00:00:00:00:09', ips: ['192.0.2.9/24'] };
     const wanted: unknown[] = [];
-    const { claim } = parts.claims;
+    const before = parts.claims;
     parts = {
       ...parts,
-      claims: { ...parts.claims, claim: (one, signal) => (wanted.push(one.asked), claim(one, signal)) },
+      claims: { ...before, claim: (one, signal) => (wanted.push(one.asked), before.claim(one, signal)) },
     };
     await add(pod('office', { joins, interface: 'eth0' }));
     expect(wanted).toEqual([{ network: 'lan', interface: 'eth0', mac: '02:00:00:00:00:09', addresses: ['192.0.2.9'] }]);
