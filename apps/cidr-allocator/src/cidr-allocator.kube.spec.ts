@@ -377,7 +377,11 @@ test('with a prefix in the Mesh Sites get blocks and nodes locators, a hostile c
   expect(await until('a locator', () => locatorOf('n1'))).toBe('fd53:ab:cd:1::/64');
   expect(await blockOf('a')).toBe('fd53:ab:cd::/52');
   expect(await until('condition', () => condition('a', 'L2LocatorsAllocated'))).toMatchObject({ status: 'True' });
-  expect((await nodes.get('n1')).metadata.annotations).toMatchObject({ team: 't' });
+  const n1 = await nodes.get('n1');
+  expect(n1.metadata.annotations).toMatchObject({ team: 't' });
+  // Creation times are in seconds; of Nodes of the same second the uid decides, which is random.
+  const nextSecondMs = Date.parse(n1.metadata.creationTimestamp!) + 1000;
+  await until('n2 will be the younger', async () => Date.now() >= nextSecondMs);
   await createNode(nodes, {
     name: 'n2',
     internalIPs: ['10.1.0.2'],
