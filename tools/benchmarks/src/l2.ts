@@ -1,10 +1,9 @@
 import type { NetworkEndpoint } from '@unbounded/crds';
-import { run } from '@unbounded/rig/command';
 import { kubectl } from '@unbounded/rig/control-plane';
 import type { LabLayout, LabNode } from '@unbounded/rig/layout';
 import { probePods } from '@unbounded/rig/verify';
 import { bridgeByHand, type End } from './by-hand.ts';
-import { enterPod, METHOD, printComparison, runningLab } from './paths.ts';
+import { enterPod, METHOD, mtuAt, printComparison, runningLab } from './paths.ts';
 
 /** Compares a Network with a Linux bridge over VXLAN with static entries, between two workers of a site. See ../README.md. */
 
@@ -24,15 +23,12 @@ const addressesOn = async (layout: LabLayout, nodes: readonly LabNode[]): Promis
   });
 };
 
-const mtuAt = ({ enter }: End): number =>
-  (JSON.parse(run([...enter, 'ip', '-j', 'link', 'show', INTERFACE])) as { mtu: number }[])[0]!.mtu;
-
 const main = async (): Promise<void> => {
   const layout = runningLab();
   const [first, second] = layout.sites[0]!.nodes.filter(({ role }) => role === 'worker');
   if (!first || !second) throw new Error('the first site has no two workers: tools/lab up --lan makes them');
   const ours = await addressesOn(layout, [first, second]);
-  const mtu = mtuAt(ours[0]!);
+  const mtu = mtuAt(ours[0]!, INTERFACE);
   await using path = await bridgeByHand([first, second], mtu);
   console.log(METHOD);
   const title = `One LAN, by VXLAN: ${first.name} to ${second.name}, MTU ${mtu}; by hand: a bridge and VXLAN with static entries`;

@@ -1,8 +1,7 @@
-import { run } from '@unbounded/rig/command';
 import type { LabLayout, LabNode } from '@unbounded/rig/layout';
 import { probePods } from '@unbounded/rig/verify';
 import { type End, type Path, vxlanByHand, wireguardByHand } from './by-hand.ts';
-import { enterPod, METHOD, printComparison, runningLab } from './paths.ts';
+import { enterPod, METHOD, mtuAt, printComparison, runningLab } from './paths.ts';
 
 /** Compares pods over our network with the same path made by hand, in turns on the same nodes. See ../README.md. */
 
@@ -15,9 +14,6 @@ const ourPath = async (layout: LabLayout, nodes: readonly LabNode[]): Promise<En
     return { enter: enterPod(pod.ip), ip: pod.ip };
   });
 };
-
-const mtuAt = (end: End): number =>
-  (JSON.parse(run([...end.enter, 'ip', '-j', 'link', 'show', 'eth0'])) as { mtu: number }[])[0]!.mtu;
 
 /** A pair of nodes, and how an administrator would join them. */
 interface Comparison {
@@ -44,7 +40,7 @@ const comparisonsOf = (layout: LabLayout): Comparison[] => {
 
 const report = async (layout: LabLayout, { title, nodes, byHand }: Comparison): Promise<void> => {
   const ours = await ourPath(layout, nodes);
-  const mtu = mtuAt(ours[0]!);
+  const mtu = mtuAt(ours[0]!, 'eth0');
   await using path = await byHand(nodes, mtu);
   const named = `${title}: ${nodes.map(({ name }) => name).join(' to ')}, MTU ${mtu}`;
   await printComparison({ title: named, node: nodes[0] }, ours, path.ends);

@@ -39,6 +39,10 @@ export const enterPod = (ip: string): readonly string[] => {
   return ['nsenter', '-t', pid, '-n', '--'];
 };
 
+/** Of an interface there, bytes. */
+export const mtuAt = ({ enter }: End, device: string): number =>
+  (JSON.parse(run([...enter, 'ip', '-j', 'link', 'show', device])) as { mtu: number }[])[0]!.mtu;
+
 /** Starts what answers at an end. Not the pod's own server: its CPU shares would not be those of the reference's. */
 const startPeer = async (end: End): Promise<Disposable> => {
   const [program, ...args] = [...end.enter, binary('probe'), 'peer', String(PORT)];

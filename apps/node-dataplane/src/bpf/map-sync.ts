@@ -10,37 +10,55 @@ export interface SyncResult {
 const E2BIG = 7;
 const ENOSPC = 28;
 
-export const isFull = (error: unknown): boolean =>
+const isFull = (error: unknown): boolean =>
   error instanceof BpfError && (error.errno === E2BIG || error.errno === ENOSPC);
 
-/** Object fields in any order, undefined ones as absent. */
+/** Object fields in any order, undefined ones as absent; JSON has no bigint. */
 export const fingerprint = (value: unknown): string =>
   JSON.stringify(value, (_key, field: unknown) =>
     typeof field === 'object' && field !== null && !Array.isArray(field)
       ? Object.fromEntries(Object.entries(field).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : field,
+      : typeof field === 'bigint'
+        ? `${field}n`
+        : field,
   );
 
-/** Adds and corrects. What is too much stays until {@link removeStaleEntries}. */
-export const writeEntries = <K, V>(name: string, map: BpfMap<K, V>, wanted: ReadonlyMap<K, V>): SyncResult => {
-  const present = new Map([...map.entries()].map(([key, value]) => [key, fingerprint(value)]));
-  const changed = [...wanted].filter(([key, value]) => present.get(key) !== fingerprint(value));
-  const refused: K[] = [];
-  for (const [key, value] of changed) {
+/**
+ * Writes these entries; those for which there is no room are a problem, and the others are written.
+ * @param textOf a key, in words
+ */
+export const setEntries = <K, V>(
+  name: string,
+  map: Pick<BpfMap<K, V>, 'set'> & { readonly info: { readonly maxEntries: number } },
+  entries: readonly (readonly [key: K, value: V])[],
+  textOf: (key: K) => string = String,
+): SyncResult => {
+  const refused: string[] = [];
+  for (const [key, value] of entries) {
     try {
       map.set(key, value);
     } catch (error) {
       if (!isFull(error)) throw error;
-      refused.push(key); // what is in the map stays, and the other changes go on
+      refused.push(textOf(key));
     }
   }
   const problems = refused.length === 0 ? [] : [fullProblem(name, map.info.maxEntries, refused)];
-  return { written: changed.length - refused.length, problems };
+  return { written: entries.length - refused.length, problems };
 };
 
-export const fullProblem = (name: string, maxEntries: number, refused: readonly unknown[]): Problem => ({
+/** Adds and corrects. What is too much stays until {@link removeStaleEntries}. */
+export const writeEntries = <K, V>(name: string, map: BpfMap<K, V>, wanted: ReadonlyMap<K, V>): SyncResult => {
+  const present = new Map([...map.entries()].map(([key, value]) => [key, fingerprint(value)]));
+  return setEntries(
+    name,
+    map,
+    [...wanted].filter(([key, value]) => present.get(key) !== fingerprint(value)),
+  );
+};
+
+const fullProblem = (name: string, maxEntries: number, refused: readonly string[]): Problem => ({
   reason: 'MapFull',
-  message: `map ${name} is full with ${maxEntries} entries: ${refused.length} more do not fit (the first is ${String(refused[0])})`,
+  message: `map ${name} is full with ${maxEntries} entries: ${refused.length} more do not fit (the first is ${refused[0]})`,
 });
 
 export const removeStaleEntries = <K, V>(map: BpfMap<K, V>, wanted: ReadonlyMap<K, V>): number => {

@@ -6,6 +6,7 @@ import {
   type Network,
   type NetworkEndpoint,
   networkEndpointKind,
+  sameJson,
 } from '@unbounded/crds';
 import { type Cluster, clientOf, ignoreGone, isConflict, isNotFound } from '@unbounded/kube';
 import { type AskedNetwork, type PlannedEndpoint, planEndpoint } from '@unbounded/l2';
@@ -41,10 +42,6 @@ const endpointName = (pod: string, device: string): string => `${pod}.${device}`
 
 const seedOf = (key: string, attempt: number): Uint8Array =>
   new Uint8Array(createHash('sha256').update(`${key} ${attempt}`).digest());
-
-const sorted = (value: object): object =>
-  Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
-const isSame = (a: object, b: object): boolean => JSON.stringify(sorted(a)) === JSON.stringify(sorted(b));
 
 const objectOf = (wanted: WantedEndpoint, node: string, planned: PlannedEndpoint): NetworkEndpoint => {
   const { namespace, pod, podUid, asked, network, isTrusted } = wanted;
@@ -96,7 +93,7 @@ const createObjects = (cluster: Cluster, node: string, entries: EndpointEntries)
       const object = objectOf(wanted, node, planned);
       const isOfPod = existing?.metadata.ownerReferences?.some(({ uid }) => uid === wanted.podUid);
       const stays = existing && isOfPod && existing.metadata.deletionTimestamp === undefined;
-      if (stays && isSame(existing.spec, object.spec)) return existing;
+      if (stays && sameJson(existing.spec, object.spec)) return existing;
       if (existing) {
         await entries.remove(existing, planned, signal);
         await remove(existing, signal);

@@ -1,6 +1,6 @@
 import type { BpfMap } from '@unbounded/libbpf-ts';
 import type { Problem } from '@unbounded/topology';
-import { fingerprint, fullProblem, isFull } from '../bpf/map-sync.ts';
+import { fingerprint, setEntries } from '../bpf/map-sync.ts';
 import type { Entries } from './tables.plan.ts';
 
 /** Brings maps whose keys have several fields to wanted contents: what is right is never written again. */
@@ -26,36 +26,17 @@ export const syncEntries = <K, V>(
   { keepsValues = false } = {},
 ): MapSync => {
   const present = new Map([...map.entries()].map(([key, value]) => [fingerprint(key), { key, value }]));
-  const refused: string[] = [];
-  const isRight = (key: string, value: V): boolean => {
-    const found = present.get(key);
-    return found !== undefined && (keepsValues || textOf(found.value) === textOf(value));
+  const isRight = ([key, value]: readonly [K, V]): boolean => {
+    const found = present.get(fingerprint(key));
+    return found !== undefined && (keepsValues || fingerprint(found.value) === fingerprint(value));
   };
-  for (const [key, value] of wanted) {
-    const text = fingerprint(key);
-    if (isRight(text, value)) continue;
-    try {
-      map.set(key, value);
-    } catch (error) {
-      if (!isFull(error)) throw error;
-      refused.push(text);
-    }
-  }
+  const changed = wanted.filter((entry) => !isRight(entry));
+  const { problems } = setEntries<K, V>(name, map, changed, fingerprint);
   return {
-    problems: refused.length === 0 ? [] : [fullProblem(name, map.info.maxEntries, refused)],
+    problems,
     removeStale() {
       const kept = new Set(wanted.map(([key]) => fingerprint(key)));
       for (const [text, { key }] of present) if (!kept.has(text)) map.delete(key);
     },
   };
 };
-
-/** JSON has no whole numbers above 2^53. */
-const textOf = (value: unknown): string =>
-  fingerprint(
-    typeof value === 'object' && value !== null
-      ? Object.fromEntries(
-          Object.entries(value).map(([name, field]) => [name, typeof field === 'bigint' ? `${field}` : field]),
-        )
-      : value,
-  );

@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { configKey, counter } from '@unbounded/bpf-maps';
 import {
   l2AddressKey,
@@ -20,9 +18,9 @@ import {
   l2Present,
   l2SegmentKey,
 } from '@unbounded/bpf-maps/l2';
-import { type BpfObject, loadObject, readObject } from '@unbounded/libbpf-ts';
+import type { BpfObject } from '@unbounded/libbpf-ts';
 import type { Loaded } from '../bpf/attachments.ts';
-import { mapFolder, prepareMaps } from '../bpf/layout-folder.ts';
+import { loadPinned } from '../bpf/load-pinned.ts';
 
 /** The maps of stretched L2: pinned, so that they outlive this process. */
 
@@ -44,24 +42,9 @@ export interface LoadedL2 extends Loaded {
   readonly maps: L2Maps;
 }
 
-/**
- * Makes the pin folder ready and opens what is in it.
- * @throws TypeError when the programs and this agent were not built together; BpfError
- */
+/** @throws TypeError when the programs and this agent were not built together; BpfError */
 export const loadL2 = (objectPath: string, pinFolder: string): LoadedL2 => {
-  const bytes = readFileSync(objectPath);
-  const spec = readObject(bytes);
-  for (const [name, { keyBytes, valueBytes, maxEntries }] of Object.entries(L2_MAPS)) {
-    const declared = spec.maps.find((map) => map.name === name);
-    const has = [declared?.keySize, declared?.valueSize, declared?.maxEntries].join(', ');
-    const needs = [keyBytes, valueBytes, maxEntries].join(', ');
-    if (has !== needs)
-      throw new TypeError(
-        `${objectPath} is of another layout than this agent: map ${name} has key, value and entries ${has} there and must have ${needs}`,
-      );
-  }
-  const hasFormerMaps = prepareMaps(pinFolder, l2LayoutFingerprint(), spec.maps);
-  const pins = Object.keys(L2_MAPS).map((name) => [name, { pinPath: join(mapFolder(pinFolder), name) }]);
-  const object = loadObject(bytes, { name: 'unbounded_l2', maps: Object.fromEntries(pins) });
-  return { object, hasFormerMaps, maps: openMaps(object) };
+  const fingerprint = l2LayoutFingerprint();
+  const loaded = loadPinned({ name: 'unbounded_l2', objectPath, pinFolder, maps: L2_MAPS, fingerprint });
+  return { ...loaded, maps: openMaps(loaded.object) };
 };

@@ -2,7 +2,7 @@ import { closeSync, openSync } from 'node:fs';
 import { createEthtool, type Ethtool, type Link, type RouteSocket } from '@unbounded/netlink';
 import { removeDevice } from '../kernel/links.ts';
 import { writeSetting } from '../kernel/proc-sys.ts';
-import { L2_PORT_ALIAS } from './names.ts';
+import { L2_PORT_ALIAS, PORT_PREFIX } from './names.ts';
 
 /** The link of a pod to a Network: a veth whose end on the node is the port. */
 
@@ -20,8 +20,8 @@ export interface PortSpec {
 
 /** What is longer than the network's MTU is to come to the program, which answers it: the veth would drop it and say nothing. */
 const HOST_MTU_BYTES = 9000;
-/** Of the pod's end while it is still on the node. */
-const BORN_AS = /^l2p/;
+/** In place of PORT_PREFIX: of the pod's end while it is still on the node. */
+const BORN_PREFIX = 'l2n';
 
 const openNamespace = (path: string): { readonly fd: number } & Disposable => {
   const fd = openSync(path, 'r');
@@ -36,13 +36,10 @@ const silence = (device: string): void => {
 
 /** Ours by the alias; in place of one of that name which is left of a pod before. */
 const createPair = async (net: RouteSocket, { device }: PortSpec, born: string): Promise<Link> => {
-  for (const name of [device, born]) {
-    const left = await net.links.get(name);
-    if (!left) continue;
-    if (left.alias !== L2_PORT_ALIAS && left.name === device)
-      throw new Error(`a link named ${name} exists that is not ours (its alias is not "${L2_PORT_ALIAS}"): remove it`);
-    await removeDevice(net, left);
-  }
+  const left = await net.links.get(device);
+  if (left && left.alias !== L2_PORT_ALIAS)
+    throw new Error(`a link named ${device} exists that is not ours (its alias is not "${L2_PORT_ALIAS}"): remove it`);
+  if (left) await removeDevice(net, left); // and the other end with it, wherever that is
   const kind = { kind: 'veth', peer: { name: born } } as const;
   return net.links.create({ name: device, kind, mtu: HOST_MTU_BYTES, arp: false, alias: L2_PORT_ALIAS });
 };
@@ -53,7 +50,7 @@ const createPair = async (net: RouteSocket, { device }: PortSpec, born: string):
  */
 export const createPort = async (net: RouteSocket, ethtool: Ethtool, spec: PortSpec): Promise<Link> => {
   using namespace = openNamespace(spec.netns);
-  const born = spec.device.replace(BORN_AS, 'l2n');
+  const born = spec.device.replace(PORT_PREFIX, BORN_PREFIX);
   const port = await createPair(net, spec, born);
   try {
     silence(spec.device);

@@ -14,7 +14,7 @@ import { createProblemLog } from '../world/problem-log.ts';
 import { createAttaching } from './attach.ts';
 import { createClaims } from './claims.ts';
 import { l2Condition, problemOf } from './condition.ts';
-import { listPorts, removeL2Devices } from './devices.ts';
+import { listPorts } from './devices.ts';
 import { createFrameMetrics, type PortOwners } from './frame-metrics.ts';
 import { createTurns, isInPlan, type Turns } from './in-force.ts';
 import { createL2Kernel, type L2Kernel } from './l2-kernel.ts';
@@ -280,8 +280,5 @@ export const l2Section = ({ bpffsDir, l2BpfObject }: Pick<AgentConfig, 'bpffsDir
       kernel.close();
       throw error;
     }
-  },
-  async cleanUp({ net }) {
-    await removeL2Devices(net);
   },
 });

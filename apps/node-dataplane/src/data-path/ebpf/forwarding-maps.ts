@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   type Brought,
@@ -25,17 +24,18 @@ import {
   STATS,
   statsKey,
 } from '@unbounded/bpf-maps';
-import { type BpfObject, loadObject, type ObjectSpec, readObject } from '@unbounded/libbpf-ts';
+import type { BpfObject } from '@unbounded/libbpf-ts';
 import type { Link } from '@unbounded/netlink';
 import type { Problem } from '@unbounded/topology';
 import { ownEchoAddresses } from '../echo-addresses.ts';
 import type { KernelPlan } from '../kernel-plan.ts';
 import type { HealthGroup } from '../../connectivity/health/messages.ts';
-import type { AttachmentOptions, Loaded } from '../../bpf/attachments.ts';
+import type { AttachmentOptions } from '../../bpf/attachments.ts';
 import { createDevicePrograms } from './device-programs.ts';
 import { type ForwardingTables, planForwardingTables } from './forwarding.plan.ts';
 import { createGroupIndexes } from '../group-indexes.ts';
-import { mapFolder, markLayout, prepareMaps } from '../../bpf/layout-folder.ts';
+import { mapFolder, markLayout } from '../../bpf/layout-folder.ts';
+import { loadPinned } from '../../bpf/load-pinned.ts';
 import { removeStaleEntries, writeEntries } from '../../bpf/map-sync.ts';
 import type { MapContents } from './maps.diff.ts';
 import { isNumber, isRecordOf, stateFile } from '../../state/state-file.ts';
@@ -124,34 +124,11 @@ interface Prepared {
 /** Where the map of next-hop groups is pinned; the thread that probes writes it. */
 export const groupMapPin = (pinFolder: string): string => join(mapFolder(pinFolder), 'unbounded_nexthop_groups');
 
-/** @throws TypeError when the programs and this agent were not built together */
-const checkLayout = (objectPath: string, { maps }: ObjectSpec): void => {
-  for (const [name, { keyBytes, valueBytes, maxEntries }] of Object.entries(MAPS)) {
-    const declared = maps.find((map) => map.name === name);
-    const [has, needs] = [
-      [declared?.keySize, declared?.valueSize, declared?.maxEntries],
-      [keyBytes, valueBytes, maxEntries],
-    ];
-    if (has.join() !== needs.join())
-      throw new TypeError(
-        `${objectPath} is of another layout than this agent: map ${name} has key, value and entries ${has.join(', ')} there and must have ${needs.join(', ')}`,
-      );
-  }
-};
-
-const load = (objectPath: string, pinFolder: string): Loaded => {
-  const bytes = readFileSync(objectPath);
-  const spec = readObject(bytes);
-  checkLayout(objectPath, spec);
-  const hasFormerMaps = prepareMaps(pinFolder, layoutFingerprint(), spec.maps);
-  const pins = Object.keys(MAPS).map((name) => [name, { pinPath: join(mapFolder(pinFolder), name) }]);
-  return { object: loadObject(bytes, { name: 'unbounded', maps: Object.fromEntries(pins) }), hasFormerMaps };
-};
-
 export const openForwardingMaps = (options: ForwardingOptions): ForwardingMaps => {
   const { objectPath, indexFile, faults, ...places } = options;
   const { pinFolder } = places;
-  const loaded = load(objectPath, pinFolder);
+  const fingerprint = layoutFingerprint();
+  const loaded = loadPinned({ name: 'unbounded', objectPath, pinFolder, maps: MAPS, fingerprint });
   const { object } = loaded;
   const maps = openMaps(object);
   const programs = createDevicePrograms(loaded, places);
@@ -201,7 +178,7 @@ export const openForwardingMaps = (options: ForwardingOptions): ForwardingMaps =
       removeStaleEntries(maps.forwarders, tables.forwarders);
       indexes.keepOnly(new Set(tables.groups.map(({ name }) => name))); // only now does no record point at the others
       numbers.write(indexes.toJSON());
-      if (programs.removeOthers(links)) markLayout(pinFolder, layoutFingerprint());
+      if (programs.removeOthers(links)) markLayout(pinFolder, fingerprint);
     },
     tables: () => prepared && { wanted: prepared.tables, present: () => contentsOf(maps) },
     counted: () =>
