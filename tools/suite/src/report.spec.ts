@@ -7,6 +7,7 @@ import type { LayerResult, SpecResult } from './results.ts';
 
 const spec = (file: string, seconds: number, failed: readonly string[] = []): SpecResult => ({
   ...{ file, seconds, failed, project: 'kernel', tests: 4, skipped: 0 },
+  slowestTest: { name: 'a frame arrives', seconds: seconds / 2 },
 });
 const kernel: LayerResult = {
   ...{ layer: 'kernel', passed: true, wallSeconds: 100, processorSeconds: 150, budgetSeconds: 80, slowness: 1 },
@@ -31,13 +32,15 @@ test('a layer that was not run anew says so', () => {
   expect(table([cached], 2)).toMatch(/^vm .* 80 .* 8  passed before, unchanged$/m);
 });
 
-test('half as long again as its budget is still within it; more fails, with its slowest specs', () => {
+test('half as long again as its budget is still within it; more fails, with its slowest specs and tests', () => {
   expect(isOverBudget({ ...kernel, wallSeconds: 120 })).toBe(false);
   expect(isOverBudget(late)).toBe(true);
   expect(failureLines([late])).toEqual([
     'OVER BUDGET kernel: 121 s, at most 120 s; slowest:',
     '      70 s  b.kernel.spec.ts (4 tests)',
+    '          35 s  a frame arrives',
     '      30 s  a.kernel.spec.ts (4 tests)',
+    '          15 s  a frame arrives',
   ]);
   expect(table([late], 2)).toContain('OVER BUDGET');
 });

@@ -1,4 +1,4 @@
-import { failedOf, type LayerResult, slowest, testsOf } from './results.ts';
+import { failedOf, type LayerResult, slowest, type SpecResult, testsOf } from './results.ts';
 
 /** What `tools/test` prints at its end. */
 
@@ -39,12 +39,24 @@ const align = (rows: readonly (readonly string[])[]): string => {
     .join('\n');
 };
 
+const specLine = ({ seconds: took, file, tests }: SpecResult): string =>
+  `${seconds(took).padStart(6)} s  ${file} (${tests} tests)`;
+
+/** A spec file and, below it, what it spent most of its time on: a wait that nobody meant looks like this. */
+const specLines = (spec: SpecResult): string[] => {
+  const { slowestTest } = spec;
+  return [
+    specLine(spec),
+    ...(slowestTest ? [`${seconds(slowestTest.seconds).padStart(10)} s  ${slowestTest.name}`] : []),
+  ];
+};
+
 /** The slowest spec files, one a line. */
 export const slowestLines = (results: readonly LayerResult[], count = SLOWEST_SHOWN): string[] =>
   slowest(
     results.flatMap(({ specs }) => specs),
     count,
-  ).map(({ seconds: took, file, tests }) => `${seconds(took).padStart(6)} s  ${file} (${tests} tests)`);
+  ).map(specLine);
 
 /** The names of what failed, and why a layer failed that has no failed test. */
 export const failureLines = (results: readonly LayerResult[]): string[] =>
@@ -52,7 +64,9 @@ export const failureLines = (results: readonly LayerResult[]): string[] =>
     const tests = result.specs.flatMap(({ file, failed }) => failed.map((name) => `FAILED ${file}: ${name}`));
     if (isOverBudget(result)) {
       const limit = seconds(budgetOf(result) * TOLERANCE);
-      const slow = slowestLines([result], 5).map((line) => `  ${line}`);
+      const slow = slowest(result.specs, 5)
+        .flatMap(specLines)
+        .map((line) => `  ${line}`);
       tests.push(
         `OVER BUDGET ${result.layer}: ${seconds(result.wallSeconds)} s, at most ${limit} s; slowest:`,
         ...slow,

@@ -10,6 +10,8 @@ export interface SpecResult {
   /** Full names of the tests that failed; the file itself where it could not be loaded. */
   readonly failed: readonly string[];
   readonly skipped: number;
+  /** The test that took longest, hooks not counted; a file that could not be loaded has none. */
+  readonly slowestTest?: { readonly name: string; readonly seconds: number } | undefined;
 }
 
 export interface LayerResult {

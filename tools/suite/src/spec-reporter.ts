@@ -1,11 +1,16 @@
 import { writeFileSync } from 'node:fs';
 import { relative } from 'node:path';
-import type { Reporter, TestModule } from 'vitest/node';
+import type { Reporter, TestCase, TestModule } from 'vitest/node';
 import type { SpecResult } from './results.ts';
 
 /** Vitest's own JSON reporter leaves out the time of imports and hooks, where most of a spec's time can be. */
 
 const MS_PER_SECOND = 1000;
+
+const slowestOf = (tests: readonly TestCase[]): SpecResult['slowestTest'] =>
+  tests
+    .map((test) => ({ name: test.fullName, seconds: (test.diagnostic()?.duration ?? 0) / MS_PER_SECOND }))
+    .toSorted((a, b) => b.seconds - a.seconds)[0];
 
 const resultOf = (module: TestModule): SpecResult => {
   const { environmentSetupDuration, prepareDuration, collectDuration, setupDuration, duration } = module.diagnostic();
@@ -19,6 +24,7 @@ const resultOf = (module: TestModule): SpecResult => {
     tests: tests.length,
     // A file that cannot be loaded and a hook that fails have no failed test.
     failed: failed.length === 0 && module.state() === 'failed' ? [file] : failed,
+    slowestTest: slowestOf(tests),
     skipped: tests.filter((test) => test.result().state === 'skipped').length,
   };
 };

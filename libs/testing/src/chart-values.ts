@@ -1,0 +1,37 @@
+/** A value for every setting of the chart. */
+
+export const DIGEST = `sha256:${'0a'.repeat(32)}`;
+
+export const everything = {
+  global: {
+    image: { repository: 'r.example/unbounded', tag: 'v9', digest: DIGEST, pullSecrets: ['pull'] },
+    apiServer: { host: 'api.example.com', port: 443 },
+    host: { keys: '/var/lib/wireguard', state: '/var/state' },
+    resourceQuota: { pods: 500 },
+  },
+  'cidr-allocator': { extraArgs: ['--on-exhaustion=exit'], nodeSelector: { a: 'b' }, podAnnotations: { c: 'd' } },
+  'site-membership': {
+    affinity: { nodeAffinity: {} },
+    topologySpreadConstraints: [
+      {
+        maxSkew: 1,
+        topologyKey: 'zone',
+        whenUnsatisfiable: 'ScheduleAnyway',
+        labelSelector: { matchLabels: { a: 'b' } },
+      },
+    ],
+  },
+  'static-egress': { extraArgs: ['--service-cidrs=10.96.0.0/12'], podDisruptionBudget: { enabled: false } },
+  'l2-networks': { enabled: true, logLevel: 'debug' },
+  'status-aggregator': {
+    ...{ tls: { secretName: 'status-tls' }, maxClients: 20, aggregateToView: false, autoscaling: { enabled: true } },
+    redis: { url: 'rediss://u@redis.example:6380/1', secretName: 'redis', caSecretName: 'redis-ca', cluster: 'c' },
+  },
+  'node-dataplane': {
+    maxUnavailable: '10%',
+    seLinuxOptions: { type: 'spc_t' },
+    networkManagerDropIns: true,
+    cniPlugins: { image: 'r.example/cni', command: ['cp', '-r', '/plugins/.', '/host/opt/cni/bin'] },
+  },
+  'node-keeper': { seLinuxOptions: { type: 'spc_t' }, affinity: { nodeAffinity: {} } },
+};
