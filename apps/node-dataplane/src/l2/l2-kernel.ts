@@ -44,8 +44,8 @@ export interface L2Kernel {
   tearDown(): Promise<void>;
   /** Something of ours is there, of whichever process. */
   isInKernel(): Promise<boolean>;
-  /** By device and reason; undefined: there are no programs. */
-  counters(): L2Maps['counters'] | undefined;
+  /** What the programs count; undefined: there are none. */
+  counters(): Pick<L2Maps, 'counters' | 'totals'> | undefined;
   close(): void;
 }
 
@@ -176,7 +176,7 @@ export const createL2Kernel = ({ net, nft, table, objectPath, pinFolder }: L2Ker
       const device = await net.links.get(DEVICES.l2Entry);
       return device?.alias === L2_ALIAS || (await nft.listTables()).some(({ name }) => name === nftTableOf(L2_SECTION));
     },
-    counters: () => open?.loaded.maps.counters,
+    counters: () => open?.loaded.maps,
     close,
   };
 };

@@ -17,6 +17,7 @@ import {
   l2PortKey,
   l2Present,
   l2SegmentKey,
+  l2TotalKey,
 } from '@unbounded/bpf-maps/l2';
 import type { BpfObject } from '@unbounded/libbpf-ts';
 import type { Loaded } from '../bpf/attachments.ts';
@@ -35,6 +36,7 @@ const openMaps = (object: BpfObject) => ({
   flood: object.map('unbounded_l2_flood', l2NetworkKey, l2Flood),
   buckets: object.map('unbounded_l2_buckets', l2PortKey, l2Buckets),
   counters: object.perCpuMap('unbounded_l2_counters', l2CounterKey, counter),
+  totals: object.perCpuMap('unbounded_l2_totals', l2TotalKey, counter),
 });
 export type L2Maps = ReturnType<typeof openMaps>;
 

@@ -58,6 +58,10 @@ test('a stranger on a LAN reaches no locator, of the node or behind it', () => {
   expect(report.dropped).toEqual({ l2_from_outside: 2, l2_leak: 0, l2_port: 0 });
 });
 
+test('what a node sends to a locator and is no frame is dropped and counted', () => {
+  expect(report.received).toEqual(['unbounded_l2_received_frames_dropped_total{reason="malformed"} 2']);
+});
+
 test('a node without a locator says so, and what would help', () => {
   expect(report.withoutLocator).toMatch(
     /^False NoLocator: Node n1 has no locator.*set spec.l2.locatorPrefix of Mesh default/,

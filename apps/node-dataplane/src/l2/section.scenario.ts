@@ -53,6 +53,8 @@ export interface Report {
   readonly dropped: Readonly<Record<string, number>>;
   /** Of e1. */
   readonly frames: readonly string[];
+  /** What n2 sent that no port took. */
+  readonly received: readonly string[];
   readonly additions: readonly (readonly string[])[];
   readonly withoutLocator: string | undefined;
   readonly left: Kernel;
@@ -92,7 +94,15 @@ const startPeer = async () => {
   run('ip', 'link', 'add', WIRE, 'type', 'veth', 'peer', 'name', WIRE, 'netns', `${child.pid}`);
   settleWire(1, 2);
   const [line] = (await once(child.stdout, 'data')) as [Buffer];
-  return { condition: JSON.parse(line.toString()) as string | undefined, end: () => child.kill('SIGKILL') };
+  return {
+    condition: JSON.parse(line.toString()) as string | undefined,
+    /** Sends what is no frame to a locator of n1, past everything of ours on its node. */
+    attack() {
+      run('nsenter', `--net=${namespace}`, 'nft', 'flush', 'ruleset');
+      runs('nsenter', `--net=${namespace}`, 'ping', '-c2', '-i0.1', '-W1', 'fd53:0:0:1:1:0:7:0');
+    },
+    end: () => child.kill('SIGKILL'),
+  };
 };
 
 const ping = (pod: Pod, to: string): boolean => pod.runs('ping', '-c2', '-i0.1', '-W1', to);
@@ -202,6 +212,7 @@ const main = async (): Promise<Report> => {
   const { report } = await second.pass();
   const repaired = { reached: ping(one, '192.0.2.3'), problems: report.problems.map(({ message }) => message) };
   attackFromLan();
+  peer.attack();
   await second.pass();
   const text = await node.metrics();
   const dropped = Object.fromEntries(
@@ -209,9 +220,10 @@ const main = async (): Promise<Report> => {
       ([, reason, count]) => [reason!, Number(count)],
     ),
   );
-  const frames = text
-    .split('\n')
-    .filter((line) => line.startsWith('unbounded_l2_port_frames_total') && !line.endsWith(' 0'));
+  const counted = (metric: string): string[] =>
+    text.split('\n').filter((line) => line.startsWith(metric) && !line.endsWith(' 0'));
+  const frames = counted('unbounded_l2_port_frames_total');
+  const received = counted('unbounded_l2_received_frames_dropped_total');
   node.locators = new Map();
   const withoutLocator = conditionOf(await second.pass());
   node.locators = new Map([1, 2].map((number) => [`n${number}`, locatorOf(number)]));
@@ -225,7 +237,7 @@ const main = async (): Promise<Report> => {
   const left = kernel();
   return {
     ...{ idle, conditions, reached, neighbor, apart, arpOnWire, restarted, programs: swapped, atRest, repaired },
-    ...{ dropped, frames, additions, withoutLocator, left },
+    ...{ dropped, frames, received, additions, withoutLocator, left },
   };
 };
 
