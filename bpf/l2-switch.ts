@@ -1,6 +1,15 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { configKey, counter } from '@unbounded/bpf-maps';
+import {
+  configKey,
+  counter,
+  encapConfig,
+  endpointV6,
+  groupKey,
+  lpmKeyV6,
+  nexthopGroup,
+  statsKey,
+} from '@unbounded/bpf-maps';
 import {
   l2AddressKey,
   l2Buckets,
@@ -42,6 +51,11 @@ const mapsOf = (object: BpfObject) => ({
   config: object.map('unbounded_l2_config', configKey, l2Config),
   counters: object.perCpuMap('unbounded_l2_counters', l2CounterKey, counter),
   totals: object.perCpuMap('unbounded_l2_totals', l2TotalKey, counter),
+  /** Of the data path. */
+  endpoints: object.map('unbounded_endpoints_v6', lpmKeyV6, endpointV6),
+  groups: object.map('unbounded_nexthop_groups', groupKey, nexthopGroup),
+  tunnelConfig: object.map('unbounded_config', configKey, encapConfig),
+  redirected: object.perCpuMap('unbounded_stats', statsKey, counter),
 });
 
 export interface L2Switch extends ReturnType<typeof mapsOf>, Disposable {
@@ -100,6 +114,8 @@ const clear = (l2: L2Switch): void => {
     l2.flood,
     l2.buckets,
     l2.counters,
+    l2.endpoints,
+    l2.groups,
   ])
     for (const [key] of [...(map as { entries(): Iterable<[unknown, unknown]> }).entries()])
       (map as { delete(key: unknown): boolean }).delete(key);

@@ -86,19 +86,6 @@ static __always_inline int find_hop(struct __sk_buff *skb, __u32 offset, struct 
 	return problem;
 }
 
-static __always_inline int write_macs(struct __sk_buff *skb, const struct hop *hop)
-{
-	__u32 zero = 0;
-	__u8 macs[12] = {};
-	struct encap_config *config = bpf_map_lookup_elem(&unbounded_config, &zero);
-
-	inner_mac(hop, macs);
-	if (!config || !config->own_mac[0])
-		return bpf_skb_store_bytes(skb, 0, macs, 6, 0);
-	__builtin_memcpy(macs + 6, config->own_mac, 6);
-	return bpf_skb_store_bytes(skb, 0, macs, sizeof(macs), 0);
-}
-
 /* Sends a packet that begins with an Ethernet header to its hop; a device without Ethernet strips it. */
 static __always_inline int send(struct __sk_buff *skb, const struct hop *hop)
 {

@@ -23,6 +23,7 @@
 #include "include/l2_receive.h"
 #include "include/l2_replicate.h"
 #include "include/l2_too_big.h"
+#include "include/l2_tunnel.h"
 
 /* Whether the port speaks for itself alone: 0, or the reason. Says what the frame is. */
 static __always_inline int find_source_problem(struct __sk_buff *skb, struct l2_port *port, struct l2_frame *frame)
@@ -69,11 +70,23 @@ static __noinline int answer_request(struct __sk_buff *skb, struct l2_port *port
 	return redirect(ifindex, is_arp ? L2_ANSWERED_ARP : L2_ANSWERED_ND);
 }
 
+static __noinline int send_by_tunnel(struct __sk_buff *skb, struct hop *hop)
+{
+	__u32 ifindex = skb->ifindex;
+
+	if (write_macs(skb, hop) || set_tunnel_key(skb, hop))
+		return l2_drop(skb, L2_DROP_ENCAP);
+	l2_count(ifindex, L2_ENCAPSULATED);
+	count_redirect(hop->protocol);
+	return bpf_redirect(hop->ifindex, 0);
+}
+
 static __noinline int send_to_node(struct __sk_buff *skb, struct l2_port *port, struct l2_frame *frame, struct l2_fdb_entry *entry)
 {
 	__be32 locator[2] = { entry->locator[0], entry->locator[1] };
 	struct l2_config *config = l2_config();
 	__u32 ifindex = skb->ifindex;
+	struct hop hop = {};
 	int problem;
 
 	if (!config)
@@ -83,6 +96,8 @@ static __noinline int send_to_node(struct __sk_buff *skb, struct l2_port *port, 
 		problem = write_locator(skb, locator);
 	if (problem)
 		return l2_drop(skb, problem);
+	if (find_tunnel(skb, &hop))
+		return send_by_tunnel(skb, &hop);
 	l2_count(ifindex, L2_ENCAPSULATED);
 	return bpf_redirect(config->ifindex, BPF_F_INGRESS);
 }

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { MAPS } from '@unbounded/bpf-maps';
 import { L2_MAPS, L2_REASONS } from '@unbounded/bpf-maps/l2';
 import { readObject } from '@unbounded/libbpf-ts';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -46,7 +47,7 @@ describe('layouts', () => {
         { keyBytes: keySize, valueBytes: valueSize, maxEntries },
       ]),
     );
-    expect(declared).toEqual(L2_MAPS);
+    expect(declared).toEqual({ ...L2_MAPS, ...MAPS });
   });
 
   test('reasons have the same names in the same order', () => {

@@ -3,9 +3,9 @@
  * The programs of stretched L2 in user space, under AddressSanitizer. Input:
  *
  *      0  u8   program: 0 port, 1 receive (modulo 2); its upper bits: HAS_…
- *      1  u8   which maps have an entry: bits of FINDS_…
+ *      1  u8   which maps have an entry: bits of FINDS_…; the record of a tunnel goes with the flood, its group with the buckets
  *      2  u8   flags of the port; its upper half: of the network
- *      3  u8   ifindex of the FDB entry
+ *      3  u8   ifindex of the FDB entry; flags of the record of a tunnel
  *      4  …    the packet
  */
 #include <assert.h>
@@ -17,7 +17,7 @@ enum { FINDS_PORT = 1, FINDS_NETWORK = 2, FINDS_ADDRESS = 4, FINDS_FDB = 8, FIND
        FINDS_BUCKETS = 128 };
 /* Of the first byte. The frame comes from the port's MAC, the packet is of the node that the FDB has; there is no configuration. */
 enum { IS_OWN = 128, NO_CONFIG = 64, IS_SUPERPACKET = 32 };
-enum { AT_PACKET = 4, DEVICE = 9, OWN_PORT = 7 };
+enum { AT_PACKET = 4, DEVICE = 9, OWN_PORT = 7, TUNNEL = 11 };
 
 struct run run;
 static struct l2_port port;
@@ -27,6 +27,8 @@ static struct l2_neighbor neighbor;
 static struct l2_flood flood;
 static struct l2_buckets buckets;
 static struct l2_config config;
+static struct endpoint_v6 endpoint;
+static struct nexthop_group group;
 static uint32_t present;
 static uint8_t finds;
 static uint64_t counters[L2_REASON_COUNT];
@@ -60,8 +62,12 @@ void *find_entry(const void *map, const void *key)
 		return find(FINDS_BUCKETS, &buckets);
 	if (map == &unbounded_l2_config)
 		return &config;
-	if (map == &unbounded_l2_counters)
+	if (map == &unbounded_l2_counters || map == &unbounded_config || map == &unbounded_locals || map == &unbounded_stats)
 		return NULL;
+	if (map == &unbounded_endpoints_v6)
+		return find(FINDS_FLOOD, &endpoint);
+	if (map == &unbounded_nexthop_groups)
+		return find(FINDS_BUCKETS, &group);
 	assert(map == &unbounded_l2_totals);
 	memcpy(&index, key, sizeof(index));
 	assert(index < L2_REASON_COUNT);
@@ -77,6 +83,10 @@ static void set_up(const uint8_t *data, size_t size, struct __sk_buff *skb)
 	run.packet = malloc(run.length);
 	memcpy(run.packet, data + AT_PACKET, run.length);
 	finds = data[1];
+	endpoint = (struct endpoint_v6){ .ifindex = TUNNEL, .flags = data[3] & (HOP_SET_KEY | HOP_GROUP | HOP_IPV6_UNDERLAY), .protocol = data[2] % 6 };
+	group = (struct nexthop_group){ .count = data[3] % 3 };
+	for (int i = 0; i < GROUP_MEMBERS; i++)
+		group.members[i] = (struct group_member){ .ifindex = TUNNEL, .flags = HOP_SET_KEY | HOP_HEALTHY, .protocol = data[2] % 6, .weight = 1 };
 	config = (struct l2_config){ .locator = { 1, 2 }, .ifindex = data[0] & NO_CONFIG ? 0 : DEVICE };
 	network = (struct l2_network){ .flags = data[2] >> 4, .mtu = 1280 };
 	port = (struct l2_port){ .network = 3, .segment = 4, .flags = data[2] & 0xf, .rate = 10, .burst = 1 };
@@ -126,7 +136,8 @@ static void check_port(const uint8_t *data, size_t length, int action)
 	if (counters[L2_ANSWERED_ARP] || counters[L2_ANSWERED_ND] || counters[L2_ANSWERED_TOO_BIG])
 		assert(run.redirected_to == OWN_PORT && run.length <= 14 + 48 + QUOTE);
 	if (counters[L2_ENCAPSULATED])
-		assert(run.redirected_to == DEVICE && run.length == length + sizeof(struct l2_outer));
+		assert((run.redirected_to == DEVICE || (run.redirected_to == TUNNEL && finds & FINDS_FLOOD)) &&
+		       run.length == length + sizeof(struct l2_outer));
 	if (action == TC_ACT_REDIRECT && counters[L2_FORWARDED])
 		assert(run.redirected_to != OWN_PORT && run.length == length && length <= 1280 + ETH_HLEN);
 	assert(counters[L2_RECEIVED] == 0);

@@ -123,6 +123,20 @@ static __always_inline void inner_mac(const struct hop *hop, __u8 mac[6])
 	mac[5] = 0xff;
 }
 
+/* The inner Ethernet header of what goes into a tunnel. Returns 0, or what the kernel said. */
+static __always_inline int write_macs(struct __sk_buff *skb, const struct hop *hop)
+{
+	__u32 zero = 0;
+	__u8 macs[12] = {};
+	struct encap_config *config = bpf_map_lookup_elem(&unbounded_config, &zero);
+
+	inner_mac(hop, macs);
+	if (!config || !config->own_mac[0])
+		return bpf_skb_store_bytes(skb, 0, macs, 6, 0);
+	__builtin_memcpy(macs + 6, config->own_mac, 6);
+	return bpf_skb_store_bytes(skb, 0, macs, sizeof(macs), 0);
+}
+
 static __always_inline void count_redirect(__u32 protocol)
 {
 	protocol &= HOP_PROTOCOL_MASK;

@@ -82,10 +82,10 @@ export interface ArpSender {
   readonly ip: string;
 }
 
-/** An ARP reply (RFC 826) to everybody that says who has an address. */
-export const gratuitousArp = ({ mac, ip }: ArpSender): Bytes =>
+/** An ARP reply (RFC 826) to everybody that says who has an address; the frame may be another one's than the message. */
+export const gratuitousArp = ({ mac, ip }: ArpSender, from = mac): Bytes =>
   ethernet(
-    { to: BROADCAST_MAC, from: mac, type: 0x0806 },
+    { to: BROADCAST_MAC, from, type: 0x0806 },
     joinBytes(be16(1, 0x0800, 0x0604, 2), macBytes(mac), bytesOf(ip), macBytes(BROADCAST_MAC), bytesOf(ip)),
   );
 
@@ -116,10 +116,37 @@ export const routerAdvertisement = (mac: string, source: string): Bytes =>
     ),
   );
 
-/** A neighbor advertisement (RFC 4861) with the override flag: the address is at this MAC. */
-export const neighborAdvertisement = ({ mac, ip }: ArpSender): Bytes =>
+const NOBODY_MAC = '00:00:00:00:00:00';
+
+/** An ARP request (RFC 826) to everybody for who has an address. */
+export const arpRequest = ({ mac, ip }: ArpSender, target: string, from = mac): Bytes =>
+  ethernet(
+    { to: BROADCAST_MAC, from, type: 0x0806 },
+    joinBytes(be16(1, 0x0800, 0x0604, 1), macBytes(mac), bytesOf(ip), macBytes(NOBODY_MAC), bytesOf(target)),
+  );
+
+/** A neighbor solicitation (RFC 4861) to all nodes, for who has an address. */
+export const neighborSolicitation = ({ mac, ip }: ArpSender, target: string, from = mac): Bytes =>
+  ethernet(
+    { to: ALL_NODES_MAC, from },
+    icmpv6(
+      { source: ip, destination: ALL_NODES },
+      135,
+      joinBytes(be16(0, 0), bytesOf(target), Uint8Array.of(1, 1), macBytes(mac)),
+    ),
+  );
+
+/** A redirect (RFC 4861): what is for the target goes by the sender's MAC from now on. */
+export const redirectMessage = ({ mac, ip }: ArpSender, target: string): Bytes =>
   ethernet(
     { to: ALL_NODES_MAC, from: mac },
+    icmpv6({ source: ip, destination: ALL_NODES }, 137, joinBytes(be16(0, 0), bytesOf(ip), bytesOf(target))),
+  );
+
+/** A neighbor advertisement (RFC 4861) with the override flag: the address is at this MAC. */
+export const neighborAdvertisement = ({ mac, ip }: ArpSender, from = mac): Bytes =>
+  ethernet(
+    { to: ALL_NODES_MAC, from },
     icmpv6(
       { source: ip, destination: ALL_NODES },
       136,

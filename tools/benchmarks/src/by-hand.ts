@@ -154,6 +154,40 @@ export const bridgeByHand = async ([from, to]: readonly [LabNode, LabNode], mtu:
   return { ...path, ends: [ends[0]!, ends[1]!] };
 };
 
+/** Of the nodes in the underlay of SRv6, and the segments (RFC 8986) of their pods. */
+const SEG6_PREFIX = 'fd00:77:0:0';
+const seg6Node = (side: Side): string => `${SEG6_PREFIX}::${side.prefix.slice(-1)}`;
+const seg6Segment = (side: Side): string => `fd00:78:0:${side.prefix.slice(-1)}::2`;
+
+/**
+ * The kernel's own SRv6 with whole frames (H.Encaps.L2.Red and End.DX2), between nodes of one LAN. It routes: a pod sends to the MAC of its
+ * bridge, which is therefore that of the pod behind the far end. It cannot segment: pods send no superpackets.
+ */
+export const seg6ByHand = ([from, to]: readonly [LabNode, LabNode], mtu: number): Promise<Path> =>
+  makePath([sideOf(from, 0, from.internalIp), sideOf(to, 1, to.internalIp)], mtu, (near, far, undo) => {
+    undo.push(() => {
+      for (const words of [
+        `route del ${far.prefix}.2/32 dev eth0`,
+        `-6 route del ${seg6Segment(near)}/128 dev eth0`,
+        `-6 route del ${seg6Segment(far)}/128 dev eth0`,
+        `-6 addr del ${seg6Node(near)}/64 dev eth0`,
+      ])
+        tryRun(['ip', '-n', near.namespace, ...words.split(' ')]);
+    });
+    ipBatch(near.namespace, [
+      `link set ${BRIDGE} address ${lanMac(far)}`,
+      `addr replace ${seg6Node(near)}/64 dev eth0 nodad`,
+      `route replace ${seg6Segment(far)}/128 via ${seg6Node(far)} dev eth0 onlink`,
+      `route replace ${far.prefix}.2/32 encap seg6 mode l2encap.red segs ${seg6Segment(far)} dev eth0`,
+      `route replace ${seg6Segment(near)}/128 encap seg6local action End.DX2 oif bench1 dev eth0`,
+    ]);
+    ipBatch(near.pod, [
+      `link set eth0 address ${lanMac(near)}`,
+      `neigh replace ${near.prefix}.1 lladdr ${lanMac(far)} dev eth0 nud permanent`,
+    ]);
+    run([...inNamespace(near.pod), 'ethtool', '-K', 'eth0', 'tso', 'off', 'gso', 'off']);
+  });
+
 /** @returns what ends it */
 const startWireguardGo = async (side: Side, sockets: string): Promise<() => void> => {
   const [program, ...args] = [...inNamespace(side.namespace), binary('wireguard-go'), '-f', side.wireguard];

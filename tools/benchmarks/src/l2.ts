@@ -2,12 +2,23 @@ import type { NetworkEndpoint } from '@unbounded/crds';
 import { kubectl } from '@unbounded/rig/control-plane';
 import type { LabLayout, LabNode } from '@unbounded/rig/layout';
 import { probePods } from '@unbounded/rig/verify';
-import { bridgeByHand, type End } from './by-hand.ts';
+import { bridgeByHand, type End, type Path, seg6ByHand } from './by-hand.ts';
 import { enterPod, METHOD, mtuAt, printComparison, runningLab } from './paths.ts';
 
-/** Compares a Network with a Linux bridge over VXLAN with static entries, between two workers of a site. See ../README.md. */
+/**
+ * Compares a Network with a Linux bridge over VXLAN with static entries, and with the kernel's own SRv6, between two workers of a site. See
+ * ../README.md.
+ */
 
 const INTERFACE = 'net1';
+
+const REFERENCES: readonly (readonly [
+  what: string,
+  lay: (nodes: readonly [LabNode, LabNode], mtu: number) => Promise<Path>,
+])[] = [
+  ['a bridge and VXLAN with static entries', bridgeByHand],
+  ['SRv6 of the kernel (l2encap.red, End.DX2), which routes and has no tunnel below it', seg6ByHand],
+];
 
 const addressesOn = async (layout: LabLayout, nodes: readonly LabNode[]): Promise<End[]> => {
   const pods = await probePods(layout);
@@ -29,10 +40,12 @@ const main = async (): Promise<void> => {
   if (!first || !second) throw new Error('the first site has no two workers: tools/lab up --lan makes them');
   const ours = await addressesOn(layout, [first, second]);
   const mtu = mtuAt(ours[0]!, INTERFACE);
-  await using path = await bridgeByHand([first, second], mtu);
   console.log(METHOD);
-  const title = `One LAN, by VXLAN: ${first.name} to ${second.name}, MTU ${mtu}; by hand: a bridge and VXLAN with static entries`;
-  await printComparison({ title, node: first }, ours, path.ends);
+  for (const [what, lay] of REFERENCES) {
+    await using path = await lay([first, second], mtu);
+    const title = `One LAN, by VXLAN: ${first.name} to ${second.name}, MTU ${mtu}; by hand: ${what}`;
+    await printComparison({ title, node: first }, ours, path.ends);
+  }
 };
 
 await main();

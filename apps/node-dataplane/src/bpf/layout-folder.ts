@@ -23,7 +23,8 @@ export const linkNames = (layout: string): string[] => listFolder(join(layout, '
 
 type MapSpec = ObjectSpec['maps'][number];
 
-const isAsDeclared = (folder: string, name: string, declared: MapSpec | undefined): boolean => {
+/** Whether a map of that type and size is pinned there. */
+export const isAsDeclared = (folder: string, name: string, declared: MapSpec | undefined): boolean => {
   if (!declared) return false;
   try {
     const { type, keySize, valueSize, maxEntries, flags } = pinnedMapInfo(join(folder, name));

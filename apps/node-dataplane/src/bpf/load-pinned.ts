@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadObject, type ObjectSpec, readObject } from '@unbounded/libbpf-ts';
 import type { Loaded } from './attachments.ts';
-import { mapFolder, prepareMaps } from './layout-folder.ts';
+import { isAsDeclared, mapFolder, prepareMaps } from './layout-folder.ts';
 
 /** Programs whose maps are pinned in the folder of their layout: those of an earlier process are taken where they are as declared. */
 
@@ -17,7 +17,32 @@ export interface PinnedObject {
     Record<string, { readonly keyBytes: number; readonly valueBytes: number; readonly maxEntries: number }>
   >;
   readonly fingerprint: string;
+  /** Maps of other programs, which these read. */
+  readonly shared?: SharedMaps;
 }
+
+/** Taken where they are pinned and as declared; elsewhere the object has maps of its own, without entries. */
+interface SharedMaps {
+  /** Undefined: there are none on this node. */
+  readonly pinFolder: string | undefined;
+  readonly names: readonly string[];
+}
+
+const pinsOf = (
+  { pinFolder, names }: SharedMaps,
+  declared: ObjectSpec['maps'],
+): Record<string, { pinPath: string }> => {
+  if (pinFolder === undefined) return {};
+  const folder = mapFolder(pinFolder);
+  const there = names.filter((name) =>
+    isAsDeclared(
+      folder,
+      name,
+      declared.find((map) => map.name === name),
+    ),
+  );
+  return Object.fromEntries(there.map((name) => [name, { pinPath: join(folder, name) }]));
+};
 
 /** @throws TypeError when the programs and this agent were not built together */
 const checkLayout = ({ objectPath, maps }: PinnedObject, spec: ObjectSpec): void => {
@@ -36,11 +61,12 @@ const checkLayout = ({ objectPath, maps }: PinnedObject, spec: ObjectSpec): void
 
 /** @throws TypeError when the programs and this agent were not built together; BpfError */
 export const loadPinned = (pinned: PinnedObject): Loaded => {
-  const { name, objectPath, pinFolder, maps, fingerprint } = pinned;
+  const { name, objectPath, pinFolder, maps, fingerprint, shared } = pinned;
   const bytes = readFileSync(objectPath);
   const spec = readObject(bytes);
   checkLayout(pinned, spec);
   const hasFormerMaps = prepareMaps(pinFolder, fingerprint, spec.maps);
-  const pins = Object.keys(maps).map((map) => [map, { pinPath: join(mapFolder(pinFolder), map) }]);
-  return { object: loadObject(bytes, { name, maps: Object.fromEntries(pins) }), hasFormerMaps };
+  const own = Object.fromEntries(Object.keys(maps).map((map) => [map, { pinPath: join(mapFolder(pinFolder), map) }]));
+  const pins = { ...own, ...(shared && pinsOf(shared, spec.maps)) };
+  return { object: loadObject(bytes, { name, maps: pins }), hasFormerMaps };
 };

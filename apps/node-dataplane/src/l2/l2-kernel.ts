@@ -12,20 +12,17 @@ import type { SectionTable } from '../kernel/section-table.ts';
 import { ensureL2Devices, type L2Devices, listPorts, removeL2Devices } from './devices.ts';
 import { type L2Guards, planL2Guards } from './guards.plan.ts';
 import { type MapSync, syncEntries } from './map-entries.ts';
-import { type L2Maps, type LoadedL2, loadL2 } from './maps.ts';
+import { type L2Files, type L2Maps, type LoadedL2, loadL2 } from './maps.ts';
 import { L2_ALIAS, L2_SECTION } from './names.ts';
 import { createL2Programs, type L2Programs } from './programs.ts';
 import { type L2Place, type L2Tables, planL2Tables } from './tables.plan.ts';
 
 /** The kernel's state of stretched L2. Guards come first and go last: nothing reaches a port that nobody checks. */
 
-export interface L2KernelParts {
+export interface L2KernelParts extends L2Files {
   readonly net: RouteSocket;
   readonly nft: Nftables;
   readonly table: SectionTable;
-  readonly objectPath: string;
-  /** Of this layout, in a folder of the section's own. */
-  readonly pinFolder: string;
 }
 
 /** What a node needs besides the plan. */
@@ -117,12 +114,13 @@ const ownRoute = ({ exit }: L2Devices, locator: Prefix): RouteSpec => ({
   ...{ dst: formatPrefix(locator), link: exit.index, protocol: L2_ROUTE_PROTOCOL },
 });
 
-export const createL2Kernel = ({ net, nft, table, objectPath, pinFolder }: L2KernelParts): L2Kernel => {
+export const createL2Kernel = ({ net, nft, table, ...files }: L2KernelParts): L2Kernel => {
+  const { pinFolder } = files;
   let open: Open | undefined;
   const maps = createReadMaps();
   const opened = (): Open => {
     if (open) return open;
-    const loaded = loadL2(objectPath, pinFolder);
+    const loaded = loadL2(files);
     return (open = { loaded, programs: createL2Programs(loaded, pinFolder) });
   };
   const close = (): void => {

@@ -86,7 +86,8 @@ export const createL2Node = (nodeName: string): L2Node => {
     locators: new Map([1, 2].map((number) => [`n${number}`, locatorOf(number)])),
     additions: () => additions,
     metrics: () => metrics.render(),
-    open: () => l2Section({ bpffsDir: '/sys/fs/bpf/unbounded/v1', l2BpfObject: objectPath }).open(context),
+    open: () =>
+      l2Section({ bpffsDir: '/sys/fs/bpf/unbounded/v1', dataplane: 'netlink', l2BpfObject: objectPath }).open(context),
   };
   traffic.set({
     ...{ devices: [WIRE], peers: [], peerPorts: [], peerProtocols: [], openPorts: [], entries: [] },

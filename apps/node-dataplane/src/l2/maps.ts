@@ -1,4 +1,4 @@
-import { configKey, counter } from '@unbounded/bpf-maps';
+import { configKey, counter, MAPS } from '@unbounded/bpf-maps';
 import {
   l2AddressKey,
   l2Buckets,
@@ -44,9 +44,19 @@ export interface LoadedL2 extends Loaded {
   readonly maps: L2Maps;
 }
 
+export interface L2Files {
+  /** The compiled programs. */
+  readonly objectPath: string;
+  /** Of this layout, in a folder of the section's own. */
+  readonly pinFolder: string;
+  /** Of the data path's eBPF maps, by which frames go straight into tunnels; undefined: the data path is another. */
+  readonly dataPathPins: string | undefined;
+}
+
 /** @throws TypeError when the programs and this agent were not built together; BpfError */
-export const loadL2 = (objectPath: string, pinFolder: string): LoadedL2 => {
+export const loadL2 = ({ objectPath, pinFolder, dataPathPins }: L2Files): LoadedL2 => {
   const fingerprint = l2LayoutFingerprint();
-  const loaded = loadPinned({ name: 'unbounded_l2', objectPath, pinFolder, maps: L2_MAPS, fingerprint });
+  const shared = { pinFolder: dataPathPins, names: Object.keys(MAPS) };
+  const loaded = loadPinned({ name: 'unbounded_l2', objectPath, pinFolder, maps: L2_MAPS, fingerprint, shared });
   return { ...loaded, maps: openMaps(loaded.object) };
 };

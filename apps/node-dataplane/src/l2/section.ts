@@ -41,6 +41,8 @@ const NOT_OVERLAY: ReadonlySet<string> = new Set([
   DEVICES.l2Exit,
 ]);
 
+type L2Config = Pick<AgentConfig, 'bpffsDir' | 'dataplane' | 'l2BpfObject'>;
+
 /** Beside those of the overlay's own layouts. */
 const l2PinFolder = (bpffsDir: string): string => join(dirname(bpffsDir), L2_SECTION, `v${L2_LAYOUT_VERSION}`);
 
@@ -260,7 +262,7 @@ const openL2 = async (context: SectionContext, kernel: L2Kernel): Promise<Sectio
   };
 };
 
-export const l2Section = ({ bpffsDir, l2BpfObject }: Pick<AgentConfig, 'bpffsDir' | 'l2BpfObject'>): SectionType => ({
+export const l2Section = ({ bpffsDir, l2BpfObject, dataplane }: L2Config): SectionType => ({
   name: L2_SECTION,
   routeProtocol: L2_ROUTE_PROTOCOL,
   baseChains: Object.values(L2_CHAINS),
@@ -273,6 +275,7 @@ export const l2Section = ({ bpffsDir, l2BpfObject }: Pick<AgentConfig, 'bpffsDir
     const kernel = createL2Kernel({
       ...{ net, nft, table: context.table('inet') },
       ...{ objectPath: l2BpfObject, pinFolder: l2PinFolder(bpffsDir) },
+      dataPathPins: dataplane === 'ebpf' ? bpffsDir : undefined,
     });
     try {
       return await openL2(context, kernel);

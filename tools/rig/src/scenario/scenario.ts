@@ -212,10 +212,10 @@ export const startTcpdump = (namespace: string, words: readonly string[]): Promi
   capture(inNamespace(namespace), words);
 
 /** The same in the network of a pod. */
-export const captureInPod = (pod: Pod, file: string): Promise<() => Promise<void>> =>
+export const captureInPod = (pod: Pod, file: string, device = 'eth0'): Promise<() => Promise<void>> =>
   capture(
     ['nsenter', `--net=/proc/${initPid(pod.node)}/root/proc/${pidOfPod(pod)}/ns/net`, '--'],
-    ['-i', 'eth0', '-w', file, '-s', '0'],
+    ['-i', device, '-w', file, '-s', '0'],
   );
 
 const capture = async (prefix: readonly string[], words: readonly string[]): Promise<() => Promise<void>> => {

@@ -6,7 +6,8 @@ import { tryOnNode } from '../../node/node.ts';
 /** Where an operator, and this test, sees that something was dropped or found wrong. */
 
 const METRICS = ['curl', '-s', '--max-time', '2', 'http://127.0.0.1:9998/metrics'];
-const IS_REFUSAL = /^(unbounded_\w*(?:drop|reject|refus|forge|spoof|invalid)\w*(?:\{[^}]*\})?) (\d+(?:\.\d+)?)/;
+const IS_REFUSAL =
+  /^(unbounded_\w*(?:drop|reject|refus|forge|spoof|invalid)\w*(?:\{[^}]*\})?|unbounded_l2_port_frames_total\{[^}]*"drop_\w+"[^}]*\}) (\d+(?:\.\d+)?)/;
 
 /** Counters of refused packets and messages that the node's programs export. */
 const refusals = (node: string): Map<string, number> => {

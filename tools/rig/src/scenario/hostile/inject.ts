@@ -23,6 +23,6 @@ export const frameFromNode = (node: string, device: string, frame: Uint8Array, c
 export const fromPod = (pod: Pod, packet: Uint8Array, count = COUNT): Promise<string> =>
   runAsync(commandInPod(pod, ['inject', 'packets']), { input: lines(repeated(packet, count)) });
 
-/** Ethernet frames by the pod's own device. */
-export const frameFromPod = (pod: Pod, frame: Uint8Array, count = COUNT): Promise<string> =>
-  runAsync(commandInPod(pod, ['inject', 'frames', 'eth0']), { input: lines(repeated(frame, count)) });
+/** Ethernet frames by a device of the pod's own. */
+export const frameFromPod = (pod: Pod, frame: Uint8Array, device = 'eth0', count = COUNT): Promise<string> =>
+  runAsync(commandInPod(pod, ['inject', 'frames', device]), { input: lines(repeated(frame, count)) });

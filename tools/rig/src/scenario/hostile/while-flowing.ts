@@ -15,8 +15,12 @@ export interface Beside {
   readonly layout: LabLayout;
   /** Nodes whose pods send to each other. */
   readonly flows: readonly (readonly [from: string, to: string])[];
+  /** Where a node's pod sends from, and is found; absent: by its address in the cluster. */
+  readonly endOn?: (node: string) => Promise<{ readonly pod: Pod; readonly ip: string }>;
   /** Pods at which nothing forged may arrive. */
   readonly victims: readonly Pod[];
+  /** Of the victims; absent: eth0. */
+  readonly device?: string;
   /** For captures. */
   readonly folder: string;
 }
@@ -29,14 +33,15 @@ export interface Outcome {
 
 export const whileFlowing = async (
   attempts: readonly Attempt[],
-  { layout, flows, victims, folder }: Beside,
+  { layout, flows, victims, folder, device, endOn }: Beside,
 ): Promise<Outcome> => {
   const files = victims.map((pod) => [pod, join(folder, `${pod.name}.pcap`)] as const);
-  const captures = await Promise.all(files.map(([pod, file]) => captureInPod(pod, file)));
+  const captures = await Promise.all(files.map(([pod, file]) => captureInPod(pod, file, device)));
+  const end = endOn ?? (async (node: string) => podOn(layout, node).then((pod) => ({ pod, ip: pod.ip })));
   const running = await Promise.all(
     flows.map(async ([from, to]) => ({
       name: `${from} - ${to}`,
-      flow: await startFlow(await podOn(layout, from), await podOn(layout, to)),
+      flow: await startFlow((await end(from)).pod, await end(to)),
     })),
   );
   const tried = await tryAll(attempts);

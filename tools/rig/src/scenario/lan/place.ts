@@ -5,7 +5,6 @@ import { kubectl } from '../../kubernetes/control-plane.ts';
 import type { LabLayout } from '../../layout/layout.ts';
 import { lanChecks } from '../../features/lan/checks.ts';
 import { inPod, probePods } from '../../substrate/probes.ts';
-import { podOn } from '../scenario.ts';
 
 /** Test pods by their addresses on the LAN. */
 
@@ -28,14 +27,32 @@ export interface OnLan {
   readonly pod: Pod;
   readonly ipv4: string;
   readonly ipv6: string;
+  readonly mac: string;
 }
 
-export const onLan = async (layout: LabLayout, node: string): Promise<OnLan> => {
-  const pod = await podOn(layout, node);
-  const endpoint = (await endpointsOf(layout)).find(({ spec }) => spec.pod === pod.name);
+const placeOf = (pod: Pod, endpoint: NetworkEndpoint | undefined): OnLan => {
   const [ipv4, ipv6] = [false, true].map((isIpv6) =>
     endpoint?.spec.addresses.find((address) => address.includes(':') === isIpv6),
   );
-  if (ipv4 === undefined || ipv6 === undefined) throw new Error(`pod ${pod.name} has no addresses on the LAN`);
-  return { pod, ipv4, ipv6 };
+  if (!endpoint || ipv4 === undefined || ipv6 === undefined)
+    throw new Error(`pod ${pod.name} has no addresses on the LAN`);
+  return { pod, ipv4, ipv6, mac: endpoint.spec.mac };
+};
+
+/** All test pods of the node. */
+export const allOnLan = async (layout: LabLayout, node: string): Promise<readonly OnLan[]> => {
+  const endpoints = await endpointsOf(layout);
+  const pods = (await probePods(layout)).filter((pod) => pod.node === node);
+  return pods.map((pod) =>
+    placeOf(
+      pod,
+      endpoints.find(({ spec }) => spec.pod === pod.name),
+    ),
+  );
+};
+
+export const onLan = async (layout: LabLayout, node: string): Promise<OnLan> => {
+  const [first] = await allOnLan(layout, node);
+  if (!first) throw new Error(`no test pod on ${node}`);
+  return first;
 };
