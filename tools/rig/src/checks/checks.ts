@@ -119,7 +119,7 @@ export const timed = async (what: string, work: () => Promise<Check[]>): Promise
 };
 
 export const printResults = (layout: LabLayout, checks: readonly Check[], able: ReadonlySet<string>): void => {
-  for (const check of checks.filter(({ what, ok }) => ok && what.startsWith('stream')))
+  for (const check of checks.filter(({ what, ok }) => ok && /^(lan )?stream/.test(what)))
     console.log(`  ${check.what}: ${check.from} -> ${check.to}`);
   for (const line of describeLinks(layout, able)) console.log(`  links ${line}`);
   const failures = checks.filter(({ ok }) => !ok);

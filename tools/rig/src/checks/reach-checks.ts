@@ -85,7 +85,9 @@ const streamPairs = (pods: readonly Pod[]): [Pod, Pod][] => {
   return pairs;
 };
 
-export const streamChecks = async ({ layout, pods, streamMebibytes, inPod }: Ground): Promise<Check[]> => {
+type StreamGround = Pick<Ground, 'layout' | 'pods' | 'streamMebibytes' | 'inPod'>;
+
+export const streamChecks = async ({ layout, pods, streamMebibytes, inPod }: StreamGround): Promise<Check[]> => {
   const checks: Check[] = [];
   const streams = streamPairs(pods).flatMap(([from, to]) => to.ips.map((ip) => ({ from, to, ip })));
   for (const { from, to, ip } of streams) {

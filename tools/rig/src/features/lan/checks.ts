@@ -1,13 +1,14 @@
 import type { Network, NetworkEndpoint } from '@unbounded/crds';
 import { type Check, mapLimited, matrixChecks, type Target } from '../../checks/checks.ts';
-import type { Ground } from '../../checks/reach-checks.ts';
+import { type Ground, streamChecks } from '../../checks/reach-checks.ts';
 import { kubectl } from '../../kubernetes/control-plane.ts';
 
-/** Every test pod reaches every other one by the LAN, with packets of its whole MTU. */
+/** Every test pod reaches every other one by the LAN, with packets of its whole MTU; some send a file, whose checksum comes back. */
 
 /** Of the probe, on every address. */
 const ECHO_PORT = 9000;
 const CHECKED = 'lan';
+const FILE_MEBIBYTES = 16;
 
 const objects = async <T>({ layout }: Pick<Ground, 'layout'>, ...what: readonly string[]): Promise<readonly T[]> =>
   (JSON.parse(await kubectl(layout, ['get', ...what, '-o', 'json'])) as { readonly items: readonly T[] }).items;
@@ -37,8 +38,10 @@ export const lanChecks = async (ground: Pick<Ground, 'layout' | 'pods' | 'inPod'
       (input) => inPod(pod, ['matrix', String(mtu)], input),
     ),
   );
+  const placed = pods.map((pod) => ({ ...pod, ips: addressesOf.get(pod.name) ?? [] }));
+  const files = await streamChecks({ ...ground, pods: placed, streamMebibytes: FILE_MEBIBYTES });
   return [
     ...missing.map(({ name }) => none('endpoint', `pod ${name} has none`)),
-    ...checks.flat().map((check) => ({ ...check, what: `lan ${check.what}` })),
+    ...[...checks.flat(), ...files].map((check) => ({ ...check, what: `lan ${check.what}` })),
   ];
 };

@@ -1,5 +1,6 @@
 import { datagram, ethernet, ipPacket, vxlan } from '@unbounded/testing/packets';
 import type { LabNode } from '../../layout/layout.ts';
+import { onNode } from '../../node/node.ts';
 import type { Attempt } from '../hostile/attempts.ts';
 import { expectDropped } from '../hostile/evidence.ts';
 import { COUNT, fromNode, fromPod } from '../hostile/inject.ts';
@@ -73,6 +74,8 @@ export const podLocatorAttempts = (targets: LocatorTargets): Attempt[] => {
 /** By the tunnel of the site, with the node's own address outside. */
 export const nodeLocatorAttempts = (targets: LocatorTargets): Attempt[] => {
   const { attacker, home, neighbour, victim, far, locatorOf, network } = targets;
+  // The kernel's own routing takes no other: a packet to another MAC would be in vain without a drop that is counted.
+  const tunnelMac = onNode(neighbour.name, 'cat', '/sys/class/net/vxlan0/address').trim();
   const attempt = (name: string, inner: Uint8Array): Attempt => ({
     name,
     expected: 'dropped',
@@ -83,7 +86,7 @@ export const nodeLocatorAttempts = (targets: LocatorTargets): Attempt[] => {
           datagram(
             { source: home.internalIp, destination: neighbour.internalIp },
             [47900, VXLAN_PORT],
-            vxlan(ethernet({ to: ANY_MAC, from: STRANGER_MAC }, inner)),
+            vxlan(ethernet({ to: tunnelMac, from: STRANGER_MAC }, inner)),
           ),
         ),
       ),
