@@ -79,12 +79,14 @@ export interface TestRun {
   readonly data?: Uint8Array;
   /** struct __sk_buff (or the program's own context) in. */
   readonly context?: Uint8Array;
+  /** Runs, default one; each sees the packet as the one before left it. */
   readonly repeat?: number;
 }
 export interface TestRunResult {
   readonly returnValue: number;
   readonly data: Uint8Array;
   readonly context: Uint8Array;
+  /** Of one run: the mean where it was repeated. */
   readonly nanoseconds: number;
 }
 

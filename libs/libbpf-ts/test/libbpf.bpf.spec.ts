@@ -272,6 +272,12 @@ describe('programs and links', () => {
     expect(data).toEqual(packet);
   });
 
+  test('that run many times say how long one run takes', () => {
+    const { nanoseconds } = object.program('first').testRun({ data: packet, repeat: 100_000 });
+    expect(nanoseconds).toBeGreaterThan(0);
+    expect(nanoseconds).toBeLessThan(100_000); // all of them would take longer
+  });
+
   test('attached by tcx stay while they are pinned, change their program in place, and end when they are detached', async () => {
     await inNetns(({ netnsFd, ifindex }) => {
       if (probeTcx(object.program('second')).supported === 'no') return; // then the next test is all there is
