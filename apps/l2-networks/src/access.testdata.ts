@@ -73,6 +73,7 @@ export const controllerMay: readonly Allowed[] = [
   ['an endpoint without its finalizer', merge(endpoints('e1'), finalizers())],
   ['the end of an endpoint', remove(endpoints('e1'))],
   ['the end of an entry', remove(fdb(1))],
+  ['the end of an entry that nobody manages', remove(fdb(4))],
 ];
 
 /** By roles of the chart. */

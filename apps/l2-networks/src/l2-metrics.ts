@@ -21,7 +21,7 @@ export const l2Metrics = (metrics: Metrics): L2Metrics => {
   });
   const removed = metrics.counter({
     name: `${PREFIX}_orphans_removed_total`,
-    help: 'NetworkEndpoints and entries that were removed because their Node, Pod or endpoint is gone, by kind.',
+    help: 'NetworkEndpoints and entries that were removed because their Node, Pod or endpoint is gone, or because no node bound them, by kind.',
     labels: ['kind'],
   });
   return {

@@ -22,6 +22,7 @@ export const createLookups = (clients: LookupClients, signal: AbortSignal) => {
     return known;
   };
   return async (removal: Removal): Promise<boolean> => {
+    if (removal.reason === 'Abandoned') return true; // a status would be another version, which is not removed
     if (removal.reason === 'NodeGone') {
       const node = (await nodeOf(removal.node)) ?? undefined;
       return removal.endpoint ? isNodeGone(removal.endpoint, node) : node === undefined;

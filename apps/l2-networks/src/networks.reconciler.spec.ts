@@ -9,7 +9,7 @@ import {
 import { ApiError, type KubeObject, type ResourceClient } from '@unbounded/kube';
 import type { L2ClusterSnapshot } from '@unbounded/l2';
 import { createMetrics, silentLogger } from '@unbounded/telemetry';
-import { expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 
 import { l2Metrics } from './l2-metrics.ts';
 import { networksReconciler } from './networks.reconciler.ts';
@@ -49,21 +49,24 @@ interface World extends Partial<L2ClusterSnapshot> {
   readonly conflicts?: readonly string[];
 }
 
-const passOf = async ({ found = {}, conflicts = [], ...rest }: World) => {
-  const done: string[] = [];
+/** Passes of one program, each over what it is given: what was written, and the verdict. */
+const createPasses = (now: () => number) => {
+  let done: string[] = [];
+  let world: World = {};
   const clientOf = <T extends KubeObject>(kind: string): ResourceClient<T> => {
     const client: Partial<ResourceClient<T>> = {
       listAll: async () => [],
       get: async (name) => {
-        if (!found[name]) throw gone();
-        return found[name] as T;
+        const found = world.found?.[name];
+        if (!found) throw gone();
+        return found as T;
       },
       mergePatch: async (name, patch) => {
         done.push(`patch ${kind} ${name} ${JSON.stringify(patch)}`);
         return { ...endpoint, metadata: { ...endpoint.metadata, resourceVersion: '70' } } as unknown as T;
       },
       delete: async (name, { resourceVersion } = {}) => {
-        if (conflicts.includes(name)) throw conflict();
+        if (world.conflicts?.includes(name)) throw conflict();
         done.push(`delete ${kind} ${name} at ${resourceVersion}`);
       },
     };
@@ -74,7 +77,7 @@ const passOf = async ({ found = {}, conflicts = [], ...rest }: World) => {
   const reconcile = networksReconciler({
     snapshot: () => ({
       ...{ isComplete: true, networks: [], nodes: [], pods: [] },
-      ...{ endpoints: [endpoint], fdbEntries: [fdb], neighbors: [neighbor], ...rest },
+      ...{ endpoints: [endpoint], fdbEntries: [fdb], neighbors: [neighbor], ...world },
     }),
     clients: {
       networks: clientOf('network'),
@@ -85,9 +88,15 @@ const passOf = async ({ found = {}, conflicts = [], ...rest }: World) => {
       pods: clientOf('pod'),
     },
     ...{ writes: createObjectWrites({ recorder, logger: silentLogger, metrics }), recorder, logger: silentLogger },
-    metrics: l2Metrics(metrics),
+    ...{ metrics: l2Metrics(metrics), now },
   });
-  const verdict = await reconcile('cluster', new AbortController().signal);
+  return async (given: World) => {
+    [done, world] = [[], given];
+    return { verdict: await reconcile('cluster', new AbortController().signal), done };
+  };
+};
+const passOf = async (world: World) => {
+  const { done, verdict } = await createPasses(() => 0)(world);
   return { done, verdict: verdict.kind };
 };
 const node = (rest: object = {}): KubeObject => ({ metadata: { name: 'n1', uid: 'u1', ...rest } });
@@ -127,4 +136,51 @@ test('a Node that was made anew keeps nothing of its predecessor', async () => {
 
 test('an endpoint whose Pod is gone is deleted on a living node, and nothing is done for its agent', async () => {
   expect((await passOf({ nodes: [node()], found: { n1: node() } })).done).toEqual(['delete endpoint e1 at 7']);
+});
+
+const bare = <T extends FDBEntry | Neighbor>({ status: _, ...entry }: T): T => entry as T;
+const claimed = { nodes: [node()], endpoints: [], fdbEntries: [bare(fdb)], neighbors: [bare(neighbor)] };
+const [ABANDONED_MS, START_MS] = [300_000, 1_000];
+afterEach(() => void vi.useRealTimers());
+
+test('entries that no node binds for five minutes go, each as it was seen', async () => {
+  let nowMs = START_MS;
+  const pass = createPasses(() => nowMs);
+  expect(await pass(claimed)).toEqual({ done: [], verdict: { kind: 'again', afterMs: ABANDONED_MS } });
+  nowMs += ABANDONED_MS - 1;
+  expect(await pass(claimed)).toEqual({ done: [], verdict: { kind: 'again', afterMs: 1 } });
+  nowMs++;
+  expect(await pass(claimed)).toEqual({ done: ENTRIES, verdict: { kind: 'done' } });
+});
+
+test('an entry that is bound meanwhile, or made anew, or that a cache may lack, is not abandoned', async () => {
+  let nowMs = START_MS;
+  const pass = createPasses(() => nowMs);
+  const found = { e1: endpoint };
+  await pass(claimed);
+  nowMs += ABANDONED_MS;
+  expect((await pass({ ...claimed, fdbEntries: [fdb], conflicts: ['nbr'], found })).done).toEqual([]);
+  const anew = { ...bare(neighbor), metadata: { ...neighbor.metadata, uid: 'other' } };
+  const again = await pass({ ...claimed, fdbEntries: [fdb], neighbors: [anew], found });
+  expect(again.done).toEqual([]);
+  nowMs += ABANDONED_MS;
+  expect((await pass({ ...claimed, isComplete: false })).done).toEqual([]);
+});
+
+test('a clock that is set, here or at the API server, neither shortens nor lengthens the five minutes', async () => {
+  vi.useFakeTimers({ toFake: ['Date'] });
+  let nowMs = START_MS;
+  const pass = createPasses(() => nowMs);
+  const createdAt = (time: string) => {
+    const entry = { ...bare(fdb), metadata: { ...fdb.metadata, creationTimestamp: time } };
+    return { ...claimed, fdbEntries: [entry], neighbors: [] };
+  };
+  vi.setSystemTime('2026-06-01T00:00:00Z');
+  const [past, future] = [createdAt('2020-01-01T00:00:00Z'), createdAt('2030-01-01T00:00:00Z')];
+  expect((await pass(past)).done).toEqual([]);
+  vi.setSystemTime('2036-06-01T00:00:00Z');
+  expect((await pass(future)).done).toEqual([]);
+  vi.setSystemTime('2016-06-01T00:00:00Z');
+  nowMs += ABANDONED_MS;
+  expect((await pass(future)).done).toEqual(ENTRIES.slice(0, 1));
 });

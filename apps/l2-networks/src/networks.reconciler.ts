@@ -4,6 +4,7 @@ import type { EventRecorder, ResourceClient } from '@unbounded/kube';
 import { type L2ClusterSnapshot, type NetworkPlan, planNetworks, planRemovals } from '@unbounded/l2';
 import type { Logger } from '@unbounded/telemetry';
 
+import { createAbandonedClaims } from './abandoned-claims.ts';
 import type { L2Metrics } from './l2-metrics.ts';
 import { isFinal, writeNetworks } from './networks.apply.ts';
 import { type RemovalOptions, writeRemovals } from './removals.apply.ts';
@@ -16,10 +17,18 @@ export interface NetworksReconcilerOptions {
   readonly recorder: EventRecorder;
   readonly metrics: L2Metrics;
   readonly logger: Logger;
+  /** Monotonic, milliseconds. */
+  readonly now?: () => number;
 }
 
 /** One key stands for the cluster: a number is free only with a view of all Networks. */
-export const networksReconciler = ({ snapshot, clients, ...options }: NetworksReconcilerOptions): Reconcile => {
+export const networksReconciler = ({
+  snapshot,
+  clients,
+  now = () => performance.now(),
+  ...options
+}: NetworksReconcilerOptions): Reconcile => {
+  const claims = createAbandonedClaims(now);
   /** What a cache does not show yet may have been written by the pass or the leader before, and a number or a finalizer does not come back. */
   const plan = async (current: L2ClusterSnapshot, signal: AbortSignal): Promise<readonly NetworkPlan[]> => {
     const plans = planNetworks(current);
@@ -37,7 +46,8 @@ export const networksReconciler = ({ snapshot, clients, ...options }: NetworksRe
     const plans = await plan(current, signal);
     metrics.planned(plans);
     await writeNetworks(plans, { client: clients.networks, writes, recorder, signal });
-    await writeRemovals(planRemovals(current), { ...options, clients, signal });
-    return writes.verdict();
+    const abandoned = { reason: 'Abandoned', entries: claims.observe(current) } as const;
+    await writeRemovals([...planRemovals(current), abandoned], { ...options, clients, signal });
+    return writes.verdict(claims.nextMs());
   };
 };

@@ -7,7 +7,7 @@ export { isStationMac, localMac, macOctets, macText } from './mac.ts';
 export { networkMtu } from './mtu.ts';
 export { type NetworkPlan, planNetworks } from './network-plan.ts';
 export { assignNumbers } from './numbers.ts';
-export { isNodeGone, isPodGone, type L2Entry, planRemovals, type Removal } from './orphans.ts';
+export { isBound, isNodeGone, isPodGone, type L2Entry, planRemovals, type Removal } from './orphans.ts';
 export { planL2 } from './plan.ts';
 export type { L2Plan, L2Problem } from './planned.ts';
 export { parsePodNetworks } from './pod-networks.ts';

@@ -18,7 +18,9 @@ export type Removal =
   /** The endpoint is deleted; its entries and its finalizer are its agent's. */
   | { readonly reason: 'PodGone'; readonly entries: readonly []; readonly endpoint: NetworkEndpoint }
   /** NAMESPACE/NAME. */
-  | { readonly reason: 'EndpointGone'; readonly endpointKey: string; readonly entries: readonly L2Entry[] };
+  | { readonly reason: 'EndpointGone'; readonly endpointKey: string; readonly entries: readonly L2Entry[] }
+  /** Made, and never given a status: whoever claimed them is gone. How long that takes is not for a plan to say. */
+  | { readonly reason: 'Abandoned'; readonly entries: readonly L2Entry[] };
 
 /** @param node the Node of that name, if there is one: it may have been made anew, and then the endpoint is of its predecessor */
 export const isNodeGone = (endpoint: NetworkEndpoint, node: Named | undefined): boolean => {
@@ -51,8 +53,8 @@ const knownOf = ({ nodes, pods, endpoints }: L2ClusterSnapshot): Known => ({
 type Fate = 'Stays' | 'WithItsEndpoint' | 'NodeGone' | 'EndpointGone';
 type BoundEntry = L2Entry & { readonly status: NonNullable<L2Entry['status']> };
 
-/** One without a status has just been made, and its node is about to write it. */
-const isBound = (entry: L2Entry): entry is BoundEntry => entry.status !== undefined;
+/** One without a status has just been made, and its node is about to write it; or it never will. */
+export const isBound = (entry: L2Entry): entry is BoundEntry => entry.status !== undefined;
 
 const fateOf = ({ status }: BoundEntry, { nodes, endpoints }: Known): Fate => {
   const endpoint = endpoints.get(status.endpoint);

@@ -5,10 +5,11 @@ import {
   neighborKind,
   networkKind,
   GROUP_VERSION,
+  labels,
 } from '@unbounded/crds';
 import { type Cluster, clientOf, coreClients, namespaces } from '@unbounded/kube';
 import { openCluster } from '@unbounded/kube/open-cluster';
-import type { AskedNetwork } from '@unbounded/l2';
+import { type AskedNetwork, neighborName } from '@unbounded/l2';
 import {
   type ApiServer,
   createNode,
@@ -149,4 +150,37 @@ test('a pool without a free address is an error that names the family', async ()
   for (const pod of ['a', 'b']) await n1!.claim(wanted(pod), signal());
   await expect(n1!.claim(wanted('c'), signal())).rejects.toThrow('no IPv4 address of the network is free');
   expect(await standing()).toHaveLength(6);
+});
+
+test('an abandoned entry is taken over; one that is removed at that moment is made again', async () => {
+  const agent = open[0]!;
+  const address = '192.0.2.9';
+  const neighbors = clientOf(api.cluster, neighborKind);
+  const name = neighborName('lan', address);
+  const abandon = () =>
+    neighbors.create({
+      ...{ apiVersion: GROUP_VERSION, kind: 'Neighbor' },
+      metadata: { name, labels: { [labels.network]: 'lan' } },
+      spec: { network: 'lan', ip: address, source: 'static' },
+    });
+  const made = await abandon();
+  const asked = { addresses: [address] };
+  await n1!.release(await n1!.claim(wanted('web', asked), signal()));
+  expect(await standing()).toEqual([]);
+  let removals = 0;
+  /** The controller removes what is abandoned before the first status is written. */
+  const client: Cluster['client'] = (resource) => {
+    const real = agent.client(resource);
+    const mergePatch: typeof real.mergePatch = async (patched, ...rest) => {
+      if (patched === name && removals++ === 0) await neighbors.delete(name);
+      return real.mergePatch(patched, ...rest);
+    };
+    return { ...real, mergePatch };
+  };
+  const again = await abandon();
+  const endpoint = await createClaims({ ...agent, client }, 'n1').claim(wanted('web', asked), signal());
+  expect(endpoint.spec.addresses).toEqual([address]);
+  const entry = await neighbors.get(name);
+  expect([made.metadata.uid, again.metadata.uid]).not.toContain(entry.metadata.uid);
+  expect(entry.status).toMatchObject({ endpoint: 'shop/web.net1', managingNode: 'n1' });
 });

@@ -10,7 +10,14 @@ import {
 } from '@unbounded/crds';
 import { type Cluster, clientOf, ignoreGone, isConflict, isNotFound } from '@unbounded/kube';
 import { type AskedNetwork, type PlannedEndpoint, planEndpoint } from '@unbounded/l2';
-import { createEndpointEntries, type EndpointEntries, type Keys, optional, TakenError } from './endpoint-entries.ts';
+import {
+  AbandonedError,
+  createEndpointEntries,
+  type EndpointEntries,
+  type Keys,
+  optional,
+  TakenError,
+} from './endpoint-entries.ts';
 
 /**
  * Endpoints of this node's pods and their entries at the API server. Creating an entry claims its key: of two nodes that want one address
@@ -127,6 +134,7 @@ export const createClaims = (cluster: Cluster, node: string): Claims => {
           await entries.state(existing, keys, signal);
           return existing;
         } catch (error) {
+          if (error instanceof AbandonedError && attempt < ATTEMPTS) continue;
           if (!(error instanceof TakenError) || attempt === ATTEMPTS) throw error;
           const isAddress = planned.addresses.includes(error.value);
           if ((isAddress ? asked.addresses : asked.mac) !== undefined) throw error; // asked for, and no other will do

@@ -31,6 +31,9 @@ export class TakenError extends Error {
   }
 }
 
+/** An entry that nobody had bound for long was removed as it was taken over. */
+export class AbandonedError extends Error {}
+
 export const optional = async <T>(work: Promise<T>): Promise<T | undefined> => {
   try {
     return await work;
@@ -75,12 +78,13 @@ const createEntries = <T extends Entry>(client: ResourceClient<T>, kind: T['kind
         throw new TakenError(kind, value, found?.status ? `endpoint ${found.status.endpoint}` : 'somebody else');
       }
     },
-    /** @throws TakenError */
+    /** @throws TakenError, AbandonedError */
     async state(name: string, value: string, status: object, signal: AbortSignal): Promise<void> {
       try {
         await client.mergePatch(name, { status }, { subresource: 'status', signal });
       } catch (error) {
         if (isForbidden(error)) throw new TakenError(kind, value, 'another node'); // it was faster
+        if (isNotFound(error)) throw new AbandonedError(`${kind} ${value} is gone`, { cause: error });
         throw error;
       }
     },
@@ -106,7 +110,7 @@ export interface EndpointEntries {
   ): Promise<() => Promise<void>>;
   /** The end of a claim, however it went. */
   ended(keys: Keys): void;
-  /** Says whose they are. @throws TakenError: another node was faster */
+  /** Says whose they are. @throws TakenError: another node was faster; AbandonedError: claim again */
   state(endpoint: NetworkEndpoint, keys: Keys, signal: AbortSignal): Promise<void>;
   /** Of the endpoint, but for those that are kept. */
   remove(endpoint: NetworkEndpoint, kept?: PlannedEndpoint, signal?: AbortSignal): Promise<void>;
