@@ -10,27 +10,8 @@ import {
   nexthopGroup,
   statsKey,
 } from '@unbounded/bpf-maps';
-import {
-  l2AddressKey,
-  l2Buckets,
-  l2Config,
-  l2CounterKey,
-  l2FdbEntry,
-  l2FdbKey,
-  l2Flood,
-  l2Neighbor,
-  l2NeighborKey,
-  l2Network,
-  l2NetworkKey,
-  l2Port,
-  l2PortKey,
-  l2Present,
-  type L2Reason,
-  L2_REASONS,
-  l2SegmentKey,
-  l2TotalKey,
-} from '@unbounded/bpf-maps/l2';
-import { type BpfObject, loadObject, type TestRunResult } from '@unbounded/libbpf-ts';
+import { L2_MAP_LAYOUTS, l2CounterKey, type L2Reason, L2_REASONS, l2TotalKey } from '@unbounded/bpf-maps/l2';
+import { type BpfObject, loadObject, openMaps, type TestRunResult } from '@unbounded/libbpf-ts';
 
 /** The programs of stretched L2 with their maps, for tests. */
 
@@ -40,15 +21,7 @@ export const L2_OBJECT = new URL('build/unbounded_l2.bpf.o', import.meta.url).pa
 const NOTHING = { size: 32, write: () => undefined, read: () => undefined };
 
 const mapsOf = (object: BpfObject) => ({
-  ports: object.map('unbounded_l2_ports', l2PortKey, l2Port),
-  addresses: object.map('unbounded_l2_addresses', l2AddressKey, l2Present),
-  networks: object.map('unbounded_l2_networks', l2NetworkKey, l2Network),
-  fdb: object.map('unbounded_l2_fdb', l2FdbKey, l2FdbEntry),
-  neighbors: object.map('unbounded_l2_neighbors', l2NeighborKey, l2Neighbor),
-  segments: object.map('unbounded_l2_segments', l2SegmentKey, l2Present),
-  flood: object.map('unbounded_l2_flood', l2NetworkKey, l2Flood),
-  buckets: object.map('unbounded_l2_buckets', l2PortKey, l2Buckets),
-  config: object.map('unbounded_l2_config', configKey, l2Config),
+  ...openMaps(object, L2_MAP_LAYOUTS),
   counters: object.perCpuMap('unbounded_l2_counters', l2CounterKey, counter),
   totals: object.perCpuMap('unbounded_l2_totals', l2TotalKey, counter),
   /** Of the data path. */

@@ -1,6 +1,7 @@
 export type * from './api.port.ts';
 export { BpfError } from './bpf-error.ts';
 export { loadObject, readObject } from './object.ts';
+export { openMaps } from './open-maps.ts';
 export {
   isBpffs,
   mountBpffs,

@@ -9,6 +9,7 @@ export {
   l2NeighborKey,
 } from './bindings.ts';
 export { L2_MAPS, l2LayoutFingerprint } from './layout.ts';
+export { L2_MAP_LAYOUTS } from './map-layouts.ts';
 export {
   type L2Config,
   l2Config,
