@@ -79,18 +79,6 @@ export const objectsFor = (protocol: Protocol): TopologyObjects =>
     ],
   }) as unknown as TopologyObjects;
 
-/** Site N has the block fd4c:0:0:N000::/52. */
-export const withLocators = (objects: TopologyObjects): TopologyObjects => {
-  const copy = structuredClone(objects);
-  for (const [index, site] of copy.sites.entries())
-    Object.assign(site, { status: { l2LocatorBlock: `fd4c:0:0:${index + 1}000::/52` } });
-  for (const [index, node] of copy.slices[0]!.nodes!.entries())
-    Object.assign(node, { l2Locator: `fd4c:0:0:100${index + 1}::/64` });
-  for (const [index, pool] of copy.gatewayPools.entries())
-    Object.assign(pool.status!.nodes![0]!, { l2Locator: `fd4c:0:0:${index + 1}00f::/64`, features: ['locators'] });
-  return copy;
-};
-
 export const planFor = (node: string, protocol: Protocol = 'VXLAN', dataplane: DataPathKind = 'ebpf'): KernelPlan => {
   const world = parseWorld(objectsFor(protocol));
   return renderPlan(dataplane, planNode(world, { member: findMember(world, node)!, underlayMtuBytes: 1500 }));

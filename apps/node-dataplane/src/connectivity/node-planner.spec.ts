@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { CONNECTIVITY } from '@unbounded/config/ownership';
 import { silentLogger } from '@unbounded/telemetry';
 import type { NodePlan, TopologyObjects } from '@unbounded/topology';
+import { withLocators } from '@unbounded/topology/locators';
 import { afterAll, expect, test } from 'vitest';
 import { openKeptSections } from '../agent/kept-sections.ts';
 import { renderPlan } from '../data-path/render.ts';
@@ -11,7 +12,7 @@ import { createNodePlanner } from './node-planner.ts';
 import type { Measured } from './measured.ts';
 import type { VersionedPlan } from '../section.port.ts';
 import { createStateFaults } from '../state/state-faults.ts';
-import { objectsFor, withLocators } from '../testdata.ts';
+import { objectsFor } from '../testdata.ts';
 import type { Snapshot } from '../world/source.port.ts';
 
 const PEER = '100.65.31.0/24';
@@ -89,12 +90,12 @@ test('a change of protocol goes its steps by the clock, however often objects ch
 
 test('other sections learn the locators of all nodes, and that of this one', () => {
   const { planner } = open(undefined, true, withLocators);
-  expect(planner.peers!.locator).toBe('fd4c:0:0:1001::/64');
+  expect(planner.peers!.locator).toBe('fd4c:0:0:1002::/64');
   expect([...planner.peers!.locators()]).toEqual([
-    ['g1', 'fd4c:0:0:100f::/64'],
-    ['g2', 'fd4c:0:0:200f::/64'],
-    ['w1', 'fd4c:0:0:1001::/64'],
-    ['x1', 'fd4c:0:0:1002::/64'],
+    ['g1', 'fd4c:0:0:1001::/64'],
+    ['g2', 'fd4c:0:0:2001::/64'],
+    ['w1', 'fd4c:0:0:1002::/64'],
+    ['x1', 'fd4c:0:0:1003::/64'],
   ]);
   const { planner: before } = open();
   expect([before.peers!.locator, before.peers!.locators().size]).toEqual([undefined, 0]);

@@ -1,10 +1,11 @@
 import { formatPrefix } from '@unbounded/ip';
 import { findMember, type NodePlan, parseWorld, planNode, type TopologyObjects } from '@unbounded/topology';
+import { withLocators } from '@unbounded/topology/locators';
 import { expect, describe, test } from 'vitest';
 import type { DataPathKind, KernelPlan } from '../../data-path/kernel-plan.ts';
 import { renderPlan } from '../../data-path/render.ts';
 import { parseKeptPlan } from '../kept-plan.ts';
-import { objectsFor, withLocators } from '../../testdata.ts';
+import { objectsFor } from '../../testdata.ts';
 import { planDevices } from './devices.plan.ts';
 import { planFirewall } from './firewall.plan.ts';
 import { overlayOnly } from './leaks.plan.ts';
@@ -17,7 +18,7 @@ const planOf = (objects: TopologyObjects): NodePlan => {
 };
 const plan = planOf(withLocators(objectsFor('VXLAN')));
 const render = (kind: DataPathKind): KernelPlan => renderPlan(kind, plan);
-const OWN = 'fd4c:0:0:1001::/64';
+const OWN = 'fd4c:0:0:1002::/64';
 const isIpv6 = ({ prefix }: { readonly prefix: string }): boolean => prefix.includes(':');
 
 describe('routes', () => {
@@ -31,7 +32,7 @@ describe('routes', () => {
       render('ebpf')
         .endpoints.filter(isIpv6)
         .map(({ prefix }) => prefix),
-    ).toEqual(['fd4c:0:0:1002::/64', 'fd4c:0:0:100f::/64', 'fd4c:0:0:2000::/52']);
+    ).toEqual(['fd4c:0:0:1001::/64', 'fd4c:0:0:1003::/64', 'fd4c:0:0:2000::/52']);
   });
 
   test('of the kernel lead past its own locator to the main table', () => {
@@ -39,7 +40,7 @@ describe('routes', () => {
     expect(routes.get(OWN)).toBe('main');
     expect(routes.get('fd4c:0:0:1000::/52')).toBe('unreachable');
     expect(routes.get('fd4c:0:0:2000::/52')).toEqual({ group: 'locators of site s2 IPv6' });
-    expect(routes.get('fd4c:0:0:1002::/64')).toMatchObject({ device: 'vxlan0', gatewayIp: 'fd4c:0:0:1002::1' });
+    expect(routes.get('fd4c:0:0:1003::/64')).toMatchObject({ device: 'vxlan0', gatewayIp: 'fd4c:0:0:1003::1' });
   });
 });
 
