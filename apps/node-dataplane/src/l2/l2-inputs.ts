@@ -5,7 +5,8 @@ import { portName } from './names.ts';
 
 /** From the objects of the cluster to what a node plans its part of the networks from. */
 
-export interface L2Surroundings {
+/** What a node knows besides the objects. */
+interface NodeView {
   readonly node: string;
   /** By node, as text. */
   readonly locators: ReadonlyMap<string, string>;
@@ -13,7 +14,7 @@ export interface L2Surroundings {
   readonly ports: ReadonlySet<string>;
 }
 
-export const l2SnapshotOf = (objects: L2Objects, { node, locators, ports }: L2Surroundings): L2Snapshot => {
+export const l2SnapshotOf = (objects: L2Objects, { node, locators, ports }: NodeView): L2Snapshot => {
   const hosted = new Set(objects.endpoints.flatMap(({ spec }) => (spec.node === node ? [spec.network] : [])));
   const isHosted = ({ spec }: { readonly spec: { readonly network: string } }): boolean => hosted.has(spec.network);
   const endpoints = objects.endpoints.filter(isHosted);
