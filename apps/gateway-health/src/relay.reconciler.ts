@@ -11,7 +11,6 @@ import {
   ignoreGone,
   isForbidden,
   isInvalid,
-  isNotFound,
   type KubeObject,
   type NetworkPolicy,
   type Node,
@@ -114,10 +113,7 @@ export const relayPoolFingerprint = (pool: GatewayPool): string =>
 const createRelay = ({ caches, clients, namespace, image }: RelayReconcilerOptions, signal: AbortSignal) => {
   const at = { namespace, signal };
   const look = async ({ client, name }: Item): Promise<KubeObject | undefined> =>
-    client.get(name, at).catch((error: unknown) => {
-      if (isNotFound(error)) return undefined;
-      throw error;
-    });
+    client.get(name, at).catch(ignoreGone);
   const apply = (client: ResourceClient<KubeObject>, object: KubeObject) =>
     client.apply(object, { ...at, fieldManager: FIELD_MANAGER, force: true });
   const nameOf = ({ resource }: ResourceClient<KubeObject>, name: string) => `${resource.kind} ${namespace}/${name}`;

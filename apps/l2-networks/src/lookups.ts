@@ -15,8 +15,8 @@ export interface LookupClients {
  */
 export const createLookups = (clients: LookupClients, signal: AbortSignal) => {
   // Many endpoints are of one node.
-  const nodes = new Map<string, Promise<Node | void>>();
-  const nodeOf = (name: string): Promise<Node | void> => {
+  const nodes = new Map<string, Promise<Node | undefined>>();
+  const nodeOf = (name: string): Promise<Node | undefined> => {
     const known = nodes.get(name) ?? clients.nodes.get(name, { signal }).catch(ignoreGone);
     nodes.set(name, known);
     return known;
@@ -24,13 +24,13 @@ export const createLookups = (clients: LookupClients, signal: AbortSignal) => {
   return async (removal: Removal): Promise<boolean> => {
     if (removal.reason === 'Abandoned') return true; // a status would be another version, which is not removed
     if (removal.reason === 'NodeGone') {
-      const node = (await nodeOf(removal.node)) ?? undefined;
+      const node = await nodeOf(removal.node);
       return removal.endpoint ? isNodeGone(removal.endpoint, node) : node === undefined;
     }
     if (removal.reason === 'PodGone') {
       const { metadata, spec } = removal.endpoint;
       const place = { namespace: metadata.namespace ?? '', signal };
-      return isPodGone(removal.endpoint, (await clients.pods.get(spec.pod, place).catch(ignoreGone)) ?? undefined);
+      return isPodGone(removal.endpoint, await clients.pods.get(spec.pod, place).catch(ignoreGone));
     }
     const [namespace = '', name = ''] = removal.endpointKey.split('/');
     return (await clients.endpoints.get(name, { namespace, signal }).catch(ignoreGone)) === undefined;

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { isConflict, isNotFound, type Lease, type ResourceClient } from '@unbounded/kube';
+import { ignoreGone, isConflict, type Lease, type ResourceClient } from '@unbounded/kube';
 import type { Logger } from '@unbounded/telemetry';
 
 export interface ElectionOptions {
@@ -73,14 +73,8 @@ const createCandidate = ({
     return !holderIdentity || holderIdentity === identity || performance.now() > atMs + leaseDurationSeconds * 1000;
   };
 
-  const read = async (signal: AbortSignal): Promise<Lease | undefined> => {
-    try {
-      return await leases.get(name, { namespace, signal });
-    } catch (error) {
-      if (isNotFound(error)) return undefined;
-      throw error;
-    }
-  };
+  const read = (signal: AbortSignal): Promise<Lease | undefined> =>
+    leases.get(name, { namespace, signal }).catch(ignoreGone);
 
   return {
     /** True: the Lease is ours until `leaseDurationMs` after the call began. */

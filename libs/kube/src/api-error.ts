@@ -50,7 +50,10 @@ export const isInvalid = hasStatus(422);
 export const isExpired = hasStatus(410);
 export const isForbidden = hasStatus(403);
 
-/** For `catch`: what was deleted meanwhile needs no write any more; every other error is thrown on. */
-export const ignoreGone = (error: unknown): void => {
+/**
+ * For `catch`: what is not there is undefined when it was looked up, and needs no write any more when it was deleted meanwhile. Every other
+ * error is thrown on.
+ */
+export const ignoreGone = (error: unknown): undefined => {
   if (!isNotFound(error)) throw error;
 };

@@ -15,7 +15,6 @@ import {
   createEndpointEntries,
   type EndpointEntries,
   type Keys,
-  optional,
   TakenError,
 } from './endpoint-entries.ts';
 
@@ -84,7 +83,7 @@ const createObjects = (cluster: Cluster, node: string, entries: EndpointEntries)
     /** @throws Error: of another node */
     async find({ namespace, pod, asked }: WantedEndpoint, signal: AbortSignal): Promise<NetworkEndpoint | undefined> {
       const name = endpointName(pod, asked.interface);
-      const found = await optional(client.get(name, { namespace, signal }));
+      const found = await client.get(name, { namespace, signal }).catch(ignoreGone);
       if (!found || found.spec.node === node) return found;
       throw new Error(
         `NetworkEndpoint ${namespace}/${name} is on node ${found.spec.node} still: it goes with its pod there, or with that Node`,

@@ -34,15 +34,6 @@ export class TakenError extends Error {
 /** An entry that nobody had bound for long was removed as it was taken over. */
 export class AbandonedError extends Error {}
 
-export const optional = async <T>(work: Promise<T>): Promise<T | undefined> => {
-  try {
-    return await work;
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
-};
-
 export interface Keys {
   readonly network: string;
   readonly key: string;
@@ -73,7 +64,7 @@ const createEntries = <T extends Entry>(client: ResourceClient<T>, kind: T['kind
         return true;
       } catch (error) {
         if (!isConflict(error)) throw error;
-        const found = await optional(client.get(name, { signal }));
+        const found = await client.get(name, { signal }).catch(ignoreGone);
         if (found && (isOurs(found, keys) || (!found.status && mayAdopt))) return false;
         throw new TakenError(kind, value, found?.status ? `endpoint ${found.status.endpoint}` : 'somebody else');
       }
@@ -89,7 +80,7 @@ const createEntries = <T extends Entry>(client: ResourceClient<T>, kind: T['kind
       }
     },
     async remove(name: string, keys: Keys, signal?: AbortSignal): Promise<void> {
-      const found = await optional(client.get(name, { signal }));
+      const found = await client.get(name, { signal }).catch(ignoreGone);
       if (!found?.metadata.uid || (found.status && !isOurs(found, keys))) return;
       await client.delete(name, { uid: found.metadata.uid, signal }).catch(ignoreGone);
     },

@@ -1,7 +1,7 @@
 import type { ObjectWrites } from '@unbounded/controller-runtime';
 import { type EgressNodeSlice, type EgressNodeSliceSpec, GROUP_VERSION, sameJson } from '@unbounded/crds';
 import { type SliceChange, withoutGainsOf } from '@unbounded/egress';
-import { ApiError, isConflict, isNotFound, type ResourceClient } from '@unbounded/kube';
+import { ApiError, ignoreGone, isConflict, type ResourceClient } from '@unbounded/kube';
 
 export interface SliceWriteOptions {
   readonly client: ResourceClient<EgressNodeSlice>;
@@ -49,13 +49,8 @@ const reportedSince = async (
   known: EgressNodeSlice,
   { client, signal }: SliceWriteOptions,
 ): Promise<EgressNodeSlice | undefined> => {
-  try {
-    const now = await client.get(known.metadata.name, { signal });
-    return isStillValid(known, now) ? now : undefined;
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
+  const now = await client.get(known.metadata.name, { signal }).catch(ignoreGone);
+  return now && isStillValid(known, now) ? now : undefined;
 };
 
 /** One change, on top of the version that the plan was made from, or of one that differs from it in reports of the agent alone. */

@@ -1,4 +1,4 @@
-import { type ConfigMap, isConflict, isNotFound, type ResourceClient } from '@unbounded/kube';
+import { type ConfigMap, ignoreGone, isConflict, type ResourceClient } from '@unbounded/kube';
 
 import { ForeignObjectError, MADE_BY, MAKER, type ObjectPlace } from './tls-secret.ts';
 
@@ -13,9 +13,7 @@ const configMapOf = ({ namespace, name }: ObjectPlace, bundle: string): ConfigMa
 const attempt = async (client: ResourceClient<ConfigMap>, place: ObjectPlace, bundle: string): Promise<boolean> => {
   const { namespace, name } = place;
   try {
-    const found = await client.get(name, { namespace }).catch((error: unknown) => {
-      if (!isNotFound(error)) throw error;
-    });
+    const found = await client.get(name, { namespace }).catch(ignoreGone);
     if (!found) await client.create(configMapOf(place, bundle));
     else if (found.metadata.annotations?.[MADE_BY] !== MAKER) {
       throw new ForeignObjectError(`ConfigMap ${namespace}/${name} was not made by ${MAKER}, and is left as it is`);

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { backoffDelay } from '@unbounded/controller-runtime';
 import type { HostPart } from '@unbounded/host';
-import { type ConfigMap, isConflict, isNotFound, type ResourceClient, type Secret } from '@unbounded/kube';
+import { type ConfigMap, ignoreGone, isConflict, type ResourceClient, type Secret } from '@unbounded/kube';
 import type { Logger } from '@unbounded/telemetry';
 
 import { publishBundle } from './ca-bundle.ts';
@@ -41,26 +41,13 @@ const servingNames = (service: string, namespace: string): readonly string[] => 
   'localhost',
 ];
 
-const existing = async (
-  client: ResourceClient<Secret>,
-  name: string,
-  namespace: string,
-): Promise<Secret | undefined> => {
-  try {
-    return await client.get(name, { namespace });
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
-};
-
 /** The material of the Secret, made or renewed when it is time; of several replicas the first one wins. */
 const settle = async (options: ServingCertificateOptions): Promise<TlsMaterial> => {
   const { secrets, namespace, service, secretName: name, now } = options;
   const names = servingNames(service, namespace);
   let conflict: unknown;
   for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
-    const found = await existing(secrets, name, namespace);
+    const found = await secrets.get(name, { namespace }).catch(ignoreGone);
     const present = found && materialOf(found);
     const next = present ? await renewed(present, names, now()) : await createMaterial(names, now());
     if (present && !next) return present;

@@ -1,15 +1,6 @@
 import { RELAY_SERVICE } from '@unbounded/config/ownership';
 import { createInformer } from '@unbounded/controller-runtime';
-import {
-  type Cluster,
-  endpointSlices,
-  readyEndpoints,
-  ignoreGone,
-  isNotFound,
-  type Node,
-  nodes,
-  services,
-} from '@unbounded/kube';
+import { type Cluster, endpointSlices, readyEndpoints, ignoreGone, type Node, nodes, services } from '@unbounded/kube';
 import { type GatewayLike, type ManagedRelay, publicAddresses } from '@unbounded/relay-client';
 import type { Logger } from '@unbounded/telemetry';
 import type { ManagedRelaySource } from './relay-services.ts';
@@ -36,13 +27,7 @@ export interface RelayPlace {
 const readManagedRelay = (cluster: Cluster, place: RelayPlace) => async (): Promise<ManagedRelay> => {
   const { namespace, nodeName } = place;
   const gateways = place.gateways();
-  const service = await cluster
-    .client(services)
-    .get(RELAY_SERVICE, { namespace })
-    .catch((error: unknown) => {
-      if (isNotFound(error)) return undefined;
-      throw error;
-    });
+  const service = await cluster.client(services).get(RELAY_SERVICE, { namespace }).catch(ignoreGone);
   const { ports = [], externalIPs = [] } = service?.spec ?? {};
   const isByNodes = externalIPs.length > 0 || ports.some(({ nodePort }) => nodePort);
   if (!isByNodes) return { service, nodes: [], gateways };
