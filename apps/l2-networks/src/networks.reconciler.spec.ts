@@ -138,7 +138,7 @@ test('an endpoint whose Pod is gone is deleted on a living node, and nothing is 
   expect((await passOf({ nodes: [node()], found: { n1: node() } })).done).toEqual(['delete endpoint e1 at 7']);
 });
 
-const bare = <T extends FDBEntry | Neighbor>({ status: _, ...entry }: T): T => entry as T;
+const bare = <T extends FDBEntry | Neighbor>(entry: T): T => ({ ...entry, status: undefined });
 const claimed = { nodes: [node()], endpoints: [], fdbEntries: [bare(fdb)], neighbors: [bare(neighbor)] };
 const [ABANDONED_MS, START_MS] = [300_000, 1_000];
 afterEach(() => void vi.useRealTimers());

@@ -31,10 +31,10 @@ const SIZES = [
   [100, 50],
 ] as const;
 
-const report = <T>(scenario: string, ...args: readonly number[]): T => {
+const report = (scenario: string, ...args: readonly number[]): unknown => {
   const shell = ['--net', '--mount', '--propagation', 'private', 'sh', '-c', ENTER];
   const argv = [...shell, ...nodeCommand, '--expose-gc', scenario, ...args.map(String)];
-  return JSON.parse(execFileSync('unshare', argv, { encoding: 'utf8' }).trim().split('\n').at(-1)!) as T;
+  return JSON.parse(execFileSync('unshare', argv, { encoding: 'utf8' }).trim().split('\n').at(-1)!) as unknown;
 };
 
 execFileSync(pathOf('bpf/build.sh'));
@@ -42,11 +42,11 @@ console.log(
   '| Networks | entries of the maps | first pass (ms) | a pass at rest (ms) | heap (MiB more) |\n|---|---|---|---|---|',
 );
 for (const [networks, endpoints] of SIZES) {
-  const { entries, firstPassMs, restPassMs, heapMebibytes } = report<Scale>(SCALE, networks, endpoints);
+  const { entries, firstPassMs, restPassMs, heapMebibytes } = report(SCALE, networks, endpoints) as Scale;
   const cells = [networks, entries, firstPassMs.toFixed(0), restPassMs.toFixed(0), heapMebibytes.toFixed(1)];
   console.log(`| ${cells.join(' | ')} |`);
 }
-const { entries, turns } = report<Lookup>(LOOKUP, ROUNDS);
+const { entries, turns } = report(LOOKUP, ROUNDS) as Lookup;
 const [few, many] = entries.map((count) => `${count.toLocaleString('en')} entries (ns)`);
 console.log(
   `\n| a frame to a known address | ${many} | ${few} | ratio | of rounds | goal |\n|---|---|---|---|---|---|`,

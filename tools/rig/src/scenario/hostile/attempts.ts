@@ -17,6 +17,8 @@ export interface Attempt {
 export interface Tried {
   readonly name: string;
   readonly expected: Outcome;
+  /** Since the first attempt began: beside what flows lost, and when. */
+  readonly atSeconds: number;
   readonly evidence?: string;
   readonly failure?: string;
 }
@@ -39,12 +41,14 @@ const limited = async <T>(what: Promise<T>): Promise<T> => {
 /** Tries one after the other, each on the network as the one before left it. */
 export const tryAll = async (attempts: readonly Attempt[]): Promise<Tried[]> => {
   const tried: Tried[] = [];
+  const start = performance.now();
   for (const attempt of attempts) {
     const { name, expected } = attempt;
+    const atSeconds = Math.round((performance.now() - start) / 1000);
     try {
-      tried.push({ name, expected, evidence: (await limited(attempt.run())).slice(0, 160) });
+      tried.push({ name, expected, atSeconds, evidence: (await limited(attempt.run())).slice(0, 160) });
     } catch (error) {
-      tried.push({ name, expected, failure: (error as Error).message });
+      tried.push({ name, expected, atSeconds, failure: (error as Error).message });
     } finally {
       await attempt.undo?.();
     }
@@ -55,9 +59,9 @@ export const tryAll = async (attempts: readonly Attempt[]): Promise<Tried[]> => 
 /** A line an attempt, for the log of the test. */
 export const table = (tried: readonly Tried[]): string =>
   tried
-    .map(({ name, expected, evidence, failure }) =>
+    .map(({ name, expected, atSeconds, evidence, failure }) =>
       failure === undefined
-        ? `${expected.padEnd(9)} ${name}: ${evidence}`
-        : `FAILED    ${name}: not ${expected}: ${failure}`,
+        ? `${expected.padEnd(9)} ${atSeconds} s ${name}: ${evidence}`
+        : `FAILED    ${atSeconds} s ${name}: not ${expected}: ${failure}`,
     )
     .join('\n');
