@@ -103,6 +103,9 @@ export const outer = (given: Outer, inner: Uint8Array): Uint8Array => {
   ]);
 };
 
+/** Of a frame in SRv6. */
+export const flowLabelOf = (bytes: Uint8Array): number => ((bytes[15]! & 0xf) << 16) | (bytes[16]! << 8) | bytes[17]!;
+
 /** Locator, function, number of the network, zeros. */
 export const sid = (locator: string, functionNumber: 1 | 2, network: number): string => {
   const hex = (value: number): string => value.toString(16);

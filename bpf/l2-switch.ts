@@ -39,15 +39,18 @@ export interface L2Switch extends ReturnType<typeof mapsOf>, Disposable {
   counts(): Partial<Record<L2Reason, number>>;
 }
 
+/** Sums over all CPUs, only what is not zero. */
+export const countsOf = <K extends string>(map: { entries(): Iterable<[K, bigint[]]> }): Partial<Record<K, number>> =>
+  Object.fromEntries(
+    [...map.entries()]
+      .map(([reason, values]) => [reason, Number(values.reduce((sum, value) => sum + value, 0n))] as const)
+      .filter(([, count]) => count !== 0),
+  ) as Partial<Record<K, number>>;
+
 export const loadSwitch = (): L2Switch => {
   const object = loadObject(readFileSync(L2_OBJECT), { name: 'l2' });
   const maps = mapsOf(object);
-  const counts = (): Partial<Record<L2Reason, number>> =>
-    Object.fromEntries(
-      [...maps.totals.entries()]
-        .map(([reason, values]) => [reason, Number(values.reduce((sum, value) => sum + value, 0n))] as const)
-        .filter(([, count]) => count !== 0),
-    );
+  const counts = (): Partial<Record<L2Reason, number>> => countsOf(maps.totals);
   const unconfigure = (): void => object.map('unbounded_l2_config', configKey, NOTHING).set(0, undefined);
   return { ...maps, object, counts, unconfigure, [Symbol.dispose]: () => object.close() };
 };

@@ -1,8 +1,9 @@
 import { innerMac } from '@unbounded/bpf-maps';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { macBytes, outer, packet, sid } from './l2-frames.ts';
+import { flowLabelOf, macBytes, outer, packet, sid } from './l2-frames.ts';
 import {
   buildSwitch,
+  countsOf,
   DEVICE,
   FAR,
   FAR_LOCATOR,
@@ -31,18 +32,11 @@ const sent = packet({ from: OWN.mac, to: FAR.mac }, { source: OWN.ipv4, destinat
 
 /** What leaves, as it is in SRv6 with these MACs. */
 const inSrv6 = (data: Uint8Array, to: string, from: string): Uint8Array => {
-  const flowLabel = ((data[15]! & 0xf) << 16) | (data[16]! << 8) | data[17]!;
   const destination = sid(FAR_LOCATOR, 1, NETWORK);
-  const whole = outer({ mac: from, source: LOCATOR, destination, flowLabel }, sent);
+  const whole = outer({ mac: from, source: LOCATOR, destination, flowLabel: flowLabelOf(data) }, sent);
   whole.set(macBytes(to), 0);
   return whole;
 };
-const redirected = (): Record<string, number> =>
-  Object.fromEntries(
-    [...l2.redirected.entries()]
-      .map(([stat, values]) => [stat, Number(values.reduce((sum, value) => sum + value, 0n))] as const)
-      .filter(([, count]) => count > 0),
-  );
 const forget = (): void => {
   for (const [stat] of [...l2.redirected.entries()]) l2.redirected.setAll(stat, 0n);
   l2.tunnelConfig.set(0, { anySource: false, ownMac: OWN_MAC });
@@ -59,7 +53,7 @@ test.each([
   expect(returnValue).toBe(REDIRECT);
   expect(data).toEqual(inSrv6(data, innerMac(remote), OWN_MAC));
   expect(l2.counts()).toEqual({ encapsulated: 1 });
-  expect(redirected()).toEqual({ [`redirected_${protocol}`]: 1 });
+  expect(countsOf(l2.redirected)).toEqual({ [`redirected_${protocol}`]: 1 });
 });
 
 test('by the healthy member of a group', () => {
@@ -84,5 +78,5 @@ test.each([
   const { returnValue, data } = runPort(l2, sent);
   expect(returnValue).toBe(REDIRECT);
   expect(data).toEqual(inSrv6(data, DEVICE.mac, DEVICE.mac));
-  expect(redirected()).toEqual({});
+  expect(countsOf(l2.redirected)).toEqual({});
 });

@@ -49,30 +49,12 @@ static __always_inline int lookup_v4(struct __sk_buff *skb, __u32 offset, struct
 	return 0;
 }
 
-static __always_inline int lookup_v6(struct __sk_buff *skb, __u32 offset, struct hop *hop)
-{
-	struct lpm_key_v6 key = { .prefixlen = 128 };
-	struct endpoint_v6 *endpoint;
-	struct ipv6hdr ip;
-
-	if (bpf_skb_load_bytes(skb, offset, &ip, sizeof(ip)))
-		return STAT_DROP_MALFORMED;
-	__builtin_memcpy(key.address, &ip.daddr, sizeof(key.address));
-	endpoint = bpf_map_lookup_elem(&unbounded_endpoints_v6, &key);
-	if (!endpoint)
-		return STAT_DROP_NO_ENDPOINT;
-	if (endpoint->flags & HOP_GROUP)
-		return pick_member(endpoint->flags >> HOP_GROUP_SHIFT, flow_hash_v6(skb, offset, &ip), hop) ? STAT_DROP_NO_MEMBER : 0;
-	__builtin_memcpy(hop, endpoint, sizeof(*hop));
-	return 0;
-}
-
 static __always_inline int lookup(struct __sk_buff *skb, __u32 offset, struct hop *hop)
 {
 	if (skb->protocol == bpf_htons(ETH_P_IP))
 		return lookup_v4(skb, offset, hop);
 	if (skb->protocol == bpf_htons(ETH_P_IPV6))
-		return lookup_v6(skb, offset, hop);
+		return find_hop_v6(skb, offset, hop);
 	return STAT_DROP_NOT_IP;
 }
 

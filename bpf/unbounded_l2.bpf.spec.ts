@@ -3,7 +3,7 @@ import { MAPS } from '@unbounded/bpf-maps';
 import { L2_MAPS, L2_REASONS } from '@unbounded/bpf-maps/l2';
 import { readObject } from '@unbounded/libbpf-ts';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { BROADCAST, ethernet, outer, packet, sid } from './l2-frames.ts';
+import { BROADCAST, ethernet, flowLabelOf, outer, packet, sid } from './l2-frames.ts';
 import {
   DEVICE,
   FAR,
@@ -36,7 +36,6 @@ const flows = (to: { readonly ipv4: string; readonly ipv6: string }): readonly F
   { source: OWN.ipv4, destination: to.ipv4 },
   { source: OWN.ipv6, destination: to.ipv6 },
 ];
-const flowLabelOf = (bytes: Uint8Array): number => ((bytes[15]! & 0xf) << 16) | (bytes[16]! << 8) | bytes[17]!;
 const unknownUnicast = packet({ from: OWN.mac, to: '02:00:00:00:00:99' }, flows(NEAR)[0]!);
 
 describe('layouts', () => {

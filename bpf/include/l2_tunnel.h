@@ -19,21 +19,5 @@ static __always_inline int takes_frames(const struct hop *hop)
 /* Whether there is a tunnel for the packet, whose outer headers are complete; which. */
 static __noinline int find_tunnel(struct __sk_buff *skb, struct hop *hop)
 {
-	struct lpm_key_v6 key = { .prefixlen = 128 };
-	struct endpoint_v6 *endpoint;
-	struct ipv6hdr ip;
-
-	if (bpf_skb_load_bytes(skb, ETH_HLEN, &ip, sizeof(ip)))
-		return 0;
-	__builtin_memcpy(key.address, &ip.daddr, sizeof(key.address));
-	endpoint = bpf_map_lookup_elem(&unbounded_endpoints_v6, &key);
-	if (!endpoint)
-		return 0;
-	if (endpoint->flags & HOP_GROUP) {
-		if (pick_member(endpoint->flags >> HOP_GROUP_SHIFT, flow_hash_v6(skb, ETH_HLEN, &ip), hop))
-			return 0;
-	} else {
-		__builtin_memcpy(hop, endpoint, sizeof(*hop));
-	}
-	return takes_frames(hop);
+	return !find_hop_v6(skb, ETH_HLEN, hop) && takes_frames(hop);
 }

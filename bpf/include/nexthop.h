@@ -98,6 +98,25 @@ static __always_inline int pick_member(__u32 group_index, __u32 flow, struct hop
 	return 0;
 }
 
+/* The next hop of the packet whose IPv6 header is at offset. Returns 0, or the reason why there is none. */
+static __always_inline int find_hop_v6(struct __sk_buff *skb, __u32 offset, struct hop *hop)
+{
+	struct lpm_key_v6 key = { .prefixlen = 128 };
+	struct endpoint_v6 *endpoint;
+	struct ipv6hdr ip;
+
+	if (bpf_skb_load_bytes(skb, offset, &ip, sizeof(ip)))
+		return STAT_DROP_MALFORMED;
+	__builtin_memcpy(key.address, &ip.daddr, sizeof(key.address));
+	endpoint = bpf_map_lookup_elem(&unbounded_endpoints_v6, &key);
+	if (!endpoint)
+		return STAT_DROP_NO_ENDPOINT;
+	if (endpoint->flags & HOP_GROUP)
+		return pick_member(endpoint->flags >> HOP_GROUP_SHIFT, flow_hash_v6(skb, offset, &ip), hop) ? STAT_DROP_NO_MEMBER : 0;
+	__builtin_memcpy(hop, endpoint, sizeof(*hop));
+	return 0;
+}
+
 /*
  * The MAC of the receiver's tunnel device: 02:<four bytes>:ff. The bytes are those of a record with HOP_MAC, and otherwise follow
  * from the remote address: an IPv4 address itself, of an IPv6 one a hash (innerMac in libs/bpf-maps is the same). Addresses that

@@ -1,4 +1,4 @@
-import { isConflict, isNotFound, type Node, type ResourceClient } from '@unbounded/kube';
+import { ignoreGone, isConflict, isNotFound, type Node, type ResourceClient } from '@unbounded/kube';
 
 /** Patches under way at the same time: the API server's latency is what limits a large batch. */
 export const PARALLEL_PATCHES = 8;
@@ -27,12 +27,8 @@ export const patchNode = async (first: Node, { client, signal, change, isAsSeen 
       if (isNotFound(error)) return false;
       if (!isConflict(error) || conflicts >= MAX_CONFLICTS) throw error;
     }
-    try {
-      node = await client.get(name, { signal }); // a heartbeat was faster, or someone else's write
-    } catch (error) {
-      if (isNotFound(error)) return false;
-      throw error;
-    }
-    if (node.metadata.uid !== first.metadata.uid || !isAsSeen(node)) return false;
+    const now = await client.get(name, { signal }).catch(ignoreGone); // a heartbeat was faster, or someone else's write
+    if (!now || now.metadata.uid !== first.metadata.uid || !isAsSeen(now)) return false;
+    node = now;
   }
 };

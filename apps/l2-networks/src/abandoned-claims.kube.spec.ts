@@ -8,7 +8,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 
 import { boundTo, fdb, fdbEntries, fdbObject } from './access.testdata.ts';
 import { l2Metrics } from './l2-metrics.ts';
-import { L2_RESOURCES } from './l2-objects.ts';
+import { clientsOf } from './l2-objects.ts';
 import { networksReconciler } from './networks.reconciler.ts';
 import { createTestCluster } from './test-cluster.testdata.ts';
 
@@ -44,15 +44,6 @@ const bind = (number: number) => {
   const contentType = 'application/merge-patch+json';
   return agent!.transport.send({ method: 'PATCH', path: fdb(number, 'status'), body: boundTo('n1'), contentType });
 };
-
-const clientsOf = (cluster: Cluster) => ({
-  networks: cluster.client(L2_RESOURCES.networks),
-  endpoints: cluster.client(L2_RESOURCES.endpoints),
-  fdbEntries: cluster.client(L2_RESOURCES.fdbEntries),
-  neighbors: cluster.client(L2_RESOURCES.neighbors),
-  nodes: cluster.client(L2_RESOURCES.nodes),
-  pods: cluster.client(L2_RESOURCES.pods),
-});
 
 /** What caches would hold. */
 const listed = async (): Promise<L2ClusterSnapshot> => {

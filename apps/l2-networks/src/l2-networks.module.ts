@@ -5,7 +5,7 @@ import { type ControlPlane, openControlPlane } from '@unbounded/host/control-pla
 import type { L2ClusterSnapshot } from '@unbounded/l2';
 
 import { l2Metrics } from './l2-metrics.ts';
-import { entryPrint, keptNode, keptPod, L2_RESOURCES, nodePrint, podPrint } from './l2-objects.ts';
+import { clientsOf, entryPrint, keptNode, keptPod, L2_RESOURCES, nodePrint, podPrint } from './l2-objects.ts';
 import { networksReconciler } from './networks.reconciler.ts';
 
 type L2NetworksConfig = ConfigOf<typeof controlPlaneOptions>;
@@ -43,15 +43,6 @@ const sourcesOf = ({ networks, endpoints, fdbEntries, neighbors, nodes, pods }: 
   watches(pods, { keysOf: WHOLE_CLUSTER, fingerprint: podPrint }),
 ];
 
-const clientsOf = ({ cluster }: ControlPlane) => ({
-  networks: cluster.client(L2_RESOURCES.networks),
-  endpoints: cluster.client(L2_RESOURCES.endpoints),
-  fdbEntries: cluster.client(L2_RESOURCES.fdbEntries),
-  neighbors: cluster.client(L2_RESOURCES.neighbors),
-  nodes: cluster.client(L2_RESOURCES.nodes),
-  pods: cluster.client(L2_RESOURCES.pods),
-});
-
 const createParts = (config: L2NetworksConfig, services: HostServices): readonly HostPart[] => {
   const plane = openControlPlane({ name: 'l2-networks', config, services });
   const informers = openInformers(plane);
@@ -61,7 +52,7 @@ const createParts = (config: L2NetworksConfig, services: HostServices): readonly
     gatherMs: GATHER_MS,
     reconcile: networksReconciler({
       snapshot: () => snapshotOf(informers),
-      clients: clientsOf(plane),
+      clients: clientsOf(plane.cluster),
       writes: createObjectWrites(plane),
       recorder: plane.recorder,
       metrics: l2Metrics(plane.metrics),

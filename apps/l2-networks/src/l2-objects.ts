@@ -7,7 +7,7 @@ import {
   networkEndpointKind,
   networkKind,
 } from '@unbounded/crds';
-import { type KubeObject, type Node, nodes, type Pod, pods, resourceOf } from '@unbounded/kube';
+import { type Cluster, type KubeObject, type Node, nodes, type Pod, pods, resourceOf } from '@unbounded/kube';
 
 /** What the program reads, what of it is kept in memory, and which updates count. */
 
@@ -19,6 +19,15 @@ export const L2_RESOURCES = {
   nodes,
   pods,
 } as const;
+
+export const clientsOf = (cluster: Pick<Cluster, 'client'>) => ({
+  networks: cluster.client(L2_RESOURCES.networks),
+  endpoints: cluster.client(L2_RESOURCES.endpoints),
+  fdbEntries: cluster.client(L2_RESOURCES.fdbEntries),
+  neighbors: cluster.client(L2_RESOURCES.neighbors),
+  nodes: cluster.client(L2_RESOURCES.nodes),
+  pods: cluster.client(L2_RESOURCES.pods),
+});
 
 const identityOf = ({ apiVersion, kind, metadata }: KubeObject): KubeObject => {
   const { name, namespace, uid, resourceVersion, creationTimestamp } = metadata;

@@ -82,12 +82,19 @@ export interface ArpSender {
   readonly ip: string;
 }
 
-/** An ARP reply (RFC 826) to everybody that says who has an address; the frame may be another one's than the message. */
-export const gratuitousArp = ({ mac, ip }: ArpSender, from = mac): Bytes =>
+/** An ARP message to everybody. */
+const arp = (operation: 1 | 2, sender: ArpSender, target: ArpSender, from: string): Bytes =>
   ethernet(
     { to: BROADCAST_MAC, from, type: 0x0806 },
-    joinBytes(be16(1, 0x0800, 0x0604, 2), macBytes(mac), bytesOf(ip), macBytes(BROADCAST_MAC), bytesOf(ip)),
+    joinBytes(
+      be16(1, 0x0800, 0x0604, operation),
+      ...[sender, target].flatMap(({ mac, ip }) => [macBytes(mac), bytesOf(ip)]),
+    ),
   );
+
+/** An ARP reply (RFC 826) to everybody that says who has an address; the frame may be another one's than the message. */
+export const gratuitousArp = ({ mac, ip }: ArpSender, from = mac): Bytes =>
+  arp(2, { mac, ip }, { mac: BROADCAST_MAC, ip }, from);
 
 /** An ICMP error (RFC 792, RFC 1191): the quoted packet is too big for a link of this MTU. */
 export const icmpTooBig = (ends: Ends, mtuBytes: number, quoted: Uint8Array): Bytes => {
@@ -119,11 +126,8 @@ export const routerAdvertisement = (mac: string, source: string): Bytes =>
 const NOBODY_MAC = '00:00:00:00:00:00';
 
 /** An ARP request (RFC 826) to everybody for who has an address. */
-export const arpRequest = ({ mac, ip }: ArpSender, target: string, from = mac): Bytes =>
-  ethernet(
-    { to: BROADCAST_MAC, from, type: 0x0806 },
-    joinBytes(be16(1, 0x0800, 0x0604, 1), macBytes(mac), bytesOf(ip), macBytes(NOBODY_MAC), bytesOf(target)),
-  );
+export const arpRequest = (sender: ArpSender, target: string, from = sender.mac): Bytes =>
+  arp(1, sender, { mac: NOBODY_MAC, ip: target }, from);
 
 /** A neighbor solicitation (RFC 4861) to all nodes, for who has an address. */
 export const neighborSolicitation = ({ mac, ip }: ArpSender, target: string, from = mac): Bytes =>

@@ -25,7 +25,7 @@ const marked = (source: string, destination: string) =>
 const ownPod = ({ name }: LabNode): string =>
   onNode(name, 'ip', '-4', '-o', 'addr', 'show', 'cbr0').match(/inet (\d+\.\d+\.\d+)\./)![1]! + '.250';
 
-const macOf = (node: LabNode, device: string): string =>
+export const macOf = (node: LabNode, device: string): string =>
   (JSON.parse(onNode(node.name, 'ip', '-j', 'link', 'show', device)) as [{ address: string }])[0].address;
 
 /** In its own name, by the tunnel of another node, to what is outside of the network. */

@@ -16,7 +16,7 @@ import type { Attempt } from './attempts.ts';
 import { expectDropped } from './evidence.ts';
 import { COUNT, frameFromNode, fromNode } from './inject.ts';
 import type { Targets } from './node-objects.attempts.ts';
-import { MARK_PORT } from './while-flowing.ts';
+import { forged } from './while-flowing.ts';
 import { onNode } from '../../node/node.ts';
 
 /** What root on a worker sends by itself, past everything of ours on its node. */
@@ -36,8 +36,6 @@ export interface PacketTargets extends Targets {
   readonly bystander: Pod;
 }
 
-const forged = (source: string, destination: string) =>
-  datagram({ source, destination }, [MARK_PORT, MARK_PORT], new TextEncoder().encode('forged'));
 const framed = (packet: Uint8Array) => ethernet({ to: ANY_MAC, from: '02:00:00:00:00:02' }, packet);
 
 /** Inner sources that are not the hostile node's, by the site's tunnel, to every kind of receiver. */

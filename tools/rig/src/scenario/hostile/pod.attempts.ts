@@ -18,7 +18,7 @@ import { tryInPod } from '../scenario.ts';
 import type { Attempt } from './attempts.ts';
 import { expectDropped } from './evidence.ts';
 import { COUNT, frameFromPod, fromPod } from './inject.ts';
-import { MARK_PORT } from './while-flowing.ts';
+import { forged } from './while-flowing.ts';
 
 /** What a pod tries that has every capability inside its own network namespace, and none outside. */
 
@@ -41,8 +41,6 @@ const GENEVE_PORT = 6081;
 const WIREGUARD_PORTS = [51820, 51821] as const;
 const ANY_MAC = '02:00:00:00:00:01';
 
-const forged = (source: string, destination: string) =>
-  datagram({ source, destination }, [MARK_PORT, MARK_PORT], new TextEncoder().encode('forged'));
 const framed = (packet: Uint8Array) => ethernet({ to: ANY_MAC, from: '02:00:00:00:00:02' }, packet);
 
 interface Mac {

@@ -19,7 +19,7 @@ import { expectDropped } from './evidence.ts';
 import { COUNT } from './inject.ts';
 import type { OpenPort } from './open-ports.ts';
 import type { RelayDoor, Stranger } from './strangers.ts';
-import { MARK_PORT } from './while-flowing.ts';
+import { forged } from './while-flowing.ts';
 import { onNode } from '../../node/node.ts';
 
 /** What strangers try, from the WAN and from a site's LAN. */
@@ -30,8 +30,6 @@ const ANY_MAC = '02:00:00:00:00:01';
 const STRANGER_MAC = '02:bb:bb:bb:bb:bb';
 
 const repeated = (packet: Bytes, count = COUNT): Bytes[] => Array.from({ length: count }, () => packet);
-const forged = (source: string, destination: string) =>
-  datagram({ source, destination }, [MARK_PORT, MARK_PORT], new TextEncoder().encode('forged'));
 const framed = (packet: Bytes) => ethernet({ to: ANY_MAC, from: '02:00:00:00:00:02' }, packet);
 
 /** At the port of clients, which is all that strangers see of a relay of the cluster. */

@@ -1,3 +1,4 @@
+import { datagram } from '@unbounded/testing/packets';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { LabLayout } from '../../layout/layout.ts';
@@ -10,6 +11,10 @@ import { type Attempt, table, type Tried, tryAll } from './attempts.ts';
 
 /** To which everything forged inside of tunnels goes: a capture at the victims sees whether any arrived. */
 export const MARK_PORT = 7777;
+
+/** A datagram that must not arrive, in the name of its source. */
+export const forged = (source: string, destination: string) =>
+  datagram({ source, destination }, [MARK_PORT, MARK_PORT], new TextEncoder().encode('forged'));
 
 export interface Beside {
   readonly layout: LabLayout;

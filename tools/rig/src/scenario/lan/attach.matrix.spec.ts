@@ -1,16 +1,16 @@
-import { type NetworkEndpoint, podAnnotations } from '@unbounded/crds';
+import type { NetworkEndpoint } from '@unbounded/crds';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { stopAgent } from '../../apps/agents.ts';
 import { kubectl } from '../../kubernetes/control-plane.ts';
 import { layoutOf, namespaceOf } from '../../layout/layout.ts';
 import { inNamespace, runAsync } from '../../machine/command.ts';
 import { inNode } from '../../node/node.ts';
-import { images } from '../../substrate/cluster/images.ts';
 import { down } from '../../substrate/down.ts';
 import { up } from '../../substrate/up.ts';
 import { withoutApiServer } from '../restarts.ts';
 import { timeUntil, tryInPod } from '../scenario.ts';
 import { endpointsOf, onLan } from './place.ts';
+import { createPods } from './pods.ts';
 
 /** Many pods join the LAN at once, pods end in every way that there is, and nothing of them is left. */
 
@@ -25,16 +25,6 @@ beforeAll(async () => {
 }, 300_000);
 afterAll(down, 60_000);
 
-const podObject = (name: string, nodeName: string, networks = 'lan'): object => ({
-  ...{ apiVersion: 'v1', kind: 'Pod' },
-  metadata: { name, labels: { joins: 'lan' }, annotations: { [podAnnotations.networks]: networks } },
-  spec: {
-    ...{ nodeName, terminationGracePeriodSeconds: 0, tolerations: [{ operator: 'Exists' }] },
-    containers: [{ name: 'pause', image: images['pause']!.reference, imagePullPolicy: 'Never' }],
-  },
-});
-const create = (...items: readonly object[]): Promise<string> =>
-  kubectl(layout, ['apply', '-f', '-'], JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
 const joined = async (): Promise<readonly NetworkEndpoint[]> =>
   (await endpointsOf(layout)).filter(({ spec }) => !spec.pod.startsWith('probe-'));
 const running = async (): Promise<number> => {
@@ -53,7 +43,10 @@ test(
   { timeout: 400_000 },
   async () => {
     const before = await Promise.all(NODES.map(ports));
-    await create(...Array.from({ length: PODS }, (_, at) => podObject(`join-${at}`, NODES[at % NODES.length]!)));
+    await createPods(
+      layout,
+      ...Array.from({ length: PODS }, (_, at) => ({ name: `join-${at}`, node: NODES[at % NODES.length]! })),
+    );
     const took = await timeUntil('all of them run', async () => (await running()) === PODS, 240_000);
     const endpoints = await joined();
     console.log(`${PODS} pods run after ${took} ms`);
@@ -101,7 +94,7 @@ test('a fixed address goes with its pod to another node', { timeout: 120_000 }, 
   const wish = JSON.stringify([{ network: 'lan', addresses: [FIXED] }]);
   const { pod } = await onLan(layout, 's1-w2');
   for (const node of ['s2-w1', 's1-w1']) {
-    await create(podObject('fixed', node, wish));
+    await createPods(layout, { name: 'fixed', node, networks: wish });
     await timeUntil('it runs', async () => (await running()) === 1, 60_000);
     expect((await joined()).map(({ spec }) => [spec.node, spec.addresses[0]])).toEqual([[node, FIXED]]);
     expect(tryInPod(pod, 'ping', '-c2', '-i0.2', '-W2', FIXED)).toBeDefined();

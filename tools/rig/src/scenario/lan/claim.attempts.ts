@@ -1,11 +1,11 @@
-import { annotations, GROUP_VERSION, podAnnotations } from '@unbounded/crds';
+import { annotations, GROUP_VERSION } from '@unbounded/crds';
 import { kubectl } from '../../kubernetes/control-plane.ts';
 import type { LabLayout, LabNode } from '../../layout/layout.ts';
-import { images } from '../../substrate/cluster/images.ts';
 import type { Attempt } from '../hostile/attempts.ts';
 import { expectRefused, type Identity, MERGE } from '../hostile/identity.ts';
 import { timeUntil } from '../scenario.ts';
 import type { OnLan } from './place.ts';
+import { createPods } from './pods.ts';
 
 /** What is claimed at the API server: with the token of an agent, and by pods that ask for what they must not have. */
 
@@ -60,16 +60,7 @@ export const podClaimAttempts = ({ layout, home, victim }: ClaimTargets): Attemp
     name,
     expected: 'rejected',
     async run() {
-      const manifest = {
-        ...{ apiVersion: 'v1', kind: 'Pod' },
-        metadata: { name: pod, annotations: { [podAnnotations.networks]: JSON.stringify([wanted]) } },
-        spec: {
-          nodeName: home.name,
-          terminationGracePeriodSeconds: 0,
-          containers: [{ name: 'pause', image: images['pause']!.reference, imagePullPolicy: 'Never' }],
-        },
-      };
-      await kubectl(layout, ['apply', '-f', '-'], JSON.stringify(manifest));
+      await createPods(layout, { name: pod, node: home.name, networks: JSON.stringify([wanted]) });
       const messages = (): Promise<string> =>
         kubectl(layout, [
           'get',

@@ -1,10 +1,10 @@
 import { datagram, ethernet, ipPacket, vxlan } from '@unbounded/testing/packets';
 import type { LabNode } from '../../layout/layout.ts';
-import { onNode } from '../../node/node.ts';
 import type { Attempt } from '../hostile/attempts.ts';
 import { expectDropped } from '../hostile/evidence.ts';
 import { COUNT, fromNode, fromPod } from '../hostile/inject.ts';
-import { MARK_PORT } from '../hostile/while-flowing.ts';
+import { macOf } from '../hostile/boundary.attempts.ts';
+import { forged } from '../hostile/while-flowing.ts';
 import type { OnLan } from './place.ts';
 
 /** Frames in SRv6 (RFC 8986) of somebody's own making: of a pod, which may send none, and of root on a node, past everything of ours there. */
@@ -34,10 +34,7 @@ const sidOf = (locator: string, behavior: number, network: number): string =>
   `${locator.replace(/::$/, '')}:${[behavior, network >>> 16, network & 0xffff, 0].map((word) => word.toString(16)).join(':')}`;
 
 const frameOf = (from: OnLan, to: OnLan, macs: { readonly from?: string; readonly to?: string } = {}) =>
-  ethernet(
-    { from: macs.from ?? from.mac, to: macs.to ?? to.mac },
-    datagram({ source: from.ipv4, destination: to.ipv4 }, [MARK_PORT, MARK_PORT], new TextEncoder().encode('forged')),
-  );
+  ethernet({ from: macs.from ?? from.mac, to: macs.to ?? to.mac }, forged(from.ipv4, to.ipv4));
 
 const inSrv6 = (source: string, destination: string, frame: Uint8Array) =>
   ipPacket({ source, destination }, ETHERNET_IN_IPV6, frame);
@@ -75,7 +72,7 @@ export const podLocatorAttempts = (targets: LocatorTargets): Attempt[] => {
 export const nodeLocatorAttempts = (targets: LocatorTargets): Attempt[] => {
   const { attacker, home, neighbour, victim, far, locatorOf, network } = targets;
   // The kernel's own routing takes no other: a packet to another MAC would be in vain without a drop that is counted.
-  const tunnelMac = onNode(neighbour.name, 'cat', '/sys/class/net/vxlan0/address').trim();
+  const tunnelMac = macOf(neighbour, 'vxlan0');
   const attempt = (name: string, inner: Uint8Array): Attempt => ({
     name,
     expected: 'dropped',

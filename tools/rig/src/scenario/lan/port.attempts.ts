@@ -13,7 +13,7 @@ import {
 import type { Attempt } from '../hostile/attempts.ts';
 import { expectDropped } from '../hostile/evidence.ts';
 import { COUNT, frameFromPod } from '../hostile/inject.ts';
-import { MARK_PORT } from '../hostile/while-flowing.ts';
+import { forged, MARK_PORT } from '../hostile/while-flowing.ts';
 import type { OnLan } from './place.ts';
 
 /** What a pod tries by its own interface on the LAN, as root of its network namespace. */
@@ -43,10 +43,7 @@ export const portAttempts = ({ attacker, beside, far }: PortTargets): Attempt[] 
   });
   const [own, to] = [attacker.mac, far.mac];
   const marked = (source: string, destination: string, from = own, dst = to) =>
-    ethernet(
-      { to: dst, from },
-      datagram({ source, destination }, [MARK_PORT, MARK_PORT], new TextEncoder().encode('forged')),
-    );
+    ethernet({ to: dst, from }, forged(source, destination));
   const ports = (source: string, destination: string, numbers: readonly [number, number], dst = to) =>
     ethernet({ to: dst, from: own }, datagram({ source, destination }, numbers, randomBytes(240)));
   const tagged = (type: number) =>
