@@ -19,8 +19,8 @@ const projects = LAYERS.map((layer, order) => {
       // Layers run one after another, also when vitest is started by hand for all.
       sequence: { groupOrder: order },
       // Longer than `until` waits, so that a failure says what did not happen.
-      testTimeout: isUnit ? 20_000 : 60_000,
-      hookTimeout: isUnit ? 10_000 : 120_000,
+      testTimeout: isUnit ? 60_000 : 120_000,
+      hookTimeout: isUnit ? 60_000 : 120_000,
     },
   };
 });

@@ -259,7 +259,7 @@ test('a Mesh that goes takes its relay along, also while nobody was looking', as
   await first.stop('SIGKILL');
   await meshes().delete('default');
   startWithImage();
-  await until('gone', () => gone(() => clients().deployments.get('relay', at)), 30_000);
+  await until('gone', () => gone(() => clients().deployments.get('relay', at)));
   await until('gone', () => gone(() => clients().services.get('relay', at)));
   expect(await clients().deployments.listAll(at)).toEqual([]);
 });

@@ -1,6 +1,6 @@
 import { PROTECTION_FINALIZER } from '@unbounded/crds';
 import { coreClients } from '@unbounded/kube';
-import { type ApiServer, startApiServer, until } from '@unbounded/testing';
+import { type ApiServer, expireLeases, startApiServer, until } from '@unbounded/testing';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 
 import { createTestCluster, leads } from './test-cluster.testdata.ts';
@@ -80,19 +80,19 @@ test('the MTU follows the nodes', async () => {
   expect((await world.network()).status?.mtu).toBe(1280);
 });
 
-test('what a Node left goes within seconds when it is deleted by force; another one’s stays', async () => {
+test('what a Node left goes when it is deleted by force; another one’s stays', async () => {
   const app = world.start();
   await world.addNetwork('lan');
   await world.attach(1, 'n1');
   await world.attach(2, 'n2');
   await world.ready();
-  const before = performance.now();
   await world.clients.nodes.delete('n1');
   await standsLike('what n1 left is gone', OF_2);
-  expect(performance.now() - before).toBeLessThan(10_000);
-  const { body } = await app.health('/metrics');
-  for (const kind of ['FDBEntry', 'Neighbor', 'NetworkEndpoint'])
-    expect(body).toContain(`unbounded_l2_orphans_removed_total{kind="${kind}"} 1`);
+  // The API server removes an object before the program reads its answer, and counts.
+  for (const kind of ['FDBEntry', 'Neighbor', 'NetworkEndpoint']) {
+    const counted = `unbounded_l2_orphans_removed_total{kind="${kind}"} 1\n`;
+    await until(`${kind} is counted`, async () => (await app.health('/metrics')).body.includes(counted));
+  }
   expect((await world.endpoint(2)).metadata.deletionTimestamp).toBeUndefined();
   await until('its nodes', async () => (await world.network()).status?.nodes?.join() === 'n2');
 });
@@ -160,13 +160,14 @@ test('numbers outlive a restart and are nobody else’s while an endpoint stands
 });
 
 test('of two replicas one leads, and the other goes on where it was', async () => {
-  const apps = ['2s', '2s'].map((duration) => world.start('--lease-duration', duration));
+  const apps = [world.start(), world.start()];
   await until('one leads', () => apps.some(leads));
   await world.addNetwork('lan');
   await until('numbered', async () => (await world.network()).status?.number === 1);
   const leader = apps.find(leads)!;
   expect(apps.filter(leads)).toHaveLength(1);
   await leader.stop('SIGKILL');
+  await expireLeases(api.cluster);
   await world.addNetwork('b');
   await world.attach(1, 'n1');
   await until('numbered by the other', async () => (await world.network('b')).status?.number === 2);

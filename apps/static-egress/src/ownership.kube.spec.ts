@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { egressAnnotations } from '@unbounded/crds';
 import { coreClients } from '@unbounded/kube';
-import { type ApiServer, type AppProcess, startApiServer, until } from '@unbounded/testing';
+import { type ApiServer, type AppProcess, expireLeases, startApiServer, until } from '@unbounded/testing';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 
 import {
@@ -61,14 +61,15 @@ test('at rest nothing is written, and a controller that is started anew writes n
 });
 
 test('of two replicas one writes; the other goes on when it is killed, and moves no address', async () => {
-  const leader = await settle('--lease-duration', '3s');
-  const follower = controller.start('--lease-duration', '3s');
+  const leader = await settle();
+  const follower = controller.start();
   await until('the follower is ready', async () => (await follower.health('/readyz')).status === 200);
   const owner = await controller.owner(ADDRESS);
   await createPod(api.cluster, 2);
   await until('covered', async () => (await controller.rule()).status?.pods === 2);
   expect(await sliceWritesOf(follower)).toBe(0);
   await leader.stop('SIGKILL');
+  await expireLeases(api.cluster);
   await createPod(api.cluster, 3);
   await until('covered by the follower', async () => (await controller.rule()).status?.pods === 3);
   expect(await sliceWritesOf(follower)).toBeGreaterThan(0);
@@ -76,8 +77,8 @@ test('of two replicas one writes; the other goes on when it is killed, and moves
 });
 
 test('a leader that is suspended until its Lease has run out writes nothing when it wakes up', async () => {
-  const leader = await settle('--lease-duration', '2s');
-  const follower = controller.start('--lease-duration', '2s');
+  const leader = await settle('--lease-duration', '3s');
+  const follower = controller.start();
   await until('the follower is ready', async () => (await follower.health('/readyz')).status === 200);
   const before = await sliceWritesOf(leader);
   process.kill(leader.pid, 'SIGSTOP');

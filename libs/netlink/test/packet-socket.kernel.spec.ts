@@ -49,7 +49,7 @@ const listening = (etherType: number) => {
   return { socket, frames, [Symbol.dispose]: () => socket.close() };
 };
 const until = async (holds: () => boolean): Promise<void> => {
-  for (const end = performance.now() + 3000; performance.now() < end && !holds();) await delay(5);
+  for (const end = performance.now() + 30_000; performance.now() < end && !holds();) await delay(5);
   expect(holds()).toBe(true);
 };
 const text = (frames: readonly Uint8Array[]): string[] => frames.map((frame) => Buffer.from(frame).toString('hex'));

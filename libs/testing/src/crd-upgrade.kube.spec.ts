@@ -57,7 +57,7 @@ beforeAll(async () => {
     (await refusalOf(send('POST', path, body, dry))).includes('is too wide');
   await until('rules', () => isRefused(ourPath('sites'), siteObject('new', { nodeCidrs })));
   await until('rules', () => isRefused(ourPath('gatewaypools'), poolObject('new', { routedCidrs: ['2000::/3'] })));
-}, 60_000);
+});
 afterAll(() => api?.stop());
 
 test.each([

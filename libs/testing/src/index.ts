@@ -4,6 +4,7 @@ export { appEntry } from './app-entry.ts';
 export { type AppProcess, startApp } from './app-process.ts';
 export type { FuzzTarget } from './fuzz-target.ts';
 export { createNode, type NodeInit, nodeObject, poolObject, publicKeyFor, siteObject } from './objects.ts';
+export { expireLeases } from './leases.ts';
 export { objectStore } from './object-store.ts';
 export { resetCluster } from './reset-cluster.ts';
 export { until } from './until.ts';

@@ -4,13 +4,13 @@ const POLL_MS = 25;
 
 /**
  * The first value that is not undefined or false; asks until then. Errors of `probe` count as "not yet", the last one is
- * the cause of the failure.
+ * the cause of the failure. Only a defect makes it wait in full: processes start in 20 s on a machine that is busy.
  * @throws Error after `timeoutMs`, naming `what`
  */
 export const until = async <T>(
   what: string,
   probe: () => Promise<T | undefined | false> | T | undefined | false,
-  timeoutMs = 15_000,
+  timeoutMs = 45_000,
 ): Promise<T> => {
   const deadline = performance.now() + timeoutMs;
   let cause: unknown;

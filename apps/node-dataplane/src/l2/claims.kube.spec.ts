@@ -45,7 +45,7 @@ beforeAll(async () => {
     .create({ metadata: { name: SHOP } })
     .catch(() => undefined);
   [n1, n2] = [await claimsOf('n1'), await claimsOf('n2')];
-}, 60_000);
+});
 afterAll(async () => {
   for (const cluster of open) cluster.close();
   await api?.stop();
@@ -113,7 +113,7 @@ test('pods that start at the same moment on two nodes get different addresses', 
   const addresses = endpoints.flatMap(({ spec }) => spec.addresses);
   expect(new Set(addresses).size).toBe(40);
   expect(await standing()).toHaveLength(80);
-}, 60_000);
+});
 
 test('an address or a MAC that is asked for and is another’s is refused with whose it is, and nothing of the attempt is left', async () => {
   const asked = { addresses: ['192.0.2.9'], mac: '02:00:00:00:00:09' };

@@ -38,7 +38,7 @@ const defaults = (): Shown[] => JSON.parse(run('ip', '-6', '-j', 'route', 'show'
 const routes = (): string[] => defaults().map(({ dev, protocol }) => `${dev} ${protocol}`);
 
 const until = async (what: string, isSo: () => boolean): Promise<void> => {
-  for (const end = performance.now() + 15_000; !isSo();) {
+  for (const end = performance.now() + 45_000; !isSo();) {
     if (performance.now() > end) throw new Error(`not so: ${what}: ${run('ip', '-6', 'route')} ${run('ip', 'addr')}`);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
