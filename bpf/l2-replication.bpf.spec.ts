@@ -68,6 +68,20 @@ test('a port replicates its burst, and then no more than its rate', () => {
   expect(replicated).toBeLessThan(10);
 });
 
+test.each([
+  [3, 12],
+  [2, 11],
+  [0, 3],
+])(
+  'a frame takes as many tokens as it has copies: %i frames of four copies each fit into a burst of %i',
+  (fit, burst) => {
+    l2.networks.set(NETWORK, { mtu: MTU, broadcast: true });
+    l2.ports.set(PORT, { network: NETWORK, segment: SEGMENT, rate: 1, burst, mac: OWN.mac });
+    l2.flood.set(NETWORK, { ports: [PORT], locators: ['fd53:0:0:2::', 'fd53:0:0:3::', 'fd53:0:0:4::'] });
+    expect(replicatedOf(10)).toBe(fit);
+  },
+);
+
 test.each<[string, { readonly rate: number; readonly burst: number }]>([
   ['a rate of 0', { rate: 0, burst: 5 }],
   ['a burst of 0', { rate: 5, burst: 0 }],

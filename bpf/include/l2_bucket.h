@@ -9,10 +9,10 @@
 #define BUCKET_ATTEMPTS 4
 
 /*
- * The word is the time at which the bucket is full again; each token puts it off by the interval. Returns 0 when burst tokens are out,
- * and when other processors were quicker each time: they are many then.
+ * The word is the time at which the bucket is full again; each token puts it off by the interval. Returns 0 when fewer than count of
+ * the burst are left, and when other processors were quicker each time: they are many then.
  */
-static __noinline int take_token(__u64 *full_at, __u64 interval, __u64 burst)
+static __noinline int take_tokens(__u64 *full_at, __u64 interval, __u64 burst, __u64 count)
 {
 	__u64 now = bpf_ktime_get_ns();
 
@@ -20,9 +20,9 @@ static __noinline int take_token(__u64 *full_at, __u64 interval, __u64 burst)
 		__u64 seen = *(volatile __u64 *)full_at;
 		__u64 from = seen > now ? seen : now;
 
-		if (!burst || from - now > interval * (burst - 1))
+		if (count > burst || from - now > interval * (burst - count))
 			return 0;
-		if (__sync_val_compare_and_swap(full_at, seen, from + interval) == seen)
+		if (__sync_val_compare_and_swap(full_at, seen, from + interval * count) == seen)
 			return 1;
 	}
 	return 0;

@@ -15,8 +15,8 @@ struct l2_port {
 	__u32 network;
 	__u32 segment;
 	__u32 flags;
-	__u32 rate;		/* frames a second that may be replicated; 0: none */
-	__u32 burst;		/* frames that may come at once */
+	__u32 rate;		/* copies a second that may be made of frames; 0: none */
+	__u32 burst;		/* copies that may be made at once */
 	__u8 mac[6];		/* the only source that the port may use */
 	__u16 reserved;
 	__u32 reserved_words[3];

@@ -17,11 +17,17 @@ static __always_inline int find_policy_problem(const struct l2_frame *frame, __u
 	return flags & L2_NETWORK_MULTICAST ? 0 : L2_DROP_MULTICAST;
 }
 
-static __always_inline int may_replicate(__u32 ifindex, const struct l2_port *port)
+/* A token for each copy: a burst of frames is multiplied by the ports and nodes of the network before a tunnel queues it. */
+static __noinline int may_replicate(__u32 ifindex, const struct l2_port *port)
 {
 	struct l2_buckets *buckets = bpf_map_lookup_elem(&unbounded_l2_buckets, &ifindex);
+	__u32 network = port->network;
+	struct l2_flood *flood = bpf_map_lookup_elem(&unbounded_l2_flood, &network);
+	__u64 copies = flood ? flood->port_count + flood->node_count : 0;
 
-	return buckets && port->rate && take_token(&buckets->replicated, NS_PER_S / port->rate, port->burst);
+	if (!buckets || !port->rate)
+		return 0;
+	return take_tokens(&buckets->replicated, NS_PER_S / port->rate, port->burst, copies ?: 1);
 }
 
 /* One copy, if the device is a port of the network that the segment may reach. */

@@ -33,7 +33,7 @@ static __always_inline int may_answer_error(__u32 ifindex)
 {
 	struct l2_buckets *buckets = bpf_map_lookup_elem(&unbounded_l2_buckets, &ifindex);
 
-	return buckets && take_token(&buckets->errors, ERROR_INTERVAL, ERROR_BURST);
+	return buckets && take_tokens(&buckets->errors, ERROR_INTERVAL, ERROR_BURST, 1);
 }
 
 static __always_inline void turn_ethernet(struct ethhdr *answer, const struct ethhdr *asked)

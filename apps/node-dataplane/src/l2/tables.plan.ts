@@ -47,9 +47,13 @@ export interface L2Place {
   readonly ifindexes: ReadonlyMap<string, number>;
 }
 
-/** Frames of one port that are replicated: enough for announcements and groups that speak now and then, too few for a storm. */
-const REPLICATED_PER_SECOND = 500;
-const REPLICATED_AT_ONCE = 200;
+/**
+ * Copies that are made of the frames of one port, for other nodes and for ports of this one: enough for announcements and
+ * groups that speak now and then, too few for a storm. At once: twice what one frame can need, and half of what the queue
+ * of a WireGuard device holds.
+ */
+const COPIES_PER_SECOND = 2500;
+const COPIES_AT_ONCE = 250;
 
 const locatorText = ({ family, address }: Prefix): string => formatAddress({ family, value: address });
 
@@ -83,7 +87,7 @@ interface Port {
 }
 
 const portRecord = ({ network, segment, mac, isTrusted }: Port['planned']): L2Port => ({
-  ...{ network, segment, mac, rate: REPLICATED_PER_SECOND, burst: REPLICATED_AT_ONCE },
+  ...{ network, segment, mac, rate: COPIES_PER_SECOND, burst: COPIES_AT_ONCE },
   ...flagOf('trusted', isTrusted),
 });
 

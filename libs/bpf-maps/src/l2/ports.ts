@@ -11,7 +11,7 @@ export interface L2Port {
   readonly trusted?: boolean;
   /** A router: brings IP packets of others under its own MAC. */
   readonly forwards?: boolean;
-  /** Frames a second that may be replicated, and how many at once. */
+  /** Copies a second that may be made of its frames for other ports and nodes, and how many at once. */
   readonly rate: number;
   readonly burst: number;
   /** The only source that it may use. */

@@ -7,6 +7,7 @@ import { kubectl } from '../../kubernetes/control-plane.ts';
 
 /** Of the probe, on every address. */
 const ECHO_PORT = 9000;
+/** The Network of the lab; tests may have others beside it. */
 const CHECKED = 'lan';
 const FILE_MEBIBYTES = 16;
 
@@ -18,8 +19,8 @@ const none = (what: string, error: string): Check => ({ from: CHECKED, to: CHECK
 export const lanChecks = async (ground: Pick<Ground, 'layout' | 'pods' | 'inPod'>): Promise<Check[]> => {
   const { pods, inPod } = ground;
   const endpoints = await objects<NetworkEndpoint>(ground, 'networkendpoints', '--all-namespaces');
-  const [network] = await objects<Network>(ground, 'networks');
-  const mtu = network?.status?.mtu;
+  const networks = await objects<Network>(ground, 'networks');
+  const mtu = networks.find(({ metadata }) => metadata.name === CHECKED)?.status?.mtu;
   if (mtu === undefined) return [none('MTU', 'the Network has none')];
   const addressesOf = new Map(endpoints.map(({ spec }) => [spec.pod, spec.addresses]));
   const targets = pods.flatMap(({ name }): Target[] =>

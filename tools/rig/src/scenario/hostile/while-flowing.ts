@@ -20,6 +20,8 @@ export interface Beside {
   readonly layout: LabLayout;
   /** Nodes whose pods send to each other. */
   readonly flows: readonly (readonly [from: string, to: string])[];
+  /** Packets of each flow; absent: 1,000. */
+  readonly perSecond?: number;
   /** Where a node's pod sends from, and is found; absent: by its address in the cluster. */
   readonly endOn?: (node: string) => Promise<{ readonly pod: Pod; readonly ip: string }>;
   /** Pods at which nothing forged may arrive. */
@@ -38,7 +40,7 @@ export interface Outcome {
 
 export const whileFlowing = async (
   attempts: readonly Attempt[],
-  { layout, flows, victims, folder, device, endOn }: Beside,
+  { layout, flows, victims, folder, device, endOn, perSecond }: Beside,
 ): Promise<Outcome> => {
   const files = victims.map((pod) => [pod, join(folder, `${pod.name}.pcap`)] as const);
   const captures = await Promise.all(files.map(([pod, file]) => captureInPod(pod, file, device)));
@@ -46,7 +48,7 @@ export const whileFlowing = async (
   const running = await Promise.all(
     flows.map(async ([from, to]) => ({
       name: `${from} - ${to}`,
-      flow: await startFlow((await end(from)).pod, await end(to)),
+      flow: await startFlow((await end(from)).pod, await end(to), perSecond),
     })),
   );
   const tried = await tryAll(attempts);

@@ -34,6 +34,7 @@ test('frames go on by the other gateway, as packets do', { timeout: 240_000 }, a
     outage.end();
     const [byLan, byOverlay] = [await flows[0]!.end(), await flows[1]!.end()];
     console.log(`LAN ${byLan.lost} of ${byLan.sent} lost, overlay ${byOverlay.lost} of ${byOverlay.sent}`);
+    console.log(JSON.stringify({ lan: byLan.losses.slice(0, 40), overlay: byOverlay.losses.slice(0, 20) }));
     [lanLost, overlayLost] = [lanLost + byLan.lost, overlayLost + byOverlay.lost];
     for (const { largestGapMillis } of [byLan, byOverlay]) expect(largestGapMillis).toBeLessThan(OUTAGE_MS / 2);
     await allHealthy(layout, 60_000);

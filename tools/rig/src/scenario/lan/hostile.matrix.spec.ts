@@ -23,6 +23,11 @@ const FLOWS = [
   ['s2-w2', 's1-cp'],
   ['s1-w2', 's1-cp'],
 ] as const;
+/**
+ * Tunnels of gateways take three quarters of two processors at 1,000 packets a second of each flow, and then their queues
+ * overflow in any second, whatever the attempt. What remains is a loss that an attempt makes.
+ */
+const PER_SECOND = 200;
 
 describe.each(DATAPLANES)('data path %s', (dataplane) => {
   const layout = layoutOf({ workers: 2, ip: 'dual', lan: true, dataplane });
@@ -77,7 +82,7 @@ describe.each(DATAPLANES)('data path %s', (dataplane) => {
     ];
     expect(attempts.length).toBeGreaterThanOrEqual(50);
     const others = {
-      ...{ layout, flows: FLOWS, folder, device: 'net1' },
+      ...{ layout, flows: FLOWS, perSecond: PER_SECOND, folder, device: 'net1' },
       victims: [targets.beside.pod, targets.victim.pod, targets.far.pod],
       endOn: async (node: string) => onLan(layout, node).then(({ pod, ipv4 }) => ({ pod, ip: ipv4 })),
     };

@@ -31,7 +31,7 @@ const STRANGER = { mac: '02:bb:bb:bb:bb:bb', ipv4: '192.168.77.1', ipv6: 'fd77::
 const MULTICAST = { mac: '01:00:5e:01:02:03', ip: '239.1.2.3' } as const;
 const [DHCP_SERVER, DHCP_CLIENT] = [67, 68];
 const [DHCPV6_SERVER, DHCPV6_CLIENT] = [547, 546];
-/** Network.spec.multicast of the lab replicates 500 frames a second of a port. */
+/** Network.spec.multicast of the lab replicates; a port has tokens for some hundred of these frames a second. */
 const STORM = 4000;
 
 export const portAttempts = ({ attacker, beside, far }: PortTargets): Attempt[] => {
