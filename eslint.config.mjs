@@ -67,7 +67,7 @@ export default [
   },
   {
     files: [
-      'libs/{ip,crds,label-selector,egress,l2,membership,topology,health,bpf-maps,relay-protocol}/src/**/*.ts',
+      'libs/{ip,crds,label-selector,egress,l2,tailnet,membership,topology,health,bpf-maps,relay-protocol}/src/**/*.ts',
       '{apps,libs}/*/src/**/*.{plan,diff,codec}.ts',
     ],
     ignores: ['**/*.spec.ts', '**/*.fuzz.ts'],

@@ -8,7 +8,7 @@ export {
   WIREGUARD_KEY_PATTERN,
 } from './fields.ts';
 export { type KindDefinition, type ObjectMeta, type ObjectOf, toCustomResourceDefinition } from './kind.ts';
-export { egressKinds, kinds, l2Kinds, type KindTable, type ObjectsOf, topologyKinds } from './kinds.ts';
+export { egressKinds, kinds, l2Kinds, type KindTable, type ObjectsOf, tailnetKinds, topologyKinds } from './kinds.ts';
 export type { LabelSelector } from './egress-fields.ts';
 export * from './kinds/egress-ip-pool.ts';
 export * from './kinds/egress-node-slice.ts';
@@ -20,6 +20,8 @@ export * from './kinds/network.ts';
 export * from './kinds/peering.ts';
 export * from './kinds/site.ts';
 export * from './kinds/static-egress-ip.ts';
+export * from './kinds/tailnet-device.ts';
 export * from './names.ts';
 export * as schema from './schema.ts';
 export { sameJson } from './same-json.ts';
+export { TAILNET_TAG_PATTERN, tailnetSettings, type TailnetSettings } from './tailnet-fields.ts';

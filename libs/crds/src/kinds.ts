@@ -9,6 +9,7 @@ import { networkKind } from './kinds/network.ts';
 import { gatewayPoolPeeringKind, siteGatewayPoolAssignmentKind, sitePeeringKind } from './kinds/peering.ts';
 import { siteKind, siteNodeSliceKind } from './kinds/site.ts';
 import { clusterStaticEgressIpKind, staticEgressIpKind } from './kinds/static-egress-ip.ts';
+import { tailnetDeviceKind } from './kinds/tailnet-device.ts';
 
 /** The kinds of static egress. */
 export const egressKinds: readonly KindDefinition[] = [
@@ -20,6 +21,9 @@ export const egressKinds: readonly KindDefinition[] = [
 
 /** The kinds of stretched L2: of the feature `l2-networks`, which is off unless somebody turns it on. */
 export const l2Kinds: readonly KindDefinition[] = [networkKind, networkEndpointKind, fdbEntryKind, neighborKind];
+
+/** The kinds of the feature `tailnet`. No program acts on them yet, so that they are not installed. */
+export const tailnetKinds: readonly KindDefinition[] = [tailnetDeviceKind];
 
 /** Every kind of the API group, in the order in which they are installed. */
 export const kinds: readonly KindDefinition[] = [

@@ -63,6 +63,18 @@ export const podAnnotations = {
   networks: `${API_GROUP}/networks`,
 } as const;
 
+/** On Pod, where it is to be a device of the tailnet. Written by people; read when the pod starts. */
+export const tailnetAnnotations = {
+  /** "true": it joins, where a rule of the Mesh lets it. "false": it does not, whatever a rule says. */
+  join: `${API_GROUP}/tailnet`,
+  /** Tags of the device instead of those of the Mesh: tag:NAME, comma-separated. */
+  tags: `${API_GROUP}/tailnet-tags`,
+  /** Name of the device; absent: CLUSTER-NAMESPACE-POD. */
+  hostName: `${API_GROUP}/tailnet-hostname`,
+  /** "WaitForDevice": its containers start when the device has its addresses. "Immediate", or absent: at once. */
+  start: `${API_GROUP}/tailnet-start`,
+} as const;
+
 /** Types of conditions of a Node on which another component acts. Written by the node agent. */
 export const nodeConditions = {
   /** Whether the node forwards what belongs to the overlay, as echoes show. */
@@ -105,6 +117,11 @@ export const MAX_L2_SEGMENTS = 64;
 export const MAX_L2_NETWORK_NUMBER = 0xff_ffff;
 /** Nodes with endpoints of one Network: a frame that is replicated goes to each of them. */
 export const MAX_L2_NETWORK_NODES = 64;
+
+/** Tags of one device of a tailnet. */
+export const MAX_TAILNET_TAGS = 16;
+/** Rules about who becomes a device. */
+export const MAX_TAILNET_RULES = 64;
 
 /** Bits of a node's locator: what is behind them is a SID's behavior and Network (RFC 8986 3.1). */
 export const L2_LOCATOR_BITS = 64;

@@ -1,0 +1,14 @@
+export { RefusedAnnotationError, type StartPolicy } from './asked-device.ts';
+export { hostNameOf, type NamedPod } from './host-name.ts';
+export { type JoiningPod, planDevice, type WantedDevice } from './joining.ts';
+export {
+  planPodRoutes,
+  POD_ROUTE_TABLE,
+  POD_RULE_PRIORITY,
+  type PodRoute,
+  type PodRoutes,
+  type PodRoutesInput,
+  type PodRule,
+  TAILNET_PREFIXES,
+  type TailnetOverlap,
+} from './pod-routes.plan.ts';
