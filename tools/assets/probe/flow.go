@@ -135,5 +135,18 @@ func summarize(arrived []atomic.Bool, rate int, sendErrors, gap int64) flowRepor
 			report.Losses = append(report.Losses, lossSpan{number, number, at})
 		}
 	}
+	// What was lost at the end, when no answer came any more, is a gap as well.
+	if pause := unanswered(arrived) * 1000 / int64(rate); pause > report.LargestGapMillis {
+		report.LargestGapMillis = pause
+	}
 	return report
+}
+
+// unanswered is how many of the last datagrams got no answer.
+func unanswered(arrived []atomic.Bool) int64 {
+	count := 0
+	for count < len(arrived) && !arrived[len(arrived)-1-count].Load() {
+		count++
+	}
+	return int64(count)
 }

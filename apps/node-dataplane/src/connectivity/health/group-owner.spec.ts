@@ -60,6 +60,29 @@ test('a plan that is applied anew leaves out who is down, and whoever never answ
   expect(weights.get(2)).toEqual([0, 1]);
 });
 
+test('locators in a cluster of IPv4 alone leave a gateway that is down, as packets do', async () => {
+  const { owner, verdicts, weights } = owned({ a: healthy, b: healthy });
+  await owner.apply([group(1, 'a', 'b'), { ...group(2, 'a', 'b'), family: 6 }]);
+  verdicts.set('a/IPv4', down);
+  owner.refresh('a/IPv4');
+  expect([weights.get(1), weights.get(2)]).toEqual([
+    [0, 1],
+    [0, 1],
+  ]);
+});
+
+test('a family that is probed itself counts for itself alone', async () => {
+  const { owner, verdicts, weights } = owned({ a: healthy, b: healthy });
+  for (const node of ['a', 'b']) verdicts.set(`${node}/IPv6`, healthy);
+  await owner.apply([group(1, 'a', 'b'), { ...group(2, 'a', 'b'), family: 6 }]);
+  verdicts.set('a/IPv4', down);
+  owner.refresh('a/IPv4');
+  expect([weights.get(1), weights.get(2)]).toEqual([
+    [0, 1],
+    [1, 1],
+  ]);
+});
+
 test('news of a peer that change no weight write nothing', async () => {
   const { owner, verdicts, writes } = owned({ a: healthy, b: healthy });
   await owner.apply([group(1, 'a', 'b')]);

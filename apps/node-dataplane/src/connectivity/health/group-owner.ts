@@ -30,6 +30,13 @@ const weighted = ({ index, family, members }: HealthGroup, weights: readonly num
   members: members.map(({ record }, at) => ({ record, weight: weights[at]! })),
 });
 
+/**
+ * Under which ids a member of a group is probed, the one that counts first. Locators of stretched L2 are IPv6 whatever families
+ * the pods have: where those are IPv4 alone, that is how gateways are probed, by the links that locators take as well.
+ */
+const probedIds = ({ family }: HealthGroup, { node }: HealthMember): readonly string[] =>
+  [family, family === 4 ? (6 as const) : (4 as const)].map((each) => peerId({ node, family: each }));
+
 const reportOf = ({ group, weights }: Held, candidates: readonly Candidate[]): GroupReport => ({
   name: group.name,
   family: group.family,
@@ -51,10 +58,14 @@ export const createGroupOwner = (
   let held = new Map<number, Held>();
   let groupsOf = new Map<string, Held[]>();
 
-  const candidate = (group: HealthGroup, { node, tier }: HealthMember): Candidate => {
-    const verdict = verdictOf(peerId({ node, family: group.family }));
+  const verdictOn = (group: HealthGroup, member: HealthMember): Verdict | undefined => {
+    const [own, other] = probedIds(group, member).map(verdictOf);
+    return own ?? other;
+  };
+  const candidate = (group: HealthGroup, member: HealthMember): Candidate => {
+    const verdict = verdictOn(group, member);
     return {
-      tier,
+      tier: member.tier,
       state: verdict?.state,
       reaches: reachesSite(verdict?.sites, group.site),
       inGrace: verdict?.graceOver === false,
@@ -73,10 +84,8 @@ export const createGroupOwner = (
         const group = { ...planned, members };
         const entry: Held = { group, weights: weightsOf(group) };
         held.set(group.index, entry);
-        for (const { node } of group.members) {
-          const id = peerId({ node, family: group.family });
+        for (const id of group.members.flatMap((member) => probedIds(group, member)))
           groupsOf.set(id, [...(groupsOf.get(id) ?? []), entry]);
-        }
       }
       const current = () => [...held.values()].map(({ group, weights }) => weighted(group, weights));
       return (await kernel?.ensure(current)) ?? [];
