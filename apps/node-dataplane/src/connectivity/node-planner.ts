@@ -125,6 +125,7 @@ const overlayPeers = (plan: NodePlan, world: World, { protectedAddresses }: Meas
     keepsSource: [...masquerade.sources, ...masquerade.exceptTo],
     apiServer: protectedAddresses.filter(({ role }) => role === API_SERVER).map(({ address }) => address),
     locator: plan.locators?.own,
+    native: plan.blocks.flatMap(({ prefix, to }) => (typeof to === 'object' && 'gateways' in to ? [prefix] : [])),
     locators: () => (locators ??= nodeLocators(world)),
     nodes: () => (nodes ??= nodeAddresses(world)),
   };

@@ -77,6 +77,7 @@ const contextOf = (node: NodeName, world: World, network: EgressNetwork): Sectio
       keepsSource: CLUSTER,
       apiServer: [],
       locator: undefined,
+      native: [],
       locators: () => new Map(),
       nodes: () =>
         NODES.map((name) => ({

@@ -12,6 +12,8 @@ export interface OverlayPeers {
   readonly apiServer: readonly string[];
   /** Of this node for stretched L2, an IPv6 /64; undefined: it has none. */
   readonly locator: string | undefined;
+  /** Blocks of pods, nodes and locators that are reached without a tunnel (protocol None), and so come without one. Prefixes. */
+  readonly native: readonly string[];
   /** Of all nodes that have one, also of those without a link to this one, by the node's name. Computed when it is first called. */
   locators(): ReadonlyMap<string, string>;
   /** All that are known. Computed when it is first called. */

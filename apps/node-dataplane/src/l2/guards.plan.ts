@@ -7,7 +7,7 @@ import { PORT_PREFIX } from './names.ts';
 
 /**
  * Who may send to a locator: this node's ports, by the device of the section; and other nodes, by the overlay, whose sources connectivity has
- * checked. Packets of pods and of strangers that carry frames of their own making are dropped, wherever they are going.
+ * checked, or without a tunnel (protocol None) by the device that leads back to them: there whoever is on their LAN can forge a node's address. Packets of pods and of strangers that carry frames of their own making are dropped, wherever they are going.
  */
 
 const L2_DROPS = {
@@ -19,7 +19,7 @@ const L2_DROPS = {
   leak: 'l2_leak',
 } as const;
 
-const SETS = { locators: 'locators', overlay: 'overlay_devices' } as const;
+const SETS = { locators: 'locators', native: 'native_locators', overlay: 'overlay_devices' } as const;
 
 const byName = (key: 'iifname' | 'oifname', op: '==' | '!=', value: string): Expression => ({
   match: 'meta',
@@ -42,7 +42,15 @@ const ofPort = rule('of a port that no program keeps', byName('iifname', '==', `
 const forward: readonly RuleSpec[] = [
   ofPort,
   rule('of a port, to a node', fromPorts, toLocator('=='), inOverlay('oifname', '=='), { do: 'return' }),
+  rule('of a port, to a node without a tunnel', fromPorts, toLocator('=='), isIn('ip6', 'daddr', SETS.native), {
+    do: 'return',
+  }),
   rule('of a port, elsewhere', fromPorts, ...drop('leak')),
+  rule(
+    'to a node, from one without a tunnel, by the way back to it',
+    ...[toLocator('=='), isIn('ip6', 'saddr', SETS.native), { match: 'route-back', found: true } as const],
+    { do: 'return' },
+  ),
   rule('to a node, from neither a port nor a node', toLocator('=='), inOverlay('iifname', '!='), ...drop('stranger')),
   rule(
     'to the ports, and to no locator',
@@ -58,14 +66,17 @@ const output: readonly RuleSpec[] = [rule('of the node itself', toLocator('=='),
 export interface L2Guards {
   /** Blocks of locators, of this node too. */
   readonly locators: readonly string[];
+  /** Blocks of those locators that are reached without a tunnel; other blocks may be among them. */
+  readonly nativeLocators: readonly string[];
   /** Devices by which nodes reach each other, without those of sections. */
   readonly overlayDevices: readonly string[];
 }
 
-export const planL2Guards = ({ locators, overlayDevices }: L2Guards): TableContent => ({
+export const planL2Guards = ({ locators, nativeLocators, overlayDevices }: L2Guards): TableContent => ({
   drops: Object.values(L2_DROPS),
   sets: [
     addressSet(SETS.locators, 'ip6', locators),
+    addressSet(SETS.native, 'ip6', nativeLocators),
     { name: SETS.overlay, type: 'ifname', elements: [...overlayDevices].sort() },
   ],
   chains: [

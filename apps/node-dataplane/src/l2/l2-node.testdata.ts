@@ -76,7 +76,8 @@ export interface L2Node {
 
 const objectPath = new URL('../../../../bpf/build/unbounded_l2.bpf.o', import.meta.url).pathname;
 
-export const createL2Node = (nodeName: string): L2Node => {
+/** @param isNative nodes send to each other without a tunnel: the wire is no device of the overlay */
+export const createL2Node = (nodeName: string, isNative = false): L2Node => {
   const [net, nft] = [createRouteSocket(), createNftables()];
   const metrics = createMetrics();
   let additions: BoundaryAdditions | undefined;
@@ -90,7 +91,7 @@ export const createL2Node = (nodeName: string): L2Node => {
       l2Section({ bpffsDir: '/sys/fs/bpf/unbounded/v1', dataplane: 'netlink', l2BpfObject: objectPath }).open(context),
   };
   traffic.set({
-    ...{ devices: [WIRE], peers: [], peerPorts: [], peerProtocols: [], openPorts: [], entries: [] },
+    ...{ devices: isNative ? [] : [WIRE], peers: [], peerPorts: [], peerProtocols: [], openPorts: [], entries: [] },
     hasIpv6: true,
   });
   peers.set({
@@ -98,6 +99,7 @@ export const createL2Node = (nodeName: string): L2Node => {
     get locator() {
       return node.locators.get(nodeName);
     },
+    native: isNative ? [...node.locators.values()] : [],
     locators: () => node.locators,
     nodes: () => [],
   });

@@ -2,14 +2,15 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { runScenario } from '../agent/agent-node.testdata.ts';
-import type { Report } from './section.scenario.ts';
+import type { NativeReport, Report } from './section.scenario.ts';
 
 /** The section on two nodes, from objects to frames. */
 
+const scenario = join(import.meta.dirname, 'section.scenario.ts');
 let report: Report;
 beforeAll(() => {
   execFileSync(join(import.meta.dirname, '../../../../bpf/build.sh'), { stdio: 'inherit' });
-  report = runScenario(join(import.meta.dirname, 'section.scenario.ts')) as Report;
+  report = runScenario(scenario) as Report;
 }, 60_000);
 
 const NOTHING = { devices: [], routes: [], tables: [], pins: [] };
@@ -56,6 +57,12 @@ test('devices and tables that somebody took away are made again', () => {
 
 test('a stranger on a LAN reaches no locator, of the node or behind it', () => {
   expect(report.dropped).toEqual({ l2_from_outside: 2, l2_leak: 0, l2_port: 0 });
+});
+
+test('without a tunnel between nodes pods reach each other, and whoever is neither one of these nor beside them reaches no locator', () => {
+  const native = runScenario(scenario, 'native') as NativeReport;
+  expect(native.reached).toEqual([true, true]);
+  expect(native.dropped).toEqual({ l2_from_outside: 6, l2_leak: 0, l2_port: 0 });
 });
 
 test('what a node sends to a locator and is no frame is dropped and counted', () => {

@@ -60,6 +60,11 @@ export interface Report {
   readonly left: Kernel;
 }
 
+export interface NativeReport {
+  readonly reached: readonly boolean[];
+  readonly dropped: Readonly<Record<string, number>>;
+}
+
 const kernel = (): Kernel => ({
   devices: [DEVICES.l2Entry, DEVICES.l2Exit].filter((name) => runs('ip', 'link', 'show', name)),
   routes: run('ip', '-6', 'route', 'show', 'proto', '119').split('\n').filter(Boolean),
@@ -75,20 +80,24 @@ const conditionOf = ({ report }: SectionPass): string | undefined => {
 };
 
 /** n2: until its standard input ends. */
-const servePeer = async (): Promise<void> => {
+const servePeer = async (isNative: boolean): Promise<void> => {
   while (!runs('ip', 'link', 'show', WIRE)) await delay(20);
   settleWire(2, 1);
   plugPod(endpoints[2]);
-  const section = await createL2Node('n2').open();
+  const section = await createL2Node('n2', isNative).open();
   console.log(JSON.stringify(conditionOf(await section.pass()) ?? null));
   for await (const _ of process.stdin); // its end
   process.exit();
 };
 
-const startPeer = async () => {
-  const child = spawn('setpriv', ['--pdeathsig', 'KILL', 'unshare', ...NAMESPACES, import.meta.filename, 'peer'], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  });
+const startPeer = async (isNative = false) => {
+  const child = spawn(
+    'setpriv',
+    ['--pdeathsig', 'KILL', 'unshare', ...NAMESPACES, import.meta.filename, isNative ? 'native-peer' : 'peer'],
+    {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    },
+  );
   const namespace = `/proc/${child.pid}/ns/net`;
   while (run('readlink', namespace) === run('readlink', '/proc/self/ns/net')) await delay(10);
   run('ip', 'link', 'add', WIRE, 'type', 'veth', 'peer', 'name', WIRE, 'netns', `${child.pid}`);
@@ -151,8 +160,8 @@ const changesDuring = async (act: () => Promise<void>): Promise<string> => {
   return printed;
 };
 
-/** A host on a LAN of n1 sends to a locator of n1's, and to that of n2. */
-const attackFromLan = (): void => {
+/** A host on a LAN of n1 sends to a locator of n1's, and to that of n2; also from an address that it has no right to. */
+const attackFromLan = (forged?: string): void => {
   const stranger = createNetns();
   run('ip', 'link', 'add', 'lan0', 'type', 'veth', 'peer', 'name', 'eth0', 'netns', stranger.path);
   run('ip', 'link', 'set', 'lan0', 'up');
@@ -161,10 +170,19 @@ const attackFromLan = (): void => {
   there('ip', 'link', 'set', 'eth0', 'up');
   there('ip', 'addr', 'add', 'fd00:88::2/64', 'dev', 'eth0', 'nodad');
   there('ip', 'route', 'add', 'default', 'via', 'fd00:88::1');
+  if (forged !== undefined) there('ip', 'addr', 'add', `${forged}/128`, 'dev', 'eth0', 'nodad');
+  const from = forged === undefined ? [] : ['-I', forged];
   for (const number of [1, 2])
-    runs('nsenter', `--net=${stranger.path}`, 'ping', '-c1', '-W1', `fd53:0:0:${number}:1:0:7:0`);
+    runs('nsenter', `--net=${stranger.path}`, 'ping', '-c1', '-W1', ...from, `fd53:0:0:${number}:1:0:7:0`);
   stranger.close();
 };
+
+const dropsIn = (metrics: string): Readonly<Record<string, number>> =>
+  Object.fromEntries(
+    [...metrics.matchAll(/unbounded_firewall_dropped_packets_total\{reason="(l2_\w+)"\} (\d+)/g)].map(
+      ([, reason, count]) => [reason!, Number(count)],
+    ),
+  );
 
 const programs = (): string[] => readdirSync('/sys/fs/bpf/unbounded/l2/v1/programs').sort();
 
@@ -215,11 +233,7 @@ const main = async (): Promise<Report> => {
   peer.attack();
   await second.pass();
   const text = await node.metrics();
-  const dropped = Object.fromEntries(
-    [...text.matchAll(/unbounded_firewall_dropped_packets_total\{reason="(l2_\w+)"\} (\d+)/g)].map(
-      ([, reason, count]) => [reason!, Number(count)],
-    ),
-  );
+  const dropped = dropsIn(text);
   const counted = (metric: string): string[] =>
     text.split('\n').filter((line) => line.startsWith(metric) && !line.endsWith(' 0'));
   const frames = counted('unbounded_l2_port_frames_total');
@@ -241,8 +255,29 @@ const main = async (): Promise<Report> => {
   };
 };
 
-if (process.argv[2] === 'peer') await servePeer();
+/** Nodes that are linked by protocol None. */
+const native = async (): Promise<NativeReport> => {
+  const peer = await startPeer(true);
+  const node = createL2Node('n1', true);
+  const section = await node.open();
+  const one = plugPod(endpoints[0]);
+  await section.pass();
+  runs('ping', '-c2', '-i0.2', 'fd00:99::2');
+  const reached = [ping(one, '192.0.2.3'), ping(one, '2001:db8::3')];
+  peer.attack(); // by the wire, with an address of n2 that is no locator
+  attackFromLan();
+  run('ip', 'link', 'del', 'lan0');
+  attackFromLan('fd53:0:0:2::9');
+  await section.pass();
+  const dropped = dropsIn(await node.metrics());
+  await section.stop();
+  peer.end();
+  return { reached, dropped };
+};
+
+const [, , part] = process.argv;
+if (part === 'peer' || part === 'native-peer') await servePeer(part === 'native-peer');
 else {
-  await printReport(await main());
+  await printReport(part === 'native' ? await native() : await main());
   process.exit(); // sockets are open
 }

@@ -20,6 +20,7 @@ const planned = (address: OwnedAddress) => {
     peers: {
       ...{ overlayAddresses: ['100.64.1.1'], mtuBytes: 1450, podCidrs: [], keepsSource: [], apiServer: [] },
       locator: undefined,
+      native: [],
       locators: () => new Map(),
       nodes: () => [],
     },
