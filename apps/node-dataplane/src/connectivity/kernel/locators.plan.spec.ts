@@ -40,7 +40,7 @@ describe('routes', () => {
     expect(routes.get(OWN)).toBe('main');
     expect(routes.get('fd4c:0:0:1000::/52')).toBe('unreachable');
     expect(routes.get('fd4c:0:0:2000::/52')).toEqual({ group: 'locators of site s2 IPv6' });
-    expect(routes.get('fd4c:0:0:1003::/64')).toMatchObject({ device: 'vxlan0', gatewayIp: 'fd4c:0:0:1003::1' });
+    expect(routes.get('fd4c:0:0:1003::/64')).toMatchObject({ device: 'vxlan0', gatewayIp: 'fe80::a:1ff:fe00:1fff' });
   });
 });
 
