@@ -19,7 +19,7 @@ const L2_DROPS = {
   leak: 'l2_leak',
 } as const;
 
-const SETS = { locators: 'locators', native: 'native_locators', overlay: 'overlay_devices' } as const;
+const SETS = { locators: 'locators', native: 'native', overlay: 'overlay_devices' } as const;
 
 const byName = (key: 'iifname' | 'oifname', op: '==' | '!=', value: string): Expression => ({
   match: 'meta',
@@ -48,7 +48,10 @@ const forward: readonly RuleSpec[] = [
   rule('of a port, elsewhere', fromPorts, ...drop('leak')),
   rule(
     'to a node, from one without a tunnel, by the way back to it',
-    ...[toLocator('=='), isIn('ip6', 'saddr', SETS.native), { match: 'route-back', found: true } as const],
+    toLocator('=='),
+    // Pods and nodes are reached without a tunnel as well, and send to no locator.
+    ...[isIn('ip6', 'saddr', SETS.locators), isIn('ip6', 'saddr', SETS.native)],
+    { match: 'route-back', found: true },
     { do: 'return' },
   ),
   rule('to a node, from neither a port nor a node', toLocator('=='), inOverlay('iifname', '!='), ...drop('stranger')),
@@ -66,17 +69,17 @@ const output: readonly RuleSpec[] = [rule('of the node itself', toLocator('=='),
 export interface L2Guards {
   /** Blocks of locators, of this node too. */
   readonly locators: readonly string[];
-  /** Blocks of those locators that are reached without a tunnel; other blocks may be among them. */
-  readonly nativeLocators: readonly string[];
+  /** Blocks that are reached without a tunnel: of locators, pods and nodes. */
+  readonly native: readonly string[];
   /** Devices by which nodes reach each other, without those of sections. */
   readonly overlayDevices: readonly string[];
 }
 
-export const planL2Guards = ({ locators, nativeLocators, overlayDevices }: L2Guards): TableContent => ({
+export const planL2Guards = ({ locators, native, overlayDevices }: L2Guards): TableContent => ({
   drops: Object.values(L2_DROPS),
   sets: [
     addressSet(SETS.locators, 'ip6', locators),
-    addressSet(SETS.native, 'ip6', nativeLocators),
+    addressSet(SETS.native, 'ip6', native),
     { name: SETS.overlay, type: 'ifname', elements: [...overlayDevices].sort() },
   ],
   chains: [

@@ -23,6 +23,7 @@ export const runs = (...argv: string[]): boolean => spawnSync(argv[0]!, argv.sli
 
 export const WIRE = 'eth0';
 export const locatorOf = (number: number): string => `fd53:0:0:${number}::/64`;
+const WIRE_BLOCK = 'fd00:99::/64';
 const wireAddress = (number: number): string => `fd00:99::${number}`;
 
 /** Endpoints e1 and e2 on node n1, e3 on n2: e2 is in the other segment. */
@@ -99,7 +100,7 @@ export const createL2Node = (nodeName: string, isNative = false): L2Node => {
     get locator() {
       return node.locators.get(nodeName);
     },
-    native: isNative ? [...node.locators.values()] : [],
+    native: isNative ? [...node.locators.values(), WIRE_BLOCK] : [],
     locators: () => node.locators,
     nodes: () => [],
   });

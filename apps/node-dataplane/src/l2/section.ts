@@ -217,7 +217,7 @@ const createTurn = async (
     const unapplied = await kernel.apply(plan, {
       locator: parsePrefix(locator),
       locators: [...locators.values()],
-      nativeLocators: overlay.native.filter((block) => block.includes(':')),
+      native: overlay.native.filter((block) => block.includes(':')),
       overlayDevices: seen.devices.filter((name) => !NOT_OVERLAY.has(name)),
     });
     const endpoints = new Map([...inputs.ports].map(([endpoint, device]) => [device, endpoint]));
