@@ -18,6 +18,8 @@ export const LONGEST_CIDR = 49;
 export const LONGEST_ADDRESS = 45;
 /** Names of Sites and GatewayPools are label values too (RFC 1123 label). */
 const LONGEST_NAME = 63;
+/** RFC 1123 2.1: at most 63 characters of it. */
+export const DNS_LABEL_PATTERN = '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$';
 /** Names of Nodes (RFC 1123 subdomain). */
 const LONGEST_NODE_NAME = 253;
 

@@ -1,6 +1,7 @@
 export * from './agent-annotations.ts';
 export {
   type Condition,
+  DNS_LABEL_PATTERN,
   MAX_NODE_ADDRESSES,
   NODE_FEATURES,
   TUNNEL_PROTOCOLS,
@@ -8,7 +9,7 @@ export {
   WIREGUARD_KEY_PATTERN,
 } from './fields.ts';
 export { type KindDefinition, type ObjectMeta, type ObjectOf, toCustomResourceDefinition } from './kind.ts';
-export { egressKinds, kinds, l2Kinds, type KindTable, type ObjectsOf, tailnetKinds, topologyKinds } from './kinds.ts';
+export { egressKinds, kinds, type KindTable, type ObjectsOf, tailnetKinds, topologyKinds } from './kinds.ts';
 export type { LabelSelector } from './egress-fields.ts';
 export * from './kinds/egress-ip-pool.ts';
 export * from './kinds/egress-node-slice.ts';
@@ -24,4 +25,4 @@ export * from './kinds/tailnet-device.ts';
 export * from './names.ts';
 export * as schema from './schema.ts';
 export { sameJson } from './same-json.ts';
-export { TAILNET_TAG_PATTERN, tailnetSettings, type TailnetSettings } from './tailnet-fields.ts';
+export { TAILNET_DEFAULTS, TAILNET_TAG_PATTERN, tailnetSettings, type TailnetSettings } from './tailnet-fields.ts';

@@ -20,7 +20,7 @@ export const egressKinds: readonly KindDefinition[] = [
 ];
 
 /** The kinds of stretched L2: of the feature `l2-networks`, which is off unless somebody turns it on. */
-export const l2Kinds: readonly KindDefinition[] = [networkKind, networkEndpointKind, fdbEntryKind, neighborKind];
+const l2Kinds: readonly KindDefinition[] = [networkKind, networkEndpointKind, fdbEntryKind, neighborKind];
 
 /** The kinds of the feature `tailnet`. No program acts on them yet, so that they are not installed. */
 export const tailnetKinds: readonly KindDefinition[] = [tailnetDeviceKind];

@@ -1,4 +1,5 @@
 import { labelSelector } from './egress-fields.ts';
+import { DNS_LABEL_PATTERN } from './fields.ts';
 import { MAX_TAILNET_RULES, MAX_TAILNET_TAGS } from './names.ts';
 import { type CelRule, type Infer, list, object, oneOf, optional, type Schema, string } from './schema.ts';
 
@@ -74,6 +75,12 @@ const rule = object(
   { description: 'Of all rules the first one counts that selects the namespace of a pod.' },
 );
 
+/** What the API server fills in, for values that it has not seen. */
+export const TAILNET_DEFAULTS: { readonly clusterName: string; readonly tags: readonly string[] } = {
+  clusterName: 'k8s',
+  tags: ['tag:k8s-pod'],
+};
+
 export const tailnetSettings = object(
   {
     controlURL: optional(serverUrl('Where devices log in.'), 'https://controlplane.tailscale.com'),
@@ -85,16 +92,16 @@ export const tailnetSettings = object(
         maxLength: 32,
         rules: [
           {
-            rule: `self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')`,
+            rule: `self.matches('${DNS_LABEL_PATTERN}')`,
             message: 'must be lower-case letters, digits and dashes, neither first nor last a dash, like k8s',
             messageExpression: `'"' + self + '" must be lower-case letters, digits and dashes, neither first nor last a dash, like k8s'`,
           },
         ],
       }),
-      'k8s',
+      TAILNET_DEFAULTS.clusterName,
     ),
     credentials,
-    defaultTags: optional(tailnetTags('Tags of a device whose pod asks for none.', 1), ['tag:k8s-pod']),
+    defaultTags: optional(tailnetTags('Tags of a device whose pod asks for none.', 1), TAILNET_DEFAULTS.tags),
     rules: list(rule, {
       description: 'Who becomes a device; a pod that no rule is about becomes none.',
       as: 'atomic',

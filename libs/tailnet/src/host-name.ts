@@ -1,10 +1,12 @@
+import { DNS_LABEL_PATTERN } from '@unbounded/crds';
+
 /** Names of devices in a tailnet: the first label of their DNS name (RFC 1123 2.1, RFC 1035 2.3.4). */
 
 const LONGEST_LABEL = 63;
 const DIGEST_LENGTH = 8;
+const LABEL = new RegExp(DNS_LABEL_PATTERN);
 
-export const isHostName = (text: string): boolean =>
-  text.length <= LONGEST_LABEL && /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(text);
+export const isHostName = (text: string): boolean => text.length <= LONGEST_LABEL && LABEL.test(text);
 
 export interface NamedPod {
   readonly cluster: string;

@@ -1,4 +1,4 @@
-import { tailnetAnnotations, type TailnetSettings } from '@unbounded/crds';
+import { TAILNET_DEFAULTS, tailnetAnnotations, type TailnetSettings } from '@unbounded/crds';
 import { type Labels, matchesLabels } from '@unbounded/label-selector';
 import { readAskedDevice, readJoin, refusal, type StartPolicy } from './asked-device.ts';
 import { hostNameOf } from './host-name.ts';
@@ -19,7 +19,6 @@ export interface WantedDevice {
   readonly start: StartPolicy;
 }
 
-const [DEFAULT_CLUSTER, DEFAULT_TAGS] = ['k8s', ['tag:k8s-pod']] as const;
 const REQUEST = tailnetAnnotations.join;
 
 const checkTags = (tags: readonly string[], allowed: readonly string[]): void => {
@@ -49,9 +48,13 @@ export const planDevice = (
     throw refusal(REQUEST, 'true', valid);
   }
   const asked = readAskedDevice(pod.annotations);
-  const defaults = settings.defaultTags ?? DEFAULT_TAGS;
+  const defaults = settings.defaultTags ?? TAILNET_DEFAULTS.tags;
   const tags = asked.tags ?? defaults;
   checkTags(tags, [...new Set([...defaults, ...(rule.allowedTags ?? [])])]);
-  const named = { cluster: settings.clusterName ?? DEFAULT_CLUSTER, namespace: pod.namespace, pod: pod.name };
+  const named = {
+    cluster: settings.clusterName ?? TAILNET_DEFAULTS.clusterName,
+    namespace: pod.namespace,
+    pod: pod.name,
+  };
   return { hostName: asked.hostName ?? hostNameOf(named, digestOf), tags, start: asked.start };
 };

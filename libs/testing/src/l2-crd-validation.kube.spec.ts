@@ -1,16 +1,8 @@
-import {
-  fdbEntryKind,
-  type KindDefinition,
-  l2Kinds,
-  neighborKind,
-  networkEndpointKind,
-  networkKind,
-  toCustomResourceDefinition,
-} from '@unbounded/crds';
+import { fdbEntryKind, type KindDefinition, neighborKind, networkEndpointKind, networkKind } from '@unbounded/crds';
 import { resourceOf } from '@unbounded/kube';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import { type ApiServer, resetCluster, startApiServer, until } from './index.ts';
+import { type ApiServer, resetCluster, startApiServer } from './index.ts';
 import { objectCreator, refusalOf } from './object-creator.testdata.ts';
 
 /** What the API server takes of stretched L2, and with which words it refuses the rest. */
@@ -19,8 +11,6 @@ let api: ApiServer;
 beforeAll(async () => {
   api = await startApiServer();
   await resetCluster(api.cluster);
-  api.apply(l2Kinds.map((kind) => JSON.stringify(toCustomResourceDefinition(kind))).join('\n---\n'));
-  for (const kind of l2Kinds) await until(kind.plural, () => api.cluster.client(resourceOf(kind)).listAll());
 });
 afterAll(() => api?.stop());
 

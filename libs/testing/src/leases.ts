@@ -1,6 +1,7 @@
+import { DEFAULT_NAMESPACE } from '@unbounded/crds';
 import { type Cluster, coreClients } from '@unbounded/kube';
 
-const SYSTEM = { namespace: 'unbounded-system' } as const;
+const SYSTEM = { namespace: DEFAULT_NAMESPACE } as const;
 
 /**
  * A follower waits one second from now on instead of the 15 s of the Lease. Only for a holder that is dead: replicas

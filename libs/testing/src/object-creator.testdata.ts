@@ -17,9 +17,9 @@ export const objectCreator = (api: () => ApiServer): Create => {
   };
 };
 
-/** With which words the write is refused. */
+/** With which words the API server refuses the write. @throws Error where it takes it */
 export const refusalOf = (write: Promise<unknown>): Promise<string> =>
   write.then(
-    () => 'accepted',
+    () => Promise.reject(new Error('the API server took what it was to refuse')),
     (reason: Error) => reason.message,
   );

@@ -1,4 +1,4 @@
-import { kinds } from '@unbounded/crds';
+import { DEFAULT_NAMESPACE, kinds } from '@unbounded/crds';
 import {
   type Cluster,
   clientOf,
@@ -25,7 +25,7 @@ const deleteAll = async <T extends KubeObject>(client: ResourceClient<T>): Promi
 export const resetCluster = async (cluster: Cluster): Promise<void> => {
   const { crds, events, leases, nodes } = coreClients(cluster);
   if ((await crds.listAll()).length < kinds.length) await ensureCrds(crds, kinds);
-  const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'unbounded-system' } };
+  const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: DEFAULT_NAMESPACE } };
   await cluster
     .client(namespaces)
     .create(namespace)
@@ -35,7 +35,7 @@ export const resetCluster = async (cluster: Cluster): Promise<void> => {
   for (const kind of kinds) await deleteAll(clientOf(cluster, kind));
   await deleteAll(nodes);
   await deleteAll(events);
-  for (const { metadata } of await leases.listAll({ namespace: 'unbounded-system' })) {
-    await leases.delete(metadata.name, { namespace: 'unbounded-system' });
+  for (const { metadata } of await leases.listAll({ namespace: DEFAULT_NAMESPACE })) {
+    await leases.delete(metadata.name, { namespace: DEFAULT_NAMESPACE });
   }
 };

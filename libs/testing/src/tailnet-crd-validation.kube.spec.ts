@@ -1,15 +1,8 @@
-import {
-  type KindDefinition,
-  schema,
-  tailnetDeviceKind,
-  tailnetKinds,
-  tailnetSettings,
-  toCustomResourceDefinition,
-} from '@unbounded/crds';
-import { resourceOf } from '@unbounded/kube';
+import { type KindDefinition, schema, tailnetDeviceKind, tailnetKinds, tailnetSettings } from '@unbounded/crds';
+import { coreClients, ensureCrds, resourceOf } from '@unbounded/kube';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import { type ApiServer, resetCluster, startApiServer, until } from './index.ts';
+import { type ApiServer, resetCluster, startApiServer } from './index.ts';
 import { objectCreator, refusalOf } from './object-creator.testdata.ts';
 
 /** What the API server takes of a tailnet, and with which words it refuses the rest. */
@@ -19,14 +12,12 @@ const settingsKind: KindDefinition = {
   ...{ kind: 'TailnetTest', plural: 'tailnettests', singular: 'tailnettest', shortNames: [], columns: [] },
   ...{ description: 'Settings of a tailnet.', hasStatus: false, body: schema.object({ spec: tailnetSettings }) },
 };
-const tested = [...tailnetKinds, settingsKind];
 
 let api: ApiServer;
 beforeAll(async () => {
   api = await startApiServer();
   await resetCluster(api.cluster);
-  api.apply(tested.map((kind) => JSON.stringify(toCustomResourceDefinition(kind))).join('\n---\n'));
-  for (const kind of tested) await until(kind.plural, () => api.cluster.client(resourceOf(kind)).listAll());
+  await ensureCrds(coreClients(api.cluster).crds, [...tailnetKinds, settingsKind]);
 });
 afterAll(() => api?.stop());
 

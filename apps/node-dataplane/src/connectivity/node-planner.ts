@@ -4,6 +4,7 @@ import type { Logger } from '@unbounded/telemetry';
 import {
   advertisedRoutes,
   changedPrefixes,
+  isNative,
   type Holding,
   type NodePlan,
   parseWorld,
@@ -125,7 +126,7 @@ const overlayPeers = (plan: NodePlan, world: World, { protectedAddresses }: Meas
     keepsSource: [...masquerade.sources, ...masquerade.exceptTo],
     apiServer: protectedAddresses.filter(({ role }) => role === API_SERVER).map(({ address }) => address),
     locator: plan.locators?.own,
-    native: plan.blocks.flatMap(({ prefix, to }) => (typeof to === 'object' && 'gateways' in to ? [prefix] : [])),
+    native: plan.blocks.filter(({ to }) => isNative(to)).map(({ prefix }) => prefix),
     locators: () => (locators ??= nodeLocators(world)),
     nodes: () => (nodes ??= nodeAddresses(world)),
   };

@@ -7,7 +7,8 @@ import { PORT_PREFIX } from './names.ts';
 
 /**
  * Who may send to a locator: this node's ports, by the device of the section; and other nodes, by the overlay, whose sources connectivity has
- * checked, or without a tunnel (protocol None) by the device that leads back to them: there whoever is on their LAN can forge a node's address. Packets of pods and of strangers that carry frames of their own making are dropped, wherever they are going.
+ * checked, or without a tunnel (protocol None) by the device that leads back to them, where a host on their LAN can forge a node's address.
+ * Packets of pods and of strangers that carry frames of their own making are dropped, wherever they are going.
  */
 
 const L2_DROPS = {
@@ -50,7 +51,8 @@ const forward: readonly RuleSpec[] = [
     'to a node, from one without a tunnel, by the way back to it',
     toLocator('=='),
     // Pods and nodes are reached without a tunnel as well, and send to no locator.
-    ...[isIn('ip6', 'saddr', SETS.locators), isIn('ip6', 'saddr', SETS.native)],
+    isIn('ip6', 'saddr', SETS.locators),
+    isIn('ip6', 'saddr', SETS.native),
     { match: 'route-back', found: true },
     { do: 'return' },
   ),

@@ -1,5 +1,5 @@
 import { addressText } from '../egress-fields.ts';
-import { conditions, nodeName, SPEC, STATUS } from '../fields.ts';
+import { conditions, DNS_LABEL_PATTERN, nodeName, SPEC, STATUS } from '../fields.ts';
 import { defineKind } from '../kind.ts';
 import { immutableSpec } from '../l2-fields.ts';
 import { list, object, oneOf, optional, string } from '../schema.ts';
@@ -42,7 +42,7 @@ export const tailnetDeviceKind = defineKind({
           description: 'The name that the device asks for.',
           minLength: 1,
           maxLength: 63,
-          pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$',
+          pattern: DNS_LABEL_PATTERN,
         }),
         tags: tailnetTags('Tags of the device.', 1),
       },

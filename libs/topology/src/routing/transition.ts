@@ -48,7 +48,8 @@ export const changedPrefixes = (before: NodePlan, after: NodePlan): Set<string> 
   return new Set(changed.map(({ prefix }) => prefix));
 };
 
-const isNative = (to: Destination): boolean => typeof to === 'object' && 'gateways' in to;
+/** Without a tunnel (protocol None). */
+export const isNative = (to: Destination): boolean => typeof to === 'object' && 'gateways' in to;
 
 /** Blocks that leave, and so come, without a tunnel (protocol None). */
 const nativePrefixes = ({ blocks }: NodePlan): string[] =>

@@ -58,12 +58,9 @@ export const createGroupOwner = (
   let held = new Map<number, Held>();
   let groupsOf = new Map<string, Held[]>();
 
-  const verdictOn = (group: HealthGroup, member: HealthMember): Verdict | undefined => {
-    const [own, other] = probedIds(group, member).map(verdictOf);
-    return own ?? other;
-  };
   const candidate = (group: HealthGroup, member: HealthMember): Candidate => {
-    const verdict = verdictOn(group, member);
+    const [own, other] = probedIds(group, member).map(verdictOf);
+    const verdict = own ?? other;
     return {
       tier: member.tier,
       state: verdict?.state,
