@@ -18,6 +18,8 @@ const L2_DROPS = {
   port: 'l2_port',
   /** Of a port, about to leave in the clear or to somewhere else than a node. */
   leak: 'l2_leak',
+  /** Of the node, about a frame for which it has no way, for example while the agent starts: its sender is a program and reads none. */
+  error: 'l2_error',
 } as const;
 
 const SETS = { locators: 'locators', native: 'native', overlay: 'overlay_devices' } as const;
@@ -65,8 +67,21 @@ const forward: readonly RuleSpec[] = [
   ),
 ];
 
+/** RFC 4443 2.1: destination unreachable, packet too big, time exceeded, parameter problem. */
+const ICMPV6_ERRORS = [1, 2, 3, 4];
+
 /** Frames are forwarded: nothing of the node itself goes to a locator. */
-const output: readonly RuleSpec[] = [rule('of the node itself', toLocator('=='), ...drop('stranger'))];
+const output: readonly RuleSpec[] = [
+  ...ICMPV6_ERRORS.map((value) =>
+    rule(
+      'of the node itself, about a frame',
+      toLocator('=='),
+      { match: 'payload', field: 'icmpv6.type', op: '==', value },
+      ...drop('error'),
+    ),
+  ),
+  rule('of the node itself', toLocator('=='), ...drop('stranger')),
+];
 
 export interface L2Guards {
   /** Blocks of locators, of this node too. */

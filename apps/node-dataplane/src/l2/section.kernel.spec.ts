@@ -56,13 +56,17 @@ test('devices and tables that somebody took away are made again', () => {
 });
 
 test('a stranger on a LAN reaches no locator, of the node or behind it', () => {
-  expect(report.dropped).toEqual({ l2_from_outside: 2, l2_leak: 0, l2_port: 0 });
+  expect(report.dropped).toMatchObject({ l2_from_outside: 2, l2_leak: 0, l2_port: 0 });
 });
 
 test('without a tunnel between nodes pods reach each other, and whoever is neither one of these nor beside them reaches no locator', () => {
   const native = runScenario(scenario, 'native') as NativeReport;
   expect(native.reached).toEqual([true, true]);
-  expect(native.dropped).toEqual({ l2_from_outside: 6, l2_leak: 0, l2_port: 0 });
+  expect(native.dropped).toMatchObject({ l2_from_outside: 6, l2_leak: 0, l2_port: 0 });
+});
+
+test('errors of the node about frames for which it has no way are dropped, and count as nobody’s attempt', () => {
+  expect(report.dropped['l2_error']).toBeGreaterThan(0);
 });
 
 test('what a node sends to a locator and is no frame is dropped and counted', () => {

@@ -4,7 +4,7 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { DEVICES } from '@unbounded/config/ownership';
 import { createNetns } from '@unbounded/netlink';
@@ -170,6 +170,9 @@ const attackFromLan = (forged?: string): void => {
   there('ip', 'link', 'set', 'eth0', 'up');
   there('ip', 'addr', 'add', 'fd00:88::2/64', 'dev', 'eth0', 'nodad');
   there('ip', 'route', 'add', 'default', 'via', 'fd00:88::1');
+  // It asks nobody for the node's MAC: an answer to a forged address is a packet of the node to a locator, and counted as one.
+  const mac = readFileSync('/sys/class/net/lan0/address', 'utf8').trim();
+  there('ip', 'neigh', 'add', 'fd00:88::1', 'lladdr', mac, 'dev', 'eth0', 'nud', 'permanent');
   if (forged !== undefined) there('ip', 'addr', 'add', `${forged}/128`, 'dev', 'eth0', 'nodad');
   const from = forged === undefined ? [] : ['-I', forged];
   for (const number of [1, 2])
@@ -232,6 +235,8 @@ const main = async (): Promise<Report> => {
   const repaired = { reached: ping(one, '192.0.2.3'), problems: report.problems.map(({ message }) => message) };
   attackFromLan();
   peer.attack();
+  run('ip', 'link', 'del', DEVICES.l2Exit);
+  ping(one, '192.0.2.3'); // the node has no way for the answers
   await second.pass();
   const text = await node.metrics();
   const dropped = dropsIn(text);
