@@ -1,5 +1,6 @@
 import { PROTECTION_FINALIZER } from '@unbounded/crds';
 import { coreClients } from '@unbounded/kube';
+import { L2_NODE_CONDITION } from '@unbounded/l2';
 import { type ApiServer, expireLeases, startApiServer, until } from '@unbounded/testing';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 
@@ -78,6 +79,25 @@ test('the MTU follows the nodes', async () => {
   await world.attach(3, 'silent');
   await until('says so', async () => (await world.condition('MtuKnown'))?.message.includes('not known of silent'));
   expect((await world.network()).status?.mtu).toBe(1280);
+});
+
+test('a Network is not ready while a node that hosts it says that it does not forward', async () => {
+  world.start();
+  await world.addNetwork('lan');
+  await world.attach(1, 'n1');
+  await world.ready();
+  const forwards = async (status: 'True' | 'False'): Promise<void> => {
+    const condition = { type: L2_NODE_CONDITION, status, reason: 'LocatorNotCarried', message: 'set tunnelProtocol' };
+    await world.clients.nodes.mergePatch('n1', { status: { conditions: [condition] } }, { subresource: 'status' });
+  };
+  await forwards('False');
+  await until('is not ready', async () => (await world.condition('Ready'))?.status === 'False');
+  expect(await world.condition('NodesForward')).toMatchObject({
+    reason: 'NodesDoNotForward',
+    message: 'node n1: LocatorNotCarried: set tunnelProtocol',
+  });
+  await forwards('True');
+  await world.ready();
 });
 
 test('what a Node left goes when it is deleted by force; another one’s stays', async () => {

@@ -7,6 +7,7 @@ import {
   networkEndpointKind,
   networkKind,
 } from '@unbounded/crds';
+import { L2_NODE_CONDITION } from '@unbounded/l2';
 import { type Cluster, type KubeObject, type Node, nodes, type Pod, pods, resourceOf } from '@unbounded/kube';
 
 /** What the program reads, what of it is kept in memory, and which updates count. */
@@ -48,15 +49,26 @@ const identityOf = ({ apiVersion, kind, metadata }: KubeObject): KubeObject => {
 export const keptPod = (pod: Pod): Pod => identityOf(pod);
 export const podPrint = ({ metadata }: Pod): string => metadata.uid ?? '';
 
+/** What the node says of its part of Networks. */
+const forwarding = ({ status }: Node) => (status?.conditions ?? []).filter(({ type }) => type === L2_NODE_CONDITION);
+
 const tunnelMtu = ({ metadata }: Node): string | undefined => metadata.annotations?.[annotations.tunnelMtu];
 
 export const keptNode = (node: Node): Node => {
   const identity = identityOf(node);
   const mtu = tunnelMtu(node);
   const kept = mtu === undefined ? {} : { annotations: { [annotations.tunnelMtu]: mtu } };
-  return { ...identity, metadata: { ...identity.metadata, ...kept } };
+  const conditions = forwarding(node);
+  return {
+    ...{ ...identity, metadata: { ...identity.metadata, ...kept } },
+    ...(conditions.length > 0 && { status: { conditions } }),
+  };
 };
-export const nodePrint = (node: Node): string => `${node.metadata.uid} ${tunnelMtu(node) ?? ''}`;
+/** When a condition was last heard of is no change of it. */
+export const nodePrint = (node: Node): string => {
+  const said = forwarding(node).map(({ status, reason, message }) => `${status} ${reason} ${message}`);
+  return [node.metadata.uid, tunnelMtu(node) ?? '', ...said].join(' ');
+};
 
 /** That traffic showed an entry once more concerns nobody here. */
 export const entryPrint = ({ status }: FDBEntry | Neighbor): string => `${status?.managingNode} ${status?.endpoint}`;

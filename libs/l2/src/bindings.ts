@@ -55,6 +55,13 @@ const endpointOf = (
 };
 
 /** Where an endpoint is, as seen from this node. */
+/** Why frames for an endpoint of another node are dropped. */
+const AWAY = {
+  NoLocator: 'the node has no locator: frames for the endpoint are dropped until it has one',
+  LocatorNotCarried:
+    'no link of this node carries frames there (tunnelProtocol None does between nodes with IPv6 addresses, IPIP never): set tunnelProtocol: VXLAN, GENEVE or WireGuard, or give the nodes IPv6 addresses',
+} as const;
+
 const placeOf = (endpoint: NetworkEndpoint, snapshot: L2Snapshot): Found<PlannedStation['to']> => {
   const about = { kind: 'NetworkEndpoint', name: endpointKey(endpoint) } as const;
   const { node } = endpoint.spec;
@@ -65,9 +72,10 @@ const placeOf = (endpoint: NetworkEndpoint, snapshot: L2Snapshot): Found<Planned
     return { problem: { ...about, reason: 'NoPort', field: 'spec.interface', value: endpoint.spec.interface, remedy } };
   }
   const locator = snapshot.locators.get(node);
-  if (locator) return { found: { locator } };
-  const remedy = 'the node has no locator: frames for the endpoint are dropped until it has one';
-  return { problem: { ...about, reason: 'NoLocator', field: 'spec.node', value: node, remedy } };
+  const isUnreached = snapshot.unreached.has(node);
+  if (locator && !isUnreached) return { found: { locator } };
+  const reason = locator ? 'LocatorNotCarried' : 'NoLocator';
+  return { problem: { ...about, reason, field: 'spec.node', value: node, remedy: AWAY[reason] } };
 };
 
 const stationOf = (

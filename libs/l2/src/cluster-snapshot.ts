@@ -1,8 +1,21 @@
 import type { FDBEntry, Neighbor, Network, NetworkEndpoint, ObjectMeta } from '@unbounded/crds';
 
-/** A Node or a Pod, as far as it is looked at here. */
+/** A Pod, as far as it is looked at here. */
 export interface Named {
   readonly metadata: ObjectMeta;
+}
+
+/** A condition as nodes write it: of any type, and anything may be missing. */
+interface NodeSaying {
+  readonly type: string;
+  readonly status: string;
+  readonly reason?: string;
+  readonly message?: string;
+}
+
+/** A Node, as far as it is looked at here. */
+export interface HostingNode extends Named {
+  readonly status?: { readonly conditions?: readonly NodeSaying[] };
 }
 
 /** What the controller of Networks knows of the cluster. */
@@ -13,7 +26,7 @@ export interface L2ClusterSnapshot {
   readonly endpoints: readonly NetworkEndpoint[];
   readonly fdbEntries: readonly FDBEntry[];
   readonly neighbors: readonly Neighbor[];
-  readonly nodes: readonly Named[];
+  readonly nodes: readonly HostingNode[];
   readonly pods: readonly Named[];
 }
 

@@ -1,12 +1,16 @@
 import { annotations, type Network, type NetworkEndpoint, PROTECTION_FINALIZER } from '@unbounded/crds';
-import type { L2ClusterSnapshot, Named } from './cluster-snapshot.ts';
+import type { HostingNode, L2ClusterSnapshot, Named } from './cluster-snapshot.ts';
 import { endpoint, fdbEntry, neighbor, network } from './testdata.ts';
 
 /** What the controller sees: times in seconds since 1970, UIDs that follow from names. */
 
 export const timeOf = (seconds: number): string => new Date(seconds * 1000).toISOString();
 
-export const nodeObject = (name: string, tunnelMtu = '1420', { uid = `uid-${name}`, created = 0 } = {}): Named => ({
+export const nodeObject = (
+  name: string,
+  tunnelMtu = '1420',
+  { uid = `uid-${name}`, created = 0 } = {},
+): HostingNode => ({
   metadata: {
     ...{ name, uid, creationTimestamp: timeOf(created) },
     annotations: tunnelMtu === '' ? {} : { [annotations.tunnelMtu]: tunnelMtu },

@@ -1,7 +1,7 @@
 import { annotations, MAX_L2_NETWORK_NODES, type Network, type NetworkEndpoint } from '@unbounded/crds';
 import { describe, expect, it } from 'vitest';
 import { clusterOf, createdEndpoint, nodeObject, protectedNetwork, timeOf } from './cluster.testdata.ts';
-import { type L2ClusterSnapshot, type NetworkPlan, planNetworks } from './index.ts';
+import { type HostingNode, type L2ClusterSnapshot, type NetworkPlan, planNetworks } from './index.ts';
 import { network } from './testdata.ts';
 
 const plan = (
@@ -28,6 +28,7 @@ describe('a Network whose endpoints stand', () => {
       ['Numbered', 'True'],
       ['MtuKnown', 'True'],
       ['NodesFit', 'True'],
+      ['NodesForward', 'True'],
       ['Ready', 'True'],
     ]);
   });
@@ -139,5 +140,40 @@ describe('more nodes than a Network has room for', () => {
       'False TooManyNodes: nodes n00: a Network has at most 64 nodes: move the pods to others, or to a further Network',
     );
     expect(saysOf(planOne(protectedNetwork('lan'), endpoints.slice(0, -1)), 'NodesFit')).toContain('True');
+  });
+});
+
+describe('what its nodes say', () => {
+  const hosts = [1, 2, 3, 4, 5].map((number) => createdEndpoint(number, `n${number}`));
+  const saying = (name: string, reason: string, message = 'why', status: 'True' | 'False' = 'False') => ({
+    ...nodeObject(name),
+    status: { conditions: [{ type: 'UnboundedL2', status, reason, message }] },
+  });
+  const says = (...nodes: readonly HostingNode[]): string[] => {
+    const planned = planOne(protectedNetwork('lan'), hosts, { nodes });
+    return [saysOf(planned, 'NodesForward'), saysOf(planned, 'Ready')];
+  };
+
+  it('makes it not ready where one does not forward, and names the node and its reason', () => {
+    expect(says(saying('n1', 'InForce', 'fine', 'True'), saying('n2', 'LocatorNotCarried'))).toEqual([
+      'False NodesDoNotForward: node n2: LocatorNotCarried: why',
+      'False NodesDoNotForward: NodesForward is False',
+    ]);
+  });
+
+  it('does not concern it while it is about single entries, about nodes that do not host it, or nothing', () => {
+    const entry = saying('n1', 'NotOfEndpoint');
+    expect(says(entry, saying('n9', 'NoLocator'), nodeObject('n2'))).toEqual([
+      'True NodesForward: no node that hosts it has the condition UnboundedL2 False',
+      'True Ready: nodes carry its frames',
+    ]);
+  });
+
+  it('is shown of three nodes, and of each as far as there is room', () => {
+    const [text] = says(...['n1', 'n2', 'n3', 'n4', 'n5'].map((name) => saying(name, 'L2Failed', 'x'.repeat(30_000))));
+    expect(text).toMatch(
+      /^False NodesDoNotForward: node n1: L2Failed: x+; node n2: .*; node n3: L2Failed: x+; and 2 nodes more$/,
+    );
+    expect(text!.length).toBeLessThan(1000);
   });
 });

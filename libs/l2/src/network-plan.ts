@@ -5,10 +5,11 @@ import {
   type NetworkEndpoint,
   PROTECTION_FINALIZER,
 } from '@unbounded/crds';
-import { createdMs, type L2ClusterSnapshot, type Named } from './cluster-snapshot.ts';
+import { createdMs, type HostingNode, type L2ClusterSnapshot } from './cluster-snapshot.ts';
 import { checkNetwork } from './network-checks.ts';
 import type { NetworkCondition } from './network-condition.ts';
 import { stateMtu } from './network-mtu.ts';
+import { nodesFit, nodesForward } from './network-nodes.ts';
 import { assignNumbers } from './numbers.ts';
 
 /** What the controller writes of one Network. */
@@ -61,16 +62,6 @@ const hostsOf = ({ status }: Network, endpoints: readonly NetworkEndpoint[]) => 
   return { hosts: ranked.slice(0, MAX_L2_NETWORK_NODES).sort(), excess: ranked.slice(MAX_L2_NETWORK_NODES) };
 };
 
-const nodesFit = (excess: readonly string[]): NetworkCondition => {
-  const type = 'NodesFit';
-  if (excess.length === 0) {
-    const message = `at most ${MAX_L2_NETWORK_NODES} nodes host it`;
-    return { type, status: 'True', reason: 'NodesFit', message };
-  }
-  const message = `nodes ${excess.join(', ')}: a Network has at most ${MAX_L2_NETWORK_NODES} nodes: move the pods to others, or to a further Network`;
-  return { type, status: 'False', reason: 'TooManyNodes', message };
-};
-
 const readiness = (others: readonly NetworkCondition[]): NetworkCondition => {
   const type = 'Ready';
   const failed = others.find(({ status }) => status === 'False') ?? others.find(({ status }) => status === 'Unknown');
@@ -88,13 +79,19 @@ const deletability = ({ metadata }: Network, count: number): NetworkCondition[] 
 interface Surroundings {
   readonly number: number | undefined;
   readonly endpoints: readonly NetworkEndpoint[];
-  readonly nodes: ReadonlyMap<string, Named>;
+  readonly nodes: ReadonlyMap<string, HostingNode>;
 }
 
 const planNetwork = (network: Network, { number, endpoints, nodes }: Surroundings): NetworkPlan => {
   const { hosts, excess } = hostsOf(network, endpoints);
   const { mtu, condition } = stateMtu(network, hosts, nodes);
-  const conditions = [checkNetwork(network), numbered(network, number), condition, nodesFit(excess)];
+  const conditions = [
+    checkNetwork(network),
+    numbered(network, number),
+    condition,
+    nodesFit(excess),
+    nodesForward(hosts, nodes),
+  ];
   return {
     network,
     isProtected: network.metadata.deletionTimestamp === undefined || endpoints.length > 0,

@@ -82,6 +82,12 @@ describe('an entry that says more than its endpoint', () => {
       'must be in one of the prefixes',
     ],
     ['of a node without a locator', { locators: new Map() }, 'NoLocator', 'n2'],
+    [
+      'of a node to which no link leads',
+      { unreached: new Set(['n2']) },
+      'LocatorNotCarried',
+      'n2: no link of this node',
+    ],
     ['of an interface that is not there', { ports: new Map() }, 'NoPort', 'net1'],
   ])('%s is passed over, with a problem', (_, rest, reason, text) => {
     const { problems, fdb, neighbors } = plan(rest);
@@ -89,6 +95,12 @@ describe('an entry that says more than its endpoint', () => {
     expect(`${problem?.value}: ${problem?.remedy}`).toContain(text);
     const count = fdb.length + neighbors.length + problems.length;
     expect(count).toBe((rest.fdbEntries ?? [1, 2]).length + (rest.neighbors ?? [1, 2, 3, 4]).length);
+  });
+
+  it('of a node to which no link leads, nothing is replicated to', () => {
+    const replicasOf = (unreached: ReadonlySet<string>) =>
+      planL2({ ...snapshotOf('n1', [lan], [near, far]), unreached }).networks.map(({ replicas }) => replicas.length);
+    expect([replicasOf(new Set()), replicasOf(new Set(['n2']))]).toEqual([[1], [0]]);
   });
 
   it('of a segment that is none is not carried', () => {

@@ -29,7 +29,8 @@ const planNetwork = (hosted: Hosted, snapshot: L2Snapshot): PlannedNetwork => {
   const { unknownUnicast, broadcast, multicast } = network.spec;
   const others = new Set(endpoints.map(({ spec }) => spec.node));
   others.delete(snapshot.node);
-  const replicas = [...others].sort().flatMap((node) => snapshot.locators.get(node) ?? []);
+  const reached = others.difference(snapshot.unreached);
+  const replicas = [...reached].sort().flatMap((node) => snapshot.locators.get(node) ?? []);
   return {
     ...{ number, mtu, replicas, name: network.metadata.name },
     replicates: {

@@ -45,12 +45,17 @@ export interface PlannedNeighbor {
   readonly mac: string;
 }
 
+/** Reasons of problems that one entry has alone: the node forwards for the others. */
+const OF_ENTRIES = ['NoSuchEndpoint', 'NotOfEndpoint', 'OutsidePrefixes', 'NoSuchSegment', 'NoPort'] as const;
+
+export const isOfEntry = (reason: string): boolean => OF_ENTRIES.some((one) => one === reason);
+
 /** An object, or a part of it, that does not do what it says; it affects no other one. */
 export interface L2Problem {
   readonly kind: 'FDBEntry' | 'Neighbor' | 'NetworkEndpoint';
   readonly name: string;
   /** CamelCase. */
-  readonly reason: 'NoSuchEndpoint' | 'NotOfEndpoint' | 'OutsidePrefixes' | 'NoSuchSegment' | 'NoLocator' | 'NoPort';
+  readonly reason: (typeof OF_ENTRIES)[number] | 'NoLocator' | 'LocatorNotCarried';
   /** Path in the object. */
   readonly field: string;
   readonly value: string;

@@ -12,6 +12,8 @@ export interface L2Snapshot {
   readonly neighbors: readonly Neighbor[];
   /** By node: its /64 of IPv6. */
   readonly locators: ReadonlyMap<string, Prefix>;
+  /** Nodes to whose locators no link of this one leads. */
+  readonly unreached: ReadonlySet<string>;
   /** Names of devices, by NAMESPACE/NAME of the endpoint: those that are there. */
   readonly ports: ReadonlyMap<string, string>;
 }

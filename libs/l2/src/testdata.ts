@@ -64,6 +64,7 @@ export const snapshotOf = (
   ...{ node, networks, endpoints },
   fdbEntries: endpoints.map((one) => fdbEntry(one)),
   neighbors: endpoints.flatMap((one) => one.spec.addresses.map((ip) => neighbor(one, ip))),
+  unreached: new Set(),
   locators: new Map([...new Set(endpoints.map(({ spec }) => spec.node))].map((name) => [name, locatorOf(name)])),
   ports: new Map(
     endpoints.flatMap((one) => (one.spec.node === node ? [[endpointKey(one), `l2-${one.metadata.name}`]] : [])),

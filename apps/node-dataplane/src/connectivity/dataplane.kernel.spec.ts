@@ -83,6 +83,12 @@ describe.each([
       expect(report.closed.atBoot).toEqual({ upBefore: false, upAfter: true });
     });
 
+    test('the source check knows every peer and member of a group from its first moment, since the other data path may be in force', () => {
+      const [atOnce, afterwards] = report.closed.checkedBy;
+      expect(atOnce).toEqual(afterwards);
+      expect(Math.min(atOnce.entries, atOnce.groups)).toBeGreaterThan(0);
+    });
+
     test('it goes down while its source check cannot be attached, with a problem, and comes up with it', () => {
       expect(report.closed.unattached).toMatchObject({ up: false, upAgain: true });
       expect(report.closed.unattached.problems).toContain('ProgramNotAttached');

@@ -18,7 +18,7 @@ import { cleanUp } from '../agent/cleanup.ts';
 import type { PodAttachment } from '../attachment/pods.ts';
 import { type PodsReport, tryPods } from './dataplane-pods.testdata.ts';
 import { applyPlan, type Dataplane } from './dataplane.ts';
-import { anchorHasProgram, DRIFTS, entryCount, FORWARD, state } from './drifts.testdata.ts';
+import { anchorHasProgram, DRIFTS, entryCount, FORWARD, groupCount, state } from './drifts.testdata.ts';
 import { openEbpfPath } from '../data-path/ebpf/ebpf-path.ts';
 import { readForwarding } from './forwarding.ts';
 import { startHealth } from './health/health.ts';
@@ -35,10 +35,17 @@ import { printReport } from '../printed-report.testdata.ts';
  * way, cleans up, and prints what it saw as JSON: the agent works on the namespace of its process.
  */
 
+interface MapSizes {
+  readonly entries: number;
+  readonly groups: number;
+}
+
 /** vxlan0 as things fail that keep forged packets out. */
 interface FailClosed {
   /** Before its source check, and when the first pass is over. */
   readonly atBoot: { readonly upBefore: boolean; readonly upAfter: boolean };
+  /** What the source check can read from its first moment on, and when the first pass is over. */
+  readonly checkedBy: readonly [MapSizes, MapSizes];
   /** While the program cannot be attached again, and afterwards. */
   readonly unattached: {
     readonly up: boolean;
@@ -198,14 +205,19 @@ const bridgeMacsAsPodsComeAndGo = (): string[] => {
 const isUp = (device: string): boolean =>
   (json('ip', '-j', 'link', 'show', device) as { flags: string[] }[])[0]!.flags.includes('UP');
 
-/** Notes whether the tunnel was up when its check was about to be attached. */
-const watchGuard = (dataplane: Dataplane): { readonly dataplane: Dataplane; readonly upBefore: boolean[] } => {
+const mapSizes = (): MapSizes => ({ entries: entryCount(), groups: groupCount() });
+
+/** Notes whether the tunnel was up when its check was about to be attached, and what the check reads then. */
+const watchGuard = (dataplane: Dataplane) => {
   const upBefore: boolean[] = [];
+  const checkedBy: MapSizes[] = [];
   const guard: Dataplane['path']['guard'] = (plan, links) => {
     upBefore.push(isUp('vxlan0'));
-    return dataplane.path.guard(plan, links);
+    const guarded = dataplane.path.guard(plan, links);
+    checkedBy.push(mapSizes());
+    return guarded;
   };
-  return { dataplane: { ...dataplane, path: { ...dataplane.path, guard } }, upBefore };
+  return { dataplane: { ...dataplane, path: { ...dataplane.path, guard } }, upBefore, checkedBy };
 };
 
 /** Somebody's filter or, of all things, a folder stands where the program or its pin would: it cannot be attached. */
@@ -282,6 +294,7 @@ const main = async (): Promise<Report> => {
   const watched = watchGuard(former);
   const first = (await applyPlan(watched.dataplane, plan)).problems.map(({ message }) => message);
   const atBoot = { upBefore: watched.upBefore[0]!, upAfter: isUp('vxlan0') };
+  const checkedBy = [watched.checkedBy[0]!, mapSizes()] as const;
   await applyPlan(former, plan); // what the first one brought about (carrier, ...) is settled
   // The kernel tells of its own link-local addresses once more when it knows that nobody else has them (RFC 4862, 5.4).
   while (/ (eth0|wire) /.test(run('ip', '-6', '-o', 'addr', 'show', 'tentative'))) run('sleep', '0.01');
@@ -308,7 +321,7 @@ const main = async (): Promise<Report> => {
     pods = now;
   });
   const unattached = await unattach(dataplane, plan);
-  const closed = { atBoot, unattached, ...(await failFirewall(dataplane, plan)) };
+  const closed = { atBoot, checkedBy, unattached, ...(await failFirewall(dataplane, plan)) };
   const say = (): void => undefined;
   await cleanUp(folders, say);
   const cleaned = state();

@@ -143,6 +143,8 @@ export const applyPlan = async (dataplane: Dataplane, wanted: KernelPlan): Promi
   const links: ReadonlyMap<string, Link> = devices.links;
   // Before WireGuard: peers may send by a new interface as soon as it has its key.
   const podProblems = await ensurePods(dataplane, links);
+  // Before the table: it may still have the source checks of the other data path, and has them no more once it is as planned.
+  const guard = path.guard(plan, new Map([...links, ...devices.unsettled]));
   // New before old: packets get the mark of those in transit only when the routes for them stand.
   const isTransitReady = await hasTransitRules(net, plan);
   const firewall = await ensureFirewall(dataplane, isTransitReady ? plan : withoutTransit(plan), {
@@ -150,7 +152,6 @@ export const applyPlan = async (dataplane: Dataplane, wanted: KernelPlan): Promi
     network,
   });
   const arpProblems = await ensureArpTable(dataplane, plan, { ...devices, network });
-  const guard = path.guard(plan, new Map([...links, ...devices.unsettled]));
   const tunnelProblems = await settleTunnels(net, { specs, ...devices }, firewall.state, guard);
   const endpointOf: EndpointOf = (device, peer) => paths.endpointOf(device, peer);
   const wireGuard = await ensureWireGuard(plan.wireGuard, links, { ...context, endpointOf });

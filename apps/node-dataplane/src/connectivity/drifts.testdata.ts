@@ -6,13 +6,18 @@ import { DETACHMENTS, hasProgram, json, run } from './attached-programs.testdata
 /** What the dataplane has made in the namespace, as text, and each way in which somebody may change it. */
 
 export const FORWARD = '/proc/sys/net/ipv4/ip_forward';
-const ENDPOINTS_MAP = join(PIN_FOLDER, 'maps', 'unbounded_endpoints_v4');
+const mapPin = (name: string): string => join(PIN_FOLDER, 'maps', name);
+const ENDPOINTS_MAP = mapPin('unbounded_endpoints_v4');
 
 export const anchorHasProgram = (): boolean => hasProgram('unbounded0', 'egress');
 
 /** Entries of the map of IPv4 endpoints. */
-export const entryCount = (): number =>
-  (json('bpftool', '-j', 'map', 'dump', 'pinned', ENDPOINTS_MAP) as unknown[]).length;
+export const entryCount = (): number => sizeOf('unbounded_endpoints_v4');
+
+export const groupCount = (): number => sizeOf('unbounded_nexthop_groups');
+
+const sizeOf = (map: string): number =>
+  (json('bpftool', '-j', 'map', 'dump', 'pinned', mapPin(map)) as unknown[]).length;
 
 /** Everything of ours as text that is the same for the same state; indexes of devices are none of it. */
 export const state = (): string => {

@@ -127,6 +127,7 @@ const overlayPeers = (plan: NodePlan, world: World, { protectedAddresses }: Meas
     apiServer: protectedAddresses.filter(({ role }) => role === API_SERVER).map(({ address }) => address),
     locator: plan.locators?.own,
     native: plan.blocks.filter(({ to }) => isNative(to)).map(({ prefix }) => prefix),
+    routed: plan.blocks.filter(({ use }) => use !== 'accepted').map(({ prefix }) => prefix),
     locators: () => (locators ??= nodeLocators(world)),
     nodes: () => (nodes ??= nodeAddresses(world)),
   };

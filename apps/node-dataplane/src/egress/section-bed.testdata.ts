@@ -78,6 +78,7 @@ const contextOf = (node: NodeName, world: World, network: EgressNetwork): Sectio
       apiServer: [],
       locator: undefined,
       native: [],
+      routed: [],
       locators: () => new Map(),
       nodes: () =>
         NODES.map((name) => ({

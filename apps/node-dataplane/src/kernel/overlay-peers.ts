@@ -14,6 +14,8 @@ export interface OverlayPeers {
   readonly locator: string | undefined;
   /** Blocks of pods, nodes and locators that are reached without a tunnel (protocol None), and so come without one. Prefixes. */
   readonly native: readonly string[];
+  /** Blocks to which the node's links lead, of whatever use. Prefixes. */
+  readonly routed: readonly string[];
   /** Of all nodes that have one, also of those without a link to this one, by the node's name. Computed when it is first called. */
   locators(): ReadonlyMap<string, string>;
   /** All that are known. Computed when it is first called. */

@@ -1,4 +1,4 @@
-import type { L2Plan, L2Problem } from '@unbounded/l2';
+import { isOfEntry, L2_NODE_CONDITION as type, type L2Plan, type L2Problem } from '@unbounded/l2';
 import type { Problem } from '@unbounded/topology';
 import { counted, problemCondition } from '../section-condition.ts';
 import type { NodeCondition } from '../section.port.ts';
@@ -15,8 +15,9 @@ export const l2Condition = (
   { networks, ports }: Pick<L2Plan, 'networks' | 'ports'>,
   problems: readonly Problem[],
 ): NodeCondition | undefined => {
-  const type = 'UnboundedL2';
-  if (problems.length > 0) return problemCondition(type, problems);
+  // What concerns the whole node comes first: the controller of Networks reads the reason.
+  const ranked = problems.toSorted((a, b) => Number(isOfEntry(a.reason)) - Number(isOfEntry(b.reason)));
+  if (problems.length > 0) return problemCondition(type, ranked);
   if (networks.length === 0) return undefined;
   const message = `the node forwards for ${counted(ports.length, 'pod')} in ${counted(networks.length, 'Network')}`;
   return { type, status: 'True', reason: 'InForce', message };

@@ -101,6 +101,7 @@ export const createL2Node = (nodeName: string, isNative = false): L2Node => {
       return node.locators.get(nodeName);
     },
     native: isNative ? [...node.locators.values(), WIRE_BLOCK] : [],
+    routed: ['fd53::/48'],
     locators: () => node.locators,
     nodes: () => [],
   });

@@ -9,6 +9,7 @@ import type { RouteEvent } from '@unbounded/netlink';
 import type { Problem } from '@unbounded/topology';
 import type { AgentConfig } from '../agent.config.ts';
 import { L2_CHAINS } from '../kernel/base-chains.ts';
+import type { OverlayPeers } from '../kernel/overlay-peers.ts';
 import type { Section, SectionContext, SectionPass, SectionType } from '../section.port.ts';
 import { createProblemLog } from '../world/problem-log.ts';
 import { createAttaching } from './attach.ts';
@@ -183,10 +184,11 @@ interface Planned {
 /** The same plan, and the same object, while nothing that it depends on has changed. */
 const createPlanner = (node: string) => {
   let last: { readonly of: readonly unknown[]; readonly planned: Planned } | undefined;
-  return (objects: L2Objects, locators: ReadonlyMap<string, string>, ports: ReadonlySet<string>): Planned => {
-    const of = [objects, locators, [...ports].sort().join()];
+  return (objects: L2Objects, overlay: OverlayPeers, ports: ReadonlySet<string>): Planned => {
+    const [locators, { routed }] = [overlay.locators(), overlay];
+    const of = [objects, locators, routed, [...ports].sort().join()];
     if (last?.of.every((value, at) => value === of[at])) return last.planned;
-    const inputs = l2SnapshotOf(objects, { node, locators, ports });
+    const inputs = l2SnapshotOf(objects, { node, locators, routed, ports });
     last = { of, planned: { inputs, plan: planL2(inputs) } };
     return last.planned;
   };
@@ -207,8 +209,7 @@ const createTurn = async (
     if (!snapshot || !overlay || !seen) return undefined;
     const links = await listPorts(net);
     const ports = new Set(links.map(({ name }) => name));
-    const locators = overlay.locators();
-    const { inputs, plan } = planned(snapshot, locators, ports);
+    const { inputs, plan } = planned(snapshot, overlay, ports);
     const nothing = { plan, ports, isInForce: false };
     if (plan.networks.length === 0 && links.length === 0) return { ...nothing, problems: await presence.end() };
     const { locator } = overlay;
@@ -216,7 +217,7 @@ const createTurn = async (
     presence.begin();
     const unapplied = await kernel.apply(plan, {
       locator: parsePrefix(locator),
-      locators: [...locators.values()],
+      locators: [...overlay.locators().values()],
       native: overlay.native.filter((block) => block.includes(':')),
       overlayDevices: seen.devices.filter((name) => !NOT_OVERLAY.has(name)),
     });

@@ -7,10 +7,9 @@ import type { Guard } from '../../connectivity/kernel/tunnel-gate.ts';
 
 /** When a device gets this agent's program: at once where there is none of ours, else when the maps hold what it reads. */
 export interface DevicePrograms {
-  /**
-   * Sees to it that each tunnel device has a source check; which do. One of ours that is there stays until `bring`. A new one may
-   * have empty maps: then nothing passes it.
-   */
+  /** Whether any device has a program of ours, of whatever layout; one about which the kernel does not tell counts as such. */
+  standAnywhere(links: ReadonlyMap<string, Link>): boolean;
+  /** Sees to it that each tunnel device has a source check; which do. One of ours that is there stays until `bring`. */
   guard(links: ReadonlyMap<string, Link>): Guard;
   /** @param isWhole whether the maps hold the whole plan: a device that forwards by others goes on so until then */
   bring(links: ReadonlyMap<string, Link>, isWhole: () => boolean): Problem[];
@@ -56,6 +55,14 @@ export const createDevicePrograms = (loaded: Loaded, places: Omit<AttachmentOpti
   };
 
   return {
+    standAnywhere: (links) =>
+      [...links.values()].some((link) => {
+        try {
+          return attachments.standingAt(link) !== undefined;
+        } catch {
+          return true;
+        }
+      }),
     guard(links) {
       const [names, problems] = [new Set<string>(), new Array<Problem>()];
       for (const link of links.values()) {

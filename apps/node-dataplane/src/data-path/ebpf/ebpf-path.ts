@@ -43,7 +43,7 @@ export const openEbpfPath = (net: RouteSocket, options: EbpfPathOptions): DataPa
   return {
     groups: { mapPin: groupMapPin(options.pinFolder) },
     render: (plan) => renderPlan('ebpf', plan),
-    guard: (_, links) => forwarding.guard(links),
+    guard: (plan, links) => forwarding.guard(plan, links),
     prepare: async (plan, links) => ({ groups: forwarding.prepare(plan, links), problems: [] }),
     apply: async () => forwarding.apply(),
     routes: routeSpecs,

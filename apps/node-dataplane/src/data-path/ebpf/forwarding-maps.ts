@@ -12,6 +12,7 @@ import {
   endpointV6,
   forwarderKey,
   groupKey,
+  type GroupMember,
   innerMac,
   layoutFingerprint,
   type LocalAddresses,
@@ -34,6 +35,7 @@ import type { AttachmentOptions } from '../../bpf/attachments.ts';
 import { createDevicePrograms } from './device-programs.ts';
 import { type ForwardingTables, planForwardingTables } from './forwarding.plan.ts';
 import { createGroupIndexes } from '../group-indexes.ts';
+import { groupEntry } from './map-groups.ts';
 import { mapFolder, markLayout } from '../../bpf/layout-folder.ts';
 import { loadPinned } from '../../bpf/load-pinned.ts';
 import { removeStaleEntries, writeEntries } from '../../bpf/map-sync.ts';
@@ -49,10 +51,10 @@ import type { Guard } from '../../connectivity/kernel/tunnel-gate.ts';
  */
 export interface ForwardingMaps {
   /**
-   * Sees to it that each tunnel device has a source check; which do. One of ours that is there stays until `apply`. A new one may
-   * have empty maps: then nothing passes it.
+   * Sees to it that each tunnel device has a source check; which do. One of ours that is there stays until `apply`. Where no program of
+   * ours stands yet, the maps get the plan's entries first: packets of tunnels that are up (the other data path's) go on.
    */
-  guard(links: ReadonlyMap<string, Link>): Guard;
+  guard(plan: KernelPlan, links: ReadonlyMap<string, Link>): Guard;
   /** What the maps are to hold. The groups come first, from health: the records of `apply` point at them. */
   prepare(plan: KernelPlan, links: ReadonlyMap<string, Link>): readonly HealthGroup[];
   /** Writes what the prepared plan adds or changes, and brings this agent's programs to the devices: they read it. */
@@ -121,6 +123,14 @@ interface Prepared {
   readonly links: ReadonlyMap<string, Link>;
 }
 
+const groupsWithoutWeight = ({ groups }: ForwardingTables): ReadonlyMap<number, readonly GroupMember[]> =>
+  new Map(
+    groups.map(({ index, members }) => [
+      index,
+      groupEntry({ members: members.map(({ record }) => ({ record, weight: 0 })) }),
+    ]),
+  );
+
 /** Where the map of next-hop groups is pinned; the thread that probes writes it. */
 export const groupMapPin = (pinFolder: string): string => join(mapFolder(pinFolder), 'unbounded_nexthop_groups');
 
@@ -139,33 +149,43 @@ export const openForwardingMaps = (options: ForwardingOptions): ForwardingMaps =
   const hasGroups = ({ tables }: Prepared): boolean =>
     tables.groups.every(({ index }) => maps.groups.get(index) !== undefined);
 
+  const prepare = (plan: KernelPlan, links: ReadonlyMap<string, Link>): Prepared => {
+    const ifindexes = new Map([...links].map(([name, link]) => [name, link.index]));
+    const tables = planForwardingTables(plan, ifindexes, indexes);
+    numbers.write(indexes.toJSON());
+    return { config: configOf(plan), locals: localsOf(plan), echo: echoOf(plan), tables, links };
+  };
+
+  const writeMaps = ({ config, locals, echo, tables }: Prepared): Problem[] => {
+    const results = [
+      writeEntries<0, EncapConfig>('unbounded_config', maps.config, new Map([[0, config]])),
+      writeEntries<0, LocalAddresses>('unbounded_locals', maps.locals, new Map([[0, locals]])),
+      writeEntries<0, EchoAddresses>('unbounded_echo', maps.echo, new Map([[0, echo]])),
+      writeEntries<string, Brought>('unbounded_forwarders', maps.forwarders, tables.forwarders),
+      writeEntries('unbounded_endpoints_v4', maps.v4, tables.v4),
+      writeEntries('unbounded_endpoints_v6', maps.v6, tables.v6),
+    ];
+    return results.flatMap(({ problems }) => problems);
+  };
+
   return {
-    guard: (links) => programs.guard(links),
+    guard(plan, links) {
+      if (!programs.standAnywhere(links)) {
+        const first = prepare(plan, links);
+        // By groups the source check knows their members. Health gives them weights: until then nothing is sent by them.
+        writeEntries('unbounded_nexthop_groups', maps.groups, groupsWithoutWeight(first.tables));
+        writeMaps(first);
+      }
+      return programs.guard(links);
+    },
     prepare(plan, links) {
-      const ifindexes = new Map([...links].map(([name, link]) => [name, link.index]));
-      prepared = {
-        config: configOf(plan),
-        locals: localsOf(plan),
-        echo: echoOf(plan),
-        tables: planForwardingTables(plan, ifindexes, indexes),
-        links,
-      };
-      numbers.write(indexes.toJSON());
+      prepared = prepare(plan, links);
       return prepared.tables.groups;
     },
     apply() {
       if (!prepared) return [];
-      const { config, locals, echo, tables, links } = prepared;
-      // All entries before the programs that read them.
-      const results = [
-        writeEntries<0, EncapConfig>('unbounded_config', maps.config, new Map([[0, config]])),
-        writeEntries<0, LocalAddresses>('unbounded_locals', maps.locals, new Map([[0, locals]])),
-        writeEntries<0, EchoAddresses>('unbounded_echo', maps.echo, new Map([[0, echo]])),
-        writeEntries<string, Brought>('unbounded_forwarders', maps.forwarders, tables.forwarders),
-        writeEntries('unbounded_endpoints_v4', maps.v4, tables.v4),
-        writeEntries('unbounded_endpoints_v6', maps.v6, tables.v6),
-      ];
-      const unwritten = results.flatMap(({ problems }) => problems);
+      const { tables, links } = prepared;
+      const unwritten = writeMaps(prepared); // all entries before the programs that read them
       const whole = prepared;
       const attached = programs.bring(links, () => unwritten.length === 0 && hasGroups(whole));
       return [...tables.problems, ...attached, ...unwritten];

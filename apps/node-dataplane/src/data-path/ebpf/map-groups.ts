@@ -5,17 +5,17 @@ import type { GroupKernel, WeightedGroup } from '../../connectivity/health/group
 
 export type GroupMap = BpfMap<number, readonly GroupMember[]>;
 
-const entryOf = ({ members }: WeightedGroup): GroupMember[] =>
+export const groupEntry = ({ members }: Pick<WeightedGroup, 'members'>): GroupMember[] =>
   members.flatMap(({ record, weight }) => (typeof record === 'number' ? [] : [{ ...record, weight }]));
 
 /** Groups in the map that the eBPF programs read. */
 export const createMapGroups = (map: GroupMap): GroupKernel => ({
   largestGroup: GROUP_MEMBERS,
   async ensure(groups) {
-    const wanted = new Map(groups().map((group) => [group.index, entryOf(group)]));
+    const wanted = new Map(groups().map((group) => [group.index, groupEntry(group)]));
     return writeEntries<number, readonly GroupMember[]>('unbounded_nexthop_groups', map, wanted).problems;
   },
-  write: (group) => map.set(group.index, entryOf(group)),
+  write: (group) => map.set(group.index, groupEntry(group)),
   async keepOnly(indexes) {
     removeStaleEntries(map, new Map([...indexes].map((index) => [index, []])));
   },

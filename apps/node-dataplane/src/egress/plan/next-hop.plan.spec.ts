@@ -21,6 +21,7 @@ const planned = (address: OwnedAddress) => {
       ...{ overlayAddresses: ['100.64.1.1'], mtuBytes: 1450, podCidrs: [], keepsSource: [], apiServer: [] },
       locator: undefined,
       native: [],
+      routed: [],
       locators: () => new Map(),
       nodes: () => [],
     },
