@@ -25,7 +25,9 @@ const complaintOf = (name: string, node: HostingNode | undefined): string[] => {
   const own = node?.status?.conditions?.find(({ type }) => type === L2_NODE_CONDITION);
   if (own?.status !== 'False') return [];
   const { reason = '', message = '' } = own;
-  return isOfEntry(reason) ? [] : [`node ${name}: ${reason}: ${message}`.slice(0, SHOWN_CHARACTERS)];
+  const text = `node ${name}: ${reason}: ${message}`;
+  if (isOfEntry(reason)) return [];
+  return [text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS)}…` : text];
 };
 
 /** A node that says nothing, as one that has just begun to host, counts as one that forwards. */

@@ -172,7 +172,7 @@ describe('what its nodes say', () => {
   it('is shown of three nodes, and of each as far as there is room', () => {
     const [text] = says(...['n1', 'n2', 'n3', 'n4', 'n5'].map((name) => saying(name, 'L2Failed', 'x'.repeat(30_000))));
     expect(text).toMatch(
-      /^False NodesDoNotForward: node n1: L2Failed: x+; node n2: .*; node n3: L2Failed: x+; and 2 nodes more$/,
+      /^False NodesDoNotForward: node n1: L2Failed: x+…; node n2: .*; node n3: L2Failed: x+…; and 2 nodes more$/,
     );
     expect(text!.length).toBeLessThan(1000);
   });
