@@ -1,7 +1,7 @@
 import { innerMac } from '@unbounded/bpf-maps';
 import { NEXTHOP_IDS, ROUTE_PROTOCOL, TRANSIT_ROUTE_TABLE } from '@unbounded/config/ownership';
 import type { Encap, IpFamily, NeighbourSpec, NexthopSpec, RouteSpec } from '@unbounded/netlink';
-import type { KernelHop, KernelPlan, RoutePlan } from '../kernel-plan.ts';
+import type { KernelGroup, KernelHop, KernelPlan, RoutePlan } from '../kernel-plan.ts';
 import { TUNNEL_VNI } from '../devices.ts';
 import type { GroupIndexes } from '../group-indexes.ts';
 import { sourceTowards } from '../../connectivity/kernel/own-addresses.ts';
@@ -79,14 +79,28 @@ const neighbourOf = (
   return [{ family: familyOf(gatewayIp), link, address: gatewayIp, mac, state: 'permanent' }];
 };
 
-const hopName = (family: IpFamily, { device, remoteIp, gatewayIp }: Hop): string =>
-  ['hop', family, device, remoteIp ?? '', gatewayIp ?? ''].join(' ');
+/**
+ * The preferred source that routes by a next hop have. An IPv6 next hop is of one source alone: the kernel keeps a route that it has
+ * looked up in the next hop, for all routes that lead by it (rt6_get_pcpu_route), and whichever was first would give all its source.
+ */
+type Source = string | undefined;
 
-const routeSpec = (
-  { prefix, via, prefSrc, mtuBytes }: RoutePlan,
-  here: Here & { readonly table: number },
-  groupIds: ReadonlyMap<string, number>,
-): RouteSpec[] => {
+const sourceOf = ({ prefix, prefSrc }: RoutePlan): Source => (familyOf(prefix) === 6 ? prefSrc : undefined);
+
+const hopName = (family: IpFamily, { device, remoteIp, gatewayIp }: Hop, source: Source): string =>
+  ['hop', family, device, remoteIp ?? '', gatewayIp ?? '', ...(source === undefined ? [] : [source])].join(' ');
+
+/** Of a group's routes, in their order; each has a group of its own. One without routes says which sites it reaches. */
+const sourcesOf = (routes: readonly RoutePlan[], group: string): Source[] => {
+  const own = routes.filter(({ via }) => typeof via === 'object' && 'group' in via && via.group === group);
+  return own.length === 0 ? [undefined] : [...new Set(own.map(sourceOf))];
+};
+
+/** By group and source. */
+type GroupIds = ReadonlyMap<string, ReadonlyMap<Source, number>>;
+
+const routeSpec = (route: RoutePlan, here: Here & { readonly table: number }, groupIds: GroupIds): RouteSpec[] => {
+  const { prefix, via, prefSrc, mtuBytes } = route;
   const common = { dst: prefix, table: here.table, protocol: ROUTE_PROTOCOL };
   const settings = { ...common, mtu: mtuBytes, ...(prefSrc === undefined ? {} : { prefSrc }) };
   if (via === 'anchor') return [];
@@ -94,7 +108,7 @@ const routeSpec = (
   if (via === 'main') return [{ ...common, type: 'throw' }];
   if ('gateways' in via) return via.gateways.length === 0 ? [] : [{ ...settings, ...plainWay(via.gateways) }];
   if ('group' in via) {
-    const id = groupIds.get(via.group);
+    const id = groupIds.get(via.group)?.get(sourceOf(route));
     return id === undefined ? [{ ...common, type: 'unreachable' }] : [{ ...settings, nexthopId: id }];
   }
   const way = wayOf(via, here);
@@ -121,23 +135,37 @@ export const planRouteObjects = (
     for (const neighbour of neighbourOf(hop, links))
       neighbours.set(`${neighbour.link} ${neighbour.address}`, neighbour);
   };
-  const groups = plan.groups.map(({ name, family, site, members }): PlannedGroup => {
+  const planGroup = (
+    { name: shared, family, site, members }: KernelGroup,
+    source: Source,
+    at: number,
+  ): PlannedGroup => {
     const planned = members.flatMap((hop) => {
       const way = wayOf(hop, { plan, links });
       if (!way) return [];
-      const id = idOf(hopName(family, hop));
+      const id = idOf(hopName(family, hop, source));
       nexthops.set(id, { id, protocol: ROUTE_PROTOCOL, family, ...way });
       meet(hop);
       return [{ node: hop.node, tier: hop.tier, nexthopId: id }];
     });
+    const name = at === 0 ? shared : `${shared} from ${source ?? 'any source'}`;
     return { name, id: idOf(`group ${name}`), family, ...(site === undefined ? {} : { site }), members: planned };
-  });
+  };
   const { transitRoutes = [] } = plan;
-  for (const { via } of [...plan.routes, ...transitRoutes]) if (typeof via === 'object' && 'device' in via) meet(via);
-  const usable = new Map(groups.filter(({ members }) => members.length > 0).map(({ name, id }) => [name, id]));
+  const routed = [...plan.routes, ...transitRoutes];
+  const usable = new Map<string, Map<Source, number>>();
+  const groups = plan.groups.flatMap((group) =>
+    sourcesOf(routed, group.name).flatMap((source, at) => {
+      const planned = planGroup(group, source, at);
+      if (planned.members.length === 0) return [];
+      usable.set(group.name, new Map([...(usable.get(group.name) ?? []), [source, planned.id]]));
+      return [planned];
+    }),
+  );
+  for (const { via } of routed) if (typeof via === 'object' && 'device' in via) meet(via);
   return {
     nexthops: [...nexthops.values()],
-    groups: groups.filter(({ members }) => members.length > 0),
+    groups,
     routes: [
       ...plan.routes.flatMap((route) => routeSpec(route, { plan, links, table: plan.routeTable }, usable)),
       ...transitRoutes.flatMap((route) => routeSpec(route, { plan, links, table: TRANSIT_ROUTE_TABLE }, usable)),
