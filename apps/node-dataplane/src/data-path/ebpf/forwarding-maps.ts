@@ -123,6 +123,19 @@ interface Prepared {
   readonly links: ReadonlyMap<string, Link>;
 }
 
+/** Adds and corrects: what is too much stays. */
+const writeMaps = (maps: ReturnType<typeof openMaps>, { config, locals, echo, tables }: Prepared): Problem[] => {
+  const results = [
+    writeEntries<0, EncapConfig>('unbounded_config', maps.config, new Map([[0, config]])),
+    writeEntries<0, LocalAddresses>('unbounded_locals', maps.locals, new Map([[0, locals]])),
+    writeEntries<0, EchoAddresses>('unbounded_echo', maps.echo, new Map([[0, echo]])),
+    writeEntries<string, Brought>('unbounded_forwarders', maps.forwarders, tables.forwarders),
+    writeEntries('unbounded_endpoints_v4', maps.v4, tables.v4),
+    writeEntries('unbounded_endpoints_v6', maps.v6, tables.v6),
+  ];
+  return results.flatMap(({ problems }) => problems);
+};
+
 const groupsWithoutWeight = ({ groups }: ForwardingTables): ReadonlyMap<number, readonly GroupMember[]> =>
   new Map(
     groups.map(({ index, members }) => [
@@ -156,25 +169,13 @@ export const openForwardingMaps = (options: ForwardingOptions): ForwardingMaps =
     return { config: configOf(plan), locals: localsOf(plan), echo: echoOf(plan), tables, links };
   };
 
-  const writeMaps = ({ config, locals, echo, tables }: Prepared): Problem[] => {
-    const results = [
-      writeEntries<0, EncapConfig>('unbounded_config', maps.config, new Map([[0, config]])),
-      writeEntries<0, LocalAddresses>('unbounded_locals', maps.locals, new Map([[0, locals]])),
-      writeEntries<0, EchoAddresses>('unbounded_echo', maps.echo, new Map([[0, echo]])),
-      writeEntries<string, Brought>('unbounded_forwarders', maps.forwarders, tables.forwarders),
-      writeEntries('unbounded_endpoints_v4', maps.v4, tables.v4),
-      writeEntries('unbounded_endpoints_v6', maps.v6, tables.v6),
-    ];
-    return results.flatMap(({ problems }) => problems);
-  };
-
   return {
     guard(plan, links) {
       if (!programs.standAnywhere(links)) {
         const first = prepare(plan, links);
         // By groups the source check knows their members. Health gives them weights: until then nothing is sent by them.
         writeEntries('unbounded_nexthop_groups', maps.groups, groupsWithoutWeight(first.tables));
-        writeMaps(first);
+        writeMaps(maps, first);
       }
       return programs.guard(links);
     },
@@ -185,7 +186,7 @@ export const openForwardingMaps = (options: ForwardingOptions): ForwardingMaps =
     apply() {
       if (!prepared) return [];
       const { tables, links } = prepared;
-      const unwritten = writeMaps(prepared); // all entries before the programs that read them
+      const unwritten = writeMaps(maps, prepared); // all entries before the programs that read them
       const whole = prepared;
       const attached = programs.bring(links, () => unwritten.length === 0 && hasGroups(whole));
       return [...tables.problems, ...attached, ...unwritten];
