@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Builds agent-start, static: the image has no C library for it.
-#   build.sh FILE       UNBOUNDED_NATIVE chooses a variant (tools/c-flags.sh)
+# Builds a program of this folder, static: the image has no C library for it.
+#   build.sh FILE [PROGRAM]       agent-start when none is given; UNBOUNDED_NATIVE chooses a variant (tools/c-flags.sh)
 set -euo pipefail
-file=$(realpath -m "${1:?usage: build.sh FILE}")
+file=$(realpath -m "${1:?usage: build.sh FILE [PROGRAM]}") program=${2:-agent-start}
 cd "$(dirname "$0")"
 . ../../tools/c-flags.sh
 command -v musl-gcc >/dev/null || { echo "build.sh: musl-gcc is missing: apt-get install musl-tools" >&2; exit 1; }
 mkdir -p "$(dirname "$file")"
 out=$(mktemp "$file.XXXXXX")
 # linux/capability.h is the kernel's, which musl does not bring.
-musl-gcc -std=gnu11 -Os "${compile[@]}" -idirafter "/usr/include/$(uname -m)-linux-gnu" -idirafter /usr/include agent-start.c \
+musl-gcc -std=gnu11 -Os "${compile[@]}" -idirafter "/usr/include/$(uname -m)-linux-gnu" -idirafter /usr/include "$program.c" \
   "${musl_program[@]}" -o "$out" "${link[@]}"
 chmod 755 "$out"; mv "$out" "$file"

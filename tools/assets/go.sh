@@ -4,9 +4,9 @@
 # Compiling is most of a first start. So nothing is made that is not used: no DWARF (the linker leaves it out in any case). And
 # a program that is not noticeably slower without them is compiled without inlining, which takes a third of the time, and
 # without proofs that save a comparison, which take a tenth. Both stay where packets and allocations pass: Go's own packages,
-# golang.org/x, wireguard-go and our programs. The last pattern that matches counts.
+# golang.org/x, wireguard-go, tailscale.com and our programs. The last pattern that matches counts.
 compile_flags=(-trimpath '-gcflags=all=-dwarf=false -l -d=ssa/prove/off')
-for pattern in std golang.org/... golang.zx2c4.com/... unbounded.local/...; do compile_flags+=("-gcflags=$pattern=-dwarf=false"); done
+for pattern in std golang.org/... golang.zx2c4.com/... gvisor.dev/... tailscale.com/... github.com/tailscale/... unbounded.local/...; do compile_flags+=("-gcflags=$pattern=-dwarf=false"); done
 
 pinned() { sed -n "s|^\t$1 \(v[^ ]*\).*|\1|p" "$here/go.mod"; }
 # What programs say of their version.
@@ -22,7 +22,7 @@ link_flags() { # PROGRAM
 
 # Go as the modules ask for it. Debian's own is too old to build them, but fetches the right one as a module.
 find_go() {
-  local want=1.26.0 have version
+  local want=1.26.6 have version
   for have in go "$cache/go/bin/go"; do
     version=$(GOTOOLCHAIN=local "$have" env GOVERSION 2>/dev/null | sed 's/^go//; s/[^0-9.].*//') || continue
     [ -n "$version" ] || continue
@@ -52,6 +52,8 @@ run_go() { # GROUP ARGUMENT...
   CGO_ENABLED=0 GOTOOLCHAIN=local GOFLAGS="-mod=readonly -buildvcs=false" GOGC=off GOMEMLIMIT=$(compiler_memory) exec "$go" "$@"
 }
 packages_of() { local name; for name in "$@"; do package_of "$name"; done; }
+# What a program of tailscale.com leaves out (its cmd/featuretags), where its folder says so.
+tags_of() { local file; file=$(folder_of "$1")/tags; [ ! -f "$file" ] || echo "-tags=$(cat "$file")"; }
 modfile_of() { case $1 in kube-apiserver-*) echo "-modfile=v${1#kube-apiserver-}.mod" ;; esac; }
 
 # Fetches what a group needs, in the background, and lists its packages: as many are to be compiled.
@@ -59,7 +61,7 @@ declare -A fetching=()
 fetch_modules() { # GROUP PROGRAM...
   local group=$1; shift
   # shellcheck disable=SC2046 # words
-  (run_go "$group" list $(modfile_of "$group") -deps $(packages_of "$@") >"$cache/$group.packages") 2>"$cache/$group.fetched" &
+  (run_go "$group" list $(modfile_of "$group") $(tags_of "$group") -deps $(packages_of "$@") >"$cache/$group.packages") 2>"$cache/$group.fetched" &
   fetching[$group]=$!
 }
 
@@ -87,7 +89,7 @@ compile() { # GROUP FOLDER PROGRAM...
   case $group in kube-apiserver-*) made=$made/$name ;; esac # its package has another name
   # What an interrupted build has compiled stays in the log, as it does in Go's cache.
   # shellcheck disable=SC2046
-  (run_go "$group" build -v $(modfile_of "$group") -p "$(nproc)" "${flags[@]}" -ldflags "$(link_flags "$name")" -o "$made" \
+  (run_go "$group" build -v $(modfile_of "$group") $(tags_of "$group") -p "$(nproc)" "${flags[@]}" -ldflags "$(link_flags "$name")" -o "$made" \
     $(packages_of "$@")) >>"$log" 2>&1 &
   follow $! "$log" "compiling $*" "$(wc -l <"$cache/$group.packages")"
   [[ " $* " != *" e2e.test "* ]] || build_suite "$made" "${flags[@]}"

@@ -1,0 +1,56 @@
+// What tests ask the server: counts, and the nodes as they are now.
+
+package main
+
+import (
+	"maps"
+	"net/http"
+	"time"
+)
+
+// serveStats answers GET /debug/stats.
+func (s *server) serveStats(w http.ResponseWriter, _ *http.Request) {
+	s.faults.mutex.Lock()
+	requests := maps.Clone(s.faults.requests)
+	s.faults.mutex.Unlock()
+	s.tailnet.mutex.Lock()
+	counts := s.tailnet.counts
+	s.tailnet.mutex.Unlock()
+	writeJSON(w, http.StatusOK, struct {
+		Requests map[string]int `json:"requests"`
+		eventCounts
+	}{requests, counts})
+}
+
+// nodeSummary is a node in GET /debug/nodes, which tests can ask for without a token.
+type nodeSummary struct {
+	ID        string     `json:"id"`
+	Name      string     `json:"name"`
+	Addresses []string   `json:"addresses"`
+	Tags      []string   `json:"tags"`
+	KeyExpiry *time.Time `json:"keyExpiry,omitempty"`
+	Expired   bool       `json:"expired"`
+	Online    bool       `json:"online"`
+	Ephemeral bool       `json:"ephemeral"`
+}
+
+// serveNodes answers GET /debug/nodes.
+func (s *server) serveNodes(w http.ResponseWriter, _ *http.Request) {
+	writeJSON(w, http.StatusOK, s.tailnet.summaries())
+}
+
+func (t *tailnet) summaries() []nodeSummary {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	summaries := []nodeSummary{}
+	for _, n := range t.sortedNodesLocked() {
+		summary := nodeSummary{ID: string(n.StableID), Name: nameOf(n), Addresses: plainAddresses(n), Tags: n.Tags,
+			Expired: t.expiredLocked(n), Online: n.streams > 0, Ephemeral: n.ephemeral}
+		if !n.KeyExpiry.IsZero() {
+			expiry := n.KeyExpiry
+			summary.KeyExpiry = &expiry
+		}
+		summaries = append(summaries, summary)
+	}
+	return summaries
+}

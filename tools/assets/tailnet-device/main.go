@@ -1,0 +1,48 @@
+// Command tailnet-device is a pod's device in a tailnet: the engine of tailscale.com, whose packets are those of a TUN that the pod has.
+// It runs in the node's network namespace without capabilities. Compared with tailscaled
+//   - it is given the TUN as file descriptor 3 (deploy/image/tun-start.c), which stays when the process ends;
+//   - it sets no address, route, rule or resolver anywhere: what the control server says is told (LocalAPI), and applied by whoever
+//     made the TUN;
+//   - it has no tunnel of its own into the node: no SSH, no file sharing, no web client, no proxy.
+//
+// Usage: tailnet-device -dir DIR -control URL -hostname NAME
+//
+// DIR is the device's own, of mode 0700. In it are tailscaled.state (the identity), tailscaled.sock (the LocalAPI, as tailscaled has
+// it), and auth-key, which is read where the device is not logged in, and removed once it is.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+)
+
+// Go collects garbage at a fifth more than what is in use, and much more often before the process has 24 MiB: a node has many devices.
+const (
+	garbagePercent = 20
+	memoryBytes    = 24 << 20
+)
+
+func main() {
+	var settings deviceSettings
+	flag.StringVar(&settings.dir, "dir", "", "the device's folder")
+	flag.StringVar(&settings.controlURL, "control", "", "URL of the control server")
+	flag.StringVar(&settings.hostName, "hostname", "", "name of the device")
+	flag.Parse()
+	if settings.dir == "" || settings.controlURL == "" || settings.hostName == "" || flag.NArg() > 0 {
+		fmt.Fprintln(os.Stderr, "usage: tailnet-device -dir DIR -control URL -hostname NAME, with a TUN as file descriptor 3")
+		os.Exit(2)
+	}
+	debug.SetGCPercent(garbagePercent)
+	debug.SetMemoryLimit(memoryBytes)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, settings); err != nil {
+		fmt.Fprintf(os.Stderr, "tailnet-device: %v\n", err)
+		os.Exit(1)
+	}
+}

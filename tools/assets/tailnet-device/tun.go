@@ -1,0 +1,30 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/tailscale/wireguard-go/tun"
+)
+
+// The TUN as tun-start hands it over.
+const tunFD = 3
+
+// Of packets in a tailnet, bytes, as all clients have it.
+const deviceMTU = 1280
+
+// pathlessTUN is a TUN in another network namespace: what is asked by its name would be answered by the own one.
+type pathlessTUN struct {
+	tun.Device
+	name string
+}
+
+func (t pathlessTUN) Name() (string, error) { return t.name, nil }
+func (t pathlessTUN) MTU() (int, error)     { return deviceMTU, nil }
+
+func openTUN() (tun.Device, error) {
+	device, name, err := tun.CreateUnmonitoredTUNFromFD(tunFD)
+	if err != nil {
+		return nil, fmt.Errorf("file descriptor %d is no TUN: %w", tunFD, err)
+	}
+	return pathlessTUN{device, name}, nil
+}

@@ -1,0 +1,66 @@
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
+import { beforeAll, expect, test } from 'vitest';
+import { checkout, nodeJs } from '../../machine/paths.ts';
+import type { Report } from './device.scenario.ts';
+
+/** A pod's device in a tailnet, by the real programs: tun-start, tailnet-device, and a control server without internet. */
+
+const build = (...argv: readonly string[]): string =>
+  execFileSync(join(checkout, 'tools/assets/build'), argv, { encoding: 'utf8' });
+
+let report: Report;
+beforeAll(() => {
+  build('probe', 'tailnet-device', 'tailnet-control');
+  const scenario = join(import.meta.dirname, 'device.scenario.ts');
+  const enter =
+    'for folder in /run /var/lib; do mount -t tmpfs tmpfs $folder; done; mkdir -p /run/netns; mount -t sysfs sysfs /sys; exec "$0" "$@"';
+  const printed = execFileSync(
+    'unshare',
+    ['--net', '--mount', '--propagation', 'private', 'sh', '-c', enter, nodeJs, scenario],
+    { encoding: 'utf8' },
+  );
+  report = JSON.parse(printed.trimEnd().split('\n').at(-1)!) as Report;
+}, 900_000);
+
+test('the control server does what its own tests say', { timeout: 300_000 }, () => {
+  expect(build('--test', 'tailnet-control')).toMatch(/^ok\s/m);
+});
+
+test('pods of one node are devices of their own, and reach each other by ICMP, UDP and TCP', () => {
+  const [one, two] = report.addresses;
+  expect(one!.length).toBe(2);
+  expect(new Set([...one!, ...two!]).size).toBe(4);
+  expect(report.reached).toMatchObject({ ping: true, echoesLost: 0 });
+  expect(report.reached.bytes).toBeGreaterThan(0);
+});
+
+test('the process has no capability, listens to nobody, and is in the node’s namespace, of which it changes nothing', () => {
+  expect(report.process).toMatchObject({ isInNodeNamespace: true, listensTo: '' });
+  expect(report.process.capabilities.map((bits) => BigInt(`0x${bits}`))).toEqual([0n, 0n, 0n, 0n]);
+  expect([report.node[1], report.elsewhere]).toEqual([report.node[0], []]);
+});
+
+test('a key is used once, removed, and stands in no log', () => {
+  expect([report.keysLeft, report.leaked]).toEqual([[false, false], false]);
+});
+
+test('what the control server sends changes no address, rule or route of a pod', () => {
+  expect(report.pod[1]).toBe(report.pod[0]);
+});
+
+test('a device whose process is killed keeps interface, index and addresses, and serves again who listened', () => {
+  const { link, addresses, served } = report.killed;
+  expect(link[1]).toBe(link[0]);
+  expect(link[0]).toContain(addresses[0]);
+  expect([addresses, served]).toEqual([report.addresses[1], true]);
+});
+
+test('while the control server is away a device starts again as it was', () => {
+  expect(report.withoutControl).toEqual({ addresses: report.addresses[1], reached: true });
+});
+
+test('a device that was deleted logs in again by another key, under its name and with other addresses', () => {
+  expect(report.loggedInAgain.addresses).toHaveLength(2);
+  expect(report.loggedInAgain.names).toEqual(['k8s-shop-web-0', 'k8s-shop-web-1']);
+});

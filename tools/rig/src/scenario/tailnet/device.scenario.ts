@@ -1,0 +1,197 @@
+/**
+ * Two pods of one node that are devices of a tailnet, in namespaces of the process's own (device.matrix.spec.ts): what reaches what, and
+ * what stays when the device's process dies, its device is deleted, or the control server lies or is away. Prints what it saw as JSON.
+ */
+import { spawn } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
+import { binary, checkout } from '../../machine/paths.ts';
+import { run } from '../../machine/command.ts';
+import { type ControlServer, startControlServer } from './control-server.ts';
+import { capabilitiesOf, createPodDevice, DEVICE, netnsOf, type PodDevice } from './pod-device.ts';
+
+export interface Report {
+  /** Milliseconds to Running of both. */
+  readonly startMs: readonly number[];
+  readonly addresses: readonly (readonly string[])[];
+  /** ICMP, UDP and TCP from one to the other. */
+  readonly reached: { readonly ping: boolean; readonly echoesLost: number; readonly bytes: number };
+  readonly keysLeft: readonly boolean[];
+  readonly process: {
+    readonly capabilities: readonly string[];
+    readonly isInNodeNamespace: boolean;
+    readonly listensTo: string;
+    readonly residentKib: number;
+  };
+  /** Addresses, rules and routes of the node: before the devices, and with them. */
+  readonly node: readonly [string, string];
+  /** The same of a pod, before and after the control server sent hostile maps. */
+  readonly pod: readonly [string, string];
+  /** After kill -9: the interface before and after, and of a TCP server that listened all the while whether it is reached again. */
+  readonly killed: {
+    readonly link: readonly [string, string];
+    readonly againMs: number;
+    readonly addresses: readonly string[];
+    readonly served: boolean;
+  };
+  /** Killed and started again while the control server is away. */
+  readonly withoutControl: { readonly addresses: readonly string[]; readonly reached: boolean };
+  /** Deleted at the control server, and logged in by another key. */
+  readonly loggedInAgain: { readonly addresses: readonly string[]; readonly names: readonly string[] };
+  /** Keys that stand in a log. */
+  readonly leaked: boolean;
+  /** What was made in the machine's folders for state. */
+  readonly elsewhere: readonly string[];
+}
+
+const PLACE = '/run/tailnet';
+const TAGS = ['tag:k8s-pod'];
+const SERVER_PORT = '9100';
+
+const kernelState = (show: (...argv: string[]) => string): string =>
+  [['-o', 'addr'], ['rule'], ['-6', 'rule'], ['route', 'show', 'table', 'all'], ['-6', 'route', 'show', 'table', 'all']]
+    .map((argv) => show('ip', ...argv).replaceAll(/valid_lft \S+ preferred_lft \S+|expires \S+/g, ''))
+    .join('\n');
+
+const addressesOf = async (device: PodDevice): Promise<readonly string[]> => (await device.status()).TailscaleIPs ?? [];
+
+/** As whoever made the TUN does: the device's addresses, and the tailnet's blocks by it. */
+const applyAddresses = async (device: PodDevice): Promise<void> => {
+  for (const address of await addressesOf(device))
+    device.inPod('ip', 'addr', 'add', `${address}/${address.includes(':') ? 128 : 32}`, 'dev', DEVICE, 'nodad');
+  device.inPod('ip', 'route', 'add', '100.64.0.0/10', 'dev', DEVICE);
+  device.inPod('ip', '-6', 'route', 'add', 'fd7a:115c:a1e0::/48', 'dev', DEVICE);
+};
+
+const reaches = (from: PodDevice, address: string): boolean => {
+  try {
+    from.inPod('ping', '-c3', '-i0.2', '-W2', address);
+    return true;
+  } catch {
+    return false;
+  }
+};
+const untilReached = async (from: PodDevice, address: string): Promise<boolean> => {
+  for (let attempt = 0; attempt < 20; attempt++) {
+    if (reaches(from, address)) return true;
+    await delay(200);
+  }
+  return false;
+};
+
+/** A server of UDP and TCP in the pod. */
+const serve = async (name: string): Promise<void> => {
+  const argv = ['--pdeathsig', 'KILL', 'nsenter', `--net=${netnsOf(name)}`, binary('probe'), 'peer', SERVER_PORT];
+  const child = spawn('setpriv', argv, { stdio: ['ignore', 'pipe', 'inherit'] });
+  await once(child.stdout, 'data');
+};
+
+const tryPackets = (from: PodDevice, address: string): Report['reached'] => {
+  const to = `${address}:${SERVER_PORT}`;
+  const { lost } = JSON.parse(from.inPod(binary('probe'), 'roundtrip', to, '200')) as { lost: number };
+  const { bytes } = JSON.parse(from.inPod(binary('probe'), 'bulk', to, '500')) as { bytes: number };
+  return { ping: reaches(from, address), echoesLost: lost, bytes };
+};
+
+const linkOf = (device: PodDevice): string =>
+  device
+    .inPod('ip', '-o', 'addr', 'show', 'dev', DEVICE, 'scope', 'global')
+    .replaceAll(/valid_lft.*/g, '')
+    .trim();
+
+const makeNetwork = (): void => {
+  mkdirSync(PLACE, { mode: 0o700 });
+  run([join(checkout, 'deploy/image/build.sh'), join(PLACE, 'tun-start'), 'tun-start']);
+  run(['ip', 'link', 'set', 'lo', 'up']);
+  run(['ip', 'link', 'add', 'br0', 'type', 'bridge']);
+  run(['ip', 'link', 'set', 'br0', 'addrgenmode', 'none']);
+  for (const address of ['10.77.0.1/24', '10.1.0.1/24']) run(['ip', 'addr', 'add', address, 'dev', 'br0']);
+  run(['ip', 'link', 'set', 'br0', 'up']);
+};
+
+const processOf = ({ pid }: PodDevice): Report['process'] => ({
+  capabilities: capabilitiesOf(pid),
+  isInNodeNamespace: readlinkSync(`/proc/${pid}/ns/net`) === readlinkSync('/proc/self/ns/net'),
+  listensTo: run(['ss', '-Hlntp'])
+    .split('\n')
+    .filter((line) => line.includes('tailnet-device'))
+    .join('\n'),
+  residentKib: Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]),
+});
+
+/** Routes to the pods' block and to everything, one route for all of 100.64.0.0/10, and a peer with a pod's address. */
+const lieTo = async (device: PodDevice, control: ControlServer): Promise<Report['pod']> => {
+  const before = kernelState(device.inPod);
+  const routes = ['10.1.0.0/24', '0.0.0.0/0'];
+  await control.tell({ routes, oneCgnat: true, peerAddress: '10.1.0.11/32', cacheNetworkMaps: true });
+  await delay(1000);
+  const after = kernelState(device.inPod);
+  await control.tell({ cacheNetworkMaps: true });
+  return [before, after];
+};
+
+/** @param observer another device, of which this one's TCP server is asked */
+const killAndStart = async (device: PodDevice, observer: PodDevice, address: string): Promise<Report['killed']> => {
+  const before = linkOf(device);
+  await device.kill();
+  const after = linkOf(device);
+  const againMs = await device.start();
+  const served = (await untilReached(observer, address)) && tryPackets(observer, address).bytes > 0;
+  return { link: [before, after], againMs, addresses: await addressesOf(device), served };
+};
+
+const startWithoutControl = async (device: PodDevice, observer: PodDevice, control: ControlServer, address: string) => {
+  control.cutOff(true);
+  await device.kill();
+  await device.start();
+  const found = { addresses: await addressesOf(device), reached: await untilReached(observer, address) };
+  control.cutOff(false);
+  return found;
+};
+
+/** What the device has from before is shown until the control server has answered. */
+const untilOtherAddress = async (device: PodDevice, former: string): Promise<readonly string[]> => {
+  for (let attempt = 0; attempt < 100; attempt++) {
+    const addresses = await addressesOf(device);
+    if (addresses.length > 0 && !addresses.includes(former)) return addresses;
+    await delay(100);
+  }
+  throw new Error(`${device.hostName} still has ${former}`);
+};
+
+const main = async (): Promise<Report> => {
+  makeNetwork();
+  const [one, two] = [createPodDevice(PLACE, 'web-0', 10), createPodDevice(PLACE, 'web-1', 11)];
+  const control = await startControlServer(PLACE);
+  await control.tell({ cacheNetworkMaps: true });
+  const nodeState = (): string => kernelState((...argv) => run(argv));
+  const before = nodeState();
+  const keys = [await control.createKey(TAGS), await control.createKey(TAGS), await control.createKey(TAGS)];
+  const startMs = [await one.start(keys[0]), await two.start(keys[1])];
+  const addresses = [await addressesOf(one), await addressesOf(two)];
+  for (const device of [one, two]) await applyAddresses(device);
+  await serve('web-1');
+  const address = addresses[1]![0]!;
+  await untilReached(one, address);
+  const reached = tryPackets(one, address);
+  const ofProcess = processOf(one);
+  const keysLeft = [one, two].map(({ folder }) => existsSync(join(folder, 'auth-key')));
+  const node = [before, nodeState()] as const;
+  const pod = await lieTo(one, control);
+  const killed = await killAndStart(two, one, address);
+  const withoutControl = await startWithoutControl(two, one, control, address);
+  await control.deleteDevice(two.hostName);
+  await two.logIn(keys[2]!);
+  const loggedInAgain = { addresses: await untilOtherAddress(two, address), names: await control.deviceNames() };
+  const logs = `${one.log()}${two.log()}`;
+  const leaked = keys.some((key) => logs.includes(key));
+  for (const device of [one, two]) await device.kill();
+  control.end();
+  const during = { killed, withoutControl, loggedInAgain, leaked, elsewhere: readdirSync('/var/lib') };
+  return { startMs, addresses, reached, keysLeft, process: ofProcess, node, pod, ...during };
+};
+
+console.log(JSON.stringify(await main()));
+process.exit();

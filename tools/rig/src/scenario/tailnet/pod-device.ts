@@ -1,0 +1,128 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { request } from 'node:http';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { binary } from '../../machine/paths.ts';
+import { run } from '../../machine/command.ts';
+import { CONTROL_URL } from './control-server.ts';
+
+/** A pod that is a device of a tailnet: a network namespace with a persistent TUN, and the process that carries its packets. */
+
+export const DEVICE = 'ts0';
+
+/** What the LocalAPI says of a device, as far as it is asked here. */
+interface DeviceStatus {
+  readonly BackendState: string;
+  readonly TailscaleIPs: readonly string[] | null;
+}
+
+const askLocally = (socketPath: string, path: string, body?: string): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const asked = request(
+      {
+        socketPath,
+        path: `/localapi/v0/${path}`,
+        method: body === undefined ? 'GET' : 'POST',
+        headers: { host: 'local-tailscaled.sock' },
+      },
+      (response) => {
+        const chunks: Buffer[] = [];
+        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        response.on('end', () => resolve(Buffer.concat(chunks).toString()));
+      },
+    );
+    asked.on('error', reject);
+    asked.end(body);
+  });
+
+export interface PodDevice {
+  readonly hostName: string;
+  readonly folder: string;
+  readonly pid: number;
+  /** Runs a program in the pod's network. @throws CommandError */
+  readonly inPod: (...argv: string[]) => string;
+  /** Milliseconds until the device is Running, from the start of its process. @param key for a device without identity */
+  start(key?: string): Promise<number>;
+  status(): Promise<DeviceStatus>;
+  /** Logs in anew, as after its deletion. */
+  logIn(key: string): Promise<void>;
+  kill(): Promise<void>;
+  /** What the process has written. */
+  log(): string;
+}
+
+const RUNNING_WITHIN_MS = 15_000;
+
+const untilRunning = async (name: string, ask: () => Promise<DeviceStatus>): Promise<void> => {
+  const start = performance.now();
+  for (;;) {
+    const said = await ask().catch(() => undefined);
+    if (said?.BackendState === 'Running' && (said.TailscaleIPs ?? []).length > 0) return;
+    if (performance.now() - start > RUNNING_WITHIN_MS)
+      throw new Error(`device ${name} is ${said?.BackendState ?? 'silent'} after ${RUNNING_WITHIN_MS} ms`);
+    await delay(5);
+  }
+};
+
+/** A pod at the bridge br0, with the TUN of its device. @returns runs programs in it */
+const createPod = (name: string, number: number): PodDevice['inPod'] => {
+  run(['ip', 'netns', 'add', name]);
+  const inPod = (...argv: string[]): string => run(['nsenter', `--net=${netnsOf(name)}`, ...argv]);
+  run(['ip', 'link', 'add', `v-${name}`, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', name]);
+  run(['ip', 'link', 'set', `v-${name}`, 'master', 'br0', 'addrgenmode', 'none', 'up']);
+  for (const device of ['lo', 'eth0']) inPod('ip', 'link', 'set', device, 'up');
+  inPod('ip', 'addr', 'add', `10.1.0.${number}/24`, 'dev', 'eth0');
+  inPod('ip', 'route', 'add', 'default', 'via', '10.1.0.1');
+  inPod('ip', 'tuntap', 'add', 'dev', DEVICE, 'mode', 'tun');
+  inPod('ip', 'link', 'set', DEVICE, 'mtu', '1280', 'up');
+  return inPod;
+};
+
+export const netnsOf = (pod: string): string => `/run/netns/${pod}`;
+
+/** Makes the pod; its device is not started. @param number of the pod's address */
+export const createPodDevice = (place: string, name: string, number: number): PodDevice => {
+  const [folder, hostName] = [join(place, name), `k8s-shop-${name}`];
+  mkdirSync(folder, { mode: 0o700 });
+  const inPod = createPod(name, number);
+  let child: ChildProcess | undefined;
+  let log = '';
+  const socket = join(folder, 'tailscaled.sock');
+  const status = async (): Promise<DeviceStatus> => JSON.parse(await askLocally(socket, 'status')) as DeviceStatus;
+  return {
+    ...{ hostName, folder, inPod, status },
+    get pid() {
+      return child!.pid!;
+    },
+    async start(key) {
+      if (key !== undefined) writeFileSync(join(folder, 'auth-key'), key, { mode: 0o600 });
+      const start = performance.now();
+      const argv = ['-dir', folder, '-control', CONTROL_URL, '-hostname', hostName];
+      child = spawn(join(place, 'tun-start'), [netnsOf(name), DEVICE, binary('tailnet-device'), ...argv], {
+        stdio: ['ignore', 'ignore', 'pipe'],
+      });
+      child.stderr!.on('data', (data: Buffer) => (log += data.toString()));
+      await untilRunning(name, status);
+      return performance.now() - start;
+    },
+    async logIn(key) {
+      await askLocally(socket, 'start', JSON.stringify({ AuthKey: key }));
+      if ((await status()).BackendState === 'NeedsLogin') await askLocally(socket, 'login-interactive', '');
+      await untilRunning(name, status);
+    },
+    async kill() {
+      const ended = once(child!, 'exit');
+      child!.kill('SIGKILL');
+      await ended;
+    },
+    log: () => log,
+  };
+};
+
+/** Of a process, as the kernel has them: bits of those in force and of those that it could get. */
+export const capabilitiesOf = (pid: number): readonly string[] =>
+  [...readFileSync(`/proc/${pid}/status`, 'utf8').matchAll(/^Cap(?:Inh|Prm|Eff|Amb):\s+(\w+)$/gm)].map(
+    ([, bits]) => bits!,
+  );
