@@ -12,6 +12,7 @@ const built: readonly (readonly [name: string, build: string, kind: 'addon' | 'p
   ['libbpf.node', 'libs/libbpf-ts/native/build.sh', 'addon'],
   ['unbounded-cni', 'apps/cni/build.sh', 'program'],
   ['agent-start', 'deploy/image/build.sh', 'program'],
+  ['tun-start', 'deploy/image/build.sh', 'program'],
 ];
 
 const folder = mkdtempSync(join(tmpdir(), 'hardening-'));
@@ -24,7 +25,7 @@ beforeAll(() => {
   for (const variant of variants) {
     for (const [name, build] of built) {
       const env = { ...process.env, UNBOUNDED_NATIVE: variant };
-      execFileSync(join(root, build), [fileOf(name, variant)], { stdio: 'inherit', env });
+      execFileSync(join(root, build), [fileOf(name, variant), name], { stdio: 'inherit', env });
     }
   }
 });

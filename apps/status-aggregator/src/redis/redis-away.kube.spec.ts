@@ -8,7 +8,7 @@ import { until } from '@unbounded/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JsonObject } from '@unbounded/status';
 import { forwardingOf } from '../forwarding/forwarding.testdata.ts';
-import { startTestRedis } from './redis-server.testdata.ts';
+import { freePort, startTestRedis } from './redis-server.testdata.ts';
 import { addressOf, fileOf, reportOf, startReplica } from './replica.testdata.ts';
 
 const whole = (revision = 1, version = '0.1.0') => ({ epoch: 'e', revision, report: reportOf(version) });
@@ -219,7 +219,7 @@ describe('what is wrong with the connection is named, and the secret is not', ()
       '--tls-auth-clients',
       'no',
     ];
-    const tlsPort = port + 1 > 65_535 ? port - 1 : port + 1;
+    const tlsPort = await freePort();
     await using server = await startTestRedis(['--tls-port', `${tlsPort}`, ...files]);
     const ofStranger = recorder();
     await using b = startReplica(tlsPort, { connection: { address: tlsOf(tlsPort) }, logger: ofStranger.logger });

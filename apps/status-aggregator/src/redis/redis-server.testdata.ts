@@ -19,7 +19,8 @@ export interface TestRedis extends AsyncDisposable {
   thaw(): void;
 }
 
-const freePort = async (): Promise<number> => {
+/** Not the next one to it: the kernel gives those of the other parity to outgoing connections. */
+export const freePort = async (): Promise<number> => {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();

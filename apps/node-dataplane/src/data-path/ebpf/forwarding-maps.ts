@@ -171,7 +171,8 @@ export const openForwardingMaps = (options: ForwardingOptions): ForwardingMaps =
 
   return {
     guard(plan, links) {
-      if (!programs.standAnywhere(links)) {
+      // Maps of former processes are read by programs of theirs, whoever has them now.
+      if (!loaded.hasFormerMaps && prepared === undefined && !programs.standAnywhere(links)) {
         const first = prepare(plan, links);
         // By groups the source check knows their members. Health gives them weights: until then nothing is sent by them.
         writeEntries('unbounded_nexthop_groups', maps.groups, groupsWithoutWeight(first.tables));
