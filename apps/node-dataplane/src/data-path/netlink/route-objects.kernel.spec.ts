@@ -44,6 +44,21 @@ const plan: KernelPlan = {
   ],
 };
 
+test('where all routes get another source, next hops and groups stay as they are', () => {
+  const indexes = createGroupIndexes();
+  const objectsFrom = (prefSrc: string) => {
+    const routes = plan.routes.map((route) => ({ ...route, prefSrc }));
+    const { nexthops, groups } = planRouteObjects({ ...plan, routes }, new Map([['wg0', 7]]), indexes);
+    return { nexthops, groups };
+  };
+  const before = objectsFrom(OVERLAY);
+  expect(objectsFrom(OWN)).toEqual(before);
+  // One of them alone is beside the others, which stay.
+  const { nexthops } = planRouteObjects(plan, new Map([['wg0', 7]]), indexes);
+  expect(nexthops).toHaveLength(2);
+  expect(nexthops).toEqual(expect.arrayContaining([...before.nexthops]));
+});
+
 test('each route gives its own source, whichever was used first, although the kernel keeps routes in their next hops', async () => {
   ip('link', 'add', 'wg0', 'type', 'veth', 'peer', 'name', 'far');
   for (const name of ['lo', 'wg0', 'far']) ip('link', 'set', name, 'up');

@@ -87,8 +87,22 @@ type Source = string | undefined;
 
 const sourceOf = ({ prefix, prefSrc }: RoutePlan): Source => (familyOf(prefix) === 6 ? prefSrc : undefined);
 
-const hopName = (family: IpFamily, { device, remoteIp, gatewayIp }: Hop, source: Source): string =>
-  ['hop', family, device, remoteIp ?? '', gatewayIp ?? '', ...(source === undefined ? [] : [source])].join(' ');
+const hopName = (family: IpFamily, { device, remoteIp, gatewayIp }: Hop): string =>
+  ['hop', family, device, remoteIp ?? '', gatewayIp ?? ''].join(' ');
+
+/**
+ * Names of next hops by source. Whichever source comes first at a hop has the name without one: where all routes get another source, next
+ * hops and so groups stay as they are, and flows at their gateways.
+ */
+const createHopNames = () => {
+  const sources = new Map<string, Source[]>();
+  return (family: IpFamily, hop: Hop, source: Source): string => {
+    const name = hopName(family, hop);
+    const known = sources.get(name) ?? [];
+    if (!known.includes(source)) sources.set(name, [...known, source]);
+    return known.length === 0 || known[0] === source ? name : `${name} from ${source ?? 'any source'}`;
+  };
+};
 
 /** Of a group's routes, in their order; each has a group of its own. One without routes says which sites it reaches. */
 const sourcesOf = (routes: readonly RoutePlan[], group: string): Source[] => {
@@ -135,6 +149,7 @@ export const planRouteObjects = (
     for (const neighbour of neighbourOf(hop, links))
       neighbours.set(`${neighbour.link} ${neighbour.address}`, neighbour);
   };
+  const hopNameOf = createHopNames();
   const planGroup = (
     { name: shared, family, site, members }: KernelGroup,
     source: Source,
@@ -143,7 +158,7 @@ export const planRouteObjects = (
     const planned = members.flatMap((hop) => {
       const way = wayOf(hop, { plan, links });
       if (!way) return [];
-      const id = idOf(hopName(family, hop, source));
+      const id = idOf(hopNameOf(family, hop, source));
       nexthops.set(id, { id, protocol: ROUTE_PROTOCOL, family, ...way });
       meet(hop);
       return [{ node: hop.node, tier: hop.tier, nexthopId: id }];
