@@ -9,8 +9,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
-#include <linux/if.h>
 #include <linux/if_tun.h>
+#include <net/if.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,15 +38,8 @@ static int open_tun(const char *name)
 		return -1;
 	}
 	strcpy(request.ifr_name, name);
-	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
+	if (!if_nametoindex(name))
 		return -1;
-	if (ioctl(fd, SIOCGIFINDEX, &request)) {
-		close(fd);
-		return -1;
-	}
-	close(fd);
-	request.ifr_flags = IFF_TUN | IFF_NO_PI | IFF_VNET_HDR; /* a union: the index was written here */
 	fd = open("/dev/net/tun", O_RDWR | O_NONBLOCK);
 	if (fd < 0 || ioctl(fd, TUNSETIFF, &request))
 		return -1;

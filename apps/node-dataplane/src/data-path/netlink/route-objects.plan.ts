@@ -91,16 +91,14 @@ const hopName = (family: IpFamily, { device, remoteIp, gatewayIp }: Hop): string
   ['hop', family, device, remoteIp ?? '', gatewayIp ?? ''].join(' ');
 
 /**
- * Names of next hops by source. Whichever source comes first at a hop has the name without one: where all routes get another source, next
- * hops and so groups stay as they are, and flows at their gateways.
+ * Names of groups and next hops by source. Whichever source comes first has the name without one: where all routes get another source,
+ * groups and next hops stay as they are, and flows at their gateways.
  */
-const createHopNames = () => {
-  const sources = new Map<string, Source[]>();
-  return (family: IpFamily, hop: Hop, source: Source): string => {
-    const name = hopName(family, hop);
-    const known = sources.get(name) ?? [];
-    if (!known.includes(source)) sources.set(name, [...known, source]);
-    return known.length === 0 || known[0] === source ? name : `${name} from ${source ?? 'any source'}`;
+const createNames = () => {
+  const firsts = new Map<string, Source>();
+  return (name: string, source: Source): string => {
+    if (!firsts.has(name)) firsts.set(name, source);
+    return firsts.get(name) === source ? name : `${name} from ${source ?? 'any source'}`;
   };
 };
 
@@ -149,29 +147,25 @@ export const planRouteObjects = (
     for (const neighbour of neighbourOf(hop, links))
       neighbours.set(`${neighbour.link} ${neighbour.address}`, neighbour);
   };
-  const hopNameOf = createHopNames();
-  const planGroup = (
-    { name: shared, family, site, members }: KernelGroup,
-    source: Source,
-    at: number,
-  ): PlannedGroup => {
+  const nameOf = createNames();
+  const planGroup = ({ name: shared, family, site, members }: KernelGroup, source: Source): PlannedGroup => {
     const planned = members.flatMap((hop) => {
       const way = wayOf(hop, { plan, links });
       if (!way) return [];
-      const id = idOf(hopNameOf(family, hop, source));
+      const id = idOf(nameOf(hopName(family, hop), source));
       nexthops.set(id, { id, protocol: ROUTE_PROTOCOL, family, ...way });
       meet(hop);
       return [{ node: hop.node, tier: hop.tier, nexthopId: id }];
     });
-    const name = at === 0 ? shared : `${shared} from ${source ?? 'any source'}`;
+    const name = nameOf(shared, source);
     return { name, id: idOf(`group ${name}`), family, ...(site === undefined ? {} : { site }), members: planned };
   };
   const { transitRoutes = [] } = plan;
   const routed = [...plan.routes, ...transitRoutes];
   const usable = new Map<string, Map<Source, number>>();
   const groups = plan.groups.flatMap((group) =>
-    sourcesOf(routed, group.name).flatMap((source, at) => {
-      const planned = planGroup(group, source, at);
+    sourcesOf(routed, group.name).flatMap((source) => {
+      const planned = planGroup(group, source);
       if (planned.members.length === 0) return [];
       usable.set(group.name, new Map([...(usable.get(group.name) ?? []), [source, planned.id]]));
       return [planned];

@@ -3,18 +3,17 @@
  * what stays when the device's process dies, its device is deleted, or the control server lies or is away. Prints what it saw as JSON.
  */
 import { spawn } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
+import { until } from '@unbounded/testing';
 import { binary, checkout } from '../../machine/paths.ts';
-import { run } from '../../machine/command.ts';
+import { run, tryRun } from '../../machine/command.ts';
 import { type ControlServer, startControlServer } from './control-server.ts';
-import { capabilitiesOf, createPodDevice, DEVICE, netnsOf, type PodDevice } from './pod-device.ts';
+import { capabilitiesOf, createPodDevice, DEVICE, type PodDevice } from './pod-device.ts';
 
 export interface Report {
-  /** Milliseconds to Running of both. */
-  readonly startMs: readonly number[];
   readonly addresses: readonly (readonly string[])[];
   /** ICMP, UDP and TCP from one to the other. */
   readonly reached: { readonly ping: boolean; readonly echoesLost: number; readonly bytes: number };
@@ -23,7 +22,6 @@ export interface Report {
     readonly capabilities: readonly string[];
     readonly isInNodeNamespace: boolean;
     readonly listensTo: string;
-    readonly residentKib: number;
   };
   /** Addresses, rules and routes of the node: before the devices, and with them. */
   readonly node: readonly [string, string];
@@ -32,7 +30,6 @@ export interface Report {
   /** After kill -9: the interface before and after, and of a TCP server that listened all the while whether it is reached again. */
   readonly killed: {
     readonly link: readonly [string, string];
-    readonly againMs: number;
     readonly addresses: readonly string[];
     readonly served: boolean;
   };
@@ -65,14 +62,8 @@ const applyAddresses = async (device: PodDevice): Promise<void> => {
   device.inPod('ip', '-6', 'route', 'add', 'fd7a:115c:a1e0::/48', 'dev', DEVICE);
 };
 
-const reaches = (from: PodDevice, address: string): boolean => {
-  try {
-    from.inPod('ping', '-c3', '-i0.2', '-W2', address);
-    return true;
-  } catch {
-    return false;
-  }
-};
+const reaches = (from: PodDevice, address: string): boolean =>
+  tryRun([...from.enter, 'ping', '-c3', '-i0.2', '-W2', address]) !== undefined;
 const untilReached = async (from: PodDevice, address: string): Promise<boolean> => {
   for (let attempt = 0; attempt < 20; attempt++) {
     if (reaches(from, address)) return true;
@@ -82,8 +73,8 @@ const untilReached = async (from: PodDevice, address: string): Promise<boolean> 
 };
 
 /** A server of UDP and TCP in the pod. */
-const serve = async (name: string): Promise<void> => {
-  const argv = ['--pdeathsig', 'KILL', 'nsenter', `--net=${netnsOf(name)}`, binary('probe'), 'peer', SERVER_PORT];
+const serve = async ({ enter }: PodDevice): Promise<void> => {
+  const argv = ['--pdeathsig', 'KILL', ...enter, binary('probe'), 'peer', SERVER_PORT];
   const child = spawn('setpriv', argv, { stdio: ['ignore', 'pipe', 'inherit'] });
   await once(child.stdout, 'data');
 };
@@ -118,7 +109,6 @@ const processOf = ({ pid }: PodDevice): Report['process'] => ({
     .split('\n')
     .filter((line) => line.includes('tailnet-device'))
     .join('\n'),
-  residentKib: Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]),
 });
 
 /** Routes to the pods' block and to everything, one route for all of 100.64.0.0/10, and a peer with a pod's address. */
@@ -137,9 +127,9 @@ const killAndStart = async (device: PodDevice, observer: PodDevice, address: str
   const before = linkOf(device);
   await device.kill();
   const after = linkOf(device);
-  const againMs = await device.start();
+  await device.start();
   const served = (await untilReached(observer, address)) && tryPackets(observer, address).bytes > 0;
-  return { link: [before, after], againMs, addresses: await addressesOf(device), served };
+  return { link: [before, after], addresses: await addressesOf(device), served };
 };
 
 const startWithoutControl = async (device: PodDevice, observer: PodDevice, control: ControlServer, address: string) => {
@@ -152,13 +142,12 @@ const startWithoutControl = async (device: PodDevice, observer: PodDevice, contr
 };
 
 /** What the device has from before is shown until the control server has answered. */
-const untilOtherAddress = async (device: PodDevice, former: string): Promise<readonly string[]> => {
-  for (let attempt = 0; attempt < 100; attempt++) {
+const untilOtherAddress = (device: PodDevice, former: string): Promise<readonly string[]> => {
+  const others = async (): Promise<readonly string[] | false> => {
     const addresses = await addressesOf(device);
-    if (addresses.length > 0 && !addresses.includes(former)) return addresses;
-    await delay(100);
-  }
-  throw new Error(`${device.hostName} still has ${former}`);
+    return addresses.length > 0 && !addresses.includes(former) && addresses;
+  };
+  return until(`${device.hostName} has another address than ${former}`, others, 10_000);
 };
 
 const main = async (): Promise<Report> => {
@@ -169,10 +158,11 @@ const main = async (): Promise<Report> => {
   const nodeState = (): string => kernelState((...argv) => run(argv));
   const before = nodeState();
   const keys = [await control.createKey(TAGS), await control.createKey(TAGS), await control.createKey(TAGS)];
-  const startMs = [await one.start(keys[0]), await two.start(keys[1])];
+  await one.start(keys[0]);
+  await two.start(keys[1]);
   const addresses = [await addressesOf(one), await addressesOf(two)];
   for (const device of [one, two]) await applyAddresses(device);
-  await serve('web-1');
+  await serve(two);
   const address = addresses[1]![0]!;
   await untilReached(one, address);
   const reached = tryPackets(one, address);
@@ -190,7 +180,7 @@ const main = async (): Promise<Report> => {
   for (const device of [one, two]) await device.kill();
   control.end();
   const during = { killed, withoutControl, loggedInAgain, leaked, elsewhere: readdirSync('/var/lib') };
-  return { startMs, addresses, reached, keysLeft, process: ofProcess, node, pod, ...during };
+  return { addresses, reached, keysLeft, process: ofProcess, node, pod, ...during };
 };
 
 console.log(JSON.stringify(await main()));

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
+import { until } from '@unbounded/testing';
 import { binary } from '../../machine/paths.ts';
 import { run } from '../../machine/command.ts';
 import { CONTROL_URL } from './control-server.ts';
@@ -41,10 +41,12 @@ export interface PodDevice {
   readonly hostName: string;
   readonly folder: string;
   readonly pid: number;
-  /** Runs a program in the pod's network. @throws CommandError */
+  /** What runs a program in the pod's network, before it. */
+  readonly enter: readonly string[];
+  /** Runs a program there. @throws CommandError */
   readonly inPod: (...argv: string[]) => string;
-  /** Milliseconds until the device is Running, from the start of its process. @param key for a device without identity */
-  start(key?: string): Promise<number>;
+  /** Until the device is Running. @param key for a device without identity */
+  start(key?: string): Promise<void>;
   status(): Promise<DeviceStatus>;
   /** Logs in anew, as after its deletion. */
   logIn(key: string): Promise<void>;
@@ -56,20 +58,20 @@ export interface PodDevice {
 const RUNNING_WITHIN_MS = 15_000;
 
 const untilRunning = async (name: string, ask: () => Promise<DeviceStatus>): Promise<void> => {
-  const start = performance.now();
-  for (;;) {
-    const said = await ask().catch(() => undefined);
-    if (said?.BackendState === 'Running' && (said.TailscaleIPs ?? []).length > 0) return;
-    if (performance.now() - start > RUNNING_WITHIN_MS)
-      throw new Error(`device ${name} is ${said?.BackendState ?? 'silent'} after ${RUNNING_WITHIN_MS} ms`);
-    await delay(5);
-  }
+  const isRunning = async (): Promise<boolean> => {
+    const { BackendState, TailscaleIPs } = await ask();
+    return BackendState === 'Running' && (TailscaleIPs ?? []).length > 0;
+  };
+  await until(`device ${name} is Running`, isRunning, RUNNING_WITHIN_MS);
 };
 
-/** A pod at the bridge br0, with the TUN of its device. @returns runs programs in it */
-const createPod = (name: string, number: number): PodDevice['inPod'] => {
+const netnsOf = (pod: string): string => `/run/netns/${pod}`;
+
+/** A pod at the bridge br0, with the TUN of its device. */
+const createPod = (name: string, number: number): Pick<PodDevice, 'enter' | 'inPod'> => {
   run(['ip', 'netns', 'add', name]);
-  const inPod = (...argv: string[]): string => run(['nsenter', `--net=${netnsOf(name)}`, ...argv]);
+  const enter = ['nsenter', `--net=${netnsOf(name)}`];
+  const inPod = (...argv: string[]): string => run([...enter, ...argv]);
   run(['ip', 'link', 'add', `v-${name}`, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', name]);
   run(['ip', 'link', 'set', `v-${name}`, 'master', 'br0', 'addrgenmode', 'none', 'up']);
   for (const device of ['lo', 'eth0']) inPod('ip', 'link', 'set', device, 'up');
@@ -77,35 +79,31 @@ const createPod = (name: string, number: number): PodDevice['inPod'] => {
   inPod('ip', 'route', 'add', 'default', 'via', '10.1.0.1');
   inPod('ip', 'tuntap', 'add', 'dev', DEVICE, 'mode', 'tun');
   inPod('ip', 'link', 'set', DEVICE, 'mtu', '1280', 'up');
-  return inPod;
+  return { enter, inPod };
 };
-
-export const netnsOf = (pod: string): string => `/run/netns/${pod}`;
 
 /** Makes the pod; its device is not started. @param number of the pod's address */
 export const createPodDevice = (place: string, name: string, number: number): PodDevice => {
   const [folder, hostName] = [join(place, name), `k8s-shop-${name}`];
   mkdirSync(folder, { mode: 0o700 });
-  const inPod = createPod(name, number);
+  const pod = createPod(name, number);
   let child: ChildProcess | undefined;
   let log = '';
   const socket = join(folder, 'tailscaled.sock');
   const status = async (): Promise<DeviceStatus> => JSON.parse(await askLocally(socket, 'status')) as DeviceStatus;
   return {
-    ...{ hostName, folder, inPod, status },
+    ...{ ...pod, hostName, folder, status },
     get pid() {
       return child!.pid!;
     },
     async start(key) {
       if (key !== undefined) writeFileSync(join(folder, 'auth-key'), key, { mode: 0o600 });
-      const start = performance.now();
       const argv = ['-dir', folder, '-control', CONTROL_URL, '-hostname', hostName];
       child = spawn(join(place, 'tun-start'), [netnsOf(name), DEVICE, binary('tailnet-device'), ...argv], {
         stdio: ['ignore', 'ignore', 'pipe'],
       });
       child.stderr!.on('data', (data: Buffer) => (log += data.toString()));
       await untilRunning(name, status);
-      return performance.now() - start;
     },
     async logIn(key) {
       await askLocally(socket, 'start', JSON.stringify({ AuthKey: key }));
