@@ -58,6 +58,7 @@ test('short names are what the documents say', () => {
     NetworkEndpoint: 'nep',
     FDBEntry: 'fdb',
     Neighbor: 'nbr',
+    TailnetDevice: 'tsd',
   });
 });
 
@@ -69,5 +70,6 @@ test('a namespaced kind is installed as one, others belong to the cluster', () =
   expect(scopes.filter(({ scope }) => scope !== 'Cluster')).toEqual([
     { kind: 'StaticEgressIP', scope: 'Namespaced' },
     { kind: 'NetworkEndpoint', scope: 'Namespaced' },
+    { kind: 'TailnetDevice', scope: 'Namespaced' },
   ]);
 });

@@ -9,7 +9,7 @@ export {
   WIREGUARD_KEY_PATTERN,
 } from './fields.ts';
 export { type KindDefinition, type ObjectMeta, type ObjectOf, toCustomResourceDefinition } from './kind.ts';
-export { egressKinds, kinds, type KindTable, type ObjectsOf, tailnetKinds, topologyKinds } from './kinds.ts';
+export { egressKinds, kinds, type KindTable, type ObjectsOf, topologyKinds } from './kinds.ts';
 export type { LabelSelector } from './egress-fields.ts';
 export * from './kinds/egress-ip-pool.ts';
 export * from './kinds/egress-node-slice.ts';
@@ -25,4 +25,4 @@ export * from './kinds/tailnet-device.ts';
 export * from './names.ts';
 export * as schema from './schema.ts';
 export { sameJson } from './same-json.ts';
-export { TAILNET_DEFAULTS, TAILNET_TAG_PATTERN, tailnetSettings, type TailnetSettings } from './tailnet-fields.ts';
+export { TAILNET_DEFAULTS, TAILNET_TAG_PATTERN, type TailnetSettings } from './tailnet-fields.ts';

@@ -22,8 +22,8 @@ export const egressKinds: readonly KindDefinition[] = [
 /** The kinds of stretched L2: of the feature `l2-networks`, which is off unless somebody turns it on. */
 const l2Kinds: readonly KindDefinition[] = [networkKind, networkEndpointKind, fdbEntryKind, neighborKind];
 
-/** The kinds of the feature `tailnet`. No program acts on them yet, so that they are not installed. */
-export const tailnetKinds: readonly KindDefinition[] = [tailnetDeviceKind];
+/** The kinds of the feature `tailnet`, which is off unless somebody turns it on. */
+const tailnetKinds: readonly KindDefinition[] = [tailnetDeviceKind];
 
 /** Every kind of the API group, in the order in which they are installed. */
 export const kinds: readonly KindDefinition[] = [
@@ -37,6 +37,7 @@ export const kinds: readonly KindDefinition[] = [
   meshKind,
   ...egressKinds,
   ...l2Kinds,
+  ...tailnetKinds,
 ];
 
 /** Kinds under the names of the lists in which a program holds their objects. */

@@ -133,5 +133,8 @@ export const L2_LOCATOR_PREFIX_BITS = { shortest: 32, longest: 48 } as const;
 /** On NetworkEndpoint, by the agent of its node: it goes when nothing of the endpoint is left there. */
 export const L2_ENDPOINT_FINALIZER = `${API_GROUP}/endpoint`;
 
+/** On TailnetDevice: its device is in the tailnet, or may get there. Taken off by tailnet-registrar. */
+export const TAILNET_DEVICE_FINALIZER = `${API_GROUP}/tailnet-device`;
+
 /** Namespace of the control plane, unless the installation says otherwise. */
 export const DEFAULT_NAMESPACE = 'unbounded-system';

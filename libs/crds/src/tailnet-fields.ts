@@ -31,7 +31,7 @@ const serverUrlRules: readonly CelRule[] = [
     messageExpression: `'"' + self + '" is no https URL without user, path or query, like https://tailnet.example.com'`,
   },
 ];
-const serverUrl = (description: string): Schema<string> =>
+export const serverUrl = (description: string): Schema<string> =>
   string({ description, minLength: 1, maxLength: 512, rules: serverUrlRules });
 
 const secretName = (description: string): Schema<string> =>

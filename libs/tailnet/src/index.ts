@@ -12,3 +12,4 @@ export {
   TAILNET_PREFIXES,
   type TailnetOverlap,
 } from './pod-routes.plan.ts';
+export { createKeyReceiver, type KeyReceiver, sealKey, SealedKeyError } from './sealed-key.ts';

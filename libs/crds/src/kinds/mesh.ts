@@ -1,6 +1,7 @@
 import { conditions, SPEC, STATUS } from '../fields.ts';
 import { locatorPrefix } from '../l2-fields.ts';
 import { defineKind, type ObjectOf } from '../kind.ts';
+import { tailnetSettings } from '../tailnet-fields.ts';
 import { type CelRule, type Infer, integer, object, oneOf, optional, string } from '../schema.ts';
 
 /** Of all Mesh objects the one with this name counts. */
@@ -193,7 +194,7 @@ export const meshKind = defineKind({
     { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="RelayReady")].status' },
   ],
   body: object({
-    spec: object({ relay: optional(relay), l2: optional(l2) }, SPEC),
+    spec: object({ relay: optional(relay), l2: optional(l2), tailnet: optional(tailnetSettings) }, SPEC),
     status: optional(
       object(
         {
