@@ -1,6 +1,6 @@
 import type { PathProbe } from '@unbounded/health';
 import type { Problem } from '@unbounded/topology';
-import type { DeviceState } from '@unbounded/wireguard';
+import { type DeviceState, openKernelDevice, openUserspaceDevice, type WireGuardDevice } from '@unbounded/wireguard';
 import { createEndpoints, type Endpoints } from './endpoints.ts';
 import type { Correspondent } from './exchange.ts';
 import type { PathDevice, PathPeer, PathReport } from './messages.ts';
@@ -63,6 +63,9 @@ const sessionIn = (endpoints: Endpoints, state: DeviceState | undefined, publicK
   return peer && endpoints.hasDirectSession(peer) ? peer.endpoint : undefined;
 };
 
+const openDevice = ({ name, isUserspace }: PathDevice, netnsFd: number | undefined): WireGuardDevice =>
+  isUserspace ? openUserspaceDevice(name) : openKernelDevice(name, netnsFd === undefined ? {} : { netnsFd });
+
 /** Keys of a peer; or the problem of one whose key is of no use. */
 const keysFor = ({ privateKey }: PathDevice, { node, publicKey }: PathPeer): PathKeys | Problem => {
   try {
@@ -82,8 +85,7 @@ export const createDevicePaths = (options: DevicePathsOptions): DevicePaths => {
   let { plan } = options;
   const lanes = new Map<string, Lane>();
   const endpoints = createEndpoints({
-    device: plan,
-    ...(netnsFd === undefined ? {} : { netnsFd }),
+    device: openDevice(plan, netnsFd),
     wayOf: (publicKey) => lanes.get(publicKey)?.path.way,
     intervalMs: () => Math.min(IDLE_MS, ...plan.peers.map(({ intervalMs }) => intervalMs)),
     onSession: (publicKey, endpoint) => lanes.get(publicKey)?.path.shookHands(endpoint),

@@ -1,6 +1,6 @@
-import type { PeerState } from '@unbounded/wireguard';
+import type { DeviceState, PeerState, WireGuardDevice } from '@unbounded/wireguard';
 import { describe, expect, test } from 'vitest';
-import { createSessions, isProxied, isPulledAway } from './endpoints.ts';
+import { createEndpoints, createSessions, isProxied, isPulledAway } from './endpoints.ts';
 
 const relay = { path: 'relay', endpoint: '127.0.0.1:40000', reason: 'unvalidated' } as const;
 const direct = { path: 'direct', endpoint: '192.0.2.1:51820', reason: 'validated' } as const;
@@ -66,5 +66,57 @@ describe('a direct session', () => {
     expect(isLive(ahead)).toBe(true);
     pass(SESSION_MS);
     expect(isLive(ahead)).toBe(false);
+  });
+});
+
+describe('a peer that is to be sent to by the relay before its direct way was tried', () => {
+  const DIRECT = '192.0.2.1:51820';
+  /** Of an interface with one peer, which is sent to directly. @param handshakeAt before which call of `apply` or `get` it is */
+  const openInterface = (handshakeAt?: 'get' | 'apply') => {
+    const peer = { publicKey: 'k', rxBytes: 0, endpoint: DIRECT, latestHandshakeMs: undefined as number | undefined };
+    const shake = (): void => void (peer.latestHandshakeMs = Date.now());
+    const device: WireGuardDevice = {
+      get: async () => {
+        if (handshakeAt === 'get') shake();
+        return { peers: [{ ...peer }] } as unknown as DeviceState;
+      },
+      apply: async ({ peers }) => {
+        if (handshakeAt === 'apply') shake();
+        for (const change of peers) peer.endpoint = (change as { readonly endpoint: string }).endpoint;
+      },
+      [Symbol.asyncDispose]: async () => undefined,
+    };
+    return { peer, device };
+  };
+  /** What the interface holds when the way has become the relay. */
+  const becomesRelay = async (handshakeAt?: 'get' | 'apply'): Promise<{ endpoint: string; sessions: string[] }> => {
+    const { peer, device } = openInterface(handshakeAt);
+    const sessions: string[] = [];
+    let way: typeof relay | { path: 'direct'; endpoint: string; reason: 'handshake' } = relay;
+    const endpoints = createEndpoints({
+      device,
+      wayOf: () => way,
+      intervalMs: () => 60_000,
+      onSession: (publicKey, endpoint) => {
+        sessions.push(endpoint);
+        if (way !== relay) return;
+        way = { path: 'direct', endpoint, reason: 'handshake' };
+        endpoints.write(publicKey);
+      },
+    });
+    endpoints.write('k');
+    await new Promise(setImmediate);
+    await endpoints.stop();
+    return { endpoint: peer.endpoint, sessions };
+  };
+
+  test('is sent to by the relay', async () => {
+    expect(await becomesRelay()).toEqual({ endpoint: relay.endpoint, sessions: [] });
+  });
+
+  test.each(['get', 'apply'] as const)('stays direct when it shakes hands just before the %s', async (moment) => {
+    const { endpoint, sessions } = await becomesRelay(moment);
+    expect(endpoint).toBe(DIRECT);
+    expect(sessions).toContain(DIRECT);
   });
 });

@@ -1,12 +1,4 @@
-import {
-  type DeviceState,
-  openKernelDevice,
-  openUserspaceDevice,
-  type PeerState,
-  type WireGuardDevice,
-  WireGuardError,
-} from '@unbounded/wireguard';
-import type { PathDevice } from './messages.ts';
+import { type DeviceState, type PeerState, type WireGuardDevice, WireGuardError } from '@unbounded/wireguard';
 import type { Way } from './way.ts';
 
 /**
@@ -29,12 +21,12 @@ export interface Endpoints {
 }
 
 export interface EndpointsOptions {
-  readonly device: PathDevice;
-  readonly netnsFd?: number;
+  /** Closed at the end. */
+  readonly device: WireGuardDevice;
   /** What is to be; undefined: whatever is. */
   readonly wayOf: (publicKey: string) => Way | undefined;
   readonly intervalMs: () => number;
-  /** In every look, for each peer with a session ({@link createSessions}) and a direct endpoint. */
+  /** Whenever the interface is read, for each peer with a session ({@link createSessions}) and a direct endpoint. */
   readonly onSession: (publicKey: string, endpoint: string) => void;
 }
 
@@ -112,9 +104,6 @@ const createEar = (onSession: EndpointsOptions['onSession']) => {
   };
 };
 
-const open = ({ name, isUserspace }: PathDevice, netnsFd: number | undefined): WireGuardDevice =>
-  isUserspace ? openUserspaceDevice(name) : openKernelDevice(name, netnsFd === undefined ? {} : { netnsFd });
-
 /** A device that is not there is made or started by others; there is nothing to do until then. */
 const unlessAway = async <T>(work: () => Promise<T>): Promise<T | undefined> => {
   try {
@@ -125,27 +114,53 @@ const unlessAway = async <T>(work: () => Promise<T>): Promise<T | undefined> => 
   }
 };
 
-export const createEndpoints = ({ netnsFd, wayOf, intervalMs, ...options }: EndpointsOptions): Endpoints => {
-  const device = open(options.device, netnsFd);
-  const ear = createEar(options.onSession);
+/** The relay before anything has said what the direct way is worth. */
+const isUntried = (way: Way | undefined): boolean => way?.path === 'relay' && way.reason === 'unvalidated';
+
+/** Writes the ways of peers. @throws WireGuardError when the interface is away */
+const createGiving = (
+  { device, wayOf, onSession }: Pick<EndpointsOptions, 'device' | 'wayOf' | 'onSession'>,
+  read: () => Promise<DeviceState | undefined>,
+) => {
+  const give = async (keys: readonly string[]): Promise<void> => {
+    const peers = keys.flatMap((publicKey) => {
+      const way = wayOf(publicKey);
+      return way ? [{ op: 'update' as const, publicKey, endpoint: way.endpoint }] : [];
+    });
+    if (peers.length > 0) await device.apply({ peers });
+  };
+  /**
+   * A peer may shake hands directly in the very moment in which it is to be sent to by the relay. Once that is written nothing would tell
+   * it, and packets would go to a relay at which the peer may not be: so it is asked before, and afterwards about what came meanwhile.
+   */
+  const giveUntried = async (keys: readonly string[]): Promise<void> => {
+    const before = new Map((await read())?.peers.map((peer) => [peer.publicKey, peer]));
+    await give(keys);
+    for (const { publicKey, latestHandshakeMs } of (await device.get()).peers) {
+      const { endpoint, latestHandshakeMs: handshakeMs } = before.get(publicKey) ?? {};
+      const isNews = latestHandshakeMs !== undefined && latestHandshakeMs !== handshakeMs;
+      if (isNews && keys.includes(publicKey) && endpoint !== undefined && !isProxied(endpoint))
+        onSession(publicKey, endpoint);
+    }
+  };
+  return (keys: readonly string[]): Promise<void> =>
+    keys.some((key) => isUntried(wayOf(key))) ? giveUntried(keys) : give(keys);
+};
+
+export const createEndpoints = ({ device, wayOf, intervalMs, onSession }: EndpointsOptions): Endpoints => {
+  const ear = createEar(onSession);
   const changed = new Set<string>();
   let isStopped = false;
   let hastyUntilMs = 0;
   let timer: NodeJS.Timeout | undefined;
   let working: Promise<void> = Promise.resolve();
 
-  const give = async (keys: Iterable<string>): Promise<void> => {
-    const peers = [...keys].flatMap((publicKey) => {
-      const way = wayOf(publicKey);
-      return way ? [{ op: 'update' as const, publicKey, endpoint: way.endpoint }] : [];
-    });
-    if (peers.length > 0) await device.apply({ peers });
-  };
   const read = async (): Promise<DeviceState | undefined> => {
     const state = await unlessAway(() => device.get());
     for (const peer of state?.peers ?? []) ear.note(peer);
     return state;
   };
+  const give = createGiving({ device, wayOf, onSession }, read);
   const look = async (): Promise<void> => {
     const beganMs = performance.now();
     const state = await read();
