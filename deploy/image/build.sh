@@ -5,8 +5,8 @@ set -euo pipefail
 file=$(realpath -m "${1:?usage: build.sh FILE [PROGRAM]}")
 case ${2:-agent-start} in
   agent-start) source=agent-start.c ;;
-  tun-start) source=tun-start.c ;;
-  *) echo "build.sh: no program $2: there are agent-start and tun-start" >&2; exit 2 ;;
+  pod-start) source=pod-start.c ;;
+  *) echo "build.sh: no program $2: there are agent-start and pod-start" >&2; exit 2 ;;
 esac
 cd "$(dirname "$0")"
 . ../../tools/c-flags.sh

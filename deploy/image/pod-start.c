@@ -1,9 +1,13 @@
 /*
- * tun-start NETNS TUN PROGRAM [ARGUMENT]... - lets PROGRAM have the packets of a TUN in another network namespace, and no right of ours.
+ * pod-start - runs a program that has to do with a pod's network namespace, with the right for that one thing and no other.
  *
- * A TUN can only be opened by who is in its namespace, and entering a pod's takes CAP_SYS_ADMIN. So this program goes there, opens the
- * TUN, comes back, gives up all capabilities for good and becomes PROGRAM, with the TUN as file descriptor 3. The TUN must be there,
- * and be persistent: it outlives PROGRAM, with its index, addresses and routes.
+ *   pod-start network NETNS PROGRAM [ARGUMENT]...     PROGRAM is in the namespace, and may change interfaces and routes there
+ *   pod-start tun NETNS TUN PROGRAM [ARGUMENT]...     PROGRAM is where it was, without rights, and has the packets of a TUN there
+ *
+ * Entering a pod's namespace takes CAP_SYS_ADMIN, and this program alone has it: it goes there and gives it up for good, before PROGRAM
+ * is run. "network" keeps CAP_NET_ADMIN. "tun" opens the TUN, which is possible only for who is in its namespace, comes back, and gives
+ * up everything; PROGRAM has the TUN as file descriptor 3. The TUN must be there, and be persistent: it outlives PROGRAM, with its index,
+ * addresses and routes. The namespace of the process itself, which is the node's, is refused.
  */
 #define _GNU_SOURCE /* setns */
 #include <errno.h>
@@ -16,6 +20,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -23,8 +28,23 @@ enum { TUN_FD = 3 };
 
 static int fail(const char *what, const char *advice)
 {
-	fprintf(stderr, "tun-start: %s: %s%s\n", what, strerror(errno), advice);
+	fprintf(stderr, "pod-start: %s: %s%s\n", what, strerror(errno), advice);
 	return 1;
+}
+
+/* The namespace that the process leaves, open for the way back; negative when there is none to enter. */
+static int enter(const char *path)
+{
+	int own = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC), there = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat own_stat, there_stat;
+
+	if (own < 0 || there < 0 || fstat(own, &own_stat) || fstat(there, &there_stat))
+		return -1;
+	if (own_stat.st_dev == there_stat.st_dev && own_stat.st_ino == there_stat.st_ino) {
+		errno = EEXIST; /* we are there: it is the node's */
+		return -1;
+	}
+	return setns(there, CLONE_NEWNET) || close(there) ? -1 : own;
 }
 
 /* Opens the TUN in the namespace that the process is in. One that is not there is not made: the kernel would, and it would not last. */
@@ -46,40 +66,66 @@ static int open_tun(const char *name)
 	return fd;
 }
 
-/* Under no_new_privs an execution gives nothing back. */
-static int give_up_everything(void)
+/* Of all capabilities the process keeps one, over executions too, or none (capability -1). Under no_new_privs it never gets others. */
+static int keep_only(int capability)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { 0 };
+	struct __user_cap_data_struct kept[_LINUX_CAPABILITY_U32S_3] = { 0 };
 
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0))
+	if (capability >= 0) {
+		unsigned int bit = 1U << (capability % 32);
+
+		kept[capability / 32] = (struct __user_cap_data_struct){ .effective = bit, .permitted = bit, .inheritable = bit };
+	}
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) ||
+	    syscall(SYS_capset, &header, kept))
 		return -1;
-	return (int)syscall(SYS_capset, &header, none);
+	return capability < 0 ? 0 : prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, capability, 0, 0);
 }
 
-int main(int argc, char **argv)
+static int usage(void)
 {
-	int own, there, tun;
+	fprintf(stderr, "usage: pod-start network NETNS PROGRAM [ARGUMENT]...\n"
+			"       pod-start tun NETNS TUN PROGRAM [ARGUMENT]...\n");
+	return 2;
+}
 
-	if (argc < 4) {
-		fprintf(stderr, "usage: tun-start NETNS TUN PROGRAM [ARGUMENT]...\n");
-		return 2;
-	}
-	own = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-	there = open(argv[1], O_RDONLY | O_CLOEXEC);
-	if (own < 0 || there < 0)
-		return fail(argv[1], " (cannot be opened)");
-	if (setns(there, CLONE_NEWNET))
-		return fail(argv[1], " (is no network namespace that can be entered: SYS_ADMIN is needed)");
-	tun = open_tun(argv[2]);
+static int run(char **program)
+{
+	execv(program[0], program);
+	return fail(program[0], " (cannot be run)");
+}
+
+static int run_in_network(char **program)
+{
+	if (keep_only(CAP_NET_ADMIN))
+		return fail("cannot give up other capabilities than NET_ADMIN", "");
+	return run(program);
+}
+
+static int run_with_tun(int own, const char *name, char **program)
+{
+	int tun = open_tun(name);
+
 	if (tun < 0)
-		return fail(argv[2], " (no TUN of this name that can be attached to)");
+		return fail(name, " (no TUN of this name that can be attached to)");
 	if (setns(own, CLONE_NEWNET))
 		return fail("cannot go back", "");
 	if (tun != TUN_FD && (dup2(tun, TUN_FD) < 0 || close(tun)))
 		return fail("cannot hand over the TUN", "");
-	if (give_up_everything())
+	if (keep_only(-1))
 		return fail("cannot give up capabilities", "");
-	execv(argv[3], argv + 3);
-	return fail(argv[3], " (cannot be run)");
+	return run(program);
+}
+
+int main(int argc, char **argv)
+{
+	int with_tun = argc > 1 && !strcmp(argv[1], "tun"), own;
+
+	if (argc < (with_tun ? 5 : 4) || (!with_tun && strcmp(argv[1], "network")))
+		return usage();
+	own = enter(argv[2]);
+	if (own < 0)
+		return fail(argv[2], " (no network namespace of a pod that can be entered; SYS_ADMIN is needed)");
+	return with_tun ? run_with_tun(own, argv[3], argv + 4) : run_in_network(argv + 3);
 }

@@ -1,9 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { createUnitsReader, MOST_REJECTIONS, rejections, type TunnelUnit } from '@unbounded/keeper-protocol';
-import { removeFile } from '@unbounded/state-files';
+import { type TunnelUnit, tunnelUnits } from '@unbounded/keeper-protocol';
 import type { Logger } from '@unbounded/telemetry';
 import { diffDevice, openUserspaceDevice } from '@unbounded/wireguard';
+import { createKnownUnits, createRejectionReport } from './known-units.ts';
 import type { Command } from './process.ts';
 import { RELAY_PROCESS, relayCommand, type RelayFiles } from './relay/command.ts';
 import { createRelayUnitCheck } from './relay/unit-check.ts';
@@ -43,23 +43,6 @@ const tunnelCommand = (program: string, device: string): Command => ({
   env: { PATH: '/usr/bin:/bin', LOG_LEVEL: 'error' },
 });
 
-/** Logs rejections when they change, and keeps them in a file, from which the agent reports them. */
-const createRejectionReport = (file: string, logger: Logger): ((refused: readonly string[]) => void) => {
-  let told: string | undefined;
-  return (refused) => {
-    const text = JSON.stringify(refused);
-    if (text === told) return;
-    told = text;
-    for (const reason of refused) logger.error({ reason }, 'unit rejected; keeping what runs');
-    try {
-      if (refused.length === 0) removeFile(file);
-      else rejections.write(file, refused.slice(0, MOST_REJECTIONS));
-    } catch (error) {
-      logger.error({ error: (error as Error).message }, 'cannot write which units were rejected');
-    }
-  };
-};
-
 export interface Keeper {
   /** Looks once: starts what is missing, ends what is not wanted, configures what has just started. `nowMs` never goes back. */
   tend(nowMs: number): Promise<void>;
@@ -71,25 +54,9 @@ export interface Keeper {
 export const createKeeper = ({ unitsDir, pidsDir, rejectedFile, program, relay, logger }: KeeperOptions): Keeper => {
   const supervisor = createSupervisor(pidsDir, logger);
   const report = createRejectionReport(rejectedFile, logger);
-  const readUnits = createUnitsReader();
+  const readKnown = createKnownUnits(unitsDir, tunnelUnits);
   const checkRelayUnit = createRelayUnitCheck(relay.unitFile);
-  /** As they were when they could be read last. */
-  let known: ReadonlyMap<string, TunnelUnit> = new Map();
   let hasRelay = false;
-
-  /** A unit that cannot be read now stays as it was: no file that goes wrong may end a tunnel. */
-  const readKnown = (): {
-    readonly units: ReadonlyMap<string, TunnelUnit>;
-    readonly keeps: (name: string) => boolean;
-  } => {
-    const { units, refused, unclear, isComplete } = readUnits(unitsDir);
-    report([...refused, ...checkRelayUnit()]);
-    // Only a file that is missing from its directory ends its process; a directory that is gone says nothing.
-    const isReadable = isComplete && existsSync(unitsDir);
-    const keeps = (name: string): boolean => !isReadable || unclear.has(name);
-    known = new Map([...[...known].filter(([name]) => keeps(name)), ...units]);
-    return { units: known, keeps };
-  };
 
   const tendUnit = async (unit: TunnelUnit, nowMs: number): Promise<void> => {
     const kept = await supervisor.tend(unit.device, tunnelCommand(program, unit.device), nowMs);
@@ -106,7 +73,8 @@ export const createKeeper = ({ unitsDir, pidsDir, rejectedFile, program, relay, 
 
   return {
     async tend(nowMs) {
-      const { units: wanted, keeps } = readKnown();
+      const { units: wanted, keeps, refused } = readKnown();
+      report([...refused, ...checkRelayUnit()]);
       // A directory that is gone asks for nothing else than before.
       if (existsSync(dirname(relay.unitFile))) hasRelay = existsSync(relay.unitFile);
       for (const unit of wanted.values()) await tryTo(unit.device, () => tendUnit(unit, nowMs));

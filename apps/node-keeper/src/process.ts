@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { removeFile, replaceFile } from '@unbounded/state-files';
 
@@ -15,6 +15,9 @@ export interface Command {
 export interface KeptProcess {
   readonly pid: number;
   isAlive(): boolean;
+  /** Sends it the signal; its note stays. */
+  signal(signal: NodeJS.Signals): void;
+  /** Asks it to end, and forgets it. */
   end(): void;
 }
 
@@ -32,16 +35,19 @@ const identify = (pid: number): string | undefined => {
 const processOf = (pid: number, identity: string, file: string): KeptProcess => ({
   pid,
   isAlive: () => identify(pid) === identity,
+  signal(signal) {
+    if (identify(pid) === identity) send(pid, signal);
+  },
   end() {
-    if (identify(pid) === identity) terminate(pid);
+    if (identify(pid) === identity) send(pid, 'SIGTERM');
     removeFile(file);
   },
 });
 
 /** It may have ended since it was looked at. */
-const terminate = (pid: number): void => {
+const send = (pid: number, signal: NodeJS.Signals): void => {
   try {
-    process.kill(pid, 'SIGTERM');
+    process.kill(pid, signal);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
   }
@@ -55,6 +61,9 @@ const readNote = (file: string): string | undefined => {
     return undefined;
   }
 };
+
+/** Names of all processes that were started and not forgotten. */
+export const notedProcesses = (folder: string): string[] => (existsSync(folder) ? readdirSync(folder) : []);
 
 /** The process that an earlier keeper started under the name, if it still runs. */
 export const findProcess = (folder: string, name: string): KeptProcess | undefined => {

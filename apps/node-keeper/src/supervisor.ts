@@ -1,11 +1,13 @@
 import type { Logger } from '@unbounded/telemetry';
-import { type Command, findProcess, type KeptProcess, startProcess } from './process.ts';
+import { type Command, findProcess, type KeptProcess, notedProcesses, startProcess } from './process.ts';
 
 /** Milliseconds. A process that keeps dying is given longer and longer rests. */
 const FIRST_REST_MS = 50;
 const LONGEST_REST_MS = 5000;
 /** After this life a process counts as healthy, and its next death as the first. */
 const HEALTHY_MS = 10_000;
+/** One that was asked to end is killed after this. */
+const END_WITHIN_MS = 5000;
 
 interface Kept {
   readonly process: KeptProcess;
@@ -19,6 +21,10 @@ interface Kept {
 export interface Supervisor {
   /** Looks once: starts it when it does not run. Undefined: it rests. `nowMs` never goes back. @throws Error when it cannot be run */
   tend(name: string, command: Command, nowMs: number): Promise<Kept | undefined>;
+  /** Finds all processes of a keeper before this one, also those that nobody tends any more. */
+  adopt(nowMs: number): void;
+  /** Asks it to end, and later kills it. To be called until it returns true: it is gone, and forgotten. */
+  stop(name: string, nowMs: number): boolean;
   /** @throws Error when its note cannot be removed; the process is ended all the same */
   end(name: string): void;
   /** Of all that were tended and not ended. */
@@ -29,6 +35,7 @@ export interface Supervisor {
 export const createSupervisor = (pidsDir: string, logger: Logger): Supervisor => {
   const kept = new Map<string, Kept>();
   const resting = new Map<string, { untilMs: number; restMs: number }>();
+  const askedMs = new Map<string, number>();
 
   const find = (name: string, nowMs: number): Kept | undefined => {
     const found = findProcess(pidsDir, name);
@@ -66,6 +73,25 @@ export const createSupervisor = (pidsDir: string, logger: Logger): Supervisor =>
       const fresh = find(name, nowMs) ?? (await start(name, command, nowMs));
       if (fresh) kept.set(name, fresh);
       return fresh;
+    },
+    adopt(nowMs) {
+      for (const name of notedProcesses(pidsDir)) {
+        const found = find(name, nowMs);
+        if (found) kept.set(name, found);
+      }
+    },
+    stop(name, nowMs) {
+      const process = kept.get(name)?.process;
+      if (process?.isAlive()) {
+        const asked = askedMs.get(name);
+        if (asked === undefined) askedMs.set(name, nowMs);
+        if (asked === undefined || nowMs - asked > END_WITHIN_MS)
+          process.signal(asked === undefined ? 'SIGTERM' : 'SIGKILL');
+        return false;
+      }
+      process?.end();
+      for (const forgotten of [kept, resting, askedMs]) forgotten.delete(name);
+      return true;
     },
     end(name) {
       const entry = kept.get(name);

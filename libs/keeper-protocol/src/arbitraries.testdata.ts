@@ -1,4 +1,6 @@
 import fc from 'fast-check';
+import type { DeviceState } from './device-state.ts';
+import type { DeviceUnit } from './device-unit.ts';
 import type { RelayState } from './relay-state.ts';
 import type { RelayTallies } from './relay-tallies.ts';
 import type { RelayUnit } from './relay-unit.ts';
@@ -91,3 +93,41 @@ export const relayTalliesOfAny: fc.Arbitrary<RelayTallies> = fc.record({
   rebinds: count,
   dropped: fc.record({ noRelay: count, slowRelay: count, tooLong: count, unknownPeer: count, noWireGuard: count }),
 });
+
+const label = fc.stringMatching(/^[a-z0-9]([-a-z0-9]{0,20}[a-z0-9])?$/);
+export const deviceUnits: fc.Arbitrary<DeviceUnit> = fc.record({
+  podUID: fc.uuid(),
+  netns: label.map((name) => `/run/netns/cni-${name}`),
+  hostName: label,
+  controlURL: label.map((name) => `https://${name}.example.com`),
+  network: fc.record({
+    addresses: fc.tuple(fc.ipV4(), fc.ipV6()).map((addresses) => addresses.slice(0, 2)),
+    rules: fc.array(
+      fc.record({
+        priority: fc.integer({ min: 1, max: 32_765 }),
+        to: prefix,
+        table: fc.integer({ min: 256, max: 0xff_ffff }),
+      }),
+      { maxLength: 4 },
+    ),
+    routes: fc.array(
+      fc.record({
+        table: fc.integer({ min: 256, max: 0xff_ffff }),
+        to: prefix,
+        kind: fc.constantFrom('device', 'unreachable', 'throw'),
+        metric: fc.nat({ max: 0xffff }),
+      }),
+      { maxLength: 4 },
+    ),
+  }),
+});
+export const deviceStates: fc.Arbitrary<DeviceState> = fc.record(
+  {
+    netns: fc.string({ maxLength: 255 }),
+    network: fc.string({ maxLength: 64 }),
+    hasIPv6: fc.boolean(),
+    starts: count,
+    problem: fc.string({ maxLength: 1024 }),
+  },
+  { requiredKeys: ['netns', 'hasIPv6', 'starts'] },
+);

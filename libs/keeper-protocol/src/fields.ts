@@ -1,4 +1,4 @@
-import { parsePrefix } from '@unbounded/ip';
+import { parseAddress, parsePrefix } from '@unbounded/ip';
 import { parseEndpoint as parseRelay } from '@unbounded/relay-client';
 import { parseEndpoint } from '@unbounded/wireguard/endpoint';
 import { isKey } from '@unbounded/wireguard/key';
@@ -29,6 +29,7 @@ export const wireGuardEndpoint = z
   .max(64)
   .refine(takes(parseEndpoint), 'must be like 192.0.2.1:51820 or [2001:db8::1]:51820');
 export const prefix = z.string().max(49).refine(takes(parsePrefix), 'must be a prefix like 192.0.2.0/24');
+export const address = z.string().max(45).refine(takes(parseAddress), 'must be an IP address');
 /** Of a relay. */
 export const host = z
   .string()

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import type { FuzzTarget } from '@unbounded/testing';
+import { deviceState } from './device-state.ts';
+import { deviceUnit } from './device-unit.ts';
 import { KeeperProtocolError, type ProtocolFile } from './protocol-file.ts';
 import { rejections } from './rejections.ts';
 import { relayState } from './relay-state.ts';
@@ -31,6 +33,9 @@ const run = (input: Uint8Array): void => {
   if (tunnel) assert.match(tunnel.device, /^wg\d{1,5}$/);
   for (const { privateKeyFile } of [...(tunnel ? [tunnel] : []), ...(readBack(relayUnit, text)?.identities ?? [])])
     assert.match(privateKeyFile, /^\/etc\/wireguard\/[^/]+$/);
+  const device = readBack(deviceUnit, text);
+  if (device) assert.match(device.netns, /^\/(?:var\/)?run\/netns\/\w[^/]*$/);
+  readBack(deviceState, text);
   readBack(relayState, text);
   readBack(relayTallies, text);
   readBack(rejections, text);
@@ -55,6 +60,15 @@ const texts = [
   },
   { proxies: [{ own: key, peer: key, wireGuardPort: 1, port: 2 }], relays: [{ name: 'r', connected: true }] },
   { frames: directions, bytes: directions, connections: 1, rebinds: 0, dropped: { noRelay: 3 } },
+  {
+    ...{ podUID: 'a-1', netns: '/run/netns/a', hostName: 'a', controlURL: 'https://a.example.com' },
+    network: {
+      addresses: ['100.64.0.1', 'fd7a:115c:a1e0::1'],
+      rules: [{ priority: 5200, to: '100.64.0.0/10', table: 5252 }],
+      routes: [{ table: 5252, to: '100.64.0.0/10', kind: 'device', metric: 1 }],
+    },
+  },
+  { netns: '/run/netns/a', network: '0', hasIPv6: true, starts: 1, problem: 'p' },
   ['wg51820.json: a reason'],
 ].map((value) => new TextEncoder().encode(JSON.stringify(value)));
 

@@ -1,6 +1,8 @@
+export { type DeviceState, deviceState, problemText } from './device-state.ts';
+export { type DeviceUnit, deviceUnit, type PodNetwork, TAILNET_INTERFACE } from './device-unit.ts';
 export { MOST_REJECTIONS, rejections } from './rejections.ts';
 export { relayState, type RelayState } from './relay-state.ts';
 export { relayTallies, type RelayTallies } from './relay-tallies.ts';
 export { type RelayIdentity, relayUnit, type RelayUnit } from './relay-unit.ts';
 export { tunnelUnit, type TunnelUnit } from './tunnel-unit.ts';
-export { createUnitsReader, unitDevices, unitFile } from './units-folder.ts';
+export { createUnitsReader, deviceUnits, tunnelUnits, unitFile, type UnitKind, unitNames } from './units-folder.ts';

@@ -3,7 +3,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { relayStates, relayTalliesOfAny, relayUnits, tunnelUnits } from './arbitraries.testdata.ts';
+import {
+  deviceStates,
+  deviceUnits,
+  relayStates,
+  relayTalliesOfAny,
+  relayUnits,
+  tunnelUnits,
+} from './arbitraries.testdata.ts';
+import { deviceState } from './device-state.ts';
+import { deviceUnit } from './device-unit.ts';
 import { KeeperProtocolError } from './protocol-file.ts';
 import { rejections } from './rejections.ts';
 import { relayState } from './relay-state.ts';
@@ -30,6 +39,14 @@ describe('what is written is read', () => {
       fc.property(tunnelUnits, (value) => {
         tunnelUnit.write(file, value);
         expect(tunnelUnit.read(file)).toEqual(value);
+      }),
+    ));
+
+  test('a device unit and a state', () =>
+    fc.assert(
+      fc.property(deviceUnits, deviceStates, (asked, state) => {
+        expect(deviceUnit.parse(deviceUnit.format(asked))).toEqual(asked);
+        expect(deviceState.parse(deviceState.format(state))).toEqual(state);
       }),
     ));
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { createUnitsReader, unitDevices } from './units-folder.ts';
+import { createUnitsReader, tunnelUnits, unitNames } from './units-folder.ts';
 
 let folder: string;
 beforeEach(() => {
@@ -20,7 +20,7 @@ const peer = {
 };
 const unit = { device: 'wg51820', privateKeyFile: '/etc/wireguard/server.priv', listenPort: 51820, peers: [peer] };
 /** By a reader that sees it for the first time. */
-const readUnits = (of: string) => createUnitsReader()(of);
+const readUnits = (of: string) => createUnitsReader(tunnelUnits)(of);
 const write = (name: string, value: unknown): void =>
   writeFileSync(join(folder, name), typeof value === 'string' ? value : JSON.stringify(value));
 
@@ -39,11 +39,11 @@ test('a unit is read as the agent wrote it; other files and a missing folder are
 test('where the folder should be and something else is, no unit is known', () => {
   write('file', '');
   expect(readUnits(join(folder, 'file'))).toMatchObject({ units: new Map(), isComplete: false });
-  expect(unitDevices(join(folder, 'file'))).toEqual([]);
+  expect(unitNames(join(folder, 'file'))).toEqual([]);
 });
 
 test('a reader parses a unit again only when its file is another, and takes what follows a refused one', () => {
-  const read = createUnitsReader();
+  const read = createUnitsReader(tunnelUnits);
   write('wg51820.json', unit);
   const first = read(folder).units.get('wg51820');
   expect(read(folder).units.get('wg51820')).toBe(first);
@@ -95,7 +95,7 @@ describe('a unit is refused, with file and reason, and the others count', () => 
     expect(refused).toEqual([expect.stringContaining('wg51820.json: ')]);
     expect(refused[0]).toContain(reason);
     expect(readUnits(folder).unclear).toEqual(new Set(['wg51820']));
-    expect(unitDevices(folder)).toEqual(['wg51820', 'wg51821']);
+    expect(unitNames(folder)).toEqual(['wg51820', 'wg51821']);
   });
 
   test('what is no regular file', () => {

@@ -1,19 +1,28 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { KeeperProtocolError } from './protocol-file.ts';
+import { type DeviceUnit, deviceUnit } from './device-unit.ts';
+import { KeeperProtocolError, type ProtocolFile } from './protocol-file.ts';
 import { tunnelUnit, type TunnelUnit } from './tunnel-unit.ts';
 
-/** The folder of tunnel units: one file a device, named after it. */
+/** A folder of units: one file each, named after what it is for. */
+
+export interface UnitKind<Unit> {
+  readonly file: ProtocolFile<Unit>;
+  /** Of the file, without its suffix. */
+  readonly nameOf: (unit: Unit) => string;
+}
+export const tunnelUnits: UnitKind<TunnelUnit> = { file: tunnelUnit, nameOf: ({ device }) => device };
+export const deviceUnits: UnitKind<DeviceUnit> = { file: deviceUnit, nameOf: ({ podUID }) => podUID };
 
 const SUFFIX = '.json';
 
-export const unitFile = (folder: string, device: string): string => join(folder, `${device}${SUFFIX}`);
+export const unitFile = (folder: string, name: string): string => join(folder, `${name}${SUFFIX}`);
 
-export interface Units {
-  readonly units: ReadonlyMap<string, TunnelUnit>;
+export interface Units<Unit> {
+  readonly units: ReadonlyMap<string, Unit>;
   /** Files that hold no unit, with the reason. */
   readonly refused: readonly string[];
-  /** Devices whose units are there and cannot be used now: what runs for them goes on. */
+  /** Names whose units are there and cannot be used now: what runs for them goes on. */
   readonly unclear: ReadonlySet<string>;
   /** false: the folder could not be read, so nothing is known of the units that are not in `units`. */
   readonly isComplete: boolean;
@@ -28,23 +37,24 @@ const namesIn = (folder: string): string[] | Error => {
   }
 };
 
-const deviceOf = (name: string): string => name.slice(0, -SUFFIX.length);
+const withoutSuffix = (file: string): string => file.slice(0, -SUFFIX.length);
 
-/** @throws KeeperProtocolError when it is no unit, or another device's */
-const parseUnit = (text: string, name: string): TunnelUnit => {
-  const unit = tunnelUnit.parse(text);
-  if (unit.device === deviceOf(name)) return unit;
-  throw new KeeperProtocolError(`it is for ${unit.device}: the file must be named ${unit.device}${SUFFIX}`);
+/** @throws KeeperProtocolError when it is no unit, or another one's */
+const parseUnit = <Unit>({ file, nameOf }: UnitKind<Unit>, text: string, name: string): Unit => {
+  const unit = file.parse(text);
+  const own = nameOf(unit);
+  if (own === withoutSuffix(name)) return unit;
+  throw new KeeperProtocolError(`it is for ${own}: the file must be named ${own}${SUFFIX}`);
 };
 
-interface Seen {
+interface Seen<Unit> {
   readonly text: string;
-  readonly outcome: TunnelUnit | Error;
+  readonly outcome: Unit | Error;
 }
 
-const look = (name: string, text: string): Seen => {
+const look = <Unit>(kind: UnitKind<Unit>, name: string, text: string): Seen<Unit> => {
   try {
-    return { text, outcome: parseUnit(text, name) };
+    return { text, outcome: parseUnit(kind, text, name) };
   } catch (error) {
     return { text, outcome: error as Error };
   }
@@ -54,27 +64,27 @@ const look = (name: string, text: string): Seen => {
  * Reads every unit of a folder; what is wrong with one stands in `refused`, and the others count. Never throws. A file whose
  * text is as it was is not parsed again: the keeper looks ten times a second.
  */
-export const createUnitsReader = (): ((folder: string) => Units) => {
-  let seen: ReadonlyMap<string, Seen> = new Map();
+export const createUnitsReader = <Unit extends object>(kind: UnitKind<Unit>): ((folder: string) => Units<Unit>) => {
+  let seen: ReadonlyMap<string, Seen<Unit>> = new Map();
   return (folder) => {
-    const units = new Map<string, TunnelUnit>();
+    const units = new Map<string, Unit>();
     const unclear = new Set<string>();
     const names = namesIn(folder);
     if (names instanceof Error) return { units, unclear, refused: [`${folder}: ${names.message}`], isComplete: false };
     const refused: string[] = [];
-    const now = new Map<string, Seen>();
+    const now = new Map<string, Seen<Unit>>();
     for (const name of names) {
       try {
-        const text = tunnelUnit.readText(join(folder, name));
+        const text = kind.file.readText(join(folder, name));
         const before = seen.get(name);
-        const entry = before?.text === text ? before : look(name, text);
+        const entry = before?.text === text ? before : look(kind, name, text);
         now.set(name, entry);
         if (entry.outcome instanceof Error) throw entry.outcome;
-        units.set(entry.outcome.device, entry.outcome);
+        units.set(withoutSuffix(name), entry.outcome);
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code === 'ENOENT') continue; // taken away while we looked
         refused.push(`${name}: ${(error as Error).message}`);
-        unclear.add(deviceOf(name));
+        unclear.add(withoutSuffix(name));
       }
     }
     seen = now;
@@ -82,8 +92,8 @@ export const createUnitsReader = (): ((folder: string) => Units) => {
   };
 };
 
-/** Devices for which there is a unit. A folder that cannot be read has none that we know of. */
-export const unitDevices = (folder: string): string[] => {
+/** Names for which there is a unit. A folder that cannot be read has none that we know of. */
+export const unitNames = (folder: string): string[] => {
   const names = namesIn(folder);
-  return names instanceof Error ? [] : names.map(deviceOf);
+  return names instanceof Error ? [] : names.map(withoutSuffix);
 };

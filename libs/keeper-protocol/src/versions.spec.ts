@@ -1,8 +1,17 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { relayStates, relayTalliesOfAny, relayUnits, tunnelUnits } from './arbitraries.testdata.ts';
+import {
+  deviceStates,
+  deviceUnits,
+  relayStates,
+  relayTalliesOfAny,
+  relayUnits,
+  tunnelUnits,
+} from './arbitraries.testdata.ts';
 import { formerKeepers, formerRelayState, formerTallies } from './former.testdata.ts';
 import { KeeperProtocolError, PROTOCOL_VERSION, type ProtocolFile } from './protocol-file.ts';
+import { deviceState } from './device-state.ts';
+import { deviceUnit } from './device-unit.ts';
 import { relayState } from './relay-state.ts';
 import { relayTallies } from './relay-tallies.ts';
 import { relayUnit } from './relay-unit.ts';
@@ -18,6 +27,8 @@ const kind = <T extends object>(name: string, file: ProtocolFile<T>, values: fc.
 });
 const kinds = [
   kind('tunnel unit', tunnelUnit, tunnelUnits),
+  kind('device unit', deviceUnit, deviceUnits),
+  kind('device state', deviceState, deviceStates),
   kind('relay unit', relayUnit, relayUnits),
   kind('relay state', relayState, relayStates),
   kind('relay tallies', relayTallies, relayTalliesOfAny),

@@ -6,7 +6,7 @@ import (
 	"github.com/tailscale/wireguard-go/tun"
 )
 
-// The TUN as tun-start hands it over.
+// The TUN as pod-start hands it over.
 const tunFD = 3
 
 // Of packets in a tailnet, bytes, as all clients have it.

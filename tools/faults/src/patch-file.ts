@@ -26,7 +26,7 @@ export interface Catcher {
   readonly test: string;
 }
 
-const NAME = /^(W-\d\d|H-[A-Z]?\d+|L-\d+)-[a-z0-9-]+$/;
+const NAME = /^(W-\d\d|H-[A-Z]?\d+|[LT]-\d+)-[a-z0-9-]+$/;
 const CATCHER = /^([a-z-]+):(\S+) -t "(.+)"$/;
 
 const parseCatcher = (name: string, text: string): Catcher => {

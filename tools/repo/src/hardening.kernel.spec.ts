@@ -12,7 +12,7 @@ const built: readonly (readonly [name: string, build: string, kind: 'addon' | 'p
   ['libbpf.node', 'libs/libbpf-ts/native/build.sh', 'addon'],
   ['unbounded-cni', 'apps/cni/build.sh', 'program'],
   ['agent-start', 'deploy/image/build.sh', 'program'],
-  ['tun-start', 'deploy/image/build.sh', 'program'],
+  ['pod-start', 'deploy/image/build.sh', 'program'],
 ];
 
 const folder = mkdtempSync(join(tmpdir(), 'hardening-'));

@@ -1,5 +1,5 @@
 import { dirname, join } from 'node:path';
-import { unitDevices } from '@unbounded/keeper-protocol';
+import { unitNames } from '@unbounded/keeper-protocol';
 import type { RouteSocket } from '@unbounded/netlink';
 import { removeCniConfig } from '../attachment/config.ts';
 import { removePins, removeSectionPins } from '../bpf/pin-folder.ts';
@@ -23,7 +23,7 @@ export interface ConnectivityFolders {
 }
 
 const removeUnits = (folder: string): void => {
-  for (const device of unitDevices(folder))
+  for (const device of unitNames(folder))
     if (!removeUnit(folder, device)) throw new Error(`cannot remove the unit of ${device} in ${folder}`);
 };
 

@@ -1,5 +1,5 @@
 import { ROUTE_PROTOCOL } from '@unbounded/config/ownership';
-import { unitDevices } from '@unbounded/keeper-protocol';
+import { unitNames } from '@unbounded/keeper-protocol';
 import type { Link, RouteSocket, RouteSpec } from '@unbounded/netlink';
 import type { Logger } from '@unbounded/telemetry';
 import type { Problem } from '@unbounded/topology';
@@ -63,7 +63,7 @@ export interface ApplyOutcome {
 const removeStaleDevices = async (dataplane: Dataplane, wanted: ReadonlySet<string>): Promise<Problem[]> => {
   const { net, wireGuard, path, logger } = dataplane;
   const problems: Problem[] = [];
-  for (const device of unitDevices(wireGuard.unitsDir))
+  for (const device of unitNames(wireGuard.unitsDir))
     if (!wanted.has(device)) removeUnit(wireGuard.unitsDir, device, wireGuard.faults);
   for (const link of await staleDevices(net, wanted)) {
     const ports = link.kind?.kind === 'bridge' ? await net.links.list({ master: link.index }) : [];

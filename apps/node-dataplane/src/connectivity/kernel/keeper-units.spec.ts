@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { unitDevices } from '@unbounded/keeper-protocol';
+import { unitNames } from '@unbounded/keeper-protocol';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createStateFaults } from '../../state/state-faults.ts';
 import { rejectedRelayUnit, rejectedUnits, removeUnit, writeUnit } from './keeper-units.ts';
@@ -17,7 +17,7 @@ afterEach(() => rmSync(base, { recursive: true }));
 const unit = { device: 'wg51820', privateKeyFile: '/etc/wireguard/server.priv', listenPort: 51820, peers: [] };
 
 test('a unit is one file, for root only, written when it changes', () => {
-  expect(unitDevices(folder)).toEqual([]);
+  expect(unitNames(folder)).toEqual([]);
   expect(writeUnit(folder, unit)).toBe(true);
   expect(writeUnit(folder, unit)).toBe(false);
   expect(writeUnit(folder, { ...unit, listenPort: 51821 })).toBe(true);
@@ -31,7 +31,7 @@ test('units are listed and removed by device; removing twice is fine', () => {
   writeUnit(folder, { ...unit, device: 'wg51821' });
   removeUnit(folder, 'wg51820');
   removeUnit(folder, 'wg51820');
-  expect(unitDevices(folder)).toEqual(['wg51821']);
+  expect(unitNames(folder)).toEqual(['wg51821']);
 });
 
 test('a unit that cannot be removed is reported, and removed when it can', () => {

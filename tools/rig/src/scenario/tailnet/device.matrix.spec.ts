@@ -4,7 +4,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { checkout, nodeJs } from '../../machine/paths.ts';
 import type { Report } from './device.scenario.ts';
 
-/** A pod's device in a tailnet, by the real programs: tun-start, tailnet-device, and a control server without internet. */
+/** A pod's device in a tailnet, by the real programs: pod-start, tailnet-device, and a control server without internet. */
 
 const build = (...argv: readonly string[]): string =>
   execFileSync(join(checkout, 'tools/assets/build'), argv, { encoding: 'utf8' });

@@ -94,7 +94,7 @@ const linkOf = (device: PodDevice): string =>
 
 const makeNetwork = (): void => {
   mkdirSync(PLACE, { mode: 0o700 });
-  run([join(checkout, 'deploy/image/build.sh'), join(PLACE, 'tun-start'), 'tun-start']);
+  run([join(checkout, 'deploy/image/build.sh'), join(PLACE, 'pod-start'), 'pod-start']);
   run(['ip', 'link', 'set', 'lo', 'up']);
   run(['ip', 'link', 'add', 'br0', 'type', 'bridge']);
   run(['ip', 'link', 'set', 'br0', 'addrgenmode', 'none']);

@@ -99,7 +99,7 @@ export const createPodDevice = (place: string, name: string, number: number): Po
     async start(key) {
       if (key !== undefined) writeFileSync(join(folder, 'auth-key'), key, { mode: 0o600 });
       const argv = ['-dir', folder, '-control', CONTROL_URL, '-hostname', hostName];
-      child = spawn(join(place, 'tun-start'), [netnsOf(name), DEVICE, binary('tailnet-device'), ...argv], {
+      child = spawn(join(place, 'pod-start'), ['tun', netnsOf(name), DEVICE, binary('tailnet-device'), ...argv], {
         stdio: ['ignore', 'ignore', 'pipe'],
       });
       child.stderr!.on('data', (data: Buffer) => (log += data.toString()));

@@ -1,0 +1,114 @@
+import { join } from 'node:path';
+import { type DeviceUnit, deviceUnits, problemText } from '@unbounded/keeper-protocol';
+import type { Logger } from '@unbounded/telemetry';
+import type { Keeper } from '../keeper.ts';
+import { createKnownUnits, createRejectionReport } from '../known-units.ts';
+import { createSupervisor, type Supervisor } from '../supervisor.ts';
+import { deviceCommand, type DevicePrograms, podOf, processName } from './command.ts';
+import { createPodNetworks } from './pod-networks.ts';
+import { createStates, type DeviceStates } from './states.ts';
+
+/**
+ * The keeper of tailnet devices: for each unit the network of its pod, and then the process of its device. No process is started before
+ * the network stands, which is what keeps packets for the tailnet from leaving by another interface.
+ */
+
+export interface DeviceKeeperOptions extends DevicePrograms {
+  readonly unitsDir: string;
+  readonly pidsDir: string;
+  /** What has become of units. */
+  readonly statesDir: string;
+  /** In which rejected units are reported. */
+  readonly rejectedFile: string;
+  readonly logger: Logger;
+}
+
+export const deviceFolders = (
+  runFolder: string,
+): Pick<DeviceKeeperOptions, 'unitsDir' | 'pidsDir' | 'statesDir' | 'rejectedFile'> => ({
+  unitsDir: join(runFolder, 'units'),
+  pidsDir: join(runFolder, 'pids'),
+  statesDir: join(runFolder, 'states'),
+  rejectedFile: join(runFolder, 'rejected.json'),
+});
+
+/** Pods are set up side by side, but a node has other things to do. */
+const AT_ONCE = 4;
+
+const allOf = async (jobs: readonly (() => Promise<void>)[]): Promise<void> => {
+  const next = jobs.values();
+  await Promise.all(
+    Array.from({ length: AT_ONCE }, async () => {
+      for (const job of next) await job();
+    }),
+  );
+};
+
+/** Ends processes of the pod that were started with other arguments; of all, without a name. @returns whether they are gone */
+const stopOthers = (supervisor: Supervisor, podUID: string, name: string | undefined, nowMs: number): boolean =>
+  supervisor
+    .names()
+    .filter((one) => podOf(one) === podUID && one !== name)
+    .map((one) => supervisor.stop(one, nowMs))
+    .every(Boolean);
+
+const createProcesses = (supervisor: Supervisor, states: DeviceStates, programs: DevicePrograms) => ({
+  /** @throws Error when it cannot be run */
+  async tend(unit: DeviceUnit, nowMs: number): Promise<void> {
+    const { podUID } = unit;
+    const state = states.get(podUID)!;
+    try {
+      const kept = await supervisor.tend(processName(unit), deviceCommand(unit, programs), nowMs);
+      if (!kept || kept.isSetUp) return;
+      kept.isSetUp = true;
+      states.set(podUID, { ...state, starts: state.starts + 1 });
+    } catch (error) {
+      states.set(podUID, { ...state, problem: problemText((error as Error).message) });
+      throw error;
+    }
+  },
+});
+
+export const createDeviceKeeper = (options: DeviceKeeperOptions): Keeper => {
+  const { unitsDir, pidsDir, statesDir, rejectedFile, logger, podStart } = options;
+  const supervisor = createSupervisor(pidsDir, logger);
+  const report = createRejectionReport(rejectedFile, logger);
+  const readKnown = createKnownUnits(unitsDir, deviceUnits);
+  const states = createStates(statesDir);
+  const networks = createPodNetworks({ podStart, states, logger });
+  const processes = createProcesses(supervisor, states, options);
+  let isAdopted = false;
+
+  const tend = async (unit: DeviceUnit, nowMs: number): Promise<void> => {
+    await networks.ensure(unit, nowMs);
+    const isAlone = stopOthers(supervisor, unit.podUID, processName(unit), nowMs);
+    // The device may run while a change of its network fails.
+    if (isAlone && networks.hasAny(unit)) await processes.tend(unit, nowMs);
+  };
+  const tidy = async (podUID: string, nowMs: number): Promise<void> => {
+    if (stopOthers(supervisor, podUID, undefined, nowMs)) await networks.remove(podUID, nowMs);
+  };
+  const tryTo = async (podUID: string, work: Promise<void>): Promise<void> => {
+    try {
+      await work;
+    } catch (error) {
+      logger.error({ pod: podUID, error: (error as Error).message }, 'cannot tend the unit');
+    }
+  };
+
+  return {
+    async tend(nowMs) {
+      if (!isAdopted) supervisor.adopt(nowMs);
+      isAdopted = true;
+      const { units, keeps, refused } = readKnown();
+      report(refused);
+      const known = new Set([...states.pods(), ...supervisor.names().map(podOf)]);
+      const gone = [...known].filter((pod) => !units.has(pod) && !keeps(pod));
+      await allOf([
+        ...[...units.values()].map((unit) => () => tryTo(unit.podUID, tend(unit, nowMs))),
+        ...gone.map((pod) => () => tryTo(pod, tidy(pod, nowMs))),
+      ]);
+    },
+    running: () => supervisor.running(),
+  };
+};

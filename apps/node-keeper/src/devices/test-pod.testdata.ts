@@ -1,0 +1,97 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync, readlinkSync } from 'node:fs';
+
+/** A network namespace that stands for a pod's, with an interface to another one, which stands for everything else. */
+
+const run = (...argv: string[]): string => execFileSync(argv[0]!, argv.slice(1), { encoding: 'utf8' });
+/** Also where it fails. */
+const runs = (...argv: string[]): boolean => {
+  try {
+    execFileSync(argv[0]!, argv.slice(1), { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+};
+const [NODE_MAC, NODE, NODE_6] = ['02:00:00:00:00:01', '10.1.0.1', 'fd00:1::1'];
+
+export interface TestPod {
+  readonly netns: string;
+  /** Runs `ip` there. */
+  readonly ip: (...argv: string[]) => string;
+  /** Packets to the address that left by eth0, of three. */
+  readonly leaving: (address: string) => number;
+  /** Routes of the table, as `ip` prints them. */
+  readonly routes: (table: number) => string[];
+  readonly rules: () => string[];
+  readonly setIPv6: (isOn: boolean) => void;
+  readonly remove: () => void;
+}
+
+export const createTestPod = (name: string): TestPod => {
+  const outside = `${name}-out`;
+  const ip = (...argv: string[]): string => run('ip', '-n', name, ...argv);
+  for (const one of [name, outside]) run('ip', 'netns', 'add', one);
+  const inPod = (...argv: string[]) => ['ip', 'netns', 'exec', name, ...argv] as const;
+  ip('link', 'add', 'eth0', 'type', 'veth', 'peer', 'name', 'eth0', 'netns', outside);
+  run('ip', '-n', outside, 'link', 'set', 'eth0', 'addrgenmode', 'none', 'address', NODE_MAC, 'up');
+  ip('link', 'set', 'lo', 'up');
+  ip('link', 'set', 'eth0', 'addrgenmode', 'none', 'up');
+  ip('addr', 'add', '10.1.0.2/24', 'dev', 'eth0');
+  ip('addr', 'add', 'fd00:1::2/64', 'dev', 'eth0', 'nodad');
+  for (const address of [NODE, NODE_6]) ip('neigh', 'add', address, 'lladdr', NODE_MAC, 'dev', 'eth0');
+  ip('route', 'add', 'default', 'via', NODE);
+  ip('-6', 'route', 'add', 'default', 'via', NODE_6);
+  const nft = (...argv: string[]): string => run('ip', 'netns', 'exec', outside, 'nft', ...argv);
+  nft('add table netdev seen; add chain netdev seen in { type filter hook ingress device eth0 priority 0; }');
+  const lines = (text: string): string[] =>
+    text
+      .split('\n')
+      .map((line) => line.trim().replaceAll(/\s+/g, ' '))
+      .filter((line) => line !== '');
+  return {
+    netns: `/run/netns/${name}`,
+    ip,
+    leaving(address) {
+      nft('flush chain netdev seen in');
+      nft(`add rule netdev seen in ${address.includes(':') ? 'ip6' : 'ip'} daddr ${address} counter`);
+      runs(...inPod('ping', '-c3', '-i0.01', '-W0.05', address));
+      return Number(/packets (\d+)/.exec(nft('list chain netdev seen in'))![1]);
+    },
+    routes: (table) =>
+      ['-4', '-6'].flatMap((family) =>
+        // A table that never was is an error.
+        lines(run('sh', '-c', `ip -n ${name} ${family} route show table ${table} 2>/dev/null || true`)),
+      ),
+    rules: () => ['-4', '-6'].flatMap((family) => lines(ip(family, 'rule'))).filter((rule) => /^5\d+:/.test(rule)),
+    setIPv6: (isOn) =>
+      void run(
+        ...inPod(
+          'sysctl',
+          '-qw',
+          `net.ipv6.conf.all.disable_ipv6=${isOn ? 0 : 1}`,
+          `net.ipv6.conf.default.disable_ipv6=${isOn ? 0 : 1}`,
+        ),
+      ),
+    remove: () => {
+      for (const one of [name, outside]) runs('ip', 'netns', 'delete', one);
+    },
+  };
+};
+
+export interface ProcessSeen {
+  readonly isInOwnNamespace: boolean;
+  readonly capabilities: readonly string[];
+  /** What file descriptor 3 is. */
+  readonly third: string;
+  readonly argv: readonly string[];
+}
+
+export const lookAt = (pid: number): ProcessSeen => ({
+  isInOwnNamespace: readlinkSync(`/proc/${pid}/ns/net`) === readlinkSync('/proc/self/ns/net'),
+  capabilities: [...readFileSync(`/proc/${pid}/status`, 'utf8').matchAll(/^Cap(?:Inh|Prm|Eff|Amb):\s+(\w+)$/gm)].map(
+    ([, bits]) => bits!,
+  ),
+  third: readlinkSync(`/proc/${pid}/fd/3`),
+  argv: readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').slice(0, -1),
+});
