@@ -95,11 +95,10 @@ export const relayTalliesOfAny: fc.Arbitrary<RelayTallies> = fc.record({
 });
 
 const label = fc.stringMatching(/^[a-z0-9]([-a-z0-9]{0,20}[a-z0-9])?$/);
-export const deviceUnits: fc.Arbitrary<DeviceUnit> = fc.record({
+const device = fc.record({ hostName: label, controlURL: label.map((name) => `https://${name}.example.com`) });
+const asked = fc.record({
   podUID: fc.uuid(),
   netns: label.map((name) => `/run/netns/cni-${name}`),
-  hostName: label,
-  controlURL: label.map((name) => `https://${name}.example.com`),
   network: fc.record({
     addresses: fc.tuple(fc.ipV4(), fc.ipV6()).map((addresses) => addresses.slice(0, 2)),
     rules: fc.array(
@@ -121,6 +120,10 @@ export const deviceUnits: fc.Arbitrary<DeviceUnit> = fc.record({
     ),
   }),
 });
+export const deviceUnits: fc.Arbitrary<DeviceUnit> = fc.oneof(
+  asked,
+  fc.tuple(asked, device).map(([unit, of]) => ({ ...unit, device: of })),
+);
 export const deviceStates: fc.Arbitrary<DeviceState> = fc.record(
   {
     netns: fc.string({ maxLength: 255 }),

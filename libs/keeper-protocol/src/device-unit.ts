@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { address, isUnique, list, prefix } from './fields.ts';
 import { protocolFile } from './protocol-file.ts';
@@ -52,8 +53,13 @@ const schema = z.object({
     .string()
     .max(255)
     .regex(/^\/(?:var\/)?run\/netns\/\w[\w.-]*$/, 'must be a file in /run/netns or /var/run/netns'),
-  hostName: z.string().regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, 'must be a DNS label'),
-  controlURL: z.string().max(512).refine(isHttpUrl, 'must be an http or https URL without user'),
+  /** Absent: the network alone, as long as nothing is known of the device. */
+  device: z
+    .object({
+      hostName: z.string().regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, 'must be a DNS label'),
+      controlURL: z.string().max(512).refine(isHttpUrl, 'must be an http or https URL without user'),
+    })
+    .exactOptional(),
   network,
 });
 
@@ -66,3 +72,10 @@ export const deviceUnit = protocolFile({
 });
 export type DeviceUnit = ReturnType<typeof deviceUnit.parse>;
 export type PodNetwork = DeviceUnit['network'];
+
+/** Of the network that a unit asks for, and where: the state names it when it stands. */
+export const networkDigest = ({ network: wanted, netns }: DeviceUnit): string =>
+  createHash('sha256')
+    .update(JSON.stringify([netns, wanted]))
+    .digest('hex')
+    .slice(0, 16);

@@ -61,7 +61,7 @@ const texts = [
   { proxies: [{ own: key, peer: key, wireGuardPort: 1, port: 2 }], relays: [{ name: 'r', connected: true }] },
   { frames: directions, bytes: directions, connections: 1, rebinds: 0, dropped: { noRelay: 3 } },
   {
-    ...{ podUID: 'a-1', netns: '/run/netns/a', hostName: 'a', controlURL: 'https://a.example.com' },
+    ...{ podUID: 'a-1', netns: '/run/netns/a', device: { hostName: 'a', controlURL: 'https://a.example.com' } },
     network: {
       addresses: ['100.64.0.1', 'fd7a:115c:a1e0::1'],
       rules: [{ priority: 5200, to: '100.64.0.0/10', table: 5252 }],

@@ -20,6 +20,10 @@ export interface DevicePrograms {
   readonly caFile: string;
 }
 
+/** One that has a process. */
+export type StartedUnit = DeviceUnit & { readonly device: NonNullable<DeviceUnit['device']> };
+export const isStarted = (unit: DeviceUnit): unit is StartedUnit => unit.device !== undefined;
+
 const isSource = import.meta.url.endsWith('.ts');
 /** In the checkout the source itself, in the image the bundle beside the keeper's. */
 const networkProgram = fileURLToPath(
@@ -32,15 +36,13 @@ const NETWORK_WITHIN_MS = 10_000;
 
 const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 16);
 
-export const networkDigest = ({ network, netns }: DeviceUnit): string => digestOf(JSON.stringify([netns, network]));
-
 /** What a process was started with is in its name: one with other arguments is another process. */
-export const processName = ({ podUID, netns, hostName, controlURL }: DeviceUnit): string =>
-  `${podUID}.${digestOf(JSON.stringify([netns, hostName, controlURL]))}`;
+export const processName = ({ podUID, netns, device }: StartedUnit): string =>
+  `${podUID}.${digestOf(JSON.stringify([netns, device.hostName, device.controlURL]))}`;
 export const podOf = (name: string): string => name.split('.')[0]!;
 
 export const deviceCommand = (
-  { podUID, netns, hostName, controlURL }: DeviceUnit,
+  { podUID, netns, device: { hostName, controlURL } }: StartedUnit,
   { podStart, device, devicesDir, caFile }: DevicePrograms,
 ): Command => ({
   program: podStart,

@@ -4,7 +4,7 @@ import type { Logger } from '@unbounded/telemetry';
 import type { Keeper } from '../keeper.ts';
 import { createKnownUnits, createRejectionReport } from '../known-units.ts';
 import { createSupervisor, type Supervisor } from '../supervisor.ts';
-import { deviceCommand, type DevicePrograms, podOf, processName } from './command.ts';
+import { deviceCommand, type DevicePrograms, isStarted, podOf, processName, type StartedUnit } from './command.ts';
 import { createPodNetworks } from './pod-networks.ts';
 import { createStates, type DeviceStates } from './states.ts';
 
@@ -54,7 +54,7 @@ const stopOthers = (supervisor: Supervisor, podUID: string, name: string | undef
 
 const createProcesses = (supervisor: Supervisor, states: DeviceStates, programs: DevicePrograms) => ({
   /** @throws Error when it cannot be run */
-  async tend(unit: DeviceUnit, nowMs: number): Promise<void> {
+  async tend(unit: StartedUnit, nowMs: number): Promise<void> {
     const { podUID } = unit;
     const state = states.get(podUID)!;
     try {
@@ -81,9 +81,10 @@ export const createDeviceKeeper = (options: DeviceKeeperOptions): Keeper => {
 
   const tend = async (unit: DeviceUnit, nowMs: number): Promise<void> => {
     await networks.ensure(unit, nowMs);
-    const isAlone = stopOthers(supervisor, unit.podUID, processName(unit), nowMs);
+    const name = isStarted(unit) ? processName(unit) : undefined;
+    const isAlone = stopOthers(supervisor, unit.podUID, name, nowMs);
     // The device may run while a change of its network fails.
-    if (isAlone && networks.hasAny(unit)) await processes.tend(unit, nowMs);
+    if (isStarted(unit) && isAlone && networks.hasAny(unit)) await processes.tend(unit, nowMs);
   };
   const tidy = async (podUID: string, nowMs: number): Promise<void> => {
     if (stopOthers(supervisor, podUID, undefined, nowMs)) await networks.remove(podUID, nowMs);

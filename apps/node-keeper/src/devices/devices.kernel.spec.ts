@@ -45,8 +45,9 @@ const NETWORK = {
     { table: TABLE, to, kind: 'unreachable' as const, metric: 4096 },
   ]),
 };
+const DEVICE = { hostName: 'web-0', controlURL: 'https://tailnet.example.com' };
 const unitOf = (rest: Partial<DeviceUnit> = {}): DeviceUnit => ({
-  ...{ podUID: POD, netns: pod.netns, hostName: 'web-0', controlURL: 'https://tailnet.example.com' },
+  ...{ podUID: POD, netns: pod.netns, device: DEVICE },
   ...{ network: NETWORK, ...rest },
 });
 const ADDRESSES = ['100.64.0.7', 'fd7a:115c:a1e0::7'];
@@ -133,6 +134,17 @@ describe('a pod that is a device', () => {
       argv: ['sleep', '1000'],
     });
     expect(state()).toMatchObject({ netns: pod.netns, hasIPv6: true, starts: 1 });
+  });
+
+  test('has its network alone while nothing is known of its device', async () => {
+    const { device: _, ...alone } = unitOf();
+    write(alone);
+    const keeper = makeKeeper();
+    await tendUntil(keeper, 'the network stands', () => state()?.network);
+    for (let look = 0; look < 3; look++) await keeper.tend(performance.now());
+    expect([pids(), pod.leaving('100.64.9.9')]).toEqual([[], 0]);
+    write(unitOf());
+    expect(await tendUntil(keeper, 'the device runs', device)).toBeGreaterThan(0);
   });
 
   test('sends nothing for the tailnet by another interface, whether the process runs or not', async () => {
@@ -272,14 +284,18 @@ describe('a unit starts no process', () => {
   test.each([
     ['a path out of the folder', { netns: '/run/netns/../../proc/1/ns/net' }, 'netns'],
     ['the namespace of a process', { netns: '/proc/1/ns/net' }, 'netns'],
-    ['a name with a space', { hostName: 'web -state /etc' }, 'hostName'],
+    ['a name with a space', { device: { ...DEVICE, hostName: 'web -state /etc' } }, 'hostName'],
     [
       'a table of the kernel',
       { network: { ...NETWORK, rules: [{ priority: 1, to: '0.0.0.0/0', table: 254 }] } },
       'table',
     ],
     ['two addresses of a family', withAddresses(['100.64.0.1', '100.64.0.2']), 'one address of each family'],
-    ['an address of the server with a password', { controlURL: 'https://a:b@example.com' }, 'controlURL'],
+    [
+      'an address of the server with a password',
+      { device: { ...DEVICE, controlURL: 'https://a:b@example.com' } },
+      'controlURL',
+    ],
   ])('with %s', async (_, rest, field) => {
     write(unitOf(rest));
     const keeper = makeKeeper();

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
-import { type DeviceUnit, problemText } from '@unbounded/keeper-protocol';
+import { type DeviceUnit, networkDigest, problemText } from '@unbounded/keeper-protocol';
 import type { Logger } from '@unbounded/telemetry';
-import { networkDigest, setUpNetwork, takeNetworkAway } from './command.ts';
+import { setUpNetwork, takeNetworkAway } from './command.ts';
 import { createNetworkTries } from './network-tries.ts';
 import type { DeviceStates } from './states.ts';
 
