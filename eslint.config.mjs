@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import nx from '@nx/eslint-plugin';
 import * as parser from '@typescript-eslint/parser';
 
@@ -33,8 +33,12 @@ const depConstraints = [
 ];
 
 /** Apps are no libraries: Nx does not resolve them by name, so their names are banned here. */
+const nameOf = (app) => {
+  const file = new URL(`apps/${app}/package.json`, import.meta.url);
+  return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')).name : `@unbounded/${app}`;
+};
 const apps = readdirSync(new URL('apps', import.meta.url)).map((app) => ({
-  regex: `^@unbounded/${app}($|/)|/apps/${app}(/|$)`,
+  regex: `^${nameOf(app)}($|/)|/apps/${app}(/|$)`,
   message: 'apps meet through Kubernetes objects, sockets and files: move what two apps share into a lib',
 }));
 const node = {

@@ -108,7 +108,7 @@ spec:
 
 {{/*
 Events are told in the name of the account, about nodes and our kinds: all of these are without a namespace, and their Events
-in "default". An agent tells of its own Node alone, static-egress of pods and of rules in namespaces as well. What an Event says Kubernetes
+in "default". An agent tells of its own Node alone, static-egress and tailnet-registrar of pods and of objects in namespaces as well. What an Event says Kubernetes
 lets nobody change.
 
 Events are small, so that a stolen token does not fill the store of the API server with few of them; the rate no policy sees (see
@@ -119,6 +119,7 @@ its own.
 {{- define "unbounded.eventPolicy" -}}
 {{- $name := printf "unbounded-%s-events" .Chart.Name -}}
 {{- $controller := printf "unbounded/%s" .Chart.Name -}}
+{{- $hasNamespaces := has .Chart.Name (list "static-egress" "tailnet-registrar") -}}
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
 metadata:
@@ -168,7 +169,7 @@ spec:
       messageExpression: >-
         'the node agent of ' + variables.node + ' may write only Events of the names ' + variables.subject + '.000 to ' + variables.subject + '.fff'
       reason: Forbidden
-    {{- else if eq .Chart.Name "static-egress" }}
+    {{- else if $hasNamespaces }}
     - expression: >-
         (variables.regarding.?kind.orValue('') == 'Pod' && variables.regarding.?apiVersion.orValue('') == 'v1')
         || variables.regarding.?apiVersion.orValue('').startsWith('net.unbounded-cloud.io/')
@@ -185,7 +186,7 @@ spec:
         + variables.regarding.?kind.orValue('') + ' ' + variables.regarding.?name.orValue('')
       reason: Forbidden
     {{- end }}
-    {{- if eq .Chart.Name "static-egress" }}
+    {{- if $hasNamespaces }}
     # The API server sees to it that an Event is in the namespace of its object.
     - expression: '!has(object.related)'
       message: '{{ .Chart.Name }} may write Events only about one object'
@@ -209,7 +210,7 @@ spec:
         object.metadata.?managedFields.orValue([]).size() <= 4
         && object.metadata.?managedFields.orValue([]).all(m, m.?fieldsV1.orValue({}).all(k,
           k in ['f:action', 'f:eventTime', 'f:note', 'f:reason', 'f:regarding', 'f:reportingController', 'f:reportingInstance', 'f:series', 'f:type']
-          && m.fieldsV1[k].all(l, l in ['.', 'f:apiVersion', 'f:count', 'f:kind', 'f:lastObservedTime', 'f:name', {{ if eq .Chart.Name "static-egress" }}'f:namespace', {{ end }}'f:uid'] && m.fieldsV1[k][l].size() == 0)))
+          && m.fieldsV1[k].all(l, l in ['.', 'f:apiVersion', 'f:count', 'f:kind', 'f:lastObservedTime', 'f:name', {{ if $hasNamespaces }}'f:namespace', {{ end }}'f:uid'] && m.fieldsV1[k][l].size() == 0)))
       message: '{{ .Chart.Name }} may write only Events whose managedFields name their fields'
       reason: Forbidden
 ---

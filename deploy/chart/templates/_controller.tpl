@@ -49,13 +49,24 @@ spec:
             - { name: POD_NAME, valueFrom: { fieldRef: { fieldPath: metadata.name } } }
             {{- include "unbounded.hostIP" . | nindent 12 }}
             {{- include "unbounded.apiServer" . | nindent 12 }}
+            {{- if .Values.caBundle }}
+            - { name: NODE_EXTRA_CA_CERTS, value: /etc/unbounded/ca/ca.pem }
+            {{- end }}
           {{- include "unbounded.probes" . | nindent 10 }}
+          {{- if .Values.caBundle }}
+          volumeMounts:
+            - { name: ca, mountPath: /etc/unbounded/ca, readOnly: true }
+          {{- end }}
           resources:
             {{- toYaml .Values.resources | nindent 12 }}
           securityContext:
             allowPrivilegeEscalation: false
             readOnlyRootFilesystem: true
             capabilities: { drop: [ALL] }
+      {{- if .Values.caBundle }}
+      volumes:
+        - { name: ca, configMap: { name: {{ include "unbounded.caBundleName" . }} } }
+      {{- end }}
 {{- if and .Values.podDisruptionBudget.enabled (gt (int .Values.replicas) 1) }}
 ---
 apiVersion: policy/v1
@@ -82,4 +93,8 @@ podAntiAffinity:
       labelSelector:
         matchLabels:
           {{- include "unbounded.labels" . | nindent 10 }}
+{{- end }}
+
+{{- define "unbounded.caBundleName" -}}
+{{ .Chart.Name }}-ca-{{ .Values.caBundle | sha256sum | trunc 8 }}
 {{- end }}

@@ -111,3 +111,16 @@ export const tailnetSettings = object(
   { description: 'Pods as devices of a tailnet. Absent: none.' },
 );
 export type TailnetSettings = Infer<typeof tailnetSettings>;
+
+/** In the status of the Mesh. */
+export const tailnetServer = object(
+  {
+    controlURL: serverUrl('Where its devices log in.'),
+    apiURL: serverUrl('Where its keys are made and its devices are removed.'),
+    credentials,
+  },
+  {
+    description:
+      'The tailnet that there are devices in, by which they are removed when the settings name another one or none. Written by tailnet-registrar.',
+  },
+);

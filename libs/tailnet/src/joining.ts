@@ -19,7 +19,7 @@ export interface WantedDevice {
   readonly start: StartPolicy;
 }
 
-const REQUEST = tailnetAnnotations.join;
+export const REQUEST = tailnetAnnotations.join;
 
 const checkTags = (tags: readonly string[], allowed: readonly string[]): void => {
   const refusedTag = tags.find((tag) => !allowed.includes(tag));

@@ -31,7 +31,8 @@ const ADMIN_TOKEN = 'test-admin-token';
 const START_TIMEOUT_MS = 60_000;
 const POLL_MS = 50;
 
-const asset = (program: string): string => {
+/** Path of a program that tools/assets/build makes. @throws Error that says how to get it */
+export const asset = (program: string): string => {
   const path = join(process.env['UNBOUNDED_ASSETS'] ?? join(homedir(), '.cache/unbounded'), 'bin', program);
   if (!existsSync(path)) throw new Error(`${program} is not built: there is no ${path}; run tools/setup test`);
   return path;

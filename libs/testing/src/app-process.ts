@@ -27,12 +27,19 @@ const collectLines = (child: ChildProcess, onLine: (line: string) => void): void
 
 const node = fileURLToPath(new URL('../../../tools/node', import.meta.url));
 
-/** Starts `apps/<app>` ({@link appEntry}). It dies with this process. */
-export const startApp = (app: string, args: readonly string[]): AppProcess => {
+/** Starts `apps/<app>` ({@link appEntry}), with these variables in its environment as well. It dies with this process. */
+export const startApp = (
+  app: string,
+  args: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+): AppProcess => {
   const argv = ['--pdeathsig', 'KILL', node, appEntry(app), '--health-port', '0', ...args];
   const child = spawn('setpriv', argv, {
     stdio: ['ignore', 'pipe', 'inherit'],
-    env: { PATH: process.env['PATH'], HOME: '/nonexistent', NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] },
+    env: {
+      ...{ PATH: process.env['PATH'], HOME: '/nonexistent', NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] },
+      ...environment,
+    },
   });
   const log: Record<string, unknown>[] = [];
   collectLines(child, (line) => {

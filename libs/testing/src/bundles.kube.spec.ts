@@ -17,7 +17,7 @@ test('the bundle of status-aggregator starts, serves by its certificate and ends
   expect(await app.stop()).toBe(0);
 });
 
-test.each(['cidr-allocator', 'site-membership', 'gateway-health', 'static-egress', 'l2-networks'])(
+test.each(['cidr-allocator', 'site-membership', 'gateway-health', 'static-egress', 'l2-networks', 'tailnet-registrar'])(
   'the bundle of %s starts, works and ends cleanly',
   async (name) => {
     expect(appEntry(name), 'no bundle, or an old one: run tools/build').toContain('/dist/');

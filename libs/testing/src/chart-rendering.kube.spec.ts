@@ -176,8 +176,9 @@ describe('rights', () => {
   });
 
   test('controllers have a user of their own and no capability', () => {
-    for (const name of [...controllers, 'l2-networks']) {
-      const { securityContext, containers } = podOf(name, { 'l2-networks': { enabled: true } });
+    const enabled = { 'l2-networks': { enabled: true }, 'tailnet-registrar': { enabled: true } };
+    for (const name of [...controllers, 'l2-networks', 'tailnet-registrar']) {
+      const { securityContext, containers } = podOf(name, enabled);
       expect(securityContext.runAsNonRoot).toBe(true);
       expect(containers[0]!.securityContext.capabilities.add).toBeUndefined();
     }
@@ -346,6 +347,23 @@ test('stretched L2 is off unless it is turned on: no program, no right of an age
   );
 });
 
+test('a tailnet is off unless it is turned on; its Secrets are read by name, and authorities are told to the program', () => {
+  const named = (values: object) =>
+    render({ values }).filter((object) => !isKind(object) && /tailnet/.test(yamlOf([object])));
+  expect(named({})).toEqual([]);
+  const values = { 'tailnet-registrar': { enabled: true, secretNames: ['own'], caBundle: 'PEM' } };
+  const secretRules = named(values).flatMap((object) =>
+    ((object as unknown as { rules?: { resources: string[] }[] }).rules ?? []).filter(({ resources }) =>
+      resources.includes('secrets'),
+    ),
+  );
+  expect(secretRules).toEqual([{ apiGroups: [''], resources: ['secrets'], verbs: ['get'], resourceNames: ['own'] }]);
+  const name = named(values).find(({ kind }) => kind === 'ConfigMap')!.metadata.name;
+  const { volumes, containers } = podOf('tailnet-registrar', values);
+  expect(volumes).toEqual([{ name: 'ca', configMap: { name } }]);
+  expect(containers[0]!.volumeMounts).toEqual([{ name: 'ca', mountPath: '/etc/unbounded/ca', readOnly: true }]);
+});
+
 test('a part can be left out', () => {
   const objects = render({ values: { 'node-keeper': { enabled: false }, crds: { enabled: false } } });
   expect(objects.filter((object) => isKind(object) || object.metadata.name === 'node-keeper')).toEqual([]);
@@ -363,6 +381,8 @@ test.each([
   [{ 'cidr-allocator': { relayImage: { tag: 'a' } } }, "at '/cidr-allocator'"],
   [{ 'static-egress': { relayImage: { tag: 'a' } } }, "at '/static-egress'"],
   [{ 'l2-networks': { relayImage: { tag: 'a' } } }, "at '/l2-networks'"],
+  [{ 'l2-networks': { caBundle: 'PEM' } }, "at '/l2-networks'"],
+  [{ 'tailnet-registrar': { secretNames: ['A_B'] } }, "at '/tailnet-registrar/secretNames/0'"],
   [{ 'status-aggregator': { maxClients: 0 } }, "at '/status-aggregator/maxClients'"],
   [{ 'status-aggregator': { replicas: 2 } }, 'status-aggregator.replicas: 2: must be 0 or 1'],
   [

@@ -23,6 +23,7 @@ export const everything = {
   },
   'static-egress': { extraArgs: ['--service-cidrs=10.96.0.0/12'], podDisruptionBudget: { enabled: false } },
   'l2-networks': { enabled: true, logLevel: 'debug' },
+  'tailnet-registrar': { enabled: true, secretNames: ['tailnet'], caBundle: '-----BEGIN CERTIFICATE-----' },
   'status-aggregator': {
     ...{ tls: { secretName: 'status-tls' }, maxClients: 20, aggregateToView: false, autoscaling: { enabled: true } },
     redis: { url: 'rediss://u@redis.example:6380/1', secretName: 'redis', caSecretName: 'redis-ca', cluster: 'c' },

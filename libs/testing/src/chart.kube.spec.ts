@@ -33,7 +33,7 @@ test('an upgrade brings new kinds along; an uninstall takes everything but the k
   helm('upgrade', RELEASE, chartFolder, ...where);
   expect(kinds()).toHaveLength(readdirSync(`${chartFolder}/charts/crds/files`).length);
   helm('uninstall', RELEASE, ...where);
-  expect(kinds()).toHaveLength(16);
+  expect(kinds()).toHaveLength(17);
   const left = api.kubectl('get', 'clusterrole,clusterrolebinding,validatingadmissionpolicy', '-o', 'name');
   expect(left).not.toContain('unbounded');
   expect(api.kubectl('get', 'all,serviceaccount,role,secret,resourcequota', ...where, '-o', 'name')).toBe('');

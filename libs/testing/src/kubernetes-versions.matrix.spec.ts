@@ -31,6 +31,7 @@ const SPECS = [
   'apps/relay/src/chart.kube.spec.ts',
   'apps/static-egress/src/access.kube.spec.ts',
   'apps/l2-networks/src/access.kube.spec.ts',
+  'apps/tailnet-registrar/src/access.kube.spec.ts',
 ];
 
 const programOf = (version: string): string => {

@@ -7,6 +7,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"flag"
 	"fmt"
 	"log"
@@ -34,13 +35,15 @@ const (
 type options struct {
 	listen, derp, stun, suffix, prefix, acl string
 	clientID, clientSecretFile, authKeyFile string
-	authKeyTags                             string
+	authKeyTags, tlsCert, tlsKey            string
 	ephemeralTTL, tokenLifetime             time.Duration
 }
 
 func parseFlags() *options {
 	o := &options{}
 	flag.StringVar(&o.listen, "listen", "127.0.0.1:8080", "`ADDRESS:PORT` of the control protocol and the REST API")
+	flag.StringVar(&o.tlsCert, "tls-cert", "", "`FILE` with the certificate (PEM) of -listen; without it there is no TLS")
+	flag.StringVar(&o.tlsKey, "tls-key", "", "`FILE` with the certificate's private key (PEM)")
 	flag.StringVar(&o.derp, "derp", "127.0.0.1:3443", "`ADDRESS:PORT` of the DERP relay (TLS, self-signed)")
 	flag.StringVar(&o.stun, "stun", "127.0.0.1:3478", "`ADDRESS:PORT` of STUN")
 	flag.StringVar(&o.suffix, "suffix", "pods.test", "MagicDNS `SUFFIX` of all names")
@@ -81,14 +84,33 @@ func run(ctx context.Context, o *options) error {
 	}
 	go removeStaleEverySecond(ctx, s.tailnet)
 	// A connection that is taken over for Noise loses these time-outs.
-	web := &http.Server{Handler: s.handler(), ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout,
-		WriteTimeout: writeTimeout, IdleTimeout: idleTimeout}
+	web := newWeb(s.handler())
 	context.AfterFunc(ctx, func() { web.Close() })
-	fmt.Printf("ready http://%s\n", listener.Addr())
-	if err := web.Serve(listener); ctx.Err() == nil {
+	if err := serve(web, listener, o); ctx.Err() == nil {
 		return err
 	}
 	return nil
+}
+
+// newWeb speaks HTTP/1.1 only: the Noise connection is an upgrade, which takes the whole connection over.
+func newWeb(handler http.Handler) *http.Server {
+	return &http.Server{Handler: handler, ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
+		IdleTimeout: idleTimeout, TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){}}
+}
+
+// serve prints where the server is reached, and ends with an error.
+func serve(web *http.Server, listener net.Listener, o *options) error {
+	if o.tlsCert == "" {
+		fmt.Printf("ready http://%s\n", listener.Addr())
+		return web.Serve(listener)
+	}
+	certificate, err := tls.LoadX509KeyPair(o.tlsCert, o.tlsKey)
+	if err != nil {
+		return fmt.Errorf("-tls-cert and -tls-key: %w", err)
+	}
+	web.TLSConfig = &tls.Config{Certificates: []tls.Certificate{certificate}}
+	fmt.Printf("ready https://%s\n", listener.Addr())
+	return web.ServeTLS(listener, "", "")
 }
 
 // setUp makes the server of the flags, before anything listens.

@@ -39,6 +39,7 @@ func (s *server) handler() http.Handler {
 	mux.HandleFunc("POST /debug/fail", s.faults.serveSet)
 	mux.HandleFunc("GET /debug/stats", s.serveStats)
 	mux.HandleFunc("GET /debug/nodes", s.serveNodes)
+	mux.HandleFunc("POST /debug/login", s.serveLogin)
 	return s.faults.around(mux)
 }
 

@@ -25,6 +25,10 @@ const MAY_READ_IT: Readonly<Record<string, string>> = {
   'apps/status-aggregator/src/status-aggregator.module.ts':
     'times that the view shows, and those of certificates and tokens',
   'apps/static-egress/src/wall-time.ts': 'since when an owner is one, which a status shows',
+  'apps/tailnet-registrar/src/api/requests.ts': 'dates in Retry-After, which a server states by that clock',
+  'apps/tailnet-registrar/src/device-status.ts': 'times that conditions show',
+  'apps/tailnet-registrar/src/registrar.module.ts':
+    'the end of keys and devices, which objects and a server state by that clock',
   'libs/kube/src/apply-status.ts': 'times that conditions show',
   'libs/kube/src/event-recorder.ts': 'times that Events show',
   'libs/controller-runtime/src/leader-election.ts':

@@ -1,7 +1,7 @@
 import { conditions, SPEC, STATUS } from '../fields.ts';
 import { locatorPrefix } from '../l2-fields.ts';
 import { defineKind, type ObjectOf } from '../kind.ts';
-import { tailnetSettings } from '../tailnet-fields.ts';
+import { tailnetServer, tailnetSettings } from '../tailnet-fields.ts';
 import { type CelRule, type Infer, integer, object, oneOf, optional, string } from '../schema.ts';
 
 /** Of all Mesh objects the one with this name counts. */
@@ -201,6 +201,7 @@ export const meshKind = defineKind({
           relayEndpoint: optional(
             string({ description: 'HOST:PORT at which nodes outside find the managed relay.', maxLength: 512 }),
           ),
+          tailnet: optional(tailnetServer),
           conditions,
         },
         STATUS,

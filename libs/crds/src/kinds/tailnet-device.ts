@@ -2,7 +2,7 @@ import { addressText } from '../egress-fields.ts';
 import { conditions, DNS_LABEL_PATTERN, nodeName, SPEC, STATUS } from '../fields.ts';
 import { defineKind, type ObjectOf } from '../kind.ts';
 import { immutableSpec } from '../l2-fields.ts';
-import { list, object, oneOf, optional, string } from '../schema.ts';
+import { integer, list, object, oneOf, optional, string } from '../schema.ts';
 import { serverUrl, tailnetTags } from '../tailnet-fields.ts';
 
 /** An IPv4 and an IPv6 address. */
@@ -123,10 +123,24 @@ export const tailnetDeviceKind = defineKind({
               maxLength: LONGEST_ID,
             }),
           ),
+          keysGiven: optional(
+            integer({
+              description: 'How many keys its node was given. Written by tailnet-registrar.',
+              minimum: 0,
+              maximum: Number.MAX_SAFE_INTEGER,
+            }),
+          ),
           deviceID: optional(
             string({
               description:
                 'Of the device at the control server, which removes it by that. Written by tailnet-registrar, when it has seen that the device is the one of this record.',
+              maxLength: LONGEST_ID,
+            }),
+          ),
+          goneID: optional(
+            string({
+              description:
+                'Of the device that this one was, and that is no more: its node logs in anew. Written by tailnet-registrar.',
               maxLength: LONGEST_ID,
             }),
           ),

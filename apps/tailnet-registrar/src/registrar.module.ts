@@ -1,0 +1,150 @@
+import { createController, createObjectWrites, type Source, watches } from '@unbounded/controller-runtime';
+import { MESH_NAME, type Mesh, type TailnetDevice } from '@unbounded/crds';
+import { hostModule, type HostPart, type HostServices } from '@unbounded/host';
+import { type ControlPlane, openControlPlane } from '@unbounded/host/control-plane';
+
+import { createCredentials } from './credentials.ts';
+import { createStatusWriter } from './device-status.ts';
+import { devicesReconciler } from './devices.reconciler.ts';
+import { createBudget, createMisses, createPauses, type Pauses } from './pauses.ts';
+import { recordsReconciler } from './records.reconciler.ts';
+import type { RegistrarConfig } from './registrar.config.ts';
+import { registrarMetrics } from './registrar-metrics.ts';
+import {
+  clientsOf,
+  keptNamespace,
+  keptPod,
+  keyOf,
+  meshPrint,
+  namespacePrint,
+  podPrint,
+  recordPrint,
+  REGISTRAR_RESOURCES,
+} from './registrar-objects.ts';
+import { sweepReconciler } from './sweep.reconciler.ts';
+import { createTailnetAccess } from './tailnet-access.ts';
+import { createTailnetHealth, type TailnetHealth } from './tailnet-health.ts';
+import { createTailnetState } from './tailnet-state.ts';
+
+const WHOLE_CLUSTER = () => ['cluster'];
+/** Pods of a Deployment come within moments of each other. A pod may wait for its device. */
+const GATHER_MS = 20;
+/** One slow request delays no other record; the API is asked at most five times at once as well. */
+const RECORDS_AT_A_TIME = 5;
+/** At least this long between two attempts of all records at once. */
+const WAKE_EVERY_MS = 5000;
+const KEYS = { everyMs: 10_000, perHour: 20 } as const;
+const LOOKUPS = { everyMs: 1000, perHour: 120 } as const;
+const monotonic = (): number => performance.now();
+
+const openInformers = (plane: ControlPlane) => ({
+  meshes: plane.informer(REGISTRAR_RESOURCES.meshes),
+  devices: plane.informer(REGISTRAR_RESOURCES.devices),
+  pods: plane.informer(REGISTRAR_RESOURCES.pods, { trim: keptPod }),
+  namespaces: plane.informer(REGISTRAR_RESOURCES.namespaces, { trim: keptNamespace }),
+});
+type Informers = ReturnType<typeof openInformers>;
+
+const clusterSources = ({ meshes, devices, pods, namespaces }: Informers, health: TailnetHealth): readonly Source[] => [
+  watches<Mesh>(meshes, { keysOf: WHOLE_CLUSTER, fingerprint: meshPrint }),
+  watches<TailnetDevice>(devices, { keysOf: WHOLE_CLUSTER, fingerprint: recordPrint }),
+  watches(pods, { keysOf: WHOLE_CLUSTER, fingerprint: podPrint }),
+  watches(namespaces, { keysOf: WHOLE_CLUSTER, fingerprint: namespacePrint }),
+  { connect: (enqueue) => health.on(() => enqueue('cluster')), keys: () => [] },
+];
+
+/** All records that rest are tried again when the server answers again. */
+const wakingSource = ({ devices }: Informers, health: TailnetHealth, pauses: Pauses): Source => {
+  let wokenMs = -Infinity;
+  return {
+    connect: (enqueue) =>
+      health.on(() => {
+        if (health.state?.failure || monotonic() - wokenMs < WAKE_EVERY_MS) return;
+        wokenMs = monotonic();
+        pauses.end();
+        for (const record of devices.list()) enqueue(keyOf(record));
+      }),
+    keys: () => [],
+  };
+};
+
+/** What the controllers have in common. */
+const createShared = (plane: ControlPlane, informers: Informers, namespace: string) => {
+  const { recorder } = plane;
+  const clients = clientsOf(plane.cluster);
+  const metrics = registrarMetrics(plane.metrics);
+  const health = createTailnetHealth();
+  const records = () => informers.devices.list();
+  const state = createTailnetState({
+    mesh: () => informers.meshes.get(MESH_NAME),
+    records,
+    open: createTailnetAccess({
+      credentials: createCredentials({ secrets: clients.secrets, namespace }),
+      ...{ metrics, health },
+    }),
+  });
+  const status = createStatusWriter(clients.devices, recorder);
+  return { clients, metrics, health, records, state, status, now: Date.now, logger: plane.logger };
+};
+
+const createParts = (config: RegistrarConfig, services: HostServices): readonly HostPart[] => {
+  const plane = openControlPlane({ name: 'tailnet-registrar', config, services });
+  const informers = openInformers(plane);
+  const shared = createShared(plane, informers, config.leaseNamespace);
+  const pauses = createPauses(monotonic);
+  const { logger, metrics, recorder } = plane;
+  const records = createController({
+    name: 'tailnet-records',
+    sources: clusterSources(informers, shared.health),
+    gatherMs: GATHER_MS,
+    reconcile: recordsReconciler({
+      ...{ ...shared, recorder, writes: createObjectWrites(plane) },
+      snapshot: () => ({
+        mesh: informers.meshes.get(MESH_NAME),
+        records: informers.devices.list(),
+        pods: informers.pods.list(),
+        namespaces: informers.namespaces.list(),
+      }),
+    }),
+    ...{ logger, metrics },
+  });
+  const [keys, lookups] = [KEYS, LOOKUPS].map((limits) => createBudget(limits, monotonic)) as [
+    ReturnType<typeof createBudget>,
+    ReturnType<typeof createBudget>,
+  ];
+  const devices = createController({
+    name: 'tailnet-devices',
+    sources: [
+      watches<TailnetDevice>(informers.devices, { keysOf: (record) => [keyOf(record)] }),
+      wakingSource(informers, shared.health, pauses),
+    ],
+    concurrency: RECORDS_AT_A_TIME,
+    reconcile: devicesReconciler({
+      context: {
+        ...{ ...shared, keys, lookups, misses: createMisses(monotonic) },
+        accessTo: (record) => shared.state.accessTo(record),
+      },
+      ...{ record: (key) => informers.devices.get(key), pauses },
+    }),
+    ...{ logger, metrics },
+  });
+  const sweep = createController({
+    name: 'tailnet-sweep',
+    sources: [
+      watches<Mesh>(informers.meshes, {
+        keysOf: WHOLE_CLUSTER,
+        fingerprint: ({ spec }) => JSON.stringify(spec.tailnet),
+      }),
+      { connect: () => {}, keys: WHOLE_CLUSTER },
+    ],
+    reconcile: sweepReconciler({
+      ...{ ...shared, pauses: createPauses(monotonic), intervalMs: config.sweepInterval },
+      access: () => shared.state.access(),
+    }),
+    ...{ logger, metrics },
+  });
+  return [plane.part([records, devices, sweep])];
+};
+
+export const registrarModule = (config: RegistrarConfig) => (services: HostServices) =>
+  hostModule(() => createParts(config, services));
