@@ -10,7 +10,7 @@ const [dist, conditions] = values['next-layout'] ? ['dist/next-layout', ['next-l
 
 /** Parts of Nest that it loads only when they are installed: they stay out of the bundle of an app that does not depend on them. */
 const optional =
-  /^(@nestjs\/(?:websockets|microservices|platform-[^/]+)|@fastify\/[^/]+|class-(?:validator|transformer))(?:\/|$)/;
+  /^(@nestjs\/(?:websockets|microservices|platform-[^/]+)|@fastify\/[^/]+|class-(?:validator|transformer)|ioredis|mqtt|kafkajs|amqplib|amqp-connection-manager|@nats-io\/[^/]+)(?:\/|$)/;
 
 /** Packages that an app's package.json names are bundled, those parts of Nest too. */
 const externalOf = (folder: string): ((id: string) => boolean) => {

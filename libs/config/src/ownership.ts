@@ -94,8 +94,8 @@ export const isNftTable = (name: string): boolean => name === NFT_TABLE || name.
 
 /** UDP. */
 export const PORTS = { vxlan: 4789, geneve: 6081, health: 9997, egress: 9996 } as const;
-/** TCP: of metrics and health, unless an option says another. Agent; cidr-allocator, site-membership, gateway-health; relay; static-egress; l2-networks; tailnet-registrar; outside of the chart. */
-export const METRICS_PORTS = [9998, 9991, 9992, 9993, 9994, 9995, 9990, 9989, 9999] as const;
+/** TCP: of metrics and health, unless an option says another. Agent; cidr-allocator, site-membership, gateway-health; relay; static-egress; l2-networks; tailnet-registrar, tailnet; outside of the chart. */
+export const METRICS_PORTS = [9998, 9991, 9992, 9993, 9994, 9995, 9990, 9989, 9988, 9999] as const;
 /** UDP source ports of VXLAN. */
 export const VXLAN_SOURCE_PORTS = { low: 47891, high: 47922 } as const;
 

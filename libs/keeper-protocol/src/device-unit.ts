@@ -16,7 +16,7 @@ const [MOST_RULES, MOST_ROUTES] = [16, 1024];
 export const TAILNET_INTERFACE = 'ts0';
 
 /** Of a file's name as well: no dots and no slashes. */
-export const podUid = z.string().regex(/^[0-9a-z][0-9a-z-]{0,63}$/, 'must be metadata.uid of a Pod');
+const podUid = z.string().regex(/^[0-9a-z][0-9a-z-]{0,63}$/, 'must be metadata.uid of a Pod');
 
 const isHttpUrl = (text: string): boolean => {
   const url = URL.parse(text);
@@ -73,9 +73,9 @@ export const deviceUnit = protocolFile({
 export type DeviceUnit = ReturnType<typeof deviceUnit.parse>;
 export type PodNetwork = DeviceUnit['network'];
 
-/** Of the network that a unit asks for, and where: the state names it when it stands. */
+/** Of the network that a unit asks for, and where: the state names it when it stands. The order of fields does not matter. */
 export const networkDigest = ({ network: wanted, netns }: DeviceUnit): string =>
   createHash('sha256')
-    .update(JSON.stringify([netns, wanted]))
+    .update(JSON.stringify([netns, network.parse(wanted)]))
     .digest('hex')
     .slice(0, 16);

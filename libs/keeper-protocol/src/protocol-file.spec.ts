@@ -12,7 +12,7 @@ import {
   tunnelUnits,
 } from './arbitraries.testdata.ts';
 import { deviceState } from './device-state.ts';
-import { deviceUnit } from './device-unit.ts';
+import { deviceUnit, networkDigest } from './device-unit.ts';
 import { KeeperProtocolError } from './protocol-file.ts';
 import { rejections } from './rejections.ts';
 import { relayState } from './relay-state.ts';
@@ -47,6 +47,8 @@ describe('what is written is read', () => {
       fc.property(deviceUnits, deviceStates, (asked, state) => {
         expect(deviceUnit.parse(deviceUnit.format(asked))).toEqual(asked);
         expect(deviceState.parse(deviceState.format(state))).toEqual(state);
+        const reordered = { ...asked, network: Object.fromEntries(Object.entries(asked.network).toReversed()) };
+        expect(networkDigest(reordered as typeof asked)).toBe(networkDigest(asked));
       }),
     ));
 

@@ -37,7 +37,7 @@ export const APPS = [
   'node-keeper',
 ] as const;
 /** In the image too, for whoever turns them on: the chart does not run them by itself. */
-const OPTIONAL_APPS = ['relay', 'l2-networks', 'tailnet-registrar'] as const;
+const OPTIONAL_APPS = ['relay', 'l2-networks', 'tailnet-registrar', 'tailnet'] as const;
 
 /** The version of the checkout. */
 export const VERSION = (JSON.parse(readFileSync(join(checkout, 'package.json'), 'utf8')) as { version: string })

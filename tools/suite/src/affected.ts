@@ -17,7 +17,7 @@ export const STARTED_BY_PATH: Readonly<Record<string, readonly string[]>> = {
   'libs/testing': [
     ...['apps/cidr-allocator', 'apps/gateway-health', 'apps/node-dataplane', 'apps/node-keeper', 'apps/relay'],
     ...['apps/site-membership', 'apps/static-egress', 'apps/status-aggregator'],
-    ...['apps/l2-networks', 'apps/tailnet-registrar'],
+    ...['apps/l2-networks', 'apps/tailnet-registrar', 'apps/tailnet'],
   ],
   'tools/fuzz': [
     ...['apps/cni', 'apps/node-dataplane', 'apps/relay', 'bpf', 'libs/bpf-maps', 'libs/health', 'libs/keeper-protocol'],

@@ -17,7 +17,7 @@ export interface FoundNetwork {
   readonly routes: readonly Route[];
 }
 
-export interface Diff<Spec> {
+interface Diff<Spec> {
   readonly add: readonly Spec[];
   readonly remove: readonly Spec[];
 }

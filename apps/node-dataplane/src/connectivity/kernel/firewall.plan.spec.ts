@@ -121,7 +121,7 @@ describe('the table', () => {
       floating_addresses_ip6: [],
       internal_addresses_ip: ['10.1.0.30'],
       internal_addresses_ip6: [],
-      metrics_ports: ['9998', '9991', '9992', '9993', '9994', '9995', '9990', '9989', '9999'],
+      metrics_ports: ['9998', '9991', '9992', '9993', '9994', '9995', '9990', '9989', '9988', '9999'],
       devices_beside_own: [],
       no_neighbors_ip6: [],
       own_address_ip: [],

@@ -1,0 +1,61 @@
+import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { replaceFile } from '@unbounded/state-files';
+import { z } from 'zod';
+import type { KeptPod } from './device.plan.ts';
+
+/** Pods of this node that are devices: a folder each, of mode 0700, which the device's process has its identity in as well. */
+
+const MOST_BYTES = 1 << 16;
+
+const kept = z.object({
+  podUID: z.string().regex(/^[0-9a-z][0-9a-z-]{0,63}$/),
+  namespace: z.string().min(1).max(63),
+  podName: z.string().min(1).max(253),
+  start: z.enum(['WaitForDevice', 'Immediate']),
+  container: z.object({ id: z.string().min(1).max(255), netns: z.string().min(1).max(255) }).exactOptional(),
+  addresses: z.array(z.string().max(45)).max(2),
+  isRecorded: z.boolean(),
+});
+
+export interface KeptPods {
+  /** Of an agent before this one. What cannot be read stays where it is, and is told of. */
+  read(onUnreadable: (podUID: string, why: string) => void): KeptPod[];
+  /** @throws the error of the system call */
+  write(pod: KeptPod): void;
+  /** With the identity of its device. */
+  remove(podUID: string): void;
+  /** Of the LocalAPI. */
+  socketOf(podUID: string): string;
+}
+
+export const createKeptPods = (folder: string): KeptPods => {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const folderOf = (podUID: string): string => join(folder, podUID);
+  const fileOf = (podUID: string): string => join(folderOf(podUID), 'metadata.json');
+  const readOne = (podUID: string): KeptPod => {
+    const text = readFileSync(fileOf(podUID), 'utf8');
+    if (text.length > MOST_BYTES) throw new Error(`${text.length} bytes: must be at most ${MOST_BYTES}`);
+    const pod = kept.parse(JSON.parse(text));
+    if (pod.podUID !== podUID) throw new Error(`it is of pod ${pod.podUID}`);
+    return pod;
+  };
+  return {
+    read(onUnreadable) {
+      return readdirSync(folder).flatMap((podUID) => {
+        try {
+          return [readOne(podUID)];
+        } catch (error) {
+          onUnreadable(podUID, (error as Error).message);
+          return [];
+        }
+      });
+    },
+    write(pod) {
+      mkdirSync(folderOf(pod.podUID), { mode: 0o700, recursive: true });
+      replaceFile(fileOf(pod.podUID), JSON.stringify(pod), { mode: 0o600 });
+    },
+    remove: (podUID) => rmSync(folderOf(podUID), { recursive: true, force: true }),
+    socketOf: (podUID) => join(folderOf(podUID), 'tailscaled.sock'),
+  };
+};

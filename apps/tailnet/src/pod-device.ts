@@ -1,0 +1,130 @@
+import { createDeviceLook, type DeviceLookParts, type Seen } from './device-look.ts';
+import type { KeptPod } from './device.plan.ts';
+import { stands } from './keeper-files.ts';
+
+/** One pod that is a device: it is looked at again and again, one look at a time. */
+
+export interface PodDevice {
+  readonly pod: KeptPod;
+  /** Its network stands, so that nothing for the tailnet leaves by another interface. */
+  readonly hasNetwork: boolean;
+  /** It is Running, and its addresses stand in the pod. */
+  readonly isUp: boolean;
+  /** Why it is not, in words. */
+  readonly problem: string;
+  readonly hostName: string;
+  /** Takes what has changed of the pod, and looks at once. @throws the error of the system call: it cannot be kept */
+  update(change: { readonly container: KeptPod['container'] | undefined; readonly start?: KeptPod['start'] }): void;
+  /** Something may have changed. */
+  trigger(): void;
+  /** No look follows; what was asked of the keeper stays. */
+  stop(): Promise<void>;
+}
+
+export interface PodDeviceParts extends Omit<DeviceLookParts, 'now'> {
+  readonly pod: KeptPod;
+  /** @throws the error of the system call */
+  readonly keep: (pod: KeptPod) => void;
+}
+
+/** A device comes up within half a second; one that is up is asked how it is. */
+const [BUSY_MS, QUIET_MS] = [100, 5000];
+/** While nothing helps, it is looked at less and less often. */
+const [LONGEST_BUSY_MS, GROWTH] = [2000, 1.1];
+
+/** One run at a time, the next one at a time that each run says. */
+const createRepeating = (run: () => Promise<number>) => {
+  let timer: NodeJS.Timeout | undefined;
+  let isStopped = false;
+  let working: Promise<void> = Promise.resolve();
+  const after = (ms: number): void => {
+    clearTimeout(timer);
+    if (!isStopped) timer = setTimeout(() => (working = working.then(once)), ms);
+  };
+  const once = async (): Promise<void> => {
+    if (!isStopped) after(await run());
+  };
+  return {
+    after,
+    async stop(): Promise<void> {
+      isStopped = true;
+      clearTimeout(timer);
+      await working;
+    },
+  };
+};
+
+export const createPodDevice = ({ keep, ...parts }: PodDeviceParts): PodDevice => {
+  const { keeper, logger } = parts;
+  const looking = createDeviceLook({ ...parts, now: () => performance.now() });
+  let { pod } = parts;
+  let told = '';
+  let looks = 0;
+
+  const stateOf = () => keeper.stateOf(pod.podUID);
+  /** The unit of the container that the pod has now, as it stands. */
+  const standing = (): Seen['unit'] => {
+    const { unit } = looking.seen;
+    return unit !== undefined && unit.netns === pod.container?.netns && stands(unit, stateOf()) ? unit : undefined;
+  };
+  const isUp = (): boolean =>
+    looking.seen.status?.state === 'Running' && (standing()?.network.addresses.length ?? 0) > 0;
+  const keepIfOther = (next: KeptPod): void => {
+    if (JSON.stringify(next) === JSON.stringify(pod)) return;
+    keep(next);
+    pod = next;
+  };
+  const tell = (problem: string): void => {
+    if (problem !== told && problem !== '') logger.warn({ pod: pod.podUID, problem }, 'cannot do what a device needs');
+    told = problem;
+  };
+  const run = async (): Promise<number> => {
+    const of = pod;
+    let hadWork = false;
+    try {
+      // A container that came or went meanwhile is the next look's.
+      hadWork = await looking.look(of, ({ addresses, isRecorded }) => keepIfOther({ ...pod, addresses, isRecorded }));
+      tell('');
+    } catch (error) {
+      tell((error as Error).message);
+    }
+    if (of !== pod && of.container !== pod.container) return 0;
+    looks = hadWork ? 0 : looks + 1;
+    return isUp() || !pod.container ? QUIET_MS : Math.min(BUSY_MS * GROWTH ** looks, LONGEST_BUSY_MS);
+  };
+  const repeating = createRepeating(run);
+  const trigger = (): void => {
+    looks = 0;
+    repeating.after(0);
+  };
+  trigger();
+
+  return {
+    get pod() {
+      return pod;
+    },
+    get hasNetwork() {
+      return standing() !== undefined;
+    },
+    get isUp() {
+      return isUp();
+    },
+    get problem() {
+      const { record, status } = looking.seen;
+      const problem = stateOf()?.problem;
+      if (problem !== undefined) return problem;
+      if (!record) return 'tailnet-registrar has made no record of it yet';
+      return told || record.status?.message || `its device is ${status?.state ?? 'starting'}`;
+    },
+    get hostName() {
+      return looking.seen.record?.spec.hostName ?? '';
+    },
+    update({ container, start = pod.start }) {
+      const { container: _, ...rest } = pod;
+      keepIfOther({ ...rest, start, ...(container && { container }) });
+      trigger();
+    },
+    trigger,
+    stop: () => repeating.stop(),
+  };
+};

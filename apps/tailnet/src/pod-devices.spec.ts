@@ -1,0 +1,290 @@
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { TailnetDevice } from '@unbounded/crds';
+import { deviceState, deviceUnit, networkDigest } from '@unbounded/keeper-protocol';
+import { sealKey } from '@unbounded/tailnet';
+import { createLogger } from '@unbounded/telemetry';
+import { until } from '@unbounded/testing';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { NodeStatusPatch } from './device.plan.ts';
+import { createKeeperFiles } from './keeper-files.ts';
+import { createKeptPods } from './kept-pods.ts';
+import { createPodDevices, type PodDevices } from './pod-devices.ts';
+
+/** Pods of a node with files, sockets and a keeper that only says that networks stand; records are in memory. */
+
+const POD = '0f6e5b1c-1111-4222-8333-444455556666';
+const ADDRESSES = ['100.64.0.7', 'fd7a:115c:a1e0::7'];
+
+let folder: string;
+let records: Map<string, TailnetDevice>;
+let areRecordsKnown: boolean;
+let isPodGone: () => Promise<boolean>;
+let isKeeperAway: boolean;
+let agents: PodDevices[];
+let servers: Server[];
+let keeping: NodeJS.Timeout;
+
+const logger = createLogger({ name: 'test', level: 'silent' });
+const [unitsDir, statesDir] = [() => join(folder, 'run/units'), () => join(folder, 'run/states')];
+const podFolder = (podUID = POD): string => join(folder, 'pods', podUID);
+
+/** As the keeper does: a state for each unit, and none where there is no unit. */
+const tendOnce = (): void => {
+  if (isKeeperAway) return;
+  const units = readdirSync(unitsDir()).map((name) => deviceUnit.read(join(unitsDir(), name)));
+  for (const unit of units) {
+    const state = { netns: unit.netns, network: networkDigest(unit), hasIPv6: true, starts: 1 };
+    deviceState.write(join(statesDir(), `${unit.podUID}.json`), state);
+  }
+  for (const name of readdirSync(statesDir()))
+    if (!units.some(({ podUID }) => name === `${podUID}.json`)) rmSync(join(statesDir(), name));
+};
+
+const startAgent = (): PodDevices => {
+  const agent = createPodDevices({
+    kept: createKeptPods(join(folder, 'pods')),
+    keeper: createKeeperFiles(join(folder, 'run')),
+    recordOf: (namespace, podName) => records.get(`${namespace}/${podName}`),
+    areRecordsKnown: () => areRecordsKnown,
+    isPodGone: () => isPodGone(),
+    cluster: () => [],
+    writeStatus: async ({ metadata: { namespace, name } }, patch) => change(`${namespace}/${name}`, patch),
+    logger,
+  });
+  agents.push(agent);
+  return agent;
+};
+/** A JSON Merge Patch of the status. */
+const change = (key: string, patch: NodeStatusPatch | TailnetDevice['status']): void => {
+  const record = records.get(key)!;
+  const status = Object.entries({ ...record.status, ...patch }).filter(([, value]) => value !== null);
+  records.set(key, { ...record, status: Object.fromEntries(status) });
+};
+const record = (name = 'web-0', podUID = POD): void => {
+  records.set(`shop/${name}`, {
+    ...{ apiVersion: 'net.unbounded-cloud.io/v1alpha1', kind: 'TailnetDevice', metadata: { name, namespace: 'shop' } },
+    spec: {
+      ...{ node: 'n1', pod: name, podUID, hostName: `k8s-shop-${name}`, tags: ['tag:k8s-pod'] },
+      controlURL: 'https://tailnet.example.com',
+    },
+  });
+};
+/** The device's process: it logs in by any key, unless it hangs. */
+const startProcess = (podUID = POD, hangs = false): { keys: string[] } => {
+  const seen: { keys: string[] } = { keys: [] };
+  const server = createServer((request, response) => {
+    if (hangs) return;
+    void text(request).then((body) => {
+      if (request.url?.endsWith('/start')) seen.keys.push((JSON.parse(body) as { AuthKey: string }).AuthKey);
+      const isIn = seen.keys.length > 0;
+      const self = { ID: `n${seen.keys.length}`, DNSName: 'web-0.example.ts.net.' };
+      const status = isIn
+        ? { BackendState: 'Running', TailscaleIPs: ADDRESSES, Self: self }
+        : { BackendState: 'NeedsLogin', TailscaleIPs: [], Self: {} };
+      response.end(JSON.stringify(status));
+    });
+  });
+  mkdirSync(podFolder(podUID), { recursive: true });
+  server.listen(join(podFolder(podUID), 'tailscaled.sock'));
+  servers.push(server);
+  return seen;
+};
+/** As the registrar does, for whatever is asked. */
+const giveKeys = async (key: string, authKey: string): Promise<void> => {
+  const publicKey = await until('a key is asked for', () => records.get(key)?.status?.keyRequest?.publicKey);
+  const sealed = await sealKey(authKey, publicKey, records.get(key)!.spec.podUID);
+  change(key, { sealedKey: { publicKey, sealed, expiresAt: '2026-01-01T00:05:00Z' } });
+};
+const added = (name = 'web-0', podUID = POD, netns = '/run/netns/a') => ({
+  ...{ podUID, namespace: 'shop', podName: name, container: { id: `c-${netns}`, netns } },
+});
+const within = (ms = 5000): AbortSignal => AbortSignal.timeout(ms);
+const unit = (podUID = POD) => {
+  const file = join(unitsDir(), `${podUID}.json`);
+  return existsSync(file) ? deviceUnit.read(file) : undefined;
+};
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'tailnet-'));
+  [records, areRecordsKnown, isKeeperAway, agents, servers] = [new Map(), true, false, [], []];
+  isPodGone = async () => false;
+  for (const one of [unitsDir(), statesDir()]) mkdirSync(one, { recursive: true });
+  keeping = setInterval(tendOnce, 10);
+});
+afterEach(async () => {
+  clearInterval(keeping);
+  for (const agent of agents) await agent.stop();
+  for (const server of servers) {
+    server.closeAllConnections();
+    server.close();
+  }
+  rmSync(folder, { recursive: true });
+});
+
+describe('a pod', () => {
+  test('that starts at once waits for its network alone, whatever is away', async () => {
+    const { pod } = await startAgent().add(added(), 'Immediate', within());
+    expect(pod.addresses).toEqual([]);
+    expect(unit()).toMatchObject({ netns: '/run/netns/a', network: { addresses: [] } });
+    expect(unit()?.device).toBeUndefined();
+    expect(statSync(podFolder()).mode & 0o777).toBe(0o700);
+  });
+
+  test('does not start while its network does not stand', async () => {
+    isKeeperAway = true;
+    await expect(startAgent().add(added(), 'Immediate', within(100))).rejects.toThrow(
+      'pod shop/web-0: tailnet-registrar has made no record of it yet',
+    );
+    expect(unit()).toBeDefined();
+  });
+
+  test('that waits for its device starts when that has its addresses, by a key that was used once', async () => {
+    record();
+    const process = startProcess();
+    const adding = startAgent().add(added(), 'WaitForDevice', within());
+    await giveKeys('shop/web-0', 'tskey-1');
+    const { pod, isUp, hostName } = await adding;
+    expect([pod.addresses, isUp, hostName]).toEqual([ADDRESSES, true, 'k8s-shop-web-0']);
+    expect(process.keys).toEqual(['tskey-1']);
+    await until('the record says so', () => records.get('shop/web-0')?.status?.state === 'Running');
+    expect(records.get('shop/web-0')?.status).toMatchObject({ reportedID: 'n1', addresses: ADDRESSES });
+    expect(records.get('shop/web-0')?.status?.keyRequest).toBeUndefined();
+    expect(readFileSync(join(podFolder(), 'metadata.json'), 'utf8')).not.toContain('tskey');
+  });
+
+  test('is told what it waits for when the time is over', async () => {
+    record();
+    startProcess();
+    await expect(startAgent().add(added(), 'WaitForDevice', within(400))).rejects.toThrow(
+      'it waits for a key from tailnet-registrar',
+    );
+  });
+
+  test('waits for no other one, whose process hangs', async () => {
+    const agent = startAgent();
+    record('slow-0', 'slow');
+    startProcess('slow', true);
+    const slow = agent.add(added('slow-0', 'slow', '/run/netns/b'), 'WaitForDevice', within(3000));
+    const refused = slow.then(
+      () => 'none',
+      ({ message }: Error) => message,
+    );
+    const began = performance.now();
+    await agent.add(added(), 'Immediate', within());
+    expect(performance.now() - began).toBeLessThan(1500);
+    expect(await refused).toContain('shop/slow-0');
+  });
+});
+
+describe('a container', () => {
+  test('that ends leaves the identity, and the next one of the pod has it', async () => {
+    record();
+    startProcess();
+    const agent = startAgent();
+    const adding = agent.add(added(), 'WaitForDevice', within());
+    await giveKeys('shop/web-0', 'tskey-1');
+    await adding;
+    agent.release('c-/run/netns/a');
+    await until('the keeper has nothing to do', () => unit() === undefined);
+    expect(existsSync(podFolder())).toBe(true);
+    const next = await agent.add(added('web-0', POD, '/run/netns/b'), 'WaitForDevice', within());
+    expect([next.pod.addresses, unit()?.netns]).toEqual([ADDRESSES, '/run/netns/b']);
+    agent.release('c-/run/netns/a'); // comes late
+    await delay(150);
+    expect([unit()?.netns, agent.byContainer('c-/run/netns/b')?.pod.podUID]).toEqual(['/run/netns/b', POD]);
+  });
+});
+
+describe('an agent after another', () => {
+  test('knows the pods, and asks for the same', async () => {
+    record();
+    startProcess();
+    const first = startAgent();
+    const adding = first.add(added(), 'WaitForDevice', within());
+    await giveKeys('shop/web-0', 'tskey-1');
+    await adding;
+    await first.stop();
+    const before = unit();
+    const next = startAgent();
+    await until('it has found the device', () => next.byContainer('c-/run/netns/a')?.isUp);
+    expect([unit(), next.startOf(POD)]).toEqual([before, 'WaitForDevice']);
+  });
+
+  test('leaves what it cannot read where it is', () => {
+    mkdirSync(podFolder('odd'), { recursive: true });
+    writeFileSync(join(podFolder('odd'), 'metadata.json'), '{');
+    writeFileSync(join(podFolder('odd'), 'tailscaled.state'), 'identity');
+    expect(startAgent().list()).toEqual([]);
+    expect(existsSync(join(podFolder('odd'), 'tailscaled.state'))).toBe(true);
+  });
+});
+
+describe('what is kept of a pod', () => {
+  const run = async (): Promise<PodDevices> => {
+    record();
+    const agent = startAgent();
+    await agent.add(added(), 'Immediate', within());
+    await until('it is known that there is a record', () => agent.list()[0]?.pod.isRecorded);
+    return agent;
+  };
+
+  test('goes with its record, after its process', async () => {
+    const agent = await run();
+    writeFileSync(join(podFolder(), 'tailscaled.state'), 'identity');
+    isKeeperAway = true;
+    records.clear();
+    await agent.tidy();
+    await until('the keeper is to end it', () => unit() === undefined);
+    expect(existsSync(podFolder())).toBe(true);
+    isKeeperAway = false;
+    await until('nothing is left', () => !existsSync(podFolder()));
+    expect(agent.list()).toEqual([]);
+  });
+
+  test.each<[what: string, make: () => void]>([
+    ['the API server is away', () => (areRecordsKnown = false)],
+    ['it has a record', () => record()],
+  ])('stays while %s', async (_, make) => {
+    const agent = await run();
+    records.clear();
+    make();
+    await agent.tidy();
+    await delay(100);
+    expect([agent.list().length, existsSync(podFolder())]).toEqual([1, true]);
+  });
+
+  test('goes with its pod where it never had a record, and not before', async () => {
+    const agent = startAgent();
+    await agent.add(added(), 'Immediate', within());
+    isPodGone = () => Promise.reject(new Error('the API server is away'));
+    await agent.tidy();
+    isPodGone = async () => false;
+    await agent.tidy();
+    expect(existsSync(podFolder())).toBe(true);
+    isPodGone = async () => true;
+    await agent.tidy();
+    await until('nothing is left', () => !existsSync(podFolder()));
+  });
+
+  test('is not that of another pod of the same name', async () => {
+    const agent = await run();
+    record('web-0', 'another');
+    await agent.tidy();
+    await until('nothing is left', () => !existsSync(podFolder()));
+    expect(agent.list()).toEqual([]);
+  });
+});
