@@ -12,10 +12,10 @@ export const TAILNET_PREFIXES: readonly Prefix[] = ['100.64.0.0/10', 'fd7a:115c:
 /** In the pod's network namespace; nobody else has rules there, unless the pod itself may make them. */
 export const POD_ROUTE_TABLE = 5252;
 /** Before main (32766), and before those of a tailscaled that the pod brings along (5210 to 5270). */
-export const POD_RULE_PRIORITY = 5200;
+const POD_RULE_PRIORITY = 5200;
 
 /** Packets to the prefix are looked up in {@link POD_ROUTE_TABLE}, and where that throws them, in the rules that follow. */
-export interface PodRule {
+interface PodRule {
   readonly priority: number;
   readonly to: Prefix;
   readonly table: number;
@@ -25,7 +25,7 @@ export interface PodRule {
  * device: by the device. unreachable: what is left of the prefix when there is no device; it must not leave by another
  * interface. throw: not by this table (rtnetlink(7), RTN_THROW).
  */
-export interface PodRoute {
+interface PodRoute {
   readonly to: Prefix;
   readonly kind: 'device' | 'unreachable' | 'throw';
   readonly metric: number;
@@ -40,7 +40,7 @@ export interface PodRoutes {
   readonly overlaps: readonly TailnetOverlap[];
 }
 
-export interface TailnetOverlap {
+interface TailnetOverlap {
   readonly tailnet: Prefix;
   /** Of the cluster. */
   readonly cluster: Prefix;
