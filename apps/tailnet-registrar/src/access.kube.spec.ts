@@ -44,6 +44,9 @@ const send = (method: 'POST' | 'PATCH', path: string, body: object): Promise<unk
 };
 
 const writeRecords = async (): Promise<void> => {
+  const spec = { nodeName: 'n1', automountServiceAccountToken: false, containers: [{ name: 'c', image: 'i' }] };
+  const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p1', namespace: SHOP }, spec };
+  await send('POST', `/api/v1/namespaces/${SHOP}/pods`, pod);
   for (const number of [1, 2]) await send('POST', records(), recordObject(number));
   const status = { deviceID: 'n1', conditions: [{ ...CONDITION, reason: 'Given' }], keysGiven: 1 };
   await send('PATCH', records('p1', 'status'), { status });

@@ -1,4 +1,4 @@
-import { GROUP_VERSION, tailnetDeviceKind, TAILNET_DEVICE_FINALIZER } from '@unbounded/crds';
+import { podConditions, GROUP_VERSION, tailnetDeviceKind, TAILNET_DEVICE_FINALIZER } from '@unbounded/crds';
 import { ourPath, type Write } from '@unbounded/testing';
 import { NAMESPACE } from '@unbounded/testing/chart';
 
@@ -50,7 +50,10 @@ const event = (kind: string, apiVersion: string, more: object = {}) =>
   });
 const condition = (type: string) => status({ conditions: [{ ...CONDITION, type }] });
 
+const POD_STATUS = `/api/v1/namespaces/${SHOP}/pods/p1/status`;
+
 export const registrarMay: readonly Allowed[] = [
+  ['what a Pod says of its device', merge(POD_STATUS, condition(podConditions.tailnet))],
   ['a record of a Pod', create(records(), recordObject(7))],
   ['the end of a record', remove(records('p2'))],
   ['a record without its finalizer', merge(records('p1'), finalizers())],
@@ -99,6 +102,8 @@ export const registrarMayNot: readonly Refused[] = [
   ['the relay of the Mesh', merge(ourPath('meshes', 'default', 'status'), condition('RelayReady')), 'only tailnet'],
   ['the Mesh', merge(ourPath('meshes', 'default'), { spec: { tailnet: null } }), 'only tailnet'],
   ['an Event about a Node', event('Node', 'v1'), 'only about Pods'],
+  ['the phase of a Pod', merge(POD_STATUS, { status: { phase: 'Failed' } }), 'only the condition'],
+  ['another condition of a Pod', merge(POD_STATUS, condition('Ready')), 'only the condition'],
   [
     'the Lease of another program',
     create(`/apis/coordination.k8s.io/v1/namespaces/${NAMESPACE}/leases`, {

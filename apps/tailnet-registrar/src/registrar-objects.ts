@@ -1,4 +1,11 @@
-import { type Mesh, meshKind, type TailnetDevice, tailnetAnnotations, tailnetDeviceKind } from '@unbounded/crds';
+import {
+  type Mesh,
+  meshKind,
+  podConditions,
+  type TailnetDevice,
+  tailnetAnnotations,
+  tailnetDeviceKind,
+} from '@unbounded/crds';
 import {
   type Cluster,
   type KubeObject,
@@ -56,7 +63,10 @@ export const keptPod = ({ apiVersion, kind, metadata, spec, status }: Pod): Pod 
       ...(spec?.nodeName === undefined ? {} : { nodeName: spec.nodeName }),
       ...(spec?.hostNetwork === true ? { hostNetwork: true } : {}),
     },
-    ...(status?.phase === undefined ? {} : { status: { phase: status.phase } }),
+    status: {
+      ...(status?.phase === undefined ? {} : { phase: status.phase }),
+      conditions: (status?.conditions ?? []).filter(({ type }) => type === podConditions.tailnet),
+    },
   };
 };
 
@@ -89,6 +99,10 @@ export const meshPrint = ({ spec, status }: Mesh): string =>
 /** What the plan of records and the metrics depend on. */
 export const recordPrint = ({ metadata, spec, status }: TailnetDevice): string =>
   JSON.stringify([metadata.uid, metadata.deletionTimestamp, spec.hostName, status?.state]);
+
+/** What a pod says of its device. */
+export const deviceWords = ({ metadata, status }: TailnetDevice): string =>
+  JSON.stringify([metadata.uid, status?.state, status?.message, status?.name, status?.addresses]);
 
 /** Of the Mesh. */
 export const TAILNET_READY = 'TailnetReady';

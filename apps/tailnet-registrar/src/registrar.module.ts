@@ -6,12 +6,14 @@ import { type ControlPlane, openControlPlane } from '@unbounded/host/control-pla
 import { createCredentials } from './credentials.ts';
 import { createStatusWriter } from './device-status.ts';
 import { devicesReconciler } from './devices.reconciler.ts';
+import { podConditionReconciler } from './pod-condition.reconciler.ts';
 import { createBudget, createMisses, createPauses, type Pauses } from './pauses.ts';
 import { recordsReconciler } from './records.reconciler.ts';
 import type { RegistrarConfig } from './registrar.config.ts';
 import { registrarMetrics } from './registrar-metrics.ts';
 import {
   clientsOf,
+  deviceWords,
   keptNamespace,
   keptPod,
   keyOf,
@@ -143,7 +145,21 @@ const createParts = (config: RegistrarConfig, services: HostServices): readonly 
     }),
     ...{ logger, metrics },
   });
-  return [plane.part([records, devices, sweep])];
+  const podCondition = createController({
+    name: 'tailnet-pods',
+    sources: [
+      watches<TailnetDevice>(informers.devices, { keysOf: (record) => [keyOf(record)], fingerprint: deviceWords }),
+      watches(informers.pods, { keysOf: (pod) => [keyOf(pod)], fingerprint: podPrint }),
+    ],
+    concurrency: RECORDS_AT_A_TIME,
+    reconcile: podConditionReconciler({
+      record: (key) => informers.devices.get(key),
+      pod: (key) => informers.pods.get(key),
+      client: shared.clients.pods,
+    }),
+    ...{ logger, metrics },
+  });
+  return [plane.part([records, devices, sweep, podCondition])];
 };
 
 export const registrarModule = (config: RegistrarConfig) => (services: HostServices) =>

@@ -1,4 +1,4 @@
-import { MESH_NAME, TAILNET_DEVICE_FINALIZER, tailnetAnnotations } from '@unbounded/crds';
+import { MESH_NAME, podConditions, TAILNET_DEVICE_FINALIZER, tailnetAnnotations } from '@unbounded/crds';
 import { createKeyReceiver } from '@unbounded/tailnet';
 import { type ApiServer, type AppProcess, expireLeases, startApiServer, until } from '@unbounded/testing';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
@@ -56,6 +56,11 @@ test('a pod that asks gets a record, its node a key for one device, and the devi
     },
   });
   await world.becomes('web-0', 'WaitingForNode');
+  await until('the pod says so', async () =>
+    (await world.clients.pods.get('web-0', { namespace: SHOP })).status?.conditions?.some(
+      ({ type, status }) => type === podConditions.tailnet && status === 'False',
+    ),
+  );
   const key = await world.askKey('web-0');
   given.add(key);
   await world.becomes('web-0', 'KeyGiven');
@@ -68,7 +73,12 @@ test('a pod that asks gets a record, its node a key for one device, and the devi
   expect([status?.sealedKey, status?.keyID]).toEqual([undefined, undefined]);
   expect((await control.nodes())[0]).toMatchObject({ id, tags: ['tag:web'] });
   await until('metrics', async () => (await metrics(app)).includes('unbounded_tailnet_devices{state="Running"} 1'));
-  expect(await world.meshCondition()).toMatchObject({ status: 'True', reason: 'Ready' });
+  await until('the Mesh is ready', async () => (await world.meshCondition())?.reason === 'Ready');
+  await until('the pod says that it is up', async () =>
+    (await world.clients.pods.get('web-0', { namespace: SHOP })).status?.conditions?.some(
+      ({ type, status: said }) => type === podConditions.tailnet && said === 'True',
+    ),
+  );
   await world.deletePod('web-0');
   await world.isGone('web-0');
   expect(await nodeNames()).toEqual([]);
@@ -200,7 +210,7 @@ test('while the control server is away records wait, and it goes on by itself', 
   await world.deletePod('old');
   await world.becomes('new', 'ControlServerUnreachable');
   await world.becomes('old', 'NotRemoved');
-  expect((await world.meshCondition())?.reason).toBe('ControlServerUnreachable');
+  await until('the Mesh says so', async () => (await world.meshCondition())?.reason === 'ControlServerUnreachable');
   expect(await metrics(app)).toContain('unbounded_tailnet_pending_deletions 1');
   await control.heal('/api/v2/*');
   await world.keyFor('new', receiver);
@@ -240,7 +250,7 @@ test('without tailnet settings all devices and records go, and the status of the
   for (const name of ['a', 'b']) await world.isGone(name);
   expect(await nodeNames()).toEqual([]);
   await until('no status', async () => (await world.clients.meshes.get(MESH_NAME)).status?.tailnet === undefined);
-  expect(await world.meshCondition()).toBeUndefined();
+  await until('the Mesh says nothing', async () => (await world.meshCondition()) === undefined);
   for (const name of ['a', 'b']) await world.deletePod(name);
   await world.mesh();
   await until('again', async () => (await world.meshCondition())?.status === 'True');

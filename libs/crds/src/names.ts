@@ -81,6 +81,12 @@ export const nodeConditions = {
   forwarding: 'UnboundedForwarding',
 } as const;
 
+/** Types of conditions of a Pod; as readiness gates they keep a pod from being Ready. Written by tailnet-registrar. */
+export const podConditions = {
+  /** Whether its device is in the tailnet, with addresses. */
+  tailnet: `${API_GROUP}/tailnet`,
+} as const;
+
 /** On Site and GatewayPool while nodes depend on them: a delete waits until the last one is gone. */
 export const PROTECTION_FINALIZER = `${API_GROUP}/protection`;
 

@@ -1,15 +1,26 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type DeviceState, deviceState, type DeviceUnit } from '@unbounded/keeper-protocol';
+import { openTun } from '@unbounded/netlink';
 import { createLogger } from '@unbounded/telemetry';
 import { until } from '@unbounded/testing';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Keeper } from '../keeper.ts';
 import { createDeviceKeeper, deviceFolders } from './device-keeper.ts';
-import { createTestPod, lookAt, type TestPod } from './test-pod.testdata.ts';
+import { createTestPod, datagram, lookAt, type TestPod } from './test-pod.testdata.ts';
 
 /**
  * The keeper with the real pod-start in namespaces of the test. The device's process is one that only stays: that of a tailnet is in
@@ -87,8 +98,13 @@ const isAlive = (pid: number): boolean =>
 /** The process of the device, when it has become that. */
 const device = (): number | undefined =>
   pids().find((pid) => isAlive(pid) && readFileSync(`/proc/${pid}/cmdline`, 'utf8').startsWith('sleep\0'));
-const linkOf = (of: TestPod): { ifindex: number; mtu: number; flags: string[] } =>
-  (JSON.parse(of.ip('-j', 'link', 'show', 'ts0')) as [{ ifindex: number; mtu: number; flags: string[] }])[0];
+interface LinkShown {
+  readonly ifindex: number;
+  readonly mtu: number;
+  readonly flags: string[];
+  readonly operstate: string;
+}
+const linkOf = (of: TestPod): LinkShown => (JSON.parse(of.ip('-j', 'link', 'show', 'ts0')) as [LinkShown])[0];
 const addressesOf = (of: TestPod): string[] =>
   [...of.ip('-o', 'addr', 'show', 'dev', 'ts0', 'scope', 'global').matchAll(/inet6? (\S+)/g)].map(([, text]) => text!);
 const started = async (keeper = makeKeeper()): Promise<[Keeper, number]> => [
@@ -180,6 +196,29 @@ describe('a pod that is a device', () => {
     expect([linkOf(pod).ifindex, addressesOf(pod), state()?.starts]).toEqual([index, addresses, 2]);
   });
 
+  test.each([
+    ['a device', '100.64.0.9', '100.64.0.7', 1],
+    ['a device, to its other address', '100.64.0.9', '10.1.0.2', 1],
+    ['a device by IPv6', 'fd7a:115c:a1e0::9', 'fd7a:115c:a1e0::7', 1],
+    ['who claims to be a pod', '10.1.0.9', '100.64.0.7', 0],
+    ['who claims to be a pod with an address of the tailnet’s range', '100.65.0.3', '100.64.0.7', 0],
+    ['who claims to be a host', '203.0.113.1', '100.64.0.7', 0],
+    ['who claims to be a pod by IPv6', 'fd00:1::9', 'fd7a:115c:a1e0::7', 0],
+    ['a device, to another pod', '100.64.0.9', '10.1.0.77', 0],
+    ['a device, to another pod by IPv6', 'fd7a:115c:a1e0::9', 'fd00:1::77', 0],
+  ])('hears from %s by its device what it is to', async (_, from, to, heard) => {
+    const throwing = { table: TABLE, to: '100.65.0.0/16', kind: 'throw' as const, metric: 0 };
+    const { device: __, ...alone } = unitOf();
+    write({ ...alone, network: { ...NETWORK, addresses: ADDRESSES, routes: [throwing, ...NETWORK.routes] } });
+    const keeper = makeKeeper();
+    await tendUntil(keeper, 'the network stands', () => state()?.network);
+    const netnsFd = openSync(pod.netns, 'r');
+    using tun = openTun({ name: 'ts0', netnsFd, onPacket: () => undefined });
+    closeSync(netnsFd);
+    await until('the interface is up', () => linkOf(pod).operstate === 'UP');
+    expect(pod.arriving(from, to, () => expect(tun.inject(datagram(from, to))).toBe(0))).toBe(heard);
+  });
+
   test('without IPv6 has the IPv4 of its device, and nothing for the tailnet leaves by another interface', async () => {
     pod.setIPv6(false);
     write(unitOf(withAddresses()));
@@ -204,12 +243,12 @@ describe('a pod that is a device', () => {
 
   test('that is none any more is as it was before', async () => {
     pod.ip('rule', 'add', 'pref', '5300', 'to', '198.51.100.0/24', 'lookup', '77');
-    const [before, rules] = [pod.ip('-o', 'addr'), pod.rules()];
+    const [before, rules, tables] = [pod.ip('-o', 'addr'), pod.rules(), pod.tables()];
     const [keeper, pid] = await started();
     rmSync(unitFile());
     await tendUntil(keeper, 'nothing is told of it', () => state() === undefined);
     expect([isAlive(pid), pids(), pod.routes(TABLE)]).toEqual([false, [], []]);
-    expect([pod.ip('-o', 'addr'), pod.rules()]).toEqual([before, rules]);
+    expect([pod.ip('-o', 'addr'), pod.rules(), pod.tables()]).toEqual([before, rules, tables]);
   });
 
   test('that is gone leaves no process and no file', async () => {

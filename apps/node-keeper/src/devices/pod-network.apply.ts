@@ -1,6 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { type PodNetwork, TAILNET_INTERFACE } from '@unbounded/keeper-protocol';
 import { type ApplyResult, createTun, type Link, type RouteSocket } from '@unbounded/netlink';
+import type { Nftables } from '@unbounded/nftables';
+import { POD_TABLE, podFirewall } from './pod-firewall.plan.ts';
 import { diffNetwork, type FoundNetwork, type NetworkDiff, PROTOCOL } from './pod-network.diff.ts';
 
 /** Sets up the network of a pod's device, in whose network namespace the process is. */
@@ -8,6 +10,12 @@ import { diffNetwork, type FoundNetwork, type NetworkDiff, PROTOCOL } from './po
 /** Of packets in a tailnet, bytes, as all clients have it. */
 const MTU = 1280;
 const IPV6_SETTINGS = '/proc/sys/net/ipv6/conf';
+
+/** In the pod's network namespace. */
+export interface PodKernel {
+  readonly net: RouteSocket;
+  readonly nft: Nftables;
+}
 
 export interface AppliedNetwork {
   /** false: IPv6 is off in the pod. */
@@ -70,16 +78,17 @@ const withoutIPv6 = ({ addresses, rules, routes }: PodNetwork): PodNetwork => ({
 });
 
 /**
- * What must not leave by another interface is stopped first: by the rules, and by routes that need no interface. Nothing is taken away
- * before what replaces it stands.
+ * What must not leave by another interface is stopped first: by the rules, and by routes that need no interface. Nothing comes in by the
+ * device before it is looked at. Nothing is taken away before what replaces it stands.
  * @throws Error naming what the kernel refuses
  */
-export const applyNetwork = async (net: RouteSocket, wanted: PodNetwork): Promise<AppliedNetwork> => {
+export const applyNetwork = async ({ net, nft }: PodKernel, wanted: PodNetwork): Promise<AppliedNetwork> => {
   const { index, mtu, up } = await ensureTun(net);
   const ipv6 = ipv6Of();
   const network = ipv6.isKnown ? wanted : withoutIPv6(wanted);
   const diff = diffNetwork(network, await find(net, index), index, ipv6.isOn);
   await change(net, diff, 'add', ['otherRoutes', 'rules']);
+  if (!(await nft.matches(podFirewall))) await nft.replaceTable(podFirewall);
   if (mtu !== MTU || !up) await net.links.modify(index, { mtu: MTU, up: true });
   await change(net, diff, 'add', ['addresses', 'deviceRoutes']);
   await change(net, diff, 'remove', ['deviceRoutes', 'otherRoutes', 'rules', 'addresses']);
@@ -87,7 +96,7 @@ export const applyNetwork = async (net: RouteSocket, wanted: PodNetwork): Promis
 };
 
 /** Leaves the pod as it was. @throws Error naming what the kernel refuses */
-export const removeNetwork = async (net: RouteSocket): Promise<void> => {
+export const removeNetwork = async ({ net, nft }: PodKernel): Promise<void> => {
   const link = await net.links.get(TAILNET_INTERFACE);
   const nothing = { addresses: [], rules: [], routes: [] };
   const diff = diffNetwork(nothing, await find(net, link?.index ?? 0), link?.index ?? 0, true);
@@ -95,4 +104,5 @@ export const removeNetwork = async (net: RouteSocket): Promise<void> => {
   const left = await net.routes.list({ protocol: PROTOCOL });
   const routes = diffNetwork(nothing, { addresses: [], rules: [], routes: left }, 0, true);
   await change(net, { ...routes, rules: diff.rules }, 'remove', ['rules', 'otherRoutes', 'deviceRoutes']);
+  await nft.deleteTable(POD_TABLE.family, POD_TABLE.name);
 };

@@ -1,5 +1,6 @@
 import { text } from 'node:stream/consumers';
 import { createRouteSocket } from '@unbounded/netlink';
+import { createNftables } from '@unbounded/nftables';
 import { deviceUnit } from '@unbounded/keeper-protocol';
 import { applyNetwork, removeNetwork } from './pod-network.apply.ts';
 
@@ -10,8 +11,10 @@ import { applyNetwork, removeNetwork } from './pod-network.apply.ts';
 
 try {
   await using net = createRouteSocket();
-  if (process.argv[2] === 'remove') await removeNetwork(net);
-  else console.log(JSON.stringify(await applyNetwork(net, deviceUnit.parse(await text(process.stdin)).network)));
+  await using nft = createNftables();
+  const kernel = { net, nft };
+  if (process.argv[2] === 'remove') await removeNetwork(kernel);
+  else console.log(JSON.stringify(await applyNetwork(kernel, deviceUnit.parse(await text(process.stdin)).network)));
 } catch (error) {
   console.error((error as Error).message);
   process.exitCode = 1;

@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync, readlinkSync } from 'node:fs';
+import { parseAddress } from '@unbounded/ip';
 
 /** A network namespace that stands for a pod's, with an interface to another one, which stands for everything else. */
 
@@ -24,6 +25,10 @@ export interface TestPod {
   /** Routes of the table, as `ip` prints them. */
   readonly routes: (table: number) => string[];
   readonly rules: () => string[];
+  /** Of nftables. */
+  readonly tables: () => string;
+  /** Packets from one address to another that have come in by the device and were not dropped. */
+  readonly arriving: (from: string, to: string, send: () => void) => number;
   readonly setIPv6: (isOn: boolean) => void;
   readonly remove: () => void;
 }
@@ -58,12 +63,23 @@ export const createTestPod = (name: string): TestPod => {
       runs(...inPod('ping', '-c3', '-i0.01', '-W0.05', address));
       return Number(/packets (\d+)/.exec(nft('list chain netdev seen in'))![1]);
     },
+    arriving(from, to, send) {
+      const inside = (...argv: string[]): string => run(...inPod('nft', ...argv));
+      const family = from.includes(':') ? 'ip6' : 'ip';
+      inside('add table inet seen; add chain inet seen in { type filter hook prerouting priority 0; }');
+      inside(`add rule inet seen in iifname ts0 ${family} saddr ${from} ${family} daddr ${to} counter`);
+      send();
+      const seen = Number(/packets (\d+)/.exec(inside('list chain inet seen in'))![1]);
+      inside('delete table inet seen');
+      return seen;
+    },
     routes: (table) =>
       ['-4', '-6'].flatMap((family) =>
         // A table that never was is an error.
         lines(run('sh', '-c', `ip -n ${name} ${family} route show table ${table} 2>/dev/null || true`)),
       ),
     rules: () => ['-4', '-6'].flatMap((family) => lines(ip(family, 'rule'))).filter((rule) => /^5\d+:/.test(rule)),
+    tables: () => run(...inPod('nft', 'list', 'tables')),
     setIPv6: (isOn) =>
       void run(
         ...inPod(
@@ -95,3 +111,23 @@ export const lookAt = (pid: number): ProcessSeen => ({
   third: readlinkSync(`/proc/${pid}/fd/3`),
   argv: readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').slice(0, -1),
 });
+
+/** A datagram without data, as it would come out of the device. */
+export const datagram = (from: string, to: string): Uint8Array => {
+  const [source, destination] = [from, to].map((text) => Buffer.from(addressBytes(text)));
+  const udp = Buffer.from([0x23, 0x28, 0x23, 0x28, 0, 8, 0, 0]);
+  if (from.includes(':'))
+    return Buffer.concat([Buffer.from([0x60, 0, 0, 0, 0, udp.length, 17, 64]), source!, destination!, udp]);
+  const header = Buffer.from([0x45, 0, 0, 20 + udp.length, 0, 0, 0, 0, 64, 17, 0, 0, ...source!, ...destination!]);
+  let sum = 0;
+  for (let at = 0; at < header.length; at += 2) sum += header.readUInt16BE(at);
+  sum = (sum & 0xffff) + (sum >>> 16);
+  header.writeUInt16BE(~sum & 0xffff, 10);
+  return Buffer.concat([header, udp]);
+};
+
+const addressBytes = (text: string): Uint8Array => {
+  const { family, value } = parseAddress(text);
+  const hex = value.toString(16).padStart(family === 4 ? 8 : 32, '0');
+  return Buffer.from(hex, 'hex');
+};
