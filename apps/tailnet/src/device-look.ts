@@ -13,7 +13,8 @@ export interface DeviceLookParts {
   readonly local: LocalApi;
   readonly keeper: KeeperFiles;
   readonly recordOf: (pod: KeptPod) => TailnetDevice | undefined;
-  readonly cluster: () => readonly Prefix[];
+  /** Undefined: they are not known yet. A plan without them would let packets of the cluster go by the device. */
+  readonly cluster: () => readonly Prefix[] | undefined;
   /** @throws Error; it is done again later */
   readonly writeStatus: (record: TailnetDevice, patch: NodeStatusPatch) => Promise<void>;
   readonly logger: Logger;
@@ -79,12 +80,15 @@ export const createDeviceLook = (parts: DeviceLookParts): DeviceLook => {
     await local.logIn(key);
     logger.info({ pod: podUID }, 'logging in by a key of the registrar');
   };
-  const plan = async (pod: KeptPod): Promise<DeviceStep & Pick<Seen, 'status' | 'record'>> => {
+  const plan = async (
+    pod: KeptPod,
+    blocks: readonly Prefix[],
+  ): Promise<DeviceStep & Pick<Seen, 'status' | 'record'>> => {
     const record = recordOf(pod);
     const status = seen.unit?.device ? await ask() : undefined;
     const { publicKey } = await keys.current();
     const isLoggingIn = now() - loggedInAtMs < LOGIN_MS;
-    const step = planDeviceStep({ pod, record, local: status, cluster: cluster(), publicKey, isLoggingIn });
+    const step = planDeviceStep({ pod, record, local: status, cluster: blocks, publicKey, isLoggingIn });
     return { ...step, status, record };
   };
 
@@ -93,8 +97,10 @@ export const createDeviceLook = (parts: DeviceLookParts): DeviceLook => {
       return seen;
     },
     async look(pod, keep) {
-      const { status, record, unit, addresses, patch, sealedKey } = await plan(pod);
-      keep({ ...pod, addresses, isRecorded: pod.isRecorded || record !== undefined });
+      const blocks = cluster();
+      if (!blocks) return false;
+      const { status, record, unit, addresses, device, patch, sealedKey } = await plan(pod, blocks);
+      keep({ ...pod, addresses, ...(device && { device }) });
       seen = { status, record, unit };
       keeper.ask(pod.podUID, unit);
       if (sealedKey !== undefined) await logIn(sealedKey, pod.podUID);

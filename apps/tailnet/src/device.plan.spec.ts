@@ -8,7 +8,7 @@ import type { LocalStatus } from './local-api.ts';
 
 const POD: KeptPod = {
   ...{ podUID: 'u1', namespace: 'shop', podName: 'web-0', start: 'Immediate' },
-  ...{ container: { id: 'c1', netns: '/run/netns/a' }, addresses: [], isRecorded: true },
+  ...{ container: { id: 'c1', netns: '/run/netns/a' }, addresses: [] },
 };
 const ADDRESSES = ['100.64.0.7', 'fd7a:115c:a1e0::7'];
 const recordOf = (status: TailnetDevice['status'] = {}): TailnetDevice => ({
@@ -38,6 +38,12 @@ describe('the keeper is asked', () => {
     const { unit, patch } = plan({ record: undefined, local: undefined });
     expect(unit).toMatchObject({ podUID: 'u1', netns: '/run/netns/a', network: { addresses: [] } });
     expect([unit?.device, patch]).toEqual([undefined, undefined]);
+  });
+
+  test('for the device as it was while records are not known', () => {
+    const device = { hostName: 'k8s-shop-web-0', controlURL: 'https://tailnet.example.com' };
+    const { unit, patch } = plan({ record: undefined, pod: { ...POD, device, addresses: ADDRESSES } });
+    expect([unit?.device, unit?.network.addresses, patch]).toEqual([device, ADDRESSES, undefined]);
   });
 
   test('for the device of the record, with what the device has', () => {

@@ -16,8 +16,8 @@ export interface KeptPod {
   readonly container?: { readonly id: string; readonly netns: string };
   /** Of its device, when it was Running last. */
   readonly addresses: readonly string[];
-  /** There was a record of it: when that is gone, the device is. */
-  readonly isRecorded: boolean;
+  /** As its record has it; absent: there was none yet. While records are not known the device goes on by this. */
+  readonly device?: { readonly hostName: string; readonly controlURL: string };
 }
 
 type Status = NonNullable<TailnetDevice['status']>;
@@ -43,6 +43,7 @@ export interface DeviceStep {
   /** Undefined: the keeper has nothing to do for it. */
   readonly unit: DeviceUnit | undefined;
   readonly addresses: readonly string[];
+  readonly device: KeptPod['device'];
   /** Undefined: the record says what is so. */
   readonly patch: NodeStatusPatch | undefined;
   /** It is to log in by this. */
@@ -87,12 +88,16 @@ const addressesNow = ({ pod, local }: DeviceSituation, good: readonly string[]):
   return local && WITHOUT_ADDRESSES.has(local.state) ? [] : pod.addresses;
 };
 
-const unitOf = ({ pod, record, cluster }: DeviceSituation, addresses: readonly string[]): DeviceUnit | undefined => {
+const unitOf = (
+  { pod, cluster }: DeviceSituation,
+  device: KeptPod['device'],
+  addresses: readonly string[],
+): DeviceUnit | undefined => {
   if (!pod.container) return undefined;
   const { rules, routes } = planPodRoutes({ cluster });
   return {
     ...{ podUID: pod.podUID, netns: pod.container.netns },
-    ...(record && { device: { hostName: record.spec.hostName, controlURL: record.spec.controlURL } }),
+    ...(device && { device }),
     network: {
       addresses,
       rules: rules.map(({ to, ...rule }) => ({ ...rule, to: formatPrefix(to) })),
@@ -155,9 +160,10 @@ export const planDeviceStep = (situation: DeviceSituation): DeviceStep => {
   const addresses = addressesNow(situation, found.good);
   const key = record?.status?.sealedKey;
   const isForUs = needsKey(situation) && !isLoggingIn && key?.publicKey === publicKey;
+  const device = record ? { hostName: record.spec.hostName, controlURL: record.spec.controlURL } : situation.pod.device;
   return {
-    unit: unitOf(situation, addresses),
-    addresses,
+    unit: unitOf(situation, device, addresses),
+    ...{ addresses, device },
     patch: record && patchOf(record.status, statusOf(situation, found)),
     sealedKey: isForUs ? key.sealed : undefined,
   };

@@ -15,7 +15,7 @@ const kept = z.object({
   start: z.enum(['WaitForDevice', 'Immediate']),
   container: z.object({ id: z.string().min(1).max(255), netns: z.string().min(1).max(255) }).exactOptional(),
   addresses: z.array(z.string().max(45)).max(2),
-  isRecorded: z.boolean(),
+  device: z.object({ hostName: z.string().max(63), controlURL: z.string().max(512) }).exactOptional(),
 });
 
 export interface KeptPods {

@@ -54,11 +54,31 @@ const createRepeating = (run: () => Promise<number>) => {
   };
 };
 
+/** Why a device is not up. @param told what could not be done lately, in words; empty: nothing */
+const problemOf = ({ record, status }: Seen, told: string): string => {
+  if (!record) return 'tailnet-registrar has made no record of it yet';
+  return told || record.status?.message || `its device is ${status?.state ?? 'starting'}`;
+};
+
+/** Tells a problem once. */
+const createTelling = ({ logger, pod: { podUID } }: Pick<PodDeviceParts, 'logger' | 'pod'>) => {
+  let told = '';
+  return {
+    get told() {
+      return told;
+    },
+    tell(problem: string): void {
+      if (problem !== told && problem !== '') logger.warn({ pod: podUID, problem }, 'cannot do what a device needs');
+      told = problem;
+    },
+  };
+};
+
 export const createPodDevice = ({ keep, ...parts }: PodDeviceParts): PodDevice => {
-  const { keeper, logger } = parts;
+  const { keeper } = parts;
   const looking = createDeviceLook({ ...parts, now: () => performance.now() });
   let { pod } = parts;
-  let told = '';
+  const telling = createTelling(parts);
   let looks = 0;
 
   const stateOf = () => keeper.stateOf(pod.podUID);
@@ -74,19 +94,17 @@ export const createPodDevice = ({ keep, ...parts }: PodDeviceParts): PodDevice =
     keep(next);
     pod = next;
   };
-  const tell = (problem: string): void => {
-    if (problem !== told && problem !== '') logger.warn({ pod: pod.podUID, problem }, 'cannot do what a device needs');
-    told = problem;
-  };
   const run = async (): Promise<number> => {
     const of = pod;
     let hadWork = false;
     try {
       // A container that came or went meanwhile is the next look's.
-      hadWork = await looking.look(of, ({ addresses, isRecorded }) => keepIfOther({ ...pod, addresses, isRecorded }));
-      tell('');
+      hadWork = await looking.look(of, ({ addresses, device }) =>
+        keepIfOther({ ...pod, addresses, ...(device && { device }) }),
+      );
+      telling.tell('');
     } catch (error) {
-      tell((error as Error).message);
+      telling.tell((error as Error).message);
     }
     if (of !== pod && of.container !== pod.container) return 0;
     looks = hadWork ? 0 : looks + 1;
@@ -110,11 +128,7 @@ export const createPodDevice = ({ keep, ...parts }: PodDeviceParts): PodDevice =
       return isUp();
     },
     get problem() {
-      const { record, status } = looking.seen;
-      const problem = stateOf()?.problem;
-      if (problem !== undefined) return problem;
-      if (!record) return 'tailnet-registrar has made no record of it yet';
-      return told || record.status?.message || `its device is ${status?.state ?? 'starting'}`;
+      return stateOf()?.problem ?? problemOf(looking.seen, telling.told);
     },
     get hostName() {
       return looking.seen.record?.spec.hostName ?? '';

@@ -14,6 +14,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { TailnetDevice } from '@unbounded/crds';
+import { parsePrefix, type Prefix } from '@unbounded/ip';
 import { deviceState, deviceUnit, networkDigest } from '@unbounded/keeper-protocol';
 import { sealKey } from '@unbounded/tailnet';
 import { createLogger } from '@unbounded/telemetry';
@@ -32,6 +33,7 @@ const ADDRESSES = ['100.64.0.7', 'fd7a:115c:a1e0::7'];
 let folder: string;
 let records: Map<string, TailnetDevice>;
 let areRecordsKnown: boolean;
+let cluster: readonly Prefix[] | undefined;
 let isPodGone: () => Promise<boolean>;
 let isKeeperAway: boolean;
 let agents: PodDevices[];
@@ -61,7 +63,7 @@ const startAgent = (): PodDevices => {
     recordOf: (namespace, podName) => records.get(`${namespace}/${podName}`),
     areRecordsKnown: () => areRecordsKnown,
     isPodGone: () => isPodGone(),
-    cluster: () => [],
+    cluster: () => cluster,
     writeStatus: async ({ metadata: { namespace, name } }, patch) => change(`${namespace}/${name}`, patch),
     logger,
   });
@@ -122,6 +124,7 @@ beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'tailnet-'));
   [records, areRecordsKnown, isKeeperAway, agents, servers] = [new Map(), true, false, [], []];
   isPodGone = async () => false;
+  cluster = [];
   for (const one of [unitsDir(), statesDir()]) mkdirSync(one, { recursive: true });
   keeping = setInterval(tendOnce, 10);
 });
@@ -224,6 +227,38 @@ describe('an agent after another', () => {
     expect([unit(), next.startOf(POD)]).toEqual([before, 'WaitForDevice']);
   });
 
+  test('leaves devices as they are while it knows no records', async () => {
+    record();
+    startProcess();
+    const first = startAgent();
+    const adding = first.add(added(), 'WaitForDevice', within());
+    await giveKeys('shop/web-0', 'tskey-1');
+    await adding;
+    await first.stop();
+    const before = unit();
+    records.clear();
+    areRecordsKnown = false;
+    const next = startAgent();
+    await until('it has found the device', () => next.byContainer('c-/run/netns/a')?.isUp);
+    await next.tidy();
+    expect(unit()).toEqual(before);
+  });
+
+  test('asks for no other network while it does not know the blocks of the cluster', async () => {
+    cluster = [parsePrefix('100.65.0.0/16')];
+    const first = startAgent();
+    await first.add(added(), 'Immediate', within());
+    await first.stop();
+    const before = unit();
+    expect(before?.network.routes).toContainEqual(expect.objectContaining({ to: '100.65.0.0/16', kind: 'throw' }));
+    cluster = undefined;
+    const next = startAgent();
+    await delay(300);
+    expect(unit()).toEqual(before);
+    await expect(next.add(added('web-1', 'another'), 'Immediate', within(200))).rejects.toThrow('shop/web-1');
+    expect(unit('another')).toBeUndefined();
+  });
+
   test('leaves what it cannot read where it is', () => {
     mkdirSync(podFolder('odd'), { recursive: true });
     writeFileSync(join(podFolder('odd'), 'metadata.json'), '{');
@@ -238,7 +273,7 @@ describe('what is kept of a pod', () => {
     record();
     const agent = startAgent();
     await agent.add(added(), 'Immediate', within());
-    await until('it is known that there is a record', () => agent.list()[0]?.pod.isRecorded);
+    await until('it is known that there is a record', () => agent.list()[0]?.pod.device);
     return agent;
   };
 

@@ -92,7 +92,7 @@ export const createPodDevices = (parts: PodDevicesParts): PodDevices => {
   };
   const isOver = async ({ pod }: PodDevice): Promise<boolean> => {
     if (recordFor(pod) || !areRecordsKnown()) return false;
-    return pod.isRecorded || (await isPodGone(pod, AbortSignal.timeout(ASK_WITHIN_MS)));
+    return pod.device !== undefined || (await isPodGone(pod, AbortSignal.timeout(ASK_WITHIN_MS)));
   };
 
   const byContainer = (containerId: string): PodDevice | undefined =>
@@ -101,7 +101,7 @@ export const createPodDevices = (parts: PodDevicesParts): PodDevices => {
   return {
     startOf: (podUID) => devices.get(podUID)?.pod.start,
     async add({ podUID, namespace, podName, container }, start, signal) {
-      const pod = { podUID, namespace, podName, start, container, addresses: [], isRecorded: false };
+      const pod = { podUID, namespace, podName, start, container, addresses: [] };
       const known = devices.get(podUID);
       if (known) known.update({ container, start });
       else kept.write(pod);

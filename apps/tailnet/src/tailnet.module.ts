@@ -73,7 +73,7 @@ const createParts = (config: TailnetConfig, services: HostServices): readonly Ho
     recordOf: (namespace, podName) => informers.records.get(`${namespace}/${podName}`),
     areRecordsKnown: () => informers.records.isSynced,
     isPodGone: (pod, signal) => admission.isGone(pod, signal),
-    cluster: () => clusterBlocks(informers, clusterCidrs),
+    cluster: () => (informers.sites.isSynced ? clusterBlocks(informers, clusterCidrs) : undefined),
     writeStatus: statusWriter(cluster),
     logger,
   });
