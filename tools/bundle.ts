@@ -1,4 +1,4 @@
-/** Bundles apps into one ESM file each (a web page into a folder, by Vite), and one for each of their threads (`*.worker.ts`) and further processes (`*.process.ts`). Usage: bundle.ts APP... (tools/build calls it for those that are not up to date); with --next-layout into dist/next-layout, for the stand-in for the next layout of the maps (libs/bpf-maps shape-next.ts) */
+/** Bundles apps into one ESM file each (a web page into a folder, by Vite), and one for each of their threads (`*.worker.ts`), further processes (`*.process.ts`) and parts that are loaded on demand (`*.lazy.ts`). Usage: bundle.ts APP... (tools/build calls it for those that are not up to date); with --next-layout into dist/next-layout, for the stand-in for the next layout of the maps (libs/bpf-maps shape-next.ts) */
 import { copyFileSync, existsSync, globSync, mkdirSync, readFileSync, renameSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -79,11 +79,11 @@ const buildPage = async (folder: string): Promise<void> => {
   console.log(`bundled ${relative(root, join(folder, dist))}: ${(total / 1e6).toFixed(1)} MB`);
 };
 
-/** Threads and further processes of an app find their bundles beside the app's own, under their own names. */
+/** Threads, further processes and lazy parts of an app find their bundles beside the app's own, under their own names. */
 const bundle = async (app: string): Promise<void> => {
   const folder = join(root, 'apps', app);
   if (existsSync(join(folder, 'index.html'))) return buildPage(folder);
-  const others = globSync('src/**/*.{worker,process}.ts', { cwd: folder });
+  const others = globSync('src/**/*.{worker,process,lazy}.ts', { cwd: folder });
   for (const source of others) await bundleFile(folder, join(folder, source), basename(source, '.ts'));
   // Last: tools/build goes by its time.
   await bundleFile(folder, join(folder, 'src/main.ts'), 'main');

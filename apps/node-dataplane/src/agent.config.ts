@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { choice, type ConfigOf, healthAddress, option, path, port, text, whole } from '@unbounded/config';
+import { choice, type ConfigOf, flag, healthAddress, option, path, port, text, whole } from '@unbounded/config';
 import {
   CNI_CONF_FOLDER,
   CNI_SOCKET,
@@ -61,6 +61,15 @@ export const agentOptions = {
   l2: option(
     choice(['On', 'Off'], 'Off'),
     'Networks, which are LANs across nodes: On, and the node takes part in those of its pods; Off, and what is left of them is taken away.',
+  ),
+  tailnet: option(
+    flag(false),
+    'Pods as devices of a tailnet: the tailnet agent of the node is asked for those that join. Without it no pod is one.',
+  ),
+  // Not by its name in libs/tailnet-cni: with that comes gRPC, which an agent without the section does without.
+  tailnetSocket: option(
+    text('/var/run/tailscale-cni/daemon.sock'),
+    'Socket on which the tailnet agent of the node listens.',
   ),
   dbusSocket: option(text('/run/dbus/system_bus_socket'), 'Socket of the D-Bus system bus, on which firewalld is.'),
   hostEtcDir: option(

@@ -1,4 +1,4 @@
-export { RefusedAnnotationError, type StartPolicy } from './asked-device.ts';
+export { readJoin, RefusedAnnotationError, type StartPolicy } from './asked-device.ts';
 export { planDevice } from './joining.ts';
 export {
   planRecords,

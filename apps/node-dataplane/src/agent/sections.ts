@@ -6,6 +6,7 @@ import { hostFirewall } from '../host-firewall/section.ts';
 import { l2Section } from '../l2/section.ts';
 import { networkManagers } from '../network-managers/section.ts';
 import type { SectionType } from '../section.port.ts';
+import { tailnetSection } from '../tailnet/section.ts';
 
 /** What the agent does, in the order in which it is opened. */
 export const sectionsOf = (
@@ -16,5 +17,6 @@ export const sectionsOf = (
   ...(config.egress === 'On' ? [egressSection()] : []),
   connectivity(config, services),
   ...(config.l2 === 'On' ? [l2Section(config)] : []),
+  ...(config.tailnet ? [tailnetSection(config)] : []),
   ...(config.hostEtcDir === undefined ? [] : [networkManagers(config.hostEtcDir)]),
 ];

@@ -32,7 +32,7 @@ export interface PodMetadata {
 }
 
 /** A pod at ADD. */
-interface AddedPod extends PodAttachment {
+export interface AddedPod extends PodAttachment {
   /** Asks once for each ADD. @throws Error: the API server does not answer, or has another pod of that name */
   metadata(): Promise<PodMetadata>;
 }
@@ -63,7 +63,7 @@ export interface HookHandlers {
    * ADD, while the pod's port is being made: what `add` asks others for can be asked for already. It changes nothing, and `add` follows only
    * if there is a port.
    */
-  begin?(pod: PodAttachment): void;
+  begin?(pod: AddedPod): void;
   /** ADD: an error refuses the pod for now; the runtime tries again. An effect that comes after the time is undone by `remove`. */
   add?(pod: AddedPod, signal: AbortSignal): Promise<ResultAddition | void>;
   /** DEL, which may come twice, without ADD, or after an ADD that failed: an error is logged, and the pod goes. */

@@ -25,6 +25,7 @@ interface TestHook extends Partial<HookType>, HookHandlers {
 const openPods = (...hooks: readonly TestHook[]) => {
   const attached: PodAttachment[] = [];
   const calls: string[] = [];
+  const asked: string[] = [];
   const ports: PodPorts = {
     attach: async (one) => {
       calls.push(`attach ${one.name}`);
@@ -46,12 +47,15 @@ const openPods = (...hooks: readonly TestHook[]) => {
     hooks: types,
     ports,
     registered: () => attached,
-    metadataOf: async ({ name }) => ({ labels: { app: name }, annotations: {} }),
+    metadataOf: async ({ name }) => {
+      asked.push(name);
+      return { labels: { app: name }, annotations: {} };
+    },
     logger: silentLogger,
     lateMs: 50,
   });
   for (const hook of types) if (hook.isOpen !== false) pods.handle(hook.section, hook);
-  return { pods, attached, calls };
+  return { pods, attached, calls, asked };
 };
 const hang = (): Promise<never> => new Promise(() => undefined);
 
@@ -79,6 +83,21 @@ test('hooks begin before the port is made, and one that breaks there keeps no po
   );
   await bed.pods.attach(pod('a'));
   expect(bed.calls).toEqual(['begin', 'attach a', 'add']);
+});
+
+test('what the API server has of a pod is asked for while the port is made, once for all hooks', async () => {
+  const bed = openPods(
+    { begin: (one) => void one.metadata().then(({ labels }) => bed.calls.push(`labels of ${labels['app']}`)) },
+    {
+      add: async (one) => {
+        await one.metadata();
+        bed.calls.push('add');
+      },
+    },
+  );
+  await bed.pods.attach(pod('a'));
+  expect([bed.calls.at(-1), bed.asked]).toEqual(['add', ['a']]);
+  expect(bed.calls).toContain('labels of a');
 });
 
 test('a hook has to do with the pods that it names', async () => {

@@ -2,7 +2,7 @@ import type { Logger } from '@unbounded/telemetry';
 import { createContainerQueue } from './container-queue.ts';
 import { callHook, settleWithin } from './hook-call.ts';
 import { createHookChoice, podName, portOwner, type SectionHook } from './hook-choice.ts';
-import type { HookHandlers, PodMetadata, ResultAddition } from './hook.port.ts';
+import type { AddedPod, HookHandlers, PodMetadata, ResultAddition } from './hook.port.ts';
 import { HookError, type PodNetwork, type PodPorts } from './pod-network.ts';
 import type { PodAttachment } from './pods.ts';
 
@@ -37,7 +37,7 @@ const once = <T>(work: () => Promise<T>): (() => Promise<T>) => {
 const createCalls = ({ hooks, ports, metadataOf, logger }: HookedPodsParts) => {
   const open = new Map<string, HookHandlers>();
   const choice = createHookChoice(hooks, { isOpen: (section) => open.has(section), logger });
-  const begin = ({ section }: SectionHook, pod: PodAttachment): void => {
+  const begin = ({ section }: SectionHook, pod: AddedPod): void => {
     try {
       open.get(section)?.begin?.(pod);
     } catch (error) {
@@ -56,9 +56,9 @@ const createCalls = ({ hooks, ports, metadataOf, logger }: HookedPodsParts) => {
       const owner = portOwner(pod, asked);
       if (pod.joins && owner === undefined)
         throw new HookError('Networks are off on this node: see node-dataplane.l2 of the chart');
-      for (const hook of asked) begin(hook, pod);
-      await ports.attach(owner === undefined ? pod : { ...pod, portOf: owner });
       const added = { ...pod, metadata: once(() => metadataOf(pod)) };
+      for (const hook of asked) begin(hook, added);
+      await ports.attach(owner === undefined ? pod : { ...pod, portOf: owner });
       const additions: ResultAddition[] = [];
       for (const hook of asked) {
         const call = callHook(hook, async (signal) => open.get(hook.section)?.add?.(added, signal));
