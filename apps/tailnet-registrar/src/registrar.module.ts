@@ -1,4 +1,10 @@
-import { createController, createObjectWrites, type Source, watches } from '@unbounded/controller-runtime';
+import {
+  type Controller,
+  createController,
+  createObjectWrites,
+  type Source,
+  watches,
+} from '@unbounded/controller-runtime';
 import { MESH_NAME, type Mesh, type TailnetDevice } from '@unbounded/crds';
 import { hostModule, type HostPart, type HostServices } from '@unbounded/host';
 import { type ControlPlane, openControlPlane } from '@unbounded/host/control-plane';
@@ -89,6 +95,23 @@ const createShared = (plane: ControlPlane, informers: Informers, namespace: stri
   return { clients, metrics, health, records, state, status, now: Date.now, logger: plane.logger };
 };
 
+const podConditions = (plane: ControlPlane, informers: Informers): Controller => {
+  return createController({
+    name: 'tailnet-pods',
+    sources: [
+      watches<TailnetDevice>(informers.devices, { keysOf: (record) => [keyOf(record)], fingerprint: deviceWords }),
+      watches(informers.pods, { keysOf: (pod) => [keyOf(pod)], fingerprint: podPrint }),
+    ],
+    concurrency: RECORDS_AT_A_TIME,
+    reconcile: podConditionReconciler({
+      record: (key) => informers.devices.get(key),
+      pod: (key) => informers.pods.get(key),
+      client: plane.cluster.client(REGISTRAR_RESOURCES.pods),
+    }),
+    ...{ logger: plane.logger, metrics: plane.metrics },
+  });
+};
+
 const createParts = (config: RegistrarConfig, services: HostServices): readonly HostPart[] => {
   const plane = openControlPlane({ name: 'tailnet-registrar', config, services });
   const informers = openInformers(plane);
@@ -145,21 +168,7 @@ const createParts = (config: RegistrarConfig, services: HostServices): readonly 
     }),
     ...{ logger, metrics },
   });
-  const podCondition = createController({
-    name: 'tailnet-pods',
-    sources: [
-      watches<TailnetDevice>(informers.devices, { keysOf: (record) => [keyOf(record)], fingerprint: deviceWords }),
-      watches(informers.pods, { keysOf: (pod) => [keyOf(pod)], fingerprint: podPrint }),
-    ],
-    concurrency: RECORDS_AT_A_TIME,
-    reconcile: podConditionReconciler({
-      record: (key) => informers.devices.get(key),
-      pod: (key) => informers.pods.get(key),
-      client: shared.clients.pods,
-    }),
-    ...{ logger, metrics },
-  });
-  return [plane.part([records, devices, sweep, podCondition])];
+  return [plane.part([records, devices, sweep, podConditions(plane, informers)])];
 };
 
 export const registrarModule = (config: RegistrarConfig) => (services: HostServices) =>

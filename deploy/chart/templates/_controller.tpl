@@ -49,11 +49,13 @@ spec:
             - { name: POD_NAME, valueFrom: { fieldRef: { fieldPath: metadata.name } } }
             {{- include "unbounded.hostIP" . | nindent 12 }}
             {{- include "unbounded.apiServer" . | nindent 12 }}
-            {{- if .Values.caBundle }}
+            {{- with include "unbounded.caBundleOf" . }}
             - { name: NODE_EXTRA_CA_CERTS, value: /etc/unbounded/ca/ca.pem }
+            # Node reads the file at its start: with another bundle there are other pods.
+            - { name: CA_BUNDLE_DIGEST, value: {{ . | sha256sum | trunc 8 | quote }} }
             {{- end }}
           {{- include "unbounded.probes" . | nindent 10 }}
-          {{- if .Values.caBundle }}
+          {{- if include "unbounded.caBundleOf" . }}
           volumeMounts:
             - { name: ca, mountPath: /etc/unbounded/ca, readOnly: true }
           {{- end }}
@@ -63,9 +65,9 @@ spec:
             allowPrivilegeEscalation: false
             readOnlyRootFilesystem: true
             capabilities: { drop: [ALL] }
-      {{- if .Values.caBundle }}
+      {{- if include "unbounded.caBundleOf" . }}
       volumes:
-        - { name: ca, configMap: { name: {{ include "unbounded.caBundleName" . }} } }
+        - { name: ca, configMap: { name: tailnet-ca } }
       {{- end }}
 {{- if and .Values.podDisruptionBudget.enabled (gt (int .Values.replicas) 1) }}
 ---
@@ -95,6 +97,7 @@ podAntiAffinity:
           {{- include "unbounded.labels" . | nindent 10 }}
 {{- end }}
 
-{{- define "unbounded.caBundleName" -}}
-{{ .Chart.Name }}-ca-{{ .Values.caBundle | sha256sum | trunc 8 }}
+{{/* Of the controllers one talks to a control server of the tailnet. */}}
+{{- define "unbounded.caBundleOf" -}}
+{{- if eq .Chart.Name "tailnet-registrar" }}{{ (.Values.global.tailnet).caBundle | default "" }}{{ end -}}
 {{- end }}

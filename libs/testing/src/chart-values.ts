@@ -8,6 +8,7 @@ export const everything = {
     apiServer: { host: 'api.example.com', port: 443 },
     host: { keys: '/var/lib/wireguard', state: '/var/state' },
     resourceQuota: { pods: 500 },
+    tailnet: { caBundle: '-----BEGIN CERTIFICATE-----' },
   },
   'cidr-allocator': { extraArgs: ['--on-exhaustion=exit'], nodeSelector: { a: 'b' }, podAnnotations: { c: 'd' } },
   'site-membership': {
@@ -23,7 +24,11 @@ export const everything = {
   },
   'static-egress': { extraArgs: ['--service-cidrs=10.96.0.0/12'], podDisruptionBudget: { enabled: false } },
   'l2-networks': { enabled: true, logLevel: 'debug' },
-  'tailnet-registrar': { enabled: true, secretNames: ['tailnet'], caBundle: '-----BEGIN CERTIFICATE-----' },
+  'tailnet-registrar': { enabled: true, secretNames: ['tailnet'] },
+  tailnet: {
+    ...{ enabled: true, clusterCidrs: ['10.96.0.0/12', 'fd00:96::/112'], seLinuxOptions: { type: 'spc_t' } },
+    devices: { extraArgs: ['--pod-start=/usr/bin/pod-start'], resources: { limits: { memory: '2Gi' } } },
+  },
   'status-aggregator': {
     ...{ tls: { secretName: 'status-tls' }, maxClients: 20, aggregateToView: false, autoscaling: { enabled: true } },
     redis: { url: 'rediss://u@redis.example:6380/1', secretName: 'redis', caSecretName: 'redis-ca', cluster: 'c' },
@@ -31,7 +36,7 @@ export const everything = {
   'node-dataplane': {
     maxUnavailable: '10%',
     seLinuxOptions: { type: 'spc_t' },
-    networkManagerDropIns: true,
+    ...{ networkManagerDropIns: true, tailnet: true },
     cniPlugins: { image: 'r.example/cni', command: ['cp', '-r', '/plugins/.', '/host/opt/cni/bin'] },
   },
   'node-keeper': { seLinuxOptions: { type: 'spc_t' }, affinity: { nodeAffinity: {} } },

@@ -32,6 +32,7 @@ const SPECS = [
   'apps/static-egress/src/access.kube.spec.ts',
   'apps/l2-networks/src/access.kube.spec.ts',
   'apps/tailnet-registrar/src/access.kube.spec.ts',
+  'apps/tailnet/src/access.kube.spec.ts',
 ];
 
 const programOf = (version: string): string => {

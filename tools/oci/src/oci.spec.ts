@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { extract } from 'tar-stream';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { capabilityAttribute } from './file-capabilities.ts';
 import { type ImageSpec, imageTar } from './oci.ts';
 
 const work = mkdtempSync(join(tmpdir(), 'unbounded-oci-'));
@@ -20,6 +21,7 @@ interface Found {
   readonly mode: number | undefined;
   readonly mtime: number | undefined;
   readonly linkname: string | null | undefined;
+  readonly pax: unknown;
   readonly content: Buffer;
 }
 
@@ -30,12 +32,13 @@ const untar = async (tar: Buffer): Promise<Map<string, Found>> => {
   for await (const entry of reader) {
     const chunks: Buffer[] = [];
     for await (const chunk of entry) chunks.push(chunk as Buffer);
-    const { name, type, mode, mtime, linkname } = entry.header;
+    const { name, type, mode, mtime, linkname, pax } = entry.header;
     found.set(name.replace(/\/$/, ''), {
       type,
       mode,
       mtime: mtime?.getTime(),
       linkname,
+      pax,
       content: Buffer.concat(chunks),
     });
   }
@@ -110,4 +113,22 @@ test('images that share their first layer share its digest', async () => {
 
 test('a file that is missing is named', async () => {
   await expect(imageTar({ ...spec, layers: [{ files: { '/x': join(work, 'absent') } }] })).rejects.toThrow('absent');
+});
+
+const PODS = ['SYS_ADMIN', 'NET_ADMIN'] as const;
+
+test('file capabilities are those that setcap cap_sys_admin,cap_net_admin=ep writes', () => {
+  expect(capabilityAttribute(PODS).toString('hex')).toBe('0100000200102000000000000000000000000000');
+  expect(capabilityAttribute(['NET_ADMIN']).toString('hex')).toBe('0100000200100000000000000000000000000000');
+});
+
+test('a file has its capabilities in the image, and no other has any', async () => {
+  const layer = { files: { '/usr/bin/p': program, '/usr/bin/q': program }, capabilities: { '/usr/bin/p': PODS } };
+  const [found] = (await open({ ...spec, layers: [layer] })).layers;
+  const { pax, ...rest } = found!.get('usr/bin/p')!;
+  expect(Buffer.from((pax as Record<string, string>)['SCHILY.xattr.security.capability']!, 'latin1')).toEqual(
+    capabilityAttribute(PODS),
+  );
+  expect({ ...rest, pax: null }).toEqual(found!.get('usr/bin/q'));
+  expect(rest).toMatchObject({ mode: 0o755, content: Buffer.from('#!/bin/true\n') });
 });

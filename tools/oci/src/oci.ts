@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
 import { buffer } from 'node:stream/consumers';
 import { type Pack, pack } from 'tar-stream';
+import { capabilityRecords, type FileCapability } from './file-capabilities.ts';
 
 /**
  * Makes container images without a registry: an OCI image layout (image-spec 1.0) in a tar, as `ctr images import` and
@@ -12,6 +13,8 @@ import { type Pack, pack } from 'tar-stream';
 export interface LayerSpec {
   /** Path in the image -> file on this machine. Executable there, executable here. */
   readonly files?: Readonly<Record<string, string>>;
+  /** Path of one of the files -> what it has when it is run, whoever runs it (capabilities(7), file capabilities). */
+  readonly capabilities?: Readonly<Record<string, readonly FileCapability[]>>;
   /** Path in the image -> what it points at. */
   readonly links?: Readonly<Record<string, string>>;
   /** Path in the image -> text. */
@@ -45,15 +48,31 @@ const bytewise = ([a]: readonly [string, unknown], [b]: readonly [string, unknow
 const inTar = (path: string): string => path.replace(/^\/+/, '');
 
 interface Entry {
-  readonly header: { readonly mode: number; readonly type?: 'directory' | 'symlink'; readonly linkname?: string };
+  readonly header: {
+    readonly mode: number;
+    readonly type?: 'directory' | 'symlink';
+    readonly linkname?: string;
+    readonly pax?: Record<string, string>;
+  };
   readonly content?: () => Buffer;
 }
 
-const entriesOf = ({ files = {}, links = {}, texts = {}, folders = [] }: LayerSpec): [string, Entry][] => [
+const fileHeader = (source: string, capabilities: readonly FileCapability[] | undefined): Entry['header'] => ({
+  mode: statSync(source).mode & 0o111 ? 0o755 : 0o644,
+  ...(capabilities ? { pax: capabilityRecords(capabilities) } : {}),
+});
+
+const entriesOf = ({
+  files = {},
+  capabilities = {},
+  links = {},
+  texts = {},
+  folders = [],
+}: LayerSpec): [string, Entry][] => [
   ...folders.map((path): [string, Entry] => [inTar(path), { header: { type: 'directory', mode: 0o755 } }]),
   ...Object.entries(files).map(([path, source]): [string, Entry] => [
     inTar(path),
-    { header: { mode: statSync(source).mode & 0o111 ? 0o755 : 0o644 }, content: () => readFileSync(source) },
+    { header: fileHeader(source, capabilities[path]), content: () => readFileSync(source) },
   ]),
   ...Object.entries(texts).map(([path, text]): [string, Entry] => [
     inTar(path),

@@ -23,6 +23,9 @@ const unpack = (version: Version, folder: string): Descriptor[] => {
   return (read(blob(index.manifests[0])) as { layers: Descriptor[] }).layers;
 };
 
+/** As container runtimes do, file capabilities among them. */
+const WITH_ATTRIBUTES = ['--xattrs', '--xattrs-include=*', '-xf'];
+
 let layers: Descriptor[];
 beforeAll(async () => {
   await makeUnboundedImage();
@@ -30,7 +33,12 @@ beforeAll(async () => {
   layers = unpack(VERSION, join(work, 'now'));
   mkdirSync(root);
   for (const { digest } of layers)
-    execFileSync('tar', ['-xf', join(work, 'now/blobs/sha256', digest.replace('sha256:', '')), '-C', root]);
+    execFileSync('tar', [
+      ...WITH_ATTRIBUTES,
+      join(work, 'now/blobs/sha256', digest.replace('sha256:', '')),
+      '-C',
+      root,
+    ]);
 });
 afterAll(() => rmSync(work, { recursive: true, force: true }));
 
@@ -71,7 +79,8 @@ describe('the image', () => {
       'usr/bin/wireguard-go',
     ])
       expect(existsSync(join(root, file)), file).toBe(true);
-    expect(readdirSync(join(root, 'usr/bin')).sort()).toEqual(['agent-start', 'chrt', 'node', 'wireguard-go']);
+    const programs = ['agent-start', 'chrt', 'node', 'pod-start', 'tailnet-device', 'wireguard-go'];
+    expect(readdirSync(join(root, 'usr/bin')).sort()).toEqual(programs);
     for (const name of readdirSync(join(root, 'usr/sbin'))) expect(name).toMatch(/tables/);
     expect(existsSync(join(root, 'bin'))).toBe(false);
   });
@@ -97,12 +106,13 @@ describe('the image', () => {
   });
 });
 
+const NAMESPACES = ['--mount', '--net', '--pid', '--fork', '--kill-child'];
+
 /** Runs what it is told as the agent's container would: own mounts and network, /proc/sys read-only, few capabilities. */
 const inContainer = (capabilities: string, ...command: string[]): string => {
   const script = `mount -t proc proc ${root}/proc; mount --bind ${root}/proc/sys ${root}/proc/sys
     mount -o remount,bind,ro ${root}/proc/sys; exec setpriv --bounding-set=-all,+sys_chroot,${capabilities} chroot ${root} "$@"`;
-  const namespaces = ['--mount', '--net', '--pid', '--fork', '--kill-child'];
-  return execFileSync('unshare', [...namespaces, 'bash', '-ec', script, '-', ...command], {
+  return execFileSync('unshare', [...NAMESPACES, 'bash', '-ec', script, '-', ...command], {
     encoding: 'utf8',
     stdio: 'pipe',
   });
@@ -148,4 +158,57 @@ describe('agent-start', () => {
   test('names a program that cannot be run', () => {
     expect(() => inContainer('+sys_admin', '/usr/bin/agent-start', '/usr/bin/absent')).toThrow('/usr/bin/absent');
   });
+});
+
+/** Where the keeper of tailnet devices and its programs run: not root, and with capabilities in the bounding set alone. */
+const inKeeper = (capabilities: string, ...command: string[]): string => {
+  const script = `mount -t proc proc /proc; mount -t proc proc ${root}/proc; mkdir -p ${root}/run/netns; touch ${root}/run/netns/pod
+    mkdir -p ${root}/dev/net; [ -e ${root}/dev/net/tun ] || mknod -m 660 ${root}/dev/net/tun c 10 200
+    unshare --net=${root}/run/netns/pod ip tuntap add dev ts0 mode tun vnet_hdr
+    exec setpriv --bounding-set=-all,+sys_chroot,+setuid,+setgid${capabilities} chroot --userspec=65532:0 --groups= ${root} "$@"`;
+  return execFileSync('unshare', [...NAMESPACES, 'bash', '-ec', script, '-', ...command], {
+    encoding: 'utf8',
+    stdio: 'pipe',
+  });
+};
+/** Prints user, capabilities and network namespace. */
+const whoAmI = `const fs = require('node:fs');
+  const status = fs.readFileSync('/proc/self/status', 'utf8');
+  console.log(JSON.stringify({
+    user: process.getuid(),
+    permitted: /CapPrm:\\s*(\\w+)/.exec(status)[1],
+    isInPod: fs.readlinkSync('/proc/self/ns/net') === 'net:[' + fs.statSync('/run/netns/pod').ino + ']',
+  }));`;
+const KEEPERS = ',+sys_admin,+net_admin';
+const IN_POD = ['/usr/bin/pod-start', 'network', '/run/netns/pod'];
+const LOOK = ['/usr/bin/node', '-e', whoAmI];
+
+describe('pod-start', () => {
+  test('has its two capabilities from the image, and is the only program that has any', () => {
+    const found = bash(`getcap -r ${root}`).trim();
+    expect(found).toBe(`${root}/usr/bin/pod-start cap_net_admin,cap_sys_admin=ep`);
+  });
+
+  test('enters a pod for a user who has no capability, and keeps one of two', () => {
+    const seen = { user: 65_532, permitted: bits(), isInPod: false };
+    expect(JSON.parse(inKeeper(KEEPERS, ...LOOK))).toEqual(seen);
+    const inPod = { ...seen, permitted: bits(NET_ADMIN), isInPod: true };
+    expect(JSON.parse(inKeeper(KEEPERS, ...IN_POD, ...LOOK))).toEqual(inPod);
+  });
+
+  test('hands a pod’s TUN to a program that stays outside and has nothing', () => {
+    const seen = { user: 65_532, permitted: bits(), isInPod: false };
+    const look = [...LOOK.slice(0, 2), `${whoAmI} console.log(fs.readlinkSync('/proc/self/fd/3'));`];
+    const [who, tun] = inKeeper(KEEPERS, '/usr/bin/pod-start', 'tun', '/run/netns/pod', 'ts0', ...look).split('\n');
+    expect([JSON.parse(who!), tun]).toEqual([seen, '/dev/net/tun']);
+  });
+
+  test('has no more than its container is given', () => {
+    expect(() => inKeeper(',+net_admin', ...IN_POD, ...LOOK)).toThrow('Operation not permitted');
+  });
+});
+
+test('programs in Go find the public authorities where they look for them', () => {
+  const found = readFileSync(join(root, 'etc/ssl/certs/ca-certificates.crt'), 'utf8');
+  expect(found.match(/-----BEGIN CERTIFICATE-----/g)!.length).toBeGreaterThan(100);
 });

@@ -11,19 +11,20 @@ import {
 } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join, relative, resolve } from 'node:path';
+import { rootCertificates } from 'node:tls';
 import { V8_OPTIONS } from '@unbounded/config/node-command';
 import { type ImageSpec, imageTar } from './oci.ts';
 import { librariesOf } from './libraries.ts';
 
 /**
  * The one image of all our programs: Node, iptables' own programs, chrt and the shared libraries they need in a layer that seldom changes; in a
- * second one the bundles, the web page, addons, eBPF programs, the CNI plugin, wireguard-go and agent-start. No shell, no package
- * manager. The folders below /unbounded are those of the checkout, which is how the agent finds its parts in both.
+ * second one the bundles, the web page, addons, eBPF programs, the CNI plugin, wireguard-go, tailnet-device, agent-start and pod-start. No shell, no
+ * package manager. The folders below /unbounded are those of the checkout, which is how the agent finds its parts in both.
  */
 
 const checkout = resolve(import.meta.dirname, '../../..');
 const cache = process.env['UNBOUNDED_CACHE'] ?? join(homedir(), '.cache/unbounded');
-const wireguardGo = join(process.env['UNBOUNDED_ASSETS'] ?? cache, 'bin/wireguard-go');
+const assets = join(process.env['UNBOUNDED_ASSETS'] ?? cache, 'bin');
 const buildFolder = join(cache, 'image');
 
 const REPOSITORY = 'unbounded.local/unbounded';
@@ -63,16 +64,16 @@ const nodeProgram = (): string => {
   return program;
 };
 
-const buildAgentStart = (): string => {
-  const sources = ['deploy/image/agent-start.c', 'deploy/image/build.sh', 'tools/c-flags.sh'];
-  const program = join(buildFolder, 'agent-start');
+const buildStarter = (name: 'agent-start' | 'pod-start'): string => {
+  const sources = [`deploy/image/${name}.c`, 'deploy/image/build.sh', 'tools/c-flags.sh'];
+  const program = join(buildFolder, name);
   if (
     isOlder(
       program,
       sources.map((source) => join(checkout, source)),
     )
   )
-    execFileSync(join(checkout, 'deploy/image/build.sh'), [program], { stdio: 'inherit' });
+    execFileSync(join(checkout, 'deploy/image/build.sh'), [program, name], { stdio: 'inherit' });
   return program;
 };
 
@@ -117,6 +118,10 @@ const pageFiles = (): [string, string][] => {
     .map((file) => [`/unbounded/${relative(checkout, file)}`, file]);
 };
 
+const POD_START = '/usr/bin/pod-start';
+/** The keeper of tailnet devices, who is not root, has no capability itself: it enters pods' network namespaces by this program alone. */
+const programCapabilities = { [POD_START]: ['SYS_ADMIN', 'NET_ADMIN'] } as const;
+
 const programFiles = (version: Version): Record<string, string> => {
   const bpf = bpfFolderOf(version);
   return {
@@ -128,8 +133,10 @@ const programFiles = (version: Version): Record<string, string> => {
     ),
     ...Object.fromEntries(pageFiles()),
     '/unbounded/apps/cni/build/unbounded-cni': join(checkout, 'apps/cni/build/unbounded-cni'),
-    '/usr/bin/wireguard-go': wireguardGo,
-    '/usr/bin/agent-start': buildAgentStart(),
+    '/usr/bin/wireguard-go': join(assets, 'wireguard-go'),
+    '/usr/bin/tailnet-device': join(assets, 'tailnet-device'),
+    '/usr/bin/agent-start': buildStarter('agent-start'),
+    [POD_START]: buildStarter('pod-start'),
   };
 };
 
@@ -166,6 +173,8 @@ const systemFiles = {
   '/etc/passwd': 'root:x:0:0:root:/:/sbin/nologin\nunbounded:x:65532:65532:unbounded:/:/sbin/nologin\n',
   '/etc/group': 'root:x:0:\nunbounded:x:65532:\n',
   '/etc/nsswitch.conf': 'passwd: files\ngroup: files\nhosts: files dns\n',
+  // Where programs in Go look for the public authorities: those that Node brings.
+  '/etc/ssl/certs/ca-certificates.crt': `${rootCertificates.join('\n')}\n`,
 };
 
 const specOf = (version: Version, files: Readonly<Record<string, string>>): ImageSpec => {
@@ -186,7 +195,7 @@ const specOf = (version: Version, files: Readonly<Record<string, string>>): Imag
         texts: systemFiles,
         folders: ['/tmp', '/run', '/proc', '/sys', '/dev'],
       },
-      { files },
+      { files, capabilities: programCapabilities },
     ],
     entrypoint: ['/usr/bin/node', ...V8_OPTIONS],
     env: [`UNBOUNDED_VERSION=${version}`],
