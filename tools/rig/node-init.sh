@@ -36,7 +36,7 @@ cat /proc/sys/kernel/random/uuid >"$DIR/boot_id"; mount --bind "$DIR/boot_id" /p
 
 mount -t tmpfs -o mode=755 tmpfs /run
 mkdir -p /run/containerd /run/netns /run/lock
-for folder in /var/lib/kubelet /var/lib/containerd /var/lib/cni /var/lib/unbounded /var/log/pods /var/log/containers \
+for folder in /var/lib/kubelet /var/lib/containerd /var/lib/cni /var/lib/unbounded /var/lib/tailscale-cni /var/log/pods /var/log/containers \
   /etc/cni /etc/wireguard /etc/containerd /opt/cni; do
   # The folders must exist on the machine to be mounted upon; src/node.ts made (and down removes) what was missing.
   mkdir -p "$DIR/root$folder"; mount --bind "$DIR/root$folder" "$folder"

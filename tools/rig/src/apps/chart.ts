@@ -1,10 +1,12 @@
+import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { chartFolder, helmProgram, NAMESPACE, namespaceFile, RELEASE } from '@unbounded/testing/chart';
 import { APPS, imageFileOf, makeUnboundedImage, NEXT_VERSION, type Version, VERSION } from '@unbounded/oci/unbounded';
 import { inNamespace, runAsync } from '../machine/command.ts';
 import { kubeconfigFile, kubectl } from '../kubernetes/control-plane.ts';
-import { API_SERVER_NAME, API_SERVER_PORT, type LabLayout, namespaceOf } from '../layout/layout.ts';
+import { API_SERVER_NAME, API_SERVER_PORT, type LabLayout, namespaceOf, servicesOf } from '../layout/layout.ts';
 import { hasRedis, redisUrl } from './redis-place.ts';
+import { caFile } from './tailnet-place.ts';
 import { dnsFlags } from '../underlay/names.ts';
 import { inNode } from '../node/node.ts';
 
@@ -35,15 +37,30 @@ export const flagsOfPods = (layout: LabLayout): Readonly<Partial<Record<PodApp, 
   ...(dnsFlags(layout).length === 0 ? {} : { 'gateway-health': dnsFlags(layout) }),
 });
 
+const tailnetValues = (layout: LabLayout): object => ({
+  'tailnet-registrar': { enabled: true },
+  tailnet: { enabled: true, clusterCidrs: servicesOf(layout).map(({ cidr }) => cidr) },
+});
+
 const valuesOfApps = (layout: LabLayout): object => {
+  const { lan, tailnet } = layout.options;
   const flags = Object.entries(flagsOfPods(layout)).map(([app, extraArgs]) => [app, { extraArgs }] as const);
   const values = Object.fromEntries<object>(flags);
-  if (!layout.options.lan) return values;
-  return { ...values, 'l2-networks': { enabled: true }, 'node-dataplane': { ...values['node-dataplane'], l2: 'On' } };
+  const agent = { ...values['node-dataplane'], ...(lan ? { l2: 'On' } : {}), ...(tailnet ? { tailnet: true } : {}) };
+  return {
+    ...values,
+    ...(lan ? { 'l2-networks': { enabled: true } } : {}),
+    ...(tailnet ? tailnetValues(layout) : {}),
+    ...(Object.keys(agent).length > 0 ? { 'node-dataplane': agent } : {}),
+  };
 };
 
 const valuesOf = (layout: LabLayout, version: Version): object => ({
-  global: { image: { tag: version, pullPolicy: 'Never' }, apiServer: { host: API_SERVER_NAME, port: API_SERVER_PORT } },
+  global: {
+    image: { tag: version, pullPolicy: 'Never' },
+    apiServer: { host: API_SERVER_NAME, port: API_SERVER_PORT },
+    ...(layout.options.tailnet ? { tailnet: { caBundle: readFileSync(caFile, 'utf8') } } : {}),
+  },
   ...valuesOfApps(layout),
   ...(hasRedis(layout) ? { 'status-aggregator': { replicas: 2, redis: { url: redisUrl(layout) } } } : {}),
 });

@@ -3,6 +3,7 @@ import { apiServerUrl, type LabLayout, namespaceOf } from '../layout/layout.ts';
 import { inNamespace } from '../machine/command.ts';
 import { pidOf, startDaemon } from '../machine/daemon.ts';
 import { appBundle, controlPlaneDir, nodeJs } from '../machine/paths.ts';
+import { caFile } from './tailnet-place.ts';
 import { dnsFlags } from '../underlay/names.ts';
 import { writeTokenKubeconfig } from './token-kubeconfig.ts';
 import { CONTROLLERS, controllersOf, controllerTokenFile } from './tokens.ts';
@@ -12,6 +13,8 @@ import { CONTROLLERS, controllersOf, controllerTokenFile } from './tokens.ts';
 const REPLICAS = [1, 2] as const;
 const TOKEN_DEADLINE_MS = 30_000;
 const HEALTH_PORT_FIRST = 9101;
+/** So often that a test sees what it leads to. */
+const SWEEP_INTERVAL = '15s';
 
 const controllerName = (app: string, replica: number): string => `${app}-${replica}`;
 
@@ -45,8 +48,11 @@ export const startController = async (
       '--health-port',
       String(port),
       ...(app === 'gateway-health' ? dnsFlags(layout) : []),
+      ...(app === 'tailnet-registrar' ? ['--sweep-interval', SWEEP_INTERVAL] : []),
     ],
-    { env: { ...process.env, POD_NAME: name } },
+    {
+      env: { ...process.env, POD_NAME: name, ...(app === 'tailnet-registrar' ? { NODE_EXTRA_CA_CERTS: caFile } : {}) },
+    },
   );
 };
 

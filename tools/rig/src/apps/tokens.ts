@@ -20,15 +20,20 @@ export const CONTROLLERS = [
   'gateway-health',
   'static-egress',
   'l2-networks',
+  'tailnet-registrar',
 ] as const;
 /** Those that the lab runs. */
 export const controllersOf = ({ options }: LabLayout): readonly (typeof CONTROLLERS)[number][] =>
-  CONTROLLERS.filter((app) => app !== 'l2-networks' || options.lan);
+  CONTROLLERS.filter(
+    (app) => (app !== 'l2-networks' || options.lan) && (app !== 'tailnet-registrar' || options.tailnet),
+  );
 export const NODE_AGENT = 'node-dataplane';
 export const AGGREGATOR = 'status-aggregator';
 const STATUS_AUDIENCE = 'status-aggregator.net.unbounded-cloud.io';
 
 export const controllerTokenFile = (app: string): string => join(controlPlaneDir, 'tokens', app);
+export const TAILNET_AGENT = 'tailnet';
+export const tailnetTokenFile = (node: string): string => join(nodeDir(node), 'tokens', TAILNET_AGENT);
 export const agentTokenFile = (node: string): string => join(nodeDir(node), 'tokens', NODE_AGENT);
 
 /** By which the aggregator knows the node. */
@@ -49,6 +54,7 @@ const processTokens = (layout: LabLayout): TokenSpec[] => [
     return [
       { ...token, file: agentTokenFile(node) },
       { ...token, audience: STATUS_AUDIENCE, file: statusTokenFile(node) },
+      ...(layout.options.tailnet ? [{ ...token, serviceAccount: TAILNET_AGENT, file: tailnetTokenFile(node) }] : []),
     ];
   }),
 ];

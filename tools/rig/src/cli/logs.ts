@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { agentLog, NODE_APPS } from '../apps/agents.ts';
+import { agentLog, NODE_APPS, nodeAppsOf } from '../apps/agents.ts';
 import type { LabLayout } from '../layout/layout.ts';
 import { mergedLog } from './merged-log.ts';
 import { logFile, nodeDir } from '../machine/paths.ts';
@@ -27,18 +27,18 @@ const logsOf = (layout: LabLayout, name: string, node: string | undefined): read
   if (name === AGGREGATOR) return aggregatorDaemons(layout).map(daemon);
   const { ofCluster, ofNode } = substrateOf(layout).programs;
   if (includes(ofCluster, name)) return [daemon(name)];
-  const agent = NODE_APPS.find((known) => known === name);
+  const agent = nodeAppsOf(layout).find((known) => known === name);
   if (agent) return [daemon(agentLog(nodeNamed(layout, node).name, agent))];
   if (includes(ofNode, name))
     return [{ label: name, file: join(nodeDir(nodeNamed(layout, node).name), `${name}.log`) }];
-  return NODE_APPS.map((app) => ({ label: app, file: logFile(agentLog(nodeNamed(layout, name).name, app)) }));
+  return nodeAppsOf(layout).map((app) => ({ label: app, file: logFile(agentLog(nodeNamed(layout, name).name, app)) }));
 };
 
 const whatThereIs = (layout: LabLayout): string => {
   const { ofCluster, ofNode } = substrateOf(layout).programs;
   return [
     ...(ofCluster.length === 0 ? [] : [`  of the cluster: ${ofCluster.join(', ')}`]),
-    `  of a node:      ${[...NODE_APPS, ...ofNode].map((name) => `${name} NODE`).join(', ')}`,
+    `  of a node:      ${[...nodeAppsOf(layout), ...ofNode].map((name) => `${name} NODE`).join(', ')}`,
     `  of our apps on a node: ${layout.nodes.map(({ name }) => name).join(', ')}`,
   ].join('\n');
 };
@@ -51,7 +51,7 @@ export const logsCommand = async (layout: LabLayout, [name, node]: string[]): Pr
   if (name === undefined) throw new UsageError(`the log of what? There are\n${whatThereIs(layout)}`);
   const isNode = layout.nodes.some((known) => known.name === name);
   const { ofCluster, ofNode } = substrateOf(layout).programs;
-  const known: readonly string[] = [...NODE_APPS, ...ofCluster, ...ofNode];
+  const known: readonly string[] = [...nodeAppsOf(layout), ...ofCluster, ...ofNode];
   if (!isNode && !known.includes(name)) throw new UsageError(`no log of "${name}"; there are\n${whatThereIs(layout)}`);
   const apps = layout.options.agents === 'pods' ? podAppsOf(layout, name) : [];
   if (apps.length > 0) {

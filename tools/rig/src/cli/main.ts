@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { NODE_APPS, stopAgent } from '../apps/agents.ts';
+import { nodeAppsOf, stopAgent } from '../apps/agents.ts';
 import { agentPids } from '../machine/cgroups.ts';
 import { inNamespace } from '../machine/command.ts';
 import { CONFORMANCE, conformance } from '../substrate/cluster/conformance.ts';
@@ -137,10 +137,10 @@ const control = async (
       await (verb === 'stop' ? stopDaemon(`${controller}-${replica}`) : startController(layout, controller, replica));
     return;
   }
-  const agent = NODE_APPS.find((known) => known === app);
+  const agent = nodeAppsOf(layout).find((known) => known === app);
   if (!agent)
     throw new UsageError(
-      `no app ${app ?? '(not given)'}: there are ${[...substrateOf(layout).programs.stoppable, ...NODE_APPS].join(', ')}`,
+      `no app ${app ?? '(not given)'}: there are ${[...substrateOf(layout).programs.stoppable, ...nodeAppsOf(layout)].join(', ')}`,
     );
   const nodes = nodeName === undefined ? layout.nodes : [nodeNamed(layout, nodeName)];
   for (const node of nodes) await (verb === 'stop' ? stopAgent(node.name, agent) : startAgent(layout, node, agent));

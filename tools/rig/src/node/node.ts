@@ -14,6 +14,7 @@ const MOUNT_POINTS = [
   '/var/lib/containerd',
   '/var/lib/cni',
   '/var/lib/unbounded',
+  '/var/lib/tailscale-cni',
   '/var/log/pods',
   '/var/log/containers',
   '/etc/cni',

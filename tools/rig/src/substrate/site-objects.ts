@@ -52,10 +52,11 @@ interface Named {
 const joined = (objects: readonly object[]): object[] => [
   ...Map.groupBy(objects as readonly Named[], ({ kind, metadata }) => `${kind}/${metadata.name}`)
     .values()
-    .map(([first, ...others]) => ({
-      ...first!,
-      spec: Object.assign({}, first!.spec, ...others.map(({ spec }) => spec)) as object,
-    })),
+    .map(([first, ...others]) =>
+      others.length === 0
+        ? first!
+        : { ...first!, spec: Object.assign({}, first!.spec, ...others.map(({ spec }) => spec)) as object },
+    ),
 ];
 
 /** The sites, their gateway pools, and what joins them. */

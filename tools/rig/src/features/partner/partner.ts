@@ -1,12 +1,11 @@
-import { existsSync } from 'node:fs';
 import { GROUP_VERSION } from '@unbounded/crds';
-import { familyOf, PLANS } from '../../layout/addresses.ts';
 import { type LabLayout, namespaceOf, WAN } from '../../layout/layout.ts';
 import { UsageError } from '../../layout/usage-error.ts';
 import { inNamespace, run } from '../../machine/command.ts';
 import { pidOf, startDaemon } from '../../machine/daemon.ts';
 import { binary } from '../../machine/paths.ts';
 import type { Feature } from '../feature.ts';
+import { makeWanHost } from '../wan-host.ts';
 import { partnerChecks } from './checks.ts';
 import { EXAMPLE_RULE } from './example.ts';
 import { firewall, LIST_SEEN, type Seen, seenAsTable, seenIn } from './firewall.ts';
@@ -16,17 +15,8 @@ import { admittedBlocks, EGRESS_LABEL, hasPartner, isEligible, PARTNER, partnerI
 
 const namespace = namespaceOf(PARTNER);
 
-/** On the WAN, as the outside world is. */
 const makeHost = (layout: LabLayout): void => {
-  if (existsSync(`/run/netns/${namespace}`)) return;
-  run(['ip', 'netns', 'add', namespace]);
-  run(['ip', '-n', namespaceOf(WAN.name), '-batch', '-'], {
-    input: `link add ${WAN.partnerPort} type veth peer name eth0 netns ${namespace}
-link set ${WAN.partnerPort} master wan0 up
-`,
-  });
-  const addresses = partnerIps(layout).map((ip) => `addr add ${ip}/${PLANS[familyOf(ip)].wanLength} dev eth0 nodad\n`);
-  run(['ip', '-n', namespace, '-batch', '-'], { input: `${addresses.join('')}link set lo up\nlink set eth0 up\n` });
+  if (!makeWanHost(PARTNER, WAN.partnerPort, partnerIps(layout))) return;
   run([...inNamespace(namespace), 'nft', '-f', '-'], { input: firewall(admittedBlocks(layout)) });
 };
 

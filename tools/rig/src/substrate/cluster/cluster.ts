@@ -1,5 +1,5 @@
 import type { EgressNodeSlice } from '@unbounded/crds';
-import { NODE_APPS } from '../../apps/agents.ts';
+import { nodeAppsOf } from '../../apps/agents.ts';
 import { aggregatorDaemons } from '../../apps/aggregator.ts';
 import { controllerDaemons } from '../../apps/controllers.ts';
 import { AGGREGATOR, CONTROLLERS, NAMESPACE } from '../../apps/tokens.ts';
@@ -22,7 +22,7 @@ export const cluster: Substrate = {
   hasKubernetes: true,
   up,
   startNode: startClusterNode,
-  nodeApps: () => NODE_APPS,
+  nodeApps: nodeAppsOf,
   objectSource,
   programs: {
     ofCluster: [...CONTROLLERS, AGGREGATOR, ...MACHINE_PROGRAMS],

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { accessRules, namespaceFile, yamlOf } from '@unbounded/testing/chart';
 import { lanAnnotations } from '../../features/lan/lan.ts';
+import { tailnetPodAnnotations } from '../../features/tailnet/tailnet.ts';
 import { images } from './images.ts';
 import { type LabLayout, servicesOf } from '../../layout/layout.ts';
 import { checkout } from '../../machine/paths.ts';
@@ -17,11 +18,15 @@ const filesOf = (folder: string): string =>
     .join('\n---\n');
 
 export const crds = (): string => filesOf('deploy/crds');
+const valuesOfFeatures = ({ lan, tailnet }: LabLayout['options']): object => ({
+  'l2-networks': { enabled: lan },
+  'tailnet-registrar': { enabled: tailnet },
+  tailnet: { enabled: tailnet },
+});
+
 /** What our apps may do, for those that run as processes; as pods they bring it along. */
 export const rbac = ({ options }: LabLayout): string =>
-  [readFileSync(namespaceFile, 'utf8'), yamlOf(accessRules({ 'l2-networks': { enabled: options.lan } }))].join(
-    '\n---\n',
-  );
+  [readFileSync(namespaceFile, 'utf8'), yamlOf(accessRules(valuesOfFeatures(options)))].join('\n---\n');
 
 const everywhere = [{ operator: 'Exists' }];
 
@@ -56,7 +61,7 @@ export const NODE_PORT = 30080;
 /** Two pods on every node, and a Service over all of them. */
 export const probes = (layout: LabLayout): string =>
   yamlOf([
-    ...PROBES.map((name) => probeDaemonSet(name, lanAnnotations(layout))),
+    ...PROBES.map((name) => probeDaemonSet(name, { ...lanAnnotations(layout), ...tailnetPodAnnotations(layout) })),
     {
       apiVersion: 'v1',
       kind: 'Service',

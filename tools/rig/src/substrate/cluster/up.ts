@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { NODE_APPS, startAgentsFrom } from '../../apps/agents.ts';
+import { nodeAppsOf, startAgentsFrom } from '../../apps/agents.ts';
 import { objectSource } from './object-source.ts';
 import { FEATURES } from '../../features/features.ts';
 import { applyManifests, kubectl, prepareControlPlane, startControlPlane } from '../../kubernetes/control-plane.ts';
@@ -123,7 +123,7 @@ export const up = async (
     await applyManifests(layout, [yamlOf(siteObjects(layout)), dns(layout), probes(layout)].join('---\n'));
   });
   await step('agents', () =>
-    asPods ? waitForChart(layout, version) : startAgentsFrom(objectSource, layout, NODE_APPS),
+    asPods ? waitForChart(layout, version) : startAgentsFrom(objectSource, layout, nodeAppsOf(layout)),
   );
   await step('every node Ready', () => waitForNodes(layout));
   await step('test pods ready', () => waitForPods(layout));

@@ -1,0 +1,151 @@
+import { readFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { TailnetDevice } from '@unbounded/crds';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Check } from '../../checks/checks.ts';
+import type { Pod } from '../../checks/test-pod.ts';
+import { tailnet } from '../../features/tailnet/tailnet.ts';
+import { askControl, cutControlServer, removeAtServer } from '../../features/tailnet/control-server.ts';
+import { laptopAddresses } from '../../features/tailnet/laptop.ts';
+import { kubectl } from '../../kubernetes/control-plane.ts';
+import { layoutOf } from '../../layout/layout.ts';
+import { onNode, tryOnNode } from '../../node/node.ts';
+import { down } from '../../substrate/down.ts';
+import { inPod as probeInPod, probePods } from '../../substrate/probes.ts';
+import { up } from '../../substrate/up.ts';
+import { killLeaders, withoutApiServer } from '../restarts.ts';
+import { captureInPod, killAgent, podOn, startFlow, timeUntil, tryInPod } from '../scenario.ts';
+
+/** Pods that are devices of a tailnet, in a lab with Kubernetes: what reaches what, what may die, and what is left of a pod that goes. */
+
+const layout = layoutOf({ workers: 1, tailnet: true });
+const OUTAGE_MS = 60_000;
+
+beforeAll(async () => {
+  await down();
+  await up(layout);
+}, 300_000);
+afterAll(down, 60_000);
+
+const records = async (): Promise<readonly TailnetDevice[]> =>
+  (JSON.parse(await kubectl(layout, ['get', 'tailnetdevices', '-A', '-o', 'json'])) as { items: TailnetDevice[] })
+    .items;
+const recordOf = async ({ name }: Pod): Promise<TailnetDevice | undefined> =>
+  (await records()).find(({ spec }) => spec.pod === name);
+const addressOf = async (pod: Pod): Promise<string> => (await recordOf(pod))!.status!.addresses![0]!;
+const namesAtServer = (): string[] =>
+  (JSON.parse(askControl(layout, '/debug/nodes')) as { name: string }[]).map(({ name }) => name.split('.')[0]!);
+/** In the node's numbers. */
+const processOf = async (pod: Pod): Promise<number | undefined> => {
+  const { podUID } = (await recordOf(pod))!.spec;
+  const pids = tryOnNode(pod.node, 'pgrep', '-f', `tailnet-device -dir /var/lib/tailscale-cni/pods/${podUID} `) ?? '';
+  return Number(pids.split('\n')[0]) || undefined;
+};
+
+test('the laptop and pods of both sites reach each other', { timeout: 180_000 }, async () => {
+  const pods = await probePods(layout);
+  const inPod = (pod: Pod, args: readonly string[], input?: string) => probeInPod(layout, pod, args, input);
+  const ground = { layout, pods, mtu: 0, nodePort: 0, streamMebibytes: 64, inPod, egressSlices: async () => [] };
+  const checks: readonly Check[] = await tailnet.checks(ground);
+  expect(checks.length).toBeGreaterThan(100);
+  expect(checks.filter(({ ok }) => !ok)).toEqual([]);
+});
+
+test(
+  'nothing is lost while our programs die, and API server and control server are away',
+  { timeout: 400_000 },
+  async () => {
+    const [from, to] = [await podOn(layout, 's1-w1'), await podOn(layout, 's2-w1')];
+    const flows = [
+      await startFlow(from, { ip: await addressOf(to) }),
+      await startFlow(to, { ip: (await laptopAddresses())[0]! }),
+    ];
+    for (const { name } of layout.nodes) {
+      await killAgent(layout, name, 'tailnet');
+      await killAgent(layout, name, 'node-dataplane');
+    }
+    await killLeaders(layout);
+    await withoutApiServer(layout, async () => {
+      cutControlServer(true);
+      await delay(OUTAGE_MS);
+      cutControlServer(false);
+    });
+    for (const flow of flows) {
+      const { lost, sent, losses } = await flow.end();
+      console.log(`${lost} of ${sent} lost, ${JSON.stringify(losses)}`);
+      expect(lost).toBe(0);
+    }
+  },
+);
+
+test('a device whose process dies is back with its interface and its addresses', { timeout: 120_000 }, async () => {
+  const pod = await podOn(layout, 's1-w1');
+  const linkOf = () => tryInPod(pod, 'ip', '-o', 'addr', 'show', 'dev', 'ts0', 'scope', 'global');
+  const [link, pid, address] = [linkOf(), await processOf(pod), await addressOf(pod)];
+  const flow = await startFlow(await podOn(layout, 's2-w1'), { ip: address });
+  onNode(pod.node, 'kill', '-9', String(pid));
+  await timeUntil('another process runs', async () => ![undefined, pid].includes(await processOf(pod)), 10_000);
+  await delay(4000);
+  const { largestGapMillis, received } = await flow.end();
+  console.log(`${largestGapMillis} ms without a packet`);
+  expect(received).toBeGreaterThan(0);
+  expect([linkOf(), await addressOf(pod)]).toEqual([link, address]);
+});
+
+test('the cluster’s packets go as they went, whatever the control server sends', { timeout: 180_000 }, async () => {
+  const [from, to] = [await podOn(layout, 's1-w1'), await podOn(layout, 's2-w1')];
+  const file = `/tmp/tailnet-${process.pid}.pcap`;
+  const lies = {
+    routes: ['100.65.0.0/16', '100.66.0.0/16', '10.96.0.0/16', '10.0.0.0/8'],
+    oneCgnat: true,
+    peerAddress: `${to.ip}/32`,
+  };
+  const end = await captureInPod(from, file, 'ts0');
+  askControl(layout, '/debug/map', '-X', 'POST', '-d', JSON.stringify(lies));
+  const flow = await startFlow(from, to);
+  await delay(5000);
+  const { lost, received } = await flow.end();
+  askControl(layout, '/debug/map', '-X', 'POST', '-d', '{}');
+  await end();
+  expect([lost, received > 0]).toEqual([0, true]);
+  const captured = readFileSync(file).toString('latin1');
+  const address = Buffer.from(to.ip.split('.').map(Number)).toString('latin1');
+  expect(captured.includes(address)).toBe(false);
+});
+
+test('a device that is deleted at the control server logs in again', { timeout: 120_000 }, async () => {
+  const pod = await podOn(layout, 's2-w1');
+  const former = (await recordOf(pod))!.status!.deviceID!;
+  removeAtServer(layout, former);
+  await timeUntil(
+    'it is registered anew',
+    async () => {
+      const { deviceID, state } = (await recordOf(pod))?.status ?? {};
+      return deviceID !== undefined && deviceID !== former && state === 'Running';
+    },
+    90_000,
+  );
+  const laptop = (await laptopAddresses())[0]!;
+  await timeUntil('it reaches the laptop', () => tryInPod(pod, 'ping', '-c1', '-W1', laptop) !== undefined, 20_000);
+});
+
+test('a pod that goes leaves no device, no process and no file', { timeout: 120_000 }, async () => {
+  const pod = await podOn(layout, 's2-w1');
+  const { spec } = (await recordOf(pod))!;
+  expect(namesAtServer()).toContain(spec.hostName);
+  await kubectl(layout, ['delete', 'pod', pod.name, '--wait=true']);
+  const left = (): string =>
+    onNode(pod.node, 'sh', '-c', `ls /var/lib/tailscale-cni/pods /run/unbounded/tailnet/*; pgrep -af tailnet-device`);
+  await timeUntil(
+    'nothing is left',
+    async () => !namesAtServer().includes(spec.hostName) && !left().includes(spec.podUID),
+    15_000,
+  );
+  expect((await records()).some(({ spec: other }) => other.podUID === spec.podUID)).toBe(false);
+  await timeUntil(
+    'the next pod is a device',
+    async () =>
+      (await records()).filter(({ status }) => status?.state === 'Running').length === 2 * layout.nodes.length,
+    60_000,
+  );
+});
