@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { TailnetDevice } from '@unbounded/crds';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { agentReady } from '../../apps/agent-state.ts';
 import type { Check } from '../../checks/checks.ts';
 import type { Pod } from '../../checks/test-pod.ts';
 import { tailnet } from '../../features/tailnet/tailnet.ts';
@@ -20,6 +21,9 @@ import { captureInPod, killAgent, podOn, startFlow, timeUntil, tryInPod } from '
 
 const layout = layoutOf({ workers: 1, tailnet: true });
 const OUTAGE_MS = 60_000;
+const READY_MS = 30_000;
+/** What devices carry on a machine of two processors while programs start beside them. */
+const PER_SECOND = 200;
 
 beforeAll(async () => {
   await down();
@@ -42,6 +46,9 @@ const processOf = async (pod: Pod): Promise<number | undefined> => {
   return Number(pids.split('\n')[0]) || undefined;
 };
 
+const isTailnetReady = (node: string): boolean =>
+  tryOnNode(node, 'curl', '-sf', '--max-time', '2', 'http://127.0.0.1:9988/readyz') !== undefined;
+
 test('the laptop and pods of both sites reach each other', { timeout: 180_000 }, async () => {
   const pods = await probePods(layout);
   const inPod = (pod: Pod, args: readonly string[], input?: string) => probeInPod(layout, pod, args, input);
@@ -53,16 +60,18 @@ test('the laptop and pods of both sites reach each other', { timeout: 180_000 },
 
 test(
   'nothing is lost while our programs die, and API server and control server are away',
-  { timeout: 400_000 },
+  { timeout: 500_000 },
   async () => {
     const [from, to] = [await podOn(layout, 's1-w1'), await podOn(layout, 's2-w1')];
     const flows = [
-      await startFlow(from, { ip: await addressOf(to) }),
-      await startFlow(to, { ip: (await laptopAddresses())[0]! }),
+      await startFlow(from, { ip: await addressOf(to) }, PER_SECOND),
+      await startFlow(to, { ip: (await laptopAddresses())[0]! }, PER_SECOND),
     ];
     for (const { name } of layout.nodes) {
       await killAgent(layout, name, 'tailnet');
       await killAgent(layout, name, 'node-dataplane');
+      // One after the other: what is tested is that they may die, not what a machine can start at once.
+      await timeUntil(`the agents of ${name} are ready`, () => agentReady(name) && isTailnetReady(name), READY_MS);
     }
     await killLeaders(layout);
     await withoutApiServer(layout, async () => {
