@@ -47,10 +47,12 @@ interface World extends Partial<L2ClusterSnapshot> {
   readonly found?: Readonly<Record<string, KubeObject>>;
   /** Names whose removal is a conflict. */
   readonly conflicts?: readonly string[];
+  /** All of it is gone; the caches do not show it yet. */
+  readonly isGone?: boolean;
 }
 
 /** Passes of one program, each over what it is given: what was written, and the verdict. */
-const createPasses = (now: () => number) => {
+const createPasses = (now: () => number, metrics = createMetrics()) => {
   let done: string[] = [];
   let world: World = {};
   const clientOf = <T extends KubeObject>(kind: string): ResourceClient<T> => {
@@ -62,10 +64,12 @@ const createPasses = (now: () => number) => {
         return found as T;
       },
       mergePatch: async (name, patch) => {
+        if (world.isGone) throw gone();
         done.push(`patch ${kind} ${name} ${JSON.stringify(patch)}`);
         return { ...endpoint, metadata: { ...endpoint.metadata, resourceVersion: '70' } } as unknown as T;
       },
       delete: async (name, { resourceVersion } = {}) => {
+        if (world.isGone) throw gone();
         if (world.conflicts?.includes(name)) throw conflict();
         done.push(`delete ${kind} ${name} at ${resourceVersion}`);
       },
@@ -73,7 +77,6 @@ const createPasses = (now: () => number) => {
     return client as ResourceClient<T>;
   };
   const recorder = { record: () => {}, flush: async () => {}, dropped: 0 };
-  const metrics = createMetrics();
   const reconcile = networksReconciler({
     snapshot: () => ({
       ...{ isComplete: true, networks: [], nodes: [], pods: [] },
@@ -105,6 +108,17 @@ const RELEASE = 'patch endpoint e1 {"metadata":{"uid":"ue","resourceVersion":"7"
 
 test('of a Node that is gone the entries go first, then the finalizer, then the endpoint, each as it was seen', async () => {
   expect(await passOf({})).toEqual({ done: [...ENTRIES, RELEASE, 'delete endpoint e1 at 70'], verdict: 'done' });
+});
+
+test('what a cache still shows of what is gone is counted once', async () => {
+  const metrics = createMetrics();
+  const pass = createPasses(() => 0, metrics);
+  await pass({});
+  await pass({ isGone: true });
+  const counted = (await metrics.render())
+    .split('\n')
+    .filter((line) => line.startsWith('unbounded_l2_orphans_removed_total{'));
+  expect(counted.map((line) => line.split(' ').at(-1))).toEqual(['1', '1', '1']);
 });
 
 test('an endpoint that is being deleted loses its finalizer and nothing else', async () => {

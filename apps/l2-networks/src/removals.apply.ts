@@ -42,15 +42,25 @@ const versionOf = ({ metadata: { uid, resourceVersion } }: KubeObject) => ({
   ...(resourceVersion === undefined ? {} : { resourceVersion }),
 });
 
-const deleteEntry = (entry: L2Entry, { clients, signal }: RemovalOptions): Promise<void> => {
+/** Whether it was this that removed it: a cache may show for a while what is gone. */
+const didRemove = (work: Promise<void>): Promise<boolean> =>
+  work.then(
+    () => true,
+    (error: unknown) => {
+      ignoreGone(error);
+      return false;
+    },
+  );
+
+const deleteEntry = (entry: L2Entry, { clients, signal }: RemovalOptions): Promise<boolean> => {
   const client = entry.kind === 'FDBEntry' ? clients.fdbEntries : clients.neighbors;
-  return client.delete(entry.metadata.name, { ...versionOf(entry), signal }).catch(ignoreGone);
+  return didRemove(client.delete(entry.metadata.name, { ...versionOf(entry), signal }));
 };
 
 const deleteEndpoint = (endpoint: NetworkEndpoint, { clients, signal }: RemovalOptions): Promise<void> => {
   const { name, namespace } = endpoint.metadata;
   const options = { namespace: namespace ?? '', signal };
-  return clients.endpoints.delete(name, { ...options, ...versionOf(endpoint) }).catch(ignoreGone);
+  return clients.endpoints.delete(name, { ...options, ...versionOf(endpoint) });
 };
 
 /** The finalizer goes, and the endpoint with it. */
@@ -61,7 +71,7 @@ const releaseEndpoint = async (endpoint: NetworkEndpoint, options: RemovalOption
   const place = { namespace: namespace ?? '', signal: options.signal };
   const released =
     rest.length === finalizers.length ? endpoint : await options.clients.endpoints.mergePatch(name, patch, place);
-  if (deletionTimestamp === undefined) await deleteEndpoint(released, options);
+  if (deletionTimestamp === undefined) await deleteEndpoint(released, options).catch(ignoreGone);
 };
 
 const remove = async (removal: Removal, options: RemovalOptions): Promise<void> => {
@@ -70,16 +80,16 @@ const remove = async (removal: Removal, options: RemovalOptions): Promise<void> 
   let left = removal.entries.length;
   await inParallel(removal.entries, PARALLEL_REMOVALS, (entry) =>
     writes.attempt(networkOf(entry), `the end of ${textOf(entry)}`, async () => {
-      await deleteEntry(entry, options);
-      metrics.removed(entry.kind);
+      if (await deleteEntry(entry, options)) metrics.removed(entry.kind);
       left--;
     }),
   );
   // While entries stand the endpoint says of which node they were.
   if (!endpoint || left > 0) return;
   await writes.attempt(networkOf(endpoint), `the end of ${textOf(endpoint)}`, async () => {
-    if (removal.reason === 'NodeGone') await releaseEndpoint(endpoint, options).catch(ignoreGone);
-    else await deleteEndpoint(endpoint, options);
+    const isNodeGone = removal.reason === 'NodeGone';
+    const work = isNodeGone ? releaseEndpoint(endpoint, options) : deleteEndpoint(endpoint, options);
+    if (!(await didRemove(work))) return;
     metrics.removed(endpoint.kind);
     logger.info({ endpoint: textOf(endpoint), node: endpoint.spec.node, reason: removal.reason }, 'orphan removed');
   });
