@@ -3,6 +3,7 @@ import { dirname } from 'node:path';
 // oxlint-disable-next-line import/no-unassigned-import -- Nest's decorators ask for it when they are loaded
 import 'reflect-metadata';
 import type { DynamicModule, INestMicroservice } from '@nestjs/common';
+import { loadPackage } from '@nestjs/common/internal';
 import { NestFactory } from '@nestjs/core';
 import { type GrpcOptions, Transport } from '@nestjs/microservices';
 import type { HostPart } from '@unbounded/host';
@@ -36,6 +37,9 @@ export const createGrpcPart = (socketPath: string, service: CniRequests, logger:
     async start() {
       mkdirSync(dirname(socketPath), { recursive: true });
       rmSync(socketPath, { force: true }); // that of an agent before is nobody's
+      // Into Nest's cache: it would look for them by `require`, which finds nothing beside a bundle.
+      await loadPackage('@grpc/grpc-js', 'ServerGrpc', () => import('@grpc/grpc-js'));
+      await loadPackage('@grpc/proto-loader', 'ServerGrpc', () => import('@grpc/proto-loader'));
       const created = await NestFactory.createMicroservice<GrpcOptions>(cniModule(service), {
         transport: Transport.GRPC,
         options: {

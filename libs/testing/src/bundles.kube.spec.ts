@@ -1,7 +1,13 @@
+import { spawn } from 'node:child_process';
+import { copyFileSync, existsSync, mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import { type ApiServer, appEntry, resetCluster, startApiServer, startApp, until } from './index.ts';
 
+const node = fileURLToPath(new URL('../../../tools/node', import.meta.url));
 let api: ApiServer;
 beforeAll(async () => {
   api = await startApiServer();
@@ -15,6 +21,23 @@ test('the bundle of status-aggregator starts, serves by its certificate and ends
   await until('ready', async () => (await app.health('/readyz')).status === 200);
   expect((await app.health('/metrics')).body).toContain('unbounded_status_clients 0');
   expect(await app.stop()).toBe(0);
+});
+
+test('the bundle of tailnet serves pods where there is nothing but the bundle, as in the image', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'bundle-'));
+  const bundle = join(folder, 'main.mjs');
+  copyFileSync(appEntry('tailnet'), bundle);
+  const folders = ['--state-dir', join(folder, 'state'), '--run-dir', join(folder, 'run')];
+  const socket = join(folder, 'daemon.sock');
+  const flags = ['--kubeconfig', api.kubeconfig, '--node-name', 'n1', '--health-port', '0', '--socket', socket];
+  const app = spawn(node, [bundle, ...flags, ...folders], { stdio: 'ignore' });
+  try {
+    await until('it serves', () => existsSync(socket) && app.exitCode === null);
+    expect(statSync(socket).mode & 0o777).toBe(0o660);
+  } finally {
+    app.kill('SIGKILL');
+    rmSync(folder, { recursive: true });
+  }
 });
 
 test.each(['cidr-allocator', 'site-membership', 'gateway-health', 'static-egress', 'l2-networks', 'tailnet-registrar'])(
