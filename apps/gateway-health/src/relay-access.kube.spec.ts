@@ -10,6 +10,7 @@ import {
   type Write,
 } from '@unbounded/testing';
 import { NAMESPACE } from '@unbounded/testing/chart';
+import { refused } from '@unbounded/testing/write-rows';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import {
@@ -56,7 +57,6 @@ const put = (which: Which, body: object): Promise<unknown> =>
   });
 
 const answer = (write: Write) => answerTo(thief, write);
-const refused = (message: string) => ({ status: 403, message: expect.stringContaining(message) as unknown });
 
 test('its pods are such as Kubernetes calls restricted', async () => {
   const level = { 'pod-security.kubernetes.io/enforce': 'restricted' };

@@ -1,15 +1,8 @@
 import { type Cluster, coreClients } from '@unbounded/kube';
 import { openCluster } from '@unbounded/kube/open-cluster';
-import {
-  answerTo,
-  type ApiServer,
-  installAccessRules,
-  kubeconfigOf,
-  startApiServer,
-  until,
-  type Write,
-} from '@unbounded/testing';
+import { answerTo, type ApiServer, installAccessRules, kubeconfigOf, startApiServer, until } from '@unbounded/testing';
 import { NAMESPACE } from '@unbounded/testing/chart';
+import { answersTo, refusals, taken } from '@unbounded/testing/write-rows';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 
 import {
@@ -74,23 +67,16 @@ afterAll(async () => {
   await api?.stop();
 });
 
-const refused = (message: string) => ({ status: 403, message: expect.stringContaining(message) as unknown });
-type Row = readonly [what: string, write: Write, ...rest: string[]];
-const answers = (cluster: Cluster, rows: readonly Row[]) =>
-  Promise.all(rows.map(async ([what, write]) => [what, await answerTo(cluster, write)]));
-const taken = (rows: readonly Row[]) => rows.map(([what]) => [what, 'taken']);
-const refusals = (rows: readonly Row[]) => rows.map(([what, , refusal]) => [what, refused(refusal!)]);
-
 test('the controller may write what it writes, and no more', async () => {
   const controller = await as('l2-networks');
-  expect(await answers(controller, controllerMay)).toEqual(taken(controllerMay));
-  expect(await answers(controller, controllerMayNotByRole)).toEqual(refusals(controllerMayNotByRole));
+  expect(await answersTo(controller, controllerMay)).toEqual(taken(controllerMay));
+  expect(await answersTo(controller, controllerMayNotByRole)).toEqual(refusals(controllerMayNotByRole));
 });
 
 test('an agent writes endpoints and entries of its own node alone', async () => {
   const agent = await as('node-dataplane', 'n1');
-  expect(await answers(agent, agentMay)).toEqual(taken(agentMay));
-  expect(await answers(agent, agentMayNot)).toEqual(refusals(agentMayNot));
+  expect(await answersTo(agent, agentMay)).toEqual(taken(agentMay));
+  expect(await answersTo(agent, agentMayNot)).toEqual(refusals(agentMayNot));
 });
 
 test('an agent whose token names no node writes nothing', async () => {
@@ -124,9 +110,9 @@ test('whatever roles of the cluster allow, policies refuse what is not theirs; o
     const probes = [answerTo(controller, controllerMayNot[0]![1]), answerTo(agent, agentMay[0]![1])];
     return !JSON.stringify(await Promise.all(probes)).includes(' cannot ');
   });
-  expect(await answers(controller, controllerMayNot)).toEqual(refusals(controllerMayNot));
-  expect(await answers(agent, agentMayNot)).toEqual(refusals(agentMayNot));
-  expect(await answers(agent, agentMay)).toEqual(taken(agentMay));
+  expect(await answersTo(controller, controllerMayNot)).toEqual(refusals(controllerMayNot));
+  expect(await answersTo(agent, agentMayNot)).toEqual(refusals(agentMayNot));
+  expect(await answersTo(agent, agentMay)).toEqual(taken(agentMay));
   api.kubectl('delete', 'clusterrolebinding', 'everything');
-  expect(await answers(api.cluster, agentMayNot)).toEqual(taken(agentMayNot));
+  expect(await answersTo(api.cluster, agentMayNot)).toEqual(taken(agentMayNot));
 });

@@ -9,13 +9,11 @@ import {
 import { fdbEntryName, neighborName } from '@unbounded/l2';
 import { ourPath, type Write } from '@unbounded/testing';
 import { NAMESPACE } from '@unbounded/testing/chart';
+import type { Allowed, Refused } from '@unbounded/testing/write-rows';
 
 import { SHOP } from './test-cluster.testdata.ts';
 
 /** What can be done with the token of the controller, and with that of the agent of node n1: what is taken, and what is refused. */
-
-export type Allowed = readonly [what: string, write: Write];
-export type Refused = readonly [what: string, write: Write, refusal: string];
 
 const RBAC = 'cannot';
 const typed = { apiVersion: GROUP_VERSION } as const;

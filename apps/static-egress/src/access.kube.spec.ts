@@ -11,6 +11,7 @@ import {
   type Write,
 } from '@unbounded/testing';
 import { NAMESPACE } from '@unbounded/testing/chart';
+import { refused } from '@unbounded/testing/write-rows';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import {
@@ -51,7 +52,6 @@ afterAll(async () => {
   await api?.stop();
 });
 
-const refused = (message: string) => ({ status: 403, message: expect.stringContaining(message) as unknown });
 /** A role of the cluster that lets both do everything: what is still refused, policies refuse. */
 const grantEverything = async (probe: readonly [cluster: Cluster, write: Write][]): Promise<void> => {
   const subjects = ['static-egress', 'node-dataplane'].map((name) => `--serviceaccount=${NAMESPACE}:${name}`);

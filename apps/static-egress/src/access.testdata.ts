@@ -1,13 +1,11 @@
 import { GROUP_VERSION } from '@unbounded/crds';
 import { ourPath, type Write } from '@unbounded/testing';
 import { NAMESPACE } from '@unbounded/testing/chart';
+import type { Allowed, Refused } from '@unbounded/testing/write-rows';
 
 import { egressPool, SHOP, staticEgress } from './egress-cluster.testdata.ts';
 
 /** What can be done with the token of the controller, and with that of the agent of node n1: what is taken, and what is refused. */
-
-export type Allowed = readonly [what: string, write: Write];
-export type Refused = readonly [what: string, write: Write, refusal: string];
 
 const RBAC = 'cannot';
 export const RULE = staticEgress('partner', { podSelector: {}, egressip: '192.0.2.200' });

@@ -1,15 +1,8 @@
 import { type Cluster, serviceAccounts } from '@unbounded/kube';
 import { openCluster } from '@unbounded/kube/open-cluster';
-import {
-  answerTo,
-  type ApiServer,
-  installAccessRules,
-  kubeconfigOf,
-  startApiServer,
-  until,
-  type Write,
-} from '@unbounded/testing';
+import { answerTo, type ApiServer, installAccessRules, kubeconfigOf, startApiServer, until } from '@unbounded/testing';
 import { NAMESPACE } from '@unbounded/testing/chart';
+import { answersTo, refusals, taken } from '@unbounded/testing/write-rows';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import {
@@ -70,24 +63,17 @@ afterAll(async () => {
   await Promise.all([api?.stop(), control?.stop()]);
 });
 
-const refused = (message: string) => ({ status: 403, message: expect.stringContaining(message) as unknown });
-type Row = readonly [what: string, write: Write, ...rest: string[]];
-const answers = (cluster: Cluster, rows: readonly Row[]) =>
-  Promise.all(rows.map(async ([what, write]) => [what, await answerTo(cluster, write)]));
-const taken = (rows: readonly Row[]) => rows.map(([what]) => [what, 'taken']);
-const refusals = (rows: readonly Row[]) => rows.map(([what, , refusal]) => [what, refused(refusal!)]);
-
 test('the registrar may write what it writes, and no more', async () => {
   const registrar = await as('tailnet-registrar');
-  expect(await answers(registrar, registrarMay)).toEqual(taken(registrarMay));
-  expect(await answers(registrar, registrarMayNotByRole)).toEqual(refusals(registrarMayNotByRole));
+  expect(await answersTo(registrar, registrarMay)).toEqual(taken(registrarMay));
+  expect(await answersTo(registrar, registrarMayNotByRole)).toEqual(refusals(registrarMayNotByRole));
 });
 
 test('an agent says of the devices of its own node how they are, and nothing else', async () => {
   const agent = await as('tailnet', 'n1');
-  expect(await answers(agent, agentMay)).toEqual(taken(agentMay));
-  expect(await answers(agent, agentMayNot)).toEqual(refusals(agentMayNot));
-  expect(await answers(agent, agentMayNotByRole)).toEqual(refusals(agentMayNotByRole));
+  expect(await answersTo(agent, agentMay)).toEqual(taken(agentMay));
+  expect(await answersTo(agent, agentMayNot)).toEqual(refusals(agentMayNot));
+  expect(await answersTo(agent, agentMayNotByRole)).toEqual(refusals(agentMayNotByRole));
 });
 
 test('an agent whose token names no node writes nothing', async () => {
@@ -127,6 +113,6 @@ test('whatever roles of the cluster allow, policies refuse what is not theirs', 
     const probes = [answerTo(registrar, registrarMayNot.at(-3)![1]), answerTo(agent, agentMayNotByPolicy.at(-1)![1])];
     return !JSON.stringify(await Promise.all(probes)).includes(' cannot ');
   });
-  expect(await answers(registrar, registrarMayNot)).toEqual(refusals(registrarMayNot));
-  expect(await answers(agent, agentMayNotByPolicy)).toEqual(refusals(agentMayNotByPolicy));
+  expect(await answersTo(registrar, registrarMayNot)).toEqual(refusals(registrarMayNot));
+  expect(await answersTo(agent, agentMayNotByPolicy)).toEqual(refusals(agentMayNotByPolicy));
 });

@@ -1,13 +1,11 @@
 import { podConditions, GROUP_VERSION, tailnetDeviceKind, TAILNET_DEVICE_FINALIZER } from '@unbounded/crds';
 import { ourPath, type Write } from '@unbounded/testing';
 import { NAMESPACE } from '@unbounded/testing/chart';
+import type { Allowed, Refused } from '@unbounded/testing/write-rows';
 
 import { SECRET, SHOP } from './test-cluster.testdata.ts';
 
 /** What can be done with the token of the registrar, and with that of the tailnet agent of node n1: what is taken, and what is refused. */
-
-export type Allowed = readonly [what: string, write: Write];
-export type Refused = readonly [what: string, write: Write, refusal: string];
 
 const RBAC = 'cannot';
 const merge = (path: string, body: object): Write => ({ verb: 'merge', path, body });

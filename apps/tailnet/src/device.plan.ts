@@ -129,18 +129,19 @@ const statusOf = (situation: DeviceSituation, found: ReturnType<typeof usable>):
   const { record, local, publicKey, isLoggingIn } = situation;
   const { good, bad } = found;
   const message = messageOf(situation, bad)?.slice(0, LONGEST_MESSAGE);
-  const isRunning = local?.state === 'Running' && good.length > 0 && bad.length === 0;
   const before = record?.status;
   // Of a process that does not answer what is known stays.
   const { id = before?.reportedID, dnsName = before?.name } = local ?? {};
   const path = local?.paths ? pathOf(local) : before?.path;
-  const state = isRunning ? 'Running' : STATES[local?.state ?? 'Starting'];
+  const state = STATES[local?.state ?? 'Starting'];
+  const hasAddresses = good.length > 0 && bad.length === 0;
+  const addresses = addressesNow(situation, good);
   return {
-    state: state === 'Running' && !isRunning ? 'Starting' : state,
+    state: state === 'Running' && !hasAddresses ? 'Starting' : state,
     ...(message === undefined ? {} : { message }),
     ...(id === undefined ? {} : { reportedID: id }),
     ...(dnsName === undefined ? {} : { name: dnsName }),
-    ...(addressesNow(situation, good).length > 0 ? { addresses: addressesNow(situation, good) } : {}),
+    ...(addresses.length > 0 ? { addresses } : {}),
     ...(path === undefined ? {} : { path }),
     ...(needsKey(situation) && !isLoggingIn ? { keyRequest: { publicKey } } : {}),
   };

@@ -115,6 +115,16 @@ const added = (name = 'web-0', podUID = POD, netns = '/run/netns/a') => ({
   ...{ podUID, namespace: 'shop', podName: name, container: { id: `c-${netns}`, netns } },
 });
 const within = (ms = 5000): AbortSignal => AbortSignal.timeout(ms);
+/** An agent with a pod whose device is up. */
+const withDevice = async (): Promise<PodDevices> => {
+  record();
+  startProcess();
+  const agent = startAgent();
+  const adding = agent.add(added(), 'WaitForDevice', within());
+  await giveKeys('shop/web-0', 'tskey-1');
+  await adding;
+  return agent;
+};
 const unit = (podUID = POD) => {
   const file = join(unitsDir(), `${podUID}.json`);
   return existsSync(file) ? deviceUnit.read(file) : undefined;
@@ -195,12 +205,7 @@ describe('a pod', () => {
 
 describe('a container', () => {
   test('that ends leaves the identity, and the next one of the pod has it', async () => {
-    record();
-    startProcess();
-    const agent = startAgent();
-    const adding = agent.add(added(), 'WaitForDevice', within());
-    await giveKeys('shop/web-0', 'tskey-1');
-    await adding;
+    const agent = await withDevice();
     agent.release('c-/run/netns/a');
     await until('the keeper has nothing to do', () => unit() === undefined);
     expect(existsSync(podFolder())).toBe(true);
@@ -214,12 +219,7 @@ describe('a container', () => {
 
 describe('an agent after another', () => {
   test('knows the pods, and asks for the same', async () => {
-    record();
-    startProcess();
-    const first = startAgent();
-    const adding = first.add(added(), 'WaitForDevice', within());
-    await giveKeys('shop/web-0', 'tskey-1');
-    await adding;
+    const first = await withDevice();
     await first.stop();
     const before = unit();
     const next = startAgent();
@@ -228,12 +228,7 @@ describe('an agent after another', () => {
   });
 
   test('leaves devices as they are while it knows no records', async () => {
-    record();
-    startProcess();
-    const first = startAgent();
-    const adding = first.add(added(), 'WaitForDevice', within());
-    await giveKeys('shop/web-0', 'tskey-1');
-    await adding;
+    const first = await withDevice();
     await first.stop();
     const before = unit();
     records.clear();

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { createInformer, createManager } from '@unbounded/controller-runtime';
 import { meshKind, siteKind, type TailnetDevice, tailnetDeviceKind } from '@unbounded/crds';
 import { hostModule, type HostPart, type HostServices } from '@unbounded/host';
+import { managerPart } from '@unbounded/host/control-plane';
 import { type Prefix, tryParsePrefix, withoutCovered } from '@unbounded/ip';
 import { type Cluster, resourceOf } from '@unbounded/kube';
 import { openCluster } from '@unbounded/kube/open-cluster';
@@ -81,18 +82,7 @@ const createParts = (config: TailnetConfig, services: HostServices): readonly Ho
     devices.onRecord(object);
     if (type === 'deleted') void devices.tidy();
   });
-  const followed: HostPart = {
-    name: 'cluster',
-    failed: manager.failed,
-    get isReady() {
-      return manager.isReady;
-    },
-    start: () => manager.start(),
-    stop: async () => {
-      await manager.stop();
-      cluster.close();
-    },
-  };
+  const followed = managerPart('cluster', manager, () => cluster.close());
   const service = createCniRequests(devices, admission);
   return [followed, tidying(devices, config.tidyInterval), createGrpcPart(config.socket, service, logger)];
 };

@@ -9,6 +9,7 @@ import {
   type Informer,
   type InformerOptions,
   leaderMetric,
+  type Manager,
 } from '@unbounded/controller-runtime';
 import {
   type Cluster,
@@ -42,6 +43,20 @@ export interface ControlPlane extends HostServices {
   part(controllers: readonly Controller[]): HostPart;
 }
 
+/** A manager's work as a part of the host. @param onStopped when it has ended */
+export const managerPart = (name: string, manager: Manager, onStopped: () => void | Promise<void>): HostPart => ({
+  name,
+  failed: manager.failed,
+  get isReady() {
+    return manager.isReady;
+  },
+  start: () => manager.start(),
+  async stop() {
+    await manager.stop();
+    await onStopped();
+  },
+});
+
 export const openControlPlane = ({ name, config, services }: ControlPlaneOptions): ControlPlane => {
   const { logger, metrics } = services;
   const cluster = openCluster({ kubeconfig: config.kubeconfig, metrics });
@@ -70,19 +85,10 @@ export const openControlPlane = ({ name, config, services }: ControlPlaneOptions
     },
     part: (controllers) => {
       const manager = createManager({ informers, controllers, election, logger });
-      return {
-        name: 'controllers',
-        failed: manager.failed,
-        get isReady() {
-          return manager.isReady;
-        },
-        start: () => manager.start(),
-        stop: async () => {
-          await manager.stop();
-          await recorder.flush();
-          cluster.close();
-        },
-      };
+      return managerPart('controllers', manager, async () => {
+        await recorder.flush();
+        cluster.close();
+      });
     },
   };
 };

@@ -52,9 +52,10 @@ const stopOthers = (supervisor: Supervisor, podUID: string, name: string | undef
     .map((one) => supervisor.stop(one, nowMs))
     .every(Boolean);
 
-const createProcesses = (supervisor: Supervisor, states: DeviceStates, programs: DevicePrograms) => ({
+const createTending =
+  (supervisor: Supervisor, states: DeviceStates, programs: DevicePrograms) =>
   /** @throws Error when it cannot be run */
-  async tend(unit: StartedUnit, nowMs: number): Promise<void> {
+  async (unit: StartedUnit, nowMs: number): Promise<void> => {
     const { podUID } = unit;
     const state = states.get(podUID)!;
     try {
@@ -66,8 +67,7 @@ const createProcesses = (supervisor: Supervisor, states: DeviceStates, programs:
       states.set(podUID, { ...state, problem: problemText((error as Error).message) });
       throw error;
     }
-  },
-});
+  };
 
 export const createDeviceKeeper = (options: DeviceKeeperOptions): Keeper => {
   const { unitsDir, pidsDir, statesDir, rejectedFile, logger, podStart } = options;
@@ -76,15 +76,15 @@ export const createDeviceKeeper = (options: DeviceKeeperOptions): Keeper => {
   const readKnown = createKnownUnits(unitsDir, deviceUnits);
   const states = createStates(statesDir);
   const networks = createPodNetworks({ podStart, states, logger });
-  const processes = createProcesses(supervisor, states, options);
-  let isAdopted = false;
+  const tendProcess = createTending(supervisor, states, options);
+  supervisor.adopt(performance.now());
 
   const tend = async (unit: DeviceUnit, nowMs: number): Promise<void> => {
     await networks.ensure(unit, nowMs);
     const name = isStarted(unit) ? processName(unit) : undefined;
     const isAlone = stopOthers(supervisor, unit.podUID, name, nowMs);
     // The device may run while a change of its network fails.
-    if (isStarted(unit) && isAlone && networks.hasAny(unit)) await processes.tend(unit, nowMs);
+    if (isStarted(unit) && isAlone && networks.hasAny(unit)) await tendProcess(unit, nowMs);
   };
   const tidy = async (podUID: string, nowMs: number): Promise<void> => {
     if (stopOthers(supervisor, podUID, undefined, nowMs)) await networks.remove(podUID, nowMs);
@@ -99,8 +99,6 @@ export const createDeviceKeeper = (options: DeviceKeeperOptions): Keeper => {
 
   return {
     async tend(nowMs) {
-      if (!isAdopted) supervisor.adopt(nowMs);
-      isAdopted = true;
       const { units, keeps, refused } = readKnown();
       report(refused);
       const known = new Set([...states.pods(), ...supervisor.names().map(podOf)]);

@@ -1,9 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs';
+import { ROUTE_PROTOCOL } from '@unbounded/config/ownership';
 import { type PodNetwork, TAILNET_INTERFACE } from '@unbounded/keeper-protocol';
 import { type ApplyResult, createTun, type Link, type RouteSocket } from '@unbounded/netlink';
 import type { Nftables } from '@unbounded/nftables';
 import { POD_TABLE, podFirewall } from './pod-firewall.plan.ts';
-import { diffNetwork, type FoundNetwork, type NetworkDiff, PROTOCOL } from './pod-network.diff.ts';
+import { diffNetwork, type FoundNetwork, type NetworkDiff } from './pod-network.diff.ts';
 
 /** Sets up the network of a pod's device, in whose network namespace the process is. */
 
@@ -42,7 +43,7 @@ const ipv6Of = (): { readonly isKnown: boolean; readonly isOn: boolean } => {
 const find = async (net: RouteSocket, link: number): Promise<FoundNetwork> => ({
   addresses: await net.addresses.list({ link }),
   rules: await net.rules.list(),
-  routes: await net.routes.list({ protocol: PROTOCOL }),
+  routes: await net.routes.list({ protocol: ROUTE_PROTOCOL }),
 });
 
 const failIfAny = (what: string, results: readonly ApplyResult[], isNoMatter: readonly string[] = []): void => {
@@ -101,7 +102,7 @@ export const removeNetwork = async ({ net, nft }: PodKernel): Promise<void> => {
   const nothing = { addresses: [], rules: [], routes: [] };
   const diff = diffNetwork(nothing, await find(net, link?.index ?? 0), link?.index ?? 0, true);
   if (link?.kind?.kind === 'tun') await net.links.delete(link.index);
-  const left = await net.routes.list({ protocol: PROTOCOL });
+  const left = await net.routes.list({ protocol: ROUTE_PROTOCOL });
   const routes = diffNetwork(nothing, { addresses: [], rules: [], routes: left }, 0, true);
   await change(net, { ...routes, rules: diff.rules }, 'remove', ['rules', 'otherRoutes', 'deviceRoutes']);
   await nft.deleteTable(POD_TABLE.family, POD_TABLE.name);

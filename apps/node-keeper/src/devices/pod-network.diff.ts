@@ -1,11 +1,13 @@
 import type { PodNetwork } from '@unbounded/keeper-protocol';
+import { ROUTE_PROTOCOL } from '@unbounded/config/ownership';
 import { formatPrefix, parsePrefix } from '@unbounded/ip';
 import type { LinkAddress, Route, RouteSpec, Rule, RuleSpec } from '@unbounded/netlink';
 
-/** What is to change in a pod's network namespace, so that its device's interface, rules and tables are what the unit says. */
+/**
+ * What is to change in a pod's network namespace, so that its device's interface, rules and tables are what the unit says. What has another
+ * protocol than ours is the pod's.
+ */
 
-/** Of all that is ours there (`ip route` and `ip rule` show it); what has another is the pod's. */
-export const PROTOCOL = 117;
 /** A metric of 0 is this one in IPv6 (IP6_RT_PRIO_USER). */
 const IPV6_DEFAULT_METRIC = 1024;
 /** IFA_F_NODAD: nobody else can have the address. */
@@ -49,7 +51,7 @@ const routeKey = ({ table, dst, type = 'unicast', metric, link }: RouteSpec): st
   `${table} ${dst} ${metricOf(dst, metric)} ${type} ${type === 'unicast' ? link : ''}`;
 
 const wantedRoute = (link: number, { table, to, kind, metric }: PodNetwork['routes'][number]): RouteSpec => ({
-  ...{ dst: canonical(to), table, metric, protocol: PROTOCOL },
+  ...{ dst: canonical(to), table, metric, protocol: ROUTE_PROTOCOL },
   ...(kind === 'device' ? { link } : { type: kind }),
 });
 
@@ -65,10 +67,10 @@ export const diffNetwork = (wanted: PodNetwork, found: FoundNetwork, link: numbe
   });
   const rules = wanted.rules.map(({ priority, to, table }): RuleSpec => {
     const dst = canonical(to);
-    return { family: familyOf(dst), priority, dst, table, protocol: PROTOCOL };
+    return { family: familyOf(dst), priority, dst, table, protocol: ROUTE_PROTOCOL };
   });
   const routes = wanted.routes.map((route) => wantedRoute(link, route));
-  const isOurs = ({ protocol }: { readonly protocol?: number }): boolean => protocol === PROTOCOL;
+  const isOurs = ({ protocol }: { readonly protocol?: number }): boolean => protocol === ROUTE_PROTOCOL;
   const routesOf = (specs: readonly RouteSpec[], byDevice: boolean): RouteSpec[] =>
     specs.filter(({ type = 'unicast', dst }) => (type === 'unicast') === byDevice && (!byDevice || reaches(dst)));
   return {

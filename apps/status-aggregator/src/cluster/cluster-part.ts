@@ -1,6 +1,7 @@
 import { createInformer, createManager } from '@unbounded/controller-runtime';
 import { gatewayPoolKind, siteKind } from '@unbounded/crds';
 import type { HostPart } from '@unbounded/host';
+import { managerPart } from '@unbounded/host/control-plane';
 import { type Cluster, nodes, resourceOf } from '@unbounded/kube';
 import type { ViewInputs } from '@unbounded/status';
 import type { Logger } from '@unbounded/telemetry';
@@ -25,21 +26,12 @@ export const followCluster = (cluster: Cluster, logger: Logger): ClusterPart => 
   });
   const knownMs = (node: string): number => performance.now() - (seenMs.get(node) ?? performance.now());
   const manager = createManager({ informers: Object.values(followed), controllers: [], logger });
-  return {
-    name: 'cluster',
-    failed: manager.failed,
-    get isReady() {
-      return manager.isReady;
-    },
-    start: () => manager.start(),
-    async stop() {
-      await manager.stop();
-      cluster.close();
-    },
+  const part = managerPart('cluster', manager, () => cluster.close());
+  return Object.assign(part, {
     objects() {
       if (!manager.isReady) return undefined;
       const { nodes: ofNodes, sites, pools } = followed;
       return clusterInputs({ nodes: ofNodes.list(), sites: sites.list(), pools: pools.list() }, knownMs);
     },
-  };
+  });
 };

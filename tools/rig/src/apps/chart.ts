@@ -42,7 +42,8 @@ const tailnetValues = (layout: LabLayout): object => ({
   tailnet: { enabled: true, clusterCidrs: servicesOf(layout).map(({ cidr }) => cidr) },
 });
 
-const valuesOfApps = (layout: LabLayout): object => {
+/** What the lab's options turn on in the chart. */
+export const valuesOfApps = (layout: LabLayout): object => {
   const { lan, tailnet } = layout.options;
   const flags = Object.entries(flagsOfPods(layout)).map(([app, extraArgs]) => [app, { extraArgs }] as const);
   const values = Object.fromEntries<object>(flags);

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { accessRules, namespaceFile, yamlOf } from '@unbounded/testing/chart';
 import { lanAnnotations } from '../../features/lan/lan.ts';
 import { tailnetPodAnnotations } from '../../features/tailnet/tailnet.ts';
+import { valuesOfApps } from '../../apps/chart.ts';
 import { images } from './images.ts';
 import { type LabLayout, servicesOf } from '../../layout/layout.ts';
 import { checkout } from '../../machine/paths.ts';
@@ -18,15 +19,10 @@ const filesOf = (folder: string): string =>
     .join('\n---\n');
 
 export const crds = (): string => filesOf('deploy/crds');
-const valuesOfFeatures = ({ lan, tailnet }: LabLayout['options']): object => ({
-  'l2-networks': { enabled: lan },
-  'tailnet-registrar': { enabled: tailnet },
-  tailnet: { enabled: tailnet },
-});
 
 /** What our apps may do, for those that run as processes; as pods they bring it along. */
-export const rbac = ({ options }: LabLayout): string =>
-  [readFileSync(namespaceFile, 'utf8'), yamlOf(accessRules(valuesOfFeatures(options)))].join('\n---\n');
+export const rbac = (layout: LabLayout): string =>
+  [readFileSync(namespaceFile, 'utf8'), yamlOf(accessRules(valuesOfApps(layout)))].join('\n---\n');
 
 const everywhere = [{ operator: 'Exists' }];
 
