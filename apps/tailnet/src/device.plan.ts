@@ -54,6 +54,10 @@ const STATES: Readonly<Record<LocalStatus['state'], NonNullable<Status['state']>
   ...{ NoState: 'Starting', Starting: 'Starting', InUseOtherUser: 'Stopped', Stopped: 'Stopped' },
   ...{ NeedsLogin: 'NeedsLogin', NeedsMachineAuth: 'NeedsApproval', Running: 'Running' },
 };
+/** @param local undefined: its process does not answer */
+export const deviceStateOf = (local: LocalStatus | undefined): NonNullable<Status['state']> =>
+  STATES[local?.state ?? 'Starting'];
+
 const LONGEST_MESSAGE = 512;
 /** The control server has taken them away. */
 const WITHOUT_ADDRESSES: ReadonlySet<LocalStatus['state']> = new Set(['NeedsLogin', 'NeedsMachineAuth', 'Stopped']);
@@ -133,7 +137,7 @@ const statusOf = (situation: DeviceSituation, found: ReturnType<typeof usable>):
   // Of a process that does not answer what is known stays.
   const { id = before?.reportedID, dnsName = before?.name } = local ?? {};
   const path = local?.paths ? pathOf(local) : before?.path;
-  const state = STATES[local?.state ?? 'Starting'];
+  const state = deviceStateOf(local);
   const hasAddresses = good.length > 0 && bad.length === 0;
   const addresses = addressesNow(situation, good);
   return {

@@ -1,4 +1,6 @@
-import { createDeviceLook, type DeviceLookParts, type Seen } from './device-look.ts';
+import type { ObservedDevice } from './agent-metrics.ts';
+import { createDeviceLook, type DeviceLook, type DeviceLookParts, type Seen } from './device-look.ts';
+import { createUpTime, metricState, type OnUp } from './device-observation.ts';
 import type { KeptPod } from './device.plan.ts';
 import { stands } from './keeper-files.ts';
 
@@ -13,6 +15,8 @@ export interface PodDevice {
   /** Why it is not, in words. */
   readonly problem: string;
   readonly hostName: string;
+  /** For operators. */
+  readonly observed: ObservedDevice;
   /** Takes what has changed of the pod, and looks at once. @throws the error of the system call: it cannot be kept */
   update(change: { readonly container: KeptPod['container'] | undefined; readonly start?: KeptPod['start'] }): void;
   /** Something may have changed. */
@@ -25,6 +29,9 @@ export interface PodDeviceParts extends Omit<DeviceLookParts, 'now'> {
   readonly pod: KeptPod;
   /** @throws the error of the system call */
   readonly keep: (pod: KeptPod) => void;
+  readonly onUp: OnUp;
+  /** Its container was added just now. */
+  readonly isAdded: boolean;
 }
 
 /** A device comes up within half a second; one that is up is asked how it is. */
@@ -74,21 +81,29 @@ const createTelling = ({ logger, pod: { podUID } }: Pick<PodDeviceParts, 'logger
   };
 };
 
-export const createPodDevice = ({ keep, ...parts }: PodDeviceParts): PodDevice => {
+/** How far it has come, by the last look and what the keeper says now. */
+const createProgress = (keeper: PodDeviceParts['keeper'], looking: DeviceLook, podNow: () => KeptPod) => {
+  const stateOf = () => keeper.stateOf(podNow().podUID);
+  /** The unit of the container that the pod has now, as it stands. */
+  const standing = (): Seen['unit'] => {
+    const { unit } = looking.seen;
+    return unit !== undefined && unit.netns === podNow().container?.netns && stands(unit, stateOf()) ? unit : undefined;
+  };
+  const isUp = (): boolean =>
+    looking.seen.status?.state === 'Running' && (standing()?.network.addresses.length ?? 0) > 0;
+  return { stateOf, standing, isUp };
+};
+
+export const createPodDevice = ({ keep, onUp, isAdded, ...parts }: PodDeviceParts): PodDevice => {
   const { keeper } = parts;
+  const upTime = createUpTime(onUp);
+  if (isAdded) upTime.begin(parts.pod);
   const looking = createDeviceLook({ ...parts, now: () => performance.now() });
   let { pod } = parts;
   const telling = createTelling(parts);
   let looks = 0;
 
-  const stateOf = () => keeper.stateOf(pod.podUID);
-  /** The unit of the container that the pod has now, as it stands. */
-  const standing = (): Seen['unit'] => {
-    const { unit } = looking.seen;
-    return unit !== undefined && unit.netns === pod.container?.netns && stands(unit, stateOf()) ? unit : undefined;
-  };
-  const isUp = (): boolean =>
-    looking.seen.status?.state === 'Running' && (standing()?.network.addresses.length ?? 0) > 0;
+  const { stateOf, standing, isUp } = createProgress(keeper, looking, () => pod);
   const keepIfOther = (next: KeptPod): void => {
     if (JSON.stringify(next) === JSON.stringify(pod)) return;
     keep(next);
@@ -107,6 +122,7 @@ export const createPodDevice = ({ keep, ...parts }: PodDeviceParts): PodDevice =
       telling.tell((error as Error).message);
     }
     if (of !== pod && of.container !== pod.container) return 0;
+    if (isUp()) upTime.end();
     looks = hadWork ? 0 : looks + 1;
     return isUp() || !pod.container ? QUIET_MS : Math.min(BUSY_MS * GROWTH ** looks, LONGEST_BUSY_MS);
   };
@@ -133,7 +149,12 @@ export const createPodDevice = ({ keep, ...parts }: PodDeviceParts): PodDevice =
     get hostName() {
       return looking.seen.record?.spec.hostName ?? '';
     },
+    get observed() {
+      return { podUID: pod.podUID, state: metricState(pod, looking.seen, isUp()), keeper: stateOf() };
+    },
     update({ container, start = pod.start }) {
+      if (!container) upTime.cancel();
+      else if (container.id !== pod.container?.id) upTime.begin(pod);
       const { container: _, ...rest } = pod;
       keepIfOther({ ...rest, start, ...(container && { container }) });
       trigger();

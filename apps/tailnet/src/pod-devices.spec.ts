@@ -37,6 +37,8 @@ let cluster: readonly Prefix[] | undefined;
 let isPodGone: () => Promise<boolean>;
 let isKeeperAway: boolean;
 let agents: PodDevices[];
+/** Identities of the devices that came up. */
+let ups: [identity: string, seconds: number][];
 let servers: Server[];
 let keeping: NodeJS.Timeout;
 
@@ -65,6 +67,7 @@ const startAgent = (): PodDevices => {
     isPodGone: () => isPodGone(),
     cluster: () => cluster,
     writeStatus: async ({ metadata: { namespace, name } }, patch) => change(`${namespace}/${name}`, patch),
+    onUp: (seconds, identity) => void ups.push([identity, seconds]),
     logger,
   });
   agents.push(agent);
@@ -132,7 +135,7 @@ const unit = (podUID = POD) => {
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'tailnet-'));
-  [records, areRecordsKnown, isKeeperAway, agents, servers] = [new Map(), true, false, [], []];
+  [records, areRecordsKnown, isKeeperAway, agents, servers, ups] = [new Map(), true, false, [], [], []];
   isPodGone = async () => false;
   cluster = [];
   for (const one of [unitsDir(), statesDir()]) mkdirSync(one, { recursive: true });
@@ -260,6 +263,54 @@ describe('an agent after another', () => {
     writeFileSync(join(podFolder('odd'), 'tailscaled.state'), 'identity');
     expect(startAgent().list()).toEqual([]);
     expect(existsSync(join(podFolder('odd'), 'tailscaled.state'))).toBe(true);
+  });
+});
+
+describe('for operators', () => {
+  const states = (agent: PodDevices) => agent.observe().devices.map(({ state }) => state);
+
+  test('a device is what it waits for, until it is up; its first login and the next container are told apart', async () => {
+    const agent = startAgent();
+    await agent.add(added(), 'Immediate', within());
+    expect(states(agent)).toEqual(['NoRecord']);
+    record();
+    startProcess();
+    await until('it asks for a key', () => states(agent)[0] === 'NeedsLogin');
+    expect(ups).toEqual([]);
+    await giveKeys('shop/web-0', 'tskey-1');
+    await until('it is up', () => ups.length > 0);
+    expect(agent.observe()).toMatchObject({
+      devices: [{ podUID: POD, state: 'Running', keeper: { starts: 1 } }],
+      pendingRemovals: 0,
+    });
+    agent.release('c-/run/netns/a');
+    await until('it has no container', () => states(agent)[0] === 'NoContainer');
+    await agent.add(added('web-0', POD, '/run/netns/b'), 'WaitForDevice', within());
+    await until('it is up again', () => ups.length > 1);
+    expect(ups.map(([identity]) => identity)).toEqual(['new', 'kept']);
+    for (const [, seconds] of ups) expect([seconds > 0, seconds < 5]).toEqual([true, true]);
+  });
+
+  test('what an agent before this one has brought up is not counted again', async () => {
+    const first = await withDevice();
+    await until('it is up', () => ups.length === 1);
+    await first.stop();
+    const next = startAgent();
+    await until('it has found the device', () => states(next)[0] === 'Running');
+    expect(ups).toHaveLength(1);
+  });
+
+  test('a device that is to be removed counts until nothing is left of it', async () => {
+    const agent = await withDevice();
+    isKeeperAway = true;
+    records.clear();
+    expect(agent.observe().pendingRemovals).toBe(1);
+    await agent.tidy();
+    await until('the keeper is to end it', () => unit() === undefined);
+    expect(agent.observe()).toEqual({ devices: [], pendingRemovals: 1 });
+    isKeeperAway = false;
+    await until('nothing is left', () => agent.observe().pendingRemovals === 0);
+    expect(existsSync(podFolder())).toBe(false);
   });
 });
 

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { TailnetDevice } from '@unbounded/crds';
 import type { Logger } from '@unbounded/telemetry';
 import type { StartPolicy } from '@unbounded/tailnet';
+import type { Observation } from './agent-metrics.ts';
 import type { KeptPod } from './device.plan.ts';
 import type { KeeperFiles } from './keeper-files.ts';
 import type { KeptPods } from './kept-pods.ts';
@@ -29,6 +30,8 @@ export interface PodDevices {
   release(containerId: string): void;
   byContainer(containerId: string): PodDevice | undefined;
   list(): readonly PodDevice[];
+  /** For operators: what there is, and what is still to be removed. */
+  observe(): Observation;
   /** The record of the pod has changed. */
   onRecord(record: TailnetDevice): void;
   /** Ends what has no record any more, and pods that are gone and never had one. */
@@ -37,7 +40,7 @@ export interface PodDevices {
   stop(): Promise<void>;
 }
 
-export interface PodDevicesParts extends Pick<PodDeviceParts, 'cluster' | 'writeStatus'> {
+export interface PodDevicesParts extends Pick<PodDeviceParts, 'cluster' | 'writeStatus' | 'onUp'> {
   readonly kept: KeptPods;
   readonly keeper: KeeperFiles;
   /** Of the namespace and name; whichever pod it is of. */
@@ -59,19 +62,51 @@ const until = async (device: PodDevice, isSo: () => boolean, signal: AbortSignal
   }
 };
 
-export const createPodDevices = (parts: PodDevicesParts): PodDevices => {
-  const { kept, keeper, recordOf, areRecordsKnown, isPodGone, logger } = parts;
-  const devices = new Map<string, PodDevice>();
+/** Whether a pod is still to be a device, by its record. */
+const createRecords = ({ recordOf, areRecordsKnown, isPodGone }: PodDevicesParts) => {
   const recordFor = ({ namespace, podName, podUID }: KeptPod): TailnetDevice | undefined => {
     const record = recordOf(namespace, podName);
     // One that is being deleted is none: its device is being removed.
     return record?.spec.podUID === podUID && record.metadata.deletionTimestamp === undefined ? record : undefined;
   };
-  const open = (pod: KeptPod): PodDevice => {
-    const { cluster, writeStatus } = parts;
+  const hasLostRecord = ({ pod }: PodDevice): boolean =>
+    areRecordsKnown() && pod.device !== undefined && !recordFor(pod);
+  const isOver = async (device: PodDevice): Promise<boolean> => {
+    const { pod } = device;
+    if (recordFor(pod) || !areRecordsKnown()) return false;
+    return hasLostRecord(device) || (await isPodGone(pod, AbortSignal.timeout(ASK_WITHIN_MS)));
+  };
+  return { recordFor, hasLostRecord, isOver };
+};
+
+/** Ends devices, and knows which have not ended yet. */
+const createEnding = ({ kept, keeper, logger }: PodDevicesParts, devices: Map<string, PodDevice>) => {
+  const ending = new Set<string>();
+  const end = async (device: PodDevice): Promise<void> => {
+    const { podUID } = device.pod;
+    ending.add(podUID);
+    await device.stop();
+    devices.delete(podUID);
+    keeper.ask(podUID, undefined);
+    // Its process may write there until it has ended.
+    while (keeper.stateOf(podUID) !== undefined) await delay(LOOK_MS);
+    kept.remove(podUID);
+    ending.delete(podUID);
+    logger.info({ pod: podUID }, 'its device is removed');
+  };
+  return { ending: ending as ReadonlySet<string>, end };
+};
+
+export const createPodDevices = (parts: PodDevicesParts): PodDevices => {
+  const { kept, keeper, logger } = parts;
+  const devices = new Map<string, PodDevice>();
+  const { recordFor, hasLostRecord, isOver } = createRecords(parts);
+  const open = (pod: KeptPod, isAdded = false): PodDevice => {
+    const { cluster, writeStatus, onUp } = parts;
     const local = createLocalApi(kept.socketOf(pod.podUID));
     const keep = (changed: KeptPod): void => kept.write(changed);
-    const device = createPodDevice({ pod, local, keeper, recordOf: recordFor, cluster, writeStatus, keep, logger });
+    const asking = { local, keeper, recordOf: recordFor, cluster, writeStatus, logger };
+    const device = createPodDevice({ ...asking, pod, isAdded, keep, onUp });
     devices.set(pod.podUID, device);
     return device;
   };
@@ -80,21 +115,7 @@ export const createPodDevices = (parts: PodDevicesParts): PodDevices => {
   ))
     open(pod);
 
-  const end = async (device: PodDevice): Promise<void> => {
-    const { podUID } = device.pod;
-    await device.stop();
-    devices.delete(podUID);
-    keeper.ask(podUID, undefined);
-    // Its process may write there until it has ended.
-    while (keeper.stateOf(podUID) !== undefined) await delay(LOOK_MS);
-    kept.remove(podUID);
-    logger.info({ pod: podUID }, 'its device is removed');
-  };
-  const isOver = async ({ pod }: PodDevice): Promise<boolean> => {
-    if (recordFor(pod) || !areRecordsKnown()) return false;
-    return pod.device !== undefined || (await isPodGone(pod, AbortSignal.timeout(ASK_WITHIN_MS)));
-  };
-
+  const { ending, end } = createEnding(parts, devices);
   const byContainer = (containerId: string): PodDevice | undefined =>
     devices.values().find(({ pod }) => pod.container?.id === containerId);
 
@@ -105,7 +126,7 @@ export const createPodDevices = (parts: PodDevicesParts): PodDevices => {
       const known = devices.get(podUID);
       if (known) known.update({ container, start });
       else kept.write(pod);
-      const device = known ?? open(pod);
+      const device = known ?? open(pod, true);
       await until(device, () => device.hasNetwork, signal);
       if (start === 'WaitForDevice') await until(device, () => device.isUp, signal);
       return device;
@@ -113,6 +134,15 @@ export const createPodDevices = (parts: PodDevicesParts): PodDevices => {
     release: (containerId) => byContainer(containerId)?.update({ container: undefined }),
     byContainer,
     list: () => [...devices.values()],
+    observe() {
+      const all = [...devices.values()];
+      const over = all.filter((device) => hasLostRecord(device)).map(({ pod }) => pod.podUID);
+      const pendingRemovals = new Set([...ending, ...over]).size;
+      return {
+        devices: all.filter(({ pod }) => !ending.has(pod.podUID)).map(({ observed }) => observed),
+        pendingRemovals,
+      };
+    },
     onRecord({ spec }) {
       devices.get(spec.podUID)?.trigger();
     },

@@ -8,11 +8,13 @@ import { type Prefix, tryParsePrefix, withoutCovered } from '@unbounded/ip';
 import { type Cluster, resourceOf } from '@unbounded/kube';
 import { openCluster } from '@unbounded/kube/open-cluster';
 import { createAdmission } from './admission.ts';
+import { agentMetrics } from './agent-metrics.ts';
 import { createCniRequests } from './cni-requests.ts';
 import type { NodeStatusPatch } from './device.plan.ts';
 import { createGrpcPart } from './grpc.part.ts';
 import { createKeeperFiles } from './keeper-files.ts';
 import { createKeptPods } from './kept-pods.ts';
+import { measuredRequests } from './measured-requests.ts';
 import { createPodDevices, type PodDevices } from './pod-devices.ts';
 import type { TailnetConfig } from './tailnet.config.ts';
 
@@ -68,6 +70,7 @@ const createParts = (config: TailnetConfig, services: HostServices): readonly Ho
   const informers = openInformers(cluster, nodeName, services);
   const manager = createManager({ informers: Object.values(informers), controllers: [], logger });
   const admission = createAdmission({ cluster, nodeName, mesh: (name) => informers.meshes.get(name) });
+  const counted = agentMetrics(metrics);
   const devices = createPodDevices({
     kept: createKeptPods(join(stateDir, 'pods')),
     keeper: createKeeperFiles(runDir),
@@ -76,14 +79,16 @@ const createParts = (config: TailnetConfig, services: HostServices): readonly Ho
     isPodGone: (pod, signal) => admission.isGone(pod, signal),
     cluster: () => (informers.sites.isSynced ? clusterBlocks(informers, clusterCidrs) : undefined),
     writeStatus: statusWriter(cluster),
+    onUp: counted.up,
     logger,
   });
+  counted.observe(() => devices.observe());
   informers.records.on(({ object, type }) => {
     devices.onRecord(object);
     if (type === 'deleted') void devices.tidy();
   });
   const followed = managerPart('cluster', manager, () => cluster.close());
-  const service = createCniRequests(devices, admission);
+  const service = measuredRequests(createCniRequests(devices, admission), counted);
   return [followed, tidying(devices, config.tidyInterval), createGrpcPart(config.socket, service, logger)];
 };
 
