@@ -16,6 +16,9 @@ import {
   registrarMay,
   registrarMayNot,
   registrarMayNotByRole,
+  uninstallMay,
+  uninstallMayNot,
+  uninstallMayNotByRole,
 } from './access.testdata.ts';
 import { type ControlServer, startControlServer } from './control-server.testdata.ts';
 import { createTestCluster, SHOP } from './test-cluster.testdata.ts';
@@ -25,6 +28,7 @@ import { createTestCluster, SHOP } from './test-cluster.testdata.ts';
 let api: ApiServer;
 let control: ControlServer;
 let world: ReturnType<typeof createTestCluster>;
+const UNINSTALL = 'tailnet-registrar-uninstall';
 const open: Cluster[] = [];
 const as = async (account: string, node?: string): Promise<Cluster> => {
   const cluster = openCluster({ kubeconfig: await kubeconfigOf(api, account, node) });
@@ -88,6 +92,17 @@ test('the registrar reads the Secret that the chart names, and no other; an agen
   await registrar.transport.send(secret('tailscale-cni-oauth'));
   await expect(registrar.transport.send(secret('other'))).rejects.toThrow('cannot get');
   await expect(agent.transport.send(secret('tailscale-cni-oauth'))).rejects.toThrow('cannot get');
+});
+
+test('an uninstallation may remove the tailnet of a Mesh, and nothing else', async () => {
+  const uninstall = await as(UNINSTALL);
+  expect(await answersTo(uninstall, uninstallMayNot)).toEqual(refusals(uninstallMayNot));
+  expect(await answersTo(uninstall, uninstallMayNotByRole)).toEqual(refusals(uninstallMayNotByRole));
+  const read = (path: string) => uninstall.transport.send({ method: 'GET', path });
+  for (const path of [`/api/v1/namespaces/${NAMESPACE}/secrets`, '/api/v1/pods', records('p1'), '/api/v1/namespaces'])
+    await expect(read(path)).rejects.toThrow(' cannot ');
+  expect(await answersTo(uninstall, uninstallMay)).toEqual(taken(uninstallMay));
+  await world.mesh();
 });
 
 test('with its own rights it registers, refuses, tells and removes; nothing that it asks is refused', async () => {

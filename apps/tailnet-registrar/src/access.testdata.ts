@@ -5,7 +5,10 @@ import type { Allowed, Refused } from '@unbounded/testing/write-rows';
 
 import { SECRET, SHOP } from './test-cluster.testdata.ts';
 
-/** What can be done with the token of the registrar, and with that of the tailnet agent of node n1: what is taken, and what is refused. */
+/**
+ * What can be done with the token of the registrar, with that of the tailnet agent of node n1, and with that of an uninstallation: what is
+ * taken, and what is refused.
+ */
 
 const RBAC = 'cannot';
 const merge = (path: string, body: object): Write => ({ verb: 'merge', path, body });
@@ -157,4 +160,25 @@ export const agentMayNotByPolicy: readonly Refused[] = [
   ['the end of another node’s record', remove(records('p2')), STATUS_ONLY],
   ['other labels of its record', merge(records('p1'), { metadata: { labels: { a: 'b' } } }), STATUS_ONLY],
   ['its record without the finalizer', merge(records('p1'), finalizers()), STATUS_ONLY],
+];
+
+const MESH = ourPath('meshes', 'default');
+const ONLY_TAILNET = 'may only remove spec.tailnet of a Mesh';
+export const uninstallMay: readonly Allowed[] = [['no tailnet', merge(MESH, { spec: { tailnet: null } })]];
+export const uninstallMayNot: readonly Refused[] = [
+  ['another name for the cluster', merge(MESH, { spec: { tailnet: { clusterName: 'x' } } }), ONLY_TAILNET],
+  [
+    'a relay',
+    merge(MESH, { spec: { tailnet: null, relay: { mode: 'never', provider: 'managed', managed: {} } } }),
+    ONLY_TAILNET,
+  ],
+  ['a label of the Mesh', merge(MESH, { spec: { tailnet: null }, metadata: { labels: { a: 'b' } } }), ONLY_TAILNET],
+];
+export const uninstallMayNotByRole: readonly Refused[] = [
+  ['the status of the Mesh', merge(ourPath('meshes', 'default', 'status'), condition('TailnetReady')), RBAC],
+  ['another Mesh', create(ourPath('meshes'), { metadata: { name: 'other' }, spec: {} }), RBAC],
+  ['the end of the Mesh', remove(MESH), RBAC],
+  ['the end of a record', remove(records('p1')), RBAC],
+  ['a record without the finalizer', merge(records('p1'), finalizers()), RBAC],
+  ['the Secret', merge(path('secrets', SECRET), { data: {} }), RBAC],
 ];

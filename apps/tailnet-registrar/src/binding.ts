@@ -15,7 +15,7 @@ import {
  * device, and the one of a record is deleted with it.
  */
 
-/** @throws TailnetApiError, CredentialsMissingError, ApiError (isConflict) */
+/** @throws TailnetApiError, CredentialsMissingError, TailnetDoubtedError, ApiError (isConflict) */
 export const bindDevice = async (
   record: TailnetDevice,
   deviceID: string,

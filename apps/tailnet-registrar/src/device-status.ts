@@ -16,13 +16,14 @@ export type RegisteredReason =
   | 'ControlServerUnreachable'
   | 'CredentialsRefused'
   | 'CredentialsMissing'
+  | 'NoDeviceKnown'
   | 'TagsRefused'
   | 'RequestRefused';
 
 /** Somebody should look. */
 const WARNINGS: ReadonlySet<string> = new Set<RegisteredReason>([
   ...(['ForeignDevice', 'DeviceGone', 'KeyRequestRefused', 'CredentialsMissing', 'CredentialsRefused'] as const),
-  ...(['TagsRefused', 'RequestRefused', 'NotRemoved'] as const),
+  ...(['TagsRefused', 'RequestRefused', 'NotRemoved', 'NoDeviceKnown'] as const),
 ]);
 
 /** The fields of the status that are the registrar's; null: it goes. */

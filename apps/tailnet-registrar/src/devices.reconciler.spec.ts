@@ -10,6 +10,7 @@ import { createStatusWriter } from './device-status.ts';
 import { devicesReconciler } from './devices.reconciler.ts';
 import { createBudget, createMisses, createPauses } from './pauses.ts';
 import type { TailnetAccess } from './tailnet-access.ts';
+import { TailnetDoubtedError } from './tailnet-health.ts';
 
 /** What is asked of the control server, in which order; what it is on real servers is in tailnet-registrar.kube.spec.ts. */
 
@@ -57,11 +58,14 @@ interface WorldOptions {
   /** Writes that are refused as conflicts. */
   readonly conflicts?: number;
   readonly access?: TailnetAccess;
+  /** The control server may be that of another tailnet. */
+  readonly doubt?: string;
 }
 
 const POD: Pod = { metadata: { name: 'web-0', uid: 'u' }, spec: { nodeName: 'n1', containers: [] } };
 
-const world = ({ record, others = [], pod = {}, devices = [], failing = [], conflicts = 0, access }: WorldOptions) => {
+const world = (options: WorldOptions) => {
+  const { record, others = [], pod = {}, devices = [], failing = [], conflicts = 0, access } = options;
   const [asked, events, left] = [[] as string[], [] as EventRecord[], [...failing]];
   let [current, refused, keys, nowMs]: [TailnetDevice | undefined, number, number, number] = [record, conflicts, 0, 0];
   const ask = <T>(operation: keyof TailnetApi, what: string, answer: T): Promise<T> => {
@@ -108,7 +112,10 @@ const world = ({ record, others = [], pod = {}, devices = [], failing = [], conf
       clients: { devices: deviceClient, pods: podClient as ResourceClient<Pod> },
       status: createStatusWriter(deviceClient, recorder),
       records: () => [current!, ...others],
-      accessTo: () => access ?? { kind: 'api', api },
+      accessTo: () => {
+        if (options.doubt !== undefined) throw new TailnetDoubtedError(options.doubt);
+        return access ?? { kind: 'api', api };
+      },
       keys: createBudget({ everyMs: 10_000, perHour: 20 }, () => nowMs),
       lookups: createBudget({ everyMs: 1000, perHour: 120 }, () => nowMs),
       ...{ misses: createMisses(() => nowMs), metrics: { keyGiven: () => {} }, logger: silentLogger },
@@ -274,6 +281,18 @@ test('what cannot be removed keeps its record, and says so', async () => {
   await pass();
   expect(asked).toEqual(['deleteKey k1', 'deleteDevice n1', 'deleteKey k1', 'deleteDevice n1']);
   expect(record().metadata.finalizers).toEqual([]);
+});
+
+test.each<[string, TailnetDevice, string]>([
+  ['no key is given', recordOf({ ...asking, state: 'NeedsLogin' }), 'NoDeviceKnown'],
+  ['no device is taken', recordOf({ reportedID: 'n1' }), 'NoDeviceKnown'],
+  ['no record ends', ending({ deviceID: 'n1', keyID: 'k1', keysGiven: 1 }), 'NotRemoved'],
+])('while the tailnet may be another one %s, and the condition says why', async (_, record, reason) => {
+  const waiting = world({ record, doubt: 'another tailnet', devices: [device()] });
+  expect((await waiting.pass()).kind).toBe('again');
+  expect([waiting.asked, waiting.record().metadata.finalizers]).toEqual([[], [TAILNET_DEVICE_FINALIZER]]);
+  const message = expect.stringContaining('another tailnet') as string;
+  expect(waiting.condition()).toMatchObject({ status: 'False', reason, message });
 });
 
 test('by an auth key nothing is looked up or removed, and the condition says so', async () => {

@@ -95,7 +95,7 @@ const isPublicKey = (publicKey: string, podUID: string): Promise<boolean> =>
     },
   );
 
-/** @throws TailnetApiError, CredentialsMissingError, ApiError (isConflict) */
+/** @throws TailnetApiError, CredentialsMissingError, TailnetDoubtedError, ApiError (isConflict) */
 export const giveKey = async (
   record: TailnetDevice,
   publicKey: string,

@@ -8,3 +8,12 @@ export const registrarOptions = {
   ),
 };
 export type RegistrarConfig = ConfigOf<typeof registrarOptions>;
+
+const { kubeconfig, logLevel } = controlPlaneOptions;
+
+/** Of the command that ends the tailnet before an uninstallation. */
+export const endTailnetOptions = {
+  ...{ kubeconfig, logLevel },
+  timeout: option(duration('2m'), 'Time in which all devices must be removed.'),
+  settle: option(duration('5s'), 'Time for the agents of nodes after the last device.'),
+};

@@ -85,7 +85,7 @@ const createShared = (plane: ControlPlane, informers: Informers, namespace: stri
   const records = () => informers.devices.list();
   const state = createTailnetState({
     mesh: () => informers.meshes.get(MESH_NAME),
-    records,
+    ...{ records, health },
     open: createTailnetAccess({
       credentials: createCredentials({ secrets: clients.secrets, namespace }),
       ...{ metrics, health },
@@ -165,6 +165,7 @@ const createParts = (config: RegistrarConfig, services: HostServices): readonly 
     reconcile: sweepReconciler({
       ...{ ...shared, pauses: createPauses(monotonic), intervalMs: config.sweepInterval },
       access: () => shared.state.access(),
+      apiURL: () => shared.state.choice().server?.apiURL ?? '',
     }),
     ...{ logger, metrics },
   });

@@ -13,7 +13,7 @@ export interface RegistrationContext {
   readonly status: StatusWriter;
   /** All records that the cache has. */
   readonly records: () => readonly TailnetDevice[];
-  /** To the tailnet of the record. @throws CredentialsMissingError when nothing says how */
+  /** To the tailnet of the record. @throws CredentialsMissingError when nothing says how; TailnetDoubtedError */
   readonly accessTo: (record: TailnetDevice) => TailnetAccess;
   /** Keys that the node of a record gets, by the record's uid. */
   readonly keys: Budget;

@@ -30,7 +30,7 @@ const removeFromTailnet = async (
   }
 };
 
-/** @throws TailnetApiError, CredentialsMissingError, ApiError (isConflict) */
+/** @throws TailnetApiError, CredentialsMissingError, TailnetDoubtedError, ApiError (isConflict) */
 export const removeDevice = async (
   record: TailnetDevice,
   step: RemovalStep,

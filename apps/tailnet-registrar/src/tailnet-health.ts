@@ -1,7 +1,7 @@
 import { TailnetApiError } from './api/api-error.ts';
 import { CredentialsMissingError } from './credentials.ts';
 
-/** How the last request to the control server went, for all records. */
+/** How the last request to the control server went, for all records, and whether it is our tailnet that answers. */
 
 export interface TailnetFailure {
   /** CamelCase, of a condition. */
@@ -10,9 +10,15 @@ export interface TailnetFailure {
   readonly retryAfterMs?: number;
 }
 
+/** It answers, but may be another tailnet than that of the devices. */
+export class TailnetDoubtedError extends Error {
+  override readonly name = 'TailnetDoubtedError';
+}
+
 /** What a condition says of an error; undefined: it is none of the tailnet's. */
 export const tailnetFailure = (error: unknown): TailnetFailure | undefined => {
   if (error instanceof CredentialsMissingError) return { reason: 'CredentialsMissing', message: error.message };
+  if (error instanceof TailnetDoubtedError) return { reason: 'NoDeviceKnown', message: error.message };
   if (!(error instanceof TailnetApiError)) return undefined;
   const { failure: reason, message, retryAfterMs } = error;
   return { reason, message, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
@@ -27,6 +33,9 @@ export interface TailnetHealth {
   readonly state: { readonly failure?: TailnetFailure } | undefined;
   /** @param error absent: it went well */
   report(error?: unknown): void;
+  /** Why it may be another tailnet; a request that goes well does not end that. */
+  readonly doubt: string | undefined;
+  setDoubt(message: string | undefined): void;
   /** Of another tailnet nothing is known. */
   reset(): void;
   /** Called when it turns. */
@@ -34,21 +43,34 @@ export interface TailnetHealth {
 }
 
 export const createTailnetHealth = (): TailnetHealth => {
-  let state: TailnetHealth['state'];
+  let answered: TailnetHealth['state'];
+  let doubt: string | undefined;
   const handlers: (() => void)[] = [];
+  const tell = (): void => {
+    for (const handler of handlers) handler();
+  };
   return {
     get state() {
-      return state;
+      if (doubt === undefined || answered?.failure) return answered;
+      return { failure: { reason: 'NoDeviceKnown', message: doubt } };
+    },
+    get doubt() {
+      return doubt;
     },
     report(error) {
       const failure = error === undefined ? undefined : tailnetFailure(error);
       if (error !== undefined && !(failure && concernsAll(failure))) return;
-      const isNews = state === undefined || state.failure?.reason !== failure?.reason;
+      const isNews = answered === undefined || answered.failure?.reason !== failure?.reason;
       if (!isNews) return; // another text of the same failure would be another write each time
-      state = failure ? { failure } : {};
-      for (const handler of handlers) handler();
+      answered = failure ? { failure } : {};
+      tell();
     },
-    reset: () => void (state = undefined),
+    setDoubt(message) {
+      if (doubt === message) return;
+      doubt = message;
+      tell();
+    },
+    reset: () => void ([answered, doubt] = [undefined, undefined]),
     on: (handler) => void handlers.push(handler),
   };
 };

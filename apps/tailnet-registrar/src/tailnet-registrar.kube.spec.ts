@@ -189,6 +189,31 @@ test('a device that is deleted at the control server is noticed', async () => {
   expect([deviceID, goneID]).toEqual([undefined, id]);
 });
 
+test('a list that knows no device is not believed, until somebody writes that they are gone', async () => {
+  const names = ['web-0', 'web-1'];
+  for (const name of names) await world.addPod(name);
+  const ids = await Promise.all(names.map((name) => world.register(name)));
+  // As after a change of the credentials to those of another tailnet.
+  for (const id of ids) await control.deleteDevice(id);
+  await until('doubt', async () => (await world.meshCondition())?.reason === 'NoDeviceKnown');
+  await world.deletePod('web-1');
+  await world.becomes('web-1', 'NotRemoved');
+  const receiver = await createKeyReceiver();
+  await world.addPod('web-2');
+  await until('record', () => world.device('web-2'));
+  await world.report('web-2', { keyRequest: { publicKey: receiver.publicKey }, state: 'NeedsLogin' });
+  await world.becomes('web-2', 'NoDeviceKnown');
+  expect((await world.device('web-0')).status?.deviceID).toBe(ids[0]);
+  for (const [at, name] of names.entries()) {
+    const patch = JSON.stringify({ status: { deviceID: null, goneID: ids[at] } });
+    const device = ['tailnetdevice', '--namespace', SHOP, name];
+    api.kubectl('patch', ...device, '--subresource=status', '--type=merge', '--patch', patch); // docs/tailnet.md
+  }
+  await until('ready', async () => (await world.meshCondition())?.reason === 'Ready');
+  await world.keyFor('web-2', receiver);
+  await world.isGone('web-1');
+});
+
 test('a list that fails says nothing about any device', async () => {
   await world.addPod('web-0');
   const id = await world.register('web-0');

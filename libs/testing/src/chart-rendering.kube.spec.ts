@@ -509,6 +509,8 @@ test.each([
   [{ 'l2-networks': { relayImage: { tag: 'a' } } }, "at '/l2-networks'"],
   [{ 'l2-networks': { caBundle: 'PEM' } }, "at '/l2-networks'"],
   [{ 'tailnet-registrar': { secretNames: ['A_B'] } }, "at '/tailnet-registrar/secretNames/0'"],
+  [{ 'tailnet-registrar': { uninstall: { timeoutSeconds: 0 } } }, "at '/tailnet-registrar/uninstall/timeoutSeconds'"],
+  [{ 'l2-networks': { uninstall: {} } }, "at '/l2-networks'"],
   [{ tailnet: { clusterCidrs: ['10.0.0.0'] } }, "at '/tailnet/clusterCidrs/0'"],
   [{ tailnet: { devices: { image: {} } } }, "at '/tailnet/devices'"],
   [{ 'status-aggregator': { maxClients: 0 } }, "at '/status-aggregator/maxClients'"],

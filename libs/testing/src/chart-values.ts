@@ -24,7 +24,7 @@ export const everything = {
   },
   'static-egress': { extraArgs: ['--service-cidrs=10.96.0.0/12'], podDisruptionBudget: { enabled: false } },
   'l2-networks': { enabled: true, logLevel: 'debug' },
-  'tailnet-registrar': { enabled: true, secretNames: ['tailnet'] },
+  'tailnet-registrar': { enabled: true, secretNames: ['tailnet'], uninstall: { enabled: true, timeoutSeconds: 60 } },
   tailnet: {
     ...{ enabled: true, clusterCidrs: ['10.96.0.0/12', 'fd00:96::/112'], seLinuxOptions: { type: 'spc_t' } },
     devices: { extraArgs: ['--pod-start=/usr/bin/pod-start'], resources: { limits: { memory: '2Gi' } } },

@@ -1,9 +1,10 @@
-import { execFileSync } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
+import { promisify } from 'node:util';
 
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import { type ApiServer, startApiServer } from './index.ts';
+import { type ApiServer, startApiServer, until } from './index.ts';
 import { chartFolder, helmProgram, isKind, NAMESPACE, namespaceFile, RELEASE, renderChart, yamlOf } from './chart.ts';
 import { everything } from './chart-values.ts';
 
@@ -14,12 +15,9 @@ beforeAll(async () => {
 });
 afterAll(() => api?.stop());
 
+const helmEnvironment = () => ({ ...process.env, KUBECONFIG: api.kubeconfig });
 const helm = (...args: string[]): string =>
-  execFileSync(helmProgram(), args, {
-    encoding: 'utf8',
-    stdio: 'pipe',
-    env: { ...process.env, KUBECONFIG: api.kubeconfig },
-  });
+  execFileSync(helmProgram(), args, { encoding: 'utf8', stdio: 'pipe', env: helmEnvironment() });
 
 /** The first: there are no kinds yet. */
 test('an upgrade brings new kinds along; an uninstall takes everything but the kinds', () => {
@@ -48,4 +46,49 @@ test.each([
   api.apply(yamlOf(objects.filter(isKind)), '--server-side');
   const answers = api.apply(yamlOf(objects), '--server-side', '--dry-run=server').trim().split('\n');
   expect(answers).toHaveLength(objects.length);
+});
+
+describe('an uninstallation with a registrar of a tailnet', () => {
+  const where = ['--namespace', NAMESPACE];
+  const job = 'tailnet-registrar-uninstall';
+  const programs = (): string => api.kubectl('get', 'deployment', ...where, '-o', 'name');
+  const hooks = (): string =>
+    [
+      api.kubectl('get', 'job,serviceaccount', ...where, '-o', 'name'),
+      api.kubectl('get', 'clusterrole,clusterrolebinding', '-o', 'name'),
+    ].join('');
+
+  const uidOfJob = (): string =>
+    api.kubectl('get', 'job', job, ...where, '--ignore-not-found', '-o', 'jsonpath={.metadata.uid}');
+  /** As the controller of Jobs does, which is not here. @returns the uid of the Job @param before of one that has ended */
+  const endJob = async (type: 'Complete' | 'Failed', before = ''): Promise<string> => {
+    const uid = await until('a Job', () => [uidOfJob()].find((found) => found !== before && found !== ''));
+    const time = new Date().toISOString();
+    const is = (name: string) => ({ type: name, status: 'True', lastTransitionTime: time, lastProbeTime: time });
+    const ended =
+      type === 'Complete'
+        ? { succeeded: 1, completionTime: time, conditions: [is('SuccessCriteriaMet'), is('Complete')] }
+        : { failed: 1, conditions: [is('FailureTarget'), is('Failed')] };
+    const patch = JSON.stringify({ status: { startTime: time, ...ended } });
+    api.kubectl('patch', 'job', job, ...where, '--subresource=status', '--type=merge', '--patch', patch);
+    return uid;
+  };
+  const uninstall = () =>
+    promisify(execFile)(helmProgram(), ['uninstall', RELEASE, ...where, '--timeout=60s'], { env: helmEnvironment() });
+
+  test('waits for its Job: when that fails nothing goes, when it succeeds everything', async () => {
+    helm('install', RELEASE, chartFolder, ...where, '--set', 'tailnet-registrar.enabled=true', '--take-ownership');
+    expect(hooks()).not.toContain(job);
+    const failing = uninstall().then(
+      () => 'uninstalled',
+      ({ stderr }: { stderr: string }) => stderr,
+    );
+    const failed = await endJob('Failed');
+    expect(await failing).toMatch(/pre-delete|failed/);
+    expect([programs().includes('tailnet-registrar'), hooks().includes(`job.batch/${job}`)]).toEqual([true, true]);
+    const succeeding = uninstall();
+    await endJob('Complete', failed);
+    await succeeding;
+    expect([programs(), hooks().includes(job)]).toEqual(['', false]);
+  });
 });

@@ -45,7 +45,7 @@ export const renderChart = ({ values = {}, namespace = NAMESPACE }: RenderOption
     .filter((object) => object !== null);
 };
 
-const WORKLOADS = new Set(['Deployment', 'DaemonSet', 'PodDisruptionBudget', 'ResourceQuota']);
+const WORKLOADS = new Set(['Deployment', 'DaemonSet', 'Job', 'PodDisruptionBudget', 'ResourceQuota']);
 
 export const isWorkload = ({ kind }: Manifest): boolean => WORKLOADS.has(kind);
 export const isKind = ({ kind }: Manifest): boolean => kind === 'CustomResourceDefinition';
