@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/tailscale/wireguard-go/tun"
 	"tailscale.com/control/controlclient"
 	"tailscale.com/envknob"
 	"tailscale.com/ipn"
@@ -46,7 +47,11 @@ func run(ctx context.Context, settings deviceSettings) error {
 	// Sockets need neither a mark nor a device to keep out of the TUN: it is in another namespace.
 	netns.SetEnabled(false)
 	sys := tsd.NewSystem()
-	backend, err := newBackend(logf, sys, settings)
+	device, err := openTUN()
+	if err != nil {
+		return err
+	}
+	backend, err := newBackend(logf, sys, device, settings.dir)
 	if err != nil {
 		return err
 	}
@@ -62,6 +67,9 @@ func run(ctx context.Context, settings deviceSettings) error {
 		return err
 	}
 	go forgetKey(ctx, backend, settings.dir)
+	withPeers := &sessions{backend: backend, engine: sys.Engine.Get()}
+	device.listen(ctx, withPeers)
+	go keepPeers(ctx, withPeers, settings.dir)
 	if err := server.Run(ctx, listener); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("LocalAPI: %w", err)
 	}
@@ -69,10 +77,10 @@ func run(ctx context.Context, settings deviceSettings) error {
 }
 
 // newEngine carries packets between the TUN and peers.
-func newEngine(logf logger.Logf, sys *tsd.System) error {
-	device, err := openTUN()
+func newEngine(logf logger.Logf, sys *tsd.System, device tun.Device, dir string) error {
+	port, err := keptPort(dir)
 	if err != nil {
-		return err
+		return fmt.Errorf("UDP port: %w", err)
 	}
 	monitor, err := netmon.New(sys.Bus.Get(), logf)
 	if err != nil {
@@ -85,6 +93,7 @@ func newEngine(logf logger.Logf, sys *tsd.System) error {
 	engine, err := wgengine.NewUserspaceEngine(logf, wgengine.Config{
 		Tun:           device,
 		Router:        silentRouter{},
+		ListenPort:    port,
 		EventBus:      sys.Bus.Get(),
 		NetMon:        monitor,
 		Dialer:        dialer,
@@ -103,11 +112,11 @@ func newEngine(logf logger.Logf, sys *tsd.System) error {
 	return nil
 }
 
-func newBackend(logf logger.Logf, sys *tsd.System, settings deviceSettings) (*ipnlocal.LocalBackend, error) {
-	if err := newEngine(logf, sys); err != nil {
+func newBackend(logf logger.Logf, sys *tsd.System, device tun.Device, dir string) (*ipnlocal.LocalBackend, error) {
+	if err := newEngine(logf, sys, device, dir); err != nil {
 		return nil, err
 	}
-	identity, err := store.New(logf, filepath.Join(settings.dir, "tailscaled.state"))
+	identity, err := store.New(logf, filepath.Join(dir, "tailscaled.state"))
 	if err != nil {
 		return nil, fmt.Errorf("state: %w", err)
 	}
@@ -116,7 +125,7 @@ func newBackend(logf logger.Logf, sys *tsd.System, settings deviceSettings) (*ip
 	if err != nil {
 		return nil, fmt.Errorf("backend: %w", err)
 	}
-	backend.SetVarRoot(settings.dir)
+	backend.SetVarRoot(dir)
 	return backend, nil
 }
 

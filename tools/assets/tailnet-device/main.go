@@ -8,7 +8,8 @@
 // Usage: tailnet-device -dir DIR -control URL -hostname NAME
 //
 // DIR is the device's own, of mode 0700. In it are tailscaled.state (the identity), tailscaled.sock (the LocalAPI, as tailscaled has
-// it), and auth-key, which is read where the device is not logged in, and removed once it is.
+// it), auth-key, which is read where the device is not logged in, and removed once it is, and what lets the next process go on talking:
+// port, and peers.
 package main
 
 import (
@@ -17,14 +18,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
-)
-
-// Go collects garbage at a fifth more than what is in use, and much more often before the process has 24 MiB: a node has many devices.
-const (
-	garbagePercent = 20
-	memoryBytes    = 24 << 20
 )
 
 func main() {
@@ -37,10 +31,9 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: tailnet-device -dir DIR -control URL -hostname NAME, with a TUN as file descriptor 3")
 		os.Exit(2)
 	}
-	debug.SetGCPercent(garbagePercent)
-	debug.SetMemoryLimit(memoryBytes)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	go giveBack(ctx)
 	if err := run(ctx, settings); err != nil {
 		fmt.Fprintf(os.Stderr, "tailnet-device: %v\n", err)
 		os.Exit(1)

@@ -21,10 +21,10 @@ type pathlessTUN struct {
 func (t pathlessTUN) Name() (string, error) { return t.name, nil }
 func (t pathlessTUN) MTU() (int, error)     { return deviceMTU, nil }
 
-func openTUN() (tun.Device, error) {
+func openTUN() (*watchedTUN, error) {
 	device, name, err := tun.CreateUnmonitoredTUNFromFD(tunFD)
 	if err != nil {
 		return nil, fmt.Errorf("file descriptor %d is no TUN: %w", tunFD, err)
 	}
-	return pathlessTUN{device, name}, nil
+	return watchTUN(pathlessTUN{device, name}), nil
 }

@@ -11,6 +11,7 @@ import { until } from '@unbounded/testing';
 import { binary, checkout } from '../../machine/paths.ts';
 import { run, tryRun } from '../../machine/command.ts';
 import { type ControlServer, startControlServer } from './control-server.ts';
+import { firstAnswer, gapDuring } from './ping-times.ts';
 import { capabilitiesOf, createPodDevice, DEVICE, type PodDevice } from './pod-device.ts';
 
 export interface Report {
@@ -32,7 +33,11 @@ export interface Report {
     readonly link: readonly [string, string];
     readonly addresses: readonly string[];
     readonly served: boolean;
+    /** The longest time without an answer, milliseconds: of pings to it, of its own, and when both devices are killed at once. */
+    readonly gapsMs: Readonly<Record<'to' | 'from' | 'both', number>>;
   };
+  /** New devices, two and two of which begin to talk at the same moment: until each has an answer, milliseconds. */
+  readonly contactsMs: readonly number[];
   /** Killed and started again while the control server is away. */
   readonly withoutControl: { readonly addresses: readonly string[]; readonly reached: boolean };
   /** Deleted at the control server, and logged in by another key. */
@@ -46,6 +51,8 @@ export interface Report {
 const PLACE = '/run/tailnet';
 const TAGS = ['tag:k8s-pod'];
 const SERVER_PORT = '9100';
+/** Of two that begin at once one in four meets. */
+const PAIRS = 10;
 
 const kernelState = (show: (...argv: string[]) => string): string =>
   [['-o', 'addr'], ['rule'], ['-6', 'rule'], ['route', 'show', 'table', 'all'], ['-6', 'route', 'show', 'table', 'all']]
@@ -129,7 +136,32 @@ const killAndStart = async (device: PodDevice, observer: PodDevice, address: str
   const after = linkOf(device);
   await device.start();
   const served = (await untilReached(observer, address)) && tryPackets(observer, address).bytes > 0;
-  return { link: [before, after], addresses: await addressesOf(device), served };
+  const addresses = await addressesOf(device);
+  return { link: [before, after], addresses, served, gapsMs: await gapsOf(device, observer) };
+};
+
+const gapsOf = async (device: PodDevice, observer: PodDevice): Promise<Report['killed']['gapsMs']> => {
+  const again = async (...devices: readonly PodDevice[]): Promise<void> => {
+    await Promise.all(devices.map((one) => one.kill()));
+    await Promise.all(devices.map((one) => one.start()));
+  };
+  const [to, from] = [(await addressesOf(device))[0]!, (await addressesOf(observer))[0]!];
+  return {
+    to: await gapDuring(observer, to, () => again(device)),
+    from: await gapDuring(device, from, () => again(device)),
+    both: await gapDuring(observer, to, () => again(device, observer)),
+  };
+};
+
+/** Two devices that begin to talk at the same moment. */
+const contactOf = async (number: number, control: ControlServer): Promise<readonly number[]> => {
+  const pair = [0, 1].map((side) => createPodDevice(PLACE, `pair-${number}-${side}`, 20 + 2 * number + side));
+  await Promise.all(pair.map(async (device) => device.start(await control.createKey(TAGS))));
+  await Promise.all(pair.map(applyAddresses));
+  const addresses = await Promise.all(pair.map(async (device) => (await addressesOf(device))[0]!));
+  const answered = await Promise.all(pair.map((device, side) => firstAnswer(device, addresses[1 - side]!)));
+  await Promise.all(pair.map((device) => device.kill()));
+  return answered;
 };
 
 const startWithoutControl = async (device: PodDevice, observer: PodDevice, control: ControlServer, address: string) => {
@@ -171,6 +203,8 @@ const main = async (): Promise<Report> => {
   const node = [before, nodeState()] as const;
   const pod = await lieTo(one, control);
   const killed = await killAndStart(two, one, address);
+  const contactsMs: number[] = [];
+  for (let number = 0; number < PAIRS; number++) contactsMs.push(...(await contactOf(number, control)));
   const withoutControl = await startWithoutControl(two, one, control, address);
   await control.deleteDevice(two.hostName);
   await two.logIn(keys[2]!);
@@ -179,7 +213,7 @@ const main = async (): Promise<Report> => {
   const leaked = keys.some((key) => logs.includes(key));
   for (const device of [one, two]) await device.kill();
   control.end();
-  const during = { killed, withoutControl, loggedInAgain, leaked, elsewhere: readdirSync('/var/lib') };
+  const during = { killed, contactsMs, withoutControl, loggedInAgain, leaked, elsewhere: readdirSync('/var/lib') };
   return { addresses, reached, keysLeft, process: ofProcess, node, pod, ...during };
 };
 
