@@ -7,6 +7,8 @@
 # golang.org/x, wireguard-go, tailscale.com and our programs. The last pattern that matches counts.
 compile_flags=(-trimpath '-gcflags=all=-dwarf=false -l -d=ssa/prove/off')
 for pattern in std golang.org/... golang.zx2c4.com/... gvisor.dev/... tailscale.com/... github.com/tailscale/... unbounded.local/...; do compile_flags+=("-gcflags=$pattern=-dwarf=false"); done
+# What we are measured next to is compiled as its users have it.
+flags_of() { case $1 in tailscaled) echo -trimpath ;; *) printf '%s\n' "${compile_flags[@]}" ;; esac; } # GROUP
 
 pinned() { sed -n "s|^\t$1 \(v[^ ]*\).*|\1|p" "$here/go.mod"; }
 # What programs say of their version.
@@ -66,11 +68,11 @@ fetch_modules() { # GROUP PROGRAM...
 }
 
 # A Go that has no phase of this name compiles without the flag.
-accepted_flags() {
+accepted_flags() { # GROUP
   local folder; folder=$(mktemp -d)
   echo 'package none' >"$folder/none.go"
-  if (cd "$folder" && "$go" tool compile -d=ssa/prove/off -o none.o none.go) >/dev/null 2>&1; then printf '%s\n' "${compile_flags[@]}"
-  else printf '%s\n' "${compile_flags[@]/ -d=ssa\/prove\/off/}"; fi
+  if (cd "$folder" && "$go" tool compile -d=ssa/prove/off -o none.o none.go) >/dev/null 2>&1; then flags_of "$1"
+  else flags_of "$1" | sed 's| -d=ssa/prove/off||'; fi
   rm -rf "$folder"
 }
 
@@ -84,7 +86,7 @@ build_suite() { # FOLDER FLAG...
 
 compile() { # GROUP FOLDER PROGRAM...
   local group=$1 made=$2 name=$3 log=$cache/$1.compiled flags; shift 2
-  mapfile -t flags < <(accepted_flags)
+  mapfile -t flags < <(accepted_flags "$group")
   follow "${fetching[$group]}" "$cache/$group.fetched" "fetching Go modules"
   case $group in kube-apiserver-*) made=$made/$name ;; esac # its package has another name
   # What an interrupted build has compiled stays in the log, as it does in Go's cache.
