@@ -106,9 +106,9 @@ export const startFlow = async (
   };
 };
 
-/** Of the process of a test pod, in its node's numbers. */
-const pidOfPod = (pod: Pod): string => {
-  const pids = onNode(pod.node, 'pgrep', '-x', 'probe').trim().split('\n');
+/** Of a process of a test pod, in its node's numbers; `pause` is the one that its sandbox stands by. */
+export const pidOfPod = (pod: Pick<Pod, 'name' | 'node' | 'ip'>, program: 'probe' | 'pause' = 'probe'): string => {
+  const pids = onNode(pod.node, 'pgrep', '-x', program).trim().split('\n');
   const pid = pids.find((candidate) =>
     tryOnNode(pod.node, 'nsenter', '-t', candidate, '-n', 'ip', 'addr')?.includes(` ${pod.ip}/`),
   );
@@ -212,10 +212,15 @@ export const startTcpdump = (namespace: string, words: readonly string[]): Promi
   capture(inNamespace(namespace), words);
 
 /** The same in the network of a pod. */
-export const captureInPod = (pod: Pod, file: string, device = 'eth0'): Promise<() => Promise<void>> =>
+export const captureInPod = (
+  pod: Pod,
+  file: string,
+  device = 'eth0',
+  filter: readonly string[] = [],
+): Promise<() => Promise<void>> =>
   capture(
     ['nsenter', `--net=/proc/${initPid(pod.node)}/root/proc/${pidOfPod(pod)}/ns/net`, '--'],
-    ['-i', device, '-w', file, '-s', '0'],
+    ['-i', device, '-w', file, '-s', '0', ...filter],
   );
 
 const capture = async (prefix: readonly string[], words: readonly string[]): Promise<() => Promise<void>> => {
