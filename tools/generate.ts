@@ -3,11 +3,13 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { crdFiles } from '@unbounded/crds/files';
 import { healthTable, pathTable } from '@unbounded/health';
+import { metricTables } from './repo/src/metrics-page.ts';
 
 const crds = new URL('../deploy/crds/', import.meta.url);
 const pages = [
   [new URL('../docs/health.md', import.meta.url), healthTable()],
   [new URL('../docs/relay.md', import.meta.url), pathTable()],
+  [new URL('../docs/metrics.md', import.meta.url), metricTables()],
 ] as const;
 const isCheck = process.argv.includes('--check');
 const drifted: string[] = [];

@@ -15,13 +15,27 @@ export const queueMetrics = (metrics: Metrics, name: string): QueueObserver => {
     help: 'Total number of retries handled by workqueue',
     labels: ['name'],
   });
+  const waited = metrics.histogram({
+    name: 'workqueue_queue_duration_seconds',
+    help: 'How long in seconds an item stays in workqueue before being requested',
+    labels: ['name'],
+  });
+  const worked = metrics.histogram({
+    name: 'workqueue_work_duration_seconds',
+    help: 'How long in seconds processing an item from workqueue takes.',
+    labels: ['name'],
+  });
   depth.set({ name }, 0);
   return {
     added: (value) => {
       adds.inc({ name });
       depth.set({ name }, value);
     },
-    taken: (value) => depth.set({ name }, value),
+    taken: (value, waitedMs) => {
+      depth.set({ name }, value);
+      waited.observe({ name }, waitedMs / 1000);
+    },
+    done: (workedMs) => worked.observe({ name }, workedMs / 1000),
     retried: () => retries.inc({ name }),
   };
 };

@@ -117,3 +117,25 @@ test('a delay is between half of and the whole doubled base, never above the lim
     }),
   );
 });
+
+test('an observer is told how long a key has waited, and how long it was worked on', async () => {
+  const told: [string, number][] = [];
+  const queue = new WorkQueue({
+    observer: {
+      taken: (_, waitedMs) => told.push(['waited', waitedMs]),
+      done: (workedMs) => told.push(['worked', workedMs]),
+    },
+  });
+  queue.add('a');
+  await vi.advanceTimersByTimeAsync(30);
+  queue.add('a'); // it waits since it was added first
+  await vi.advanceTimersByTimeAsync(20);
+  await queue.take();
+  await vi.advanceTimersByTimeAsync(7);
+  queue.done('a');
+  queue.done('never taken');
+  expect(told).toEqual([
+    ['waited', 50],
+    ['worked', 7],
+  ]);
+});

@@ -3,7 +3,10 @@ import { backoffDelay, type BackoffOptions } from './backoff.ts';
 /** Told about what happens to keys: for metrics. */
 export interface QueueObserver {
   added?(depth: number): void;
-  taken?(depth: number): void;
+  /** @param waitedMs since it was added */
+  taken?(depth: number, waitedMs: number): void;
+  /** @param workedMs since it was taken */
+  done?(workedMs: number): void;
   retried?(): void;
 }
 
@@ -22,8 +25,10 @@ const DEFAULT_BACKOFF: BackoffOptions = { baseMs: 10, maxMs: 60_000 };
 export class WorkQueue {
   readonly #backoff: BackoffOptions;
   readonly #observer: QueueObserver;
-  readonly #waiting = new Set<string>();
-  readonly #working = new Set<string>();
+  /** With when each was added, milliseconds (performance.now). */
+  readonly #waiting = new Map<string, number>();
+  /** With when each was taken. */
+  readonly #working = new Map<string, number>();
   readonly #addedWhileWorking = new Set<string>();
   readonly #delayed = new Map<string, { readonly dueMs: number; readonly timer: NodeJS.Timeout }>();
   readonly #failures = new Map<string, number>();
@@ -46,7 +51,7 @@ export class WorkQueue {
       this.#addedWhileWorking.add(key);
       return;
     }
-    this.#waiting.add(key);
+    this.#waiting.set(key, performance.now());
     this.#observer.added?.(this.depth);
     this.#handOut();
   }
@@ -89,6 +94,8 @@ export class WorkQueue {
   }
 
   done(key: string): void {
+    const takenMs = this.#working.get(key);
+    if (takenMs !== undefined) this.#observer.done?.(performance.now() - takenMs);
     this.#working.delete(key);
     if (this.#addedWhileWorking.delete(key)) this.add(key);
   }
@@ -104,11 +111,13 @@ export class WorkQueue {
 
   #handOut(): void {
     while (this.#takers.length > 0) {
-      const [key] = this.#waiting;
-      if (key === undefined) return;
+      const [first] = this.#waiting;
+      if (!first) return;
+      const [key, addedMs] = first;
+      const nowMs = performance.now();
       this.#waiting.delete(key);
-      this.#working.add(key);
-      this.#observer.taken?.(this.depth);
+      this.#working.set(key, nowMs);
+      this.#observer.taken?.(this.depth, nowMs - addedMs);
       this.#takers.shift()!(key);
     }
   }

@@ -9,6 +9,7 @@ import {
   startTracing,
 } from '@unbounded/telemetry';
 
+import { noteBuild } from './build-info.ts';
 import { drainParts } from './drain.ts';
 import { type Check, type HealthServer, type ListenerState, startHealthServer } from './health-server.ts';
 import { HOST_PARTS } from './host-module.ts';
@@ -103,6 +104,7 @@ export const runHost = async ({
 }: HostOptions): Promise<void> => {
   const logger = createLogger({ name, level: logLevel });
   const metrics = createMetrics({ processMetrics: true });
+  noteBuild(metrics, name, process.env);
   let health: HealthServer | undefined;
   const listenerProblems = () => problemsOf(health, healthPort);
   const tracing = await startTracing(name, process.env);

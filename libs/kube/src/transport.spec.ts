@@ -68,6 +68,17 @@ test('"too many requests" is repeated after the time that the server says, and c
   expect(codes).toEqual(['429', '429', '200']);
 });
 
+test('an observer is told how long it took until an answer began', async () => {
+  const took: number[] = [];
+  const transport = await serve(
+    (_, response) => void setTimeout(() => response.end('{}'), 30),
+    (_, tookMs) => took.push(tookMs),
+  );
+  await transport.send(get);
+  expect(took).toHaveLength(1);
+  expect(took[0]).toBeGreaterThanOrEqual(29);
+});
+
 test('a server that is away is a transport error, and counted', async () => {
   const codes: string[] = [];
   const transport = createTransport(

@@ -18,12 +18,16 @@ export interface ApiRequest {
   readonly idleTimeoutMs?: number;
 }
 
-/** Told about every answer: for rest_client_requests_total. */
-export type RequestObserver = (observation: {
-  readonly method: string;
-  readonly code: string;
-  readonly host: string;
-}) => void;
+/** Told about every answer: for rest_client_requests_total and rest_client_request_duration_seconds. */
+export type RequestObserver = (
+  observation: {
+    readonly method: string;
+    readonly code: string;
+    readonly host: string;
+  },
+  /** Until the answer began. */
+  tookMs: number,
+) => void;
 
 export interface Transport {
   /** The parsed answer. @throws ApiError, TransportError */
@@ -143,18 +147,23 @@ const refusal = (call: ApiRequest, status: number, text: string): ApiError => {
   return new ApiError(describe(call), status, body);
 };
 
+const observed = async (link: Link, call: ApiRequest, observe: RequestObserver): Promise<IncomingMessage> => {
+  const beganMs = performance.now();
+  let code = '<error>';
+  try {
+    const response = await open(link, call);
+    code = String(response.statusCode ?? 0);
+    return response;
+  } finally {
+    observe({ method: call.method, code, host: link.connection.server.host }, performance.now() - beganMs);
+  }
+};
+
 /** Opens the request and gives an answer that is not a refusal, repeating it while the server asks us to wait. */
 const accepted = async (link: Link, call: ApiRequest, observe: RequestObserver): Promise<IncomingMessage> => {
   for (let attempt = 0; ; attempt++) {
-    let response: IncomingMessage;
-    try {
-      response = await open(link, call);
-    } catch (error) {
-      observe({ method: call.method, code: '<error>', host: link.connection.server.host });
-      throw error;
-    }
+    const response = await observed(link, call, observe);
     const status = response.statusCode ?? 0;
-    observe({ method: call.method, code: String(status), host: link.connection.server.host });
     if (status >= 200 && status < 300) return response;
     const text = await readAll(call, response);
     const retryAfter = Number(response.headers['retry-after']);

@@ -1,50 +1,10 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { files, root } from './tree.ts';
+import { declaredMetrics } from './declared-metrics.ts';
+import { METRIC_ACTIONS } from './metric-actions.ts';
 
 /** Names and help of all metrics, by the rules of `promtool check metrics` and docs/glossary.md. */
 
-interface Metric {
-  readonly type: string;
-  readonly name: string;
-  readonly help: string;
-}
-
-/** metrics.counter({ name: '…', help: '…' }), also over several lines. */
-const OPTIONS =
-  /\bmetrics\??\.(counter|gauge|histogram)(?:<\w+>)?\(\{\s*name: ['`](?<name>[^'`]+)['`],\s*help:\s*'(?<help>[^']*)'/g;
-/** A file's own function for several metrics: const gauge = (name, help) => metrics.gauge({ name: `prefix_${name}`, help … }) */
-const SHORT =
-  /const (\w+) = (?:<[^>]*>)?\(\s*name: string,[^\n]*=>\s*metrics\.(\w+)\(\{ name: `(\w+)\$\{name\}`, help\b/g;
-/** Each of these declares a metric, or is such a function. */
-const CALL = /\bmetrics\??\.(?:counter|gauge|histogram)\b[^(;]*\(/g;
-
-const metricsOf = (file: string): { readonly metrics: readonly Metric[]; readonly calls: number } => {
-  const text = readFileSync(join(root, file), 'utf8');
-  const prefix = /const PREFIX = '(\w+)';/.exec(text)?.[1] ?? '';
-  const direct = [...text.matchAll(OPTIONS)].map(({ 1: type, groups }) => ({
-    type: type!,
-    name: groups!['name']!.replace('${PREFIX}', prefix),
-    help: groups!['help']!,
-  }));
-  const functions = [...text.matchAll(SHORT)];
-  const byFunction = functions.flatMap(([, called, type, begin]) =>
-    [...text.matchAll(new RegExp(`\\b${called}\\('(\\w+)',\\s*'([^']*)'`, 'g'))].map(([, name, help]) => ({
-      type: type!,
-      name: `${begin}${name}`,
-      help: help!,
-    })),
-  );
-  return {
-    metrics: [...direct, ...byFunction],
-    calls: [...text.matchAll(CALL)].length - functions.length + byFunction.length,
-  };
-};
-
-const found = files('apps/*.ts', 'libs/*.ts')
-  .filter((file) => !/\.(spec|scenario|testdata)\.ts$/.test(file) && !file.startsWith('libs/telemetry/'))
-  .map((file) => ({ file, ...metricsOf(file) }));
+const found = declaredMetrics();
 const metrics = found.flatMap((one) => one.metrics);
 
 /** Names and help that operators know from client-go and controller-runtime. */
@@ -74,4 +34,14 @@ test('units are base units, and no name says its type', () => {
 test('help is a sentence', () => {
   expect(metrics.filter(({ help }) => help === '')).toEqual([]);
   expect(own.filter(({ help }) => !/^[A-Z0-9].*\.$/.test(help))).toEqual([]);
+});
+
+test('what asks for an action is a metric that there is, by labels that it has', () => {
+  for (const [name, { when, action }] of Object.entries(METRIC_ACTIONS)) {
+    const labels = metrics.filter((metric) => metric.name === name).flatMap((metric) => metric.labels);
+    expect(metrics.map((metric) => metric.name)).toContain(name);
+    expect(when).toMatch(new RegExp(`\\b${name}\\b`));
+    for (const [, label] of when.matchAll(/[{,](\w+)(?:=|!=|=~)"/g)) expect(labels, when).toContain(label);
+    expect(action).toMatch(/^[A-Za-z0-9].*\.$/);
+  }
 });
