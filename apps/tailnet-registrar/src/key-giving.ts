@@ -1,6 +1,6 @@
 import type { TailnetDevice } from '@unbounded/crds';
 import { ignoreGone, isConflict } from '@unbounded/kube';
-import { planRegistration, sealKey, SealedKeyError } from '@unbounded/tailnet';
+import { KEY_SECONDS, planRegistration, sealKey, SealedKeyError } from '@unbounded/tailnet';
 
 import type { StatusWrite } from './device-status.ts';
 import { DONE, nameOf, type RegistrationContext, type StepResult } from './registration-context.ts';
@@ -8,7 +8,6 @@ import type { TailnetAccess } from './tailnet-access.ts';
 
 /** A key for the node of a record: for the pod that the API server says runs there, and readable by that node only. */
 
-const KEY_SECONDS = 300;
 const LONGEST_DESCRIPTION = 50;
 /** A node writes its own fields all the while. */
 const MOST_ATTEMPTS = 5;

@@ -10,6 +10,7 @@ export {
 } from './records.plan.ts';
 export {
   hasExpired,
+  KEY_SECONDS,
   leftBehind,
   type ListedDevice,
   planRegistration,

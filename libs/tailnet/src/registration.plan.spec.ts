@@ -29,6 +29,8 @@ test.each<[string, TailnetDevice['status'], readonly object[], number?]>([
   ['nothing is known', undefined, []],
   ['its node asks', asks, [give]],
   ['it has a key', { ...asks, ...sealed(300) }, [], 270_000],
+  ['its key is that of a server whose clock is a minute ahead', { ...asks, ...sealed(360) }, [], 330_000],
+  ['its key is of a time to which the clock was set back', { ...asks, ...sealed(86_400) }, [give]],
   ['its key is about to expire', { ...asks, ...sealed(30) }, [give]],
   ['its key is for another public key', { ...asks, ...sealed(300, OTHER) }, [give]],
   ['its device is known', { ...asks, deviceID: 'n1', reportedID: 'n1', state: 'Running' }, []],

@@ -5,6 +5,8 @@ import { TAILNET_DEVICE_FINALIZER, type TailnetDevice } from '@unbounded/crds';
  * looked at: what is done follows from what the record and the control server say.
  */
 
+/** For which a key is good. */
+export const KEY_SECONDS = 300;
 /** A key that is good for less is no use any more to a node that has not logged in yet. */
 const LEAST_VALIDITY_MS = 30_000;
 /** Clocks of API server and control server differ. */
@@ -50,8 +52,10 @@ const asksForKey = ({ status }: TailnetDevice): boolean =>
 const validForMs = ({ status }: TailnetDevice, nowMs: number): number => {
   const { keyRequest, sealedKey } = status ?? {};
   if (!sealedKey || sealedKey.publicKey !== keyRequest?.publicKey) return 0;
-  const restMs = Date.parse(sealedKey.expiresAt) - nowMs - LEAST_VALIDITY_MS;
-  return Number.isNaN(restMs) ? 0 : Math.max(restMs, 0);
+  const leftMs = Date.parse(sealedKey.expiresAt) - nowMs;
+  // No key is good for so long: the clock was set back meanwhile, and how old the key is nobody knows.
+  if (Number.isNaN(leftMs) || leftMs > KEY_SECONDS * 1000 + CLOCK_DIFFERENCE_MS) return 0;
+  return Math.max(leftMs - LEAST_VALIDITY_MS, 0);
 };
 
 export const planRegistration = (record: TailnetDevice, nowMs: number): RegistrationPlan => {
