@@ -3,7 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { crdFiles } from '@unbounded/crds/files';
 import { healthTable, pathTable } from '@unbounded/health';
-import { metricTables } from './repo/src/metrics-page.ts';
+import { metricTables } from '@unbounded/repo/metrics-page';
 
 const crds = new URL('../deploy/crds/', import.meta.url);
 const pages = [

@@ -7,8 +7,12 @@
 # golang.org/x, wireguard-go, tailscale.com and our programs. The last pattern that matches counts.
 compile_flags=(-trimpath '-gcflags=all=-dwarf=false -l -d=ssa/prove/off')
 for pattern in std golang.org/... golang.zx2c4.com/... gvisor.dev/... tailscale.com/... github.com/tailscale/... unbounded.local/...; do compile_flags+=("-gcflags=$pattern=-dwarf=false"); done
-# What we are measured next to is compiled as its users have it.
-flags_of() { case $1 in tailscaled) echo -trimpath ;; *) printf '%s\n' "${compile_flags[@]}" ;; esac; } # GROUP
+# What we are measured next to is compiled as its users have it; in a device, packets also pass packages that others do not have.
+flags_of() { # GROUP
+  local pattern
+  case $1 in tailscaled) echo -trimpath ;; *) printf '%s\n' "${compile_flags[@]}" ;; esac
+  [ "$1" != tailnet-device ] || for pattern in go4.org/... github.com/gaissmai/... github.com/golang/... github.com/klauspost/...; do echo "-gcflags=$pattern=-dwarf=false"; done
+}
 
 pinned() { sed -n "s|^\t$1 \(v[^ ]*\).*|\1|p" "$here/go.mod"; }
 # What programs say of their version.

@@ -148,6 +148,12 @@ test('a key is made for the pod, sealed for its node, and known to the record', 
   expect(asked).toHaveLength(1);
 });
 
+test('what a key is for is said in 50 letters, digits, dashes and spaces at most', async () => {
+  const { pass, asked } = world({ record: recordOf(asking, { name: `web.${'0'.repeat(60)}` }) });
+  await pass();
+  expect(asked).toEqual([`createKey unbounded shop web-${'0'.repeat(31)}`]);
+});
+
 test.each<[string, Partial<Pod> | null, string]>([
   ['is gone', null, 'is gone'],
   ['was made anew', { metadata: { name: 'web-0', uid: 'v' } }, 'is another one now'],

@@ -48,7 +48,7 @@ const world = (...ids: readonly string[]) => {
   };
   const api: Partial<TailnetApi> = {
     devices: () => answer(listed),
-    device: (id) => {
+    device: async (id) => {
       asked.push(id);
       duringLookup();
       return answer([...listed, ...found].find((one) => one.id === id));
@@ -100,6 +100,16 @@ test('a device that the list lacks, and one that has expired, is gone; the other
   ]);
   expect(statusOf('c')?.conditions?.[0]).toMatchObject({ reason: 'DeviceGone' });
   expect(statusOf('a')).toEqual({ deviceID: 'a' });
+});
+
+test('a device whose look-up fails is not gone', async () => {
+  const { lists, sweep, gone, meanwhile } = world('a', 'b');
+  lists(device('a'));
+  meanwhile(() => {
+    throw new TailnetApiError('no answer', { failure: 'ControlServerUnreachable', status: 503 });
+  });
+  await sweep();
+  expect(gone()).toEqual([]);
 });
 
 test('the only device may be gone', async () => {

@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { AUTH_KEY, CLIENT, type ControlServer, startControlServer } from './control-server.testdata.ts';
 import { createTestCluster, SECRET, SHOP } from './test-cluster.testdata.ts';
 
-/** The program between a real API server and a real control server. One process serves all tests but the last. */
+/** The program between a real API server and a real control server. One process serves all tests; the last one ends it. */
 
 let api: ApiServer;
 let control: ControlServer;
@@ -193,8 +193,11 @@ test('a list that knows no device is not believed, until somebody writes that th
   const names = ['web-0', 'web-1'];
   for (const name of names) await world.addPod(name);
   const ids = await Promise.all(names.map((name) => world.register(name)));
-  // As after a change of the credentials to those of another tailnet.
+  // As after a change of the credentials to those of another tailnet: no list has one of them alone.
+  const lists = '/api/v2/tailnet/-/devices';
+  await control.fail({ path: lists, status: 500 });
   for (const id of ids) await control.deleteDevice(id);
+  await control.heal(lists);
   await until('doubt', async () => (await world.meshCondition())?.reason === 'NoDeviceKnown');
   await world.deletePod('web-1');
   await world.becomes('web-1', 'NotRemoved');
@@ -250,12 +253,12 @@ test('a server that says when is not asked before', async () => {
   await control.fail({ path: '/api/v2/tailnet/-/keys', count: 1, status: 429, retryAfterSeconds: 2 });
   const receiver = await createKeyReceiver();
   const before = await control.requests(KEYS);
+  const beganMs = performance.now();
   await world.report('web-0', { keyRequest: { publicKey: receiver.publicKey }, state: 'NeedsLogin' });
   await until('asked', async () => (await control.requests(KEYS)) > before);
   const all = await control.requests('GET /api/v2/*');
-  const askedMs = performance.now();
   await world.keyFor('web-0', receiver);
-  expect(performance.now() - askedMs).toBeGreaterThan(1500);
+  expect(performance.now() - beganMs).toBeGreaterThan(1900); // from before it was asked, which is seen late on a busy machine
   expect(await control.requests(KEYS)).toBe(before + 2);
   expect((await control.requests('GET /api/v2/*')) - all).toBeLessThan(3);
 });
@@ -281,47 +284,43 @@ test('without tailnet settings all devices and records go, and the status of the
   await until('again', async () => (await world.meshCondition())?.status === 'True');
 });
 
-/** These start programs of their own: the Secret is read anew at start. */
-
-test('of two replicas one works, and the other goes on where it was; no secret is anywhere', async () => {
+/** Who takes over reads the Secret anew. */
+test('of two replicas one works, and the other goes on where it was; it tells what is wrong with the Secret, and needs no restart', async () => {
   const logs = [app.log];
   await world.addPod('web-0');
   const id = await world.register('web-0');
   const second = world.start();
+  logs.push(second.log);
   await until('follows', async () => (await second.health('/readyz')).status === 200);
   await app.stop('SIGKILL');
+  await world.secret({ 'client-id': CLIENT.id });
   await world.deletePod('web-0');
   await world.addPod('web-1');
   await expireLeases(api.cluster);
+  await until('it is told', async () => {
+    const found = await world.meshCondition();
+    const text = `Secret unbounded-system/${SECRET} has no client-secret`;
+    return found?.reason === 'CredentialsMissing' && found.message.includes(text);
+  });
+  await until('record', () => world.device('web-1'));
+  const receiver = await createKeyReceiver();
+  await world.report('web-1', { keyRequest: { publicKey: receiver.publicKey }, state: 'NeedsLogin' });
+  await world.becomes('web-1', 'CredentialsMissing');
+  await world.secret();
+  const key = await world.keyFor('web-1', receiver);
+  expect(key).toMatch(/^tskey-auth-/);
+  given.add(key);
   await world.isGone('web-0');
   expect(await control.requests(`DELETE /api/v2/device/${id}`)).toBe(1);
-  await world.register('web-1');
-  logs.push(second.log);
+  const next = await control.login(key, 'k8s-shop-web-1');
+  await world.report('web-1', { reportedID: next, state: 'Running', keyRequest: null });
+  await world.becomes('web-1', 'Registered');
   const objects = await Promise.all(
     [world.clients.devices, world.clients.meshes, world.clients.events, world.clients.pods].map((client) =>
       client.listAll(),
     ),
   );
   const everything = JSON.stringify([logs, objects, await metrics(second)]);
+  // Of no secret is anything anywhere.
   for (const secret of [CLIENT.secret, ...given, 'tskey-']) expect(everything).not.toContain(secret);
-});
-
-test('what is wrong with the Secret is told, and corrected without a restart', async () => {
-  await world.stopAll();
-  await expireLeases(api.cluster);
-  await world.secret({ 'client-id': CLIENT.id });
-  world.start();
-  const says = (reason: string, text: string) =>
-    until(`${reason}: ${text}`, async () => {
-      const found = await world.meshCondition();
-      return found?.reason === reason && found.message.includes(text);
-    });
-  await says('CredentialsMissing', `Secret unbounded-system/${SECRET} has no client-secret`);
-  await world.addPod('web-0');
-  await until('record', () => world.device('web-0'));
-  const receiver = await createKeyReceiver();
-  await world.report('web-0', { keyRequest: { publicKey: receiver.publicKey }, state: 'NeedsLogin' });
-  await world.becomes('web-0', 'CredentialsMissing');
-  await world.secret();
-  expect(await world.keyFor('web-0', receiver)).toMatch(/^tskey-auth-/);
 });

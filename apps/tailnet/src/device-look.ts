@@ -5,7 +5,7 @@ import { createKeyReceiver, type KeyReceiver } from '@unbounded/tailnet';
 import type { Logger } from '@unbounded/telemetry';
 import { type DeviceStep, type KeptPod, type NodeStatusPatch, planDeviceStep } from './device.plan.ts';
 import type { KeeperFiles } from './keeper-files.ts';
-import type { LocalApi, LocalStatus } from './local-api.ts';
+import type { DeviceName, LocalApi, LocalStatus } from './local-api.ts';
 
 /** One look at a pod that is a device: what is so, and what the plan says is done about it. */
 
@@ -73,11 +73,11 @@ export const createDeviceLook = (parts: DeviceLookParts): DeviceLook => {
   let seen: Seen = { status: undefined, record: undefined, unit: undefined };
   let loggedInAtMs = Number.NEGATIVE_INFINITY;
 
-  const logIn = async (sealed: string, podUID: string): Promise<void> => {
+  const logIn = async (sealed: string, podUID: string, device: DeviceName): Promise<void> => {
     const key = await (await keys.current()).open(sealed, podUID);
     keys.used();
     loggedInAtMs = now();
-    await local.logIn(key);
+    await local.logIn(key, device);
     logger.info({ pod: podUID }, 'logging in by a key of the registrar');
   };
   const plan = async (
@@ -103,7 +103,7 @@ export const createDeviceLook = (parts: DeviceLookParts): DeviceLook => {
       keep({ ...pod, addresses, ...(device && { device }) });
       seen = { status, record, unit };
       keeper.ask(pod.podUID, unit);
-      if (sealedKey !== undefined) await logIn(sealedKey, pod.podUID);
+      if (sealedKey !== undefined && device) await logIn(sealedKey, pod.podUID, device);
       if (patch && record) await writeStatus(record, patch);
       return patch !== undefined || sealedKey !== undefined;
     },

@@ -81,9 +81,13 @@ test.each([
   ['is logged in', 'Running', []],
 ])('a key is given once, and a login follows only where the device %s', async (_, state, more) => {
   answer = (request, response) => says(request.method === 'GET' ? { BackendState: state } : {})(request, response);
-  await api.logIn('tskey-1');
+  await api.logIn('tskey-1', { hostName: 'web', controlURL: 'https://control.example.com' });
+  const prefs = {
+    ...{ ControlURL: 'https://control.example.com', Hostname: 'web', WantRunning: true },
+    ...{ CorpDNS: false, RouteAll: false },
+  };
   expect(asked).toEqual([
-    'POST /localapi/v0/start {"AuthKey":"tskey-1"}',
+    `POST /localapi/v0/start ${JSON.stringify({ AuthKey: 'tskey-1', UpdatePrefs: prefs })}`,
     'GET /localapi/v0/status?peers=false',
     ...more,
   ]);

@@ -26,6 +26,11 @@ export interface LocalStatus {
   readonly paths?: readonly string[];
 }
 
+export interface DeviceName {
+  readonly hostName: string;
+  readonly controlURL: string;
+}
+
 export class LocalApiError extends Error {
   override readonly name = 'LocalApiError';
 }
@@ -33,8 +38,8 @@ export class LocalApiError extends Error {
 export interface LocalApi {
   /** @throws LocalApiError: its process does not answer */
   status(options?: { readonly withPaths?: boolean }): Promise<LocalStatus>;
-  /** Logs in by the key. @throws LocalApiError */
-  logIn(key: string): Promise<void>;
+  /** Logs in by the key, at this control server and under this name, whatever it had before. @throws LocalApiError */
+  logIn(key: string, device: DeviceName): Promise<void>;
 }
 
 const [TIMEOUT_MS, MOST_BYTES] = [3000, 8 << 20];
@@ -75,6 +80,15 @@ const ask = (socketPath: string, method: 'GET' | 'POST', path: string, body?: st
     asked.end(body);
   });
 
+/**
+ * As the process itself begins with (tools/assets/tailnet-device). One that was logged out has none of it any more, and would show the key to
+ * the packages' own control server.
+ */
+const prefsOf = ({ hostName, controlURL }: DeviceName): object => ({
+  ...{ ControlURL: controlURL, Hostname: hostName, WantRunning: true },
+  ...{ CorpDNS: false, RouteAll: false },
+});
+
 const ofPeers = (peers: z.output<typeof answer>['Peer']): string[] =>
   Object.values(peers ?? {})
     .filter(({ Active }) => Active)
@@ -103,8 +117,8 @@ export const createLocalApi = (socketPath: string): LocalApi => {
     parse(await ask(socketPath, 'GET', `status?peers=${withPaths}`));
   return {
     status,
-    async logIn(key) {
-      await ask(socketPath, 'POST', 'start', JSON.stringify({ AuthKey: key }));
+    async logIn(key, device) {
+      await ask(socketPath, 'POST', 'start', JSON.stringify({ AuthKey: key, UpdatePrefs: prefsOf(device) }));
       // Where "start" has used the key already, another login would ask for new ones for ever.
       if ((await status()).state === 'NeedsLogin') await ask(socketPath, 'POST', 'login-interactive', '');
     },

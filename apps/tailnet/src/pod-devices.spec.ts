@@ -16,7 +16,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { TailnetDevice } from '@unbounded/crds';
 import { parsePrefix, type Prefix } from '@unbounded/ip';
 import { deviceState, deviceUnit, networkDigest } from '@unbounded/keeper-protocol';
-import { sealKey } from '@unbounded/tailnet';
+import { sealKey, type StartPolicy } from '@unbounded/tailnet';
 import { createLogger } from '@unbounded/telemetry';
 import { until } from '@unbounded/testing';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -89,9 +89,10 @@ const record = (name = 'web-0', podUID = POD): void => {
   });
 };
 /** The device's process: it logs in by any key, unless it hangs. */
-const startProcess = (podUID = POD, hangs = false): { keys: string[] } => {
-  const seen: { keys: string[] } = { keys: [] };
+const startProcess = (podUID = POD, hangs = false): { keys: string[]; requests: number } => {
+  const seen: { keys: string[]; requests: number } = { keys: [], requests: 0 };
   const server = createServer((request, response) => {
+    seen.requests++;
     if (hangs) return;
     void text(request).then((body) => {
       if (request.url?.endsWith('/start')) seen.keys.push((JSON.parse(body) as { AuthKey: string }).AuthKey);
@@ -117,7 +118,25 @@ const giveKeys = async (key: string, authKey: string): Promise<void> => {
 const added = (name = 'web-0', podUID = POD, netns = '/run/netns/a') => ({
   ...{ podUID, namespace: 'shop', podName: name, container: { id: `c-${netns}`, netns } },
 });
-const within = (ms = 5000): AbortSignal => AbortSignal.timeout(ms);
+/** Only a defect makes it wait in full. */
+const within = (): AbortSignal => AbortSignal.timeout(45_000);
+/** A request whose caller gives it up when the test says so. */
+const patiently = (agent: PodDevices, pod: ReturnType<typeof added>, start: StartPolicy) => {
+  const caller = new AbortController();
+  let isOver = false;
+  const end = agent.add(pod, start, caller.signal).finally(() => void (isOver = true));
+  // Its end may come while the test waits for something else.
+  end.catch(() => undefined);
+  return {
+    get isOver() {
+      return isOver;
+    },
+    givenUp(): Promise<unknown> {
+      caller.abort();
+      return end;
+    },
+  };
+};
 /** An agent with a pod whose device is up. */
 const withDevice = async (): Promise<PodDevices> => {
   record();
@@ -143,11 +162,13 @@ beforeEach(() => {
 });
 afterEach(async () => {
   clearInterval(keeping);
-  for (const agent of agents) await agent.stop();
+  const stops = agents.map((agent) => agent.stop());
+  // An agent waits for what it has asked.
   for (const server of servers) {
     server.closeAllConnections();
     server.close();
   }
+  await Promise.all(stops);
   rmSync(folder, { recursive: true });
 });
 
@@ -162,10 +183,9 @@ describe('a pod', () => {
 
   test('does not start while its network does not stand', async () => {
     isKeeperAway = true;
-    await expect(startAgent().add(added(), 'Immediate', within(100))).rejects.toThrow(
-      'pod shop/web-0: tailnet-registrar has made no record of it yet',
-    );
-    expect(unit()).toBeDefined();
+    const adding = patiently(startAgent(), added(), 'Immediate');
+    await until('the keeper is asked for it', unit);
+    await expect(adding.givenUp()).rejects.toThrow('pod shop/web-0: tailnet-registrar has made no record of it yet');
   });
 
   test('that waits for its device starts when that has its addresses, by a key that was used once', async () => {
@@ -185,24 +205,23 @@ describe('a pod', () => {
   test('is told what it waits for when the time is over', async () => {
     record();
     startProcess();
-    await expect(startAgent().add(added(), 'WaitForDevice', within(400))).rejects.toThrow(
-      'it waits for a key from tailnet-registrar',
-    );
+    const agent = startAgent();
+    const adding = patiently(agent, added(), 'WaitForDevice');
+    await until('it says what it waits for', () => agent.list()[0]?.problem.includes('key'));
+    await expect(adding.givenUp()).rejects.toThrow('it waits for a key from tailnet-registrar');
+    // Its identity stays: the next try may be luckier.
+    expect([agent.list().length, unit()?.netns, existsSync(podFolder())]).toEqual([1, '/run/netns/a', true]);
   });
 
   test('waits for no other one, whose process hangs', async () => {
     const agent = startAgent();
     record('slow-0', 'slow');
-    startProcess('slow', true);
-    const slow = agent.add(added('slow-0', 'slow', '/run/netns/b'), 'WaitForDevice', within(3000));
-    const refused = slow.then(
-      () => 'none',
-      ({ message }: Error) => message,
-    );
-    const began = performance.now();
-    await agent.add(added(), 'Immediate', within());
-    expect(performance.now() - began).toBeLessThan(1500);
-    expect(await refused).toContain('shop/slow-0');
+    const process = startProcess('slow', true);
+    const slow = patiently(agent, added('slow-0', 'slow', '/run/netns/b'), 'WaitForDevice');
+    await until('its process is asked', () => process.requests > 0);
+    await expect(agent.add(added(), 'Immediate', within())).resolves.toMatchObject({ hasNetwork: true });
+    expect([slow.isOver, process.requests]).toEqual([false, 1]);
+    await expect(slow.givenUp()).rejects.toThrow('shop/slow-0');
   });
 });
 
@@ -250,10 +269,10 @@ describe('an agent after another', () => {
     const before = unit();
     expect(before?.network.routes).toContainEqual(expect.objectContaining({ to: '100.65.0.0/16', kind: 'throw' }));
     cluster = undefined;
-    const next = startAgent();
+    const adding = patiently(startAgent(), added('web-1', 'another'), 'Immediate');
     await delay(300);
-    expect(unit()).toEqual(before);
-    await expect(next.add(added('web-1', 'another'), 'Immediate', within(200))).rejects.toThrow('shop/web-1');
+    expect([unit(), adding.isOver]).toEqual([before, false]);
+    await expect(adding.givenUp()).rejects.toThrow('shop/web-1');
     expect(unit('another')).toBeUndefined();
   });
 
@@ -271,6 +290,7 @@ describe('for operators', () => {
 
   test('a device is what it waits for, until it is up; its first login and the next container are told apart', async () => {
     const agent = startAgent();
+    const beganMs = performance.now();
     await agent.add(added(), 'Immediate', within());
     expect(states(agent)).toEqual(['NoRecord']);
     record();
@@ -288,7 +308,8 @@ describe('for operators', () => {
     await agent.add(added('web-0', POD, '/run/netns/b'), 'WaitForDevice', within());
     await until('it is up again', () => ups.length > 1);
     expect(ups.map(([identity]) => identity)).toEqual(['new', 'kept']);
-    for (const [, seconds] of ups) expect([seconds > 0, seconds < 5]).toEqual([true, true]);
+    const mostSeconds = (performance.now() - beganMs) / 1000;
+    for (const [, seconds] of ups) expect([seconds > 0, seconds < mostSeconds]).toEqual([true, true]);
   });
 
   test('what an agent before this one has brought up is not counted again', async () => {

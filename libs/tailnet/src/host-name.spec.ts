@@ -17,6 +17,11 @@ test.each<[string, NamedPod, RegExp]>([
   ['an underscore', { cluster: 'eu_1', namespace: 'default', pod: 'web' }, /^eu-1-default-web-[0-9a-f]{8}$/],
   ['two dashes', { cluster: 'a', namespace: 'b', pod: 'c--d' }, /^a-b-c-d-[0-9a-f]{8}$/],
   ['a cluster of other letters alone', { cluster: 'ü', namespace: 'b', pod: 'c' }, /^b-c-[0-9a-f]{8}$/],
+  [
+    'dashes at both places where a name can be cut',
+    { cluster: 'k8s', namespace: 'x', pod: `${'p'.repeat(47)}-${'q'.repeat(8)}-${'r'.repeat(9)}` },
+    /^k8s-x-p{47}-[0-9a-f]{8}$/,
+  ],
   ['64 characters', { cluster: 'k8s', namespace: 'x', pod: 'p'.repeat(58) }, /^k8s-x-p{48}-[0-9a-f]{8}$/],
 ])('%s: what is lost of a name stands as a digest at its end', (_, pod, pattern) => {
   const name = hostNameOf(pod, sha256);

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 
 import { accessRules, type Manifest, renderChart, yamlOf } from './chart.ts';
 
@@ -10,6 +10,8 @@ describe('what helm does before an uninstallation, where there is a registrar', 
     (renderChart({ values }) as readonly Manifest[] as readonly Hook[]).filter(
       ({ metadata }) => metadata.annotations?.[HOOK] !== undefined,
     );
+  let hooksOn: readonly Hook[];
+  beforeAll(() => void (hooksOn = hooksOf(on())));
   const jobOf = (values: object) =>
     hooksOf(values).find(({ kind }) => kind === 'Job') as Manifest & {
       readonly spec: {
@@ -19,7 +21,7 @@ describe('what helm does before an uninstallation, where there is a registrar', 
     };
 
   test('an account and its rights come before the Job, and all of them go when it has succeeded', () => {
-    const hooks = hooksOf(on()).toSorted((a, b) => {
+    const hooks = hooksOn.toSorted((a, b) => {
       const [first, second] = [a, b].map(({ metadata }) => Number(metadata.annotations!['helm.sh/hook-weight']));
       return first! - second!;
     });
@@ -61,7 +63,7 @@ describe('what helm does before an uninstallation, where there is a registrar', 
   test('there is none without a registrar, nor where it is turned off; values of before turn it on', () => {
     expect(hooksOf({})).toEqual([]);
     expect(yamlOf(renderChart({ values: on({ enabled: false }) }))).not.toContain('uninstall');
-    expect(hooksOf({ 'tailnet-registrar': { enabled: true, uninstall: null } })).toEqual(hooksOf(on()));
+    expect(hooksOf({ 'tailnet-registrar': { enabled: true, uninstall: null } })).toEqual(hooksOn);
   });
 
   test('it is among the objects of nobody who applies access rules alone', () => {

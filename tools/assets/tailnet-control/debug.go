@@ -3,6 +3,7 @@
 package main
 
 import (
+	"encoding/json"
 	"maps"
 	"net/http"
 	"time"
@@ -81,4 +82,28 @@ func (s *server) serveLogin(w http.ResponseWriter, r *http.Request) {
 	id := s.tailnet.nodeByKeyLocked(request.NodeKey).StableID
 	s.tailnet.mutex.Unlock()
 	writeJSON(w, http.StatusOK, map[string]string{"id": string(id)})
+}
+
+// serveACL answers POST /debug/acl: the rules replace those that were there. Without rules everything is allowed.
+func (s *server) serveACL(w http.ResponseWriter, r *http.Request) {
+	var wanted struct {
+		Rules json.RawMessage `json:"rules"`
+	}
+	if err := readJSON(w, r, &wanted); err != nil {
+		writeError(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	var rules *policy
+	if wanted.Rules != nil {
+		var err error
+		if rules, err = parsePolicy(wanted.Rules); err != nil {
+			writeError(w, http.StatusBadRequest, err.Error())
+			return
+		}
+	}
+	s.tailnet.mutex.Lock()
+	s.tailnet.policy = rules
+	s.tailnet.notifyLocked()
+	s.tailnet.mutex.Unlock()
+	writeJSON(w, http.StatusOK, struct{}{})
 }

@@ -127,3 +127,16 @@ func TestOversizedBodyIsRefused(t *testing.T) {
 	body := `{"description":"` + string(make([]byte, requestBytes)) + `"}`
 	f.call("POST", "/api/v2/tailnet/-/keys", body, http.StatusBadRequest, nil)
 }
+
+func TestRulesAreReplacedAtRunTime(t *testing.T) {
+	f := newFixture(t)
+	f.call(http.MethodPost, "/debug/acl", `{"rules":[{"from":["tag:a"],"to":["tag:b"],"ports":"53"}]}`, http.StatusOK, nil)
+	if f.tailnet.policy == nil || len(f.tailnet.policy.rules) != 1 {
+		t.Errorf("policy %+v", f.tailnet.policy)
+	}
+	f.call(http.MethodPost, "/debug/acl", `{"rules":[{"from":["b"]}]}`, http.StatusBadRequest, nil)
+	f.call(http.MethodPost, "/debug/acl", `{}`, http.StatusOK, nil)
+	if f.tailnet.policy != nil {
+		t.Error("rules are left")
+	}
+}

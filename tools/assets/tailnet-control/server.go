@@ -36,6 +36,7 @@ func (s *server) handler() http.Handler {
 	mux.HandleFunc("DELETE /api/v2/device/{id}", s.authorized(s.serveDeleteDevice))
 	mux.HandleFunc("POST /api/v2/device/{id}/expire", s.authorized(s.serveExpireDevice))
 	mux.HandleFunc("POST /debug/map", s.serveHostileMap)
+	mux.HandleFunc("POST /debug/acl", s.serveACL)
 	mux.HandleFunc("POST /debug/fail", s.faults.serveSet)
 	mux.HandleFunc("GET /debug/stats", s.serveStats)
 	mux.HandleFunc("GET /debug/nodes", s.serveNodes)

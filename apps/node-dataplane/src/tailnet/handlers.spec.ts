@@ -147,6 +147,10 @@ describe('a pod that may join', () => {
     await expect(handlers.remove(podOf('web'), AbortSignal.timeout(30))).resolves.toBeUndefined();
   });
 
+  test('goes without waiting for a tailnet agent that is away', async () => {
+    expect(await Promise.race([handlers.remove(podOf('web'), signal()), delay(10_000, 'it waits')])).toBeUndefined();
+  });
+
   test.each([
     ['healthy', { healthy: true, message: 'healthy' }, undefined],
     ['without a device', { healthy: false, message: 'pod not found' }, undefined],

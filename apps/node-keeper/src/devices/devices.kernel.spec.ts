@@ -191,24 +191,26 @@ describe('a pod that is a device', () => {
     const [index, addresses] = [linkOf(pod).ifindex, addressesOf(pod)];
     process.kill(pid, 'SIGKILL');
     await until('it has ended', () => !isAlive(pid));
+    expect(pod.ip('-o', 'link')).toContain('ts0:');
     expect([linkOf(pod).ifindex, addressesOf(pod)]).toEqual([index, addresses]);
     await tendUntil(keeper, 'another one runs', () => device() !== undefined && device() !== pid);
     expect([linkOf(pod).ifindex, addressesOf(pod), state()?.starts]).toEqual([index, addresses, 2]);
   });
 
-  test.each([
-    ['a device', '100.64.0.9', '100.64.0.7', 1],
-    ['a device, to its other address', '100.64.0.9', '10.1.0.2', 1],
-    ['a device by IPv6', 'fd7a:115c:a1e0::9', 'fd7a:115c:a1e0::7', 1],
-    ['who claims to be a pod', '10.1.0.9', '100.64.0.7', 0],
-    ['who claims to be a pod with an address of the tailnet’s range', '100.65.0.3', '100.64.0.7', 0],
-    ['who claims to be a host', '203.0.113.1', '100.64.0.7', 0],
-    ['who claims to be a pod by IPv6', 'fd00:1::9', 'fd7a:115c:a1e0::7', 0],
-    ['a device, to another pod', '100.64.0.9', '10.1.0.77', 0],
-    ['a device, to another pod by IPv6', 'fd7a:115c:a1e0::9', 'fd00:1::77', 0],
-  ])('hears from %s by its device what it is to', async (_, from, to, heard) => {
+  test('hears by its device what is to it, from devices alone', async () => {
+    const rows = [
+      ['a device', '100.64.0.9', '100.64.0.7', 1],
+      ['a device, to its other address', '100.64.0.9', '10.1.0.2', 1],
+      ['a device by IPv6', 'fd7a:115c:a1e0::9', 'fd7a:115c:a1e0::7', 1],
+      ['who claims to be a pod', '10.1.0.9', '100.64.0.7', 0],
+      ['who claims to be a pod with an address of the tailnet’s range', '100.65.0.3', '100.64.0.7', 0],
+      ['who claims to be a host', '203.0.113.1', '100.64.0.7', 0],
+      ['who claims to be a pod by IPv6', 'fd00:1::9', 'fd7a:115c:a1e0::7', 0],
+      ['a device, to another pod', '100.64.0.9', '10.1.0.77', 0],
+      ['a device, to another pod by IPv6', 'fd7a:115c:a1e0::9', 'fd00:1::77', 0],
+    ] as const;
     const throwing = { table: TABLE, to: '100.65.0.0/16', kind: 'throw' as const, metric: 0 };
-    const { device: __, ...alone } = unitOf();
+    const { device: _, ...alone } = unitOf();
     write({ ...alone, network: { ...NETWORK, addresses: ADDRESSES, routes: [throwing, ...NETWORK.routes] } });
     const keeper = makeKeeper();
     await tendUntil(keeper, 'the network stands', () => state()?.network);
@@ -216,7 +218,11 @@ describe('a pod that is a device', () => {
     using tun = openTun({ name: 'ts0', netnsFd, onPacket: () => undefined });
     closeSync(netnsFd);
     await until('the interface is up', () => linkOf(pod).operstate === 'UP');
-    expect(pod.arriving(from, to, () => expect(tun.inject(datagram(from, to))).toBe(0))).toBe(heard);
+    const heard = rows.map(([whom, from, to]) => {
+      const count = pod.arriving(from, to, () => expect(tun.inject(datagram(from, to))).toBe(0));
+      return [whom, from, to, count];
+    });
+    expect(heard).toEqual(rows);
   });
 
   test('without IPv6 has the IPv4 of its device, and nothing for the tailnet leaves by another interface', async () => {
@@ -239,6 +245,16 @@ describe('a pod that is a device', () => {
     });
     expect([isAlive(pid), pids()]).toEqual([false, [other]]);
     expect(linkOf(next).mtu).toBe(1280);
+  });
+
+  test('has a device, a process and an interface of its own beside another pod of the node', async () => {
+    const [keeper, pid] = await started();
+    const [next, podUID] = [makePod('next'), '0f6e5b1c-2222-4222-8333-444455556666'];
+    const unit = unitOf({ podUID, netns: next.netns, ...withAddresses(['100.64.0.8']) });
+    writeFileSync(join(folders().unitsDir, `${podUID}.json`), JSON.stringify(unit));
+    await tendUntil(keeper, 'it runs, too', () => pids().filter(isAlive).length === 2);
+    expect([isAlive(pid), addressesOf(next), addressesOf(pod)]).toEqual([true, ['100.64.0.8/32'], []]);
+    expect([pod, next].map((one) => one.leaving('100.64.9.9'))).toEqual([0, 0]);
   });
 
   test('that is none any more is as it was before', async () => {

@@ -44,6 +44,12 @@ const streamTo = (ground: Ground, pod: Pod, address: string): Promise<Check> =>
     return undefined;
   });
 
+const streamFrom = (ground: Ground, pod: Pod, address: string): Promise<Check> =>
+  attempt({ from: pod.name, to: LAPTOP, what: `stream of ${ground.streamMebibytes} MiB` }, async () => {
+    await ground.inPod(pod, ['stream', `${hostOf(address)}:${SINK_PORT}`, String(ground.streamMebibytes)]);
+    return undefined;
+  });
+
 export const tailnetChecks = async (ground: Ground): Promise<Check[]> => {
   const { layout, pods, inPod } = ground;
   const laptop = await laptopAddresses();
@@ -69,5 +75,6 @@ export const tailnetChecks = async (ground: Ground): Promise<Check[]> => {
       ).flat(),
     ])),
     ...(await mapLimited(perSite(pods), (pod) => streamTo(ground, pod, addressesOf(pod)[0] ?? ''))),
+    ...(await mapLimited(perSite(pods), (pod) => streamFrom(ground, pod, laptop[0]!))),
   ];
 };
