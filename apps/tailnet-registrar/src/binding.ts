@@ -52,7 +52,8 @@ export const bindDevice = async (
   if (hasExpired(device, now())) return refuse('DeviceGone', `device ${deviceID} has expired at ${device.expires}`);
 
   const former = record.status ?? {};
-  if (former.deviceID !== undefined) await access.api.deleteDevice(former.deviceID, signal);
+  if (former.deviceID !== undefined && former.deviceID !== deviceID)
+    await access.api.deleteDevice(former.deviceID, signal);
   // It may be unused: a node could log in another device by it.
   if (former.keyID !== undefined) await access.api.deleteKey(former.keyID, signal);
   await status.write(

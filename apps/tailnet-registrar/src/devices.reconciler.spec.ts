@@ -222,6 +222,16 @@ test('the device that its node names becomes that of the record; key and former 
   expect([keyID, goneID, condition()?.status]).toEqual([undefined, undefined, 'True']);
 });
 
+test('a device that has logged in again by another key stays; its key goes', async () => {
+  const sealedKey = { publicKey: receiver.publicKey, sealed: 'c2VhbGVk', expiresAt: CREATED };
+  const status = { state: 'Running' as const, reportedID: 'n1', deviceID: 'n1', sealedKey, keyID: 'k9', keysGiven: 2 };
+  const { pass, asked, record, condition } = world({ record: recordOf(status), devices: [device()] });
+  expect(await pass()).toEqual({ kind: 'done' });
+  expect(asked).toEqual(['device n1', 'deleteKey k9']);
+  const { deviceID, keyID, sealedKey: left } = record().status!;
+  expect([deviceID, keyID, left, condition()?.status]).toEqual(['n1', undefined, undefined, 'True']);
+});
+
 test.each<[string, Partial<WorldOptions>, string, string]>([
   ['of another name', { devices: [device({ hostName: 'db' })] }, 'ForeignDevice', 'its host name is "db"'],
   ['of other tags', { devices: [device({ tags: ['tag:a', 'tag:b'] })] }, 'ForeignDevice', 'its tags are'],

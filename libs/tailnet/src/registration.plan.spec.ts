@@ -35,6 +35,16 @@ test.each<[string, TailnetDevice['status'], readonly object[], number?]>([
   ['its key is for another public key', { ...asks, ...sealed(300, OTHER) }, [give]],
   ['its device is known', { ...asks, deviceID: 'n1', reportedID: 'n1', state: 'Running' }, []],
   ['its device has lost its key', { ...asks, deviceID: 'n1', reportedID: 'n1', state: 'NeedsLogin' }, [give]],
+  [
+    'its device has a key, and has not logged in',
+    { ...sealed(300), deviceID: 'n1', reportedID: 'n1', state: 'NeedsLogin' },
+    [],
+  ],
+  [
+    'its device has logged in again',
+    { ...sealed(300), deviceID: 'n1', reportedID: 'n1', state: 'Running' },
+    [{ kind: 'bind', deviceID: 'n1' }],
+  ],
   ['its node names a device', { reportedID: 'n1' }, [{ kind: 'bind', deviceID: 'n1' }]],
   ['its node names a device and asks', { ...asks, reportedID: 'n1' }, [{ kind: 'bind', deviceID: 'n1' }, give]],
   ['its node names another device', { deviceID: 'n1', reportedID: 'n2' }, [{ kind: 'bind', deviceID: 'n2' }]],

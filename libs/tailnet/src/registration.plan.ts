@@ -23,7 +23,7 @@ export interface RemovalStep {
 export type RegistrationStep =
   /** The record ends: key and device go, then the finalizer. */
   | RemovalStep
-  /** Its node says that the device is this one. */
+  /** Its node says that the device is this one; it may be that of before. */
   | { readonly kind: 'bind'; readonly deviceID: string }
   | { readonly kind: 'giveKey'; readonly publicKey: string };
 
@@ -49,6 +49,10 @@ const removal = ({ status }: TailnetDevice): RemovalStep => ({
 const asksForKey = ({ status }: TailnetDevice): boolean =>
   status?.keyRequest !== undefined && (status.deviceID === undefined || status.state === 'NeedsLogin');
 
+/** By a key that was given since, and is the same device: the control server knows it by its machine. */
+const hasLoggedInAgain = ({ status }: TailnetDevice): boolean =>
+  status?.state === 'Running' && status.keyRequest === undefined && status.sealedKey !== undefined;
+
 const validForMs = ({ status }: TailnetDevice, nowMs: number): number => {
   const { keyRequest, sealedKey } = status ?? {};
   if (!sealedKey || sealedKey.publicKey !== keyRequest?.publicKey) return 0;
@@ -62,7 +66,7 @@ export const planRegistration = (record: TailnetDevice, nowMs: number): Registra
   const { metadata, status } = record;
   if (metadata.deletionTimestamp !== undefined) return { steps: isOurs(record) ? [removal(record)] : [] };
   const steps: RegistrationStep[] = [];
-  if (status?.reportedID !== undefined && status.reportedID !== status.deviceID)
+  if (status?.reportedID !== undefined && (status.reportedID !== status.deviceID || hasLoggedInAgain(record)))
     steps.push({ kind: 'bind', deviceID: status.reportedID });
   if (!asksForKey(record)) return { steps };
   const againMs = validForMs(record, nowMs);

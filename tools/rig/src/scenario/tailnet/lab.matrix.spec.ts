@@ -179,9 +179,26 @@ test('through kill, logout and another login no packet for the tailnet leaves by
   const flow = await startFlow(pod, { ip: (await laptopAddresses())[0]! }, PER_SECOND);
   onNode(pod.node, 'kill', '-9', String(await processOf(layout, pod)));
   await delay(3000);
-  const former = (await recordOf(layout, pod))!.status!.deviceID!;
+  const before = (await recordOf(layout, pod))!.status!;
   await logOut(pod);
-  await loggedInAgain(pod, former);
+  await timeUntil(
+    'it is logged out',
+    async () => (await recordOf(layout, pod))?.status?.state === 'NeedsLogin',
+    READY_MS,
+  );
+  const isRegistered = async (): Promise<boolean> => {
+    const { state, conditions } = (await recordOf(layout, pod))!.status!;
+    return (
+      state === 'Running' && conditions?.some(({ type, status }) => type === 'Registered' && status === 'True') === true
+    );
+  };
+  await timeUntil('it is registered again', isRegistered, 60_000);
+  const { deviceID, addresses, sealedKey } = (await recordOf(layout, pod))!.status!;
+  expect({ deviceID, addresses, sealedKey }).toEqual({
+    deviceID: before.deviceID,
+    addresses: before.addresses,
+    sealedKey: undefined,
+  });
   await delay(3000);
   const { received, lost, losses } = await flow.end();
   await end();

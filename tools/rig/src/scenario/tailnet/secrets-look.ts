@@ -20,7 +20,8 @@ const nodeKeys = (node: string): string[] => {
   const decoded = [...files.matchAll(/"([A-Za-z0-9+/=]{40,})"/g)].map(([, text]) =>
     Buffer.from(text!, 'base64').toString(),
   );
-  return decoded.flatMap((text) => text.match(/privkey:[0-9a-f]{64}/g) ?? []);
+  const keys = decoded.flatMap((text) => text.match(/privkey:[0-9a-f]{64}/g) ?? []);
+  return [...new Set(keys)].filter((key) => !/:0+$/.test(key)); // that of before, where there was none
 };
 
 const logs = (): [string, string][] => {
