@@ -36,6 +36,13 @@ interface PrinterColumn {
   readonly priority?: number;
 }
 
+/** A column with the status of a condition: True, False or Unknown. */
+export const conditionColumn = (
+  name: string,
+  type: string,
+  more: Pick<PrinterColumn, 'description' | 'priority'> = {},
+): PrinterColumn => ({ name, type: 'string', jsonPath: `.status.conditions[?(@.type=="${type}")].status`, ...more });
+
 export interface KindDefinition<K extends string = string, Body = unknown> {
   readonly kind: K;
   readonly plural: string;

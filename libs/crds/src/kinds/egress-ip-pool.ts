@@ -1,6 +1,6 @@
 import { address, labelSelector, unicastAddress } from '../egress-fields.ts';
 import { conditions, LONGEST_CIDR, nameFitsLabel, routableCidrs, SPEC, STATUS } from '../fields.ts';
-import { defineKind, type ObjectOf } from '../kind.ts';
+import { conditionColumn, defineKind, type ObjectOf } from '../kind.ts';
 import { type CelRule, integer, list, object, oneOf, optional, string } from '../schema.ts';
 
 const rangeRules: readonly CelRule[] = [
@@ -55,7 +55,7 @@ export const egressIpPoolKind = defineKind({
     { name: 'Blocks', type: 'string', jsonPath: '.spec.blocks' },
     { name: 'Assigned', type: 'integer', jsonPath: '.status.assigned' },
     { name: 'Free', type: 'integer', jsonPath: '.status.free' },
-    { name: 'Accepted', type: 'string', jsonPath: '.status.conditions[?(@.type=="Accepted")].status' },
+    conditionColumn('Accepted', 'Accepted'),
   ],
   body: object(
     {

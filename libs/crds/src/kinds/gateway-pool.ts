@@ -15,7 +15,7 @@ import {
   wireGuardKey,
 } from '../fields.ts';
 import { l2Locator } from '../l2-fields.ts';
-import { defineKind, type ObjectOf } from '../kind.ts';
+import { conditionColumn, defineKind, type ObjectOf } from '../kind.ts';
 import { LAST_GATEWAY_WIREGUARD_PORT, MESH_WIREGUARD_PORT } from '../names.ts';
 import { type Infer, integer, list, map, object, oneOf, optional, string } from '../schema.ts';
 
@@ -73,6 +73,9 @@ export const gatewayPoolKind = defineKind({
       jsonPath: '.status.reachableSites',
       description: REACHABLE_SITES,
     },
+    conditionColumn('Available', 'GatewaysAvailable', { description: 'It has gateways.' }),
+    conditionColumn('Reporting', 'GatewaysReporting', { description: 'The agents of all gateways report.' }),
+    conditionColumn('Forwarding', 'GatewaysForwarding', { description: 'No gateway says that it drops packets.' }),
   ],
   body: object(
     {

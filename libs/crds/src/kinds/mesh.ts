@@ -1,6 +1,6 @@
 import { conditions, SPEC, STATUS } from '../fields.ts';
 import { locatorPrefix } from '../l2-fields.ts';
-import { defineKind, type ObjectOf } from '../kind.ts';
+import { conditionColumn, defineKind, type ObjectOf } from '../kind.ts';
 import { tailnetServer, tailnetSettings } from '../tailnet-fields.ts';
 import { type CelRule, type Infer, integer, object, oneOf, optional, string } from '../schema.ts';
 
@@ -191,7 +191,8 @@ export const meshKind = defineKind({
     { name: 'Relay', type: 'string', jsonPath: '.spec.relay.mode' },
     { name: 'Provider', type: 'string', jsonPath: '.spec.relay.provider' },
     { name: 'Endpoint', type: 'string', jsonPath: '.status.relayEndpoint', description: 'Where nodes find the relay.' },
-    { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="RelayReady")].status' },
+    conditionColumn('Ready', 'RelayReady'),
+    conditionColumn('Tailnet Ready', 'TailnetReady', { priority: 1 }),
   ],
   body: object({
     spec: object({ relay: optional(relay), l2: optional(l2), tailnet: optional(tailnetSettings) }, SPEC),

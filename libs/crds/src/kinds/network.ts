@@ -1,6 +1,6 @@
 import { address, labelSelector } from '../egress-fields.ts';
 import { conditions, nameFitsLabel, nodeName, objectName, routableCidrs, SPEC, STATUS } from '../fields.ts';
-import { defineKind, type ObjectOf } from '../kind.ts';
+import { conditionColumn, defineKind, type ObjectOf } from '../kind.ts';
 import { MAX_L2_NETWORK_NODES, MAX_L2_NETWORK_NUMBER, MAX_L2_SEGMENTS } from '../names.ts';
 import { type CelRule, integer, list, object, oneOf, optional } from '../schema.ts';
 
@@ -54,7 +54,7 @@ export const networkKind = defineKind({
     { name: 'Number', type: 'integer', jsonPath: '.status.number', priority: 1 },
     { name: 'MTU', type: 'integer', jsonPath: '.status.mtu' },
     { name: 'Endpoints', type: 'integer', jsonPath: '.status.endpoints' },
-    { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
+    conditionColumn('Ready', 'Ready'),
   ],
   body: object(
     {

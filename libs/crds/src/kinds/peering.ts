@@ -1,8 +1,10 @@
 import { conditions, linkSettings, objectNames, SPEC, STATUS } from '../fields.ts';
-import { defineKind, type ObjectOf } from '../kind.ts';
+import { conditionColumn, defineKind, type ObjectOf } from '../kind.ts';
 import { boolean, integer, object, optional } from '../schema.ts';
 
 const enabled = optional(boolean({ description: 'false: as if the object did not exist.' }), true);
+
+const accepted = conditionColumn('Accepted', 'Accepted', { description: 'All named objects exist.' });
 
 export const sitePeeringKind = defineKind({
   kind: 'SitePeering',
@@ -15,6 +17,7 @@ export const sitePeeringKind = defineKind({
     { name: 'Sites', type: 'string', jsonPath: '.spec.sites' },
     { name: 'Enabled', type: 'boolean', jsonPath: '.spec.enabled' },
     { name: 'Mesh', type: 'boolean', jsonPath: '.spec.meshNodes' },
+    accepted,
     {
       name: 'Nodes',
       type: 'integer',
@@ -63,6 +66,7 @@ export const siteGatewayPoolAssignmentKind = defineKind({
     { name: 'Sites', type: 'string', jsonPath: '.spec.sites' },
     { name: 'Pools', type: 'string', jsonPath: '.spec.gatewayPools' },
     { name: 'Enabled', type: 'boolean', jsonPath: '.spec.enabled' },
+    accepted,
   ],
   body: object({
     spec: object(
@@ -89,6 +93,7 @@ export const gatewayPoolPeeringKind = defineKind({
   columns: [
     { name: 'Pools', type: 'string', jsonPath: '.spec.gatewayPools' },
     { name: 'Enabled', type: 'boolean', jsonPath: '.spec.enabled' },
+    accepted,
   ],
   body: object({
     spec: object(

@@ -15,7 +15,7 @@ import {
   wireGuardKey,
 } from '../fields.ts';
 import { l2Locator, locatorText } from '../l2-fields.ts';
-import { defineKind, type ObjectOf } from '../kind.ts';
+import { conditionColumn, defineKind, type ObjectOf } from '../kind.ts';
 import { MAX_SLICE_NODES } from '../names.ts';
 import { boolean, type CelRule, type Infer, integer, list, object, optional, string } from '../schema.ts';
 
@@ -114,6 +114,8 @@ export const siteKind = defineKind({
       description: 'Nodes of the site without its gateways, which stand in their GatewayPool.',
     },
     { name: 'Slices', type: 'integer', jsonPath: '.status.sliceCount' },
+    conditionColumn('CIDRs Valid', 'NodeCidrsValid', { description: 'No earlier Site has the same addresses.' }),
+    conditionColumn('Nodes Accepted', 'NodesAccepted', { description: 'What its nodes state of themselves is used.' }),
     { name: 'Protocol', type: 'string', jsonPath: '.spec.tunnelProtocol', priority: 1 },
   ],
   body: object(

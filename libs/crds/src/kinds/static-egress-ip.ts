@@ -1,6 +1,6 @@
 import { addressText, labelSelector, ruleAddressRules, ruleFields } from '../egress-fields.ts';
 import { conditions, nodeName, SPEC, STATUS } from '../fields.ts';
-import { defineKind, type ObjectOf } from '../kind.ts';
+import { conditionColumn, defineKind, type ObjectOf } from '../kind.ts';
 import { type CelRule, type Infer, integer, list, object, optional, type Schema, string } from '../schema.ts';
 
 /** Rules of one object. */
@@ -100,7 +100,7 @@ const columns = [
   { name: 'Addresses', type: 'string', jsonPath: '.status.addresses[*].address' },
   { name: 'Owners', type: 'string', jsonPath: '.status.addresses[*].node' },
   { name: 'Pods', type: 'integer', jsonPath: '.status.pods' },
-  { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
+  conditionColumn('Ready', 'Ready'),
 ] as const;
 
 const bodyOf = <R>(oneRule: Schema<R>) =>

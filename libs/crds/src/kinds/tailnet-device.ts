@@ -1,6 +1,6 @@
 import { addressText } from '../egress-fields.ts';
 import { conditions, DNS_LABEL_PATTERN, nodeName, SPEC, STATUS } from '../fields.ts';
-import { defineKind, type ObjectOf } from '../kind.ts';
+import { conditionColumn, defineKind, type ObjectOf } from '../kind.ts';
 import { immutableSpec } from '../l2-fields.ts';
 import { integer, list, object, oneOf, optional, string } from '../schema.ts';
 import { serverUrl, tailnetTags } from '../tailnet-fields.ts';
@@ -35,6 +35,7 @@ export const tailnetDeviceKind = defineKind({
     { name: 'Tags', type: 'string', jsonPath: '.spec.tags', priority: 1 },
     { name: 'State', type: 'string', jsonPath: '.status.state' },
     { name: 'Path', type: 'string', jsonPath: '.status.path', priority: 1 },
+    conditionColumn('Registered', 'Registered', { description: 'It is the device of its pod.', priority: 1 }),
   ],
   body: object({
     spec: object(
