@@ -115,6 +115,9 @@ test('what a cache still shows of what is gone is counted once', async () => {
   const pass = createPasses(() => 0, metrics);
   await pass({});
   await pass({ isGone: true });
+  // Its finalizer went before it did: a cache is told both, one after the other.
+  const released = { ...endpoint, metadata: { ...endpoint.metadata, resourceVersion: '70', finalizers: ['a.b/c'] } };
+  await pass({ isGone: true, endpoints: [released] });
   const counted = (await metrics.render())
     .split('\n')
     .filter((line) => line.startsWith('unbounded_l2_orphans_removed_total{'));

@@ -57,21 +57,24 @@ const deleteEntry = (entry: L2Entry, { clients, signal }: RemovalOptions): Promi
   return didRemove(client.delete(entry.metadata.name, { ...versionOf(entry), signal }));
 };
 
-const deleteEndpoint = (endpoint: NetworkEndpoint, { clients, signal }: RemovalOptions): Promise<void> => {
+const deleteEndpoint = (endpoint: NetworkEndpoint, { clients, signal }: RemovalOptions): Promise<boolean> => {
   const { name, namespace } = endpoint.metadata;
   const options = { namespace: namespace ?? '', signal };
-  return clients.endpoints.delete(name, { ...options, ...versionOf(endpoint) });
+  return didRemove(clients.endpoints.delete(name, { ...options, ...versionOf(endpoint) }));
 };
 
 /** The finalizer goes, and the endpoint with it. */
-const releaseEndpoint = async (endpoint: NetworkEndpoint, options: RemovalOptions): Promise<void> => {
+const releaseEndpoint = async (endpoint: NetworkEndpoint, options: RemovalOptions): Promise<boolean> => {
   const { name, namespace, finalizers = [], deletionTimestamp } = endpoint.metadata;
   const rest = finalizers.filter((finalizer) => finalizer !== L2_ENDPOINT_FINALIZER);
+  // As this has left it a moment ago, or somebody else.
+  if (rest.length === finalizers.length) return deletionTimestamp === undefined && deleteEndpoint(endpoint, options);
   const patch = { metadata: { ...versionOf(endpoint), finalizers: rest } };
   const place = { namespace: namespace ?? '', signal: options.signal };
-  const released =
-    rest.length === finalizers.length ? endpoint : await options.clients.endpoints.mergePatch(name, patch, place);
-  if (deletionTimestamp === undefined) await deleteEndpoint(released, options).catch(ignoreGone);
+  const released = await options.clients.endpoints.mergePatch(name, patch, place).catch(ignoreGone);
+  if (!released) return false;
+  if (deletionTimestamp === undefined) await deleteEndpoint(released, options);
+  return true;
 };
 
 const remove = async (removal: Removal, options: RemovalOptions): Promise<void> => {
@@ -88,8 +91,7 @@ const remove = async (removal: Removal, options: RemovalOptions): Promise<void> 
   if (!endpoint || left > 0) return;
   await writes.attempt(networkOf(endpoint), `the end of ${textOf(endpoint)}`, async () => {
     const isNodeGone = removal.reason === 'NodeGone';
-    const work = isNodeGone ? releaseEndpoint(endpoint, options) : deleteEndpoint(endpoint, options);
-    if (!(await didRemove(work))) return;
+    if (!(await (isNodeGone ? releaseEndpoint(endpoint, options) : deleteEndpoint(endpoint, options)))) return;
     metrics.removed(endpoint.kind);
     logger.info({ endpoint: textOf(endpoint), node: endpoint.spec.node, reason: removal.reason }, 'orphan removed');
   });
