@@ -15,7 +15,7 @@ const (
 	limitBytes = 512 << 20
 	lookEvery  = time.Second
 	// Allocated in a look at rest, and since memory was last given back.
-	restBytes, worthBytes = 1 << 20, 4 << 20
+	restBytes, worthBytes = 1 << 20, 2 << 20
 )
 
 func giveBack(ctx context.Context) {
