@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"net/netip"
 	"time"
 
@@ -32,7 +31,7 @@ type sessions struct {
 // greet opens a session with a peer that the process before had one with, and keeps it until all of the tailnet knows of this process.
 func (s *sessions) greet(ctx context.Context, address netip.Addr) {
 	patience, isAnswered := firstPatience, false
-	if peer, _, isPeer := s.backend.WhoIs("", netip.AddrPortFrom(address, 0)); isPeer && s.yieldsTo(peer.Key()) {
+	if peer, isPeer := s.peerOf(address); isPeer && s.yieldsTo(peer) {
 		patience += firstPatience / 2 // where both have started again
 	}
 	for _, pause := range greetPauses {
@@ -50,23 +49,32 @@ func (s *sessions) greet(ctx context.Context, address netip.Addr) {
 
 // settle opens a session with somebody whom the pod has just begun to send to, if a moment later there is none.
 func (s *sessions) settle(ctx context.Context, address netip.Addr) {
-	peer, _, isPeer := s.backend.WhoIs("", netip.AddrPortFrom(address, 0))
+	peer, isPeer := s.peerOf(address)
 	if !isPeer {
 		return
 	}
 	look := firstLook
-	if s.yieldsTo(peer.Key()) {
+	if s.yieldsTo(peer) {
 		look = secondLook
 	}
-	if !rest(ctx, look) || s.isOpen(peer.Key()) {
+	if !rest(ctx, look) || s.isOpen(peer) {
 		return
 	}
-	s.engine.ResetDevicePeer(peer.Key())
+	s.engine.ResetDevicePeer(peer)
 	for _, patience := range handshakePatience {
 		if _, ok := s.ping(ctx, address, patience); ok {
 			return
 		}
 	}
+}
+
+// peerOf is whoever has an address in the tailnet.
+func (s *sessions) peerOf(address netip.Addr) (key.NodePublic, bool) {
+	node, _, isPeer := s.backend.WhoIs("", netip.AddrPortFrom(address, 0))
+	if !isPeer {
+		return key.NodePublic{}, false
+	}
+	return node.Key(), true
 }
 
 // yieldsTo tells which of two sides leaves the next handshake to the other one.
@@ -82,22 +90,19 @@ func (s *sessions) isOpen(peer key.NodePublic) bool {
 // ping is one between devices (TSMP): no program of the peer sees it, no ACL is asked, and with it goes the key for finding paths. When
 // nothing at all comes from the peer meanwhile its session is begun anew with the next packet.
 func (s *sessions) ping(ctx context.Context, address netip.Addr, patience time.Duration) (time.Duration, bool) {
-	peer, _, isPeer := s.backend.WhoIs("", netip.AddrPortFrom(address, 0))
+	peer, isPeer := s.peerOf(address)
 	if !isPeer {
 		return 0, false
 	}
-	before := s.received(peer.Key())
+	before := s.received(peer)
 	ctx, stop := context.WithTimeout(ctx, patience)
 	defer stop()
 	result, err := s.backend.Ping(ctx, address, tailcfg.PingTSMP, 0)
-	if err == nil && result.Err != "" {
-		err = errors.New(result.Err)
-	}
-	if err == nil {
+	if err == nil && result.Err == "" {
 		return time.Duration(result.LatencySeconds * float64(time.Second)), true
 	}
-	if s.received(peer.Key()) == before {
-		s.engine.ResetDevicePeer(peer.Key())
+	if s.received(peer) == before {
+		s.engine.ResetDevicePeer(peer)
 	}
 	return 0, false
 }

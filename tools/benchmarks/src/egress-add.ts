@@ -1,9 +1,10 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { applyManifests, kubectl } from '@unbounded/rig/control-plane';
 import { GROUP_VERSION } from '@unbounded/crds';
+import { createBenchPods, listOf } from './bench-pods.ts';
 import { measureAdd, readLab } from './cni-add.ts';
 import { row, type Round } from './rounds.ts';
 
@@ -11,23 +12,12 @@ import { row, type Round } from './rounds.ts';
 
 const NAMESPACE = 'bench';
 const OTHERS = 'bench-others';
-const PODS = 65;
 const RULES = 200;
 const TURNS = Number(process.env['ROUNDS'] ?? 5);
 /** Until agents have heard of rules that came or went. */
 const HEARD_MS = 3000;
 
 const { layout, node } = readLab();
-const json = (objects: readonly object[]): string => JSON.stringify({ apiVersion: 'v1', kind: 'List', items: objects });
-
-const podObjects = Array.from({ length: PODS }, (_, index) => ({
-  apiVersion: 'v1',
-  kind: 'Pod',
-  metadata: { name: `bench-${index}`, namespace: NAMESPACE, labels: { app: 'bench' } },
-  // Nobody runs them: their objects are what the agent asks for.
-  spec: { schedulerName: 'nobody', automountServiceAccountToken: false, containers: [{ name: 'none', image: 'none' }] },
-}));
-
 /** Of documentation (RFC 5737): nobody owns it. */
 const EGRESS_ADDRESS = '198.51.100.9';
 const RULES_OF_AN_OBJECT = 25;
@@ -73,22 +63,15 @@ const CASES: readonly Placed[] = [10, RULES].flatMap((here) =>
 
 const main = async (file: string): Promise<void> => {
   const namespaces = [NAMESPACE, OTHERS].map((name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } }));
-  await applyManifests(layout, json(namespaces));
-  await applyManifests(layout, json(podObjects));
-  const { items } = JSON.parse(await kubectl(layout, ['get', 'pods', '-n', NAMESPACE, '-o', 'json'])) as {
-    items: { metadata: { name: string; uid: string } }[];
-  };
-  writeFileSync(
-    file,
-    JSON.stringify(items.map(({ metadata: { name, uid } }) => ({ name, uid, namespace: NAMESPACE }))),
-  );
+  await applyManifests(layout, listOf(namespaces));
+  await createBenchPods(layout, NAMESPACE, file);
   const rounds = CASES.map((): Round[] => []);
   for (let turn = 0; turn < TURNS; turn++) {
     for (const [index, placed] of CASES.entries()) {
       await withoutRules();
       await delay(HEARD_MS);
       const theirs = measureAdd(node, file);
-      await applyManifests(layout, json(ruleObjects(placed)));
+      await applyManifests(layout, listOf(ruleObjects(placed)));
       await delay(HEARD_MS);
       rounds[index]!.push({ ours: measureAdd(node, file), theirs });
     }

@@ -7,10 +7,11 @@ import { formatPrefix } from '@unbounded/ip';
 import { deviceUnit, TAILNET_INTERFACE } from '@unbounded/keeper-protocol';
 import { runAsync } from '@unbounded/rig/command';
 import { binary, checkout } from '@unbounded/rig/paths';
+import { podStart } from '@unbounded/rig/tailnet-bridge-node';
 import { CONTROL_URL } from '@unbounded/rig/tailnet-control-server';
 import { planPodRoutes } from '@unbounded/tailnet';
 import { addressesOf, untilRunning } from './tailnet-local-api.ts';
-import { type Pod, podStart } from './tailnet-node.ts';
+import type { Pod } from './tailnet-node.ts';
 
 /** A pod's device: ours as the keeper starts it, and a stock tailscaled as a sidecar that may change the pod's network. */
 

@@ -1,8 +1,8 @@
 import { loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
+import { makeNode, PLACE } from '@unbounded/rig/tailnet-bridge-node';
 import { startControlServer } from '@unbounded/rig/tailnet-control-server';
 import { benchMany } from './tailnet-many.ts';
-import { makeNode, PLACE } from './tailnet-node.ts';
 import { benchPairs } from './tailnet-pair.ts';
 
 /** What tailnet.ts runs, in namespaces of its own: the node, a control server, and the measurements. */

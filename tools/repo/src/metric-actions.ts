@@ -64,7 +64,7 @@ export const METRIC_ACTIONS: Readonly<Record<string, MetricAction>> = {
   },
   unbounded_events_dropped_total: {
     when: rising('unbounded_events_dropped_total'),
-    action: 'More happens than is told: look at the conditions, which are complete.',
+    action: 'Events are missing: read the conditions, which are complete.',
   },
   unbounded_l2_networks: {
     when: 'unbounded_l2_networks{ready="False"} > 0',

@@ -2,8 +2,12 @@ import { tryOnNode } from '../node/node.ts';
 
 /** What an agent says of itself and its peers, asked on its node. */
 
-export const agentReady = (node: string): boolean =>
-  tryOnNode(node, 'curl', '-sf', '--max-time', '2', 'http://127.0.0.1:9998/readyz') !== undefined;
+const isReadyAt = (node: string, port: number): boolean =>
+  tryOnNode(node, 'curl', '-sf', '--max-time', '2', `http://127.0.0.1:${port}/readyz`) !== undefined;
+
+export const agentReady = (node: string): boolean => isReadyAt(node, 9998);
+/** The agent of a tailnet. */
+export const tailnetReady = (node: string): boolean => isReadyAt(node, 9988);
 
 const METRICS = ['curl', '-s', '--max-time', '2', 'http://127.0.0.1:9998/metrics'];
 

@@ -3,14 +3,15 @@
  * what stays when the device's process dies, its device is deleted, or the control server lies or is away. Prints what it saw as JSON.
  */
 import { spawn } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readlinkSync } from 'node:fs';
+import { existsSync, readdirSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { until } from '@unbounded/testing';
-import { binary, checkout } from '../../machine/paths.ts';
+import { binary } from '../../machine/paths.ts';
 import { run, tryRun } from '../../machine/command.ts';
 import { type ControlServer, startControlServer } from './control-server.ts';
+import { makeNode, PLACE } from './bridge-node.ts';
 import { firstAnswer, gapDuring } from './ping-times.ts';
 import { capabilitiesOf, createPodDevice, DEVICE, type PodDevice } from './pod-device.ts';
 
@@ -48,7 +49,6 @@ export interface Report {
   readonly elsewhere: readonly string[];
 }
 
-const PLACE = '/run/tailnet';
 const TAGS = ['tag:k8s-pod'];
 const SERVER_PORT = '9100';
 /** Of two that begin at once one in four meets. */
@@ -99,16 +99,6 @@ const linkOf = (device: PodDevice): string =>
     .replaceAll(/valid_lft.*/g, '')
     .trim();
 
-const makeNetwork = (): void => {
-  mkdirSync(PLACE, { mode: 0o700 });
-  run([join(checkout, 'deploy/image/build.sh'), join(PLACE, 'pod-start'), 'pod-start']);
-  run(['ip', 'link', 'set', 'lo', 'up']);
-  run(['ip', 'link', 'add', 'br0', 'type', 'bridge']);
-  run(['ip', 'link', 'set', 'br0', 'addrgenmode', 'none']);
-  for (const address of ['10.77.0.1/24', '10.1.0.1/24']) run(['ip', 'addr', 'add', address, 'dev', 'br0']);
-  run(['ip', 'link', 'set', 'br0', 'up']);
-};
-
 const processOf = ({ pid }: PodDevice): Report['process'] => ({
   capabilities: capabilitiesOf(pid),
   isInNodeNamespace: readlinkSync(`/proc/${pid}/ns/net`) === readlinkSync('/proc/self/ns/net'),
@@ -155,7 +145,7 @@ const gapsOf = async (device: PodDevice, observer: PodDevice): Promise<Report['k
 
 /** Two devices that begin to talk at the same moment. */
 const contactOf = async (number: number, control: ControlServer): Promise<readonly number[]> => {
-  const pair = [0, 1].map((side) => createPodDevice(PLACE, `pair-${number}-${side}`, 20 + 2 * number + side));
+  const pair = [0, 1].map((side) => createPodDevice(`pair-${number}-${side}`, 20 + 2 * number + side));
   await Promise.all(pair.map(async (device) => device.start(await control.createKey(TAGS))));
   await Promise.all(pair.map(applyAddresses));
   const addresses = await Promise.all(pair.map(async (device) => (await addressesOf(device))[0]!));
@@ -183,8 +173,8 @@ const untilOtherAddress = (device: PodDevice, former: string): Promise<readonly 
 };
 
 const main = async (): Promise<Report> => {
-  makeNetwork();
-  const [one, two] = [createPodDevice(PLACE, 'web-0', 10), createPodDevice(PLACE, 'web-1', 11)];
+  makeNode();
+  const [one, two] = [createPodDevice('web-0', 10), createPodDevice('web-1', 11)];
   const control = await startControlServer(PLACE);
   await control.tell({ cacheNetworkMaps: true });
   const nodeState = (): string => kernelState((...argv) => run(argv));

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { agentReady } from '../../apps/agent-state.ts';
+import { agentReady, tailnetReady } from '../../apps/agent-state.ts';
 import { stopAgent } from '../../apps/agents.ts';
 import { PROBES } from '../../checks/test-pod.ts';
 import { cutControlServer } from '../../features/tailnet/control-server.ts';
@@ -15,7 +15,7 @@ import { turnOff, turnOn } from '../reboot.ts';
 import { withoutApiServer } from '../restarts.ts';
 import { pidOfPod, timeUntil, tryInPod } from '../scenario.ts';
 import { createPods, deletePods } from './joining-pods.ts';
-import { isTailnetReady, leftOnNode, namesAtServer, recordOf, recordsOf } from './lab-devices.ts';
+import { leftOnNode, namesAtServer, recordOf, recordsOf } from './lab-devices.ts';
 
 /** A device is that of its pod, whatever ends and begins again, and of a pod that is gone nothing is left. */
 
@@ -99,7 +99,7 @@ test('the device stays when the node loses its power', TEST, async () => {
   const [before, after] = await through(name, async () => {
     await turnOff(node);
     await turnOn(layout, node);
-    await timeUntil('its agents are ready', () => agentReady(NODE) && isTailnetReady(NODE), 60_000);
+    await timeUntil('its agents are ready', () => agentReady(NODE) && tailnetReady(NODE), 60_000);
   });
   expect(after).toEqual(before);
   await deletePods(layout, ['container', 'sandbox', name]);

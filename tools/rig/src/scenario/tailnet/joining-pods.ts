@@ -1,7 +1,7 @@
 import { tailnetAnnotations } from '@unbounded/crds';
 import { kubectl } from '../../kubernetes/control-plane.ts';
 import type { LabLayout } from '../../layout/layout.ts';
-import { images } from '../../substrate/cluster/images.ts';
+import { createPinnedPods } from '../pinned-pods.ts';
 
 /** Pods of tests beside those of the lab, which are devices. */
 
@@ -11,22 +11,14 @@ export interface JoiningPod {
   readonly start?: 'Immediate' | 'WaitForDevice';
 }
 
-const podObject = ({ name, node, start }: JoiningPod): object => ({
-  ...{ apiVersion: 'v1', kind: 'Pod' },
-  metadata: {
-    ...{ name, labels: { joins: 'tailnet' } },
-    annotations: { [tailnetAnnotations.join]: 'true', ...(start && { [tailnetAnnotations.start]: start }) },
-  },
-  spec: {
-    ...{ nodeName: node, terminationGracePeriodSeconds: 0, tolerations: [{ operator: 'Exists' }] },
-    containers: [{ name: 'probe', image: images['probe']!.reference, args: ['serve'], imagePullPolicy: 'Never' }],
-  },
-});
-
-export const createPods = (layout: LabLayout, ...pods: readonly JoiningPod[]): Promise<string> => {
-  const list = { apiVersion: 'v1', kind: 'List', items: pods.map(podObject) };
-  return kubectl(layout, ['apply', '-f', '-'], JSON.stringify(list));
-};
+export const createPods = (layout: LabLayout, ...pods: readonly JoiningPod[]): Promise<string> =>
+  createPinnedPods(
+    layout,
+    pods.map(({ name, node, start }) => ({
+      ...{ name, node, labels: { joins: 'tailnet' }, program: 'probe' },
+      annotations: { [tailnetAnnotations.join]: 'true', ...(start && { [tailnetAnnotations.start]: start }) },
+    })),
+  );
 
 /** They may be there for a moment. */
 export const deletePods = async (layout: LabLayout, names: readonly string[]): Promise<void> => {

@@ -42,6 +42,3 @@ export const leftOnNode = (node: string): string[] => {
   );
   return [...new Set(printed.match(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g))].sort();
 };
-
-export const isTailnetReady = (node: string): boolean =>
-  tryOnNode(node, 'curl', '-sf', '--max-time', '2', 'http://127.0.0.1:9988/readyz') !== undefined;

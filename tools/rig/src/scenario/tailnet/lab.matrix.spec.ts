@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { agentReady } from '../../apps/agent-state.ts';
+import { agentReady, tailnetReady } from '../../apps/agent-state.ts';
 import type { Check } from '../../checks/checks.ts';
 import type { Pod } from '../../checks/test-pod.ts';
 import { tailnet } from '../../features/tailnet/tailnet.ts';
@@ -16,7 +16,7 @@ import { inPod as probeInPod, probePods } from '../../substrate/probes.ts';
 import { up } from '../../substrate/up.ts';
 import { killLeaders, withoutApiServer } from '../restarts.ts';
 import { captureInPod, inPodNetwork, killAgent, podOn, startFlow, timeUntil, tryInPod } from '../scenario.ts';
-import { addressOf, isTailnetReady, leftOnNode, namesAtServer, processOf, recordOf, recordsOf } from './lab-devices.ts';
+import { addressOf, leftOnNode, namesAtServer, processOf, recordOf, recordsOf } from './lab-devices.ts';
 import { lookForSecrets } from './secrets-look.ts';
 
 /** Pods that are devices of a tailnet, in a lab with Kubernetes: what reaches what, what may die, and what is left of a pod that goes. */
@@ -117,7 +117,7 @@ test(
       await killAgent(layout, name, 'tailnet');
       await killAgent(layout, name, 'node-dataplane');
       // One after the other: what is tested is that they may die, not what a machine can start at once.
-      await timeUntil(`the agents of ${name} are ready`, () => agentReady(name) && isTailnetReady(name), READY_MS);
+      await timeUntil(`the agents of ${name} are ready`, () => agentReady(name) && tailnetReady(name), READY_MS);
     }
     await killLeaders(layout);
     await withoutApiServer(layout, async () => {

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { until } from '@unbounded/testing';
 import { binary } from '../../machine/paths.ts';
 import { run } from '../../machine/command.ts';
+import { createPodNetwork, PLACE, type PodNetwork, podStart } from './bridge-node.ts';
 import { CONTROL_URL } from './control-server.ts';
 
 /** A pod that is a device of a tailnet: a network namespace with a persistent TUN, and the process that carries its packets. */
@@ -65,26 +66,18 @@ const untilRunning = async (name: string, ask: () => Promise<DeviceStatus>): Pro
   await until(`device ${name} is Running`, isRunning, RUNNING_WITHIN_MS);
 };
 
-const netnsOf = (pod: string): string => `/run/netns/${pod}`;
-
-/** A pod at the bridge br0, with the TUN of its device. */
-const createPod = (name: string, number: number): Pick<PodDevice, 'enter' | 'inPod'> => {
-  run(['ip', 'netns', 'add', name]);
-  const enter = ['nsenter', `--net=${netnsOf(name)}`];
-  const inPod = (...argv: string[]): string => run([...enter, ...argv]);
-  run(['ip', 'link', 'add', `v-${name}`, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', name]);
-  run(['ip', 'link', 'set', `v-${name}`, 'master', 'br0', 'addrgenmode', 'none', 'up']);
-  for (const device of ['lo', 'eth0']) inPod('ip', 'link', 'set', device, 'up');
-  inPod('ip', 'addr', 'add', `10.1.0.${number}/24`, 'dev', 'eth0');
-  inPod('ip', 'route', 'add', 'default', 'via', '10.1.0.1');
+/** A pod at the bridge, with the TUN of its device. */
+const createPod = (name: string, number: number): PodNetwork & Pick<PodDevice, 'inPod'> => {
+  const network = createPodNetwork(name, number);
+  const inPod = (...argv: string[]): string => run([...network.enter, ...argv]);
   inPod('ip', 'tuntap', 'add', 'dev', DEVICE, 'mode', 'tun');
   inPod('ip', 'link', 'set', DEVICE, 'mtu', '1280', 'up');
-  return { enter, inPod };
+  return { ...network, inPod };
 };
 
 /** Makes the pod; its device is not started. @param number of the pod's address */
-export const createPodDevice = (place: string, name: string, number: number): PodDevice => {
-  const [folder, hostName] = [join(place, name), `k8s-shop-${name}`];
+export const createPodDevice = (name: string, number: number): PodDevice => {
+  const [folder, hostName] = [join(PLACE, name), `k8s-shop-${name}`];
   mkdirSync(folder, { mode: 0o700 });
   const pod = createPod(name, number);
   let child: ChildProcess | undefined;
@@ -99,7 +92,7 @@ export const createPodDevice = (place: string, name: string, number: number): Po
     async start(key) {
       if (key !== undefined) writeFileSync(join(folder, 'auth-key'), key, { mode: 0o600 });
       const argv = ['-dir', folder, '-control', CONTROL_URL, '-hostname', hostName];
-      child = spawn(join(place, 'pod-start'), ['tun', netnsOf(name), DEVICE, binary('tailnet-device'), ...argv], {
+      child = spawn(podStart, ['tun', pod.netns, DEVICE, binary('tailnet-device'), ...argv], {
         stdio: ['ignore', 'ignore', 'pipe'],
       });
       child.stderr!.on('data', (data: Buffer) => (log += data.toString()));
