@@ -9,6 +9,7 @@ import type { Attachment } from './attachment/attachment.ts';
 import type { HookHandlers, HookType } from './attachment/hook.port.ts';
 import type { BaseChain } from './kernel/base-chains.ts';
 import type { SectionBoundary } from './kernel/boundary-additions.ts';
+import type { KernelWrites } from './kernel/kernel-writes.ts';
 import type { SharedPeers } from './kernel/overlay-peers.ts';
 import type { SharedTraffic } from './kernel/overlay-traffic.ts';
 import type { SectionTable } from './kernel/section-table.ts';
@@ -51,6 +52,8 @@ export interface SectionPass {
   /** In how many milliseconds the next pass is due at the latest. */
   readonly nextPassMs: number;
   readonly report: SectionReport;
+  /** How many of what its plan has, by kind: for metrics. Not set: there is no plan. */
+  readonly planned?: Readonly<Record<string, number>>;
 }
 
 /** What the section has to say to peers and operators. The agent compares it with what stands, and writes the difference. */
@@ -89,8 +92,11 @@ export interface NodeEvent {
 /** What all sections share. */
 export interface SectionContext {
   readonly nodeName: string;
+  /** What the section writes by these two is counted. */
   readonly net: RouteSocket;
   readonly nft: Nftables;
+  /** Counts what the section writes into eBPF maps. */
+  readonly kernelWrites: Pick<KernelWrites, 'map'>;
   /** What the section adds to where packets may leave and enter the overlay at this node. */
   readonly boundary: SectionBoundary;
   /** What belongs to the overlay at this node. */

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { keeperProcesses } from '@unbounded/keeper-protocol';
 import { createLogger } from '@unbounded/telemetry';
 import { until } from '@unbounded/testing';
 import { generatePrivateKey, publicKeyOf } from '@unbounded/wireguard';
@@ -32,6 +33,7 @@ const makeKeeper = (): Keeper => {
     unitsDir: join(folder, 'units'),
     pidsDir: join(folder, 'pids'),
     rejectedFile: join(folder, 'rejected.json'),
+    processesFile: join(folder, 'processes.json'),
     program: join(folder, 'wireguard-go'),
     relay: { unitFile: join(folder, 'relay.json'), stateFile: join(folder, 'relay-state.json') },
     logger: createLogger({ name: 'test', level: 'error' }),
@@ -43,6 +45,8 @@ const unitFile = (): string => join(folder, 'units', `${device}.json`);
 const peers = [{ publicKey: peerKey, endpoint: '192.0.2.1:51820', allowedIps: ['100.64.2.0/24'] }];
 const unit = { device, privateKeyFile: keyFile, listenPort: 51820, peers };
 const writeUnit = (value: object): void => writeFileSync(unitFile(), JSON.stringify(value));
+/** What the agent makes metrics of. */
+const reported = () => keeperProcesses.read(join(folder, 'processes.json')).processes;
 const pidFile = (): string => join(folder, 'pids', device);
 /** NaN: no process is recorded. */
 const pidOf = (): number => Number(existsSync(pidFile()) ? readFileSync(pidFile(), 'utf8').split(' ')[0] : undefined);
@@ -107,6 +111,7 @@ describe('the keeper', () => {
     const keeper = makeKeeper();
     await tendUntil(keeper, isConfigured);
     expect(keeper.running()).toEqual([device]);
+    expect(reported()).toEqual({ [device]: { isRunning: true, starts: 1 } });
   });
 
   test('starts a killed process again after a rest of 0.1 s, with all of that, on the same device', async () => {
@@ -117,12 +122,14 @@ describe('the keeper', () => {
     await until('it has ended', () => !isAlive(pid));
     const diedMs = performance.now();
     await keeper.tend(diedMs);
+    expect(reported()).toEqual({ [device]: { isRunning: false, starts: 1 } });
     await keeper.tend(diedMs + 99);
     expect(pidOf()).toBe(pid); // the note of the one that died
     await keeper.tend(diedMs + 100);
     expect(pidOf()).not.toBe(pid);
     await tendUntil(keeper, isConfigured);
     expect(indexOf()).toBe(index);
+    expect(reported()).toEqual({ [device]: { isRunning: true, starts: 2 } });
   });
 
   test('that is replaced leaves the process running, and its successor finds it', async () => {

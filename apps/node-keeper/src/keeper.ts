@@ -7,6 +7,7 @@ import { createKnownUnits, createRejectionReport } from './known-units.ts';
 import type { Command } from './process.ts';
 import { RELAY_PROCESS, relayCommand, type RelayFiles } from './relay/command.ts';
 import { createRelayUnitCheck } from './relay/unit-check.ts';
+import { createProcessReport } from './process-report.ts';
 import { createSupervisor } from './supervisor.ts';
 
 export interface KeeperOptions {
@@ -14,6 +15,8 @@ export interface KeeperOptions {
   readonly pidsDir: string;
   /** In which rejected units are reported. */
   readonly rejectedFile: string;
+  /** In which the processes are reported. */
+  readonly processesFile: string;
   /** Path of wireguard-go. */
   readonly program: string;
   readonly relay: RelayFiles;
@@ -51,9 +54,11 @@ export interface Keeper {
 }
 
 /** Supervises a process for each unit of a folder, and one for the relay's proxies. */
-export const createKeeper = ({ unitsDir, pidsDir, rejectedFile, program, relay, logger }: KeeperOptions): Keeper => {
+export const createKeeper = (options: KeeperOptions): Keeper => {
+  const { unitsDir, pidsDir, rejectedFile, processesFile, program, relay, logger } = options;
   const supervisor = createSupervisor(pidsDir, logger);
   const report = createRejectionReport(rejectedFile, logger);
+  const reportProcesses = createProcessReport(processesFile, supervisor, logger);
   const readKnown = createKnownUnits(unitsDir, tunnelUnits);
   const checkRelayUnit = createRelayUnitCheck(relay.unitFile);
   let hasRelay = false;
@@ -82,6 +87,7 @@ export const createKeeper = ({ unitsDir, pidsDir, rejectedFile, program, relay, 
       const isKept = (name: string): boolean => (name === RELAY_PROCESS ? hasRelay : keeps(name));
       for (const name of supervisor.names())
         if (!wanted.has(name) && !isKept(name)) await tryTo(name, async () => supervisor.end(name));
+      reportProcesses(new Set([...wanted.keys(), ...(hasRelay ? [RELAY_PROCESS] : []), ...supervisor.names()]));
     },
     running: () => supervisor.running(),
   };

@@ -1,6 +1,6 @@
 import { basename, dirname, join } from 'node:path';
 import { loadConfig, option, text } from '@unbounded/config';
-import { KEEPER_REJECTED, KEEPER_UNITS, RUN_FOLDER } from '@unbounded/config/ownership';
+import { KEEPER_PROCESSES, KEEPER_REJECTED, KEEPER_UNITS, RUN_FOLDER } from '@unbounded/config/ownership';
 import { createLogger } from '@unbounded/telemetry';
 import { createDeviceKeeper, deviceFolders } from './devices/device-keeper.ts';
 import { createKeeper, type Keeper } from './keeper.ts';
@@ -34,8 +34,9 @@ const openKeeper = (): Keeper => {
   const { unitsDir, pidsDir, tailnetRunDir } = config;
   if (tailnetRunDir === '') {
     const rejectedFile = join(dirname(unitsDir), basename(KEEPER_REJECTED));
+    const processesFile = join(dirname(unitsDir), basename(KEEPER_PROCESSES));
     const relay = relayFilesBeside(unitsDir);
-    return createKeeper({ unitsDir, pidsDir, rejectedFile, program: config.wireguardGo, relay, logger });
+    return createKeeper({ unitsDir, pidsDir, rejectedFile, processesFile, program: config.wireguardGo, relay, logger });
   }
   const { podStart, tailnetDevice: device, tailnetDevicesDir: devicesDir, tailnetCaFile: caFile } = config;
   return createDeviceKeeper({ ...deviceFolders(tailnetRunDir), podStart, device, devicesDir, caFile, logger });

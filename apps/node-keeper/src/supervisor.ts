@@ -30,12 +30,33 @@ export interface Supervisor {
   /** Of all that were tended and not ended. */
   names(): string[];
   running(): string[];
+  /** How often it was started since this keeper was. */
+  startsOf(name: string): number;
 }
+
+/** How long those that died rest. */
+const createRests = () => {
+  const resting = new Map<string, { untilMs: number; restMs: number }>();
+  return {
+    isOver: (name: string, nowMs: number): boolean => nowMs >= (resting.get(name)?.untilMs ?? -Infinity),
+    /** Its rest before, and so that of its next death. */
+    of: (name: string): number => resting.get(name)?.restMs ?? FIRST_REST_MS,
+    /** @returns how long it rests */
+    died(name: string, livedMs: number, formerMs: number, nowMs: number): number {
+      const isHealthy = livedMs > HEALTHY_MS;
+      const restMs = isHealthy ? FIRST_REST_MS : Math.min(formerMs * 2, LONGEST_REST_MS);
+      resting.set(name, { untilMs: isHealthy ? nowMs : nowMs + restMs, restMs });
+      return restMs;
+    },
+    delete: (name: string) => resting.delete(name),
+  };
+};
 
 export const createSupervisor = (pidsDir: string, logger: Logger): Supervisor => {
   const kept = new Map<string, Kept>();
-  const resting = new Map<string, { untilMs: number; restMs: number }>();
+  const resting = createRests();
   const askedMs = new Map<string, number>();
+  const starts = new Map<string, number>();
 
   const find = (name: string, nowMs: number): Kept | undefined => {
     const found = findProcess(pidsDir, name);
@@ -45,24 +66,23 @@ export const createSupervisor = (pidsDir: string, logger: Logger): Supervisor =>
   };
 
   const start = async (name: string, command: Command, nowMs: number): Promise<Kept | undefined> => {
-    const rest = resting.get(name);
-    if (rest && nowMs < rest.untilMs) return undefined;
+    if (!resting.isOver(name, nowMs)) return undefined;
     const started = await startProcess(pidsDir, name, command, (error) =>
       logger.error(
         { process: name, error: error.message },
         'cannot note the process: a restarted keeper will not find it',
       ),
     );
+    starts.set(name, (starts.get(name) ?? 0) + 1);
     logger.info({ process: name, pid: started.pid }, 'started');
-    return { process: started, startedMs: nowMs, restMs: rest?.restMs ?? FIRST_REST_MS, isSetUp: false };
+    return { process: started, startedMs: nowMs, restMs: resting.of(name), isSetUp: false };
   };
 
   const noteDeath = (name: string, entry: Kept, nowMs: number): void => {
-    const lived = nowMs - entry.startedMs;
-    const restMs = lived > HEALTHY_MS ? FIRST_REST_MS : Math.min(entry.restMs * 2, LONGEST_REST_MS);
-    logger.warn({ process: name, livedMs: lived, restMs }, 'the process ended');
+    const livedMs = nowMs - entry.startedMs;
+    const restMs = resting.died(name, livedMs, entry.restMs, nowMs);
+    logger.warn({ process: name, livedMs, restMs }, 'the process ended');
     kept.delete(name);
-    resting.set(name, { untilMs: lived > HEALTHY_MS ? nowMs : nowMs + restMs, restMs });
   };
 
   return {
@@ -90,17 +110,19 @@ export const createSupervisor = (pidsDir: string, logger: Logger): Supervisor =>
         return false;
       }
       process?.end();
-      for (const forgotten of [kept, resting, askedMs]) forgotten.delete(name);
+      for (const forgotten of [kept, resting, askedMs, starts]) forgotten.delete(name);
       return true;
     },
     end(name) {
       const entry = kept.get(name);
       if (!entry) return;
       kept.delete(name);
+      starts.delete(name);
       logger.info({ process: name }, 'ended: its unit is gone');
       entry.process.end();
     },
     names: () => [...kept.keys()],
     running: () => [...kept].filter(([, { process }]) => process.isAlive()).map(([name]) => name),
+    startsOf: (name) => starts.get(name) ?? 0,
   };
 };

@@ -125,6 +125,8 @@ export const RELAY_SERVICE = 'relay';
 export const KEEPER_UNITS = `${RUN_FOLDER}/keeper/units`;
 /** Beside the units: the reasons for which node-keeper rejected units or could not read them, for the agent to report; absent: none. */
 export const KEEPER_REJECTED = `${RUN_FOLDER}/keeper/rejected.json`;
+/** Beside the units: which processes node-keeper keeps, and how often each was started; for the agent's metrics. */
+export const KEEPER_PROCESSES = `${RUN_FOLDER}/keeper/processes.json`;
 /** Beside the units: what the relay's proxies of the node are to do, written by the agent. Without it there are none. */
 export const RELAY_UNIT = `${RUN_FOLDER}/keeper/relay.json`;
 /** What they have come to: ports of the proxies, relays. Written by their process. */

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import type { DeviceState } from './device-state.ts';
 import type { DeviceUnit } from './device-unit.ts';
+import type { KeeperProcesses } from './keeper-processes.ts';
 import type { RelayState } from './relay-state.ts';
 import type { RelayTallies } from './relay-tallies.ts';
 import type { RelayUnit } from './relay-unit.ts';
@@ -134,3 +135,14 @@ export const deviceStates: fc.Arbitrary<DeviceState> = fc.record(
   },
   { requiredKeys: ['netns', 'hasIPv6', 'starts'] },
 );
+
+export const processesOfKeepers: fc.Arbitrary<KeeperProcesses> = fc.record({
+  processes: fc.dictionary(
+    fc.oneof(
+      fc.constant('relay'),
+      fc.integer({ min: 0, max: 99_999 }).map((number) => `wg${number}`),
+    ),
+    fc.record({ isRunning: fc.boolean(), starts: fc.nat() }),
+    { maxKeys: 6 },
+  ),
+});

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import type { FuzzTarget } from '@unbounded/testing';
 import { deviceState } from './device-state.ts';
 import { deviceUnit } from './device-unit.ts';
+import { keeperProcesses } from './keeper-processes.ts';
 import { KeeperProtocolError, type ProtocolFile } from './protocol-file.ts';
 import { rejections } from './rejections.ts';
 import { relayState } from './relay-state.ts';
@@ -38,6 +39,7 @@ const run = (input: Uint8Array): void => {
   readBack(deviceState, text);
   readBack(relayState, text);
   readBack(relayTallies, text);
+  readBack(keeperProcesses, text);
   readBack(rejections, text);
 };
 
@@ -52,6 +54,7 @@ const texts = [
     version: 2,
     minReaderVersion: 1,
   },
+  { processes: { wg51820: { isRunning: true, starts: 1 }, relay: { isRunning: false, starts: 3 } } },
   { services: [{ name: 'r', ways: [{ host: 'relay.example', port: 3478, isTls: true }] }], identities: [] },
   {
     trust: { staticKey: key },

@@ -1,5 +1,6 @@
 export { type DeviceState, deviceState, problemText } from './device-state.ts';
 export { type DeviceUnit, deviceUnit, networkDigest, type PodNetwork, TAILNET_INTERFACE } from './device-unit.ts';
+export { keeperProcesses, type KeeperProcesses } from './keeper-processes.ts';
 export { MOST_REJECTIONS, rejections } from './rejections.ts';
 export { relayState, type RelayState } from './relay-state.ts';
 export { relayTallies, type RelayTallies } from './relay-tallies.ts';

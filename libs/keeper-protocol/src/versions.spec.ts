@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import {
   deviceStates,
   deviceUnits,
+  processesOfKeepers,
   relayStates,
   relayTalliesOfAny,
   relayUnits,
@@ -12,6 +13,7 @@ import { formerKeepers, formerRelayState, formerTallies } from './former.testdat
 import { KeeperProtocolError, PROTOCOL_VERSION, type ProtocolFile } from './protocol-file.ts';
 import { deviceState } from './device-state.ts';
 import { deviceUnit } from './device-unit.ts';
+import { keeperProcesses } from './keeper-processes.ts';
 import { relayState } from './relay-state.ts';
 import { relayTallies } from './relay-tallies.ts';
 import { relayUnit } from './relay-unit.ts';
@@ -32,6 +34,7 @@ const kinds = [
   kind('relay unit', relayUnit, relayUnits),
   kind('relay state', relayState, relayStates),
   kind('relay tallies', relayTallies, relayTalliesOfAny),
+  kind('processes of node-keeper', keeperProcesses, processesOfKeepers),
 ];
 
 describe('a former keeper takes what is written now', () => {
@@ -68,7 +71,7 @@ const withNews = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(withNews);
   if (typeof value !== 'object' || value === null) return value;
   const fields = Object.entries(value).map(([name, field]) =>
-    name === 'dropped' ? [name, field] : [name, withNews(field)],
+    name === 'dropped' || name === 'processes' ? [name, field] : [name, withNews(field)],
   );
   return { ...Object.fromEntries(fields), aFieldOfLater: { deep: [1, null] }, anotherOne: 'x' };
 };

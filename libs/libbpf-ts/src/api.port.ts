@@ -57,6 +57,8 @@ export interface BpfMap<K, V> extends Disposable {
   deleteMany(keys: readonly K[]): number;
   /** Every entry; an entry changed meanwhile may be seen or not. Array maps yield every slot. */
   entries(): IterableIterator<[K, V]>;
+  /** How many entries there are; an array map has as many as slots. */
+  count(): number;
   pin(path: string): void;
   close(): void;
 }

@@ -123,16 +123,32 @@ class TypedMap<K, V> implements BpfMap<K, V> {
 
   *entries(): Generator<[K, V]> {
     const [keys, values] = [new Scratch(this.#keyCodec, PAGE), new Scratch(this.#valueCodec, PAGE)];
+    for (const count of this.#pages(keys.bytes, values.bytes)) {
+      if (count === undefined) yield* this.#entriesOneByOne();
+      else for (let index = 0; index < count; index++) yield [keys.read(index), values.read(index)];
+    }
+  }
+
+  count(): number {
+    const [keys, values] = [new Scratch(this.#keyCodec, PAGE), new Scratch(this.#valueCodec, PAGE)];
+    let sum = 0;
+    for (const count of this.#pages(keys.bytes, values.bytes))
+      sum += count ?? [...keysOneByOne(this.#handle, this.#keyCodec, 2 * this.info.maxEntries)].length;
+    return sum;
+  }
+
+  /** Fills the buffers page by page, and says how many entries each has; undefined: the kernel has no batches for this map. */
+  *#pages(keys: Uint8Array, values: Uint8Array): Generator<number | undefined> {
     const cursorBytes = Math.max(8, this.info.keySize);
     let [cursor, next]: [Uint8Array | null, Uint8Array] = [null, new Uint8Array(cursorBytes)];
     for (;;) {
-      const [errno, count] = addon().mapLookupBatch(this.#handle, cursor, next, keys.bytes, values.bytes, PAGE);
+      const [errno, count] = addon().mapLookupBatch(this.#handle, cursor, next, keys, values, PAGE);
       if (cursor === null && (noBatch(errno) || errno === ENOSPC)) {
-        yield* this.#entriesOneByOne();
+        yield undefined;
         return;
       }
       if (errno !== 0 && errno !== ENOENT) throw batchError(`list map ${this.info.name}`, errno, count);
-      for (let index = 0; index < count; index++) yield [keys.read(index), values.read(index)];
+      yield count;
       if (errno === ENOENT) return;
       [cursor, next] = [next, cursor ?? new Uint8Array(cursorBytes)];
     }

@@ -155,6 +155,7 @@ describe('maps', () => {
       [2, 22n],
       [3, 33n],
     ]);
+    expect(map.count()).toBe(3);
     expect(map.deleteMany([9, 1, 8, 2, 7])).toBe(2);
     expect(map.delete(3)).toBe(true);
     expect(map.delete(3)).toBe(false);
@@ -166,6 +167,7 @@ describe('maps', () => {
     const entries = Array.from({ length: 200 }, (_, index) => [index, 1n] as const);
     expect(() => map.setMany(entries)).toThrow(expect.objectContaining({ name: 'BpfError', code: 'E2BIG', done: 100 }));
     expect([...map.entries()]).toHaveLength(100);
+    expect(map.count()).toBe(100);
   });
 
   test('of one slot for each index list every slot', () => {
@@ -177,6 +179,7 @@ describe('maps', () => {
       [2, 7n],
       [3, 0n],
     ]);
+    expect(map.count()).toBe(4);
     expect(map.get(4)).toBeUndefined();
   });
 

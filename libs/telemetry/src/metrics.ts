@@ -19,8 +19,8 @@ export interface Metrics {
   histogram<L extends string = never>(
     options: MetricOptions<L> & { readonly buckets?: readonly number[] },
   ): Histogram<L>;
-  /** Called before each rendering: for what somebody else counts. */
-  onRender(refresh: () => void): void;
+  /** Called before each rendering, until it is disposed of: for what somebody else counts. */
+  onRender(refresh: () => void): Disposable;
   /** The Prometheus text format. */
   render(): Promise<string>;
   readonly contentType: string;
@@ -44,7 +44,7 @@ export const createMetrics = ({ processMetrics = false }: MetricsOptions = {}): 
     labelNames: [...labels],
     registers: [registry],
   });
-  const refreshes: (() => void)[] = [];
+  const refreshes = new Set<() => void>();
   return {
     counter: (options) => once(options.name, () => new Counter(common(options))),
     gauge: (options) => once(options.name, () => new Gauge(common(options))),
@@ -53,7 +53,10 @@ export const createMetrics = ({ processMetrics = false }: MetricsOptions = {}): 
         options.name,
         () => new Histogram({ ...common(options), buckets: [...(options.buckets ?? DURATION_BUCKETS)] }),
       ),
-    onRender: (refresh) => void refreshes.push(refresh),
+    onRender(refresh) {
+      refreshes.add(refresh);
+      return { [Symbol.dispose]: () => void refreshes.delete(refresh) };
+    },
     async render() {
       for (const refresh of refreshes) refresh();
       return await registry.metrics();

@@ -141,6 +141,29 @@ export const METRIC_ACTIONS: Readonly<Record<string, MetricAction>> = {
     when: 'unbounded_egress_ports_used_ratio > 0.8',
     action: 'Give the rule another address: new connections to that destination will soon fail.',
   },
+  unbounded_agent_kernel_writes_total: {
+    when: 'rate(unbounded_agent_kernel_writes_total[10m]) > 10',
+    action:
+      'Without changes in the cluster a section writes nothing: another program of the node undoes what it writes.',
+  },
+  unbounded_bpf_map_entries: {
+    when: 'unbounded_bpf_map_entries / on (map, instance) unbounded_bpf_map_max_entries > 0.8',
+    action:
+      'What does not fit has no way: fewer blocks by site (larger podCIDR blocks), or fewer Networks at this node.',
+  },
+  unbounded_wireguard_peers: {
+    when: 'unbounded_wireguard_peers{handshake!="recent"} > 0',
+    action:
+      'For longer than some minutes: UDP does not get through to these peers, or they are down; the Node’s condition names them.',
+  },
+  unbounded_keeper_processes: {
+    when: 'unbounded_keeper_processes{state="stopped"} > 0',
+    action: 'A user-space tunnel or the relay’s proxies do not run: the log of node-keeper says why they end.',
+  },
+  unbounded_keeper_process_starts_total: {
+    when: 'increase(unbounded_keeper_process_starts_total[10m]) > 3',
+    action: 'A process ends again and again: the log of node-keeper has its last words; memory may be short.',
+  },
   unbounded_state_files_unwritten: {
     when: 'unbounded_state_files_unwritten > 0',
     action: 'The node’s disk is full or read-only: a restart of the agent would begin with an older state.',

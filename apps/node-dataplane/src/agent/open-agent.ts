@@ -17,6 +17,7 @@ import { checkSections } from './check-sections.ts';
 import { openKeptSections } from './kept-sections.ts';
 import { nodeSection } from './node-section.ts';
 import { type RunningSection, type Shared, startSection } from './open-section.ts';
+import { createProblemMetrics } from './problem-metrics.ts';
 import { createReporting } from './reporting.ts';
 import { removeUnlisted } from './unlisted.ts';
 import { openWorld } from './world.ts';
@@ -104,10 +105,14 @@ const start = async (
   await removeUnlisted({ net, nft }, types, (line) => logger.info(line)).catch((error: unknown) =>
     logger.error({ error: (error as Error).message }, 'cannot remove what former sections left; it stays'),
   );
+  const measure = createProblemMetrics(services.metrics);
   const reporting = createReporting(types, {
     reporter: overrides.reporter ?? world.reporter,
     logger,
-    onProblems: (problems) => faults.measure(problems),
+    onProblems(problems) {
+      faults.measure(problems);
+      measure(problems);
+    },
     onReport: (report) => status.submit(report),
   });
   const sections: RunningSection[] = [];

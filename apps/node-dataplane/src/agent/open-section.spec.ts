@@ -23,6 +23,7 @@ const openShared = () => {
   const shared = {
     config: { nodeName: 'w1' },
     services: { logger: silentLogger, metrics: createMetrics() },
+    net: { links: {}, addresses: {}, routes: {}, nexthops: {}, rules: {}, neighbours: {}, trafficControl: {} },
     nft: {
       monitor: () => {
         held.tables++;

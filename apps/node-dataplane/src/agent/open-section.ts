@@ -6,6 +6,7 @@ import type { Attachment } from '../attachment/attachment.ts';
 import { withDeadline } from '../deadline.ts';
 import type { Boundary } from '../kernel/boundary-additions.ts';
 import type { TableDrops } from '../kernel/drop-metrics.ts';
+import { createKernelWrites } from '../kernel/kernel-writes.ts';
 import type { SharedPeers } from '../kernel/overlay-peers.ts';
 import type { SharedTraffic } from '../kernel/overlay-traffic.ts';
 import type { Section, SectionContext, SectionReport, SectionType } from '../section.port.ts';
@@ -45,8 +46,10 @@ interface Taken {
 }
 
 const take = (type: SectionType, shared: Shared, trigger: () => void): Taken => {
-  const { config, services, net, nft, newDrops, boundary, traffic, peers, faults, kept, world, attachment } = shared;
+  const { config, services, newDrops, boundary, traffic, peers, faults, kept, world, attachment } = shared;
   const { logger, metrics } = services;
+  const kernelWrites = createKernelWrites(metrics, type.name);
+  const [net, nft] = [kernelWrites.net(shared.net), kernelWrites.nft(shared.nft)];
   const tables = createSectionTables(type, { nft, newDrops, onChange: trigger, logger });
   const filters: Filter[] = [];
   const taken: (() => unknown)[] = [() => tables[Symbol.dispose]()];
@@ -54,6 +57,7 @@ const take = (type: SectionType, shared: Shared, trigger: () => void): Taken => 
     nodeName: config.nodeName,
     net,
     nft,
+    kernelWrites,
     boundary: boundary.of(type.name),
     traffic,
     peers,

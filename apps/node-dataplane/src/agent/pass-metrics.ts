@@ -1,6 +1,7 @@
 import type { Metrics } from '@unbounded/telemetry';
+import type { SectionPass } from '../section.port.ts';
 
-/** Of each section's loop: whether its passes succeed, how long they take, and when one last did. */
+/** Of each section's loop: whether its passes succeed, how long they take, when one last did, and what was planned. */
 export const createPassMetrics = (metrics: Metrics, section: string) => {
   const passes = metrics.counter({
     name: 'unbounded_agent_section_passes_total',
@@ -17,14 +18,26 @@ export const createPassMetrics = (metrics: Metrics, section: string) => {
     help: 'Unix time of the last successful reconciliation of a section; absent before the first.',
     labels: ['section'],
   });
+  const plannedEntries = metrics.gauge({
+    name: 'unbounded_agent_plan_entries',
+    help: 'Entries of the last plan of a section, by kind.',
+    labels: ['section', 'kind'],
+  });
   for (const result of ['success', 'failure']) passes.inc({ section, result }, 0);
+  let kinds: readonly string[] = [];
+  const setPlanned = (planned: Readonly<Record<string, number>>): void => {
+    for (const kind of kinds) if (!(kind in planned)) plannedEntries.remove({ section, kind });
+    kinds = Object.keys(planned);
+    for (const [kind, count] of Object.entries(planned)) plannedEntries.set({ section, kind }, count);
+  };
   return {
-    /** A pass, counted. */
-    async measure<T>(pass: () => Promise<T>): Promise<T> {
+    /** A pass, counted, with the size of its plan. */
+    async measure(pass: () => Promise<SectionPass>): Promise<SectionPass> {
       const startMs = performance.now();
       let result = 'failure';
       try {
         const value = await pass();
+        setPlanned(value.planned ?? {});
         result = 'success';
         lastSuccess.set({ section }, Date.now() / 1000);
         return value;

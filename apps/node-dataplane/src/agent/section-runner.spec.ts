@@ -96,3 +96,18 @@ test('an agent is not ready before an essential section is open, and does not wa
   expect(start({ open: never }, pass).isReady).toBe(true);
   runners.length = 0; // they cannot be waited for
 });
+
+test('the size of a section’s plan is shown by kind, and a kind that is none any more has no series', async () => {
+  let planned: Readonly<Record<string, number>> = { ports: 2, networks: 1 };
+  start({}, async () => ({ ...fine, planned }));
+  const sizes = async (): Promise<string[]> =>
+    (await metrics.render()).split('\n').filter((line) => line.startsWith('unbounded_agent_plan_entries'));
+  await until('a pass', async () => (await sizes()).length > 0);
+  expect(await sizes()).toEqual([
+    'unbounded_agent_plan_entries{section="example",kind="ports"} 2',
+    'unbounded_agent_plan_entries{section="example",kind="networks"} 1',
+  ]);
+  planned = { ports: 3 };
+  await until('the next pass', async () => (await sizes()).length === 1);
+  expect(await sizes()).toEqual(['unbounded_agent_plan_entries{section="example",kind="ports"} 3']);
+});

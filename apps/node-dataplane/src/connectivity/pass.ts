@@ -1,5 +1,5 @@
 import type { ConnectivityStatus } from '@unbounded/status';
-import type { Logger } from '@unbounded/telemetry';
+import type { Logger, Metrics } from '@unbounded/telemetry';
 import type { NodePlan, ProtectedAddress } from '@unbounded/topology';
 import type { DataPath } from '../data-path/port.ts';
 import type { KernelPlan } from '../data-path/kernel-plan.ts';
@@ -24,6 +24,7 @@ import { readForwarding } from './forwarding.ts';
 import type { GatewayReporter } from './gateway-reporter.ts';
 import { connectivityReport } from './report.ts';
 import { connectivityStatus } from './status.ts';
+import { watchSessions } from './wireguard-metrics.ts';
 
 /** Observe, plan, diff, apply, report: a pass of connectivity. */
 
@@ -52,6 +53,7 @@ export interface ConnectivityParts {
   readonly now: () => number;
   /** Undefined: there is no API server. */
   readonly gateway: GatewayReporter | undefined;
+  readonly metrics: Metrics;
   readonly logger: Logger;
 }
 
@@ -118,6 +120,12 @@ const statusOf = (
   return { connectivity: connectivityStatus(plan, { dataplane: dataplaneKind, ...observed }) };
 };
 
+const sizeOf = (plan: NodePlan, { routes }: KernelPlan): Record<string, number> => ({
+  ...{ wireguard_interfaces: plan.wireGuard.length, tunnels: plan.tunnels.length, blocks: plan.blocks.length },
+  wireguard_peers: plan.wireGuard.reduce((sum, { peers }) => sum + peers.length, 0),
+  ...{ nexthop_groups: plan.groups.length, probed_peers: plan.probes.length, routes: routes.length },
+});
+
 /** Of the last pass. */
 type Applied = Pick<ApplyOutcome, 'wireGuard' | 'routes'>;
 
@@ -133,12 +141,21 @@ const readersOf = (
   };
 };
 
+const stopParts = async ({ relay, forwarding, dataplane }: ConnectivityParts): Promise<void> => {
+  relay.stop();
+  forwarding.stop();
+  await dataplane.health.stop();
+  await dataplane.paths.stop();
+  dataplane.path.close();
+};
+
 export const createConnectivity = (parts: ConnectivityParts): Section => {
   const { planner, dataplane, rotation, attachment, faults, gateway, logger } = parts;
   const rotating = createRotatingPlanner(parts);
   const render = createRenderer(dataplane.path);
   let isReady = false;
   let applied: Applied = { wireGuard: new Map(), routes: [] };
+  const sessions = watchSessions(parts.metrics, () => applied.wireGuard, parts.now);
 
   const tellProblems = createProblemLog(logger);
 
@@ -197,14 +214,11 @@ export const createConnectivity = (parts: ConnectivityParts): Section => {
       const nextPassMs = again
         ? SOON_MS
         : Math.min(REPAIR_EVERY_MS, planner.nextStepMs ?? REPAIR_EVERY_MS, advanced.nextPassMs ?? REPAIR_EVERY_MS);
-      return { nextPassMs, report: report(underlay, problems, forwarding.condition) };
+      return { nextPassMs, report: report(underlay, problems, forwarding.condition), planned: sizeOf(plan, rendered) };
     },
     async stop() {
-      parts.relay.stop();
-      parts.forwarding.stop();
-      await dataplane.health.stop();
-      await dataplane.paths.stop();
-      dataplane.path.close();
+      sessions[Symbol.dispose]();
+      await stopParts(parts);
     },
   };
 };

@@ -1,6 +1,7 @@
 import { basename, dirname, join } from 'node:path';
 import {
   CONNECTIVITY,
+  KEEPER_PROCESSES,
   LINK_ALIAS,
   METRICS_PORTS,
   PORTS,
@@ -29,6 +30,7 @@ import { createSwiftRepairs, type SwiftRepairs } from './kernel/swift-repairs.ts
 import { createUnderlayWatch, findProtocols, findUnderlay } from './kernel/underlay.ts';
 import { type KeyRing, openKeyRing } from './keys/key-ring.ts';
 import { createKeyRotation, ROTATION_TIMES, type RotationTimes } from './keys/rotation.ts';
+import { watchKeeper } from './keeper-metrics.ts';
 import { createNodePlanner } from './node-planner.ts';
 import { createPaths } from './paths/paths.ts';
 import { managedRelaySource } from './relay/managed-objects.ts';
@@ -81,6 +83,7 @@ const openRelay = (
     logger,
   });
   const talliesFile = join(folder, basename(RELAY_TALLIES));
+  watchKeeper(metrics, join(folder, basename(KEEPER_PROCESSES)));
   createRelayMetrics(metrics, { talliesFile, relays: () => relays.relays() });
   return relays;
 };
@@ -108,7 +111,7 @@ const openDataplane = (
 ): Dataplane => {
   const { stateDir, unitsDir } = config;
   const { net, nft, table, boundary, traffic, attachment, faults, logger, metrics, trigger: onChange } = context;
-  const path = openDataPath(config, { net, faults, metrics });
+  const path = openDataPath(config, context);
   return {
     ...{ net, nft, path, logger },
     table: table('inet'),
@@ -240,6 +243,7 @@ export const connectivity = (
       underlay: createUnderlayWatch((internalIps) => findUnderlay(net, internalIps)),
       protectedAddresses: protectAddresses(config, context),
       gateway: cluster && createGatewayReporter(cluster, nodeName),
+      metrics,
       logger,
     });
   },

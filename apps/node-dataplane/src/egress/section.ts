@@ -21,7 +21,7 @@ import { isInKernel } from './kernel/traces.ts';
 import { createObservations } from './metrics/observations.ts';
 import type { PortWatchTimings } from './metrics/port-watch.ts';
 import { ALWAYS, createContact } from './ownership.ts';
-import type { EgressPlan } from './plan/egress-plan.ts';
+import type { EgressPlan, PodClass } from './plan/egress-plan.ts';
 import { createPodDecisions, type PodDecisions } from './pod-decisions.ts';
 import { createAskSelection } from './selection.ts';
 import { createSteeredAddresses, ruledAddresses, type SteeredAddresses } from './steered-addresses.ts';
@@ -147,6 +147,8 @@ const openNode = async (
   };
 };
 
+const podsIn = (classes: readonly PodClass[]): number => classes.reduce((sum, { pods }) => sum + pods.length, 0);
+
 const passOf = (state: State, reports: SliceReports | undefined): SectionPass => {
   const { plan, problems, slices = [], isInForce, held, staying, networks } = state;
   const status = (): SectionStatus => ({
@@ -155,6 +157,10 @@ const passOf = (state: State, reports: SliceReports | undefined): SectionPass =>
   const condition = egressCondition(state);
   return {
     nextPassMs: EVERY_MS,
+    planned: {
+      ...{ addresses: plan.addresses.length, peers: plan.peers.length },
+      ...{ steered_pods: podsIn(plan.steered), translated_pods: podsIn(plan.translated) },
+    },
     report: {
       problems,
       ...(isIdle(plan) ? {} : { status }),

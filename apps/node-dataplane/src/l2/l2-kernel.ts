@@ -5,7 +5,9 @@ import { formatPrefix, type Prefix } from '@unbounded/ip';
 import type { L2Plan } from '@unbounded/l2';
 import type { RouteSocket, RouteSpec } from '@unbounded/netlink';
 import type { Nftables } from '@unbounded/nftables';
+import type { Metrics } from '@unbounded/telemetry';
 import type { Problem } from '@unbounded/topology';
+import { watchMaps } from '../bpf/map-metrics.ts';
 import { deleteAll } from '../kernel/delete-all.ts';
 import { ensureRoutes } from '../kernel/routes.ts';
 import type { SectionTable } from '../kernel/section-table.ts';
@@ -23,6 +25,8 @@ export interface L2KernelParts extends L2Files {
   readonly net: RouteSocket;
   readonly nft: Nftables;
   readonly table: SectionTable;
+  /** Of how full the maps are. */
+  readonly metrics: Metrics;
 }
 
 /** What a node needs besides the plan. */
@@ -53,7 +57,15 @@ const failed = (what: string, { message }: Error): Problem => ({ reason: 'L2Fail
 interface Open {
   readonly loaded: LoadedL2;
   readonly programs: L2Programs;
+  readonly watch: Disposable;
 }
+
+/** Those that can become full, with what they may have. */
+const watchTables = (metrics: Metrics, { ports, networks, fdb, neighbors, addresses, flood, segments }: L2Maps) =>
+  watchMaps(metrics, {
+    ...{ l2_ports: ports, l2_networks: networks, l2_fdb: fdb, l2_neighbors: neighbors },
+    ...{ l2_addresses: addresses, l2_flood: flood, l2_segments: segments },
+  });
 
 /** Adds and corrects, what is read first last. */
 const writeTables = (maps: L2Maps, tables: L2Tables): MapSync[] => [
@@ -114,16 +126,18 @@ const ownRoute = ({ exit }: L2Devices, locator: Prefix): RouteSpec => ({
   ...{ dst: formatPrefix(locator), link: exit.index, protocol: L2_ROUTE_PROTOCOL },
 });
 
-export const createL2Kernel = ({ net, nft, table, ...files }: L2KernelParts): L2Kernel => {
+export const createL2Kernel = ({ net, nft, table, metrics, ...files }: L2KernelParts): L2Kernel => {
   const { pinFolder } = files;
   let open: Open | undefined;
   const maps = createReadMaps();
   const opened = (): Open => {
     if (open) return open;
     const loaded = loadL2(files);
-    return (open = { loaded, programs: createL2Programs(loaded, pinFolder) });
+    const programs = createL2Programs(loaded, pinFolder);
+    return (open = { loaded, programs, watch: watchTables(metrics, loaded.maps) });
   };
   const close = (): void => {
+    open?.watch[Symbol.dispose]();
     open?.programs.close();
     open?.loaded.object.close();
     open = undefined;

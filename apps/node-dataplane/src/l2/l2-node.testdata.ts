@@ -7,6 +7,7 @@ import { createMetrics, silentLogger as logger } from '@unbounded/telemetry';
 import type { BoundaryAdditions } from '../kernel/boundary-additions.ts';
 import { L2_CHAINS } from '../kernel/base-chains.ts';
 import { createDropMetrics } from '../kernel/drop-metrics.ts';
+import { createKernelWrites } from '../kernel/kernel-writes.ts';
 import { createSharedPeers } from '../kernel/overlay-peers.ts';
 import { createSharedTraffic } from '../kernel/overlay-traffic.ts';
 import { createSectionTable } from '../kernel/section-table.ts';
@@ -108,7 +109,7 @@ export const createL2Node = (nodeName: string, isNative = false): L2Node => {
   const baseChains = Object.values(L2_CHAINS);
   const newDrops = createDropMetrics(metrics);
   const context = {
-    ...{ nodeName, net, nft, peers, traffic, logger, metrics },
+    ...{ nodeName, net, nft, peers, traffic, logger, metrics, kernelWrites: createKernelWrites(metrics, 'l2') },
     table: (family: 'inet') =>
       createSectionTable({ nft, section: 'l2', family, baseChains, drops: newDrops(), logger }),
     boundary: { set: (added: BoundaryAdditions) => (additions = added), all: () => [], onChange: () => undefined },

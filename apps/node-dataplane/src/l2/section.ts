@@ -173,7 +173,12 @@ const passOf = ({ plan, problems, ports }: Outcome, attaching: ReturnType<typeof
     for (const endpoint of leftovers) await attaching?.release(endpoint, signal);
   };
   const report = { problems, ...(condition && { conditions: [condition] }), ...(leftovers.length > 0 && { write }) };
-  return { nextPassMs: EVERY_MS, report };
+  const { networks, fdb, neighbors } = plan;
+  const planned = {
+    ...{ networks: networks.length, ports: plan.ports.length },
+    ...{ fdb_entries: fdb.length, neighbors: neighbors.length },
+  };
+  return { nextPassMs: EVERY_MS, report, planned };
 };
 
 interface Planned {
@@ -273,9 +278,9 @@ export const l2Section = ({ bpffsDir, l2BpfObject, dataplane }: L2Config): Secti
     port: ({ joins }) => (joins ? 'own' : 'bridge'),
   },
   async open(context) {
-    const { net, nft } = context;
+    const { net, nft, metrics, kernelWrites } = context;
     const kernel = createL2Kernel({
-      ...{ net, nft, table: context.table('inet') },
+      ...{ net, nft, table: context.table('inet'), metrics, countWrites: kernelWrites.map },
       ...{ objectPath: l2BpfObject, pinFolder: l2PinFolder(bpffsDir) },
       dataPathPins: dataplane === 'ebpf' ? bpffsDir : undefined,
     });

@@ -1,12 +1,14 @@
 import { ROUTE_PROTOCOL, TRANSIT_ROUTE_TABLE } from '@unbounded/config/ownership';
 import type { Link, RouteSocket, RouteSpec } from '@unbounded/netlink';
+import type { Metrics } from '@unbounded/telemetry';
+import { watchMaps } from '../../bpf/map-metrics.ts';
 import { DEVICES } from '../devices.ts';
 import type { KernelPlan, RoutePlan } from '../kernel-plan.ts';
 import { renderPlan } from '../render.ts';
 import type { DataPath } from '../port.ts';
-import { type ForwardingOptions, groupMapPin, openForwardingMaps } from './forwarding-maps.ts';
+import { type ForwardingMaps, type ForwardingOptions, groupMapPin, openForwardingMaps } from './forwarding-maps.ts';
 import { compareMaps } from './maps.diff.ts';
-import type { OverlayMetrics } from './overlay-metrics.ts';
+import { createOverlayMetrics } from './overlay-metrics.ts';
 import { plainWay } from '../../kernel/routes.ts';
 import { removeNetlinkPath } from '../netlink/route-objects.ts';
 
@@ -34,12 +36,23 @@ const routeSpecs = (plan: KernelPlan, links: ReadonlyMap<string, Link>): RouteSp
 };
 
 export interface EbpfPathOptions extends ForwardingOptions {
-  readonly overlayMetrics?: OverlayMetrics;
+  /** Of what the programs count and of how full their maps are; absent: nobody asks. */
+  readonly metrics?: Metrics;
 }
 
+/** Read whenever somebody asks for the metrics. @returns ends it */
+const watchForwarding = (metrics: Metrics, forwarding: ForwardingMaps): Disposable => {
+  const overlay = createOverlayMetrics(metrics);
+  using watches = new DisposableStack();
+  watches.use(watchMaps(metrics, forwarding.maps));
+  watches.use(metrics.onRender(() => overlay.observe(forwarding.counted())));
+  return watches.move();
+};
+
 export const openEbpfPath = (net: RouteSocket, options: EbpfPathOptions): DataPath => {
-  const { overlayMetrics, ...forwardingOptions } = options;
+  const { metrics, ...forwardingOptions } = options;
   const forwarding = openForwardingMaps(forwardingOptions);
+  const watch = metrics && watchForwarding(metrics, forwarding);
   return {
     groups: { mapPin: groupMapPin(options.pinFolder) },
     render: (plan) => renderPlan('ebpf', plan),
@@ -47,10 +60,7 @@ export const openEbpfPath = (net: RouteSocket, options: EbpfPathOptions): DataPa
     prepare: async (plan, links) => ({ groups: forwarding.prepare(plan, links), problems: [] }),
     apply: async () => forwarding.apply(),
     routes: routeSpecs,
-    async removeStale() {
-      forwarding.removeStale();
-      overlayMetrics?.observe(forwarding.counted());
-    },
+    removeStale: async () => forwarding.removeStale(),
     removeLeftovers: () => removeNetlinkPath(net),
     async compare(now) {
       const tables = forwarding.tables();
@@ -60,6 +70,9 @@ export const openEbpfPath = (net: RouteSocket, options: EbpfPathOptions): DataPa
       };
     },
     detach: (device) => forwarding.detach(device),
-    close: () => forwarding.close(),
+    close() {
+      watch?.[Symbol.dispose]();
+      forwarding.close();
+    },
   };
 };

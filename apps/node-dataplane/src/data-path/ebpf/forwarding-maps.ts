@@ -38,9 +38,11 @@ import { createGroupIndexes } from '../group-indexes.ts';
 import { groupEntry } from './map-groups.ts';
 import { mapFolder, markLayout } from '../../bpf/layout-folder.ts';
 import { loadPinned } from '../../bpf/load-pinned.ts';
+import type { CountedMap } from '../../bpf/map-metrics.ts';
 import { removeStaleEntries, writeEntries } from '../../bpf/map-sync.ts';
 import type { MapContents } from './maps.diff.ts';
 import { isNumber, isRecordOf, stateFile } from '../../state/state-file.ts';
+import type { KernelWrites } from '../../kernel/kernel-writes.ts';
 import type { StateFaults } from '../../state/state-faults.ts';
 import type { Guard } from '../../connectivity/kernel/tunnel-gate.ts';
 
@@ -66,6 +68,8 @@ export interface ForwardingMaps {
   removeStale(): void;
   /** What the plan prepared last wants and, read when it is asked for, what the maps have; undefined: no plan was prepared. */
   tables(): { readonly wanted: ForwardingTables; present(): MapContents } | undefined;
+  /** Those that can become full. */
+  readonly maps: Readonly<Record<'endpoints_v4' | 'endpoints_v6' | 'nexthop_groups' | 'forwarders', CountedMap>>;
   /** What the programs have counted since their maps were made. */
   counted(): ReadonlyMap<Stat, number>;
   /** Forgets a device that is about to go. */
@@ -80,13 +84,15 @@ export interface ForwardingOptions extends Omit<AttachmentOptions, 'placeOf'> {
   /** Where the numbers of groups are kept. */
   readonly indexFile: string;
   readonly faults?: StateFaults;
+  /** Counts what is written into a map; absent: nobody does. */
+  readonly countWrites?: KernelWrites['map'];
 }
 
-const openMaps = (object: BpfObject) => ({
-  v4: object.map('unbounded_endpoints_v4', lpmKeyV4, endpointV4),
-  v6: object.map('unbounded_endpoints_v6', lpmKeyV6, endpointV6),
-  groups: object.map('unbounded_nexthop_groups', groupKey, nexthopGroup),
-  forwarders: object.map('unbounded_forwarders', forwarderKey, brought),
+const openMaps = (object: BpfObject, countWrites: KernelWrites['map']) => ({
+  v4: countWrites(object.map('unbounded_endpoints_v4', lpmKeyV4, endpointV4)),
+  v6: countWrites(object.map('unbounded_endpoints_v6', lpmKeyV6, endpointV6)),
+  groups: countWrites(object.map('unbounded_nexthop_groups', groupKey, nexthopGroup)),
+  forwarders: countWrites(object.map('unbounded_forwarders', forwarderKey, brought)),
   config: object.map('unbounded_config', configKey, encapConfig),
   locals: object.map('unbounded_locals', configKey, localAddresses),
   echo: object.map('unbounded_echo', configKey, echoAddresses),
@@ -148,12 +154,12 @@ const groupsWithoutWeight = ({ groups }: ForwardingTables): ReadonlyMap<number, 
 export const groupMapPin = (pinFolder: string): string => join(mapFolder(pinFolder), 'unbounded_nexthop_groups');
 
 export const openForwardingMaps = (options: ForwardingOptions): ForwardingMaps => {
-  const { objectPath, indexFile, faults, ...places } = options;
+  const { objectPath, indexFile, faults, countWrites = (map) => map, ...places } = options;
   const { pinFolder } = places;
   const fingerprint = layoutFingerprint();
   const loaded = loadPinned({ name: 'unbounded', objectPath, pinFolder, maps: MAPS, fingerprint });
   const { object } = loaded;
-  const maps = openMaps(object);
+  const maps = openMaps(object, countWrites);
   const programs = createDevicePrograms(loaded, places);
   const numbers = stateFile(indexFile, isRecordOf(isNumber), faults);
   const indexes = createGroupIndexes(numbers.read());
@@ -203,6 +209,10 @@ export const openForwardingMaps = (options: ForwardingOptions): ForwardingMaps =
       if (programs.removeOthers(links)) markLayout(pinFolder, fingerprint);
     },
     tables: () => prepared && { wanted: prepared.tables, present: () => contentsOf(maps) },
+    maps: {
+      ...{ endpoints_v4: maps.v4, endpoints_v6: maps.v6 },
+      ...{ nexthop_groups: maps.groups, forwarders: maps.forwarders },
+    },
     counted: () =>
       new Map(
         STATS.map((stat) => [stat, Number((maps.stats.get(stat) ?? []).reduce((sum, value) => sum + value, 0n))]),
