@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { PIN_FOLDER, PORTS, STATE_FOLDER } from '@unbounded/config/ownership';
 import { createRouteSocket } from '@unbounded/netlink';
-import { createMetrics, silentLogger } from '@unbounded/telemetry';
+import { createMetrics, type Metrics, silentLogger } from '@unbounded/telemetry';
 import { generatePrivateKey } from '@unbounded/wireguard';
 import { openEbpfPath } from '../data-path/ebpf/ebpf-path.ts';
 import { groupMapPin } from '../data-path/ebpf/forwarding-maps.ts';
@@ -15,7 +15,7 @@ import { openFirewall } from './kernel/firewall.testdata.ts';
 import { noPaths } from './paths/paths.testdata.ts';
 
 /** A node without relay and pods, in the namespaces of the process. */
-export const openTestDataplane = (kind: DataPathKind): Dataplane => {
+export const openTestDataplane = (kind: DataPathKind, metrics: Metrics = createMetrics()): Dataplane => {
   const net = createRouteSocket();
   const privateKey = generatePrivateKey();
   const objectPath = join(import.meta.dirname, '../../../../bpf/build/unbounded_encap.bpf.o');
@@ -25,7 +25,7 @@ export const openTestDataplane = (kind: DataPathKind): Dataplane => {
     ...openFirewall(silentLogger),
     path:
       kind === 'ebpf'
-        ? openEbpfPath(net, { objectPath, ...files, ...(VIA === undefined ? {} : { via: VIA }) })
+        ? openEbpfPath(net, { objectPath, ...files, metrics, ...(VIA === undefined ? {} : { via: VIA }) })
         : openNetlinkPath(net, files),
     health: startHealth({
       keys: { current: privateKey },
@@ -33,7 +33,7 @@ export const openTestDataplane = (kind: DataPathKind): Dataplane => {
       groups: kind === 'ebpf' ? { mapPin: groupMapPin(PIN_FOLDER) } : 'routes',
       stateFile: join(STATE_FOLDER, 'health.json'),
       logger: silentLogger,
-      metrics: createMetrics(),
+      metrics,
       onChange: () => undefined,
     }),
     paths: noPaths(),

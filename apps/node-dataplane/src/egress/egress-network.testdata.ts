@@ -7,7 +7,9 @@ import { planOf } from '../connectivity/kernel/boundary-lab.testdata.ts';
 import { planFirewall } from '../connectivity/kernel/firewall.plan.ts';
 import type { KernelPlan } from '../data-path/kernel-plan.ts';
 import { EGRESS_CHAINS } from '../kernel/base-chains.ts';
+import { watchDrops } from '../kernel/dropped-packets.testdata.ts';
 import { createSectionTable, type SectionTable, tableSpec } from '../kernel/section-table.ts';
+import { EGRESS_DROPS, FENCE_DROP } from './plan/names.ts';
 
 /**
  * A worker with two pods, a gateway with one, and a partner on their LAN. Connectivity's tables are those of real plans; a veth is in the
@@ -128,7 +130,7 @@ interface EgressNode {
   readonly net: RouteSocket;
   readonly nft: Nftables;
   readonly table: (family: 'inet' | 'ip' | 'ip6' | 'arp') => SectionTable;
-  /** Dropped by egress, by reason. */
+  /** Dropped by egress, by reason, as the agent's metric has it. */
   drops(family?: 'inet' | 'ip' | 'ip6'): Promise<Readonly<Record<string, number>>>;
 }
 
@@ -167,13 +169,9 @@ const openNode = async (ns: Netns, role: 'worker' | 'gateway'): Promise<EgressNo
     net,
     nft,
     table: (family) => tables.get(family)!,
-    async drops(family = 'inet') {
-      const counters = await nft.readCounters(family, `${NFT_TABLE}_egress`);
-      return Object.fromEntries(
-        counters
-          .filter(({ name, packets }) => packets > 0 && !name.includes('/'))
-          .map(({ name, packets }) => [name, packets]),
-      );
+    drops(family = 'inet') {
+      const drops = [...Object.values(EGRESS_DROPS), FENCE_DROP];
+      return watchDrops(nft, { family, name: `${NFT_TABLE}_egress`, drops }).all();
     },
   };
 };

@@ -48,6 +48,10 @@ socket(my $s, AF_INET, SOCK_DGRAM, 17) or die $!;
 setsockopt($s, 0, 19, 1) or die $!; # IP_TRANSPARENT
 bind($s, pack_sockaddr_in(40000, inet_aton($ARGV[0]))) or die $!;
 send($s, pack("H*", <STDIN>), 0, pack_sockaddr_in($ARGV[2], inet_aton($ARGV[1]))) or $!{EPERM} or die $!;`;
+/** An echo reply of ICMP, to an address. */
+const ECHO_REPLY = `use Socket;
+socket(my $s, AF_INET, SOCK_RAW, 1) or die $!;
+send($s, pack("C2n3", 0, 0, 0xfffd, 1, 1), 0, pack_sockaddr_in(0, inet_aton($ARGV[0]))) or die $!;`;
 
 beforeAll(async () => {
   network = await openEgressNetwork();
@@ -135,11 +139,12 @@ describe('an owner on another node', () => {
     ['rules', 'ip rule flush protocol 118; ip -6 rule flush protocol 118'],
     ['routes', 'ip route flush table all protocol 118; ip -6 route flush table all protocol 118'],
     ['tunnel', 'ip link del egress0'],
-  ])('without the %s of either node nothing leaves with another source', (_, command) => {
+  ])('without the %s of either node nothing leaves with another source', async (_, command) => {
     network.run('worker', 'sh', '-c', command);
     expect(answered('pod', 'partner')).toEqual(NONE);
     expect(network.sources('worker')).toEqual([]);
     expect(network.sources('gateway')).toEqual([]);
+    expect((await dropsOf('worker'))['egress_wrong_way']).toBeGreaterThanOrEqual(2);
   });
 
   test('without the routes of the owner nothing leaves with another source', () => {
@@ -174,7 +179,7 @@ describe('an owner on another node', () => {
     expect(answered('pod', 'first')).toEqual(NONE);
     expect(answered('other', 'first')).toEqual(NONE);
     server.end();
-    expect((await dropsOf('gateway'))['egress_unsolicited']).toBeGreaterThanOrEqual(2);
+    expect(await dropsOf('gateway')).toMatchObject({ egress_unsolicited: 4, stray_egress: 2 });
   });
 
   test('the owner itself does not use the egress address', async () => {
@@ -320,12 +325,20 @@ describe('routes of a pod', () => {
     expect(asked('pod', 'partner')).toEqual(ADDRESSES.worker);
   });
 
+  test('an answer that nobody asked for is of no connection, and does not leave', async () => {
+    await here(route('first', 'worker'));
+    network.run('pod', 'perl', '-e', ECHO_REPLY, addressOf('partner', 4));
+    expect(network.sources('worker')).toEqual([]);
+    expect((await dropsOf('worker'))['egress_invalid']).toBe(1);
+  });
+
   test('a family without an address is dropped beside the other', async () => {
     const [v4] = route('first', 'worker').egress;
     await here(route('first', 'worker', { egress: [v4!] }));
     expect(network.ask('pod', addressOf('partner', 4))).toBe(addressOf('first', 4));
     expect(network.ask('pod', addressOf('partner', 6), 0.5)).toBe('none');
     expect(network.sources('worker')).toEqual(all([addressOf('first', 4)]));
+    expect((await dropsOf('worker'))['no_owner']).toBeGreaterThanOrEqual(1);
   });
 });
 

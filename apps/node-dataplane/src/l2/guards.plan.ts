@@ -11,7 +11,8 @@ import { PORT_PREFIX } from './names.ts';
  * Packets of pods and of strangers that carry frames of their own making are dropped, wherever they are going.
  */
 
-const L2_DROPS = {
+/** Why a packet was dropped: the names of counters, and values of the metric's label `reason`. */
+export const L2_DROPS = {
   /** To a locator, from whom is neither a port nor the overlay. */
   stranger: 'l2_from_outside',
   /** Of a port without its program, which hands no frame to the node. */

@@ -56,7 +56,11 @@ test('devices and tables that somebody took away are made again', () => {
 });
 
 test('a stranger on a LAN reaches no locator, of the node or behind it', () => {
-  expect(report.dropped).toMatchObject({ l2_from_outside: 2, l2_leak: 0, l2_port: 0 });
+  expect(report.dropped).toMatchObject({ l2_from_outside: 2 });
+});
+
+test('what comes out of a port without a program, or out of the ports and is for no node, is dropped', () => {
+  expect(report.dropped).toMatchObject({ l2_leak: 1, l2_port: 1 });
 });
 
 test('without a tunnel between nodes pods reach each other, and whoever is neither one of these nor beside them reaches no locator', () => {

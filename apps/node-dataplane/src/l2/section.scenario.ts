@@ -11,6 +11,7 @@ import { createNetns } from '@unbounded/netlink';
 import { NAMESPACES } from '../agent/agent-node.testdata.ts';
 import { printReport } from '../printed-report.testdata.ts';
 import type { SectionPass } from '../section.port.ts';
+import { PORT_PREFIX } from './names.ts';
 import {
   createL2Node,
   endpoints,
@@ -181,6 +182,32 @@ const attackFromLan = (forged?: string): void => {
   stranger.close();
 };
 
+/**
+ * What is no frame: out of a port that has no program yet, and out of the device by which ports' frames enter, to somewhere else than a
+ * locator.
+ */
+const attackAsPort = (): void => {
+  const stranger = createNetns();
+  const there = (...argv: string[]): unknown => run('nsenter', `--net=${stranger.path}`, ...argv);
+  const device = `${PORT_PREFIX}stray`;
+  run('ip', 'link', 'add', device, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', stranger.path);
+  run('ip', 'link', 'set', device, 'up');
+  there('ip', 'link', 'set', 'eth0', 'up');
+  there('ip', 'addr', 'add', 'fd00:88::2/64', 'dev', 'eth0', 'nodad');
+  there('ip', 'route', 'add', 'default', 'via', 'fd00:88::1');
+  const pingBy = (host: string): void => {
+    const mac = readFileSync(`/sys/class/net/${host}/address`, 'utf8').trim();
+    there('ip', 'neigh', 'replace', 'fd00:88::1', 'lladdr', mac, 'dev', 'eth0', 'nud', 'permanent');
+    runs('nsenter', `--net=${stranger.path}`, 'ping', '-c1', '-W1', 'fd00:99::2');
+  };
+  pingBy(device);
+  run('ip', 'link', 'set', device, 'name', 'lan0'); // no port by its name
+  run('ip', 'link', 'set', 'lan0', 'master', DEVICES.l2Entry);
+  pingBy(DEVICES.l2Entry);
+  run('ip', 'link', 'del', 'lan0');
+  stranger.close();
+};
+
 const dropsIn = (metrics: string): Readonly<Record<string, number>> =>
   Object.fromEntries(
     [...metrics.matchAll(/unbounded_firewall_dropped_packets_total\{reason="(l2_\w+)"\} (\d+)/g)].map(
@@ -237,6 +264,8 @@ const main = async (): Promise<Report> => {
   peer.attack();
   run('ip', 'link', 'del', DEVICES.l2Exit);
   ping(one, '192.0.2.3'); // the node has no way for the answers
+  await second.pass();
+  attackAsPort(); // last: the kernel says only so many errors a second
   await second.pass();
   const text = await node.metrics();
   const dropped = dropsIn(text);

@@ -7,6 +7,7 @@ import { DEVICES } from '../../data-path/devices.ts';
 import type { DataPathKind, KernelPlan } from '../../data-path/kernel-plan.ts';
 import { renderPlan } from '../../data-path/render.ts';
 import type { BoundaryAdditions } from '../../kernel/boundary-additions.ts';
+import { watchDrops } from '../../kernel/dropped-packets.testdata.ts';
 import { tableSpec } from '../../kernel/section-table.ts';
 import { objectsFor } from '../../testdata.ts';
 import {
@@ -20,6 +21,7 @@ import {
   PLACES,
   PORT,
 } from './boundary-network.testdata.ts';
+import { COUNTERS } from './firewall-parts.ts';
 import { planFirewall } from './firewall.plan.ts';
 
 /** A worker or a gateway of site 1 with our table, and shots at it from everywhere. */
@@ -116,6 +118,7 @@ export interface BoundaryLab {
   ask(shot: Pick<Shot, 'from' | 'source' | 'to' | 'port'>): string;
   /** ICMP errors that arrived there. */
   errors(place: Place): Promise<number>;
+  /** As the agent's metric has it. */
   dropped(reason: string): Promise<number>;
   /** Packets that left the node with a mark of ours. */
   marked(): Promise<number>;
@@ -137,6 +140,7 @@ export const openBoundaryLab = async (options: LabOptions): Promise<BoundaryLab>
   await apply(plan);
   const counted = async (place: Namespace, counter: 'arrived' | 'errors' | 'marked'): Promise<number> =>
     (await nfts.get(place)!.readCounters('inet', 'watch')).find(({ name }) => name === counter)!.packets;
+  const drops = watchDrops(nft, { drops: Object.values(COUNTERS) });
   const arrivals = (): Promise<number[]> => Promise.all(NAMESPACES.map((place) => counted(place, 'arrived')));
   return {
     plan,
@@ -152,8 +156,7 @@ export const openBoundaryLab = async (options: LabOptions): Promise<BoundaryLab>
     ask: ({ from, source, to, port = PORT }) => network.run(from, 'perl', '-e', ASK, to, String(port), source).trim(),
     marked: () => counted('node', 'marked'),
     errors: (place) => counted(place, 'errors'),
-    dropped: async (reason) =>
-      (await nft.readCounters('inet', 'unbounded')).find(({ name }) => name === reason)!.packets,
+    dropped: (reason) => drops.of(reason),
     close() {
       for (const server of servers) server.end();
       for (const one of nfts.values()) one.close();

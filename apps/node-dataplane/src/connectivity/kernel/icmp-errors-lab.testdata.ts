@@ -6,6 +6,7 @@ import { createNftables } from '@unbounded/nftables';
 import type { KernelPlan } from '../../data-path/kernel-plan.ts';
 import { planFor } from '../../testdata.ts';
 import { planFirewall } from './firewall.plan.ts';
+import { watchDrops } from '../../kernel/dropped-packets.testdata.ts';
 import { tableSpec } from '../../kernel/section-table.ts';
 
 /**
@@ -159,8 +160,8 @@ export const openLab = async () => {
       ip(name, '-4 route flush cache');
       ip(name, '-6 route flush cache');
     },
-    counted: async (): Promise<number> =>
-      (await nft.readCounters('inet', 'unbounded')).find((counter) => counter.name === 'tunnel_icmp_error')!.packets,
+    /** As the agent's metric has it. */
+    counted: (): Promise<number> => watchDrops(nft, { drops: ['tunnel_icmp_error'] }).of('tunnel_icmp_error'),
     close(): void {
       for (const child of children) child.kill();
       nft.close();

@@ -3,6 +3,7 @@ import { CONNECTIVITY } from '@unbounded/config/ownership';
 import { createNetns, createRouteSocket, type Netns } from '@unbounded/netlink';
 import { createNftables } from '@unbounded/nftables';
 import type { KernelPlan } from '../../data-path/kernel-plan.ts';
+import { watchDrops } from '../../kernel/dropped-packets.testdata.ts';
 import { tableSpec } from '../../kernel/section-table.ts';
 import { planOf } from './boundary-lab.testdata.ts';
 import type { Family } from './boundary-network.testdata.ts';
@@ -158,10 +159,10 @@ export const openMultihomedLab = async (
   const net = createRouteSocket({ netnsFd: node.fd });
   const network = await findNetwork(net, await net.addresses.list(), plan.ownAddresses);
   net.close();
-  const counted = async (table: string, counter: string): Promise<number> =>
-    (await nft.readCounters('inet', table)).find(({ name }) => name === counter)!.packets;
-  const counts = (): Promise<number[]> =>
-    Promise.all([counted('watch', 'passed'), ...STRAYS.map((reason) => counted('unbounded', reason))]);
+  const passed = async (): Promise<number> =>
+    (await nft.readCounters('inet', 'watch')).find(({ name }) => name === 'passed')!.packets;
+  const strays = watchDrops(nft, { drops: STRAYS });
+  const counts = (): Promise<number[]> => Promise.all([passed(), ...STRAYS.map((reason) => strays.of(reason))]);
   const apply: MultihomedLab['apply'] = (wanted, surroundings) =>
     nft.replaceTable(tableSpec(CONNECTIVITY, planFirewall(wanted, { network, ...surroundings })));
   await apply(plan);

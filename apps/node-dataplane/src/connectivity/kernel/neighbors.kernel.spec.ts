@@ -3,6 +3,7 @@ import { CONNECTIVITY } from '@unbounded/config/ownership';
 import { createNetns, createRouteSocket, type Netns } from '@unbounded/netlink';
 import { createNftables, type Nftables } from '@unbounded/nftables';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { watchDrops } from '../../kernel/dropped-packets.testdata.ts';
 import { tableSpec } from '../../kernel/section-table.ts';
 import { planOf } from './boundary-lab.testdata.ts';
 import { COUNTERS } from './firewall-parts.ts';
@@ -73,11 +74,12 @@ const learned = (hex: string): string[] => {
   const entries = JSON.parse(ip(node, '-j neigh show nud all')) as { dst: string; lladdr?: string }[];
   return entries.filter(({ lladdr }) => lladdr === SENDER_MAC).map(({ dst }) => dst);
 };
-/** What comes from a pod's address is forged, whatever it is. */
-const REASONS = new Set<string>([COUNTERS.overlayNeighbor, COUNTERS.forgedSource]);
+/** As the agent's metrics have it. What comes from a pod's address is forged, whatever it is. */
+const REASONS = [COUNTERS.overlayNeighbor, COUNTERS.forgedSource];
 const dropped = async (): Promise<number> => {
-  const all = await Promise.all((['inet', 'arp'] as const).map((family) => nft.readCounters(family, 'unbounded')));
-  return all.flat().reduce((sum, { name, packets }) => sum + (REASONS.has(name) ? packets : 0), 0);
+  const tables = (['inet', 'arp'] as const).map((family) => watchDrops(nft, { family, drops: REASONS }));
+  const all = await Promise.all(tables.map((table) => table.all()));
+  return all.flatMap((one) => Object.values(one)).reduce((sum, packets) => sum + packets, 0);
 };
 /** What a frame leaves behind. */
 const outcomeOf = async (hex: string): Promise<{ readonly entries: readonly string[]; readonly dropped: number }> => {

@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { innerMac } from '@unbounded/bpf-maps';
 import { CONNECTIVITY, PORTS, STATE_FOLDER } from '@unbounded/config/ownership';
 import { createNetns, createRouteSocket, type Netns } from '@unbounded/netlink';
+import { createNftables } from '@unbounded/nftables';
 import { createLogger, createMetrics } from '@unbounded/telemetry';
 import { findMember, parseWorld, planNode, type TopologyObjects } from '@unbounded/topology';
 import type { KernelPlan } from '../kernel-plan.ts';
@@ -19,6 +20,7 @@ import { noPaths } from '../../connectivity/paths/paths.testdata.ts';
 import { createSysctls } from '../../kernel/sysctls.ts';
 import { planFirewall } from '../../connectivity/kernel/firewall.plan.ts';
 import { tableSpec } from '../../kernel/section-table.ts';
+import { watchDrops } from '../../kernel/dropped-packets.testdata.ts';
 import { COUNTERS } from '../../connectivity/kernel/firewall-parts.ts';
 import { openNetlinkPath } from './netlink-path.ts';
 import { datagram, geneve, vxlan } from './packets.testdata.ts';
@@ -200,9 +202,15 @@ const send = (from: Netns, shot: Shot, name: string): void => {
 const countersOf = (listing: string): number =>
   [...listing.matchAll(/counter packets (\d+)/g)].reduce((sum, [, count]) => sum + Number(count), 0);
 
-/** What our table counts as forged, and a table behind it sees of the tunnels. */
-const forged = (): number =>
-  Number(/packets (\d+)/.exec(run('nft', 'list', 'counter', 'inet', 'unbounded', COUNTERS.forgedInnerSource))?.[1]);
+/** What the agent's metric says was forged, and a table behind ours sees of the tunnels. */
+const forged = async (): Promise<number> => {
+  const nft = createNftables();
+  try {
+    return await watchDrops(nft, { drops: [COUNTERS.forgedInnerSource] }).of(COUNTERS.forgedInnerSource);
+  } finally {
+    nft.close();
+  }
+};
 const passed = (): number => countersOf(run('nft', 'list', 'table', 'inet', 'behind'));
 
 const watchBehind = (): void => {
@@ -337,12 +345,12 @@ const LATE_MS = 5000;
 const POLL_MS = 10;
 
 /** What is found within some seconds; a machine may be emulated. */
-const soon = async <T>(look: () => T | undefined): Promise<T | undefined> => {
+const soon = async <T>(look: () => Promise<T | undefined>): Promise<T | undefined> => {
   const end = performance.now() + LATE_MS;
-  let found = look();
+  let found = await look();
   while (found === undefined && performance.now() < end) {
     await sleep(POLL_MS);
-    found = look();
+    found = await look();
   }
   return found;
 };
@@ -373,11 +381,11 @@ const main = async (): Promise<Report> => {
     if (ready !== wanted) await prepare(shot);
     ready = wanted;
     const name = `shot ${index}`;
-    const before = { forged: forged(), passed: passed() };
+    const before = { forged: await forged(), passed: passed() };
     send(peers[shot.from], shot, name);
     const hasPassed = (): boolean => passed() > before.passed;
-    const outcome = (): Outcome | undefined => {
-      if (forged() > before.forged) return 'dropped';
+    const outcome = async (): Promise<Outcome | undefined> => {
+      if ((await forged()) > before.forged) return 'dropped';
       if (seen.has(`${name} from ${shot.source}`)) return 'arrived';
       return !delivering.has(shot.protocol) && hasPassed() ? 'passed' : undefined;
     };
