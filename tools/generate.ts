@@ -3,13 +3,18 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { crdFiles } from '@unbounded/crds/files';
 import { healthTable, pathTable } from '@unbounded/health';
+import { monitoringFiles, monitoringTables } from '@unbounded/monitoring';
 import { metricTables } from '@unbounded/repo/metrics-page';
+import { valueTables } from '@unbounded/repo/values-reference';
 
 const crds = new URL('../deploy/crds/', import.meta.url);
+const monitoring = new URL('../deploy/chart/charts/monitoring/files/', import.meta.url);
 const pages = [
   [new URL('../docs/health.md', import.meta.url), healthTable()],
   [new URL('../docs/relay.md', import.meta.url), pathTable()],
   [new URL('../docs/metrics.md', import.meta.url), metricTables()],
+  [new URL('../docs/values.md', import.meta.url), valueTables()],
+  [new URL('../docs/monitoring.md', import.meta.url), monitoringTables()],
 ] as const;
 const isCheck = process.argv.includes('--check');
 const drifted: string[] = [];
@@ -25,6 +30,7 @@ const withPart = (page: URL, part: string): string => {
 
 const files: (readonly [URL, string])[] = [
   ...[...crdFiles()].map(([name, text]) => [new URL(name, crds), text] as const),
+  ...[...monitoringFiles()].map(([name, text]) => [new URL(name, monitoring), text] as const),
   ...pages.map(([page, table]) => [page, withPart(page, table)] as const),
 ];
 for (const [file, text] of files) {

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
 import { MESH_NAME, tailnetDeviceKind } from '@unbounded/crds';
-import { type Cluster, serviceAccounts } from '@unbounded/kube';
+import type { Cluster } from '@unbounded/kube';
 import { openCluster } from '@unbounded/kube/open-cluster';
 import { silentLogger } from '@unbounded/telemetry';
 import {
@@ -95,12 +95,8 @@ beforeAll(async () => {
   [api, control] = await Promise.all([startApiServer(), startControlServer()]);
   world = createTestCluster(api, control);
   await world.prepare();
-  await installAccessRules(api, { 'tailnet-registrar': { enabled: true } });
   // The account of the agents is of their own chart.
-  await api.cluster
-    .client(serviceAccounts)
-    .create({ metadata: { name: 'tailnet', namespace: NAMESPACE } })
-    .catch(() => undefined);
+  await installAccessRules(api, { 'tailnet-registrar': { enabled: true }, tailnet: { enabled: true } });
   await writeRecords();
 });
 afterAll(async () => {

@@ -107,9 +107,12 @@ test('values of an installation from before, which --reuse-values keeps, are eno
 });
 
 test('no template asks the cluster, the clock or chance', () => {
-  const templates = readdirSync(chartFolder, { recursive: true, encoding: 'utf8' }).filter((file) =>
-    /templates\/.*\.(yaml|tpl|txt)$/.test(file),
+  const templates = ['.', '../library'].flatMap((folder) =>
+    readdirSync(join(chartFolder, folder), { recursive: true, encoding: 'utf8' })
+      .map((file) => join(folder, file))
+      .filter((file) => /templates\/.*\.(yaml|tpl|txt)$/.test(file)),
   );
+  expect(templates).toContain('../library/templates/_pod.tpl');
   expect(templates.length).toBeGreaterThan(20);
   const changing =
     /\b(lookup|rand(AlphaNum|Alpha|Numeric|Ascii|Bytes|Int)|uuidv4|shuffle|now|gen(CA|PrivateKey|SignedCert|SelfSignedCert)\w*|getHostByName|htpasswd|bcrypt|Capabilities)\b/;
@@ -199,8 +202,14 @@ describe('rights', () => {
   });
 
   test('nobody is given a role that is not of this chart', () => {
-    const objects = render() as (Manifest & { roleRef?: { kind: string; name: string }; rules?: object })[];
-    const roles = objects.filter(({ rules }) => rules).map(({ kind, metadata }) => `${kind} ${metadata.name}`);
+    const objects = render() as (Manifest & {
+      roleRef?: { kind: string; name: string };
+      rules?: object;
+      aggregationRule?: object;
+    })[];
+    const roles = objects
+      .filter(({ rules, aggregationRule }) => rules ?? aggregationRule)
+      .map(({ kind, metadata }) => `${kind} ${metadata.name}`);
     for (const { roleRef } of objects.filter((object) => object.roleRef))
       expect(roles).toContain(`${roleRef!.kind} ${roleRef!.name}`);
     expect(yamlOf(objects.filter(({ rules }) => rules))).not.toMatch(/['"]\*['"]/);
@@ -374,7 +383,7 @@ test('a tailnet is off unless it is turned on; its Secrets are read by name, and
 });
 
 describe('devices of a tailnet', () => {
-  const on = { tailnet: { enabled: true } };
+  const on = { 'tailnet-registrar': { enabled: true }, tailnet: { enabled: true } };
   const [agent, devices] = ['tailnet', 'tailnet-devices'];
   const container = (name: string, values: object = on) => podOf(name, values).containers[0]!;
 
@@ -429,7 +438,7 @@ describe('devices of a tailnet', () => {
   });
 
   test('blocks of the cluster are flags', () => {
-    const values = { tailnet: { enabled: true, clusterCidrs: ['10.96.0.0/12', 'fd00::/112'] } };
+    const values = { ...on, tailnet: { enabled: true, clusterCidrs: ['10.96.0.0/12', 'fd00::/112'] } };
     expect(container(agent, values).args).toContain('--cluster-cidrs=10.96.0.0/12,fd00::/112');
     expect(container(agent).args!.join(' ')).not.toContain('--cluster-cidrs');
   });
@@ -438,7 +447,8 @@ describe('devices of a tailnet', () => {
 describe('what a tailnet has on hosts', () => {
   const folders = mkdtempSync(join(tmpdir(), 'unbounded-folders-'));
   afterAll(() => rmSync(folders, { recursive: true, force: true }));
-  const argsOf = (name: string) => podOf(name, { tailnet: { enabled: true } }).initContainers![0]!.args!;
+  const argsOf = (name: string) =>
+    podOf(name, { 'tailnet-registrar': { enabled: true }, tailnet: { enabled: true } }).initContainers![0]!.args!;
   const node = join(chartFolder, '../../tools/node');
   /** As the container does: root with CHOWN alone. */
   const prepare = (...given: string[]): string =>

@@ -4,13 +4,25 @@ export const DIGEST = `sha256:${'0a'.repeat(32)}`;
 
 export const everything = {
   global: {
-    image: { repository: 'r.example/unbounded', tag: 'v9', digest: DIGEST, pullSecrets: ['pull'] },
+    image: {
+      registry: 'm.example:5000',
+      repository: 'r.example/unbounded',
+      tag: 'v9',
+      digest: DIGEST,
+      pullSecrets: ['pull'],
+    },
     apiServer: { host: 'api.example.com', port: 443 },
     host: { keys: '/var/lib/wireguard', state: '/var/state' },
     resourceQuota: { pods: 500 },
     tailnet: { caBundle: '-----BEGIN CERTIFICATE-----' },
+    tracing: { endpoint: 'http://otel.example:4318' },
   },
-  'cidr-allocator': { extraArgs: ['--on-exhaustion=exit'], nodeSelector: { a: 'b' }, podAnnotations: { c: 'd' } },
+  'cidr-allocator': {
+    extraArgs: ['--on-exhaustion=exit'],
+    nodeSelector: { a: 'b' },
+    podAnnotations: { c: 'd' },
+    updateStrategy: { type: 'Recreate' },
+  },
   'site-membership': {
     affinity: { nodeAffinity: {} },
     topologySpreadConstraints: [
@@ -23,7 +35,7 @@ export const everything = {
     ],
   },
   'static-egress': { extraArgs: ['--service-cidrs=10.96.0.0/12'], podDisruptionBudget: { enabled: false } },
-  'l2-networks': { enabled: true, logLevel: 'debug' },
+  'l2-networks': { enabled: true, logLevel: 'debug', extraEnv: [{ name: 'A', value: 'b' }], podLabels: { a: 'b' } },
   'tailnet-registrar': { enabled: true, secretNames: ['tailnet'], uninstall: { enabled: true, timeoutSeconds: 60 } },
   tailnet: {
     ...{ enabled: true, clusterCidrs: ['10.96.0.0/12', 'fd00:96::/112'], seLinuxOptions: { type: 'spc_t' } },
@@ -39,5 +51,11 @@ export const everything = {
     ...{ networkManagerDropIns: true, tailnet: true },
     cniPlugins: { image: 'r.example/cni', command: ['cp', '-r', '/plugins/.', '/host/opt/cni/bin'] },
   },
-  'node-keeper': { seLinuxOptions: { type: 'spc_t' }, affinity: { nodeAffinity: {} } },
+  'node-keeper': {
+    updateStrategy: { type: 'RollingUpdate' },
+    serviceAccount: { annotations: { a: 'b' } },
+    extraEnv: [{ name: 'A', value: 'b' }],
+    seLinuxOptions: { type: 'spc_t' },
+    affinity: { nodeAffinity: {} },
+  },
 };

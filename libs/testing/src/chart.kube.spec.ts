@@ -1,11 +1,25 @@
 import { execFile, execFileSync } from 'node:child_process';
-import { readdirSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 
+import { parse } from 'yaml';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { type ApiServer, startApiServer, until } from './index.ts';
-import { chartFolder, helmProgram, isKind, NAMESPACE, namespaceFile, RELEASE, renderChart, yamlOf } from './chart.ts';
+import {
+  chartFolder,
+  helmProgram,
+  isKind,
+  type Manifest,
+  NAMESPACE,
+  namespaceFile,
+  RELEASE,
+  renderChart,
+  yamlOf,
+} from './chart.ts';
+import { aroundLeaf, leaves, merged, nested, only, parts, WITHOUT_EFFECT } from './chart-leaves.ts';
 import { everything } from './chart-values.ts';
 
 let api: ApiServer;
@@ -18,6 +32,30 @@ afterAll(() => api?.stop());
 const helmEnvironment = () => ({ ...process.env, KUBECONFIG: api.kubeconfig });
 const helm = (...args: string[]): string =>
   execFileSync(helmProgram(), args, { encoding: 'utf8', stdio: 'pipe', env: helmEnvironment() });
+
+const templateArgs = (chart: string): string[] => [
+  'template',
+  RELEASE,
+  chart,
+  '--namespace',
+  NAMESPACE,
+  '--values',
+  '-',
+];
+const textOf = (values: object, chart = chartFolder): string =>
+  execFileSync(helmProgram(), templateArgs(chart), { encoding: 'utf8', stdio: 'pipe', input: JSON.stringify(values) });
+const textLater = async (values: object): Promise<string> => {
+  const run = promisify(execFile)(helmProgram(), templateArgs(chartFolder), { maxBuffer: 1 << 26 });
+  run.child.stdin!.end(JSON.stringify(values));
+  return (await run).stdout;
+};
+/** What the API server says of each object, without making it. */
+const answersTo = (objects: readonly Manifest[]): string[] =>
+  api.apply(yamlOf(objects), '--server-side', '--dry-run=server').trim().split('\n');
+const accountsOf = (part: string): string[] => {
+  if (part === 'tailnet') return ['tailnet', 'tailnet-devices'];
+  return part === 'tailnet-registrar' ? [part, `${part}-uninstall`] : [part];
+};
 
 /** The first: there are no kinds yet. */
 test('an upgrade brings new kinds along; an uninstall takes everything but the kinds', () => {
@@ -38,14 +76,154 @@ test('an upgrade brings new kinds along; an uninstall takes everything but the k
   expect(api.kubectl('get', 'role,rolebinding', '--namespace', 'default', '-o', 'name')).toBe('');
 });
 
+/** Kinds of its objects are not the API server's own: its own spec has them. */
+const apps = parts.filter((name) => name !== 'monitoring');
+const enabled = (names: readonly string[] = []): object =>
+  Object.fromEntries(names.map((name) => [name, { enabled: true }]));
+/** A file of values of the chart, with all apps. */
+const valuesFile = (name: string): object =>
+  merged(parse(readFileSync(join(chartFolder, name), 'utf8')) as object, enabled(apps));
+
 test.each([
   ['as it is', {}],
   ['with every value set', everything],
+  ['for a small cluster', valuesFile('values-small.yaml')],
+  ['for a large cluster', valuesFile('values-large.yaml')],
 ])('the API server takes every object, %s', (_, values) => {
   const objects = renderChart({ values });
   api.apply(yamlOf(objects.filter(isKind)), '--server-side');
-  const answers = api.apply(yamlOf(objects), '--server-side', '--dry-run=server').trim().split('\n');
-  expect(answers).toHaveLength(objects.length);
+  expect(answersTo(objects)).toHaveLength(objects.length);
+});
+
+test.each([
+  ['as it is', {}],
+  ['with every value set', everything],
+])('lint finds nothing in the chart, in its subcharts and in what is packed, %s', (_, values) => {
+  const lint = (...args: string[]): string =>
+    execFileSync(helmProgram(), ['lint', '--strict', ...args, '--values', '-'], {
+      encoding: 'utf8',
+      stdio: 'pipe',
+      input: JSON.stringify(values),
+    });
+  const found = lint('--with-subcharts', chartFolder);
+  const folders = readdirSync(join(chartFolder, 'charts')).length;
+  expect(found).toContain(`${folders + 1} chart(s) linted, 0 chart(s) failed`);
+  expect(found).not.toMatch(/\[(ERROR|WARNING)\]/);
+});
+
+test('a small cluster has one replica of each program, a large one three or more of most', () => {
+  const replicasOf = (name: string) =>
+    (renderChart({ values: valuesFile(name) }) as (Manifest & { spec: { replicas?: number } })[]).flatMap(
+      ({ kind, metadata, spec }) => (kind === 'Deployment' ? [[metadata.name, spec.replicas] as const] : []),
+    );
+  const kindsOf = (name: string) => renderChart({ values: valuesFile(name) }).map(({ kind }) => kind);
+  expect(replicasOf('values-small.yaml').filter(([, replicas]) => replicas !== 1)).toEqual([]);
+  expect(kindsOf('values-small.yaml')).not.toContain('PodDisruptionBudget');
+  expect(replicasOf('values-large.yaml').filter(([, replicas]) => replicas !== 3)).toEqual([
+    ['relay', undefined],
+    ['status-aggregator', 1],
+  ]);
+  expect(kindsOf('values-large.yaml')).toContain('HorizontalPodAutoscaler');
+});
+
+test('two renderings are the same, byte by byte, and so is that of the packed chart', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'unbounded-chart-'));
+  try {
+    helm('package', chartFolder, '--destination', folder);
+    const [packed] = readdirSync(folder);
+    for (const values of [{}, everything]) {
+      const first = textOf(values);
+      expect(textOf(values)).toBe(first);
+      expect(textOf(values, join(folder, packed!))).toBe(first);
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+const NEEDED: Readonly<Record<string, readonly string[]>> = {
+  relay: ['gateway-health'],
+  tailnet: ['tailnet-registrar'],
+};
+const isOf =
+  (name: string) =>
+  ({ kind, metadata }: Manifest): boolean =>
+    kind === (name === 'crds' ? 'CustomResourceDefinition' : 'ServiceAccount') &&
+    (name === 'crds' || metadata.name === name);
+
+describe.each(apps)('%s', (name) => {
+  const needed = NEEDED[name] ?? [];
+
+  test('can be enabled alone, and the API server takes it', () => {
+    const values = merged(only(name), enabled(needed));
+    const objects = renderChart({ values });
+    const accounts = objects.filter(({ kind }) => kind === 'ServiceAccount').map(({ metadata }) => metadata.name);
+    const own = [name, ...needed].flatMap((part) => (part === 'crds' ? [] : accountsOf(part)));
+    expect(accounts.toSorted()).toEqual(own.toSorted());
+    expect(objects.some(isOf(name))).toBe(true);
+    expect(answersTo(objects)).toHaveLength(objects.length);
+  });
+
+  test('can be disabled alone, with what needs it', () => {
+    const isUser = (part: string): boolean => NEEDED[part]?.includes(name) ?? false;
+    const values = Object.fromEntries(apps.map((part) => [part, { enabled: part !== name && !isUser(part) }]));
+    const objects = renderChart({ values });
+    expect(objects.some(isOf(name))).toBe(false);
+    const others = objects.filter((object) => !isKind(object));
+    expect(answersTo(others)).toHaveLength(others.length);
+  });
+});
+
+test('monitoring can be enabled alone, and is not there unless it is', () => {
+  const kindsOf = (values: object): Set<string> => new Set(renderChart({ values }).map(({ kind }) => kind));
+  const own = ['ConfigMap', 'PodMonitor', 'PrometheusRule'];
+  expect([...kindsOf(only('monitoring'))]).toEqual(expect.arrayContaining(own));
+  expect([...kindsOf({})].filter((kind) => own.includes(kind))).toEqual([]);
+});
+
+test.each([
+  ['tailnet', 'alone', only('tailnet'), 'tailnet.enabled: true: must be false without tailnet-registrar.enabled: true'],
+  ['relay', 'alone', only('relay'), 'relay.enabled: true: must be false without gateway-health.enabled: true'],
+  [
+    ...['node-dataplane', 'with tailnet'],
+    { 'node-dataplane': { tailnet: true } },
+    'node-dataplane.tailnet: true: must be false without tailnet.enabled: true',
+  ],
+  [
+    ...['node-dataplane', 'with l2'],
+    { 'node-dataplane': { l2: 'On' } },
+    'node-dataplane.l2: On: must be Off without l2-networks.enabled: true',
+  ],
+] as [string, string, object, string][])('%s %s is refused, and what it needs is said', (_, __, values, message) => {
+  expect(() => renderChart({ values })).toThrow(message);
+});
+
+test('a relay with a secret of its own and no list of keys needs nobody', () => {
+  const values = merged(only('relay'), {
+    relay: { links: { secretName: 'own' }, allowedKeys: { enabled: false } },
+  });
+  expect(renderChart({ values }).some(isOf('relay'))).toBe(true);
+});
+
+test('every value does something: another one gives another rendering', { timeout: 120_000 }, async () => {
+  const seen = new Map<string, Promise<string>>();
+  const cached = (values: object): Promise<string> => {
+    const key = JSON.stringify(values);
+    if (!seen.has(key)) seen.set(key, textLater(values));
+    return seen.get(key)!;
+  };
+  const without: string[] = [];
+  const queue = [...leaves];
+  const work = async (): Promise<void> => {
+    for (let leaf = queue.pop(); leaf; leaf = queue.pop()) {
+      const around = aroundLeaf(leaf);
+      const text = await textLater(merged(around, nested(leaf.path, leaf.other)));
+      if (text === (await cached(around))) without.push(leaf.path.join('.'));
+    }
+  };
+  await Promise.all([work(), work()]);
+  expect(leaves.length).toBeGreaterThan(250);
+  expect(without).toEqual([...WITHOUT_EFFECT.keys()]);
 });
 
 describe('an uninstallation with a registrar of a tailnet', () => {

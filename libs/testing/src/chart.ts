@@ -50,9 +50,26 @@ const WORKLOADS = new Set(['Deployment', 'DaemonSet', 'Job', 'PodDisruptionBudge
 export const isWorkload = ({ kind }: Manifest): boolean => WORKLOADS.has(kind);
 export const isKind = ({ kind }: Manifest): boolean => kind === 'CustomResourceDefinition';
 
+interface Role extends Manifest {
+  readonly metadata: Manifest['metadata'] & { readonly labels?: Readonly<Record<string, string>> };
+  readonly rules?: readonly object[];
+  readonly aggregationRule?: {
+    readonly clusterRoleSelectors: readonly { readonly matchLabels: Readonly<Record<string, string>> }[];
+  };
+}
+/** As kube-controller-manager does, which runs beside few of the API servers of tests: chart-aggregation.kube.spec.ts compares. */
+const aggregated = (objects: readonly Role[]): Manifest[] =>
+  objects.map((role) => {
+    const selectors = role.aggregationRule?.clusterRoleSelectors;
+    if (!selectors) return role;
+    const isSelected = ({ metadata: { labels = {} } }: Role): boolean =>
+      selectors.some(({ matchLabels }) => Object.entries(matchLabels).every(([key, value]) => labels[key] === value));
+    return { ...role, rules: objects.filter(isSelected).flatMap(({ rules = [] }) => rules) };
+  });
+
 /** Accounts, roles and admission policies: for programs that run as processes instead of pods. */
 export const accessRules = (values: object = {}): Manifest[] =>
-  renderChart({ values }).filter((object) => !isWorkload(object) && !isKind(object));
+  aggregated(renderChart({ values })).filter((object) => !isWorkload(object) && !isKind(object));
 
 /** For `kubectl apply -f`. */
 export const yamlOf = (objects: readonly object[]): string => objects.map((object) => stringify(object)).join('---\n');

@@ -13,6 +13,7 @@ const MAY_READ_IT: Readonly<Record<string, string>> = {
     'ages of keys outlive the process; the ring corrects a key from the future',
   'apps/node-dataplane/src/connectivity/health/verdict-file.ts':
     'nonces grow over reboots; a clock behind the last nonce does not matter',
+  'apps/node-dataplane/src/connectivity/wireguard-metrics.ts': 'ages of handshakes, which WireGuard shows by it',
   'apps/node-dataplane/src/connectivity/paths/endpoints.ts':
     'WireGuard shows handshakes by it; asked only about those before our start',
   'apps/node-dataplane/src/connectivity/paths/watcher.ts':

@@ -24,7 +24,7 @@ const PROVOKED: Readonly<Record<string, readonly [file: string, words: string]>>
   stray_scrape: [`${CONNECTIVITY}/multihomed-lab.testdata.ts`, 'COUNTERS.strayScrape'],
   overlay_neighbor: [`${CONNECTIVITY}/neighbors.kernel.spec.ts`, 'COUNTERS.overlayNeighbor'],
   tunnel_icmp_error: [`${CONNECTIVITY}/icmp-errors-lab.testdata.ts`, ".of('tunnel_icmp_error')"],
-  forged_inner_source: ['../data-path/netlink/senders.scenario.ts', '.of(COUNTERS.forgedInnerSource)'],
+  forged_inner_source: ['../data-path/netlink/senders.scenario.ts', 'drops.of(COUNTERS.forgedInnerSource)'],
   no_owner: ['../egress/egress.kernel.spec.ts', "['no_owner']"],
   egress_invalid: ['../egress/egress.kernel.spec.ts', "['egress_invalid']"],
   predates_rule: ['../egress/egress.kernel.spec.ts', "['predates_rule']"],

@@ -29,6 +29,10 @@ const replicasOf = (layout: LabLayout): Replica[] =>
     ...{ port: FIRST_PORT + at, healthPort: FIRST_HEALTH_PORT + at },
   }));
 
+/** Where the replicas have their metrics: TCP, at every address of the node of the control plane. */
+export const aggregatorMetrics = (layout: LabLayout): { readonly name: string; readonly port: number }[] =>
+  replicasOf(layout).map(({ name, healthPort: port }) => ({ name, port }));
+
 /** Log and process names of the replicas. */
 export const aggregatorDaemons = (layout: LabLayout): string[] => replicasOf(layout).map(({ name }) => name);
 

@@ -22,6 +22,22 @@ const controllerName = (app: string, replica: number): string => `${app}-${repli
 export const controllerDaemons = (layout: LabLayout): string[] =>
   controllersOf(layout).flatMap((app) => REPLICAS.map((replica) => controllerName(app, replica)));
 
+const healthPortOf = (app: (typeof CONTROLLERS)[number], replica: number): number =>
+  HEALTH_PORT_FIRST + 2 * CONTROLLERS.indexOf(app) + replica - 1;
+
+interface ControllerMetrics {
+  readonly app: string;
+  readonly name: string;
+  /** TCP, at every address of the node of the control plane. */
+  readonly port: number;
+}
+
+/** Where the replicas have their metrics. */
+export const controllerMetrics = (layout: LabLayout): ControllerMetrics[] =>
+  controllersOf(layout).flatMap((app) =>
+    REPLICAS.map((replica) => ({ app, name: controllerName(app, replica), port: healthPortOf(app, replica) })),
+  );
+
 /** Starts one replica of a controller. */
 export const startController = async (
   layout: LabLayout,
@@ -36,7 +52,6 @@ export const startController = async (
     tokenFile: controllerTokenFile(app),
     deadlineMs: TOKEN_DEADLINE_MS,
   });
-  const port = HEALTH_PORT_FIRST + 2 * CONTROLLERS.indexOf(app) + replica - 1;
   startDaemon(
     name,
     [
@@ -46,7 +61,7 @@ export const startController = async (
       '--kubeconfig',
       kubeconfig,
       '--health-port',
-      String(port),
+      String(healthPortOf(app, replica)),
       ...(app === 'gateway-health' ? dnsFlags(layout) : []),
       ...(app === 'tailnet-registrar' ? ['--sweep-interval', SWEEP_INTERVAL] : []),
     ],

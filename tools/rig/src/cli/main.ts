@@ -30,6 +30,7 @@ import { startController } from '../apps/controllers.ts';
 import { startAgent } from '../substrate/agents.ts';
 import { FEATURES } from '../features/features.ts';
 import { serveDashboard } from '../status/dashboard.ts';
+import { servePrometheus } from './prometheus-page.ts';
 import { substrateOf } from '../substrate/substrates.ts';
 
 const usage = (): string => readFileSync(join(checkout, 'tools/rig/usage.txt'), 'utf8');
@@ -216,6 +217,7 @@ const commands: Record<string, (argv: string[]) => Promise<void> | void> = {
   conformance: conformanceCommand,
   kubectl: (argv) => passThrough([...kubectlCommand(clusterLayout('kubectl')), ...argv]),
   exec: execCommand,
+  prometheus: alone('prometheus', () => servePrometheus(clusterLayout('prometheus'))),
   dashboard: alone('dashboard', () => serveDashboard(clusterLayout('dashboard'))),
   logs: (argv) => logsCommand(savedLayout(), argv),
   stop: ([app, node]) => control('stop', app, node),

@@ -40,6 +40,7 @@ export const whatNext = (
   const lines: (readonly [string, string])[] = [
     ['verify', hints.verify],
     ...(hints.dashboard === undefined ? [] : [['dashboard', hints.dashboard] as const]),
+    ...(layout.options.prometheus ? [['prometheus', 'metrics and alerts, at http://localhost:9090'] as const] : []),
     ...hints.more.map((command) => [command, ''] as const),
     [`exec ${from.name} -- ip route`, 'a command on a node'],
     ...(pod ? ([[`exec ${from.name} -- ping -c3 ${pod}`, `a pod on ${far.name}`]] as const) : []),

@@ -57,6 +57,8 @@ test.each([
   [{ delayMs: 20 }, '--delay-ms 20: only --fabric has it'],
   [{ underlay: 'ipv6' as const }, '--underlay ipv6: only --fabric has it'],
   [{ fabric: true, agents: 'pods' as const }, '--agents pods: with --fabric there is no Kubernetes'],
+  [{ fabric: true, prometheus: true }, '--prometheus: with --fabric there is no node of a control plane'],
+  [{ prometheus: true, agents: 'pods' as const }, '--prometheus: Debian’s Prometheus finds no pods by itself'],
   [{ fabric: true, reorderPercent: 5 }, '--reorder-percent 5: only delayed packets are overtaken; give --delay-ms too'],
   [{ fabric: true, sites: 1, gateways: 0, workers: 0 }, '--gateways 0 --workers 0: with --fabric there is no node'],
 ])('%o is refused: %s', (given, message) => {

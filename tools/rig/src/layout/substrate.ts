@@ -25,6 +25,8 @@ const checkBare = (options: LabOptions): void => {
   if (options.redis) throw new Error('--redis: with --fabric there is no status aggregator; must be left out');
   if (options.lan) throw new Error('--lan: with --fabric there is no controller of Networks; must be left out');
   if (options.tailnet) throw new Error('--tailnet: with --fabric there is no registrar; must be left out');
+  if (options.prometheus)
+    throw new Error('--prometheus: with --fabric there is no node of a control plane; must be left out');
   if (options.gateways + options.workers === 0)
     throw new Error('--gateways 0 --workers 0: with --fabric there is no node then');
   if (options.reorderPercent > 0 && options.delayMs === 0)

@@ -7,7 +7,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { innerMac } from '@unbounded/bpf-maps';
 import { CONNECTIVITY, PORTS, STATE_FOLDER } from '@unbounded/config/ownership';
 import { createNetns, createRouteSocket, type Netns } from '@unbounded/netlink';
-import { createNftables } from '@unbounded/nftables';
 import { createLogger, createMetrics } from '@unbounded/telemetry';
 import { findMember, parseWorld, planNode, type TopologyObjects } from '@unbounded/topology';
 import type { KernelPlan } from '../kernel-plan.ts';
@@ -202,15 +201,7 @@ const send = (from: Netns, shot: Shot, name: string): void => {
 const countersOf = (listing: string): number =>
   [...listing.matchAll(/counter packets (\d+)/g)].reduce((sum, [, count]) => sum + Number(count), 0);
 
-/** What the agent's metric says was forged, and a table behind ours sees of the tunnels. */
-const forged = async (): Promise<number> => {
-  const nft = createNftables();
-  try {
-    return await watchDrops(nft, { drops: [COUNTERS.forgedInnerSource] }).of(COUNTERS.forgedInnerSource);
-  } finally {
-    nft.close();
-  }
-};
+/** What a table behind ours sees of the tunnels. */
 const passed = (): number => countersOf(run('nft', 'list', 'table', 'inet', 'behind'));
 
 const watchBehind = (): void => {
@@ -375,6 +366,8 @@ const main = async (): Promise<Report> => {
     delivering.add(shot.protocol);
     problems.push(...found);
   };
+  const drops = watchDrops(dataplane.nft, { drops: [COUNTERS.forgedInnerSource] });
+  const forged = (): Promise<number> => drops.of(COUNTERS.forgedInnerSource); // as the agent's metric has it
   const outcomes: Outcome[] = [];
   for (const [index, shot] of shots.entries()) {
     const wanted = `${shot.protocol} ${shot.underlay}`;

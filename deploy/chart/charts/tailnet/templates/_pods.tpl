@@ -1,6 +1,6 @@
 {{/* The scope of the second program of this chart, by which the shared templates name it. */}}
 {{- define "tailnet.devicesScope" -}}
-{{- dict "Chart" (dict "Name" "tailnet-devices" "AppVersion" .Chart.AppVersion) "Release" (dict "Name" .Release.Name "Namespace" .Release.Namespace "Service" .Release.Service) "Values" .Values | toJson }}
+{{- dict "Chart" (dict "Name" "tailnet-devices" "AppVersion" .Chart.AppVersion) "Release" (dict "Name" .Release.Name "Namespace" .Release.Namespace "Service" .Release.Service) "Values" .Values "ValuesOf" .Chart.Name | toJson }}
 {{- end }}
 
 {{/* What both pods have. Neither is root: 65532 owns the folders, and the group 0 is that of the node's agent, which asks by the socket. */}}

@@ -13,7 +13,7 @@ import { type FlowReport, flowDuring, podOn, timeUntil } from '../../scenario/sc
 import { up } from '../../substrate/up.ts';
 import { verify } from '../../cli/verify.ts';
 import { onNode } from '../../node/node.ts';
-import { RELAY_PORT } from './layout.ts';
+import { RELAY_PORT } from '../../apps/relay-place.ts';
 
 /**
  * The relay in the cluster, of sites that block UDP: nodes find it from outside, by each kind of address that it may have. One

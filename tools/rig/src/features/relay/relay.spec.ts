@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { layoutOf } from '../../layout/layout.ts';
 import { blockUdpFrom, bordersOf } from './relay.ts';
 import { FEATURES } from '../features.ts';
-import { hasRelay, relayEndpoint } from './layout.ts';
+import { hasRelay, relayEndpoint } from '../../apps/relay-place.ts';
 
 test('every site has a border: its router, and the port of each gateway that stands on the WAN itself', () => {
   const borders = bordersOf(layoutOf({ blockUdp: 'all', sites: 3, gateways: 2 }));

@@ -12,7 +12,7 @@ import { type LabLayout, namespaceOf, routerName, WAN } from '../../layout/layou
 import { readPlans } from '../../checks/links.ts';
 import { initPid, tryOnNode } from '../../node/node.ts';
 import { appBundle, nodeJs } from '../../machine/paths.ts';
-import { hasRelay, RELAY_PORT, relayEndpoint } from './layout.ts';
+import { hasRelay, RELAY_HEALTH_PORT, RELAY_PORT, relayEndpoint } from '../../apps/relay-place.ts';
 import type { Feature } from '../feature.ts';
 import { BLOCK_UDP, type BlockUdp } from './options.ts';
 import { UsageError } from '../../layout/usage-error.ts';
@@ -20,14 +20,13 @@ import { UsageError } from '../../layout/usage-error.ts';
 /** A relay in the outside world, and borders of sites that let no UDP pass. */
 
 export const RELAY_DAEMON = 'relay';
-const HEALTH_PORT = 9994;
 /** nobody, nogroup */
 const UNPRIVILEGED = ['setpriv', '--reuid', '65534', '--regid', '65534', '--clear-groups', '--no-new-privs'];
 
 /** The relay of the checkout, as a process without privileges. */
 export const startRelay = (layout: LabLayout): void => {
   if (!hasRelay(layout) || pidOf(RELAY_DAEMON) !== undefined) return;
-  const flags = ['--addr', `:${RELAY_PORT}`, '--health-port', String(HEALTH_PORT)];
+  const flags = ['--addr', `:${RELAY_PORT}`, '--health-port', String(RELAY_HEALTH_PORT)];
   startDaemon(RELAY_DAEMON, [
     ...inNamespace(namespaceOf(WAN.worldName)),
     ...UNPRIVILEGED,

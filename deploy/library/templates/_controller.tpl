@@ -10,7 +10,8 @@ metadata:
 spec:
   replicas: {{ .Values.replicas }}
   # Each replica takes a port of its host: on a cluster with as many nodes as replicas an old one has to go first.
-  strategy: { type: RollingUpdate, rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } }
+  strategy:
+    {{- include "unbounded.updateStrategy" (list . (dict "type" "RollingUpdate" "rollingUpdate" (dict "maxSurge" 0 "maxUnavailable" 1))) | nindent 4 }}
   selector:
     matchLabels:
       {{- include "unbounded.labels" . | nindent 6 }}
@@ -53,6 +54,9 @@ spec:
             - { name: NODE_EXTRA_CA_CERTS, value: /etc/unbounded/ca/ca.pem }
             # Node reads the file at its start: with another bundle there are other pods.
             - { name: CA_BUNDLE_DIGEST, value: {{ . | sha256sum | trunc 8 | quote }} }
+            {{- end }}
+            {{- with include "unbounded.env" . }}
+            {{- . | trim | nindent 12 }}
             {{- end }}
           {{- include "unbounded.probes" . | nindent 10 }}
           {{- if include "unbounded.caBundleOf" . }}
@@ -99,5 +103,5 @@ podAntiAffinity:
 
 {{/* Of the controllers one talks to a control server of the tailnet. */}}
 {{- define "unbounded.caBundleOf" -}}
-{{- if eq .Chart.Name "tailnet-registrar" }}{{ (.Values.global.tailnet).caBundle | default "" }}{{ end -}}
+{{- if eq .Chart.Name "tailnet-registrar" }}{{ (include "unbounded.global" . | fromYaml).tailnet.caBundle | default "" }}{{ end -}}
 {{- end }}

@@ -1,0 +1,171 @@
+import { areas, type Dashboard, lines, quantiles, stat } from '../dashboard.ts';
+import { AGENT_JOB } from '../jobs.ts';
+
+const NODE = 'node="$node"';
+const AGENT = `job="${AGENT_JOB}",${NODE}`;
+
+export const nodeDashboard: Dashboard = {
+  uid: 'unbounded-node',
+  title: 'Unbounded / Node',
+  description: 'Does the agent of one node work, does the node reach its peers, and what does it drop?',
+  variables: [{ name: 'node', label: 'Node', series: `up{job="${AGENT_JOB}"}`, valuesOf: 'node', isMultiple: false }],
+  rows: [
+    {
+      title: 'Does the agent work?',
+      panels: [
+        stat(
+          {
+            ...{ title: 'Agent answers', unit: 'short', bad: { below: 1 } },
+            description: '0: Prometheus does not reach it. The node forwards as it was planned last, if it runs.',
+          },
+          `max(up{${AGENT}})`,
+        ),
+        stat(
+          {
+            ...{ title: 'Runs since', unit: 's' },
+            description: 'Time since the agent started. Restarts do not interrupt traffic.',
+          },
+          `time() - max(process_start_time_seconds{${AGENT}})`,
+        ),
+        stat(
+          {
+            ...{ title: 'Unwritten state files', unit: 'short', bad: { from: 1 } },
+            description: 'The disk is full, read-only or broken: a restart would begin with an older state.',
+          },
+          `max(unbounded_state_files_unwritten{${NODE}})`,
+        ),
+        stat(
+          {
+            ...{ title: 'Age of the WireGuard key', unit: 's' },
+            description: 'docs/operations.md says how keys are rotated.',
+          },
+          `max(unbounded_wireguard_key_age_seconds{${NODE}})`,
+        ),
+        lines(
+          {
+            ...{ title: 'Age of the last success of each section', unit: 's' },
+            description:
+              'Above 300 s: the section fails, and its changes are not applied. The condition of the Node says why.',
+          },
+          [
+            `time() - max by (section) (unbounded_agent_section_last_success_timestamp_seconds{${NODE}})`,
+            '{{section}}',
+          ],
+        ),
+        lines(
+          {
+            ...{ title: 'Failed passes', unit: 'short' },
+            description: 'Within 10 minutes, by section. The log of the agent has the stack.',
+          },
+          [
+            `sum by (section) (increase(unbounded_agent_section_passes_total{${NODE},result="failure"}[10m]))`,
+            '{{section}}',
+          ],
+        ),
+      ],
+    },
+    {
+      title: 'Does it reach its peers?',
+      panels: [
+        areas(
+          {
+            ...{ title: 'Peers by state', unit: 'short' },
+            description: 'Unhealthy ones do not answer probes; the status page says which they are.',
+          },
+          [`sum by (state) (unbounded_health_peers{${NODE}})`, '{{state}}'],
+        ),
+        quantiles(
+          {
+            ...{ title: 'Round-trip time', unit: 's' },
+            description: 'Of the probes that this node sent.',
+          },
+          'unbounded_health_rtt_seconds',
+          `{${NODE}}`,
+        ),
+        areas(
+          {
+            ...{ title: 'Paths by direct and relay', unit: 'short' },
+            description: 'relay: UDP does not get through to these peers. Open the port, or accept the latency.',
+          },
+          [`sum by (path) (unbounded_wireguard_peer_paths{${NODE}})`, '{{path}}'],
+        ),
+        areas(
+          {
+            ...{ title: 'Gateways by whether echoes return', unit: 'short' },
+            description: 'All false: this node does not forward, or its gateways are away. Some: those gateways.',
+          },
+          [
+            `sum by (family, returned) (unbounded_health_echo_gateways{${NODE}})`,
+            'IPv{{family}} returned: {{returned}}',
+          ],
+        ),
+      ],
+    },
+    {
+      title: 'Why are packets dropped?',
+      panels: [
+        areas(
+          {
+            ...{ title: 'Packets into the overlay', unit: 'pps' },
+            description: 'What the node sends to others, by protocol.',
+          },
+          [`sum by (protocol) (rate(unbounded_overlay_sent_packets_total{${NODE}}[$__rate_interval]))`, '{{protocol}}'],
+        ),
+        areas(
+          {
+            ...{ title: 'Dropped', unit: 'pps' },
+            description:
+              'By the eBPF programs and by our nftables tables, by reason. docs/operations.md, "What nodes drop".',
+          },
+          [
+            `sum by (reason) (rate(unbounded_overlay_dropped_packets_total{${NODE}}[$__rate_interval]))`,
+            'eBPF: {{reason}}',
+          ],
+          [
+            `sum by (reason) (rate(unbounded_firewall_dropped_packets_total{${NODE}}[$__rate_interval]))`,
+            'nftables: {{reason}}',
+          ],
+        ),
+        areas(
+          {
+            ...{ title: 'Dropped frames of pods and of stretched LANs', unit: 'pps' },
+            description:
+              'Frames with addresses that are not the sender’s, by reason. Events of the Node name the pods.',
+          },
+          [`sum by (reason) (rate(unbounded_pod_frames_dropped_total{${NODE}}[$__rate_interval]))`, 'pods: {{reason}}'],
+          [
+            `sum by (reason) (rate(unbounded_l2_received_frames_dropped_total{${NODE}}[$__rate_interval]))`,
+            'LANs: {{reason}}',
+          ],
+        ),
+        lines(
+          {
+            ...{ title: 'What others changed and was put back', unit: 'short' },
+            description: 'Within 10 minutes. Many: another program of the node works against the agent; find it.',
+          },
+          [`sum by (what) (increase(unbounded_agent_restorations_total{${NODE}}[10m]))`, '{{what}}'],
+        ),
+      ],
+    },
+    {
+      title: 'Has the agent enough processor time and memory?',
+      panels: [
+        lines(
+          {
+            ...{ title: 'Processor time and delay of the event loop', unit: 's' },
+            description: 'Processor time for each second, and how late 99 % of the timers are at most.',
+          },
+          [`sum(rate(process_cpu_seconds_total{${AGENT}}[$__rate_interval]))`, 'processor time'],
+          [`max(nodejs_eventloop_lag_p99_seconds{${AGENT}})`, 'delay'],
+        ),
+        lines(
+          {
+            ...{ title: 'Memory', unit: 'bytes' },
+            description: 'Resident memory of the agent. Near the limit of its container it is killed and starts again.',
+          },
+          [`max(process_resident_memory_bytes{${AGENT}})`, 'resident'],
+        ),
+      ],
+    },
+  ],
+};
