@@ -56,7 +56,11 @@ const createReport = ({ recorder, metrics, logger, onExhausted }: AllocationReco
   const newlyWaiting = createNews();
   const newlyExhausted = createNews();
   const newlyConflicting = createNews();
-  return ({ exhaustions, nodeConflicts }: AllocationPlan, byName: ReadonlyMap<string, Node>): void => {
+  return (
+    { exhaustions, nodeConflicts }: AllocationPlan,
+    byName: ReadonlyMap<string, Node>,
+    sites: readonly string[],
+  ): void => {
     const exhausted = newlyExhausted(exhaustions.map(({ site, assignmentIndex }) => `${site}/${assignmentIndex}`));
     const waiting = newlyWaiting(exhaustions.flatMap((exhaustion) => exhaustion.nodes));
     for (const exhaustion of exhaustions) {
@@ -80,14 +84,14 @@ const createReport = ({ recorder, metrics, logger, onExhausted }: AllocationReco
       logger.error({ node: owner, other }, note);
       recorder.record({ about, type: 'Warning', reason: 'PodCIDROverlap', action: 'Audit', note });
     }
-    metrics.state(exhaustions, nodeConflicts.length);
+    metrics.state(sites, exhaustions, nodeConflicts.length);
   };
 };
 
 /** Counts and logs the Sites that newly run out of locators; an Event comes with the condition. */
 const createLocatorReport = ({ metrics, logger }: AllocationReconcilerOptions) => {
   const newlyShort = createNews();
-  return ({ prefix, shortages }: LocatorPlan): void => {
+  return ({ prefix, shortages }: LocatorPlan, sites: readonly string[]): void => {
     const short = newlyShort(shortages.map(({ site, block }) => `${site} ${block ?? ''}`));
     for (const shortage of shortages) {
       const { site, block, nodes } = shortage;
@@ -95,7 +99,7 @@ const createLocatorReport = ({ metrics, logger }: AllocationReconcilerOptions) =
       metrics.locatorsExhausted(site);
       logger.error({ site, block, nodes: nodes.length }, shortageText(shortage, prefix));
     }
-    metrics.locatorState(shortages);
+    metrics.locatorState(prefix === undefined ? [] : sites, shortages);
   };
 };
 
@@ -181,8 +185,9 @@ export const allocationReconciler = (options: AllocationReconcilerOptions): Reco
       current = plan(objects, siteObjects, cluster);
     }
     const byName = new Map(objects.map((node) => [node.metadata.name, node]));
-    tell(current.blocks, byName);
-    tellLocators(current.locators);
+    const siteNames = siteObjects.map(({ metadata }) => metadata.name);
+    tell(current.blocks, byName, siteNames);
+    tellLocators(current.locators, siteNames);
     try {
       await writeBlocks(current, byName, signal);
     } finally {

@@ -2,11 +2,13 @@ import type { Metrics } from '@unbounded/telemetry';
 
 import type { Exhaustion } from './allocation.plan.ts';
 import { type LocatorMetrics, locatorMetrics } from './locator-metrics.ts';
+import { keptBySite } from './site-series.ts';
 
 export interface AllocatorMetrics extends LocatorMetrics {
   allocated(): void;
   exhausted(site: string): void;
-  state(exhaustions: readonly Exhaustion[], conflicts: number): void;
+  /** @param sites all that there are: their series begin with 0, and end with them */
+  state(sites: readonly string[], exhaustions: readonly Exhaustion[], conflicts: number): void;
 }
 
 const PREFIX = 'unbounded_net_controller_pod_cidr';
@@ -26,12 +28,15 @@ export const allocatorMetrics = (metrics: Metrics): AllocatorMetrics => {
     help: 'Nodes that wait for pod CIDRs because no block is free.',
     labels: ['site'],
   });
+  const keepSites = keptBySite(exhaustion);
   const conflicts = metrics.gauge({ name: `${PREFIX}_conflicts`, help: 'Pairs of nodes whose pod CIDRs overlap.' });
   return {
     allocated: () => allocations.inc(),
     exhausted: (site) => exhaustion.inc({ site }),
-    state: (exhaustions, conflictCount) => {
+    state: (sites, exhaustions, conflictCount) => {
       waiting.reset();
+      keepSites(sites);
+      for (const site of sites) waiting.set({ site }, 0);
       for (const { site, nodes } of exhaustions) waiting.inc({ site }, nodes.length);
       conflicts.set(conflictCount);
     },

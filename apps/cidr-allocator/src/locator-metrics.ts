@@ -1,11 +1,13 @@
 import type { Metrics } from '@unbounded/telemetry';
 
 import type { LocatorShortage } from './locators.plan.ts';
+import { keptBySite } from './site-series.ts';
 
 export interface LocatorMetrics {
   locatorGiven(): void;
   locatorsExhausted(site: string): void;
-  locatorState(shortages: readonly LocatorShortage[]): void;
+  /** @param sites those that need locators: their series begin with 0, and end with them */
+  locatorState(sites: readonly string[], shortages: readonly LocatorShortage[]): void;
 }
 
 const PREFIX = 'unbounded_net_controller_l2_locator';
@@ -25,11 +27,14 @@ export const locatorMetrics = (metrics: Metrics): LocatorMetrics => {
     help: 'Nodes that wait for a locator because none is free.',
     labels: ['site'],
   });
+  const keepSites = keptBySite(exhaustion);
   return {
     locatorGiven: () => allocations.inc(),
     locatorsExhausted: (site) => exhaustion.inc({ site }),
-    locatorState: (shortages) => {
+    locatorState: (sites, shortages) => {
       waiting.reset();
+      keepSites(sites);
+      for (const site of sites) waiting.set({ site }, 0);
       for (const { site, nodes } of shortages) waiting.inc({ site }, nodes.length);
     },
   };

@@ -14,7 +14,9 @@ const PLAN_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
 type Ownership = EgressPlan['ownerships'] extends ReadonlyMap<string, infer O> ? O : never;
 
-const stateOf = ({ owner, trouble }: Ownership): string => {
+const STATES = ['owned', 'taking', 'silent', 'releasing', 'unowned'] as const;
+
+const stateOf = ({ owner, trouble }: Ownership): (typeof STATES)[number] => {
   if (trouble === 'OwnerSilent') return 'silent';
   if (trouble === 'AwaitingRelease') return 'releasing';
   if (trouble === 'AddressNotHeld') return 'taking';
@@ -65,6 +67,7 @@ export const egressMetrics = (metrics: Metrics): EgressMetrics => {
       slices.set(plan.slices.size);
       pods.set(plan.routedPods.size);
       for (const gauge of [rules, addresses, problems]) gauge.reset();
+      for (const state of STATES) addresses.set({ state }, 0);
       for (const ownership of plan.ownerships.values()) addresses.inc({ state: stateOf(ownership) });
       for (const { conditions } of plan.ruleStatuses.values()) {
         const isReady = conditions.some(({ type, status }) => type === 'Ready' && status === 'True');

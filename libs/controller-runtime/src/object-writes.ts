@@ -78,6 +78,7 @@ export const createObjectWrites = ({
     attempt: async (about, what, write, endsRound = () => false) => {
       const key = `${about.kind} ${about.metadata.uid ?? about.metadata.name} ${what}`;
       wanted.add(key);
+      refused.inc({ kind: about.kind ?? '' }, 0); // so that the first refusal is an increase
       if ((failures.get(key)?.untilMs ?? 0) > now()) return;
       try {
         await write();

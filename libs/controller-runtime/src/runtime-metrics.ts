@@ -40,7 +40,8 @@ export const queueMetrics = (metrics: Metrics, name: string): QueueObserver => {
   };
 };
 
-export type ReconcileResult = 'success' | 'requeue_after' | 'rejected' | 'error';
+const RECONCILE_RESULTS = ['success', 'requeue_after', 'rejected', 'error'] as const;
+export type ReconcileResult = (typeof RECONCILE_RESULTS)[number];
 
 export const reconcileMetrics = (metrics: Metrics, controller: string) => {
   const total = metrics.counter({
@@ -53,6 +54,7 @@ export const reconcileMetrics = (metrics: Metrics, controller: string) => {
     help: 'Length of time per reconciliation per controller',
     labels: ['controller'],
   });
+  for (const result of RECONCILE_RESULTS) total.inc({ controller, result }, 0);
   return (result: ReconcileResult, durationMs: number): void => {
     total.inc({ controller, result });
     seconds.observe({ controller }, durationMs / 1000);

@@ -4,6 +4,53 @@ import { AGENT_JOB } from '../jobs.ts';
 const NODE = 'node="$node"';
 const AGENT = `job="${AGENT_JOB}",${NODE}`;
 
+const whatIsPlanned: Dashboard['rows'][number] = {
+  title: 'Does what is planned stand in the kernel?',
+  panels: [
+    lines(
+      {
+        ...{ title: 'Problems that the agent reports', unit: 'short' },
+        description: 'By reason, as in the conditions of the Node, which have the details. None: nothing is shown.',
+      },
+      [`sum by (reason) (unbounded_agent_problems{${NODE}})`, '{{reason}}'],
+    ),
+    lines(
+      {
+        ...{ title: 'Size of the plans', unit: 'short' },
+        description: 'Entries of the last plan of each section, by kind. It follows the cluster.',
+      },
+      [`max by (section, kind) (unbounded_agent_plan_entries{${NODE}})`, '{{section}}: {{kind}}'],
+    ),
+    lines(
+      {
+        ...{ title: 'Writes into the kernel', unit: 'ops' },
+        description: 'Steady ones without changes in the cluster: another program undoes what the agent writes.',
+      },
+      [
+        `sum by (section, subject) (rate(unbounded_agent_kernel_writes_total{${NODE}}[$__rate_interval]))`,
+        '{{section}}: {{subject}}',
+      ],
+    ),
+    lines(
+      {
+        ...{ title: 'eBPF maps in use', unit: 'percentunit', bad: { from: 0.8 } },
+        description: 'Entries of each map by those for which it has room. What does not fit has no way.',
+      },
+      [
+        `max by (map) (unbounded_bpf_map_entries{${NODE}}) / max by (map) (unbounded_bpf_map_max_entries{${NODE}})`,
+        '{{map}}',
+      ],
+    ),
+    lines(
+      {
+        ...{ title: 'Processes of node-keeper', unit: 'short' },
+        description: 'User-space tunnels and the relay’s proxies. stopped: they end again and again; see its log.',
+      },
+      [`sum by (kind, state) (unbounded_keeper_processes{${NODE}})`, '{{kind}} {{state}}'],
+    ),
+  ],
+};
+
 export const nodeDashboard: Dashboard = {
   uid: 'unbounded-node',
   title: 'Unbounded / Node',
@@ -91,6 +138,14 @@ export const nodeDashboard: Dashboard = {
         ),
         areas(
           {
+            ...{ title: 'WireGuard peers by their latest handshake', unit: 'short' },
+            description:
+              'old: more than 180 s ago, so that no session is in force. never: keys or endpoints do not fit.',
+          },
+          [`sum by (handshake) (unbounded_wireguard_peers{${NODE}})`, '{{handshake}}'],
+        ),
+        areas(
+          {
             ...{ title: 'Gateways by whether echoes return', unit: 'short' },
             description: 'All false: this node does not forward, or its gateways are away. Some: those gateways.',
           },
@@ -147,6 +202,7 @@ export const nodeDashboard: Dashboard = {
         ),
       ],
     },
+    whatIsPlanned,
     {
       title: 'Has the agent enough processor time and memory?',
       panels: [

@@ -10,7 +10,7 @@ import { configurationOf } from './configuration.ts';
 
 /** Debian's Prometheus on the node of the control plane, with the alerts of our chart. */
 
-const PROMETHEUS = 'prometheus';
+export const PROMETHEUS = 'prometheus';
 const PORT = 9090;
 const RETENTION = '1d';
 
@@ -19,7 +19,7 @@ export const hasPrometheus = ({ options }: LabLayout): boolean => options.promet
 export const prometheusEndpoint = ({ controlPlane }: LabLayout): string => `${hostOf(controlPlane.internalIp)}:${PORT}`;
 
 /** A copy of the chart's alerts: it reads what stands here when it is told to (SIGHUP). */
-const rulesFile = join(state, PROMETHEUS, 'alerts.yaml');
+export const rulesFile = join(state, PROMETHEUS, 'alerts.yaml');
 const CHART_RULES = join(checkout, 'deploy/chart/charts/monitoring/files/alerts.yaml');
 
 const start = (layout: LabLayout): void => {

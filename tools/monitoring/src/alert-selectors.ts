@@ -1,0 +1,16 @@
+import { ALERTS } from './alerts.ts';
+import { parsePromql, within } from './promql-tree.ts';
+
+/** What the alerts read, without the comparison that makes each of them fire. */
+export interface AlertSelector {
+  readonly alert: string;
+  /** An instant or range selector as it stands in the expression, without its range. */
+  readonly selector: string;
+}
+
+export const alertSelectors = (): AlertSelector[] =>
+  ALERTS.flatMap(({ name, expr }) => {
+    const { top, textOf } = parsePromql(expr);
+    const selectors = within(top).filter((node) => node.name === 'VectorSelector');
+    return [...new Set(selectors.map(textOf))].map((selector) => ({ alert: name, selector }));
+  });
