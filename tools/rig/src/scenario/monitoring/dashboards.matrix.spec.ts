@@ -1,13 +1,14 @@
 import { alertSelectors } from '@unbounded/monitoring/alert-selectors';
 import { panelQueries } from '@unbounded/monitoring/panel-queries';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { targetsOf } from '../../features/prometheus/targets.ts';
 import { layoutOf } from '../../layout/layout.ts';
 import { down } from '../../substrate/down.ts';
 import { up } from '../../substrate/up.ts';
 import { applyRule } from '../egress/rule.ts';
 import { timeUntil } from '../scenario.ts';
 import { blockedSite, deadGateway, exhaustedPods, type Fault, silentAgent, unownedAddress } from './faults.ts';
-import { firingAlerts, queryMetrics, shortenWaits } from './prometheus.ts';
+import { checkMetrics, firingAlerts, queryMetrics, shortenWaits } from './prometheus.ts';
 
 /**
  * A real Prometheus with the chart's rules reads a lab of most parts: alerts fire by what they are about, and clear; every panel and rule
@@ -77,6 +78,12 @@ const WITHOUT_SERIES: Readonly<Record<string, string>> = {
 };
 const isWithout = (expression: string): boolean =>
   Object.keys(WITHOUT_SERIES).some((metric) => expression.includes(metric));
+
+test('promtool has nothing to say about the metrics of any program', async () => {
+  const targets = targetsOf(layout);
+  expect(new Set(targets.map(({ job }) => job)).size).toBe(7);
+  for (const { job, address } of targets) expect(await checkMetrics(layout, address), `${job} at ${address}`).toBe('');
+});
 
 describe('every query finds something', () => {
   test('of every panel', { timeout: 120_000 }, async () => {

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { prometheusEndpoint, PROMETHEUS, rulesFile } from '../../features/prometheus/prometheus.ts';
 import { type LabLayout, namespaceOf } from '../../layout/layout.ts';
@@ -31,6 +32,14 @@ export const queryMetrics = async (layout: LabLayout, expression: string): Promi
 export const firingAlerts = async (layout: LabLayout): Promise<string[]> => {
   const series = await queryMetrics(layout, 'ALERTS{alertstate="firing"}');
   return [...new Set(series.map(({ metric }) => metric['alertname']!))].sort();
+};
+
+/** What `promtool check metrics` says of a program's metrics. @throws Error when they cannot be read */
+export const checkMetrics = async (layout: LabLayout, address: string): Promise<string> => {
+  const argv = ['curl', '-fsS', '--max-time', '10', `http://${address}/metrics`];
+  const input = await runAsync([...inNamespace(namespaceOf(layout.controlPlane.name)), ...argv]);
+  const { stdout, stderr } = spawnSync('promtool', ['check', 'metrics'], { encoding: 'utf8', input });
+  return `${stdout}${stderr}`.trim();
 };
 
 /** The chart's rules, but that a state need not last as long: the lab has no time for it. */
