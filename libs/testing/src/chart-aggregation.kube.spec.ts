@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { type ApiServer, startApiServer, until } from './index.ts';
-import { accessRules, helmProgram, type Manifest, namespaceFile, renderChart, yamlOf } from './chart.ts';
+import { accessRules, helmProgram, type Manifest, namespaceFile, renderChartOnce, yamlOf } from './chart.ts';
 
 /** Rights of agents: each chart brings its own, and Kubernetes puts them together. */
 
@@ -49,7 +49,7 @@ describe('kube-controller-manager', () => {
   });
 
   test('gives agents the rights that tests without it count with', { timeout: 60_000 }, async () => {
-    api.apply(yamlOf(renderChart({ values: all }).filter(({ kind }) => /Role(Binding)?$/.test(kind))));
+    api.apply(yamlOf(renderChartOnce({ values: all }).filter(({ kind }) => /Role(Binding)?$/.test(kind))));
     const expected = accessRules(all);
     for (const agent of AGENTS) {
       const name = `unbounded:${agent}-aggregated`;
@@ -67,7 +67,7 @@ describe('kube-controller-manager', () => {
 });
 
 test('agents are bound to what is aggregated for them alone, and no chart binds the account of another’s agent', () => {
-  const bindings = renderChart({ values: all }) as (Manifest & {
+  const bindings = renderChartOnce({ values: all }) as (Manifest & {
     roleRef?: { name: string };
     subjects?: { name: string }[];
   })[];

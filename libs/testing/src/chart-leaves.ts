@@ -127,3 +127,18 @@ export const aroundLeaf = ({ path }: Leaf): object => {
   const needs = NEEDS.filter(([begin]) => begin.test(path.join('.'))).map(([, values]) => values);
   return merged(only(path[0]!), ...needs);
 };
+
+const isSwitch = ({ path }: Leaf): boolean => path.length === 2 && path[1] === 'enabled';
+const othersBefore = (leaf: Leaf): number =>
+  leaves.slice(0, leaves.indexOf(leaf)).filter(({ path }) => path.join('.') === leaf.path.join('.')).length;
+/** Every other value, in as few sets as a value has others. Apps are enabled: without one its values do not count. */
+export const othersTogether = (): object[] => {
+  const sets = Map.groupBy(
+    leaves.filter((leaf) => !isSwitch(leaf)),
+    othersBefore,
+  );
+  const enabled = Object.fromEntries(parts.map((name) => [name, { enabled: true }]));
+  return [...sets.values()].map((set) =>
+    merged(...set.map(aroundLeaf), enabled, ...set.map(({ path, other }) => nested(path, other))),
+  );
+};

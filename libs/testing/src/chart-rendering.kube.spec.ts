@@ -12,8 +12,9 @@ import {
   isWorkload,
   type Manifest,
   NAMESPACE,
-  type RenderOptions,
   renderChart,
+  renderChartOnce,
+  renderText,
   yamlOf,
 } from './chart.ts';
 import { DIGEST, everything } from './chart-values.ts';
@@ -48,17 +49,9 @@ interface Workload extends Manifest {
   };
 }
 
-/** Helm and the parser take half a second, and most of the tests look at the same objects. */
-const rendered = new Map<string, readonly Manifest[]>();
-const render = (options: RenderOptions = {}): readonly Manifest[] => {
-  const key = JSON.stringify(options);
-  const objects = rendered.get(key) ?? renderChart(options);
-  rendered.set(key, objects);
-  return objects;
-};
 const workloads = (values: object = {}): Map<string, Workload> =>
   new Map(
-    render({ values })
+    renderChartOnce({ values })
       .filter((object) => object.kind === 'Deployment' || object.kind === 'DaemonSet')
       .map((object) => [object.metadata.name, object as Workload]),
   );
@@ -72,7 +65,7 @@ test('helm finds nothing to complain of', () => {
 });
 
 test('no object names another namespace than the one it is installed in', () => {
-  const objects = render({ namespace: 'elsewhere' });
+  const objects = renderChartOnce({ namespace: 'elsewhere' });
   expect(yamlOf(objects)).not.toContain(NAMESPACE);
   expect(yamlOf(objects)).toContain('system:serviceaccount:elsewhere:node-dataplane');
   const namespaced = objects.filter(
@@ -92,8 +85,8 @@ test('the same values make the same objects, whatever is in a cluster', () => {
     ...everything,
     relay: { enabled: true, autoscaling: { enabled: true }, tls: { secretName: 't' } },
   };
-  expect(renderChart({ values })).toEqual(renderChart({ values }));
-  expect(renderChart()).toEqual(renderChart());
+  expect(renderText({ values })).toBe(renderText({ values }));
+  expect(renderText()).toBe(renderText());
 });
 
 test('values of an installation from before, which --reuse-values keeps, are enough', () => {
@@ -103,7 +96,7 @@ test('values of an installation from before, which --reuse-values keeps, are eno
     'gateway-health': { image: null, relayImage: null },
     global: { image: { digest: null }, host: null, resourceQuota: null, tailnet: null },
   };
-  expect(render({ values })).toEqual(render());
+  expect(renderChartOnce({ values })).toEqual(renderChartOnce());
 });
 
 test('no template asks the cluster, the clock or chance', () => {
@@ -155,7 +148,7 @@ describe('images', () => {
       'gateway-health': `${repository}@${DIGEST}`,
     });
     expect(relayImage(values)).toBe('--relay-image=r.example/relay:v8');
-    expect(yamlOf(render({ values }))).toContain("container.image == 'r.example/relay:v8'");
+    expect(yamlOf(renderChartOnce({ values }))).toContain("container.image == 'r.example/relay:v8'");
   });
 });
 
@@ -202,7 +195,7 @@ describe('rights', () => {
   });
 
   test('nobody is given a role that is not of this chart', () => {
-    const objects = render() as (Manifest & {
+    const objects = renderChartOnce() as (Manifest & {
       roleRef?: { kind: string; name: string };
       rules?: object;
       aggregationRule?: object;
@@ -232,7 +225,7 @@ test('every program that pods’ network depends on runs on that of the hosts, a
 });
 
 test('a single replica has no disruption budget, which would keep its node from being drained', () => {
-  const budgets = render({ values: { 'gateway-health': { replicas: 1 } } }).filter(
+  const budgets = renderChartOnce({ values: { 'gateway-health': { replicas: 1 } } }).filter(
     ({ kind }) => kind === 'PodDisruptionBudget',
   );
   expect(budgets.map(({ metadata }) => metadata.name).sort()).toEqual([
@@ -245,7 +238,9 @@ test('a single replica has no disruption budget, which would keep its node from 
 describe('several replicas of status-aggregator', () => {
   const redis = { url: 'redis://redis.example', secretName: 'redis' };
   const objectsOf = (values: object) =>
-    render({ values: { 'status-aggregator': values } }).filter(({ metadata }) => metadata.name === 'status-aggregator');
+    renderChartOnce({ values: { 'status-aggregator': values } }).filter(
+      ({ metadata }) => metadata.name === 'status-aggregator',
+    );
   const kindsOf = (values: object): string[] => objectsOf(values).map(({ kind }) => kind);
   const podWith = (values: object) => podOf('status-aggregator', { 'status-aggregator': values });
 
@@ -349,7 +344,7 @@ describe('files for the hosts’ network managers', () => {
 
 test('stretched L2 is off unless it is turned on: no program, no right of an agent on its objects', () => {
   const named = (values: object) =>
-    render({ values }).filter(
+    renderChartOnce({ values }).filter(
       (object) => !isKind(object) && /l2-networks|networkendpoints|fdbentries/.test(yamlOf([object])),
     );
   expect(named({})).toEqual([]);
@@ -361,7 +356,7 @@ test('stretched L2 is off unless it is turned on: no program, no right of an age
 
 test('a tailnet is off unless it is turned on; its Secrets are read by name, and authorities are told to the program', () => {
   const named = (values: object) =>
-    render({ values }).filter((object) => !isKind(object) && /tailnet/.test(yamlOf([object])));
+    renderChartOnce({ values }).filter((object) => !isKind(object) && /tailnet/.test(yamlOf([object])));
   expect(named({})).toEqual([]);
   const values = {
     global: { tailnet: { caBundle: 'PEM' } },
@@ -433,7 +428,7 @@ describe('devices of a tailnet', () => {
       name: 'ca',
       configMap: { name: 'tailnet-ca', optional: true },
     });
-    expect(render({ values }).filter(({ kind }) => kind === 'ConfigMap')).toHaveLength(1);
+    expect(renderChartOnce({ values }).filter(({ kind }) => kind === 'ConfigMap')).toHaveLength(1);
     expect(container(devices).args).not.toContain(flag);
   });
 
@@ -501,7 +496,7 @@ describe('what a tailnet has on hosts', () => {
 });
 
 test('a part can be left out', () => {
-  const objects = render({ values: { 'node-keeper': { enabled: false }, crds: { enabled: false } } });
+  const objects = renderChartOnce({ values: { 'node-keeper': { enabled: false }, crds: { enabled: false } } });
   expect(objects.filter((object) => isKind(object) || object.metadata.name === 'node-keeper')).toEqual([]);
 });
 

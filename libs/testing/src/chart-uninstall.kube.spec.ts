@@ -1,13 +1,13 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 
-import { accessRules, type Manifest, renderChart, yamlOf } from './chart.ts';
+import { accessRules, type Manifest, renderChartOnce, yamlOf } from './chart.ts';
 
 describe('what helm does before an uninstallation, where there is a registrar', () => {
   const on = (uninstall: object = {}) => ({ 'tailnet-registrar': { enabled: true, uninstall } });
   const HOOK = 'helm.sh/hook';
   type Hook = Manifest & { readonly metadata: { readonly annotations?: Readonly<Record<string, string>> } };
   const hooksOf = (values: object) =>
-    (renderChart({ values }) as readonly Manifest[] as readonly Hook[]).filter(
+    (renderChartOnce({ values }) as readonly Hook[]).filter(
       ({ metadata }) => metadata.annotations?.[HOOK] !== undefined,
     );
   let hooksOn: readonly Hook[];
@@ -62,7 +62,7 @@ describe('what helm does before an uninstallation, where there is a registrar', 
 
   test('there is none without a registrar, nor where it is turned off; values of before turn it on', () => {
     expect(hooksOf({})).toEqual([]);
-    expect(yamlOf(renderChart({ values: on({ enabled: false }) }))).not.toContain('uninstall');
+    expect(yamlOf(renderChartOnce({ values: on({ enabled: false }) }))).not.toContain('uninstall');
     expect(hooksOf({ 'tailnet-registrar': { enabled: true, uninstall: null } })).toEqual(hooksOn);
   });
 

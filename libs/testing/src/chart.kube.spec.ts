@@ -10,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type ApiServer, startApiServer, until } from './index.ts';
 import {
   chartFolder,
+  GO_MEMORY,
   helmProgram,
   isKind,
   type Manifest,
@@ -17,10 +18,15 @@ import {
   namespaceFile,
   RELEASE,
   renderChart,
+  renderChartOnce,
+  renderText,
+  runHelm,
   yamlOf,
 } from './chart.ts';
-import { aroundLeaf, leaves, merged, nested, only, parts, WITHOUT_EFFECT } from './chart-leaves.ts';
+import { aroundLeaf, leaves, merged, nested, only, othersTogether, parts, WITHOUT_EFFECT } from './chart-leaves.ts';
+import { type Refusals, refusalsOf, refusedOf } from './chart-refusals.ts';
 import { everything } from './chart-values.ts';
+import { enabledParts, renderVariants, type Variant } from './chart-variants.ts';
 
 let api: ApiServer;
 beforeAll(async () => {
@@ -29,29 +35,10 @@ beforeAll(async () => {
 });
 afterAll(() => api?.stop());
 
-const helmEnvironment = () => ({ ...process.env, KUBECONFIG: api.kubeconfig });
+const helmEnvironment = () => ({ ...process.env, ...GO_MEMORY, KUBECONFIG: api.kubeconfig });
 const helm = (...args: string[]): string =>
   execFileSync(helmProgram(), args, { encoding: 'utf8', stdio: 'pipe', env: helmEnvironment() });
 
-const templateArgs = (chart: string): string[] => [
-  'template',
-  RELEASE,
-  chart,
-  '--namespace',
-  NAMESPACE,
-  '--values',
-  '-',
-];
-const textOf = (values: object, chart = chartFolder): string =>
-  execFileSync(helmProgram(), templateArgs(chart), { encoding: 'utf8', stdio: 'pipe', input: JSON.stringify(values) });
-const textLater = async (values: object): Promise<string> => {
-  const run = promisify(execFile)(helmProgram(), templateArgs(chartFolder), { maxBuffer: 1 << 26 });
-  run.child.stdin!.end(JSON.stringify(values));
-  return (await run).stdout;
-};
-/** What the API server says of each object, without making it. */
-const answersTo = (objects: readonly Manifest[]): string[] =>
-  api.apply(yamlOf(objects), '--server-side', '--dry-run=server').trim().split('\n');
 const accountsOf = (part: string): string[] => {
   if (part === 'tailnet') return ['tailnet', 'tailnet-devices'];
   return part === 'tailnet-registrar' ? [part, `${part}-uninstall`] : [part];
@@ -87,25 +74,8 @@ const valuesFile = (name: string): object =>
 test.each([
   ['as it is', {}],
   ['with every value set', everything],
-  ['for a small cluster', valuesFile('values-small.yaml')],
-  ['for a large cluster', valuesFile('values-large.yaml')],
-])('the API server takes every object, %s', (_, values) => {
-  const objects = renderChart({ values });
-  api.apply(yamlOf(objects.filter(isKind)), '--server-side');
-  expect(answersTo(objects)).toHaveLength(objects.length);
-});
-
-test.each([
-  ['as it is', {}],
-  ['with every value set', everything],
 ])('lint finds nothing in the chart, in its subcharts and in what is packed, %s', (_, values) => {
-  const lint = (...args: string[]): string =>
-    execFileSync(helmProgram(), ['lint', '--strict', ...args, '--values', '-'], {
-      encoding: 'utf8',
-      stdio: 'pipe',
-      input: JSON.stringify(values),
-    });
-  const found = lint('--with-subcharts', chartFolder);
+  const found = runHelm(['lint', '--strict', '--with-subcharts', chartFolder], values);
   const folders = readdirSync(join(chartFolder, 'charts')).length;
   expect(found).toContain(`${folders + 1} chart(s) linted, 0 chart(s) failed`);
   expect(found).not.toMatch(/\[(ERROR|WARNING)\]/);
@@ -113,10 +83,10 @@ test.each([
 
 test('a small cluster has one replica of each program, a large one three or more of most', () => {
   const replicasOf = (name: string) =>
-    (renderChart({ values: valuesFile(name) }) as (Manifest & { spec: { replicas?: number } })[]).flatMap(
+    (renderChartOnce({ values: valuesFile(name) }) as (Manifest & { spec: { replicas?: number } })[]).flatMap(
       ({ kind, metadata, spec }) => (kind === 'Deployment' ? [[metadata.name, spec.replicas] as const] : []),
     );
-  const kindsOf = (name: string) => renderChart({ values: valuesFile(name) }).map(({ kind }) => kind);
+  const kindsOf = (name: string) => renderChartOnce({ values: valuesFile(name) }).map(({ kind }) => kind);
   expect(replicasOf('values-small.yaml').filter(([, replicas]) => replicas !== 1)).toEqual([]);
   expect(kindsOf('values-small.yaml')).not.toContain('PodDisruptionBudget');
   expect(replicasOf('values-large.yaml').filter(([, replicas]) => replicas !== 3)).toEqual([
@@ -132,9 +102,9 @@ test('two renderings are the same, byte by byte, and so is that of the packed ch
     helm('package', chartFolder, '--destination', folder);
     const [packed] = readdirSync(folder);
     for (const values of [{}, everything]) {
-      const first = textOf(values);
-      expect(textOf(values)).toBe(first);
-      expect(textOf(values, join(folder, packed!))).toBe(first);
+      const first = renderText({ values });
+      expect(renderText({ values })).toBe(first);
+      expect(renderText({ values }, join(folder, packed!))).toBe(first);
     }
   } finally {
     rmSync(folder, { recursive: true, force: true });
@@ -150,32 +120,62 @@ const isOf =
   ({ kind, metadata }: Manifest): boolean =>
     kind === (name === 'crds' ? 'CustomResourceDefinition' : 'ServiceAccount') &&
     (name === 'crds' || metadata.name === name);
+const alone = (name: string): object => merged(only(name), enabled(NEEDED[name]));
+/** Without the app and what needs it. */
+const without = (name: string): object => {
+  const isUser = (part: string): boolean => NEEDED[part]?.includes(name) ?? false;
+  return Object.fromEntries(apps.map((part) => [part, { enabled: part !== name && !isUser(part) }]));
+};
 
-describe.each(apps)('%s', (name) => {
-  const needed = NEEDED[name] ?? [];
-
-  test('can be enabled alone, and the API server takes it', () => {
-    const values = merged(only(name), enabled(needed));
-    const objects = renderChart({ values });
-    const accounts = objects.filter(({ kind }) => kind === 'ServiceAccount').map(({ metadata }) => metadata.name);
-    const own = [name, ...needed].flatMap((part) => (part === 'crds' ? [] : accountsOf(part)));
-    expect(accounts.toSorted()).toEqual(own.toSorted());
-    expect(objects.some(isOf(name))).toBe(true);
-    expect(answersTo(objects)).toHaveLength(objects.length);
+describe('the API server', () => {
+  const sets: readonly [string, object][] = [
+    ['as it is', {}],
+    ['with every value set', everything],
+    ['for a small cluster', valuesFile('values-small.yaml')],
+    ['for a large cluster', valuesFile('values-large.yaml')],
+  ];
+  const rendered = (values: object): readonly Manifest[] => renderChartOnce({ values });
+  const refused = (values: object): string[] => refusedOf(refusals, rendered(values));
+  let refusals: Refusals;
+  beforeAll(() => {
+    const all = [...sets.map(([, values]) => values), ...apps.flatMap((name) => [alone(name), without(name)])];
+    api.apply(yamlOf(rendered({}).filter(isKind)), '--server-side');
+    refusals = refusalsOf(api, all.map(rendered));
   });
 
-  test('can be disabled alone, with what needs it', () => {
-    const isUser = (part: string): boolean => NEEDED[part]?.includes(name) ?? false;
-    const values = Object.fromEntries(apps.map((part) => [part, { enabled: part !== name && !isUser(part) }]));
-    const objects = renderChart({ values });
-    expect(objects.some(isOf(name))).toBe(false);
-    const others = objects.filter((object) => !isKind(object));
-    expect(answersTo(others)).toHaveLength(others.length);
+  test.each(sets)('takes every object, %s', (_, values) => {
+    expect(rendered(values).length).toBeGreaterThan(100);
+    expect(refused(values)).toEqual([]);
+  });
+
+  test.each(apps)('takes %s alone, and everything without it', (name) => {
+    expect([...refused(alone(name)), ...refused(without(name))]).toEqual([]);
+  });
+
+  test('is asked for each object: what it refuses is found among others', () => {
+    const account = rendered({}).find(({ kind }) => kind === 'ServiceAccount')!;
+    const wrong = { ...account, automountServiceAccountToken: 'wrong' };
+    const found = refusalsOf(api, [[account, wrong], [account]]);
+    expect(refusedOf(found, [account])).toEqual([]);
+    expect(refusedOf(found, [account, wrong])).toEqual([expect.stringContaining('automountServiceAccountToken')]);
   });
 });
 
+test.each(apps)('%s can be enabled alone, with what it needs', (name) => {
+  const needed = NEEDED[name] ?? [];
+  const objects = renderChartOnce({ values: alone(name) });
+  const accounts = objects.filter(({ kind }) => kind === 'ServiceAccount').map(({ metadata }) => metadata.name);
+  const own = [name, ...needed].flatMap((part) => (part === 'crds' ? [] : accountsOf(part)));
+  expect(accounts.toSorted()).toEqual(own.toSorted());
+  expect(objects.some(isOf(name))).toBe(true);
+});
+
+test.each(apps)('%s can be disabled alone, with what needs it', (name) => {
+  expect(renderChartOnce({ values: without(name) }).some(isOf(name))).toBe(false);
+});
+
 test('monitoring can be enabled alone, and is not there unless it is', () => {
-  const kindsOf = (values: object): Set<string> => new Set(renderChart({ values }).map(({ kind }) => kind));
+  const kindsOf = (values: object): Set<string> => new Set(renderChartOnce({ values }).map(({ kind }) => kind));
   const own = ['ConfigMap', 'PodMonitor', 'PrometheusRule'];
   expect([...kindsOf(only('monitoring'))]).toEqual(expect.arrayContaining(own));
   expect([...kindsOf({})].filter((kind) => own.includes(kind))).toEqual([]);
@@ -205,25 +205,43 @@ test('a relay with a secret of its own and no list of keys needs nobody', () => 
   expect(renderChart({ values }).some(isOf('relay'))).toBe(true);
 });
 
-test('every value does something: another one gives another rendering', { timeout: 120_000 }, async () => {
-  const seen = new Map<string, Promise<string>>();
-  const cached = (values: object): Promise<string> => {
-    const key = JSON.stringify(values);
-    if (!seen.has(key)) seen.set(key, textLater(values));
-    return seen.get(key)!;
-  };
-  const without: string[] = [];
-  const queue = [...leaves];
-  const work = async (): Promise<void> => {
-    for (let leaf = queue.pop(); leaf; leaf = queue.pop()) {
-      const around = aroundLeaf(leaf);
-      const text = await textLater(merged(around, nested(leaf.path, leaf.other)));
-      if (text === (await cached(around))) without.push(leaf.path.join('.'));
-    }
-  };
-  await Promise.all([work(), work()]);
+test('every value does something: another one gives another rendering', () => {
+  const before = new Map<string, Variant>();
+  const pairs = leaves.map((leaf) => {
+    const around = aroundLeaf(leaf);
+    const key = JSON.stringify(around);
+    const parts = enabledParts(around);
+    before.set(key, before.get(key) ?? { values: around, parts });
+    const after: Variant = { values: merged(around, nested(leaf.path, leaf.other)), parts };
+    return { leaf, before: before.get(key)!, after };
+  });
+  const texts = renderVariants([...before.values(), ...pairs.map(({ after }) => after)]);
+  const same = pairs.filter((pair) => texts.get(pair.before) === texts.get(pair.after));
   expect(leaves.length).toBeGreaterThan(250);
-  expect(without).toEqual([...WITHOUT_EFFECT.keys()]);
+  expect(same.map(({ leaf }) => leaf.path.join('.'))).toEqual([...WITHOUT_EFFECT.keys()]);
+});
+
+test('the schema takes every other value', () => {
+  for (const values of othersTogether()) expect(() => renderText({ values })).not.toThrow();
+});
+
+test('a rendering among many has the objects of one of its own', () => {
+  const documents = (text: string): string[] =>
+    text
+      .split(/^---$/m)
+      .map((document) => document.replace(/^# Source: .*$/m, '').trim())
+      .filter((document) => document !== '')
+      .toSorted();
+  const variants: Variant[] = [
+    { values: only('global'), parts: ['relay'] },
+    { values: merged(only('cidr-allocator'), { 'cidr-allocator': { replicas: 7 } }), parts: ['cidr-allocator'] },
+    {
+      values: merged(alone('tailnet'), { global: { tailnet: { caBundle: 'x' } } }),
+      parts: ['relay', 'tailnet', 'tailnet-registrar'],
+    },
+  ];
+  const texts = renderVariants(variants);
+  for (const variant of variants) expect(documents(texts.get(variant)!)).toEqual(documents(renderText(variant)));
 });
 
 describe('an uninstallation with a registrar of a tailnet', () => {

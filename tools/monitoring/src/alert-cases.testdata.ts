@@ -1,25 +1,13 @@
 import type { Alert } from './alert.ts';
+import { absent, counter, gauge, type Samples, standing } from './fault-course.testdata.ts';
 
-/** For each alert the series by which it fires. Samples are a minute apart. */
-
-/** In promtool's notation: ten samples of health, 80 of the fault, and health again for 65. */
-const [BEFORE, FAULT, AFTER] = [9, 79, 64];
-export const FAULT_BEGINS = BEFORE + 1;
-export const FAULT_ENDS = FAULT_BEGINS + FAULT + 1;
-export const END = FAULT_ENDS + AFTER;
-
-const gauge = (healthy: number, faulty: number): string =>
-  `${healthy}x${BEFORE} ${faulty}x${FAULT} ${healthy}x${AFTER}`;
-/** A counter that rises during the fault. */
-const counter = (perMinute: number): string => `0x${BEFORE} 0+${perMinute}x${FAULT} ${perMinute * FAULT}x${AFTER}`;
-/** A time that stands still during the fault; seconds. */
-const standing = `0+60x${BEFORE} ${60 * BEFORE}x${FAULT} ${60 * FAULT_ENDS}+60x${AFTER}`;
+/** For each alert the series by which it fires. */
 
 export interface AlertCase {
   readonly alert: Alert['name'];
   /** Besides name and severity. */
   readonly labels: Readonly<Record<string, string>>;
-  readonly series: Readonly<Record<string, string>>;
+  readonly series: Readonly<Record<string, Samples>>;
   /** Healthy series that are away with the fault: those that begin so. */
   readonly without?: string;
 }
@@ -93,13 +81,13 @@ const AGENTS: readonly AlertCase[] = [
     alert: 'UnboundedAgentsAbsent',
     labels: { job: 'unbounded-node-dataplane' },
     without: 'up{job="unbounded-node-dataplane"',
-    series: { 'up{job="unbounded-node-dataplane",node="b"}': `1x${BEFORE} _x${FAULT + 1} 1x${AFTER}` },
+    series: { 'up{job="unbounded-node-dataplane",node="b"}': absent },
   },
   {
     alert: 'UnboundedProgramRestarting',
     labels: { job: 'unbounded-site-membership', node: 'a' },
     series: {
-      'process_start_time_seconds{job="unbounded-site-membership",node="a"}': `0x${BEFORE} 0+60x${FAULT} ${60 * FAULT}x${AFTER}`,
+      'process_start_time_seconds{job="unbounded-site-membership",node="a"}': counter(60),
     },
   },
   {
@@ -116,6 +104,16 @@ const AGENTS: readonly AlertCase[] = [
     alert: 'UnboundedStateFilesUnwritten',
     labels: { node: 'a' },
     series: { 'unbounded_state_files_unwritten{node="a"}': gauge(0, 1) },
+  },
+  {
+    alert: 'UnboundedMapNearlyFull',
+    labels: { node: 'a', map: 'endpoints_v4' },
+    series: { 'unbounded_bpf_map_entries{node="a",map="endpoints_v4"}': gauge(100, 14_000) },
+  },
+  {
+    alert: 'UnboundedKeeperProcessStopped',
+    labels: { node: 'a', kind: 'wireguard' },
+    series: { 'unbounded_keeper_processes{node="a",kind="wireguard",state="stopped"}': gauge(0, 1) },
   },
 ];
 

@@ -29,6 +29,9 @@ const agents: Readonly<Record<string, string>> = {
   'unbounded_agent_section_passes_total{node="a",section="connectivity",result="failure"}': burst(5),
   'unbounded_agent_section_last_success_timestamp_seconds{node="a",section="connectivity"}': '0+60x200',
   'unbounded_state_files_unwritten{node="a"}': briefly(0, 1, 3),
+  'unbounded_bpf_map_entries{node="a",map="endpoints_v4"}': steady(100),
+  'unbounded_bpf_map_max_entries{node="a",map="endpoints_v4"}': steady(16_384),
+  'unbounded_keeper_processes{node="a",kind="wireguard",state="stopped"}': briefly(0, 1, 3),
   'unbounded_status_pushes_sent_total{node="a",result="failed"}': burst(8),
 };
 

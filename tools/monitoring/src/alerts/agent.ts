@@ -60,5 +60,23 @@ export const agentAlerts: AlertGroup = {
       description:
         '{{ $value | humanize }} state files of {{ $labels.node }} are newer in memory than on the disk, which is full, read-only or broken. After a restart the agent would begin with an older state.',
     },
+    {
+      name: 'UnboundedMapNearlyFull',
+      expr: 'max by (node, map) (unbounded_bpf_map_entries) / max by (node, map) (unbounded_bpf_map_max_entries) > 0.8',
+      for: '15m',
+      severity: 'warning',
+      summary: 'The eBPF map {{ $labels.map }} of {{ $labels.node }} is nearly full.',
+      description:
+        '{{ $value | humanizePercentage }} of the entries of {{ $labels.map }} on {{ $labels.node }} are in use. What does not fit has no way: its packets are dropped.',
+    },
+    {
+      name: 'UnboundedKeeperProcessStopped',
+      expr: 'max by (node, kind) (unbounded_keeper_processes{state="stopped"}) > 0',
+      for: '5m',
+      severity: 'critical',
+      summary: 'Processes of node-keeper on {{ $labels.node }} do not run: {{ $labels.kind }}.',
+      description:
+        '{{ $value | humanize }} processes of the kind {{ $labels.kind }} that node-keeper is to run on {{ $labels.node }} end again and again, or cannot be started. wireguard: the tunnels are down. relay: peers behind firewalls that block UDP are not reached.',
+    },
   ],
 };
