@@ -13,7 +13,7 @@ export interface Fault {
   end(): Promise<void>;
 }
 
-const later = ({ begin, end }: Outage): Fault => ({ begin: async () => begin(), end: async () => end() });
+const later = (outage: Outage): Fault => ({ begin: async () => outage.begin(), end: async () => outage.end() });
 
 export const deadGateway = (layout: LabLayout, node: LabNode): Fault => later(powerOff(layout, node));
 
