@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { crdFiles } from '@unbounded/crds/files';
 import { healthTable, pathTable } from '@unbounded/health';
 import { monitoringFiles, monitoringTables } from '@unbounded/monitoring';
-import { metricTables } from '@unbounded/repo/metrics-page';
+import { metricTables } from '@unbounded/monitoring/metrics-page';
 import { valueTables } from '@unbounded/repo/values-reference';
 
 const crds = new URL('../deploy/crds/', import.meta.url);

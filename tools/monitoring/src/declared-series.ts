@@ -1,4 +1,4 @@
-import { declaredMetrics } from '@unbounded/repo/declared-metrics';
+import { declaredMetrics } from './declared-metrics.ts';
 
 /** What Prometheus stores of our programs: the time series of every metric that the code declares, with their labels. */
 export interface Series {

@@ -1,5 +1,5 @@
 import { createServer, type Server } from 'node:http';
-import { declaredMetrics } from '@unbounded/repo/declared-metrics';
+import { declaredMetrics } from './declared-metrics.ts';
 import { ALERTS } from './alerts.ts';
 import { DASHBOARDS } from './dashboards.ts';
 

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { METRIC_ACTIONS } from '@unbounded/repo/metric-actions';
+import { METRIC_ACTIONS } from './metric-actions.ts';
 import { describe, expect, test } from 'vitest';
 import { ALERTS } from './alerts.ts';
 import type { Panel } from './dashboard.ts';

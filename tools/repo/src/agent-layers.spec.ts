@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { type ImportGraph, importGraph } from './import-circles.ts';
-import { files, root } from './tree.ts';
+import { files, root } from '@unbounded/testing/tree';
 
 /**
  * The agent (apps/node-dataplane) is a list of sections over rooms that all of them share. A section can be read, and taken out of

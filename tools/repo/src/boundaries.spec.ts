@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ESLint } from 'eslint';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { root } from './tree.ts';
+import { root } from '@unbounded/testing/tree';
 
 /**
  * The layer rule is only worth something when a violation is caught: the linter passes silently when it has no project

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { files, root } from './tree.ts';
+import { files, root } from '@unbounded/testing/tree';
 
 /**
  * The wall clock may be set at any moment, by NTP or by hand, and differs from machine to machine. It is for what people are shown

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { expect, test } from 'vitest';
-import { files, root } from './tree.ts';
+import { files, root } from '@unbounded/testing/tree';
 
 /** `a.plan.spec.ts` -> `.plan`, `.spec` */
 const rolesOf = (file: string): string[] =>

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { files, root } from './tree.ts';
+import { files, root } from '@unbounded/testing/tree';
 
 /** What readelf says of our C as it is shipped, and (for what stripping takes away) of the same code with its symbols. */
 

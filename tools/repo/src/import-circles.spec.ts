@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { findCircles, importGraph } from './import-circles.ts';
-import { files, root } from './tree.ts';
+import { files, root } from '@unbounded/testing/tree';
 
 /** A client has the directory's entry of its key, and the entry has its client: two halves of one thing. */
 const MUTUAL = [

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { nodeCommand, V8_OPTIONS } from '@unbounded/config/node-command';
 import { expect, test } from 'vitest';
-import { files, root } from './tree.ts';
+import { files, root } from '@unbounded/testing/tree';
 
 /** Every start of Node has the options of V8 without which threads that come and go end a process: libs/config/src/node-command.ts. */
 

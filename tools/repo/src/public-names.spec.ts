@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { root } from './tree.ts';
+import { root } from '@unbounded/testing/tree';
 
 /**
  * Flags, reasons and metrics have the names of docs/glossary.md. The table in the changelog says what they were called before: those

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { files, root } from './tree.ts';
+import { files, root } from '@unbounded/testing/tree';
 
 const sources = files('*.ts', '*.c', '*.h', '*.go').filter((file) => existsSync(join(root, file)));
 const read = (file: string): string => readFileSync(join(root, file), 'utf8');

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { type ImportGraph, importGraph } from './import-circles.ts';
-import { files, root } from './tree.ts';
+import { files, root } from '@unbounded/testing/tree';
 
 /**
  * The lab (tools/rig) is a product that people use: it is complete without what tests do with it. Its folders stand on each

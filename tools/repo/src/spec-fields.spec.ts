@@ -2,7 +2,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { kinds } from '@unbounded/crds';
 import { expect, test } from 'vitest';
-import { root } from './tree.ts';
+import { root } from '@unbounded/testing/tree';
 
 /** A field that nothing reads promises its users what nobody keeps. */
 

@@ -3,7 +3,7 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } fr
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
-import { root } from './tree.ts';
+import { root } from '@unbounded/testing/tree';
 
 /** `tools/test check` runs knip with knip.json over the tree: what is planted here shows that it finds what it is there for. */
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isMap, isScalar, parse, parseDocument, type YAMLMap } from 'yaml';
-import { root } from './tree.ts';
+import { root } from '@unbounded/testing/tree';
 import { type Root, validValues } from './valid-values.ts';
 
 /** The tables of docs/values.md: every value of the chart with its default, what is valid, and what the comment beside it says. */

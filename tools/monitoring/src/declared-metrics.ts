@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { files, root } from './tree.ts';
+import { files, root } from '@unbounded/testing/tree';
 
 /** The metrics that the code of apps and libraries declares, as it stands there. */
 
