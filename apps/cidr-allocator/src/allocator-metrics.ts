@@ -2,7 +2,7 @@ import type { Metrics } from '@unbounded/telemetry';
 
 import type { Exhaustion } from './allocation.plan.ts';
 import { type LocatorMetrics, locatorMetrics } from './locator-metrics.ts';
-import { keptBySite } from './site-series.ts';
+import { shortageSeries } from './shortage-series.ts';
 
 export interface AllocatorMetrics extends LocatorMetrics {
   allocated(): void;
@@ -28,16 +28,13 @@ export const allocatorMetrics = (metrics: Metrics): AllocatorMetrics => {
     help: 'Nodes that wait for pod CIDRs because no block is free.',
     labels: ['site'],
   });
-  const keepSites = keptBySite(exhaustion);
+  const showShortages = shortageSeries(exhaustion, waiting);
   const conflicts = metrics.gauge({ name: `${PREFIX}_conflicts`, help: 'Pairs of nodes whose pod CIDRs overlap.' });
   return {
     allocated: () => allocations.inc(),
     exhausted: (site) => exhaustion.inc({ site }),
     state: (sites, exhaustions, conflictCount) => {
-      waiting.reset();
-      keepSites(sites);
-      for (const site of sites) waiting.set({ site }, 0);
-      for (const { site, nodes } of exhaustions) waiting.inc({ site }, nodes.length);
+      showShortages(sites, exhaustions);
       conflicts.set(conflictCount);
     },
     ...locatorMetrics(metrics),

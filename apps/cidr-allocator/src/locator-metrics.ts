@@ -1,7 +1,7 @@
 import type { Metrics } from '@unbounded/telemetry';
 
 import type { LocatorShortage } from './locators.plan.ts';
-import { keptBySite } from './site-series.ts';
+import { shortageSeries } from './shortage-series.ts';
 
 export interface LocatorMetrics {
   locatorGiven(): void;
@@ -27,15 +27,9 @@ export const locatorMetrics = (metrics: Metrics): LocatorMetrics => {
     help: 'Nodes that wait for a locator because none is free.',
     labels: ['site'],
   });
-  const keepSites = keptBySite(exhaustion);
   return {
     locatorGiven: () => allocations.inc(),
     locatorsExhausted: (site) => exhaustion.inc({ site }),
-    locatorState: (sites, shortages) => {
-      waiting.reset();
-      keepSites(sites);
-      for (const site of sites) waiting.set({ site }, 0);
-      for (const { site, nodes } of shortages) waiting.inc({ site }, nodes.length);
-    },
+    locatorState: shortageSeries(exhaustion, waiting),
   };
 };

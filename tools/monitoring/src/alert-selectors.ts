@@ -1,5 +1,5 @@
 import { ALERTS } from './alerts.ts';
-import { parsePromql, within } from './promql-tree.ts';
+import { parsePromql, selectorsOf } from './promql-tree.ts';
 
 /** What the alerts read, without the comparison that makes each of them fire. */
 export interface AlertSelector {
@@ -10,7 +10,6 @@ export interface AlertSelector {
 
 export const alertSelectors = (): AlertSelector[] =>
   ALERTS.flatMap(({ name, expr }) => {
-    const { top, textOf } = parsePromql(expr);
-    const selectors = within(top).filter((node) => node.name === 'VectorSelector');
-    return [...new Set(selectors.map(textOf))].map((selector) => ({ alert: name, selector }));
+    const expression = parsePromql(expr);
+    return [...new Set(selectorsOf(expression).map(expression.textOf))].map((selector) => ({ alert: name, selector }));
   });

@@ -45,6 +45,9 @@ export interface Dashboard {
   readonly rows: readonly Row[];
 }
 
+/** Of all rows, in their order. */
+export const panelsOf = ({ rows }: Pick<Dashboard, 'rows'>): Panel[] => rows.flatMap(({ panels }) => panels);
+
 type Told = Omit<Panel, 'kind' | 'queries'>;
 
 export const stat = (told: Told, expr: string): Panel => ({

@@ -1,6 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import { declaredMetrics } from './declared-metrics.ts';
 import { ALERTS } from './alerts.ts';
+import { panelsOf } from './dashboard.ts';
 import { DASHBOARDS } from './dashboards.ts';
 
 /** A program that has every metric that the code declares, and nothing else but prom-client's own. */
@@ -9,7 +10,7 @@ type Labels = Readonly<Record<string, string>>;
 
 const expressions = [
   ...ALERTS.map(({ expr }) => expr),
-  ...DASHBOARDS.flatMap(({ rows }) => rows.flatMap(({ panels }) => panels))
+  ...DASHBOARDS.flatMap(panelsOf)
     .flatMap(({ queries }) => queries)
     .map(({ expr }) => expr),
 ];

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { METRIC_ACTIONS } from './metric-actions.ts';
 import { describe, expect, test } from 'vitest';
 import { ALERTS } from './alerts.ts';
-import type { Panel } from './dashboard.ts';
+import { type Panel, panelsOf } from './dashboard.ts';
 import { DASHBOARDS } from './dashboards.ts';
 import { declaredSeries } from './declared-series.ts';
 import { monitoringFiles } from './files.ts';
@@ -69,7 +69,7 @@ describe.each(panels)('%s', (_, { queries, description, unit }: Panel) => {
 test.each(DASHBOARDS.map((board) => [board.uid, board] as const))(
   '%s has 8 to 24 panels and variables that have values',
   (_, board) => {
-    const all = board.rows.flatMap((row) => row.panels);
+    const all = panelsOf(board);
     expect(all.length).toBeGreaterThanOrEqual(8);
     expect(all.length).toBeLessThanOrEqual(24);
     for (const { title } of board.rows) expect(title).toMatch(/\?$/);

@@ -1,3 +1,4 @@
+import { panelsOf } from './dashboard.ts';
 import { DASHBOARDS } from './dashboards.ts';
 
 /** What panels ask Prometheus, as Grafana sends it. */
@@ -16,7 +17,8 @@ export interface QueryOptions {
 
 /** @throws Error that names a variable without a value */
 export const panelQueries = ({ rateInterval, values }: QueryOptions): PanelQuery[] =>
-  DASHBOARDS.flatMap(({ uid, variables, rows }) => {
+  DASHBOARDS.flatMap((board) => {
+    const { uid, variables } = board;
     const known: Record<string, string> = { __rate_interval: rateInterval };
     for (const { name, isMultiple } of variables) {
       const value = values[name] ?? (isMultiple ? '.*' : undefined);
@@ -24,9 +26,7 @@ export const panelQueries = ({ rateInterval, values }: QueryOptions): PanelQuery
       known[name] = value;
     }
     const filled = (expr: string): string => expr.replaceAll(/\$(\w+)/g, (_, name: string) => known[name]!);
-    return rows
-      .flatMap(({ panels }) => panels)
-      .flatMap(({ title, queries }) =>
-        queries.map(({ expr }) => ({ dashboard: uid, panel: title, expr: filled(expr) })),
-      );
+    return panelsOf(board).flatMap(({ title, queries }) =>
+      queries.map(({ expr }) => ({ dashboard: uid, panel: title, expr: filled(expr) })),
+    );
   });

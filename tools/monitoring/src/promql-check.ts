@@ -1,5 +1,5 @@
 import { type Series, TARGET_LABELS } from './declared-series.ts';
-import { childrenOf, type Expression, parsePromql, type SyntaxNode, within } from './promql-tree.ts';
+import { childrenOf, type Expression, parsePromql, selectorsOf, type SyntaxNode } from './promql-tree.ts';
 import { createLabelRules } from './result-labels.ts';
 
 /** Whether an expression can have a result: metrics that there are, labels that they have, functions that fit their type. */
@@ -62,9 +62,7 @@ export const checkPromql = (text: string, options: CheckOptions): Checked => {
   const expression = parsePromql(text);
   const check = selectorChecks(expression, options);
   try {
-    const metrics = within(expression.top)
-      .filter(({ name }) => name === 'VectorSelector')
-      .map(check);
+    const metrics = selectorsOf(expression).map(check);
     return { metrics, labels: createLabelRules(expression, options.series)(expression.top) };
   } catch (error) {
     throw new Error(`${(error as Error).message}, in: ${text}`, { cause: error });

@@ -21,6 +21,10 @@ export const childrenOf = (node: SyntaxNode): SyntaxNode[] => {
 /** The node and all below it. */
 export const within = (node: SyntaxNode): SyntaxNode[] => [node, ...childrenOf(node).flatMap(within)];
 
+/** The selectors of metrics in an expression, from the left. */
+export const selectorsOf = ({ top }: Expression): SyntaxNode[] =>
+  within(top).filter(({ name }) => name === 'VectorSelector');
+
 /** @throws Error that shows where the expression is not PromQL */
 export const parsePromql = (expression: string): Expression => {
   const text = expression.replaceAll(DURATION_VARIABLES, '5m');

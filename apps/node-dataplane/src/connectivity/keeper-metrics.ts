@@ -18,7 +18,7 @@ const read = (file: string): KeeperProcesses['processes'] | undefined => {
 export const watchKeeper = (metrics: Metrics, file: string): Disposable => {
   const processes = metrics.gauge({
     name: 'unbounded_keeper_processes',
-    help: 'Processes that node-keeper is to run at this node, by kind and whether they run. No series: it does not run, or is of a version that does not tell.',
+    help: 'Processes that node-keeper is to run at this node, by kind and whether they run, as of its last report. No series: there is no report of this boot, or node-keeper is of a version without one.',
     labels: ['kind', 'state'],
   });
   const starts = metrics.counter({

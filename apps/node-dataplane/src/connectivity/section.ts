@@ -83,7 +83,6 @@ const openRelay = (
     logger,
   });
   const talliesFile = join(folder, basename(RELAY_TALLIES));
-  watchKeeper(metrics, join(folder, basename(KEEPER_PROCESSES)));
   createRelayMetrics(metrics, { talliesFile, relays: () => relays.relays() });
   return relays;
 };
@@ -178,6 +177,16 @@ const openRing = ({ keyDir }: AgentConfig, times: RotationTimes, { logger }: Sec
     onUnwritable: (error) => logger.error({ err: error }, 'cannot write the state of the keys'),
   });
 
+const createRestorationCounter = (metrics: SectionContext['metrics']) => {
+  const restored = metrics.counter({
+    name: 'unbounded_agent_restorations_total',
+    help: 'Routes, rules and kernel settings that others changed and that were put back at once.',
+    labels: ['what'],
+  });
+  for (const what of ['route', 'rule', 'setting']) restored.inc({ what }, 0);
+  return restored;
+};
+
 /** @param listenerProblems ports of health and metrics that cannot be had */
 export const connectivity = (
   config: AgentConfig,
@@ -195,13 +204,9 @@ export const connectivity = (
     const source = context.openInputs(topologyKinds);
     const managed = cluster && openManagedRelay(config, cluster, { source, logger });
     const relay = openRelay(config, { ring, managed }, context);
+    watchKeeper(metrics, join(dirname(config.unitsDir), basename(KEEPER_PROCESSES)));
     const sysctls = createSysctls(join(config.stateDir, 'sysctls.json'), faults);
-    const restored = metrics.counter({
-      name: 'unbounded_agent_restorations_total',
-      help: 'Routes, rules and kernel settings that others changed and that were put back at once.',
-      labels: ['what'],
-    });
-    for (const what of ['route', 'rule', 'setting']) restored.inc({ what }, 0);
+    const restored = createRestorationCounter(metrics);
     const repairs = createSwiftRepairs({
       net,
       onRestored: (what) => restored.inc({ what }),

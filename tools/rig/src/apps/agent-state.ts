@@ -1,15 +1,19 @@
+import type { METRICS_PORTS } from '@unbounded/config/ownership';
 import { tryOnNode } from '../node/node.ts';
 
 /** What an agent says of itself and its peers, asked on its node. */
 
+/** TCP: where agents have their health and metrics, when they are not given another port. */
+export const [AGENT_PORT, TAILNET_PORT] = [9998, 9988] as const satisfies readonly (typeof METRICS_PORTS)[number][];
+
 const isReadyAt = (node: string, port: number): boolean =>
   tryOnNode(node, 'curl', '-sf', '--max-time', '2', `http://127.0.0.1:${port}/readyz`) !== undefined;
 
-export const agentReady = (node: string): boolean => isReadyAt(node, 9998);
+export const agentReady = (node: string): boolean => isReadyAt(node, AGENT_PORT);
 /** The agent of a tailnet. */
-export const tailnetReady = (node: string): boolean => isReadyAt(node, 9988);
+export const tailnetReady = (node: string): boolean => isReadyAt(node, TAILNET_PORT);
 
-const METRICS = ['curl', '-s', '--max-time', '2', 'http://127.0.0.1:9998/metrics'];
+const METRICS = ['curl', '-s', '--max-time', '2', `http://127.0.0.1:${AGENT_PORT}/metrics`];
 
 /** Everything that an agent measures; nothing while it does not answer. */
 export const metricsOn = (node: string): string => tryOnNode(node, ...METRICS) ?? '';

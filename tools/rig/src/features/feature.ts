@@ -26,3 +26,15 @@ export interface Feature {
 
 /** @param running reads the running lab's layout; throws when there is none */
 type Command = (words: readonly string[], running: () => LabLayout) => LabLayout;
+
+/** A feature that adds nothing: others say in what they differ. */
+export const NOTHING: Feature = {
+  manifests: () => [],
+  examples: () => [],
+  labels: () => ({}),
+  needsKeeper: () => false,
+  start: () => undefined,
+  daemons: () => [],
+  checks: () => Promise.resolve([]),
+  commands: {},
+};

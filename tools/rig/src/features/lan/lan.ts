@@ -1,6 +1,6 @@
 import { GROUP_VERSION, MESH_NAME, podAnnotations } from '@unbounded/crds';
 import type { LabLayout } from '../../layout/layout.ts';
-import type { Feature } from '../feature.ts';
+import { type Feature, NOTHING } from '../feature.ts';
 import { lanChecks } from './checks.ts';
 
 /** One LAN over all sites, on which the test pods have a second interface. */
@@ -23,6 +23,7 @@ export const lanAnnotations = (layout: LabLayout): Readonly<Record<string, strin
   hasLan(layout) ? { [podAnnotations.networks]: LAN } : {};
 
 export const lan: Feature = {
+  ...NOTHING,
   manifests: (layout) =>
     hasLan(layout)
       ? [
@@ -30,11 +31,5 @@ export const lan: Feature = {
           object('Network', LAN, { prefixes: PREFIXES, namespaceSelector: {}, multicast: 'Replicate' }),
         ]
       : [],
-  examples: () => [],
-  labels: () => ({}),
-  needsKeeper: () => false,
-  start: () => undefined,
-  daemons: () => [],
   checks: (ground) => (hasLan(ground.layout) ? lanChecks(ground) : Promise.resolve([])),
-  commands: {},
 };

@@ -4,7 +4,7 @@ import { UsageError } from '../../layout/usage-error.ts';
 import { inNamespace, run } from '../../machine/command.ts';
 import { pidOf, startDaemon } from '../../machine/daemon.ts';
 import { binary } from '../../machine/paths.ts';
-import type { Feature } from '../feature.ts';
+import { type Feature, NOTHING } from '../feature.ts';
 import { makeWanHost } from '../wan-host.ts';
 import { partnerChecks } from './checks.ts';
 import { EXAMPLE_RULE } from './example.ts';
@@ -32,10 +32,10 @@ const pool = (layout: LabLayout): object => ({
 });
 
 export const partner: Feature = {
+  ...NOTHING,
   manifests: (layout) => (hasPartner(layout) ? [pool(layout)] : []),
   examples: (layout) => (hasPartner(layout) ? [EXAMPLE_RULE] : []),
   labels: (layout, node) => (isEligible(layout, node) ? EGRESS_LABEL : {}),
-  needsKeeper: () => false,
   start(layout) {
     if (!hasPartner(layout)) return;
     makeHost(layout);

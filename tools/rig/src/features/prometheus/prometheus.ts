@@ -5,7 +5,7 @@ import { type LabLayout, namespaceOf } from '../../layout/layout.ts';
 import { inNamespace } from '../../machine/command.ts';
 import { pidOf, startDaemon } from '../../machine/daemon.ts';
 import { checkout, state } from '../../machine/paths.ts';
-import type { Feature } from '../feature.ts';
+import { type Feature, NOTHING } from '../feature.ts';
 import { configurationOf } from './configuration.ts';
 
 /** Debian's Prometheus on the node of the control plane, with the alerts of our chart. */
@@ -37,12 +37,7 @@ const start = (layout: LabLayout): void => {
 };
 
 export const prometheus: Feature = {
-  manifests: () => [],
-  examples: () => [],
-  labels: () => ({}),
-  needsKeeper: () => false,
+  ...NOTHING,
   start,
   daemons: (layout) => (hasPrometheus(layout) ? [PROMETHEUS] : []),
-  checks: () => Promise.resolve([]),
-  commands: {},
 };

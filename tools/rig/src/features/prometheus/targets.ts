@@ -1,8 +1,8 @@
-import { METRICS_PORTS } from '@unbounded/config/ownership';
+import { AGENT_PORT, TAILNET_PORT } from '../../apps/agent-state.ts';
 import { aggregatorMetrics } from '../../apps/aggregator.ts';
 import { controllerMetrics } from '../../apps/controllers.ts';
 import { hasRelay, RELAY_HEALTH_PORT } from '../../apps/relay-place.ts';
-import { AGGREGATOR, NODE_AGENT, TAILNET_AGENT } from '../../apps/tokens.ts';
+import { AGGREGATOR, NAMESPACE, NODE_AGENT, TAILNET_AGENT } from '../../apps/tokens.ts';
 import { hostOf } from '../../layout/addresses.ts';
 import { type LabLayout, worldIps } from '../../layout/layout.ts';
 
@@ -17,10 +17,8 @@ interface Target {
 
 const target = (app: string, address: string, node: string, pod = `${app}-${node}`): Target => ({
   ...{ job: `unbounded-${app}`, address },
-  labels: { node, pod, namespace: 'unbounded-system', container: app },
+  labels: { node, pod, namespace: NAMESPACE, container: app },
 });
-
-const [AGENT_PORT, TAILNET_PORT] = [9998, 9988] satisfies readonly (typeof METRICS_PORTS)[number][];
 
 export const targetsOf = (layout: LabLayout): Target[] => {
   const { nodes, controlPlane, options } = layout;

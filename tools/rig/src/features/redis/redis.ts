@@ -1,7 +1,7 @@
 import { type LabLayout, namespaceOf } from '../../layout/layout.ts';
 import { inNamespace } from '../../machine/command.ts';
 import { pidOf, startDaemon } from '../../machine/daemon.ts';
-import type { Feature } from '../feature.ts';
+import { type Feature, NOTHING } from '../feature.ts';
 import { hasRedis, REDIS_PORT } from '../../apps/redis-place.ts';
 
 /** Debian's Redis on the node of the control plane. It keeps nothing on disk: after a restart it is empty. */
@@ -18,12 +18,7 @@ export const startRedis = (layout: LabLayout): void => {
 };
 
 export const redis: Feature = {
-  manifests: () => [],
-  examples: () => [],
-  labels: () => ({}),
-  needsKeeper: () => false,
+  ...NOTHING,
   start: startRedis,
   daemons: (layout) => (hasRedis(layout) ? [REDIS] : []),
-  checks: () => Promise.resolve([]),
-  commands: {},
 };

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { RELAY_STATE } from '@unbounded/config/ownership';
 import { GROUP_VERSION } from '@unbounded/crds';
 import { relayState } from '@unbounded/keeper-protocol';
+import { metricsOn } from '../../apps/agent-state.ts';
 import type { Check } from '../../checks/checks.ts';
 import { inNamespace, run } from '../../machine/command.ts';
 import { pidOf, startDaemon } from '../../machine/daemon.ts';
@@ -10,10 +11,10 @@ import { switchPort } from '../../underlay/underlay.ts';
 import { nftFamilyOf } from '../../layout/addresses.ts';
 import { type LabLayout, namespaceOf, routerName, WAN } from '../../layout/layout.ts';
 import { readPlans } from '../../checks/links.ts';
-import { initPid, tryOnNode } from '../../node/node.ts';
+import { initPid } from '../../node/node.ts';
 import { appBundle, nodeJs } from '../../machine/paths.ts';
 import { hasRelay, RELAY_HEALTH_PORT, RELAY_PORT, relayEndpoint } from '../../apps/relay-place.ts';
-import type { Feature } from '../feature.ts';
+import { type Feature, NOTHING } from '../feature.ts';
 import { BLOCK_UDP, type BlockUdp } from './options.ts';
 import { UsageError } from '../../layout/usage-error.ts';
 
@@ -100,7 +101,7 @@ export const blockUdp = (layout: LabLayout): void => {
 
 /** Peers of a node that may have a relay, by the path that is sent by; none while its agent does not answer. */
 export const peersByPath = (node: string): { readonly direct: number; readonly relay: number } => {
-  const metrics = tryOnNode(node, 'curl', '-s', '--max-time', '2', 'http://127.0.0.1:9998/metrics') ?? '';
+  const metrics = metricsOn(node);
   const count = (path: string): number =>
     Number(new RegExp(`^unbounded_wireguard_peer_paths\\{path="${path}"\\} (\\d+)`, 'm').exec(metrics)?.[1] ?? 0);
   return { direct: count('direct'), relay: count('relay') };
@@ -132,9 +133,8 @@ const mesh = (layout: LabLayout): object => ({
 });
 
 export const relay: Feature = {
+  ...NOTHING,
   manifests: (layout) => (hasRelay(layout) ? [mesh(layout)] : []),
-  examples: () => [],
-  labels: () => ({}),
   needsKeeper: hasRelay,
   start(layout) {
     blockUdp(layout);

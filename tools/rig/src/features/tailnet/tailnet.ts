@@ -4,7 +4,7 @@ import { NAMESPACE } from '../../apps/tokens.ts';
 import type { LabLayout } from '../../layout/layout.ts';
 import { UsageError } from '../../layout/usage-error.ts';
 import { binary } from '../../machine/paths.ts';
-import type { Feature } from '../feature.ts';
+import { type Feature, NOTHING } from '../feature.ts';
 import { tailnetChecks } from './checks.ts';
 import { CONTROL_DAEMON, OAUTH_CLIENT, startControlServer } from './control-server.ts';
 import { asLaptopUser, laptopDaemons, startLaptop } from './laptop.ts';
@@ -36,10 +36,8 @@ const mesh = (layout: LabLayout): object => ({
 });
 
 export const tailnet: Feature = {
+  ...NOTHING,
   manifests: (layout) => (hasTailnet(layout) ? [secret, mesh(layout)] : []),
-  examples: () => [],
-  labels: () => ({}),
-  needsKeeper: () => false,
   start(layout) {
     if (!hasTailnet(layout)) return;
     startControlServer(layout);

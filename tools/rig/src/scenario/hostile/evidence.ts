@@ -1,17 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { metricsOn } from '../../apps/agent-state.ts';
 import { kubectl } from '../../kubernetes/control-plane.ts';
 import type { LabLayout } from '../../layout/layout.ts';
-import { tryOnNode } from '../../node/node.ts';
 
 /** Where an operator, and this test, sees that something was dropped or found wrong. */
 
-const METRICS = ['curl', '-s', '--max-time', '2', 'http://127.0.0.1:9998/metrics'];
 const IS_REFUSAL =
   /^(unbounded_\w*(?:drop|reject|refus|forge|spoof|invalid)\w*(?:\{[^}]*\})?|unbounded_l2_port_frames_total\{[^}]*"drop_\w+"[^}]*\}) (\d+(?:\.\d+)?)/;
 
 /** Counters of refused packets and messages that the node's programs export. */
 const refusals = (node: string): Map<string, number> => {
-  const lines = (tryOnNode(node, ...METRICS) ?? '').split('\n');
+  const lines = metricsOn(node).split('\n');
   return new Map(
     lines.flatMap((line) => {
       const [, name, value] = IS_REFUSAL.exec(line) ?? [];

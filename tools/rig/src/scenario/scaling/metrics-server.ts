@@ -1,5 +1,6 @@
 import { binary, state } from '../../machine/paths.ts';
 import { join } from 'node:path';
+import { yamlOf } from '@unbounded/testing/chart';
 import { inNamespace } from '../../machine/command.ts';
 import { startDaemon, stopDaemon } from '../../machine/daemon.ts';
 import { applyManifests, kubeconfigFile, kubectl } from '../../kubernetes/control-plane.ts';
@@ -45,12 +46,7 @@ export const startMetricsServer = async (layout: LabLayout): Promise<void> => {
     `--kubelet-request-timeout=${REQUEST_TIMEOUT}`,
     `--cert-dir=${join(state, NAME)}`,
   ]);
-  await applyManifests(
-    layout,
-    objects(layout)
-      .map((object) => JSON.stringify(object))
-      .join('\n---\n'),
-  );
+  await applyManifests(layout, yamlOf(objects(layout)));
   await kubectl(layout, ['wait', '--for=condition=Available', 'apiservice/v1beta1.metrics.k8s.io', '--timeout=90s']);
 };
 

@@ -13,6 +13,10 @@ export interface Follower extends Disposable {
   go(socket: string): void;
 }
 
+/** Positions of one history are numbered: ID-NUMBER. */
+export const numbersOf = ({ steps }: Pick<Follower, 'steps'>): number[] =>
+  steps.map(({ position }) => Number(position.split('-').at(-1)));
+
 interface Message {
   readonly type: 'view' | 'update' | 'notices';
   readonly position: string;

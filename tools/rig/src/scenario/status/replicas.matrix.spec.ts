@@ -14,7 +14,7 @@ import { down } from '../../substrate/down.ts';
 import { up } from '../../substrate/up.ts';
 import { stopAgent } from '../../apps/agents.ts';
 import { timeUntil } from '../scenario.ts';
-import { createFollower, type Follower } from './follower.ts';
+import { createFollower, type Follower, numbersOf } from './follower.ts';
 
 /** Two replicas of the status aggregator and a Redis: clients lose nothing when a replica dies, and Redis may be away. */
 
@@ -77,8 +77,6 @@ const disturb = async (meanwhile: () => Promise<void> = async () => undefined): 
   await quiet();
 };
 
-/** Positions of one history are numbered: ID-NUMBER. */
-const numbersOf = ({ steps }: Follower): number[] => steps.map(({ position }) => Number(position.split('-').at(-1)));
 const historiesOf = ({ steps }: Follower): Set<string> => new Set(steps.map(({ position }) => position.split('-')[0]!));
 
 test('clients of a replica that is killed go on at the other, and miss no update', async () => {

@@ -12,7 +12,7 @@ import { down } from '../../substrate/down.ts';
 import { up } from '../../substrate/up.ts';
 import { cutLink } from '../outages.ts';
 import { timeUntil } from '../scenario.ts';
-import { createFollower, type Follower } from './follower.ts';
+import { createFollower, type Follower, numbersOf } from './follower.ts';
 
 /** The status aggregator of the chart gets more replicas and fewer again, while clients follow the view by its Service. */
 
@@ -68,8 +68,6 @@ const disturb = async (): Promise<void> => {
   outage.end();
   await quiet();
 };
-/** Positions of one history are numbered: ID-NUMBER. */
-const numbersOf = ({ steps }: Follower): number[] => steps.map(({ position }) => Number(position.split('-').at(-1)));
 
 test('from two replicas to four and back no client misses an update', { timeout: 600_000 }, async () => {
   const token = await viewerToken(layout);
