@@ -149,7 +149,7 @@ export const METRIC_ACTIONS: Readonly<Record<string, MetricAction>> = {
   unbounded_bpf_map_entries: {
     when: 'unbounded_bpf_map_entries / on (map, instance) unbounded_bpf_map_max_entries > 0.8',
     action:
-      'What does not fit has no way: fewer blocks by site (larger podCIDR blocks), or fewer Networks at this node.',
+      'Packets for what does not fit are dropped: fewer blocks by site (larger podCIDR blocks), or fewer Networks at this node.',
   },
   unbounded_wireguard_peers: {
     when: 'unbounded_wireguard_peers{handshake!="recent"} > 0',
@@ -158,7 +158,7 @@ export const METRIC_ACTIONS: Readonly<Record<string, MetricAction>> = {
   },
   unbounded_keeper_processes: {
     when: 'unbounded_keeper_processes{state="stopped"} > 0',
-    action: 'A user-space tunnel or the relay’s proxies do not run: the log of node-keeper says why they end.',
+    action: 'A user-space tunnel or the relay’s proxies do not run: the log of node-keeper has the reason.',
   },
   unbounded_keeper_process_starts_total: {
     when: 'increase(unbounded_keeper_process_starts_total[10m]) > 3',

@@ -40,7 +40,7 @@ export interface KernelWrites {
 export const createKernelWrites = (metrics: Metrics, section: string): KernelWrites => {
   const writes = metrics.counter({
     name: 'unbounded_agent_kernel_writes_total',
-    help: 'Writes into the kernel that a section asked for, by what was written: objects of rtnetlink, entries of eBPF maps, transactions of nftables. Weights of next-hop groups and WireGuard peers are not counted.',
+    help: 'Kernel writes requested by a section, by subject: objects of rtnetlink, entries of eBPF maps, transactions of nftables. Weights of next-hop groups and WireGuard peers are not counted.',
     labels: ['section', 'subject'],
   });
   writes.inc({ section, subject: 'route' }, 0);

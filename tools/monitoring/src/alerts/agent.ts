@@ -67,7 +67,7 @@ export const agentAlerts: AlertGroup = {
       severity: 'warning',
       summary: 'The eBPF map {{ $labels.map }} of {{ $labels.node }} is nearly full.',
       description:
-        '{{ $value | humanizePercentage }} of the entries of {{ $labels.map }} on {{ $labels.node }} are in use. What does not fit has no way: its packets are dropped.',
+        '{{ $value | humanizePercentage }} of the entries of {{ $labels.map }} on {{ $labels.node }} are in use. Packets for what does not fit are dropped.',
     },
     {
       name: 'UnboundedKeeperProcessStopped',

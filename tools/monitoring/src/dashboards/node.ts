@@ -34,7 +34,7 @@ const whatIsPlanned: Dashboard['rows'][number] = {
     lines(
       {
         ...{ title: 'eBPF maps in use', unit: 'percentunit', bad: { from: 0.8 } },
-        description: 'Entries of each map by those for which it has room. What does not fit has no way.',
+        description: 'Entries of each map by those for which it has room. Packets for what does not fit are dropped.',
       },
       [
         `max by (map) (unbounded_bpf_map_entries{${NODE}}) / max by (map) (unbounded_bpf_map_max_entries{${NODE}})`,
