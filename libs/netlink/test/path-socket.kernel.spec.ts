@@ -130,9 +130,10 @@ describe.each([4, 6] as const)('over IPv%d', (family) => {
       bytes[0] = 0x80 | (number & 0x7f);
       sends.send({ remote: to, localPort: PORT, bytes });
     }
-    sends.send({ remote: to, localPort: PORT, bytes: PROBE });
-    expect((await hears.mail.next()).bytes).toEqual(Buffer.from(PROBE));
-    expect(hears.mail.left).toEqual([]);
+    // The flood may have filled the kernel's queue, so one probe may be lost.
+    const probing = setInterval(() => sends.send({ remote: to, localPort: PORT, bytes: PROBE }), 20);
+    undo.defer(() => clearInterval(probing));
+    for (let number = 0; number < 3; number++) expect((await hears.mail.next()).bytes).toEqual(Buffer.from(PROBE));
   });
 
   test('an answer leaves from the address that the question came to', async () => {
@@ -182,26 +183,45 @@ describe.each([4, 6] as const)('over IPv%d', (family) => {
   });
 });
 
-test('thousands of datagrams that come at once are given in batches, none twice and all in order', async () => {
-  const [sends, hears] = [openRaw(hosts[0], 4), openRaw(hosts[1], 4)];
-  hears.setPorts([PORT]);
+/**
+ * Sends numbered datagrams until so many are at the other host's sockets, before the loop turns: a kernel thread may
+ * bring them later than they are sent, and the queue between namespaces is one per processor, which others fill, too.
+ * Returns how many the socket holds: raw sockets get a datagram before UDP finds that nobody has its port.
+ */
+const fillSocket = (sends: PathSocket, wanted: number): number => {
+  const delivered = (): number => {
+    const text = execFileSync('nsenter', [`--net=${hosts[1].path}`, 'cat', '/proc/net/snmp'], { encoding: 'utf8' });
+    return Number(/^Udp: \d+ (\d+)/m.exec(text)![1]);
+  };
   const bytes = Buffer.alloc(64, 0xff);
   bytes.set(probe());
-  for (let number = 0; number < 1000; number++) {
-    bytes.writeUInt32BE(number, 4);
-    sends.send({ remote: { address: HOSTS[4][1], port: PORT }, localPort: PORT, bytes });
+  let number = 0;
+  while (delivered() < wanted)
+    for (const end = number + 100; number < end; number++) {
+      bytes.writeUInt32BE(number, 4);
+      expect(sends.send({ remote: { address: HOSTS[4][1], port: PORT }, localPort: PORT, bytes })).toBe(0);
+    }
+  for (let [before, now] = [-1, delivered()]; before !== now;) [before, now] = [now, delivered()];
+  return delivered();
+};
+
+test('hundreds of datagrams that come at once are given in batches, none twice and all in order', async () => {
+  const [sends, hears] = [openRaw(hosts[0], 4), openRaw(hosts[1], 4)];
+  hears.setPorts([PORT]);
+  const held = fillSocket(sends, 1000);
+  for (let [seen, last] = [0, -1]; seen < held; seen++) {
+    const number = Buffer.from((await hears.mail.next()).bytes).readUInt32BE(4);
+    expect(number).toBeGreaterThan(last);
+    last = number;
   }
-  for (let number = 0; number < 1000; number++)
-    expect(Buffer.from((await hears.mail.next()).bytes).readUInt32BE(4)).toBe(number);
 });
 
 test('at most 256 datagrams are read in a turn of the loop, so that a flood leaves the thread its timers', async () => {
   const [sends, hears] = [openRaw(hosts[0], 4), openRaw(hosts[1], 4)];
   hears.setPorts([PORT]);
-  for (let number = 0; number < 1000; number++)
-    sends.send({ remote: { address: HOSTS[4][1], port: PORT }, localPort: PORT, bytes: PROBE });
+  const held = fillSocket(sends, 600);
   const turns: number[] = [];
-  for (let seen = 0; seen < 1000; seen = hears.mail.left.length) {
+  for (let seen = 0; seen < held; seen = hears.mail.left.length) {
     await new Promise((resolve) => setImmediate(resolve));
     turns.push(hears.mail.left.length - seen);
   }
