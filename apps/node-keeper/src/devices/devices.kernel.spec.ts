@@ -101,6 +101,7 @@ const device = (): number | undefined =>
 interface LinkShown {
   readonly ifindex: number;
   readonly mtu: number;
+  readonly txqlen: number;
   readonly flags: string[];
   readonly operstate: string;
 }
@@ -134,7 +135,11 @@ describe('a pod that is a device', () => {
   test('has its network before the device’s process, which has the TUN and no right', async () => {
     expect([pod.leaving('100.64.9.9'), pod.leaving('fd7a:115c:a1e0::99')]).toEqual([3, 3]);
     const [, pid] = await started();
-    expect(linkOf(pod)).toMatchObject({ mtu: 1280, flags: expect.arrayContaining(['UP', 'POINTOPOINT']) });
+    expect(linkOf(pod)).toMatchObject({
+      mtu: 1280,
+      txqlen: 1000,
+      flags: expect.arrayContaining(['UP', 'POINTOPOINT']),
+    });
     expect(pod.routes(TABLE)).toEqual([
       '100.64.0.0/10 dev ts0 proto 117 scope link metric 1',
       'unreachable 100.64.0.0/10 proto 117 metric 4096',

@@ -10,6 +10,8 @@ import { diffNetwork, type FoundNetwork, type NetworkDiff } from './pod-network.
 
 /** Of packets in a tailnet, bytes, as all clients have it. */
 const MTU = 1280;
+/** Packets that wait while the device has no processor: not the 500 of a TUN, which are full after half a second at 1,000 a second. */
+const QUEUE_PACKETS = 1000;
 const IPV6_SETTINGS = '/proc/sys/net/ipv6/conf';
 
 /** In the pod's network namespace. */
@@ -84,13 +86,14 @@ const withoutIPv6 = ({ addresses, rules, routes }: PodNetwork): PodNetwork => ({
  * @throws Error naming what the kernel refuses
  */
 export const applyNetwork = async ({ net, nft }: PodKernel, wanted: PodNetwork): Promise<AppliedNetwork> => {
-  const { index, mtu, up } = await ensureTun(net);
+  const { index, mtu, txQueuePackets, up } = await ensureTun(net);
   const ipv6 = ipv6Of();
   const network = ipv6.isKnown ? wanted : withoutIPv6(wanted);
   const diff = diffNetwork(network, await find(net, index), index, ipv6.isOn);
   await change(net, diff, 'add', ['otherRoutes', 'rules']);
   if (!(await nft.matches(podFirewall))) await nft.replaceTable(podFirewall);
-  if (mtu !== MTU || !up) await net.links.modify(index, { mtu: MTU, up: true });
+  if (mtu !== MTU || txQueuePackets !== QUEUE_PACKETS || !up)
+    await net.links.modify(index, { mtu: MTU, txQueuePackets: QUEUE_PACKETS, up: true });
   await change(net, diff, 'add', ['addresses', 'deviceRoutes']);
   await change(net, diff, 'remove', ['deviceRoutes', 'otherRoutes', 'rules', 'addresses']);
   return { hasIPv6: ipv6.isOn };
