@@ -67,7 +67,7 @@ export const DRIFTS: Readonly<Record<string, () => unknown>> = {
     run('bpftool', 'map', 'delete', 'pinned', ENDPOINTS_MAP, 'key', '24', '0', '0', '0', '100', '65', '31', '0'),
   'a tunnel device is down': () => run('ip', 'link', 'set', 'vxlan0', 'down'),
   'a chain is flushed': () => run('nft', 'flush', 'chain', 'inet', 'unbounded', 'leaks'),
-  'a chain is deleted': () => run('nft', 'delete', 'chain', 'inet', 'unbounded', 'leaks'),
+  'a chain is deleted': () => run('nft', 'delete', 'chain', 'inet', 'unbounded', 'leaving'),
   'a set is emptied': () => {
     const [, name] = /set (overlay_ip(?:_[bc])?) \{/.exec(run('nft', 'list', 'table', 'inet', 'unbounded'))!;
     run('nft', 'flush', 'set', 'inet', 'unbounded', name!);

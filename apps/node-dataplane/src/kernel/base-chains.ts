@@ -49,16 +49,16 @@ const inet = (
 
 /** Of connectivity's table. Within one table the chains of a place run in the order in which they are listed. */
 export const CONNECTIVITY_CHAINS = {
-  injection: inet('injection', 'prerouting', AFTER_SERVICES),
+  /** Not at prerouting: a packet costs as much for each hook at which there is a chain as for several rules. */
+  injectionForward: inet('injection_forward', 'forward', MANGLE),
+  injectionInput: inet('injection_input', 'input', MANGLE),
   transit: inet('transit', 'prerouting', AFTER_SERVICES),
   /** Behind connection tracking, and before whoever drops what it calls invalid. */
   oneSided: inet('one_sided', 'prerouting', MANGLE),
   arriving: inet('arriving', 'prerouting', MANGLE),
   boundary: inet('boundary', 'forward', MANGLE),
-  entering: inet('entering', 'postrouting', AFTER_TRANSLATION),
+  leaving: inet('leaving', 'postrouting', AFTER_TRANSLATION),
   transitForward: inet('transit_forward', 'forward', MANGLE),
-  /** Among the filters: masquerading changes sources only. */
-  leaks: inet('leaks', 'postrouting', FILTER),
   tunnelWays: inet('tunnel_ways', 'input', MANGLE),
   tunnels: inet('tunnels', 'input', MANGLE),
   listeners: inet('listeners', 'input', MANGLE),

@@ -24,12 +24,12 @@ test('chains of one place are called from one base chain, in the order in which 
 });
 
 test('a chain that is alone at its place stays a base chain, and one that is only jumped to stays as it is', () => {
-  const chains = [{ name: 'called', rules: DROP }, chain('leaks', 'leaks'), chain('boundary', 'boundary')];
+  const chains = [{ name: 'called', rules: DROP }, chain('leaving', 'leaving'), chain('boundary', 'boundary')];
   expect(joinBaseChains(chains)).toEqual(chains);
 });
 
 test('chains of another type, hook, priority or policy are another place’s', () => {
-  const base = baseOf(CONNECTIVITY_CHAINS.leaks);
+  const base = baseOf(CONNECTIVITY_CHAINS.leaving);
   const chains = [
     base,
     { ...base, type: 'nat' as const },

@@ -70,8 +70,8 @@ const leaks = (comment = 'now'): TableContent => ({
   drops: ['overlay_leak'],
   chains: [
     {
-      name: 'leaks',
-      base: baseOf(CONNECTIVITY_CHAINS.leaks),
+      name: 'leaving',
+      base: baseOf(CONNECTIVITY_CHAINS.leaving),
       rules: [
         {
           comment,
@@ -185,7 +185,7 @@ test('a change of a table is told to its section alone, however often another ta
   await until('the section is told', () => changes.length > 0);
   expect(new Set(changes)).toEqual(new Set(['egress']));
   changes = [];
-  run('nft', 'flush', 'chain', 'inet', 'unbounded', 'leaks');
+  run('nft', 'flush', 'chain', 'inet', 'unbounded', 'leaving');
   await until('it is told at once', () => changes.includes('connectivity'), 1000);
 });
 

@@ -63,7 +63,7 @@ test.each([
   ['the ruleset is flushed', ['flush', 'ruleset']],
   ['the table is deleted', ['delete', 'table', 'inet', 'unbounded']],
   ['the table of what pods may send is deleted', ['delete', 'table', 'bridge', 'unbounded_pods']],
-  ['a chain is flushed', ['flush', 'chain', 'inet', 'unbounded', 'injection']],
+  ['a chain is flushed', ['flush', 'chain', 'inet', 'unbounded', 'injection_input']],
   ['a set is emptied', ['flush', 'set', 'inet', 'unbounded', 'tunnel_ends_ip']],
 ])('%s: the table is back long before the next regular pass', async (_, command) => {
   const { stop } = start();

@@ -1,6 +1,6 @@
 import { baseOf, CONNECTIVITY_CHAINS } from '../../kernel/base-chains.ts';
 import { PORTS } from '@unbounded/config/ownership';
-import type { ChainSpec, Expression, RuleSpec, SetSpec } from '@unbounded/nftables';
+import type { Expression, RuleSpec, SetSpec } from '@unbounded/nftables';
 import type { KernelPlan } from '../../data-path/kernel-plan.ts';
 import { addressSets, isIn } from '../../kernel/address-sets.ts';
 import { COUNTERS, type FirewallPart } from './firewall-parts.ts';
@@ -20,6 +20,7 @@ import { TCP, TUNNEL_PROTOCOLS, UDP } from '../../kernel/protocol-numbers.ts';
 /** Nobody's alone: a node's tunnel devices take these as well. */
 const TO_MANY = ['224.0.0.0/4', '255.255.255.255/32', 'ff00::/8'];
 
+const UDP_PACKETS = 'udp_packets';
 const CHECK = 'tunnel_packets';
 const CHECK_WIREGUARD = 'wireguard_packets';
 const TO_OTHERS = 'tunnel_packets_to_others';
@@ -36,23 +37,19 @@ const setsOf = (plan: KernelPlan): SetSpec[] => [
   ...addressSets('pod_tunnels', plan.tunnelEnds.allowed ?? []),
 ];
 
-const isUdpTo = (set: string): Expression[] => [
-  { match: 'meta', key: 'l4proto', op: '==', value: UDP },
-  { match: 'set', field: 'th.dport', op: '==', set },
-];
+const isTo = (set: string): Expression => ({ match: 'set', field: 'th.dport', op: '==', set });
 
+/** Most packets are no tunnel's: each rule costs every packet its part. */
 const isTunnelPacket: readonly RuleSpec[] = [
   {
-    comment: 'no tunnel, and most packets are such', // each of the rules below costs every packet its part
+    comment: 'no tunnel',
     expressions: [{ match: 'meta', key: 'l4proto', op: '==', value: TCP }, { do: 'return' }],
   },
-  { comment: 'VXLAN, GENEVE', expressions: [...isUdpTo('tunnel_ports'), { do: 'goto', chain: CHECK }] },
   {
-    comment: 'WireGuard; an answer to a port that the node has for a moment is none',
+    comment: 'UDP',
     expressions: [
-      ...isUdpTo('wireguard_ports'),
-      { match: 'ct-state', states: ['new', 'invalid', 'untracked'] },
-      { do: 'goto', chain: CHECK_WIREGUARD },
+      { match: 'meta', key: 'l4proto', op: '==', value: UDP },
+      { do: 'goto', chain: UDP_PACKETS },
     ],
   },
   ...TUNNEL_PROTOCOLS.map((protocol): RuleSpec => ({
@@ -62,6 +59,18 @@ const isTunnelPacket: readonly RuleSpec[] = [
       { do: 'goto', chain: CHECK },
     ],
   })),
+];
+
+const isUdpTunnel: readonly RuleSpec[] = [
+  { comment: 'VXLAN, GENEVE', expressions: [isTo('tunnel_ports'), { do: 'goto', chain: CHECK }] },
+  {
+    comment: 'WireGuard; an answer to a port that the node has for a moment is none',
+    expressions: [
+      isTo('wireguard_ports'),
+      { match: 'ct-state', states: ['new', 'invalid', 'untracked'] },
+      { do: 'goto', chain: CHECK_WIREGUARD },
+    ],
+  },
 ];
 
 /** By the bridge or a tunnel; where another plugin connects the pods, by whatever device, with a pod's address. */
@@ -106,11 +115,9 @@ const toOthers: readonly RuleSpec[] = [
 export const planInjection = (plan: KernelPlan): FirewallPart => ({
   sets: setsOf(plan),
   chains: [
-    {
-      name: 'injection',
-      base: baseOf(CONNECTIVITY_CHAINS.injection),
-      rules: isTunnelPacket,
-    } satisfies ChainSpec,
+    { name: 'injection_forward', base: baseOf(CONNECTIVITY_CHAINS.injectionForward), rules: isTunnelPacket },
+    { name: 'injection_input', base: baseOf(CONNECTIVITY_CHAINS.injectionInput), rules: isTunnelPacket },
+    { name: UDP_PACKETS, rules: isUdpTunnel },
     { name: CHECK, rules: ofPods(TO_OTHERS) },
     { name: CHECK_WIREGUARD, rules: ofPods(TO_NODES) },
     { name: TO_OTHERS, rules: toOthers },

@@ -1,4 +1,3 @@
-import { baseOf, CONNECTIVITY_CHAINS } from '../../kernel/base-chains.ts';
 import { AddressSet, formatPrefix, parsePrefix, type Prefix } from '@unbounded/ip';
 import type { RuleSpec } from '@unbounded/nftables';
 import type { KernelPlan, RoutePlan } from '../../data-path/kernel-plan.ts';
@@ -10,6 +9,9 @@ import { FAMILIES } from '../../kernel/nft-family.ts';
  * What is for the overlay leaves by devices of ours or not at all: also while the anchor or a route is missing, when the
  * default route would take the packet out in the clear.
  */
+
+/** The boundary's chain at postrouting hands on to this what goes into no tunnel. */
+export const LEAKS = 'leaks';
 
 const isNative = ({ via }: RoutePlan): boolean => via === 'main' || (typeof via === 'object' && 'gateways' in via);
 
@@ -59,8 +61,7 @@ export const planLeaks = (plan: KernelPlan): FirewallPart => ({
   sets: addressSets('overlay', overlayOnly(plan).map(formatPrefix)),
   chains: [
     {
-      name: 'leaks',
-      base: baseOf(CONNECTIVITY_CHAINS.leaks),
+      name: LEAKS,
       rules: [
         {
           comment: 'by a device of the overlay',

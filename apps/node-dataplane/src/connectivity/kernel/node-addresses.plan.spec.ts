@@ -56,8 +56,10 @@ test('answers of Services whose clients came by the LAN are not marked', () => {
 test('the mark goes before the tunnel looks for its way, and what kept it does not leave', () => {
   const { base, rules } = chainOf(withGateway, 'transit_forward')!;
   expect(base).toMatchObject({ hook: 'forward', type: 'filter' });
-  expect(rules[0]!.expressions).toContainEqual({ set: 'mark', value: 0, mask: 0xf0 });
-  for (const { expressions } of rules.slice(1)) expect(expressions.at(-1)).toEqual({ do: 'drop' });
+  const [unmarked, intoTunnel, ...kept] = rules;
+  expect(unmarked!.expressions.map((one) => ('op' in one ? one.op : one))).toEqual(['!=', { do: 'return' }]);
+  expect(intoTunnel!.expressions).toContainEqual({ set: 'mark', value: 0, mask: 0xf0 });
+  for (const { expressions } of kept) expect(expressions.at(-1)).toEqual({ do: 'drop' });
 });
 
 test('a node without such routes has none of it', () => {

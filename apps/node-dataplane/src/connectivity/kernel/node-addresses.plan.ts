@@ -16,7 +16,7 @@ const MARK_CHAIN = 'transit_mark';
 const TO_NODES = 'transit_to';
 
 const isToNode = (family: Family): Expression => isIn(family, 'daddr', TO_NODES);
-const hasMark: Expression = { match: 'meta', key: 'mark', op: '==', value: TRANSIT_MARK, mask: MARK_MASK };
+const withoutMark: Expression = { match: 'meta', key: 'mark', op: '!=', value: TRANSIT_MARK, mask: MARK_MASK };
 const isOverlay = (key: 'iifname' | 'oifname', op: '==' | '!='): Expression => ({
   match: 'device',
   key,
@@ -70,14 +70,14 @@ const markRules = (plan: KernelPlan): RuleSpec[] => [
  * into the tunnel again. Without a route of ours the packet has a source that the node takes from its tunnel alone.
  */
 const forwardRules: readonly RuleSpec[] = [
+  { comment: 'most packets', expressions: [withoutMark, { do: 'return' }] },
   {
     comment: 'into the tunnel, without the mark',
-    expressions: [hasMark, isOverlay('oifname', '=='), { set: 'mark', value: 0, mask: MARK_MASK }, { do: 'return' }],
+    expressions: [isOverlay('oifname', '=='), { set: 'mark', value: 0, mask: MARK_MASK }, { do: 'return' }],
   },
   ...FAMILIES.map((family): RuleSpec => ({
     comment: `${family}: to a node, but not by its tunnel`,
     expressions: [
-      hasMark,
       isOverlay('iifname', '=='),
       isToNode(family),
       { do: 'counter', name: COUNTERS.overlayLeak },
