@@ -66,6 +66,7 @@ func run(ctx context.Context, settings deviceSettings) error {
 	if err := logIn(ctx, backend, settings); err != nil {
 		return err
 	}
+	go keepBuffers(ctx)
 	go forgetKey(ctx, backend, settings.dir)
 	withPeers := &sessions{backend: backend, engine: sys.Engine.Get()}
 	device.listen(ctx, withPeers)

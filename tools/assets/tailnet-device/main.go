@@ -1,6 +1,7 @@
 // Command tailnet-device is a pod's device in a tailnet: the engine of tailscale.com, whose packets are those of a TUN that the pod has.
 // It runs in the node's network namespace without capabilities. Compared with tailscaled
-//   - it is given the TUN as file descriptor 3 (deploy/image/pod-start.c), which stays when the process ends;
+//   - it is given the TUN as file descriptor 3 (deploy/image/pod-start.c), which stays when the process ends, and as file descriptor 4
+//     a socket to whom it gets the buffers of its UDP sockets from;
 //   - it sets no address, route, rule or resolver anywhere: what the control server says is told (LocalAPI), and applied by whoever
 //     made the TUN;
 //   - it has no tunnel of its own into the node: no SSH, no file sharing, no web client, no proxy.

@@ -137,7 +137,7 @@ describe('a pod that is a device', () => {
     const [, pid] = await started();
     expect(linkOf(pod)).toMatchObject({
       mtu: 1280,
-      txqlen: 1000,
+      txqlen: 3000,
       flags: expect.arrayContaining(['UP', 'POINTOPOINT']),
     });
     expect(pod.routes(TABLE)).toEqual([

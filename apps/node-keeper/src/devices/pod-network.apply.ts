@@ -10,8 +10,11 @@ import { diffNetwork, type FoundNetwork, type NetworkDiff } from './pod-network.
 
 /** Of packets in a tailnet, bytes, as all clients have it. */
 const MTU = 1280;
-/** Packets that wait while the device has no processor: not the 500 of a TUN, which are full after half a second at 1,000 a second. */
-const QUEUE_PACKETS = 1000;
+/**
+ * Packets that wait while the device has no processor. The 500 of a TUN are full after a quarter of a second at 2,000 a second; with 1,000 some
+ * were lost while the agents of a busy machine started.
+ */
+const QUEUE_PACKETS = 3000;
 const IPV6_SETTINGS = '/proc/sys/net/ipv6/conf';
 
 /** In the pod's network namespace. */

@@ -27,7 +27,9 @@ const makeUser = (): void => {
   if (existsSync(`/run/netns/${namespace}`)) return;
   run(['ip', 'netns', 'add', namespace]);
   run(['ip', '-n', namespace, 'tuntap', 'add', 'dev', LAPTOP_TUN, 'mode', 'tun', 'vnet_hdr']);
-  run(['ip', '-n', namespace, '-batch', '-'], { input: `link set lo up\nlink set ${LAPTOP_TUN} mtu 1280 up\n` });
+  run(['ip', '-n', namespace, '-batch', '-'], {
+    input: `link set lo up\nlink set ${LAPTOP_TUN} mtu 1280 txqueuelen 3000 up\n`,
+  });
 };
 
 const startDevice = (layout: LabLayout): void => {

@@ -28,8 +28,8 @@ const TEST = { timeout: 180_000 };
 const PCAP_HEADER_BYTES = 24;
 /** Of test pods, and of the laptop. */
 const [ECHO_PORT, HTTP_PORT] = [9000, 8080];
-/** What devices carry on a machine of two processors while programs start beside them. */
-const PER_SECOND = 200;
+/** Of each flow: a datagram, and its answer. */
+const PER_SECOND = 1000;
 /** WireGuard tries a handshake again after 5 s (RekeyTimeout). */
 const HANDSHAKE_AGAIN_MS = 4500;
 
