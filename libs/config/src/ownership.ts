@@ -111,6 +111,8 @@ export const STATE_FOLDER = '/var/lib/unbounded';
 export const keptPlanFile = (section: string, folder = STATE_FOLDER): string => `${folder}/plan-${section}.json`;
 /** Sockets and units of the keeper. */
 export const RUN_FOLDER = '/run/unbounded';
+/** Of the agents of a tailnet, which go on while the node's network is cleaned up: their devices are removed after it. */
+export const TAILNET_RUN_FOLDER = `${RUN_FOLDER}/tailnet`;
 /** The node's key pair, as WireGuard's own tools expect it. */
 export const KEY_FOLDER = '/etc/wireguard';
 export const PUBLIC_KEY_FILE = `${KEY_FOLDER}/server.pub`;

@@ -13,4 +13,6 @@ test('uninstall goes on where a section cannot be cleaned up, says so, keeps the
   }
   expect(failed.hasState).toBe(true);
   expect([again.error, again.hasState]).toEqual([undefined, false]);
+  // The agents of a tailnet still run: they remove their devices afterwards.
+  expect(again.running).toEqual(['tailnet', 'tailnet/unit.json']);
 });

@@ -1,6 +1,13 @@
 /** Uninstall where one section cannot be cleaned up: in namespaces of its own (cleanup.kernel.spec.ts); prints what it saw as JSON. */
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
-import { KEEPER_UNITS, PIN_FOLDER, ROUTE_PROTOCOL, STATE_FOLDER } from '@unbounded/config/ownership';
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import {
+  KEEPER_UNITS,
+  PIN_FOLDER,
+  ROUTE_PROTOCOL,
+  RUN_FOLDER,
+  STATE_FOLDER,
+  TAILNET_RUN_FOLDER,
+} from '@unbounded/config/ownership';
 import { connectivity } from '../connectivity/section.ts';
 import { readConfig } from '@unbounded/config';
 import { agentOptions } from '../agent.config.ts';
@@ -13,6 +20,8 @@ export interface Report {
   readonly tables: readonly string[];
   readonly routes: readonly string[];
   readonly hasState: boolean;
+  /** What is in the run folder and in its folders. */
+  readonly running: readonly string[];
 }
 
 const config = readConfig(agentOptions, { argv: ['--node-name', 'w1'], env: {} });
@@ -29,8 +38,10 @@ const make = (): void => {
   run('ip', 'link', 'set', 'lo', 'up');
   for (const protocol of [ROUTE_PROTOCOL, ROUTE_PROTOCOL + 1, 130])
     run('ip', 'route', 'add', 'unreachable', `192.0.2.${protocol}/32`, 'proto', String(protocol));
-  for (const folder of [STATE_FOLDER, KEEPER_UNITS, PIN_FOLDER]) mkdirSync(folder, { recursive: true });
+  for (const folder of [STATE_FOLDER, KEEPER_UNITS, PIN_FOLDER, TAILNET_RUN_FOLDER])
+    mkdirSync(folder, { recursive: true });
   writeFileSync(`${STATE_FOLDER}/plan-connectivity.json`, '{}');
+  writeFileSync(`${TAILNET_RUN_FOLDER}/unit.json`, '{}');
 };
 
 /** @param egress how the second section is cleaned up */
@@ -45,6 +56,7 @@ const tryIt = async (egress: () => Promise<void>): Promise<Report> => {
     tables: lines('nft', 'list', 'tables').sort(),
     routes: lines('ip', 'route', 'show', 'type', 'unreachable'),
     hasState: existsSync(`${STATE_FOLDER}/plan-connectivity.json`),
+    running: readdirSync(RUN_FOLDER, { encoding: 'utf8', recursive: true }).sort(),
   };
 };
 

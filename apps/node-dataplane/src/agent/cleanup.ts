@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { CONNECTIVITY, NFT_GUARD_TABLE, RUN_FOLDER } from '@unbounded/config/ownership';
+import { CONNECTIVITY, NFT_GUARD_TABLE, RUN_FOLDER, TAILNET_RUN_FOLDER } from '@unbounded/config/ownership';
 import { createRouteSocket } from '@unbounded/netlink';
 import { createNftables } from '@unbounded/nftables';
 import { removeUnlisted } from './unlisted.ts';
@@ -13,10 +13,15 @@ import type { SectionType } from '../section.port.ts';
 /** A mount point, and one on a read-only file system. */
 const LEFT_TO_OWNER = new Set(['EBUSY', 'EROFS']);
 
-/** Empties a folder and removes it, unless it is a mount point (a volume of the pod): that is its owner's to remove. */
-const removeFolder = (folder: string): void => {
+/**
+ * Empties a folder and removes it, unless it is a mount point (a volume of the pod): that is its owner's to remove.
+ * @param others a folder in it that is somebody else's
+ */
+const removeFolder = (folder: string, others?: string): void => {
   if (!existsSync(folder)) return;
-  for (const name of readdirSync(folder)) rmSync(join(folder, name), { recursive: true, force: true });
+  const paths = readdirSync(folder).map((name) => join(folder, name));
+  for (const path of paths) if (path !== others) rmSync(path, { recursive: true, force: true });
+  if (others !== undefined && paths.includes(others)) return;
   try {
     rmdirSync(folder);
   } catch (error) {
@@ -63,7 +68,7 @@ export const cleanUp = async (
   ]);
   // Only then: the state says what is to be put back, and is needed for another try.
   removeFolder(folders.stateDir);
-  removeFolder(RUN_FOLDER);
+  removeFolder(RUN_FOLDER, TAILNET_RUN_FOLDER);
   say(
     'the node is as it was; the WireGuard key pair in /etc/wireguard stays (remove it by hand to give the node a new identity)',
   );
