@@ -56,7 +56,7 @@ const tryIt = async (egress: () => Promise<void>): Promise<Report> => {
     tables: lines('nft', 'list', 'tables').sort(),
     routes: lines('ip', 'route', 'show', 'type', 'unreachable'),
     hasState: existsSync(`${STATE_FOLDER}/plan-connectivity.json`),
-    running: readdirSync(RUN_FOLDER, { encoding: 'utf8', recursive: true }).sort(),
+    running: existsSync(RUN_FOLDER) ? readdirSync(RUN_FOLDER, { encoding: 'utf8', recursive: true }).sort() : [],
   };
 };
 
