@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { OAUTH_CLIENT } from '../../features/tailnet/control-server.ts';
+import { targetsOf } from '../../features/prometheus/targets.ts';
 import { kubectl } from '../../kubernetes/control-plane.ts';
 import type { LabLayout } from '../../layout/layout.ts';
 import { logFile } from '../../machine/paths.ts';
@@ -53,14 +54,12 @@ const objects = async (layout: LabLayout): Promise<[string, string][]> => [
   ['objects', await kubectl(layout, ['get', KINDS, '-A', '-o', 'json'])],
 ];
 
-const METRICS_OF = { tailnet: 9988 };
-const metrics = (nodes: readonly string[]): [string, string][] =>
-  nodes.flatMap((node) =>
-    Object.entries(METRICS_OF).map(([app, port]): [string, string] => [
-      `metrics of ${app} on ${node}`,
-      onNode(node, 'curl', '-sf', `http://127.0.0.1:${port}/metrics`),
-    ]),
-  );
+/** Of every program, as the node of the control plane reads them. */
+const metrics = (layout: LabLayout): [string, string][] =>
+  targetsOf(layout).map(({ job, address }): [string, string] => [
+    `metrics of ${job} at ${address}`,
+    onNode(layout.controlPlane.name, 'curl', '-sf', `http://${address}/metrics`),
+  ]);
 
 /** Files of our programs on a node, but for those that keep a secret by design: of the device itself. */
 const files = (nodes: readonly string[]): [string, string][] =>
@@ -90,7 +89,7 @@ export const lookForSecrets = async (layout: LabLayout): Promise<SecretsLook> =>
   const keys = nodes.flatMap(nodeKeys);
   // A look for the key itself, without its prefix.
   const wanted = [...PLANTED, ...keys.map((key) => key.slice('privkey:'.length))];
-  const places = [...logs(), ...processes(), ...(await objects(layout)), ...metrics(nodes), ...files(nodes)];
+  const places = [...logs(), ...processes(), ...(await objects(layout)), ...metrics(layout), ...files(nodes)];
   const found = places.flatMap(([place, text]) =>
     wanted.filter((secret) => text.includes(secret)).map((secret) => `${place}: ${secret.slice(0, 12)}`),
   );
