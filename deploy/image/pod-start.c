@@ -101,9 +101,10 @@ static int is_udp(int fd)
 	       !getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &length) && protocol == IPPROTO_UDP;
 }
 
-/* The descriptor that came with a message; negative: none came, or nobody is left who could send one. */
+/* The descriptor that came with a message; negative: none came, or nobody is left who could send one. Of several the first counts. */
 static int receive_fd(int from, int *is_over)
 {
+	enum { MOST = 2 }; /* as the kernel aligns the space for one, two fit */
 	char data;
 	union {
 		struct cmsghdr header;
@@ -112,14 +113,18 @@ static int receive_fd(int from, int *is_over)
 	struct iovec bytes = { .iov_base = &data, .iov_len = sizeof(data) };
 	struct msghdr message = { .msg_iov = &bytes, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
 	struct cmsghdr *first;
-	int fd;
+	int fds[MOST] = { -1, -1 };
+	size_t count;
 
 	*is_over = recvmsg(from, &message, MSG_CMSG_CLOEXEC) <= 0;
 	first = *is_over ? NULL : CMSG_FIRSTHDR(&message);
-	if (!first || first->cmsg_level != SOL_SOCKET || first->cmsg_type != SCM_RIGHTS || first->cmsg_len != CMSG_LEN(sizeof(int)))
+	if (!first || first->cmsg_level != SOL_SOCKET || first->cmsg_type != SCM_RIGHTS)
 		return -1;
-	memcpy(&fd, CMSG_DATA(first), sizeof(fd));
-	return fd;
+	count = (first->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+	memcpy(fds, CMSG_DATA(first), (count < MOST ? count : MOST) * sizeof(int));
+	if (fds[1] >= 0)
+		close(fds[1]);
+	return fds[0];
 }
 
 /* Of the sockets that come by standard input, until its other end is closed. */
