@@ -12,7 +12,7 @@ const folder = mkdtempSync(join(tmpdir(), 'buffers-'));
 const [podStart, program] = [join(folder, 'pod-start'), join(folder, 'hand-sockets')];
 const CAP_NET_ADMIN = 12;
 /** File descriptors of the program: the TUN, the socket to the other one, and what it opens itself, of TCP and of UDP. */
-const NOT_SHARED = ['3', '4', '5', '6'];
+const NOT_SHARED = new Set(['3', '4', '5', '6']);
 /** The kernel counts what it needs itself, too. */
 const RAISED_BYTES = 2 * (7 << 20);
 let pod: Netns;
@@ -70,7 +70,7 @@ describe('a program that has the TUN of a pod', () => {
     expect(readFileSync(`/proc/${beside}/cmdline`, 'utf8')).toBe('pod-start\0buffers\0');
     // It keeps nothing of what it was given: neither the TUN nor a socket.
     const filesOf = (pid: number | string): string[] => readdirSync(`/proc/${pid}/fd`);
-    const shared = filesOf(child.pid!).filter((fd) => !NOT_SHARED.includes(fd));
+    const shared = filesOf(child.pid!).filter((fd) => !NOT_SHARED.has(fd));
     await until('it has closed what it was given', () => filesOf(beside!).join() === shared.join());
     child.kill('SIGKILL');
     await until('it has ended', () => [undefined, 'Z'].includes(status(beside!, 'State')));
