@@ -2,13 +2,14 @@ import { L2_REASONS, type L2Reason } from '@unbounded/bpf-maps/l2';
 import { createMetrics, type Metrics } from '@unbounded/telemetry';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createFrameMetrics, type FrameMetrics } from '../apps/node-dataplane/src/l2/frame-metrics.ts';
-import { advertisement, arp, BROADCAST, ethernet, icmpv6, macOption, outer, packet, sid, TYPE } from './l2-frames.ts';
+import { advertisement, arp, BROADCAST, ethernet, icmpv6, macOption, type Outer, packet, TYPE } from './l2-frames.ts';
 import {
+  around,
   buildSwitch,
   FAR,
-  FAR_LOCATOR,
   type L2Switch,
   LOCATOR,
+  MTU,
   NEAR,
   NETWORK,
   OWN,
@@ -65,15 +66,13 @@ const AT_PORT: Partial<Record<L2Reason, Provoke>> = {
   drop_broadcast: sends(packet(everybody, { ...flow4, destination: '10.9.0.255' })),
   drop_multicast: sends(packet({ ...near, to: '01:00:5e:00:00:09' }, { ...flow4, destination: '224.0.0.9' })),
   drop_rate(l2) {
-    l2.networks.set(NETWORK, { mtu: 1366, broadcast: true });
+    l2.networks.set(NETWORK, { mtu: MTU, broadcast: true });
     l2.buckets.delete(PORT);
     return runPort(l2, packet(everybody, { ...flow4, destination: '10.9.0.255' }));
   },
 };
 
-const around = (frame: Uint8Array, more: object = {}): Uint8Array =>
-  outer({ mac: STRANGER, source: FAR_LOCATOR, destination: sid(LOCATOR, 1, NETWORK), hopLimit: 62, ...more }, frame);
-const fromFar = (more: object): Uint8Array =>
+const fromFar = (more: Partial<Outer>): Uint8Array =>
   around(packet({ from: FAR.mac, to: NEAR.mac }, { source: FAR.ipv4, destination: NEAR.ipv4 }), more);
 const comes =
   (frame: Uint8Array): Provoke =>

@@ -1,7 +1,8 @@
 import type { L2Reason } from '@unbounded/bpf-maps/l2';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { arp, BROADCAST, ethernet, outer, type Outer, packet, sid, TYPE } from './l2-frames.ts';
+import { arp, BROADCAST, ethernet, type Outer, packet, sid, TYPE } from './l2-frames.ts';
 import {
+  around,
   FAR,
   FAR_LOCATOR,
   type L2Switch,
@@ -33,9 +34,6 @@ const flow4: Flow = { source: FAR.ipv4, destination: NEAR.ipv4 };
 const inner = packet(macs, flow4);
 const DT2U = sid(LOCATOR, 1, NETWORK);
 const DT2M = sid(LOCATOR, 2, NETWORK);
-/** As the device at the end of the route writes it. */
-const around = (frame: Uint8Array, more: Partial<Outer> = {}): Uint8Array =>
-  outer({ mac: '02:00:00:00:00:bb', source: FAR_LOCATOR, destination: DT2U, hopLimit: 62, ...more }, frame);
 const outcome = (data: Uint8Array): [number, Partial<Record<L2Reason, number>>] => {
   const { returnValue } = runReceive(l2, data);
   return [returnValue, l2.counts()];

@@ -12,6 +12,7 @@ import {
 } from '@unbounded/bpf-maps';
 import { L2_MAP_LAYOUTS, l2CounterKey, type L2Reason, L2_REASONS, l2TotalKey } from '@unbounded/bpf-maps/l2';
 import { type BpfObject, loadObject, openMaps, type TestRunResult } from '@unbounded/libbpf-ts';
+import { type Outer, outer, sid } from './l2-frames.ts';
 
 /** The programs of stretched L2 with their maps, for tests. */
 
@@ -139,5 +140,11 @@ export const outcomeAtPort = (
   const { returnValue } = runPort(l2, data, context);
   return [returnValue, l2.counts()];
 };
+/** A frame that another node sends to this one, as the device at the end of the route writes it. */
+export const around = (frame: Uint8Array, more: Partial<Outer> = {}): Uint8Array =>
+  outer(
+    { mac: '02:00:00:00:00:bb', source: FAR_LOCATOR, destination: sid(LOCATOR, 1, NETWORK), hopLimit: 62, ...more },
+    frame,
+  );
 export const runReceive = (l2: L2Switch, data: Uint8Array): TestRunResult =>
   l2.object.program('unbounded_l2_receive').testRun({ data });

@@ -156,8 +156,10 @@ static int start_raising(void)
 	int ends[2];
 	pid_t child;
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
-		return fail("no socket for buffers", ""), -1;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends)) {
+		fail("no socket for buffers", "");
+		return -1;
+	}
 	child = fork();
 	if (!child) {
 		if (dup2(ends[1], STDIN_FILENO) >= 0)
@@ -165,7 +167,12 @@ static int start_raising(void)
 		_exit(fail("buffers stay small", ""));
 	}
 	close(ends[1]);
-	return child < 0 ? (fail("buffers stay small", ""), close(ends[0]), -1) : ends[0];
+	if (child < 0) {
+		fail("buffers stay small", "");
+		close(ends[0]);
+		return -1;
+	}
+	return ends[0];
 }
 
 static int usage(void)
@@ -191,7 +198,9 @@ static int run_in_network(char **program)
 /* It gets the number that the program knows, and stays open over execution. */
 static int hand_over(int fd, int as)
 {
-	return fd == as ? fcntl(fd, F_SETFD, 0) : dup2(fd, as) < 0 || close(fd) ? -1 : 0;
+	if (fd == as)
+		return fcntl(fd, F_SETFD, 0);
+	return dup2(fd, as) < 0 || close(fd) ? -1 : 0;
 }
 
 static int run_with_tun(int own, const char *name, char **program)

@@ -98,10 +98,6 @@ const createRule = (table: Place, chain: string, rule: RuleSpec): Request => {
   return { type: MESSAGE.newRule, flags: CREATE | FLAG.append, body: writer.bytes(), what };
 };
 
-/** Of a set of names that is whole: the kernel takes a hash table of a fixed size for it, in which a lookup takes half as long. */
-const sizeOf = ({ type, elements, dynamic, timed }: SetSpec): number | undefined =>
-  (dynamic ?? timed)?.maxElements ?? (type === 'ifname' && elements.length > 0 ? new Set(elements).size : undefined);
-
 const createSet = (table: Place, set: SetSpec, id: number): Request => {
   const { type, length, flags, fields } = layoutOf(set);
   const writer = startBody(FAMILY[table.family]).attributeText(SET.table, table.name).attributeText(SET.name, set.name);
@@ -114,8 +110,8 @@ const createSet = (table: Place, set: SetSpec, id: number): Request => {
       }),
     );
   }
-  const size = sizeOf(set);
-  if (size !== undefined) writer.nest(SET.description, () => writer.attributeBe32(SET_DESCRIPTION.size, size));
+  const bounded = set.dynamic ?? set.timed;
+  if (bounded) writer.nest(SET.description, () => writer.attributeBe32(SET_DESCRIPTION.size, bounded.maxElements));
   if (set.dynamic) writer.attributeBe64(SET.timeout, BigInt(set.dynamic.timeoutMs));
   if (set.type === 'iif' || set.type === 'mark' || set.type === 'ifname')
     writer.attribute(SET.userData, HOST_ORDER_KEYS);

@@ -49,7 +49,7 @@ const inet = (
 
 /** Of connectivity's table. Within one table the chains of a place run in the order in which they are listed. */
 export const CONNECTIVITY_CHAINS = {
-  /** Not at prerouting: a packet costs as much for each hook at which there is a chain as for several rules. */
+  /** Not at prerouting, where it would be one more hook for every packet. */
   injectionForward: inet('injection_forward', 'forward', MANGLE),
   injectionInput: inet('injection_input', 'input', MANGLE),
   transit: inet('transit', 'prerouting', AFTER_SERVICES),

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { NFT_TABLE } from '@unbounded/config/ownership';
 import { openUdp } from '@unbounded/netlink';
 import { createNftables } from '@unbounded/nftables';
+import { printReport } from '../../printed-report.testdata.ts';
 import { openBoundaryLab } from './boundary-lab.testdata.ts';
 import { addressOf, FAMILIES, PORT } from './boundary-network.testdata.ts';
 
@@ -47,4 +48,4 @@ for (let round = 0; round < Number(rounds); round++) {
 }
 await nft[Symbol.asyncDispose]();
 lab.close();
-console.log(JSON.stringify(rows));
+await printReport(rows);

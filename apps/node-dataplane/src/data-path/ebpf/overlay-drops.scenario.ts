@@ -69,7 +69,9 @@ const sendTunneled = (peer: Netns, packet: Uint8Array): void => {
 const sendUntunneled = (peer: Netns, packet: Uint8Array): void => {
   run('tc', 'qdisc', 'add', 'dev', 'eth0', 'clsact');
   const redirect = ['action', 'mirred', 'ingress', 'redirect', 'dev', DEVICES.VXLAN];
-  run('tc', 'filter', 'add', 'dev', 'eth0', 'ingress', 'protocol', 'ip', 'u32', 'match', 'u32', '0', '0', ...redirect);
+  // That one alone: what the kernels of both send by themselves (IGMP, errors) would be counted, too.
+  const match = ['u32', 'match', 'ip', 'src', `${PEER_POD}/32`, 'match', 'ip', 'dst', `${OWN}/32`];
+  run('tc', 'filter', 'add', 'dev', 'eth0', 'ingress', 'protocol', 'ip', ...match, ...redirect);
   const etherType = '0800';
   const header = `${innerMac('10.1.0.30').replaceAll(':', '')}020000000001${etherType}`;
   const link = ['nsenter', `--net=${peer.path}`];
