@@ -168,7 +168,7 @@ const attackFromLan = (forged?: string): void => {
   run('ip', 'link', 'set', 'lan0', 'up');
   run('ip', 'addr', 'add', 'fd00:88::1/64', 'dev', 'lan0', 'nodad');
   const there = (...argv: string[]): unknown => run('nsenter', `--net=${stranger.path}`, ...argv);
-  there('ip', 'link', 'set', 'eth0', 'up');
+  there('ip', 'link', 'set', 'eth0', 'addrgenmode', 'none', 'up'); // its router solicitations would be counted
   there('ip', 'addr', 'add', 'fd00:88::2/64', 'dev', 'eth0', 'nodad');
   there('ip', 'route', 'add', 'default', 'via', 'fd00:88::1');
   // It asks nobody for the node's MAC: an answer to a forged address is a packet of the node to a locator, and counted as one.
@@ -192,7 +192,7 @@ const attackAsPort = (): void => {
   const device = `${PORT_PREFIX}stray`;
   run('ip', 'link', 'add', device, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', stranger.path);
   run('ip', 'link', 'set', device, 'up');
-  there('ip', 'link', 'set', 'eth0', 'up');
+  there('ip', 'link', 'set', 'eth0', 'addrgenmode', 'none', 'up'); // its router solicitations would be counted
   there('ip', 'addr', 'add', 'fd00:88::2/64', 'dev', 'eth0', 'nodad');
   there('ip', 'route', 'add', 'default', 'via', 'fd00:88::1');
   const pingBy = (host: string): void => {
