@@ -6,8 +6,8 @@ import { agentReady } from '@unbounded/rig/agent-state';
 import { applyManifests, kubectl } from '@unbounded/rig/control-plane';
 import { killAgent, timeUntil } from '@unbounded/rig/scenario';
 import { createBenchPods, listOf } from './bench-pods.ts';
-import { measureAdd, readLab } from './cni-add.ts';
-import { row, type Round } from './rounds.ts';
+import { type AddTimes, measureAdd, readLab } from './cni-add.ts';
+import { median, row, type Round } from './rounds.ts';
 
 /** How long a node of the lab takes to attach a pod that does not join the tailnet, next to the same with the agent's section off, in turns. */
 
@@ -19,7 +19,7 @@ const SETTLED_MS = 3000;
 
 const { layout, node } = readLab();
 /** With the section on or off. */
-const measureWith = async (isOn: boolean, file: string): Promise<number> => {
+const measureWith = async (isOn: boolean, file: string): Promise<AddTimes> => {
   await killAgent(layout, node, 'node-dataplane', { UNBOUNDED_TAILNET: String(isOn) });
   await timeUntil('the agent is ready', () => agentReady(node), READY_MS);
   await delay(SETTLED_MS);
@@ -29,17 +29,32 @@ const measureWith = async (isOn: boolean, file: string): Promise<number> => {
 const main = async (file: string): Promise<void> => {
   await applyManifests(layout, listOf([{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } }]));
   await createBenchPods(layout, NAMESPACE, file);
-  const rounds: Round[] = [];
+  const rounds: { readonly on: AddTimes; readonly off: AddTimes }[] = [];
   for (let turn = 0; turn < TURNS; turn++) {
     // What comes second in one turn comes first in the next.
     const isOnFirst = turn % 2 === 0;
     const first = await measureWith(isOnFirst, file);
     const second = await measureWith(!isOnFirst, file);
-    rounds.push(isOnFirst ? { ours: first, theirs: second } : { ours: second, theirs: first });
+    rounds.push(isOnFirst ? { on: first, off: second } : { on: second, off: first });
   }
   console.log(`CNI ADD on ${node} of a pod that does not join, with the tailnet section on, next to off (ms)\n`);
   console.log('| | on | off | ratio | least - greatest |\n|---|---|---|---|---|');
-  console.log(row('median', rounds));
+  const kinds = [
+    ['median', 'median'],
+    ['tenth percentile', 'p10'],
+  ] as const;
+  const byKind = kinds.map(([name, key]): readonly [string, readonly Round[]] => [
+    name,
+    rounds.map(({ on, off }) => ({ ours: on[key], theirs: off[key] })),
+  ]);
+  for (const [name, ofKind] of byKind) console.log(row(name, ofKind));
+  console.log('');
+  for (const [name, ofKind] of byKind) {
+    const longerMs = ofKind.map(({ ours, theirs }) => ours - theirs);
+    console.log(
+      `${name}: ${median(longerMs).toFixed(2)} ms longer (${longerMs.map((ms) => ms.toFixed(2)).join(', ')})`,
+    );
+  }
 };
 
 const folder = mkdtempSync(join(tmpdir(), 'tailnet-add-'));

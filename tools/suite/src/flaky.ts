@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { availableParallelism } from 'node:os';
+import { startInterruptions } from './interruptions.ts';
 import type { LayerResult } from './results.ts';
 import type { Layer } from './layers.ts';
 import { runLayer } from './run-layer.ts';
@@ -7,11 +8,14 @@ import { runLayer } from './run-layer.ts';
 /** `tools/test flaky LAYER N`: a spec that fails beside other load, or once in many runs, fails here first. */
 
 /** One for each processor, so that what is tested has half of the machine at best. */
-const startBusyProcesses = (): (() => void) => {
+const startBusyProcesses = (): { readonly pids: ReadonlySet<number>; readonly end: () => void } => {
   const children = Array.from({ length: availableParallelism() }, () =>
     spawn('setpriv', ['--pdeathsig', 'KILL', 'sh', '-c', 'while :; do :; done'], { stdio: 'ignore' }),
   );
-  return () => children.forEach((child) => void child.kill('SIGKILL'));
+  return {
+    pids: new Set(children.map(({ pid }) => pid!)),
+    end: () => children.forEach((child) => void child.kill('SIGKILL')),
+  };
 };
 
 /** How often each test failed, most often first: "2 of 10  FILE: TEST". */
@@ -25,24 +29,26 @@ export const failureCounts = (runs: readonly LayerResult[]): string[] => {
   return [...counts].sort(([, a], [, b]) => b - a).map(([name, count]) => `${count} of ${runs.length}  ${name}`);
 };
 
-/** Runs a layer some times beside a busy process per processor. @param args for vitest */
+/** Runs a layer some times beside a busy process per processor, while its own processes are interrupted. @param args for vitest */
 export const runFlaky = async (
   layer: Layer,
   times: number,
   args: readonly string[],
   env: NodeJS.ProcessEnv,
 ): Promise<boolean> => {
-  const endBusy = startBusyProcesses();
+  const busy = startBusyProcesses();
+  const endInterruptions = startInterruptions(busy.pids);
   const runs: LayerResult[] = [];
   try {
     while (runs.length < times) {
       console.log(
-        `\n== ${layer.name}: run ${runs.length + 1} of ${times}, beside ${availableParallelism()} busy processes`,
+        `\n== ${layer.name}: run ${runs.length + 1} of ${times}, interrupted, beside ${availableParallelism()} busy processes`,
       );
       runs.push(await runLayer({ ...layer, cachedBy: undefined }, args, env));
     }
   } finally {
-    endBusy();
+    console.log(`\n== processes were stopped ${await endInterruptions()} times`);
+    busy.end();
   }
   const counts = failureCounts(runs);
   console.log(`\n== ${layer.name}: ${runs.length} runs, ${runs.filter(({ passed }) => !passed).length} failed`);
