@@ -9,13 +9,14 @@ test.each([
   [['affected', 'HEAD~2'], { kind: 'affected', base: 'HEAD~2' }],
   [['check'], { kind: 'layer', layer: 'check', args: [] }],
   [['faults', 'W-05'], { kind: 'layer', layer: 'faults', args: ['W-05'] }],
-  [['flaky', 'kernel', '3'], { kind: 'flaky', layer: 'kernel', times: 3, args: [] }],
+  [['flaky', 'kernel', '3'], { kind: 'flaky', interrupted: false, layer: 'kernel', times: 3, args: [] }],
+  [['interrupted', 'kube', '1'], { kind: 'flaky', interrupted: true, layer: 'kube', times: 1, args: [] }],
 ] as const)('tools/test %j', (words, request) => {
   expect(parseRequest(words)).toEqual(request);
 });
 
 test.each([
-  [['untit'], '"untit": it must be one of full, affected, flaky, check, faults, unit,'],
+  [['untit'], '"untit": it must be one of full, affected, flaky, interrupted, check, faults, unit,'],
   [['full', 'x'], 'full: "x" is one word too many: it takes none'],
   [['affected', 'a', 'b'], 'affected: "b" is one word too many: it takes a commit'],
   [['flaky', 'kernel'], 'flaky LAYER N: N is "", it must be an integer from 1 to 9999'],

@@ -6,7 +6,14 @@ export type Request =
   /** `base`: a commit; none for the one that the remote has. */
   | { readonly kind: 'affected'; readonly base?: string | undefined }
   | { readonly kind: 'layer'; readonly layer: string; readonly args: readonly string[] }
-  | { readonly kind: 'flaky'; readonly layer: string; readonly times: number; readonly args: readonly string[] };
+  /** `interrupted`: its processes are stopped for moments as well. */
+  | {
+      readonly kind: 'flaky';
+      readonly interrupted: boolean;
+      readonly layer: string;
+      readonly times: number;
+      readonly args: readonly string[];
+    };
 
 /** What stands beside the layers and is no vitest project. */
 const OTHERS = ['check', 'faults'] as const;
@@ -28,14 +35,15 @@ export const parseRequest = ([word, ...rest]: readonly string[]): Request => {
   if (rest.length > most) throw new Error(`${word}: "${rest.at(most)}" is one word too many: it takes ${takes}`);
   if (word === 'full') return { kind: 'tier', full: true };
   if (word === 'affected') return { kind: 'affected', base: rest[0] };
-  if (word === 'flaky') {
+  if (word === 'flaky' || word === 'interrupted') {
     const [name = '', times = '', ...args] = rest;
     if (!/^[1-9]\d{0,3}$/.test(times))
-      throw new Error(`flaky LAYER N: N is "${times}", it must be an integer from 1 to 9999`);
-    return { kind: 'flaky', layer: layerNamed(name).name, times: Number(times), args };
+      throw new Error(`${word} LAYER N: N is "${times}", it must be an integer from 1 to 9999`);
+    const interrupted = word === 'interrupted';
+    return { kind: 'flaky', interrupted, layer: layerNamed(name).name, times: Number(times), args };
   }
   if (!isKnown(word)) {
-    const known = ['full', 'affected', 'flaky', ...OTHERS, ...LAYERS.map(({ name }) => name)];
+    const known = ['full', 'affected', 'flaky', 'interrupted', ...OTHERS, ...LAYERS.map(({ name }) => name)];
     throw new Error(`"${word}": it must be one of ${known.join(', ')}`);
   }
   return { kind: 'layer', layer: word, args: rest };

@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process';
 import { availableParallelism } from 'node:os';
+import type { Request } from './command-line.ts';
 import { startInterruptions } from './interruptions.ts';
 import type { LayerResult } from './results.ts';
 import type { Layer } from './layers.ts';
 import { runLayer } from './run-layer.ts';
 
-/** `tools/test flaky LAYER N`: a spec that fails beside other load, or once in many runs, fails here first. */
+/** `tools/test flaky LAYER N`, `tools/test interrupted LAYER N`: a spec that fails beside other load, or once in many runs, fails here first. */
 
 /** One for each processor, so that what is tested has half of the machine at best. */
 const startBusyProcesses = (): { readonly pids: ReadonlySet<number>; readonly end: () => void } => {
@@ -18,6 +19,8 @@ const startBusyProcesses = (): { readonly pids: ReadonlySet<number>; readonly en
   };
 };
 
+type FlakyRequest = Extract<Request, { kind: 'flaky' }>;
+
 /** How often each test failed, most often first: "2 of 10  FILE: TEST". */
 export const failureCounts = (runs: readonly LayerResult[]): string[] => {
   const counts = new Map<string, number>();
@@ -29,25 +32,24 @@ export const failureCounts = (runs: readonly LayerResult[]): string[] => {
   return [...counts].sort(([, a], [, b]) => b - a).map(([name, count]) => `${count} of ${runs.length}  ${name}`);
 };
 
-/** Runs a layer some times beside a busy process per processor, while its own processes are interrupted. @param args for vitest */
+/** Runs a layer some times beside a busy process per processor; `interrupted`: while its own processes are stopped for moments. */
 export const runFlaky = async (
+  { interrupted, times, args }: Pick<FlakyRequest, 'interrupted' | 'times' | 'args'>,
   layer: Layer,
-  times: number,
-  args: readonly string[],
   env: NodeJS.ProcessEnv,
 ): Promise<boolean> => {
   const busy = startBusyProcesses();
-  const endInterruptions = startInterruptions(busy.pids);
+  const endInterruptions = interrupted ? startInterruptions(busy.pids) : undefined;
   const runs: LayerResult[] = [];
   try {
     while (runs.length < times) {
       console.log(
-        `\n== ${layer.name}: run ${runs.length + 1} of ${times}, interrupted, beside ${availableParallelism()} busy processes`,
+        `\n== ${layer.name}: run ${runs.length + 1} of ${times}, ${interrupted ? 'interrupted, ' : ''}beside ${availableParallelism()} busy processes`,
       );
       runs.push(await runLayer({ ...layer, cachedBy: undefined }, args, env));
     }
   } finally {
-    console.log(`\n== processes were stopped ${await endInterruptions()} times`);
+    if (endInterruptions) console.log(`\n== processes were stopped ${await endInterruptions()} times`);
     busy.end();
   }
   const counts = failureCounts(runs);

@@ -106,10 +106,8 @@ const main = async (argv: readonly string[]): Promise<boolean> => {
   const request = parseRequest(argv);
   if (request.kind === 'flaky') {
     const layer = layerNamed(request.layer);
-    return (
-      (await prepare(layer.needs)) &&
-      (await runFlaky(layer, request.times, ...fuzzEnvironment(layer.name, request.args)))
-    );
+    const [args, env] = fuzzEnvironment(layer.name, request.args);
+    return (await prepare(layer.needs)) && (await runFlaky({ ...request, args }, layer, env));
   }
   if (request.kind === 'layer') return (await runOne(request.layer, request.args)).passed;
   const tier = () => (request.kind === 'affected' ? runAffected(request.base) : runTier(request.full));
