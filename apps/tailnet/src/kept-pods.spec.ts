@@ -1,4 +1,4 @@
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -22,4 +22,10 @@ test('what is kept of a pod is replaced whole: a machine that stops meanwhile ha
   expect(JSON.parse(readFileSync(before, 'utf8'))).toEqual(POD);
   closeSync(before);
   expect(kept.read((podUID) => expect.fail(podUID))).toEqual([changed]);
+});
+
+test('a folder of an agent that ended before it had written anything there is removed', () => {
+  mkdirSync(join(folder, 'a'));
+  expect(createKeptPods(folder).read((podUID) => expect.fail(podUID))).toEqual([]);
+  expect(existsSync(join(folder, 'a'))).toBe(false);
 });

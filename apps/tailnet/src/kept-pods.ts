@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { replaceFile } from '@unbounded/state-files';
 import { z } from 'zod';
@@ -19,7 +19,7 @@ const kept = z.object({
 });
 
 export interface KeptPods {
-  /** Of an agent before this one. What cannot be read stays where it is, and is told of. */
+  /** Of an agent before this one. What cannot be read stays where it is, and is told of; a folder of nothing is removed. */
   read(onUnreadable: (podUID: string, why: string) => void): KeptPod[];
   /** @throws the error of the system call */
   write(pod: KeptPod): void;
@@ -33,6 +33,15 @@ export const createKeptPods = (folder: string): KeptPods => {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const folderOf = (podUID: string): string => join(folder, podUID);
   const fileOf = (podUID: string): string => join(folderOf(podUID), 'metadata.json');
+  /** Of an agent that ended before it had written anything there. */
+  const removeIfEmpty = (podUID: string): boolean => {
+    try {
+      rmdirSync(folderOf(podUID));
+      return true;
+    } catch {
+      return false;
+    }
+  };
   const readOne = (podUID: string): KeptPod => {
     const text = readFileSync(fileOf(podUID), 'utf8');
     if (text.length > MOST_BYTES) throw new Error(`${text.length} bytes: must be at most ${MOST_BYTES}`);
@@ -46,14 +55,21 @@ export const createKeptPods = (folder: string): KeptPods => {
         try {
           return [readOne(podUID)];
         } catch (error) {
+          if (removeIfEmpty(podUID)) return [];
           onUnreadable(podUID, (error as Error).message);
           return [];
         }
       });
     },
     write(pod) {
-      mkdirSync(folderOf(pod.podUID), { mode: 0o700, recursive: true });
-      replaceFile(fileOf(pod.podUID), JSON.stringify(pod), { mode: 0o600 });
+      const isNew = !existsSync(folderOf(pod.podUID));
+      try {
+        mkdirSync(folderOf(pod.podUID), { mode: 0o700, recursive: true });
+        replaceFile(fileOf(pod.podUID), JSON.stringify(pod), { mode: 0o600 });
+      } catch (error) {
+        if (isNew) removeIfEmpty(pod.podUID);
+        throw error;
+      }
     },
     remove: (podUID) => rmSync(folderOf(podUID), { recursive: true, force: true }),
     socketOf: (podUID) => join(folderOf(podUID), 'tailscaled.sock'),

@@ -17,8 +17,10 @@ export interface PodDevice {
   readonly hostName: string;
   /** For operators. */
   readonly observed: ObservedDevice;
-  /** Takes what has changed of the pod, and looks at once. @throws the error of the system call: it cannot be kept */
-  update(change: { readonly container: KeptPod['container'] | undefined; readonly start?: KeptPod['start'] }): void;
+  /** Takes what has been added for the pod, and looks at once. @throws the error of the system call: it cannot be kept */
+  update(change: { readonly container: NonNullable<KeptPod['container']>; readonly start: KeptPod['start'] }): void;
+  /** The container is gone, also where that cannot be kept yet: it is as soon as there is room. */
+  release(): void;
   /** Something may have changed. */
   trigger(): void;
   /** No look follows; what was asked of the keeper stays. */
@@ -94,37 +96,72 @@ const createProgress = (keeper: PodDeviceParts['keeper'], looking: DeviceLook, p
   return { stateOf, standing, isUp };
 };
 
+/** The pod as it is, and as the disk has it. @param keep throws the error of the system call */
+const createKeptState = (keep: (pod: KeptPod) => void, first: KeptPod) => {
+  let pod = first;
+  let onDisk = JSON.stringify(first);
+  /** @throws the error of the system call */
+  const persist = (): void => {
+    const text = JSON.stringify(pod);
+    if (text === onDisk) return;
+    keep(pod);
+    onDisk = text;
+  };
+  return {
+    get pod() {
+      return pod;
+    },
+    persist,
+    /** Holds also where the disk cannot have it yet. */
+    take(next: KeptPod): void {
+      pod = next;
+      try {
+        persist();
+      } catch {
+        // The look that follows tries again, and tells.
+      }
+    },
+    /** @throws the error of the system call: the pod is as it was */
+    set(next: KeptPod): void {
+      const before = pod;
+      pod = next;
+      try {
+        persist();
+      } catch (error) {
+        pod = before;
+        throw error;
+      }
+    },
+  };
+};
+
 export const createPodDevice = ({ keep, onUp, isAdded, ...parts }: PodDeviceParts): PodDevice => {
   const { keeper } = parts;
   const upTime = createUpTime(onUp);
   if (isAdded) upTime.begin(parts.pod);
   const looking = createDeviceLook({ ...parts, now: () => performance.now() });
-  let { pod } = parts;
+  const state = createKeptState(keep, parts.pod);
   const telling = createTelling(parts);
   let looks = 0;
 
-  const { stateOf, standing, isUp } = createProgress(keeper, looking, () => pod);
-  const keepIfOther = (next: KeptPod): void => {
-    if (JSON.stringify(next) === JSON.stringify(pod)) return;
-    keep(next);
-    pod = next;
-  };
+  const { stateOf, standing, isUp } = createProgress(keeper, looking, () => state.pod);
   const run = async (): Promise<number> => {
-    const of = pod;
+    const of = state.pod;
     let hadWork = false;
     try {
       // A container that came or went meanwhile is the next look's.
       hadWork = await looking.look(of, ({ addresses, device }) =>
-        keepIfOther({ ...pod, addresses, ...(device && { device }) }),
+        state.take({ ...state.pod, addresses, ...(device && { device }) }),
       );
+      state.persist();
       telling.tell('');
     } catch (error) {
       telling.tell((error as Error).message);
     }
-    if (of !== pod && of.container !== pod.container) return 0;
+    if (of !== state.pod && of.container !== state.pod.container) return 0;
     if (isUp()) upTime.end();
     looks = hadWork ? 0 : looks + 1;
-    return isUp() || !pod.container ? QUIET_MS : Math.min(BUSY_MS * GROWTH ** looks, LONGEST_BUSY_MS);
+    return isUp() || !state.pod.container ? QUIET_MS : Math.min(BUSY_MS * GROWTH ** looks, LONGEST_BUSY_MS);
   };
   const repeating = createRepeating(run);
   const trigger = (): void => {
@@ -135,7 +172,7 @@ export const createPodDevice = ({ keep, onUp, isAdded, ...parts }: PodDevicePart
 
   return {
     get pod() {
-      return pod;
+      return state.pod;
     },
     get hasNetwork() {
       return standing() !== undefined;
@@ -150,13 +187,17 @@ export const createPodDevice = ({ keep, onUp, isAdded, ...parts }: PodDevicePart
       return looking.seen.record?.spec.hostName ?? '';
     },
     get observed() {
-      return { podUID: pod.podUID, state: metricState(pod, looking.seen, isUp()), keeper: stateOf() };
+      return { podUID: state.pod.podUID, state: metricState(state.pod, looking.seen, isUp()), keeper: stateOf() };
     },
-    update({ container, start = pod.start }) {
-      if (!container) upTime.cancel();
-      else if (container.id !== pod.container?.id) upTime.begin(pod);
-      const { container: _, ...rest } = pod;
-      keepIfOther({ ...rest, start, ...(container && { container }) });
+    update({ container, start }) {
+      if (container.id !== state.pod.container?.id) upTime.begin(state.pod);
+      state.set({ ...state.pod, start, container });
+      trigger();
+    },
+    release() {
+      upTime.cancel();
+      const { container: _, ...rest } = state.pod;
+      state.take(rest);
       trigger();
     },
     trigger,

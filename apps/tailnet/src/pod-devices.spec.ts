@@ -22,7 +22,7 @@ import { until } from '@unbounded/testing';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { NodeStatusPatch } from './device.plan.ts';
 import { createKeeperFiles } from './keeper-files.ts';
-import { createKeptPods } from './kept-pods.ts';
+import { createKeptPods, type KeptPods } from './kept-pods.ts';
 import { createPodDevices, type PodDevices } from './pod-devices.ts';
 
 /** Pods of a node with files, sockets and a keeper that only says that networks stand; records are in memory. */
@@ -36,6 +36,7 @@ let areRecordsKnown: boolean;
 let cluster: readonly Prefix[] | undefined;
 let isPodGone: () => Promise<boolean>;
 let isKeeperAway: boolean;
+let isDiskFull: boolean;
 let agents: PodDevices[];
 /** Identities of the devices that came up. */
 let ups: [identity: string, seconds: number][];
@@ -59,8 +60,13 @@ const tendOnce = (): void => {
 };
 
 const startAgent = (): PodDevices => {
+  const files = createKeptPods(join(folder, 'pods'));
+  const write: KeptPods['write'] = (pod) => {
+    if (isDiskFull) throw new Error('ENOSPC: no space left on device');
+    files.write(pod);
+  };
   const agent = createPodDevices({
-    kept: createKeptPods(join(folder, 'pods')),
+    kept: { ...files, write },
     keeper: createKeeperFiles(join(folder, 'run')),
     recordOf: (namespace, podName) => records.get(`${namespace}/${podName}`),
     areRecordsKnown: () => areRecordsKnown,
@@ -154,7 +160,8 @@ const unit = (podUID = POD) => {
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'tailnet-'));
-  [records, areRecordsKnown, isKeeperAway, agents, servers, ups] = [new Map(), true, false, [], [], []];
+  [records, areRecordsKnown, isKeeperAway, isDiskFull] = [new Map(), true, false, false];
+  [agents, servers, ups] = [[], [], []];
   isPodGone = async () => false;
   cluster = [];
   for (const one of [unitsDir(), statesDir()]) mkdirSync(one, { recursive: true });
@@ -236,6 +243,40 @@ describe('a container', () => {
     agent.release('c-/run/netns/a'); // comes late
     await delay(150);
     expect([unit()?.netns, agent.byContainer('c-/run/netns/b')?.pod.podUID]).toEqual(['/run/netns/b', POD]);
+  });
+});
+
+describe('a full disk', () => {
+  test('refuses a pod by its name, and leaves nothing of it', async () => {
+    isDiskFull = true;
+    const agent = startAgent();
+    await expect(agent.add(added(), 'Immediate', within())).rejects.toThrow('ENOSPC');
+    expect([agent.list(), unit(), agent.startOf(POD)]).toEqual([[], undefined, undefined]);
+    isDiskFull = false;
+    await expect(agent.add(added(), 'Immediate', within())).resolves.toMatchObject({ hasNetwork: true });
+  });
+
+  test('keeps no container that is gone, and the next one starts when there is room', async () => {
+    const agent = await withDevice();
+    isDiskFull = true;
+    agent.release('c-/run/netns/a');
+    await until('the keeper has nothing to do', () => unit() === undefined);
+    expect(agent.byContainer('c-/run/netns/a')).toBeUndefined();
+    const next = added('web-0', POD, '/run/netns/b');
+    await expect(agent.add(next, 'WaitForDevice', within())).rejects.toThrow('ENOSPC');
+    isDiskFull = false;
+    const { pod } = await agent.add(next, 'WaitForDevice', within());
+    expect([pod.addresses, unit()?.netns]).toEqual([ADDRESSES, '/run/netns/b']);
+  });
+
+  test('that has room again has what was released meanwhile', async () => {
+    const agent = await withDevice();
+    isDiskFull = true;
+    agent.release('c-/run/netns/a');
+    await expect.poll(() => agent.list()[0]?.problem, { timeout: 45_000 }).toContain('ENOSPC');
+    isDiskFull = false;
+    agent.onRecord(records.get('shop/web-0')!);
+    await until('it is kept', () => !readFileSync(join(podFolder(), 'metadata.json'), 'utf8').includes('/run/netns/a'));
   });
 });
 

@@ -131,7 +131,7 @@ export const createPodDevices = (parts: PodDevicesParts): PodDevices => {
       if (start === 'WaitForDevice') await until(device, () => device.isUp, signal);
       return device;
     },
-    release: (containerId) => byContainer(containerId)?.update({ container: undefined }),
+    release: (containerId) => byContainer(containerId)?.release(),
     byContainer,
     list: () => [...devices.values()],
     observe() {
