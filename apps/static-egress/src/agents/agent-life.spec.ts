@@ -52,18 +52,22 @@ test('one that does not change is known to be dead after the timeout; a node tha
   expect(life.isAlive('u1')).toBe(false);
 });
 
-test('agents that start within moments of each other count from the same moment on', () => {
-  const other = { ...slice(1), spec: { ...slice(1).spec, nodeUID: 'u2' } };
-  life.note(slice(undefined));
-  life.note({ ...other, status: {} });
-  life.note(slice(1));
-  nowMs += 300;
-  life.note(other);
-  nowMs += 1699;
-  expect(life.alive()).toEqual(new Set());
-  nowMs += 1;
-  expect(life.alive()).toEqual(new Set(['u1', 'u2']));
-});
+test.each([0, 250, 1700, 1999])(
+  'agents that start within moments of each other, %i ms later too, count from the same moment on',
+  (laterMs) => {
+    nowMs += laterMs;
+    const other = { ...slice(1), spec: { ...slice(1).spec, nodeUID: 'u2' } };
+    life.note(slice(undefined));
+    life.note({ ...other, status: {} });
+    life.note(slice(1));
+    nowMs += 300;
+    life.note(other);
+    nowMs += 1699;
+    expect(life.alive()).toEqual(new Set());
+    nowMs += 1;
+    expect(life.alive()).toEqual(new Set(['u1', 'u2']));
+  },
+);
 
 test('a silent agent is dead after the timeout, and counts again only when it has been back for as long', () => {
   life.note(slice(undefined));

@@ -31,12 +31,10 @@ interface Sign {
 }
 
 /**
- * Agents that start together, as in a new cluster or after the first rule, count from the same moment: else the first of them would
- * get addresses that move on to the others right away.
+ * Agents that start within this time of the first of them, as in a new cluster or after the first rule, count from the same moment: else
+ * the first would get addresses that move on to the others right away.
  */
 const START_WINDOW_MS = 2000;
-/** Nobody waits less than this, so that those at both ends of a window are rarely parted. */
-const SHORTEST_START_MS = 250;
 
 export interface AgentLifeOptions {
   readonly timeoutMs: number;
@@ -50,7 +48,11 @@ export const createAgentLife = ({ timeoutMs, now = () => performance.now() }: Ag
   const isAlive = (sign: Sign | undefined): boolean =>
     sign !== undefined && sign.heartbeat !== undefined && sign.hasAge && isFresh(sign) && now() >= sign.steadyMs;
 
-  const startMs = (): number => Math.ceil((now() + SHORTEST_START_MS) / START_WINDOW_MS) * START_WINDOW_MS;
+  let windowEndMs = Number.NEGATIVE_INFINITY;
+  const startMs = (): number => {
+    if (now() >= windowEndMs) windowEndMs = now() + START_WINDOW_MS;
+    return windowEndMs;
+  };
 
   const next = (before: Sign | undefined, heartbeat: number | undefined): Sign => {
     const sinceMs = now();
