@@ -6,7 +6,7 @@ import { descendantsOf, parseProcessState, startInterruptions } from './interrup
 const stateOf = (pid: number): string => parseProcessState(pid, readFileSync(`/proc/${pid}/stat`, 'utf8')).state;
 
 test('state and parent of a process are read behind its name, whatever that holds', () => {
-  expect(parseProcessState(7, '7 (a) S (b) T 5 7 7 0')).toEqual({ pid: 7, parent: 5, state: 'T' });
+  expect(parseProcessState(7, '7 (a) S (b) T 5 7 7 0')).toEqual({ pid: 7, parent: 5, state: 'T', name: 'a) S (b' });
 });
 
 test('descendants are children and theirs, without those that are left alone', () => {
@@ -16,7 +16,7 @@ test('descendants are children and theirs, without those that are left alone', (
     [4, 1],
     [5, 4],
     [6, 9],
-  ].map(([pid, parent]) => ({ pid: pid!, parent: parent!, state: 'S' }));
+  ].map(([pid, parent]) => ({ pid: pid!, parent: parent!, state: 'S', name: 'sh' }));
   expect(descendantsOf(1, all).map(({ pid }) => pid)).toEqual([2, 3, 4, 5]);
   expect(descendantsOf(1, all, new Set([4])).map(({ pid }) => pid)).toEqual([2, 3]);
 });

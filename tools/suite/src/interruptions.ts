@@ -15,12 +15,14 @@ interface ProcessState {
   readonly pid: number;
   readonly parent: number;
   readonly state: string;
+  readonly name: string;
 }
 
 /** @param stat content of /proc/PID/stat; a name may hold spaces and parentheses */
 export const parseProcessState = (pid: number, stat: string): ProcessState => {
-  const [state = '', parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return { pid, parent: Number(parent), state };
+  const end = stat.lastIndexOf(')');
+  const [state = '', parent] = stat.slice(end + 2).split(' ');
+  return { pid, parent: Number(parent), state, name: stat.slice(stat.indexOf('(') + 1, end) };
 };
 
 const readProcesses = (): ProcessState[] =>
@@ -47,6 +49,9 @@ export const descendantsOf = (
 /** Traced, stopped by their own spec, or ended. */
 const RESTING = new Set(['T', 't', 'Z', 'X']);
 
+/** They stop themselves when their child is stopped, and wait for whoever lets them go on (WUNTRACED). */
+const FOLLOWERS = new Set(['nsenter', 'unshare']);
+
 const signal = (pid: number, name: NodeJS.Signals): void => {
   try {
     process.kill(pid, name);
@@ -66,7 +71,9 @@ export const startInterruptions = (except: ReadonlySet<number> = new Set()): (()
   const interrupt = async (): Promise<number> => {
     let stops = 0;
     while (!isEnding()) {
-      const running = descendantsOf(process.pid, readProcesses(), except).filter(({ state }) => !RESTING.has(state));
+      const all = descendantsOf(process.pid, readProcesses(), except);
+      for (const { pid, name, state } of all) if (state === 'T' && FOLLOWERS.has(name)) signal(pid, 'SIGCONT');
+      const running = all.filter(({ state }) => !RESTING.has(state));
       const chosen = running[Math.floor(Math.random() * running.length)];
       if (chosen !== undefined) {
         signal(chosen.pid, 'SIGSTOP');
