@@ -141,6 +141,8 @@ func listen(path string) (net.Listener, error) {
 func keyFile(dir string) string { return filepath.Join(dir, "auth-key") }
 
 // logIn starts with what is kept. A key is used only where there is no identity: one that has been used up would be refused for ever.
+// Without a key nobody logs in: the control server would be asked again and again, each time for a device of its own. Keys come by the
+// LocalAPI as well.
 func logIn(ctx context.Context, backend *ipnlocal.LocalBackend, settings deviceSettings) error {
 	prefs := ipn.NewPrefs()
 	prefs.Hostname, prefs.ControlURL, prefs.WantRunning = settings.hostName, settings.controlURL, true
@@ -152,7 +154,7 @@ func logIn(ctx context.Context, backend *ipnlocal.LocalBackend, settings deviceS
 	if err := backend.Start(options); err != nil {
 		return fmt.Errorf("start: %w", err)
 	}
-	if backend.State() != ipn.NeedsLogin {
+	if options.AuthKey == "" || backend.State() != ipn.NeedsLogin {
 		return nil
 	}
 	return backend.StartLoginInteractive(ctx)

@@ -52,6 +52,11 @@ test('what the control server sends changes no address, rule or route of a pod',
   expect(report.pod[1]).toBe(report.pod[0]);
 });
 
+test('a device without a key asks the control server for nothing, and logs in when it has one', () => {
+  expect(report.withoutKey).toMatchObject({ state: 'NeedsLogin', asked: 0 });
+  expect(report.withoutKey.addresses).toHaveLength(2);
+});
+
 test('a device whose process is killed keeps interface, index and addresses, and serves again who listened', () => {
   const { link, addresses, served } = report.killed;
   expect(link[1]).toBe(link[0]);

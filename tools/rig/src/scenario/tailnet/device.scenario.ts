@@ -37,6 +37,8 @@ export interface Report {
     /** The longest time without an answer, milliseconds: of pings to it, of its own, and when both devices are killed at once. */
     readonly gapsMs: Readonly<Record<'to' | 'from' | 'both', number>>;
   };
+  /** Of a device that has no key yet: its state, how often it asked to be registered, and its addresses once it has one. */
+  readonly withoutKey: { readonly state: string; readonly asked: number; readonly addresses: readonly string[] };
   /** New devices, two and two of which begin to talk at the same moment: until each has an answer, milliseconds. */
   readonly contactsMs: readonly number[];
   /** Killed and started again while the control server is away. */
@@ -51,6 +53,8 @@ export interface Report {
 
 const TAGS = ['tag:k8s-pod'];
 const SERVER_PORT = '9100';
+/** One that asked would have done so several times. */
+const KEYLESS_MS = 4000;
 /** Of two that begin at once one in four meets. */
 const PAIRS = 10;
 
@@ -143,6 +147,20 @@ const gapsOf = async (device: PodDevice, observer: PodDevice): Promise<Report['k
   };
 };
 
+const startWithoutKey = async (control: ControlServer): Promise<Report['withoutKey']> => {
+  const device = createPodDevice('keyless', 60);
+  device.begin();
+  await until('the device answers', () => device.status());
+  await delay(KEYLESS_MS);
+  const { BackendState: state } = await device.status();
+  const asked = device.log().split('RegisterReq').length - 1;
+  await device.logIn(await control.createKey(TAGS));
+  const addresses = await addressesOf(device);
+  await device.kill();
+  await control.deleteDevice(device.hostName);
+  return { state, asked, addresses };
+};
+
 /** Two devices that begin to talk at the same moment. */
 const contactOf = async (number: number, control: ControlServer): Promise<readonly number[]> => {
   const pair = [0, 1].map((side) => createPodDevice(`pair-${number}-${side}`, 20 + 2 * number + side));
@@ -193,6 +211,7 @@ const main = async (): Promise<Report> => {
   const node = [before, nodeState()] as const;
   const pod = await lieTo(one, control);
   const killed = await killAndStart(two, one, address);
+  const withoutKey = await startWithoutKey(control);
   const contactsMs: number[] = [];
   for (let number = 0; number < PAIRS; number++) contactsMs.push(...(await contactOf(number, control)));
   const withoutControl = await startWithoutControl(two, one, control, address);
@@ -203,7 +222,15 @@ const main = async (): Promise<Report> => {
   const leaked = keys.some((key) => logs.includes(key));
   for (const device of [one, two]) await device.kill();
   control.end();
-  const during = { killed, contactsMs, withoutControl, loggedInAgain, leaked, elsewhere: readdirSync('/var/lib') };
+  const during = {
+    killed,
+    withoutKey,
+    contactsMs,
+    withoutControl,
+    loggedInAgain,
+    leaked,
+    elsewhere: readdirSync('/var/lib'),
+  };
   return { addresses, reached, keysLeft, process: ofProcess, node, pod, ...during };
 };
 

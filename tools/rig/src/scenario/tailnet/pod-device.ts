@@ -46,7 +46,9 @@ export interface PodDevice {
   readonly enter: readonly string[];
   /** Runs a program there. @throws CommandError */
   readonly inPod: (...argv: string[]) => string;
-  /** Until the device is Running. @param key for a device without identity */
+  /** Starts the process. @param key for a device without identity */
+  begin(key?: string): void;
+  /** {@link begin}, until the device is Running. */
   start(key?: string): Promise<void>;
   status(): Promise<DeviceStatus>;
   /** Logs in anew, as after its deletion. */
@@ -89,13 +91,16 @@ export const createPodDevice = (name: string, number: number): PodDevice => {
     get pid() {
       return child!.pid!;
     },
-    async start(key) {
+    begin(key) {
       if (key !== undefined) writeFileSync(join(folder, 'auth-key'), key, { mode: 0o600 });
       const argv = ['-dir', folder, '-control', CONTROL_URL, '-hostname', hostName];
       child = spawn(podStart, ['tun', pod.netns, DEVICE, binary('tailnet-device'), ...argv], {
         stdio: ['ignore', 'ignore', 'pipe'],
       });
       child.stderr!.on('data', (data: Buffer) => (log += data.toString()));
+    },
+    async start(key) {
+      this.begin(key);
       await untilRunning(name, status);
     },
     async logIn(key) {
