@@ -11,9 +11,13 @@ const repeated = (packet: Uint8Array, count: number): Uint8Array[] => Array.from
 
 export const COUNT = 20;
 
-/** Whole IP packets, from the node's own network, as root. */
+/** Whole IP packets, one after the other by one process, from the node's own network, as root; each so many times. */
+export const allFromNode = (node: string, packets: readonly Uint8Array[], count: number): Promise<string> =>
+  inNodeNetwork(node, ['inject', 'packets'], lines(packets.flatMap((packet) => repeated(packet, count))));
+
+/** A whole IP packet, as {@link allFromNode}. */
 export const fromNode = (node: string, packet: Uint8Array, count = COUNT): Promise<string> =>
-  inNodeNetwork(node, ['inject', 'packets'], lines(repeated(packet, count)));
+  allFromNode(node, [packet], count);
 
 /** Ethernet frames by a device of the node. */
 export const frameFromNode = (node: string, device: string, frame: Uint8Array, count = COUNT): Promise<string> =>

@@ -14,7 +14,7 @@ import {
 import type { Pod } from '../../checks/test-pod.ts';
 import type { Attempt } from './attempts.ts';
 import { expectDropped } from './evidence.ts';
-import { COUNT, frameFromNode, fromNode } from './inject.ts';
+import { allFromNode, COUNT, frameFromNode, fromNode } from './inject.ts';
 import type { Targets } from './node-objects.attempts.ts';
 import { forged } from './while-flowing.ts';
 import { onNode } from '../../node/node.ts';
@@ -112,7 +112,7 @@ const strayAttempts = (targets: PacketTargets): Attempt[] =>
     name,
     expected: 'dropped',
     async run() {
-      for (const packet of packets) await fromNode(targets.hostile.name, packet, 5);
+      await allFromNode(targets.hostile.name, packets, 5);
       return `${5 * packets.length} sent; the capture at the victims sees none`;
     },
   }));
