@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { replaceFile } from '@unbounded/state-files';
 import { z } from 'zod';
@@ -33,7 +33,7 @@ export const createKeptPods = (folder: string): KeptPods => {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const folderOf = (podUID: string): string => join(folder, podUID);
   const fileOf = (podUID: string): string => join(folderOf(podUID), 'metadata.json');
-  /** Of an agent that ended before it had written anything there. */
+  /** A folder of nothing: what was to be written there could not be, or an agent ended before. */
   const removeIfEmpty = (podUID: string): boolean => {
     try {
       rmdirSync(folderOf(podUID));
@@ -62,12 +62,11 @@ export const createKeptPods = (folder: string): KeptPods => {
       });
     },
     write(pod) {
-      const isNew = !existsSync(folderOf(pod.podUID));
       try {
         mkdirSync(folderOf(pod.podUID), { mode: 0o700, recursive: true });
         replaceFile(fileOf(pod.podUID), JSON.stringify(pod), { mode: 0o600 });
       } catch (error) {
-        if (isNew) removeIfEmpty(pod.podUID);
+        removeIfEmpty(pod.podUID);
         throw error;
       }
     },

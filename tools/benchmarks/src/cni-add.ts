@@ -6,7 +6,7 @@ import { run } from '@unbounded/rig/command';
 import type { LabLayout } from '@unbounded/rig/layout';
 import { nodeJs, state } from '@unbounded/rig/paths';
 import { onNode } from '@unbounded/rig/node';
-import { median } from './rounds.ts';
+import { median, type Round } from './rounds.ts';
 
 /**
  * How long a node of the lab takes to attach a pod: the plugins of the node's list are called one after the other, as a
@@ -88,6 +88,21 @@ export interface AddTimes {
   readonly p10: number;
   readonly least: number;
 }
+
+/** One turn of both sides. */
+export interface AddRound {
+  readonly ours: AddTimes;
+  readonly theirs: AddTimes;
+}
+
+const KINDS = [
+  ['median', 'median'],
+  ['tenth percentile', 'p10'],
+] as const;
+
+/** What a table has rows of, by its name. */
+export const roundsByKind = (rounds: readonly AddRound[]): readonly (readonly [kind: string, Round[]])[] =>
+  KINDS.map(([kind, key]) => [kind, rounds.map(({ ours, theirs }) => ({ ours: ours[key], theirs: theirs[key] }))]);
 
 /** On the node itself: prints {@link AddTimes}. */
 const measure = (given: string | undefined): void => {

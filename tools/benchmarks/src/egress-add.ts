@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { applyManifests, kubectl } from '@unbounded/rig/control-plane';
 import { GROUP_VERSION } from '@unbounded/crds';
 import { createBenchPods, listOf } from './bench-pods.ts';
-import { type AddTimes, measureAdd, readLab } from './cni-add.ts';
+import { type AddRound, measureAdd, readLab, roundsByKind } from './cni-add.ts';
 import { row } from './rounds.ts';
 
 /** How long a node of the lab takes to attach a pod with egress rules in the cluster, next to the same without any, in turns. */
@@ -65,7 +65,7 @@ const main = async (file: string): Promise<void> => {
   const namespaces = [NAMESPACE, OTHERS].map((name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } }));
   await applyManifests(layout, listOf(namespaces));
   await createBenchPods(layout, NAMESPACE, file);
-  const rounds = CASES.map((): { readonly ours: AddTimes; readonly theirs: AddTimes }[] => []);
+  const rounds = CASES.map((): AddRound[] => []);
   for (let turn = 0; turn < TURNS; turn++) {
     for (const [index, placed] of CASES.entries()) {
       await withoutRules();
@@ -81,10 +81,8 @@ const main = async (file: string): Promise<void> => {
     '| pod, rules in its namespace | with | without | ratio | least - greatest | target |\n|---|---|---|---|---|---|',
   );
   for (const [index, { here, selected }] of CASES.entries())
-    for (const key of ['median', 'p10'] as const) {
-      const ofKey = rounds[index]!.map(({ ours, theirs }) => ({ ours: ours[key], theirs: theirs[key] }));
-      console.log(row(`${selected === 'bench' ? 'selected' : 'not selected'}, ${here}: ${key}`, ofKey, '1.30'));
-    }
+    for (const [kind, ofKind] of roundsByKind(rounds[index]!))
+      console.log(row(`${selected === 'bench' ? 'selected' : 'not selected'}, ${here}: ${kind}`, ofKind, '1.30'));
 };
 
 const folder = mkdtempSync(join(tmpdir(), 'egress-add-'));

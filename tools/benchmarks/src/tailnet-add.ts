@@ -6,8 +6,8 @@ import { agentReady } from '@unbounded/rig/agent-state';
 import { applyManifests, kubectl } from '@unbounded/rig/control-plane';
 import { killAgent, timeUntil } from '@unbounded/rig/scenario';
 import { createBenchPods, listOf } from './bench-pods.ts';
-import { type AddTimes, measureAdd, readLab } from './cni-add.ts';
-import { median, row, type Round } from './rounds.ts';
+import { type AddRound, type AddTimes, measureAdd, readLab, roundsByKind } from './cni-add.ts';
+import { median, row } from './rounds.ts';
 
 /** How long a node of the lab takes to attach a pod that does not join the tailnet, next to the same with the agent's section off, in turns. */
 
@@ -30,24 +30,17 @@ const measureWith = async (isOn: boolean, file: string): Promise<AddTimes> => {
 const main = async (file: string): Promise<void> => {
   await applyManifests(layout, listOf([{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } }]));
   await createBenchPods(layout, NAMESPACE, file);
-  const rounds: { readonly on: AddTimes; readonly off: AddTimes }[] = [];
+  const rounds: AddRound[] = [];
   for (let turn = 0; turn < TURNS; turn++) {
     // What comes second in one turn comes first in the next.
     const isOnFirst = turn % 2 === 0;
     const first = await measureWith(isOnFirst, file);
     const second = await measureWith(!isOnFirst, file);
-    rounds.push(isOnFirst ? { on: first, off: second } : { on: second, off: first });
+    rounds.push(isOnFirst ? { ours: first, theirs: second } : { ours: second, theirs: first });
   }
   console.log(`CNI ADD on ${node} of a pod that does not join, with the tailnet section on, next to off (ms)\n`);
   console.log('| | on | off | ratio | least - greatest |\n|---|---|---|---|---|');
-  const kinds = [
-    ['median', 'median'],
-    ['tenth percentile', 'p10'],
-  ] as const;
-  const byKind = kinds.map(([name, key]): readonly [string, readonly Round[]] => [
-    name,
-    rounds.map(({ on, off }) => ({ ours: on[key], theirs: off[key] })),
-  ]);
+  const byKind = roundsByKind(rounds);
   for (const [name, ofKind] of byKind) console.log(row(name, ofKind));
   console.log('');
   for (const [name, ofKind] of byKind) {
@@ -56,7 +49,7 @@ const main = async (file: string): Promise<void> => {
       `${name}: ${median(longerMs).toFixed(2)} ms longer (${longerMs.map((ms) => ms.toFixed(2)).join(', ')})`,
     );
   }
-  const [on, off] = (['on', 'off'] as const).map((key) => Math.min(...rounds.map((round) => round[key].least)));
+  const [on, off] = (['ours', 'theirs'] as const).map((key) => Math.min(...rounds.map((round) => round[key].least)));
   console.log(
     `least of all turns: ${on!.toFixed(2)} and ${off!.toFixed(2)}, ${(on! - off!).toFixed(2)} ms longer (at most 1)`,
   );

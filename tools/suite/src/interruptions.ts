@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
+import { parseProcessStat } from './process-stat.ts';
 
 /**
  * Stops the processes of a run for a moment each, one after the other and at random (SIGSTOP, SIGCONT), as a busy machine does between any two of
@@ -18,11 +19,11 @@ interface ProcessState {
   readonly name: string;
 }
 
-/** @param stat content of /proc/PID/stat; a name may hold spaces and parentheses */
+/** @param stat content of /proc/PID/stat */
 export const parseProcessState = (pid: number, stat: string): ProcessState => {
-  const end = stat.lastIndexOf(')');
-  const [state = '', parent] = stat.slice(end + 2).split(' ');
-  return { pid, parent: Number(parent), state, name: stat.slice(stat.indexOf('(') + 1, end) };
+  const { name, fields } = parseProcessStat(stat);
+  const [state = '', parent] = fields;
+  return { pid, parent: Number(parent), state, name };
 };
 
 const readProcesses = (): ProcessState[] =>
@@ -65,12 +66,11 @@ const signal = (pid: number, name: NodeJS.Signals): void => {
  * @param except processes that are left alone, and what they started
  * @returns ends it, and tells how often a process was stopped
  */
-export const startInterruptions = (except: ReadonlySet<number> = new Set()): (() => Promise<number>) => {
+export const startInterruptions = (except: ReadonlySet<number>): (() => Promise<number>) => {
   const ending = new AbortController();
-  const isEnding = (): boolean => ending.signal.aborted;
   const interrupt = async (): Promise<number> => {
     let stops = 0;
-    while (!isEnding()) {
+    while (!ending.signal.aborted) {
       const all = descendantsOf(process.pid, readProcesses(), except);
       for (const { pid, name, state } of all) if (state === 'T' && FOLLOWERS.has(name)) signal(pid, 'SIGCONT');
       const running = all.filter(({ state }) => !RESTING.has(state));

@@ -161,6 +161,13 @@ const changesDuring = async (act: () => Promise<void>): Promise<string> => {
   return printed;
 };
 
+/** Its own end of a cable to n1. Without an address of the link, whose router solicitations would be counted. */
+const settleStranger = (there: (...argv: string[]) => unknown): void => {
+  there('ip', 'link', 'set', 'eth0', 'addrgenmode', 'none', 'up');
+  there('ip', 'addr', 'add', 'fd00:88::2/64', 'dev', 'eth0', 'nodad');
+  there('ip', 'route', 'add', 'default', 'via', 'fd00:88::1');
+};
+
 /** A host on a LAN of n1 sends to a locator of n1's, and to that of n2; also from an address that it has no right to. */
 const attackFromLan = (forged?: string): void => {
   const stranger = createNetns();
@@ -168,9 +175,7 @@ const attackFromLan = (forged?: string): void => {
   run('ip', 'link', 'set', 'lan0', 'up');
   run('ip', 'addr', 'add', 'fd00:88::1/64', 'dev', 'lan0', 'nodad');
   const there = (...argv: string[]): unknown => run('nsenter', `--net=${stranger.path}`, ...argv);
-  there('ip', 'link', 'set', 'eth0', 'addrgenmode', 'none', 'up'); // its router solicitations would be counted
-  there('ip', 'addr', 'add', 'fd00:88::2/64', 'dev', 'eth0', 'nodad');
-  there('ip', 'route', 'add', 'default', 'via', 'fd00:88::1');
+  settleStranger(there);
   // It asks nobody for the node's MAC: an answer to a forged address is a packet of the node to a locator, and counted as one.
   const mac = readFileSync('/sys/class/net/lan0/address', 'utf8').trim();
   there('ip', 'neigh', 'add', 'fd00:88::1', 'lladdr', mac, 'dev', 'eth0', 'nud', 'permanent');
@@ -192,9 +197,7 @@ const attackAsPort = (): void => {
   const device = `${PORT_PREFIX}stray`;
   run('ip', 'link', 'add', device, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', stranger.path);
   run('ip', 'link', 'set', device, 'up');
-  there('ip', 'link', 'set', 'eth0', 'addrgenmode', 'none', 'up'); // its router solicitations would be counted
-  there('ip', 'addr', 'add', 'fd00:88::2/64', 'dev', 'eth0', 'nodad');
-  there('ip', 'route', 'add', 'default', 'via', 'fd00:88::1');
+  settleStranger(there);
   const pingBy = (host: string): void => {
     const mac = readFileSync(`/sys/class/net/${host}/address`, 'utf8').trim();
     there('ip', 'neigh', 'replace', 'fd00:88::1', 'lladdr', mac, 'dev', 'eth0', 'nud', 'permanent');

@@ -86,21 +86,21 @@ export const createPodDevice = (name: string, number: number): PodDevice => {
   let log = '';
   const socket = join(folder, 'tailscaled.sock');
   const status = async (): Promise<DeviceStatus> => JSON.parse(await askLocally(socket, 'status')) as DeviceStatus;
+  const begin = (key?: string): void => {
+    if (key !== undefined) writeFileSync(join(folder, 'auth-key'), key, { mode: 0o600 });
+    const argv = ['-dir', folder, '-control', CONTROL_URL, '-hostname', hostName];
+    child = spawn(podStart, ['tun', pod.netns, DEVICE, binary('tailnet-device'), ...argv], {
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    child.stderr!.on('data', (data: Buffer) => (log += data.toString()));
+  };
   return {
-    ...{ ...pod, hostName, folder, status },
+    ...{ ...pod, hostName, folder, status, begin },
     get pid() {
       return child!.pid!;
     },
-    begin(key) {
-      if (key !== undefined) writeFileSync(join(folder, 'auth-key'), key, { mode: 0o600 });
-      const argv = ['-dir', folder, '-control', CONTROL_URL, '-hostname', hostName];
-      child = spawn(podStart, ['tun', pod.netns, DEVICE, binary('tailnet-device'), ...argv], {
-        stdio: ['ignore', 'ignore', 'pipe'],
-      });
-      child.stderr!.on('data', (data: Buffer) => (log += data.toString()));
-    },
     async start(key) {
-      this.begin(key);
+      begin(key);
       await untilRunning(name, status);
     },
     async logIn(key) {
