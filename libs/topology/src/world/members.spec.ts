@@ -165,6 +165,15 @@ describe('what two nodes claim', () => {
     },
   );
 
+  test('a smaller part of a block that cannot be decided is nobody’s either, also not of one of the two', () => {
+    const thief = { ...worker(1, 0), podCIDRs: ['100.65.32.0/24', '100.65.32.7/32'] };
+    const third = { ...worker(1, 3), podCIDRs: ['100.65.32.9/32'] };
+    const objects = { ...base, slices: [slice(1, [thief, worker(1, 1), worker(1, 2), third]), base.slices[1]!] };
+    const plan = planIn(objects, 's1-w1');
+    expect(plan.blocks.filter(({ prefix }) => prefix.startsWith('100.65.32.'))).toEqual([]);
+    expect(reasonsOf(plan.problems)).toEqual(Array.from({ length: 4 }, () => 'PodCIDROverlap'));
+  });
+
   test.each(['100.66.31.5/32', '100.66.0.0/16', '10.1.0.0/25', '198.51.100.0/24', '0.0.0.0/0', '127.0.0.0/8'])(
     'the block %s is not of the node’s Site: it is not routed, and the node is told what to do',
     (claimed) => {
