@@ -2,13 +2,17 @@ import { defineConfig } from 'vitest/config';
 import { V8_OPTIONS } from './libs/config/src/node-command.ts';
 import { globsOf, LAYERS } from './tools/suite/src/layers.ts';
 import LongestFirst from './tools/suite/src/longest-first.ts';
+import { multiplyRuns, PROPERTY_RUNS } from './tools/suite/src/property-runs.ts';
 
 /** One project for each row of tools/suite/src/layers.ts: the name of a spec file says where it runs. */
+
+const timesCases = Number(process.env[PROPERTY_RUNS] ?? 1);
 
 const projects = LAYERS.map((layer, order) => {
   const { include, exclude } = globsOf(layer);
   const isUnit = layer.name === 'unit';
   return {
+    plugins: timesCases > 1 ? [multiplyRuns(timesCases)] : [],
     test: {
       name: layer.name,
       include,
@@ -19,7 +23,7 @@ const projects = LAYERS.map((layer, order) => {
       // Layers run one after another, also when vitest is started by hand for all.
       sequence: { groupOrder: order },
       // Longer than `until` waits, so that a failure says what did not happen.
-      testTimeout: isUnit ? 60_000 : 120_000,
+      testTimeout: (isUnit ? 60_000 : 120_000) * timesCases,
       hookTimeout: isUnit ? 60_000 : 120_000,
     },
   };

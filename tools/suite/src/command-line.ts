@@ -5,6 +5,8 @@ export type Request =
   | { readonly kind: 'tier'; readonly full: boolean }
   /** `base`: a commit; none for the one that the remote has. */
   | { readonly kind: 'affected'; readonly base?: string | undefined }
+  /** Properties of pure code, with `times` as many cases. */
+  | { readonly kind: 'properties'; readonly times: number; readonly args: readonly string[] }
   | { readonly kind: 'layer'; readonly layer: string; readonly args: readonly string[] }
   /** `interrupted`: its processes are stopped for moments as well. */
   | {
@@ -29,6 +31,12 @@ const isKnown = (name: string): boolean =>
   LAYERS.some((layer) => layer.name === name) || (OTHERS as readonly string[]).includes(name);
 
 /** @throws Error that says what would be right */
+const parseTimes = (words: string, times: string): number => {
+  if (!/^[1-9]\d{0,3}$/.test(times)) throw new Error(`${words}: N is "${times}", it must be an integer from 1 to 9999`);
+  return Number(times);
+};
+
+/** @throws Error that says what would be right */
 export const parseRequest = ([word, ...rest]: readonly string[]): Request => {
   if (word === undefined) return { kind: 'tier', full: false };
   const [most, takes] = TAKES[word] ?? [Number.POSITIVE_INFINITY, ''];
@@ -37,13 +45,23 @@ export const parseRequest = ([word, ...rest]: readonly string[]): Request => {
   if (word === 'affected') return { kind: 'affected', base: rest[0] };
   if (word === 'flaky' || word === 'interrupted') {
     const [name = '', times = '', ...args] = rest;
-    if (!/^[1-9]\d{0,3}$/.test(times))
-      throw new Error(`${word} LAYER N: N is "${times}", it must be an integer from 1 to 9999`);
-    const interrupted = word === 'interrupted';
-    return { kind: 'flaky', interrupted, layer: layerNamed(name).name, times: Number(times), args };
+    const [layer, interrupted] = [layerNamed(name).name, word === 'interrupted'];
+    return { kind: 'flaky', interrupted, layer, times: parseTimes(`${word} LAYER N`, times), args };
+  }
+  if (word === 'properties') {
+    const [times = '', ...args] = rest;
+    return { kind: 'properties', times: parseTimes('properties N', times), args };
   }
   if (!isKnown(word)) {
-    const known = ['full', 'affected', 'flaky', 'interrupted', ...OTHERS, ...LAYERS.map(({ name }) => name)];
+    const known = [
+      'full',
+      'affected',
+      'flaky',
+      'interrupted',
+      'properties',
+      ...OTHERS,
+      ...LAYERS.map(({ name }) => name),
+    ];
     throw new Error(`"${word}": it must be one of ${known.join(', ')}`);
   }
   return { kind: 'layer', layer: word, args: rest };

@@ -5,6 +5,7 @@ import { affectedRoots } from './affected.ts';
 import { parseRequest } from './command-line.ts';
 import { runFlaky } from './flaky.ts';
 import { CHECK_BUDGET_SECONDS, type Layer, LAYERS, layerNamed, specsOf } from './layers.ts';
+import { PROPERTY_RUNS, propertySpecs } from './property-runs.ts';
 import { failureLines, isOverBudget, slowestLines, table } from './report.ts';
 import { failedOf, type LayerResult, passedOf } from './results.ts';
 import { NX, reportFolder, root, runCommand, runLayer, timed } from './run-layer.ts';
@@ -85,6 +86,14 @@ const runTier = async (full: boolean): Promise<LayerResult[]> => {
   return [...results, await faults([]), ...(await runLayers(layers.filter(({ tier }) => tier === 'matrix')))];
 };
 
+/** @param args files of specs, or arguments for vitest; none: all specs that have properties */
+const runProperties = async (times: number, args: readonly string[]): Promise<LayerResult> => {
+  const layer = layerNamed('unit');
+  const files = args.length > 0 ? args : propertySpecs(root, layer);
+  say(`properties, with ${times} times as many cases`);
+  return runLayer({ ...layer, cachedBy: undefined }, files, { [PROPERTY_RUNS]: String(times) });
+};
+
 /** Prints the tables, keeps them as JSON, and says whether all is well. */
 const report = (results: readonly LayerResult[]): boolean => {
   const processors = availableParallelism();
@@ -109,6 +118,7 @@ const main = async (argv: readonly string[]): Promise<boolean> => {
     const [args, env] = fuzzEnvironment(layer.name, request.args);
     return (await prepare(layer.needs)) && (await runFlaky({ ...request, args }, layer, env));
   }
+  if (request.kind === 'properties') return (await runProperties(request.times, request.args)).passed;
   if (request.kind === 'layer') return (await runOne(request.layer, request.args)).passed;
   const tier = () => (request.kind === 'affected' ? runAffected(request.base) : runTier(request.full));
   return report(await tier());

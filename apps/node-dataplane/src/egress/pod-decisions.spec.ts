@@ -53,3 +53,18 @@ test('one that a rule selects is asked about once a second, and at once when sli
   await decisions.decideOpen([pod('a')]);
   expect(asked).toEqual([0, 1000, 1600]);
 });
+
+test('one that the slices list is selected without a question; once they list it no more it is asked about', async () => {
+  const asked: string[] = [];
+  const ask = async ({ uid }: { readonly uid: string }): Promise<'none'> => {
+    asked.push(uid);
+    return 'none';
+  };
+  const decisions = createPodDecisions({ ask, labelsOf, free: [] });
+  decisions.listed(new Set(['a']));
+  decisions.keepOnly(new Set()); // it is not attached yet
+  expect([decisions.isListed('a'), await decisions.decide(pod('a')), asked]).toEqual([true, 'selected', []]);
+  decisions.listed(new Set());
+  expect([decisions.isListed('a'), decisions.selectionOf('a')]).toEqual([false, 'unknown']);
+  expect([await decisions.decide(pod('a')), asked]).toEqual(['none', ['a']]);
+});

@@ -7,12 +7,14 @@ import type { AskSelection } from './selection.ts';
  */
 export interface PodDecisions {
   selectionOf(uid: string): 'none' | 'selected' | 'unknown';
+  /** Whether the slices list it: nobody need be asked, since a rule selects it until they list it no more. */
+  isListed(uid: string): boolean;
   /** The slices list these; a pod that they list no more is asked about again before it leaves as its node. */
   listed(uids: ReadonlySet<string>): void;
   /** Asks about one, and remembers nothing. @throws Error: it is not known now */
   ask(pod: PodAttachment): Promise<'none' | 'selected'>;
   /**
-   * Remembers the answer.
+   * Remembers the answer. Of a pod that the slices list there is no question: it is known to be selected.
    * @param answer not set: it is asked for
    * @throws Error: it is not known now
    */
@@ -63,8 +65,9 @@ export const createPodDecisions = ({
     const { namespace, name, uid } = pod;
     return askSelection ? askSelection({ namespace, name, uid, labels: () => labelsOf(pod) }) : 'none';
   };
-  const decide = async (pod: PodAttachment, answer = ask(pod)): Promise<'none' | 'selected'> => {
-    const selection = await answer;
+  const decide = async (pod: PodAttachment, answer?: Promise<'none' | 'selected'>): Promise<'none' | 'selected'> => {
+    if (inSlices.has(pod.uid)) return 'selected';
+    const selection = await (answer ?? ask(pod));
     if (selection === 'none' && inSlices.has(pod.uid)) return selection; // the slices are newer
     known.set(pod.uid, selection === 'none' ? NONE : { selection, askedMs: now() });
     return selection;
@@ -74,6 +77,7 @@ export const createPodDecisions = ({
     return !inSlices.has(uid) && selection !== 'none' && now() - askedMs >= SELECTED_MS;
   };
   return {
+    isListed: (uid) => inSlices.has(uid),
     selectionOf: (uid) => (inSlices.has(uid) ? 'selected' : (known.get(uid)?.selection ?? 'unknown')),
     listed(uids) {
       for (const uid of uids) known.set(uid, LISTED);

@@ -204,7 +204,7 @@ const openEgress = async (context: SectionContext, sockets: Sockets): Promise<Se
       return passOf({ ...state, problems }, reports);
     },
     hook: {
-      begin: (pod) => asked.begin(pod),
+      begin: (pod) => (decisions.isListed(pod.uid) ? undefined : asked.begin(pod)),
       async add(pod) {
         const { uid, namespace, name } = pod;
         adding.add(uid);
