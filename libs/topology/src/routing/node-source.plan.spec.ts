@@ -1,8 +1,8 @@
 import { NODE_FEATURES } from '@unbounded/crds';
-import { containsPrefix, firstAddress, hostPrefix, parseAddress, parsePrefix, type Prefix } from '@unbounded/ip';
+import { firstAddress, hostPrefix, parseAddress, type Prefix } from '@unbounded/ip';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { failureOf, type Network, networkOf } from '../explain/forwarding-simulation.ts';
+import { failureOf, longestMatch, type Network, networkOf } from '../explain/forwarding-simulation.ts';
 import { planIn } from '../explain/plan-table.ts';
 import { anyConnectedCluster } from '../random-cluster.testdata.ts';
 import { cluster, inFamilies, join } from '../testdata.ts';
@@ -103,21 +103,27 @@ describe('they come from its overlay address', () => {
 
 const hostOf = (text: string): Prefix => hostPrefix(parseAddress(text));
 
+/** By the longest route, as in the kernel: a shorter one may say otherwise. */
+const isFromNode = ({ blocks, direct }: NodePlan, address: Prefix): boolean => {
+  const routes: { prefix: string; source?: string }[] = [
+    ...direct.map((prefix) => ({ prefix })),
+    ...blocks.filter(({ use }) => use === undefined),
+  ];
+  return longestMatch(routes, address)?.source === 'node';
+};
+
 /** Each node with an address from which it sends to a pod of another. */
 const flowsOf = ({ members, plans }: Network) =>
   [...members.values()].flatMap((from) =>
-    plans
-      .get(from.name)!
-      .blocks.filter(({ source }) => source === 'node')
-      .flatMap(({ prefix }) => {
-        const block = parsePrefix(prefix);
-        const address = from.internalIps.map(hostOf).find(({ family }) => family === block.family)!;
-        return [...members.values()].flatMap((to) =>
-          to.podCidrs
-            .filter((pods) => containsPrefix(block, pods) && pods.family === block.family)
-            .map((pods) => ({ from, to, address, pod: hostPrefix(firstAddress(pods)) })),
-        );
-      }),
+    [...members.values()].flatMap((to) =>
+      to.podCidrs
+        .map((pods) => hostPrefix(firstAddress(pods)))
+        .filter((pod) => isFromNode(plans.get(from.name)!, pod))
+        .map((pod) => ({
+          ...{ from, to, pod },
+          address: from.internalIps.map(hostOf).find(({ family }) => family === pod.family)!,
+        })),
+    ),
   );
 
 test('in any cluster they arrive, and so do the answers', () => {
