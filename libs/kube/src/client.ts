@@ -57,6 +57,8 @@ export interface ResourceClient<T extends KubeObject> {
   ): Promise<Page<T>>;
   /** Follows all pages. */
   listAll(options?: ListOptions): Promise<readonly T[]>;
+  /** Follows all pages, and asks for no more of each object. */
+  listMetadata(options?: ListOptions): Promise<readonly Pick<T, 'metadata'>[]>;
   watch(options: WatchOptions): AsyncGenerator<WatchEvent<T>, void, undefined>;
   create(object: T, options?: WriteOptions): Promise<T>;
   /** Replaces. A resourceVersion in the metadata is a precondition. */
@@ -81,6 +83,9 @@ export interface ResourceClient<T extends KubeObject> {
 }
 
 const PAGE_SIZE = 500;
+
+/** A server that cannot make it of a kind gives whole objects. */
+const METADATA_ALONE = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json';
 
 interface ListBody<T> {
   readonly metadata: { readonly resourceVersion?: string; readonly continue?: string };
@@ -113,7 +118,7 @@ const deleteOptions = (options: Parameters<ResourceClient<KubeObject>['delete']>
     : {}),
 });
 
-type Reading<T extends KubeObject> = Pick<ResourceClient<T>, 'get' | 'list' | 'listAll' | 'watch'>;
+type Reading<T extends KubeObject> = Pick<ResourceClient<T>, 'get' | 'list' | 'listAll' | 'listMetadata' | 'watch'>;
 type Writing<T extends KubeObject> = Omit<ResourceClient<T>, keyof Reading<T> | 'resource'>;
 
 /** The server sends a bookmark about every minute: two of them missing means that the connection is dead. */
@@ -134,28 +139,34 @@ const createReading = <T extends KubeObject>(
   resource: Resource<T>,
   { collection, item, send }: Calls<T>,
 ): Reading<T> => {
-  const list: Reading<T>['list'] = async ({ namespace, limit, continueToken, signal, ...selectors } = {}) => {
+  const page = async (
+    { namespace, limit, continueToken, signal, ...selectors }: Parameters<Reading<T>['list']>[0] = {},
+    accept?: string,
+  ): Promise<Page<T>> => {
     const query = { ...selectors, limit, continue: continueToken };
-    const body = await send<ListBody<T>>({ method: 'GET', path: collection(namespace), query }, signal);
+    const request = { method: 'GET', path: collection(namespace), query, ...(accept && { accept }) } as const;
+    const body = await send<ListBody<T>>(request, signal);
     return {
       items: (body.items ?? []).map((entry) => withType(resource, entry)),
       resourceVersion: body.metadata.resourceVersion ?? '',
       ...(body.metadata.continue ? { continueToken: body.metadata.continue } : {}),
     };
   };
+  const allPages = async (options: ListOptions, accept?: string): Promise<readonly T[]> => {
+    const all: T[] = [];
+    let continueToken: string | undefined;
+    do {
+      const next = await page({ ...options, limit: PAGE_SIZE, continueToken }, accept);
+      all.push(...next.items);
+      continueToken = next.continueToken;
+    } while (continueToken !== undefined);
+    return all;
+  };
   return {
     get: (name, options = {}) => send({ method: 'GET', path: item(name, options) }, options.signal),
-    list,
-    listAll: async (options = {}) => {
-      const all: T[] = [];
-      let continueToken: string | undefined;
-      do {
-        const page = await list({ ...options, limit: PAGE_SIZE, continueToken });
-        all.push(...page.items);
-        continueToken = page.continueToken;
-      } while (continueToken !== undefined);
-      return all;
-    },
+    list: (options) => page(options),
+    listAll: (options = {}) => allPages(options),
+    listMetadata: (options = {}) => allPages(options, METADATA_ALONE),
     watch: ({ namespace, signal, ...query }) =>
       transport.stream({
         method: 'GET',

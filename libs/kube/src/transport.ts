@@ -13,6 +13,8 @@ export interface ApiRequest {
   readonly body?: unknown;
   /** Of the body; application/json when not set. */
   readonly contentType?: string;
+  /** Of the answer, which is JSON whatever it says besides; application/json when not set. */
+  readonly accept?: string;
   readonly signal?: AbortSignal;
   /** No byte for this long ends the request. */
   readonly idleTimeoutMs?: number;
@@ -87,7 +89,7 @@ const open = async ({ connection, peers }: Link, call: ApiRequest): Promise<Inco
     method: call.method,
     headers: {
       ...(credentials.headers as OutgoingHttpHeaders),
-      accept: 'application/json',
+      accept: call.accept ?? 'application/json',
       'user-agent': 'unbounded',
       ...(body === undefined
         ? {}

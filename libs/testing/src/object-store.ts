@@ -56,6 +56,7 @@ export const objectStore = <T extends KubeObject>(...initial: readonly T[]): Obj
     write(name, merged(objects.get(name), change as Json) as unknown as T);
   const client: Partial<ResourceClient<T>> = {
     listAll: async () => [...objects.values()],
+    listMetadata: async () => [...objects.values()],
     create: (object) => write(object.metadata.name, object),
     update: (object) => write(object.metadata.name, object),
     mergePatch: (name, change) => patch(name, change),

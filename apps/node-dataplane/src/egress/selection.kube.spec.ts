@@ -59,6 +59,23 @@ test('a rule is heeded from the moment on that it is written, by labels, in its 
   expect(await web({ app: 'web' }, 'default')).toBe('none');
 });
 
+test('a rule that is changed or replaced is heeded at once, though what the server sends otherwise are generations alone', async () => {
+  const rules = clientOf(api.cluster, staticEgressIpKind);
+  await addRule({ podSelector: { matchLabels: { app: 'web' } } });
+  expect([await web(), await web()]).toEqual(['selected', 'selected']);
+  await rules.mergePatch(
+    'rule',
+    { spec: { rules: [{ egressip: '192.0.2.200', podSelector: { matchLabels: { app: 'db' } } }] } },
+    { namespace: 'shop' },
+  );
+  expect([await web(), await web({ app: 'db' })]).toEqual(['none', 'selected']);
+  await rules.delete('rule', { namespace: 'shop' });
+  await addRule({ podSelector: { matchLabels: { app: 'web' } } });
+  expect([await web(), await web({ app: 'db' })]).toEqual(['selected', 'none']);
+  const [listed] = await rules.listMetadata({ namespace: 'shop' });
+  expect([listed?.metadata.generation, Object.keys(listed!).sort()]).toEqual([1, ['apiVersion', 'kind', 'metadata']]);
+});
+
 test('a Service selects pods that are not ready; one that is not there selects none', async () => {
   await addRule({ 'service-name': 'front' });
   expect(await web()).toBe('none');

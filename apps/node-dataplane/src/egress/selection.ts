@@ -1,6 +1,7 @@
 import { clusterStaticEgressIpKind, staticEgressIpKind } from '@unbounded/crds';
 import { namedServices, selectsByLabels, serviceSelects } from '@unbounded/egress';
 import { type Cluster, clientOf, isNotFound, namespaces, services } from '@unbounded/kube';
+import { createRuleReader } from './rule-reader.ts';
 
 /**
  * Whether any rule selects a pod, as the API server has rules and labels at this moment: what an agent has watched may be older than the
@@ -31,11 +32,11 @@ const unlessAbsent = async <T>(work: Promise<readonly T[]>): Promise<readonly T[
 /** @throws ApiError, TransportError: it is not known */
 export const createAskSelection = (cluster: Cluster): AskSelection => {
   const clients = {
-    rules: clientOf(cluster, staticEgressIpKind),
-    clusterRules: clientOf(cluster, clusterStaticEgressIpKind),
     services: cluster.client(services),
     namespaces: cluster.client(namespaces),
   };
+  const rulesOf = createRuleReader(clientOf(cluster, staticEgressIpKind));
+  const clusterRulesNow = createRuleReader(clientOf(cluster, clusterStaticEgressIpKind));
   const isSelectedBy = async (name: string, namespace: string, labels: Readonly<Record<string, string>>) => {
     const found = await unlessAbsent(clients.services.get(name, { namespace }).then((service) => [service]));
     return found.some(({ spec }) => serviceSelects(spec?.selector, labels));
@@ -47,8 +48,8 @@ export const createAskSelection = (cluster: Cluster): AskSelection => {
     const early = hadRules ? pod.labels() : undefined;
     early?.catch(() => undefined); // told where they are needed
     const [rules, clusterRules] = await Promise.all([
-      unlessAbsent(clients.rules.listAll({ namespace })),
-      unlessAbsent(clients.clusterRules.listAll()),
+      unlessAbsent(rulesOf(namespace)),
+      unlessAbsent(clusterRulesNow()),
     ]);
     hadRules = rules.length + clusterRules.length > 0;
     if (!hadRules) return 'none';
