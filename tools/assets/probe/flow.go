@@ -30,7 +30,39 @@ const (
 	datagramSize  = 200
 	lastAnswers   = 2 * time.Second // how long after the last datagram answers still count
 	reportedSpans = 20
+	// What a sender may catch up with at once that had to wait for a processor. More would be a burst that no flow of its
+	// rate has, and that queues on the way cannot hold: WireGuard's are 1,024 packets long.
+	mostBehind = 20 * time.Millisecond
 )
+
+// schedule says when each datagram is due; where the sender fell behind, the rest moves.
+type schedule struct {
+	interval time.Duration
+	delays   []scheduleDelay
+}
+
+type scheduleDelay struct {
+	fromNumber int
+	total      time.Duration
+}
+
+func (s *schedule) due(number int) time.Duration {
+	at := time.Duration(number) * s.interval
+	for index := len(s.delays) - 1; index >= 0; index-- {
+		if s.delays[index].fromNumber <= number {
+			return at + s.delays[index].total
+		}
+	}
+	return at
+}
+
+func (s *schedule) fellBehind(number int, by time.Duration) {
+	total := by - mostBehind
+	if n := len(s.delays); n > 0 {
+		total += s.delays[n-1].total
+	}
+	s.delays = append(s.delays, scheduleDelay{number, total})
+}
 
 // flow sends numbered datagrams at a steady rate to an echo server and reports which came back: one datagram lost in
 // either direction is one lost.
@@ -66,6 +98,7 @@ func flow(args []string) error {
 	}
 
 	var sendErrors int64
+	plan := schedule{interval: time.Second / time.Duration(rate)}
 	start := time.Now()
 	data := payload(datagramSize)
 	sent := 0
@@ -74,8 +107,10 @@ func flow(args []string) error {
 			break
 		}
 		sent++
-		if wait := time.Until(start.Add(time.Duration(number) * time.Second / time.Duration(rate))); wait > 0 {
+		if wait := time.Until(start.Add(plan.due(number))); wait > 0 {
 			time.Sleep(wait)
+		} else if -wait > mostBehind {
+			plan.fellBehind(number, -wait)
 		}
 		binary.BigEndian.PutUint32(data, uint32(number))
 		if _, err := connection.Write(data); err != nil {
@@ -85,7 +120,7 @@ func flow(args []string) error {
 	time.Sleep(lastAnswers)
 	_ = connection.SetReadDeadline(time.Now())
 	<-done
-	return printJSON(summarize(arrived[:sent], rate, sendErrors, gap.Load()))
+	return printJSON(summarize(arrived[:sent], plan, sendErrors, gap.Load()))
 }
 
 func isClosed(channel chan struct{}) bool {
@@ -120,7 +155,7 @@ func receive(connection net.Conn, arrived []atomic.Bool, gap *atomic.Int64, done
 	}
 }
 
-func summarize(arrived []atomic.Bool, rate int, sendErrors, gap int64) flowReport {
+func summarize(arrived []atomic.Bool, plan schedule, sendErrors, gap int64) flowReport {
 	report := flowReport{Sent: len(arrived), SendErrors: sendErrors, LargestGapMillis: gap, Losses: []lossSpan{}}
 	for number := range arrived {
 		if arrived[number].Load() {
@@ -131,12 +166,11 @@ func summarize(arrived []atomic.Bool, rate int, sendErrors, gap int64) flowRepor
 		if n := len(report.Losses); n > 0 && report.Losses[n-1].LastNumber == number-1 {
 			report.Losses[n-1].LastNumber = number
 		} else if n < reportedSpans {
-			at := int64(number) * 1000 / int64(rate)
-			report.Losses = append(report.Losses, lossSpan{number, number, at})
+			report.Losses = append(report.Losses, lossSpan{number, number, plan.due(number).Milliseconds()})
 		}
 	}
 	// What was lost at the end, when no answer came any more, is a gap as well.
-	if pause := unanswered(arrived) * 1000 / int64(rate); pause > report.LargestGapMillis {
+	if pause := (time.Duration(unanswered(arrived)) * plan.interval).Milliseconds(); pause > report.LargestGapMillis {
 		report.LargestGapMillis = pause
 	}
 	return report

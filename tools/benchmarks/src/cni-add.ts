@@ -1,12 +1,14 @@
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { CNI_CONF_FOLDER, CNI_CONF_NAME } from '@unbounded/config/ownership';
 import { run } from '@unbounded/rig/command';
 import type { LabLayout } from '@unbounded/rig/layout';
 import { nodeJs, state } from '@unbounded/rig/paths';
-import { onNode } from '@unbounded/rig/node';
-import { median, type Round } from './rounds.ts';
+import { inNode, onNode } from '@unbounded/rig/node';
+import { median } from './rounds.ts';
 
 /**
  * How long a node of the lab takes to attach a pod: the plugins of the node's list are called one after the other, as a
@@ -80,34 +82,21 @@ const withoutObjects = (): BenchPod[] =>
   Array.from({ length: WARM_UP + PODS }, (_, index) => ({ name: `bench-${index}`, namespace: 'default' }));
 
 const ON_NODE = '--on-node';
+const IN_TURN = '--in-turn';
 
 /** Of ADDs, in milliseconds. */
 export interface AddTimes {
   readonly median: number;
   /** The tenth percentile: what an ADD takes while nothing else of the machine runs. Its spread is a fraction of the median's. */
   readonly p10: number;
-  readonly least: number;
 }
 
-/** One turn of both sides. */
-export interface AddRound {
-  readonly ours: AddTimes;
-  readonly theirs: AddTimes;
-}
-
-const KINDS = [
-  ['median', 'median'],
-  ['tenth percentile', 'p10'],
-] as const;
-
-/** What a table has rows of, by its name. */
-export const roundsByKind = (rounds: readonly AddRound[]): readonly (readonly [kind: string, Round[]])[] =>
-  KINDS.map(([kind, key]) => [kind, rounds.map(({ ours, theirs }) => ({ ours: ours[key], theirs: theirs[key] }))]);
+const readPods = (file: string): BenchPod[] => JSON.parse(readFileSync(file, 'utf8')) as BenchPod[];
 
 /** On the node itself: prints {@link AddTimes}. */
 const measure = (given: string | undefined): void => {
   const plugins = readPlugins();
-  const pods = given === undefined ? withoutObjects() : (JSON.parse(readFileSync(given, 'utf8')) as BenchPod[]);
+  const pods = given === undefined ? withoutObjects() : readPods(given);
   // The node is in use: what stands for the first pod stays while others come and go.
   const first = attach(plugins, pods[0]!);
   const times = pods.slice(1).map((pod) => {
@@ -117,8 +106,48 @@ const measure = (given: string | undefined): void => {
   });
   first.detach();
   const sorted = times.slice(WARM_UP).toSorted((a, b) => a - b);
-  const ofAll: AddTimes = { median: median(sorted), p10: sorted[Math.floor(sorted.length / 10)]!, least: sorted[0]! };
+  const ofAll: AddTimes = { median: median(sorted), p10: sorted[Math.floor(sorted.length / 10)]! };
   console.log(JSON.stringify(ofAll));
+};
+
+/** On the node itself: for each line that comes, an ADD, its milliseconds as a line, and all is as before. */
+const measureInTurn = async (file: string): Promise<void> => {
+  const plugins = readPlugins();
+  const [stays, ...others] = readPods(file);
+  const first = attach(plugins, stays!);
+  let turn = 0;
+  for await (const _ of createInterface({ input: process.stdin })) {
+    const { elapsedMs, detach } = attach(plugins, others[turn++ % others.length]!);
+    detach();
+    console.log(elapsedMs);
+  }
+  first.detach();
+};
+
+export interface AddsInTurn {
+  /** One ADD, in milliseconds; behind it nothing of it is left. */
+  next(): Promise<number>;
+  end(): Promise<void>;
+}
+
+/** ADDs of a node, one at a time and when they are asked for. @param file of pods with objects (JSON), of which no other node uses any */
+export const startAdds = (node: string, file: string): AddsInTurn => {
+  const [program, ...args] = [...inNode(node), nodeJs, import.meta.filename, IN_TURN, file];
+  const child = spawn(program!, args, { stdio: ['pipe', 'pipe', 'inherit'] });
+  const ended = once(child, 'exit');
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  return {
+    async next() {
+      child.stdin.write('\n');
+      const line = await lines.next();
+      if (line.done) throw new Error(`the ADDs of ${node} have ended`);
+      return Number(line.value);
+    },
+    async end() {
+      child.stdin.end();
+      await ended;
+    },
+  };
 };
 
 /** A worker of the lab that is up. @throws Error when none is */
@@ -134,6 +163,7 @@ export const measureAdd = (node: string, file?: string): AddTimes =>
   JSON.parse(onNode(node, nodeJs, import.meta.filename, ON_NODE, ...(file === undefined ? [] : [file]))) as AddTimes;
 
 if (process.argv[2] === ON_NODE) measure(process.argv[3]);
+else if (process.argv[2] === IN_TURN) await measureInTurn(process.argv[3]!);
 else if (process.argv[1] === import.meta.filename) {
   const { node } = readLab();
   const times = measureAdd(node);

@@ -5,19 +5,25 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { applyManifests, kubectl } from '@unbounded/rig/control-plane';
 import { GROUP_VERSION } from '@unbounded/crds';
 import { createBenchPods, listOf } from './bench-pods.ts';
-import { type AddRound, measureAdd, readLab, roundsByKind } from './cni-add.ts';
-import { row } from './rounds.ts';
+import { readLab, startAdds } from './cni-add.ts';
+import { measurePairs, type Pair, pairRow } from './paired-adds.ts';
 
-/** How long a node of the lab takes to attach a pod with egress rules in the cluster, next to the same without any, in turns. */
+/**
+ * How long a node of the lab takes to attach a pod of a namespace with egress rules, of 200 in the cluster, next to another node that attaches one
+ * of a namespace without any.
+ */
 
 const NAMESPACE = 'bench';
 const OTHERS = 'bench-others';
 const RULES = 200;
-const TURNS = Number(process.env['ROUNDS'] ?? 5);
+const PLAIN = 'bench-plain';
+const TURNS = Number(process.env['ROUNDS'] ?? 4);
+const PAIRS = Number(process.env['PODS'] ?? 60);
 /** Until agents have heard of rules that came or went. */
 const HEARD_MS = 3000;
 
-const { layout, node } = readLab();
+const { layout } = readLab();
+const workers = layout.nodes.filter(({ role }) => role === 'worker').map(({ name }) => name);
 /** Of documentation (RFC 5737): nobody owns it. */
 const EGRESS_ADDRESS = '198.51.100.9';
 const RULES_OF_AN_OBJECT = 25;
@@ -61,34 +67,48 @@ const CASES: readonly Placed[] = [10, RULES].flatMap((here) =>
   (['others', 'bench'] as const).map((selected) => ({ here, selected })),
 );
 
-const main = async (file: string): Promise<void> => {
-  const namespaces = [NAMESPACE, OTHERS].map((name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } }));
-  await applyManifests(layout, listOf(namespaces));
-  await createBenchPods(layout, NAMESPACE, file);
-  const rounds = CASES.map((): AddRound[] => []);
+const ratio = ({ oursMs, theirsMs }: Pair): number => oursMs / theirsMs;
+
+/** @param files of pods of the namespace with rules, and of the one without */
+const measureCase = async (placed: Placed, [ruled, plain]: readonly [string, string]): Promise<Pair[]> => {
+  await withoutRules();
+  await applyManifests(layout, listOf(ruleObjects(placed)));
+  await delay(HEARD_MS);
+  const pairs: Pair[] = [];
+  const [one, other] = workers as [string, string];
   for (let turn = 0; turn < TURNS; turn++) {
-    for (const [index, placed] of CASES.entries()) {
-      await withoutRules();
-      await delay(HEARD_MS);
-      const theirs = measureAdd(node, file);
-      await applyManifests(layout, listOf(ruleObjects(placed)));
-      await delay(HEARD_MS);
-      rounds[index]!.push({ ours: measureAdd(node, file), theirs });
-    }
+    const [ours, theirs] = turn % 2 === 0 ? [one, other] : [other, one];
+    pairs.push(...(await measurePairs(startAdds(ours, ruled), startAdds(theirs, plain), PAIRS)));
   }
-  console.log(`CNI ADD on ${node}, with ${RULES} rules in the cluster, next to none (ms)\n`);
+  return pairs;
+};
+
+const main = async (folder: string): Promise<void> => {
+  const namespaces = [NAMESPACE, OTHERS, PLAIN].map((name) => ({
+    ...{ apiVersion: 'v1', kind: 'Namespace' },
+    metadata: { name },
+  }));
+  await applyManifests(layout, listOf(namespaces));
+  const files = [join(folder, 'ruled.json'), join(folder, 'plain.json')] as const;
+  await createBenchPods(layout, NAMESPACE, files[0]);
+  await createBenchPods(layout, PLAIN, files[1]);
   console.log(
-    '| pod, rules in its namespace | with | without | ratio | least - greatest | target |\n|---|---|---|---|---|---|',
+    `CNI ADD with ${RULES} rules in the cluster, next to a namespace without (ms; medians of ${TURNS * PAIRS} pairs)\n`,
   );
-  for (const [index, { here, selected }] of CASES.entries())
-    for (const [kind, ofKind] of roundsByKind(rounds[index]!))
-      console.log(row(`${selected === 'bench' ? 'selected' : 'not selected'}, ${here}: ${kind}`, ofKind, '1.30'));
+  console.log(
+    '| pod, rules in its namespace | with | without | ratio (the median is in, 95 %); target 1.30 |\n|---|---|---|---|',
+  );
+  for (const placed of CASES) {
+    const name = `${placed.selected === 'bench' ? 'selected' : 'not selected'}, ${placed.here}`;
+    console.log(pairRow(name, await measureCase(placed, files), ratio));
+  }
 };
 
 const folder = mkdtempSync(join(tmpdir(), 'egress-add-'));
 try {
-  await main(join(folder, 'pods.json'));
+  if (workers.length < 2) throw new Error('the lab has one worker: tools/lab down, then up --partner');
+  await main(folder);
 } finally {
   rmSync(folder, { recursive: true, force: true });
-  await kubectl(layout, ['delete', 'namespace', NAMESPACE, OTHERS, '--wait=false', '--ignore-not-found']);
+  await kubectl(layout, ['delete', 'namespace', NAMESPACE, OTHERS, PLAIN, '--wait=false', '--ignore-not-found']);
 }
