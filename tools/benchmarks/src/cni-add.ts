@@ -85,7 +85,7 @@ const ON_NODE = '--on-node';
 const IN_TURN = '--in-turn';
 
 /** Of ADDs, in milliseconds. */
-export interface AddTimes {
+interface AddTimes {
   readonly median: number;
   /** The tenth percentile: what an ADD takes while nothing else of the machine runs. Its spread is a fraction of the median's. */
   readonly p10: number;
@@ -94,9 +94,9 @@ export interface AddTimes {
 const readPods = (file: string): BenchPod[] => JSON.parse(readFileSync(file, 'utf8')) as BenchPod[];
 
 /** On the node itself: prints {@link AddTimes}. */
-const measure = (given: string | undefined): void => {
+const measure = (): void => {
   const plugins = readPlugins();
-  const pods = given === undefined ? withoutObjects() : readPods(given);
+  const pods = withoutObjects();
   // The node is in use: what stands for the first pod stays while others come and go.
   const first = attach(plugins, pods[0]!);
   const times = pods.slice(1).map((pod) => {
@@ -133,7 +133,7 @@ export interface AddsInTurn {
 /** ADDs of a node, one at a time and when they are asked for. @param file of pods with objects (JSON), of which no other node uses any */
 export const startAdds = (node: string, file: string): AddsInTurn => {
   const [program, ...args] = [...inNode(node), nodeJs, import.meta.filename, IN_TURN, file];
-  const child = spawn(program!, args, { stdio: ['pipe', 'pipe', 'inherit'] });
+  const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'inherit'] });
   const ended = once(child, 'exit');
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   return {
@@ -158,11 +158,11 @@ export const readLab = (): { layout: LabLayout; node: string } => {
   return { layout, node: (layout.nodes.find(({ role }) => role === 'worker') ?? layout.nodes[0]!).name };
 };
 
-/** How long an ADD takes. @param file of pods with objects (JSON); not given: without */
-export const measureAdd = (node: string, file?: string): AddTimes =>
-  JSON.parse(onNode(node, nodeJs, import.meta.filename, ON_NODE, ...(file === undefined ? [] : [file]))) as AddTimes;
+/** How long an ADD takes. */
+const measureAdd = (node: string): AddTimes =>
+  JSON.parse(onNode(node, nodeJs, import.meta.filename, ON_NODE)) as AddTimes;
 
-if (process.argv[2] === ON_NODE) measure(process.argv[3]);
+if (process.argv[2] === ON_NODE) measure();
 else if (process.argv[2] === IN_TURN) await measureInTurn(process.argv[3]!);
 else if (process.argv[1] === import.meta.filename) {
   const { node } = readLab();
