@@ -151,11 +151,19 @@ export const startAdds = (node: string, file: string): AddsInTurn => {
 };
 
 /** A worker of the lab that is up. @throws Error when none is */
-export const readLab = (): { layout: LabLayout; node: string } => {
+const readLab = (): { layout: LabLayout; node: string } => {
   const file = join(state, 'layout.json');
   if (!existsSync(file)) throw new Error('there is no lab: run tools/lab up');
   const layout = JSON.parse(readFileSync(file, 'utf8')) as LabLayout;
   return { layout, node: (layout.nodes.find(({ role }) => role === 'worker') ?? layout.nodes[0]!).name };
+};
+
+/** Two workers of the lab that is up. @throws Error when there are not as many */
+export const readWorkers = (): { layout: LabLayout; workers: readonly [string, string] } => {
+  const { layout } = readLab();
+  const [one, other] = layout.nodes.filter(({ role }) => role === 'worker').map(({ name }) => name);
+  if (one === undefined || other === undefined) throw new Error('the lab needs two workers: tools/lab down, then up');
+  return { layout, workers: [one, other] };
 };
 
 /** How long an ADD takes. */

@@ -29,18 +29,20 @@ export const measurePairs = async (ours: AddsInTurn, theirs: AddsInTurn, count: 
   return pairs.slice(WARM_UP);
 };
 
-/** Of the median, at 95 %: it is between these, however values are spread (order statistics of a binomial). */
-const confidence = (values: readonly number[]): readonly [low: number, high: number] => {
+/** 95 % confidence interval of the median, whatever the distribution (order statistics of a binomial). */
+const confidenceInterval = (values: readonly number[]): readonly [low: number, high: number] => {
   const sorted = values.toSorted((a, b) => a - b);
   const half = 0.98 * Math.sqrt(sorted.length);
   const at = (index: number): number => sorted[Math.min(sorted.length - 1, Math.max(0, index))]!;
   return [at(Math.floor(sorted.length / 2 - half)), at(Math.ceil(sorted.length / 2 + half))];
 };
 
-/** A row: both medians, and the median of what `compare` says of each pair. */
+/** A row: both medians, and the median of what `compare` says of each pair, with its confidence interval. */
 export const pairRow = (name: string, pairs: readonly Pair[], compare: (pair: Pair) => number): string => {
   const compared = pairs.map(compare);
   const medians = [pairs.map(({ oursMs }) => oursMs), pairs.map(({ theirsMs }) => theirsMs), compared].map(median);
-  const [ours, theirs, middle, low, high] = [...medians, ...confidence(compared)].map((value) => value.toFixed(2));
+  const [ours, theirs, middle, low, high] = [...medians, ...confidenceInterval(compared)].map((value) =>
+    value.toFixed(2),
+  );
   return `| ${name} | ${ours} | ${theirs} | ${middle} (${low} - ${high}) |`;
 };

@@ -6,7 +6,7 @@ import { agentReady } from '@unbounded/rig/agent-state';
 import { applyManifests, kubectl } from '@unbounded/rig/control-plane';
 import { killAgent, timeUntil } from '@unbounded/rig/scenario';
 import { createBenchPods, listOf } from './bench-pods.ts';
-import { readLab, startAdds } from './cni-add.ts';
+import { readWorkers, startAdds } from './cni-add.ts';
 import { measurePairs, type Pair, pairRow } from './paired-adds.ts';
 
 /** How much longer a node takes to attach a pod that does not join the tailnet with the agent's section on, next to another node with it off. */
@@ -18,8 +18,7 @@ const READY_MS = 30_000;
 /** After the agent is ready: what it still does at its start. */
 const SETTLED_MS = 5000;
 
-const { layout } = readLab();
-const workers = layout.nodes.filter(({ role }) => role === 'worker').map(({ name }) => name);
+const { layout, workers } = readWorkers();
 
 const restart = async (node: string, env: NodeJS.ProcessEnv = {}): Promise<void> => {
   await killAgent(layout, node, 'node-dataplane', env);
@@ -41,7 +40,7 @@ const longerMs = ({ oursMs, theirsMs }: Pair): number => oursMs - theirsMs;
 const splitPods = (folder: string): Map<string, string> => {
   const pods = JSON.parse(readFileSync(join(folder, 'pods.json'), 'utf8')) as object[];
   return new Map(
-    workers.slice(0, 2).map((node, at) => {
+    workers.map((node, at) => {
       const file = join(folder, `${node}.json`);
       writeFileSync(file, JSON.stringify(pods.filter((_, index) => index % 2 === at)));
       return [node, file];
@@ -53,10 +52,10 @@ const main = async (folder: string): Promise<void> => {
   await applyManifests(layout, listOf([{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } }]));
   await createBenchPods(layout, NAMESPACE, join(folder, 'pods.json'));
   const files = splitPods(folder);
-  const [one, other] = [...files.keys()] as [string, string];
+  const [one, other] = workers;
   const pairs: Pair[] = [];
   console.log(`CNI ADD of a pod that does not join, on ${one} and ${other} in turn (ms; medians)\n`);
-  console.log('| | on | off | longer (the median is in, 95 %) |\n|---|---|---|---|');
+  console.log('| | on | off | longer (95 % confidence interval) |\n|---|---|---|---|');
   for (let turn = 0; turn < TURNS; turn++) {
     const [on, off] = turn % 2 === 0 ? [one, other] : [other, one];
     const ofTurn = await measureWith(on, off, files);
@@ -69,10 +68,9 @@ const main = async (folder: string): Promise<void> => {
 const folder = mkdtempSync(join(tmpdir(), 'tailnet-add-'));
 try {
   if (!layout.options.tailnet) throw new Error('the lab has no tailnet: tools/lab down, then up --tailnet');
-  if (workers.length < 2) throw new Error('the lab has one worker: tools/lab down, then up --tailnet');
   await main(folder);
 } finally {
   rmSync(folder, { recursive: true, force: true });
-  if (layout.options.tailnet) for (const node of workers.slice(0, 2)) await killAgent(layout, node, 'node-dataplane');
+  if (layout.options.tailnet) for (const node of workers) await killAgent(layout, node, 'node-dataplane');
   await kubectl(layout, ['delete', 'namespace', NAMESPACE, '--wait=false', '--ignore-not-found']);
 }

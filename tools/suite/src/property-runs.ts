@@ -14,7 +14,7 @@ export const PROPERTY_RUNS = 'UNBOUNDED_PROPERTY_RUNS';
 /** Of fast-check, where a spec says none. */
 const USUAL_RUNS = 100;
 
-const IMPORT = /^import fc from 'fast-check';$/m;
+const IMPORT = /^import (\* as )?fc from 'fast-check';$/m;
 const RUNS = /\bnumRuns: ([\d_]+)/g;
 /** What a test may take, where it says it itself. */
 const TIMEOUT = /^( *\}, )([\d_]+)(\);)$/gm;
@@ -38,4 +38,4 @@ export const multiplyRuns = (times: number): Plugin => ({
 
 /** The specs of a layer that have properties. */
 export const propertySpecs = (root: string, layer: Layer): string[] =>
-  specsOf(root, layer).filter((file) => readFileSync(join(root, file), 'utf8').includes(`from 'fast-check'`));
+  specsOf(root, layer).filter((file) => IMPORT.test(readFileSync(join(root, file), 'utf8')));

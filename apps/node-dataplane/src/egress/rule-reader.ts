@@ -35,7 +35,7 @@ const withoutStatus = <T extends KubeObject>(rule: T): T => {
   return { ...rule, metadata: { name, namespace, uid, generation }, status: undefined };
 };
 
-/** @returns what rejects with ApiError, TransportError: it is not known */
+/** What it returns rejects with ApiError, TransportError: it is not known then. */
 export const createRuleReader = <T extends KubeObject>(
   client: Client<T>,
   { most = MOST_KEPT, now = () => performance.now() }: { readonly most?: number; readonly now?: () => number } = {},

@@ -204,7 +204,9 @@ const openEgress = async (context: SectionContext, sockets: Sockets): Promise<Se
       return passOf({ ...state, problems }, reports);
     },
     hook: {
-      begin: (pod) => (decisions.isListed(pod.uid) ? undefined : asked.begin(pod)),
+      begin(pod) {
+        if (!decisions.isListed(pod.uid)) asked.begin(pod);
+      },
       async add(pod) {
         const { uid, namespace, name } = pod;
         adding.add(uid);

@@ -156,6 +156,6 @@ describe('the report of a node', () => {
     await new Promise((resolve) => setTimeout(resolve, 10));
     const startedMs = performance.now();
     await pushLoop.stop();
-    expect(performance.now() - startedMs).toBeLessThan(30_000); // and not after the deadline of the push
+    expect(performance.now() - startedMs).toBeLessThan(1000);
   });
 });

@@ -112,14 +112,13 @@ export const settleBlocks = (
   if (disputed.size === 0) return sorted;
   const lost = new Set<BlockClaim>();
   let granted: BlockClaim[] = [];
-  /** Nobody has what these claim: neither does a claim that counts less, of whichever member. */
-  let undecided: BlockClaim[] = [];
+  /** Granted, or claimed by several of one rank: then nobody has it, neither does a claim that counts less, of whichever member. */
+  let taken = AddressSet.empty;
   for (const rank of [...new Set([...disputed].map((claim) => claim.rank))].sort((a, b) => a - b)) {
-    const taken = AddressSet.of([...granted, ...undecided].map(({ prefix }) => prefix));
     const free = [...disputed].filter((claim) => claim.rank === rank && !taken.overlaps(claim.prefix));
     const tied = conflicting(free.toSorted((a, b) => comparePrefixes(a.prefix, b.prefix)));
     granted = [...granted, ...free.filter((claim) => !tied.has(claim))];
-    undecided = [...undecided, ...tied];
+    taken = taken.union(AddressSet.of(free.map(({ prefix }) => prefix)));
   }
   const standsIn = new Set(granted);
   for (const claim of sorted.filter((one) => disputed.has(one) && !standsIn.has(one))) {
