@@ -10,6 +10,27 @@ const request = {
   config: JSON.stringify({ cniVersion: '1.0.0', prevResult }),
 };
 
+/** What hooks see of the annotations, where the API server has others. */
+const annotationsAt = async (runtimeConfig: unknown): Promise<unknown> => {
+  let seen: unknown;
+  const pods = hookedPods({
+    hooks: [{ section: 's', order: 1, timeoutMs: 1000, unavailable: 'refuse' }],
+    ports: { attach: async () => {}, detach: async () => {}, check: async () => undefined },
+    registered: () => [],
+    metadataOf: async () => ({ labels: {}, annotations: { of: 'the API server' } }),
+    logger: silentLogger,
+  });
+  pods.handle('s', {
+    add: async (pod) => {
+      seen = await pod.annotations();
+    },
+  });
+  const config = JSON.stringify({ cniVersion: '1.0.0', prevResult, runtimeConfig });
+  const { exitCode } = await answerRequest({ ...request, config }, { pods, gate: { isOpen: true } });
+  expect(exitCode).toBe(0);
+  return seen;
+};
+
 /** The answer to ADD where a section adds each of these. */
 const add = async (...additions: readonly ResultAddition[]) => {
   const names = additions.map((_, order) => `s${order}`);
@@ -40,4 +61,25 @@ test('interfaces that several sections have put into a pod are all to be settled
 test('where there are none, an answer is as it ever was', async () => {
   const result = `${JSON.stringify({ cniVersion: '1.0.0', ...prevResult })}\n`;
   expect(await add({}, { settle: [] })).toEqual({ exitCode: 0, output: result });
+});
+
+const TOLD = 'io.kubernetes.cri.pod-annotations';
+
+test.each<[string, unknown]>([
+  ['annotations', { [TOLD]: { a: 'b', c: '' } }],
+  ['that there are none', { [TOLD]: {} }],
+])('hooks believe a runtime that tells %s', async (_, runtimeConfig) => {
+  expect(await annotationsAt(runtimeConfig)).toEqual((runtimeConfig as { [TOLD]: object })[TOLD]);
+});
+
+test.each<[string, unknown]>([
+  ['no runtimeConfig', undefined],
+  ['null for it', null],
+  ['a runtimeConfig without them', { mac: '02:00:00:00:00:01' }],
+  ['null', { [TOLD]: null }],
+  ['a text', { [TOLD]: 'a=b' }],
+  ['a list', { [TOLD]: ['a'] }],
+  ['a value that is no text', { [TOLD]: { a: 'b', c: 1 } }],
+])('of a runtime that tells %s nothing is believed, and the API server is asked', async (_, runtimeConfig) => {
+  expect(await annotationsAt(runtimeConfig)).toEqual({ of: 'the API server' });
 });

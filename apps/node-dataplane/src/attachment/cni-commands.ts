@@ -1,5 +1,7 @@
 import type { Answer } from './answer.codec.ts';
 import { type CniResult, extendResult } from './cni-result.ts';
+import { POD_ANNOTATIONS } from './config.ts';
+import type { Annotations } from './hook.port.ts';
 import type { PlanGate } from './plan-gate.ts';
 import { HookError, type PodNetwork } from './pod-network.ts';
 import type { JoinedNetwork, PodAttachment } from './pods.ts';
@@ -25,7 +27,7 @@ interface CniConfig {
   /** A Network: the plugin makes the interface, and needs no other before it. */
   readonly network?: unknown;
   readonly segment?: unknown;
-  readonly runtimeConfig?: { readonly mac?: unknown; readonly ips?: unknown };
+  readonly runtimeConfig?: { readonly mac?: unknown; readonly ips?: unknown; readonly [POD_ANNOTATIONS]?: unknown };
   readonly prevResult?: CniResult;
   readonly [VALID_ATTACHMENTS]?: unknown;
 }
@@ -52,14 +54,21 @@ const macOf = (config: CniConfig, interfaceName: string): string | undefined => 
   return mac !== undefined && MAC.test(mac) ? mac : undefined;
 };
 
-const joinedNetwork = ({ name = '', network, segment, runtimeConfig = {} }: CniConfig): JoinedNetwork => {
-  const { mac, ips } = runtimeConfig;
+const joinedNetwork = ({ name = '', network, segment, runtimeConfig }: CniConfig): JoinedNetwork => {
+  const { mac, ips } = runtimeConfig ?? {};
   return {
     ...{ configuration: name, network },
     ...(segment === undefined ? {} : { segment }),
     ...(mac === undefined ? {} : { mac }),
     ...(ips === undefined ? {} : { ips }),
   };
+};
+
+/** Undefined: the runtime has not told them, or not as it should. */
+const annotationsOf = ({ runtimeConfig }: CniConfig): Annotations | undefined => {
+  const told = runtimeConfig?.[POD_ANNOTATIONS];
+  if (typeof told !== 'object' || told === null || Array.isArray(told)) return undefined;
+  return Object.values(told).every((value) => typeof value === 'string') ? (told as Annotations) : undefined;
 };
 
 const attachmentOf = ({ environment }: CniRequest, config: CniConfig): PodAttachment => {
@@ -109,7 +118,7 @@ const add = async (request: Parsed, { pods, gate }: Commands): Promise<Answer> =
       'prevResult is missing: this plugin stands after bridge in the list, or names a Network in "network"',
     );
   try {
-    const additions = await pods.attach(attachmentOf(request, cni));
+    const additions = await pods.attach(attachmentOf(request, cni), annotationsOf(cni));
     const result = { cniVersion: version, ...extendResult(cni.prevResult ?? {}, additions) };
     const settle = additions.flatMap((addition) => addition.settle ?? []);
     return { exitCode: 0, output: `${JSON.stringify(result)}\n`, ...(settle.length > 0 && { settle }) };

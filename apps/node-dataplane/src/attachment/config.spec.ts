@@ -42,6 +42,15 @@ describe('the CNI configuration', () => {
     expect(readdirSync(folder)).toEqual(['10-unbounded.conflist']);
   });
 
+  test('asks the runtime to tell our plug-in the annotations of pods', () => {
+    ensureCniConfig(folders, planFor('w1'));
+    const { plugins } = JSON.parse(readFileSync(file(), 'utf8')) as { plugins: Record<string, unknown>[] };
+    expect(plugins.at(-1)).toEqual({
+      type: 'unbounded-cni',
+      capabilities: { 'io.kubernetes.cri.pod-annotations': true },
+    });
+  });
+
   test('keeps the last IPv6 address of a block from pods', () => {
     ensureCniConfig(folders, { ...planFor('w1'), podCidrs: ['fd00:1::/64', 'fd00:2::/127'] });
     const { plugins } = JSON.parse(readFileSync(file(), 'utf8')) as { plugins: { ipam: { ranges: unknown } }[] };

@@ -12,6 +12,12 @@ import { POD_BRIDGE } from './pod-bridge.ts';
 /** Name of our binary in the CNI folder. */
 export const CNI_PLUGIN = 'unbounded-cni';
 
+/**
+ * The capability by which a container runtime tells a plug-in the annotations of the pod (containerd from 1.5 on, CRI-O from 1.29 on). A
+ * runtime without it ignores it.
+ */
+export const POD_ANNOTATIONS = 'io.kubernetes.cri.pod-annotations';
+
 type PodsPlan = Pick<NodePlan, 'manageCni' | 'mtuBytes' | 'podCidrs'>;
 
 /** host-local leaves out the first and the last address with IPv4; with IPv6 the last one, which echoes have, must be said. */
@@ -39,7 +45,7 @@ const cniConfig = (plan: PodsPlan): object => ({
       ipam: { type: 'host-local', ranges: plan.podCidrs.map((subnet) => [rangeOf(subnet)]) },
     },
     { type: 'portmap', capabilities: { portMappings: true } },
-    { type: CNI_PLUGIN },
+    { type: CNI_PLUGIN, capabilities: { [POD_ANNOTATIONS]: true } },
   ],
 });
 

@@ -31,10 +31,15 @@ export interface PodMetadata {
   readonly annotations: Readonly<Record<string, string>>;
 }
 
+export type Annotations = PodMetadata['annotations'];
+
 /** A pod at ADD. */
 export interface AddedPod extends PodAttachment {
-  /** Asks once for each ADD. @throws Error: the API server does not answer, or has another pod of that name */
-  metadata(): Promise<PodMetadata>;
+  /**
+   * As the runtime has told them (see POD_ANNOTATIONS of config.ts); else the API server is asked, once for each ADD.
+   * @throws Error: it does not answer, or has another pod of that name
+   */
+  annotations(): Promise<Annotations>;
 }
 
 /** An interface that a section has put into the pod. */

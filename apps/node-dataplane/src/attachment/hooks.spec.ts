@@ -49,7 +49,7 @@ const openPods = (...hooks: readonly TestHook[]) => {
     registered: () => attached,
     metadataOf: async ({ name }) => {
       asked.push(name);
-      return { labels: { app: name }, annotations: {} };
+      return { labels: {}, annotations: { app: name } };
     },
     logger: silentLogger,
     lateMs: 50,
@@ -85,19 +85,19 @@ test('hooks begin before the port is made, and one that breaks there keeps no po
   expect(bed.calls).toEqual(['begin', 'attach a', 'add']);
 });
 
-test('what the API server has of a pod is asked for while the port is made, once for all hooks', async () => {
+test('annotations that the runtime does not tell are asked for while the port is made, once for all hooks', async () => {
   const bed = openPods(
-    { begin: (one) => void one.metadata().then(({ labels }) => bed.calls.push(`labels of ${labels['app']}`)) },
+    { begin: (one) => void one.annotations().then(({ app }) => bed.calls.push(`annotations of ${app}`)) },
     {
       add: async (one) => {
-        await one.metadata();
+        await one.annotations();
         bed.calls.push('add');
       },
     },
   );
   await bed.pods.attach(pod('a'));
   expect([bed.calls.at(-1), bed.asked]).toEqual(['add', ['a']]);
-  expect(bed.calls).toContain('labels of a');
+  expect(bed.calls).toContain('annotations of a');
 });
 
 test('a hook has to do with the pods that it names', async () => {
@@ -218,18 +218,19 @@ test('a pod goes whatever a hook does on DEL, also twice', async () => {
   expect(attached).toEqual([]);
 });
 
-test('a hook reads labels of the pod, once for all hooks, and adds to the result', async () => {
+test('hooks read annotations of the pod, as the runtime tells them or else from the API server, and add to the result', async () => {
   const seen: string[] = [];
   const hook: TestHook = {
     add: async (one) => {
-      seen.push((await one.metadata()).labels['app']!);
+      seen.push((await one.annotations())['app']!);
       return { interfaces: [{ name: `x${seen.length}` }] };
     },
   };
-  const { pods, attached } = openPods(hook, hook);
+  const { pods, attached, asked } = openPods(hook, hook);
   expect(await pods.attach(pod('a'))).toEqual([{ interfaces: [{ name: 'x1' }] }, { interfaces: [{ name: 'x2' }] }]);
-  expect(seen).toEqual(['a', 'a']);
-  expect(attached[0]).not.toHaveProperty('metadata');
+  await pods.attach(pod('b'), { app: 'told' });
+  expect([seen, asked]).toEqual([['a', 'a', 'told', 'told'], ['a']]);
+  for (const one of attached) expect(one).not.toHaveProperty('annotations');
 });
 
 test('the port of a pod is of the section that says so', async () => {

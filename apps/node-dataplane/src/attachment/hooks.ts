@@ -2,7 +2,7 @@ import type { Logger } from '@unbounded/telemetry';
 import { createContainerQueue } from './container-queue.ts';
 import { callHook, settleWithin } from './hook-call.ts';
 import { createHookChoice, podName, portOwner, type SectionHook } from './hook-choice.ts';
-import type { AddedPod, HookHandlers, PodMetadata, ResultAddition } from './hook.port.ts';
+import type { AddedPod, Annotations, HookHandlers, PodMetadata, ResultAddition } from './hook.port.ts';
 import { HookError, type PodNetwork, type PodPorts } from './pod-network.ts';
 import type { PodAttachment } from './pods.ts';
 
@@ -50,13 +50,14 @@ const createCalls = ({ hooks, ports, metadataOf, logger }: HookedPodsParts) => {
     /** @param late gets what a hook may still do after its time */
     async add(
       pod: PodAttachment,
+      told: Annotations | undefined,
       asked: readonly SectionHook[],
       late: Promise<void>[],
     ): Promise<readonly ResultAddition[]> {
       const owner = portOwner(pod, asked);
       if (pod.joins && owner === undefined)
         throw new HookError('Networks are off on this node: see node-dataplane.l2 of the chart');
-      const added = { ...pod, metadata: once(() => metadataOf(pod)) };
+      const added = { ...pod, annotations: once(async () => told ?? (await metadataOf(pod)).annotations) };
       for (const hook of asked) begin(hook, added);
       await ports.attach(owner === undefined ? pod : { ...pod, portOf: owner });
       const additions: ResultAddition[] = [];
@@ -133,14 +134,14 @@ export const hookedPods = (parts: HookedPodsParts): HookedPods => {
       else open.delete(section);
     },
     problemOf: (section) => choice.problemOf(section),
-    attach(pod) {
+    attach(pod, told) {
       const answer = Promise.withResolvers<readonly ResultAddition[]>();
       void queue.run(pod.containerId, async () => {
         const late: Promise<void>[] = [];
         let asked: readonly SectionHook[] | undefined;
         try {
           asked = choice.deciding(pod);
-          answer.resolve(await calls.add(pod, asked, late));
+          answer.resolve(await calls.add(pod, told, asked, late));
         } catch (error) {
           answer.reject(error); // the runtime need not wait for what is undone
           if (asked) await undo(pod, late);

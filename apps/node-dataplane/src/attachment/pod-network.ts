@@ -1,4 +1,4 @@
-import type { ResultAddition } from './hook.port.ts';
+import type { Annotations, ResultAddition } from './hook.port.ts';
 import type { PodAttachment } from './pods.ts';
 
 /** What every pod needs at its port; `SourceGuard` is one. */
@@ -13,8 +13,11 @@ export interface PodPorts {
 
 /** What happens to pods. */
 export interface PodNetwork extends Omit<PodPorts, 'attach'> {
-  /** @returns what is added to the result, in this order. Any error refuses the pod for now */
-  attach(pod: PodAttachment): Promise<readonly ResultAddition[]>;
+  /**
+   * @param told undefined: the runtime tells no annotations
+   * @returns what is added to the result, in this order. Any error refuses the pod for now
+   */
+  attach(pod: PodAttachment, told?: Annotations): Promise<readonly ResultAddition[]>;
   /** Why no pod could be attached now, in words. */
   status(): string | undefined;
   /**

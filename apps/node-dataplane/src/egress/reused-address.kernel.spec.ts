@@ -12,8 +12,8 @@ const { worlds, sections, open, settle, asked } = bed;
 const newcomer: PodAttachment = { ...pod('pod'), name: 'newcomer', uid: 'uid-newcomer', containerId: 'newcomer' };
 
 const add = async (section: Section, attachment: PodAttachment): Promise<void> => {
-  const metadata = async () => ({ labels: {}, annotations: {} });
-  await section.hook!.add!({ ...attachment, metadata }, AbortSignal.timeout(5000));
+  const annotations = async () => ({});
+  await section.hook!.add!({ ...attachment, annotations }, AbortSignal.timeout(5000));
 };
 
 const serve = async () => {

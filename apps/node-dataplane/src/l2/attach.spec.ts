@@ -62,10 +62,7 @@ type Added = Parameters<ReturnType<typeof createAttaching>['handlers']['add']>[0
 const pod = (networks: string | undefined, more: Partial<Added> = {}): Added => ({
   ...{ namespace: 'shop', name: 'web', uid: 'u1', containerId: 'c1', netns: '/run/netns/web', interface: 'eth0' },
   ...{ hostVeth: undefined, addresses: [] },
-  metadata: async () => ({
-    labels: {},
-    annotations: networks === undefined ? {} : { [podAnnotations.networks]: networks },
-  }),
+  annotations: async () => (networks === undefined ? {} : { [podAnnotations.networks]: networks }),
   ...more,
 });
 const add = (one: Added) => createAttaching(parts).handlers.add(one, new AbortController().signal);

@@ -51,7 +51,7 @@ const withoutLength = (ips: unknown): unknown =>
 /** By the configuration that made it, or by its annotation. @throws RangeError, ApiError, TransportError */
 const askedBy = async (pod: AddedPod): Promise<readonly AskedNetwork[]> => {
   const { joins, interface: device } = pod;
-  if (!joins) return parsePodNetworks((await pod.metadata()).annotations[podAnnotations.networks] ?? '');
+  if (!joins) return parsePodNetworks((await pod.annotations())[podAnnotations.networks] ?? '');
   const { configuration, network, segment, mac, ips } = joins;
   const fields = { network, segment, mac, addresses: withoutLength(ips), interface: device };
   const given = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));

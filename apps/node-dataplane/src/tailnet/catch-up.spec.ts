@@ -30,7 +30,7 @@ beforeEach(async () => {
   catchUp = createCatchUp({
     agent: client,
     choice: createPodChoice(() => 'OnRequest'),
-    metadataOf: async ({ name }) => {
+    annotationsOf: async ({ name }) => {
       asked.push(name);
       return annotated(name.startsWith('plain') ? undefined : 'true');
     },

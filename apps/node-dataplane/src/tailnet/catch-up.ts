@@ -1,6 +1,6 @@
 import type { Logger } from '@unbounded/telemetry';
 import { podName } from '../attachment/hook-choice.ts';
-import type { PodMetadata } from '../attachment/hook.port.ts';
+import type { Annotations } from '../attachment/hook.port.ts';
 import type { PodAttachment } from '../attachment/pods.ts';
 import type { PodChoice } from './pod-choice.ts';
 import { containerOf, isRefusal, NOT_FOUND, requestOf, type TailnetAgent } from './tailnet-agent.ts';
@@ -23,7 +23,7 @@ export interface CatchUp {
 export interface CatchUpParts {
   readonly agent: Pick<TailnetAgent, 'add' | 'check'>;
   readonly choice: Pick<PodChoice, 'mayJoin' | 'mayBe' | 'isKnown'>;
-  readonly metadataOf: (pod: PodAttachment) => Promise<PodMetadata>;
+  readonly annotationsOf: (pod: PodAttachment) => Promise<Annotations>;
   readonly logger: Logger;
 }
 
@@ -50,7 +50,7 @@ const createReasonLog = (logger: Logger) => {
   };
 };
 
-export const createCatchUp = ({ agent, choice, metadataOf, logger }: CatchUpParts): CatchUp => {
+export const createCatchUp = ({ agent, choice, annotationsOf, logger }: CatchUpParts): CatchUp => {
   const waiting = new Map<string, PodAttachment>();
   const underWay = new Map<string, AbortController>();
   /** Until when a container is not asked about: its pod is to be no device. */
@@ -58,7 +58,7 @@ export const createCatchUp = ({ agent, choice, metadataOf, logger }: CatchUpPart
   const logReason = createReasonLog(logger);
 
   const add = async (pod: PodAttachment, signal: AbortSignal): Promise<void> => {
-    if (!choice.isKnown(pod)) await choice.mayJoin(pod, () => metadataOf(pod));
+    if (!choice.isKnown(pod)) await choice.mayJoin(pod, () => annotationsOf(pod));
     if (!choice.isKnown(pod) || !choice.mayBe(pod) || signal.aborted) return;
     const { message } = await agent.check(containerOf(pod), { timeoutMs: CHECK_WITHIN_MS, signal });
     if (message !== NOT_FOUND) return;

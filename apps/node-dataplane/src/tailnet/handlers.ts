@@ -45,14 +45,14 @@ export const createHandlers = (parts: HandlerParts): Required<Omit<HookHandlers,
   const concerns = (pod: PodAttachment): boolean => added.has(pod.containerId) || choice.mayBe(pod);
 
   return {
-    // The API server answers while the port is being made: a pod that does not join pays nothing for the question.
-    begin: (pod) => void pod.metadata().catch(() => undefined),
+    // Where the runtime does not tell, the API server answers while the port is being made.
+    begin: (pod) => void pod.annotations().catch(() => undefined),
     async add(pod, signal) {
       const { containerId, netns } = pod;
       adding.add(containerId);
       try {
         catchUp.leave(containerId);
-        if (!(await choice.mayJoin(pod, () => pod.metadata()))) return;
+        if (!(await choice.mayJoin(pod, () => pod.annotations()))) return;
         added.add(containerId);
         const asked = () => agent.add(requestOf(pod), { timeoutMs: ADD_WITHIN_MS, signal });
         return additionOf(await watch.during(podName(pod), asked), netns);

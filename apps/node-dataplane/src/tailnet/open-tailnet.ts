@@ -1,6 +1,8 @@
 import { meshKind } from '@unbounded/crds';
 import type { TailnetCni } from '@unbounded/tailnet-cni';
 import type { Problem } from '@unbounded/topology';
+import type { Annotations } from '../attachment/hook.port.ts';
+import type { PodAttachment } from '../attachment/pods.ts';
 import { problemCondition } from '../section-condition.ts';
 import type { Section, SectionContext, SectionPass } from '../section.port.ts';
 import { createPodMetadataReader } from '../world/pod-metadata.ts';
@@ -54,7 +56,9 @@ export const openTailnet = (context: SectionContext, { agent, socketPath }: Tail
   const joining = createKeptJoining(context.kept);
   const choice = createPodChoice(() => joining.current());
   const watch = createAgentWatch({ agent, socketPath, trigger });
-  const catchUp = createCatchUp({ agent, choice, logger, metadataOf: createPodMetadataReader(cluster) });
+  const metadataOf = createPodMetadataReader(cluster);
+  const annotationsOf = async (pod: PodAttachment): Promise<Annotations> => (await metadataOf(pod)).annotations;
+  const catchUp = createCatchUp({ agent, choice, logger, annotationsOf });
   const adding = new Set<string>();
   const dueRound = createRounds();
   const logProblems = createProblemLog(logger);

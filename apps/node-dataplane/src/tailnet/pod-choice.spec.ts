@@ -19,8 +19,8 @@ test.each<[string, () => Promise<never>, Joining, boolean]>([
   ['has no such pod', fail(new ApiError('GET', 404, {})), 'OnRequest', false],
   ['has another pod', fail(new Error('the API server has UID b')), 'OnRequest', false],
 ])('while the API server %s, the pod may join where there is a tailnet, if there is such a pod', async (...row) => {
-  const [, metadata, joining, expected] = row;
-  expect(await createPodChoice(() => joining, 20).mayJoin(pod, metadata)).toBe(expected);
+  const [, annotations, joining, expected] = row;
+  expect(await createPodChoice(() => joining, 20).mayJoin(pod, annotations)).toBe(expected);
 });
 
 test('what a pod asked for is remembered while the pod is there', async () => {

@@ -1,17 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { ApiError, isNotFound, TransportError } from '@unbounded/kube';
-import type { PodMetadata } from '../attachment/hook.port.ts';
+import type { Annotations } from '../attachment/hook.port.ts';
 import type { PodAttachment } from '../attachment/pods.ts';
 import { askedBy, type Joining, mayJoin } from './joining.ts';
 
-/** Whether pods of the node may join, by their annotations: one question to the API server for each pod. */
+/** Whether pods of the node may join, by their annotations. */
 
 export interface PodChoice {
   /**
    * Never rejects. While the API server does not answer, a pod that is not known may join where there is a tailnet: else one that does would
    * send to the tailnet by another interface, and the tailnet agent knows its devices without asking anybody.
    */
-  mayJoin(pod: PodAttachment, metadata: () => Promise<PodMetadata>): Promise<boolean>;
+  mayJoin(pod: PodAttachment, annotations: () => Promise<Annotations>): Promise<boolean>;
   /** By what is known, without a question. */
   mayBe(pod: PodAttachment): boolean;
   /** Its annotation has been read. */
@@ -21,7 +21,7 @@ export interface PodChoice {
 }
 
 /** Longer than an API server takes that answers at all. */
-const METADATA_WITHIN_MS = 5000;
+const ANSWER_WITHIN_MS = 5000;
 
 /** There is no such pod at the API server (a static one has another UID there), or no API server at all. */
 const hasNoAnnotation = (error: unknown): boolean =>
@@ -37,16 +37,16 @@ const within = async <T>(work: Promise<T>, withinMs: number): Promise<T | undefi
   }
 };
 
-export const createPodChoice = (joining: () => Joining, metadataWithinMs = METADATA_WITHIN_MS): PodChoice => {
+export const createPodChoice = (joining: () => Joining, answerWithinMs = ANSWER_WITHIN_MS): PodChoice => {
   /** By UID: annotations count as they are when the pod starts. */
   const asked = new Map<string, boolean | undefined>();
   const mayBe = ({ uid }: PodAttachment): boolean =>
     asked.has(uid) ? mayJoin(asked.get(uid), joining()) : joining() !== 'Off';
   return {
-    async mayJoin(pod, metadata) {
+    async mayJoin(pod, annotations) {
       try {
-        const found = await within(metadata(), metadataWithinMs);
-        if (found) asked.set(pod.uid, askedBy(found.annotations));
+        const found = await within(annotations(), answerWithinMs);
+        if (found) asked.set(pod.uid, askedBy(found));
       } catch (error) {
         if (hasNoAnnotation(error)) asked.set(pod.uid, undefined);
       }

@@ -60,7 +60,7 @@ afterEach(async () => {
 const cluster = {
   client: () => ({
     get: async (name: string) => ({
-      metadata: { uid: `uid-${name}`, ...annotated(name === 'web' ? 'true' : undefined) },
+      metadata: { uid: `uid-${name}`, annotations: annotated(name === 'web' ? 'true' : undefined) },
     }),
   }),
 } as unknown as Cluster;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Server, ServerCredentials, type ServiceDefinition, status } from '@grpc/grpc-js';
 import { tailnetAnnotations } from '@unbounded/crds';
 import { type AddRequest, type AddResponse, type CheckResponse, tailnetDefinition } from '@unbounded/tailnet-cni';
-import type { AddedPod } from '../attachment/hook.port.ts';
+import type { AddedPod, Annotations } from '../attachment/hook.port.ts';
 import type { PodAttachment } from '../attachment/pods.ts';
 
 /** A tailnet agent on a unix socket that does what a test says, and pods that ask for it. */
@@ -67,13 +67,11 @@ export const podOf = (name: string): PodAttachment => ({
   ...{ interface: 'eth0', hostVeth: 'veth0', addresses: ['100.65.1.9/24', 'fd00::9/64'] },
 });
 
-export const annotated = (join: string | undefined) => ({
-  labels: {},
-  annotations: join === undefined ? {} : { [tailnetAnnotations.join]: join },
-});
+export const annotated = (join: string | undefined): Annotations =>
+  join === undefined ? {} : { [tailnetAnnotations.join]: join };
 
 /** At ADD, with the value of its annotation. */
 export const addedPod = (name: string, join: string | undefined): AddedPod => ({
   ...podOf(name),
-  metadata: async () => annotated(join),
+  annotations: async () => annotated(join),
 });

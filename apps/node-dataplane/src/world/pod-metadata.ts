@@ -3,8 +3,8 @@ import type { PodMetadata } from '../attachment/hook.port.ts';
 import type { PodAttachment } from '../attachment/pods.ts';
 
 /**
- * Labels and annotations of a pod that is being attached, from the API server: the runtime does not know the labels. A section that asks
- * for them needs a rule of RBAC (`get` of pods), which the chart gives with that section.
+ * Labels and annotations of a pod of the node, from the API server: a runtime tells no labels, and annotations only at ADD, if at all. A
+ * section that asks for them needs a rule of RBAC (`get` of pods), which the chart gives with that section.
  */
 export type PodMetadataReader = (pod: PodAttachment) => Promise<PodMetadata>;
 

@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
+import { tailnetAnnotations } from '@unbounded/crds';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { agentReady, tailnetReady } from '../../apps/agent-state.ts';
 import type { Check } from '../../checks/checks.ts';
@@ -65,6 +66,28 @@ test('the laptop and pods of both sites reach each other', TEST, async () => {
   const checks: readonly Check[] = await tailnet.checks(ground);
   expect(checks.length).toBeGreaterThan(100);
   expect(checks.filter(({ ok }) => !ok)).toEqual([]);
+});
+
+/** What the runtime told the plugins of the pods of a node, as libcni keeps it. */
+const toldOn = (node: string): { readonly K8S_POD_NAME?: string; readonly annotations?: Record<string, string> }[] => {
+  const kept = onNode(node, 'sh', '-c', 'for file in /var/lib/cni/results/unbounded-*; do cat $file; echo; done');
+  return kept.split('\n').flatMap((line) => {
+    if (line === '') return [];
+    const { cniArgs, capabilityArgs } = JSON.parse(line) as {
+      readonly cniArgs: readonly (readonly [string, string])[];
+      readonly capabilityArgs?: { readonly 'io.kubernetes.cri.pod-annotations'?: Record<string, string> };
+    };
+    const annotations = capabilityArgs?.['io.kubernetes.cri.pod-annotations'];
+    return [{ ...Object.fromEntries(cniArgs), ...(annotations && { annotations }) }];
+  });
+};
+
+test('the runtime tells the agent the annotations of each pod: the API server is not asked', async () => {
+  const pod = await podOn(layout, 's1-w1');
+  const told = toldOn(pod.node);
+  expect(told.filter(({ annotations }) => !annotations)).toEqual([]);
+  const { annotations } = told.find(({ K8S_POD_NAME }) => K8S_POD_NAME === pod.name)!;
+  expect(annotations).toMatchObject({ [tailnetAnnotations.join]: 'true' });
 });
 
 /** Who gets an answer of TCP: the laptop from a pod, and they from it and each other, at a port that is allowed and one that is not. */
