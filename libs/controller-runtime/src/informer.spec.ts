@@ -1,3 +1,4 @@
+import timers from 'node:timers/promises';
 import {
   ApiError,
   IdleError,
@@ -7,22 +8,24 @@ import {
   type WatchEvent,
 } from '@unbounded/kube';
 import { createLogger, silentLogger } from '@unbounded/telemetry';
+import { replaceInBuiltin } from '@unbounded/testing/builtin';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-
 import { createInformer } from './informer.ts';
 
 /** Vitest's fake timers do not reach this module. */
-vi.mock('node:timers/promises', () => ({
-  setTimeout: (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms)),
-}));
+const fakeDelay = (<T>(ms: number, value: T) =>
+  new Promise<T>((resolve) => setTimeout(resolve, ms, value))) as typeof timers.setTimeout;
 
 let stop: AbortController;
+let delays: Disposable;
 beforeEach(() => {
   vi.useFakeTimers();
+  delays = replaceInBuiltin(timers, { setTimeout: fakeDelay });
   stop = new AbortController();
 });
 afterEach(() => {
   stop.abort();
+  delays[Symbol.dispose]();
   vi.useRealTimers();
 });
 

@@ -1,39 +1,37 @@
-import { mkdtempSync, readlinkSync, rmSync, symlinkSync } from 'node:fs';
-import { open } from 'node:fs/promises';
+import fs, { mkdtempSync, type PathLike, readlinkSync, rmSync, symlinkSync } from 'node:fs';
+import promises, { open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { afterAll, beforeEach, expect, test, vi } from 'vitest';
+import { replaceInBuiltin } from '@unbounded/testing/builtin';
+import { afterAll, beforeEach, expect, test } from 'vitest';
 import { removeFile, replaceFile, replaceFileAsync, replaceLink } from './index.ts';
 
 /** What is asked of the kernel, in order: a power cut leaves what was synchronized before it. */
-const calls = vi.hoisted((): string[] => []);
+const calls: string[] = [];
 
 const syncOf = (fd: number): string => `sync ${basename(readlinkSync(`/proc/self/fd/${fd}`))}`;
 
-vi.mock('node:fs', async (original) => {
-  const real = await original<typeof import('node:fs')>();
-  return {
-    ...real,
-    fsyncSync: (fd: number) => {
+const { fsyncSync, renameSync } = fs;
+const { rename } = promises;
+const named = (to: PathLike): string => `rename ${basename(String(to))}`;
+const replaced = [
+  replaceInBuiltin(fs, {
+    fsyncSync: (fd) => {
       calls.push(syncOf(fd));
-      real.fsyncSync(fd);
+      fsyncSync(fd);
     },
-    renameSync: (from: string, to: string) => {
-      calls.push(`rename ${basename(to)}`);
-      real.renameSync(from, to);
+    renameSync: (from, to) => {
+      calls.push(named(to));
+      renameSync(from, to);
     },
-  };
-});
-vi.mock('node:fs/promises', async (original) => {
-  const real = await original<typeof import('node:fs/promises')>();
-  return {
-    ...real,
-    rename: async (from: string, to: string) => {
-      calls.push(`rename ${basename(to)}`);
-      await real.rename(from, to);
+  }),
+  replaceInBuiltin(promises, {
+    rename: async (from, to) => {
+      calls.push(named(to));
+      await rename(from, to);
     },
-  };
-});
+  }),
+];
 
 const folder = mkdtempSync(join(tmpdir(), 'durable-'));
 const path = join(folder, 'state.json');
@@ -48,6 +46,7 @@ handles.sync = async function (this) {
   await sync.call(this);
 };
 afterAll(() => {
+  for (const one of replaced) one[Symbol.dispose]();
   handles.sync = sync;
   rmSync(folder, { recursive: true });
 });

@@ -4,9 +4,13 @@ import type { Request } from './command-line.ts';
 import { startInterruptions } from './interruptions.ts';
 import type { LayerResult } from './results.ts';
 import type { Layer } from './layers.ts';
+import { RANDOM_ORDER } from './longest-first.ts';
 import { runLayer } from './run-layer.ts';
 
-/** `tools/test flaky LAYER N`, `tools/test interrupted LAYER N`: a spec that fails beside other load, or once in many runs, fails here first. */
+/**
+ * `tools/test flaky LAYER N`, `tools/test interrupted LAYER N`: a spec that fails beside other load, behind
+ * another one, or once in many runs, fails here first.
+ */
 
 /** One for each processor, so that what is tested has half of the machine at best. */
 const startBusyProcesses = (): { readonly pids: ReadonlySet<number>; readonly end: () => void } => {
@@ -46,7 +50,7 @@ export const runFlaky = async (
       console.log(
         `\n== ${layer.name}: run ${runs.length + 1} of ${times}, ${interrupted ? 'interrupted, ' : ''}beside ${availableParallelism()} busy processes`,
       );
-      runs.push(await runLayer({ ...layer, cachedBy: undefined }, args, env));
+      runs.push(await runLayer({ ...layer, cachedBy: undefined }, args, { ...env, [RANDOM_ORDER]: 'true' }));
     }
   } finally {
     if (endInterruptions) console.log(`\n== processes were stopped ${await endInterruptions()} times`);

@@ -5,6 +5,9 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
  * runs only, and a fresh clone has none.
  */
 
+/** Set in the environment: spec files run in any order instead, and Vitest prints the seed. Unit specs of a worker share what is loaded. */
+export const RANDOM_ORDER = 'UNBOUNDED_RANDOM_ORDER';
+
 /** Seconds on the machine of the budgets (build/test/report.json), of those that take longer than half a minute. */
 export const LONG: readonly (readonly [file: string, seconds: number])[] = [
   ['apps/node-dataplane/src/connectivity/keys/rotation.kernel.spec.ts', 110],

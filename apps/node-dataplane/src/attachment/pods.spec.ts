@@ -1,14 +1,9 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import fs, { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { replaceInBuiltin } from '@unbounded/testing/builtin';
 import { afterAll, expect, test, vi } from 'vitest';
 import { createPodRegistry, type PodAttachment } from './pods.ts';
-
-const synchronized = vi.hoisted(() => vi.fn());
-vi.mock('node:fs', async (original) => ({
-  ...(await original<typeof import('node:fs')>()),
-  fsyncSync: synchronized,
-}));
 
 const folder = mkdtempSync(join(tmpdir(), 'pods-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -27,6 +22,8 @@ const pod: PodAttachment = {
 
 test('a successor knows the pods, and attaching one waits for no disk', () => {
   const path = join(folder, 'pods.json');
+  const synchronized = vi.fn();
+  using _ = replaceInBuiltin(fs, { fsyncSync: synchronized });
   createPodRegistry(path).add(pod);
   expect(synchronized).not.toHaveBeenCalled();
   expect(createPodRegistry(path).list()).toEqual([pod]);
