@@ -19,19 +19,10 @@ import {
   setProbing,
 } from './outages.ts';
 import { checkout, nodeJs } from '../machine/paths.ts';
+import { dropsAt, dropsSince, placesOf } from './drops.ts';
 import { parseFrame, parsePcap } from './pcap.ts';
 import { withoutApiServer } from './restarts.ts';
-import {
-  droppedByDevices,
-  droppedSince,
-  type FlowReport,
-  flowDuring,
-  namespaceOf,
-  podOn,
-  startCapture,
-  timeUntil,
-  tryInPod,
-} from './scenario.ts';
+import { type FlowReport, flowDuring, namespaceOf, podOn, startCapture, timeUntil, tryInPod } from './scenario.ts';
 import { up } from '../substrate/up.ts';
 import { onNode } from '../node/node.ts';
 import { inNodeNetwork } from '../checks/probe.ts';
@@ -141,7 +132,7 @@ test('a gateway that is dead from the start carries nothing of a new node', { ti
     40_000,
   );
   const from = await podOn(layout, node.name);
-  const dropped = droppedByDevices(layout.nodes);
+  const dropped = dropsAt(placesOf(layout));
   const reports = await Promise.all(
     Array.from({ length: FLOWS }, async () =>
       flowDuring({ from, to: await podOn(layout, 's2-w1'), seconds: 5, perSecond: 100 }, async () => undefined),
@@ -156,7 +147,7 @@ test('a gateway that is dead from the start carries nothing of a new node', { ti
   expect(inner.length).toBeGreaterThan(0); // it is probed, and nothing else
   expect(inner).not.toContain(from.ip);
   const losses = reports.map(({ losses: parts }) => parts.map(({ atMillis }) => atMillis).join(' '));
-  const why = `losses at ${losses.join(' | ')}; dropped by devices: ${droppedSince(dropped, droppedByDevices(layout.nodes))}`;
+  const why = `losses at ${losses.join(' | ')}; dropped: ${dropsSince(dropped, dropsAt(placesOf(layout)))}`;
   for (const report of reports) expect(report, why).toMatchObject({ sent: 500, received: 500 });
 });
 

@@ -163,7 +163,6 @@ export const timeUntil = async (
 
 interface Counters {
   readonly bytes: number;
-  readonly dropped: number;
 }
 interface LinkCounters {
   readonly ifname: string;
@@ -173,24 +172,6 @@ interface LinkCounters {
 /** What the devices of a node have counted, or one of them. */
 export const linkCounters = (node: string, ...device: readonly string[]): LinkCounters[] =>
   JSON.parse(onNode(node, 'ip', '-j', '-s', 'link', 'show', ...device)) as LinkCounters[];
-
-/** Packets that devices of the nodes have dropped so far, by node and device: what did it, where a flow lost some. */
-export const droppedByDevices = (nodes: readonly { readonly name: string }[]): Map<string, number> =>
-  new Map(
-    nodes.flatMap(({ name }) =>
-      linkCounters(name).map(
-        ({ ifname, stats64: { rx, tx } }) => [`${name} ${ifname}`, rx.dropped + tx.dropped] as const,
-      ),
-    ),
-  );
-
-/** What was dropped since then, in words. */
-export const droppedSince = (before: ReadonlyMap<string, number>, now: ReadonlyMap<string, number>): string =>
-  [...now]
-    .map(([device, count]) => [device, count - (before.get(device) ?? 0)] as const)
-    .filter(([, count]) => count > 0)
-    .map(([device, count]) => `${device}: ${count}`)
-    .join(', ') || 'nothing';
 
 export const nodeCondition = async (
   layout: LabLayout,

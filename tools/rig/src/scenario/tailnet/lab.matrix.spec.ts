@@ -8,13 +8,15 @@ import type { Check } from '../../checks/checks.ts';
 import type { Pod } from '../../checks/test-pod.ts';
 import { tailnet } from '../../features/tailnet/tailnet.ts';
 import { askControl, cutControlServer, removeAtServer } from '../../features/tailnet/control-server.ts';
-import { asLaptopUser, laptopAddresses } from '../../features/tailnet/laptop.ts';
+import { asLaptopUser, LAPTOP, laptopAddresses } from '../../features/tailnet/laptop.ts';
 import { kubectl } from '../../kubernetes/control-plane.ts';
-import { layoutOf } from '../../layout/layout.ts';
+import { layoutOf, namespaceOf } from '../../layout/layout.ts';
+import { inNamespace } from '../../machine/command.ts';
 import { onNode } from '../../node/node.ts';
 import { down } from '../../substrate/down.ts';
 import { inPod as probeInPod, probePods } from '../../substrate/probes.ts';
 import { up } from '../../substrate/up.ts';
+import { dropsAt, dropsSince, placesOf } from '../drops.ts';
 import { killLeaders, withoutApiServer } from '../restarts.ts';
 import { captureInPod, inPodNetwork, killAgent, podOn, startFlow, timeUntil, tryInPod } from '../scenario.ts';
 import { addressOf, leftOnNode, namesAtServer, processOf, recordOf, recordsOf } from './lab-devices.ts';
@@ -132,6 +134,16 @@ test(
   { timeout: 500_000 },
   async () => {
     const [from, to] = [await podOn(layout, 's1-w1'), await podOn(layout, 's2-w1')];
+    const ends = [
+      ...[from, to].map((pod) => [pod.name, inPodNetwork(pod)] as const),
+      ['laptop', asLaptopUser()] as const,
+    ];
+    const places = [
+      ...placesOf(layout),
+      ...ends,
+      ['WAN host of the laptop', inNamespace(namespaceOf(LAPTOP))] as const,
+    ];
+    const before = dropsAt(places);
     const flows = [
       await startFlow(from, { ip: await addressOf(layout, to) }, PER_SECOND),
       await startFlow(to, { ip: (await laptopAddresses())[0]! }, PER_SECOND),
@@ -148,11 +160,13 @@ test(
       await delay(OUTAGE_MS);
       cutControlServer(false);
     });
-    for (const flow of flows) {
-      const { lost, sent, losses } = await flow.end();
-      console.log(`${lost} of ${sent} lost, ${JSON.stringify(losses)}`);
-      expect(lost).toBe(0);
-    }
+    const reports = [await flows[0]!.end(), await flows[1]!.end()];
+    for (const { lost, sent, losses } of reports) console.log(`${lost} of ${sent} lost, ${JSON.stringify(losses)}`);
+    const why = `dropped meanwhile: ${dropsSince(before, dropsAt(places))}`;
+    expect(
+      reports.map(({ lost }) => lost),
+      why,
+    ).toEqual([0, 0]);
   },
 );
 
