@@ -81,7 +81,14 @@ export const realtimeOfNodeUs = (nodes: number): number =>
 
 const setRealtime = (folder: string, runtimeUs: number): void => {
   const path = join(folder, 'cpu.rt_runtime_us');
-  if (existsSync(path)) writeFileSync(path, String(runtimeUs));
+  if (!existsSync(path)) return;
+  try {
+    writeFileSync(path, String(runtimeUs));
+  } catch (error) {
+    throw new Error(`${path} takes no ${runtimeUs} µs: other groups have that time (${(error as Error).message})`, {
+      cause: error,
+    });
+  }
 };
 
 /**
@@ -126,6 +133,8 @@ const removeTree = (folder: string): void => {
     const path = join(folder, entry);
     if (statSync(path).isDirectory()) removeTree(path);
   }
+  // The kernel lets a removed group go later, and counts its time until then: the next lab would be refused its own.
+  setRealtime(folder, 0);
   rmdirSync(folder);
 };
 
