@@ -24,8 +24,8 @@ type Plugin = Readonly<Record<string, unknown>> & {
   readonly capabilities?: Readonly<Record<string, boolean>>;
 };
 
-/** What containerd tells plugins by their capabilities of a pod that has no annotation but kubelet's (CNI conventions, "runtimeConfig"). */
-const TOLD = { 'io.kubernetes.cri.pod-annotations': { 'kubernetes.io/config.source': 'api' } };
+/** Capability arguments as containerd has them for a pod without annotations but kubelet's (CNI conventions, "runtimeConfig"). */
+const CAPABILITY_ARGS = { 'io.kubernetes.cri.pod-annotations': { 'kubernetes.io/config.source': 'api' } };
 
 const readPlugins = (): Plugin[] =>
   (JSON.parse(readFileSync(join(CNI_CONF_FOLDER, CNI_CONF_NAME), 'utf8')) as { plugins: Plugin[] }).plugins;
@@ -40,15 +40,15 @@ interface BenchPod {
 const argumentsOf = ({ name, namespace, uid }: BenchPod): string =>
   `IgnoreUnknown=1;K8S_POD_NAMESPACE=${namespace};K8S_POD_NAME=${name}${uid === undefined ? '' : `;K8S_POD_UID=${uid}`}`;
 
-const toldTo = ({ capabilities = {} }: Plugin): object =>
-  Object.fromEntries(Object.entries(TOLD).filter(([capability]) => capabilities[capability]));
+const runtimeConfigOf = ({ capabilities = {} }: Plugin): object =>
+  Object.fromEntries(Object.entries(CAPABILITY_ARGS).filter(([capability]) => capabilities[capability]));
 
 const call = (plugin: Plugin, command: 'ADD' | 'DEL', pod: BenchPod, prevResult: unknown): unknown => {
   const config = {
     cniVersion: '1.0.0',
     name: 'unbounded',
     ...plugin,
-    runtimeConfig: toldTo(plugin),
+    runtimeConfig: runtimeConfigOf(plugin),
     ...(prevResult === undefined ? {} : { prevResult }),
   };
   const { status, stdout, stderr, error } = spawnSync(join(CNI_BINARIES, plugin.type), {

@@ -6,6 +6,7 @@ import { files, root } from '@unbounded/testing/tree';
 /** Unit specs of a worker share what is loaded: a mock would not reach a module that a spec before has loaded, or would stay for the next. */
 
 const MOCK = /\bvi\s*\.\s*(?:mock|doMock|hoisted)\(/;
+
 test('no spec replaces a module as a whole', () => {
   const specs = files('*.spec.ts').filter((file) => file !== 'tools/repo/src/module-mocks.spec.ts');
   const found = specs.filter((file) => MOCK.test(readFileSync(join(root, file), 'utf8')));

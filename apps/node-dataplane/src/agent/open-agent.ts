@@ -11,7 +11,7 @@ import { createSharedTraffic } from '../kernel/overlay-traffic.ts';
 import type { SectionType } from '../section.port.ts';
 import { createStateFaults } from '../state/state-faults.ts';
 import { createStatusReporter, type StatusReporter } from '../status/status-reporter.ts';
-import { createPodMetadataReader } from '../world/pod-metadata.ts';
+import { createAnnotationsReader } from '../world/pod-metadata.ts';
 import type { Reporter } from '../world/reporter.port.ts';
 import { checkSections } from './check-sections.ts';
 import { openKeptSections } from './kept-sections.ts';
@@ -41,7 +41,7 @@ const openShared = async (
   const faults = createStateFaults(services);
   const world = await openWorld(config, services);
   const hooks = types.flatMap(({ name, hook }) => (hook ? [{ ...hook, section: name }] : []));
-  const metadataOf = createPodMetadataReader(world.cluster);
+  const annotationsOf = createAnnotationsReader(world.cluster);
   const status = createStatusReporter({
     cluster: world.cluster,
     ...{ service: config.statusService, namespace: config.relayNamespace, tokenFile: config.statusTokenFile },
@@ -62,7 +62,7 @@ const openShared = async (
     faults,
     kept: openKeptSections(config.stateDir, names, faults),
     world,
-    attachment: await openAttachment(config, { net, faults, logger, metrics, hooks, metadataOf }),
+    attachment: await openAttachment(config, { net, faults, logger, metrics, hooks, annotationsOf }),
   };
 };
 

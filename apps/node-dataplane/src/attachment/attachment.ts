@@ -10,7 +10,7 @@ import { createPodRegistry, type PodAttachment, type PodRegistry } from './pods.
 import { type CniServer, startCniServer } from './server.ts';
 import { createSourceGuard, type SourceGuard } from './source-guard/source-guard.ts';
 import type { StateFaults } from '../state/state-faults.ts';
-import type { PodMetadata } from './hook.port.ts';
+import type { Annotations } from './hook.port.ts';
 import type { SectionHook } from './hook-choice.ts';
 import { type HookedPods, hookedPods } from './hooks.ts';
 import { bridgePods, podPorts } from './ports.ts';
@@ -36,12 +36,12 @@ export interface AttachmentParts {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly hooks: readonly SectionHook[];
-  readonly metadataOf: (pod: PodAttachment) => Promise<PodMetadata>;
+  readonly annotationsOf: (pod: PodAttachment) => Promise<Annotations>;
 }
 
 export const openAttachment = async (
   { stateDir, cniPlugin, cniBinDir, cniSocket }: AgentConfig,
-  { net, faults, logger, metrics, hooks, metadataOf }: AttachmentParts,
+  { net, faults, logger, metrics, hooks, annotationsOf }: AttachmentParts,
 ): Promise<Attachment> => {
   const pods = createPodRegistry(join(stateDir, 'pods.json'), faults);
   installCniPlugin(cniPlugin, cniBinDir, faults);
@@ -52,7 +52,7 @@ export const openAttachment = async (
   await guard.ensure(); // pods that are there already, before a plan is; a pass says what is wrong
   const gate = openPlanGate(join(dirname(cniSocket), 'plan-applied'), logger);
   const ports = podPorts(guard, pods);
-  const hooked = hookedPods({ hooks, ports, registered: () => pods.list(), metadataOf, logger });
+  const hooked = hookedPods({ hooks, ports, registered: () => pods.list(), annotationsOf, logger });
   let server: CniServer | undefined;
   return {
     pods,

@@ -64,11 +64,11 @@ const joinedNetwork = ({ name = '', network, segment, runtimeConfig }: CniConfig
   };
 };
 
-/** Undefined: the runtime has not told them, or not as it should. */
+/** Undefined: the runtime passes none, or what is no map of texts. */
 const annotationsOf = ({ runtimeConfig }: CniConfig): Annotations | undefined => {
-  const told = runtimeConfig?.[POD_ANNOTATIONS];
-  if (typeof told !== 'object' || told === null || Array.isArray(told)) return undefined;
-  return Object.values(told).every((value) => typeof value === 'string') ? (told as Annotations) : undefined;
+  const passed = runtimeConfig?.[POD_ANNOTATIONS];
+  if (typeof passed !== 'object' || passed === null || Array.isArray(passed)) return undefined;
+  return Object.values(passed).every((value) => typeof value === 'string') ? (passed as Annotations) : undefined;
 };
 
 const attachmentOf = ({ environment }: CniRequest, config: CniConfig): PodAttachment => {

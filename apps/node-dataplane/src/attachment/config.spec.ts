@@ -42,7 +42,7 @@ describe('the CNI configuration', () => {
     expect(readdirSync(folder)).toEqual(['10-unbounded.conflist']);
   });
 
-  test('asks the runtime to tell our plug-in the annotations of pods', () => {
+  test('has the runtime pass the annotations of pods to our plug-in', () => {
     ensureCniConfig(folders, planFor('w1'));
     const { plugins } = JSON.parse(readFileSync(file(), 'utf8')) as { plugins: Record<string, unknown>[] };
     expect(plugins.at(-1)).toEqual({

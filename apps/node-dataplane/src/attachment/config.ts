@@ -13,7 +13,7 @@ import { POD_BRIDGE } from './pod-bridge.ts';
 export const CNI_PLUGIN = 'unbounded-cni';
 
 /**
- * The capability by which a container runtime tells a plug-in the annotations of the pod (containerd from 1.5 on, CRI-O from 1.29 on). A
+ * The capability by which a container runtime passes the annotations of a pod to a plug-in (containerd from 1.5 on, CRI-O from 1.29 on). A
  * runtime without it ignores it.
  */
 export const POD_ANNOTATIONS = 'io.kubernetes.cri.pod-annotations';

@@ -25,18 +25,12 @@ export interface HookType {
   readonly port?: (pod: PodAttachment) => 'bridge' | 'own';
 }
 
-/** Of a pod, as the API server has it. */
-export interface PodMetadata {
-  readonly labels: Readonly<Record<string, string>>;
-  readonly annotations: Readonly<Record<string, string>>;
-}
-
-export type Annotations = PodMetadata['annotations'];
+export type Annotations = Readonly<Record<string, string>>;
 
 /** A pod at ADD. */
 export interface AddedPod extends PodAttachment {
   /**
-   * As the runtime has told them (see POD_ANNOTATIONS of config.ts); else the API server is asked, once for each ADD.
+   * As the runtime passes them (POD_ANNOTATIONS of config.ts); else from the API server, in one request for each ADD.
    * @throws Error: it does not answer, or has another pod of that name
    */
   annotations(): Promise<Annotations>;

@@ -47,9 +47,9 @@ const openPods = (...hooks: readonly TestHook[]) => {
     hooks: types,
     ports,
     registered: () => attached,
-    metadataOf: async ({ name }) => {
+    annotationsOf: async ({ name }) => {
       asked.push(name);
-      return { labels: {}, annotations: { app: name } };
+      return { app: name };
     },
     logger: silentLogger,
     lateMs: 50,
@@ -85,7 +85,7 @@ test('hooks begin before the port is made, and one that breaks there keeps no po
   expect(bed.calls).toEqual(['begin', 'attach a', 'add']);
 });
 
-test('annotations that the runtime does not tell are asked for while the port is made, once for all hooks', async () => {
+test('annotations that the runtime does not pass are requested while the port is made, once for all hooks', async () => {
   const bed = openPods(
     { begin: (one) => void one.annotations().then(({ app }) => bed.calls.push(`annotations of ${app}`)) },
     {
@@ -218,7 +218,7 @@ test('a pod goes whatever a hook does on DEL, also twice', async () => {
   expect(attached).toEqual([]);
 });
 
-test('hooks read annotations of the pod, as the runtime tells them or else from the API server, and add to the result', async () => {
+test('hooks read annotations of the pod, as the runtime passes them or else from the API server, and add to the result', async () => {
   const seen: string[] = [];
   const hook: TestHook = {
     add: async (one) => {
@@ -228,8 +228,8 @@ test('hooks read annotations of the pod, as the runtime tells them or else from 
   };
   const { pods, attached, asked } = openPods(hook, hook);
   expect(await pods.attach(pod('a'))).toEqual([{ interfaces: [{ name: 'x1' }] }, { interfaces: [{ name: 'x2' }] }]);
-  await pods.attach(pod('b'), { app: 'told' });
-  expect([seen, asked]).toEqual([['a', 'a', 'told', 'told'], ['a']]);
+  await pods.attach(pod('b'), { app: 'passed' });
+  expect([seen, asked]).toEqual([['a', 'a', 'passed', 'passed'], ['a']]);
   for (const one of attached) expect(one).not.toHaveProperty('annotations');
 });
 

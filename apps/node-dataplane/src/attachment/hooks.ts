@@ -2,7 +2,7 @@ import type { Logger } from '@unbounded/telemetry';
 import { createContainerQueue } from './container-queue.ts';
 import { callHook, settleWithin } from './hook-call.ts';
 import { createHookChoice, podName, portOwner, type SectionHook } from './hook-choice.ts';
-import type { AddedPod, Annotations, HookHandlers, PodMetadata, ResultAddition } from './hook.port.ts';
+import type { AddedPod, Annotations, HookHandlers, ResultAddition } from './hook.port.ts';
 import { HookError, type PodNetwork, type PodPorts } from './pod-network.ts';
 import type { PodAttachment } from './pods.ts';
 
@@ -20,7 +20,8 @@ export interface HookedPodsParts {
   readonly ports: PodPorts;
   /** The pods that are attached, for DEL and CHECK. */
   readonly registered: () => readonly PodAttachment[];
-  readonly metadataOf: (pod: PodAttachment) => Promise<PodMetadata>;
+  /** From the API server: for a runtime that passes none. */
+  readonly annotationsOf: (pod: PodAttachment) => Promise<Annotations>;
   readonly logger: Logger;
   /** For how long an ADD that was given up holds back what follows for its container, milliseconds. */
   readonly lateMs?: number;
@@ -34,7 +35,7 @@ const once = <T>(work: () => Promise<T>): (() => Promise<T>) => {
 };
 
 /** Calls of the hooks for one pod, each at its time. */
-const createCalls = ({ hooks, ports, metadataOf, logger }: HookedPodsParts) => {
+const createCalls = ({ hooks, ports, annotationsOf, logger }: HookedPodsParts) => {
   const open = new Map<string, HookHandlers>();
   const choice = createHookChoice(hooks, { isOpen: (section) => open.has(section), logger });
   const begin = ({ section }: SectionHook, pod: AddedPod): void => {
@@ -50,14 +51,14 @@ const createCalls = ({ hooks, ports, metadataOf, logger }: HookedPodsParts) => {
     /** @param late gets what a hook may still do after its time */
     async add(
       pod: PodAttachment,
-      told: Annotations | undefined,
+      passed: Annotations | undefined,
       asked: readonly SectionHook[],
       late: Promise<void>[],
     ): Promise<readonly ResultAddition[]> {
       const owner = portOwner(pod, asked);
       if (pod.joins && owner === undefined)
         throw new HookError('Networks are off on this node: see node-dataplane.l2 of the chart');
-      const added = { ...pod, annotations: once(async () => told ?? (await metadataOf(pod)).annotations) };
+      const added = { ...pod, annotations: once(async () => passed ?? (await annotationsOf(pod))) };
       for (const hook of asked) begin(hook, added);
       await ports.attach(owner === undefined ? pod : { ...pod, portOf: owner });
       const additions: ResultAddition[] = [];
@@ -134,14 +135,14 @@ export const hookedPods = (parts: HookedPodsParts): HookedPods => {
       else open.delete(section);
     },
     problemOf: (section) => choice.problemOf(section),
-    attach(pod, told) {
+    attach(pod, passed) {
       const answer = Promise.withResolvers<readonly ResultAddition[]>();
       void queue.run(pod.containerId, async () => {
         const late: Promise<void>[] = [];
         let asked: readonly SectionHook[] | undefined;
         try {
           asked = choice.deciding(pod);
-          answer.resolve(await calls.add(pod, told, asked, late));
+          answer.resolve(await calls.add(pod, passed, asked, late));
         } catch (error) {
           answer.reject(error); // the runtime need not wait for what is undone
           if (asked) await undo(pod, late);

@@ -14,10 +14,10 @@ export interface PodPorts {
 /** What happens to pods. */
 export interface PodNetwork extends Omit<PodPorts, 'attach'> {
   /**
-   * @param told undefined: the runtime tells no annotations
+   * @param passed undefined: the runtime passes no annotations
    * @returns what is added to the result, in this order. Any error refuses the pod for now
    */
-  attach(pod: PodAttachment, told?: Annotations): Promise<readonly ResultAddition[]>;
+  attach(pod: PodAttachment, passed?: Annotations): Promise<readonly ResultAddition[]>;
   /** Why no pod could be attached now, in words. */
   status(): string | undefined;
   /**

@@ -30,7 +30,7 @@ const networkOf = (registry: PodRegistry): HookedPods =>
     hooks: [HOOK],
     ports: portsOf(registry),
     registered: () => registry.list(),
-    metadataOf: async () => Promise.reject(new Error('no API server')),
+    annotationsOf: async () => Promise.reject(new Error('no API server')),
     logger: silentLogger,
   });
 
@@ -101,6 +101,23 @@ describe('the plug-in and the agent', () => {
     expect(await call('DEL', add)).toEqual({ code: 0, output: '' });
     expect(await call('DEL', add)).toEqual({ code: 0, output: '' });
     expect(createPodRegistry(join(folder, 'pods.json')).list()).toEqual([]);
+  });
+
+  test('a pod with as many annotations as Kubernetes allows is attached, and goes', async () => {
+    const annotations = { note: '<'.repeat(256 << 10) };
+    const runtimeConfig = { 'io.kubernetes.cri.pod-annotations': annotations };
+    // Six bytes for each, as encoding/json of Go writes them.
+    const config = JSON.stringify({ ...add, runtimeConfig }).replaceAll('<', '\\u003c');
+    let passed: unknown;
+    network.handle(HOOK.section, {
+      add: async (pod) => {
+        passed = await pod.annotations();
+      },
+    });
+    expect((await call('ADD', config)).code).toBe(0);
+    expect([passed, pods.list()]).toEqual([annotations, [expect.not.objectContaining({ annotations })]]);
+    expect(await call('DEL', config)).toEqual({ code: 0, output: '' });
+    expect(pods.list()).toEqual([]);
   });
 
   test('CHECK succeeds, VERSION tells the versions', async () => {

@@ -45,7 +45,7 @@ export const createHandlers = (parts: HandlerParts): Required<Omit<HookHandlers,
   const concerns = (pod: PodAttachment): boolean => added.has(pod.containerId) || choice.mayBe(pod);
 
   return {
-    // Where the runtime does not tell, the API server answers while the port is being made.
+    // Where the runtime passes none, the API server answers while the port is being made.
     begin: (pod) => void pod.annotations().catch(() => undefined),
     async add(pod, signal) {
       const { containerId, netns } = pod;

@@ -1,11 +1,9 @@
 import { meshKind } from '@unbounded/crds';
 import type { TailnetCni } from '@unbounded/tailnet-cni';
 import type { Problem } from '@unbounded/topology';
-import type { Annotations } from '../attachment/hook.port.ts';
-import type { PodAttachment } from '../attachment/pods.ts';
 import { problemCondition } from '../section-condition.ts';
 import type { Section, SectionContext, SectionPass } from '../section.port.ts';
-import { createPodMetadataReader } from '../world/pod-metadata.ts';
+import { createAnnotationsReader } from '../world/pod-metadata.ts';
 import { createProblemLog } from '../world/problem-log.ts';
 import { createAgentWatch } from './agent-watch.ts';
 import { createCatchUp } from './catch-up.ts';
@@ -56,9 +54,7 @@ export const openTailnet = (context: SectionContext, { agent, socketPath }: Tail
   const joining = createKeptJoining(context.kept);
   const choice = createPodChoice(() => joining.current());
   const watch = createAgentWatch({ agent, socketPath, trigger });
-  const metadataOf = createPodMetadataReader(cluster);
-  const annotationsOf = async (pod: PodAttachment): Promise<Annotations> => (await metadataOf(pod)).annotations;
-  const catchUp = createCatchUp({ agent, choice, logger, annotationsOf });
+  const catchUp = createCatchUp({ agent, choice, logger, annotationsOf: createAnnotationsReader(cluster) });
   const adding = new Set<string>();
   const dueRound = createRounds();
   const logProblems = createProblemLog(logger);

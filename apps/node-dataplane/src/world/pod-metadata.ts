@@ -1,11 +1,16 @@
 import { type Cluster, pods } from '@unbounded/kube';
-import type { PodMetadata } from '../attachment/hook.port.ts';
+import type { Annotations } from '../attachment/hook.port.ts';
 import type { PodAttachment } from '../attachment/pods.ts';
 
 /**
- * Labels and annotations of a pod of the node, from the API server: a runtime tells no labels, and annotations only at ADD, if at all. A
+ * Labels and annotations of a pod of the node, from the API server: a runtime passes no labels, and annotations only at ADD, if at all. A
  * section that asks for them needs a rule of RBAC (`get` of pods), which the chart gives with that section.
  */
+interface PodMetadata {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Annotations;
+}
+
 export type PodMetadataReader = (pod: PodAttachment) => Promise<PodMetadata>;
 
 /** @param cluster undefined: there is no API server. @throws Error, ApiError, TransportError: what is asked for cannot be had */
@@ -19,4 +24,10 @@ export const createPodMetadataReader = (cluster: Cluster | undefined): PodMetada
       throw new Error(`pod ${namespace}/${name} of UID ${uid} is not there: the API server has UID ${metadata.uid}`);
     return { labels: metadata.labels ?? {}, annotations: metadata.annotations ?? {} };
   };
+};
+
+/** @see createPodMetadataReader */
+export const createAnnotationsReader = (cluster: Cluster | undefined) => {
+  const metadataOf = createPodMetadataReader(cluster);
+  return async (pod: PodAttachment): Promise<Annotations> => (await metadataOf(pod)).annotations;
 };

@@ -85,9 +85,12 @@ const setRealtime = (folder: string, runtimeUs: number): void => {
   try {
     writeFileSync(path, String(runtimeUs));
   } catch (error) {
-    throw new Error(`${path} takes no ${runtimeUs} µs: other groups have that time (${(error as Error).message})`, {
-      cause: error,
-    });
+    throw new Error(
+      `${path} cannot be ${runtimeUs}: ${(error as Error).message} (EINVAL: other groups have that time)`,
+      {
+        cause: error,
+      },
+    );
   }
 };
 

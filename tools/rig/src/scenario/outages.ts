@@ -5,7 +5,7 @@ import { switchPort } from '../underlay/underlay.ts';
 import { nftFamilyOf } from '../layout/addresses.ts';
 import { type LabLayout, type LabNode, namespaceOf, routerName } from '../layout/layout.ts';
 import { linkCounters, timeUntil } from './scenario.ts';
-import { onNode, tryOnNode } from '../node/node.ts';
+import { inNode, onNode, tryOnNode } from '../node/node.ts';
 import { peerStates } from '../apps/agent-state.ts';
 
 /** Ways in which a network breaks, and the way back. */
@@ -151,7 +151,7 @@ const BUSY_BYTES = 20_000;
 
 /** Bytes that came from, and went to, the site of each gateway in a moment. */
 const traffic = async (gateways: readonly LabNode[], device: string): Promise<{ in: number; out: number }[]> => {
-  const looked = () => gateways.map(({ name }) => linkCounters(name, device)[0]!.stats64);
+  const looked = () => gateways.map(({ name }) => linkCounters(inNode(name), device)[0]!.stats64);
   const before = looked();
   await delay(SAMPLE_MS);
   return looked().map(({ rx, tx }, index) => ({

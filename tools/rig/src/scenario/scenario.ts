@@ -1,7 +1,7 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type NodeApp, stopAgent } from '../apps/agents.ts';
-import { inNamespace, runAsync, tryRun } from '../machine/command.ts';
+import { inNamespace, run, runAsync, tryRun } from '../machine/command.ts';
 import { kubectl } from '../kubernetes/control-plane.ts';
 import { podCommand, readPods } from '../substrate/bare/pods.ts';
 import { type LabLayout, layoutOf, namespaceOf } from '../layout/layout.ts';
@@ -163,15 +163,16 @@ export const timeUntil = async (
 
 interface Counters {
   readonly bytes: number;
+  readonly dropped: number;
 }
 interface LinkCounters {
   readonly ifname: string;
   readonly stats64: { readonly rx: Counters; readonly tx: Counters };
 }
 
-/** What the devices of a node have counted, or one of them. */
-export const linkCounters = (node: string, ...device: readonly string[]): LinkCounters[] =>
-  JSON.parse(onNode(node, 'ip', '-j', '-s', 'link', 'show', ...device)) as LinkCounters[];
+/** What the devices of a network have counted, or one of them. @param enter what enters the network */
+export const linkCounters = (enter: readonly string[], ...device: readonly string[]): LinkCounters[] =>
+  JSON.parse(run([...enter, 'ip', '-j', '-s', 'link', 'show', ...device])) as LinkCounters[];
 
 export const nodeCondition = async (
   layout: LabLayout,

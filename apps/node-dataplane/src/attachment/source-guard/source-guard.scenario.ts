@@ -99,9 +99,9 @@ await using nft = createNftables();
 const guard = createSourceGuard({ net, nft, pods, logger, metrics });
 const problems = [...(await guard.ensure())];
 const pass = async (): Promise<void> => void problems.push(...(await guard.ensure()));
-const metadataOf = (): Promise<never> => Promise.reject(new Error('no API server'));
+const annotationsOf = (): Promise<never> => Promise.reject(new Error('no API server'));
 const server = await startCniServer(socket, {
-  pods: hookedPods({ hooks: [], ports: guard, registered: () => pods.list(), metadataOf, logger }),
+  pods: hookedPods({ hooks: [], ports: guard, registered: () => pods.list(), annotationsOf, logger }),
   gate: { isOpen: true },
   logger: createLogger({ name: 'test', level: 'error' }),
 });

@@ -70,8 +70,10 @@ test('the laptop and pods of both sites reach each other', TEST, async () => {
   expect(checks.filter(({ ok }) => !ok)).toEqual([]);
 });
 
-/** What the runtime told the plugins of the pods of a node, as libcni keeps it. */
-const toldOn = (node: string): { readonly K8S_POD_NAME?: string; readonly annotations?: Record<string, string> }[] => {
+/** What the runtime passed to the plugins for the pods of a node, as libcni caches it. */
+const passedOn = (
+  node: string,
+): { readonly K8S_POD_NAME?: string; readonly annotations?: Record<string, string> }[] => {
   const kept = onNode(node, 'sh', '-c', 'for file in /var/lib/cni/results/unbounded-*; do cat $file; echo; done');
   return kept.split('\n').flatMap((line) => {
     if (line === '') return [];
@@ -84,11 +86,11 @@ const toldOn = (node: string): { readonly K8S_POD_NAME?: string; readonly annota
   });
 };
 
-test('the runtime tells the agent the annotations of each pod: the API server is not asked', async () => {
+test('the runtime passes the annotations of each pod to the agent, so that no request to the API server is needed', async () => {
   const pod = await podOn(layout, 's1-w1');
-  const told = toldOn(pod.node);
-  expect(told.filter(({ annotations }) => !annotations)).toEqual([]);
-  const { annotations } = told.find(({ K8S_POD_NAME }) => K8S_POD_NAME === pod.name)!;
+  const passed = passedOn(pod.node);
+  expect(passed.filter(({ annotations }) => !annotations)).toEqual([]);
+  const { annotations } = passed.find(({ K8S_POD_NAME }) => K8S_POD_NAME === pod.name)!;
   expect(annotations).toMatchObject({ [tailnetAnnotations.join]: 'true' });
 });
 
