@@ -129,17 +129,26 @@ test('an agent gets the slices of its own node alone, and confirms them', async 
   const { slices } = source.snapshot()!.objects;
   expect(slices.map(({ metadata }) => metadata.name)).toEqual(['n1-0']);
   let heard = 0;
-  const reports = createSliceReports(api.cluster, () => heard++);
+  let nowMs = 5000;
+  const reports = createSliceReports(
+    api.cluster,
+    () => heard++,
+    () => nowMs,
+  );
   const networks = [{ interface: 'eth0', cidr: '192.0.2.0/24' }];
   const confirmed = { slices, isInForce: true, held: new Set(['192.0.2.1']), staying: new Set<string>(), networks };
-  await reports.write(confirmed, AbortSignal.timeout(5000));
-  await reports.write(confirmed, AbortSignal.timeout(5000));
-  expect((await client.get('n1-0')).status).toMatchObject({
-    observedGeneration: 1,
-    held: [{ address: '192.0.2.1', epoch: 1 }],
-    subnets: networks,
-  });
-  expect(heard).toBe(1);
+  const write = async (): Promise<number> => {
+    await reports.write(confirmed, AbortSignal.timeout(5000));
+    return heard;
+  };
+  expect([await write(), await write()]).toEqual([1, 1]);
+  const grants = { observedGeneration: 1, held: [{ address: '192.0.2.1', epoch: 1 }], subnets: networks };
+  expect((await client.get('n1-0')).status).toMatchObject({ ...grants, heartbeat: 1 });
+  nowMs = 9999;
+  expect(await write()).toBe(1);
+  nowMs = 10_000;
+  expect(await write()).toBe(2);
+  expect((await client.get('n1-0')).status).toMatchObject({ ...grants, heartbeat: 2 });
   await source.stop();
   await own.stop();
 });

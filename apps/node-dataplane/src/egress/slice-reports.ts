@@ -77,8 +77,15 @@ export interface SliceReports {
   write(confirmed: Confirmed, signal: AbortSignal): Promise<void>;
 }
 
-/** @param onHeard a write has reached the API server */
-export const createSliceReports = (cluster: Cluster, onHeard: () => void): SliceReports => {
+/**
+ * @param onHeard a write has reached the API server
+ * @param now milliseconds, which no step of the wall clock changes
+ */
+export const createSliceReports = (
+  cluster: Cluster,
+  onHeard: () => void,
+  now: () => number = () => performance.now(),
+): SliceReports => {
   const client = clientOf(cluster, egressNodeSliceKind);
   /** What was written last, and of which version of the slice that was, by its name. */
   const written = new Map<string, Written>();
@@ -86,7 +93,7 @@ export const createSliceReports = (cluster: Cluster, onHeard: () => void): Slice
     async write(confirmed, signal) {
       for (const slice of confirmed.slices) {
         const { name, uid } = slice.metadata;
-        const status = statusOf(slice, confirmed, performance.now());
+        const status = statusOf(slice, confirmed, now());
         const text = JSON.stringify([uid, status]);
         if (stands(written.get(name), slice, { text, status })) continue;
         try {
