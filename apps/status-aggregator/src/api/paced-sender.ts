@@ -11,19 +11,22 @@ export class PacedSender {
   /** Handed in and not yet taken by the kernel. */
   unsentBytes = 0;
   sentBytes = 0;
-  /** When the kernel last took something (performance.now). */
-  progressAt = performance.now();
+  /** When the kernel last took something. */
+  progressAt: number;
   readonly #socket: WebSocket;
+  readonly #now: () => number;
   readonly #queue: Buffer[] = [];
   #offset = 0;
   #isSending = false;
 
-  constructor(socket: WebSocket) {
+  constructor(socket: WebSocket, now: () => number) {
     this.#socket = socket;
+    this.#now = now;
+    this.progressAt = now();
   }
 
   send(message: Buffer): void {
-    if (this.unsentBytes === 0) this.progressAt = performance.now(); // it has had nothing to take
+    if (this.unsentBytes === 0) this.progressAt = this.#now(); // it has had nothing to take
     this.#queue.push(message);
     this.unsentBytes += message.length;
     if (!this.#isSending) this.#next();
@@ -44,7 +47,7 @@ export class PacedSender {
       if (error) return; // 'close' follows
       this.unsentBytes -= fragment.length;
       this.sentBytes += fragment.length;
-      this.progressAt = performance.now();
+      this.progressAt = this.#now();
       this.#next();
     });
   }

@@ -20,18 +20,20 @@ export class StreamClient {
   /** Of the first messages: a view may be larger than what a client may have unsent later. */
   #firstBytes = 0;
   #pingAt: number;
-  #pongAt = performance.now();
+  #pongAt: number;
   #messages = 0;
   #reason: DisconnectReason = 'client';
 
-  constructor(socket: WebSocket, admission: Admission, limits: StreamLimits) {
+  /** @param now by the clock that `check` is called with */
+  constructor(socket: WebSocket, admission: Admission, limits: StreamLimits, now: () => number) {
     this.admission = admission;
     this.#socket = socket;
-    this.#sender = new PacedSender(socket);
+    this.#sender = new PacedSender(socket, now);
     this.#limits = limits;
     this.recheckAt = performance.now() + limits.recheckMs;
-    this.#pingAt = performance.now() + limits.pingMs;
-    socket.on('pong', () => (this.#pongAt = performance.now()));
+    this.#pongAt = now();
+    this.#pingAt = this.#pongAt + limits.pingMs;
+    socket.on('pong', () => (this.#pongAt = now()));
     socket.on('ping', () => {
       // Answered by ws: a client that does not read must not have answers pile up.
       if (socket.bufferedAmount > limits.bufferedBytes) this.terminate('slow');

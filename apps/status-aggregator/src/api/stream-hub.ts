@@ -8,6 +8,7 @@ import { ReviewUnavailable } from '../access/verdict.ts';
 import type { ViewerAccess } from '../access/viewer-access.ts';
 import type { ViewStream, ViewUpdate } from '../intake.port.ts';
 import type { EdgeMetrics } from './edge-metrics.ts';
+import { createRunningClock, type RunningClock } from './running-clock.ts';
 import type { Serializer } from './serialized-view.ts';
 import type { StreamAdmission } from './stream-admission.ts';
 import { StreamClient } from './stream-client.ts';
@@ -37,6 +38,7 @@ export interface StreamHubOptions {
 export class StreamHub {
   readonly #options: StreamHubOptions;
   readonly #clients = new Set<StreamClient>();
+  readonly #clock: RunningClock;
   #subscription: Disposable | undefined;
   /** What hinders the aggregator, as it was sent last. */
   #notices: readonly string[] = [];
@@ -44,6 +46,7 @@ export class StreamHub {
 
   constructor(options: StreamHubOptions) {
     this.#options = options;
+    this.#clock = createRunningClock(options.limits.tickMs);
   }
 
   start(): void {
@@ -56,7 +59,7 @@ export class StreamHub {
     const { admission, limits, metrics } = this.#options;
     const admitted = admission.of(request);
     if (admitted === undefined) return socket.close(CLOSE.internalError);
-    const client = new StreamClient(socket, admitted, limits);
+    const client = new StreamClient(socket, admitted, limits, this.#clock.now);
     this.#clients.add(client);
     metrics.clients(this.#clients.size);
     socket.once('close', () => {
@@ -120,11 +123,12 @@ export class StreamHub {
   }
 
   #tick(): void {
+    this.#clock.tick();
     const now = performance.now();
     const wallClock = this.#options.now();
     this.#tellNotices();
     for (const client of this.#clients) {
-      client.check(now);
+      client.check(this.#clock.now());
       const { expiresAt } = client.admission.viewer;
       if (expiresAt !== undefined && expiresAt <= wallClock) {
         client.close(CLOSE.unauthenticated, 'the token has expired', 'unauthenticated');

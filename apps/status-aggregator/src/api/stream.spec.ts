@@ -174,6 +174,20 @@ test('a view larger than the bound does not end its client, and one that takes n
   expect(reader.socket.readyState).toBe(reader.socket.OPEN);
 });
 
+test('a stop of the program itself, with its clients in the middle of a view, ends none of them', async () => {
+  await using api = await startTestApi({ streamLimits: { tickMs: 20, stallMs: 200, pingMs: 30, pongMs: 200 } });
+  api.view.push({ text: 'x'.repeat(24 << 20) });
+  using reader = dialStream(api.port, { token });
+  await reader.outcome;
+  for (let stop = 0; stop < 3; stop++) {
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500);
+    await new Promise(setImmediate);
+  }
+  api.view.push({ more: 1 });
+  await until('the reader has both', () => reader.messages.at(-1)?.position === '2');
+  expect(reader.socket.readyState).toBe(reader.socket.OPEN);
+});
+
 test('a client that answers no ping is terminated', async () => {
   await using api = await startTestApi({ streamLimits: { tickMs: 10, pingMs: 50, pongMs: 300 } });
   using alive = dialStream(api.port, { token });
