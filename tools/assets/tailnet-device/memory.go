@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A node has many devices: what traffic has left is given back to the kernel once it has ended. There is no limit near to what a device
+// A node has many devices: what its start and traffic have left is given back to the kernel once they have ended. There is no limit near to what a device
 // has: Go counts addresses, not pages, and the buffers of packets, of 64 KiB each, are hardly touched. With a limit below their sum (50 to
 // 180 MiB) it collects garbage without end.
 const (
@@ -35,6 +35,7 @@ func giveBack(ctx context.Context) {
 		if now-last < restBytes && now-given > worthBytes {
 			runtime.GC() // what pools hold outlives one collection
 			debug.FreeOSMemory()
+			unmapProgram() // last: a collection reads much of it
 			given = now
 		}
 		last = now

@@ -3,7 +3,7 @@
  * and answer waits in the kernel, and timers fire before it is read: that is no silence of the clients.
  */
 export interface RunningClock {
-  now(): number;
+  readonly now: () => number;
   /** Called every `tickMs`; a gap between two calls counts as no more than two of them. */
   tick(): void;
 }
