@@ -1,4 +1,4 @@
-import { type GatewayPoolPeering, type Mesh, type SitePeering } from '@unbounded/crds';
+import type { GatewayPoolPeering, Mesh, SitePeering } from '@unbounded/crds';
 import { expect, test } from 'vitest';
 import { assign, object, pool, reachedPool, SITES } from './gateway-world.testdata.ts';
 import { planReach, type ReachObjects } from './reachability.plan.ts';
