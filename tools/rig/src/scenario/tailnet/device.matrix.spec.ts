@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { checkout, nodeJs } from '../../machine/paths.ts';
@@ -6,15 +6,14 @@ import type { Report } from './device.scenario.ts';
 
 /** A pod's device in a tailnet, by the real programs: pod-start, tailnet-device, and a control server without internet. */
 
-const build = (...argv: readonly string[]): string =>
-  execFileSync(join(checkout, 'tools/assets/build'), argv, { encoding: 'utf8' });
+const assets = join(checkout, 'tools/assets/build');
 
 /** WireGuard tries a handshake again after 5 s (RekeyTimeout). */
 const HANDSHAKE_AGAIN_MS = 4500;
 
 let report: Report;
 beforeAll(() => {
-  build('probe', 'tailnet-device', 'tailnet-control');
+  execFileSync(assets, ['probe', 'tailnet-device', 'tailnet-control'], { stdio: 'pipe' });
   const scenario = join(import.meta.dirname, 'device.scenario.ts');
   const enter =
     'for folder in /run /var/lib; do mount -t tmpfs tmpfs $folder; done; mkdir -p /run/netns; mount -t sysfs sysfs /sys; exec "$0" "$@"';
@@ -27,7 +26,8 @@ beforeAll(() => {
 }, 900_000);
 
 test.for(['tailnet-control', 'tailnet-device'])('%s does what its own tests say', { timeout: 300_000 }, (program) => {
-  expect(build('--test', program)).toMatch(/^ok\s/m);
+  const { stdout } = spawnSync(assets, ['--test', program], { encoding: 'utf8' });
+  expect(stdout).toMatch(/^ok\s/m);
 });
 
 test('pods of one node are devices of their own, and reach each other by ICMP, UDP and TCP', () => {
