@@ -30,6 +30,10 @@ test('pods on two nodes reach each other by IPv4 and IPv6, and see each other’
   ]);
 });
 
+test('a pod’s kernel that asks from its link-local address whether a neighbor is still there has an answer', () => {
+  expect(report.confirmed).toBe('REACHABLE');
+});
+
 test('no ARP travels between the nodes', () => expect(report.arpOnWire).toBe(0));
 
 test('a pod reaches neither another segment nor anybody with a MAC address that is not its own, and both are counted', () => {

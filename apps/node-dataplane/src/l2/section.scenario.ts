@@ -10,11 +10,12 @@ import { DEVICES } from '@unbounded/config/ownership';
 import { createNetns } from '@unbounded/netlink';
 import { NAMESPACES } from '../agent/agent-node.testdata.ts';
 import { printReport } from '../printed-report.testdata.ts';
-import type { SectionPass } from '../section.port.ts';
+import type { Section, SectionPass } from '../section.port.ts';
 import { PORT_PREFIX } from './names.ts';
 import {
   createL2Node,
   endpoints,
+  type L2Node,
   locatorOf,
   nothing,
   type Pod,
@@ -39,6 +40,8 @@ export interface Report {
   readonly reached: readonly boolean[];
   /** The MAC that e1 has of e3. */
   readonly neighbor: string;
+  /** Its state of e3's IPv6 address once its kernel has asked e3 itself, as it does every minute. */
+  readonly confirmed: string;
   /** From e1 to e2, which is in another segment of the same node, and to e3 with a MAC of its own making. */
   readonly apart: readonly boolean[];
   /** ARP between the nodes while e1 asks for e3 anew. */
@@ -116,6 +119,20 @@ const startPeer = async (isNative = false) => {
 };
 
 const ping = (pod: Pod, to: string): boolean => pod.runs('ping', '-c2', '-i0.1', '-W1', to);
+
+/** What a kernel gives e1 by its MAC address, 02:00:00:00:00:01; pods of this test get it when they need it. */
+const LINK_LOCAL = 'fe80::ff:fe00:1';
+
+/** RFC 4861 7.3.3: e1 asks from its link-local address, by unicast, three times a second apart. */
+const confirm = async (pod: Pod, address: string, { spec: { mac } }: (typeof endpoints)[number]): Promise<string> => {
+  pod.run('ip', 'addr', 'add', `${LINK_LOCAL}/64`, 'dev', 'net1', 'nodad');
+  pod.run('ip', '-6', 'neigh', 'replace', address, 'lladdr', mac, 'dev', 'net1', 'nud', 'probe');
+  for (;;) {
+    const [, state] = /(REACHABLE|FAILED)/.exec(pod.run('ip', '-6', 'neigh', 'show', address)) ?? [];
+    if (state !== undefined) return state;
+    await delay(50);
+  }
+};
 
 /** A flow of e1 to e3, until it is asked to end. */
 const startFlow = (pod: Pod) => {
@@ -220,6 +237,19 @@ const dropsIn = (metrics: string): Readonly<Record<string, number>> =>
 
 const programs = (): string[] => readdirSync('/sys/fs/bpf/unbounded/l2/v1/programs').sort();
 
+/** An agent ends, and its successor takes over, while e1 sends. */
+const follow = async (node: L2Node, first: Section, one: Pod) => {
+  const before = programs();
+  const end = startFlow(one);
+  await delay(500);
+  await first.stop();
+  await delay(300);
+  const second = await node.open();
+  await second.pass();
+  await delay(500);
+  return { second, restarted: await end(), programs: [before, programs()] as const };
+};
+
 const main = async (): Promise<Report> => {
   const peer = await startPeer();
   const node = createL2Node('n1');
@@ -234,6 +264,7 @@ const main = async (): Promise<Report> => {
   runs('ping', '-c2', '-i0.2', 'fd00:99::2'); // the nodes know each other's MACs
   const reached = [ping(one, '192.0.2.3'), ping(one, '2001:db8::3')];
   const neighbor = one.run('ip', 'neigh', 'show', '192.0.2.3').trim();
+  const confirmed = await confirm(one, '2001:db8::3', endpoints[2]);
   const arpOnWire = await countArp(() => {
     one.run('ip', 'neigh', 'flush', 'dev', 'net1');
     ping(one, '192.0.2.3');
@@ -244,16 +275,7 @@ const main = async (): Promise<Report> => {
   one.run('ip', 'link', 'set', 'net1', 'address', endpoints[0].spec.mac);
   ping(one, '192.0.2.3');
 
-  const before = programs();
-  const end = startFlow(one);
-  await delay(500);
-  await first.stop();
-  await delay(300);
-  const second = await node.open();
-  await second.pass();
-  await delay(500);
-  const restarted = await end();
-  const swapped = [before, programs()] as const;
+  const { second, ...followed } = await follow(node, first, one);
 
   const atRest = await changesDuring(async () => void (await second.pass()));
 
@@ -288,7 +310,7 @@ const main = async (): Promise<Report> => {
   const conditions = [peer.condition, conditionOf(inForce)];
   const left = kernel();
   return {
-    ...{ idle, conditions, reached, neighbor, apart, arpOnWire, restarted, programs: swapped, atRest, repaired },
+    ...{ idle, conditions, reached, neighbor, confirmed, apart, arpOnWire, ...followed, atRest, repaired },
     ...{ dropped, frames, received, additions, withoutLocator, left },
   };
 };

@@ -42,8 +42,16 @@ describe('the contents of the maps', () => {
     expect(tables.addresses.map(([{ ifindex, address }]) => `${ifindex} ${address}`)).toEqual([
       '10 192.0.2.1',
       '10 2001:db8::1',
+      '10 fe80::ff:fe00:1',
       '11 192.0.2.2',
       '11 2001:db8::2',
+      '11 fe80::ff:fe00:2',
+    ]);
+    const linkLocals = tables.neighbors.filter(([{ address }]) => address.startsWith('fe80:'));
+    expect(linkLocals.map(([{ address }, { mac }]) => [address, mac])).toEqual([
+      ['fe80::ff:fe00:1', '02:00:00:00:00:01'],
+      ['fe80::ff:fe00:2', '02:00:00:00:00:02'],
+      ['fe80::ff:fe00:3', '02:00:00:00:00:03'],
     ]);
     expect(tables.counters).toHaveLength(2 * L2_REASONS.length);
   });

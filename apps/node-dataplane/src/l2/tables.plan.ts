@@ -15,7 +15,7 @@ import {
   type L2SegmentPair,
 } from '@unbounded/bpf-maps/l2';
 import { formatAddress, type Prefix } from '@unbounded/ip';
-import type { L2Plan } from '@unbounded/l2';
+import { addressesOfPort, type L2Plan, withLinkLocals } from '@unbounded/l2';
 import type { Problem } from '@unbounded/topology';
 
 /** The contents of the maps for a plan: names of devices become numbers. What is not on the node has no record. */
@@ -109,7 +109,7 @@ export const planL2Tables = (plan: L2Plan, { locator, entry, ifindexes }: L2Plac
       segmentPairs.map(([from, to]) => [{ network: number, from, to }, true] as const),
     ),
     addresses: ports.flatMap(({ ifindex, planned }) =>
-      planned.addresses.map((address) => [{ ifindex, address: formatAddress(address) }, true] as const),
+      addressesOfPort(planned).map((address) => [{ ifindex, address: formatAddress(address) }, true] as const),
     ),
     ports: ports.map(({ ifindex, planned }) => [ifindex, portRecord(planned)]),
     fdb: plan.fdb.flatMap(({ network, mac, segment, to }): [L2Mac, L2FdbEntry][] => {
@@ -131,7 +131,10 @@ export const planL2Tables = (plan: L2Plan, { locator, entry, ifindexes }: L2Plac
             ],
           ];
     }),
-    neighbors: plan.neighbors.map(({ network, ip, mac }) => [{ network, address: formatAddress(ip) }, { mac }]),
+    neighbors: withLinkLocals(plan.neighbors).map(({ network, ip, mac }) => [
+      { network, address: formatAddress(ip) },
+      { mac },
+    ]),
     flood: flood.map(({ record }) => record),
     buckets: ports.map(({ ifindex }) => [ifindex, 'full']),
     counters: ports.flatMap(({ ifindex }) => L2_REASONS.map((reason) => [{ ifindex, reason }, 0n] as const)),

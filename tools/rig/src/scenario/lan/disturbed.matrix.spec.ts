@@ -26,16 +26,17 @@ test(
   { timeout: 300_000 },
   async () => {
     const [from, to] = [await onLan(layout, 's1-w1'), await onLan(layout, 's2-w1')];
-    const flow = await startFlow(from.pod, { ip: to.ipv4 });
+    const flows = await Promise.all([to.ipv4, to.ipv6].map((ip) => startFlow(from.pod, { ip })));
     for (const { name } of layout.nodes) await killAgent(layout, name, 'node-dataplane');
     await delay(5000);
     await withoutApiServer(layout, async () => {
       await killAgent(layout, 's1-w1', 'node-dataplane');
       await delay(AWAY_MS);
     });
-    const { sent, lost } = await flow.end();
-    expect(sent).toBeGreaterThan(60_000);
-    expect(lost).toBe(0);
+    for (const { sent, lost } of await Promise.all(flows.map((flow) => flow.end()))) {
+      expect(sent).toBeGreaterThan(60_000);
+      expect(lost).toBe(0);
+    }
     expect(await problemsOn(layout)).toEqual([]);
   },
 );
