@@ -10,6 +10,7 @@ export {
   tryParseAddress,
 } from './address.ts';
 export { AddressSet } from './address-set.ts';
+export { linkLocalOf } from './link-local.ts';
 export {
   comparePrefixes,
   containsAddress,

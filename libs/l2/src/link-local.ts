@@ -1,4 +1,4 @@
-import { type Address, addressFromBytes, formatAddress } from '@unbounded/ip';
+import { type Address, formatAddress, linkLocalOf } from '@unbounded/ip';
 import { macOctets } from './mac.ts';
 import type { PlannedNeighbor, PlannedPort } from './planned.ts';
 
@@ -7,24 +7,15 @@ import type { PlannedNeighbor, PlannedPort } from './planned.ts';
  * neighbor is still there from this address (RFC 4861 7.3.3), and gives the neighbor up, with a packet, when that is never answered.
  */
 
-const INVERTED_BIT = 0x02;
-
-/** RFC 4291 2.5.6 and appendix A: fe80::/64 and the MAC address as modified EUI-64. */
-export const linkLocalOf = (mac: string): Address => {
-  const octets = [...macOctets(mac)];
-  octets[0]! ^= INVERTED_BIT;
-  return addressFromBytes(
-    Uint8Array.of(0xfe, 0x80, 0, 0, 0, 0, 0, 0, ...octets.slice(0, 3), 0xff, 0xfe, ...octets.slice(3)),
-  );
-};
+const linkLocal = (mac: string): Address => linkLocalOf(macOctets(mac));
 
 /** Addresses that a port may speak for: where it has IPv6, its link-local one as well. */
 export const addressesOfPort = ({ mac, addresses }: Pick<PlannedPort, 'mac' | 'addresses'>): readonly Address[] => {
   if (!addresses.some(({ family }) => family === 6)) return addresses;
-  const linkLocal = linkLocalOf(mac);
-  return addresses.some(({ family, value }) => family === 6 && value === linkLocal.value)
+  const added = linkLocal(mac);
+  return addresses.some(({ family, value }) => family === 6 && value === added.value)
     ? addresses
-    : [...addresses, linkLocal];
+    : [...addresses, added];
 };
 
 /** With those of link-local addresses, one for each MAC address that has IPv6. An entry that is listed stays as it is. */
@@ -33,7 +24,7 @@ export const withLinkLocals = (neighbors: readonly PlannedNeighbor[]): readonly 
   const known = new Set(neighbors.map(keyOf));
   const added = neighbors
     .filter(({ ip }) => ip.family === 6)
-    .map(({ network, mac }): PlannedNeighbor => ({ network, mac, ip: linkLocalOf(mac) }))
+    .map(({ network, mac }): PlannedNeighbor => ({ network, mac, ip: linkLocal(mac) }))
     .filter((one) => !known.has(keyOf(one)) && known.add(keyOf(one)));
   return [...neighbors, ...added];
 };

@@ -3,7 +3,7 @@ import { baseOf, GUARD_CHAINS } from '../../kernel/base-chains.ts';
 import type { ChainSpec, Expression, SetSpec, TableSpec } from '@unbounded/nftables';
 import { accept, drop, DROP_REASONS, type DropReason, field, own, rule } from './guard-expressions.ts';
 import { neighborDiscoveryChains } from './neighbor-discovery.plan.ts';
-import { linkLocalOf, type PodPort } from './pod-port.ts';
+import { podLinkLocal, type PodPort } from './pod-port.ts';
 
 /**
  * Source validation for pods: a frame that enters the bridge by a pod's port has the pod's MAC and one of its addresses, or is dropped.
@@ -39,7 +39,7 @@ export const portSets = ({ interfaceIndex, mac, addresses }: PodPort): SetSpec[]
     { name: 'ports', type: 'iif', elements: [port] },
     { name: 'macs', type: 'iif . ether', elements: [`${port} . ${mac}`] },
     { name: 'ipv4', type: 'iif . ether . ipv4', elements: of(4) },
-    { name: 'ipv6', type: 'iif . ether . ipv6', elements: [...of(6), `${port} . ${mac} . ${linkLocalOf(mac)}`] },
+    { name: 'ipv6', type: 'iif . ether . ipv6', elements: [...of(6), `${port} . ${mac} . ${podLinkLocal(mac)}`] },
   ];
 };
 

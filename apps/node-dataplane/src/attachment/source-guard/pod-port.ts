@@ -1,4 +1,4 @@
-import { addressFromBytes, formatAddress } from '@unbounded/ip';
+import { formatAddress, linkLocalOf } from '@unbounded/ip';
 import type { Link, RouteSocket } from '@unbounded/netlink';
 import { macBytes } from '@unbounded/netlink';
 import type { PodAttachment } from '../pods.ts';
@@ -40,9 +40,5 @@ export const podPort = async (net: RouteSocket, pod: PodAttachment, hostEnd: Lin
   addresses: pod.addresses.map((address) => address.split('/')[0]!),
 });
 
-/** The link-local address that an interface derives from its MAC (RFC 4291, appendix A). */
-export const linkLocalOf = (mac: string): string => {
-  const [first = 0, second = 0, third = 0, ...rest] = macBytes(mac);
-  const identifier = [first ^ 0x02, second, third, 0xff, 0xfe, ...rest];
-  return formatAddress(addressFromBytes(Uint8Array.of(0xfe, 0x80, 0, 0, 0, 0, 0, 0, ...identifier)));
-};
+/** The link-local address that the pod's kernel gives its interface. */
+export const podLinkLocal = (mac: string): string => formatAddress(linkLocalOf(macBytes(mac)));
