@@ -202,30 +202,52 @@ describe('wireguard-go on a TUN that outlives it', () => {
     expect(diffDevice(learned, specB)).toBeUndefined();
   });
 
-  test('a datagram over IPv6 whose checksum comes out as 0 arrives, as one of the 65,536 around it', async () => {
-    await using pair = await connect();
-    inNetns('ping', '-6', '-c1', '-W5', 'fd00::2');
-    const receive = `
+  /** The tunnel to owners of egress addresses: VXLAN through the devices, in which packets of pods are. */
+  const addEgressTunnels = (far: Netns): void => {
+    const inFar = (...argv: string[]): unknown => inNetns('nsenter', `--net=${far.path}`, ...argv);
+    for (const [run, own, other] of [
+      [inNetns, 1, 2],
+      [inFar, 2, 1],
+    ] as const) {
+      const ends = ['local', `100.64.0.${own}`, 'remote', `100.64.0.${other}`];
+      run('ip', 'link', 'add', 'egress0', 'type', 'vxlan', 'id', '2', 'dstport', '9996', ...ends);
+      run('ip', 'addr', 'add', `fd01::${own}/64`, 'dev', 'egress0', 'nodad');
+      run('ip', 'link', 'set', 'egress0', 'up');
+    }
+  };
+
+  test.each([
+    ['in a device', 'fd00', () => undefined],
+    ['in a tunnel to an egress owner', 'fd01', addEgressTunnels],
+  ])(
+    'a datagram over IPv6 whose checksum comes out as 0 arrives, as one of the 65,536 around it: %s',
+    async (_, net, prepare) => {
+      await using pair = await connect();
+      prepare(pair.far);
+      inNetns('ping', '-6', '-c1', '-W5', `${net}::2`);
+      const receive = `
       const socket = require('node:dgram').createSocket('udp6', ({ length }) => (console.log(length), process.exit(0)));
-      socket.bind(9000, 'fd00::2', () => console.log('bound'));
+      socket.bind(9000, '${net}::2', () => console.log('bound'));
       setTimeout(() => (console.log('nothing came'), process.exit(0)), 5000);`;
-    // Source and destination address, length twice, next header, both ports: what is left to ffff makes the sum 0.
-    const words = [0xfd00, 0x0001, 0xfd00, 0x0002, 10, 17, 9001, 9000, 10];
-    const total = words.reduce((sum, word) => sum + word, 0);
-    const rest = 0xffff - ((total & 0xffff) + (total >>> 16));
-    const send = `
+      // Source and destination address, length twice, next header, both ports: what is left to ffff makes the sum 0.
+      const prefix = Number.parseInt(net, 16);
+      const words = [prefix, 0x0001, prefix, 0x0002, 10, 17, 9001, 9000, 10];
+      const total = words.reduce((sum, word) => sum + word, 0);
+      const rest = 0xffff - ((total & 0xffff) + (total >>> 16));
+      const send = `
       const socket = require('node:dgram').createSocket('udp6');
-      socket.bind(9001, 'fd00::1', () =>
-        socket.send(Buffer.from([${rest >>> 8}, ${rest & 0xff}]), 9000, 'fd00::2', () => process.exit(0)));`;
-    const receiver = spawn('nsenter', [`--net=${pair.far.path}`, NODE, '-e', receive], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
-    children.push(receiver);
-    const lines = createInterface({ input: receiver.stdout })[Symbol.asyncIterator]();
-    expect((await lines.next()).value).toBe('bound');
-    inNetns(NODE, '-e', send);
-    expect((await lines.next()).value).toBe('2');
-  });
+      socket.bind(9001, '${net}::1', () =>
+        socket.send(Buffer.from([${rest >>> 8}, ${rest & 0xff}]), 9000, '${net}::2', () => process.exit(0)));`;
+      const receiver = spawn('nsenter', [`--net=${pair.far.path}`, NODE, '-e', receive], {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
+      children.push(receiver);
+      const lines = createInterface({ input: receiver.stdout })[Symbol.asyncIterator]();
+      expect((await lines.next()).value).toBe('bound');
+      inNetns(NODE, '-e', send);
+      expect((await lines.next()).value).toBe('2');
+    },
+  );
 
   test('a refused change names the device and holds no key', async () => {
     createTun({ name: 'wg0', netnsFd: ns.fd });

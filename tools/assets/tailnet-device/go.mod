@@ -6,6 +6,7 @@ require (
 	github.com/tailscale/wireguard-go v0.0.0-20260715223240-2e01ba5b00f0
 	golang.org/x/sys v0.47.0
 	tailscale.com v1.102.5
+	unbounded.local/udp-checksum v0.0.0
 )
 
 require (
@@ -47,3 +48,5 @@ require (
 	golang.zx2c4.com/wireguard/windows v0.5.3 // indirect
 	gvisor.dev/gvisor v0.0.0-20260224225140-573d5e7127a8 // indirect
 )
+
+replace unbounded.local/udp-checksum => ../udp-checksum

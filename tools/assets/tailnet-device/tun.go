@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/tailscale/wireguard-go/tun"
+	"unbounded.local/udp-checksum"
 )
 
 // The TUN as pod-start hands it over.
@@ -20,6 +21,15 @@ type pathlessTUN struct {
 
 func (t pathlessTUN) Name() (string, error) { return t.name, nil }
 func (t pathlessTUN) MTU() (int, error)     { return deviceMTU, nil }
+
+// Read is that of tun.Device: packets from offset on, their sizes in sizes.
+func (t pathlessTUN) Read(packets [][]byte, sizes []int, offset int) (int, error) {
+	n, err := t.Device.Read(packets, sizes, offset)
+	for i := range n {
+		udpchecksum.Correct(packets[i][offset : offset+sizes[i]])
+	}
+	return n, err
+}
 
 func openTUN() (*watchedTUN, error) {
 	device, name, err := tun.CreateUnmonitoredTUNFromFD(tunFD)

@@ -1,7 +1,7 @@
 import { innerMac } from '@unbounded/bpf-maps';
 import { DEVICES, EGRESS_ROUTE_PROTOCOL, PORTS } from '@unbounded/config/ownership';
-import type { LinkSpec, NeighbourSpec, VxlanKind } from '@unbounded/netlink';
-import { addressFromBytes, formatAddress } from '@unbounded/ip';
+import { type LinkSpec, macBytes, type NeighbourSpec, type VxlanKind } from '@unbounded/netlink';
+import { formatAddress, linkLocalOf } from '@unbounded/ip';
 import { FAMILIES, type Family } from '../../kernel/nft-family.ts';
 import type { EgressPlan } from './egress-plan.ts';
 import { outerAddress, outerFamily } from './tunnel-packets.plan.ts';
@@ -48,13 +48,7 @@ export const gatewayOf = (overlayAddresses: readonly string[], family: Family, o
   if (family === 'ip') return outerAddress(overlayAddresses, 'ip');
   const remote = outerAddress(overlayAddresses, outer);
   if (remote === undefined) return undefined;
-  const bytes = innerMac(remote)
-    .split(':')
-    .map((byte) => Number.parseInt(byte, 16));
-  const [first, second, third, ...rest] = bytes as [number, number, number, ...number[]];
-  return formatAddress(
-    addressFromBytes(Uint8Array.of(0xfe, 0x80, 0, 0, 0, 0, 0, 0, first ^ 2, second, third, 0xff, 0xfe, ...rest)),
-  );
+  return formatAddress(linkLocalOf(macBytes(innerMac(remote))));
 };
 
 /** Far ends: how each is known by its addresses, and to which address its packets go. */

@@ -25,10 +25,14 @@ beforeAll(() => {
   report = JSON.parse(printed.trimEnd().split('\n').at(-1)!) as Report;
 }, 900_000);
 
-test.for(['tailnet-control', 'tailnet-device'])('%s does what its own tests say', { timeout: 300_000 }, (program) => {
-  const { stdout } = spawnSync(assets, ['--test', program], { encoding: 'utf8' });
-  expect(stdout).toMatch(/^ok\s/m);
-});
+test.for(['tailnet-control', 'tailnet-device', 'udp-checksum'])(
+  '%s does what its own tests say',
+  { timeout: 300_000 },
+  (program) => {
+    const { stdout } = spawnSync(assets, ['--test', program], { encoding: 'utf8' });
+    expect(stdout).toMatch(/^ok\s/m);
+  },
+);
 
 test('pods of one node are devices of their own, and reach each other by ICMP, UDP and TCP', () => {
   const [one, two] = report.addresses;

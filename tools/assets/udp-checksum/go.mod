@@ -1,0 +1,3 @@
+module unbounded.local/udp-checksum
+
+go 1.26.0
