@@ -35,6 +35,7 @@ test.each<[string, Uint8Array, 'unknown' | 'broadcast' | 'multicast']>([
   ['a broadcast that is no IP', ethernet({ from: OWN.mac, to: BROADCAST }, 0x88b5, new Uint8Array(46)), 'broadcast'],
   ['an IPv4 group', to('01:00:5e:00:00:09', { destination: '224.0.0.9' }), 'multicast'],
   ['an IPv6 group', to6('33:33:00:01:00:02', 'ff02::1:2'), 'multicast'],
+  ['what is for routers', to6('33:33:00:00:00:02', 'ff02::2'), 'multicast'],
   ['an IPv6 group of a wider scope', to6('33:33:00:00:00:01', 'ff05::1'), 'multicast'],
   ['a group without which IPv6 does not work, to everybody’s MAC', to6(BROADCAST, 'ff02::1'), 'broadcast'],
   ['unicast of IPv6 to a group’s MAC', to6('33:33:00:00:00:01', 'fd99::9'), 'multicast'],
@@ -46,7 +47,6 @@ test.each<[string, Uint8Array, 'unknown' | 'broadcast' | 'multicast']>([
 
 test.each([
   ['33:33:00:00:00:01', 'ff02::1'],
-  ['33:33:00:00:00:02', 'ff02::2'],
   ['33:33:00:00:00:16', 'ff02::16'],
   ['33:33:ff:12:34:56', 'ff02::1:ff12:3456'],
 ])('%s, %s, works in every network: IPv6 does not without', (mac, address) => {

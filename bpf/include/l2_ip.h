@@ -75,13 +75,16 @@ static __noinline int find_last_header(struct __sk_buff *skb, struct l2_last_hea
 	return L2_DROP_MALFORMED;
 }
 
-/* ff02::1, ff02::2, ff02::16 and those of solicited nodes, ff02::1:ff00:0/104 */
+/*
+ * ff02::1, ff02::16 and those of solicited nodes, ff02::1:ff00:0/104. Routers, ff02::2, are no part of it: a host repeats its solicitation as
+ * long as none of them answers (RFC 7559).
+ */
 static __always_inline int is_own_group(const __be32 address[4])
 {
 	if (address[0] != bpf_htonl(0xff020000) || address[1])
 		return 0;
 	if (!address[2])
-		return address[3] == bpf_htonl(1) || address[3] == bpf_htonl(2) || address[3] == bpf_htonl(0x16);
+		return address[3] == bpf_htonl(1) || address[3] == bpf_htonl(0x16);
 	return address[2] == bpf_htonl(1) && (address[3] & bpf_htonl(0xff000000)) == bpf_htonl(0xff000000);
 }
 

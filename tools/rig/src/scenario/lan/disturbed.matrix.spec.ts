@@ -41,12 +41,17 @@ test(
   },
 );
 
-/** What is no IP in the frames, and what is for everybody, inside of SRv6 (next header 143); and bare ARP for addresses of the LAN. */
+/**
+ * What is no IP in the frames, what is for everybody, and neighbor discovery (ICMPv6 133 to 137), inside of SRv6 (next header 143); and bare
+ * ARP for addresses of the LAN.
+ */
 const FLOODED =
-  '(ip6 proto 143 and (ip6[40:4] = 0xffffffff or ip6[52:2] = 0x0806)) or (arp and (arp[14:2] = 0xc0a8 or arp[24:2] = 0xc0a8))';
+  '(ip6 proto 143 and (ip6[40:4] = 0xffffffff or ip6[52:2] = 0x0806 or ' +
+  '(ip6[52:2] = 0x86dd and ip6[60] = 58 and ip6[94] >= 133 and ip6[94] <= 137))) or ' +
+  '(arp and (arp[14:2] = 0xc0a8 or arp[24:2] = 0xc0a8))';
 
 test(
-  'nodes exchange neither ARP nor broadcasts while pods look for each other anew',
+  'nodes exchange neither ARP nor neighbor discovery nor broadcasts while pods look for each other anew',
   { timeout: 120_000 },
   async () => {
     const [from, to] = [await onLan(layout, 's1-w1'), await onLan(layout, 's2-w1')];
