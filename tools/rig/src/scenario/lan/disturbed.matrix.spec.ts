@@ -42,12 +42,12 @@ test(
 );
 
 /**
- * What is no IP in the frames, what is for everybody, and neighbor discovery (ICMPv6 133 to 137), inside of SRv6 (next header 143); and bare
- * ARP for addresses of the LAN.
+ * What is no IP in the frames, what is for everybody, and neighbor discovery (ICMPv6 134 to 137), inside of SRv6 (next header 143); and bare
+ * ARP for addresses of the LAN. Router solicitations are multicast, which this LAN replicates.
  */
 const FLOODED =
   '(ip6 proto 143 and (ip6[40:4] = 0xffffffff or ip6[52:2] = 0x0806 or ' +
-  '(ip6[52:2] = 0x86dd and ip6[60] = 58 and ip6[94] >= 133 and ip6[94] <= 137))) or ' +
+  '(ip6[52:2] = 0x86dd and ip6[60] = 58 and ip6[94] >= 134 and ip6[94] <= 137))) or ' +
   '(arp and (arp[14:2] = 0xc0a8 or arp[24:2] = 0xc0a8))';
 
 test(
