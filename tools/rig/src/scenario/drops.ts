@@ -16,8 +16,9 @@ export const placesOf = ({ nodes }: Pick<LabLayout, 'nodes'>): Place[] => nodes.
 const ofDevices = (enter: readonly string[]): [string, number][] =>
   linkCounters(enter).map(({ ifname, stats64: { rx, tx } }) => [ifname, rx.dropped + tx.dropped]);
 
-/** Counters of the kernel (RFC 4293, RFC 4113, and Linux's own of full buffers) of packets that went no further. */
-const DROPS = /^(Ip|Udp|Ip6|Udp6)(InDiscards|OutDiscards|OutNoRoutes|ReasmFails|RcvbufErrors|SndbufErrors|MemErrors)$/;
+/** Counters of the kernel (RFC 4293, RFC 4113, and Linux's own of full buffers and wrong checksums) of packets that went no further. */
+const DROPS =
+  /^(Ip|Udp|Ip6|Udp6)(InDiscards|OutDiscards|OutNoRoutes|ReasmFails|RcvbufErrors|SndbufErrors|MemErrors|InCsumErrors)$/;
 
 /** nstat(8): all, also those at zero, since the start of the network and not since its last call. */
 const ofProtocols = (enter: readonly string[]): [string, number][] => {
