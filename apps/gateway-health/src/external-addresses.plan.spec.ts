@@ -62,6 +62,9 @@ test.each<
   expect([...plan.names]).toEqual(subject.facts.externalNames);
 });
 
+const resolvedCondition = (plan: Parameters<typeof planPoolConditions>[0]) =>
+  planPoolConditions(plan, [], seen(watching().observed)).find(({ type }) => type === 'ExternalNamesResolved');
+
 test('a name that cannot be resolved is told with its node and what is used meanwhile', () => {
   const [plan] = planGateways(
     world({
@@ -70,9 +73,7 @@ test('a name that cannot be resolved is told with its node and what is used mean
       resolvedOf: () => ({ addresses: ['198.51.100.1'], error: 'ENOTFOUND' }),
     }),
   ).pools;
-  expect(
-    planPoolConditions(plan!, [], seen(watching().observed)).find(({ type }) => type === 'ExternalNamesResolved'),
-  ).toMatchObject({
+  expect(resolvedCondition(plan!)).toMatchObject({
     status: 'False',
     reason: 'NameNotResolved',
     message: expect.stringContaining('gw.example.com of node g (ENOTFOUND; 198.51.100.1 used meanwhile)') as string,
@@ -87,9 +88,7 @@ test('a name with an address of one family is resolved, and the message has the 
       resolvedOf: () => ({ addresses: ['198.51.100.1'], otherFamily: 'AAAA: ESERVFAIL' }),
     }),
   ).pools;
-  expect(
-    planPoolConditions(plan!, [], seen(watching().observed)).find(({ type }) => type === 'ExternalNamesResolved'),
-  ).toMatchObject({
+  expect(resolvedCondition(plan!)).toMatchObject({
     status: 'True',
     message: expect.stringContaining('gw.example.com of node g (AAAA: ESERVFAIL)') as string,
   });
@@ -115,9 +114,7 @@ test('an address of a name that lies in a Site’s blocks, or is another node’
     }),
   ).pools[0]!;
   expect(plan.gateways[0]!.externalIPs).toEqual(['198.51.100.1']);
-  expect(
-    planPoolConditions(plan, [], seen(watching().observed)).find(({ type }) => type === 'ExternalNamesResolved'),
-  ).toMatchObject({
+  expect(resolvedCondition(plan)).toMatchObject({
     status: 'False',
     reason: 'AddressNotUsed',
     message: expect.stringContaining('node g: external address 10.1.0.31 (nodeCidrs of Site a), 100.64.0.9') as string,

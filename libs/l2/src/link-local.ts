@@ -1,4 +1,4 @@
-import { type Address, formatAddress, linkLocalOf } from '@unbounded/ip';
+import { type Address, linkLocalOf } from '@unbounded/ip';
 import { macOctets } from './mac.ts';
 import type { PlannedNeighbor, PlannedPort } from './planned.ts';
 
@@ -20,7 +20,7 @@ export const addressesOfPort = ({ mac, addresses }: Pick<PlannedPort, 'mac' | 'a
 
 /** With those of link-local addresses, one for each MAC address that has IPv6. An entry that is listed stays as it is. */
 export const withLinkLocals = (neighbors: readonly PlannedNeighbor[]): readonly PlannedNeighbor[] => {
-  const keyOf = ({ network, ip }: PlannedNeighbor): string => `${network} ${formatAddress(ip)}`;
+  const keyOf = ({ network, ip }: PlannedNeighbor): string => `${network} ${ip.family} ${ip.value}`;
   const known = new Set(neighbors.map(keyOf));
   const added = neighbors
     .filter(({ ip }) => ip.family === 6)

@@ -44,20 +44,25 @@ func mappingOf(fields []string, path string) *mapping {
 	return &mapping{uintptr(from), uintptr(to)}
 }
 
+// ownMappings are those of this program; none where they cannot be read.
+func ownMappings() []mapping {
+	path, err := os.Readlink("/proc/self/exe")
+	if err != nil {
+		return nil
+	}
+	smaps, err := os.Open("/proc/self/smaps")
+	if err != nil {
+		return nil
+	}
+	defer smaps.Close()
+	return programMappings(smaps, path)
+}
+
 // unmapProgram takes the pages of the program's code and constants out of the process's memory. Most of them only a start or a collection
 // of garbage reads; what is used comes back from the kernel's cache of the file, 16 pages at a time, without a read from the disk as long
 // as there is memory. It is a saving and no need: where the kernel refuses, they stay.
 func unmapProgram() {
-	path, err := os.Readlink("/proc/self/exe")
-	if err != nil {
-		return
-	}
-	smaps, err := os.Open("/proc/self/smaps")
-	if err != nil {
-		return
-	}
-	defer smaps.Close()
-	for _, each := range programMappings(smaps, path) {
+	for _, each := range ownMappings() {
 		_, _, _ = unix.Syscall(unix.SYS_MADVISE, each.from, each.to-each.from, unix.MADV_DONTNEED)
 	}
 }

@@ -11,12 +11,13 @@ export interface RunningClock {
 export const createRunningClock = (tickMs: number, elapsed: () => number = () => performance.now()): RunningClock => {
   let ranMs = 0;
   let tickedAt = elapsed();
-  const now = (): number => ranMs + Math.min(elapsed() - tickedAt, 2 * tickMs);
+  const ranAt = (at: number): number => ranMs + Math.min(at - tickedAt, 2 * tickMs);
   return {
-    now,
+    now: () => ranAt(elapsed()),
     tick() {
-      ranMs = now();
-      tickedAt = elapsed();
+      const at = elapsed();
+      ranMs = ranAt(at);
+      tickedAt = at;
     },
   };
 };

@@ -17,6 +17,7 @@ export class StreamClient {
   readonly #socket: WebSocket;
   readonly #sender: PacedSender;
   readonly #limits: StreamLimits;
+  readonly #now: () => number;
   /** Of the first messages: a view may be larger than what a client may have unsent later. */
   #firstBytes = 0;
   #pingAt: number;
@@ -24,12 +25,13 @@ export class StreamClient {
   #messages = 0;
   #reason: DisconnectReason = 'client';
 
-  /** @param now by the clock that `check` is called with */
+  /** @param now milliseconds in which the program ran */
   constructor(socket: WebSocket, admission: Admission, limits: StreamLimits, now: () => number) {
     this.admission = admission;
     this.#socket = socket;
     this.#sender = new PacedSender(socket, now);
     this.#limits = limits;
+    this.#now = now;
     this.recheckAt = performance.now() + limits.recheckMs;
     this.#pongAt = now();
     this.#pingAt = this.#pongAt + limits.pingMs;
@@ -84,8 +86,9 @@ export class StreamClient {
   }
 
   /** Called every tick. */
-  check(now: number): void {
+  check(): void {
     if (!this.isOpen) return;
+    const now = this.#now();
     const { unsentBytes, progressAt } = this.#sender;
     if (unsentBytes > 0 && now - progressAt > this.#limits.stallMs) return this.terminate('slow');
     // While the first messages go out they delay pongs. Later the kernel would take updates for a client that is gone.

@@ -128,7 +128,7 @@ export class StreamHub {
     const wallClock = this.#options.now();
     this.#tellNotices();
     for (const client of this.#clients) {
-      client.check(this.#clock.now());
+      client.check();
       const { expiresAt } = client.admission.viewer;
       if (expiresAt !== undefined && expiresAt <= wallClock) {
         client.close(CLOSE.unauthenticated, 'the token has expired', 'unauthenticated');

@@ -2,7 +2,6 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { formerTree } from '@unbounded/oci/former-tree';
 import { VERSION } from '@unbounded/oci/unbounded';
 import { datagram } from '@unbounded/testing/packets';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -18,10 +17,7 @@ import { parsePcap } from './pcap.ts';
 import { agentsOnDelete } from '../apps/agents-on-delete.ts';
 import {
   applyChart,
-  CURRENT,
   type Installation,
-  importImage,
-  podsOf,
   restartPods,
   rollbackPods,
   waitForChart,
@@ -29,9 +25,8 @@ import {
 } from '../apps/chart.ts';
 import type { Pod } from '../checks/test-pod.ts';
 import { captureInPod, podOn, startFlow } from './scenario.ts';
-import { up } from '../substrate/up.ts';
+import { agentVersions, lostOf, upFormer } from './former-version.ts';
 import { verify } from '../cli/verify.ts';
-import { onNode } from '../node/node.ts';
 import { probePods } from '../substrate/probes.ts';
 
 /**
@@ -46,11 +41,6 @@ const UPGRADE_FROM = process.env['UNBOUNDED_UPGRADE_FROM'] ?? 'd3a782d0b48c2c2e8
  * kernel does not show its sets yet (tools/faults/H-X1-sets-of-pairs-shown-late.patch).
  */
 const LOST_BY_FORMER = { ebpf: 0, netlink: 50 } as const;
-interface LinkStatistics {
-  readonly ifname: string;
-  readonly stats64: { readonly tx: { readonly dropped: number } };
-}
-
 /** For which agents of both versions stand side by side. */
 const SIDE_BY_SIDE_MS = 20_000;
 
@@ -62,10 +52,7 @@ describe.each(DATAPLANES)('data path %s', (dataplane) => {
   let pods: readonly Pod[];
 
   beforeAll(async () => {
-    former = formerTree(UPGRADE_FROM);
-    await down();
-    await up(layout, former);
-    await importImage(layout, CURRENT.imageFile);
+    former = await upFormer(layout, UPGRADE_FROM);
     await allHealthy(layout, 60_000);
     pods = await probePods(layout);
   }, 500_000);
@@ -81,14 +68,6 @@ describe.each(DATAPLANES)('data path %s', (dataplane) => {
     ['s2-w2', 's1-w2'],
   ] as const;
 
-  /** Packets that wireguard-go was too slow to take: of a machine that is too busy for this test. */
-  const overrunTunnels = (): string[] =>
-    layout.nodes.flatMap(({ name }) =>
-      (JSON.parse(onNode(name, 'ip', '-j', '-s', 'link')) as LinkStatistics[])
-        .filter(({ ifname, stats64 }) => ifname.startsWith('wg') && stats64.tx.dropped > 0)
-        .map(({ ifname, stats64 }) => `${name} ${ifname}: ${stats64.tx.dropped}`),
-    );
-
   /** What flows at 1,000 packets a second lose while something happens: nothing, best. */
   const lostDuring = async (
     disturb: (begins: (phase: string) => void) => Promise<void>,
@@ -100,28 +79,8 @@ describe.each(DATAPLANES)('data path %s', (dataplane) => {
         flow: await startFlow(await podOn(layout, from), await podOn(layout, to)),
       })),
     );
-    const began = Date.now();
-    const phases: string[] = [];
-    const begins = (phase: string): void => void phases.push(`${Date.now() - began} ms: ${phase}`);
-    await disturb(begins);
-    const reports = await Promise.all(flows.map(async ({ name, flow }) => ({ name, ...(await flow.end()) })));
-    console.log([...phases, ...reports.map(({ name, sent, lost }) => `${name}: ${lost} of ${sent} lost`)].join('\n'));
-    return reports
-      .filter(({ lost }) => lost > allowed)
-      .map(
-        ({ name, lost, losses }) =>
-          `${name}: ${lost} lost, ${JSON.stringify(losses)}; ${phases.join('; ')}; overrun since the start: ${overrunTunnels().join(', ')}`,
-      );
+    return lostOf(layout, flows, disturb, allowed);
   };
-
-  /** Of which version the agents are, by node. */
-  const versions = async (): Promise<Record<string, string>> =>
-    Object.fromEntries(
-      (await podsOf(layout, 'node-dataplane')).map(({ spec }) => [
-        spec.nodeName!,
-        spec.containers[0]!.image.split(':')[1]!,
-      ]),
-    );
 
   /** What a pod sends in the name of the pod beside it to a third one on its node, and what arrives there. */
   const arrivedForged = async (): Promise<{
@@ -152,7 +111,7 @@ describe.each(DATAPLANES)('data path %s', (dataplane) => {
   };
 
   test('the former version carries, and a pod can spoof or not', { timeout: 240_000 }, async () => {
-    expect(new Set(Object.values(await versions()))).toEqual(new Set([former.version]));
+    expect(new Set(Object.values(await agentVersions(layout)))).toEqual(new Set([former.version]));
     // A former version that validates the sources of pods lets none of them through.
     expect([0, COUNT]).toContain(await (await arrivedForged()).arrived());
   });
@@ -176,7 +135,7 @@ describe.each(DATAPLANES)('data path %s', (dataplane) => {
         begins('both side by side');
         await delay(SIDE_BY_SIDE_MS);
       });
-      const now = await versions();
+      const now = await agentVersions(layout);
       expect([now['s1-w1'], now['s1-g1'], now['s2-g1'], now['s2-w1']]).toEqual([
         VERSION,
         former.version,
@@ -191,7 +150,7 @@ describe.each(DATAPLANES)('data path %s', (dataplane) => {
   test('the other gateway and the other workers follow', { timeout: 400_000 }, async () => {
     const lost = await lostDuring(async (begins) => {
       for (const { name } of layout.nodes) {
-        if ((await versions())[name] === VERSION) continue;
+        if ((await agentVersions(layout))[name] === VERSION) continue;
         begins(`agent of ${name}`);
         await restartPods(layout, 'node-dataplane', name);
         await delay(2000);
@@ -223,7 +182,7 @@ describe.each(DATAPLANES)('data path %s', (dataplane) => {
       await delay(5000);
     }, LOST_BY_FORMER[dataplane]);
     expect(lost).toEqual([]);
-    expect(new Set(Object.values(await versions()))).toEqual(new Set([former.version]));
+    expect(new Set(Object.values(await agentVersions(layout)))).toEqual(new Set([former.version]));
     expect(await verify(layout)).toBe(true);
     await kubectl(layout, ['delete', 'pod', pods.find(({ node }) => node === 's1-w1')!.name]);
     await kubectl(layout, ['rollout', 'status', 'daemonset/probe-a', '--timeout=60s']);

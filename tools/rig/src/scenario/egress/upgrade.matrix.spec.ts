@@ -1,10 +1,9 @@
-import { formerTree } from '@unbounded/oci/former-tree';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { applyChart, CURRENT, type Installation, importImage, rollbackPods, waitForChart } from '../../apps/chart.ts';
+import { applyChart, CURRENT, type Installation, rollbackPods, waitForChart } from '../../apps/chart.ts';
 import { partnerIps } from '../../features/partner/layout.ts';
 import { layoutOf } from '../../layout/layout.ts';
 import { down } from '../../substrate/down.ts';
-import { up } from '../../substrate/up.ts';
+import { upFormer } from '../former-version.ts';
 import { allHealthy } from '../outages.ts';
 import { type RunningFlow, startFlow, timeUntil } from '../scenario.ts';
 import { applyRule, isRuleReady, type Selected } from './rule.ts';
@@ -21,10 +20,7 @@ let former: Installation;
 let selected: Selected;
 
 beforeAll(async () => {
-  former = formerTree(UPGRADE_FROM);
-  await down();
-  await up(layout, former);
-  await importImage(layout, CURRENT.imageFile);
+  former = await upFormer(layout, UPGRADE_FROM);
   await allHealthy(layout, 60_000);
   selected = await applyRule(layout);
   await timeUntil('every pod is admitted', everybodyIsAdmitted, ADMITTED_MS);

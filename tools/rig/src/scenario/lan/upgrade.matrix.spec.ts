@@ -2,25 +2,14 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { formerTree } from '@unbounded/oci/former-tree';
 import { NAMESPACE } from '@unbounded/testing/chart';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { agentsOnDelete } from '../../apps/agents-on-delete.ts';
-import {
-  applyChart,
-  CURRENT,
-  type Installation,
-  importImage,
-  podsOf,
-  restartPods,
-  rollbackPods,
-  waitForChart,
-} from '../../apps/chart.ts';
+import { applyChart, CURRENT, type Installation, restartPods, rollbackPods, waitForChart } from '../../apps/chart.ts';
 import { kubectl } from '../../kubernetes/control-plane.ts';
 import { layoutOf } from '../../layout/layout.ts';
 import { down } from '../../substrate/down.ts';
-import { up } from '../../substrate/up.ts';
-import { dropsAt, dropsSince, placesOf } from '../drops.ts';
+import { agentVersions, lostOf, upFormer } from '../former-version.ts';
 import { allHealthy } from '../outages.ts';
 import { startFlow } from '../scenario.ts';
 import { onLan, problemsOn } from './place.ts';
@@ -36,10 +25,7 @@ const folder = mkdtempSync(join(tmpdir(), 'unbounded-lab-'));
 let former: Installation;
 
 beforeAll(async () => {
-  former = formerTree(UPGRADE_FROM);
-  await down();
-  await up(layout, former);
-  await importImage(layout, CURRENT.imageFile);
+  former = await upFormer(layout, UPGRADE_FROM);
   await allHealthy(layout, 60_000);
 }, 600_000);
 afterAll(async () => {
@@ -53,23 +39,21 @@ afterAll(async () => {
  */
 const lostDuring = async (act: (begins: (phase: string) => void) => Promise<void>): Promise<string[]> => {
   const [one, other] = [await onLan(layout, 's1-w1'), await onLan(layout, 's2-w1')];
-  const flows = await Promise.all([startFlow(one.pod, { ip: other.ipv4 }), startFlow(other.pod, { ip: one.ipv4 })]);
-  const before = dropsAt(placesOf(layout));
-  const beganMs = performance.now();
-  const phases: string[] = [];
-  await act((phase) => void phases.push(`${Math.round(performance.now() - beganMs)} ms: ${phase}`));
-  const reports = await Promise.all(flows.map((flow) => flow.end()));
-  console.log(reports.map(({ sent, lost }) => `${lost} of ${sent} lost`).join('; '));
-  const dropped = dropsSince(before, dropsAt(placesOf(layout)));
-  return reports.flatMap(({ lost, losses }) =>
-    lost === 0 ? [] : [`${lost} lost: ${JSON.stringify(losses)}; ${phases.join('; ')}; dropped meanwhile: ${dropped}`],
+  const [there, back] = await Promise.all([
+    startFlow(one.pod, { ip: other.ipv4 }),
+    startFlow(other.pod, { ip: one.ipv4 }),
+  ]);
+  return lostOf(
+    layout,
+    [
+      { name: 's1-w1 - s2-w1', flow: there },
+      { name: 's2-w1 - s1-w1', flow: back },
+    ],
+    act,
   );
 };
 
-const versionOn = async (node: string): Promise<string | undefined> =>
-  (await podsOf(layout, 'node-dataplane'))
-    .find(({ spec }) => spec.nodeName === node)
-    ?.spec.containers[0]?.image.split(':')[1];
+const versionOn = async (node: string): Promise<string | undefined> => (await agentVersions(layout))[node];
 
 test('the former version carries frames', { timeout: 60_000 }, async () => {
   expect(await versionOn('s1-w1')).toBe(former.version);

@@ -2,15 +2,14 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { formerTree } from '@unbounded/oci/former-tree';
 import { VERSION } from '@unbounded/oci/unbounded';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { agentsOnDelete } from '../../apps/agents-on-delete.ts';
-import { applyChart, CURRENT, type Installation, importImage, restartPods, waitForPodsOf } from '../../apps/chart.ts';
+import { applyChart, type Installation, restartPods, waitForPodsOf } from '../../apps/chart.ts';
 import { layoutOf } from '../../layout/layout.ts';
 import { createViewer, type Viewer } from '../../status/viewer.ts';
 import { down } from '../../substrate/down.ts';
-import { up } from '../../substrate/up.ts';
+import { upFormer } from '../former-version.ts';
 import { timeUntil } from '../scenario.ts';
 
 /**
@@ -27,10 +26,7 @@ let former: Installation;
 let viewer: Viewer;
 
 beforeAll(async () => {
-  former = formerTree(UPGRADE_FROM);
-  await down();
-  await up(layout, former);
-  await importImage(layout, CURRENT.imageFile);
+  former = await upFormer(layout, UPGRADE_FROM);
   viewer = await createViewer(layout);
   await timeUntil('all nodes report', async () => (await gapIn()) === undefined, 60_000);
 }, 500_000);
