@@ -25,16 +25,8 @@ export interface WanTraffic {
   readonly readable: number;
 }
 
-/** Captures on the WAN while pods of two sites talk. @param file for the capture */
-export const captureWan = async (layout: LabLayout, file: string): Promise<WanTraffic> => {
-  const [from, to] = [await podOn(layout, 's1-w1'), await podOn(layout, 's2-w1')];
-  const stop = await startCapture(namespaceOf('wan'), 'wan0', file);
-  for (let i = 0; i < 5; i++) await inPod(layout, from, ['fetch', `http://${to.ip}:8080/${MARKER.repeat(20)}`]);
-  await inPod(layout, to, ['stream', `${from.ip}:9001`, '8']);
-  await kubectl(layout, ['logs', to.name, '--tail=1']);
-  await delay(500);
-  await stop();
-  const packets = parsePcap(readFileSync(file));
+/** What is in a capture on the WAN. */
+export const wanTrafficOf = (packets: readonly Packet[]): WanTraffic => {
   const between = packets.filter(
     ({ source, destination }) => source && destination && source !== OUTSIDE && destination !== OUTSIDE,
   );
@@ -50,4 +42,16 @@ export const captureWan = async (layout: LabLayout, file: string): Promise<WanTr
       .map(({ source, destination }) => `${source} > ${destination}`),
     readable: packets.filter(({ frame }) => frame.includes(MARKER)).length,
   };
+};
+
+/** Captures on the WAN while pods of two sites talk. @param file for the capture */
+export const captureWan = async (layout: LabLayout, file: string): Promise<WanTraffic> => {
+  const [from, to] = [await podOn(layout, 's1-w1'), await podOn(layout, 's2-w1')];
+  const stop = await startCapture(namespaceOf('wan'), 'wan0', file);
+  for (let i = 0; i < 5; i++) await inPod(layout, from, ['fetch', `http://${to.ip}:8080/${MARKER.repeat(20)}`]);
+  await inPod(layout, to, ['stream', `${from.ip}:9001`, '8']);
+  await kubectl(layout, ['logs', to.name, '--tail=1']);
+  await delay(500);
+  await stop();
+  return wanTrafficOf(parsePcap(readFileSync(file)));
 };

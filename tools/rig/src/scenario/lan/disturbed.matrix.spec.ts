@@ -7,7 +7,7 @@ import { inNode } from '../../node/node.ts';
 import { down } from '../../substrate/down.ts';
 import { up } from '../../substrate/up.ts';
 import { withoutApiServer } from '../restarts.ts';
-import { inPodNetwork, killAgent, onNodeFor, startFlow, timeUntil, tryInPod } from '../scenario.ts';
+import { inPodNetwork, killAgent, startFlow, timeUntil, tryInPod } from '../scenario.ts';
 import { endpointsOf, onLan, problemsOn } from './place.ts';
 
 /** A LAN over two sites while what makes it is disturbed. */
@@ -38,34 +38,6 @@ test(
       expect(lost).toBe(0);
     }
     expect(await problemsOn(layout)).toEqual([]);
-  },
-);
-
-/**
- * What is no IP in the frames, what is for everybody, and neighbor discovery (ICMPv6 134 to 137), inside of SRv6 (next header 143); and bare
- * ARP for addresses of the LAN. Router solicitations are multicast, which this LAN replicates.
- */
-const FLOODED =
-  '(ip6 proto 143 and (ip6[40:4] = 0xffffffff or ip6[52:2] = 0x0806 or ' +
-  '(ip6[52:2] = 0x86dd and ip6[60] = 58 and ip6[94] >= 134 and ip6[94] <= 137))) or ' +
-  '(arp and (arp[14:2] = 0xc0a8 or arp[24:2] = 0xc0a8))';
-
-test(
-  'nodes exchange neither ARP nor neighbor discovery nor broadcasts while pods look for each other anew',
-  { timeout: 120_000 },
-  async () => {
-    const [from, to] = [await onLan(layout, 's1-w1'), await onLan(layout, 's2-w1')];
-    const devices = ['eth0', 'vxlan0', 'unbounded0'];
-    const captures = devices.map((device) => onNodeFor('s2-w1', 12, 'tcpdump', '-lnqi', device, FLOODED));
-    const frames = onNodeFor('s2-w1', 12, 'tcpdump', '-lnqi', 'vxlan0', 'ip6 proto 143');
-    await delay(1000);
-    for (let turn = 0; turn < 5; turn++) {
-      tryInPod(from.pod, 'ip', 'neigh', 'flush', 'dev', 'net1');
-      for (const ip of [to.ipv4, to.ipv6]) expect(tryInPod(from.pod, 'ping', '-c1', '-W2', ip)).toBeDefined();
-      await delay(1000);
-    }
-    expect((await Promise.all(captures)).join('').trim()).toBe('');
-    expect((await frames).trim().split('\n').length).toBeGreaterThan(10); // pings are seen there
   },
 );
 
