@@ -1,10 +1,9 @@
-import { addressToBytes, parseAddress } from '@unbounded/ip';
+import { addressToBytes, macBytes, parseAddress } from '@unbounded/ip';
 import { checksum, type Flow, ip } from './packets.ts';
 
 /** Frames of a stretched network for the tests of its programs, byte by byte. */
 
 export const bytesOf = (address: string): number[] => [...addressToBytes(parseAddress(address))];
-export const macBytes = (mac: string): number[] => mac.split(':').map((octet) => Number.parseInt(octet, 16));
 const words = (...values: readonly number[]): number[] => values.flatMap((value) => [value >> 8, value & 0xff]);
 
 export const TYPE = { ipv4: 0x0800, arp: 0x0806, rarp: 0x8035, ipv6: 0x86dd, vlan: 0x8100, provider: 0x88a8 } as const;

@@ -1,3 +1,4 @@
+import { macBytes } from '@unbounded/ip';
 import type { L2Reason } from '@unbounded/bpf-maps/l2';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import {
@@ -9,7 +10,6 @@ import {
   bytesOf,
   ethernet,
   icmpv6,
-  macBytes,
   macOption,
   packet,
   solicitation,

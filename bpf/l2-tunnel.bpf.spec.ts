@@ -1,6 +1,7 @@
+import { macBytes } from '@unbounded/ip';
 import { innerMac } from '@unbounded/bpf-maps';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { flowLabelOf, macBytes, outer, packet, sid } from './l2-frames.ts';
+import { flowLabelOf, outer, packet, sid } from './l2-frames.ts';
 import {
   buildSwitch,
   countsOf,

@@ -1,3 +1,4 @@
+import { macBytes } from '@unbounded/ip';
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
@@ -63,7 +64,6 @@ const counts = (): Partial<Record<Stat, number>> => {
 const vxlan = { remote: '192.0.2.7', vni: 1, ifindex: 1, protocol: 'vxlan', setKey: true, healthy: true } as const;
 const flow4: Flow = { source: '100.64.1.2', destination: '100.64.2.3' };
 const flow6: Flow = { source: 'fd00:1::2', destination: 'fd00:2::3' };
-const macBytes = (mac: string): number[] => mac.split(':').map((octet) => Number.parseInt(octet, 16));
 
 describe('layouts', () => {
   test('the object’s maps are those that user space writes', () => {
@@ -322,7 +322,7 @@ describe('a next-hop group', () => {
 
   test('on an IPv6 underlay serves IPv4 packets too', () => {
     useGroup([member(1, { remote: '2001:db8::1:2' })]);
-    expect(Array.from(encap(flow4).data.slice(0, 6))).toEqual(macBytes(innerMac('2001:db8::1:2')));
+    expect(Array.from(encap(flow4).data.slice(0, 6))).toEqual([...macBytes(innerMac('2001:db8::1:2'))]);
   });
 
   test('sends all fragments of a packet one way', () => {

@@ -1,5 +1,6 @@
 import type { Codec } from './codec.ts';
 import { checkU32 } from './endpoints.ts';
+import { NO_MAC, readMac, writeMac } from './mac-field.ts';
 
 /** Counters (bpf/include/stats.h) and the one record of settings. */
 
@@ -58,22 +59,15 @@ export const configKey: Codec<0> = {
 export const encapConfig: Codec<EncapConfig> = {
   size: 12,
   write({ ownMac, anySource }, view, offset) {
-    const bytes =
-      ownMac === undefined
-        ? [0, 0, 0, 0, 0, 0]
-        : ownMac.split(':').map((part) => (/^[0-9a-f]{2}$/i.test(part) ? Number.parseInt(part, 16) : Number.NaN));
-    if (bytes.length !== 6 || bytes.some(Number.isNaN))
-      throw new RangeError(`ownMac is "${ownMac}": write it like 02:0a:01:00:15:ff`);
-    for (const [index, byte] of bytes.entries()) view.setUint8(offset + index, byte);
+    writeMac(ownMac ?? NO_MAC, view, offset);
     view.setUint16(offset + 6, 0, true);
     view.setUint32(offset + 8, anySource ? ANY_SOURCE : 0, true);
   },
   read(view, offset) {
-    const bytes = Array.from({ length: 6 }, (_, index) => view.getUint8(offset + index));
-    const ownMac = bytes.map((byte) => byte.toString(16).padStart(2, '0')).join(':');
+    const ownMac = readMac(view, offset);
     return {
       anySource: (view.getUint32(offset + 8, true) & ANY_SOURCE) !== 0,
-      ...(bytes.some((byte) => byte !== 0) ? { ownMac } : {}),
+      ...(ownMac === NO_MAC ? {} : { ownMac }),
     };
   },
 };

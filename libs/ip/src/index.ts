@@ -11,6 +11,7 @@ export {
 } from './address.ts';
 export { AddressSet } from './address-set.ts';
 export { linkLocalOf } from './link-local.ts';
+export { macBytes, macText } from './mac.ts';
 export {
   comparePrefixes,
   containsAddress,

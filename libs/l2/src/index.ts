@@ -4,7 +4,7 @@ export type { HostingNode, L2ClusterSnapshot } from './cluster-snapshot.ts';
 export { type EndpointWish, planEndpoint, type PlannedEndpoint } from './endpoint-plan.ts';
 export { fdbEntryName, neighborName } from './entry-names.ts';
 export { addressesOfPort, withLinkLocals } from './link-local.ts';
-export { isStationMac, localMac, macOctets, macText } from './mac.ts';
+export { isStationMac, localMac } from './mac.ts';
 export { networkMtu } from './mtu.ts';
 export { type NetworkPlan, planNetworks } from './network-plan.ts';
 export { L2_NODE_CONDITION } from './network-nodes.ts';

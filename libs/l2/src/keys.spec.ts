@@ -1,35 +1,24 @@
-import { formatAddress, parsePrefix } from '@unbounded/ip';
+import { formatAddress, macBytes, parsePrefix } from '@unbounded/ip';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { fdbEntryName, isStationMac, localMac, macOctets, macText, neighborName } from './index.ts';
+import { fdbEntryName, isStationMac, localMac, neighborName } from './index.ts';
 
 describe('a MAC address', () => {
   const octets = fc.uint8Array({ minLength: 6, maxLength: 6 });
-
-  it('is read as it is written', () => {
-    fc.assert(
-      fc.property(octets, (some) => {
-        expect([...macOctets(macText(some))]).toEqual([...some]);
-      }),
-    );
-  });
 
   it('that is chosen is one of a station, and administered locally', () => {
     fc.assert(
       fc.property(octets, (some) => {
         const mac = localMac(some);
         expect(isStationMac(mac)).toBe(true);
-        expect(macOctets(mac)[0]! & 0x02).toBe(0x02);
+        expect(macBytes(mac)[0]! & 0x02).toBe(0x02);
       }),
     );
   });
 
   it.each(['', '02:00:00:00:00', '02:00:00:00:00:0g', '02-00-00-00-00-01', '02:00:00:00:00:01 ', '02:00:00:00:00:0A'])(
-    '"%s" is refused with what would be right',
-    (text) => {
-      expect(() => macOctets(text)).toThrow(`"${text}" is no MAC address: must be six octets in lower case`);
-      expect(isStationMac(text)).toBe(false);
-    },
+    '"%s" is of no station',
+    (text) => expect(isStationMac(text)).toBe(false),
   );
 
   it.each(['01:00:5e:00:00:01', 'ff:ff:ff:ff:ff:ff', '00:00:00:00:00:00'])('%s is of no station', (text) =>

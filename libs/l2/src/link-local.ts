@@ -1,5 +1,4 @@
 import { type Address, linkLocalOf } from '@unbounded/ip';
-import { macOctets } from './mac.ts';
 import type { PlannedNeighbor, PlannedPort } from './planned.ts';
 
 /**
@@ -7,12 +6,10 @@ import type { PlannedNeighbor, PlannedPort } from './planned.ts';
  * neighbor is still there from this address (RFC 4861 7.3.3), and gives the neighbor up, with a packet, when that is never answered.
  */
 
-const linkLocal = (mac: string): Address => linkLocalOf(macOctets(mac));
-
 /** Addresses that a port may speak for: where it has IPv6, its link-local one as well. */
 export const addressesOfPort = ({ mac, addresses }: Pick<PlannedPort, 'mac' | 'addresses'>): readonly Address[] => {
   if (!addresses.some(({ family }) => family === 6)) return addresses;
-  const added = linkLocal(mac);
+  const added = linkLocalOf(mac);
   return addresses.some(({ family, value }) => family === 6 && value === added.value)
     ? addresses
     : [...addresses, added];
@@ -24,7 +21,7 @@ export const withLinkLocals = (neighbors: readonly PlannedNeighbor[]): readonly 
   const known = new Set(neighbors.map(keyOf));
   const added = neighbors
     .filter(({ ip }) => ip.family === 6)
-    .map(({ network, mac }): PlannedNeighbor => ({ network, mac, ip: linkLocal(mac) }))
+    .map(({ network, mac }): PlannedNeighbor => ({ network, mac, ip: linkLocalOf(mac) }))
     .filter((one) => !known.has(keyOf(one)) && known.add(keyOf(one)));
   return [...neighbors, ...added];
 };

@@ -1,17 +1,9 @@
-/** MAC addresses as text: six octets in lower case with colons. */
+import { macText } from '@unbounded/ip';
+
+/** MAC addresses of endpoints: in lower case, so that one address is one text. */
 
 const OCTETS = 6;
 const SYNTAX = /^[0-9a-f]{2}(:[0-9a-f]{2}){5}$/;
-
-export const macText = (octets: Uint8Array): string =>
-  [...octets].map((octet) => octet.toString(16).padStart(2, '0')).join(':');
-
-/** @throws RangeError where the text is no MAC address */
-export const macOctets = (text: string): Uint8Array => {
-  if (!SYNTAX.test(text))
-    throw new RangeError(`"${text}" is no MAC address: must be six octets in lower case like 02:00:5e:10:00:01`);
-  return Uint8Array.from(text.split(':'), (octet) => Number.parseInt(octet, 16));
-};
 
 /** Of one station: no group (IEEE 802), and not all zero. */
 export const isStationMac = (text: string): boolean =>

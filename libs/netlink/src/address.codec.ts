@@ -67,14 +67,3 @@ export const ipFamily = (af: number): 4 | 6 => {
 
 export const afOf = (family: 4 | 6 | 'bridge' | undefined): number =>
   family === 4 ? AF.inet : family === 6 ? AF.inet6 : family === 'bridge' ? AF.bridge : AF.unspecified;
-
-const MAC = /^[0-9a-f]{2}(:[0-9a-f]{2}){5}$/i;
-
-/** Six bytes of `02:00:00:00:00:01`. */
-export const macBytes = (text: string): Uint8Array => {
-  if (!MAC.test(text)) throw new RangeError(`"${text}" is not a MAC address: write it like 02:00:00:00:00:01`);
-  return Uint8Array.from(text.split(':'), (octet) => Number.parseInt(octet, 16));
-};
-
-export const macText = (bytes: Uint8Array): string =>
-  Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join(':');

@@ -1,4 +1,4 @@
-export { addressBytes, addressText, macBytes, macText } from './address.codec.ts';
+export { addressBytes, addressText } from './address.codec.ts';
 export {
   type Attribute,
   type Attributes,

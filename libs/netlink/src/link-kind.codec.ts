@@ -1,5 +1,6 @@
+import { macBytes } from '@unbounded/ip';
 import type { Attribute, Attributes, MessageWriter } from './attribute.codec.ts';
-import { addressBytes, addressText, macBytes } from './address.codec.ts';
+import { addressBytes, addressText } from './address.codec.ts';
 import type {
   BridgeKind,
   CreatableKind,

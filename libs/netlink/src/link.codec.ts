@@ -1,5 +1,5 @@
 import { type Attribute, MessageWriter, readAttributes } from './attribute.codec.ts';
-import { macBytes, macText } from './address.codec.ts';
+import { macBytes, macText } from '@unbounded/ip';
 import { readLinkKind, writeLinkKind } from './link-kind.codec.ts';
 import { NetlinkDecodeError } from './message.codec.ts';
 import {

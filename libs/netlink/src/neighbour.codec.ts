@@ -1,5 +1,6 @@
+import { macBytes, macText } from '@unbounded/ip';
 import { MessageWriter, readAttributes } from './attribute.codec.ts';
-import { addressBytes, addressText, AF, afOf, macBytes, macText } from './address.codec.ts';
+import { addressBytes, addressText, AF, afOf } from './address.codec.ts';
 import { NetlinkDecodeError } from './message.codec.ts';
 import {
   type IpFamily,

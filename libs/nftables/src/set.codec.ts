@@ -3,14 +3,13 @@ import {
   addressToBytes,
   type Family,
   formatAddress,
+  hostPrefix,
   lastAddress,
+  macBytes,
   parseAddress,
   parsePrefix,
   type Prefix,
-  hostPrefix,
 } from '@unbounded/ip';
-
-import { macBytes } from '@unbounded/netlink';
 
 import type { AddressType, InterfaceType, PairType, SetSpec } from './table.ts';
 import { SET_CONCATENATION, SET_DYNAMIC, SET_INTERVAL, SET_TIMEOUT } from './wire.codec.ts';

@@ -1,4 +1,4 @@
-import { addressToBytes, parseAddress } from '@unbounded/ip';
+import { addressToBytes, macBytes, parseAddress } from '@unbounded/ip';
 
 /** Packets and frames, byte by byte, as a sender makes them whose kernel does not keep it from forging. */
 
@@ -15,7 +15,6 @@ const joinBytes = (...parts: readonly Uint8Array[]): Bytes => Uint8Array.from(pa
 /** 16-bit numbers in network byte order. */
 const be16 = (...numbers: readonly number[]): Bytes =>
   Uint8Array.from(numbers.flatMap((number) => [(number >> 8) & 0xff, number & 0xff]));
-const macBytes = (mac: string): Bytes => Uint8Array.from(mac.split(':').map((octet) => Number.parseInt(octet, 16)));
 export const hexOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 const isIpv6 = (address: string): boolean => address.includes(':');
 

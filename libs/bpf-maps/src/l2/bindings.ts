@@ -1,6 +1,7 @@
 import type { Codec } from '../codec.ts';
 import { checkU32 } from '../endpoints.ts';
-import { clear, LITTLE, readAddress, readLocator, readMac, writeAddress, writeLocator, writeMac } from './fields.ts';
+import { readMac, writeMac } from '../mac-field.ts';
+import { clear, LITTLE, readAddress, readLocator, writeAddress, writeLocator } from './fields.ts';
 
 /** Where MACs are, and which MAC an address has (bpf/include/l2_maps.h). */
 

@@ -5,27 +5,9 @@ import { setBytes } from '../endpoints.ts';
 
 export const LITTLE = true;
 
-const MAC = /^[0-9a-f]{2}(?::[0-9a-f]{2}){5}$/i;
-const [MAC_BYTES, ADDRESS_BYTES, LOCATOR_BYTES] = [6, 16, 8];
+const [ADDRESS_BYTES, LOCATOR_BYTES] = [16, 8];
 /** ::ffff:0:0/96 (RFC 4291 2.5.5.2): IPv4 addresses stand there. */
 const MAPPED = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff];
-
-export const writeMac = (mac: string, view: DataView, at: number): void => {
-  if (!MAC.test(mac)) throw new RangeError(`mac is "${mac}": write it like 02:0a:01:00:15:01`);
-  setBytes(
-    view,
-    at,
-    Uint8Array.from(mac.split(':'), (octet) => Number.parseInt(octet, 16)),
-  );
-};
-
-export const readMac = (view: DataView, at: number): string =>
-  Array.from({ length: MAC_BYTES }, (_, index) =>
-    view
-      .getUint8(at + index)
-      .toString(16)
-      .padStart(2, '0'),
-  ).join(':');
 
 export const writeAddress = (text: string, view: DataView, at: number): void => {
   const bytes = addressToBytes(parseAddress(text));

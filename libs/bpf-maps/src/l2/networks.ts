@@ -1,6 +1,7 @@
 import type { Codec } from '../codec.ts';
 import { checkU32 } from '../endpoints.ts';
-import { clear, LITTLE, readLocator, readMac, writeLocator, writeMac } from './fields.ts';
+import { readMac, writeMac } from '../mac-field.ts';
+import { clear, LITTLE, readLocator, writeLocator } from './fields.ts';
 
 /** Networks that the node hosts, and the node itself (bpf/include/l2_maps.h). */
 

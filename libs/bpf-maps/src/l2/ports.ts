@@ -1,6 +1,7 @@
 import type { Codec } from '../codec.ts';
 import { checkU32 } from '../endpoints.ts';
-import { clear, LITTLE, readAddress, readMac, writeAddress, writeMac } from './fields.ts';
+import { readMac, writeMac } from '../mac-field.ts';
+import { clear, LITTLE, readAddress, writeAddress } from './fields.ts';
 
 /** Ports: the host sides of pods' veths (bpf/include/l2_maps.h). */
 

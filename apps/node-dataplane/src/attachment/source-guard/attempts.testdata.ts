@@ -1,3 +1,4 @@
+import { formatAddress, linkLocalOf } from '@unbounded/ip';
 import type { DropReason } from './guard-expressions.ts';
 import {
   advertisement,
@@ -21,7 +22,6 @@ import {
   u8,
   udp,
 } from './frames.testdata.ts';
-import { podLinkLocal } from './pod-port.ts';
 
 /** What a pod sends: what it may, and everything that is not its own. */
 
@@ -43,7 +43,8 @@ const ALL_NODES = { mac: '33:33:00:00:00:01', v6: 'ff02::1' };
 const STRANGER = { mac: '02:00:00:00:00:99', v4: '203.0.113.9', v6: '2001:db8:9::9' };
 const [ICMPV6, UDP, HOP_BY_HOP, FRAGMENT, DESTINATION] = [58, 17, 0, 44, 60];
 const [MORE, IGMP, QUERY] = [0x2000, 2, 0x11];
-const ownLocal = podLinkLocal(POD.mac);
+const local = ({ mac }: { readonly mac: string }): string => formatAddress(linkLocalOf(mac));
+const ownLocal = local(POD);
 
 type Bytes = Uint8Array<ArrayBuffer>;
 /** Told by 8 bytes in its payload, or behind it. */
@@ -81,7 +82,6 @@ const frame6 = (route: Route, next: number, payload: Uint8Array, macs = toNodes)
 const nd = (route: Route, message: Uint8Array): Make => frame6(route, ICMPV6, message);
 const arpFrame = (packet: Uint8Array, macs = toAll): Make => mark(ethernet(macs, TYPE.arp, packet));
 
-const local = (host: { readonly mac: string }): string => podLinkLocal(host.mac);
 const allNodes = (from: string): Route => ({ from, to: ALL_NODES.v6 });
 const own = allNodes(POD.v6);
 const stolen = advertisement(own, NEIGHBOR.v6, macOption(2, POD.mac));

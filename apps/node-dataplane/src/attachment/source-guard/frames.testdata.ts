@@ -1,5 +1,4 @@
-import { addressToBytes, parseAddress } from '@unbounded/ip';
-import { macBytes } from '@unbounded/netlink';
+import { addressToBytes, macBytes, parseAddress } from '@unbounded/ip';
 
 /** Ethernet frames, byte by byte, as a pod with raw sockets makes them. */
 

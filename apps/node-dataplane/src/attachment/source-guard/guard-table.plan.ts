@@ -1,9 +1,10 @@
 import { NFT_GUARD_TABLE } from '@unbounded/config/ownership';
 import { baseOf, GUARD_CHAINS } from '../../kernel/base-chains.ts';
+import { formatAddress, linkLocalOf } from '@unbounded/ip';
 import type { ChainSpec, Expression, SetSpec, TableSpec } from '@unbounded/nftables';
 import { accept, drop, DROP_REASONS, type DropReason, field, own, rule } from './guard-expressions.ts';
 import { neighborDiscoveryChains } from './neighbor-discovery.plan.ts';
-import { podLinkLocal, type PodPort } from './pod-port.ts';
+import type { PodPort } from './pod-port.ts';
 
 /**
  * Source validation for pods: a frame that enters the bridge by a pod's port has the pod's MAC and one of its addresses, or is dropped.
@@ -31,6 +32,8 @@ const BRIDGE_GROUP: Expression = {
 /** The elements that a pod has. */
 export const portSets = ({ interfaceIndex, mac, addresses }: PodPort): SetSpec[] => {
   const port = String(interfaceIndex);
+  // What the pod's kernel gives its interface.
+  const linkLocal = formatAddress(linkLocalOf(mac));
   const of = (family: 4 | 6): string[] =>
     addresses
       .filter((address) => address.includes(':') === (family === 6))
@@ -39,7 +42,7 @@ export const portSets = ({ interfaceIndex, mac, addresses }: PodPort): SetSpec[]
     { name: 'ports', type: 'iif', elements: [port] },
     { name: 'macs', type: 'iif . ether', elements: [`${port} . ${mac}`] },
     { name: 'ipv4', type: 'iif . ether . ipv4', elements: of(4) },
-    { name: 'ipv6', type: 'iif . ether . ipv6', elements: [...of(6), `${port} . ${mac} . ${podLinkLocal(mac)}`] },
+    { name: 'ipv6', type: 'iif . ether . ipv6', elements: [...of(6), `${port} . ${mac} . ${linkLocal}`] },
   ];
 };
 

@@ -1,6 +1,4 @@
-import { formatAddress, linkLocalOf } from '@unbounded/ip';
 import type { Link, RouteSocket } from '@unbounded/netlink';
-import { macBytes } from '@unbounded/netlink';
 import type { PodAttachment } from '../pods.ts';
 
 /** The bridge port behind which a pod is, and what may come in there. */
@@ -39,6 +37,3 @@ export const podPort = async (net: RouteSocket, pod: PodAttachment, hostEnd: Lin
   mac: pod.mac ?? (await readPodMac(net, hostEnd)),
   addresses: pod.addresses.map((address) => address.split('/')[0]!),
 });
-
-/** The link-local address that the pod's kernel gives its interface. */
-export const podLinkLocal = (mac: string): string => formatAddress(linkLocalOf(macBytes(mac)));

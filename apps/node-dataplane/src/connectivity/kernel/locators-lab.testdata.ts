@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { addressToBytes, parseAddress } from '@unbounded/ip';
+import { addressToBytes, macBytes, parseAddress } from '@unbounded/ip';
 import { createNetns, type Netns } from '@unbounded/netlink';
 import { findMember, parseWorld, planNode, type TopologyObjects } from '@unbounded/topology';
 import { generatePrivateKey, publicKeyOf } from '@unbounded/wireguard';
@@ -79,7 +79,7 @@ const bytesOf = (address: string): Uint8Array => addressToBytes(parseAddress(add
 
 /** A frame whose IPv6 packet has nothing but 40 bytes inside. */
 const frameOf = (mac: string, source: string, destination: string): string => {
-  const macs = `${mac}:02:00:00:00:00:01`.split(':').map((octet) => Number.parseInt(octet, 16));
+  const macs = [...macBytes(mac), ...macBytes('02:00:00:00:00:01')];
   const header = [0x60, 0, 0, 0, 0, 40, ETHERNET_IN_IPV6, 64, ...bytesOf(source), ...bytesOf(destination)];
   return Buffer.from([...macs, 0x86, 0xdd, ...header, ...Array.from({ length: 40 }, () => 0)]).toString('hex');
 };

@@ -1,9 +1,8 @@
-import { addressToBytes, parseAddress } from '@unbounded/ip';
+import { addressToBytes, macBytes, parseAddress } from '@unbounded/ip';
 
 /** Frames of ARP (RFC 826) and neighbor discovery (RFC 4861) as anybody on a LAN can send them. */
 
 export const SENDER_MAC = '02:00:00:00:00:99';
-const macBytes = (mac: string): number[] => mac.split(':').map((octet) => Number.parseInt(octet, 16));
 const bytesOf = (address: string): number[] => [...addressToBytes(parseAddress(address))];
 const be16 = (number: number): number[] => [number >> 8, number & 0xff];
 

@@ -1,4 +1,4 @@
-import { addressToBytes, parseAddress } from '@unbounded/ip';
+import { addressToBytes, macBytes, parseAddress } from '@unbounded/ip';
 
 /** Tunnel packets, byte by byte, as a peer sends them whose kernel does not keep it from forging. */
 
@@ -34,8 +34,7 @@ export const datagram = (source: string, destination: string, payload: Uint8Arra
 const etherTypeOf = (packet: Uint8Array): number => ((packet[0] ?? 0) >> 4 === 4 ? 0x0800 : 0x86dd);
 
 const frame = (packet: Uint8Array, { mac, etherType = etherTypeOf(packet) }: Inner): Bytes => {
-  const macs = `${mac}:02:00:00:00:00:01`.split(':').map((octet) => Number.parseInt(octet, 16));
-  return join(Uint8Array.from(macs), be16(etherType), packet);
+  return join(macBytes(mac), macBytes('02:00:00:00:00:01'), be16(etherType), packet);
 };
 
 export interface Inner {

@@ -1,5 +1,5 @@
 import { innerMac } from '@unbounded/bpf-maps';
-import { formatAddress, parseAddress } from '@unbounded/ip';
+import { formatAddress, linkLocalOf } from '@unbounded/ip';
 import type { BlockPlan, NextHop, NodePlan, TunnelPeer } from '@unbounded/topology';
 import { DEVICES, peerDevice } from '../devices.ts';
 import type { KernelHop, Rendering, RouteVia, TunnelDevice } from '../kernel-plan.ts';
@@ -13,18 +13,12 @@ const OWN_TABLE = 252;
 const deviceOf = ({ protocol, remoteIp }: Pick<TunnelPeer, 'protocol' | 'remoteIp'>): string =>
   protocol === 'VXLAN' ? DEVICES.VXLAN : peerDevice(protocol, remoteIp);
 
-/** The link-local address of who has the MAC (RFC 4291 appendix A): all of ours are local ones, so that the first octet becomes 0. */
-const linkLocal = (mac: string): string => {
-  const [, b, c, d, e, f] = mac.split(':');
-  return formatAddress(parseAddress(`fe80::${b}:${c}ff:fe${d}:${e}${f}`));
-};
-
 /**
  * What names the peer on the link. Of IPv6 a link-local address: any other is looked up in the main table by the kernel, whatever
  * table the route is in (ip6_route_check_nh_onlink), and refused where a route there leads elsewhere, as those of the eBPF data path do.
  */
 const gatewayOf = (overlayIp: string | undefined, peerIp: string): string | undefined =>
-  overlayIp?.includes(':') ? linkLocal(innerMac(peerIp)) : overlayIp;
+  overlayIp?.includes(':') ? formatAddress(linkLocalOf(innerMac(peerIp))) : overlayIp;
 
 const hopOf = (hop: NextHop): KernelHop => {
   if (hop.protocol === 'WireGuard') return { device: hop.device, protocol: hop.protocol, node: hop.node };

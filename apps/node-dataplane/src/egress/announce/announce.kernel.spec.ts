@@ -1,13 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  createNetns,
-  createRouteSocket,
-  macText,
-  type Netns,
-  openPacketSocket,
-  type PacketSocket,
-} from '@unbounded/netlink';
+import { macText } from '@unbounded/ip';
+import { createNetns, createRouteSocket, type Netns, openPacketSocket, type PacketSocket } from '@unbounded/netlink';
 import { until } from '@unbounded/testing';
 import { ethernet, gratuitousArp, neighborAdvertisement } from '@unbounded/testing/packets';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';

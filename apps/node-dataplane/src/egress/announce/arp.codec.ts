@@ -1,4 +1,5 @@
-import { addressBytes, addressText, macBytes, macText } from '@unbounded/netlink';
+import { macBytes, macText } from '@unbounded/ip';
+import { addressBytes, addressText } from '@unbounded/netlink';
 
 /** ARP of IPv4 over Ethernet (RFC 826), in whole frames. */
 

@@ -1,4 +1,5 @@
-import { addressText, macText } from '@unbounded/netlink';
+import { macText } from '@unbounded/ip';
+import { addressText } from '@unbounded/netlink';
 import { neighborAdvertisement } from '@unbounded/testing/packets';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';

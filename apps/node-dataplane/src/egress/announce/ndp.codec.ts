@@ -1,4 +1,5 @@
-import { addressBytes, addressText, macBytes, macText } from '@unbounded/netlink';
+import { macBytes, macText } from '@unbounded/ip';
+import { addressBytes, addressText } from '@unbounded/netlink';
 
 /** Neighbor solicitations and advertisements (RFC 4861) over Ethernet, in whole frames. */
 

@@ -1,6 +1,6 @@
 import { innerMac } from '@unbounded/bpf-maps';
 import { DEVICES, EGRESS_ROUTE_PROTOCOL, PORTS } from '@unbounded/config/ownership';
-import { type LinkSpec, macBytes, type NeighbourSpec, type VxlanKind } from '@unbounded/netlink';
+import type { LinkSpec, NeighbourSpec, VxlanKind } from '@unbounded/netlink';
 import { formatAddress, linkLocalOf } from '@unbounded/ip';
 import { FAMILIES, type Family } from '../../kernel/nft-family.ts';
 import type { EgressPlan } from './egress-plan.ts';
@@ -48,7 +48,7 @@ export const gatewayOf = (overlayAddresses: readonly string[], family: Family, o
   if (family === 'ip') return outerAddress(overlayAddresses, 'ip');
   const remote = outerAddress(overlayAddresses, outer);
   if (remote === undefined) return undefined;
-  return formatAddress(linkLocalOf(macBytes(innerMac(remote))));
+  return formatAddress(linkLocalOf(innerMac(remote)));
 };
 
 /** Far ends: how each is known by its addresses, and to which address its packets go. */

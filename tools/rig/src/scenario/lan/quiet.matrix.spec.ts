@@ -68,12 +68,15 @@ const lookAnew = (all: readonly OnLan[]): void => {
         expect(tryInPod(from.pod, 'ping', '-c1', '-W2', ip), `${from.pod.name} to ${ip}`).toBeDefined();
 };
 
-/** What nobody has: an address that nobody answers for, and one of a station that there is not. */
-const UNUSED = '192.168.77.254';
+/** What nobody has: addresses that nobody answers for, and a station that there is not. */
+const UNUSED = ['192.168.77.254', 'fd77::dead'];
 const lookForAbsent = ({ pod }: OnLan): void => {
-  expect(tryInPod(pod, 'ping', '-c1', '-W1', UNUSED)).toBeUndefined();
-  tryInPod(pod, 'ip', 'neigh', 'replace', UNUSED, 'lladdr', '02:00:00:00:00:99', 'dev', 'net1', 'nud', 'reachable');
-  expect(tryInPod(pod, 'ping', '-c1', '-W1', UNUSED)).toBeUndefined();
+  const expectNobody = (ip: string): void => expect(tryInPod(pod, 'ping', '-c1', '-W1', ip), ip).toBeUndefined();
+  for (const ip of UNUSED) {
+    expectNobody(ip);
+    tryInPod(pod, ...`ip neigh replace ${ip} lladdr 02:00:00:00:00:99 dev net1 nud reachable`.split(' '));
+    expectNobody(ip);
+  }
 };
 
 test(
