@@ -1,5 +1,5 @@
 import type { NetworkEndpoint } from '@unbounded/crds';
-import { ignoreGone, type Node, type Pod, type ResourceClient } from '@unbounded/kube';
+import { ignoreGone, isObjectName, type KubeObject, type Node, type Pod, type ResourceClient } from '@unbounded/kube';
 import { isNodeGone, isPodGone, type Removal } from '@unbounded/l2';
 
 export interface LookupClients {
@@ -7,6 +7,17 @@ export interface LookupClients {
   readonly pods: Pick<ResourceClient<Pod>, 'get'>;
   readonly endpoints: Pick<ResourceClient<NetworkEndpoint>, 'get'>;
 }
+
+/** Agents wrote these names: what no object can be called is gone, and is sent to no API server as a path. */
+const readNamed = async <T extends KubeObject>(
+  client: Pick<ResourceClient<T>, 'get'>,
+  names: { readonly name: string; readonly namespace?: string },
+  signal: AbortSignal,
+): Promise<T | undefined> => {
+  const { name, ...place } = names;
+  if (!Object.values(names).every(isObjectName)) return undefined;
+  return (await client.get(name, { ...place, signal }).catch(ignoreGone)) ?? undefined;
+};
 
 /**
  * Asks the API server whether what a removal is about is gone right now. Caches of several kinds are of different moments: an entry can be
@@ -17,7 +28,7 @@ export const createLookups = (clients: LookupClients, signal: AbortSignal) => {
   // Many endpoints are of one node.
   const nodes = new Map<string, Promise<Node | undefined>>();
   const nodeOf = (name: string): Promise<Node | undefined> => {
-    const known = nodes.get(name) ?? clients.nodes.get(name, { signal }).catch(ignoreGone);
+    const known = nodes.get(name) ?? readNamed(clients.nodes, { name }, signal);
     nodes.set(name, known);
     return known;
   };
@@ -29,10 +40,10 @@ export const createLookups = (clients: LookupClients, signal: AbortSignal) => {
     }
     if (removal.reason === 'PodGone') {
       const { metadata, spec } = removal.endpoint;
-      const place = { namespace: metadata.namespace ?? '', signal };
-      return isPodGone(removal.endpoint, await clients.pods.get(spec.pod, place).catch(ignoreGone));
+      const names = { name: spec.pod, namespace: metadata.namespace ?? '' };
+      return isPodGone(removal.endpoint, await readNamed(clients.pods, names, signal));
     }
-    const [namespace = '', name = ''] = removal.endpointKey.split('/');
-    return (await clients.endpoints.get(name, { namespace, signal }).catch(ignoreGone)) === undefined;
+    const [namespace = '', ...rest] = removal.endpointKey.split('/');
+    return (await readNamed(clients.endpoints, { namespace, name: rest.join('/') }, signal)) === undefined;
   };
 };

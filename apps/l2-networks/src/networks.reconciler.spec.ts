@@ -47,6 +47,8 @@ interface World extends Partial<L2ClusterSnapshot> {
   readonly found?: Readonly<Record<string, KubeObject>>;
   /** Names whose removal is a conflict. */
   readonly conflicts?: readonly string[];
+  /** Names that may not be looked up. */
+  readonly refused?: readonly string[];
   /** All of it is gone; the caches do not show it yet. */
   readonly isGone?: boolean;
 }
@@ -59,6 +61,8 @@ const createPasses = (now: () => number, metrics = createMetrics()) => {
     const client: Partial<ResourceClient<T>> = {
       listAll: async () => [],
       get: async (name) => {
+        if (!/^[a-z0-9]+$/.test(name)) throw new Error(`a request for ${name}`);
+        if (world.refused?.includes(name)) throw new ApiError('GET', 403, { reason: 'Forbidden' });
         const found = world.found?.[name];
         if (!found) throw gone();
         return found as T;
@@ -153,6 +157,29 @@ test('a Node that was made anew keeps nothing of its predecessor', async () => {
 
 test('an endpoint whose Pod is gone is deleted on a living node, and nothing is done for its agent', async () => {
   expect((await passOf({ nodes: [node()], found: { n1: node() } })).done).toEqual(['delete endpoint e1 at 7']);
+});
+
+const ODD_NAMES = ['..\\..\\nodes?watch=true&a=/y', '%zz/x', 'shop/..', '../e1', 'shop/e1/x', 'shop/', 'shop/E1', '//'];
+test.each(ODD_NAMES)(
+  'an entry for endpoint %j, which cannot be, goes without a request, and others with it',
+  async (key) => {
+    const odd = { ...fdb, status: { ...status, endpoint: key } };
+    expect((await passOf({ endpoints: [], fdbEntries: [odd] })).done).toEqual(ENTRIES);
+  },
+);
+
+test('an endpoint whose Pod has a name that none can have is deleted without a request', async () => {
+  const odd = { ...endpoint, spec: { ...endpoint.spec, pod: '..' } };
+  const { done } = await passOf({ endpoints: [odd], nodes: [node()], found: { n1: node() } });
+  expect(done).toEqual(['delete endpoint e1 at 7']);
+});
+
+test('a look-up that is refused keeps nothing else', async () => {
+  const other = { ...fdb, metadata: { ...fdb.metadata, name: 'other' }, status: { ...status, endpoint: 'shop/e2' } };
+  expect(await passOf({ endpoints: [], fdbEntries: [fdb, other], neighbors: [], refused: ['e1'] })).toEqual({
+    done: ['delete fdb other at 8'],
+    verdict: 'again',
+  });
 });
 
 const bare = <T extends FDBEntry | Neighbor>(entry: T): T => ({ ...entry, status: undefined });

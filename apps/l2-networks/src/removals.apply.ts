@@ -97,10 +97,17 @@ const remove = async (removal: Removal, options: RemovalOptions): Promise<void> 
   });
 };
 
-/** Each on its own: what cannot be removed keeps nothing else. */
+const subjectOf = (removal: Removal): L2Entry | NetworkEndpoint | undefined =>
+  ('endpoint' in removal ? removal.endpoint : undefined) ?? removal.entries[0];
+
+/** Each on its own: what cannot be looked up or removed keeps nothing else. */
 export const writeRemovals = (removals: readonly Removal[], options: RemovalOptions): Promise<void> => {
   const isGone = createLookups(options.clients, options.signal);
   return inParallel(removals, PARALLEL_REMOVALS, async (removal) => {
-    if (await isGone(removal)) await remove(removal, options);
+    const subject = subjectOf(removal);
+    if (!subject) return;
+    await options.writes.attempt(networkOf(subject), `the look at what ${textOf(subject)} stands for`, async () => {
+      if (await isGone(removal)) await remove(removal, options);
+    });
   });
 };

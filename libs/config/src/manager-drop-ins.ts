@@ -32,6 +32,9 @@ export const UNMANAGED_DEVICES: readonly string[] = [
   DEVICES.VXLAN,
   DEVICES.GENEVE,
   DEVICES.IPIP,
+  DEVICES.egress,
+  DEVICES.l2Entry,
+  DEVICES.l2Exit,
   WIREGUARD_DEVICES,
 ];
 

@@ -1,3 +1,4 @@
+import { pathSegment } from './object-name.ts';
 import type { KubeObject, Resource } from './objects.ts';
 import type { ApiRequest, Transport } from './transport.ts';
 
@@ -101,7 +102,9 @@ const withType = <T extends KubeObject>(resource: Resource<T>, item: T): T => ({
 
 const collectionPath = ({ group, version, plural, isNamespaced }: Resource<KubeObject>, namespace?: string): string => {
   const root = group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
-  return isNamespaced && namespace !== undefined ? `${root}/namespaces/${namespace}/${plural}` : `${root}/${plural}`;
+  return isNamespaced && namespace !== undefined
+    ? `${root}/namespaces/${pathSegment(namespace)}/${plural}`
+    : `${root}/${plural}`;
 };
 
 const deleteOptions = (options: Parameters<ResourceClient<KubeObject>['delete']>[1] = {}): object => ({
@@ -128,7 +131,7 @@ const WATCH_IDLE_TIMEOUT_MS = 150_000;
 const createCalls = <T extends KubeObject>(transport: Transport, resource: Resource<T>) => ({
   collection: (namespace?: string) => collectionPath(resource, namespace),
   item: (name: string, { namespace, subresource }: WriteOptions) =>
-    `${collectionPath(resource, namespace)}/${encodeURIComponent(name)}${subresource ? `/${subresource}` : ''}`,
+    `${collectionPath(resource, namespace)}/${pathSegment(name)}${subresource ? `/${subresource}` : ''}`,
   send: async <R = T>(request: Omit<ApiRequest, 'signal'>, signal?: AbortSignal): Promise<R> =>
     (await transport.send({ ...request, ...(signal ? { signal } : {}) })) as R,
 });

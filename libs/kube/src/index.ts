@@ -16,6 +16,7 @@ export { type NewCondition, withCondition } from './conditions.ts';
 export type { Connection } from './connection.ts';
 export { ensureCrds } from './ensure-crds.ts';
 export { setFinalizer } from './finalizer.ts';
+export { isObjectName } from './object-name.ts';
 export { createEventRecorder, type EventRecord, type EventRecorder } from './event-recorder.ts';
 export { cutTexts, EVENT_BOUNDS, MOST_NODE_CONDITIONS, NODE_CONDITION_BOUNDS } from './text-bounds.ts';
 export type * from './objects.ts';

@@ -68,6 +68,16 @@ test('"too many requests" is repeated after the time that the server says, and c
   expect(codes).toEqual(['429', '429', '200']);
 });
 
+test('an answer that goes on for ever ends after five minutes', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  const transport = await serve((_, response) => void response.write('{"a":'));
+  const answer = transport.send(get).catch((cause: unknown) => cause);
+  await vi.waitUntil(() => vi.getTimerCount() > 0);
+  vi.advanceTimersByTime(300_000);
+  expect(await answer).toBeInstanceOf(TransportError);
+  expect(vi.getTimerCount()).toBe(0);
+});
+
 test('an observer is told how long it took until an answer began', async () => {
   const took: number[] = [];
   const transport = await serve(

@@ -66,6 +66,8 @@ const notePeer = (socket: Socket, peers: Map<string, number>): void => {
 };
 
 const DEFAULT_IDLE_TIMEOUT_MS = 30_000;
+/** Of an answer that is read as a whole: one that goes on for ever, a byte at a time, holds up whoever waits for it. */
+const LONGEST_ANSWER_MS = 300_000;
 /** Refusals with Retry-After (429 Too Many Requests, 503) are repeated this often, as client-go does. */
 const MAX_RETRIES = 10;
 const MAX_RETRY_AFTER_S = 30;
@@ -123,10 +125,14 @@ const brokenOff = (call: ApiRequest, cause: unknown): TransportError =>
 
 const readAll = async (call: ApiRequest, response: IncomingMessage): Promise<string> => {
   const chunks: Buffer[] = [];
+  const late = new Error(`not complete after ${LONGEST_ANSWER_MS} ms`);
+  const timer = setTimeout(() => response.destroy(late), LONGEST_ANSWER_MS);
   try {
     for await (const chunk of response) chunks.push(chunk as Buffer);
   } catch (cause) {
     throw brokenOff(call, cause);
+  } finally {
+    clearTimeout(timer);
   }
   return Buffer.concat(chunks).toString('utf8');
 };

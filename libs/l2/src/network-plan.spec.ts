@@ -118,10 +118,22 @@ describe('the MTU', () => {
     ['is not known before the first endpoint', withMtus({}), undefined, 'Unknown NoEndpoints: the first pod'],
     ['is 1,280 at least', withMtus({}, '1334'), 1280, 'True Known: 1280:'],
     [
-      'is none where that does not fit',
-      withMtus({}, '1420', '1333'),
+      'is none where no node leaves enough',
+      withMtus({}, '1333', '1'),
       undefined,
-      `False UnderlayTooSmall: annotation ${KEY} of node n2 "1333": leaves 1279 bytes, and a network needs 1280: raise the MTU of its underlay until it leaves 1334 for a tunnel`,
+      `False UnderlayTooSmall: annotation ${KEY} of node n2 "1": leaves -53 bytes, and a network needs 1280: raise the MTU of its underlay until it leaves 1334 for a tunnel`,
+    ],
+    [
+      'does not depend on a node that leaves too little',
+      withMtus({}, '1333', '1420'),
+      1366,
+      `False UnderlayTooSmall: annotation ${KEY} of node n1 "1333": leaves 1279 bytes, and a network needs 1280: raise the MTU of its underlay until it leaves 1334 for a tunnel; it does not count, and longer packets`,
+    ],
+    [
+      'stays what is asked for beside such a node',
+      withMtus({ mtu: 1300 }, '1420', '0'),
+      1300,
+      'False UnderlayTooSmall',
     ],
     ['is no less with IPv4 alone', withMtus(V4, '1333'), undefined, 'False UnderlayTooSmall'],
   ])('%s', (_, planned, mtu, text) => {

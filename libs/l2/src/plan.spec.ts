@@ -2,6 +2,7 @@ import { formatAddress, formatPrefix } from '@unbounded/ip';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type L2Plan, type L2Snapshot, planL2 } from './index.ts';
+import { MOST_ENDPOINTS_OF_NODE } from './counted-endpoints.ts';
 import { endpoint, fdbEntry, neighbor, network, snapshotOf } from './testdata.ts';
 
 const lan = network('lan');
@@ -44,6 +45,34 @@ describe('the plan of a node', () => {
       [web, db],
     ]);
     expect(new Set([0, web, db]).size).toBe(3);
+  });
+});
+
+describe('a node with more endpoints than it can have ports', () => {
+  const created = (one: typeof near, at: number) => ({
+    ...one,
+    metadata: { ...one.metadata, creationTimestamp: new Date(at * 1000).toISOString() },
+  });
+  // The youngest first: a list is in the order of names.
+  const many = Array.from({ length: MOST_ENDPOINTS_OF_NODE + 2 }, (_, at) => created(endpoint(at + 10, 'n3'), -at));
+  const { fdb, problems } = planL2(snapshotOf('n1', [lan], [...many, near, far]));
+
+  it('counts with the oldest ones, as one problem, and others count wholly', () => {
+    const of = (node: number) =>
+      fdb.filter(({ to }) => 'locator' in to && formatPrefix(to.locator) === `fd53:0:0:${node}::/64`);
+    expect(of(3)).toHaveLength(MOST_ENDPOINTS_OF_NODE);
+    expect(of(2)).toHaveLength(1);
+    const macs = new Set(fdb.map(({ mac }) => mac));
+    expect(many.map(({ spec }) => macs.has(spec.mac)).indexOf(false)).toBe(0);
+    expect(many.map(({ spec }) => macs.has(spec.mac)).lastIndexOf(false)).toBe(1);
+    expect(problems).toMatchObject([
+      {
+        reason: 'TooManyEndpoints',
+        field: 'spec.node',
+        value: 'n3',
+        remedy: expect.stringContaining('has 1026 endpoints'),
+      },
+    ]);
   });
 });
 

@@ -1,6 +1,7 @@
-import type { Network, NetworkEndpoint } from '@unbounded/crds';
+import type { FDBEntry, Neighbor, Network, NetworkEndpoint } from '@unbounded/crds';
 import { parseAddress, parsePrefix } from '@unbounded/ip';
 import { findBindings } from './bindings.ts';
+import { countEndpoints } from './counted-endpoints.ts';
 import type { L2Plan, PlannedNetwork, PlannedPort } from './planned.ts';
 import { endpointKey, type L2Snapshot } from './snapshot.ts';
 import { segmentNumbers, segmentPairs } from './segments.ts';
@@ -52,10 +53,13 @@ const planPorts = ({ number, endpoints, segments }: Hosted, { node, ports }: L2S
     return [{ device, network: number, segment, mac: spec.mac, addresses, isTrusted: spec.isTrusted ?? false }];
   });
 
-export const planL2 = (snapshot: L2Snapshot): L2Plan => {
+export const planL2 = (given: L2Snapshot): L2Plan => {
+  const { counted: endpoints, passedOver, problems } = countEndpoints(given.endpoints);
+  const snapshot = { ...given, endpoints };
   const hosted = hostedNetworks(snapshot);
-  const fdbEntries = Map.groupBy(snapshot.fdbEntries, ({ spec }) => spec.network);
-  const neighbors = Map.groupBy(snapshot.neighbors, ({ spec }) => spec.network);
+  const isCounted = ({ status }: FDBEntry | Neighbor): boolean => !status || !passedOver.has(status.endpoint);
+  const fdbEntries = Map.groupBy(snapshot.fdbEntries.filter(isCounted), ({ spec }) => spec.network);
+  const neighbors = Map.groupBy(snapshot.neighbors.filter(isCounted), ({ spec }) => spec.network);
   const plans = hosted.map((one) => {
     const { name } = one.network.metadata;
     const entries = { fdbEntries: fdbEntries.get(name) ?? [], neighbors: neighbors.get(name) ?? [] };
@@ -66,6 +70,6 @@ export const planL2 = (snapshot: L2Snapshot): L2Plan => {
     ports: hosted.flatMap((one) => planPorts(one, snapshot)),
     fdb: plans.flatMap(({ fdb }) => fdb),
     neighbors: plans.flatMap((plan) => plan.neighbors),
-    problems: plans.flatMap(({ problems }) => problems),
+    problems: [...problems, ...plans.flatMap((plan) => plan.problems)],
   };
 };

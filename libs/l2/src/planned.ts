@@ -46,7 +46,10 @@ export interface PlannedNeighbor {
 }
 
 /** Reasons of problems that one entry has alone: the node forwards for the others. */
-const OF_ENTRIES = ['NoSuchEndpoint', 'NotOfEndpoint', 'OutsidePrefixes', 'NoSuchSegment', 'NoPort'] as const;
+const OF_ENTRIES = [
+  ...['NoSuchEndpoint', 'NotOfEndpoint', 'OutsidePrefixes', 'NoSuchSegment', 'NoPort'],
+  'TooManyEndpoints',
+] as const;
 
 export const isOfEntry = (reason: string): boolean => OF_ENTRIES.some((one) => one === reason);
 

@@ -1,5 +1,5 @@
 import { type FDBEntry, GROUP_VERSION, type Neighbor, type Network, type NetworkEndpoint } from '@unbounded/crds';
-import { parsePrefix, type Prefix } from '@unbounded/ip';
+import { macText, parsePrefix, type Prefix } from '@unbounded/ip';
 import { fdbEntryName, neighborName } from './entry-names.ts';
 import { endpointKey, type L2Snapshot } from './snapshot.ts';
 
@@ -17,7 +17,7 @@ export const network = (
   status,
 });
 
-/** Endpoint eN of network lan with 192.0.2.N and 02:00:00:00:00:N. */
+/** Endpoint eN of network lan with 192.0.2.N, where there is such an address, 2001:db8::N and the MAC address 02:00:00:00:00:N. */
 export const endpoint = (
   number: number,
   node: string,
@@ -26,8 +26,8 @@ export const endpoint = (
   ...{ apiVersion: GROUP_VERSION, kind: 'NetworkEndpoint', metadata: { namespace: 'shop', name: `e${number}` } },
   spec: {
     ...{ network: 'lan', node, pod: `p${number}`, interface: 'net1' },
-    mac: `02:00:00:00:00:${number.toString(16).padStart(2, '0')}`,
-    addresses: [`192.0.2.${number}`, `2001:db8::${number.toString(16)}`],
+    mac: `02:00:00:00:${macText(Uint8Array.of(number >> 8, number & 0xff))}`,
+    addresses: [...(number < 256 ? [`192.0.2.${number}`] : []), `2001:db8::${number.toString(16)}`],
     ...spec,
   },
 });

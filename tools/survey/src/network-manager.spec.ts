@@ -21,7 +21,7 @@ test('without settings all devices are named, the file that changes it is printe
   const { state, advice, file } = rowFor({});
   expect(state).toBe('disturbs');
   expect(advice).toBe(
-    'unmanaged-devices of [keyfile] does not name cbr0, unbounded0, unbounded-echo, vxlan0, geneve0, ipip0, wg5*: add this file, then: systemctl reload NetworkManager',
+    'unmanaged-devices of [keyfile] does not name cbr0, unbounded0, unbounded-echo, vxlan0, geneve0, ipip0, egress0, l2in0, l2out0, wg5*: add this file, then: systemctl reload NetworkManager',
   );
   expect(file).toEqual({ path: `/${OURS}`, content: ours.content });
 });
@@ -36,7 +36,7 @@ test.each<[string, Record<string, string>, string]>([
   [
     'some by patterns',
     { [MAIN]: keyfile('unmanaged-devices=interface-name:wg*,interface-name:unbounded*;interface-name:cbr?') },
-    'vxlan0, geneve0, ipip0',
+    'vxlan0, geneve0, ipip0, egress0, l2in0, l2out0',
   ],
   ['others by exact names', { [MAIN]: keyfile('unmanaged-devices=*;except:interface-name:=vxlan0') }, 'vxlan0'],
   [
@@ -45,7 +45,7 @@ test.each<[string, Record<string, string>, string]>([
       [OURS]: ours.content,
       'etc/NetworkManager/conf.d/95-site.conf': keyfile('unmanaged-devices=interface-name:cbr0'),
     },
-    'unbounded0, unbounded-echo, vxlan0, geneve0, ipip0, wg5*',
+    'unbounded0, unbounded-echo, vxlan0, geneve0, ipip0, egress0, l2in0, l2out0, wg5*',
   ],
   [
     'a later file takes one out',
@@ -74,7 +74,7 @@ test.each<[string, Record<string, string>, string]>([
   [
     'another section',
     { [MAIN]: '[device]\nunmanaged-devices=*\n' },
-    'cbr0, unbounded0, unbounded-echo, vxlan0, geneve0, ipip0, wg5*',
+    'cbr0, unbounded0, unbounded-echo, vxlan0, geneve0, ipip0, egress0, l2in0, l2out0, wg5*',
   ],
 ])('what is unmanaged: %s', (_, files, managed) => {
   const { state, advice } = rowFor(files);

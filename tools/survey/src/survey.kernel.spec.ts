@@ -77,7 +77,7 @@ test('names every chain of others that refuses packets, network managers with th
   );
   expect(told.slice(7)).toEqual([
     expect.stringMatching(/^systemd-networkd disturbs ManageForeignRoutes=yes \(default\), /),
-    'NetworkManager disturbs unmanaged-devices of [keyfile] does not name unbounded0, unbounded-echo, vxlan0, geneve0, ipip0',
+    'NetworkManager disturbs unmanaged-devices of [keyfile] does not name unbounded0, unbounded-echo, vxlan0, geneve0, ipip0, egress0, l2in0, l2out0',
     expect.stringMatching(
       /^Tailscale runs its chains ts-forward drop packets .*, its routing table 52 is asked before ours$/,
     ),

@@ -21,7 +21,7 @@ const STAYS = 'pods start only with a plan, and the last one, if there is any, s
 
 const notListed = (name: string, internalIps: readonly string[]): Problem => ({
   reason: 'NodeNotListed',
-  message: `no SiteNodeSlice and no GatewayPool lists node ${name}: ${STAYS}; see to it that the nodeCidrs of its Site hold an InternalIP of the node (${internalIps.join(', ')}), and that site-controller runs`,
+  message: `no SiteNodeSlice and no GatewayPool lists node ${name}: ${STAYS}; see to it that the nodeCidrs of its Site hold an InternalIP of the node (${internalIps.join(', ')}), and that site-membership runs (for a gateway: gateway-health)`,
 });
 
 const noPodCidrs = (name: string): Problem => ({

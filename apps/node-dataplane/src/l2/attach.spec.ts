@@ -51,6 +51,7 @@ beforeEach(() => {
     takenIn: async () => [],
     mtuOf: () => 1366,
     isInForce: () => true,
+    namesakeOf: () => undefined,
     until: async (condition) => {
       if (!condition()) throw new Error('not in time');
     },
@@ -118,6 +119,14 @@ describe('a pod', () => {
     ],
   ])('%s is refused, and nothing is made', async (_, one, says) => {
     await expect(add(one)).rejects.toThrow(says);
+    expect(calls).toEqual([]);
+  });
+
+  test('whose port would have the name of another’s is refused, and nothing is made', async () => {
+    parts = { ...parts, namesakeOf: (key) => (key === 'shop/web.net1' ? 'bank/db.net1' : undefined) };
+    await expect(add(pod('lan'))).rejects.toThrow(
+      'endpoint shop/web.net1 would have the device of endpoint bank/db.net1: give the pod or the interface another name',
+    );
     expect(calls).toEqual([]);
   });
 

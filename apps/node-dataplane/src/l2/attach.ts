@@ -25,6 +25,8 @@ export interface AttachParts {
   /** As the controller has numbered it; undefined: not yet. */
   readonly mtuOf: (network: string) => number | undefined;
   readonly isInForce: (endpoint: NetworkEndpoint) => boolean;
+  /** NAMESPACE/NAME of another endpoint of this node whose port has the name that the port of this one would have. */
+  readonly namesakeOf: (endpoint: string) => string | undefined;
   /** Behind the pass after which it holds. */
   readonly until: (condition: () => boolean, signal: AbortSignal) => Promise<void>;
   /** A pass is due. */
@@ -107,10 +109,20 @@ export const createAttaching = (parts: AttachParts): Attaching => {
     made.set(uid, [...others, endpoint]);
   };
 
+  /** A name has a part of a hash: who looks for a second key of that hash must not get the port of the first. @throws Error */
+  const refuseNamesake = (key: string): void => {
+    const other = parts.namesakeOf(key);
+    if (other !== undefined)
+      throw new Error(
+        `endpoint ${key} would have the device of endpoint ${other}: give the pod or the interface another name`,
+      );
+  };
+
   const join = async (pod: AddedPod, asked: AskedNetwork, signal: AbortSignal): Promise<ResultAddition> => {
     const { namespace, name, uid, netns } = pod;
     if (uid === '') throw new Error('CNI_ARGS has no K8S_POD_UID: an endpoint is owned by its pod');
     const { network, isTrusted } = await permission(asked, namespace, signal);
+    refuseNamesake(`${namespace}/${name}.${asked.interface}`);
     const taken = await parts.takenIn(asked.network, signal);
     const endpoint = await claims.claim(
       { namespace, pod: name, podUid: uid, asked, network, isTrusted, taken },

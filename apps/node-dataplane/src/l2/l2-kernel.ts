@@ -35,12 +35,18 @@ interface L2Surroundings extends L2Guards {
   readonly locator: Prefix;
 }
 
+export interface Applied {
+  /** What is not as planned. */
+  readonly problems: readonly Problem[];
+  /** All of the plan that there is room for; what a Network has too much keeps no pod of another one waiting. */
+  readonly isInForce: boolean;
+}
+
 export interface L2Kernel {
   /**
    * What is in the maps is read again only for another plan or other ports, and once a minute: nobody but this agent writes there.
-   * @returns what is not as planned; nothing: all of it is in force
    */
-  apply(plan: L2Plan, surroundings: L2Surroundings): Promise<readonly Problem[]>;
+  apply(plan: L2Plan, surroundings: L2Surroundings): Promise<Applied>;
   /** Takes all of it away, but for ports, which go with their pods. @throws NetlinkError, NftablesError: the rest is there still */
   tearDown(): Promise<void>;
   /** Something of ours is there, of whichever process. */
@@ -85,29 +91,42 @@ const writeTables = (maps: L2Maps, tables: L2Tables): MapSync[] => [
 const syncMaps = (maps: L2Maps, tables: L2Tables): MapSync => {
   const synced = writeTables(maps, tables);
   return {
-    problems: [...tables.problems, ...synced.flatMap(({ problems }) => problems)],
+    problems: synced.flatMap(({ problems }) => problems),
     removeStale() {
       for (const one of synced.toReversed()) one.removeStale();
     },
   };
 };
 
+/** Beside what was there before there may have been no room for what comes in its place. */
+const settleMaps = (synced: MapSync, maps: L2Maps, tables: L2Tables): readonly Problem[] => {
+  synced.removeStale();
+  return synced.problems.length === 0 ? [] : syncMaps(maps, tables).problems;
+};
+
+interface MapProblems {
+  readonly limits: readonly Problem[];
+  /** The kernel had no room for what was planned. */
+  readonly refused: readonly Problem[];
+}
+const NONE: MapProblems = { limits: [], refused: [] };
+
 /** Which plan the maps were last compared with, and when. */
 const createReadMaps = () => {
   let last: { readonly plan: L2Plan; readonly place: string; readonly atMs: number } | undefined;
-  let problems: readonly Problem[] = [];
+  let found: MapProblems = NONE;
   const textOf = ({ locator, entry, ifindexes }: L2Place): string =>
     JSON.stringify([formatPrefix(locator), entry, [...ifindexes]]);
   return {
     isRead: (plan: L2Plan, place: L2Place): boolean =>
       last?.plan === plan && last.place === textOf(place) && performance.now() - last.atMs < MAPS_READ_EVERY_MS,
-    read(plan: L2Plan, place: L2Place, found: readonly Problem[]): void {
+    read(plan: L2Plan, place: L2Place, problems: MapProblems): void {
       last = { plan, place: textOf(place), atMs: performance.now() };
-      problems = found;
+      found = problems;
     },
-    problems: () => problems,
+    problems: () => found,
     forget(): void {
-      [last, problems] = [undefined, []];
+      [last, found] = [undefined, NONE];
     },
   };
 };
@@ -144,11 +163,7 @@ export const createL2Kernel = ({ net, nft, table, metrics, ...files }: L2KernelP
     maps.forget();
   };
 
-  const applyBehindGuards = async (
-    plan: L2Plan,
-    { locator }: L2Surroundings,
-    devices: L2Devices,
-  ): Promise<readonly Problem[]> => {
+  const applyBehindGuards = async (plan: L2Plan, { locator }: L2Surroundings, devices: L2Devices): Promise<Applied> => {
     const ports = await listPorts(net);
     const { loaded, programs } = opened();
     const place: L2Place = {
@@ -156,24 +171,26 @@ export const createL2Kernel = ({ net, nft, table, metrics, ...files }: L2KernelP
       entry: { index: devices.entry.index, mac: devices.entry.mac ?? '' },
       ifindexes: new Map(ports.map(({ name, index }) => [name, index])),
     };
-    const synced = maps.isRead(plan, place) ? undefined : syncMaps(loaded.maps, planL2Tables(plan, place));
+    const tables = maps.isRead(plan, place) ? undefined : planL2Tables(plan, place);
+    const synced = tables && syncMaps(loaded.maps, tables);
     // A port that no plan has keeps the program, which drops its frames.
     const attached = programs.ensure([devices.exit, ...ports]);
     if (attached.length === 0)
       for (const { index } of ports.filter(({ up }) => !up)) await net.links.modify(index, { up: true });
     const routes = await ensureRoutes(net, [ownRoute(devices, locator)], L2_ROUTE_PROTOCOL);
     await routes.removeStale();
-    synced?.removeStale();
-    if (synced) maps.read(plan, place, synced.problems);
-    return [...maps.problems(), ...attached, ...routes.problems, ...routes.foreign];
+    if (synced) maps.read(plan, place, { limits: tables.limits, refused: settleMaps(synced, loaded.maps, tables) });
+    const { limits, refused } = maps.problems();
+    const unapplied = [...refused, ...attached, ...routes.problems, ...routes.foreign];
+    return { problems: [...limits, ...unapplied], isInForce: unapplied.length === 0 };
   };
 
   return {
     async apply(plan, surroundings) {
       const { error } = await table.replace(planL2Guards(surroundings));
-      if (error) return [failed('nftables', error)];
+      if (error) return { problems: [failed('nftables', error)], isInForce: false };
       const { devices, problems } = await ensureL2Devices(net);
-      if (!devices) return problems;
+      if (!devices) return { problems, isInForce: false };
       return applyBehindGuards(plan, surroundings, devices);
     },
     async tearDown() {

@@ -115,6 +115,10 @@ const openAttaching = (
       const { number, mtu } = known.objects()?.networks.find(({ metadata }) => metadata.name === name)?.status ?? {};
       return number === undefined ? undefined : mtu;
     },
+    namesakeOf: (key) =>
+      own()
+        .map(endpointKey)
+        .find((other) => other !== key && portName(other) === portName(key)),
     isInForce(endpoint) {
       const plan = known.plan();
       return plan !== undefined && isInPlan(plan, endpoint);
@@ -220,7 +224,7 @@ const createTurn = async (
     const { locator } = overlay;
     if (locator === undefined) return { ...nothing, problems: [withoutLocator(node)] };
     presence.begin();
-    const unapplied = await kernel.apply(plan, {
+    const applied = await kernel.apply(plan, {
       locator: parsePrefix(locator),
       locators: [...overlay.locators().values()],
       native: overlay.native.filter((block) => block.includes(':')),
@@ -229,8 +233,8 @@ const createTurn = async (
     const endpoints = new Map([...inputs.ports].map(([endpoint, device]) => [device, endpoint]));
     const indexes = new Map(links.map(({ name, index }) => [name, index]));
     frames.observe(kernel.counters(), ownersOf(plan, indexes, endpoints));
-    const problems = [...unapplied, ...plan.problems.map(problemOf)];
-    return { plan, ports, problems, isInForce: unapplied.length === 0 };
+    const problems = [...applied.problems, ...plan.problems.map(problemOf)];
+    return { plan, ports, problems, isInForce: applied.isInForce };
   };
 };
 

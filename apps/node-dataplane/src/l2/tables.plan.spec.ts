@@ -1,5 +1,5 @@
 import { L2_MAPS, L2_REASONS } from '@unbounded/bpf-maps/l2';
-import { parsePrefix } from '@unbounded/ip';
+import { macText, parseAddress, parsePrefix } from '@unbounded/ip';
 import { type L2Plan, planL2 } from '@unbounded/l2';
 import { endpoint, network, snapshotOf } from '@unbounded/l2/testdata';
 import { describe, expect, test } from 'vitest';
@@ -17,7 +17,7 @@ const plan = planOf(endpoint(1, 'n1'), endpoint(2, 'n1', { isTrusted: true }), e
 describe('the contents of the maps', () => {
   test('lead to ports of the node by their numbers, and to other nodes by their locators', () => {
     const tables = planL2Tables(plan, place(['l2-e1', 'l2-e2']));
-    expect(tables.problems).toEqual([]);
+    expect(tables.limits).toEqual([]);
     expect(tables.config).toEqual([[0, { locator: 'fd53:0:0:1::', ifindex: 5, mac: '02:00:00:00:00:aa' }]]);
     expect(tables.networks).toEqual([[7, { broadcast: true, mtu: 1366 }]]);
     expect(tables.fdb).toEqual([
@@ -65,12 +65,34 @@ describe('the contents of the maps', () => {
 
   test('hold as many ports and nodes of a network as a record has room for; the others are a problem', () => {
     const endpoints = Array.from({ length: 33 }, (_, at) => endpoint(at + 1, 'n1'));
-    const { flood, problems } = planL2Tables(
+    const { flood, limits } = planL2Tables(
       planOf(...endpoints),
       place(endpoints.map(({ metadata }) => `l2-${metadata.name}`)),
     );
     expect(flood[0]![1].ports).toHaveLength(32);
-    expect(problems).toMatchObject([{ reason: 'NetworkTooLarge', message: expect.stringContaining('33 ports') }]);
+    expect(limits).toMatchObject([{ reason: 'NetworkTooLarge', message: expect.stringContaining('33 ports') }]);
+  });
+
+  test('have all of this node, whatever others write beyond the room of a map', () => {
+    const { maxEntries } = L2_MAPS.unbounded_l2_neighbors;
+    const prefix = 'fd00:1::';
+    const written = Array.from({ length: maxEntries }, (_, at) => ({
+      ...{ network: 7, mac: '02:00:00:00:00:03', ip: parseAddress(`${prefix}${at.toString(16)}`) },
+    }));
+    const stations = Array.from({ length: maxEntries }, (_, at) => ({
+      ...{ network: 7, mac: `02:01:00:00:${macText(Uint8Array.of(at >> 8, at & 0xff))}`, segment: 0 },
+      ...{ to: { locator: parsePrefix('fd53:0:0:2::/64') } },
+    }));
+    const crowded = { ...plan, neighbors: [...written, ...plan.neighbors], fdb: [...stations, ...plan.fdb] };
+    const { neighbors, fdb, limits } = planL2Tables(crowded, place(['l2-e1', 'l2-e2']));
+    expect([neighbors.length, fdb.length]).toEqual([maxEntries, maxEntries]);
+    expect(limits.map(({ reason }) => reason)).toEqual(['MapFull', 'MapFull']);
+    const known = neighbors.filter(([, { mac }]) => mac === '02:00:00:00:00:01').map(([{ address }]) => address);
+    expect(known).toEqual(['192.0.2.1', '2001:db8::1', 'fe80::ff:fe00:1']);
+    expect(fdb.slice(0, 2)).toMatchObject([
+      [{}, { ifindex: 10 }],
+      [{}, { ifindex: 11 }],
+    ]);
   });
 
   test('of as many ports as there can be fit into the map of counters', () => {

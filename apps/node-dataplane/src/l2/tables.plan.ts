@@ -6,6 +6,7 @@ import {
   type L2Flood,
   L2_FLOOD_NODES,
   L2_FLOOD_PORTS,
+  L2_MAPS,
   type L2Mac,
   type L2Neighbor,
   type L2NeighborAddress,
@@ -35,7 +36,8 @@ export interface L2Tables {
   /** Of each port; what the kernel writes there later is its own. */
   readonly buckets: Entries<number, 'full'>;
   readonly counters: Entries<L2CounterKey, bigint>;
-  readonly problems: readonly Problem[];
+  /** What the maps have no room for. All else is in force nevertheless. */
+  readonly limits: readonly Problem[];
 }
 
 /** What a plan does not know of its node. */
@@ -67,6 +69,25 @@ const networkRecord = ({ mtu, replicates }: L2Plan['networks'][number]): L2Netwo
   mtu,
 });
 
+/** This node's own come first, and what is beyond the map's room last: pods of this node do not wait for what others write. */
+const ownFirst = <T>(entries: readonly T[], isOwn: (entry: T) => boolean): readonly T[] => [
+  ...entries.filter(isOwn),
+  ...entries.filter((entry) => !isOwn(entry)),
+];
+
+interface Room<T> {
+  readonly entries: readonly T[];
+  readonly problems: readonly Problem[];
+}
+
+const withinRoom = <T>(map: 'unbounded_l2_fdb' | 'unbounded_l2_neighbors', entries: readonly T[]): Room<T> => {
+  const { maxEntries } = L2_MAPS[map];
+  const message = `map ${map} has room for ${maxEntries} of ${entries.length} entries: those of this node are in it; spread the pods of its Networks over fewer Networks for each node`;
+  return entries.length <= maxEntries
+    ? { entries, problems: [] }
+    : { entries: entries.slice(0, maxEntries), problems: [{ reason: 'MapFull', message }] };
+};
+
 /** As many as a record holds, the first ones; the others are a problem. */
 const floodOf = (
   { number, name, replicas }: L2Plan['networks'][number],
@@ -91,6 +112,46 @@ const portRecord = ({ network, segment, mac, isTrusted }: Port['planned']): L2Po
   ...flagOf('trusted', isTrusted),
 });
 
+const fdbRecords = (
+  { network, mac, segment, to }: L2Plan['fdb'][number],
+  ifindexes: L2Place['ifindexes'],
+): readonly (readonly [L2Mac, L2FdbEntry])[] => {
+  const common = { segment, sequence: 0n };
+  if ('locator' in to)
+    return [
+      [
+        { network, mac },
+        { ...common, locator: locatorText(to.locator) },
+      ],
+    ];
+  const ifindex = ifindexes.get(to.device);
+  return ifindex === undefined
+    ? []
+    : [
+        [
+          { network, mac },
+          { ...common, ifindex },
+        ],
+      ];
+};
+
+const planFdb = ({ fdb }: L2Plan, ifindexes: L2Place['ifindexes']): Room<readonly [L2Mac, L2FdbEntry]> =>
+  withinRoom(
+    'unbounded_l2_fdb',
+    ownFirst(fdb, ({ to }) => 'device' in to).flatMap((station) => fdbRecords(station, ifindexes)),
+  );
+
+const planNeighbors = ({ ports, neighbors }: L2Plan): Room<readonly [L2NeighborAddress, L2Neighbor]> => {
+  const keyOf = ({ network, mac }: { readonly network: number; readonly mac: string }): string => `${network} ${mac}`;
+  const own = new Set(ports.map(keyOf));
+  return withinRoom(
+    'unbounded_l2_neighbors',
+    ownFirst(withLinkLocals(neighbors), (one) => own.has(keyOf(one))).map(
+      ({ network, ip, mac }) => [{ network, address: formatAddress(ip) }, { mac }] as const,
+    ),
+  );
+};
+
 export const planL2Tables = (plan: L2Plan, { locator, entry, ifindexes }: L2Place): L2Tables => {
   const ports = plan.ports.flatMap((planned): Port[] => {
     const ifindex = ifindexes.get(planned.device);
@@ -102,6 +163,7 @@ export const planL2Tables = (plan: L2Plan, { locator, entry, ifindexes }: L2Plac
       ports.filter(({ planned }) => planned.network === network.number).map(({ ifindex }) => ifindex),
     ),
   );
+  const [fdb, neighbors] = [planFdb(plan, ifindexes), planNeighbors(plan)];
   return {
     config: [[0, { locator: locatorText(locator), ifindex: entry.index, mac: entry.mac }]],
     networks: plan.networks.map((network) => [network.number, networkRecord(network)]),
@@ -112,32 +174,11 @@ export const planL2Tables = (plan: L2Plan, { locator, entry, ifindexes }: L2Plac
       addressesOfPort(planned).map((address) => [{ ifindex, address: formatAddress(address) }, true] as const),
     ),
     ports: ports.map(({ ifindex, planned }) => [ifindex, portRecord(planned)]),
-    fdb: plan.fdb.flatMap(({ network, mac, segment, to }): [L2Mac, L2FdbEntry][] => {
-      const common = { segment, sequence: 0n };
-      if ('locator' in to)
-        return [
-          [
-            { network, mac },
-            { ...common, locator: locatorText(to.locator) },
-          ],
-        ];
-      const ifindex = ifindexes.get(to.device);
-      return ifindex === undefined
-        ? []
-        : [
-            [
-              { network, mac },
-              { ...common, ifindex },
-            ],
-          ];
-    }),
-    neighbors: withLinkLocals(plan.neighbors).map(({ network, ip, mac }) => [
-      { network, address: formatAddress(ip) },
-      { mac },
-    ]),
+    fdb: fdb.entries,
+    neighbors: neighbors.entries,
     flood: flood.map(({ record }) => record),
     buckets: ports.map(({ ifindex }) => [ifindex, 'full']),
     counters: ports.flatMap(({ ifindex }) => L2_REASONS.map((reason) => [{ ifindex, reason }, 0n] as const)),
-    problems: flood.flatMap(({ problems }) => problems),
+    limits: [...flood, fdb, neighbors].flatMap(({ problems }) => problems),
   };
 };

@@ -6,7 +6,12 @@ import { type CelRule, integer, object, optional, string } from '../schema.ts';
 /** The forwarding state of networks: every node projects the entries of those that it hosts into its maps. */
 
 /** NAMESPACE/NAME. */
-const endpoint = string({ description: 'NAMESPACE/NAME of the NetworkEndpoint.', minLength: 3, maxLength: 317 });
+const endpoint = string({
+  description: 'NAMESPACE/NAME of the NetworkEndpoint.',
+  pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?$',
+  minLength: 3,
+  maxLength: 317,
+});
 const managingNode = nodeName('The node with the endpoint, which writes the entry.');
 const lastObserved = optional(observedText('When traffic last showed it; of learned entries only.'));
 const sequence = optional(

@@ -34,7 +34,12 @@ export const networkEndpointKind = defineKind({
             maxLength: 64,
           }),
         ),
-        pod: string({ description: 'Name of the Pod, in the same namespace.', minLength: 1, maxLength: 253 }),
+        pod: string({
+          description: 'Name of the Pod, in the same namespace.',
+          pattern: '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$',
+          minLength: 1,
+          maxLength: 253,
+        }),
         interface: string({
           description: 'Name of the interface in the pod.',
           pattern: '^[^/:\\s]{1,15}$',
