@@ -1,39 +1,42 @@
-import type { KubeObject } from '@unbounded/kube';
-import { isBound, type L2ClusterSnapshot, type L2Entry } from '@unbounded/l2';
+import type { NetworkEndpoint } from '@unbounded/crds';
+import { endpointKey, isBound, isListed, type L2ClusterSnapshot, type L2Entry } from '@unbounded/l2';
+import { createLongStanding } from './long-standing.ts';
 
 /**
  * An agent creates an entry, which claims its key, and then writes the status, which says whose it is. One that ends in between leaves an
- * entry that is nobody's, and an address that no pod gets. An agent claims within 20 seconds (ADD_WITHIN_MS of node-dataplane).
+ * entry that is nobody's, and an address that no pod gets. An agent claims within 20 seconds (ADD_WITHIN_MS of node-dataplane). A status of
+ * an endpoint that does not have the address claims it for nobody as well.
  */
 
 const ABANDONED_AFTER_MS = 300_000;
 
 export interface AbandonedClaims {
-  /** Entries that have had no status, and no other change, for that long. Nothing, unless all lists are complete. */
+  /** Entries that have been nobody's for that long. Nothing, unless all lists are complete. */
   observe(snapshot: L2ClusterSnapshot): readonly L2Entry[];
-  /** Until the next one may be abandoned; undefined: all have a status. */
+  /** Until the next one may be abandoned; undefined: all are somebody's. */
   nextMs(): number | undefined;
 }
 
-const versionOf = ({ metadata: { uid, resourceVersion } }: KubeObject): string => `${uid} ${resourceVersion}`;
+/** One whose endpoint is gone is removed for that. */
+const isNobodys = (entry: L2Entry, endpoints: ReadonlyMap<string, NetworkEndpoint>): boolean => {
+  if (!isBound(entry)) return true;
+  const endpoint = endpoints.get(entry.status.endpoint);
+  return endpoint !== undefined && !isListed(entry, endpoint);
+};
 
-/**
- * How long is measured from where an entry was first seen so: its time of creation is by the clock of an API server, which may have been set
- * since, as may ours. A new leader measures anew.
- * @param now monotonic, milliseconds
- */
+/** A status that is written again and again for nobody does not begin the time anew. */
+const keyOf = (entry: L2Entry): string =>
+  `${entry.metadata.uid} ${isBound(entry) ? 'bound' : entry.metadata.resourceVersion}`;
+
+/** @param now monotonic, milliseconds */
 export const createAbandonedClaims = (now: () => number): AbandonedClaims => {
-  let seenMs = new Map<string, number>();
+  const standing = createLongStanding(now, { afterMs: ABANDONED_AFTER_MS, keyOf });
   return {
-    observe({ isComplete, fdbEntries, neighbors }) {
+    observe({ isComplete, endpoints, fdbEntries, neighbors }) {
       if (!isComplete) return [];
-      const unbound = [...fdbEntries, ...neighbors].filter((entry) => !isBound(entry));
-      seenMs = new Map(unbound.map(versionOf).map((version) => [version, seenMs.get(version) ?? now()]));
-      return unbound.filter((entry) => now() - seenMs.get(versionOf(entry))! >= ABANDONED_AFTER_MS);
+      const known = new Map(endpoints.map((endpoint) => [endpointKey(endpoint), endpoint]));
+      return standing.observe([...fdbEntries, ...neighbors].filter((entry) => isNobodys(entry, known)));
     },
-    nextMs() {
-      const rest = [...seenMs.values()].map((ms) => ms + ABANDONED_AFTER_MS - now()).filter((ms) => ms > 0);
-      return rest.length === 0 ? undefined : Math.min(...rest);
-    },
+    nextMs: standing.nextMs,
   };
 };

@@ -45,9 +45,12 @@ const identityOf = ({ apiVersion, kind, metadata }: KubeObject): KubeObject => {
   };
 };
 
-/** That it is there. */
-export const keptPod = (pod: Pod): Pod => identityOf(pod);
-export const podPrint = ({ metadata }: Pod): string => metadata.uid ?? '';
+/** That it is there, and where. */
+export const keptPod = (pod: Pod): Pod => {
+  const { nodeName } = pod.spec ?? {};
+  return { ...identityOf(pod), ...(nodeName !== undefined && { spec: { nodeName } }) };
+};
+export const podPrint = ({ metadata, spec }: Pod): string => `${metadata.uid} ${spec?.nodeName}`;
 
 /** What the node says of its part of Networks. */
 const forwarding = ({ status }: Node) => (status?.conditions ?? []).filter(({ type }) => type === L2_NODE_CONDITION);

@@ -1,6 +1,6 @@
 import type { NetworkEndpoint } from '@unbounded/crds';
 import { ignoreGone, isObjectName, type KubeObject, type Node, type Pod, type ResourceClient } from '@unbounded/kube';
-import { isNodeGone, isPodGone, type Removal } from '@unbounded/l2';
+import { isNodeGone, isPodElsewhere, isPodGone, type Removal } from '@unbounded/l2';
 
 export interface LookupClients {
   readonly nodes: Pick<ResourceClient<Node>, 'get'>;
@@ -38,10 +38,14 @@ export const createLookups = (clients: LookupClients, signal: AbortSignal) => {
       const node = await nodeOf(removal.node);
       return removal.endpoint ? isNodeGone(removal.endpoint, node) : node === undefined;
     }
-    if (removal.reason === 'PodGone') {
-      const { metadata, spec } = removal.endpoint;
-      const names = { name: spec.pod, namespace: metadata.namespace ?? '' };
-      return isPodGone(removal.endpoint, await readNamed(clients.pods, names, signal));
+    if (removal.reason !== 'EndpointGone') {
+      const { endpoint, reason } = removal;
+      const names = { name: endpoint.spec.pod, namespace: endpoint.metadata.namespace ?? '' };
+      const pod = await readNamed(clients.pods, names, signal);
+      return (
+        (reason !== 'PodElsewhere' && isPodGone(endpoint, pod)) ||
+        (reason !== 'PodGone' && isPodElsewhere(endpoint, pod))
+      );
     }
     const [namespace = '', ...rest] = removal.endpointKey.split('/');
     return (await readNamed(clients.endpoints, { namespace, name: rest.join('/') }, signal)) === undefined;

@@ -211,6 +211,45 @@ test('an entry that is bound meanwhile, or made anew, or that a cache may lack, 
   expect((await pass({ ...claimed, isComplete: false })).done).toEqual([]);
 });
 
+test('a status of an endpoint that does not have the address claims it for nobody, however often it is written', async () => {
+  let nowMs = START_MS;
+  const pass = createPasses(() => nowMs);
+  const stray = (resourceVersion: string) => ({
+    ...{ nodes: [node()], pods: [{ metadata: { namespace: 'shop', name: 'p1' } }], fdbEntries: [fdb] },
+    neighbors: [
+      { ...neighbor, spec: { ...neighbor.spec, ip: '192.0.2.9' }, metadata: { ...neighbor.metadata, resourceVersion } },
+    ],
+  });
+  expect((await pass(stray('9'))).done).toEqual([]);
+  nowMs += ABANDONED_MS;
+  expect((await pass(stray('10'))).done).toEqual(['delete neighbor nbr at 10']);
+});
+
+test('an endpoint whose Pod is on another node is released at once', async () => {
+  const pod = { metadata: { namespace: 'shop', name: 'p1', uid: 'u' }, spec: { nodeName: 'n2' } };
+  const { done } = await passOf({ nodes: [node()], pods: [pod], found: { p1: pod } });
+  expect(done).toEqual([RELEASE, 'delete endpoint e1 at 70']);
+});
+
+test('an endpoint whose agent does not take its finalizer off is released ten minutes after its Pod is gone', async () => {
+  let nowMs = START_MS;
+  const pass = createPasses(() => nowMs);
+  const deleted = (resourceVersion: string) => ({
+    nodes: [node()],
+    endpoints: [
+      { ...endpoint, metadata: { ...endpoint.metadata, resourceVersion, deletionTimestamp: '2026-01-01T00:00:00Z' } },
+    ],
+  });
+  expect(await pass(deleted('7'))).toEqual({ done: [], verdict: { kind: 'again', afterMs: 600_000 } });
+  nowMs += 599_999;
+  expect((await pass(deleted('8'))).done).toEqual([]);
+  nowMs++;
+  const pod = { metadata: { namespace: 'shop', name: 'p1', uid: 'u' } };
+  expect((await pass({ ...deleted('8'), found: { p1: pod } })).done).toEqual([]);
+  expect((await pass({ ...deleted('8'), isComplete: false })).done).toEqual([]);
+  expect((await pass(deleted('8'))).done).toEqual([RELEASE.replace('"7"', '"8"')]);
+});
+
 test('a clock that is set, here or at the API server, neither shortens nor lengthens the five minutes', async () => {
   vi.useFakeTimers({ toFake: ['Date'] });
   let nowMs = START_MS;

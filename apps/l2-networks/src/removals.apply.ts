@@ -90,8 +90,8 @@ const remove = async (removal: Removal, options: RemovalOptions): Promise<void> 
   // While entries stand the endpoint says of which node they were.
   if (!endpoint || left > 0) return;
   await writes.attempt(networkOf(endpoint), `the end of ${textOf(endpoint)}`, async () => {
-    const isNodeGone = removal.reason === 'NodeGone';
-    if (!(await (isNodeGone ? releaseEndpoint(endpoint, options) : deleteEndpoint(endpoint, options)))) return;
+    const hasAgent = removal.reason === 'PodGone';
+    if (!(await (hasAgent ? deleteEndpoint(endpoint, options) : releaseEndpoint(endpoint, options)))) return;
     metrics.removed(endpoint.kind);
     logger.info({ endpoint: textOf(endpoint), node: endpoint.spec.node, reason: removal.reason }, 'orphan removed');
   });

@@ -1,8 +1,13 @@
 import type { FDBEntry, Neighbor, Network, NetworkEndpoint, ObjectMeta } from '@unbounded/crds';
 
-/** A Pod, as far as it is looked at here. */
+/** An object, as far as it is looked at here. */
 export interface Named {
   readonly metadata: ObjectMeta;
+}
+
+/** A Pod, as far as it is looked at here. */
+export interface PlacedPod extends Named {
+  readonly spec?: { readonly nodeName?: string };
 }
 
 /** A condition as nodes write it: of any type, and anything may be missing. */
@@ -27,7 +32,7 @@ export interface L2ClusterSnapshot {
   readonly fdbEntries: readonly FDBEntry[];
   readonly neighbors: readonly Neighbor[];
   readonly nodes: readonly HostingNode[];
-  readonly pods: readonly Named[];
+  readonly pods: readonly PlacedPod[];
 }
 
 /** Milliseconds since 1970; 0 where it is not known. */

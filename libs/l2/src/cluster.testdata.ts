@@ -1,5 +1,5 @@
 import { annotations, type Network, type NetworkEndpoint, PROTECTION_FINALIZER } from '@unbounded/crds';
-import type { HostingNode, L2ClusterSnapshot, Named } from './cluster-snapshot.ts';
+import type { HostingNode, L2ClusterSnapshot, PlacedPod } from './cluster-snapshot.ts';
 import { endpoint, fdbEntry, neighbor, network } from './testdata.ts';
 
 /** What the controller sees: times in seconds since 1970, UIDs that follow from names. */
@@ -18,8 +18,9 @@ export const nodeObject = (
 });
 
 /** The Pod of endpoint eN. */
-export const podObject = (number: number, uid = `uid-p${number}`): Named => ({
+export const podObject = (number: number, uid = `uid-p${number}`, nodeName?: string): PlacedPod => ({
   metadata: { namespace: 'shop', name: `p${number}`, uid },
+  ...(nodeName !== undefined && { spec: { nodeName } }),
 });
 
 /** {@link network} as it is when the controller has seen it, with no status unless one is given. */

@@ -9,7 +9,17 @@ export { networkMtu } from './mtu.ts';
 export { type NetworkPlan, planNetworks } from './network-plan.ts';
 export { L2_NODE_CONDITION } from './network-nodes.ts';
 export { assignNumbers } from './numbers.ts';
-export { isBound, isNodeGone, isPodGone, type L2Entry, planRemovals, type Removal } from './orphans.ts';
+export {
+  isBound,
+  isListed,
+  isNodeGone,
+  isPodElsewhere,
+  isPodGone,
+  type L2Entry,
+  planRemovals,
+  podKey,
+  type Removal,
+} from './orphans.ts';
 export { planL2 } from './plan.ts';
 export { isOfEntry, type L2Plan, type L2Problem } from './planned.ts';
 export { parsePodNetworks } from './pod-networks.ts';

@@ -45,6 +45,16 @@ describe('what is removed', () => {
     expect(removals({ pods: [] }, [underWay])).toEqual([]);
   });
 
+  it('is an endpoint whose Pod is on another node than it says, and nothing while the Pod has no node', () => {
+    const placed = (nodeName: string) => removals({ pods: [podObject(1, 'uid-p1', nodeName), podObject(2)] });
+    expect(placed('n1')).toEqual([]);
+    expect(placed('')).toEqual([]);
+    expect(placed('n2')).toEqual(['PodElsewhere e1: ']);
+    const { ownerReferences: _, ...ownerless } = e1.metadata;
+    const forged = { ...e1, metadata: { ...ownerless, deletionTimestamp: timeOf(5) } };
+    expect(removals({ pods: [podObject(1, 'x', 'n2'), podObject(2)] }, [forged, e2])).toEqual(['PodElsewhere e1: ']);
+  });
+
   it('are entries whose endpoint is gone', () => {
     expect(removals({ endpoints: [e2] })).toEqual([`EndpointGone: ${E1.join(' ')}`]);
   });

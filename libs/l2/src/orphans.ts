@@ -1,5 +1,5 @@
 import type { FDBEntry, Neighbor, NetworkEndpoint } from '@unbounded/crds';
-import { createdMs, type L2ClusterSnapshot, type Named } from './cluster-snapshot.ts';
+import { createdMs, type L2ClusterSnapshot, type Named, type PlacedPod } from './cluster-snapshot.ts';
 import { endpointKey } from './snapshot.ts';
 
 /** Endpoints and entries that nobody stands for any more: whoever would remove them is gone. */
@@ -17,9 +17,18 @@ export type Removal =
     }
   /** The endpoint is deleted; its entries and its finalizer are its agent's. */
   | { readonly reason: 'PodGone'; readonly entries: readonly []; readonly endpoint: NetworkEndpoint }
+  /**
+   * The endpoint is deleted and loses its finalizer; its entries go behind it. PodElsewhere: its Pod is on another node than it says, so
+   * that no agent of this Pod made it. Unreleased: its agent has not taken the finalizer off for long.
+   */
+  | {
+      readonly reason: 'PodElsewhere' | 'Unreleased';
+      readonly entries: readonly [];
+      readonly endpoint: NetworkEndpoint;
+    }
   /** NAMESPACE/NAME. */
   | { readonly reason: 'EndpointGone'; readonly endpointKey: string; readonly entries: readonly L2Entry[] }
-  /** Made, and never given a status: whoever claimed them is gone. How long that takes is not for a plan to say. */
+  /** Nobody's for long: without a status, or with that of an endpoint that does not have them. How long is not for a plan to say. */
   | { readonly reason: 'Abandoned'; readonly entries: readonly L2Entry[] };
 
 /** @param node the Node of that name, if there is one: it may have been made anew, and then the endpoint is of its predecessor */
@@ -36,11 +45,22 @@ export const isPodGone = ({ metadata }: NetworkEndpoint, pod: Named | undefined)
   return owner !== undefined && owner.uid !== pod.metadata.uid;
 };
 
-const podKey = ({ metadata, spec }: NetworkEndpoint): string => `${metadata.namespace ?? ''}/${spec.pod}`;
+/** A Pod never changes its node. */
+export const isPodElsewhere = (endpoint: NetworkEndpoint, pod: PlacedPod | undefined): boolean => {
+  const { nodeName = '' } = pod?.spec ?? {};
+  return nodeName !== '' && nodeName !== endpoint.spec.node && !isPodGone(endpoint, pod);
+};
+
+/** Whether an entry is for what its endpoint has. */
+export const isListed = (entry: L2Entry, { spec }: NetworkEndpoint): boolean =>
+  entry.spec.network === spec.network &&
+  ('mac' in entry.spec ? entry.spec.mac === spec.mac : spec.addresses.includes(entry.spec.ip));
+
+export const podKey = ({ metadata, spec }: NetworkEndpoint): string => `${metadata.namespace ?? ''}/${spec.pod}`;
 
 interface Known {
   readonly nodes: ReadonlyMap<string, Named>;
-  readonly pods: ReadonlyMap<string, Named>;
+  readonly pods: ReadonlyMap<string, PlacedPod>;
   readonly endpoints: ReadonlyMap<string, NetworkEndpoint>;
 }
 
@@ -73,8 +93,10 @@ const removeEndpoint = (
 ): readonly Removal[] => {
   const { node } = endpoint.spec;
   if (isNodeGone(endpoint, nodes.get(node))) return [{ reason: 'NodeGone', node, endpoint, entries }];
+  const pod = pods.get(podKey(endpoint));
+  if (isPodElsewhere(endpoint, pod)) return [{ reason: 'PodElsewhere', endpoint, entries: [] }];
   const isUnderWay = endpoint.metadata.deletionTimestamp !== undefined;
-  if (isUnderWay || !isPodGone(endpoint, pods.get(podKey(endpoint)))) return [];
+  if (isUnderWay || !isPodGone(endpoint, pod)) return [];
   return [{ reason: 'PodGone', endpoint, entries: [] }];
 };
 
