@@ -76,7 +76,7 @@ const createPasses = () => {
 };
 const nameOf = (number: number): string => fdbObject(number).metadata.name;
 
-test('what an agent made and never bound goes after five minutes; what was bound meanwhile stays', async () => {
+test('what an agent made and never bound goes after five minutes; what was bound meanwhile to an endpoint without it, five minutes later', async () => {
   await world.attach(1, 'n1');
   for (const number of [6, 7, 8]) await create(number);
   const before = await world.standing();
@@ -85,9 +85,15 @@ test('what an agent made and never bound goes after five minutes; what was bound
   await bind(7);
   expect(await pass(await listed(), ABANDONED_MS - 1)).toEqual({ kind: 'again', afterMs: 1 });
   expect(await world.standing()).toEqual(before);
-  expect(await pass(await listed(), 1)).toEqual({ kind: 'done' });
-  const standing = await world.standing();
-  expect(before.filter((name) => !standing.includes(name))).toEqual([6, 8].map(nameOf));
+  expect(await pass(await listed(), 1)).toEqual({ kind: 'again', afterMs: ABANDONED_MS - 1 });
+  const gone = async () => {
+    const standing = await world.standing();
+    return before.filter((name) => !standing.includes(name));
+  };
+  expect(await gone()).toEqual([6, 8].map(nameOf));
+  await bind(7);
+  expect(await pass(await listed(), ABANDONED_MS - 1)).toEqual({ kind: 'done' });
+  expect(await gone()).toEqual([6, 7, 8].map(nameOf));
 });
 
 test('an entry that its node binds while a pass removes it stays, and so does one that was made anew', async () => {

@@ -99,6 +99,7 @@ const refused: [what: string, kind: KindDefinition, spec: object, ...texts: stri
   ],
   ['a multicast address', networkEndpointKind, endpoint({ addresses: ['224.0.0.1'] }), 'is a loopback, link-local'],
   ['an interface with a slash', networkEndpointKind, endpoint({ interface: 'net/1' }), 'spec.interface'],
+  ['a Pod that cannot be', networkEndpointKind, endpoint({ pod: '..' }), 'spec.pod'],
   [
     'an entry under another name than its key’s',
     fdbEntryKind,
@@ -118,6 +119,19 @@ test.each(refused)('refuses %s, and says what would be accepted', async (_, kind
   const refusal = await refusalOf(create(kind, spec));
   for (const text of texts) expect(refusal).toContain(text);
 });
+
+test.each(['..\\..\\nodes?watch=true&a=/y', 'shop/..', 'shop', 'shop/e1/x', '%zz/x', 'shop/E1'])(
+  'refuses %j as the endpoint of an entry',
+  async (key) => {
+    const name = 'lan.02-00-5e-10-00-09';
+    const client = api.cluster.client(resourceOf(fdbEntryKind));
+    await create(fdbEntryKind, { ...station, mac: '02:00:5e:10:00:09' }, name).catch(() => undefined);
+    const bound = (text: string) =>
+      client.mergePatch(name, { status: { endpoint: text, managingNode: 'n1' } }, { subresource: 'status' });
+    expect(await refusalOf(bound(key))).toContain('status.endpoint');
+    await bound('shop/web-0.net1');
+  },
+);
 
 test.each<[KindDefinition, object, string]>([
   [fdbEntryKind, { ...station, mac: '02:00:5e:10:00:02' }, 'lan.02-00-5e-10-00-02'],
