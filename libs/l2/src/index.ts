@@ -21,7 +21,7 @@ export {
   type Removal,
 } from './orphans.ts';
 export { planL2 } from './plan.ts';
-export { isOfEntry, type L2Plan, type L2Problem } from './planned.ts';
+export { isOfPart, type L2Plan, type L2Problem } from './planned.ts';
 export { parsePodNetworks } from './pod-networks.ts';
 export { chooseAddresses, type Pool, PoolExhaustedError } from './pool.ts';
 export { endpointKey, type L2Snapshot } from './snapshot.ts';

@@ -1,7 +1,7 @@
 import { MAX_L2_NETWORK_NODES } from '@unbounded/crds';
 import type { HostingNode } from './cluster-snapshot.ts';
 import type { NetworkCondition } from './network-condition.ts';
-import { isOfEntry } from './planned.ts';
+import { isOfPart } from './planned.ts';
 
 /** What the nodes that host a Network say of it, and whether they are too many. */
 
@@ -26,7 +26,7 @@ const complaintOf = (name: string, node: HostingNode | undefined): string[] => {
   if (own?.status !== 'False') return [];
   const { reason = '', message = '' } = own;
   const text = `node ${name}: ${reason}: ${message}`;
-  if (isOfEntry(reason)) return [];
+  if (isOfPart(reason)) return [];
   return [text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS)}…` : text];
 };
 

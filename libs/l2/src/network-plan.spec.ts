@@ -173,9 +173,9 @@ describe('what its nodes say', () => {
     ]);
   });
 
-  it('does not concern it while it is about single entries, about nodes that do not host it, or nothing', () => {
+  it('does not concern it while it is about single entries or the size of a Network, about nodes that do not host it, or nothing', () => {
     const entry = saying('n1', 'NotOfEndpoint');
-    expect(says(entry, saying('n9', 'NoLocator'), nodeObject('n2'))).toEqual([
+    expect(says(entry, saying('n3', 'NetworkTooLarge'), saying('n9', 'NoLocator'), nodeObject('n2'))).toEqual([
       'True NodesForward: no node that hosts it has the condition UnboundedL2 False',
       'True Ready: nodes carry its frames',
     ]);

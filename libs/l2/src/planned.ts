@@ -51,7 +51,12 @@ const OF_ENTRIES = [
   'TooManyEndpoints',
 ] as const;
 
-export const isOfEntry = (reason: string): boolean => OF_ENTRIES.some((one) => one === reason);
+/** What is replicated in one Network does not reach all of it. */
+const OF_ONE_NETWORK = 'NetworkTooLarge';
+
+/** Whether a node with a problem of this reason forwards for the rest. */
+export const isOfPart = (reason: string): boolean =>
+  reason === OF_ONE_NETWORK || OF_ENTRIES.some((one) => one === reason);
 
 /** An object, or a part of it, that does not do what it says; it affects no other one. */
 export interface L2Problem {

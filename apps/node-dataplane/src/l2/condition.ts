@@ -1,4 +1,4 @@
-import { isOfEntry, L2_NODE_CONDITION as type, type L2Plan, type L2Problem } from '@unbounded/l2';
+import { isOfPart, L2_NODE_CONDITION as type, type L2Plan, type L2Problem } from '@unbounded/l2';
 import type { Problem } from '@unbounded/topology';
 import { counted, problemCondition } from '../section-condition.ts';
 import type { NodeCondition } from '../section.port.ts';
@@ -16,7 +16,7 @@ export const l2Condition = (
   problems: readonly Problem[],
 ): NodeCondition | undefined => {
   // What concerns the whole node comes first: the controller of Networks reads the reason.
-  const ranked = problems.toSorted((a, b) => Number(isOfEntry(a.reason)) - Number(isOfEntry(b.reason)));
+  const ranked = problems.toSorted((a, b) => Number(isOfPart(a.reason)) - Number(isOfPart(b.reason)));
   if (problems.length > 0) return problemCondition(type, ranked);
   if (networks.length === 0) return undefined;
   const message = `the node forwards for ${counted(ports.length, 'pod')} in ${counted(networks.length, 'Network')}`;
