@@ -9,7 +9,7 @@ export const SiteLink = ({ name }: { readonly name: string }) => <a href={hrefOf
 export const ObjectLink = ({ kind, name }: Pick<Problem, 'kind' | 'name'>) => {
   if (kind === 'Node') return <NodeLink name={name} />;
   if (kind === 'Site') return <SiteLink name={name} />;
-  return <a href={hrefOf(['pools'], { q: name })}>{name}</a>;
+  return <a href={hrefOf([kind === 'EgressAddress' ? 'egress' : 'pools'], { q: name })}>{name}</a>;
 };
 
 const MOST_NAMES = 5;

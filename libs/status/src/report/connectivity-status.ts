@@ -1,6 +1,6 @@
 import { PEER_STATES } from '@unbounded/health';
 import { z } from 'zod';
-import { byName, count, milliseconds, name, word } from './bounds.ts';
+import { byName, count, eachOf, milliseconds, name, totalOf, word } from './bounds.ts';
 
 /** What connectivity at a node observes: of its peers, of the ways to other sites, and of what it drops. */
 
@@ -8,6 +8,12 @@ const MOST_PEERS = 10_000;
 const MOST_GROUPS = 2_000;
 const MOST_MEMBERS = 256;
 const MOST_DEVICES = 1_024;
+/** Of all groups together: of 2,000 with 16 members each, the most that a plan has, it is half. */
+const MOST_MEMBERS_TOGETHER = 65_536;
+/** Of all peers together: one or two interfaces each. */
+const MOST_SESSIONS_TOGETHER = 32_768;
+/** A plan has two for each address family: pods and nodes, and locators. */
+const MOST_GROUPS_OF_SITE = 16;
 
 /** Of the probes of one address family. */
 const peerHealth = z.object({
@@ -60,9 +66,9 @@ export const connectivityStatus = z.object({
   role: word(['worker', 'gateway']),
   dataplane: word(['ebpf', 'netlink']),
   /** By node. */
-  peers: byName(peer, MOST_PEERS),
+  peers: byName(peer, MOST_PEERS, totalOf('wireGuard', MOST_SESSIONS_TOGETHER)),
   /** By name. */
-  groups: byName(group, MOST_GROUPS),
+  groups: byName(group, MOST_GROUPS, totalOf('members', MOST_MEMBERS_TOGETHER), eachOf('site', MOST_GROUPS_OF_SITE)),
 });
 
 export type ConnectivityStatus = z.infer<typeof connectivityStatus>;

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { count } from './bounds.ts';
+import { listOf } from './entries.ts';
 
 const MOST_ADDRESSES = 1_024;
 /** Of IPv4 or IPv6, as far as its characters go. */
@@ -10,7 +11,7 @@ export const egressStatus = z.object({
   /** The kernel enforces the node's plan. */
   isInForce: z.boolean(),
   /** Of the egress addresses that the controller gave to the node, those that it answers for now. */
-  heldAddresses: z.array(address).max(MOST_ADDRESSES),
+  heldAddresses: listOf(address, MOST_ADDRESSES),
   /** Pods of this node that leave with egress addresses. */
   steeredPods: count,
 });

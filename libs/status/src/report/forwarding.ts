@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { count, name, word } from './bounds.ts';
+import { listOf } from './entries.ts';
 import { parse, type Parsed } from './parse.ts';
 
 /** What a node's data path forwards by, as it should be and as the kernel has it: read at the node when somebody asks for it. */
@@ -31,9 +32,9 @@ const entry = z.object({
   /** InSync: as planned. Missing: it should be there. Different: it leads elsewhere. Unwanted: it should not be there. */
   state: word(['InSync', 'Missing', 'Different', 'Unwanted']),
   /** Absent: it should not be there. Empty: a group of which nobody carries anything. */
-  wanted: z.array(way).max(MOST_WAYS).optional(),
+  wanted: listOf(way, MOST_WAYS).optional(),
   /** Absent: it is not there. */
-  present: z.array(way).max(MOST_WAYS).optional(),
+  present: listOf(way, MOST_WAYS).optional(),
 });
 
 /**
@@ -48,7 +49,7 @@ export const forwarding = z.object({
   total: count,
   /** Of these: those that are not InSync. */
   different: count,
-  entries: z.array(entry).max(MOST_FORWARDING_ENTRIES),
+  entries: listOf(entry, MOST_FORWARDING_ENTRIES),
 });
 
 export type Forwarding = z.infer<typeof forwarding>;

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { byName, count, message, name } from './bounds.ts';
 import { connectivityStatus } from './connectivity-status.ts';
 import { egressStatus } from './egress-status.ts';
+import { listOf } from './entries.ts';
 
 /** A section or the agent itself could not do all that it should. */
 const nodeProblem = z.object({ reason: name, message });
@@ -18,7 +19,7 @@ export const nodeReport = z.object({
   agentVersion: z.string().max(64),
   /** Every section has reported since the agent started; what others are for is not known. */
   isComplete: z.boolean(),
-  problems: z.array(nodeProblem).max(MOST_PROBLEMS),
+  problems: listOf(nodeProblem, MOST_PROBLEMS),
   /** Packets that tables of ours dropped since the agent's start, by reason. */
   drops: byName(count, MOST_REASONS),
   connectivity: connectivityStatus.optional(),

@@ -101,6 +101,21 @@ describe('a push', () => {
     expect(!result.ok && result.error.startsWith(error), JSON.stringify(result)).toBe(true);
   });
 
+  it('of half a million bad members is refused by the first thing that is wrong', () => {
+    const named = (most: number, entry: unknown) =>
+      Object.fromEntries(Array.from({ length: most }, (_, at) => [at.toString(36), entry]));
+    const report = (groups: number, members: number) => ({
+      ...document()!,
+      connectivity: { ...connectivityOf(), groups: named(groups, { family: 'IPv4', members: named(members, {}) }) },
+    });
+    const errorOf = (body: object): string => {
+      const result = acceptPush(undefined, full({ report: body as Push['report'] }));
+      return result.ok ? '' : result.error;
+    };
+    expect(errorOf(report(2000, 256))).toMatch(/^connectivity\.groups: .*: must have at most 65536 members together$/);
+    expect(errorOf(report(256, 256))).toMatch(/^connectivity\.groups\.0\.members\.0\.tier: undefined: /);
+  });
+
   it('cannot let the report grow by deltas without end', () => {
     let held = accepted(undefined, full());
     const grow = (revision: number) =>

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { listOf, recordOf } from '../report/entries.ts';
 
 /** What an operator sees of the whole cluster. Everything is by name, so that an update has what changed alone. */
 
@@ -13,14 +14,16 @@ const problem = z.object({
   severity: z.enum(SEVERITIES),
   /** A CamelCase word, as in Kubernetes conditions. */
   reason: text,
-  kind: z.enum(['Site', 'GatewayPool', 'Node']),
+  kind: z.enum(['Site', 'GatewayPool', 'Node', 'EgressAddress']),
   name: text,
   /** What was observed. */
   message: text,
   /** What that means for traffic, and what stands in. */
   consequence: text,
   /** Sites whose traffic is affected. */
-  sites: z.array(text),
+  sites: listOf(text),
+  /** Of an EgressAddress: the nodes that report that they answer for it. It is a problem of none of them, as far as is known here. */
+  claimants: listOf(text).optional(),
   since: time,
 });
 export type Problem = z.infer<typeof problem>;
@@ -36,7 +39,7 @@ const node = z.object({
   /** Absent: in no Site. */
   site: text.optional(),
   /** Pools whose gateway it is. */
-  pools: z.array(text),
+  pools: listOf(text),
   state: z.enum(NODE_STATES),
   /** report: by the node itself, lately. api: by the conditions of its Node object. none: by nothing. */
   source: z.enum(['report', 'api', 'none']),
@@ -63,8 +66,8 @@ export type SiteView = z.infer<typeof site>;
 const pool = z.object({
   state: z.enum(NODE_STATES),
   /** By node: whether it carries traffic, and for how many sites. */
-  gateways: z.record(text, z.object({ state: z.enum(NODE_STATES), activeFor: z.array(text) })),
-  connectedSites: z.array(text),
+  gateways: recordOf(z.object({ state: z.enum(NODE_STATES), activeFor: listOf(text) })),
+  connectedSites: listOf(text),
 });
 export type PoolView = z.infer<typeof pool>;
 
@@ -79,7 +82,7 @@ const reach = z.object({
   nodes: whole,
   reaching: whole,
   /** Gateways that packets go to now. */
-  via: z.array(text),
+  via: listOf(text),
   /** How many of those nodes have a way that goes over the relay, from them or from the gateway that they use. */
   relayed: whole,
   /** Why one of them does. */
@@ -95,7 +98,7 @@ export type ReachView = z.infer<typeof reach>;
 
 const address = z.object({
   /** Nodes that answer for the address: more than one is a fault. */
-  owners: z.array(text),
+  owners: listOf(text),
 });
 
 export const clusterView = z.object({
@@ -107,16 +110,16 @@ export const clusterView = z.object({
     gateways: whole,
     problems: z.object({ critical: whole, warning: whole, info: whole }),
   }),
-  sites: z.record(text, site),
-  pools: z.record(text, pool),
-  nodes: z.record(text, node),
+  sites: recordOf(site),
+  pools: recordOf(pool),
+  nodes: recordOf(node),
   /** By source site, then by destination site. */
-  reach: z.record(text, z.record(text, reach)),
-  egress: z.record(text, address),
+  reach: recordOf(recordOf(reach)),
+  egress: recordOf(address),
   /** By id; in order of urgency in `order`. */
-  problems: z.record(text, problem),
-  order: z.array(text),
+  problems: recordOf(problem),
+  order: listOf(text),
   /** Problems that ended lately, the last one first. */
-  ended: z.array(problem.extend({ until: time })),
+  ended: listOf(problem.extend({ until: time })),
 });
 export type ClusterView = z.infer<typeof clusterView>;

@@ -333,6 +333,6 @@ describe('what a node says of itself', () => {
       );
     const composed = view(inputs);
     expect(composed.egress['203.0.113.7']).toEqual({ owners: ['w11', 'w21'] });
-    expect(reasons(composed)).toEqual(['critical w11/EgressAddressConflict-203.0.113.7']);
+    expect(reasons(composed)).toEqual(['critical 203.0.113.7/EgressAddressConflict']);
   });
 });

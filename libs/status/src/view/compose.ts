@@ -9,24 +9,33 @@ import {
 } from './cluster-view.ts';
 import { freshReport, type ViewInputs } from './inputs.ts';
 import { composeNodes, observeNodes } from './nodes.ts';
-import { findProblems, type Found, inOrder, ownersOf, problemId } from './problems.ts';
+import { ownersOf } from './egress-owners.ts';
+import type { Found } from './found.ts';
+import { findProblems, inOrder, problemId } from './problems.ts';
 import { composeReach } from './reach.ts';
 
 /** The view of the whole cluster, from its objects, the reports of its nodes, and the view before (since when, and what ended). */
 
 const MOST_ENDED = 100;
-/** Of one object: a node whose problems come and go leaves room for others. */
+/** Of one object, and of what one node claims: a node whose problems come and go leaves room for others. */
 const MOST_ENDED_OF_ONE = 5;
 
 type Ended = ClusterView['ended'];
 
+/** Of whom a few are kept: of what nodes claim, of each of them, so that one has no others of them forgotten. */
+const accountsOf = ({ kind, name, claimants = [] }: Ended[number]): string[] => [
+  `${kind}/${name}`,
+  ...claimants.map((node) => `claimed by ${node}`),
+];
+
 const withEnded = (gone: Ended, before: Ended): Ended => {
   const counts = new Map<string, number>();
   return [...gone, ...before]
-    .filter(({ kind, name }) => {
-      const count = (counts.get(`${kind}/${name}`) ?? 0) + 1;
-      counts.set(`${kind}/${name}`, count);
-      return count <= MOST_ENDED_OF_ONE;
+    .filter((problem) => {
+      const accounts = accountsOf(problem);
+      if (accounts.some((account) => (counts.get(account) ?? 0) >= MOST_ENDED_OF_ONE)) return false;
+      for (const account of accounts) counts.set(account, (counts.get(account) ?? 0) + 1);
+      return true;
     })
     .slice(0, MOST_ENDED);
 };
@@ -134,9 +143,10 @@ const composeSummary = (
 /** @param now RFC 3339 */
 export const composeView = (inputs: ViewInputs, before: ClusterView | undefined, now: string): ClusterView => {
   const observed = observeNodes(inputs);
-  const reach = composeReach(inputs, before?.reach, now);
+  const composed = composeReach(inputs, before?.reach, now);
+  const { reach } = composed;
   const owners = ownersOf(inputs);
-  const found = findProblems({ inputs, observed, reach, owners });
+  const found = findProblems({ ...composed, inputs, observed, owners });
   const { problems, ended } = composeProblems(found, before, now);
   const all = [...problems.values()];
   const [ofNodes, ofSites] = [countByName(all, 'Node'), countByName(all, 'Site')];

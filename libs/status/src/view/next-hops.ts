@@ -11,6 +11,19 @@ export interface NextHops {
   relayedReason(gateways: readonly string[], site: string): string | undefined;
 }
 
+/** Of one composition: the reports stay as they are. */
+const remembered = <Key, Value>(find: (key: Key) => Value): ((key: Key) => Value) => {
+  const known = new Map<Key, Value>();
+  return (key) => {
+    const before = known.get(key);
+    // undefined is no answer of any that is remembered here.
+    if (before !== undefined) return before;
+    const found = find(key);
+    known.set(key, found);
+    return found;
+  };
+};
+
 /** @param siteOf undefined: no node, or of no site */
 export const nextHops = (inputs: ViewInputs, siteOf: (node: string) => string | undefined): NextHops => {
   const summaryOf = (gateway: string): NodeSummary | undefined => {
@@ -29,27 +42,23 @@ export const nextHops = (inputs: ViewInputs, siteOf: (node: string) => string | 
     if (own !== undefined) hops.delete(own);
     return hops;
   };
-  const known = new Map<string, Map<string, UsedPeers>>();
-  const hopsOf = (gateway: string): Map<string, UsedPeers> => {
-    const hops = known.get(gateway) ?? bySite(gateway);
-    known.set(gateway, hops);
-    return hops;
-  };
+  const hopsOf = remembered(bySite);
+  const isRelaying = remembered((gateway: string) =>
+    [...hopsOf(gateway).values()].some((hop) => hop.relayedReason !== undefined),
+  );
   // A node has one list of gateways for many sites, and next to no gateway relays anything.
-  const relaying = new Map<readonly string[], readonly string[]>();
-  const relayingOf = (gateways: readonly string[]): readonly string[] => {
-    const some =
-      relaying.get(gateways) ??
-      gateways.filter((gateway) => [...hopsOf(gateway).values()].some((hop) => hop.relayedReason !== undefined));
-    relaying.set(gateways, some);
-    return some;
-  };
-  return {
-    carries(gateway, site) {
-      const summary = summaryOf(gateway);
-      const route = summary?.routes.find((one) => one.site === site);
+  const relayingOf = remembered((gateways: readonly string[]) => gateways.filter(isRelaying));
+  // A node may deny any site by any gateway, ever again: each is looked at once.
+  const carriedBy = remembered((gateway: string) => {
+    const summary = summaryOf(gateway);
+    const routes = new Map(summary?.routes.map((route) => [route.site, route]));
+    return remembered((site: string) => {
+      const route = routes.get(site);
       return route !== undefined && isCarried(summary!, route);
-    },
+    });
+  });
+  return {
+    carries: (gateway, site) => carriedBy(gateway)(site),
     to: (gateway, site) => hopsOf(gateway).get(site),
     relayedReason(gateways, site) {
       for (const gateway of relayingOf(gateways)) {

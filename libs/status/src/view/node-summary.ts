@@ -111,19 +111,29 @@ interface Routes {
 
 type Groups = ConnectivityStatus['groups'];
 
-const familyRoute = ({ family, members }: GroupStatus): SiteRoute['families'][number] => ({
-  family: family === 'IPv6' ? 'ipv6' : 'ipv4',
-  active: Object.entries(members).flatMap(([node, { isActive, reachesSite }]) =>
-    isActive ? [{ node, denies: reachesSite === false }] : [],
-  ),
-});
+type FamilyRoute = SiteRoute['families'][number];
+
+/** Of all groups of a family together: one that a node says twice is one, and does not deny the site where it once does not. */
+const activeOf = (groups: readonly GroupStatus[]): FamilyRoute['active'] => {
+  const denying = new Map<string, boolean>();
+  for (const { members } of groups)
+    for (const [node, { isActive, reachesSite }] of Object.entries(members))
+      if (isActive) denying.set(node, reachesSite === false && denying.get(node) !== false);
+  return [...denying].map(([node, denies]) => ({ node, denies }));
+};
+
+/** A route has as many as there are address families, however many groups a node says that it has: each is looked at for itself. */
+const familyRoutes = (groups: readonly GroupStatus[]): FamilyRoute[] => {
+  const byFamily = Map.groupBy(groups, ({ family }): HealthFamily => (family === 'IPv6' ? 'ipv6' : 'ipv4'));
+  return [...byFamily].map(([family, ofFamily]) => ({ family, active: activeOf(ofFamily) }));
+};
 
 const findRoutes = (groups: Groups): Routes => {
   const vias = new Map<string, { readonly at: number; readonly via: readonly string[] }>();
   const bySite = Map.groupBy(Object.values(groups), ({ site }) => site);
   const ofSites = [...bySite].flatMap(([site, ofSite]): SiteRoute[] => {
     if (site === undefined) return [];
-    const families = ofSite.map(familyRoute);
+    const families = familyRoutes(ofSite);
     const via = [...new Set(families.flatMap(({ active }) => active.map(({ node }) => node)))];
     const key = via.join('\0');
     const shared = vias.get(key) ?? { at: vias.size, via };
@@ -183,6 +193,10 @@ export const summarize = (report: NodeReport): NodeSummary => {
   known.set(report, summary);
   return summary;
 };
+
+/** In some family it sees no way by that gateway. */
+export const isUnable = ({ unable }: NodeSummary, gateway: string): boolean =>
+  unable.ipv4.has(gateway) || unable.ipv6.has(gateway);
 
 /** @param carries of a gateway that denies the site: what it reports itself decides */
 export const isCarried = (

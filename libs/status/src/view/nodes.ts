@@ -49,6 +49,9 @@ export const isMute = ({ probing, mute }: Observed): boolean => mute * 2 > probi
 export const isReturning = ({ probing, mute, returning }: Observed): boolean =>
   returning > mute && (mute + returning) * 2 > probing;
 
+/** Of those that probe it more than half have no echoes back through it. */
+export const isNotForwarding = ({ probing, notForwarding }: Observed): boolean => notForwarding * 2 > probing;
+
 type AllObserved = ReadonlyMap<string, Observed>;
 
 /** A peer that is down as a whole is no fault of whoever probes it. */

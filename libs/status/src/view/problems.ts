@@ -1,28 +1,19 @@
-import type { ClusterView, Problem, ReachView } from './cluster-view.ts';
+import type { Problem, ReachView } from './cluster-view.ts';
 import { SEVERITIES } from './cluster-view.ts';
+import { findOwners, type Owners } from './egress-owners.ts';
+import { counted, type Found, listed } from './found.ts';
 import { freshReport, isOverdue, type ViewInputs } from './inputs.ts';
-import { isMute, isReturning, type Observed, OF_PEERS } from './nodes.ts';
+import { isMute, isNotForwarding, isReturning, type Observed, OF_PEERS } from './nodes.ts';
 import { summarize } from './node-summary.ts';
+import type { ComposedReach } from './reach.ts';
 
 /** What is wrong, with what that means for traffic. A cause that explains others stands for them. */
 
-export interface Found extends Omit<Problem, 'since'> {
-  /** A node says it of itself: it does not take the place of what others observe. */
-  readonly isOwn?: true;
-}
-
-export interface Findings {
+export interface Findings extends ComposedReach {
   readonly inputs: ViewInputs;
   readonly observed: ReadonlyMap<string, Observed>;
-  readonly reach: ClusterView['reach'];
-  /** By egress address, the nodes that report that they answer for it. */
-  readonly owners: ReadonlyMap<string, readonly string[]>;
+  readonly owners: Owners;
 }
-
-const LISTED = 5;
-const listed = (names: readonly string[]): string =>
-  names.length <= LISTED ? names.join(', ') : `${names.slice(0, LISTED).join(', ')} and ${names.length - LISTED} more`;
-const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;
 
 type Pair = { readonly from: string; readonly to: string; readonly reach: ReachView };
 
@@ -75,17 +66,19 @@ const findPartial = ({ reach }: Findings): Found[] =>
       };
     });
 
+/** As those see it that probe it: one node alone may say of any gateway that packets go there. */
+const mayStandIn = (seen: Observed | undefined): boolean =>
+  seen !== undefined && !isMute(seen) && !isNotForwarding(seen);
+
 /** Gateways that stand in, for the sites that a gateway served. */
 const replacement = (
-  { inputs, reach }: Findings,
+  { inputs, observed, carriers }: Findings,
   pool: string,
   gateway: string,
 ): Pick<Found, 'consequence' | 'severity'> => {
   const { connectedSites, gateways } = inputs.pools.find(({ name }) => name === pool)!;
-  const others = new Set(gateways.filter((name) => name !== gateway));
-  const used = new Set(
-    connectedSites.flatMap((site) => Object.values(reach[site] ?? {}).flatMap(({ via }) => via)),
-  ).intersection(others);
+  const others = new Set(gateways.filter((name) => name !== gateway && mayStandIn(observed.get(name))));
+  const used = new Set(connectedSites.flatMap((site) => [...(carriers.get(site) ?? [])])).intersection(others);
   return used.size > 0
     ? { severity: 'warning', consequence: `traffic goes by ${listed([...used].sort())} instead` }
     : {
@@ -120,7 +113,7 @@ const findGateways = (findings: Findings): Found[] =>
             ...replacement(findings, pool, gateway),
           },
         ];
-      if (seen.notForwarding * 2 <= seen.probing) return [];
+      if (!isNotForwarding(seen)) return [];
       return [
         {
           ...about,
@@ -233,32 +226,10 @@ const findRelayed = ({ inputs }: Findings): Found[] =>
     ];
   });
 
-const findOwners = ({ owners }: Findings): Found[] =>
-  [...owners].flatMap(([address, nodes]): Found[] => {
-    if (nodes.length < 2) return [];
-    return [
-      {
-        ...{ severity: 'critical', reason: `EgressAddressConflict-${address}`, kind: 'Node', name: nodes[0]! },
-        message: `nodes ${listed(nodes)} all report that they answer for egress address ${address}`,
-        consequence: 'connections with that address may be reset',
-        sites: [],
-      },
-    ];
-  });
-
-/** By egress address, the nodes that report that they answer for it. */
-export const ownersOf = (inputs: ViewInputs): ReadonlyMap<string, readonly string[]> => {
-  const owners = new Map<string, string[]>();
-  for (const { name } of inputs.nodes)
-    for (const address of freshReport(inputs, name)?.egress?.heldAddresses ?? [])
-      owners.set(address, [...(owners.get(address) ?? []), name]);
-  return owners;
-};
-
 export const findProblems = (findings: Findings): Found[] => [
   ...findUnreachable(findings),
   ...findGateways(findings),
-  ...findOwners(findings),
+  ...findOwners(findings.owners),
   ...findPartial(findings),
   ...findSilent(findings),
   ...findPeers(findings),

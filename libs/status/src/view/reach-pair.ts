@@ -18,11 +18,20 @@ export interface Pair {
   relayedReason?: string;
   /** Gateways that packets go to. */
   readonly via: Set<string>;
+  /** Those of them that some node reaches the other site by. */
+  readonly carriers: Set<string>;
   /** Of each node that knows of the other site. */
   readonly used: UsedPeers[];
 }
 
-export const newPair = (): Pair => ({ nodes: 0, reaching: 0, relayed: 0, via: new Set<string>(), used: [] });
+export const newPair = (): Pair => ({
+  nodes: 0,
+  reaching: 0,
+  relayed: 0,
+  via: new Set(),
+  carriers: new Set(),
+  used: [],
+});
 
 export const addWay = (pair: Pair, { isReached, used, relayedReason = used.relayedReason }: Way): void => {
   pair.nodes++;
@@ -63,7 +72,8 @@ const lossOfBoth = (first: number | undefined, next: number | undefined): number
 
 /** The hop to a gateway, and the one from there on; a gateway's own way is the second one alone. */
 const measure = (used: readonly UsedPeers[], next: readonly UsedPeers[]) => {
-  const first = next.length === 0 ? used : used.filter((one) => !next.includes(one));
+  const ofNext = new Set(next);
+  const first = next.length === 0 ? used : used.filter((one) => !ofNext.has(one));
   const [toGateway, onward] = [medianRttMs(first), medianRttMs(next)];
   const rttMs = onward === undefined ? toGateway : (toGateway ?? 0) + onward;
   const pathMtuBytes = [...first, ...next].reduce(

@@ -1,7 +1,7 @@
 import type { ReachView } from './cluster-view.ts';
 import { freshReport, type ViewInputs } from './inputs.ts';
 import { type NextHops, nextHops } from './next-hops.ts';
-import { isCarried, type NodeSummary, type PeerSummary, summarize, usedPeers } from './node-summary.ts';
+import { isCarried, isUnable, type NodeSummary, type PeerSummary, summarize, usedPeers } from './node-summary.ts';
 import { addWay, newPair, type Pair, viewOfPair } from './reach-pair.ts';
 
 /** From which site which other is reached, as the nodes of the first one observe it. */
@@ -28,12 +28,14 @@ const addRoutes = (pairWith: PairWith, summary: NodeSummary, { hops, siteOf }: C
   for (const route of summary.routes) {
     const { site, via, usedAt } = route;
     const pair = pairWith(site);
-    for (const gateway of via)
-      // Names that are no nodes are a node's own invention.
-      if (!pair.via.has(gateway) && siteOf(gateway) !== undefined) pair.via.add(gateway);
     const relayedReason = hops.relayedReason(via, site);
     // It may forward to a site that it denies all the same: the last gateway of a group stays in use.
     const isReached = isCarried(summary, route, (gateway) => hops.carries(gateway, site));
+    for (const gateway of via) {
+      // Names that are no nodes are a node's own invention.
+      if (!pair.via.has(gateway) && siteOf(gateway) !== undefined) pair.via.add(gateway);
+      if (isReached && !pair.carriers.has(gateway) && !isUnable(summary, gateway)) pair.carriers.add(gateway);
+    }
     addWay(pair, { isReached, used: summary.used[usedAt]!, relayedReason });
   }
 };
@@ -56,8 +58,17 @@ const viewOf = (pair: Pair, to: string, { hops }: Cluster, about: Parameters<typ
   return viewOfPair(pair, next, about);
 };
 
+export interface ComposedReach {
+  readonly reach: Reach;
+  /** By site, the gateways by which some node of it reaches another one: `via` has those too that carry nothing. */
+  readonly carriers: ReadonlyMap<string, ReadonlySet<string>>;
+}
+
+const carriersOf = (pairs: Iterable<Pair>): ReadonlySet<string> =>
+  new Set([...pairs].flatMap(({ carriers }) => [...carriers]));
+
 /** @param now RFC 3339 */
-export const composeReach = (inputs: ViewInputs, before: Reach | undefined, now: string): Reach => {
+export const composeReach = (inputs: ViewInputs, before: Reach | undefined, now: string): ComposedReach => {
   const sites = inputs.nodes.flatMap(({ name, site }) => (site === undefined ? [] : [[name, site] as const]));
   const siteByNode = new Map(sites);
   const siteOf = (node: string): string | undefined => siteByNode.get(node);
@@ -81,12 +92,12 @@ export const composeReach = (inputs: ViewInputs, before: Reach | undefined, now:
     addRoutes(pairWith, summary, cluster);
     addDirect(pairWith, own, summary, cluster);
   }
-  return Object.fromEntries(
-    [...pairs].map(([from, ofSite]) => [
-      from,
-      Object.fromEntries(
-        [...ofSite].map(([to, pair]) => [to, viewOf(pair, to, cluster, { before: before?.[from]?.[to], now })]),
-      ),
-    ]),
-  );
+  const views = [...pairs].map(([from, ofSite]): [string, Reach[string]] => [
+    from,
+    Object.fromEntries(
+      [...ofSite].map(([to, pair]) => [to, viewOf(pair, to, cluster, { before: before?.[from]?.[to], now })]),
+    ),
+  ]);
+  const carriers = new Map([...pairs].map(([from, ofSite]) => [from, carriersOf(ofSite.values())]));
+  return { reach: Object.fromEntries(views), carriers };
 };
