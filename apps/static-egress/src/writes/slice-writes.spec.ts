@@ -132,13 +132,52 @@ test('a heartbeat and a further confirmation of the agent end nothing', async ()
   expect(store.writes).toHaveLength(4);
 });
 
-test('a confirmation on which the plan relied, and that is there no more, ends the round', async () => {
-  store.put(slice('a', { released: [{ address: '192.0.2.9', epoch: 1 }] }));
+const GRANT = { address: '192.0.2.9', epoch: 1 };
+const releasing = (released: (typeof GRANT)[]) => ({
+  ...slice('a', { released }),
+  spec: { ...slice('a').spec, owned: [{ ...GRANT, announce: 'L2' as const, release: true }] },
+});
+const HANDED_OVER = [
+  { name: 'a', spec: slice('a').spec },
+  { name: 'b', spec: owning('b') },
+  { name: 'd', spec: slice('d').spec },
+];
+
+test('a confirmation on which the plan relied, and that is there no more, gives its address no second owner', async () => {
+  store = laggingStore('EgressNodeSlice', releasing([GRANT]), slice('b'));
+  const planned = write(HANDED_OVER);
+  store.put(releasing([]));
+  expect(await planned).toEqual(new Set(['a', 'b']));
+  expect(store.writes).toEqual(['create d']);
+  expect(events).toMatchObject([{ reason: 'WriteRefused', note: expect.stringContaining('no longer confirms') }]);
+});
+
+test('an agent that writes its status without end holds up its own slice alone', async () => {
+  store = laggingStore('EgressNodeSlice', releasing([GRANT]), slice('b'));
+  store.onWrite = (name) => {
+    if (name === 'a')
+      store.put({ ...releasing([GRANT]), status: { released: [GRANT], heartbeat: store.writes.length } });
+  };
+  expect(await write(HANDED_OVER)).toEqual(new Set(['a', 'b']));
+  expect(store.writes).toEqual(['create d']);
+  expect(events).toMatchObject([{ reason: 'WriteRefused', note: expect.stringContaining('6 times meanwhile') }]);
+});
+
+test('confirmations that nothing demands come and go without an effect', async () => {
+  store.put(slice('a', { released: [GRANT] }));
   store.catchUp();
   const planned = write();
   store.put(slice('a', { released: [] }));
-  await expect(planned).rejects.toThrow('conflict');
-  expect(store.writes).toEqual(['delete c']);
+  await planned;
+  expect(store.writes).toEqual(['delete c', 'update a', 'create d', 'update a']);
+});
+
+test('a slice that is too large for etcd holds up no other one', async () => {
+  store.onWrite = (name) => {
+    if (name === 'a') throw new ApiError('PUT', 500, { message: 'etcdserver: request is too large' });
+  };
+  expect(await write()).toEqual(new Set(['a']));
+  expect(store.writes).toEqual(['delete c', 'create d']);
 });
 
 test('once the Lease is lost nothing more is written', async () => {

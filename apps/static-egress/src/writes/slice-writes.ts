@@ -36,24 +36,39 @@ const attempt = async (
 };
 
 /**
- * Whether a plan from before is as safe now: the spec is what it was, and the agent still confirms every release that it confirmed.
- * What agents report beyond that is for the next plan; they do so after every write, and would end most rounds.
+ * The agent of one node writes its status faster than the slice is written, or takes a confirmation back on which the plan relied: what is
+ * in the slice stays for now, and others do not wait for that.
  */
-const isStillValid = (known: EgressNodeSlice, now: EgressNodeSlice): boolean =>
-  now.metadata.uid === known.metadata.uid &&
-  sameJson(now.spec, known.spec) &&
-  (known.status?.released ?? []).every((grant) => (now.status?.released ?? []).some((own) => sameJson(own, grant)));
+class UnsettledSliceError extends Error {
+  override readonly name = 'UnsettledSliceError';
+}
 
-/** The slice as it is now, if it differs from what it was in new reports of its agent alone. */
-const reportedSince = async (
+const isSameGrant =
+  ({ address, epoch }: { readonly address: string; readonly epoch: number }) =>
+  (other: { readonly address: string; readonly epoch: number }): boolean =>
+    other.address === address && other.epoch === epoch;
+
+/** Releases that the agent has confirmed, of those that the slice demands: of all that it reports a plan relies on these alone. */
+const confirmedOf = ({ spec, status }: EgressNodeSlice) =>
+  (spec.owned ?? []).filter((owned) => owned.release === true && (status?.released ?? []).some(isSameGrant(owned)));
+
+/** What agents report beyond that is for the next plan; they do so after every write, and would end most rounds. */
+const confirmsAsBefore = (known: EgressNodeSlice, now: EgressNodeSlice): boolean =>
+  confirmedOf(known).every((grant) => confirmedOf(now).some(isSameGrant(grant)));
+
+/** The slice as it is now, if it differs from what it was in its status alone. */
+const sameSlice = async (
   known: EgressNodeSlice,
   { client, signal }: SliceWriteOptions,
 ): Promise<EgressNodeSlice | undefined> => {
   const now = await client.get(known.metadata.name, { signal }).catch(ignoreGone);
-  return now && isStillValid(known, now) ? now : undefined;
+  return now && now.metadata.uid === known.metadata.uid && sameJson(now.spec, known.spec) ? now : undefined;
 };
 
-/** One change, on top of the version that the plan was made from, or of one that differs from it in reports of the agent alone. */
+/**
+ * One change, on top of the version that the plan was made from, or of one that differs from it in reports of the agent alone.
+ * @throws UnsettledSliceError, ApiError, TransportError
+ */
 const write = async (
   change: SliceChange,
   former: EgressNodeSlice | undefined,
@@ -65,19 +80,32 @@ const write = async (
     try {
       return await attempt(change, known, options);
     } catch (error) {
-      if (!isConflict(error) || !known || reports >= MAX_REPORTS) throw error;
-      known = await reportedSince(known, options);
-      if (!known) throw error;
+      if (!isConflict(error) || !known) throw error;
+      const now = await sameSlice(known, options);
+      if (!now) throw error;
+      if (!confirmsAsBefore(known, now))
+        throw new UnsettledSliceError('its agent no longer confirms that it released an address', { cause: error });
+      if (reports >= MAX_REPORTS)
+        throw new UnsettledSliceError(`its agent wrote its status ${reports + 1} times meanwhile`, { cause: error });
+      known = now;
     }
   }
 };
 
+/** Between the 1.5 MiB that etcd takes and the 3 MiB of a request the API server answers 500, as if it did not work. */
+const isTooLargeForEtcd = ({ status, message }: ApiError): boolean =>
+  status === 500 && message.includes('request is too large');
+
 /**
  * Says of an error whether other slices have to wait as well. They do not where the API server will never take this one as it is: by its
- * schema, a policy, its size. Everything else is about the state that the plan was made from (404, 409), or about the server.
+ * schema, a policy, its size; or where its agent leaves no moment to write it. Everything else is about the state that the plan was made
+ * from (404, 409), or about the server.
  */
-const isAboutOthers = (error: Error): boolean =>
-  !(error instanceof ApiError) || error.status >= 500 || [404, 408, 409, 410, 429].includes(error.status);
+const isAboutOthers = (error: Error): boolean => {
+  if (error instanceof UnsettledSliceError) return false;
+  if (!(error instanceof ApiError)) return true;
+  return !isTooLargeForEtcd(error) && (error.status >= 500 || [404, 408, 409, 410, 429].includes(error.status));
+};
 
 /** Whether the API server took it; false: it is refused, or rests because it was. */
 const isTaken = async (
