@@ -12,9 +12,9 @@ const ABANDONED_AFTER_MS = 300_000;
 
 export interface AbandonedClaims {
   /** Entries that have been nobody's for that long. Nothing, unless all lists are complete. */
-  observe(snapshot: L2ClusterSnapshot): readonly L2Entry[];
+  readonly observe: (snapshot: L2ClusterSnapshot) => readonly L2Entry[];
   /** Until the next one may be abandoned; undefined: all are somebody's. */
-  nextMs(): number | undefined;
+  readonly nextMs: () => number | undefined;
 }
 
 /** One whose endpoint is gone is removed for that. */

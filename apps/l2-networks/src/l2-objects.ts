@@ -48,7 +48,7 @@ const identityOf = ({ apiVersion, kind, metadata }: KubeObject): KubeObject => {
 /** That it is there, and where. */
 export const keptPod = (pod: Pod): Pod => {
   const { nodeName } = pod.spec ?? {};
-  return { ...identityOf(pod), ...(nodeName !== undefined && { spec: { nodeName } }) };
+  return { ...identityOf(pod), ...(nodeName === undefined ? {} : { spec: { nodeName, containers: [] } }) };
 };
 export const podPrint = ({ metadata, spec }: Pod): string => `${metadata.uid} ${spec?.nodeName}`;
 

@@ -4,9 +4,9 @@
  */
 export interface LongStanding<T> {
   /** Of what is so now, what has been at every look for the whole time. */
-  observe(now: readonly T[]): readonly T[];
+  readonly observe: (present: readonly T[]) => readonly T[];
   /** Until the next one has been; undefined: none is waited for. */
-  nextMs(): number | undefined;
+  readonly nextMs: () => number | undefined;
 }
 
 /** @param now monotonic, milliseconds */

@@ -12,9 +12,9 @@ const UNRELEASED_AFTER_MS = 600_000;
 
 export interface UnreleasedEndpoints {
   /** Nothing, unless all lists are complete. */
-  observe(snapshot: L2ClusterSnapshot): readonly NetworkEndpoint[];
+  readonly observe: (snapshot: L2ClusterSnapshot) => readonly NetworkEndpoint[];
   /** Until the next one may be released; undefined: none is waited for. */
-  nextMs(): number | undefined;
+  readonly nextMs: () => number | undefined;
 }
 
 /** @param now monotonic, milliseconds */

@@ -97,6 +97,14 @@ const createPermission = (cluster: Cluster) => {
   };
 };
 
+/** A name has a part of a hash: who looks for a second key of that hash must not get the port of the first. @throws Error */
+const refuseNamesake = (key: string, other: string | undefined): void => {
+  if (other === undefined) return;
+  throw new Error(
+    `endpoint ${key} would have the device of endpoint ${other}: give the pod or the interface another name`,
+  );
+};
+
 export const createAttaching = (parts: AttachParts): Attaching => {
   const { claims, ports, mtuOf, isInForce, until, trigger } = parts;
   const permission = createPermission(parts.cluster);
@@ -109,27 +117,18 @@ export const createAttaching = (parts: AttachParts): Attaching => {
     made.set(uid, [...others, endpoint]);
   };
 
-  /** A name has a part of a hash: who looks for a second key of that hash must not get the port of the first. @throws Error */
-  const refuseNamesake = (key: string): void => {
-    const other = parts.namesakeOf(key);
-    if (other !== undefined)
-      throw new Error(
-        `endpoint ${key} would have the device of endpoint ${other}: give the pod or the interface another name`,
-      );
-  };
-
   const join = async (pod: AddedPod, asked: AskedNetwork, signal: AbortSignal): Promise<ResultAddition> => {
     const { namespace, name, uid, netns } = pod;
     if (uid === '') throw new Error('CNI_ARGS has no K8S_POD_UID: an endpoint is owned by its pod');
     const { network, isTrusted } = await permission(asked, namespace, signal);
-    refuseNamesake(`${namespace}/${name}.${asked.interface}`);
+    const key = `${namespace}/${name}.${asked.interface}`;
+    refuseNamesake(key, parts.namesakeOf(key));
     const taken = await parts.takenIn(asked.network, signal);
     const endpoint = await claims.claim(
       { namespace, pod: name, podUid: uid, asked, network, isTrusted, taken },
       signal,
     );
     remember(uid, endpoint);
-    const key = endpointKey(endpoint);
     trigger();
     // The first endpoint of a node may make the MTU smaller.
     await until(() => mtuOf(asked.network) !== undefined, signal);

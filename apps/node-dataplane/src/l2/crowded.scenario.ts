@@ -45,8 +45,10 @@ for (const [, device] of ownPorts) {
   run('ip', 'link', 'set', device, 'alias', L2_PORT_ALIAS);
 }
 const [net, nft, metrics] = [createRouteSocket(), createNftables(), createMetrics()];
+const kernelWrites = createKernelWrites(metrics, 'l2');
 const kernel = createL2Kernel({
-  ...{ net, nft, metrics, countWrites: createKernelWrites(metrics, 'l2').map, dataPathPins: undefined },
+  ...{ net, nft, metrics, dataPathPins: undefined },
+  countWrites: (map) => kernelWrites.map(map),
   table: createSectionTable({ nft, section: 'l2', family: 'inet', baseChains: Object.values(L2_CHAINS), logger }),
   objectPath: new URL('../../../../bpf/build/unbounded_l2.bpf.o', import.meta.url).pathname,
   pinFolder: '/sys/fs/bpf/unbounded/v1/l2/1',

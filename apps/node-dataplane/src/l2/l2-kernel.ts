@@ -35,7 +35,7 @@ interface L2Surroundings extends L2Guards {
   readonly locator: Prefix;
 }
 
-export interface Applied {
+interface Applied {
   /** What is not as planned. */
   readonly problems: readonly Problem[];
   /** All of the plan that there is room for; what a Network has too much keeps no pod of another one waiting. */

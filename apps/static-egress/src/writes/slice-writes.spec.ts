@@ -133,7 +133,7 @@ test('a heartbeat and a further confirmation of the agent end nothing', async ()
 });
 
 const GRANT = { address: '192.0.2.9', epoch: 1 };
-const releasing = (released: (typeof GRANT)[]) => ({
+const releasing = (released: (typeof GRANT)[]): EgressNodeSlice => ({
   ...slice('a', { released }),
   spec: { ...slice('a').spec, owned: [{ ...GRANT, announce: 'L2' as const, release: true }] },
 });

@@ -31,7 +31,7 @@ const denyingInputs = (): ReturnType<typeof clusterInputs> => {
 /** Counts look-ups in sets, and ends when there are more of them: millions would take their time to fail. */
 const countLookUps = (most: number): { count: number } => {
   const counted = { count: 0 };
-  const has = Set.prototype.has;
+  const has = Reflect.get(Set.prototype, 'has') as (this: Set<unknown>, value: unknown) => boolean;
   vi.spyOn(Set.prototype, 'has').mockImplementation(function (this: Set<unknown>, value) {
     if (++counted.count > most) expect.fail(`more than ${most} look-ups`);
     return has.call(this, value);
