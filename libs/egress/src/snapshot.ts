@@ -11,6 +11,8 @@ export interface EgressNode {
   readonly addresses: readonly Address[];
   /** Blocks of the addresses that its pods have. */
   readonly podBlocks: readonly Prefix[];
+  /** Of its Node object, since 1970; absent: not known, and no younger one keeps anything from it. */
+  readonly createdMs?: number;
   /** Its agent and its Node object answer in time. Whoever makes the snapshot decides, and damps it. */
   readonly isAlive: boolean;
   /** An operator states that the machine is off (the annotation egress-fenced); counts while it is not alive. */

@@ -26,13 +26,15 @@ const isReady = ({ status }: Node): boolean =>
   (status?.conditions ?? []).some((condition) => condition.type === 'Ready' && condition.status === 'True');
 
 const egressNode = (node: Node, isAgentAlive: SnapshotContext['isAgentAlive']): EgressNode => {
-  const { name, uid, labels, internalAddresses, externalIPs, podPrefixes } = nodeFacts(node);
+  const { name, uid, labels, internalAddresses, externalIPs, podPrefixes, createdAt } = nodeFacts(node);
+  const createdMs = Date.parse(createdAt);
   return {
     name,
     uid,
     labels,
     addresses: [...internalAddresses, ...addressesOf(externalIPs)],
     podBlocks: podPrefixes,
+    ...(!Number.isNaN(createdMs) && { createdMs }),
     isAlive: isReady(node) && isAgentAlive(uid),
     isFenced: node.metadata.annotations?.[egressAnnotations.fenced] !== undefined,
   };

@@ -29,6 +29,35 @@ test('a pod has no address of the pods of another node: its owner sends no answe
   });
 });
 
+test.each([
+  ['the same block', ['10.244.1.0/24']],
+  ['a wider block', ['10.244.0.0/16', '10.244.3.0/24']],
+  ['a part of the block', ['10.244.1.0/28', '10.244.3.0/24']],
+])('a younger Node that states %s has none of the older one’s pods', (_, blocks) => {
+  const [older, , stranger] = nodes.map((one, at) => ({ ...one, createdMs: at * 1000 }));
+  const liar = { ...stranger!, podBlocks: blocks.map(parsePrefix) };
+  const pods = [victim, pod(8, { node: 'n3', addresses: ['10.244.1.7', '10.244.3.8'].map(parseAddress) })];
+  const own = ['uid-p8', ...(blocks.length > 1 ? ['10.244.3.8'] : [])];
+  for (const all of [
+    [older!, liar],
+    [liar, older!],
+  ])
+    expect(sourcesOf(planEgress(snapshot({ nodes: all, rules, pods })))).toEqual([['uid-p1', '10.244.1.7'], own]);
+});
+
+test('an older Node keeps its block beside a wider one of a younger Node, which keeps the rest', () => {
+  const [n1, n2] = nodes.map((one, at) => ({ ...one, createdMs: 1000 - at }));
+  const wide = { ...n1!, podBlocks: [parsePrefix('10.244.0.0/16')] };
+  const pods = [
+    pod(1, { node: 'n1', addresses: ['10.244.2.7', '10.244.9.7'].map(parseAddress) }),
+    pod(2, { node: 'n2', addresses: [parseAddress('10.244.2.8')] }),
+  ];
+  expect(sourcesOf(planEgress(snapshot({ nodes: [wide, n2!], rules, pods })))).toEqual([
+    ['uid-p1', '10.244.9.7'],
+    ['uid-p2', '10.244.2.8'],
+  ]);
+});
+
 test('a pod with the network of its node has its addresses, and is no source', () => {
   const onHost = pod(8, { node: 'n3', isHostNetwork: true, addresses: [parseAddress('192.0.2.3')] });
   const plan = planOf(victim, onHost);

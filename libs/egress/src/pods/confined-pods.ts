@@ -1,6 +1,7 @@
-import { AddressSet, formatAddress, type Prefix } from '@unbounded/ip';
+import { formatAddress } from '@unbounded/ip';
 
 import type { EgressNode, EgressPod } from '../snapshot.ts';
+import { settledBlocks } from './node-blocks.ts';
 
 export interface ConfinedPods {
   readonly pods: readonly EgressPod[];
@@ -13,17 +14,11 @@ export interface ConfinedPods {
  * pods: an address of another node's pod would draw that pod's answers to it.
  */
 export const confinePods = (pods: readonly EgressPod[], nodes: readonly EgressNode[]): ConfinedPods => {
-  const blocks = new Map<string, readonly Prefix[]>(nodes.map(({ name, podBlocks }) => [name, podBlocks]));
-  const sets = new Map<string, AddressSet>();
-  const blocksOf = (node: string): AddressSet => {
-    const set = sets.get(node) ?? AddressSet.of(blocks.get(node) ?? []);
-    sets.set(node, set);
-    return set;
-  };
+  const blocks = settledBlocks(nodes);
   const foreign = new Map<string, readonly string[]>();
   const confined = pods.map((pod) => {
     if (pod.isHostNetwork) return pod;
-    const inside = pod.addresses.filter((address) => blocksOf(pod.node).has(address));
+    const inside = pod.addresses.filter((address) => blocks.get(pod.node)?.has(address));
     if (inside.length === pod.addresses.length) return pod;
     foreign.set(pod.uid, pod.addresses.filter((address) => !inside.includes(address)).map(formatAddress));
     return { ...pod, addresses: inside };

@@ -11,12 +11,21 @@ import type { EffectiveRules } from './effective-rules.ts';
 export interface KeyedRoute {
   readonly key: string;
   readonly route: EgressRoute;
+  /** Of its JSON in a list: counted once, since many pods share a route. */
+  readonly bytes: number;
 }
 
-const DROP_EVERYTHING: KeyedRoute = {
-  key: 'too many rules',
-  route: { rule: 'none: too many rules', destinations: ['0.0.0.0/0', '::/0'], whenUnavailable: 'Drop' },
-};
+const keyedRoute = (key: string, route: EgressRoute): KeyedRoute => ({
+  key,
+  route,
+  bytes: JSON.stringify(route).length + ','.length,
+});
+
+const DROP_EVERYTHING = keyedRoute('too many rules', {
+  rule: 'none: too many rules',
+  destinations: ['0.0.0.0/0', '::/0'],
+  whenUnavailable: 'Drop',
+});
 /** Ends the list of a pod that has more rules than fit: nothing leaves with an address that no rule gave. */
 export const dropEverything = (): KeyedRoute => DROP_EVERYTHING;
 
@@ -74,7 +83,7 @@ const createRoutesOf = ({ addressesOf, ownershipOf }: RouteContext): RoutesOf =>
         ...(own.length === 0 ? {} : { egress: own }),
         whenUnavailable: own.length === 0 ? ('Drop' as const) : rule.whenUnavailable,
       };
-      return { key: index === 0 ? key : `${key} rest`, route };
+      return keyedRoute(index === 0 ? key : `${key} rest`, route);
     });
     known.set(key, routes);
     return routes;
