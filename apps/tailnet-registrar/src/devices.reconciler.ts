@@ -39,7 +39,12 @@ const take = (
 
 /** Keys are records, each on its own: a slow request delays none of the others. */
 export const devicesReconciler = ({ context, record: recordOf, pauses }: DevicesReconcilerOptions): Reconcile => {
-  const { status, clients, keys, lookups, misses, now } = context;
+  const { status, clients, now } = context;
+
+  const forget = (uid: string): void => {
+    const { keys, lookups, misses, removals, removed } = context;
+    for (const memory of [keys, lookups, misses, removals, removed]) memory.forget(uid);
+  };
 
   /** Of a record that waits for its node. */
   const tellWaiting = async (record: TailnetDevice, signal: AbortSignal): Promise<void> => {
@@ -83,12 +88,14 @@ export const devicesReconciler = ({ context, record: recordOf, pauses }: Devices
     const { name, namespace } = cached.metadata;
     // Keys and devices are given and removed by what the API server has, not by a cache.
     const record = await clients.devices.get(name, { namespace, signal }).catch(ignoreGone);
-    if (!record || record.metadata.uid !== uid) return done;
+    if (!record || record.metadata.uid !== uid) {
+      forget(uid);
+      return done;
+    }
     try {
       const verdict = await takeSteps(record, signal);
       pauses.succeed(pause);
-      if (record.metadata.deletionTimestamp !== undefined)
-        for (const memory of [keys, lookups, misses]) memory.forget(uid);
+      if (record.metadata.deletionTimestamp !== undefined && verdict.kind === 'done') forget(uid);
       return verdict;
     } catch (error) {
       const failure = tailnetFailure(error);

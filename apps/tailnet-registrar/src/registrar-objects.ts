@@ -16,7 +16,7 @@ import {
   resourceOf,
   secrets,
 } from '@unbounded/kube';
-import type { TailnetPod } from '@unbounded/tailnet';
+import { planRegistration, type TailnetPod } from '@unbounded/tailnet';
 
 /** What the program reads, what of it is kept in memory, and which updates count. */
 
@@ -99,6 +99,30 @@ export const meshPrint = ({ spec, status }: Mesh): string =>
 /** What the plan of records and the metrics depend on. */
 export const recordPrint = ({ metadata, spec, status }: TailnetDevice): string =>
   JSON.stringify([metadata.uid, metadata.deletionTimestamp, spec.hostName, status?.state]);
+
+/**
+ * What the steps of a record depend on. Its node can write as often as it likes, and should not have a record looked at as often: what it says of
+ * a device counts only where it decides something, and nothing of it does when the record ends.
+ */
+export const stepsPrint = (record: TailnetDevice): string => {
+  const { metadata, status = {} } = record;
+  const { uid, deletionTimestamp } = metadata;
+  const { keysGiven, keyRequest, state, reportedID, sealedKey, keyID, deviceID, goneID, conditions } = status;
+  if (deletionTimestamp !== undefined)
+    return JSON.stringify([uid, deletionTimestamp, planRegistration(record, 0).steps, keysGiven]);
+  return JSON.stringify([
+    uid,
+    keysGiven,
+    keyRequest,
+    state,
+    reportedID,
+    sealedKey,
+    keyID,
+    deviceID,
+    goneID,
+    conditions,
+  ]);
+};
 
 /** What a pod says of its device. */
 export const deviceWords = ({ metadata, status }: TailnetDevice): string =>

@@ -9,6 +9,7 @@ import { MESH_NAME, type Mesh, type TailnetDevice } from '@unbounded/crds';
 import { hostModule, type HostPart, type HostServices } from '@unbounded/host';
 import { type ControlPlane, openControlPlane } from '@unbounded/host/control-plane';
 
+import { createConfirmedRemovals } from './confirmed-removals.ts';
 import { createCredentials } from './credentials.ts';
 import { createStatusWriter } from './device-status.ts';
 import { devicesReconciler } from './devices.reconciler.ts';
@@ -28,6 +29,7 @@ import {
   podPrint,
   recordPrint,
   REGISTRAR_RESOURCES,
+  stepsPrint,
 } from './registrar-objects.ts';
 import { sweepReconciler } from './sweep.reconciler.ts';
 import { createTailnetAccess } from './tailnet-access.ts';
@@ -43,6 +45,7 @@ const RECORDS_AT_A_TIME = 5;
 const WAKE_EVERY_MS = 5000;
 const KEYS = { everyMs: 10_000, perHour: 20 } as const;
 const LOOKUPS = { everyMs: 1000, perHour: 120 } as const;
+const REMOVALS = { everyMs: 1000, perHour: 20 } as const;
 const monotonic = (): number => performance.now();
 
 const openInformers = (plane: ControlPlane) => ({
@@ -95,6 +98,15 @@ const createShared = (plane: ControlPlane, informers: Informers, namespace: stri
   return { clients, metrics, health, records, state, status, now: Date.now, logger: plane.logger };
 };
 
+/** Of single records, by their uid. */
+const createMemories = () => ({
+  keys: createBudget(KEYS, monotonic),
+  lookups: createBudget(LOOKUPS, monotonic),
+  removals: createBudget(REMOVALS, monotonic),
+  misses: createMisses(monotonic),
+  removed: createConfirmedRemovals(),
+});
+
 const podConditions = (plane: ControlPlane, informers: Informers): Controller => {
   return createController({
     name: 'tailnet-pods',
@@ -133,20 +145,16 @@ const createParts = (config: RegistrarConfig, services: HostServices): readonly 
     }),
     ...{ logger, metrics },
   });
-  const [keys, lookups] = [KEYS, LOOKUPS].map((limits) => createBudget(limits, monotonic)) as [
-    ReturnType<typeof createBudget>,
-    ReturnType<typeof createBudget>,
-  ];
   const devices = createController({
     name: 'tailnet-devices',
     sources: [
-      watches<TailnetDevice>(informers.devices, { keysOf: (record) => [keyOf(record)] }),
+      watches<TailnetDevice>(informers.devices, { keysOf: (record) => [keyOf(record)], fingerprint: stepsPrint }),
       wakingSource(informers, shared.health, pauses),
     ],
     concurrency: RECORDS_AT_A_TIME,
     reconcile: devicesReconciler({
       context: {
-        ...{ ...shared, keys, lookups, misses: createMisses(monotonic) },
+        ...{ ...shared, ...createMemories() },
         accessTo: (record) => shared.state.accessTo(record),
       },
       ...{ record: (key) => informers.devices.get(key), pauses },

@@ -1,6 +1,7 @@
 import type { TailnetDevice } from '@unbounded/crds';
 import type { Logger } from '@unbounded/telemetry';
 
+import type { ConfirmedRemovals } from './confirmed-removals.ts';
 import type { StatusWriter } from './device-status.ts';
 import type { Budget, Misses } from './pauses.ts';
 import type { RegistrarClients } from './registrar-objects.ts';
@@ -21,6 +22,9 @@ export interface RegistrationContext {
   readonly lookups: Budget;
   /** Devices that nodes name and that are not there. */
   readonly misses: Misses;
+  /** Removals of what a record names that was not removed yet. */
+  readonly removals: Budget;
+  readonly removed: ConfirmedRemovals;
   readonly metrics: Pick<RegistrarMetrics, 'keyGiven'>;
   readonly logger: Logger;
   /** Wall clock, milliseconds. */

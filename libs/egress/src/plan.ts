@@ -16,7 +16,7 @@ import { parsePools } from './pools/pool.ts';
 import { parseRules } from './rules/parse-rules.ts';
 import { type PoolStatus, planPoolStatuses } from './status/pool-status.plan.ts';
 import { planRuleStatus, type RuleStatus } from './status/rule-status.plan.ts';
-import type { RoutedPod } from './slices/node-slices.plan.ts';
+import type { RoutedPod } from './slices/pod-places.ts';
 import { planSlices } from './slices/slices.plan.ts';
 import type { EgressSnapshot } from './snapshot.ts';
 

@@ -1,22 +1,11 @@
-import {
-  type EgressNodeSliceSpec,
-  MAX_EGRESS_SLICE_ADDRESSES,
-  MAX_EGRESS_SLICE_PODS,
-  type OwnedAddress,
-} from '@unbounded/crds';
+import { type EgressNodeSliceSpec, MAX_EGRESS_SLICE_ADDRESSES, type OwnedAddress } from '@unbounded/crds';
 import { formatAddress } from '@unbounded/ip';
 
 import { compareTexts, groupBy } from '../order.ts';
-import type { KeyedRoute } from '../pods/routes.plan.ts';
-import type { EgressNode, EgressPod } from '../snapshot.ts';
+import type { EgressNode } from '../snapshot.ts';
 import { placeKeys } from './placement.ts';
+import { placePods, type RoutedPod } from './pod-places.ts';
 import { routeTable } from './route-table.ts';
-
-/** A pod with its routes, or with those whose address one node owns. */
-export interface RoutedPod {
-  readonly pod: EgressPod;
-  readonly routes: readonly KeyedRoute[];
-}
 
 /** What the slices of one node hold. */
 export interface NodeContent {
@@ -79,8 +68,11 @@ export const planNodeSlices = (content: NodeContent, former: readonly EgressNode
   const [pods, sources] = [content.pods.toSorted(byUid), content.sources.toSorted(byUid)];
   const owned = content.owned.toSorted((a, b) => compareTexts(a.address, b.address));
   const places = formerPlaces(former);
-  const podKeys = [...pods.map(({ pod }) => podKey(pod.uid)), ...sources.map(({ pod }) => sourceKey(pod.uid))];
-  const podPlaces = placeKeys(podKeys, places.pods, MAX_EGRESS_SLICE_PODS);
+  const entries = [
+    ...pods.map((routed) => ({ ...routed, key: podKey(routed.pod.uid) })),
+    ...sources.map((routed) => ({ ...routed, key: sourceKey(routed.pod.uid) })),
+  ];
+  const podPlaces = placePods(entries, places.pods);
   const ownedPlaces = placeKeys(
     owned.map(({ address }) => address),
     places.owned,

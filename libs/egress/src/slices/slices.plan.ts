@@ -2,7 +2,8 @@ import type { EgressNodeSlice, EgressNodeSliceSpec, OwnedAddress } from '@unboun
 
 import { compareTexts, groupBy } from '../order.ts';
 import type { EgressNode } from '../snapshot.ts';
-import { planNodeSlices, type RoutedPod } from './node-slices.plan.ts';
+import { planNodeSlices } from './node-slices.plan.ts';
+import type { RoutedPod } from './pod-places.ts';
 import { sliceName } from './slice-name.ts';
 
 /** What all slices together hold. */

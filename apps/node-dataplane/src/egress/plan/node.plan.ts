@@ -81,14 +81,17 @@ export const withPods = (plan: EgressPlan, pods: readonly LocalPod[]): EgressPla
   return { ...plan, steered: steeredOf(plan.node, pods, new Map(known)) };
 };
 
-const translatedOf = ({ node, slices }: NodeInputs): PodClass[] =>
-  classesOf(
-    entriesOf(slices, 'sources').flatMap(({ entry, routes }) => {
+/** Each once: one that moves to another slice is in both for a moment. */
+const translatedOf = ({ node, slices }: NodeInputs): PodClass[] => {
+  const sources = new Map(entriesOf(slices, 'sources').map((source) => [source.entry.uid, source]));
+  return classesOf(
+    [...sources.values()].flatMap(({ entry, routes }) => {
       if (entry.node === node) return []; // among its own pods
       const addresses = entry.addresses.filter((text) => tryParseAddress(text) !== undefined);
       return [{ pod: { uid: entry.uid, node: entry.node, addresses }, routes }];
     }),
   );
+};
 
 /** Addresses that a slice gives to the node. */
 export const grantsOf = ({ spec }: EgressNodeSlice): readonly OwnedAddress[] =>
