@@ -16,6 +16,13 @@ const grants = ({ spec }: EgressNodeSlice, isRelease: boolean) =>
     .filter(({ release }) => (release === true) === isRelease)
     .map(({ address, epoch }) => ({ address, epoch }));
 
+const statusOf = (slice: EgressNodeSlice, heartbeatMs: number) => ({
+  observedGeneration: slice.metadata.generation,
+  held: grants(slice, false),
+  released: grants(slice, true),
+  ...(slice.spec.index === 0 ? { subnets: SUBNETS, heartbeat: Math.floor(performance.now() / heartbeatMs) } : {}),
+});
+
 /** The agents of all nodes: each reports its networks, holds what it owns, and confirms what it was to release. */
 export interface SimulatedAgents extends AsyncDisposable {
   /** Nodes whose agents are silent. */
@@ -51,21 +58,28 @@ export const simulateAgents = (
   const doubleOwners: string[] = [];
   const slices = new Map<string, EgressNodeSlice>();
   const written = new Map<string, string>();
-  const report = async (slice: EgressNodeSlice): Promise<void> => {
-    const { metadata, spec } = slice;
-    const heartbeat = Math.floor(performance.now() / heartbeatMs);
-    const status = {
-      observedGeneration: metadata.generation,
-      held: grants(slice, false),
-      released: grants(slice, true),
-      ...(spec.index === 0 ? { subnets: SUBNETS, heartbeat } : {}),
-    };
-    const text = JSON.stringify([metadata.uid, status]);
-    if (silent.has(spec.nodeName) || written.get(metadata.name) === text) return;
-    written.set(metadata.name, text);
-    await client
-      .mergePatch(metadata.name, { status }, { subresource: 'status' })
-      .catch(() => written.delete(metadata.name));
+  /** Whether there was something to write, and it was taken. */
+  const writeStatus = async (slice: EgressNodeSlice): Promise<boolean> => {
+    const { name, uid } = slice.metadata;
+    const status = statusOf(slice, heartbeatMs);
+    const text = JSON.stringify([uid, status]);
+    if (silent.has(slice.spec.nodeName) || written.get(name) === text) return false;
+    written.set(name, text);
+    return client.mergePatch(name, { status }, { subresource: 'status' }).then(
+      () => true,
+      () => {
+        written.delete(name);
+        return false;
+      },
+    );
+  };
+  const reporting = new Set<string>();
+  /** One write of a slice at a time: a heartbeat that arrives behind a confirmation that was sent after it would take that back. */
+  const report = async ({ metadata: { name } }: EgressNodeSlice): Promise<void> => {
+    if (reporting.has(name)) return;
+    reporting.add(name);
+    for (let slice = slices.get(name); slice && (await writeStatus(slice)); slice = slices.get(name));
+    reporting.delete(name);
   };
   const note = (slice: EgressNodeSlice): void => {
     slices.set(slice.metadata.name, slice);
