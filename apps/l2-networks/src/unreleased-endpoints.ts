@@ -1,5 +1,5 @@
 import type { NetworkEndpoint } from '@unbounded/crds';
-import { isPodElsewhere, isPodGone, type L2ClusterSnapshot, podKey } from '@unbounded/l2';
+import { isPodElsewhere, isPodGone, type L2ClusterSnapshot, podKey, podsByKey } from '@unbounded/l2';
 import { createLongStanding } from './long-standing.ts';
 
 /**
@@ -28,7 +28,7 @@ export const createUnreleasedEndpoints = (now: () => number): UnreleasedEndpoint
       if (!isComplete) return [];
       const deleted = endpoints.filter(({ metadata }) => metadata.deletionTimestamp !== undefined);
       if (deleted.length === 0) return standing.observe([]);
-      const byKey = new Map(pods.map((pod) => [`${pod.metadata.namespace ?? ''}/${pod.metadata.name}`, pod]));
+      const byKey = podsByKey(pods);
       return standing.observe(
         deleted.filter((endpoint) => {
           const pod = byKey.get(podKey(endpoint));

@@ -20,6 +20,8 @@ export const LONGEST_ADDRESS = 45;
 const LONGEST_NAME = 63;
 /** RFC 1123 2.1: at most 63 characters of it. */
 export const DNS_LABEL_PATTERN = '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$';
+/** Without the rule that each part between dots is a label: the API server holds that for names of objects. */
+export const DNS_SUBDOMAIN_PATTERN = '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$';
 /** Names of Nodes (RFC 1123 subdomain). */
 const LONGEST_NODE_NAME = 253;
 

@@ -1,5 +1,5 @@
 import { labelSelector } from './egress-fields.ts';
-import { DNS_LABEL_PATTERN } from './fields.ts';
+import { DNS_LABEL_PATTERN, DNS_SUBDOMAIN_PATTERN } from './fields.ts';
 import { MAX_TAILNET_RULES, MAX_TAILNET_TAGS } from './names.ts';
 import { type CelRule, type Infer, list, object, oneOf, optional, type Schema, string } from './schema.ts';
 
@@ -39,7 +39,7 @@ const secretName = (description: string): Schema<string> =>
     description,
     minLength: 1,
     maxLength: 253,
-    pattern: '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$',
+    pattern: DNS_SUBDOMAIN_PATTERN,
   });
 
 const credentials = object(

@@ -4,3 +4,4 @@ export { namedServices, selectsByLabels, serviceSelects } from './pods/selects-p
 export { planSliceChanges, type SliceChange, withoutGainsOf } from './slices/changes.plan.ts';
 export { fingerprint } from './rendezvous.ts';
 export type { Claim, EgressNode, EgressPod, EgressSnapshot, FormerGrant } from './snapshot.ts';
+export { isReleaseConfirmed } from './owners/grants.ts';

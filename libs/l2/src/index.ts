@@ -18,6 +18,7 @@ export {
   type L2Entry,
   planRemovals,
   podKey,
+  podsByKey,
   type Removal,
 } from './orphans.ts';
 export { planL2 } from './plan.ts';

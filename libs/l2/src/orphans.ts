@@ -58,6 +58,10 @@ export const isListed = (entry: L2Entry, { spec }: NetworkEndpoint): boolean =>
 
 export const podKey = ({ metadata, spec }: NetworkEndpoint): string => `${metadata.namespace ?? ''}/${spec.pod}`;
 
+/** As {@link podKey} finds them. */
+export const podsByKey = (pods: readonly PlacedPod[]): ReadonlyMap<string, PlacedPod> =>
+  new Map(pods.map((pod) => [`${pod.metadata.namespace ?? ''}/${pod.metadata.name}`, pod]));
+
 interface Known {
   readonly nodes: ReadonlyMap<string, Named>;
   readonly pods: ReadonlyMap<string, PlacedPod>;
@@ -66,7 +70,7 @@ interface Known {
 
 const knownOf = ({ nodes, pods, endpoints }: L2ClusterSnapshot): Known => ({
   nodes: new Map(nodes.map((node) => [node.metadata.name, node])),
-  pods: new Map(pods.map((pod) => [`${pod.metadata.namespace ?? ''}/${pod.metadata.name}`, pod])),
+  pods: podsByKey(pods),
   endpoints: new Map(endpoints.map((endpoint) => [endpointKey(endpoint), endpoint])),
 });
 

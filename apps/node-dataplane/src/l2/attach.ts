@@ -5,7 +5,7 @@ import { type AskedNetwork, attachmentOf, endpointKey, parsePodNetworks, readAsk
 import type { HookHandlers, ResultAddition } from '../attachment/hook.port.ts';
 import type { PodAttachment } from '../attachment/pods.ts';
 import type { Claims } from './claims.ts';
-import { portName } from './names.ts';
+import { endpointKeyOf, portName } from './names.ts';
 import type { Ports } from './ports.ts';
 
 /** Pods that join Networks by their annotation: an endpoint and a port for each, and ADD returns when the kernel enforces what they may do. */
@@ -121,7 +121,7 @@ export const createAttaching = (parts: AttachParts): Attaching => {
     const { namespace, name, uid, netns } = pod;
     if (uid === '') throw new Error('CNI_ARGS has no K8S_POD_UID: an endpoint is owned by its pod');
     const { network, isTrusted } = await permission(asked, namespace, signal);
-    const key = `${namespace}/${name}.${asked.interface}`;
+    const key = endpointKeyOf(pod, asked.interface);
     refuseNamesake(key, parts.namesakeOf(key));
     const taken = await parts.takenIn(asked.network, signal);
     const endpoint = await claims.claim(
@@ -165,7 +165,7 @@ export const createAttaching = (parts: AttachParts): Attaching => {
       async add(pod, signal) {
         const asked = await askedBy(pod);
         if (asked.length === 0) return;
-        const keys = asked.map((one) => `${pod.namespace}/${pod.name}.${one.interface}`);
+        const keys = asked.map((one) => endpointKeyOf(pod, one.interface));
         for (const key of keys) underWay.add(key);
         try {
           const additions: ResultAddition[] = [];
@@ -176,10 +176,10 @@ export const createAttaching = (parts: AttachParts): Attaching => {
         }
       },
       remove,
-      async check({ namespace, name, interface: device, joins }) {
-        if (!joins) return undefined;
-        const state = await ports.stateOf(portName(`${namespace}/${name}.${device}`));
-        return state === 'up' ? undefined : `interface ${device}: its port is ${state}`;
+      async check(pod) {
+        if (!pod.joins) return undefined;
+        const state = await ports.stateOf(portName(endpointKeyOf(pod, pod.interface)));
+        return state === 'up' ? undefined : `interface ${pod.interface}: its port is ${state}`;
       },
     },
   };

@@ -17,6 +17,7 @@ import {
   type Keys,
   TakenError,
 } from './endpoint-entries.ts';
+import { endpointKeyOf, endpointName } from './names.ts';
 
 /**
  * Endpoints of this node's pods and their entries at the API server. Creating an entry claims its key: of two nodes that want one address
@@ -43,8 +44,6 @@ export interface Claims {
 
 /** Choices of others that were made at the same moment. */
 const ATTEMPTS = 16;
-
-const endpointName = (pod: string, device: string): string => `${pod}.${device}`;
 
 const seedOf = (key: string, attempt: number): Uint8Array =>
   new Uint8Array(createHash('sha256').update(`${key} ${attempt}`).digest());
@@ -115,7 +114,7 @@ export const createClaims = (cluster: Cluster, node: string): Claims => {
   return {
     async claim(wanted, signal) {
       const { namespace, pod, asked, network } = wanted;
-      const key = `${namespace}/${endpointName(pod, asked.interface)}`;
+      const key = endpointKeyOf({ namespace, name: pod }, asked.interface);
       const keys: Keys = { network: network.metadata.name, key, node };
       let existing = await objects.find(wanted, signal);
       const held = existing?.spec.network === keys.network ? existing.spec : undefined;

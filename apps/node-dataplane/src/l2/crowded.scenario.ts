@@ -14,8 +14,8 @@ import { createKernelWrites } from '../kernel/kernel-writes.ts';
 import { createSectionTable } from '../kernel/section-table.ts';
 import { printReport } from '../printed-report.testdata.ts';
 import { createL2Kernel } from './l2-kernel.ts';
-import { L2_PORT_ALIAS, portName } from './names.ts';
-import { run } from './l2-node.testdata.ts';
+import { portName } from './names.ts';
+import { addPort } from './l2-node.testdata.ts';
 
 export interface Report {
   readonly before: readonly string[];
@@ -40,10 +40,7 @@ const crowd = Array.from({ length: L2_MAPS.unbounded_l2_neighbors.maxEntries }, 
 }));
 const crowded = (plan: L2Plan): L2Plan => ({ ...plan, neighbors: [...crowd, ...plan.neighbors] });
 
-for (const [, device] of ownPorts) {
-  run('ip', 'link', 'add', device, 'type', 'veth', 'peer', 'name', device.replace('l2p', 'l2n'));
-  run('ip', 'link', 'set', device, 'alias', L2_PORT_ALIAS);
-}
+for (const [, device] of ownPorts) addPort(device);
 const [net, nft, metrics] = [createRouteSocket(), createNftables(), createMetrics()];
 const kernelWrites = createKernelWrites(metrics, 'l2');
 const kernel = createL2Kernel({

@@ -58,6 +58,12 @@ export const plugPod = (one: (typeof endpoints)[number]): Pod => {
   return { ns, run: inside, runs: (...argv) => runs('nsenter', `--net=${ns.path}`, ...argv) };
 };
 
+/** The node's end of a port alone, with nobody behind it. */
+export const addPort = (device: string): void => {
+  run('ip', 'link', 'add', device, 'type', 'veth', 'peer', 'name', device.replace('l2p', 'l2n'));
+  run('ip', 'link', 'set', device, 'alias', L2_PORT_ALIAS);
+};
+
 /** The wire is there: its own end has the address of the node, and leads to the locator of the other. */
 export const settleWire = (own: number, other: number): void => {
   run('sysctl', '-qw', 'net.ipv6.conf.all.forwarding=1');

@@ -20,3 +20,10 @@ export const portName = (endpoint: string): string =>
   (PORT_PREFIX + createHash('sha256').update(endpoint).digest('hex')).slice(0, NAME_LENGTH);
 
 export const isPortName = (device: string): boolean => device.length === NAME_LENGTH && device.startsWith(PORT_PREFIX);
+
+/** Of the NetworkEndpoint of a pod's interface. */
+export const endpointName = (pod: string, device: string): string => `${pod}.${device}`;
+
+/** NAMESPACE/NAME of it. */
+export const endpointKeyOf = (pod: { readonly namespace: string; readonly name: string }, device: string): string =>
+  `${pod.namespace}/${endpointName(pod.name, device)}`;

@@ -5,8 +5,8 @@
 import { endpointKey } from '@unbounded/l2';
 import { endpoint, fdbEntry, neighbor, network } from '@unbounded/l2/testdata';
 import { printReport } from '../printed-report.testdata.ts';
-import { createL2Node, run } from './l2-node.testdata.ts';
-import { L2_PORT_ALIAS, portName } from './names.ts';
+import { addPort, createL2Node } from './l2-node.testdata.ts';
+import { portName } from './names.ts';
 
 const [networks, perNetwork] = process.argv.slice(2).map(Number) as [number, number];
 const NODES = 20;
@@ -25,11 +25,7 @@ node.objects = {
   neighbors: endpoints.flatMap((one) => one.spec.addresses.map((ip) => neighbor(one, ip))),
 };
 node.locators = new Map(Array.from({ length: NODES + 2 }, (_, at) => [`n${at + 1}`, `fd53:0:0:${at + 1}::/64`]));
-for (const one of endpoints.filter(({ spec }) => spec.node === 'n1')) {
-  const device = portName(endpointKey(one));
-  run('ip', 'link', 'add', device, 'type', 'veth', 'peer', 'name', device.replace('l2p', 'l2n'));
-  run('ip', 'link', 'set', device, 'alias', L2_PORT_ALIAS);
-}
+for (const one of endpoints.filter(({ spec }) => spec.node === 'n1')) addPort(portName(endpointKey(one)));
 
 globalThis.gc?.();
 const heapBefore = process.memoryUsage().heapUsed;

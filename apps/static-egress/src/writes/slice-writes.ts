@@ -1,6 +1,6 @@
 import type { ObjectWrites } from '@unbounded/controller-runtime';
 import { type EgressNodeSlice, type EgressNodeSliceSpec, GROUP_VERSION, sameJson } from '@unbounded/crds';
-import { type SliceChange, withoutGainsOf } from '@unbounded/egress';
+import { isReleaseConfirmed, type SliceChange, withoutGainsOf } from '@unbounded/egress';
 import { ApiError, ignoreGone, isConflict, type ResourceClient } from '@unbounded/kube';
 
 export interface SliceWriteOptions {
@@ -43,18 +43,11 @@ class UnsettledSliceError extends Error {
   override readonly name = 'UnsettledSliceError';
 }
 
-const isSameGrant =
-  ({ address, epoch }: { readonly address: string; readonly epoch: number }) =>
-  (other: { readonly address: string; readonly epoch: number }): boolean =>
-    other.address === address && other.epoch === epoch;
-
-/** Releases that the agent has confirmed, of those that the slice demands: of all that it reports a plan relies on these alone. */
-const confirmedOf = ({ spec, status }: EgressNodeSlice) =>
-  (spec.owned ?? []).filter((owned) => owned.release === true && (status?.released ?? []).some(isSameGrant(owned)));
-
-/** What agents report beyond that is for the next plan; they do so after every write, and would end most rounds. */
+/** Of all that an agent reports a plan relies on these alone; what comes beyond that, after every write, is for the next plan. */
 const confirmsAsBefore = (known: EgressNodeSlice, now: EgressNodeSlice): boolean =>
-  confirmedOf(known).every((grant) => confirmedOf(now).some(isSameGrant(grant)));
+  (known.spec.owned ?? []).every(
+    (owned) => !isReleaseConfirmed(owned, known.status) || isReleaseConfirmed(owned, now.status),
+  );
 
 /** The slice as it is now, if it differs from what it was in its status alone. */
 const sameSlice = async (

@@ -1,4 +1,4 @@
-import { nodeName, objectName, SPEC, STATUS } from '../fields.ts';
+import { DNS_LABEL_PATTERN, DNS_SUBDOMAIN_PATTERN, nodeName, objectName, SPEC, STATUS } from '../fields.ts';
 import { defineKind, type ObjectOf } from '../kind.ts';
 import { canonicalAddress, entrySource, immutableSpec, macAddress, networkName, observedText } from '../l2-fields.ts';
 import { type CelRule, integer, object, optional, string } from '../schema.ts';
@@ -8,7 +8,7 @@ import { type CelRule, integer, object, optional, string } from '../schema.ts';
 /** NAMESPACE/NAME. */
 const endpoint = string({
   description: 'NAMESPACE/NAME of the NetworkEndpoint.',
-  pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?$',
+  pattern: `${DNS_LABEL_PATTERN.slice(0, -1)}/${DNS_SUBDOMAIN_PATTERN.slice(1)}`,
   minLength: 3,
   maxLength: 317,
 });

@@ -1,4 +1,4 @@
-import { nodeName, objectName, SPEC } from '../fields.ts';
+import { DNS_SUBDOMAIN_PATTERN, nodeName, objectName, SPEC } from '../fields.ts';
 import { defineKind, type ObjectOf } from '../kind.ts';
 import { canonicalAddress, immutableSpec, macAddress, networkName } from '../l2-fields.ts';
 import { MAX_L2_ENDPOINT_ADDRESSES } from '../names.ts';
@@ -36,7 +36,7 @@ export const networkEndpointKind = defineKind({
         ),
         pod: string({
           description: 'Name of the Pod, in the same namespace.',
-          pattern: '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$',
+          pattern: DNS_SUBDOMAIN_PATTERN,
           minLength: 1,
           maxLength: 253,
         }),

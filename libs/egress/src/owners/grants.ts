@@ -1,4 +1,4 @@
-import type { EgressNodeSlice } from '@unbounded/crds';
+import type { EgressNodeSlice, OwnedAddress } from '@unbounded/crds';
 
 import type { RuleObject } from '../rules/rule.ts';
 import type { EgressNode, EgressSnapshot } from '../snapshot.ts';
@@ -39,11 +39,17 @@ const createIsGone = (nodes: readonly EgressNode[]) => {
   };
 };
 
+/** Whether the agent confirms that it gave up what its slice demands, by that grant. */
+export const isReleaseConfirmed = (
+  { address, epoch, release }: Pick<OwnedAddress, 'address' | 'epoch' | 'release'>,
+  status: EgressNodeSlice['status'],
+): boolean =>
+  release === true && (status?.released ?? []).some((grant) => grant.address === address && grant.epoch === epoch);
+
 /** What the slice itself asks for counts alone: an agent can report whatever it likes. */
 const ofSlice = ({ spec, status }: EgressNodeSlice, isGone: ReturnType<typeof createIsGone>): GrantEntry[] =>
   (spec.owned ?? []).map(({ address, epoch, release = false }) => {
-    const isConfirmed = (status?.released ?? []).some((grant) => grant.address === address && grant.epoch === epoch);
-    const hasEnded = isGone(spec.nodeName, spec.nodeUID) || (release && isConfirmed);
+    const hasEnded = isGone(spec.nodeName, spec.nodeUID) || isReleaseConfirmed({ address, epoch, release }, status);
     return { address, node: spec.nodeName, epoch, isReleasing: release, isFormer: false, hasEnded };
   });
 
