@@ -4,7 +4,7 @@ import type { Metrics } from '@unbounded/telemetry';
 export interface EgressMetrics {
   planned(plan: EgressPlan, nodes: EgressSnapshot['nodes'], seconds: number): void;
   sliceWritten(): void;
-  /** Slices that are not as planned, because the API server refuses them or others that come first. */
+  /** Slices that are not as planned, because the API server refuses them. */
   slicesRefused(count: number): void;
 }
 

@@ -2,7 +2,7 @@ import { createObjectWrites } from '@unbounded/controller-runtime';
 import { type EgressIPPool, type EgressNodeSlice, GROUP_VERSION, type StaticEgressIP } from '@unbounded/crds';
 import type { EventRecord, Node, Pod } from '@unbounded/kube';
 import { createMetrics, silentLogger } from '@unbounded/telemetry';
-import { beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 
 import { snapshotOf } from './cluster/snapshot.ts';
 import { egressMetrics } from './egress-metrics.ts';
@@ -206,20 +206,51 @@ test('a slice that is refused for good holds up no other slice, and no status of
   ]);
 });
 
-test('what a pool has given to a rule stays with it after a round that did not reach the statuses', async () => {
-  rules.put({ ...rule, spec: { rules: [{ podSelector: {}, pool: 'public', cidr: '0.0.0.0/0' }] } });
+const fromPool = (name: string): StaticEgressIP => ({
+  ...rule,
+  metadata: { ...rule.metadata, name, uid: `uid-${name}` },
+  spec: { rules: [{ podSelector: {}, pool: 'public', cidr: '0.0.0.0/0' }] },
+});
+const addressesOf = (name: string) => rules.objects.get(name)?.status?.addresses;
+const ownedAddresses = (): string[] =>
+  [...slices.objects.values()].flatMap(({ spec }) => (spec.owned ?? []).map(({ address }) => address));
+
+test('what a pool gives to a rule stands in its status before any slice, and stays with it if these are not written', async () => {
+  rules.put(fromPool('partner'));
   catchUp();
   slices.onWrite = (name) => {
     if (name === 'n2-0') throw conflict();
   };
   await expect(round()).rejects.toThrow('conflict');
-  const { addresses } = rules.objects.get('partner')!.status!;
-  expect(addresses).toMatchObject([{ address: '192.0.2.208', rule: 0, pool: 'public' }]);
-  expect(addresses?.[0]?.node).toBeUndefined();
+  expect(addressesOf('partner')).toMatchObject([{ address: '192.0.2.208', rule: 0, pool: 'public' }]);
+  expect(addressesOf('partner')?.[0]?.node).toBeUndefined();
   slices.onWrite = () => {};
   catchUp();
   await settle();
-  expect(rules.objects.get('partner')?.status?.addresses).toMatchObject([{ address: '192.0.2.208', epoch: 1 }]);
+  expect(addressesOf('partner')).toMatchObject([{ address: '192.0.2.208', epoch: 1 }]);
+});
+
+test('a rule that somebody writes all the while gets no second address, and keeps none from others', async () => {
+  rules.put(fromPool('partner'));
+  rules.put({
+    ...fromPool('other'),
+    metadata: { ...fromPool('other').metadata, creationTimestamp: '2026-02-01T00:00:00Z' },
+  });
+  rules.onWrite = (name) => {
+    if (name === 'partner') rules.put({ ...rules.objects.get(name)! });
+  };
+  for (let count = 0; count < 5; count++) {
+    nowMs += 100;
+    await settle();
+  }
+  expect(addressesOf('partner')).toBeUndefined();
+  expect(ownedAddresses()).toEqual(['192.0.2.209']);
+  expect(addressesOf('other')).toMatchObject([{ address: '192.0.2.209', epoch: 1 }]);
+  rules.onWrite = () => {};
+  await vi.waitFor(async () => {
+    await settle();
+    expect(addressesOf('partner')).toMatchObject([{ address: '192.0.2.208', epoch: 1 }]);
+  });
 });
 
 test('a pod is told once that it cannot be covered, and not what was so before the term', async () => {

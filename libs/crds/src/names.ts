@@ -111,6 +111,8 @@ export const MAX_SLICE_NODES = 500;
 export const MAX_EGRESS_SLICE_PODS = 500;
 /** Egress addresses of one EgressNodeSlice. */
 export const MAX_EGRESS_SLICE_ADDRESSES = 500;
+/** Addresses in the status of one object: of 32 rules, 16 of each family. */
+export const MAX_EGRESS_ASSIGNED_ADDRESSES = 1024;
 /** Rules that one pod can be subject to. */
 export const MAX_EGRESS_POD_ROUTES = 64;
 /** Entries of the table of routes of one EgressNodeSlice. */

@@ -14,16 +14,23 @@ export interface PlanWriteOptions extends Omit<StatusWriteOptions, 'signal'> {
   readonly logger: Logger;
 }
 
+/** What is not as planned: slices that are refused, and addresses that a pool gives but that do not stand in a status. */
+interface Unwritten {
+  readonly slices: ReadonlySet<string>;
+  readonly addresses: ReadonlySet<string>;
+}
+
 /**
  * Says of a rule whether what its status would tell is so: not while a slice with one of its addresses or routes is not as planned. An
  * owner that stands in a status alone would count as one that has the address.
  */
-const createIsWritten = (current: EgressObjects, plan: EgressPlan, unwritten: ReadonlySet<string>) => {
+const createIsWritten = (current: EgressObjects, plan: EgressPlan, unwritten: Unwritten) => {
   const specs = [
-    ...current.slices.flatMap(({ metadata, spec }) => (unwritten.has(metadata.name) ? spec : [])),
-    ...[...unwritten].flatMap((name) => plan.slices.get(name) ?? []),
+    ...current.slices.flatMap(({ metadata, spec }) => (unwritten.slices.has(metadata.name) ? spec : [])),
+    ...[...unwritten.slices].flatMap((name) => plan.slices.get(name) ?? []),
   ];
-  const addresses = new Set(specs.flatMap(({ owned = [] }) => owned.map(({ address }) => address)));
+  const ofSlices = specs.flatMap(({ owned = [] }) => owned.map(({ address }) => address));
+  const addresses = unwritten.addresses.union(new Set(ofSlices));
   // A route names KIND/NAMESPACE/NAME/INDEX.
   const rules = new Set(
     specs.flatMap(({ routes = [] }) => routes.map(({ rule }) => rule.slice(0, rule.lastIndexOf('/')))),
@@ -32,29 +39,29 @@ const createIsWritten = (current: EgressObjects, plan: EgressPlan, unwritten: Re
     !rules.has(rule) && !plan.ruleStatuses.get(rule)!.addresses.some(({ address }) => addresses.has(address));
 };
 
-/** Writes a plan: the slices in their order, then the statuses that are true with them. */
+/** Writes a plan: what pools give to rules, the slices in their order, then the statuses that are true with them. */
 export const writePlan = async (
   current: EgressObjects,
   plan: EgressPlan,
   options: PlanWriteOptions & Pick<StatusWriteOptions, 'signal'>,
 ): Promise<void> => {
   const { clients, metrics, logger } = options;
+  const { unwritten: stuck, ...allocated } = await writeAllocations(current, plan, options);
   const changes = planSliceChanges(current.slices, plan.slices);
   let written = 0;
   const onWritten = (): void => {
     written++;
     metrics.sliceWritten();
   };
-  let unwritten: ReadonlySet<string>;
+  let refused: ReadonlySet<string>;
   try {
-    unwritten = await writeSlices(changes, current.slices, { ...options, client: clients.slices, onWritten });
-  } catch (error) {
-    // The failure of the slices is what counts; this is tried again with the next round.
-    await writeAllocations(current, plan, options).catch(() => undefined);
-    throw error;
+    refused = await writeSlices(changes, current.slices, { ...options, client: clients.slices, onWritten, stuck });
   } finally {
     if (changes.length > 0) logger.debug({ slices: written, of: changes.length }, 'slices written');
   }
-  metrics.slicesRefused(unwritten.size);
-  await writeStatuses(current, plan, { ...options, isWritten: createIsWritten(current, plan, unwritten) });
+  metrics.slicesRefused(refused.size);
+  await writeStatuses({ ...current, ...allocated }, plan, {
+    ...options,
+    isWritten: createIsWritten(current, plan, { slices: refused, addresses: stuck }),
+  });
 };

@@ -40,13 +40,18 @@ const objectWrites = () =>
     logger: silentLogger,
     metrics: createMetrics(),
   });
-const write = (changes: Parameters<typeof writeSlices>[0] = CHANGES, writes = objectWrites()) =>
+const write = (
+  changes: Parameters<typeof writeSlices>[0] = CHANGES,
+  writes = objectWrites(),
+  stuck: ReadonlySet<string> = new Set(),
+) =>
   writeSlices(changes, store.cache.list(), {
     client: store.client,
     pace: async (signal) => signal.throwIfAborted(),
     signal: term.signal,
     onWritten: () => {},
     writes,
+    stuck,
   });
 const refuse = (refused: string): void => {
   store.onWrite = (name) => {
@@ -99,13 +104,20 @@ test('an address that a refused slice still has gets no second owner; the rest o
   store = laggingStore('EgressNodeSlice', { ...slice('a'), spec: owning('a') }, slice('b'));
   const route = { rule: 'r', destinations: ['::/0'], whenUnavailable: 'Drop' as const };
   refuse('a');
-  const unwritten = await write([
+  const refused = await write([
     { name: 'a', spec: slice('a').spec },
     { name: 'b', spec: { ...slice('b').spec, routes: [route] } },
     { name: 'b', spec: { ...owning('b'), routes: [route] } },
   ]);
-  expect(unwritten).toEqual(new Set(['a', 'b']));
+  expect(refused).toEqual(new Set(['a']));
   expect(store.writes).toEqual(['update b']);
+  expect(store.objects.get('b')?.spec).toEqual({ ...slice('b').spec, routes: [route] });
+});
+
+test('an address that is stuck is gained by no slice, and the rest of the slice is written', async () => {
+  const route = { rule: 'r', destinations: ['::/0'], whenUnavailable: 'Drop' as const };
+  const change = { name: 'b', spec: { ...owning('b'), routes: [route] } };
+  expect(await write([change], objectWrites(), new Set(['192.0.2.9']))).toEqual(new Set());
   expect(store.objects.get('b')?.spec).toEqual({ ...slice('b').spec, routes: [route] });
 });
 
@@ -116,7 +128,7 @@ test('a slice that cannot be deleted keeps its addresses from others', async () 
     { name: 'gone', spec: undefined },
     { name: 'b', spec: owning('b') },
   ];
-  expect(await write(changes)).toEqual(new Set(['gone', 'b']));
+  expect(await write(changes)).toEqual(new Set(['gone']));
   expect(store.objects.get('b')?.spec.owned).toBeUndefined();
 });
 
@@ -147,7 +159,7 @@ test('a confirmation on which the plan relied, and that is there no more, gives 
   store = laggingStore('EgressNodeSlice', releasing([GRANT]), slice('b'));
   const planned = write(HANDED_OVER);
   store.put(releasing([]));
-  expect(await planned).toEqual(new Set(['a', 'b']));
+  expect(await planned).toEqual(new Set(['a']));
   expect(store.writes).toEqual(['create d']);
   expect(events).toMatchObject([{ reason: 'WriteRefused', note: expect.stringContaining('no longer confirms') }]);
 });
@@ -158,7 +170,7 @@ test('an agent that writes its status without end holds up its own slice alone',
     if (name === 'a')
       store.put({ ...releasing([GRANT]), status: { released: [GRANT], heartbeat: store.writes.length } });
   };
-  expect(await write(HANDED_OVER)).toEqual(new Set(['a', 'b']));
+  expect(await write(HANDED_OVER)).toEqual(new Set(['a']));
   expect(store.writes).toEqual(['create d']);
   expect(events).toMatchObject([{ reason: 'WriteRefused', note: expect.stringContaining('6 times meanwhile') }]);
 });

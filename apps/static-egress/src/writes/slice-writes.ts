@@ -11,6 +11,8 @@ export interface SliceWriteOptions {
   readonly onWritten: () => void;
   /** Tells of slices that are refused, and lets them rest. */
   readonly writes: ObjectWrites;
+  /** Addresses that no slice may gain. */
+  readonly stuck?: ReadonlySet<string>;
 }
 
 /** Reports of an agent that may be faster than one write. */
@@ -123,7 +125,7 @@ const isTaken = async (
 
 /**
  * All changes in their order, so that an address gets an owner only after the former one lost it. An error that concerns others ends it.
- * A slice that is refused holds up nothing but the gain of addresses that it still has. Returns the slices that are not as planned.
+ * A slice that is refused holds up nothing but the gain of addresses that it still has. Returns the slices that are refused.
  */
 export const writeSlices = async (
   changes: readonly SliceChange[],
@@ -132,14 +134,12 @@ export const writeSlices = async (
 ): Promise<ReadonlySet<string>> => {
   const known = new Map(former.map((slice) => [slice.metadata.name, slice]));
   const refused = new Set<string>();
-  const heldBack = new Set<string>();
-  const stuck = new Set<string>();
+  const stuck = new Set(options.stuck);
   for (const change of changes) {
     const { name } = change;
     if (refused.has(name)) continue;
     const before = known.get(name);
     const safe = withoutGainsOf(stuck, change, before?.spec);
-    if (safe !== change) heldBack.add(name);
     if (before && sameJson(before.spec, safe.spec)) continue;
     const taken = await isTaken(safe, before, options, (slice) => {
       if (slice) known.set(name, slice);
@@ -152,5 +152,5 @@ export const writeSlices = async (
     refused.add(name);
     for (const { address } of before?.spec.owned ?? []) stuck.add(address);
   }
-  return refused.union(heldBack);
+  return refused;
 };

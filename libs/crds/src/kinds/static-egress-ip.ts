@@ -1,12 +1,11 @@
 import { addressText, labelSelector, ruleAddressRules, ruleFields } from '../egress-fields.ts';
 import { conditions, nodeName, SPEC, STATUS } from '../fields.ts';
 import { conditionColumn, defineKind, type ObjectOf } from '../kind.ts';
+import { MAX_EGRESS_ASSIGNED_ADDRESSES } from '../names.ts';
 import { type CelRule, type Infer, integer, list, object, optional, type Schema, string } from '../schema.ts';
 
 /** Rules of one object. */
 const MAX_RULES = 32;
-/** Addresses of one rule: 16 of each family. */
-const MAX_RULE_ADDRESSES = 32;
 
 const numbers = {
   addresses: optional(
@@ -84,7 +83,7 @@ const status = optional(
         list(assignedAddress, {
           description: 'Addresses of the rules and their owners.',
           as: 'atomic',
-          maxItems: MAX_RULES * MAX_RULE_ADDRESSES,
+          maxItems: MAX_EGRESS_ASSIGNED_ADDRESSES,
         }),
       ),
       pods: optional(
