@@ -53,10 +53,36 @@ test.each([
   [501, [500, 1]],
   [1250, [500, 500, 250]],
 ])('%i nodes make slices of %j', (count, sizes) => {
-  const slices = planSlices(site('a'), many(count));
+  const slices = planSlices(site('a'), many(count), []);
   expect(slices.map(({ nodes }) => nodes?.length)).toEqual(sizes);
   expect(slices.map(({ metadata }) => metadata.name)).toEqual(sizes.map((_, index) => `a-${index}`));
   expect(slices.map(({ nodeCount }) => nodeCount)).toEqual(sizes);
+});
+
+const writesFor = (observed: readonly SiteNodeSlice[], nodes: readonly NodeFacts[]) => {
+  const { create, update, remove } = diffSlices(observed, planSlices(site('a'), nodes, observed));
+  return [create, update, remove].map((slices) => slices.map(({ metadata }) => metadata.name));
+};
+
+test('a node that comes or goes changes one slice: no other node leaves its own', () => {
+  const nodes = many(1600);
+  const observed = planSlices(site('a'), nodes, []);
+  expect(writesFor(observed, [...nodes, node({ name: 'a00000' })])).toEqual([[], ['a-3'], []]);
+  expect(writesFor(observed, nodes.slice(1))).toEqual([[], ['a-0'], []]);
+  expect(writesFor(observed, nodes.slice(0, 1500))).toEqual([[], [], ['a-3']]);
+  const [, ...later] = observed;
+  expect(writesFor(later, [...nodes.slice(500), node({ name: 'a00000' })])).toEqual([['a-0'], [], []]);
+});
+
+test('a slice that somebody else made has no say in where a node is', () => {
+  const nodes = many(2);
+  const [own] = planSlices(site('a'), nodes, []);
+  const foreign = [
+    { ...own!, metadata: { ...own!.metadata, name: 'x' }, sliceIndex: 7 },
+    { ...own!, metadata: { ...own!.metadata, name: 'a--1' }, sliceIndex: -1 },
+    { ...own!, metadata: { ...own!.metadata, name: 'a-9' }, siteName: 'b', sliceIndex: 9 },
+  ];
+  expect(planSlices(site('a'), nodes, foreign)).toEqual([own]);
 });
 
 test('no node is ever in neither a slice nor a pool', () => {
@@ -109,8 +135,8 @@ test('what the diff writes makes the next diff empty', () => {
   const size = fc.integer({ min: 0, max: 1100 });
   fc.assert(
     fc.property(size, size, (before, after) => {
-      const observed = planSlices(site('a'), many(before));
-      const desired = planSlices(site('a'), many(after));
+      const observed = planSlices(site('a'), many(before), []);
+      const desired = planSlices(site('a'), many(after), observed);
       const { create, update, remove } = diffSlices(observed, desired);
       const replaced = new Map(observed.map((slice) => [slice.metadata.name, slice]));
       for (const slice of [...create, ...update]) replaced.set(slice.metadata.name, slice);
@@ -122,13 +148,13 @@ test('what the diff writes makes the next diff empty', () => {
 });
 
 test('slices of a site that no longer exists are removed', () => {
-  expect(diffSlices(planSlices(site('gone'), many(2)), [])).toMatchObject({
+  expect(diffSlices(planSlices(site('gone'), many(2), []), [])).toMatchObject({
     remove: [{ metadata: { name: 'gone-0' } }],
   });
 });
 
 test('a slice changed by hand is put right, with the version that was seen', () => {
-  const [desired] = planSlices(site('a'), many(2));
+  const [desired] = planSlices(site('a'), many(2), []);
   const touched = { ...desired!, metadata: { ...desired!.metadata, resourceVersion: '9' }, nodeCount: 7 };
   expect(diffSlices([touched], [desired!]).update).toMatchObject([
     { nodeCount: 2, metadata: { resourceVersion: '9' } },

@@ -112,6 +112,7 @@ export const planMembership = (world: MembershipWorld): MembershipPlan => {
       slices: planSlices(
         site,
         workers.map(({ facts }) => facts),
+        world.slices,
       ),
       members: all.map(({ facts }) => facts.name).sort(),
       overlaps: overlaps.filter((overlap) => overlap.site === site.metadata.name),

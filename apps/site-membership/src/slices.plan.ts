@@ -1,6 +1,7 @@
 import {
   GROUP_VERSION,
   MAX_SLICE_NODES,
+  placeKeys,
   sameJson,
   type Site,
   type SiteNode,
@@ -22,33 +23,56 @@ const byName = (a: NodeFacts, b: NodeFacts): number => (a.name < b.name ? -1 : a
 
 const sliceName = (site: string, index: number): string => `${site}-${index}`;
 
-/** The slices of a Site: its nodes by name, 500 to a slice, the last one may have fewer. No nodes, no slice. */
-export const planSlices = ({ metadata }: Site, nodes: readonly NodeFacts[]): readonly SiteNodeSlice[] => {
+/** In which slice of the Site each node is; of a slice that is not one of ours nothing counts. */
+const placesIn = (site: string, slices: readonly SiteNodeSlice[]): ReadonlyMap<string, number> =>
+  new Map(
+    slices
+      .filter(
+        ({ metadata, siteName, sliceIndex }) => siteName === site && metadata.name === sliceName(site, sliceIndex),
+      )
+      .flatMap(({ nodes = [], sliceIndex }) => nodes.map(({ name }) => [name, sliceIndex] as const)),
+  );
+
+/**
+ * The slices of a Site, 500 nodes to a slice at most, those of one by name. A node stays in its slice: a node that comes or goes changes one
+ * slice, and none is missing from all while several are written. No nodes, no slice.
+ * @param observed those that there are
+ */
+export const planSlices = (
+  { metadata }: Site,
+  nodes: readonly NodeFacts[],
+  observed: readonly SiteNodeSlice[],
+): readonly SiteNodeSlice[] => {
   const sorted = nodes.toSorted(byName).map(toSiteNode);
-  return Array.from({ length: Math.ceil(sorted.length / MAX_SLICE_NODES) }, (_, index) => {
-    const part = sorted.slice(index * MAX_SLICE_NODES, (index + 1) * MAX_SLICE_NODES);
-    return {
-      apiVersion: GROUP_VERSION,
-      kind: 'SiteNodeSlice',
-      metadata: {
-        name: sliceName(metadata.name, index),
-        ownerReferences: [
-          {
-            apiVersion: GROUP_VERSION,
-            kind: 'Site',
-            name: metadata.name,
-            uid: metadata.uid ?? '',
-            controller: true,
-            blockOwnerDeletion: true,
-          },
-        ],
-      },
-      siteName: metadata.name,
-      sliceIndex: index,
-      nodeCount: part.length,
-      nodes: part,
-    };
-  });
+  const names = sorted.map(({ name }) => name);
+  const places = placeKeys(names, placesIn(metadata.name, observed), MAX_SLICE_NODES);
+  const parts = Map.groupBy(sorted, ({ name }) => places.get(name)!);
+  return [...parts.keys()]
+    .toSorted((a, b) => a - b)
+    .map((index) => {
+      const part = parts.get(index)!;
+      return {
+        apiVersion: GROUP_VERSION,
+        kind: 'SiteNodeSlice',
+        metadata: {
+          name: sliceName(metadata.name, index),
+          ownerReferences: [
+            {
+              apiVersion: GROUP_VERSION,
+              kind: 'Site',
+              name: metadata.name,
+              uid: metadata.uid ?? '',
+              controller: true,
+              blockOwnerDeletion: true,
+            },
+          ],
+        },
+        siteName: metadata.name,
+        sliceIndex: index,
+        nodeCount: part.length,
+        nodes: part,
+      };
+    });
 };
 
 export interface SliceDiff {

@@ -25,4 +25,5 @@ export * from './kinds/tailnet-device.ts';
 export * from './names.ts';
 export * as schema from './schema.ts';
 export { sameJson } from './same-json.ts';
+export { type Fill, placeItems, placeKeys } from './slice-placement.ts';
 export { TAILNET_DEFAULTS, TAILNET_TAG_PATTERN, type TailnetSettings } from './tailnet-fields.ts';

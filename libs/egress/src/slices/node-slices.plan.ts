@@ -1,9 +1,8 @@
-import { type EgressNodeSliceSpec, MAX_EGRESS_SLICE_ADDRESSES, type OwnedAddress } from '@unbounded/crds';
+import { type EgressNodeSliceSpec, MAX_EGRESS_SLICE_ADDRESSES, type OwnedAddress, placeKeys } from '@unbounded/crds';
 import { formatAddress } from '@unbounded/ip';
 
 import { compareTexts, groupBy } from '../order.ts';
 import type { EgressNode } from '../snapshot.ts';
-import { placeKeys } from './placement.ts';
 import { placePods, type RoutedPod } from './pod-places.ts';
 import { routeTable } from './route-table.ts';
 

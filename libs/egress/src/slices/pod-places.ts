@@ -1,9 +1,8 @@
-import { MAX_EGRESS_SLICE_PODS, MAX_EGRESS_SLICE_ROUTES } from '@unbounded/crds';
+import { type Fill, MAX_EGRESS_SLICE_PODS, MAX_EGRESS_SLICE_ROUTES, placeItems } from '@unbounded/crds';
 
 import { compareTexts } from '../order.ts';
 import type { KeyedRoute } from '../pods/routes.plan.ts';
 import type { EgressPod } from '../snapshot.ts';
-import { type Fill, placeItems } from './placement.ts';
 
 /** A pod with its routes, or with those whose address one node owns. */
 export interface RoutedPod {

@@ -1,5 +1,4 @@
 import { MAX_EGRESS_POD_ROUTES, type StaticEgressRule } from '@unbounded/crds';
-import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { planEgress } from '../plan.ts';
 import type { EgressSnapshot } from '../snapshot.ts';
@@ -14,7 +13,6 @@ import {
   written,
 } from '../testdata.ts';
 import { planSliceChanges } from './changes.plan.ts';
-import { placeKeys } from './placement.ts';
 import { routeTable } from './route-table.ts';
 import { sliceName } from './slice-name.ts';
 
@@ -56,21 +54,6 @@ test('a pod that comes or goes touches one slice of its node and one of the owne
 
 test('without rules there are no slices', () => {
   expect(planEgress(snapshot()).slices.size).toBe(0);
-});
-
-const slots = fc.uniqueArray(fc.string({ minLength: 1, maxLength: 3 }), { maxLength: 40 });
-
-test('keys stay in their slices, no slice is too large, and only what comes or goes changes one', () => {
-  fc.assert(
-    fc.property(slots, slots, fc.integer({ min: 1, max: 5 }), (before, after, capacity) => {
-      const first = placeKeys(before.toSorted(), new Map(), capacity);
-      const second = placeKeys(after.toSorted(), first, capacity);
-      for (const key of after) if (first.has(key)) expect(second.get(key)).toBe(first.get(key));
-      const sizes = Map.groupBy(second.values(), (slice) => slice);
-      for (const own of sizes.values()) expect(own.length).toBeLessThanOrEqual(capacity);
-      expect(second.size).toBe(after.length);
-    }),
-  );
 });
 
 test('a pod with more rules than fit is dropped where a further rule would count', () => {
