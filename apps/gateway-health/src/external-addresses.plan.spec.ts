@@ -1,6 +1,7 @@
 import type { GatewayPool } from '@unbounded/crds';
 import { nodeFacts } from '@unbounded/membership';
 import { expect, test } from 'vitest';
+import type { Resolved } from './external-addresses.plan.ts';
 import { keyOf, object, pool, seen, watching, world } from './gateway-world.testdata.ts';
 import { type GatewayNode, planGateways } from './gateways.plan.ts';
 import { planPoolConditions } from './pool-conditions.plan.ts';
@@ -24,9 +25,7 @@ const listing = (name: string, externalIPs: string[]): GatewayPool => ({
   status: { nodes: [{ name, wireGuardPublicKey: keyOf(name), externalIPs }] },
 });
 
-test.each<
-  [string, GatewayNode, GatewayPool, Record<string, { addresses: string[]; error?: string }>, string[] | undefined]
->([
+test.each<[string, GatewayNode, GatewayPool, Record<string, Resolved>, string[] | undefined]>([
   ['the annotation takes precedence', external('g', '203.0.113.7', ['192.0.2.1']), pool('p'), {}, ['203.0.113.7']],
   [
     'a name stands for its addresses, in the order of the annotation',
@@ -48,6 +47,13 @@ test.each<
     listing('g', ['198.51.100.1']),
     { 'gw.example.com': { addresses: ['198.51.100.2'] } },
     ['198.51.100.2'],
+  ],
+  [
+    'what the pool lists of a family that nobody has answered for since the start stays, and nothing else of it',
+    external('g', 'gw.example.com'),
+    listing('g', ['198.51.100.1', '198.51.100.9', '2001:db8::9']),
+    { 'gw.example.com': { addresses: ['2001:db8::1'], otherFamily: 'A: ETIMEOUT', unanswered: [4] } },
+    ['2001:db8::1', '198.51.100.1', '198.51.100.9'],
   ],
   [
     'without any address it is no gateway of an External pool',

@@ -1,4 +1,5 @@
 import { MAX_NODE_ADDRESSES } from '@unbounded/crds';
+import { type Family, tryParseAddress } from '@unbounded/ip';
 import type { NodeFacts, NodeProblemReason, SettledNode } from '@unbounded/membership';
 
 /** What a DNS name stands for, as far as is known. */
@@ -6,6 +7,7 @@ export interface Resolved {
   readonly addresses: readonly string[];
   readonly error?: string;
   readonly otherFamily?: string;
+  readonly unanswered?: readonly Family[];
 }
 
 /** A DNS name of a gateway that could not be resolved. */
@@ -34,7 +36,7 @@ export interface ExternalPlan {
 
 /**
  * The facts with the addresses of their DNS names. As long as no name has any (after a restart, or while DNS is down), what the
- * pool's status lists for the node counts: it is the last result.
+ * pool's status lists for the node counts: it is the last result. So it does in a family that nobody has answered for.
  */
 export const planExternalAddresses = (
   facts: NodeFacts,
@@ -43,7 +45,13 @@ export const planExternalAddresses = (
 ): ExternalPlan => {
   if (facts.externalNames.length === 0) return { facts, isNamed: false, unresolved: [], halfResolved: [] };
   const found = facts.externalNames.flatMap((name) => resolvedOf(name)?.addresses ?? []);
-  const all = [...facts.externalIPs, ...(found.length > 0 ? found : listed)];
+  const unanswered = new Set(facts.externalNames.flatMap((name) => resolvedOf(name)?.unanswered ?? []));
+  const isLast = (text: string): boolean => {
+    const address = tryParseAddress(text);
+    return address !== undefined && unanswered.has(address.family);
+  };
+  const last = found.length > 0 ? listed.filter(isLast) : listed;
+  const all = [...facts.externalIPs, ...found, ...last];
   const externalIPs = [...new Set(all)].slice(0, MAX_NODE_ADDRESSES);
   const unresolved = facts.externalNames.flatMap((name): UnresolvedName[] => {
     const error = resolvedOf(name)?.error;

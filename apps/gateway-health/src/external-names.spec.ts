@@ -66,9 +66,19 @@ test.each(['ESERVFAIL', 'ENOTIMP', 'EREFUSED', 'ETIMEOUT'])(
   'a name with an IPv4 address is resolved, though the server answers %s for IPv6',
   async (code) => {
     const { look } = setUp({ 4: ['198.51.100.1'], 6: code });
-    expect(await look(0)).toEqual({ addresses: ['198.51.100.1'], otherFamily: `AAAA: ${code}` });
+    const resolved = { addresses: ['198.51.100.1'], otherFamily: `AAAA: ${code}` };
+    expect(await look(0)).toEqual({ ...resolved, unanswered: [6] });
+    expect(await look(599_999)).toEqual({ ...resolved, unanswered: [6] });
+    expect(await look(630_000)).toEqual(resolved);
   },
 );
+
+test('no answer at all is none for either family, and a late one for one of them ends its waiting', async () => {
+  const { zone, look } = setUp({ 4: 'ETIMEOUT', 6: 'ENODATA' });
+  expect(await look(0)).toEqual({ addresses: [], error: 'ETIMEOUT', unanswered: [4, 6] });
+  zone[4] = ['198.51.100.1'];
+  expect(await look(30_000)).toEqual({ addresses: ['198.51.100.1'] });
+});
 
 test('a family that has no records any more goes, unless nothing would be left', async () => {
   const { zone, look } = setUp({ 4: ['198.51.100.1'], 6: ['2001:db8::1'] });

@@ -10,6 +10,8 @@ interface Resolution {
   readonly error?: string;
   /** Why it brought none of one family, which keeps those of the answer before: many names have no IPv6, and servers say so badly. */
   readonly otherFamily?: string;
+  /** Families that nobody has answered for since the name was first looked up: what was known of them before counts. */
+  readonly unanswered?: readonly Family[];
 }
 
 /** Asks for the addresses of one family. @throws Error with the `code` of node:dns */
@@ -33,6 +35,8 @@ export interface ExternalNamesOptions {
 }
 
 const MOST_OF_A_FAMILY = 8;
+/** A server that has answered nothing for so long will not: what was known before would stay for ever. */
+const LONGEST_UNANSWERED_MS = 600_000;
 const TIMEOUT_MS = 3000;
 const TRIES = 2;
 
@@ -69,27 +73,40 @@ const ask = async (resolve: Resolve, name: string, family: Family): Promise<Answ
 };
 
 interface Entry {
-  readonly byFamily: Readonly<Record<Family, readonly string[]>>;
+  /** Absent: nobody has answered for the family. */
+  readonly byFamily: Readonly<Partial<Record<Family, readonly string[]>>>;
+  /** When it was first looked up. */
+  readonly sinceMs: number;
   readonly resolution: Resolution | undefined;
   readonly dueMs: number;
 }
 
 /** An answer replaces; no data of one family is an answer if the other has some; a failure keeps what was. */
-const merge = ({ byFamily }: Entry, v4: Answer, v6: Answer): Pick<Entry, 'byFamily' | 'resolution'> => {
+const merge = (
+  { byFamily, sinceMs }: Entry,
+  { v4, v6, nowMs }: { readonly v4: Answer; readonly v6: Answer; readonly nowMs: number },
+): Pick<Entry, 'byFamily' | 'resolution'> => {
   const hasAny = [v4, v6].some((answer) => 'addresses' in answer && answer.addresses.length > 0);
-  const next = (family: Family, answer: Answer): readonly string[] => {
+  const next = (family: Family, answer: Answer): readonly string[] | undefined => {
     if ('addresses' in answer) return hasAny ? answer.addresses : byFamily[family];
     return hasAny && answer.code === 'ENODATA' ? [] : byFamily[family];
   };
-  const merged = { 4: next(4, v4), 6: next(6, v6) };
-  const addresses = [...merged[4], ...merged[6]];
+  const answered = ([4, 6] as const).flatMap((family) => {
+    const known = next(family, family === 4 ? v4 : v6);
+    return known ? [[family, known] as const] : [];
+  });
+  const merged: Entry['byFamily'] = Object.fromEntries(answered);
+  const addresses = answered.flatMap(([, known]) => known);
+  const without = ([4, 6] as const).filter((family) => merged[family] === undefined);
+  const unanswered = without.length > 0 && nowMs - sinceMs < LONGEST_UNANSWERED_MS ? { unanswered: without } : {};
   const failures = Object.entries({ A: v4, AAAA: v6 }).flatMap(([type, answer]) =>
     'code' in answer && answer.code !== 'ENODATA' ? [{ type, code: answer.code }] : [],
   );
   const [failed] = failures;
-  if (!hasAny) return { byFamily: merged, resolution: { addresses, error: failed?.code ?? 'no usable address' } };
+  if (!hasAny)
+    return { byFamily: merged, resolution: { addresses, error: failed?.code ?? 'no usable address', ...unanswered } };
   const told = failed ? { otherFamily: `${failed.type}: ${failed.code}` } : {};
-  return { byFamily: merged, resolution: { addresses, ...told } };
+  return { byFamily: merged, resolution: { addresses, ...told, ...unanswered } };
 };
 
 export const createExternalNames = ({
@@ -103,8 +120,8 @@ export const createExternalNames = ({
     const [v4, v6] = await Promise.all([ask(resolve, name, 4), ask(resolve, name, 6)]);
     const entry = entries.get(name);
     if (!entry) return; // not wanted any more
-    const merged = merge(entry, v4, v6);
-    entries.set(name, { ...merged, dueMs: now() + intervalMs });
+    const merged = merge(entry, { v4, v6, nowMs: now() });
+    entries.set(name, { ...entry, ...merged, dueMs: now() + intervalMs });
     if (JSON.stringify(merged.resolution) !== JSON.stringify(entry.resolution))
       for (const handler of handlers) handler();
   };
@@ -112,7 +129,7 @@ export const createExternalNames = ({
     look: (names) => {
       for (const name of entries.keys()) if (!names.has(name)) entries.delete(name);
       for (const name of names) {
-        const entry = entries.get(name) ?? { byFamily: { 4: [], 6: [] }, resolution: undefined, dueMs: 0 };
+        const entry = entries.get(name) ?? { byFamily: {}, sinceMs: now(), resolution: undefined, dueMs: 0 };
         if (entry.dueMs > now()) continue;
         entries.set(name, { ...entry, dueMs: Infinity }); // until it is answered
         void refresh(name);
