@@ -13,12 +13,14 @@ export interface Cooldown {
 /** @param now monotonic, milliseconds */
 export const createCooldown = (cooldownMs: number, now: () => number = () => performance.now()): Cooldown => {
   let entries: readonly { readonly prefix: Prefix; readonly untilMs: number }[] = [];
+  /** Nobody asks a replica that does not lead: it forgets as it learns. */
+  const current = () => entries.filter(({ untilMs }) => untilMs > now());
   return {
     released: (prefixes) => {
-      entries = [...entries, ...prefixes.map((prefix) => ({ prefix, untilMs: now() + cooldownMs }))];
+      entries = [...current(), ...prefixes.map((prefix) => ({ prefix, untilMs: now() + cooldownMs }))];
     },
     cooling: () => {
-      entries = entries.filter(({ untilMs }) => untilMs > now());
+      entries = current();
       return entries.map(({ prefix }) => prefix);
     },
   };
